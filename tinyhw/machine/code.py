@@ -1,0 +1,24 @@
+"""`Code`: the only thing that crosses from the compilers to the drivers.
+
+Bytes, and what a driver must know to load and launch them. It has no pointers into the compiler, and can be stored on disk and read back.
+"""
+from __future__ import annotations
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Code:
+  """A compiled kernel.
+
+  text: the machine code (CPU, GPU) or source (CLANG, METAL, PYTHON), entry at `entry`.
+  arguments: one entry per argument in order: "buffer" or "int32"; the driver lays them out as 8-byte slots.
+  local_bytes: scratch memory that each worker (CPU) or workgroup (GPU) needs.
+  registers: registers used by bank, for occupancy. listing: instruction origins for DEBUG=7 are kept apart, in trace.
+  """
+  name: str
+  arch: str
+  text: bytes
+  arguments: tuple[str, ...]
+  entry: int = 0
+  local_bytes: int = 0
+  scratch_bytes: int = 0
+  registers: tuple[tuple[str, int], ...] = ()

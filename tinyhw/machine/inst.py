@@ -1,0 +1,175 @@
+"""What an instruction is: register classes, operands, table rows, machine instructions, blocks and functions.
+
+A row (`Inst`) is one line of an ISA's table: everything about the instruction is in it, and the encoder, the decoder, the allocator and the
+tests read the row. An `MInst` is a use of a row with actual operands. Operands are flat: registers, integers, blocks. A memory operand is not
+an object: its base, index, scale and displacement are operands of the row, so that shared code sees only registers with roles, and integers.
+
+Nothing here knows an ISA. Values are in SSA form until `allocate`: a virtual register has one definition, blocks have parameters, and a jump
+passes arguments to them.
+"""
+from __future__ import annotations
+from dataclasses import dataclass, field
+from enum import IntEnum, IntFlag
+from typing import Any, Iterator
+
+class Access(IntEnum):
+  """What an instruction does with an operand. BOTH reads the old value and writes the new one in the same register."""
+  READ = 1
+  WRITE = 2
+  BOTH = 3
+
+class Effect(IntFlag):
+  """What an instruction does besides its operands; the reason why it may not be moved, merged or dropped."""
+  NONE = 0
+  LOAD = 1          # reads memory
+  STORE = 2         # writes memory
+  READ_FLAGS = 4    # must stay behind the instruction that wrote the flags
+  WRITE_FLAGS = 8
+  JUMP = 16         # has block operands; control may leave
+  END = 32          # the last instruction of a block
+  BARRIER = 64      # nothing crosses it
+  CALL = 128
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+  """A file of physical registers. `allocatable` lists the indices that the allocator may use, best first."""
+  name: str
+  count: int
+  allocatable: tuple[int, ...]
+
+@dataclass(frozen=True, eq=False)
+class RegClass:
+  """A view of a bank that an operand accepts: `units` consecutive registers whose first index is a multiple of `align`.
+
+  Two classes with one bank share physical registers (x86: xmm3, ymm3 and zmm3 are index 3 of one bank). `bits` is the width of the value.
+  `name_of(index)` is the register's name in the manual.
+  """
+  name: str
+  bank: Bank
+  bits: int
+  units: int = 1
+  align: int = 1
+  names: tuple[str, ...] = ()
+
+  def name_of(self, index: int) -> str:
+    return self.names[index]
+
+class Reg:
+  """A register: virtual (`index` is None, `id` numbers it within its function) or physical (`index` is its first index in the bank)."""
+  __slots__ = ("cls", "id", "index")
+
+  def __init__(self, cls: RegClass, id: int = -1, index: int | None = None):
+    self.cls, self.id, self.index = cls, id, index
+
+  @property
+  def is_virtual(self) -> bool: return self.index is None
+
+  def __eq__(self, other: object) -> bool:
+    if self is other: return True
+    if not isinstance(other, Reg) or self.index is None: return False
+    return self.cls is other.cls and self.index == other.index
+
+  def __hash__(self) -> int:
+    return id(self) if self.index is None else hash((self.cls.name, self.index))
+
+  def __repr__(self) -> str:
+    return f"%{self.id}:{self.cls.name}" if self.index is None else self.cls.name_of(self.index)
+
+@dataclass(frozen=True)
+class Operand:
+  """One operand of a row. `cls` is set for a register; otherwise it is an integer (`kind` says which: "imm8", "disp32", "scale") or a "block".
+
+  tie: the index of the operand that must be the same register as this one (a destructive first source).
+  fixed: the index within the bank that the hardware insists on (x86: cl as shift count).
+  optional: None is allowed (no index register).
+  """
+  name: str
+  access: Access
+  cls: RegClass | None = None
+  kind: str = "reg"
+  tie: int | None = None
+  fixed: int | None = None
+  optional: bool = False
+
+@dataclass(eq=False)
+class Inst:
+  """A row of an ISA's table. `encoding` is in the manual's notation; `pipe` names a row of the latency table; `isa` holds what else the ISA needs."""
+  name: str
+  encoding: Any
+  operands: tuple[Operand, ...]
+  pipe: str = ""
+  effects: Effect = Effect.NONE
+  feature: str = ""
+  isa: Any = None
+  # derived once: the operand positions of registers, by access
+  reads: tuple[int, ...] = field(init=False)
+  writes: tuple[int, ...] = field(init=False)
+
+  def __post_init__(self) -> None:
+    registers = [(i, o) for i, o in enumerate(self.operands) if o.cls is not None]
+    self.reads = tuple(i for i, o in registers if o.access & Access.READ)
+    self.writes = tuple(i for i, o in registers if o.access & Access.WRITE)
+
+  def __repr__(self) -> str: return f"<{self.name} {' '.join(o.name for o in self.operands)}>"
+
+class MInst:
+  """A machine instruction: a row and its operands (Reg, int, Block or None). `origin` is the UOp that it came from, for listings.
+
+  `arguments` of a jump: for each block operand, the values passed to that block's parameters, in operand order.
+  """
+  __slots__ = ("row", "operands", "origin", "arguments", "comment")
+
+  def __init__(self, row: Inst, operands: list[Any], origin: Any = None, arguments: tuple[list[Reg], ...] = (), comment: str = ""):
+    self.row, self.operands, self.origin, self.arguments, self.comment = row, operands, origin, arguments, comment
+
+  def reads(self) -> Iterator[Reg]:
+    """Registers read as operands, in operand order, then those passed to blocks. Optional operands that are None are left out."""
+    for i in self.row.reads:
+      if self.operands[i] is not None: yield self.operands[i]
+    for values in self.arguments: yield from values
+
+  def writes(self) -> Iterator[Reg]:
+    for i in self.row.writes:
+      if self.operands[i] is not None: yield self.operands[i]
+
+  def __eq__(self, other: object) -> bool:
+    return isinstance(other, MInst) and self.row is other.row and self.operands == other.operands and self.arguments == other.arguments
+
+  __hash__ = None  # type: ignore[assignment]
+
+  def __repr__(self) -> str: return f"{self.row.name} {', '.join(map(str, self.operands))}"
+
+class Block:
+  """A straight run of instructions; the last has Effect.END. `params` get their values from the jumps that lead here. `depth` counts loops."""
+  __slots__ = ("id", "params", "insts", "depth", "name")
+
+  def __init__(self, id: int, depth: int = 0, name: str = ""):
+    self.id, self.depth, self.name = id, depth, name
+    self.params: list[Reg] = []
+    self.insts: list[MInst] = []
+
+  def successors(self) -> list["Block"]:
+    return [o for i in self.insts if i.row.effects & Effect.JUMP for o in i.operands if isinstance(o, Block)]
+
+  def __repr__(self) -> str: return f".{self.name or 'b'}{self.id}"
+
+class Function:
+  """Blocks in layout order, the first is the entry; its params are the incoming arguments, pinned to the ABI's registers by `fixed_params`."""
+
+  def __init__(self, name: str):
+    self.name = name
+    self.blocks: list[Block] = []
+    self.registers: list[Reg] = []            # every virtual register, by id
+    self.fixed_params: dict[int, int] = {}    # position in the entry's params -> physical index in its class's bank
+    self.stack_bytes = 0                      # spill slots and local arrays; set by spill
+    self.local_bytes = 0                      # local (scratch, LDS) memory that the kernel asks for
+
+  def new_reg(self, cls: RegClass) -> Reg:
+    reg = Reg(cls, len(self.registers))
+    self.registers.append(reg)
+    return reg
+
+  def new_block(self, depth: int = 0, name: str = "") -> Block:
+    block = Block(len(self.blocks), depth, name)
+    self.blocks.append(block)
+    return block
