@@ -1,0 +1,35 @@
+"""`Program`: a kernel as an ordered, structured list of UOps; what renderers, instruction selection and the PYTHON device read.
+
+docs/design.md, section 3.4, tells what each operation means here. Programs print and parse through uop/text.py, and `verify` checks one.
+"""
+from __future__ import annotations
+from dataclasses import dataclass
+
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp, sint
+
+@dataclass(frozen=True, eq=False)
+class Program:
+  """One kernel, ready for a renderer or an instruction selector.
+
+  uops: in execution order, brackets balanced. grid: work items of the GLOBAL range (an expression of the variables), 1 without one.
+  written: slots that are stored to. local_bytes: bytes of all DEFINE_LOCALs. operations and bytes_moved: estimates for DEBUG=2, per launch.
+  """
+  name: str
+  uops: tuple[UOp, ...]
+  grid: sint = 1
+  written: frozenset[int] = frozenset()
+  local_bytes: int = 0
+  operations: sint = 0
+  bytes_moved: sint = 0
+  opts: tuple[object, ...] = ()
+
+  @property
+  def params(self) -> list[UOp]:
+    """PARAMs by slot: the buffer arguments."""
+    return sorted((u for u in self.uops if u.op is Ops.PARAM), key=lambda u: u.arg[0])
+
+  @property
+  def variables(self) -> list[UOp]:
+    """DEFINE_VARs by name: the integer arguments, after the buffers."""
+    return sorted((u for u in self.uops if u.op is Ops.DEFINE_VAR), key=lambda u: u.arg[0])

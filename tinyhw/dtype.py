@@ -1,0 +1,313 @@
+"""Data types: what an element is, how types promote, and how numbers round to them.
+
+A `DType` is interned, so types compare with `is`. `dtype.vec(n)` is n lanes of it, as a vector register holds them. What a type means on a
+device (which are storage only, which have arithmetic) is the business of codegen.
+"""
+from __future__ import annotations
+import math
+import struct
+from typing import Any, Callable, Union
+
+from tinyhw.config import getenv
+from tinyhw.errors import DTypeError
+
+ConstType = Union[float, int, bool]
+DTypeLike = Union[str, "DType"]
+
+class DType:
+  """An element type with `count` lanes. priority orders promotion; bitsize is per lane; fmt is the struct format character or None."""
+  __slots__ = ("priority", "bitsize", "name", "fmt", "count", "_scalar", "_vectors", "__weakref__")
+
+  def __init__(self, priority: int, bitsize: int, name: str, fmt: str | None, count: int = 1, scalar: DType | None = None):
+    self.priority, self.bitsize, self.name, self.fmt, self.count = priority, bitsize, name, fmt, count
+    self._scalar = scalar
+    self._vectors: dict[int, DType] = {}
+
+  @staticmethod
+  def new(priority: int, bitsize: int, name: str, fmt: str | None) -> DType: return DType(priority, bitsize, name, fmt)
+
+  @property
+  def itemsize(self) -> int:
+    """Bytes of one value, all lanes counted."""
+    return (self.bitsize * self.count + 7) // 8
+
+  def vec(self, lanes: int) -> DType:
+    """The type with `lanes` lanes of this scalar type. vec(1) is the type itself."""
+    assert self.count == 1, f"{self} has lanes already"
+    if lanes == 1 or self.bitsize == 0: return self
+    found = self._vectors.get(lanes)
+    if found is None:
+      found = self._vectors[lanes] = DType(self.priority, self.bitsize, f"{self.name}.vec({lanes})", None, lanes, self)
+    return found
+
+  def scalar(self) -> DType: return self if self._scalar is None else self._scalar
+
+  @property
+  def min(self) -> ConstType: return _limit(self.scalar(), 0)
+
+  @property
+  def max(self) -> ConstType: return _limit(self.scalar(), 1)
+
+  def const(self, value: ConstType) -> ConstType:
+    """value as Python's bool, int or float, as this type is written in a CONST. Integers wrap, floats round only to Python's."""
+    scalar = self.scalar()
+    if scalar is dtypes.bool: return bool(value)
+    if dtypes.is_float(scalar): return float(value)
+    if dtypes.is_int(scalar): return int(value)
+    raise DTypeError(f"no constant has type {self}")
+
+  def __repr__(self) -> str: return f"dtypes.{ALIASES_BY_TYPE.get(self.scalar(), self.name)}" + (f".vec({self.count})" if self.count > 1 else "")
+  def __reduce__(self) -> Any: return _restore, (self.scalar().name, self.count)
+  def __lt__(self, other: DType) -> bool: return (self.priority, self.bitsize, self.name) < (other.priority, other.bitsize, other.name)
+
+class DTypes:
+  """The types by name, with C's names as aliases, and questions about them."""
+  void = DType.new(-1, 0, "void", None)
+  weakint = DType.new(-1, 800, "weakint", None)     # an integer of no fixed width: Python numbers and index expressions
+  weakfloat = DType.new(-1, 800, "weakfloat", None)
+  bool = DType.new(0, 1, "bool", "?")
+  int8 = DType.new(1, 8, "signed char", "b")
+  uint8 = DType.new(2, 8, "unsigned char", "B")
+  int16 = DType.new(3, 16, "short", "h")
+  uint16 = DType.new(4, 16, "unsigned short", "H")
+  int32 = DType.new(5, 32, "int", "i")
+  uint32 = DType.new(6, 32, "unsigned int", "I")
+  int64 = DType.new(7, 64, "long", "q")
+  uint64 = DType.new(8, 64, "unsigned long", "Q")
+  fp8e4m3 = DType.new(9, 8, "float8_e4m3", None)
+  fp8e5m2 = DType.new(10, 8, "float8_e5m2", None)
+  fp8e4m3fnuz = DType.new(11, 8, "float8_e4m3fnuz", None)
+  fp8e5m2fnuz = DType.new(12, 8, "float8_e5m2fnuz", None)
+  float16 = DType.new(13, 16, "half", "e")
+  bfloat16 = DType.new(14, 16, "__bf16", None)
+  float32 = DType.new(15, 32, "float", "f")
+  float64 = DType.new(16, 64, "double", "d")
+
+  half, float, double = float16, float32, float64
+  char, short, int, long = int8, int16, int32, int64
+  uchar, ushort, uint, ulong = uint8, uint16, uint32, uint64
+
+  fp8_ocp, fp8_fnuz = (fp8e4m3, fp8e5m2), (fp8e4m3fnuz, fp8e5m2fnuz)
+  fp8s = fp8_ocp + fp8_fnuz
+  floats = fp8s + (float16, bfloat16, float32, float64)
+  int8s, int16s, int32s, int64s = (int8, uint8), (int16, uint16), (int32, uint32), (int64, uint64)
+  uints = (uint8, uint16, uint32, uint64)
+  sints = (int8, int16, int32, int64)
+  ints = uints + sints
+  weaks = (weakint, weakfloat)
+  all = floats + ints + (bool,)
+
+  _default_float: DType | None = None
+  _default_int: DType = int32
+
+  @property
+  def default_float(self) -> DType:
+    """What Tensor(1.5), rand and zeros have; float32 unless DEFAULT_FLOAT or an assignment says otherwise."""
+    if DTypes._default_float is None: DTypes._default_float = to_dtype(getenv("DEFAULT_FLOAT", "float32").lower())
+    return DTypes._default_float
+
+  @default_float.setter
+  def default_float(self, dtype: DType) -> None:
+    if not dtypes.is_float(dtype): raise DTypeError(f"default_float must be a float type, not {dtype}")
+    DTypes._default_float = dtype
+
+  @property
+  def default_int(self) -> DType: return DTypes._default_int
+
+  @default_int.setter
+  def default_int(self, dtype: DType) -> None:
+    if not dtypes.is_int(dtype): raise DTypeError(f"default_int must be an integer type, not {dtype}")
+    DTypes._default_int = dtype
+
+  @staticmethod
+  def is_float(x: DType) -> bool_: return x.scalar() in _FLOATS
+
+  @staticmethod
+  def is_int(x: DType) -> bool_: return x.scalar() in _INTS
+
+  @staticmethod
+  def is_unsigned(x: DType) -> bool_: return x.scalar() in _UINTS
+
+  @staticmethod
+  def is_bool(x: DType) -> bool_: return x.scalar() is DTypes.bool
+
+  def from_py(self, x: Any) -> DType:
+    """The default type of a Python number, or of nested lists of them."""
+    if type(x) is bool: return DTypes.bool
+    if type(x) is int: return self.default_int
+    if type(x) is float: return self.default_float
+    if isinstance(x, (list, tuple)):
+      kinds = {self.from_py(item) for item in x}
+      return max(kinds, key=lambda d: d.priority) if kinds else self.default_float
+    raise DTypeError(f"no data type for {x!r} of {type(x)}; give a number, a list of numbers, or dtype=")
+
+  @staticmethod
+  def finfo(dtype: DType) -> tuple[int_, int_]:
+    """(bits of the exponent, bits of the mantissa) of a float type."""
+    if dtype.scalar() not in FLOAT_FORMATS: raise DTypeError(f"{dtype} is not a float type")
+    form = FLOAT_FORMATS[dtype.scalar()]
+    return form.exponent_bits, form.mantissa_bits
+
+bool_, int_ = bool, int
+dtypes = DTypes()
+_FLOATS = frozenset(DTypes.floats + (DTypes.weakfloat,))
+_INTS = frozenset(DTypes.ints + (DTypes.weakint,))
+_UINTS = frozenset(DTypes.uints)
+
+ALIASES_BY_TYPE: dict[DType, str] = {}
+for _name in ("void", "weakint", "weakfloat", "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "fp8e4m3", "fp8e5m2",
+              "fp8e4m3fnuz", "fp8e5m2fnuz", "float16", "bfloat16", "float32", "float64"):
+  ALIASES_BY_TYPE[getattr(DTypes, _name)] = _name
+_BY_CNAME = {d.name: d for d in ALIASES_BY_TYPE}
+
+def _restore(name: str, count: int) -> DType: return _BY_CNAME[name].vec(count)
+
+def to_dtype(dtype: DTypeLike) -> DType:
+  """A type from itself or from its name ("float32", "half")."""
+  if isinstance(dtype, DType): return dtype
+  found = getattr(DTypes, str(dtype).lower(), None)
+  if not isinstance(found, DType):
+    raise DTypeError(f"unknown dtype {dtype!r}; known: {', '.join(ALIASES_BY_TYPE.values())}")
+  return found
+
+# ***** promotion *****
+
+# Each type promotes to those beside it; the least common ancestor of two types is their sum's type (as in JAX's lattice)
+_PROMOTES: dict[DType, tuple[DType, ...]] = {
+  DTypes.bool: (DTypes.weakint,), DTypes.weakint: (DTypes.int8, DTypes.uint8), DTypes.int8: (DTypes.int16,), DTypes.int16: (DTypes.int32,),
+  DTypes.int32: (DTypes.int64,), DTypes.int64: (DTypes.uint64,), DTypes.uint8: (DTypes.int16, DTypes.uint16), DTypes.uint16: (DTypes.int32, DTypes.uint32),
+  DTypes.uint32: (DTypes.int64, DTypes.uint64), DTypes.uint64: (DTypes.weakfloat,), DTypes.weakfloat: DTypes.fp8s,
+  DTypes.fp8e4m3: (DTypes.float16, DTypes.bfloat16), DTypes.fp8e5m2: (DTypes.float16, DTypes.bfloat16),
+  DTypes.fp8e4m3fnuz: (DTypes.float16, DTypes.bfloat16), DTypes.fp8e5m2fnuz: (DTypes.float16, DTypes.bfloat16),
+  DTypes.float16: (DTypes.float32,), DTypes.bfloat16: (DTypes.float32,), DTypes.float32: (DTypes.float64,), DTypes.float64: (),
+}
+_ancestors: dict[DType, frozenset[DType]] = {}
+_least_upper: dict[tuple[DType, ...], DType] = {}
+
+def _ancestors_of(dtype: DType) -> frozenset[DType]:
+  if dtype not in _ancestors: _ancestors[dtype] = frozenset({dtype}).union(*(_ancestors_of(p) for p in _PROMOTES[dtype]))
+  return _ancestors[dtype]
+
+def least_upper_dtype(*ds: DType) -> DType:
+  """The type to which all of ds promote. int64 with uint64 gives uint64; an integer with a float gives the float."""
+  found = _least_upper.get(ds)
+  if found is None:
+    common = frozenset.intersection(*(_ancestors_of(d.scalar()) for d in ds))
+    found = _least_upper[ds] = min(common - set(DTypes.weaks) or common, key=lambda d: d.priority)
+  return found
+
+def least_upper_float(dt: DType) -> DType:
+  """dt if it is a float type, else what it promotes to together with the default float type."""
+  return dt if dtypes.is_float(dt) else least_upper_dtype(dt, dtypes.default_float)
+
+def can_lossless_cast(dt0: DType, dt1: DType) -> bool:
+  """True when every value of dt0 is a value of dt1."""
+  if dt0 is dt1 or dt0 is dtypes.bool: return True
+  if dt1 is dtypes.bool: return False
+  if dtypes.is_int(dt0) and dtypes.is_int(dt1):
+    return dt1 is dtypes.weakint or (dt0 is not dtypes.weakint and dt1.min <= dt0.min and dt0.max <= dt1.max)
+  if not dtypes.is_float(dt1): return False
+  to = FLOAT_FORMATS[dt1]
+  if dtypes.is_int(dt0): return dt0 is not dtypes.weakint and dt0.bitsize - (not dtypes.is_unsigned(dt0)) <= to.mantissa_bits + 1 and dt0.max <= dt1.max
+  source = FLOAT_FORMATS[dt0]
+  if source.fnuz != to.fnuz and not (source.fnuz and to.mantissa_bits >= 10): return False
+  return source.exponent_bits <= to.exponent_bits and source.mantissa_bits <= to.mantissa_bits
+
+# ***** numbers *****
+
+class FloatFormat:
+  """How a float type is laid out: sign, exponent, mantissa. has_inf: it encodes infinities. fnuz: no negative zero, bias one more, 0x80 is NaN."""
+  def __init__(self, exponent_bits: int, mantissa_bits: int, has_inf: bool = True, fnuz: bool = False):
+    self.exponent_bits, self.mantissa_bits, self.has_inf, self.fnuz = exponent_bits, mantissa_bits, has_inf, fnuz
+    self.bias = (1 << (exponent_bits - 1)) - 1 + fnuz
+    self.bits = 1 + exponent_bits + mantissa_bits
+
+  @property
+  def largest_code(self) -> int:
+    """The code of the largest finite number, sign clear."""
+    top = (1 << (self.bits - 1)) - 1
+    if self.has_inf: return top - (1 << self.mantissa_bits)
+    return top if self.fnuz else top - 1
+
+FLOAT_FORMATS: dict[DType, FloatFormat] = {
+  DTypes.float64: FloatFormat(11, 52), DTypes.float32: FloatFormat(8, 23), DTypes.float16: FloatFormat(5, 10), DTypes.bfloat16: FloatFormat(8, 7),
+  DTypes.fp8e4m3: FloatFormat(4, 3, has_inf=False), DTypes.fp8e5m2: FloatFormat(5, 2),
+  DTypes.fp8e4m3fnuz: FloatFormat(4, 3, False, True), DTypes.fp8e5m2fnuz: FloatFormat(5, 2, False, True),
+}
+
+def decode_float(code: int, dtype: DType) -> float:
+  """The number that an encoded float stands for. Source: IEEE 754; OCP 8-bit floating point specification; the FNUZ variants of AMD."""
+  form = FLOAT_FORMATS[dtype]
+  sign, magnitude = code >> (form.bits - 1), code & ((1 << (form.bits - 1)) - 1)
+  if form.fnuz and sign and not magnitude: return math.nan
+  if magnitude > form.largest_code:
+    if form.has_inf and magnitude == form.largest_code + 1: return -math.inf if sign else math.inf
+    return math.nan
+  exponent, mantissa = magnitude >> form.mantissa_bits, magnitude & ((1 << form.mantissa_bits) - 1)
+  if exponent: value = math.ldexp(mantissa + (1 << form.mantissa_bits), exponent - form.bias - form.mantissa_bits)
+  else: value = math.ldexp(mantissa, 1 - form.bias - form.mantissa_bits)
+  return -value if sign else value
+
+def encode_float(x: float, dtype: DType) -> int:
+  """x rounded to nearest, ties to even, as the type's code. Overflow gives infinity, or NaN in a type without infinities (saturation is not done here)."""
+  form = FLOAT_FORMATS[dtype]
+  sign = 1 << (form.bits - 1) if math.copysign(1.0, x) < 0 else 0
+  overflow = form.largest_code + 1 if form.has_inf else (1 << (form.bits - 1)) - 1
+  if form.fnuz: overflow = nan = 1 << (form.bits - 1)
+  else: nan = (1 << (form.bits - 1)) - 1 if not form.has_inf else overflow + (1 << (form.mantissa_bits - 1))
+  if math.isnan(x): return nan if form.fnuz else sign | nan
+  if math.isinf(x): return overflow if form.fnuz else sign | overflow
+  if x == 0: return 0 if form.fnuz else sign
+  _, exponent = math.frexp(abs(x))
+  quantum = max(exponent - 1, 1 - form.bias) - form.mantissa_bits          # the exponent of the last bit
+  steps = _round_half_even(math.ldexp(abs(x), -quantum)) if quantum > -1070 else _round_half_even(abs(x) / 2.0 ** -1000 / 2.0 ** (quantum + 1000))
+  code = steps + ((quantum + form.bias + form.mantissa_bits - 1) << form.mantissa_bits)
+  if code > form.largest_code: return overflow if form.fnuz else sign | overflow
+  return sign | code if code or not form.fnuz else 0
+
+def _round_half_even(x: float) -> int: return round(x)  # Python's round is half to even, and exact here: x has at most 53 bits
+
+def float_to_fp16(x: float) -> float:
+  """x rounded to float16; overflow gives infinity."""
+  return decode_float(encode_float(x, dtypes.float16), dtypes.float16)
+
+def float_to_bf16(x: float) -> float:
+  """x rounded to bfloat16 by way of float32, as hardware that holds float32 does."""
+  return decode_float(encode_float(_round_float32(x), dtypes.bfloat16), dtypes.bfloat16)
+
+def float_to_fp8(x: float, dtype: DType) -> int:
+  """The 8-bit code of x in an fp8 type."""
+  return encode_float(x, dtype)
+
+def fp8_to_float(x: int, dtype: DType) -> float:
+  """The number that an 8-bit code of an fp8 type stands for."""
+  return decode_float(x, dtype)
+
+_FLOAT32 = struct.Struct("f")
+
+def _round_float32(x: float) -> float:
+  try: return float(_FLOAT32.unpack(_FLOAT32.pack(x))[0])
+  except OverflowError: return math.copysign(math.inf, x)
+
+def _wrap(bits: int, signed: bool) -> Callable[[Any], int]:
+  mask, half = (1 << bits) - 1, 1 << (bits - 1)
+  if signed: return lambda x: ((int(x) + half) & mask) - half
+  return lambda x: int(x) & mask
+
+# truncate[dtype](x): x as the type would hold it; integers wrap, floats round to nearest even
+truncate: dict[DType, Callable[[Any], Any]] = {
+  DTypes.bool: bool, DTypes.weakint: int, DTypes.weakfloat: float, DTypes.float64: float, DTypes.float32: _round_float32,
+  DTypes.float16: float_to_fp16, DTypes.bfloat16: float_to_bf16,
+  **{d: (lambda x, d=d: decode_float(encode_float(_round_float32(x), d), d)) for d in DTypes.fp8s},  # type: ignore[misc]
+  **{d: _wrap(d.bitsize, True) for d in DTypes.sints}, **{d: _wrap(d.bitsize, False) for d in DTypes.uints},
+}
+
+def _limit(dtype: DType, which: int) -> ConstType:
+  if dtype is dtypes.bool: return bool(which)
+  if dtype is dtypes.weakint: return (-(1 << 799), (1 << 799) - 1)[which]
+  if dtypes.is_unsigned(dtype): return (0, (1 << dtype.bitsize) - 1)[which]
+  if dtypes.is_int(dtype): return (-(1 << (dtype.bitsize - 1)), (1 << (dtype.bitsize - 1)) - 1)[which]
+  if dtype in FLOAT_FORMATS and not FLOAT_FORMATS[dtype].has_inf:
+    largest = decode_float(FLOAT_FORMATS[dtype].largest_code, dtype)
+    return (-largest, largest)[which]
+  return (-math.inf, math.inf)[which]

@@ -1,0 +1,90 @@
+"""The smallest and largest value of an expression, by interval arithmetic: one rule per operation, from the sources' own bounds.
+
+What is not an integer or bool expression, or has no rule, gets the limits of its type. Index expressions are exact enough that codegen can
+prove that they stay inside their buffers; a loose bound costs speed, a wrong one would cost safety.
+"""
+from __future__ import annotations
+from typing import TYPE_CHECKING, Any, Callable
+
+from tinyhw.dtype import dtypes
+from tinyhw.uop.enums import Ops
+if TYPE_CHECKING: from tinyhw.uop.ops import UOp
+
+Bounds = tuple[Any, Any]
+
+def _corners(f: Callable[[Any, Any], Any], a: Bounds, b: Bounds) -> Bounds:
+  values = (f(a[0], b[0]), f(a[0], b[1]), f(a[1], b[0]), f(a[1], b[1]))
+  return min(values), max(values)
+
+def _divide(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
+  if b[0] <= 0 <= b[1]: return (min(0, a[0], -a[1]), max(0, a[1], -a[0])) if b[0] >= 0 else None
+  return _corners(lambda x, y: x // y, a, b)
+
+def _modulo(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
+  if b[0] == b[1] and b[0] > 0:
+    n = b[0]
+    return (a[0] % n, a[1] % n) if a[0] // n == a[1] // n else (0, n - 1)
+  if b[0] > 0: return (a if 0 <= a[0] and a[1] < b[0] else (0, min(b[1] - 1, a[1]) if a[0] >= 0 else b[1] - 1))
+  return None
+
+def _less(u: UOp, a: Bounds, b: Bounds) -> Bounds: return a[1] < b[0], a[0] < b[1]
+
+def _equal(u: UOp, a: Bounds, b: Bounds) -> Bounds:
+  return a[0] == a[1] == b[0] == b[1], not (a[1] < b[0] or b[1] < a[0])
+
+def _differ(u: UOp, a: Bounds, b: Bounds) -> Bounds:
+  same = _equal(u, a, b)
+  return not same[1], not same[0]
+
+def _and(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
+  if dtypes.is_bool(u.dtype): return a[0] and b[0], a[1] and b[1]
+  if b[0] >= 0: return 0, b[1] if a[0] < 0 else min(a[1], b[1])
+  if a[0] >= 0: return 0, a[1]
+  return None
+
+def _or(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
+  if dtypes.is_bool(u.dtype): return a[0] or b[0], a[1] or b[1]
+  if a[0] >= 0 and b[0] >= 0: return max(a[0], b[0]), (1 << max(int(a[1]).bit_length(), int(b[1]).bit_length())) - 1
+  return None
+
+def _xor(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
+  if dtypes.is_bool(u.dtype): return _differ(u, a, b)
+  if a[0] >= 0 and b[0] >= 0: return 0, (1 << max(int(a[1]).bit_length(), int(b[1]).bit_length())) - 1
+  return None
+
+def _shift_left(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
+  return _corners(lambda x, y: x << y, a, b) if 0 <= b[0] and b[1] < 64 else None
+
+def _shift_right(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
+  return _corners(lambda x, y: x >> y, a, b) if 0 <= b[0] and b[1] < 64 else None
+
+_BINARY: dict[Ops, Callable[[UOp, Bounds, Bounds], Bounds | None]] = {
+  Ops.ADD: lambda u, a, b: (a[0] + b[0], a[1] + b[1]), Ops.SUB: lambda u, a, b: (a[0] - b[1], a[1] - b[0]),
+  Ops.MUL: lambda u, a, b: _corners(lambda x, y: x * y, a, b), Ops.MAX: lambda u, a, b: (max(a[0], b[0]), max(a[1], b[1])),
+  Ops.IDIV: _divide, Ops.MOD: _modulo, Ops.CMPLT: _less, Ops.CMPEQ: _equal, Ops.CMPNE: _differ, Ops.AND: _and, Ops.OR: _or, Ops.XOR: _xor,
+  Ops.SHL: _shift_left, Ops.SHR: _shift_right,
+}
+_BOOL_RESULT = frozenset({Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE})
+
+def bounds_of(u: UOp) -> Bounds:
+  """(smallest, largest) value of u; those of its sources are known."""
+  op, dtype = u.op, u.dtype
+  if op is Ops.CONST: return u.arg, u.arg
+  if dtype is dtypes.void: return 0, 0
+  if op is Ops.DEFINE_VAR: return u.arg[1], u.arg[2]
+  if op is Ops.BIND: return u.src[1].arg, u.src[1].arg
+  if op in (Ops.RANGE, Ops.SPECIAL): return 0, max(u.src[0]._bounds_[1] - 1, 0)
+  if dtypes.is_float(dtype): return dtype.min, dtype.max
+  limits = dtype.min, dtype.max
+  found: Bounds | None = None
+  if op in _BINARY:
+    operand = u.src[0].dtype
+    if op in _BOOL_RESULT and dtypes.is_float(operand): return False, True
+    found = _BINARY[op](u, u.src[0]._bounds_, u.src[1]._bounds_)
+  elif op is Ops.WHERE: found = min(u.src[1]._bounds_[0], u.src[2]._bounds_[0]), max(u.src[1]._bounds_[1], u.src[2]._bounds_[1])
+  elif op is Ops.CAST and not dtypes.is_float(u.src[0].dtype): found = u.src[0]._bounds_
+  elif op in (Ops.BROADCAST, Ops.GEP, Ops.ACC): found = u.src[0]._bounds_ if op is not Ops.ACC else None
+  elif op is Ops.VECTORIZE: found = min(s._bounds_[0] for s in u.src), max(s._bounds_[1] for s in u.src)
+  if found is None: return limits
+  if found[0] < limits[0] or found[1] > limits[1]: return limits  # it may wrap
+  return found

@@ -1,0 +1,130 @@
+"""The names of operations (`Ops`), groups of them, and the kinds of axes. IntEnum hashes three times faster than a plain Enum."""
+from __future__ import annotations
+from enum import IntEnum, auto
+
+class Ops(IntEnum):
+  """What a UOp does. docs/design.md section 3 tells sources, argument and meaning of each. The order is stable: constants sort first."""
+  # leaves
+  CONST = auto()
+  DEVICE = auto()
+  DEFINE_VAR = auto()
+  BIND = auto()
+  PARAM = auto()
+  DEFINE_LOCAL = auto()
+  SPECIAL = auto()
+  RANGE = auto()
+  BUFFER = auto()
+  BUFFER_VIEW = auto()
+  IOTA = auto()
+  UNIQUE = auto()
+
+  # movement (tensor graph)
+  RESHAPE = auto()
+  PERMUTE = auto()
+  EXPAND = auto()
+  PAD = auto()
+  SHRINK = auto()
+  FLIP = auto()
+  GATHER = auto()
+
+  # tensor graph, the rest
+  REDUCE_AXIS = auto()
+  CONTIGUOUS = auto()
+  CONTIGUOUS_BACKWARD = auto()
+  DETACH = auto()
+  COPY = auto()
+  ASSIGN = auto()
+  MULTI = auto()
+  CUSTOM_KERNEL = auto()
+  AFTER = auto()
+  KERNEL = auto()
+
+  # unary
+  CAST = auto()
+  BITCAST = auto()
+  NEG = auto()
+  RECIPROCAL = auto()
+  SQRT = auto()
+  TRUNC = auto()
+  EXP2 = auto()
+  LOG2 = auto()
+  EXP = auto()
+  LOG = auto()
+  SIN = auto()
+  COS = auto()
+  TANH = auto()
+  ERF = auto()
+
+  # binary. IDIV rounds to minus infinity and MOD has the sign of the divisor, as in Python; x // 0 and x % 0 are 0
+  ADD = auto()
+  SUB = auto()
+  MUL = auto()
+  FDIV = auto()
+  IDIV = auto()
+  MOD = auto()
+  MAX = auto()
+  POW = auto()
+  AND = auto()
+  OR = auto()
+  XOR = auto()
+  SHL = auto()
+  SHR = auto()
+  CMPLT = auto()
+  CMPNE = auto()
+  CMPEQ = auto()
+  THREEFRY = auto()
+
+  # ternary
+  WHERE = auto()
+  MULACC = auto()
+
+  # kernels and programs
+  INDEX = auto()
+  LOAD = auto()
+  STORE = auto()
+  REDUCE = auto()
+  STAGE = auto()
+  GROUP = auto()
+  SINK = auto()
+  END = auto()
+  IF = auto()
+  ENDIF = auto()
+  ACC = auto()
+  ASSIGN_ACC = auto()
+  BARRIER = auto()
+  MMA = auto()
+  BROADCAST = auto()
+  VECTORIZE = auto()
+  GEP = auto()
+  NOOP = auto()
+
+  # older names
+  RECIP = RECIPROCAL
+  DEFINE_GLOBAL = PARAM
+
+class GroupOp:
+  """Sets of operations that rules speak about."""
+  Unary = frozenset({Ops.NEG, Ops.RECIPROCAL, Ops.SQRT, Ops.TRUNC, Ops.EXP2, Ops.LOG2, Ops.EXP, Ops.LOG, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF})
+  Binary = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.POW, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR,
+                      Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.THREEFRY})
+  Ternary = frozenset({Ops.WHERE, Ops.MULACC})
+  ALU = Unary | Binary | Ternary
+  Elementwise = ALU | {Ops.CAST, Ops.BITCAST}
+  Comparison = frozenset({Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ})
+  Commutative = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPNE, Ops.CMPEQ})
+  Associative = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR})
+  Idempotent = frozenset({Ops.AND, Ops.OR, Ops.MAX})
+  Transcendental = frozenset({Ops.EXP2, Ops.LOG2, Ops.EXP, Ops.LOG, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF, Ops.POW})
+  Movement = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP})
+
+class AxisType(IntEnum):
+  """What becomes of a range: where its iterations run."""
+  GLOBAL = auto()        # the grid: work items that any worker or workgroup may take
+  LOCAL = auto()         # lanes of a workgroup
+  LOOP = auto()          # a loop
+  REDUCE = auto()        # a loop whose results fold
+  UPCAST = auto()        # unrolled: a tile in registers
+  UNROLL = auto()        # a reduction, unrolled
+  VECTOR = auto()        # lanes of a vector register
+  GROUP_REDUCE = auto()  # a reduction shared by the lanes of a workgroup
+  STAGE = auto()         # a loop that fills a local array

@@ -1,0 +1,388 @@
+"""`UOp`: a node of every expression graph here, interned: equal nodes are one object, so `is` compares them.
+
+Creating a node costs about 3 µs; the cache is a plain dict of weak references that carry their keys (metaclass call, WeakValueDictionary and
+`__del__` were all slower). Walks are loops with a stack: deep graphs do not meet the recursion limit.
+What a node's ops, sources and arguments mean stands in docs/design.md, section 3. Shapes are in shape.py, bounds in bounds.py.
+"""
+from __future__ import annotations
+from dataclasses import dataclass
+import math
+import weakref
+from typing import Any, Callable, Iterable, Iterator, Sequence, TypeVar, Union
+
+from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
+from tinyhw.errors import DTypeError
+from tinyhw.uop import bounds as _bounds
+from tinyhw.uop import shape as _shape
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
+
+sint = Union[int, "UOp"]
+T = TypeVar("T")
+
+class _Reference(weakref.ref["UOp"]):
+  """A weak reference that knows its key in the cache, to remove it."""
+  __slots__ = ("key",)
+  key: tuple[Any, ...]
+
+_cache: dict[tuple[Any, ...], _Reference] = {}
+
+def _forget(reference: _Reference) -> None:
+  if _cache.get(reference.key) is reference: del _cache[reference.key]
+
+_SIGNED_ZERO = "-0.0"  # -0.0 == 0.0 in Python; in the cache they must differ
+
+class UOp:
+  """A node: operation, type, sources, argument. Immutable and interned; `tag` tells apart nodes that are otherwise equal."""
+  __slots__ = ("op", "dtype", "src", "arg", "tag", "_shape_", "_device_", "_bounds_", "_ranges_", "realized", "__weakref__")
+  op: Ops
+  dtype: DType
+  src: tuple[UOp, ...]
+  arg: Any
+  tag: Any
+  realized: UOp | None  # the buffer (or view of one) that holds this tensor node's value, once computed
+
+  def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None, tag: Any = None, **_: Any) -> UOp:
+    key = (op, dtype, src, arg, tag)
+    if op is Ops.CONST and type(arg) is float:
+      if arg != arg: key = (op, dtype, src, "nan", tag)
+      elif arg == 0.0 and math.copysign(1.0, arg) < 0: key = (op, dtype, src, _SIGNED_ZERO, tag)
+    reference = _cache.get(key)
+    if reference is not None:
+      found = reference()
+      if found is not None: return found
+    self = object.__new__(cls)
+    self.op, self.dtype, self.src, self.arg, self.tag = op, dtype, src, arg, tag
+    self._shape_ = self._device_ = self._bounds_ = self._ranges_ = self.realized = None
+    reference = _Reference(self, _forget)
+    reference.key = key
+    _cache[key] = reference
+    return self
+
+  def __init__(self, *_: Any, **__: Any) -> None: pass
+  def __reduce__(self) -> Any: return UOp, (self.op, self.dtype, self.src, self.arg, self.tag)
+  def __copy__(self) -> UOp: return self
+  def __deepcopy__(self, memo: Any) -> UOp: return self
+
+  def __repr__(self) -> str:
+    names = ", ".join(f"<{s.op.name}>" if s.op is not Ops.CONST else str(s.arg) for s in self.src)
+    return f"UOp(Ops.{self.op.name}, {self.dtype}, ({names}), {self.arg!r}" + (f", tag={self.tag!r})" if self.tag is not None else ")")
+
+  # ***** structure *****
+
+  def replace(self, **changes: Any) -> UOp:
+    """This node with some of op, dtype, src, arg, tag changed."""
+    new = (changes.get("op", self.op), changes.get("dtype", self.dtype), changes.get("src", self.src), changes.get("arg", self.arg),
+           changes.get("tag", self.tag))
+    return UOp(*new)
+
+  def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
+    """This node and all below it, sources first. gate(u) False: u is kept, what is below is not visited through it."""
+    seen: dict[UOp, None] = {}
+    stack: list[tuple[UOp, bool]] = [(self, False)]
+    while stack:
+      node, done = stack.pop()
+      if node in seen: continue
+      if done or not node.src:
+        seen[node] = None
+        continue
+      stack.append((node, True))
+      if gate is None or gate(node):
+        for s in reversed(node.src):
+          if s not in seen: stack.append((s, False))
+    return seen
+
+  def substitute(self, replacements: dict[UOp, UOp]) -> UOp:
+    """This graph with nodes replaced; what is replaced is not looked into again."""
+    if not replacements: return self
+    new: dict[UOp, UOp] = dict(replacements)
+    for u in self.toposort(lambda n: n not in replacements):
+      if u in new: continue
+      src = tuple([new[s] for s in u.src])
+      new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+    return new[self]
+
+  def derive(self, slot: str, compute: Callable[[UOp], Any]) -> Any:
+    """A property computed from the sources' own, kept in `slot`. Iterative, so that depth does not matter."""
+    found = getattr(self, slot)
+    if found is not None: return found
+    stack = [self]
+    while stack:
+      node = stack[-1]
+      if getattr(node, slot) is None:
+        missing = [s for s in node.src if getattr(s, slot) is None]
+        if missing:
+          stack.extend(missing)
+          continue
+        setattr(node, slot, compute(node))
+      stack.pop()
+    return getattr(self, slot)
+
+  @property
+  def ranges(self) -> tuple[UOp, ...]:
+    """The RANGEs that this node depends on and that no REDUCE, STORE or STAGE below it has closed, sorted by id."""
+    return self.derive("_ranges_", _free_ranges)  # type: ignore[no-any-return]
+
+  @property
+  def shape(self) -> tuple[sint, ...]:
+    """The shape of a node of the tensor graph."""
+    return self.derive("_shape_", _shape.shape_of)  # type: ignore[no-any-return]
+
+  @property
+  def device(self) -> str | None:
+    """Where a node of the tensor graph lives: the first device found among its sources, None when only constants are."""
+    return self.derive("_device_", _shape.device_of) or None
+
+  @property
+  def vmin(self) -> ConstType: return self.derive("_bounds_", _bounds.bounds_of)[0]  # type: ignore[no-any-return]
+
+  @property
+  def vmax(self) -> ConstType: return self.derive("_bounds_", _bounds.bounds_of)[1]  # type: ignore[no-any-return]
+
+  @property
+  def size(self) -> int:
+    """The number of elements of a node of the tensor graph; a symbolic dimension counts with its maximum."""
+    n = 1
+    for d in self.shape: n *= d if isinstance(d, int) else int(d.vmax)
+    return n
+
+  @property
+  def base(self) -> UOp:
+    """What movement operations look at."""
+    u = self
+    while u.op in GroupOp.Movement: u = u.src[0]
+    return u
+
+  @property
+  def dims(self) -> tuple[sint, ...]:
+    """The integers among the sources of RESHAPE, EXPAND, PAD and SHRINK: ints where they are constant."""
+    return tuple(s.arg if s.op is Ops.CONST else s for s in self.src[1:])
+
+  @property
+  def pairs(self) -> tuple[tuple[sint, sint], ...]:
+    """The (begin, end) of PAD and SHRINK, one for each axis."""
+    d = self.dims
+    return tuple(zip(d[::2], d[1::2]))
+
+  # ***** leaves *****
+
+  @staticmethod
+  def const(dtype: DType, value: ConstType | UOp, device: str | None = None) -> UOp:
+    """A constant; the value is rounded or wrapped to what the type holds by whoever computes, not here."""
+    if isinstance(value, UOp): return value
+    src = () if device is None else (UOp(Ops.DEVICE, dtypes.void, (), device),)
+    return UOp(Ops.CONST, dtype, src, dtype.const(value))
+
+  @staticmethod
+  def variable(name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint) -> UOp:
+    """A symbolic integer with min_val <= value <= max_val."""
+    return UOp(Ops.DEFINE_VAR, dtype, (), (name, min_val, max_val))
+
+  @staticmethod
+  def range(end: sint, id: int, axis_type: AxisType = AxisType.LOOP) -> UOp:
+    return UOp(Ops.RANGE, dtypes.weakint, (to_index(end),), (id, axis_type))
+
+  @staticmethod
+  def param(slot: int, dtype: DType, size: int) -> UOp: return UOp(Ops.PARAM, dtype, (), (slot, size))
+
+  @staticmethod
+  def sink(*stores: UOp, arg: Any = None) -> UOp: return UOp(Ops.SINK, dtypes.void, stores, arg)
+
+  @property
+  def expr(self) -> str: return str(self.arg[0])
+
+  def bind(self, value: int) -> UOp:
+    """This variable with a value. Raises ValueError when the value is outside its bounds."""
+    assert self.op is Ops.DEFINE_VAR, f"only a Variable can be bound, not {self.op.name}"
+    if not self.arg[1] <= value <= self.arg[2]: raise ValueError(f"cannot bind {value} to {self.arg[0]}: it must be in {self.arg[1]}..{self.arg[2]}")
+    return UOp(Ops.BIND, self.dtype, (self, self.const_like(value)))
+
+  def unbind(self) -> tuple[UOp, int]:
+    assert self.op is Ops.BIND, f"not bound: {self}"
+    return self.src[0], self.src[1].arg
+
+  def variables(self) -> list[UOp]:
+    """The variables below this node, by name."""
+    return sorted((u for u in self.toposort() if u.op is Ops.DEFINE_VAR), key=lambda u: u.arg)
+
+  def const_like(self, value: ConstType | UOp) -> UOp: return value if isinstance(value, UOp) else UOp(Ops.CONST, self.dtype, (), self.dtype.const(value))
+
+  # ***** kernel level *****
+
+  def index(self, i: sint) -> UOp: return UOp(Ops.INDEX, self.dtype, (self, to_index(i)))
+
+  def load(self, gate: UOp | None = None, alt: UOp | ConstType = 0, dtype: DType | None = None) -> UOp:
+    """The element at this INDEX; alt where gate is false."""
+    assert self.op is Ops.INDEX, f"load wants an INDEX, got {self.op.name}"
+    result = dtype or self.dtype
+    if gate is None: return UOp(Ops.LOAD, result, (self,))
+    return UOp(Ops.LOAD, result, (self, gate, alt if isinstance(alt, UOp) else UOp.const(result, alt)))
+
+  def store(self, value: UOp, *ranges: UOp, gate: UOp | None = None) -> UOp:
+    assert self.op is Ops.INDEX, f"store wants an INDEX, got {self.op.name}"
+    return UOp(Ops.STORE, dtypes.void, (self, value) + (() if gate is None else (gate,)) + ranges)
+
+  def reduce(self, op: Ops, *ranges: UOp) -> UOp: return UOp(Ops.REDUCE, self.dtype, (self,) + ranges, op) if ranges else self
+
+  # ***** arithmetic *****
+
+  def alu(self, op: Ops, *others: UOp) -> UOp:
+    """The elementwise op on this and others. Comparisons give bool; lanes follow the operands."""
+    dtype = self.dtype
+    if op in GroupOp.Comparison: dtype = dtypes.bool.vec(dtype.count)
+    elif op is Ops.WHERE: dtype = others[0].dtype
+    return UOp(op, dtype, (self,) + others)
+
+  def _binary(self, op: Ops, other: UOp | ConstType, reverse: bool = False) -> UOp:
+    a, b = _common(self, other)
+    return b.alu(op, a) if reverse else a.alu(op, b)
+
+  def cast(self, dtype: DType) -> UOp:
+    """This value as another type; a constant is converted at once."""
+    dtype = dtype.vec(self.dtype.count) if dtype.count != self.dtype.count else dtype
+    return self if self.dtype is dtype else UOp(Ops.CAST, dtype, (self,))
+
+  def bitcast(self, dtype: DType) -> UOp: return self if self.dtype is dtype else UOp(Ops.BITCAST, dtype, (self,))
+
+  def where(self, x: UOp | ConstType, y: UOp | ConstType) -> UOp:
+    """x where this is true, else y."""
+    if not isinstance(x, UOp): x = y.const_like(x) if isinstance(y, UOp) else UOp.const(dtypes.weakint, x)
+    a, b = _common(x, y)
+    return self.alu(Ops.WHERE, a, b)
+
+  def __add__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.ADD, x)
+  def __radd__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.ADD, x, True)
+  def __sub__(self, x: UOp | ConstType) -> UOp: return self + (-x)
+  def __rsub__(self, x: UOp | ConstType) -> UOp: return (-self) + x
+  def __mul__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MUL, x)
+  def __rmul__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MUL, x, True)
+  def __truediv__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.FDIV, x)
+  def __rtruediv__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.FDIV, x, True)
+  def __floordiv__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.IDIV, x)
+  def __rfloordiv__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.IDIV, x, True)
+  def __mod__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MOD, x)
+  def __rmod__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MOD, x, True)
+  def __and__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.AND, x)
+  def __rand__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.AND, x, True)
+  def __or__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.OR, x)
+  def __ror__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.OR, x, True)
+  def __xor__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.XOR, x)
+  def __rxor__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.XOR, x, True)
+  def __lshift__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.SHL, x)
+  def __rshift__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.SHR, x)
+  def __lt__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPLT, x)
+  def __gt__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPLT, x, True)
+  def __ge__(self, x: UOp | ConstType) -> UOp: return (self < x).logical_not()
+  def __le__(self, x: UOp | ConstType) -> UOp: return (self > x).logical_not()
+  def __neg__(self) -> UOp: return self.logical_not() if self.dtype.scalar() is dtypes.bool else self * self.const_like(-1)
+  def __invert__(self) -> UOp: return self ^ self.const_like(True if self.dtype.scalar() is dtypes.bool else -1)
+  def eq(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPEQ, x)
+  def ne(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPNE, x)
+  def logical_not(self) -> UOp: return self ^ self.const_like(True)
+  def maximum(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MAX, x)
+  def minimum(self, x: UOp | ConstType) -> UOp: return -((-self).maximum(-x))
+  def recip(self) -> UOp: return self.alu(Ops.RECIPROCAL)
+  def sqrt(self) -> UOp: return self.alu(Ops.SQRT)
+  def exp2(self) -> UOp: return self.alu(Ops.EXP2)
+  def log2(self) -> UOp: return self.alu(Ops.LOG2)
+  def sin(self) -> UOp: return self.alu(Ops.SIN)
+  def trunc(self) -> UOp: return self.alu(Ops.TRUNC)
+
+  def __bool__(self) -> bool:
+    """The truth of a comparison whose bounds decide it; else a TypeError, since a graph has no truth value."""
+    if self.vmin == self.vmax: return bool(self.vmin)
+    raise TypeError(f"the truth of a symbolic expression is not known here: {self.render()}; bounds {self.vmin}..{self.vmax}")
+
+  def __int__(self) -> int:
+    if self.vmin == self.vmax: return int(self.vmin)
+    raise TypeError(f"{self.render()} is symbolic; bounds {self.vmin}..{self.vmax}")
+
+  def split_add(self) -> Iterator[UOp]: return self.split(Ops.ADD)
+
+  def split(self, op: Ops) -> Iterator[UOp]:
+    """The terms of a sum (op=ADD), the factors of a product (MUL), left to right."""
+    stack = [self]
+    while stack:
+      u = stack.pop()
+      if u.op is op: stack.extend(reversed(u.src))
+      else: yield u
+
+  # ***** conveniences; imports are here because symbolic rules and text are built from this class *****
+
+  def simplify(self) -> UOp:
+    """This index expression in its simplest form that the symbolic rules find."""
+    from tinyhw.uop.symbolic import simplify
+    return simplify(self)
+
+  def render(self, simplify: bool = True) -> str:
+    """This expression as Python-like text."""
+    from tinyhw.uop.text import render
+    return render(self.simplify() if simplify else self)
+
+  @property
+  def key(self) -> bytes:
+    """A digest of the graph below this node, the same in every process."""
+    from tinyhw.uop.text import digest
+    return digest(self)
+
+def _common(a: UOp | ConstType, b: UOp | ConstType) -> tuple[UOp, UOp]:
+  """Both operands as UOps of one type. Python numbers take the type of the other; different types promote."""
+  if not isinstance(a, UOp): a = b.const_like(a) if isinstance(b, UOp) else UOp.const(dtypes.weakint, a)
+  if not isinstance(b, UOp): b = a.const_like(b)
+  if a.dtype is b.dtype: return a, b
+  if a.dtype.count != b.dtype.count: raise DTypeError(f"operands have {a.dtype.count} and {b.dtype.count} lanes: {a.dtype} and {b.dtype}")
+  if dtypes.weakint in (a.dtype, b.dtype) and dtypes.is_int(a.dtype) and dtypes.is_int(b.dtype):
+    return a.cast(dtypes.weakint), b.cast(dtypes.weakint)
+  dtype = least_upper_dtype(a.dtype, b.dtype)
+  return a.cast(dtype), b.cast(dtype)
+
+_CLOSES = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE, Ops.END})
+
+def _free_ranges(u: UOp) -> tuple[UOp, ...]:
+  if u.op is Ops.RANGE: return (u,) + tuple(r for s in u.src for r in s.ranges)
+  src = u.src
+  if len(src) == 1 and u.op not in _CLOSES: return src[0]._ranges_  # type: ignore[no-any-return]
+  found: dict[UOp, None] = {}
+  for s in src: found.update(dict.fromkeys(s._ranges_))
+  if u.op in _CLOSES:
+    for r in u.src[1:]:
+      if r.op is Ops.RANGE: found.pop(r, None)
+  return tuple(sorted(found, key=lambda r: r.arg))
+
+def to_index(x: sint) -> UOp:
+  """An int or UOp as an index expression."""
+  return x if isinstance(x, UOp) else UOp(Ops.CONST, dtypes.weakint, (), int(x))
+
+def to_indices(xs: Iterable[sint]) -> tuple[UOp, ...]: return tuple([to_index(x) for x in xs])
+
+def sint_prod(xs: Iterable[sint]) -> sint:
+  """The product of sizes, an int when all are."""
+  n: sint = 1
+  for x in xs: n = x * n if isinstance(x, UOp) else n * x
+  return n
+
+def resolve(x: bool | UOp, default: bool = True) -> bool:
+  """The truth of x when its bounds decide it, else default."""
+  if not isinstance(x, UOp): return bool(x)
+  return bool(x.vmin) if x.vmin == x.vmax else default
+
+def same_shape(a: Sequence[sint], b: Sequence[sint]) -> bool:
+  """Equal shapes; symbolic sizes are equal when they are the same expression."""
+  return len(a) == len(b) and all(x is y or (isinstance(x, int) and isinstance(y, int) and x == y) for x, y in zip(a, b))
+
+@dataclass(frozen=True)
+class KernelInfo:
+  """What goes with a kernel's SINK: its name, the optimisations to apply or applied (None: let the heuristic choose), and where it came from."""
+  name: str = ""
+  opts: tuple[Any, ...] | None = None
+  origin: Any = None
+
+Variable = UOp.variable
+
+_LAZY = {"UPat": "upat", "PatternMatcher": "match", "graph_rewrite": "rewrite"}
+
+def __getattr__(name: str) -> Any:
+  """`UPat`, `PatternMatcher` and `graph_rewrite` can be imported from here too, as users know it; they are built from this file."""
+  if name in _LAZY:
+    import importlib
+    return getattr(importlib.import_module(f"tinyhw.uop.{_LAZY[name]}"), name)
+  raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,51 @@
+"""Shapes and devices of the nodes of a tensor graph, one rule per operation. Sizes are ints, or index expressions where they are symbolic."""
+from __future__ import annotations
+from typing import TYPE_CHECKING, Any, Callable
+
+from tinyhw.uop.enums import GroupOp, Ops
+if TYPE_CHECKING: from tinyhw.uop.ops import UOp
+
+def _plus(a: Any, *others: Any) -> Any:
+  for b in others: a = a + b if isinstance(a, int) or not isinstance(b, int) or b else a
+  return a if isinstance(a, int) else _settle(a)
+
+def _settle(x: UOp) -> Any:
+  """A symbolic size in simplest form; an int if it is constant."""
+  x = x.simplify()
+  return x.arg if x.op is Ops.CONST else x
+
+def _reduced(u: UOp) -> tuple[Any, ...]: return tuple(1 if i in u.arg[1] else d for i, d in enumerate(u.src[0]._shape_))
+def _padded(u: UOp) -> tuple[Any, ...]: return tuple(_plus(d, b, e) for d, (b, e) in zip(u.src[0]._shape_, u.pairs))
+def _shrunk(u: UOp) -> tuple[Any, ...]: return tuple(_plus(e, -b) for b, e in u.pairs)
+def _permuted(u: UOp) -> tuple[Any, ...]: return tuple(u.src[0]._shape_[i] for i in u.arg)
+def _sizes(u: UOp) -> tuple[Any, ...]: return u.dims
+def _first(u: UOp) -> tuple[Any, ...]: return u.src[0]._shape_ if u.src else ()
+def _index(u: UOp) -> tuple[Any, ...]: return u.src[1]._shape_  # type: ignore[no-any-return]
+def _buffer(u: UOp) -> tuple[Any, ...]: return (u.arg[2],)
+def _view(u: UOp) -> tuple[Any, ...]: return (u.arg[0],)
+def _iota(u: UOp) -> tuple[Any, ...]: return (u.src[0].arg if u.src[0].op is Ops.CONST else u.src[0],)
+
+def _longest(u: UOp) -> tuple[Any, ...]:
+  """Elementwise: all operands have one shape; scalars of kernel expressions have none."""
+  return max((s._shape_ for s in u.src), key=len, default=())
+
+RULES: dict[Ops, Callable[[UOp], tuple[Any, ...]]] = {
+  Ops.RESHAPE: _sizes, Ops.EXPAND: _sizes, Ops.PERMUTE: _permuted, Ops.FLIP: _first, Ops.PAD: _padded, Ops.SHRINK: _shrunk, Ops.GATHER: _index,
+  Ops.REDUCE_AXIS: _reduced, Ops.BUFFER: _buffer, Ops.BUFFER_VIEW: _view, Ops.IOTA: _iota, Ops.CONST: lambda u: (), Ops.COPY: _first,
+  Ops.CONTIGUOUS: _first, Ops.CONTIGUOUS_BACKWARD: _first, Ops.DETACH: _first, Ops.ASSIGN: _first, Ops.AFTER: _first, Ops.BIND: lambda u: (),
+  **{op: _longest for op in GroupOp.Elementwise},
+}
+
+def shape_of(u: UOp) -> tuple[Any, ...]:
+  """The shape of u; those of its sources are known. Nodes that are not of a tensor graph have ()."""
+  rule = RULES.get(u.op)
+  return () if rule is None else rule(u)
+
+def device_of(u: UOp) -> str:
+  """The device of u, or "" if it has none. COPY goes to its second source."""
+  if u.op is Ops.DEVICE: return str(u.arg)
+  if u.op is Ops.BUFFER: return str(u.arg[1])
+  if u.op is Ops.COPY: return str(u.src[1].arg)
+  for s in u.src:
+    if s._device_: return str(s._device_)
+  return ""
