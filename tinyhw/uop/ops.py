@@ -33,13 +33,14 @@ _SIGNED_ZERO = "-0.0"  # -0.0 == 0.0 in Python; in the cache they must differ
 
 class UOp:
   """A node: operation, type, sources, argument. Immutable and interned; `tag` tells apart nodes that are otherwise equal."""
-  __slots__ = ("op", "dtype", "src", "arg", "tag", "_shape_", "_device_", "_bounds_", "_ranges_", "realized", "__weakref__")
+  __slots__ = ("op", "dtype", "src", "arg", "tag", "_shape_", "_device_", "_bounds_", "_ranges_", "realized", "storage", "__weakref__")
   op: Ops
   dtype: DType
   src: tuple[UOp, ...]
   arg: Any
   tag: Any
   realized: UOp | None  # the buffer (or view of one) that holds this tensor node's value, once computed
+  storage: Any          # of a BUFFER: the Buffer that it names
 
   def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None, tag: Any = None, **_: Any) -> UOp:
     key = (op, dtype, src, arg, tag)
@@ -52,7 +53,7 @@ class UOp:
       if found is not None: return found
     self = object.__new__(cls)
     self.op, self.dtype, self.src, self.arg, self.tag = op, dtype, src, arg, tag
-    self._shape_ = self._device_ = self._bounds_ = self._ranges_ = self.realized = None
+    self._shape_ = self._device_ = self._bounds_ = self._ranges_ = self.realized = self.storage = None
     reference = _Reference(self, _forget)
     reference.key = key
     _cache[key] = reference

@@ -1,0 +1,139 @@
+"""Movement operations as index expressions: the index of an element of the result gives the index of the source's element. Nothing is copied.
+
+A `Place` is where a node is read: one index expression per axis, and the condition under which the element exists (PAD, GATHER). Reads where
+the condition is false give 0 and do not touch memory. `move(u, place)` takes a place in u to the place in u's source.
+"""
+from __future__ import annotations
+from typing import Callable, NamedTuple
+
+from tinyhw.dtype import dtypes
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp, sint, sint_prod, to_index
+
+ZERO = UOp(Ops.CONST, dtypes.weakint, (), 0)
+
+class Place(NamedTuple):
+  """Index expressions, one per axis, and the condition for the element to exist (None: always)."""
+  index: tuple[UOp, ...]
+  valid: UOp | None = None
+
+def both(a: UOp | None, b: UOp | None) -> UOp | None:
+  """The conjunction of two conditions, None meaning true."""
+  if a is None or b is None: return b if a is None else a
+  return a if a is b else (a & b)
+
+def flatten(index: tuple[UOp, ...], shape: tuple[sint, ...]) -> UOp:
+  """The position in row-major order of an element with this index."""
+  total: UOp | None = None
+  stride: sint = 1
+  for i, n in zip(reversed(index), reversed(shape)):
+    if i is not ZERO:
+      term = i if isinstance(stride, int) and stride == 1 else i * stride
+      total = term if total is None else term + total
+    stride = stride * n if isinstance(stride, UOp) or not isinstance(n, UOp) else n * stride
+  return ZERO if total is None else total.simplify()
+
+def unflatten(position: UOp, shape: tuple[sint, ...]) -> tuple[UOp, ...]:
+  """The index in row-major order of the element at a position."""
+  out: list[UOp] = []
+  stride: sint = sint_prod(shape)
+  size = stride
+  for k, n in enumerate(shape):
+    if isinstance(n, int) and n == 1:
+      out.append(ZERO)
+      continue
+    inner = _quotient(stride, n, shape[k + 1:])
+    i = position if inner == 1 else position // inner
+    if stride is not size: i = i % n
+    out.append(i.simplify())
+    stride = inner
+  return tuple(out)
+
+def _quotient(stride: sint, n: sint, rest: tuple[sint, ...]) -> sint:
+  return stride // n if isinstance(stride, int) and isinstance(n, int) and n else sint_prod(rest)
+
+def _is_one(n: sint) -> bool: return isinstance(n, int) and n == 1
+
+def _blocks(a: tuple[sint, ...], b: tuple[sint, ...]) -> list[tuple[int, int, int, int]]:
+  """The finest split of two shapes with one size into blocks (from, to in a; from, to in b) of equal products. Sizes of 1 belong to any block."""
+  blocks, i, j = [], 0, 0
+  while i < len(a) or j < len(b):
+    i0, j0 = i, j
+    x: sint = 1
+    y: sint = 1
+    if i < len(a):
+      x = a[i]
+      i += 1
+    if j < len(b):
+      y = b[j]
+      j += 1
+    while not _same(x, y):
+      if isinstance(x, UOp) or isinstance(y, UOp) or x == 0 or y == 0: return [(0, len(a), 0, len(b))]
+      if (x < y and i < len(a)) or j >= len(b):
+        if i >= len(a): return [(0, len(a), 0, len(b))]
+        if isinstance(a[i], UOp): return [(0, len(a), 0, len(b))]
+        x *= a[i]  # type: ignore[operator]
+        i += 1
+      else:
+        if isinstance(b[j], UOp): return [(0, len(a), 0, len(b))]
+        y *= b[j]  # type: ignore[operator]
+        j += 1
+    blocks.append((i0, i, j0, j))
+  return blocks
+
+def _same(x: sint, y: sint) -> bool: return x is y or (isinstance(x, int) and isinstance(y, int) and x == y)
+
+def reshape_index(index: tuple[UOp, ...], shape: tuple[sint, ...], source: tuple[sint, ...]) -> tuple[UOp, ...]:
+  """The index in `source` of the element that stands at `index` in `shape`; the shapes have one number of elements.
+
+  Axes are matched in blocks, so that an axis which stays itself meets no division.
+  """
+  places = [k for k, n in enumerate(shape) if not _is_one(n)]
+  sources = [k for k, n in enumerate(source) if not _is_one(n)]
+  inner, outer = tuple(index[k] for k in places), tuple(shape[k] for k in places)
+  target = tuple(source[k] for k in sources)
+  out = [ZERO] * len(source)
+  for i0, i1, j0, j1 in _blocks(outer, target):
+    if i1 - i0 == 1 and j1 - j0 == 1: found: tuple[UOp, ...] = (inner[i0],)
+    else: found = unflatten(flatten(inner[i0:i1], outer[i0:i1]), target[j0:j1])
+    for k, i in zip(sources[j0:j1], found): out[k] = i
+  return tuple(out)
+
+def _reshape(u: UOp, p: Place) -> Place: return Place(reshape_index(p.index, u.shape, u.src[0].shape), p.valid)
+
+def _permute(u: UOp, p: Place) -> Place:
+  out = [ZERO] * len(u.arg)
+  for k, axis in enumerate(u.arg): out[axis] = p.index[k]
+  return Place(tuple(out), p.valid)
+
+def _expand(u: UOp, p: Place) -> Place:
+  return Place(tuple(ZERO if _is_one(n) else i for i, n in zip(p.index, u.src[0].shape)), p.valid)
+
+def _shrink(u: UOp, p: Place) -> Place:
+  return Place(tuple(i if isinstance(b, int) and b == 0 else (i + b).simplify() for i, (b, _) in zip(p.index, u.pairs)), p.valid)
+
+def _flip(u: UOp, p: Place) -> Place:
+  shape = u.src[0].shape
+  return Place(tuple((to_index(shape[k]) - 1 - i).simplify() if k in u.arg else i for k, i in enumerate(p.index)), p.valid)
+
+def _pad(u: UOp, p: Place) -> Place:
+  out, valid = [], p.valid
+  for i, (before, after), n in zip(p.index, u.pairs, u.src[0].shape):
+    if isinstance(before, int) and before == 0 and isinstance(after, int) and after == 0:
+      out.append(i)
+      continue
+    if not (isinstance(before, int) and before == 0): valid = both(valid, _not_below(i, before))
+    if not (isinstance(after, int) and after == 0): valid = both(valid, (i < (before + n if isinstance(before, int) else before + n)).simplify())
+    out.append((i - before).simplify())
+  if valid is not None and valid.op is Ops.CONST and valid.arg is True: valid = None
+  return Place(tuple(out), valid)
+
+def _not_below(i: UOp, limit: sint) -> UOp: return (i >= limit).simplify()
+
+_RULES: dict[Ops, Callable[[UOp, Place], Place]] = {
+  Ops.RESHAPE: _reshape, Ops.PERMUTE: _permute, Ops.EXPAND: _expand, Ops.SHRINK: _shrink, Ops.FLIP: _flip, Ops.PAD: _pad,
+}
+
+def move(u: UOp, place: Place) -> Place:
+  """The place in u's source of the element that stands at `place` in u. u is a movement operation."""
+  return _RULES[u.op](u, place)
