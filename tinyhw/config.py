@@ -1,0 +1,159 @@
+"""Every environment variable that tinyhw reads, and `Context`, which overrides them for a while.
+
+A variable is read from the environment once, at import. `DEBUG >= 2`, `if JIT:` and `BEAM.value` read it; `DEBUG.value = 2` sets it. What a
+`Context` sets is seen by the thread (or asyncio task) that entered it and by nobody else, so threads cannot restore each other's values.
+"""
+from __future__ import annotations
+import contextvars
+import functools
+import os
+
+from tinyhw.errors import ConfigError
+
+TYPE_CHECKING = False  # typing is loaded only for type checkers: it would double this module's import time
+if TYPE_CHECKING:
+  from collections.abc import Callable
+  from types import TracebackType
+  from typing import Any, Generic, ParamSpec, TypeVar
+  Value = TypeVar("Value", int, str)
+  T = TypeVar("T", int, float, str, bool)
+  P = ParamSpec("P")
+  R = TypeVar("R")
+else:
+  Value, Generic = None, {None: object}
+
+def _convert(key: str, text: str, kind: type) -> Any:
+  """The text of an environment variable as str, float, int or bool ("0" is False). Raises ConfigError."""
+  try: return text if kind is str else kind(float(text) if kind is float else int(text))
+  except ValueError: raise ConfigError(f"{key}={text!r} is not a number; set it to one, or unset it") from None
+
+@functools.lru_cache(maxsize=None, typed=True)
+def _environment(key: str, default: Any) -> Any:
+  text = os.environ.get(key, "")
+  return default if text == "" else _convert(key, text, type(default))
+
+def getenv(key: str, default: T = 0) -> T:
+  """An environment variable as the type of its default; unset and empty are the default. Remembered: see `getenv.cache_clear()`."""
+  found: T = _environment(key, default)
+  return found
+
+getenv.cache_clear = _environment.cache_clear  # type: ignore[attr-defined]  # as users of lru_cache expect it
+
+class ContextVar(Generic[Value]):
+  """A variable with a key, a default whose type (int or str) it keeps, and one line of documentation."""
+  _cache: dict[str, ContextVar[Any]] = {}
+
+  def __init__(self, key: str, default_value: Value, doc: str = "") -> None:
+    if key in ContextVar._cache: raise ConfigError(f"variable {key} is declared already; use that one, or another name")
+    self.key, self.default, self.__doc__ = key, default_value, doc
+    self._kind = int if isinstance(default_value, int) else str
+    self._base: Value = getenv(key, default_value)
+    self._override: contextvars.ContextVar[Value] = contextvars.ContextVar(key)
+    ContextVar._cache[key] = self
+
+  @property
+  def value(self) -> Value: return self._override.get(self._base)
+
+  @value.setter
+  def value(self, value: Value) -> None:
+    """Set it: inside of a Context that names it until that ends, else for the process."""
+    value = self._checked(value)
+    if self._override.get(None) is None: self._base = value
+    else: self._override.set(value)
+
+  def _checked(self, value: Any) -> Value:
+    if self._kind is str:
+      if not isinstance(value, str): raise ConfigError(f"{self.key} is text, not {value!r}; pass a str")
+      return value
+    if isinstance(value, ContextVar): value = value.value
+    if isinstance(value, str): return self._kind(_convert(self.key, value, int))
+    try: return self._kind(value)
+    except (TypeError, ValueError): raise ConfigError(f"{self.key} is a number, not {value!r}; pass an int") from None
+
+  def tolist(self, obj: object = None) -> list[Any]:
+    """The comma-separated parts of a str variable, looked up as attributes of obj if given."""
+    parts = [part for part in str(self.value).split(",") if part]
+    return parts if obj is None else [getattr(obj, part) for part in parts]
+
+  def __bool__(self) -> bool: return bool(self.value)
+  def __int__(self) -> int: return int(self.value)
+  def __index__(self) -> int: return int(self.value)
+  def __str__(self) -> str: return str(self.value)
+  def __repr__(self) -> str: return f"ContextVar({self.key}={self.value!r})"
+  def __eq__(self, x: object) -> bool: return self is x or self.value == x
+  def __hash__(self) -> int: return hash(self.key)
+  def __lt__(self, x: Any) -> bool: return bool(self.value < x)
+  def __le__(self, x: Any) -> bool: return bool(self.value <= x)
+  def __gt__(self, x: Any) -> bool: return bool(self.value > x)
+  def __ge__(self, x: Any) -> bool: return bool(self.value >= x)
+
+class Wrapper:
+  """A context manager that can also decorate a function. Each call of the function enters `fresh()`, so calls may nest and run in threads."""
+  def fresh(self) -> Wrapper: return self
+  def __enter__(self) -> Any: return self
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None: pass
+
+  def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+      with self.fresh(): return function(*args, **kwargs)
+    return wrapped
+
+# What each Context on this thread's stack has to undo, innermost first: (reset, rest). A linked list: copies of a context share its tail.
+_undo: contextvars.ContextVar[Any] = contextvars.ContextVar("undo", default=None)
+
+class Context(Wrapper):
+  """`with Context(DEBUG=2, BEAM=4):`, or a decorator: the variables have these values inside, and their old ones after."""
+  def __init__(self, **kwargs: int | str) -> None:
+    unknown = [key for key in kwargs if key not in ContextVar._cache]
+    if unknown: raise ConfigError(f"no variable is named {', '.join(unknown)}; the known ones are {', '.join(sorted(ContextVar._cache))}")
+    self.kwargs = {key: ContextVar._cache[key]._checked(value) for key, value in kwargs.items()}
+
+  def __enter__(self) -> None:
+    tokens = [(ContextVar._cache[key]._override, ContextVar._cache[key]._override.set(value)) for key, value in self.kwargs.items()]
+    _undo.set((tokens, _undo.get()))
+
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    found = _undo.get()
+    if found is None: return  # entered in another asyncio task: nothing was overridden in this one
+    tokens, rest = found
+    _undo.set(rest)
+    for override, token in tokens: override.reset(token)
+
+def documentation() -> list[tuple[str, int | str, int | str, str]]:
+  """(key, value, default, what it means) of every declared variable, in order of declaration."""
+  return [(v.key, v.value, v.default, v.__doc__ or "") for v in ContextVar._cache.values()]
+
+# **** the variables ****
+
+DEBUG = ContextVar("DEBUG", 0, "1 devices and why others were refused; 2 a line per kernel; 3 optimisations; 4 pseudo-code; 5 UOps; 6 linear "
+                   "program; 7 annotated machine code")
+DEV = ContextVar("DEV", "", "the default device: CPU, CLANG or PYTHON; empty: the best that opens")
+
+# what is computed
+DEFAULT_FLOAT = ContextVar("DEFAULT_FLOAT", "float32", "dtype of Tensor(1.5), rand, zeros and ones")
+TRAINING = ContextVar("TRAINING", 0, "1: dropout drops and batchnorm learns its statistics, as Tensor.train() does")
+SEED = ContextVar("SEED", -1, "seed of Tensor.rand and its relatives; -1: another one in each process")
+
+# how it is compiled
+JIT = ContextVar("JIT", 1, "0: TinyJit runs its function each time; 1: it captures and replays; 2: it replays kernel by kernel")
+BEAM = ContextVar("BEAM", 0, "n > 0: time candidates for each kernel, keep the best n in each round")
+IGNORE_BEAM_CACHE = ContextVar("IGNORE_BEAM_CACHE", 0, "1: search again even if an earlier search stored its winner")
+NOOPT = ContextVar("NOOPT", 0, "1: kernels as they come, without optimisations")
+THREADS = ContextVar("THREADS", 0, "worker threads of the CPU device; 0: one per core that this process may use")
+CC = ContextVar("CC", "", "C compiler of the CLANG device; empty: clang, gcc or cc, the first found")
+
+# how it is checked and seen
+SPEC = ContextVar("SPEC", 0, "1: verify graphs between passes; 2: after each rewrite too")
+CHECK = ContextVar("CHECK", 0, "1: re-run allocated machine code symbolically and compare")
+DUMP = ContextVar("DUMP", "", "pass:kernel: print that kernel after that pass, e.g. allocate:r_64_64")
+TRACEMETA = ContextVar("TRACEMETA", 1, "0: do not remember which source line made an operation")
+VIZ = ContextVar("VIZ", 0, "1: record rewrites, to be shown by a viewer")
+PROFILE = ContextVar("PROFILE", 0, "1: record what ran when, for a trace viewer")
+
+# where files are
+CACHELEVEL = ContextVar("CACHELEVEL", 2, "0: as CACHE=0; any other number changes nothing")
+CACHE = ContextVar("CACHE", 1 if CACHELEVEL else 0, "0: neither read nor write compiled kernels and search results on disk")
+CACHEDIR = ContextVar("CACHEDIR", "", "folder of kernels, search results and downloads; empty: tinyhw in the user's cache folder")
+DISABLE_HTTP_CACHE = ContextVar("DISABLE_HTTP_CACHE", 0, "1: download again even if the file is in CACHEDIR")
+DATASETS = ContextVar("DATASETS", "", "a folder that has the files of mnist() and cifar(), instead of a download")

@@ -1,0 +1,91 @@
+"""The errors that tinyhw raises: what went wrong, where, and what to do about it.
+
+Every mistake of a user raises a class of this file; a broken invariant of tinyhw itself is an `assert`. A class also derives from the Python error
+that fits, so `except ValueError` works. Errors about a call (`names_line`) say which line outside of tinyhw made the call.
+"""
+from __future__ import annotations
+
+from tinyhw.trace import Location, caller
+
+class TinyError(Exception):
+  """The base of all of them. `message` is the text alone; `location` is (file, line, function) of the user's call, or None."""
+  names_line = False
+
+  def __init__(self, message: str = "", location: Location | None = None) -> None:
+    super().__init__(message)
+    self.message = message
+    self.location: Location | None = location or (caller() if self.names_line else None)
+
+  def __str__(self) -> str:
+    if self.location is None: return self.message
+    return f"{self.message} (at {self.location[0]}:{self.location[1]})"
+
+class UserError(TinyError):
+  """A call that cannot be carried out as written. Its message ends with the line of the call."""
+  names_line = True
+
+class ArgumentError(UserError, ValueError):
+  """An argument has a value that the call does not take; no more special class fits."""
+
+class ShapeError(UserError, ValueError):
+  """Shapes that do not go together, or a reshape, expand, pad or reduce that the shape does not allow."""
+
+class DTypeError(UserError, TypeError):
+  """An unknown dtype, dtypes that do not go together, or an operation that the dtype does not have."""
+
+class DeviceError(UserError, RuntimeError):
+  """An unknown device, one that does not open here, or operands on different devices."""
+
+class IndexRangeError(UserError, IndexError):
+  """An index or an axis outside of its range."""
+
+class IndexingError(UserError, IndexError):
+  """An index of a kind that Tensor[...] does not take, or too many of them."""
+
+class GradientError(UserError, RuntimeError):
+  """backward() or gradient() where there is nothing to differentiate."""
+
+class JitError(UserError, RuntimeError):
+  """A function that TinyJit cannot capture, or a call that does not match the capture."""
+
+class SymbolicError(UserError, ValueError):
+  """A Variable without a value, bound twice to different values, or bound outside of its range."""
+
+class ConfigError(UserError, ValueError):
+  """An environment variable or a `Context` argument that is not known, or has a value that it does not take."""
+
+class OutOfMemory(TinyError, MemoryError):
+  """The device has not enough memory. Says how much was asked for and how much is held."""
+
+class AllocationError(TinyError, RuntimeError):
+  """The register allocator could not place the values of a kernel. An error in tinyhw; the message says which kernel."""
+
+class DriverError(TinyError, RuntimeError):
+  """The operating system or the hardware refused; says which file or call, the reason, and what grants it."""
+
+class EncodeError(TinyError, ValueError):
+  """An instruction that the machine does not have: operand, immediate or combination out of range."""
+
+class DecodeError(TinyError, ValueError):
+  """Bytes that are no instruction of the table."""
+
+class ParseError(TinyError, ValueError):
+  """Text (a UOp graph, a program, assembly) that does not parse. Says the line."""
+
+class PatternError(TinyError, ValueError):
+  """A rule or pattern that cannot be compiled, or rules that rewrite for ever."""
+
+class CompileError(TinyError, RuntimeError):
+  """A kernel that cannot be compiled for the device, or an external compiler that failed."""
+
+class VerifyError(TinyError, AssertionError):
+  """A verifier (SPEC, CHECK) found a graph, program or allocation that breaks the rules. An error in tinyhw."""
+
+class FetchError(TinyError, OSError):
+  """A download that failed: no network, no such file, or a wrong checksum."""
+
+class DatasetError(TinyError, RuntimeError):
+  """A data set that is neither here nor to be had. Says where to put its files."""
+
+class FileFormatError(TinyError, ValueError):
+  """A file (safetensors, idx, tar, ...) that is damaged or of another format."""

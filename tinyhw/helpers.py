@@ -1,0 +1,269 @@
+"""Small functions that the whole project and its users share: lists, integers, text, memory views, timing, counters.
+
+Settings live in config.py, files in storage.py, progress bars in progress.py; their names are here too, as users expect them.
+ctypes, cProfile, tempfile, ... are imported inside the functions that need them: `import tinyhw` does not pay for them.
+"""
+from __future__ import annotations
+import functools
+import gc
+import operator
+import os
+import time
+from collections import defaultdict
+from itertools import count as count
+
+from tinyhw import trace
+from tinyhw.config import (BEAM as BEAM, CACHE as CACHE, CHECK as CHECK, DEBUG as DEBUG, DEV as DEV, DUMP as DUMP, JIT as JIT, NOOPT as NOOPT,
+                           PROFILE as PROFILE, SEED as SEED, SPEC as SPEC, THREADS as THREADS, TRACEMETA as TRACEMETA, TRAINING as TRAINING,
+                           VIZ as VIZ, Context as Context, ContextVar as ContextVar, Wrapper, getenv as getenv)
+from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.progress import tqdm as tqdm, trange as trange
+from tinyhw.storage import (cache_dir as cache_dir, diskcache as diskcache, diskcache_clear as diskcache_clear, diskcache_get as diskcache_get,
+                            diskcache_put as diskcache_put, fetch as fetch, write_atomically as write_atomically)
+
+TYPE_CHECKING = False  # typing is loaded only for type checkers
+if TYPE_CHECKING:
+  import ctypes
+  from collections.abc import Callable, Iterable, Mapping, Sequence
+  from types import TracebackType
+  from typing import Any, TypeVar
+  T = TypeVar("T")
+  U = TypeVar("U")
+
+# **** lists ****
+
+def prod(x: Iterable[Any]) -> Any:
+  """The product; 1 of nothing. Of anything that multiplies."""
+  return functools.reduce(operator.mul, x, 1)
+
+def argfix(*x: Any) -> tuple[Any, ...]:
+  """f(1, 2) and f((1, 2)) alike: the tuple (1, 2)."""
+  if not x or x[0].__class__ not in (tuple, list): return x
+  if len(x) != 1: raise ArgumentError(f"{x} mixes a sequence and other arguments; pass one sequence, or the items one by one")
+  return tuple(x[0])
+
+def all_same(items: Sequence[Any]) -> bool:
+  """Whether all are equal; True of nothing."""
+  return all(item == items[0] for item in items)
+
+def dedup(x: Iterable[T]) -> list[T]:
+  """Without repetitions, in order of first appearance."""
+  return list(dict.fromkeys(x))
+
+def flatten(l: Iterable[Iterable[T]]) -> list[T]:
+  """One level of nesting less."""
+  return [item for part in l for item in part]
+
+def fully_flatten(l: Any) -> list[Any]:
+  """The leaves of nested lists and tuples (or arrays), depth first. A str is a leaf."""
+  if hasattr(l, "shape") and l.shape == (): return [l[()]]
+  if isinstance(l, (str, bytes)) or not (hasattr(l, "__len__") and hasattr(l, "__getitem__")): return [l]
+  return flatten(fully_flatten(item) for item in l)
+
+def get_shape(x: Any) -> tuple[int, ...]:
+  """The shape of nested lists and tuples; () of a number. Raises ShapeError when parts differ in shape."""
+  if isinstance(x, (str, bytes)) or not (hasattr(x, "__len__") and hasattr(x, "__getitem__")): return ()
+  if hasattr(x, "shape"): return tuple(x.shape)
+  shapes = [get_shape(item) for item in x]
+  if not all_same(shapes):
+    odd = next(i for i, shape in enumerate(shapes) if shape != shapes[0])
+    raise ShapeError(f"inhomogeneous shape: item 0 has shape {shapes[0]} and item {odd} has shape {shapes[odd]}; make the nested lists equally long")
+  return (len(shapes),) + (shapes[0] if shapes else ())
+
+def get_single_element(x: Iterable[T]) -> T:
+  """The only item. Raises ArgumentError when there are none or more."""
+  items = list(x)
+  if len(items) != 1: raise ArgumentError(f"expected one item, got {len(items)}")
+  return items[0]
+
+def partition(itr: Iterable[T], fxn: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+  """(those for which fxn holds, the others), each in order."""
+  parts: tuple[list[T], list[T]] = ([], [])
+  for item in itr: parts[0 if fxn(item) else 1].append(item)
+  return parts
+
+def merge_dicts(ds: Iterable[Mapping[T, U]]) -> dict[T, U]:
+  """All in one. Raises ArgumentError when a key has two values."""
+  merged: dict[T, U] = {}
+  for d in ds:
+    for key, value in d.items():
+      if merged.setdefault(key, value) != value: raise ArgumentError(f"cannot merge: {key!r} is {merged[key]!r} and {value!r}")
+  return merged
+
+# **** numbers ****
+
+def ceildiv(num: Any, amt: Any) -> Any:
+  """num / amt, rounded up. Symbolic integers too."""
+  return -(num // -amt) if isinstance(num, int) and isinstance(amt, int) else (num + (amt - 1)) // amt
+
+def round_up(num: Any, amt: Any) -> Any:
+  """The smallest multiple of amt that is not below num."""
+  return ceildiv(num, amt) * amt
+
+def cdiv(x: int, y: int) -> int:
+  """Division that truncates, as in C; 0 when y is 0."""
+  if y == 0: return 0
+  return abs(x) // abs(y) if (x < 0) == (y < 0) else -(abs(x) // abs(y))
+
+def cmod(x: int, y: int) -> int:
+  """The remainder of `cdiv`: it has the sign of x."""
+  return x - cdiv(x, y) * y
+
+def polyN(x: T, p: Iterable[float]) -> T:
+  """The polynomial with these coefficients, highest first, by Horner's rule. x: a number or anything with + and *."""
+  value: Any = 0.0
+  for coefficient in p: value = value * x + coefficient
+  result: T = value
+  return result
+
+def getbits(value: int, start: int, end: int) -> int:
+  """Bits start to end, both included, of value."""
+  return (value >> start) & ((1 << (end - start + 1)) - 1)
+
+# **** text ****
+
+_COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+
+def colored(st: str, color: str | None, background: bool = False) -> str:
+  """st in a color, for a terminal; an upper-case name is the bright one; None changes nothing."""
+  if color is None: return st
+  if color.lower() not in _COLORS: raise ArgumentError(f"no color is named {color!r}; use one of {', '.join(_COLORS)}")
+  return f"\033[{30 + _COLORS.index(color.lower()) + (60 if color.isupper() else 0) + (10 if background else 0)}m{st}\033[0m"
+
+def _skip_escape(s: str, i: int) -> int:
+  """The index after the escape sequence (ESC [ ... letter) at i; i where there is none."""
+  if not s.startswith("\033[", i): return i
+  i += 2
+  while i < len(s) and not s[i].isalpha(): i += 1
+  return i + 1
+
+def ansistrip(s: str) -> str:
+  """s without colors and other escape sequences."""
+  if "\033[" not in s: return s
+  first, *parts = s.split("\033[")
+  return first + "".join(part[next((i for i, c in enumerate(part) if c.isalpha()), len(part)) + 1:] for part in parts)
+
+def word_wrap(x: str, wrap: int = 80) -> str:
+  """Lines broken after `wrap` visible characters; escape sequences have no width."""
+  lines = []
+  for line in x.split("\n"):
+    start = i = width = 0
+    while i < len(line):
+      after = _skip_escape(line, i)
+      if after != i: i = after
+      elif width == wrap:
+        lines.append(line[start:i])
+        start, width = i, 0
+      else: i, width = i + 1, width + 1
+    lines.append(line[start:])
+  return "\n".join(lines)
+
+def strip_parens(fst: str) -> str:
+  """Without the outer parentheses, if they belong together: (a+b) but not (a)+(b)."""
+  if not (fst.startswith("(") and fst.endswith(")")): return fst
+  depth = 0
+  for c in fst[1:-1]:
+    depth += (c == "(") - (c == ")")
+    if depth < 0: return fst
+  return fst[1:-1]
+
+@functools.cache
+def to_function_name(s: str) -> str:
+  """s as an identifier: colors are dropped, other characters become their hexadecimal code."""
+  return "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"{ord(c):02X}" for c in ansistrip(s))
+
+def time_to_str(t: float, w: int = 8) -> str:
+  """Seconds, right-aligned to w: `    1.50s `, `   12.00ms` or `   30.00us`."""
+  for scale, unit in ((1.0, "s "), (1e3, "ms")):
+    if t * scale > 10: return f"{t * scale:{w}.2f}{unit}"
+  return f"{t * 1e6:{w}.2f}us"
+
+def temp(x: str, append_user: bool = False) -> str:
+  """The path of a file named x in the temporary folder. append_user: with the user's name, where users share the folder."""
+  import getpass
+  import tempfile
+  return os.path.join(tempfile.gettempdir(), f"{x}.{getpass.getuser()}" if append_user else x).replace(os.sep, "/")
+
+# **** memory views ****
+
+def to_mv(ptr: int, sz: int) -> memoryview:
+  """sz bytes of memory at an address, without a copy. The caller keeps the memory alive."""
+  import ctypes
+  return memoryview((ctypes.c_uint8 * sz).from_address(ptr)).cast("B")
+
+def from_mv(mv: memoryview, to_type: type[Any] | None = None) -> ctypes.Array[Any]:
+  """The memory of a writable view as a ctypes array of to_type (default: c_char), without a copy."""
+  import ctypes
+  kind = to_type or ctypes.c_char
+  return (kind * (mv.nbytes // ctypes.sizeof(kind))).from_buffer(mv)
+
+def mv_address(mv: memoryview) -> int:
+  """The address of a writable view's first byte."""
+  import ctypes
+  return ctypes.addressof((ctypes.c_char * mv.nbytes).from_buffer(mv))
+
+# **** time and counters ****
+
+class GlobalCounters:
+  """What ran since reset(): operations, bytes moved, kernels, seconds (only measured at DEBUG >= 2). mem_used is what is held now."""
+  global_ops: int = 0
+  global_mem: int = 0
+  time_sum_s: float = 0.0
+  kernel_count: int = 0
+  mem_used: int = 0
+  mem_used_per_device: defaultdict[str, int] = defaultdict(int)
+
+  @staticmethod
+  def reset() -> None:
+    """Zero what ran; what is held stays."""
+    GlobalCounters.global_ops, GlobalCounters.global_mem, GlobalCounters.time_sum_s, GlobalCounters.kernel_count = 0, 0, 0.0, 0
+
+class disable_gc(Wrapper):
+  """No cyclic garbage collection inside, or in the decorated function. Collection stays off where it was off."""
+  def fresh(self) -> disable_gc: return disable_gc()
+
+  def __enter__(self) -> None:
+    self.was_enabled = gc.isenabled()
+    gc.disable()
+
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    if self.was_enabled: gc.enable()
+
+class Timing(Wrapper):
+  """Print prefix and the milliseconds it took. on_exit: from the nanoseconds (also in `et`) to more text."""
+  def __init__(self, prefix: str = "", on_exit: Callable[[int], str] | None = None, enabled: bool = True) -> None:
+    self.prefix, self.on_exit, self.enabled, self.et = prefix, on_exit, enabled, 0
+
+  def fresh(self) -> Timing: return Timing(self.prefix, self.on_exit, self.enabled)
+
+  def __enter__(self) -> Timing:
+    self.st = time.perf_counter_ns()
+    return self
+
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    self.et = time.perf_counter_ns() - self.st
+    if self.enabled: print(f"{self.prefix}{self.et * 1e-6:6.2f} ms" + (self.on_exit(self.et) if self.on_exit else ""))
+
+class Profiling(Wrapper):
+  """Profile with cProfile and print the top `frac` of functions by `sort`; fn: write the statistics there too; times are in ms/ts."""
+  def __init__(self, enabled: bool = True, sort: str = "cumtime", frac: float = 0.2, fn: str | None = None, ts: float = 1) -> None:
+    self.enabled, self.sort, self.frac, self.fn, self.ts = enabled, sort, frac, fn, ts
+
+  def fresh(self) -> Profiling: return Profiling(self.enabled, self.sort, self.frac, self.fn, self.ts)
+
+  def __enter__(self) -> Profiling:
+    import cProfile
+    self.profile = cProfile.Profile(time.perf_counter_ns, 1e-6 * self.ts)  # pstats prints timer ticks times this unit
+    if self.enabled: self.profile.enable()
+    return self
+
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    self.profile.disable()
+    if not self.enabled: return
+    import pstats
+    if self.fn: self.profile.dump_stats(self.fn)
+    pstats.Stats(self.profile).strip_dirs().sort_stats(self.sort).print_stats(self.frac)
+
+def profile_marker(name: str, color: str = "gray") -> None:
+  """Mark this moment in the trace of PROFILE=1."""
+  if PROFILE: trace.event(name, "markers", color=color)

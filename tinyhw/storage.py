@@ -1,0 +1,206 @@
+"""Files that tinyhw keeps for later: a disk cache of Python values, and downloads.
+
+The disk cache is best effort: a read-only or missing folder costs speed and never raises; a damaged entry is a miss. A value is one file,
+written under another name and renamed, so any number of processes may share the folder. Values are pickled: the folder must be the user's own.
+
+urllib, hashlib, pickle, ... are imported inside the functions that need them: together they would double the time of `import tinyhw`.
+"""
+from __future__ import annotations
+import functools
+import itertools
+import os
+import sys
+
+from tinyhw.config import CACHE, CACHEDIR, DISABLE_HTTP_CACHE
+from tinyhw.errors import FetchError
+from tinyhw.progress import tqdm
+
+TYPE_CHECKING = False  # typing is loaded only for type checkers
+if TYPE_CHECKING:
+  import pathlib
+  from collections.abc import Callable, Mapping
+  from typing import Any, ParamSpec, TypeVar
+  P = ParamSpec("P")
+  R = TypeVar("R")
+
+_FORMAT = b"tinyhw1\n"  # head of every entry, before the digest of the pickled value and the value
+_DIGEST_BYTES = 16
+_ABSENT = object()
+_numbers = itertools.count()
+
+def cache_dir() -> str:
+  """CACHEDIR, else the folder tinyhw in what the system calls the user's cache. It need not exist, nor be writable."""
+  if CACHEDIR.value: return os.path.abspath(os.path.expanduser(CACHEDIR.value))
+  home = os.path.expanduser("~")
+  if sys.platform == "win32": base = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+  elif sys.platform == "darwin": base = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, "Library", "Caches")
+  else: base = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+  return os.path.join(base, "tinyhw")
+
+def write_atomically(path: str, *parts: bytes) -> None:
+  """Replace the file by these bytes: readers see the old file or the new one, whole. Makes the folder. Raises OSError."""
+  os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+  temporary = f"{path}.{os.getpid()}.{next(_numbers)}.tmp"
+  try:
+    with open(temporary, "xb") as file: file.writelines(parts)
+    os.replace(temporary, path)
+  except BaseException:  # Ctrl-C too must leave no partial file
+    try: os.unlink(temporary)
+    except OSError: pass  # it was never made, or is renamed already
+    raise
+
+# **** the disk cache ****
+
+def _digest(data: bytes) -> bytes:
+  import hashlib
+  return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
+
+def _entry(table: str, key: dict[str, Any] | str | int | bytes) -> str:
+  """The file of a key. A dict is a key whatever the order of its items."""
+  text = sorted((str(k), repr(v)) for k, v in key.items()) if isinstance(key, dict) else key
+  name = _digest(repr((type(key).__name__, text)).encode()).hex()
+  safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in table)
+  return os.path.join(cache_dir(), "values", safe, name[:2], name[2:])
+
+def _lookup(table: str, key: dict[str, Any] | str | int | bytes) -> Any:
+  if not CACHE: return _ABSENT
+  try:
+    with open(_entry(table, key), "rb") as file: data = file.read()
+  except OSError: return _ABSENT
+  start = len(_FORMAT) + _DIGEST_BYTES
+  payload = data[start:]
+  if data[:start] != _FORMAT + _digest(payload): return _ABSENT
+  import pickle
+  try: return pickle.loads(payload)
+  except Exception: return _ABSENT  # a class that moved or changed since: the value is computed again and replaces it
+
+def diskcache_get(table: str, key: dict[str, Any] | str | int | bytes) -> Any:
+  """The value stored under key in table, or None."""
+  found = _lookup(table, key)
+  return None if found is _ABSENT else found
+
+def diskcache_put(table: str, key: dict[str, Any] | str | int | bytes, val: R, prepickled: bool = False) -> R:
+  """Store a value and return it. prepickled: val is the bytes of a pickle already."""
+  if not CACHE: return val
+  import pickle
+  payload: Any = val if prepickled else pickle.dumps(val, protocol=4)
+  try: write_atomically(_entry(table, key), _FORMAT, _digest(payload), payload)
+  except OSError: pass  # read-only, full or missing: the cache is best effort
+  return val
+
+def diskcache_clear() -> None:
+  """Remove every stored value. Downloads stay."""
+  import shutil
+  shutil.rmtree(os.path.join(cache_dir(), "values"), ignore_errors=True)
+
+def diskcache(func: Callable[P, R]) -> Callable[P, R]:
+  """Decorate a pure function of picklable arguments: its results are kept on disk, by its name, its bytecode and the arguments."""
+  bytecode: bytes = getattr(getattr(func, "__code__", None), "co_code", b"")
+  table = f"call_{func.__module__}.{func.__qualname__}"
+
+  @functools.wraps(func)
+  def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+    import pickle
+    key = pickle.dumps((bytecode, args, sorted(kwargs.items())), protocol=4)
+    found = _lookup(table, key)
+    if found is _ABSENT: return diskcache_put(table, key, func(*args, **kwargs))
+    result: R = found
+    return result
+  return wrapped
+
+# **** downloads ****
+
+def _sha256(path: str) -> str:
+  import hashlib
+  digest = hashlib.sha256()
+  with open(path, "rb") as file:
+    while block := file.read(1 << 20): digest.update(block)
+  return digest.hexdigest()
+
+def _download(url: str, path: str, headers: Mapping[str, str]) -> None:
+  """The bytes at url into a new file at path. Raises FetchError."""
+  import urllib.error
+  import urllib.request
+  request = urllib.request.Request(url, headers={"User-Agent": "tinyhw", **headers})
+  try:
+    with urllib.request.urlopen(request, timeout=30) as response, open(path, "xb") as file:
+      size = int(response.headers.get("Content-Length") or 0)
+      with tqdm[bytes](desc=url.rsplit("/", 1)[-1], total=size or None, unit="B", unit_scale=True, disable=not sys.stderr.isatty(), rate=10) as bar:
+        while block := response.read(1 << 16):
+          file.write(block)
+          bar.update(len(block))
+  except (urllib.error.URLError, OSError, ValueError) as error:  # OSError: the connection broke, or the disk is full; ValueError: not a URL
+    raise FetchError(f"cannot download {url}: {getattr(error, 'reason', None) or error}; check the address and the network") from error
+  if size and bar.n != size: raise FetchError(f"download of {url} ended after {bar.n} of {size} bytes; try again")
+
+def _unpack(archive: str, folder: str) -> None:
+  """Extract a tar or zip archive into a new folder. Members that would land elsewhere raise FetchError."""
+  import shutil
+  import tarfile
+  import zipfile
+  temporary = f"{folder}.{os.getpid()}.{next(_numbers)}.tmp"
+  try:
+    if zipfile.is_zipfile(archive):
+      with zipfile.ZipFile(archive) as z: z.extractall(temporary)  # drops .. and absolute paths itself
+    else:
+      with tarfile.open(archive) as tar:
+        for member in tar.getmembers():
+          inside = os.path.realpath(os.path.join(temporary, member.name)).startswith(os.path.realpath(temporary) + os.sep)
+          if member.isdir() or (member.isfile() and inside): continue
+          raise FetchError(f"{archive}: member {member.name!r} is a link or lies outside of the archive; unpack it by hand")
+        tar.extractall(temporary)
+    os.rename(temporary, folder)
+  except (tarfile.TarError, zipfile.BadZipFile) as error: raise FetchError(f"{archive} is not a tar or zip archive: {error}") from error
+  except OSError:
+    if not os.path.isdir(folder): raise  # otherwise another process was faster
+  finally: shutil.rmtree(temporary, ignore_errors=True)
+
+def _target(url: str, name: pathlib.Path | str | None, subdir: str | None, headers: Mapping[str, str], suffix: str) -> str:
+  """Where fetch keeps the file: at name if that is a path, else in the download folder, which falls back to the temporary folder."""
+  import hashlib
+  import tempfile
+  if name is not None and (not isinstance(name, str) or "/" in name): return os.path.abspath(name)
+  varied = hashlib.md5(repr(sorted(headers.items())).encode(), usedforsecurity=False).hexdigest()[:8] if headers else ""
+  file = (name or hashlib.md5(url.encode(), usedforsecurity=False).hexdigest()) + varied + suffix
+  for base in (cache_dir(), os.path.join(tempfile.gettempdir(), f"tinyhw-{os.getuid() if hasattr(os, 'getuid') else 0}")):
+    folder = os.path.join(base, "downloads", subdir or "")
+    try: os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError: continue
+    if os.access(folder, os.W_OK) or os.path.exists(os.path.join(folder, file)): break
+  return os.path.join(folder, file)
+
+def fetch(url: str, name: pathlib.Path | str | None = None, subdir: str | None = None, gunzip: bool = False, allow_caching: bool | None = None,
+          headers: Mapping[str, str] | None = None, sha256: str | None = None, extract: bool = False) -> pathlib.Path:
+  """Download a file once, and give its path. http, https and file URLs; a path that starts with / or . is returned as it is.
+
+  name: its name in the download folder, or a path with a slash. sha256: of what is downloaded (before gunzip); another one raises FetchError.
+  extract: the path of a folder with the contents of the tar or zip archive. allow_caching: default yes unless DISABLE_HTTP_CACHE=1.
+  """
+  import gzip
+  import pathlib
+  import shutil
+  import zlib
+  if url.startswith(("/", ".")): return pathlib.Path(url)
+  if allow_caching is None: allow_caching = not DISABLE_HTTP_CACHE
+  path = _target(url, name, subdir, headers or {}, ".gunzip" if gunzip else "")
+  fresh = not (allow_caching and os.path.isfile(path) and os.path.getsize(path) > 0 and (gunzip or sha256 in (None, _sha256(path))))
+  if fresh:
+    temporary = f"{path}.{os.getpid()}.{next(_numbers)}.tmp"
+    unpacked = temporary + ".gunzip"
+    try:
+      os.makedirs(os.path.dirname(path), exist_ok=True)
+      _download(url, temporary, headers or {})
+      if sha256 is not None and (found := _sha256(temporary)) != sha256:
+        raise FetchError(f"{url} has the sha256 {found}, not {sha256}; the file there has changed or was damaged on the way")
+      if gunzip:
+        with gzip.open(temporary) as packed, open(unpacked, "xb") as file: shutil.copyfileobj(packed, file)
+      os.replace(unpacked if gunzip else temporary, path)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error: raise FetchError(f"{url} is not a gzip file: {error}") from error
+    finally:
+      for rest in (temporary, unpacked):
+        if os.path.exists(rest): os.unlink(rest)
+  if not extract: return pathlib.Path(path)
+  folder = path + ".extracted"
+  if fresh: shutil.rmtree(folder, ignore_errors=True)
+  if not os.path.isdir(folder): _unpack(path, folder)
+  return pathlib.Path(folder)
