@@ -79,9 +79,10 @@ class Reg:
 class Operand:
   """One operand of a row. `cls` is set for a register; otherwise it is an integer (`kind` says which: "imm8", "disp32", "scale") or a "block".
 
-  tie: the index of the operand that must be the same register as this one (a destructive first source).
+  tie: on a written operand, the index of the read operand that must be the same register (a destructive first source that the row spells out).
   fixed: the index within the bank that the hardware insists on (x86: cl as shift count).
   optional: None is allowed (no index register).
+  early: written before all operands are read, so that it may share a register with none of them.
   """
   name: str
   access: Access
@@ -90,10 +91,16 @@ class Operand:
   tie: int | None = None
   fixed: int | None = None
   optional: bool = False
+  early: bool = False
 
 @dataclass(eq=False)
 class Inst:
-  """A row of an ISA's table. `encoding` is in the manual's notation; `pipe` names a row of the latency table; `isa` holds what else the ISA needs."""
+  """A row of an ISA's table. `encoding` is in the manual's notation; `pipe` names a row of the latency table; `isa` holds what else the ISA needs.
+
+  clobbers: physical registers, as (bank, index), that lose their value although they are no operand.
+  commutes: two positions of operands that are read, or one that is BOTH and one that is read, whose values may be exchanged.
+  rematerialize: repeating the instruction is cheaper than a reload: it reads no register and no memory that changes, and has no effect.
+  """
   name: str
   encoding: Any
   operands: tuple[Operand, ...]
@@ -101,14 +108,21 @@ class Inst:
   effects: Effect = Effect.NONE
   feature: str = ""
   isa: Any = None
+  clobbers: tuple[tuple[Bank, int], ...] = ()
+  commutes: tuple[int, int] | None = None
+  rematerialize: bool = False
   # derived once: the operand positions of registers, by access
   reads: tuple[int, ...] = field(init=False)
   writes: tuple[int, ...] = field(init=False)
+  both: tuple[int, ...] = field(init=False)       # those in reads and in writes
+  only_reads: tuple[int, ...] = field(init=False)
 
   def __post_init__(self) -> None:
     registers = [(i, o) for i, o in enumerate(self.operands) if o.cls is not None]
     self.reads = tuple(i for i, o in registers if o.access & Access.READ)
     self.writes = tuple(i for i, o in registers if o.access & Access.WRITE)
+    self.both = tuple(i for i, o in registers if o.access == Access.BOTH)
+    self.only_reads = tuple(i for i, o in registers if o.access == Access.READ)
 
   def __repr__(self) -> str: return f"<{self.name} {' '.join(o.name for o in self.operands)}>"
 
@@ -116,16 +130,20 @@ class MInst:
   """A machine instruction: a row and its operands (Reg, int, Block or None). `origin` is the UOp that it came from, for listings.
 
   `arguments` of a jump: for each block operand, the values passed to that block's parameters, in operand order.
+  `ties`: in SSA form an operand with Access.BOTH is two values. `operands` has the one that is written; `ties` has the one that is read, for each
+  of row.both in order. Allocation gives both one register, and empties `ties`. Physical operands never need it.
   """
-  __slots__ = ("row", "operands", "origin", "arguments", "comment")
+  __slots__ = ("row", "operands", "origin", "arguments", "comment", "ties")
 
-  def __init__(self, row: Inst, operands: list[Any], origin: Any = None, arguments: tuple[list[Reg], ...] = (), comment: str = ""):
-    self.row, self.operands, self.origin, self.arguments, self.comment = row, operands, origin, arguments, comment
+  def __init__(self, row: Inst, operands: list[Any], origin: Any = None, arguments: tuple[list[Reg], ...] = (), comment: str = "",
+               ties: tuple[Reg, ...] = ()):
+    self.row, self.operands, self.origin, self.arguments, self.comment, self.ties = row, operands, origin, arguments, comment, ties
 
   def reads(self) -> Iterator[Reg]:
-    """Registers read as operands, in operand order, then those passed to blocks. Optional operands that are None are left out."""
-    for i in self.row.reads:
+    """Registers read as operands, in operand order (then `ties`), then those passed to blocks. Optional operands that are None are left out."""
+    for i in self.row.only_reads if self.ties else self.row.reads:
       if self.operands[i] is not None: yield self.operands[i]
+    yield from self.ties
     for values in self.arguments: yield from values
 
   def writes(self) -> Iterator[Reg]:
@@ -133,7 +151,8 @@ class MInst:
       if self.operands[i] is not None: yield self.operands[i]
 
   def __eq__(self, other: object) -> bool:
-    return isinstance(other, MInst) and self.row is other.row and self.operands == other.operands and self.arguments == other.arguments
+    return (isinstance(other, MInst) and self.row is other.row and self.operands == other.operands and self.arguments == other.arguments
+            and self.ties == other.ties)
 
   __hash__ = None  # type: ignore[assignment]
 
@@ -163,6 +182,9 @@ class Function:
     self.fixed_params: dict[int, int] = {}    # position in the entry's params -> physical index in its class's bank
     self.stack_bytes = 0                      # spill slots and local arrays; set by spill
     self.local_bytes = 0                      # local (scratch, LDS) memory that the kernel asks for
+    self.used: dict[str, set[int]] = {}       # bank name -> physical indices that the code writes; set by allocate
+    self.spills = self.reloads = 0            # instructions added by spill
+    self.liveness: Any = None                 # machine.liveness.Liveness, kept from pass to pass; whoever changes the code sets it to None
 
   def new_reg(self, cls: RegClass) -> Reg:
     reg = Reg(cls, len(self.registers))
