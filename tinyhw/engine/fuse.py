@@ -1,0 +1,199 @@
+"""Decide which nodes of a tensor graph get a buffer, and where every other node is computed.
+
+Two sweeps over the graph, each linear. The first goes from the results to the leaves and carries *places* (indexing.py): in which kernel, and at
+which index expressions, a node's value is wanted. A node whose value is wanted at one place is computed there, inside the kernel of its
+consumer; what may not be, or would be computed too often, gets a buffer and so a kernel of its own:
+
+- a reduction, together with the chain of elementwise nodes that alone consume it (its *epilogue*), is computed in its consumer's kernel only
+  if it is wanted at one place whose ranges are outer loops of that kernel and which visits each element once (softmax's row maximum and sum);
+- an elementwise node is computed again in each kernel that wants it, unless it would run several times per element (an operand of a matmul),
+  or unless reading what it is made of costs more than writing it once.
+
+The second sweep (lower.py) builds the kernels' expressions from the places. No heuristic here changes results, only speed.
+"""
+from __future__ import annotations
+
+from tinyhw.engine.indexing import ZERO, Place, both, move, reshape_index
+from tinyhw.dtype import dtypes
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.ops import UOp, sint
+
+REALIZED = frozenset({Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN, Ops.CUSTOM_KERNEL})   # always get a buffer
+LEAVES = frozenset({Ops.BUFFER, Ops.BUFFER_VIEW, Ops.CONST, Ops.IOTA, Ops.DEVICE, Ops.DEFINE_VAR})
+_PASSES = GroupOp.Elementwise | {Ops.RESHAPE, Ops.PERMUTE, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
+_FREE = GroupOp.Movement | {Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
+
+_VALUE_SOURCE = {Ops.ASSIGN: 1, Ops.CONTIGUOUS: 0}
+
+RECOMPUTE_LIMIT = 4              # evaluations per element above which an elementwise node gets a buffer
+ROW_BYTES_LIMIT = 512 * 1024     # a row that is reduced and then read again should still be in the cache
+MIN_ROWS = 8                     # fewer outer iterations than this cannot feed the workers
+SMALL_WORK = 8192                # below this many elements one kernel is cheaper than two
+
+def size_of(sizes: tuple[sint, ...]) -> int:
+  """The number of elements, symbolic sizes at their maximum."""
+  n = 1
+  for d in sizes: n *= d if isinstance(d, int) else int(d.vmax)
+  return n
+
+def range_size(r: UOp) -> int: return int(r.src[0].vmax)
+
+def index_ranges(place: Place) -> frozenset[UOp]: return frozenset(r for i in place.index for r in i.ranges)
+
+class Places:
+  """The outcome of the first sweep.
+
+  at[u]: the places where u's value is computed, by kernel. realized: nodes with a buffer, and so a kernel. reads[u]: places where a realized
+  node's buffer is read. moved[u, place]: the place in u's source. gathers: what the placeholders of gathered indices stand for.
+  """
+  def __init__(self, roots: list[UOp], forced: frozenset[UOp] = frozenset()):
+    self.roots, self.forced = frozenset(roots), forced
+    self.nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
+    self.at: dict[UOp, dict[tuple[UOp, Place], None]] = {}
+    self.realized: dict[UOp, tuple[UOp, ...]] = {}           # node -> the ranges of its kernel
+    self.own: dict[UOp, Place] = {}                          # the place in a realized node that its kernel's ranges visit
+    self.moved: dict[tuple[UOp, Place], Place] = {}
+    self.gathers: dict[UOp, tuple[UOp, Place]] = {}
+    self.reduce_ranges: dict[UOp, tuple[UOp, ...]] = {}
+    self._analyse()
+    self._sweep()
+
+  # ***** facts that do not depend on places *****
+
+  def _analyse(self) -> None:
+    """Users of each node, depth of nested reductions, constants, and the end of each reduction's epilogue."""
+    self.users: dict[UOp, list[UOp]] = {u: [] for u in self.nodes}
+    self.level: dict[UOp, int] = {}
+    self.constant: set[UOp] = set()
+    for u in self.nodes:
+      for s in dict.fromkeys(u.src): self.users[s].append(u)
+      self.level[u] = max((self.level[s] for s in u.src), default=0) + (u.op is Ops.REDUCE_AXIS)
+      if u.op is Ops.CONST or (u.op in GroupOp.Movement and u.op is not Ops.PAD and u.src[0] in self.constant): self.constant.add(u)
+    self.trivial: set[UOp] = set(self.constant)              # a buffer seen through movement and casts: computing it again costs nothing
+    for u in self.nodes:
+      if u.op in LEAVES or (u.op in _FREE and u.src[0] in self.trivial): self.trivial.add(u)
+    self.epilogue: dict[UOp, list[UOp]] = {}                 # the end of a chain -> reductions that it carries
+    self.chain: dict[UOp, UOp] = {}                          # node of a chain -> its reduction
+    for r in self.nodes:
+      if r.op is Ops.REDUCE_AXIS: self._follow_epilogue(r)
+
+  def _follow_epilogue(self, r: UOp) -> None:
+    end, u = r, r
+    self.chain.setdefault(r, r)
+    while len(self.users[u]) == 1 and u not in self.roots and u not in self.forced:
+      user = self.users[u][0]
+      if user.op not in _PASSES or user.size != u.size: break
+      u = user
+      self.chain.setdefault(u, r)
+      if u.op not in GroupOp.Movement: end = u
+    self.epilogue.setdefault(end, []).append(r)
+
+  # ***** the sweep *****
+
+  def _sweep(self) -> None:
+    for u in reversed(self.nodes):
+      places = self.at.get(u, {})
+      if u.op is Ops.DEVICE: continue
+      if u in self.roots or u in self.forced or self._wants_buffer(u, places):
+        ranges, place = own_place(u, self.loop_shape(u))
+        self.realized[u], self.own[u] = ranges, place
+        self._push(u, u, place)
+      else:
+        for kernel, place in list(places): self._push(u, kernel, place)
+
+  def _add(self, u: UOp, kernel: UOp, place: Place) -> None:
+    if u not in self.constant: self.at.setdefault(u, {})[kernel, place] = None
+
+  def _push(self, u: UOp, kernel: UOp, place: Place) -> None:
+    """Tell u's sources that their values are wanted."""
+    op = u.op
+    if op in GroupOp.Elementwise:
+      for s in u.src: self._add(s, kernel, place)
+    elif op in GroupOp.Movement or op in (Ops.REDUCE_AXIS, Ops.GATHER):
+      moved = self.moved.get((u, place))
+      if moved is None: moved = self.moved[u, place] = self._move(u, place)
+      self._add(u.src[0], kernel, moved)
+      if op is Ops.GATHER: self._add(u.src[1], kernel, place)
+    elif op is Ops.ASSIGN: self._add(u.src[1], kernel, place)
+    elif op not in LEAVES and op is not Ops.COPY: self._add(u.src[0], kernel, place)
+
+  def _move(self, u: UOp, place: Place) -> Place:
+    if u.op is Ops.REDUCE_AXIS:
+      if u not in self.reduce_ranges:
+        self.reduce_ranges[u] = tuple(
+          ZERO if u.src[0].shape[axis] == 1 else UOp.range(u.src[0].shape[axis], (1000 - self.level[u]) * 1000 + k, AxisType.REDUCE)
+          for k, axis in enumerate(sorted(u.arg[1])))
+      axes = dict(zip(sorted(u.arg[1]), self.reduce_ranges[u]))
+      return Place(tuple(axes.get(k, i) for k, i in enumerate(place.index)), place.valid)
+    if u.op is Ops.GATHER:
+      axis = u.arg
+      there = UOp(Ops.GATHER, dtypes.weakint, place.index + (() if place.valid is None else (place.valid,)), len(self.gathers))
+      self.gathers[there] = (u.src[1], place)
+      inside = (there >= 0) & (there < u.src[0].shape[axis])
+      return Place(place.index[:axis] + (there,) + place.index[axis + 1:], both(place.valid, inside))
+    return move(u, place)
+
+  # ***** decisions *****
+
+  def loop_shape(self, u: UOp) -> tuple[sint, ...]:
+    """The shape whose axes become the loops of u's kernel: that of the reduction in it, so that reshapes of its result cost no division."""
+    v = u.src[_VALUE_SOURCE[u.op]] if u.op in _VALUE_SOURCE else u
+    r = self.chain.get(v)
+    if r is None or v in self.realized: return u.shape
+    while v is not r:
+      if v.op is Ops.PERMUTE: return u.shape
+      v = next(s for s in v.src if self.chain.get(s) is r)
+    return r.shape if r.size == u.size else u.shape
+
+  def _wants_buffer(self, u: UOp, places: dict[tuple[UOp, Place], None]) -> bool:
+    if u.op in REALIZED: return True
+    if u in self.trivial or not places: return False
+    if u in self.epilogue:
+      if len(places) > 1: return True
+      ((kernel, place),) = places
+      return not self._may_inline(u, kernel, place)
+    if u in self.chain or u.op in GroupOp.Movement or u.op is Ops.GATHER: return False
+    return any(prod_sizes(index_ranges(place)) >= RECOMPUTE_LIMIT * u.size for _, place in places)
+
+  def _may_inline(self, u: UOp, kernel: UOp, place: Place) -> bool:
+    """May the reductions whose epilogue ends in u run inside the consumer's kernel? See the head of this file."""
+    if kernel not in self.realized or kernel.op is Ops.COPY: return False
+    ranges, outer = index_ranges(place), self.realized[kernel]
+    if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size: return False
+    if len(ranges) == len(outer): return True
+    if place.valid is not None: return False
+    rows, row = prod_sizes(ranges), max(r.src[0].size // max(r.size, 1) for r in self.epilogue[u])
+    if rows * row + kernel.size <= SMALL_WORK: return True
+    return rows >= MIN_ROWS and row * u.dtype.itemsize <= ROW_BYTES_LIMIT
+
+def prod_sizes(ranges: frozenset[UOp]) -> int:
+  n = 1
+  for r in ranges: n *= range_size(r)
+  return n
+
+def own_place(u: UOp, loops: tuple[sint, ...]) -> tuple[tuple[UOp, ...], Place]:
+  """Fresh ranges over `loops` for u's kernel, and the place in u that they visit."""
+  index = tuple(ZERO if isinstance(n, int) and n == 1 else UOp.range(n, k, AxisType.LOOP) for k, n in enumerate(loops))
+  ranges = tuple(i for i in index if i is not ZERO)
+  return ranges, Place(index if loops == u.shape else reshape_index(index, loops, u.shape))
+
+def buffers_worth(places: Places) -> frozenset[UOp]:
+  """Elementwise nodes wanted in several kernels for which one more buffer means fewer bytes moved.
+
+  With k kernels that each read l buffers to make the node, k*l reads become l reads, one write and k reads.
+  """
+  number: dict[UOp, int] = {}
+  leaves: dict[UOp, int] = {}
+  found: set[UOp] = set()
+  for u in places.nodes:
+    if u in places.realized or u.op in (Ops.BUFFER, Ops.BUFFER_VIEW): leaves[u] = 1 << number.setdefault(u, len(number))
+    else:
+      mask = 0
+      for s in u.src: mask |= leaves[s]
+      if u.op in GroupOp.Elementwise and u not in places.trivial and u not in places.chain:
+        k, l = len({kernel for kernel, _ in places.at.get(u, ())}), mask.bit_count()
+        if k >= 2 and k * l > l + k + 1:
+          found.add(u)
+          mask = 1 << number.setdefault(u, len(number))
+      leaves[u] = mask
+  return frozenset(found)

@@ -1,0 +1,153 @@
+"""Build each kernel's expression from the places that fuse.py found: the second sweep, from the leaves to the results.
+
+A kernel is SINK(STORE(INDEX(buffer, i), value, *ranges)) over BUFFER nodes; `parameters` then numbers the buffers, so that equal kernels are one
+object. Reads whose condition is false give 0 and do not touch memory, whatever the expression around them does with it.
+"""
+from __future__ import annotations
+from dataclasses import dataclass, field
+
+from tinyhw.dtype import dtypes
+from tinyhw.engine.fuse import Places
+from tinyhw.engine.indexing import ZERO, Place, flatten, move
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import KernelInfo, UOp
+
+@dataclass
+class Kernel:
+  """A kernel of a schedule. sink: its expression over PARAMs, or a COPY node. buffers: by slot. writes: slots stored to. node: what it computes."""
+  node: UOp
+  sink: UOp
+  buffers: list[UOp] = field(default_factory=list)
+  reads: list[UOp] = field(default_factory=list)     # BUFFERs, and AFTERs: a buffer as some ASSIGN left it
+  writes: list[UOp] = field(default_factory=list)
+
+def zero_of(u: UOp) -> UOp: return UOp.const(u.dtype, 0)
+
+class Lowering:
+  """Values of nodes at places, and the stores made of them."""
+  def __init__(self, places: Places):
+    self.places = places
+    self.value: dict[tuple[UOp, Place], UOp] = {}
+    self.storage: dict[UOp, UOp] = {}      # realized node -> the BUFFER (or AFTER of one) that holds it
+    for u in places.nodes: self._node(u)
+
+  # ***** values *****
+
+  def _node(self, u: UOp) -> None:
+    places = self.places
+    if u in places.realized:
+      self._allocate(u)
+      for _, place in places.at.get(u, ()): self._read(u, place)
+      return
+    for place in dict.fromkeys(p for _, p in places.at.get(u, ())): self.value[u, place] = self.compute(u, place)
+
+  def _allocate(self, u: UOp) -> None:
+    if u.op is Ops.ASSIGN: self.storage[u] = UOp(Ops.AFTER, u.dtype, (self._version_before(u),), len(self.storage))
+    else: self.storage[u] = UOp(Ops.BUFFER, u.dtype, (), (("new", len(self.storage)), u.device, u.size))
+
+  def _version_before(self, assign: UOp) -> UOp:
+    """The buffer that an ASSIGN writes into, as it is before: a BUFFER, or an AFTER where an earlier ASSIGN made it."""
+    target = assign.src[0]
+    while target not in self.storage and target.op is not Ops.BUFFER: target = target.src[0]
+    return self.storage.get(target, target)
+
+  def _read(self, u: UOp, place: Place) -> None:
+    if (u, place) in self.value: return
+    if u.op is not Ops.ASSIGN: position = flatten(place.index, u.shape)
+    else: position = self.position(u.src[0], place.index)
+    self.value[u, place] = load(self.storage[u], position, place.valid)
+
+  def position(self, target: UOp, index: tuple[UOp, ...]) -> UOp:
+    """Where in its buffer an element of an ASSIGN's target is."""
+    place = Place(index)
+    while target.op not in (Ops.BUFFER, Ops.BUFFER_VIEW):
+      if target.op in GroupOp.Movement:
+        place = move(target, place)
+        target = target.src[0]
+      elif target in self.storage and target.op is not Ops.ASSIGN: return flatten(place.index, target.shape)
+      else: target = target.src[0]
+    assert place.valid is None, "an ASSIGN's target cannot be padded"
+    return place.index[0]
+
+  def at(self, u: UOp, place: Place) -> UOp:
+    """The value of a source, which the sweep has computed, or a constant."""
+    if u in self.places.constant: return UOp.const(u.dtype, u.base.arg)
+    return self.value[u, place]
+
+  def compute(self, u: UOp, place: Place) -> UOp:
+    """The value of u at a place in terms of its sources' values."""
+    op = u.op
+    if op in GroupOp.Elementwise: return UOp(op, u.dtype, tuple([self.at(s, place) for s in u.src]), u.arg)
+    if op in (Ops.BUFFER, Ops.BUFFER_VIEW): return load(u, place.index[0], place.valid)
+    if op in GroupOp.Movement or op is Ops.GATHER:
+      moved = self.places.moved[u, place]
+      value = self.at(u.src[0], moved)
+      return value if moved.valid is place.valid else guarded(value, moved.valid)
+    if op is Ops.REDUCE_AXIS:
+      value = self.at(u.src[0], self.places.moved[u, place])
+      return value.reduce(u.arg[0], *[r for r in self.places.reduce_ranges[u] if r is not ZERO])
+    if op is Ops.IOTA: return place.index[0].cast(u.dtype)
+    if op is Ops.DEFINE_VAR: return u
+    return self.at(u.src[0], place)
+
+  # ***** kernels *****
+
+  def kernels(self) -> list[Kernel]:
+    """One kernel per realized node, sources first."""
+    out = []
+    for u in self.places.nodes:
+      if u not in self.places.realized: continue
+      ranges = self.places.realized[u]
+      place = self.places.own[u]
+      if u.op is Ops.COPY:
+        source = self.storage.get(u.src[0], u.src[0])
+        out.append(Kernel(u, u, [self.storage[u], source], [source], [self.storage[u]]))
+        continue
+      if u.op is Ops.ASSIGN: store = storage_of(self.storage[u]).index(self.position(u.src[0], place.index)).store(self.at(u.src[1], place), *ranges)
+      else: store = self.storage[u].index(flatten(place.index, u.shape)).store(self.compute(u, place), *ranges)
+      kernel = Kernel(u, UOp.sink(store, arg=KernelInfo()))
+      self._finish(kernel)
+      if u.op is Ops.ASSIGN: kernel.writes = [self.storage[u]]
+      out.append(kernel)
+    return out
+
+  def _finish(self, kernel: Kernel) -> None:
+    """Replace gathered indices by their values, number buffers and ranges."""
+    sink = kernel.sink
+    while True:
+      found = {g: self.value[self.places.gathers[g]].cast(dtypes.weakint) for g in sink.toposort() if g.op is Ops.GATHER}
+      if not found: break
+      sink = sink.substitute(found)
+    changes: dict[UOp, UOp] = {}
+    nodes = sink.toposort()
+    written = [store.src[0].src[0] for store in sink.src]
+    storage: dict[UOp, None] = dict.fromkeys(written)
+    for u in nodes:
+      if u.op in (Ops.BUFFER, Ops.AFTER):
+        storage.setdefault(u)
+    slots: dict[UOp, int] = {}
+    for u in storage:
+      base = storage_of(u)
+      slot = slots.setdefault(base, len(slots))
+      changes[u] = UOp.param(slot, u.dtype, base.arg[2])
+    loops = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
+    for k, r in enumerate(loops): changes[r] = UOp(Ops.RANGE, r.dtype, r.src, (k, r.arg[1]))
+    loaded = {u.src[0].src[0] for u in nodes if u.op is Ops.LOAD}
+    kernel.sink, kernel.buffers, kernel.writes = sink.substitute(changes), list(slots), written
+    kernel.reads = [u for u in storage if u in loaded]
+
+def storage_of(version: UOp) -> UOp:
+  """The BUFFER of which this is a state."""
+  while version.op is Ops.AFTER: version = version.src[0]
+  return version
+
+def load(buffer: UOp, position: UOp, valid: UOp | None) -> UOp:
+  place = UOp(Ops.INDEX, buffer.dtype, (buffer, position))
+  if valid is None: return UOp(Ops.LOAD, buffer.dtype, (place,))
+  return UOp(Ops.LOAD, buffer.dtype, (place, valid, zero_of(buffer)))
+
+def guarded(value: UOp, valid: UOp | None) -> UOp:
+  """value where valid, else 0. A load that is guarded by the same condition is 0 there already."""
+  if valid is None: return value
+  if value.op is Ops.LOAD and len(value.src) > 1 and set(valid.split(Ops.AND)) <= set(value.src[1].split(Ops.AND)): return value
+  return valid.where(value, zero_of(value))

@@ -1,0 +1,115 @@
+"""Run schedules: give every buffer its storage, launch the kernels, and mark what is computed.
+
+`realize(nodes)` is what Tensor.realize calls. Afterwards `node.realized` is a BUFFER or a RESHAPE of one, and other graphs that contain the
+node read that buffer. A captured run (jit.py) is the list of `Step`s that `run` made.
+"""
+from __future__ import annotations
+import time
+from typing import NamedTuple
+
+from tinyhw.config import DEBUG
+from tinyhw.device import Buffer, Device, Launch
+from tinyhw.dtype import dtypes
+from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.compile import Runner, runner
+from tinyhw.engine.lower import Kernel, storage_of
+from tinyhw.engine.schedule import Canonical, Schedule, canonicalize, schedule, strip
+from tinyhw.helpers import GlobalCounters
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp, sint, to_indices
+
+class Step(NamedTuple):
+  """One kernel or copy of a run: `runner` None means that buffers[1] is copied to buffers[0]."""
+  runner: Runner | None
+  buffers: tuple[Buffer, ...]
+  variables: tuple[int, ...]
+  grid: int
+
+capturing: list[list[Step]] = []   # the innermost open capture gets every step that runs
+
+def realize(nodes: list[UOp]) -> None:
+  """Compute the nodes. Raises what compilation and devices raise; nothing is marked as realized then."""
+  todo = [u for u in nodes if u.realized is None and not is_buffer(u)]
+  if not todo: return
+  canonical = canonicalize(todo)
+  made = schedule(canonical)
+  results = run(made, canonical)
+  for u, root in zip(todo, canonical.roots): _mark(u, strip(root), made, canonical, results)
+  for node, u in canonical.assigns.items():
+    if u.realized is None: u.realized = target_of(u)
+
+def is_buffer(u: UOp) -> bool:
+  """Is u storage already: a BUFFER, or a whole one in another shape?"""
+  while u.op is Ops.RESHAPE and u.realized is None: u = u.src[0]
+  return u.op is Ops.BUFFER
+
+def target_of(assign: UOp) -> UOp:
+  """What holds an ASSIGN's value afterwards: its target, without ASSIGNs in it."""
+  changes: dict[UOp, UOp] = {}
+  chain = [assign.src[0]]
+  while chain[-1].op is not Ops.BUFFER and chain[-1].src: chain.append(chain[-1].realized or chain[-1].src[0])
+  for u in reversed(chain):
+    if u.op is Ops.ASSIGN or u.realized is not None: changes[u] = changes.get(u.realized or u.src[0], u.realized or u.src[0])
+    elif u.src and u.src[0] in changes: changes[u] = u.replace(src=(changes[u.src[0]],) + u.src[1:])
+  return changes.get(chain[0], chain[0])
+
+def _mark(u: UOp, root: UOp, made: Schedule, canonical: Canonical, results: dict[UOp, UOp]) -> None:
+  if u.realized is not None: return
+  node = u
+  while node.op is Ops.RESHAPE and node.realized is None: node = node.src[0]
+  if root.op is Ops.ASSIGN: held = target_of(canonical.assigns[root])
+  elif root.op is Ops.BUFFER: held = canonical.inputs[root.arg[0][1]]
+  else: held = results[made.storage[root]]
+  u.realized = held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
+
+def value_of(x: sint, variables: dict[str, int]) -> int:
+  """A size or count under values of the variables."""
+  if isinstance(x, int): return x
+  replaced = x.substitute({v: v.const_like(variables[v.arg[0]]) for v in x.variables()}).simplify()
+  return int(replaced.arg)
+
+def run(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
+  """Run a schedule. Returns the BUFFER nodes of what it keeps, by canonical BUFFER."""
+  results = {b: new_buffer(b.arg[1], b.arg[2], b.dtype) for b in made.plan.kept}
+  arenas = {device: Buffer(device, size, dtypes.uint8) for device, size in made.plan.arena_bytes.items()}
+  storage: dict[UOp, Buffer] = {b: buffer_of(node) for b, node in results.items()}
+  for b, offset in made.plan.offsets.items():
+    storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
+  steps = [step for k in made.kernels for step in _steps(k, storage, canonical)]
+  execute(steps)
+  if capturing: capturing[-1].extend(steps)
+  return results
+
+def _steps(kernel: Kernel, storage: dict[UOp, Buffer], canonical: Canonical) -> list[Step]:
+  buffers = tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]]) for b in kernel.buffers])
+  if kernel.sink.op is Ops.COPY: return [Step(None, buffers, (), 0)]
+  if buffers[0].size == 0: return []
+  found = runner(kernel.buffers[0].arg[1], kernel.sink)
+  variables = tuple([canonical.variables[name] for name in found.variables])
+  return [Step(found, buffers, variables, value_of(found.grid, canonical.variables) if isinstance(found.grid, UOp) else found.grid)]
+
+def execute(steps: list[Step]) -> None:
+  """Run steps in order; those on one device in a row are submitted together, one by one where DEBUG wants times."""
+  batch: list[Launch] = []
+  device = ""
+  for step in steps:
+    if step.runner is None or step.runner.device != device or DEBUG >= 2:
+      if batch: Device[device].submit(batch)
+      batch = []
+    if step.runner is None: step.buffers[0].copy_from(step.buffers[1])
+    else:
+      device = step.runner.device
+      batch.append(Launch(step.runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid))
+      if DEBUG >= 2: batch = _timed(step, batch)
+    GlobalCounters.kernel_count += 1
+  if batch: Device[device].submit(batch)
+
+def _timed(step: Step, batch: list[Launch]) -> list[Launch]:
+  from tinyhw.engine.show import show_launch
+  assert step.runner is not None
+  opened = Device[step.runner.device]
+  start = time.perf_counter()
+  opened.submit(batch)
+  opened.synchronize()
+  show_launch(step, time.perf_counter() - start)
+  return []

@@ -1,0 +1,190 @@
+"""From tensor graphs to a schedule: kernels in order, and what storage each needs.
+
+The passes, in order:
+  canonicalize  buffers become numbers, bound variables become variables, what is realized becomes its buffer: equal work is then one object
+  fuse          which nodes get a buffer (fuse.py)
+  lower         each kernel's expression over ranges (lower.py)
+  order         kernels after what they read, readers of a buffer before the ASSIGN into it
+  plan          storage of what lives only inside the schedule (memory.py)
+A schedule depends only on the canonical graph, so it is kept: the next step of a training loop finds it.
+"""
+from __future__ import annotations
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from tinyhw.engine.fuse import Places, buffers_worth
+from tinyhw.engine.group import group_kernels
+from tinyhw.engine.lower import Kernel, Lowering, storage_of
+from tinyhw.engine.memory import Plan, plan_memory
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import KernelInfo, UOp, to_indices
+
+CACHE_SIZE = 512
+_DROPPED = frozenset({Ops.DETACH, Ops.CONTIGUOUS_BACKWARD})
+
+@dataclass
+class Canonical:
+  """A graph with its buffers and bound values taken out. inputs: BUFFERs by number. assigns: executed ASSIGN nodes, canonical → original."""
+  roots: tuple[UOp, ...] = ()
+  inputs: list[UOp] = field(default_factory=list)
+  variables: dict[str, int] = field(default_factory=dict)
+  assigns: dict[UOp, UOp] = field(default_factory=dict)
+
+@dataclass
+class Schedule:
+  """What to run. kernels in order; storage[root]: the BUFFER or AFTER that holds each root's value."""
+  kernels: list[Kernel]
+  storage: dict[UOp, UOp]
+  plan: Plan
+  device: str
+
+_schedules: OrderedDict[tuple[UOp, ...], Schedule] = OrderedDict()
+
+def canonicalize(roots: list[UOp]) -> Canonical:
+  """The graph below roots in canonical form. Walks with a stack; a realized node is entered through its buffer."""
+  out = Canonical()
+  new: dict[UOp, UOp] = {}
+  stack = list(reversed(roots))
+  while stack:
+    u = stack[-1]
+    if u in new:
+      stack.pop()
+      continue
+    below = (u.realized,) if u.realized is not None else u.src
+    missing = [s for s in below if s not in new]
+    if missing:
+      stack.extend(reversed(missing))
+      continue
+    stack.pop()
+    new[u] = new[u.realized] if u.realized is not None else _canonical_node(u, tuple([new[s] for s in u.src]), out)
+    if u.op is Ops.ASSIGN and u.realized is None: out.assigns[new[u]] = u
+  out.roots = tuple([new[u] for u in roots])
+  return out
+
+def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
+  op = u.op
+  if op is Ops.BUFFER:
+    out.inputs.append(u)
+    return UOp(Ops.BUFFER, u.dtype, (), (("in", len(out.inputs) - 1),) + u.arg[1:])
+  if op is Ops.BIND:
+    variable, value = u.unbind()
+    if out.variables.setdefault(variable.expr, value) != value:
+      raise ValueError(f"variable {variable.expr} is bound to {out.variables[variable.expr]} and to {value} in one graph; bind it once")
+    return src[0]
+  if op in _DROPPED: return src[0]
+  if op is Ops.COPY:
+    base = src[0]
+    while base.op is Ops.RESHAPE: base = base.src[0]
+    source = base if base.op is Ops.BUFFER and base.size == src[0].size else UOp(Ops.CONTIGUOUS, u.dtype, (src[0],))
+    return _reshaped(UOp(Ops.COPY, u.dtype, (source, src[1])), u.src[0]) if source is base else UOp(Ops.COPY, u.dtype, (source, src[1]))
+  return u if src == u.src else UOp(op, u.dtype, src, u.arg)
+
+def _reshaped(u: UOp, like: UOp) -> UOp:
+  return UOp(Ops.RESHAPE, u.dtype, (u,) + to_indices(like.shape))
+
+def strip(root: UOp) -> UOp:
+  """The node under a root's reshapes: what gets a buffer."""
+  while root.op is Ops.RESHAPE or root.op in _DROPPED: root = root.src[0]
+  return root
+
+def schedule(canonical: Canonical) -> Schedule:
+  """The schedule of a canonical graph, from the cache when it was made before."""
+  found = _schedules.get(canonical.roots)
+  if found is not None:
+    _schedules.move_to_end(canonical.roots)
+    return found
+  made = _schedules[canonical.roots] = make_schedule([strip(r) for r in canonical.roots])
+  while len(_schedules) > CACHE_SIZE: _schedules.popitem(last=False)
+  return made
+
+def make_schedule(roots: list[UOp]) -> Schedule:
+  roots = [r for r in dict.fromkeys(roots) if r.op is not Ops.BUFFER]
+  places = Places(roots)
+  worth = buffers_worth(places)
+  if worth: places = Places(roots, worth)
+  lowering = Lowering(places)
+  kernels = group_kernels(order_kernels(lowering.kernels()))
+  storage = dict(lowering.storage)
+  kept = {storage[r] for r in roots}
+  return Schedule(kernels, storage, plan_memory(kernels, kept), next((d for d in (r.device for r in roots) if d), ""))
+
+def order_kernels(kernels: list[Kernel]) -> list[Kernel]:
+  """Kernels after those whose results they read, and before an ASSIGN into a buffer that they read; copies break what cannot be ordered."""
+  writer: dict[UOp, Kernel] = {w: k for k in kernels for w in k.writes}
+  after: dict[int, set[int]] = {id(k): {id(writer[r]) for r in k.reads if r in writer and writer[r] is not k} for k in kernels}
+  for k in kernels:  # an ASSIGN into what an earlier ASSIGN left
+    if k.node.op is Ops.ASSIGN and k.writes[0].src[0] in writer: after[id(k)].add(id(writer[k.writes[0].src[0]]))
+  snapshots: list[Kernel] = []
+  readers: dict[UOp, list[Kernel]] = {}
+  for k in kernels:
+    for r in k.reads: readers.setdefault(r, []).append(k)
+  for assign in kernels:
+    if assign.node.op is not Ops.ASSIGN: continue
+    version = assign.writes[0].src[0]
+    early = [k for k in readers.get(version, []) if k is not assign]
+    late = _dependents(assign, after, kernels) if early else set()
+    conflicts = [k for k in early if id(k) in late]
+    if _reads_elsewhere(assign, version): conflicts.append(assign)
+    if conflicts: snapshots.append(_snapshot(version, conflicts, after, len(snapshots)))
+    after[id(assign)].update(id(k) for k in early if k not in conflicts)
+    if conflicts: after[id(assign)].add(id(snapshots[-1]))
+  everything = snapshots + kernels
+  by_id = {id(k): k for k in everything}
+  return _topological(everything, after, by_id)
+
+def _dependents(kernel: Kernel, after: dict[int, set[int]], kernels: list[Kernel]) -> set[int]:
+  """Kernels that need this one's result, directly or not. Kernels come sources first, so one pass is enough."""
+  found = {id(kernel)}
+  for k in kernels:
+    if after[id(k)] & found: found.add(id(k))
+  found.discard(id(kernel))
+  return found
+
+def _reads_elsewhere(kernel: Kernel, buffer: UOp) -> bool:
+  """Does an ASSIGN read its target at another index than it writes?"""
+  if buffer not in kernel.reads: return False
+  slot = kernel.buffers.index(storage_of(buffer))
+  store = kernel.sink.src[0]
+  return any(u.op is Ops.INDEX and u is not store.src[0] and u.src[0].op is Ops.PARAM and u.src[0].arg[0] == slot for u in kernel.sink.toposort())
+
+def _snapshot(version: UOp, users: list[Kernel], after: dict[int, set[int]], number: int) -> Kernel:
+  """A kernel that copies a buffer before it is overwritten, and its users changed to read the copy."""
+  buffer = storage_of(version)
+  copy = UOp(Ops.BUFFER, buffer.dtype, (), (("snapshot", number),) + buffer.arg[1:])
+  size = buffer.arg[2]
+  r = UOp.range(size, 0, AxisType.LOOP)
+  source, target = UOp.param(1, buffer.dtype, size), UOp.param(0, buffer.dtype, size)
+  kernel = Kernel(copy, UOp.sink(target.index(r).store(source.index(r).load(), r), arg=KernelInfo()), [copy, buffer], [version], [copy])
+  for k in users:
+    k.reads = [copy if r is version else r for r in k.reads]
+    if k.node.op is Ops.ASSIGN and k.buffers[0] is buffer:  # reads and writes shared a slot: the reads get one of their own
+      old, new = UOp.param(0, buffer.dtype, size), UOp.param(len(k.buffers), buffer.dtype, size)
+      loads = {u: u.replace(src=(u.src[0].substitute({old: new}),) + u.src[1:]) for u in k.sink.toposort() if u.op is Ops.LOAD}
+      store = k.sink.src[0]
+      k.sink = UOp.sink(store.replace(src=(store.src[0],) + tuple(s.substitute(loads) for s in store.src[1:])), arg=k.sink.arg)
+      k.buffers.append(copy)
+    else: k.buffers = [copy if b is buffer else b for b in k.buffers]
+    after[id(k)].add(id(kernel))
+  after[id(kernel)] = set()
+  return kernel
+
+def _topological(kernels: list[Kernel], after: dict[int, set[int]], by_id: dict[int, Kernel]) -> list[Kernel]:
+  """Kernels in an order that respects `after`, otherwise as they came."""
+  done: set[int] = set()
+  out: list[Kernel] = []
+  for first in kernels:
+    stack = [first]
+    while stack:
+      k = stack[-1]
+      if id(k) in done:
+        stack.pop()
+        continue
+      missing = [by_id[i] for i in after[id(k)] if i not in done]
+      if missing:
+        assert len(stack) <= len(kernels), "kernels depend on each other in a circle"
+        stack.extend(missing)
+        continue
+      stack.pop()
+      done.add(id(k))
+      out.append(k)
+  return out
