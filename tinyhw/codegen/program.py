@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
+from tinyhw.uop.text import register
 
+@register
 @dataclass(frozen=True, eq=False)
 class Program:
   """One kernel, ready for a renderer or an instruction selector.
 
   uops: in execution order, brackets balanced. grid: work items of the GLOBAL range (an expression of the variables), 1 without one.
-  written: slots that are stored to. local_bytes: bytes of all DEFINE_LOCALs. operations and bytes_moved: estimates for DEBUG=2, per launch.
+  written: slots that are stored to. local_bytes: bytes of all DEFINE_LOCALs,
+  as `local_offsets` lays them out. operations and bytes_moved: estimates for DEBUG=2, per launch.
   """
   name: str
   uops: tuple[UOp, ...]
@@ -23,6 +26,17 @@ class Program:
   operations: sint = 0
   bytes_moved: sint = 0
   opts: tuple[object, ...] = ()
+
+  @property
+  def local_offsets(self) -> dict[UOp, int]:
+    """Where each DEFINE_LOCAL begins in the scratch memory, in bytes: one after the other, each at a multiple of 64."""
+    offsets: dict[UOp, int] = {}
+    end = 0
+    for u in self.uops:
+      if u.op is not Ops.DEFINE_LOCAL or u in offsets: continue
+      offsets[u] = end
+      end += (u.arg[1] * u.dtype.itemsize + 63) // 64 * 64
+    return offsets
 
   @property
   def params(self) -> list[UOp]:

@@ -1,0 +1,280 @@
+"""What one operation on one element gives, in Python numbers: the meaning of arithmetic here, for every data type. No graph, no memory layout.
+
+The interpreter, constant folding and the PYTHON device all compute with these functions. A value is a Python bool, int or float that its type can
+hold. Integers wrap; floats are rounded to nearest, ties to even, after each operation. A float type narrower than float32 computes in float32 and
+rounds the result to itself, and every conversion to or from it goes by way of float32. docs/design.md section 3.6 has the whole of it.
+"""
+from __future__ import annotations
+import math
+import operator
+import struct
+from typing import Any, Callable
+
+from tinyhw.dtype import DType, dtypes, encode_float, decode_float, truncate
+from tinyhw.errors import DTypeError
+
+Scalar = Any  # bool, int or float
+Function = Callable[..., Scalar]
+
+# ***** floats *****
+
+_FLOAT, _BITS32, _HALF, _SHORT = struct.Struct("<f"), struct.Struct("<I"), struct.Struct("<e"), struct.Struct("<H")
+
+def round_float32(x: float) -> float:
+  """x rounded to float32; overflow gives infinity."""
+  try: return _FLOAT.unpack(_FLOAT.pack(x))[0]  # type: ignore[no-any-return]
+  except OverflowError: return math.copysign(math.inf, x)
+
+def round_float16(x: float) -> float:
+  """x rounded to float32, then to float16."""
+  x = round_float32(x)
+  try: return _HALF.unpack(_HALF.pack(x))[0]  # type: ignore[no-any-return]
+  except OverflowError: return math.copysign(math.inf, x)
+
+def encode_bfloat16(x: float) -> int:
+  """The 16 bits of x rounded to float32, then to bfloat16."""
+  if x != x: return 0x7fc0
+  bits: int = _BITS32.unpack(_FLOAT.pack(round_float32(x)))[0]
+  return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16
+
+def decode_bfloat16(code: int) -> float: return _FLOAT.unpack(_BITS32.pack(code << 16))[0]  # type: ignore[no-any-return]
+
+def encode_float16(x: float) -> int:
+  """The 16 bits of x rounded to float32, then to float16."""
+  if x != x: return 0x7e00
+  return _SHORT.unpack(_HALF.pack(round_float16(x)))[0]  # type: ignore[no-any-return]
+
+def decode_float16(code: int) -> float: return _HALF.unpack(_SHORT.pack(code))[0]  # type: ignore[no-any-return]
+def round_bfloat16(x: float) -> float: return decode_bfloat16(encode_bfloat16(x))
+
+def round_to(dtype: DType) -> Function:
+  """The function that rounds (wraps) a number to what a scalar type holds."""
+  return _ROUND.get(dtype) or truncate[dtype]
+
+_ROUND: dict[DType, Function] = {dtypes.float32: round_float32, dtypes.float16: round_float16, dtypes.bfloat16: round_bfloat16}
+
+def divide(a: float, b: float) -> float:
+  """a / b as IEEE 754 has it: no exception."""
+  if b: return a / b
+  if a == 0 or a != a: return math.nan
+  return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+def maximum(a: Scalar, b: Scalar) -> Scalar: return b if a < b else a
+def square_root(x: float) -> float: return math.sqrt(x) if x >= 0 or x == 0 else math.nan
+def truncate_float(x: float) -> float: return math.copysign(float(math.trunc(x)), x) if math.isfinite(x) else x
+
+def fused_float64(a: float, b: float, c: float) -> float:
+  """a*b + c, rounded once."""
+  from fractions import Fraction
+  if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)): return a * b + c
+  exact = Fraction(a) * Fraction(b) + Fraction(c)
+  if not exact: return a * b + c
+  try: return math.copysign(float(exact), exact.numerator)
+  except OverflowError: return math.copysign(math.inf, exact.numerator)
+
+def fused_float32(a: float, b: float, c: float) -> float:
+  """a*b + c, rounded once to float32.
+
+  The product is exact in a double. The sum is rounded to odd there (the last bit is 1 where something was cut off), which makes the second
+  rounding right. Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008.
+  """
+  product = a * b
+  total = product + c
+  if math.isfinite(total):
+    part = total - product
+    error = (product - (total - part)) + (c - part)
+    if error and not int(math.frexp(total)[0] * 9007199254740992.0) & 1: total = math.nextafter(total, math.inf if error > 0 else -math.inf)
+  return round_float32(total)
+
+def _guarded(f: Callable[[float], float], overflow: float = math.inf) -> Function:
+  """f without exceptions: outside of its domain NaN, beyond the range infinity."""
+  def call(x: float) -> float:
+    try: return f(x)
+    except ValueError: return math.nan
+    except OverflowError: return overflow
+  return call
+
+def _logarithm(f: Callable[[float], float]) -> Function:
+  def call(x: float) -> float:
+    if x > 0: return f(x)
+    return -math.inf if x == 0 else math.nan
+  return call
+
+exp2 = _guarded(lambda x: math.pow(2.0, x))
+exp, sin, cos = _guarded(math.exp), _guarded(math.sin), _guarded(math.cos)
+log2, log = _logarithm(math.log2), _logarithm(math.log)
+
+def power(a: float, b: float) -> float:
+  """a to the b as C's pow has it."""
+  try: return math.pow(a, b)
+  except OverflowError: return -math.inf if a < 0 and math.fmod(b, 2.0) else math.inf
+  except ValueError:
+    if a != 0: return math.nan
+    return math.copysign(math.inf, a) if abs(math.fmod(b, 2.0)) == 1.0 else math.inf
+
+# ***** integers *****
+
+def floor_divide(a: int, b: int) -> int: return a // b if b else 0
+def modulo(a: int, b: int) -> int: return a % b if b else 0
+
+def shift_left(bits: int) -> Function:
+  """a << b before wrapping; 0 when b is outside of 0..bits-1."""
+  return lambda a, b: a << b if 0 <= b < bits else 0
+
+def shift_right(bits: int) -> Function:
+  """a >> b; when b is outside of 0..bits-1 all bits are copies of the sign: 0 or -1."""
+  return lambda a, b: a >> (b if 0 <= b < bits else bits)
+
+def threefry(counter: int, key: int) -> int:
+  """64 random bits from a counter and a key. Source: Salmon et al. 2011, Threefry-2x32 with 20 rounds; low words come first."""
+  mask = 0xffffffff
+  keys = (key & mask, key >> 32, (key & mask) ^ (key >> 32) ^ 0x1bd11bda)
+  x0, x1 = (counter + keys[0]) & mask, ((counter >> 32) + keys[1]) & mask
+  for group in range(5):
+    for rotation in ((13, 15, 26, 6), (17, 29, 16, 24))[group & 1]:
+      x0 = (x0 + x1) & mask
+      x1 = ((x1 << rotation | x1 >> (32 - rotation)) & mask) ^ x0
+    x0, x1 = (x0 + keys[(group + 1) % 3]) & mask, (x1 + keys[(group + 2) % 3] + group + 1) & mask
+  return x1 << 32 | x0
+
+# ***** conversions *****
+
+def float_to_int32(x: float) -> int: return int(x) if -2147483649.0 < x < 2147483648.0 else -0x80000000
+def float_to_int64(x: float) -> int: return int(x) if -9223372036854775808.0 <= x < 9223372036854775808.0 else -0x8000000000000000
+
+def float_to_uint64(x: float) -> int:
+  """Negative numbers wrap from int64; what is in neither range gives 2**63."""
+  if 0 <= x < 18446744073709551616.0: return int(x)
+  return float_to_int64(x) & 0xffffffffffffffff
+
+def int_to_float32(x: int) -> float:
+  """x rounded once to float32: what is cut off on the way to a double stays as a last bit that is set."""
+  size = abs(x)
+  if size >> 53:
+    extra = size.bit_length() - 40
+    size = size >> extra << extra | bool(size & ((1 << extra) - 1)) << extra
+    if size >> 128: return math.copysign(math.inf, x)
+  return round_float32(math.copysign(size, x))
+
+def _int_to_float64(x: int) -> float:
+  try: return float(x)
+  except OverflowError: return math.copysign(math.inf, x)
+
+_FLOAT_TO_INT: dict[DType, Function] = {dtypes.uint32: float_to_int64, dtypes.int64: float_to_int64, dtypes.uint64: float_to_uint64}
+_cast: dict[tuple[DType, DType], Function] = {}
+
+def cast(source: DType, target: DType) -> Function:
+  """The conversion of a value of type `source` to type `target` (both scalar).
+
+  Float to integer truncates toward zero: by way of int32 for types up to 16 bits and int32, of int64 for uint32 and int64, and then wraps; NaN and
+  what is outside of that way's range give its smallest number, as x86 has it. To bool: whether it differs from 0.
+  """
+  found = _cast.get((source, target))
+  if found is None: found = _cast[source, target] = _make_cast(source, target)
+  return found
+
+def _make_cast(source: DType, target: DType) -> Function:
+  if target is dtypes.bool: return bool
+  to_float, from_float = dtypes.is_float(target), dtypes.is_float(source)
+  rounded = round_to(target)
+  if from_float and to_float: return rounded
+  if from_float:
+    if target is dtypes.weakint: return lambda x: int(x) if math.isfinite(x) else 0
+    convert = _FLOAT_TO_INT.get(target, float_to_int32)
+    return lambda x: rounded(convert(x))
+  if not to_float: return rounded
+  if target in (dtypes.float64, dtypes.weakfloat): return _int_to_float64
+  if target is dtypes.float32: return int_to_float32
+  return lambda x: rounded(int_to_float32(x))
+
+_STRUCT: dict[str, struct.Struct] = {}
+
+def to_bytes(x: Scalar, dtype: DType) -> bytes:
+  """The memory of a scalar, little-endian."""
+  if dtype in CODED: return int(CODED[dtype][1](x)).to_bytes(dtype.itemsize, "little")
+  if dtype.fmt is None: raise DTypeError(f"a {dtype} has no bytes; cast it to a type with a width first")
+  return struct.pack("<" + dtype.fmt, round_to(dtype)(x))
+
+def from_bytes(data: bytes, dtype: DType) -> Scalar:
+  """The scalar whose memory this is."""
+  if dtype in CODED: return CODED[dtype][0](int.from_bytes(data, "little"))
+  if dtype.fmt is None: raise DTypeError(f"a {dtype} has no bytes; cast it to a type with a width first")
+  return struct.unpack("<" + dtype.fmt, data)[0]
+
+# Types that memoryview does not know: (decode, encode) to and from unsigned integers of their width
+CODED: dict[DType, tuple[Callable[[int], float], Callable[[float], int]]] = {
+  dtypes.float16: (decode_float16, encode_float16), dtypes.bfloat16: (decode_bfloat16, encode_bfloat16),
+  **{d: ((lambda code, d=d: decode_float(code, d)), (lambda x, d=d: encode_float(round_float32(x), d))) for d in dtypes.fp8s},  # type: ignore[misc]
+}
+
+class _Coded:
+  """Elements of a type that memoryview does not know, over a view of their codes."""
+  __slots__ = ("codes", "decode", "encode")
+
+  def __init__(self, codes: memoryview, dtype: DType):
+    self.codes = codes
+    self.decode, self.encode = CODED[dtype]
+
+  def __len__(self) -> int: return len(self.codes)
+  def __getitem__(self, i: int) -> float: return self.decode(self.codes[i])
+  def __setitem__(self, i: int, x: float) -> None: self.codes[i] = self.encode(x)
+
+def elements(memory: Any, dtype: DType) -> Any:
+  """Memory (whatever has the buffer protocol) as a sequence of elements of a scalar type. A list is its elements already."""
+  if isinstance(memory, list): return memory
+  view = memoryview(memory)
+  if view.format != "B" or view.ndim != 1: view = view.cast("B")
+  if view.nbytes % dtype.itemsize: view = view[:view.nbytes // dtype.itemsize * dtype.itemsize]
+  if dtype in CODED: return _Coded(view.cast("BH"[dtype.itemsize - 1]), dtype)
+  if dtype.fmt is None: raise DTypeError(f"memory cannot hold {dtype}; give the buffer a type with a width")
+  return view.cast(dtype.fmt)
+
+# ***** operations by name *****
+
+_COMPARE: dict[str, Function] = {"CMPLT": operator.lt, "CMPNE": operator.ne, "CMPEQ": operator.eq}
+_CHOOSE: dict[str, Function] = {"MAX": maximum, "WHERE": lambda c, a, b: a if c else b}  # the result is one of the operands
+
+# Rounded after the operation
+_ON_FLOATS: dict[str, Function] = {
+  "ADD": operator.add, "SUB": operator.sub, "MUL": operator.mul, "FDIV": divide, "RECIPROCAL": lambda x: divide(1.0, x), "SQRT": square_root,
+  "EXP2": exp2, "LOG2": log2, "EXP": exp, "LOG": log, "SIN": sin, "COS": cos, "TANH": math.tanh, "ERF": math.erf, "POW": power,
+  "NEG": operator.neg, "TRUNC": truncate_float,
+}
+_ON_INTS: dict[str, Function] = {
+  "ADD": operator.add, "SUB": operator.sub, "MUL": operator.mul, "IDIV": floor_divide, "MOD": modulo, "NEG": operator.neg, "TRUNC": lambda x: x,
+  "AND": operator.and_, "OR": operator.or_, "XOR": operator.xor, "MULACC": lambda a, b, c: a * b + c,
+}
+_ON_BOOLS: dict[str, Function] = {
+  "ADD": operator.or_, "MUL": operator.and_, "SUB": operator.xor, "AND": operator.and_, "OR": operator.or_, "XOR": operator.xor,
+  "NEG": operator.not_, "MULACC": lambda a, b, c: (a and b) or c,
+}
+
+def _rounded(f: Function, rounding: Function, arity: int) -> Function:
+  if arity == 1: return lambda a: rounding(f(a))
+  if arity == 2: return lambda a, b: rounding(f(a, b))
+  return lambda a, b, c: rounding(f(a, b, c))
+
+_UNARY = frozenset({"NEG", "RECIPROCAL", "SQRT", "TRUNC", "EXP2", "LOG2", "EXP", "LOG", "SIN", "COS", "TANH", "ERF"})
+_operation: dict[tuple[str, DType], Function] = {}
+
+def operation(name: str, dtype: DType) -> Function:
+  """The elementwise operation `name` (as in Ops) whose result has a scalar type (comparisons ask for none). Raises DTypeError where there is no such thing."""
+  found = _operation.get((name, dtype))
+  if found is None: found = _operation[name, dtype] = _make_operation(name, dtype)
+  return found
+
+def _make_operation(name: str, dtype: DType) -> Function:
+  if name in _COMPARE: return _COMPARE[name]
+  if name in _CHOOSE: return _CHOOSE[name]
+  if dtype is dtypes.bool and name in _ON_BOOLS: return _ON_BOOLS[name]
+  if dtype is dtypes.uint64 and name == "THREEFRY": return threefry
+  rounding, arity = round_to(dtype), 1 if name in _UNARY else 3 if name == "MULACC" else 2
+  if dtypes.is_float(dtype):
+    if name == "MULACC" and dtype in (dtypes.float64, dtypes.weakfloat): return fused_float64
+    if name == "MULACC": return fused_float32 if dtype is dtypes.float32 else _rounded(fused_float32, rounding, 3)
+    if name in _ON_FLOATS: return _rounded(_ON_FLOATS[name], rounding, arity)
+  elif dtypes.is_int(dtype):
+    if name == "SHL": return _rounded(shift_left(dtype.bitsize), rounding, 2)
+    if name == "SHR": return shift_right(dtype.bitsize)
+    if name in _ON_INTS: return _rounded(_ON_INTS[name], rounding, arity)
+  raise DTypeError(f"{name} has no meaning for {dtype}; cast the operands to a type that has it")
