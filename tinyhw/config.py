@@ -14,11 +14,18 @@ TYPE_CHECKING = False  # typing is loaded only for type checkers: it would doubl
 if TYPE_CHECKING:
   from collections.abc import Callable
   from types import TracebackType
-  from typing import Any, Generic, ParamSpec, TypeVar
-  Value = TypeVar("Value", int, str)
+  from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+  Value = TypeVar("Value", bound=int | str)
   T = TypeVar("T", int, float, str, bool)
   P = ParamSpec("P")
   R = TypeVar("R")
+  class Getenv(Protocol):
+    """The type of `getenv`."""
+    @overload
+    def __call__(self, key: str) -> int: ...
+    @overload
+    def __call__(self, key: str, default: T) -> T: ...
+    def cache_clear(self) -> None: ...
 else:
   Value, Generic = None, {None: object}
 
@@ -28,16 +35,12 @@ def _convert(key: str, text: str, kind: type) -> Any:
   except ValueError: raise ConfigError(f"{key}={text!r} is not a number; set it to one, or unset it") from None
 
 @functools.lru_cache(maxsize=None, typed=True)
-def _environment(key: str, default: Any) -> Any:
+def _getenv(key: str, default: Any = 0) -> Any:
+  """An environment variable as the type of its default; unset and empty are the default. Remembered: see `getenv.cache_clear()`."""
   text = os.environ.get(key, "")
   return default if text == "" else _convert(key, text, type(default))
 
-def getenv(key: str, default: T = 0) -> T:
-  """An environment variable as the type of its default; unset and empty are the default. Remembered: see `getenv.cache_clear()`."""
-  found: T = _environment(key, default)
-  return found
-
-getenv.cache_clear = _environment.cache_clear  # type: ignore[attr-defined]  # as users of lru_cache expect it
+getenv: Getenv = _getenv
 
 class ContextVar(Generic[Value]):
   """A variable with a key, a default whose type (int or str) it keeps, and one line of documentation."""
@@ -46,8 +49,8 @@ class ContextVar(Generic[Value]):
   def __init__(self, key: str, default_value: Value, doc: str = "") -> None:
     if key in ContextVar._cache: raise ConfigError(f"variable {key} is declared already; use that one, or another name")
     self.key, self.default, self.__doc__ = key, default_value, doc
-    self._kind = int if isinstance(default_value, int) else str
-    self._base: Value = getenv(key, default_value)
+    self._kind: type[Any] = int if isinstance(default_value, int) else str
+    self._base: Value = _getenv(key, default_value)
     self._override: contextvars.ContextVar[Value] = contextvars.ContextVar(key)
     ContextVar._cache[key] = self
 
@@ -61,7 +64,7 @@ class ContextVar(Generic[Value]):
     if self._override.get(None) is None: self._base = value
     else: self._override.set(value)
 
-  def _checked(self, value: Any) -> Value:
+  def _checked(self, value: Any) -> Any:
     if self._kind is str:
       if not isinstance(value, str): raise ConfigError(f"{self.key} is text, not {value!r}; pass a str")
       return value

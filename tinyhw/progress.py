@@ -74,7 +74,9 @@ class tqdm(Generic[T]):
     if close: self._closed = True
     elif now < self._next_draw or not self._live(): return
     self._next_draw = now + 1 / self.rate
-    sys.stderr.write("\r" + self._line(now - self._start) + ("\n" if close else ""))
+    start = "\r" if self._live() else ""
+    if start and not self.total: start += "\033[K"  # without a bar the line may become shorter
+    sys.stderr.write(start + self._line(now - self._start) + ("\n" if close else ""))
     sys.stderr.flush()
 
   def close(self) -> None: self.update(0, close=True)
@@ -95,7 +97,7 @@ class tqdm(Generic[T]):
     elif self.unit_scale: rate = f"{_scaled(speed)}{self.unit}/s"
     elif speed < 1: rate = f"{1 / speed:5.2f}s/{self.unit}"
     else: rate = f"{speed:5.2f}{self.unit}/s"
-    if not self.total: return f"{self.desc}{done}{self.unit} [{_clock(elapsed)}, {rate}]\033[K"
+    if not self.total: return f"{self.desc}{done}{self.unit} [{_clock(elapsed)}, {rate}]"
     left = _clock((self.total - self.n) / speed) if speed else "?"
     before = f"{self.desc}{100 * self.n / self.total:3.0f}%|"
     after = f"| {done}/{_scaled(self.total) if self.unit_scale else self.total} [{_clock(elapsed)}<{left}, {rate}]"

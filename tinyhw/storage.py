@@ -72,7 +72,7 @@ def _lookup(table: str, key: dict[str, Any] | str | int | bytes) -> Any:
   if data[:start] != _FORMAT + _digest(payload): return _ABSENT
   import pickle
   try: return pickle.loads(payload)
-  except Exception: return _ABSENT  # a class that moved or changed since: the value is computed again and replaces it
+  except Exception: return _ABSENT  # noqa: BLE001  # a class that changed since may raise anything; the value is computed again
 
 def diskcache_get(table: str, key: dict[str, Any] | str | int | bytes) -> Any:
   """The value stored under key in table, or None."""

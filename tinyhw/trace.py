@@ -4,7 +4,7 @@
 lives. `event` and `span` fill a list that `chrome_trace` turns into what chrome://tracing and Perfetto show. Nothing here decides when to
 record: callers ask TRACEMETA and PROFILE.
 
-Cost: `caller` 0.2 us plus 0.06 us a frame, `record` 0.6 us (Python 3.11, Zen 3).
+Cost: `caller` 0.25 us plus 0.06 us a frame; `record` 1.4 us more (Python 3.11, Zen 3, measured with timeit).
 """
 from __future__ import annotations
 import os

@@ -1,0 +1,36 @@
+"""How tinyhw is installed. It needs nothing but Python; the extras are for its tests and its comparison with others."""
+from pathlib import Path
+
+from setuptools import setup
+
+# In the repository drivers/ and autogen/ lie beside tinyhw/, and the digits lie with the examples; installed, all of them are inside the package.
+ROOTS = {"tinyhw": "tinyhw", "tinyhw.drivers": "drivers", "tinyhw.autogen": "autogen"}
+DIGITS = {"tinyhw.nn.data": "examples/data"}
+
+def packages() -> "list[str]":
+  """Every folder below the roots that has an __init__.py, by the name that it is imported as."""
+  found = []
+  for name, root in ROOTS.items():
+    folders = sorted(path.parent for path in Path(root).rglob("__init__.py"))
+    found += [".".join((name, *folder.relative_to(root).parts)) for folder in folders]
+  return found
+
+setup(
+  name="tinyhw",
+  version="0.1.0",
+  description="Deep learning in pure Python, down to the machine code and the hardware's queues",
+  long_description=Path("README.md").read_text(encoding="utf-8"),
+  long_description_content_type="text/markdown",
+  author="the tinyhw authors",
+  license="MIT",
+  packages=[*packages(), *DIGITS],
+  package_dir={**ROOTS, **DIGITS},
+  package_data={"tinyhw": ["py.typed"], "tinyhw.nn.data": ["digits.gz", "README.md"]},
+  python_requires=">=3.10",
+  install_requires=[],
+  extras_require={
+    "test": ["pytest>=8", "hypothesis>=6.100", "numpy>=2", "ruff>=0.6", "mypy>=1.11"],
+    "bench": ["torch", "numpy>=2", "tinygrad"],
+  },
+  classifiers=["Programming Language :: Python :: 3", "Operating System :: OS Independent", "Topic :: Scientific/Engineering :: Artificial Intelligence"],
+)

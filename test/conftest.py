@@ -1,0 +1,17 @@
+"""What all tests share: random tests that are the same in every run, and a cache of their own."""
+import os
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+
+from tinyhw.config import CACHEDIR
+
+hypothesis.settings.register_profile("tinyhw", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("tinyhw")
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+  """Tests and the processes they start neither read nor write the user's cache: theirs is in the temporary folder of this run."""
+  os.environ["CACHEDIR"] = CACHEDIR.value = str(tmp_path_factory.mktemp("cache"))
+  yield

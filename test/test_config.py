@@ -1,0 +1,110 @@
+"""tinyhw/config.py: reading the environment, overriding for a while, in threads and tasks, and refusals."""
+import ast
+import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tinyhw import config
+from tinyhw.config import BEAM, DEBUG, DEV, Context, ContextVar, getenv
+from tinyhw.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+@pytest.fixture(autouse=True)
+def defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(ContextVar, "_cache", dict(ContextVar._cache))
+  for variable in (DEBUG, BEAM): monkeypatch.setattr(variable, "_base", 0)
+  monkeypatch.setattr(DEV, "_base", "")
+  getenv.cache_clear()
+
+@pytest.mark.parametrize("text,default,value", [("3", 0, 3), ("", 7, 7), (None, "x", "x"), ("0", True, False), ("2.5", 1.0, 2.5), ("abc", "", "abc")])
+def test_getenv_has_the_type_of_its_default(monkeypatch: pytest.MonkeyPatch, text: str | None, default: object, value: object) -> None:
+  monkeypatch.delenv("TINYHW_X", raising=False)
+  if text is not None: monkeypatch.setenv("TINYHW_X", text)
+  assert getenv("TINYHW_X", default) == value and type(getenv("TINYHW_X", default)) is type(default)  # type: ignore[type-var]
+
+def test_getenv_refuses_text_for_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("TINYHW_X", "yes")
+  with pytest.raises(ConfigError, match="TINYHW_X='yes' is not a number; set it to one, or unset it"): getenv("TINYHW_X")
+
+def test_bad_environment_is_refused_at_import() -> None:
+  done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={"DEBUG": "loud"}, capture_output=True, text=True)
+  assert done.returncode and "DEBUG='loud' is not a number" in done.stderr
+
+def test_variable_compares_as_its_value() -> None:
+  with Context(DEBUG=2):
+    assert DEBUG and DEBUG == 2 and DEBUG >= 2 and DEBUG > 1 and DEBUG < 3 and DEBUG <= 2 and int(DEBUG) == 2 and list(range(DEBUG)) == [0, 1]
+    assert repr(DEBUG) == "ContextVar(DEBUG=2)" and str(DEBUG) == "2"
+  assert not DEBUG
+
+def test_contexts_nest_and_restore_after_an_error() -> None:
+  with Context(DEBUG=1, DEV="CPU"):
+    with pytest.raises(KeyError), Context(DEBUG=2): raise KeyError
+    assert DEBUG == 1 and DEV == "CPU"
+    DEBUG.value = 5  # lasts as long as the context
+    assert DEBUG == 5
+  assert DEBUG == 0 and DEV == ""
+
+def test_assignment_outside_of_a_context_is_seen_by_every_thread() -> None:
+  DEBUG.value = 3
+  seen: list[int] = []
+  thread = threading.Thread(target=lambda: seen.append(DEBUG.value))
+  thread.start()
+  thread.join()
+  assert seen == [3]
+
+def test_decorator_may_recurse() -> None:
+  @Context(BEAM=3)
+  def count(n: int) -> list[int]:
+    """Doc."""
+    return [BEAM.value] + (count(n - 1) if n else [])
+  assert count(2) == [3, 3, 3] and BEAM == 0 and count.__name__ == "count" and count.__doc__ == "Doc."
+
+def test_threads_that_interleave_do_not_restore_each_other() -> None:
+  entered, left = threading.Event(), threading.Event()
+  seen: list[int] = []
+  def other() -> None:
+    with Context(DEBUG=7):
+      entered.set()
+      left.wait(10)
+      seen.append(DEBUG.value)
+    seen.append(DEBUG.value)
+  thread = threading.Thread(target=other)
+  with Context(DEBUG=1):
+    thread.start()
+    entered.wait(10)
+    assert DEBUG == 1
+  left.set()
+  thread.join()
+  assert seen == [7, 0] and DEBUG == 0
+
+def test_asyncio_tasks_have_their_own_values() -> None:
+  async def task(n: int) -> int:
+    with Context(DEBUG=n):
+      await asyncio.sleep(0)
+      return DEBUG.value
+  async def both() -> list[int]: return await asyncio.gather(task(1), task(2))
+  assert asyncio.run(both()) == [1, 2] and DEBUG == 0
+
+def test_refusals() -> None:
+  with pytest.raises(ConfigError, match="no variable is named DEBUGG; the known ones are BEAM, "): Context(DEBUGG=1)
+  with pytest.raises(ConfigError, match="DEBUG is a number, not None; pass an int"): Context(DEBUG=None)  # type: ignore[arg-type]
+  with pytest.raises(ConfigError, match="DEV is text, not 1; pass a str"): DEV.value = 1  # type: ignore[assignment]
+  with pytest.raises(ConfigError, match="variable DEBUG is declared already"): ContextVar("DEBUG", 0)
+
+def test_tolist() -> None:
+  with Context(DEV="debug,errors,"):
+    assert DEV.tolist() == ["debug", "errors"]
+  with Context(DEV="DEBUG,BEAM"): assert DEV.tolist(config) == [DEBUG, BEAM]
+
+def test_every_variable_is_declared_and_documented() -> None:
+  assert all(doc for _, _, _, doc in config.documentation())
+  for path in [p for root in ("tinyhw", "drivers") for p in (ROOT / root).rglob("*.py")]:
+    for node in ast.walk(ast.parse(path.read_text())):
+      if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getenv", "ContextVar") and node.args): continue
+      key = node.args[0]
+      if isinstance(key, ast.Constant): assert key.value in ContextVar._cache, f"{path}:{node.lineno}: declare {key.value} in config.py"

@@ -1,0 +1,71 @@
+"""The layers of docs/design.md, section 2, as a table, and what every source file must keep: imports, sizes, what `import tinyhw` loads."""
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOTS = {"tinyhw": ROOT / "tinyhw", "tinyhw.drivers": ROOT / "drivers", "tinyhw.autogen": ROOT / "autogen"}
+MOST_LINES, MOST_COLUMNS = 600, 150
+
+BASE = "tinyhw.errors tinyhw.config tinyhw.dtype tinyhw.arithmetic tinyhw.trace tinyhw.helpers tinyhw.progress tinyhw.storage"
+COMPILER = f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.engine tinyhw.device"
+# A module follows the longest name that it begins with, and may import that name's own modules and what begins with the names on the right.
+MAY_IMPORT = {name: names.split() for name, names in {
+  **dict.fromkeys(BASE.split(), BASE),
+  "tinyhw.autogen": "",
+  "tinyhw.uop": BASE,
+  "tinyhw.machine": f"{BASE} tinyhw.uop",
+  "tinyhw.isa": "",  # the registry: imports its folders by name
+  **{f"tinyhw.isa.{folder.name}": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.codegen.program tinyhw.autogen"
+     for folder in (ROOT / "tinyhw/isa").iterdir() if folder.is_dir()},
+  "tinyhw.codegen": f"{BASE} tinyhw.uop tinyhw.machine.target tinyhw.machine.passes tinyhw.machine.code",
+  "tinyhw.device": f"{BASE} tinyhw.machine.code",
+  "tinyhw.engine": f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.isa tinyhw.device tinyhw.machine.code",
+  "tinyhw.drivers": f"{BASE} tinyhw.autogen tinyhw.device tinyhw.machine.code",
+  "tinyhw.emulator": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.isa tinyhw.autogen tinyhw.drivers",
+  **dict.fromkeys(("tinyhw.tensor", "tinyhw.methods", "tinyhw.gradient", "tinyhw.function", "tinyhw.nn", "tinyhw.llm"),
+                  f"{COMPILER} tinyhw.tensor tinyhw.methods tinyhw.gradient tinyhw.function tinyhw.nn"),
+  "tinyhw.__main__": "tinyhw",
+  "tinyhw": f"{COMPILER} tinyhw.tensor tinyhw.function tinyhw.nn tinyhw.gradient",
+}.items()}
+FILES = {".".join((name, *path.relative_to(folder).with_suffix("").parts)).removesuffix(".__init__"): path
+         for name, folder in ROOTS.items() for path in sorted(folder.rglob("*.py"))}
+
+def within(module: str, names: list[str]) -> bool: return any(module == name or module.startswith(name + ".") for name in names)
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+  """(line, module) of each import, those inside functions included. `from a import b` is a.b where that is a module, else a."""
+  for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    if isinstance(node, ast.Import): yield from ((node.lineno, alias.name) for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+      base = node.module or ""
+      yield from ((node.lineno, f"{base}.{alias.name}" if f"{base}.{alias.name}" in FILES else base) for alias in node.names)
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_follow_the_layers(module: str) -> None:
+  layer = max((name for name in MAY_IMPORT if within(module, [name])), key=len)
+  assert layer != "tinyhw" or module == "tinyhw", f"{module} has no layer: give it one in docs/design.md, section 2, and in MAY_IMPORT"
+  for line, name in imports(FILES[module]):
+    top = name.split(".")[0]
+    if top != "tinyhw": assert top in sys.stdlib_module_names, f"{FILES[module]}:{line} imports {name}: not in the standard library"
+    else: assert within(name, [layer, *MAY_IMPORT[layer]]), f"{FILES[module]}:{line} imports {name}: not allowed in layer {layer}"
+    assert layer != "tinyhw.isa" or top != "tinyhw", f"{FILES[module]}:{line}: the registry imports nothing of tinyhw"
+
+@pytest.mark.parametrize("module", FILES)
+def test_files_are_of_readable_size(module: str) -> None:
+  if module.startswith("tinyhw.autogen") or FILES[module].name == "table.py": pytest.skip("data")
+  lines = FILES[module].read_text(encoding="utf-8").splitlines()
+  assert len(lines) <= MOST_LINES, f"{FILES[module]} has {len(lines)} lines: is it two things?"
+  assert not (wide := [i for i, line in enumerate(lines, 1) if len(line) > MOST_COLUMNS]), f"{FILES[module]}: lines {wide} exceed {MOST_COLUMNS} columns"
+
+def test_import_tinyhw_loads_neither_tables_nor_drivers() -> None:
+  program = "import sys; before = set(sys.modules); import tinyhw; print(*sorted(set(sys.modules) - before))"
+  loaded = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {program}"], check=True,
+                          capture_output=True, text=True).stdout.split()
+  forbidden = [m for m in loaded if m == "ctypes" or within(m, ["tinyhw.drivers", "tinyhw.autogen"]) or m.startswith("tinyhw.isa.")]
+  foreign = [m for m in loaded if m.split(".")[0].lstrip("_") != "tinyhw" and m.split(".")[0] not in sys.stdlib_module_names]
+  assert not forbidden and not foreign, f"import tinyhw loads {forbidden + foreign}"

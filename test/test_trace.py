@@ -1,0 +1,56 @@
+"""tinyhw/trace.py: which line is the user's, what is remembered about nodes, events."""
+import gc
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+
+from tinyhw import trace
+
+class Node: pass
+
+def from_inside(filename: str) -> trace.Location | None:
+  """trace.caller as a function of this file calls it."""
+  scope = {"caller": trace.caller}
+  exec(compile("def inner(): return caller()\ndef outer(): return inner()", filename, "exec"), scope)
+  return scope["outer"]()  # type: ignore[operator]
+
+LINE_OF_CALL = inspect.getsourcelines(from_inside)[1] + 4
+PACKAGE = Path(trace.__file__).parent
+
+@pytest.mark.parametrize("filename", [str(PACKAGE / "tensor.py"), str(PACKAGE.parent / "drivers/cpu/ring.py"), "<tinyhw match>",
+                                      "/usr/lib/python3.11/functools.py"])
+def test_frames_of_tinyhw_are_skipped(filename: str) -> None:
+  assert from_inside(filename) == (__file__, LINE_OF_CALL, "from_inside")
+
+@pytest.mark.parametrize("filename", ["/home/me/tinyhw_experiments/a.py", "<stdin>", str(PACKAGE.parent / "examples/a.py")])
+def test_other_frames_are_the_users(filename: str) -> None:
+  assert from_inside(filename) == (filename, 1, "inner")
+
+def test_origin_lives_as_long_as_its_node() -> None:
+  before = len(trace._origins)
+  node, new = Node(), Node()
+  trace.inherit(new, node)
+  assert trace.origin(node) is None and trace.origin(new) is None
+  trace.record(node)
+  first = trace.origin(node)
+  assert first is not None and first[2] == "test_origin_lives_as_long_as_its_node"
+  assert trace.show(first) == f"test_trace.py:{first[1]} {first[2]}" and trace.show(None) == "?"
+  trace.record(node, ("other.py", 1, "f"))
+  trace.inherit(new, node)
+  assert trace.origin(node) == trace.origin(new) == first
+  del node, new
+  gc.collect()
+  assert len(trace._origins) == before
+
+def test_events_become_a_chrome_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(trace, "events", [])
+  with trace.span("schedule", nodes=3): pass
+  trace.event("kernel", "CPU", 2000, 5000)
+  trace.event("mark")
+  rows = json.loads(json.dumps(trace.chrome_trace()))["traceEvents"]
+  assert [row["ph"] for row in rows] == ["M", "M", "X", "X", "i"]
+  assert rows[2]["name"] == "schedule" and rows[2]["args"] == {"nodes": 3}
+  assert rows[3] == {"name": "kernel", "pid": 0, "tid": 1, "ts": 2.0, "args": {}, "ph": "X", "dur": 3.0}
+  assert repr(trace.events[1]) == "Event('kernel', 'CPU', 2000, 5000, {})"
