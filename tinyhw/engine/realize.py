@@ -25,7 +25,13 @@ class Step(NamedTuple):
   variables: tuple[int, ...]
   grid: int
 
-capturing: list[list[Step]] = []   # the innermost open capture gets every step that runs
+class Capture:
+  """What runs while a TinyJit captures: steps in order, and the buffers that were made for results."""
+  def __init__(self) -> None:
+    self.steps: list[Step] = []
+    self.made: list[Buffer] = []
+
+capturing: list[Capture] = []   # the innermost open capture gets every step that runs
 
 def realize(nodes: list[UOp]) -> None:
   """Compute the nodes. Raises what compilation and devices raise; nothing is marked as realized then."""
@@ -77,7 +83,9 @@ def run(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
   steps = [step for k in made.kernels for step in _steps(k, storage, canonical)]
   execute(steps)
-  if capturing: capturing[-1].extend(steps)
+  if capturing:
+    capturing[-1].steps.extend(steps)
+    capturing[-1].made.extend(buffer_of(node) for node in results.values())
   return results
 
 def _steps(kernel: Kernel, storage: dict[UOp, Buffer], canonical: Canonical) -> list[Step]:

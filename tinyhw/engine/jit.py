@@ -1,0 +1,220 @@
+"""TinyJit: run a function twice, then replay the kernels that it launched.
+
+The first call runs as usual (and fills caches); the second is captured: every kernel and copy that it runs becomes part of a `Recording` of the
+device, a prebuilt command buffer. Later calls put the new inputs' addresses and variables into the patch points and submit once; no Python runs
+per kernel. Outputs get fresh storage in each call, so results of earlier calls keep their values.
+
+What cannot be replayed faithfully raises JitError: other shapes, dtypes, devices or objects than captured, results that the function did not
+compute, reading values (`item`) while capturing.
+"""
+from __future__ import annotations
+from typing import Any, Callable, Generic, ParamSpec, TypeVar
+
+from tinyhw.config import JIT
+from tinyhw.device import Buffer, Device, Launch, Recording
+from tinyhw.engine import realize as realizing
+from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.realize import Capture, Step, value_of
+from tinyhw.errors import JitError
+from tinyhw.helpers import GlobalCounters
+from tinyhw.tensor import Tensor
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+class Input:
+  """A Tensor argument as captured: where it was found, its graph node (a view of one BUFFER), its type."""
+  __slots__ = ("name", "view", "buffer")
+
+  def __init__(self, name: str, tensor: Tensor):
+    self.name = name
+    self.view = tensor.uop
+    self.buffer = base_buffer(tensor.uop)
+
+def base_buffer(u: UOp) -> UOp:
+  while u.op is not Ops.BUFFER:
+    if u.op in (Ops.BIND, Ops.CONST) or not u.src: raise JitError("an input of a TinyJit function has no buffer of its own; realize it first")
+    u = u.src[0]
+  return u
+
+def same_view(a: UOp, b: UOp) -> bool:
+  """Do two nodes look at their BUFFERs, of one size, through the same movement?"""
+  while a.op is b.op and a.op is not Ops.BUFFER and a.src and b.src and a.src[1:] == b.src[1:] and a.arg == b.arg: a, b = a.src[0], b.src[0]
+  return a.op is b.op is Ops.BUFFER and a.arg[1:] == b.arg[1:]
+
+def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[tuple[str, Tensor]], dict[str, int], tuple[Any, ...]]:
+  """Tensors by name, values of variables, and everything else (by value), from arguments nested in lists, tuples and dicts."""
+  tensors: list[tuple[str, Tensor]] = []
+  variables: dict[str, int] = {}
+  rest: list[Any] = []
+  stack: list[tuple[str, Any]] = [(str(k), a) for k, a in reversed([*enumerate(args), *sorted(kwargs.items())])]
+  while stack:
+    name, value = stack.pop()
+    if isinstance(value, Tensor): tensors.append((name, value))
+    elif isinstance(value, UOp) and value.op is Ops.BIND:
+      variable, bound = value.unbind()
+      variables[variable.expr] = bound
+      rest.append((name, variable))
+    elif isinstance(value, (list, tuple)):
+      rest.append((name, type(value), len(value)))
+      stack.extend((f"{name}.{k}", v) for k, v in reversed([*enumerate(value)]))
+    elif isinstance(value, dict):
+      rest.append((name, tuple(value)))
+      stack.extend((f"{name}.{k}", v) for k, v in reversed([*value.items()]))
+    else: rest.append((name, value))
+  return tensors, variables, tuple(rest)
+
+class Captured:
+  """A captured call: recordings per run of launches on one device, copies between them, patch points, and how to make the results."""
+  def __init__(self, capture: Capture, inputs: list[Input], variables: dict[str, int], result: Any):
+    self.inputs, self.variables, self.result = inputs, variables, result
+    self.steps, self.made = capture.steps, capture.made
+    self.signature = [(i.name, i.view.shape, i.view.dtype, i.view.device) for i in inputs]
+    self.outputs = self._fresh_outputs()
+    self._record()
+
+  def _fresh_outputs(self) -> dict[Buffer, UOp]:
+    """Buffers of returned Tensors that the captured call made: each replay gives them new storage."""
+    made = {id(b) for b in self.made}
+    written: set[int] = set()
+    updated: set[int] = set()     # written by more than one kernel, or read before: state, not a plain result
+    for s in self.steps:
+      updated.update(id(b) for b in s.buffers[1:] if id(b) not in written)
+      if id(s.buffers[0]) in written: updated.add(id(s.buffers[0]))
+      written.add(id(s.buffers[0]))
+    found: dict[Buffer, UOp] = {}
+    for tensor in tensors_in(self.result):
+      node = tensor.uop
+      while node.op is not Ops.BUFFER and node.src: node = node.src[0]
+      if node.op is Ops.BUFFER and id(buffer_of(node)) in made - updated: found[buffer_of(node)] = node
+    return found
+
+  def _record(self) -> None:
+    self.parts: list[Recording | tuple[Buffer, Buffer]] = []
+    self.patches: dict[int, list[tuple[Recording, int, int]]] = {}     # id of a buffer -> (recording, launch, position)
+    self.variable_patches: list[tuple[Recording, int, int, str]] = []
+    self.grid_patches: list[tuple[Recording, int, Any]] = []
+    self.kernels = len(self.steps)
+    group: list[Step] = []
+    for step in self.steps + [None]:  # type: ignore[list-item]
+      if group and (step is None or step.runner is None or step.runner.device != group[0].runner.device):  # type: ignore[union-attr]
+        self._record_group(group)
+        group = []
+      if step is None: break
+      if step.runner is None: self.parts.append((step.buffers[0], step.buffers[1]))
+      else: group.append(step)
+
+  def _record_group(self, group: list[Step]) -> None:
+    patched = {id(buffer_of(i.buffer)) for i in self.inputs} | {id(b) for b in self.outputs}
+    launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid) for s in group if s.runner is not None]
+    recording = Device[group[0].runner.device].record(launches)  # type: ignore[union-attr]
+    self.parts.append(recording)
+    for n, s in enumerate(group):
+      assert s.runner is not None
+      for position, b in enumerate(s.buffers):
+        if id(b) in patched: self.patches.setdefault(id(b), []).append((recording, n, position))
+      for k, name in enumerate(s.runner.variables): self.variable_patches.append((recording, n, len(s.buffers) + k, name))
+      if isinstance(s.runner.grid, UOp): self.grid_patches.append((recording, n, s.runner.grid))
+
+  def replay(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int]) -> Any:
+    for captured, (_, tensor) in zip(self.inputs, tensors):
+      for recording, launch, position in self.patches.get(id(buffer_of(captured.buffer)), ()):
+        recording.patch(launch, position, buffer_of(base_buffer(tensor.uop)).get_buf())
+    if variables != self.variables: self._set_variables(variables)
+    changes: dict[UOp, UOp] = {}
+    for buffer, node in self.outputs.items():
+      new = new_buffer(buffer.device, buffer.size, buffer.dtype)
+      opaque = buffer_of(new).get_buf()
+      for recording, launch, position in self.patches.get(id(buffer), ()): recording.patch(launch, position, opaque)
+      changes[node] = new
+    for part in self.parts:
+      if isinstance(part, tuple): part[0].copy_from(part[1])
+      else: part.submit()
+    GlobalCounters.kernel_count += self.kernels
+    return rebuilt(self.result, changes)
+
+  def _set_variables(self, variables: dict[str, int]) -> None:
+    self.variables = dict(variables)
+    for recording, launch, position, name in self.variable_patches: recording.patch(launch, position, variables[name])
+    for recording, launch, grid in self.grid_patches: recording.patch_grid(launch, value_of(grid, variables))
+
+def tensors_in(result: Any) -> list[Tensor]:
+  """The Tensors of a result nested in lists, tuples and dicts."""
+  if isinstance(result, Tensor): return [result]
+  if isinstance(result, dict): return [t for v in result.values() for t in tensors_in(v)]
+  if isinstance(result, (list, tuple)): return [t for v in result for t in tensors_in(v)]
+  return []
+
+def rebuilt(result: Any, changes: dict[UOp, UOp]) -> Any:
+  """The result with Tensors over new buffers."""
+  if isinstance(result, Tensor): return Tensor(result.uop.substitute(changes)) if changes else Tensor(result.uop)
+  if isinstance(result, dict): return {k: rebuilt(v, changes) for k, v in result.items()}
+  if isinstance(result, tuple) and hasattr(result, "_fields"): return type(result)(*[rebuilt(v, changes) for v in result])
+  if isinstance(result, (list, tuple)): return type(result)(rebuilt(v, changes) for v in result)
+  return result
+
+class TinyJit(Generic[P, R]):
+  """Decorator: the function's kernels are captured in its second call and replayed afterwards.
+
+  Arguments: Tensors (also in lists, tuples, dicts), bound Variables, and plain values, which must stay what they were. Works on methods.
+  """
+  def __init__(self, fxn: Callable[P, R], **kwargs: Any):
+    self.fxn = fxn
+    self.reset()
+
+  def reset(self) -> None:
+    """Forget the capture; the next two calls run the function again."""
+    self.cnt = 0
+    self.captured: Captured | None = None
+    self.rest: tuple[Any, ...] = ()
+
+  def __get__(self, obj: Any, objtype: Any = None) -> Any:
+    if obj is None: return self
+    bound = obj.__dict__.get(("TinyJit", id(self)))
+    if bound is None: bound = obj.__dict__[("TinyJit", id(self))] = TinyJit(self.fxn.__get__(obj, objtype))
+    return bound
+
+  def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    tensors, variables, rest = collect(args, kwargs)
+    for _, t in tensors:
+      if not realizing.is_buffer(t.uop): t.realize()
+    if not JIT or self.cnt == 0:
+      self.cnt += 1
+      return self._plain(*args, **kwargs)
+    if self.captured is None: return self._capture(tensors, variables, rest, *args, **kwargs)
+    self._check(tensors, variables, rest)
+    return self.captured.replay(tensors, variables)  # type: ignore[no-any-return]
+
+  def _plain(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    result = self.fxn(*args, **kwargs)
+    for t in tensors_in(result): t.realize()
+    return result
+
+  def _capture(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int], rest: tuple[Any, ...], *args: Any, **kwargs: Any) -> R:
+    if realizing.capturing: return self._plain(*args, **kwargs)  # inside another capture: the outer one takes the kernels
+    inputs = [Input(name, t) for name, t in tensors]
+    if len({i.buffer for i in inputs}) != len(inputs): raise JitError("two inputs of a TinyJit function share a buffer; pass a copy of one, with .clone()")
+    capture = Capture()
+    realizing.capturing.append(capture)
+    try: result = self._plain(*args, **kwargs)
+    finally: realizing.capturing.pop()
+    if not capture.steps: raise JitError("the function ran no kernel while it was captured; TinyJit has nothing to replay: call it without TinyJit")
+    self.captured, self.rest = Captured(capture, inputs, variables, result), rest
+    self.cnt += 1
+    return result
+
+  def _check(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int], rest: tuple[Any, ...]) -> None:
+    """Raise JitError unless this call has what the captured one had."""
+    assert self.captured is not None
+    signature = self.captured.signature
+    if len(signature) != len(tensors): raise JitError(f"captured with {len(signature)} Tensors, called with {len(tensors)}; call reset() to capture again")
+    for captured, (name, shape, dtype, device), (new_name, t) in zip(self.captured.inputs, signature, tensors):
+      if new_name != name or not same_view(captured.view, t.uop) or t.uop.shape != shape or t.uop.dtype is not dtype or t.uop.device != device:
+        raise JitError(f"argument {name} was captured as {shape} {dtype} on {device}, and is {t.uop.shape} {t.uop.dtype} on {t.uop.device} "
+                       f"now, as {new_name}, or is another view of its buffer; call reset() to capture again, or make another TinyJit for it")
+    if rest != self.rest:
+      changed = next((f"{a} -> {b}" for a, b in zip(self.rest, rest) if a != b), "their number")
+      raise JitError(f"arguments that are no Tensors must be what they were when captured; changed: {changed}; pass a Tensor or a bound Variable instead")
+    if variables.keys() != self.captured.variables.keys(): raise JitError("the bound Variables differ from the captured ones")
