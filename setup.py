@@ -32,5 +32,5 @@ setup(
     "test": ["pytest>=8", "hypothesis>=6.100", "numpy>=2", "ruff>=0.6", "mypy>=1.11"],
     "bench": ["torch", "numpy>=2", "tinygrad"],
   },
-  classifiers=["Programming Language :: Python :: 3", "Operating System :: OS Independent", "Topic :: Scientific/Engineering :: Artificial Intelligence"],
+  classifiers=["Programming Language :: Python :: 3", "Topic :: Scientific/Engineering :: Artificial Intelligence"],
 )

@@ -13,5 +13,6 @@ hypothesis.settings.load_profile("tinyhw")
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
   """Tests and the processes they start neither read nor write the user's cache: theirs is in the temporary folder of this run."""
+  os.environ["no_proxy"] = "127.0.0.1"  # servers on loopback are reached directly
   os.environ["CACHEDIR"] = CACHEDIR.value = str(tmp_path_factory.mktemp("cache"))
   yield

@@ -60,7 +60,8 @@ def test_files_are_of_readable_size(module: str) -> None:
   if module.startswith("tinyhw.autogen") or FILES[module].name == "table.py": pytest.skip("data")
   lines = FILES[module].read_text(encoding="utf-8").splitlines()
   assert len(lines) <= MOST_LINES, f"{FILES[module]} has {len(lines)} lines: is it two things?"
-  assert not (wide := [i for i, line in enumerate(lines, 1) if len(line) > MOST_COLUMNS]), f"{FILES[module]}: lines {wide} exceed {MOST_COLUMNS} columns"
+  wide = [i for i, line in enumerate(lines, 1) if len(line) > MOST_COLUMNS]
+  assert not wide, f"{FILES[module]}: lines {wide} exceed {MOST_COLUMNS} columns"
 
 def test_import_tinyhw_loads_neither_tables_nor_drivers() -> None:
   program = "import sys; before = set(sys.modules); import tinyhw; print(*sorted(set(sys.modules) - before))"

@@ -119,19 +119,20 @@ def _sha256(path: str) -> str:
 
 def _download(url: str, path: str, headers: Mapping[str, str]) -> None:
   """The bytes at url into a new file at path. Raises FetchError."""
-  import urllib.error
+  import http.client
   import urllib.request
-  request = urllib.request.Request(url, headers={"User-Agent": "tinyhw", **headers})
   try:
+    request = urllib.request.Request(url, headers={"User-Agent": "tinyhw", **headers})
     with urllib.request.urlopen(request, timeout=30) as response, open(path, "xb") as file:
       size = int(response.headers.get("Content-Length") or 0)
       with tqdm[bytes](desc=url.rsplit("/", 1)[-1], total=size or None, unit="B", unit_scale=True, disable=not sys.stderr.isatty(), rate=10) as bar:
         while block := response.read(1 << 16):
           file.write(block)
           bar.update(len(block))
-  except (urllib.error.URLError, OSError, ValueError) as error:  # OSError: the connection broke, or the disk is full; ValueError: not a URL
+  except http.client.IncompleteRead as error: raise FetchError(f"download of {url} ended early; try again") from error
+  except (OSError, http.client.HTTPException, ValueError) as error:  # no such host or file, the connection broke, the disk is full; not a URL
     raise FetchError(f"cannot download {url}: {getattr(error, 'reason', None) or error}; check the address and the network") from error
-  if size and bar.n != size: raise FetchError(f"download of {url} ended after {bar.n} of {size} bytes; try again")
+  if size and bar.n != size: raise FetchError(f"download of {url} ended early, after {bar.n} of {size} bytes; try again")
 
 def _unpack(archive: str, folder: str) -> None:
   """Extract a tar or zip archive into a new folder. Members that would land elsewhere raise FetchError."""

@@ -2,9 +2,9 @@
 
 Each loader gives (X_train, Y_train, X_test, Y_test): X is uint8 of shape (N, channels, height, width), Y is uint8 of shape (N,).
 
-Without a network: put the files into `<folder>/mnist/`, `<folder>/fashion-mnist/` or `<folder>/cifar10/` under the names that `SOURCES` lists (unpacked
-is fine too), and set DATASETS=<folder>. DATASETS may also be the address (http, https, file) of a mirror of such folders. What is downloaded must
-have the listed checksum; files of one's own only need the right format.
+Without a network: put the files into `<folder>/mnist/`, `<folder>/fashion-mnist/` or `<folder>/cifar10/` under the names that `SOURCES` lists
+(unpacked is fine too), and set DATASETS=<folder>. DATASETS may also be the address (http, https, file) of a mirror of such folders. What is
+downloaded must have the listed checksum; files of one's own only need the right format.
 """
 from __future__ import annotations
 import io
@@ -123,7 +123,8 @@ def digits(device: str | None = None) -> Images:
 def _idx(dataset: str, images: str, labels: str, device: str | None) -> tuple[Tensor, Tensor]:
   pixels, shape = parse_idx(read(dataset, images), images)
   classes, count = parse_idx(read(dataset, labels), labels)
-  if len(shape) != 3 or shape[:1] != count: raise FileFormatError(f"{images} has shape {shape} and {labels} has shape {count}; they do not go together")
+  if len(shape) != 3 or shape[:1] != count:
+    raise FileFormatError(f"{images} has shape {shape} and {labels} has shape {count}; they do not go together: get both from one place")
   return _tensor(pixels, (shape[0], 1, *shape[1:]), device), _tensor(classes, count, device)
 
 def mnist(device: str | None = None, fashion: bool = False) -> Images:

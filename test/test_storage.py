@@ -1,0 +1,204 @@
+"""tinyhw/storage.py: the disk cache among processes and damage, and downloads from a server on loopback."""
+import gzip
+import hashlib
+import http.server
+import io
+import multiprocessing
+import os
+import pickle
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tinyhw import storage
+from tinyhw.config import CACHEDIR, Context
+from tinyhw.errors import FetchError
+from tinyhw.helpers import diskcache, diskcache_clear, diskcache_get, diskcache_put, fetch
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path) -> Iterator[Path]:
+  with Context(CACHEDIR=str(tmp_path / "cache"), CACHE=1): yield tmp_path / "cache"
+
+def entries(folder: Path) -> list[Path]: return [p for p in folder.rglob("*") if p.is_file()]
+
+# **** the disk cache ****
+
+@pytest.mark.parametrize("key", ["text", 7, b"bytes", {"a": 1, "b": "x"}])
+def test_put_get(key: str | int | bytes | dict[str, object]) -> None:
+  assert diskcache_get("t", key) is None
+  assert diskcache_put("t", key, [1, {"x": b"\0"}]) == [1, {"x": b"\0"}]
+  assert diskcache_get("t", key) == [1, {"x": b"\0"}] and diskcache_get("u", key) is None
+  diskcache_clear()
+  assert diskcache_get("t", key) is None
+
+def test_keys_are_told_apart() -> None:
+  diskcache_put("t", "1", "text")
+  diskcache_put("t", 1, "number")
+  diskcache_put("t", {"b": 2, "a": 1}, "dict")
+  assert (diskcache_get("t", "1"), diskcache_get("t", 1), diskcache_get("t", {"a": 1, "b": 2})) == ("text", "number", "dict")
+
+def test_prepickled() -> None:
+  diskcache_put("t", 1, pickle.dumps((1, 2)), prepickled=True)
+  assert diskcache_get("t", 1) == (1, 2)
+
+@pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d[:10], lambda d: b"", lambda d: d[:-2] + bytes([d[-2] ^ 1]) + d[-1:],
+                                    lambda d: b"tinyhw0\n" + d[8:], lambda d: d + b"\0"])
+def test_damaged_entries_are_misses_and_get_replaced(folder: Path, damage: object) -> None:
+  diskcache_put("t", "k", "value")
+  (file,) = entries(folder)
+  file.write_bytes(damage(file.read_bytes()))  # type: ignore[operator]
+  assert diskcache_get("t", "k") is None
+  diskcache_put("t", "k", "value")
+  assert diskcache_get("t", "k") == "value"
+
+def test_value_whose_class_is_gone_is_a_miss() -> None:
+  diskcache_put("t", "k", b"cnowhere_to_be_found\nThing\n.", prepickled=True)
+  assert diskcache_get("t", "k") is None
+
+def test_a_folder_that_cannot_be_used_costs_nothing_but_speed(tmp_path: Path) -> None:
+  (tmp_path / "file").write_text("not a folder")
+  with Context(CACHEDIR=str(tmp_path / "file" / "below")):
+    assert diskcache_put("t", "k", 5) == 5 and diskcache_get("t", "k") is None
+    diskcache_clear()
+
+def test_cache_off(folder: Path) -> None:
+  diskcache_put("t", "k", 1)
+  with Context(CACHE=0):
+    assert diskcache_get("t", "k") is None and diskcache_put("t", "j", 2) == 2
+  assert diskcache_get("t", "k") == 1 and diskcache_get("t", "j") is None
+
+def hammer(folder: str, seed: int) -> None:
+  with Context(CACHEDIR=folder):
+    for i in range(60):
+      found = diskcache_get("t", i % 5)
+      assert found is None or found == [i % 5] * 1000, "a reader saw half a value"
+      diskcache_put("t", i % 5, [i % 5] * 1000)
+
+def test_many_processes_share_it(folder: Path) -> None:
+  context = multiprocessing.get_context("spawn" if os.name == "nt" else "fork")
+  processes = [context.Process(target=hammer, args=(str(folder), seed)) for seed in range(4)]
+  for process in processes: process.start()
+  for process in processes: process.join(60)
+  assert [process.exitcode for process in processes] == [0] * 4
+  assert len(entries(folder)) == 5, "temporary files were left"
+
+def test_failed_write_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  def interrupted(a: str, b: str) -> None: raise KeyboardInterrupt
+  monkeypatch.setattr(storage.os, "replace", interrupted)
+  with pytest.raises(KeyboardInterrupt): diskcache_put("t", "k", 1)
+  assert entries(folder) == []
+
+def test_decorator() -> None:
+  calls = []
+  @diskcache
+  def slow(x: int, scale: int = 1) -> int | None:
+    calls.append(x)
+    return x * scale or None
+  assert [slow(2), slow(2), slow(2, scale=3), slow(0), slow(0)] == [2, 2, 6, None, None] and calls == [2, 2, 0]
+
+def test_cache_dir_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(storage.sys, "platform", "linux")
+  monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+  with Context(CACHEDIR=""): assert storage.cache_dir() == os.path.join("/x", "tinyhw")
+  with Context(CACHEDIR="/y/z"): assert storage.cache_dir() == os.path.abspath(CACHEDIR.value or "/y/z")
+
+# **** downloads ****
+
+class Server(http.server.ThreadingHTTPServer):
+  hits: int = 0
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+  def do_GET(self) -> None:
+    self.server.hits += 1  # type: ignore[attr-defined]
+    if self.path != "/short": return super().do_GET()
+    self.send_response(200)
+    self.send_header("Content-Length", "100")
+    self.end_headers()
+    self.wfile.write(b"only this")
+
+  def log_message(self, format: str, *args: object) -> None: pass
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+  (tmp_path / "www").mkdir()
+  (tmp_path / "www" / "a.txt").write_bytes(b"hello" * 10000)
+  (tmp_path / "www" / "a.gz").write_bytes(gzip.compress(b"packed"))
+  with Server(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path / "www"))) as server:
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+
+def url(server: Server, name: str) -> str: return f"http://127.0.0.1:{server.server_address[1]}/{name}"
+
+def test_fetch_downloads_once(server: Server, folder: Path) -> None:
+  path = fetch(url(server, "a.txt"))
+  assert path.read_bytes() == b"hello" * 10000 and folder in path.parents
+  assert fetch(url(server, "a.txt")) == path and server.hits == 1
+  fetch(url(server, "a.txt"), allow_caching=False)
+  with Context(DISABLE_HTTP_CACHE=1): fetch(url(server, "a.txt"))
+  assert server.hits == 3 and entries(folder) == [path]
+
+def test_fetch_names(server: Server, folder: Path, tmp_path: Path) -> None:
+  assert fetch(url(server, "a.txt"), name="b.txt", subdir="sub") == folder / "downloads" / "sub" / "b.txt"
+  assert fetch(url(server, "a.txt"), name=tmp_path / "new" / "c.txt").read_bytes()[:5] == b"hello"
+  assert fetch(url(server, "a.txt"), headers={"X": "1"}) != fetch(url(server, "a.txt"))
+  assert fetch("/some/path") == Path("/some/path") and fetch("./x") == Path("./x")
+  assert fetch((tmp_path / "www" / "a.txt").as_uri()).read_bytes()[:5] == b"hello"
+
+def test_fetch_unpacks(server: Server, tmp_path: Path) -> None:
+  assert fetch(url(server, "a.gz"), gunzip=True).read_bytes() == b"packed"
+  for name, make in (("x.tar.gz", make_tar), ("x.zip", make_zip)):
+    (tmp_path / "www" / name).write_bytes(make({"dir/file": b"inside"}))
+    for _ in range(2): assert (fetch(url(server, name), extract=True) / "dir" / "file").read_bytes() == b"inside"
+  assert server.hits == 3
+
+def make_tar(files: dict[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
+  stream = io.BytesIO()
+  with tarfile.open(fileobj=stream, mode="w:gz") as tar:
+    for name, data in files.items():
+      member = tarfile.TarInfo(name)
+      member.size, member.type, member.linkname = len(data), kind, "/etc/passwd"
+      tar.addfile(member, io.BytesIO(data))
+  return stream.getvalue()
+
+def make_zip(files: dict[str, bytes]) -> bytes:
+  stream = io.BytesIO()
+  with zipfile.ZipFile(stream, "w") as z:
+    for name, data in files.items(): z.writestr(name, data)
+  return stream.getvalue()
+
+@pytest.mark.parametrize("archive", [make_tar({"../out": b"x"}), make_tar({"/tmp/out": b"x"}), make_tar({"link": b""}, tarfile.SYMTYPE)])
+def test_fetch_refuses_archives_that_reach_out(server: Server, tmp_path: Path, folder: Path, archive: bytes) -> None:
+  (tmp_path / "www" / "bad.tar.gz").write_bytes(archive)
+  with pytest.raises(FetchError, match="is a link or lies outside of the archive"): fetch(url(server, "bad.tar.gz"), extract=True)
+  assert not list(folder.rglob("out")) and not (tmp_path / "out").exists()
+
+def test_fetch_checks_the_sha256(server: Server, tmp_path: Path, folder: Path) -> None:
+  good = hashlib.sha256(b"hello" * 10000).hexdigest()
+  path = fetch(url(server, "a.txt"), sha256=good)
+  path.write_bytes(b"damaged")
+  assert fetch(url(server, "a.txt"), sha256=good).read_bytes()[:5] == b"hello" and server.hits == 2
+  with pytest.raises(FetchError, match=f"has the sha256 {good}, not {'0' * 64}"): fetch(url(server, "a.txt"), name="n", sha256="0" * 64)
+  assert entries(folder) == [path]
+
+@pytest.mark.parametrize("name,message", [
+  ("missing", "cannot download .*missing: File not found; check the address"), ("short", "ended early.*; try again"), ("a.txt", "is not a gzip file")])
+def test_fetch_refuses(server: Server, folder: Path, name: str, message: str) -> None:
+  with pytest.raises(FetchError, match=message): fetch(url(server, name), gunzip=name == "a.txt")
+  assert entries(folder) == []
+
+def test_fetch_without_a_server() -> None:
+  with pytest.raises(FetchError, match="check the address and the network"): fetch("http://127.0.0.1:9/x")
+  with pytest.raises(FetchError, match="cannot download nonsense"): fetch("nonsense")
+
+def test_fetch_falls_back_to_the_temporary_folder(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  (tmp_path / "file").write_text("not a folder")
+  monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+  with Context(CACHEDIR=str(tmp_path / "file" / "below")): assert tmp_path / "tmp" in fetch(url(server, "a.txt")).parents
