@@ -55,6 +55,7 @@ class Places:
     self.moved: dict[tuple[UOp, Place], Place] = {}
     self.gathers: dict[UOp, tuple[UOp, Place]] = {}
     self.reduce_ranges: dict[UOp, tuple[UOp, ...]] = {}
+    self.folds: dict[tuple[UOp, UOp], int] = {}              # (kernel, reduce range) -> how often the loop over it runs
     self._analyse()
     self._sweep()
 
@@ -114,6 +115,9 @@ class Places:
       if moved is None: moved = self.moved[u, place] = self._move(u, place)
       self._add(u.src[0], kernel, moved)
       if op is Ops.GATHER: self._add(u.src[1], kernel, place)
+      if op is Ops.REDUCE_AXIS:
+        runs = self.evaluations(kernel, place)
+        for r in self.reduce_ranges[u]: self.folds[kernel, r] = max(self.folds.get((kernel, r), 0), runs)
     elif op is Ops.ASSIGN: self._add(u.src[1], kernel, place)
     elif op not in LEAVES and op is not Ops.COPY: self._add(u.src[0], kernel, place)
 
@@ -153,7 +157,15 @@ class Places:
       ((kernel, place),) = places
       return not self._may_inline(u, kernel, place)
     if u in self.chain or u.op in GroupOp.Movement or u.op is Ops.GATHER: return False
-    return any(prod_sizes(index_ranges(place)) >= RECOMPUTE_LIMIT * u.size for _, place in places)
+    return any(self.evaluations(kernel, place) >= RECOMPUTE_LIMIT * u.size for kernel, place in places)
+
+  def evaluations(self, kernel: UOp, place: Place) -> int:
+    """How often a value at a place is computed: once per point of its ranges, and again in each run of the reduction loop that it is in."""
+    ranges = index_ranges(place)
+    inner = [r for r in ranges if r.arg[1] is AxisType.REDUCE]
+    if not inner: return prod_sizes(ranges)
+    runs = max(self.folds.get((kernel, r), 1) for r in inner)
+    return runs * prod_sizes(frozenset(r for r in inner if self.folds.get((kernel, r), 1) == runs))
 
   def _may_inline(self, u: UOp, kernel: UOp, place: Place) -> bool:
     """May the reductions whose epilogue ends in u run inside the consumer's kernel? See the head of this file."""
