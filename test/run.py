@@ -108,7 +108,7 @@ def main():  # type: () -> int
   if subprocess.call([python, "-m", "ruff", "check", "--quiet", "."], cwd=ROOT): failed.append("ruff")
   say("mypy")
   if check_types(python): failed.append("mypy")
-  say("pytest" + "".join(" after failures of " + name for name in failed))
+  say("pytest" + (" (%s failed)" % " and ".join(failed) if failed else ""))
   status = subprocess.call([python, "-m", "pytest"] + sys.argv[1:], cwd=ROOT, env=environment)
   return status or len(failed)
 

@@ -1,0 +1,33 @@
+"""setup.py: what it declares, without a build: setuptools is replaced by a recorder."""
+import runpy
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+  found: dict[str, Any] = {}
+  monkeypatch.setitem(sys.modules, "setuptools", SimpleNamespace(setup=found.update))  # type: ignore[misc]
+  monkeypatch.chdir(ROOT)
+  runpy.run_path(str(ROOT / "setup.py"))
+  return found
+
+def test_needs_nothing_but_python(declared: dict[str, Any]) -> None:
+  assert declared["install_requires"] == [] and declared["python_requires"] == ">=3.10" and set(declared["extras_require"]) == {"test", "bench"}
+
+def test_every_source_file_is_in_a_package(declared: dict[str, Any]) -> None:
+  """setuptools takes a package's folder from the longest name in package_dir that it begins with."""
+  folders = set()
+  for package in declared["packages"]:
+    root = max((name for name in declared["package_dir"] if package == name or package.startswith(name + ".")), key=len)
+    folders.add(ROOT / declared["package_dir"][root] / Path(*package[len(root):].strip(".").split(".")))
+  sources = {path.parent for name in ("tinyhw", "drivers", "autogen") for path in (ROOT / name).rglob("*.py")}
+  assert sources <= folders and all(folder.is_dir() for folder in folders), f"without __init__.py: {sources - folders}"
+
+def test_data_files_are_there(declared: dict[str, Any]) -> None:
+  assert all((ROOT / declared["package_dir"][package] / file).exists() for package, files in declared["package_data"].items() for file in files)
