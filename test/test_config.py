@@ -25,7 +25,7 @@ def defaults(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_getenv_has_the_type_of_its_default(monkeypatch: pytest.MonkeyPatch, text: str | None, default: object, value: object) -> None:
   monkeypatch.delenv("TINYHW_X", raising=False)
   if text is not None: monkeypatch.setenv("TINYHW_X", text)
-  assert getenv("TINYHW_X", default) == value and type(getenv("TINYHW_X", default)) is type(default)  # type: ignore[type-var]
+  assert getenv("TINYHW_X", default) == value and type(getenv("TINYHW_X", default)) is type(default)  # type: ignore[call-overload]
 
 def test_getenv_refuses_text_for_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("TINYHW_X", "yes")
@@ -87,7 +87,7 @@ def test_asyncio_tasks_have_their_own_values() -> None:
     with Context(DEBUG=n):
       await asyncio.sleep(0)
       return DEBUG.value
-  async def both() -> list[int]: return await asyncio.gather(task(1), task(2))
+  async def both() -> list[int]: return list(await asyncio.gather(task(1), task(2)))
   assert asyncio.run(both()) == [1, 2] and DEBUG == 0
 
 def test_refusals() -> None:
@@ -107,4 +107,4 @@ def test_every_variable_is_declared_and_documented() -> None:
     for node in ast.walk(ast.parse(path.read_text())):
       if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getenv", "ContextVar") and node.args): continue
       key = node.args[0]
-      if isinstance(key, ast.Constant): assert key.value in ContextVar._cache, f"{path}:{node.lineno}: declare {key.value} in config.py"
+      if isinstance(key, ast.Constant): assert key.value in ContextVar._cache, f"{path}:{node.lineno}: declare {key.value!r} in config.py"

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.fixture
 def declared(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
   found: dict[str, Any] = {}
-  monkeypatch.setitem(sys.modules, "setuptools", SimpleNamespace(setup=found.update))  # type: ignore[misc]
+  monkeypatch.setitem(sys.modules, "setuptools", SimpleNamespace(setup=found.update))
   monkeypatch.chdir(ROOT)
   runpy.run_path(str(ROOT / "setup.py"))
   return found

@@ -3,9 +3,10 @@ import gzip
 import hashlib
 import http.server
 import io
-import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import tarfile
 import threading
 import zipfile
@@ -72,24 +73,23 @@ def test_cache_off(folder: Path) -> None:
     assert diskcache_get("t", "k") is None and diskcache_put("t", "j", 2) == 2
   assert diskcache_get("t", "k") == 1 and diskcache_get("t", "j") is None
 
-def hammer(folder: str, seed: int) -> None:
-  with Context(CACHEDIR=folder):
-    for i in range(60):
-      found = diskcache_get("t", i % 5)
-      assert found is None or found == [i % 5] * 1000, "a reader saw half a value"
-      diskcache_put("t", i % 5, [i % 5] * 1000)
+HAMMER = """
+from tinyhw.helpers import diskcache_get, diskcache_put
+for i in range(60):
+  found = diskcache_get("t", i % 5)
+  assert found is None or found == [i % 5] * 1000, "a reader saw half a value"
+  diskcache_put("t", i % 5, [i % 5] * 1000)
+"""
 
 def test_many_processes_share_it(folder: Path) -> None:
-  context = multiprocessing.get_context("spawn" if os.name == "nt" else "fork")
-  processes = [context.Process(target=hammer, args=(str(folder), seed)) for seed in range(4)]
-  for process in processes: process.start()
-  for process in processes: process.join(60)
-  assert [process.exitcode for process in processes] == [0] * 4
+  environment = {**os.environ, "CACHEDIR": str(folder), "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+  processes = [subprocess.Popen([sys.executable, "-c", HAMMER], env=environment) for _ in range(4)]
+  assert [process.wait(60) for process in processes] == [0] * 4
   assert len(entries(folder)) == 5, "temporary files were left"
 
 def test_failed_write_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   def interrupted(a: str, b: str) -> None: raise KeyboardInterrupt
-  monkeypatch.setattr(storage.os, "replace", interrupted)
+  monkeypatch.setattr(os, "replace", interrupted)
   with pytest.raises(KeyboardInterrupt): diskcache_put("t", "k", 1)
   assert entries(folder) == []
 
@@ -102,7 +102,7 @@ def test_decorator() -> None:
   assert [slow(2), slow(2), slow(2, scale=3), slow(0), slow(0)] == [2, 2, 6, None, None] and calls == [2, 2, 0]
 
 def test_cache_dir_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(storage.sys, "platform", "linux")
+  monkeypatch.setattr(sys, "platform", "linux")
   monkeypatch.setenv("XDG_CACHE_HOME", "/x")
   with Context(CACHEDIR=""): assert storage.cache_dir() == os.path.join("/x", "tinyhw")
   with Context(CACHEDIR="/y/z"): assert storage.cache_dir() == os.path.abspath(CACHEDIR.value or "/y/z")
@@ -189,7 +189,8 @@ def test_fetch_checks_the_sha256(server: Server, tmp_path: Path, folder: Path) -
   assert entries(folder) == [path]
 
 @pytest.mark.parametrize("name,message", [
-  ("missing", "cannot download .*missing: File not found; check the address"), ("short", "ended early.*; try again"), ("a.txt", "is not a gzip file")])
+  ("missing", "cannot download .*missing: File not found; check the address"), ("short", "ended early.*; try again"),
+  ("a.txt", "is not a gzip file")])
 def test_fetch_refuses(server: Server, folder: Path, name: str, message: str) -> None:
   with pytest.raises(FetchError, match=message): fetch(url(server, name), gunzip=name == "a.txt")
   assert entries(folder) == []

@@ -3,6 +3,7 @@ import gc
 import inspect
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,10 @@ class Node: pass
 
 def from_inside(filename: str) -> trace.Location | None:
   """trace.caller as a function of this file calls it."""
-  scope = {"caller": trace.caller}
+  scope: dict[str, Any] = {"caller": trace.caller}
   exec(compile("def inner(): return caller()\ndef outer(): return inner()", filename, "exec"), scope)
-  return scope["outer"]()  # type: ignore[operator]
+  location: trace.Location | None = scope["outer"]()
+  return location
 
 LINE_OF_CALL = inspect.getsourcelines(from_inside)[1] + 4
 PACKAGE = Path(trace.__file__).parent

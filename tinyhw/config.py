@@ -145,6 +145,7 @@ IGNORE_BEAM_CACHE = ContextVar("IGNORE_BEAM_CACHE", 0, "1: search again even if 
 NOOPT = ContextVar("NOOPT", 0, "1: kernels as they come, without optimisations")
 THREADS = ContextVar("THREADS", 0, "worker threads of the CPU device; 0: one per core that this process may use")
 CC = ContextVar("CC", "", "C compiler of the CLANG device; empty: clang, gcc or cc, the first found")
+NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL device compiles for, without running anything")
 
 # how it is checked and seen
 SPEC = ContextVar("SPEC", 0, "1: verify graphs between passes; 2: after each rewrite too")

@@ -149,7 +149,8 @@ def _unpack(archive: str, folder: str) -> None:
           inside = os.path.realpath(os.path.join(temporary, member.name)).startswith(os.path.realpath(temporary) + os.sep)
           if member.isdir() or (member.isfile() and inside): continue
           raise FetchError(f"{archive}: member {member.name!r} is a link or lies outside of the archive; unpack it by hand")
-        tar.extractall(temporary)
+        if hasattr(tarfile, "data_filter"): tar.extractall(temporary, filter="data")  # from 3.10.12 and 3.11.4 on
+        else: tar.extractall(temporary)
     os.rename(temporary, folder)
   except (tarfile.TarError, zipfile.BadZipFile) as error: raise FetchError(f"{archive} is not a tar or zip archive: {error}") from error
   except OSError:

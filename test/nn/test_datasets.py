@@ -16,6 +16,7 @@ import pytest
 from tinyhw.config import Context
 from tinyhw.errors import DatasetError, FileFormatError
 from tinyhw.nn import datasets
+from tinyhw.tensor import Tensor
 
 def idx(shape: tuple[int, ...], data: bytes) -> bytes: return bytes([0, 0, 8, len(shape)]) + struct.pack(f">{len(shape)}I", *shape) + data
 
@@ -53,14 +54,14 @@ def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     thread.start()
     address = f"http://127.0.0.1:{server.server_address[1]}"
     place = {"mirror": address, "address": ""}.get(request.param, str(tmp_path))
-    for name, (_, files) in list(datasets.SOURCES.items()):
-      sums = {f: hashlib.sha256(p.read_bytes()).hexdigest() if (p := tmp_path / name / f).exists() else "" for f in files}
+    for name, (_, checksums) in list(datasets.SOURCES.items()):
+      sums = {f: hashlib.sha256(p.read_bytes()).hexdigest() if (p := tmp_path / name / f).exists() else "" for f in checksums}
       monkeypatch.setitem(datasets.SOURCES, name, (f"{address}/{name}/", sums))
     with Context(DATASETS=place, CACHEDIR=str(tmp_path / "cache")): yield tmp_path
     server.shutdown()
     thread.join()
 
-def numbers(tensor: datasets.Tensor) -> tuple[tuple[int, ...], bytes]: return tuple(tensor.shape), bytes(tensor.flatten().tolist())
+def numbers(tensor: Tensor) -> tuple[tuple[int, ...], bytes]: return tuple(tensor.shape), bytes(tensor.flatten().tolist())
 
 @pytest.mark.parametrize("fashion", [False, True])
 def test_mnist(made: Path, fashion: bool) -> None:
