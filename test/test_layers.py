@@ -54,6 +54,8 @@ def test_imports_follow_the_layers(module: str) -> None:
     if top != "tinyhw": assert top in sys.stdlib_module_names, f"{FILES[module]}:{line} imports {name}: not in the standard library"
     else: assert within(name, [layer, *MAY_IMPORT[layer]]), f"{FILES[module]}:{line} imports {name}: not allowed in layer {layer}"
     assert layer != "tinyhw.isa" or top != "tinyhw", f"{FILES[module]}:{line}: the registry imports nothing of tinyhw"
+    inside = within(name, [layer]) or layer in ("tinyhw.__main__", "tinyhw.emulator")
+    assert inside or not name.startswith("tinyhw.isa."), f"{FILES[module]}:{line} imports {name}: open it by its name in the registry"
 
 @pytest.mark.parametrize("module", FILES)
 def test_files_are_of_readable_size(module: str) -> None:
