@@ -47,10 +47,13 @@ def compile_form(form: Form) -> Encoder:
   return encoder
 
 def useful(encodings: list[Encoding]) -> list[Encoding]:
-  """Leave out encodings that only the decoder needs: those that can never be shorter than the first, nor say more."""
-  first = encodings[0]
-  return [e for e in encodings if e is first or e.space == "vex" or e.space == "legacy" and
-          (e.accumulator >= 0 or e.one >= 0 or e.plus or (e.imm_bytes, e.rel_bytes, e.opcode) != (first.imm_bytes, first.rel_bytes, e.opcode))]
+  """Leave out encodings that only the decoder needs: those that can be neither shorter than one before them, nor say more."""
+  found: list[Encoding] = []
+  for e in encodings:
+    sizes = (e.space, e.imm_bytes, e.rel_bytes)
+    general = [f for f in found if f.accumulator < 0 and f.one < 0 and (f.space, f.imm_bytes, f.rel_bytes) == sizes]
+    if not general or e.space == "vex" or e.plus or e.accumulator >= 0 or e.one >= 0: found.append(e)
+  return found
 
 def address(reg: int, base: Any, index: Any, scale: int, disp: int, unit: int) -> tuple[int, bytes]:
   """ModRM, SIB and displacement; and the high bits of index (2) and base (1). `reg` is the low 3 bits of the other operand."""

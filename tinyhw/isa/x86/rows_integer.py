@@ -94,8 +94,10 @@ shrd    0F AD /r                    rv/mv+ rv cl      int_shift_double wf
 bsf     0F BC /r                    rv= rv/mv         int_bit_scan wf
 bsr     0F BD /r                    rv= rv/mv         int_bit_scan wf
 bswap   0F C8+r                     ry+               int_alu
-xchg    86 /r                       r8/m8+ r8+        int_xchg
-xchg    90+r OA | 87 /r             rv/mv+ rv+        int_xchg
+xchg    86 /r                       r8+ r8+           int_xchg
+xchg    86 /r                       m8+ r8+           int_xchg
+xchg    90+r OA | 87 /r RM          rv+ rv+           int_xchg
+xchg    87 /r                       mv+ rv+           int_xchg
 xadd    0F C0 /r                    r8/m8+ r8+        int_xchg wf
 xadd    0F C1 /r                    rv/mv+ rv+        int_xchg wf
 cmpxchg  0F B0 /r                   r8/m8+ r8 (al+)   int_xchg wf

@@ -1,0 +1,73 @@
+"""Assembly text: what all ISAs share. Lines, comments, operands, integers, and the driver of the `asm` and `disasm` commands.
+
+An ISA's syntax.py knows how an operand looks; its mistakes raise ParseError, EncodeError or DecodeError without a line number, which `translate` adds.
+"""
+from __future__ import annotations
+from typing import Callable, Iterable, Iterator, Sequence, TextIO
+
+from tinyhw.errors import TinyError
+
+OPENING, CLOSING = "([{<", ")]}>"
+
+def strip_comment(line: str) -> str:
+  """The line without comment (# or ;) and surrounding blanks."""
+  for mark in "#;":
+    at = line.find(mark)
+    if at >= 0: line = line[:at]
+  return line.strip()
+
+def split_operands(text: str) -> list[str]:
+  """Split at commas that are in no bracket: "v0, s[0:1], [a, b]" -> three operands."""
+  if not text.strip(): return []
+  parts, depth, start = [], 0, 0
+  for i, c in enumerate(text):
+    if c in OPENING: depth += 1
+    elif c in CLOSING: depth -= 1
+    elif c == "," and depth <= 0:
+      parts.append(text[start:i].strip())
+      start = i + 1
+  return parts + [text[start:].strip()]
+
+def parse_integer(text: str) -> int | None:
+  """12, -0x1f, 0b101, 1fh; None if it is no integer."""
+  text = text.strip().replace("_", "")
+  sign, body = 1, text
+  while body[:1] in ("+", "-"):
+    if body[0] == "-": sign = -sign
+    body = body[1:].lstrip()
+  if not body[:1].isdigit(): return None
+  if body[-1] in "hH" and body[:2].lower() != "0x": body = "0x" + body[:-1]
+  try: return sign * int(body, 0 if body[:1] == "0" and body[1:2].lower() in ("x", "b", "o") else 10)
+  except ValueError: return None
+
+def parse_bytes(text: str) -> bytes | None:
+  """Bytes in hex, with or without blanks, commas and 0x; None if it is none."""
+  words = text.replace(",", " ").replace("[", " ").replace("]", " ").split()
+  digits = "".join(("0" * (len(w) % 2) + w[2:]) if w[:2].lower() == "0x" else w for w in words)
+  try: return bytes.fromhex(digits)
+  except ValueError: return None
+
+def show_bytes(code: bytes) -> str:
+  """Two digits a byte, in memory order."""
+  return code.hex(" ")
+
+def one_of(words: Sequence[str]) -> str:
+  """"a", "a or b", "a, b or c"; each once."""
+  unique = list(dict.fromkeys(words))
+  return unique[0] if len(unique) == 1 else f"{', '.join(unique[:-1])} or {unique[-1]}"
+
+def statements(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+  """(line number from 1, text) of the lines that are not blank without their comment."""
+  for number, line in enumerate(lines, 1):
+    text = strip_comment(line)
+    if text: yield number, text
+
+def translate(lines: Iterable[str], one: Callable[[str], str], output: TextIO, errors: TextIO) -> int:
+  """Translate every statement to one line of output. A refused line is reported as "line N: why"; the result is the exit status, 0 or 1."""
+  status = 0
+  for number, text in statements(lines):
+    try: print(one(text), file=output)
+    except TinyError as e:
+      print(f"line {number}: {e.message}", file=errors)
+      status = 1
+  return status
