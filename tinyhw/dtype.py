@@ -53,7 +53,7 @@ class DType:
     scalar = self.scalar()
     if scalar is dtypes.bool: return bool(value)
     if dtypes.is_float(scalar): return float(value)
-    if dtypes.is_int(scalar): return int(value)
+    if dtypes.is_int(scalar): return int(value) if scalar is dtypes.weakint else truncate[scalar](value)  # type: ignore[no-any-return]
     raise DTypeError(f"no constant has type {self}")
 
   def __repr__(self) -> str: return f"dtypes.{ALIASES_BY_TYPE.get(self.scalar(), self.name)}" + (f".vec({self.count})" if self.count > 1 else "")

@@ -15,12 +15,13 @@ import marshal
 from typing import Any
 
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
+from tinyhw.helpers import strip_parens
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 
 # ***** for people *****
 
-_SYMBOLS: dict[Ops, str] = {
+SYMBOLS: dict[Ops, str] = {
   Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.IDIV: "//", Ops.MOD: "%", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.SHL: "<<",
   Ops.SHR: ">>", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "==",
 }
@@ -35,28 +36,19 @@ def _leaf(u: UOp) -> str | None:
   return None
 
 def _expression(u: UOp, s: list[str]) -> str:
-  if u.op in _SYMBOLS:
+  if u.op in SYMBOLS:
     if u.op is Ops.XOR and u.src[1].op is Ops.CONST and u.src[1].arg is True: return f"({s[0]}!=True)"
-    return f"({s[0]}{_SYMBOLS[u.op]}{s[1]})"
+    return f"({s[0]}{SYMBOLS[u.op]}{s[1]})"
   if u.op is Ops.NEG: return f"(-{s[0]})"
   if u.op is Ops.WHERE: return f"({s[1]} if {s[0]} else {s[2]})"
   if u.op is Ops.MAX: return f"max({s[0]}, {s[1]})"
   if u.op is Ops.MULACC: return f"(({s[0]}*{s[1]})+{s[2]})"
   if u.op in (Ops.CAST, Ops.BITCAST): return s[0] if u.dtype is dtypes.weakint else f"{u.op.name.lower()}({s[0]}, {type_name(u.dtype)})"
-  if u.op is Ops.INDEX: return f"{s[0]}[{_strip(s[1])}]"
+  if u.op is Ops.INDEX: return f"{s[0]}[{strip_parens(s[1])}]"
   if u.op is Ops.LOAD: return s[0] if len(s) == 1 else f"({s[0]} if {s[1]} else {s[2]})"
   if u.op is Ops.GEP: return f"{s[0]}[{u.arg}]"
   name = u.op.name.lower()
-  return f"{name}({', '.join([_strip(x) for x in s] + ([] if u.arg is None else [_argument(u.arg, {})]))})"
-
-def _strip(text: str) -> str:
-  """Without one pair of parentheses around all of it."""
-  if not (text.startswith("(") and text.endswith(")")): return text
-  depth = 0
-  for c in text[1:-1]:
-    depth += (c == "(") - (c == ")")
-    if depth < 0: return text
-  return text[1:-1]
+  return f"{name}({', '.join([strip_parens(x) for x in s] + ([] if u.arg is None else [_argument(u.arg, {})]))})"
 
 def render(u: UOp) -> str:
   """u as an expression, every operation in parentheses: `((a*2)+b)`. Python evaluates it to an equal expression when operations are arithmetic."""
@@ -182,8 +174,8 @@ def _plain(arg: Any, numbers: dict[UOp, int], rows: list[tuple[Any, ...]]) -> tu
   """An argument that marshal takes, and that no plain argument equals."""
   if isinstance(arg, KernelInfo): arg = (arg.name, arg.opts)
   if arg.__class__ is tuple and _MARSHALLED.issuperset(map(type, arg)): return arg  # type: ignore[no-any-return]
-  if arg.__class__ in _ENUMS: return ("", arg.name)
-  if arg.__class__ is tuple and len(arg) == 2 and arg[0].__class__ is int and arg[1].__class__ in _ENUMS: return (arg[0], "", arg[1].name)
+  if arg.__class__ in _ENUMS: return ("", arg._name_)
+  if arg.__class__ is tuple and len(arg) == 2 and arg[0].__class__ is int and arg[1].__class__ in _ENUMS: return (arg[0], "", arg[1]._name_)
   mentioned = _nodes_in(arg)
   for m in mentioned: _number(m, numbers, rows)
   return ("", _argument(arg, {m: f"u{numbers[m]}" for m in mentioned}))

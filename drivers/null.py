@@ -1,0 +1,44 @@
+"""The NULL device: allocates nothing and runs nothing, so that what is left to measure is schedule and compile. Reading from it is an error.
+
+arch: what kernels are compiled for: NULL_ARCH, "python" by default, e.g. "x86_64:avx2".
+"""
+from __future__ import annotations
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinyhw.config import getenv
+from tinyhw.device import Allocator, Compiled, Launch
+from tinyhw.errors import DeviceError
+from tinyhw.machine.code import Code
+
+def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
+  """The device NULL, or NULL:1, ..."""
+  return NullDevice(f"NULL:{ordinal}" if ordinal else "NULL")
+
+class NullMemory:
+  """A buffer that only has a size."""
+  __slots__ = ("size",)
+  def __init__(self, size: int): self.size = size
+
+class NullAllocator(Allocator):
+  """Hands out sizes."""
+  def _alloc(self, size: int) -> NullMemory: return NullMemory(size)
+  def _copyin(self, dest: NullMemory, src: memoryview) -> None: pass
+  def _copyout(self, dest: memoryview, src: NullMemory) -> None:
+    raise DeviceError(f"{self.dev} has no memory to read; it only measures compilation, use another device to get values")
+  def address(self, opaque: NullMemory) -> int: return 0
+  def offset(self, opaque: NullMemory, size: int, offset: int) -> NullMemory: return NullMemory(size)
+
+class NullRecording:
+  """Launches that are never run."""
+  def patch(self, launch: int, position: int, value: Any) -> None: pass
+  def patch_grid(self, launch: int, grid: int) -> None: pass
+  def submit(self) -> None: pass
+
+class NullDevice(Compiled):
+  """Accepts everything."""
+  def __init__(self, name: str): super().__init__(name, getenv("NULL_ARCH", "python"), NullAllocator(name))
+
+  def load(self, code: Code) -> Code: return code
+  def submit(self, launches: Sequence[Launch]) -> None: pass
+  def record(self, launches: Sequence[Launch]) -> NullRecording: return NullRecording()
