@@ -1,0 +1,118 @@
+"""How fast a loop can run: the bound by execution ports, by issue width and by the chain that each iteration waits for.
+
+Input: the instructions of one iteration (physical registers, or virtual ones with the values that the back-edge passes) and a table pipe ->
+`PipeCost`. Output: `Bound`, in cycles an iteration. It is a bound, not a simulation: caches always hit, branches are always predicted, and
+nothing is ever stalled by what the table does not say.
+
+Ports. Each micro-operation may go to one of a set of ports. The least time that some assignment reaches is the maximum over sets S of ports of
+(micro-operations that can go only to ports of S) / |S| (Hall's theorem for fractional assignments); it is enough to try unions of the port sets
+that occur. Latency. The time of each register is followed through several iterations with unlimited ports; what is added per iteration in the
+end is the mean weight of the heaviest cycle. Cost: O(instructions x iterations + 2^(distinct port sets)).
+"""
+from __future__ import annotations
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Mapping, Sequence
+
+from tinyhw.machine.inst import Effect, MInst, Reg
+
+@dataclass(frozen=True)
+class PipeCost:
+  """What one use of a pipe costs: cycles until the result is there, and the ports of its micro-operations.
+
+  ports: one group per micro-operation, separated by "|"; a group lists the ports, a character each, that can execute it. "01|5" is two
+  micro-operations, one for port 0 or 1 and one for port 5. "0|0|0|0" occupies port 0 for four cycles. Empty: done at renaming.
+  memory: "load" or "store" when its ports count into the bound by memory.
+  """
+  latency: int
+  ports: str = ""
+  memory: str = ""
+
+@dataclass(frozen=True)
+class Bound:
+  """Cycles an iteration takes at least, by reason. `unknown` lists pipes without a row in the table, which count as nothing."""
+  ports: float
+  issue: float
+  latency: float
+  memory: float
+  micro_operations: int
+  busiest: str
+  unknown: tuple[str, ...] = ()
+
+  @property
+  def cycles(self) -> float:
+    return max(self.ports, self.issue, self.latency)
+
+  @property
+  def reason(self) -> str:
+    """The limiting one in words: "latency", "issue", "memory" or "ports 01"."""
+    if self.latency >= self.cycles: return "latency"
+    if self.memory >= self.cycles: return "memory"
+    return f"ports {self.busiest}" if self.ports >= self.cycles else "issue"
+
+def port_bound(groups: Mapping[str, int]) -> tuple[float, str]:
+  """Cycles that micro-operations need, and the set of ports that is the bottleneck. groups: set of ports -> micro-operations that go to any of them."""
+  unions = {frozenset(ports) for ports in groups}
+  for ports in list(groups):
+    if len(unions) > 4096: break  # more distinct sets than any known chip has; the bound stays valid, it only may be lower than it could be
+    unions |= {union | frozenset(ports) for union in unions}
+  best, busiest = Fraction(0), ""
+  for union in unions:
+    time = Fraction(sum(count for ports, count in groups.items() if union.issuperset(ports)), len(union))
+    name = "".join(sorted(union))
+    if (time, -len(union), name) > (best, -len(busiest), busiest): best, busiest = time, name
+  return float(best), busiest
+
+ITERATIONS = 24  # followed by latency_bound; a heaviest cycle through n registers shows after n iterations, and real ones have one or two
+
+def latency_bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], carried: Sequence[tuple[Reg, Reg]] = ()) -> float:
+  """Cycles by which the slowest chain through registers grows in an iteration. carried: (parameter, value that the back-edge passes) in SSA form."""
+  flags = object()
+  lines: list[tuple[list[object], list[object], int]] = []
+  for inst in insts:
+    reads, writes = [k for r in inst.reads() for k in _keys(r)], [k for r in inst.writes() for k in _keys(r)]
+    if inst.row.effects & Effect.READ_FLAGS: reads.append(flags)
+    if inst.row.effects & Effect.WRITE_FLAGS: writes.append(flags)
+    lines.append((reads, writes, sum(cost.latency for cost in _costs(inst, table))))
+  pairs = list(zip([k for parameter, _ in carried for k in _keys(parameter)], [k for _, value in carried for k in _keys(value)]))
+  times: dict[object, int] = {}
+  tops: list[int] = []
+  for _ in range(ITERATIONS):
+    for reads, writes, latency in lines:
+      done = max([times.get(r, 0) for r in reads], default=0) + latency if reads else latency
+      for w in writes: times[w] = done
+    times.update([(parameter, times.get(value, 0)) for parameter, value in pairs])
+    tops.append(max(times.values(), default=0))
+  half = ITERATIONS // 2
+  return (tops[-1] - tops[half - 1]) / (ITERATIONS - half)
+
+def bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], issue_width: int, carried: Sequence[tuple[Reg, Reg]] = ()) -> Bound:
+  """The bounds of a loop whose body is `insts`."""
+  groups: Counter[str] = Counter()
+  memory: Counter[str] = Counter()
+  unknown: dict[str, None] = {}
+  operations = 0
+  for inst in insts:
+    if inst.row.pipe not in table: unknown[inst.row.pipe] = None
+    for cost in _costs(inst, table):
+      parts = [part for part in cost.ports.split("|") if part]
+      operations += max(1, len(parts))
+      groups.update(parts)
+      if cost.memory: memory.update(parts)
+  ports, busiest = port_bound(groups)
+  return Bound(ports, operations / issue_width, latency_bound(insts, table, carried), port_bound(memory)[0], operations, busiest,
+               unknown=tuple(unknown))
+
+def _costs(inst: MInst, table: Mapping[str, PipeCost]) -> list[PipeCost]:
+  """The row's pipe, and "load" and "store" where a row of another pipe has a memory operand. What is not in the table is left out."""
+  cost = table.get(inst.row.pipe)
+  costs = [] if cost is None else [cost]
+  if cost is not None and cost.memory: return costs
+  for effect, pipe in ((Effect.LOAD, "load"), (Effect.STORE, "store")):
+    if inst.row.effects & effect and pipe in table: costs.append(table[pipe])
+  return costs
+
+def _keys(reg: Reg) -> list[object]:
+  """What is waited for: a virtual register itself, or the physical units. Views of one register have the same keys."""
+  return [reg] if reg.index is None else [(reg.cls.bank.name, reg.index + unit) for unit in range(reg.cls.units)]

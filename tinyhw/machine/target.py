@@ -1,0 +1,96 @@
+"""What shared code may know about a processor: `Capabilities` for codegen, `Target` for the machine passes.
+
+Both are data. A difference between two ISAs is a value in a row, else a field here, else a pass at a named hook; nothing in machine/ or codegen/
+asks which ISA it serves.
+"""
+from __future__ import annotations
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Hashable, Mapping, Sequence
+
+from tinyhw.machine.inst import Bank, Block, Function, Inst, MInst, Reg, RegClass
+from tinyhw.machine.scoreboard import PipeCost
+
+if TYPE_CHECKING:
+  from tinyhw.codegen.program import Program
+  from tinyhw.dtype import DType
+  from tinyhw.machine.code import Code
+  from tinyhw.machine.registers import RegisterFile
+  from tinyhw.uop.enums import Ops
+
+@dataclass(frozen=True)
+class Matrix:
+  """A shape of the matrix unit: (m, k) x (k, n) + (m, n), and the element types of its operands and of its result."""
+  m: int
+  n: int
+  k: int
+  operand: DType
+  result: DType
+
+@dataclass(frozen=True)
+class Capabilities:
+  """What codegen may ask about a target.
+
+  vector_bytes: the widest vector register, 0 where there are none (a GPU's lanes are threads).
+  vector_registers: registers that hold a vector or, on a GPU, that a lane has; what register tiles are planned with.
+  operations: (op, scalar dtype) pairs that one instruction, or a short sequence of the selector, computes.
+  vector_operations: the same for vectors of that scalar; any number of lanes that fills at most vector_bytes.
+  threads: workers that run a grid together. lanes: LOCAL axes exist; lanes of a workgroup share local memory and a barrier.
+  local_bytes: budget of STAGE: half of L2 on a CPU, LDS or shared memory on a GPU. cache_bytes: L1, L2, L3 as one worker sees them.
+  masked_loads: a LOAD or STORE may have a vector gate. gathers: an INDEX may have a vector index.
+  matrix: shapes of the matrix unit, best first.
+  """
+  vector_bytes: int
+  vector_registers: int
+  operations: frozenset[tuple[Ops, DType]] = frozenset()
+  vector_operations: frozenset[tuple[Ops, DType]] = frozenset()
+  threads: int = 1
+  lanes: bool = False
+  local_bytes: int = 0
+  cache_bytes: tuple[int, ...] = ()
+  masked_loads: bool = False
+  gathers: bool = False
+  matrix: tuple[Matrix, ...] = ()
+
+  def supports(self, op: Ops, dtype: DType) -> bool:
+    """Whether the selector knows op with a result of this dtype (compares: with operands of it), lanes counted."""
+    if dtype.count == 1: return (op, dtype) in self.operations
+    return dtype.itemsize <= self.vector_bytes and (op, dtype.scalar()) in self.vector_operations
+
+Hook = Callable[[Function, "Target"], Function]
+
+@dataclass(eq=False)
+class Target:
+  """A processor as the machine passes see it. Data and functions, never a subclass.
+
+  banks, classes, table: of its registers and instructions. allocatable: bank name -> physical indices that may be used, best first, where that
+  differs from the bank's own list (fewer registers on an older chip, or a limit for occupancy).
+  select: Program -> Function over virtual registers. encode: a laid out Function -> Code. decode: bytes and an offset -> (MInst, size).
+  The functions below make single instructions over physical registers; they must leave the flags alone:
+    move(dst, src): same bank, same number of units. spill(reg, slot), reload(reg, slot): slot is a byte offset in the function's stack frame.
+    jump(block): unconditional. swap(a, b): exchanges two registers of one unit; may be several instructions; without it, cycles need a free one.
+  invert(jump): the conditional jump with the opposite condition and the same block, or None where there is none.
+  region(inst): which memory a load or store touches; instructions with different regions are disjoint. None: anything.
+  latency: pipe -> PipeCost (scoreboard.py); issue_width: micro-operations a cycle. abi: the calling convention, for the ISA's own passes.
+  hooks: "before:<pass>" or "after:<pass>" -> passes to run there, for the names in passes.PASSES.
+  """
+  name: str
+  capabilities: Capabilities
+  banks: tuple[Bank, ...]
+  classes: tuple[RegClass, ...]
+  move: Callable[[Reg, Reg], MInst]
+  spill: Callable[[Reg, int], MInst]
+  reload: Callable[[Reg, int], MInst]
+  jump: Callable[[Block], MInst]
+  swap: Callable[[Reg, Reg], Sequence[MInst]] | None = None
+  invert: Callable[[MInst], MInst | None] | None = None
+  select: Callable[[Program, "Target"], Function] | None = None
+  encode: Callable[[Function], Code] | None = None
+  decode: Callable[[bytes, int], tuple[MInst, int]] | None = None
+  table: Mapping[str, Any] | Sequence[Inst] = ()
+  abi: Any = None
+  allocatable: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+  region: Callable[[MInst], Hashable] | None = None
+  latency: Mapping[str, PipeCost] = field(default_factory=dict)
+  issue_width: int = 4
+  hooks: Mapping[str, Sequence[Hook]] = field(default_factory=dict)
+  _registers: RegisterFile | None = None    # made by registers.registers_of at first use
