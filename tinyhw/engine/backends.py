@@ -1,6 +1,8 @@
-"""Which module makes Code for which architecture: the first part of a device's `arch`. A new ISA is a folder and one line here."""
+"""Which module makes Code for which architecture (the first part of a device's `arch`): the ISAs of the registry, and renderers of source."""
+from tinyhw.isa import TARGETS
+
 BACKENDS = {
-  "x86_64": "tinyhw.isa.x86.target",
+  **TARGETS,
   "c": "tinyhw.codegen.render.c",
   "python": "tinyhw.codegen.render.python",
 }

@@ -1,0 +1,34 @@
+"""What x86-64 can compute, level by level: `Capabilities` for codegen. What is missing here, codegen expresses in what is there."""
+from __future__ import annotations
+import functools
+import os
+
+from tinyhw.config import THREADS
+from tinyhw.dtype import DType, dtypes
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.enums import GroupOp, Ops
+
+COMPARE = tuple(GroupOp.Comparison)
+INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.NEG, Ops.MAX, Ops.IDIV, Ops.MOD, Ops.WHERE, Ops.CAST, Ops.BITCAST)
+FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.MULACC, Ops.WHERE, Ops.CAST, Ops.BITCAST)
+PACKED = (Ops.ADD, Ops.SUB, Ops.NEG, Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST, Ops.BITCAST)  # of integers of any width
+SHIFTS = (Ops.SHL, Ops.SHR)
+LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST, Ops.NEG, Ops.BITCAST)
+
+def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]: return frozenset((op, dtype) for op in ops for dtype in types)
+
+SCALAR = (pairs(INTEGER + COMPARE, *dtypes.ints) | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64) | pairs(LOGIC + COMPARE, dtypes.bool)
+          | pairs((Ops.WHERE, Ops.BITCAST), dtypes.float16, dtypes.bfloat16, *dtypes.fp8s) | pairs((Ops.CAST,), dtypes.float16))
+
+VECTOR_AVX2 = (
+  pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64) | pairs(LOGIC + COMPARE, dtypes.bool) | pairs(PACKED + COMPARE, *dtypes.ints)
+  | pairs((Ops.MAX,), *dtypes.int8s, *dtypes.int16s, *dtypes.int32s) | pairs((Ops.MUL,), *dtypes.int16s, *dtypes.int32s)
+  | pairs(SHIFTS, *dtypes.int32s, dtypes.uint64) | pairs((Ops.SHL,), dtypes.int64)
+  | pairs((Ops.WHERE, Ops.BITCAST), dtypes.float16, dtypes.bfloat16, *dtypes.fp8s) | pairs((Ops.CAST,), dtypes.float16))
+
+@functools.lru_cache(None)
+def capabilities(arch: str) -> Capabilities:
+  """For "x86_64:avx2" or "x86_64:avx512"."""
+  threads = int(THREADS) or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+  return Capabilities(vector_bytes=32, vector_registers=16, operations=SCALAR, vector_operations=VECTOR_AVX2, threads=threads,
+                      local_bytes=256 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_loads=True, gathers=True)
