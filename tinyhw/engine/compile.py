@@ -17,11 +17,16 @@ from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp, sint
 
 class Runner(NamedTuple):
-  """A loaded kernel. grid, operations and bytes_moved may be expressions of the variables. variables: names, in argument order."""
+  """A loaded kernel. slots: which of the kernel's buffers it takes, in argument order; written: positions among them that it stores to.
+
+  variables: names, in argument order, after the buffers. grid, operations and bytes_moved may be expressions of the variables.
+  """
   program: Any
   name: str
-  grid: sint
+  slots: tuple[int, ...]
+  written: tuple[int, ...]
   variables: tuple[str, ...]
+  grid: sint
   operations: sint
   bytes_moved: sint
   device: str
@@ -29,8 +34,10 @@ class Runner(NamedTuple):
 class Compiled(NamedTuple):
   """What the disk cache keeps of a kernel."""
   code: Code
-  grid: sint
+  slots: tuple[int, ...]
+  written: tuple[int, ...]
   variables: tuple[str, ...]
+  grid: sint
   operations: sint
   bytes_moved: sint
 
@@ -83,7 +90,9 @@ def _compile(sink: UOp, arch: str) -> Compiled:
     from tinyhw.engine.show import show_program
     show_program(program)
   code = module.compile(program, arch)
-  return Compiled(code, program.grid, tuple(v.arg[0] for v in program.variables), program.operations, program.bytes_moved)
+  slots = tuple(p.arg[0] for p in program.params)
+  written = tuple(slots.index(slot) for slot in sorted(program.written))
+  return Compiled(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, program.operations, program.bytes_moved)
 
 def runner(device: str, sink: UOp) -> Runner:
   """The loaded kernel for a device."""
@@ -92,5 +101,5 @@ def runner(device: str, sink: UOp) -> Runner:
   if found is None:
     opened = Device[device]
     made = compile_kernel(sink, opened.arch)
-    found = _runners[key] = Runner(opened.load(made.code), made.code.name, made.grid, made.variables, made.operations, made.bytes_moved, device)
+    found = _runners[key] = Runner(opened.load(made.code), made.code.name, *made[1:], device)
   return found

@@ -81,9 +81,10 @@ class Captured:
     written: set[int] = set()
     updated: set[int] = set()     # written by more than one kernel, or read before: state, not a plain result
     for s in self.steps:
-      updated.update(id(b) for b in s.buffers[1:] if id(b) not in written)
-      if id(s.buffers[0]) in written: updated.add(id(s.buffers[0]))
-      written.add(id(s.buffers[0]))
+      results = {id(b) for b in s.written}
+      updated.update(id(b) for b in s.buffers if id(b) not in written and id(b) not in results)
+      updated.update(results & written)
+      written |= results
     found: dict[Buffer, UOp] = {}
     for tensor in tensors_in(self.result):
       node = tensor.uop

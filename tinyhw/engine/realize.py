@@ -25,6 +25,9 @@ class Step(NamedTuple):
   variables: tuple[int, ...]
   grid: int
 
+  @property
+  def written(self) -> tuple[Buffer, ...]: return self.buffers[:1] if self.runner is None else tuple(self.buffers[k] for k in self.runner.written)
+
 class Capture:
   """What runs while a TinyJit captures: steps in order, and the buffers that were made for results."""
   def __init__(self) -> None:
@@ -93,6 +96,7 @@ def _steps(kernel: Kernel, storage: dict[UOp, Buffer], canonical: Canonical) -> 
   if kernel.sink.op is Ops.COPY: return [Step(None, buffers, (), 0)]
   if buffers[0].size == 0: return []
   found = runner(kernel.buffers[0].arg[1], kernel.sink)
+  if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])
   variables = tuple([canonical.variables[name] for name in found.variables])
   return [Step(found, buffers, variables, value_of(found.grid, canonical.variables) if isinstance(found.grid, UOp) else found.grid)]
 
