@@ -1,7 +1,8 @@
 """Runs kernels and Programs on memory, one operation at a time: the part of the reference interpreter that has loops.
 
 A kernel becomes nested scopes: each STORE, REDUCE and STAGE is one, with its ranges as loops, and every node is computed in the innermost loop that it
-depends on. A Program's brackets become nested blocks. A node's value has a numbered place in a list; a value with lanes is a tuple.
+depends on. What codegen's passes make of a kernel is understood too: AFTER(DEFINE_LOCAL, STORE, ...), lanes, REDUCE of a GROUP (its members fold in
+one after the other). A Program's brackets become nested blocks. A node's value has a numbered place in a list; a value with lanes is a tuple.
 Lanes of a workgroup (LOCAL ranges) are generators that meet at each BARRIER. Local arrays begin undefined; reading what was never written raises.
 """
 from __future__ import annotations
@@ -157,42 +158,57 @@ class _Kernel:
     return self.places[key]
 
   def build(self, roots: tuple[UOp, ...], scope: _Scope) -> None:
-    """Add the steps that compute the roots. REDUCE and STAGE get scopes of their own, whose other nodes go where they belong."""
+    """Add the steps that compute the roots. What has loops gets a scope of its own, whose other nodes go where they belong."""
     for root in roots:
-      for u in root.toposort(lambda u: u.op not in (Ops.REDUCE, Ops.STAGE, Ops.BIND)):
+      for u in root.toposort(lambda u: u.op not in _NESTED and u.op is not Ops.BIND):
         home, level = scope.home(u)
         if u in home.known: continue
         home.known.add(u)
-        if u.op in (Ops.REDUCE, Ops.STAGE): home.steps[level].append((self._nested(u, home), (), self.place(home, u)))
+        rule = _NESTED.get(u.op)
+        if rule is not None: home.steps[level].append((rule(self, u, home), (), self.place(home, u)))
         elif u.op is not Ops.RANGE: home.steps[level].append(self._step(u, home))
 
   def _step(self, u: UOp, scope: _Scope) -> Step:
-    if u.op is Ops.PARAM:
-      memory = parameter(u, self.buffers)
-      return lambda: memory, (), self.place(scope, u)
-    if u.op in (Ops.DEFINE_VAR, Ops.BIND):
-      value = variable(u, self.variables)
-      return lambda: value, (), self.place(scope, u)
-    return value_function(u), tuple([self.place(scope, s) for s in u.src]), self.place(scope, u)
+    at = self.place(scope, u)
+    if u.op is Ops.AFTER: return lambda memory, *stores: memory, tuple([self.place(scope, s) for s in u.src]), at
+    if u.op not in (Ops.PARAM, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.BIND): return value_function(u), tuple([self.place(scope, s) for s in u.src]), at
+    value: Any
+    if u.op is Ops.PARAM: value = parameter(u, self.buffers)
+    elif u.op is Ops.DEFINE_LOCAL: value = Memory(f"local array {u.arg[0]}", [None] * u.arg[1], u.arg[1])
+    else: value = variable(u, self.variables)
+    return lambda: value, (), at
 
-  def _nested(self, u: UOp, parent: _Scope) -> Function:
-    value, ranges = u.src[0], u.src[1:]
+  def inner(self, values: tuple[UOp, ...], ranges: tuple[UOp, ...], parent: _Scope) -> tuple[_Scope, list[int]]:
+    """A scope with ranges as loops around values, and where it leaves them."""
     scope = _Scope(ranges, parent)
     self.build(tuple([r.src[0] for r in ranges]), parent)
-    self.build((value,), scope)
-    at = self.place(scope, value)
-    if u.op is Ops.STAGE:
-      def fill() -> Memory:
-        out: list[Scalar] = []
-        self.run(scope, 0, lambda: out.append(self.values[at]))
-        return Memory(f"local array {u.arg[0]}", out, len(out))
-      return fill
-    fold, start = operation(u.arg.name, u.dtype.scalar()), identity(u.arg, u.dtype.scalar())
-    def reduce() -> Scalar:
-      total = start
+    self.build(values, scope)
+    return scope, [self.place(scope, v) for v in values]
+
+  def store(self, u: UOp, parent: _Scope) -> Function:
+    ranges = tuple([s for s in u.src[2:] if s.op is Ops.RANGE])
+    scope, places = self.inner(u.src[:len(u.src) - len(ranges)], ranges, parent)
+    write = _store(u.src[1].dtype)
+    return lambda: self.run(scope, 0, lambda: write(*[self.values[i] for i in places]))
+
+  def stage(self, u: UOp, parent: _Scope) -> Function:
+    scope, (at,) = self.inner(u.src[:1], u.src[1:], parent)
+    def fill() -> Memory:
+      out: list[Scalar] = []
+      self.run(scope, 0, lambda: out.append(self.values[at]))
+      return Memory(f"local array {u.arg[0]}", out, len(out))
+    return fill
+
+  def reduce(self, u: UOp, parent: _Scope) -> Function:
+    terms = u.src[0].src if u.src[0].op is Ops.GROUP else u.src[:1]
+    scope, places = self.inner(terms, u.src[1:], parent)
+    one, start = operation(u.arg.name, u.dtype.scalar()), identity(u.arg, u.dtype.scalar())
+    fold = one if u.dtype.count == 1 else lambda a, b: tuple(map(one, a, b))
+    def reduce() -> Any:
+      total = start if u.dtype.count == 1 else (start,) * u.dtype.count
       def add() -> None:
         nonlocal total
-        total = fold(total, self.values[at])
+        for at in places: total = fold(total, self.values[at])
       self.run(scope, 0, add)
       return total
     return reduce
@@ -208,6 +224,8 @@ class _Kernel:
       values[at] = i
       self.run(scope, level + 1, body)
 
+_NESTED: dict[Ops, Callable[[_Kernel, UOp, _Scope], Function]] = {Ops.STORE: _Kernel.store, Ops.STAGE: _Kernel.stage, Ops.REDUCE: _Kernel.reduce}
+
 def variable(u: UOp, variables: Mapping[str, int]) -> int:
   """The value of a DEFINE_VAR or BIND. Raises VerifyError without one, or when it is outside of the variable's bounds."""
   if u.op is Ops.BIND: return int(u.src[1].arg)
@@ -216,22 +234,12 @@ def variable(u: UOp, variables: Mapping[str, int]) -> int:
   if not low <= variables[name] <= high: raise VerifyError(f"variable {name} is {variables[name]}, outside of {low}..{high}")
   return variables[name]
 
-def stores_of(u: UOp) -> list[UOp]:
-  """The STOREs of a kernel, in order."""
-  if u.op is Ops.STORE: return [u]
-  return [store for s in u.src if s.op in (Ops.SINK, Ops.GROUP, Ops.STORE, Ops.END) for store in stores_of(s)]
-
 def run_kernel(u: UOp, buffers: Mapping[Any, Any], variables: Mapping[str, int]) -> None:
   """Run a kernel's stores one after the other, each over all points of its ranges in row-major order."""
-  for store in stores_of(u):
-    kernel = _Kernel(buffers, variables)
-    ranges = tuple([s for s in store.src[2:] if s.op is Ops.RANGE])
-    operands = store.src[:len(store.src) - len(ranges)]
-    if any(s not in ranges for s in store.ranges): raise VerifyError(f"ranges {store.ranges} of {store!r} are closed by nothing")
-    scope = _Scope(ranges, None)
-    kernel.build(tuple([r.src[0] for r in ranges]) + operands, scope)
-    write, places = _store(store.src[1].dtype), [kernel.place(scope, s) for s in operands]
-    kernel.run(scope, 0, lambda: write(*[kernel.values[i] for i in places]))
+  if u.ranges: raise VerifyError(f"ranges {[r.arg for r in u.ranges]} of the kernel are closed by nothing")
+  kernel, scope = _Kernel(buffers, variables), _Scope((), None)
+  kernel.build((u,), scope)
+  kernel.run(scope, 0, lambda: None)
 
 # ***** Programs *****
 

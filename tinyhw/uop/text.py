@@ -119,15 +119,23 @@ def show(u: Any) -> str:
   names = {n: f"u{i}" for i, n in enumerate(nodes)}
   return "\n".join([_line(n, names) for n in nodes])
 
+def line_number(root: Any, u: UOp) -> int:
+  """Which line of show(root) is about u, from 0."""
+  if not isinstance(root, UOp): return list(root.uops).index(u)
+  nodes: dict[UOp, None] = {}
+  _everything(root, nodes)
+  return list(nodes).index(u)
+
 def _show_program(program: Any) -> str:
   names: dict[UOp, str] = {}
+  undefined: dict[UOp, str] = {}  # sources that stand nowhere before their use: not a valid Program, but one to look at
   lines = []
   for u in program.uops:
     again = u in names
-    missing = [s for s in u.src if s not in names]
-    assert not missing, f"{program.name}: {u} stands before its source {missing[:1]}"
+    for s in u.src:
+      if s not in names: undefined[s] = f"undefined_{s.op.name}"
     names.setdefault(u, f"u{len(names)}")
-    lines.append(names[u] if again else _line(u, names))
+    lines.append(names[u] if again else _line(u, {**undefined, **names} if undefined else names))
   rest = [(k, v) for k, v in _changed_fields(program) if k != "uops"]
   others: dict[UOp, None] = {}
   for _, v in rest:

@@ -1,0 +1,165 @@
+"""Proves that an access stays inside its buffer, given the conditions under which it happens. Used by the verifier; independent of codegen's rules.
+
+An index is a sum of terms with integer factors. A condition `x < c` or `c <= x` narrows the interval of the sum x; where the index contains a
+multiple of x, that part gets the narrowed interval, and what is left its own. Conditions on a single expression narrow it wherever it occurs.
+Vectors are looked at lane by lane. What cannot be shown is tried once more with the index simplified. Cost: about 20 µs for a gated access.
+"""
+from __future__ import annotations
+from typing import Sequence
+
+from tinyhw.dtype import dtypes
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import UOp
+
+Interval = tuple[int, int]
+Terms = tuple[dict[UOp, int], int]  # expression -> factor, and a constant
+
+_INFINITE = 1 << 799
+
+def lane_of(u: UOp, k: int) -> UOp:
+  """Lane k of a vector expression, as a scalar expression."""
+  lanes: dict[UOp, UOp] = {}
+  for n in u.toposort(lambda n: n.dtype.count > 1 and (n.op in GroupOp.Elementwise)):
+    if n.dtype.count == 1: lanes[n] = n
+    elif n.op is Ops.CONST: lanes[n] = UOp(Ops.CONST, n.dtype.scalar(), (), n.arg)
+    elif n.op is Ops.BROADCAST: lanes[n] = n.src[0]
+    elif n.op is Ops.VECTORIZE: lanes[n] = n.src[k]
+    elif n.op in GroupOp.Elementwise: lanes[n] = UOp(n.op, n.dtype.scalar(), tuple([lanes[s] for s in n.src]), n.arg)
+    else: lanes[n] = UOp(Ops.GEP, n.dtype.scalar(), (n,), k)
+  return lanes[u]
+
+def _fits(u: UOp, low: int, high: int) -> bool: return u.dtype is dtypes.weakint or bool(u.dtype.min <= low and high <= u.dtype.max)
+
+def _interval(u: UOp) -> Interval: return int(u.vmin), int(u.vmax)
+
+def linear(u: UOp) -> Terms:
+  """u as a sum of factors times expressions. Only sums and products that cannot wrap are taken apart."""
+  terms: dict[UOp, int] = {}
+  constant = 0
+  stack = [(u, 1)]
+  while stack:
+    n, factor = stack.pop()
+    if n.op is Ops.CONST: constant += factor * int(n.arg)
+    elif n.op in (Ops.ADD, Ops.SUB) and _exact(n): stack += [(n.src[0], factor), (n.src[1], factor if n.op is Ops.ADD else -factor)]
+    elif n.op is Ops.MUL and n.src[1].op is Ops.CONST and _exact(n): stack.append((n.src[0], factor * int(n.src[1].arg)))
+    elif n.op is Ops.CAST and dtypes.is_int(n.src[0].dtype) and _fits(n, *_interval(n.src[0])): stack.append((n.src[0], factor))
+    else: terms[n] = terms.get(n, 0) + factor
+  return {n: f for n, f in terms.items() if f}, constant
+
+def _exact(n: UOp) -> bool:
+  """Whether a sum, difference or product of integers cannot wrap."""
+  if n.dtype is dtypes.weakint: return True
+  (a, b), (c, d) = _interval(n.src[0]), _interval(n.src[1])
+  if n.op is Ops.ADD: return _fits(n, a + c, b + d)
+  if n.op is Ops.SUB: return _fits(n, a - d, b - c)
+  corners = (a * c, a * d, b * c, b * d)
+  return _fits(n, min(corners), max(corners))
+
+# ***** conditions *****
+
+Condition = tuple[dict[UOp, int], int, int]  # terms, and the smallest and largest value of their sum
+
+def conditions(gate: UOp) -> list[Condition]:
+  """What is known where gate is true: intervals of sums. Clauses that say something else are left out."""
+  out: list[Condition] = []
+  for clause in gate.split(Ops.AND):
+    truth = True
+    while (clause.op is Ops.XOR or clause.op is Ops.CMPNE) and clause.src[1].op is Ops.CONST and clause.src[1].arg is True:
+      clause, truth = clause.src[0], not truth
+    if not truth and clause.op is Ops.OR:  # neither of them
+      out += [c for part in clause.split(Ops.OR) for c in conditions(part ^ part.const_like(True))]
+    if clause.op not in (Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE) or not dtypes.is_int(clause.src[0].dtype): continue
+    found = _difference(clause, truth)
+    if found is not None and found[0]: out.append(found)
+  return out
+
+def _difference(clause: UOp, truth: bool) -> Condition | None:
+  """a < b (or not, or a == b) as an interval of a - b."""
+  (terms, constant), (others, other) = linear(clause.src[0]), linear(clause.src[1])
+  both = dict(terms)
+  for n, f in others.items(): both[n] = both.get(n, 0) - f
+  both = {n: f for n, f in both.items() if f}
+  low, high = -_INFINITE, _INFINITE
+  if clause.op is Ops.CMPLT: low, high = (low, -1) if truth else (0, high)
+  elif (clause.op is Ops.CMPEQ) is truth: low = high = 0
+  else: return None
+  shift = constant - other
+  return both, low - shift, high - shift
+
+def _sum(terms: dict[UOp, int], known: dict[UOp, Interval]) -> Interval:
+  low = high = 0
+  for n, f in terms.items():
+    a, b = known.get(n) or _interval(n)
+    low, high = low + min(a * f, b * f), high + max(a * f, b * f)
+  return low, high
+
+def _ratio(terms: dict[UOp, int], part: dict[UOp, int]) -> int | None:
+  """m where terms contain m times part; None if they do not."""
+  n, f = next(iter(part.items()))
+  if n not in terms or terms[n] % f: return None
+  m = terms[n] // f
+  return m if all(terms.get(x) == m * g for x, g in part.items()) else None
+
+def bounds_under(u: UOp, given: Sequence[Condition]) -> Interval:
+  """The smallest and largest value of an integer expression where the conditions hold. (1, 0) or another empty interval: they never do."""
+  terms, constant = linear(u)
+  known: dict[UOp, Interval] = {}
+  groups: list[Condition] = []
+  for part, low, high in given:
+    if len(part) > 1: groups.append((part, low, high))
+    else:
+      (n, f), = part.items()
+      a, b = known.get(n) or _interval(n)
+      bound = (-(-low // f), high // f) if f > 0 else (-(-high // f), low // f)
+      known[n] = max(a, bound[0]), min(b, bound[1])
+  merged: dict[frozenset[tuple[UOp, int]], Condition] = {}
+  for part, low, high in groups:
+    key, negated = frozenset(part.items()), frozenset((n, -f) for n, f in part.items())
+    if negated in merged: key, part, low, high = negated, merged[negated][0], -high, -low
+    a, b = merged[key][1:] if key in merged else _sum(part, known)
+    merged[key] = part, max(a, low), min(b, high)
+  if any(a > b for a, b in known.values()) or any(a > b for _, a, b in merged.values()): return 1, 0
+  low = high = constant
+  for part, a, b in sorted(merged.values(), key=lambda c: -len(c[0])):
+    m = _ratio(terms, part)
+    if not m: continue
+    low, high = low + min(m * a, m * b), high + max(m * a, m * b)
+    terms = {n: f for n, f in terms.items() if n not in part}
+  rest = _sum({n: f for n, f in terms.items()}, {**_narrowed(terms, known), **known})
+  return low + rest[0], high + rest[1]
+
+def _narrowed(terms: dict[UOp, int], known: dict[UOp, Interval]) -> dict[UOp, Interval]:
+  """Bounds of terms that contain narrowed expressions somewhere inside, such as (i - 1) // 2 where i is at least 1."""
+  if not known: return {}
+  stand_ins = {n: UOp(Ops.DEFINE_VAR, n.dtype, (), ("narrowed", a, b, k)) for k, (n, (a, b)) in enumerate(known.items())}
+  return {n: _interval(n.substitute(stand_ins)) for n in terms if n not in known and n.src}
+
+# ***** accesses *****
+
+def outside(access: UOp, size: int, given: Sequence[UOp] = ()) -> str | None:
+  """Why a LOAD or STORE may leave its buffer of `size` elements; None if it cannot. given: other conditions that hold there."""
+  at = access.src[0].src[1]
+  if access.op is Ops.LOAD: value, gate = access, access.src[1] if len(access.src) > 1 else None
+  else: value, gate = access.src[1], next((s for s in access.src[2:3] if dtypes.is_bool(s.dtype)), None)
+  lanes = value.dtype.count
+  whole = lanes > 1 and at.dtype.count == 1 and (gate is None or gate.dtype.count == 1)  # adjacent elements, all or none
+  for k in range(1 if whole else lanes):
+    index = at if at.dtype.count == 1 else lane_of(at, k)
+    clauses = list(given)
+    if gate is not None: clauses.append(gate if gate.dtype.count == 1 else lane_of(gate, k))
+    extra = (0, lanes - 1) if whole else (k, k) if at.dtype.count == 1 else (0, 0)
+    reason = _outside(index, clauses, size, extra)
+    if reason is not None: return reason if lanes == 1 else f"{reason} (lane {k})"
+  return None
+
+def _outside(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> str | None:
+  low, high = _interval(index)
+  if 0 <= low + extra[0] and high + extra[1] < size: return None
+  for simpler in (False, True):
+    try: x, gates = (index.simplify(), [c.simplify() for c in clauses]) if simpler else (index, clauses)
+    except ImportError: break
+    if any(c.op is Ops.CONST and c.arg is False for c in gates): return None
+    low, high = bounds_under(x, [c for clause in gates for c in conditions(clause)])
+    if low > high or (0 <= low + extra[0] and high + extra[1] < size): return None
+  where = f" where {' and '.join(c.render(False) for c in clauses)}" if clauses else ""
+  return f"index {index.render(False)} is in {low + extra[0]}..{high + extra[1]}{where}, outside of 0..{size - 1}"
