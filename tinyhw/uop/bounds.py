@@ -72,7 +72,7 @@ def bounds_of(u: UOp) -> Bounds:
   if op is Ops.CONST: return u.arg, u.arg
   if dtype is dtypes.void: return 0, 0
   if op is Ops.DEFINE_VAR: return u.arg[1], u.arg[2]
-  if op is Ops.BIND: return u.src[1].arg, u.src[1].arg
+  if op is Ops.BIND: return u.src[0]._bounds_  # not the value: what is made of it holds for every value
   if op in (Ops.RANGE, Ops.SPECIAL): return 0, max(u.src[0]._bounds_[1] - 1, 0)
   if dtypes.is_float(dtype): return dtype.min, dtype.max
   limits = dtype.min, dtype.max

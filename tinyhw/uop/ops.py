@@ -33,7 +33,8 @@ _SIGNED_ZERO = "-0.0"  # -0.0 == 0.0 in Python; in the cache they must differ
 
 class UOp:
   """A node: operation, type, sources, argument. Immutable and interned; `tag` tells apart nodes that are otherwise equal."""
-  __slots__ = ("op", "dtype", "src", "arg", "tag", "_shape_", "_device_", "_bounds_", "_ranges_", "realized", "storage", "__weakref__")
+  __slots__ = ("op", "dtype", "src", "arg", "tag", "_shape_", "_device_", "_bounds_", "_ranges_", "_order_", "_simple_", "realized", "storage",
+               "__weakref__")
   op: Ops
   dtype: DType
   src: tuple[UOp, ...]
@@ -53,7 +54,7 @@ class UOp:
       if found is not None: return found
     self = object.__new__(cls)
     self.op, self.dtype, self.src, self.arg, self.tag = op, dtype, src, arg, tag
-    self._shape_ = self._device_ = self._bounds_ = self._ranges_ = self.realized = self.storage = None
+    self._shape_ = self._device_ = self._bounds_ = self._ranges_ = self._order_ = self._simple_ = self.realized = self.storage = None
     reference = _Reference(self, _forget)
     reference.key = key
     _cache[key] = reference
@@ -306,6 +307,16 @@ class UOp:
       u = stack.pop()
       if u.op is op: stack.extend(reversed(u.src))
       else: yield u
+
+  def const_factor(self) -> int:
+    """The largest number known to divide this integer expression: gcd of its coefficients; 1 when nothing is known."""
+    from tinyhw.uop.linear import const_factor
+    return const_factor(self)
+
+  def divides(self, n: sint) -> UOp | None:
+    """This integer expression divided by n, if that is exact for all values; else None."""
+    from tinyhw.uop.linear import divides
+    return divides(self, n)
 
   # ***** conveniences; imports are here because symbolic rules and text are built from this class *****
 

@@ -1,0 +1,164 @@
+"""Rules for comparisons of integers, for conjunctions of them, and what a condition known to be true says about other expressions.
+
+A comparison is the sign of a difference. Terms that both sides have cancel, common divisors go, terms that stay within one multiple of a divisor
+are dropped, and a division by a number is undone (`x // 4 < 3` is `x < 12`). In canonical form each side has positive coefficients, and a constant
+stands on the right, or on the left alone; a negation is never around an integer comparison.
+"""
+from __future__ import annotations
+import math
+from typing import Iterable
+from weakref import WeakKeyDictionary
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.uop.divmod import INTEGERS, is_below
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.linear import Linear, Terms, build, exact, fits, linear, number, order, plus, span, term_order, weakint
+from tinyhw.uop.match import rule
+from tinyhw.uop.ops import UOp
+from tinyhw.uop.upat import UPat
+
+def truth(value: bool, like: UOp) -> UOp: return like.const_like(value)
+
+def _difference(u: UOp) -> tuple[Terms, int] | None:
+  """left - right of a comparison, if nothing wraps."""
+  left, right = exact(u.src[0]), exact(u.src[1])
+  if left is None or right is None: return None
+  terms = dict(left[0])
+  return terms, left[1] + plus(terms, right, -1)
+
+def _sides(terms: Terms, constant: int, dtype: DType) -> tuple[UOp, UOp] | None:
+  """The two sides whose difference this is, each with positive coefficients; None if a type that wraps cannot hold them."""
+  positive = {t: k for t, k in terms.items() if k > 0}
+  negative = {t: -k for t, k in terms.items() if k < 0}
+  left, right = (0, -constant) if positive else (constant, 0)
+  if not fits(dtype, positive, left) or not fits(dtype, negative, right): return None
+  return build(positive, left, dtype), build(negative, right, dtype)
+
+def _drop_low_terms(terms: Terms, constant: int) -> Linear:
+  """f*high + low < 0 is high + low//f < 0, where low // f is one number."""
+  for f in sorted({abs(k) for k in terms.values()} | {math.gcd(*terms.values())}, reverse=True):
+    if f == 1: break
+    low_least, low_most = span({t: k for t, k in terms.items() if k % f}, constant)
+    if low_least // f == low_most // f: return {t: k // f for t, k in terms.items() if k % f == 0}, low_least // f
+  return terms, constant
+
+def _undo_division(left: UOp, right: UOp) -> tuple[UOp, UOp] | None:
+  """x // n < b is x < b*n; a < x // n is (a+1)*n - 1 < x."""
+  if left.op is Ops.IDIV and right.op is Ops.CONST and left.src[1].op is Ops.CONST and left.src[1].arg > 0:
+    bound, x = right.arg * left.src[1].arg, left.src[0]
+    return (x, number(x.dtype, bound)) if x.dtype.min <= bound <= x.dtype.max else None
+  if right.op is Ops.IDIV and left.op is Ops.CONST and right.src[1].op is Ops.CONST and right.src[1].arg > 0:
+    bound, x = (left.arg + 1) * right.src[1].arg - 1, right.src[0]
+    return (number(x.dtype, bound), x) if x.dtype.min <= bound <= x.dtype.max else None
+  return None
+
+def _rebuilt(u: UOp, sides: tuple[UOp, UOp] | None) -> UOp | None:
+  """The comparison with new sides, None if they are its own."""
+  if sides is None or sides == u.src: return None
+  return UOp(u.op, u.dtype, sides)
+
+@rule(UPat(Ops.CMPLT, src=(UPat.var("x", INTEGERS), UPat.var("y")), name="u"))
+def less(u: UOp, x: UOp, y: UOp) -> UOp | None:
+  """x + 3 < y + 5 -> x < y + 2; (a*4 + b) < 16 -> a < 4 for 0 <= b < 4; x // 4 < 3 -> x < 12; true or false where bounds say so."""
+  found = _difference(u)
+  if found is None: return None
+  low, high = span(*found)
+  if high < 0 or low >= 0: return truth(high < 0, u)
+  if x.dtype is weakint and y.op is not Ops.CONST:
+    form = linear(x)
+    if form is not None and is_below(form, y): return truth(True, u)
+  undone = _undo_division(x, y)
+  if undone is not None: return _rebuilt(u, undone)
+  return _rebuilt(u, _sides(*_drop_low_terms(*found), x.dtype))
+
+@rule(UPat((Ops.CMPEQ, Ops.CMPNE), src=(UPat.var("x", INTEGERS), UPat.var("y")), name="u"))
+def equal(u: UOp, x: UOp, y: UOp) -> UOp | None:
+  """x*4 + 3 == y*4 -> false; x + 3 == 5 -> x == 2; and so on. The term that is first in order stands on the left."""
+  found = _difference(u)
+  if found is None: return None
+  terms, constant = found
+  low, high = span(terms, constant)
+  if low > 0 or high < 0 or low == high: return truth((low == high == 0) is (u.op is Ops.CMPEQ), u)
+  divisor = math.gcd(*terms.values())
+  if constant % divisor: return truth(u.op is Ops.CMPNE, u)
+  if min(terms.items(), key=lambda item: term_order(*item))[1] < 0: divisor = -divisor
+  return _rebuilt(u, _sides({t: k // divisor for t, k in terms.items()}, constant // divisor, x.dtype))
+
+@rule(UPat(Ops.XOR, dtypes.bool, [UPat(Ops.CMPLT, src=(UPat.var("x", INTEGERS), UPat.var("y"))), UPat.cvar("c")]))
+def not_less(x: UOp, y: UOp, c: UOp) -> UOp | None:
+  """not x < y -> y - 1 < x. Only for integers: a comparison of floats with NaN is false both ways."""
+  if not c.arg: return None
+  form = exact(y)
+  if form is None or not fits(y.dtype, form[0], form[1] - 1): return None
+  return UOp(Ops.CMPLT, c.dtype, (build(form[0], form[1] - 1, y.dtype), x))
+
+# ***** conjunctions *****
+
+class Constraint:
+  """A conjunct `least <= expression <= most` over a canonical sum without constant, whose first term has a positive coefficient."""
+  __slots__ = ("expression", "least", "most")
+  def __init__(self, expression: UOp, least: float, most: float) -> None: self.expression, self.least, self.most = expression, least, most
+
+_constraints: WeakKeyDictionary[UOp, Constraint] = WeakKeyDictionary()
+
+def constraint(clause: UOp) -> Constraint | None:
+  """What a comparison says, if it is one that bounds a sum of integers. Remembered: a clause stands in many conjunctions."""
+  known = _constraints.get(clause)
+  if known is None:
+    known = _constraint(clause)
+    if known is not None: _constraints[clause] = known
+  return known
+
+def _constraint(clause: UOp) -> Constraint | None:
+  if clause.op not in (Ops.CMPLT, Ops.CMPEQ) or not dtypes.is_int(clause.src[0].dtype): return None
+  found = _difference(clause)
+  if found is None or not found[0]: return None
+  terms, constant = found
+  least, most = (-math.inf, -1 - constant) if clause.op is Ops.CMPLT else (-constant, -constant)
+  if min(terms.items(), key=lambda item: term_order(*item))[1] < 0:
+    terms, least, most = {t: -k for t, k in terms.items()}, -most, -least
+  return Constraint(build(terms, 0, clause.src[0].dtype), least, most)
+
+def clauses(condition: UOp) -> list[UOp]:
+  """The operands of a conjunction, each once, in their order."""
+  return list(dict.fromkeys(condition.split(Ops.AND)))
+
+def conjunction(parts: Iterable[UOp], like: UOp) -> UOp:
+  """All of parts: a canonical chain of ANDs; true when there are none."""
+  result: UOp | None = None
+  for part in parts: result = part if result is None else UOp(Ops.AND, part.dtype, (result, part))
+  return truth(True, like) if result is None else result
+
+def _tighten(parts: list[UOp]) -> list[UOp] | None:
+  """parts without those that others imply; None when they contradict each other."""
+  known: dict[UOp, list[float]] = {}
+  stated = [(p, constraint(p)) for p in parts]
+  for _, says in stated:
+    if says is None: continue
+    interval = known.setdefault(says.expression, [-math.inf, math.inf])
+    interval[0], interval[1] = max(interval[0], says.least), min(interval[1], says.most)
+    if interval[0] > interval[1]: return None
+  kept: list[UOp] = []
+  seen: dict[UOp, list[float]] = {}
+  for part, says in stated:
+    if says is not None:
+      interval, have = known[says.expression], seen.setdefault(says.expression, [-math.inf, math.inf])
+      if says.least < interval[0] and says.most >= interval[1] or says.most > interval[1] and says.least <= interval[0]: continue
+      if says.least <= have[0] and says.most >= have[1]: continue
+      have[0], have[1] = max(have[0], says.least), min(have[1], says.most)
+    kept.append(part)
+  return kept
+
+@rule(UPat(Ops.AND, dtypes.bool, (UPat(), UPat()), name="u"))
+def tighten_conjunction(u: UOp) -> UOp | None:
+  """x < 3 and x < 5 -> x < 3; x < 3 and 5 < x -> false. A contradiction with the negation of a clause is found too."""
+  parts = clauses(u)
+  if len(parts) > 32: return None
+  chain = set(parts)
+  if any(p.op is Ops.XOR and p.src[1].op is Ops.CONST and p.src[1].arg and p.src[0] in chain for p in parts): return truth(False, u)
+  kept = _tighten(parts)
+  if kept is None: return truth(False, u)
+  result = conjunction(sorted(kept, key=order), u)
+  return None if result is u else result
+
+COMPARE = (less, equal, not_less, tighten_conjunction)

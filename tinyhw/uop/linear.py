@@ -1,0 +1,202 @@
+"""Integer expressions as sums: number * term + … + number. The algebra under the rules of sums, divisions and comparisons.
+
+A `Linear` is {term: coefficient} and a constant; a term is any expression that is not itself a sum, a multiple or a number. `build` writes one
+as a node in canonical form: terms in the order of `order`, the constant last, so that equal sums are one node.
+For types that wrap (int32, …) sums may be reordered freely, but division and comparison need `exact`: a proof that nothing wraps.
+"""
+from __future__ import annotations
+import math
+from typing import Any
+from zlib import crc32
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.uop.bounds import bounds_of
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp, sint
+
+Terms = dict[UOp, int]
+Linear = tuple[Terms, int]
+weakint = dtypes.weakint
+MOST_TERMS = 64  # longer sums are left as they are: rules look at all terms, and cost would grow with the square
+
+# ***** order *****
+
+Order = tuple[Any, int, str, int]
+_PRIME = (1 << 61) - 1
+
+def _code(x: Any) -> int:
+  """A number for an argument, the same in every process."""
+  if x is None: return 0
+  if isinstance(x, int): return int(x) % _PRIME  # hash() would make -1 and -2 equal
+  if isinstance(x, float): return hash((x, math.copysign(1.0, x), 1)) if x == x else 2
+  if isinstance(x, str): return crc32(x.encode())
+  if isinstance(x, tuple): return hash(tuple([_code(item) for item in x]))
+  return crc32(repr(x).encode())
+
+def _order_of(u: UOp) -> Order:
+  src, ranges = u.src, u.ranges
+  below = tuple([s._order_[3] for s in src])
+  dtype = u.dtype
+  digest = hash((int(u.op), dtype.priority, dtype.bitsize, dtype.count, _code(u.arg), below))
+  return ranges[-1].arg if ranges else (-1,), int(u.op), u.arg[0] if u.op is Ops.DEFINE_VAR else "", digest
+
+def order(u: UOp) -> Order:
+  """What sorts operands: by innermost range, operation, name, then a digest of the structure. The same in every process."""
+  return u._order_ or u.derive("_order_", _order_of)  # type: ignore[no-any-return]
+
+def term_order(term: UOp, factor: int) -> tuple[Any, ...]:
+  """What sorts the terms of a sum: outer ranges first, then large strides."""
+  key = order(term)
+  return key[0], -abs(factor), key[1], key[2], key[3]
+
+# ***** taking apart and building *****
+
+def limits(u: UOp) -> tuple[Any, Any]:
+  """(smallest, largest) value."""
+  return u._bounds_ or u.derive("_bounds_", bounds_of)  # type: ignore[no-any-return]
+
+def linear(u: UOp) -> Linear | None:
+  """u as a sum; None when it has too many terms. In types that wrap, products of sums stay whole."""
+  terms: Terms = {}
+  constant = visited = 0
+  weak = u.dtype is weakint
+  stack = [(u, 1)]
+  while stack:
+    x, k = stack.pop()
+    op, src = x.op, x.src
+    if op is Ops.ADD and (weak or k == 1 or k == -1):
+      visited += 1
+      if visited > MOST_TERMS: return None
+      stack += ((src[1], k), (src[0], k))
+    elif op is Ops.CONST: constant += k * x.arg
+    elif op is Ops.MUL and src[1].op is Ops.CONST: stack.append((src[0], k * src[1].arg))
+    elif op is Ops.MUL and src[0].op is Ops.CONST: stack.append((src[1], k * src[0].arg))
+    elif op is Ops.SUB and (weak or k == 1 or k == -1): stack += ((src[1], -k), (src[0], k))
+    elif op is Ops.NEG: stack.append((src[0], -k))
+    else:
+      low, high = limits(x)
+      if low == high: constant += k * low
+      else: terms[x] = terms.get(x, 0) + k
+  if 0 in terms.values(): terms = {t: k for t, k in terms.items() if k}
+  return terms, constant
+
+def _wrapped(dtype: DType, value: int) -> int:
+  if dtype is weakint: return value
+  low, high = dtype.min, dtype.max
+  return value if low <= value <= high else int(low + (value - low) % (high - low + 1))
+
+def number(dtype: DType, value: int) -> UOp: return UOp(Ops.CONST, dtype, (), _wrapped(dtype, value))
+
+def scaled(term: UOp, factor: int) -> UOp:
+  """term * factor, without a product by 1."""
+  return term if factor == 1 else UOp(Ops.MUL, term.dtype, (term, number(term.dtype, factor)))
+
+def build(terms: Terms, constant: int, dtype: DType) -> UOp:
+  """The canonical sum."""
+  items = [(t, k) for t, k in terms.items() if k]
+  if len(items) > 1: items.sort(key=lambda item: term_order(*item))
+  result: UOp | None = None
+  for term, factor in items:
+    result = scaled(term, factor) if result is None else UOp(Ops.ADD, dtype, (result, scaled(term, factor)))
+  if result is None: return number(dtype, constant)
+  return UOp(Ops.ADD, dtype, (result, number(dtype, constant))) if constant else result
+
+def span(terms: Terms, constant: int) -> tuple[int, int]:
+  """(smallest, largest) value of a sum."""
+  low = high = constant
+  for term, factor in terms.items():
+    a, b = limits(term)
+    if factor < 0: a, b = b, a
+    low += a * factor
+    high += b * factor
+  return low, high
+
+def fits(dtype: DType, terms: Terms, constant: int) -> bool:
+  """Whether a sum never wraps in its type."""
+  if dtype is weakint: return True
+  low, high = span(terms, constant)
+  return bool(dtype.min <= low and high <= dtype.max)
+
+def exact(u: UOp) -> Linear | None:
+  """u as a sum if its value is that sum without wrapping anywhere on the way; else None."""
+  form = linear(u)
+  if form is None or u.dtype is weakint: return form
+  if not fits(u.dtype, *form): return None
+  low, high = u.dtype.min, u.dtype.max
+  stack = [u]
+  while stack:
+    x = stack.pop()
+    if x.op not in (Ops.ADD, Ops.MUL): 
+      if x.op in (Ops.SUB, Ops.NEG): return None
+      continue
+    a, b = limits(x.src[0]), limits(x.src[1])
+    corners = (a[0] + b[0], a[1] + b[1]) if x.op is Ops.ADD else (a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1])
+    if min(corners) < low or max(corners) > high: return None
+    stack.extend(x.src)
+  return form
+
+def plus(into: Terms, form: Linear, factor: int = 1) -> int:
+  """Add factor * form to a sum; returns what to add to its constant."""
+  for term, k in form[0].items():
+    value = into.get(term, 0) + k * factor
+    if value: into[term] = value
+    else: into.pop(term, None)
+  return form[1] * factor
+
+# ***** divisors *****
+
+def const_factor(u: UOp) -> int:
+  """The largest number known to divide u; for 0 that is 0."""
+  form = linear(u) if dtypes.is_int(u.dtype) else None
+  if form is None: return 1
+  return math.gcd(form[1], *form[0].values())
+
+def factors(u: UOp) -> tuple[list[UOp], int]:
+  """u as a product: its factors that are not numbers, and the number."""
+  found: list[UOp] = []
+  constant = 1
+  stack = [u]
+  while stack:
+    x = stack.pop()
+    if x.op is Ops.MUL: stack += (x.src[1], x.src[0])
+    elif x.op is Ops.CONST: constant *= x.arg
+    else: found.append(x)
+  return found, constant
+
+def product(parts: list[UOp], constant: int, dtype: DType) -> UOp:
+  """The canonical product: factors in order, the number last."""
+  result: UOp | None = None
+  for part in sorted(parts, key=order): result = part if result is None else UOp(Ops.MUL, dtype, (result, part))
+  return number(dtype, constant) if result is None else scaled(result, constant) if constant else number(dtype, 0)
+
+def _term_divides(term: UOp, factor: int, parts: list[UOp], constant: int) -> tuple[UOp, int] | None:
+  """term * factor divided by a product, exactly."""
+  have, own = factors(term)
+  for part in parts:
+    if part not in have: return None
+    have.remove(part)
+  if not constant or (own * factor) % constant: return None
+  return product(have, 1, term.dtype), own * factor // constant
+
+def divides(u: UOp, n: sint) -> UOp | None:
+  """u // n if that is exact for all values, else None. n: a number or an expression, taken as a product."""
+  form = exact(u)
+  if form is None: return None
+  quotient, rest = split_multiples(form, n if isinstance(n, UOp) else number(u.dtype, n))
+  return None if rest[0] or rest[1] else build(quotient[0], quotient[1], u.dtype)
+
+def split_multiples(form: Linear, n: UOp) -> tuple[Linear, Linear]:
+  """A sum as quotient * n + rest, where the quotient takes the terms that are multiples of n."""
+  parts, constant = factors(n)
+  quotient: Terms = {}
+  rest: Terms = {}
+  whole = 0
+  for term, k in form[0].items():
+    if term is n: found: tuple[UOp, int] | None = (number(term.dtype, 1), k)
+    else: found = _term_divides(term, k, parts, constant)
+    if found is None: rest[term] = k
+    elif found[0].op is Ops.CONST: whole += found[0].arg * found[1]
+    else: quotient[found[0]] = quotient.get(found[0], 0) + found[1]
+  left = form[1]
+  if not parts and constant: whole, left = whole + left // constant, left % constant
+  return (quotient, whole), (rest, left)
