@@ -1,14 +1,57 @@
-"""Choose what becomes of each loop of a kernel, and rewrite the kernel so. Input and output are kernels (docs/design.md 3.3); only ranges change."""
+"""Rewrite a kernel for a target: merge loops, choose tiles (heuristic.py), peel what does not divide, apply (tiling.py).
+
+Input and output are kernels (docs/design.md 3.3); only ranges change, so `evaluate` gives the same for both. `NOOPT=1` only makes the grid.
+"""
 from __future__ import annotations
 
+from tinyhw.codegen.access import merge_ranges
+from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.heuristic import choose
+from tinyhw.codegen.tiling import Opt, apply, factor_of, peel_reductions, peel_store, size_of
+from tinyhw.config import NOOPT
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.ops import UOp
+from tinyhw.uop.ops import KernelInfo, UOp
+
+MAX_PIECES = 6  # stores that peeling may make of one
 
 def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
-  """The kernel with final AxisTypes. Here: the outermost loop of a kernel with one store becomes the grid."""
-  if len(sink.src) != 1: return sink
-  ranges = [s for s in sink.src[0].src[2:] if s.op is Ops.RANGE]
-  if not ranges: return sink
-  outer = ranges[0]
+  """The kernel with final AxisTypes. The opts that were chosen are in its KernelInfo."""
+  info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
+  if NOOPT or len(sink.src) > 1 and not same_loops(sink): return outer_grid(sink)
+  sink = merge_ranges(sink)
+  opts = info.opts if info.opts is not None else choose_all(sink, capabilities)
+  return with_opts(sink, opts)
+
+def same_loops(sink: UOp) -> bool:
+  """Do all stores of a kernel run over the same ranges?"""
+  return all(ranges_of(s) == ranges_of(sink.src[0]) for s in sink.src)
+
+def choose_all(sink: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
+  """Opts for the first store, which the others share."""
+  return choose(sink.src[0], capabilities)
+
+def outer_grid(sink: UOp) -> UOp:
+  """The plain form: the outermost loop of a kernel with one store is the grid."""
+  if len(sink.src) != 1 or not ranges_of(sink.src[0]): return sink
+  outer = ranges_of(sink.src[0])[0]
   return sink.substitute({outer: outer.replace(arg=(outer.arg[0], AxisType.GLOBAL))})
+
+def with_opts(sink: UOp, opts: tuple[Opt, ...]) -> UOp:
+  """The kernel under opts: peeled, then split."""
+  fresh = 1 + max((u.arg[0] for u in sink.toposort() if u.op is Ops.RANGE), default=0)
+  stores: list[UOp] = []
+  for store in sink.src:
+    pieces = [store]
+    for r in ranges_of(store):
+      n, factor = size_of(r), factor_of(r, opts)
+      if factor <= 1 or n % factor == 0: continue
+      main, rest = peel_store(pieces[0], r, n - n % factor, fresh + len(stores) + len(pieces))
+      pieces = [main] + pieces[1:] + [rest]
+    stores += pieces
+  fresh += len(stores) + 8
+  peeled = UOp.sink(*stores, arg=sink.arg)
+  peeled = peel_reductions(peeled, opts, fresh)
+  done = apply(peeled, opts)
+  info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
+  return done.replace(arg=KernelInfo(info.name, opts, info.origin))

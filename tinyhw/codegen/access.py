@@ -1,0 +1,115 @@
+"""How a kernel touches memory: for each LOAD and STORE, its element index as a sum of ranges with strides.
+
+What optimisation decides with: an access with stride 1 in a range can be a vector, one with stride 0 is shared by that range's iterations. Also
+here: merging loops that all accesses walk as one.
+"""
+from __future__ import annotations
+from dataclasses import dataclass
+
+from tinyhw.codegen.affine import linear, number
+from tinyhw.codegen.grid import ranges_of, values_of
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
+
+@dataclass(frozen=True)
+class Access:
+  """One LOAD or STORE. strides: range -> elements per iteration; `opaque`: ranges that the index or the gate depends on in another way."""
+  node: UOp
+  strides: dict[UOp, int]
+  opaque: frozenset[UOp]
+
+  @property
+  def is_store(self) -> bool: return self.node.op is Ops.STORE
+
+  def stride(self, r: UOp) -> int | None:
+    """Elements per iteration of r; None where that is not a constant."""
+    return None if r in self.opaque else self.strides.get(r, 0)
+
+  def depends(self, r: UOp) -> bool: return r in self.opaque or r in self.strides
+
+def access_of(u: UOp) -> Access:
+  """The access of a LOAD or STORE."""
+  index = u.src[0]
+  terms, _ = linear(index.src[1])
+  strides = {t: c for t, c in terms.items() if t.op is Ops.RANGE}
+  opaque: set[UOp] = set()
+  for t in terms:
+    if t.op is not Ops.RANGE: opaque.update(t.ranges)
+  gate = gate_of(u)
+  if gate is not None: opaque.update(gate.ranges)
+  return Access(u, strides, frozenset(opaque))
+
+def gate_of(u: UOp) -> UOp | None:
+  """The condition of a LOAD or STORE."""
+  if u.op is Ops.LOAD: return u.src[1] if len(u.src) > 1 else None
+  values = values_of(u)
+  return values[2] if len(values) > 2 else None
+
+def accesses(sink: UOp) -> list[Access]:
+  """Of all LOADs and STOREs, in order."""
+  return [access_of(u) for u in sink.toposort() if u.op in (Ops.LOAD, Ops.STORE)]
+
+def merge_ranges(sink: UOp) -> UOp:
+  """Neighbouring loops that every access walks as one become one loop: a contiguous elementwise kernel has one, whatever its shape was."""
+  while True:
+    pair = _mergeable(sink)
+    if pair is None: return sink
+    outer, inner = pair
+    merged = UOp(Ops.RANGE, inner.dtype, (number(outer.src[0].arg * inner.src[0].arg),), inner.arg)
+    sink = _without(sink, outer, inner, merged)
+
+def _mergeable(sink: UOp) -> tuple[UOp, UOp] | None:
+  order = sink.toposort()
+  closing = [ranges_of(u) for u in order if u.op in (Ops.STORE, Ops.REDUCE)]
+  pairs = list(dict.fromkeys((a, b) for ranges in closing for a, b in zip(ranges, ranges[1:])
+                             if a.src[0].op is Ops.CONST and b.src[0].op is Ops.CONST and a.arg[1] is b.arg[1]))
+  if not pairs: return None
+  together = [frozenset(ranges) for ranges in closing]
+  found = [access_of(u) for u in order if u.op in (Ops.LOAD, Ops.STORE)]
+  as_data = _data_ranges(sink)
+  for a, b in pairs:
+    if a in as_data or b in as_data: continue
+    if any((a in group) != (b in group) for group in together): continue
+    size = b.src[0].arg
+    if all(a not in x.opaque and b not in x.opaque and x.strides.get(a, 0) == x.strides.get(b, 0) * size for x in found): return a, b
+  return None
+
+def _data_ranges(sink: UOp) -> set[UOp]:
+  """Ranges whose value is used as data, not only in an index, a gate, or as a loop."""
+  found: set[UOp] = set()
+  seen: set[UOp] = set()
+  stack = list(sink.src)
+  while stack:
+    u = stack.pop()
+    if u in seen: continue
+    seen.add(u)
+    if u.op is Ops.RANGE: found.add(u)
+    elif u.op is Ops.STORE: stack.append(u.src[1])
+    elif u.op is Ops.LOAD: stack.extend(u.src[2:])
+    elif u.op is Ops.REDUCE: stack.append(u.src[0])
+    else: stack.extend(u.src)
+  return found
+
+def _without(sink: UOp, outer: UOp, inner: UOp, merged: UOp) -> UOp:
+  """sink with two ranges replaced by one."""
+  new: dict[UOp, UOp] = {}
+  zero = number(0)
+  for u in sink.toposort():
+    if u is outer: new[u] = zero
+    elif u is inner: new[u] = merged
+    elif u.op in (Ops.STORE, Ops.REDUCE, Ops.STAGE):
+      values = tuple(new[s] for s in values_of(u))
+      ranges = tuple(new[r] for r in ranges_of(u) if r is not outer)
+      new[u] = UOp(u.op, u.dtype, values + ranges, u.arg)
+    else:
+      src = tuple([new[s] for s in u.src])
+      new[u] = u if src == u.src else _simple(UOp(u.op, u.dtype, src, u.arg))
+  return new[sink]
+
+def _simple(u: UOp) -> UOp: return u.simplify() if u.op is Ops.ADD or u.op is Ops.MUL else u
+
+def reductions(sink: UOp) -> list[UOp]:
+  """The REDUCEs of a kernel, innermost values first."""
+  return [u for u in sink.toposort() if u.op is Ops.REDUCE]
+
+def is_reduce_range(r: UOp) -> bool: return r.arg[1] in (AxisType.REDUCE, AxisType.UNROLL, AxisType.GROUP_REDUCE)

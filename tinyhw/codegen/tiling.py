@@ -1,0 +1,152 @@
+"""The one vocabulary of optimisation: split a range, say what becomes of its parts, peel what does not divide. Mechanism only; choices are elsewhere.
+
+`Opt(op, axis, amount)` is how choices are written down, printed (DEBUG=3) and searched (BEAM): axis is the id of a range of the kernel as it came.
+
+  VECTOR  the innermost `amount` iterations are lanes of a vector register
+  UPCAST  the innermost `amount` iterations are copies: a tile in registers (of a reduction range: UNROLL)
+  BLOCK   the innermost `amount` iterations are a loop of their own
+  GRID    what is left of the range becomes part of the grid
+
+A range whose size the factor does not divide is peeled first: the kernel does the largest multiple, and a second store (or a second REDUCE) does
+the rest, with loops of its own. So no gate is needed for any shape.
+"""
+from __future__ import annotations
+from enum import IntEnum
+from typing import NamedTuple
+
+from tinyhw.codegen.affine import make, number
+from tinyhw.codegen.grid import ranges_of, values_of
+from tinyhw.dtype import dtypes
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
+
+class OptOps(IntEnum):
+  """See the head of this file."""
+  VECTOR = 1
+  UPCAST = 2
+  BLOCK = 3
+  GRID = 4
+
+class Opt(NamedTuple):
+  """A choice: what to do with the innermost `amount` iterations of range `axis` (of all that is left, for GRID)."""
+  op: OptOps
+  axis: int
+  amount: int = 0
+
+  def __repr__(self) -> str: return f"{self.op.name}({self.axis}{f', {self.amount}' if self.amount else ''})"
+
+def is_reduce(r: UOp) -> bool: return r.arg[1] in (AxisType.REDUCE, AxisType.UNROLL)
+
+def size_of(r: UOp) -> int:
+  """The number of iterations; 0 where it is symbolic."""
+  return int(r.src[0].arg) if r.src[0].op is Ops.CONST else 0
+
+class Part(NamedTuple):
+  """A part of a split range: what becomes of it, its size, and how many iterations of the range one step of it is."""
+  kind: AxisType
+  size: UOp
+  stride: int
+
+ORDER = {AxisType.GLOBAL: 0, AxisType.LOOP: 1, AxisType.REDUCE: 3, AxisType.STAGE: 2, AxisType.UPCAST: 4, AxisType.UNROLL: 5, AxisType.VECTOR: 6}
+
+REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.UPCAST: AxisType.UNROLL, AxisType.LOOP: AxisType.REDUCE}
+
+def split(r: UOp, opts: list[Opt]) -> list[Part]:
+  """The parts of a range under its opts, outermost first. The amounts' product divides the size."""
+  parts: list[Part] = []
+  stride = 1
+  for kind, wanted in ((AxisType.VECTOR, OptOps.VECTOR), (AxisType.UPCAST, OptOps.UPCAST), (AxisType.LOOP, OptOps.BLOCK)):
+    for opt in opts:
+      if opt.op is not wanted or opt.amount == 1: continue
+      parts.append(Part(REDUCING[kind] if is_reduce(r) else kind, number(opt.amount), stride))
+      stride *= opt.amount
+  size = r.src[0]
+  rest = size if stride == 1 else number(size.arg // stride)
+  if not (rest.op is Ops.CONST and rest.arg == 1):
+    grid = any(opt.op is OptOps.GRID for opt in opts)
+    parts.append(Part(AxisType.GLOBAL if grid else r.arg[1], rest, stride))
+  return parts[::-1]
+
+def apply(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> UOp:
+  """The kernel with its ranges split. order: ids of ranges, outermost first, for the loops that are left; else by their ids."""
+  nodes = sink.toposort()
+  ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
+  rank = {axis: k for k, axis in enumerate(order)}
+  parts: list[tuple[tuple[int, int, int], UOp, Part]] = []
+  for r in ranges:
+    mine = split(r, [o for o in opts if o.axis == r.arg[0]])
+    for depth, p in enumerate(mine): parts.append(((ORDER[p.kind], rank.get(r.arg[0], len(rank) + r.arg[0]), depth), r, p))
+  parts.sort(key=lambda item: item[0])
+  pieces: dict[UOp, list[UOp]] = {r: [] for r in ranges}
+  value: dict[UOp, UOp] = {r: number(0) for r in ranges}
+  for n, (_, r, p) in enumerate(parts):
+    new = UOp(Ops.RANGE, dtypes.weakint, (p.size,), (n, p.kind))
+    pieces[r].append(new)
+    value[r] = make(Ops.ADD, dtypes.weakint, (value[r], make(Ops.MUL, dtypes.weakint, (new, number(p.stride)))))
+  return _rebuild(sink, value, pieces)
+
+def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> UOp:
+  """sink with each range replaced: by a value where it is used, by pieces where it is closed."""
+  new: dict[UOp, UOp] = dict(value)
+  for u in sink.toposort():
+    if u in new: continue
+    if u.op in (Ops.STORE, Ops.REDUCE, Ops.STAGE):
+      closed = sorted((p for r in ranges_of(u) for p in pieces.get(r, [r])), key=lambda p: p.arg)
+      values = tuple(new[s] for s in values_of(u))
+      if u.op is Ops.REDUCE and not closed: new[u] = values[0]
+      else: new[u] = UOp(u.op, u.dtype, values + tuple(closed), u.arg)
+    else:
+      src = tuple([new[s] for s in u.src])
+      new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg)
+  return new[sink]
+
+# ***** peeling *****
+
+def factor_of(r: UOp, opts: tuple[Opt, ...]) -> int:
+  """What the size of a range must be divisible by."""
+  factor = 1
+  for o in opts:
+    if o.axis == r.arg[0] and o.op is not OptOps.GRID: factor *= o.amount
+  return factor
+
+def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> UOp:
+  """Each REDUCE over a range that its factor does not divide becomes two, whose results are folded."""
+  new: dict[UOp, UOp] = {}
+  for u in sink.toposort():
+    src = tuple([new[s] for s in u.src])
+    v = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
+    if u.op is Ops.REDUCE:
+      for r in ranges_of(u):
+        n, factor = size_of(r), factor_of(r, opts)
+        if factor > 1 and n % factor:
+          v = _peel_reduce(v, r, n - n % factor, fresh)
+          fresh += 1
+    new[u] = v
+  return new[sink]
+
+def _peel_reduce(u: UOp, r: UOp, most: int, fresh: int) -> UOp:
+  others = tuple(s for s in ranges_of(u) if s is not r)
+  main = UOp(Ops.RANGE, r.dtype, (number(most),), r.arg)
+  rest = UOp(Ops.RANGE, r.dtype, (number(size_of(r) - most),), (fresh, r.arg[1]))
+  tail = UOp(Ops.REDUCE, u.dtype, (substitute(u.src[0], {r: make(Ops.ADD, dtypes.weakint, (rest, number(most)))}), rest) + others, u.arg)
+  if not most: return tail
+  return UOp(u.arg, u.dtype, (UOp(Ops.REDUCE, u.dtype, (substitute(u.src[0], {r: main}), main) + others, u.arg), tail))
+
+def peel_store(store: UOp, r: UOp, most: int, fresh: int) -> tuple[UOp, UOp]:
+  """A store over a range as two: one over the first `most` iterations, one over the others."""
+  main = UOp(Ops.RANGE, r.dtype, (number(most),), r.arg)
+  rest = UOp(Ops.RANGE, r.dtype, (number(size_of(r) - most),), (fresh, r.arg[1]))
+  return _moved(store, r, main, main), _moved(store, r, rest, make(Ops.ADD, dtypes.weakint, (rest, number(most))))
+
+def _moved(store: UOp, old: UOp, new: UOp, value: UOp) -> UOp:
+  values = tuple(substitute(s, {old: value}) for s in values_of(store))
+  return UOp(Ops.STORE, store.dtype, values + tuple(new if r is old else r for r in ranges_of(store)), store.arg)
+
+def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
+  """u with ranges replaced by index expressions, which are brought to normal form."""
+  new: dict[UOp, UOp] = dict(changes)
+  for v in u.toposort():
+    if v in new: continue
+    src = tuple([new[s] for s in v.src])
+    new[v] = v if src == v.src else make(v.op, v.dtype, src, v.arg)
+  return new[u]
