@@ -31,6 +31,7 @@ def variables(rng: random.Random, count: int = 3, dtype: DType = dtypes.weakint,
   for k in range(count):
     start = rng.choice([0, 0, 0, rng.randint(low, 5)])
     if dtype is dtypes.weakint and start == 0 and rng.random() < 0.5: out.append(UOp.range(rng.randint(1, 24), k))
+    elif dtype is not dtypes.weakint and rng.random() < 0.3: out.append(UOp.variable("abcd"[k], int(dtype.min), int(dtype.max), dtype))
     else: out.append(UOp.variable("abcd"[k], start, start + rng.choice([0, 1, 3, 7, 9, 19, 30]), dtype))
   return out
 

@@ -139,13 +139,13 @@ def _tighten(parts: list[UOp]) -> list[UOp] | None:
     interval[0], interval[1] = max(interval[0], says.least), min(interval[1], says.most)
     if interval[0] > interval[1]: return None
   kept: list[UOp] = []
-  seen: dict[UOp, list[float]] = {}
-  for part, says in stated:
+  for part, says in sorted(stated, key=lambda item: item[1] is None or item[1].least != item[1].most):  # equalities say most
     if says is not None:
-      interval, have = known[says.expression], seen.setdefault(says.expression, [-math.inf, math.inf])
-      if says.least < interval[0] and says.most >= interval[1] or says.most > interval[1] and says.least <= interval[0]: continue
-      if says.least <= have[0] and says.most >= have[1]: continue
-      have[0], have[1] = max(have[0], says.least), min(have[1], says.most)
+      interval = known[says.expression]
+      lower, upper = says.least == interval[0], says.most == interval[1]
+      if not (lower and says.least != -math.inf or upper and says.most != math.inf): continue
+      if lower: interval[0] = math.nan  # said; the next clause that says it again is dropped
+      if upper: interval[1] = math.nan
     kept.append(part)
   return kept
 
