@@ -70,7 +70,7 @@ class Captured:
   """A captured call: recordings per run of launches on one device, copies between them, patch points, and how to make the results."""
   def __init__(self, capture: Capture, inputs: list[Input], variables: dict[str, int], result: Any):
     self.inputs, self.variables, self.result = inputs, variables, result
-    self.steps, self.made = capture.steps, capture.made
+    self.steps, self.made, self.draws = capture.steps, capture.made, capture.draws
     self.signature = [(i.name, i.view.shape, i.view.dtype, i.view.device) for i in inputs]
     self.outputs = self._fresh_outputs()
     self._record()
@@ -108,7 +108,7 @@ class Captured:
       else: group.append(step)
 
   def _record_group(self, group: list[Step]) -> None:
-    patched = {id(buffer_of(i.buffer)) for i in self.inputs} | {id(b) for b in self.outputs}
+    patched = {id(buffer_of(i.buffer)) for i in self.inputs} | {id(b) for b in self.outputs} | {id(b) for b, _ in self.draws}
     launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid) for s in group if s.runner is not None]
     recording = Device[group[0].runner.device].record(launches)  # type: ignore[union-attr]
     self.parts.append(recording)
@@ -123,6 +123,9 @@ class Captured:
     for captured, (_, tensor) in zip(self.inputs, tensors):
       for recording, launch, position in self.patches.get(id(buffer_of(captured.buffer)), ()):
         recording.patch(launch, position, buffer_of(base_buffer(tensor.uop)).get_buf())
+    for buffer, fresh in self.draws:
+      drawn = fresh()
+      for recording, launch, position in self.patches.get(id(buffer), ()): recording.patch(launch, position, drawn.get_buf())
     if variables != self.variables: self._set_variables(variables)
     changes: dict[UOp, UOp] = {}
     for buffer, node in self.outputs.items():

@@ -5,7 +5,7 @@ node read that buffer. A captured run (jit.py) is the list of `Step`s that `run`
 """
 from __future__ import annotations
 import time
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 from tinyhw.config import DEBUG
 from tinyhw.device import Buffer, Device, Launch
@@ -29,8 +29,10 @@ class Step(NamedTuple):
   def written(self) -> tuple[Buffer, ...]: return self.buffers[:1] if self.runner is None else tuple(self.buffers[k] for k in self.runner.written)
 
 class Capture:
-  """What runs while a TinyJit captures: steps in order, and the buffers that were made for results."""
+  """What runs while a TinyJit captures: steps in order, the buffers that were made for results, and the draws of random numbers: a buffer that
+  kernels read, and what makes the one for the next call."""
   def __init__(self) -> None:
+    self.draws: list[tuple[Buffer, Callable[[], Buffer]]] = []
     self.steps: list[Step] = []
     self.made: list[Buffer] = []
 

@@ -2,9 +2,11 @@
 
 The passes, in order:
   canonicalize  buffers become numbers, bound variables become variables, what is realized becomes its buffer: equal work is then one object
+  split         large reductions in two steps (split.py)
   fuse          which nodes get a buffer (fuse.py)
   lower         each kernel's expression over ranges (lower.py)
   order         kernels after what they read, readers of a buffer before the ASSIGN into it
+  group         kernels over the same elements as one (group.py)
   plan          storage of what lives only inside the schedule (memory.py)
 A schedule depends only on the canonical graph, so it is kept: the next step of a training loop finds it.
 """
@@ -16,6 +18,7 @@ from tinyhw.engine.fuse import Places, buffers_worth
 from tinyhw.engine.group import group_kernels
 from tinyhw.engine.lower import Kernel, Lowering, storage_of
 from tinyhw.engine.memory import Plan, plan_memory
+from tinyhw.engine.split import split_reductions
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, to_indices
 
@@ -98,13 +101,15 @@ def schedule(canonical: Canonical) -> Schedule:
   return made
 
 def make_schedule(roots: list[UOp]) -> Schedule:
-  roots = [r for r in dict.fromkeys(roots) if r.op is not Ops.BUFFER]
+  given = [r for r in dict.fromkeys(roots) if r.op is not Ops.BUFFER]
+  roots = [strip(r) for r in split_reductions(given)]
   places = Places(roots)
   worth = buffers_worth(places)
   if worth: places = Places(roots, worth)
   lowering = Lowering(places)
   kernels = group_kernels(order_kernels(lowering.kernels()))
   storage = dict(lowering.storage)
+  storage.update((g, storage[r]) for g, r in zip(given, roots))
   kept = {storage[r] for r in roots}
   return Schedule(kernels, storage, plan_memory(kernels, kept), next((d for d in (r.device for r in roots) if d), ""))
 
