@@ -27,11 +27,13 @@ _DROPPED = frozenset({Ops.DETACH, Ops.CONTIGUOUS_BACKWARD})
 
 @dataclass
 class Canonical:
-  """A graph with its buffers and bound values taken out. inputs: BUFFERs by number. assigns: executed ASSIGN nodes, canonical → original."""
+  """A graph with its buffers and bound values taken out. inputs: BUFFERs by number. assigns: executed ASSIGN nodes, canonical → original.
+  tags: what tells apart nodes that are otherwise equal, numbered as met."""
   roots: tuple[UOp, ...] = ()
   inputs: list[UOp] = field(default_factory=list)
   variables: dict[str, int] = field(default_factory=dict)
   assigns: dict[UOp, UOp] = field(default_factory=dict)
+  tags: dict[object, int] = field(default_factory=dict)
 
 @dataclass
 class Schedule:
@@ -80,7 +82,8 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
     while base.op is Ops.RESHAPE: base = base.src[0]
     source = base if base.op is Ops.BUFFER and base.size == src[0].size else UOp(Ops.CONTIGUOUS, u.dtype, (src[0],))
     return _reshaped(UOp(Ops.COPY, u.dtype, (source, src[1])), u.src[0]) if source is base else UOp(Ops.COPY, u.dtype, (source, src[1]))
-  return u if src == u.src else UOp(op, u.dtype, src, u.arg)
+  tag = None if u.tag is None else out.tags.setdefault(u.tag, len(out.tags) + 1)
+  return u if src == u.src and tag == u.tag else UOp(op, u.dtype, src, u.arg, tag)
 
 def _reshaped(u: UOp, like: UOp) -> UOp:
   return UOp(Ops.RESHAPE, u.dtype, (u,) + to_indices(like.shape))

@@ -1,0 +1,190 @@
+"""Differentiate a tensor graph: one rule per operation, from the result back to the targets.
+
+`gradients(root, gradient, targets)` walks the nodes below root once, last first. A rule gets a node and the gradient of its value, and gives what
+each source contributes; contributions to one node are added. Results are graphs themselves, so derivatives of any order work. Nothing is
+computed here. Cost: linear in the graph; no recursion.
+
+What a rule decides where mathematics does not: equal operands of MAX share the gradient equally, as do equal maxima of a reduction; relu, abs and
+sign have gradient 0 at 0; rounding, comparisons, integers and DETACH pass nothing. GATHER adds up what was read from one place with a sum over
+"index equals place", as a one-hot matrix product would; so an embedding's gradient costs (indices x rows) multiplications per column.
+
+A group of nodes may have a better rule than the sum of its parts (a convolution): `define_gradient` attaches one to its last node.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Iterable, Sequence
+import math
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from tinyhw.dtype import dtypes
+from tinyhw.errors import GradientError
+from tinyhw.methods import graph
+from tinyhw.methods.graph import add, binary, compare, like, mul, negate, scale, unary, where
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+Gradients = tuple[UOp | None, ...]
+Rule = Callable[[UOp, UOp], Gradients]   # (node, gradient of its value) -> gradient of each source, None where nothing flows
+
+class Custom(NamedTuple):
+  """A rule of its own for one node: the sources that it reaches past the nodes in between, and the rule."""
+  sources: tuple[UOp, ...]
+  rule: Rule
+
+_custom: WeakKeyDictionary[UOp, Custom] = WeakKeyDictionary()
+
+def define_gradient(node: UOp, sources: tuple[UOp, ...], rule: Rule) -> None:
+  """Let `rule` give the gradients of `sources` from that of `node`. rule must not hold node: it is passed to it."""
+  _custom[node] = Custom(sources, rule)
+
+# ***** rules *****
+
+def _multiply(u: UOp, g: UOp) -> Gradients: return mul(g, u.src[1]), mul(g, u.src[0])
+def _divide(u: UOp, g: UOp) -> Gradients:
+  first = binary(Ops.FDIV, g, u.src[1])
+  return first, negate(mul(first, u))
+
+def _maximum(u: UOp, g: UOp) -> Gradients:
+  a, b = u.src
+  zero, tie = like(g, 0), compare(Ops.CMPEQ, a, b)
+  half = scale(g, 0.5)
+  less = compare(Ops.CMPLT, a, b)
+  return where(tie, half, where(less, zero, g)), where(tie, half, where(less, g, zero))
+
+def _power(u: UOp, g: UOp) -> Gradients:
+  a, b = u.src
+  zero = like(a, 0)
+  slope = where(compare(Ops.CMPEQ, b, zero), zero, mul(b, binary(Ops.POW, a, binary(Ops.SUB, b, like(b, 1)))))
+  at_zero = where(compare(Ops.CMPLT, b, zero), like(a, -math.inf), zero)
+  growth = where(compare(Ops.CMPEQ, a, zero), at_zero, mul(u, unary(Ops.LOG, a)))
+  return mul(g, slope), mul(g, growth)
+
+def _error_function(u: UOp, g: UOp) -> Gradients:
+  x = u.src[0]
+  return (mul(g, scale(unary(Ops.EXP, negate(mul(x, x))), 2 / math.sqrt(math.pi))),)
+
+def _choice(u: UOp, g: UOp) -> Gradients:
+  zero = like(g, 0)
+  return None, where(u.src[0], g, zero), where(u.src[0], zero, g)
+
+def _reduce(u: UOp, g: UOp) -> Gradients:
+  (op, axes), x = u.arg, u.src[0]
+  spread = graph.expand(g, x.shape)
+  if op is Ops.ADD: return (spread,)
+  if op is Ops.MAX:
+    ties = graph.cast(compare(Ops.CMPEQ, x, graph.expand(u, x.shape)), x.dtype)
+    share = binary(Ops.FDIV, g, graph.reduce(ties, Ops.ADD, axes))
+    return (mul(ties, graph.expand(share, x.shape)),)
+  # a product: of the others. Division gives it, except next to zeros
+  zeros = compare(Ops.CMPEQ, x, like(x, 0))
+  count = graph.reduce(graph.cast(zeros, x.dtype), Ops.ADD, axes)
+  filled = where(zeros, like(x, 1), x)
+  others = graph.expand(graph.reduce(filled, Ops.MUL, axes), x.shape)
+  count = graph.expand(count, x.shape)
+  no_zero, one_zero = compare(Ops.CMPEQ, count, like(x, 0)), compare(Ops.CMPEQ, count, like(x, 1))
+  alone = where(binary(Ops.AND, one_zero, zeros), others, like(x, 0))
+  return (mul(spread, where(no_zero, binary(Ops.FDIV, others, filled), alone)),)
+
+def _expand(u: UOp, g: UOp) -> Gradients: return (graph.sum_to(g, u.src[0].shape), *(None,) * (len(u.src) - 1))
+def _reshape(u: UOp, g: UOp) -> Gradients: return (graph.reshape(g, u.src[0].shape), *(None,) * (len(u.src) - 1))
+
+def _permute(u: UOp, g: UOp) -> Gradients:
+  back = [0] * len(u.arg)
+  for i, axis in enumerate(u.arg): back[axis] = i
+  return (graph.permute(g, tuple(back)),)
+
+def _pad(u: UOp, g: UOp) -> Gradients:
+  pairs = [(b, d + b) for (b, _), d in zip(u.pairs, u.src[0].shape)]
+  return (graph.shrink(g, pairs), *(None,) * (len(u.src) - 1))
+
+def _shrink(u: UOp, g: UOp) -> Gradients:
+  pairs = [(b, d - e) for (b, e), d in zip(u.pairs, u.src[0].shape)]
+  return (graph.pad(g, pairs), *(None,) * (len(u.src) - 1))
+
+def _gather(u: UOp, g: UOp) -> Gradients:
+  (x, index), axis = u.src, u.arg
+  shape, rows = index.shape, x.shape[axis]
+  wide = (*shape[:axis + 1], rows, *shape[axis + 1:])  # (..., index, row, ...)
+  column = (*shape[:axis + 1], 1, *shape[axis + 1:])
+  place = graph.expand(graph.reshape(graph.iota(rows, index.dtype, u.device), (rows,) + (1,) * (len(shape) - axis - 1)), (rows, *shape[axis + 1:]))
+  place = graph.broadcast(place, wide)
+  hit = compare(Ops.CMPEQ, graph.expand(graph.reshape(index, column), wide), place)
+  spread = graph.cast(graph.expand(graph.reshape(g, column), wide), graph.accumulator(g.dtype))
+  return graph.cast(graph.fold(where(hit, spread, like(spread, 0)), Ops.ADD, (axis,)), g.dtype), None
+
+def _copy(u: UOp, g: UOp) -> Gradients:
+  home = u.src[0].device
+  if home is None: return None, None
+  return UOp(Ops.COPY, g.dtype, (g, UOp(Ops.DEVICE, dtypes.void, (), home))), None
+
+_RULES: dict[Ops, Rule] = {
+  Ops.ADD: lambda u, g: (g, g), Ops.SUB: lambda u, g: (g, negate(g)), Ops.MUL: _multiply, Ops.FDIV: _divide, Ops.MAX: _maximum, Ops.POW: _power,
+  Ops.MULACC: lambda u, g: (mul(g, u.src[1]), mul(g, u.src[0]), g), Ops.WHERE: _choice,
+  Ops.NEG: lambda u, g: (negate(g),), Ops.RECIPROCAL: lambda u, g: (negate(mul(g, mul(u, u))),),
+  Ops.SQRT: lambda u, g: (binary(Ops.FDIV, g, scale(u, 2)),), Ops.EXP: lambda u, g: (mul(g, u),),
+  Ops.EXP2: lambda u, g: (mul(g, scale(u, math.log(2))),), Ops.LOG: lambda u, g: (binary(Ops.FDIV, g, u.src[0]),),
+  Ops.LOG2: lambda u, g: (binary(Ops.FDIV, g, scale(u.src[0], math.log(2))),), Ops.SIN: lambda u, g: (mul(g, unary(Ops.COS, u.src[0])),),
+  Ops.COS: lambda u, g: (negate(mul(g, unary(Ops.SIN, u.src[0]))),),
+  Ops.TANH: lambda u, g: (mul(g, binary(Ops.SUB, like(u, 1), mul(u, u))),), Ops.ERF: _error_function,
+  Ops.CAST: lambda u, g: (graph.cast(g, u.src[0].dtype),), Ops.REDUCE_AXIS: _reduce, Ops.RESHAPE: _reshape, Ops.EXPAND: _expand,
+  Ops.PERMUTE: _permute, Ops.FLIP: lambda u, g: (graph.flip(g, u.arg),), Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather,
+  Ops.CONTIGUOUS: lambda u, g: (g,), Ops.CONTIGUOUS_BACKWARD: lambda u, g: (graph.contiguous(g),), Ops.COPY: _copy,
+  Ops.ASSIGN: lambda u, g: (None, g), Ops.AFTER: lambda u, g: (g, *(None,) * (len(u.src) - 1)),
+}
+_FLOWS_FROM = {Ops.ASSIGN: slice(1, 2), Ops.GATHER: slice(0, 1), Ops.WHERE: slice(1, 3), Ops.DETACH: slice(0, 0), Ops.TRUNC: slice(0, 0),
+               Ops.MOD: slice(0, 0), Ops.IDIV: slice(0, 0)}
+_ALL = slice(None)
+
+def transposed(value: UOp, view: UOp, whole: UOp) -> UOp:
+  """value, of view's shape, put back to where `view`, a chain of movements that repeat nothing, took it from `whole`; zero elsewhere."""
+  while view is not whole:
+    back = _RULES[view.op](view, value)[0]
+    assert back is not None
+    value, view = back, view.src[0]
+  return value
+
+# ***** the walk *****
+
+def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp]) -> list[UOp | None]:
+  """The gradient of each target: how root, weighted by `gradient`, changes with it. None for a target that root does not depend on smoothly.
+
+  A node that has been realized stands for its buffer too. Raises GradientError for an operation that has no rule.
+  """
+  order = list(root.toposort())
+  wanted = set(targets)
+  place: dict[UOp, UOp] = {u: u for u in wanted}
+  for u in order:
+    if u.realized is not None and u.realized in wanted: place[u] = u.realized
+  live = _reaching(order, place)
+  found: dict[UOp, UOp] = {root: gradient} if root in live else {}
+  total: dict[UOp, UOp] = {}
+  for u in reversed(order):
+    g = found.pop(u, None)
+    if g is None: continue
+    if u in place: _accumulate(total, place[u], g)
+    if not any(s in live for s in u.src[_FLOWS_FROM.get(u.op, _ALL)]): continue
+    for s, contribution in _contributions(u, g, live):
+      if s in live: _accumulate(found, s, contribution)
+  return [total.get(t) for t in targets]
+
+def _reaching(order: Iterable[UOp], places: dict[UOp, UOp]) -> set[UOp]:
+  """The nodes through which a gradient reaches a target."""
+  live: set[UOp] = set()
+  for u in order:
+    if not dtypes.is_float(u.dtype): continue
+    if u in places or any(s in live for s in u.src[_FLOWS_FROM.get(u.op, _ALL)]): live.add(u)
+  return live
+
+def _contributions(u: UOp, g: UOp, live: set[UOp]) -> Iterable[tuple[UOp, UOp]]:
+  custom = _custom.get(u)
+  if custom is not None and any(s in live for s in custom.sources): sources, rule = custom
+  else:
+    sources = u.src
+    if u.op not in _RULES: raise GradientError(f"{u.op.name} of {u.dtype} has no gradient; detach() what should not be differentiated")
+    rule = _RULES[u.op]
+  return [(s, contribution) for s, contribution in zip(sources, rule(u, g)) if contribution is not None]
+
+def _accumulate(into: dict[UOp, UOp], u: UOp, g: UOp) -> None:
+  assert g.shape == u.shape and g.dtype is u.dtype, f"the gradient of {u} has shape {g.shape} and type {g.dtype}, not {u.shape} and {u.dtype}"
+  old = into.get(u)
+  into[u] = g if old is None else add(old, g)

@@ -1,0 +1,270 @@
+"""`Handle`: what a Tensor is before it has methods. A thin, mutable handle on a graph node, with operands, storage and leaves.
+
+Method families are classes that derive from each other in the order of `tensor.py`, so each may use the ones before it. Making a result costs
+about 1 us here; what an operation costs is its nodes.
+
+Leaves. `backward()` has to find the tensors whose gradients are wanted. Those made from data or by creation functions, realized, or marked with
+requires_grad=True are registered here; results of operations are not.
+
+Storage. Equal nodes are one object, so two tensors with equal expressions share a node. `realize` gives each its own storage all the same (the
+second gets a copy), so that `assign` to one never shows in the other; views of one buffer do see each other's assignments.
+"""
+from __future__ import annotations
+import itertools
+import weakref
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.config import TRACEMETA, TRAINING
+from tinyhw.device import Buffer, Device
+from tinyhw.dtype import DType, dtypes, least_upper_dtype
+from tinyhw.engine.buffers import buffer_of
+from tinyhw.engine.realize import realize as realize_nodes
+from tinyhw.errors import DeviceError, DTypeError
+from tinyhw.methods import graph
+from tinyhw.trace import record
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import UOp, sint
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+_SCALARS = frozenset({int, float, bool})
+_VIEWS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP})  # movements under which each element still has one place of its own
+_unique = itertools.count(1)
+
+class _Leaf(weakref.ref["Handle"]):
+  """A weak reference that knows its key in the table of leaves, to remove it."""
+  __slots__ = ("key",)
+  key: int
+
+_leaves: dict[int, _Leaf] = {}
+
+def _forget(leaf: _Leaf) -> None:
+  if _leaves.get(leaf.key) is leaf: del _leaves[leaf.key]
+
+def register(tensor: Handle) -> None:
+  """Make a tensor one that backward() may find."""
+  leaf = _Leaf(tensor, _forget)
+  leaf.key = id(tensor)
+  _leaves[leaf.key] = leaf
+
+def leaves() -> list[Handle]:
+  """The registered tensors that are alive."""
+  return [found for leaf in list(_leaves.values()) if (found := leaf()) is not None]
+
+class GradMode:
+  """Whether results are cut from what they were computed from, as `Tensor.no_grad` asks."""
+  off = False
+
+class TensorType(type):
+  """The class of the class Tensor, for `Tensor.training`, which is the variable TRAINING under another name."""
+  @property
+  def training(cls) -> bool:
+    """True: dropout drops, and batchnorm uses and learns batch statistics."""
+    return bool(TRAINING.value)
+
+  @training.setter
+  def training(cls, value: bool) -> None: TRAINING.value = int(value)
+
+def is_storage(u: UOp) -> bool:
+  """u names memory as it is: a BUFFER under movements that keep elements apart, or what an ASSIGN left there."""
+  while u.op in _VIEWS or u.op is Ops.ASSIGN: u = u.src[0]
+  return u.op in (Ops.BUFFER, Ops.BUFFER_VIEW)
+
+def storage_view(u: UOp) -> UOp | None:
+  """The memory that u names, without the ASSIGNs that wrote there; None if u is a computed value."""
+  chain: list[UOp] = []
+  while u.op in _VIEWS or u.op in (Ops.ASSIGN, Ops.DETACH):
+    if u.op in _VIEWS: chain.append(u)
+    u = u.src[0]
+  if u.op not in (Ops.BUFFER, Ops.BUFFER_VIEW): return None
+  for movement in reversed(chain): u = movement.replace(src=(u, *movement.src[1:]))
+  return u
+
+class Handle(metaclass=TensorType):
+  """A handle on a graph node. `uop` may change (assign, realize); nodes never do."""
+  __slots__ = ("uop", "grad", "_requires_grad", "__weakref__")
+  uop: UOp
+  grad: Tensor | None
+  _requires_grad: bool | None
+
+  @classmethod
+  def _new(cls, uop: UOp) -> Tensor:
+    """A result: a tensor on a node."""
+    self = object.__new__(cls)
+    if GradMode.off and uop.op not in GroupOp.Movement: uop = graph.detach(uop)
+    self.uop, self.grad, self._requires_grad = uop, None, None
+    if TRACEMETA.value: record(uop)
+    return self  # type: ignore[return-value]  # the only class of tensors is Tensor
+
+  @classmethod
+  def _leaf(cls, uop: UOp, requires_grad: bool | None = None) -> Tensor:
+    """A tensor that somebody made rather than computed."""
+    self = cls._new(uop)
+    if requires_grad is not None: self._requires_grad = requires_grad
+    register(self)
+    return self
+
+  @property
+  def shape(self) -> tuple[sint, ...]: return self.uop.shape
+  @property
+  def dtype(self) -> DType: return self.uop.dtype
+  @property
+  def ndim(self) -> int: return len(self.uop.shape)
+
+  @property
+  def device(self) -> str:
+    """Where it is or will be computed."""
+    return self.uop.device or Device.DEFAULT
+
+  @property
+  def lazydata(self) -> UOp:
+    """The older name of `uop`."""
+    return self.uop
+
+  @property
+  def requires_grad(self) -> bool | None:
+    """True: backward() fills `grad`. False: it never does. None: it does unless some other tensor of the graph says True."""
+    return self._requires_grad
+
+  @requires_grad.setter
+  def requires_grad(self, value: bool | None) -> None:
+    self._requires_grad = value
+    if value: register(self)
+
+  def requires_grad_(self, requires_grad: bool | None = True) -> Tensor:
+    """Set requires_grad, and return the tensor."""
+    self.requires_grad = requires_grad
+    return self._self()
+
+  def _self(self) -> Tensor: return self  # type: ignore[return-value]  # the only class of tensors is Tensor
+
+  # ***** operands *****
+
+  def _tensor(self, x: Any) -> Tensor:
+    """Anything that Tensor(...) takes, as a tensor on this device."""
+    return x if isinstance(x, Handle) else type(self)(x, device=self.uop.device)  # type: ignore[call-arg,return-value]  # Tensor's
+
+  def _other(self, x: Any, dtype: DType | None = None) -> UOp:
+    """The node of an operand. Python numbers and symbolic integers are weak: they take this tensor's type if its kind holds them."""
+    if isinstance(x, Handle): return x.uop
+    mine = self.uop.dtype if dtype is None else dtype
+    if type(x) in _SCALARS: return graph.constant(_weak(mine, type(x)), x)
+    if isinstance(x, UOp): return graph.cast(x, _weak(mine, int)) if x.dtype is dtypes.weakint else x
+    return self._tensor(x).uop
+
+  def _pair(self, what: str, x: Any) -> tuple[UOp, UOp]:
+    """This and another operand with one type and one shape. Raises ShapeError, DTypeError or DeviceError naming both."""
+    a = self.uop
+    if type(x) in _SCALARS:
+      dtype = _weak(a.dtype, type(x))
+      return graph.cast(a, dtype), graph.full(a.shape, dtype, x)
+    b = self._other(x)
+    if a.dtype is not b.dtype:
+      dtype = least_upper_dtype(a.dtype, b.dtype)
+      a, b = graph.cast(a, dtype), graph.cast(b, dtype)
+    first, second = a.shape, b.shape
+    if first != second:
+      shape = graph.broadcast_shape(what, first, second)
+      a, b = graph.broadcast(a, shape), graph.broadcast(b, shape)
+    _check_devices(what, a, b)
+    return a, b
+
+  def _axis(self, axis: int, extra: int = 0) -> int:
+    """An axis counted from the front. Raises IndexRangeError."""
+    return graph.axis_of(axis, len(self.uop.shape) + extra)
+
+  def _axes(self, axis: int | Iterable[int] | None) -> tuple[int, ...]:
+    """Axes counted from the front, sorted; None means all."""
+    n = len(self.uop.shape)
+    if axis is None: return tuple(range(n))
+    axes = (graph.axis_of(axis, n),) if isinstance(axis, int) else graph.axes_of(axis, n)
+    return axes if n else ()
+
+  # ***** storage *****
+
+  def replace(self, x: Handle) -> Tensor:
+    """Let this handle stand for x's value. Raises ShapeError if the shape differs."""
+    if self.uop.shape != x.uop.shape: graph.refuse_shape("replace", self.uop.shape, x.uop.shape)
+    self.uop = x.uop
+    return self._self()
+
+  def assign(self, x: Any) -> Tensor:
+    """Write x into this tensor's storage, when this tensor is next realized; x broadcasts. A tensor without storage takes x's value instead.
+
+    Raises ShapeError, DTypeError, DeviceError if x does not fit.
+    """
+    other = graph.cast(self._other(x), self.uop.dtype) if not isinstance(x, Handle) else x.uop
+    mine = self.uop
+    if other is mine: return self._self()
+    if other.dtype is not mine.dtype:
+      raise DTypeError(f"cannot assign {other.dtype} to a tensor of {mine.dtype}; cast it first: .assign(x.cast(t.dtype))")
+    _check_devices("assign", mine, other)
+    if other.shape != mine.shape:
+      if graph.broadcast_shape("assign", mine.shape, other.shape) != mine.shape: graph.refuse_shape("assign", mine.shape, other.shape)
+      other = graph.broadcast(other, mine.shape)
+    target = storage_view(mine)
+    self.uop = other if target is None else graph.node(Ops.ASSIGN, mine.dtype, (target, other), None, mine.shape)
+    if TRACEMETA.value: record(self.uop)
+    return self._self()
+
+  def realize(self, *lst: Handle, do_update_stats: bool = True) -> Tensor:
+    """Compute this tensor, and the others given, now: one schedule for all. Afterwards each has storage of its own, or is a view of storage."""
+    realize_all((self, *lst))
+    return self._self()
+
+  def _buffer(self) -> Buffer:
+    """The storage that holds exactly this tensor's elements, in order; computes them if need be. The graph stays, for backward()."""
+    if _assigned(self.uop) is not None: realize_all((self,))
+    found = _in_order(self.uop)
+    if found is None:
+      u = graph.contiguous(self.uop) if is_storage(self.uop) else self.uop
+      if u.realized is None: realize_nodes([u])
+      found = None if u.realized is None else _in_order(u.realized)
+      assert found is not None, f"realize left {u} without storage in order"
+    return buffer_of(found)
+
+def _weak(dtype: DType, kind: type) -> DType:
+  """The type of an operation between a tensor of dtype and a Python number of a kind."""
+  if kind is bool or dtypes.is_float(dtype): return dtype
+  if kind is int: return dtypes.default_int if dtype is dtypes.bool else dtype
+  return dtypes.default_float
+
+def _check_devices(what: str, a: UOp, b: UOp) -> None:
+  first, second = a.device, b.device
+  if first != second and first is not None and second is not None:
+    raise DeviceError(f"cannot {what} a tensor on {first} and one on {second}; move one of them: .to({first!r})")
+
+def _in_order(u: UOp) -> UOp | None:
+  """The BUFFER whose elements, in order, u consists of."""
+  while u.op is Ops.RESHAPE: u = u.src[0]
+  return u if u.op in (Ops.BUFFER, Ops.BUFFER_VIEW) else None
+
+def unique(u: UOp) -> UOp:
+  """A copy of u that is no other node's equal, so that it gets storage of its own."""
+  return graph.node(Ops.CONTIGUOUS, u.dtype, (u,), None, u.shape, tag=next(_unique))
+
+def realize_all(tensors: Iterable[Handle]) -> None:
+  """Compute tensors in one schedule."""
+  pending: dict[int, tuple[Handle, UOp]] = {}
+  wanted: dict[UOp, None] = {}
+  for tensor in tensors:
+    u = tensor.uop
+    if id(tensor) in pending: continue
+    if is_storage(u):
+      u = _assigned(u) or u
+      if u.op is not Ops.ASSIGN: continue
+    elif u in wanted or u.realized is not None: u = unique(u)
+    wanted[u] = None
+    pending[id(tensor)] = tensor, u
+  if not pending: return
+  realize_nodes(list(wanted))
+  for tensor, u in pending.values():
+    view = storage_view(tensor.uop) or u.realized
+    assert view is not None, f"realize left {u} without storage"
+    tensor.uop = graph.reshape(view, u.shape) if u.op is not Ops.ASSIGN else view
+    if dtypes.is_float(u.dtype): register(tensor)
+
+def _assigned(u: UOp) -> UOp | None:
+  """The ASSIGN under the movements of u, if there is one."""
+  while u.op in _VIEWS: u = u.src[0]
+  return u if u.op is Ops.ASSIGN else None

@@ -1,0 +1,238 @@
+"""Convolutions and pooling over any number of spatial axes.
+
+A convolution is sliding windows (views.windows: a view, nothing is copied) times weights, summed: one kernel. Its gradient is written as two more
+convolution-like sums rather than the transpose of each step (`define_gradient`), so each of them is one kernel too.
+"""
+from __future__ import annotations
+from collections.abc import Sequence
+import math
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.dtype import DTypeLike, dtypes, least_upper_dtype, to_dtype
+from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.gradient import define_gradient
+from tinyhw.helpers import ceildiv
+from tinyhw.methods import graph
+from tinyhw.methods.sorting import Sorting
+from tinyhw.methods.views import Pairs, dilate, pad_constant, static, windows
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp, sint
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+Sizes = int | Sequence[int]
+
+def spread(x: Sizes, n: int, what: str) -> tuple[int, ...]:
+  """One number for each of n spatial axes."""
+  found = (x,) * n if isinstance(x, int) else tuple(x)
+  if len(found) != n: raise ArgumentError(f"{what}={found} does not fit: give one number, or one for each of {n} spatial axes")
+  return found
+
+def padding_pairs(padding: Sizes, n: int) -> Pairs:
+  """(before, after) for each of n spatial axes: from one number, one per axis, or two per axis beginning with the last."""
+  if isinstance(padding, int): return [(padding, padding)] * n
+  flat: list[sint] = list(padding)
+  if len(flat) == 2 * n: return list(zip(flat[::2], flat[1::2]))[::-1]
+  if len(flat) != n: raise ArgumentError(f"padding={tuple(padding)} does not fit: give 1, {n} or {2 * n} numbers for {n} spatial axes")
+  return [(p, p) for p in flat]
+
+def window_view(u: UOp, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> UOp:
+  """(..., *sizes) -> (..., *windows, *elements of the window) for the last len(kernel) axes."""
+  n = len(kernel)
+  lead = len(u.shape) - n
+  for i in reversed(range(n)): u = windows(u, lead + i, kernel[i], stride[i], dilation[i])
+  return graph.permute(u, (*range(lead), *range(lead + 1, lead + 2 * n, 2), *range(lead, lead + 2 * n, 2)))
+
+class Convolution(Sorting):
+  """conv2d, pooling and their transposes."""
+  __slots__ = ()
+
+  def conv2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: Sizes = 1, dilation: Sizes = 1, padding: Sizes = 0,
+             dtype: DTypeLike | None = None) -> Tensor:
+    """Cross-correlation. self: (N, Cin, *sizes)  weight: (Cout, Cin / groups, *kernel)  bias: (Cout,)  ->  (N, Cout, *sizes).
+
+    Any number of spatial axes. padding: one number, one per axis, or two per axis beginning with the last. Raises ShapeError.
+    """
+    n = weight.ndim - 2
+    self._check_convolution("conv2d", weight, groups, weight.shape[1], weight.shape[0])
+    kernel = [static(d, "convolve with") for d in weight.shape[2:]]
+    strides, dilations = spread(stride, n, "stride"), spread(dilation, n, "dilation")
+    pairs = padding_pairs(padding, n)
+    for d, (b, e), k, dil in zip(self.shape[2:], pairs, kernel, dilations):
+      if isinstance(d, int) and d + b + e < dil * (k - 1) + 1:
+        raise ShapeError(f"cannot convolve {graph.show(self.shape)} with {graph.show(weight.shape)}: the window of {dil * (k - 1) + 1} (dilated) "
+                         f"is larger than the padded input of {d + b + e}")
+    if min(strides, default=1) < 1 or min(dilations, default=1) < 1: raise ArgumentError(f"stride {strides} and dilation {dilations} must be at least 1")
+    out = least_upper_dtype(self.dtype, weight.dtype)
+    wide = graph.accumulator(out) if dtype is None else to_dtype(dtype)
+    x, w = graph.cast(self.uop, wide), graph.cast(weight.uop, wide)
+    y = self._new(convolve(x, w, groups, strides, dilations, pairs))
+    if dtype is None and dtypes.is_float(out): y = y.cast(out)
+    return y if bias is None else y.add(bias.reshape(1, -1, *(1,) * n))
+
+  def _check_convolution(self, what: str, weight: Tensor, groups: int, per_group: object, outputs: object) -> None:
+    if weight.ndim < 3 or self.ndim != weight.ndim:
+      raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)}: both need two axes and the same spatial ones; "
+                       "add the batch axis with unsqueeze(0)")
+    if not isinstance(groups, int) or groups < 1 or self.shape[1] != groups * per_group or outputs % groups:  # type: ignore[operator]  # ints
+      raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)} in {groups} groups: the input has {self.shape[1]} "
+                       f"channels, the weight is for {groups} x {per_group}, and {outputs} outputs must be a multiple of the groups")
+
+  def conv_transpose2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: Sizes = 1, dilation: Sizes = 1,
+                       padding: Sizes = 0, output_padding: Sizes = 0) -> Tensor:
+    """The transpose of conv2d (its gradient for the input). weight: (Cin, Cout / groups, *kernel)."""
+    n = weight.ndim - 2
+    self._check_convolution("conv_transpose2d", weight, groups, int(weight.shape[0]) // max(groups, 1), weight.shape[0])
+    strides, dilations, extra = spread(stride, n, "stride"), spread(dilation, n, "dilation"), spread(output_padding, n, "output_padding")
+    kernel = [int(d) for d in weight.shape[2:]]
+    w = weight.reshape(groups, int(weight.shape[0]) // groups, *weight.shape[1:]).transpose(1, 2).flip(tuple(range(3, 3 + n)))
+    u = self.uop
+    for i, s in enumerate(strides): u = dilate(u, 2 + i, s)
+    flat = [p for k, d, (b, e), o in reversed(list(zip(kernel, dilations, padding_pairs(padding, n), extra)))
+            for p in (d * (k - 1) - int(b), d * (k - 1) - int(e) + o)]
+    return self._new(u).conv2d(w.flatten(0, 1), bias, groups, 1, dilations, flat)
+
+  # ***** pooling *****
+
+  def _pooled(self, kernel_size: Sizes, stride: Sizes | None, dilation: Sizes, padding: Sizes, ceil_mode: bool,
+              value: float | int | bool) -> tuple[UOp, tuple[int, ...]]:
+    """Windows over the last axes, with `value` outside, and the number of axes of a window at the end."""
+    n = 2 if isinstance(kernel_size, int) else len(kernel_size)
+    kernel = spread(kernel_size, n, "kernel_size")
+    strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
+    if self.ndim < n: raise ShapeError(f"cannot pool {graph.show(self.shape)}: windows of {n} axes")
+    pairs = padding_pairs(padding, n)
+    sizes = [static(d, "pool") for d in self.shape[-n:]]
+    if ceil_mode: pairs = _ceil_pairs(sizes, kernel, strides, dilations, pairs)
+    for d, (b, e), k, dil in zip(sizes, pairs, kernel, dilations):
+      if d + b + e < dil * (k - 1) + 1:
+        raise ShapeError(f"cannot pool {graph.show(self.shape)}: a window of {k} with dilation {dil} is larger than the padded {d + b + e}")
+    padded = pad_constant(self.uop, [(0, 0)] * (self.ndim - n) + pairs, value)
+    return window_view(padded, kernel, strides, dilations), tuple(range(self.ndim, self.ndim + n))
+
+  def max_pool2d(self, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
+                 ceil_mode: bool = False, return_indices: bool = False) -> Tensor | tuple[Tensor, Tensor]:
+    """The largest element of each window. return_indices: also its place in the flattened spatial axes."""
+    view, axes = self._pooled(kernel_size, stride, dilation, padding, ceil_mode, self.dtype.min)
+    best = self._new(graph.fold(view, Ops.MAX, axes))
+    if not return_indices: return best
+    n = len(axes)
+    count = math.prod(int(d) for d in self.shape[-n:])
+    place = self._new(graph.broadcast(graph.reshape(graph.iota(count, dtypes.int32, self.device), self.shape[-n:]), self.shape))
+    late = place.sub(count, reverse=True)  # the first of equals has the largest
+    late_view, _ = late._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
+    shape = (*best.shape, *(1,) * n)
+    same = graph.compare(Ops.CMPEQ, view, graph.expand(graph.reshape(best.uop, shape), view.shape))
+    chosen = self._new(graph.fold(graph.where(same, late_view, graph.like(late_view, 0)), Ops.MAX, axes))
+    return best, chosen.sub(count, reverse=True)
+
+  def avg_pool2d(self, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
+                 ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """The mean of each window. count_include_pad: padding counts as zeros (what ceil_mode adds never does)."""
+    x = self._float()
+    view, axes = x._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
+    total = self._new(view).sum(axes)
+    if count_include_pad and not ceil_mode: return total.mul(1 / math.prod(int(d) for d in view.shape[-len(axes):]))
+    ones = x.const_like(1.0)
+    if count_include_pad:
+      ones = ones.pad([(0, 0)] * (self.ndim - len(axes)) + padding_pairs(padding, len(axes)), value=1)
+      counted, _ = ones._pooled_rest(kernel_size, stride, dilation, total.shape[-len(axes):])
+    else: counted, _ = ones._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
+    return total.div(self._new(counted).sum(axes))
+
+  def _pooled_rest(self, kernel_size: Sizes, stride: Sizes | None, dilation: Sizes, counts: Sequence[object]) -> tuple[UOp, tuple[int, ...]]:
+    """Windows as many as `counts`: what is missing at the end is padded with zeros."""
+    n = len(counts)
+    kernel = spread(kernel_size, n, "kernel_size")
+    strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
+    pairs = [(0, max(0, (int(c) - 1) * s + d * (k - 1) + 1 - int(size)))  # type: ignore[call-overload]  # counts are ints here
+             for c, k, s, d, size in zip(counts, kernel, strides, dilations, self.shape[-n:])]
+    padded = graph.pad(self.uop, [(0, 0)] * (self.ndim - n) + pairs)
+    return window_view(padded, kernel, strides, dilations), tuple(range(self.ndim, self.ndim + n))
+
+  def max_unpool2d(self, indices: Tensor, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
+                   output_size: Sequence[int] | None = None) -> Tensor:
+    """The inverse of max_pool2d with return_indices: values at their places, zeros elsewhere."""
+    n = 2 if isinstance(kernel_size, int) else len(kernel_size)
+    kernel = spread(kernel_size, n, "kernel_size")
+    strides = spread(kernel if stride is None else stride, n, "stride")
+    if output_size is None:
+      sizes = [(int(d) - 1) * s - int(b) - int(e) + k for d, s, k, (b, e) in zip(self.shape[-n:], strides, kernel, padding_pairs(padding, n))]
+    else: sizes = [int(d) for d in output_size[-n:]]
+    lead = self.shape[:-n]
+    empty = self._new(graph.full((*lead, math.prod(sizes)), self.dtype, 0, self.device))
+    return empty.scatter(len(lead), indices.flatten(-n), self.flatten(-n)).reshape(*lead, *sizes)
+
+  def interpolate(self, size: Sequence[int], mode: str = "linear", align_corners: bool = False) -> Tensor:
+    """The last len(size) axes resized. mode: "nearest", "nearest-exact" or "linear" (in as many axes as there are)."""
+    if mode not in ("nearest", "nearest-exact", "linear"): raise ArgumentError(f"mode is 'nearest', 'nearest-exact' or 'linear', not {mode!r}")
+    if align_corners and mode != "linear": raise ArgumentError("align_corners goes with mode='linear' only")
+    if len(size) > self.ndim: raise ShapeError(f"cannot resize {len(size)} axes of {graph.show(self.shape)}")
+    x = self._self()
+    for i, new in enumerate(size):
+      axis = self.ndim - len(size) + i
+      x = x._resized(axis, static(x.shape[axis], "resize"), int(new), mode, align_corners)
+    return x
+
+  def _resized(self, axis: int, old: int, new: int, mode: str, align_corners: bool) -> Tensor:
+    if old == 0 or new <= 0: raise ShapeError(f"cannot resize an axis of size {old} to {new}")
+    i = self.arange(new, device=self.device, dtype=dtypes.float32)
+    index: tuple[slice, ...] = (slice(None),) * axis
+    if mode == "nearest": return _at(self, *index, i.mul(old / new).floor().cast(dtypes.int32).minimum(old - 1))
+    if mode == "nearest-exact": return _at(self, *index, i.add(0.5).mul(old / new).floor().cast(dtypes.int32).minimum(old - 1))
+    place = i.mul((old - 1) / (new - 1) if new > 1 else 0.0) if align_corners else i.add(0.5).mul(old / new).sub(0.5)
+    place = place.clamp(0, old - 1)
+    low = place.floor()
+    weight = place.sub(low).reshape(-1, *(1,) * (self.ndim - axis - 1))
+    first = _at(self, *index, low.cast(dtypes.int32))
+    second = _at(self, *index, low.add(1).clamp(0, old - 1).cast(dtypes.int32))
+    mixed = first.lerp(second, weight)
+    return mixed if dtypes.is_float(self.dtype) else mixed.cast(self.dtype)
+
+def _at(x: Convolution, *indices: Any) -> Tensor: return x[indices]
+
+def _ceil_pairs(sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pairs: Pairs) -> Pairs:
+  """More padding at the ends, so that the last window that starts inside of the (padded at the start) input is whole."""
+  found: Pairs = []
+  for d, k, s, dil, (b, e) in zip(sizes, kernel, strides, dilations, pairs):
+    before, after = int(b), int(e)
+    count = ceildiv(d + before + after - dil * (k - 1) - 1, s) + 1
+    if s * (count - 1) >= d + before: count -= 1
+    found.append((before, after + max(0, s * (count - 1) + dil * (k - 1) + 1 - (d + before + after))))
+  return found
+
+# ***** convolution on nodes *****
+
+def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Sequence[int], pairs: Pairs) -> UOp:
+  """x: (N, Cin, *sizes), w: (Cout, Cin / groups, *kernel) of one type -> (N, Cout, *windows)."""
+  n = len(stride)
+  kernel: Any = tuple([static(d, "convolve") for d in w.shape[2:]])
+  batch, outputs = x.shape[0], static(w.shape[0], "convolve")
+  per, inputs = outputs // groups, w.shape[1]
+  view = window_view(graph.pad(x, [(0, 0), (0, 0), *pairs]), kernel, stride, dilation)  # (N, Cin, *windows, *kernel)
+  count = view.shape[2:2 + n]
+  shape = (batch, groups, per, *count, inputs, *kernel)
+  a = graph.reshape(view, (batch, groups, inputs, *count, *kernel))
+  a = graph.permute(a, (0, 1, *range(3, 3 + n), 2, *range(3 + n, 3 + 2 * n)))
+  a = graph.expand(graph.reshape(a, (batch, groups, 1, *count, inputs, *kernel)), shape)
+  b = graph.expand(graph.reshape(w, (1, groups, per, *(1,) * n, inputs, *kernel)), shape)
+  axes = tuple(range(3 + n, 4 + 2 * n))
+  total = graph.reduce(graph.mul(a, b), Ops.ADD, axes)
+  sizes = x.shape
+
+  def backward(_: UOp, g: UOp) -> tuple[UOp, UOp]:
+    """x's gradient: g, spread by the stride, convolved with the reversed weights. w's: products with the windows, summed over batch and windows."""
+    wide = graph.expand(g, shape)
+    dw = graph.reshape(graph.reduce(graph.mul(a, wide), Ops.ADD, (0, *range(3, 3 + n))), w.shape)
+    y = graph.reshape(g, (batch, outputs, *count))
+    for i, s in enumerate(stride): y = dilate(y, 2 + i, s)
+    reverse = graph.flip(graph.reshape(w, (groups, per, inputs, *kernel)), tuple(range(3, 3 + n)))
+    reverse = graph.reshape(graph.transpose(reverse, 1, 2), (groups * int(inputs), per, *kernel))
+    around: Pairs = []
+    for d, k, dil, (before, _after), used in zip(sizes[2:], kernel, dilation, pairs, y.shape[2:]):
+      left = dil * (k - 1) - int(before)
+      around.append((left, int(d) + dil * (k - 1) - int(used) - left))
+    y = pad_constant(y, [(0, 0), (0, 0), *around], 0)
+    return convolve(y, reverse, groups, (1,) * n, dilation, [(0, 0)] * n), dw
+
+  define_gradient(total, (x, w), backward)
+  return graph.reshape(total, (batch, outputs, *count))

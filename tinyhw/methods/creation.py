@@ -1,0 +1,154 @@
+"""Tensors made of numbers alone: filled, counted, evenly spaced, triangular. They are expressions, computed where they are used.
+
+`buffer=True` and `requires_grad=True` give a tensor a node of its own, so that it can be assigned to and its gradient is not that of all equal ones.
+"""
+from __future__ import annotations
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.device import Device
+from tinyhw.dtype import ConstType, DTypeLike, dtypes, to_dtype
+from tinyhw.engine.buffers import new_buffer
+from tinyhw.errors import ArgumentError, DTypeError, ShapeError
+from tinyhw.helpers import argfix
+from tinyhw.methods import graph
+from tinyhw.methods.base import unique
+from tinyhw.methods.reduction import Reduction
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp, sint
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+def checked_shape(shape: tuple[Any, ...]) -> tuple[sint, ...]:
+  """Sizes of a new tensor, given as numbers or as one sequence. Raises ShapeError for a negative one."""
+  found = argfix(*shape) if shape else ()
+  for d in found:
+    if isinstance(d, UOp): continue
+    if isinstance(d, bool) or not isinstance(d, int): raise ArgumentError(f"sizes are ints or Variables, not {d!r}")
+    if d < 0: raise ShapeError(f"cannot make a tensor of shape {tuple(found)}: {d} is negative")
+  return tuple(found)
+
+class Creation(Reduction):
+  """full, arange and their relatives."""
+  __slots__ = ()
+
+  @classmethod
+  def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None) -> Tensor:
+    """Storage with whatever is in it."""
+    sizes = checked_shape(shape)
+    count = graph.size(sizes)
+    if not isinstance(count, int):
+      raise ShapeError(f"cannot make an empty tensor of symbolic shape {graph.show(sizes)}; use the largest size and shrink it")
+    node = new_buffer(Device.canonicalize(device), count, dtypes.default_float if dtype is None else to_dtype(dtype))
+    return cls._leaf(graph.reshape(node, sizes), requires_grad)
+
+  @classmethod
+  def full(cls, shape: Any, fill_value: ConstType, dtype: DTypeLike | None = None, device: str | None = None, buffer: bool = False,
+           requires_grad: bool | None = None) -> Tensor:
+    """One value everywhere. The type is that of the value unless given."""
+    if isinstance(fill_value, UOp): u = graph.cast(fill_value, dtypes.default_int if dtype is None else to_dtype(dtype))
+    else:
+      kind = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
+      u = graph.constant(kind, fill_value, Device.canonicalize(device))
+    u = graph.broadcast(u, checked_shape((shape,)))
+    return cls._leaf(unique(u) if buffer or requires_grad else u, requires_grad)
+
+  @classmethod
+  def zeros(cls, *shape: Any, **kwargs: Any) -> Tensor:
+    """Zeros of the default float type unless dtype says otherwise."""
+    return cls.full(argfix(*shape) if shape else (), 0.0, **kwargs)
+
+  @classmethod
+  def ones(cls, *shape: Any, **kwargs: Any) -> Tensor:
+    """Ones of the default float type unless dtype says otherwise."""
+    return cls.full(argfix(*shape) if shape else (), 1.0, **kwargs)
+
+  def full_like(self, fill_value: ConstType, dtype: DTypeLike | None = None, device: str | None = None, buffer: bool = False,
+                requires_grad: bool | None = None) -> Tensor:
+    """One value everywhere, in this tensor's shape, type and place."""
+    return self.full(self.shape, fill_value, self.dtype if dtype is None else dtype, device or self.device, buffer, requires_grad)
+
+  def zeros_like(self, **kwargs: Any) -> Tensor: return self.full_like(0, **kwargs)
+  def ones_like(self, **kwargs: Any) -> Tensor: return self.full_like(1, **kwargs)
+
+  def empty_like(self, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
+    """Storage of this tensor's shape."""
+    return self.empty(self.shape, device=device or self.device, dtype=self.dtype if dtype is None else dtype)
+
+  @classmethod
+  def arange(cls, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None, device: str | None = None,
+             requires_grad: bool | None = None) -> Tensor:
+    """start, start + step, ... up to but without stop; arange(n) starts at 0. Integers unless a number is a float."""
+    if stop is None: start, stop = 0, start
+    numbers = (start, stop, step)
+    if step == 0: raise ArgumentError("arange needs a step other than 0")
+    kind = to_dtype(dtype) if dtype is not None else dtypes.default_float if any(isinstance(x, float) for x in numbers) else dtypes.default_int
+    count = _how_many(start, stop, step)
+    if kind is dtypes.bool: raise DTypeError("arange makes numbers, not bools; cast the result")
+    place = Device.canonicalize(device)
+    exact = dtypes.is_int(kind)
+    u = graph.iota(count, kind if exact else dtypes.int32, place)
+    if not exact:
+      wide = graph.accumulator(kind)
+      u = graph.cast(u, wide)
+      if step != 1: u = graph.scale(u, step)
+      if start != 0: u = graph.add(u, graph.like(u, start))
+      return cls._leaf(graph.cast(u, kind), requires_grad)
+    if step != 1: u = graph.scale(u, int(step))
+    if isinstance(start, UOp): u = graph.add(u, graph.broadcast(graph.cast(start, kind), u.shape))
+    elif start != 0: u = graph.add(u, graph.like(u, int(start)))
+    return cls._leaf(u, requires_grad)
+
+  @classmethod
+  def linspace(cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None, device: str | None = None, **kwargs: Any) -> Tensor:
+    """`steps` numbers from start to stop, both included."""
+    if steps < 0: raise ArgumentError(f"linspace needs at least 0 steps, not {steps}")
+    kind = dtypes.default_float if dtype is None else to_dtype(dtype)
+    if kind is dtypes.bool: raise DTypeError("linspace makes numbers, not bools; cast the result")
+    if steps == 1: return cls.full((1,), start, kind, device, **kwargs)
+    wide = kind if kind is dtypes.float64 else dtypes.float32
+    i = cls.arange(steps, dtype=wide, device=device)
+    values = i.mul((stop - start) / max(steps - 1, 1)).add(start)
+    return cls._leaf(i.eq(steps - 1).where(float(stop), values).cast(kind).uop, **kwargs)
+
+  @classmethod
+  def eye(cls, n: int, m: int | None = None, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: bool | None = None) -> Tensor:
+    """Ones where row and column agree, else zeros."""
+    if n < 0 or (m is not None and m < 0): raise ShapeError(f"cannot make a matrix of {n} by {m}: sizes cannot be negative")
+    columns = n if m is None else m
+    rows = cls.arange(n, device=device).reshape(n, 1).expand(n, columns)
+    same = rows.eq(cls.arange(columns, device=device).reshape(1, columns))
+    return cls._leaf(same.cast(dtypes.default_float if dtype is None else to_dtype(dtype)).uop, requires_grad)
+
+  def tril(self, diagonal: int = 0) -> Tensor:
+    """Zeros above the diagonal with index column - row == diagonal."""
+    return self._band(diagonal, lower=True)
+
+  def triu(self, diagonal: int = 0) -> Tensor:
+    """Zeros below the diagonal with index column - row == diagonal."""
+    return self._band(diagonal, lower=False)
+
+  def _band(self, diagonal: int, lower: bool) -> Tensor:
+    if self.ndim < 2: raise ShapeError(f"a triangle needs two axes, and {graph.show(self.shape)} has {self.ndim}")
+    row, column = graph.positions(self.uop, self.ndim - 2), graph.positions(self.uop, self.ndim - 1)
+    shifted = graph.add(row, graph.like(row, diagonal if lower else diagonal - 1))
+    above = graph.compare(Ops.CMPLT, shifted, column)
+    zero = graph.like(self.uop, 0)
+    return self._new(graph.where(above, zero, self.uop) if lower else graph.where(above, self.uop, zero))
+
+  def diag(self) -> Tensor:
+    """A vector as the diagonal of a matrix."""
+    if self.ndim != 1: raise ShapeError(f"diag wants one axis, and {graph.show(self.shape)} has {self.ndim}; diagonal() takes a diagonal out")
+    n = self.shape[0]
+    wide = self.reshape(n, 1).expand(n, n)
+    same = graph.compare(Ops.CMPEQ, graph.positions(wide.uop, 0), graph.positions(wide.uop, 1))
+    return self._new(graph.where(same, wide.uop, graph.like(wide.uop, 0)))
+
+def _how_many(start: Any, stop: Any, step: Any) -> sint:
+  """The length of an arange."""
+  if any(isinstance(x, UOp) for x in (start, stop)):
+    if step != 1: raise ArgumentError("arange over Variables needs step 1")
+    count = stop - start if isinstance(start, UOp) or start else stop
+    if not isinstance(count, UOp): return int(count)
+    count = count.simplify()
+    return int(count.arg) if count.op is Ops.CONST else count
+  return max(0, -int(-((stop - start) / step) // 1)) if any(isinstance(x, float) for x in (start, stop, step)) else len(range(start, stop, step))
+

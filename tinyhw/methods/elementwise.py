@@ -1,0 +1,317 @@
+"""Operators: arithmetic, comparison, bits, casts, choice. One node per operation where the graph has one.
+
+Types promote as `dtype.least_upper_dtype` says; Python numbers are weak. `/` of integers gives floats. `//` and `%` round to minus infinity and
+give 0 where the divisor is the integer 0. Comparisons with NaN are false, except `!=`.
+"""
+from __future__ import annotations
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tinyhw.dtype import ConstType, DType, DTypeLike, dtypes, least_upper_dtype, least_upper_float, to_dtype
+from tinyhw.errors import ArgumentError, DTypeError
+from tinyhw.methods import graph
+from tinyhw.methods.base import Handle
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+_BOOL_OPS = {Ops.ADD: Ops.OR, Ops.MUL: Ops.AND, Ops.MAX: Ops.OR}
+_LONGEST_POWER = 64  # x**n for an int n up to this is written as multiplications
+
+class Elementwise(Handle):
+  """Operators and their named forms."""
+  __slots__ = ()
+
+  def _binary(self, what: str, op: Ops, x: Any, reverse: bool = False) -> Tensor:
+    a, b = self._pair(what, x)
+    if reverse: a, b = b, a
+    if a.dtype is dtypes.bool: op = _BOOL_OPS.get(op, op)
+    return self._new(graph.node(op, a.dtype, (a, b), None, a.shape))
+
+  def _compare(self, what: str, op: Ops, x: Any, reverse: bool = False) -> Tensor:
+    a, b = self._pair(what, x)
+    if reverse: a, b = b, a
+    return self._new(graph.compare(op, a, b))
+
+  def _bits(self, what: str, op: Ops, x: Any, reverse: bool = False) -> Tensor:
+    a, b = self._pair(what, x)
+    if dtypes.is_float(a.dtype): raise DTypeError(f"cannot {what} bits of {self.dtype} and {_type_of(x)}; cast both to an integer type or bool first")
+    if reverse: a, b = b, a
+    return self._new(graph.binary(op, a, b))
+
+  # ***** arithmetic *****
+
+  def add(self, x: Any, reverse: bool = False) -> Tensor:
+    """self + x."""
+    return self._binary("add", Ops.ADD, x, reverse)
+
+  def sub(self, x: Any, reverse: bool = False) -> Tensor:
+    """self - x. Raises DTypeError for two bools, as NumPy does."""
+    a, b = self._pair("subtract", x)
+    if a.dtype is dtypes.bool: raise DTypeError(f"cannot subtract {_type_of(x)} from {self.dtype}; use ^, or cast one to an integer type")
+    if reverse: a, b = b, a
+    return self._new(graph.binary(Ops.SUB, a, b))
+
+  def mul(self, x: Any, reverse: bool = False) -> Tensor:
+    """self * x."""
+    return self._binary("multiply", Ops.MUL, x, reverse)
+
+  def div(self, x: Any, reverse: bool = False, rounding_mode: str | None = None) -> Tensor:
+    """self / x, a float. rounding_mode "floor" is //; "trunc" rounds to zero and keeps integers integers."""
+    a, b = self._pair("divide", x)
+    if reverse: a, b = b, a
+    if rounding_mode == "floor": return self._new(_floor_divide(a, b))
+    if rounding_mode == "trunc": return self._new(_truncate_divide(a, b))
+    if rounding_mode is not None: raise ArgumentError(f"rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
+    dtype = least_upper_float(a.dtype)
+    return self._new(graph.binary(Ops.FDIV, graph.cast(a, dtype), graph.cast(b, dtype)))
+
+  def idiv(self, x: Any, reverse: bool = False) -> Tensor:
+    """self // x."""
+    return self.div(x, reverse, rounding_mode="floor")
+
+  def mod(self, x: Any, reverse: bool = False) -> Tensor:
+    """self % x; the result has the sign of the divisor."""
+    a, b = self._pair("take the remainder of", x)
+    if reverse: a, b = b, a
+    if not dtypes.is_float(a.dtype): return self._new(graph.binary(Ops.MOD, _countable(a), _countable(b)))
+    r = _remainder(a, b)
+    wrong = graph.binary(Ops.AND, graph.compare(Ops.CMPNE, r, graph.like(r, 0)),
+                         graph.compare(Ops.CMPNE, graph.compare(Ops.CMPLT, r, graph.like(r, 0)), graph.compare(Ops.CMPLT, b, graph.like(b, 0))))
+    return self._new(graph.where(wrong, graph.add(r, b), r))
+
+  def fmod(self, x: Any) -> Tensor:
+    """The remainder with the sign of self, as C's fmod."""
+    a, b = self._pair("take the remainder of", x)
+    if dtypes.is_float(a.dtype): return self._new(_remainder(a, b))
+    return self._new(graph.binary(Ops.SUB, a, graph.mul(_truncate_divide(a, b), b)))
+
+  def pow(self, x: Any, reverse: bool = False) -> Tensor:
+    """self ** x. Integers to integer powers stay integers; a negative integer power of integers raises ArgumentError when it is a Python int."""
+    if type(x) in (int, float, bool) and not reverse: return self._new(_power_constant(self.uop, x))
+    a, b = self._pair("raise", x)
+    if reverse: a, b = b, a
+    if not dtypes.is_float(a.dtype): return self._new(_power_integers(_countable(a), _countable(b)))
+    return self._new(graph.binary(Ops.POW, a, b))
+
+  def maximum(self, x: Any) -> Tensor:
+    """The larger of each pair. NaN in self stays."""
+    return self._binary("take the maximum of", Ops.MAX, x)
+
+  def minimum(self, x: Any) -> Tensor:
+    """The smaller of each pair. NaN in self stays."""
+    a, b = self._pair("take the minimum of", x)
+    return self._new(graph.where(graph.compare(Ops.CMPLT, b, a), b, a))
+
+  def neg(self) -> Tensor:
+    """-self; not self for bool."""
+    return self.logical_not() if self.dtype is dtypes.bool else self._new(graph.negate(self.uop))
+
+  # ***** bits and truth *****
+
+  def bitwise_and(self, x: Any, reverse: bool = False) -> Tensor: return self._bits("and", Ops.AND, x, reverse)
+  def bitwise_or(self, x: Any, reverse: bool = False) -> Tensor: return self._bits("or", Ops.OR, x, reverse)
+  def bitwise_xor(self, x: Any, reverse: bool = False) -> Tensor: return self._bits("xor", Ops.XOR, x, reverse)
+  def lshift(self, x: Any, reverse: bool = False) -> Tensor: return self._bits("shift", Ops.SHL, x, reverse)
+  def rshift(self, x: Any, reverse: bool = False) -> Tensor: return self._bits("shift", Ops.SHR, x, reverse)
+
+  def bitwise_not(self) -> Tensor:
+    """All bits inverted; not for bool."""
+    if self.dtype is dtypes.bool: return self.logical_not()
+    if dtypes.is_float(self.dtype): raise DTypeError(f"cannot invert the bits of {self.dtype}; bitcast it to an integer type first")
+    return self._new(graph.binary(Ops.XOR, self.uop, graph.like(self.uop, -1)))
+
+  def logical_not(self) -> Tensor:
+    """True where self is zero or False."""
+    u = truth(self.uop)
+    return self._new(graph.binary(Ops.XOR, u, graph.like(u, True)))
+
+  # ***** comparison *****
+
+  def eq(self, x: Any) -> Tensor: return self._compare("compare", Ops.CMPEQ, x)
+  def ne(self, x: Any) -> Tensor: return self._compare("compare", Ops.CMPNE, x)
+
+  def _at_least(self, x: Any, reverse: bool) -> Tensor:
+    """self >= x, reversed x >= self. Integers need one comparison; floats two, because of NaN."""
+    a, b = self._pair("compare", x)
+    if reverse: a, b = b, a
+    less = graph.compare(Ops.CMPLT, a, b)
+    if not dtypes.is_float(a.dtype): return self._new(graph.binary(Ops.XOR, less, graph.like(less, True)))
+    return self._new(graph.binary(Ops.OR, graph.compare(Ops.CMPLT, b, a), graph.compare(Ops.CMPEQ, a, b)))
+
+  # ***** types *****
+
+  def cast(self, dtype: DTypeLike) -> Tensor:
+    """The values as another type: floats to integers round to zero, to bool compares with zero."""
+    wanted = to_dtype(dtype)
+    if wanted is self.uop.dtype: return self._self()
+    return self._new(truth(self.uop) if wanted is dtypes.bool else graph.cast(self.uop, wanted))
+
+  def bitcast(self, dtype: DTypeLike) -> Tensor:
+    """The same bits as another type of the same size. Raises DTypeError for another size."""
+    wanted = to_dtype(dtype)
+    if wanted.itemsize != self.dtype.itemsize or dtypes.bool in (wanted, self.dtype) and wanted is not self.dtype:
+      raise DTypeError(f"cannot bitcast {self.dtype} to {wanted}: the sizes must be equal, and neither bool; use cast for the values")
+    return self._self() if wanted is self.dtype else self._new(graph.node(Ops.BITCAST, wanted, (self.uop,), None, self.shape))
+
+  def float(self) -> Tensor: return self.cast(dtypes.float32)
+  def half(self) -> Tensor: return self.cast(dtypes.float16)
+  def bfloat16(self) -> Tensor: return self.cast(dtypes.bfloat16)
+  def double(self) -> Tensor: return self.cast(dtypes.float64)
+  def int(self) -> Tensor: return self.cast(dtypes.int32)
+  def short(self) -> Tensor: return self.cast(dtypes.int16)
+  def long(self) -> Tensor: return self.cast(dtypes.int64)
+  def bool(self) -> Tensor: return self.cast(dtypes.bool)
+  def is_floating_point(self) -> Bool: return dtypes.is_float(self.dtype)
+  def element_size(self) -> Int:
+    """Bytes of one element."""
+    return self.dtype.itemsize
+
+  # ***** choice *****
+
+  def where(self, x: Any, y: Any) -> Tensor:
+    """x where self is true, else y; all three broadcast, x and y promote."""
+    if isinstance(x, Handle): first, second = x.uop, x._other(y)
+    elif isinstance(y, Handle): first, second = y._other(x), y.uop
+    else: first, second = (graph.constant(_common_type(x, y), v) for v in (x, y))
+    dtype = least_upper_dtype(first.dtype, second.dtype)
+    shape = graph.broadcast_shape("choose from", self.uop.shape, first.shape, second.shape)
+    first, second = (graph.broadcast(graph.cast(u, dtype), shape) for u in (first, second))
+    return self._new(graph.where(graph.broadcast(truth(self.uop), shape), first, second))
+
+  def masked_fill(self, mask: Any, value: Any) -> Tensor:
+    """value where mask is true, else self."""
+    return self._tensor(mask).where(value, self)
+
+  def const_like(self, b: ConstType, dtype: DTypeLike | None = None) -> Tensor:
+    """A constant of this shape."""
+    return self._new(graph.full(self.shape, to_dtype(dtype) if dtype is not None else self.dtype, b, self.device))
+
+  def ufix(self, x: Any) -> Tensor:
+    """x as an operand of this tensor: numbers take its type."""
+    return x if isinstance(x, Handle) else self._new(self._other(x))  # type: ignore[return-value]  # the only class of tensors is Tensor
+
+  # ***** Python's operators *****
+
+  def __add__(self, x: Any) -> Tensor: return self._binary("add", Ops.ADD, x)
+  def __radd__(self, x: Any) -> Tensor: return self._binary("add", Ops.ADD, x, True)
+  def __sub__(self, x: Any) -> Tensor: return self.sub(x)
+  def __rsub__(self, x: Any) -> Tensor: return self.sub(x, True)
+  def __mul__(self, x: Any) -> Tensor: return self._binary("multiply", Ops.MUL, x)
+  def __rmul__(self, x: Any) -> Tensor: return self._binary("multiply", Ops.MUL, x, True)
+  def __truediv__(self, x: Any) -> Tensor: return self.div(x)
+  def __rtruediv__(self, x: Any) -> Tensor: return self.div(x, True)
+  def __floordiv__(self, x: Any) -> Tensor: return self.idiv(x)
+  def __rfloordiv__(self, x: Any) -> Tensor: return self.idiv(x, True)
+  def __mod__(self, x: Any) -> Tensor: return self.mod(x)
+  def __rmod__(self, x: Any) -> Tensor: return self.mod(x, True)
+  def __pow__(self, x: Any) -> Tensor: return self.pow(x)
+  def __rpow__(self, x: Any) -> Tensor: return self.pow(x, True)
+  def __neg__(self) -> Tensor: return self.neg()
+  def __pos__(self) -> Tensor: return self._self()
+  def __invert__(self) -> Tensor: return self.bitwise_not()
+  def __and__(self, x: Any) -> Tensor: return self.bitwise_and(x)
+  def __rand__(self, x: Any) -> Tensor: return self.bitwise_and(x, True)
+  def __or__(self, x: Any) -> Tensor: return self.bitwise_or(x)
+  def __ror__(self, x: Any) -> Tensor: return self.bitwise_or(x, True)
+  def __xor__(self, x: Any) -> Tensor: return self.bitwise_xor(x)
+  def __rxor__(self, x: Any) -> Tensor: return self.bitwise_xor(x, True)
+  def __lshift__(self, x: Any) -> Tensor: return self.lshift(x)
+  def __rlshift__(self, x: Any) -> Tensor: return self.lshift(x, True)
+  def __rshift__(self, x: Any) -> Tensor: return self.rshift(x)
+  def __rrshift__(self, x: Any) -> Tensor: return self.rshift(x, True)
+  def __lt__(self, x: Any) -> Tensor: return self._compare("compare", Ops.CMPLT, x)
+  def __gt__(self, x: Any) -> Tensor: return self._compare("compare", Ops.CMPLT, x, True)
+  def __ge__(self, x: Any) -> Tensor: return self._at_least(x, False)
+  def __le__(self, x: Any) -> Tensor: return self._at_least(x, True)
+  def __eq__(self, x: Any) -> Tensor: return self.eq(x)  # type: ignore[override]  # elementwise, as in every tensor library
+  def __ne__(self, x: Any) -> Tensor: return self.ne(x)  # type: ignore[override]
+  def __hash__(self) -> Int: return id(self)
+  def __iadd__(self, x: Any) -> Tensor: return self.assign(self.add(x))
+  def __isub__(self, x: Any) -> Tensor: return self.assign(self.sub(x))
+  def __imul__(self, x: Any) -> Tensor: return self.assign(self.mul(x))
+  def __itruediv__(self, x: Any) -> Tensor: return self.assign(self.div(x))
+  def __ifloordiv__(self, x: Any) -> Tensor: return self.assign(self.idiv(x))
+  def __ipow__(self, x: Any) -> Tensor: return self.assign(self.pow(x))
+  def __iand__(self, x: Any) -> Tensor: return self.assign(self.bitwise_and(x))
+  def __ior__(self, x: Any) -> Tensor: return self.assign(self.bitwise_or(x))
+  def __ixor__(self, x: Any) -> Tensor: return self.assign(self.bitwise_xor(x))
+  def __ilshift__(self, x: Any) -> Tensor: return self.assign(self.lshift(x))
+  def __irshift__(self, x: Any) -> Tensor: return self.assign(self.rshift(x))
+
+Bool: TypeAlias = bool  # the names are methods inside of the class
+Int: TypeAlias = int
+Float: TypeAlias = float
+
+def _type_of(x: Any) -> str: return str(x.dtype) if isinstance(x, (Handle, UOp)) else type(x).__name__
+def _countable(u: UOp) -> UOp: return graph.cast(u, dtypes.default_int) if u.dtype is dtypes.bool else u
+
+def truth(u: UOp) -> UOp:
+  """u as bool: whether it differs from zero."""
+  return u if u.dtype is dtypes.bool else graph.compare(Ops.CMPNE, u, graph.like(u, 0))
+
+def _common_type(x: ConstType, y: ConstType) -> DType: return least_upper_dtype(dtypes.from_py(x), dtypes.from_py(y))
+
+def floor(u: UOp) -> UOp:
+  """The largest integer not above u."""
+  t = graph.unary(Ops.TRUNC, u)
+  return graph.where(graph.compare(Ops.CMPLT, u, t), graph.binary(Ops.SUB, t, graph.like(t, 1)), t)
+
+def _floor_divide(a: UOp, b: UOp) -> UOp:
+  if dtypes.is_float(a.dtype): return floor(graph.binary(Ops.FDIV, a, b))
+  return graph.binary(Ops.IDIV, _countable(a), _countable(b))
+
+def _truncate_divide(a: UOp, b: UOp) -> UOp:
+  if dtypes.is_float(a.dtype): return graph.unary(Ops.TRUNC, graph.binary(Ops.FDIV, a, b))
+  a, b = _countable(a), _countable(b)
+  q = graph.binary(Ops.IDIV, a, b)
+  if dtypes.is_unsigned(a.dtype): return q
+  inexact = graph.compare(Ops.CMPNE, graph.mul(q, b), a)
+  negative = graph.compare(Ops.CMPLT, q, graph.like(q, 0))
+  there = graph.compare(Ops.CMPNE, b, graph.like(b, 0))
+  up = graph.binary(Ops.AND, graph.binary(Ops.AND, inexact, negative), there)
+  return graph.where(up, graph.add(q, graph.like(q, 1)), q)
+
+def _remainder(a: UOp, b: UOp) -> UOp:
+  """a - trunc(a/b) * b for floats."""
+  return graph.binary(Ops.SUB, a, graph.mul(graph.unary(Ops.TRUNC, graph.binary(Ops.FDIV, a, b)), b))
+
+def _multiplied(u: UOp, n: Int) -> UOp:
+  """u ** n for n >= 1, by squaring."""
+  result: UOp | None = None
+  while n:
+    if n & 1: result = u if result is None else graph.mul(result, u)
+    n >>= 1
+    if n: u = graph.mul(u, u)
+  assert result is not None
+  return result
+
+def _power_constant(u: UOp, x: ConstType) -> UOp:
+  """u ** x for a Python number: multiplications, a square root or a reciprocal where these are exact enough."""
+  if not dtypes.is_float(u.dtype):
+    if isinstance(x, Float): u = graph.cast(u, least_upper_float(u.dtype))
+    elif x < 0: raise ArgumentError(f"cannot raise {u.dtype} to the power {x}: integers have no reciprocals; use {float(x)} for floats")
+    else:
+      u = _countable(u)
+      return graph.like(u, 1) if x == 0 else _multiplied(u, Int(x))
+  if x == 0: return graph.like(u, 1)
+  if x == 0.5: return graph.unary(Ops.SQRT, u)
+  if x == -0.5: return graph.unary(Ops.RECIPROCAL, graph.unary(Ops.SQRT, u))
+  if abs(x) <= _LONGEST_POWER and x == Int(x):
+    power = _multiplied(u, abs(Int(x)))
+    return power if x > 0 else graph.unary(Ops.RECIPROCAL, power)
+  return graph.binary(Ops.POW, u, graph.like(u, x))
+
+def _power_integers(a: UOp, b: UOp) -> UOp:
+  """a ** b for integers, by squaring over the bits of b, with the type's wrapping; 0 for negative b unless a is 1 or -1."""
+  bits = b.dtype.bitsize - (not dtypes.is_unsigned(b.dtype))
+  one, result, square = graph.like(b, 1), graph.like(a, 1), a
+  for i in range(bits):
+    bit = graph.binary(Ops.AND, graph.binary(Ops.SHR, b, graph.like(b, i)) if i else b, one)
+    result = graph.where(graph.compare(Ops.CMPNE, bit, graph.like(b, 0)), graph.mul(result, square), result)
+    if i < bits - 1: square = graph.mul(square, square)
+  if dtypes.is_unsigned(b.dtype): return result
+  unit = graph.binary(Ops.OR, graph.compare(Ops.CMPEQ, a, graph.like(a, 1)), graph.compare(Ops.CMPEQ, a, graph.like(a, -1)))
+  negative = graph.compare(Ops.CMPLT, b, graph.like(b, 0))
+  odd = graph.compare(Ops.CMPNE, graph.binary(Ops.AND, b, one), graph.like(b, 0))
+  unit_power = graph.where(unit, graph.where(odd, a, graph.like(a, 1)), graph.like(a, 0))
+  return graph.where(negative, unit_power, result)

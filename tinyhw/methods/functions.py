@@ -1,0 +1,244 @@
+"""Functions of one element: rounding, exponentials, trigonometry, activations.
+
+Exponential and trigonometric functions are nodes of the graph, as accurate as codegen makes them; what is built from them here avoids overflow and
+cancellation, in the gradient too. Integers become the default float type where the result is not an integer.
+"""
+from __future__ import annotations
+import math
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.dtype import dtypes, least_upper_float
+from tinyhw.errors import ArgumentError
+from tinyhw.methods import graph
+from tinyhw.methods.base import Handle
+from tinyhw.methods.elementwise import Elementwise, floor
+from tinyhw.uop.enums import Ops
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+class Functions(Elementwise):
+  """Mathematical functions and activations."""
+  __slots__ = ()
+
+  def _function(self, op: Ops) -> Tensor:
+    u = self.uop
+    return self._new(graph.unary(op, graph.cast(u, least_upper_float(u.dtype))))
+
+  def _float(self) -> Tensor: return self.cast(least_upper_float(self.dtype))
+
+  # ***** powers, exponentials, logarithms *****
+
+  def sqrt(self) -> Tensor: return self._function(Ops.SQRT)
+  def rsqrt(self) -> Tensor:
+    """1 / sqrt(self)."""
+    return self.sqrt().reciprocal()
+  def reciprocal(self) -> Tensor: return self._function(Ops.RECIPROCAL)
+  def square(self) -> Tensor: return self.mul(self)
+  def exp(self) -> Tensor: return self._function(Ops.EXP)
+  def exp2(self) -> Tensor: return self._function(Ops.EXP2)
+  def log(self) -> Tensor: return self._function(Ops.LOG)
+  def log2(self) -> Tensor: return self._function(Ops.LOG2)
+  def log10(self) -> Tensor: return self.log2().mul(math.log10(2))
+
+  def _log1p(self) -> Tensor:
+    """log(1 + self), accurate near 0: the rounding error of 1 + self is undone by a factor. Source: Kahan; Goldberg 1991, theorem 4."""
+    u = self.add(1)
+    exact = u.eq(1) | u.eq(math.inf)
+    factor = exact.where(1, self.div(exact.where(1, u.sub(1))))
+    return exact.where(self, u.log().mul(factor.detach()))
+
+  # ***** trigonometry *****
+
+  def sin(self) -> Tensor: return self._function(Ops.SIN)
+  def cos(self) -> Tensor: return self._function(Ops.COS)
+  def tan(self) -> Tensor: return self.sin().div(self.cos())
+
+  def atan(self) -> Tensor:
+    """Through |x| <= 1 (else pi/2 - atan(1/x)), halved twice, and the series: relative error below 3e-8 in float32, 1e-16 in float64."""
+    x = self._float()
+    size = x.abs()
+    large = size.gt(1)
+    r = large.where(large.where(size, 1).reciprocal(), size)
+    for _ in range(2): r = r.div(r.square().add(1).sqrt().add(1))
+    z, terms = r.square(), 12 if x.dtype is dtypes.float64 else 6
+    series = x.const_like((-1) ** terms / (2 * terms + 1))
+    for i in reversed(range(terms)): series = series.mul(z).add((-1) ** i / (2 * i + 1))
+    angle = series.mul(r).mul(4)
+    return large.where(angle.neg().add(math.pi / 2), angle)._with_sign_of(x)
+
+  def asin(self) -> Tensor:
+    """NaN outside of -1..1."""
+    x = self._float()
+    return x.div(x.neg().add(1).mul(x.add(1)).sqrt()).atan()
+
+  def acos(self) -> Tensor:
+    """NaN outside of -1..1. Through the half angle, so that it is accurate near 1."""
+    x = self._float()
+    return x.neg().add(1).div(x.add(1)).sqrt().atan().mul(2)
+
+  def sinh(self) -> Tensor:
+    """Through tanh of the half argument where exp(x) - exp(-x) would cancel."""
+    x = self._float()
+    small = x.abs().lt(1)
+    t = small.where(x, 0).mul(0.5).tanh()
+    return small.where(t.mul(2).div(t.square().neg().add(1)), _half_difference(x))
+
+  def cosh(self) -> Tensor:
+    x = self._float()
+    half = x.abs().mul(0.5).exp()
+    return half.mul(half).mul(0.5).add(x.abs().neg().exp().mul(0.5))
+
+  def tanh(self) -> Tensor: return self._function(Ops.TANH)
+
+  def asinh(self) -> Tensor:
+    x = self._float()
+    size = x.abs()
+    square = size.square()
+    return size.add(square.div(square.add(1).sqrt().add(1)))._log1p()._with_sign_of(x)
+
+  def acosh(self) -> Tensor:
+    """NaN below 1."""
+    t = self._float().sub(1)
+    return t.add(t.mul(t.add(2)).sqrt())._log1p()
+
+  def atanh(self) -> Tensor:
+    """NaN outside of -1..1."""
+    x = self._float()
+    return x.mul(2).div(x.neg().add(1))._log1p().mul(0.5)
+
+  def erf(self) -> Tensor: return self._function(Ops.ERF)
+
+  # ***** signs and rounding *****
+
+  def abs(self) -> Tensor:
+    """The absolute value; its gradient at 0 is 0."""
+    if dtypes.is_unsigned(self.dtype) or self.dtype is dtypes.bool: return self._self()
+    return self.maximum(self.neg())
+
+  def sign(self) -> Tensor:
+    """-1, 0 or 1; NaN for NaN."""
+    if self.dtype is dtypes.bool: return self._self()
+    zero = self.mul(0) if dtypes.is_float(self.dtype) else self.const_like(0)
+    return self.lt(0).where(self.const_like(-1), self.gt(0).where(self.const_like(1), zero.detach()))
+
+  def copysign(self, other: Any) -> Tensor:
+    """The magnitude of self with the sign of other; a zero's sign counts."""
+    x, signs = self._float(), self._tensor(other)
+    negative = signs.lt(0).bitwise_or(signs.eq(0).bitwise_and(signs._float().reciprocal().lt(0)))
+    return negative.where(x.abs().neg(), x.abs())
+
+  def _with_sign_of(self, x: Handle) -> Tensor:
+    """For self >= 0: self where x >= 0, else -self. Odd functions from their positive half."""
+    return self._new(x.uop).lt(0).where(self.neg(), self)
+
+  def trunc(self) -> Tensor:
+    """Rounded to zero."""
+    return self._new(graph.unary(Ops.TRUNC, self.uop)) if dtypes.is_float(self.dtype) else self._self()
+
+  def floor(self) -> Tensor: return self._new(floor(self.uop)) if dtypes.is_float(self.dtype) else self._self()
+  def ceil(self) -> Tensor: return self.neg().floor().neg() if dtypes.is_float(self.dtype) else self._self()
+
+  def round(self) -> Tensor:
+    """Rounded to nearest, halves to even."""
+    if not dtypes.is_float(self.dtype): return self._self()
+    t = self.trunc()
+    rest = self.sub(t).abs()
+    odd = t.mul(0.5).trunc().ne(t.mul(0.5))
+    away = rest.gt(0.5) | (rest.eq(0.5) & odd)
+    return away.where(t.add(self.lt(0).where(-1, 1)), t)
+
+  def isnan(self) -> Tensor: return self.ne(self)
+
+  def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Tensor:
+    """True for infinities of the signs asked for."""
+    x = self._float()
+    return x.eq(math.inf).bitwise_and(detect_positive).bitwise_or(x.eq(-math.inf).bitwise_and(detect_negative))
+
+  def isfinite(self) -> Tensor: return (self.isinf() | self.isnan()).logical_not()
+
+  def gt(self, x: Any) -> Tensor: return self._compare("compare", Ops.CMPLT, x, True)
+  def lt(self, x: Any) -> Tensor: return self._compare("compare", Ops.CMPLT, x)
+  def ge(self, x: Any) -> Tensor: return self._at_least(x, False)
+  def le(self, x: Any) -> Tensor: return self._at_least(x, True)
+
+  def clamp(self, min_: Any = None, max_: Any = None) -> Tensor:
+    """Not below min_, not above max_. NaN stays; the gradient passes where nothing was cut."""
+    if min_ is None and max_ is None: raise ArgumentError("clamp needs min_, max_ or both")
+    x = self._self()
+    if min_ is not None: x = x.lt(min_).where(min_, x)
+    return x if max_ is None else x.gt(max_).where(max_, x)
+
+  def clip(self, min_: Any = None, max_: Any = None) -> Tensor: return self.clamp(min_, max_)
+
+  def lerp(self, end: Any, weight: Any) -> Tensor:
+    """self + (end - self) * weight."""
+    return self.add(self._tensor(end).sub(self).mul(weight))
+
+  def logaddexp(self, other: Any) -> Tensor:
+    """log(exp(self) + exp(other)) without overflow."""
+    other = self._tensor(other)
+    top = self.maximum(other)
+    same = self.eq(other)  # also infinities of one sign, whose difference would be NaN
+    distance = same.where(0, self.sub(other))
+    return top._float().add(distance.lt(0).where(distance, distance.neg()).exp()._log1p())
+
+  def detach(self) -> Tensor:
+    """The same values, through which no gradient flows."""
+    return self._new(graph.detach(self.uop))
+
+  def contiguous(self, **kwargs: Any) -> Tensor:
+    """The same values, in memory of their own, in order. Limits fusion."""
+    return self._new(graph.contiguous(self.uop))
+
+  def contiguous_backward(self) -> Tensor:
+    """The same values; the gradient that arrives here is put into memory."""
+    return self._new(graph.unary(Ops.CONTIGUOUS_BACKWARD, self.uop))
+
+  # ***** activations *****
+
+  def relu(self) -> Tensor:
+    """max(self, 0); its gradient at 0 is 0."""
+    return self.gt(0).where(self, 0)
+
+  def sigmoid(self) -> Tensor:
+    """1 / (1 + exp(-self)), in the form that does not overflow on either side."""
+    x = self._float()
+    e = x.lt(0).where(x, x.neg()).exp()
+    return x.lt(0).where(e, 1).div(e.add(1))
+
+  def logsigmoid(self) -> Tensor: return self.neg().softplus().neg()
+  def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Tensor: return self.mul(alpha).add(beta).clamp(0, 1)
+  def hardswish(self) -> Tensor: return self.mul(self.add(3).relu6()).mul(1 / 6)
+  def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Tensor: return self.clamp(min_val, max_val)
+  def relu6(self) -> Tensor: return self.clamp(0, 6)
+  def silu(self) -> Tensor: return self.mul(self.sigmoid())
+  def swish(self) -> Tensor: return self.silu()
+  def quick_gelu(self) -> Tensor: return self.mul(self.mul(1.702).sigmoid())
+  def mish(self) -> Tensor: return self.mul(self.softplus().tanh())
+  def softsign(self) -> Tensor: return self.div(self.abs().add(1))
+  def leaky_relu(self, neg_slope: float = 0.01) -> Tensor: return self.lt(0).where(self.mul(neg_slope), self)
+  def elu(self, alpha: float = 1.0) -> Tensor: return self.gt(0).where(self, self._expm1_below(1.0).mul(alpha))
+  def celu(self, alpha: float = 1.0) -> Tensor: return self.gt(0).where(self, self._expm1_below(1 / alpha).mul(alpha))
+
+  def selu(self, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Tensor: return self.elu(alpha).mul(gamma)
+
+  def softplus(self, beta: float = 1.0) -> Tensor:
+    """log(1 + exp(beta * self)) / beta."""
+    x = self.mul(beta)
+    return x.logaddexp(x.const_like(0)).mul(1 / beta)
+
+  def gelu(self, approximate: str = "tanh") -> Tensor:
+    """x times the normal distribution's cumulative function: "tanh" approximates it, "none" uses erf."""
+    if approximate == "none": return self.mul(0.5).mul(self.mul(1 / math.sqrt(2)).erf().add(1))
+    if approximate != "tanh": raise ArgumentError(f"approximate is 'tanh' or 'none', not {approximate!r}")
+    inner = self.square().mul(0.044715).add(1).mul(self).mul(math.sqrt(2 / math.pi))
+    return self.mul(0.5).mul(inner.tanh().add(1))
+
+  def _expm1_below(self, factor: float) -> Tensor:
+    """exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows."""
+    t = self._float().clamp(None, 0).mul(factor * 0.5).tanh()
+    return t.mul(2).div(t.neg().add(1))
+
+def _half_difference(x: Functions) -> Tensor:
+  """(exp(x) - exp(-x)) / 2, without early overflow."""
+  half = x.abs().mul(0.5).exp()
+  return half.mul(0.5).mul(half).sub(x.abs().neg().exp().mul(0.5))._with_sign_of(x)

@@ -1,0 +1,104 @@
+"""Python's data as the bytes of elements, and back: what Tensor([1, 2, 3]), numpy() and tolist() do on the host."""
+from __future__ import annotations
+import array
+from collections.abc import Sequence
+import math
+from typing import Any, NamedTuple
+
+from tinyhw.arithmetic import elements, to_bytes
+from tinyhw.dtype import ALIASES_BY_TYPE, ConstType, DType, dtypes, to_dtype, truncate
+from tinyhw.errors import ArgumentError, DTypeError, ShapeError
+
+class HostData(NamedTuple):
+  """Elements in row-major order as bytes."""
+  data: Any  # bytes-like
+  shape: tuple[int, ...]
+  dtype: DType
+
+_ARRAY_CODES = frozenset("bBhHiIqQfd")
+_SIGNED = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
+_UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+_FLOATS = {"e": dtypes.float16, "f": dtypes.float32, "d": dtypes.float64}
+
+def pack(values: Sequence[ConstType], dtype: DType) -> Any:
+  """Numbers as elements of dtype: integers wrap, floats round, floats become integers by rounding to zero."""
+  if dtype is dtypes.bool: return bytes(map(bool, values))
+  if dtype.fmt in _ARRAY_CODES:
+    try: return memoryview(array.array(dtype.fmt, values)).cast("B")
+    except (TypeError, OverflowError): values = [truncate[dtype](_finite(x, dtype)) for x in values]
+    return memoryview(array.array(dtype.fmt, values)).cast("B")
+  return b"".join([to_bytes(truncate[dtype](x), dtype) for x in values])
+
+def _finite(x: ConstType, dtype: DType) -> ConstType:
+  if isinstance(x, float) and not math.isfinite(x) and not dtypes.is_float(dtype):
+    raise DTypeError(f"cannot make {x} an element of {dtype}; use a float type")
+  return x
+
+def from_nested(data: Sequence[Any], dtype: DType | None) -> HostData:
+  """Lists or tuples of numbers, as deep as they are. Raises ShapeError if they are ragged, DTypeError for what is no number."""
+  shape: list[int] = []
+  level: Any = data
+  rows: list[Any] = [data]
+  while isinstance(level, (list, tuple)):
+    shape.append(len(level))
+    if not all(isinstance(row, (list, tuple)) and len(row) == shape[-1] for row in rows):
+      raise ShapeError(f"cannot make a tensor of nested lists of different lengths at depth {len(shape) - 1}; make the rows equally long")
+    rows = [x for row in rows for x in row]
+    if not rows: break
+    level = rows[0]
+  if not all(type(x) in (int, float, bool) for x in rows): rows = [_number(x) for x in rows]
+  if dtype is None: dtype = _type_of(rows)
+  return HostData(pack(rows, dtype), tuple(shape), dtype)
+
+def _type_of(rows: Sequence[ConstType]) -> DType:
+  kinds = set(map(type, rows))
+  if float in kinds or not kinds: return dtypes.default_float
+  return dtypes.default_int if int in kinds else dtypes.bool
+
+def _number(x: Any) -> ConstType:
+  if isinstance(x, (bool, int, float)): return x
+  if isinstance(x, (list, tuple)): raise ShapeError("cannot make a tensor of lists that mix numbers and lists; make the rows equally deep")
+  item = getattr(x, "item", None)
+  if item is None: raise DTypeError(f"cannot make an element of {x!r} of {type(x)}; give numbers")
+  return item()  # type: ignore[no-any-return]  # scalars of array libraries, and tensors of one element
+
+def from_bytes(data: Any, dtype: DType) -> HostData:
+  """Raw bytes as a vector."""
+  view = memoryview(data).cast("B")
+  if view.nbytes % dtype.itemsize: raise ShapeError(f"{view.nbytes} bytes are no whole number of {dtype}, which has {dtype.itemsize} each")
+  return HostData(view, (view.nbytes // dtype.itemsize,), dtype)
+
+def from_array(data: Any, dtype: DType | None) -> HostData:
+  """Anything with the buffer protocol or __array__: the same shape and type, or the type asked for."""
+  try: view = memoryview(data)
+  except (TypeError, ValueError):
+    if not hasattr(data, "__array__"): raise ArgumentError(f"cannot make a tensor of {type(data)}; give numbers, lists, bytes or an array") from None
+    data = data.__array__()
+    if type(data.dtype).__name__ == "ObjectDType": raise DTypeError("cannot make a tensor of an array of objects; give numbers") from None
+    view = memoryview(data)
+  source = _type_of_format(view.format or "B", view.itemsize)
+  if dtype is not None and dtype is not source and hasattr(data, "astype") and dtype.fmt is not None:
+    view, source = memoryview(data.astype(ALIASES_BY_TYPE[dtype])), dtype
+  raw = view.tobytes() if view.nbytes else b""  # in row-major order, whatever the strides
+  if dtype is None or dtype is source: return HostData(raw, tuple(view.shape or ()), source)
+  return HostData(pack(list(elements(raw, source)), dtype), tuple(view.shape or ()), dtype)
+
+def _type_of_format(form: str, itemsize: int) -> DType:
+  code = form.lstrip("@=<")
+  if code == "?": return dtypes.bool
+  if code in ("B", "H", "I", "L", "Q", "N", "c"): return _UNSIGNED[itemsize]
+  if code in ("b", "h", "i", "l", "q", "n"): return _SIGNED[itemsize]
+  if code in _FLOATS: return _FLOATS[code]
+  raise DTypeError(f"cannot make a tensor of elements with format {form!r}; convert them to a number type in native byte order")
+
+def nested(data: memoryview, dtype: DType, shape: tuple[int, ...]) -> Any:
+  """Bytes of elements as Python numbers, in lists as deep as the shape."""
+  rows: Any = list(elements(data, dtype))
+  if not shape: return rows[0]
+  for n in reversed(shape[1:]):
+    rows = [rows[i:i + n] for i in range(0, len(rows), n)] if n else rows
+  return rows if 0 not in shape else _empty(shape)
+
+def _empty(shape: tuple[int, ...]) -> Any: return [_empty(shape[1:]) for _ in range(shape[0])] if shape else []
+
+def dtype_of(dtype: Any) -> DType | None: return None if dtype is None else to_dtype(dtype)

@@ -1,0 +1,297 @@
+"""Tensor[...]: reading and writing parts, and gather and scatter.
+
+Slices, ints, None and ... are movements. Tensors (and lists) of integers gather: together they broadcast, their axes stand where the first of them
+stood, or in front if something stood between them. Negative indices count from the end; what is out of range in a Tensor reads 0 (an int raises).
+A bool Tensor stands for the places where it is true, which are read back first.
+
+Writing to storage through slices happens at once and in place; what was computed from the tensor before but not realized sees the new values.
+Otherwise the tensor takes a new value.
+"""
+from __future__ import annotations
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tinyhw.dtype import dtypes
+from tinyhw.engine.realize import realize as realize_nodes
+from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeError, ShapeError
+from tinyhw.gradient import transposed
+from tinyhw.methods import graph
+from tinyhw.methods.base import Handle, is_storage, storage_view
+from tinyhw.methods.elementwise import truth
+from tinyhw.methods.matmul import Matmul
+from tinyhw.methods.views import check_shrink, limits, windows
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp, sint, sint_prod
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+class Parsed(NamedTuple):
+  """Indices in terms of movements: a part of each axis, axes to reverse, steps, the shape with ints dropped and None inserted, and the Tensors
+  by axis of that shape."""
+  pairs: list[tuple[sint, sint]]
+  reversed: tuple[int, ...]
+  steps: list[int]
+  kept: list[int | None]           # for each axis of the result: the axis of the tensor, or None for a new one
+  tensors: dict[int, Handle]
+
+class Indexing(Matmul):
+  """Tensor[...], gather, scatter."""
+  __slots__ = ()
+
+  def __getitem__(self, indices: Any) -> Tensor:
+    parsed = self._parse(indices)
+    u = _view(self.uop, parsed)
+    return self._new(_gathered(u, parsed.tensors) if parsed.tensors else u)
+
+  def __setitem__(self, indices: Any, v: Any) -> None:
+    if isinstance(indices, Handle) and indices.dtype is dtypes.bool and not isinstance(v, (Handle, list, tuple)):
+      mask = indices.reshape(*indices.shape, *(1,) * (self.ndim - indices.ndim))  # type: ignore[attr-defined]  # Tensor's
+      self._set(mask.where(v, self).cast(self.dtype))
+      return
+    parsed = self._parse(indices)
+    if parsed.tensors:
+      self._set(self._with_places(indices, self._cast_value(v)))
+      return
+    if storage_view(self.uop) is not None and self.uop is not storage_view(self.uop): self.realize()
+    view = _view(self.uop, parsed)
+    value = graph.broadcast(self._cast_value(v).uop, self._fits(v, view.shape))
+    if is_storage(view): realize_nodes([graph.node(Ops.ASSIGN, view.dtype, (view, value), None, view.shape)])
+    else:
+      inside = transposed(graph.full(view.shape, dtypes.bool, True), view, self.uop)
+      self._set(self._new(graph.where(inside, transposed(value, view, self.uop), self.uop)))
+
+  def _cast_value(self, v: Any) -> Tensor:
+    """v as a tensor of this type."""
+    return self._new(graph.cast(self._other(v), self.dtype)) if not isinstance(v, (list, tuple)) else self._tensor(v).cast(self.dtype)
+
+  def _fits(self, v: Any, shape: tuple[sint, ...]) -> tuple[sint, ...]:
+    """shape, if v broadcasts to it."""
+    given = self._cast_value(v).shape
+    if graph.broadcast_shape("assign", shape, given) != shape: graph.refuse_shape("assign", shape, given)
+    return shape
+
+  def _set(self, value: Tensor) -> None:
+    """Give this tensor a whole new value: in its storage if it has some."""
+    if storage_view(self.uop) is None: self.replace(value)
+    else: self.assign(value).realize()
+
+  def _with_places(self, indices: Any, v: Tensor) -> Tensor:
+    """This tensor with v at the places that indices select; of values for one place the last counts."""
+    total = sint_prod(self.shape)
+    numbered = self._new(graph.reshape(graph.iota(total, dtypes.int32, self.device), self.shape)).add(1)
+    picked = numbered[indices]  # places from 1 on, 0 where an index is out of range
+    v = self._new(graph.broadcast(v.uop, self._fits(v, picked.shape)))
+    flat = _last_wins(self.flatten().uop, 0, graph.reshape(picked.sub(1).uop, (sint_prod(picked.shape),)), v.flatten().uop)
+    return self._new(graph.reshape(flat, self.shape))
+
+  # ***** parsing *****
+
+  def _parse(self, indices: Any) -> Parsed:
+    """Indices, checked. Raises IndexingError for kinds and numbers of them, IndexRangeError for ints outside of their axis."""
+    items = self._items(indices if isinstance(indices, tuple) else (indices,))
+    pairs: list[tuple[sint, sint]] = []
+    steps, kept, tensors, backwards = [], [], {}, []  # type: list[int], list[int | None], dict[int, Handle], list[int]
+    for item in items:
+      if item is None:
+        kept.append(None)
+        continue
+      axis = len(pairs)
+      size = self.shape[axis]
+      step = 1
+      if isinstance(item, slice): begin, end, step = _slice(item, size)
+      elif isinstance(item, Handle): begin, end = 0, size
+      else: begin, end = _place(item, size, axis)
+      if isinstance(item, Handle): tensors[len(kept)] = item
+      if isinstance(item, (slice, Handle)): kept.append(axis)
+      if step < 0: backwards.append(axis)
+      pairs.append((begin, end))
+      steps.append(abs(step))
+    return Parsed(pairs, tuple(backwards), steps, kept, tensors)
+
+  def _items(self, indices: tuple[Any, ...]) -> list[Any]:
+    """One item for each axis (and for each None): ... written out, lists as Tensors, bool Tensors as the places where they are true."""
+    items: list[Any] = []
+    for item in indices:
+      if isinstance(item, (list, tuple, range)): item = self._tensor(list(item) if item else [])
+      elif not isinstance(item, (Handle, slice, int, UOp, type(None), type(Ellipsis))): item = _foreign(self, item)
+      if isinstance(item, Handle) and item.dtype is dtypes.bool:
+        if not item.shape: raise IndexingError("a bool Tensor used as an index needs an axis; use where() for a single condition")
+        self._check_mask(item, len([i for i in items if i is not None and i is not Ellipsis]), Ellipsis in _plain(items))
+        items.extend(item.nonzero().transpose(0, 1).split(1))  # type: ignore[attr-defined]  # Tensor's
+        items[-item.ndim:] = [x.reshape(-1) for x in items[-item.ndim:]]
+        continue
+      if isinstance(item, Handle) and not dtypes.is_int(item.dtype):
+        raise DTypeError(f"a Tensor used as an index holds integers or bools, not {item.dtype}")
+      items.append(item)
+    given = sum(1 for i in items if i is not None and i is not Ellipsis)
+    dots = [k for k, i in enumerate(items) if i is Ellipsis]
+    if len(dots) > 1: raise IndexingError("an index may have one ... only")
+    if given > self.ndim: raise IndexingError(f"{given} indices for a tensor with {self.ndim} axes; drop some, or add axes with None")
+    at = dots[0] if dots else len(items)
+    return items[:at] + [slice(None)] * (self.ndim - given) + items[at + 1:]
+
+  def _check_mask(self, mask: Handle, axis: int, after_dots: bool) -> None:
+    sizes = self.shape[axis:axis + mask.ndim]
+    if not after_dots and sizes != mask.shape:
+      raise IndexingError(f"a bool index of shape {graph.show(mask.shape)} for axes of sizes {graph.show(sizes)}; they must be equal")
+
+  # ***** gather and scatter *****
+
+  def gather(self, dim: int, index: Tensor) -> Tensor:
+    """out[i][j] = self[index[i][j]][j] for dim 0. index has this tensor's number of axes and is not larger, except along dim."""
+    dim = self._axis(dim)
+    self._check_index("gather", dim, index)
+    u = graph.shrink(self.uop, [(0, d if i == dim else n) for i, (d, n) in enumerate(zip(self.shape, index.shape))])
+    return self._new(graph.node(Ops.GATHER, u.dtype, (u, index.uop), dim, index.shape))
+
+  def _check_index(self, what: str, dim: int, index: Tensor) -> None:
+    if not dtypes.is_int(index.dtype): raise DTypeError(f"{what} wants integer indices, not {index.dtype}")
+    if index.ndim != self.ndim or any(i != dim and limits(n)[1] > limits(d)[1] for i, (d, n) in enumerate(zip(self.shape, index.shape))):
+      raise ShapeError(f"cannot {what} with {graph.show(self.shape)} and an index of shape {graph.show(index.shape)}: the number of axes must be "
+                       f"equal, and no size but that of axis {dim} larger")
+
+  def scatter(self, dim: int, index: Tensor, src: Any, reduce: str | None = None) -> Tensor:
+    """This tensor with self[index[i][j]][j] = src[i][j] for dim 0. Of several values for a place the last counts. reduce: "add" or "multiply"."""
+    if reduce is not None:
+      if reduce not in ("add", "multiply"): raise ArgumentError(f"reduce is None, 'add' or 'multiply', not {reduce!r}; scatter_reduce has more")
+      return self.scatter_reduce(dim, index, self._source(index, src), {"add": "sum", "multiply": "prod"}[reduce])
+    dim = self._axis(dim)
+    index_u, src_u = self._scattered(dim, index, self._source(index, src))
+    return self._new(_last_wins(self.uop, dim, index_u, src_u))
+
+  def _source(self, index: Tensor, src: Any) -> Tensor:
+    """What scatter writes, as a tensor of this type; a number fills the index's shape."""
+    if isinstance(src, Handle):
+      if src.dtype is not self.dtype: raise DTypeError(f"cannot scatter {src.dtype} into {self.dtype}; cast one of them")
+      return src._self()
+    return self._new(graph.full(index.shape, self.dtype, src))
+
+  def _scattered(self, dim: int, index: Tensor, src: Tensor) -> tuple[UOp, UOp]:
+    """Index and source padded to this tensor's size in all axes but dim; the index says -1 there, which is no place."""
+    self._check_index("scatter", dim, index)
+    if src.ndim != index.ndim or any(limits(n)[1] > limits(d)[1] for n, d in zip(index.shape, src.shape)):
+      raise ShapeError(f"cannot scatter {graph.show(src.shape)} with an index of shape {graph.show(index.shape)}: "
+                       "the source must be at least as large")
+    cut = graph.shrink(src.uop, [(0, n) for n in index.shape])
+    around = [(0, 0 if i == dim else d - n) for i, (d, n) in enumerate(zip(self.shape, index.shape))]
+    shifted = graph.pad(index.add(1).uop, around)
+    return graph.add(shifted, graph.like(shifted, -1)), graph.pad(cut, around)
+
+  def scatter_reduce(self, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Tensor:
+    """This tensor with all values for a place folded: "sum", "prod", "mean", "amax" or "amin". include_self: the old value takes part."""
+    folds = {"sum": (Ops.ADD, 0), "mean": (Ops.ADD, 0), "prod": (Ops.MUL, 1), "amax": (Ops.MAX, self.dtype.min), "amin": (Ops.MAX, self.dtype.min)}
+    if reduce not in folds: raise ArgumentError(f"reduce is one of {', '.join(folds)}, not {reduce!r}")
+    dim = self._axis(dim)
+    index_u, src_u = self._scattered(dim, index, self._source(index, src))
+    op, identity = folds[reduce]
+    mine = self._self()
+    if reduce == "amin": mine, src_u = mine._mirror(), self._new(src_u)._mirror().uop
+    hit, spread = _hits(mine.uop, dim, index_u, src_u)
+    folded = self._new(graph.fold(graph.where(hit, spread, graph.like(spread, identity)), op, (dim,)))
+    count = self._new(graph.fold(graph.cast(hit, dtypes.int32), Ops.ADD, (dim,)))
+    if include_self: result = self._new(graph.binary(op, mine.uop, folded.uop))
+    else: result = count.eq(0).where(mine, folded)
+    if reduce == "mean":
+      divisor = count.add(1) if include_self else count.maximum(1)
+      result = result.div(divisor, rounding_mode=None if dtypes.is_float(self.dtype) else "floor").cast(self.dtype)
+    return result._mirror() if reduce == "amin" else result
+
+def _plain(items: Sequence[Any]) -> list[Any]: return [i for i in items if i is Ellipsis]
+
+def _foreign(self: Handle, item: Any) -> Any:
+  """An index of another library: an array becomes a Tensor, an integer scalar an int."""
+  if hasattr(item, "__index__") and not getattr(item, "shape", ()): return item.__index__()
+  if hasattr(item, "__array__") or hasattr(item, "__array_interface__"): return self._tensor(item)
+  raise IndexingError(f"{item!r} of {type(item)} is no index; use ints, slices, None, ..., lists of ints or Tensors")
+
+def _place(item: Any, size: sint, axis: int) -> tuple[sint, sint]:
+  """The part that an int (or Variable) selects."""
+  if isinstance(item, UOp):
+    check_shrink((size,), [(item, item + 1)])
+    return item, item + 1
+  if isinstance(size, int) and not -size <= item < size:
+    raise IndexRangeError(f"index {item} is outside of axis {axis}, which has size {size}" + (f"; use {-size} to {size - 1}" if size else ""))
+  begin: sint = item + size if item < 0 else item
+  return begin, begin + 1
+
+def _slice(item: slice, size: sint) -> tuple[sint, sint, int]:
+  """(begin, end, step) with begin <= end; a negative step selects the same elements backwards."""
+  step = 1 if item.step is None else item.step
+  if not isinstance(step, int): raise IndexingError(f"the step of a slice is an int, not {step!r}")
+  if step == 0: raise IndexingError("the step of a slice cannot be 0")
+  if not isinstance(size, int) or isinstance(item.start, UOp) or isinstance(item.stop, UOp):
+    if step != 1: raise IndexingError("a slice with Variables needs step 1")
+    begin: sint = 0 if item.start is None else item.start
+    end: sint = size if item.stop is None else item.stop
+    begin, end = (x + size if isinstance(x, int) and x < 0 else x for x in (begin, end))
+    if isinstance(begin, int) and isinstance(end, int): end = max(begin, end)
+    check_shrink((size,), [(begin, end)])
+    return begin, end, 1
+  try: picked = range(size)[item]
+  except TypeError as error: raise IndexingError(f"the bounds of a slice are ints, Variables or None: {item}") from error
+  if not len(picked): return 0, 0, 1
+  if step > 0: return picked[0], picked[-1] + 1, step
+  return picked[-1], picked[0] + 1, step
+
+def _view(u: UOp, parsed: Parsed) -> UOp:
+  """The movements of an index."""
+  u = graph.flip(graph.shrink(u, parsed.pairs), parsed.reversed)
+  for axis, step in enumerate(parsed.steps):
+    n = u.shape[axis]
+    if step > 1 and isinstance(n, int) and n: u = graph.fold_axis(windows(u, axis, 1, step, 1), axis)
+  return graph.reshape(u, tuple([1 if axis is None else u.shape[axis] for axis in parsed.kept]))
+
+def _gathered(u: UOp, tensors: dict[int, Handle]) -> UOp:
+  """u with some axes indexed by Tensors, which broadcast together. All indexed axes become one, and one GATHER reads from it."""
+  axes = list(tensors)
+  together = graph.broadcast_shape("index with", *(t.shape for t in tensors.values()))
+  place = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
+  rest = [i for i in range(len(u.shape)) if i not in tensors]
+  u = graph.permute(u, tuple(rest[:place] + axes + rest[place:]))
+  sizes = [u.shape[place + k] for k in range(len(axes))]
+  pre, post = u.shape[:place], u.shape[place + len(axes):]
+  u = graph.reshape(u, (*pre, sint_prod(sizes), *post))
+  linear = _linear([graph.broadcast(t.uop, together) for t in tensors.values()], sizes)
+  count = sint_prod(together)
+  shape = (*pre, count, *post)
+  index = graph.expand(graph.reshape(linear, (*(1,) * len(pre), count, *(1,) * len(post))), shape)
+  return graph.reshape(graph.node(Ops.GATHER, u.dtype, (u, index), place, shape), (*pre, *together, *post))
+
+def _linear(indices: list[UOp], sizes: list[sint]) -> UOp:
+  """One index into the flattened axes; -1 where any index is out of range."""
+  long = limits(sint_prod(sizes))[1] > 1 << 31 or any(u.dtype.itemsize == 8 or u.dtype is dtypes.uint32 for u in indices)
+  wide = dtypes.int64 if long else dtypes.int32
+  total: UOp | None = None
+  inside: UOp | None = None
+  for u, size in zip(indices, sizes):
+    signed = not dtypes.is_unsigned(u.dtype)
+    u = graph.cast(u, wide)
+    length = graph.like(u, size) if isinstance(size, int) else graph.broadcast(graph.cast(size, wide), u.shape)
+    if signed: u = graph.where(graph.compare(Ops.CMPLT, u, graph.like(u, 0)), graph.add(u, length), u)
+    if len(sizes) == 1: return u
+    fits = graph.binary(Ops.AND, graph.compare(Ops.CMPLT, graph.like(u, -1), u), graph.compare(Ops.CMPLT, u, length))
+    inside = fits if inside is None else graph.binary(Ops.AND, inside, fits)
+    total = u if total is None else graph.add(graph.mul(total, length), u)
+  assert total is not None and inside is not None
+  return graph.where(inside, total, graph.like(total, -1))
+
+def _hits(u: UOp, dim: int, index: UOp, src: UOp) -> tuple[UOp, UOp]:
+  """(index equals place, src), both with the source's axis before the place's: shapes (..., source, place, ...)."""
+  count, places = index.shape[dim], u.shape[dim]
+  lead, rest = u.shape[:dim], u.shape[dim + 1:]
+  wide, column = (*lead, count, places, *rest), (*lead, count, 1, *rest)
+  spread_index = graph.expand(graph.reshape(index, column), wide)
+  place = graph.positions(spread_index, dim + 1, index.dtype)
+  return graph.compare(Ops.CMPEQ, spread_index, place), graph.expand(graph.reshape(src, column), wide)
+
+def _last_wins(u: UOp, dim: int, index: UOp, src: UOp) -> UOp:
+  """u with src at the places that index names along dim, the last one where several name the same."""
+  hit, _ = _hits(u, dim, index, src)
+  which = graph.positions(hit, dim)
+  last = graph.fold(graph.where(hit, graph.add(which, graph.like(which, 1)), graph.like(which, 0)), Ops.MAX, (dim,))
+  zero = graph.like(last, 0)
+  written = graph.node(Ops.GATHER, src.dtype, (src, graph.add(last, graph.like(last, -1))), dim, u.shape)
+  return graph.where(graph.compare(Ops.CMPEQ, last, zero), u, written)
+
+def masked(u: UOp, mask: UOp) -> UOp:
+  """mask, broadcast to u's shape, as bool."""
+  return graph.broadcast(truth(mask), graph.broadcast_shape("mask", u.shape, mask.shape))

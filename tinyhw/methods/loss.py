@@ -1,0 +1,75 @@
+"""Losses. `reduction` is "mean", "sum" or "none" in all of them."""
+from __future__ import annotations
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.dtype import dtypes
+from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.methods import graph
+from tinyhw.methods.convolution import Convolution
+from tinyhw.methods.reduction import check_one_of
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+class Loss(Convolution):
+  """Losses of predictions against targets."""
+  __slots__ = ()
+
+  def _reduced(self, reduction: str) -> Tensor:
+    check_one_of("reduction", reduction, ("mean", "sum", "none"))
+    return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self._self()
+
+  def binary_crossentropy(self, Y: Tensor, reduction: str = "mean") -> Tensor:
+    """-(Y log(self) + (1 - Y) log(1 - self)) for probabilities."""
+    return Y.mul(self.log()).add(Y.sub(1, reverse=True).mul(self.sub(1, reverse=True).log())).neg()._reduced(reduction)
+
+  def binary_crossentropy_logits(self, Y: Tensor, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
+    """binary_crossentropy of sigmoid(self), without overflow. pos_weight multiplies the loss of positives."""
+    positive = self.neg().softplus()  # -log(sigmoid(x))
+    if pos_weight is not None: positive = positive.mul(pos_weight)
+    return Y.mul(positive).add(Y.sub(1, reverse=True).mul(self.softplus()))._reduced(reduction)
+
+  def sparse_categorical_crossentropy(self, Y: Tensor, ignore_index: int = -1, label_smoothing: float = 0.0, reduction: str = "mean") -> Tensor:
+    """Cross-entropy of scores along the last axis with integer classes Y; where Y is ignore_index nothing counts."""
+    if not 0 <= label_smoothing <= 1: raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
+    check_one_of("reduction", reduction, ("mean", "sum", "none"))
+    if Y.shape != self.shape[:-1]:
+      raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit scores of shape {graph.show(self.shape)}: drop the last axis")
+    logs = self.log_softmax()
+    counts = Y.ne(ignore_index)
+    picked = counts.where(logs._at_class(Y, -1), 0)
+    smooth = counts.where(logs.mean(-1), 0)
+    losses = picked.mul(1 - label_smoothing).add(smooth.mul(label_smoothing)).neg() if label_smoothing else picked.neg()
+    if reduction == "mean": return losses.sum().div(counts.sum())
+    return losses._reduced(reduction)
+
+  def _at_class(self, Y: Tensor, axis: int) -> Tensor:
+    """The element along an axis that Y names: a masked sum, whose gradient is as cheap."""
+    axis = self._axis(axis)
+    names = Y.unsqueeze(axis).expand(self.shape)
+    hit = names.eq(self._new(graph.positions(self.uop, axis, Y.dtype)))
+    return hit.where(self, 0).sum(axis)
+
+  def cross_entropy(self, Y: Tensor, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+    """Cross-entropy of scores along axis 1 (0 for a vector) with integer classes, or with probabilities of self's shape."""
+    if not 0 <= label_smoothing <= 1: raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
+    axis = 1 if self.ndim > 1 else 0
+    classes = int(self.shape[axis])
+    logs = self.log_softmax(axis)
+    if Y.ndim == self.ndim:
+      if Y.shape != self.shape: graph.refuse_shape("take the cross-entropy of", self.shape, Y.shape)
+      weights = Y.mul(1 - label_smoothing).add(label_smoothing / classes)
+      losses = logs.mul(weights).sum(axis).neg()
+    else:
+      if Y.shape != self.shape[:axis] + self.shape[axis + 1:]:
+        raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit scores of shape {graph.show(self.shape)}: drop axis {axis}")
+      if not dtypes.is_int(Y.dtype): raise ArgumentError(f"classes are integers, not {Y.dtype}; give probabilities the shape of the scores")
+      losses = logs._at_class(Y, axis).mul(1 - label_smoothing).add(logs.mean(axis).mul(label_smoothing)).neg()
+    return losses._reduced(reduction)
+
+  def nll_loss(self, Y: Tensor, weight: Tensor | None = None, ignore_index: int | None = None, reduction: str = "mean") -> Tensor:
+    """The negative of self at class Y along axis 1, for logarithms of probabilities; "mean" divides by the sum of weights."""
+    check_one_of("reduction", reduction, ("mean", "sum", "none"))
+    axis = 1 if self.ndim > 1 else 0
+    weights: Any = self._new(graph.full(Y.shape, self.dtype, 1)) if weight is None else weight[Y]
+    if ignore_index is not None: weights = Y.ne(ignore_index).where(weights, 0)
+    losses = self._at_class(Y, axis).neg().mul(weights)
+    return losses.sum().div(weights.sum()) if reduction == "mean" else losses._reduced(reduction)

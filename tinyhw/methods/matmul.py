@@ -1,0 +1,151 @@
+"""Products of matrices: matmul, linear, einsum, attention, and iterations made of them.
+
+A product is written as broadcast, multiply and sum; scheduling makes one kernel of it. Narrow floats are widened to float32 before they are
+multiplied, so products and sums are exact in float32's range, and rounded once.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Sequence
+import math
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.dtype import DTypeLike, dtypes, least_upper_dtype, to_dtype
+from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.methods import graph
+from tinyhw.methods.random import Random
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp, sint
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+class Matmul(Random):
+  """Products of matrices and what is made of them."""
+  __slots__ = ()
+
+  def dot(self, w: Any, dtype: DTypeLike | None = None) -> Tensor:
+    """The sum of products over this tensor's last axis and w's second last (its only one if it is a vector). Leading axes broadcast."""
+    other = self._tensor(w)
+    a, b = self.uop, other.uop
+    if not a.shape or not b.shape:
+      raise ShapeError(f"cannot matmul {graph.show(a.shape)} and {graph.show(b.shape)}: both need an axis; use * for numbers")
+    inner = -2 if len(b.shape) > 1 else -1
+    if not graph.equal(a.shape[-1], b.shape[inner]):
+      raise ShapeError(f"cannot matmul {graph.show(a.shape)} and {graph.show(b.shape)}: the last axis of the first must equal axis {inner} of the "
+                       "second; transpose one of them")
+    out = least_upper_dtype(a.dtype, b.dtype)
+    wide = to_dtype(dtype) if dtype is not None else graph.accumulator(out)
+    a, b = graph.cast(a, wide), graph.cast(b, wide)
+    if len(b.shape) > 1:
+      b = graph.transpose(b, len(b.shape) - 2, len(b.shape) - 1)
+      if len(a.shape) > 1: a, b = _between(a), graph.reshape(b, (*b.shape[:-2], 1, *b.shape[-2:]))
+    shape = graph.broadcast_shape("matmul", a.shape, b.shape)
+    product = graph.mul(graph.broadcast(a, shape), graph.broadcast(b, shape))
+    result = graph.fold(product, Ops.ADD, (len(shape) - 1,))
+    keep = dtype is None and dtypes.is_float(out)
+    return self._new(graph.cast(result, out) if keep else result)
+
+  def matmul(self, x: Any, reverse: bool = False, dtype: DTypeLike | None = None) -> Tensor:
+    """self @ x."""
+    return self._tensor(x).dot(self, dtype) if reverse else self.dot(x, dtype)
+
+  def __matmul__(self, x: Any) -> Tensor: return self.dot(x)
+  def __rmatmul__(self, x: Any) -> Tensor: return self._tensor(x).dot(self)
+  def __imatmul__(self, x: Any) -> Tensor: return self.assign(self.dot(x))
+
+  def linear(self, weight: Tensor, bias: Tensor | None = None, dtype: DTypeLike | None = None) -> Tensor:
+    """self @ weight + bias; a weight with one axis multiplies elementwise. dtype: the type to compute in."""
+    if dtype is not None: return self.cast(dtype).linear(weight.cast(dtype), None if bias is None else bias.cast(dtype))
+    x = self.mul(weight) if weight.ndim == 1 else self.dot(weight)
+    return x if bias is None else x.add(bias)
+
+  def sequential(self, ll: Sequence[Callable[[Tensor], Tensor]]) -> Tensor:
+    """The functions, one after the other, of this tensor."""
+    x = self._self()
+    for function in ll: x = function(x)
+    return x
+
+  @classmethod
+  def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Tensor:
+    """Einstein's sum: "ij,jk->ik". A letter twice in one operand takes the diagonal; "..." broadcasts; without "->" letters that occur once stay."""
+    tensors = [x for item in operands for x in (item if isinstance(item, (list, tuple)) else (item,))]
+    text = formula.replace(" ", "")
+    sides = text.split("->")
+    inputs = sides[0].split(",")
+    if len(inputs) != len(tensors): raise ArgumentError(f"einsum {formula!r} has {len(inputs)} operands, and {len(tensors)} were given")
+    dots = [x.ndim - len(names.replace("...", "")) if "..." in names else 0 for names, x in zip(inputs, tensors)]
+    most = max(dots)
+    inputs = [_spell(names, n, most) for names, n in zip(inputs, dots)]
+    if len(sides) == 2: output = _spell(sides[1], most, most)
+    else:
+      every = "".join(inputs)
+      output = _spell("...", most, most) + "".join(sorted(c for c in set(every) if every.count(c) == 1 and not c.isdigit()))
+    for names, x in zip(inputs, tensors):
+      if len(names) != x.ndim: raise ShapeError(f"einsum {formula!r}: {names!r} does not fit {graph.show(x.shape)}")
+    if len(set(output)) != len(output) or not set(output) <= set("".join(inputs)):
+      raise ArgumentError(f"einsum {formula!r}: the result's axes must be named once each, in an operand")
+    order = output + "".join(sorted(set("".join(inputs)) - set(output)))
+    factors = [_aligned(x, names, order) for names, x in zip(inputs, tensors)]
+    out = least_upper_dtype(*(x.dtype for x in factors)) if dtype is None else to_dtype(dtype)
+    result = factors[0].cast(graph.accumulator(out))
+    for x in factors[1:]: result = result.mul(x.cast(result.dtype))
+    axes = tuple(range(len(output), len(order)))
+    result = result.sum(axes, dtype=result.dtype) if axes else result
+    return result.cast(out) if dtypes.is_float(out) else result
+
+  def scaled_dot_product_attention(self, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+                                   is_causal: bool = False, enable_gqa: bool = False) -> Tensor:
+    """softmax(q k^T / sqrt(d) + mask) v. q: (..., T, d)  k: (..., S, d)  v: (..., S, e)  ->  (..., T, e).
+
+    attn_mask: bool (true: may attend) or numbers to add. is_causal: row i sees columns up to i. enable_gqa: k and v have fewer heads (axis -3),
+    each used by a group of query heads. Source: Vaswani et al. 2017.
+    """
+    if is_causal and attn_mask is not None: raise ArgumentError("give attn_mask or is_causal, not both")
+    if enable_gqa:
+      groups = int(self.shape[-3]) // int(key.shape[-3])
+      key, value = key.repeat_interleave(groups, dim=-3), value.repeat_interleave(groups, dim=-3)
+    wide = graph.accumulator(least_upper_dtype(self.dtype, key.dtype))
+    scores = self.mul(1 / math.sqrt(int(self.shape[-1]))).matmul(key.transpose(-2, -1), dtype=wide)
+    if is_causal:
+      u = scores.uop
+      later = graph.compare(Ops.CMPLT, graph.positions(u, scores.ndim - 2), graph.positions(u, scores.ndim - 1))
+      scores = self._new(graph.where(later, graph.like(u, -math.inf), u))
+    elif attn_mask is not None:
+      scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype is dtypes.bool else scores.add(attn_mask)
+    return scores.softmax(-1).cast(self.dtype).dropout(dropout_p).matmul(value)
+
+  def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1.0e-7) -> Tensor:
+    """The nearest orthogonal matrix, roughly, by odd polynomials of given coefficients. Source: Jordan et al. 2024 (Muon)."""
+    if self.ndim < 2: raise ShapeError(f"newton_schulz wants matrices, not {graph.show(self.shape)}")
+    x = self._float()
+    x = x.div(x.square().sum((-2, -1), keepdim=True).sqrt().add(eps))
+    rows, columns = (int(d) for d in x.shape[-2:])
+    if rows > columns: x = x.transpose(-2, -1)
+    for _ in range(steps):
+      gram = x.dot(x.transpose(-2, -1))
+      power, total = x, x.mul(params[0])
+      for coefficient in params[1:]:
+        power = gram.dot(power)
+        total = total.add(power.mul(coefficient))
+      x = total.contiguous()
+    return x.transpose(-2, -1) if rows > columns else x
+
+def _between(u: UOp) -> UOp:
+  """With an axis of size 1 before the last."""
+  return graph.reshape(u, (*u.shape[:-1], 1, u.shape[-1]))
+
+def _spell(names: str, dots: int, most: int) -> str:
+  """The names with "..." written as digits, aligned at the end."""
+  return names.replace("...", "".join(str(i) for i in range(most - dots, most)))
+
+def _aligned(x: Tensor, names: str, order: str) -> Tensor:
+  """x with one axis for each name in order: diagonals taken where a name repeats, size 1 where x lacks it."""
+  while (twice := next((c for c in names if names.count(c) > 1), None)) is not None:
+    first = names.index(twice)
+    second = names.index(twice, first + 1)
+    if not graph.equal(x.shape[first], x.shape[second]):
+      raise ShapeError(f"einsum: {twice!r} stands for sizes {x.shape[first]} and {x.shape[second]}")
+    x = x.diagonal(0, first, second)
+    names = names[:first] + names[first + 1:second] + names[second + 1:] + twice
+  present = [c for c in order if c in names]
+  x = x.permute([names.index(c) for c in present]) if present else x
+  sizes = iter(x.shape)
+  shape: list[sint] = [next(sizes) if c in names else 1 for c in order]
+  return x.reshape(shape)

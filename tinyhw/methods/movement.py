@@ -1,0 +1,263 @@
+"""Movement: other shapes and orders of the same elements. Nothing is computed or copied until a kernel reads through it.
+
+Sizes may be symbolic (Variables). Axes count from the end when negative. Repeating and padding modes are built from the graph's six movements.
+"""
+from __future__ import annotations
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.dtype import ConstType, dtypes, least_upper_dtype
+from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.helpers import argfix, ceildiv
+from tinyhw.methods import graph
+from tinyhw.methods.functions import Functions
+from tinyhw.methods.views import check_shrink, new_shape, pad_constant, pad_pairs, rearrange, static, windows
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import sint, sint_prod
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+class Movement(Functions):
+  """Reshape, expand, permute, pad, shrink, flip and what is made of them."""
+  __slots__ = ()
+
+  # ***** shapes *****
+
+  def reshape(self, shape: Any, *args: Any) -> Tensor:
+    """Other sizes with the same product; one may be -1, None keeps the size of that axis."""
+    return self._new(graph.reshape(self.uop, new_shape(self.uop.shape, argfix(shape, *args))))
+
+  def view(self, shape: Any, *args: Any) -> Tensor: return self.reshape(shape, *args)
+
+  def expand(self, shape: Any, *args: Any) -> Tensor:
+    """Axes of size 1 repeat; -1 and None keep a size; new axes come in front."""
+    old, wanted = self.uop.shape, argfix(shape, *args)
+    if len(wanted) < len(old): raise ShapeError(f"cannot expand {graph.show(old)} to {graph.show(wanted)}: that has fewer axes; reshape first")
+    old = (1,) * (len(wanted) - len(old)) + old
+    new = tuple([d if n is None or (isinstance(n, int) and n == -1) else n for d, n in zip(old, wanted)])
+    for axis, (d, n) in enumerate(zip(old, new)):
+      if not graph.equal(d, n) and not graph.equal(d, 1):
+        raise ShapeError(f"cannot expand {graph.show(self.uop.shape)} to {graph.show(new)}: axis {axis - len(new)} is {d}, and only 1 can become {n}")
+    return self._new(graph.broadcast(self.uop, new))
+
+  def permute(self, order: Any, *args: Any) -> Tensor:
+    """Axis i of the result is axis order[i] of this tensor."""
+    n, wanted = self.ndim, argfix(order, *args)
+    axes = tuple([graph.axis_of(a, n) for a in wanted])
+    if sorted(axes) != list(range(n)):
+      raise ShapeError(f"cannot permute {graph.show(self.shape)} by {wanted}: the order must name each of the {n} axes once")
+    return self._new(graph.permute(self.uop, axes))
+
+  def transpose(self, dim0: int = 1, dim1: int = 0) -> Tensor:
+    """Two axes change places."""
+    return self._new(graph.transpose(self.uop, self._axis(dim0), self._axis(dim1))) if self.ndim else self._self()
+
+  @property
+  def T(self) -> Tensor:
+    """transpose(); a tensor with one axis or none is itself."""
+    return self.transpose() if self.ndim > 1 else self._self()
+
+  def flip(self, axis: Any, *args: Any) -> Tensor:
+    """The axes run backwards."""
+    return self._new(graph.flip(self.uop, self._axes(argfix(axis, *args))))
+
+  def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Axes start_dim to end_dim become one."""
+    if not self.ndim: return self.reshape(1)
+    start, end, shape = self._axis(start_dim), self._axis(end_dim), self.shape
+    if start > end: raise ArgumentError(f"cannot flatten axes {start_dim} to {end_dim} of {graph.show(shape)}: the first is after the last")
+    return self._new(graph.reshape(self.uop, (*shape[:start], sint_prod(shape[start:end + 1]), *shape[end + 1:])))
+
+  def unflatten(self, dim: int, sizes: Sequence[sint]) -> Tensor:
+    """Axis dim becomes several; one size may be -1."""
+    dim = self._axis(dim)
+    return self.reshape((*self.shape[:dim], *new_shape((self.shape[dim],), tuple(sizes)), *self.shape[dim + 1:]))
+
+  def squeeze(self, dim: int | None = None) -> Tensor:
+    """Without axis dim if its size is 1; without all such axes if dim is None."""
+    shape = self.shape
+    if dim is None: return self._new(graph.reshape(self.uop, tuple([d for d in shape if not graph.equal(d, 1)])))
+    axis = self._axis(dim)
+    if not shape or not graph.equal(shape[axis], 1): return self._self()
+    return self._new(graph.reshape(self.uop, shape[:axis] + shape[axis + 1:]))
+
+  def unsqueeze(self, dim: int) -> Tensor:
+    """With a new axis of size 1 at dim."""
+    dim = self._axis(dim, extra=1)
+    return self._new(graph.reshape(self.uop, (*self.shape[:dim], 1, *self.shape[dim:])))
+
+  def size(self, dim: int | None = None) -> Any:
+    """The shape, or the size of one axis."""
+    return self.shape if dim is None else self.shape[self._axis(dim)]
+
+  def numel(self) -> sint: return sint_prod(self.shape)
+
+  def nbytes(self) -> int:
+    """Bytes of its elements; a symbolic size counts with its maximum."""
+    return self.uop.size * self.dtype.itemsize
+
+  # ***** parts *****
+
+  def shrink(self, arg: Sequence[tuple[sint, sint] | None]) -> Tensor:
+    """The part from begin to end of each axis; None keeps an axis."""
+    shape = self.shape
+    if len(arg) != len(shape):
+      raise ShapeError(f"cannot shrink {graph.show(shape)}: {len(arg)} pairs for {len(shape)} axes; use None to keep an axis")
+    pairs = [(0, d) if pair is None else (pair[0], pair[1]) for pair, d in zip(arg, shape)]
+    check_shrink(shape, pairs)
+    return self._new(graph.shrink(self.uop, pairs))
+
+  def shrink_to(self, shape: Any, *args: Any) -> Tensor:
+    """The first shape[i] elements of each axis; None keeps an axis."""
+    return self.shrink([None if n is None else (0, n) for n in argfix(shape, *args)])
+
+  def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts along an axis: of `sizes` elements each (the last may be smaller), or of the sizes listed."""
+    dim = self._axis(dim)
+    n = static(self.shape[dim], "split")
+    if isinstance(sizes, int):
+      if sizes <= 0: raise ArgumentError(f"cannot split into parts of size {sizes}; it must be positive")
+      sizes = [min(sizes, n - i) for i in range(0, max(n, 1), sizes)]
+    if sum(sizes) != n: raise ShapeError(f"cannot split axis {dim} of {graph.show(self.shape)} into {list(sizes)}: the sum is not {n}")
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return tuple([self._new(graph.shrink_axis(self.uop, dim, start, start + size)) for start, size in zip(starts, sizes)])
+
+  def chunk(self, chunks: int, dim: int = 0) -> list[Tensor]:
+    """At most `chunks` parts of equal size along an axis; the last may be smaller."""
+    if chunks <= 0: raise ArgumentError(f"cannot split into {chunks} chunks; it must be positive")
+    n = static(self.shape[self._axis(dim)], "chunk")
+    return list(self.split(ceildiv(n, chunks) if n else [0] * chunks, dim=dim))
+
+  def unfold(self, dim: int, size: sint, step: int) -> Tensor:
+    """Windows of `size` elements every `step` along an axis; the window's elements become a new last axis."""
+    dim = self._axis(dim)
+    n = self.shape[dim]
+    if isinstance(n, int) and isinstance(size, int) and not 0 < size <= n:
+      raise ShapeError(f"cannot unfold axis {dim} of {graph.show(self.shape)}: a window of {size} does not fit")
+    x = self._new(graph.transpose(self.uop, dim, self.ndim - 1)) if dim != self.ndim - 1 else self._self()
+    x = x._new(graph.transpose(windows(x.uop, x.ndim - 1, int(size), step, 1), x.ndim - 1, x.ndim))  # (..., window, element)
+    order = list(range(x.ndim))
+    order[dim], order[self.ndim - 1] = order[self.ndim - 1], order[dim]
+    return x.permute(order)
+
+  def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The elements with index[dim2] - index[dim1] == offset, as the last axis."""
+    dim1, dim2 = self._axis(dim1), self._axis(dim2)
+    if dim1 == dim2: raise ArgumentError("diagonal needs two different axes")
+    rest = [i for i in range(self.ndim) if i not in (dim1, dim2)]
+    x = self.permute([*rest, dim1, dim2])
+    rows, columns = (static(d, "take the diagonal of") for d in x.shape[-2:])
+    top, left = max(-offset, 0), max(offset, 0)
+    n = max(min(rows - top, columns - left), 0)
+    x = x.shrink([None] * len(rest) + [(min(top, rows), min(top, rows) + n), (min(left, columns), min(left, columns) + n)])
+    lead = x.shape[:-2]
+    if n == 0: return x.reshape(*lead, 0)
+    flat = x.reshape(*lead, n * n).pad([None] * len(lead) + [(0, n)])
+    return flat.reshape(*lead, n, n + 1).shrink([None] * (len(lead) + 1) + [(0, 1)]).reshape(*lead, n)
+
+  # ***** together *****
+
+  def cat(self, *args: Any, dim: int = 0) -> Tensor:
+    """Tensors one after the other along an axis; their other sizes must be equal."""
+    tensors = [self._self(), *(self._tensor(x) for x in args)]
+    dim = self._axis(dim)
+    for x in tensors:
+      if x.ndim != self.ndim or not all(i == dim or graph.equal(a, b) for i, (a, b) in enumerate(zip(x.shape, self.shape))):
+        raise ShapeError(f"cannot cat {graph.show(self.shape)} and {graph.show(x.shape)} along axis {dim}: the other sizes must be equal")
+    if len(tensors) == 1: return self._self()
+    dtype = least_upper_dtype(*(x.dtype for x in tensors))
+    total: sint = 0
+    starts: list[sint] = []
+    for x in tensors:
+      starts.append(total)
+      total = total + x.shape[dim]
+    parts = [graph.pad_axis(graph.cast(x.uop, dtype), dim, start, total - start - x.shape[dim]) for x, start in zip(tensors, starts)]
+    op = Ops.OR if dtype is dtypes.bool else Ops.ADD
+    while len(parts) > 1: parts = [graph.binary(op, *parts[i:i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
+    return self._new(parts[0])
+
+  def stack(self, *args: Any, dim: int = 0) -> Tensor:
+    """Tensors of one shape along a new axis."""
+    tensors = [self._self(), *(self._tensor(x) for x in (args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args))]
+    for x in tensors:
+      if x.shape != self.shape: graph.refuse_shape("stack", self.shape, x.shape)
+    dim = self._axis(dim, extra=1)
+    return tensors[0].unsqueeze(dim).cat(*(x.unsqueeze(dim) for x in tensors[1:]), dim=dim)
+
+  def repeat(self, repeats: Any, *args: Any) -> Tensor:
+    """The whole tensor repeated along each axis; more repeats than axes add axes in front."""
+    counts = argfix(repeats, *args)
+    if len(counts) < self.ndim: raise ShapeError(f"cannot repeat {graph.show(self.shape)} by {counts}: give a count for each axis")
+    shape = (1,) * (len(counts) - self.ndim) + self.shape
+    pairs = [(n, d) for n, d in zip(counts, shape)]
+    x = graph.reshape(self.uop, tuple([s for _, d in pairs for s in (1, d)]))
+    x = graph.expand(x, tuple([s for n, d in pairs for s in (n, d)]))
+    return self._new(graph.reshape(x, tuple([n * d for n, d in pairs])))
+
+  def repeat_interleave(self, repeats: int, dim: int | None = None) -> Tensor:
+    """Each element repeated along an axis, or in the flattened tensor."""
+    x, axis = (self.flatten(), 0) if dim is None else (self._self(), self._axis(dim))
+    shape = x.shape
+    u = graph.expand(graph.reshape(x.uop, (*shape[:axis + 1], 1, *shape[axis + 1:])), (*shape[:axis + 1], repeats, *shape[axis + 1:]))
+    return self._new(graph.reshape(u, (*shape[:axis], shape[axis] * repeats, *shape[axis + 1:])))
+
+  def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
+    """Elements move up by `shifts` along axes, and what leaves at the end enters at the start. dims None: in the flattened tensor."""
+    if dims is None: return self.flatten().roll(shifts, 0).reshape(self.shape)
+    x = self._self()
+    for shift, dim in zip((shifts,) if isinstance(shifts, int) else shifts, (dims,) if isinstance(dims, int) else dims):
+      axis = self._axis(dim)
+      n = static(self.shape[axis], "roll")
+      k = shift % n if n else 0
+      if k: x = self._new(graph.shrink_axis(x.repeat([2 if i == axis else 1 for i in range(self.ndim)]).uop, axis, n - k, 2 * n - k))
+    return x
+
+  def meshgrid(self, *args: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Coordinates of a grid from one vector per axis. indexing "xy" swaps the first two axes."""
+    if indexing not in ("ij", "xy"): raise ArgumentError(f"indexing is 'ij' or 'xy', not {indexing!r}")
+    tensors = [self._self(), *(self._tensor(x) for x in args)]
+    swap = indexing == "xy" and len(tensors) > 1
+    places = [1, 0, *range(2, len(tensors))] if swap else list(range(len(tensors)))
+    grid = [x.reshape([-1 if i == place else 1 for i in range(len(tensors))]) for x, place in zip(tensors, places)]
+    shape = graph.broadcast_shape("mesh", *(x.shape for x in grid))
+    return tuple([x.expand(shape) for x in grid])
+
+  # ***** padding *****
+
+  def pad(self, padding: Sequence[Any], mode: str = "constant", value: ConstType = 0) -> Tensor:
+    """More elements around. padding: a pair (before, after) or None per axis, or flat, from the last axis (left, right, top, bottom, ...).
+
+    Negative counts remove elements. mode: "constant" (with `value`), "reflect" (without the edge), "replicate" (the edge), "circular".
+    """
+    pairs = pad_pairs(self.shape, padding)
+    if mode == "constant": return self._new(pad_constant(self.uop, pairs, value))
+    if mode not in ("reflect", "replicate", "circular"):
+      raise ArgumentError(f"padding mode is 'constant', 'reflect', 'replicate' or 'circular', not {mode!r}")
+    x = self._self()
+    for axis, (before, after) in enumerate(pairs):
+      if before or after: x = x._pad_axis(axis, int(before), int(after), mode)
+    return x
+
+  def _pad_axis(self, axis: int, before: int, after: int, mode: str) -> Tensor:
+    n = static(self.shape[axis], "pad")
+    x = self._new(graph.shrink_axis(self.uop, axis, max(-before, 0), n - max(-after, 0)))
+    before, after, n = max(before, 0), max(after, 0), x.shape[axis]  # type: ignore[assignment]  # it is an int
+    most = {"reflect": n - 1, "circular": n, "replicate": max(before, after) if n else 0}[mode]
+    if max(before, after) > most:
+      raise ShapeError(f"cannot pad axis {axis} of {graph.show(self.shape)} by ({before}, {after}) in mode {mode}: at most {most} on a side")
+    def part(begin: int, end: int) -> Tensor: return x._new(graph.shrink_axis(x.uop, axis, begin, end))
+    def edge(begin: int, count: int) -> Tensor:
+      return part(begin, begin + 1).expand([count if i == axis else d for i, d in enumerate(x.shape)])
+    if mode == "circular": front, back = part(n - before, n), part(0, after)
+    elif mode == "reflect": front, back = part(1, before + 1).flip(axis), part(n - 1 - after, n - 1).flip(axis)
+    else: front, back = edge(0, before), edge(n - 1, after)
+    return (front if before else x).cat(*([x] if before else []), *([back] if after else []), dim=axis)
+
+  def pad_to(self, shape: Any, *args: Any, value: ConstType = 0) -> Tensor:
+    """Padded at the ends up to a shape; None keeps an axis."""
+    wanted = argfix(shape, *args)
+    if len(wanted) != self.ndim: raise ShapeError(f"cannot pad {graph.show(self.shape)} to {wanted}: the number of axes differs")
+    return self.pad([(0, 0) if n is None else (0, n - d) for n, d in zip(wanted, self.shape)], value=value)
+
+  def rearrange(self, formula: str, **sizes: int) -> Tensor:
+    """Einops-like: "b (h w) c -> b c h w", with sizes by name; "..." stands for the axes that are not named; 1 is an axis of size 1."""
+    return rearrange(self, formula, sizes)

@@ -1,0 +1,256 @@
+"""Reductions over axes, what is normalised by them, and running (cumulative) ones.
+
+Sums of integers narrower than 32 bits and of bools are int32 (unsigned: uint32); float16, bfloat16 and fp8 accumulate in float32 and are rounded
+once. Reducing an empty axis gives the operation's identity; argmax and its like then raise ShapeError.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Sequence
+import math
+from typing import TYPE_CHECKING
+
+from tinyhw.dtype import DTypeLike, dtypes, least_upper_float, to_dtype
+from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.methods import graph
+from tinyhw.methods.elementwise import truth
+from tinyhw.methods.movement import Movement
+from tinyhw.methods.views import static
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp, sint, sint_prod
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+Axis = int | Sequence[int] | None
+_BLOCK = 256  # a running sum longer than twice this is done in blocks of it
+
+class Reduction(Movement):
+  """sum, max and their relatives."""
+  __slots__ = ()
+
+  def _fold(self, op: Ops, axis: Axis, keepdim: bool, u: UOp | None = None) -> Tensor:
+    u = self.uop if u is None else u
+    axes = self._axes(axis)
+    return self._new(graph.reduce(u, op, axes) if keepdim else graph.fold(u, op, axes))
+
+  def sum(self, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Tensor:
+    """The sum over axes. dtype: the type to accumulate in and to return."""
+    own = self.uop.dtype
+    wide = graph.accumulator(own) if dtype is None else to_dtype(dtype)
+    total = self._fold(Ops.ADD, axis, keepdim, graph.cast(self.uop, wide))
+    return total.cast(own) if dtype is None and dtypes.is_float(own) else total
+
+  def prod(self, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Tensor:
+    """The product over axes."""
+    own = self.uop.dtype
+    wide = graph.accumulator(own) if dtype is None else to_dtype(dtype)
+    total = self._fold(Ops.MUL, axis, keepdim, graph.cast(self.uop, wide))
+    return total.cast(own) if dtype is None and dtypes.is_float(own) else total
+
+  def max(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
+    """The largest element; for an empty axis the smallest value of the type."""
+    return self._fold(Ops.MAX, axis, keepdim)
+
+  def min(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
+    """The smallest element; for an empty axis the largest value of the type."""
+    return self._mirror()._fold(Ops.MAX, axis, keepdim)._mirror()
+
+  def _mirror(self) -> Tensor:
+    """The same values in reversed order of size: -x, or ~x where -x could wrap."""
+    if dtypes.is_float(self.dtype): return self.neg()
+    return self.bitwise_not()
+
+  def any(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
+    """Is any element true?"""
+    return self._fold(Ops.MAX, axis, keepdim, truth(self.uop))
+
+  def all(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
+    """Are all elements true?"""
+    return self.logical_not().any(axis, keepdim).logical_not()
+
+  def isclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """|self - other| <= atol + rtol * |other|; equal infinities are close."""
+    other = self._tensor(other)
+    x, y = self._float(), other._float()
+    near = x.isfinite() & y.isfinite() & (x.sub(y).abs() <= y.abs().mul(rtol).add(atol))
+    return near | x.eq(y) | (x.isnan() & y.isnan() & equal_nan)
+
+  def allclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Are all elements close?"""
+    return bool(self.isclose(other, rtol, atol, equal_nan).all()._buffer().as_memoryview()[0])
+
+  # ***** statistics *****
+
+  def _count(self, axis: Axis) -> sint: return sint_prod([self.shape[a] for a in self._axes(axis)])
+
+  def _over(self, n: sint) -> Tensor:
+    """self / n for a count, which may be symbolic or 0."""
+    if isinstance(n, int): return self.mul(1 / n) if n & (n - 1) == 0 and n else self.div(n)
+    return self.div(self._new(graph.cast(n, self.dtype)))
+
+  def mean(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
+    """The average. Integers give the default float type; narrow floats accumulate in float32. NaN for no elements."""
+    out = least_upper_float(self.dtype)
+    wide = graph.accumulator(out)
+    return self.cast(wide).sum(axis, keepdim, wide)._over(self._count(axis)).cast(out)
+
+  def var(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Tensor:
+    """The variance; the divisor is the count minus `correction`, at least 0."""
+    return self.var_mean(axis, keepdim, correction)[0]
+
+  def var_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Tensor, Tensor]:
+    """Variance and mean."""
+    out = least_upper_float(self.dtype)
+    wide = graph.accumulator(out)
+    x = self.cast(wide)
+    mean = x.mean(axis, keepdim=True)
+    n = self._count(axis)
+    divisor: sint = max(n - correction, 0) if isinstance(n, int) else n - correction
+    var = x.sub(mean).square().sum(axis, keepdim, wide)._over(divisor).cast(out)
+    return var, (mean if keepdim else mean.reshape(var.shape)).cast(out)
+
+  def std(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Tensor:
+    """The standard deviation."""
+    return self.var(axis, keepdim, correction).sqrt()
+
+  def std_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean."""
+    var, mean = self.var_mean(axis, keepdim, correction)
+    return var.sqrt(), mean
+
+  def normalize(self, p: float = 2, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """self divided by its p-norm along an axis, which counts as at least eps."""
+    if p == 2: norm = self.square().sum(dim, keepdim=True).sqrt()
+    elif p == math.inf: norm = self.abs().max(dim, keepdim=True)
+    else: norm = self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
+    return self.div(norm.maximum(eps))
+
+  # ***** softmax and its relatives *****
+
+  def _shifted(self, axis: int, dtype: DTypeLike | None) -> Tensor:
+    """self minus its maximum along an axis, which the gradient does not see."""
+    x = self._float() if dtype is None else self.cast(dtype)
+    return x.sub(x.detach().max(axis, keepdim=True)) if x.ndim else x.sub(x.detach())
+
+  def softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
+    """exp(self) over its sum along an axis."""
+    e = self._shifted(axis, dtype).exp()
+    return e.mul(e.sum(axis, keepdim=True).reciprocal())
+
+  def softmin(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
+    """softmax(-self)."""
+    return self.neg().softmax(axis, dtype)
+
+  def log_softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
+    """The logarithm of softmax."""
+    x = self._shifted(axis, dtype)
+    return x.sub(x.exp().sum(axis, keepdim=True).log())
+
+  def logsumexp(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(self))) without overflow; -inf for what holds only -inf."""
+    x = self._float()
+    top = x.detach().max(axis, keepdim=True)
+    top = top.isfinite().where(top, 0)
+    total = x.sub(top).exp().sum(axis, keepdim).log()
+    return total.add(top if keepdim else top.reshape(total.shape))
+
+  def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-5) -> Tensor:
+    """Mean 0 and variance 1 along axes."""
+    out = least_upper_float(self.dtype)
+    x = self.cast(graph.accumulator(out))
+    y = x.sub(x.mean(axis, keepdim=True))
+    return y.mul(y.square().mean(axis, keepdim=True).add(eps).rsqrt()).cast(out)
+
+  def batchnorm(self, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, axis: int | tuple[int, ...] = 1) -> Tensor:
+    """(self - mean) * invstd * weight + bias, with vectors along `axis`. invstd may be full-sized."""
+    axes = self._axes(axis)
+    shape = [d if i in axes else 1 for i, d in enumerate(self.shape)]
+    x = self.sub(mean.reshape(shape))
+    if weight is not None: x = x.mul(weight.reshape(shape))
+    x = x.mul(invstd.reshape(shape) if len(invstd.shape) == len(axes) else invstd)
+    return x if bias is None else x.add(bias.reshape(shape))
+
+  # ***** places of extremes *****
+
+  def argmax(self, axis: int | None = None, keepdim: bool = False) -> Tensor:
+    """The place of the largest element along an axis, or in the flattened tensor; the first of equals."""
+    if axis is None:
+      place = self.flatten().argmax(0)
+      return place.reshape((1,) * self.ndim) if keepdim else place
+    axis = self._axis(axis)
+    if not self.ndim: return self.const_like(0, dtypes.default_int)
+    n = static(self.shape[axis], "find the largest element of")
+    if n == 0: raise ShapeError(f"argmax along axis {axis} of {graph.show(self.shape)}: there is no element")
+    top = self.eq(self.max(axis, keepdim=True)).uop
+    late = graph.binary(Ops.SUB, graph.full(top.shape, dtypes.default_int, n), graph.positions(top, axis, dtypes.default_int))
+    first = self._new(graph.where(top, late, graph.like(late, 0))).max(axis, keepdim)
+    return first.sub(n, reverse=True).minimum(n - 1)
+
+  def argmin(self, axis: int | None = None, keepdim: bool = False) -> Tensor:
+    """The place of the smallest element; the first of equals."""
+    return self._mirror().argmax(axis, keepdim)
+
+  # ***** running reductions *****
+
+  def _running(self, axis: int, op: Ops, identity: float | int | bool) -> Tensor:
+    """Along an axis, the fold of each element with all before it: masked n x n, in blocks if the axis is long."""
+    axis = self._axis(axis)
+    if not self.ndim: return self._self()
+    x = self.transpose(axis, -1)
+    n = static(x.shape[-1], "accumulate along")
+    if n <= 2 * _BLOCK: return self._new(_triangle(x.uop, op, identity)).transpose(axis, -1)
+    blocks = -(-n // _BLOCK)
+    x = x.pad([None] * (x.ndim - 1) + [(0, blocks * _BLOCK - n)], value=identity).reshape(*x.shape[:-1], blocks, _BLOCK)
+    inside = self._new(_triangle(x.uop, op, identity)).contiguous()
+    totals = self._new(graph.shrink_axis(inside.uop, x.ndim - 1, _BLOCK - 1, _BLOCK)).squeeze(-1)
+    before = totals._running(-1, op, identity)
+    shifted = before.pad([None] * (before.ndim - 1) + [(1, -1)], value=identity).contiguous().unsqueeze(-1)
+    whole = self._new(graph.binary(op, inside.uop, graph.expand(shifted.uop, inside.shape)))
+    return whole.flatten(-2).shrink([None] * (self.ndim - 1) + [(0, n)]).transpose(axis, -1)
+
+  def cumsum(self, axis: int = 0) -> Tensor:
+    """Sums of each element and all before it along an axis."""
+    return self._accumulated(lambda x: x._running(axis, Ops.ADD, 0))
+
+  def cumprod(self, axis: int = 0) -> Tensor:
+    """Products of each element and all before it along an axis."""
+    return self._accumulated(lambda x: x._running(axis, Ops.MUL, 1))
+
+  def _accumulated(self, run: Callable[[Tensor], Tensor]) -> Tensor:
+    total = run(self.cast(graph.accumulator(self.dtype)))
+    return total.cast(self.dtype) if dtypes.is_float(self.dtype) else total
+
+  def cummax(self, axis: int = 0) -> tuple[Tensor, Tensor]:
+    """(largest so far, its place): of equal ones the last place, as PyTorch has it."""
+    if not self.ndim: return self._self(), self.const_like(0, dtypes.default_int)
+    axis = self._axis(axis)
+    values = self._running(axis, Ops.MAX, self.dtype.min)
+    place = self._new(graph.positions(self.uop, axis, dtypes.default_int))
+    return values, self.eq(values).where(place, 0)._running(axis, Ops.MAX, 0)
+
+  def cummin(self, axis: int = 0) -> tuple[Tensor, Tensor]:
+    """(smallest so far, its place)."""
+    values, place = self._mirror().cummax(axis)
+    return values._mirror(), place
+
+  def logcumsumexp(self, axis: int = 0) -> Tensor:
+    """Running logsumexp along an axis."""
+    if not self.ndim: return self._self()
+    x = self._float().transpose(axis, -1)
+    n = static(x.shape[-1], "accumulate along")
+    wide = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
+    below = self._new(_lower(wide.uop))
+    return below.where(wide, -math.inf).logsumexp(-1).transpose(axis, -1)
+
+def _lower(u: UOp) -> UOp:
+  """True where the last axis's place is not after that of the axis before it."""
+  last = len(u.shape) - 1
+  late = graph.compare(Ops.CMPLT, graph.positions(u, last - 1), graph.positions(u, last))
+  return graph.binary(Ops.XOR, late, graph.like(late, True))
+
+def _triangle(u: UOp, op: Ops, identity: float | int | bool) -> UOp:
+  """The running fold along the last axis as a masked reduction."""
+  *lead, n = u.shape
+  wide = graph.expand(graph.reshape(u, (*lead, 1, n)), (*lead, n, n))
+  return graph.fold(graph.where(_lower(wide), wide, graph.like(wide, identity)), op, (len(lead) + 1,))
+
+def check_one_of(what: str, value: object, choices: Sequence[object]) -> None:
+  """Raise ArgumentError unless value is among choices."""
+  if value not in choices: raise ArgumentError(f"{what} is one of {', '.join(map(repr, choices))}, not {value!r}")

@@ -1,0 +1,201 @@
+"""What movement methods compute before they build nodes: shapes from arguments, padding, sliding windows, and the formulas of `rearrange`."""
+from __future__ import annotations
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.dtype import ConstType, dtypes
+from tinyhw.errors import ArgumentError, IndexRangeError, ShapeError
+from tinyhw.gradient import define_gradient
+from tinyhw.helpers import ceildiv
+from tinyhw.methods import graph
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp, sint, sint_prod
+if TYPE_CHECKING:
+  from tinyhw.methods.movement import Movement
+  from tinyhw.tensor import Tensor
+
+Pairs = list[tuple[sint, sint]]
+
+def static(d: sint, what: str) -> int:
+  """A size that has to be a number. Raises ShapeError if it is symbolic."""
+  if not isinstance(d, int): raise ShapeError(f"cannot {what} an axis of symbolic size {d.render()}; shrink it to a size that is a number first")
+  return d
+
+def limits(x: sint) -> tuple[int, int]:
+  """The smallest and largest value of a size or offset, for every value that its Variables may be bound to."""
+  if isinstance(x, int): return x, x
+  free = x.substitute({u: u.src[0] for u in x.toposort() if u.op is Ops.BIND})
+  return int(free.vmin), int(free.vmax)
+
+def new_shape(old: tuple[sint, ...], wanted: Sequence[sint | None]) -> tuple[sint, ...]:
+  """The shape that reshape(*wanted) means. Raises ShapeError if the number of elements differs."""
+  shape: list[sint] = []
+  hole = None
+  for i, n in enumerate(wanted):
+    if n is None:
+      if i >= len(old): raise ShapeError(f"cannot reshape {graph.show(old)}: None keeps axis {i}, which does not exist")
+      n = old[i]
+    if isinstance(n, int):
+      n = int(n)
+      if n == -1:
+        if hole is not None: raise ShapeError(f"cannot reshape {graph.show(old)} to {tuple(wanted)}: only one size can be -1")
+        hole = i
+      elif n < 0: raise ShapeError(f"cannot reshape {graph.show(old)} to {tuple(wanted)}: {n} is negative")
+    elif not isinstance(n, UOp): raise ArgumentError(f"sizes are ints or Variables, not {n!r}")
+    shape.append(n)
+  total = sint_prod(old)
+  if hole is not None: shape[hole] = _fill(old, shape, hole, total)
+  elif not graph.equal(sint_prod(shape), total):
+    raise ShapeError(f"cannot reshape {graph.show(old)} to {graph.show(shape)}: {_count(total)} elements do not make {_count(sint_prod(shape))}; "
+                     "use -1 for one size to let it be computed")
+  return tuple(shape)
+
+def _count(n: sint) -> str: return str(n) if isinstance(n, int) else n.render()
+
+def _fill(old: tuple[sint, ...], shape: list[sint], hole: int, total: sint) -> sint:
+  """The size that stands at -1."""
+  others = sint_prod([n for i, n in enumerate(shape) if i != hole])
+  if isinstance(others, int) and isinstance(total, int):
+    if others == 0 or total % others:
+      raise ShapeError(f"cannot reshape {graph.show(old)} to {graph.show(shape)}: {total} elements are not a multiple of {others}")
+    return total // others
+  if isinstance(others, int) and others == 1: return total
+  rest = list(old)  # symbolic: what both have cancels
+  for n in [n for i, n in enumerate(shape) if i != hole]:
+    match = next((m for m in rest if graph.equal(m, n)), None)
+    if match is not None: rest.remove(match)
+    elif isinstance(n, int) and (whole := next((m for m in rest if isinstance(m, int) and n and m % n == 0), None)) is not None:
+      rest[rest.index(whole)] = whole // n
+    elif n != 1: raise ShapeError(f"cannot reshape {graph.show(old)} to {graph.show(shape)}: the size for -1 is not known; write it out")
+  return sint_prod(rest)
+
+# ***** padding *****
+
+def pad_pairs(shape: tuple[sint, ...], padding: Sequence[Any]) -> Pairs:
+  """(before, after) for each axis, from pairs or from the flat form that begins with the last axis."""
+  n = len(shape)
+  if all(isinstance(p, (int, UOp)) for p in padding):
+    if len(padding) % 2 or len(padding) > 2 * n:
+      raise ShapeError(f"cannot pad {graph.show(shape)} by {tuple(padding)}: give two counts for each of at most {n} axes, beginning with the last")
+    flat = list(zip(padding[::2], padding[1::2]))
+    return [(0, 0)] * (n - len(flat)) + flat[::-1]
+  if len(padding) != n: raise ShapeError(f"cannot pad {graph.show(shape)}: {len(padding)} pairs for {n} axes; use None for an axis that stays")
+  return [(0, 0) if p is None else (p[0], p[1]) for p in padding]
+
+def pad_constant(u: UOp, pairs: Pairs, value: ConstType) -> UOp:
+  """u with a constant around it; negative counts cut."""
+  cut = [(0 if limits(b)[0] >= 0 else -b, d if limits(e)[0] >= 0 else d + e) for (b, e), d in zip(pairs, u.shape)]
+  for (begin, end), d in zip(cut, u.shape):
+    if isinstance(begin, int) and isinstance(end, int) and begin > end:
+      raise ShapeError(f"cannot pad {graph.show(u.shape)} by {pairs}: more is cut than there is")
+  u = graph.shrink(u, cut)
+  pairs = [(b if limits(b)[0] >= 0 else 0, e if limits(e)[0] >= 0 else 0) for b, e in pairs]
+  padded = graph.pad(u, pairs)
+  if value == 0 or padded is u: return padded
+  inside = graph.pad(graph.full(u.shape, dtypes.bool, True), pairs)
+  return graph.where(inside, padded, graph.like(padded, value))
+
+# ***** windows *****
+
+def windows(u: UOp, axis: int, size: int, stride: int, dilation: int) -> UOp:
+  """Sliding windows along an axis, which becomes two: (element of the window, window).
+
+  Repeating the axis and cutting rows that are `dilation` longer than it shifts each row by that much. As an index this is window * stride +
+  element * dilation. The gradient sums shifted rows the same way, instead of going back through the repetition.
+  """
+  n = static(u.shape[axis], "slide a window over")
+  count = (n - dilation * (size - 1) - 1) // stride + 1
+  lead, rest = u.shape[:axis], u.shape[axis + 1:]
+  if size == 1 or (dilation == 1 and stride >= size):  # windows do not overlap
+    rows = graph.reshape(_resize(u, axis, count * stride), (*lead, count, stride, *rest))
+    return graph.transpose(graph.shrink_axis(rows, axis + 1, 0, size), axis, axis + 1)
+  copies = ceildiv(size * (n + dilation), n)
+  x = graph.expand(graph.reshape(u, (*lead, 1, n, *rest)), (*lead, copies, n, *rest))
+  x = graph.shrink_axis(graph.reshape(x, (*lead, copies * n, *rest)), axis, 0, size * (n + dilation))
+  x = _resize(graph.reshape(x, (*lead, size, n + dilation, *rest)), axis + 1, count * stride)
+  if stride > 1: x = graph.shrink_axis(graph.reshape(x, (*lead, size, count, stride, *rest)), axis + 2, 0, 1)
+  rows_shape = (*lead, size, count, *rest)
+  define_gradient(x, (u,), lambda _, g: (unwindow(graph.reshape(g, rows_shape), axis, n, stride, dilation),))
+  return graph.reshape(x, rows_shape)
+
+def _resize(u: UOp, axis: int, n: int) -> UOp:
+  """An axis cut or padded at its end to size n."""
+  old = u.shape[axis]
+  assert isinstance(old, int)
+  return graph.shrink_axis(u, axis, 0, n) if n <= old else graph.pad_axis(u, axis, 0, n - old)
+
+def dilate(u: UOp, axis: int, stride: int) -> UOp:
+  """stride - 1 zeros between the elements of an axis."""
+  n = u.shape[axis]
+  assert isinstance(n, int)
+  if stride == 1 or n == 0: return u
+  lead, rest = u.shape[:axis], u.shape[axis + 1:]
+  x = graph.pad_axis(graph.reshape(u, (*lead, n, 1, *rest)), axis + 1, 0, stride - 1)
+  return graph.shrink_axis(graph.reshape(x, (*lead, n * stride, *rest)), axis, 0, (n - 1) * stride + 1)
+
+def unwindow(g: UOp, axis: int, n: int, stride: int, dilation: int) -> UOp:
+  """The transpose of `windows`: what was taken from a place is added up there. g: (..., element, window, ...) -> (..., n, ...)."""
+  size = g.shape[axis]
+  assert isinstance(size, int)
+  g = dilate(g, axis + 1, stride)
+  used, before = g.shape[axis + 1], (size - 1) * dilation
+  assert isinstance(used, int)
+  width = n + before
+  lead, rest = g.shape[:axis], g.shape[axis + 2:]
+  flat = graph.reshape(graph.pad_axis(g, axis + 1, before, n - used), (*lead, size * width, *rest))
+  if size == 1: return graph.shrink_axis(flat, axis, 0, n)
+  rows = graph.shrink_axis(flat, axis, before, before + size * (width - dilation))
+  rows = graph.shrink_axis(graph.reshape(rows, (*lead, size, width - dilation, *rest)), axis + 1, 0, n)
+  return graph.fold(rows, Ops.ADD, (axis,))
+
+# ***** rearrange *****
+
+def _parse(side: str, formula: str) -> list[list[str]]:
+  """"b (h w) ..." -> [["b"], ["h", "w"], ["..."]]."""
+  groups: list[list[str]] = []
+  inside = False
+  for token in re.findall(r"\.\.\.|\w+|[()]|\S", side):
+    if token == "(" and not inside:
+      groups.append([])
+      inside = True
+    elif token == ")" and inside: inside = False
+    elif token != "..." and not re.fullmatch(r"\w+", token): raise ArgumentError(f"rearrange: {token!r} in {formula!r} is not understood")
+    elif inside: groups[-1].append(token)
+    else: groups.append([token] if token != "1" else [])
+  if inside: raise ArgumentError(f"rearrange: a bracket in {formula!r} is not closed")
+  return groups
+
+def _expand_dots(groups: list[list[str]], extra: int) -> list[list[str]]:
+  names = [f".{i}" for i in range(extra)]
+  result: list[list[str]] = []
+  for group in groups:
+    if group == ["..."]: result.extend([name] for name in names)
+    else: result.append([x for name in group for x in (names if name == "..." else [name])])
+  return result
+
+def rearrange(x: Movement, formula: str, sizes: dict[str, int]) -> Tensor:
+  """See Movement.rearrange."""
+  if formula.count("->") != 1: raise ArgumentError(f"rearrange: {formula!r} needs one '->'")
+  left, right = (_parse(side, formula) for side in formula.split("->"))
+  extra = x.ndim - (len(left) - (["..."] in left))
+  if extra < 0 or (extra and ["..."] not in left): raise ShapeError(f"rearrange: {formula!r} does not fit {graph.show(x.shape)}")
+  left, right = _expand_dots(left, extra), _expand_dots(right, extra)
+  names = [name for group in left for name in group]
+  if sorted(names) != sorted(name for group in right for name in group) or len(set(names)) != len(names):
+    raise ArgumentError(f"rearrange: both sides of {formula!r} must have the same names, each once")
+  if unknown := set(sizes) - set(names): raise ArgumentError(f"rearrange: {sorted(unknown)} is not in {formula!r}")
+  found: dict[str, sint] = {}
+  for group, d in zip(left, x.shape):
+    wanted = [sizes.get(name, -1) if len(group) > 1 or name in sizes else d for name in group]
+    found.update(zip(group, new_shape((d,), wanted)))
+  y = x.reshape([found[name] for name in names]).permute([names.index(name) for group in right for name in group])
+  return y.reshape([sint_prod([found[name] for name in group]) for group in right])
+
+def check_shrink(shape: tuple[sint, ...], pairs: Iterable[tuple[sint, sint]]) -> None:
+  """Raise IndexRangeError unless 0 <= begin <= end <= size for each axis, for all values of the Variables."""
+  for axis, ((begin, end), d) in enumerate(zip(pairs, shape)):
+    if begin is d or end is d and isinstance(begin, int) and 0 <= begin <= limits(d)[0]: continue
+    if limits(begin)[0] < 0 or limits(end)[1] > limits(d)[1] or (isinstance(begin, int) and isinstance(end, int) and begin > end):
+      raise IndexRangeError(f"cannot take {_count(begin)} to {_count(end)} of axis {axis} of {graph.show(shape)}: "
+                            f"it must lie inside of 0 to {_count(d)}")

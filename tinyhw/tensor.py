@@ -1,0 +1,287 @@
+"""`Tensor`: n-dimensional arrays, computed when they are needed.
+
+A Tensor is a handle on a node of the tensor graph (docs/design.md, section 3.2). Its methods, by family, each using those before it:
+  base elementwise functions movement reduction creation random matmul indexing sorting convolution loss
+This file adds what is left: making tensors from data, reading them back, devices, training mode and gradients.
+"""
+from __future__ import annotations
+from collections.abc import Iterator
+import importlib
+import pathlib
+from typing import Any
+
+from tinyhw.arithmetic import elements
+from tinyhw.config import TRAINING, Wrapper
+from tinyhw.device import Buffer, BufferOptions, Device
+from tinyhw.dtype import DType as DType, DTypeLike, dtypes, to_dtype
+from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from tinyhw.gradient import gradients
+from tinyhw.methods import graph, hostdata
+from tinyhw.methods.base import GradMode, Handle, TensorType, leaves, register, unique
+from tinyhw.methods.loss import Loss
+from tinyhw.storage import fetch
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+class train(Wrapper):
+  """`with Tensor.train():` or `@Tensor.train()`: training mode inside, and what it was after."""
+  def __init__(self, mode: bool = True):
+    self.mode, self.before = mode, 0
+
+  def fresh(self) -> train: return train(self.mode)
+
+  def __enter__(self) -> None:
+    self.before = TRAINING.value
+    TRAINING.value = int(self.mode)
+
+  def __exit__(self, *_: object) -> None: TRAINING.value = self.before
+
+class NoGrad(Wrapper):
+  """`with Tensor.no_grad():`, `@Tensor.no_grad()` or `Tensor.no_grad = True`: results are cut off from what they were computed from."""
+  def __init__(self) -> None: self.before = False
+  def fresh(self) -> NoGrad: return NoGrad()
+  def __call__(self, function: Any = None) -> Any: return NoGrad() if function is None else super().__call__(function)
+  def __bool__(self) -> bool: return GradMode.off
+
+  def __enter__(self) -> None: self.before, GradMode.off = GradMode.off, True
+  def __exit__(self, *_: object) -> None: GradMode.off = self.before
+
+class _TensorType(TensorType):
+  @property
+  def no_grad(cls) -> NoGrad: return NoGrad()
+  @no_grad.setter
+  def no_grad(cls, value: bool) -> None: GradMode.off = bool(value)
+
+class Tensor(Loss, metaclass=_TensorType):
+  """An n-dimensional array of one type on one device.
+
+  data: a number, nested lists, bytes, anything with the buffer protocol or __array__, a path (the file's bytes), a graph node, or a Tensor.
+  device: None is `Device.DEFAULT`. dtype: None follows the data. requires_grad: see the property.
+  """
+  __slots__ = ()
+  train = train
+
+  def __init__(self, data: Any = None, device: str | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None):
+    self.grad, self._requires_grad = None, requires_grad
+    kind = None if dtype is None else to_dtype(dtype)
+    if isinstance(data, Handle): data = data.uop
+    if isinstance(data, UOp):
+      u = graph.cast(data, dtypes.default_int) if data.dtype is dtypes.weakint else data
+      self.uop = _on_device(u if kind is None else graph.cast(u, kind), device)
+      return
+    place = Device.canonicalize(device)
+    if isinstance(data, (bool, int, float)) and type(data) in (bool, int, float):
+      self.uop = graph.constant(dtypes.from_py(data) if kind is None else kind, data, place)
+      if requires_grad: self.uop = unique(self.uop)
+    elif isinstance(data, (list, tuple)) and any(isinstance(x, Handle) for x in data): self.uop = _stacked(self, data, place, kind)
+    else: self.uop = _stored(_host_data(data, kind), place)
+    register(self)
+
+  @staticmethod
+  def from_blob(ptr: int, shape: tuple[int, ...], dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
+    """A tensor over memory at an address, which must outlive it. Raises DeviceError where the device cannot see it."""
+    kind, place = to_dtype(dtype or dtypes.default_float), Device.canonicalize(device)
+    size = int(graph.size(tuple(shape)))
+    node = new_buffer(place, size, kind, storage=Buffer(place, size, kind, options=BufferOptions(ptr)))
+    return Tensor._leaf(graph.reshape(node, tuple(shape)))
+
+  @staticmethod
+  def from_url(url: str, gunzip: bool = False, **kwargs: Any) -> Tensor:
+    """The bytes of a download, which is cached."""
+    return Tensor(pathlib.Path(fetch(url, gunzip=gunzip)), **kwargs)
+
+  # ***** reading *****
+
+  def _static_shape(self) -> tuple[int, ...]:
+    shape = tuple([d if isinstance(d, int) else d.substitute({u: u.src[1] for u in d.toposort() if u.op is Ops.BIND}).simplify() for d in self.shape])
+    if not all(isinstance(d, int) or d.op is Ops.CONST for d in shape):
+      raise ShapeError(f"a tensor of shape {graph.show(self.shape)} has no value; bind its Variables")
+    return tuple([int(d) for d in shape])
+
+  def _read(self, zero_copy: bool = False) -> tuple[memoryview, tuple[int, ...]]:
+    """The bytes of the elements, and the shape."""
+    shape = self._static_shape()
+    count = 1
+    for d in shape: count *= d
+    if not count: return memoryview(b""), shape
+    return self._buffer().as_memoryview(allow_zero_copy=zero_copy)[:count * self.dtype.itemsize], shape
+
+  def data(self) -> memoryview:
+    """The elements as a memoryview of this shape. Raises DTypeError for types that Python has not (bfloat16, fp8); tolist() knows them."""
+    if self.dtype.fmt is None: raise DTypeError(f"Python has no {self.dtype}; use tolist(), or cast to float32 first")
+    raw, shape = self._read()
+    form: Any = self.dtype.fmt
+    flat: memoryview = raw.cast("B").cast(form) if 0 in shape else raw.cast("B").cast(form, shape)  # a memoryview has no other empty shapes
+    return flat
+
+  def tolist(self) -> Any:
+    """The elements as Python numbers: a number for shape (), else lists as deep as the shape."""
+    raw, shape = self._read(zero_copy=True)
+    return hostdata.nested(raw, self.dtype, shape)
+
+  def item(self) -> Any:
+    """The only element as a Python number. Raises ShapeError if there are more."""
+    raw, shape = self._read(zero_copy=True)
+    if len(raw) != self.dtype.itemsize: raise ShapeError(f"item() wants one element, and the shape is {shape}; use tolist()")
+    return elements(raw, self.dtype)[0]
+
+  def numpy(self) -> Any:
+    """The elements as a NumPy array; bfloat16 and fp8 become float32."""
+    if self.dtype.fmt is None: return self.float().numpy()
+    try: numpy = importlib.import_module("numpy")
+    except ImportError: raise ArgumentError("numpy() needs NumPy, which is not installed; use tolist() or data() instead") from None
+    raw, shape = self._read()
+    return numpy.frombuffer(raw, dtype=numpy.dtype(self.dtype.fmt)).reshape(shape)
+
+  def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    array = self.numpy()
+    return array if dtype is None else array.astype(dtype)
+
+  # ***** devices *****
+
+  def to(self, device: str | None) -> Tensor:
+    """This tensor on another device; itself if it is there. None is the default device."""
+    u = _on_device(self.uop, Device.canonicalize(device))
+    if u is self.uop: return self
+    moved = self._new(u)
+    moved._requires_grad = self._requires_grad
+    if self.grad is not None: moved.grad = self.grad.to(device)
+    return moved
+
+  def to_(self, device: str | None) -> Tensor:
+    """Move this tensor to another device."""
+    moved = self.to(device)
+    self.grad = None if moved is self or self.grad is None else self.grad.to(device)
+    return self.replace(moved)
+
+  def clone(self, device: str | None = None) -> Tensor:
+    """The same values in storage of their own."""
+    return self._new(unique(_on_device(self.uop, device)))
+
+  # ***** gradients *****
+
+  def gradient(self, *targets: Tensor, gradient: Tensor | None = None) -> list[Tensor]:
+    """How this scalar (or, with `gradient`, the product of both summed) changes with each target: tensors of the targets' shapes.
+
+    They are graphs: differentiate them again for higher derivatives. Raises GradientError for a target that it was not computed from.
+    """
+    for t in targets:
+      if not isinstance(t, Tensor): raise ArgumentError(f"gradient() wants Tensors, not {t!r}")
+      if not dtypes.is_float(t.dtype): raise GradientError(f"a tensor of {t.dtype} has no gradient; only float types do")
+    found = gradients(self.uop, self._seed(gradient), [t.uop for t in targets])
+    below = None
+    results = []
+    for t, g in zip(targets, found):
+      if g is None:
+        below = self.uop.toposort() if below is None else below
+        if t.uop not in below and not any(u.realized is t.uop for u in below):
+          raise GradientError(f"the tensor of shape {graph.show(self.shape)} was not computed from the target of shape {graph.show(t.shape)}; "
+                              "take the gradient before the tensor is realized, and for the tensor that went in")
+        g = graph.like(t.uop, 0)
+      results.append(self._new(g))
+    return results
+
+  def _seed(self, gradient: Tensor | None) -> UOp:
+    if not dtypes.is_float(self.dtype): raise GradientError(f"a tensor of {self.dtype} cannot be differentiated; only float types can")
+    if gradient is None:
+      if not all(d == 1 for d in self.shape):
+        raise GradientError(f"a gradient without `gradient` is that of one number, and the shape is {graph.show(self.shape)}; "
+                            "reduce it with sum() or mean(), or pass gradient=")
+      return graph.like(self.uop, 1)
+    if gradient.shape != self.shape: graph.refuse_shape("weight the gradient of", self.shape, gradient.shape)
+    return graph.cast(gradient.uop, self.dtype)
+
+  def backward(self, gradient: Tensor | None = None) -> Tensor:
+    """Add to `grad` of the tensors that this one was computed from.
+
+    Which: float tensors that were made from data or by creation functions, or realized, or marked. If any of them has requires_grad=True only
+    those do; else all but those with False. Optimizers mark their parameters. Nothing is computed yet.
+    """
+    seed = self._seed(gradient)
+    below = self.uop.toposort()
+    stands_for = {u.realized for u in below if u.realized is not None}
+    found = [t for t in leaves() if t._requires_grad is not False and dtypes.is_float(t.uop.dtype) and (t.uop in below or t.uop in stands_for)]
+    marked = [t for t in found if t._requires_grad] or found
+    if not marked: raise GradientError("backward() found no tensor that wants a gradient: the tensor was computed from none that is still alive, "
+                                       "or it was realized, which forgets how it was computed")
+    for t, g in zip(marked, gradients(self.uop, seed, [t.uop for t in marked])):
+      if g is None: continue
+      new = self._new(g)
+      t.grad = new if t.grad is None else t.grad.add(new)
+    return self
+
+  # ***** Python's protocols *****
+
+  def __len__(self) -> int:
+    if not self.ndim: raise TypeError("a tensor of shape () has no length")
+    d = self.shape[0]
+    return d if isinstance(d, int) else int(d)
+
+  def __iter__(self) -> Iterator[Tensor]:
+    for i in range(len(self)): yield self[i]
+
+  def __bool__(self) -> bool: raise TypeError("the truth of a Tensor is not known without computing it; use .item(), .any() or .all()")
+
+  def __contains__(self, x: Any) -> bool: raise TypeError("`in` needs the values; use .eq(x).any().item()")
+
+  def __repr__(self) -> str:
+    grad = None if self.grad is None else f"<Tensor {graph.show(self.grad.shape)}>"
+    return f"<Tensor {graph.show(self.shape)} {self.dtype} on {self.device}, {self.uop.op.name}, with grad {grad}>"
+
+  def __reduce__(self) -> Any:
+    raw, shape = self._read()
+    return _unpickled, (bytes(raw), shape, self.dtype, self.device, self._requires_grad)
+
+  def __format__(self, spec: str) -> str: return format(self.item(), spec) if spec else repr(self)
+
+  @staticmethod
+  def usum(*uops: Tensor) -> Tensor:
+    """The sum of tensors."""
+    total = uops[0]
+    for x in uops[1:]: total = total.add(x)
+    return total
+
+  @staticmethod
+  def uprod(*uops: Tensor) -> Tensor:
+    """The product of tensors."""
+    total = uops[0]
+    for x in uops[1:]: total = total.mul(x)
+    return total
+
+# ***** making tensors *****
+
+def _host_data(data: Any, dtype: DType | None) -> hostdata.HostData:
+  if data is None: return hostdata.HostData(b"", (0,), dtype or dtypes.default_float)
+  if isinstance(data, (list, tuple)): return hostdata.from_nested(data, dtype)
+  if isinstance(data, pathlib.Path): data = data.read_bytes()
+  if isinstance(data, (bytes, bytearray)): return hostdata.from_bytes(data, dtype or dtypes.uint8)
+  return hostdata.from_array(data, dtype)
+
+def _stored(host: hostdata.HostData, device: str) -> UOp:
+  """Storage on a device that holds the data."""
+  size = 1
+  for d in host.shape: size *= d
+  node = new_buffer(device, size, host.dtype)
+  buffer_of(node).allocate().copyin(memoryview(host.data))
+  return graph.reshape(node, host.shape)
+
+def _stacked(self: Tensor, rows: Any, device: str, dtype: DType | None) -> UOp:
+  """A list with Tensors in it."""
+  tensors = [Tensor(x, device=device) for x in rows]
+  u = tensors[0].stack(*tensors[1:]).uop
+  return u if dtype is None else graph.cast(u, dtype)
+
+def _on_device(u: UOp, device: str | None) -> UOp:
+  """u on a device: a COPY unless it is there, or lives nowhere."""
+  if device is None or u.device is None: return u
+  place = Device.canonicalize(device)
+  if place == u.device: return u
+  return graph.node(Ops.COPY, u.dtype, (u, UOp(Ops.DEVICE, dtypes.void, (), place)), None, u.shape)
+
+def _unpickled(raw: bytes, shape: tuple[int, ...], dtype: DType, device: str, requires_grad: bool | None) -> Tensor:
+  return Tensor._leaf(_stored(hostdata.HostData(raw, shape, dtype), device), requires_grad)
+
+def is_numpy_ndarray(x: Any) -> bool:
+  """Is x a NumPy array? NumPy is not imported for the answer."""
+  return str(type(x)) == "<class 'numpy.ndarray'>"
