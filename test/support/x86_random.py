@@ -5,7 +5,7 @@ from typing import Any
 
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.form import Form
-from tinyhw.machine.inst import Access, Inst, MInst, Operand, Reg
+from tinyhw.machine.inst import Inst, MInst, Operand, Reg
 
 def random_instruction(row: Inst, rng: random.Random) -> MInst:
   """Operands that the row accepts, extreme ones often, in the canonical form that the decoder gives."""
@@ -17,6 +17,8 @@ def random_instruction(row: Inst, rng: random.Random) -> MInst:
     else: operands.append(random_operand(operand, rng, wide))
   if row.name == "xchg" and form.memory < 0: operands[0] = regs.reg(operands[0].cls, rng.randrange(1, 16))  # rax first is written the other way
   if "gather" in row.name: make_distinct(row, operands, rng)
+  for at, kind in form.syntax:
+    if kind.category == "immediate" and not kind.signed: operands[at] &= (1 << kind.bits) - 1
   return MInst(row, operands)
 
 def random_register(cls: regs.RegClass, rng: random.Random, wide: bool) -> Reg:
@@ -29,7 +31,7 @@ def random_operand(operand: Operand, rng: random.Random, wide: bool) -> Any:
     if operand.fixed is not None: return regs.reg(cls, operand.fixed)
     if operand.name == "mask": return regs.reg(cls, rng.randrange(1, 8))
     return random_register(cls, rng, wide)
-  if operand.kind == "rel": return rng.choice((0, 127, -128, 128, -140, rng.randrange(200, 1000), rng.randrange(-1 << 31, 1 << 31)))
+  if operand.kind == "rel": return rng.choice((0, 127, 129, 130, 133, -126, -127, rng.randrange(-1000, 1000), rng.randrange(-1 << 31, 1 << 31) // 2))
   bits = int(operand.kind[1:])
   if bits == 8 and rng.random() < 0.3: return 1
   return rng.choice((0, 127, -128, rng.randrange(-1 << bits - 1, 1 << bits - 1), (1 << bits - 1) - 1, -1 << bits - 1, -1))
@@ -57,11 +59,3 @@ def make_distinct(row: Inst, operands: list[Any], rng: random.Random) -> None:
   places = [i for i, o in enumerate(row.operands) if o.cls is not None and o.cls.bank is regs.VEC]
   top = 16 if len(places) == 3 else 32
   for i, number in zip(places, rng.sample(range(top), len(places))): operands[i] = regs.reg(operands[i].cls, number)
-
-def canonical(inst: MInst) -> MInst:
-  """Immediates that are unsigned in the table, as the decoder gives them."""
-  for at, kind in inst.row.isa.syntax:
-    if kind.category == "immediate" and not kind.signed: inst.operands[at] &= (1 << kind.bits) - 1
-  return inst
-
-__all__ = ["Access", "canonical", "random_instruction"]

@@ -66,8 +66,8 @@ def translate(lines: Iterable[str], one: Callable[[str], str], output: TextIO, e
   """Translate every statement to one line of output. A refused line is reported as "line N: why"; the result is the exit status, 0 or 1."""
   status = 0
   for number, text in statements(lines):
-    try: print(one(text), file=output)
+    try: output.write(one(text) + "\n")
     except TinyError as e:
-      print(f"line {number}: {e.message}", file=errors)
+      errors.write(f"line {number}: {e.message}\n")
       status = 1
   return status

@@ -17,10 +17,11 @@ def problem(inst: MInst) -> str | None:
   row, form = inst.row, inst.row.isa
   if len(inst.operands) != len(row.operands): return f"it has {len(row.operands)} operands, got {len(inst.operands)}"
   for i, (operand, value) in enumerate(zip(row.operands, inst.operands)):
-    found = register_problem(operand, value) if operand.cls is not None else number_problem(form, i, operand, value)
+    found = register_problem(operand, value) if operand.cls is not None else number_problem(form, operand, value)
     if found: return f"operand {i} ({operand.name}) {found}"
     if operand.cls is not None and value is not None and operand.cls.bank is VEC and value.index > 15:
-      if all(e.space != "evex" for e in form.encodings): return f"operand {i} ({operand.name}) wants a register below 16, got {value}: no EVEX form exists"
+      if any(e.space == "evex" for e in form.encodings): continue
+      return f"operand {i} ({operand.name}) wants a register below 16, got {value}: no EVEX form exists"
   if form.mask >= 0 and inst.operands[form.mask].index == 0: return "k0 cannot be a mask: as a mask it means that there is none"
   return None
 
@@ -37,18 +38,18 @@ def register_problem(operand: Operand, value: Any) -> str | None:
   if operand.name == "index" and cls.bank is GPR and value.index == 4: return "cannot be rsp: the encoding uses it for \"no index\""
   return None
 
-def number_problem(form: Form, position: int, operand: Operand, value: Any) -> str | None:
+def number_problem(form: Form, operand: Operand, value: Any) -> str | None:
   """What is wrong with an operand that is no register."""
   if operand.kind == "rel" and isinstance(value, Block): return "is a block; only encode_function knows where it is"
   if not isinstance(value, int): return f"wants an integer, got {value!r}"
   if operand.kind == "scale": return None if value in (1, 2, 4, 8) else f"must be 1, 2, 4 or 8, got {value}"
-  low, high = bounds(form, position, operand.kind)
+  low, high = bounds(form, operand.kind)
   return None if low <= value <= high else f"must be in {low}..{high}, got {value}"
 
-def bounds(form: Form, position: int, kind: str) -> tuple[int, int]:
+def bounds(form: Form, kind: str) -> tuple[int, int]:
   """The integers that an operand accepts, signed and unsigned views together."""
-  if kind in ("disp32", "rel"): return -1 << 31, (1 << 31) - 1
+  if kind in ("disp32", "rel"): return -1 << 31, (1 << 31) - 1  # a jump's few bytes of length aside
   bits = int(kind[1:])
-  sign_extended = bits == 32 and any(e.w == 1 for e in form.encodings)
-  return -1 << bits - 1, (1 << bits - sign_extended) - 1
+  extends = any(e.imm_extends for e in form.encodings)
+  return -1 << bits - 1, (1 << bits - extends) - 1
 

@@ -27,7 +27,10 @@ def decode(code: bytes, offset: int = 0) -> tuple[MInst, int]:
     fields, at = read_prefixes(code, offset)
     for row, encoding in candidates(fields.space, fields.map, fields.opcode):
       found = match(row, encoding, fields, code, at)
-      if found is not None: return found[0], found[1] - offset
+      if found is None: continue
+      inst, end = found
+      if encoding.rel >= 0: inst.operands[encoding.rel] += end - offset  # distances count from the start of the instruction
+      return inst, end - offset
   except IndexError: raise DecodeError(f"offset {offset}: the code ends within an instruction: {code[offset:offset + 16].hex(' ')}") from None
   raise DecodeError(f"offset {offset}: no instruction of the table starts with {code[offset:offset + 16].hex(' ')}")
 

@@ -17,14 +17,14 @@ from tinyhw.machine.inst import Block, Function, MInst
 Encoder = Callable[[list[Any]], "bytes | None"]  # None: this encoding cannot say these operands
 
 def encode(inst: MInst) -> bytes:
-  """The bytes of an instruction over physical registers. A block operand must be an int: its distance from the end of the instruction.
+  """The bytes of an instruction over physical registers. A block operand must be an int: its distance from the start of the instruction.
 
   Raises EncodeError, naming the operand and what it should be.
   """
   form: Form = inst.row.isa
   try:
     code = (form.encode or compile_form(form))(inst.operands)
-  except (TypeError, AttributeError, ValueError, OverflowError, IndexError): code = None
+  except (TypeError, AttributeError, ValueError, OverflowError, LookupError): code = None
   if code is None: raise EncodeError(complain(inst))
   return code
 
@@ -33,17 +33,29 @@ def compile_form(form: Form) -> Encoder:
   plain = [make_encoder(form, e) for e in useful(form.encodings) if e.space != "evex"]
   wide = [make_encoder(form, e) for e in form.encodings if e.space == "evex"][:1]
   if len(plain) + len(wide) == 1: encoder = (plain + wide)[0]
-  elif len(plain) == 1:
-    first, second = plain[0], wide[0]
-    def encoder(operands: list[Any]) -> bytes | None: return first(operands) or second(operands)
-  else:
-    def encoder(operands: list[Any]) -> bytes | None:
-      best: bytes | None = None
-      for candidate in plain:
-        code = candidate(operands)
-        if code is not None and (best is None or len(code) < len(best)): best = code
-      return best or (wide[0](operands) if wide else None)
+  elif form.encodings[0].space == "vex": encoder = shortest(plain, wide)
+  else: encoder = first_of(plain)
   form.encode = encoder  # type: ignore[assignment]
+  return encoder
+
+def first_of(candidates: list[Encoder]) -> Encoder:
+  """The first that fits."""
+  def encoder(operands: list[Any]) -> bytes | None:
+    for candidate in candidates:
+      code = candidate(operands)
+      if code is not None: return code
+    return None
+  return encoder
+
+def shortest(plain: list[Encoder], wide: list[Encoder]) -> Encoder:
+  """The shortest VEX encoding, or the EVEX one."""
+  if len(plain) == len(wide) == 1:
+    first, second = plain[0], wide[0]
+    return lambda operands: first(operands) or second(operands)
+  def encoder(operands: list[Any]) -> bytes | None:
+    codes = [code for candidate in plain if (code := candidate(operands)) is not None]
+    if codes: return min(codes, key=len)
+    return wide[0](operands) if wide else None
   return encoder
 
 def useful(encodings: list[Encoding]) -> list[Encoding]:
@@ -91,7 +103,7 @@ def make_encoder(form: Form, e: Encoding) -> Encoder:
   """The function of one encoding: operands to bytes, or None if it cannot say them."""
   core = {"legacy": legacy, "vex": vex, "evex": evex}[e.space](form, e)
   if e.accumulator >= 0: core = with_accumulator(core, e.accumulator, e.opreg)
-  if e.rel >= 0: return with_distance(core, e.rel, e.rel_bytes)
+  if e.rel >= 0: return with_distance(head_of(e), e.rel, e.rel_bytes)
   if e.one >= 0: return with_one(core, e.one)
   if e.imm >= 0: return with_immediate(core, e)
   return core
@@ -107,14 +119,13 @@ def with_one(core: Encoder, position: int) -> Encoder:
   def encoder(operands: list[Any]) -> bytes | None: return core(operands) if operands[position] == 1 else None
   return encoder
 
-def with_distance(core: Encoder, position: int, size: int) -> Encoder:
-  """A jump by so many bytes; a block has no distance yet."""
-  limit = 1 << size * 8 - 1
+def with_distance(head: bytes, position: int, size: int) -> Encoder:
+  """A jump by so many bytes from its start."""
+  limit, length = 1 << size * 8 - 1, len(head) + size
   def encoder(operands: list[Any]) -> bytes | None:
-    distance = operands[position]
+    distance = operands[position] - length
     if not -limit <= distance < limit: return None
-    head = core(operands)
-    return head and head + distance.to_bytes(size, "little", signed=True)
+    return head + distance.to_bytes(size, "little", signed=True)
   return encoder
 
 def with_immediate(core: Encoder, e: Encoding) -> Encoder:
@@ -123,7 +134,7 @@ def with_immediate(core: Encoder, e: Encoding) -> Encoder:
   mask, limit = (1 << size * 8) - 1, 1 << size * 8 - 1
   low, high = -(1 << bits - 1), 1 << bits
   wrap = size * 8 < bits
-  if e.w == 1 and bits == 32: high >>= 1  # sign-extended to 64 bits
+  if e.imm_extends: high >>= 1
   if size == 1 and not wrap:
     def encoder(operands: list[Any]) -> bytes | None:
       value = operands[position]

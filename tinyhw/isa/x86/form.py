@@ -114,6 +114,8 @@ class Line:
     self.tokens = [token_of(t) for t in operands.split()]
     self.mask = next((t.mask for t in self.tokens if t.mask), "")
     self.sized = next((s for s in "vy" for t in self.tokens for k in t.kinds if k.rstrip("!") in SIZED[s]), "")
+    self.shown = sum(not t.hidden for t in self.tokens)
+    self.evex = any(spec.space == "evex" for spec in self.specs)
     self.pipe, *properties = words.split()
     self.effects, self.repeat, self.commutes = Effect.NONE, False, None
     for word in properties:
@@ -218,10 +220,10 @@ class Encoding:
   """One encoding of one form, resolved: every field of the instruction has a value or an operand index (-1: none).
 
   space: legacy, vex, evex. pp: 0, 66, F3, F2. w: 0, 1 or None (ignored). l: 0 to 2 or None. digit as in Spec. imm: operand index and bytes.
-  accumulator, one: operand that must be rax (al, ...), and immediate that must be 1, which are not encoded.
+  imm_extends: 32 bits are sign-extended to 64. accumulator, one: operand that must be rax (al, ...), and immediate that must be 1, which are not encoded.
   """
   __slots__ = ("form", "space", "pp", "map", "opcode", "suffix", "w", "l", "digit", "plus", "lock", "operand16", "reg", "rm", "vvvv", "is4", "opreg",
-               "imm", "imm_bytes", "imm_bits", "imm_signed", "rel", "rel_bytes", "accumulator", "one", "bytes8")
+               "imm", "imm_bytes", "imm_bits", "imm_signed", "imm_extends", "rel", "rel_bytes", "accumulator", "one", "bytes8")
 
   def __init__(self, form: Form, spec: Spec, size: int, length: int, places: list[tuple[str, int, Kind]]):
     self.form, self.space, self.pp, self.map, self.opcode, self.suffix = form, spec.space, spec.pp, spec.map, spec.opcode, spec.suffix
@@ -234,11 +236,13 @@ class Encoding:
     self.imm_bytes = 0 if not spec.imm else 2 if spec.imm == "iz" and size == 16 else IMMEDIATES.get(spec.imm, 4)
     self.rel_bytes = spec.rel
     self.reg = self.rm = self.vvvv = self.is4 = self.opreg = self.imm = self.rel = self.accumulator = self.one = -1
-    self.imm_bits, self.imm_signed = 0, True
+    self.imm_bits, self.imm_signed, self.imm_extends = 0, True, False
     self.bytes8: list[int] = []
     for letter, at, kind in places:
       setattr(self, FIELD_OF[letter], at)
-      if letter == "I": self.imm_bits, self.imm_signed = kind.bits, kind.signed
+      if letter == "I":
+        self.imm_bits, self.imm_signed = kind.bits, kind.signed
+        self.imm_extends = kind.bits == 32 and (self.w == 1 or len(places) == 1)
       if kind.cls is regs.R8 and letter in "RMO": self.bytes8.append(at)
 
 FIELD_OF = {"R": "reg", "M": "rm", "V": "vvvv", "4": "is4", "O": "opreg", "I": "imm", "D": "rel", "A": "accumulator", "1": "one"}

@@ -47,8 +47,9 @@ SHIFTS = "".join(f"""
 {name}  VEX.66.0F.WIG {group} /{n} ib                     v= v u8             vec_shift @avx2
 {name}  EVEX.66.0F.{w} {group} /{n} ib                    v={{kz}} v/m{bcast} u8      vec_shift @avx2/{evex}
 """ for name, op, group, n, w, bcast, evex in (
-  ("vpsllw", "F1", "71", 6, "WIG", "", "avx512bw"), ("vpslld", "F2", "72", 6, "W0", "/b32", "avx512f"), ("vpsllq", "F3", "73", 6, "W1", "/b64", "avx512f"),
-  ("vpsrlw", "D1", "71", 2, "WIG", "", "avx512bw"), ("vpsrld", "D2", "72", 2, "W0", "/b32", "avx512f"), ("vpsrlq", "D3", "73", 2, "W1", "/b64", "avx512f"),
+  ("vpsllw", "F1", "71", 6, "WIG", "", "avx512bw"), ("vpslld", "F2", "72", 6, "W0", "/b32", "avx512f"),
+  ("vpsllq", "F3", "73", 6, "W1", "/b64", "avx512f"), ("vpsrlw", "D1", "71", 2, "WIG", "", "avx512bw"),
+  ("vpsrld", "D2", "72", 2, "W0", "/b32", "avx512f"), ("vpsrlq", "D3", "73", 2, "W1", "/b64", "avx512f"),
   ("vpsraw", "E1", "71", 4, "WIG", "", "avx512bw"), ("vpsrad", "E2", "72", 4, "W0", "/b32", "avx512f")))
 
 EXTENSIONS = "".join(

@@ -1,20 +1,21 @@
 """x86-64 assembly text, Intel syntax as llvm-mc and objdump print it: `vaddps ymm0 {k1} {z}, ymm1, ymmword ptr [rax + 4*rcx + 16]`.
 
 `show` prints one way; `parse` takes more: sizes left out where another operand decides, any order in brackets, hex, the usual aliases.
-A jump's target is `.+N` or `.-N`, counted from the start of the jump.
+A jump's target is `.+N` or `.-N`, counted from the start of the jump; in the text of a function it may be a label, `.name`.
 """
 from __future__ import annotations
 import re
 from typing import Any
 
-from tinyhw.errors import ParseError
+from tinyhw.errors import DecodeError, ParseError
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.check import bounds
-from tinyhw.isa.x86.encode import encode
-from tinyhw.isa.x86.form import Form, Kind
+from tinyhw.isa.x86.decode import decode
+from tinyhw.isa.x86.encode import encode, encode_function
+from tinyhw.isa.x86.form import CLASS_OF, Form, Kind
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.inst import Inst, MInst, Operand, Reg
-from tinyhw.machine.text import one_of, parse_integer, split_operands
+from tinyhw.machine.inst import Block, Function, Inst, MInst, Operand, Reg
+from tinyhw.machine.text import one_of, parse_integer, split_operands, statements
 
 SIZES = {8: "byte", 16: "word", 32: "dword", 64: "qword", 128: "xmmword", 256: "ymmword", 512: "zmmword"}
 BITS = {**{name: bits for bits, name in SIZES.items()}, "oword": 128}
@@ -32,6 +33,40 @@ MEMORY = re.compile(r"(?:(\w+)\s+(?:ptr\s*)?)?(?:[ed]s:)?\[(.*)\]\s*$")
 TERM = re.compile(r"([+-]?)([^+-]+)")
 MADE_BY_ONE = {"shl", "shr", "sar", "rol", "ror", "rcl", "rcr"}  # "shl eax" means "shl eax, 1"
 
+def assemble(text: str) -> bytes:
+  """The bytes of one instruction."""
+  return encode(parse(text))
+
+def disassemble(code: bytes) -> str:
+  """The text of the instruction that the bytes are, all of them."""
+  inst, size = decode(code)
+  if size < len(code): raise DecodeError(f"{show(inst)} ends after {size} bytes; these are left: {code[size:].hex(' ')}")
+  return show(inst)
+
+def assemble_function(text: str) -> bytes:
+  """The bytes of lines that are instructions, labels (`.name:`), or empty."""
+  return encode_function(parse_function(text))[0]
+
+def parse_function(text: str, name: str = "text") -> Function:
+  """Lines of assembly text as a function over physical registers; a label starts a block. Errors name the line."""
+  function = Function(name)
+  blocks: dict[str, Block] = {}
+  block = function.new_block()
+  for number, line in statements(text.splitlines()):
+    if line.endswith(":"):
+      if line[:-1] in blocks: raise ParseError(f"line {number}: {line[:-1]} stands twice")
+      block = blocks[line[:-1]] = function.new_block(name=line[1:-1])
+    else:
+      try: block.insts.append(parse(line, labels=True))
+      except ParseError as e: raise ParseError(f"line {number}: {e.message}") from None
+  for block in function.blocks:
+    for inst in block.insts:
+      at = inst.row.isa.block
+      if at < 0 or not isinstance(inst.operands[at], str): continue
+      if inst.operands[at] not in blocks: raise ParseError(f"no line is the label {inst.operands[at]}:")
+      inst.operands[at] = blocks[inst.operands[at]]
+  return function
+
 # ---- printing
 
 def show(inst: MInst) -> str:
@@ -45,7 +80,7 @@ def show_operand(inst: MInst, at: int, kind: Kind) -> str:
   """One operand, without its mask."""
   value = inst.operands[at]
   if kind.category in ("memory", "broadcast"): return show_memory(inst, at, kind)
-  if kind.category == "block" and isinstance(value, int): return f".{value + len(encode(inst)):+d}"
+  if kind.category == "block" and isinstance(value, int): return f".{value:+d}"
   return str(value)
 
 def show_memory(inst: MInst, at: int, kind: Kind) -> str:
@@ -79,8 +114,11 @@ class Given:
 
 NAMES = regs.by_name()
 
-def parse(text: str) -> MInst:
-  """The instruction that a line of text means. Raises ParseError saying what is wrong and what is expected."""
+def parse(text: str, labels: bool = False) -> MInst:
+  """The instruction that a line of text means; with `labels`, a block operand may be a name, which is left as it is.
+
+  Raises ParseError saying what is wrong and what is expected.
+  """
   words = text.lower().strip().split(None, 1)
   if not words: raise ParseError("an instruction is expected")
   mnemonic, rest = words[0], words[1] if len(words) > 1 else ""
@@ -95,7 +133,7 @@ def parse(text: str) -> MInst:
     operand, lanes, k, z = decorations(operand, position)
     if (k or z) and position > 1: raise ParseError(f"operand {position}: only the destination takes a mask")
     mask, zeroing = k or mask, z or zeroing
-    given.append(parse_operand(operand, position, lanes))
+    given.append(parse_operand(operand, position, lanes, labels))
   if mnemonic in MADE_BY_ONE and len(given) == 1: extra = 1
   if extra is not None: given.append(Given(str(extra), "immediate", extra))
   return choose(mnemonic, given, mask, zeroing)
@@ -111,7 +149,7 @@ def canonical(mnemonic: str) -> tuple[str, int | None]:
       if predicate.replace("_", "") == name: return f"vcmp{found[2]}", number
   found = INTEGER_COMPARE.match(mnemonic)
   if found: return f"vpcmp{found[2]}", INTEGER_PREDICATES[found[1]]
-  close = [m for m in TABLE.mnemonics() if m[:4] == mnemonic[:4] and abs(len(m) - len(mnemonic)) < 2][:4]
+  close = [m for m in TABLE.mnemonics() if " " not in m and m[:4] == mnemonic[:4] and abs(len(m) - len(mnemonic)) < 2][:4]
   raise ParseError(f"no instruction is called {mnemonic}" + (f"; did you mean {one_of(close)}?" if close else ""))
 
 def decorations(text: str, position: int) -> tuple[str, int, Reg | None, bool]:
@@ -125,11 +163,12 @@ def decorations(text: str, position: int) -> tuple[str, int, Reg | None, bool]:
   if mask is not None and mask.index == 0: raise ParseError(f"operand {position}: k0 cannot be a mask: as a mask it means that there is none")
   return DECORATION.sub("", text).strip(), lanes, mask, zeroing
 
-def parse_operand(text: str, position: int, lanes: int) -> Given:
+def parse_operand(text: str, position: int, lanes: int, labels: bool) -> Given:
   """A register, memory, immediate or jump target."""
   if text in NAMES and text != "rip": return Given(text, "register", NAMES[text])
   if text.startswith("."):
     offset = parse_integer(text[1:]) if text != "." else 0
+    if offset is None and labels: return Given(text, "block", text)
     if offset is None: raise ParseError(f"operand {position}: a jump target is written .+N or .-N, got {text}")
     return Given(text, "block", offset)
   found = MEMORY.match(text)
@@ -168,13 +207,14 @@ def parse_address(text: str, position: int) -> list[Any]:
   if index is not None and (index.cls.bank is regs.MASK or index.cls.bits < 64 or base is regs.RIP):
     raise ParseError(f"operand {position}: the index wants r64 or a vector register, got {index}")
   if not -1 << 31 <= disp < 1 << 31:
-    if not 1 << 63 <= disp + (1 << 31) + (1 << 63) and not 0 <= (1 << 64) - disp <= 1 << 31:
-      raise ParseError(f"operand {position}: the displacement must fit 32 bits, got {disp}")
-    disp -= 1 << 64
+    if not 0 < (1 << 64) - disp <= 1 << 31: raise ParseError(f"operand {position}: the displacement must fit 32 bits, got {disp}")
+    disp -= 1 << 64  # 0xffffffff80000000 and up
   return [base, index, scale, disp]
 
 def choose(mnemonic: str, given: list[Given], mask: Reg | None, zeroing: bool) -> MInst:
   """The row that fits what is written. Several fit only if a size was left out that nothing decides."""
+  quick = guess(mnemonic, given) if mask is None and not zeroing else None
+  if quick is not None: return fill(quick, given, mask)
   rows = TABLE.rows(mnemonic)
   same = [r for r in rows if len(r.isa.syntax) == len(given)]
   if not same:
@@ -192,14 +232,31 @@ def choose(mnemonic: str, given: list[Given], mask: Reg | None, zeroing: bool) -
     raise ParseError(f"operand {position}: say the size of the memory operand: {one_of([SIZES[s] + ' ptr' for s in sorted(sizes)])}")
   return fill(masked[0], given, mask)
 
+SHORT = {cls: name for name, cls in CLASS_OF.items()}
+
+def guess(mnemonic: str, given: list[Given]) -> Inst | None:
+  """The row whose key the operands spell, which saves making all rows of the mnemonic; None where only a search finds it."""
+  words = []
+  for g in given:
+    if g.category == "register" and g.value.cls in SHORT: words.append(SHORT[g.value.cls])
+    elif g.category == "memory" and not g.lanes and (g.value[1] is None or g.value[1].cls is regs.R64): words.append(f"m{g.bits or ''}")
+    elif g.category == "block": words.append("rel")
+    elif g.category == "immediate" and g is given[-1]: words.append("i")
+    else: return None
+  key = "_".join((mnemonic.replace(" ", "_"), *words))
+  for ending in ("8", "32", "16") if key[-2:] == "_i" else ("",):
+    row = TABLE.get(key + ending)
+    if row is not None and mismatch(row, given) == len(given): return row
+  return None
+
 def mismatch(row: Inst, given: list[Given]) -> int:
   """The first operand that the row does not take; their number if it takes all."""
   form: Form = row.isa
   for i, ((at, kind), g) in enumerate(zip(form.syntax, given)):
-    if not accepts(form, at, kind, row.operands[at], g): return i
+    if not accepts(form, kind, row.operands[at], g): return i
   return len(given)
 
-def accepts(form: Form, at: int, kind: Kind, operand: Operand, g: Given) -> bool:
+def accepts(form: Form, kind: Kind, operand: Operand, g: Given) -> bool:
   """Whether an operand of a row takes what is written."""
   if kind.category in ("memory", "broadcast"):
     if g.category != "memory" or (kind.category == "broadcast") != (g.lanes > 0) or g.lanes and g.lanes != kind.lanes: return False
@@ -210,7 +267,7 @@ def accepts(form: Form, at: int, kind: Kind, operand: Operand, g: Given) -> bool
   if kind.category == "register": return g.value.cls is kind.cls
   if kind.category == "fixed": return g.value.cls is kind.cls and g.value.index == kind.fixed
   if kind.category == "block": return True
-  low, high = bounds(form, at, operand.kind)
+  low, high = bounds(form, operand.kind)
   return low <= g.value <= high
 
 def fill(row: Inst, given: list[Given], mask: Reg | None) -> MInst:
@@ -222,14 +279,7 @@ def fill(row: Inst, given: list[Given], mask: Reg | None) -> MInst:
     elif kind.category == "immediate": operands[at] = canonical_immediate(kind, g.value)
     else: operands[at] = g.value
   if form.mask >= 0: operands[form.mask] = mask
-  inst = MInst(row, operands)
-  if form.block >= 0:
-    target = operands[form.block]
-    operands[form.block] = target - 2
-    if len(encode(inst)) != 2:
-      operands[form.block] = 1 << 20
-      operands[form.block] = target - len(encode(inst))
-  return inst
+  return MInst(row, operands)
 
 def canonical_immediate(kind: Kind, value: int) -> int:
   """The one of the two views, signed or unsigned, that the decoder gives."""
@@ -250,8 +300,9 @@ def describe(row: Inst, position: int) -> str:
   at, kind = form.syntax[position]
   if kind.category == "register": return kind.cls.name if kind.cls is not None else kind.key
   if kind.category == "broadcast": return f"m{kind.bits}{{1to{kind.lanes}}}"
-  if kind.category == "memory": return kind.key if kind.cls is None else f"memory with {kind.cls.name} as index"
-  if kind.category == "immediate": return "an integer in {}..{}".format(*bounds(form, at, row.operands[at].kind))
+  if kind.category == "memory" and kind.cls is not None: return f"memory with {kind.cls.name} as index"
+  if kind.category == "memory": return kind.key if kind.bits else "memory"
+  if kind.category == "immediate": return "an integer in {}..{}".format(*bounds(form, row.operands[at].kind))
   return ".+N" if kind.category == "block" else kind.key
 
 def mask_expectation(mnemonic: str, rows: list[Inst], mask: Reg | None, zeroing: bool) -> str:

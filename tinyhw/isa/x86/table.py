@@ -32,7 +32,7 @@ in parentheses it is not shown; "!" in parentheses is a register that is lost.
               accumulator, 1: must be 1. Left out where it follows: memory is M, then R, then V; a digit takes M, or V M
 Properties: rf, wf (flags read, written), load, store, jump, end, call, barrier, repeat (cheaper to repeat than to reload), commutes:01, and
 "@vex/evex", the features that the encodings need. A line "@ vex/evex" sets them for what follows.
-Of several encodings the shortest that fits is used; EVEX only where VEX cannot say it. Two lines with one key are one row, whose encodings are joined.
+Of several encodings the first that fits is used, so shorter ones stand first; of VEX encodings the shortest; EVEX only where VEX cannot say it. Two lines with one key are one row, whose encodings are joined.
 """
 from __future__ import annotations
 from typing import Iterator, Sequence
@@ -52,8 +52,9 @@ class Table:
 
   def __init__(self, texts: Sequence[str]):
     self.lines: dict[str, list[str]] = {}          # mnemonic -> lines, each with its features in front
-    self.variants: dict[str, dict[str, list[Variant]]] = {}  # mnemonic -> key -> what makes the row
+    self.parsed: dict[str, list[Line]] = {}
     self.made: dict[str, Inst] = {}
+    self.listed: dict[str, list[Inst]] = {}
     for text in texts:
       features = "base"
       for line in text.split("\n"):
@@ -63,26 +64,42 @@ class Table:
 
   def __getitem__(self, key: str) -> Inst:
     """The row of a key. Raises EncodeError, naming the keys of the mnemonic, if there is none."""
+    row = self.get(key)
+    if row is not None: return row
+    mnemonic = mnemonic_of(key)
+    if mnemonic not in self.lines: raise EncodeError(f"no instruction is called {mnemonic}")
+    raise EncodeError(f"{mnemonic} has no form {key}; it has {', '.join(r.isa.key for r in self.rows(mnemonic))}")
+
+  def get(self, key: str) -> Inst | None:
+    """The row of a key, or None."""
     row = self.made.get(key)
-    if row is None: row = self.made[key] = self._make(key)
+    if row is not None: return row
+    mnemonic = mnemonic_of(key)
+    words = key[len(mnemonic) + 1:].split("_") if len(key) > len(mnemonic) else []
+    mask = "" if not words else "kz" if words[0][1:] == "kz" else "k" if words[0][1:] == "k" or words[0][2:] == "k" else ""
+    variants = [v for line in self.parse(mnemonic) if line.shown == len(words) for k, v in variants_of(line, (mask,)) if k == key]
+    if variants: row = self.made[key] = make_row(key, variants)
     return row
 
-  def __contains__(self, key: str) -> bool:
-    return key in self.keys(mnemonic_of(key))
+  def __contains__(self, key: str) -> bool: return self.get(key) is not None
 
-  def keys(self, mnemonic: str) -> dict[str, list[Variant]]:
-    """The keys of a mnemonic, in the order of the text; empty if there is no such mnemonic."""
-    found = self.variants.get(mnemonic)
-    if found is None:
-      found = self.variants[mnemonic] = {}
-      for text in self.lines.get(mnemonic, ()):
-        line = Line(text)
-        for key, variant in variants_of(line): found.setdefault(key, []).append(variant)
-    return found
+  def parse(self, mnemonic: str) -> list[Line]:
+    """The lines of a mnemonic, taken apart; none if there is no such mnemonic."""
+    lines = self.parsed.get(mnemonic)
+    if lines is None: lines = self.parsed[mnemonic] = [Line(text) for text in self.lines.get(mnemonic, ())]
+    return lines
 
   def rows(self, mnemonic: str) -> list[Inst]:
     """All rows of a mnemonic ("lock add" is one)."""
-    return [self[key] for key in self.keys(mnemonic)]
+    rows = self.listed.get(mnemonic)
+    if rows is None:
+      keys: dict[str, list[Variant]] = {}
+      for line in self.parse(mnemonic):
+        for key, variant in variants_of(line, ("", "k", "kz")): keys.setdefault(key, []).append(variant)
+      for key, variants in keys.items():
+        if key not in self.made: self.made[key] = make_row(key, variants)
+      rows = self.listed[mnemonic] = [self.made[key] for key in keys]
+    return rows
 
   def mnemonics(self) -> Iterator[str]:
     return iter(self.lines)
@@ -91,33 +108,28 @@ class Table:
     """Every row; makes them all."""
     for mnemonic in self.lines: yield from self.rows(mnemonic)
 
-  def _make(self, key: str) -> Inst:
-    mnemonic = mnemonic_of(key)
-    keys = self.keys(mnemonic)
-    if not keys: raise EncodeError(f"no instruction is called {mnemonic}")
-    if key not in keys: raise EncodeError(f"{mnemonic} has no form {key}; it has {', '.join(keys)}")
-    return make_row(key, keys[key])
-
 def mnemonic_of(key: str) -> str:
   """"lock_add_m32_r32" -> "lock add"."""
   parts = key.split("_", 2)
   return " ".join(parts[:2]) if parts[0] in ("lock", "rep") else parts[0]
 
-def variants_of(line: Line) -> Iterator[tuple[str, Variant]]:
-  """The rows that a line stands for, each with its key."""
+MASKS = {"": ("",), "k": ("", "k"), "kz": ("", "k", "kz"), "s": ("", "k", "kz"), "g": ("k",)}
+
+def variants_of(line: Line, wanted: Sequence[str]) -> Iterator[tuple[str, Variant]]:
+  """The rows with one of these masks that a line stands for, each with its key."""
+  masks = [m for m in (MASKS[line.mask] if line.evex else MASKS[""]) if m in wanted]
+  if not masks: return
   lengths = [n for n in LENGTHS if any(n in spec.lengths for spec in line.specs)] or [0]
   several = next((t for t in line.tokens if len(t.kinds) > 1), None)
-  evex = any(spec.space == "evex" for spec in line.specs)
-  masks = ("", "k", "kz") if line.mask in ("kz", "s") else ("", "k") if line.mask == "k" else ("k",) if line.mask == "g" else ("",)
+  head = line.mnemonic.replace(" ", "_")
   for size in SIZES.get(line.sized, (0,)):
     for length in lengths:
       for choice in range(len(several.kinds) if several else 1):
         kinds = [kind_of(t.kinds[choice if t is several else 0], size, length) for t in line.tokens if not t.hidden]
-        if any(k.category == "broadcast" for k in kinds) and not evex: continue
+        if not line.evex and any(k.category == "broadcast" for k in kinds): continue
         plain = any(k.cls in VECTORS for k in kinds)
         parts = [k.short if plain and not k.spelled else k.key for k in kinds]
-        head = line.mnemonic.replace(" ", "_")
-        for mask in masks if evex else masks[:1]:
+        for mask in masks:
           if mask == "kz" and kinds[0].category == "memory": continue
           suffix = [parts[0] + mask] + parts[1:] if mask else parts
           yield "_".join((head, *suffix)), (line, size, length, choice, mask)
@@ -166,7 +178,7 @@ def make_row(key: str, variants: list[Variant]) -> Inst:
   form.effects = effects
   assert form.encodings, f"{key} has no encoding"
   row = Inst(line.mnemonic, line.encoding, tuple(operands), line.pipe, effects, line.feature(form.encodings[0], length), form, tuple(clobbers),
-             rematerialize=line.repeat and operands[0].cls is not None)
+             rematerialize=line.repeat and form.memory < 0)
   if line.commutes and not mask: row.commutes = commuting(row, line.commutes)
   form.row = row
   return row

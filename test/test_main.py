@@ -1,0 +1,35 @@
+"""The command line: asm and disasm."""
+from __future__ import annotations
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+  return subprocess.run([sys.executable, "-m", "tinyhw", *arguments], input=text, capture_output=True, text=True, cwd=ROOT)
+
+def test_asm() -> None:
+  done = run("asm", "--arch", "x86_64", text="# comment\nvaddps ymm0, ymm1, ymm2\n\nret ; done\n")
+  assert (done.returncode, done.stdout, done.stderr) == (0, "c5 f4 58 c2\nc3\n", "")
+
+def test_asm_refuses_a_line_and_goes_on() -> None:
+  done = run("asm", "--arch=x86_64", text="ret\nvaddps ymm0, ymm1, xmm3\nret\n")
+  assert (done.returncode, done.stdout) == (1, "c3\nc3\n")
+  assert done.stderr == "line 2: vaddps: operand 3 wants ymm, m256 or m32{1to8}, got xmm3\n"
+
+def test_disasm() -> None:
+  done = run("disasm", "--arch", "x86_64", text="c5 f4 58 c2\n62f1744858c2\n")
+  assert (done.returncode, done.stdout, done.stderr) == (0, "vaddps ymm0, ymm1, ymm2\nvaddps zmm0, zmm1, zmm2\n", "")
+
+def test_disasm_refuses() -> None:
+  done = run("disasm", "--arch", "x86_64", text="0f ff\nc3 c3\nhello\n")
+  assert done.returncode == 1
+  assert done.stderr.splitlines() == ["line 1: offset 0: no instruction of the table starts with 0f ff", "line 2: ret ends after 1 bytes; these are left: c3",
+                                      "line 3: bytes in hex are expected, like c5 f4 58 c2; got hello"]
+
+def test_usage() -> None:
+  assert run("asm").returncode == 2 and "--arch x86_64" in run("asm").stderr
+  assert run("asm", "--arch", "z80").stderr == "asm: no instruction set is called z80; there is x86_64\n"
+  assert run("frobnicate").returncode == 2 and "asm --arch ARCH" in run("frobnicate").stderr
+  assert run("--help").returncode == 0

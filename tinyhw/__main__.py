@@ -1,0 +1,56 @@
+"""The command line: `python3 -m tinyhw <command>`. Each command imports what it needs when it runs."""
+from __future__ import annotations
+import importlib
+import sys
+from types import ModuleType
+from typing import Callable, Sequence
+
+from tinyhw import isa
+from tinyhw.errors import ParseError
+from tinyhw.machine.text import parse_bytes, show_bytes, translate
+
+class UsageError(Exception):
+  """The command line cannot be understood."""
+
+def assembler(arguments: Sequence[str]) -> ModuleType:
+  """The module that --arch, the only option of asm and disasm, names."""
+  words = [w for a in arguments for w in a.split("=", 1)]
+  if len(words) != 2 or words[0] != "--arch": raise UsageError(f"one option is expected: --arch {' or '.join(isa.ASSEMBLERS)}")
+  if words[1] not in isa.ASSEMBLERS: raise UsageError(f"no instruction set is called {words[1]}; there is {', '.join(isa.ASSEMBLERS)}")
+  return importlib.import_module(isa.ASSEMBLERS[words[1]])
+
+def asm(arguments: Sequence[str]) -> int:
+  """Assembly text on standard input, an instruction a line, to its bytes in hex, in memory order."""
+  module = assembler(arguments)
+  return translate(sys.stdin, lambda text: show_bytes(module.assemble(text)), sys.stdout, sys.stderr)
+
+def disasm(arguments: Sequence[str]) -> int:
+  """The bytes of an instruction in hex, one a line on standard input, to assembly text."""
+  module = assembler(arguments)
+  def one(text: str) -> str:
+    code = parse_bytes(text)
+    if not code: raise ParseError(f"bytes in hex are expected, like c5 f4 58 c2; got {text}")
+    return str(module.disassemble(code))
+  return translate(sys.stdin, one, sys.stdout, sys.stderr)
+
+# name: what it takes, and the function that gets the words after the name and returns the exit status
+COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
+  "asm": ("--arch ARCH", asm),
+  "disasm": ("--arch ARCH", disasm),
+}
+
+def main(arguments: Sequence[str]) -> int:
+  """Run a command; 2 if there is no such command or its options are wrong."""
+  usage = "\n".join([f"  {name} {takes:<16}{' '.join((function.__doc__ or '').split())}" for name, (takes, function) in COMMANDS.items()])
+  if not arguments or arguments[0] in ("-h", "--help", "help"):
+    print(f"usage: python3 -m tinyhw <command>\n{usage}")
+    return 0 if arguments else 2
+  if arguments[0] not in COMMANDS:
+    print(f"no command is called {arguments[0]!r}; the commands are\n{usage}", file=sys.stderr)
+    return 2
+  try: return COMMANDS[arguments[0]][1](arguments[1:])
+  except UsageError as e:
+    print(f"{arguments[0]}: {e}", file=sys.stderr)
+    return 2
+
+if __name__ == "__main__": sys.exit(main(sys.argv[1:]))
