@@ -25,7 +25,8 @@ def test_disasm() -> None:
 def test_disasm_refuses() -> None:
   done = run("disasm", "--arch", "x86_64", text="0f ff\nc3 c3\nhello\n")
   assert done.returncode == 1
-  assert done.stderr.splitlines() == ["line 1: offset 0: no instruction of the table starts with 0f ff", "line 2: ret ends after 1 bytes; these are left: c3",
+  assert done.stderr.splitlines() == ["line 1: offset 0: no instruction of the table starts with 0f ff",
+                                      "line 2: ret ends after 1 bytes; these are left: c3",
                                       "line 3: bytes in hex are expected, like c5 f4 58 c2; got hello"]
 
 def test_usage() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import Callable, Sequence
+from collections.abc import Callable, Sequence
 
 from tinyhw import isa
 from tinyhw.errors import ParseError

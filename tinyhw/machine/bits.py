@@ -11,7 +11,8 @@ A format becomes two functions at first use. Cost: pack 0.5 us, unpack 0.7 us fo
 from __future__ import annotations
 import re
 from dataclasses import dataclass
-from typing import Any, Callable, NoReturn
+from typing import Any, NoReturn
+from collections.abc import Callable
 
 from tinyhw.errors import EncodeError
 
@@ -88,7 +89,8 @@ class Format:
         if field.signed or len(field.pieces) > 1: value = f"({value} & {(1 << piece.width) - 1:#x})"
         terms.append(f"{value} << {piece.shift}" if piece.shift else value)
     lines.append(f"  return {' | '.join(terms)}")
-    return self._execute("\n".join(lines), "pack")
+    pack: Callable[..., int] = self._execute("\n".join(lines), "pack")
+    return pack
 
   def _compile_unpack(self) -> Callable[[int], dict[str, int]]:
     items = []
@@ -100,7 +102,8 @@ class Format:
       value = " | ".join(terms)
       if field.signed: value = f"(({value}) ^ {1 << field.width - 1:#x}) - {1 << field.width - 1:#x}"
       items.append(f"{name!r}: {value}")
-    return self._execute(f"def unpack(w): return {{{', '.join(items)}}}", "unpack")
+    unpack: Callable[[int], dict[str, int]] = self._execute(f"def unpack(w): return {{{', '.join(items)}}}", "unpack")
+    return unpack
 
   def _execute(self, source: str, name: str) -> Any:
     scope: dict[str, Any] = {"refuse": self._refuse}

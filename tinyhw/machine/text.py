@@ -1,9 +1,10 @@
 """Assembly text: what all ISAs share. Lines, comments, operands, integers, and the driver of the `asm` and `disasm` commands.
 
-An ISA's syntax.py knows how an operand looks; its mistakes raise ParseError, EncodeError or DecodeError without a line number, which `translate` adds.
+An ISA's syntax.py knows how an operand looks; mistakes raise ParseError, EncodeError or DecodeError without a line number, which `translate` adds.
 """
 from __future__ import annotations
-from typing import Callable, Iterable, Iterator, Sequence, TextIO
+from typing import TextIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tinyhw.errors import TinyError
 

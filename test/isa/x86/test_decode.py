@@ -45,7 +45,8 @@ def test_unknown_bytes(code: str) -> None:
 def test_code_that_ends_early(code: str) -> None:
   with pytest.raises(DecodeError, match="offset 0: the code ends within an instruction"): decode(bytes.fromhex(code))
 
-@pytest.mark.parametrize("code,same", [("8b c8", "89 c1"), ("c4 e1 74 58 c2", "c5 f4 58 c2"), ("81 c1 05 00 00 00", "83 c1 05"), ("0f 84 00 00 00 00", "74 04")])
+@pytest.mark.parametrize("code,same", [("8b c8", "89 c1"), ("c4 e1 74 58 c2", "c5 f4 58 c2"), ("81 c1 05 00 00 00", "83 c1 05"),
+                                       ("0f 84 00 00 00 00", "74 04")])
 def test_longer_encodings_mean_the_same(code: str, same: str) -> None:
   inst, size = decode(bytes.fromhex(code))
   assert size == len(bytes.fromhex(code)) and encode(inst) == bytes.fromhex(same)

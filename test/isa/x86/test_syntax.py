@@ -28,13 +28,16 @@ def test_parse_inverts_show(mnemonic: str, seed: int) -> None:
   ("mov rax, 0x123456789", "movabs rax, 4886718345"), ("mov eax, 0xffffffff", "mov eax, -1"), ("shl eax", "shl eax, 1"), ("sal eax, 2", "shl eax, 2"),
   ("jz .+2", "je .+2"), ("setnz al", "setne al"), ("cmovc eax, ecx", "cmovb eax, ecx"), ("vcmpltps k1, zmm0, zmm1", "vcmpps k1, zmm0, zmm1, 1"),
   ("vcmpneq_oqpd ymm0, ymm1, ymm2", "vcmppd ymm0, ymm1, ymm2, 12"), ("vpcmpleud k1, zmm0, zmm1", "vpcmpud k1, zmm0, zmm1, 2"),
-  ("lea rax, dword ptr [rax]", "lea rax, [rax]"), ("rep movsb byte ptr es:[rdi], byte ptr [rsi]", "rep movsb"), ("mov byte ptr ds:[rax], 1", "mov byte ptr [rax], 1"),
-  ("vgatherdps ymm0, [rax + ymm2], ymm3", "vgatherdps ymm0, ymmword ptr [rax + ymm2], ymm3"), ("mov eax, [0xffffffffffffff00]", "mov eax, dword ptr [-256]"),
+  ("lea rax, dword ptr [rax]", "lea rax, [rax]"),
+  ("rep movsb byte ptr es:[rdi], byte ptr [rsi]", "rep movsb"), ("mov byte ptr ds:[rax], 1", "mov byte ptr [rax], 1"),
+  ("vgatherdps ymm0, [rax + ymm2], ymm3", "vgatherdps ymm0, ymmword ptr [rax + ymm2], ymm3"),
+  ("mov eax, [0xffffffffffffff00]", "mov eax, dword ptr [-256]"),
   ("lock\tadd dword ptr [rax], 1", "lock add dword ptr [rax], 1")])
 def test_other_ways_to_write(text: str, same: str) -> None:
   assert show(parse(text)) == same
 
-@pytest.mark.parametrize("text,code", [("jmp .+2", "eb 00"), ("jmp .", "eb fe"), ("jne .-126", "75 80"), ("jne .-127", "0f 85 7b ff ff ff"), ("call .+5", "e8 00 00 00 00")])
+@pytest.mark.parametrize("text,code", [("jmp .+2", "eb 00"), ("jmp .", "eb fe"), ("jne .-126", "75 80"), ("jmp .+130", "e9 7d 00 00 00"),
+                                       ("jne .-127", "0f 85 7b ff ff ff"), ("call .+5", "e8 00 00 00 00")])
 def test_jumps_count_from_their_start(text: str, code: str) -> None:
   assert assemble(text) == bytes.fromhex(code)
   assert parse(disassemble(bytes.fromhex(code))) == parse(text)
@@ -42,7 +45,8 @@ def test_jumps_count_from_their_start(text: str, code: str) -> None:
 def test_virtual_registers_and_blocks_print() -> None:
   assert show(MInst(TABLE["add_r64_r64"], [Reg(regs.R64, 3), Reg(regs.R64, 4)])) == "add %3:r64, %4:r64"
   assert show(MInst(TABLE["jne_rel"], [Block(2, name="loop")])) == "jne .loop2"
-  assert show(MInst(TABLE["vmovss_x_m"], [regs.reg(regs.XMM, 0), regs.RIP, None, 1, b"\0\0\x80\x3f"])) == "vmovss xmm0, dword ptr [rip + constant 0x3f800000]"
+  inst = MInst(TABLE["vmovss_x_m"], [regs.reg(regs.XMM, 0), regs.RIP, None, 1, b"\0\0\x80\x3f"])
+  assert show(inst) == "vmovss xmm0, dword ptr [rip + constant 0x3f800000]"
 
 def test_labels() -> None:
   text = "xor eax, eax\n.loop:  \n  add eax, 1 ; count\n cmp eax, 10\n jb .loop\n jmp .out\n.out:\n ret\n"

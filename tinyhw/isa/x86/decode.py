@@ -4,7 +4,8 @@ Opcodes lead to the mnemonics that use them, and these to the rows; both indexes
 the instruction is the same, so encoding it again may give fewer bytes. Bytes that are no instruction of the table raise DecodeError.
 """
 from __future__ import annotations
-from typing import Any, Iterator
+from typing import Any
+from collections.abc import Iterator
 
 from tinyhw.errors import DecodeError
 from tinyhw.isa.x86 import regs

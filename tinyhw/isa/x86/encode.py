@@ -6,7 +6,8 @@ physical. What is wrong with an instruction is found out only after its function
 Cost: 0.6 us for registers, 1.2 us for a memory operand (CPython 3.11).
 """
 from __future__ import annotations
-from typing import Any, Callable
+from typing import Any
+from collections.abc import Callable
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.x86.check import complain
@@ -125,7 +126,7 @@ def with_distance(head: bytes, position: int, size: int) -> Encoder:
   def encoder(operands: list[Any]) -> bytes | None:
     distance = operands[position] - length
     if not -limit <= distance < limit: return None
-    return head + distance.to_bytes(size, "little", signed=True)
+    return head + int.to_bytes(distance, size, "little", signed=True)
   return encoder
 
 def with_immediate(core: Encoder, e: Encoding) -> Encoder:
@@ -143,7 +144,7 @@ def with_immediate(core: Encoder, e: Encoding) -> Encoder:
       return head and head + BYTES[value & 255]
     return encoder
   def wide_encoder(operands: list[Any]) -> bytes | None:
-    value = operands[position]
+    value: int = operands[position]
     if not low <= value < high: return None
     if wrap:
       if value >= high >> 1 and high > -low: value -= high

@@ -1,6 +1,7 @@
 """What a line of the table means: kinds of operands, encodings, and the form of a row (`Inst.isa`). The notation is explained in table.py."""
 from __future__ import annotations
-from typing import Any, Callable
+from typing import Any
+from collections.abc import Callable
 
 from tinyhw.isa.x86 import regs
 from tinyhw.machine.inst import Access, Effect, RegClass
@@ -117,11 +118,12 @@ class Line:
     self.shown = sum(not t.hidden for t in self.tokens)
     self.evex = any(spec.space == "evex" for spec in self.specs)
     self.pipe, *properties = words.split()
-    self.effects, self.repeat, self.commutes = Effect.NONE, False, None
+    self.effects, self.repeat = Effect.NONE, False
+    self.commutes: tuple[int, int] | None = None
     for word in properties:
       if word == "repeat": self.repeat = True
       elif word[0] == "@": features = word[1:]
-      elif word.startswith("commutes:"): self.commutes: tuple[int, int] | None = (int(word[9]), int(word[10]))
+      elif word.startswith("commutes:"): self.commutes = int(word[9]), int(word[10])
       else: self.effects |= EFFECTS[word]
     self.vex_feature, _, self.evex_feature = features.partition("/")
 
@@ -142,7 +144,9 @@ class Spec:
   __slots__ = ("space", "lengths", "l", "pp", "map", "w", "opcode", "suffix", "digit", "plus", "imm", "is4", "rel", "letters", "lock", "operand16")
 
   def __init__(self, text: str):
-    self.space, self.lengths, self.l, self.pp, self.map, self.w = "legacy", (), None, 0, 0, "0"
+    self.space, self.pp, self.map, self.w = "legacy", 0, 0, "0"
+    self.lengths: tuple[int, ...] = ()
+    self.l: int | None = None
     self.digit, self.plus, self.imm, self.is4, self.rel, self.letters = -2, False, "", False, 0, ""
     self.lock = self.operand16 = False
     opcode: list[int] = []
@@ -220,7 +224,7 @@ class Encoding:
   """One encoding of one form, resolved: every field of the instruction has a value or an operand index (-1: none).
 
   space: legacy, vex, evex. pp: 0, 66, F3, F2. w: 0, 1 or None (ignored). l: 0 to 2 or None. digit as in Spec. imm: operand index and bytes.
-  imm_extends: 32 bits are sign-extended to 64. accumulator, one: operand that must be rax (al, ...), and immediate that must be 1, which are not encoded.
+  imm_extends: 32 bits are sign-extended to 64. accumulator, one: operands that are not encoded: it must be rax (al, ...), it must be 1.
   """
   __slots__ = ("form", "space", "pp", "map", "opcode", "suffix", "w", "l", "digit", "plus", "lock", "operand16", "reg", "rm", "vvvv", "is4", "opreg",
                "imm", "imm_bytes", "imm_bits", "imm_signed", "imm_extends", "rel", "rel_bytes", "accumulator", "one", "bytes8")

@@ -260,15 +260,14 @@ def accepts(form: Form, kind: Kind, operand: Operand, g: Given) -> bool:
   """Whether an operand of a row takes what is written."""
   if kind.category in ("memory", "broadcast"):
     if g.category != "memory" or (kind.category == "broadcast") != (g.lanes > 0) or g.lanes and g.lanes != kind.lanes: return False
-    index = g.value[1]
-    if (index.cls if index is not None else None) is not kind.cls and (kind.cls is not None or index is not None and index.cls is not regs.R64): return False
+    index = g.value[1].cls if g.value[1] is not None else None
+    if index is not kind.cls and (kind.cls is not None or index is not regs.R64): return False
     return not g.bits or not kind.bits or kind.cls is not None or g.bits == kind.bits
   if g.category != ("register" if kind.category == "fixed" else kind.category): return False
-  if kind.category == "register": return g.value.cls is kind.cls
-  if kind.category == "fixed": return g.value.cls is kind.cls and g.value.index == kind.fixed
+  if kind.category in ("register", "fixed"): return isinstance(g.value, Reg) and g.value.cls is kind.cls and kind.fixed in (None, g.value.index)
   if kind.category == "block": return True
   low, high = bounds(form, operand.kind)
-  return low <= g.value <= high
+  return low <= int(g.value) <= high
 
 def fill(row: Inst, given: list[Given], mask: Reg | None) -> MInst:
   """The instruction, with the operands that are not written put in."""

@@ -25,22 +25,24 @@ in parentheses it is not shown; "!" in parentheses is a register that is lost.
   rv mv iz    16, 32 and 64 bits (iz: at most 32); ry my: 32 and 64. 66 and REX.W are implied; Wy is W0 for 32 bits and W1 for 64
   v h q e     the vector register, or the one that holds half, a quarter, an eighth of it; m mh mq me is memory of that size. A VEX encoding without
               a length has 128 and 256, an EVEX encoding 512 too: one row for each length
-  b32 b64     an element that is broadcast to the vector (bh32: to half of it); vmv32: memory indexed by v, elements of 32 bits; a: an address, memory is not touched
+  b32 b64     an element that is broadcast to the vector (bh32: to half of it)
+  vmv32       memory indexed by v, elements of 32 bits; a: an address, memory is not touched
   m:4         the displacement counts elements of 4 bytes, not whole operands; "!": the key spells the size
   {k} {kz}    rows with merging, and with zeroing; {s}: the mask selects, so nothing is merged; {g}: a mask is required, and is used up
   RM MR RVM   where operands are encoded, in order: R reg, M rm, V vvvv, O opcode, I immediate, 4 the immediate's upper half; A: must be the
               accumulator, 1: must be 1. Left out where it follows: memory is M, then R, then V; a digit takes M, or V M
 Properties: rf, wf (flags read, written), load, store, jump, end, call, barrier, repeat (cheaper to repeat than to reload), commutes:01, and
 "@vex/evex", the features that the encodings need. A line "@ vex/evex" sets them for what follows.
-Of several encodings the first that fits is used, so shorter ones stand first; of VEX encodings the shortest; EVEX only where VEX cannot say it. Two lines with one key are one row, whose encodings are joined.
+Of several encodings the first that fits is used, so shorter ones stand first; of VEX encodings the shortest; EVEX only where VEX cannot say it.
+Two lines with one key are one row, whose encodings are joined.
 """
 from __future__ import annotations
-from typing import Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.x86 import regs, rows_avx512, rows_float, rows_integer, rows_packed
 from tinyhw.isa.x86.form import Encoding, Form, Kind, Line, Spec, kind_of
-from tinyhw.machine.inst import Access, Effect, Inst, MInst, Operand, Reg
+from tinyhw.machine.inst import Access, Bank, Effect, Inst, MInst, Operand, RegClass
 
 SIZES = {"v": (16, 32, 64), "y": (32, 64)}
 LENGTHS = (128, 256, 512)
@@ -138,7 +140,8 @@ VECTORS = (regs.XMM, regs.YMM, regs.ZMM, regs.K)
 
 OPERANDS: dict[tuple[object, ...], Operand] = {}
 
-def operand(name: str, access: Access, cls: regs.RegClass | None = None, kind: str = "reg", fixed: int | None = None, optional: bool = False) -> Operand:
+def operand(name: str, access: Access, cls: RegClass | None = None, kind: str = "reg", fixed: int | None = None,
+            optional: bool = False) -> Operand:
   """An Operand; equal ones are one object, since making them costs more than looking them up."""
   key = (name, access, cls, kind, fixed, optional)
   found = OPERANDS.get(key)
@@ -149,13 +152,15 @@ def make_row(key: str, variants: list[Variant]) -> Inst:
   """The row of a key from the first line that has it; later ones add encodings."""
   line, size, length, choice, mask = variants[0]
   form = Form(key)
-  operands, effects, clobbers = [], line.effects, []
-  sources = 0
+  operands: list[Operand] = []
+  clobbers: list[tuple[Bank, int]] = []
+  effects, sources = line.effects, 0
   for token in line.tokens:
     kind = kind_of(token.kinds[choice if len(token.kinds) > 1 else 0], size, length)
     access, at = token.access, len(operands)
     if access == 0:
-      clobbers.append((kind.cls.bank, kind.fixed))  # type: ignore[union-attr]
+      assert kind.cls is not None and kind.fixed is not None, f"{key}: only a register that is named can be lost"
+      clobbers.append((kind.cls.bank, kind.fixed))
       continue
     first = not token.hidden and not form.syntax
     if kind.category in ("register", "fixed"):
@@ -248,10 +253,5 @@ def assemble(row: Inst | str, *shown: object) -> MInst:
       skip = 3
     else: flat.append(next(given))  # type: ignore[arg-type]
   return MInst(row, flat)
-
-def fixed_register(o: Operand) -> Reg:
-  """The physical register of an operand with `fixed`."""
-  assert o.cls is not None and o.fixed is not None
-  return regs.reg(o.cls, o.fixed)
 
 TABLE = Table((rows_integer.TEXT, rows_float.TEXT, rows_packed.TEXT, rows_avx512.TEXT))
