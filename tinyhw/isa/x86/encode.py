@@ -166,24 +166,23 @@ def legacy(form: Form, e: Encoding) -> Encoder:
   forced = [prefix + bytes((0x40 | w | i,)) + tail for i in range(8)]
   reg, rm, memory, digit, low_bytes = e.reg, e.rm, form.memory, max(e.digit, 0), e.bytes8
   if e.plus:
-    opreg, opcode, split = e.opreg, e.opcode, len(tail)
+    opreg, opcode = e.opreg, e.opcode
     def plus_encoder(operands: list[Any]) -> bytes | None:
-      number = operands[opreg].index
+      number: int = operands[opreg].index
       head = (forced if low_bytes and 4 <= number < 8 else heads)[number >> 3]
       return head[:-1] + BYTES[opcode | number & 7]
-    assert split and not e.suffix
     return plus_encoder
   if rm < 0: return lambda operands: heads[0]
   if rm == memory:
     def memory_encoder(operands: list[Any]) -> bytes | None:
-      number = operands[reg].index if reg >= 0 else digit
+      number: int = operands[reg].index if reg >= 0 else digit
       high, rest = address(number & 7, operands[rm], operands[rm + 1], operands[rm + 2], operands[rm + 3], 1)
       if low_bytes and 4 <= number < 8 and reg in low_bytes: return forced[high] + rest
       return heads[number >> 1 & 4 | high] + rest
     return memory_encoder
   def register_encoder(operands: list[Any]) -> bytes | None:
-    b = operands[rm].index
-    number = operands[reg].index if reg >= 0 else digit
+    b: int = operands[rm].index
+    number: int = operands[reg].index if reg >= 0 else digit
     head = heads[number >> 1 & 4 | b >> 3]
     if low_bytes:
       for i in low_bytes:
