@@ -69,8 +69,9 @@ def fused_float64(a: float, b: float, c: float) -> float:
   if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)): return a * b + c
   exact = Fraction(a) * Fraction(b) + Fraction(c)
   if not exact: return a * b + c
-  try: return math.copysign(float(exact), exact.numerator)
-  except OverflowError: return math.copysign(math.inf, exact.numerator)
+  sign = -1.0 if exact < 0 else 1.0
+  try: return math.copysign(float(exact), sign)
+  except OverflowError: return math.copysign(math.inf, sign)
 
 def fused_float32(a: float, b: float, c: float) -> float:
   """a*b + c, rounded once to float32.
@@ -153,12 +154,12 @@ def int_to_float32(x: int) -> float:
   if size >> 53:
     extra = size.bit_length() - 40
     size = size >> extra << extra | bool(size & ((1 << extra) - 1)) << extra
-    if size >> 128: return math.copysign(math.inf, x)
+    if size >> 128: return -math.inf if x < 0 else math.inf
   return round_float32(math.copysign(size, x))
 
 def _int_to_float64(x: int) -> float:
   try: return float(x)
-  except OverflowError: return math.copysign(math.inf, x)
+  except OverflowError: return -math.inf if x < 0 else math.inf
 
 _FLOAT_TO_INT: dict[DType, Function] = {dtypes.uint32: float_to_int64, dtypes.int64: float_to_int64, dtypes.uint64: float_to_uint64}
 _cast: dict[tuple[DType, DType], Function] = {}

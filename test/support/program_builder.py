@@ -162,6 +162,14 @@ def convert(source: DType, target: DType, n: int, lanes: int = 1) -> Program:
   with b.loop(n // lanes, AxisType.GLOBAL) as g: b.store(out, g * lanes, b.load(x, g * lanes, lanes).cast(target))
   return b.program()
 
+def convert_to_all(source: DType, n: int) -> Program:
+  """data1, data2, ... = data0 as each type in turn."""
+  b = Builder("convert_to_all")
+  x, outputs = b.param(0, source, n), [b.param(k + 1, d, n) for k, d in enumerate(dtypes.all)]
+  with b.loop(n, AxisType.GLOBAL) as g:
+    for out in outputs: b.store(out, g, b.load(x, g).cast(out.dtype))
+  return b.program()
+
 # ***** random programs *****
 
 FLOATS = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
@@ -238,3 +246,13 @@ def values(memory: Any, dtype: DType) -> list[Any]:
 def same_memory(program: Program, a: dict[int, Any], b: dict[int, Any]) -> None:
   """Assert that all buffers hold the same values."""
   for p in program.params: assert values(a[p.arg[0]], p.dtype) == values(b[p.arg[0]], p.dtype), f"{program.name}: slot {p.arg[0]} ({p.dtype}) differs"
+
+def named() -> list[Program]:
+  """Programs without lanes of workgroups and without transcendental functions: what every renderer takes."""
+  return [add(), add(16, 4), add(15, 3, dtypes.uint8), matmul(5), matmul(5, True), pad(), gather()]
+
+def memory_for(program: Program, seed: int = 0) -> dict[int, bytearray]:
+  """Random bytes for every PARAM; small numbers where the type allows."""
+  from tinyhw.arithmetic import to_bytes
+  r = random.Random(seed)
+  return {p.arg[0]: bytearray(b"".join(to_bytes(r.randint(-3, 25), p.dtype) for _ in range(p.arg[1]))) for p in program.params}

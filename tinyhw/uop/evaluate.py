@@ -80,8 +80,8 @@ class _Graph:
     out = []
     for s in u.src:
       value = self.value[s]
-      if s.shape == () and shape != (): value = value * count
-      if len(value) != count: raise VerifyError(f"{u.op.name} of shape {shape} has a source of shape {self.shape(s)}; insert EXPAND")
+      if s.shape == (): value = value * count
+      elif self.shape(s) != shape: raise VerifyError(f"{u.op.name} of shape {shape} has a source of shape {self.shape(s)}; insert EXPAND")
       out.append(value)
     return out
 

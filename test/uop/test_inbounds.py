@@ -1,0 +1,81 @@
+"""Accesses are proven to stay inside of their buffers, or not; and what is proven is true for every value of the ranges."""
+import random
+from itertools import product
+
+import pytest
+
+from program_builder import Builder, gather, i32, pad
+from tinyhw.dtype import dtypes
+from tinyhw.errors import VerifyError
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.inbounds import bounds_under, conditions, lane_of, linear, outside
+from tinyhw.uop.ops import UOp
+from tinyhw.uop.verify import verify
+
+f32 = dtypes.float32
+i, j, k, l = [UOp.range(n, at) for at, n in enumerate((8, 6, 3, 3))]
+x = UOp.param(1, f32, 48)
+
+def load(index: UOp, gate: UOp | None = None, lanes: int = 1) -> UOp: return x.index(index).load(gate, 0.0, f32.vec(lanes))
+
+@pytest.mark.parametrize("access", [
+  load(i * 6 + j), load(i * 6 + j + 40, i * 6 + j < 8), load(i + 44, i < 4), load(i - 3, i >= 3), load(i - 3, (i < 3).logical_not()),
+  load(i - 3, UOp.const(dtypes.weakint, 2) < i), load(i - 3, (i < 3).ne(True)), load(47 - i * 7, i * 7 < 48),
+  load((i + k - 1) * 6 + j + l - 1, (i + k >= 1) & (i + k < 9) & (j + l >= 1) & (j + l < 7)),
+  load((i - 1) // 2, i >= 1), load(i * 8, i < 6), load((i + 60) % 49, (i + 60) % 49 < 48), load(i * 100, i.eq(0)), load(i * 100, i.ne(0).logical_not()),
+  load(i * 6, None, 6), load(i * 8, i < 6, 8), load(i - 1, ((i < 1) | (j < 2)).logical_not()), load(i * 999, i < 0),
+], ids=lambda u: u.render(False))
+def test_proven(access: UOp) -> None: assert outside(access, 48) is None
+
+@pytest.mark.parametrize(("access", "message"), [
+  (load(i * 6 + j + 1), "is in 1..48, outside of 0..47"), (load(i - 1), "is in -1..6"), (load(i * 8, i < 7, 1), "is in 0..48"),
+  (load(i * 6, None, 7), "is in 0..48"), (load(i - 3, i < 3), "-3..-1"), (load(i * 7, j < 3), "0..49"),
+  (load((i + k - 1) * 6 + j + l - 1, (i + k >= 1) & (i + k < 9) & (j + l >= 1)), "outside"), (load(i - 1, (i < 1) | (j < 2)), "outside"),
+])
+def test_not_proven(access: UOp, message: str) -> None: assert message in str(outside(access, 48))
+
+def test_lanes_and_gathers() -> None:
+  verify(pad())
+  verify(gather())
+  at = UOp(Ops.BROADCAST, i32.vec(4), (i.cast(i32),)) + UOp(Ops.VECTORIZE, i32.vec(4), tuple(UOp.const(i32, n) for n in range(4)))
+  access = UOp.param(1, f32, 9).index(i).load(at < at.const_like(9), 0.0, f32.vec(4))
+  assert outside(access, 9) is None and outside(access, 8) is not None
+  assert lane_of(at, 2).render(False) == "(cast(r0, int32)+2)"
+
+def test_conditions_of_enclosing_brackets_count() -> None:
+  b = Builder("when")
+  out = b.param(0, i32, 4)
+  with b.loop(8) as r, b.when(b.add(r < 4)): b.store(out, r, r)
+  verify(b.program())
+  b = Builder("never")
+  out = b.param(0, i32, 4)
+  with b.loop(8) as r, b.when(b.add(r < 5)): b.store(out, r, r)
+  with pytest.raises(VerifyError, match="index r0 is in 0..4 where"): verify(b.program())
+
+def test_sums_that_may_wrap_are_not_taken_apart() -> None:
+  n = UOp.variable("n", 0, 2**31 - 1, i32)
+  assert linear(n + 1)[0] == {n + 1: 1} and linear(n.cast(dtypes.int64) + 1) == ({n: 1}, 1)
+  assert outside(x.index(n + 1).load(n + 1 < 48, 0.0), 48) is not None  # n + 1 may be the smallest int32
+
+def test_what_is_proven_holds_everywhere() -> None:
+  """Random sums and conditions, compared with all values."""
+  r, ranges = random.Random(0), (UOp.range(5, 0), UOp.range(4, 1), UOp.range(3, 2))
+  def expression() -> UOp:
+    total = UOp.const(dtypes.weakint, r.randint(-6, 6))
+    for v in r.sample(ranges, r.randint(1, 3)): total = total + v * r.choice([-3, -2, -1, 1, 2, 3])
+    return total // r.randint(1, 3) if r.random() < 0.2 else total
+  proven = 0
+  for _ in range(100):
+    index, gate = expression(), None
+    for _ in range(r.randint(1, 3)):
+      clause = expression() < expression() if r.random() < 0.5 else expression() >= r.randint(-4, 4)
+      gate = clause if gate is None else gate & clause
+    low, high = bounds_under(index, conditions(gate))
+    tight = (int(index.vmin), int(index.vmax)) != (low, high)
+    proven += tight
+    at = dict(zip(ranges, ranges))
+    for point in product(range(5), range(4), range(3)):
+      at = {v: v.const_like(n) for v, n in zip(ranges, point)}
+      if evaluate(gate.substitute(at)).values[0]: assert low <= evaluate(index.substitute(at)).values[0] <= high
+  assert proven > 30
