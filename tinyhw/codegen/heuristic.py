@@ -25,6 +25,10 @@ STRIDED_COST = 1.5         # of one lane of a strided load, in loads
 LOOP_COST = 1.0            # cycles per iteration for counting and branching, shared by all that the iteration does
 ADD_LATENCY = 4.0
 SHORT_BODY = 24            # operations; longer elementwise bodies need no copies to fill the pipes
+STAGE_REUSE = 4            # times that a staged element is read, below which copying it costs more than it saves
+GATE_COST = 3.0            # of a gate, in loads
+FAR_BYTES = 1024           # steps of a loop that are further apart meet a new page every few iterations
+FAR_TOTAL_BYTES = 1 << 15  # if they leave the first-level cache
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 
 class Nest(NamedTuple):
@@ -108,37 +112,67 @@ class Tile(NamedTuple):
   vector: UOp
   copies: dict[UOp, int]
 
+class Operand:
+  """A load under the reduction as the model sees it: ranges it depends on, and how it is read along each vector axis."""
+  __slots__ = ("access", "ranges", "gated", "plain", "far", "free_loops")
+
+  def __init__(self, access: Access, nest: Nest, reduce_ranges: tuple[UOp, ...]):
+    self.access = access
+    self.ranges = frozenset(access.strides) | access.opaque
+    self.gated = len(access.node.src) > 1
+    self.plain = access.node.src[0].src[0].op is Ops.PARAM and not gathered(access)
+    size = access.node.dtype.itemsize
+    steps = [(size_of(r), (access.stride(r) or 0) * size) for r in reduce_ranges]
+    self.far = any(step >= FAR_BYTES and n * step > FAR_TOTAL_BYTES for n, step in steps)
+    self.free_loops = [r for r in nest.ranges if r not in self.ranges]
+
+  def reuse(self, copies: dict[UOp, int]) -> int:
+    """How often a tile's elements are read again by loops that they do not depend on."""
+    n = 1
+    for r in self.free_loops: n *= max(size_of(r) // copies.get(r, 1), 1)
+    return n
+
+  def is_bad(self, vector: UOp) -> bool: return self.access.stride(vector) != 1 or self.gated or self.far
+
 def tile(nest: Nest, inner: list[UOp], lanes: int, capabilities: Capabilities) -> tuple[Opt, ...]:
   """The cheapest tile for the reductions under all loops of a store."""
   reduce_ranges = tuple(dict.fromkeys(r for u in inner for r in ranges_of(u)))
-  loads = [access_of(v) for v in dict.fromkeys(v for u in inner for v in u.src[0].toposort()) if v.op is Ops.LOAD]
+  nodes = dict.fromkeys(v for u in inner for v in u.src[0].toposort())
+  loads = [Operand(access_of(v), nest, reduce_ranges) for v in nodes if v.op is Ops.LOAD]
   stores = [a for a in nest.accesses if a.is_store]
-  body = max(1, sum(v.op in GroupOp.ALU and v.op is not Ops.ADD for u in inner for v in u.src[0].toposort() if not v.dtype.name.startswith("weak")))
+  body = max(1, sum(v.op in GroupOp.ALU and v.op is not Ops.ADD for v in nodes if not v.dtype.name.startswith("weak") and v.dtype.scalar().itemsize > 1))
   best: tuple[float, Tile] | None = None
-  for t in candidates(nest, reduce_ranges, lanes):
-    cost = tile_cost(t, inner, loads, stores, body, lanes, capabilities)
-    if cost is not None and (best is None or cost < best[0]): best = (cost, t)
+  for v in vector_axes(nest, reduce_ranges, loads, stores, lanes):
+    for t in candidates(nest, v, lanes, capabilities.vector_registers // len(inner)):
+      cost = tile_cost(t, len(inner), loads, stores, body, lanes, capabilities)
+      if cost is not None and (best is None or cost < best[0]): best = (cost, t)
   if best is None: return ()
   chosen = best[1]
   opts = [Opt(OptOps.VECTOR, chosen.vector.arg[0], lanes)]
   opts += [Opt(OptOps.UPCAST, r.arg[0], n) for r, n in chosen.copies.items() if n > 1]
-  return tuple(opts + unroll_reduction(chosen, inner, reduce_ranges, body))
+  opts += unroll_reduction(chosen, inner, reduce_ranges, body)
+  return tuple(opts + stage(nest, chosen, loads, reduce_ranges, lanes, capabilities))
 
-def candidates(nest: Nest, reduce_ranges: tuple[UOp, ...], lanes: int) -> list[Tile]:
-  """Lanes along any range that is long enough; copies along up to two output ranges (and along the lanes' own)."""
-  out = []
-  vectors = [r for r in nest.ranges + reduce_ranges if size_of(r) >= lanes]
-  for v in vectors:
-    axes = [r for r in nest.ranges if size_of(r) > 1]
-    pairs = list(itertools.combinations(axes, 2)) or [(a,) for a in axes] or [()]
-    seen: set[tuple[tuple[int, int], ...]] = set()
-    for pair in pairs:
-      for factors in itertools.product(TILE_FACTORS, repeat=len(pair)):
-        copies = dict(zip(pair, factors))
-        key = tuple(sorted((r.arg[0], n) for r, n in copies.items() if n > 1))
+def vector_axes(nest: Nest, reduce_ranges: tuple[UOp, ...], loads: list[Operand], stores: list[Access], lanes: int) -> list[UOp]:
+  """Ranges that lanes may run along: long enough, and adjacent in memory for some access; failing that, any that is long enough."""
+  long = [r for r in nest.ranges + reduce_ranges if size_of(r) >= lanes]
+  adjacent = [r for r in long if any(a.stride(r) == 1 for a in stores) or any(o.access.strides.get(r) == 1 for o in loads)]
+  output = [r for r in nest.ranges if r in long]
+  return adjacent + [r for r in output if r not in adjacent] if len(output) <= 2 or not adjacent else adjacent
+
+def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
+  """Copies along up to two output ranges (and along the lanes' own), as many as registers allow."""
+  room = {r: size_of(r) // (lanes if r is v else 1) for r in nest.ranges if size_of(r) > 1}
+  factors = {r: [n for n in TILE_FACTORS if n <= limit] for r, limit in room.items()}
+  out, seen = [Tile(v, {})], set()
+  for a, b in itertools.combinations(room, 2) if len(room) > 1 else ((a, a) for a in room):
+    for n in factors[a]:
+      for m in factors[b] if b is not a else (1,):
+        if n * m > most: break
+        key = (a, n, b, m) if n > 1 and m > 1 else (a, n) if m == 1 else (b, m)
         if key in seen: continue
         seen.add(key)
-        if all(size_of(r) >= n * (lanes if r is v else 1) for r, n in copies.items()): out.append(Tile(v, copies))
+        out.append(Tile(v, {a: n, b: m} if b is not a else {a: n}))
   return out
 
 def covered(r: UOp, amount: int) -> float:
@@ -146,32 +180,40 @@ def covered(r: UOp, amount: int) -> float:
   n = size_of(r)
   return (n - n % amount) / n
 
-def tile_cost(t: Tile, inner: list[UOp], loads: list[Access], stores: list[Access], body: int, lanes: int, capabilities: Capabilities) -> float | None:
+def tile_cost(t: Tile, reductions: int, loads: list[Operand], stores: list[Access], body: int, lanes: int, capabilities: Capabilities) -> float | None:
   """Cycles per element and reduction step; None for a tile that does not fit into the registers."""
+  vector, tiles = t.vector, t.copies
   copies = 1
-  for n in t.copies.values(): copies *= n
-  accumulators = copies * len(inner)
+  for n in tiles.values(): copies *= n
+  accumulators = copies * reductions
   issue, kept = 0.0, 0
-  for access in loads:
+  for operand in loads:
     n = 1
-    for r, k in t.copies.items():
-      if access.depends(r): n *= k
-    stride = access.stride(t.vector)
-    cost = 1.0 if stride in (0, 1) else STRIDED_COST * lanes
-    if stride == 0 and n == 1 and not any(access.depends(r) for r in (t.vector,)): kept += 1
-    else: kept += 1 if n > 4 else n
-    issue += n * cost
+    for r, k in tiles.items():
+      if r in operand.ranges: n *= k
+    kept += 1 if n > 4 else n
+    issue += n * load_cost(operand, t, lanes)
   if accumulators + min(kept, 3) > capabilities.vector_registers: return None
-  if t.vector in t.copies or not is_reduce(t.vector):
-    if any(a.stride(t.vector) != 1 for a in stores): issue += 2.0 * lanes * copies / 64
+  if not is_reduce(vector) and any(a.stride(vector) != 1 for a in stores): issue += 2.0 * lanes * copies / 64
   arithmetic = copies * body
-  cycles = max(issue / 2, arithmetic / 2, ADD_LATENCY / max(1, min(8, 8 // max(1, accumulators))) if accumulators < 8 else 0.0, (issue + arithmetic) / 4) + LOOP_COST / 2
-  useful = copies * lanes
-  share = covered(t.vector, lanes * t.copies.get(t.vector, 1))
-  for r, n in t.copies.items():
-    if r is not t.vector: share *= covered(r, n)
-  slow = 4.0 if not is_reduce(t.vector) else 2.0
-  return cycles / useful * (share + (1 - share) * slow)
+  latency = ADD_LATENCY / (8 // accumulators) if accumulators < 8 else 0.0
+  cycles = max(issue / 2, arithmetic / 2, latency, (issue + arithmetic) / 4) + LOOP_COST / 2
+  share = covered(vector, lanes * tiles.get(vector, 1))
+  for r, n in tiles.items():
+    if r is not vector and n > 1: share *= covered(r, n)
+  slow = 4.0 if not is_reduce(vector) else 2.0
+  return cycles / (copies * lanes) * (share + (1 - share) * slow)
+
+def load_cost(operand: Operand, t: Tile, lanes: int) -> float:
+  """Loads that one copy of an operand costs: 1 if adjacent or shared; a staged one has been copied before; else one per lane."""
+  stride = operand.access.stride(t.vector)
+  gate = GATE_COST if operand.gated else 0.0
+  if stride == 0: return 1.0 + gate
+  if t.vector in operand.ranges and not is_reduce(t.vector) and operand.plain and operand.is_bad(t.vector):
+    reuse = operand.reuse(t.copies)
+    copying = 2.0 + gate if stride == 1 or operand.gated else STRIDED_COST * lanes
+    if reuse >= STAGE_REUSE: return 1.0 + copying / reuse
+  return 1.0 + gate if stride == 1 else STRIDED_COST * lanes + gate * lanes
 
 def unroll_reduction(t: Tile, inner: list[UOp], reduce_ranges: tuple[UOp, ...], body: int) -> list[Opt]:
   """Copies of a short reduction body: more accumulators when there are few, less counting otherwise."""
@@ -185,10 +227,47 @@ def unroll_reduction(t: Tile, inner: list[UOp], reduce_ranges: tuple[UOp, ...], 
   while wanted > 1 and size_of(last) < wanted * lanes * 2: wanted //= 2
   return [Opt(OptOps.UPCAST, last.arg[0], wanted)] if wanted > 1 else []
 
+# ***** local memory *****
+
+def stage(nest: Nest, t: Tile, loads: list[Operand], reduce_ranges: tuple[UOp, ...], lanes: int, capabilities: Capabilities) -> list[Opt]:
+  """Copy the operand that lanes run along to local memory, where it is adjacent, if it is read badly where it is and read often."""
+  if is_reduce(t.vector): return []
+  for operand in loads:
+    if t.vector not in operand.ranges or not operand.plain or not operand.is_bad(t.vector): continue
+    panel = lanes * operand.access.node.dtype.itemsize
+    for r, n in t.copies.items():
+      if r in operand.ranges: panel *= n
+    for r in reduce_ranges:
+      if r in operand.ranges: panel *= size_of(r)
+    if operand.reuse(t.copies) >= STAGE_REUSE and panel <= capabilities.local_bytes:
+      free = [r for r in operand.free_loops if size_of(r) // t.copies.get(r, 1) > 1]
+      return [Opt(OptOps.STAGE, operand.access.node.src[0].src[0].arg[0])] + stage_grid(nest, t, free, lanes, capabilities)
+  return []
+
+def gathered(access: Access) -> bool: return any(u.op is Ops.LOAD for u in access.node.src[0].src[1].toposort())
+
+def stage_grid(nest: Nest, t: Tile, free: list[UOp], lanes: int, capabilities: Capabilities) -> list[Opt]:
+  """The grid of a kernel that stages: loops that the staged operand does not depend on stay inside, except for what the grid still needs."""
+  items, opts = 1, []
+  for r in nest.ranges:
+    factor = t.copies.get(r, 1) * (lanes if r is t.vector else 1)
+    if r in free or size_of(r) // factor <= 1: continue
+    opts.append(Opt(OptOps.GRID, r.arg[0]))
+    items *= size_of(r) // factor
+  wanted = capabilities.threads * CHUNKS_PER_THREAD
+  for r in free:
+    loops = size_of(r) // t.copies.get(r, 1)
+    parts = next((p for p in range(1, loops + 1) if loops % p == 0 and items * p >= wanted and loops // p >= STAGE_REUSE), 1)
+    if items >= wanted or parts == 1: continue
+    opts += [Opt(OptOps.BLOCK, r.arg[0], loops // parts), Opt(OptOps.GRID, r.arg[0])]
+    items *= parts
+  return opts
+
 # ***** the grid *****
 
 def grid(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
   """Outer output loops become the grid until there is work for everybody. A loop under which a row's reduction stands is left inside."""
+  if any(o.op is OptOps.STAGE for o in opts): return opts
   outer = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)] if nest.reduces else list(nest.ranges)
   out = list(opts)
   items = 1

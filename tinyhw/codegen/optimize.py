@@ -7,7 +7,7 @@ from __future__ import annotations
 from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose
-from tinyhw.codegen.tiling import Opt, apply, factor_of, peel_reductions, peel_store, size_of
+from tinyhw.codegen.tiling import Opt, OptOps, apply, factor_of, peel_reductions, peel_store, size_of, stage_loads
 from tinyhw.config import NOOPT
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
@@ -52,6 +52,6 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...]) -> UOp:
   fresh += len(stores) + 8
   peeled = UOp.sink(*stores, arg=sink.arg)
   peeled = peel_reductions(peeled, opts, fresh)
-  done = apply(peeled, opts)
+  done = stage_loads(apply(peeled, opts), frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
   return done.replace(arg=KernelInfo(info.name, opts, info.origin))

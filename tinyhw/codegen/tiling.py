@@ -6,6 +6,7 @@
   UPCAST  the innermost `amount` iterations are copies: a tile in registers (of a reduction range: UNROLL)
   BLOCK   the innermost `amount` iterations are a loop of their own
   GRID    what is left of the range becomes part of the grid
+  STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the reduction reads them
 
 A range whose size the factor does not divide is peeled first: the kernel does the largest multiple, and a second store (or a second REDUCE) does
 the rest, with loops of its own. So no gate is needed for any shape.
@@ -26,6 +27,7 @@ class OptOps(IntEnum):
   UPCAST = 2
   BLOCK = 3
   GRID = 4
+  STAGE = 5
 
 class Opt(NamedTuple):
   """A choice: what to do with the innermost `amount` iterations of range `axis` (of all that is left, for GRID)."""
@@ -74,7 +76,7 @@ def apply(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> UOp:
   rank = {axis: k for k, axis in enumerate(order)}
   parts: list[tuple[tuple[int, int, int], UOp, Part]] = []
   for r in ranges:
-    mine = split(r, [o for o in opts if o.axis == r.arg[0]])
+    mine = split(r, [o for o in opts if o.axis == r.arg[0] and o.op is not OptOps.STAGE])
     for depth, p in enumerate(mine): parts.append(((ORDER[p.kind], rank.get(r.arg[0], len(rank) + r.arg[0]), depth), r, p))
   parts.sort(key=lambda item: item[0])
   pieces: dict[UOp, list[UOp]] = {r: [] for r in ranges}
@@ -106,7 +108,7 @@ def factor_of(r: UOp, opts: tuple[Opt, ...]) -> int:
   """What the size of a range must be divisible by."""
   factor = 1
   for o in opts:
-    if o.axis == r.arg[0] and o.op is not OptOps.GRID: factor *= o.amount
+    if o.axis == r.arg[0] and o.op in (OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK): factor *= o.amount
   return factor
 
 def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> UOp:
@@ -150,3 +152,24 @@ def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
     src = tuple([new[s] for s in v.src])
     new[v] = v if src == v.src else make(v.op, v.dtype, src, v.arg)
   return new[u]
+
+# ***** staging *****
+
+def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
+  """Loads of these buffers under a REDUCE go through a local array with an element for each point of the reduction's loops (and of the tile)."""
+  nodes = sink.toposort()
+  fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
+  changes: dict[UOp, UOp] = {}
+  for u in nodes:
+    if u.op is not Ops.REDUCE: continue
+    loops = [r for r in ranges_of(u) if r.arg[1] is AxisType.REDUCE]
+    for load in u.src[0].toposort():
+      if load.op is not Ops.LOAD or load in changes or load.src[0].src[0].op is not Ops.PARAM or load.src[0].src[0].arg[0] not in slots: continue
+      own = [r for r in loops if r in load.ranges]
+      copies = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.STAGE)) for k, r in enumerate(own)}
+      fresh += len(own)
+      stage = UOp(Ops.STAGE, load.dtype, (load.substitute(dict(copies)), *copies.values()), (len(changes),))
+      position = number(0)
+      for r in own: position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position, r.src[0])), r))
+      changes[load] = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, position)),))
+  return sink.substitute(changes) if changes else sink

@@ -1,0 +1,35 @@
+"""The stack frame of a kernel: save what the calling convention wants preserved, make room for spill slots, undo both before returning.
+
+Runs after allocation, when it is known which registers are written. Spill slots are addressed from rsp, which does not move in between.
+"""
+from __future__ import annotations
+
+from tinyhw.isa.x86 import abi, regs
+from tinyhw.isa.x86.table import TABLE
+from tinyhw.machine.inst import Function, MInst, Reg
+from tinyhw.machine.target import Target
+
+RSP = regs.reg(regs.R64, 4)
+
+def add_frame(function: Function, target: Target) -> Function:
+  """Prologue at the entry, epilogue before each ret."""
+  convention = abi.abi()
+  written = {(r.cls.bank, r.index) for block in function.blocks for inst in block.insts for r in inst.writes()}
+  saved = [regs.reg(regs.R64, i) for i in map(regs.NAMES64.index, convention.saved) if (regs.GPR, i) in written]
+  vectors = [r for r in (regs.reg(regs.XMM, int(name[3:])) for name in convention.saved_vector) if (regs.VEC, r.index) in written]
+  slots = (function.stack_bytes + 15) // 16 * 16
+  size = slots + 16 * len(vectors)
+  enter, leave = _code(saved, vectors, slots, size)
+  function.blocks[0].insts[:0] = enter
+  for block in function.blocks:
+    if block.insts and block.insts[-1].row.name == "ret": block.insts[-1:-1] = [MInst(i.row, list(i.operands)) for i in leave]
+  return function
+
+def _code(saved: list[Reg], vectors: list[Reg], slots: int, size: int) -> tuple[list[MInst], list[MInst]]:
+  enter = [MInst(TABLE["push_r64"], [r]) for r in saved]
+  leave = [MInst(TABLE["pop_r64"], [r]) for r in reversed(saved)]
+  if not size: return enter, leave
+  enter.append(MInst(TABLE["sub_r64_i32"], [RSP, size]))
+  enter += [MInst(TABLE["vmovups_m_x"], [RSP, None, 1, slots + 16 * k, r]) for k, r in enumerate(vectors)]
+  restore = [MInst(TABLE["vmovups_x_m"], [r, RSP, None, 1, slots + 16 * k]) for k, r in enumerate(vectors)]
+  return enter, restore + [MInst(TABLE["add_r64_i32"], [RSP, size])] + leave

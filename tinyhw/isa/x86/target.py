@@ -1,0 +1,79 @@
+"""x86-64 as a `Target`: its registers and instructions as the machine passes want them, and the way from a Program to Code."""
+from __future__ import annotations
+import functools
+
+from tinyhw.codegen.program import Program
+from tinyhw.isa.x86 import regs
+from tinyhw.isa.x86.capabilities import capabilities
+from tinyhw.isa.x86.encode import encode_function
+from tinyhw.isa.x86.frame import RSP, add_frame
+from tinyhw.isa.x86.select import select
+from tinyhw.isa.x86.table import TABLE
+from tinyhw.machine.code import Code
+from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
+from tinyhw.machine.passes import run
+from tinyhw.machine.target import Target
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+__all__ = ["capabilities", "compile", "target"]
+
+LETTER = {regs.XMM: "x", regs.YMM: "y", regs.ZMM: "z"}
+OPPOSITE = {"e": "ne", "ne": "e", "l": "ge", "ge": "l", "le": "g", "g": "le", "b": "ae", "ae": "b", "be": "a", "a": "be", "s": "ns", "ns": "s"}
+
+def move(dst: Reg, src: Reg) -> MInst:
+  if dst.cls.bank is regs.VEC:
+    v = LETTER[dst.cls]
+    return MInst(TABLE[f"vmovaps_{v}_{v}"], [dst, src])
+  if dst.cls.bank is regs.MASK: return MInst(TABLE["kmovq_k_k"], [dst, src])
+  return MInst(TABLE["mov_r64_r64"], [regs.reg(regs.R64, _index(dst)), regs.reg(regs.R64, _index(src))])
+
+def _index(r: Reg) -> int:
+  assert r.index is not None
+  return r.index
+
+def spill(value: Reg, slot: int) -> MInst:
+  if value.cls.bank is regs.VEC: return MInst(TABLE[f"vmovups_m_{LETTER[value.cls]}"], [RSP, None, 1, slot, value])
+  if value.cls.bank is regs.MASK: return MInst(TABLE["kmovq_m_k"], [RSP, None, 1, slot, value])
+  return MInst(TABLE["mov_m64_r64"], [RSP, None, 1, slot, regs.reg(regs.R64, _index(value))])
+
+def reload(value: Reg, slot: int) -> MInst:
+  if value.cls.bank is regs.VEC: return MInst(TABLE[f"vmovups_{LETTER[value.cls]}_m"], [value, RSP, None, 1, slot])
+  if value.cls.bank is regs.MASK: return MInst(TABLE["kmovq_k_m"], [value, RSP, None, 1, slot])
+  return MInst(TABLE["mov_r64_m64"], [regs.reg(regs.R64, _index(value)), RSP, None, 1, slot])
+
+def swap(a: Reg, b: Reg) -> list[MInst]:
+  """Exchange two registers without a third: by xor for vectors."""
+  if a.cls.bank is regs.VEC:
+    return [MInst(TABLE["vpxor_y_y_y"], [regs.reg(regs.YMM, _index(x)), regs.reg(regs.YMM, _index(a)), regs.reg(regs.YMM, _index(b))]) for x in (a, b, a)]
+  return [MInst(TABLE["xchg_r64_r64"], [regs.reg(regs.R64, _index(a)), regs.reg(regs.R64, _index(b))])]
+
+def jump(block: Block) -> MInst: return MInst(TABLE["jmp_rel"], [block], None, ([],))
+
+def invert(inst: MInst) -> MInst | None:
+  """The conditional jump with the opposite condition."""
+  opposite = OPPOSITE.get(inst.row.name[1:])
+  if opposite is None: return None
+  return MInst(TABLE[f"j{opposite}_rel"], list(inst.operands), inst.origin, inst.arguments)
+
+def region(inst: MInst) -> UOp | None:
+  """The buffer that a load or store of the program touches: different buffers do not overlap."""
+  u = inst.origin
+  if isinstance(u, UOp) and u.op in (Ops.LOAD, Ops.STORE) and inst.row.effects & (Effect.LOAD | Effect.STORE): return u.src[0].src[0]
+  return None
+
+@functools.lru_cache(None)
+def target(arch: str) -> Target:
+  """The Target for "x86_64:avx2" or "x86_64:avx512"."""
+  caps = capabilities(arch)
+  return Target(
+    name=arch, capabilities=caps, banks=regs.BANKS, classes=regs.CLASSES, move=move, spill=spill, reload=reload, jump=jump, swap=swap, invert=invert,
+    select=select, table=TABLE, allocatable={"vec": tuple(range(caps.vector_registers))}, region=region, hooks={"after:expand": (add_frame,)})
+
+def compile(program: Program, arch: str) -> Code:
+  """The program as machine code for the CPU's kernel ABI."""
+  t = target(arch)
+  function = run(select(program, t), t)
+  text, _ = encode_function(function)
+  arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
+  return Code(program.name, arch, text, arguments, local_bytes=function.local_bytes, scratch_bytes=function.stack_bytes)
