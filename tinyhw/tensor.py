@@ -69,6 +69,7 @@ class Tensor(Loss, metaclass=_TensorType):
     if isinstance(data, UOp):
       u = graph.cast(data, dtypes.default_int) if data.dtype is dtypes.weakint else data
       self.uop = _on_device(u if kind is None else graph.cast(u, kind), device)
+      if requires_grad or u.op is Ops.RESHAPE or u.op is Ops.BUFFER: register(self)
       return
     place = Device.canonicalize(device)
     if isinstance(data, (bool, int, float)) and type(data) in (bool, int, float):

@@ -56,12 +56,12 @@ class Convolution(Sorting):
     self._check_convolution("conv2d", weight, groups, weight.shape[1], weight.shape[0])
     kernel = [static(d, "convolve with") for d in weight.shape[2:]]
     strides, dilations = spread(stride, n, "stride"), spread(dilation, n, "dilation")
+    if min((*strides, *dilations), default=1) < 1: raise ArgumentError(f"stride and dilation are at least 1, not {strides} and {dilations}")
     pairs = padding_pairs(padding, n)
     for d, (b, e), k, dil in zip(self.shape[2:], pairs, kernel, dilations):
       if isinstance(d, int) and d + b + e < dil * (k - 1) + 1:
-        raise ShapeError(f"cannot convolve {graph.show(self.shape)} with {graph.show(weight.shape)}: the window of {dil * (k - 1) + 1} (dilated) "
-                         f"is larger than the padded input of {d + b + e}")
-    if min(strides, default=1) < 1 or min(dilations, default=1) < 1: raise ArgumentError(f"stride {strides} and dilation {dilations} must be at least 1")
+        raise ShapeError(f"cannot convolve {graph.show(self.shape)} with {graph.show(weight.shape)}: the window of {dil * (k - 1) + 1} "
+                         f"(dilated) is larger than the padded input of {d + b + e}")
     out = least_upper_dtype(self.dtype, weight.dtype)
     wide = graph.accumulator(out) if dtype is None else to_dtype(dtype)
     x, w = graph.cast(self.uop, wide), graph.cast(weight.uop, wide)

@@ -1,0 +1,204 @@
+"""Layers: classes with parameters as attributes, whose names are the keys of `state.get_state_dict`, and a call that computes."""
+from __future__ import annotations
+from collections.abc import Sequence
+import math
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.dtype import dtypes
+from tinyhw.errors import ArgumentError
+from tinyhw.nn import optim as optim
+from tinyhw.nn import state as state
+from tinyhw.tensor import Tensor
+if TYPE_CHECKING: from tinyhw.nn import datasets as datasets
+
+def _filled(value: float, *shape: int, requires_grad: bool | None = None) -> Tensor:
+  """A parameter that begins as one value: storage from the start, filled without a kernel."""
+  flat = Tensor([value] * math.prod(shape))
+  return Tensor(flat.uop if len(shape) == 1 else flat.reshape(shape).uop, requires_grad=requires_grad)
+
+class Linear:
+  """x @ weight.T + bias. weight: (out_features, in_features)."""
+  def __init__(self, in_features: int, out_features: int, bias: bool = True):
+    bound = 1 / math.sqrt(in_features) if in_features else 0.0
+    self.weight = Tensor.uniform(out_features, in_features, low=-bound, high=bound)
+    self.bias = Tensor.uniform(out_features, low=-bound, high=bound) if bias else None
+
+  def __call__(self, x: Tensor) -> Tensor: return x.linear(self.weight.transpose(), self.bias)
+
+class _Convolution:
+  """What convolutions share: sizes and initial values."""
+  def __init__(self, axes: int, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...],
+               padding: int | str | tuple[int, ...], dilation: int | tuple[int, ...], groups: int, bias: bool, transposed: bool = False):
+    self.kernel_size = (kernel_size,) * axes if isinstance(kernel_size, int) else tuple(kernel_size)
+    self.stride, self.dilation, self.groups = stride, dilation, groups
+    self.padding = _same_padding(self.kernel_size, stride, dilation, padding) if isinstance(padding, str) else padding
+    if in_channels % groups or out_channels % groups:
+      raise ArgumentError(f"{in_channels} input and {out_channels} output channels must be multiples of groups={groups}")
+    first, second = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
+    bound = 1 / math.sqrt(second * math.prod(self.kernel_size))
+    self.weight = Tensor.uniform(first, second, *self.kernel_size, low=-bound, high=bound)
+    self.bias: Tensor | None = Tensor.uniform(out_channels, low=-bound, high=bound) if bias else None
+
+def _same_padding(kernel: tuple[int, ...], stride: int | tuple[int, ...], dilation: int | tuple[int, ...], padding: str) -> tuple[int, ...]:
+  """Padding by name: "valid" is none, "same" keeps the sizes (with stride 1); two counts per axis, beginning with the last."""
+  if padding == "valid": return (0,) * 2 * len(kernel)
+  if padding != "same": raise ArgumentError(f"padding is a number, numbers, 'same' or 'valid', not {padding!r}")
+  if stride != 1 and set(stride if isinstance(stride, tuple) else (stride,)) != {1}: raise ArgumentError("padding='same' needs stride 1")
+  dilations = (dilation,) * len(kernel) if isinstance(dilation, int) else dilation
+  return tuple(p for d, k in reversed(list(zip(dilations, kernel))) for p in (d * (k - 1) // 2, d * (k - 1) - d * (k - 1) // 2))
+
+class Conv2d(_Convolution):
+  """Tensor.conv2d with parameters. padding may be "same" or "valid"."""
+  def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
+               padding: int | str | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1, bias: bool = True):
+    super().__init__(2, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
+
+  def __call__(self, x: Tensor) -> Tensor: return x.conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding)
+
+class Conv1d(_Convolution):
+  """Conv2d with one spatial axis."""
+  def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str | tuple[int, ...] = 0,
+               dilation: int = 1, groups: int = 1, bias: bool = True):
+    super().__init__(1, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
+
+  def __call__(self, x: Tensor) -> Tensor: return x.conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding)
+
+class ConvTranspose2d(_Convolution):
+  """Tensor.conv_transpose2d with parameters."""
+  def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
+               padding: int | tuple[int, ...] = 0, output_padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1,
+               bias: bool = True, _axes: int = 2):
+    super().__init__(_axes, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, transposed=True)
+    self.output_padding = output_padding
+
+  def __call__(self, x: Tensor) -> Tensor:
+    return x.conv_transpose2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding, self.output_padding)
+
+class ConvTranspose1d(ConvTranspose2d):
+  """ConvTranspose2d with one spatial axis."""
+  def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0,
+               dilation: int = 1, groups: int = 1, bias: bool = True):
+    super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, bias, _axes=1)
+
+class BatchNorm:
+  """Mean 0 and variance 1 for each channel (axis 1): of the batch in training, else of what was learnt. Source: Ioffe and Szegedy 2015.
+
+  In training the running statistics are assigned to. That is computed together with the parameters, if the optimizer was given them too (as
+  `state.get_parameters(model)` does), or when they are read.
+  """
+  def __init__(self, sz: int, eps: float = 1e-5, affine: bool = True, track_running_stats: bool = True, momentum: float = 0.1):
+    self.eps, self.track_running_stats, self.momentum = eps, track_running_stats, momentum
+    self.weight: Tensor | None = _filled(1.0, sz) if affine else None
+    self.bias: Tensor | None = _filled(0.0, sz) if affine else None
+    self.num_batches_tracked = Tensor(Tensor([0], dtype=dtypes.int64).reshape(()), requires_grad=False)
+    if track_running_stats:
+      self.running_mean, self.running_var = _filled(0.0, sz, requires_grad=False), _filled(1.0, sz, requires_grad=False)
+
+  def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance: of x in training (or if none are tracked), else the running ones."""
+    if self.track_running_stats and not Tensor.training: return self.running_mean, self.running_var
+    axes = tuple(i for i in range(x.ndim) if i != 1)
+    mean = x.float().mean(axes)
+    centred = x.float() - mean.reshape(1, -1, *[1] * (x.ndim - 2))
+    return mean, (centred * centred).mean(axes)
+
+  def __call__(self, x: Tensor) -> Tensor:
+    mean, var = self.calc_stats(x)
+    if self.track_running_stats and Tensor.training: self._track(x, mean.detach(), var.detach())
+    return x.batchnorm(self.weight, self.bias, mean, var.add(self.eps).rsqrt())
+
+  def _track(self, x: Tensor, mean: Tensor, var: Tensor) -> None:
+    """Move the running statistics towards those of a batch; the variance as that of a sample."""
+    n = int(x.numel()) // int(x.shape[1])
+    self.running_mean.assign(self.running_mean * (1 - self.momentum) + mean * self.momentum)
+    self.running_var.assign(self.running_var * (1 - self.momentum) + var * (self.momentum * n / max(n - 1, 1)))
+    self.num_batches_tracked += 1
+
+BatchNorm2d = BatchNorm3d = BatchNorm
+
+class LayerNorm:
+  """Mean 0 and variance 1 over the last axes, then weight and bias. Source: Ba et al. 2016."""
+  def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True):
+    self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    self.axis = tuple(-1 - i for i in range(len(self.normalized_shape)))
+    self.eps = eps
+    self.weight: Tensor | None = _filled(1.0, *self.normalized_shape) if elementwise_affine else None
+    self.bias: Tensor | None = _filled(0.0, *self.normalized_shape) if elementwise_affine else None
+
+  def __call__(self, x: Tensor) -> Tensor:
+    if x.shape[-len(self.normalized_shape):] != self.normalized_shape:
+      raise ArgumentError(f"LayerNorm({self.normalized_shape}) does not fit a tensor of shape {x.shape}: its last sizes must be those")
+    y = x.layernorm(self.axis, self.eps)
+    if self.weight is None or self.bias is None: return y
+    return y * self.weight + self.bias
+
+class LayerNorm2d(LayerNorm):
+  """LayerNorm over the channels (axis 1) of images."""
+  def __call__(self, x: Tensor) -> Tensor: return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+class GroupNorm:
+  """Mean 0 and variance 1 over groups of channels (axis 1) and all positions. Source: Wu and He 2018."""
+  def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True):
+    if num_groups < 1 or num_channels % num_groups: raise ArgumentError(f"{num_channels} channels do not make {num_groups} groups")
+    self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+    self.weight: Tensor | None = _filled(1.0, num_channels) if affine else None
+    self.bias: Tensor | None = _filled(0.0, num_channels) if affine else None
+
+  def __call__(self, x: Tensor) -> Tensor:
+    y = x.reshape(x.shape[0], self.num_groups, -1).layernorm(eps=self.eps).reshape(x.shape)
+    if self.weight is None or self.bias is None: return y
+    shape = (1, -1) + (1,) * (x.ndim - 2)
+    return y * self.weight.reshape(shape) + self.bias.reshape(shape)
+
+class InstanceNorm(GroupNorm):
+  """Mean 0 and variance 1 over the positions of each channel."""
+  def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True):
+    super().__init__(num_features, num_features, eps, affine)
+    self.num_features = num_features
+
+class RMSNorm:
+  """Root mean square 1 over the last axis, computed in float32. Source: Zhang and Sennrich 2019."""
+  def __init__(self, dim: int, eps: float = 1e-6, elementwise_affine: bool = True):
+    self.eps = eps
+    self.weight: Tensor | None = _filled(1.0, dim) if elementwise_affine else None
+
+  def __call__(self, x: Tensor) -> Tensor:
+    wide = x.float()
+    y = (wide * (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()).cast(x.dtype)
+    return y if self.weight is None else y * self.weight
+
+class Embedding:
+  """A row of weight for each integer."""
+  def __init__(self, vocab_size: int, embed_size: int):
+    self.vocab_sz, self.embed_sz = vocab_size, embed_size
+    self.weight = Tensor.glorot_uniform(vocab_size, embed_size)
+
+  def __call__(self, idx: Tensor) -> Tensor:
+    if not dtypes.is_int(idx.dtype): raise ArgumentError(f"an Embedding is indexed by integers, not {idx.dtype}")
+    return self.weight[idx]
+
+class LSTMCell:
+  """One step of an LSTM. Gates in the order input, forget, cell, output. Source: Hochreiter and Schmidhuber 1997."""
+  def __init__(self, input_size: int, hidden_size: int, bias: bool = True):
+    bound = 1 / math.sqrt(hidden_size)
+    def uniform(*shape: int) -> Tensor: return Tensor.uniform(*shape, low=-bound, high=bound)
+    self.weight_ih, self.weight_hh = uniform(hidden_size * 4, input_size), uniform(hidden_size * 4, hidden_size)
+    self.bias_ih: Tensor | None = uniform(hidden_size * 4) if bias else None
+    self.bias_hh: Tensor | None = uniform(hidden_size * 4) if bias else None
+
+  def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    """(hidden, cell) after x; hc None: zeros before it."""
+    if hc is None:
+      zero = Tensor.zeros(x.shape[0], self.weight_hh.shape[1], dtype=x.dtype, device=x.device)
+      hc = zero, zero
+    gates = x.linear(self.weight_ih.transpose(), self.bias_ih) + hc[0].linear(self.weight_hh.transpose(), self.bias_hh)
+    i, f, g, o = gates.chunk(4, dim=1)
+    cell = f.sigmoid() * hc[1] + i.sigmoid() * g.tanh()
+    hidden = o.sigmoid() * cell.tanh()
+    return hidden.contiguous(), cell.contiguous()
+
+def __getattr__(name: str) -> Any:
+  if name == "datasets":
+    import importlib
+    return importlib.import_module("tinyhw.nn.datasets")
+  raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

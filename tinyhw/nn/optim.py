@@ -1,0 +1,176 @@
+"""Optimizers: SGD with momentum, LARS, Muon, Adam, AdamW, LAMB.
+
+`step()` reads `grad` of the parameters (`loss.backward()` fills it) and assigns new values in place, all in one schedule. The learning rate is a
+Tensor: assign to it to change it, inside of a TinyJit too. Everything that must survive is an attribute that `state.get_state_dict` finds.
+
+fused=True treats all parameters as one long vector: few large kernels instead of some for each parameter.
+"""
+from __future__ import annotations
+
+from tinyhw.device import Device
+from tinyhw.dtype import DType, dtypes, least_upper_dtype
+from tinyhw.errors import ArgumentError, GradientError
+from tinyhw.helpers import dedup
+from tinyhw.tensor import Tensor
+
+def _storage(value: float, size: int, dtype: DType, device: str) -> Tensor:
+  """A vector of one value in storage, filled without a kernel."""
+  data = bytes(size * dtype.itemsize) if value == 0 else [value] * size
+  return Tensor(data, device=device, dtype=dtype, requires_grad=False)
+
+class Optimizer:
+  """What optimizers share: the parameters, the learning rate, and how a step is carried out.
+
+  params: Tensors; those with requires_grad=False are not changed but realized with each step (batchnorm's statistics); the others are marked.
+  """
+  def __init__(self, params: list[Tensor], lr: float | Tensor, device: str | None = None, fused: bool = False):
+    for x in params:
+      if not isinstance(x, Tensor): raise ArgumentError(f"an optimizer wants a list of Tensors, and it has {x!r}")
+      if x.requires_grad is None and dtypes.is_float(x.dtype): x.requires_grad = True
+    self.params: list[Tensor] = dedup([x for x in params if x.requires_grad])
+    self.buffers: list[Tensor] = dedup([x for x in params if not x.requires_grad])
+    if not self.params: raise ArgumentError("an optimizer needs at least one parameter that wants a gradient")
+    self.device = Device.canonicalize(device) if device is not None else self.params[0].device
+    self.fused = fused
+    self.lr = lr if isinstance(lr, Tensor) else _storage(lr, 1, dtypes.float32, self.device)
+    Tensor.realize(*self.params)
+
+  def _state(self) -> list[Tensor]:
+    """Zeros for each parameter, at least float32."""
+    if self.fused: return [_storage(0.0, sum(int(t.numel()) for t in self.params), self._wide(self.params[0]), self.device)]
+    return [Tensor(_storage(0.0, int(t.numel()), self._wide(t), t.device).reshape(t.shape), requires_grad=False) for t in self.params]
+
+  @staticmethod
+  def _wide(t: Tensor) -> DType: return least_upper_dtype(t.dtype, dtypes.float32)
+
+  def zero_grad(self) -> None:
+    """Forget the gradients."""
+    for t in self.params: t.grad = None
+
+  def step(self) -> None:
+    """Change the parameters now."""
+    Tensor.realize(*self.schedule_step())
+
+  def schedule_step(self) -> list[Tensor]:
+    """Assign new values to parameters and state; returns what is to be realized. Raises GradientError for a parameter without a gradient."""
+    grads = []
+    for i, t in enumerate(self.params):
+      if t.grad is None:
+        raise GradientError(f"parameter {i} of shape {t.shape} has no gradient; call backward() on a loss that uses it, or leave it out of the "
+                            "optimizer")
+      grads.append(t.grad)
+    if self.fused: changed = self._fused_step(grads)
+    else:
+      updates, changed = self._step(self.params, grads)
+      for t, new in zip(self.params, updates): t.assign(new.cast(t.dtype))
+    return changed + self.params + self.buffers
+
+  def _fused_step(self, grads: list[Tensor]) -> list[Tensor]:
+    wide = self._wide(self.params[0])
+    flat, grad = (xs[0].flatten().cast(wide).cat(*[x.flatten().cast(wide) for x in xs[1:]]) for xs in (self.params, grads))
+    updates, changed = self._step([flat], [grad.contiguous()])
+    parts = updates[0].contiguous().split([int(t.numel()) for t in self.params])
+    for t, new in zip(self.params, parts): t.assign(new.reshape(t.shape).cast(t.dtype))
+    return changed
+
+  def _step(self, params: list[Tensor], grads: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """New values of the parameters, and the state that was assigned to."""
+    raise NotImplementedError
+
+class OptimizerGroup(Optimizer):
+  """Several optimizers that step together."""
+  def __init__(self, *optimizers: Optimizer):
+    self.optimizers = optimizers
+    self.params = [x for o in optimizers for x in o.params]
+    self.buffers = [x for o in optimizers for x in o.buffers]
+
+  def __getitem__(self, i: int) -> Optimizer: return self.optimizers[i]
+
+  def zero_grad(self) -> None:
+    for o in self.optimizers: o.zero_grad()
+
+  def schedule_step(self) -> list[Tensor]: return [x for o in self.optimizers for x in o.schedule_step()]
+
+def _trust(parameter: Tensor, update: Tensor, scale: float, decay: float) -> Tensor:
+  """The ratio of norms by which a layer's step is scaled; 1 where a norm is zero."""
+  r1, r2 = parameter.square().sum().sqrt(), update.square().sum().sqrt()
+  return ((r1 > 0) & (r2 > 0)).where(r1 * scale / (r2 + r1 * decay), 1.0)
+
+class LARS(Optimizer):
+  """SGD whose step per layer is scaled by the ratio of norms. Source: You et al. 2017.
+
+  classic: the learning rate is inside of the momentum. pre_wd: weight decay is added to the gradient, else it shrinks the weight. tcoef: the
+  trust coefficient; 0 turns the scaling off. ns_steps > 0: updates are orthogonalized (Muon).
+  """
+  def __init__(self, params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.9, weight_decay: float = 1e-4, ns_steps: int = 0,
+               ns_coefficients: tuple[float, ...] | None = None, nesterov: bool = False, classic: bool = True, pre_wd: bool = True,
+               tcoef: float = 0.001, device: str | None = None, fused: bool = False):
+    super().__init__(params, lr, device, fused)
+    if fused and (tcoef or ns_steps): raise ArgumentError("fused=True knows no layers; LARS and Muon need them")
+    self.momentum, self.wd, self.nesterov, self.classic, self.pre_wd, self.tcoef = momentum, weight_decay, nesterov, classic, pre_wd, tcoef
+    self.ns_steps, self.ns_coefficients = ns_steps, ns_coefficients or (3.4445, -4.775, 2.0315)
+    self.b = self._state() if momentum else []
+
+  def _step(self, params: list[Tensor], grads: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    updates = []
+    for i, (t, g) in enumerate(zip(params, grads)):
+      t, g = t.detach().cast(self._wide(t)), g.cast(self._wide(t))
+      ratio: Tensor | float = _trust(t, g, self.tcoef, self.wd) if self.tcoef else 1.0
+      if self.pre_wd and self.wd: g = g + t * self.wd
+      if self.classic: g = g * ratio * self.lr
+      if self.momentum:
+        self.b[i].assign(self.b[i] * self.momentum + g)
+        g = g + self.b[i] * self.momentum if self.nesterov else self.b[i]
+      if self.ns_steps and g.ndim > 1:
+        g = g.reshape(g.shape[0], -1).newton_schulz(self.ns_steps, self.ns_coefficients).reshape(g.shape)
+      if not self.pre_wd and self.wd: t = t * (1 - self.lr * self.wd)
+      updates.append(t - (g if self.classic else g * ratio * self.lr))
+    return updates, list(self.b)
+
+def SGD(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
+        classic: bool = False, device: str | None = None, fused: bool = False) -> LARS:
+  """Gradient descent with momentum and weight decay. classic: the learning rate is inside of the momentum."""
+  return LARS(params, lr, momentum, weight_decay, 0, None, nesterov, classic, tcoef=0.0, device=device, fused=fused)
+
+def Muon(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.95, weight_decay: float = 0.1, ns_steps: int = 5,
+         ns_coefficients: tuple[float, ...] = (3.4445, -4.775, 2.0315), nesterov: bool = True, device: str | None = None,
+         fused: bool = False) -> LARS:
+  """SGD with momentum whose updates are orthogonalized. Source: Jordan et al. 2024."""
+  return LARS(params, lr, momentum, weight_decay, ns_steps, ns_coefficients, nesterov, classic=False, pre_wd=False, tcoef=0.0, device=device,
+              fused=fused)
+
+class LAMB(Optimizer):
+  """Adam whose step per layer is scaled by the ratio of norms; `adam` turns the scaling off. Source: You et al. 2019."""
+  def __init__(self, params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-6,
+               weight_decay: float = 0.0, adam: bool = False, device: str | None = None, fused: bool = False):
+    super().__init__(params, lr, device, fused)
+    if fused and not adam: raise ArgumentError("fused=True knows no layers; LAMB needs them")
+    self.b1, self.b2, self.eps, self.wd, self.adam = b1, b2, eps, weight_decay, adam
+    self.b1_t, self.b2_t = (_storage(1.0, 1, dtypes.float32, self.device) for _ in range(2))
+    self.m, self.v = self._state(), self._state()
+
+  def _step(self, params: list[Tensor], grads: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    self.b1_t *= self.b1
+    self.b2_t *= self.b2
+    first, second = 1 / (1 - self.b1_t), 1 / (1 - self.b2_t)
+    updates = []
+    for i, (t, g) in enumerate(zip(params, grads)):
+      t, g = t.detach().cast(self._wide(t)), g.cast(self._wide(t))
+      m, v = self.m[i], self.v[i]
+      m.assign(m * self.b1 + g * (1 - self.b1))
+      v.assign(v * self.b2 + g * g * (1 - self.b2))
+      update = (m * first) / ((v * second).sqrt() + self.eps)
+      if self.wd: update = update + t * self.wd
+      if not self.adam: update = update * _trust(t, update, 1.0, 0.0)
+      updates.append(t - update * self.lr)
+    return updates, [self.b1_t, self.b2_t, *self.m, *self.v]
+
+def Adam(params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, device: str | None = None,
+         fused: bool = False) -> LAMB:
+  """Source: Kingma and Ba 2014."""
+  return LAMB(params, lr, b1, b2, eps, 0.0, adam=True, device=device, fused=fused)
+
+def AdamW(params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, weight_decay: float = 0.01,
+          device: str | None = None, fused: bool = False) -> LAMB:
+  """Adam with decoupled weight decay. Source: Loshchilov and Hutter 2017."""
+  return LAMB(params, lr, b1, b2, eps, weight_decay, adam=True, device=device, fused=fused)
