@@ -171,5 +171,5 @@ def make(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
 def _known_gate(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
   """A load or store whose gate is a constant."""
   if op is Ops.LOAD: return UOp(op, dtype, src[:1], arg) if src[1].arg else src[2]
-  if src[2].dtype is not dtypes.bool: return UOp(op, dtype, src, arg)
+  if not dtypes.is_bool(src[2].dtype): return UOp(op, dtype, src, arg)
   return UOp(op, dtype, src[:2] + src[3:], arg) if src[2].arg else NOTHING

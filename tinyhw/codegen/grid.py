@@ -16,7 +16,7 @@ _CLOSING = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE})
 def values_of(u: UOp) -> tuple[UOp, ...]:
   """The sources of a REDUCE, STORE or STAGE that are not its ranges."""
   if u.op is not Ops.STORE: return u.src[:1]
-  return u.src[:3] if len(u.src) > 2 and u.src[2].dtype is dtypes.bool else u.src[:2]
+  return u.src[:3] if len(u.src) > 2 and u.src[2].op is not Ops.RANGE else u.src[:2]
 
 def ranges_of(u: UOp) -> tuple[UOp, ...]:
   """The ranges that a REDUCE, STORE or STAGE closes."""

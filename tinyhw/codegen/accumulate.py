@@ -1,0 +1,57 @@
+"""Give every REDUCE a variable: REDUCE(value, *ranges) becomes REDUCE(ACC(start), update, …, *ranges).
+
+Each iteration assigns ACC its updates one after the other; an update is an ordinary expression that has ACC as a leaf (`acc + x`, a MULACC for a
+product), so the passes that follow need to know nothing of reductions. The node's value is ACC after the loops. Types whose additions the target
+does not have, and that are narrower than float32, accumulate in float32 and are rounded once.
+"""
+from __future__ import annotations
+
+from tinyhw.codegen.expand import accumulate
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+SMALL_FLOATS = frozenset(dtypes.fp8s + (dtypes.float16, dtypes.bfloat16))
+_START = {Ops.ADD: lambda d: 0, Ops.MUL: lambda d: 1, Ops.MAX: lambda d: d.min}
+
+def start_of(op: Ops, dtype: DType) -> UOp:
+  """What folding nothing gives."""
+  if op not in _START: raise CompileError(f"REDUCE cannot fold with {op.name}; ADD, MUL and MAX it can")
+  return UOp(Ops.CONST, dtype, (), dtype.const(_START[op](dtype)))
+
+def accumulate_reductions(sink: UOp, capabilities: Capabilities) -> UOp:
+  """sink with an ACC in every REDUCE."""
+  order = sink.toposort()
+  if not any(u.op is Ops.REDUCE for u in order): return sink
+  new: dict[UOp, UOp] = {}
+  count = 0
+  for u in order:
+    src = tuple([new[s] for s in u.src])
+    if u.op is Ops.REDUCE:
+      new[u] = _reduce(u, src, count, capabilities)
+      count += 1
+    else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+  return new[sink]
+
+def _reduce(u: UOp, src: tuple[UOp, ...], count: int, capabilities: Capabilities) -> UOp:
+  dtype, op = u.dtype, u.arg
+  terms = list(src[0].src) if src[0].op is Ops.GROUP else [src[0]]
+  narrow = dtype.scalar() in SMALL_FLOATS and not capabilities.supports(op, dtype.scalar())
+  if narrow:
+    terms = [_widened(t) for t in terms]
+    dtype = dtypes.float32.vec(dtype.count)
+  variable = UOp(Ops.ACC, dtype, (start_of(op, dtype),), count)
+  if len(set(terms)) == len(terms): updates = [accumulate(op, variable, t) for t in terms]
+  else:  # equal updates would be one node; chain them
+    last = variable
+    for t in terms: last = accumulate(op, last, t)
+    updates = [last]
+  result = UOp(Ops.REDUCE, dtype, (variable, *updates, *[r for r in src[1:] if r.op is Ops.RANGE]), op)
+  return UOp(Ops.CAST, u.dtype, (result,)) if narrow else result
+
+def _widened(term: UOp) -> UOp:
+  """A term in float32; a product is computed there, so that it can be fused with the addition."""
+  if term.op is Ops.MUL: return UOp(Ops.MUL, dtypes.float32.vec(term.dtype.count), tuple([_widened(s) for s in term.src]))
+  return UOp(Ops.CAST, dtypes.float32.vec(term.dtype.count), (term,))
