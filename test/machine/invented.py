@@ -300,7 +300,7 @@ def run(function: Function, arguments: list[int], memory: dict[int, int], seed: 
       if row.effects & Effect.JUMP:
         if not result: continue
         target = next(o for o in operands if isinstance(o, Block))
-        passed = [get(a) for a in inst.arguments[0]] if inst.arguments else []
+        passed = [get(a) if a.index is not None else env.get(a.id, 0) for a in inst.arguments[0]] if inst.arguments else []
         for p, value in zip(target.params, passed): put(p, value)
         block = target
         break

@@ -122,8 +122,9 @@ class Checker:
   def _along(self, b: int, k: int, state: State) -> State:
     """The state at the start of a successor: its parameters have the values of the arguments."""
     edge = self.flow.out[b][k]
-    found = self.virtual.get(id(edge.jump))
-    if found is None: return dict(state)
+    if self.flow.blocks[edge.target] not in self.reference.code: return dict(state)
+    while self.flow.blocks[edge.source] not in self.reference.code: edge = self.flow.into[edge.source][0]  # a block that was put on an edge
+    found = self.virtual[id(edge.jump)]
     targets = [o for o in found[0] if isinstance(o, Block)]
     arguments = found[2][edge.operand] if found[2] else []
     pairs = list(zip(self.reference.params[targets[edge.operand]], arguments))

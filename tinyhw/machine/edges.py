@@ -54,7 +54,8 @@ def _destroys(allocator: Allocator, edge: Edge, pairs: Pairs) -> bool:
   for other in allocator.flow.out[edge.source]:
     if other is edge: continue
     needed.update(bits(allocator.liveness.live_in[other.target]))
-    needed.update(a.id for a in other.arguments if a.index is None)
+    params, starts = allocator.liveness.params[other.target], allocator.liveness.starts[other.target]
+    needed.update(a.id for p, a in zip(params, other.arguments) if a.index is None and p in starts)
   if any(views[v].mask << where[v] & written[views[v].bank] for v in needed): return True
   jumps = allocator.flow.blocks[edge.source].insts[first_jump(allocator.flow.blocks[edge.source]):]
   for jump in jumps:

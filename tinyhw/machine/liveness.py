@@ -6,7 +6,7 @@ a write ends liveness upwards. Values passed to a block's parameters are read at
 Cost: O(instructions x operands), plus one word operation per 30 values, block and round of the data flow (2 or 3 rounds).
 """
 from __future__ import annotations
-from typing import Iterator
+from typing import Collection, Iterator, Mapping
 
 from tinyhw.machine.constraints import pressure_of
 from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
@@ -122,21 +122,24 @@ class Liveness:
   code: the lines of each block. starts: live at its start, parameters that are used included.
   over: for each block, the banks (as guard bits) whose limit is exceeded somewhere in it.
   """
-  def __init__(self, function: Function, file: RegisterFile):
+  def __init__(self, function: Function, file: RegisterFile, arriving: Mapping[Block, Collection[int]] | None = None):
+    """arriving: for blocks, values that are defined at their start by being in memory (spill.py)."""
     self.flow, self.file = Flow(function), file
     views = file.views
     self.weight = [views[r.cls].weight if r.cls in views else file.view(r.cls).weight for r in function.registers]
     self.code = [_lines(block) for block in self.flow.blocks]
     self.params = [[r.id for r in block.params] for block in self.flow.blocks]
+    self.arriving = arriving or {}
     self.starts: list[set[int]] = [set() for _ in self.code]
     self._solve()
     self.over = [self._scan(b) for b in range(len(self.code))]
 
   def _solve(self) -> None:
+    """The data flow. An argument counts only if the parameter that gets it is used, so that a loop may carry a dead value around."""
     flow, count = self.flow, len(self.flow.blocks)
     needed, kept = [0] * count, [0] * count
     for b, lines in enumerate(self.code):
-      defined: set[int] = set(self.params[b])
+      defined: set[int] = set()
       exposed: set[int] = set()
       for line in lines:
         for r in line.reads:
@@ -146,20 +149,23 @@ class Liveness:
       gone = 0
       for r in defined: gone |= 1 << r
       kept[b] = ~gone
-    passed = [0] * count
-    for b, edges in enumerate(flow.out):
-      for edge in edges:
-        for r in edge.arguments: passed[b] |= 1 << r.id
-    self.live_in, self.live_out = [0] * count, [0] * count
+    own = [~sum([1 << p for p in {*params, *self.arriving.get(block, ())}]) for params, block in zip(self.params, flow.blocks)]
+    passed = [[(e.target, [(1 << p, 1 << a.id) for p, a in zip(self.params[e.target], e.arguments) if a.index is None]) for e in edges]
+              for edges in flow.out]
+    start = list(needed)
+    self.live_in, self.live_out = [s & o for s, o in zip(start, own)], [0] * count
     live_in, live_out, changed = self.live_in, self.live_out, True
     while changed:
       changed = False
       for b in range(count - 1, -1, -1):
-        out = passed[b]
-        for edge in flow.out[b]: out |= live_in[edge.target]
+        out = 0
+        for s, pairs in passed[b]:
+          out |= live_in[s]
+          for p, a in pairs:
+            if start[s] & p: out |= a
         live_out[b] = out
         new = needed[b] | out & kept[b]
-        if new != live_in[b]: live_in[b], changed = new, True
+        if new != start[b]: start[b], live_in[b], changed = new, new & own[b], True
 
   def _scan(self, b: int) -> int:
     """Fill in the last uses of block b, and return the banks whose limit its pressure exceeds."""

@@ -1,0 +1,51 @@
+"""How far away the next use of a value is, across blocks: what decides who is spilled.
+
+Distances count instructions. Leaving a loop adds FAR for each level left, so that what a loop does not use is always further away than what it
+does. At the end of a block an argument is as far away as the first use of the parameter that gets it. Cost: O(blocks x live values) a round.
+"""
+from __future__ import annotations
+
+from tinyhw.machine.liveness import Liveness
+
+FAR = 100_000
+ROUNDS = 20  # distances only shrink; a bound in case of a strange graph, where later rounds would change what is far by little
+
+class Distances:
+  """uses[b][v]: lines of block b that read v, last first. entry[b][v], exit[b][v]: distance at the start and the end of the block."""
+  def __init__(self, liveness: Liveness):
+    self.liveness = liveness
+    count = len(liveness.code)
+    self.uses: list[dict[int, list[int]]] = [{} for _ in range(count)]
+    for b, lines in enumerate(liveness.code):
+      uses = self.uses[b]
+      for i in range(len(lines) - 1, -1, -1):
+        for v in lines[i].reads:
+          if v not in uses: uses[v] = [i]
+          elif uses[v][-1] != i: uses[v].append(i)
+    self.entry: list[dict[int, int]] = [{} for _ in range(count)]
+    self.exit: list[dict[int, int]] = [{} for _ in range(count)]
+    for _ in range(ROUNDS):
+      if not any([self._block(b) for b in range(count - 1, -1, -1)]): break
+
+  def _block(self, b: int) -> bool:
+    """One step of the data flow; whether anything changed."""
+    liveness, flow, exit = self.liveness, self.liveness.flow, {}
+    for edge in flow.out[b]:
+      s = edge.target
+      length = FAR * max(0, flow.depth[b] - flow.depth[s])
+      params, entry = liveness.params[s], self.entry[s]
+      arguments = dict(zip(params, edge.arguments))
+      for v, distance in entry.items():
+        if v in arguments:
+          argument = arguments[v]
+          if argument.index is not None: continue
+          v = argument.id
+        elif not liveness.live_in[s] >> v & 1: continue  # it arrives in memory there
+        distance += length
+        if distance < exit.get(v, distance + 1): exit[v] = distance
+    size, uses = len(liveness.code[b]), self.uses[b]
+    entry = {}
+    for v in liveness.starts[b]: entry[v] = uses[v][-1] if v in uses else size + exit.get(v, FAR)
+    changed = entry != self.entry[b] or exit != self.exit[b]
+    self.entry[b], self.exit[b] = entry, exit
+    return changed
