@@ -56,7 +56,8 @@ class PythonDevice(Compiled):
 
   def load(self, code: Code) -> Kernel:
     """The function of Code whose text is Python source. Raises DeviceError for Code of another arch."""
-    if code.arch != "python": raise DeviceError(f"{self.name} runs Python source, and {code.name} is code for {code.arch}; compile it for arch python")
+    if code.arch != "python":
+      raise DeviceError(f"{self.name} runs Python source, and {code.name} is code for {code.arch}; compile it for arch python")
     namespace = dict(vars(arithmetic))
     exec(compile(code.text, f"<tinyhw kernel {code.name}>", "exec"), namespace)
     kernel: Kernel = namespace["kernel"]

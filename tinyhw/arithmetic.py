@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import operator
 import struct
-from typing import Any, Callable
+from typing import Any
+from collections.abc import Callable
 
 from tinyhw.dtype import DType, dtypes, encode_float, decode_float, truncate
 from tinyhw.errors import DTypeError
@@ -226,9 +227,9 @@ def elements(memory: Any, dtype: DType) -> Any:
   view = memoryview(memory)
   if view.format != "B" or view.ndim != 1: view = view.cast("B")
   if view.nbytes % dtype.itemsize: view = view[:view.nbytes // dtype.itemsize * dtype.itemsize]
-  if dtype in CODED: return _Coded(view.cast("BH"[dtype.itemsize - 1]), dtype)
+  if dtype in CODED: return _Coded(view if dtype.itemsize == 1 else view.cast("H"), dtype)
   if dtype.fmt is None: raise DTypeError(f"memory cannot hold {dtype}; give the buffer a type with a width")
-  return view.cast(dtype.fmt)
+  return view.cast(dtype.fmt)  # type: ignore[call-overload]  # the stubs know formats as literals only
 
 # ***** operations by name *****
 
@@ -259,7 +260,10 @@ _UNARY = frozenset({"NEG", "RECIPROCAL", "SQRT", "TRUNC", "EXP2", "LOG2", "EXP",
 _operation: dict[tuple[str, DType], Function] = {}
 
 def operation(name: str, dtype: DType) -> Function:
-  """The elementwise operation `name` (as in Ops) whose result has a scalar type (comparisons ask for none). Raises DTypeError where there is no such thing."""
+  """The elementwise operation `name` (as in Ops) whose result has a scalar type; comparisons are the same for all.
+
+  Raises DTypeError where there is no such thing.
+  """
   found = _operation.get((name, dtype))
   if found is None: found = _operation[name, dtype] = _make_operation(name, dtype)
   return found

@@ -200,7 +200,8 @@ class RandomProgram:
   def number(self, d: DType) -> Any:
     r = self.random
     if d is dtypes.bool: return r.random() < 0.5
-    if dtypes.is_float(d): return r.choice([0.0, -0.0, 1.0, -1.5, float("inf"), float("nan"), 1e-40, 65504.0, 3e38, r.uniform(-9, 9), r.gauss(0, 1e6)])
+    if dtypes.is_float(d):
+      return r.choice([0.0, -0.0, 1.0, -1.5, float("inf"), float("nan"), 1e-40, 65504.0, 3e38, r.uniform(-9, 9), r.gauss(0, 1e6)])
     return r.choice([0, 1, -1, 3, int(d.min), int(d.max), r.randint(-40, 40), r.randint(int(d.min), int(d.max))])
 
   def pick(self, d: DType) -> UOp: return self.random.choice(self.values[d])

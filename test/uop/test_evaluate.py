@@ -33,8 +33,9 @@ index_data = np.array([2, 0, 7, -1, 1, 2], dtype=np.int32)
   (UOp(Ops.REDUCE_AXIS, f32, (cube,), (Ops.ADD, (0, 2))), shaped.sum((0, 2), keepdims=True)),
   (UOp(Ops.REDUCE_AXIS, f32, (cube,), (Ops.MAX, (1,))), shaped.max(1, keepdims=True)),
   (UOp(Ops.REDUCE_AXIS, f32, (move(Ops.SHRINK, cube, 0, 0, 0, 3, 0, 4),), (Ops.MUL, (0,))), np.ones((1, 3, 4))),
-  (cube * 2.0 + cube, shaped * 3), ((cube < 5.0).where(cube, 0.0), np.where(shaped < 5, shaped, 0)), (UOp(Ops.IOTA, i32, to_indices((4,))), np.arange(4)),
-  (UOp.const(f32, 2.5), np.array(2.5)), (cube.cast(dtypes.uint8).bitcast(dtypes.int8), shaped.astype(np.int8)), (UOp(Ops.DETACH, f32, (cube,)), shaped),
+  (cube * 2.0 + cube, shaped * 3), ((cube < 5.0).where(cube, 0.0), np.where(shaped < 5, shaped, 0)), (UOp.const(f32, 2.5), np.array(2.5)),
+  (cube.cast(dtypes.uint8).bitcast(dtypes.int8), shaped.astype(np.int8)), (UOp(Ops.DETACH, f32, (cube,)), shaped),
+  (UOp(Ops.IOTA, i32, to_indices((4,))), np.arange(4)),
 ], ids=lambda x: x.op.name if isinstance(x, UOp) else "")
 def test_operations(u: UOp, want: object) -> None:
   got = evaluate(u, {base: data, index: index_data})

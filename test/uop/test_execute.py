@@ -1,6 +1,7 @@
 """Kernels and Programs in the interpreter, against NumPy and against what they mean."""
 import pytest
-from program_builder import Builder, RandomProgram, add, broadcast, convert, gather, i32, lane, matmul, pad, same_memory, softmax, vectorize, workgroups
+from program_builder import (Builder, RandomProgram, add, broadcast, convert, gather, i32, lane, matmul, pad, same_memory, softmax, vectorize,
+                             workgroups)
 
 from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
@@ -183,7 +184,8 @@ def test_conversion_programs() -> None:
 
 def test_programs_that_are_wrong() -> None:
   program = add()
-  with pytest.raises(VerifyError, match="is never closed"): evaluate(Program("p", program.uops[:-1]), {0: bytearray(64), 1: bytearray(64), 2: bytearray(64)})
+  memory = {0: bytearray(64), 1: bytearray(64), 2: bytearray(64)}
+  with pytest.raises(VerifyError, match="is never closed"): evaluate(Program("p", program.uops[:-1]), memory)
   with pytest.raises(VerifyError, match="stands before its source"): evaluate(Program("p", program.uops[3:]))
   with pytest.raises(VerifyError, match="closes what is not open"): evaluate(Program("p", program.uops[-1:]))
   b = Builder("beyond")

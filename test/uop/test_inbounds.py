@@ -23,7 +23,8 @@ def load(index: UOp, gate: UOp | None = None, lanes: int = 1) -> UOp: return x.i
   load(i * 6 + j), load(i * 6 + j + 40, i * 6 + j < 8), load(i + 44, i < 4), load(i - 3, i >= 3), load(i - 3, (i < 3).logical_not()),
   load(i - 3, UOp.const(dtypes.weakint, 2) < i), load(i - 3, (i < 3).ne(True)), load(47 - i * 7, i * 7 < 48),
   load((i + k - 1) * 6 + j + l - 1, (i + k >= 1) & (i + k < 9) & (j + l >= 1) & (j + l < 7)),
-  load((i - 1) // 2, i >= 1), load(i * 8, i < 6), load((i + 60) % 49, (i + 60) % 49 < 48), load(i * 100, i.eq(0)), load(i * 100, i.ne(0).logical_not()),
+  load((i - 1) // 2, i >= 1), load(i * 8, i < 6), load((i + 60) % 49, (i + 60) % 49 < 48), load(i * 100, i.eq(0)),
+  load(i * 100, i.ne(0).logical_not()),
   load(i * 6, None, 6), load(i * 8, i < 6, 8), load(i - 1, ((i < 1) | (j < 2)).logical_not()), load(i * 999, i < 0),
 ], ids=lambda u: u.render(False))
 def test_proven(access: UOp) -> None: assert outside(access, 48) is None

@@ -16,7 +16,8 @@ from tinyhw.uop.text import digest, line_number, parse, render, show
 a, b = UOp.variable("a", 0, 10), UOp.variable("b", 0, 10)
 
 @pytest.mark.parametrize(("u", "text"), [
-  (a * 10, "(a*10)"), ((a % 10) * 10 + a // 10, "(((a%10)*10)+(a//10))"), ((a < 3) & (b < a), "((a<3)&(b<a))"), ((a < 3).logical_not(), "((a<3)!=True)"),
+  (a * 10, "(a*10)"), ((a % 10) * 10 + a // 10, "(((a%10)*10)+(a//10))"), ((a < 3) & (b < a), "((a<3)&(b<a))"),
+  ((a < 3).logical_not(), "((a<3)!=True)"),
   ((a < 3).where(a, b), "(a if (a<3) else b)"), (a.maximum(3), "max(a, 3)"), (a.bind(4) + 1, "(a[=4]+1)"), (a << 2, "(a<<2)"),
   (a.cast(dtypes.int32), "cast(a, int32)"), (UOp.range(4, 1) + 1, "(r1+1)"), (UOp.param(2, dtypes.float32, 8).index(a + 1).load(), "data2[a+1]"),
   (a.cast(dtypes.float32).exp2(), "exp2(cast(a, float32))"), (UOp.const(dtypes.float32, -0.5), "-0.5"),
@@ -27,8 +28,9 @@ def test_a_rendered_expression_evaluates_to_itself() -> None:
   u = ((a * 10 + b) // 3) % 7 + (a & 6)
   assert eval(render(u), {"a": a, "b": b}) is u
 
-ARGUMENTS = [None, 0, -5, 1 << 70, True, 1.5, -0.0, math.inf, -math.inf, "x", "it's \"quoted\"\nline", b"\x00\xff", (), (1,), (1, (2.5, "a"), None), Ops.ADD,
-             (Ops.MAX, (0, 1)), AxisType.GLOBAL, KernelInfo("k"), KernelInfo("k", (1, 2), "file.py:3"), dtypes.float32.vec(4), frozenset({1, 2}),
+ARGUMENTS = [None, 0, -5, 1 << 70, True, 1.5, -0.0, math.inf, -math.inf, "x", "it's \"quoted\"\nline", b"\x00\xff", (), (1,),
+             (1, (2.5, "a"), None), Ops.ADD, (Ops.MAX, (0, 1)), AxisType.GLOBAL, KernelInfo("k"), KernelInfo("k", (1, 2), "file.py:3"),
+             dtypes.float32.vec(4), frozenset({1, 2}),
              (0, AxisType.LOCAL)]
 
 @pytest.mark.parametrize("arg", ARGUMENTS, ids=repr)
@@ -90,9 +92,10 @@ def test_line_number() -> None:
 
 def test_digest_tells_graphs_apart() -> None:
   x = UOp.const(dtypes.float32, 0.0)
-  graphs = [a + b, b + a, a + 1, (a + 1).cast(dtypes.int32), (a + 1).cast(dtypes.int64), x, UOp.const(dtypes.float32, -0.0), UOp.const(dtypes.float64, 0.0),
-            UOp.const(dtypes.int32, 0), UOp.const(dtypes.bool, False), (a + b).replace(tag="t"), UOp.range(3, 0), UOp.range(3, 0, AxisType.REDUCE),
-            UOp(Ops.NOOP, dtypes.void, (), "a"), UOp(Ops.NOOP, dtypes.void, (), a), UOp.sink(x, arg=KernelInfo("k")), UOp.sink(x, arg=KernelInfo("l")), add()]
+  graphs = [a + b, b + a, a + 1, (a + 1).cast(dtypes.int32), (a + 1).cast(dtypes.int64), x, UOp.const(dtypes.float32, -0.0),
+            UOp.const(dtypes.float64, 0.0), UOp.const(dtypes.int32, 0), UOp.const(dtypes.bool, False), (a + b).replace(tag="t"), UOp.range(3, 0),
+            UOp.range(3, 0, AxisType.REDUCE), UOp(Ops.NOOP, dtypes.void, (), "a"), UOp(Ops.NOOP, dtypes.void, (), a),
+            UOp.sink(x, arg=KernelInfo("k")), UOp.sink(x, arg=KernelInfo("l")), add()]
   assert len({digest(u) for u in graphs}) == len(graphs)
   assert digest(UOp.sink(x, arg=KernelInfo("k", origin="here"))) == digest(UOp.sink(x, arg=KernelInfo("k", origin=object())))
 

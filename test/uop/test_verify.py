@@ -20,7 +20,9 @@ def test_programs_are_accepted(program: Program) -> None: verify(program)
 @pytest.mark.parametrize("seed", range(10))
 def test_random_programs_are_accepted(seed: int) -> None: verify(RandomProgram(seed, lanes=seed % 4 + 1).program)
 
-def changed(program: Program, change: Callable[[list[UOp]], list[UOp]]) -> Program: return dataclasses.replace(program, uops=tuple(change(list(program.uops))))
+def changed(program: Program, change: Callable[[list[UOp]], list[UOp]]) -> Program:
+  return dataclasses.replace(program, uops=tuple(change(list(program.uops))))
+
 def first(uops: list[UOp], op: Ops) -> int: return next(i for i, u in enumerate(uops) if u.op is op)
 
 def without(op: Ops) -> Callable[[list[UOp]], list[UOp]]:
@@ -90,7 +92,8 @@ place = UOp.param(0, f32, 8).index(0)
   (UOp(Ops.STORE, dtypes.void, (place, x, g, g)), "not a gate and then ranges"),
   (UOp(Ops.INDEX, i32, place.src), "INDEX: of type dtypes.int32 into memory of dtypes.float32"),
   (UOp(Ops.INDEX, f32, (x, place.src[1])), "INDEX: into CONST, which is no memory"),
-  (UOp(Ops.GEP, f32, (v4,), 4), "GEP: lane 4 of"), (UOp(Ops.VECTORIZE, f32.vec(4), (x, x)), "VECTORIZE: "), (UOp(Ops.BROADCAST, f32.vec(4), (y,)), "BROADCAST: "),
+  (UOp(Ops.GEP, f32, (v4,), 4), "GEP: lane 4 of"), (UOp(Ops.VECTORIZE, f32.vec(4), (x, x)), "VECTORIZE: "),
+  (UOp(Ops.BROADCAST, f32.vec(4), (y,)), "BROADCAST: "),
   (UOp(Ops.RESHAPE, f32, (x,)), "not an operation of a kernel"),
   (UOp(Ops.REDUCE, f32, (x, UOp.range(3, 0)), Ops.SUB), "REDUCE: does not fold with"),
 ])

@@ -6,7 +6,8 @@ execute.py. Nothing here is shared with the engine or codegen, on purpose.
 """
 from __future__ import annotations
 from itertools import product
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
 
 from tinyhw.arithmetic import Scalar, elements, operation, round_to
 from tinyhw.errors import VerifyError

@@ -1,15 +1,16 @@
 """Runs kernels and Programs on memory, one operation at a time: the part of the reference interpreter that has loops.
 
-A kernel becomes nested scopes: each STORE, REDUCE and STAGE is one, with its ranges as loops, and every node is computed in the innermost loop that it
-depends on. What codegen's passes make of a kernel is understood too: AFTER(DEFINE_LOCAL, STORE, ...), lanes, REDUCE of a GROUP (its members fold in
-one after the other). A Program's brackets become nested blocks. A node's value has a numbered place in a list; a value with lanes is a tuple.
+A kernel becomes nested scopes: each STORE, REDUCE and STAGE is one, with its ranges as loops, and every node is computed in the innermost loop
+that it depends on. What codegen's passes make of a kernel is understood too: AFTER(DEFINE_LOCAL, STORE, ...), lanes, REDUCE of a GROUP (its members
+fold in one after the other). A Program's brackets become nested blocks. A node's value has a numbered place in a list; lanes are a tuple.
 Lanes of a workgroup (LOCAL ranges) are generators that meet at each BARRIER. Local arrays begin undefined; reading what was never written raises.
 """
 from __future__ import annotations
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
 from tinyhw.arithmetic import Function, Scalar, cast, elements, from_bytes, operation, round_to, to_bytes
-from tinyhw.dtype import DType, dtypes
+from tinyhw.dtype import DType
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp

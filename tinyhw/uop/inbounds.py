@@ -5,7 +5,7 @@ multiple of x, that part gets the narrowed interval, and what is left its own. C
 Vectors are looked at lane by lane. What cannot be shown is tried once more with the index simplified. Cost: about 20 µs for a gated access.
 """
 from __future__ import annotations
-from typing import Sequence
+from collections.abc import Sequence
 
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import GroupOp, Ops

@@ -2,7 +2,8 @@
 from __future__ import annotations
 import ast
 import math
-from typing import Any, Mapping
+from typing import Any
+from collections.abc import Mapping
 
 from tinyhw.dtype import DType, to_dtype
 from tinyhw.errors import DTypeError, ParseError

@@ -63,7 +63,7 @@ def render(u: UOp) -> str:
 _REGISTERED: dict[str, type] = {}
 
 def register(cls: type) -> type:
-  """Let enumerations and dataclasses stand in arguments of nodes (a decorator). A dataclass is written by its fields that differ from their defaults."""
+  """Let an enumeration or a dataclass stand in arguments of nodes (a decorator). A dataclass is written by the fields that are not their defaults."""
   _REGISTERED[cls.__name__] = cls
   return cls
 
@@ -181,7 +181,7 @@ def _number(u: UOp, numbers: dict[UOp, int], rows: list[tuple[Any, ...]]) -> Non
 def _plain(arg: Any, numbers: dict[UOp, int], rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
   """An argument that marshal takes, and that no plain argument equals."""
   if isinstance(arg, KernelInfo): arg = (arg.name, arg.opts)
-  if arg.__class__ is tuple and _MARSHALLED.issuperset(map(type, arg)): return arg  # type: ignore[no-any-return]
+  if arg.__class__ is tuple and _MARSHALLED.issuperset(map(type, arg)): return arg
   if arg.__class__ in _ENUMS: return ("", arg._name_)
   if arg.__class__ is tuple and len(arg) == 2 and arg[0].__class__ is int and arg[1].__class__ in _ENUMS: return (arg[0], "", arg[1]._name_)
   mentioned = _nodes_in(arg)

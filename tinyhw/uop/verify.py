@@ -5,7 +5,8 @@ Each representation is a table: operation -> a check that returns what is wrong,
 with the node, the rule and the lines around it.
 """
 from __future__ import annotations
-from typing import Any, Callable, Mapping
+from typing import Any
+from collections.abc import Callable, Mapping
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import VerifyError
@@ -130,7 +131,8 @@ def _tensor_buffer(u: UOp) -> str | None:
   return None if fine and not u.src else f"argument {u.arg!r} is not (unique number, device, size)"
 
 def _reduce_axis(u: UOp) -> str | None:
-  if len(u.src) != 1 or not (isinstance(u.arg, tuple) and len(u.arg) == 2 and isinstance(u.arg[1], tuple)): return f"argument {u.arg!r} is not (op, axes)"
+  if len(u.src) != 1: return _sources(u, 1)
+  if not (isinstance(u.arg, tuple) and len(u.arg) == 2 and isinstance(u.arg[1], tuple)): return f"argument {u.arg!r} is not (op, axes)"
   return _first_type(u) if u.arg[0] in (Ops.ADD, Ops.MUL, Ops.MAX) else f"does not fold with {u.arg[0]!r}"
 
 def _gather(u: UOp) -> str | None:
@@ -269,7 +271,8 @@ def _check_kernel(root: UOp) -> None:
   if root.ranges: _fail(root, root, f"ranges {[r.arg for r in root.ranges]} are closed by nothing")
   slots: dict[int, UOp] = {}
   for u in root.toposort():
-    if u.op is Ops.PARAM and slots.setdefault(u.arg[0], u) is not u: _fail(root, u, f"slot {u.arg[0]} is {slots[u.arg[0]].dtype} and {u.dtype}, or of two sizes")
+    if u.op is Ops.PARAM and slots.setdefault(u.arg[0], u) is not u:
+      _fail(root, u, f"slot {u.arg[0]} is {slots[u.arg[0]].dtype} and {u.dtype}, or of two sizes")
     if u.op in (Ops.LOAD, Ops.STORE):
       wrong = outside(u, memory_size(u.src[0].src[0]))
       if wrong is not None: _fail(root, u, wrong)
@@ -283,7 +286,10 @@ def _assign_accumulator(u: UOp) -> str | None:
   if len(u.src) != 2 or u.src[0].op is not Ops.ACC: return "not (ACC, value)"
   return _same_types(u.src[0], u.src[1:])
 
-def _condition(u: UOp) -> str | None: return None if len(u.src) == 1 and u.src[0].dtype is dtypes.bool else f"a condition of {[s.dtype for s in u.src]}"
+
+def _condition(u: UOp) -> str | None:
+  return None if len(u.src) == 1 and u.src[0].dtype is dtypes.bool else f"a condition of {[s.dtype for s in u.src]}"
+
 def _matrix(u: UOp) -> str | None: return _sources(u, 3) or (None if u.src[2].dtype is u.dtype else f"adds {u.src[2].dtype} to {u.dtype}")
 
 PROGRAM: dict[Ops, Check] = {

@@ -68,7 +68,8 @@ def test_conversions(tmp_path: Path) -> None:
 @needs_compiler
 def test_every_code_of_the_narrow_floats(tmp_path: Path) -> None:
   narrow = dtypes.fp8s + (dtypes.float16, dtypes.bfloat16)
-  library = Library([convert(d, dtypes.float32, 1 << d.bitsize) for d in narrow] + [convert(dtypes.float32, d, 1 << d.bitsize) for d in narrow], tmp_path)
+  programs = [convert(d, dtypes.float32, 1 << d.bitsize) for d in narrow] + [convert(dtypes.float32, d, 1 << d.bitsize) for d in narrow]
+  library = Library(programs, tmp_path)
   for k, d in enumerate(narrow):
     codes = bytearray(b"".join(code.to_bytes(d.itemsize, "little") for code in range(1 << d.bitsize)))
     wide = bytearray(4 << d.bitsize)
@@ -98,7 +99,8 @@ def test_nothing_is_left_for_libm(tmp_path: Path) -> None:
   library = Library([b.program()], tmp_path)
   library.check(0, memory_for(library.programs[0]))
   info = Path("/proc/cpuinfo")
-  if shutil.which("nm") is None or not info.exists() or " fma " not in info.read_text(encoding="utf-8"): pytest.skip("needs nm and a processor with fma")
+  if shutil.which("nm") is None or not info.exists() or " fma " not in info.read_text(encoding="utf-8"):
+    pytest.skip("needs nm and a processor with fma")
   undefined = subprocess.run(["nm", "-u", str(tmp_path / "all.so")], check=True, capture_output=True, text=True).stdout
   assert not any(name in undefined for name in ("sqrt", "trunc", "fma"))
 
@@ -108,7 +110,8 @@ def test_the_abi() -> None:
   assert "float *data2 = (float *)arguments[2];" in source and "= first;" in source
 
 @pytest.mark.parametrize(("dtype", "value", "text"), [
-  (dtypes.float32, 0.5, "(0x1.0000000000000p-1f)"), (dtypes.float32, float("-inf"), "(-__builtin_inff())"), (dtypes.float64, float("nan"), '__builtin_nan("")'),
+  (dtypes.float32, 0.5, "(0x1.0000000000000p-1f)"), (dtypes.float32, float("-inf"), "(-__builtin_inff())"),
+  (dtypes.float64, float("nan"), '__builtin_nan("")'),
   (dtypes.float16, 1.0, "15360"), (dtypes.int32, -2**31, "INT32_MIN"), (dtypes.int64, -2**63, "INT64_MIN"), (dtypes.uint32, 7, "7u"),
   (dtypes.uint64, 2**64 - 1, "18446744073709551615ull"), (dtypes.bool, True, "1"), (dtypes.int8, -3, "(-3)"),
 ])

@@ -1,6 +1,6 @@
 """Programs as source text: C for CLANG, Python for PYTHON, and pseudo-code for people."""
 from __future__ import annotations
-from typing import Callable
+from collections.abc import Callable
 
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.render import c, pseudo, python

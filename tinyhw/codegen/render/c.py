@@ -8,7 +8,7 @@ than float32 are held as their bits; arithmetic on them goes through float. Comp
 from __future__ import annotations
 import math
 import struct
-from typing import Callable
+from collections.abc import Callable
 
 from tinyhw.arithmetic import CODED, round_to
 from tinyhw.codegen.program import Program

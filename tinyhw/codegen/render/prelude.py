@@ -10,7 +10,8 @@ def _division(name: str, signed: bool, bits: int) -> dict[str, str]:
   if not signed:
     return {f"idiv_{name}": head.format("idiv") + " return b ? a / b : 0; }", f"mod_{name}": head.format("mod") + " return b ? a % b : 0; }"}
   wide = "uint64_t" if bits == 64 else "uint32_t"
-  divide = f" if (b == 0) return 0; if (b == -1) return ({kind})(0 - ({wide})a); {kind} q = a / b, r = a % b; return q - (r != 0 && (r < 0) != (b < 0)); }}"
+  divide = (f" if (b == 0) return 0; if (b == -1) return ({kind})(0 - ({wide})a);"
+            f" {kind} q = a / b, r = a % b; return q - (r != 0 && (r < 0) != (b < 0)); }}")
   remainder = f" if (b == 0 || b == -1) return 0; {kind} r = a % b; return r + (r != 0 && (r < 0) != (b < 0) ? b : 0); }}"
   return {f"idiv_{name}": head.format("idiv") + divide, f"mod_{name}": head.format("mod") + remainder}
 
@@ -34,9 +35,9 @@ def _narrow(dtype: DType) -> dict[str, str]:
   smallest = 1 - form.bias  # exponent of the smallest normal number, and of all below
   if form.fnuz: special, overflow_code, zero = f"0x{sign:x}", f"0x{sign:x}", "0"
   else: special, overflow_code, zero = f"sign | 0x{nan:x}", f"sign | 0x{overflow:x}", "sign"
-  decode_special = f"if (c == 0x{sign:x}) return __builtin_nanf(\"\");" if form.fnuz else \
-    f"if (a > 0x{form.largest_code:x}) return " + (f"a == 0x{overflow:x} ? (c & 0x{sign:x} ? -__builtin_inff() : __builtin_inff()) : " if form.has_inf else "") + \
-    "__builtin_nanf(\"\");"
+  infinity = f"a == 0x{overflow:x} ? (c & 0x{sign:x} ? -__builtin_inff() : __builtin_inff()) : " if form.has_inf else ""
+  is_special = f"c == 0x{sign:x}" if form.fnuz else f"a > 0x{form.largest_code:x}"
+  decode_special = f"if ({is_special}) return {infinity}__builtin_nanf(\"\");"
   decode = f"""static inline float decode_{name}({kind} c) {{
   uint32_t a = c & 0x{sign - 1:x}, e = a >> {m}, f = a & 0x{(1 << m) - 1:x};
   {decode_special}

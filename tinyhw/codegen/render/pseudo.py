@@ -1,7 +1,7 @@
 """Program -> pseudo-code to read, for DEBUG=4. Loops are named by their kind, vectors carry their number of lanes, gates are written out."""
 from __future__ import annotations
 from collections import Counter
-from typing import Callable
+from collections.abc import Callable
 
 from tinyhw.codegen.program import Program
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
@@ -50,7 +50,8 @@ class _Pseudo:
     for u in self.program.uops:
       rule = _RULES.get(u.op, _Pseudo.operation)
       rule(self, u)
-    arguments = [f"{self.text[p]}: {type_name(p.dtype)}[{p.arg[1]}]{'' if p.arg[0] in self.program.written else ' const'}" for p in self.program.params]
+    written = self.program.written
+    arguments = [f"{self.text[p]}: {type_name(p.dtype)}[{p.arg[1]}]{'' if p.arg[0] in written else ' const'}" for p in self.program.params]
     arguments += [f"{v.arg[0]}: {v.arg[1]}..{v.arg[2]}" for v in self.program.variables]
     return "\n".join([f"kernel {self.program.name}({', '.join(arguments)}):"] + self.lines)
 

@@ -9,7 +9,8 @@ call (200 ns), and not at all where the value goes nowhere but to float32 memory
 from __future__ import annotations
 import math
 from collections import Counter
-from typing import Any, Callable
+from typing import Any
+from collections.abc import Callable
 
 from tinyhw.arithmetic import round_to
 from tinyhw.codegen.program import Program
