@@ -47,7 +47,7 @@ class Selector(Scalars, Vectors, Casts):
     self.program, self.target = program, target
     self.function = Function(program.name)
     self.block = self.function.new_block(name="entry")
-    self.function.blocks.append(self.block)
+    self.order = [self.block]                  # blocks as they are laid out; they are made before it is their turn
     self.values: dict[UOp, Reg] = {}
     self.mask_bytes: dict[UOp, int] = {}       # of a mask: bytes of a lane
     self.loops: list[Loop] = []
@@ -228,7 +228,7 @@ class Selector(Scalars, Vectors, Casts):
   def jump_to(self, block: Block) -> None:
     """End this block with a jump to `block`, and go on there."""
     self.jump(block)
-    self.function.blocks.append(block)
+    self.order.append(block)
     self.block = block
 
   def open_loop(self, u: UOp) -> None:
@@ -246,7 +246,7 @@ class Selector(Scalars, Vectors, Casts):
       self.emit("jle_rel", loop.after, arguments=(before,))
     self.jump(body, [start] + before)
     body.params = [loop.counter] + [self.new(b.cls) for b in before]
-    self.function.blocks.append(body)
+    self.order.append(body)
     self.block = body
     self.values[u] = loop.counter
     self.values.update(zip(loop.carried, body.params[1:]))
@@ -268,7 +268,7 @@ class Selector(Scalars, Vectors, Casts):
     if loop.after is not None:
       after.params = [self.new(v.cls) for v in values]
       self.values.update(zip(loop.carried, after.params))
-    self.function.blocks.append(after)
+    self.order.append(after)
     self.block = after
 
   def branch_unless(self, condition: UOp, target: Block) -> None:
@@ -308,6 +308,7 @@ class Selector(Scalars, Vectors, Casts):
     self.origin = None
     self.emit("vzeroupper")
     self.emit("ret")
+    self.function.blocks = self.order
     return self.function
 
   def _only_addresses(self, u: UOp) -> bool:
