@@ -47,7 +47,7 @@ def stage_values(sink: UOp) -> UOp:
 
 def _fill(stage: UOp, value: UOp, ranges: list[UOp], inner: list[UOp], fresh: int) -> UOp:
   """The local array of one STAGE after the store that fills it."""
-  changes = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.LOOP)) for k, r in enumerate(inner) if r.arg[1] is AxisType.VECTOR}
+  changes = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.VECTOR)) for k, r in enumerate(inner) if r.arg[1] is AxisType.VECTOR}
   value, axes = value.substitute(changes), ranges + [changes.get(r, r) for r in inner]
   size = 1
   for r in axes: size *= max(int(r.src[0].vmax), 0)
