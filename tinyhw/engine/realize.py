@@ -58,11 +58,13 @@ def target_of(assign: UOp) -> UOp:
   """What holds an ASSIGN's value afterwards: its target, without ASSIGNs in it."""
   changes: dict[UOp, UOp] = {}
   chain = [assign.src[0]]
-  while chain[-1].op is not Ops.BUFFER and chain[-1].src: chain.append(chain[-1].realized or chain[-1].src[0])
+  while chain[-1].op is not Ops.BUFFER and chain[-1].src: chain.append(_below(chain[-1]))
   for u in reversed(chain):
-    if u.op is Ops.ASSIGN or u.realized is not None: changes[u] = changes.get(u.realized or u.src[0], u.realized or u.src[0])
+    if u.op is Ops.ASSIGN or u.realized is not None: changes[u] = changes.get(_below(u), _below(u))
     elif u.src and u.src[0] in changes: changes[u] = u.replace(src=(changes[u.src[0]],) + u.src[1:])
   return changes.get(chain[0], chain[0])
+
+def _below(u: UOp) -> UOp: return u.src[0] if u.realized is None else u.realized
 
 def _mark(u: UOp, root: UOp, made: Schedule, canonical: Canonical, results: dict[UOp, UOp]) -> None:
   if u.realized is not None: return
