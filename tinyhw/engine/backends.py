@@ -3,6 +3,6 @@ from tinyhw.isa import TARGETS
 
 BACKENDS = {
   **TARGETS,
-  "c": "tinyhw.codegen.render.c",
-  "python": "tinyhw.codegen.render.python",
+  "c": "tinyhw.codegen.render.targets",
+  "python": "tinyhw.codegen.render.targets",
 }

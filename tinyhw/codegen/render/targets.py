@@ -1,0 +1,36 @@
+"""Devices whose kernels are source text, as the engine sees compilers: `capabilities(arch)` and `compile(program, arch) -> Code`.
+
+PYTHON computes every operation itself, exactly; it is the oracle. C has arithmetic of all widths and vectors; narrow floats are storage only, and
+transcendental functions are polynomials, as on every processor, so that no mathematical library decides what a result is.
+"""
+from __future__ import annotations
+import functools
+import os
+
+from tinyhw.codegen.program import Program
+from tinyhw.codegen.render import compile_source
+from tinyhw.config import THREADS
+from tinyhw.dtype import DType, dtypes
+from tinyhw.machine.code import Code
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.enums import GroupOp, Ops
+
+NARROW = dtypes.fp8s + (dtypes.float16, dtypes.bfloat16)
+
+def pairs(ops: frozenset[Ops], types: tuple[DType, ...]) -> frozenset[tuple[Ops, DType]]: return frozenset((op, dtype) for op in ops for dtype in types)
+
+EVERYTHING = pairs(GroupOp.Elementwise, dtypes.all)
+IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental, tuple(d for d in dtypes.all if d not in NARROW))
+        | pairs(frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE}), NARROW))
+
+@functools.lru_cache(None)
+def capabilities(arch: str) -> Capabilities:
+  """For "python" and "c"."""
+  if arch == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
+  threads = int(THREADS) or os.cpu_count() or 1
+  return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=threads, local_bytes=256 * 1024,
+                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_loads=False, gathers=False)
+
+def compile(program: Program, arch: str) -> Code:
+  """The program as source."""
+  return compile_source(program, arch)
