@@ -16,16 +16,24 @@ def _corners(f: Callable[[Any, Any], Any], a: Bounds, b: Bounds) -> Bounds:
   values = (f(a[0], b[0]), f(a[0], b[1]), f(a[1], b[0]), f(a[1], b[1]))
   return min(values), max(values)
 
-def _divide(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
-  if b[0] <= 0 <= b[1]: return (min(0, a[0], -a[1]), max(0, a[1], -a[0])) if b[0] >= 0 else None
+def _multiply(u: UOp, a: Bounds, b: Bounds) -> Bounds:
+  if b[0] == b[1]: return (a[0] * b[0], a[1] * b[0]) if b[0] >= 0 else (a[1] * b[0], a[0] * b[0])
+  return _corners(lambda x, y: x * y, a, b)
+
+def _divide(u: UOp, a: Bounds, b: Bounds) -> Bounds:
+  if b[0] == b[1] and b[0] > 0: return a[0] // b[0], a[1] // b[0]
+  if b[0] <= 0 <= b[1]:  # x // 0 is 0, and no quotient is larger than its dividend
+    largest = max(-a[0], a[1], 0)
+    return -largest, largest
   return _corners(lambda x, y: x // y, a, b)
 
-def _modulo(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
+def _modulo(u: UOp, a: Bounds, b: Bounds) -> Bounds:
+  """The remainder has the divisor's sign; x % 0 is 0."""
   if b[0] == b[1] and b[0] > 0:
     n = b[0]
     return (a[0] % n, a[1] % n) if a[0] // n == a[1] // n else (0, n - 1)
-  if b[0] > 0: return (a if 0 <= a[0] and a[1] < b[0] else (0, min(b[1] - 1, a[1]) if a[0] >= 0 else b[1] - 1))
-  return None
+  if b[0] > 0 and a[0] >= 0: return a if a[1] < b[0] else (0, min(b[1] - 1, a[1]))
+  return min(b[0] + 1, 0), max(b[1] - 1, 0)
 
 def _less(u: UOp, a: Bounds, b: Bounds) -> Bounds: return a[1] < b[0], a[0] < b[1]
 
@@ -60,31 +68,37 @@ def _shift_right(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
 
 _BINARY: dict[Ops, Callable[[UOp, Bounds, Bounds], Bounds | None]] = {
   Ops.ADD: lambda u, a, b: (a[0] + b[0], a[1] + b[1]), Ops.SUB: lambda u, a, b: (a[0] - b[1], a[1] - b[0]),
-  Ops.MUL: lambda u, a, b: _corners(lambda x, y: x * y, a, b), Ops.MAX: lambda u, a, b: (max(a[0], b[0]), max(a[1], b[1])),
+  Ops.MUL: _multiply, Ops.MAX: lambda u, a, b: (max(a[0], b[0]), max(a[1], b[1])),
   Ops.IDIV: _divide, Ops.MOD: _modulo, Ops.CMPLT: _less, Ops.CMPEQ: _equal, Ops.CMPNE: _differ, Ops.AND: _and, Ops.OR: _or, Ops.XOR: _xor,
   Ops.SHL: _shift_left, Ops.SHR: _shift_right,
 }
-_BOOL_RESULT = frozenset({Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE})
 
 def bounds_of(u: UOp) -> Bounds:
   """(smallest, largest) value of u; those of its sources are known."""
-  op, dtype = u.op, u.dtype
-  if op is Ops.CONST: return u.arg, u.arg
-  if dtype is dtypes.void: return 0, 0
-  if op is Ops.DEFINE_VAR: return u.arg[1], u.arg[2]
-  if op is Ops.BIND: return u.src[0]._bounds_  # not the value: what is made of it holds for every value
-  if op in (Ops.RANGE, Ops.SPECIAL): return 0, max(u.src[0]._bounds_[1] - 1, 0)
-  if dtypes.is_float(dtype): return dtype.min, dtype.max
-  limits = dtype.min, dtype.max
-  found: Bounds | None = None
-  if op in _BINARY:
-    operand = u.src[0].dtype
-    if op in _BOOL_RESULT and dtypes.is_float(operand): return False, True
-    found = _BINARY[op](u, u.src[0]._bounds_, u.src[1]._bounds_)
-  elif op is Ops.WHERE: found = min(u.src[1]._bounds_[0], u.src[2]._bounds_[0]), max(u.src[1]._bounds_[1], u.src[2]._bounds_[1])
-  elif op is Ops.CAST and not dtypes.is_float(u.src[0].dtype): found = u.src[0]._bounds_
-  elif op in (Ops.BROADCAST, Ops.GEP, Ops.ACC): found = u.src[0]._bounds_ if op is not Ops.ACC else None
-  elif op is Ops.VECTORIZE: found = min(s._bounds_[0] for s in u.src), max(s._bounds_[1] for s in u.src)
-  if found is None: return limits
-  if found[0] < limits[0] or found[1] > limits[1]: return limits  # it may wrap
+  op, dtype, src = u.op, u.dtype, u.src
+  rule = _BINARY.get(op)
+  if rule is not None:
+    left = src[0]
+    if dtypes.is_float(left.dtype): return (dtype.min, dtype.max)
+    found = rule(u, left._bounds_, src[1]._bounds_)
+  else: found = _others(u)
+  if found is None: return dtype.min, dtype.max
+  if dtype is not _WEAK and not (dtype.min <= found[0] and found[1] <= dtype.max): return dtype.min, dtype.max  # it may wrap
   return found
+
+_WEAK = dtypes.weakint
+
+def _others(u: UOp) -> Bounds | None:
+  """Bounds of what has no two operands."""
+  op, dtype, src = u.op, u.dtype, u.src
+  if op is Ops.CONST or dtype is dtypes.void: return (u.arg, u.arg) if op is Ops.CONST else (0, 0)
+  if op is Ops.DEFINE_VAR: return u.arg[1], u.arg[2]
+  if op is Ops.BIND: return src[0]._bounds_  # type: ignore[no-any-return]  # not the value: what is made of it holds for every value
+  if op in (Ops.RANGE, Ops.SPECIAL): return 0, max(src[0]._bounds_[1] - 1, 0)
+  if op is Ops.ACC or dtypes.is_float(dtype): return None
+  if op in (Ops.BROADCAST, Ops.GEP): return src[0]._bounds_  # type: ignore[no-any-return]
+  if op is Ops.VECTORIZE: return min(s._bounds_[0] for s in src), max(s._bounds_[1] for s in src)
+  if op is Ops.WHERE: return min(src[1]._bounds_[0], src[2]._bounds_[0]), max(src[1]._bounds_[1], src[2]._bounds_[1])
+  if op is Ops.CAST and not dtypes.is_float(src[0].dtype): return src[0]._bounds_  # type: ignore[no-any-return]
+  if op is Ops.NEG and not dtypes.is_bool(dtype): return -src[0]._bounds_[1], -src[0]._bounds_[0]
+  return None

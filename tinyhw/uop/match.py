@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from typing import Any, Callable, Iterable, Iterator, Sequence, Union
 
+from tinyhw.dtype import DType
 from tinyhw.errors import PatternError
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -82,11 +83,13 @@ class Alternative:
   def __init__(self, patterns: tuple[UPat, ...], sources: tuple[Alternative, ...] | None, exact: bool, each: UPat | None) -> None:
     self.patterns, self.sources, self.exact, self.each = patterns, sources, exact, each
 
-def alternatives(pattern: UPat) -> Iterator[Alternative]:
-  """All ordered ways of a pattern, in the order in which the interpreter finds them."""
+def alternatives(pattern: UPat, count: int | None = None) -> Iterator[Alternative]:
+  """All ordered ways of a pattern, in the order in which the interpreter finds them. count: how many sources the node has, if that is known."""
   if pattern.choices:
     for choice in pattern.choices:
-      for way in alternatives(choice): yield Alternative((pattern,) + way.patterns, way.sources, way.exact, way.each)
+      for way in alternatives(choice, count): yield Alternative((pattern,) + way.patterns, way.sources, way.exact, way.each)
+  elif pattern.each is not None and count is not None:
+    for sources in itertools.product(list(alternatives(pattern.each)), repeat=count): yield Alternative((pattern,), sources, True, None)
   elif not pattern.orders: yield Alternative((pattern,), None, False, pattern.each)
   else:
     for order in pattern.orders:
@@ -100,17 +103,19 @@ class Emitter:
   def __init__(self, op: Ops) -> None:
     self.op = op
     self.values: dict[str, Any] = {}
-    self._named: dict[int, str] = {}
+    self._named: dict[Any, str] = {}
     self.width = 0  # how many sources of the root are looked at
+    self.root_types: dict[str, str] = {}  # tests of the root's type, made once
 
   def value(self, value: Any, prefix: str) -> str:
     """A name for a value in the text."""
     if isinstance(value, Ops) and prefix == "o":
       self.values[value.name] = value
       return value.name
-    name = self._named.get(id(value))
+    key = value if isinstance(value, frozenset) else id(value)  # arguments may be unhashable, and 1 == True
+    name = self._named.get(key)
     if name is None:
-      name = self._named[id(value)] = f"{prefix}{len(self.values)}"
+      name = self._named[key] = f"{prefix}{len(self.values)}"
       self.values[name] = value
     return name
 
@@ -120,15 +125,16 @@ class Emitter:
     self.values["O" + "_".join(str(int(op)) for op in sorted(key))] = key
     return f"{text} in O" + "_".join(str(int(op)) for op in sorted(key))
 
+  def type_test(self, dtypes: Sequence[DType], node: str) -> str:
+    name, relation = (self.value(dtypes[0], "d"), "is") if len(dtypes) == 1 else (self.value(frozenset(dtypes), "d"), "in")
+    return f"{node}.dtype {relation} {name} or {node}.dtype._scalar {relation} {name}"
+
   def own_tests(self, pattern: UPat, node: str) -> Iterator[str]:
     """Tests on type, argument and the like of one node; its op is tested elsewhere."""
     if pattern.dtype is not None:
-      if len(pattern.dtype) == 1:
-        name = self.value(pattern.dtype[0], "d")
-        yield f"if {node}.dtype is {name} or {node}.dtype._scalar is {name}:"
-      else:
-        name = self.value(pattern.dtype, "d")
-        yield f"if {node}.dtype in {name} or {node}.dtype._scalar in {name}:"
+      test = self.type_test(pattern.dtype, node)
+      if node == "u": test = self.root_types.setdefault(test, f"type_{len(self.root_types)}")
+      yield f"if {test}:"
     if pattern.arg is not None: yield f"if {self.value(pattern.arg, 'a')} == {node}.arg:"
     if pattern.scalar_only: yield f"if {node}.dtype.count == 1:"
     if pattern.custom_early_reject is not None: yield f"if {self.value(pattern.custom_early_reject, 'r')} <= {{s.op for s in {node}.src}}:"
@@ -174,7 +180,9 @@ class Emitter:
   def body(self, pattern: UPat, function: RuleFunction) -> Iterator[tuple[list[str], list[str]]]:
     """(steps, what to do then) for each alternative of a rule."""
     call = self.value(function, "f")
-    ways = [] if _needs_interpreter(pattern) else list(itertools.islice(alternatives(pattern), MOST_ALTERNATIVES + 1))
+    count = ARITY.get(self.op)
+    left = _needs_interpreter(pattern, count)
+    ways = [] if left else list(itertools.islice(alternatives(pattern, count), MOST_ALTERNATIVES + 1))
     if not ways or len(ways) > MOST_ALTERNATIVES:
       arguments = argument_text(function, {name: f"m[{name!r}]" for name in _names(pattern)})
       yield [], [f"for m in {self.value(pattern, 'p')}.match(u, {{}}):", f"  r = {call}({arguments})", "  if r is not None and r is not u: return r"]
@@ -193,17 +201,18 @@ class Emitter:
       lines.append("  count = len(u.src)")
       lines += [f"  u_{i} = u.src[{i}] if count > {i} else u" for i in range(n)]  # a length test stands before every real use
     lines += [f"  op_{i} = u_{i}.op" for i in range(n)]
+    lines += [f"  {name} = {test}" for test, name in self.root_types.items()]
     _nest(bodies, 0, "  ", lines)
     lines.append("  return None")
     return "\n".join(lines)
 
 MOST_ALTERNATIVES = 64  # a pattern with more is left to the interpreter
 
-def _needs_interpreter(pattern: UPat) -> bool:
-  """Whether some source is "each source matches" with names in it: one name for many nodes."""
-  if pattern.each is not None and (_names(pattern.each)): return True
-  below = list(pattern.choices) + [p for order in pattern.orders[:1] for p in order]
-  return any(_needs_interpreter(p) for p in below)
+def _needs_interpreter(pattern: UPat, count: int | None = None) -> bool:
+  """Whether some source is "each source matches" with names in it, one name for many nodes, and how many is not known."""
+  if pattern.each is not None and count is None and _names(pattern.each): return True
+  below = [p for order in pattern.orders[:1] for p in order]
+  return any(_needs_interpreter(p) for p in below) or any(_needs_interpreter(p, count) for p in pattern.choices)
 
 def _names(pattern: UPat) -> dict[str, None]:
   """The names in a pattern. Choices must all give the same ones."""

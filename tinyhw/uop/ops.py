@@ -43,7 +43,7 @@ class UOp:
   realized: UOp | None  # the buffer (or view of one) that holds this tensor node's value, once computed
   storage: Any          # of a BUFFER: the Buffer that it names
 
-  def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None, tag: Any = None, **_: Any) -> UOp:
+  def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None, tag: Any = None) -> UOp:
     key = (op, dtype, src, arg, tag)
     if op is Ops.CONST and type(arg) is float:
       if arg != arg: key = (op, dtype, src, "nan", tag)
@@ -60,7 +60,6 @@ class UOp:
     _cache[key] = reference
     return self
 
-  def __init__(self, *_: Any, **__: Any) -> None: pass
   def __reduce__(self) -> Any: return UOp, (self.op, self.dtype, self.src, self.arg, self.tag)
   def __copy__(self) -> UOp: return self
   def __deepcopy__(self, memo: Any) -> UOp: return self
@@ -107,6 +106,12 @@ class UOp:
     """A property computed from the sources' own, kept in `slot`. Iterative, so that depth does not matter."""
     found = getattr(self, slot)
     if found is not None: return found
+    for s in self.src:
+      if getattr(s, slot) is None: break
+    else:  # the usual case
+      found = compute(self)
+      setattr(self, slot, found)
+      return found
     stack = [self]
     while stack:
       node = stack[-1]
