@@ -185,6 +185,7 @@ class Function:
     self.used: dict[str, set[int]] = {}       # bank name -> physical indices that the code writes; set by allocate
     self.spills = self.reloads = 0            # instructions added by spill
     self.liveness: Any = None                 # machine.liveness.Liveness, kept from pass to pass; whoever changes the code sets it to None
+    self.reference: Any = None                # machine.check.Reference with CHECK=1
 
   def new_reg(self, cls: RegClass) -> Reg:
     reg = Reg(cls, len(self.registers))

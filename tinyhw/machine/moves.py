@@ -73,23 +73,32 @@ def _cut(pairs: Pairs, target: Target) -> Pairs:
 def _break_cycle(pending: Pairs, scratch: list[Reg], target: Target) -> list[MInst]:
   """Every register written is still read: free one, by a copy to a scratch register or by a swap. Changes `pending`."""
   dst, src = pending[0]
-  free = next((r for r in scratch if r.cls.bank is dst.cls.bank), None)
-  if free is not None and not any(free.index == s.index and s.cls.bank is free.cls.bank for _, s in pending):
-    view = registers_of(target).views[dst.cls]
-    spare = view.regs[registers_of(target).banks[view.bank].unit_of[free.index or 0]]
+  file, bank = registers_of(target), dst.cls.bank
+  unit_of = file.by_bank[bank].unit_of
+
+  def widest(*registers: Reg) -> list[Reg]:
+    """These registers, in the widest class of the values that are still read from them."""
+    indices = [r.index for r in registers]
+    cls = max((s.cls for _, s in pending if s.cls.bank is bank and s.index in indices), key=lambda c: c.bits)
+    return [file.views[cls].regs[unit_of[index or 0]] for index in indices]
+
+  free = next((r for r in scratch if r.cls.bank is bank), None)
+  if free is not None and not any(free.index == s.index for _, s in pending if s.cls.bank is bank):
+    held = widest(dst)[0]
+    spare = file.views[held.cls].regs[unit_of[free.index or 0]]
     for i, (d, s) in enumerate(pending):
-      if s.index == dst.index and s.cls.bank is dst.cls.bank: pending[i] = (d, Reg(s.cls, -1, free.index))
-    return [MInst(copy_row(spare.cls), [spare, dst])]
+      if s.index == dst.index and s.cls.bank is bank: pending[i] = (d, file.views[s.cls].regs[unit_of[free.index or 0]])
+    return [MInst(copy_row(held.cls), [spare, held])]
   if target.swap is None:
     raise AllocationError(f"{target.name}: copies form a cycle, no register is free, and the target has no swap")
-  # after the swap dst holds its value, and what dst held is in src
+  a, b = widest(dst, src)
   del pending[0]
-  for i, (d, s) in enumerate(pending):
-    if s.cls.bank is not dst.cls.bank: continue
-    if s.index == dst.index: pending[i] = (d, Reg(s.cls, -1, src.index))
-    elif s.index == src.index: pending[i] = (d, Reg(s.cls, -1, dst.index))
+  for i, (d, s) in enumerate(pending):  # what dst held is in src now, what src held is in dst
+    if s.cls.bank is not bank: continue
+    if s.index == dst.index: pending[i] = (d, file.views[s.cls].regs[unit_of[src.index or 0]])
+    elif s.index == src.index: pending[i] = (d, file.views[s.cls].regs[unit_of[dst.index or 0]])
   pending[:] = [(d, s) for d, s in pending if units_of(d) != units_of(s)]
-  return [MInst(swap_row(dst.cls), [dst, src])]
+  return [MInst(swap_row(a.cls), [a, b])]
 
 def expand(function: Function, target: Target) -> Function:
   """Pseudo instructions become the target's own; used registers and added instructions are counted."""

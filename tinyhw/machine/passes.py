@@ -1,0 +1,89 @@
+"""The passes from virtual registers to laid out machine code, in order; where an ISA hooks in; and dumps.
+
+`run(function, target)` is what a Target's compile calls after selection. An ISA adds passes with `Target.hooks`: "before:<pass>" or "after:<pass>"
+for the names in PASSES. `DUMP=<pass>:<kernel>` prints the function after a pass ("select": as selection made it; kernel "*" or none: all kernels).
+"""
+from __future__ import annotations
+from typing import NamedTuple
+
+from tinyhw import config
+from tinyhw.errors import ConfigError
+from tinyhw.machine import check as checker
+from tinyhw.machine.allocate import allocate
+from tinyhw.machine.inst import Function
+from tinyhw.machine.layout import layout
+from tinyhw.machine.moves import expand, moves
+from tinyhw.machine.order import order
+from tinyhw.machine.show import show
+from tinyhw.machine.spill import spill
+from tinyhw.machine.target import Hook, Target
+
+class Before(NamedTuple):
+  """Pass `first` must run before pass `second`, because of `reason`."""
+  first: str
+  second: str
+  reason: str
+
+def remember(function: Function, target: Target) -> Function:
+  """Keep what the code computes, for `check`."""
+  if config.CHECK: function.reference = checker.snapshot(function)
+  return function
+
+def check(function: Function, target: Target) -> Function:
+  """Prove the physical code with CHECK=1."""
+  return function if function.reference is None else checker.check(function, target, function.reference)
+
+PASSES: dict[str, Hook] = {
+  "order": order,
+  "remember": remember,
+  "spill": spill,
+  "allocate": allocate,
+  "check": check,
+  "moves": moves,
+  "check_moves": check,
+  "expand": expand,
+  "layout": layout,
+}
+
+ORDER = (
+  Before("order", "spill", "the order of instructions decides how many values are alive at once"),
+  Before("order", "remember", "the checker compares instruction by instruction"),
+  Before("remember", "spill", "spilling and allocation rewrite instructions in place"),
+  Before("spill", "allocate", "allocation assumes that the pressure is within the limit"),
+  Before("allocate", "check", "only physical registers can be wrong"),
+  Before("allocate", "moves", "copies are between physical registers"),
+  Before("moves", "check_moves", "what is checked is how cycles were broken"),
+  Before("moves", "expand", "a target has no parallel copies"),
+  Before("check_moves", "expand", "the checker knows copies, spills and reloads, not the target's instructions for them"),
+  Before("expand", "layout", "a block that only had copies of registers to themselves is empty only then"),
+)
+
+def run(function: Function, target: Target) -> Function:
+  """All passes and hooks. Raises AllocationError if a kernel cannot be allocated, which is an error in tinyhw or its tables."""
+  hooks = target.hooks
+  assert all(place.partition(":")[2] in PASSES and place.partition(":")[0] in ("before", "after") for place in hooks), \
+    f"{target.name}: hooks are before: or after: one of {', '.join(PASSES)}, not {', '.join(hooks)}"
+  wanted = _dump_after(function)
+  if wanted == "select": _dump(function, "select")
+  for name, step in PASSES.items():
+    for hook in hooks.get(f"before:{name}", ()): function = hook(function, target)
+    function = step(function, target)
+    for hook in hooks.get(f"after:{name}", ()): function = hook(function, target)
+    if wanted == name: _dump(function, name)
+  return function
+
+def _dump_after(function: Function) -> str:
+  """The pass after which DUMP wants this function, or ""."""
+  setting = str(config.DUMP)
+  if not setting: return ""
+  name, _, kernel = setting.partition(":")
+  return name if kernel in ("", "*", function.name) else ""
+
+def _dump(function: Function, name: str) -> None:
+  print(f"; after {name}\n{show(function)}")
+
+def check_dump(names: tuple[str, ...]) -> None:
+  """Refuse a DUMP that names no pass. names: passes of other stages, which DUMP may name too."""
+  name = str(config.DUMP).partition(":")[0]
+  known = ("select", *PASSES, *names)
+  if name and name not in known: raise ConfigError(f"DUMP={config.DUMP.value} names no pass; the passes are {', '.join(known)}")
