@@ -251,15 +251,17 @@ def realize_all(tensors: Iterable[Handle]) -> None:
     u = tensor.uop
     if id(tensor) in pending: continue
     if is_storage(u):
-      u = _assigned(u) or u
-      if u.op is not Ops.ASSIGN: continue
+      written = _assigned(u)
+      if written is None: continue
+      u = written
     elif u in wanted or u.realized is not None: u = unique(u)
     wanted[u] = None
     pending[id(tensor)] = tensor, u
   if not pending: return
   realize_nodes(list(wanted))
   for tensor, u in pending.values():
-    view = storage_view(tensor.uop) or u.realized
+    view = storage_view(tensor.uop)
+    if view is None: view = u.realized
     assert view is not None, f"realize left {u} without storage"
     tensor.uop = graph.reshape(view, u.shape) if u.op is not Ops.ASSIGN else view
     if dtypes.is_float(u.dtype): register(tensor)

@@ -103,7 +103,8 @@ class Functions(Elementwise):
   def atanh(self) -> Tensor:
     """NaN outside of -1..1."""
     x = self._float()
-    return x.mul(2).div(x.neg().add(1))._log1p().mul(0.5)
+    size = x.abs()
+    return size.mul(2).div(size.sub(1, reverse=True))._log1p().mul(0.5)._with_sign_of(x)
 
   def erf(self) -> Tensor: return self._function(Ops.ERF)
 

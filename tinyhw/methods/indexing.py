@@ -19,7 +19,7 @@ from tinyhw.methods import graph
 from tinyhw.methods.base import Handle, is_storage, storage_view
 from tinyhw.methods.elementwise import truth
 from tinyhw.methods.matmul import Matmul
-from tinyhw.methods.views import check_shrink, limits, windows
+from tinyhw.methods.views import check_part, limits, windows
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -97,7 +97,7 @@ class Indexing(Matmul):
       axis = len(pairs)
       size = self.shape[axis]
       step = 1
-      if isinstance(item, slice): begin, end, step = _slice(item, size)
+      if isinstance(item, slice): begin, end, step = _slice(item, size, axis)
       elif isinstance(item, Handle): begin, end = 0, size
       else: begin, end = _place(item, size, axis)
       if isinstance(item, Handle): tensors[len(kept)] = item
@@ -206,14 +206,14 @@ def _foreign(self: Handle, item: Any) -> Any:
 def _place(item: Any, size: sint, axis: int) -> tuple[sint, sint]:
   """The part that an int (or Variable) selects."""
   if isinstance(item, UOp):
-    check_shrink((size,), [(item, item + 1)])
+    check_part(axis, size, item, item + 1)
     return item, item + 1
   if isinstance(size, int) and not -size <= item < size:
     raise IndexRangeError(f"index {item} is outside of axis {axis}, which has size {size}" + (f"; use {-size} to {size - 1}" if size else ""))
   begin: sint = item + size if item < 0 else item
   return begin, begin + 1
 
-def _slice(item: slice, size: sint) -> tuple[sint, sint, int]:
+def _slice(item: slice, size: sint, axis: int) -> tuple[sint, sint, int]:
   """(begin, end, step) with begin <= end; a negative step selects the same elements backwards."""
   step = 1 if item.step is None else item.step
   if not isinstance(step, int): raise IndexingError(f"the step of a slice is an int, not {step!r}")
@@ -224,7 +224,7 @@ def _slice(item: slice, size: sint) -> tuple[sint, sint, int]:
     end: sint = size if item.stop is None else item.stop
     begin, end = (x + size if isinstance(x, int) and x < 0 else x for x in (begin, end))
     if isinstance(begin, int) and isinstance(end, int): end = max(begin, end)
-    check_shrink((size,), [(begin, end)])
+    check_part(axis, size, begin, end)
     return begin, end, 1
   try: picked = range(size)[item]
   except TypeError as error: raise IndexingError(f"the bounds of a slice are ints, Variables or None: {item}") from error

@@ -11,7 +11,7 @@ from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods import graph
 from tinyhw.methods.functions import Functions
-from tinyhw.methods.views import check_shrink, new_shape, pad_constant, pad_pairs, rearrange, static, windows
+from tinyhw.methods.views import check_part, new_shape, pad_constant, pad_pairs, rearrange, static, windows
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -103,7 +103,7 @@ class Movement(Functions):
     if len(arg) != len(shape):
       raise ShapeError(f"cannot shrink {graph.show(shape)}: {len(arg)} pairs for {len(shape)} axes; use None to keep an axis")
     pairs = [(0, d) if pair is None else (pair[0], pair[1]) for pair, d in zip(arg, shape)]
-    check_shrink(shape, pairs)
+    for axis, ((begin, end), d) in enumerate(zip(pairs, shape)): check_part(axis, d, begin, end)
     return self._new(graph.shrink(self.uop, pairs))
 
   def shrink_to(self, shape: Any, *args: Any) -> Tensor:

@@ -1,7 +1,7 @@
 """What movement methods compute before they build nodes: shapes from arguments, padding, sliding windows, and the formulas of `rearrange`."""
 from __future__ import annotations
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import ConstType, dtypes
@@ -192,10 +192,10 @@ def rearrange(x: Movement, formula: str, sizes: dict[str, int]) -> Tensor:
   y = x.reshape([found[name] for name in names]).permute([names.index(name) for group in right for name in group])
   return y.reshape([sint_prod([found[name] for name in group]) for group in right])
 
-def check_shrink(shape: tuple[sint, ...], pairs: Iterable[tuple[sint, sint]]) -> None:
-  """Raise IndexRangeError unless 0 <= begin <= end <= size for each axis, for all values of the Variables."""
-  for axis, ((begin, end), d) in enumerate(zip(pairs, shape)):
-    if begin is d or end is d and isinstance(begin, int) and 0 <= begin <= limits(d)[0]: continue
-    if limits(begin)[0] < 0 or limits(end)[1] > limits(d)[1] or (isinstance(begin, int) and isinstance(end, int) and begin > end):
-      raise IndexRangeError(f"cannot take {_count(begin)} to {_count(end)} of axis {axis} of {graph.show(shape)}: "
-                            f"it must lie inside of 0 to {_count(d)}")
+def check_part(axis: int, size: sint, begin: sint, end: sint) -> None:
+  """Raise IndexRangeError unless 0 <= begin <= end <= size for all values that the Variables in them may take."""
+  if begin is size or (end is size and isinstance(begin, int) and 0 <= begin <= limits(size)[0]): return
+  backwards = isinstance(begin, int) and isinstance(end, int) and begin > end
+  if limits(begin)[0] >= 0 and limits(end)[1] <= limits(size)[1] and not backwards: return
+  most = f" (at most {limits(end)[1]})" if isinstance(end, UOp) else ""
+  raise IndexRangeError(f"cannot take {_count(begin)} to {_count(end)}{most} of axis {axis}, which has size {_count(size)}")

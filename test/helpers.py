@@ -1,0 +1,100 @@
+"""What tests of tensors share: arrays, comparison with NumPy, finite differences, and the reference interpreter in the place of the engine.
+
+Tests of what methods mean run on `uop/evaluate.py`, which shares nothing with engine and codegen. With TEST_ENGINE=1 they run on the device that
+DEV names instead.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyhw.engine.realize as realizing
+from tinyhw.device import Device
+from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.methods import base, indexing
+from tinyhw.methods.hostdata import pack
+from tinyhw.tensor import Tensor
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.ops import UOp, to_indices
+
+ON_ENGINE = bool(int(os.environ.get("TEST_ENGINE", "0")))
+
+def interpret(nodes: list[UOp]) -> None:
+  """engine.realize by the reference interpreter: one node after the other."""
+  for u in nodes:
+    if u.realized is not None or realizing.is_buffer(u): continue
+    graph = u.substitute({n: n.realized for n in u.toposort() if n.realized is not None})
+    below = graph.toposort()
+    memory = {n: buffer_of(n).ensure_allocated().as_memoryview(allow_zero_copy=True) for n in below if n.op is Ops.BUFFER}
+    result = evaluate(graph, memory)
+    for n in u.toposort():
+      if n.op is Ops.ASSIGN and n.realized is None: n.realized = realizing.target_of(n)
+    if u.op is Ops.ASSIGN: continue
+    node = new_buffer(u.device or Device.DEFAULT, len(result.values), u.dtype)
+    buffer_of(node).allocate().copyin(memoryview(pack(result.values, u.dtype)))
+    u.realized = node if u.shape == node.shape else UOp(Ops.RESHAPE, u.dtype, (node, *to_indices(u.shape)))
+
+@contextlib.contextmanager
+def reference() -> Iterator[None]:
+  """Inside, tensors are computed by the reference interpreter, on device PYTHON."""
+  if ON_ENGINE:
+    yield
+    return
+  with pytest.MonkeyPatch.context() as patch:
+    for module in (base, indexing): patch.setattr(module, "realize_nodes", interpret)
+    before, Device.DEFAULT = Device._default, "PYTHON"
+    try: yield
+    finally: Device.DEFAULT = before
+
+def arrays(*shapes: tuple[int, ...], low: float = -2.0, high: float = 2.0, dtype: Any = np.float32, seed: int = 0) -> list[Any]:
+  """Random arrays, the same in each run."""
+  rng = np.random.default_rng(seed)
+  if np.dtype(dtype) == np.bool_: return [rng.random(s) < 0.5 for s in shapes]
+  if np.issubdtype(dtype, np.integer): return [rng.integers(int(low), int(high) + 1, s).astype(dtype) for s in shapes]
+  return [rng.uniform(low, high, s).astype(dtype) for s in shapes]
+
+def values(x: Any) -> Any: return x.numpy() if isinstance(x, Tensor) else np.asarray(x)
+
+def same(got: Any, want: Any, rtol: float = 1e-5, atol: float = 1e-6, types: bool = True) -> None:
+  """got, tensors, has the shape, the type and about the values of want, arrays. Tuples compare item by item."""
+  if isinstance(want, (tuple, list)) and isinstance(got, (tuple, list)):
+    assert len(got) == len(want)
+    for g, w in zip(got, want): same(g, w, rtol, atol, types)
+    return
+  want = np.asarray(want)
+  found = values(got)
+  assert found.shape == want.shape, f"shape {found.shape}, not {want.shape}"
+  if types: assert found.dtype == want.dtype, f"type {found.dtype}, not {want.dtype}"
+  np.testing.assert_allclose(found.astype(np.float64), want.astype(np.float64), rtol=rtol, atol=atol)
+
+def compare(f: Callable[..., Any], g: Callable[..., Any], *inputs: Any, rtol: float = 1e-5, atol: float = 1e-6, types: bool = True, **kwargs: Any) -> None:
+  """f of tensors is g of arrays. inputs: arrays, or shapes of random ones (kwargs as for `arrays`)."""
+  data = arrays(*inputs, **kwargs) if all(isinstance(x, tuple) for x in inputs) else list(inputs)
+  with np.errstate(all="ignore"): want = g(*data)
+  same(f(*(Tensor(x) for x in data)), want, rtol, atol, types)
+
+def check_gradient(f: Callable[..., Tensor], *inputs: Any, step: float = 1e-5, tolerance: float = 1e-6, **kwargs: Any) -> None:
+  """Tensor.gradient of a weighted sum of f agrees with central differences, in float64."""
+  data = [np.asarray(x, np.float64) for x in (arrays(*inputs, dtype=np.float64, **kwargs) if all(isinstance(x, tuple) for x in inputs) else inputs)]
+  shape = f(*(Tensor(x) for x in data)).shape
+  weights = np.cos(np.arange(int(np.prod(shape)))).reshape(shape) + 1.5
+  def loss(*tensors: Tensor) -> Tensor: return (f(*tensors) * Tensor(weights)).sum()
+  tensors = [Tensor(x) for x in data]
+  found = [g.numpy() for g in loss(*tensors).gradient(*tensors)]
+  for k, x in enumerate(data):
+    slopes = np.zeros_like(x)
+    for at in np.ndindex(*x.shape):
+      moved = []
+      for sign in (1, -1):
+        y = x.copy()
+        y[at] += sign * step
+        moved.append(loss(*(Tensor(y if i == k else d) for i, d in enumerate(data))).item())
+      slopes[at] = (moved[0] - moved[1]) / (2 * step)
+    np.testing.assert_allclose(found[k], slopes, rtol=tolerance * 100, atol=tolerance, err_msg=f"gradient of input {k}")
+
+def shapes_of(items: Sequence[Any]) -> list[tuple[int, ...]]: return [tuple(x.shape) for x in items]

@@ -1,0 +1,91 @@
+"""Functions of one element against NumPy and math."""
+import math
+
+import numpy as np
+import pytest
+
+from test.helpers import check_gradient, compare, same
+from tinyhw.dtype import dtypes
+from tinyhw.errors import ArgumentError
+from tinyhw.tensor import Tensor
+
+WIDE = np.array([-100, -20, -5, -1, -0.5, -1e-4, 0, 1e-4, 0.3, 1, 2.5, 5, 20, 88, 100], np.float32)
+SMALL = np.array([-0.999, -0.7, -0.1, -1e-5, 0, 1e-5, 0.3, 0.9, 0.9999], np.float32)
+erf = np.vectorize(math.erf)
+
+@pytest.mark.parametrize("name, oracle, x", [
+  ("exp", np.exp, WIDE), ("exp2", np.exp2, WIDE), ("sqrt", np.sqrt, abs(WIDE)), ("rsqrt", lambda x: 1 / np.sqrt(x), abs(WIDE)), ("log", np.log, abs(WIDE)),
+  ("log2", np.log2, abs(WIDE)), ("log10", np.log10, abs(WIDE)), ("reciprocal", lambda x: 1 / x, WIDE), ("square", np.square, WIDE), ("sin", np.sin, WIDE),
+  ("cos", np.cos, WIDE), ("tan", np.tan, SMALL), ("tanh", np.tanh, WIDE), ("sinh", np.sinh, WIDE[1:-2]), ("cosh", np.cosh, WIDE[1:-2]),
+  ("asin", np.arcsin, SMALL), ("acos", np.arccos, SMALL), ("atan", np.arctan, WIDE), ("asinh", np.arcsinh, WIDE), ("acosh", np.arccosh, abs(WIDE) + 1),
+  ("atanh", np.arctanh, SMALL), ("erf", erf, WIDE), ("abs", abs, WIDE), ("sign", np.sign, WIDE), ("trunc", np.trunc, WIDE * 1.3),
+  ("floor", np.floor, WIDE * 1.3), ("ceil", np.ceil, WIDE * 1.3)])
+def test_against_numpy(name, oracle, x): compare(lambda t: getattr(t, name)(), lambda a: oracle(a).astype(np.float32), x, rtol=2e-6, atol=1e-30 if name != "sin" else 1e-7)
+
+def test_rounds_halves_to_even():
+  compare(lambda t: t.round(), np.round, np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2.4, 2.6, 1e9], np.float32))
+  i = Tensor([1, 2])
+  assert i.round() is i and i.floor() is i
+
+def test_questions():
+  x = np.array([1, math.inf, -math.inf, math.nan], np.float32)
+  for name in ("isnan", "isinf", "isfinite"): compare(lambda t, n=name: getattr(t, n)(), getattr(np, name), x)
+  assert Tensor(x).isinf(detect_negative=False).tolist() == [False, True, False, False]
+  assert Tensor([1.0, -1.0]).copysign(Tensor([-0.0, 0.0])).tolist() == [-1.0, 1.0]
+
+def test_activations():
+  x, d = WIDE, WIDE.astype(np.float64)
+  def check(f, g, rtol=3e-6): compare(f, lambda a: g(a.astype(np.float64)).astype(np.float32), x, rtol=rtol, atol=1e-30)
+  sigmoid = lambda a: np.where(a < 0, np.exp(np.minimum(a, 0)), 1) / (1 + np.exp(-abs(a)))
+  softplus = lambda a: np.maximum(a, 0) + np.log1p(np.exp(-abs(a)))
+  check(lambda t: t.relu(), lambda a: np.maximum(a, 0))
+  check(lambda t: t.sigmoid(), sigmoid)
+  check(lambda t: t.silu(), lambda a: a * sigmoid(a))
+  check(lambda t: t.softplus(), softplus)
+  check(lambda t: t.logsigmoid(), lambda a: -softplus(-a))
+  check(lambda t: t.mish(), lambda a: a * np.tanh(softplus(a)))
+  check(lambda t: t.relu6(), lambda a: np.clip(a, 0, 6))
+  check(lambda t: t.hardtanh(), lambda a: np.clip(a, -1, 1))
+  check(lambda t: t.hardsigmoid(), lambda a: np.clip(a / 6 + 0.5, 0, 1), 1e-5)
+  check(lambda t: t.hardswish(), lambda a: a * np.clip(a + 3, 0, 6) / 6)
+  check(lambda t: t.leaky_relu(), lambda a: np.where(a < 0, 0.01 * a, a))
+  check(lambda t: t.elu(), lambda a: np.where(a > 0, a, np.expm1(np.minimum(a, 0))))
+  check(lambda t: t.celu(2.0), lambda a: np.where(a > 0, a, 2 * np.expm1(np.minimum(a, 0) / 2)))
+  check(lambda t: t.selu(), lambda a: 1.0507009873554805 * np.where(a > 0, a, 1.6732632423543772 * np.expm1(np.minimum(a, 0))))
+  check(lambda t: t.softsign(), lambda a: a / (1 + abs(a)))
+  compare(lambda t: t.gelu("none"), lambda a: (d * 0.5 * (1 + erf(d / 2 ** 0.5))).astype(np.float32), x, atol=1e-6)
+  compare(lambda t: t.gelu(), lambda a: (d * 0.5 * (1 + np.tanh((2 / math.pi) ** 0.5 * (d + 0.044715 * d ** 3)))).astype(np.float32), x, atol=1e-6)
+  compare(lambda t: t.quick_gelu(), lambda a: (d * sigmoid(1.702 * d)).astype(np.float32), x)
+  with pytest.raises(ArgumentError, match="approximate"): Tensor(x).gelu("other")
+
+def test_clamp_and_lerp():
+  x = np.array([-3, 0, 3, math.nan], np.float32)
+  compare(lambda t: t.clamp(-1, 1), lambda a: np.clip(a, -1, 1), x)
+  compare(lambda t: t.clip(max_=1), lambda a: np.minimum(a, 1), x)
+  compare(lambda a, b: a.lerp(b, 0.25), lambda a, b: a + (b - a) * np.float32(0.25), (3,), (3,))
+  compare(lambda a, b: a.logaddexp(b), np.logaddexp, WIDE, WIDE[::-1].copy())
+  same(Tensor([-math.inf]).logaddexp(Tensor([-math.inf])), np.array([-math.inf], np.float32))
+  with pytest.raises(ArgumentError): Tensor(x).clamp()
+
+def test_integers_become_floats():
+  assert Tensor([1, 4]).sqrt().dtype is dtypes.float32 and Tensor([1, 4]).sqrt().tolist() == [1.0, 2.0]
+  assert Tensor([-1, 4]).abs().tolist() == [1, 4] and Tensor([-1, 0, 4]).sign().tolist() == [-1, 0, 1]
+
+@pytest.mark.parametrize("f", [
+  lambda t: t.exp(), lambda t: t.exp2(), lambda t: t.abs().log(), lambda t: t.abs().log2(), lambda t: t.abs().sqrt(), lambda t: t.sin(), lambda t: t.cos(),
+  lambda t: t.tan(), lambda t: t.tanh(), lambda t: t.erf(), lambda t: t.reciprocal(), lambda t: t.sigmoid(), lambda t: t.softplus(), lambda t: t.gelu(),
+  lambda t: t.gelu("none"), lambda t: t.silu(), lambda t: t.mish(), lambda t: t.elu(), lambda t: t.sinh(), lambda t: t.cosh(), lambda t: t.asinh(),
+  lambda t: t.atan(), lambda t: (t * 0.4).asin(), lambda t: (t * 0.4).acos(), lambda t: (t * 0.4).atanh(), lambda t: (t.abs() + 1.1).acosh(),
+  lambda t: t.leaky_relu(), lambda t: t.relu(), lambda t: t.clamp(-1, 1), lambda t: t.logsigmoid(), lambda t: t.rsqrt() if False else t.square().rsqrt(),
+  lambda t: t.contiguous_backward() * 2, lambda t: t.double().float().double()])
+def test_gradients(f): check_gradient(f, np.array([-1.7, -0.6, 0.3, 1.2]), tolerance=2e-6 if f(Tensor([1.0])).dtype is not dtypes.float64 else 1e-4)
+
+def test_gradients_where_formulas_could_overflow():
+  x = Tensor([-200.0, -1.0, 0.0, 1.0, 200.0])
+  for name, at_zero in (("sigmoid", 0.25), ("softplus", 0.5), ("silu", 0.5), ("gelu", 0.5), ("tanh", 1.0), ("elu", 1.0), ("relu", 0.0), ("abs", 0.0), ("sign", 0.0)):
+    g = getattr(x, name)().sum().gradient(x)[0].tolist()
+    assert all(math.isfinite(i) for i in g) and abs(g[2] - at_zero) < 1e-6, (name, g)
+
+def test_detach_stops_gradients():
+  x = Tensor([2.0, 3.0])
+  assert (x.detach() * x).sum().gradient(x)[0].tolist() == [2.0, 3.0]
