@@ -55,6 +55,7 @@ class Places:
     self.moved: dict[tuple[UOp, Place], Place] = {}
     self.gathers: dict[UOp, tuple[UOp, Place]] = {}
     self.reduce_ranges: dict[UOp, tuple[UOp, ...]] = {}
+    self.rows: dict[UOp, list[frozenset[UOp]]] = {}          # kernel -> ranges of the reductions that run under its outer loops only
     self.folds: dict[tuple[UOp, UOp], int] = {}              # (kernel, reduce range) -> how often the loop over it runs
     self._analyse()
     self._sweep()
@@ -175,8 +176,12 @@ class Places:
     if len(ranges) == len(outer): return True
     if place.valid is not None: return False
     rows, row = prod_sizes(ranges), max(r.src[0].size // max(r.size, 1) for r in self.epilogue[u])
-    if rows * row + kernel.size <= SMALL_WORK: return True
-    return rows >= MIN_ROWS and row * u.dtype.itemsize <= ROW_BYTES_LIMIT
+    small = rows * row + kernel.size <= SMALL_WORK
+    if not small and (rows < MIN_ROWS or row * u.dtype.itemsize > ROW_BYTES_LIMIT): return False
+    others = self.rows.setdefault(kernel, [])
+    if not all(ranges <= o or o <= ranges for o in others): return False   # both cannot be outer loops
+    others.append(ranges)
+    return True
 
 def prod_sizes(ranges: frozenset[UOp]) -> int:
   n = 1

@@ -130,11 +130,20 @@ class Lowering:
       base = storage_of(u)
       slot = slots.setdefault(base, len(slots))
       changes[u] = UOp.param(slot, u.dtype, base.arg[2])
-    loops = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
-    for k, r in enumerate(loops): changes[r] = UOp(Ops.RANGE, r.dtype, r.src, (k, r.arg[1]))
+    for k, r in enumerate(loop_order(sink)): changes[r] = UOp(Ops.RANGE, r.dtype, r.src, (k, r.arg[1]))
     loaded = {u.src[0].src[0] for u in nodes if u.op is Ops.LOAD}
     kernel.sink, kernel.buffers, kernel.writes = sink.substitute(changes), list(slots), written
     kernel.reads = [u for u in storage if u in loaded]
+
+def loop_order(sink: UOp) -> list[UOp]:
+  """The ranges of a kernel, outermost first: those under which its reductions stand, then other output loops, then reductions."""
+  nodes = sink.toposort()
+  outputs = {r for store in sink.src for r in store.src[2:]}
+  inside: dict[UOp, int] = {}
+  for u in nodes:
+    if u.op is Ops.REDUCE:
+      for r in u.ranges: inside[r] = inside.get(r, 0) + 1
+  return sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: (r not in outputs, -inside.get(r, 0) if r in outputs else 0, r.arg))
 
 def storage_of(version: UOp) -> UOp:
   """The BUFFER of which this is a state."""
