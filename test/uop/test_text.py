@@ -3,12 +3,15 @@ import math
 import os
 import subprocess
 import sys
+from enum import Enum
+from typing import NamedTuple
 
 import pytest
 from program_builder import RandomProgram, add, gather, matmul, pad, softmax, workgroups
 
 from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
+from tinyhw.errors import ParseError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.text import digest, line_number, parse, render, show
@@ -61,6 +64,19 @@ u3 = INDEX(float32, u0, u2)
 u4 = CONST(float32, arg=-0.0)
 u5 = STORE(void, u3, u4)
 u6 = SINK(void, u5, arg=KernelInfo(name='k'))"""
+
+class Kind(Enum):
+  FINE = "fine"
+
+class Choice(NamedTuple):
+  kind: Kind
+  amount: int = 0
+
+def test_classes_are_known_once_they_were_shown() -> None:
+  text = "u0 = NOOP(void, arg=(Choice(kind=Kind.FINE, amount=3),))"
+  with pytest.raises(ParseError, match="Choice is not known here"): parse(text)
+  u = UOp(Ops.NOOP, dtypes.void, (), (Choice(Kind.FINE, 3),))
+  assert show(u) == text and parse(text) is u
 
 def test_arguments_that_mention_nodes() -> None:
   u = UOp(Ops.NOOP, dtypes.void, (), (a + 1, 3))

@@ -6,7 +6,8 @@
   u4 = CONST(float32, arg=-0.0)
 
 A `Program` lists its nodes in execution order (a line that is only a name: the node stands there again), and ends with `Program(name=..., ...)`.
-Arguments are numbers, strings, bytes, None, tuples, frozensets, types, nodes, and the enumerations and dataclasses told to `register`.
+Arguments are numbers, strings, bytes, None, tuples, frozensets, types, nodes, enumerations, dataclasses and named tuples. `parse` knows those classes
+that were shown before in this process, and those told to `register`.
 """
 from __future__ import annotations
 from dataclasses import fields, is_dataclass
@@ -63,7 +64,7 @@ def render(u: UOp) -> str:
 _REGISTERED: dict[str, type] = {}
 
 def register(cls: type) -> type:
-  """Let an enumeration or a dataclass stand in arguments of nodes (a decorator). A dataclass is written by the fields that are not their defaults."""
+  """Let an enumeration, dataclass or named tuple stand in text that is parsed before anything was shown (a decorator)."""
   _REGISTERED[cls.__name__] = cls
   return cls
 
@@ -77,16 +78,23 @@ def type_name(dtype: DType) -> str:
 def _argument(x: Any, names: dict[UOp, str]) -> str:
   """An argument as text. names: what nodes are called."""
   if x is None or isinstance(x, (str, bytes, bool)): return repr(x)
-  if isinstance(x, Enum): return f"{type(x).__name__}.{x.name}"
+  if isinstance(x, Enum): return f"{_class_name(x)}.{x.name}"
   if isinstance(x, (int, float)): return repr(x)
-  if isinstance(x, tuple): return f"({', '.join([_argument(y, names) for y in x])}{',' if len(x) == 1 else ''})"
+  if isinstance(x, tuple) and not hasattr(x, "_fields"): return f"({', '.join([_argument(y, names) for y in x])}{',' if len(x) == 1 else ''})"
   if isinstance(x, frozenset): return f"frozenset({_argument(tuple(sorted(x, key=repr)), names)})"
   if isinstance(x, DType): return f"dtypes.{type_name(x)}"
   if isinstance(x, UOp): return names[x] if x in names else repr(x)
-  if is_dataclass(x): return f"{type(x).__name__}({', '.join(f'{k}={_argument(v, names)}' for k, v in _changed_fields(x))})"
+  if is_dataclass(x) or isinstance(x, tuple): return f"{_class_name(x)}({', '.join(f'{k}={_argument(v, names)}' for k, v in _changed_fields(x))})"
   return repr(x)
 
-def _changed_fields(x: Any) -> list[tuple[str, Any]]: return [(f.name, getattr(x, f.name)) for f in fields(x) if getattr(x, f.name) is not f.default]
+def _class_name(x: Any) -> str:
+  """The name of x's class, which `parse` knows from now on."""
+  return _REGISTERED.setdefault(type(x).__name__, type(x)).__name__
+
+def _changed_fields(x: Any) -> list[tuple[str, Any]]:
+  """Fields of a dataclass or named tuple that are not their defaults."""
+  if isinstance(x, tuple): return list(zip(getattr(x, "_fields"), x))
+  return [(f.name, getattr(x, f.name)) for f in fields(x) if getattr(x, f.name) is not f.default]
 
 def _nodes_in(x: Any) -> list[UOp]:
   """The nodes that an argument mentions."""

@@ -1,5 +1,5 @@
 """Checks that a tensor graph, a kernel or a Program keeps the rules of docs/design.md section 3. SPEC=1: every node for itself and the order of
-Programs, about 2 µs a node. SPEC=2: shapes, closed ranges, and that every access is inside of its buffer.
+Programs, about 3 µs a node. SPEC=2: shapes, closed ranges, and that every access is inside of its buffer.
 
 Each representation is a table: operation -> a check that returns what is wrong, or None. `verify` finds the representation, and raises VerifyError
 with the node, the rule and the lines around it.
