@@ -19,7 +19,7 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import abi, regs
 from tinyhw.isa.x86.select_cast import Casts
 from tinyhw.isa.x86.select_scalar import Scalars
-from tinyhw.isa.x86.select_vector import Vectors
+from tinyhw.isa.x86.select_vector import Vectors, is_shuffle
 from tinyhw.isa.x86.table import TABLE
 from tinyhw.machine.inst import Block, Function, MInst, Reg
 from tinyhw.machine.pseudo import copy
@@ -86,7 +86,14 @@ class Selector(Scalars, Vectors, Casts):
       if u.op in _FENCES: fence = n
       elif u.op in _SWALLOWERS:
         for s in u.src:
-          if s.op is Ops.LOAD and len(s.src) == 1 and len(self.users[s]) == 1 and self.position[s] > fence and u.src.count(s) == 1: self.swallowed.add(s)
+          if s.op is Ops.LOAD and self.position[s] > fence and self._may_be_operand(s): self.swallowed.add(s)
+      elif u.op is Ops.VECTORIZE and is_shuffle(u):
+        for s in u.src: self.users[s].remove(u)
+    self.users = {u: users for u, users in self.users.items() if users}
+
+  def _may_be_operand(self, load: UOp) -> bool:
+    """Has a load one user, which can take it as a memory operand?"""
+    return len(load.src) == 1 and len(self.users[load]) == 1 and load.src[0].src[1].dtype.count == 1
 
   # ***** emitting *****
 

@@ -263,7 +263,7 @@ class Vectors:
     scalar = u.dtype.scalar()
     if scalar is dtypes.bool: return self.vectorize_bools(u)
     if all(s.op is Ops.CONST for s in u.src): return self.vector_of_constants(b"".join(bits_of(scalar, s.arg) for s in u.src))
-    if all(s.op is Ops.GEP and s.src[0] is u.src[0].src[0] for s in u.src): return self.shuffle(u)
+    if is_shuffle(u): return self.shuffle(u)
     each = 16 // scalar.itemsize
     parts = [self.pack(scalar, u.src[i:i + each]) for i in range(0, len(u.src), each)]
     if len(parts) == 1: return parts[0]
@@ -297,20 +297,12 @@ class Vectors:
     return self.mask_result(u, value, size)
 
   def shuffle(self: Selector, u: UOp) -> Reg:
-    """Lanes of one vector in some order. Halves, which reductions take, are one instruction; what nothing else fits goes lane by lane."""
-    source, lanes = u.src[0].src[0], [s.arg for s in u.src]
-    scalar, value = u.dtype.scalar(), self.value(source)
-    size, first = scalar.itemsize, lanes[0]
-    if lanes == list(range(first, first + len(lanes))):
-      start, length = first * size, len(lanes) * size
-      if start == 0 and length <= 16: return value
-      if start == 16 and length <= 16: return self.op(regs.XMM, "vextractf128_x_y_i8", value, 1)
-      if start < 16 and start + length <= 16: return self.op(regs.XMM, "vpsrldq_x_x_i8", value, start)
-    values = tuple(UOp(Ops.GEP, scalar, (source,), k) for k in lanes)
-    for g in values: self.values.setdefault(g, self.lane(g))
-    each = 16 // size
-    parts = [self.pack(scalar, values[i:i + each]) for i in range(0, len(values), each)]
-    return parts[0] if len(parts) == 1 else self.op(regs.YMM, "vinsertf128_y_y_x_i8", parts[0], parts[1], 1)
+    """Adjacent lanes of one vector, as the halves that reductions take."""
+    value = self.value(u.src[0].src[0])
+    start = u.src[0].arg * u.dtype.scalar().itemsize
+    if start == 0: return value
+    if start == 16: return self.op(regs.XMM, "vextractf128_x_y_i8", value, 1)
+    return self.op(regs.XMM, "vpsrldq_x_x_i8", value, start)
 
   def lane(self: Selector, u: UOp) -> Reg:
     source, k = u.src[0], u.arg[0] if isinstance(u.arg, tuple) else u.arg
@@ -396,6 +388,14 @@ class Vectors:
     key = f"vgather{'q' if wide else 'd'}p{'s' if size == 4 else 'd'}_{v}_{m}_{v}"
     self.emit(key, result, base, self.value(lanes), size, displacement, used, ties=(old, mask))
     return result
+
+def is_shuffle(u: UOp) -> bool:
+  """Is a VECTORIZE a run of adjacent lanes of one vector, which one instruction can move to the front?"""
+  first = u.src[0]
+  if first.op is not Ops.GEP or not all(s.op is Ops.GEP and s.src[0] is first.src[0] and s.arg == first.arg + k for k, s in enumerate(u.src)): return False
+  size = u.dtype.scalar().itemsize
+  start, length = first.arg * size, len(u.src) * size
+  return u.dtype.scalar() is not dtypes.bool and length <= 16 and (start in (0, 16) or start + length <= 16)
 
 def is_constant(u: UOp) -> bool:
   """A constant that is a number."""
