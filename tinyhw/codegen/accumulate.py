@@ -1,7 +1,8 @@
 """Give every REDUCE a variable: REDUCE(value, *ranges) becomes REDUCE(ACC(start), update, …, *ranges).
 
 Each iteration assigns ACC its updates one after the other; an update is an ordinary expression that has ACC as a leaf (`acc + x`, a MULACC for a
-product), so the passes that follow need to know nothing of reductions. The node's value is ACC after the loops. Types whose additions the target
+product), so the passes that follow need to know nothing of reductions. The node's value is ACC after the loops. An ACC's arg here is (variable, part,
+update): each update has a leaf of its own for the variable, so that equal terms do not become one node; legalize.py numbers the parts. Types whose additions the target
 does not have, and that are narrower than float32, accumulate in float32 and are rounded once.
 """
 from __future__ import annotations
@@ -42,13 +43,10 @@ def _reduce(u: UOp, src: tuple[UOp, ...], count: int, capabilities: Capabilities
   if narrow:
     terms = [_widened(t) for t in terms]
     dtype = dtypes.float32.vec(dtype.count)
-  variable = UOp(Ops.ACC, dtype, (start_of(op, dtype),), count)
-  if len(set(terms)) == len(terms): updates = [accumulate(op, variable, t) for t in terms]
-  else:  # equal updates would be one node; chain them
-    last = variable
-    for t in terms: last = accumulate(op, last, t)
-    updates = [last]
-  result = UOp(Ops.REDUCE, dtype, (variable, *updates, *[r for r in src[1:] if r.op is Ops.RANGE]), op)
+  start = start_of(op, dtype)
+  variables = [UOp(Ops.ACC, dtype, (start,), (count, 0, k)) for k in range(len(terms))]
+  updates = [accumulate(op, v, t) for v, t in zip(variables, terms)]
+  result = UOp(Ops.REDUCE, dtype, (variables[0], *updates, *[r for r in src[1:] if r.op is Ops.RANGE]), op)
   return UOp(Ops.CAST, u.dtype, (result,)) if narrow else result
 
 def _widened(term: UOp) -> UOp:

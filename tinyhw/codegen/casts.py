@@ -1,7 +1,7 @@
 """Conversions, in those that a target has. What each one means stands in arithmetic.py; results here are the same to the bit, but for a NaN's sign.
 
-Targets convert between integers and float32 or float64, between integers, and between floats; which types, `Capabilities` lists under CAST. Every
-other pair goes by way of these. Narrow floats are converted by integer operations on their codes where the hardware has none.
+Every target converts between integers. `Capabilities` lists under CAST the types that it converts to and from float32 and float64: integers, narrow
+floats, bool. Every other pair goes by way of these. Narrow floats are converted by integer operations on their codes where the hardware has none.
 Not here, because no vector unit below AVX-512 has them: vectors of 64-bit integers to and from floats; legalize.py does those lane by lane.
 """
 from __future__ import annotations
@@ -32,15 +32,15 @@ def cast(d: Decomposer, x: UOp, dtype: DType) -> UOp:
   if source in SMALL_FLOATS or target in SMALL_FLOATS: return _cast_small(d, x, source, target)
   if source is dtypes.bool and not (d.has(Ops.CAST, x.dtype) and d.has(Ops.CAST, dtype)):
     return d.alu(Ops.WHERE, x, d.const(dtype, 1), d.const(dtype, 0))
+  if dtypes.is_int(source) and dtypes.is_int(target): return UOp(Ops.CAST, dtype, (x,))
   if x.dtype.count > 1 and lanewise(source, target):
     if source is dtypes.uint32: return _from_uint32(d, x, target)
-    return UOp(Ops.CAST, dtype, (x,))
-  if d.has(Ops.CAST, x.dtype) and d.has(Ops.CAST, dtype): return UOp(Ops.CAST, dtype, (x,))
+    if d.has(Ops.CAST, source) and d.has(Ops.CAST, target): return UOp(Ops.CAST, dtype, (x,))
+  elif d.has(Ops.CAST, x.dtype) and d.has(Ops.CAST, dtype): return UOp(Ops.CAST, dtype, (x,))
   way = _way(source, target)
   if way is not None: return d.cast(d.cast(x, way), target)
   if target is dtypes.uint64 and dtypes.is_float(source): return _to_uint64(d, x)
   if source is dtypes.uint64 and dtypes.is_float(target): return _from_uint64(d, x, target)
-  if dtypes.is_int(source) and dtypes.is_int(target) and source.itemsize == target.itemsize: return d.bitcast(x, target)
   if x.dtype.count > 1: return UOp(Ops.CAST, dtype, (x,))
   raise CompileError(f"the target does not convert {source} to {target}, and codegen knows no other way; use another type")
 

@@ -208,9 +208,6 @@ def _less(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
 
 def _invert(op: Ops) -> Rule: return lambda d, src, dtype: d.alu(Ops.XOR, d.alu(op, *src), True) if d.has(op, src[0].dtype) else None
 
-def _divide_float(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
-  return d.alu(Ops.MUL, src[0], d.alu(Ops.RECIPROCAL, src[1])) if d.has(Ops.RECIPROCAL, dtype) else None
-
 def _reciprocal(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
   return UOp(Ops.FDIV, dtype, (d.const(dtype, 1), src[0])) if d.has(Ops.FDIV, dtype) else None
 
@@ -251,7 +248,7 @@ _ALWAYS: dict[Ops, Rule] = {
   Ops.ADD: _add, Ops.MUL: _multiply, Ops.SHL: _shift(Ops.SHL), Ops.SHR: _shift(Ops.SHR), Ops.IDIV: division.divide, Ops.MOD: division.modulo,
 }
 RULES: dict[Ops, Rule] = {
-  Ops.NEG: _negate, Ops.SUB: _subtract, Ops.RECIPROCAL: _reciprocal, Ops.FDIV: _divide_float, Ops.TRUNC: _truncate, Ops.CMPLT: _less,
+  Ops.NEG: _negate, Ops.SUB: _subtract, Ops.RECIPROCAL: _reciprocal, Ops.TRUNC: _truncate, Ops.CMPLT: _less,
   Ops.CMPEQ: _invert(Ops.CMPNE), Ops.CMPNE: _invert(Ops.CMPEQ), Ops.THREEFRY: _threefry,
   Ops.MAX: lambda d, s, t: d.alu(Ops.WHERE, d.alu(Ops.CMPLT, s[0], s[1]), s[1], s[0]),
   Ops.MULACC: lambda d, s, t: d.alu(Ops.ADD, d.alu(Ops.MUL, s[0], s[1]), s[2]),

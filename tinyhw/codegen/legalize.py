@@ -61,8 +61,10 @@ class Legalizer:
       return min(fixed + [self.widest(op, dtype)])
     if op in GroupOp.Comparison: return self.widest(op, u.src[0].dtype)
     if op is Ops.CAST or op is Ops.BITCAST:
-      if op is Ops.CAST and lanewise(u.src[0].dtype.scalar(), dtype.scalar()): return 1
-      return min(self.widest(op, dtype), self.widest(op, u.src[0].dtype))
+      source = u.src[0].dtype
+      if op is Ops.CAST and lanewise(source.scalar(), dtype.scalar()): return 1
+      if op is Ops.CAST and dtypes.is_int(source) and dtypes.is_int(dtype): op = Ops.LOAD  # every target resizes integers
+      return min(self.widest(op, dtype), self.widest(op, source))
     return self.widest(op, dtype)
 
   # ***** parts *****
@@ -100,7 +102,7 @@ class Legalizer:
     if dtype.count == 1 or u.op in _ANY_WIDTH and u.op is not Ops.VECTORIZE and u.op is not Ops.BROADCAST: self.new[u] = [self.scalar(u)]
     elif u.op in _ANY_WIDTH: return
     elif u.op is Ops.LOAD or u.op is Ops.STORE: self.new[u] = self.memory(u, dtype, width)
-    elif u.op is Ops.ACC: self.new[u] = [UOp(Ops.ACC, p.dtype, (p,), (u.arg, k)) for k, p in enumerate(self.parts(u.src[0], width))]
+    elif u.op is Ops.ACC: self.new[u] = [UOp(Ops.ACC, p.dtype, (p,), (u.arg[0], k, u.arg[2])) for k, p in enumerate(self.parts(u.src[0], width))]
     else: self.new[u] = self.split(u, width)
 
   def scalar(self, u: UOp) -> UOp:

@@ -43,6 +43,10 @@ def _buffer_of(store: UOp) -> UOp:
   buffer = store.src[0].src[0]
   return buffer.src[0] if buffer.op is Ops.AFTER else buffer
 
+def variable_of(reduction: UOp) -> tuple[int, int]:
+  """The variable and part that a REDUCE accumulates."""
+  return reduction.src[0].arg[:2]  # type: ignore[no-any-return]
+
 def bits_of(mask: int) -> Iterator[int]:
   """The numbers of the bits that are set, in order."""
   while mask:
@@ -58,7 +62,8 @@ class Linearizer:
     self.depends: dict[UOp, int] = {}
     self.needs: dict[UOp, int] = {}
     self.statements: list[Statement] = []
-    self.variables: dict[UOp, UOp] = {}    # ACC -> the one that is being accumulated
+    self.variables: dict[tuple[int, int], UOp] = {}  # (variable, part) of an ACC -> the one that is being accumulated
+    self.made: set[UOp] = set()            # all that was emitted; equal nodes at two places are told apart by a tag
     self.numbers = [0, 0]                  # of the next RANGE, of the next ACC
     self.inherit = trace.inherit if trace._origins else None
     self._bits: dict[UOp, int] = {}
@@ -69,7 +74,7 @@ class Linearizer:
     self._bits = bits = {r: 1 << k for k, r in enumerate(ranges)}
     self.lane_bits = sum(bits[r] for r in ranges if r.arg[1] is AxisType.LOCAL) if self.lanes else 0
     depends, needs = self.depends, self.needs
-    inside = {u.src[0]: sum(bits[r] for r in ranges_of(u) if r.op is Ops.RANGE) for u in self.order if u.op is Ops.REDUCE}
+    inside = {variable_of(u): sum(bits[r] for r in ranges_of(u) if r.op is Ops.RANGE) for u in self.order if u.op is Ops.REDUCE}
     stored, loaded = set(), set()
     for u in self.order:
       mask = need = 0
@@ -78,7 +83,7 @@ class Linearizer:
         need |= needs[s]
       op = u.op
       if op is Ops.RANGE: mask |= bits[u]
-      elif op is Ops.ACC: mask = inside[u]
+      elif op is Ops.ACC: mask = inside[u.arg[:2]]
       elif op is Ops.REDUCE or op is Ops.STORE:
         own = tuple(sorted((r for r in ranges_of(u) if r.op is Ops.RANGE), key=lambda r: r.arg))
         mask &= ~sum(bits[r] for r in own)
@@ -115,7 +120,7 @@ class Linearizer:
       else: self._finish(block, [s for s, _ in group])
       for s, _ in group:
         waiting ^= s.bit
-        if s in found: block.emitted[s.node] = self.variables[s.node.src[0]] if s.node.op is Ops.REDUCE else s.node
+        if s in found: block.emitted[s.node] = self.variables[variable_of(s.node)] if s.node.op is Ops.REDUCE else s.node
       if self.lanes and any(s.fills for s, _ in group): block.uops.append(UOp(Ops.BARRIER))
 
   def _found(self, block: Block, given: list[tuple[Statement, tuple[UOp, ...]]]) -> list[Statement]:
@@ -141,7 +146,7 @@ class Linearizer:
     if node.op is Ops.REDUCE:
       variable = node.src[0]
       start = self.emit(block, variable.src[0])
-      self.variables[variable] = new = UOp(Ops.ACC, variable.dtype, (start,), self.numbers[1])
+      self.variables[variable_of(node)] = new = UOp(Ops.ACC, variable.dtype, (start,), self.numbers[1])
       self.numbers[1] += 1
       block.uops.append(new)
     elif self.lanes and self._inside_loop(block): block.uops.append(UOp(Ops.BARRIER))  # readers of the last iteration are done
@@ -186,8 +191,9 @@ class Linearizer:
     for k in range(max(map(len, updates), default=0)):
       for r, terms in zip(reductions, updates):
         if k >= len(terms): continue
-        variable = self.variables[r.src[0]]
-        block.uops.append(UOp(Ops.ASSIGN_ACC, variable.dtype, (variable, self.emit(block, terms[k]))))
+        variable = self.variables[variable_of(r)]
+        value = self.emit(block, terms[k])
+        block.uops.append(UOp(Ops.ASSIGN_ACC, variable.dtype, (variable, value)))
     stores = [s.node for s in statements if s.node.op is Ops.STORE]
     if self.in_place:
       for s in stores:
@@ -229,11 +235,15 @@ class Linearizer:
     """Emit a node whose sources are there. A variable is itself; a local array that was filled is the array."""
     op = node.op
     assert op is not Ops.REDUCE and op is not Ops.RANGE, f"{node} is used before it is computed"
-    if op is Ops.ACC: at.emitted[node] = self.variables[node]
+    if op is Ops.ACC: at.emitted[node] = self.variables[node.arg[:2]]
     elif op is Ops.AFTER: at.emitted[node] = self.home(at, node.src[0]).emitted[node.src[0]]
     else:
       src = tuple([self.home(at, s).emitted[s] for s in node.src])
-      at.emitted[node] = new = node if src == node.src else UOp(op, node.dtype, src, node.arg, node.tag)
+      new = node if src == node.src else UOp(op, node.dtype, src, node.arg, node.tag)
+      if new in self.made:  # the same of a variable's earlier value, or of an array's earlier contents
+        new = UOp(op, new.dtype, src, new.arg, len(self.made))
+      self.made.add(new)
+      at.emitted[node] = new
       if self.inherit is not None and new is not node: self.inherit(new, node)
       at.uops.append(new)
 
