@@ -111,7 +111,7 @@ class Indexing(Matmul):
     """One item for each axis (and for each None): ... written out, lists as Tensors, bool Tensors as the places where they are true."""
     items: list[Any] = []
     for item in indices:
-      if isinstance(item, (list, tuple, range)): item = self._tensor(list(item) if item else [])
+      if isinstance(item, (list, tuple, range)): item = _listed(self, list(item))
       elif not isinstance(item, (Handle, slice, int, UOp, type(None), type(Ellipsis))): item = _foreign(self, item)
       if isinstance(item, Handle) and item.dtype is dtypes.bool:
         if not item.shape: raise IndexingError("a bool Tensor used as an index needs an axis; use where() for a single condition")
@@ -194,6 +194,10 @@ class Indexing(Matmul):
       divisor = count.add(1) if include_self else count.maximum(1)
       result = result.div(divisor, rounding_mode=None if dtypes.is_float(self.dtype) else "floor").cast(self.dtype)
     return result._mirror() if reduce == "amin" else result
+
+def _listed(self: Handle, item: list[Any]) -> Tensor:
+  """A list of indices as a Tensor; an empty one selects nothing."""
+  return self._tensor(item) if item else self._tensor(item).cast(dtypes.int32)
 
 def _plain(items: Sequence[Any]) -> list[Any]: return [i for i in items if i is Ellipsis]
 

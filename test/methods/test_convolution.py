@@ -1,0 +1,139 @@
+"""Convolutions and pooling against plain loops in NumPy."""
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from test.helpers import arrays, check_gradient, compare, same
+from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.gradient import gradients
+from tinyhw.methods import graph
+from tinyhw.methods.views import unwindow, windows
+from tinyhw.tensor import Tensor
+
+def spread(x, n): return (x,) * n if isinstance(x, int) else tuple(x)
+
+def pairs(padding, n):
+  if isinstance(padding, int): return [(padding, padding)] * n
+  if len(padding) == 2 * n: return list(zip(padding[::2], padding[1::2]))[::-1]
+  return [(p, p) for p in padding]
+
+def windows_of(x, kernel, stride, dilation):
+  """(place, the elements) for each window of the last axes."""
+  n = len(kernel)
+  counts = [(d - l * (k - 1) - 1) // s + 1 for d, k, s, l in zip(x.shape[-n:], kernel, stride, dilation)]
+  for at in itertools.product(*map(range, counts)):
+    yield at, counts, x[(..., *[slice(i * s, i * s + l * (k - 1) + 1, l) for i, s, l, k in zip(at, stride, dilation, kernel)])]
+
+def conv(x, w, b=None, groups=1, stride=1, dilation=1, padding=0):
+  n = w.ndim - 2
+  x = np.pad(x, [(0, 0), (0, 0), *pairs(padding, n)])
+  out = None
+  for at, counts, part in windows_of(x, w.shape[2:], spread(stride, n), spread(dilation, n)):
+    if out is None: out = np.zeros((x.shape[0], w.shape[0], *counts), np.float64)
+    for g in range(groups):
+      outs = slice(g * w.shape[0] // groups, (g + 1) * w.shape[0] // groups)
+      ins = part[:, g * w.shape[1]:(g + 1) * w.shape[1]]
+      out[(slice(None), outs, *at)] = np.tensordot(ins, w[outs], (list(range(1, n + 2)), list(range(1, n + 2))))
+  return (out if b is None else out + b.reshape(1, -1, *[1] * n)).astype(np.float32)
+
+CASES = [
+  ((2, 3, 5, 6), (4, 3, 3, 3), {}), ((1, 4, 5, 5), (6, 2, 3, 2), {"groups": 2, "padding": 1}), ((2, 2, 7, 8), (3, 2, 3, 3), {"stride": 2, "padding": (1, 0)}),
+  ((1, 2, 9, 9), (2, 2, 3, 3), {"dilation": 2, "stride": (2, 1)}), ((1, 3, 6, 6), (3, 1, 3, 3), {"groups": 3, "padding": (1, 2, 0, 1)}), ((2, 3, 9), (4, 3, 4), {"stride": 3}),
+  ((1, 2, 4, 4, 4), (2, 2, 2, 2, 2), {"padding": 1, "stride": 2}), ((2, 3, 4, 4), (5, 3, 1, 1), {}), ((2, 3, 6, 6), (2, 3, 2, 2), {"stride": 2}), ((1, 1, 8, 8), (1, 1, 2, 3), {"stride": 3}),
+  ((1, 2, 5, 5), (2, 2, 5, 5), {"padding": 2}), ((1, 2, 3, 3), (2, 2, 1, 1), {"stride": 2, "padding": 1})]
+
+@pytest.mark.parametrize("x, w, options", CASES)
+def test_conv2d(x, w, options):
+  compare(lambda a, b, c: a.conv2d(b, c, **options), lambda a, b, c: conv(a, b, c, **options), x, w, (w[0],), atol=1e-5)
+
+@pytest.mark.parametrize("x, w, options", [
+  ((1, 2, 4, 3), (2, 2, 3, 2), {}), ((1, 2, 4, 4), (2, 1, 2, 2), {"groups": 2, "padding": 1}), ((1, 1, 5, 5), (2, 1, 3, 3), {"stride": 2, "padding": 1}),
+  ((1, 1, 6), (1, 1, 2), {"dilation": 3, "stride": 2}), ((2, 2, 3, 3), (2, 2, 1, 1), {}), ((1, 1, 4, 4), (1, 1, 2, 2), {"stride": 2}), ((1, 1, 5), (1, 1, 2), {"stride": 3}),
+  ((1, 1, 3, 3), (1, 1, 3, 3), {"padding": (2, 0, 1, 1)})])
+def test_conv2d_gradients(x, w, options): check_gradient(lambda a, b: a.conv2d(b, **options), x, w)
+
+def test_second_derivative_of_a_convolution():
+  x, w = arrays((1, 1, 4, 4), (1, 1, 3, 3), dtype=np.float64)
+  check_gradient(lambda a: (a.conv2d(Tensor(w), padding=1) ** 3).sum().gradient(a)[0], x)
+
+@pytest.mark.parametrize("n, size, stride, dilation", [(7, 3, 1, 1), (7, 3, 2, 1), (9, 3, 1, 2), (10, 2, 3, 1), (8, 3, 2, 3), (5, 5, 1, 1), (6, 2, 2, 1), (7, 1, 2, 1), (11, 4, 3, 2)])
+def test_windows_and_their_transpose(n, size, stride, dilation):
+  """windows reads place window * stride + element * dilation; unwindow adds up what was read from a place, as the gradient does."""
+  x = Tensor(np.arange(n, dtype=np.float32)).uop
+  view = windows(x, 0, size, stride, dilation)
+  count = (n - dilation * (size - 1) - 1) // stride + 1
+  places = np.arange(size)[:, None] * dilation + np.arange(count)[None] * stride
+  same(Tensor(view), places.astype(np.float32))
+  g = np.cos(np.arange(size * count)).reshape(size, count).astype(np.float32)
+  want = np.zeros(n, np.float32)
+  np.add.at(want, places, g)
+  same(Tensor(unwindow(Tensor(g).uop, 0, n, stride, dilation)), want)
+  found = gradients(view, Tensor(g).uop, [x])[0]
+  assert found is not None
+  same(Tensor(graph.contiguous(found)), want)
+
+@pytest.mark.parametrize("x, w, options", [
+  ((1, 2, 3, 3), (2, 3, 2, 2), {}), ((2, 4, 3, 2), (4, 1, 3, 3), {"groups": 2, "stride": 2, "padding": 1, "output_padding": 1}), ((1, 2, 4), (2, 2, 3), {"dilation": 2, "padding": 1})])
+def test_conv_transpose_is_the_transpose(x, w, options):
+  """<conv(y), x> == <y, conv_transpose(x)> for all y: the definition of the transpose."""
+  a, b = arrays(x, w, dtype=np.float64)
+  got = Tensor(a).conv_transpose2d(Tensor(b), **options)
+  n = len(x) - 2
+  plain = {k: v for k, v in options.items() if k != "output_padding"}
+  y = arrays(tuple(got.shape), dtype=np.float64, seed=5)[0]
+  forward = Tensor(y).conv2d(Tensor(b), **plain)
+  assert forward.shape == x and n
+  np.testing.assert_allclose((forward.numpy() * a).sum(), (y * got.numpy()).sum(), rtol=1e-9)
+
+def pool(x, fold, kernel, stride=None, dilation=1, padding=0, value=0.0):
+  n = len(kernel)
+  x = np.pad(x, [(0, 0)] * (x.ndim - n) + pairs(padding, n), constant_values=value)
+  out = None
+  for at, counts, part in windows_of(x, kernel, stride or kernel, spread(dilation, n)):
+    if out is None: out = np.zeros((*x.shape[:-n], *counts), np.float32)
+    out[(..., *at)] = fold(part, axis=tuple(range(-n, 0)))
+  return out
+
+@pytest.mark.parametrize("kernel, stride, dilation, padding", [((2, 2), None, 1, 0), ((3, 3), (2, 2), 1, 1), ((3, 2), (1, 2), 2, (1, 0)), ((2, 2), (3, 3), 1, 0), ((2,), (1,), 1, 0)])
+def test_pooling(kernel, stride, dilation, padding):
+  compare(lambda t: t.max_pool2d(kernel, stride, dilation, padding), lambda a: pool(a, np.max, kernel, stride, dilation, padding, -np.inf), (1, 2, 7, 8))
+  compare(lambda t: t.avg_pool2d(kernel, stride, dilation, padding), lambda a: pool(a, np.mean, kernel, stride, dilation, padding), (1, 2, 7, 8))
+  check_gradient(lambda t: t.max_pool2d(kernel, stride, dilation, padding), (1, 1, 5, 6))
+  check_gradient(lambda t: t.avg_pool2d(kernel, stride, dilation, padding), (1, 1, 5, 6))
+
+def test_pooling_modes():
+  x = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
+  assert Tensor(x).max_pool2d(2, ceil_mode=True).tolist() == [[[[6, 8, 9], [16, 18, 19], [21, 23, 24]]]]
+  assert Tensor(x).avg_pool2d(2, ceil_mode=True).tolist() == [[[[3, 5, 6.5], [13, 15, 16.5], [20.5, 22.5, 24]]]]
+  ones = Tensor.ones(1, 1, 3, 3)
+  assert ones.avg_pool2d(2, 1, padding=1, count_include_pad=False).tolist() == [[[[1.0] * 4] * 4]]
+  assert ones.avg_pool2d(2, 1, padding=1)[0, 0, 0].tolist() == [0.25, 0.5, 0.5, 0.25]
+  assert ones.avg_pool2d(2, 2, padding=1, ceil_mode=True)[0, 0].tolist() == [[0.25, 0.5], [0.5, 1.0]]
+  best, places = Tensor(x).max_pool2d(2, return_indices=True)
+  assert places.tolist() == [[[[6, 8], [16, 18]]]] and best.tolist() == [[[[6, 8], [16, 18]]]]
+  back = best.max_unpool2d(places, output_size=(5, 5)).numpy()
+  assert back[0, 0, 3, 3] == 18 and back.sum() == 48 and best.max_unpool2d(places).shape == (1, 1, 4, 4)
+  assert Tensor([[[3, 3], [3, 3]]]).max_pool2d(2, return_indices=True)[1].tolist() == [[[0]]]
+
+def test_interpolate():
+  x = np.arange(4, dtype=np.float32).reshape(1, 1, 4)
+  assert Tensor(x).interpolate((8,)).tolist() == [[[0, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3]]]
+  assert Tensor(x).interpolate((7,), align_corners=True).tolist() == [[[0, 0.5, 1, 1.5, 2, 2.5, 3]]]
+  assert Tensor(x).interpolate((6,), mode="nearest").tolist() == [[[0, 0, 1, 2, 2, 3]]]
+  assert Tensor(x).interpolate((3,), mode="nearest-exact").tolist() == [[[0, 2, 3]]]
+  assert Tensor(x.reshape(1, 1, 2, 2)).interpolate((4, 3)).shape == (1, 1, 4, 3)
+
+def test_half_precision_accumulates_in_float32():
+  x = Tensor(np.full((1, 1, 64, 64), 1.0, np.float16))
+  assert x.conv2d(Tensor(np.full((1, 1, 64, 64), 1.0, np.float16))).item() == 4096.0 and math.isfinite(x.sum().item())
+
+@pytest.mark.parametrize("f, error, text", [
+  (lambda: Tensor.ones(1, 3, 4, 4).conv2d(Tensor.ones(2, 2, 3, 3)), ShapeError, "the input has 3 channels, the weight is for 1 x 2"),
+  (lambda: Tensor.ones(3, 4, 4).conv2d(Tensor.ones(2, 3, 3, 3)), ShapeError, "unsqueeze"), (lambda: Tensor.ones(1, 1, 2, 2).conv2d(Tensor.ones(1, 1, 3, 3)), ShapeError, "window of 3"),
+  (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), stride=(1, 1, 1)), ArgumentError, "stride"), (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), padding=(1,)), ArgumentError, "padding"),
+  (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), stride=0), ArgumentError, "at least 1"), (lambda: Tensor.ones(2, 2).max_pool2d(3), ShapeError, "cannot pool"),
+  (lambda: Tensor.ones(2, 2).interpolate((2,), mode="cubic"), ArgumentError, "mode")])
+def test_refusals(f, error, text):
+  with pytest.raises(error, match=text): f()

@@ -1,0 +1,118 @@
+"""Tensor[...], gather and scatter against NumPy."""
+import numpy as np
+import pytest
+
+from test.helpers import arrays, check_gradient, compare, same
+from tinyhw.dtype import dtypes
+from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeError, ShapeError
+from tinyhw.tensor import Tensor
+from tinyhw.uop.ops import UOp
+
+X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+I, J, K = np.array([2, 0, -1]), np.array([[1], [-4]]), np.array([True, False, True])
+
+BASIC = [np.s_[0], np.s_[-1], np.s_[1:], np.s_[:, 1:3], np.s_[..., 2], np.s_[0, ..., 1], np.s_[None], np.s_[:, None, 1], np.s_[..., None], np.s_[::2], np.s_[:, ::-1], np.s_[:, ::-2],
+         np.s_[2:0:-1], np.s_[:, 3:1:-1, ::3], np.s_[5:], np.s_[2:1], np.s_[:, -3:-1], np.s_[1, 2, 3], np.s_[:, :, -100:100], np.s_[:, 1::2], np.s_[()], np.s_[...], np.s_[:, :, 1::3]]
+ADVANCED = [np.s_[I], np.s_[:, I], np.s_[..., I], np.s_[I, I], np.s_[I, :, I], np.s_[J % 3], np.s_[:, J, I], np.s_[I, 1:3], np.s_[:, J, ::-1], np.s_[1:, I], np.s_[:, I[0]], np.s_[[0, 2]], np.s_[:, [1, -1]],
+            np.s_[None, I], np.s_[I, None, 1:2], np.s_[K], np.s_[K, 1], np.s_[X > 30], np.s_[I, J[:, 0][:1]], np.s_[[]]]
+
+def as_tensor(index):
+  if isinstance(index, np.ndarray): return Tensor(index)
+  return tuple(as_tensor(i) for i in index) if isinstance(index, tuple) else index
+
+def as_array(index):
+  if isinstance(index, list): return np.array(index, dtype=int)
+  return tuple(as_array(i) for i in index) if isinstance(index, tuple) else index
+
+@pytest.mark.parametrize("index", BASIC + ADVANCED, ids=str)
+def test_reading(index): compare(lambda t: t[as_tensor(index)], lambda a: a[as_array(index)], X)
+
+@pytest.mark.parametrize("index", [i for i in BASIC + ADVANCED if not isinstance(i, np.ndarray) or i.dtype != np.bool_][:40], ids=str)
+@pytest.mark.parametrize("stored", [True, False])
+def test_writing(index, stored):
+  want = X.copy()
+  value = -1 - np.arange(want[as_array(index)].size, dtype=np.float32).reshape(want[as_array(index)].shape)
+  want[as_array(index)] = value
+  t = Tensor(X) if stored else Tensor(X) + 0
+  t[as_tensor(index)] = Tensor(value)
+  same(t, want)
+  want[as_array(index)] = 7
+  t[as_tensor(index)] = 7
+  same(t, want)
+
+def test_writing_to_storage_is_in_place():
+  t = Tensor(X)
+  view, buffer = t[1], t.uop.base
+  t[1, 2:4] = 0.5
+  t[0] += 1
+  assert t.uop.base is buffer and view[2].tolist() == [0.5] * 5 and t[0, 0].tolist() == [1, 2, 3, 4, 5]
+  t[t > 30] = 0
+  assert t.max().item() <= 30 and t.uop.base is buffer
+  t[:2] = t[1:]
+  same(t[1], t[2].numpy())
+
+def test_writing_has_gradients():
+  x, v = Tensor([1.0, 2.0, 3.0]) * 1, Tensor([5.0])
+  y = x * 2
+  y[1:2] = v * 3
+  gx, gv = y.square().sum().gradient(x, v)
+  assert gx.tolist() == [8.0, 0.0, 24.0] and gv.tolist() == [90.0]
+
+def test_out_of_range_in_a_tensor_reads_zero():
+  assert Tensor([1.0, 2.0])[Tensor([0, 2, -3, -1])].tolist() == [1.0, 0.0, 0.0, 2.0]
+  assert Tensor([[1.0, 2.0]])[Tensor([0, 0]), Tensor([1, 2])].tolist() == [2.0, 0.0]
+
+def test_index_types():
+  for dtype in (dtypes.int8, dtypes.uint8, dtypes.int64, dtypes.uint64): assert Tensor([1, 2, 3])[Tensor([2, 0], dtype=dtype)].tolist() == [3, 1]
+  assert Tensor([1, 2, 3])[np.int64(1)].item() == 2 and Tensor([1, 2, 3])[np.array([0, 2])].tolist() == [1, 3]
+
+def test_variables():
+  n = UOp.variable("n", 1, 3).bind(2)
+  x = Tensor(X)
+  same(x[:, n], X[:, 2])
+  assert x[:, :n].sum().item() == X[:, :2].sum() and x[:, n:n + 1].shape == (3, 1, 5)
+  cache = Tensor.zeros(4, 2).contiguous().realize()
+  cache[n:n + 1] = Tensor([[1.0, 2.0]])
+  assert cache.tolist() == [[0, 0], [0, 0], [1, 2], [0, 0]]
+  with pytest.raises(IndexRangeError): x[:, UOp.variable("m", 0, 4).bind(1)]
+
+@pytest.mark.parametrize("f, error, text", [
+  (lambda t: t[3], IndexRangeError, "index 3 is outside of axis 0, which has size 3"), (lambda t: t[0, 0, 0, 0], IndexingError, "4 indices for a tensor with 3"),
+  (lambda t: t[..., ...], IndexingError, "one ..."), (lambda t: t[::0], IndexingError, "step"), (lambda t: t[Tensor([1.0])], DTypeError, "integers or bools"),
+  (lambda t: t["a"], IndexingError, "is no index"), (lambda t: t[Tensor([True, False])], IndexingError, "bool index"), (lambda t: t[1.5], IndexingError, "is no index"),
+  (lambda t: t.__setitem__(0, Tensor.ones(3)), ShapeError, "cannot assign"), (lambda t: t[Tensor([0, 1]), Tensor([0, 1, 2])], ShapeError, "cannot index with")])
+def test_refusals(f, error, text):
+  with pytest.raises(error, match=text): f(Tensor(X))
+
+@pytest.mark.parametrize("f", [lambda t: t[1:, ::-1], lambda t: t[Tensor([0, 2, 0])], lambda t: t[:, Tensor([1, -1]), Tensor([[0], [1]])], lambda t: t[0, None, ::2],
+                               lambda t: t.gather(1, Tensor([[[0, 1]], [[2, 0]]]))])
+def test_gradients(f): check_gradient(f, (3, 4, 2))
+
+def test_gather():
+  x, index = arrays((3, 4))[0], np.array([[0, 2, 1, 1], [2, 0, 0, 1]])
+  compare(lambda t, i: t.gather(0, i), lambda a, i: np.take_along_axis(a, i, 0), x, index)
+  compare(lambda t, i: t.gather(1, i), lambda a, i: np.take_along_axis(a[:2], i, 1), x, index)
+  with pytest.raises(ShapeError, match="number of axes"): Tensor(x).gather(0, Tensor([1]))
+  with pytest.raises(DTypeError): Tensor(x).gather(0, Tensor(x))
+
+def test_scatter():
+  index, src = np.array([[0, 1, 2, 0], [0, 0, 1, 2]]), arrays((2, 4))[0]
+  def scatter(a, fold):
+    out = a.copy()
+    for i, j in np.ndindex(*index.shape): out[index[i, j], j] = fold(out[index[i, j], j], src[i, j])
+    return out
+  x = arrays((3, 4), seed=2)[0]
+  i, s = Tensor(index), Tensor(src)
+  compare(lambda t: t.scatter(0, i, s), lambda a: scatter(a, lambda _, b: b), x)
+  compare(lambda t: t.scatter(0, i, s, reduce="add"), lambda a: scatter(a, lambda p, b: p + b), x)
+  compare(lambda t: t.scatter(0, i, 2.0, reduce="multiply"), lambda a: a * 2.0 ** np.array([[(index[:, j] == k).sum() for j in range(4)] for k in range(3)], np.float32), x)
+  compare(lambda t: t.scatter_reduce(0, i, s, "amax"), lambda a: scatter(a, max), x)
+  compare(lambda t: t.scatter_reduce(0, i, s, "amin"), lambda a: scatter(a, min), x)
+  compare(lambda t: t.scatter_reduce(0, i, s, "prod"), lambda a: scatter(a, lambda p, b: p * b), x)
+  hits = np.array([[(index[:, j] == k).sum() for j in range(4)] for k in range(3)])
+  compare(lambda t: t.scatter_reduce(0, i, s, "mean"), lambda a: (scatter(a, lambda p, b: p + b) / (hits + 1)).astype(np.float32), x)
+  alone = scatter(np.zeros_like(x), lambda p, b: p + b)
+  compare(lambda t: t.scatter_reduce(0, i, s, "sum", include_self=False), lambda a: np.where(hits > 0, alone, a), x)
+  assert Tensor.zeros(2, 5).scatter(1, Tensor([[4]]), 3.0).tolist() == [[0, 0, 0, 0, 3.0], [0] * 5]
+  with pytest.raises(ArgumentError, match="reduce"): Tensor(x).scatter(0, i, s, reduce="mean")
+  with pytest.raises(DTypeError, match="cannot scatter"): Tensor(x).scatter(0, i, i)

@@ -1,0 +1,70 @@
+"""Products against NumPy."""
+import math
+
+import numpy as np
+import pytest
+
+from test.helpers import arrays, check_gradient, compare, same
+from tinyhw.dtype import dtypes
+from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.tensor import Tensor
+
+@pytest.mark.parametrize("a, b", [((3, 4), (4, 5)), ((4,), (4,)), ((4,), (4, 5)), ((3, 4), (4,)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((3, 4), (2, 4, 5)),
+                                  ((2, 1, 3, 4), (5, 4, 2)), ((1, 1), (1, 1)), ((0, 4), (4, 5)), ((3, 0), (0, 5)), ((2, 3, 4), (4,)), ((4,), (2, 4, 5))])
+def test_matmul(a, b):
+  compare(lambda x, y: x @ y, np.matmul, a, b, atol=1e-5)
+  if 0 not in a: check_gradient(lambda x, y: x @ y, a, b)
+
+def test_types():
+  x = arrays((8, 300), low=0.5)[0].astype(np.float16)
+  same(Tensor(x) @ Tensor(x.T.copy()), (x.astype(np.float32) @ x.T.astype(np.float32)).astype(np.float16), rtol=1e-3)
+  assert (Tensor([[100]], dtype="int8") @ Tensor([[100]], dtype="int8")).item() == 10000
+  assert Tensor([[1.0]], dtype="float16").matmul(Tensor([[1.0]], dtype="float16"), dtype="float32").dtype is dtypes.float32
+  assert (np.ones((2, 2), np.float32) @ Tensor([1.0, 2.0]).numpy()).tolist() == [3.0, 3.0]
+
+def test_linear_and_sequential():
+  compare(lambda x, w, b: x.linear(w, b), lambda x, w, b: x @ w + b, (2, 3), (3, 4), (4,), atol=1e-5)
+  compare(lambda x, w: x.linear(w), lambda x, w: x * w, (2, 3), (3,))
+  assert Tensor([1.0]).sequential([lambda x: x + 1, Tensor.square]).tolist() == [4.0]
+  assert Tensor([1.0]).linear(Tensor([2.0]), dtype="float64").dtype is dtypes.float64
+
+@pytest.mark.parametrize("formula, shapes", [
+  ("ij,jk->ik", ((2, 3), (3, 4))), ("ij->ji", ((2, 3),)), ("ij->", ((2, 3),)), ("ii->i", ((3, 3),)), ("ii", ((3, 3),)), ("ij,jk", ((2, 3), (3, 4))), ("i,j->ij", ((2,), (3,))),
+  ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))), ("...ij,...jk->...ik", ((2, 3, 4), (2, 4, 5))), ("...ij,jk->...ik", ((2, 6, 3, 4), (4, 5))), ("ijk,k,i->j", ((2, 3, 4), (4,), (2,))),
+  ("b n h w, n d -> b d h w", ((2, 3, 2, 2), (3, 4)))])
+def test_einsum(formula, shapes):
+  compare(lambda *t: Tensor.einsum(formula, *t), lambda *a: np.einsum(formula.replace(" ", ""), *a), *shapes, atol=1e-5)
+
+def test_einsum_refusals():
+  with pytest.raises(ArgumentError, match="2 operands, and 1"): Tensor.einsum("ij,jk->ik", Tensor.ones(2, 2))
+  with pytest.raises(ShapeError, match="does not fit"): Tensor.einsum("ijk->i", Tensor.ones(2, 2))
+  with pytest.raises(ArgumentError, match="named once"): Tensor.einsum("ij->iz", Tensor.ones(2, 2))
+
+def attention(q, k, v, mask=None):
+  s = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
+  if mask is not None: s = np.where(mask, s, -np.inf) if mask.dtype == np.bool_ else s + mask
+  e = np.exp(s - s.max(-1, keepdims=True))
+  return e / e.sum(-1, keepdims=True) @ v
+
+def test_attention():
+  q, k, v = arrays((2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7))
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v), attention, q, k, v, atol=1e-5)
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), lambda q, k, v: attention(q, k, v, np.tri(4, 6, dtype=bool)), q, k, v, atol=1e-5)
+  mask = arrays((4, 6))[0]
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, attn_mask=Tensor(mask)), lambda q, k, v: attention(q, k, v, mask), q, k, v, atol=1e-5)
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, attn_mask=Tensor(mask > -1.5)), lambda q, k, v: attention(q, k, v, mask > -1.5), q, k, v, atol=1e-5)
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, enable_gqa=True), lambda q, k, v: attention(q, k.repeat(3, 1), v.repeat(3, 1)), q, k[:, :1].copy(), v[:, :1].copy(),
+          atol=1e-5)
+  with pytest.raises(ArgumentError, match="not both"): Tensor(q).scaled_dot_product_attention(Tensor(k), Tensor(v), Tensor(mask), is_causal=True)
+  check_gradient(lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), (1, 2, 3), (1, 2, 3), (1, 2, 3))
+
+def test_newton_schulz():
+  for shape in ((3, 5), (5, 3)):
+    x = Tensor(arrays(shape)[0]).newton_schulz(15, (2, -1.5, 0.5)).numpy()
+    small = x @ x.T if shape[0] < shape[1] else x.T @ x
+    np.testing.assert_allclose(small, np.eye(3), atol=1e-3)
+
+def test_refusals():
+  with pytest.raises(ShapeError, match=r"cannot matmul \(2, 3\) and \(2, 3\)"): Tensor.ones(2, 3) @ Tensor.ones(2, 3)
+  with pytest.raises(ShapeError, match="both need an axis"): Tensor(1.0) @ Tensor.ones(2)
+  with pytest.raises(ShapeError, match="cannot matmul"): Tensor.ones(2, 3, 4) @ Tensor.ones(3, 4, 5)
