@@ -46,10 +46,14 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...]) -> UOp:
     for r in ranges_of(store):
       n, factor = size_of(r), factor_of(r, opts)
       if factor <= 1 or n % factor == 0: continue
-      main, rest = peel_store(pieces[0], r, n - n % factor, fresh + len(stores) + len(pieces))
-      pieces = [main] + pieces[1:] + [rest]
+      cut: list[UOp] = []
+      for piece in pieces:
+        if r not in ranges_of(piece): cut.append(piece)
+        else:
+          cut += [p for p in peel_store(piece, r, n - n % factor, fresh) if size_of(ranges_of(p)[ranges_of(piece).index(r)])]
+          fresh += 1
+      pieces = cut
     stores += pieces
-  fresh += len(stores) + 8
   peeled = UOp.sink(*stores, arg=sink.arg)
   peeled = peel_reductions(peeled, opts, fresh)
   done = stage_loads(apply(peeled, opts), frozenset(o.axis for o in opts if o.op is OptOps.STAGE))

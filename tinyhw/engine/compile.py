@@ -83,9 +83,12 @@ def compile_kernel(sink: UOp, arch: str) -> Compiled:
 def _compile(sink: UOp, arch: str) -> Compiled:
   from tinyhw.codegen.optimize import optimize
   from tinyhw.codegen.passes import lower
+  from tinyhw.uop.verify import verify
   module = backend(arch)
   capabilities = module.capabilities(arch)
+  if SPEC: verify(sink, int(SPEC))
   program = lower(optimize(sink, capabilities), capabilities, kernel_name(sink))
+  if SPEC: verify(program, int(SPEC))
   if DEBUG >= 4:
     from tinyhw.engine.show import show_program
     show_program(program)

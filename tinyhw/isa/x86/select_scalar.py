@@ -160,14 +160,8 @@ class Scalars:
     return self.op(regs.XMM, f"{FLOAT_BINARY[u.op]}{s}_x_x_x", self.value(u.src[0]), self.value(u.src[1]))
 
   def float_maximum(self: Selector, u: UOp) -> Reg:
-    """NaN if an operand is: vmax gives its second operand then, so only a first operand that may be NaN needs more."""
-    s = suffix(u.dtype)
-    first, second = u.src if u.src[0].op is Ops.CONST else (u.src[1], u.src[0])
-    a, b = self.value(first), self.value(second)
-    most = self.op(regs.XMM, f"vmax{s}_x_x_x", a, b)
-    if first.op is Ops.CONST and first.arg == first.arg: return most
-    unordered = self.op(regs.XMM, f"vcmp{s}_x_x_x_i8", a, a, 3)
-    return self.op(regs.XMM, f"vblendvp{s[1]}_x_x_x_x", most, a, unordered)
+    """`b if a < b else a`: vmax gives its second operand unless the first is greater."""
+    return self.op(regs.XMM, f"vmax{suffix(u.dtype)}_x_x_x", self.value(u.src[1]), self.value(u.src[0]))
 
   def float_compare(self: Selector, u: UOp) -> Reg:
     dtype = u.src[0].dtype

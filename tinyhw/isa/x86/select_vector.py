@@ -109,14 +109,8 @@ class Vectors:
     return self.tied(LETTER_CLASS[v], f"vfmadd231{p}_{v}_{v}_m", self.value(c), self.value(a), *address)
 
   def packed_maximum(self: Selector, u: UOp) -> Reg:
-    """NaN if an operand is; see Scalars.float_maximum."""
-    p, size = packed(u.dtype), u.dtype.itemsize
-    first, second = u.src if is_constant(u.src[0]) else (u.src[1], u.src[0])
-    a, b = self.value(first), self.value(second)
-    most = self.vop(size, f"vmax{p}_{{v}}_{{v}}_{{v}}", a, b)
-    if is_constant(first): return most
-    unordered = self.vop(size, f"vcmp{p}_{{v}}_{{v}}_{{v}}_i8", a, a, 3)
-    return self.vop(size, f"vblendv{p}_{{v}}_{{v}}_{{v}}_{{v}}", most, a, unordered)
+    """See Scalars.float_maximum."""
+    return self._second(u.src[0], f"vmax{packed(u.dtype)}", self.value(u.src[1]))
 
   def packed_unary(self: Selector, u: UOp) -> Reg:
     p, size, a = packed(u.dtype), u.dtype.itemsize, self.value(u.src[0])
@@ -396,11 +390,6 @@ def is_shuffle(u: UOp) -> bool:
   size = u.dtype.scalar().itemsize
   start, length = first.arg * size, len(u.src) * size
   return u.dtype.scalar() is not dtypes.bool and length <= 16 and (start in (0, 16) or start + length <= 16)
-
-def is_constant(u: UOp) -> bool:
-  """A constant that is a number."""
-  if u.op is Ops.BROADCAST: return is_constant(u.src[0])
-  return u.op is Ops.CONST and u.arg == u.arg
 
 MASK_LOGIC = {Ops.AND: Ops.AND, Ops.MUL: Ops.AND, Ops.OR: Ops.OR, Ops.ADD: Ops.OR, Ops.MAX: Ops.OR, Ops.XOR: Ops.XOR, Ops.CMPNE: Ops.XOR, Ops.CMPEQ: Ops.XOR}
 Rule = Callable[[Any, UOp], Reg]
