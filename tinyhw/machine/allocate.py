@@ -11,11 +11,11 @@ from __future__ import annotations
 from tinyhw.errors import AllocationError
 from tinyhw.machine.edges import put_on_edge
 from tinyhw.machine.hints import Hints
-from tinyhw.machine.inst import Block, Function, MInst, Reg
-from tinyhw.machine.liveness import Edge, Line, Liveness, bits, first_jump
+from tinyhw.machine.inst import Function, MInst, Reg
+from tinyhw.machine.liveness import Edge, Line, Liveness, bits
 from tinyhw.machine.place import place
-from tinyhw.machine.pseudo import PARALLEL, PSEUDO
-from tinyhw.machine.registers import View, registers_of
+from tinyhw.machine.pseudo import PARALLEL
+from tinyhw.machine.registers import registers_of
 from tinyhw.machine.target import Target
 
 Pairs = list[tuple[Reg, Reg]]

@@ -85,7 +85,8 @@ class Checker:
     for b in range(len(flow.blocks)): self._through(b, dict(states[b] or {}), True)
 
   def _incoming(self) -> State:
-    entry, state = self.function.blocks[0], {}
+    entry = self.function.blocks[0]
+    state: State = {}
     for i, (virtual, physical) in enumerate(zip(self.reference.params[entry], entry.params)):
       fixed = self.function.fixed_params.get(i)
       self.block = entry
@@ -227,7 +228,7 @@ class Checker:
       unit = bank.unit_of.get(physical.index, -1)
       if physical.index % operand.cls.align: self._fail(inst, f"operand {operand.name} is {physical!r}, which is not aligned")
       mask = (1 << operand.cls.units) - 1 << unit
-      if operand.access != 1 and operand.fixed is None and bank.free & mask != mask: self._fail(inst, f"writes {physical!r}, which is not allocatable")
+      if i in row.writes and operand.fixed is None and bank.free & mask != mask: self._fail(inst, f"writes {physical!r}, which may not be used")
       if operand.tie is not None and inst.operands[operand.tie].index != physical.index:
         self._fail(inst, f"operand {operand.name} is {physical!r}, but is tied to {inst.operands[operand.tie]!r}")
       if operand.early:

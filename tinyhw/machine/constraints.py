@@ -10,7 +10,7 @@ agree on, because both read the same `Demands`:
 Values that live across may not be in an overwritten or fixed register; values that end may not be in a fixed one.
 """
 from __future__ import annotations
-from typing import Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from tinyhw.machine.inst import MInst, Reg
 from tinyhw.machine.registers import Shape

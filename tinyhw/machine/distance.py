@@ -29,7 +29,8 @@ class Distances:
 
   def _block(self, b: int) -> bool:
     """One step of the data flow; whether anything changed."""
-    liveness, flow, exit = self.liveness, self.liveness.flow, {}
+    liveness, flow = self.liveness, self.liveness.flow
+    exit: dict[int, int] = {}
     for edge in flow.out[b]:
       s = edge.target
       length = FAR * max(0, flow.depth[b] - flow.depth[s])

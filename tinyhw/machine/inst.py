@@ -10,7 +10,8 @@ passes arguments to them.
 from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import Any, Iterator
+from typing import Any
+from collections.abc import Iterator
 
 class Access(IntEnum):
   """What an instruction does with an operand. BOTH reads the old value and writes the new one in the same register."""

@@ -6,7 +6,7 @@ a write ends liveness upwards. Values passed to a block's parameters are read at
 Cost: O(instructions x operands), plus one word operation per 30 values, block and round of the data flow (2 or 3 rounds).
 """
 from __future__ import annotations
-from typing import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from tinyhw.machine.constraints import pressure_of
 from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg

@@ -126,8 +126,9 @@ class Plan:
       unit = view.find_last(before[view.bank])
       if not self._put((i, v, view), unit, before): return False
     after = [file.free & ~_blocks(file.block, gone) for file, gone in zip(files, self.shape.overwritten)]
-    for v, unit in [*self.new.items(), *((inst_value.id, self.written[i]) for i, inst_value in enumerate(self.line.inst.operands) if i in self.written)]:
-      if v not in self.ends or v in self.heirs: after[views[v].bank] &= ~(views[v].mask << unit)
+    staying = [(v, unit) for v, unit in self.new.items() if v not in self.ends or v in self.heirs]
+    for v, unit in staying + [(self.line.inst.operands[i].id, unit) for i, unit in self.written.items()]:
+      after[views[v].bank] &= ~(views[v].mask << unit)
     for i, v, view in _falling(self.begins()):
       unit = view.find_last(after[view.bank])
       if not self._put((i, v, view), unit, after): return False

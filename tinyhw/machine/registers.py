@@ -109,14 +109,15 @@ class Shape:
     sources = row.only_reads + row.both
     views = [file.view(_class(operands[i])) for i in sources]
     self.source_masks = [(view.bank, view.mask) for view in views]
-    unit = {i: file.banks[file.view(_class(o)).bank].unit_of[o.fixed] for i, o in enumerate(operands) if o.cls is not None and o.fixed is not None}
+    unit = {i: file.by_bank[o.cls.bank].unit_of[o.fixed] for i, o in enumerate(operands) if o.cls is not None and o.fixed is not None}
     for i in row.writes:  # a fixed register holds for both sides of a tie
       tie = operands[i].tie
       if tie is not None and tie in unit: unit.setdefault(i, unit[tie])
       elif tie is not None and i in unit: unit.setdefault(tie, unit[i])
     self.fixed_reads = {s: unit[i] for s, i in enumerate(sources) if i in unit}
     self.fixed_writes = {i: unit[i] for i in row.writes if i in unit}
-    ties = [Tie(i, sources.index(i)) for i in row.both] + [Tie(i, sources.index(t)) for i in row.writes if (t := operands[i].tie) is not None]
+    ties = [Tie(i, sources.index(i)) for i in row.both]
+    ties += [Tie(i, sources.index(t)) for i in row.writes if (t := operands[i].tie) is not None]
     self.ties = tuple(ties)
     tied = {t.write for t in ties}
     self.early = tuple(i for i in row.writes if operands[i].early and i not in tied)

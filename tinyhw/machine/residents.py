@@ -5,7 +5,7 @@ parameter; uses in deeper loops count tenfold, what can be repeated half. The de
 besides. What the loop does not use stays only if there is room at the loop's peak.
 """
 from __future__ import annotations
-from typing import Collection, Iterable
+from collections.abc import Collection, Iterable
 
 from tinyhw.machine.distance import FAR, Distances
 from tinyhw.machine.liveness import Liveness, bits

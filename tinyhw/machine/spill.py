@@ -175,8 +175,8 @@ class Spiller:
     wanted = {v for v in self.entry_inside[s] if v not in params}
     arguments = {a.id for p, a in zip(self.liveness.params[s], edge.arguments) if p in params and a.index is None}
     loads = sorted((wanted | arguments) - live)
-    code += [self.load(v, edge.jump) for v in loads]
-    return code, any(v in arguments for v in loads)
+    early = bool(code and params) or any(v in arguments for v in loads)  # a parameter may share its argument's register only before the jump
+    return code + [self.load(v, edge.jump) for v in loads], early
 
   def finish(self) -> None:
     """Put all the code where it belongs."""

@@ -5,7 +5,8 @@ asks which ISA it serves.
 """
 from __future__ import annotations
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from tinyhw.machine.inst import Bank, Block, Function, Inst, MInst, Reg, RegClass
 from tinyhw.machine.scoreboard import PipeCost

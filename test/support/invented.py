@@ -6,7 +6,8 @@ The meaning of a row is its `isa` field: a function (machine, values read, integ
 """
 from __future__ import annotations
 import random
-from typing import Any, Callable
+from typing import Any
+from collections.abc import Callable
 
 from tinyhw.machine.inst import Access, Bank, Block, Effect, Function, Inst, MInst, Operand, Reg, RegClass
 from tinyhw.machine.pseudo import PARALLEL, PSEUDO
