@@ -43,10 +43,14 @@ def reload(value: Reg, slot: int) -> MInst:
   return MInst(TABLE["mov_r64_m64"], [regs.reg(regs.R64, _index(value)), RSP, None, 1, slot])
 
 def swap(a: Reg, b: Reg) -> list[MInst]:
-  """Exchange two registers without a third: by xor for vectors."""
+  """Exchange two registers without a third: by xor for vectors and masks. VEX reaches the first 16 vector registers and 256 bits."""
+  cls, name = (regs.K, "kxorq_k_k_k")
   if a.cls.bank is regs.VEC:
-    return [MInst(TABLE["vpxor_y_y_y"], [regs.reg(regs.YMM, _index(x)), regs.reg(regs.YMM, _index(a)), regs.reg(regs.YMM, _index(b))]) for x in (a, b, a)]
-  return [MInst(TABLE["xchg_r64_r64"], [regs.reg(regs.R64, _index(a)), regs.reg(regs.R64, _index(b))])]
+    narrow = a.cls is not regs.ZMM and max(_index(a), _index(b)) < 16
+    cls, name = (regs.YMM, "vpxor_y_y_y") if narrow else (regs.ZMM, "vpxorq_z_z_z")
+  elif a.cls.bank is regs.GPR: return [MInst(TABLE["xchg_r64_r64"], [regs.reg(regs.R64, _index(a)), regs.reg(regs.R64, _index(b))])]
+  x, y = regs.reg(cls, _index(a)), regs.reg(cls, _index(b))
+  return [MInst(TABLE[name], [dst, x, y]) for dst in (x, y, x)]
 
 def jump(block: Block) -> MInst: return MInst(TABLE["jmp_rel"], [block], None, ([],))
 
