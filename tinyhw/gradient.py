@@ -162,7 +162,7 @@ def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp]) -> list[UOp | No
     g = found.pop(u, None)
     if g is None: continue
     if u in place: _accumulate(total, place[u], g)
-    if not any(s in live for s in u.src[_FLOWS_FROM.get(u.op, _ALL)]): continue
+    if not any(s in live for s in _sources(u)): continue
     for s, contribution in _contributions(u, g, live):
       if s in live: _accumulate(found, s, contribution)
   return [total.get(t) for t in targets]
@@ -172,8 +172,14 @@ def _reaching(order: Iterable[UOp], places: dict[UOp, UOp]) -> set[UOp]:
   live: set[UOp] = set()
   for u in order:
     if not dtypes.is_float(u.dtype): continue
-    if u in places or any(s in live for s in u.src[_FLOWS_FROM.get(u.op, _ALL)]): live.add(u)
+    if u in places or any(s in live for s in _sources(u)): live.add(u)
   return live
+
+def _sources(u: UOp) -> tuple[UOp, ...]:
+  """What the gradient of u may flow to."""
+  sources = u.src[_FLOWS_FROM.get(u.op, _ALL)]
+  custom = _custom.get(u)
+  return sources if custom is None else sources + custom.sources
 
 def _contributions(u: UOp, g: UOp, live: set[UOp]) -> Iterable[tuple[UOp, UOp]]:
   custom = _custom.get(u)

@@ -160,6 +160,13 @@ class Tensor(Loss, metaclass=_TensorType):
     """The same values in storage of their own."""
     return self._new(unique(_on_device(self.uop, device)))
 
+  def copied(self) -> Tensor:
+    """A copy in storage of its own, made now, without a kernel of its own."""
+    shape = self._static_shape()
+    if 0 in shape: return Tensor._leaf(_stored(hostdata.HostData(b"", shape, self.dtype), self.device))
+    raw, _ = self._read(zero_copy=True)
+    return Tensor._leaf(_stored(hostdata.HostData(raw, shape, self.dtype), self.device))
+
   # ***** gradients *****
 
   def gradient(self, *targets: Tensor, gradient: Tensor | None = None) -> list[Tensor]:
@@ -254,7 +261,7 @@ class Tensor(Loss, metaclass=_TensorType):
 
 def _host_data(data: Any, dtype: DType | None) -> hostdata.HostData:
   if data is None: return hostdata.HostData(b"", (0,), dtype or dtypes.default_float)
-  if isinstance(data, (list, tuple)): return hostdata.from_nested(data, dtype)
+  if isinstance(data, (list, tuple, range)): return hostdata.from_nested(list(data), dtype)
   if isinstance(data, pathlib.Path): data = data.read_bytes()
   if isinstance(data, (bytes, bytearray)): return hostdata.from_bytes(data, dtype or dtypes.uint8)
   return hostdata.from_array(data, dtype)

@@ -59,7 +59,8 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
                     realize: bool = True) -> list[Tensor]:
   """Give a model's tensors the values of state_dict. Raises ArgumentError if a name is missing (strict) or a shape differs.
 
-  consume: entries are removed from state_dict as they are used. realize: compute them now, else when they are used. Returns the model's tensors.
+  The model gets copies, so training it does not change state_dict; consume: it gets the tensors themselves, and the entries are removed.
+  realize: convert and move them now, else when they are used. Returns the model's tensors.
   """
   own = get_state_dict(model)
   missing = [name for name in own if name not in state_dict]
@@ -73,7 +74,7 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
     if name not in state_dict: continue
     value = _fitting(tensor, state_dict[name])
     assert value is not None
-    tensor.replace(value.to(tensor.device).cast(tensor.dtype))
+    tensor.replace((value if consume else value.copied()).to(tensor.device).cast(tensor.dtype))
     if realize: tensor.realize()
     if consume: del state_dict[name]
     loaded.append(tensor)
