@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tinyhw.machine.inst import Effect, MInst, Reg
 
@@ -24,10 +24,12 @@ class PipeCost:
   ports: one group per micro-operation, separated by "|"; a group lists the ports, a character each, that can execute it. "01|5" is two
   micro-operations, one for port 0 or 1 and one for port 5. "0|0|0|0" occupies port 0 for four cycles. Empty: done at renaming.
   memory: "load" or "store" when its ports count into the bound by memory.
+  slots: what it takes of the issue width. The load or store of an instruction that does something else too takes none of its own.
   """
   latency: int
   ports: str = ""
   memory: str = ""
+  slots: int = 1
 
 @dataclass(frozen=True)
 class Bound:
@@ -64,23 +66,33 @@ def port_bound(groups: Mapping[str, int]) -> tuple[float, str]:
     if (time, -len(union), name) > (best, -len(busiest), busiest): best, busiest = time, name
   return float(best), busiest
 
+ADDRESS = ("base", "index")  # the names, in all tables, of the operands of a row that make an address
 ITERATIONS = 24  # followed by latency_bound; a heaviest cycle through n registers shows after n iterations, and real ones have one or two
 
 def latency_bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], carried: Sequence[tuple[Reg, Reg]] = ()) -> float:
-  """Cycles by which the slowest chain through registers grows in an iteration. carried: (parameter, value that the back-edge passes) in SSA form."""
+  """Cycles by which the slowest chain through registers grows in an iteration. carried: (parameter, value that the back-edge passes) in SSA form.
+
+  Only what an address is made of waits for the load; the other operands meet the loaded value later.
+  """
   flags = object()
-  lines: list[tuple[list[object], list[object], int]] = []
+  lines: list[tuple[list[object], int, list[object], int, list[object]]] = []  # address, until written; other operands, until written; writes
   for inst in insts:
-    reads, writes = [k for r in inst.reads() for k in _keys(r)], [k for r in inst.writes() for k in _keys(r)]
+    first, reads, writes = [], [], [k for r in inst.writes() for k in _keys(r)]
+    operands = inst.row.operands
+    for i in inst.row.only_reads if inst.ties else inst.row.reads:
+      if inst.operands[i] is not None: (first if operands[i].name in ADDRESS else reads).extend(_keys(inst.operands[i]))
+    reads += [k for r in inst.ties for k in _keys(r)] + [k for values in inst.arguments for r in values for k in _keys(r)]
     if inst.row.effects & Effect.READ_FLAGS: reads.append(flags)
     if inst.row.effects & Effect.WRITE_FLAGS: writes.append(flags)
-    lines.append((reads, writes, sum(cost.latency for cost in _costs(inst, table))))
+    costs = costs_of(inst, table)
+    own = costs[0].latency if costs else 0
+    lines.append((first, sum([cost.latency for cost in costs]), reads, own, writes))
   pairs = list(zip([k for parameter, _ in carried for k in _keys(parameter)], [k for _, value in carried for k in _keys(value)]))
   times: dict[object, int] = {}
   tops: list[int] = []
   for _ in range(ITERATIONS):
-    for reads, writes, latency in lines:
-      done = max([times.get(r, 0) for r in reads], default=0) + latency if reads else latency
+    for first, whole, reads, own, writes in lines:
+      done = max([times.get(r, 0) + whole for r in first] + [times.get(r, 0) + own for r in reads], default=whole)
       for w in writes: times[w] = done
     times.update([(parameter, times.get(value, 0)) for parameter, value in pairs])
     tops.append(max(times.values(), default=0))
@@ -92,25 +104,34 @@ def bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], issue_width: in
   groups: Counter[str] = Counter()
   memory: Counter[str] = Counter()
   unknown: dict[str, None] = {}
-  operations = 0
+  slots = 0
   for inst in insts:
+    costs = costs_of(inst, table)
     if inst.row.pipe not in table: unknown[inst.row.pipe] = None
-    for cost in _costs(inst, table):
+    slots += costs[0].slots if costs else 1
+    for cost in costs:
       parts = [part for part in cost.ports.split("|") if part]
-      operations += max(1, len(parts))
       groups.update(parts)
       if cost.memory: memory.update(parts)
   ports, busiest = port_bound(groups)
-  return Bound(ports, operations / issue_width, latency_bound(insts, table, carried), port_bound(memory)[0], operations, busiest,
-               unknown=tuple(unknown))
+  return Bound(ports, slots / issue_width, latency_bound(insts, table, carried), port_bound(memory)[0], slots, busiest, unknown=tuple(unknown))
 
-def _costs(inst: MInst, table: Mapping[str, PipeCost]) -> list[PipeCost]:
-  """The row's pipe, and "load" and "store" where a row of another pipe has a memory operand. What is not in the table is left out."""
-  cost = table.get(inst.row.pipe)
+def costs_of(inst: MInst, table: Mapping[str, PipeCost]) -> list[PipeCost]:
+  """What the row's pipe costs, then "load" and "store" where a row of another pipe has a memory operand. What is not in the table is left out.
+
+  A table may tell more than one row for a pipe: "shuffle/512" for the widest register operand, "vec_mov/memory" with a memory operand.
+  """
+  row = inst.row
+  memory = row.effects & (Effect.LOAD | Effect.STORE)
+  width = f"/{max([o.cls.bits for o in row.operands if o.cls is not None], default=0)}"
+  cost = table.get(f"{row.pipe}/memory{width}") or table.get(f"{row.pipe}/memory") if memory else None
+  cost = cost or table.get(row.pipe + width) or table.get(row.pipe)
   costs = [] if cost is None else [cost]
   if cost is not None and cost.memory: return costs
   for effect, pipe in ((Effect.LOAD, "load"), (Effect.STORE, "store")):
-    if inst.row.effects & effect and pipe in table: costs.append(table[pipe])
+    if row.effects & effect:
+      found = table.get(pipe + width) or table.get(pipe)
+      if found is not None: costs.append(found)
   return costs
 
 def _keys(reg: Reg) -> list[object]:
