@@ -8,6 +8,7 @@ What cannot be replayed faithfully raises JitError: other shapes, dtypes, device
 compute, reading values (`item`) while capturing.
 """
 from __future__ import annotations
+import sys
 from typing import Any, Callable, Generic, ParamSpec, TypeVar
 
 from tinyhw.config import JIT
@@ -42,10 +43,11 @@ def base_buffer(u: UOp) -> UOp:
 def same_view(a: UOp, b: UOp) -> bool:
   """Do two nodes look at their BUFFERs, of one size, through the same movement?"""
   while a.op is b.op and a.op is not Ops.BUFFER and a.src and b.src and a.src[1:] == b.src[1:] and a.arg == b.arg: a, b = a.src[0], b.src[0]
-  return a.op is b.op is Ops.BUFFER and a.arg[1:] == b.arg[1:]
+  return a.op is b.op is Ops.BUFFER and a.arg[1:] == b.arg[1:] and a.dtype is b.dtype
 
 def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[tuple[str, Tensor]], dict[str, int], tuple[Any, ...]]:
   """Tensors by name, values of variables, and everything else (by value), from arguments nested in lists, tuples and dicts."""
+  if not kwargs and all(isinstance(a, Tensor) for a in args): return [(str(k), a) for k, a in enumerate(args)], {}, ()
   tensors: list[tuple[str, Tensor]] = []
   variables: dict[str, int] = {}
   rest: list[Any] = []
@@ -66,16 +68,32 @@ def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[tuple[s
     else: rest.append((name, value))
   return tensors, variables, tuple(rest)
 
+class Output:
+  """A result with storage of its own: that of an earlier call is used again once nobody can see it any more, else there is a new one."""
+  __slots__ = ("node", "buffer", "patches", "last", "references")
+
+  def __init__(self, node: UOp):
+    self.node, self.buffer = node, buffer_of(node)
+    self.patches: list[tuple[Recording, int, int]] = []
+    self.last, self.references = node, 0      # the captured call's own result is never used again
+
+  def fresh(self) -> UOp:
+    if sys.getrefcount(self.last) <= self.references: return self.last
+    self.last = new_buffer(self.buffer.device, self.buffer.size, self.buffer.dtype)
+    self.references = sys.getrefcount(self.last)
+    opaque = buffer_of(self.last).get_buf()
+    for recording, launch, position in self.patches: recording.patch(launch, position, opaque)
+    return self.last
+
 class Captured:
   """A captured call: recordings per run of launches on one device, copies between them, patch points, and how to make the results."""
   def __init__(self, capture: Capture, inputs: list[Input], variables: dict[str, int], result: Any):
     self.inputs, self.variables, self.result = inputs, variables, result
     self.steps, self.made, self.draws = capture.steps, capture.made, capture.draws
-    self.signature = [(i.name, i.view.shape, i.view.dtype, i.view.device) for i in inputs]
     self.outputs = self._fresh_outputs()
     self._record()
 
-  def _fresh_outputs(self) -> dict[Buffer, UOp]:
+  def _fresh_outputs(self) -> list[Output]:
     """Buffers of returned Tensors that the captured call made: each replay gives them new storage."""
     made = {id(b) for b in self.made}
     written: set[int] = set()
@@ -85,16 +103,17 @@ class Captured:
       updated.update(id(b) for b in s.buffers if id(b) not in written and id(b) not in results)
       updated.update(results & written)
       written |= results
-    found: dict[Buffer, UOp] = {}
+    found: dict[UOp, Output] = {}
     for tensor in tensors_in(self.result):
       node = tensor.uop
       while node.op is not Ops.BUFFER and node.src: node = node.src[0]
-      if node.op is Ops.BUFFER and id(buffer_of(node)) in made - updated: found[buffer_of(node)] = node
-    return found
+      if node.op is Ops.BUFFER and id(buffer_of(node)) in made - updated: found[node] = Output(node)
+    return list(found.values())
 
   def _record(self) -> None:
     self.parts: list[Recording | tuple[Buffer, Buffer]] = []
     self.patches: dict[int, list[tuple[Recording, int, int]]] = {}     # id of a buffer -> (recording, launch, position)
+    self.given = [buffer_of(i.buffer) for i in self.inputs]            # what the patch points of each input hold
     self.variable_patches: list[tuple[Recording, int, int, str]] = []
     self.grid_patches: list[tuple[Recording, int, Any]] = []
     self.kernels = len(self.steps)
@@ -106,9 +125,11 @@ class Captured:
       if step is None: break
       if step.runner is None: self.parts.append((step.buffers[0], step.buffers[1]))
       else: group.append(step)
+    self.input_patches = [self.patches.get(id(b), []) for b in self.given]
+    for output in self.outputs: output.patches = self.patches.get(id(output.buffer), [])
 
   def _record_group(self, group: list[Step]) -> None:
-    patched = {id(buffer_of(i.buffer)) for i in self.inputs} | {id(b) for b in self.outputs} | {id(b) for b, _ in self.draws}
+    patched = {id(buffer_of(i.buffer)) for i in self.inputs} | {id(output.buffer) for output in self.outputs} | {id(b) for b, _ in self.draws}
     launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid) for s in group if s.runner is not None]
     recording = Device[group[0].runner.device].record(launches)  # type: ignore[union-attr]
     self.parts.append(recording)
@@ -120,19 +141,15 @@ class Captured:
       if isinstance(s.runner.grid, UOp): self.grid_patches.append((recording, n, s.runner.grid))
 
   def replay(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int]) -> Any:
-    for captured, (_, tensor) in zip(self.inputs, tensors):
-      for recording, launch, position in self.patches.get(id(buffer_of(captured.buffer)), ()):
-        recording.patch(launch, position, buffer_of(base_buffer(tensor.uop)).get_buf())
-    for buffer, fresh in self.draws:
-      drawn = fresh()
-      for recording, launch, position in self.patches.get(id(buffer), ()): recording.patch(launch, position, drawn.get_buf())
+    """Run the capture on other inputs. A patch point is written only when what it should hold has changed."""
+    for k, (_, tensor) in enumerate(tensors):
+      buffer = buffer_of(base_buffer(tensor.uop))
+      if buffer is not self.given[k]:
+        self.given[k] = buffer
+        for recording, launch, position in self.input_patches[k]: recording.patch(launch, position, buffer.get_buf())
     if variables != self.variables: self._set_variables(variables)
     changes: dict[UOp, UOp] = {}
-    for buffer, node in self.outputs.items():
-      new = new_buffer(buffer.device, buffer.size, buffer.dtype)
-      opaque = buffer_of(new).get_buf()
-      for recording, launch, position in self.patches.get(id(buffer), ()): recording.patch(launch, position, opaque)
-      changes[node] = new
+    for output in self.outputs: changes[output.node] = output.fresh()
     for part in self.parts:
       if isinstance(part, tuple): part[0].copy_from(part[1])
       else: part.submit()
@@ -212,12 +229,13 @@ class TinyJit(Generic[P, R]):
   def _check(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int], rest: tuple[Any, ...]) -> None:
     """Raise JitError unless this call has what the captured one had."""
     assert self.captured is not None
-    signature = self.captured.signature
-    if len(signature) != len(tensors): raise JitError(f"captured with {len(signature)} Tensors, called with {len(tensors)}; call reset() to capture again")
-    for captured, (name, shape, dtype, device), (new_name, t) in zip(self.captured.inputs, signature, tensors):
-      if new_name != name or not same_view(captured.view, t.uop) or t.uop.shape != shape or t.uop.dtype is not dtype or t.uop.device != device:
-        raise JitError(f"argument {name} was captured as {shape} {dtype} on {device}, and is {t.uop.shape} {t.uop.dtype} on {t.uop.device} "
-                       f"now, as {new_name}, or is another view of its buffer; call reset() to capture again, or make another TinyJit for it")
+    inputs = self.captured.inputs
+    if len(inputs) != len(tensors): raise JitError(f"captured with {len(inputs)} Tensors, called with {len(tensors)}; call reset() to capture again")
+    for captured, (name, t) in zip(inputs, tensors):
+      if (captured.view is t.uop or same_view(captured.view, t.uop)) and captured.name == name: continue
+      old, new = captured.view, t.uop
+      raise JitError(f"argument {captured.name} was captured as {old.shape} {old.dtype} on {old.device}, and is {new.shape} {new.dtype} on {new.device} "
+                     f"now, as {name}, or is another view of its buffer; call reset() to capture again, or make another TinyJit for it")
     if rest != self.rest:
       changed = next((f"{a} -> {b}" for a, b in zip(self.rest, rest) if a != b), "their number")
       raise JitError(f"arguments that are no Tensors must be what they were when captured; changed: {changed}; pass a Tensor or a bound Variable instead")
