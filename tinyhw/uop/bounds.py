@@ -83,10 +83,11 @@ def bounds_of(u: UOp) -> Bounds:
     found = rule(u, left._bounds_, src[1]._bounds_)
   else: found = _others(u)
   if found is None: return dtype.min, dtype.max
-  if dtype is not _WEAK and not (dtype.min <= found[0] and found[1] <= dtype.max): return dtype.min, dtype.max  # it may wrap
-  return found
+  low, high = _UNBOUNDED if dtype is _WEAK else (dtype.min, dtype.max)
+  return found if low <= found[0] and found[1] <= high else (low, high)  # it may wrap
 
 _WEAK = dtypes.weakint
+_UNBOUNDED = _WEAK.min, _WEAK.max
 
 def _others(u: UOp) -> Bounds | None:
   """Bounds of what has no two operands."""

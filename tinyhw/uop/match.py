@@ -47,12 +47,14 @@ ARITY: dict[Ops, int] = {**{op: 1 for op in GroupOp.Unary | {Ops.CAST, Ops.BITCA
 # ***** the call of a rule's function *****
 
 class Parameters:
-  """What a function wants: `names` in order, of which the first `required` have no default. `open`: it takes any keywords."""
+  """What a function wants: `names` in order, of which the first `required` have no default. `open`: it takes keywords.
+  `context`: it takes ctx."""
   def __init__(self, function: RuleFunction) -> None:
     target = getattr(function, "__func__", function)
     code = getattr(target, "__code__", None)
     self.open = code is None or bool(code.co_flags & 0x0c) or code.co_kwonlyargcount > 0   # *args, **kwargs
     self.names: tuple[str, ...] = ()
+    self.context = code is not None and "ctx" in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
     if code is None: return
     self.names = code.co_varnames[(target is not function):code.co_argcount]
     self.required = len(self.names) - len(target.__defaults__ or ())
@@ -61,7 +63,7 @@ def argument_text(function: RuleFunction, captured: dict[str, str]) -> str:
   """The arguments of a call of a rule's function, given the captured names and the expressions for them."""
   wants = Parameters(function)
   if wants.open:
-    context = ["ctx=ctx"] if "ctx" in wants.names else []
+    context = ["ctx=ctx"] if wants.context else []
     return ", ".join(context + [f"{name}={text}" for name, text in captured.items()])
   unknown = [name for name in captured if name not in wants.names]
   missing = [name for name in wants.names[:wants.required] if name not in captured and name != "ctx"]
@@ -184,8 +186,8 @@ class Emitter:
     left = _needs_interpreter(pattern, count)
     ways = [] if left else list(itertools.islice(alternatives(pattern, count), MOST_ALTERNATIVES + 1))
     if not ways or len(ways) > MOST_ALTERNATIVES:
-      arguments = argument_text(function, {name: f"m[{name!r}]" for name in _names(pattern)})
-      yield [], [f"for m in {self.value(pattern, 'p')}.match(u, {{}}):", f"  r = {call}({arguments})", "  if r is not None and r is not u: return r"]
+      self.values["interpret"] = interpret
+      yield [], [f"r = interpret({self.value(pattern, 'p')}, {call}, u, ctx)", "if r is not None: return r"]
       return
     for way in ways:
       if any(p.op is not None and self.op not in p.op for p in way.patterns): continue
@@ -303,7 +305,7 @@ def interpret(pattern: UPat, function: RuleFunction, uop: UOp, ctx: Any) -> UOp 
   """Apply one rule without compiling it."""
   wants = Parameters(function)
   for captured in pattern.match(uop, {}):
-    extra = {"ctx": ctx} if "ctx" in wants.names else {}
+    extra = {"ctx": ctx} if wants.context else {}
     result = function(**extra, **captured)
     if result is not None and result is not uop: return result  # type: ignore[no-any-return]
   return None
