@@ -15,6 +15,7 @@ from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.verify import verify
 
 AVX2 = capabilities("x86_64:avx2")
 _ALL = frozenset((op, d) for op in GroupOp.Elementwise for d in dtypes.all)
@@ -81,6 +82,7 @@ def check(sink: UOp, target: Capabilities, variables: dict[str, int] | None = No
     except VerifyError: continue  # local arrays and accumulators are no kernel's yet
     compare(step.name, expected, found, tolerance)
   program = lower(sink, target, "test")
+  verify(program, 1)
   check_form(program, target)
   found = {k: list(v) for k, v in data.items()}
   evaluate(program, found, variables)
@@ -100,7 +102,7 @@ def check_form(program: Program, target: Capabilities) -> None:
       assert resize or target.supports(u.op, operand) or u.op is Ops.BITCAST, f"{u.op.name} of {operand} is not there"
   seen = set()
   for u in program.uops:
-    assert u not in seen, f"{u} stands twice"
+    assert u not in seen or u.op is Ops.BARRIER, f"{u} stands twice"
     seen.add(u)
 
 def count(program: Program, op: Ops, inside: int | None = None, vector: bool | None = None) -> int:

@@ -126,7 +126,7 @@ class Decomposer:
     if u.dtype.scalar() in SMALL_FLOATS and self.narrow(u.dtype) and self._visit_narrow(u): return
     if op in GroupOp.Elementwise and self.narrow(u.src[0].dtype):
       if op is Ops.CAST:
-        self.new[u] = casts.cast(self, self.widened(u.src[0]), u.dtype)
+        self.new[u] = casts.cast(self, self.get(u.src[0]), u.dtype)
         return
       if op in GroupOp.Comparison:
         self.new[u] = self.alu(op, *[self.widened(s) for s in u.src])

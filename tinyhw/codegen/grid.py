@@ -35,7 +35,8 @@ def flatten_grid(sink: UOp) -> UOp:
     elif op in _CLOSING: new[u] = _close(u, new, grid if op is Ops.STORE else [], flat)
     else:
       src = tuple([new[s] for s in u.src])
-      if u.dtype is dtypes.weakint or src != u.src: new[u] = make(op, u.dtype, src, u.arg)
+      if op is Ops.LOAD and src[0].src[0].op is Ops.STAGE and len(src[0].src[0].src) == 1: new[u] = _single(src)
+      elif u.dtype is dtypes.weakint or src != u.src: new[u] = make(op, u.dtype, src, u.arg)
       else: new[u] = u
   return new[sink]
 
@@ -66,6 +67,11 @@ def _close(u: UOp, new: dict[UOp, UOp], grid: list[UOp], flat: UOp | None) -> UO
       if r not in own: gate = make(Ops.AND, dtypes.bool, (gate, make(Ops.CMPEQ, dtypes.bool, (new[r], number(0)))))
     values[2:] = [gate]
   return make(u.op, u.dtype, (*values, *ranges), u.arg)
+
+def _single(src: tuple[UOp, ...]) -> UOp:
+  """A load from a STAGE of one element: the value itself."""
+  value = src[0].src[0].src[0]
+  return value if len(src) == 1 else make(Ops.WHERE, value.dtype, (src[1], value, src[2]))
 
 def _is_output(store: UOp) -> bool: return store.src[0].src[0].op is Ops.PARAM
 

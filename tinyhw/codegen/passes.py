@@ -5,7 +5,7 @@ the target, and returns a kernel; the last step, linearize, makes the Program. A
 up to the order of floating point sums. DUMP=<pass>:<kernel> prints a kernel after a pass.
 """
 from __future__ import annotations
-import gc
+import sys
 from typing import Callable, NamedTuple
 
 from tinyhw.codegen.accumulate import accumulate_reductions
@@ -19,55 +19,49 @@ from tinyhw.codegen.linearize import linearize
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.stage import stage_values
 from tinyhw.codegen.vectorize import vectorize
-from tinyhw.config import DUMP
+from tinyhw.config import DUMP, SPEC
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp
+from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.text import show
+from tinyhw.uop.verify import verify
 
 class Pass(NamedTuple):
   """A step of the pipeline: its name in DUMP, what it does, and why it stands where it stands."""
   name: str
   run: Callable[[UOp, Capabilities], UOp]
   because: str
+  is_kernel: bool = True  # its result keeps the rules of docs/design.md 3.3, and SPEC checks them
 
 PASSES = (
   Pass("grid", lambda sink, _: flatten_grid(sink), "first: the others see one GLOBAL range, no range of one iteration, and indices in normal form"),
   Pass("stage", lambda sink, _: stage_values(sink), "before unroll: the stores that fill a local array are unrolled like others"),
   Pass("unroll", lambda sink, _: unroll(sink), "before vectorize: a copy's index is linear in the lane more often than the original's"),
   Pass("vectorize", vectorize, "before accumulate: the lanes of a reduction are folded once, after its loop"),
-  Pass("accumulate", accumulate_reductions, "before decompose: what folds (MAX, MULACC) is an operation that a target may not have"),
-  Pass("indices", lambda sink, _: lower_indices(sink), "after all that multiplies indices; before decompose, which divides machine integers only"),
-  Pass("decompose", decompose, "before legalize: a vector operation in other vector operations is better than lane by lane"),
-  Pass("legalize", legalize, "last: it splits what the others made"),
+  Pass("accumulate", accumulate_reductions, "before decompose: what folds (MAX, MULACC) is an operation that a target may not have", False),
+  Pass("indices", lambda sink, _: lower_indices(sink), "after all that multiplies indices; before decompose, which divides machine integers only", False),
+  Pass("decompose", decompose, "before legalize: a vector operation in other vector operations is better than lane by lane", False),
+  Pass("legalize", legalize, "last: it splits what the others made", False),
 )
 
 def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   """The Program of an optimised kernel. Raises CompileError for what the target cannot do; `name` is the kernel's."""
-  collecting = gc.isenabled()
-  gc.disable()  # a compile makes many objects and little garbage
-  try: return _lower(sink, capabilities, name)
-  finally:
-    if collecting: gc.enable()
-
-def _lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   if sink.op is not Ops.SINK: raise CompileError(f"{name}: a kernel is a SINK of stores, not {sink.op.name}")
   kernel = sink
-  grid, operations, bytes_moved = None, None, None
   for step in PASSES:
     kernel = step.run(kernel, capabilities)
-    if step.name == "grid": grid, (operations, bytes_moved) = grid_size(kernel), estimate(kernel)
+    if step.name == "grid": flat = kernel
+    if SPEC and step.is_kernel: verify(kernel, int(SPEC))
     if DUMP: dump(step.name, name, kernel)
-  order = list(sink.toposort())
-  uops = linearize(kernel, capabilities.lanes)
-  assert grid is not None and operations is not None and bytes_moved is not None
+  uops, order = linearize(kernel, capabilities.lanes), list(sink.toposort())
+  operations, bytes_moved = estimate(flat)
   written = frozenset(u.src[0].src[0].arg[0] for u in order if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM)
   local_bytes = sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in uops if u.op is Ops.DEFINE_LOCAL)
-  opts = getattr(sink.arg, "opts", None) or ()
-  program = Program(name, tuple(arguments(order, uops) + [u for u in uops if u.op not in (Ops.PARAM, Ops.DEFINE_VAR)]), grid, written, local_bytes,
-                    operations, bytes_moved, tuple(opts))
+  opts = sink.arg.opts if isinstance(sink.arg, KernelInfo) and sink.arg.opts is not None else ()
+  uops = arguments(order, uops) + [u for u in uops if u.op not in (Ops.PARAM, Ops.DEFINE_VAR)]
+  program = Program(name, tuple(uops), grid_size(flat), written, local_bytes, operations, bytes_moved, tuple(opts))
   if DUMP: dump("linearize", name, program)
   return program
 
@@ -85,5 +79,4 @@ def typed_variable(variable: UOp) -> UOp:
 def dump(step: str, name: str, kernel: UOp | Program) -> None:
   """Print a kernel if DUMP asks for this pass and kernel."""
   wanted, _, which = str(DUMP).partition(":")
-  if wanted != step or which not in ("", name): return
-  print(f"--- {name} after {step}\n{show(kernel)}")
+  if wanted == step and which in ("", "*", name): sys.stdout.write(f"; {name} after {step}\n{show(kernel)}\n")
