@@ -5,6 +5,7 @@ are dropped, and a division by a number is undone (`x // 4 < 3` is `x < 12`). In
 stands on the right, or on the left alone; a negation is never around an integer comparison.
 """
 from __future__ import annotations
+import itertools
 import math
 from typing import Iterable
 from weakref import WeakKeyDictionary
@@ -129,10 +130,14 @@ def conjunction(parts: Iterable[UOp], like: UOp) -> UOp:
   for part in parts: result = part if result is None else UOp(Ops.AND, part.dtype, (result, part))
   return truth(True, like) if result is None else result
 
-def _tighten(parts: list[UOp]) -> list[UOp] | None:
-  """parts without those that others imply; None when they contradict each other."""
+def _opposite(says: Constraint | None) -> Constraint | None:
+  """What the negation of a bound says; None if that is not a bound."""
+  if says is None or (says.least != -math.inf and says.most != math.inf): return None
+  return Constraint(says.expression, says.most + 1, math.inf) if says.least == -math.inf else Constraint(says.expression, -math.inf, says.least - 1)
+
+def _tighten(stated: list[tuple[UOp, Constraint | None]]) -> list[UOp] | None:
+  """The conjuncts without those that others imply; None when they contradict each other."""
   known: dict[UOp, list[float]] = {}
-  stated = [(p, constraint(p)) for p in parts]
   for _, says in stated:
     if says is None: continue
     interval = known.setdefault(says.expression, [-math.inf, math.inf])
@@ -149,16 +154,22 @@ def _tighten(parts: list[UOp]) -> list[UOp] | None:
     kept.append(part)
   return kept
 
-@rule(UPat(Ops.AND, dtypes.bool, (UPat(), UPat()), name="u"))
-def tighten_conjunction(u: UOp) -> UOp | None:
-  """x < 3 and x < 5 -> x < 3; x < 3 and 5 < x -> false. A contradiction with the negation of a clause is found too."""
-  parts = clauses(u)
-  if len(parts) > 32: return None
+@rule(UPat((Ops.AND, Ops.OR), dtypes.bool, (UPat(), UPat()), name="u"))
+def tighten(u: UOp) -> UOp | None:
+  """x < 3 and x < 5 -> x < 3; x < 3 and 5 < x -> false. For "or", which is a conjunction of negations, x < 3 or x < 5 -> x < 5. A clause and its
+  negation are found too. Clauses stand in order."""
+  both = u.op is Ops.AND
+  operands = list(itertools.islice(u.split(u.op), MOST_CLAUSES + 1))
+  if len(operands) > MOST_CLAUSES: return None
+  parts = list(dict.fromkeys(operands))
   chain = set(parts)
-  if any(p.op is Ops.XOR and p.src[1].op is Ops.CONST and p.src[1].arg and p.src[0] in chain for p in parts): return truth(False, u)
-  kept = _tighten(parts)
-  if kept is None: return truth(False, u)
-  result = conjunction(sorted(kept, key=order), u)
+  if any(p.op is Ops.XOR and p.src[1].op is Ops.CONST and p.src[1].arg and p.src[0] in chain for p in parts): return truth(not both, u)
+  kept = _tighten([(p, constraint(p) if both else _opposite(constraint(p))) for p in parts])
+  if kept is None: return truth(not both, u)
+  result: UOp | None = None
+  for part in sorted(kept, key=order): result = part if result is None else UOp(u.op, u.dtype, (result, part))
   return None if result is u else result
 
-COMPARE = (less, equal, not_less, tighten_conjunction)
+MOST_CLAUSES = 32
+
+COMPARE = (less, equal, not_less, tighten)

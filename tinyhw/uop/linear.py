@@ -163,10 +163,12 @@ def exact(u: UOp) -> Linear | None:
   if form is None or u.dtype is weakint: return form
   if not fits(u.dtype, *form): return None
   low, high = u.dtype.min, u.dtype.max
-  stack = [u]
+  stack, visited = [u], 0
   while stack:
     x = stack.pop()
-    if x.op not in (Ops.ADD, Ops.MUL): 
+    visited += 1
+    if visited > 4 * MOST_TERMS: return None
+    if x.op not in (Ops.ADD, Ops.MUL):
       if x.op in (Ops.SUB, Ops.NEG): return None
       continue
     a, b = limits(x.src[0]), limits(x.src[1])
@@ -192,11 +194,12 @@ def const_factor(u: UOp) -> int:
   return math.gcd(form[1], *form[0].values())
 
 def factors(u: UOp) -> tuple[list[UOp], int]:
-  """u as a product: its factors that are not numbers, and the number."""
+  """u as a product: its factors that are not numbers, and the number. A product of very many stays whole."""
   found: list[UOp] = []
   constant = 1
   stack = [u]
   while stack:
+    if len(found) + len(stack) > MOST_TERMS: return [u], 1  # u*u of u*u of … has 2**n
     x = stack.pop()
     if x.op is Ops.MUL: stack += (x.src[1], x.src[0])
     elif x.op is Ops.CONST: constant *= x.arg

@@ -375,13 +375,14 @@ def simplify(u: UOp) -> UOp:
   if known is not None: return u if known is True else known  # type: ignore[no-any-return]
   functions = symbolic.functions
   stack: list[Any] = [u]
-  steps = 0
+  chain = 0
   while stack:
     node = stack.pop()
     if node.__class__ is tuple:  # (nodes, what they became)
       result = node[-1]._simple_
       if result is True: result = node[-1]
       for n in node[:-1]: n._simple_ = result
+      chain -= 1
       continue
     if node._simple_ is not None: continue
     missing = [s for s in node.src if s._simple_ is None]
@@ -401,8 +402,8 @@ def simplify(u: UOp) -> UOp:
       rebuilt._simple_ = True
       if node is not rebuilt: node._simple_ = rebuilt
     else:
-      steps += 1
-      if steps > LONGEST_CHAIN: raise PatternError(f"endless simplification by {symbolic.which(rebuilt)} on {rebuilt}; a rule must not undo another")
+      chain += 1
+      if chain > LONGEST_CHAIN: raise PatternError(f"endless simplification by {symbolic.which(rebuilt)} on {rebuilt}; a rule must not undo another")
       stack.append((node, rebuilt, result) if node is not rebuilt else (node, result))
       stack.append(result)
   known = u._simple_
