@@ -72,7 +72,8 @@ def same(got: Any, want: Any, rtol: float = 1e-5, atol: float = 1e-6, types: boo
   if types: assert found.dtype == want.dtype, f"type {found.dtype}, not {want.dtype}"
   np.testing.assert_allclose(found.astype(np.float64), want.astype(np.float64), rtol=rtol, atol=atol)
 
-def compare(f: Callable[..., Any], g: Callable[..., Any], *inputs: Any, rtol: float = 1e-5, atol: float = 1e-6, types: bool = True, **kwargs: Any) -> None:
+def compare(f: Callable[..., Any], g: Callable[..., Any], *inputs: Any, rtol: float = 1e-5, atol: float = 1e-6, types: bool = True,
+  **kwargs: Any) -> None:
   """f of tensors is g of arrays. inputs: arrays, or shapes of random ones (kwargs as for `arrays`)."""
   data = arrays(*inputs, **kwargs) if all(isinstance(x, tuple) for x in inputs) else list(inputs)
   with np.errstate(all="ignore"): want = g(*data)

@@ -20,10 +20,14 @@ def _on_reference() -> Iterator[None]:
   with reference(): yield
 
 @pytest.mark.parametrize("data, shape, dtype", [
-  (1, (), dtypes.int32), (1.5, (), dtypes.float32), (True, (), dtypes.bool), ([1, 2], (2,), dtypes.int32), ([[1, 2.5]], (1, 2), dtypes.float32), ([True], (1,), dtypes.bool),
-  ([], (0,), dtypes.float32), ([[], []], (2, 0), dtypes.float32), ([1, True], (2,), dtypes.int32), (b"ab", (2,), dtypes.uint8), (None, (0,), dtypes.float32),
-  (array.array("d", [1, 2]), (2,), dtypes.float64), (memoryview(bytes(8)).cast("i"), (2,), dtypes.int32), (np.zeros((2, 3), np.float16), (2, 3), dtypes.float16),
-  (np.zeros((2, 3), np.int64).T, (3, 2), dtypes.int64), (np.array(3, np.int8), (), dtypes.int8), (np.zeros((0, 2)), (0, 2), dtypes.float64), (np.float32(2), (), dtypes.float32),
+  (1, (), dtypes.int32), (1.5, (), dtypes.float32), (True, (), dtypes.bool), ([1, 2], (2,), dtypes.int32), ([[1, 2.5]], (1, 2), dtypes.float32),
+    ([True], (1,), dtypes.bool),
+  ([], (0,), dtypes.float32), ([[], []], (2, 0), dtypes.float32), ([1, True], (2,), dtypes.int32), (b"ab", (2,), dtypes.uint8),
+  (None, (0,), dtypes.float32),
+  (array.array("d", [1, 2]), (2,), dtypes.float64), (memoryview(bytes(8)).cast("i"), (2,), dtypes.int32),
+  (np.zeros((2, 3), np.float16), (2, 3), dtypes.float16),
+  (np.zeros((2, 3), np.int64).T, (3, 2), dtypes.int64), (np.array(3, np.int8), (), dtypes.int8), (np.zeros((0, 2)), (0, 2), dtypes.float64),
+  (np.float32(2), (), dtypes.float32),
   (range(3), (3,), dtypes.int32), (np.array([True]), (1,), dtypes.bool), ([np.float32(1.5), 2], (2,), dtypes.float32)])
 def test_from_data(data, shape, dtype):
   t = Tensor(data)
@@ -33,7 +37,8 @@ def test_from_data(data, shape, dtype):
 def test_from_data_with_a_type():
   assert Tensor([1, 2], dtype="float16").tolist() == [1.0, 2.0] and Tensor([1.9, -1.9], dtype=dtypes.int8).tolist() == [1, -1]
   assert Tensor([300, -1], dtype=dtypes.uint8).tolist() == [44, 255] and Tensor([0.1, 3.0], dtype=dtypes.bfloat16).tolist() == [0.10009765625, 3.0]
-  assert Tensor(np.arange(3), dtype=dtypes.float32).tolist() == [0.0, 1.0, 2.0] and Tensor([1.0, 500.0], dtype=dtypes.fp8e5m2).tolist() == [1.0, 512.0]
+  assert Tensor(np.arange(3), dtype=dtypes.float32).tolist() == [0.0, 1.0, 2.0] and Tensor([1.0, 500.0], dtype=dtypes.fp8e5m2).tolist() == [1.0,
+    512.0]
   assert Tensor(array.array("i", [1, 2]), dtype=dtypes.float32).tolist() == [1.0, 2.0] and Tensor(bytes(8), dtype="float32").shape == (2,)
   assert Tensor(5, dtype=dtypes.float32).item() == 5.0 and Tensor(2.0, dtype="int32").dtype is dtypes.int32
 
@@ -47,7 +52,8 @@ def test_from_tensors_nodes_and_files(tmp_path):
   assert is_numpy_ndarray(np.zeros(1)) and not is_numpy_ndarray([1])
 
 @pytest.mark.parametrize("data, error, text", [
-  ([[1, 2], [3]], ShapeError, "different lengths at depth 1"), ([1, [2]], ShapeError, "mix numbers and lists"), (["a"], DTypeError, "give numbers"), ("abc", ArgumentError, "cannot make a tensor of"),
+  ([[1, 2], [3]], ShapeError, "different lengths at depth 1"), ([1, [2]], ShapeError, "mix numbers and lists"), (["a"], DTypeError, "give numbers"),
+    ("abc", ArgumentError, "cannot make a tensor of"),
   (object(), ArgumentError, "cannot make a tensor of"), ([math.nan], None, ""), (1j, ArgumentError, "cannot make")])
 def test_refused_data(data, error, text):
   if error is None: Tensor(data)

@@ -7,18 +7,18 @@ This file adds what is left: making tensors from data, reading them back, device
 from __future__ import annotations
 from collections.abc import Iterator
 import importlib
-import pathlib
+import os
 from typing import Any
 
 from tinyhw.arithmetic import elements
 from tinyhw.config import TRAINING, Wrapper
 from tinyhw.device import Buffer, BufferOptions, Device
 from tinyhw.dtype import DType as DType, DTypeLike, dtypes, to_dtype
-from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.buffers import new_buffer
 from tinyhw.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from tinyhw.gradient import gradients
 from tinyhw.methods import graph, hostdata
-from tinyhw.methods.base import GradMode, Handle, TensorType, leaves, register, unique
+from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, leaves, register, stored, unique
 from tinyhw.methods.loss import Loss
 from tinyhw.storage import fetch
 from tinyhw.uop.enums import Ops
@@ -76,7 +76,7 @@ class Tensor(Loss, metaclass=_TensorType):
       self.uop = graph.constant(dtypes.from_py(data) if kind is None else kind, data, place)
       if requires_grad: self.uop = unique(self.uop)
     elif isinstance(data, (list, tuple)) and any(isinstance(x, Handle) for x in data): self.uop = _stacked(self, data, place, kind)
-    else: self.uop = _stored(_host_data(data, kind), place)
+    else: self.uop = stored(_host_data(data, kind), place)
     register(self)
 
   @staticmethod
@@ -90,7 +90,7 @@ class Tensor(Loss, metaclass=_TensorType):
   @staticmethod
   def from_url(url: str, gunzip: bool = False, **kwargs: Any) -> Tensor:
     """The bytes of a download, which is cached."""
-    return Tensor(pathlib.Path(fetch(url, gunzip=gunzip)), **kwargs)
+    return Tensor(fetch(url, gunzip=gunzip), **kwargs)
 
   # ***** reading *****
 
@@ -106,6 +106,8 @@ class Tensor(Loss, metaclass=_TensorType):
     count = 1
     for d in shape: count *= d
     if not count: return memoryview(b""), shape
+    value = constant_value(self.uop)
+    if value is not None: return memoryview(bytearray(hostdata.pack([value], self.dtype)) * count), shape
     return self._buffer().as_memoryview(allow_zero_copy=zero_copy)[:count * self.dtype.itemsize], shape
 
   def data(self) -> memoryview:
@@ -163,9 +165,9 @@ class Tensor(Loss, metaclass=_TensorType):
   def copied(self) -> Tensor:
     """A copy in storage of its own, made now, without a kernel of its own."""
     shape = self._static_shape()
-    if 0 in shape: return Tensor._leaf(_stored(hostdata.HostData(b"", shape, self.dtype), self.device))
+    if 0 in shape: return Tensor._leaf(stored(hostdata.HostData(b"", shape, self.dtype), self.device))
     raw, _ = self._read(zero_copy=True)
-    return Tensor._leaf(_stored(hostdata.HostData(raw, shape, self.dtype), self.device))
+    return Tensor._leaf(stored(hostdata.HostData(raw, shape, self.dtype), self.device))
 
   # ***** gradients *****
 
@@ -183,7 +185,7 @@ class Tensor(Loss, metaclass=_TensorType):
     for t, g in zip(targets, found):
       if g is None:
         below = self.uop.toposort() if below is None else below
-        if t.uop not in below and not any(u.realized is t.uop for u in below):
+        if t.uop not in below and 0 not in t.shape and not any(u.realized is t.uop for u in below):
           raise GradientError(f"the tensor of shape {graph.show(self.shape)} was not computed from the target of shape {graph.show(t.shape)}; "
                               "take the gradient before the tensor is realized, and for the tensor that went in")
         g = graph.like(t.uop, 0)
@@ -262,17 +264,10 @@ class Tensor(Loss, metaclass=_TensorType):
 def _host_data(data: Any, dtype: DType | None) -> hostdata.HostData:
   if data is None: return hostdata.HostData(b"", (0,), dtype or dtypes.default_float)
   if isinstance(data, (list, tuple, range)): return hostdata.from_nested(list(data), dtype)
-  if isinstance(data, pathlib.Path): data = data.read_bytes()
+  if isinstance(data, os.PathLike):
+    with open(data, "rb") as file: data = file.read()
   if isinstance(data, (bytes, bytearray)): return hostdata.from_bytes(data, dtype or dtypes.uint8)
   return hostdata.from_array(data, dtype)
-
-def _stored(host: hostdata.HostData, device: str) -> UOp:
-  """Storage on a device that holds the data."""
-  size = 1
-  for d in host.shape: size *= d
-  node = new_buffer(device, size, host.dtype)
-  buffer_of(node).allocate().copyin(memoryview(host.data))
-  return graph.reshape(node, host.shape)
 
 def _stacked(self: Tensor, rows: Any, device: str, dtype: DType | None) -> UOp:
   """A list with Tensors in it."""
@@ -288,7 +283,7 @@ def _on_device(u: UOp, device: str | None) -> UOp:
   return graph.node(Ops.COPY, u.dtype, (u, UOp(Ops.DEVICE, dtypes.void, (), place)), None, u.shape)
 
 def _unpickled(raw: bytes, shape: tuple[int, ...], dtype: DType, device: str, requires_grad: bool | None) -> Tensor:
-  return Tensor._leaf(_stored(hostdata.HostData(raw, shape, dtype), device), requires_grad)
+  return Tensor._leaf(stored(hostdata.HostData(raw, shape, dtype), device), requires_grad)
 
 def is_numpy_ndarray(x: Any) -> bool:
   """Is x a NumPy array? NumPy is not imported for the answer."""

@@ -39,9 +39,12 @@ def conv(x, w, b=None, groups=1, stride=1, dilation=1, padding=0):
   return (out if b is None else out + b.reshape(1, -1, *[1] * n)).astype(np.float32)
 
 CASES = [
-  ((2, 3, 5, 6), (4, 3, 3, 3), {}), ((1, 4, 5, 5), (6, 2, 3, 2), {"groups": 2, "padding": 1}), ((2, 2, 7, 8), (3, 2, 3, 3), {"stride": 2, "padding": (1, 0)}),
-  ((1, 2, 9, 9), (2, 2, 3, 3), {"dilation": 2, "stride": (2, 1)}), ((1, 3, 6, 6), (3, 1, 3, 3), {"groups": 3, "padding": (1, 2, 0, 1)}), ((2, 3, 9), (4, 3, 4), {"stride": 3}),
-  ((1, 2, 4, 4, 4), (2, 2, 2, 2, 2), {"padding": 1, "stride": 2}), ((2, 3, 4, 4), (5, 3, 1, 1), {}), ((2, 3, 6, 6), (2, 3, 2, 2), {"stride": 2}), ((1, 1, 8, 8), (1, 1, 2, 3), {"stride": 3}),
+  ((2, 3, 5, 6), (4, 3, 3, 3), {}), ((1, 4, 5, 5), (6, 2, 3, 2), {"groups": 2, "padding": 1}),
+    ((2, 2, 7, 8), (3, 2, 3, 3), {"stride": 2, "padding": (1, 0)}),
+  ((1, 2, 9, 9), (2, 2, 3, 3), {"dilation": 2, "stride": (2, 1)}), ((1, 3, 6, 6), (3, 1, 3, 3), {"groups": 3, "padding": (1, 2, 0, 1)}),
+  ((2, 3, 9), (4, 3, 4), {"stride": 3}),
+  ((1, 2, 4, 4, 4), (2, 2, 2, 2, 2), {"padding": 1, "stride": 2}), ((2, 3, 4, 4), (5, 3, 1, 1), {}), ((2, 3, 6, 6), (2, 3, 2, 2), {"stride": 2}),
+  ((1, 1, 8, 8), (1, 1, 2, 3), {"stride": 3}),
   ((1, 2, 5, 5), (2, 2, 5, 5), {"padding": 2}), ((1, 2, 3, 3), (2, 2, 1, 1), {"stride": 2, "padding": 1})]
 
 @pytest.mark.parametrize("x, w, options", CASES)
@@ -49,8 +52,10 @@ def test_conv2d(x, w, options):
   compare(lambda a, b, c: a.conv2d(b, c, **options), lambda a, b, c: conv(a, b, c, **options), x, w, (w[0],), atol=1e-5)
 
 @pytest.mark.parametrize("x, w, options", [
-  ((1, 2, 4, 3), (2, 2, 3, 2), {}), ((1, 2, 4, 4), (2, 1, 2, 2), {"groups": 2, "padding": 1}), ((1, 1, 5, 5), (2, 1, 3, 3), {"stride": 2, "padding": 1}),
-  ((1, 1, 6), (1, 1, 2), {"dilation": 3, "stride": 2}), ((2, 2, 3, 3), (2, 2, 1, 1), {}), ((1, 1, 4, 4), (1, 1, 2, 2), {"stride": 2}), ((1, 1, 5), (1, 1, 2), {"stride": 3}),
+  ((1, 2, 4, 3), (2, 2, 3, 2), {}), ((1, 2, 4, 4), (2, 1, 2, 2), {"groups": 2, "padding": 1}),
+    ((1, 1, 5, 5), (2, 1, 3, 3), {"stride": 2, "padding": 1}),
+  ((1, 1, 6), (1, 1, 2), {"dilation": 3, "stride": 2}), ((2, 2, 3, 3), (2, 2, 1, 1), {}), ((1, 1, 4, 4), (1, 1, 2, 2), {"stride": 2}),
+  ((1, 1, 5), (1, 1, 2), {"stride": 3}),
   ((1, 1, 3, 3), (1, 1, 3, 3), {"padding": (2, 0, 1, 1)})])
 def test_conv2d_gradients(x, w, options): check_gradient(lambda a, b: a.conv2d(b, **options), x, w)
 
@@ -58,7 +63,8 @@ def test_second_derivative_of_a_convolution():
   x, w = arrays((1, 1, 4, 4), (1, 1, 3, 3), dtype=np.float64)
   check_gradient(lambda a: (a.conv2d(Tensor(w), padding=1) ** 3).sum().gradient(a)[0], x)
 
-@pytest.mark.parametrize("n, size, stride, dilation", [(7, 3, 1, 1), (7, 3, 2, 1), (9, 3, 1, 2), (10, 2, 3, 1), (8, 3, 2, 3), (5, 5, 1, 1), (6, 2, 2, 1), (7, 1, 2, 1), (11, 4, 3, 2)])
+@pytest.mark.parametrize("n, size, stride, dilation", [(7, 3, 1, 1), (7, 3, 2, 1), (9, 3, 1, 2), (10, 2, 3, 1), (8, 3, 2, 3), (5, 5, 1, 1),
+  (6, 2, 2, 1), (7, 1, 2, 1), (11, 4, 3, 2)])
 def test_windows_and_their_transpose(n, size, stride, dilation):
   """windows reads place window * stride + element * dilation; unwindow adds up what was read from a place, as the gradient does."""
   x = Tensor(np.arange(n, dtype=np.float32)).uop
@@ -75,7 +81,8 @@ def test_windows_and_their_transpose(n, size, stride, dilation):
   same(Tensor(graph.contiguous(found)), want)
 
 @pytest.mark.parametrize("x, w, options", [
-  ((1, 2, 3, 3), (2, 3, 2, 2), {}), ((2, 4, 3, 2), (4, 1, 3, 3), {"groups": 2, "stride": 2, "padding": 1, "output_padding": 1}), ((1, 2, 4), (2, 2, 3), {"dilation": 2, "padding": 1})])
+  ((1, 2, 3, 3), (2, 3, 2, 2), {}), ((2, 4, 3, 2), (4, 1, 3, 3), {"groups": 2, "stride": 2, "padding": 1, "output_padding": 1}),
+    ((1, 2, 4), (2, 2, 3), {"dilation": 2, "padding": 1})])
 def test_conv_transpose_is_the_transpose(x, w, options):
   """<conv(y), x> == <y, conv_transpose(x)> for all y: the definition of the transpose."""
   a, b = arrays(x, w, dtype=np.float64)
@@ -96,9 +103,11 @@ def pool(x, fold, kernel, stride=None, dilation=1, padding=0, value=0.0):
     out[(..., *at)] = fold(part, axis=tuple(range(-n, 0)))
   return out
 
-@pytest.mark.parametrize("kernel, stride, dilation, padding", [((2, 2), None, 1, 0), ((3, 3), (2, 2), 1, 1), ((3, 2), (1, 2), 2, (1, 0)), ((2, 2), (3, 3), 1, 0), ((2,), (1,), 1, 0)])
+@pytest.mark.parametrize("kernel, stride, dilation, padding", [((2, 2), None, 1, 0), ((3, 3), (2, 2), 1, 1), ((3, 2), (1, 2), 2, (1, 0)),
+  ((2, 2), (3, 3), 1, 0), ((2,), (1,), 1, 0)])
 def test_pooling(kernel, stride, dilation, padding):
-  compare(lambda t: t.max_pool2d(kernel, stride, dilation, padding), lambda a: pool(a, np.max, kernel, stride, dilation, padding, -np.inf), (1, 2, 7, 8))
+  compare(lambda t: t.max_pool2d(kernel, stride, dilation, padding), lambda a: pool(a, np.max, kernel, stride, dilation, padding, -np.inf),
+    (1, 2, 7, 8))
   compare(lambda t: t.avg_pool2d(kernel, stride, dilation, padding), lambda a: pool(a, np.mean, kernel, stride, dilation, padding), (1, 2, 7, 8))
   check_gradient(lambda t: t.max_pool2d(kernel, stride, dilation, padding), (1, 1, 5, 6))
   check_gradient(lambda t: t.avg_pool2d(kernel, stride, dilation, padding), (1, 1, 5, 6))
@@ -131,9 +140,12 @@ def test_half_precision_accumulates_in_float32():
 
 @pytest.mark.parametrize("f, error, text", [
   (lambda: Tensor.ones(1, 3, 4, 4).conv2d(Tensor.ones(2, 2, 3, 3)), ShapeError, "the input has 3 channels, the weight is for 1 x 2"),
-  (lambda: Tensor.ones(3, 4, 4).conv2d(Tensor.ones(2, 3, 3, 3)), ShapeError, "unsqueeze"), (lambda: Tensor.ones(1, 1, 2, 2).conv2d(Tensor.ones(1, 1, 3, 3)), ShapeError, "window of 3"),
-  (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), stride=(1, 1, 1)), ArgumentError, "stride"), (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), padding=(1,)), ArgumentError, "padding"),
-  (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), stride=0), ArgumentError, "at least 1"), (lambda: Tensor.ones(2, 2).max_pool2d(3), ShapeError, "cannot pool"),
+  (lambda: Tensor.ones(3, 4, 4).conv2d(Tensor.ones(2, 3, 3, 3)), ShapeError, "unsqueeze"),
+  (lambda: Tensor.ones(1, 1, 2, 2).conv2d(Tensor.ones(1, 1, 3, 3)), ShapeError, "window of 3"),
+  (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), stride=(1, 1, 1)), ArgumentError, "stride"),
+  (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), padding=(1,)), ArgumentError, "padding"),
+  (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), stride=0), ArgumentError, "at least 1"),
+  (lambda: Tensor.ones(2, 2).max_pool2d(3), ShapeError, "cannot pool"),
   (lambda: Tensor.ones(2, 2).interpolate((2,), mode="cubic"), ArgumentError, "mode")])
 def test_refusals(f, error, text):
   with pytest.raises(error, match=text): f()

@@ -37,7 +37,8 @@ def test_division_and_remainder_follow_the_signs():
   compare(lambda x, y: x.div(y, rounding_mode="trunc"), lambda x, y: np.trunc(x / y).astype(np.int32), a, b)
   compare(lambda x, y: x.fmod(y), np.fmod, a, b)
   f, g = a.astype(np.float32) + 0.5, b.astype(np.float32)
-  for mine, theirs in ((operator.floordiv, operator.floordiv), (operator.mod, operator.mod), (lambda x, y: x.fmod(y), np.fmod)): compare(mine, theirs, f, g)
+  for mine, theirs in ((operator.floordiv, operator.floordiv), (operator.mod, operator.mod), (lambda x, y: x.fmod(y), np.fmod)): compare(mine,
+    theirs, f, g)
 
 def test_integers_divide_to_floats():
   compare(operator.truediv, lambda a, b: (a / b).astype(np.float32), np.array([1, 2, 3], np.int32), np.array([2, 4, 4], np.int32))

@@ -11,9 +11,12 @@ from tinyhw.uop.ops import UOp
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 I, J, K = np.array([2, 0, -1]), np.array([[1], [-4]]), np.array([True, False, True])
 
-BASIC = [np.s_[0], np.s_[-1], np.s_[1:], np.s_[:, 1:3], np.s_[..., 2], np.s_[0, ..., 1], np.s_[None], np.s_[:, None, 1], np.s_[..., None], np.s_[::2], np.s_[:, ::-1], np.s_[:, ::-2],
-         np.s_[2:0:-1], np.s_[:, 3:1:-1, ::3], np.s_[5:], np.s_[2:1], np.s_[:, -3:-1], np.s_[1, 2, 3], np.s_[:, :, -100:100], np.s_[:, 1::2], np.s_[()], np.s_[...], np.s_[:, :, 1::3]]
-ADVANCED = [np.s_[I], np.s_[:, I], np.s_[..., I], np.s_[I, I], np.s_[I, :, I], np.s_[J % 3], np.s_[:, J, I], np.s_[I, 1:3], np.s_[:, J, ::-1], np.s_[1:, I], np.s_[:, I[0]], np.s_[[0, 2]], np.s_[:, [1, -1]],
+BASIC = [np.s_[0], np.s_[-1], np.s_[1:], np.s_[:, 1:3], np.s_[..., 2], np.s_[0, ..., 1], np.s_[None], np.s_[:, None, 1], np.s_[..., None],
+  np.s_[::2], np.s_[:, ::-1], np.s_[:, ::-2],
+         np.s_[2:0:-1], np.s_[:, 3:1:-1, ::3], np.s_[5:], np.s_[2:1], np.s_[:, -3:-1], np.s_[1, 2, 3], np.s_[:, :, -100:100], np.s_[:, 1::2],
+         np.s_[()], np.s_[...], np.s_[:, :, 1::3]]
+ADVANCED = [np.s_[I], np.s_[:, I], np.s_[..., I], np.s_[I, I], np.s_[I, :, I], np.s_[J % 3], np.s_[:, J, I], np.s_[I, 1:3], np.s_[:, J, ::-1],
+  np.s_[1:, I], np.s_[:, I[0]], np.s_[[0, 2]], np.s_[:, [1, -1]],
             np.s_[None, I], np.s_[I, None, 1:2], np.s_[K], np.s_[K, 1], np.s_[X > 30], np.s_[I, J[:, 0][:1]], np.s_[[]]]
 
 def as_tensor(index):
@@ -77,14 +80,19 @@ def test_variables():
   with pytest.raises(IndexRangeError): x[:, UOp.variable("m", 0, 4).bind(1)]
 
 @pytest.mark.parametrize("f, error, text", [
-  (lambda t: t[3], IndexRangeError, "index 3 is outside of axis 0, which has size 3"), (lambda t: t[0, 0, 0, 0], IndexingError, "4 indices for a tensor with 3"),
-  (lambda t: t[..., ...], IndexingError, "one ..."), (lambda t: t[::0], IndexingError, "step"), (lambda t: t[Tensor([1.0])], DTypeError, "integers or bools"),
-  (lambda t: t["a"], IndexingError, "is no index"), (lambda t: t[Tensor([True, False])], IndexingError, "bool index"), (lambda t: t[1.5], IndexingError, "is no index"),
-  (lambda t: t.__setitem__(0, Tensor.ones(3)), ShapeError, "cannot assign"), (lambda t: t[Tensor([0, 1]), Tensor([0, 1, 2])], ShapeError, "cannot index with")])
+  (lambda t: t[3], IndexRangeError, "index 3 is outside of axis 0, which has size 3"),
+    (lambda t: t[0, 0, 0, 0], IndexingError, "4 indices for a tensor with 3"),
+  (lambda t: t[..., ...], IndexingError, "one ..."), (lambda t: t[::0], IndexingError, "step"),
+  (lambda t: t[Tensor([1.0])], DTypeError, "integers or bools"),
+  (lambda t: t["a"], IndexingError, "is no index"), (lambda t: t[Tensor([True, False])], IndexingError, "bool index"),
+  (lambda t: t[1.5], IndexingError, "is no index"),
+  (lambda t: t.__setitem__(0, Tensor.ones(3)), ShapeError, "cannot assign"),
+  (lambda t: t[Tensor([0, 1]), Tensor([0, 1, 2])], ShapeError, "cannot index with")])
 def test_refusals(f, error, text):
   with pytest.raises(error, match=text): f(Tensor(X))
 
-@pytest.mark.parametrize("f", [lambda t: t[1:, ::-1], lambda t: t[Tensor([0, 2, 0])], lambda t: t[:, Tensor([1, -1]), Tensor([[0], [1]])], lambda t: t[0, None, ::2],
+@pytest.mark.parametrize("f", [lambda t: t[1:, ::-1], lambda t: t[Tensor([0, 2, 0])], lambda t: t[:, Tensor([1, -1]), Tensor([[0], [1]])],
+  lambda t: t[0, None, ::2],
                                lambda t: t.gather(1, Tensor([[[0, 1]], [[2, 0]]]))])
 def test_gradients(f): check_gradient(f, (3, 4, 2))
 
@@ -105,7 +113,8 @@ def test_scatter():
   i, s = Tensor(index), Tensor(src)
   compare(lambda t: t.scatter(0, i, s), lambda a: scatter(a, lambda _, b: b), x)
   compare(lambda t: t.scatter(0, i, s, reduce="add"), lambda a: scatter(a, lambda p, b: p + b), x)
-  compare(lambda t: t.scatter(0, i, 2.0, reduce="multiply"), lambda a: a * 2.0 ** np.array([[(index[:, j] == k).sum() for j in range(4)] for k in range(3)], np.float32), x)
+  compare(lambda t: t.scatter(0, i, 2.0, reduce="multiply"), lambda a: a * 2.0 ** np.array([[(index[:,
+    j] == k).sum() for j in range(4)] for k in range(3)], np.float32), x)
   compare(lambda t: t.scatter_reduce(0, i, s, "amax"), lambda a: scatter(a, max), x)
   compare(lambda t: t.scatter_reduce(0, i, s, "amin"), lambda a: scatter(a, min), x)
   compare(lambda t: t.scatter_reduce(0, i, s, "prod"), lambda a: scatter(a, lambda p, b: p * b), x)

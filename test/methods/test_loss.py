@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from test.helpers import arrays, check_gradient, compare, same
+from test.helpers import arrays, check_gradient, same
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.tensor import Tensor
 
@@ -50,7 +50,8 @@ def test_binary():
 
 def test_gradients():
   y = Tensor(Y)
-  for f in (lambda t: t.cross_entropy(y), lambda t: t.sparse_categorical_crossentropy(y, label_smoothing=0.1), lambda t: t.log_softmax().nll_loss(y), lambda t: t.cross_entropy(y, label_smoothing=0.1),
+  for f in (lambda t: t.cross_entropy(y), lambda t: t.sparse_categorical_crossentropy(y, label_smoothing=0.1),
+    lambda t: t.log_softmax().nll_loss(y), lambda t: t.cross_entropy(y, label_smoothing=0.1),
             lambda t: t.binary_crossentropy_logits(Tensor(np.eye(3)[Y]))): check_gradient(f, X)
 
 def test_refusals():

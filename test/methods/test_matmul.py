@@ -9,8 +9,10 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.tensor import Tensor
 
-@pytest.mark.parametrize("a, b", [((3, 4), (4, 5)), ((4,), (4,)), ((4,), (4, 5)), ((3, 4), (4,)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((3, 4), (2, 4, 5)),
-                                  ((2, 1, 3, 4), (5, 4, 2)), ((1, 1), (1, 1)), ((0, 4), (4, 5)), ((3, 0), (0, 5)), ((2, 3, 4), (4,)), ((4,), (2, 4, 5))])
+@pytest.mark.parametrize("a, b", [((3, 4), (4, 5)), ((4,), (4,)), ((4,), (4, 5)), ((3, 4), (4,)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)),
+  ((3, 4), (2, 4, 5)),
+                                  ((2, 1, 3, 4), (5, 4, 2)), ((1, 1), (1, 1)), ((0, 4), (4, 5)), ((3, 0), (0, 5)), ((2, 3, 4), (4,)),
+                                  ((4,), (2, 4, 5))])
 def test_matmul(a, b):
   compare(lambda x, y: x @ y, np.matmul, a, b, atol=1e-5)
   if 0 not in a: check_gradient(lambda x, y: x @ y, a, b)
@@ -29,8 +31,10 @@ def test_linear_and_sequential():
   assert Tensor([1.0]).linear(Tensor([2.0]), dtype="float64").dtype is dtypes.float64
 
 @pytest.mark.parametrize("formula, shapes", [
-  ("ij,jk->ik", ((2, 3), (3, 4))), ("ij->ji", ((2, 3),)), ("ij->", ((2, 3),)), ("ii->i", ((3, 3),)), ("ii", ((3, 3),)), ("ij,jk", ((2, 3), (3, 4))), ("i,j->ij", ((2,), (3,))),
-  ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))), ("...ij,...jk->...ik", ((2, 3, 4), (2, 4, 5))), ("...ij,jk->...ik", ((2, 6, 3, 4), (4, 5))), ("ijk,k,i->j", ((2, 3, 4), (4,), (2,))),
+  ("ij,jk->ik", ((2, 3), (3, 4))), ("ij->ji", ((2, 3),)), ("ij->", ((2, 3),)), ("ii->i", ((3, 3),)), ("ii", ((3, 3),)), ("ij,jk", ((2, 3), (3, 4))),
+    ("i,j->ij", ((2,), (3,))),
+  ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))), ("...ij,...jk->...ik", ((2, 3, 4), (2, 4, 5))), ("...ij,jk->...ik", ((2, 6, 3, 4), (4, 5))),
+  ("ijk,k,i->j", ((2, 3, 4), (4,), (2,))),
   ("b n h w, n d -> b d h w", ((2, 3, 2, 2), (3, 4)))])
 def test_einsum(formula, shapes):
   compare(lambda *t: Tensor.einsum(formula, *t), lambda *a: np.einsum(formula.replace(" ", ""), *a), *shapes, atol=1e-5)
@@ -49,11 +53,14 @@ def attention(q, k, v, mask=None):
 def test_attention():
   q, k, v = arrays((2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7))
   compare(lambda q, k, v: q.scaled_dot_product_attention(k, v), attention, q, k, v, atol=1e-5)
-  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), lambda q, k, v: attention(q, k, v, np.tri(4, 6, dtype=bool)), q, k, v, atol=1e-5)
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), lambda q, k, v: attention(q, k, v, np.tri(4, 6, dtype=bool)), q, k,
+    v, atol=1e-5)
   mask = arrays((4, 6))[0]
   compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, attn_mask=Tensor(mask)), lambda q, k, v: attention(q, k, v, mask), q, k, v, atol=1e-5)
-  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, attn_mask=Tensor(mask > -1.5)), lambda q, k, v: attention(q, k, v, mask > -1.5), q, k, v, atol=1e-5)
-  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, enable_gqa=True), lambda q, k, v: attention(q, k.repeat(3, 1), v.repeat(3, 1)), q, k[:, :1].copy(), v[:, :1].copy(),
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, attn_mask=Tensor(mask > -1.5)), lambda q, k, v: attention(q, k, v, mask > -1.5), q,
+    k, v, atol=1e-5)
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, enable_gqa=True), lambda q, k, v: attention(q, k.repeat(3, 1), v.repeat(3, 1)), q,
+    k[:, :1].copy(), v[:, :1].copy(),
           atol=1e-5)
   with pytest.raises(ArgumentError, match="not both"): Tensor(q).scaled_dot_product_attention(Tensor(k), Tensor(v), Tensor(mask), is_causal=True)
   check_gradient(lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), (1, 2, 3), (1, 2, 3), (1, 2, 3))

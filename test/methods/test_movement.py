@@ -10,27 +10,38 @@ from tinyhw.uop.ops import UOp
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 @pytest.mark.parametrize("f, g", [
-  (lambda t: t.reshape(6, 4), lambda a: a.reshape(6, 4)), (lambda t: t.reshape((4, -1)), lambda a: a.reshape(4, 6)), (lambda t: t.view(None, 12), lambda a: a.reshape(2, 12)),
+  (lambda t: t.reshape(6, 4), lambda a: a.reshape(6, 4)), (lambda t: t.reshape((4, -1)), lambda a: a.reshape(4, 6)),
+    (lambda t: t.view(None, 12), lambda a: a.reshape(2, 12)),
   (lambda t: t.permute(2, 0, 1), lambda a: a.transpose(2, 0, 1)), (lambda t: t.transpose(-1, 0), lambda a: a.swapaxes(-1, 0)),
-  (lambda t: t.transpose(), lambda a: a.swapaxes(0, 1)), (lambda t: t.flip(1), lambda a: np.flip(a, 1)), (lambda t: t.flip((0, -1)), lambda a: np.flip(a, (0, 2))),
-  (lambda t: t.flatten(), lambda a: a.reshape(-1)), (lambda t: t.flatten(1), lambda a: a.reshape(2, 12)), (lambda t: t.flatten(0, 1), lambda a: a.reshape(6, 4)),
-  (lambda t: t.unflatten(2, (2, -1)), lambda a: a.reshape(2, 3, 2, 2)), (lambda t: t.unsqueeze(1), lambda a: a[:, None]), (lambda t: t.unsqueeze(-1), lambda a: a[..., None]),
+  (lambda t: t.transpose(), lambda a: a.swapaxes(0, 1)), (lambda t: t.flip(1), lambda a: np.flip(a, 1)),
+  (lambda t: t.flip((0, -1)), lambda a: np.flip(a, (0, 2))),
+  (lambda t: t.flatten(), lambda a: a.reshape(-1)), (lambda t: t.flatten(1), lambda a: a.reshape(2, 12)),
+  (lambda t: t.flatten(0, 1), lambda a: a.reshape(6, 4)),
+  (lambda t: t.unflatten(2, (2, -1)), lambda a: a.reshape(2, 3, 2, 2)), (lambda t: t.unsqueeze(1), lambda a: a[:, None]),
+  (lambda t: t.unsqueeze(-1), lambda a: a[..., None]),
   (lambda t: t.unsqueeze(0).squeeze(), lambda a: a), (lambda t: t.unsqueeze(0).squeeze(0), lambda a: a), (lambda t: t.squeeze(1), lambda a: a),
-  (lambda t: t.reshape(2, 1, 3, 4).expand(2, 5, 3, 4), lambda a: np.broadcast_to(a[:, None], (2, 5, 3, 4))), (lambda t: t.expand(3, -1, -1, -1), lambda a: np.broadcast_to(a, (3, 2, 3, 4))),
+  (lambda t: t.reshape(2, 1, 3, 4).expand(2, 5, 3, 4), lambda a: np.broadcast_to(a[:, None], (2, 5, 3, 4))),
+  (lambda t: t.expand(3, -1, -1, -1), lambda a: np.broadcast_to(a, (3, 2, 3, 4))),
   (lambda t: t.shrink(((0, 1), None, (1, 3))), lambda a: a[0:1, :, 1:3]), (lambda t: t.shrink_to(1, None, 2), lambda a: a[:1, :, :2]),
-  (lambda t: t.pad(((1, 0), None, (0, 2))), lambda a: np.pad(a, ((1, 0), (0, 0), (0, 2)))), (lambda t: t.pad((1, 2), value=7), lambda a: np.pad(a, ((0, 0), (0, 0), (1, 2)), constant_values=7)),
+  (lambda t: t.pad(((1, 0), None, (0, 2))), lambda a: np.pad(a, ((1, 0), (0, 0), (0, 2)))),
+  (lambda t: t.pad((1, 2), value=7), lambda a: np.pad(a, ((0, 0), (0, 0), (1, 2)), constant_values=7)),
   (lambda t: t.pad((-1, 2, 1, -1)), lambda a: np.pad(a[:, :2, 1:], ((0, 0), (1, 0), (0, 2)))),
   (lambda t: t.pad((1, 2, 2, 1), mode="reflect"), lambda a: np.pad(a, ((0, 0), (2, 1), (1, 2)), mode="reflect")),
   (lambda t: t.pad((1, 2, 2, 1), mode="replicate"), lambda a: np.pad(a, ((0, 0), (2, 1), (1, 2)), mode="edge")),
   (lambda t: t.pad((1, 2, 2, 1), mode="circular"), lambda a: np.pad(a, ((0, 0), (2, 1), (1, 2)), mode="wrap")),
   (lambda t: t.pad_to(2, 5, None), lambda a: np.pad(a, ((0, 0), (0, 2), (0, 0)))), (lambda t: t.repeat(2, 1, 3), lambda a: np.tile(a, (2, 1, 3))),
   (lambda t: t.repeat(2, 1, 1, 2), lambda a: np.tile(a, (2, 1, 1, 2))), (lambda t: t.repeat_interleave(2, 1), lambda a: a.repeat(2, 1)),
-  (lambda t: t.repeat_interleave(3), lambda a: a.repeat(3)), (lambda t: t.roll(1, 1), lambda a: np.roll(a, 1, 1)), (lambda t: t.roll((1, -5), (0, 2)), lambda a: np.roll(a, (1, -5), (0, 2))),
-  (lambda t: t.roll(5), lambda a: np.roll(a, 5)), (lambda t: t.cat(t, t, dim=1), lambda a: np.concatenate([a, a, a], 1)), (lambda t: t.stack(t, dim=-1), lambda a: np.stack([a, a], -1)),
-  (lambda t: t.diagonal(), lambda a: a.diagonal()), (lambda t: t.diagonal(1, 1, 2), lambda a: a.diagonal(1, 1, 2)), (lambda t: t.diagonal(-2, 1, 2), lambda a: a.diagonal(-2, 1, 2)),
-  (lambda t: t.unfold(2, 2, 1), lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 2)), (lambda t: t.unfold(1, 2, 1), lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 1)),
+  (lambda t: t.repeat_interleave(3), lambda a: a.repeat(3)), (lambda t: t.roll(1, 1), lambda a: np.roll(a, 1, 1)),
+  (lambda t: t.roll((1, -5), (0, 2)), lambda a: np.roll(a, (1, -5), (0, 2))),
+  (lambda t: t.roll(5), lambda a: np.roll(a, 5)), (lambda t: t.cat(t, t, dim=1), lambda a: np.concatenate([a, a, a], 1)),
+  (lambda t: t.stack(t, dim=-1), lambda a: np.stack([a, a], -1)),
+  (lambda t: t.diagonal(), lambda a: a.diagonal()), (lambda t: t.diagonal(1, 1, 2), lambda a: a.diagonal(1, 1, 2)),
+  (lambda t: t.diagonal(-2, 1, 2), lambda a: a.diagonal(-2, 1, 2)),
+  (lambda t: t.unfold(2, 2, 1), lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 2)),
+  (lambda t: t.unfold(1, 2, 1), lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 1)),
   (lambda t: t.unfold(2, 3, 2), lambda a: np.lib.stride_tricks.sliding_window_view(a, 3, 2)[:, :, ::2]),
-  (lambda t: t.rearrange("a b c -> (c a) b"), lambda a: a.transpose(2, 0, 1).reshape(8, 3)), (lambda t: t.rearrange("a b (c d) -> a d (b c)", d=2), lambda a: a.reshape(2, 3, 2, 2).transpose(0, 3, 1, 2).reshape(2, 2, 6)),
+  (lambda t: t.rearrange("a b c -> (c a) b"), lambda a: a.transpose(2, 0, 1).reshape(8, 3)),
+  (lambda t: t.rearrange("a b (c d) -> a d (b c)", d=2), lambda a: a.reshape(2, 3, 2, 2).transpose(0, 3, 1, 2).reshape(2, 2, 6)),
   (lambda t: t.rearrange("... c -> c ... 1"), lambda a: a.transpose(2, 0, 1)[..., None])])
 def test_against_numpy(f, g):
   compare(f, g, X)
@@ -48,7 +59,8 @@ def test_parts():
 
 def test_scalars_and_empties():
   x = Tensor(3.0)
-  assert x.reshape(1, 1).shape == (1, 1) and x.expand(2, 2).tolist() == [[3.0, 3.0]] * 2 and x.flatten().shape == (1,) and x.unsqueeze(0).shape == (1,)
+  assert x.reshape(1, 1).shape == (1, 1) and x.expand(2, 2).tolist() == [[3.0, 3.0]] * 2 and x.flatten().shape == (1,
+    ) and x.unsqueeze(0).shape == (1,)
   empty = Tensor(np.zeros((0, 3), np.float32))
   assert empty.reshape(3, 0).tolist() == [[], [], []] and empty.T.shape == (3, 0) and empty.cat(Tensor.ones(2, 3)).shape == (2, 3)
   assert empty.pad(((1, 0), None)).tolist() == [[0.0] * 3] and empty.repeat(2, 2).shape == (0, 6)
@@ -58,12 +70,17 @@ def test_cat_promotes():
   assert Tensor([True]).cat(Tensor([False])).tolist() == [True, False]
 
 @pytest.mark.parametrize("f, error, text", [
-  (lambda t: t.reshape(5, -1), ShapeError, "24 elements are not a multiple of 5"), (lambda t: t.reshape(5, 5), ShapeError, "cannot reshape .* to .*24 elements do not make 25"),
+  (lambda t: t.reshape(5, -1), ShapeError, "24 elements are not a multiple of 5"),
+    (lambda t: t.reshape(5, 5), ShapeError, "cannot reshape .* to .*24 elements do not make 25"),
   (lambda t: t.expand(2, 3, 5), ShapeError, "axis -1 is 4, and only 1"), (lambda t: t.permute(0, 0, 1), ShapeError, "each of the 3 axes once"),
-  (lambda t: t.transpose(0, 3), IndexRangeError, "axis 3 does not exist"), (lambda t: t.shrink(((0, 3), None, None)), IndexRangeError, "cannot take 0 to 3 of axis 0"),
-  (lambda t: t.pad((1, 1, 1)), ShapeError, "two counts"), (lambda t: t.pad((4, 0), mode="reflect"), ShapeError, "at most 3"), (lambda t: t.pad((1, 1), mode="x"), ArgumentError, "mode"),
-  (lambda t: t.cat(Tensor.ones(2, 2), dim=0), ShapeError, "cannot cat"), (lambda t: t.stack(Tensor.ones(2)), ShapeError, "cannot stack"), (lambda t: t.split(0), ArgumentError, "size 0"),
-  (lambda t: t.flip((0, 0)), ArgumentError, "twice"), (lambda t: t.rearrange("a b -> b a"), ShapeError, "does not fit"), (lambda t: t.rearrange("a b c -> a b d"), ArgumentError, "same names")])
+  (lambda t: t.transpose(0, 3), IndexRangeError, "axis 3 does not exist"),
+  (lambda t: t.shrink(((0, 3), None, None)), IndexRangeError, "cannot take 0 to 3 of axis 0"),
+  (lambda t: t.pad((1, 1, 1)), ShapeError, "two counts"), (lambda t: t.pad((4, 0), mode="reflect"), ShapeError, "at most 3"),
+  (lambda t: t.pad((1, 1), mode="x"), ArgumentError, "mode"),
+  (lambda t: t.cat(Tensor.ones(2, 2), dim=0), ShapeError, "cannot cat"), (lambda t: t.stack(Tensor.ones(2)), ShapeError, "cannot stack"),
+  (lambda t: t.split(0), ArgumentError, "size 0"),
+  (lambda t: t.flip((0, 0)), ArgumentError, "twice"), (lambda t: t.rearrange("a b -> b a"), ShapeError, "does not fit"),
+  (lambda t: t.rearrange("a b c -> a b d"), ArgumentError, "same names")])
 def test_refusals(f, error, text):
   with pytest.raises(error, match=text): f(Tensor(X))
 

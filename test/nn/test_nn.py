@@ -17,11 +17,14 @@ def _on_reference() -> Iterator[None]:
     yield
 
 @pytest.mark.parametrize("layer, keys", [
-  (lambda: nn.BatchNorm(2), "bias num_batches_tracked running_mean running_var weight"), (lambda: nn.BatchNorm2d(2), "bias num_batches_tracked running_mean running_var weight"),
+  (lambda: nn.BatchNorm(2), "bias num_batches_tracked running_mean running_var weight"),
+    (lambda: nn.BatchNorm2d(2), "bias num_batches_tracked running_mean running_var weight"),
   (lambda: nn.Conv1d(2, 2, 3), "bias weight"), (lambda: nn.Conv2d(2, 2, 3), "bias weight"), (lambda: nn.ConvTranspose1d(2, 2, 3), "bias weight"),
   (lambda: nn.ConvTranspose2d(2, 2, 3), "bias weight"), (lambda: nn.Linear(2, 3), "bias weight"), (lambda: nn.GroupNorm(1, 2), "bias weight"),
-  (lambda: nn.InstanceNorm(2), "bias weight"), (lambda: nn.LayerNorm(2), "bias weight"), (lambda: nn.LayerNorm2d(2), "bias weight"), (lambda: nn.RMSNorm(2), "weight"),
-  (lambda: nn.Embedding(3, 2), "weight"), (lambda: nn.LSTMCell(2, 3), "bias_hh bias_ih weight_hh weight_ih"), (lambda: nn.Linear(2, 3, bias=False), "weight")])
+  (lambda: nn.InstanceNorm(2), "bias weight"), (lambda: nn.LayerNorm(2), "bias weight"), (lambda: nn.LayerNorm2d(2), "bias weight"),
+  (lambda: nn.RMSNorm(2), "weight"),
+  (lambda: nn.Embedding(3, 2), "weight"), (lambda: nn.LSTMCell(2, 3), "bias_hh bias_ih weight_hh weight_ih"),
+  (lambda: nn.Linear(2, 3, bias=False), "weight")])
 def test_state_dict_keys(layer, keys): assert sorted(nn.state.get_state_dict(layer())) == keys.split()
 
 def test_linear():

@@ -37,7 +37,8 @@ def sgd(x, lr, momentum=0.0, decay=0.0, nesterov=False, classic=False, steps=4):
     x = x - (g if classic else lr * g)
   return x
 
-@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True}, {"momentum": 0.9, "weight_decay": 0.1}, {"momentum": 0.9, "classic": True}])
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True}, {"momentum": 0.9, "weight_decay": 0.1},
+  {"momentum": 0.9, "classic": True}])
 @pytest.mark.parametrize("fused", [False, True])
 def test_sgd(options, fused):
   got, start = run(lambda p: optim.SGD(p, lr=0.1, fused=fused, **options))
@@ -54,7 +55,8 @@ def adam(x, lr, decay=0.0, lamb=False, eps=1e-8, steps=4):
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_adam(fused):
-  for make, want in ((lambda p: optim.Adam(p, lr=0.1, fused=fused), lambda x: adam(x, 0.1)), (lambda p: optim.AdamW(p, lr=0.1, weight_decay=0.2, fused=fused), lambda x: adam(x, 0.1, 0.2))):
+  for make, want in ((lambda p: optim.Adam(p, lr=0.1, fused=fused), lambda x: adam(x, 0.1)),
+    (lambda p: optim.AdamW(p, lr=0.1, weight_decay=0.2, fused=fused), lambda x: adam(x, 0.1, 0.2))):
     got, start = run(make)
     same([Tensor(x) for x in got], [want(x) for x in start], rtol=1e-4, atol=1e-5)
 
@@ -69,7 +71,8 @@ def test_optimizers_with_layers():
     with pytest.raises(ArgumentError, match="fused"): make([Tensor.ones(2)], fused=True)
 
 @pytest.mark.parametrize("make, keys", [
-  (lambda p: optim.SGD(p, momentum=0.9), "b.0 lr params.0"), (optim.Adam, "b1_t b2_t lr m.0 params.0 v.0"), (optim.AdamW, "b1_t b2_t lr m.0 params.0 v.0"),
+  (lambda p: optim.SGD(p, momentum=0.9), "b.0 lr params.0"), (optim.Adam, "b1_t b2_t lr m.0 params.0 v.0"),
+    (optim.AdamW, "b1_t b2_t lr m.0 params.0 v.0"),
   (optim.LAMB, "b1_t b2_t lr m.0 params.0 v.0"), (optim.LARS, "b.0 lr params.0"), (optim.Muon, "b.0 lr params.0")])
 def test_state_dict_keys(make, keys): assert sorted(nn.state.get_state_dict(make([Tensor.ones(2, 2)]))) == keys.split()
 

@@ -59,10 +59,14 @@ def write(path, header, data=b"", length=None):
 def entry(dtype="F32", shape=(2,), offsets=(0, 8)): return {"a": {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)}}
 
 @pytest.mark.parametrize("header, data, length, text", [
-  (entry(), bytes(4), None, "ends at byte 8 of its data, which has 4"), (entry(shape=(3,)), bytes(8), None, "cannot have 8 bytes"), (entry(offsets=(8, 0)), bytes(8), None, "cannot have -8"),
-  (entry(shape=(-2,)), bytes(8), None, "natural"), (entry("F99"), bytes(8), None, "F99"), (entry(shape=(2 ** 62, 2 ** 62)), bytes(8), None, "cannot have"), (b"[]", b"", None, "no JSON object"),
-  (b"{", b"", None, "no JSON"), (b"\xff", b"", None, "no JSON"), (entry(), bytes(8), 2 ** 63, "should have 9223372036854775808 bytes"), (b"[" * 50000, b"", None, "no JSON"),
-  ({"a": 5}, b"", None, "lacks dtype"), (entry(offsets=(0,)), bytes(8), None, "natural"), (entry(shape=(True,)), bytes(8), None, "natural"), (entry(offsets=(0, 8.0)), bytes(8), None, "natural")])
+  (entry(), bytes(4), None, "ends at byte 8 of its data, which has 4"), (entry(shape=(3,)), bytes(8), None, "cannot have 8 bytes"),
+    (entry(offsets=(8, 0)), bytes(8), None, "cannot have -8"),
+  (entry(shape=(-2,)), bytes(8), None, "natural"), (entry("F99"), bytes(8), None, "F99"),
+  (entry(shape=(2 ** 62, 2 ** 62)), bytes(8), None, "cannot have"), (b"[]", b"", None, "no JSON object"),
+  (b"{", b"", None, "no JSON"), (b"\xff", b"", None, "no JSON"), (entry(), bytes(8), 2 ** 63, "should have 9223372036854775808 bytes"),
+  (b"[" * 50000, b"", None, "no JSON"),
+  ({"a": 5}, b"", None, "lacks dtype"), (entry(offsets=(0,)), bytes(8), None, "natural"), (entry(shape=(True,)), bytes(8), None, "natural"),
+  (entry(offsets=(0, 8.0)), bytes(8), None, "natural")])
 def test_damaged_files(tmp_path, header, data, length, text):
   with pytest.raises(FileFormatError, match=text): safe_load(write(tmp_path / "f", header, data, length))
 

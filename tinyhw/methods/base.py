@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import TRACEMETA, TRAINING
 from tinyhw.device import Buffer, Device
-from tinyhw.dtype import DType, dtypes, least_upper_dtype
-from tinyhw.engine.buffers import buffer_of
-from tinyhw.engine.realize import realize as realize_nodes
+from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
+from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.realize import capturing, realize as realize_nodes
 from tinyhw.errors import DeviceError, DTypeError
 from tinyhw.methods import graph
+from tinyhw.methods.hostdata import HostData, pack
 from tinyhw.trace import record
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp, sint
@@ -30,6 +31,7 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 _SCALARS = frozenset({int, float, bool})
 _VIEWS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP})  # movements under which each element still has one place of its own
 _unique = itertools.count(1)
+_MOST_FILLED = 1 << 20  # a constant of up to so many elements is realized by copying it from the host rather than by a kernel
 
 class _Leaf(weakref.ref["Handle"]):
   """A weak reference that knows its key in the table of leaves, to remove it."""
@@ -79,6 +81,20 @@ def storage_view(u: UOp) -> UOp | None:
   if u.op not in (Ops.BUFFER, Ops.BUFFER_VIEW): return None
   for movement in reversed(chain): u = movement.replace(src=(u, *movement.src[1:]))
   return u
+
+def constant_value(u: UOp) -> ConstType | None:
+  """The number that every element of u is, if u is a constant, moved and repeated but not padded."""
+  while u.op in _VIEWS or u.op is Ops.EXPAND: u = u.src[0]
+  return u.arg if u.op is Ops.CONST else None
+
+def stored(host: HostData, device: str | None) -> UOp:
+  """Storage on a device that holds data of the host."""
+  size = 1
+  for d in host.shape: size *= int(d)
+  place = Device.canonicalize(device)
+  found = new_buffer(place, size, host.dtype)
+  if size: buffer_of(found).allocate().copyin(memoryview(host.data))
+  return graph.reshape(found, tuple(host.shape))
 
 class Handle(metaclass=TensorType):
   """A handle on a graph node. `uop` may change (assign, realize); nodes never do."""
@@ -202,6 +218,7 @@ class Handle(metaclass=TensorType):
     if other.shape != mine.shape:
       if graph.broadcast_shape("assign", mine.shape, other.shape) != mine.shape: graph.refuse_shape("assign", mine.shape, other.shape)
       other = graph.broadcast(other, mine.shape)
+    if 0 in mine.shape: return self._self()
     target = storage_view(mine)
     self.uop = other if target is None else graph.node(Ops.ASSIGN, mine.dtype, (target, other), None, mine.shape)
     if TRACEMETA.value: record(self.uop)
@@ -254,7 +271,11 @@ def realize_all(tensors: Iterable[Handle]) -> None:
       written = _assigned(u)
       if written is None: continue
       u = written
-    elif u in wanted or u.realized is not None: u = unique(u)
+    elif not capturing and u.size <= _MOST_FILLED and (value := constant_value(u)) is not None:
+      tensor.uop = stored(HostData(bytes(pack([value], u.dtype)) * u.size, u.shape, u.dtype), u.device)
+      register(tensor)
+      continue
+    elif u in wanted or u.realized is not None or constant_value(u) is not None: u = unique(u)
     wanted[u] = None
     pending[id(tensor)] = tensor, u
   if not pending: return

@@ -198,7 +198,9 @@ class Functions(Elementwise):
 
   def relu(self) -> Tensor:
     """max(self, 0); its gradient at 0 is 0."""
-    return self.gt(0).where(self, 0)
+    u = self.uop
+    zero = graph.like(u, 0)
+    return self._new(graph.where(graph.compare(Ops.CMPLT, zero, u), u, zero))
 
   def sigmoid(self) -> Tensor:
     """1 / (1 + exp(-self)), in the form that does not overflow on either side."""

@@ -150,10 +150,12 @@ def accumulator(dtype: DType) -> DType:
   return least_upper_dtype(dtype, dtypes.float32)
 
 def reduce(u: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
-  """Fold axes to size 1, in u's own type."""
+  """Fold axes to size 1, in u's own type. Of no elements that is the operation's identity."""
   if not axes: return u
   shape = u.shape
-  return node(Ops.REDUCE_AXIS, u.dtype, (u,), (op, axes), tuple([1 if i in axes else d for i, d in enumerate(shape)]))
+  folded = tuple([1 if i in axes else d for i, d in enumerate(shape)])
+  if any(_is(shape[i], 0) for i in axes): return full(folded, u.dtype, {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: u.dtype.min}[op], u.device)
+  return node(Ops.REDUCE_AXIS, u.dtype, (u,), (op, axes), folded)
 
 def sum_to(u: UOp, shape: Shape) -> UOp:
   """Sum over the axes that broadcasting `shape` to u's shape has made: the transpose of `broadcast`. Narrow floats accumulate in float32."""

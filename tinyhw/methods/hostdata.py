@@ -12,7 +12,7 @@ from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 class HostData(NamedTuple):
   """Elements in row-major order as bytes."""
   data: Any  # bytes-like
-  shape: tuple[int, ...]
+  shape: tuple[Any, ...]  # ints
   dtype: DType
 
 _ARRAY_CODES = frozenset("bBhHiIqQfd")

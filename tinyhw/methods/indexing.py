@@ -54,6 +54,7 @@ class Indexing(Matmul):
     if storage_view(self.uop) is not None and self.uop is not storage_view(self.uop): self.realize()
     view = _view(self.uop, parsed)
     value = graph.broadcast(self._cast_value(v).uop, self._fits(v, view.shape))
+    if 0 in view.shape: return
     if is_storage(view): realize_nodes([graph.node(Ops.ASSIGN, view.dtype, (view, value), None, view.shape)])
     else:
       inside = transposed(graph.full(view.shape, dtypes.bool, True), view, self.uop)
