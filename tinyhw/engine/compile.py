@@ -16,6 +16,8 @@ from tinyhw.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp, sint
 
+SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
+
 class Runner(NamedTuple):
   """A loaded kernel. slots: which of the kernel's buffers it takes, in argument order; written: positions among them that it stores to.
 
@@ -30,6 +32,11 @@ class Runner(NamedTuple):
   operations: sint
   bytes_moved: sint
   device: str
+
+  @property
+  def small(self) -> bool:
+    """Is this a few microseconds of work? Then it is not worth sharing among workers."""
+    return isinstance(self.operations, int) and isinstance(self.bytes_moved, int) and self.operations < SMALL_OPERATIONS and self.bytes_moved < SMALL_BYTES
 
 class Compiled(NamedTuple):
   """What the disk cache keeps of a kernel."""

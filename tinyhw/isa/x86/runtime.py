@@ -16,9 +16,11 @@ instructions, so one of the two sees the other. The caller's sleep has a time li
 """
 from __future__ import annotations
 import functools
+import sys
 
 from tinyhw.autogen import cpu_ring
 from tinyhw.isa.x86 import abi
+from tinyhw.isa.x86.syntax import assemble_function
 from tinyhw.machine.code import Code
 
 CALLER_SLEEP_NS = 2_000_000
@@ -398,3 +400,8 @@ def text(name: str, platform: str = "linux") -> str:
   if name == "cpuid": return CPUID.format_map(words)
   assert name == "ring", f"the runtime has no function {name}"
   return (RING + WAIT[abi.system(platform).wait]).format_map(words)
+
+@functools.lru_cache(None)
+def code(name: str) -> Code:
+  """"ring" or "cpuid" as machine code for this system."""
+  return Code(name, "x86_64", assemble_function(text(name, sys.platform)), ())

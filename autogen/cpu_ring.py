@@ -1,0 +1,49 @@
+"""The memory that the CPU device's worker loop and its driver share: a packet, the context, a thread's record.
+
+Source: this repository, written by hand. Readers: tinyhw/isa/x86/runtime.py (the loop in machine code), drivers/cpu/loop.py (the loop in C) and
+drivers/cpu/workers.py (Python). Offsets are in bytes; every field is 8 bytes long unless said otherwise. What different threads write in the same
+moment lies in different 64-byte lines.
+"""
+from __future__ import annotations
+
+PACKET_BYTES = 64
+PACKET = {
+  "FUNCTION": 0,     # address of the kernel; kernel(arguments, first, last, scratch)
+  "ARGUMENTS": 8,    # address of its 8-byte slots
+  "GRID": 16,        # number of work items
+  "SIZE": 24,        # work items of one chunk
+  "CHUNKS": 32,      # at least 1; chunks that begin past the grid are skipped
+  "REQUIRED": 40,    # chunks of this batch that must be complete before the first one of this packet may start
+  "BASE": 48,        # chunks of this batch that belong to earlier packets
+}
+
+CONTEXT_BYTES = 512
+CONTEXT = {
+  # written before the threads start
+  "RING": 0x00,           # address of the first packet
+  "MASK": 0x08,           # packets in the ring, a power of two, minus 1
+  "SPIN": 0x10,           # how long to spin before sleeping, in ticks of the time stamp counter
+  "OS_WAIT": 0x18,        # macOS, Windows: address of the system's function
+  "OS_WAKE_ONE": 0x20,
+  "OS_WAKE_ALL": 0x28,
+  "STOP": 0x30,           # 4 bytes; 1 tells the workers to return
+  # written by the caller, once a batch
+  "PUBLISHED": 0x40,      # serial number (SERIAL_BITS wide) behind the last packet
+  "TARGET": 0x48,         # value of COMPLETED when all that is published is done
+  "TIMELINE": 0x50,       # batches completed
+  # hot
+  "STATE": 0x80,          # serial number of the current packet << CHUNK_BITS | its next chunk
+  "COMPLETED": 0xC0,      # chunks of this batch that are complete
+  "BELL": 0x100,          # 4 bytes; changes when a packet with several chunks starts, or all must look; sleepers wait on it
+  "SLEEPERS": 0x104,      # 4 bytes; threads that wait on BELL, or are about to
+  "CALLER_SLEEPS": 0x108, # 4 bytes; the caller waits on BELL
+}
+CHUNK_BITS, SERIAL_BITS = 24, 40
+MAX_CHUNKS = (1 << CHUNK_BITS) - 1
+
+RECORD_BYTES = 64
+RECORD = {
+  "CONTEXT_ADDRESS": 0,
+  "SCRATCH": 8,      # this thread's scratch memory
+  "WORKER": 16,      # 0: the calling thread; 1: a worker, which returns when STOP is set
+}

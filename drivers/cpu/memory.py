@@ -1,0 +1,198 @@
+"""Host memory: buffers that the CPU computes on, and pages of machine code.
+
+Buffers come from anonymous private mappings and are 64-byte aligned; small ones share a mapping, big ones are aligned to huge pages and ask for
+them. A memoryview of a buffer keeps its mapping alive.
+
+Code pages are never writable and executable in one moment. New code is appended to pages that hold code already: their protection goes from
+executable to writable and back, which is allowed only while no kernel runs (the device's lock sees to that). The worker loop, in which threads are
+at all times, has pages of its own that never change.
+"""
+from __future__ import annotations
+import ctypes
+import mmap
+import os
+import sys
+from typing import Any
+
+from tinyhw.device import LRUAllocator
+from tinyhw.errors import DriverError
+
+ALIGNMENT = 64
+HUGE_PAGE = 2 << 20
+SLAB_BYTES = 1 << 20
+SMALL_BYTES = SLAB_BYTES // 4       # larger buffers have a mapping of their own
+CODE_CHUNK_BYTES = 256 << 10
+CODE_FILLER = b"\xcc"               # int3
+
+IS_WINDOWS = sys.platform == "win32"
+
+def map_private(size: int) -> mmap.mmap:
+  """Zeroed pages, copied on write by a fork. Raises OSError or OverflowError if there is no memory."""
+  if IS_WINDOWS: return mmap.mmap(-1, size)
+  return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+
+def address_of(exporter: Any, offset: int = 0) -> int:
+  """The address of writable memory (mmap, bytearray, memoryview). Valid as long as that is neither resized nor closed."""
+  return ctypes.addressof(ctypes.c_char.from_buffer(exporter, offset))
+
+def memory_limit() -> int | None:
+  """Bytes that this process may have: physical memory or its control group's limit; None if unknown."""
+  limits = []
+  try: limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+  except (AttributeError, ValueError, OSError): pass
+  for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+    try:
+      with open(path) as file: limits.append(int(file.read()))
+    except (OSError, ValueError): pass  # absent, or "max"
+  return min(limits) if limits else None
+
+class Memory:
+  """Bytes of host memory: where they are and a view of them. `view` keeps the mapping alive."""
+  __slots__ = ("address", "size", "view")
+
+  def __init__(self, address: int, size: int, view: memoryview):
+    self.address, self.size, self.view = address, size, view
+
+  def __repr__(self) -> str: return f"<Memory {self.size} bytes at {self.address:#x}>"
+
+class HostAllocator(LRUAllocator):
+  """Host memory for any device whose kernels run on the CPU."""
+  def __init__(self, dev: str):
+    limit = memory_limit()
+    super().__init__(dev, cache_limit=1 << 62 if limit is None else limit // 4, limit=limit)
+    self.slab: Memory | None = None                  # the mapping that small buffers are cut from
+    self.slab_used = 0
+    self.small: dict[int, list[Memory]] = {}         # small buffers that the pool gave back, by size
+
+  def _alloc(self, size: int) -> Memory | None:
+    try: return self._cut(size) if size <= SMALL_BYTES else self._map(size)
+    except (OSError, OverflowError, MemoryError): return None
+
+  def _map(self, size: int) -> Memory:
+    align = HUGE_PAGE if size >= HUGE_PAGE else ALIGNMENT
+    mapping = map_private(size + (align if align == HUGE_PAGE else 0))
+    start = -address_of(mapping) % align
+    if align == HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
+      try: mapping.madvise(mmap.MADV_HUGEPAGE, start, size)
+      except OSError: pass  # a kernel built without huge pages
+    return Memory(address_of(mapping, start), size, memoryview(mapping)[start:start + size])
+
+  def _cut(self, size: int) -> Memory:
+    if self.small.get(size): return self.small[size].pop()
+    if self.slab is None or self.slab_used + size > SLAB_BYTES: self.slab, self.slab_used = self._map(SLAB_BYTES), 0
+    start, self.slab_used = self.slab_used, self.slab_used + size
+    return self.offset(self.slab, size, start)
+
+  def _free(self, opaque: Memory, size: int) -> None:
+    # a mapping ends with its last reference; parts of slabs wait for the next one of their size
+    if size <= SMALL_BYTES: self.small.setdefault(size, []).append(opaque)
+
+  def _copyin(self, dest: Memory, src: memoryview) -> None: dest.view[:src.nbytes] = src
+  def _copyout(self, dest: memoryview, src: Memory) -> None: dest[:] = src.view[:dest.nbytes]
+  def address(self, opaque: Memory) -> int: return opaque.address
+  def as_memoryview(self, opaque: Memory) -> memoryview: return opaque.view
+
+  def offset(self, opaque: Memory, size: int, offset: int) -> Memory:
+    return Memory(opaque.address + offset, size, opaque.view[offset:offset + size])
+
+  def external(self, address: int, size: int) -> Memory:
+    return Memory(address, size, memoryview((ctypes.c_char * size).from_address(address)).cast("B"))
+
+  def map(self, buf: Any) -> Any:
+    """Buffers of other host devices are used in place."""
+    if isinstance(buf._buf, Memory): return buf._buf
+    return super().map(buf)
+
+  def close(self) -> None:
+    super().close()
+    self.slab, self.slab_used, self.small = None, 0, {}
+
+# **** pages of machine code ****
+
+class UnixPages:
+  """Pages that are writable, or executable, never both. Linux and macOS."""
+  def __init__(self, size: int):
+    self.mapping = map_private(size)
+    self.size, self.address = size, address_of(self.mapping)
+    self._protect = ctypes.CDLL(None, use_errno=True).mprotect
+    self._protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+
+  def protect(self, executable: bool, start: int, end: int) -> None:
+    """Change the pages that hold bytes start to end. Raises DriverError."""
+    start, end = start & -mmap.PAGESIZE, (end + mmap.PAGESIZE - 1) & -mmap.PAGESIZE
+    flags = mmap.PROT_READ | (mmap.PROT_EXEC if executable else mmap.PROT_WRITE)
+    if self._protect(self.address + start, end - start, flags) == 0: return
+    reason = os.strerror(ctypes.get_errno())
+    raise DriverError(f"making memory executable: {reason}; a security policy forbids it (SELinux: execmem; systemd: MemoryDenyWriteExecute), "
+                      "allow it for Python, or use DEV=CLANG or DEV=PYTHON")
+
+  def write(self, start: int, data: bytes) -> None: self.mapping[start:start + len(data)] = data
+  def close(self) -> None: self.mapping.close()
+
+class WindowsPages:
+  """The same with VirtualAlloc. Untested."""
+  def __init__(self, size: int):
+    self.kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]  # exists on Windows only
+    self.kernel.VirtualAlloc.restype = ctypes.c_void_p
+    self.kernel.VirtualAlloc.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_uint32)
+    self.kernel.VirtualProtect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_void_p)
+    self.kernel.VirtualFree.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32)
+    self.size, self.address = size, self.kernel.VirtualAlloc(None, size, 0x3000, 0x04)  # MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE
+    if not self.address: raise DriverError(f"VirtualAlloc of {size} bytes failed; free memory")
+
+  def protect(self, executable: bool, start: int, end: int) -> None:
+    old = ctypes.c_uint32()
+    flags = 0x20 if executable else 0x04  # PAGE_EXECUTE_READ, PAGE_READWRITE
+    if not self.kernel.VirtualProtect(self.address + start, end - start, flags, ctypes.byref(old)):
+      raise DriverError("VirtualProtect failed: a policy forbids executable memory; allow it for Python, or use DEV=PYTHON")
+
+  def write(self, start: int, data: bytes) -> None: ctypes.memmove(self.address + start, data, len(data))
+  def close(self) -> None: self.kernel.VirtualFree(self.address, 0, 0x8000)  # MEM_RELEASE
+
+class CodeChunk:
+  """Pages filled from the front; given back when the last program in them is gone and they are not being filled."""
+  __slots__ = ("pages", "used", "programs")
+
+  def __init__(self, size: int):
+    self.pages = WindowsPages(size) if IS_WINDOWS else UnixPages(size)
+    self.used = self.programs = 0
+
+class CodeArena:
+  """Machine code in memory. The caller makes sure that no code of this arena runs while `add` does."""
+  def __init__(self, chunk_bytes: int = CODE_CHUNK_BYTES):
+    self.chunk_bytes = chunk_bytes
+    self.chunk: CodeChunk | None = None  # being filled
+    self.chunks: set[CodeChunk] = set()
+
+  def add(self, code: bytes) -> tuple[int, CodeChunk]:
+    """The address of a copy of code that can run, 64-byte aligned, and the chunk, to be given to `release`."""
+    chunk = self.chunk
+    if chunk is None or chunk.used + len(code) > chunk.pages.size:
+      try: chunk = CodeChunk(max(self.chunk_bytes, (len(code) + mmap.PAGESIZE - 1) & -mmap.PAGESIZE))
+      except OSError as error: raise DriverError(f"mapping pages for machine code: {error}; free memory") from error
+      self.chunks.add(chunk)
+      filled, self.chunk = self.chunk, chunk
+      if filled is not None and not filled.programs: self._drop(filled)
+    start = chunk.used
+    padding = CODE_FILLER * (-len(code) % ALIGNMENT)
+    chunk.pages.protect(False, start, start + len(code))
+    try: chunk.pages.write(start, code + padding)
+    finally: chunk.pages.protect(True, start, start + len(code))
+    chunk.used += len(code) + len(padding)
+    chunk.programs += 1
+    return chunk.pages.address + start, chunk
+
+  def release(self, chunk: CodeChunk) -> None:
+    """One program of the chunk will not run again."""
+    chunk.programs -= 1
+    if not chunk.programs and chunk is not self.chunk: self._drop(chunk)
+
+  def _drop(self, chunk: CodeChunk) -> None:
+    if chunk in self.chunks:
+      self.chunks.remove(chunk)
+      chunk.pages.close()
+
+  def close(self) -> None:
+    """Unmap everything. No program may run afterwards."""
+    for chunk in list(self.chunks): self._drop(chunk)
+    self.chunk = None

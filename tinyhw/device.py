@@ -1,0 +1,480 @@
+"""The device interface: `Device` (which devices there are), `Buffer` (memory on one), and what a driver must provide.
+
+A driver is a module with `open(ordinal, runtime) -> Compiled`; it is imported when its device is first asked for. This file knows no hardware and
+no compiler. Every device is a queue: `submit` runs launches in order, `record` prepares them so that one call replays all.
+"""
+from __future__ import annotations
+import importlib
+import importlib.util
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from tinyhw.config import DEBUG, DEV
+from tinyhw.dtype import DType
+from tinyhw.errors import ArgumentError, DeviceError, DriverError, OutOfMemory
+from tinyhw.helpers import GlobalCounters
+
+# Name -> driver module. A missing module is a refusal with a reason, not an error.
+DRIVERS = {
+  "NV": "tinyhw.drivers.nvidia",
+  "AMD": "tinyhw.drivers.amd",
+  "METAL": "tinyhw.drivers.metal",
+  "CPU": "tinyhw.drivers.cpu",
+  "CLANG": "tinyhw.drivers.clang",
+  "PYTHON": "tinyhw.drivers.python",
+  "NULL": "tinyhw.drivers.null",  # runs nothing: to measure compilation
+}
+ALIASES = {"CUDA": "NV", "GPU": "NV", "HIP": "AMD"}
+PREFERENCE = ("NV", "AMD", "METAL", "CPU", "CLANG", "PYTHON")  # the default device is the first that opens
+FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
+
+# Processor, as the system names it -> module with code(name), the machine code that drivers need.
+RUNTIMES = {"x86_64": "tinyhw.isa.x86.runtime", "AMD64": "tinyhw.isa.x86.runtime"}
+
+def processor() -> str:
+  """The processor's architecture, as the system names it."""
+  return os.uname().machine if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "unknown")
+
+def runtime(name: str) -> Any:
+  """The machine code `name` for this processor, as Code. Raises DeviceError where the repository has no assembler for it."""
+  module = RUNTIMES.get(processor())
+  if module is None: raise DeviceError(f"tinyhw has no assembler for {processor()} yet; use DEV=CLANG with a C compiler, or DEV=PYTHON")
+  return importlib.import_module(module).code(name)
+
+# **** what a driver provides ****
+
+class Launch(NamedTuple):
+  """One kernel to run: a handle from `load`, opaque buffers, ints, and the number of work items.
+
+  independent: may overlap with the launch before it in the same list. The caller has proven that neither reads what the other writes.
+  small: a few microseconds of work at most; sharing it among workers would cost more than it gains.
+  """
+  program: Any
+  buffers: Sequence[Any]
+  variables: Sequence[int] = ()
+  grid: int = 1
+  independent: bool = False
+  small: bool = False
+
+class Recording(Protocol):
+  """Launches prepared for replay. Keeps its programs alive, not its buffers."""
+  def patch(self, launch: int, position: int, value: Any) -> None:
+    """Replace argument `position` (buffers first, then variables) of launch number `launch` by an opaque buffer or an int."""
+  def patch_grid(self, launch: int, grid: int) -> None:
+    """Replace the number of work items."""
+  def submit(self) -> None:
+    """Run all launches."""
+
+class Compiled:
+  """An opened device. arch says what its compiler must emit: "x86_64:avx2", "c", "python"."""
+  def __init__(self, name: str, arch: str, allocator: Allocator):
+    self.name, self.arch, self.allocator = name, arch, allocator
+
+  def load(self, code: Any) -> Any:
+    """A handle for Launch, from Code. The program is unloaded when the handle is garbage."""
+    raise NotImplementedError
+  def submit(self, launches: Sequence[Launch]) -> None:
+    """Run launches in order. Their memory may be read after `synchronize`."""
+    raise NotImplementedError
+  def record(self, launches: Sequence[Launch]) -> Recording:
+    raise NotImplementedError
+  def synchronize(self) -> None:
+    """Return when all that was submitted is done."""
+  def close(self) -> None:
+    """Stop what runs and give memory back. Buffers that are still referenced stay readable."""
+  def facts(self) -> dict[str, Any]:
+    """What `doctor` prints about this device."""
+    return {"arch": self.arch}
+
+  def __repr__(self) -> str: return f"<{type(self).__name__} {self.name} {self.arch}>"
+
+# **** memory ****
+
+class Allocator:
+  """Memory of one device. Subclasses provide _alloc, _free, _copyin, _copyout, address, offset, and as_memoryview if the host can see it.
+
+  limit: bytes that live buffers may take together (None: as many as _alloc gives).
+  """
+  def __init__(self, dev: str, supports_copy_from_disk: bool = False, supports_transfer: bool = False, limit: int | None = None):
+    self.dev, self.limit = dev, limit
+    self.supports_copy_from_disk, self.supports_transfer = supports_copy_from_disk, supports_transfer
+    self.lock = threading.RLock()  # reentrant: garbage collection may free a buffer while one is being allocated
+    self.live: dict[int, tuple[Any, int]] = {}  # by id: the opaque buffer (so that its id stays its own) and its bytes
+    self.held = 0                   # bytes in live buffers
+
+  def alloc(self, size: int, options: Any = None) -> Any:
+    """An opaque buffer of `size` bytes. Contents are undefined. Raises OutOfMemory."""
+    if size < 0: raise ArgumentError(f"cannot allocate {size} bytes; a size is at least 0")
+    with self.lock:
+      opaque = self._take(max(size, 1))
+      self.live[id(opaque)] = (opaque, size)
+      self.held += size
+      return opaque
+
+  def free(self, opaque: Any, size: int | None = None, options: Any = None) -> None:
+    """Give a buffer back. Raises DeviceError if it is not live."""
+    with self.lock:
+      found = self.live.pop(id(opaque), None)
+      if found is None: raise DeviceError(f"{self.dev}: buffer {opaque!r} is freed twice, or came from another allocator")
+      self.held -= found[1]
+      self._give(opaque, max(found[1], 1))
+
+  def _take(self, size: int) -> Any:
+    self._check_limit(size)
+    opaque = self._alloc(size)
+    if opaque is None: raise self.out_of_memory(size)
+    return opaque
+
+  def _give(self, opaque: Any, size: int) -> None: self._free(opaque, size)
+
+  def _check_limit(self, size: int) -> None:
+    if self.limit is not None and self.held + size > self.limit: raise self.out_of_memory(size)
+
+  def out_of_memory(self, size: int) -> OutOfMemory:
+    limit = "" if self.limit is None else f" of {show_bytes(self.limit)} that the device has"
+    return OutOfMemory(f"{self.dev}: cannot allocate {show_bytes(size)}: {len(self.live)} live buffers hold {show_bytes(self.held)}{limit}; "
+                       "drop references to tensors that are not needed, or use a smaller batch")
+
+  def copyin(self, dest: Any, src: memoryview) -> None:
+    """Host to device. src is contiguous bytes."""
+    self._copyin(dest, src)
+  def copyout(self, dest: memoryview, src: Any) -> None:
+    """Device to host. dest is contiguous, writable bytes."""
+    self._copyout(dest, src)
+
+  def _alloc(self, size: int) -> Any:
+    """An opaque buffer, or None if there is no memory."""
+    raise NotImplementedError
+  def _free(self, opaque: Any, size: int) -> None: pass
+  def _copyin(self, dest: Any, src: memoryview) -> None: raise NotImplementedError
+  def _copyout(self, dest: memoryview, src: Any) -> None: raise NotImplementedError
+  def address(self, opaque: Any) -> int:
+    """Where the device finds it."""
+    raise NotImplementedError
+  def offset(self, opaque: Any, size: int, offset: int) -> Any:
+    """An opaque buffer for a part of another one; valid as long as that one is. Not freed."""
+    raise NotImplementedError
+  def external(self, address: int, size: int) -> Any:
+    """An opaque buffer for memory that someone else owns. Not freed."""
+    raise DeviceError(f"{self.dev} cannot use memory at a given address; copy the data with Tensor(...) instead")
+  def as_memoryview(self, opaque: Any) -> memoryview | None:
+    """The bytes themselves, or None where the host cannot see them."""
+    return None
+  def map(self, buf: Buffer) -> Any: raise DeviceError(f"{self.dev} cannot map memory of {buf.device}; copy it with .to({self.dev!r})")
+  def close(self) -> None:
+    """Give back what no live buffer needs."""
+
+class LRUAllocator(Allocator):
+  """Keeps freed buffers, by size, for the next allocation of that size; when it keeps more than cache_limit bytes, the oldest sizes go first.
+
+  Sizes are rounded up to four steps per power of two, so that nearly equal sizes share (at most a quarter is wasted).
+  """
+  def __init__(self, dev: str, cache_limit: int = 1 << 62, **kwargs: Any):
+    super().__init__(dev, **kwargs)
+    self.cache_limit = cache_limit
+    self.cached = 0
+    self.pool: dict[int, list[Any]] = {}  # rounded size -> buffers; least recently used size first
+
+  @staticmethod
+  def rounded(size: int) -> int:
+    if size <= 64: return 64
+    step = max(1 << ((size - 1).bit_length() - 3), 64)
+    return (size + step - 1) & -step
+
+  def _take(self, size: int) -> Any:
+    size = self.rounded(size)
+    found = self.pool.get(size)
+    if found:
+      self.cached -= size
+      return found.pop()
+    if self.limit is not None and self.held + self.cached + size > self.limit: self.free_cache()
+    self._check_limit(size)
+    opaque = self._alloc(size)
+    if opaque is None and self.cached:
+      self.free_cache()
+      opaque = self._alloc(size)
+    if opaque is None: raise self.out_of_memory(size)
+    return opaque
+
+  def _give(self, opaque: Any, size: int) -> None:
+    size = self.rounded(size)
+    kept = self.pool.pop(size, None)
+    if kept is None: kept = []
+    kept.append(opaque)
+    self.pool[size] = kept  # now the most recently used
+    self.cached += size
+    if self.cached > self.cache_limit: self._evict()
+
+  def _evict(self) -> None:
+    """Free buffers of the sizes that were not used for longest until the limit holds."""
+    for size in list(self.pool):
+      buffers = self.pool[size]
+      while buffers and self.cached > self.cache_limit:
+        self.cached -= size
+        self._free(buffers.pop(0), size)
+      if not buffers: del self.pool[size]
+      if self.cached <= self.cache_limit: return
+
+  def free_cache(self) -> None:
+    """Give all kept buffers back to the system."""
+    with self.lock:
+      pool, self.pool, self.cached = self.pool, {}, 0
+      for size, buffers in pool.items():
+        for opaque in buffers: self._free(opaque, size)
+
+  def close(self) -> None: self.free_cache()
+
+def show_bytes(count: int) -> str:
+  """1536 -> "1.50 KB (1536 bytes)"."""
+  if count < 1024: return f"{count} bytes"
+  power = min((count.bit_length() - 1) // 10, 6)
+  return f"{count / 1024**power:.2f} {' KMGTPE'[power]}B ({count} bytes)"
+
+class BufferOptions(NamedTuple):
+  """external_ptr: the address of memory that someone else owns, to be used in place."""
+  external_ptr: int | None = None
+
+class Buffer:
+  """`size` elements of `dtype` on a device, allocated when first needed. A view shares the memory of its `base`, `offset` bytes from its start.
+
+  opaque: memory from the device's allocator; the Buffer becomes its owner. initial_value: bytes to start with. Deleting the last reference frees it.
+  """
+  __slots__ = ("device", "size", "dtype", "options", "offset", "uop_refcount", "trace_num", "_base", "_buf", "_allocator", "_views", "__weakref__")
+  _count = 0
+
+  def __init__(self, device: str, size: int, dtype: DType, opaque: Any = None, options: BufferOptions | None = None,
+               initial_value: bytes | None = None, uop_refcount: int = 0, base: Buffer | None = None, offset: int = 0, preallocate: bool = False):
+    if size < 0: raise ArgumentError(f"a Buffer has at least 0 elements, not {size}")
+    Buffer._count += 1
+    self.device, self.size, self.dtype, self.options, self.offset = device, size, dtype, options, offset
+    self.uop_refcount, self.trace_num = uop_refcount, Buffer._count
+    self._base, self._buf, self._allocator = base, None, None
+    self._views: list[weakref.ref[Buffer]] = []  # allocated views of this one
+    if base is not None and base._base is not None: raise ArgumentError("the base of a view is a Buffer that is no view itself; pass base.base")
+    if opaque is not None: self.allocate(opaque)
+    if initial_value is not None: self.allocate().copyin(memoryview(initial_value))
+    elif preallocate: self.ensure_allocated()
+
+  @property
+  def base(self) -> Buffer: return self if self._base is None else self._base
+
+  @property
+  def nbytes(self) -> int: return self.size * self.dtype.itemsize
+
+  @property
+  def allocator(self) -> Allocator: return self._allocator or Device[self.device].allocator
+
+  def ref(self, cnt: int) -> Buffer:
+    """Add to the count of graph nodes that hold this buffer."""
+    self.base.uop_refcount += cnt
+    return self
+
+  def is_allocated(self) -> bool: return self._buf is not None
+  def is_initialized(self) -> bool: return self.base.is_allocated()
+
+  def ensure_allocated(self) -> Buffer: return self if self._buf is not None else self.allocate()
+
+  def allocate(self, opaque: Any = None, external_ptr: int | None = None) -> Buffer:
+    """Take memory now: new, `opaque`, or that at address external_ptr, which must outlive the Buffer. Raises DeviceError if it has memory."""
+    if self._buf is not None: raise DeviceError(f"{self!r} is allocated already; deallocate it first, or use ensure_allocated")
+    if external_ptr is None and self.options is not None: external_ptr = self.options.external_ptr
+    allocator = Device[self.device].allocator
+    if self._base is not None:
+      self._buf = allocator.offset(self._base.ensure_allocated()._buf, self.nbytes, self.offset)
+      self._base._views.append(weakref.ref(self))
+    elif external_ptr is not None:
+      self.options = BufferOptions(external_ptr)
+      self._buf = allocator.external(external_ptr, self.nbytes)
+    else:
+      self._buf = allocator.alloc(self.nbytes, self.options) if opaque is None else opaque
+      _count_memory(self.device, self.nbytes)
+    self._allocator = allocator
+    return self
+
+  @property
+  def _owns(self) -> bool: return self._base is None and (self.options is None or self.options.external_ptr is None)
+
+  def deallocate(self) -> None:
+    """Give the memory back. Views of it lose it too. Raises DeviceError if there is none."""
+    if self._buf is None: raise DeviceError(f"{self!r} is not allocated, or is deallocated twice")
+    opaque, self._buf, allocator, self._allocator = self._buf, None, self._allocator, None
+    for view in self._views:
+      found = view()
+      if found is not None: found._buf = found._allocator = None
+    self._views.clear()
+    if self._owns:
+      assert allocator is not None
+      _count_memory(self.device, -self.nbytes)
+      allocator.free(opaque, self.nbytes, self.options)
+
+  def __del__(self) -> None:
+    if getattr(self, "_buf", None) is not None and self._owns: self.deallocate()
+
+  def get_buf(self, device: str | None = None) -> Any:
+    """The opaque memory, as Launch wants it; allocates. Raises DeviceError for another device that cannot see it."""
+    self.ensure_allocated()
+    if device is None or Device.canonicalize(device) == self.device: return self._buf
+    return Device[device].allocator.map(self)
+
+  def view(self, size: int, dtype: DType, offset: int) -> Buffer:
+    """`size` elements of `dtype` from byte `offset` on. Shares memory; keeps the base alive."""
+    end = offset + size * dtype.itemsize
+    if offset < 0 or end > self.nbytes: raise ArgumentError(f"a view of bytes {offset} to {end} does not fit into {self!r} of {self.nbytes} bytes")
+    return Buffer(self.device, size, dtype, base=self.base, offset=self.offset + offset)
+
+  def copyin(self, mv: memoryview) -> Buffer:
+    """Overwrite with the bytes of mv, which must be contiguous and as long as this."""
+    source = memoryview(mv)
+    if source.nbytes != self.nbytes: raise ArgumentError(f"copyin of {source.nbytes} bytes into {self!r} of {self.nbytes} bytes; sizes must be equal")
+    if not source.c_contiguous: raise ArgumentError("copyin wants contiguous memory; make a copy first, e.g. with bytes(mv)")
+    self.ensure_allocated()
+    if self.nbytes:
+      Device[self.device].synchronize()
+      self.allocator.copyin(self._buf, source.cast("B"))
+    return self
+
+  def copyout(self, mv: memoryview) -> memoryview:
+    """Copy all bytes into mv (contiguous, writable, as long as this). Returns mv."""
+    if mv.nbytes != self.nbytes: raise ArgumentError(f"copyout of {self!r} of {self.nbytes} bytes into {mv.nbytes} bytes; sizes must be equal")
+    if mv.readonly or not mv.c_contiguous: raise ArgumentError("copyout wants contiguous, writable memory; pass memoryview(bytearray(buffer.nbytes))")
+    if not self.is_initialized(): raise DeviceError(f"{self!r} has no memory to read yet; allocate it and copy data in, or run what computes it")
+    self.ensure_allocated()
+    if self.nbytes:
+      Device[self.device].synchronize()
+      self.allocator.copyout(mv.cast("B"), self._buf)
+    return mv
+
+  def copy_from(self, src: Buffer) -> Buffer:
+    """Overwrite with the bytes of another Buffer, on any device."""
+    return self.copyin(src.as_memoryview(allow_zero_copy=True))
+
+  def as_memoryview(self, allow_zero_copy: bool = False, force_zero_copy: bool = False, no_sync: bool = False) -> memoryview:
+    """The contents as bytes: a copy, unless zero copy is allowed and the host can see the memory.
+
+    A zero-copy view keeps the mapping, but not the contents, after this Buffer is freed. Raises DeviceError if force_zero_copy cannot be met.
+    """
+    if not self.is_initialized(): raise DeviceError(f"{self!r} has no memory to read yet; allocate it and copy data in, or run what computes it")
+    self.ensure_allocated()
+    if allow_zero_copy or force_zero_copy:
+      found = self.allocator.as_memoryview(self._buf)
+      if found is not None:
+        if not no_sync: Device[self.device].synchronize()
+        return found[:self.nbytes]
+      if force_zero_copy: raise DeviceError(f"{self.device} memory is not visible to the host; call as_memoryview() for a copy")
+    return self.copyout(memoryview(bytearray(self.nbytes)))
+
+  def numpy(self) -> Any:
+    """A copy as a flat NumPy array. Raises DeviceError without NumPy, ArgumentError for a dtype that NumPy has not."""
+    if self.dtype.fmt is None: raise ArgumentError(f"NumPy has no {self.dtype}; cast to float32 first")
+    try: numpy = importlib.import_module("numpy")
+    except ImportError: raise DeviceError("numpy() needs NumPy, which is not installed; use tolist() or data() instead") from None
+    return numpy.frombuffer(self.as_memoryview(), dtype=numpy.dtype(self.dtype.fmt))
+
+  def __reduce__(self) -> Any:
+    """Pickles with its contents. A view becomes a buffer of its own."""
+    contents = bytes(self.as_memoryview()) if self.is_initialized() else None
+    return Buffer, (self.device, self.size, self.dtype, None, None, contents)
+
+  def __repr__(self) -> str:
+    view = "" if self._base is None else f" offset={self.offset}"
+    return f"<Buffer {self.device} {self.size} {self.dtype}{view}{'' if self.is_allocated() else ' (not allocated)'}>"
+
+def _count_memory(device: str, nbytes: int) -> None:
+  GlobalCounters.mem_used += nbytes
+  GlobalCounters.mem_used_per_device[device] += nbytes
+
+# **** which devices there are ****
+
+class _Devices:
+  """`Device["CPU"]` opens a device, once; `Device.DEFAULT` is the best that opens, or DEV, or what was assigned to it."""
+  def __init__(self) -> None:
+    self._opened: dict[str, Compiled] = {}
+    self._default: str | None = None
+    self._lock = threading.RLock()
+    self.refused: dict[str, str] = {}  # name -> why it did not open
+
+  def register(self, name: str, module: str) -> None:
+    """Add a device: a name in capitals, and the module whose open(ordinal, runtime) opens it."""
+    DRIVERS[name] = module
+
+  def canonicalize(self, device: str | None) -> str:
+    """The one way to write a device: "cpu:0" and "CPU" are "CPU", "CUDA" is "NV", None is the default. Raises DeviceError for unknown names."""
+    if device is None: return self.DEFAULT
+    if device in self._opened: return device
+    if not isinstance(device, str): raise DeviceError(f"a device is named by a string such as \"CPU\" or \"CPU:1\", not by {device!r}")
+    name, _, ordinal = device.upper().partition(":")
+    name = ALIASES.get(name, name)
+    if name not in DRIVERS: raise DeviceError(f"there is no device {device!r}; the known ones are {', '.join(DRIVERS)}")
+    if ordinal and not ordinal.isdecimal(): raise DeviceError(f"device {device!r}: what follows the colon is a number, as in {name}:1")
+    return f"{name}:{int(ordinal)}" if ordinal and int(ordinal) else name
+
+  def __getitem__(self, ix: str) -> Compiled:
+    found = self._opened.get(ix)
+    return found if found is not None else self._open(self.canonicalize(ix))
+
+  def _open(self, name: str) -> Compiled:
+    with self._lock:
+      if name in self._opened: return self._opened[name]
+      kind, _, ordinal = name.partition(":")
+      try:
+        if not _exists(DRIVERS[kind]): raise DeviceError("this version of tinyhw has no driver for it")
+        self._opened[name] = importlib.import_module(DRIVERS[kind]).open(int(ordinal or 0), runtime)
+      except (DeviceError, DriverError) as error:
+        self.refused[name] = error.message
+        raise DeviceError(f"device {name} does not open: {error.message}") from error
+      self.refused.pop(name, None)
+      if DEBUG >= 1: print(f"opened device {name} ({self._opened[name].arch})", file=sys.stderr)
+      return self._opened[name]
+
+  def get_class(self, ix: str) -> type[Compiled]: return type(self[ix])
+
+  @property
+  def DEFAULT(self) -> str:
+    if self._default is None: self._default = self._choose()
+    return self._default
+
+  @DEFAULT.setter
+  def DEFAULT(self, device: str | None) -> None: self._default = None if device is None else self.canonicalize(device)
+
+  @property
+  def default(self) -> Compiled: return self[self.DEFAULT]
+
+  def _choose(self) -> str:
+    if DEV.value: return self.canonicalize(DEV.value)
+    for name in PREFERENCE:
+      try: self[name]
+      except DeviceError as error:
+        if DEBUG >= 1: print(error.message, file=sys.stderr)
+        continue
+      if name in FALLBACKS: print(f"tinyhw: using {name}, because device CPU does not open: {self.refused.get('CPU')}", file=sys.stderr)
+      return name
+    raise DeviceError("no device opens: " + "; ".join(f"{name}: {reason}" for name, reason in self.refused.items()))
+
+  def get_available_devices(self) -> Iterator[str]:
+    """Names of the devices that open here. Why others do not is in `refused`."""
+    for name in DRIVERS:
+      try: self[name]
+      except DeviceError: continue
+      yield name
+
+  def close(self, ix: str) -> None:
+    """Close a device; the next use opens it again."""
+    with self._lock:
+      found = self._opened.pop(self.canonicalize(ix), None)
+      if found is not None: found.close()
+
+def _exists(module: str) -> bool:
+  try: return importlib.util.find_spec(module) is not None
+  except ModuleNotFoundError: return False
+
+Device = _Devices()
+
+def enumerate_devices_str() -> Iterator[str]:
+  """A line for each known device: whether it opens, and if not, why."""
+  for name in DRIVERS:
+    try: yield f"{'*' if Device.DEFAULT == name else ' '} {name:8s} {Device[name].arch}"
+    except DeviceError: yield f"  {name:8s} refused: {Device.refused.get(name, 'unknown')}"
