@@ -7,7 +7,10 @@ import pytest
 from test.helpers import same
 from tinyhw.arithmetic import threefry
 from tinyhw.dtype import dtypes
+from tinyhw.engine import realize as realizing
+from tinyhw.engine.jit import TinyJit
 from tinyhw.errors import ArgumentError, DTypeError
+from tinyhw.methods import base
 from tinyhw.tensor import Tensor
 
 def test_a_seed_repeats_in_any_order_of_evaluation():
@@ -87,3 +90,13 @@ def test_dropout():
 def test_threefry():
   x, key = Tensor([0, 1, 2 ** 63], dtype=dtypes.uint64), Tensor([7], dtype=dtypes.uint64)
   assert x.threefry(key).tolist() == [threefry(i, 7) for i in (0, 1, 2 ** 63)]
+
+def test_a_jitted_function_draws_what_it_would_draw_without(monkeypatch):
+  """Each replay gets the next draw of the same sequence; draws outside go on after it."""
+  monkeypatch.setattr(base, "realize_nodes", realizing.realize)
+  def step(x: Tensor) -> Tensor: return (x + Tensor.rand(4, contiguous=False) * Tensor.rand(4)).realize()
+  results = []
+  for function in (step, TinyJit(step)):
+    Tensor.manual_seed(11)
+    results.append([function(Tensor([float(i)] * 4)).tolist() for i in range(5)] + [Tensor.rand(2).tolist()])
+  assert results[0] == results[1] and len({tuple(r) for r in results[0]}) == 6

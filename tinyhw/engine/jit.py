@@ -147,6 +147,9 @@ class Captured:
       if buffer is not self.given[k]:
         self.given[k] = buffer
         for recording, launch, position in self.input_patches[k]: recording.patch(launch, position, buffer.get_buf())
+    for buffer, next_draw in self.draws:
+      drawn = next_draw()
+      for recording, launch, position in self.patches.get(id(buffer), ()): recording.patch(launch, position, drawn.get_buf())
     if variables != self.variables: self._set_variables(variables)
     changes: dict[UOp, UOp] = {}
     for output in self.outputs: changes[output.node] = output.fresh()

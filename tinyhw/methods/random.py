@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.config import SEED, TRAINING
 from tinyhw.device import Buffer, Device
 from tinyhw.dtype import DType, DTypeLike, dtypes, to_dtype
-from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.buffers import new_buffer
 from tinyhw.engine.realize import capturing
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.helpers import argfix
@@ -50,21 +50,21 @@ class Generator:
     if cls.seed is None: cls.seed = SEED.value if SEED.value >= 0 else int.from_bytes(os.urandom(8), "little")
     return cls.seed & _MASK64
 
-  def draw(self) -> UOp:
-    """A BUFFER of two uint64: the first counter of the next draw, and the seed."""
+  def draw(self) -> Buffer:
+    """Two uint64: the first counter of the next draw, and the seed."""
     if self.rows is None or self.next >= self.first + _ROWS:
       self.first = self.next
       numbers = [x for i in range(_ROWS) for x in ((self.next + i) << _DRAW_BITS & _MASK64, self.key())]
       self.rows = Buffer(self.device, len(numbers), dtypes.uint64).copyin(pack(numbers, dtypes.uint64))
     view = self.rows.view(2, dtypes.uint64, 16 * (self.next - self.first))
     self.next += 1
-    return new_buffer(self.device, 2, dtypes.uint64, storage=view)
+    return view
 
 def next_draw(device: str) -> UOp:
-  """The next draw of a device. A TinyJit that captures is told how to make the next one for each replay."""
-  node = Generator.of(device).draw()
-  if capturing: capturing[-1].draws.append((buffer_of(node), lambda: buffer_of(Generator.of(device).draw())))
-  return node
+  """A BUFFER with the next draw of a device. A TinyJit that captures is told how to make the next one for each replay."""
+  row = Generator.of(device).draw()
+  if capturing: capturing[-1].draws.append((row, lambda: Generator.of(device).draw()))
+  return new_buffer(device, 2, dtypes.uint64, storage=row)
 
 def random_words(shape: tuple[Any, ...], device: str | None) -> UOp:
   """64 random bits for each element, as uint64."""
