@@ -83,13 +83,13 @@ def setflags(m: Machine, value: int) -> int:
 
 # CISC
 
-def cisc(general: int = 10, vectors: int = 6, swap: bool = True) -> Target:
-  """general: how many of the general registers are allocatable (at least 6), vectors: how many vector registers."""
+def cisc(general: int = 10, vectors: int = 6, swap: bool = True, wide: bool = False) -> Target:
+  """general: how many of the general registers are allocatable (at least 7), vectors: how many vector registers, of 16 or (wide) 32."""
   gpr = Bank("gpr", 16, tuple([3, 5, 6, 7, 0, 1, 2, 8, 9, 10, 11, 12, 13, 14, 15])[:max(general, 7)])
-  vec = Bank("vec", 16, tuple(range(vectors)))
+  vec = Bank("vec", 32 if wide else 16, tuple(range(vectors)))
   r64 = RegClass("r64", gpr, 64, names=tuple(f"r{i}" for i in range(16)))
   r32 = RegClass("r32", gpr, 32, names=tuple(f"e{i}" for i in range(16)))
-  v = RegClass("v", vec, 64, names=tuple(f"v{i}" for i in range(16)))
+  v = RegClass("v", vec, 64, names=tuple(f"v{i}" for i in range(32)))
   classes = {"r": r64, "e": r32, "v": v}
   table = rows(CISC_TEXT, classes, CISC_MEANINGS)
   def move(dst: Reg, src: Reg) -> MInst: return MInst(table["vmov" if dst.cls is v else "mov" if dst.cls is r64 else "mov32"], [dst, src])
@@ -483,3 +483,68 @@ def random_function(target: Target, seed: int, pressure: int = 6, size: int = 60
 def inputs(seed: int) -> tuple[list[int], dict[int, int]]:
   rng = random.Random(seed)
   return [rng.getrandbits(rng.choice((3, 8, 32))) for _ in range(4)], {i: rng.getrandbits(40) for i in range(ADDRESSES)}
+
+# small functions by hand
+
+class Build:
+  """Writes a function for a target: `b.emit("add", new, a, ties=(old,))`, `b.new("r64")`, `b.block()`."""
+  def __init__(self, target: Target, name: str = "small"):
+    self.target, self.function = target, Function(name)
+    self.classes = {c.name: c for c in target.classes}
+    self.at = self.function.new_block(0, "entry")
+
+  def new(self, name: str) -> Reg: return self.function.new_reg(self.classes[name])
+  def many(self, name: str, count: int) -> list[Reg]: return [self.new(name) for _ in range(count)]
+
+  def params(self, *names: str, fixed: dict[int, int] | None = None) -> list[Reg]:
+    self.at.params = [self.new(name) for name in names]
+    self.function.fixed_params = fixed or {}
+    return self.at.params
+
+  def emit(self, name: str, *operands: Any, ties: tuple[Reg, ...] = (), arguments: tuple[list[Reg], ...] = ()) -> MInst:
+    table: Any = self.target.table
+    inst = MInst(table[name], list(operands), None, arguments, "", ties)
+    self.at.insts.append(inst)
+    return inst
+
+  def block(self, name: str, depth: int = 0, params: tuple[str, ...] = ()) -> Block:
+    """A new block, which following instructions go to."""
+    self.at = self.function.new_block(depth, name)
+    self.at.params = [self.new(p) for p in params]
+    return self.at
+
+def matmul_loop(target: Target, accumulators: int, vectors: int) -> Function:
+  """An inner loop with `accumulators` that it carries: per iteration a few vector loads and one broadcast are multiplied into them."""
+  b = Build(target, "matmul")
+  a, c = b.params("r64", "r64", fixed={0: 7, 1: 6})
+  zero, end = b.new("r64"), b.new("r64")
+  b.emit("movi", zero, 0)
+  b.emit("movi", end, 3)
+  start = b.many("v", accumulators)
+  for r in start: b.emit("zero", r)
+  entry = b.at
+  loop = b.block("loop", 1, ("r64",) + ("v",) * accumulators)
+  counter, *sums = loop.params
+  b.at = entry
+  b.emit("jmp", loop, arguments=([zero, *start],))
+  b.at = loop
+  columns = b.many("v", vectors)
+  for k, v in enumerate(columns): b.emit("vload", v, c, k)
+  results = []
+  for row in range(accumulators // vectors):
+    spread = b.new("v")
+    b.emit("vload", spread, a, row)
+    for k, v in enumerate(columns):
+      results.append(b.new("v"))
+      b.emit("vfma", results[-1], v, spread, ties=(sums[row * vectors + k],))
+  following = b.new("r64")
+  b.emit("inc", following, ties=(counter,))
+  b.emit("cmp", following, end)
+  done = b.block("done", 0, ("v",) * accumulators)
+  b.at = loop
+  b.emit("jl", loop, arguments=([following, *results],))
+  b.emit("jmp", done, arguments=(results,))
+  b.at = done
+  for k, r in enumerate(done.params): b.emit("vstore", a, k, r)
+  b.emit("ret", a)
+  return b.function

@@ -33,34 +33,43 @@ def put_on_edge(allocator: Allocator, edge: Edge, pairs: Pairs) -> None:
   flow = allocator.flow
   source, successor = flow.blocks[edge.source], flow.blocks[edge.target]
   out = flow.out[edge.source]
-  copy = allocator.parallel(pairs, allocator.free)
-  if len(out) == 1 or (allocator.hoisted is None and len(flow.into[edge.target]) > 1 and not _destroys(allocator, edge, pairs)):
-    source.insts.insert(first_jump(source), copy)
+  read = _read_by_jumps(allocator, source)
+  first = len(out) == 1 or allocator.hoisted is None and len(flow.into[edge.target]) > 1
+  if first and not _destroys(allocator, edge, pairs, read):
+    free = [units & ~kept for units, kept in zip(allocator.free, read)]  # what the jumps read is still needed here
+    source.insts.insert(first_jump(source), allocator.parallel(pairs, free))
     allocator.hoisted = edge
-  elif len(flow.into[edge.target]) == 1:
-    allocator.prefix.setdefault(edge.target, []).append(copy)
+    return
+  copy = allocator.parallel(pairs, allocator.free)
+  if len(flow.into[edge.target]) == 1: allocator.prefix.setdefault(edge.target, []).append(copy)
   else:
     block = split(allocator.function, allocator.target, edge, source, successor, min(source.depth, successor.depth))
     block.insts.insert(0, copy)
 
-def _destroys(allocator: Allocator, edge: Edge, pairs: Pairs) -> bool:
-  """Whether the copies overwrite something that the jumps or another edge need."""
+def _read_by_jumps(allocator: Allocator, block: Block) -> list[int]:
+  """Per bank, the units that the jumps at a block's end read."""
+  file = allocator.file
+  read = [0] * len(file.banks)
+  for jump in block.insts[first_jump(block):]:
+    for i in jump.row.reads:
+      r = jump.operands[i]
+      if r is None or r.cls not in file.views: continue
+      view = file.views[r.cls]
+      read[view.bank] |= view.mask << file.banks[view.bank].unit_of[r.index]
+  return read
+
+def _destroys(allocator: Allocator, edge: Edge, pairs: Pairs, read: list[int]) -> bool:
+  """Whether the copies overwrite something that the jumps (`read`) or another edge need."""
   where, views, file = allocator.where, allocator.views, allocator.file
   written = [0] * len(file.banks)
   for dst, _ in pairs:
     view = file.views[dst.cls]
     written[view.bank] |= view.mask << file.banks[view.bank].unit_of[dst.index or 0]
-  needed: set[int] = set()
+  if any(a & b for a, b in zip(written, read)): return True
   for other in allocator.flow.out[edge.source]:
     if other is edge: continue
-    needed.update(bits(allocator.liveness.live_in[other.target]))
     params, starts = allocator.liveness.params[other.target], allocator.liveness.starts[other.target]
+    needed = set(bits(allocator.liveness.live_in[other.target]))
     needed.update(a.id for p, a in zip(params, other.arguments) if a.index is None and p in starts)
-  if any(views[v].mask << where[v] & written[views[v].bank] for v in needed): return True
-  jumps = allocator.flow.blocks[edge.source].insts[first_jump(allocator.flow.blocks[edge.source]):]
-  for jump in jumps:
-    for r in jump.reads():
-      if r.cls in file.views:
-        view = file.views[r.cls]
-        if view.mask << file.banks[view.bank].unit_of[r.index or 0] & written[view.bank]: return True
+    if any(views[v].mask << where[v] & written[views[v].bank] for v in needed): return True
   return False

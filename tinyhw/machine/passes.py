@@ -17,12 +17,17 @@ from tinyhw.machine.order import order
 from tinyhw.machine.show import show
 from tinyhw.machine.spill import spill
 from tinyhw.machine.target import Hook, Target
+from tinyhw.machine.verify import verify
 
 class Before(NamedTuple):
   """Pass `first` must run before pass `second`, because of `reason`."""
   first: str
   second: str
   reason: str
+
+def verified(function: Function, target: Target) -> Function:
+  """Refuse what selection must not hand over, with CHECK=1."""
+  return verify(function, target) if config.CHECK else function
 
 def remember(function: Function, target: Target) -> Function:
   """Keep what the code computes, for `check`."""
@@ -34,6 +39,7 @@ def check(function: Function, target: Target) -> Function:
   return function if function.reference is None else checker.check(function, target, function.reference)
 
 PASSES: dict[str, Hook] = {
+  "verify": verified,
   "order": order,
   "remember": remember,
   "spill": spill,
@@ -46,6 +52,7 @@ PASSES: dict[str, Hook] = {
 }
 
 ORDER = (
+  Before("verify", "order", "passes rely on the form, and do not look"),
   Before("order", "spill", "the order of instructions decides how many values are alive at once"),
   Before("order", "remember", "the checker compares instruction by instruction"),
   Before("remember", "spill", "spilling and allocation rewrite instructions in place"),

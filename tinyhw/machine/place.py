@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tinyhw.errors import AllocationError
 from tinyhw.machine.constraints import Demands, demands_of, sources_of
 from tinyhw.machine.inst import MInst, Reg
-from tinyhw.machine.liveness import Line
+from tinyhw.machine.liveness import Line, bits
 from tinyhw.machine.registers import Shape, View
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class Plan:
         # the value that lives on makes way if its register is the one that the result is wanted in
         if allocator.wish(v) == where[source.id] and views[source.id].mask == view.mask: self.new[source.id], unit = unit, where[source.id]
       self.written[i] = unit
+    before = list(taken)
     for v in self.ends - self.heirs:
       view = views[v]
       taken[view.bank] &= ~(view.mask << self.new.get(v, where[v]))
@@ -102,11 +103,44 @@ class Plan:
     for i, v, view in self.begins():
       b = view.bank
       unit = allocator.pick(v, files[b].free & ~taken[b] & ~shape.overwritten[b])
+      if unit < 0: unit = self._clear(view, before, taken)
       if unit < 0: return False
       taken[b] |= view.mask << unit
       self.written[i] = unit
     self.finish()
     return all(operands[i] is None or operands[i].index is not None or i in self.written for i in shape.row.writes)
+
+  def _clear(self, view: View, before: list[int], after: list[int]) -> int:
+    """Free an aligned run for a wide result, by moving the fewest units of values that live across. Returns its start, or -1.
+
+    before, after: units taken when the instruction starts and when it ends; both change."""
+    allocator, b, views = self.allocator, view.bank, self.allocator.views
+    room = allocator.file.banks[b].free & ~self.shape.touched[b]
+    movable = {v: self.new.get(v, unit) for v, unit in allocator.where.items()
+               if views[v].bank == b and v not in self.ends and v not in self.demands.home}
+    held = 0
+    for v, unit in movable.items(): held |= views[v].mask << unit
+    windows = []
+    for start in bits(view.runs(room & ~(after[b] & ~held))):
+      window = view.mask << start
+      inside = [v for v, unit in movable.items() if views[v].mask << unit & window]
+      windows.append((sum(views[v].units for v in inside), start, inside))
+    for _, start, inside in sorted(windows)[:4]:
+      taken_before, taken_after, targets = before[b], after[b] | view.mask << start, {}
+      for v in sorted(inside, key=lambda v: -views[v].units):
+        unit = views[v].find(room & ~taken_before & ~taken_after)
+        if unit < 0: break
+        targets[v] = unit
+        taken_before |= views[v].mask << unit
+        taken_after |= views[v].mask << unit
+      else:
+        for v in inside:
+          after[b] &= ~(views[v].mask << movable[v])
+          after[b] |= views[v].mask << targets[v]
+          before[b] |= views[v].mask << targets[v]
+        self.new.update(targets)
+        return start
+    return -1
 
   # packing anew
 

@@ -1,19 +1,21 @@
 """Which values are worth a register at the start of a block, for spill.py.
 
 A loop whose pressure fits keeps everything. In one that does not fit, a value costs in memory a reload for each use, and a store if it is a
-parameter; uses in deeper loops count tenfold, what can be repeated half. The dearest stay, with a few registers left for what instructions read
-besides. What the loop does not use stays only if there is room at the loop's peak.
+parameter; uses in deeper loops count tenfold, what can be repeated half. The dearest stay, with room left for what else is alive at the loop's
+peak, and for one value that comes from memory. What the loop does not use stays only if there is room at that peak too.
 """
 from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from tinyhw.machine.distance import FAR, Distances
+from tinyhw.machine.hints import Hints
+from tinyhw.machine.inst import Function
 from tinyhw.machine.liveness import Liveness, bits
-from tinyhw.machine.pseudo import PSEUDO
 from tinyhw.machine.registers import FIELD
 
 class Residents:
-  def __init__(self, liveness: Liveness, distances: Distances, repeats: Collection[int]):
+  def __init__(self, function: Function, liveness: Liveness, distances: Distances, repeats: Collection[int]):
+    self.web = Hints(function, liveness).web
     self.liveness, self.distances, self.repeats = liveness, distances, repeats
     self.flow, self.file, self.weight = liveness.flow, liveness.file, liveness.weight
     self.bodies: dict[int, list[int]] = {}
@@ -28,7 +30,7 @@ class Residents:
 
   def bank_in(self, v: int, guards: int) -> bool:
     """Whether v's bank is one of those."""
-    return bool(guards >> FIELD - 1 & (1 << (self.weight[v].bit_length() - 1) // FIELD * FIELD))
+    return bool(guards >> FIELD - 1 & 1 << self._bank(v) * FIELD)
 
   def too_many(self, b: int) -> set[int]:
     """Parameters of block b that must be in memory at its start."""
@@ -61,14 +63,11 @@ class Residents:
     entry, params, body = self.distances.entry[header], set(self.liveness.params[header]), self.bodies[header]
     crowded = self.crowded(body)
     cost = {v: 1.0 if v in params else 0.0 for v in used}
-    peaks = [0] * len(self.file.banks)
     for b in body:
       factor = 10 ** min(6, self.flow.depth[b] - self.flow.depth[header])
       for v, lines in self.distances.uses[b].items():
         if v in cost: cost[v] += factor * len(lines) * (0.5 if v in self.repeats else 1)
-      for line in self.liveness.code[b] if crowded else ():
-        if line.inst.row.encoding is not PSEUDO: self._raise(peaks, sum(self.weight[v] for v in line.reads if v not in cost))
-    pressure = sum(min(units, file.limit // 4) << FIELD * bank for bank, (units, file) in enumerate(zip(peaks, self.file.banks)))
+    pressure = self._room(header, used) if crowded else 0
     kept = []
     for v in sorted(used, key=lambda v: (-cost[v], entry[v], v)):
       if self.bank_in(v, crowded) and self.file.over(pressure + self.weight[v]): continue
@@ -76,11 +75,26 @@ class Residents:
       pressure += self.weight[v]
     return kept
 
+  def _room(self, header: int, used: list[int]) -> int:
+    """Pressure to leave for what the values that start the loop, and those that continue them (their webs), are not."""
+    webs = {self.web[v] for v in used}
+    idle = [v for v, distance in self.distances.entry[header].items() if distance >= FAR]
+    peak = self._peak(header, {v for v, web in enumerate(self.web) if web in webs}.union(used, idle))
+    room = 0
+    for file in self.file.banks:
+      units = peak >> FIELD * file.position & (1 << FIELD) - 1
+      widest = max([self.weight[v] >> FIELD * file.position for v in used if self._bank(v) == file.position], default=0)
+      room += min(units + widest, file.limit * 3 // 4) << FIELD * file.position
+    return room
+
+  def _bank(self, v: int) -> int: return (self.weight[v].bit_length() - 1) // FIELD
+
   def _idle(self, header: int, idle: list[int]) -> list[int]:
     """Of the values that live through a loop unused, those that fit at its peak."""
     crowded = self.crowded(self.bodies[header])
     if not crowded: return sorted(idle)
-    pressure, fitting = self._peak(header, set(idle)), []
+    through = {v for v, distance in self.distances.entry[header].items() if distance >= FAR}
+    pressure, fitting = self._peak(header, through), []
     for v in sorted(idle, key=lambda v: (self.distances.entry[header][v], v)):
       if self.bank_in(v, crowded) and self.file.over(pressure + self.weight[v]): continue
       fitting.append(v)
@@ -88,20 +102,21 @@ class Residents:
     return fitting
 
   def _peak(self, header: int, without: set[int]) -> int:
-    """The highest pressure in a loop, bank by bank and at most the limit, not counting some values that live through it."""
+    """The highest pressure in a loop, bank by bank and at most the limit, not counting some values."""
     weight, peaks = self.weight, [0] * len(self.file.banks)
     for b in self.bodies[header]:
       live = set(bits(self.liveness.live_out[b])) - without
       pressure = sum(weight[v] for v in live)
       for line in reversed(self.liveness.code[b]):
-        self._raise(peaks, pressure + sum(weight[v] for v in line.dead))
+        self._raise(peaks, pressure + sum(weight[v] for v in line.dead if v not in without))
         for v in line.writes:
           if v in live:
             live.remove(v)
             pressure -= weight[v]
         for v in line.ends:
-          live.add(v)
-          pressure += weight[v]
+          if v not in without:
+            live.add(v)
+            pressure += weight[v]
         self._raise(peaks, pressure)
     return sum(min(units, file.limit) << FIELD * bank for bank, (units, file) in enumerate(zip(peaks, self.file.banks)))
 

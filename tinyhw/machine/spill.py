@@ -64,7 +64,7 @@ class Spiller:
     for b, params in self.demoted.items():
       for p in params: self.definitions[p] = (b, -1)
     self.distances = Distances(liveness)
-    self.residents = Residents(liveness, self.distances, self.repeats)
+    self.residents = Residents(function, liveness, self.distances, self.repeats)
 
   # one block
 
