@@ -181,3 +181,7 @@ def staged_matmul(m: int, n: int, k: int, lanes: int = 8) -> UOp:
   panel = UOp(Ops.STAGE, dtypes.float32, (b.index(s * n + g * lanes + t).load(), s, t), (0,))
   product = a.index((i * 2 + x) * k + r).load() * panel.index(r * lanes + v).load()
   return UOp.sink(out.index((i * 2 + x) * n + g * lanes + v).store(product.reduce(Ops.ADD, r), g, i, x, v))
+
+def lower_text(sink: UOp, target: Capabilities = AVX2) -> str:
+  """A Program as one line for each uop: operation, type, argument."""
+  return "\n".join(f"{u.op.name} {u.dtype} {u.arg}" for u in lower(sink, target, "test").uops)

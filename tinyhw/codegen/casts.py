@@ -28,7 +28,7 @@ def cast(d: Decomposer, x: UOp, dtype: DType) -> UOp:
   source, target = x.dtype.scalar(), dtype.scalar()
   if source is target: return x
   if x.op is Ops.CONST: return UOp(Ops.CONST, dtype, (), arithmetic.cast(source, target)(arithmetic.round_to(source)(x.arg)))
-  if target is dtypes.bool: return d.alu(Ops.CMPNE, x, 0)
+  if target is dtypes.bool: return d.alu(Ops.CMPNE, d.cast(x, dtypes.float32) if source in SMALL_FLOATS else x, 0)
   if source in SMALL_FLOATS or target in SMALL_FLOATS: return _cast_small(d, x, source, target)
   if source is dtypes.bool and not (d.has(Ops.CAST, x.dtype) and d.has(Ops.CAST, dtype)):
     return d.alu(Ops.WHERE, x, d.const(dtype, 1), d.const(dtype, 0))

@@ -72,9 +72,10 @@ class Indices:
     total: UOp | None = None
     for level in sorted(levels):
       part: UOp | None = None
-      for term, factor in levels[level]: part = self._plus(part, self.get(term), factor)
+      sign = -1 if total is not None and levels[level][0][1] < 0 else 1
+      for term, factor in levels[level]: part = self._plus(part, self.get(term), factor * sign)
       assert part is not None
-      total = part if total is None else added(total, part)
+      total = part if total is None else added(total, part, Ops.ADD if sign > 0 else Ops.SUB)
     if total is None: return const(int32 if fits(constant, constant) else int64, constant)
     return added(total, const(int32 if fits(constant, constant) else int64, constant)) if constant else total
 

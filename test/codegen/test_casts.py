@@ -1,0 +1,55 @@
+"""All pairs of types, on corners of the source type; narrow floats on every code."""
+import itertools
+import random
+
+import pytest
+
+from test.codegen.kernels import ALL_TARGETS, AVX2, POOR, axis, check, data_for, wild
+from tinyhw.arithmetic import CODED
+from tinyhw.codegen.casts import lanewise
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError
+from tinyhw.codegen.passes import lower
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+def convert(source: DType, target: DType, lanes: int, n: int) -> UOp:
+  r, v = axis(n // lanes, 0), axis(lanes, 1, "VECTOR")
+  i = r * lanes + v
+  value = UOp(Ops.CAST, target, (UOp.param(1, source, n).index(i).load(),))
+  return UOp.sink(UOp.param(0, target, n).index(i).store(value, r, v))
+
+@pytest.mark.parametrize("lanes", (1, 8))
+@pytest.mark.parametrize("target", ALL_TARGETS)
+def test_all_pairs(target: str, lanes: int) -> None:
+  for source, result in itertools.permutations(dtypes.all, 2):
+    kernel = convert(source, result, lanes, 32)
+    check(kernel, ALL_TARGETS[target], data=data_for(kernel, 2, wild))
+
+@pytest.mark.parametrize("dtype", dtypes.fp8s)
+def test_every_code_of_eight_bits(dtype: DType) -> None:
+  codes = [CODED[dtype][0](k) for k in range(256)]
+  check(convert(dtype, dtypes.float32, 8, 256), AVX2, data={0: [0.0] * 256, 1: codes})
+
+@pytest.mark.parametrize("dtype", (*dtypes.fp8s, dtypes.bfloat16, dtypes.float16))
+def test_rounding_to_narrow_floats(dtype: DType) -> None:
+  """Ties, values one step beside them, subnormals, the largest number and what is above."""
+  rng = random.Random(3)
+  decode = CODED[dtype][0]
+  bits = dtype.bitsize
+  values = []
+  for code in (rng.sample(range(1 << (bits - 1)), 60) if bits > 8 else range(127)):
+    a, b = decode(code), decode(code + 1)
+    if a != a or b != b or b == float("inf"): continue
+    middle = (a + b) / 2
+    values += [a, middle, middle * (1 + 2 ** -22), middle * (1 - 2 ** -22), -middle]
+  values = (values + [1e30, -1e30, 0.0, -0.0, 1e-30])
+  values += [1.0] * (-len(values) % 8)
+  check(convert(dtypes.float32, dtype, 8, len(values)), POOR, data={0: [0.0] * len(values), 1: values})
+
+def test_pairs_that_no_vector_unit_has() -> None:
+  assert lanewise(dtypes.int64, dtypes.float32) and lanewise(dtypes.float64, dtypes.uint32) and not lanewise(dtypes.int32, dtypes.float64)
+
+def test_a_target_without_conversions_is_told_so() -> None:
+  with pytest.raises(CompileError, match="does not convert .*int32 to .*float32"): lower(convert(dtypes.int32, dtypes.float32, 1, 8), Capabilities(0, 0), "x")

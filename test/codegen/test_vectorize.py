@@ -1,0 +1,96 @@
+"""Lanes: which loads and stores are vectors, which are gathers, masks or scalars."""
+from dataclasses import replace
+
+import pytest
+
+from test.codegen.kernels import ALL_TARGETS, AVX2, axis, check, masked
+from tinyhw.codegen.passes import lower
+from tinyhw.codegen.program import Program
+from tinyhw.codegen.vectorize import fold_lanes, lane_of, vectorize, widen
+from tinyhw.dtype import dtypes
+from tinyhw.errors import CompileError
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+F32 = dtypes.float32
+PLAIN = replace(AVX2, masked_loads=False, gathers=False)
+V = axis(8, 9, "VECTOR")
+
+def copy(index: UOp, size: int = 128, gate: UOp | None = None, target: UOp | None = None) -> UOp:
+  """out[r*8 + lane] = a[index], r in 0..3."""
+  r = axis(4, 0)
+  at = r * 8 + V if target is None else target
+  return UOp.sink(UOp.param(0, F32, 64).index(at).store(UOp.param(1, F32, size).index(index).load(gate), r, V))
+
+def loads(program: Program) -> list[UOp]: return [u for u in program.uops if u.op is Ops.LOAD]
+
+R = axis(4, 0)
+
+def test_adjacent_lanes_are_one_load() -> None:
+  for index in (R * 8 + V, V + 3, (R * 8 + V) % 32 + 1, (R * 8 + V) // 16 * 16 + (R * 8 + V) % 16):
+    program = check(copy(index), AVX2, passes=True)
+    assert [u.dtype.count for u in loads(program)] == [8] and loads(program)[0].src[0].src[1].dtype.count == 1
+
+def test_what_no_lane_changes_is_broadcast() -> None:
+  program = check(copy(R * 3 + V // 8), AVX2, passes=True)
+  assert [u.dtype.count for u in loads(program)] == [1] and any(u.op is Ops.BROADCAST for u in program.uops)
+
+def test_strides_are_gathers_or_scalars() -> None:
+  for index in (V * 3 + R, 31 - V, V * V + R):
+    assert [u.src[0].src[1].dtype.count for u in loads(check(copy(index), AVX2, passes=True))] == [8]
+    assert [u.dtype.count for u in loads(check(copy(index), PLAIN, passes=True))] == [1] * 8
+
+def test_scalars_of_a_stride_share_their_base() -> None:
+  places = [u.src[0].src[1] for u in loads(lower(copy(V * 3 + R * 5), PLAIN, "x"))]
+  assert all(p.op is Ops.ADD and p.src[1].arg == 3 * k for k, p in enumerate(places) if k) and len({p.src[0] for p in places[1:]}) == 1
+
+def test_gates_that_lanes_change_are_masks() -> None:
+  program = check(masked(13, 8), AVX2, passes=True)
+  assert [u.src[1].dtype for u in loads(program)] == [dtypes.bool.vec(8)]
+  compare = [u for u in program.uops if u.op is Ops.CMPLT]
+  assert len(compare) == 1 and {s.op for s in compare[0].src} == {Ops.VECTORIZE, Ops.BROADCAST}
+  assert len(loads(check(masked(13, 8), PLAIN, passes=True))) == 8
+  assert len(loads(check(masked(13, 8, dtypes.int16), AVX2, passes=True))) == 8  # no masked loads of 16 bits
+
+@pytest.mark.parametrize("target", ALL_TARGETS)
+@pytest.mark.parametrize("gate", (V < 3, R * 8 + V < 29, 20 - V > R, (V + R).ne(4), (V * 3) % 5 < 2, (R < 2), (V < 6) & (R > 0)))
+def test_gates(gate: UOp, target: str) -> None:
+  check(copy(V + R, gate=gate), ALL_TARGETS[target], passes=True)
+  check(copy(R * 2, gate=gate), ALL_TARGETS[target], passes=True)
+  r = axis(4, 0)
+  check(UOp.sink(UOp.param(0, F32, 64).index(r * 8 + V).store(UOp.param(1, F32, 64).index(V + r).load(), r, V, gate=gate)), ALL_TARGETS[target], passes=True)
+
+@pytest.mark.parametrize("at", (V * 4 + R, 31 - (R * 8 + V), R, V))
+def test_stores_that_are_not_adjacent(at: UOp) -> None:
+  for target in ALL_TARGETS.values(): check(copy(R * 8 + V, target=at), target, passes=True)
+
+@pytest.mark.parametrize("op", (Ops.ADD, Ops.MAX, Ops.MUL))
+def test_lanes_are_folded_once_after_the_loop(op: Ops) -> None:
+  out, a = UOp.param(0, F32, 3), UOp.param(1, F32, 96)
+  g, r, v = axis(3, 0), axis(4, 1, "REDUCE"), axis(8, 2, "VECTOR")
+  kernel = UOp.sink(out.index(g).store(a.index(g * 32 + r * 8 + v).load().reduce(op, r, v), g))
+  for target in ALL_TARGETS.values(): check(kernel, target, passes=True)
+  program = lower(kernel, AVX2, "fold")
+  assert [u.dtype for u in program.uops if u.op is Ops.ACC] == [F32.vec(8)]
+  ends = [k for k, u in enumerate(program.uops) if u.op is Ops.END]
+  assert all(ends[0] < k < ends[1] for k, u in enumerate(program.uops) if u.op is Ops.GEP)
+
+def test_the_lane_as_a_value() -> None:
+  out = UOp.param(0, dtypes.int32, 32)
+  r = axis(4, 0)
+  for value in (r * 8 + V, V * 3 + 1, (r + V) // 3, (V + r).maximum(5)):
+    for target in ALL_TARGETS.values(): check(UOp.sink(out.index(r * 8 + V).store(value.cast(dtypes.int32), r, V)), target, passes=True)
+
+def test_small_functions() -> None:
+  x = UOp.variable("x", 0, 9, F32)
+  wide = widen(x, 4)
+  assert lane_of(wide, 2) is x and widen(wide, 4) is wide and lane_of(UOp.const(F32.vec(4), 2.0), 1) is UOp.const(F32, 2.0)
+  vector = UOp(Ops.LOAD, F32.vec(8), (UOp.param(0, F32, 8).index(0),))
+  assert fold_lanes(Ops.ADD, vector).dtype is F32
+
+def test_refusals() -> None:
+  v = axis(UOp.variable("n", 1, 4), 5, "VECTOR")
+  with pytest.raises(CompileError, match="range 5 is VECTOR and its end is not a constant"):
+    vectorize(UOp.sink(UOp.param(0, F32, 4).index(v).store(UOp.const(F32, 1.0), v)), AVX2)
+  with pytest.raises(CompileError, match="does not run over it; add it to its ranges"):
+    vectorize(UOp.sink(UOp.param(0, F32, 8).index(0).store(UOp.param(1, F32, 8).index(V).load())), AVX2)
