@@ -135,8 +135,8 @@ def test_interpolate():
   assert Tensor(x.reshape(1, 1, 2, 2)).interpolate((4, 3)).shape == (1, 1, 4, 3)
 
 def test_half_precision_accumulates_in_float32():
-  x = Tensor(np.full((1, 1, 64, 64), 1.0, np.float16))
-  assert x.conv2d(Tensor(np.full((1, 1, 64, 64), 1.0, np.float16))).item() == 4096.0 and math.isfinite(x.sum().item())
+  x = Tensor(np.full((1, 1, 50, 50), 1.0, np.float16))
+  assert x.conv2d(Tensor(np.full((1, 1, 50, 50), 1.0, np.float16))).item() == 2500.0 and math.isfinite(x.sum().item())
 
 @pytest.mark.parametrize("f, error, text", [
   (lambda: Tensor.ones(1, 3, 4, 4).conv2d(Tensor.ones(2, 2, 3, 3)), ShapeError, "the input has 3 channels, the weight is for 1 x 2"),

@@ -24,9 +24,7 @@ def static(d: sint, what: str) -> int:
 
 def limits(x: sint) -> tuple[int, int]:
   """The smallest and largest value of a size or offset, for every value that its Variables may be bound to."""
-  if isinstance(x, int): return x, x
-  free = x.substitute({u: u.src[0] for u in x.toposort() if u.op is Ops.BIND})
-  return int(free.vmin), int(free.vmax)
+  return (x, x) if isinstance(x, int) else (int(x.vmin), int(x.vmax))
 
 def new_shape(old: tuple[sint, ...], wanted: Sequence[sint | None]) -> tuple[sint, ...]:
   """The shape that reshape(*wanted) means. Raises ShapeError if the number of elements differs."""
