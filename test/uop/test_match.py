@@ -27,7 +27,8 @@ def random_pattern(rng: random.Random, depth: int) -> UPat:
   name = rng.choice(["x", "y", "z", None, None])
   if depth == 0 or rng.random() < 0.2: return rng.choice([UPat.var(name), UPat.cvar(name), UPat(name=name), UPat.const(None, rng.randint(0, 4))])
   below = lambda: random_pattern(rng, depth - 1)
-  ops = rng.choice([Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.CMPLT, Ops.AND, Ops.WHERE, (Ops.ADD, Ops.MUL), (Ops.IDIV, Ops.MOD, Ops.MAX), None])
+  ops = rng.choice([Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.CMPLT, Ops.AND, Ops.WHERE, (Ops.ADD, Ops.MUL),
+                    (Ops.IDIV, Ops.MOD, Ops.MAX), None])
   arity = 3 if ops is Ops.WHERE else 2
   src = rng.choice([tuple(below() for _ in range(arity)), [below() for _ in range(arity)], below(), None, (below(),)])
   dtype = rng.choice([None, None, dtypes.weakint, dtypes.bool, (dtypes.weakint, dtypes.bool)])
@@ -58,7 +59,8 @@ def test_symbolic_rules_agree_with_the_interpreter() -> None:
     for u in condition(rng, variables(rng), 3).toposort(): assert symbolic.rewrite(u) is slow.rewrite(u), u
 
 def test_first_rule_that_gives_something_new_wins() -> None:
-  pm = PatternMatcher([(UPat(Ops.ADD, name="u"), lambda u: None), (UPat(Ops.ADD, name="u"), lambda u: u), (UPat(Ops.ADD), lambda: b), (UPat(Ops.ADD), lambda: c)])
+  pm = PatternMatcher([(UPat(Ops.ADD, name="u"), lambda u: None), (UPat(Ops.ADD, name="u"), lambda u: u), (UPat(Ops.ADD), lambda: b),
+                       (UPat(Ops.ADD), lambda: c)])
   assert pm.rewrite(a + 1) is b and PatternMatcher(pm.patterns, compiled=False).rewrite(a + 1) is b
 
 def test_sum_of_matchers_tries_the_first_first() -> None:
@@ -71,7 +73,7 @@ def test_context_and_kinds_of_functions() -> None:
   def with_default(x: UOp, other: UOp | None = None) -> UOp: return x if other is None else other
   def scale(x: UOp, by: int) -> UOp: return x * by
   for compiled in (True, False):
-    def pm(function: Any, pattern: UPat = UPat.var("x") + 1, compiled: bool = compiled) -> PatternMatcher: return PatternMatcher([(pattern, function)], compiled)
+    def pm(function: Any, compiled: bool = compiled) -> PatternMatcher: return PatternMatcher([(UPat.var("x") + 1, function)], compiled)
     assert pm(lambda ctx, x: ctx[0] + x).rewrite(a + 1, [b]) is b + a
     assert pm(lambda x, ctx: ctx[0] + x).rewrite(a + 1, [b]) is b + a
     assert pm(Holder().method).rewrite(a + 1, [1, 2]) is a * 2

@@ -76,7 +76,8 @@ def test_endless_rules_are_named() -> None:
   pm = PatternMatcher([(UPat(Ops.ADD, name="x"), forth), (UPat(Ops.MUL, name="x"), back)])
   with pytest.raises(PatternError, match="endless rewriting in loop.*(forth, back|back, forth)"): graph_rewrite(a + b, pm, name="loop")
   with pytest.raises(PatternError, match="endless.*(forth|back)"): graph_rewrite(a + b, pm, bottom_up=True)
-  with pytest.raises(PatternError, match="lambda at .*test_rewrite.py:"): graph_rewrite(a + b, PatternMatcher([(UPat(Ops.ADD, name="x"), lambda x: x + 1)]))
+  with pytest.raises(PatternError, match="lambda at .*test_rewrite.py:"):
+    graph_rewrite(a + b, PatternMatcher([(UPat(Ops.ADD, name="x"), lambda x: x + 1)]))
 
 def test_a_rule_must_return_a_node() -> None:
   with pytest.raises(PatternError, match="returned 3; return a UOp, or None"):
@@ -98,9 +99,10 @@ def test_map_of_all_nodes() -> None:
 
 def test_origin_follows_replacements() -> None:
   u, location = (a + 77) * 2, ("model.py", 12, "forward")
-  trace.record(u, location)
+  trace.follow(u, location)
   assert trace.origin(graph_rewrite(u, FOLD)) == location
   assert trace.origin(graph_rewrite(u, FOLD, bottom_up=True)) == location
+  trace.unfollow()
 
 @pytest.mark.parametrize("seed", range(40))
 def test_symbolic_keeps_values(seed: int) -> None:

@@ -44,12 +44,16 @@ def positions(tracker: ShapeTracker) -> list[int | None]:
 def oracle(shape: tuple[int, ...], values: dict[tuple[int, ...], int | None], op: str, arg: tuple) -> tuple[tuple[int, ...], dict]:
   """The same movement on a dict from indices to positions."""
   every = lambda s: itertools.product(*[range(n) for n in s])
-  if op == "permute": return tuple(shape[a] for a in arg), {at: values[tuple(at[arg.index(a)] for a in range(len(shape)))]
-                                                            for at in every([shape[a] for a in arg])}
+  if op == "permute":
+    new = tuple(shape[a] for a in arg)
+    return new, {at: values[tuple(at[arg.index(a)] for a in range(len(shape)))] for at in every(new)}
   if op == "reshape": return arg, dict(zip(every(arg), [values[at] for at in every(shape)]))
   if op == "expand": return arg, {at: values[tuple(0 if n == 1 else k for k, n in zip(at, shape))] for at in every(arg)}
-  if op == "flip": return shape, {at: values[tuple(n - 1 - k if a in arg else k for a, (k, n) in enumerate(zip(at, shape)))] for at in every(shape)}
-  if op == "shrink": return tuple(e - b for b, e in arg), {at: values[tuple(k + b for k, (b, _) in zip(at, arg))] for at in every([e - b for b, e in arg])}
+  if op == "flip":
+    return shape, {at: values[tuple(n - 1 - k if a in arg else k for a, (k, n) in enumerate(zip(at, shape)))] for at in every(shape)}
+  if op == "shrink":
+    new = tuple(e - b for b, e in arg)
+    return new, {at: values[tuple(k + b for k, (b, _) in zip(at, arg))] for at in every(new)}
   new = tuple(n + b + e for n, (b, e) in zip(shape, arg))
   return new, {at: values.get(tuple(k - b for k, (b, _) in zip(at, arg))) for at in every(new)}
 

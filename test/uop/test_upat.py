@@ -31,7 +31,8 @@ def test_sources_in_order_in_any_order_and_each() -> None:
   assert captures(UPat(Ops.ADD, src=(UPat.cvar("c"), UPat.var("x"))), a + 3) == []
   assert captures(UPat(Ops.ADD, src=[UPat.cvar("c"), UPat.var("x")]), a + 3) == [{"c": three, "x": a}]
   assert len(captures(UPat(Ops.ADD, src=[UPat.var("x"), UPat.var("y")]), a + b)) == 2
-  assert captures(UPat(Ops.SINK, src=UPat(Ops.CONST)), UOp.sink(three, four)) and not captures(UPat(Ops.SINK, src=UPat(Ops.CONST)), UOp.sink(three, a))
+  constants = UPat(Ops.SINK, src=UPat(Ops.CONST))
+  assert captures(constants, UOp.sink(three, four)) and not captures(constants, UOp.sink(three, a))
   assert captures(UPat(Ops.SINK, src=UPat.var("x")), UOp.sink(three, three)) == [{"x": three}]
 
 def test_number_of_sources() -> None:
@@ -50,7 +51,7 @@ def test_operators_build_what_uops_build() -> None:
            (x >> y, a >> b), (x < y, a < b), (x > 3, a > 3), (x >= y, a >= b), (x <= y, a <= b), (x != y, a.ne(b)), (x.eq(y), a.eq(b)), (-x, -a),
            (x.maximum(y), a.maximum(b)), (x.minimum(y), a.minimum(b)), (x + 3, 3 + a), (5 - x, 5 - a), ((x < y).where(x, 3), (a < b).where(a, 3)),
            (x.cast(dtypes.int32), a.cast(dtypes.int32)), (~x, ~a), (x / y, a / b), (x.recip(), a.recip()), (x.f(Ops.SQRT), a.sqrt())]
-  for pattern, u in pairs: assert {"x": a}.items() <= {k: v for found in captures(pattern, u) for k, v in found.items()}.items() or captures(pattern, u), u
+  for pattern, u in pairs: assert any(found["x"] is a for found in captures(pattern, u)), u
 
 def test_any_named_and_casted() -> None:
   either = UPat.any(UPat.var("x") + 3, UPat.var("x") * 3)

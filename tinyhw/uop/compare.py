@@ -7,7 +7,7 @@ stands on the right, or on the left alone; a negation is never around an integer
 from __future__ import annotations
 import itertools
 import math
-from typing import Iterable
+from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 from tinyhw.dtype import DType, dtypes

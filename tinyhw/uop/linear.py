@@ -98,7 +98,7 @@ def scaled(term: UOp, factor: int) -> UOp:
 
 def build(terms: Terms, constant: int, dtype: DType) -> UOp:
   """The canonical sum."""
-  items = [(t, k) for t, k in terms.items() if k]
+  items = [(t, k) for t, k in terms.items() if k] if dtype is weakint else [(t, w) for t, k in terms.items() if (w := _wrapped(dtype, k))]
   if len(items) > 1: items.sort(key=lambda item: term_order(*item))
   if dtype is weakint: return _build_index(items, constant)
   result: UOp | None = None

@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 import math
 import weakref
-from typing import Any, Callable, Iterable, Iterator, Sequence, TypeVar, Union
+from typing import Any, TypeVar, Union
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from tinyhw import trace
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
 from tinyhw.errors import DTypeError
 from tinyhw.uop import bounds as _bounds
@@ -40,6 +42,12 @@ class UOp:
   src: tuple[UOp, ...]
   arg: Any
   tag: Any
+  _shape_: Any     # what derive() keeps; None until asked for
+  _device_: Any
+  _bounds_: Any
+  _ranges_: Any
+  _order_: Any     # linear.order
+  _simple_: Any    # symbolic.simplify: True when this is its own simplest form
   realized: UOp | None  # the buffer (or view of one) that holds this tensor node's value, once computed
   storage: Any          # of a BUFFER: the Buffer that it names
 
@@ -96,10 +104,12 @@ class UOp:
     """This graph with nodes replaced; what is replaced is not looked into again."""
     if not replacements: return self
     new: dict[UOp, UOp] = dict(replacements)
+    inherit = trace.inherit if trace._origins else None
     for u in self.toposort(lambda n: n not in replacements):
       if u in new: continue
       src = tuple([new[s] for s in u.src])
       new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+      if inherit is not None: inherit(new[u], u)
     return new[self]
 
   def derive(self, slot: str, compute: Callable[[UOp], Any]) -> Any:
@@ -200,7 +210,8 @@ class UOp:
   def bind(self, value: int) -> UOp:
     """This variable with a value. Raises ValueError when the value is outside its bounds."""
     assert self.op is Ops.DEFINE_VAR, f"only a Variable can be bound, not {self.op.name}"
-    if not self.arg[1] <= value <= self.arg[2]: raise ValueError(f"cannot bind {value} to {self.arg[0]}: it must be in {self.arg[1]}..{self.arg[2]}")
+    if not self.arg[1] <= value <= self.arg[2]:
+      raise ValueError(f"cannot bind {value} to {self.arg[0]}: it must be in {self.arg[1]}..{self.arg[2]}")
     return UOp(Ops.BIND, self.dtype, (self, self.const_like(value)))
 
   def unbind(self) -> tuple[UOp, int]:
@@ -211,7 +222,8 @@ class UOp:
     """The variables below this node, by name."""
     return sorted((u for u in self.toposort() if u.op is Ops.DEFINE_VAR), key=lambda u: u.arg)
 
-  def const_like(self, value: ConstType | UOp) -> UOp: return value if isinstance(value, UOp) else UOp(Ops.CONST, self.dtype, (), self.dtype.const(value))
+  def const_like(self, value: ConstType | UOp) -> UOp:
+    return value if isinstance(value, UOp) else UOp(Ops.CONST, self.dtype, (), self.dtype.const(value))
 
   # ***** kernel level *****
 

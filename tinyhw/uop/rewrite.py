@@ -8,7 +8,7 @@ exist: 1 µs each and what the rules take. The walk is a loop with a stack, so d
 Rules that feed each other for ever make a chain of replacements that each wait for the next; a chain of `LONGEST_CHAIN` raises PatternError.
 """
 from __future__ import annotations
-from typing import Any, Union
+from typing import Any
 
 from tinyhw import trace
 from tinyhw.errors import PatternError

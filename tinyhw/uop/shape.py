@@ -1,6 +1,7 @@
 """Shapes and devices of the nodes of a tensor graph, one rule per operation. Sizes are ints, or index expressions where they are symbolic."""
 from __future__ import annotations
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from tinyhw.uop.enums import GroupOp, Ops
 if TYPE_CHECKING: from tinyhw.uop.ops import UOp

@@ -7,7 +7,7 @@ has its own, more general way (engine/indexing.py); this is the library that use
 from __future__ import annotations
 from dataclasses import dataclass
 import math
-from typing import Sequence
+from collections.abc import Sequence
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ShapeError

@@ -18,7 +18,7 @@ from tinyhw.errors import DTypeError, PatternError
 from tinyhw.uop.compare import COMPARE
 from tinyhw.uop.divmod import DIVMOD, INTEGERS, recombine
 from tinyhw.uop.enums import GroupOp, Ops
-from tinyhw.uop.linear import build, exact, factors, limits, linear, number, order, plus, product, span, term_order, weakint
+from tinyhw.uop.linear import build, exact, factors, limits, linear, order, plus, product, span, term_order, weakint
 from tinyhw.uop.match import PatternMatcher, rule
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.rewrite import LONGEST_CHAIN
@@ -256,10 +256,11 @@ def constant_gate(u: UOp, x: UOp, c: UOp, y: UOp) -> UOp:
   return UOp(Ops.LOAD, u.dtype, (x,), u.arg, u.tag) if c.arg else y
 
 SIMPLE = (
-  fold_constants, fold_cast, fold_bitcast, constant_right, add_zero, subtract_zero, times_one, times_zero, negate_twice, divide_by_power_of_two,
-  divide_by_itself, remainder_by_itself, idempotent, xor_itself, less_than_itself, equal_to_itself, bits_with_constant, merge_constants, merge_maximum,
-  bool_arithmetic, bool_comparison, negate_equality, excluded_middle, absorb, where_same, where_constant, where_is_condition, where_not, where_in_where,
-  where_both, into_where, cast_to_same, cast_twice, bitcast_twice, compare_cast_bool, lane_of, broadcast_constant, vectorize_lanes, constant_gate,
+  fold_constants, fold_cast, fold_bitcast, constant_right, add_zero, subtract_zero, times_one, times_zero, negate_twice,
+  divide_by_power_of_two, divide_by_itself, remainder_by_itself, idempotent, xor_itself, less_than_itself, equal_to_itself,
+  bits_with_constant, merge_constants, merge_maximum, bool_arithmetic, bool_comparison, negate_equality, excluded_middle, absorb,
+  where_same, where_constant, where_is_condition, where_not, where_in_where, where_both, into_where, cast_to_same, cast_twice,
+  bitcast_twice, compare_cast_bool, lane_of, broadcast_constant, vectorize_lanes, constant_gate,
 )
 symbolic_simple = PatternMatcher(SIMPLE)
 
@@ -279,11 +280,13 @@ def cast_of_decided(u: UOp, x: UOp) -> UOp | None:
 @rule(UPat((Ops.SUB, Ops.NEG, Ops.SHL, Ops.SHR), weakint, name="u"))
 def only_sums_and_products(u: UOp) -> UOp | None:
   """Index arithmetic has one way to say a thing: x - y is x + y*-1, x << 3 is x * 8, x >> 3 is x // 8."""
-  x, y = u.src[0], u.src[-1]
+  x: UOp = u.src[0]
+  y: UOp = u.src[-1]
   if u.op is Ops.NEG: return x * -1
   if u.op is Ops.SUB: return x + y * -1
   if y.op is not Ops.CONST or not 0 <= y.arg < 64: return None
-  return x * (1 << y.arg) if u.op is Ops.SHL else x // (1 << y.arg)
+  factor: int = 1 << y.arg
+  return x * factor if u.op is Ops.SHL else x // factor
 
 @rule(UPat(Ops.AND, weakint, (x, c)))
 def mask_is_remainder(x: UOp, c: UOp) -> UOp | None:
@@ -295,7 +298,7 @@ def _is_ordered(u: UOp) -> bool:
   left, right = u.src
   if left.op is Ops.CONST or right.op is Ops.ADD: return False
   if left.op is Ops.ADD and left.src[1].op is Ops.CONST: return False
-  if right.op is Ops.CONST: return right.arg != 0
+  if right.op is Ops.CONST: return bool(right.arg)
   term, k = (right.src[0], right.src[1].arg) if right.op is Ops.MUL and right.src[1].op is Ops.CONST else (right, 1)
   if term.op in _DIGITS or limits(term)[0] == limits(term)[1]: return False
   last = left.src[1] if left.op is Ops.ADD else left
@@ -371,8 +374,8 @@ symbolic = PatternMatcher(SIMPLE + ALGEBRA)
 
 def simplify(u: UOp) -> UOp:
   """u in the simplest form that the rules find. Each node remembers its own, so an expression that grew costs what is new."""
-  known = u._simple_
-  if known is not None: return u if known is True else known  # type: ignore[no-any-return]
+  known: Any = u._simple_
+  if known is not None: return u if known is True else known
   functions = symbolic.functions
   stack: list[Any] = [u]
   chain = 0
@@ -407,4 +410,4 @@ def simplify(u: UOp) -> UOp:
       stack.append((node, rebuilt, result) if node is not rebuilt else (node, result))
       stack.append(result)
   known = u._simple_
-  return u if known is True else known  # type: ignore[no-any-return]
+  return u if known is True else known

@@ -4,7 +4,8 @@
 """
 from __future__ import annotations
 import itertools
-from typing import Any, Iterable, Sequence, Union
+from typing import Any
+from collections.abc import Iterable, Sequence
 
 from tinyhw.dtype import ConstType, DType, dtypes
 from tinyhw.errors import PatternError
@@ -12,7 +13,7 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 Captures = dict[str, UOp]
-OpsLike = Union[Ops, Iterable[Ops], None]
+OpsLike = Ops | Iterable[Ops] | None
 
 class UPat:
   """A pattern.
@@ -94,8 +95,10 @@ class UPat:
     a = x if isinstance(x, UPat) else y._lift(x) if isinstance(y, UPat) else UPat.const(None, x)
     return self.alu(Ops.WHERE, a, a._lift(y))
 
-  def cast(self, dtype: DType | Iterable[DType] | None = None, name: str | None = None) -> UPat: return UPat(Ops.CAST, dtype, (self,), name=name)
-  def bitcast(self, dtype: DType | Iterable[DType] | None = None, name: str | None = None) -> UPat: return UPat(Ops.BITCAST, dtype, (self,), name=name)
+  def cast(self, dtype: DType | Iterable[DType] | None = None, name: str | None = None) -> UPat:
+    return UPat(Ops.CAST, dtype, (self,), name=name)
+  def bitcast(self, dtype: DType | Iterable[DType] | None = None, name: str | None = None) -> UPat:
+    return UPat(Ops.BITCAST, dtype, (self,), name=name)
   def index(self, i: UPat, **kwargs: Any) -> UPat: return UPat(Ops.INDEX, self.dtype, (self, i), **kwargs)
   def load(self, *others: UPat, **kwargs: Any) -> UPat: return UPat(Ops.LOAD, src=(self,) + others, **kwargs)
   def store(self, *others: UPat, **kwargs: Any) -> UPat: return UPat(Ops.STORE, dtypes.void, (self,) + others, **kwargs)
