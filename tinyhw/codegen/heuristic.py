@@ -22,6 +22,9 @@ from tinyhw.uop.ops import UOp
 
 TILE_FACTORS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 14, 16)
 STRIDED_COST = 1.5         # of one lane of a strided load, in loads
+PAGE_BYTES = 4096          # addresses that differ by a multiple of it compete for the same lines of the first-level cache,
+MOST_STREAMS = 4           # of which there are eight; half of them for one operand
+STREAM_COST = 4.0          # of each further one, in loads
 LOOP_COST = 1.0            # cycles per iteration for counting and branching, shared by all that the iteration does
 ADD_LATENCY = 4.0
 SHORT_BODY = 24            # operations; longer elementwise bodies need no copies to fill the pipes
@@ -188,9 +191,12 @@ def tile_cost(t: Tile, reductions: int, loads: list[Operand], stores: list[Acces
   accumulators = copies * reductions
   issue, kept = 0.0, 0
   for operand in loads:
-    n = 1
+    n = streams = 1
     for r, k in tiles.items():
-      if r in operand.ranges: n *= k
+      if r not in operand.ranges: continue
+      n *= k
+      if (operand.access.strides.get(r, 0) * operand.access.node.dtype.itemsize) % PAGE_BYTES == 0: streams *= k
+    if streams > MOST_STREAMS: issue += (streams - MOST_STREAMS) * STREAM_COST
     kept += 1 if n > 4 else n
     issue += n * load_cost(operand, t, lanes)
   if accumulators + min(kept, 3) > capabilities.vector_registers: return None

@@ -54,6 +54,7 @@ class Selector(Scalars, Vectors, Casts):
     self.conditions: list[Block] = []
     self.origin: UOp | None = None
     self.constants: dict[tuple[Any, ...], Reg] = {}
+    self.starts: dict[tuple[Block, UOp], Reg] = {}
     self._analyse()
 
   def _analyse(self) -> None:
@@ -128,6 +129,14 @@ class Selector(Scalars, Vectors, Casts):
     if u.op is Ops.CONST: return self.constant(u.dtype, u.arg)
     if u.op is Ops.LOAD: return self.load(u)
     raise CompileError(f"{self.program.name}: no value for {u}; its definition does not come before its use")
+
+  def start_value(self, u: UOp) -> Reg:
+    """What a variable starts with. A constant is made here, once a block, so that none stays alive through the loop that uses up all registers."""
+    if u.op is not Ops.CONST: return self.value(u)
+    key = (self.block, u)
+    found = self.starts.get(key)
+    if found is None: found = self.starts[key] = self._constant(u.dtype, u.arg)
+    return found
 
   def address(self, index: UOp) -> Address:
     """An INDEX as base, index, scale and displacement."""
@@ -305,7 +314,7 @@ class Selector(Scalars, Vectors, Casts):
       if op in _DEFINES: self.define(u)
       elif op in _CONTROL: self.control(u)
       elif op is Ops.STORE: self.store(u)
-      elif op is Ops.ACC: self.values[u] = self.value(u.src[0])
+      elif op is Ops.ACC: self.values[u] = self.start_value(u.src[0])
       elif op is Ops.ASSIGN_ACC: self.values[u.src[0]] = self.value(u.src[1])
       elif op is Ops.LOAD:
         if u not in self.swallowed and u in self.users: self.load(u)
