@@ -132,6 +132,7 @@ def documentation() -> list[tuple[str, int | str, int | str, str]]:
 DEBUG = ContextVar("DEBUG", 0, "1 devices and why others were refused; 2 a line per kernel; 3 optimisations; 4 pseudo-code; 5 UOps; 6 linear "
                    "program; 7 annotated machine code")
 DEV = ContextVar("DEV", "", "the default device: CPU, CLANG or PYTHON; empty: the best that opens")
+PLUGINS = ContextVar("PLUGINS", "", "modules with devices of their own, separated by commas; imported when a device is named that is not known")
 
 # what is computed
 DEFAULT_FLOAT = ContextVar("DEFAULT_FLOAT", "float32", "dtype of Tensor(1.5), rand, zeros and ones")
@@ -144,6 +145,7 @@ BEAM = ContextVar("BEAM", 0, "n > 0: time candidates for each kernel, keep the b
 IGNORE_BEAM_CACHE = ContextVar("IGNORE_BEAM_CACHE", 0, "1: search again even if an earlier search stored its winner")
 NOOPT = ContextVar("NOOPT", 0, "1: kernels as they come, without optimisations")
 THREADS = ContextVar("THREADS", 0, "worker threads of the CPU device; 0: one per core that this process may use")
+ARCH = ContextVar("ARCH", "", "what the CPU device compiles for, e.g. x86_64:avx2 on a processor with AVX-512; empty: the best it has")
 CC = ContextVar("CC", "", "C compiler of the CLANG device; empty: clang, gcc or cc, the first found")
 NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL device compiles for, without running anything")
 

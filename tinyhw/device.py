@@ -4,6 +4,7 @@ A driver is a module with `open(ordinal, runtime) -> Compiled`; it is imported w
 no compiler. Every device is a queue: `submit` runs launches in order, `record` prepares them so that one call replays all.
 """
 from __future__ import annotations
+import atexit
 import importlib
 import importlib.util
 import os
@@ -13,7 +14,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from tinyhw.config import DEBUG, DEV
+from tinyhw.config import DEBUG, DEV, PLUGINS
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, DeviceError, DriverError, OutOfMemory
 from tinyhw.helpers import GlobalCounters
@@ -73,6 +74,7 @@ class Compiled:
   """An opened device. arch says what its compiler must emit: "x86_64:avx2", "c", "python"."""
   def __init__(self, name: str, arch: str, allocator: Allocator):
     self.name, self.arch, self.allocator = name, arch, allocator
+    _open.add(self)
 
   def load(self, code: Any) -> Any:
     """A handle for Launch, from Code. The program is unloaded when the handle is garbage."""
@@ -84,6 +86,11 @@ class Compiled:
     raise NotImplementedError
   def synchronize(self) -> None:
     """Return when all that was submitted is done."""
+  def before_fork(self) -> None:
+    """The process is about to be copied, without its other threads: come to rest."""
+  def after_fork(self, in_child: bool) -> None:
+    """It was copied. The child's locks may be held by threads that it has not."""
+    if in_child: self.allocator.lock = threading.RLock()
   def close(self) -> None:
     """Stop what runs and give memory back. Buffers that are still referenced stay readable."""
   def facts(self) -> dict[str, Any]:
@@ -91,6 +98,27 @@ class Compiled:
     return {"arch": self.arch}
 
   def __repr__(self) -> str: return f"<{type(self).__name__} {self.name} {self.arch}>"
+
+_open: weakref.WeakSet[Compiled] = weakref.WeakSet()  # all devices in use, also those that were opened without `Device`
+
+@atexit.register
+def _close_all() -> None:
+  """Native threads must end before the interpreter takes its memory down."""
+  for device in list(_open): device.close()
+
+_forking: list[Compiled] = []
+
+def _before_fork() -> None:
+  for device in list(_open):
+    device.before_fork()
+    _forking.append(device)
+
+def _after_fork(in_child: bool) -> None:
+  if in_child: Device._lock = threading.RLock()
+  while _forking: _forking.pop().after_fork(in_child)
+
+if hasattr(os, "register_at_fork"):
+  os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(False), after_in_child=lambda: _after_fork(True))
 
 # **** memory ****
 
@@ -252,7 +280,8 @@ class Buffer:
     Buffer._count += 1
     self.device, self.size, self.dtype, self.options, self.offset = device, size, dtype, options, offset
     self.uop_refcount, self.trace_num = uop_refcount, Buffer._count
-    self._base, self._buf, self._allocator = base, None, None
+    self._base, self._buf = base, None
+    self._allocator: Allocator | None = None
     self._views: list[weakref.ref[Buffer]] = []  # allocated views of this one
     if base is not None and base._base is not None: raise ArgumentError("the base of a view is a Buffer that is no view itself; pass base.base")
     if opaque is not None: self.allocate(opaque)
@@ -408,6 +437,8 @@ class _Devices:
     if not isinstance(device, str): raise DeviceError(f"a device is named by a string such as \"CPU\" or \"CPU:1\", not by {device!r}")
     name, _, ordinal = device.upper().partition(":")
     name = ALIASES.get(name, name)
+    if name not in DRIVERS:
+      for module in filter(None, str(PLUGINS).split(",")): importlib.import_module(module.strip())  # they register theirs
     if name not in DRIVERS: raise DeviceError(f"there is no device {device!r}; the known ones are {', '.join(DRIVERS)}")
     if ordinal and not ordinal.isdecimal(): raise DeviceError(f"device {device!r}: what follows the colon is a number, as in {name}:1")
     return f"{name}:{int(ordinal)}" if ordinal and int(ordinal) else name
@@ -427,7 +458,7 @@ class _Devices:
         self.refused[name] = error.message
         raise DeviceError(f"device {name} does not open: {error.message}") from error
       self.refused.pop(name, None)
-      if DEBUG >= 1: print(f"opened device {name} ({self._opened[name].arch})", file=sys.stderr)
+      if DEBUG >= 1: _say(f"opened device {name} ({self._opened[name].arch})")
       return self._opened[name]
 
   def get_class(self, ix: str) -> type[Compiled]: return type(self[ix])
@@ -448,9 +479,9 @@ class _Devices:
     for name in PREFERENCE:
       try: self[name]
       except DeviceError as error:
-        if DEBUG >= 1: print(error.message, file=sys.stderr)
+        if DEBUG >= 1: _say(error.message)
         continue
-      if name in FALLBACKS: print(f"tinyhw: using {name}, because device CPU does not open: {self.refused.get('CPU')}", file=sys.stderr)
+      if name in FALLBACKS: _say(f"tinyhw: using {name}, because device CPU does not open: {self.refused.get('CPU')}")
       return name
     raise DeviceError("no device opens: " + "; ".join(f"{name}: {reason}" for name, reason in self.refused.items()))
 
@@ -466,6 +497,8 @@ class _Devices:
     with self._lock:
       found = self._opened.pop(self.canonicalize(ix), None)
       if found is not None: found.close()
+
+def _say(line: str) -> None: sys.stderr.write(line + "\n")
 
 def _exists(module: str) -> bool:
   try: return importlib.util.find_spec(module) is not None

@@ -1,65 +1,71 @@
-"""The CPU device: kernels are machine code in this process's memory, run by worker threads that read a command ring (workers.py)."""
+"""The CPU device: machine code from the in-repo assembler, run by native worker threads that read a command ring."""
 from __future__ import annotations
-import atexit
-import os
-import weakref
-from collections.abc import Callable, Sequence
+import ctypes
+from collections.abc import Callable
 from typing import Any
 
-from tinyhw.config import THREADS
-from tinyhw.device import Compiled, Launch
-from tinyhw.drivers.cpu.memory import CodeArena, HostAllocator
-from tinyhw.drivers.cpu.processor import Processor, detect
-from tinyhw.drivers.cpu.workers import Batch, Program, Ring
+from tinyhw.config import ARCH
+from tinyhw.drivers.cpu.processor import LEVELS, Processor, detect
+from tinyhw.drivers.cpu.launch import HostDevice, Program
+from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
 
-def thread_count() -> int:
-  """Threads that run a grid together: THREADS, else the processors that this process may use."""
-  if THREADS.value > 0: return THREADS.value
-  return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+class CPUDevice(HostDevice):
+  """Owns the pages of the worker loop and of the kernels."""
+  def __init__(self, name: str, arch: str, processor: Processor, ring: Code, threads: int | None = None):
+    self.processor = processor
+    self.runtime_arena, self.arena = CodeArena(chunk_bytes=4096), CodeArena()
+    super().__init__(name, arch, self.runtime_arena.add(ring.text)[0] + ring.entry, threads)
 
-def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
-  """Open the processor. Raises DeviceError where its instructions or the repository's assembler do not suffice."""
-  if ordinal: raise DeviceError(f"there is one CPU device, not CPU:{ordinal}; set THREADS to use fewer of its cores")
-  arena = CodeArena()
-  processor = detect(runtime("cpuid"), arena)
-  if processor.missing:
-    raise DeviceError(f"{processor.name or processor.vendor} lacks {', '.join(processor.missing)}; use DEV=CLANG with a C compiler, or DEV=PYTHON")
-  return CpuDevice("CPU", "x86_64:avx2", processor, arena, Ring(runtime("ring"), thread_count(), arena))
-
-class CpuDevice(Compiled):
-  """Machine code on this process's threads. `submit` returns when the batch is done: the submitting thread works too."""
-
-  def __init__(self, name: str, arch: str, processor: Processor | None, arena: CodeArena, ring: Ring):
-    super().__init__(name, arch, HostAllocator(name))
-    self.processor, self.arena, self.ring = processor, arena, ring
-    _open_devices.add(self)
-
-  def load(self, code: Code) -> Program:
-    with self.ring.lock:
-      self.ring.reserve(code.local_bytes)
-      return Program(code, self.arena, self.ring.lock)
-
-  def submit(self, launches: Sequence[Launch]) -> None:
-    if launches: self.ring.submit(launches)
-
-  def record(self, launches: Sequence[Launch]) -> Batch: return Batch(self.ring, launches)
-
-  def close(self) -> None:
-    """Stop the threads and give memory back. Programs must not run afterwards."""
-    self.ring.stop()
-    self.allocator.close()
-    _open_devices.discard(self)
+  def place(self, code: Code) -> Program:
+    """Copy the code to executable pages. Raises DeviceError for code of another machine."""
+    levels = list(LEVELS)
+    if code.arch not in levels or levels.index(code.arch) < levels.index(self.arch):
+      raise DeviceError(f"kernel {code.name} is for {code.arch}, device {self.name} is {self.arch}; compile it for that")
+    address, chunk = self.arena.add(code.text)
+    return Program(code, address + code.entry, self.arena, chunk)
 
   def facts(self) -> dict[str, Any]:
-    facts: dict[str, Any] = {"arch": self.arch, "threads": self.ring.threads}
-    if self.processor is not None: facts |= {"processor": self.processor.name, "features": " ".join(self.processor.features)}
-    return facts
+    return {"arch": self.arch, "processor": self.processor.brand, "vendor": self.processor.vendor, "signature": self.processor.signature,
+            "features": sorted(self.processor.features), "cache_bytes": self.processor.cache_bytes, "threads": self.ring.threads,
+            "memory_limit": self.allocator.limit}
 
-_open_devices: weakref.WeakSet[CpuDevice] = weakref.WeakSet()
+  def close(self) -> None:
+    super().close()
+    self.arena.close()
+    self.runtime_arena.close()
 
-@atexit.register
-def _stop_all() -> None:
-  """Workers must not run while the interpreter takes its memory down."""
-  for device in list(_open_devices): device.ring.stop()
+_processor: Processor | None = None
+
+def processor(runtime: Callable[[str], Code]) -> Processor:
+  """What this machine's CPU is; asked once."""
+  global _processor
+  if _processor is None:
+    code, arena = runtime("cpuid"), CodeArena(chunk_bytes=4096)
+    address, _ = arena.add(code.text)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address + code.entry)
+    out = (ctypes.c_uint32 * 4)()
+    def query(leaf: int, subleaf: int) -> tuple[int, int, int, int]:
+      call(leaf, subleaf, ctypes.addressof(out))
+      return out[0], out[1], out[2], out[3]
+    try: _processor = detect(query)
+    finally: arena.close()
+  return _processor
+
+def choose_arch(found: Processor, wanted: str) -> str:
+  """The arch string to compile for: the best, or the one asked for by ARCH. Raises DeviceError if the processor does not have it."""
+  if wanted and wanted not in LEVELS: raise DeviceError(f"ARCH={wanted} is not known; use one of {', '.join(LEVELS)}, or unset it")
+  if wanted and found.missing(wanted):
+    raise DeviceError(f"ARCH={wanted} needs {', '.join(found.missing(wanted))}, which this processor or its operating system has not; unset ARCH")
+  best = wanted or found.arch
+  if best is None:
+    least = list(LEVELS)[-1]
+    raise DeviceError(f"processor {found.brand or found.vendor} lacks {', '.join(found.missing(least))}, which {least} needs; use DEV=CLANG with a C "
+                      "compiler, or DEV=PYTHON")
+  return best
+
+def open(ordinal: int, runtime: Callable[[str], Code]) -> CPUDevice:
+  """Open the CPU. Raises DeviceError for a processor without AVX2, or without an assembler here."""
+  found = processor(runtime)
+  return CPUDevice(f"CPU:{ordinal}" if ordinal else "CPU", choose_arch(found, ARCH.value), found, runtime("ring"))

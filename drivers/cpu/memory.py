@@ -3,15 +3,16 @@
 Buffers come from anonymous private mappings and are 64-byte aligned; small ones share a mapping, big ones are aligned to huge pages and ask for
 them. A memoryview of a buffer keeps its mapping alive.
 
-Code pages are never writable and executable in one moment. New code is appended to pages that hold code already: their protection goes from
-executable to writable and back, which is allowed only while no kernel runs (the device's lock sees to that). The worker loop, in which threads are
-at all times, has pages of its own that never change.
+Code pages are never writable and executable in one moment. Small kernels share pages: on Linux a changed copy of a page is moved over the old one,
+so that adding code never disturbs code that runs. Elsewhere each program has pages of its own.
 """
 from __future__ import annotations
 import ctypes
+import errno
 import mmap
 import os
 import sys
+import threading
 from typing import Any
 
 from tinyhw.device import LRUAllocator
@@ -23,6 +24,8 @@ SLAB_BYTES = 1 << 20
 SMALL_BYTES = SLAB_BYTES // 4       # larger buffers have a mapping of their own
 CODE_CHUNK_BYTES = 256 << 10
 CODE_FILLER = b"\xcc"               # int3
+PROT_NONE, MREMAP_MAYMOVE, MREMAP_FIXED = 0, 1, 2  # Linux, uapi/asm-generic/mman-common.h and uapi/linux/mman.h
+FAILED = ctypes.c_void_p(-1).value   # MAP_FAILED
 
 IS_WINDOWS = sys.platform == "win32"
 
@@ -109,28 +112,70 @@ class HostAllocator(LRUAllocator):
 
 # **** pages of machine code ****
 
-class UnixPages:
-  """Pages that are writable, or executable, never both. Linux and macOS."""
+class LinuxPages:
+  """Pages of machine code, filled from the front. Code that is there stays executable, at its place and runnable, while more is added.
+
+  `put` writes a copy of the pages in question elsewhere, makes that executable, and moves it over them: one system call, which either happened or
+  did not. So neither a running kernel nor an interrupt at any point can meet pages that are half written or not executable.
+  """
+  can_append = True
+
   def __init__(self, size: int):
-    self.mapping = map_private(size)
-    self.size, self.address = size, address_of(self.mapping)
-    self._protect = ctypes.CDLL(None, use_errno=True).mprotect
-    self._protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    self.libc, self.size = libc, size
+    self.address = self._map(size, PROT_NONE)
 
-  def protect(self, executable: bool, start: int, end: int) -> None:
-    """Change the pages that hold bytes start to end. Raises DriverError."""
-    start, end = start & -mmap.PAGESIZE, (end + mmap.PAGESIZE - 1) & -mmap.PAGESIZE
-    flags = mmap.PROT_READ | (mmap.PROT_EXEC if executable else mmap.PROT_WRITE)
-    if self._protect(self.address + start, end - start, flags) == 0: return
-    reason = os.strerror(ctypes.get_errno())
-    raise DriverError(f"making memory executable: {reason}; a security policy forbids it (SELinux: execmem; systemd: MemoryDenyWriteExecute), "
-                      "allow it for Python, or use DEV=CLANG or DEV=PYTHON")
+  def _map(self, size: int, protection: int) -> int:
+    address = self.libc.mmap(None, size, protection, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    if address in (None, FAILED): raise _code_error("mapping", ctypes.get_errno())
+    return int(address)
 
-  def write(self, start: int, data: bytes) -> None: self.mapping[start:start + len(data)] = data
+  def _protect(self, address: int, size: int, protection: int) -> None:
+    if self.libc.mprotect(address, size, protection): raise _code_error("protecting", ctypes.get_errno())
+
+  def put(self, start: int, code: bytes) -> None:
+    """Write code at offset `start`; what lies before it on the same page stays. Raises DriverError."""
+    first = start & -mmap.PAGESIZE
+    size = (start + len(code) - first + mmap.PAGESIZE - 1) & -mmap.PAGESIZE
+    copy = self._map(size, mmap.PROT_READ | mmap.PROT_WRITE)
+    try:
+      before = ctypes.string_at(self.address + first, start - first) if start > first else b""
+      content = before + code
+      ctypes.memmove(copy, content + CODE_FILLER * (size - len(content)), size)
+      self._protect(copy, size, mmap.PROT_READ | mmap.PROT_EXEC)
+      moved = self.libc.mremap(ctypes.c_void_p(copy), ctypes.c_size_t(size), ctypes.c_size_t(size), MREMAP_MAYMOVE | MREMAP_FIXED,
+                               ctypes.c_void_p(self.address + first))
+      if moved in (None, FAILED): raise _code_error("moving", ctypes.get_errno())
+    except DriverError:
+      self.libc.munmap(copy, size)
+      raise
+
+  def close(self) -> None: self.libc.munmap(self.address, self.size)
+
+class MacPages:
+  """Pages written once, then executable. macOS. Untested."""
+  can_append = False
+
+  def __init__(self, size: int):
+    self.mapping, self.size = map_private(size), size
+    self.address = address_of(self.mapping)
+
+  def put(self, start: int, code: bytes) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    self.mapping[start:start + len(code)] = code
+    if libc.mprotect(self.address, self.size, mmap.PROT_READ | mmap.PROT_EXEC): raise _code_error("protecting", ctypes.get_errno())
+
   def close(self) -> None: self.mapping.close()
 
 class WindowsPages:
   """The same with VirtualAlloc. Untested."""
+  can_append = False
+
   def __init__(self, size: int):
     self.kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]  # exists on Windows only
     self.kernel.VirtualAlloc.restype = ctypes.c_void_p
@@ -140,52 +185,67 @@ class WindowsPages:
     self.size, self.address = size, self.kernel.VirtualAlloc(None, size, 0x3000, 0x04)  # MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE
     if not self.address: raise DriverError(f"VirtualAlloc of {size} bytes failed; free memory")
 
-  def protect(self, executable: bool, start: int, end: int) -> None:
+  def put(self, start: int, code: bytes) -> None:
+    ctypes.memmove(self.address + start, code, len(code))
     old = ctypes.c_uint32()
-    flags = 0x20 if executable else 0x04  # PAGE_EXECUTE_READ, PAGE_READWRITE
-    if not self.kernel.VirtualProtect(self.address + start, end - start, flags, ctypes.byref(old)):
+    if not self.kernel.VirtualProtect(self.address, self.size, 0x20, ctypes.byref(old)):  # PAGE_EXECUTE_READ
       raise DriverError("VirtualProtect failed: a policy forbids executable memory; allow it for Python, or use DEV=PYTHON")
 
-  def write(self, start: int, data: bytes) -> None: ctypes.memmove(self.address + start, data, len(data))
   def close(self) -> None: self.kernel.VirtualFree(self.address, 0, 0x8000)  # MEM_RELEASE
+
+PAGES: dict[str, Any] = {"linux": LinuxPages, "darwin": MacPages, "win32": WindowsPages}
+
+def _code_error(what: str, number: int) -> DriverError:
+  advice = "a security policy forbids executable memory (SELinux: execmem; systemd: MemoryDenyWriteExecute); allow it for Python, or use DEV=PYTHON"
+  if number == errno.ENOMEM: advice = "free memory"
+  return DriverError(f"{what} pages for machine code: {os.strerror(number)}; {advice}")
 
 class CodeChunk:
   """Pages filled from the front; given back when the last program in them is gone and they are not being filled."""
   __slots__ = ("pages", "used", "programs")
 
   def __init__(self, size: int):
-    self.pages = WindowsPages(size) if IS_WINDOWS else UnixPages(size)
+    self.pages = PAGES.get(sys.platform, MacPages)(size)
     self.used = self.programs = 0
 
 class CodeArena:
-  """Machine code in memory. The caller makes sure that no code of this arena runs while `add` does."""
+  """Machine code in memory. Adding never disturbs code that runs."""
   def __init__(self, chunk_bytes: int = CODE_CHUNK_BYTES):
     self.chunk_bytes = chunk_bytes
+    self.lock = threading.RLock()
+    self.adding = False
     self.chunk: CodeChunk | None = None  # being filled
     self.chunks: set[CodeChunk] = set()
 
   def add(self, code: bytes) -> tuple[int, CodeChunk]:
     """The address of a copy of code that can run, 64-byte aligned, and the chunk, to be given to `release`."""
-    chunk = self.chunk
-    if chunk is None or chunk.used + len(code) > chunk.pages.size:
-      try: chunk = CodeChunk(max(self.chunk_bytes, (len(code) + mmap.PAGESIZE - 1) & -mmap.PAGESIZE))
-      except OSError as error: raise DriverError(f"mapping pages for machine code: {error}; free memory") from error
-      self.chunks.add(chunk)
+    with self.lock:
+      nested = self.adding  # a signal handler came in between: leave its caller's chunk alone
+      chunk = None if nested else self.chunk
+      self.adding = True
+      try:
+        if chunk is None or chunk.used + len(code) > chunk.pages.size or not chunk.pages.can_append: chunk = self._new_chunk(len(code), nested)
+        start = chunk.used
+        chunk.pages.put(start, code)
+        chunk.used = (start + len(code) + ALIGNMENT - 1) & -ALIGNMENT
+        chunk.programs += 1
+      finally: self.adding = nested
+      return chunk.pages.address + start, chunk
+
+  def _new_chunk(self, size: int, alone: bool) -> CodeChunk:
+    least = (size + mmap.PAGESIZE - 1) & -mmap.PAGESIZE
+    chunk = CodeChunk(max(self.chunk_bytes, least) if PAGES.get(sys.platform, MacPages).can_append else least)
+    self.chunks.add(chunk)
+    if not alone:
       filled, self.chunk = self.chunk, chunk
       if filled is not None and not filled.programs: self._drop(filled)
-    start = chunk.used
-    padding = CODE_FILLER * (-len(code) % ALIGNMENT)
-    chunk.pages.protect(False, start, start + len(code))
-    try: chunk.pages.write(start, code + padding)
-    finally: chunk.pages.protect(True, start, start + len(code))
-    chunk.used += len(code) + len(padding)
-    chunk.programs += 1
-    return chunk.pages.address + start, chunk
+    return chunk
 
   def release(self, chunk: CodeChunk) -> None:
     """One program of the chunk will not run again."""
-    chunk.programs -= 1
-    if not chunk.programs and chunk is not self.chunk: self._drop(chunk)
+    with self.lock:
+      chunk.programs -= 1
+      if not chunk.programs and chunk is not self.chunk: self._drop(chunk)
 
   def _drop(self, chunk: CodeChunk) -> None:
     if chunk in self.chunks:
@@ -194,5 +254,6 @@ class CodeArena:
 
   def close(self) -> None:
     """Unmap everything. No program may run afterwards."""
-    for chunk in list(self.chunks): self._drop(chunk)
-    self.chunk = None
+    with self.lock:
+      for chunk in list(self.chunks): self._drop(chunk)
+      self.chunk = None

@@ -1,60 +1,99 @@
-"""What the processor is, from its own CPUID: feature level, name, family. Source: Intel SDM volume 2 (CPUID), AMD APM volume 3, appendix E."""
+"""What this x86 processor is, from its own CPUID instruction: features that the operating system also supports, caches, name.
+
+Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. Which core a signature stands for is known to the latency tables.
+"""
 from __future__ import annotations
-import ctypes
-import struct
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from tinyhw.drivers.cpu.memory import CodeArena
-from tinyhw.machine.code import Code
+Query = Callable[[int, int], tuple[int, int, int, int]]  # (leaf, subleaf) -> eax, ebx, ecx, edx; leaf XCR0: the register's halves in eax, ebx
+XCR0 = 0xffffffff
 
-class Bit(NamedTuple):
-  """A feature's place: leaf, output register (0 eax to 3 edx), bit."""
-  leaf: int
-  register: int
-  bit: int
-
+EAX, EBX, ECX, EDX = range(4)
+# feature -> leaf, subleaf, register, bit
 FEATURES = {
-  "fma": Bit(1, 2, 12), "osxsave": Bit(1, 2, 27), "avx": Bit(1, 2, 28), "f16c": Bit(1, 2, 29),
-  "avx2": Bit(7, 1, 5), "bmi2": Bit(7, 1, 8), "avx512f": Bit(7, 1, 16), "avx512dq": Bit(7, 1, 17), "avx512bw": Bit(7, 1, 30), "avx512vl": Bit(7, 1, 31),
-  "avx512vnni": Bit(7, 2, 11),
+  "sse4_2": (1, 0, ECX, 20), "popcnt": (1, 0, ECX, 23), "fma": (1, 0, ECX, 12), "movbe": (1, 0, ECX, 22), "osxsave": (1, 0, ECX, 27),
+  "avx": (1, 0, ECX, 28), "f16c": (1, 0, ECX, 29),
+  "bmi1": (7, 0, EBX, 3), "avx2": (7, 0, EBX, 5), "bmi2": (7, 0, EBX, 8), "avx512f": (7, 0, EBX, 16), "avx512dq": (7, 0, EBX, 17),
+  "avx512ifma": (7, 0, EBX, 21), "avx512cd": (7, 0, EBX, 28), "avx512bw": (7, 0, EBX, 30), "avx512vl": (7, 0, EBX, 31),
+  "avx512vbmi": (7, 0, ECX, 1), "vaes": (7, 0, ECX, 9), "avx512vnni": (7, 0, ECX, 11), "avx512fp16": (7, 0, EDX, 23),
+  "amx_bf16": (7, 0, EDX, 22), "amx_tile": (7, 0, EDX, 24), "amx_int8": (7, 0, EDX, 25),
+  "avx_vnni": (7, 1, EAX, 4), "avx512bf16": (7, 1, EAX, 5),
+  "lzcnt": (0x80000001, 0, ECX, 5),
 }
-AVX2 = ("osxsave", "avx", "avx2", "fma", "f16c", "bmi2")
-AVX512 = AVX2 + ("avx512f", "avx512dq", "avx512bw", "avx512vl")
-AVX_STATE, AVX512_STATE = 0x6, 0xE6     # bits of XCR0: what the operating system saves
+YMM_STATE, ZMM_STATE, TILE_STATE = 0x6, 0xe6, 0x60000  # bits of XCR0 that the system must have set
 
-class Processor(NamedTuple):
-  """features: those of FEATURES that are there; missing: what the AVX2 level lacks. signature: leaf 1, eax. state: XCR0."""
+# arch string -> features it needs, best first
+LEVELS = {
+  "x86_64:avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "popcnt"),
+  "x86_64:avx2": ("avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "popcnt"),
+}
+
+@dataclass(frozen=True)
+class Processor:
+  """signature: family, model and stepping, as leaf 1 gives them in eax. caches: (level, "data", "instruction" or "unified", bytes, threads that
+  share it), as CPUID lists them.
+  """
   vendor: str
-  name: str
+  brand: str
   signature: int
-  features: tuple[str, ...]
-  state: int
+  features: frozenset[str]
+  caches: tuple[tuple[int, str, int, int], ...]
 
   @property
-  def missing(self) -> tuple[str, ...]:
-    lacking = tuple(f for f in AVX2 if f not in self.features)
-    return lacking or (() if self.state & AVX_STATE == AVX_STATE else ("the operating system's support for AVX",))
+  def arch(self) -> str | None:
+    """The best arch string whose features are all here, or None."""
+    for name, needed in LEVELS.items():
+      if self.features.issuperset(needed): return name
+    return None
+
+  def missing(self, arch: str) -> list[str]:
+    """Features that an arch string needs and that are not here."""
+    return [feature for feature in LEVELS[arch] if feature not in self.features]
 
   @property
-  def has_avx512(self) -> bool: return all(f in self.features for f in AVX512) and self.state & AVX512_STATE == AVX512_STATE
+  def cache_bytes(self) -> tuple[int, int, int]:
+    """Data cache bytes of L1, L2 and L3; 0 where there is none."""
+    sizes = {level: size for level, kind, size, _ in self.caches if kind != "instruction"}
+    return sizes.get(1, 0), sizes.get(2, 0), sizes.get(3, 0)
 
-def detect(code: Code, arena: CodeArena) -> Processor:
-  """Ask the processor. `code` is the runtime's "cpuid" function."""
-  address, chunk = arena.add(code.text)
-  function = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address)
-  out = (ctypes.c_uint32 * 4)()
+def _text(*words: int) -> str: return b"".join(word.to_bytes(4, "little") for word in words).decode("latin-1").strip("\0 ")
 
-  def ask(leaf: int, subleaf: int = 0) -> tuple[int, ...]:
-    function(leaf, subleaf, ctypes.addressof(out))
-    return tuple(out)
+def _features(query: Query, highest: int, highest_extended: int) -> frozenset[str]:
+  found = set()
+  for name, (leaf, subleaf, register, bit) in FEATURES.items():
+    if leaf > (highest_extended if leaf >= 0x80000000 else highest): continue
+    if subleaf and query(leaf, 0)[EAX] < subleaf: continue
+    if query(leaf, subleaf)[register] >> bit & 1: found.add(name)
+  state = query(XCR0, 0)[EAX] if "osxsave" in found else 0
+  if state & YMM_STATE != YMM_STATE: found -= {name for name in found if name.startswith("avx") or name in ("fma", "f16c", "vaes")}
+  if state & ZMM_STATE != ZMM_STATE: found -= {name for name in found if name.startswith("avx512")}
+  if state & TILE_STATE != TILE_STATE: found -= {name for name in found if name.startswith("amx")}
+  return frozenset(found)
 
-  most, *letters = ask(0)
-  vendor = struct.pack("<3I", letters[0], letters[2], letters[1]).decode("ascii", "replace")
-  leaves = {leaf: ask(leaf) for leaf in (1, 7) if leaf <= most}
-  features = tuple(name for name, (leaf, register, bit) in FEATURES.items() if leaf in leaves and leaves[leaf][register] >> bit & 1)
-  state = ask(0xFFFFFFFF)[0] if "osxsave" in features else 0
-  name = ""
-  if ask(0x80000000)[0] >= 0x80000004:
-    name = b"".join(struct.pack("<4I", *ask(leaf)) for leaf in range(0x80000002, 0x80000005)).split(b"\0")[0].decode("ascii", "replace").strip()
-  arena.release(chunk)
-  return Processor(vendor, name, leaves[1][0], features, state)
+def _caches(query: Query, leaf: int) -> tuple[tuple[int, str, int, int], ...]:
+  """Intel's leaf 4 and AMD's leaf 0x8000001d have the same layout."""
+  found = []
+  for subleaf in range(16):
+    eax, ebx, ecx, _ = query(leaf, subleaf)
+    if eax & 31 == 0: break
+    kind = {1: "data", 2: "instruction", 3: "unified"}.get(eax & 31, "other")
+    ways, partitions, line = (ebx >> 22) + 1, (ebx >> 12 & 0x3ff) + 1, (ebx & 0xfff) + 1
+    found.append((eax >> 5 & 7, kind, ways * partitions * line * (ecx + 1), (eax >> 14 & 0xfff) + 1))
+  return tuple(found)
+
+def detect(query: Query) -> Processor:
+  """Ask the processor. Cost: some 60 CPUID instructions; each takes 0.1 us, or 1 to 20 us in a virtual machine, so answers are remembered."""
+  answers: dict[tuple[int, int], tuple[int, int, int, int]] = {}
+
+  def ask(leaf: int, subleaf: int) -> tuple[int, int, int, int]:
+    if (leaf, subleaf) not in answers: answers[leaf, subleaf] = query(leaf, subleaf)
+    return answers[leaf, subleaf]
+
+  highest, ebx, ecx, edx = ask(0, 0)
+  vendor, highest_extended = _text(ebx, edx, ecx), ask(0x80000000, 0)[EAX]
+  brand = _text(*(word for i in range(2, 5) for word in ask(0x80000000 + i, 0))) if highest_extended >= 0x80000004 else ""
+  cache_leaf = 4
+  if vendor in ("AuthenticAMD", "HygonGenuine"): cache_leaf = 0x8000001d
+  known = cache_leaf <= (highest_extended if cache_leaf >= 0x80000000 else highest)
+  return Processor(vendor, brand, ask(1, 0)[EAX], _features(ask, highest, highest_extended), _caches(ask, cache_leaf) if known else ())

@@ -1,210 +1,171 @@
-"""The command ring of the CPU device: threads that run machine code, the packets that they read, and recorded batches.
+"""The command ring of the CPU and the native threads that read it.
 
-The loop itself is machine code (tinyhw/isa/x86/runtime.py explains how it shares work and when it sleeps); here its memory is laid out and its
-threads are started. The thread that submits works too, so a batch of small kernels is one call and wakes nobody. Threads start with the first
-packet that has several chunks. After a fork the child has none, and starts its own.
+The threads run the worker loop (tinyhw/isa/x86/runtime.py says how it works; drivers/cpu/loop.py is the same in C) and never touch Python. They are
+started when the first kernel with several chunks comes, sleep when there is nothing to do, and are stopped for a fork and at exit.
 """
 from __future__ import annotations
 import ctypes
 import os
+import signal
 import struct
 import sys
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.autogen import cpu_ring
-from tinyhw.device import Launch
-from tinyhw.drivers.cpu.memory import CodeArena, Memory, address_of, map_private
+from tinyhw.autogen.cpu_ring import CONTEXT, CONTEXT_BYTES, PACKET_BYTES, RECORD, RECORD_BYTES
+from tinyhw.config import THREADS
+from tinyhw.drivers.cpu.memory import ALIGNMENT, IS_WINDOWS, address_of, map_private
 from tinyhw.errors import DriverError
-from tinyhw.machine.code import Code
 
-RING_PACKETS = 1024
-SPIN_TICKS = 75_000            # of the time stamp counter: 25 to 40 us at the usual 2 to 3 GHz
-CHUNKS_PER_THREAD = 4          # so that a thread which loses its processor holds the others up for a quarter of its share
-PACKET = struct.Struct("<8Q")
-MIN_SCRATCH_BYTES = 4096
-STAGE_BYTES = 1 << 16          # of batches that run once
+RING_PACKETS = 256
+SPIN_TICKS = 100_000        # of the time stamp counter: 25 to 50 us
+CHUNKS_PER_THREAD = 4       # of a grid: a thread that loses its core holds the others up for a quarter of its share
 
-def packet(function: int, arguments: int, grid: int, chunks: int, required: int, base: int) -> bytes:
-  """A packet as the loop reads it: a grid cut into chunks."""
-  size = -(-grid // chunks) if grid else 1
-  return PACKET.pack(function, arguments, grid, size, max(chunks, 1), required, base, 0)
+# Signals that the kernel sends to the thread that caused them; they stay unblocked in workers, so that a crash is reported as one.
+FAULTS = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGABRT"}
 
-class Program:
-  """Machine code in memory. Unloaded with its last reference."""
-  __slots__ = ("name", "address", "arena", "chunk", "lock", "local_bytes")
+def available_threads() -> int:
+  """THREADS, or the number of cores that this process may use: its affinity, and its control group's quota."""
+  if THREADS.value > 0: return THREADS.value
+  count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+  try:
+    with open("/sys/fs/cgroup/cpu.max") as file: quota, period = file.read().split()
+    count = min(count, max(1, -(-int(quota) // int(period))))
+  except (OSError, ValueError): pass  # no control group, or "max"
+  return count
 
-  def __init__(self, code: Code, arena: CodeArena, lock: threading.RLock):
-    self.name, self.arena, self.lock, self.local_bytes = code.name, arena, lock, code.local_bytes
-    start, self.chunk = arena.add(code.text)
-    self.address = start + code.entry
+def split(grid: int, threads: int) -> tuple[int, int]:
+  """How many chunks a grid is cut into, and how many work items one has."""
+  if threads == 1 or grid <= 1: return 1, grid
+  size = -(-grid // min(grid, threads * CHUNKS_PER_THREAD))
+  return -(-grid // size), size
 
-  def __del__(self) -> None:
-    if hasattr(self, "chunk"):
-      with self.lock: self.arena.release(self.chunk)
+class Threads:
+  """Native threads whose start routine is machine code. Unix."""
+  def __init__(self) -> None:
+    self.libc = ctypes.CDLL(None)
+    self.libc.pthread_create.argtypes = (ctypes.c_void_p,) * 4
+    self.libc.pthread_join.argtypes = (ctypes.c_void_p,) * 2
+
+  def start(self, routine: int, arguments: list[int]) -> list[Any]:
+    """A handle for each thread started, one for each argument. All signals but faults are blocked in them: Python's handlers belong to Python's
+    threads, whose waits they must interrupt. Raises DriverError if the system refuses the first; starts fewer if it refuses a later one."""
+    handles: list[Any] = []
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+      signal.pthread_sigmask(signal.SIG_BLOCK, {s for s in signal.valid_signals() if getattr(s, "name", "") not in FAULTS})
+      for argument in arguments:
+        handle = ctypes.c_void_p()
+        code = self.libc.pthread_create(ctypes.byref(handle), None, routine, argument)
+        if code and not handles: raise DriverError(f"starting a thread: {os.strerror(code)}; raise the limit (ulimit -u), or set THREADS=1")
+        if code: break
+        handles.append(handle)
+    finally: signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+    return handles
+
+  def join(self, handle: Any) -> None: self.libc.pthread_join(handle, None)
+
+class WindowsThreads:
+  """The same with CreateThread. Untested."""
+  def __init__(self) -> None:
+    self.kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]  # exists on Windows only
+    self.kernel.CreateThread.restype = ctypes.c_void_p
+    self.kernel.CreateThread.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
+    self.kernel.WaitForSingleObject.argtypes = (ctypes.c_void_p, ctypes.c_uint32)
+    self.kernel.CloseHandle.argtypes = (ctypes.c_void_p,)
+
+  def start(self, routine: int, arguments: list[int]) -> list[Any]:
+    found = [self.kernel.CreateThread(None, 0, routine, argument, 0, None) for argument in arguments]
+    if not found[0]: raise DriverError("CreateThread failed; set THREADS=1")
+    return [handle for handle in found if handle]
+
+  def join(self, handle: Any) -> None:
+    self.kernel.WaitForSingleObject(handle, 0xffffffff)
+    self.kernel.CloseHandle(handle)
+
+def wait_functions() -> tuple[int, int, int]:
+  """Addresses of the system's functions to wait for a change of a word, and to wake one or all that do; 0 where system calls do it."""
+  if sys.platform == "darwin": library, names = ctypes.CDLL(None), ("__ulock_wait", "__ulock_wake", "__ulock_wake")
+  elif IS_WINDOWS: library, names = ctypes.CDLL("api-ms-win-core-synch-l1-2-0"), ("WaitOnAddress", "WakeByAddressSingle", "WakeByAddressAll")
+  else: return 0, 0, 0
+  wait, wake_one, wake_all = (ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names)
+  return wait, wake_one, wake_all
 
 class Ring:
-  """The ring, its threads and their scratch memory. One caller at a time: `lock` is held during a batch."""
+  """The memory shared with the worker loop, and its threads. `entry` is the loop's address; its code must outlive the Ring.
 
-  def __init__(self, loop: Code, threads: int, arena: CodeArena):
-    self.threads, self.arena, self.lock = max(threads, 1), arena, threading.RLock()
-    entry, self.chunk = arena.add(loop.text)
-    self.entry = entry + loop.entry
-    self.call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(self.entry)
+  `run` may be called by any Python thread, one at a time: hold `lock`.
+  """
+  def __init__(self, entry: int, threads: int, packets: int = RING_PACKETS, spin: int = SPIN_TICKS):
+    assert packets & (packets - 1) == 0, "the ring's size is a power of two"
+    self.entry, self.threads = entry, threads
+    self.lock = threading.RLock()
+    self.handles: list[Any] = []
+    self.records = CONTEXT_BYTES
+    ring = self.records + threads * RECORD_BYTES
+    self.memory = map_private(ring + packets * PACKET_BYTES)
+    self.address = address_of(self.memory)
+    self.record = self.address + self.records  # of the calling thread
+    self.scratch: Any = None
     self.scratch_bytes = 0
-    self.process = os.getpid()
-    self._lay_out()
-
-  def _lay_out(self) -> None:
-    """Fresh memory, as if no thread had ever run."""
-    records = cpu_ring.CONTEXT_BYTES
-    packets = records + self.threads * cpu_ring.RECORD_BYTES
-    self.memory = map_private(packets + RING_PACKETS * cpu_ring.PACKET_BYTES)
-    self.context = address_of(self.memory)
-    self.records = [self.context + records + k * cpu_ring.RECORD_BYTES for k in range(self.threads)]
-    for name, value in (("RING", self.context + packets), ("MASK", RING_PACKETS - 1), ("SPIN", SPIN_TICKS), *system_functions().items()):
-      self._set(cpu_ring.CONTEXT[name], value)
-    self.scratch: list[Any] = []
-    for k in range(self.threads):
-      self._set(records + k * cpu_ring.RECORD_BYTES + cpu_ring.RECORD["CONTEXT_ADDRESS"], self.context)
-      self._set(records + k * cpu_ring.RECORD_BYTES + cpu_ring.RECORD["WORKER"], int(k > 0))
-    wanted, self.scratch_bytes = max(self.scratch_bytes, MIN_SCRATCH_BYTES), 0
-    self.reserve(wanted)
-    self.started: list[int] = []
-    stage = map_private(STAGE_BYTES)
-    self.stage = Memory(address_of(stage), STAGE_BYTES, memoryview(stage))
+    wait, wake_one, wake_all = wait_functions()
+    for name, value in (("RING", self.address + ring), ("MASK", packets - 1), ("SPIN", spin),
+                        ("OS_WAIT", wait), ("OS_WAKE_ONE", wake_one), ("OS_WAKE_ALL", wake_all)): self._set(CONTEXT[name], value)
+    for i in range(threads):
+      self._set(self.records + i * RECORD_BYTES + RECORD["CONTEXT_ADDRESS"], self.address)
+      self._set(self.records + i * RECORD_BYTES + RECORD["WORKER"], int(i > 0))
+    self._call = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t)(entry)
+    self.system = WindowsThreads() if IS_WINDOWS else Threads()
 
   def _set(self, offset: int, value: int) -> None: struct.pack_into("<Q", self.memory, offset, value)
 
-  def reserve(self, size: int) -> None:
-    """Make sure that each thread has so much scratch memory. No kernel may be running."""
-    if size <= self.scratch_bytes: return
-    self.scratch_bytes = (size + 4095) // 4096 * 4096
-    stride = self.scratch_bytes + 4096     # threads do not share pages
-    mapping = map_private(stride * self.threads)
-    start = address_of(mapping)
-    for k in range(self.threads):
-      self._set(cpu_ring.CONTEXT_BYTES + k * cpu_ring.RECORD_BYTES + cpu_ring.RECORD["SCRATCH"], start + k * stride)
-    self.scratch = [mapping]
-
-  # ***** threads *****
-
-  def start(self) -> None:
-    """Start the workers that are not running yet."""
-    if self.process != os.getpid():
-      self.process = os.getpid()
-      self._lay_out()
-    for record in self.records[1 + len(self.started):]: self.started.append(start_thread(self.entry, record))
-
-  def stop(self) -> None:
-    """Let all workers return, and wait for them."""
-    with self.lock:
-      if not self.started or self.process != os.getpid(): return
-      struct.pack_into("<I", self.memory, cpu_ring.CONTEXT["STOP"], 1)
-      self.call(self.records[0], None, 0)
-      for thread in self.started: join_thread(thread)
-      self.started = []
-      struct.pack_into("<I", self.memory, cpu_ring.CONTEXT["STOP"], 0)
-
-  # ***** batches *****
-
-  def chunks_of(self, launch: Launch) -> int:
-    """Into how many chunks a launch's grid is cut; a small kernel stays whole, since waking a thread costs more than it does."""
-    if launch.small or self.threads == 1: return 1
-    return max(1, min(launch.grid, self.threads * CHUNKS_PER_THREAD))
-
-  def pack(self, launches: Sequence[Launch], slots: Memory) -> tuple[bytearray, list[int]]:
-    """Packets of a batch, and where in `slots` (filled here) each launch's arguments begin."""
-    packets, starts = bytearray(), []
-    position = base = required = 0
-    for launch in launches:
-      program, buffers = launch.program, launch.buffers
-      values = [b.address for b in buffers] + [v & 0xFFFFFFFFFFFFFFFF for v in launch.variables]
-      struct.pack_into(f"<{len(values)}Q", slots.view, position, *values)
-      if not launch.independent: required = base
-      chunks = self.chunks_of(launch)
-      packets += packet(program.address, slots.address + position, launch.grid, chunks, required, base)
-      starts.append(position)
-      base += chunks
-      position += 8 * len(values)
-    if base > len(launches): self.start()
-    return packets, starts
-
-  def submit(self, launches: Sequence[Launch]) -> None:
-    """Run launches once, through memory that is kept for the purpose; long batches get memory of their own."""
-    size = slots_of(launches)
-    if size + len(launches) * cpu_ring.PACKET_BYTES > STAGE_BYTES: return Batch(self, launches).submit()
-    with self.lock:
-      packets, _ = self.pack(launches, self.stage)
-      self.stage.view[size:size + len(packets)] = packets
-      self.run(self.stage.address + size, len(launches))
+  def read(self, name: str) -> int:
+    """A field of the context, for tests and doctor."""
+    wide = name not in ("STOP", "BELL", "SLEEPERS", "CALLER_SLEEPS")
+    return int(struct.unpack_from("<Q" if wide else "<I", self.memory, CONTEXT[name])[0])
 
   def run(self, packets: int, count: int) -> None:
-    """Run a batch and return when it is done. The lock is held."""
-    if self.process != os.getpid(): self.start()
-    self.call(self.records[0], packets, count)
+    """Run `count` packets at an address; returns when all are done. The lock must be held."""
+    self._call(self.record, packets, count)
 
-def slots_of(launches: Sequence[Launch]) -> int: return sum(8 * (len(launch.buffers) + len(launch.variables)) for launch in launches) or 8
+  def start(self) -> None:
+    """Start the workers if they do not run. Fewer are started if the system refuses some."""
+    with self.lock:
+      if self.handles or self.threads == 1: return
+      self.handles = self.system.start(self.entry, [self.record + i * RECORD_BYTES for i in range(1, self.threads)])
 
-class Batch:
-  """A prebuilt batch: packets, and argument slots that can be patched. Replaying it is one call."""
+  def stop(self) -> None:
+    """Stop the workers and wait for them. `start` starts new ones."""
+    with self.lock:
+      if not self.handles: return
+      struct.pack_into("<I", self.memory, CONTEXT["STOP"], 1)
+      self.run(0, 0)  # wakes all
+      while self.handles: self.system.join(self.handles.pop())
+      struct.pack_into("<I", self.memory, CONTEXT["STOP"], 0)
 
-  def __init__(self, ring: Ring, launches: Sequence[Launch]):
-    self.ring, self.count = ring, len(launches)
-    self.programs = [launch.program for launch in launches]
-    size = slots_of(launches)
-    self.memory = map_private(size + self.count * cpu_ring.PACKET_BYTES)
-    address = address_of(self.memory)
-    with ring.lock: packets, self.starts = ring.pack(launches, Memory(address, size, memoryview(self.memory)[:size]))
-    self.memory[size:size + len(packets)] = packets
-    self.packets, self.packets_at = address + size, size
-    self.slots = memoryview(self.memory)[:size // 8 * 8].cast("Q")
+  def reserve_scratch(self, size: int) -> None:
+    """Give each thread at least `size` bytes of scratch memory, 64-byte aligned. Takes the lock, so no kernel runs meanwhile."""
+    if size <= self.scratch_bytes: return
+    with self.lock:
+      each = (size + 4095) & -4096
+      try: memory = map_private(each * self.threads)
+      except (OSError, OverflowError) as error: raise DriverError(f"scratch memory of {self.threads} threads, {each} bytes each: {error}") from error
+      base = address_of(memory)
+      assert base % ALIGNMENT == 0, "mappings are page-aligned"
+      for i in range(self.threads): self._set(self.records + i * RECORD_BYTES + RECORD["SCRATCH"], base + i * each)
+      self.scratch, self.scratch_bytes = memory, each
 
-  def patch(self, launch: int, position: int, value: Any) -> None:
-    """Replace an argument by an opaque buffer or an int."""
-    self.slots[self.starts[launch] // 8 + position] = value & 0xFFFFFFFFFFFFFFFF if isinstance(value, int) else value.address
+  @property
+  def timeline(self) -> int:
+    """How many batches were completed."""
+    return self.read("TIMELINE")
 
-  def patch_grid(self, launch: int, grid: int) -> None:
-    """Replace the number of work items. The number of chunks stays; those behind the end of the grid are skipped."""
-    at = self.packets_at + launch * cpu_ring.PACKET_BYTES
-    chunks = struct.unpack_from("<Q", self.memory, at + cpu_ring.PACKET["CHUNKS"])[0]
-    struct.pack_into("<2Q", self.memory, at + cpu_ring.PACKET["GRID"], grid, -(-grid // chunks) if grid else 1)
+  def close(self) -> None:
+    self.stop()
+    self.scratch, self.scratch_bytes = None, 0
 
-  def submit(self) -> None:
-    with self.ring.lock: self.ring.run(self.packets, self.count)
+  def __del__(self) -> None:
+    if getattr(self, "handles", None): self.stop()
 
-# ***** the operating system *****
-
-def system_functions() -> dict[str, int]:
-  """Addresses of the functions with which threads wait, where they are functions. macOS and Windows are untested."""
-  if sys.platform == "darwin":
-    library = ctypes.CDLL(None)
-    wait, wake = (ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in ("__ulock_wait", "__ulock_wake"))
-    return {"OS_WAIT": wait, "OS_WAKE_ONE": wake, "OS_WAKE_ALL": wake}
-  if sys.platform == "win32":
-    library = ctypes.WinDLL("api-ms-win-core-synch-l1-2-0")  # type: ignore[attr-defined,unused-ignore]  # exists on Windows only
-    names = {"OS_WAIT": "WaitOnAddress", "OS_WAKE_ONE": "WakeByAddressSingle", "OS_WAKE_ALL": "WakeByAddressAll"}
-    return {key: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for key, name in names.items()}
-  return {}
-
-def start_thread(entry: int, argument: int) -> int:
-  """A native thread that runs the function at `entry`. Raises DriverError."""
-  if sys.platform == "win32":
-    kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]
-    kernel.CreateThread.restype, kernel.CreateThread.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_void_p] * 4
-    handle = kernel.CreateThread(None, 0, entry, argument, 0, None)
-    if not handle: raise DriverError("CreateThread failed; set THREADS=1 to work without threads")
-    return int(handle)
-  thread = ctypes.c_void_p()
-  library = ctypes.CDLL(None)
-  error = library.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(entry), ctypes.c_void_p(argument))
-  if error: raise DriverError(f"starting a thread: {os.strerror(error)}; raise the limit on processes (ulimit -u), or set THREADS=1")
-  return thread.value or 0
-
-def join_thread(thread: int) -> None:
-  if sys.platform == "win32":
-    kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]
-    kernel.WaitForSingleObject(ctypes.c_void_p(thread), -1)
-    kernel.CloseHandle(ctypes.c_void_p(thread))
-  else: ctypes.CDLL(None).pthread_join(ctypes.c_void_p(thread), None)
+assert cpu_ring.CHUNK_BITS + cpu_ring.SERIAL_BITS == 64

@@ -394,7 +394,7 @@ def text(name: str, platform: str = "linux") -> str:
     "ULOCK_WAIT": abi.UL_COMPARE_AND_WAIT | abi.ULF_NO_ERRNO, "ULOCK_WAKE_ONE": abi.UL_COMPARE_AND_WAIT | abi.ULF_NO_ERRNO,
     "ULOCK_WAKE_ALL": abi.UL_COMPARE_AND_WAIT | abi.ULF_NO_ERRNO | abi.ULF_WAKE_ALL,
     "pushes": "\n".join(f"  push {r}" for r in convention.saved), "pops": "\n".join(f"  pop {r}" for r in reversed(convention.saved)),
-    # both frames make rsp a multiple of 16: the return address and an even number of registers lie above the first, the return address above the second
+    # both frames make rsp a multiple of 16: above the first lie the return address and an even number of registers, above the second an address
     "shadow": convention.shadow_bytes, "frame": convention.shadow_bytes + 24, "take_frame": convention.shadow_bytes + 24,
   }
   if name == "cpuid": return CPUID.format_map(words)

@@ -1,0 +1,161 @@
+"""Kernels on host threads: loading, launching and recording. What the CPU and CLANG devices share; they differ in how Code becomes an address."""
+from __future__ import annotations
+import struct
+import threading
+from collections.abc import Sequence
+
+from tinyhw.autogen.cpu_ring import PACKET, PACKET_BYTES
+from tinyhw.device import Compiled, Launch
+from tinyhw.drivers.cpu.memory import CodeArena, CodeChunk, HostAllocator, Memory, address_of
+from tinyhw.drivers.cpu.workers import Ring, available_threads, split
+from tinyhw.errors import DeviceError
+from tinyhw.machine.code import Code
+
+PACKET_FORMAT = "<7q8x"  # the fields of PACKET, in order
+assert list(PACKET) == ["FUNCTION", "ARGUMENTS", "GRID", "SIZE", "CHUNKS", "REQUIRED", "BASE"] and struct.calcsize(PACKET_FORMAT) == PACKET_BYTES
+_SLOT = struct.Struct("<q")
+
+class Program:
+  """A loaded kernel: where it is and what its arguments look like. `owner` is what keeps it in memory, called back when it is garbage."""
+  __slots__ = ("name", "address", "buffers", "variables", "packer", "arguments", "arena", "chunk")
+
+  def __init__(self, code: Code, address: int, arena: CodeArena | None = None, chunk: CodeChunk | None = None):
+    self.name, self.address, self.arena, self.chunk = code.name, address, arena, chunk
+    self.buffers = code.arguments.count("buffer")
+    self.variables = len(code.arguments) - self.buffers
+    self.arguments = struct.Struct(f"<{len(code.arguments)}q")
+    self.packer = struct.Struct(f"{PACKET_FORMAT}{len(code.arguments)}q")
+
+  def __del__(self) -> None:
+    arena = getattr(self, "arena", None)
+    if arena is not None: arena.release(self.chunk)
+
+  def __repr__(self) -> str: return f"<Program {self.name} at {self.address:#x}>"
+
+class Staging:
+  """Room for one packet and its arguments."""
+  __slots__ = ("memory", "address")
+
+  def __init__(self, size: int):
+    self.memory = bytearray(size)
+    self.address = address_of(self.memory)
+
+class HostRecording:
+  """Packets and arguments in one block, ready to run. Argument slots can be patched between runs."""
+  def __init__(self, device: HostDevice, launches: Sequence[Launch]):
+    self.device, self.launches = device, len(launches)
+    self.programs: list[Program] = [launch.program for launch in launches]
+    self.grids = [launch.grid for launch in launches]
+    self.independent = [launch.independent for launch in launches]
+    self.small = [launch.small for launch in launches]
+    self.slots: list[int] = []  # offset of each launch's arguments
+    end = PACKET_BYTES * len(launches)
+    for program in self.programs:
+      self.slots.append(end)
+      end += program.arguments.size
+    self.memory = bytearray(end)
+    self.address = address_of(self.memory) if end else 0
+    for i, launch in enumerate(launches):
+      try: launch.program.arguments.pack_into(self.memory, self.slots[i], *[b.address for b in launch.buffers], *launch.variables)
+      except (struct.error, AttributeError): raise explain(launch) from None
+      if len(launch.buffers) != launch.program.buffers or launch.grid < 0: raise explain(launch)
+    self._link()
+
+  def _link(self) -> None:
+    """Write the packets: how each grid is cut, and what each must wait for."""
+    base = required = 0
+    self.parallel = False
+    for i, program in enumerate(self.programs):
+      chunks, size = split(self.grids[i], 1 if self.small[i] else self.device.ring.threads)
+      if not self.independent[i]: required = base
+      struct.pack_into(PACKET_FORMAT, self.memory, i * PACKET_BYTES, program.address, self.address + self.slots[i], self.grids[i], size, chunks,
+                       required, base)
+      self.parallel = self.parallel or chunks > 1
+      base += chunks
+
+  def patch(self, launch: int, position: int, value: Memory | int) -> None:
+    """Replace an argument. Raises DeviceError where there is none, or for an int that needs more than 64 bits."""
+    program = self.programs[launch]
+    if not 0 <= position < program.buffers + program.variables:
+      raise DeviceError(f"kernel {program.name} has {program.buffers + program.variables} arguments; there is no number {position} to patch")
+    try: _SLOT.pack_into(self.memory, self.slots[launch] + 8 * position, value if isinstance(value, int) else value.address)
+    except (struct.error, AttributeError):
+      raise DeviceError(f"kernel {program.name}, argument {position}: {value!r} is neither memory of this device nor a 64-bit integer") from None
+
+  def patch_grid(self, launch: int, grid: int) -> None:
+    """Replace the number of work items of a launch."""
+    if grid == self.grids[launch]: return
+    if grid < 0: raise DeviceError(f"kernel {self.programs[launch].name}: a grid of {grid} work items; it is at least 0")
+    self.grids[launch] = grid
+    self._link()
+
+  def submit(self) -> None:
+    if not self.launches: return
+    ring = self.device.ring
+    if self.parallel and not ring.handles: ring.start()
+    with ring.lock: ring.run(self.address, self.launches)
+
+class HostDevice(Compiled):
+  """A device whose kernels run on the worker threads. Subclasses turn Code into a Program."""
+  def __init__(self, name: str, arch: str, loop: int, threads: int | None = None):
+    super().__init__(name, arch, HostAllocator(name))
+    self.ring = Ring(loop, available_threads() if threads is None else threads)
+    self.staging_bytes = PACKET_BYTES + 8 * 64
+    self.staging: list[Staging] = []
+
+  def place(self, code: Code) -> Program:
+    """Make the code callable. Raises DriverError or CompileError."""
+    raise NotImplementedError
+
+  def load(self, code: Code) -> Program:
+    program = self.place(code)
+    if program.packer.size > self.staging_bytes: self.staging_bytes, self.staging = program.packer.size, []
+    self.ring.reserve_scratch(code.local_bytes)
+    return program
+
+  def submit(self, launches: Sequence[Launch]) -> None:
+    """Run launches in order; returns when they are done. 1.5 us of Python for one, so it is written out here."""
+    if len(launches) != 1: return HostRecording(self, launches).submit()
+    program, buffers, variables, grid, _, small = launches[0]
+    ring, free = self.ring, self.staging
+    # Taken, not shared: a signal handler or another thread may come here before this one has run.
+    staging = free.pop() if free else Staging(self.staging_bytes)
+    chunks, size = split(grid, 1 if small else ring.threads)
+    try:
+      if len(buffers) != program.buffers or grid < 0: raise explain(launches[0])
+      program.packer.pack_into(staging.memory, 0, program.address, staging.address + PACKET_BYTES, grid, size, chunks, 0, 0,
+                               *[b.address for b in buffers], *variables)
+    except (struct.error, AttributeError): raise explain(launches[0]) from None
+    if chunks > 1 and not ring.handles: ring.start()
+    with ring.lock: ring.run(staging.address, 1)
+    if len(staging.memory) == self.staging_bytes: free.append(staging)
+
+  def record(self, launches: Sequence[Launch]) -> HostRecording: return HostRecording(self, launches)
+
+  def before_fork(self) -> None:
+    """Stop the workers and let nobody submit: the child begins without threads and with the ring at rest."""
+    self.ring.lock.acquire()
+    self.ring.stop()
+
+  def after_fork(self, in_child: bool) -> None:
+    if in_child:
+      self.ring.lock = threading.RLock()
+      super().after_fork(in_child)
+    else: self.ring.lock.release()
+
+  def close(self) -> None:
+    self.ring.close()
+    self.allocator.close()
+    self.staging = []
+
+def explain(launch: Launch) -> DeviceError:
+  """What is wrong with a launch that could not be packed."""
+  program = launch.program
+  if not isinstance(program, Program): return DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
+  if len(launch.buffers) != program.buffers or len(launch.variables) != program.variables:
+    return DeviceError(f"kernel {program.name} takes {program.buffers} buffers and {program.variables} variables, "
+                       f"not {len(launch.buffers)} and {len(launch.variables)}")
+  for i, buffer in enumerate(launch.buffers):
+    if not hasattr(buffer, "address"): return DeviceError(f"kernel {program.name}, buffer {i}: {buffer!r} is not allocated memory of this device")
+  if not isinstance(launch.grid, int) or launch.grid < 0: return DeviceError(f"kernel {program.name}: grid is {launch.grid!r}, not an integer >= 0")
+  return DeviceError(f"kernel {program.name}: variables {tuple(launch.variables)} are not all 64-bit integers")
