@@ -1,9 +1,11 @@
 """Kernels for the tests of codegen, made by hand, and the check that all of them share: lowering must not change what a kernel computes."""
 from __future__ import annotations
+
 import math
 import random
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Callable
+from typing import Any
 
 from tinyhw.arithmetic import round_to
 from tinyhw.codegen.passes import PASSES, lower

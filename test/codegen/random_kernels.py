@@ -110,7 +110,7 @@ class Generator:
     return local.index(self.position(axes, size)).load()
 
   def kernel(self) -> UOp:
-    stores = []
+    stores: list[UOp] = []
     for _ in range(1 if self.chance(0.75) else 2):
       axes, ranges, strides = [], [], 1
       vector = self.rng.randint(0, 2) if self.vector_output else -1

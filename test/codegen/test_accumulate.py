@@ -7,12 +7,14 @@ from tinyhw.codegen.expand import unroll
 from tinyhw.codegen.grid import flatten_grid
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
+from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 def test_starts() -> None:
   assert start_of(Ops.ADD, dtypes.float32).arg == 0.0 and start_of(Ops.MUL, dtypes.int32).arg == 1
-  assert start_of(Ops.MAX, dtypes.float32.vec(8)).arg == float("-inf") and start_of(Ops.MAX, dtypes.int8).arg == -128 and start_of(Ops.MAX, dtypes.bool).arg is False
+  assert start_of(Ops.MAX, dtypes.float32.vec(8)).arg == float("-inf") and start_of(Ops.MAX, dtypes.int8).arg == -128
+  assert start_of(Ops.MAX, dtypes.bool).arg is False
   with pytest.raises(CompileError, match="ADD, MUL and MAX it can"): start_of(Ops.XOR, dtypes.int32)
 
 def test_each_reduction_has_a_variable_and_each_update_a_leaf() -> None:
@@ -34,7 +36,7 @@ def test_narrow_floats_accumulate_in_float32_where_they_have_no_addition() -> No
   r = axis(8, 0, "REDUCE")
   x = a.index(r).load()
   kernel = UOp.sink(out.index(0).store((x * x).reduce(Ops.ADD, r)))
-  def variable(target: object) -> UOp: return next(u for u in accumulate_reductions(kernel, target).toposort() if u.op is Ops.ACC)  # type: ignore[arg-type]
+  def variable(target: Capabilities) -> UOp: return next(u for u in accumulate_reductions(kernel, target).toposort() if u.op is Ops.ACC)
   assert variable(AVX2).dtype is dtypes.float32 and variable(EVERYTHING).dtype is dtypes.bfloat16
   assert any(u.op is Ops.MULACC and u.dtype is dtypes.float32 for u in accumulate_reductions(kernel, AVX2).toposort())
 

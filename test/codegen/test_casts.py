@@ -52,4 +52,5 @@ def test_pairs_that_no_vector_unit_has() -> None:
   assert lanewise(dtypes.int64, dtypes.float32) and lanewise(dtypes.float64, dtypes.uint32) and not lanewise(dtypes.int32, dtypes.float64)
 
 def test_a_target_without_conversions_is_told_so() -> None:
-  with pytest.raises(CompileError, match="does not convert .*int32 to .*float32"): lower(convert(dtypes.int32, dtypes.float32, 1, 8), Capabilities(0, 0), "x")
+  with pytest.raises(CompileError, match="does not convert .*int32 to .*float32"):
+    lower(convert(dtypes.int32, dtypes.float32, 1, 8), Capabilities(0, 0), "x")

@@ -65,7 +65,7 @@ def test_products_fuse_only_into_float_sums() -> None:
 def test_trees_are_flat() -> None:
   values = [UOp.variable(str(k), 0, 1) for k in range(5)]
   tree = fold_tree(Ops.ADD, values)
-  depth = {}
+  depth: dict[UOp, int] = {}
   for u in tree.toposort(): depth[u] = 1 + max((depth[s] for s in u.src), default=-1)
   assert depth[tree] == 3
 

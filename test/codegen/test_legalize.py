@@ -30,7 +30,8 @@ def test_too_wide_vectors_are_halved() -> None:
   assert offsets[1].src[0] is offsets[0] and offsets[1].src[1].arg == 4
 
 @pytest.mark.parametrize("lanes", (2, 4, 8, 16))
-@pytest.mark.parametrize("types", ((F32, F64), (F64, F32), (dtypes.int8, dtypes.int64), (dtypes.int64, F32), (dtypes.uint8, F64), (dtypes.float16, F32)))
+@pytest.mark.parametrize("types", ((F32, F64), (F64, F32), (dtypes.int8, dtypes.int64), (dtypes.int64, F32), (dtypes.uint8, F64),
+                                   (dtypes.float16, F32)))
 def test_widths_that_meet(types: tuple[DType, DType], lanes: int) -> None:
   for target in ALL_TARGETS.values(): check(convert(*types, lanes), target)
 

@@ -57,8 +57,8 @@ def test_gates_that_lanes_change_are_masks() -> None:
 def test_gates(gate: UOp, target: str) -> None:
   check(copy(V + R, gate=gate), ALL_TARGETS[target], passes=True)
   check(copy(R * 2, gate=gate), ALL_TARGETS[target], passes=True)
-  r = axis(4, 0)
-  check(UOp.sink(UOp.param(0, F32, 64).index(r * 8 + V).store(UOp.param(1, F32, 64).index(V + r).load(), r, V, gate=gate)), ALL_TARGETS[target], passes=True)
+  store = UOp.param(0, F32, 64).index(R * 8 + V).store(UOp.param(1, F32, 64).index(V + R).load(), R, V, gate=gate)
+  check(UOp.sink(store), ALL_TARGETS[target], passes=True)
 
 @pytest.mark.parametrize("at", (V * 4 + R, 31 - (R * 8 + V), R, V))
 def test_stores_that_are_not_adjacent(at: UOp) -> None:

@@ -6,7 +6,8 @@
 """
 from __future__ import annotations
 import math
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from tinyhw.arithmetic import operation
 from tinyhw.dtype import DType, dtypes

@@ -46,8 +46,8 @@ def cast(d: Decomposer, x: UOp, dtype: DType) -> UOp:
 
 def _way(source: DType, target: DType) -> DType | None:
   """An integer type between a float and an integer, so that each step is one that machines have."""
-  if dtypes.is_float(source) == dtypes.is_float(target): return None
   integer = target if dtypes.is_float(source) else source
+  if not dtypes.is_int(integer): return None
   if integer.itemsize < 4: return dtypes.int32
   return dtypes.int64 if integer is dtypes.uint32 else None
 
@@ -128,7 +128,8 @@ def _encode(d: Decomposer, x: UOp, dtype: DType) -> UOp:
   bits = d.bitcast(x, dtypes.uint32)
   magnitude = d.alu(Ops.AND, bits, 0x7fffffff)
   size = d.bitcast(magnitude, dtypes.float32)
-  normal = d.alu(Ops.ADD, d.alu(Ops.SHR, _round(d, magnitude, shift), shift), d.const(bits.dtype, -((127 - form.bias) << form.mantissa_bits) % (1 << 32)))
+  rebias = -((127 - form.bias) << form.mantissa_bits) % (1 << 32)
+  normal = d.alu(Ops.ADD, d.alu(Ops.SHR, _round(d, magnitude, shift), shift), rebias)
   anchor = 2.0 ** (24 - form.bias - form.mantissa_bits)
   code_of_anchor = struct.unpack("<I", struct.pack("<f", anchor))[0]
   small = d.alu(Ops.ADD, d.bitcast(d.alu(Ops.ADD, size, anchor), dtypes.uint32), d.const(bits.dtype, -code_of_anchor % (1 << 32)))

@@ -10,7 +10,8 @@ What is true of the result, for selectors: IDIV and MOD have a divisor above 0, 
 Arithmetic of such a type is done in float32, and rounded where the value is stored, cast or reinterpreted, not after each operation.
 """
 from __future__ import annotations
-from typing import Any, Callable, Union
+from collections.abc import Callable
+from typing import Any
 
 from tinyhw import trace
 from tinyhw.arithmetic import round_to
@@ -24,7 +25,7 @@ from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
-Value = Union[UOp, int, float, bool]
+Value = UOp | int | float | bool
 _MOVES = frozenset({Ops.BROADCAST, Ops.VECTORIZE, Ops.GEP, Ops.GROUP})
 _SIGNED = {dtypes.uint8: dtypes.int8, dtypes.uint16: dtypes.int16, dtypes.uint32: dtypes.int32, dtypes.uint64: dtypes.int64}
 UNSIGNED = {signed: unsigned for unsigned, signed in _SIGNED.items()}

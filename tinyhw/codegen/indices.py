@@ -64,6 +64,8 @@ class Indices:
     return found
 
   def sum_of(self, u: UOp) -> UOp:
+    """A sum, loop by loop. Most are a node of normal form and a constant, and that node is shared."""
+    if u.op is Ops.ADD and u.src[1].op is Ops.CONST: return added(self.get(u.src[0]), self.get(u.src[1]))
     terms, constant = linear(u)
     levels: dict[int, list[tuple[UOp, int]]] = {}
     for term, factor in terms.items():

@@ -11,7 +11,7 @@ just before their first use, each in the innermost open loop that it depends on.
 Sets of statements and of ranges are ints used as bitsets. Cost: O(nodes) plus O(statements) for each block.
 """
 from __future__ import annotations
-from typing import Iterator
+from collections.abc import Iterator
 
 from tinyhw import trace
 from tinyhw.codegen.grid import ranges_of, values_of
@@ -211,41 +211,42 @@ class Linearizer:
 
   def emit(self, block: Block, node: UOp) -> UOp:
     """The copy of node that code in block uses; it and its sources are appended where they belong if they are not there yet."""
-    stack = [(node, self.home(block, node))]
-    while True:
+    depends = self.depends
+    at = self.home(block, node)
+    found = at.emitted.get(node)
+    if found is not None: return found
+    stack = [(node, at)]
+    while stack:
       node, at = stack[-1]
       if node not in at.emitted:
-        missing = self._missing(node, at)
-        if missing is not None:
-          stack.append(missing)
-          continue
-        self._append(node, at)
+        src: list[UOp] = []
+        found = node
+        for s in () if node.op is Ops.ACC else node.src[:1] if node.op is Ops.AFTER else node.src:
+          place, mask = at, depends[s]
+          while place.parent is not None and not place.bit & mask: place = place.parent
+          found = place.emitted.get(s)
+          if found is None:
+            stack.append((s, place))
+            break
+          src.append(found)
+        if found is None: continue
+        at.emitted[node] = self._made(node, tuple(src), at)
       stack.pop()
-      if not stack: return at.emitted[node]
+    return at.emitted[node]
 
-  def _missing(self, node: UOp, at: Block) -> tuple[UOp, Block] | None:
-    """A source that is not there yet, and where it belongs."""
-    if node.op is Ops.ACC: return None
-    for s in node.src[:1] if node.op is Ops.AFTER else node.src:
-      place = self.home(at, s)
-      if s not in place.emitted: return s, place
-    return None
-
-  def _append(self, node: UOp, at: Block) -> None:
-    """Emit a node whose sources are there. A variable is itself; a local array that was filled is the array."""
+  def _made(self, node: UOp, src: tuple[UOp, ...], at: Block) -> UOp:
+    """A node over its emitted sources, appended. A variable is itself; a local array that was filled is the array."""
     op = node.op
+    if op is Ops.ACC: return self.variables[node.arg[:2]]
+    if op is Ops.AFTER: return src[0]
     assert op is not Ops.REDUCE and op is not Ops.RANGE, f"{node} is used before it is computed"
-    if op is Ops.ACC: at.emitted[node] = self.variables[node.arg[:2]]
-    elif op is Ops.AFTER: at.emitted[node] = self.home(at, node.src[0]).emitted[node.src[0]]
-    else:
-      src = tuple([self.home(at, s).emitted[s] for s in node.src])
-      new = node if src == node.src else UOp(op, node.dtype, src, node.arg, node.tag)
-      if new in self.made:  # the same of a variable's earlier value, or of an array's earlier contents
-        new = UOp(op, new.dtype, src, new.arg, len(self.made))
-      self.made.add(new)
-      at.emitted[node] = new
-      if self.inherit is not None and new is not node: self.inherit(new, node)
-      at.uops.append(new)
+    new = node if src == node.src else UOp(op, node.dtype, src, node.arg, node.tag)
+    if new in self.made:  # the same of a variable's earlier value, or of an array's earlier contents
+      new = UOp(op, new.dtype, src, new.arg, len(self.made))
+    self.made.add(new)
+    if self.inherit is not None and new is not node: self.inherit(new, node)
+    at.uops.append(new)
+    return new
 
 def linearize(sink: UOp, lanes: bool) -> list[UOp]:
   """The kernel's nodes in execution order; arguments and local arrays first."""
