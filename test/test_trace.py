@@ -31,7 +31,7 @@ def test_other_frames_are_the_users(filename: str) -> None:
   assert from_inside(filename) == (filename, 1, "inner")
 
 def test_origin_lives_as_long_as_its_node() -> None:
-  before = len(trace._origins)
+  before = len(trace._origins), len(trace._lines)
   node, new = Node(), Node()
   trace.inherit(new, node)
   assert trace.origin(node) is None and trace.origin(new) is None
@@ -41,10 +41,21 @@ def test_origin_lives_as_long_as_its_node() -> None:
   assert trace.show(first) == f"test_trace.py:{first[1]} {first[2]}" and trace.show(None) == "?"
   trace.record(node, ("other.py", 1, "f"))
   trace.inherit(new, node)
+  assert trace.origin(node) == first and trace.origin(new) is None, "lines are handed on only where that was asked for"
+  trace.follow(node, first)
+  trace.inherit(new, node)
   assert trace.origin(node) == trace.origin(new) == first
   del node, new
   gc.collect()
-  assert len(trace._origins) == before
+  assert (len(trace._origins), len(trace._lines)) == before
+
+def test_unfollow_forgets_what_was_handed_on() -> None:
+  node, new = Node(), Node()
+  trace.record(node, ("other.py", 1, "f"))
+  trace.follow(node, trace.origin(node))
+  trace.inherit(new, node)
+  trace.unfollow()
+  assert trace.origin(node) == ("other.py", 1, "f") and trace.origin(new) is None and not trace._origins
 
 def test_events_become_a_chrome_trace(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(trace, "events", [])

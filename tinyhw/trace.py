@@ -1,8 +1,8 @@
 """Where things came from and when they happened: source lines of tensor operations, and the events of PROFILE=1.
 
-`caller()` finds the line outside of tinyhw that made a call; `record`, `inherit` and `origin` remember it for a graph node as long as the node
-lives. `event` and `span` fill a list that `chrome_trace` turns into what chrome://tracing and Perfetto show. Nothing here decides when to
-record: callers ask TRACEMETA and PROFILE.
+`caller()` finds the line outside of tinyhw that made a call; `record` and `origin` remember it for a graph node as long as the node lives, `follow`
+and `inherit` hand it on to what the node becomes. `event` and `span` fill a list that `chrome_trace` turns into what chrome://tracing and
+Perfetto show. Nothing here decides when to record: callers ask TRACEMETA and PROFILE.
 
 Cost: `caller` 0.25 us plus 0.06 us a frame; `record` 1.4 us more (Python 3.11, Zen 3, measured with timeit).
 """
@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers: it would be most of this module's import time
 if TYPE_CHECKING:
+  from collections.abc import Mapping
   from types import TracebackType
   from typing import Any
 
@@ -50,21 +51,37 @@ def show(location: Location | None) -> str:
 
 # **** origins of graph nodes ****
 
+# Tensor operations leave their lines in _lines (TRACEMETA). Rewrites hand lines on only while _origins has any: `follow` puts them there, and the
+# engine calls it only when a listing wants them (DEBUG=7), so that otherwise a rewrite pays for one look at an empty table.
+_lines: WeakKeyDictionary[Any, Location] = WeakKeyDictionary()
 _origins: WeakKeyDictionary[Any, Location] = WeakKeyDictionary()
 
 def record(node: Any, location: Location | None = None) -> None:
   """Remember where node came from: `location`, or the user's line now. The first record of a node stays."""
   if location is None: location = caller()
+  if location is not None: _lines.setdefault(node, location)
+
+def follow(node: Any, location: Location | None) -> None:
+  """From now on rewrites hand on that node came from location; None changes nothing."""
   if location is not None: _origins.setdefault(node, location)
 
+def unfollow() -> None:
+  """Forget all that `follow` and `inherit` noted: the next graph may have equal nodes from other lines."""
+  _origins.clear()
+
 def inherit(new: Any, old: Any) -> None:
-  """What a rewrite made of `old` came from the same line. Does nothing where old has no origin or new has one."""
+  """What a rewrite made of `old` came from the same line. Does nothing where that line is not followed, or new has one."""
   location = _origins.get(old)
   if location is not None: _origins.setdefault(new, location)
 
+def hand_on(became: Mapping[Any, Any]) -> None:
+  """A walk has made of each key the node that is its value: `inherit` for all of them."""
+  if not _origins: return
+  for old, new in became.items(): inherit(new, old)
+
 def origin(node: Any) -> Location | None:
   """The line that node came from, or None."""
-  return _origins.get(node)
+  return _origins.get(node) or _lines.get(node)
 
 # **** events ****
 

@@ -6,6 +6,7 @@ here: merging loops that all accesses walk as one.
 from __future__ import annotations
 from dataclasses import dataclass
 
+from tinyhw import trace
 from tinyhw.codegen.affine import linear, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.uop.enums import AxisType, Ops
@@ -104,6 +105,7 @@ def _without(sink: UOp, outer: UOp, inner: UOp, merged: UOp) -> UOp:
     else:
       src = tuple([new[s] for s in u.src])
       new[u] = u if src == u.src else _simple(UOp(u.op, u.dtype, src, u.arg))
+  trace.hand_on(new)
   return new[sink]
 
 def _simple(u: UOp) -> UOp: return u.simplify() if u.op is Ops.ADD or u.op is Ops.MUL else u

@@ -1,21 +1,23 @@
 """Give every REDUCE a variable: REDUCE(value, *ranges) becomes REDUCE(ACC(start), update, …, *ranges).
 
 Each iteration assigns ACC its updates one after the other; an update is an ordinary expression that has ACC as a leaf (`acc + x`, a MULACC for a
-product), so the passes that follow need to know nothing of reductions. The node's value is ACC after the loops. An ACC's arg here is (variable, part,
-update): each update has a leaf of its own for the variable, so that equal terms do not become one node; legalize.py numbers the parts. Types whose additions the target
-does not have, and that are narrower than float32, accumulate in float32 and are rounded once.
+product), so the passes that follow need to know nothing of reductions. The node's value is ACC after the loops.
+An ACC's arg here is (variable, part, update): each update has a leaf of its own for the variable, so that equal terms do not become one node;
+legalize.py numbers the parts. Types narrower than float32 whose additions the target does not have accumulate in float32 and are rounded once.
 """
 from __future__ import annotations
+from collections.abc import Callable
 
+from tinyhw import trace
 from tinyhw.codegen.expand import accumulate
-from tinyhw.dtype import DType, dtypes
+from tinyhw.dtype import ConstType, DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 SMALL_FLOATS = frozenset(dtypes.fp8s + (dtypes.float16, dtypes.bfloat16))
-_START = {Ops.ADD: lambda d: 0, Ops.MUL: lambda d: 1, Ops.MAX: lambda d: d.min}
+_START: dict[Ops, Callable[[DType], ConstType]] = {Ops.ADD: lambda d: 0, Ops.MUL: lambda d: 1, Ops.MAX: lambda d: d.min}
 
 def start_of(op: Ops, dtype: DType) -> UOp:
   """What folding nothing gives."""
@@ -34,6 +36,7 @@ def accumulate_reductions(sink: UOp, capabilities: Capabilities) -> UOp:
       new[u] = _reduce(u, src, count, capabilities)
       count += 1
     else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+  trace.hand_on(new)
   return new[sink]
 
 def _reduce(u: UOp, src: tuple[UOp, ...], count: int, capabilities: Capabilities) -> UOp:

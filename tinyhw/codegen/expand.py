@@ -105,7 +105,10 @@ class Expansion:
       elif not mask: self.copies[u] = [self.rebuild(u)]
       else: self.copies[u] = self.copy(u, mask)
     if self.inherit is not None and self.copies[u] != [u]:
-      for c in self.copies[u]: self.inherit(c, u)
+      for c in self.copies[u]:
+        self.inherit(c, u)
+        if c.op is Ops.GROUP:
+          for store in c.src: self.inherit(store, u)
 
   def rebuild(self, u: UOp) -> UOp:
     """A node that depends on no unrolled range: itself, unless a source changed."""
@@ -149,7 +152,8 @@ def unroll(sink: UOp) -> UOp:
   unrolled = [u for u in order if u.op is Ops.RANGE and u.arg[1] in UNROLLED]
   if not unrolled: return sink
   for r in unrolled:
-    if r.src[0].op is not Ops.CONST: raise CompileError(f"range {r.arg[0]} is {r.arg[1].name} and its end is not a constant; only a constant can be unrolled")
+    if r.src[0].op is Ops.CONST: continue
+    raise CompileError(f"range {r.arg[0]} is {r.arg[1].name} and its end is not a constant; only a constant can be unrolled")
   unrolled.sort(key=lambda r: (1, -r.src[0].arg, r.arg[0]) if r.arg[1] is AxisType.UPCAST else (0, 0, r.arg[0]))
   expansion = Expansion(unrolled)
   for u in order: expansion.visit(u)

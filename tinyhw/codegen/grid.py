@@ -5,6 +5,7 @@ some GLOBAL range is done by the work items where that range's index is 0. One w
 """
 from __future__ import annotations
 
+from tinyhw import trace
 from tinyhw.codegen.affine import make, number, truth
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
@@ -38,6 +39,7 @@ def flatten_grid(sink: UOp) -> UOp:
       if op is Ops.LOAD and src[0].src[0].op is Ops.STAGE and len(src[0].src[0].src) == 1: new[u] = _single(src)
       elif u.dtype is dtypes.weakint or src != u.src: new[u] = make(op, u.dtype, src, u.arg)
       else: new[u] = u
+  trace.hand_on(new)
   return new[sink]
 
 def _split_grid(grid: list[UOp]) -> tuple[dict[UOp, UOp], UOp | None]:
@@ -78,5 +80,5 @@ def _is_output(store: UOp) -> bool: return store.src[0].src[0].op is Ops.PARAM
 def grid_size(sink: UOp) -> sint:
   """How many work items a flattened kernel has."""
   for u in sink.toposort():
-    if u.op is Ops.RANGE and u.arg[0] == FLAT: return u.src[0].arg if u.src[0].op is Ops.CONST else u.src[0]  # type: ignore[no-any-return]
+    if u.op is Ops.RANGE and u.arg[0] == FLAT: return int(u.src[0].arg) if u.src[0].op is Ops.CONST else u.src[0]
   return 1

@@ -1,12 +1,13 @@
 """Split vectors that the target cannot compute whole into narrower ones, down to scalars.
 
 Input: a decomposed kernel. Output: the same, each vector operation one that the target lists for its type and lanes, each vector in memory at most
-as wide as a register. Each node becomes a list of parts of equal width, lane 0 first; a user asks for the parts in its own width (`parts`), and gets
-lanes picked out of wider ones or put together from narrower ones. Broadcasts, constants and vectors of scalars are made in whatever width is asked for.
+as wide as a register. Each node becomes a list of parts of equal width, lane 0 first; a user asks for the parts in its own width (`parts`), and
+gets lanes picked out of wider ones or put together from narrower ones. Broadcasts, constants and vectors of scalars are made in any width asked for.
 A kernel in which nothing has to be split is returned as it is, after one look at each node.
 """
 from __future__ import annotations
 
+from tinyhw import trace
 from tinyhw.codegen.casts import lanewise
 from tinyhw.codegen.indices import const, fits
 from tinyhw.codegen.vectorize import gather_lanes, lane_of
@@ -81,12 +82,16 @@ class Legalizer:
   def _resize(self, u: UOp, own: int, width: int) -> list[UOp]:
     scalar, count = u.dtype.scalar(), u.dtype.count // width
     if u.op is Ops.CONST: return [UOp(Ops.CONST, scalar.vec(width), (), u.arg)] * count
-    if u.op is Ops.BROADCAST: return [self.new[u.src[0]][0] if width == 1 else UOp(Ops.BROADCAST, scalar.vec(width), tuple(self.new[u.src[0]]))] * count
+    if u.op is Ops.BROADCAST:
+      x = self.new[u.src[0]][0]
+      return [x if width == 1 else UOp(Ops.BROADCAST, scalar.vec(width), (x,))] * count
     if u.op is Ops.VECTORIZE:
       lanes = [self.new[s][0] for s in u.src]
       return lanes if width == 1 else [_joined(lanes[k * width:(k + 1) * width]) for k in range(count)]
     pieces = self.new[u]
-    if own > width: return [lane_of(p, k) if width == 1 else gather_lanes(p, range(k, k + width)) for p in pieces for k in range(0, own, width)]
+    if own > width:
+      starts = range(0, own, width)
+      return [lane_of(p, k) if width == 1 else gather_lanes(p, range(k, k + width)) for p in pieces for k in starts]
     ratio = width // own
     return [_joined([lane_of(p, k) for p in pieces[j * ratio:(j + 1) * ratio] for k in range(own)]) for j in range(count)]
 
@@ -154,4 +159,7 @@ def legalize(sink: UOp, capabilities: Capabilities) -> UOp:
     wide = wide or width != lanes
   if not wide and not any(u.op in _ANY_WIDTH and u.dtype.count > walk.widest(u.op, u.dtype) for u in order): return sink
   for u in order: walk.visit(u)
+  if trace._origins:
+    for u, made in walk.new.items():
+      for part in made: trace.inherit(part, u)
   return walk.new[sink][0]

@@ -6,8 +6,10 @@ up to the order of floating point sums. DUMP=<pass>:<kernel> prints a kernel aft
 """
 from __future__ import annotations
 import sys
-from typing import Callable, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
+from tinyhw import trace
 from tinyhw.codegen.accumulate import accumulate_reductions
 from tinyhw.codegen.decompose import decompose
 from tinyhw.codegen.estimate import estimate
@@ -23,7 +25,7 @@ from tinyhw.config import DUMP, SPEC
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.text import show
 from tinyhw.uop.verify import verify
@@ -36,12 +38,14 @@ class Pass(NamedTuple):
   is_kernel: bool = True  # its result keeps the rules of docs/design.md 3.3, and SPEC checks them
 
 PASSES = (
-  Pass("grid", lambda sink, _: flatten_grid(sink), "first: the others see one GLOBAL range, no range of one iteration, and indices in normal form"),
+  Pass("grid", lambda sink, _: flatten_grid(sink),
+       "first: the others see one GLOBAL range, no range of one iteration, and indices in normal form"),
   Pass("stage", lambda sink, _: stage_values(sink), "before unroll: the stores that fill a local array are unrolled like others"),
   Pass("unroll", lambda sink, _: unroll(sink), "before vectorize: a copy's index is linear in the lane more often than the original's"),
   Pass("vectorize", vectorize, "before accumulate: the lanes of a reduction are folded once, after its loop"),
-  Pass("accumulate", accumulate_reductions, "before decompose: what folds (MAX, MULACC) is an operation that a target may not have", False),
-  Pass("indices", lambda sink, _: lower_indices(sink), "after all that multiplies indices; before decompose, which divides machine integers only", False),
+  Pass("accumulate", accumulate_reductions, "before decompose: what folds (MAX, MULACC) may be an operation that a target does not have", False),
+  Pass("indices", lambda sink, _: lower_indices(sink),
+       "after all that multiplies indices; before decompose, which divides machine integers only", False),
   Pass("decompose", decompose, "before legalize: a vector operation in other vector operations is better than lane by lane", False),
   Pass("legalize", legalize, "last: it splits what the others made", False),
 )
@@ -54,8 +58,9 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
     kernel = step.run(kernel, capabilities)
     if step.name == "grid": flat = kernel
     if SPEC and step.is_kernel: verify(kernel, int(SPEC))
+    if trace._origins: _share_origins(kernel)
     if DUMP: dump(step.name, name, kernel)
-  uops, order = linearize(kernel, capabilities.lanes), list(sink.toposort())
+  uops, order = linearize(kernel, capabilities.lanes > 0), list(sink.toposort())
   operations, bytes_moved = estimate(flat)
   written = frozenset(u.src[0].src[0].arg[0] for u in order if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM)
   local_bytes = sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in uops if u.op is Ops.DEFINE_LOCAL)
@@ -64,6 +69,14 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   program = Program(name, tuple(uops), grid_size(flat), written, local_bytes, operations, bytes_moved, tuple(opts))
   if DUMP: dump("linearize", name, program)
   return program
+
+def _share_origins(kernel: UOp) -> None:
+  """Operations on data that a pass made without saying from what come from the line of a node that uses them."""
+  for u in reversed(kernel.toposort()):
+    for s in u.src:
+      if s.op in _OPERATIONS and s.dtype.scalar() is not dtypes.weakint: trace.inherit(s, u)
+
+_OPERATIONS = GroupOp.Elementwise | {Ops.REDUCE, Ops.STORE, Ops.GROUP, Ops.ACC}
 
 def arguments(order: list[UOp], uops: list[UOp]) -> list[UOp]:
   """PARAMs by slot and variables by name, those that are no longer used included: the caller passes them all the same."""

@@ -7,6 +7,7 @@ applied here, once, and the loops that read the array need none.
 """
 from __future__ import annotations
 
+from tinyhw import trace
 from tinyhw.codegen.affine import make, number
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
@@ -43,6 +44,7 @@ def stage_values(sink: UOp) -> UOp:
       for r in inner[u.src[0]]: position = _append(position, r)
       new[u] = UOp(Ops.INDEX, u.dtype, (src[0], position))
     else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+  trace.hand_on(new)
   return new[sink]
 
 def _fill(stage: UOp, value: UOp, ranges: list[UOp], inner: list[UOp], fresh: int) -> UOp:

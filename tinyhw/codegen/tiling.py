@@ -15,6 +15,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
+from tinyhw import trace
 from tinyhw.codegen.affine import make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.dtype import dtypes
@@ -100,6 +101,7 @@ def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> 
     else:
       src = tuple([new[s] for s in u.src])
       new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg)
+  trace.hand_on(new)
   return new[sink]
 
 # ***** peeling *****
@@ -124,6 +126,7 @@ def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> UOp:
           v = _peel_reduce(v, r, n - n % factor, fresh)
           fresh += 1
     new[u] = v
+  trace.hand_on(new)
   return new[sink]
 
 def _peel_reduce(u: UOp, r: UOp, most: int, fresh: int) -> UOp:
@@ -151,6 +154,7 @@ def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
     if v in new: continue
     src = tuple([new[s] for s in v.src])
     new[v] = v if src == v.src else make(v.op, v.dtype, src, v.arg)
+  trace.hand_on(new)
   return new[u]
 
 # ***** staging *****

@@ -49,7 +49,7 @@ class Compiled(NamedTuple):
   bytes_moved: sint
 
 _runners: dict[tuple[str, UOp, int], Runner] = {}
-_version: str | None = None
+_versions: dict[str, str] = {}
 
 def kernel_name(sink: UOp) -> str:
   """A name from what a kernel does: r or E (it reduces, or not), then the sizes of its loops; `s` marks the stores beyond the first."""
@@ -63,43 +63,45 @@ def backend(arch: str) -> Any:
   from tinyhw.engine.backends import BACKENDS
   return importlib.import_module(BACKENDS[arch.partition(":")[0]])
 
-def compiler_version() -> str:
-  """A digest of the compiler's files (names, sizes, times): code on disk is used only by the compiler that made it."""
-  global _version
-  if _version is None:
+def compiler_version(arch: str) -> str:
+  """A digest of the compiler's files (names, sizes, times), those of arch's backend included: code on disk is used only by what made it."""
+  kind = arch.partition(":")[0]
+  if kind not in _versions:
     import hashlib
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     digest = hashlib.blake2b(digest_size=12)
-    for folder in ("uop", "codegen", os.path.join("codegen", "render"), "machine", "isa", os.path.join("isa", "x86")):
+    own = os.path.dirname(backend(arch).__file__)
+    for folder in ("uop", "codegen", os.path.join("codegen", "render"), "machine", "isa", own):
       for entry in sorted(os.scandir(os.path.join(root, folder)), key=lambda e: e.name):
         if entry.name.endswith(".py"): digest.update(f"{entry.name} {entry.stat().st_size} {entry.stat().st_mtime_ns}".encode())
-    _version = digest.hexdigest()
-  return _version
+    _versions[kind] = digest.hexdigest()
+  return _versions[kind]
 
-def compile_kernel(sink: UOp, arch: str) -> Compiled:
-  """The kernel as Code for an architecture. The disk cache is asked first unless something is to be shown."""
+def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
+  """The kernel as Code for an architecture. The disk cache is asked first unless something is to be shown. device: whose costs DEBUG=7 shows."""
   key = None
   if CACHE and DEBUG < 3 and not SPEC:
-    key = f"{sink.key.hex()} {arch} {compiler_version()} {int(NOOPT)} {int(BEAM)}"
+    key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {int(NOOPT)} {int(BEAM)}"
     found = diskcache_get("code", key)
     if isinstance(found, Compiled): return found
-  with disable_gc(): made = _compile(sink, arch)
+  with disable_gc(): made = _compile(sink, arch, device)
   if key is not None: diskcache_put("code", key, made)
   return made
 
-def _compile(sink: UOp, arch: str) -> Compiled:
+def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   from tinyhw.codegen.optimize import optimize
   from tinyhw.codegen.passes import lower
   from tinyhw.uop.verify import verify
+  if DEBUG >= 3: from tinyhw.engine import show
   module = backend(arch)
   capabilities = module.capabilities(arch)
   if SPEC: verify(sink, int(SPEC))
-  program = lower(optimize(sink, capabilities), capabilities, kernel_name(sink))
+  name, optimized = kernel_name(sink), optimize(sink, capabilities)
+  if DEBUG >= 3: show.show_kernel(optimized, name)
+  program = lower(optimized, capabilities, name)
   if SPEC: verify(program, int(SPEC))
-  if DEBUG >= 4:
-    from tinyhw.engine.show import show_program
-    show_program(program)
-  code = module.compile(program, arch)
+  if DEBUG >= 4: show.show_program(program)
+  code = (show.compile_listed(program, arch, device) if DEBUG >= 7 and device else None) or module.compile(program, arch)
   slots = tuple(p.arg[0] for p in program.params)
   written = tuple(slots.index(slot) for slot in sorted(program.written))
   return Compiled(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, program.operations, program.bytes_moved)
@@ -110,6 +112,6 @@ def runner(device: str, sink: UOp) -> Runner:
   found = _runners.get(key)
   if found is None:
     opened = Device[device]
-    made = compile_kernel(sink, opened.arch)
+    made = compile_kernel(sink, opened.arch, device)
     found = _runners[key] = Runner(opened.load(made.code), made.code.name, *made[1:], device)
   return found

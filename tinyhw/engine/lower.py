@@ -6,6 +6,7 @@ object. Reads whose condition is false give 0 and do not touch memory, whatever 
 from __future__ import annotations
 from dataclasses import dataclass, field
 
+from tinyhw import trace
 from tinyhw.dtype import dtypes
 from tinyhw.engine.fuse import Places
 from tinyhw.engine.indexing import ZERO, Place, flatten, move
@@ -21,6 +22,8 @@ class Kernel:
   reads: list[UOp] = field(default_factory=list)     # BUFFERs, and AFTERs: a buffer as some ASSIGN left it
   writes: list[UOp] = field(default_factory=list)
 
+_TRACED = GroupOp.Elementwise | {Ops.REDUCE}
+
 def zero_of(u: UOp) -> UOp: return UOp.const(u.dtype, 0)
 
 class Lowering:
@@ -29,6 +32,7 @@ class Lowering:
     self.places = places
     self.value: dict[tuple[UOp, Place], UOp] = {}
     self.storage: dict[UOp, UOp] = {}      # realized node -> the BUFFER (or AFTER of one) that holds it
+    self.inherit = trace.inherit if trace._origins else None
     for u in places.nodes: self._node(u)
 
   # ***** values *****
@@ -39,7 +43,7 @@ class Lowering:
       self._allocate(u)
       for _, place in places.at.get(u, ()): self._read(u, place)
       return
-    for place in dict.fromkeys(p for _, p in places.at.get(u, ())): self.value[u, place] = self.compute(u, place)
+    for place in dict.fromkeys(p for _, p in places.at.get(u, ())): self.value[u, place] = self.traced(u, place)
 
   def _allocate(self, u: UOp) -> None:
     if u.op is Ops.ASSIGN: self.storage[u] = UOp(Ops.AFTER, u.dtype, (self._version_before(u),), len(self.storage))
@@ -74,6 +78,12 @@ class Lowering:
     if u in self.places.constant: return UOp.const(u.dtype, u.base.arg)
     return self.value[u, place]
 
+  def traced(self, u: UOp, place: Place) -> UOp:
+    """What `compute` gives. Loads and indices have no line of their own: other kernels may have equal ones; they belong to those who use them."""
+    value = self.compute(u, place)
+    if self.inherit is not None and value.op in _TRACED: self.inherit(value, u)
+    return value
+
   def compute(self, u: UOp, place: Place) -> UOp:
     """The value of u at a place in terms of its sources' values."""
     op = u.op
@@ -104,7 +114,8 @@ class Lowering:
         out.append(Kernel(u, u, [self.storage[u], source], [source], [self.storage[u]]))
         continue
       if u.op is Ops.ASSIGN: store = storage_of(self.storage[u]).index(self.position(u.src[0], place.index)).store(self.at(u.src[1], place), *ranges)
-      else: store = self.storage[u].index(flatten(place.index, u.shape)).store(self.compute(u, place), *ranges)
+      else: store = self.storage[u].index(flatten(place.index, u.shape)).store(self.traced(u, place), *ranges)
+      if self.inherit is not None: self.inherit(store, u)
       kernel = Kernel(u, UOp.sink(store, arg=KernelInfo()))
       self._finish(kernel)
       if u.op is Ops.ASSIGN: kernel.writes = [self.storage[u]]

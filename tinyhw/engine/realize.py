@@ -112,13 +112,21 @@ def execute(steps: list[Step]) -> None:
     if step.runner is None or step.runner.device != device or DEBUG >= 2:
       if batch: Device[device].submit(batch)
       batch = []
-    if step.runner is None: step.buffers[0].copy_from(step.buffers[1])
+    if step.runner is None: _copy(step)
     else:
       device = step.runner.device
       batch.append(Launch(step.runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid, False, step.runner.small))
       if DEBUG >= 2: batch = _timed(step, batch)
     GlobalCounters.kernel_count += 1
   if batch: Device[device].submit(batch)
+
+def _copy(step: Step) -> None:
+  start = time.perf_counter()
+  step.buffers[0].copy_from(step.buffers[1])
+  if DEBUG < 2: return
+  from tinyhw.engine.show import show_copy
+  Device[step.buffers[0].device].synchronize()
+  show_copy(step.buffers[0], step.buffers[1], time.perf_counter() - start)
 
 def _timed(step: Step, batch: list[Launch]) -> list[Launch]:
   from tinyhw.engine.show import show_launch

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from tinyhw import trace
+from tinyhw.config import DEBUG
 from tinyhw.engine.fuse import Places, buffers_worth
 from tinyhw.engine.group import group_kernels
 from tinyhw.engine.lower import Kernel, Lowering, storage_of
@@ -64,7 +66,18 @@ def canonicalize(roots: list[UOp]) -> Canonical:
     new[u] = new[u.realized] if u.realized is not None else _canonical_node(u, tuple([new[s] for s in u.src]), out)
     if u.op is Ops.ASSIGN and u.realized is None: out.assigns[new[u]] = u
   out.roots = tuple([new[u] for u in roots])
+  if DEBUG >= 7: _follow(new)
   return out
+
+def _follow(new: dict[UOp, UOp]) -> None:
+  """Let what is made of the canonical nodes know the lines of the tensor operations; a node without one has that of a node that uses it.
+
+  new: what nodes became, sources first.
+  """
+  trace.unfollow()
+  for u, v in new.items(): trace.follow(v, trace.origin(u))
+  for v in reversed(new.values()):
+    for s in v.src: trace.inherit(s, v)
 
 def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
   op = u.op

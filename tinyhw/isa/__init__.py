@@ -1,11 +1,20 @@
 """The registry of instruction sets: the first part of a device's `arch` and the modules that know it. It imports none of them.
 
 A target has `capabilities(arch) -> Capabilities` and `compile(program, arch) -> Code`. An assembler has, for one instruction, `assemble(text) ->
-bytes` and `disassemble(code) -> text`, which refuse with an error of errors.py.
+bytes` and `disassemble(code) -> text`, which refuse with an error of errors.py. A lister has `compile_listed(program, arch, microarchitecture) ->
+(Code, listing)`, for DEBUG=7, and `microarchitecture(vendor, signature)`, the name for what the processor says about itself.
 """
 TARGETS = {
   "x86_64": "tinyhw.isa.x86.target",
 }
+
+def register(arch: str, target: str) -> None:
+  """Add an architecture from outside of this tree: the first part of `arch`, and the module that is its target."""
+  TARGETS[arch] = target
+
 ASSEMBLERS = {
   "x86_64": "tinyhw.isa.x86.syntax",
+}
+LISTERS = {
+  "x86_64": "tinyhw.isa.x86.describe",
 }

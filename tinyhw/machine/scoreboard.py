@@ -54,7 +54,10 @@ class Bound:
     return f"ports {self.busiest}" if self.ports >= self.cycles else "issue"
 
 def port_bound(groups: Mapping[str, int]) -> tuple[float, str]:
-  """Cycles that micro-operations need, and the set of ports that is the bottleneck. groups: set of ports -> micro-operations that go to any of them."""
+  """Cycles that micro-operations need, and the set of ports that is the bottleneck.
+
+  groups: set of ports -> micro-operations that go to any of them.
+  """
   unions = {frozenset(ports) for ports in groups}
   for ports in list(groups):
     if len(unions) > 4096: break  # more distinct sets than any known chip has; the bound stays valid, it only may be lower than it could be
@@ -77,7 +80,9 @@ def latency_bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], carried
   flags = object()
   lines: list[tuple[list[object], int, list[object], int, list[object]]] = []  # address, until written; other operands, until written; writes
   for inst in insts:
-    first, reads, writes = [], [], [k for r in inst.writes() for k in _keys(r)]
+    first: list[object] = []
+    reads: list[object] = []
+    writes = [k for r in inst.writes() for k in _keys(r)]
     operands = inst.row.operands
     for i in inst.row.only_reads if inst.ties else inst.row.reads:
       if inst.operands[i] is not None: (first if operands[i].name in ADDRESS else reads).extend(_keys(inst.operands[i]))

@@ -20,9 +20,10 @@ def add_frame(function: Function, target: Target) -> Function:
   slots = (function.stack_bytes + 15) // 16 * 16
   size = slots + 16 * len(vectors)
   enter, leave = _code(saved, vectors, slots, size)
+  for inst in enter + leave: inst.comment = "frame"
   function.blocks[0].insts[:0] = enter
   for block in function.blocks:
-    if block.insts and block.insts[-1].row.name == "ret": block.insts[-1:-1] = [MInst(i.row, list(i.operands)) for i in leave]
+    if block.insts and block.insts[-1].row.name == "ret": block.insts[-1:-1] = [MInst(i.row, list(i.operands), comment=i.comment) for i in leave]
   return function
 
 def _code(saved: list[Reg], vectors: list[Reg], slots: int, size: int) -> tuple[list[MInst], list[MInst]]:

@@ -8,7 +8,8 @@ A table is text, one row a line: pipe, latency in cycles, ports, issue slots, ev
   vec_mov/memory 0  -    1  p      with a memory operand (which costs a "load" or a "store" besides)
   double/512  fma fp_add           rows like those named, but each micro-operation occupies its port for two cycles
 
-A pipe (column of the instruction table) is one row for many instructions, so a row is the typical or most used one; what differs much has its own pipe.
+A pipe (column of the instruction table) stands for many instructions, so a row is the typical or most used one; what differs much has its own
+pipe.
 Evidence: p published (the table's `source` says where), m measured by test/bench/latency.py, a assumed.
 Memory: "load" rows count from an address in a register to the value, hitting the first cache; "store" rows until a load of the same bytes can go on.
 """

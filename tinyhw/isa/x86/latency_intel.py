@@ -169,11 +169,12 @@ fp_add              3   15           1  p
 fp_add/512          3   05           1  p
 """
 
+SOURCE = "published: Intel 248966, Optimization Reference Manual; uops.info; Agner Fog, Instruction tables"
+
 TABLES = {
-  "skylakex": ("Intel Skylake-X, Cascade Lake", "Intel 248966, Optimization Reference Manual; uops.info; Agner Fog, Instruction tables", 4, PORTS, {}, SKYLAKE_X),
-  "icelake": ("Intel Ice Lake, Tiger Lake, Rocket Lake", "Intel 248966, Optimization Reference Manual; uops.info; Agner Fog, Instruction tables",
-              5, PORTS, {}, ICE_LAKE),
-  "alderlake": ("Intel Alder Lake P, Sapphire Rapids", "Intel 248966, Optimization Reference Manual; uops.info", 6, PORTS, {}, ALDER_LAKE),
+  "skylakex": ("Intel Skylake-X, Cascade Lake", SOURCE, 4, PORTS, {}, SKYLAKE_X),
+  "icelake": ("Intel Ice Lake, Tiger Lake, Rocket Lake", SOURCE, 5, PORTS, {}, ICE_LAKE),
+  "alderlake": ("Intel Alder Lake P, Sapphire Rapids", SOURCE, 6, PORTS, {}, ALDER_LAKE),
   "generic": ("a processor without a table of its own", "assumed: all as on Skylake-X, the narrowest core that is still common", 4, PORTS,
               {"p": "a"}, SKYLAKE_X),
 }

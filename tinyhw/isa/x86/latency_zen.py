@@ -122,9 +122,9 @@ double/512  vec_sad vec_shift vec_shift_by_xmm narrow compress mask_to_vec vec_t
 
 TABLES = {
   "zen3": ("AMD Zen 3 (family 19h, models 00h-0fh and 20h-5fh)",
-           "AMD 56665, Software Optimization Guide for the AMD Family 19h Processors; uops.info; measured on an EPYC of family 25, model 1",
+           "measured by test/bench/latency.py on an EPYC of family 25, model 1; else published: AMD 56665, Software Optimization Guide; uops.info",
            6, PORTS, {}, ZEN3),
   "zen4": ("AMD Zen 4 (family 19h, models 10h-1fh and 60h-afh)",
-           "AMD 57647, Software Optimization Guide for the AMD Zen4 Microarchitecture; uops.info; what is not listed there is as on Zen 3",
+           "published: AMD 57647, Software Optimization Guide; uops.info; assumed: what is not listed there is as on Zen 3",
            6, PORTS, {"m": "a"}, ZEN4),
 }

@@ -74,10 +74,17 @@ def target(arch: str) -> Target:
     name=arch, capabilities=caps, banks=regs.BANKS, classes=regs.CLASSES, move=move, spill=spill, reload=reload, jump=jump, swap=swap, invert=invert,
     select=select, table=TABLE, allocatable={"vec": tuple(range(caps.vector_registers))}, region=region, hooks={"after:expand": (add_frame,)})
 
-def compile(program: Program, arch: str) -> Code:
-  """The program as machine code for the CPU's kernel ABI."""
+def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[int, MInst]]]:
+  """The laid out function, its bytes, and the offset of each instruction in them."""
   t = target(arch)
   function = run(select(program, t), t)
-  text, _ = encode_function(function)
+  return function, *encode_function(function)
+
+def code_of(program: Program, arch: str, function: Function, text: bytes) -> Code:
   arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
   return Code(program.name, arch, text, arguments, local_bytes=function.local_bytes, scratch_bytes=function.stack_bytes)
+
+def compile(program: Program, arch: str) -> Code:
+  """The program as machine code for the CPU's kernel ABI. describe.py has the same with a listing."""
+  function, text, _ = assemble(program, arch)
+  return code_of(program, arch, function, text)

@@ -1,0 +1,77 @@
+"""What x86-64 instructions do, for the listing of DEBUG=7: bytes that they touch, floating-point operations, the peak of the processor."""
+from __future__ import annotations
+import re
+from collections.abc import Sequence
+
+from tinyhw.codegen.program import Program
+from tinyhw.isa.x86 import regs
+from tinyhw.isa.x86.decode import decode
+from tinyhw.isa.x86.form import Form
+from tinyhw.isa.x86.latency import Microarchitecture, find, microarchitecture
+from tinyhw.isa.x86.syntax import gathered_bits, show
+from tinyhw.isa.x86.table import TABLE
+from tinyhw.isa.x86.target import assemble, code_of, target
+from tinyhw.machine.code import Code
+from tinyhw.machine.inst import Effect, Function, MInst
+from tinyhw.machine.listing import Line, Reader, listing
+from tinyhw.machine.scoreboard import bound
+from tinyhw.uop.ops import UOp
+
+__all__ = ["compile_listed", "describe", "microarchitecture", "reader"]
+
+# pipe -> floating-point operations for each element
+OPERATIONS = {"fma": 2, "fp_add": 1, "fp_mul": 1, "fp_min": 1, "div_f32": 1, "div_f64": 1, "sqrt_f32": 1, "sqrt_f64": 1, "fp_horizontal": 1,
+              "fp_estimate": 1, "fp_round": 1}
+SUFFIX = re.compile(r"[ps]([sd])$")
+ELEMENT_BITS = {"s": 32, "d": 64}
+STACK_BYTES = 8  # of a push, pop or call
+
+def touched(inst: MInst) -> int:
+  """Bytes that the memory operand covers, masks not regarded."""
+  form: Form = inst.row.isa
+  kind = next((kind for at, kind in form.syntax if kind.category in ("memory", "broadcast")), None)
+  if kind is None: return STACK_BYTES if inst.row.effects & (Effect.LOAD | Effect.STORE) else 0
+  return gathered_bits(inst.row, kind) // 8
+
+def element_bits(inst: MInst) -> int:
+  """Of a floating-point instruction: bits of an element; 0 of another one."""
+  if inst.row.pipe not in OPERATIONS: return 0
+  found = SUFFIX.search(inst.row.name)
+  return ELEMENT_BITS[found[1]] if found else 0
+
+def operations(inst: MInst) -> int:
+  """Floating-point operations: an FMA is two for each element, conversions and comparisons are none."""
+  bits = element_bits(inst)
+  if not bits: return 0
+  packed = inst.row.name[-2] == "p"
+  width = max(o.cls.bits for o in inst.row.operands if o.cls is not None and o.cls.bank is regs.VEC)
+  return OPERATIONS[inst.row.pipe] * (width // bits if packed else 1)
+
+def peak_of(table: Microarchitecture, vector_bits: int) -> dict[int, float]:
+  """Element bits -> floating-point operations a cycle that FMAs of the widest vectors reach."""
+  v, cls = {128: ("x", regs.XMM), 256: ("y", regs.YMM), 512: ("z", regs.ZMM)}[vector_bits]
+  cycles = bound([MInst(TABLE[f"vfmadd231ps_{v}_{v}_{v}"], [regs.reg(cls, i) for i in range(3)])], table.costs, table.issue_width).ports
+  return {bits: 2 * vector_bits / bits / cycles for bits in ELEMENT_BITS.values()}
+
+def reader(microarchitecture: str, vector_bits: int) -> Reader:
+  """How a listing reads instructions of this processor."""
+  table = find(microarchitecture)
+  peaks = peak_of(table, vector_bits)
+  def peak(insts: Sequence[MInst]) -> float:
+    return max((peaks[bits] for bits in map(element_bits, insts) if bits), default=0.0)
+  return Reader(show, touched, operations, peak, table.title, table.source, table.issue_width, table.ports, table.costs)
+
+def describe(function: Function, code: bytes, places: Sequence[tuple[int, MInst]], arch: str, microarchitecture: str, grid: int | None = None,
+             uops: Sequence[UOp] = ()) -> str:
+  """The listing of an encoded function. places: as encode_function gives them; the others as listing wants them."""
+  t = target(arch)
+  ends = [offset for offset, _ in places[1:]]
+  if places: ends.append(places[-1][0] + decode(code, places[-1][0])[1])
+  lines = [Line(offset, code[offset:end], inst) for (offset, inst), end in zip(places, ends)]
+  return listing(function, lines, t.banks, reader(microarchitecture, 8 * t.capabilities.vector_bytes), grid, t.allocatable, uops)
+
+def compile_listed(program: Program, arch: str, microarchitecture: str = "generic") -> tuple[Code, str]:
+  """What target.compile does, and the listing."""
+  function, text, places = assemble(program, arch)
+  grid = program.grid if isinstance(program.grid, int) else None
+  return code_of(program, arch, function, text), describe(function, text, places, arch, microarchitecture, grid, program.uops)
