@@ -92,18 +92,20 @@ def cisc(general: int = 10, vectors: int = 6, swap: bool = True, wide: bool = Fa
   v = RegClass("v", vec, 64, names=tuple(f"v{i}" for i in range(32)))
   classes = {"r": r64, "e": r32, "v": v}
   table = rows(CISC_TEXT, classes, CISC_MEANINGS)
-  def move(dst: Reg, src: Reg) -> MInst: return MInst(table["vmov" if dst.cls is v else "mov" if dst.cls is r64 else "mov32"], [dst, src])
+  def move(dst: Reg, src: Reg) -> MInst:
+    return MInst(table["vmov" if dst.cls is v else "mov" if dst.cls is r64 else "mov32"], [dst, src])
   def exchange(a: Reg, b: Reg) -> list[MInst]:
     if a.cls is not v: return [MInst(table["xchg" if a.cls is r64 else "xchg32"], [a, b])]
     return [MInst(table["vxor"], [x, y, z]) for x, y, z in ((a, a, b), (b, a, b), (a, a, b))]
+  def invert(inst: MInst) -> MInst | None:
+    return MInst(table[INVERSE[inst.row.name]], list(inst.operands)) if inst.row.name in INVERSE else None
   return Target(
-    "cisc", Capabilities(32, vectors), (gpr, vec), (r64, r32, v), move=move,
+    "cisc", Capabilities(32, vectors), (gpr, vec), (r64, r32, v), move=move, invert=invert,
     spill=lambda reg, slot: MInst(table["vpush" if reg.cls is v else "push" if reg.cls is r64 else "push32"], [reg, slot]),
     reload=lambda reg, slot: MInst(table["vpop" if reg.cls is v else "pop" if reg.cls is r64 else "pop32"], [reg, slot]),
     jump=lambda block: MInst(table["jmp"], [block]), swap=exchange if swap else None, table=table,
-    invert=lambda inst: MInst(table[INVERSE[inst.row.name]], list(inst.operands)) if inst.row.name in INVERSE else None,
     latency={"vfma": PipeCost(4, "01"), "vload": PipeCost(5, "23", "load"), "vadd": PipeCost(4, "01"), "add": PipeCost(1, "0156"),
-             "cmp": PipeCost(1, "0156"), "jl": PipeCost(1, "6"), "vstore": PipeCost(4, "4|78", "store"), "load": PipeCost(5, "23", "load")})
+             "inc": PipeCost(1, "0156"), "cmp": PipeCost(1, "0156"), "jl": PipeCost(1, "6"), "vstore": PipeCost(4, "4|78", "store"), "load": PipeCost(5, "23", "load")})
 
 INVERSE = {"jl": "jge", "jge": "jl"}
 
@@ -336,8 +338,8 @@ class Maker:
     if found and self.rng.random() < 0.9: return self.rng.choice(found[-self.pressure:] if self.rng.random() < 0.5 else found)
     made = self.function.new_reg(cls)
     if self.cisc and cls.bank.name == "vec": self.emit("zero", made)
-    elif self.cisc: self.emit("movi", made, self.rng.randrange(1000)) if cls is self.base else self.emit("add32", made, self.value(cls, pool), ties=(
-      self.value(self.base, pool),))
+    elif self.cisc and cls is self.base: self.emit("movi", made, self.rng.randrange(1000))
+    elif self.cisc: self.emit("add32", made, self.value(cls, pool), ties=(self.value(self.base, pool),))
     elif cls.name == "s1": self.emit("simm", made, self.rng.randrange(1000))
     elif cls.name == "d1": self.emit("imm", made, self.rng.randrange(1000))
     elif cls.name == "d2": self.emit("pack", made, self.value(self.classes["d1"], pool), self.value(self.classes["d1"], pool))

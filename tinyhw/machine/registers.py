@@ -97,8 +97,8 @@ class Tie:
 
 class Shape:
   """What a row asks for, in units. A row without fixed, early, tied or clobbered registers is `plain`."""
-  __slots__ = ("row", "plain", "rigid", "reads", "writes", "both", "fixed_reads", "fixed_writes", "ties", "early", "overwritten", "touched", "source_masks",
-               "demand_before", "demand_after", "reserves", "commutes")
+  __slots__ = ("row", "plain", "rigid", "reads", "writes", "both", "fixed_reads", "fixed_writes", "ties", "early", "overwritten", "touched",
+               "source_masks", "demand_before", "demand_after", "reserves", "commutes")
 
   def __init__(self, row: Inst, file: RegisterFile):
     operands = row.operands

@@ -67,4 +67,4 @@ def _operands(function: Function, inst: MInst, target: Target, where: str) -> No
       raise AllocationError(f"{function.name}, {where}: operand {operand.name} is {r!r}, the row wants {operand.cls.name}")
     bank = file.by_bank.get(r.cls.bank)
     if operand.fixed is None and bank is not None and bank.free >> bank.unit_of[r.index] & 1:
-      raise AllocationError(f"{function.name}, {where}: {r!r} may be given to other values; only registers that are not allocatable can be named here")
+      raise AllocationError(f"{function.name}, {where}: {r!r} may be given to other values; name registers here that are not allocatable")

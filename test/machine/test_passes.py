@@ -1,0 +1,49 @@
+"""The pass list obeys its constraints; hooks, dumps and CHECK work."""
+from __future__ import annotations
+import pytest
+from invented import cisc, matmul_loop
+
+from tinyhw.config import Context
+from tinyhw.errors import AllocationError
+from tinyhw.machine.inst import Function
+from tinyhw.machine.passes import ORDER, PASSES, run
+from tinyhw.machine.target import Target
+
+def test_order_of_passes() -> None:
+  names = list(PASSES)
+  for first, second, reason in ORDER: assert names.index(first) < names.index(second), reason
+
+def test_hooks_run_at_their_places() -> None:
+  seen: list[str] = []
+  def hook(name: str):  # type: ignore[no-untyped-def]
+    def step(function: Function, target: Target) -> Function:
+      seen.append(f"{name} {function.spills}")
+      return function
+    return step
+  target = cisc(10, 12)
+  target.hooks = {"before:spill": (hook("a"),), "after:expand": (hook("b"), hook("c"))}
+  function = run(matmul_loop(target, 12, 2), target)
+  assert seen == ["a 0", f"b {function.spills}", f"c {function.spills}"] and function.spills
+
+def test_unknown_hook_is_refused() -> None:
+  target = cisc()
+  target.hooks = {"after:fly": ()}
+  with pytest.raises(AssertionError, match="after:fly"): run(matmul_loop(target, 2, 1), target)
+
+def test_dump(capsys: pytest.CaptureFixture[str]) -> None:
+  target = cisc(10, 15)
+  for setting, has, lacks in (("select:matmul", "%16:", "r7"), ("layout:matmul", "jl .loop1", "%"), ("layout", "jl .loop1", "%"),
+                              ("layout:other", "", "matmul")):
+    with Context(DUMP=setting): run(matmul_loop(target, 12, 2), target)
+    out = capsys.readouterr().out
+    assert has in out and lacks not in out, setting
+
+def test_check_finds_what_a_hook_breaks() -> None:
+  def drop(function: Function, target: Target) -> Function:
+    insts = next(b.insts for b in function.blocks if b.name == "loop")
+    insts.remove(next(i for i in insts if i.row.name == "vfma"))
+    return function
+  target = cisc(10, 15)
+  target.hooks = {"after:allocate": (drop,)}
+  run(matmul_loop(target, 12, 2), target)
+  with Context(CHECK=1), pytest.raises(AllocationError, match="vfma.*missing"): run(matmul_loop(target, 12, 2), target)
