@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.uop.divmod import INTEGERS, is_below
+from tinyhw.uop.divmod import INTEGERS, is_below, is_by_number
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.linear import Linear, Terms, build, exact, fits, linear, number, order, plus, span, term_order, weakint
 from tinyhw.uop.match import rule
@@ -45,10 +45,10 @@ def _drop_low_terms(terms: Terms, constant: int) -> Linear:
 
 def _undo_division(left: UOp, right: UOp) -> tuple[UOp, UOp] | None:
   """x // n < b is x < b*n; a < x // n is (a+1)*n - 1 < x."""
-  if left.op is Ops.IDIV and right.op is Ops.CONST and left.src[1].op is Ops.CONST and left.src[1].arg > 0:
+  if is_by_number(left, Ops.IDIV) and right.op is Ops.CONST:
     bound, x = right.arg * left.src[1].arg, left.src[0]
     return (x, number(x.dtype, bound)) if x.dtype.min <= bound <= x.dtype.max else None
-  if right.op is Ops.IDIV and left.op is Ops.CONST and right.src[1].op is Ops.CONST and right.src[1].arg > 0:
+  if is_by_number(right, Ops.IDIV) and left.op is Ops.CONST:
     bound, x = (left.arg + 1) * right.src[1].arg - 1, right.src[0]
     return (number(x.dtype, bound), x) if x.dtype.min <= bound <= x.dtype.max else None
   return None

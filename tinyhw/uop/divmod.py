@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.linear import Linear, Terms, build, exact, factors, fits, limits, linear, number, plus, product, span, split_multiples, weakint
+from tinyhw.uop.linear import Linear, Terms, build, exact, factors, fits, limits, linear, number, plus, product, span, split_multiples, weakint, wrapped
 from tinyhw.uop.match import rule
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.upat import UPat
@@ -35,7 +35,9 @@ def _low_terms(terms: Terms, constant: int, n: int) -> Iterable[tuple[int, Terms
     multiple = _one_quotient(low, constant, f)
     if multiple is not None: yield f, {t: k // f for t, k in terms.items() if k % f == 0}, low, multiple
 
-def _is_by_number(u: UOp, op: Ops) -> bool: return u.op is op and u.src[1].op is Ops.CONST and u.src[1].arg > 0
+def is_by_number(u: UOp, op: Ops) -> bool:
+  """Whether u is op by a positive number (one that its type holds)."""
+  return u.op is op and u.src[1].op is Ops.CONST and u.src[1].arg > 0 and (u.dtype is weakint or u.src[1].arg <= u.dtype.max)
 
 # ***** division by a number *****
 
@@ -48,11 +50,11 @@ def _quotient(terms: Terms, constant: int, n: int, dtype: DType) -> UOp | None:
   for f, high, _, multiple in _low_terms(terms, constant, n): return UOp(Ops.IDIV, dtype, (build(high, multiple, dtype), number(dtype, n // f)))
   if len(terms) == 1 and 1 in terms.values():
     term = next(iter(terms))
-    if _is_by_number(term, Ops.IDIV) and n * term.src[1].arg <= dtype.max:
+    if is_by_number(term, Ops.IDIV) and n * term.src[1].arg <= dtype.max:
       inner = term.src[1].arg  # (x // a + b) // n = (x + a*b) // (a*n)
       shifted = term.src[0] if not constant else UOp(Ops.ADD, dtype, (term.src[0], number(dtype, constant * inner)))
       if not constant or dtype is weakint: return UOp(Ops.IDIV, dtype, (shifted, number(dtype, n * inner)))
-    if _is_by_number(term, Ops.MOD) and not constant and term.src[1].arg % n == 0:  # x % (a*n) // n = x // n % a
+    if is_by_number(term, Ops.MOD) and not constant and term.src[1].arg % n == 0:  # x % (a*n) // n = x // n % a
       return UOp(Ops.MOD, dtype, (UOp(Ops.IDIV, dtype, (term.src[0], number(dtype, n))), number(dtype, term.src[1].arg // n)))
   return UOp(Ops.IDIV, dtype, (build(terms, constant, dtype), number(dtype, n)))
 
@@ -67,7 +69,7 @@ def _residues(terms: Terms, n: int, least: bool) -> Terms:
 @rule(x // c)
 def divide_by_number(x: UOp, c: UOp) -> UOp | None:
   """(a*40 + b) // 20 -> a*2 + b // 20, and what the head of this file tells."""
-  n, dtype = c.arg, x.dtype
+  n, dtype = wrapped(x.dtype, c.arg), x.dtype
   if n == 0: return x.const_like(0)
   if n == 1: return x
   form = exact(x)
@@ -98,7 +100,7 @@ def _negated(form: Linear) -> Linear: return {t: -k for t, k in form[0].items()}
 
 def _open_remainders(terms: Terms, n: int) -> tuple[Terms, int] | None:
   """k*(x % m) is k*x modulo n when n divides k*m. None when there is no such term."""
-  found = [(t, k) for t, k in terms.items() if _is_by_number(t, Ops.MOD) and (k * t.src[1].arg) % n == 0]
+  found = [(t, k) for t, k in terms.items() if is_by_number(t, Ops.MOD) and (k * t.src[1].arg) % n == 0]
   if not found: return None
   out, constant = dict(terms), 0
   for t, k in found:
@@ -111,7 +113,7 @@ def _open_remainders(terms: Terms, n: int) -> tuple[Terms, int] | None:
 @rule(x % c)
 def remainder_by_number(x: UOp, c: UOp) -> UOp | None:
   """(a + b*10) % 10 -> a % 10; (a*4 + b) % 12 -> a % 3 * 4 + b for 0 <= b < 4; and so on."""
-  n, dtype = c.arg, x.dtype
+  n, dtype = wrapped(x.dtype, c.arg), x.dtype
   if n in (0, 1): return x.const_like(0)
   form = exact(x)
   if form is None: return None
@@ -204,22 +206,22 @@ def remainder_by_expression(x: UOp, y: UOp) -> UOp | None:
 
 def _digit(u: UOp) -> tuple[UOp, int] | None:
   """x // d as (x, d); anything else as (itself, 1)."""
-  return (u.src[0], u.src[1].arg) if _is_by_number(u, Ops.IDIV) else (u, 1)
+  return (u.src[0], u.src[1].arg) if is_by_number(u, Ops.IDIV) else (u, 1)
 
 def recombine(terms: Terms) -> int | None:
   """Merge in place (x % m)*k with (x // m)*(k*m) to x*k, and with (x // m % m2)*(k*m) to (x % (m*m2))*k. None: nothing to merge."""
   for low, k in terms.items():
-    if not _is_by_number(low, Ops.MOD): continue
+    if not is_by_number(low, Ops.MOD): continue
     value, m = low.src[0], low.src[1].arg
     base, d = _digit(value) or (value, 1)
     for high, factor in terms.items():
       if factor != k * m or high is low: continue
-      if _is_by_number(high, Ops.IDIV) and high.src[0] is base and high.src[1].arg == d * m:
+      if is_by_number(high, Ops.IDIV) and high.src[0] is base and high.src[1].arg == d * m:
         form = linear(value)
         if form is None: return None
         del terms[low], terms[high]
         return plus(terms, form, k)
-      if _is_by_number(high, Ops.MOD) and _digit(high.src[0]) == (base, d * m) and m * high.src[1].arg <= low.dtype.max:
+      if is_by_number(high, Ops.MOD) and _digit(high.src[0]) == (base, d * m) and m * high.src[1].arg <= low.dtype.max:
         del terms[low], terms[high]
         wide = UOp(Ops.MOD, low.dtype, (value, number(low.dtype, m * high.src[1].arg)))
         return plus(terms, ({wide: 1}, 0), k)
@@ -228,7 +230,7 @@ def recombine(terms: Terms) -> int | None:
 def _remainder_from_quotient(terms: Terms) -> int | None:
   """Merge in place x*k - (x // m)*(m*k) to (x % m)*k, where x may be a sum."""
   for high, factor in terms.items():
-    if not _is_by_number(high, Ops.IDIV) or factor % high.src[1].arg: continue
+    if not is_by_number(high, Ops.IDIV) or factor % high.src[1].arg: continue
     k = -factor // high.src[1].arg
     form = linear(high.src[0])
     if form is None or not form[0] or any(terms.get(t) != j * k for t, j in form[0].items()): continue

@@ -85,12 +85,13 @@ def linear(u: UOp) -> Linear | None:
 
 _INSIDE = frozenset({Ops.ADD, Ops.MUL, Ops.SUB, Ops.NEG, Ops.CONST})
 
-def _wrapped(dtype: DType, value: int) -> int:
+def wrapped(dtype: DType, value: int) -> int:
+  """value as an integer type holds it."""
   if dtype is weakint: return value
   low, high = dtype.min, dtype.max
   return value if low <= value <= high else int(low + (value - low) % (high - low + 1))
 
-def number(dtype: DType, value: int) -> UOp: return UOp(Ops.CONST, dtype, (), _wrapped(dtype, value))
+def number(dtype: DType, value: int) -> UOp: return UOp(Ops.CONST, dtype, (), wrapped(dtype, value))
 
 def scaled(term: UOp, factor: int) -> UOp:
   """term * factor, without a product by 1."""
@@ -98,7 +99,7 @@ def scaled(term: UOp, factor: int) -> UOp:
 
 def build(terms: Terms, constant: int, dtype: DType) -> UOp:
   """The canonical sum."""
-  items = [(t, k) for t, k in terms.items() if k] if dtype is weakint else [(t, w) for t, k in terms.items() if (w := _wrapped(dtype, k))]
+  items = [(t, k) for t, k in terms.items() if k] if dtype is weakint else [(t, w) for t, k in terms.items() if (w := wrapped(dtype, k))]
   if len(items) > 1: items.sort(key=lambda item: term_order(*item))
   if dtype is weakint: return _build_index(items, constant)
   result: UOp | None = None

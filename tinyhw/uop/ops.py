@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tinyhw import trace
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
-from tinyhw.errors import DTypeError
+from tinyhw.errors import DTypeError, SymbolicError
 from tinyhw.uop import bounds as _bounds
 from tinyhw.uop import shape as _shape
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
@@ -32,6 +32,8 @@ def _forget(reference: _Reference) -> None:
   if _cache.get(reference.key) is reference: del _cache[reference.key]
 
 _SIGNED_ZERO = "-0.0"  # -0.0 == 0.0 in Python; in the cache they must differ
+
+_FIELDS = frozenset({"op", "dtype", "src", "arg", "tag"})
 
 class UOp:
   """A node: operation, type, sources, argument. Immutable and interned; `tag` tells apart nodes that are otherwise equal."""
@@ -65,7 +67,11 @@ class UOp:
     self._shape_ = self._device_ = self._bounds_ = self._ranges_ = self._order_ = self._simple_ = self.realized = self.storage = None
     reference = _Reference(self, _forget)
     reference.key = key
-    _cache[key] = reference
+    first = _cache.setdefault(key, reference)
+    if first is not reference:  # dead and not yet forgotten, or another thread was faster
+      found = first()
+      if found is not None: return found
+      _cache[key] = reference
     return self
 
   def __reduce__(self) -> Any: return UOp, (self.op, self.dtype, self.src, self.arg, self.tag)
@@ -80,6 +86,7 @@ class UOp:
 
   def replace(self, **changes: Any) -> UOp:
     """This node with some of op, dtype, src, arg, tag changed."""
+    if not changes.keys() <= _FIELDS: raise TypeError(f"a UOp has no {', '.join(changes.keys() - _FIELDS)}; replace takes op, dtype, src, arg, tag")
     new = (changes.get("op", self.op), changes.get("dtype", self.dtype), changes.get("src", self.src), changes.get("arg", self.arg),
            changes.get("tag", self.tag))
     return UOp(*new)
@@ -191,7 +198,8 @@ class UOp:
 
   @staticmethod
   def variable(name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint) -> UOp:
-    """A symbolic integer with min_val <= value <= max_val."""
+    """A symbolic integer with min_val <= value <= max_val. Raises SymbolicError when there is no such value."""
+    if min_val > max_val: raise SymbolicError(f"the variable {name} cannot be in {min_val}..{max_val}; give the smaller bound first")
     return UOp(Ops.DEFINE_VAR, dtype, (), (name, min_val, max_val))
 
   @staticmethod
@@ -208,14 +216,15 @@ class UOp:
   def expr(self) -> str: return str(self.arg[0])
 
   def bind(self, value: int) -> UOp:
-    """This variable with a value. Raises ValueError when the value is outside its bounds."""
-    assert self.op is Ops.DEFINE_VAR, f"only a Variable can be bound, not {self.op.name}"
+    """This variable with a value. Raises SymbolicError when the value is outside its bounds."""
+    if self.op is not Ops.DEFINE_VAR: raise SymbolicError(f"cannot bind {value} to {self!r}: only a Variable that has no value yet can be bound")
     if not self.arg[1] <= value <= self.arg[2]:
-      raise ValueError(f"cannot bind {value} to {self.arg[0]}: it must be in {self.arg[1]}..{self.arg[2]}")
+      raise SymbolicError(f"cannot bind {value} to {self.arg[0]}: it must be in {self.arg[1]}..{self.arg[2]}")
     return UOp(Ops.BIND, self.dtype, (self, self.const_like(value)))
 
   def unbind(self) -> tuple[UOp, int]:
-    assert self.op is Ops.BIND, f"not bound: {self}"
+    """The variable and its value. Raises SymbolicError when this is not a bound variable."""
+    if self.op is not Ops.BIND: raise SymbolicError(f"cannot unbind {self!r}: it has no value; bind one to it first")
     return self.src[0], self.src[1].arg
 
   def variables(self) -> list[UOp]:
@@ -256,7 +265,7 @@ class UOp:
     return b.alu(op, a) if reverse else a.alu(op, b)
 
   def cast(self, dtype: DType) -> UOp:
-    """This value as another type; a constant is converted at once."""
+    """This value as another type."""
     dtype = dtype.vec(self.dtype.count) if dtype.count != self.dtype.count else dtype
     return self if self.dtype is dtype else UOp(Ops.CAST, dtype, (self,))
 
@@ -264,7 +273,6 @@ class UOp:
 
   def where(self, x: UOp | ConstType, y: UOp | ConstType) -> UOp:
     """x where this is true, else y."""
-    if not isinstance(x, UOp): x = y.const_like(x) if isinstance(y, UOp) else UOp.const(dtypes.weakint, x)
     a, b = _common(x, y)
     return self.alu(Ops.WHERE, a, b)
 
@@ -287,7 +295,9 @@ class UOp:
   def __xor__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.XOR, x)
   def __rxor__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.XOR, x, True)
   def __lshift__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.SHL, x)
+  def __rlshift__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.SHL, x, True)
   def __rshift__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.SHR, x)
+  def __rrshift__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.SHR, x, True)
   def __lt__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPLT, x)
   def __gt__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPLT, x, True)
   def __ge__(self, x: UOp | ConstType) -> UOp: return (self < x).logical_not()
@@ -298,7 +308,11 @@ class UOp:
   def ne(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPNE, x)
   def logical_not(self) -> UOp: return self ^ self.const_like(True)
   def maximum(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MAX, x)
-  def minimum(self, x: UOp | ConstType) -> UOp: return -((-self).maximum(-x))
+  def minimum(self, x: UOp | ConstType) -> UOp:
+    """The smaller; by way of the maximum of complements (~ for integers of fixed width, whose least number has no negative)."""
+    a, b = _common(self, x)
+    if a.dtype.scalar() in dtypes.ints: return ~((~a).maximum(~b))
+    return -((-a).maximum(-b))
   def recip(self) -> UOp: return self.alu(Ops.RECIPROCAL)
   def sqrt(self) -> UOp: return self.alu(Ops.SQRT)
   def exp2(self) -> UOp: return self.alu(Ops.EXP2)
@@ -355,8 +369,8 @@ class UOp:
 
 def _common(a: UOp | ConstType, b: UOp | ConstType) -> tuple[UOp, UOp]:
   """Both operands as UOps of one type. Python numbers take the type of the other; different types promote."""
-  if not isinstance(a, UOp): a = b.const_like(a) if isinstance(b, UOp) else UOp.const(dtypes.weakint, a)
-  if not isinstance(b, UOp): b = a.const_like(b)
+  if not isinstance(a, UOp): a = _number(a, b)
+  if not isinstance(b, UOp): b = _number(b, a)
   if a.dtype is b.dtype: return a, b
   if a.dtype.count != b.dtype.count: raise DTypeError(f"operands have {a.dtype.count} and {b.dtype.count} lanes: {a.dtype} and {b.dtype}")
   if dtypes.weakint in (a.dtype, b.dtype) and dtypes.is_int(a.dtype) and dtypes.is_int(b.dtype):
@@ -364,16 +378,22 @@ def _common(a: UOp | ConstType, b: UOp | ConstType) -> tuple[UOp, UOp]:
   dtype = least_upper_dtype(a.dtype, b.dtype)
   return a.cast(dtype), b.cast(dtype)
 
+def _number(x: ConstType, other: UOp | ConstType) -> UOp:
+  """A Python number as a constant of the other operand's type; a float beside an integer stays a float."""
+  if not isinstance(other, UOp): return UOp.const(dtypes.weakfloat if isinstance(x, float) else dtypes.weakint, x)
+  if isinstance(x, float) and not dtypes.is_float(other.dtype): return UOp.const(dtypes.default_float.vec(other.dtype.count), x)
+  return other.const_like(x)
+
 _CLOSES = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE, Ops.END})
 
 def _free_ranges(u: UOp) -> tuple[UOp, ...]:
-  if u.op is Ops.RANGE: return (u,) + tuple(r for s in u.src for r in s.ranges)
   src = u.src
-  if len(src) == 1 and u.op not in _CLOSES: return src[0]._ranges_  # type: ignore[no-any-return]
+  if len(src) == 1 and u.op not in _CLOSES and u.op is not Ops.RANGE: return src[0]._ranges_  # type: ignore[no-any-return]
   found: dict[UOp, None] = {}
   for s in src: found.update(dict.fromkeys(s._ranges_))
+  if u.op is Ops.RANGE: found[u] = None
   if u.op in _CLOSES:
-    for r in u.src[1:]:
+    for r in src[2 if u.op is Ops.STORE else 1:]:  # a range may be the value that is stored
       if r.op is Ops.RANGE: found.pop(r, None)
   return tuple(sorted(found, key=lambda r: r.arg))
 
