@@ -46,4 +46,10 @@ RECORD = {
   "CONTEXT_ADDRESS": 0,
   "SCRATCH": 8,      # this thread's scratch memory
   "WORKER": 16,      # 0: the calling thread; 1: a worker, which returns when STOP is set
+  # of the calling thread only: what "submit" runs
+  "BATCH": 24,       # address of the first packet
+  "COUNT": 32,       # number of packets
 }
+
+# What stands in the machine code of "submit" for addresses that the driver puts there.
+MARKS = {"RECORD_MARK": 0x5EC0_4D00_0000_0001, "ENTRY_MARK": 0x5EC0_4D00_0000_0002}

@@ -6,17 +6,16 @@ from typing import Any
 
 from tinyhw.config import ARCH
 from tinyhw.drivers.cpu.processor import LEVELS, Processor, detect
-from tinyhw.drivers.cpu.launch import HostDevice, Program
+from tinyhw.drivers.cpu.launch import HostDevice, Loop, Program
 from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
 
 class CPUDevice(HostDevice):
   """Owns the pages of the worker loop and of the kernels."""
-  def __init__(self, name: str, arch: str, processor: Processor, ring: Code, threads: int | None = None):
-    self.processor = processor
-    self.runtime_arena, self.arena = CodeArena(chunk_bytes=4096), CodeArena()
-    super().__init__(name, arch, self.runtime_arena.add(ring.text)[0] + ring.entry, threads)
+  def __init__(self, name: str, arch: str, processor: Processor, loop: Loop, threads: int | None = None):
+    self.processor, self.loop, self.arena = processor, loop, CodeArena()
+    super().__init__(name, arch, loop.entry, loop.bind, threads)
 
   def place(self, code: Code) -> Program:
     """Copy the code to executable pages. Raises DeviceError for code of another machine."""
@@ -34,7 +33,7 @@ class CPUDevice(HostDevice):
   def close(self) -> None:
     super().close()
     self.arena.close()
-    self.runtime_arena.close()
+    self.loop.close()
 
 _processor: Processor | None = None
 
@@ -68,4 +67,4 @@ def choose_arch(found: Processor, wanted: str) -> str:
 def open(ordinal: int, runtime: Callable[[str], Code]) -> CPUDevice:
   """Open the CPU. Raises DeviceError for a processor without AVX2, or without an assembler here."""
   found = processor(runtime)
-  return CPUDevice(f"CPU:{ordinal}" if ordinal else "CPU", choose_arch(found, ARCH.value), found, runtime("ring"))
+  return CPUDevice(f"CPU:{ordinal}" if ordinal else "CPU", choose_arch(found, ARCH.value), found, Loop(runtime))

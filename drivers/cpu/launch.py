@@ -2,9 +2,9 @@
 from __future__ import annotations
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from tinyhw.autogen.cpu_ring import PACKET, PACKET_BYTES
+from tinyhw.autogen.cpu_ring import MARKS, PACKET, PACKET_BYTES
 from tinyhw.device import Compiled, Launch
 from tinyhw.drivers.cpu.memory import CodeArena, CodeChunk, HostAllocator, Memory, address_of
 from tinyhw.drivers.cpu.workers import Ring, available_threads, split
@@ -34,11 +34,12 @@ class Program:
 
 class Staging:
   """Room for one packet and its arguments."""
-  __slots__ = ("memory", "address")
+  __slots__ = ("memory", "address", "arguments")
 
   def __init__(self, size: int):
     self.memory = bytearray(size)
     self.address = address_of(self.memory)
+    self.arguments = self.address + PACKET_BYTES
 
 class HostRecording:
   """Packets and arguments in one block, ready to run. Argument slots can be patched between runs."""
@@ -93,15 +94,33 @@ class HostRecording:
     if not self.launches: return
     ring = self.device.ring
     if self.parallel and not ring.handles: ring.start()
-    with ring.lock: ring.run(self.address, self.launches)
+    with ring.lock: ring.run(self, self.address, self.launches)
+
+class Loop:
+  """The worker loop as machine code of the in-repo assembler."""
+  def __init__(self, runtime: Callable[[str], Code]):
+    ring, self.submit = runtime("ring"), runtime("submit")
+    self.arena = CodeArena(chunk_bytes=4096)
+    self.entry = self.arena.add(ring.text)[0] + ring.entry
+
+  def bind(self, record: int) -> int:
+    """The address of a function without arguments that runs the batch of a record."""
+    text = self.submit.text
+    for name, value in (("RECORD_MARK", record), ("ENTRY_MARK", self.entry)):
+      mark = MARKS[name].to_bytes(8, "little")
+      assert text.count(mark) == 1, f"the runtime's submit has {name} once"
+      text = text.replace(mark, value.to_bytes(8, "little"))
+    return self.arena.add(text)[0] + self.submit.entry
+
+  def close(self) -> None: self.arena.close()
 
 class HostDevice(Compiled):
   """A device whose kernels run on the worker threads. Subclasses turn Code into a Program."""
-  def __init__(self, name: str, arch: str, loop: int, threads: int | None = None):
+  def __init__(self, name: str, arch: str, loop: int, bind: Callable[[int], int] | None, threads: int | None = None):
     super().__init__(name, arch, HostAllocator(name))
-    self.ring = Ring(loop, available_threads() if threads is None else threads)
+    self.ring = Ring(loop, available_threads() if threads is None else threads, bind)
     self.staging_bytes = PACKET_BYTES + 8 * 64
-    self.staging: list[Staging] = []
+    self.staging: Staging | None = None
 
   def place(self, code: Code) -> Program:
     """Make the code callable. Raises DriverError or CompileError."""
@@ -109,26 +128,27 @@ class HostDevice(Compiled):
 
   def load(self, code: Code) -> Program:
     program = self.place(code)
-    if program.packer.size > self.staging_bytes: self.staging_bytes, self.staging = program.packer.size, []
+    with self.ring.lock:
+      if program.packer.size > self.staging_bytes: self.staging_bytes, self.staging = program.packer.size, None
     self.ring.reserve_scratch(code.local_bytes)
     return program
 
   def submit(self, launches: Sequence[Launch]) -> None:
-    """Run launches in order; returns when they are done. 1.5 us of Python for one, so it is written out here."""
+    """Run launches in order; returns when they are done. One alone, the most frequent case, takes a short way: 1 us of Python."""
     if len(launches) != 1: return HostRecording(self, launches).submit()
     program, buffers, variables, grid, _, small = launches[0]
-    ring, free = self.ring, self.staging
-    # Taken, not shared: a signal handler or another thread may come here before this one has run.
-    staging = free.pop() if free else Staging(self.staging_bytes)
-    chunks, size = split(grid, 1 if small else ring.threads)
-    try:
-      if len(buffers) != program.buffers or grid < 0: raise explain(launches[0])
-      program.packer.pack_into(staging.memory, 0, program.address, staging.address + PACKET_BYTES, grid, size, chunks, 0, 0,
-                               *[b.address for b in buffers], *variables)
-    except (struct.error, AttributeError): raise explain(launches[0]) from None
-    if chunks > 1 and not ring.handles: ring.start()
-    with ring.lock: ring.run(staging.address, 1)
-    if len(staging.memory) == self.staging_bytes: free.append(staging)
+    ring = self.ring
+    chunks, size = (1, grid) if small or grid <= 1 else split(grid, ring.threads)
+    with ring.lock:
+      staging, self.staging = self.staging or Staging(self.staging_bytes), None  # a signal handler that comes here meanwhile makes its own
+      try:
+        if len(buffers) != program.buffers or grid < 0: raise explain(launches[0])
+        program.packer.pack_into(staging.memory, 0, program.address, staging.arguments, grid, size, chunks, 0, 0,
+                                 *[b.address for b in buffers], *variables)
+      except (struct.error, AttributeError): raise explain(launches[0]) from None
+      if chunks > 1 and not ring.handles: ring.start()
+      ring.run(staging, staging.address, 1)
+      self.staging = staging
 
   def record(self, launches: Sequence[Launch]) -> HostRecording: return HostRecording(self, launches)
 
@@ -146,7 +166,7 @@ class HostDevice(Compiled):
   def close(self) -> None:
     self.ring.close()
     self.allocator.close()
-    self.staging = []
+    self.staging = None
 
 def explain(launch: Launch) -> DeviceError:
   """What is wrong with a launch that could not be packed."""

@@ -10,6 +10,7 @@ import signal
 import struct
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from tinyhw.autogen import cpu_ring
@@ -24,6 +25,9 @@ CHUNKS_PER_THREAD = 4       # of a grid: a thread that loses its core holds the 
 
 # Signals that the kernel sends to the thread that caused them; they stay unblocked in workers, so that a crash is reported as one.
 FAULTS = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGABRT"}
+
+_BATCH = struct.Struct("<2Q")  # BATCH and COUNT of a record
+assert RECORD["COUNT"] == RECORD["BATCH"] + 8
 
 def available_threads() -> int:
   """THREADS, or the number of cores that this process may use: its affinity, and its control group's quota."""
@@ -95,9 +99,10 @@ def wait_functions() -> tuple[int, int, int]:
 class Ring:
   """The memory shared with the worker loop, and its threads. `entry` is the loop's address; its code must outlive the Ring.
 
+  bind: gives the address of a function without arguments that runs the batch of a caller's record; None: there is none, the loop is called itself.
   `run` may be called by any Python thread, one at a time: hold `lock`.
   """
-  def __init__(self, entry: int, threads: int, packets: int = RING_PACKETS, spin: int = SPIN_TICKS):
+  def __init__(self, entry: int, threads: int, bind: Callable[[int], int] | None = None, packets: int = RING_PACKETS, spin: int = SPIN_TICKS):
     assert packets & (packets - 1) == 0, "the ring's size is a power of two"
     self.entry, self.threads = entry, threads
     self.lock = threading.RLock()
@@ -115,7 +120,12 @@ class Ring:
     for i in range(threads):
       self._set(self.records + i * RECORD_BYTES + RECORD["CONTEXT_ADDRESS"], self.address)
       self._set(self.records + i * RECORD_BYTES + RECORD["WORKER"], int(i > 0))
-    self._call = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t)(entry)
+    self.batch: Any = None                     # whose packets the caller's record names
+    self._batch_at = self.records + RECORD["BATCH"]
+    if bind is not None: self._submit = ctypes.CFUNCTYPE(None)(bind(self.record))
+    else:
+      loop = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t)(entry)
+      self._submit = lambda: loop(self.record, *_BATCH.unpack_from(self.memory, self._batch_at))
     self.system = WindowsThreads() if IS_WINDOWS else Threads()
 
   def _set(self, offset: int, value: int) -> None: struct.pack_into("<Q", self.memory, offset, value)
@@ -125,9 +135,16 @@ class Ring:
     wide = name not in ("STOP", "BELL", "SLEEPERS", "CALLER_SLEEPS")
     return int(struct.unpack_from("<Q" if wide else "<I", self.memory, CONTEXT[name])[0])
 
-  def run(self, packets: int, count: int) -> None:
-    """Run `count` packets at an address; returns when all are done. The lock must be held."""
-    self._call(self.record, packets, count)
+  def run(self, batch: Any, packets: int, count: int) -> None:
+    """Run `count` packets at an address; returns when all are done. The lock must be held.
+
+    batch: an object that stands for this address and count; the record is not written again if it ran last.
+    """
+    if self.batch is not batch:
+      self.batch = None
+      _BATCH.pack_into(self.memory, self._batch_at, packets, count)
+      self.batch = batch
+    self._submit()
 
   def start(self) -> None:
     """Start the workers if they do not run. Fewer are started if the system refuses some."""
@@ -140,7 +157,7 @@ class Ring:
     with self.lock:
       if not self.handles: return
       struct.pack_into("<I", self.memory, CONTEXT["STOP"], 1)
-      self.run(0, 0)  # wakes all
+      self.run("stop", 0, 0)  # wakes all
       while self.handles: self.system.join(self.handles.pop())
       struct.pack_into("<I", self.memory, CONTEXT["STOP"], 0)
 

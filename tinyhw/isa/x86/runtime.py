@@ -1,6 +1,6 @@
 """The machine code that the CPU driver itself needs, as text for this repository's assembler: the worker loop, and the CPUID call.
 
-`code(name)` gives "ring" or "cpuid" as Code. What the loop shares with the driver (offsets, widths) is in autogen/cpu_ring.py.
+`code(name)` gives "ring", "submit" or "cpuid" as Code. What the loop shares with the driver (offsets, widths) is in autogen/cpu_ring.py.
 
 How the ring works. A batch is a list of packets; a packet is a kernel, its arguments and a grid cut into chunks. One word, STATE, holds the serial
 number of the current packet and its next chunk. A thread takes a chunk by compare-and-exchange of STATE, so a thread that slept through a whole
@@ -19,6 +19,7 @@ import functools
 import sys
 
 from tinyhw.autogen import cpu_ring
+from tinyhw.errors import DeviceError
 from tinyhw.isa.x86 import abi
 from tinyhw.isa.x86.syntax import assemble_function
 from tinyhw.machine.code import Code
@@ -380,12 +381,21 @@ CPUID = """
   ret
 """
 
+# submit(): the caller's batch as its record says. Python calls a function without arguments several times faster than one with three.
+SUBMIT = """
+  mov {argument0}, {RECORD_MARK}
+  mov {argument1}, qword ptr [{argument0} + {BATCH}]
+  mov {argument2}, qword ptr [{argument0} + {COUNT}]
+  mov rax, {ENTRY_MARK}
+  jmp rax
+"""
+
 _LOW = {"rdi": "edi", "rsi": "esi", "rdx": "edx", "rcx": "ecx", "r8": "r8d", "r9": "r9d"}
 
 def text(name: str, platform: str = "linux") -> str:
-  """The assembly text of "ring" or "cpuid" for a platform, without placeholders. A line is an instruction, a `.label:`, or empty; `;` comments."""
+  """The assembly text of "ring", "submit" or "cpuid" for a platform, without placeholders. A line is an instruction, a `.label:`, or empty; `;` comments."""
   convention = abi.abi(platform)
-  words: dict[str, int | str] = {**cpu_ring.PACKET, **cpu_ring.CONTEXT, **cpu_ring.RECORD}
+  words: dict[str, int | str] = {**cpu_ring.PACKET, **cpu_ring.CONTEXT, **cpu_ring.RECORD, **cpu_ring.MARKS}
   for i, register in enumerate(convention.arguments[:4]): words |= {f"argument{i}": register, f"argument{i}d": _LOW[register]}
   words |= {
     "PACKET_BYTES": cpu_ring.PACKET_BYTES, "PACKET_SHIFT": cpu_ring.PACKET_BYTES.bit_length() - 1, "CHUNK_BITS": cpu_ring.CHUNK_BITS,
@@ -397,11 +407,11 @@ def text(name: str, platform: str = "linux") -> str:
     # both frames make rsp a multiple of 16: above the first lie the return address and an even number of registers, above the second an address
     "shadow": convention.shadow_bytes, "frame": convention.shadow_bytes + 24, "take_frame": convention.shadow_bytes + 24,
   }
-  if name == "cpuid": return CPUID.format_map(words)
-  assert name == "ring", f"the runtime has no function {name}"
-  return (RING + WAIT[abi.system(platform).wait]).format_map(words)
+  texts = {"cpuid": CPUID, "submit": SUBMIT, "ring": RING + WAIT[abi.system(platform).wait]}
+  return texts[name].format_map(words)
 
 @functools.lru_cache(None)
 def code(name: str) -> Code:
-  """"ring" or "cpuid" as machine code for this system."""
+  """"ring", "submit" or "cpuid" as machine code for this system. Raises DeviceError for systems whose way to wait is not known."""
+  if sys.platform not in abi.SYSTEMS: raise DeviceError(f"tinyhw does not know how threads wait on {sys.platform}; use DEV=CLANG or DEV=PYTHON")
   return Code(name, "x86_64", assemble_function(text(name, sys.platform)), ())
