@@ -53,7 +53,7 @@ class Places:
     self.realized: dict[UOp, tuple[UOp, ...]] = {}           # node -> the ranges of its kernel
     self.own: dict[UOp, Place] = {}                          # the place in a realized node that its kernel's ranges visit
     self.moved: dict[tuple[UOp, Place], Place] = {}
-    self.gathers: dict[UOp, tuple[UOp, Place]] = {}
+    self.gathers: list[tuple[UOp, Place]] = []               # by the argument of a placeholder: index node, and where its value is wanted
     self.reduce_ranges: dict[UOp, tuple[UOp, ...]] = {}
     self.rows: dict[UOp, list[frozenset[UOp]]] = {}          # kernel -> ranges of the reductions that run under its outer loops only
     self.folds: dict[tuple[UOp, UOp], int] = {}              # (kernel, reduce range) -> how often the loop over it runs
@@ -133,7 +133,7 @@ class Places:
     if u.op is Ops.GATHER:
       axis = u.arg
       there = UOp(Ops.GATHER, dtypes.weakint, place.index + (() if place.valid is None else (place.valid,)), len(self.gathers))
-      self.gathers[there] = (u.src[1], place)
+      self.gathers.append((u.src[1], place))
       inside = (there >= 0) & (there < u.src[0].shape[axis])
       return Place(place.index[:axis] + (there,) + place.index[axis + 1:], both(place.valid, inside))
     return move(u, place)
