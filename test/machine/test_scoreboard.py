@@ -2,9 +2,10 @@
 from __future__ import annotations
 from invented import Build, cisc, matmul_loop
 
+from tinyhw.isa.x86.syntax import parse
 from tinyhw.machine.inst import Block, MInst, Reg
 from tinyhw.machine.passes import run
-from tinyhw.machine.scoreboard import PipeCost, bound, latency_bound, port_bound
+from tinyhw.machine.scoreboard import PipeCost, bound, costs_of, latency_bound, port_bound
 
 def test_ports_by_hall() -> None:
   assert port_bound({"01": 4}) == (2.0, "01")
@@ -50,3 +51,22 @@ def test_issue_width() -> None:
   assert bound(insts, b.target.latency, 1).reason == "issue"
   assert isinstance(insts[-1].operands[0], Block) and isinstance(insts[0].operands[0], Reg)
   assert PipeCost(1, "01|5").ports.split("|") == ["01", "5"]
+
+def test_an_accumulator_does_not_wait_for_the_load() -> None:
+  """Only what an address is made of does: x = fma(x, [p]) has the latency of fma, p = [p] that of the load."""
+  table = {"fma": PipeCost(4, "01"), "int_mov": PipeCost(0), "load": PipeCost(5, "23", "load")}
+  assert latency_bound([parse("vfmadd231ps ymm0, ymm1, ymmword ptr [rax]")], table) == 4
+  assert latency_bound([parse("mov rax, qword ptr [rax]")], table) == 5
+
+def test_rows_by_width_and_memory_operand() -> None:
+  table = {"fma": PipeCost(4, "01"), "fma/512": PipeCost(4, "05"), "broadcast": PipeCost(3, "5"), "broadcast/memory": PipeCost(0),
+           "load": PipeCost(5, "23", "load"), "load/256": PipeCost(7, "23", "load")}
+  assert costs_of(parse("vfmadd231ps zmm0, zmm1, zmm2"), table) == [table["fma/512"]]
+  assert costs_of(parse("vfmadd231ps ymm0, ymm1, ymmword ptr [rax]"), table) == [table["fma"], table["load/256"]]
+  assert costs_of(parse("vbroadcastss ymm0, dword ptr [rax]"), table) == [table["broadcast/memory"], table["load/256"]]
+
+def test_a_swallowed_load_takes_no_slot_of_its_own() -> None:
+  table = {"fma": PipeCost(4, "01"), "load": PipeCost(5, "23", "load"), "gather": PipeCost(20, "23*8", "load", 39)}
+  found = bound([parse("vfmadd231ps ymm0, ymm1, ymmword ptr [rax]")], table, 4)
+  assert (found.issue, found.micro_operations, found.memory) == (0.25, 1, 0.5)
+  assert bound([parse("vgatherdps ymm0, dword ptr [rax + 4*ymm1], ymm2")], table, 4).micro_operations == 39

@@ -63,7 +63,7 @@ def show_launch(step: Step, seconds: float) -> None:
 def show_copy(destination: Buffer, source: Buffer, seconds: float) -> None:
   """DEBUG=2: a line per copy between devices."""
   GlobalCounters.global_mem += source.nbytes
-  _line(destination.device, f"copy from {source.device}", f"{'':12}", seconds, f"{'':16} {amount(source.nbytes / seconds, 'B/s')}")
+  _line(destination.device, f"copy from {source.device}", f"{'':12}", seconds, f"{'':15} {amount(source.nbytes / seconds, 'B/s')}")
 
 def _line(device: str, name: str, grid: str, seconds: float, speed: str) -> None:
   GlobalCounters.time_sum_s += seconds

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tinyhw import trace
 from tinyhw.dtype import ALIASES_BY_TYPE, dtypes
-from tinyhw.machine.inst import Bank, Block, Effect, Function, MInst, Reg
+from tinyhw.machine.inst import Bank, Effect, Function, MInst, Reg
 from tinyhw.machine.scoreboard import Bound, PipeCost, bound
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
