@@ -10,7 +10,8 @@ A table is text, one row a line: pipe, latency in cycles, ports, issue slots, ev
 
 A pipe (column of the instruction table) stands for many instructions, so a row is the typical or most used one; what differs much has its own
 pipe.
-Evidence: p published (the table's `source` says where), m measured by test/bench/latency.py, a assumed.
+Evidence: p published (the table's `source` says where), m measured by test/bench/latency.py, a assumed. Of a row marked m the throughput is
+measured, and the latency where a chain can show it; latencies of stores, of flags, and each part of a sum that the script prints, are published.
 Memory: "load" rows count from an address in a register to the value, hitting the first cache; "store" rows until a load of the same bytes can go on.
 """
 from __future__ import annotations
