@@ -86,13 +86,16 @@ class Compiled:
     raise NotImplementedError
   def synchronize(self) -> None:
     """Return when all that was submitted is done."""
+  def rest(self) -> None:
+    """Let native threads end; they start again when needed."""
   def before_fork(self) -> None:
     """The process is about to be copied, without its other threads: come to rest."""
   def after_fork(self, in_child: bool) -> None:
     """It was copied. The child's locks may be held by threads that it has not."""
     if in_child: self.allocator.lock = threading.RLock()
   def close(self) -> None:
-    """Stop what runs and give memory back. Buffers that are still referenced stay readable."""
+    """Stop what runs and give memory back. Buffers that are still referenced stay readable. Subclasses call this too."""
+    _open.discard(self)
   def facts(self) -> dict[str, Any]:
     """What `doctor` prints about this device."""
     return {"arch": self.arch}
@@ -102,9 +105,9 @@ class Compiled:
 _open: weakref.WeakSet[Compiled] = weakref.WeakSet()  # all devices in use, also those that were opened without `Device`
 
 @atexit.register
-def _close_all() -> None:
+def _rest() -> None:
   """Native threads must end before the interpreter takes its memory down."""
-  for device in list(_open): device.close()
+  for device in list(_open): device.rest()
 
 _forking: list[Compiled] = []
 

@@ -6,16 +6,17 @@ from typing import Any
 
 from tinyhw.config import ARCH
 from tinyhw.drivers.cpu.processor import LEVELS, Processor, detect
-from tinyhw.drivers.cpu.launch import HostDevice, Loop, Program
+from tinyhw.drivers.cpu.launch import HostDevice, Program
+from tinyhw.drivers.cpu.loop import MachineLoop
 from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
 
 class CPUDevice(HostDevice):
   """Owns the pages of the worker loop and of the kernels."""
-  def __init__(self, name: str, arch: str, processor: Processor, loop: Loop, threads: int | None = None):
-    self.processor, self.loop, self.arena = processor, loop, CodeArena()
-    super().__init__(name, arch, loop.entry, loop.bind, threads)
+  def __init__(self, name: str, arch: str, processor: Processor, loop: MachineLoop, threads: int | None = None):
+    self.processor, self.arena = processor, CodeArena()
+    super().__init__(name, arch, loop, threads)
 
   def place(self, code: Code) -> Program:
     """Copy the code to executable pages. Raises DeviceError for code of another machine."""
@@ -33,7 +34,6 @@ class CPUDevice(HostDevice):
   def close(self) -> None:
     super().close()
     self.arena.close()
-    self.loop.close()
 
 _processor: Processor | None = None
 
@@ -49,7 +49,7 @@ def processor(runtime: Callable[[str], Code]) -> Processor:
       call(leaf, subleaf, ctypes.addressof(out))
       return out[0], out[1], out[2], out[3]
     try: _processor = detect(query)
-    finally: arena.close()
+    finally: arena.close(unmap=True)
   return _processor
 
 def choose_arch(found: Processor, wanted: str) -> str:
@@ -67,4 +67,4 @@ def choose_arch(found: Processor, wanted: str) -> str:
 def open(ordinal: int, runtime: Callable[[str], Code]) -> CPUDevice:
   """Open the CPU. Raises DeviceError for a processor without AVX2, or without an assembler here."""
   found = processor(runtime)
-  return CPUDevice(f"CPU:{ordinal}" if ordinal else "CPU", choose_arch(found, ARCH.value), found, Loop(runtime))
+  return CPUDevice(f"CPU:{ordinal}" if ordinal else "CPU", choose_arch(found, ARCH.value), found, MachineLoop(runtime))

@@ -2,12 +2,12 @@
 from __future__ import annotations
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from tinyhw.autogen.cpu_ring import MARKS, PACKET, PACKET_BYTES
+from tinyhw.autogen.cpu_ring import PACKET, PACKET_BYTES
 from tinyhw.device import Compiled, Launch
 from tinyhw.drivers.cpu.memory import CodeArena, CodeChunk, HostAllocator, Memory, address_of
-from tinyhw.drivers.cpu.workers import Ring, available_threads, split
+from tinyhw.drivers.cpu.workers import Loop, Ring, available_threads, split
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
 
@@ -96,29 +96,11 @@ class HostRecording:
     if self.parallel and not ring.handles: ring.start()
     with ring.lock: ring.run(self, self.address, self.launches)
 
-class Loop:
-  """The worker loop as machine code of the in-repo assembler."""
-  def __init__(self, runtime: Callable[[str], Code]):
-    ring, self.submit = runtime("ring"), runtime("submit")
-    self.arena = CodeArena(chunk_bytes=4096)
-    self.entry = self.arena.add(ring.text)[0] + ring.entry
-
-  def bind(self, record: int) -> int:
-    """The address of a function without arguments that runs the batch of a record."""
-    text = self.submit.text
-    for name, value in (("RECORD_MARK", record), ("ENTRY_MARK", self.entry)):
-      mark = MARKS[name].to_bytes(8, "little")
-      assert text.count(mark) == 1, f"the runtime's submit has {name} once"
-      text = text.replace(mark, value.to_bytes(8, "little"))
-    return self.arena.add(text)[0] + self.submit.entry
-
-  def close(self) -> None: self.arena.close()
-
 class HostDevice(Compiled):
   """A device whose kernels run on the worker threads. Subclasses turn Code into a Program."""
-  def __init__(self, name: str, arch: str, loop: int, bind: Callable[[int], int] | None, threads: int | None = None):
+  def __init__(self, name: str, arch: str, loop: Loop, threads: int | None = None):
     super().__init__(name, arch, HostAllocator(name))
-    self.ring = Ring(loop, available_threads() if threads is None else threads, bind)
+    self.loop, self.ring = loop, Ring(loop, available_threads() if threads is None else threads)
     self.staging_bytes = PACKET_BYTES + 8 * 64
     self.staging: Staging | None = None
 
@@ -152,10 +134,12 @@ class HostDevice(Compiled):
 
   def record(self, launches: Sequence[Launch]) -> HostRecording: return HostRecording(self, launches)
 
+  def rest(self) -> None: self.ring.stop()
+
   def before_fork(self) -> None:
     """Stop the workers and let nobody submit: the child begins without threads and with the ring at rest."""
     self.ring.lock.acquire()
-    self.ring.stop()
+    self.rest()
 
   def after_fork(self, in_child: bool) -> None:
     if in_child:
@@ -164,9 +148,12 @@ class HostDevice(Compiled):
     else: self.ring.lock.release()
 
   def close(self) -> None:
-    self.ring.close()
+    super().close()
+    with self.ring.lock:
+      self.ring.close()
+      self.loop.close()
+      self.staging = None
     self.allocator.close()
-    self.staging = None
 
 def explain(launch: Launch) -> DeviceError:
   """What is wrong with a launch that could not be packed."""

@@ -252,8 +252,9 @@ class CodeArena:
       self.chunks.remove(chunk)
       chunk.pages.close()
 
-  def close(self) -> None:
-    """Unmap everything. No program may run afterwards."""
+  def close(self, unmap: bool = False) -> None:
+    """Give back pages without programs now, others when their programs are garbage. unmap: all pages now; nothing there may run any more."""
     with self.lock:
-      for chunk in list(self.chunks): self._drop(chunk)
       self.chunk = None
+      for chunk in list(self.chunks):
+        if unmap or not chunk.programs: self._drop(chunk)

@@ -4,29 +4,30 @@ The threads run the worker loop (tinyhw/isa/x86/runtime.py says how it works; dr
 started when the first kernel with several chunks comes, sleep when there is nothing to do, and are stopped for a fork and at exit.
 """
 from __future__ import annotations
+import contextlib
 import ctypes
+import mmap
 import os
 import signal
 import struct
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from tinyhw.autogen import cpu_ring
 from tinyhw.autogen.cpu_ring import CONTEXT, CONTEXT_BYTES, PACKET_BYTES, RECORD, RECORD_BYTES
 from tinyhw.config import THREADS
 from tinyhw.drivers.cpu.memory import ALIGNMENT, IS_WINDOWS, address_of, map_private
-from tinyhw.errors import DriverError
+from tinyhw.errors import DeviceError, DriverError
 
 RING_PACKETS = 256
-SPIN_TICKS = 100_000        # of the time stamp counter: 25 to 50 us
 CHUNKS_PER_THREAD = 4       # of a grid: a thread that loses its core holds the others up for a quarter of its share
 
 # Signals that the kernel sends to the thread that caused them; they stay unblocked in workers, so that a crash is reported as one.
 FAULTS = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGABRT"}
 
-_BATCH = struct.Struct("<2Q")  # BATCH and COUNT of a record
+BATCH = struct.Struct("<2Q")  # BATCH and COUNT of a record
 assert RECORD["COUNT"] == RECORD["BATCH"] + 8
 
 def available_threads() -> int:
@@ -45,6 +46,20 @@ def split(grid: int, threads: int) -> tuple[int, int]:
   size = -(-grid // min(grid, threads * CHUNKS_PER_THREAD))
   return -(-grid // size), size
 
+@contextlib.contextmanager
+def signals_blocked() -> Iterator[None]:
+  """Inside, this thread gets no signals but faults, and threads that it starts inherit that: Python's handlers belong to Python's threads, whose
+  waits they must interrupt. And what is half done is not interrupted.
+  """
+  if IS_WINDOWS:
+    yield
+    return
+  old = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+  try:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {s for s in signal.valid_signals() if getattr(s, "name", "") not in FAULTS})
+    yield
+  finally: signal.pthread_sigmask(signal.SIG_SETMASK, old)
+
 class Threads:
   """Native threads whose start routine is machine code. Unix."""
   def __init__(self) -> None:
@@ -52,21 +67,11 @@ class Threads:
     self.libc.pthread_create.argtypes = (ctypes.c_void_p,) * 4
     self.libc.pthread_join.argtypes = (ctypes.c_void_p,) * 2
 
-  def start(self, routine: int, arguments: list[int]) -> list[Any]:
-    """A handle for each thread started, one for each argument. All signals but faults are blocked in them: Python's handlers belong to Python's
-    threads, whose waits they must interrupt. Raises DriverError if the system refuses the first; starts fewer if it refuses a later one."""
-    handles: list[Any] = []
-    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    try:
-      signal.pthread_sigmask(signal.SIG_BLOCK, {s for s in signal.valid_signals() if getattr(s, "name", "") not in FAULTS})
-      for argument in arguments:
-        handle = ctypes.c_void_p()
-        code = self.libc.pthread_create(ctypes.byref(handle), None, routine, argument)
-        if code and not handles: raise DriverError(f"starting a thread: {os.strerror(code)}; raise the limit (ulimit -u), or set THREADS=1")
-        if code: break
-        handles.append(handle)
-    finally: signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
-    return handles
+  def start(self, routine: int, argument: int) -> Any:
+    """A handle for `join`, or why there is none."""
+    handle = ctypes.c_void_p()
+    code = self.libc.pthread_create(ctypes.byref(handle), None, routine, argument)
+    return handle if code == 0 else os.strerror(code)
 
   def join(self, handle: Any) -> None: self.libc.pthread_join(handle, None)
 
@@ -79,10 +84,7 @@ class WindowsThreads:
     self.kernel.WaitForSingleObject.argtypes = (ctypes.c_void_p, ctypes.c_uint32)
     self.kernel.CloseHandle.argtypes = (ctypes.c_void_p,)
 
-  def start(self, routine: int, arguments: list[int]) -> list[Any]:
-    found = [self.kernel.CreateThread(None, 0, routine, argument, 0, None) for argument in arguments]
-    if not found[0]: raise DriverError("CreateThread failed; set THREADS=1")
-    return [handle for handle in found if handle]
+  def start(self, routine: int, argument: int) -> Any: return self.kernel.CreateThread(None, 0, routine, argument, 0, None) or "CreateThread failed"
 
   def join(self, handle: Any) -> None:
     self.kernel.WaitForSingleObject(handle, 0xffffffff)
@@ -96,15 +98,23 @@ def wait_functions() -> tuple[int, int, int]:
   wait, wake_one, wake_all = (ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names)
   return wait, wake_one, wake_all
 
-class Ring:
-  """The memory shared with the worker loop, and its threads. `entry` is the loop's address; its code must outlive the Ring.
+class Loop(Protocol):
+  """The worker loop's code. entry: its address, the start routine of the workers. spin: how long it spins before it sleeps, in its own unit."""
+  entry: int
+  spin: int
+  def bind(self, record: int, memory: mmap.mmap, batch_at: int) -> Callable[[], None]:
+    """A function that runs the batch of the caller's record, which is at an address; BATCH and COUNT stand at batch_at in memory."""
+  def close(self) -> None:
+    """Give the code's memory back."""
 
-  bind: gives the address of a function without arguments that runs the batch of a caller's record; None: there is none, the loop is called itself.
+class Ring:
+  """The memory shared with the worker loop, and its threads. The loop's code must stay until `close`.
+
   `run` may be called by any Python thread, one at a time: hold `lock`.
   """
-  def __init__(self, entry: int, threads: int, bind: Callable[[int], int] | None = None, packets: int = RING_PACKETS, spin: int = SPIN_TICKS):
+  def __init__(self, loop: Loop, threads: int, packets: int = RING_PACKETS):
     assert packets & (packets - 1) == 0, "the ring's size is a power of two"
-    self.entry, self.threads = entry, threads
+    self.entry, self.threads = loop.entry, threads
     self.lock = threading.RLock()
     self.handles: list[Any] = []
     self.records = CONTEXT_BYTES
@@ -115,17 +125,14 @@ class Ring:
     self.scratch: Any = None
     self.scratch_bytes = 0
     wait, wake_one, wake_all = wait_functions()
-    for name, value in (("RING", self.address + ring), ("MASK", packets - 1), ("SPIN", spin),
+    for name, value in (("RING", self.address + ring), ("MASK", packets - 1), ("SPIN", loop.spin),
                         ("OS_WAIT", wait), ("OS_WAKE_ONE", wake_one), ("OS_WAKE_ALL", wake_all)): self._set(CONTEXT[name], value)
     for i in range(threads):
       self._set(self.records + i * RECORD_BYTES + RECORD["CONTEXT_ADDRESS"], self.address)
       self._set(self.records + i * RECORD_BYTES + RECORD["WORKER"], int(i > 0))
     self.batch: Any = None                     # whose packets the caller's record names
     self._batch_at = self.records + RECORD["BATCH"]
-    if bind is not None: self._submit = ctypes.CFUNCTYPE(None)(bind(self.record))
-    else:
-      loop = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t)(entry)
-      self._submit = lambda: loop(self.record, *_BATCH.unpack_from(self.memory, self._batch_at))
+    self._submit: Callable[[], None] = loop.bind(self.record, self.memory, self._batch_at)
     self.system = WindowsThreads() if IS_WINDOWS else Threads()
 
   def _set(self, offset: int, value: int) -> None: struct.pack_into("<Q", self.memory, offset, value)
@@ -142,24 +149,30 @@ class Ring:
     """
     if self.batch is not batch:
       self.batch = None
-      _BATCH.pack_into(self.memory, self._batch_at, packets, count)
+      BATCH.pack_into(self.memory, self._batch_at, packets, count)
       self.batch = batch
     self._submit()
 
   def start(self) -> None:
-    """Start the workers if they do not run. Fewer are started if the system refuses some."""
+    """Start the workers if they do not run. If the system refuses some, the others do their work. Raises DriverError if it refuses all."""
     with self.lock:
       if self.handles or self.threads == 1: return
-      self.handles = self.system.start(self.entry, [self.record + i * RECORD_BYTES for i in range(1, self.threads)])
+      with signals_blocked():
+        for i in range(1, self.threads):
+          handle = self.system.start(self.entry, self.record + i * RECORD_BYTES)
+          if isinstance(handle, str): break
+          self.handles.append(handle)
+      if not self.handles: raise DriverError(f"starting a thread: {handle}; raise the limit on processes (ulimit -u), or set THREADS=1")
 
   def stop(self) -> None:
     """Stop the workers and wait for them. `start` starts new ones."""
     with self.lock:
       if not self.handles: return
-      struct.pack_into("<I", self.memory, CONTEXT["STOP"], 1)
-      self.run("stop", 0, 0)  # wakes all
-      while self.handles: self.system.join(self.handles.pop())
-      struct.pack_into("<I", self.memory, CONTEXT["STOP"], 0)
+      with signals_blocked():
+        struct.pack_into("<I", self.memory, CONTEXT["STOP"], 1)
+        self.run("stop", 0, 0)  # wakes all
+        while self.handles: self.system.join(self.handles.pop())
+        struct.pack_into("<I", self.memory, CONTEXT["STOP"], 0)
 
   def reserve_scratch(self, size: int) -> None:
     """Give each thread at least `size` bytes of scratch memory, 64-byte aligned. Takes the lock, so no kernel runs meanwhile."""
@@ -179,10 +192,16 @@ class Ring:
     return self.read("TIMELINE")
 
   def close(self) -> None:
-    self.stop()
-    self.scratch, self.scratch_bytes = None, 0
+    """Stop the workers for good. Launches raise DeviceError from now on."""
+    with self.lock:
+      self.stop()
+      self.threads, self.scratch, self.scratch_bytes, self.batch = 1, None, 0, None
+      self._submit = _raise_closed
 
   def __del__(self) -> None:
     if getattr(self, "handles", None): self.stop()
+
+def _raise_closed() -> None:
+  raise DeviceError("the device is closed; open it again with Device[...] and load the kernels there")
 
 assert cpu_ring.CHUNK_BITS + cpu_ring.SERIAL_BITS == 64
