@@ -152,7 +152,7 @@ def fill(template: str, d: str, g: str) -> list[str]:
   return [part.strip() for part in template.replace("{d}", d).replace("{g}", g).replace("{g:32}", low).split(" | ")]
 
 class Bench:
-  """Runs pieces of assembly. `unit`: ticks of the time stamp counter in one cycle of the core, when it was measured last."""
+  """Runs pieces of assembly. Times are ticks of the time stamp counter; the core's own cycle is measured beside each probe."""
   def __init__(self) -> None:
     self.arena = CodeArena()
     raw = ctypes.create_string_buffer(1 << 16)
@@ -160,7 +160,6 @@ class Bench:
     self.raw, self.address = raw, ctypes.addressof(raw) + start
     ctypes.memmove(self.address + 64, (ctypes.c_uint64 * 4)(*[self.address + 64] * 4), 32)  # memory that points to itself
     ctypes.memmove(self.address + 1024, (ctypes.c_float * 16)(*[1.0] * 16), 64)
-    self.unit = 1.0
 
   def ticks(self, lines: list[str]) -> float:
     """Ticks for all the lines once, least of RUNS."""
@@ -179,11 +178,11 @@ class Bench:
       for i in range(count):
         lines += fill(template, registers[i % len(registers)], GENERAL[i % len(GENERAL)])
       return lines
-    best = 1e9
-    for _ in range(3):  # the unit and the probe right after each other, so that they see one frequency
-      self.unit = (self.ticks(["add rax, rbp"] * 2 * UNROLL) - self.ticks(["add rax, rbp"] * UNROLL)) / UNROLL
-      best = min(best, (self.ticks(text(2 * UNROLL)) - self.ticks(text(UNROLL))) / UNROLL / self.unit)
-    return best
+    units, probes = [], []
+    for _ in range(4):  # in turns, so that both see the same frequencies; noise only ever adds, to either
+      units.append((self.ticks(["add rax, rbp"] * 2 * UNROLL) - self.ticks(["add rax, rbp"] * UNROLL)) / UNROLL)
+      probes.append((self.ticks(text(2 * UNROLL)) - self.ticks(text(UNROLL))) / UNROLL)
+    return min(probes) / min(units)
 
   def cpuid(self, leaf: int) -> tuple[int, ...]:
     """eax, ebx, ecx, edx of a CPUID leaf."""
