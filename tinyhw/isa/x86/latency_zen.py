@@ -66,7 +66,7 @@ fma                 4   uv           1  m
 fp_add              3   wx           1  m
 fp_compare          1   uv           1  m
 fp_compare_flags    7   uv|i         2  m
-fp_dot              15  uv|wx*3|v*3  8  m
+fp_dot              15  uv|wx*3|v*4  8  m
 fp_estimate         3   uv           1  m
 fp_horizontal       6   wx|v*2       4  m
 fp_min              1   uv           1  m
