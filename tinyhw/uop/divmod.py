@@ -12,7 +12,8 @@ from collections.abc import Iterable
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.linear import Linear, Terms, build, exact, factors, fits, limits, linear, number, plus, product, span, split_multiples, weakint, wrapped
+from tinyhw.uop.linear import (Linear, Terms, build, exact, factors, fits, limits, linear, number, plus, product, span, split_multiples, weakint,
+                               wrapped)
 from tinyhw.uop.match import rule
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.upat import UPat

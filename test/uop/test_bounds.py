@@ -1,0 +1,72 @@
+"""Bounds: they hold for every value, and they are tight where codegen relies on it."""
+from __future__ import annotations
+import itertools
+import math
+import random
+
+import pytest
+
+from expressions import condition, integer, random_point, value_at, variables
+from tinyhw.dtype import DType, dtypes
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp, Variable
+
+a, b = Variable("a", 0, 10), Variable("b", -3, 5)
+
+def bounds(u: UOp) -> tuple[object, object]: return u.vmin, u.vmax
+
+@pytest.mark.parametrize("u, expected", [
+  (a * 10, (0, 100)), (a - b, (-5, 13)), (a * b, (-30, 50)), (a // 3, (0, 3)), (b // 2, (-2, 2)), (a // -3, (-4, 0)), (a % 4, (0, 3)),
+  (a % 20, (0, 10)),
+  ((a + 20) % 40, (20, 30)), (b % 4, (0, 3)), (b % -4, (-3, 0)), (a % (a + 1), (0, 10)), (a // 0, (-10, 10)), (a.maximum(b), (0, 10)), (-a, (-10, 0)),
+  (a < 11, (True, True)), (a < 0, (False, False)), (a < 5, (False, True)), (a.eq(11), (False, False)), (a.ne(11), (True, True)), (a & 3,
+  (0, 3)), (a | 3, (3, 15)),
+  (a ^ 3, (0, 15)), (a << 2, (0, 40)), (b >> 1, (-2, 2)), ((a < 5).where(a, b), (-3, 10)), (a.cast(dtypes.int8), (0, 10)),
+  (a.cast(dtypes.bool), (False, True)),
+  ((a < 5).cast(dtypes.int32), (False, True)), (UOp.range(8, 0), (0, 7)), (UOp.range(a, 0), (0, 9)), (a.bind(4) + 1, (1, 11)),
+  (b.alu(Ops.NEG), (-5, 3)),
+])
+def test_examples(u: UOp, expected: tuple[object, object]) -> None: assert bounds(u) == expected
+
+def test_what_may_wrap_has_the_limits_of_its_type() -> None:
+  x = UOp.variable("x", 0, 100, dtypes.int8)
+  assert bounds(x + 27) == (27, 127) and bounds(x + 28) == (-128, 127) and bounds(x * 2) == (-128, 127)
+  assert bounds(x.cast(dtypes.uint8) - 1) == (0, 255)
+  assert bounds(UOp(Ops.CONST, dtypes.uint8, (), 300)) == (0, 255) and bounds(UOp.const(dtypes.int32, 2**31 - 1) + 1) == (-2**31, 2**31 - 1)
+
+def test_floats_loads_and_vectors() -> None:
+  place = UOp.param(0, dtypes.int16, 8).index(a)
+  f = UOp.const(dtypes.float32, 2.0)
+  assert bounds(place.load()) == (-32768, 32767) and bounds(f) == (2.0, 2.0) and bounds(f + f) == (-math.inf, math.inf)
+  assert bounds(f < f) == (False, True)
+  ints = UOp(Ops.VECTORIZE, dtypes.int32.vec(2), (a.cast(dtypes.int32), b.cast(dtypes.int32)))
+  assert bounds(ints) == (-3, 10) and bounds(UOp(Ops.GEP, dtypes.int32, (ints,), 0)) == (-3, 10)
+  assert bounds(UOp(Ops.BROADCAST, dtypes.int32.vec(4), (a.cast(dtypes.int32),))) == (0, 10) and bounds(UOp(Ops.DEVICE, arg="CPU")) == (0, 0)
+  assert bounds(UOp(Ops.ACC, dtypes.int32, (a.cast(dtypes.int32),), 0)) == (-2**31, 2**31 - 1) and bounds(f.cast(dtypes.uint8)) == (0, 255)
+
+def test_huge_products_do_not_grow_for_ever() -> None:
+  u = a
+  for _ in range(40): u = u * u + 1
+  assert u.vmax.bit_length() < 2000
+
+@pytest.mark.parametrize("op", [Ops.ADD, Ops.SUB, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR,
+                                Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE])
+def test_all_pairs_of_small_intervals(op: Ops) -> None:
+  ends = (-5, -2, -1, 0, 1, 3, 4)
+  intervals = [(x, y) for x in ends for y in ends if x <= y]
+  for (x0, x1), (y0, y1) in itertools.product(intervals, intervals):
+    for dtype in (dtypes.weakint, dtypes.int8):
+      x, y = UOp.variable("x", x0, x1, dtype), UOp.variable("y", y0, y1, dtype)
+      u = x.alu(op, y)
+      values = [value_at(u, {x: i, y: j}) for i in range(x0, x1 + 1) for j in range(y0, y1 + 1)]
+      assert u.vmin <= min(values) and max(values) <= u.vmax, (op, (x0, x1), (y0, y1), bounds(u))
+
+@pytest.mark.parametrize("dtype", [dtypes.weakint, dtypes.int8, dtypes.uint8, dtypes.int32])
+def test_random_expressions_stay_inside(dtype: DType) -> None:
+  rng = random.Random(5)
+  for _ in range(150):
+    leaves = variables(rng, 3, dtype, 0 if dtypes.is_unsigned(dtype) else -8)
+    u = rng.choice([integer, condition])(rng, leaves, 4)
+    for _ in range(6):
+      value = value_at(u, random_point(rng, leaves))
+      assert u.vmin <= value <= u.vmax

@@ -1,0 +1,29 @@
+"""Groups of operations agree with each other and with the arithmetic."""
+from __future__ import annotations
+from tinyhw.arithmetic import operation
+from tinyhw.dtype import dtypes
+from tinyhw.errors import DTypeError
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.match import ARITY
+
+def test_groups() -> None:
+  assert GroupOp.ALU == GroupOp.Unary | GroupOp.Binary | GroupOp.Ternary and not GroupOp.Unary & GroupOp.Binary
+  assert GroupOp.Associative <= GroupOp.Commutative and GroupOp.Idempotent <= GroupOp.Associative and GroupOp.Comparison <= GroupOp.Binary
+  assert GroupOp.Movement == {Ops[name] for name in ("RESHAPE", "PERMUTE", "EXPAND", "PAD", "SHRINK", "FLIP")}
+  assert set(ARITY) == GroupOp.Elementwise
+
+def test_every_elementwise_op_has_a_meaning() -> None:
+  for op in GroupOp.ALU:
+    found = False
+    for dtype in (dtypes.float32, dtypes.int32, dtypes.bool, dtypes.uint64):
+      try: found = operation(op.name, dtype) is not None or found
+      except DTypeError: pass
+    assert found, op
+
+def test_commutative_ops_commute() -> None:
+  for op in GroupOp.Commutative:
+    f = operation(op.name, dtypes.int32)
+    assert all(f(i, j) == f(j, i) for i in range(-4, 5) for j in range(-4, 5)), op
+
+def test_older_names_and_order() -> None:
+  assert Ops.RECIP is Ops.RECIPROCAL and Ops.DEFINE_GLOBAL is Ops.PARAM and min(Ops) is Ops.CONST and len(set(AxisType)) == 9
