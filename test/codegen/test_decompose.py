@@ -4,6 +4,7 @@ import itertools
 import pytest
 
 from test.codegen.kernels import ALL_TARGETS, AVX2, EVERYTHING, POOR, axis, check, data_for, wild
+from tinyhw.codegen import decompose
 from tinyhw.codegen.decompose import Decomposer
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
@@ -82,6 +83,23 @@ def test_a_sum_of_halves_is_a_sum_of_singles() -> None:
   data = {0: [0.0], 1: [1.0] * 4096}
   evaluate(program, data)
   assert data[0] == [4096.0] and any(u.op is Ops.ACC and u.dtype is dtypes.float32 for u in program.uops)
+
+@pytest.mark.parametrize("lanes", (1, 8))
+def test_functions_are_templates_that_are_decomposed_once(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """A stand-in: |x| by way of its bits, then twice the larger of that and 1."""
+  made = []
+  def expansion(u: UOp) -> UOp:
+    made.append(u)
+    bits = u.src[0].bitcast(dtypes.uint32) & 0x7fffffff
+    return bits.bitcast(dtypes.float32).maximum(1.0) * 2
+  monkeypatch.setitem(decompose.expansions, Ops.EXP2, expansion)
+  monkeypatch.setattr(decompose, "_templates", {})
+  data = {0: [0.0] * N, 1: [float(k - 9) for k in range(N)]}
+  expected = [max(abs(x), 1.0) * 2 for x in data[1]]
+  for target in (AVX2, POOR, AVX2):
+    evaluate(lower(apply(Ops.EXP2, dtypes.float32, 1, lanes), target, "exp2"), data)
+    assert data[0] == expected
+  assert len(made) == 2 and all(u.dtype is dtypes.float32 for u in made)
 
 def test_what_cannot_be_expressed_is_refused() -> None:
   with pytest.raises(CompileError, match="the target has no SQRT of .*float32.*; cast the operands"):
