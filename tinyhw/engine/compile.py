@@ -99,7 +99,7 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   name, optimized = kernel_name(sink), optimize(sink, capabilities)
   if DEBUG >= 3: show.show_kernel(optimized, name)
   program = lower(optimized, capabilities, name)
-  if SPEC: verify(program, int(SPEC))
+  if SPEC: verify(program, 1)  # bounds were checked between codegen's passes, before divisions became multiplications
   if DEBUG >= 4: show.show_program(program)
   code = (show.compile_listed(program, arch, device) if DEBUG >= 7 and device else None) or module.compile(program, arch)
   slots = tuple(p.arg[0] for p in program.params)
