@@ -182,13 +182,14 @@ class Selector(Scalars, Vectors, Casts):
       value = self.load_vector(dtype, self.address(index))
       return self.load_bools(u, value) if dtype.scalar() is dtypes.bool else value
     if dtype.count > 1: return self.load_masked(u)
-    # a scalar behind a gate: where it is false, read something that is surely there
-    base, i, scale, displacement = self.address(index)
-    place = self.op(regs.R64, "lea_r64_m", base, i, scale, displacement)
-    gate = self.value(u.src[1])
-    self.emit("test_r32_r32", gate, gate)
-    place = self.tied(regs.R64, "cmove_r64_r64", place, self.arguments)
-    return self.choose(dtype, u.src[1], self.load_scalar(dtype, (place, None, 1, 0)), self.value(u.src[2]))
+    value = self.load_scalar(dtype, self.address_behind(self.value(u.src[1]), index))
+    return self.choose(dtype, u.src[1], value, self.value(u.src[2]))
+
+  def address_behind(self, flag: Reg, index: UOp) -> Address:
+    """The address of up to 8 bytes that may be read if flag is 1; if it is 0, of something that is surely there: the first argument."""
+    place = self.op(regs.R64, "lea_r64_m", *self.address(index))
+    self.emit("test_r32_r32", flag, flag)
+    return self.tied(regs.R64, "cmove_r64_r64", place, self.arguments), None, 1, 0
 
   def load_scalar(self, dtype: DType, address: Address) -> Reg:
     if dtype is dtypes.float32: return self.op(regs.XMM, "vmovss_x_m", *address)
@@ -314,8 +315,8 @@ class Selector(Scalars, Vectors, Casts):
       if op in _DEFINES: self.define(u)
       elif op in _CONTROL: self.control(u)
       elif op is Ops.STORE: self.store(u)
-      elif op is Ops.ACC: self.values[u] = self.start_value(u.src[0])
-      elif op is Ops.ASSIGN_ACC: self.values[u.src[0]] = self.value(u.src[1])
+      elif op is Ops.ACC: self.values[u] = self.start_of_mask(u, u.src[0]) if is_mask(u) else self.start_value(u.src[0])
+      elif op is Ops.ASSIGN_ACC: self.values[u.src[0]] = self.mask(u.src[1], self.mask_bytes[u.src[0]]) if is_mask(u.src[0]) else self.value(u.src[1])
       elif op is Ops.LOAD:
         if u not in self.swallowed and u in self.users: self.load(u)
       elif op in _LAZY or u not in self.users: continue
@@ -342,6 +343,8 @@ _DEFINES = frozenset({Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_LOCAL})
 _CONTROL = frozenset({Ops.IF, Ops.ENDIF, Ops.RANGE, Ops.END})
 _LAZY = frozenset({Ops.CONST, Ops.INDEX, Ops.BARRIER, Ops.NOOP, Ops.SINK})
 _SWALLOWERS = GroupOp.ALU | {Ops.BROADCAST}
+
+def is_mask(u: UOp) -> bool: return u.dtype.count > 1 and u.dtype.scalar() is dtypes.bool
 
 def wrapped(value: int, bits: int) -> int:
   """value as a signed number of so many bits."""

@@ -33,6 +33,10 @@ def letter(size: int) -> str:
 
 def packed(dtype: DType) -> str: return "ps" if dtype.scalar() is dtypes.float32 else "pd"
 
+def mask_lane_bytes(dtype: DType) -> int:
+  """The width of a mask's lanes where no operand says it: that of most data, if it fits."""
+  return min(4, 32 // dtype.count)
+
 def bits_of(dtype: DType, value: Any) -> bytes:
   """A value of a scalar type, as in memory."""
   if dtype is dtypes.float32: return struct.pack("<f", value)
@@ -146,11 +150,7 @@ class Vectors:
     if u.op is Ops.CONST: return self.constant(dtypes.bool.vec(2), u.arg)
     value = self.value(u)
     have = self.mask_bytes[u]
-    if have == size: return value
-    key = (u, size)
-    found = self.values.get(key)  # type: ignore[call-overload]
-    if found is None: found = self.convert_mask(value, u.dtype.count, have, size)
-    return found  # type: ignore[no-any-return]
+    return value if have == size else self.convert_mask(value, u.dtype.count, have, size)
 
   def convert_mask(self: Selector, value: Reg, count: int, have: int, want: int) -> Reg:
     if have < want: return self.vop(count * want, f"vpmovsx{ELEMENT[have]}{ELEMENT[want]}_{{v}}_x", value)
@@ -192,18 +192,13 @@ class Vectors:
     return self.vop(size, "vpxor_{v}_{v}_{v}", mask, self.constant(dtypes.bool.vec(2), True))
 
   def mask_logic(self: Selector, u: UOp) -> Reg:
-    size = max((self.mask_bytes.get(s, 1) if s.op is not Ops.CONST else 1 for s in u.src), default=1)
-    if all(s.op is Ops.CONST for s in u.src): size = 4
-    a, b = (self.mask(s, self._materialized(s, size)) for s in u.src)
+    size = self._lane_bytes(*u.src)
+    a, b = (self.mask(s, size) for s in u.src)
     total = u.dtype.count * size
     if u.op is Ops.CMPLT: value = self.vop(total, "vpandn_{v}_{v}_{v}", a, b)
     else: value = self.vop(total, f"{LOGIC[MASK_LOGIC[u.op]]}_{{v}}_{{v}}_{{v}}", a, b)
     if u.op is Ops.CMPEQ: value = self.invert(value, total)
     return self.mask_result(u, value, size)
-
-  def _materialized(self: Selector, u: UOp, size: int) -> int:
-    if u.op is not Ops.CONST: self.value(u)
-    return size
 
   def mask_not(self: Selector, u: UOp) -> Reg:
     value = self.value(u.src[0])
@@ -219,7 +214,18 @@ class Vectors:
     return self.mask_result(u, value, size)
 
   def _lane_bytes(self: Selector, *sources: UOp) -> int:
-    return max((self.mask_bytes[s] for s in sources if s.op is not Ops.CONST and s.dtype.count > 1), default=4)
+    """What lanes of masks are brought to that are used together: the widest that one of them has."""
+    masks = [s for s in sources if s.op is not Ops.CONST and s.dtype.count > 1]
+    for s in masks: self.value(s)
+    return max((self.mask_bytes[s] for s in masks), default=mask_lane_bytes(sources[-1].dtype))
+
+  def start_of_mask(self: Selector, u: UOp, start: UOp) -> Reg:
+    """What variable u, a mask, starts with, in lanes of the width that it keeps."""
+    size = mask_lane_bytes(u.dtype)
+    v = letter(u.dtype.count * size)
+    self.mask_bytes[u] = size
+    if start.op is Ops.CONST: return self.read_constant(f"vpbroadcastb_{v}_m", LETTER_CLASS[v], b"\xff" if start.arg else b"\0")
+    return self.mask(start, size)
 
   def mask_of_flag(self: Selector, flag: Reg, cls: regs.RegClass) -> Reg:
     """All lanes of a register from a 0 or 1 in a general register."""
@@ -244,7 +250,7 @@ class Vectors:
     v = letter(u.dtype.itemsize)
     cls = LETTER_CLASS[v]
     if scalar is dtypes.bool:
-      size = min(4, 32 // u.dtype.count)
+      size = mask_lane_bytes(u.dtype)
       return self.mask_result(u, self.mask_of_flag(self.value(source), LETTER_CLASS[letter(u.dtype.count * size)]), size)
     name = {dtypes.float32: "vbroadcastss", dtypes.float64: "vmovddup" if v == "x" else "vbroadcastsd"}.get(scalar, f"vpbroadcast{ELEMENT[scalar.itemsize]}")
     address = self.memory(source)
@@ -353,11 +359,28 @@ class Vectors:
   def load_masked(self: Selector, u: UOp) -> Reg:
     index, gate, alt = u.src
     dtype, size = u.dtype, u.dtype.scalar().itemsize
+    if gate.dtype.count == 1: return self.load_behind_flag(u)
     if size < 4 or dtype.itemsize < 16: raise CompileError(f"{self.program.name}: x86-64 has no masked load of {dtype}; gate its lanes one by one")
     mask = self.gate_mask(gate, dtype)
     value = self.vop(dtype.itemsize, f"vmaskmov{'ps' if size == 4 else 'pd'}_{{v}}_{{v}}_m", mask, *self.address(index))
     if alt.op is Ops.CONST and alt.arg == 0: return value
     return self.blend(dtype, mask, value, self.value(alt))
+
+  def load_behind_flag(self: Selector, u: UOp) -> Reg:
+    """A vector under one condition, of elements of any size: all of it or nothing."""
+    index, gate, alt = u.src
+    bools = u.dtype.scalar() is dtypes.bool
+    dtype = dtypes.uint8.vec(u.dtype.count) if bools else u.dtype
+    size, flag = dtype.itemsize, self.value(gate)
+    cls = LETTER_CLASS[letter(size)]
+    if size >= 16:
+      mask = self.mask_of_flag(flag, cls)
+      value = self.vop(size, "vmaskmovps_{v}_{v}_m", mask, *self.address(index))
+    else:
+      value = self.load_vector(dtype, self.address_behind(flag, index))
+      mask = self.mask_of_flag(flag, cls)
+    if not (size >= 16 and alt.op is Ops.CONST and alt.arg == 0): value = self.blend(dtype, mask, value, self.value_bytes(alt))
+    return self.load_bools(u, value) if bools else value
 
   def store_masked(self: Selector, u: UOp) -> None:
     index, value, gate = u.src[:3]
