@@ -8,6 +8,7 @@ from __future__ import annotations
 from tinyhw.machine.liveness import Liveness
 
 FAR = 100_000
+NEVER = 1 << 40
 ROUNDS = 20  # distances only shrink; a bound in case of a strange graph, where later rounds would change what is far by little
 
 class Distances:
@@ -24,29 +25,38 @@ class Distances:
           elif uses[v][-1] != i: uses[v].append(i)
     self.entry: list[dict[int, int]] = [{} for _ in range(count)]
     self.exit: list[dict[int, int]] = [{} for _ in range(count)]
+    pending = [True] * count
     for _ in range(ROUNDS):
-      if not any([self._block(b) for b in range(count - 1, -1, -1)]): break
+      if not any(pending): break
+      for b in range(count - 1, -1, -1):
+        if not pending[b]: continue
+        pending[b] = False
+        if self._block(b):
+          for edge in liveness.flow.into[b]: pending[edge.source] = True
+    for b, entry in enumerate(self.entry):
+      for v in liveness.starts[b]: entry.setdefault(v, NEVER)
 
   def _block(self, b: int) -> bool:
-    """One step of the data flow; whether anything changed."""
+    """One step of the data flow; whether the distances at the block's start changed."""
     liveness, flow = self.liveness, self.liveness.flow
     exit: dict[int, int] = {}
     for edge in flow.out[b]:
       s = edge.target
       length = FAR * max(0, flow.depth[b] - flow.depth[s])
-      params, entry = liveness.params[s], self.entry[s]
-      arguments = dict(zip(params, edge.arguments))
+      entry, memory = self.entry[s], liveness.arriving.get(flow.blocks[s])
+      arriving = {p: a.id if a.index is None else -1 for p, a in zip(liveness.params[s], edge.arguments)} if edge.arguments else {}
       for v, distance in entry.items():
-        if v in arguments:
-          argument = arguments[v]
-          if argument.index is not None: continue
-          v = argument.id
-        elif not liveness.live_in[s] >> v & 1: continue  # it arrives in memory there
+        if v in arriving:
+          v = arriving[v]
+          if v < 0: continue
+        elif memory and v in memory: continue  # it is defined there by being in memory
         distance += length
-        if distance < exit.get(v, distance + 1): exit[v] = distance
+        if distance < exit.get(v, NEVER): exit[v] = distance
     size, uses = len(liveness.code[b]), self.uses[b]
     entry = {}
-    for v in liveness.starts[b]: entry[v] = uses[v][-1] if v in uses else size + exit.get(v, FAR)
-    changed = entry != self.entry[b] or exit != self.exit[b]
+    for v in liveness.starts[b]:
+      if v in uses: entry[v] = uses[v][-1]
+      elif v in exit: entry[v] = size + exit[v]
+    changed = entry != self.entry[b]
     self.entry[b], self.exit[b] = entry, exit
     return changed

@@ -20,7 +20,7 @@ from tinyhw.machine.registers import FIELD, RegisterFile, registers_of
 from tinyhw.machine.target import Target
 
 WINDOW = 64
-MARGINS = (3, 6, 1 << 12)  # units below the limit that count as near it; the last is always near
+MARGINS = (4, 1 << 12)  # units below the limit that count as near it; the last is always near
 
 class Graph:
   """What must stay in order among some lines. needs[i]: lines that must stand before line i. users[i]: how many lines need i."""
@@ -90,6 +90,7 @@ class Scheduler:
   """Schedules one stretch of lines, given what is live after it."""
   def __init__(self, file: RegisterFile, weight: list[int], target: Target):
     self.file, self.weight, self.target = file, weight, target
+    self.units = [w >> (w.bit_length() - 1) // FIELD * FIELD for w in weight]  # of a value, whatever its bank
 
   def stretch(self, lines: list[Line], live: set[int]) -> list[Line]:
     """The best order found."""
@@ -105,24 +106,29 @@ class Scheduler:
 
   def excess(self, lines: list[Line], live: set[int]) -> int:
     """Units above the limits, summed over the lines."""
-    weight, live, total = self.weight, set(live), 0
-    pressure = sum(weight[v] for v in live)
+    weight, live, total, over, shape_of = self.weight, set(live), 0, self.file.over, self.file.shape
+    pressure = sum([weight[v] for v in live])
     for line in reversed(lines):
-      total += self._above(pressure + sum(weight[v] for v in line.writes if v not in live))
+      written = 0
       for v in line.writes:
-        if v in live:
-          live.remove(v)
-          pressure -= weight[v]
-      ends = [v for v in dict.fromkeys(line.reads) if v not in live]
-      live.update(ends)
-      pressure += sum(weight[v] for v in ends)
-      shape = self.file.shape(line.inst.row)
-      more = 0 if shape.plain else pressure_of(shape, line.inst, ends, weight)[0]
-      total += self._above(pressure + more)
+        written += weight[v]
+        if v in live: live.remove(v)
+        else: pressure += weight[v]
+      if over(pressure): total += self._above(pressure)
+      pressure -= written
+      ends = []
+      for v in line.reads:
+        if v not in live:
+          live.add(v)
+          ends.append(v)
+          pressure += weight[v]
+      shape, more = shape_of(line.inst.row), 0
+      if not shape.plain and (shape.rigid or len(line.inst.ties) != 1 or line.inst.ties[0].id not in ends):
+        more = pressure_of(shape, line.inst, ends, weight)[0]
+      if over(pressure + more): total += self._above(pressure + more)
     return total
 
   def _above(self, pressure: int) -> int:
-    if not self.file.over(pressure): return 0
     return sum(max(0, (pressure >> FIELD * bank.position & (1 << FIELD) - 1) - bank.limit) for bank in self.file.banks)
 
   def _schedule(self, lines: list[Line], graph: Graph, live: set[int], margin: int) -> list[Line]:
@@ -155,18 +161,18 @@ class Scheduler:
 
   def _closing(self, lines: list[Line], ready: list[int], live: set[int], since: dict[int, int]) -> int:
     """Position in `ready` of the line that defines live values at the least cost."""
-    weight, best, chosen = self.weight, (0, 0, 0, 0), -1
+    units, best, chosen = self.units, (0, 0, 0, 0), -1
     for at in range(len(ready) - 1, max(-1, len(ready) - 1 - WINDOW), -1):
       line = lines[ready[at]]
-      defined = [v for v in line.writes if v in live]
-      grown = sum(_units(weight[v]) for v in set(line.reads) if v not in live) - sum(_units(weight[v]) for v in defined)
-      key = (0 if defined else 1, max(grown, 0), -max([since[v] for v in defined], default=0), grown)
+      grown, latest, root = 0, 0, 1
+      for v in line.reads:
+        if v not in live: grown += units[v]
+      for v in line.writes:
+        if v in live:
+          grown, latest, root = grown - units[v], max(latest, since[v]), 0
+      key = (root, grown if grown > 0 else 0, -latest, grown)
       if chosen < 0 or key < best: best, chosen = key, at
     return chosen
-
-def _units(weight: int) -> int:
-  """Units of a weight, whatever the bank."""
-  return weight >> (weight.bit_length() - 1) // FIELD * FIELD
 
 def order(function: Function, target: Target) -> Function:
   """Reorder the crowded blocks of a function in SSA form. Sets function.liveness."""

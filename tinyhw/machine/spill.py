@@ -241,8 +241,9 @@ def spill(function: Function, target: Target) -> Function:
   spiller = Spiller(function, Liveness(function, file, demoted), slots, demoted) if demoted else first
   for b in range(len(spiller.flow.blocks)): spiller.block(b)
   spiller.finish()
-  while _tidy(function, Liveness(function, file)): pass
-  liveness = function.liveness = Liveness(function, file)
+  liveness = Liveness(function, file)
+  while _tidy(function, liveness): liveness = Liveness(function, file)
+  function.liveness = liveness
   if any(liveness.over):
     worst = liveness.flow.blocks[next(b for b, over in enumerate(liveness.over) if over)]
     raise AllocationError(f"{function.name}, block {worst}: spilling left the pressure above the limit; an error in spill.py")
