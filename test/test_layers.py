@@ -27,7 +27,7 @@ MAY_IMPORT = {name: names.split() for name, names in {
   "tinyhw.engine": f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.isa tinyhw.device tinyhw.machine.code",
   "tinyhw.drivers": f"{BASE} tinyhw.autogen tinyhw.device tinyhw.machine.code",
   "tinyhw.emulator": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.isa tinyhw.autogen tinyhw.drivers",
-  **dict.fromkeys(("tinyhw.tensor", "tinyhw.methods", "tinyhw.gradient", "tinyhw.function", "tinyhw.nn", "tinyhw.llm"),
+  **dict.fromkeys(("tinyhw.engine.jit", "tinyhw.tensor", "tinyhw.methods", "tinyhw.gradient", "tinyhw.function", "tinyhw.nn", "tinyhw.llm"),
                   f"{COMPILER} tinyhw.tensor tinyhw.methods tinyhw.gradient tinyhw.function tinyhw.nn"),
   "tinyhw.__main__": "tinyhw",
   "tinyhw": f"{COMPILER} tinyhw.tensor tinyhw.function tinyhw.nn tinyhw.gradient",
@@ -37,9 +37,16 @@ FILES = {".".join((name, *path.relative_to(folder).with_suffix("").parts)).remov
 
 def within(module: str, names: list[str]) -> bool: return any(module == name or module.startswith(name + ".") for name in names)
 
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+  """The nodes of a file but for what only type checkers see."""
+  yield node
+  if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING": children: Iterator[ast.AST] = iter(node.orelse)
+  else: children = ast.iter_child_nodes(node)
+  for child in children: yield from walk(child)
+
 def imports(path: Path) -> Iterator[tuple[int, str]]:
-  """(line, module) of each import, those inside functions included. `from a import b` is a.b where that is a module, else a."""
-  for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+  """(line, module) of each import that may run, those inside functions included. `from a import b` is a.b where that is a module, else a."""
+  for node in walk(ast.parse(path.read_text(encoding="utf-8"))):
     if isinstance(node, ast.Import): yield from ((node.lineno, alias.name) for alias in node.names)
     if isinstance(node, ast.ImportFrom):
       base = node.module or ""
