@@ -28,6 +28,7 @@ _VALUE_SOURCE = {Ops.ASSIGN: 1, Ops.CONTIGUOUS: 0}
 RECOMPUTE_LIMIT = 4              # evaluations per element above which an elementwise node gets a buffer
 ROW_BYTES_LIMIT = 512 * 1024     # a row that is reduced and then read again should still be in the cache
 MIN_ROWS = 8                     # fewer outer iterations than this cannot feed the workers
+REUSE_LIMIT = 4                  # a reduction that uses each element more often (a matmul) wants a tile of its own
 SMALL_WORK = 8192                # below this many elements one kernel is cheaper than two
 
 def size_of(sizes: tuple[sint, ...]) -> int:
@@ -74,6 +75,7 @@ class Places:
     self.trivial: set[UOp] = set(self.constant)              # a buffer seen through movement and casts: computing it again costs nothing
     for u in self.nodes:
       if u.op in LEAVES or (u.op in _FREE and u.src[0] in self.trivial): self.trivial.add(u)
+    self.extent = extents(self.nodes)
     self.epilogue: dict[UOp, list[UOp]] = {}                 # the end of a chain -> reductions that it carries
     self.chain: dict[UOp, UOp] = {}                          # node of a chain -> its reduction
     for r in self.nodes:
@@ -174,7 +176,7 @@ class Places:
     ranges, outer = index_ranges(place), self.realized[kernel]
     if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size: return False
     if len(ranges) == len(outer): return True
-    if place.valid is not None: return False
+    if place.valid is not None or any(terms_per_element(r, self.extent) > REUSE_LIMIT for r in self.epilogue[u]): return False
     rows, row = prod_sizes(ranges), max(r.src[0].size // max(r.size, 1) for r in self.epilogue[u])
     small = rows * row + kernel.size <= SMALL_WORK
     if not small and (rows < MIN_ROWS or row * u.dtype.itemsize > ROW_BYTES_LIMIT): return False
@@ -182,6 +184,19 @@ class Places:
     if not all(ranges <= o or o <= ranges for o in others): return False   # both cannot be outer loops
     others.append(ranges)
     return True
+
+def extents(nodes: list[UOp]) -> dict[UOp, int]:
+  """For each node, the size of the largest thing that it is made of, not counting repetition by EXPAND."""
+  found: dict[UOp, int] = {}
+  for u in nodes:
+    if u.op in GroupOp.Elementwise or u.op in GroupOp.Movement: found[u] = max((found[s] for s in u.src if s in found), default=1)
+    elif u.op is Ops.CONST: found[u] = 1
+    else: found[u] = u.size if u.shape else 1
+  return found
+
+def terms_per_element(r: UOp, extent: dict[UOp, int]) -> float:
+  """How many terms of a reduction each element that it reads takes part in."""
+  return r.src[0].size / max(extent[r.src[0]], 1)
 
 def prod_sizes(ranges: frozenset[UOp]) -> int:
   n = 1

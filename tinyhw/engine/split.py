@@ -1,42 +1,57 @@
-"""Split reductions that have few results and many terms: partial results first, so that all workers have something to do.
+"""Split reductions with many terms: partial results first, and their sum in a second kernel.
 
-sum(x) of 64 M elements becomes 256 sums in one kernel, and their sum in a second. The order of additions changes; it depends only on shapes, so
-results are the same in each run and for any number of threads. Input and output are tensor graphs.
+sum(x) of 64 M elements becomes 256 sums, so that all workers have something to do. The gradient of a convolution's weight, whose terms are all
+positions of all images, is summed over a few images at a time, so that what a tile reads again and again fits into local memory. The order of
+additions changes; it depends only on shapes, so results are the same in each run and for any number of threads. Input and output are tensor graphs.
 """
 from __future__ import annotations
 
-from tinyhw.engine.fuse import size_of
+from tinyhw.engine.fuse import REUSE_LIMIT, extents, size_of, terms_per_element
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, to_indices
 
 FEW_RESULTS = 16        # more results than this are enough to share among workers
 MANY_TERMS = 1 << 16    # fewer terms than this are added faster than a second kernel starts
 MAX_PARTS = 256
+PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into local memory
+PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
 
 def split_reductions(roots: list[UOp]) -> list[UOp]:
   """The same graph with large reductions in two steps."""
   new: dict[UOp, UOp] = {}
   changed = False
-  for u in UOp.sink(*roots).toposort():
+  nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
+  extent = extents(nodes)
+  for u in nodes:
     src = tuple([new[s] for s in u.src])
     v = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
-    if u.op is Ops.REDUCE_AXIS and size_of(u.shape) <= FEW_RESULTS and size_of(u.src[0].shape) >= MANY_TERMS * max(1, size_of(u.shape)):
-      halves = in_two_steps(v)
+    if u.op is Ops.REDUCE_AXIS:
+      halves = in_two_steps(v, parts_of(u, extent))
       changed |= halves is not v
       v = halves
     new[u] = v
   return [new[r] for r in roots] if changed else roots
 
-def in_two_steps(u: UOp) -> UOp:
-  """The reduction of reductions; u itself if no reduced axis divides well."""
-  shape = u.src[0].shape
+def parts_of(u: UOp, extent: dict[UOp, int]) -> tuple[int, int]:
+  """The smallest and largest number of parts that are wanted; (1, 1) for a reduction that is best done at once."""
+  results = max(1, size_of(u.shape))
+  terms = size_of(u.src[0].shape) // results
+  if results <= FEW_RESULTS: return (FEW_RESULTS, MAX_PARTS) if terms >= MANY_TERMS else (1, 1)
+  if terms <= PANEL_TERMS or terms_per_element(u, extent) <= REUSE_LIMIT or results * terms // PANEL_TERMS > PARTIAL_RESULTS: return 1, 1
+  return terms // PANEL_TERMS, 4 * terms // PANEL_TERMS
+
+def in_two_steps(u: UOp, parts: tuple[int, int]) -> UOp:
+  """The reduction of reductions; u itself if no reduced axis divides into so many parts."""
+  shape, (fewest, most) = u.src[0].shape, parts
+  if most == 1: return u
   for axis in sorted(u.arg[1]):
     n = shape[axis]
-    if not isinstance(n, int) or n < 2 * FEW_RESULTS: continue
-    parts = next((p for p in range(min(MAX_PARTS, n), FEW_RESULTS - 1, -1) if n % p == 0), 0)
-    if not parts: continue
+    if not isinstance(n, int) or n < fewest: continue
+    pieces = range(min(most, n), fewest - 1, -1) if fewest == FEW_RESULTS else range(fewest, min(most, n) + 1)
+    count = next((p for p in pieces if p > 1 and n % p == 0), 0)
+    if not count: continue
     shifted = tuple(a + (a > axis) for a in u.arg[1] if a != axis)
-    apart = UOp(Ops.RESHAPE, u.dtype, (u.src[0],) + to_indices(shape[:axis] + (parts, n // parts) + shape[axis + 1:]))
+    apart = UOp(Ops.RESHAPE, u.dtype, (u.src[0],) + to_indices(shape[:axis] + (count, n // count) + shape[axis + 1:]))
     partial = UOp(Ops.CONTIGUOUS, u.dtype, (UOp(Ops.REDUCE_AXIS, u.dtype, (apart,), (u.arg[0], tuple(sorted(shifted + (axis + 1,))))),))
     whole = UOp(Ops.REDUCE_AXIS, u.dtype, (partial,), (u.arg[0], (axis,)))
     return UOp(Ops.RESHAPE, u.dtype, (whole,) + to_indices(u.shape))
