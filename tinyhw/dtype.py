@@ -175,7 +175,8 @@ def to_dtype(dtype: DTypeLike) -> DType:
 # Each type promotes to those beside it; the least common ancestor of two types is their sum's type (as in JAX's lattice)
 _PROMOTES: dict[DType, tuple[DType, ...]] = {
   DTypes.bool: (DTypes.weakint,), DTypes.weakint: (DTypes.int8, DTypes.uint8), DTypes.int8: (DTypes.int16,), DTypes.int16: (DTypes.int32,),
-  DTypes.int32: (DTypes.int64,), DTypes.int64: (DTypes.uint64,), DTypes.uint8: (DTypes.int16, DTypes.uint16), DTypes.uint16: (DTypes.int32, DTypes.uint32),
+  DTypes.int32: (DTypes.int64,), DTypes.int64: (DTypes.uint64,), DTypes.uint8: (DTypes.int16, DTypes.uint16),
+  DTypes.uint16: (DTypes.int32, DTypes.uint32),
   DTypes.uint32: (DTypes.int64, DTypes.uint64), DTypes.uint64: (DTypes.weakfloat,), DTypes.weakfloat: DTypes.fp8s,
   DTypes.fp8e4m3: (DTypes.float16, DTypes.bfloat16), DTypes.fp8e5m2: (DTypes.float16, DTypes.bfloat16),
   DTypes.fp8e4m3fnuz: (DTypes.float16, DTypes.bfloat16), DTypes.fp8e5m2fnuz: (DTypes.float16, DTypes.bfloat16),
@@ -208,7 +209,8 @@ def can_lossless_cast(dt0: DType, dt1: DType) -> bool:
     return dt1 is dtypes.weakint or (dt0 is not dtypes.weakint and dt1.min <= dt0.min and dt0.max <= dt1.max)
   if not dtypes.is_float(dt1): return False
   to = FLOAT_FORMATS[dt1]
-  if dtypes.is_int(dt0): return dt0 is not dtypes.weakint and dt0.bitsize - (not dtypes.is_unsigned(dt0)) <= to.mantissa_bits + 1 and dt0.max <= dt1.max
+  if dtypes.is_int(dt0):
+    return dt0 is not dtypes.weakint and dt0.bitsize - (not dtypes.is_unsigned(dt0)) <= to.mantissa_bits + 1 and dt0.max <= dt1.max
   source = FLOAT_FORMATS[dt0]
   if source.fnuz != to.fnuz and not (source.fnuz and to.mantissa_bits >= 10): return False
   return source.exponent_bits <= to.exponent_bits and source.mantissa_bits <= to.mantissa_bits
@@ -249,7 +251,8 @@ def decode_float(code: int, dtype: DType) -> float:
   return -value if sign else value
 
 def encode_float(x: float, dtype: DType) -> int:
-  """x rounded to nearest, ties to even, as the type's code. Overflow gives infinity, or NaN in a type without infinities (saturation is not done here)."""
+  """x rounded to nearest, ties to even, as the type's code. Overflow gives infinity, or NaN in a type without infinities (saturation is
+  not done here)."""
   form = FLOAT_FORMATS[dtype]
   sign = 1 << (form.bits - 1) if math.copysign(1.0, x) < 0 else 0
   overflow = form.largest_code + 1 if form.has_inf else (1 << (form.bits - 1)) - 1

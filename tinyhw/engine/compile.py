@@ -36,7 +36,8 @@ class Runner(NamedTuple):
   @property
   def small(self) -> bool:
     """Is this a few microseconds of work? Then it is not worth sharing among workers."""
-    return isinstance(self.operations, int) and isinstance(self.bytes_moved, int) and self.operations < SMALL_OPERATIONS and self.bytes_moved < SMALL_BYTES
+    if isinstance(self.operations, UOp) or isinstance(self.bytes_moved, UOp): return False
+    return self.operations < SMALL_OPERATIONS and self.bytes_moved < SMALL_BYTES
 
 class Compiled(NamedTuple):
   """What the disk cache keeps of a kernel."""

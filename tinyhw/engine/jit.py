@@ -130,7 +130,8 @@ class Captured:
 
   def _record_group(self, group: list[Step]) -> None:
     patched = {id(buffer_of(i.buffer)) for i in self.inputs} | {id(output.buffer) for output in self.outputs} | {id(b) for b, _ in self.draws}
-    launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid, False, s.runner.small) for s in group if s.runner is not None]
+    launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid, False, s.runner.small)
+                for s in group if s.runner is not None]
     recording = Device[group[0].runner.device].record(launches)  # type: ignore[union-attr]
     self.parts.append(recording)
     for n, s in enumerate(group):
@@ -219,7 +220,8 @@ class TinyJit(Generic[P, R]):
   def _capture(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int], rest: tuple[Any, ...], *args: Any, **kwargs: Any) -> R:
     if realizing.capturing: return self._plain(*args, **kwargs)  # inside another capture: the outer one takes the kernels
     inputs = [Input(name, t) for name, t in tensors]
-    if len({i.buffer for i in inputs}) != len(inputs): raise JitError("two inputs of a TinyJit function share a buffer; pass a copy of one, with .clone()")
+    if len({i.buffer for i in inputs}) != len(inputs):
+      raise JitError("two inputs of a TinyJit function share a buffer; pass a copy of one, with .clone()")
     capture = Capture()
     realizing.capturing.append(capture)
     try: result = self._plain(*args, **kwargs)
@@ -237,9 +239,10 @@ class TinyJit(Generic[P, R]):
     for captured, (name, t) in zip(inputs, tensors):
       if (captured.view is t.uop or same_view(captured.view, t.uop)) and captured.name == name: continue
       old, new = captured.view, t.uop
-      raise JitError(f"argument {captured.name} was captured as {old.shape} {old.dtype} on {old.device}, and is {new.shape} {new.dtype} on {new.device} "
-                     f"now, as {name}, or is another view of its buffer; call reset() to capture again, or make another TinyJit for it")
+      raise JitError(f"argument {captured.name} was captured as {old.shape} {old.dtype} on {old.device}, and is {new.shape} {new.dtype} on "
+                     f"{new.device} now, as {name}, or is another view of its buffer; call reset() to capture again, or make another TinyJit for it")
     if rest != self.rest:
       changed = next((f"{a} -> {b}" for a, b in zip(self.rest, rest) if a != b), "their number")
-      raise JitError(f"arguments that are no Tensors must be what they were when captured; changed: {changed}; pass a Tensor or a bound Variable instead")
+      raise JitError("arguments that are no Tensors must be what they were when captured; "
+                     f"changed: {changed}; pass a Tensor or a bound Variable instead")
     if variables.keys() != self.captured.variables.keys(): raise JitError("the bound Variables differ from the captured ones")

@@ -17,7 +17,8 @@ from tinyhw.uop.enums import GroupOp, Ops
 
 NARROW = dtypes.fp8s + (dtypes.float16, dtypes.bfloat16)
 
-def pairs(ops: frozenset[Ops], types: tuple[DType, ...]) -> frozenset[tuple[Ops, DType]]: return frozenset((op, dtype) for op in ops for dtype in types)
+def pairs(ops: frozenset[Ops], types: tuple[DType, ...]) -> frozenset[tuple[Ops, DType]]:
+  return frozenset((op, dtype) for op in ops for dtype in types)
 
 EVERYTHING = pairs(GroupOp.Elementwise, dtypes.all)
 IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental, tuple(d for d in dtypes.all if d not in NARROW))

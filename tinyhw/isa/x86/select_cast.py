@@ -121,7 +121,7 @@ class Casts:
       return self.vop(b.itemsize * count, f"vpmov{'s' if is_signed(a) else 'z'}x{ELEMENT[a.itemsize]}{ELEMENT[b.itemsize]}_{{v}}_x", value)
     size, wide = a.itemsize, a.itemsize * count > 16
     if size == 8:
-      if wide: value = self.op(regs.YMM, "vpermd_y_y_y", self.vector_of_constants(b"".join(k.to_bytes(4, "little") for k in (0, 2, 4, 6, 1, 3, 5, 7))), value)
+      if wide: value = self.permuted((0, 2, 4, 6, 1, 3, 5, 7), value)
       else: value = self.op(regs.XMM, "vpshufd_x_x_i8", value, 0x08)
       return self.resize(dtypes.int32, b, count, value)
     # gather the low bytes of each lane at the start of its 128 bits, then join the two
@@ -130,7 +130,11 @@ class Casts:
     value = self.vop(size * count, "vpshufb_{v}_{v}_{v}", value, self.vector_of_constants(picks * (2 if wide else 1)))
     if not wide: return value
     if each * b.itemsize == 8: return self.op(regs.YMM, "vpermq_y_y_i8", value, 0x08)
-    return self.op(regs.YMM, "vpermd_y_y_y", self.vector_of_constants(b"".join(k.to_bytes(4, "little") for k in (0, 4, 1, 5, 2, 6, 3, 7))), value)
+    return self.permuted((0, 4, 1, 5, 2, 6, 3, 7), value)
+
+  def permuted(self: Selector, order: tuple[int, ...], value: Reg) -> Reg:
+    """The eight lanes of four bytes in another order."""
+    return self.op(regs.YMM, "vpermd_y_y_y", self.vector_of_constants(b"".join(k.to_bytes(4, "little") for k in order)), value)
 
   def from_mask(self: Selector, u: UOp, target: DType) -> Reg:
     """0 and 1 of some type: the mask, and the bits of 1."""
@@ -140,6 +144,7 @@ class Casts:
   def to_mask(self: Selector, u: UOp, source: DType, value: Reg) -> Reg:
     """True where not zero; NaN is true."""
     size, zero = source.scalar().itemsize, self.constant(source, 0)
-    if source.scalar() in FLOATS: return self.mask_result(u, self.vop(source.itemsize, f"vcmp{packed(source)}_{{v}}_{{v}}_{{v}}_i8", value, zero, 4), size)
+    if source.scalar() in FLOATS:
+      return self.mask_result(u, self.vop(source.itemsize, f"vcmp{packed(source)}_{{v}}_{{v}}_{{v}}_i8", value, zero, 4), size)
     same = self.vop(source.itemsize, f"vpcmpeq{ELEMENT[size]}_{{v}}_{{v}}_{{v}}", value, zero)
     return self.mask_result(u, self.invert(same, source.itemsize), size)

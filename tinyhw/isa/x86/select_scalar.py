@@ -57,7 +57,8 @@ class Scalars:
   def _constant(self: Selector, dtype: DType, value: Any) -> Reg:
     if dtype.count > 1 or dtype in FLOATS: return self.vector_constant(dtype, value)
     value = self.code_of(dtype, value)
-    if dtype.itemsize == 8 and not -(1 << 31) <= value < 1 << 31: return self.op(regs.R64, "movabs_r64_i64", (value + (1 << 63)) % (1 << 64) - (1 << 63))
+    if dtype.itemsize == 8 and not -(1 << 31) <= value < 1 << 31:
+      return self.op(regs.R64, "movabs_r64_i64", (value + (1 << 63)) % (1 << 64) - (1 << 63))
     bits = width(dtype)
     return self.op(general(dtype), f"mov_r{bits}_i32", value if bits == 64 else (value + (1 << 31)) % (1 << 32) - (1 << 31))
 
@@ -111,7 +112,8 @@ class Scalars:
     return self.normal(u.dtype, self.tied(cls, f"cmovae_r{bits}_r{bits}", value, all_out))
 
   def divide(self: Selector, u: UOp) -> Reg:
-    """Quotient or remainder; decompose has made sure that both are non-negative, or that rounding to zero is what is wanted, and no trap is possible."""
+    """Quotient or remainder; decompose has made sure that both are non-negative, or that rounding to zero is what is wanted, and that
+    no trap is possible."""
     bits, cls, unsigned = width(u.dtype), general(u.dtype), dtypes.is_unsigned(u.dtype)
     low = self.copied(self.value(u.src[0]))
     divisor = self.value(u.src[1])

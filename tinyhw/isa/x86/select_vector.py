@@ -252,7 +252,9 @@ class Vectors:
     if scalar is dtypes.bool:
       size = mask_lane_bytes(u.dtype)
       return self.mask_result(u, self.mask_of_flag(self.value(source), LETTER_CLASS[letter(u.dtype.count * size)]), size)
-    name = {dtypes.float32: "vbroadcastss", dtypes.float64: "vmovddup" if v == "x" else "vbroadcastsd"}.get(scalar, f"vpbroadcast{ELEMENT[scalar.itemsize]}")
+    if scalar is dtypes.float32: name = "vbroadcastss"
+    elif scalar is dtypes.float64: name = "vmovddup" if v == "x" else "vbroadcastsd"
+    else: name = f"vpbroadcast{ELEMENT[scalar.itemsize]}"
     address = self.memory(source)
     if address is not None: return self.op(cls, f"{name}_{v}_m", *address)
     value = self.value(source)
@@ -409,16 +411,19 @@ class Vectors:
 def is_shuffle(u: UOp) -> bool:
   """Is a VECTORIZE a run of adjacent lanes of one vector, which one instruction can move to the front?"""
   first = u.src[0]
-  if first.op is not Ops.GEP or not all(s.op is Ops.GEP and s.src[0] is first.src[0] and s.arg == first.arg + k for k, s in enumerate(u.src)): return False
+  if first.op is not Ops.GEP: return False
+  if not all(s.op is Ops.GEP and s.src[0] is first.src[0] and s.arg == first.arg + k for k, s in enumerate(u.src)): return False
   size = u.dtype.scalar().itemsize
   start, length = first.arg * size, len(u.src) * size
   return u.dtype.scalar() is not dtypes.bool and length <= 16 and (start in (0, 16) or start + length <= 16)
 
-MASK_LOGIC = {Ops.AND: Ops.AND, Ops.MUL: Ops.AND, Ops.OR: Ops.OR, Ops.ADD: Ops.OR, Ops.MAX: Ops.OR, Ops.XOR: Ops.XOR, Ops.CMPNE: Ops.XOR, Ops.CMPEQ: Ops.XOR}
+MASK_LOGIC = {Ops.AND: Ops.AND, Ops.MUL: Ops.AND, Ops.OR: Ops.OR, Ops.ADD: Ops.OR, Ops.MAX: Ops.OR, Ops.XOR: Ops.XOR, Ops.CMPNE: Ops.XOR,
+              Ops.CMPEQ: Ops.XOR}
 Rule = Callable[[Any, UOp], Reg]
 LANE_RULES: dict[Ops, Rule] = {Ops.BROADCAST: Vectors.broadcast, Ops.VECTORIZE: Vectors.vectorize, Ops.GEP: Vectors.lane}
 FLOAT_RULES: dict[Ops, Rule] = {
-  **dict.fromkeys(FLOAT_BINARY, Vectors.packed_float), Ops.MULACC: Vectors.packed_fma, Ops.MAX: Vectors.packed_maximum, Ops.WHERE: Vectors.vector_where,
+  **dict.fromkeys(FLOAT_BINARY, Vectors.packed_float), Ops.MULACC: Vectors.packed_fma, Ops.MAX: Vectors.packed_maximum,
+  Ops.WHERE: Vectors.vector_where,
   **dict.fromkeys((Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.NEG), Vectors.packed_unary),
   **dict.fromkeys(GroupOp.Comparison, Vectors.float_mask),
 }
