@@ -57,6 +57,10 @@ def limits(u: UOp) -> tuple[Any, Any]:
 
 def linear(u: UOp) -> Linear | None:
   """u as a sum; None when it has too many terms. In types that wrap, products of sums stay whole."""
+  if u.op not in _INSIDE:
+    low, high = u._bounds_ or limits(u)
+    return ({u: 1}, 0) if low != high else ({}, low)
+  if u.op is Ops.CONST: return {}, u.arg
   terms: Terms = {}
   constant = visited = 0
   weak = u.dtype is weakint

@@ -6,7 +6,8 @@ neither None nor the node itself is the node's replacement.
 The function of a root op is made at its first use: every pattern that fits the op is expanded into ordered alternatives (commutative operands both
 ways); each becomes a list of tests, cheap and selective ones first; neighbours that begin with the same tests share them; the tests
 become nested `if`s around the call of the rule. What is known beforehand (number of operands of an ALU op, the root's op) is not tested.
-Cost over the 110 rules of symbolic.py: 0.5 to 2 µs a node, ten times less than the interpreter (compiled=False), which stays as the oracle.
+Cost over the rules of symbolic.py (Python 3.11, Zen 3): 0.5 to 1 µs a node where none applies, and 1 ms to compile a root op. The interpreter
+(compiled=False) takes 33 µs; it stays as the oracle.
 """
 from __future__ import annotations
 import itertools
