@@ -17,8 +17,7 @@ from tinyhw import trace
 from tinyhw.arithmetic import round_to
 from tinyhw.codegen import casts, division
 from tinyhw.codegen.accumulate import SMALL_FLOATS
-try: from tinyhw.codegen.transcendental import expansions
-except ImportError: expansions = {}
+from tinyhw.codegen.transcendental import expand, expansions
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
@@ -106,7 +105,7 @@ class Decomposer:
     key = (self.capabilities, op, src[0].dtype)
     if key not in _templates:
       holes = [UOp(Ops.NOOP, d, (), k) for k, d in enumerate(scalars)]
-      body = expansions[op](UOp(op, scalars[0], tuple(holes)))
+      body = expand(UOp(op, scalars[0], tuple(holes)), self.has(Ops.MULACC, src[0].dtype))
       _templates[key] = self.copied(body, {h: UOp(Ops.NOOP, h.dtype.vec(count), (), h.arg) for h in holes}, count)
     return _fill(_templates[key], src)
 
