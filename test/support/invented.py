@@ -105,7 +105,8 @@ def cisc(general: int = 10, vectors: int = 6, swap: bool = True, wide: bool = Fa
     reload=lambda reg, slot: MInst(table["vpop" if reg.cls is v else "pop" if reg.cls is r64 else "pop32"], [reg, slot]),
     jump=lambda block: MInst(table["jmp"], [block]), swap=exchange if swap else None, table=table,
     latency={"vfma": PipeCost(4, "01"), "vload": PipeCost(5, "23", "load"), "vadd": PipeCost(4, "01"), "add": PipeCost(1, "0156"),
-             "inc": PipeCost(1, "0156"), "cmp": PipeCost(1, "0156"), "jl": PipeCost(1, "6"), "vstore": PipeCost(4, "4|78", "store"), "load": PipeCost(5, "23", "load")})
+             "inc": PipeCost(1, "0156"), "cmp": PipeCost(1, "0156"), "jl": PipeCost(1, "6"), "vstore": PipeCost(4, "4|78", "store"),
+             "load": PipeCost(5, "23", "load")})
 
 INVERSE = {"jl": "jge", "jge": "jl"}
 
