@@ -5,6 +5,7 @@ fused addition to 1, so that the exponential of 0 is 1. The power of two is appl
 result is subnormal, and overflows to infinity. Coefficients: test/minimax.py.
 """
 from __future__ import annotations
+from typing import NamedTuple
 
 from tinyhw.codegen.floating import Format, clamp, fma, format_of, polynomial, real, signed, subtract
 from tinyhw.dtype import DType, dtypes
@@ -33,8 +34,8 @@ LIMITS: dict[DType, tuple[float, float]] = {dtypes.float32: (-104.0, 89.0), dtyp
 LIMITS_OF_2: dict[DType, tuple[float, float]] = {dtypes.float32: (-151.0, 129.0), dtypes.float64: (-1076.0, 1025.0)}
 
 def power_of_two(shifted: UOp, f: Format) -> UOp:
-  """2**k, where `shifted` is k + f.rounder, or that and a multiple of 2**(exponent bits): k is in its low bits."""
-  return real((signed(shifted) << f.mantissa) + f.one)
+  """2**k, a normal number, where `shifted` is k + f.rounder."""
+  return real(signed(shifted) << f.mantissa)
 
 def exp(u: UOp, fused: bool) -> UOp:
   """With an even k: 2**k is the square of a number that does not overflow."""
@@ -48,17 +49,26 @@ def exp(u: UOp, fused: bool) -> UOp:
   return polynomial(rest, (1.0, 1.0) + EXP[scalar]) * root * root
 
 def exp2(u: UOp, fused: bool) -> UOp:
-  f, scalar = format_of(u), u.dtype.scalar()
-  x = clamp(u.src[0], *LIMITS_OF_2[scalar])
-  shifted, last = near_powers(x, f)
-  whole, scale = shifted
-  return polynomial(subtract(x, whole), (1.0,) + EXP2[scalar]) * scale * last
+  x = clamp(u.src[0], *LIMITS_OF_2[u.dtype.scalar()])
+  power = nearest_power(x)
+  return scaled(power, subtract(x, power.whole))
 
-def near_powers(x: UOp, f: Format) -> tuple[tuple[UOp, UOp], UOp]:
-  """(x rounded to an integer k, 2**(k - o)), 2**o: o has the sign of x, so that the first power is a normal number for all x within the limits."""
+class Power(NamedTuple):
+  """2**whole, `whole` an integer, as the product of two powers of two that are normal numbers."""
+  whole: UOp
+  first: UOp
+  second: UOp
+
+def nearest_power(x: UOp) -> Power:
+  """2 to the integer nearest to x, for all x within LIMITS_OF_2. The second power is a constant for each sign of x."""
+  f = format_of(x)
   offset = (f.bias + 1) // 2
   below = x < 0.0
   bias = below.where(x.const_like(f.rounder + offset), x.const_like(f.rounder - offset))
   shifted = x + bias
-  last = below.where(x.const_like(2.0 ** -offset), x.const_like(2.0 ** offset))
-  return (subtract(shifted, bias), power_of_two(shifted, f)), last
+  second = below.where(x.const_like(2.0 ** -offset), x.const_like(2.0 ** offset))
+  return Power(subtract(shifted, bias), power_of_two(shifted, f), second)
+
+def scaled(power: Power, rest: UOp) -> UOp:
+  """2**(power.whole + rest) for a rest of at most 1/2, rounded once more where that is subnormal."""
+  return polynomial(rest, (1.0,) + EXP2[rest.dtype.scalar()]) * power.first * power.second

@@ -5,13 +5,13 @@ All functions take and return UOps of one lane count; a Python number is a const
 """
 from __future__ import annotations
 from collections.abc import Sequence
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-Real = Union[UOp, float]  # noqa: UP007 (evaluated, on 3.10 too)
+Real = UOp | float
 
 class Format(NamedTuple):
   """A binary float: its types of the same width, the bits of its stored mantissa, and its exponent's bias."""
@@ -37,8 +37,8 @@ class Format(NamedTuple):
 
   @property
   def rounder(self) -> float:
-    """Added to a number, it leaves the nearest integer in the low bits, in two's complement; the number must be below a quarter of it."""
-    return 1.5 * 2.0 ** self.mantissa
+    """Added to a number below a quarter of it, it leaves the nearest integer k in the sum's low bits, as k + bias: the exponent field of 2**k."""
+    return 1.5 * 2.0 ** self.mantissa + self.bias
 
 SINGLE = Format(dtypes.float32, dtypes.int32, dtypes.uint32, 23, 127)
 DOUBLE = Format(dtypes.float64, dtypes.int64, dtypes.uint64, 52, 1023)

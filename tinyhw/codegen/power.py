@@ -7,8 +7,8 @@ terms in two floats each, the rest, which is below 2**-12 of them, in one. Coeff
 from __future__ import annotations
 import math
 
-from tinyhw.codegen.exponential import EXP2, LIMITS_OF_2, near_powers
-from tinyhw.codegen.floating import Precise, clamp, exact_product, fast_sum, fma, format_of, magnitude, polynomial, real, sign_bit, subtract, unsigned
+from tinyhw.codegen.exponential import LIMITS_OF_2, nearest_power, scaled
+from tinyhw.codegen.floating import Precise, clamp, exact_product, fast_sum, fma, magnitude, polynomial, real, sign_bit, subtract, unsigned
 from tinyhw.codegen.logarithm import split
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
@@ -59,14 +59,14 @@ def _log2(x: UOp, fused: bool) -> Precise:
 
 def _magnitude(x: UOp, y: UOp, fused: bool) -> UOp:
   """x**y for a positive finite x. The part of the exponent that a float cannot hold is added to the rest near 0."""
-  scalar, f = x.dtype.scalar(), format_of(x)
+  scalar = x.dtype.scalar()
   limited = clamp(y, -LARGEST_Y[scalar], LARGEST_Y[scalar])
   logarithm = _log2(x, fused)
   high, low = exact_product(limited, logarithm.high, fused)
   power = clamp(high, *LIMITS_OF_2[scalar])
   inside = power.eq(high).where(fma(limited, logarithm.low, low), high.const_like(0.0))
-  (whole, scale), last = near_powers(power, f)
-  return polynomial(subtract(power, whole) + inside, (1.0,) + EXP2[scalar]) * scale * last
+  near = nearest_power(power)
+  return scaled(near, subtract(power, near.whole) + inside)
 
 def pow(u: UOp, fused: bool) -> UOp:
   x, y = u.src

@@ -36,7 +36,8 @@ INVERSE_TURN_BITS = 1163
 TURN: dict[DType, tuple[float, float]] = {
   dtypes.float32: (1.4629180922209883e-09, -4.0699274335533885e-17), dtypes.float64: (6.283185307179586, 2.4492935982947064e-16),
 }
-DIRECT = 0.5  # below it, |x| is the angle
+ROUNDER = 1.5 * 2.0 ** 52  # added to a double, it leaves the nearest integer in the low bits
+DIRECT = 0.5    # below it, |x| is the angle
 
 class Place(NamedTuple):
   """|x| = f * 2**e: f is in 1..2, or less where e is 0."""
@@ -69,7 +70,7 @@ def _window(e: UOp, word: int, zeros: int, count: int) -> list[UOp]:
   return [(a << left) | ((b >> 1) >> right) for a, b in zip(words, words[1:])]
 
 def _turn_single(size: UOp, fused: bool) -> Turn:
-  """In units of 2**-32 turn: f*2**24 times 32 bits is a whole number that may wrap, f times 24 more has a whole part and a fraction, to which 24 more add."""
+  """In units of 2**-32 turn: f*2**24 times 32 bits is whole and may wrap; f times 24 more has a whole part and a fraction, to which 24 more add."""
   int32, uint32 = dtypes.int32, dtypes.uint32.vec(size.dtype.count)
   f, e = _place(size, SINGLE.one, SINGLE.infinity, SINGLE.mantissa)
   first, second, third = _window(e, 32, 24, 3)
@@ -96,8 +97,8 @@ def _turn_double(size: UOp, fused: bool) -> Turn:
   scaled = f * 2.0 ** 5
   first, second, third = [exact_product(scaled, p, fused) for p in (p0, p1, p2)]
   total, error = exact_sum(_fraction(first.high) + first.low, _fraction(second.high))
-  shifted = fma(total, 4.0, DOUBLE.rounder)
-  near = fma(shifted - DOUBLE.rounder, -0.25, total)
+  shifted = fma(total, 4.0, ROUNDER)
+  near = fma(shifted - ROUNDER, -0.25, total)
   one = exact_sum(near, third.high)
   two = exact_sum(second.low, error)
   three = exact_sum(one.high, two.high)
