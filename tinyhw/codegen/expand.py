@@ -25,7 +25,8 @@ UNROLLED = frozenset({AxisType.UPCAST, AxisType.UNROLL})
 _FOLDED = frozenset({Ops.WHERE, Ops.LOAD, Ops.STORE, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ})
 
 def accumulate(op: Ops, total: UOp, term: UOp) -> UOp:
-  """total folded with term; a float product is added with one rounding."""
+  """total folded with term; a float product is added with one rounding, a product of matrices by the matrix unit."""
+  if op is Ops.ADD and term.op is Ops.MMA and term.src[2].op is Ops.CONST: return UOp(Ops.MMA, term.dtype, (*term.src[:2], total), term.arg)
   if op is Ops.ADD and term.op is Ops.MUL and dtypes.is_float(term.dtype): return UOp(Ops.MULACC, term.dtype, (*term.src, total))
   return UOp(op, total.dtype, (total, term))
 

@@ -1,17 +1,20 @@
-"""Make the grid one-dimensional, drop ranges of one iteration, and bring index expressions to normal form.
+"""Make the grid and the workgroup one-dimensional, drop ranges of one iteration, and bring index expressions to normal form.
 
 All GLOBAL ranges become one, the outermost loop (id FLAT), whose counter is split by // and % once per work item. A store that does not run over
-some GLOBAL range is done by the work items where that range's index is 0. One walk over the kernel; the other passes see at most one GLOBAL range.
+some GLOBAL range is done by the work items where that range's index is 0. LOCAL ranges likewise: the last one is the fastest of the lanes. A STAGE
+that all lanes fill closes all of them. One walk over the kernel; the other passes see at most one GLOBAL and one LOCAL range.
 """
 from __future__ import annotations
+from typing import NamedTuple
 
 from tinyhw import trace
 from tinyhw.codegen.affine import make, number, truth
 from tinyhw.dtype import dtypes
+from tinyhw.errors import CompileError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp, sint
 
-FLAT = -1  # the id of the flat GLOBAL range: before all others
+FLAT = -1  # the id of the flat GLOBAL and LOCAL ranges: before all others
 _CLOSING = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE})
 
 def values_of(u: UOp) -> tuple[UOp, ...]:
@@ -24,16 +27,16 @@ def ranges_of(u: UOp) -> tuple[UOp, ...]:
   return u.src[len(values_of(u)):]
 
 def flatten_grid(sink: UOp) -> UOp:
-  """sink with at most one GLOBAL range and no range of a single iteration."""
+  """sink with at most one GLOBAL and one LOCAL range, and no range of a single iteration."""
   order = sink.toposort()
-  grid = sorted((u for u in order if u.op is Ops.RANGE and u.arg[1] is AxisType.GLOBAL), key=lambda r: r.arg)
-  new, flat = _split_grid(grid)
+  new: dict[UOp, UOp] = {}
+  spread = {kind: _flat([u for u in order if u.op is Ops.RANGE and u.arg[1] is kind], new) for kind in (AxisType.GLOBAL, AxisType.LOCAL)}
   for u in order:
     if u in new: continue
     op = u.op
     if op is Ops.RANGE and u.src[0].op is Ops.CONST and u.src[0].arg == 1: new[u] = number(0)
     elif not u.src: new[u] = u
-    elif op in _CLOSING: new[u] = _close(u, new, grid if op is Ops.STORE else [], flat)
+    elif op in _CLOSING: new[u] = _close(u, new, spread)
     else:
       src = tuple([new[s] for s in u.src])
       if op is Ops.LOAD and src[0].src[0].op is Ops.STAGE and len(src[0].src[0].src) == 1: new[u] = _single(src)
@@ -42,33 +45,43 @@ def flatten_grid(sink: UOp) -> UOp:
   trace.hand_on(new)
   return new[sink]
 
-def _split_grid(grid: list[UOp]) -> tuple[dict[UOp, UOp], UOp | None]:
-  """What each GLOBAL range becomes, and the flat one (None without a grid or when one work item is all)."""
-  sizes = [r.src[0] for r in grid]
+class Spread(NamedTuple):
+  """The ranges of one kind, outermost first, and the flat one that they became (None where there is one iteration or none of them)."""
+  ranges: tuple[UOp, ...]
+  flat: UOp | None
+
+def _flat(ranges: list[UOp], new: dict[UOp, UOp]) -> Spread:
+  """Make ranges of one kind one; what each of them becomes goes to `new`."""
+  ranges.sort(key=lambda r: r.arg)
   size: UOp = number(1)
-  for s in sizes: size = make(Ops.MUL, dtypes.weakint, (size, s))
-  if not grid or size.op is Ops.CONST and size.arg == 1: return {r: number(0) for r in grid}, None
-  flat = UOp(Ops.RANGE, dtypes.weakint, (size,), (FLAT, AxisType.GLOBAL))
-  new: dict[UOp, UOp] = {}
-  rest = flat
-  for r in reversed(grid[1:]):
+  for r in ranges: size = make(Ops.MUL, dtypes.weakint, (size, r.src[0]))
+  if not ranges or size.op is Ops.CONST and size.arg == 1:
+    new.update((r, number(0)) for r in ranges)
+    return Spread(tuple(ranges), None)
+  flat = rest = UOp(Ops.RANGE, dtypes.weakint, (size,), (FLAT, ranges[0].arg[1]))
+  for r in reversed(ranges[1:]):
     new[r] = make(Ops.MOD, dtypes.weakint, (rest, r.src[0]))
     rest = make(Ops.IDIV, dtypes.weakint, (rest, r.src[0]))
-  new[grid[0]] = rest
-  return new, flat
+  new[ranges[0]] = rest
+  return Spread(tuple(ranges), flat)
 
-def _close(u: UOp, new: dict[UOp, UOp], grid: list[UOp], flat: UOp | None) -> UOp:
+def _close(u: UOp, new: dict[UOp, UOp], spread: dict[AxisType, Spread]) -> UOp:
   """A node that closes ranges, over those that are left of them."""
   values, own = [new[s] for s in values_of(u)], ranges_of(u)
-  ranges = [new[r] for r in own if r.arg[1] is not AxisType.GLOBAL and new[r].op is Ops.RANGE]
+  ranges = [new[r] for r in own if r.arg[1] not in spread and new[r].op is Ops.RANGE]
   if u.op is Ops.REDUCE and not ranges and own and all(new[r].op is Ops.CONST for r in own): return values[0]
-  if flat is not None and u.op is Ops.STORE and _is_output(u):
-    ranges.insert(0, flat)
-    gate = values[2] if len(values) > 2 else truth(True)
-    for r in grid:
-      if r not in own: gate = make(Ops.AND, dtypes.bool, (gate, make(Ops.CMPEQ, dtypes.bool, (new[r], number(0)))))
-    values[2:] = [gate]
-  return make(u.op, u.dtype, (*values, *ranges), u.arg)
+  if u.op is not Ops.STORE or not _is_output(u):
+    workgroup = spread[AxisType.LOCAL]
+    lanes = tuple(r for r in own if r.arg[1] is AxisType.LOCAL)
+    if lanes and (u.op is Ops.REDUCE or lanes != workgroup.ranges or own[-len(lanes):] != lanes):
+      raise CompileError(f"{u.op.name} over lanes {[r.arg[0] for r in lanes]}: only a STAGE is, over all lanes, after its other ranges")
+    return make(u.op, u.dtype, (*values, *ranges, *[workgroup.flat for _ in lanes[:1] if workgroup.flat is not None]), u.arg)
+  gate = values[2] if len(values) > 2 else truth(True)
+  for r in (r for found in spread.values() if found.flat is not None for r in found.ranges):
+    if r not in own: gate = make(Ops.AND, dtypes.bool, (gate, make(Ops.CMPEQ, dtypes.bool, (new[r], number(0)))))
+  flat = [found.flat for found in spread.values() if found.flat is not None]
+  if flat or len(values) > 2: values[2:] = [gate]
+  return make(u.op, u.dtype, (*values, *flat, *ranges), u.arg)
 
 def _single(src: tuple[UOp, ...]) -> UOp:
   """A load from a STAGE of one element: the value itself."""
@@ -80,5 +93,5 @@ def _is_output(store: UOp) -> bool: return store.src[0].src[0].op is Ops.PARAM
 def grid_size(sink: UOp) -> sint:
   """How many work items a flattened kernel has."""
   for u in sink.toposort():
-    if u.op is Ops.RANGE and u.arg[0] == FLAT: return int(u.src[0].arg) if u.src[0].op is Ops.CONST else u.src[0]
+    if u.op is Ops.RANGE and u.arg == (FLAT, AxisType.GLOBAL): return int(u.src[0].arg) if u.src[0].op is Ops.CONST else u.src[0]
   return 1

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.tiling import Opt, OptOps, is_reduce, size_of
+from tinyhw.codegen.workgroup import spread
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -25,8 +26,12 @@ STRIDED_COST = 1.5         # of one lane of a strided load, in loads
 PAGE_BYTES = 4096          # addresses that differ by a multiple of it compete for the same lines of the first-level cache,
 MOST_STREAMS = 4           # of which there are eight; half of them for one operand
 STREAM_COST = 4.0          # of each further one, in loads
+LEFT_OVER_TERM = 1.0       # of a vector's time: what one term without lanes takes
 LOOP_COST = 1.0            # cycles per iteration for counting and branching, shared by all that the iteration does
 ADD_LATENCY = 4.0
+MOST_OTHER_AXES = 3        # axes that no access is adjacent along, which are tried all the same: an operand can be staged
+SHORT_LOOP = 8             # iterations; a reduction loop that is not longer is unrolled
+MOST_UNROLLED = 64         # terms of an unrolled body
 SHORT_BODY = 24            # operations; longer elementwise bodies need no copies to fill the pipes
 STAGE_REUSE = 4            # times that a staged element is read, below which copying it costs more than it saves
 GATE_COST = 3.0            # of a gate, in loads
@@ -57,6 +62,7 @@ def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
 def choose(store: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
   """The opts for the loops of one store."""
   nest = nest_of(store)
+  if capabilities.lanes: return grid(nest, spread(nest, capabilities), capabilities)
   lanes = lanes_of(nest, capabilities)
   if lanes < 2: return grid(nest, (), capabilities)
   inner = [u for u in nest.reduces if len(u.ranges) == len(nest.ranges) and not any(u in other.src[0].toposort() for other in nest.reduces if other is not u)]
@@ -117,10 +123,10 @@ class Tile(NamedTuple):
 
 class Operand:
   """A load under the reduction as the model sees it: ranges it depends on, and how it is read along each vector axis."""
-  __slots__ = ("access", "ranges", "gated", "plain", "far", "free_loops")
+  __slots__ = ("access", "ranges", "gated", "plain", "far", "free_loops", "reduce_ranges")
 
   def __init__(self, access: Access, nest: Nest, reduce_ranges: tuple[UOp, ...]):
-    self.access = access
+    self.access, self.reduce_ranges = access, reduce_ranges
     self.ranges = frozenset(access.strides) | access.opaque
     self.gated = len(access.node.src) > 1
     self.plain = access.node.src[0].src[0].op is Ops.PARAM and not gathered(access)
@@ -135,10 +141,21 @@ class Operand:
     for r in self.free_loops: n *= max(size_of(r) // copies.get(r, 1), 1)
     return n
 
+  def panel(self, t: Tile, lanes: int) -> int:
+    """Bytes of local memory that staging the operand takes."""
+    size = lanes * self.access.node.dtype.itemsize
+    for r, n in t.copies.items():
+      if r in self.ranges: size *= n
+    for r in self.reduce_ranges:
+      if r in self.ranges: size *= size_of(r)
+    return size
+
   def is_bad(self, vector: UOp) -> bool: return self.access.stride(vector) != 1 or self.gated or self.far
 
 def tile(nest: Nest, inner: list[UOp], lanes: int, capabilities: Capabilities) -> tuple[Opt, ...]:
   """The cheapest tile for the reductions under all loops of a store."""
+  most = max(terms_of(u) for u in inner)
+  inner = [u for u in inner if terms_of(u) == most]    # the others are small beside it
   reduce_ranges = tuple(dict.fromkeys(r for u in inner for r in ranges_of(u)))
   nodes = dict.fromkeys(v for u in inner for v in u.src[0].toposort())
   loads = [Operand(access_of(v), nest, reduce_ranges) for v in nodes if v.op is Ops.LOAD]
@@ -156,12 +173,18 @@ def tile(nest: Nest, inner: list[UOp], lanes: int, capabilities: Capabilities) -
   opts += unroll_reduction(chosen, inner, reduce_ranges, body)
   return tuple(opts + stage(nest, chosen, loads, reduce_ranges, lanes, capabilities))
 
+def terms_of(reduce: UOp) -> int:
+  """The number of terms of a REDUCE."""
+  n = 1
+  for r in ranges_of(reduce): n *= max(size_of(r), 1)
+  return n
+
 def vector_axes(nest: Nest, reduce_ranges: tuple[UOp, ...], loads: list[Operand], stores: list[Access], lanes: int) -> list[UOp]:
-  """Ranges that lanes may run along: long enough, and adjacent in memory for some access; failing that, any that is long enough."""
+  """Ranges that lanes may run along: long enough, and adjacent in memory for some access, or such that some operand is shared by all lanes."""
   long = [r for r in nest.ranges + reduce_ranges if size_of(r) >= lanes]
   adjacent = [r for r in long if any(a.stride(r) == 1 for a in stores) or any(o.access.strides.get(r) == 1 for o in loads)]
-  output = [r for r in nest.ranges if r in long]
-  return adjacent + [r for r in output if r not in adjacent] if len(output) <= 2 or not adjacent else adjacent
+  other = [r for r in nest.ranges if r in long and r not in adjacent and sum(r in o.ranges for o in loads) < len(loads)]
+  return adjacent + other[:MOST_OTHER_AXES]
 
 def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
   """Copies along up to two output ranges (and along the lanes' own), as many as registers allow."""
@@ -178,11 +201,6 @@ def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
         out.append(Tile(v, {a: n, b: m} if b is not a else {a: n}))
   return out
 
-def covered(r: UOp, amount: int) -> float:
-  """The share of a range's iterations that a factor's multiples reach; the rest is done by slower code."""
-  n = size_of(r)
-  return (n - n % amount) / n
-
 def tile_cost(t: Tile, reductions: int, loads: list[Operand], stores: list[Access], body: int, lanes: int, capabilities: Capabilities) -> float | None:
   """Cycles per element and reduction step; None for a tile that does not fit into the registers."""
   vector, tiles = t.vector, t.copies
@@ -198,25 +216,30 @@ def tile_cost(t: Tile, reductions: int, loads: list[Operand], stores: list[Acces
       if (operand.access.strides.get(r, 0) * operand.access.node.dtype.itemsize) % PAGE_BYTES == 0: streams *= k
     if streams > MOST_STREAMS: issue += (streams - MOST_STREAMS) * STREAM_COST
     kept += 1 if n > 4 else n
-    issue += n * load_cost(operand, t, lanes)
+    issue += n * load_cost(operand, t, lanes, capabilities.local_bytes)
   if accumulators + min(kept, 3) > capabilities.vector_registers: return None
   if not is_reduce(vector) and any(a.stride(vector) != 1 for a in stores): issue += 2.0 * lanes * copies / 64
   arithmetic = copies * body
   latency = ADD_LATENCY / (8 // accumulators) if accumulators < 8 else 0.0
   cycles = max(issue / 2, arithmetic / 2, latency, (issue + arithmetic) / 4) + LOOP_COST / 2
-  share = covered(vector, lanes * tiles.get(vector, 1))
-  for r, n in tiles.items():
-    if r is not vector and n > 1: share *= covered(r, n)
-  slow = 4.0 if not is_reduce(vector) else 2.0
-  return cycles / (copies * lanes) * (share + (1 - share) * slow)
+  waste = 1.0
+  for r in dict.fromkeys((vector, *tiles)):
+    waste *= wasted(r, tiles.get(r, 1), lanes if r is vector else 1)
+  return cycles * waste / (copies * lanes)
 
-def load_cost(operand: Operand, t: Tile, lanes: int) -> float:
+def wasted(r: UOp, copies: int, lanes: int) -> float:
+  """What a tile does along a range, over what there is to do: the last tile overlaps, a reduction's left-over terms have no lanes."""
+  n = size_of(r)
+  if is_reduce(r): return (n // lanes + n % lanes * LEFT_OVER_TERM) * lanes / n
+  return -(-n // (copies * lanes)) * copies * lanes / n
+
+def load_cost(operand: Operand, t: Tile, lanes: int, local_bytes: int) -> float:
   """Loads that one copy of an operand costs: 1 if adjacent or shared; a staged one has been copied before; else one per lane."""
   stride = operand.access.stride(t.vector)
   gate = GATE_COST if operand.gated else 0.0
   if stride == 0: return 1.0 + gate
   if t.vector in operand.ranges and not is_reduce(t.vector) and operand.plain and operand.is_bad(t.vector):
-    reuse = operand.reuse(t.copies)
+    reuse = operand.reuse(t.copies) if operand.panel(t, lanes) <= local_bytes else 0
     copying = 2.0 + gate if stride == 1 or operand.gated else STRIDED_COST * lanes
     if reuse >= STAGE_REUSE: return 1.0 + copying / reuse
   return 1.0 + gate if stride == 1 else STRIDED_COST * lanes + gate * lanes
@@ -226,6 +249,8 @@ def unroll_reduction(t: Tile, inner: list[UOp], reduce_ranges: tuple[UOp, ...], 
   copies = len(inner)
   for n in t.copies.values(): copies *= n
   last = t.vector if is_reduce(t.vector) else max(reduce_ranges, key=lambda r: r.arg)
+  if last is not t.vector and 1 < size_of(last) <= SHORT_LOOP and size_of(last) * copies <= MOST_UNROLLED:
+    return [Opt(OptOps.UPCAST, last.arg[0], size_of(last))]   # the end of a loop that is this short is mispredicted each time
   if copies >= 8 and body * copies > SHORT_BODY // 2: return []
   wanted = 1
   while wanted * copies < 8: wanted *= 2
@@ -240,12 +265,7 @@ def stage(nest: Nest, t: Tile, loads: list[Operand], reduce_ranges: tuple[UOp, .
   if is_reduce(t.vector): return []
   for operand in loads:
     if t.vector not in operand.ranges or not operand.plain or not operand.is_bad(t.vector): continue
-    panel = lanes * operand.access.node.dtype.itemsize
-    for r, n in t.copies.items():
-      if r in operand.ranges: panel *= n
-    for r in reduce_ranges:
-      if r in operand.ranges: panel *= size_of(r)
-    if operand.reuse(t.copies) >= STAGE_REUSE and panel <= capabilities.local_bytes:
+    if operand.reuse(t.copies) >= STAGE_REUSE and operand.panel(t, lanes) <= capabilities.local_bytes:
       free = [r for r in operand.free_loops if size_of(r) // t.copies.get(r, 1) > 1]
       return [Opt(OptOps.STAGE, operand.access.node.src[0].src[0].arg[0])] + stage_grid(nest, t, free, lanes, capabilities)
   return []

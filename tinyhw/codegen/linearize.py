@@ -86,7 +86,7 @@ class Linearizer:
       elif op is Ops.ACC: mask = inside[u.arg[:2]]
       elif op is Ops.REDUCE or op is Ops.STORE:
         own = tuple(sorted((r for r in ranges_of(u) if r.op is Ops.RANGE), key=lambda r: r.arg))
-        mask &= ~sum(bits[r] for r in own)
+        mask = mask & ~sum(bits[r] for r in own) | self.lane_bits  # each lane has its own variables
         below = need
         for k in bits_of(need): below |= self.statements[k].below
         need = 1 << len(self.statements)
@@ -121,7 +121,7 @@ class Linearizer:
       for s, _ in group:
         waiting ^= s.bit
         if s in found: block.emitted[s.node] = self.variables[variable_of(s.node)] if s.node.op is Ops.REDUCE else s.node
-      if self.lanes and any(s.fills for s, _ in group): block.uops.append(UOp(Ops.BARRIER))
+      if self.lanes and any(s.fills and s in found for s, _ in group): block.uops.append(UOp(Ops.BARRIER))
 
   def _found(self, block: Block, given: list[tuple[Statement, tuple[UOp, ...]]]) -> list[Statement]:
     """The statements below those given that belong into this block: their outer loops are open, and no block around this one has done them."""
@@ -149,7 +149,7 @@ class Linearizer:
       self.variables[variable_of(node)] = new = UOp(Ops.ACC, variable.dtype, (start,), self.numbers[1])
       self.numbers[1] += 1
       block.uops.append(new)
-    elif self.lanes and self._inside_loop(block): block.uops.append(UOp(Ops.BARRIER))  # readers of the last iteration are done
+    elif self.lanes and self._inside_loop(block) and not (block.uops and block.uops[-1].op is Ops.BARRIER): block.uops.append(UOp(Ops.BARRIER))  # readers of the last iteration are done
 
   def _inside_loop(self, block: Block) -> bool:
     at: Block | None = block

@@ -7,7 +7,8 @@ from __future__ import annotations
 from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose
-from tinyhw.codegen.tiling import Opt, OptOps, apply, factor_of, peel_reductions, peel_store, size_of, stage_loads
+from tinyhw.codegen.matrix import tile_of, use_matrix
+from tinyhw.codegen.tiling import Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
 from tinyhw.config import NOOPT
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
@@ -39,23 +40,24 @@ def outer_grid(sink: UOp) -> UOp:
 
 def with_opts(sink: UOp, opts: tuple[Opt, ...]) -> UOp:
   """The kernel under opts: peeled, then split."""
-  fresh = 1 + max((u.arg[0] for u in sink.toposort() if u.op is Ops.RANGE), default=0)
+  nodes = sink.toposort()
+  fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
+  stored = {store.src[0].src[0] for store in sink.src}
+  overlap = not any(u.op is Ops.LOAD and u.src[0].src[0] in stored for u in nodes)  # an element may be stored twice, unless it is read before
   stores: list[UOp] = []
   for store in sink.src:
     pieces = [store]
-    for r in ranges_of(store):
+    for r in () if overlap else ranges_of(store):
       n, factor = size_of(r), factor_of(r, opts)
       if factor <= 1 or n % factor == 0: continue
-      cut: list[UOp] = []
-      for piece in pieces:
-        if r not in ranges_of(piece): cut.append(piece)
-        else:
-          cut += [p for p in peel_store(piece, r, n - n % factor, fresh) if size_of(ranges_of(p)[ranges_of(piece).index(r)])]
-          fresh += 1
-      pieces = cut
+      pieces = [p for piece in pieces for p in (peel_store(piece, r, n - n % factor, fresh) if r in ranges_of(piece) else [piece])]
+      fresh += 1
     stores += pieces
   peeled = UOp.sink(*stores, arg=sink.arg)
   peeled = peel_reductions(peeled, opts, fresh)
-  done = stage_loads(apply(peeled, opts), frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
+  split, pieces = apply_pieces(peeled, opts)
+  done = stage_loads(split, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
+  tile = tile_of(opts, pieces)
+  if tile is not None: done = use_matrix(done, tile)
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
   return done.replace(arg=KernelInfo(info.name, opts, info.origin))

@@ -5,7 +5,7 @@ docs/design.md, section 3.4, tells what each operation means here. Programs prin
 from __future__ import annotations
 from dataclasses import dataclass
 
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp, sint
 from tinyhw.uop.text import register
 
@@ -37,6 +37,11 @@ class Program:
       offsets[u] = end
       end += (u.arg[1] * u.dtype.itemsize + 63) // 64 * 64
     return offsets
+
+  @property
+  def lanes(self) -> int:
+    """Lanes of a workgroup: how many the LOCAL range has, 1 without one."""
+    return next((int(u.src[0].arg) for u in self.uops if u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL), 1)
 
   @property
   def params(self) -> list[UOp]:

@@ -7,9 +7,16 @@
   BLOCK   the innermost `amount` iterations are a loop of their own
   GRID    what is left of the range becomes part of the grid
   STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the reduction reads them
+  LOCAL   the innermost `amount` iterations are lanes of a workgroup
+  MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
+  LOCAL   the innermost `amount` iterations are lanes of a workgroup
+  MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
+  LOCAL   the innermost `amount` iterations are lanes of a workgroup
+  MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
 
-A range whose size the factor does not divide is peeled first: the kernel does the largest multiple, and a second store (or a second REDUCE) does
-the rest, with loops of its own. So no gate is needed for any shape.
+No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins early enough to be whole, and
+computes some elements a second time. Where that must not be (the kernel reads what it overwrites), the range is peeled: the kernel does the largest
+multiple, and a second store does the rest, with loops of its own. A reduction's range is always peeled, into two REDUCEs.
 """
 from __future__ import annotations
 from enum import IntEnum
@@ -29,6 +36,8 @@ class OptOps(IntEnum):
   BLOCK = 3
   GRID = 4
   STAGE = 5
+  LOCAL = 6
+  MATRIX = 7
 
 class Opt(NamedTuple):
   """A choice: what to do with the innermost `amount` iterations of range `axis` (of all that is left, for GRID)."""
@@ -50,21 +59,25 @@ class Part(NamedTuple):
   size: UOp
   stride: int
 
-ORDER = {AxisType.GLOBAL: 0, AxisType.LOOP: 1, AxisType.REDUCE: 3, AxisType.STAGE: 2, AxisType.UPCAST: 4, AxisType.UNROLL: 5, AxisType.VECTOR: 6}
+ORDER = {AxisType.GLOBAL: 0, AxisType.LOCAL: 1, AxisType.LOOP: 2, AxisType.STAGE: 3, AxisType.REDUCE: 4, AxisType.UPCAST: 5, AxisType.UNROLL: 6,
+         AxisType.VECTOR: 7}
 
 REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.UPCAST: AxisType.UNROLL, AxisType.LOOP: AxisType.REDUCE}
+INNERMOST_FIRST = ((AxisType.VECTOR, OptOps.VECTOR), (AxisType.UPCAST, OptOps.MATRIX), (AxisType.UPCAST, OptOps.UPCAST),
+                   (AxisType.LOCAL, OptOps.LOCAL), (AxisType.LOOP, OptOps.BLOCK))
 
-def split(r: UOp, opts: list[Opt]) -> list[Part]:
-  """The parts of a range under its opts, outermost first. The amounts' product divides the size."""
+def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
+  """The parts of a range under its opts, outermost first. Where the amounts' product does not divide the size, the last step overlaps. columns: a MATRIX's columns are lanes."""
   parts: list[Part] = []
   stride = 1
-  for kind, wanted in ((AxisType.VECTOR, OptOps.VECTOR), (AxisType.UPCAST, OptOps.UPCAST), (AxisType.LOOP, OptOps.BLOCK)):
+  for kind, wanted in INNERMOST_FIRST:
+    if columns and wanted is OptOps.MATRIX: kind = AxisType.LOCAL
     for opt in opts:
       if opt.op is not wanted or opt.amount == 1: continue
       parts.append(Part(REDUCING[kind] if is_reduce(r) else kind, number(opt.amount), stride))
       stride *= opt.amount
   size = r.src[0]
-  rest = size if stride == 1 else number(size.arg // stride)
+  rest = size if stride == 1 else number(-(-size.arg // stride))
   if not (rest.op is Ops.CONST and rest.arg == 1):
     grid = any(opt.op is OptOps.GRID for opt in opts)
     parts.append(Part(AxisType.GLOBAL if grid else r.arg[1], rest, stride))
@@ -72,12 +85,29 @@ def split(r: UOp, opts: list[Opt]) -> list[Part]:
 
 def apply(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> UOp:
   """The kernel with its ranges split. order: ids of ranges, outermost first, for the loops that are left; else by their ids."""
+  return apply_pieces(sink, opts, order)[0]
+
+def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> tuple[UOp, dict[UOp, list[UOp]]]:
+  """The same, and for each range what it became, outermost first."""
+  return apply_pieces(sink, opts, order)[0]
+
+def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> tuple[UOp, dict[UOp, list[UOp]]]:
+  """The same, and for each range what it became, outermost first."""
+  return apply_pieces(sink, opts, order)[0]
+
+def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> tuple[UOp, dict[UOp, list[UOp]]]:
+  """The same, and for each range what it became, outermost first."""
   nodes = sink.toposort()
   ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
   rank = {axis: k for k, axis in enumerate(order)}
+  columns = [o.axis for o in opts if o.op is OptOps.MATRIX][1:2]
+  columns = [o.axis for o in opts if o.op is OptOps.MATRIX][1:2]
+  columns = [o.axis for o in opts if o.op is OptOps.MATRIX][1:2]
   parts: list[tuple[tuple[int, int, int], UOp, Part]] = []
+  first_part: dict[UOp, Part] = {}
   for r in ranges:
-    mine = split(r, [o for o in opts if o.axis == r.arg[0] and o.op is not OptOps.STAGE])
+    mine = split(r, [o for o in opts if o.axis == r.arg[0] and o.op is not OptOps.STAGE], r.arg[0] in columns)
+    if mine: first_part[r] = mine[0]
     for depth, p in enumerate(mine): parts.append(((ORDER[p.kind], rank.get(r.arg[0], len(rank) + r.arg[0]), depth), r, p))
   parts.sort(key=lambda item: item[0])
   pieces: dict[UOp, list[UOp]] = {r: [] for r in ranges}
@@ -85,8 +115,15 @@ def apply(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> UOp:
   for n, (_, r, p) in enumerate(parts):
     new = UOp(Ops.RANGE, dtypes.weakint, (p.size,), (n, p.kind))
     pieces[r].append(new)
-    value[r] = make(Ops.ADD, dtypes.weakint, (value[r], make(Ops.MUL, dtypes.weakint, (new, number(p.stride)))))
-  return _rebuild(sink, value, pieces)
+    step = make(Ops.MUL, dtypes.weakint, (new, number(p.stride)))
+    if p is first_part[r] and size_of(r) % p.stride: step = at_most(step, size_of(r) - p.stride)
+    value[r] = make(Ops.ADD, dtypes.weakint, (value[r], step))
+  return _rebuild(sink, value, pieces), pieces
+
+def at_most(x: UOp, limit: int) -> UOp:
+  """The smaller of an index and a limit, in a form whose bounds are exact."""
+  minus = UOp(Ops.MAX, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (x, number(-1))), number(-limit)))
+  return make(Ops.MUL, dtypes.weakint, (minus, number(-1)))
 
 def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> UOp:
   """sink with each range replaced: by a value where it is used, by pieces where it is closed."""
@@ -110,7 +147,7 @@ def factor_of(r: UOp, opts: tuple[Opt, ...]) -> int:
   """What the size of a range must be divisible by."""
   factor = 1
   for o in opts:
-    if o.axis == r.arg[0] and o.op in (OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK): factor *= o.amount
+    if o.axis == r.arg[0] and o.op not in (OptOps.GRID, OptOps.STAGE): factor *= o.amount
   return factor
 
 def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> UOp:
@@ -137,11 +174,13 @@ def _peel_reduce(u: UOp, r: UOp, most: int, fresh: int) -> UOp:
   if not most: return tail
   return UOp(u.arg, u.dtype, (UOp(Ops.REDUCE, u.dtype, (substitute(u.src[0], {r: main}), main) + others, u.arg), tail))
 
-def peel_store(store: UOp, r: UOp, most: int, fresh: int) -> tuple[UOp, UOp]:
+def peel_store(store: UOp, r: UOp, most: int, fresh: int) -> list[UOp]:
   """A store over a range as two: one over the first `most` iterations, one over the others."""
-  main = UOp(Ops.RANGE, r.dtype, (number(most),), r.arg)
   rest = UOp(Ops.RANGE, r.dtype, (number(size_of(r) - most),), (fresh, r.arg[1]))
-  return _moved(store, r, main, main), _moved(store, r, rest, make(Ops.ADD, dtypes.weakint, (rest, number(most))))
+  tail = _moved(store, r, rest, make(Ops.ADD, dtypes.weakint, (rest, number(most))))
+  if not most: return [tail]
+  main = UOp(Ops.RANGE, r.dtype, (number(most),), r.arg)
+  return [_moved(store, r, main, main), tail]
 
 def _moved(store: UOp, old: UOp, new: UOp, value: UOp) -> UOp:
   values = tuple(substitute(s, {old: value}) for s in values_of(store))

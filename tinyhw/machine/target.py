@@ -20,22 +20,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Matrix:
-  """A shape of the matrix unit: (m, k) x (k, n) + (m, n), and the element types of its operands and of its result."""
+  """A shape of the matrix unit: (m, k) x (k, n) + (m, n), and the element types of its operands and of its result.
+
+  lanes: how many lanes of a workgroup hold a matrix together. 1: an operand is a whole matrix, row by row. More: each is a lane's share. Lane l has
+  a[l % m, 0:k] of the first operand, b[0:k, l % n] of the second, and of the third and the result row e * (lanes // n) + l // n, column l % n as
+  element e. What is shared so twice is the same in both lanes.
+  """
   m: int
   n: int
   k: int
   operand: DType
   result: DType
+  lanes: int = 1
 
 @dataclass(frozen=True)
 class Capabilities:
   """What codegen may ask about a target.
 
-  vector_bytes: the widest vector register, 0 where there are none (a GPU's lanes are threads).
+  vector_bytes: the widest vector register; where lanes are threads (a GPU), the widest group of registers that is one value of a lane.
   vector_registers: registers that hold a vector or, on a GPU, that a lane has; what register tiles are planned with.
   operations: (op, scalar dtype) pairs that one instruction, or a short sequence of the selector, computes.
   vector_operations: the same for vectors of that scalar; any number of lanes that fills at most vector_bytes.
-  threads: workers that run a grid together. lanes: LOCAL axes exist; lanes of a workgroup share local memory and a barrier.
+  threads: workers that run a grid together. lanes: of a workgroup, as many as execute one instruction (a wave); LOCAL axes exist. Lanes of a
+  workgroup share local memory and a barrier. 0 on a CPU.
   local_bytes: budget of STAGE: half of L2 on a CPU, LDS or shared memory on a GPU. cache_bytes: L1, L2, L3 as one worker sees them.
   masked_loads: a LOAD or STORE may have a vector gate. gathers: an INDEX may have a vector index.
   matrix: shapes of the matrix unit, best first.
@@ -45,7 +52,7 @@ class Capabilities:
   operations: frozenset[tuple[Ops, DType]] = frozenset()
   vector_operations: frozenset[tuple[Ops, DType]] = frozenset()
   threads: int = 1
-  lanes: bool = False
+  lanes: int = 0
   local_bytes: int = 0
   cache_bytes: tuple[int, ...] = ()
   masked_loads: bool = False

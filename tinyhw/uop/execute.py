@@ -115,7 +115,7 @@ def _bitcast_lanes(source: DType, target: DType) -> Function:
   return bitcast
 
 def _matrix(u: UOp) -> Function:
-  """MMA: arg (m, n, k); c + a @ b, all row-major, folded over k with fused multiply-adds in c's type."""
+  """MMA: arg (m, n, k, …); c + a @ b, all row-major, folded over k with fused multiply-adds in c's type."""
   m, n, k = u.arg[:3]
   scalar = u.dtype.scalar()
   fused, widen = operation("MULACC", scalar), cast(u.src[0].dtype.scalar(), scalar)
@@ -248,7 +248,7 @@ class _Block:
   """Steps in order. A step's function is None where a nested block (a loop or a condition) stands: see `bracket`."""
   def __init__(self, bracket: UOp | None = None):
     self.bracket = bracket
-    self.steps: list[tuple[Callable[..., Any] | None, Any, int]] = []
+    self.steps: list[tuple[Callable[..., Any] | _Shared | None, Any, int]] = []
 
 class _Program:
   """A Program as nested blocks."""
@@ -270,7 +270,7 @@ class _Program:
 
   def place(self, u: UOp) -> int: return self.places.setdefault(u, len(self.places))
 
-  def _step(self, u: UOp) -> tuple[Callable[..., Any], tuple[int, ...], int]:
+  def _step(self, u: UOp) -> tuple[Callable[..., Any] | _Shared, tuple[int, ...], int]:
     op = u.op
     if op is Ops.BARRIER: return _barrier, (), self.place(u)
     missing = [s for s in u.src if s not in self.places]
@@ -288,16 +288,18 @@ class _Program:
     if op is Ops.ASSIGN_ACC:  # its result goes to the ACC's place
       self.places[u] = self.place(u.src[0])
       return lambda x: x, (self.place(u.src[1]),), self.place(u.src[0])
-    return value_function(u), tuple([self.place(s) for s in u.src]), self.place(u)
+    function = _Shared(u) if op is Ops.MMA and len(u.arg) > 3 and u.arg[3] > 1 else value_function(u)
+    return function, tuple([self.place(s) for s in u.src]), self.place(u)
 
-  def run(self, block: _Block, values: list[Any]) -> Iterator[None]:
-    """Execute a block; yields at every BARRIER."""
+  def run(self, block: _Block, values: list[Any]) -> Iterator[_Shared | None]:
+    """Execute a block; yields at every BARRIER, and what it needs other lanes for."""
     for f, sources, at in block.steps:
       if f is None: yield from self._bracket(sources, values, at)
-      elif f is _barrier: yield
+      elif f is _barrier: yield None
+      elif isinstance(f, _Shared): yield _Shared(f.u, values, sources, at)
       else: values[at] = f(*[values[i] for i in sources])
 
-  def _bracket(self, block: _Block, values: list[Any], at: int) -> Iterator[None]:
+  def _bracket(self, block: _Block, values: list[Any], at: int) -> Iterator[_Shared | None]:
     u = block.bracket
     assert u is not None
     given = values[self.places[u.src[0]]]
@@ -313,7 +315,7 @@ class _Program:
       values[at] = i
       yield from self.run(block, values)
 
-  def _workgroup(self, block: _Block, values: list[Any], at: int, points: range) -> Iterator[None]:
+  def _workgroup(self, block: _Block, values: list[Any], at: int, points: range) -> Iterator[_Shared | None]:
     """Run a copy of the values for each lane, all of them up to the next BARRIER in turn. Nested LOCAL ranges are lanes of one workgroup."""
     lanes = []
     for i in points:
@@ -321,13 +323,69 @@ class _Program:
       own[at] = i
       lanes.append(self.run(block, own))
     while lanes:
-      waiting = [lane for lane in lanes if next(lane, _DONE) is not _DONE]
+      reached = [next(lane, _DONE) for lane in lanes]
+      waiting = [lane for lane, place in zip(lanes, reached) if place is not _DONE]
       if waiting and len(waiting) != len(lanes): raise VerifyError("some lanes of a workgroup reach a BARRIER that others do not")
-      if waiting: yield
+      shared = [place for place in reached if isinstance(place, _Shared)]
+      if shared and len({place.u for place in reached if isinstance(place, _Shared)} | {None for p in reached if p is None}) > 1:
+        raise VerifyError("lanes of a workgroup reach different operations of the matrix unit")
+      for k in range(0, len(shared), shared[0].u.arg[3] if shared else 1): shared[0].multiply(shared[k:k + shared[0].u.arg[3]])
+      if waiting and not shared: yield None
       lanes = waiting
 
-_DONE = object()
+_DONE: Any = object()
 def _barrier() -> None: pass
+
+class _Shared:
+  """An MMA whose matrices are shared by lanes (machine.target.Matrix tells how), and the values of one lane that has reached it."""
+  def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
+    self.u, self.values, self.places, self.at = u, values, places, at
+
+  def multiply(self, lanes: list[_Shared]) -> None:
+    """Give each of the lanes that hold one matrix its share of the result."""
+    m, n, k, count = self.u.arg
+    a, b, c = ([[lane.values[lane.places[i]] for lane in lanes] for i in range(3)])  # type: ignore[index]
+    rows = [(e * (count // n) + lane // n, lane % n) for lane in range(count) for e in range(m * n // count)]
+    whole = dict(zip(rows, [x for share in c for x in share]))
+    result = _matrix(self.u)([a[i][x] for i in range(m) for x in range(k)], [b[j][x] for x in range(k) for j in range(n)],
+                             [whole[i, j] for i in range(m) for j in range(n)])
+    for number, lane in enumerate(lanes):
+      assert lane.values is not None
+      lane.values[lane.at] = tuple([result[i * n + j] for i, j in rows[number * (m * n // count):(number + 1) * (m * n // count)]])
+
+class _Shared:
+  """An MMA whose matrices are shared by lanes (machine.target.Matrix tells how), and the values of one lane that has reached it."""
+  def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
+    self.u, self.values, self.places, self.at = u, values, places, at
+
+  def multiply(self, lanes: list[_Shared]) -> None:
+    """Give each of the lanes that hold one matrix its share of the result."""
+    m, n, k, count = self.u.arg
+    a, b, c = ([[lane.values[lane.places[i]] for lane in lanes] for i in range(3)])  # type: ignore[index]
+    rows = [(e * (count // n) + lane // n, lane % n) for lane in range(count) for e in range(m * n // count)]
+    whole = dict(zip(rows, [x for share in c for x in share]))
+    result = _matrix(self.u)([a[i][x] for i in range(m) for x in range(k)], [b[j][x] for x in range(k) for j in range(n)],
+                             [whole[i, j] for i in range(m) for j in range(n)])
+    for number, lane in enumerate(lanes):
+      assert lane.values is not None
+      lane.values[lane.at] = tuple([result[i * n + j] for i, j in rows[number * (m * n // count):(number + 1) * (m * n // count)]])
+
+class _Shared:
+  """An MMA whose matrices are shared by lanes (machine.target.Matrix tells how), and the values of one lane that has reached it."""
+  def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
+    self.u, self.values, self.places, self.at = u, values, places, at
+
+  def multiply(self, lanes: list[_Shared]) -> None:
+    """Give each of the lanes that hold one matrix its share of the result."""
+    m, n, k, count = self.u.arg
+    a, b, c = ([[lane.values[lane.places[i]] for lane in lanes] for i in range(3)])  # type: ignore[index]
+    rows = [(e * (count // n) + lane // n, lane % n) for lane in range(count) for e in range(m * n // count)]
+    whole = dict(zip(rows, [x for share in c for x in share]))
+    result = _matrix(self.u)([a[i][x] for i in range(m) for x in range(k)], [b[j][x] for x in range(k) for j in range(n)],
+                             [whole[i, j] for i in range(m) for j in range(n)])
+    for number, lane in enumerate(lanes):
+      assert lane.values is not None
+      lane.values[lane.at] = tuple([result[i * n + j] for i, j in rows[number * (m * n // count):(number + 1) * (m * n // count)]])
 
 def run_program(program: Any, buffers: Mapping[Any, Any], variables: Mapping[str, int], first: int, last: int | None) -> None:
   """Run work items first to last-1 of a Program's grid (all of it by default)."""

@@ -256,6 +256,8 @@ KERNEL: dict[Ops, Check] = {
   **_ELEMENTWISE, **_LANES, Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.PARAM: _slot, Ops.RANGE: _range, Ops.INDEX: _index,
   Ops.LOAD: _load, Ops.STORE: _store, Ops.REDUCE: _fold, Ops.STAGE: _fold, Ops.GROUP: _anything, Ops.DEVICE: _anything, Ops.DEFINE_LOCAL: _slot,
   Ops.AFTER: _first_type,  # AFTER(DEFINE_LOCAL, stores): what codegen makes of a STAGE
+  Ops.MMA: lambda u: _matrix(u),
+  Ops.MMA: lambda u: _matrix(u),
   Ops.SINK: lambda u: None if u.arg is None or isinstance(u.arg, KernelInfo) else f"argument {u.arg!r} is no KernelInfo",
 }
 

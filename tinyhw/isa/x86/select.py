@@ -32,13 +32,20 @@ if TYPE_CHECKING:
 Address = tuple[Reg | None, Reg | None, int, int]  # base, index, scale, displacement
 CODES = (dtypes.float16, dtypes.bfloat16) + dtypes.fp8s   # scalars of these are held as their codes
 
+class Position:
+  """A place in a block where instructions may be added later."""
+  __slots__ = ("index",)
+
+  def __init__(self, index: int): self.index = index
+
 class Loop:
   """An open loop: where its body starts, and the values of the variables that it carries."""
-  __slots__ = ("range", "body", "counter", "carried", "after")
+  __slots__ = ("range", "body", "counter", "carried", "after", "before")
 
   def __init__(self, range: UOp, body: Block, counter: Reg, carried: list[UOp]):
     self.range, self.body, self.counter, self.carried = range, body, counter, carried
     self.after: Block | None = None     # set when the loop may not run at all
+    self.before: tuple[Block, Position]  # where constants that it uses are made
 
 class Selector(Scalars, Vectors, Casts):
   """The state of one selection. `select` at the end of this file is the way in."""
@@ -54,6 +61,7 @@ class Selector(Scalars, Vectors, Casts):
     self.conditions: list[Block] = []
     self.origin: UOp | None = None
     self.constants: dict[tuple[Any, ...], Reg] = {}
+    self.entry = Position(0)
     self.starts: dict[tuple[Block, UOp], Reg] = {}
     self._analyse()
 
@@ -81,6 +89,7 @@ class Selector(Scalars, Vectors, Casts):
         local += (u.arg[1] * u.dtype.itemsize + 63) // 64 * 64
       if u.op in _FENCES: barriers.append(n)
     self.function.local_bytes = local
+    self.has_inner_loops = len(self.assigned) > 1
     self.swallowed: set[UOp] = set()
     fence = 0
     for n, u in enumerate(self.program.uops):
@@ -127,8 +136,18 @@ class Selector(Scalars, Vectors, Casts):
     found = self.values.get(u)
     if found is not None: return found
     if u.op is Ops.CONST: return self.constant(u.dtype, u.arg)
+    if is_constant_vector(u): return self.lanes_constant(u)
     if u.op is Ops.LOAD: return self.load(u)
     raise CompileError(f"{self.program.name}: no value for {u}; its definition does not come before its use")
+
+  def constants_place(self) -> tuple[Block, Position]:
+    """Where a constant that is used here is made: before the outermost loop inside the grid's, so that it is not alive through other loops.
+
+    In the grid's own body it is made right there, unless that is all there is: then at the start of the function.
+    """
+    if len(self.loops) > 1: return self.loops[1].before
+    if not self.loops or not self.has_inner_loops: return self.function.blocks[0], self.entry
+    return self.block, Position(len(self.block.insts))
 
   def start_value(self, u: UOp) -> Reg:
     """What a variable starts with. A constant is made here, once a block, so that none stays alive through the loop that uses up all registers."""
@@ -255,6 +274,7 @@ class Selector(Scalars, Vectors, Casts):
     start = self.first if is_grid else self.op(cls, f"mov_r{bits}_i32", 0)
     body = self.function.new_block(self.block.depth + 1, "loop")
     loop = Loop(u, body, self.new(cls), self.assigned[u])
+    loop.before = self.block, Position(len(self.block.insts))
     before = [self.values[a] for a in loop.carried]
     if not is_grid and u.src[0].vmin < 1:
       loop.after = self.function.new_block(self.block.depth, "after")
@@ -319,7 +339,7 @@ class Selector(Scalars, Vectors, Casts):
       elif op is Ops.ASSIGN_ACC: self.values[u.src[0]] = self.mask(u.src[1], self.mask_bytes[u.src[0]]) if is_mask(u.src[0]) else self.value(u.src[1])
       elif op is Ops.LOAD:
         if u not in self.swallowed and u in self.users: self.load(u)
-      elif op in _LAZY or u not in self.users: continue
+      elif op in _LAZY or u not in self.users or is_constant_vector(u): continue
       elif self._only_addresses(u): continue
       else: self.values[u] = self.compute(u)
     self.origin = None
@@ -345,6 +365,10 @@ _LAZY = frozenset({Ops.CONST, Ops.INDEX, Ops.BARRIER, Ops.NOOP, Ops.SINK})
 _SWALLOWERS = GroupOp.ALU | {Ops.BROADCAST}
 
 def is_mask(u: UOp) -> bool: return u.dtype.count > 1 and u.dtype.scalar() is dtypes.bool
+
+def is_constant_vector(u: UOp) -> bool:
+  """A vector of constants, which is made where it is used, like a constant. One of bools has a width that its own rule decides."""
+  return u.op is Ops.VECTORIZE and u.dtype.scalar() is not dtypes.bool and all(s.op is Ops.CONST for s in u.src)
 
 def wrapped(value: int, bits: int) -> int:
   """value as a signed number of so many bits."""

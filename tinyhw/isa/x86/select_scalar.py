@@ -43,15 +43,26 @@ class Scalars:
     return rule(self, u)
 
   def constant(self: Selector, dtype: DType, value: Any) -> Reg:
-    """A constant, made once, at the start of the function."""
-    key = (dtype, value, str(value))
+    """A constant, made where `constants_place` says, once for each such place."""
+    return self.once((dtype, value, str(value)), lambda: self._constant(dtype, value))
+
+  def lanes_constant(self: Selector, u: UOp) -> Reg:
+    """A vector of different constants."""
+    return self.once((u,), lambda: self.vectorize(u))
+
+  def once(self: Selector, key: tuple[Any, ...], make: Callable[[], Reg]) -> Reg:
+    """What `make` emits, at the place for constants."""
+    block, at = self.constants_place()
+    key = (id(block), *key)
     found = self.constants.get(key)
     if found is not None: return found
-    block, self.block = self.block, self.function.blocks[0]
-    rest, self.block.insts = self.block.insts, []
-    found = self.constants[key] = self._constant(dtype, value)
-    self.block.insts += rest
-    self.block = block
+    current, self.block = self.block, block
+    rest = block.insts[at.index:]
+    del block.insts[at.index:]
+    found = self.constants[key] = make()
+    at.index = len(block.insts)
+    block.insts += rest
+    self.block = current
     return found
 
   def _constant(self: Selector, dtype: DType, value: Any) -> Reg:

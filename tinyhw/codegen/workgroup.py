@@ -1,0 +1,72 @@
+"""Choose how a kernel is spread over the lanes of workgroups, for targets whose lanes are threads (`Capabilities.lanes`).
+
+An output range becomes lanes: one that all reductions are under, so that no lane repeats another's work, and of those the one along which memory is
+adjacent. A product that the matrix unit can do gets MATRIX opts instead: a wave computes one matrix of the result, several waves share what
+they stage in local memory (matrix.py). heuristic.py makes the grid of what is left.
+"""
+from __future__ import annotations
+from typing import TYPE_CHECKING
+
+from tinyhw.codegen.access import access_of
+from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.tiling import Opt, OptOps, size_of
+from tinyhw.machine.target import Capabilities, Matrix
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+if TYPE_CHECKING:
+  from tinyhw.codegen.heuristic import Nest
+
+WAVES = 4   # of a workgroup, at most; 2 by 2 where they compute matrices
+STEPS = 4   # of the matrix unit along k between two barriers, at most
+
+def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
+  """The opts that make lanes; none for a kernel without an output range."""
+  for matrix in capabilities.matrix:
+    found = product(nest, matrix, capabilities) if matrix.lanes == capabilities.lanes == matrix.n else ()
+    if found: return found
+  ranges = [r for r in nest.ranges if size_of(r) > 1]
+  shared = [r for r in ranges if all(r in u.ranges for u in nest.reduces)] or ranges
+  if not shared: return ()
+  best = max(shared, key=lambda r: (sum(a.stride(r) in (0, 1) for a in nest.accesses), r.arg))
+  return (Opt(OptOps.LOCAL, best.arg[0], lanes_along(size_of(best), capabilities.lanes)),)
+
+def lanes_along(n: int, wave: int) -> int:
+  """Lanes for a range of n iterations: all of them, or a divisor that fills at least a wave, or whole waves."""
+  most = wave * WAVES
+  return n if n <= most else next((d for d in range(most, wave - 1, -1) if n % d == 0), most)
+
+# ***** products *****
+
+def factors(reduction: UOp, matrix: Matrix) -> tuple[UOp, UOp] | None:
+  """What a sum of products multiplies, if its types are the matrix unit's."""
+  body = reduction.src[0]
+  if reduction.arg is not Ops.ADD or body.op is not Ops.MUL or reduction.dtype is not matrix.result: return None
+  return (body.src[0], body.src[1]) if body.src[0].dtype is matrix.operand else None
+
+def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> tuple[Opt, ...]:
+  """Opts for the matrix unit, if the only reduction is a product: one factor has rows, the other columns, both the summed range."""
+  if len(nest.reduces) != 1 or not all(r in nest.reduces[0].ranges for r in nest.ranges): return ()
+  pair = factors(nest.reduces[0], matrix)
+  if pair is None: return ()
+  inner = [r for r in ranges_of(nest.reduces[0]) if size_of(r) >= matrix.k and all(r in x.ranges for x in pair)]
+  if not inner: return ()
+  k = inner[-1]
+  store = access_of(nest.store)
+  for n in sorted(nest.ranges, key=lambda r: (store.stride(r) == 1, r.arg), reverse=True):
+    owners = [x for x in pair if n in x.ranges]
+    if size_of(n) < matrix.n or len(owners) != 1: continue
+    rows = pair[0] if owners[0] is pair[1] else pair[1]
+    of_rows = [r for r in nest.ranges if r.arg < n.arg and size_of(r) >= matrix.m and r in rows.ranges and r not in owners[0].ranges]
+    if of_rows: return tile(of_rows[-1], n, k, matrix, capabilities)
+  return ()
+
+def tile(m: UOp, n: UOp, k: UOp, matrix: Matrix, capabilities: Capabilities) -> tuple[Opt, ...]:
+  """One matrix a wave, two waves along each side where the sizes allow it, and as many steps along k as are staged at once."""
+  opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n), Opt(OptOps.MATRIX, k.arg[0], matrix.k)]
+  high, wide = (2 if size_of(r) // (2 * step) * 2 == size_of(r) // step else 1 for r, step in ((m, matrix.m), (n, matrix.n)))
+  if high > 1: opts.append(Opt(OptOps.LOCAL, m.arg[0], high))
+  if wide > 1: opts.append(Opt(OptOps.LOCAL, n.arg[0], wide))
+  staged = (high * matrix.m + wide * matrix.n) * matrix.k * matrix.operand.itemsize
+  steps = next(s for s in range(STEPS, 0, -1) if s == 1 or size_of(k) // matrix.k % s == 0 and s * staged <= capabilities.local_bytes)
+  if steps > 1: opts.append(Opt(OptOps.BLOCK, k.arg[0], steps))
+  return tuple(opts)
