@@ -9,10 +9,6 @@
   STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the reduction reads them
   LOCAL   the innermost `amount` iterations are lanes of a workgroup
   MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
-  LOCAL   the innermost `amount` iterations are lanes of a workgroup
-  MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
-  LOCAL   the innermost `amount` iterations are lanes of a workgroup
-  MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
 
 No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins early enough to be whole, and
 computes some elements a second time. Where that must not be (the kernel reads what it overwrites), the range is peeled: the kernel does the largest
@@ -67,7 +63,10 @@ INNERMOST_FIRST = ((AxisType.VECTOR, OptOps.VECTOR), (AxisType.UPCAST, OptOps.MA
                    (AxisType.LOCAL, OptOps.LOCAL), (AxisType.LOOP, OptOps.BLOCK))
 
 def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
-  """The parts of a range under its opts, outermost first. Where the amounts' product does not divide the size, the last step overlaps. columns: a MATRIX's columns are lanes."""
+  """The parts of a range under its opts, outermost first. Where the amounts' product does not divide the size, the last step overlaps.
+
+  columns: whether these are the columns of a MATRIX, which are lanes.
+  """
   parts: list[Part] = []
   stride = 1
   for kind, wanted in INNERMOST_FIRST:
@@ -89,19 +88,9 @@ def apply(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> UOp:
 
 def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> tuple[UOp, dict[UOp, list[UOp]]]:
   """The same, and for each range what it became, outermost first."""
-  return apply_pieces(sink, opts, order)[0]
-
-def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> tuple[UOp, dict[UOp, list[UOp]]]:
-  """The same, and for each range what it became, outermost first."""
-  return apply_pieces(sink, opts, order)[0]
-
-def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> tuple[UOp, dict[UOp, list[UOp]]]:
-  """The same, and for each range what it became, outermost first."""
   nodes = sink.toposort()
   ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
   rank = {axis: k for k, axis in enumerate(order)}
-  columns = [o.axis for o in opts if o.op is OptOps.MATRIX][1:2]
-  columns = [o.axis for o in opts if o.op is OptOps.MATRIX][1:2]
   columns = [o.axis for o in opts if o.op is OptOps.MATRIX][1:2]
   parts: list[tuple[tuple[int, int, int], UOp, Part]] = []
   first_part: dict[UOp, Part] = {}
