@@ -38,21 +38,29 @@ def outer_grid(sink: UOp) -> UOp:
   outer = ranges_of(sink.src[0])[0]
   return sink.substitute({outer: outer.replace(arg=(outer.arg[0], AxisType.GLOBAL))})
 
+def peel(store: UOp, opts: tuple[Opt, ...], fresh: int) -> list[UOp]:
+  """A store as stores over loops that their factors divide; their new ranges are numbered from `fresh`.
+
+  All stores of a kernel are cut in the same way, over the same ranges: what one of them overwrites and another one needs stays in one loop.
+  """
+  pieces = [store]
+  for r in ranges_of(store):
+    n, factor = size_of(r), factor_of(r, opts)
+    if factor <= 1 or n % factor == 0: continue
+    pieces = [p for piece in pieces for p in (peel_store(piece, r, n - n % factor, fresh) if r in ranges_of(piece) else [piece])]
+    fresh += 1
+  return pieces
+
 def with_opts(sink: UOp, opts: tuple[Opt, ...]) -> UOp:
   """The kernel under opts: peeled, then split."""
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
   stored = {store.src[0].src[0] for store in sink.src}
-  overlap = not any(u.op is Ops.LOAD and u.src[0].src[0] in stored for u in nodes)  # an element may be stored twice, unless it is read before
-  stores: list[UOp] = []
-  for store in sink.src:
-    pieces = [store]
-    for r in () if overlap else ranges_of(store):
-      n, factor = size_of(r), factor_of(r, opts)
-      if factor <= 1 or n % factor == 0: continue
-      pieces = [p for piece in pieces for p in (peel_store(piece, r, n - n % factor, fresh) if r in ranges_of(piece) else [piece])]
-      fresh += 1
-    stores += pieces
+  stores = list(sink.src)
+  if any(u.op is Ops.LOAD and u.src[0].src[0] in stored for u in nodes):  # else an element may be stored twice
+    cut = [peel(store, opts, fresh) for store in sink.src]
+    stores = [piece for group in zip(*cut) for piece in group]
+    fresh += len(ranges_of(sink.src[0]))
   peeled = UOp.sink(*stores, arg=sink.arg)
   peeled = peel_reductions(peeled, opts, fresh)
   split, pieces = apply_pieces(peeled, opts)
