@@ -149,7 +149,8 @@ class Linearizer:
       self.variables[variable_of(node)] = new = UOp(Ops.ACC, variable.dtype, (start,), self.numbers[1])
       self.numbers[1] += 1
       block.uops.append(new)
-    elif self.lanes and self._inside_loop(block) and not (block.uops and block.uops[-1].op is Ops.BARRIER): block.uops.append(UOp(Ops.BARRIER))  # readers of the last iteration are done
+    elif self.lanes and self._inside_loop(block) and not (block.uops and block.uops[-1].op is Ops.BARRIER):
+      block.uops.append(UOp(Ops.BARRIER))  # readers of the last iteration are done
 
   def _inside_loop(self, block: Block) -> bool:
     at: Block | None = block
