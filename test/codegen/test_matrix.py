@@ -1,0 +1,82 @@
+"""Products on the matrix unit: the Program computes what the kernel says, its factors staged by all lanes."""
+from dataclasses import replace
+
+import pytest
+
+from test.codegen.kernels import axis, count
+from test.codegen.test_workgroup import F32, LANES, opts, run
+from tinyhw.codegen.program import Program
+from tinyhw.codegen.tiling import OptOps
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import VerifyError
+from tinyhw.machine.target import Matrix
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.ops import UOp
+
+def matmul(m: int, k: int, n: int, dtype: DType = F32, batch: int = 1, swapped: bool = False) -> UOp:
+  """out[b, i, j] = max(sum over x of a[b, i, x] * w[b, x, j], 0) + 1."""
+  out, a, w = UOp.param(0, dtype, batch * m * n), UOp.param(1, dtype, batch * m * k), UOp.param(2, dtype, batch * k * n)
+  b, i, j, x = axis(batch, 0), axis(m, 1), axis(n, 2), axis(k, 3, "REDUCE")
+  left, right = a.index((b * m + i) * k + x).load(), w.index((b * k + x) * n + j).load()
+  total = (right * left if swapped else left * right).reduce(Ops.ADD, x)
+  zero, one = UOp.const(dtype, 0), UOp.const(dtype, 1)
+  return UOp.sink(out.index((b * m + i) * n + j).store(UOp(Ops.MAX, dtype, (total, zero)) + one, b, i, j))
+
+@pytest.mark.parametrize("size", [(4, 4, 8), (8, 16, 16), (16, 8, 32), (5, 4, 8), (8, 6, 8), (9, 13, 19), (12, 32, 8)])
+def test_products(size: tuple[int, int, int]) -> None:
+  program = run(matmul(*size))
+  assert count(program, Ops.MMA) == 1 and count(program, Ops.DEFINE_LOCAL) == 2 and count(program, Ops.BARRIER) >= 2
+  assert program.lanes % 8 == 0
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_either_factor_may_have_the_rows(swapped: bool) -> None: assert count(run(matmul(8, 8, 8, swapped=swapped)), Ops.MMA) == 1
+
+def test_batches_are_the_grid() -> None:
+  program = run(matmul(4, 8, 8, batch=3))
+  assert count(program, Ops.MMA) == 1 and program.grid == 3
+
+def test_four_waves_share_what_they_stage() -> None:
+  chosen = opts(matmul(16, 16, 32))
+  assert [(o.op, o.amount) for o in chosen if o.op in (OptOps.MATRIX, OptOps.LOCAL, OptOps.BLOCK)] == [
+    (OptOps.MATRIX, 4), (OptOps.MATRIX, 8), (OptOps.MATRIX, 4), (OptOps.LOCAL, 2), (OptOps.LOCAL, 2), (OptOps.BLOCK, 4)]
+  assert run(matmul(16, 16, 32)).lanes == 32
+
+def test_other_shapes_and_types_of_the_unit() -> None:
+  half = Matrix(2, 4, 2, dtypes.float16, F32, 4)
+  assert count(run(matmul(6, 6, 12), replace(LANES, lanes=4, matrix=(half, Matrix(2, 4, 2, F32, F32, 4)))), Ops.MMA) == 1
+  assert count(run(matmul(8, 8, 8, dtypes.float64)), Ops.MMA) == 0
+
+@pytest.mark.parametrize("size", [(1, 8, 8), (8, 3, 8), (8, 8, 7)])
+def test_small_products_are_done_without_it(size: tuple[int, int, int]) -> None: assert count(run(matmul(*size)), Ops.MMA) == 0
+
+def test_sums_of_other_things_are_done_without_it() -> None:
+  out, a = UOp.param(0, F32, 64), UOp.param(1, F32, 64)
+  i, j, x = axis(8, 0), axis(8, 1), axis(8, 2, "REDUCE")
+  square = a.index(i * 8 + x).load() * a.index(i * 8 + x).load()
+  assert count(run(UOp.sink(out.index(i * 8 + j).store(square.reduce(Ops.ADD, x), i, j))), Ops.MMA) == 0
+  largest = (a.index(i * 8 + x).load() * a.index(j * 8 + x).load()).reduce(Ops.MAX, x)
+  assert count(run(UOp.sink(out.index(i * 8 + j).store(largest, i, j))), Ops.MMA) == 0
+
+def test_a_convolution_is_a_product_too() -> None:
+  """out[c, y] = sum over d, t of w[c, d, t] * a[d, y + t], a gate where that is outside."""
+  out, w, a = UOp.param(0, F32, 4 * 16), UOp.param(1, F32, 4 * 8 * 3), UOp.param(2, F32, 8 * 16)
+  c, y, t, d = axis(4, 0), axis(16, 1), axis(3, 2, "REDUCE"), axis(8, 3, "REDUCE")
+  near = y + t - 1
+  value = a.index(d * 16 + near).load((near >= 0) & (near < 16))
+  total = (w.index((c * 8 + d) * 3 + t).load() * value).reduce(Ops.ADD, t, d)
+  assert count(run(UOp.sink(out.index(c * 16 + y).store(total, c, y))), Ops.MMA) == 1
+
+def test_lanes_must_meet_at_the_same_operation() -> None:
+  """Half of the lanes are at one MMA, half at another."""
+  lane = UOp(Ops.RANGE, dtypes.int32, (UOp.const(dtypes.int32, 2),), (0, AxisType.LOCAL))
+  zero = UOp.const(F32, 0.0)
+  vector = UOp(Ops.VECTORIZE, F32.vec(2), (zero, zero))
+  first = UOp(Ops.IF, dtypes.void, (lane < 1,))
+  second = UOp(Ops.IF, dtypes.void, ((lane < 1).ne(True),))
+  def body(condition: UOp, tag: int) -> list[UOp]:
+    product = UOp(Ops.MMA, F32.vec(2), (vector, vector, vector), (2, 2, 2, 2), tag)
+    return [condition, product, UOp(Ops.ENDIF, dtypes.void, (condition,))]
+  inside = [*lane.src, lane, *[u for u in (*first.src[0].toposort(), *second.src[0].toposort(), zero, vector) if u not in (lane, *lane.src)]]
+  uops = list(dict.fromkeys([*inside, *body(first, 1), *body(second, 2), UOp(Ops.END, dtypes.void, (lane,))]))
+  with pytest.raises(VerifyError, match="reach different operations of the matrix unit"): evaluate(Program("apart", tuple(uops)), {})

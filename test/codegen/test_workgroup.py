@@ -1,0 +1,95 @@
+"""Which ranges become lanes, and that workgroups compute what the kernel says, whatever does not divide."""
+from dataclasses import replace
+
+import pytest
+
+from test.codegen.kernels import EVERYTHING, axis, compare, data_for, softmax
+from tinyhw.codegen.grid import flatten_grid
+from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.passes import lower
+from tinyhw.codegen.program import Program
+from tinyhw.codegen.tiling import Opt, OptOps
+from tinyhw.codegen.workgroup import lanes_along
+from tinyhw.dtype import dtypes
+from tinyhw.errors import CompileError
+from tinyhw.machine.target import Capabilities, Matrix
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.ops import UOp
+from tinyhw.uop.verify import verify
+
+F32 = dtypes.float32
+LANES = replace(EVERYTHING, lanes=8, threads=2, local_bytes=16384, vector_bytes=16, matrix=(Matrix(4, 8, 4, F32, F32, 8),),
+                vector_operations=frozenset({(Ops.MMA, F32)}))
+
+def run(sink: UOp, capabilities: Capabilities = LANES, tolerance: float = 0.0) -> Program:
+  """Optimise and lower a kernel, and compare its Program with the kernel."""
+  expected, found = data_for(sink), data_for(sink)
+  evaluate(sink, expected)
+  optimized = optimize(sink, capabilities)
+  verify(optimized, 1)
+  program = lower(optimized, capabilities, "test")
+  verify(program, 1)
+  evaluate(program, found)
+  compare("program", expected, found, tolerance)
+  return program
+
+def opts(sink: UOp) -> tuple[Opt, ...]: return optimize(sink, LANES).arg.opts  # type: ignore[no-any-return]
+
+def elementwise(rows: int, columns: int, in_place: bool = False) -> UOp:
+  """out[i, j] = a[i, j] + b[j, i]."""
+  out, a, b = (UOp.param(k, F32, rows * columns) for k in range(3))
+  if in_place: a = out
+  i, j = axis(rows, 0), axis(columns, 1)
+  return UOp.sink(out.index(i * columns + j).store(a.index(i * columns + j).load() + b.index(j * rows + i).load(), i, j))
+
+def test_lanes_fill_waves() -> None:
+  assert [lanes_along(n, 8) for n in (1, 5, 32, 33, 40, 100, 37, 4096)] == [1, 5, 32, 11, 20, 25, 32, 32]
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("size", [(1, 1), (3, 5), (2, 37), (9, 64), (40, 3)])
+def test_elementwise_kernels(size: tuple[int, int], in_place: bool) -> None:
+  program = run(elementwise(*size, in_place))
+  assert size == (1, 1) or 1 < program.lanes <= 32
+
+def test_lanes_run_along_memory() -> None:
+  assert opts(elementwise(8, 16))[0] == Opt(OptOps.LOCAL, 1, 16)
+  assert run(elementwise(8, 16)).grid == 8
+
+def test_reductions_are_not_repeated_by_lanes() -> None:
+  """Rows are lanes where a row is reduced; where nothing is left outside of the reduction, each lane does it."""
+  assert opts(softmax(16, 5))[0] == Opt(OptOps.LOCAL, 0, 16)
+  run(softmax(16, 5), tolerance=1e-6)
+  out, a = UOp.param(0, F32, 12), UOp.param(1, F32, 12)
+  i, r = axis(12, 0), axis(12, 1, "REDUCE")
+  total = a.index(r).load().reduce(Ops.ADD, r)
+  program = run(UOp.sink(out.index(i).store(a.index(i).load() - total * 2, i)))
+  assert program.lanes == 12
+
+def test_a_sum_of_everything_has_one_lane() -> None:
+  out, a, r = UOp.param(0, F32, 1), UOp.param(1, F32, 50), axis(50, 0, "REDUCE")
+  assert run(UOp.sink(out.index(0).store(a.index(r).load().reduce(Ops.ADD, r)))).lanes == 1
+
+def test_local_ranges_become_one_whose_last_is_the_fastest() -> None:
+  out = UOp.param(0, dtypes.int32, 24)
+  x, y, g = axis(3, 0, "LOCAL"), axis(4, 1, "LOCAL"), axis(2, 2, "GLOBAL")
+  store = out.index(g * 12 + x * 4 + y).store((x * 10 + y).cast(dtypes.int32), x, y, g)
+  flat = flatten_grid(UOp.sink(store))
+  assert [r.arg[1] for r in flat.src[0].src[2:] if r.op is Ops.RANGE] == [AxisType.GLOBAL, AxisType.LOCAL]
+  memory = {0: [0] * 24}
+  evaluate(lower(UOp.sink(store), LANES, "flat"), memory)
+  assert memory[0] == [x * 10 + y for _ in range(2) for x in range(3) for y in range(4)]
+
+def test_a_store_without_lanes_is_done_by_the_first() -> None:
+  out, once = UOp.param(0, dtypes.int32, 8), UOp.param(1, dtypes.int32, 1)
+  lane = axis(8, 0, "LOCAL")
+  one = UOp.const(dtypes.int32, 1)
+  kernel = UOp.sink(out.index(lane).store(one, lane), once.index(0).store(once.index(0).load() + 1))
+  memory = {0: [0] * 8, 1: [5]}
+  evaluate(lower(kernel, LANES, "once"), memory)
+  assert memory == {0: [1] * 8, 1: [6]}
+
+def test_only_a_stage_closes_lanes() -> None:
+  out, a, lane = UOp.param(0, F32, 1), UOp.param(1, F32, 8), axis(8, 0, "LOCAL")
+  with pytest.raises(CompileError, match=r"REDUCE over lanes \[0\]: only a STAGE is, over all lanes"):
+    lower(UOp.sink(out.index(0).store(a.index(lane).load().reduce(Ops.ADD, lane))), LANES, "fold")
