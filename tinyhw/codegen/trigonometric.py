@@ -17,8 +17,8 @@ from tinyhw.uop.ops import UOp
 # (sin(r)/r - 1) / z for z = r*r, |r| <= pi/4, from z**0; relative errors of the sine: 2**-27.9 and 2**-57.9
 SIN: dict[DType, tuple[float, ...]] = {
   dtypes.float32: (-0.16666655242443085, 0.008332189172506332, -0.0001951828453456983),
-  dtypes.float64: (-0.1666666666666663, 0.00833333333332184, -0.0001984126982935854, 2.7557313538522607e-06, -2.505073439134371e-08,
-                   1.5895433455439274e-10),
+  dtypes.float64: (-0.1666666666666663, 0.00833333333332184, -0.0001984126982935854, 2.7557313538522683e-06, -2.5050734391391034e-08,
+                   1.589543346183372e-10),
 }
 # (cos(r) - 1) / z, from z**0; relative errors of the cosine: 2**-33.0 and 2**-63.9
 COS: dict[DType, tuple[float, ...]] = {
@@ -52,7 +52,7 @@ class Turn(NamedTuple):
 def _place(size: UOp, one: int, infinity: int, mantissa: int) -> Place:
   bits = signed(size)
   exponent = (bits & infinity).maximum(one) - one
-  return Place(real(bits - exponent), exponent.bitcast(unsigned(size).dtype) >> mantissa)
+  return Place(real(subtract(bits, exponent)), exponent.bitcast(unsigned(size).dtype) >> mantissa)
 
 def _window(e: UOp, word: int, zeros: int, count: int) -> list[UOp]:
   """Bits of 1/(2 pi), after `zeros` zeros, from bit e on: `count` words of `word` bits. The high bits of e choose words, the low ones shift them."""
@@ -62,8 +62,8 @@ def _window(e: UOp, word: int, zeros: int, count: int) -> list[UOp]:
   whole = INVERSE_TURN >> shift if shift >= 0 else INVERSE_TURN << -shift
   words = [e.const_like(whole >> (length - 1 - k) * word & (1 << word) - 1) for k in range(length)]
   while top >= word:
-    far, step = (e & top).ne(0), top // word
-    words = [far.where(b, a) for a, b in zip(words, words[step:])][:step + count]
+    near, step = (e & top).eq(0), top // word
+    words = [near.where(a, b) for a, b in zip(words, words[step:])][:step + count]
     top //= 2
   left = e & (word - 1)
   right = left ^ (word - 1)
@@ -81,7 +81,7 @@ def _turn_single(size: UOp, fused: bool) -> Turn:
   centred = (whole + carry) + (1 << 29)
   near = (centred & ((1 << 30) - 1)) - (1 << 29)
   main = near.cast(dtypes.float32)
-  rest = (near - main.cast(int32)).cast(dtypes.float32) + fraction
+  rest = subtract(near, main.cast(int32)).cast(dtypes.float32) + fraction
   return Turn(centred.bitcast(uint32), _angle(Precise(main, rest)))
 
 def _small_float(bits: UOp) -> UOp:
@@ -127,7 +127,7 @@ def _wave(x: UOp, turn: Turn, flipped: UOp) -> UOp:
   z = angle * angle
   sine = fma(angle * z, polynomial(z, SIN[scalar]), angle)
   cosine = polynomial(z, (1.0,) + COS[scalar])
-  result = (turn.quarters & (1 << top - 1)).ne(0).where(cosine, sine)
+  result = (turn.quarters & (1 << top - 1)).eq(0).where(sine, cosine)
   return fma(x, 0.0, with_sign(result, flipped))
 
 def sin(u: UOp, fused: bool) -> UOp:
