@@ -67,7 +67,8 @@ class Residents:
       factor = 10 ** min(6, self.flow.depth[b] - self.flow.depth[header])
       for v, lines in self.distances.uses[b].items():
         if v in cost: cost[v] += factor * len(lines) * (0.5 if v in self.repeats else 1)
-    pressure = self._room(header, used) if crowded else 0
+    pressure = self._room(header, used, reserve=False) if crowded else 0
+    if self.file.over(pressure + sum(self.weight[v] for v in used)): pressure = self._room(header, used, reserve=True)
     kept = []
     for v in sorted(used, key=lambda v: (-cost[v], entry[v], v)):
       if self.bank_in(v, crowded) and self.file.over(pressure + self.weight[v]): continue
@@ -75,16 +76,19 @@ class Residents:
       pressure += self.weight[v]
     return kept
 
-  def _room(self, header: int, used: list[int]) -> int:
-    """Pressure to leave for what the values that start the loop, and those that continue them (their webs), are not."""
+  def _room(self, header: int, used: list[int], reserve: bool) -> int:
+    """Pressure to leave for what the values that start the loop, and those that continue them (their webs), are not.
+
+    reserve: and for one value that comes from memory, in each bank.
+    """
     webs = {self.web[v] for v in used}
     idle = [v for v, distance in self.distances.entry[header].items() if distance >= FAR]
     peak = self._peak(header, {v for v, web in enumerate(self.web) if web in webs}.union(used, idle))
     room = 0
     for file in self.file.banks:
       units = peak >> FIELD * file.position & (1 << FIELD) - 1
-      widest = max([self.weight[v] >> FIELD * file.position for v in used if self._bank(v) == file.position], default=0)
-      room += min(units + widest, file.limit * 3 // 4) << FIELD * file.position
+      mine = [self.weight[v] >> FIELD * file.position for v in used if reserve and self._bank(v) == file.position]
+      room += min(units + max(mine, default=0), file.limit * 3 // 4) << FIELD * file.position
     return room
 
   def _bank(self, v: int) -> int: return (self.weight[v].bit_length() - 1) // FIELD
