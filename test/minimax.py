@@ -1,8 +1,8 @@
 """Where the coefficients in tinyhw/codegen/{exponential,logarithm,power,saturating,trigonometric}.py come from: `python3 test/minimax.py [name …]`.
 
-Minimax polynomials by Remez's exchange, in 220 bits (needs mpmath), on a grid of Chebyshev points. Coefficients are rounded to the float type one after
-the other, from the lowest power; after each, the rest is fitted again, so that it makes up for the rounding. Prints the errors, as powers of two,
-of the ideal polynomial and of the one with rounded coefficients, and these.
+Minimax polynomials by Remez's exchange, in 220 bits (needs mpmath), on a grid of Chebyshev points. Coefficients are rounded to the float type one
+after the other, from the lowest power; after each, the rest is fitted again, so that it makes up for the rounding. Prints the errors, as powers of
+two, of the ideal polynomial and of the one with rounded coefficients, and these.
 """
 from __future__ import annotations
 import sys
@@ -68,7 +68,7 @@ def exchange(xs: list[Any], goal: list[Any], weights: list[Any], powers: list[in
   return best
 
 class Fit(NamedTuple):
-  """sum(c[p] * x**p for p in powers) near f(x) for low <= x <= high; `weight` makes the error relative to what is computed. `fixed`: given coefficients."""
+  """sum(c[p] * x**p) near f(x) for low <= x <= high; `weight` makes the error relative to what is computed. `fixed`: given coefficients."""
   f: Function
   low: Any
   high: Any

@@ -1,4 +1,4 @@
-"""How exact the transcendental functions are: measures them and writes docs/numerics.md. `python3 test/numerics.py` (minutes; needs NumPy and mpmath).
+"""Measures how exact the transcendental functions are, and writes docs/numerics.md: `python3 test/numerics.py` (minutes; needs NumPy, mpmath).
 
 Counts of operations are those that remain after decomposition for vectors of an AVX2 target.
 """

@@ -1,0 +1,45 @@
+"""What must be exact of EXP and EXP2, and where they begin and end; how exact they are otherwise is test_transcendental.py's."""
+import math
+
+import numpy as np
+import pytest
+import ulps
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.uop.enums import Ops
+
+each_type = pytest.mark.parametrize("dtype", (dtypes.float32, dtypes.float64), ids=("float32", "float64"))
+
+def values(op: Ops, dtype: DType, xs: list[float]) -> list[float]:
+  result: list[float] = ulps.compute(ulps.expression(op, dtype), np.array(xs, ulps.numpy_type(dtype))).tolist()
+  return result
+
+@each_type
+def test_powers_of_two_are_exact(dtype: DType) -> None:
+  """Subnormal ones too; half of the smallest is 0."""
+  least, most = (-149, 127) if dtype is dtypes.float32 else (-1074, 1023)
+  whole = [float(k) for k in range(least, most + 1)]
+  assert values(Ops.EXP2, dtype, whole) == [2.0 ** k for k in whole]
+  assert values(Ops.EXP2, dtype, [least - 1.0, most + 1.0, -1e30, 1e30]) == [0.0, math.inf, 0.0, math.inf]
+
+@each_type
+def test_special_values(dtype: DType) -> None:
+  for op in (Ops.EXP, Ops.EXP2):
+    got = values(op, dtype, [0.0, -0.0, math.inf, -math.inf, math.nan])
+    assert got[:4] == [1.0, 1.0, math.inf, 0.0] and math.isnan(got[4])
+
+def test_nan_with_any_payload_is_nan() -> None:
+  """Its bits take part in the making of a power of two."""
+  codes = np.array([0x7f800001, 0x7fc00000, 0x7fffffff, 0xff812345, 0xffc00100], np.uint32).view(np.float32)
+  for op in ulps.FUNCTIONS: assert np.isnan(ulps.compute(ulps.expression(op, dtypes.float32), *[codes] * ulps.ARITY.get(op, 1))).all()
+
+@each_type
+def test_largest_and_smallest_results(dtype: DType) -> None:
+  """The last argument with a finite result, the first that gives 0, and their neighbours."""
+  kind = ulps.numpy_type(dtype)
+  highest = np.array(np.log(np.finfo(kind).max.astype(np.float64)), kind)
+  while np.exp(highest.astype(np.longdouble)) > np.finfo(kind).max.astype(np.longdouble): highest = np.nextafter(highest, kind.type(0))
+  assert math.isfinite(values(Ops.EXP, dtype, [float(highest)])[0])
+  assert values(Ops.EXP, dtype, [float(highest) + 0.001]) == [math.inf]
+  tiny = float(np.finfo(kind).smallest_subnormal)
+  assert values(Ops.EXP, dtype, [math.log(tiny) + 0.01, math.log(tiny) - 0.68, math.log(tiny) - 0.70]) == [tiny, tiny, 0.0]
