@@ -34,6 +34,7 @@ SHORT_LOOP = 8             # iterations; a reduction loop that is not longer is 
 MOST_UNROLLED = 64         # terms of an unrolled body
 SHORT_BODY = 24            # operations; longer elementwise bodies need no copies to fill the pipes
 STAGE_REUSE = 4            # times that a staged element is read, below which copying it costs more than it saves
+MOST_OVERLAP = 1.07        # of a range's iterations, when it is cut into blocks
 GATE_COST = 3.0            # of a gate, in loads
 FAR_BYTES = 1024           # steps of a loop that are further apart meet a new page every few iterations
 FAR_TOTAL_BYTES = 1 << 15  # if they leave the first-level cache
@@ -240,7 +241,8 @@ def load_cost(operand: Operand, t: Tile, lanes: int, local_bytes: int) -> float:
   if stride == 0: return 1.0 + gate
   if t.vector in operand.ranges and not is_reduce(t.vector) and operand.plain and operand.is_bad(t.vector):
     reuse = operand.reuse(t.copies) if operand.panel(t, lanes) <= local_bytes else 0
-    copying = 2.0 + gate if stride == 1 or operand.gated else STRIDED_COST * lanes
+    aligned = stride is not None and stride * operand.access.node.dtype.itemsize % PAGE_BYTES == 0
+    copying = 2.0 + gate if stride == 1 else STRIDED_COST * lanes * (4 if aligned else 1)
     if reuse >= STAGE_REUSE: return 1.0 + copying / reuse
   return 1.0 + gate if stride == 1 else STRIDED_COST * lanes + gate * lanes
 
@@ -281,13 +283,30 @@ def stage_grid(nest: Nest, t: Tile, free: list[UOp], lanes: int, capabilities: C
     opts.append(Opt(OptOps.GRID, r.arg[0]))
     items *= size_of(r) // factor
   wanted = capabilities.threads * CHUNKS_PER_THREAD
+  inside = 1
+  for r in free: inside *= steps_of(r, t)
   for r in free:
-    loops = size_of(r) // t.copies.get(r, 1)
-    parts = next((p for p in range(1, loops + 1) if loops % p == 0 and items * p >= wanted and loops // p >= STAGE_REUSE), 1)
-    if items >= wanted or parts == 1: continue
-    opts += [Opt(OptOps.BLOCK, r.arg[0], loops // parts), Opt(OptOps.GRID, r.arg[0])]
-    items *= parts
+    if items >= wanted: break
+    parts = parts_of(r, t, -(-wanted // items), inside)
+    if parts == 1: continue
+    opts += [Opt(OptOps.BLOCK, r.arg[0], -(-steps_of(r, t) // parts)), Opt(OptOps.GRID, r.arg[0])]
+    items, inside = items * parts, inside // parts
   return opts
+
+def steps_of(r: UOp, t: Tile) -> int:
+  """Tiles along a range that has no lanes."""
+  return -(-size_of(r) // t.copies.get(r, 1))
+
+def parts_of(r: UOp, t: Tile, wanted: int, inside: int) -> int:
+  """Into how many blocks a loop over tiles is cut: as many as wanted, or as can be with little overlap and enough reuse inside of a block."""
+  loops, copies = steps_of(r, t), t.copies.get(r, 1)
+  best = 1
+  for parts in range(2, loops + 1):
+    if inside // parts < STAGE_REUSE: break
+    if parts * -(-loops // parts) * copies > MOST_OVERLAP * size_of(r): continue
+    best = parts
+    if parts >= wanted: break
+  return best
 
 # ***** the grid *****
 
