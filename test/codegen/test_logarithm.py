@@ -33,3 +33,13 @@ def test_a_number_is_split_exactly(dtype: DType) -> None:
   exponent, f = (ulps.compute(part, x) for part in split(UOp(Ops.NOOP, dtype, (), 0)))
   assert np.all(exponent == np.rint(exponent)) and np.all((f >= math.sqrt(0.5) - 1) & (f <= math.sqrt(2) - 1))
   assert np.all(np.ldexp(1 + f.astype(np.longdouble), exponent.astype(int)) == x)
+
+@each_type
+def test_next_to_where_numbers_are_split(dtype: DType) -> None:
+  """There the logarithm of the mantissa is about 1/2 and nearly cancels the exponent's 1."""
+  kind = ulps.numpy_type(dtype)
+  root = np.array(math.sqrt(2), kind)
+  steps = np.arange(-200, 200) * np.spacing(root)
+  for x in (root + steps, (root + steps) / 2):
+    error, where = ulps.worst(Ops.LOG2, dtype, True, (x.astype(kind),))
+    assert error <= 1 if dtype is dtypes.float32 else error <= 2, where

@@ -26,7 +26,7 @@ ATANH = (0.6666666666666734, 0.39999999999416525, 0.2857142874207166, 0.22222198
 LOG2_OF_E: dict[DType, tuple[float, float]] = {
   dtypes.float32: (1.4426950216293335, 1.925963033500011e-08), dtypes.float64: (1.4426950408889634, 2.0355273740931033e-17),
 }
-SQRT_HALF = {23: 0x3f3504f3, 52: 0x3fe6a09e667f3bcd}  # by bits of the mantissa: the bits of sqrt(1/2)
+SQRT_HALF = {23: 0x3f3504f4, 52: 0x3fe6a09e667f3bcd}  # by bits of the mantissa: the first float above sqrt(1/2), so that |log2(m)| < 1/2 below 1
 
 class Split(NamedTuple):
   """A positive number as 2**exponent * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); the exponent is a whole float."""
