@@ -387,7 +387,8 @@ class Buffer:
   def as_memoryview(self, allow_zero_copy: bool = False, force_zero_copy: bool = False, no_sync: bool = False) -> memoryview:
     """The contents as bytes: a copy, unless zero copy is allowed and the host can see the memory.
 
-    A zero-copy view keeps the mapping, but not the contents, after this Buffer is freed. Raises DeviceError if force_zero_copy cannot be met.
+    A zero-copy view holds this Buffer, so its memory is not used for anything else before the view, and all that is made of it, is gone; `deallocate`
+    takes the contents all the same. Raises DeviceError if force_zero_copy cannot be met.
     """
     if not self.is_initialized(): raise DeviceError(f"{self!r} has no memory to read yet; allocate it and copy data in, or run what computes it")
     self.ensure_allocated()
@@ -395,7 +396,7 @@ class Buffer:
       found = self.allocator.as_memoryview(self._buf)
       if found is not None:
         if not no_sync: Device[self.device].synchronize()
-        return found[:self.nbytes]
+        return _held_by(found[:self.nbytes], self)
       if force_zero_copy: raise DeviceError(f"{self.device} memory is not visible to the host; call as_memoryview() for a copy")
     return self.copyout(memoryview(bytearray(self.nbytes)))
 
@@ -414,6 +415,14 @@ class Buffer:
   def __repr__(self) -> str:
     view = "" if self._base is None else f" offset={self.offset}"
     return f"<Buffer {self.device} {self.size} {self.dtype}{view}{'' if self.is_allocated() else ' (not allocated)'}>"
+
+def _held_by(view: memoryview, owner: Buffer) -> memoryview:
+  """The same bytes, in a memoryview that keeps owner alive. Slices and casts of a memoryview refer to what it was made of: here, a ctypes array."""
+  from ctypes import c_ubyte  # many programs never look at memory in place
+  if not view.nbytes: return view
+  array: Any = (c_ubyte * view.nbytes).from_buffer(view)
+  array.owner = owner
+  return memoryview(array).cast("B")
 
 def _count_memory(device: str, nbytes: int) -> None:
   GlobalCounters.mem_used += nbytes

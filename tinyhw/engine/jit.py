@@ -69,19 +69,25 @@ def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[tuple[s
   return tensors, variables, tuple(rest)
 
 class Output:
-  """A result with storage of its own: that of an earlier call is used again once nobody can see it any more, else there is a new one."""
-  __slots__ = ("node", "buffer", "patches", "last", "references")
+  """A result with storage of its own: that of an earlier call is used again once nobody can see it any more, else there is a new one.
+
+  Tensors see it through its node; memoryviews that are no copies hold the Buffer itself.
+  """
+  __slots__ = ("node", "buffer", "patches", "last", "storage", "references")
 
   def __init__(self, node: UOp):
     self.node, self.buffer = node, buffer_of(node)
     self.patches: list[tuple[Recording, int, int]] = []
-    self.last, self.references = node, 0      # the captured call's own result is never used again
+    self.last, self.storage = node, self.buffer
+    self.references = (0, 0)      # the captured call's own result is never used again
 
   def fresh(self) -> UOp:
-    if sys.getrefcount(self.last) <= self.references: return self.last
+    node, storage = self.references
+    if sys.getrefcount(self.last) <= node and sys.getrefcount(self.storage) <= storage: return self.last
     self.last = new_buffer(self.buffer.device, self.buffer.size, self.buffer.dtype)
-    self.references = sys.getrefcount(self.last)
-    opaque = buffer_of(self.last).get_buf()
+    self.storage = buffer_of(self.last)
+    self.references = sys.getrefcount(self.last), sys.getrefcount(self.storage)
+    opaque = self.storage.get_buf()
     for recording, launch, position in self.patches: recording.patch(launch, position, opaque)
     return self.last
 
