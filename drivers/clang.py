@@ -4,6 +4,7 @@ Optional. It serves processors that this repository has no assembler for, and as
 """
 from __future__ import annotations
 import ctypes
+import functools
 import os
 import shlex
 import shutil
@@ -23,20 +24,21 @@ COMPILERS = ("clang", "gcc", "cc")
 FLAGS = ("-x", "c", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-fPIC", "-shared", "-w")
 SHOWN_LINES = 12  # of what a compiler says
 
-def find_compiler() -> list[str]:
+def find_compiler() -> tuple[str, ...]:
   """The command of the C compiler: CC, or the first that is on PATH. Raises DeviceError that says what to install."""
   if CC.value:
     command = shlex.split(CC.value)
     if shutil.which(command[0]) is None: raise DeviceError(f"CC={CC.value}: {command[0]} is not on PATH; name an installed compiler, or unset CC")
-    return command
+    return tuple(command)
   for name in COMPILERS:
     found = shutil.which(name)
-    if found: return [found]
+    if found: return (found,)
   raise DeviceError(f"none of {', '.join(COMPILERS)} is on PATH; install a C compiler (Debian: apt install clang; macOS: xcode-select --install), or "
                     "name one in CC")
 
-def compile_source(command: list[str], name: str, source: bytes) -> ctypes.CDLL:
-  """The source as a loaded shared object. Raises CompileError with what the compiler said."""
+@functools.lru_cache(None)
+def compile_source(command: tuple[str, ...], name: str, source: bytes) -> ctypes.CDLL:
+  """The source as a loaded shared object, for the life of the process. Raises CompileError with what the compiler said."""
   with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
     path = os.path.join(folder, "kernel.so")
     for flags in (FLAGS, tuple(f for f in FLAGS if f != "-march=native")):  # some compilers do not know the machine they run on
@@ -49,7 +51,7 @@ def compile_source(command: list[str], name: str, source: bytes) -> ctypes.CDLL:
     try: return ctypes.CDLL(path)
     except OSError as error: raise DriverError(f"loading {path}: {error}; if the folder is mounted noexec, set TMPDIR to one that is not") from error
 
-def compile_loop(command: list[str]) -> CompiledLoop:
+def compile_loop(command: tuple[str, ...]) -> CompiledLoop:
   """The worker loop in C."""
   return CompiledLoop(address_of(compile_source(command, "ring", loop_source().encode()), "ring"))
 
@@ -59,22 +61,15 @@ def address_of(library: ctypes.CDLL, name: str) -> int:
   except AttributeError: raise CompileError(f"the C source has no function {name}; a kernel's function is named as its Code") from None
 
 class ClangDevice(HostDevice):
-  """Compiles each source once in a process."""
-  def __init__(self, name: str, command: list[str], loop: Loop, threads: int | None = None):
+  """Compiles each source once in a process, also if the device is opened again."""
+  def __init__(self, name: str, command: tuple[str, ...], loop: Loop, threads: int | None = None):
     self.command = command
-    self.addresses: dict[tuple[str, bytes], int] = {}
-    self.libraries: list[ctypes.CDLL] = []
     super().__init__(name, "c", loop, threads)
 
   def place(self, code: Code) -> Program:
     """Compile and load. Raises DeviceError for Code that is no C source, CompileError for source that the compiler refuses."""
     if code.arch != "c": raise DeviceError(f"{self.name} takes C source, and {code.name} is code for {code.arch}; compile it for arch c")
-    key = code.name, code.text
-    if key not in self.addresses:
-      library = compile_source(self.command, code.name, code.text)
-      self.addresses[key] = address_of(library, code.name)
-      self.libraries.append(library)
-    return Program(code, self.addresses[key])
+    return Program(code, address_of(compile_source(self.command, code.name, code.text), code.name))
 
   def facts(self) -> dict[str, Any]: return {"arch": self.arch, "compiler": " ".join(self.command), "threads": self.ring.threads}
 

@@ -217,17 +217,17 @@ class LRUAllocator(Allocator):
     return (size + step - 1) & -step
 
   def _take(self, size: int) -> Any:
-    size = self.rounded(size)
-    found = self.pool.get(size)
+    rounded = self.rounded(size)
+    found = self.pool.get(rounded)
     if found:
-      self.cached -= size
+      self.cached -= rounded
       return found.pop()
-    if self.limit is not None and self.held + self.cached + size > self.limit: self.free_cache()
+    if self.limit is not None and self.held + self.cached + rounded > self.limit: self.free_cache()
     self._check_limit(size)
-    opaque = self._alloc(size)
+    opaque = self._alloc(rounded)
     if opaque is None and self.cached:
       self.free_cache()
-      opaque = self._alloc(size)
+      opaque = self._alloc(rounded)
     if opaque is None: raise self.out_of_memory(size)
     return opaque
 

@@ -1,0 +1,71 @@
+"""CPUID decoded: from made-up processors, and the one that runs the tests against what the system says about it."""
+import os
+
+import pytest
+
+from tinyhw import device as devices
+from tinyhw.drivers import cpu
+from tinyhw.drivers.cpu.processor import FEATURES, LEVELS, XCR0, Processor, detect
+from tinyhw.errors import DeviceError
+
+def invented(features: set[str], vendor: str = "GenuineIntel", state: int = 0xe7, signature: int = 0x50654, highest: int = 7) -> Processor:
+  """What `detect` makes of a processor with these features."""
+  words = [int.from_bytes(vendor[i:i + 4].encode(), "little") for i in (0, 4, 8)]
+  def query(leaf: int, subleaf: int) -> tuple[int, int, int, int]:
+    if leaf == XCR0: return state, 0, 0, 0
+    if leaf == 0: return highest, words[0], words[2], words[1]
+    if leaf == 0x80000000: return 0x80000004, 0, 0, 0
+    if 0x80000002 <= leaf <= 0x80000004: return tuple(int.from_bytes(b"Fake", "little") for _ in range(4))  # type: ignore[return-value]
+    if leaf == 4:
+      caches = {0: (0x1c004121, 0x01c0003f, 63), 1: (0x1c004122, 0x01c0003f, 63), 2: (0x1c004143, 0x03c0003f, 1023), 3: (0x1c03c163, 0x02c0003f, 0x7fff)}
+      row = caches.get(subleaf, (0, 0, 0))
+      return row[0], row[1], row[2], 0
+    registers = [signature if leaf == 1 else 0, 0, 0, 0]
+    if (leaf, subleaf) == (7, 0): registers[0] = 1
+    for name, (at, sub, register, bit) in FEATURES.items():
+      if (at, sub) == (leaf, subleaf) and name in features: registers[register] |= 1 << bit
+    return registers[0], registers[1], registers[2], registers[3]
+  return detect(query)
+
+AVX2 = {*LEVELS["x86_64:avx2"], "avx", "osxsave"}
+AVX512 = AVX2 | set(LEVELS["x86_64:avx512"])
+
+def test_levels() -> None:
+  assert invented(AVX512).arch == "x86_64:avx512"
+  assert invented(AVX2).arch == "x86_64:avx2"
+  assert invented(AVX2 - {"f16c"}).arch is None
+  assert invented({"sse4_2"}).missing("x86_64:avx2")[0] == "avx2"
+
+def test_the_system_must_save_the_registers() -> None:
+  assert invented(AVX512, state=0x7).arch == "x86_64:avx2"
+  assert invented(AVX512, state=0x3).arch is None
+  assert invented(AVX512 - {"osxsave"}).arch is None
+
+def test_old_processors_have_no_leaf_7() -> None:
+  assert "avx2" not in invented(AVX2, highest=6).features
+
+def test_facts() -> None:
+  found = invented(AVX512)
+  assert (found.vendor, found.brand[:8], found.signature) == ("GenuineIntel", "FakeFake", 0x50654)
+  assert found.cache_bytes == (32 << 10, 1 << 20, 12 * 64 * 0x8000)
+  assert [kind for _, kind, _, _ in found.caches] == ["data", "instruction", "unified", "unified"]
+
+def test_choice_of_the_arch() -> None:
+  assert cpu.choose_arch(invented(AVX512), "") == "x86_64:avx512"
+  assert cpu.choose_arch(invented(AVX512), "x86_64:avx2") == "x86_64:avx2"
+  with pytest.raises(DeviceError, match="ARCH=x86_64:avx512 needs avx512f, .*; unset ARCH"): cpu.choose_arch(invented(AVX2), "x86_64:avx512")
+  with pytest.raises(DeviceError, match="ARCH=z80 is not known; use one of x86_64:avx512, x86_64:avx2"): cpu.choose_arch(invented(AVX2), "z80")
+  with pytest.raises(DeviceError, match="lacks avx2.*use DEV=CLANG with a C compiler, or DEV=PYTHON"): cpu.choose_arch(invented({"avx"}), "")
+
+def test_this_processor() -> None:
+  """Linux lists features by nearly the same names."""
+  if not os.path.exists("/proc/cpuinfo"): pytest.skip("no /proc/cpuinfo")
+  try: found = cpu.processor(devices.runtime)
+  except DeviceError as error: pytest.skip(error.message)
+  with open("/proc/cpuinfo") as file: rows = dict(line.split(":", 1) for line in file if ":" in line)
+  info = {key.strip(): value.strip() for key, value in rows.items()}
+  flags = set(info["flags"].split())
+  other = {"lzcnt": "abm", "osxsave": "fpu", "avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16", "avx512fp16": "avx512_fp16"}
+  for name in FEATURES: assert (name in found.features) == (other.get(name, name) in flags), name
+  assert found.vendor == info["vendor_id"] and found.brand == info["model name"]
+  assert found.cache_bytes[0] > 0 and found.cache_bytes[1] > 0

@@ -1,0 +1,287 @@
+"""Device, Buffer and the allocators, on the devices that open everywhere and on drivers made up here."""
+import ctypes
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tinyhw import device as devices
+from tinyhw.config import Context
+from tinyhw.device import Allocator, Buffer, BufferOptions, Compiled, Device, LRUAllocator, show_bytes
+from tinyhw.dtype import dtypes
+from tinyhw.errors import ArgumentError, DeviceError, DriverError, OutOfMemory
+from tinyhw.helpers import GlobalCounters
+
+HOSTS = ("CPU", "PYTHON")
+
+def opens(name: str) -> bool:
+  try: return Device[name] is not None
+  except DeviceError: return False
+
+@pytest.fixture(params=HOSTS)
+def host(request: pytest.FixtureRequest) -> str:
+  if not opens(request.param): pytest.skip(Device.refused[request.param])
+  return str(request.param)
+
+class FakeAllocator(LRUAllocator):
+  """Memory that the host does not see. Bytearrays behind numbers."""
+  def _alloc(self, size: int) -> bytearray: return bytearray(size)
+  def _copyin(self, dest: bytearray, src: memoryview) -> None: dest[:len(src)] = src
+  def _copyout(self, dest: memoryview, src: bytearray) -> None: dest[:] = src[:len(dest)]
+  def offset(self, opaque: bytearray, size: int, offset: int) -> Any: return memoryview(opaque)[offset:offset + size]
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+  """A device FAKE, whose driver is a module made here."""
+  module = types.ModuleType("fake_driver")
+  module.open = lambda ordinal, runtime: Compiled(f"FAKE:{ordinal}", "fake", FakeAllocator("FAKE", limit=1000))  # type: ignore[attr-defined]
+  monkeypatch.setitem(sys.modules, "fake_driver", module)
+  module.__spec__ = types.SimpleNamespace(name="fake_driver")  # type: ignore[assignment]
+  monkeypatch.setitem(devices.DRIVERS, "FAKE", "fake_driver")
+  yield module
+  for name in [name for name in Device._opened if name.startswith("FAKE")]: Device.close(name)
+  Device.refused.pop("FAKE", None)
+
+# **** Device ****
+
+def test_names() -> None:
+  for name in ("CPU", "cpu", "cpu:0", "CPU:00"): assert Device.canonicalize(name) == "CPU"
+  assert Device.canonicalize("python:3") == "PYTHON:3"
+  for name in ("CUDA", "gpu", "NV:0"): assert Device.canonicalize(name) == "NV"
+  assert Device.canonicalize("cuda:1") == "NV:1"
+  assert Device.canonicalize(None) == Device.DEFAULT
+  with pytest.raises(DeviceError, match="there is no device 'ABACUS'; the known ones are NV, AMD"): Device["ABACUS"]
+  with pytest.raises(DeviceError, match="what follows the colon is a number, as in CPU:1"): Device["CPU:x"]
+  with pytest.raises(DeviceError, match="named by a string .*, not by 3"): Device.canonicalize(3)  # type: ignore[arg-type]
+
+def test_opened_once(host: str) -> None:
+  assert Device[host] is Device[host.lower()] is Device[f"{host}:0"]
+  assert Device.get_class(host) is type(Device[host]) and host in Device.get_available_devices()
+  assert repr(Device[host]).startswith("<") and Device[host].arch in repr(Device[host])
+
+def test_refusals_have_reasons(fake: types.ModuleType) -> None:
+  def refuse(ordinal: int, runtime: object) -> Compiled: raise DriverError("opening /dev/fake: permission denied; join the group fake")
+  fake.open = refuse  # type: ignore[attr-defined]
+  with pytest.raises(DeviceError, match="device FAKE does not open: opening /dev/fake: permission denied; join the group fake"): Device["FAKE"]
+  assert Device.refused["FAKE"].startswith("opening /dev/fake") and "FAKE" not in Device.get_available_devices()
+  assert any("FAKE" in line and "join the group fake" in line for line in devices.enumerate_devices_str())
+
+def test_no_driver_yet() -> None:
+  with pytest.raises(DeviceError, match="device NV does not open: this version of tinyhw has no driver for it"): Device["CUDA"]
+
+def test_default_is_assigned(host: str) -> None:
+  before = Device._default
+  try:
+    Device.DEFAULT = host.lower()
+    assert Device.DEFAULT == host and Device.default is Device[host]
+    with pytest.raises(DeviceError, match="there is no device 'abacus'"): Device.DEFAULT = "abacus"
+    assert Device.DEFAULT == host
+    with Context(DEV="PYTHON:2"):
+      Device.DEFAULT = None
+      assert Device.DEFAULT == "PYTHON:2"
+  finally: Device._default = before
+
+def run_python(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+  return subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.getcwd(), **environment}, capture_output=True, text=True,
+                        timeout=60)
+
+FALLBACK = """
+from tinyhw import device
+from tinyhw.device import Device
+device.RUNTIMES.clear()
+print(Device.DEFAULT, Device.DEFAULT)
+"""
+
+def test_fallback_says_so_once() -> None:
+  done = run_python(FALLBACK, PATH="", DEV="")
+  assert done.stdout == "PYTHON PYTHON\n", done.stderr
+  assert done.stderr.count("tinyhw: using PYTHON, because device CPU does not open: tinyhw has no assembler for ") == 1
+
+def test_dev_is_obeyed() -> None:
+  assert run_python("from tinyhw.device import Device; print(Device.DEFAULT)", DEV="python").stdout == "PYTHON\n"
+  assert "there is no device 'abacus'" in run_python("from tinyhw.device import Device; Device.DEFAULT", DEV="abacus").stderr
+
+def test_import_loads_no_driver() -> None:
+  done = run_python("import sys, tinyhw.device; print([m for m in sys.modules if m == 'ctypes' or 'drivers' in m])")
+  assert done.stdout == "[]\n", done.stderr
+
+def test_debug_names_what_opened(fake: types.ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+  with Context(DEBUG=1): Device["FAKE"]
+  assert capsys.readouterr().err == "opened device FAKE (fake)\n"
+
+# **** allocators ****
+
+def test_limit_and_message() -> None:
+  allocator = FakeAllocator("FAKE", limit=1000)
+  held = allocator.alloc(600)
+  message = r"FAKE: cannot allocate 401 bytes: 1 live buffers hold 600 bytes of 1000 bytes that the device has; drop references"
+  with pytest.raises(OutOfMemory, match=message): allocator.alloc(401)
+  allocator.free(held)
+  assert allocator.cached and len(allocator.alloc(900)) >= 900 and not allocator.cached, "the pool makes room"
+
+def test_rounding() -> None:
+  for size in [*range(1, 3000), 10**6, 10**9 + 7]:
+    rounded = LRUAllocator.rounded(size)
+    assert size <= rounded <= max(64, size * 1.25 + 64) and rounded % 64 == 0 and LRUAllocator.rounded(rounded) == rounded
+
+def test_show_bytes() -> None: assert [show_bytes(n) for n in (5, 1536, 3 << 30)] == ["5 bytes", "1.50 KB (1536 bytes)", "3.00 GB (3221225472 bytes)"]
+
+def test_plain_allocators_keep_nothing() -> None:
+  class Plain(Allocator):
+    def _alloc(self, size: int) -> bytearray | None: return bytearray(size) if size < 100 else None
+  allocator = Plain("PLAIN")
+  found = allocator.alloc(10)
+  with pytest.raises(OutOfMemory, match="PLAIN: cannot allocate 200 bytes: 1 live buffers hold 10 bytes; drop"): allocator.alloc(200)
+  allocator.free(found)
+  with pytest.raises(DeviceError, match="freed twice"): allocator.free(found)
+
+# **** Buffer ****
+
+def floats(device: str, *numbers: float) -> Buffer:
+  return Buffer(device, len(numbers), dtypes.float32).allocate().copyin(memoryview(struct.pack(f"{len(numbers)}f", *numbers)))
+
+def test_copyin_and_copyout(host: str) -> None:
+  buffer = floats(host, 1, 2, 3)
+  assert buffer.nbytes == 12 and buffer.as_memoryview().cast("f").tolist() == [1, 2, 3]
+  out = memoryview(bytearray(12)).cast("f")
+  assert buffer.copyout(out) is out and out.tolist() == [1, 2, 3]
+  assert Buffer(host, 3, dtypes.float32, initial_value=bytes(12)).as_memoryview().tolist() == [0] * 12
+
+def test_zero_copy(host: str) -> None:
+  buffer = floats(host, 1, 2)
+  view, copy = buffer.as_memoryview(force_zero_copy=True), buffer.as_memoryview()
+  view.cast("f")[1] = 5
+  assert buffer.as_memoryview().cast("f").tolist() == [1, 5] and copy.cast("f").tolist() == [1, 2] and len(view) == 8
+
+def test_no_zero_copy_where_the_host_is_blind(fake: types.ModuleType) -> None:
+  buffer = floats("FAKE", 1, 2)
+  assert buffer.as_memoryview(allow_zero_copy=True).cast("f").tolist() == [1, 2]
+  with pytest.raises(DeviceError, match="FAKE memory is not visible to the host; call as_memoryview\\(\\) for a copy"):
+    buffer.as_memoryview(force_zero_copy=True)
+  with pytest.raises(DeviceError, match="FAKE cannot map memory of PYTHON"): floats("PYTHON", 1).get_buf("FAKE")
+  with pytest.raises(DeviceError, match="FAKE cannot use memory at a given address"): Buffer("FAKE", 1, dtypes.int8).allocate(external_ptr=4096)
+  assert floats("PYTHON", 3, 4).copy_from(buffer).as_memoryview().cast("f").tolist() == [1, 2]
+
+def test_views(host: str) -> None:
+  base = floats(host, 0, 1, 2, 3)
+  view = base.view(2, dtypes.float32, 4)
+  inner = view.view(4, dtypes.uint8, 4)
+  assert view.base is inner.base is base and inner.offset == 8 and not view.is_allocated() and view.is_initialized()
+  assert view.as_memoryview().cast("f").tolist() == [1, 2] and bytes(inner.as_memoryview()) == struct.pack("f", 2)
+  view.copyin(memoryview(struct.pack("2f", 8, 9)))
+  assert base.as_memoryview().cast("f").tolist() == [0, 8, 9, 3]
+  base.deallocate()
+  assert not view.is_allocated() and not inner.is_initialized()
+  with pytest.raises(ArgumentError, match="a view of bytes 12 to 20 does not fit into"): base.view(2, dtypes.float32, 12)
+  with pytest.raises(ArgumentError, match="pass base.base"): Buffer(host, 1, dtypes.int8, base=view)
+
+def test_views_keep_the_base_alive(host: str) -> None:
+  view = floats(host, 1, 2).view(1, dtypes.float32, 4)
+  assert view.ensure_allocated().as_memoryview().cast("f").tolist() == [2]
+
+def test_memory_is_counted(host: str) -> None:
+  before, here = GlobalCounters.mem_used, GlobalCounters.mem_used_per_device[host]
+  buffer = Buffer(host, 1000, dtypes.int16)
+  assert GlobalCounters.mem_used == before
+  buffer.ensure_allocated()
+  view = buffer.view(10, dtypes.int8, 0).ensure_allocated()
+  assert GlobalCounters.mem_used == before + 2000 and GlobalCounters.mem_used_per_device[host] == here + 2000
+  del view
+  buffer.deallocate()
+  assert GlobalCounters.mem_used == before
+  with pytest.raises(DeviceError, match="is not allocated, or is deallocated twice"): buffer.deallocate()
+  buffer.allocate()
+  del buffer
+  assert GlobalCounters.mem_used == before
+
+def test_allocating_twice(host: str) -> None:
+  buffer = Buffer(host, 4, dtypes.int8, preallocate=True)
+  with pytest.raises(DeviceError, match="is allocated already; deallocate it first"): buffer.allocate()
+  assert buffer.ensure_allocated() is buffer
+
+def test_opaque_memory_is_adopted(host: str) -> None:
+  opaque = Device[host].allocator.alloc(8)
+  buffer = Buffer(host, 2, dtypes.int32, opaque=opaque)
+  assert buffer.get_buf() is opaque is buffer.get_buf(host)
+  held = Device[host].allocator.held
+  del buffer
+  assert Device[host].allocator.held == held - 8
+
+def test_memory_of_someone_else(host: str) -> None:
+  owner = (ctypes.c_int32 * 3)(1, 2, 3)
+  before = GlobalCounters.mem_used
+  for buffer in (Buffer(host, 3, dtypes.int32).allocate(external_ptr=ctypes.addressof(owner)),
+                 Buffer(host, 3, dtypes.int32, options=BufferOptions(external_ptr=ctypes.addressof(owner)))):
+    buffer.copyin(memoryview(struct.pack("3i", *(2 * x for x in owner))))
+    assert GlobalCounters.mem_used == before
+    buffer.deallocate()
+  assert list(owner) == [4, 8, 12]
+
+def test_host_devices_share_memory() -> None:
+  if not (opens("CPU") and opens("CLANG")): pytest.skip("needs both")
+  buffer = floats("CPU", 1, 2)
+  assert buffer.get_buf("CLANG") is buffer.get_buf()
+
+def test_copy_from(host: str) -> None:
+  other = floats("PYTHON", 4, 5)
+  assert floats(host, 1, 2).copy_from(other).as_memoryview().cast("f").tolist() == [4, 5]
+
+def test_empty(host: str) -> None:
+  buffer = Buffer(host, 0, dtypes.float32).allocate()
+  assert len(buffer.copyin(memoryview(b"")).as_memoryview()) == 0 == len(buffer.as_memoryview(force_zero_copy=True))
+
+def test_mistakes(host: str) -> None:
+  buffer = floats(host, 1, 2)
+  with pytest.raises(ArgumentError, match="copyin of 4 bytes into <Buffer .*> of 8 bytes; sizes must be equal"): buffer.copyin(memoryview(bytes(4)))
+  with pytest.raises(ArgumentError, match="copyin wants contiguous memory"): buffer.copyin(memoryview(bytes(16))[::2])
+  with pytest.raises(ArgumentError, match="copyout of <Buffer .*> of 8 bytes into 4 bytes"): buffer.copyout(memoryview(bytearray(4)))
+  with pytest.raises(ArgumentError, match="copyout wants contiguous, writable memory"): buffer.copyout(memoryview(bytes(8)))
+  empty = Buffer(host, 2, dtypes.float32)
+  for read in (empty.as_memoryview, lambda: empty.copyout(memoryview(bytearray(8)))):
+    with pytest.raises(DeviceError, match="has no memory to read yet"): read()
+  with pytest.raises(ArgumentError, match="at least 0 elements, not -1"): Buffer(host, -1, dtypes.int8)
+
+def test_numpy(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  pytest.importorskip("numpy")
+  found = floats(host, 1, 2).numpy()
+  assert found.tolist() == [1, 2] and found.dtype == "float32"
+  with pytest.raises(ArgumentError, match="NumPy has no dtypes.bfloat16; cast to float32 first"): Buffer(host, 1, dtypes.bfloat16).numpy()
+  monkeypatch.setitem(sys.modules, "numpy", None)
+  with pytest.raises(DeviceError, match="numpy\\(\\) needs NumPy, which is not installed"): floats(host, 1).numpy()
+
+def test_pickle(host: str) -> None:
+  buffer = floats(host, 1, 2)
+  for again in (pickle.loads(pickle.dumps(buffer)), pickle.loads(pickle.dumps(buffer.view(2, dtypes.float32, 0)))):
+    assert (again.device, again.size, again.dtype) == (host, 2, dtypes.float32) and again.as_memoryview().cast("f").tolist() == [1, 2]
+  assert not pickle.loads(pickle.dumps(Buffer(host, 2, dtypes.float32))).is_allocated()
+
+def test_references_and_numbers(host: str) -> None:
+  buffer = Buffer(host, 4, dtypes.int8)
+  assert buffer.view(2, dtypes.int8, 0).ref(2).base.ref(-1).uop_refcount == 1
+  assert Buffer(host, 4, dtypes.int8).trace_num > buffer.trace_num
+
+def test_buffers_outlive_their_device(fake: types.ModuleType) -> None:
+  buffer = floats("FAKE", 1, 2)
+  Device.close("FAKE")
+  del buffer
+  if opens("CPU:3"):
+    kept = floats("CPU:3", 1, 2)
+    view = kept.as_memoryview(force_zero_copy=True)
+    Device.close("CPU:3")
+    assert view.cast("f").tolist() == [1, 2] and kept.as_memoryview().cast("f").tolist() == [1, 2]
+    Device.close("CPU:3")
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_locks_are_new_in_a_child() -> None:
+  device = Device["PYTHON"]
+  with device.allocator.lock:
+    child = os.fork()
+    if child == 0:
+      os._exit(0 if device.allocator.lock.acquire(blocking=False) and Device._lock.acquire(blocking=False) else 1)
+  assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
