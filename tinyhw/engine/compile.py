@@ -59,6 +59,12 @@ def kernel_name(sink: UOp) -> str:
   kind = "r" if any(r.arg[1] in (AxisType.REDUCE, AxisType.UNROLL, AxisType.GROUP_REDUCE) for r in loops) else "E"
   return "_".join([kind + ("" if len(sink.src) == 1 else str(len(sink.src)))] + sizes)
 
+def value_of(x: sint, variables: dict[str, int]) -> int:
+  """A size or count under values of the variables."""
+  if isinstance(x, int): return x
+  replaced = x.substitute({v: v.const_like(variables[v.arg[0]]) for v in x.variables()}).simplify()
+  return int(replaced.arg)
+
 def backend(arch: str) -> Any:
   """The module that turns Programs into Code for an architecture: `capabilities(arch)` and `compile(program, arch) -> Code`."""
   from tinyhw.engine.backends import BACKENDS

@@ -7,7 +7,7 @@ consumer; what may not be, or would be computed too often, gets a buffer and so 
 - a reduction, together with the chain of elementwise nodes that alone consume it (its *epilogue*), is computed in its consumer's kernel only
   if it is wanted at one place whose ranges are outer loops of that kernel and which visits each element once (softmax's row maximum and sum);
 - an elementwise node is computed again in each kernel that wants it, unless it would run several times per element (an operand of a matmul),
-  or unless reading what it is made of costs more than writing it once.
+  or is wanted at many places, or unless reading what it is made of costs more than writing it once. So each node has a bounded number of places.
 
 The second sweep (lower.py) builds the kernels' expressions from the places. No heuristic here changes results, only speed.
 """
@@ -26,6 +26,7 @@ _FREE = GroupOp.Movement | {Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS_BA
 _VALUE_SOURCE = {Ops.ASSIGN: 1, Ops.CONTIGUOUS: 0}
 
 RECOMPUTE_LIMIT = 4              # evaluations per element above which an elementwise node gets a buffer
+PLACES_LIMIT = 16                # places at which one is wanted, beyond which it gets a buffer, whatever it costs to compute
 ROW_BYTES_LIMIT = 512 * 1024     # a row that is reduced and then read again should still be in the cache
 MIN_ROWS = 8                     # fewer outer iterations than this cannot feed the workers
 REUSE_LIMIT = 4                  # a reduction that uses each element more often (a matmul) wants a tile of its own
@@ -160,7 +161,13 @@ class Places:
       ((kernel, place),) = places
       return not self._may_inline(u, kernel, place)
     if u in self.chain or u.op in GroupOp.Movement or u.op is Ops.GATHER: return False
-    return any(self.evaluations(kernel, place) >= RECOMPUTE_LIMIT * u.size for kernel, place in places)
+    if len(places) > PLACES_LIMIT: return True
+    runs: dict[UOp, int] = {}
+    for kernel, place in places:
+      n = self.evaluations(kernel, place)
+      if n >= RECOMPUTE_LIMIT * u.size: return True
+      runs[kernel] = runs.get(kernel, 0) + n
+    return any(n > 2 * RECOMPUTE_LIMIT * u.size for n in runs.values())
 
   def evaluations(self, kernel: UOp, place: Place) -> int:
     """How often a value at a place is computed: once per point of its ranges, and again in each run of the reduction loop that it is in."""

@@ -15,7 +15,8 @@ from tinyhw.config import JIT
 from tinyhw.device import Buffer, Device, Launch, Recording
 from tinyhw.engine import realize as realizing
 from tinyhw.engine.buffers import buffer_of, new_buffer
-from tinyhw.engine.realize import Capture, Step, value_of
+from tinyhw.engine.compile import value_of
+from tinyhw.engine.realize import Capture, Step
 from tinyhw.errors import JitError
 from tinyhw.helpers import GlobalCounters
 from tinyhw.tensor import Tensor

@@ -7,16 +7,17 @@ from __future__ import annotations
 import time
 from typing import Callable, NamedTuple
 
-from tinyhw.config import DEBUG
+from tinyhw.config import BEAM, DEBUG
 from tinyhw.device import Buffer, Device, Launch
 from tinyhw.dtype import dtypes
 from tinyhw.engine.buffers import buffer_of, new_buffer
-from tinyhw.engine.compile import Runner, runner
+from tinyhw.engine.compile import Runner, runner, value_of
 from tinyhw.engine.lower import Kernel, storage_of
 from tinyhw.engine.schedule import Canonical, Schedule, canonicalize, schedule, strip
+from tinyhw.engine.tune import tuned
 from tinyhw.helpers import GlobalCounters
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp, sint, to_indices
+from tinyhw.uop.ops import UOp, to_indices
 
 class Step(NamedTuple):
   """One kernel or copy of a run: `runner` None means that buffers[1] is copied to buffers[0]."""
@@ -75,12 +76,6 @@ def _mark(u: UOp, root: UOp, made: Schedule, canonical: Canonical, results: dict
   else: held = results[made.storage[root]]
   u.realized = held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
 
-def value_of(x: sint, variables: dict[str, int]) -> int:
-  """A size or count under values of the variables."""
-  if isinstance(x, int): return x
-  replaced = x.substitute({v: v.const_like(variables[v.arg[0]]) for v in x.variables()}).simplify()
-  return int(replaced.arg)
-
 def run(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
   """Run a schedule. Returns the BUFFER nodes of what it keeps, by canonical BUFFER."""
   results = {b: new_buffer(b.arg[1], b.arg[2], b.dtype) for b in made.plan.kept}
@@ -99,7 +94,8 @@ def _steps(kernel: Kernel, storage: dict[UOp, Buffer], canonical: Canonical) -> 
   buffers = tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]]) for b in kernel.buffers])
   if kernel.sink.op is Ops.COPY: return [Step(None, buffers, (), 0)]
   if buffers[0].size == 0: return []
-  found = runner(kernel.buffers[0].arg[1], kernel.sink)
+  device = kernel.buffers[0].arg[1]
+  found = runner(device, tuned(device, kernel.sink) if BEAM else kernel.sink)
   if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])
   variables = tuple([canonical.variables[name] for name in found.variables])
   return [Step(found, buffers, variables, value_of(found.grid, canonical.variables) if isinstance(found.grid, UOp) else found.grid)]

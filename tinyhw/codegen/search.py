@@ -1,0 +1,111 @@
+"""Beam search over Opts (BEAM=n): from the heuristic's choice, one change at a time, keep the n that ran fastest, until a round finds nothing better.
+
+What a candidate costs is asked of `measure`; this file runs nothing. A candidate that does not compile or does not fit costs infinity. The search is
+deterministic but for what it measures: candidates come in one order, and of two that cost the same the earlier one stays. Cost: rounds x n x the
+neighbours of a choice, about ten for each range.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Iterator
+import math
+
+from tinyhw.codegen.access import merge_ranges
+from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.heuristic import TILE_FACTORS, choose, lanes_of, nest_of
+from tinyhw.codegen.optimize import same_loops
+from tinyhw.codegen.tiling import Opt, OptOps, size_of
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+Opts = tuple[Opt, ...]
+
+MAX_ROUNDS = 8
+IMPROVEMENT = 0.99        # what a round has to reach, in times of the best so far, for another one to follow
+MOST_COPIES = 64          # iterations that UPCASTs may multiply to
+BLOCKS = (16, 64, 256)    # iterations of a loop of its own
+LOCALS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+def search(sink: UOp, capabilities: Capabilities, measure: Callable[[Opts], float], width: int, say: Callable[[str], None] | None = None) -> Opts:
+  """The fastest opts found for a kernel. measure: seconds, or infinity for what does not work. say: is told each round's outcome."""
+  if len(sink.src) > 1 and not same_loops(sink): return ()
+  merged = merge_ranges(sink)
+  start = choose(merged.src[0], capabilities)
+  seen = {canonical(start)}
+  beam = [(measure(start), start)]
+  if say is not None: say(f"start {beam[0][0] * 1e6:.2f} us {start}")
+  for k in range(MAX_ROUNDS):
+    found = list(beam)
+    for _, opts in beam:
+      for candidate in neighbours(merged, opts, capabilities):
+        if canonical(candidate) in seen: continue
+        seen.add(canonical(candidate))
+        found.append((measure(candidate), candidate))
+    found.sort(key=lambda item: item[0])    # stable: of equals the earlier one
+    finished = found[0][0] >= beam[0][0] * IMPROVEMENT
+    beam = [item for item in found if item[0] < math.inf][:width] or beam
+    if say is not None: say(f"round {k + 1}: {beam[0][0] * 1e6:.2f} us of {len(seen)} candidates {beam[0][1]}")
+    if finished: break
+  return beam[0][1]
+
+def canonical(opts: Opts) -> frozenset[Opt]:
+  """Opts that mean the same are equal: their order says nothing, except for MATRIX, which stays as it is."""
+  return frozenset(opts)
+
+def neighbours(sink: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Opts]:
+  """Choices that differ in one thing, in a fixed order. sink: with merged loops."""
+  outputs = ranges_of(sink.src[0])
+  reduced = tuple(dict.fromkeys(r for u in sink.toposort() if u.op is Ops.REDUCE for r in ranges_of(u)))
+  matrix = {o.axis for o in opts if o.op is OptOps.MATRIX}
+  for r in outputs + reduced:
+    if not size_of(r) or r.arg[0] in matrix: continue
+    if not capabilities.lanes: yield from _vectors(sink, r, opts, capabilities)
+    yield from _copies(r, opts)
+    if r in outputs:
+      yield from _amounts(OptOps.BLOCK, r, opts, (1, *BLOCKS))
+      if capabilities.lanes: yield from _amounts(OptOps.LOCAL, r, opts, LOCALS)
+      yield _toggled(Opt(OptOps.GRID, r.arg[0]), opts)
+  if reduced:
+    for slot in _slots(sink): yield _toggled(Opt(OptOps.STAGE, slot), opts)
+
+def _toggled(opt: Opt, opts: Opts) -> Opts: return tuple(o for o in opts if o != opt) if opt in opts else (*opts, opt)
+
+def _set(op: OptOps, axis: int, amount: int, opts: Opts) -> Opts:
+  """opts with another amount for one axis; 1 takes the opt away."""
+  rest = tuple(o for o in opts if (o.op, o.axis) != (op, axis))
+  return rest if amount == 1 else (Opt(op, axis, amount), *rest)
+
+def _amount(op: OptOps, axis: int, opts: Opts) -> int: return next((o.amount for o in opts if (o.op, o.axis) == (op, axis)), 1)
+
+def _vectors(sink: UOp, r: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Opts]:
+  """Lanes along r instead of along where they are, half as many, and none."""
+  lanes = lanes_of(nest_of(sink.src[0]), capabilities)
+  axis, now = r.arg[0], _amount(OptOps.VECTOR, r.arg[0], opts)
+  if lanes < 2: return
+  if now > 1:
+    yield _set(OptOps.VECTOR, axis, now // 2, opts)
+    yield _set(OptOps.VECTOR, axis, 1, opts)
+  elif size_of(r) >= lanes:
+    yield (Opt(OptOps.VECTOR, axis, lanes), *[o for o in opts if o.op is not OptOps.VECTOR])
+
+def _copies(r: UOp, opts: Opts) -> Iterator[Opts]:
+  """The next smaller and the next two larger tiles along r."""
+  axis, now = r.arg[0], _amount(OptOps.UPCAST, r.arg[0], opts)
+  others = math.prod(o.amount for o in opts if o.op is OptOps.UPCAST and o.axis != axis)
+  smaller = [n for n in TILE_FACTORS if n < now][-1:]
+  larger = [n for n in TILE_FACTORS if n > now][:2]
+  for n in smaller + larger:
+    if n <= size_of(r) and n * others <= MOST_COPIES: yield _set(OptOps.UPCAST, axis, n, opts)
+
+def _amounts(op: OptOps, r: UOp, opts: Opts, values: tuple[int, ...]) -> Iterator[Opts]:
+  now = _amount(op, r.arg[0], opts)
+  for n in values:
+    if n != now and n < size_of(r): yield _set(op, r.arg[0], n, opts)
+
+def _slots(sink: UOp) -> list[int]:
+  """Buffers that are read under a reduction."""
+  found: dict[int, None] = {}
+  for u in sink.toposort():
+    if u.op is not Ops.REDUCE: continue
+    for v in u.src[0].toposort():
+      if v.op is Ops.LOAD and v.src[0].src[0].op is Ops.PARAM: found.setdefault(v.src[0].src[0].arg[0])
+  return sorted(found)
