@@ -1,6 +1,7 @@
 """The command line: `python3 -m tinyhw <command>`. Each command imports what it needs when it runs."""
 from __future__ import annotations
 import importlib
+import json
 import sys
 from types import ModuleType
 from collections.abc import Callable, Sequence
@@ -33,10 +34,19 @@ def disasm(arguments: Sequence[str]) -> int:
     return str(module.disassemble(code))
   return translate(sys.stdin, one, sys.stdout, sys.stderr)
 
+def doctor(arguments: Sequence[str]) -> int:
+  """Which devices open here, why others do not, and the command that would change that; 1 if none opens."""
+  if list(arguments) not in ([], ["--json"]): raise UsageError(f"the only option is --json, got {' '.join(arguments)}")
+  examination = importlib.import_module("tinyhw.doctor")
+  facts = examination.examine()
+  print(json.dumps(facts, indent=2) if arguments else examination.show(facts))
+  return 0 if facts["default"] else 1
+
 # name: what it takes, and the function that gets the words after the name and returns the exit status
 COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
   "asm": ("--arch ARCH", asm),
   "disasm": ("--arch ARCH", disasm),
+  "doctor": ("[--json]", doctor),
 }
 
 def main(arguments: Sequence[str]) -> int:

@@ -10,7 +10,8 @@ from tinyhw.machine.code import Code
 def test_code_of_another_machine_is_refused() -> None:
   device = open_cpu(1)
   for arch in ("c", "x86_64:avx512", "python"):
-    with pytest.raises(DeviceError, match=f"kernel k is for {arch}, device CPU is x86_64:avx2; compile it for that"): device.load(Code("k", arch, b"\xc3", ()))
+    with pytest.raises(DeviceError, match=f"kernel k is for {arch}, device CPU is x86_64:avx2; compile it for that"):
+      device.load(Code("k", arch, b"\xc3", ()))
   device.close()
 
 def test_facts() -> None:

@@ -76,7 +76,7 @@ def test_mistakes(loaded: Loaded, record: bool) -> None:
 def test_mistakes_in_patches(loaded: Loaded) -> None:
   recording = loaded.device.record([Launch(loaded["add"], (loaded.zeros(1),), (1,))])
   with pytest.raises(DeviceError, match="kernel add has 2 arguments; there is no number 2 to patch"): recording.patch(0, 2, 1)
-  with pytest.raises(DeviceError, match="kernel add, argument 1: None is neither memory of this device nor a 64-bit integer"): recording.patch(0, 1, None)
+  with pytest.raises(DeviceError, match="kernel add, argument 1: None is neither memory of this device nor a 64-bit"): recording.patch(0, 1, None)
   with pytest.raises(DeviceError, match="a grid of -3 work items"): recording.patch_grid(0, -3)
 
 def test_what_is_no_program(loaded: Loaded) -> None:

@@ -19,7 +19,8 @@ def test_the_source_has_every_offset() -> None:
   for name, value in {**cpu_ring.PACKET, **cpu_ring.CONTEXT, **cpu_ring.RECORD}.items(): assert f"#define {name} {value}\n" in loop_source()
 
 def test_fields_do_not_overlap() -> None:
-  for fields, size in ((cpu_ring.PACKET, cpu_ring.PACKET_BYTES), (cpu_ring.CONTEXT, cpu_ring.CONTEXT_BYTES), (cpu_ring.RECORD, cpu_ring.RECORD_BYTES)):
+  r = cpu_ring
+  for fields, size in ((r.PACKET, r.PACKET_BYTES), (r.CONTEXT, r.CONTEXT_BYTES), (r.RECORD, r.RECORD_BYTES)):
     assert len(set(fields.values())) == len(fields) and all(0 <= at and at + 8 <= size for at in fields.values())
 
 def test_bind_needs_its_marks() -> None:

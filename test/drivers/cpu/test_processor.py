@@ -17,7 +17,8 @@ def invented(features: set[str], vendor: str = "GenuineIntel", state: int = 0xe7
     if leaf == 0x80000000: return 0x80000004, 0, 0, 0
     if 0x80000002 <= leaf <= 0x80000004: return tuple(int.from_bytes(b"Fake", "little") for _ in range(4))  # type: ignore[return-value]
     if leaf == 4:
-      caches = {0: (0x1c004121, 0x01c0003f, 63), 1: (0x1c004122, 0x01c0003f, 63), 2: (0x1c004143, 0x03c0003f, 1023), 3: (0x1c03c163, 0x02c0003f, 0x7fff)}
+      caches = {0: (0x1c004121, 0x01c0003f, 63), 1: (0x1c004122, 0x01c0003f, 63),
+                2: (0x1c004143, 0x03c0003f, 1023), 3: (0x1c03c163, 0x02c0003f, 0x7fff)}
       row = caches.get(subleaf, (0, 0, 0))
       return row[0], row[1], row[2], 0
     registers = [signature if leaf == 1 else 0, 0, 0, 0]

@@ -393,7 +393,7 @@ SUBMIT = """
 _LOW = {"rdi": "edi", "rsi": "esi", "rdx": "edx", "rcx": "ecx", "r8": "r8d", "r9": "r9d"}
 
 def text(name: str, platform: str = "linux") -> str:
-  """The assembly text of "ring", "submit" or "cpuid" for a platform, without placeholders. A line is an instruction, a `.label:`, or empty; `;` comments."""
+  """The assembly text of "ring", "submit" or "cpuid" for a platform. A line is an instruction, a `.label:`, or empty; `;` comments."""
   convention = abi.abi(platform)
   words: dict[str, int | str] = {**cpu_ring.PACKET, **cpu_ring.CONTEXT, **cpu_ring.RECORD, **cpu_ring.MARKS}
   for i, register in enumerate(convention.arguments[:4]): words |= {f"argument{i}": register, f"argument{i}d": _LOW[register]}

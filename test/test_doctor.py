@@ -1,0 +1,63 @@
+"""The doctor: what it finds, what it advises."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tinyhw import doctor
+from tinyhw.config import CACHEDIR
+from tinyhw.device import DRIVERS, Device
+
+ROOT = Path(__file__).resolve().parent.parent
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+  return subprocess.run([sys.executable, "-m", "tinyhw", "doctor", *arguments], capture_output=True, text=True, cwd=ROOT,
+                        env={**os.environ, "DEV": "", **environment})
+
+def test_json_and_text() -> None:
+  done, shown = run("--json"), run()
+  facts = json.loads(done.stdout)
+  assert done.returncode == shown.returncode == 0 and done.stderr == shown.stderr == ""
+  assert facts["python"]["executable"] == sys.executable and [d["name"] for d in facts["devices"]] == list(DRIVERS)
+  for device in facts["devices"]: assert device["arch"] if device["opens"] else device["reason"]
+  assert shown.stdout == doctor.show(facts) + "\n" and f"default device: {facts['default']}" in shown.stdout
+
+def test_without_a_compiler() -> None:
+  facts = json.loads(run("--json", PATH="", CC="").stdout)
+  clang = next(d for d in facts["devices"] if d["name"] == "CLANG")
+  assert not clang["opens"] and "is on PATH" in clang["reason"] and clang["fix"].startswith("install clang or gcc")
+
+def test_no_device_at_all() -> None:
+  done = run(DEV="ABACUS")
+  assert done.returncode == 1 and "no default device: there is no device 'ABACUS'; the known ones are" in done.stdout
+  assert "settings: DEV=ABACUS" in done.stdout
+
+def test_wrong_options() -> None:
+  assert (run("--xml").returncode, run("--xml").stderr) == (2, "doctor: the only option is --json, got --xml\n")
+
+def test_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(doctor.shutil, "which", lambda program: program if program in ("dnf", "apk") else None)
+  monkeypatch.setattr(Device, "refused", {"CLANG": "none is on PATH"})
+  assert doctor.fix("NV", "this version of tinyhw has no driver for it") is None
+  assert doctor.fix("CLANG", "none is on PATH") == doctor.fix("CPU", "lacks avx2") == "sudo dnf install -y clang"
+  assert doctor.fix("CLANG", "CC=x: x is not on PATH") == "unset CC"
+  assert doctor.fix("CPU", "ARCH=z80 is not known") == "unset ARCH"
+  monkeypatch.setattr(Device, "refused", {})
+  assert doctor.fix("CPU", "lacks avx2") is None, "CLANG opens, and does its work"
+
+def test_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(CACHEDIR, "value", str(tmp_path / "new"))
+  assert doctor._cache() == {"folder": str(tmp_path / "new"), "writable": True, "files": 0, "bytes": 0} and not (tmp_path / "new").exists()
+  (tmp_path / "new").mkdir()
+  (tmp_path / "new" / "entry").write_bytes(bytes(100))
+  assert doctor._cache() == {"folder": str(tmp_path / "new"), "writable": True, "files": 1, "bytes": 100}
+  (tmp_path / "file").write_bytes(b"")
+  monkeypatch.setattr(CACHEDIR, "value", str(tmp_path / "file" / "below"))
+  found = doctor._cache()
+  assert not found["writable"] and found["reason"] and found["fix"].startswith("export CACHEDIR=")
+  facts: dict[str, Any] = {**doctor.examine(), "cache": found}
+  assert "not writable" in doctor.show(facts) and "to fix: export CACHEDIR=" in doctor.show(facts)

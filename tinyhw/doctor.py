@@ -1,0 +1,122 @@
+"""`python3 -m tinyhw doctor`: which devices open here, why others do not and what would change that, and where the caches are.
+
+`examine` collects facts, `show` makes them readable; `--json` prints the facts themselves. It only looks: nothing is installed or written, except
+a file in the cache folder that is removed at once.
+"""
+from __future__ import annotations
+import importlib
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tinyhw import isa
+from tinyhw.config import documentation
+from tinyhw.device import DRIVERS, Device, show_bytes
+from tinyhw.errors import DeviceError, TinyError
+from tinyhw.storage import cache_dir, write_atomically
+
+# The first of these programs that is on PATH installs a C compiler with the command on the right.
+INSTALLERS = {
+  "apt-get": "sudo apt-get install -y clang",
+  "dnf": "sudo dnf install -y clang",
+  "yum": "sudo yum install -y clang",
+  "pacman": "sudo pacman -S --noconfirm clang",
+  "apk": "sudo apk add clang",
+  "zypper": "sudo zypper install -y clang",
+  "xcode-select": "xcode-select --install",
+  "winget": "winget install LLVM.LLVM",
+}
+NO_DRIVER = "no driver"  # what the reason of a device says that this version cannot drive: nothing to fix
+MOST_FILES = 20_000      # in the cache folder; more are not counted
+
+def installer() -> str:
+  """The command that installs a C compiler here."""
+  found = [command for program, command in INSTALLERS.items() if shutil.which(program)]
+  return found[0] if found else "install clang or gcc with your system's package manager"
+
+def fix(name: str, reason: str) -> str | None:
+  """The one command that would make a refused device open, or the next best thing; None if there is none."""
+  if NO_DRIVER in reason: return None
+  if name == "CLANG": return "unset CC" if reason.startswith("CC=") else installer()
+  if name == "CPU":
+    if reason.startswith("ARCH="): return "unset ARCH"
+    return None if Device.refused.get("CLANG") is None else installer()
+  return None
+
+def _device(name: str) -> dict[str, Any]:
+  try: opened = Device[name]
+  except DeviceError: return {"name": name, "opens": False, "reason": Device.refused[name]}
+  except TinyError as error: return {"name": name, "opens": False, "reason": f"{type(error).__name__}: {error.message}"}
+  facts = opened.facts()
+  family = facts["arch"].split(":")[0]
+  if "signature" in facts and family in isa.LISTERS:
+    facts["microarchitecture"] = importlib.import_module(isa.LISTERS[family]).microarchitecture(facts["vendor"], facts["signature"])
+  return {"name": name, "opens": True, **facts}
+
+def _cache() -> dict[str, Any]:
+  """The cache folder: whether it can be written, and what is in it."""
+  folder, files, size = cache_dir(), 0, 0
+  for place, _, names in os.walk(folder):
+    for name in names:
+      try: size += os.stat(os.path.join(place, name)).st_size
+      except OSError: continue  # removed meanwhile
+      files += 1
+    if files > MOST_FILES: break
+  probe, reason = os.path.join(folder, f"doctor-{os.getpid()}"), None
+  existed = os.path.isdir(folder)
+  try:
+    write_atomically(probe, b"")
+    os.unlink(probe)
+    if not existed: os.rmdir(folder)
+  except OSError as error: reason = error.strerror or str(error)
+  found: dict[str, Any] = {"folder": folder, "writable": reason is None, "files": files, "bytes": size}
+  if reason is not None: found |= {"reason": reason, "fix": "export CACHEDIR=/a/folder/you/can/write"}
+  return found
+
+def examine() -> dict[str, Any]:
+  """Facts as JSON can hold them. Opens every device."""
+  found = [_device(name) for name in DRIVERS]
+  for device in found:  # when all have been tried: one may be the way around another
+    if not device["opens"]: device["fix"] = fix(device["name"], device["reason"])
+  try: default, problem = Device.DEFAULT, None
+  except DeviceError as error: default, problem = None, error.message
+  return {
+    "python": {"version": platform.python_version(), "implementation": platform.python_implementation(), "executable": sys.executable},
+    "system": {"platform": sys.platform, "release": platform.release(), "processor": platform.machine()},
+    "default": default, "problem": problem, "devices": found, "cache": _cache(),
+    "settings": {key: value for key, value, default_value, _ in documentation() if value != default_value},
+  }
+
+# fact -> how it is printed, under its device
+LINES: dict[str, Callable[[dict[str, Any]], str]] = {
+  "processor": lambda d: f"{d['processor'] or d['vendor']}, core {d.get('microarchitecture', 'unknown')}",
+  "threads": lambda d: f"{d['threads']} threads",
+  "cache_bytes": lambda d: "caches " + ", ".join(f"L{i} {show_bytes(n).split(' (')[0]}" for i, n in enumerate(d["cache_bytes"], 1) if n),
+  "memory_limit": lambda d: f"memory {show_bytes(d['memory_limit']).split(' (')[0]}" if d["memory_limit"] else "memory of unknown size",
+  "features": lambda d: "features " + " ".join(d["features"]),
+  "compiler": lambda d: f"compiler {d['compiler']}",
+}
+
+def show(facts: dict[str, Any]) -> str:
+  """The facts for people."""
+  python, system, cache = facts["python"], facts["system"], facts["cache"]
+  where = f"{system['platform']} {system['release']}, {system['processor']}"
+  lines = [f"{python['implementation']} {python['version']} ({python['executable']}) on {where}"]
+  lines.append(f"default device: {facts['default']}" if facts["default"] else f"no default device: {facts['problem']}")
+  if facts["settings"]: lines.append("settings: " + " ".join(f"{key}={value}" for key, value in facts["settings"].items()))
+  lines.append("")
+  for device in facts["devices"]:
+    if device["opens"]:
+      lines.append(f"{device['name']:<7} opens   {device['arch']}")
+      lines += [f"{'':16}{line(device)}" for fact, line in LINES.items() if fact in device]
+    else:
+      lines.append(f"{device['name']:<7} refused {device['reason']}")
+      if device["fix"]: lines.append(f"{'':16}to fix: {device['fix']}")
+  lines += ["", f"cache   {cache['folder']}: {cache['files']} files, {show_bytes(cache['bytes']).split(' (')[0]}"]
+  if not cache["writable"]:
+    lines[-1] += f"; not writable ({cache['reason']}), so every process compiles its kernels anew"
+    lines.append(f"{'':16}to fix: {cache['fix']}")
+  return "\n".join(lines)
