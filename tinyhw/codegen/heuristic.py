@@ -37,6 +37,8 @@ STAGE_REUSE = 4            # times that a staged element is read, below which co
 MOST_OVERLAP = 1.07        # of a range's iterations, when it is cut into blocks
 GATE_COST = 3.0            # of a gate, in loads
 FAR_BYTES = 1024           # steps of a loop that are further apart meet a new page every few iterations
+FAR_COST = 6.0             # of a vector there, in loads
+FAR_SHARED_COST = 2.5      # of an element that all lanes share, in loads
 FAR_TOTAL_BYTES = 1 << 15  # if they leave the first-level cache
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 
@@ -238,13 +240,14 @@ def load_cost(operand: Operand, t: Tile, lanes: int, local_bytes: int) -> float:
   """Loads that one copy of an operand costs: 1 if adjacent or shared; a staged one has been copied before; else one per lane."""
   stride = operand.access.stride(t.vector)
   gate = GATE_COST if operand.gated else 0.0
-  if stride == 0: return 1.0 + gate
+  if stride == 0: return (FAR_SHARED_COST if operand.far and not is_reduce(t.vector) else 1.0) + gate
   if t.vector in operand.ranges and not is_reduce(t.vector) and operand.plain and operand.is_bad(t.vector):
     reuse = operand.reuse(t.copies) if operand.panel(t, lanes) <= local_bytes else 0
     aligned = stride is not None and stride * operand.access.node.dtype.itemsize % PAGE_BYTES == 0
     copying = 2.0 + gate if stride == 1 else STRIDED_COST * lanes * (4 if aligned else 1)
     if reuse >= STAGE_REUSE: return 1.0 + copying / reuse
-  return 1.0 + gate if stride == 1 else STRIDED_COST * lanes + gate * lanes
+  if stride == 1: return (FAR_COST if operand.far and not is_reduce(t.vector) else 1.0) + gate
+  return STRIDED_COST * lanes + gate * lanes
 
 def unroll_reduction(t: Tile, inner: list[UOp], reduce_ranges: tuple[UOp, ...], body: int) -> list[Opt]:
   """Copies of a short reduction body: more accumulators when there are few, less counting otherwise."""
