@@ -68,7 +68,8 @@ def choose(store: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
   if capabilities.lanes: return grid(nest, spread(nest, capabilities), capabilities)
   lanes = lanes_of(nest, capabilities)
   if lanes < 2: return grid(nest, (), capabilities)
-  inner = [u for u in nest.reduces if len(u.ranges) == len(nest.ranges) and not any(u in other.src[0].toposort() for other in nest.reduces if other is not u)]
+  nested = {v for u in nest.reduces for v in u.src[0].toposort() if v.op is Ops.REDUCE}
+  inner = [u for u in nest.reduces if len(u.ranges) == len(nest.ranges) and u not in nested]
   opts: tuple[Opt, ...]
   if inner: opts = tile(nest, inner, lanes, capabilities)
   elif nest.reduces: opts = rows(nest, lanes, capabilities)
@@ -163,7 +164,8 @@ def tile(nest: Nest, inner: list[UOp], lanes: int, capabilities: Capabilities) -
   nodes = dict.fromkeys(v for u in inner for v in u.src[0].toposort())
   loads = [Operand(access_of(v), nest, reduce_ranges) for v in nodes if v.op is Ops.LOAD]
   stores = [a for a in nest.accesses if a.is_store]
-  body = max(1, sum(v.op in GroupOp.ALU and v.op is not Ops.ADD for v in nodes if not v.dtype.name.startswith("weak") and v.dtype.scalar().itemsize > 1))
+  data = [v for v in nodes if v.op in GroupOp.ALU and not v.dtype.name.startswith("weak") and v.dtype.scalar().itemsize > 1]
+  body = max(1, sum(v.op is not Ops.ADD for v in data))
   best: tuple[float, Tile] | None = None
   for v in vector_axes(nest, reduce_ranges, loads, stores, lanes):
     for t in candidates(nest, v, lanes, capabilities.vector_registers // len(inner)):
@@ -204,7 +206,8 @@ def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
         out.append(Tile(v, {a: n, b: m} if b is not a else {a: n}))
   return out
 
-def tile_cost(t: Tile, reductions: int, loads: list[Operand], stores: list[Access], body: int, lanes: int, capabilities: Capabilities) -> float | None:
+def tile_cost(t: Tile, reductions: int, loads: list[Operand], stores: list[Access], body: int, lanes: int,
+              capabilities: Capabilities) -> float | None:
   """Cycles per element and reduction step; None for a tile that does not fit into the registers."""
   vector, tiles = t.vector, t.copies
   copies = 1
