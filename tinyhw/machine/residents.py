@@ -107,12 +107,12 @@ class Residents:
 
   def _peak(self, header: int, without: set[int]) -> int:
     """The highest pressure in a loop, bank by bank and at most the limit, not counting some values."""
-    weight, peaks = self.weight, [0] * len(self.file.banks)
+    weight, seen = self.weight, {0}
     for b in self.bodies[header]:
       live = set(bits(self.liveness.live_out[b])) - without
-      pressure = sum(weight[v] for v in live)
+      pressure = sum([weight[v] for v in live])
       for line in reversed(self.liveness.code[b]):
-        self._raise(peaks, pressure + sum(weight[v] for v in line.dead if v not in without))
+        if line.dead: seen.add(pressure + sum([weight[v] for v in line.dead if v not in without]))
         for v in line.writes:
           if v in live:
             live.remove(v)
@@ -121,11 +121,8 @@ class Residents:
           if v not in without:
             live.add(v)
             pressure += weight[v]
-        self._raise(peaks, pressure)
-    return sum(min(units, file.limit) << FIELD * bank for bank, (units, file) in enumerate(zip(peaks, self.file.banks)))
-
-  @staticmethod
-  def _raise(peaks: list[int], pressure: int) -> None:
-    for bank, peak in enumerate(peaks):
-      units = pressure >> FIELD * bank & (1 << FIELD) - 1
-      if units > peak: peaks[bank] = units
+        seen.add(pressure)
+    peak, field = 0, (1 << FIELD) - 1
+    for bank, file in enumerate(self.file.banks):
+      peak += min(max([pressure >> FIELD * bank & field for pressure in seen]), file.limit) << FIELD * bank
+    return peak
