@@ -26,7 +26,7 @@ _FREE = GroupOp.Movement | {Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS_BA
 _VALUE_SOURCE = {Ops.ASSIGN: 1, Ops.CONTIGUOUS: 0}
 
 RECOMPUTE_LIMIT = 4              # evaluations per element above which an elementwise node gets a buffer
-PLACES_LIMIT = 16                # places at which one is wanted, beyond which it gets a buffer, whatever it costs to compute
+PLACES_LIMIT = 8                 # places at which one is wanted, beyond which it gets a buffer, whatever it costs to compute
 ROW_BYTES_LIMIT = 512 * 1024     # a row that is reduced and then read again should still be in the cache
 MIN_ROWS = 8                     # fewer outer iterations than this cannot feed the workers
 REUSE_LIMIT = 4                  # a reduction that uses each element more often (a matmul) wants a tile of its own
@@ -76,6 +76,8 @@ class Places:
     self.trivial: set[UOp] = set(self.constant)              # a buffer seen through movement and casts: computing it again costs nothing
     for u in self.nodes:
       if u.op in LEAVES or (u.op in _FREE and u.src[0] in self.trivial): self.trivial.add(u)
+      elif u.op is Ops.MUL and any(s in self.constant and s.base.arg == 1 for s in u.src) and all(s in self.trivial for s in u.src):
+        self.trivial.add(u)                                  # gradients begin with 1
     self.extent = extents(self.nodes)
     self.epilogue: dict[UOp, list[UOp]] = {}                 # the end of a chain -> reductions that it carries
     self.chain: dict[UOp, UOp] = {}                          # node of a chain -> its reduction

@@ -1,0 +1,127 @@
+"""Which kernels a tensor program becomes: how many, and at what cost in nodes looked at."""
+from __future__ import annotations
+from collections.abc import Callable
+import time
+
+import pytest
+
+from tinyhw import nn
+from tinyhw.engine.fuse import Places, buffers_worth
+from tinyhw.engine.lower import Lowering
+from tinyhw.engine.schedule import canonicalize, schedule, strip
+from tinyhw.engine.split import split_reductions
+from tinyhw.tensor import Tensor
+
+def empty(*shape: int) -> Tensor: return Tensor.empty(*shape, device="PYTHON")
+
+def kernels(*tensors: Tensor) -> int: return len(schedule(canonicalize([t.uop for t in tensors])).kernels)
+
+def written_out(a: Tensor, b: Tensor) -> Tensor:
+  n, k, m = a.shape[0], a.shape[1], b.shape[1]
+  return (a.reshape(n, 1, k).expand(n, m, k) * b.permute(1, 0).reshape(1, m, k).expand(n, m, k)).sum(2)
+
+PROGRAMS: dict[str, tuple[Callable[[], Tensor], int]] = {
+  "matmul": (lambda: empty(32, 48) @ empty(48, 64), 1),
+  "matmul written out": (lambda: written_out(empty(32, 48), empty(48, 64)), 1),
+  "matmul bias relu": (lambda: (empty(32, 48) @ empty(48, 64) + empty(64)).relu(), 1),
+  "two matmuls": (lambda: (empty(32, 48) @ empty(48, 64)) @ empty(64, 16), 2),
+  "softmax": (lambda: empty(64, 128).softmax(), 1),
+  "log_softmax": (lambda: empty(64, 128).log_softmax(), 1),
+  "layernorm": (lambda: empty(64, 128).layernorm(), 1),
+  "elementwise": (lambda: ((empty(64, 64) * 2 + empty(64, 64)).exp() - 1).permute(1, 0), 1),
+  "movement": (lambda: empty(8, 8).pad(((1, 1), (0, 0))).flip(0).shrink(((2, 6), (1, 7))).expand(4, 6).contiguous(), 1),
+  "sum": (lambda: (empty(64, 64) * empty(64, 64)).sum(), 1),
+  "big sum": (lambda: empty(1024, 1024).sum(), 2),
+  "mean": (lambda: empty(64, 64).mean(1), 1),
+  "operand computed often": (lambda: empty(64, 64).exp() @ empty(64, 64), 2),
+  "conv relu": (lambda: empty(2, 4, 16, 16).conv2d(empty(8, 4, 3, 3), empty(8)).relu(), 1),
+  "conv relu pool": (lambda: empty(2, 4, 16, 16).conv2d(empty(8, 4, 3, 3), empty(8)).relu().max_pool2d(), 2),
+  "gather": (lambda: empty(100, 16)[empty(8).cast("int32")], 1),
+  "cat": (lambda: empty(4, 4).cat(empty(4, 4), empty(4, 4)), 1),
+}
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_kernels(name: str) -> None:
+  make, count = PROGRAMS[name]
+  assert kernels(make()) == count
+
+def test_outputs_share_what_they_have_in_common() -> None:
+  x = empty(64, 64).sum(1)
+  assert kernels(x + 1, x * 2) == 2     # the sum is wanted twice, so it has a buffer; what is made of it is one kernel
+
+def test_batchnorm_in_training_is_few_kernels() -> None:
+  norm = nn.BatchNorm(8)
+  with Tensor.train(): out = norm(Tensor.empty(4, 8, 6, 6))
+  assert kernels(out) <= 4
+
+def test_one_training_step_of_a_perceptron() -> None:
+  """The hidden layer before and after relu, what flows back to it, two weights, two biases; nothing for multiplying by 1."""
+  x, w, b, v, c = empty(32, 64), empty(64, 48), empty(48), empty(48, 10), empty(10)
+  loss = (((x @ w + b).relu() @ v + c) * empty(32, 10)).sum()
+  assert kernels(*loss.gradient(w, b, v, c)) == 7
+
+# ***** cost *****
+
+def cost(tensors: list[Tensor]) -> int:
+  """Nodes and places that scheduling visits: a count, so the same on every machine."""
+  roots = [strip(r) for r in split_reductions([strip(r) for r in canonicalize([t.uop for t in tensors]).roots])]
+  places = Places(roots)
+  total = len(places.nodes) + sum(map(len, places.at.values()))
+  worth = buffers_worth(places)
+  if worth:
+    places = Places(roots, worth)
+    total += len(places.nodes) + sum(map(len, places.at.values()))
+  lowering = Lowering(places)
+  return total + len(lowering.value) + sum(len(k.sink.toposort()) for k in lowering.kernels())
+
+def perceptron(layers: int) -> list[Tensor]:
+  x = empty(16, 32)
+  for _ in range(layers): x = (x @ empty(32, 32) + empty(32)).relu()
+  return [x]
+
+def perceptron_gradient(layers: int) -> list[Tensor]:
+  x, weights = empty(16, 32), [empty(32, 32) for _ in range(layers)]
+  for w in weights: x = (x @ w).gelu()
+  return list(x.sum().gradient(*weights))
+
+def lstm(steps: int) -> list[Tensor]:
+  h, c, wi, wh, b = empty(4, 8), empty(4, 8), empty(8, 32), empty(8, 32), empty(32)
+  for _ in range(steps):
+    i, f, o, z = (empty(4, 8) @ wi + h @ wh + b).chunk(4, dim=1)
+    c = f.sigmoid() * c + i.sigmoid() * z.tanh()
+    h = o.sigmoid() * c.tanh()
+  return [h, c]
+
+def lstm_gradient(steps: int) -> list[Tensor]:
+  w = empty(8, 32)
+  h = c = empty(4, 8)
+  for _ in range(steps):
+    i, f, o, z = (h @ w).chunk(4, dim=1)
+    c = f.sigmoid() * c + i.sigmoid() * z.tanh()
+    h = o.sigmoid() * c.tanh()
+  return [(h * c).sum().gradient(w)[0]]
+
+def stencil(steps: int) -> list[Tensor]:
+  x = empty(16, 16)
+  for _ in range(steps): x = (x + x.roll(1, 0)).tanh()
+  return [x]
+
+def sums_of_a_chain(steps: int) -> list[Tensor]:
+  x, out = empty(8, 8), []
+  for _ in range(steps):
+    x = x.sin() * 2
+    out.append(x.sum())
+  return out
+
+@pytest.mark.parametrize("make, steps", [(perceptron, 8), (perceptron_gradient, 8), (lstm, 8), (lstm_gradient, 8), (stencil, 32),
+                                         (sums_of_a_chain, 32)], ids=lambda x: getattr(x, "__name__", str(x)))
+def test_doubling_a_graph_doubles_the_cost(make: Callable[[int], list[Tensor]], steps: int) -> None:
+  once, twice = cost(make(steps)), cost(make(2 * steps))
+  assert twice <= 2.2 * once, f"{once} nodes became {twice}"
+
+def test_deep_graphs_need_no_deep_stack() -> None:
+  x = empty(4)
+  for _ in range(1500): x = x + empty(4)
+  start = time.perf_counter()
+  assert kernels(x) >= 1
+  assert time.perf_counter() - start < 20
