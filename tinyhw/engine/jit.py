@@ -133,6 +133,8 @@ class Captured:
       if step.runner is None: self.parts.append((step.buffers[0], step.buffers[1]))
       else: group.append(step)
     self.input_patches = [self.patches.get(id(b), []) for b in self.given]
+    inputs = {id(b.base) for b in self.given}
+    self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs   # the steps keep these buffers alive
     for output in self.outputs: output.patches = self.patches.get(id(output.buffer), [])
 
   def _record_group(self, group: list[Step]) -> None:
@@ -150,11 +152,8 @@ class Captured:
 
   def replay(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int]) -> Any:
     """Run the capture on other inputs. A patch point is written only when what it should hold has changed."""
-    for k, (_, tensor) in enumerate(tensors):
-      buffer = buffer_of(base_buffer(tensor.uop))
-      if buffer is not self.given[k]:
-        self.given[k] = buffer
-        for recording, launch, position in self.input_patches[k]: recording.patch(launch, position, buffer.get_buf())
+    buffers = [buffer_of(base_buffer(tensor.uop)) for _, tensor in tensors]
+    if buffers != self.given: self._set_inputs(buffers)
     for buffer, next_draw in self.draws:
       drawn = next_draw()
       for recording, launch, position in self.patches.get(id(buffer), ()): recording.patch(launch, position, drawn.get_buf())
@@ -166,6 +165,17 @@ class Captured:
       else: part.submit()
     GlobalCounters.kernel_count += self.kernels
     return rebuilt(self.result, changes)
+
+  def _set_inputs(self, buffers: list[Buffer]) -> None:
+    """Put the addresses of other inputs into their patch points."""
+    bases = [id(b.base) for b in buffers]
+    for k, base in enumerate(bases):
+      if base not in self.internal and bases.count(base) == 1: continue
+      raise JitError(f"argument {self.inputs[k].name} shares a buffer with another argument, or with a Tensor that the function uses itself, "
+                     "which it did not when it was captured; pass a copy, with .clone()")
+    for k, buffer in enumerate(buffers):
+      for recording, launch, position in self.input_patches[k]: recording.patch(launch, position, buffer.get_buf())
+    self.given = buffers
 
   def _set_variables(self, variables: dict[str, int]) -> None:
     self.variables = dict(variables)
