@@ -18,9 +18,10 @@ if TYPE_CHECKING: from tinyhw.codegen.decompose import Decomposer
 
 _CODES = {8: dtypes.uint8, 16: dtypes.uint16}  # by bits: the integers that hold a narrow float's code
 
-def lanewise(source: DType, target: DType) -> bool:
-  """Whether no vector unit converts between these scalar types."""
+def lanewise(source: DType, target: DType, wide_casts: bool = False) -> bool:
+  """Whether no vector unit converts between these scalar types; wide_casts: none that has Capabilities.wide_casts."""
   a, b = (source, target) if dtypes.is_float(source) else (target, source)
+  if wide_casts and a.itemsize >= 4 and (b is dtypes.int64 or source is dtypes.uint64): return False
   return dtypes.is_float(a) and dtypes.is_int(b) and (b.itemsize == 8 or b is dtypes.uint32)
 
 def cast(d: Decomposer, x: UOp, dtype: DType) -> UOp:

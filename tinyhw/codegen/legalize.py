@@ -63,7 +63,7 @@ class Legalizer:
     if op in GroupOp.Comparison: return self.widest(op, u.src[0].dtype)
     if op is Ops.CAST or op is Ops.BITCAST:
       source = u.src[0].dtype
-      if op is Ops.CAST and lanewise(source.scalar(), dtype.scalar()): return 1
+      if op is Ops.CAST and lanewise(source.scalar(), dtype.scalar(), self.capabilities.wide_casts): return 1
       if op is Ops.CAST and dtypes.is_int(source) and dtypes.is_int(dtype): op = Ops.LOAD  # every target resizes integers
       return min(self.widest(op, dtype), self.widest(op, source))
     return self.widest(op, dtype)

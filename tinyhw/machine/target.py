@@ -46,6 +46,7 @@ class Capabilities:
   local_bytes: budget of STAGE: half of L2 on a CPU, LDS or shared memory on a GPU. cache_bytes: L1, L2, L3 as one worker sees them.
   masked_loads: a LOAD or STORE may have a vector gate. gathers: an INDEX may have a vector index.
   matrix: shapes of the matrix unit, best first.
+  wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
   """
   vector_bytes: int
   vector_registers: int
@@ -58,6 +59,7 @@ class Capabilities:
   masked_loads: bool = False
   gathers: bool = False
   matrix: tuple[Matrix, ...] = ()
+  wide_casts: bool = False
 
   def supports(self, op: Ops, dtype: DType) -> bool:
     """Whether the selector knows op with a result of this dtype (compares: with operands of it), lanes counted."""

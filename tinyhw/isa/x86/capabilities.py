@@ -5,6 +5,7 @@ import os
 
 from tinyhw.config import THREADS
 from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 
@@ -27,9 +28,21 @@ VECTOR_AVX2 = (
   | pairs(SHIFTS, *dtypes.int32s, dtypes.uint64) | pairs((Ops.SHL,), dtypes.int64)
   | pairs((Ops.WHERE, Ops.BITCAST), dtypes.float16, dtypes.bfloat16, *dtypes.fp8s) | pairs((Ops.CAST,), dtypes.float16))
 
+# AVX-512: 16-bit shifts by any count, arithmetic of 64-bit integers
+VECTOR_AVX512 = (VECTOR_AVX2 | pairs((Ops.MAX, Ops.MUL), *dtypes.int64s) | pairs(SHIFTS, *dtypes.int16s, *dtypes.int64s))
+
+# level -> bytes of a vector register, vector registers, vector operations, are vectors of 64-bit integers converted to and from floats
+LEVELS = {
+  "x86_64:avx2": (32, 16, VECTOR_AVX2, False),
+  "x86_64:avx512": (64, 32, VECTOR_AVX512, True),
+}
+
 @functools.lru_cache(None)
 def capabilities(arch: str) -> Capabilities:
-  """For "x86_64:avx2" or "x86_64:avx512"."""
+  """For "x86_64:avx2" or "x86_64:avx512". Raises CompileError for another level."""
+  if arch not in LEVELS: raise CompileError(f"{arch} is no level of x86-64 that kernels are compiled for; use one of {', '.join(LEVELS)}")
+  vector_bytes, vector_registers, vector_operations, wide_casts = LEVELS[arch]
   threads = int(THREADS) or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-  return Capabilities(vector_bytes=32, vector_registers=16, operations=SCALAR, vector_operations=VECTOR_AVX2, threads=threads,
+  return Capabilities(vector_bytes=vector_bytes, vector_registers=vector_registers, operations=SCALAR,
+                      vector_operations=vector_operations, threads=threads, wide_casts=wide_casts,
                       local_bytes=256 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_loads=True, gathers=True)

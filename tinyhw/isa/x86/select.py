@@ -1,5 +1,6 @@
 """From a Program to x86-64 instructions over virtual registers: blocks, loops, addresses, memory. Arithmetic is in select_scalar.py and
-select_vector.py, conversions in select_cast.py; each is a table from operation to method.
+select_vector.py, conversions in select_cast.py; each is a table from operation to method. What depends on the feature level is in select_mask.py and
+select_evex.py.
 
 One pass over the program, in order. What a user can swallow is not emitted by itself: an INDEX becomes an address, a constant an immediate or a
 memory operand, a load with one user an operand of it, a broadcast of a load a broadcasting load. Values live where their type says:
@@ -7,7 +8,8 @@ memory operand, a load with one user an operand of it, a broadcast of a load a b
   bool and integers up to 64 bits, and the codes of float16, bfloat16 and fp8     a general register, extended to 32 or 64 bits by their sign
   float32, float64                                                               the low lane of a vector register
   vectors                                                                        the narrowest of xmm, ymm, zmm that holds them, packed
-  vectors of bool                                                                a mask: lanes of all ones or zeros, as wide as what was compared
+  vectors of bool                                                                a mask: AVX2: lanes of all ones or zeros, as wide as what was
+                                                                                 compared; AVX-512: a mask register, one bit a lane
 
 Variables (ACC) become block parameters of the loops that assign them, so the result is in SSA form. The kernel's ABI is in docs/design.md section 6.
 """
@@ -18,10 +20,12 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import abi, regs
 from tinyhw.isa.x86.select_cast import Casts
+from tinyhw.isa.x86.select_evex import EvexMasks
+from tinyhw.isa.x86.select_level import Level
+from tinyhw.isa.x86.select_mask import LaneMasks
 from tinyhw.isa.x86.select_scalar import Scalars
-from tinyhw.isa.x86.select_vector import Vectors, is_shuffle
-from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.inst import Block, Function, MInst, Reg
+from tinyhw.isa.x86.select_vector import Vectors
+from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
 from tinyhw.machine.pseudo import copy
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -47,8 +51,8 @@ class Loop:
     self.after: Block | None = None     # set when the loop may not run at all
     self.before: tuple[Block, Position]  # where constants that it uses are made
 
-class Selector(Scalars, Vectors, Casts):
-  """The state of one selection. `select` at the end of this file is the way in."""
+class Selector(Scalars, Vectors, Casts, Level):
+  """The state of one selection, but for what depends on the feature level. `select` at the end of this file is the way in."""
 
   def __init__(self, program: Program, target: Target):
     self.program, self.target = program, target
@@ -56,7 +60,7 @@ class Selector(Scalars, Vectors, Casts):
     self.block = self.function.new_block(name="entry")
     self.order = [self.block]                  # blocks as they are laid out; they are made before it is their turn
     self.values: dict[UOp, Reg] = {}
-    self.mask_bytes: dict[UOp, int] = {}       # of a mask: bytes of a lane
+    self.mask_bytes: dict[UOp, int] = {}       # of a mask, at the AVX2 level: bytes of a lane
     self.loops: list[Loop] = []
     self.conditions: list[Block] = []
     self.origin: UOp | None = None
@@ -97,7 +101,7 @@ class Selector(Scalars, Vectors, Casts):
       elif u.op in _SWALLOWERS:
         for s in u.src:
           if s.op is Ops.LOAD and self.position[s] > fence and self._may_be_operand(s): self.swallowed.add(s)
-      elif u.op is Ops.VECTORIZE and is_shuffle(u):
+      elif u.op is Ops.VECTORIZE and self.is_shuffle(u):
         for s in u.src: self.users[s].remove(u)
     self.users = {u: users for u, users in self.users.items() if users}
 
@@ -107,21 +111,21 @@ class Selector(Scalars, Vectors, Casts):
 
   # ***** emitting *****
 
-  def new(self, cls: regs.RegClass) -> Reg: return self.function.new_reg(cls)
+  def new(self, cls: RegClass) -> Reg: return self.function.new_reg(cls)
 
   def emit(self, key: str, *operands: Any, ties: tuple[Reg, ...] = (), arguments: tuple[list[Reg], ...] = ()) -> None:
-    self.block.insts.append(MInst(TABLE[key], list(operands), self.origin, arguments, "", ties))
+    self.block.insts.append(MInst(self.rows[key], list(operands), self.origin, arguments, "", ties))
 
-  def op(self, cls: regs.RegClass, key: str, *sources: Any) -> Reg:
+  def op(self, cls: RegClass, key: str, *sources: Any) -> Reg:
     """A row that writes its first operand: returns the new register."""
     dst = self.new(cls)
-    self.block.insts.append(MInst(TABLE[key], [dst, *sources], self.origin))
+    self.block.insts.append(MInst(self.rows[key], [dst, *sources], self.origin))
     return dst
 
-  def tied(self, cls: regs.RegClass, key: str, old: Reg, *sources: Any) -> Reg:
+  def tied(self, cls: RegClass, key: str, old: Reg, *sources: Any) -> Reg:
     """A row that reads and writes its first operand: returns the new register; `old` keeps its value."""
     dst = self.new(cls)
-    self.block.insts.append(MInst(TABLE[key], [dst, *sources], self.origin, (), "", (old,)))
+    self.block.insts.append(MInst(self.rows[key], [dst, *sources], self.origin, (), "", (old,)))
     return dst
 
   def copied(self, value: Reg) -> Reg:
@@ -336,7 +340,7 @@ class Selector(Scalars, Vectors, Casts):
       elif op in _CONTROL: self.control(u)
       elif op is Ops.STORE: self.store(u)
       elif op is Ops.ACC: self.values[u] = self.start_of_mask(u, u.src[0]) if is_mask(u) else self.start_value(u.src[0])
-      elif op is Ops.ASSIGN_ACC: self.values[u.src[0]] = self.mask(u.src[1], self.mask_bytes[u.src[0]]) if is_mask(u.src[0]) else self.value(u.src[1])
+      elif op is Ops.ASSIGN_ACC: self.values[u.src[0]] = self.assigned_mask(*u.src) if is_mask(u.src[0]) else self.value(u.src[1])
       elif op is Ops.LOAD:
         if u not in self.swallowed and u in self.users: self.load(u)
       elif op in _LAZY or u not in self.users or is_constant_vector(u): continue
@@ -364,6 +368,14 @@ _CONTROL = frozenset({Ops.IF, Ops.ENDIF, Ops.RANGE, Ops.END})
 _LAZY = frozenset({Ops.CONST, Ops.INDEX, Ops.BARRIER, Ops.NOOP, Ops.SINK})
 _SWALLOWERS = GroupOp.ALU | {Ops.BROADCAST}
 
+class LaneSelector(LaneMasks, Selector):
+  """Selection for AVX2."""
+
+class EvexSelector(EvexMasks, Selector):
+  """Selection for AVX-512."""
+
+LEVELS: dict[str, type[Selector]] = {"x86_64:avx2": LaneSelector, "x86_64:avx512": EvexSelector}
+
 def is_mask(u: UOp) -> bool: return u.dtype.count > 1 and u.dtype.scalar() is dtypes.bool
 
 def is_constant_vector(u: UOp) -> bool:
@@ -376,4 +388,4 @@ def wrapped(value: int, bits: int) -> int:
 
 def select(program: Program, target: Target) -> Function:
   """The program as instructions over virtual registers. Raises CompileError for what this target does not support."""
-  return Selector(program, target).run()
+  return LEVELS[target.name](program, target).run()

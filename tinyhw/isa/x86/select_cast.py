@@ -6,7 +6,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.select_scalar import FLOATS, general, suffix
-from tinyhw.isa.x86.select_vector import ELEMENT, packed
+from tinyhw.isa.x86.select_vector import ELEMENT, LETTER_CLASS, letter
 from tinyhw.machine.inst import Reg
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -60,8 +60,7 @@ class Casts:
     s = suffix(source)
     if target in FLOATS: return value if source is target else self.op(regs.XMM, f"vcvt{s}2{suffix(target)}_x_x_x", value, value)
     if target is dtypes.bool:
-      differs = self.op(regs.XMM, f"vcmp{s}_x_x_x_i8", value, self.constant(source, 0.0), 4)
-      return self.tied(regs.R32, "and_r32_i32", self.op(regs.R32, "vmovd_r32_x", differs), 1)
+      return self.compare_scalars(s, value, self.constant(source, 0.0), 4)
     if target is dtypes.uint64: return self.float_to_uint64(source, value)
     if target.itemsize == 8: return self.op(regs.R64, f"vcvtt{s}2si_r64_x", value)
     if target is dtypes.uint32: return self.op(regs.R32, "mov_r32_r32", self.op(regs.R64, f"vcvtt{s}2si_r64_x", value))
@@ -96,55 +95,21 @@ class Casts:
     if a is dtypes.bool: return self.from_mask(u, target)
     value = self.value(u.src[0])
     if b is dtypes.bool: return self.to_mask(u, source, value)
-    if a is dtypes.float16 and b is dtypes.float32: return self.vop(4 * count, "vcvtph2ps_{v}_x", value)
-    if a is dtypes.float32 and b is dtypes.float16:
-      return self.op(regs.XMM, f"vcvtps2ph_x_{'y' if count == 8 else 'x'}_i8", value, 0)
     if dtypes.is_int(a) and dtypes.is_int(b): return self.resize(a, b, count, value)
-    if dtypes.is_int(a) and b in FLOATS:
-      if a is dtypes.uint32 or a.itemsize == 8: raise self._refuse(source, target)
-      whole = self.resize(a, dtypes.int32, count, value)
-      return self.vop(4 * count, "vcvtdq2ps_{v}_{v}", whole) if b is dtypes.float32 else self.vop(8 * count, "vcvtdq2pd_{v}_x", whole)
-    if a in FLOATS and dtypes.is_int(b):
-      if b is dtypes.uint32 or b.itemsize == 8: raise self._refuse(source, target)
-      if a is dtypes.float32: whole = self.vop(4 * count, "vcvttps2dq_{v}_{v}", value)
-      else: whole = self.op(regs.XMM, f"vcvttpd2dq_x_{'y' if count == 4 else 'x'}", value)
-      return self.resize(dtypes.int32, b, count, whole)
-    if a is dtypes.float32 and b is dtypes.float64: return self.vop(8 * count, "vcvtps2pd_{v}_x", value)
-    if a is dtypes.float64 and b is dtypes.float32: return self.op(regs.XMM, f"vcvtpd2ps_x_{'y' if count == 4 else 'x'}", value)
+    if dtypes.is_int(a) and b in FLOATS and a.itemsize < 4: a, value = dtypes.int32, self.resize(a, dtypes.int32, count, value)
+    middle = dtypes.int32 if a in FLOATS and dtypes.is_int(b) and b.itemsize < 4 else b
     if a is b: return value
-    raise self._refuse(source, target)
+    name = self.packed_casts.get((a, middle))
+    if name is None: raise self._refuse(source, target)
+    key = f"{name}_{letter(middle.itemsize * count)}_{letter(a.itemsize * count)}"
+    cls = LETTER_CLASS[letter(middle.itemsize * count)]
+    whole = self.op(cls, key + "_i8", value, 0) if middle is dtypes.float16 else self.op(cls, key, value)
+    return whole if middle is b else self.resize(middle, b, count, whole)
 
   def resize(self: Selector, a: DType, b: DType, count: int, value: Reg) -> Reg:
     """Integer lanes of another width."""
     if a.itemsize == b.itemsize: return value
     if a.itemsize < b.itemsize:
-      return self.vop(b.itemsize * count, f"vpmov{'s' if is_signed(a) else 'z'}x{ELEMENT[a.itemsize]}{ELEMENT[b.itemsize]}_{{v}}_x", value)
-    size, wide = a.itemsize, a.itemsize * count > 16
-    if size == 8:
-      if wide: value = self.permuted((0, 2, 4, 6, 1, 3, 5, 7), value)
-      else: value = self.op(regs.XMM, "vpshufd_x_x_i8", value, 0x08)
-      return self.resize(dtypes.int32, b, count, value)
-    # gather the low bytes of each lane at the start of its 128 bits, then join the two
-    each = 16 // size
-    picks = bytes(k * size + j for k in range(each) for j in range(b.itemsize)).ljust(16, b"\x80")
-    value = self.vop(size * count, "vpshufb_{v}_{v}_{v}", value, self.vector_of_constants(picks * (2 if wide else 1)))
-    if not wide: return value
-    if each * b.itemsize == 8: return self.op(regs.YMM, "vpermq_y_y_i8", value, 0x08)
-    return self.permuted((0, 4, 1, 5, 2, 6, 3, 7), value)
-
-  def permuted(self: Selector, order: tuple[int, ...], value: Reg) -> Reg:
-    """The eight lanes of four bytes in another order."""
-    return self.op(regs.YMM, "vpermd_y_y_y", self.vector_of_constants(b"".join(k.to_bytes(4, "little") for k in order)), value)
-
-  def from_mask(self: Selector, u: UOp, target: DType) -> Reg:
-    """0 and 1 of some type: the mask, and the bits of 1."""
-    mask = self.mask(u.src[0], target.scalar().itemsize)
-    return self.vop(target.itemsize, "vpand_{v}_{v}_{v}", mask, self.constant(target, 1))
-
-  def to_mask(self: Selector, u: UOp, source: DType, value: Reg) -> Reg:
-    """True where not zero; NaN is true."""
-    size, zero = source.scalar().itemsize, self.constant(source, 0)
-    if source.scalar() in FLOATS:
-      return self.mask_result(u, self.vop(source.itemsize, f"vcmp{packed(source)}_{{v}}_{{v}}_{{v}}_i8", value, zero, 4), size)
-    same = self.vop(source.itemsize, f"vpcmpeq{ELEMENT[size]}_{{v}}_{{v}}_{{v}}", value, zero)
-    return self.mask_result(u, self.invert(same, source.itemsize), size)
+      name = f"vpmov{'s' if is_signed(a) else 'z'}x{ELEMENT[a.itemsize]}{ELEMENT[b.itemsize]}"
+      return self.vop(b.itemsize * count, f"{name}_{{v}}_{letter(a.itemsize * count)}", value)
+    return self.narrow(a, b, count, value)

@@ -4,12 +4,13 @@ Integers narrower than 32 bits are kept extended to 32 bits, so each operation t
 touching flags or operands, so it is what adds. Compares give 0 or 1 in a general register.
 """
 from __future__ import annotations
-from typing import TYPE_CHECKING, Any, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import regs
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.inst import Reg, RegClass
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def suffix(dtype: DType) -> str: return "ss" if dtype is dtypes.float32 else "sd
 
 def width(dtype: DType) -> int: return 64 if dtype.itemsize == 8 else 32
 
-def general(dtype: DType) -> regs.RegClass: return regs.R64 if dtype.itemsize == 8 else regs.R32
+def general(dtype: DType) -> RegClass: return regs.R64 if dtype.itemsize == 8 else regs.R32
 
 def small(u: UOp) -> int | None:
   """The value of a constant that fits into an immediate."""
@@ -178,8 +179,7 @@ class Scalars:
 
   def float_compare(self: Selector, u: UOp) -> Reg:
     dtype = u.src[0].dtype
-    mask = self.op(regs.XMM, f"vcmp{suffix(dtype)}_x_x_x_i8", self.value(u.src[0]), self.value(u.src[1]), PREDICATES[u.op])
-    return self.tied(regs.R32, "and_r32_i32", self.op(regs.R32, "vmovd_r32_x", mask), 1)
+    return self.compare_scalars(suffix(dtype), self.value(u.src[0]), self.value(u.src[1]), PREDICATES[u.op])
 
   def float_unary(self: Selector, u: UOp) -> Reg:
     s, a = suffix(u.dtype), self.value(u.src[0])
