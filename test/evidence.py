@@ -1,0 +1,63 @@
+"""The evidence table of README.md: for each target, how far it is proven, from the tests and golden files that there are.
+
+    python3 test/evidence.py
+
+Levels: L0 it encodes; L1 it decodes back, and agrees with an independent assembler; L2 an emulator runs the exact bytes and passes the tensor tests; L3 the
+conversation with the driver is checked; L4 it ran on silicon. A level stands here only if what shows it is in the repository: counted, or recorded in
+RUNS. test/test_docs.py compares README.md with it.
+"""
+from __future__ import annotations
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+TEST = Path(__file__).resolve().parent
+
+class Target(NamedTuple):
+  """A line of the table. golden: vectors, and the pattern of those that belong to this target. files: tests that must exist for each level."""
+  name: str
+  golden: tuple[str, str]
+  files: dict[str, str]
+  silicon: str = ""
+
+WIDE = r"zmm|\{k\d\}|\bk[0-7]\b|[xy]mm(?:1[6-9]|2\d|3[01])\b"   # registers and forms that need EVEX, or masks
+DRIVER = "drivers/cpu/test_workers.py"
+
+TARGETS = (
+  Target("x86-64, AVX2", ("golden/x86_64.txt", f"^(?!.*(?:{WIDE}))"), {"L0": "isa/x86/test_encode.py", "L1": "isa/x86/test_decode.py", "L3": DRIVER},
+         "AMD Zen 3 (EPYC, family 25 model 1), Linux: `examples/digits.py`, every kernel of `docs/tour.md`"),
+  Target("x86-64, AVX-512", ("golden/x86_64.txt", f"(?:{WIDE})"), {"L0": "isa/x86/test_encode.py", "L1": "isa/x86/test_decode.py"}),
+)
+SOURCES = (
+  ("C (`DEV=CLANG`)", "drivers/test_clang.py", "an installed compiler makes the code; the same worker ring; tests compare it with PYTHON"),
+  ("Python (`DEV=PYTHON`)", "drivers/test_python.py", "no machine code; compared with the interpreter `tinyhw/uop/evaluate.py`, the definition"),
+)
+
+def vectors(golden: tuple[str, str]) -> tuple[int, int]:
+  """Golden lines with bytes, and refused ones, that belong to a target."""
+  name, pattern = golden
+  path, belongs = TEST / name, re.compile(pattern)
+  if not path.exists(): return 0, 0
+  good = bad = 0
+  for line in path.read_text(encoding="utf-8").splitlines():
+    text, _, code = line.partition(" ; ")
+    if line.startswith("#") or not belongs.search(text.partition(" ! ")[0]): continue
+    if code: good += 1
+    elif " ! " in line: bad += 1
+  return good, bad
+
+def row(target: Target) -> str:
+  good, bad = vectors(target.golden)
+  have = {level for level, name in target.files.items() if (TEST / name).exists()}
+  encoded = f"yes, {good} vectors, {bad} refused" if "L0" in have and good else "–"
+  decoded = "yes, llvm-mc 14 and GNU as" if {"L0", "L1"} <= have and good else "–"
+  driver = f"`test/{target.files['L3']}`" if "L3" in have else "–"
+  return f"| {target.name} | {encoded} | {decoded} | – | {driver} | {target.silicon or 'not yet'} |\n"
+
+def table() -> str:
+  """The table as Markdown."""
+  head = "| target | L0 encodes | L1 decodes, agrees | L2 emulated | L3 driver | L4 on silicon |\n|---|---|---|---|---|---|\n"
+  rest = "".join(f"| {name} | – | – | – | {'`test/' + test + '`' if (TEST / test).exists() else '–'} | {what} |\n" for name, test, what in SOURCES)
+  return head + "".join(map(row, TARGETS)) + rest
+
+if __name__ == "__main__": print(table(), end="")
