@@ -1,11 +1,11 @@
-"""What all tests share: random tests that are the same in every run, and a cache of their own."""
+"""What all tests share: random tests that are the same in every run, a cache of their own, machine code that is checked."""
 import os
 from collections.abc import Iterator
 
 import hypothesis
 import pytest
 
-from tinyhw.config import CACHEDIR
+from tinyhw.config import CACHEDIR, CHECK
 
 hypothesis.settings.register_profile("tinyhw", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("tinyhw")
@@ -15,4 +15,5 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
   """Tests and the processes they start neither read nor write the user's cache: theirs is in the temporary folder of this run."""
   os.environ["no_proxy"] = "127.0.0.1"  # servers on loopback are reached directly
   os.environ["CACHEDIR"] = CACHEDIR.value = str(tmp_path_factory.mktemp("cache"))
+  CHECK.value = 1  # allocated machine code is run symbolically and compared with what was to be allocated
   yield

@@ -149,6 +149,7 @@ class _Kernel:
     self.buffers, self.variables = buffers, variables
     self.values: list[Any] = []
     self.places: dict[tuple[_Scope, UOp], int] = {}
+    self.together: dict[UOp, list[UOp]] = {}  # a result's STORE -> those over the same ranges
 
   def place(self, scope: _Scope, u: UOp) -> int:
     """Where code in a scope finds the value of u."""
@@ -187,10 +188,18 @@ class _Kernel:
     return scope, [self.place(scope, v) for v in values]
 
   def store(self, u: UOp, parent: _Scope) -> Function:
-    ranges = tuple([s for s in u.src[2:] if s.op is Ops.RANGE])
-    scope, places = self.inner(u.src[:len(u.src) - len(ranges)], ranges, parent)
-    write = _store(u.src[1].dtype)
-    return lambda: self.run(scope, 0, lambda: write(*[self.values[i] for i in places]))
+    """The stores over these ranges: at each point all values are computed, then all are stored."""
+    together, ranges = self.together.get(u, [u]), ranges_of_store(u)
+    if together[0] is not u: return lambda: None   # done with the first
+    operands = [s.src[:len(s.src) - len(ranges)] for s in together]
+    scope, places = self.inner(tuple([v for values in operands for v in values]), ranges, parent)
+    writes: list[tuple[Function, list[int]]] = []
+    for s, values in zip(together, operands):
+      writes.append((_store(s.src[1].dtype), places[:len(values)]))
+      places = places[len(values):]
+    def write() -> None:
+      for f, sources in writes: f(*[self.values[i] for i in sources])
+    return lambda: self.run(scope, 0, write)
 
   def stage(self, u: UOp, parent: _Scope) -> Function:
     scope, (at,) = self.inner(u.src[:1], u.src[1:], parent)
@@ -227,6 +236,8 @@ class _Kernel:
 
 _NESTED: dict[Ops, Callable[[_Kernel, UOp, _Scope], Function]] = {Ops.STORE: _Kernel.store, Ops.STAGE: _Kernel.stage, Ops.REDUCE: _Kernel.reduce}
 
+def ranges_of_store(store: UOp) -> tuple[UOp, ...]: return tuple([s for s in store.src[2:] if s.op is Ops.RANGE])
+
 def variable(u: UOp, variables: Mapping[str, int]) -> int:
   """The value of a DEFINE_VAR or BIND. Raises VerifyError without one, or when it is outside of the variable's bounds."""
   if u.op is Ops.BIND: return int(u.src[1].arg)
@@ -236,9 +247,15 @@ def variable(u: UOp, variables: Mapping[str, int]) -> int:
   return variables[name]
 
 def run_kernel(u: UOp, buffers: Mapping[Any, Any], variables: Mapping[str, int]) -> None:
-  """Run a kernel's stores one after the other, each over all points of its ranges in row-major order."""
+  """Run a kernel's stores, each over all points of its ranges in row-major order: one after the other, those over the same ranges together."""
   if u.ranges: raise VerifyError(f"ranges {[r.arg for r in u.ranges]} of the kernel are closed by nothing")
   kernel, scope = _Kernel(buffers, variables), _Scope((), None)
+  groups: dict[tuple[UOp, ...], list[UOp]] = {}
+  for s in u.src if u.op is Ops.SINK else ():
+    for store in s.src if s.op is Ops.GROUP else (s,):
+      if store.op is not Ops.STORE: continue
+      kernel.together[store] = groups.setdefault(ranges_of_store(store), [])
+      kernel.together[store].append(store)
   kernel.build((u,), scope)
   kernel.run(scope, 0, lambda: None)
 
@@ -335,40 +352,6 @@ class _Program:
 
 _DONE: Any = object()
 def _barrier() -> None: pass
-
-class _Shared:
-  """An MMA whose matrices are shared by lanes (machine.target.Matrix tells how), and the values of one lane that has reached it."""
-  def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
-    self.u, self.values, self.places, self.at = u, values, places, at
-
-  def multiply(self, lanes: list[_Shared]) -> None:
-    """Give each of the lanes that hold one matrix its share of the result."""
-    m, n, k, count = self.u.arg
-    a, b, c = ([[lane.values[lane.places[i]] for lane in lanes] for i in range(3)])  # type: ignore[index]
-    rows = [(e * (count // n) + lane // n, lane % n) for lane in range(count) for e in range(m * n // count)]
-    whole = dict(zip(rows, [x for share in c for x in share]))
-    result = _matrix(self.u)([a[i][x] for i in range(m) for x in range(k)], [b[j][x] for x in range(k) for j in range(n)],
-                             [whole[i, j] for i in range(m) for j in range(n)])
-    for number, lane in enumerate(lanes):
-      assert lane.values is not None
-      lane.values[lane.at] = tuple([result[i * n + j] for i, j in rows[number * (m * n // count):(number + 1) * (m * n // count)]])
-
-class _Shared:
-  """An MMA whose matrices are shared by lanes (machine.target.Matrix tells how), and the values of one lane that has reached it."""
-  def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
-    self.u, self.values, self.places, self.at = u, values, places, at
-
-  def multiply(self, lanes: list[_Shared]) -> None:
-    """Give each of the lanes that hold one matrix its share of the result."""
-    m, n, k, count = self.u.arg
-    a, b, c = ([[lane.values[lane.places[i]] for lane in lanes] for i in range(3)])  # type: ignore[index]
-    rows = [(e * (count // n) + lane // n, lane % n) for lane in range(count) for e in range(m * n // count)]
-    whole = dict(zip(rows, [x for share in c for x in share]))
-    result = _matrix(self.u)([a[i][x] for i in range(m) for x in range(k)], [b[j][x] for x in range(k) for j in range(n)],
-                             [whole[i, j] for i in range(m) for j in range(n)])
-    for number, lane in enumerate(lanes):
-      assert lane.values is not None
-      lane.values[lane.at] = tuple([result[i * n + j] for i, j in rows[number * (m * n // count):(number + 1) * (m * n // count)]])
 
 class _Shared:
   """An MMA whose matrices are shared by lanes (machine.target.Matrix tells how), and the values of one lane that has reached it."""
