@@ -34,12 +34,12 @@ def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]]) -> Tile | None:
   parts = {r.arg[0]: list(p) for r, p in pieces.items() if r.arg[0] in axes and p}
   if len(parts) < 3: return None
   def last(axis: int, kind: AxisType) -> UOp | None: return next((p for p in reversed(parts[axis]) if p.arg[1] is kind), None)
-  found = [last(axis, kind) for axis, kind in zip(axes, (AxisType.UPCAST, AxisType.LOCAL, AxisType.UNROLL))]
-  if None in found: return None
+  rows, columns, steps = (last(axis, kind) for axis, kind in zip(axes, (AxisType.UPCAST, AxisType.LOCAL, AxisType.UNROLL)))
+  if rows is None or columns is None or steps is None: return None
   blocked = any(o.op is OptOps.BLOCK and o.axis == axes[2] for o in opts)
   block = tuple([p for p in parts[axes[2]] if p.arg[1] is AxisType.REDUCE][-1:]) if blocked else ()
   lanes = sorted((p for ps in pieces.values() for p in ps if p.arg[1] is AxisType.LOCAL), key=lambda p: p.arg)
-  return Tile(*found, tuple(lanes), block)  # type: ignore[arg-type]
+  return Tile(rows, columns, steps, tuple(lanes), block)
 
 def use_matrix(sink: UOp, tile: Tile) -> UOp:
   """sink with the REDUCEs of the tile done by the matrix unit; their stores become one for each row."""
