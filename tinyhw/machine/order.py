@@ -86,11 +86,25 @@ class Graph:
         writer = i
         pending.append(i)
 
+class Above(dict[int, int]):
+  """Pressure -> units above the limits, counted at first use."""
+  def __init__(self, file: RegisterFile):
+    super().__init__()
+    self.file = file
+
+  def __missing__(self, pressure: int) -> int:
+    found = 0
+    if self.file.over(pressure):
+      for bank in self.file.banks: found += max(0, (pressure >> FIELD * bank.position & (1 << FIELD) - 1) - bank.limit)
+    self[pressure] = found
+    return found
+
 class Scheduler:
   """Schedules one stretch of lines, given what is live after it."""
   def __init__(self, file: RegisterFile, weight: list[int], target: Target):
     self.file, self.weight, self.target = file, weight, target
     self.units = [w >> (w.bit_length() - 1) // FIELD * FIELD for w in weight]  # of a value, whatever its bank
+    self._above = Above(file)
 
   def stretch(self, lines: list[Line], live: set[int]) -> list[Line]:
     """The best order found."""
@@ -105,16 +119,17 @@ class Scheduler:
     return best
 
   def excess(self, lines: list[Line], live: set[int]) -> int:
-    """Units above the limits, summed over the lines."""
-    weight, live, total, over, shape_of = self.weight, set(live), 0, self.file.over, self.file.shape
+    """Units above the limits, summed over the lines. A stretch sees few distinct pressures, so each is counted once and looked up."""
+    weight, live, total, above = self.weight, set(live), 0, self._above
+    shapes, shape_of = self.file.shapes, self.file.shape
     pressure = sum([weight[v] for v in live])
     for line in reversed(lines):
-      written = 0
+      written, inst = 0, line.inst
       for v in line.writes:
         written += weight[v]
         if v in live: live.remove(v)
         else: pressure += weight[v]
-      if over(pressure): total += self._above(pressure)
+      total += above[pressure]
       pressure -= written
       ends = []
       for v in line.reads:
@@ -122,14 +137,10 @@ class Scheduler:
           live.add(v)
           ends.append(v)
           pressure += weight[v]
-      shape, more = shape_of(line.inst.row), 0
-      if not shape.plain and (shape.rigid or len(line.inst.ties) != 1 or line.inst.ties[0].id not in ends):
-        more = pressure_of(shape, line.inst, ends, weight)[0]
-      if over(pressure + more): total += self._above(pressure + more)
+      shape = shapes.get(inst.row) or shape_of(inst.row)
+      if shape.plain or not shape.rigid and len(inst.ties) == 1 and inst.ties[0].id in ends: total += above[pressure]
+      else: total += above[pressure + pressure_of(shape, inst, ends, weight)[0]]
     return total
-
-  def _above(self, pressure: int) -> int:
-    return sum(max(0, (pressure >> FIELD * bank.position & (1 << FIELD) - 1) - bank.limit) for bank in self.file.banks)
 
   def _schedule(self, lines: list[Line], graph: Graph, live: set[int], margin: int) -> list[Line]:
     weight, users = self.weight, list(graph.users)
