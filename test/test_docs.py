@@ -1,7 +1,7 @@
 """README.md and docs/: what they show runs, what they print is what is printed, what they name exists, and what is generated is up to date.
 
-The ```python blocks of a document run in order, in one namespace and one process. A ```text block that follows one is what it prints. After a change of
-the compiler, `python3 test/test_docs.py` writes outputs and generated parts anew; the diff is then reviewed.
+The ```python blocks of a document run in order, in one namespace and one process. A ```text block that follows one is what it prints. After a
+change of the compiler, `python3 test/test_docs.py` writes outputs and generated parts anew; the diff is then reviewed.
 """
 from __future__ import annotations
 import contextlib
@@ -131,7 +131,8 @@ def test_tables_of_the_readme_are_up_to_date() -> None:
   readme = (ROOT / "README.md").read_text(encoding="utf-8")
   assert readme == with_tables(readme)
 
-CONSTANTS = [(row["constant"].strip("`"), row["value"]) for row in rows_of((ROOT / "docs/design.md").read_text(encoding="utf-8")) if "constant" in row]
+DESIGN = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+CONSTANTS = [(row["constant"].strip("`"), row["value"]) for row in rows_of(DESIGN) if "constant" in row]
 
 @pytest.mark.parametrize("name,value", CONSTANTS, ids=[name for name, _ in CONSTANTS])
 def test_constants_have_the_values_that_the_design_tells(name: str, value: str) -> None:

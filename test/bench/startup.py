@@ -2,9 +2,9 @@
 
     python3 test/bench/startup.py [--runs 11] [--peers torch,tinygrad]
 
-import: `import tinyhw` above bare Python (which loads Tensor only when it is asked for, so `import Tensor` is measured besides). first: process start to the end of `Tensor([1,2,3]).sum().item()`, and from before the import. memory: the
-process's peak resident set then. Medians; each round runs every process once, so that a machine's drift meets all alike. Peers that are not installed
-are left out.
+import: `import tinyhw` above bare Python (it loads Tensor only when that is asked for, so `import Tensor` is measured besides). first: process start
+to the end of `Tensor([1,2,3]).sum().item()`, and from before the import. memory: the process's peak resident set then. Medians; each round runs
+every process once, so that a machine's drift meets all alike. Peers that are not installed are left out.
 """
 from __future__ import annotations
 import argparse
@@ -22,7 +22,8 @@ FIRST = {
   "torch": "import torch; torch.tensor([1,2,3]).sum().item()",
 }
 # around a statement: its own seconds, and the peak resident memory in kilobytes (KiB on Linux, bytes on macOS)
-PROBE = "import time; t = time.perf_counter(); {}\nimport resource; print(time.perf_counter() - t, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+PROBE = "import time; t = time.perf_counter(); {}\n" \
+        "import resource; print(time.perf_counter() - t, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
 
 def measure(statement: str) -> tuple[float, float, float]:
   """Seconds of the whole process, seconds of the statement, peak resident MB. Raises CalledProcessError."""
