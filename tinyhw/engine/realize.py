@@ -15,7 +15,7 @@ from tinyhw.engine.compile import Runner, runner, value_of
 from tinyhw.engine.lower import Kernel, storage_of
 from tinyhw.engine.schedule import Canonical, Schedule, canonicalize, schedule, strip
 from tinyhw.engine.tune import tuned
-from tinyhw.helpers import GlobalCounters
+from tinyhw.helpers import GlobalCounters, disable_gc
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, to_indices
 
@@ -40,11 +40,15 @@ class Capture:
 capturing: list[Capture] = []   # the innermost open capture gets every step that runs
 
 def realize(nodes: list[UOp]) -> None:
-  """Compute the nodes. Raises what compilation and devices raise; nothing is marked as realized then."""
+  """Compute the nodes. Raises what compilation and devices raise; nothing is marked as realized then.
+
+  Graphs have no cycles to find, so scheduling is spared the collections, as compile_kernel is.
+  """
   todo = [u for u in nodes if u.realized is None and not is_buffer(u)]
   if not todo: return
-  canonical = canonicalize(todo)
-  made = schedule(canonical)
+  with disable_gc():
+    canonical = canonicalize(todo)
+    made = schedule(canonical)
   results = run(made, canonical)
   for u, root in zip(todo, canonical.roots): _mark(u, strip(root), made, canonical, results)
   for node, u in canonical.assigns.items():
