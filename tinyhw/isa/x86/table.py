@@ -57,6 +57,7 @@ class Table:
     self.parsed: dict[str, list[Line]] = {}
     self.made: dict[str, Inst] = {}
     self.listed: dict[str, list[Inst]] = {}
+    self._keys: dict[tuple[str, int, str], dict[str, list[Variant]]] = {}
     for text in texts:
       features = "base"
       for line in text.split("\n"):
@@ -79,9 +80,19 @@ class Table:
     mnemonic = mnemonic_of(key)
     words = key[len(mnemonic) + 1:].split("_") if len(key) > len(mnemonic) else []
     mask = "" if not words else "kz" if words[0][1:] == "kz" else "k" if words[0][1:] == "k" or words[0][2:] == "k" else ""
-    variants = [v for line in self.parse(mnemonic) if line.shown == len(words) for k, v in variants_of(line, (mask,)) if k == key]
+    variants = self._variants(mnemonic, len(words), mask).get(key)
     if variants: row = self.made[key] = make_row(key, variants)
     return row
+
+  def _variants(self, mnemonic: str, shown: int, mask: str) -> dict[str, list[Variant]]:
+    """The keys of a mnemonic with so many operands and this mask. Kept: selection and the runtime's text try several keys of each mnemonic."""
+    found = self._keys.get((mnemonic, shown, mask))
+    if found is None:
+      found = self._keys[mnemonic, shown, mask] = {}
+      for line in self.parse(mnemonic):
+        if line.shown != shown: continue
+        for key, variant in variants_of(line, (mask,)): found.setdefault(key, []).append(variant)
+    return found
 
   def __contains__(self, key: str) -> bool: return self.get(key) is not None
 
