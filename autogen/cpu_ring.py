@@ -31,9 +31,9 @@ CONTEXT = {
   "PUBLISHED": 0x40,      # serial number (SERIAL_BITS wide) behind the last packet
   "TARGET": 0x48,         # value of COMPLETED when all that is published is done
   "TIMELINE": 0x50,       # batches completed
-  # hot
+  # hot: one line, because a thread that writes one has just written, or is about to write, the other
   "STATE": 0x80,          # serial number of the current packet << CHUNK_BITS | its next chunk
-  "COMPLETED": 0xC0,      # chunks of this batch that are complete
+  "COMPLETED": 0x88,      # chunks of this batch that are complete
   "BELL": 0x100,          # 4 bytes; changes when a packet with several chunks starts, or all must look; sleepers wait on it
   "SLEEPERS": 0x104,      # 4 bytes; threads that wait on BELL, or are about to
   "CALLER_SLEEPS": 0x108, # 4 bytes; the caller waits on BELL
@@ -46,9 +46,12 @@ RECORD = {
   "CONTEXT_ADDRESS": 0,
   "SCRATCH": 8,      # this thread's scratch memory
   "WORKER": 16,      # 0: the calling thread; 1: a worker, which returns when STOP is set
+  "DONE": 24,        # chunks that this thread has done and not yet added to COMPLETED, all of one packet
+  "SERIAL": 32,      # the serial number of that packet
+  "WOKEN": 56,       # 1: this thread slept and has not taken a chunk since
   # of the calling thread only: what "submit" runs
-  "BATCH": 24,       # address of the first packet
-  "COUNT": 32,       # number of packets
+  "BATCH": 40,       # address of the first packet
+  "COUNT": 48,       # number of packets
 }
 
 # What stands in the machine code of "submit" for addresses that the driver puts there.

@@ -98,7 +98,7 @@ static void wait_for_change(u32 *word, u32 expected, u64 timeout_ns) {
 
 static void wake(u32 *word, int all) {
 #if defined(__linux__) && defined(SYS_futex)
-  syscall(SYS_futex, word, 129, all ? 0x7fffffff : 1, 0, 0, 0);
+  syscall(SYS_futex, word, 129, all ? 0x7fffffff : 2, 0, 0, 0);
 #elif defined(__APPLE__)
   __ulock_wake(all ? 0x01000101 : 0x01000001, word, 0);
 #else
@@ -109,7 +109,15 @@ static void wake(u32 *word, int all) {
 static int take(char *context, char *record, u64 least_chunks) {
   u64 state = GET(u64, context, STATE);
   for (;;) {
-    u64 serial = state >> CHUNK_BITS, chunk = state & CHUNK_MASK;
+    u64 serial = state >> CHUNK_BITS, chunk = state & CHUNK_MASK, done = *AT(u64, record, DONE);
+    if (done && serial != *AT(u64, record, SERIAL)) {
+      u64 target = GET(u64, context, TARGET);
+      *AT(u64, record, DONE) = 0;
+      if (ADD(u64, context, COMPLETED, done) + done == target && GET(u32, context, CALLER_SLEEPS)) {
+        ADD(u32, context, BELL, 1);
+        wake(AT(u32, context, BELL), 1);
+      }
+    }
     if (serial == GET(u64, context, PUBLISHED)) return NONE;
     char *packet = (char *)GET(u64, context, RING) + (serial & GET(u64, context, MASK)) * PACKET_BYTES;
     u64 chunks = GET(u64, packet, CHUNKS);
@@ -117,9 +125,12 @@ static int take(char *context, char *record, u64 least_chunks) {
     if (GET(u64, packet, REQUIRED) > GET(u64, context, COMPLETED)) return EARLY;
     u64 next = (chunk + 1 < chunks ? state : state | CHUNK_MASK) + 1;
     if (!__atomic_compare_exchange_n(AT(u64, context, STATE), &state, next, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) continue;
+    *AT(u64, record, SERIAL) = serial;
     if (chunks > 1) {
       if (chunk == 0) ADD(u32, context, BELL, 1);
-      if (chunk + 1 < chunks && GET(u32, context, SLEEPERS)) wake(AT(u32, context, BELL), 0);
+      int wakes = chunk == 0 || *AT(u64, record, WOKEN);
+      *AT(u64, record, WOKEN) = 0;
+      if (wakes && chunk + 1 < chunks && GET(u32, context, SLEEPERS)) wake(AT(u32, context, BELL), 0);
     }
     int64_t size = (int64_t)GET(u64, packet, SIZE), grid = (int64_t)GET(u64, packet, GRID), first = (int64_t)chunk * size;
     int64_t last = first + size < grid ? first + size : grid;
@@ -127,11 +138,7 @@ static int take(char *context, char *record, u64 least_chunks) {
       kernel_t kernel = (kernel_t)GET(u64, packet, FUNCTION);
       kernel((const u64 *)GET(u64, packet, ARGUMENTS), first, last, (uint8_t *)GET(u64, record, SCRATCH));
     }
-    u64 target = GET(u64, context, TARGET);
-    if (ADD(u64, context, COMPLETED, 1) + 1 == target && GET(u32, context, CALLER_SLEEPS)) {
-      ADD(u32, context, BELL, 1);
-      wake(AT(u32, context, BELL), 1);
-    }
+    *AT(u64, record, DONE) += 1;
     return RAN;
   }
 }
@@ -154,6 +161,7 @@ static void work(char *context, char *record) {
           ADD(u32, context, SLEEPERS, 1);
           if (!GET(u32, context, STOP)) wait_for_change(AT(u32, context, BELL), bell, 0);
           ADD(u32, context, SLEEPERS, -1);
+          *AT(u64, record, WOKEN) = 1;
           changed = 1;
           break;
         }

@@ -6,11 +6,12 @@ How the ring works. A batch is a list of packets; a packet is a kernel, its argu
 number of the current packet and its next chunk. A thread takes a chunk by compare-and-exchange of STATE, so a thread that slept through a whole
 batch fails and looks again: there is no other claim that could be stale. The taker of a packet's last chunk moves STATE to the next packet, whose
 chunks may start once COMPLETED (chunks done in this batch) reaches the packet's REQUIRED. So packets are ordered, or overlap where the driver
-says so, and no thread waits for another one except for a chunk that the other has taken.
+says so, and no thread waits for another one except for a chunk that the other has taken. A thread adds what it did of a packet to COMPLETED when it
+finds no more of that packet: a line that another core wrote last costs 100 ns and more, so threads write shared lines seldom.
 
-The calling thread works like any other, and returns when all chunks are done. A small batch never leaves it: 1 exchange and 1 addition a packet.
+The calling thread works like any other, and returns when all chunks are done. A small batch never leaves it: one exchange and one addition a packet.
 A worker with nothing to do spins on BELL alone, a line that small kernels never touch; then it sleeps on it. The taker of the first chunk of a
-packet with several rings the bell, and takers wake one sleeper each as long as chunks are left, so that waking many threads is shared work.
+packet with several rings the bell and wakes two sleepers; each of them wakes two more when it takes its first chunk, as long as chunks are left.
 Sleeper: SLEEPERS += 1, then wait if BELL is what it was before the last look. Ringer: BELL += 1, then wake if SLEEPERS. Both are locked
 instructions, so one of the two sees the other. The caller's sleep has a time limit besides, so that even a descheduled ringer only costs time.
 """
@@ -180,6 +181,7 @@ RING = """
   call .wait
 .worker_awake:
   lock dec dword ptr [rbx + {SLEEPERS}]
+  mov qword ptr [rbp + {WOKEN}], 1
   jmp .worker_look_afresh
 
 ; Take a chunk of the current packet if it has at least r9 chunks, and run it.
@@ -190,6 +192,11 @@ RING = """
 .retry:
   mov rcx, rax
   shr rcx, {CHUNK_BITS}
+  cmp qword ptr [rbp + {DONE}], 0
+  je .count_done
+  cmp rcx, qword ptr [rbp + {SERIAL}]
+  jne .count                                      ; no more of the packet that we worked on
+.count_done:
   cmp rcx, qword ptr [rbx + {PUBLISHED}]
   je .none
   mov edx, eax
@@ -213,6 +220,8 @@ RING = """
   add r8, 1
   lock cmpxchg qword ptr [rbx + {STATE}], r8
   jne .retry
+  shr rax, {CHUNK_BITS}
+  mov qword ptr [rbp + {SERIAL}], rax
   cmp rcx, 1
   ja .announce
 .execute:                                         ; r10: packet, rdx: chunk
@@ -232,18 +241,7 @@ RING = """
   mov {argument3}, qword ptr [rbp + {SCRATCH}]
   call r10
 .complete:
-  mov r10, qword ptr [rbx + {TARGET}]             ; read before our chunk counts: after that the next batch may begin
-  mov eax, 1
-  lock xadd qword ptr [rbx + {COMPLETED}], rax
-  add rax, 1
-  cmp rax, r10
-  jne .ran
-  cmp dword ptr [rbx + {CALLER_SLEEPS}], 0
-  je .ran
-  lock inc dword ptr [rbx + {BELL}]
-  lea {argument0}, [rbx + {BELL}]
-  call .wake_all
-.ran:
+  add qword ptr [rbp + {DONE}], 1
   mov eax, 1
   add rsp, {take_frame}
   ret
@@ -255,11 +253,34 @@ RING = """
   mov eax, 2
   add rsp, {take_frame}
   ret
+.count:
+  mov r10, qword ptr [rbx + {TARGET}]             ; read before our chunks count: after that the next batch may begin
+  mov r8, qword ptr [rbp + {DONE}]
+  mov rdx, r8
+  mov qword ptr [rbp + {DONE}], 0
+  lock xadd qword ptr [rbx + {COMPLETED}], r8
+  add r8, rdx
+  cmp r8, r10
+  jne .count_done
+  cmp dword ptr [rbx + {CALLER_SLEEPS}], 0
+  je .count_done
+  mov qword ptr [rsp + {shadow}], r9
+  lock inc dword ptr [rbx + {BELL}]
+  lea {argument0}, [rbx + {BELL}]
+  call .wake_all
+  mov r9, qword ptr [rsp + {shadow}]
+  mov rax, qword ptr [rbx + {STATE}]
+  jmp .retry
 .announce:                                        ; several chunks
   test edx, edx
-  jne .announced
+  jne .not_first
   lock inc dword ptr [rbx + {BELL}]
-.announced:
+  jmp .wake_others
+.not_first:
+  cmp qword ptr [rbp + {WOKEN}], 0
+  je .execute
+.wake_others:
+  mov qword ptr [rbp + {WOKEN}], 0
   cmp r11, rcx
   jae .execute
   cmp dword ptr [rbx + {SLEEPERS}], 0
@@ -267,13 +288,14 @@ RING = """
   mov qword ptr [rsp + {shadow}], r10
   mov qword ptr [rsp + {shadow} + 8], rdx
   lea {argument0}, [rbx + {BELL}]
-  call .wake_one
+  call .wake_some
   mov r10, qword ptr [rsp + {shadow}]
   mov rdx, qword ptr [rsp + {shadow} + 8]
   jmp .execute
 """
 
-# wait(address, expected, timeout in ns or 0): returns when woken, on a signal, at once if the word differs. wake_one(address), wake_all(address).
+# wait(address, expected, timeout in ns or 0): returns when woken, on a signal, at once if the word differs. wake_some(address) wakes
+# one or two, wake_all(address).
 WAIT = {
   "futex": """
 .wait:                                            ; rdi, esi, edx
@@ -291,8 +313,8 @@ WAIT = {
   syscall
   add rsp, 24
   ret
-.wake_one:
-  mov edx, 1
+.wake_some:
+  mov edx, 2
   jmp .wake
 .wake_all:
   mov edx, 0x7fffffff
@@ -314,7 +336,7 @@ WAIT = {
   call qword ptr [rbx + {OS_WAIT}]
   add rsp, 8
   ret
-.wake_one:
+.wake_some:
   mov rsi, rdi
   mov edi, {ULOCK_WAKE_ONE}
   jmp .wake
@@ -344,7 +366,7 @@ WAIT = {
   call qword ptr [rbx + {OS_WAIT}]
   add rsp, 56
   ret
-.wake_one:
+.wake_some:
   sub rsp, 40
   call qword ptr [rbx + {OS_WAKE_ONE}]
   add rsp, 40
