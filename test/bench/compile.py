@@ -1,0 +1,76 @@
+"""Time what a cold process spends on scheduling and compiling whole models, stage by stage. Nothing runs, so the CPU's speed is all that matters.
+
+    python3 test/bench/compile.py [convnet|resnet] [--arch x86_64:avx2] [--profile tottime] [--kernels 10]
+
+CPU time of this thread, not wall time, so that a busy machine disturbs it less; take the least of several runs. One model a process: the second
+one would find instructions and expansions ready. `code` is a digest of all machine code: a change that only makes compiling faster keeps it.
+"""
+from __future__ import annotations
+import argparse
+import collections
+import cProfile
+import hashlib
+import os
+import pstats
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [ROOT, os.path.dirname(os.path.abspath(__file__))]
+
+def arguments() -> argparse.Namespace:
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("model", nargs="?", default="convnet")
+  parser.add_argument("--arch", default="x86_64:avx2")
+  parser.add_argument("--profile", help="sort the functions by this: tottime, cumtime")
+  parser.add_argument("--kernels", type=int, default=0, help="print so many of the slowest kernels")
+  return parser.parse_args()
+
+class Clock:
+  """Adds up the thread's CPU time in wrapped functions, by name."""
+  def __init__(self) -> None: self.spent: dict[str, float] = collections.defaultdict(float)
+
+  def wrap(self, name: str, function: Callable[..., Any], then: Callable[[Any, float], None] | None = None) -> Callable[..., Any]:
+    def timed(*args: Any, **kwargs: Any) -> Any:
+      start = time.thread_time()
+      result = function(*args, **kwargs)
+      took = time.thread_time() - start
+      self.spent[name] += took
+      if then is not None: then(result, took)
+      return result
+    return timed
+
+def main() -> None:
+  args = arguments()
+  os.environ.update(CACHE="0", DEV="NULL", NULL_ARCH=args.arch)
+  import models
+  from tinyhw.codegen import optimize, passes
+  from tinyhw.engine import compile as engine, realize
+  from tinyhw.errors import DeviceError
+  from tinyhw.machine.passes import PASSES
+  clock, digest, kernels = Clock(), hashlib.blake2b(digest_size=8), []
+
+  def compiled(made: Any, took: float) -> None:
+    digest.update(made.code.text)
+    kernels.append((took, len(made.code.text), made.code.name))
+  run = models.MODELS[args.model][0]()
+  realize.schedule = clock.wrap("schedule", realize.schedule)
+  optimize.optimize, passes.lower = clock.wrap("optimize", optimize.optimize), clock.wrap("lower", passes.lower)
+  engine._compile = clock.wrap("compile", engine._compile, compiled)
+  for name in PASSES: PASSES[name] = clock.wrap(f"machine.{name}", PASSES[name])
+  profile = cProfile.Profile()
+  start = time.thread_time()
+  if args.profile: profile.enable()
+  try: run()
+  except DeviceError: pass  # NULL has nothing to read
+  profile.disable()
+  total = time.thread_time() - start
+  print(f"{args.model}: {len(kernels)} kernels, {total:.3f} s, code {digest.hexdigest()}")
+  for name, seconds in sorted(clock.spent.items(), key=lambda item: -item[1]):
+    if seconds >= 0.001: print(f"  {name:20} {seconds * 1e3:7.1f} ms")
+  for took, size, name in sorted(kernels, reverse=True)[:args.kernels]: print(f"  {took * 1e3:7.1f} ms {size:6} bytes  {name}")
+  if args.profile: pstats.Stats(profile).sort_stats(args.profile).print_stats(40)
+
+if __name__ == "__main__": main()
