@@ -27,7 +27,7 @@ from tinyhw.config import documentation  # noqa: E402
 from tinyhw.device import Device  # noqa: E402
 from tinyhw.errors import TinyError  # noqa: E402
 
-ELSEWHERE = {"new-accelerator.md"}   # its blocks are parts of files, and have a test of their own
+ELSEWHERE = {"new-accelerator.md"}   # has a test of its own, test/examples/test_toy_accelerator.py
 DOCUMENTS = [ROOT / "README.md"] + sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in ELSEWHERE)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
