@@ -15,12 +15,15 @@ from tinyhw.uop.ops import KernelInfo, UOp
 
 @dataclass
 class Kernel:
-  """A kernel of a schedule. sink: its expression over PARAMs, or a COPY node. buffers: by slot. writes: slots stored to. node: what it computes."""
+  """A kernel of a schedule. sink: its expression over PARAMs, or a COPY node. buffers: by slot. writes: slots stored to. node: what it computes.
+
+  versions: by slot, the state of its buffer that is meant; two states of one buffer have two slots until copies tell them apart (schedule.py)."""
   node: UOp
   sink: UOp
   buffers: list[UOp] = field(default_factory=list)
   reads: list[UOp] = field(default_factory=list)     # BUFFERs, and AFTERs: a buffer as some ASSIGN left it
   writes: list[UOp] = field(default_factory=list)
+  versions: list[UOp] = field(default_factory=list)
 
 _TRACED = GroupOp.Elementwise | {Ops.REDUCE}
 
@@ -111,9 +114,10 @@ class Lowering:
       place = self.places.own[u]
       if u.op is Ops.COPY:
         source = self.storage.get(u.src[0], u.src[0])
-        out.append(Kernel(u, u, [self.storage[u], source], [source], [self.storage[u]]))
+        buffers = [self.storage[u], storage_of(source)]
+        out.append(Kernel(u, u, buffers, [source], [self.storage[u]], [self.storage[u], source]))
         continue
-      if u.op is Ops.ASSIGN: store = storage_of(self.storage[u]).index(self.position(u.src[0], place.index)).store(self.at(u.src[1], place), *ranges)
+      if u.op is Ops.ASSIGN: store = self.storage[u].src[0].index(self.position(u.src[0], place.index)).store(self.at(u.src[1], place), *ranges)
       else: store = self.storage[u].index(flatten(place.index, u.shape)).store(self.traced(u, place), *ranges)
       if self.inherit is not None: self.inherit(store, u)
       kernel = Kernel(u, UOp.sink(store, arg=KernelInfo()))
@@ -134,16 +138,15 @@ class Lowering:
     written = [store.src[0].src[0] for store in sink.src]
     storage: dict[UOp, None] = dict.fromkeys(written)
     for u in nodes:
-      if u.op in (Ops.BUFFER, Ops.AFTER):
-        storage.setdefault(u)
+      if u.op is Ops.INDEX: storage.setdefault(u.src[0])
     slots: dict[UOp, int] = {}
     for u in storage:
-      base = storage_of(u)
-      slot = slots.setdefault(base, len(slots))
-      changes[u] = UOp.param(slot, u.dtype, base.arg[2])
+      slot = slots.setdefault(u, len(slots))
+      changes[u] = UOp.param(slot, u.dtype, storage_of(u).arg[2])
     for k, r in enumerate(loop_order(sink)): changes[r] = UOp(Ops.RANGE, r.dtype, r.src, (k, r.arg[1]))
     loaded = {u.src[0].src[0] for u in nodes if u.op is Ops.LOAD}
-    kernel.sink, kernel.buffers, kernel.writes = sink.substitute(changes), list(slots), written
+    kernel.sink, kernel.versions, kernel.writes = sink.substitute(changes), list(slots), written
+    kernel.buffers = [storage_of(u) for u in slots]
     kernel.reads = [u for u in storage if u in loaded]
 
 def loop_order(sink: UOp) -> list[UOp]:

@@ -135,6 +135,9 @@ def order_kernels(kernels: list[Kernel]) -> list[Kernel]:
   after: dict[int, set[int]] = {id(k): {id(writer[r]) for r in k.reads if r in writer and writer[r] is not k} for k in kernels}
   for k in kernels:  # an ASSIGN into what an earlier ASSIGN left
     if k.node.op is Ops.ASSIGN and k.writes[0].src[0] in writer: after[id(k)].add(id(writer[k.writes[0].src[0]]))
+  before: dict[int, set[int]] = {i: set() for i in after}     # the same edges, turned round
+  for i, needed in after.items():
+    for n in needed: before[n].add(i)
   snapshots: list[Kernel] = []
   readers: dict[UOp, list[Kernel]] = {}
   for k in kernels:
@@ -143,28 +146,35 @@ def order_kernels(kernels: list[Kernel]) -> list[Kernel]:
     if assign.node.op is not Ops.ASSIGN: continue
     version = assign.writes[0].src[0]
     early = [k for k in readers.get(version, []) if k is not assign]
-    late = _dependents(assign, after, kernels) if early else set()
+    late = _dependents(assign, before) if early else set()
     conflicts = [k for k in early if id(k) in late]
     if _reads_elsewhere(assign, version): conflicts.append(assign)
-    if conflicts: snapshots.append(_snapshot(version, conflicts, after, len(snapshots)))
-    after[id(assign)].update(id(k) for k in early if k not in conflicts)
+    if conflicts:
+      snapshots.append(_snapshot(version, conflicts, after, len(snapshots)))
+      after[id(snapshots[-1])].update(id(writer[w]) for w in (version,) if w in writer)
+    for k in early:
+      if k in conflicts: continue
+      after[id(assign)].add(id(k))
+      before[id(k)].add(id(assign))
     if conflicts: after[id(assign)].add(id(snapshots[-1]))
   everything = snapshots + kernels
   by_id = {id(k): k for k in everything}
   return _topological(everything, after, by_id)
 
-def _dependents(kernel: Kernel, after: dict[int, set[int]], kernels: list[Kernel]) -> set[int]:
-  """Kernels that need this one's result, directly or not. Kernels come sources first, so one pass is enough."""
-  found = {id(kernel)}
-  for k in kernels:
-    if after[id(k)] & found: found.add(id(k))
-  found.discard(id(kernel))
+def _dependents(kernel: Kernel, before: dict[int, set[int]]) -> set[int]:
+  """Kernels that must come after this one, directly or not. Few for most ASSIGNs, which are the end of a step."""
+  found: set[int] = set()
+  stack = [id(kernel)]
+  while stack:
+    new = before[stack.pop()] - found
+    found |= new
+    stack.extend(new)
   return found
 
 def _reads_elsewhere(kernel: Kernel, buffer: UOp) -> bool:
   """Does an ASSIGN read its target at another index than it writes?"""
   if buffer not in kernel.reads: return False
-  slot = kernel.buffers.index(storage_of(buffer))
+  slot = kernel.versions.index(buffer)
   store = kernel.sink.src[0]
   return any(u.op is Ops.INDEX and u is not store.src[0] and u.src[0].op is Ops.PARAM and u.src[0].arg[0] == slot for u in kernel.sink.toposort())
 
@@ -175,16 +185,17 @@ def _snapshot(version: UOp, users: list[Kernel], after: dict[int, set[int]], num
   size = buffer.arg[2]
   r = UOp.range(size, 0, AxisType.LOOP)
   source, target = UOp.param(1, buffer.dtype, size), UOp.param(0, buffer.dtype, size)
-  kernel = Kernel(copy, UOp.sink(target.index(r).store(source.index(r).load(), r), arg=KernelInfo()), [copy, buffer], [version], [copy])
+  kernel = Kernel(copy, UOp.sink(target.index(r).store(source.index(r).load(), r), arg=KernelInfo()), [copy, buffer], [version], [copy], [copy, version])
   for k in users:
     k.reads = [copy if r is version else r for r in k.reads]
-    if k.node.op is Ops.ASSIGN and k.buffers[0] is buffer:  # reads and writes shared a slot: the reads get one of their own
+    if k.node.op is Ops.ASSIGN and k.versions[0] is version:  # reads and writes shared a slot: the reads get one of their own
       old, new = UOp.param(0, buffer.dtype, size), UOp.param(len(k.buffers), buffer.dtype, size)
       loads = {u: u.replace(src=(u.src[0].substitute({old: new}),) + u.src[1:]) for u in k.sink.toposort() if u.op is Ops.LOAD}
       store = k.sink.src[0]
       k.sink = UOp.sink(store.replace(src=(store.src[0],) + tuple(s.substitute(loads) for s in store.src[1:])), arg=k.sink.arg)
       k.buffers.append(copy)
-    else: k.buffers = [copy if b is buffer else b for b in k.buffers]
+      k.versions.append(copy)
+    else: k.buffers = [copy if v is version else b for b, v in zip(k.buffers, k.versions)]
     after[id(k)].add(id(kernel))
   after[id(kernel)] = set()
   return kernel

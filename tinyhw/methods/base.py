@@ -219,8 +219,8 @@ class Handle(metaclass=TensorType):
       if graph.broadcast_shape("assign", mine.shape, other.shape) != mine.shape: graph.refuse_shape("assign", mine.shape, other.shape)
       other = graph.broadcast(other, mine.shape)
     if 0 in mine.shape: return self._self()
-    target = storage_view(mine)
-    self.uop = other if target is None else graph.node(Ops.ASSIGN, mine.dtype, (target, other), None, mine.shape)
+    # the target keeps the ASSIGNs that wrote there before: they are in order, and whoever reads one of them reads before the next
+    self.uop = other if storage_view(mine) is None else graph.node(Ops.ASSIGN, mine.dtype, (mine, other), None, mine.shape)
     if TRACEMETA.value: record(self.uop)
     return self._self()
 

@@ -1,0 +1,179 @@
+"""TinyJit: what is replayed computes the same, results keep their values while anyone looks at them, and what cannot be replayed is refused."""
+from __future__ import annotations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tinyhw.config import Context
+from tinyhw.engine import realize as realizing
+from tinyhw.engine.jit import TinyJit
+from tinyhw.errors import JitError
+from tinyhw.helpers import GlobalCounters
+from tinyhw.tensor import Tensor
+from tinyhw.uop.ops import UOp
+
+def tensor(*values: float, **kwargs: Any) -> Tensor: return Tensor([float(v) for v in values], **kwargs).realize()
+
+def captured(function: Any, *args: Any) -> TinyJit[Any, Any]:
+  """A TinyJit that has captured a call with these arguments."""
+  jit: TinyJit[Any, Any] = TinyJit(function)
+  for _ in range(2): jit(*args)
+  assert jit.captured is not None
+  return jit
+
+def test_the_function_runs_twice() -> None:
+  calls = []
+  @TinyJit
+  def f(x: Tensor) -> Tensor:
+    calls.append(1)
+    return x * 2 + 1
+  for k in range(5): assert f(tensor(k, k + 1)).tolist() == [2 * k + 1, 2 * k + 3]
+  assert len(calls) == 2
+
+def test_jit_0_never_captures() -> None:
+  calls = []
+  def f(x: Tensor) -> Tensor:
+    calls.append(1)
+    return x + 1
+  jit: Any = TinyJit(f)
+  with Context(JIT=0):
+    for k in range(4): assert jit(tensor(k)).tolist() == [k + 1]
+  assert len(calls) == 4
+
+# ***** refusals *****
+
+def test_other_shapes_dtypes_devices_and_views_are_refused() -> None:
+  jit = captured(lambda x: x + 1, tensor(1, 2, 3, 4))
+  wrong = [tensor(1, 2), tensor(1, 2, 3, 4, dtype="float64"), tensor(1, 2, 3, 4, device="PYTHON:1"), Tensor([[1.0, 2], [3, 4]]).realize(),
+           tensor(1, 2, 3, 4, 5, 6)[:4]]
+  for x in wrong:
+    with pytest.raises(JitError, match="argument 0 was captured as"): jit(x)
+  assert jit(tensor(1, 2, 3, 4)).tolist() == [2, 3, 4, 5]
+
+def test_changed_constants_are_refused() -> None:
+  jit = captured(lambda x, n: x + n, tensor(1), 2)
+  with pytest.raises(JitError, match="must be what they were"): jit(tensor(1), 3)
+  assert jit(tensor(5), 2).tolist() == [7]
+
+def test_another_number_of_tensors_is_refused() -> None:
+  jit = captured(lambda *xs: sum(xs[1:], xs[0]) + 0.5, tensor(1), tensor(2))
+  with pytest.raises(JitError, match="captured with 2 Tensors, called with 3"): jit(tensor(1), tensor(2), tensor(3))
+
+def test_nested_containers() -> None:
+  jit = captured(lambda d: d["a"][0] + d["b"]["c"] * d["n"], {"a": [tensor(1)], "b": {"c": tensor(2)}, "n": 3})
+  assert jit({"a": [tensor(10)], "b": {"c": tensor(20)}, "n": 3}).tolist() == [70]
+  with pytest.raises(JitError): jit({"a": (tensor(10),), "b": {"c": tensor(20)}, "n": 3})
+  with pytest.raises(JitError): jit({"a": [tensor(10)], "b": {"c": tensor(20)}, "n": 4})
+
+def test_inputs_that_share_a_buffer_are_refused() -> None:
+  x = tensor(1, 2)
+  jit: Any = TinyJit(lambda a, b: a + b)
+  jit(x, x)
+  with pytest.raises(JitError, match="share a buffer"): jit(x, x)
+  assert not realizing.capturing
+
+def test_a_function_without_kernels_is_refused() -> None:
+  jit: Any = TinyJit(lambda x: x)
+  jit(tensor(1))
+  with pytest.raises(JitError, match="ran no kernel"): jit(tensor(1))
+
+def test_reset_captures_again() -> None:
+  jit = captured(lambda x: x + 1, tensor(1, 2))
+  jit.reset()
+  for k in range(4): assert jit(tensor(k)).tolist() == [k + 1]
+
+# ***** variables and random numbers *****
+
+def test_variables() -> None:
+  n = UOp.variable("n", 1, 8)
+  x = tensor(*range(8))
+  jit: Any = TinyJit(lambda t, k: t[:k].sum())
+  for k in (3, 4, 7, 1, 8): assert jit(x, n.bind(k)).item() == sum(range(k))
+  with pytest.raises(JitError): jit(x, UOp.variable("m", 1, 8).bind(2))
+
+def test_random_numbers_differ_in_each_call() -> None:
+  jit: Any = TinyJit(lambda x: x + Tensor.rand(16))
+  seen = [tuple(jit(tensor(*[0.0] * 16)).tolist()) for _ in range(6)]
+  assert len(set(seen)) == 6 and all(0 <= v < 1 for row in seen for v in row)
+
+def test_random_numbers_are_those_without_a_jit() -> None:
+  def f(x: Tensor) -> Tensor: return x + Tensor.rand(4)
+  rows = []
+  for function in (f, TinyJit(f)):
+    Tensor.manual_seed(7)
+    rows.append([function(tensor(0, 0, 0, 0)).tolist() for _ in range(5)])  # type: ignore[operator]
+  assert rows[0] == rows[1]
+
+# ***** storage of results *****
+
+def address(t: Tensor) -> int: return id(t._buffer().get_buf())
+
+def test_results_that_are_held_keep_their_values() -> None:
+  jit = captured(lambda x: (x + 1, x * 2), tensor(1, 2))
+  held = [jit(tensor(k, k)) for k in range(6)]
+  for k, (a, b) in enumerate(held): assert a.tolist() == [k + 1] * 2 and b.tolist() == [2 * k] * 2
+
+def test_results_that_were_dropped_are_used_again() -> None:
+  jit = captured(lambda x: x + 1, tensor(1, 2))
+  seen = {address(jit(tensor(k, k))) for k in range(8)}
+  assert len(seen) <= 2
+
+@pytest.mark.parametrize("device", ["CPU", "PYTHON"])
+def test_memory_that_is_looked_at_in_place_is_not_overwritten(device: str) -> None:
+  """A memoryview without a copy, and what is made of it, holds the storage even when no Tensor is left."""
+  jit = captured(lambda x: x + 1, tensor(1, 2, 3, 4, device=device))
+  views = [jit(tensor(*[float(k)] * 4, device=device))._buffer().as_memoryview(allow_zero_copy=True)[4:].cast("f") for k in range(6)]
+  for k, view in enumerate(views): assert list(view) == [k + 1.0] * 3
+  arrays = [np.frombuffer(view, np.float32) for view in views]
+  del views, view
+  for k in range(6): jit(tensor(*[90.0] * 4, device=device))
+  for k, array in enumerate(arrays): np.testing.assert_array_equal(array, k + 1.0)
+
+def test_copies_to_the_host_are_copies() -> None:
+  jit = captured(lambda x: x + 1, tensor(1, 2))
+  rows = [(jit(tensor(k, k)).data(), jit(tensor(k, k)).numpy()) for k in range(5)]
+  for k, (a, b) in enumerate(rows): assert list(a) == list(b) == [k + 1] * 2
+
+def test_state_is_updated_in_place() -> None:
+  total = Tensor.zeros(2).contiguous().realize()
+  @TinyJit
+  def f(x: Tensor) -> Tensor: return total.assign(total + x).realize()
+  for k in range(5): f(tensor(1, 2))
+  assert total.tolist() == [5, 10]
+
+# ***** capture inside of capture, and exceptions *****
+
+def test_a_jit_inside_of_a_jit() -> None:
+  inner: Any = TinyJit(lambda x: x * 2)
+  outer: Any = TinyJit(lambda x: inner(x + 1) + 1)
+  for k in range(6): assert outer(tensor(k)).tolist() == [2 * (k + 1) + 1]
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_exception_while_capturing_leaves_things_usable(error: type[BaseException]) -> None:
+  fail = [False]
+  @TinyJit
+  def f(x: Tensor) -> Tensor:
+    y = (x + 1).realize()
+    if fail[0]: raise error("stop")
+    return y * 2
+  f(tensor(1))
+  fail[0] = True
+  with pytest.raises(error): f(tensor(1))
+  assert not realizing.capturing
+  fail[0] = False
+  for k in range(4): assert f(tensor(k)).tolist() == [2 * (k + 1)]
+
+def test_replays_are_counted_as_kernels() -> None:
+  jit = captured(lambda x: (x + 1).realize().sum(), tensor(*range(8)))
+  before = GlobalCounters.kernel_count
+  jit(tensor(*range(8)))
+  assert GlobalCounters.kernel_count - before >= 1
+
+def test_methods_have_a_capture_for_each_object() -> None:
+  class Scale:
+    def __init__(self, by: float): self.by = by
+    @TinyJit
+    def __call__(self, x: Tensor) -> Tensor: return x * self.by
+  two, three = Scale(2), Scale(3)
+  for k in range(4): assert two(tensor(k)).tolist() == [2 * k] and three(tensor(k)).tolist() == [3 * k]
