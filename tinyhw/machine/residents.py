@@ -18,6 +18,7 @@ class Residents:
     self.web = Hints(function, liveness).web
     self.liveness, self.distances, self.repeats = liveness, distances, repeats
     self.flow, self.file, self.weight = liveness.flow, liveness.file, liveness.weight
+    self._peaks: dict[tuple[int, frozenset[int]], int] = {}
     self.bodies: dict[int, list[int]] = {}
     for b in range(len(self.flow.blocks)):
       for header in self.flow.loops_of(b): self.bodies.setdefault(header, []).append(b)
@@ -106,7 +107,9 @@ class Residents:
     return fitting
 
   def _peak(self, header: int, without: set[int]) -> int:
-    """The highest pressure in a loop, bank by bank and at most the limit, not counting some values."""
+    """The highest pressure in a loop, bank by bank and at most the limit, not counting some values. A third of the questions are asked twice."""
+    key = header, frozenset(without)
+    if key in self._peaks: return self._peaks[key]
     weight, seen = self.weight, {0}
     for b in self.bodies[header]:
       live = set(bits(self.liveness.live_out[b])) - without
@@ -125,4 +128,5 @@ class Residents:
     peak, field = 0, (1 << FIELD) - 1
     for bank, file in enumerate(self.file.banks):
       peak += min(max([pressure >> FIELD * bank & field for pressure in seen]), file.limit) << FIELD * bank
+    self._peaks[key] = peak
     return peak
