@@ -25,6 +25,7 @@ def load(index: UOp, gate: UOp | None = None, lanes: int = 1) -> UOp: return x.i
   load((i + k - 1) * 6 + j + l - 1, (i + k >= 1) & (i + k < 9) & (j + l >= 1) & (j + l < 7)),
   load((i - 1) // 2, i >= 1), load(i * 8, i < 6), load((i + 60) % 49, (i + 60) % 49 < 48), load(i * 100, i.eq(0)),
   load(i * 100, i.ne(0).logical_not()),
+  load((i + j - 3) // 2 * 10, (i + j >= 3) & (i + j < 13)), load((i + j) % 8 * 9, i + j < 6), load((i + j + 6) // 8 * 8 - 8, i + j >= 2),
   load(i * 6, None, 6), load(i * 8, i < 6, 8), load(i - 1, ((i < 1) | (j < 2)).logical_not()), load(i * 999, i < 0),
 ], ids=lambda u: u.render(False))
 def test_proven(access: UOp) -> None: assert outside(access, 48) is None
@@ -32,6 +33,7 @@ def test_proven(access: UOp) -> None: assert outside(access, 48) is None
 @pytest.mark.parametrize(("access", "message"), [
   (load(i * 6 + j + 1), "is in 1..48, outside of 0..47"), (load(i - 1), "is in -1..6"), (load(i * 8, i < 7, 1), "is in 0..48"),
   (load(i * 6, None, 7), "is in 0..48"), (load(i - 3, i < 3), "-3..-1"), (load(i * 7, j < 3), "0..49"),
+  (load((i + j - 3) // 2 * 10, i + j < 13), "outside"), (load((i + j) % 8 * 9, i + j < 9), "outside"),
   (load((i + k - 1) * 6 + j + l - 1, (i + k >= 1) & (i + k < 9) & (j + l >= 1)), "outside"), (load(i - 1, (i < 1) | (j < 2)), "outside"),
 ])
 def test_not_proven(access: UOp, message: str) -> None: assert message in str(outside(access, 48))

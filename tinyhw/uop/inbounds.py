@@ -125,7 +125,7 @@ def bounds_under(u: UOp, given: Sequence[Condition]) -> Interval:
     if not m: continue
     low, high = low + min(m * a, m * b), high + max(m * a, m * b)
     terms = {n: f for n, f in terms.items() if n not in part}
-  rest = _sum({n: f for n, f in terms.items()}, {**_narrowed(terms, known), **known})
+  rest = _sum({n: f for n, f in terms.items()}, {**_narrowed(terms, known), **(_divided(terms, given) if groups else {}), **known})
   return low + rest[0], high + rest[1]
 
 def _narrowed(terms: dict[UOp, int], known: dict[UOp, Interval]) -> dict[UOp, Interval]:
@@ -133,6 +133,17 @@ def _narrowed(terms: dict[UOp, int], known: dict[UOp, Interval]) -> dict[UOp, In
   if not known: return {}
   stand_ins = {n: UOp(Ops.DEFINE_VAR, n.dtype, (), ("narrowed", a, b, k)) for k, (n, (a, b)) in enumerate(known.items())}
   return {n: _interval(n.substitute(stand_ins)) for n in terms if n not in known and n.src}
+
+def _divided(terms: dict[UOp, int], given: Sequence[Condition]) -> dict[UOp, Interval]:
+  """Bounds of quotients and remainders by a number whose dividend is a sum that conditions narrow, such as (i + j) // 8 where i + j < 16."""
+  out: dict[UOp, Interval] = {}
+  for n in terms:
+    if n.op not in (Ops.IDIV, Ops.MOD) or n.src[1].op is not Ops.CONST or n.src[1].arg <= 0: continue
+    (low, high), by, (least, most) = bounds_under(n.src[0], given), int(n.src[1].arg), _interval(n)
+    if low > high: continue
+    if n.op is Ops.IDIV: out[n] = max(low // by, least), min(high // by, most)
+    elif low // by == high // by: out[n] = max(low % by, least), min(high % by, most)
+  return out
 
 # ***** accesses *****
 
