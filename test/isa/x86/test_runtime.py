@@ -3,14 +3,16 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tinyhw.autogen import cpu_ring
 from tinyhw.errors import DeviceError
-from tinyhw.isa.x86 import abi, runtime, syntax
+from tinyhw.isa.x86 import abi, build_runtime, runtime, syntax
 
-NAMES = ("ring", "submit", "cpuid")
+ROOT = Path(__file__).resolve().parents[3]
+NAMES = build_runtime.NAMES
 everywhere = [pytest.param(name, platform, id=f"{name}-{platform}") for name in NAMES for platform in abi.SYSTEMS]
 
 def instructions(name: str, platform: str) -> list[str]:
@@ -71,6 +73,19 @@ def test_marks_stand_once() -> None:
   for platform in abi.SYSTEMS:
     code = syntax.assemble_function(runtime.text("submit", platform))
     for mark in cpu_ring.MARKS.values(): assert code.count(mark.to_bytes(8, "little")) == 1
+
+def test_the_kept_bytes_are_of_today() -> None:
+  assert build_runtime.main(["--check"]) == 0, "run: python3 -m tinyhw.isa.x86.build_runtime"
+
+def test_a_changed_text_is_assembled(monkeypatch: pytest.MonkeyPatch) -> None:
+  kept = runtime.assemble("cpuid", "linux")
+  monkeypatch.setattr(runtime, "CPUID", runtime.CPUID + "  nop\n")
+  assert runtime.assemble("cpuid", "linux") == kept + b"\x90"
+
+def test_the_assembler_is_not_loaded() -> None:
+  program = "import sys; from tinyhw.isa.x86 import runtime; runtime.assemble('ring', 'linux'); print([m for m in sys.modules if 'x86.table' in m])"
+  done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
+  assert done.stdout == "[]\n"
 
 def test_code_is_made_once() -> None:
   if sys.platform not in abi.SYSTEMS: pytest.skip("no runtime for this system")

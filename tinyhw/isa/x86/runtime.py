@@ -1,6 +1,8 @@
 """The machine code that the CPU driver itself needs, as text for this repository's assembler: the worker loop, and the CPUID call.
 
-`code(name)` gives "ring", "submit" or "cpuid" as Code. What the loop shares with the driver (offsets, widths) is in autogen/cpu_ring.py.
+`code(name)` gives "ring", "submit" or "cpuid" as Code. Its bytes are kept in autogen/x86_runtime.py, so that a process that finds its kernels in the
+cache need not load the assembler; build_runtime.py writes that file, and a text that differs from what was assembled there is assembled anew.
+ What the loop shares with the driver (offsets, widths) is in autogen/cpu_ring.py.
 
 How the ring works. A batch is a list of packets; a packet is a kernel, its arguments and a grid cut into chunks. One word, STATE, holds the serial
 number of the current packet and its next chunk. A thread takes a chunk by compare-and-exchange of STATE, so a thread that slept through a whole
@@ -17,12 +19,13 @@ instructions, so one of the two sees the other. The caller's sleep has a time li
 """
 from __future__ import annotations
 import functools
+import importlib
 import sys
+import zlib
 
-from tinyhw.autogen import cpu_ring
+from tinyhw.autogen import cpu_ring, x86_runtime
 from tinyhw.errors import DeviceError
 from tinyhw.isa.x86 import abi
-from tinyhw.isa.x86.syntax import assemble_function
 from tinyhw.machine.code import Code
 
 CALLER_SLEEP_NS = 2_000_000
@@ -432,8 +435,16 @@ def text(name: str, platform: str = "linux") -> str:
   texts = {"cpuid": CPUID, "submit": SUBMIT, "ring": RING + WAIT[abi.system(platform).wait]}
   return texts[name].format_map(words)
 
+def assemble(name: str, platform: str) -> bytes:
+  """The bytes of a function: kept ones if they came from this very text, else from the assembler, which is loaded only then."""
+  source = text(name, platform)
+  crc, kept = x86_runtime.CODE.get((name, platform), (0, ""))
+  if crc == zlib.crc32(source.encode()): return bytes.fromhex(kept)
+  assembled: bytes = importlib.import_module("tinyhw.isa.x86.syntax").assemble_function(source)
+  return assembled
+
 @functools.lru_cache(None)
 def code(name: str) -> Code:
   """"ring", "submit" or "cpuid" as machine code for this system. Raises DeviceError for systems whose way to wait is not known."""
   if sys.platform not in abi.SYSTEMS: raise DeviceError(f"tinyhw does not know how threads wait on {sys.platform}; use DEV=CLANG or DEV=PYTHON")
-  return Code(name, "x86_64", assemble_function(text(name, sys.platform)), ())
+  return Code(name, "x86_64", assemble(name, sys.platform), ())
