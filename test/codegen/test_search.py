@@ -1,0 +1,54 @@
+"""The beam search with a made-up clock: deterministic, never worse than where it began, deaf to what fails."""
+from __future__ import annotations
+import math
+import zlib
+
+import pytest
+
+from test.codegen.kernels import AVX2
+from tinyhw.codegen.access import merge_ranges
+from tinyhw.codegen.heuristic import choose
+from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.search import Opts, canonical, neighbours, search
+from tinyhw.codegen.tiling import Opt, OptOps
+from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.tensor import Tensor
+from tinyhw.uop.ops import UOp
+
+def kernel(a: int = 32, b: int = 48, c: int = 64) -> UOp:
+  out = Tensor.empty(a, b, device="PYTHON") @ Tensor.empty(b, c, device="PYTHON")
+  return schedule(canonicalize([out.uop])).kernels[0].sink
+
+def clock(opts: Opts) -> float: return 1.0 + zlib.crc32(repr(sorted(opts)).encode()) % 1000 / 1000
+
+def test_two_searches_find_the_same() -> None:
+  orders: list[list[Opts]] = [[], []]
+  found = [search(kernel(), AVX2, lambda opts, order=order: order.append(opts) or clock(opts), 3) for order in orders]  # type: ignore[misc]
+  assert found[0] == found[1] and orders[0] == orders[1]
+
+def test_the_winner_is_the_fastest_that_was_measured() -> None:
+  seen: dict[Opts, float] = {}
+  found = search(kernel(), AVX2, lambda opts: seen.setdefault(opts, clock(opts)), 4)
+  assert seen[found] == min(seen.values()) and len(seen) > 10
+  assert len({canonical(o) for o in seen}) == len(seen), "a choice was measured twice"
+
+def test_what_fails_is_passed_over() -> None:
+  start = choose(merge_ranges(kernel()).src[0], AVX2)
+  assert search(kernel(), AVX2, lambda opts: 1.0 if opts == start else math.inf, 2) == start
+
+def test_it_stops_when_nothing_is_better() -> None:
+  rounds: list[str] = []
+  search(kernel(), AVX2, lambda opts: 1.0, 2, rounds.append)
+  assert len(rounds) == 2 and rounds[0].startswith("start") and rounds[1].startswith("round 1")
+
+def test_a_wider_beam_is_not_worse() -> None:
+  times = [clock(search(kernel(), AVX2, clock, width)) for width in (1, 8)]
+  assert times[1] <= times[0]
+
+@pytest.mark.parametrize("opts", [(), (Opt(OptOps.VECTOR, 1, 8), Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.GRID, 0))])
+def test_neighbours_differ_and_stay_small(opts: Opts) -> None:
+  found = list(neighbours(merge_ranges(kernel()), opts, AVX2))
+  assert found and all(canonical(o) != canonical(opts) for o in found) and len(found) < 60
+  assert all(math.prod(o.amount for o in n if o.op is OptOps.UPCAST) <= 64 for n in found)
+  sink = kernel()
+  for n in found[:12]: assert optimize(sink.replace(arg=type(sink.arg)(opts=n)), AVX2).arg.opts == n

@@ -1,0 +1,78 @@
+"""The kernel cache on disk: shared by processes, best effort, never trusted when damaged."""
+from __future__ import annotations
+import os
+from pathlib import Path
+import subprocess
+import sys
+
+import pytest
+
+from tinyhw.config import CACHEDIR, Context
+from tinyhw.engine import compile as compiling
+from tinyhw.engine.compile import Compiled, compile_kernel, compiler_version, kernel_name, value_of
+from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.tensor import Tensor
+from tinyhw.uop.ops import UOp
+
+ROOT = Path(__file__).resolve().parents[2]
+ARCH = "python"
+PROGRAM = "from tinyhw import Tensor; assert ((Tensor([1.0, 2.0]) * 3 + 1).exp().sum().log().item()) > 7"
+
+def sink(n: int) -> UOp: return schedule(canonicalize([(Tensor.empty(n, device="PYTHON") * 2 + 1).uop])).kernels[0].sink
+
+@pytest.fixture
+def count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+  """A cache of its own; the list grows with each kernel that is compiled."""
+  found: list[str] = []
+  plain = compiling._compile
+  monkeypatch.setattr(compiling, "_compile", lambda s, arch, device: found.append(arch) or plain(s, arch, device))
+  monkeypatch.setattr(CACHEDIR, "value", str(tmp_path))
+  return found
+
+def entries(folder: Path) -> list[Path]: return [p for p in folder.rglob("*") if p.is_file()]
+
+def test_a_kernel_is_compiled_once(count: list[str]) -> None:
+  first, second = compile_kernel(sink(11), ARCH), compile_kernel(sink(11), ARCH)
+  assert isinstance(second, Compiled) and first[1:] == second[1:] and len(count) == 1
+
+def test_cache_0_neither_reads_nor_writes(count: list[str], tmp_path: Path) -> None:
+  with Context(CACHE=0):
+    for _ in range(2): compile_kernel(sink(12), ARCH)
+  assert len(count) == 2 and not entries(tmp_path)
+
+def test_damaged_entries_are_misses(count: list[str], tmp_path: Path) -> None:
+  compile_kernel(sink(13), ARCH)
+  for damage in (lambda d: d[:-1], lambda d: b"", lambda d: d[:40] + bytes([d[40] ^ 1]) + d[41:]):
+    for path in entries(tmp_path): path.write_bytes(damage(path.read_bytes()))
+    compile_kernel(sink(13), ARCH)
+  assert len(count) == 4
+
+def test_another_compiler_is_a_miss(count: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+  compile_kernel(sink(14), ARCH)
+  monkeypatch.setitem(compiling._versions, ARCH, "other")
+  compile_kernel(sink(14), ARCH)
+  assert len(count) == 2 and compiler_version(ARCH) == "other"
+
+def test_a_folder_that_cannot_be_made_costs_speed_only(count: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+  (tmp_path / "file").write_text("")
+  monkeypatch.setattr(CACHEDIR, "value", str(tmp_path / "file"))
+  for _ in range(2): compile_kernel(sink(15), ARCH)
+  assert len(count) == 2
+
+def test_an_interrupt_while_compiling_leaves_no_trace(count: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+  with monkeypatch.context() as patch:
+    patch.setattr(compiling, "_compile", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt): compile_kernel(sink(16), ARCH)
+  assert not entries(tmp_path)
+  assert isinstance(compile_kernel(sink(16), ARCH), Compiled)
+
+def test_two_processes_share_a_cache(tmp_path: Path) -> None:
+  environment = {"CACHEDIR": str(tmp_path), "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT), "DEV": "CPU"}
+  both = [subprocess.Popen([sys.executable, "-B", "-c", PROGRAM], env=environment) for _ in range(2)]
+  assert [p.wait(60) for p in both] == [0, 0]
+  assert entries(tmp_path) and not [p for p in entries(tmp_path) if p.name.endswith(".tmp")]
+
+def test_names_and_values() -> None:
+  assert kernel_name(sink(17)) == "E_17"
+  v = UOp.variable("n", 1, 8)
+  assert value_of(5, {}) == 5 and value_of(v * 3 + 1, {"n": 4}) == 13
