@@ -22,7 +22,7 @@ NAMES = {
   "vinserti128": "vinserti32x4", "vroundps": "vrndscaleps", "vroundpd": "vrndscalepd", "vroundss": "vrndscaless", "vroundsd": "vrndscalesd",
 }
 MASK_INSTRUCTIONS = {Ops.AND: "kandq", Ops.OR: "korq", Ops.XOR: "kxorq"}
-INTEGER_PREDICATES = {Ops.CMPLT: 1, Ops.CMPEQ: 0, Ops.CMPNE: 4}                     # of vpcmpd and its like
+INTEGER_PREDICATES = {Ops.CMPLT: 1, Ops.CMPNE: 4}                                   # of vpcmpd and its like; vpcmpeqd is shorter
 BLENDS = {1: "vpblendmb", 2: "vpblendmw", 4: "vpblendmd", 8: "vpblendmq"}
 MOVES = {1: "vmovdqu8", 2: "vmovdqu16", 4: "vmovdqu32", 8: "vmovdqu64"}             # lane by lane under a mask
 
@@ -68,9 +68,10 @@ class EvexMasks(Level):
 
   def integer_mask(self: Selector, u: UOp) -> Reg:
     dtype = u.src[0].dtype
-    v, sign = letter(dtype.itemsize), "u" if dtypes.is_unsigned(dtype.scalar()) else ""
-    key = f"vpcmp{sign}{ELEMENT[dtype.scalar().itemsize]}_k_{v}_{v}_i8"
-    return self.op(regs.K, key, self.value(u.src[0]), self.value(u.src[1]), INTEGER_PREDICATES[u.op])
+    v, e, a, b = letter(dtype.itemsize), ELEMENT[dtype.scalar().itemsize], self.value(u.src[0]), self.value(u.src[1])
+    if u.op is Ops.CMPEQ: return self.op(regs.K, f"vpcmpeq{e}_k_{v}_{v}", a, b)
+    sign = "u" if dtypes.is_unsigned(dtype.scalar()) else ""
+    return self.op(regs.K, f"vpcmp{sign}{e}_k_{v}_{v}_i8", a, b, INTEGER_PREDICATES[u.op])
 
   def mask_logic(self: Selector, u: UOp) -> Reg:
     a, b = self.mask(u.src[0]), self.mask(u.src[1])

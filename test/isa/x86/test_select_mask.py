@@ -1,0 +1,40 @@
+"""The AVX2 level, executed by the processor in Python: what it computes is what this processor computes, so that it can be trusted with AVX-512."""
+from __future__ import annotations
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import tensor_programs
+import x86_kernels
+
+from tinyhw import Device, dtypes
+from tinyhw.errors import DeviceError
+
+@pytest.fixture(scope="module")
+def native() -> Iterator[bool]:
+  """Is the default processor one that runs AVX2 code? The processor in Python is compared with it then."""
+  try: found = Device["CPU"].arch == "x86_64:avx2"
+  except DeviceError: found = False
+  with x86_kernels.devices(): yield found
+
+@pytest.mark.parametrize("name", x86_kernels.KERNELS)
+def test_kernels(native, name):
+  got = x86_kernels.results(name, "X86")
+  if not native: pytest.skip("this processor does not run AVX2 code by default")
+  for a, b in zip(got, x86_kernels.results(name, "CPU")): np.testing.assert_array_equal(a, b)
+
+def test_random_programs(native):
+  for seed in range(16):
+    program = tensor_programs.make(seed)
+    got = tensor_programs.run(program, "X86")
+    tensor_programs.check(program, got)
+
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_masks(lanes):
+  x86_kernels.run(x86_kernels.masks(lanes), "x86_64:avx2", x86_kernels.memory_of_masks(lanes, np.int32))
+
+@pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64], ids=str)
+def test_masked_memory(dtype):
+  lanes = 32 // dtype.itemsize
+  size = (lanes + lanes // 2) * dtype.itemsize
+  x86_kernels.run(x86_kernels.masked_memory(lanes, dtype), "x86_64:avx2", [b"\5" * size, bytes(k % 60 for k in range(size))])
