@@ -185,7 +185,8 @@ def _snapshot(version: UOp, users: list[Kernel], after: dict[int, set[int]], num
   size = buffer.arg[2]
   r = UOp.range(size, 0, AxisType.LOOP)
   source, target = UOp.param(1, buffer.dtype, size), UOp.param(0, buffer.dtype, size)
-  kernel = Kernel(copy, UOp.sink(target.index(r).store(source.index(r).load(), r), arg=KernelInfo()), [copy, buffer], [version], [copy], [copy, version])
+  sink = UOp.sink(target.index(r).store(source.index(r).load(), r), arg=KernelInfo())
+  kernel = Kernel(copy, sink, [copy, buffer], [version], [copy], [copy, version])
   for k in users:
     k.reads = [copy if r is version else r for r in k.reads]
     if k.node.op is Ops.ASSIGN and k.versions[0] is version:  # reads and writes shared a slot: the reads get one of their own

@@ -1,0 +1,48 @@
+"""Running schedules: what fails leaves nothing marked as computed, and a process that was copied goes on."""
+from __future__ import annotations
+import os
+
+import pytest
+
+from tinyhw.device import Device
+from tinyhw.engine import compile as compiling
+from tinyhw.engine import realize as realizing
+from tinyhw.errors import OutOfMemory
+from tinyhw.tensor import Tensor
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_interrupt_while_compiling_leaves_the_graph_as_it_was(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
+  x = Tensor([1.0] * 37) * 5 + 2
+  def stop(*_: object) -> None: raise error("stop")
+  with monkeypatch.context() as patch:
+    patch.setattr(compiling, "_compile", stop)
+    patch.setattr(compiling, "diskcache_get", lambda *_: None)
+    patch.setattr(compiling, "_runners", {})
+    with pytest.raises(error): x.realize()
+  assert x.uop.realized is None
+  assert x.tolist() == [7.0] * 37
+
+def test_out_of_memory_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+  allocator = Device["PYTHON"].allocator
+  monkeypatch.setattr(allocator, "limit", allocator.held + 1000)
+  x = Tensor.full((1000,), 2.0, device="PYTHON") + Tensor.arange(1000, device="PYTHON")
+  with pytest.raises(OutOfMemory, match="cannot allocate .* live buffers hold .* drop references"): x.realize()
+  monkeypatch.setattr(allocator, "limit", None)
+  assert x.tolist()[-1] == 1001.0
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not copy processes")
+def test_a_copied_process_goes_on() -> None:
+  x = Tensor([1.0, 2.0]) + 1
+  assert x.tolist() == [2.0, 3.0]
+  child = os.fork()
+  if child == 0:
+    status = 1
+    try: status = 0 if (x * 3 + 0.5).tolist() == [6.5, 9.5] else 2
+    finally: os._exit(status)
+  assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+  assert (x * 3 + 0.5).tolist() == [6.5, 9.5]
+
+def test_what_is_stored_already_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+  x = Tensor([1.0, 2.0]).realize()
+  monkeypatch.setattr(realizing, "schedule", lambda *_: pytest.fail("nothing was to be computed"))
+  realizing.realize([x.uop, x.reshape(2, 1).uop])
