@@ -1,5 +1,6 @@
 """Errors of every function against the truth, fused or not; special values; lanes; narrow types; and that targets compute what the expansion says."""
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -114,3 +115,10 @@ def test_numpy_adds_a_product_with_one_rounding() -> None:
     got = ulps.compute(UOp(Ops.MULACC, dtype, tuple(x)), a, b, c)
     fused = arithmetic.operation("MULACC", dtype)
     assert got.tolist() == [fused(float(p), float(q), float(r)) for p, q, r in zip(a, b, c)]
+
+def test_the_table_in_the_documentation_is_within_the_bounds() -> None:
+  rows = [line.split("|") for line in (Path(__file__).parents[2] / "docs/numerics.md").read_text(encoding="utf-8").splitlines()]
+  table = {(Ops[row[1].strip()], getattr(dtypes, row[2].strip())): row for row in rows if len(row) == 8 and row[1].strip() in Ops.__members__}
+  assert set(table) == set(ulps.BOUNDS)
+  for key, row in table.items():
+    assert int(row[3]) >= ulps.operation_count(*key) and float(row[4]) <= ulps.BOUNDS[key][0] and float(row[5]) <= ulps.BOUNDS[key][1], row
