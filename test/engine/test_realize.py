@@ -46,3 +46,32 @@ def test_what_is_stored_already_runs_nothing(monkeypatch: pytest.MonkeyPatch) ->
   x = Tensor([1.0, 2.0]).realize()
   monkeypatch.setattr(realizing, "schedule", lambda *_: pytest.fail("nothing was to be computed"))
   realizing.realize([x.uop, x.reshape(2, 1).uop])
+
+@pytest.mark.parametrize("device", ["CPU", "PYTHON"])
+def test_equal_expressions_see_what_was_written_in_between(device: str) -> None:
+  from tinyhw import Tensor, TinyJit
+  w = Tensor([1.0, 2.0], device=device).realize()
+  seen, kept = [], []
+  for _ in range(3):
+    kept.append((w * 3).sum())          # stays alive, so the next one is the same node
+    seen.append(round(kept[-1].item(), 3))
+    w.assign(w - 0.1).realize()
+  assert seen == [9.0, 8.4, 7.8]
+  state = Tensor([1.0, 2.0], device=device).realize()
+  step = TinyJit(lambda x: state.assign(state + x).realize())
+  one, kept, seen = Tensor([1.0, 1.0], device=device).realize(), [], []
+  for _ in range(5):
+    step(one)
+    kept.append((state * 2).sum())
+    seen.append(kept[-1].item())
+  assert seen == [10.0, 14.0, 18.0, 22.0, 26.0]
+
+@pytest.mark.parametrize("device", ["CPU", "PYTHON"])
+def test_a_capture_computes_what_was_computed_before(device: str) -> None:
+  from tinyhw import Tensor, TinyJit
+  a, b = Tensor([[1.0, 2.0], [3.0, 4.0]], device=device).realize(), Tensor([[1.0, 0.0], [0.0, 1.0]], device=device).realize()
+  before = a @ b
+  assert before.tolist() == a.tolist()
+  jitted = TinyJit(lambda x: (x @ b + 1).realize())
+  for _ in range(3): jitted(a)
+  assert jitted(Tensor([[10.0, 10.0], [10.0, 10.0]], device=device).realize()).tolist() == [[11.0, 11.0], [11.0, 11.0]]

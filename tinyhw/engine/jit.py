@@ -134,6 +134,8 @@ class Captured:
       else: group.append(step)
     self.input_patches = [self.patches.get(id(b), []) for b in self.given]
     inputs = {id(b.base) for b in self.given}
+    fresh = {id(output.buffer) for output in self.outputs}
+    self.state = list({id(b): b for s in self.steps for b in s.written if id(b) not in fresh and b.base is b}.values())
     self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs   # the steps keep these buffers alive
     for output in self.outputs: output.patches = self.patches.get(id(output.buffer), [])
 
@@ -163,6 +165,7 @@ class Captured:
     for part in self.parts:
       if isinstance(part, tuple): part[0].copy_from(part[1])
       else: part.submit()
+    for buffer in self.state: realizing.written(buffer)
     GlobalCounters.kernel_count += self.kernels
     return rebuilt(self.result, changes)
 

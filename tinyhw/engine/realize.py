@@ -5,6 +5,7 @@ node read that buffer. A captured run (jit.py) is the list of `Step`s that `run`
 """
 from __future__ import annotations
 import time
+import weakref
 from typing import Callable, NamedTuple
 
 from tinyhw.config import BEAM, DEBUG
@@ -36,6 +37,7 @@ class Capture:
     self.draws: list[tuple[Buffer, Callable[[], Buffer]]] = []
     self.steps: list[Step] = []
     self.made: list[Buffer] = []
+    self.computed: set[UOp] = set()
 
 capturing: list[Capture] = []   # the innermost open capture gets every step that runs
 
@@ -44,15 +46,55 @@ def realize(nodes: list[UOp]) -> None:
 
   Graphs have no cycles to find, so scheduling is spared the collections, as compile_kernel is.
   """
-  todo = [u for u in nodes if u.realized is None and not is_buffer(u)]
+  forget_outdated()
+  todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
   if not todo: return
   with disable_gc():
-    canonical = canonicalize(todo)
+    canonical = canonicalize(todo, known)
     made = schedule(canonical)
   results = run(made, canonical)
   for u, root in zip(todo, canonical.roots): _mark(u, strip(root), made, canonical, results)
-  for node, u in canonical.assigns.items():
+  for u in canonical.assigns.values():
     if u.realized is None: u.realized = target_of(u)
+  if capturing: capturing[-1].computed.update(todo)
+  _remember_readers(todo, canonical)
+
+# Equal nodes are one object, so a node that was computed answers for every later expression that is equal. That is wrong once a buffer that it
+# read has been written: then it has to be forgotten. Tensors that were realized hold their buffer, and keep their value.
+_readers: weakref.WeakKeyDictionary[Buffer, weakref.WeakSet[UOp]] = weakref.WeakKeyDictionary()   # buffer -> computed nodes that read it
+_outdated: list[weakref.ref[UOp]] = []                                                             # forgotten at the next realize
+
+def known(u: UOp) -> UOp | None:
+  """The buffer that holds u's value. A capture relies only on what it computed itself: a replay has to compute the rest again."""
+  if u.realized is None or u.op is Ops.ASSIGN or not capturing or u in capturing[-1].computed: return u.realized
+  return None
+
+def _remember_readers(todo: list[UOp], canonical: Canonical) -> None:
+  """Note which buffers the computed nodes read; those read and written in one run are forgotten before the next."""
+  computed = [u for u in todo if u.op is not Ops.ASSIGN]
+  if not computed: return
+  written = [buffer_of(base_of(u)) for u in canonical.assigns.values()]
+  if written: _outdated.extend(weakref.ref(u) for u in computed)
+  else:
+    for node in canonical.inputs: _readers.setdefault(buffer_of(node), weakref.WeakSet()).update(computed)
+
+def base_of(assign: UOp) -> UOp:
+  """The BUFFER that an ASSIGN writes into."""
+  u = assign
+  while u.op is not Ops.BUFFER: u = u.src[0] if u.realized is None or u.op is Ops.ASSIGN else u.realized
+  return u
+
+def written(buffer: Buffer) -> None:
+  """Forget the values of nodes that were computed from a buffer's old contents."""
+  readers = _readers.pop(buffer, None)
+  if readers is not None:
+    for u in readers: u.realized = None
+
+def forget_outdated() -> None:
+  for reference in _outdated:
+    u = reference()
+    if u is not None: u.realized = None
+  _outdated.clear()
 
 def is_buffer(u: UOp) -> bool:
   """Is u storage already: a BUFFER, or a whole one in another shape?"""
@@ -72,7 +114,6 @@ def target_of(assign: UOp) -> UOp:
 def _below(u: UOp) -> UOp: return u.src[0] if u.realized is None else u.realized
 
 def _mark(u: UOp, root: UOp, made: Schedule, canonical: Canonical, results: dict[UOp, UOp]) -> None:
-  if u.realized is not None: return
   node = u
   while node.op is Ops.RESHAPE and node.realized is None: node = node.src[0]
   if root.op is Ops.ASSIGN: held = target_of(canonical.assigns[root])
@@ -89,6 +130,7 @@ def run(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
   steps = [step for k in made.kernels for step in _steps(k, storage, canonical)]
   execute(steps)
+  for u in canonical.assigns.values(): written(buffer_of(base_of(u)))
   if capturing:
     capturing[-1].steps.extend(steps)
     capturing[-1].made.extend(buffer_of(node) for node in results.values())

@@ -12,6 +12,7 @@ A schedule depends only on the canonical graph, so it is kept: the next step of 
 """
 from __future__ import annotations
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tinyhw import trace
@@ -47,8 +48,12 @@ class Schedule:
 
 _schedules: OrderedDict[tuple[UOp, ...], Schedule] = OrderedDict()
 
-def canonicalize(roots: list[UOp]) -> Canonical:
-  """The graph below roots in canonical form. Walks with a stack; a realized node is entered through its buffer."""
+def realized_as(u: UOp) -> UOp | None:
+  """The buffer that holds u's value, or None."""
+  return u.realized
+
+def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized_as) -> Canonical:
+  """The graph below roots in canonical form. Walks with a stack; a node whose value is known is entered through its buffer."""
   out = Canonical()
   new: dict[UOp, UOp] = {}
   stack = list(reversed(roots))
@@ -57,14 +62,15 @@ def canonicalize(roots: list[UOp]) -> Canonical:
     if u in new:
       stack.pop()
       continue
-    below = (u.realized,) if u.realized is not None else u.src
+    held = known(u)
+    below = (held,) if held is not None else u.src
     missing = [s for s in below if s not in new]
     if missing:
       stack.extend(reversed(missing))
       continue
     stack.pop()
-    new[u] = new[u.realized] if u.realized is not None else _canonical_node(u, tuple([new[s] for s in u.src]), out)
-    if u.op is Ops.ASSIGN and u.realized is None: out.assigns[new[u]] = u
+    new[u] = new[held] if held is not None else _canonical_node(u, tuple([new[s] for s in u.src]), out)
+    if u.op is Ops.ASSIGN and held is None: out.assigns[new[u]] = u
   out.roots = tuple([new[u] for u in roots])
   if DEBUG >= 7: _follow(new)
   return out
@@ -204,6 +210,7 @@ def _snapshot(version: UOp, users: list[Kernel], after: dict[int, set[int]], num
 def _topological(kernels: list[Kernel], after: dict[int, set[int]], by_id: dict[int, Kernel]) -> list[Kernel]:
   """Kernels in an order that respects `after`, otherwise as they came."""
   done: set[int] = set()
+  opened: set[int] = set()
   out: list[Kernel] = []
   for first in kernels:
     stack = [first]
@@ -214,7 +221,8 @@ def _topological(kernels: list[Kernel], after: dict[int, set[int]], by_id: dict[
         continue
       missing = [by_id[i] for i in after[id(k)] if i not in done]
       if missing:
-        assert len(stack) <= len(kernels), "kernels depend on each other in a circle"
+        assert id(k) not in opened, "kernels depend on each other in a circle"
+        opened.add(id(k))
         stack.extend(missing)
         continue
       stack.pop()

@@ -220,7 +220,7 @@ class Handle(metaclass=TensorType):
       other = graph.broadcast(other, mine.shape)
     if 0 in mine.shape: return self._self()
     # the target keeps the ASSIGNs that wrote there before: they are in order, and whoever reads one of them reads before the next
-    self.uop = other if storage_view(mine) is None else graph.node(Ops.ASSIGN, mine.dtype, (mine, other), None, mine.shape)
+    self.uop = other if storage_view(mine) is None else assigned(mine, other)
     if TRACEMETA.value: record(self.uop)
     return self._self()
 
@@ -286,6 +286,12 @@ def realize_all(tensors: Iterable[Handle]) -> None:
     assert view is not None, f"realize left {u} without storage"
     tensor.uop = graph.reshape(view, u.shape) if u.op is not Ops.ASSIGN else view
     if dtypes.is_float(u.dtype): register(tensor)
+
+def assigned(target: UOp, value: UOp) -> UOp:
+  """An ASSIGN, unlike any other: done twice, it does something twice."""
+  node = UOp(Ops.ASSIGN, target.dtype, (target, value), None, next(_unique))
+  node._shape_ = target.shape
+  return node
 
 def _assigned(u: UOp) -> UOp | None:
   """The ASSIGN under the movements of u, if there is one."""

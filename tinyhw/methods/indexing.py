@@ -16,7 +16,7 @@ from tinyhw.engine.realize import realize as realize_nodes
 from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeError, ShapeError
 from tinyhw.gradient import transposed
 from tinyhw.methods import graph
-from tinyhw.methods.base import Handle, is_storage, storage_view
+from tinyhw.methods.base import Handle, assigned, is_storage, storage_view
 from tinyhw.methods.elementwise import truth
 from tinyhw.methods.matmul import Matmul
 from tinyhw.methods.views import check_part, limits, windows
@@ -55,7 +55,7 @@ class Indexing(Matmul):
     view = _view(self.uop, parsed)
     value = graph.broadcast(self._cast_value(v).uop, self._fits(v, view.shape))
     if 0 in view.shape: return
-    if is_storage(view): realize_nodes([graph.node(Ops.ASSIGN, view.dtype, (view, value), None, view.shape)])
+    if is_storage(view): realize_nodes([assigned(view, value)])
     else:
       inside = transposed(graph.full(view.shape, dtypes.bool, True), view, self.uop)
       self._set(self._new(graph.where(inside, transposed(value, view, self.uop), self.uop)))
