@@ -22,7 +22,8 @@ def test_json_and_text() -> None:
   done, shown = run("--json"), run()
   facts = json.loads(done.stdout)
   assert done.returncode == shown.returncode == 0 and done.stderr == shown.stderr == ""
-  assert facts["python"]["executable"] == sys.executable and [d["name"] for d in facts["devices"]] == list(DRIVERS)
+  names = {d["name"] for d in facts["devices"]}
+  assert facts["python"]["executable"] == sys.executable and {"CPU", "CLANG", "PYTHON"} <= names <= set(DRIVERS), "tests may register more"
   for device in facts["devices"]: assert device["arch"] if device["opens"] else device["reason"]
   assert shown.stdout == doctor.show(facts) + "\n" and f"default device: {facts['default']}" in shown.stdout
 

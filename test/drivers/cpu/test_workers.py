@@ -245,6 +245,7 @@ def test_interrupt_during_a_kernel(loaded: Loaded) -> None:
   assert values(memory, 64) == [2] * 64
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an interrupt inside of a garbage collection callback of hypothesis
 def test_interrupts_at_any_moment(loaded: Loaded) -> None:
   """A signal handler that raises, again and again, between any two lines of the driver: it stays usable and counts right."""
   memory, interrupts = loaded.zeros(64), 0
