@@ -6,12 +6,13 @@ device (which are storage only, which have arithmetic) is the business of codege
 from __future__ import annotations
 import math
 import struct
-from typing import Any, Callable, Union
+from collections.abc import Callable
+from typing import Any, Union
 
 from tinyhw.config import getenv
 from tinyhw.errors import DTypeError
 
-ConstType = Union[float, int, bool]
+ConstType = Union[float, int, bool]  # noqa: UP007  # an expression on 3.10 too
 DTypeLike = Union[str, "DType"]
 
 class DType:
@@ -53,7 +54,7 @@ class DType:
     scalar = self.scalar()
     if scalar is dtypes.bool: return bool(value)
     if dtypes.is_float(scalar): return float(value)
-    if dtypes.is_int(scalar): return int(value) if scalar is dtypes.weakint else truncate[scalar](value)  # type: ignore[no-any-return]
+    if dtypes.is_int(scalar): return int(value) if scalar is dtypes.weakint else truncate[scalar](value)
     raise DTypeError(f"no constant has type {self}")
 
   def __repr__(self) -> str: return f"dtypes.{ALIASES_BY_TYPE.get(self.scalar(), self.name)}" + (f".vec({self.count})" if self.count > 1 else "")
@@ -148,7 +149,8 @@ class DTypes:
     form = FLOAT_FORMATS[dtype.scalar()]
     return form.exponent_bits, form.mantissa_bits
 
-bool_, int_ = bool, int
+bool_ = bool
+int_ = int
 dtypes = DTypes()
 _FLOATS = frozenset(DTypes.floats + (DTypes.weakfloat,))
 _INTS = frozenset(DTypes.ints + (DTypes.weakint,))

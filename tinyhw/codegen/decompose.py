@@ -106,6 +106,7 @@ class Decomposer:
     if key not in _templates:
       holes = [UOp(Ops.NOOP, d, (), k) for k, d in enumerate(scalars)]
       body = expand(UOp(op, scalars[0], tuple(holes)), self.has(Ops.MULACC, src[0].dtype))
+      assert body is not None
       _templates[key] = self.copied(body, {h: UOp(Ops.NOOP, h.dtype.vec(count), (), h.arg) for h in holes}, count)
     return _fill(_templates[key], src)
 

@@ -4,7 +4,8 @@ A `Place` is where a node is read: one index expression per axis, and the condit
 the condition is false give 0 and do not touch memory. `move(u, place)` takes a place in u to the place in u's source.
 """
 from __future__ import annotations
-from typing import Callable, NamedTuple
+from typing import NamedTuple
+from collections.abc import Callable
 
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
@@ -14,7 +15,7 @@ ZERO = UOp(Ops.CONST, dtypes.weakint, (), 0)
 
 class Place(NamedTuple):
   """Index expressions, one per axis, and the condition for the element to exist (None: always)."""
-  index: tuple[UOp, ...]
+  index: tuple[UOp, ...]  # type: ignore[assignment]  # hides tuple.index, which nobody wants here
   valid: UOp | None = None
 
 def both(a: UOp | None, b: UOp | None) -> UOp | None:
@@ -72,11 +73,11 @@ def _blocks(a: tuple[sint, ...], b: tuple[sint, ...]) -> list[tuple[int, int, in
       if (x < y and i < len(a)) or j >= len(b):
         if i >= len(a): return [(0, len(a), 0, len(b))]
         if isinstance(a[i], UOp): return [(0, len(a), 0, len(b))]
-        x *= a[i]  # type: ignore[operator]
+        x *= a[i]
         i += 1
       else:
         if isinstance(b[j], UOp): return [(0, len(a), 0, len(b))]
-        y *= b[j]  # type: ignore[operator]
+        y *= b[j]
         j += 1
     blocks.append((i0, i, j0, j))
   return blocks

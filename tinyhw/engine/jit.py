@@ -9,7 +9,8 @@ compute, reading values (`item`) while capturing.
 """
 from __future__ import annotations
 import sys
-from typing import Any, Callable, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
+from collections.abc import Callable
 
 from tinyhw.config import JIT
 from tinyhw.device import Buffer, Device, Launch, Recording
@@ -125,7 +126,7 @@ class Captured:
     self.grid_patches: list[tuple[Recording, int, Any]] = []
     self.kernels = len(self.steps)
     group: list[Step] = []
-    for step in self.steps + [None]:  # type: ignore[list-item]
+    for step in [*self.steps, None]:
       if group and (step is None or step.runner is None or step.runner.device != group[0].runner.device):  # type: ignore[union-attr]
         self._record_group(group)
         group = []

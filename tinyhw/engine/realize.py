@@ -6,14 +6,15 @@ node read that buffer. A captured run (jit.py) is the list of `Step`s that `run`
 from __future__ import annotations
 import time
 import weakref
-from typing import Callable, NamedTuple
+from typing import NamedTuple
+from collections.abc import Callable
 
 from tinyhw.config import BEAM, DEBUG
 from tinyhw.device import Buffer, Device, Launch
 from tinyhw.dtype import dtypes
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.engine.compile import Runner, runner, value_of
-from tinyhw.engine.lower import Kernel, storage_of
+from tinyhw.engine.lower import Kernel
 from tinyhw.engine.schedule import Canonical, Schedule, canonicalize, schedule, strip
 from tinyhw.engine.tune import tuned
 from tinyhw.helpers import GlobalCounters, disable_gc

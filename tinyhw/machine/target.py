@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
-from tinyhw.machine.inst import Bank, Block, Function, Inst, MInst, Reg, RegClass
+from tinyhw.machine.inst import Bank, Block, Function, MInst, Reg, RegClass
 from tinyhw.machine.scoreboard import PipeCost
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Target:
   select: Callable[[Program, "Target"], Function] | None = None
   encode: Callable[[Function], Code] | None = None
   decode: Callable[[bytes, int], tuple[MInst, int]] | None = None
-  table: Mapping[str, Any] | Sequence[Inst] = ()
+  table: Any = ()
   abi: Any = None
   allocatable: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
   region: Callable[[MInst], Hashable] | None = None

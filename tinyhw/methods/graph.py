@@ -33,7 +33,7 @@ def dims(shape: Shape) -> tuple[UOp, ...]:
 def node(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: object, shape: Shape, tag: object = None) -> UOp:
   """A node whose shape is known."""
   u = UOp(op, dtype, src, arg, tag)
-  u._shape_ = shape  # type: ignore[attr-defined]  # a slot of UOp, where `shape` would put it
+  u._shape_ = shape  # where the property `shape` would put it
   return u
 
 def show(shape: Sequence[sint]) -> str:

@@ -21,26 +21,18 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import abi, regs
 from tinyhw.isa.x86.select_cast import Casts
 from tinyhw.isa.x86.select_evex import EvexMasks
-from tinyhw.isa.x86.select_level import Level
 from tinyhw.isa.x86.select_mask import LaneMasks
+from tinyhw.isa.x86.select_part import Address, Position
 from tinyhw.isa.x86.select_scalar import Scalars
 from tinyhw.isa.x86.select_vector import Vectors
-from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
-from tinyhw.machine.pseudo import copy
+from tinyhw.machine.inst import Block, Function, Reg
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
   from tinyhw.codegen.program import Program
   from tinyhw.machine.target import Target
 
-Address = tuple[Reg | None, Reg | None, int, int]  # base, index, scale, displacement
 CODES = (dtypes.float16, dtypes.bfloat16) + dtypes.fp8s   # scalars of these are held as their codes
-
-class Position:
-  """A place in a block where instructions may be added later."""
-  __slots__ = ("index",)
-
-  def __init__(self, index: int): self.index = index
 
 class Loop:
   """An open loop: where its body starts, and the values of the variables that it carries."""
@@ -51,7 +43,7 @@ class Loop:
     self.after: Block | None = None     # set when the loop may not run at all
     self.before: tuple[Block, Position]  # where constants that it uses are made
 
-class Selector(Scalars, Vectors, Casts, Level):
+class Selector(Scalars, Vectors, Casts):
   """The state of one selection, but for what depends on the feature level. `select` at the end of this file is the way in."""
 
   def __init__(self, program: Program, target: Target):
@@ -109,30 +101,6 @@ class Selector(Scalars, Vectors, Casts, Level):
     """Has a load one user, which can take it as a memory operand?"""
     return len(load.src) == 1 and len(self.users[load]) == 1 and load.src[0].src[1].dtype.count == 1
 
-  # ***** emitting *****
-
-  def new(self, cls: RegClass) -> Reg: return self.function.new_reg(cls)
-
-  def emit(self, key: str, *operands: Any, ties: tuple[Reg, ...] = (), arguments: tuple[list[Reg], ...] = ()) -> None:
-    self.block.insts.append(MInst(self.rows[key], list(operands), self.origin, arguments, "", ties))
-
-  def op(self, cls: RegClass, key: str, *sources: Any) -> Reg:
-    """A row that writes its first operand: returns the new register."""
-    dst = self.new(cls)
-    self.block.insts.append(MInst(self.rows[key], [dst, *sources], self.origin))
-    return dst
-
-  def tied(self, cls: RegClass, key: str, old: Reg, *sources: Any) -> Reg:
-    """A row that reads and writes its first operand: returns the new register; `old` keeps its value."""
-    dst = self.new(cls)
-    self.block.insts.append(MInst(self.rows[key], [dst, *sources], self.origin, (), "", (old,)))
-    return dst
-
-  def copied(self, value: Reg) -> Reg:
-    dst = self.new(value.cls)
-    self.block.insts.append(copy(dst, value))
-    return dst
-
   # ***** values *****
 
   def value(self, u: UOp) -> Reg:
@@ -172,11 +140,11 @@ class Selector(Scalars, Vectors, Casts, Level):
       displacement += i.src[1].arg * size
       i = i.src[0]
     if i.op is Ops.CONST:
-      return self._in_reach(base, None, 1, displacement + i.arg * size)
-    if size in (1, 2, 4, 8): return self._in_reach(base, self.wide(i), size, displacement)
+      return self.in_reach(base, None, 1, displacement + i.arg * size)
+    if size in (1, 2, 4, 8): return self.in_reach(base, self.wide(i), size, displacement)
     raise CompileError(f"{self.program.name}: elements of {size} bytes cannot be addressed")
 
-  def _in_reach(self, base: Reg, index: Reg | None, scale: int, displacement: int) -> Address:
+  def in_reach(self, base: Reg, index: Reg | None, scale: int, displacement: int) -> Address:
     if -(1 << 31) <= displacement < 1 << 31: return base, index, scale, displacement
     far = self.constant(dtypes.int64, displacement)
     return self.op(regs.R64, "lea_r64_m", base, far, 1, 0), index, scale, 0

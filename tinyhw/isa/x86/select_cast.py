@@ -1,32 +1,31 @@
 """Conversions for x86-64: CAST and BITCAST of scalars and vectors. Pairs that are missing here are decomposed before selection."""
 from __future__ import annotations
-from typing import TYPE_CHECKING
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import regs
+from tinyhw.isa.x86.select_level import Level
 from tinyhw.isa.x86.select_scalar import FLOATS, general, suffix
 from tinyhw.isa.x86.select_vector import ELEMENT, LETTER_CLASS, letter
 from tinyhw.machine.inst import Reg
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
-if TYPE_CHECKING: from tinyhw.isa.x86.select import Selector
 
 def is_signed(dtype: DType) -> bool: return dtypes.is_int(dtype) and not dtypes.is_unsigned(dtype)
 
-class Casts:
+class Casts(Level):
   """The part of Selector that converts."""
 
-  def cast(self: Selector, u: UOp) -> Reg:
+  def cast(self, u: UOp) -> Reg:
     source, target = u.src[0].dtype, u.dtype
     if u.op is Ops.BITCAST: return self.bitcast(source, target, self.value(u.src[0]))
     if target.count > 1: return self.cast_vector(u, source, target)
     return self.cast_scalar(u, source, target, self.value(u.src[0]))
 
-  def _refuse(self: Selector, source: DType, target: DType) -> CompileError:
+  def _refuse(self, source: DType, target: DType) -> CompileError:
     return CompileError(f"{self.program.name}: x86-64 does not convert {source} to {target}; decompose it before selection")
 
-  def bitcast(self: Selector, source: DType, target: DType, value: Reg) -> Reg:
+  def bitcast(self, source: DType, target: DType, value: Reg) -> Reg:
     if source.count > 1: return value
     if source in FLOATS and target not in FLOATS: return self.op(general(target), "vmovd_r32_x" if source.itemsize == 4 else "vmovq_r64_x", value)
     if target in FLOATS and source not in FLOATS: return self.op(regs.XMM, "vmovd_x_r32" if source.itemsize == 4 else "vmovq_x_r64", value)
@@ -34,7 +33,7 @@ class Casts:
 
   # ***** scalars *****
 
-  def cast_scalar(self: Selector, u: UOp, source: DType, target: DType, value: Reg) -> Reg:
+  def cast_scalar(self, u: UOp, source: DType, target: DType, value: Reg) -> Reg:
     if source is dtypes.float16:
       single = self.op(regs.XMM, "vcvtph2ps_x_x", self.op(regs.XMM, "vmovd_x_r32", value))
       return single if target is dtypes.float32 else self.cast_scalar(u, dtypes.float32, target, single)
@@ -51,12 +50,12 @@ class Casts:
     fits = target.itemsize == 4 or (source.itemsize < target.itemsize and not (is_signed(source) and not is_signed(target))) or source is dtypes.bool
     return value if fits else self.normal(target, value)
 
-  def is_nonzero(self: Selector, dtype: DType, value: Reg) -> Reg:
+  def is_nonzero(self, dtype: DType, value: Reg) -> Reg:
     bits = 64 if dtype.itemsize == 8 else 32
     self.emit(f"test_r{bits}_r{bits}", value, value)
     return self.op(regs.R32, "movzx_r32_r8", self.op(regs.R8, "setne_r8"))
 
-  def from_float(self: Selector, source: DType, target: DType, value: Reg) -> Reg:
+  def from_float(self, source: DType, target: DType, value: Reg) -> Reg:
     s = suffix(source)
     if target in FLOATS: return value if source is target else self.op(regs.XMM, f"vcvt{s}2{suffix(target)}_x_x_x", value, value)
     if target is dtypes.bool:
@@ -66,7 +65,7 @@ class Casts:
     if target is dtypes.uint32: return self.op(regs.R32, "mov_r32_r32", self.op(regs.R64, f"vcvtt{s}2si_r64_x", value))
     return self.normal(target, self.op(regs.R32, f"vcvtt{s}2si_r32_x", value))
 
-  def float_to_uint64(self: Selector, source: DType, value: Reg) -> Reg:
+  def float_to_uint64(self, source: DType, value: Reg) -> Reg:
     """Below 2**63 the signed conversion is right; above, that of the value less 2**63 is, with the top bit set."""
     s, half = suffix(source), self.constant(source, 2.0 ** 63)
     low = self.op(regs.R64, f"vcvtt{s}2si_r64_x", value)
@@ -75,7 +74,7 @@ class Casts:
     self.emit(f"vucomi{s}_x_x", value, half)
     return self.tied(regs.R64, "cmovae_r64_r64", low, high)
 
-  def to_float(self: Selector, source: DType, target: DType, value: Reg) -> Reg:
+  def to_float(self, source: DType, target: DType, value: Reg) -> Reg:
     s, zero = suffix(target), self.constant(target, 0.0)
     if source is not dtypes.uint64:
       bits = 64 if source.itemsize == 8 or source is dtypes.uint32 else 32
@@ -90,7 +89,7 @@ class Casts:
 
   # ***** vectors *****
 
-  def cast_vector(self: Selector, u: UOp, source: DType, target: DType) -> Reg:
+  def cast_vector(self, u: UOp, source: DType, target: DType) -> Reg:
     a, b, count = source.scalar(), target.scalar(), target.count
     if a is dtypes.bool: return self.from_mask(u, target)
     value = self.value(u.src[0])
@@ -106,7 +105,7 @@ class Casts:
     whole = self.op(cls, key + "_i8", value, 0) if middle is dtypes.float16 else self.op(cls, key, value)
     return whole if middle is b else self.resize(middle, b, count, whole)
 
-  def resize(self: Selector, a: DType, b: DType, count: int, value: Reg) -> Reg:
+  def resize(self, a: DType, b: DType, count: int, value: Reg) -> Reg:
     """Integer lanes of another width."""
     if a.itemsize == b.itemsize: return value
     if a.itemsize < b.itemsize:

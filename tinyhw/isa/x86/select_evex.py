@@ -5,7 +5,6 @@ register and memory is touched, they are cleared (`clipped`). Instructions that 
 so that all 32 registers can be used. select_mask.py is the AVX2 counterpart.
 """
 from __future__ import annotations
-from typing import TYPE_CHECKING
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86 import regs
@@ -15,7 +14,6 @@ from tinyhw.isa.x86.select_vector import ELEMENT, LETTER_CLASS, MASK_LOGIC, is_r
 from tinyhw.machine.inst import Reg, RegClass
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
-if TYPE_CHECKING: from tinyhw.isa.x86.select import EvexSelector as Selector
 
 NAMES = {
   "vpand": "vpandd", "vpor": "vpord", "vpxor": "vpxord", "vextractf128": "vextractf32x4", "vinsertf128": "vinsertf32x4",
@@ -33,71 +31,71 @@ class EvexMasks(Level):
 
   # ***** masks *****
 
-  def mask(self: Selector, u: UOp, size: int = 0) -> Reg:
+  def mask(self, u: UOp, size: int = 0) -> Reg:
     return self.constant(dtypes.bool.vec(2), u.arg) if u.op is Ops.CONST else self.value(u)
 
-  def mask_constant(self: Selector, value: bool) -> Reg: return self.mask_bits((1 << 64) - 1 if value else 0)
+  def mask_constant(self, value: bool) -> Reg: return self.mask_bits((1 << 64) - 1 if value else 0)
 
-  def mask_bits(self: Selector, bits: int) -> Reg: return self.read_constant("kmovq_k_m", regs.K, bits.to_bytes(8, "little"))
+  def mask_bits(self, bits: int) -> Reg: return self.read_constant("kmovq_k_m", regs.K, bits.to_bytes(8, "little"))
 
-  def mask_of_flag(self: Selector, flag: Reg, cls: RegClass) -> Reg:
+  def mask_of_flag(self, flag: Reg, cls: RegClass) -> Reg:
     all_bits = self.tied(regs.R32, "neg_r32", flag)
     if cls is not regs.ZMM: return self.op(regs.K, "kmovd_k_r32", all_bits)
     return self.op(regs.K, "kmovq_k_r64", self.op(regs.R64, "movsxd_r64_r32", all_bits))
 
-  def gate_mask(self: Selector, gate: UOp, dtype: DType) -> Reg:
+  def gate_mask(self, gate: UOp, dtype: DType) -> Reg:
     """A gate for lanes of a vector in memory, and for nothing after its end."""
     mask = self.mask(gate) if gate.dtype.count > 1 else self.mask_of_flag(self.value(gate), LETTER_CLASS[letter(dtype.itemsize)])
     return self.clipped(mask, dtype)
 
-  def clipped(self: Selector, mask: Reg, dtype: DType) -> Reg:
+  def clipped(self, mask: Reg, dtype: DType) -> Reg:
     if dtype.itemsize in (16, 32, 64): return mask
     bits = (1 << dtype.count) - 1
     return self.op(regs.K, "kandq_k_k_k", mask, self.once(("mask bits", bits), lambda: self.mask_bits(bits)))
 
-  def start_of_mask(self: Selector, u: UOp, start: UOp) -> Reg: return self.mask(start)
+  def start_of_mask(self, u: UOp, start: UOp) -> Reg: return self.mask(start)
 
-  def assigned_mask(self: Selector, variable: UOp, value: UOp) -> Reg: return self.mask(value)
+  def assigned_mask(self, variable: UOp, value: UOp) -> Reg: return self.mask(value)
 
-  def broadcast_flag(self: Selector, u: UOp) -> Reg: return self.mask_of_flag(self.value(u.src[0]), LETTER_CLASS[letter(u.dtype.count)])
+  def broadcast_flag(self, u: UOp) -> Reg: return self.mask_of_flag(self.value(u.src[0]), LETTER_CLASS[letter(u.dtype.count)])
 
-  def float_mask(self: Selector, u: UOp) -> Reg:
+  def float_mask(self, u: UOp) -> Reg:
     dtype = u.src[0].dtype
     v = letter(dtype.itemsize)
     return self.op(regs.K, f"vcmp{packed(dtype)}_k_{v}_{v}_i8", self.value(u.src[0]), self.value(u.src[1]), PREDICATES[u.op])
 
-  def integer_mask(self: Selector, u: UOp) -> Reg:
+  def integer_mask(self, u: UOp) -> Reg:
     dtype = u.src[0].dtype
     v, e, a, b = letter(dtype.itemsize), ELEMENT[dtype.scalar().itemsize], self.value(u.src[0]), self.value(u.src[1])
     if u.op is Ops.CMPEQ: return self.op(regs.K, f"vpcmpeq{e}_k_{v}_{v}", a, b)
     sign = "u" if dtypes.is_unsigned(dtype.scalar()) else ""
     return self.op(regs.K, f"vpcmp{sign}{e}_k_{v}_{v}_i8", a, b, INTEGER_PREDICATES[u.op])
 
-  def mask_logic(self: Selector, u: UOp) -> Reg:
+  def mask_logic(self, u: UOp) -> Reg:
     a, b = self.mask(u.src[0]), self.mask(u.src[1])
     if u.op is Ops.CMPLT: return self.op(regs.K, "kandnq_k_k_k", a, b)
     if u.op is Ops.CMPEQ: return self.op(regs.K, "kxnorq_k_k_k", a, b)
     return self.op(regs.K, f"{MASK_INSTRUCTIONS[MASK_LOGIC[u.op]]}_k_k_k", a, b)
 
-  def mask_not(self: Selector, u: UOp) -> Reg: return self.op(regs.K, "knotq_k_k", self.mask(u.src[0]))
+  def mask_not(self, u: UOp) -> Reg: return self.op(regs.K, "knotq_k_k", self.mask(u.src[0]))
 
-  def mask_where(self: Selector, u: UOp) -> Reg:
+  def mask_where(self, u: UOp) -> Reg:
     condition, yes, no = u.src
     if condition.dtype.count > 1: gate = self.mask(condition)
     else: gate = self.mask_of_flag(self.value(condition), LETTER_CLASS[letter(u.dtype.count)])
     taken = self.op(regs.K, "kandq_k_k_k", gate, self.mask(yes))
     return self.op(regs.K, "korq_k_k_k", taken, self.op(regs.K, "kandnq_k_k_k", gate, self.mask(no)))
 
-  def mask_lane(self: Selector, source: UOp, k: int) -> Reg:
+  def mask_lane(self, source: UOp, k: int) -> Reg:
     cls, bits = (regs.R64, 64) if k >= 32 else (regs.R32, 32)
     value = self.op(cls, f"kmov{'q' if bits == 64 else 'd'}_r{bits}_k", self.mask(source))
     if k: value = self.tied(cls, f"shr_r{bits}_i8", value, k)
     if bits == 64: value = self.op(regs.R32, "mov_r32_r32", value)
     return self.tied(regs.R32, "and_r32_i32", value, 1)
 
-  def is_shuffle(self: Selector, u: UOp) -> bool: return is_run(u) if u.dtype.scalar() is dtypes.bool else is_shuffle(u)
+  def is_shuffle(self, u: UOp) -> bool: return is_run(u) if u.dtype.scalar() is dtypes.bool else is_shuffle(u)
 
-  def vectorize_bools(self: Selector, u: UOp) -> Reg:
+  def vectorize_bools(self, u: UOp) -> Reg:
     if all(s.op is Ops.CONST for s in u.src): return self.mask_bits(sum(bool(s.arg) << k for k, s in enumerate(u.src)))
     if is_run(u):
       mask, start = self.mask(u.src[0].src[0]), u.src[0].arg
@@ -108,28 +106,28 @@ class EvexMasks(Level):
 
   # ***** values and masks *****
 
-  def blend(self: Selector, dtype: DType, mask: Reg, yes: Reg, no: Reg) -> Reg:
+  def blend(self, dtype: DType, mask: Reg, yes: Reg, no: Reg) -> Reg:
     size, v = dtype.scalar().itemsize, letter(dtype.itemsize)
     name = f"vblendm{packed(dtype)}" if dtype.scalar() in FLOATS else BLENDS[size]
     return self.op(LETTER_CLASS[v], f"{name}_{v}k_{v}_{v}", mask, no, yes)
 
-  def from_mask(self: Selector, u: UOp, target: DType) -> Reg:
+  def from_mask(self, u: UOp, target: DType) -> Reg:
     """0 and 1 of some type: ones, zeroed where the mask is 0."""
     v = letter(target.itemsize)
     return self.op(LETTER_CLASS[v], f"{MOVES[target.scalar().itemsize]}_{v}kz_{v}", self.mask(u.src[0]), self.constant(target, 1))
 
-  def to_mask(self: Selector, u: UOp, source: DType, value: Reg) -> Reg:
+  def to_mask(self, u: UOp, source: DType, value: Reg) -> Reg:
     """True where not zero; NaN is true."""
     v = letter(source.itemsize)
     if source.scalar() in FLOATS: return self.op(regs.K, f"vcmp{packed(source)}_k_{v}_{v}_i8", value, self.constant(source, 0), 4)
     return self.op(regs.K, f"vptestm{ELEMENT[source.scalar().itemsize]}_k_{v}_{v}", value, value)
 
-  def load_bools(self: Selector, u: UOp, value: Reg) -> Reg:
+  def load_bools(self, u: UOp, value: Reg) -> Reg:
     """Bytes of 0 and 1 to a mask."""
     v = letter(u.dtype.count)
     return self.op(regs.K, f"vptestmb_k_{v}_{v}", value, value)
 
-  def value_bytes(self: Selector, u: UOp) -> Reg:
+  def value_bytes(self, u: UOp) -> Reg:
     """A vector as memory holds it: masks become bytes of 0 and 1."""
     if u.dtype.scalar() is not dtypes.bool: return self.value(u)
     v = letter(u.dtype.count)
@@ -137,7 +135,7 @@ class EvexMasks(Level):
 
   # ***** memory *****
 
-  def load_masked(self: Selector, u: UOp) -> Reg:
+  def load_masked(self, u: UOp) -> Reg:
     index, gate, alt = u.src
     bools = u.dtype.scalar() is dtypes.bool
     dtype = dtypes.uint8.vec(u.dtype.count) if bools else u.dtype
@@ -146,18 +144,18 @@ class EvexMasks(Level):
     else: value = self.tied(LETTER_CLASS[v], f"{name}_{v}k_m", self.value_bytes(alt), mask, *self.address(index))
     return self.load_bools(u, value) if bools else value
 
-  def store_masked(self: Selector, u: UOp) -> None:
+  def store_masked(self, u: UOp) -> None:
     index, value, gate = u.src[:3]
     dtype = dtypes.uint8.vec(value.dtype.count) if value.dtype.scalar() is dtypes.bool else value.dtype
     stored = self.value_bytes(value)
     self.emit(f"{MOVES[dtype.scalar().itemsize]}_mk_{letter(dtype.itemsize)}", *self.address(index), self.gate_mask(gate, dtype), stored)
 
-  def gather(self: Selector, u: UOp) -> Reg:
+  def gather(self, u: UOp) -> Reg:
     """One load per lane, at the indices of a vector; lanes whose gate is false read nothing. The mask is used up."""
     index, dtype = u.src[0], u.dtype
     buffer, lanes = index.src
     size = dtype.scalar().itemsize
-    base, _, _, displacement = self._in_reach(self.values[buffer], None, 1, self.local_offset.get(buffer, 0))
+    base, _, _, displacement = self.in_reach(self.values[buffer], None, 1, self.local_offset.get(buffer, 0))
     v = letter(dtype.itemsize)
     every = self.constant(dtypes.bool.vec(2), True) if len(u.src) == 1 else None
     mask = self.gate_mask(u.src[1], dtype) if every is None else self.clipped(every, dtype)
@@ -170,12 +168,12 @@ class EvexMasks(Level):
 
   # ***** what needs other instructions *****
 
-  def compare_scalars(self: Selector, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg:
+  def compare_scalars(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg:
     return self.op(regs.R32, "kmovw_r32_k", self.op(regs.K, f"vcmp{suffix}_k_x_x_i8", a, b, predicate))
 
-  def broadcast_general(self: Selector, size: int, v: str, value: Reg) -> Reg:
+  def broadcast_general(self, size: int, v: str, value: Reg) -> Reg:
     return self.op(LETTER_CLASS[v], f"vpbroadcast{ELEMENT[size]}_{v}_r{64 if size == 8 else 32}", value)
 
-  def narrow(self: Selector, a: DType, b: DType, count: int, value: Reg) -> Reg:
+  def narrow(self, a: DType, b: DType, count: int, value: Reg) -> Reg:
     source, v = letter(a.itemsize * count), letter(b.itemsize * count)
     return self.op(LETTER_CLASS[v], f"vpmov{ELEMENT[a.itemsize]}{ELEMENT[b.itemsize]}_{v}_{source}", value)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tinyhw.dtype import DType, dtypes
+from tinyhw.isa.x86.select_part import Part
 from tinyhw.isa.x86.table import TABLE
 from tinyhw.machine.inst import Inst, Reg, RegClass
 if TYPE_CHECKING: from tinyhw.uop.ops import UOp
@@ -36,9 +37,8 @@ class Rows(dict[str, Inst]):
     row = self[key] = TABLE[self.names.get(mnemonic, mnemonic) + separator + operands]
     return row
 
-class Level:
+class Level(Part):
   """The part of Selector that a feature level defines. A gate, and a vector of bool, is a mask; what a mask is, only the level knows."""
-  rows: Rows
   packed_casts: Mapping[tuple[DType, DType], str] = PACKED_CASTS
 
   # masks from constants, from a 0 or 1 in a general register, of a vector of bool for lanes of `size` bytes; as the value of a variable

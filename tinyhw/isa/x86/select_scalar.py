@@ -5,16 +5,15 @@ touching flags or operands, so it is what adds. Compares give 0 or 1 in a genera
 """
 from __future__ import annotations
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tinyhw.dtype import DType, dtypes
+from tinyhw.dtype import DType, dtypes, encode_float, FLOAT_FORMATS
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import regs
+from tinyhw.isa.x86.select_level import Level
 from tinyhw.machine.inst import Reg, RegClass
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
-if TYPE_CHECKING:
-  from tinyhw.isa.x86.select import Selector
 
 FLOATS = (dtypes.float32, dtypes.float64)
 FLOAT_BINARY = {Ops.ADD: "vadd", Ops.SUB: "vsub", Ops.MUL: "vmul", Ops.FDIV: "vdiv"}
@@ -28,30 +27,34 @@ def width(dtype: DType) -> int: return 64 if dtype.itemsize == 8 else 32
 
 def general(dtype: DType) -> RegClass: return regs.R64 if dtype.itemsize == 8 else regs.R32
 
+def code_of(dtype: DType, value: Any) -> int:
+  """A value that is held in a general register, as an integer."""
+  return encode_float(value, dtype) if dtype in FLOAT_FORMATS else int(value)
+
 def small(u: UOp) -> int | None:
   """The value of a constant that fits into an immediate."""
   if u.op is not Ops.CONST or dtypes.is_float(u.dtype): return None
   return int(u.arg) if -(1 << 31) <= u.arg < 1 << 31 else None
 
-class Scalars:
+class Scalars(Level):
   """The part of Selector that computes scalars."""
 
-  def scalar(self: Selector, u: UOp) -> Reg:
+  def scalar(self, u: UOp) -> Reg:
     operand = u.src[0].dtype if u.op in GroupOp.Comparison else u.dtype
     table = FLOAT_RULES if operand in FLOATS else INTEGER_RULES
     rule = table.get(u.op)
     if rule is None: raise CompileError(f"{self.program.name}: x86-64 has no {u.op.name} of {operand}; decompose it before selection")
     return rule(self, u)
 
-  def constant(self: Selector, dtype: DType, value: Any) -> Reg:
+  def constant(self, dtype: DType, value: Any) -> Reg:
     """A constant, made where `constants_place` says, once for each such place."""
     return self.once((dtype, value, str(value)), lambda: self._constant(dtype, value))
 
-  def lanes_constant(self: Selector, u: UOp) -> Reg:
+  def lanes_constant(self, u: UOp) -> Reg:
     """A vector of different constants."""
     return self.once((u,), lambda: self.vectorize(u))
 
-  def once(self: Selector, key: tuple[Any, ...], make: Callable[[], Reg]) -> Reg:
+  def once(self, key: tuple[Any, ...], make: Callable[[], Reg]) -> Reg:
     """What `make` emits, at the place for constants."""
     block, at = self.constants_place()
     key = (id(block), *key)
@@ -66,15 +69,15 @@ class Scalars:
     self.block = current
     return found
 
-  def _constant(self: Selector, dtype: DType, value: Any) -> Reg:
+  def _constant(self, dtype: DType, value: Any) -> Reg:
     if dtype.count > 1 or dtype in FLOATS: return self.vector_constant(dtype, value)
-    value = self.code_of(dtype, value)
+    value = code_of(dtype, value)
     if dtype.itemsize == 8 and not -(1 << 31) <= value < 1 << 31:
       return self.op(regs.R64, "movabs_r64_i64", (value + (1 << 63)) % (1 << 64) - (1 << 63))
     bits = width(dtype)
     return self.op(general(dtype), f"mov_r{bits}_i32", value if bits == 64 else (value + (1 << 31)) % (1 << 32) - (1 << 31))
 
-  def normal(self: Selector, dtype: DType, value: Reg) -> Reg:
+  def normal(self, dtype: DType, value: Reg) -> Reg:
     """A 32-bit result as a narrower integer type holds it."""
     if dtype.itemsize >= 4 or dtype is dtypes.bool: return value
     sign = "z" if dtypes.is_unsigned(dtype) or not dtypes.is_int(dtype) else "s"
@@ -82,20 +85,20 @@ class Scalars:
 
   # ***** integers *****
 
-  def add(self: Selector, u: UOp) -> Reg:
+  def add(self, u: UOp) -> Reg:
     a, b = u.src
     bits, c = width(u.dtype), small(u.src[1])
     if c is not None: value = self.op(general(u.dtype), f"lea_r{bits}_m", self.value(a), None, 1, c)
     else: value = self.op(general(u.dtype), f"lea_r{bits}_m", self.value(a), self.value(b), 1, 0)
     return self.normal(u.dtype, value)
 
-  def tied_integer(self: Selector, u: UOp) -> Reg:
+  def tied_integer(self, u: UOp) -> Reg:
     bits, c, name = width(u.dtype), small(u.src[1]), TIED[u.op]
     source: Any = c if c is not None else self.value(u.src[1])
     value = self.tied(general(u.dtype), f"{name}_r{bits}_{'i32' if c is not None else f'r{bits}'}", self.value(u.src[0]), source)
     return self.normal(u.dtype, value)
 
-  def multiply(self: Selector, u: UOp) -> Reg:
+  def multiply(self, u: UOp) -> Reg:
     bits, c, a = width(u.dtype), small(u.src[1]), self.value(u.src[0])
     cls = general(u.dtype)
     if c is not None and c > 0 and c & (c - 1) == 0:
@@ -105,11 +108,11 @@ class Scalars:
     else: value = self.tied(cls, f"imul_r{bits}_r{bits}", a, self.value(u.src[1]))
     return self.normal(u.dtype, value)
 
-  def negate(self: Selector, u: UOp) -> Reg:
+  def negate(self, u: UOp) -> Reg:
     if u.dtype is dtypes.bool: return self.tied(regs.R32, "xor_r32_i32", self.value(u.src[0]), 1)
     return self.normal(u.dtype, self.tied(general(u.dtype), f"neg_r{width(u.dtype)}", self.value(u.src[0])))
 
-  def shift(self: Selector, u: UOp) -> Reg:
+  def shift(self, u: UOp) -> Reg:
     """Counts of the width or more shift everything out."""
     bits, cls, unsigned = width(u.dtype), general(u.dtype), dtypes.is_unsigned(u.dtype)
     a, c = self.value(u.src[0]), small(u.src[1])
@@ -123,7 +126,7 @@ class Scalars:
     self.emit(f"cmp_r{bits}_i32", count, bits)
     return self.normal(u.dtype, self.tied(cls, f"cmovae_r{bits}_r{bits}", value, all_out))
 
-  def divide(self: Selector, u: UOp) -> Reg:
+  def divide(self, u: UOp) -> Reg:
     """Quotient or remainder; decompose has made sure that both are non-negative, or that rounding to zero is what is wanted, and that
     no trap is possible."""
     bits, cls, unsigned = width(u.dtype), general(u.dtype), dtypes.is_unsigned(u.dtype)
@@ -135,12 +138,12 @@ class Scalars:
     self.emit(f"{'div' if unsigned else 'idiv'}_r{bits}", quotient, remainder, divisor, ties=(low, high))
     return quotient if u.op is Ops.IDIV else remainder
 
-  def compare(self: Selector, u: UOp) -> Reg:
+  def compare(self, u: UOp) -> Reg:
     flag = self.compare_flags(u)
     byte = self.op(regs.R8, f"set{flag}_r8")
     return self.op(regs.R32, "movzx_r32_r8", byte)
 
-  def compare_flags(self: Selector, u: UOp) -> str:
+  def compare_flags(self, u: UOp) -> str:
     """Compare integers; the condition under which u is true."""
     operand = u.src[0].dtype
     bits, c = width(operand), small(u.src[1])
@@ -149,14 +152,14 @@ class Scalars:
     if u.op is not Ops.CMPLT: return "e" if u.op is Ops.CMPEQ else "ne"
     return UNSIGNED_LESS if dtypes.is_unsigned(operand) or operand is dtypes.bool else SIGNED_LESS
 
-  def maximum(self: Selector, u: UOp) -> Reg:
+  def maximum(self, u: UOp) -> Reg:
     bits, a, b = width(u.dtype), self.value(u.src[0]), self.value(u.src[1])
     self.emit(f"cmp_r{bits}_r{bits}", a, b)
     return self.tied(general(u.dtype), f"cmov{'b' if dtypes.is_unsigned(u.dtype) else 'l'}_r{bits}_r{bits}", a, b)
 
-  def where(self: Selector, u: UOp) -> Reg: return self.choose(u.dtype, u.src[0], self.value(u.src[1]), self.value(u.src[2]))
+  def where(self, u: UOp) -> Reg: return self.choose(u.dtype, u.src[0], self.value(u.src[1]), self.value(u.src[2]))
 
-  def choose(self: Selector, dtype: DType, condition: UOp, yes: Reg, no: Reg) -> Reg:
+  def choose(self, dtype: DType, condition: UOp, yes: Reg, no: Reg) -> Reg:
     """yes where the scalar condition is true, else no; scalars, or vectors under one condition."""
     gate = self.value(condition)
     if dtype.count == 1 and dtype not in FLOATS:
@@ -167,28 +170,28 @@ class Scalars:
 
   # ***** floats *****
 
-  def float_binary(self: Selector, u: UOp) -> Reg:
+  def float_binary(self, u: UOp) -> Reg:
     s = suffix(u.dtype)
     address = self.memory(u.src[1])
     if address is not None: return self.op(regs.XMM, f"{FLOAT_BINARY[u.op]}{s}_x_x_m", self.value(u.src[0]), *address)
     return self.op(regs.XMM, f"{FLOAT_BINARY[u.op]}{s}_x_x_x", self.value(u.src[0]), self.value(u.src[1]))
 
-  def float_maximum(self: Selector, u: UOp) -> Reg:
+  def float_maximum(self, u: UOp) -> Reg:
     """`b if a < b else a`: vmax gives its second operand unless the first is greater."""
     return self.op(regs.XMM, f"vmax{suffix(u.dtype)}_x_x_x", self.value(u.src[1]), self.value(u.src[0]))
 
-  def float_compare(self: Selector, u: UOp) -> Reg:
+  def float_compare(self, u: UOp) -> Reg:
     dtype = u.src[0].dtype
     return self.compare_scalars(suffix(dtype), self.value(u.src[0]), self.value(u.src[1]), PREDICATES[u.op])
 
-  def float_unary(self: Selector, u: UOp) -> Reg:
+  def float_unary(self, u: UOp) -> Reg:
     s, a = suffix(u.dtype), self.value(u.src[0])
     if u.op is Ops.SQRT: return self.op(regs.XMM, f"vsqrt{s}_x_x_x", a, a)
     if u.op is Ops.TRUNC: return self.op(regs.XMM, f"vround{s}_x_x_x_i8", a, a, 11)
     if u.op is Ops.RECIPROCAL: return self.op(regs.XMM, f"vdiv{s}_x_x_x", self.constant(u.dtype, 1.0), a)
     return self.op(regs.XMM, f"vxorp{s[1]}_x_x_x", a, self.constant(u.dtype, -0.0))
 
-  def float_fma(self: Selector, u: UOp) -> Reg:
+  def float_fma(self, u: UOp) -> Reg:
     a, b, c = u.src
     s = suffix(u.dtype)
     if (address := self.memory(b)) is not None: return self.tied(regs.XMM, f"vfmadd231{s}_x_x_m", self.value(c), self.value(a), *address)

@@ -8,18 +8,18 @@ import dataclasses
 import functools
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tinyhw.dtype import DType, dtypes, encode_float, FLOAT_FORMATS
+from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import regs
-from tinyhw.isa.x86.select_scalar import FLOATS, FLOAT_BINARY
+from tinyhw.isa.x86.select_level import Level
+from tinyhw.isa.x86.select_part import Address
+from tinyhw.isa.x86.select_scalar import FLOATS, FLOAT_BINARY, code_of
 from tinyhw.isa.x86.table import TABLE
 from tinyhw.machine.inst import Effect, Inst, MInst, Reg, RegClass
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
-if TYPE_CHECKING:
-  from tinyhw.isa.x86.select import Address, Selector
 
 LETTER_CLASS = {"x": regs.XMM, "y": regs.YMM, "z": regs.ZMM}
 ELEMENT = {1: "b", 2: "w", 4: "d", 8: "q"}
@@ -40,19 +40,15 @@ def bits_of(dtype: DType, value: Any) -> bytes:
   if dtype is dtypes.float64: return struct.pack("<d", value)
   return code_of(dtype, value).to_bytes(dtype.itemsize, "little", signed=code_of(dtype, value) < 0)
 
-def code_of(dtype: DType, value: Any) -> int:
-  """A value that is held in a general register, as an integer."""
-  return encode_float(value, dtype) if dtype in FLOAT_FORMATS else int(value)
-
 @functools.lru_cache(None)
 def constant_row(key: str) -> Inst:
   """A row that reads a constant: cheaper to repeat than to spill."""
   return dataclasses.replace(TABLE[key], effects=Effect.NONE, rematerialize=True)
 
-class Vectors:
+class Vectors(Level):
   """The part of Selector that computes vectors."""
 
-  def vector(self: Selector, u: UOp) -> Reg:
+  def vector(self, u: UOp) -> Reg:
     operand = u.src[0].dtype if u.op in GroupOp.Comparison else u.dtype
     rule = LANE_RULES.get(u.op)
     if rule is None:
@@ -61,19 +57,17 @@ class Vectors:
     if rule is None: raise CompileError(f"{self.program.name}: x86-64 has no {u.op.name} of {operand}; decompose it before selection")
     return rule(self, u)
 
-  def code_of(self: Selector, dtype: DType, value: Any) -> int: return code_of(dtype, value)
-
-  def vop(self: Selector, size: int, key: str, *sources: Any) -> Reg:
+  def vop(self, size: int, key: str, *sources: Any) -> Reg:
     """A row whose `{v}` is the register letter for `size` bytes."""
     v = letter(size)
     return self.op(LETTER_CLASS[v], key.replace("{v}", v), *sources)
 
-  def read_constant(self: Selector, key: str, cls: RegClass, data: bytes) -> Reg:
+  def read_constant(self, key: str, cls: RegClass, data: bytes) -> Reg:
     dst = self.new(cls)
     self.block.insts.append(MInst(constant_row(key), [dst, *NO_PLACE, data], self.origin))
     return dst
 
-  def vector_constant(self: Selector, dtype: DType, value: Any) -> Reg:
+  def vector_constant(self, dtype: DType, value: Any) -> Reg:
     """The same value in all lanes; a scalar float too. A bool gives a mask that serves for lanes of any width."""
     if dtype.scalar() is dtypes.bool: return self.mask_constant(value)
     data, v = bits_of(dtype.scalar(), value), letter(dtype.itemsize)
@@ -83,25 +77,25 @@ class Vectors:
     else: key = f"vpbroadcast{ELEMENT[len(data)]}_{v}_m"
     return self.read_constant(key, LETTER_CLASS[v], data)
 
-  def vector_of_constants(self: Selector, data: bytes) -> Reg:
+  def vector_of_constants(self, data: bytes) -> Reg:
     v = letter(len(data))
     return self.read_constant(f"vmovups_{v}_m", LETTER_CLASS[v], data.ljust({"x": 16, "y": 32, "z": 64}[v], b"\0"))
 
   # ***** arithmetic *****
 
-  def _second(self: Selector, u: UOp, key: str, *first: Any) -> Reg:
+  def _second(self, u: UOp, key: str, *first: Any) -> Reg:
     """A row whose last source, u, is memory where it is a load that may be swallowed."""
     v = letter(u.dtype.itemsize)
     address = self.memory(u) if u.dtype.itemsize in (16, 32, 64) else None
     if address is None: return self.op(LETTER_CLASS[v], f"{key}_{v}_{v}_{v}", *first, self.value(u))
     return self.op(LETTER_CLASS[v], f"{key}_{v}_{v}_m", *first, *address)
 
-  def packed_float(self: Selector, u: UOp) -> Reg:
+  def packed_float(self, u: UOp) -> Reg:
     a, b = u.src
     if u.op in GroupOp.Commutative and a in self.swallowed and b not in self.swallowed: a, b = b, a
     return self._second(b, FLOAT_BINARY[u.op] + packed(u.dtype), self.value(a))
 
-  def packed_fma(self: Selector, u: UOp) -> Reg:
+  def packed_fma(self, u: UOp) -> Reg:
     a, b, c = u.src
     v, p = letter(u.dtype.itemsize), packed(u.dtype)
     if a in self.swallowed and b not in self.swallowed: a, b = b, a
@@ -109,26 +103,26 @@ class Vectors:
     if address is None: return self.tied(LETTER_CLASS[v], f"vfmadd231{p}_{v}_{v}_{v}", self.value(c), self.value(a), self.value(b))
     return self.tied(LETTER_CLASS[v], f"vfmadd231{p}_{v}_{v}_m", self.value(c), self.value(a), *address)
 
-  def packed_maximum(self: Selector, u: UOp) -> Reg:
+  def packed_maximum(self, u: UOp) -> Reg:
     """See Scalars.float_maximum."""
     return self._second(u.src[0], f"vmax{packed(u.dtype)}", self.value(u.src[1]))
 
-  def packed_unary(self: Selector, u: UOp) -> Reg:
+  def packed_unary(self, u: UOp) -> Reg:
     p, size, a = packed(u.dtype), u.dtype.itemsize, self.value(u.src[0])
     if u.op is Ops.SQRT: return self.vop(size, f"vsqrt{p}_{{v}}_{{v}}", a)
     if u.op is Ops.TRUNC: return self.vop(size, f"vround{p}_{{v}}_{{v}}_i8", a, 11)
     if u.op is Ops.RECIPROCAL: return self.vop(size, f"vdiv{p}_{{v}}_{{v}}_{{v}}", self.constant(u.dtype, 1.0), a)
     return self.vop(size, f"vxor{p}_{{v}}_{{v}}_{{v}}", a, self.constant(u.dtype, -0.0))
 
-  def packed_integer(self: Selector, u: UOp) -> Reg:
+  def packed_integer(self, u: UOp) -> Reg:
     size = u.dtype.scalar().itemsize
     if u.op is Ops.NEG: return self.vop(u.dtype.itemsize, f"vpsub{ELEMENT[size]}_{{v}}_{{v}}_{{v}}", self.constant(u.dtype, 0), self.value(u.src[0]))
     key = MULTIPLY[size] if u.op is Ops.MUL else PACKED_INTEGER[u.op] + ELEMENT[size]
     return self._second(u.src[1], key, self.value(u.src[0]))
 
-  def packed_logic(self: Selector, u: UOp) -> Reg: return self._second(u.src[1], LOGIC[u.op], self.value(u.src[0]))
+  def packed_logic(self, u: UOp) -> Reg: return self._second(u.src[1], LOGIC[u.op], self.value(u.src[0]))
 
-  def packed_shift(self: Selector, u: UOp) -> Reg:
+  def packed_shift(self, u: UOp) -> Reg:
     scalar, size = u.dtype.scalar(), u.dtype.itemsize
     e = ELEMENT[scalar.itemsize]
     name = "vpsll" if u.op is Ops.SHL else "vpsrl" if dtypes.is_unsigned(scalar) else "vpsra"
@@ -136,20 +130,20 @@ class Vectors:
       return self.vop(size, f"{name}{e}_{{v}}_{{v}}_i8", self.value(u.src[0]), min(int(u.src[1].arg), 255))
     return self.vop(size, f"{name}v{e}_{{v}}_{{v}}_{{v}}", self.value(u.src[0]), self.value(u.src[1]))
 
-  def packed_integer_maximum(self: Selector, u: UOp) -> Reg:
+  def packed_integer_maximum(self, u: UOp) -> Reg:
     scalar = u.dtype.scalar()
     return self._second(u.src[1], f"vpmax{'u' if dtypes.is_unsigned(scalar) else 's'}{ELEMENT[scalar.itemsize]}", self.value(u.src[0]))
 
   # ***** masks *****
 
-  def vector_where(self: Selector, u: UOp) -> Reg:
+  def vector_where(self, u: UOp) -> Reg:
     condition, yes, no = u.src
     if condition.dtype.count == 1: return self.choose(u.dtype, condition, self.value(yes), self.value(no))
     return self.blend(u.dtype, self.mask(condition, u.dtype.scalar().itemsize), self.value(yes), self.value(no))
 
   # ***** lanes *****
 
-  def broadcast(self: Selector, u: UOp) -> Reg:
+  def broadcast(self, u: UOp) -> Reg:
     source, scalar = u.src[0], u.dtype.scalar()
     v = letter(u.dtype.itemsize)
     cls = LETTER_CLASS[v]
@@ -162,7 +156,7 @@ class Vectors:
     value = self.value(source)
     return self.op(cls, f"{name}_{v}_x", value) if scalar in FLOATS else self.broadcast_general(scalar.itemsize, v, value)
 
-  def vectorize(self: Selector, u: UOp) -> Reg:
+  def vectorize(self, u: UOp) -> Reg:
     scalar = u.dtype.scalar()
     if scalar is dtypes.bool: return self.vectorize_bools(u)
     if all(s.op is Ops.CONST for s in u.src): return self.vector_of_constants(b"".join(bits_of(scalar, s.arg) for s in u.src))
@@ -171,14 +165,14 @@ class Vectors:
     parts = [self.pack(scalar, u.src[i:i + each]) for i in range(0, len(u.src), each)]
     return self.joined(parts, "f")
 
-  def joined(self: Selector, parts: list[Reg], kind: str) -> Reg:
+  def joined(self, parts: list[Reg], kind: str) -> Reg:
     """Up to four registers of 16 bytes as one. kind: "f" or "i", for what is in them."""
     if len(parts) == 1: return parts[0]
     low, *high = [self.op(regs.YMM, f"vinsert{kind}128_y_y_x_i8", *parts[k:k + 2], 1) if len(parts) > k + 1 else parts[k]
                   for k in range(0, len(parts), 2)]
     return self.op(regs.ZMM, f"vinsert{kind}64x4_z_z_y_i8", low, high[0], 1) if high else low
 
-  def pack(self: Selector, scalar: DType, sources: tuple[UOp, ...]) -> Reg:
+  def pack(self, scalar: DType, sources: tuple[UOp, ...]) -> Reg:
     """Up to 16 bytes from scalars."""
     values = [self.value(s) for s in sources]
     if scalar is dtypes.float64: return self.op(regs.XMM, "vunpcklpd_x_x_x", values[0], values[1]) if len(values) > 1 else values[0]
@@ -192,7 +186,7 @@ class Vectors:
     for k, v in enumerate(values[1:], 1): part = self.op(regs.XMM, f"vpinsr{e}_x_x_{wide}_i8", part, v, k)
     return part
 
-  def shuffle(self: Selector, u: UOp) -> Reg:
+  def shuffle(self, u: UOp) -> Reg:
     """Adjacent lanes of one vector, as the halves that reductions take."""
     value = self.value(u.src[0].src[0])
     start = u.src[0].arg * u.dtype.scalar().itemsize
@@ -201,11 +195,11 @@ class Vectors:
     value = self.chunk(u.src[0].src[0].dtype, value, start // 16)
     return self.op(regs.XMM, "vpsrldq_x_x_i8", value, start % 16) if start % 16 else value
 
-  def chunk(self: Selector, dtype: DType, value: Reg, k: int) -> Reg:
+  def chunk(self, dtype: DType, value: Reg, k: int) -> Reg:
     """16 bytes of a vector."""
     return self.op(regs.XMM, f"vextractf128_x_{letter(dtype.itemsize)}_i8", value, k) if k else value
 
-  def lane(self: Selector, u: UOp) -> Reg:
+  def lane(self, u: UOp) -> Reg:
     source, k = u.src[0], u.arg[0] if isinstance(u.arg, tuple) else u.arg
     scalar = u.dtype
     if scalar is dtypes.bool: return self.mask_lane(source, k)
@@ -219,7 +213,7 @@ class Vectors:
 
   # ***** memory *****
 
-  def load_vector(self: Selector, dtype: DType, address: Address) -> Reg:
+  def load_vector(self, dtype: DType, address: Address) -> Reg:
     size = dtype.itemsize if dtype.scalar() is not dtypes.bool else dtype.count
     if size in (16, 32, 64): return self.vop(size, "vmovups_{v}_m", *address)
     if size == 8: return self.op(regs.XMM, "vmovq_x_m", *address)
@@ -227,7 +221,7 @@ class Vectors:
     if size == 2: return self.op(regs.XMM, "vmovd_x_r32", self.op(regs.R32, "movzx_r32_m16", *address))
     raise CompileError(f"{self.program.name}: a vector of {size} bytes cannot be loaded")
 
-  def store_vector(self: Selector, dtype: DType, address: Address, value: Reg) -> None:
+  def store_vector(self, dtype: DType, address: Address, value: Reg) -> None:
     size = dtype.count if dtype.scalar() is dtypes.bool else dtype.itemsize
     if size in (16, 32, 64): self.emit(f"vmovups_m_{letter(size)}", *address, value)
     elif size == 8: self.emit("vmovq_m_x", *address, value)

@@ -1,0 +1,86 @@
+"""What the parts of a Selector share: its state, emitting instructions, and the methods that one part asks another for.
+
+A Selector is put together from parts (scalars, vectors, conversions, masks of a feature level). Each derives from `Part`, so it may call what is
+declared here; the part that is named beside a declaration defines it.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.dtype import DType
+from tinyhw.machine.inst import Block, Function, Inst, MInst, Reg, RegClass
+from tinyhw.machine.pseudo import copy
+from tinyhw.uop.ops import UOp
+if TYPE_CHECKING: from tinyhw.codegen.program import Program
+
+Address = tuple[Reg | None, Reg | None, int, int]  # base, index, scale, displacement
+
+class Position:
+  """A place in a block where instructions may be added later."""
+  __slots__ = ("index",)
+
+  def __init__(self, index: int): self.index = index
+
+class Part:
+  """The state of one selection. `values`: the register that holds a node; `mask_bytes`: at the AVX2 level, bytes of a mask's lane."""
+  rows: Mapping[str, Inst]
+  program: Program
+  function: Function
+  block: Block
+  origin: UOp | None
+  values: dict[UOp, Reg]
+  mask_bytes: dict[UOp, int]
+  swallowed: set[UOp]
+  local_offset: dict[UOp, int]
+  constants: dict[tuple[Any, ...], Reg]
+
+  # ***** emitting *****
+
+  def new(self, cls: RegClass) -> Reg: return self.function.new_reg(cls)
+
+  def emit(self, key: str, *operands: Any, ties: tuple[Reg, ...] = (), arguments: tuple[list[Reg], ...] = ()) -> None:
+    self.block.insts.append(MInst(self.rows[key], list(operands), self.origin, arguments, "", ties))
+
+  def op(self, cls: RegClass, key: str, *sources: Any) -> Reg:
+    """A row that writes its first operand: returns the new register."""
+    dst = self.new(cls)
+    self.block.insts.append(MInst(self.rows[key], [dst, *sources], self.origin))
+    return dst
+
+  def tied(self, cls: RegClass, key: str, old: Reg, *sources: Any) -> Reg:
+    """A row that reads and writes its first operand: returns the new register; `old` keeps its value."""
+    dst = self.new(cls)
+    self.block.insts.append(MInst(self.rows[key], [dst, *sources], self.origin, (), "", (old,)))
+    return dst
+
+  def copied(self, value: Reg) -> Reg:
+    dst = self.new(value.cls)
+    self.block.insts.append(copy(dst, value))
+    return dst
+
+  # ***** Selector: values and addresses *****
+  def value(self, u: UOp) -> Reg: raise NotImplementedError
+  def memory(self, u: UOp) -> Address | None: raise NotImplementedError
+  def address(self, index: UOp) -> Address: raise NotImplementedError
+  def address_behind(self, flag: Reg, index: UOp) -> Address: raise NotImplementedError
+  def in_reach(self, base: Reg, index: Reg | None, scale: int, displacement: int) -> Address: raise NotImplementedError
+  def constants_place(self) -> tuple[Block, Position]: raise NotImplementedError
+
+  # ***** Scalars *****
+  def constant(self, dtype: DType, value: Any) -> Reg: raise NotImplementedError
+  def once(self, key: tuple[Any, ...], make: Callable[[], Reg]) -> Reg: raise NotImplementedError
+  def normal(self, dtype: DType, value: Reg) -> Reg: raise NotImplementedError
+  def choose(self, dtype: DType, condition: UOp, yes: Reg, no: Reg) -> Reg: raise NotImplementedError
+
+  # ***** Casts *****
+  def resize(self, a: DType, b: DType, count: int, value: Reg) -> Reg: raise NotImplementedError
+
+  # ***** Vectors *****
+  def vop(self, size: int, key: str, *sources: Any) -> Reg: raise NotImplementedError
+  def vectorize(self, u: UOp) -> Reg: raise NotImplementedError
+  def joined(self, parts: list[Reg], kind: str) -> Reg: raise NotImplementedError
+  def pack(self, scalar: DType, sources: tuple[UOp, ...]) -> Reg: raise NotImplementedError
+  def vector_constant(self, dtype: DType, value: Any) -> Reg: raise NotImplementedError
+  def vector_of_constants(self, data: bytes) -> Reg: raise NotImplementedError
+  def read_constant(self, key: str, cls: RegClass, data: bytes) -> Reg: raise NotImplementedError
+  def load_vector(self, dtype: DType, address: Address) -> Reg: raise NotImplementedError
