@@ -78,7 +78,7 @@ def test_matmul(device, m, k, n):
   same(Tensor(a) @ Tensor(b), a @ b, rtol=0, atol=0)
 
 @pytest.mark.parametrize("x, w, options", [
-  ((2, 3, 9, 7), (4, 3, 3, 3), {"padding": 1}), ((1, 4, 8, 8), (8, 2, 3, 3), {"groups": 2, "stride": 2}), ((1, 1, 11, 5), (3, 1, 5, 2), {"dilation": 2, "padding": 4}),
+  ((2, 3, 9, 7), (4, 3, 3, 3), {"padding": 1}), ((1, 4, 8, 8), (8, 2, 3, 3), {"groups": 2, "stride": 2}), ((1, 1, 11, 5), (3, 1, 5, 2), {"dilation": 2, "padding": 4}),  # noqa: E501
   ((2, 8, 6, 6), (8, 1, 3, 3), {"groups": 8, "padding": 1}), ((3, 5, 1, 1), (2, 5, 1, 1), {})])
 def test_conv2d(device, x, w, options):
   """Against the definition: each weight times a shifted, strided view of the input."""

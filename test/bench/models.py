@@ -108,7 +108,7 @@ def torch_resnet() -> Callable[[], Any]:
     def forward(self, x: Any) -> Any: return (self.body(x) + self.skip(x)).relu()
 
   sizes = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1)]
-  model = tnn.Sequential(tnn.Conv2d(3, 64, 7, 2, 3, bias=False), tnn.BatchNorm2d(64), tnn.ReLU(), tnn.MaxPool2d(3, 2, 1), *[TorchBlock(*s) for s in sizes],
+  model = tnn.Sequential(tnn.Conv2d(3, 64, 7, 2, 3, bias=False), tnn.BatchNorm2d(64), tnn.ReLU(), tnn.MaxPool2d(3, 2, 1), *[TorchBlock(*s) for s in sizes],  # noqa: E501
                          tnn.AdaptiveAvgPool2d(1), tnn.Flatten(), tnn.Linear(512, 1000)).eval()
   x = torch.rand(1, 3, 224, 224)
 

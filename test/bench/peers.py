@@ -65,8 +65,8 @@ def workloads() -> dict[str, tuple[Callable[[], tuple[np.ndarray, ...]], dict[st
   table["elementwise"] = (lambda: (floats(1 << 24), floats(1 << 24), floats(1 << 24)), {
     "lazy": lambda a, b, c: (a * b + c).relu() * 2 - a, "torch": lambda a, b, c: (a * b).add_(c).relu_().mul_(2).sub_(a),
     "numpy": lambda a, b, c: np.maximum(a * b + c, 0) * 2 - a}, (4 * 4 * (1 << 24) / 1e9, "GB/s"))
-  table["sum"] = (lambda: (floats(1 << 26),), {"lazy": lambda a: a.sum(), "torch": lambda a: a.sum(), "numpy": lambda a: a.sum()}, (4 * (1 << 26) / 1e9, "GB/s"))
-  table["softmax"] = (lambda: (floats(4096, 4096),), {"lazy": lambda a: a.softmax(1), "torch": lambda a: a.softmax(1)}, (2 * 4 * (1 << 24) / 1e9, "GB/s"))
+  table["sum"] = (lambda: (floats(1 << 26),), {"lazy": lambda a: a.sum(), "torch": lambda a: a.sum(), "numpy": lambda a: a.sum()}, (4 * (1 << 26) / 1e9, "GB/s"))  # noqa: E501
+  table["softmax"] = (lambda: (floats(4096, 4096),), {"lazy": lambda a: a.softmax(1), "torch": lambda a: a.softmax(1)}, (2 * 4 * (1 << 24) / 1e9, "GB/s"))  # noqa: E501
   table["layernorm"] = (lambda: (floats(8192, 1024),), {
     "lazy": lambda a: a.layernorm(), "torch": lambda a: __import__("torch").nn.functional.layer_norm(a, (1024,))}, (2 * 4 * (1 << 23) / 1e9, "GB/s"))
   for n in (256, 512, 1024, 2048, 4096):
@@ -74,12 +74,12 @@ def workloads() -> dict[str, tuple[Callable[[], tuple[np.ndarray, ...]], dict[st
                           dict.fromkeys(("lazy", "torch", "numpy"), lambda a, b: a @ b), (2 * n**3 / 1e9, "GFLOP/s"))
   table["batched"] = (lambda: (floats(32, 256, 256), floats(32, 256, 256)), dict.fromkeys(("lazy", "torch", "numpy"), lambda a, b: a @ b),
                       (2 * 32 * 256**3 / 1e9, "GFLOP/s"))
-  table["gemv"] = (lambda: (floats(4096, 4096), floats(4096)), dict.fromkeys(("lazy", "torch", "numpy"), lambda a, b: a @ b), (4 * 4096**2 / 1e9, "GB/s"))
+  table["gemv"] = (lambda: (floats(4096, 4096), floats(4096)), dict.fromkeys(("lazy", "torch", "numpy"), lambda a, b: a @ b), (4 * 4096**2 / 1e9, "GB/s"))  # noqa: E501
   table["conv3x3"] = (lambda: (floats(32, 64, 56, 56), floats(64, 64, 3, 3)), {
     "lazy": lambda x, w: x.conv2d(w, padding=1), "torch": lambda x, w: __import__("torch").nn.functional.conv2d(x, w, padding=1)},
     (2 * 32 * 64 * 64 * 9 * 56 * 56 / 1e9, "GFLOP/s"))
   table["conv1x1"] = (lambda: (floats(32, 256, 56, 56), floats(64, 256, 1, 1)), {
-    "lazy": lambda x, w: x.conv2d(w), "torch": lambda x, w: __import__("torch").nn.functional.conv2d(x, w)}, (2 * 32 * 64 * 256 * 56 * 56 / 1e9, "GFLOP/s"))
+    "lazy": lambda x, w: x.conv2d(w), "torch": lambda x, w: __import__("torch").nn.functional.conv2d(x, w)}, (2 * 32 * 64 * 256 * 56 * 56 / 1e9, "GFLOP/s"))  # noqa: E501
   table["maxpool"] = (lambda: (floats(32, 64, 112, 112),), {
     "lazy": lambda x: x.max_pool2d((3, 3), stride=2, padding=1), "torch": lambda x: __import__("torch").nn.functional.max_pool2d(x, 3, 2, 1)},
     (4 * 32 * 64 * 112 * 112 * 1.25 / 1e9, "GB/s"))

@@ -183,13 +183,13 @@ class Maker:
     if v.is_float:
       c = self.random.choice([-2.0, -0.5, 0.25, 1.0, 3.0])
       bits, product = (None, None) if v.bits is None else (max(v.bits, 2), v.bits + 2)
-      table = [("add", lambda a: a + c, lambda t: t + c, bits), ("rsub", lambda a: c - a, lambda t: c - t, bits), ("mul", lambda a: a * c, lambda t: t * c, product)]
+      table = [("add", lambda a: a + c, lambda t: t + c, bits), ("rsub", lambda a: c - a, lambda t: c - t, bits), ("mul", lambda a: a * c, lambda t: t * c, product)]  # noqa: E501
     else:
       d = self.random.choice([1, 2, 3, 5, 7, 8, 100])
       n = self.random.randrange(0, 8 * v.array.dtype.itemsize - 1)
       one = v.array.dtype.type
-      table = [("add", lambda a: a + one(d), lambda t: t + d, 0), ("mul", lambda a: a * one(d), lambda t: t * d, 0), ("floordiv", lambda a: a // one(d), lambda t: t // d, 0),
-               ("mod", lambda a: a % one(d), lambda t: t % d, 0), ("shl", lambda a: a << one(n), lambda t: t << n, 0), ("shr", lambda a: a >> one(n), lambda t: t >> n, 0)]
+      table = [("add", lambda a: a + one(d), lambda t: t + d, 0), ("mul", lambda a: a * one(d), lambda t: t * d, 0), ("floordiv", lambda a: a // one(d), lambda t: t // d, 0),  # noqa: E501
+               ("mod", lambda a: a % one(d), lambda t: t % d, 0), ("shl", lambda a: a << one(n), lambda t: t << n, 0), ("shr", lambda a: a >> one(n), lambda t: t >> n, 0)]  # noqa: E501
       c = d
     name, array, tensor, bits = self.random.choice(table)
     with np.errstate(all="ignore"): return self.add(f"{name}[{c}]", (k,), np.asarray(array(v.array)).astype(v.kind), tensor, bits)
@@ -305,7 +305,7 @@ class Maker:
     x = self.values[a]
     axis = self.random.randrange(x.array.ndim)
     def fits(v: Value) -> bool:
-      return v.kind == x.kind and v.array.ndim == x.array.ndim and all(m == n or i == axis for i, (m, n) in enumerate(zip(v.array.shape, x.array.shape)))
+      return v.kind == x.kind and v.array.ndim == x.array.ndim and all(m == n or i == axis for i, (m, n) in enumerate(zip(v.array.shape, x.array.shape)))  # noqa: E501
     b = self.pick(fits)
     assert b is not None
     bits = None if x.bits is None or self.values[b].bits is None else max(x.bits, self.values[b].bits or 0)
@@ -336,7 +336,7 @@ class Maker:
       ("max", lambda a: a.max(axes, keepdims=keep), lambda t: t.max(axes, keepdim=keep), v.bits),
       ("min", lambda a: a.min(axes, keepdims=keep), lambda t: t.min(axes, keepdim=keep), v.bits)]
     if v.kind == "bool": table += [
-      ("any", lambda a: a.any(axes, keepdims=keep), lambda t: t.any(axes, keepdim=keep), 0), ("all", lambda a: a.all(axes, keepdims=keep), lambda t: t.all(axes, keepdim=keep), 0)]
+      ("any", lambda a: a.any(axes, keepdims=keep), lambda t: t.any(axes, keepdim=keep), 0), ("all", lambda a: a.all(axes, keepdims=keep), lambda t: t.all(axes, keepdim=keep), 0)]  # noqa: E501
     else:
       kind = v.kind if v.kind != "float16" else "float32"
       bits = v.bits
