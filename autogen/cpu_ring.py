@@ -13,8 +13,7 @@ PACKET = {
   "GRID": 16,        # number of work items
   "SIZE": 24,        # work items of one chunk
   "CHUNKS": 32,      # at least 1; chunks that begin past the grid are skipped
-  "REQUIRED": 40,    # chunks of this batch that must be complete before the first one of this packet may start
-  "BASE": 48,        # chunks of this batch that belong to earlier packets
+  "REQUIRED": 40,    # chunks of this batch that belong to earlier packets: all are complete before the first one of this packet starts
 }
 
 CONTEXT_BYTES = 512

@@ -51,14 +51,12 @@ def runtime(name: str) -> Any:
 class Launch(NamedTuple):
   """One kernel to run: a handle from `load`, opaque buffers, ints, and the number of work items.
 
-  independent: may overlap with the launch before it in the same list. The caller has proven that neither reads what the other writes.
   small: a few microseconds of work at most; sharing it among workers would cost more than it gains.
   """
   program: Any
   buffers: Sequence[Any]
   variables: Sequence[int] = ()
   grid: int = 1
-  independent: bool = False
   small: bool = False
 
 class Recording(Protocol):

@@ -28,7 +28,8 @@ class CPUDevice(HostDevice):
 
   def facts(self) -> dict[str, Any]:
     return {"arch": self.arch, "processor": self.processor.brand, "vendor": self.processor.vendor, "signature": self.processor.signature,
-            "features": sorted(self.processor.features), "cache_bytes": self.processor.cache_bytes, "threads": self.ring.threads,
+            "features": sorted(self.processor.features), "cache_bytes": self.processor.cache_bytes,
+            "local_bytes": self.processor.local_bytes, "threads": self.ring.threads,
             "memory_limit": self.allocator.limit}
 
   def close(self) -> None:

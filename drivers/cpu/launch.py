@@ -11,8 +11,8 @@ from tinyhw.drivers.cpu.workers import Loop, Ring, available_threads, split
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
 
-PACKET_FORMAT = "<7q8x"  # the fields of PACKET, in order
-assert list(PACKET) == ["FUNCTION", "ARGUMENTS", "GRID", "SIZE", "CHUNKS", "REQUIRED", "BASE"] and struct.calcsize(PACKET_FORMAT) == PACKET_BYTES
+PACKET_FORMAT = "<6q16x"  # the fields of PACKET, in order
+assert list(PACKET) == ["FUNCTION", "ARGUMENTS", "GRID", "SIZE", "CHUNKS", "REQUIRED"] and struct.calcsize(PACKET_FORMAT) == PACKET_BYTES
 _SLOT = struct.Struct("<q")
 
 class Program:
@@ -47,7 +47,6 @@ class HostRecording:
     self.device, self.launches = device, len(launches)
     self.programs: list[Program] = [launch.program for launch in launches]
     self.grids = [launch.grid for launch in launches]
-    self.independent = [launch.independent for launch in launches]
     self.small = [launch.small for launch in launches]
     self.slots: list[int] = []  # offset of each launch's arguments
     end = PACKET_BYTES * len(launches)
@@ -63,16 +62,15 @@ class HostRecording:
     self._link()
 
   def _link(self) -> None:
-    """Write the packets: how each grid is cut, and what each must wait for."""
-    base = required = 0
+    """Write the packets: how each grid is cut, and how many chunks are before it."""
+    required = 0
     self.parallel = False
     for i, program in enumerate(self.programs):
       chunks, size = split(self.grids[i], 1 if self.small[i] else self.device.ring.threads)
-      if not self.independent[i]: required = base
       struct.pack_into(PACKET_FORMAT, self.memory, i * PACKET_BYTES, program.address, self.address + self.slots[i], self.grids[i], size, chunks,
-                       required, base)
+                       required)
       self.parallel = self.parallel or chunks > 1
-      base += chunks
+      required += chunks
 
   def patch(self, launch: int, position: int, value: Memory | int) -> None:
     """Replace an argument. Raises DeviceError where there is none, or for an int that needs more than 64 bits."""
@@ -118,14 +116,14 @@ class HostDevice(Compiled):
   def submit(self, launches: Sequence[Launch]) -> None:
     """Run launches in order; returns when they are done. One alone, the most frequent case, takes a short way: 1 us of Python."""
     if len(launches) != 1: return HostRecording(self, launches).submit()
-    program, buffers, variables, grid, _, small = launches[0]
+    program, buffers, variables, grid, small = launches[0]
     ring = self.ring
     chunks, size = (1, grid) if small or grid <= 1 else split(grid, ring.threads)
     with ring.lock:
       staging, self.staging = self.staging or Staging(self.staging_bytes), None  # a signal handler that comes here meanwhile makes its own
       try:
         if len(buffers) != program.buffers or grid < 0: raise explain(launches[0])
-        program.packer.pack_into(staging.memory, 0, program.address, staging.arguments, grid, size, chunks, 0, 0,
+        program.packer.pack_into(staging.memory, 0, program.address, staging.arguments, grid, size, chunks, 0,
                                  *[b.address for b in buffers], *variables)
       except (struct.error, AttributeError): raise explain(launches[0]) from None
       if chunks > 1 and not ring.handles: ring.start()

@@ -208,7 +208,7 @@ static void run(char *context, char *record, char *packets, u64 count) {
     for (; piece; piece--, packets += PACKET_BYTES) {
       char *to = ring + (published & mask) * PACKET_BYTES;
       for (int at = 0; at < PACKET_BYTES; at += 8) PUT(u64, to, at, *AT(u64, packets, at));
-      target = *AT(u64, packets, BASE) + *AT(u64, packets, CHUNKS);
+      target = *AT(u64, packets, REQUIRED) + *AT(u64, packets, CHUNKS);
       published = (published + 1) & SERIAL_MASK;
     }
     PUT(u64, context, TARGET, target);

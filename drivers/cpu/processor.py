@@ -57,6 +57,11 @@ class Processor:
     sizes = {level: size for level, kind, size, _ in self.caches if kind != "instruction"}
     return sizes.get(1, 0), sizes.get(2, 0), sizes.get(3, 0)
 
+  @property
+  def local_bytes(self) -> int:
+    """What one worker may fill with data of its own: half of L2; 0 where that is not known."""
+    return self.cache_bytes[1] // 2
+
 def _text(*words: int) -> str: return b"".join(word.to_bytes(4, "little") for word in words).decode("latin-1").strip("\0 ")
 
 def _features(query: Query, highest: int, highest_extended: int) -> frozenset[str]:

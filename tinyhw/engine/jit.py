@@ -142,7 +142,7 @@ class Captured:
 
   def _record_group(self, group: list[Step]) -> None:
     patched = {id(buffer_of(i.buffer)) for i in self.inputs} | {id(output.buffer) for output in self.outputs} | {id(b) for b, _ in self.draws}
-    launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid, False, s.runner.small)
+    launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid, s.runner.small)
                 for s in group if s.runner is not None]
     recording = Device[group[0].runner.device].record(launches)  # type: ignore[union-attr]
     self.parts.append(recording)

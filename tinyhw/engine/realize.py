@@ -158,7 +158,7 @@ def execute(steps: list[Step]) -> None:
     if step.runner is None: _copy(step)
     else:
       device = step.runner.device
-      batch.append(Launch(step.runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid, False, step.runner.small))
+      batch.append(Launch(step.runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid, step.runner.small))
       if DEBUG >= 2: batch = _timed(step, batch)
     GlobalCounters.kernel_count += 1
   if batch: Device[device].submit(batch)

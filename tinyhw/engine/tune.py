@@ -12,7 +12,7 @@ from typing import Any
 
 from tinyhw.config import BEAM, CACHE, DEBUG, IGNORE_BEAM_CACHE, Context
 from tinyhw.device import Buffer, Device, Launch
-from tinyhw.engine.compile import Runner, backend, compile_kernel, compiler_version, kernel_name, value_of
+from tinyhw.engine.compile import Runner, capabilities_of, compile_kernel, compiler_version, kernel_name, measured, value_of
 from tinyhw.errors import OutOfMemory, TinyError
 from tinyhw.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import Ops
@@ -37,14 +37,15 @@ def tuned(device: str, sink: UOp) -> UOp:
 def _stored(device: str, sink: UOp) -> tuple[Any, ...]:
   """The winner on disk, or that of a search."""
   arch = Device[device].arch
-  key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {int(BEAM)}" if CACHE else ""
+  key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {measured(device)} {int(BEAM)}" if CACHE else ""
   kept = None if IGNORE_BEAM_CACHE or not CACHE else diskcache_get("beam", key)
   if isinstance(kept, tuple): return kept
   from tinyhw.codegen.search import search  # codegen is loaded where something is compiled
   name = kernel_name(sink)
   try: trial = Trial(device, sink)
   except OutOfMemory: return ()  # no room for buffers of its own: the heuristic's choice will do
-  opts = search(sink, backend(arch).capabilities(arch), trial.seconds, int(BEAM), (lambda line: _say(f"beam {name} {line}")) if DEBUG >= 3 else None)
+  say = (lambda line: _say(f"beam {name} {line}")) if DEBUG >= 3 else None
+  opts = search(sink, capabilities_of(arch, device), trial.seconds, int(BEAM), say)
   if CACHE: diskcache_put("beam", key, opts)
   return opts
 
@@ -68,7 +69,7 @@ class Trial:
     opened = Device[self.device]
     candidate = self.sink.replace(arg=dataclasses.replace(info, opts=opts))
     try:
-      with Context(DEBUG=0, CACHE=0): made = compile_kernel(candidate, opened.arch)
+      with Context(DEBUG=0, CACHE=0): made = compile_kernel(candidate, opened.arch, self.device)
       program = opened.load(made.code)
       found = self._timed(Runner(program, made.code.name, *made[1:], self.device))
     except (TinyError, AssertionError, ArithmeticError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
@@ -81,7 +82,7 @@ class Trial:
     opened = Device[self.device]
     buffers = [self.buffers[slot].get_buf() for slot in runner.slots]
     variables = [self.variables[name] for name in runner.variables]
-    launch = Launch(runner.program, buffers, variables, value_of(runner.grid, self.variables), False, runner.small)
+    launch = Launch(runner.program, buffers, variables, value_of(runner.grid, self.variables), runner.small)
     least = math.inf
     for _ in range(RUNS):
       start = time.perf_counter()

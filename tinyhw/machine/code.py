@@ -10,7 +10,7 @@ class Code:
   """A compiled kernel.
 
   text: the machine code (CPU, GPU) or source (CLANG, METAL, PYTHON), entry at `entry`.
-  arguments: one entry per argument in order: "buffer" or "int32"; the driver lays them out as 8-byte slots.
+  arguments: one entry per argument in order: "buffer" or "int64"; the driver lays them out as 8-byte slots.
   local_bytes: scratch memory that each worker (CPU) or workgroup (GPU) needs. lanes: of a workgroup; 1 on a CPU.
   registers: registers used by bank, for occupancy. listing: instruction origins for DEBUG=7 are kept apart, in trace.
   """
@@ -20,6 +20,5 @@ class Code:
   arguments: tuple[str, ...]
   entry: int = 0
   local_bytes: int = 0
-  scratch_bytes: int = 0
   registers: tuple[tuple[str, int], ...] = ()
   lanes: int = 1

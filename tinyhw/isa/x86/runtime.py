@@ -2,14 +2,14 @@
 
 `code(name)` gives "ring", "submit" or "cpuid" as Code. Its bytes are kept in autogen/x86_runtime.py, so that a process that finds its kernels in the
 cache need not load the assembler; build_runtime.py writes that file, and a text that differs from what was assembled there is assembled anew.
- What the loop shares with the driver (offsets, widths) is in autogen/cpu_ring.py.
+What the loop shares with the driver (offsets, widths) is in autogen/cpu_ring.py.
 
 How the ring works. A batch is a list of packets; a packet is a kernel, its arguments and a grid cut into chunks. One word, STATE, holds the serial
 number of the current packet and its next chunk. A thread takes a chunk by compare-and-exchange of STATE, so a thread that slept through a whole
 batch fails and looks again: there is no other claim that could be stale. The taker of a packet's last chunk moves STATE to the next packet, whose
-chunks may start once COMPLETED (chunks done in this batch) reaches the packet's REQUIRED. So packets are ordered, or overlap where the driver
-says so, and no thread waits for another one except for a chunk that the other has taken. A thread adds what it did of a packet to COMPLETED when it
-finds no more of that packet: a line that another core wrote last costs 100 ns and more, so threads write shared lines seldom.
+chunks may start once COMPLETED (chunks done in this batch) reaches the packet's REQUIRED, the chunks of all packets before it. So no thread waits
+for another one except for a chunk that the other has taken. A thread adds what it did of a packet to COMPLETED when it finds no more of that packet:
+a line that another core wrote last costs 100 ns and more, so threads write shared lines seldom.
 
 The calling thread works like any other, and returns when all chunks are done. A small batch never leaves it: one exchange and one addition a packet.
 A worker with nothing to do spins on BELL alone, a line that small kernels never touch; then it sleeps on it. The taker of the first chunk of a
@@ -85,7 +85,7 @@ RING = """
   add r14, {PACKET_BYTES}
   sub rcx, 1
   jne .copy
-  add rdx, qword ptr [r14 + {BASE} - {PACKET_BYTES}]
+  add rdx, qword ptr [r14 + {REQUIRED} - {PACKET_BYTES}]
   mov r13, rdx
   mov qword ptr [rbx + {TARGET}], r13
   mov qword ptr [rbx + {PUBLISHED}], r8

@@ -82,7 +82,7 @@ def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[i
 
 def code_of(program: Program, arch: str, function: Function, text: bytes) -> Code:
   arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
-  return Code(program.name, arch, text, arguments, local_bytes=function.local_bytes, scratch_bytes=function.stack_bytes)
+  return Code(program.name, arch, text, arguments, local_bytes=function.local_bytes)
 
 def compile(program: Program, arch: str) -> Code:
   """The program as machine code for the CPU's kernel ABI. describe.py has the same with a listing."""
