@@ -14,8 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.config import CC
+from tinyhw.drivers.cpu import processor
 from tinyhw.drivers.cpu.launch import HostDevice, Program
 from tinyhw.drivers.cpu.loop import CompiledLoop, MachineLoop, loop_source
+from tinyhw.drivers.cpu.processor import Processor
 from tinyhw.drivers.cpu.workers import Loop
 from tinyhw.errors import CompileError, DeviceError, DriverError
 from tinyhw.machine.code import Code
@@ -61,9 +63,9 @@ def address_of(library: ctypes.CDLL, name: str) -> int:
   except AttributeError: raise CompileError(f"the C source has no function {name}; a kernel's function is named as its Code") from None
 
 class ClangDevice(HostDevice):
-  """Compiles each source once in a process, also if the device is opened again."""
-  def __init__(self, name: str, command: tuple[str, ...], loop: Loop, threads: int | None = None):
-    self.command = command
+  """Compiles each source once in a process, also if the device is opened again. processor: what it runs on, where that is known."""
+  def __init__(self, name: str, command: tuple[str, ...], loop: Loop, threads: int | None = None, processor: Processor | None = None):
+    self.command, self.processor = command, processor
     super().__init__(name, "c", loop, threads)
 
   def place(self, code: Code) -> Program:
@@ -71,11 +73,14 @@ class ClangDevice(HostDevice):
     if code.arch != "c": raise DeviceError(f"{self.name} takes C source, and {code.name} is code for {code.arch}; compile it for arch c")
     return Program(code, address_of(compile_source(self.command, code.name, code.text), code.name))
 
-  def facts(self) -> dict[str, Any]: return {"arch": self.arch, "compiler": " ".join(self.command), "threads": self.ring.threads}
+  def facts(self) -> dict[str, Any]:
+    facts = {"arch": self.arch, "compiler": " ".join(self.command), "threads": self.ring.threads}
+    return facts if self.processor is None else {**facts, "cache_bytes": self.processor.cache_bytes, "local_bytes": self.processor.local_bytes}
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> ClangDevice:
   """Open the device. Raises DeviceError where there is no C compiler."""
   command = find_compiler()
-  try: loop: Loop = MachineLoop(runtime)
-  except DeviceError: loop = compile_loop(command)  # no assembler for this processor
-  return ClangDevice(f"CLANG:{ordinal}" if ordinal else "CLANG", command, loop)
+  loop: Loop
+  try: loop, found = MachineLoop(runtime), processor(runtime)
+  except DeviceError: loop, found = compile_loop(command), None  # no assembler for this processor
+  return ClangDevice(f"CLANG:{ordinal}" if ordinal else "CLANG", command, loop, processor=found)

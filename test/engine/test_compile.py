@@ -1,5 +1,6 @@
 """The kernel cache on disk: shared by processes, best effort, never trusted when damaged."""
 from __future__ import annotations
+import dataclasses
 import os
 from pathlib import Path
 import subprocess
@@ -9,7 +10,8 @@ import pytest
 
 from tinyhw.config import CACHEDIR, Context
 from tinyhw.engine import compile as compiling
-from tinyhw.engine.compile import Compiled, compile_kernel, compiler_version, kernel_name, value_of
+from tinyhw.device import Device
+from tinyhw.engine.compile import Compiled, backend, capabilities_of, compile_kernel, compiler_version, kernel_name, measured, value_of
 from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
@@ -52,6 +54,23 @@ def test_another_compiler_is_a_miss(count: list[str], monkeypatch: pytest.Monkey
   monkeypatch.setitem(compiling._versions, ARCH, "other")
   compile_kernel(sink(14), ARCH)
   assert len(count) == 2 and compiler_version(ARCH) == "other"
+
+def test_another_machine_is_a_miss(count: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+  opened = Device["PYTHON"]
+  monkeypatch.setattr(opened, "facts", lambda: {"arch": ARCH, "threads": 3, "cache_bytes": (1, 2, 3), "local_bytes": 1, "vendor": "some"})
+  for _ in range(2): compile_kernel(sink(17), ARCH, "PYTHON")
+  assert len(count) == 1 and measured("PYTHON") == {"threads": 3, "cache_bytes": (1, 2, 3), "local_bytes": 1}
+  for fact, value in (("threads", 5), ("cache_bytes", (1, 2, 4)), ("local_bytes", 2)):
+    facts = {**opened.facts(), fact: value}
+    monkeypatch.setattr(opened, "facts", lambda facts=facts: facts)
+    assert getattr(capabilities_of(ARCH, "PYTHON"), fact) == value
+    compile_kernel(sink(17), ARCH, "PYTHON")
+  assert len(count) == 4
+
+def test_what_a_device_does_not_know_is_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(Device["PYTHON"], "facts", lambda: {"arch": ARCH, "threads": 3, "cache_bytes": None, "local_bytes": 0})
+  assumed = backend("c").capabilities("c")
+  assert capabilities_of("c", "") == assumed and capabilities_of("c", "PYTHON") == dataclasses.replace(assumed, threads=3)
 
 def test_a_folder_that_cannot_be_made_costs_speed_only(count: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
   (tmp_path / "file").write_text("")

@@ -4,9 +4,10 @@ In memory a runner is found by device and expression (expressions are interned, 
 digest of the expression, the target and the compiler's own files; a damaged or unreadable entry is a miss.
 """
 from __future__ import annotations
+import dataclasses
 import importlib
 import os
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.config import BEAM, CACHE, DEBUG, NOOPT, SPEC
 from tinyhw.device import Device
@@ -15,8 +16,10 @@ from tinyhw.machine.code import Code
 from tinyhw.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp, sint
+if TYPE_CHECKING: from tinyhw.machine.target import Capabilities
 
 SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
+MEASURED = ("threads", "cache_bytes", "local_bytes")  # fields of Capabilities that a device finds out itself, where it can
 
 class Runner(NamedTuple):
   """A loaded kernel. slots: which of the kernel's buffers it takes, in argument order; written: positions among them that it stores to.
@@ -84,11 +87,24 @@ def compiler_version(arch: str) -> str:
     _versions[kind] = digest.hexdigest()
   return _versions[kind]
 
+def measured(device: str) -> dict[str, Any]:
+  """What code depends on beside its architecture: what the device found out about the machine. Nothing for the name of no device."""
+  facts = Device[device].facts() if device else {}
+  return {name: facts[name] for name in MEASURED if facts.get(name)}
+
+def capabilities_of(arch: str, device: str) -> Capabilities:
+  """What codegen may ask about an architecture, on the machine of a device."""
+  assumed: Capabilities = backend(arch).capabilities(arch)
+  return dataclasses.replace(assumed, **measured(device))
+
 def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
-  """The kernel as Code for an architecture. The disk cache is asked first unless something is to be shown. device: whose costs DEBUG=7 shows."""
+  """The kernel as Code for an architecture. The disk cache is asked first unless something is to be shown.
+
+  device: the machine it is made for, and whose costs DEBUG=7 shows; without one, the machine is what the architecture's backend assumes.
+  """
   key = None
   if CACHE and DEBUG < 3 and not SPEC:
-    key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {int(NOOPT)} {int(BEAM)}"
+    key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {measured(device)} {int(NOOPT)} {int(BEAM)}"
     found = diskcache_get("code", key)
     if isinstance(found, Compiled): return found
   with disable_gc(): made = _compile(sink, arch, device)
@@ -101,7 +117,7 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   from tinyhw.uop.verify import verify
   if DEBUG >= 3: from tinyhw.engine import show
   module = backend(arch)
-  capabilities = module.capabilities(arch)
+  capabilities = capabilities_of(arch, device)
   if SPEC: verify(sink, int(SPEC))
   name, optimized = kernel_name(sink), optimize(sink, capabilities)
   if DEBUG >= 3: show.show_kernel(optimized, name)

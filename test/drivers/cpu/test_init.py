@@ -18,6 +18,7 @@ def test_facts() -> None:
   device = open_cpu(3)
   facts = device.facts()
   assert facts["threads"] == 3 and facts["arch"] == "x86_64:avx2" and len(facts["cache_bytes"]) == 3 and "avx2" in facts["features"]
+  assert facts["local_bytes"] == facts["cache_bytes"][1] // 2
   device.close()
 
 def test_devices_are_numbered() -> None:

@@ -5,11 +5,9 @@ transcendental functions are polynomials, as on every processor, so that no math
 """
 from __future__ import annotations
 import functools
-import os
 
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.render import compile_source
-from tinyhw.config import THREADS
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.code import Code
 from tinyhw.machine.target import Capabilities
@@ -26,10 +24,9 @@ IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental, tuple(d for d in dty
 
 @functools.lru_cache(None)
 def capabilities(arch: str) -> Capabilities:
-  """For "python" and "c"."""
+  """For "python" and "c". threads and the sizes of memory are assumed, unless a device finds them out: see engine/compile.py."""
   if arch == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
-  threads = int(THREADS) or os.cpu_count() or 1
-  return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=threads, local_bytes=256 * 1024,
+  return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=2, local_bytes=256 * 1024,
                       cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_loads=False, gathers=False)
 
 def compile(program: Program, arch: str) -> Code:

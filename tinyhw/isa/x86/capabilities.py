@@ -1,9 +1,7 @@
 """What x86-64 can compute, level by level: `Capabilities` for codegen. What is missing here, codegen expresses in what is there."""
 from __future__ import annotations
 import functools
-import os
 
-from tinyhw.config import THREADS
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
@@ -39,10 +37,12 @@ LEVELS = {
 
 @functools.lru_cache(None)
 def capabilities(arch: str) -> Capabilities:
-  """For "x86_64:avx2" or "x86_64:avx512". Raises CompileError for another level."""
+  """For "x86_64:avx2" or "x86_64:avx512". Raises CompileError for another level.
+
+  threads and the sizes of memory are assumed, those of a small processor; the engine replaces them by what a device found out.
+  """
   if arch not in LEVELS: raise CompileError(f"{arch} is no level of x86-64 that kernels are compiled for; use one of {', '.join(LEVELS)}")
   vector_bytes, vector_registers, vector_operations, wide_casts = LEVELS[arch]
-  threads = int(THREADS) or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
   return Capabilities(vector_bytes=vector_bytes, vector_registers=vector_registers, operations=SCALAR,
-                      vector_operations=vector_operations, threads=threads, wide_casts=wide_casts,
-                      local_bytes=256 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_loads=True, gathers=True)
+                      vector_operations=vector_operations, threads=2, wide_casts=wide_casts, local_bytes=256 * 1024,
+                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_loads=True, gathers=True)
