@@ -87,15 +87,17 @@ def link(source, target):  # type: (str, str) -> None
   except OSError: (shutil.copytree if os.path.isdir(source) else shutil.copy)(source, target)
 
 def check_types(python):  # type: (str) -> int
-  """mypy on a throw-away tree of links in which drivers and autogen lie inside of the package, as when it is installed."""
+  """mypy on the package and the examples, in a throw-away tree of links in which drivers and autogen lie inside of the package, as when it is
+  installed."""
   with tempfile.TemporaryDirectory() as tree:
     package = os.path.join(tree, "tinyhw")
     os.mkdir(package)
     for name in sorted(os.listdir(os.path.join(ROOT, "tinyhw"))):
       if name != "__pycache__": link(os.path.join(ROOT, "tinyhw", name), os.path.join(package, name))
     for name in PACKAGE_ROOTS[1:]: link(os.path.join(ROOT, name), os.path.join(package, name))
+    link(os.path.join(ROOT, "examples"), os.path.join(tree, "examples"))
     cache = os.path.join(ROOT if os.access(ROOT, os.W_OK) else tree, ".mypy_cache")
-    options = ["--config-file", os.path.join(ROOT, "pyproject.toml"), "--cache-dir", cache, "-p", "tinyhw"]
+    options = ["--config-file", os.path.join(ROOT, "pyproject.toml"), "--cache-dir", cache, "-p", "tinyhw", "-p", "examples"]
     return subprocess.call([python, "-m", "mypy"] + options, cwd=tree)
 
 def main():  # type: () -> int

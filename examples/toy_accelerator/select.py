@@ -53,9 +53,9 @@ class Selector:
     return dst
   def once(self, cls: RegClass, key: str, *sources: Any) -> Reg:
     """The same, once in a block."""
-    found = self.made.get((key, *sources))
-    if found is None: found = self.made[(key, *sources)] = self.op(cls, key, *sources)
-    return found
+    name = (key, *sources)
+    if name not in self.made: self.made[name] = self.op(cls, key, *sources)
+    return self.made[name]
   def cls(self, u: UOp, vector: bool = False) -> RegClass:
     """Where u lives; with `vector`, where a copy of it for each lane does."""
     if u.dtype.count > 1 or u.dtype is dtypes.bool: return P1 if u.dtype.count == 1 else V4

@@ -6,7 +6,7 @@ convolution-like sums rather than the transpose of each step (`define_gradient`)
 from __future__ import annotations
 from collections.abc import Sequence
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tinyhw.dtype import DTypeLike, dtypes, least_upper_dtype, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
@@ -109,6 +109,12 @@ class Convolution(Sorting):
     padded = pad_constant(self.uop, [(0, 0)] * (self.ndim - n) + pairs, value)
     return window_view(padded, kernel, strides, dilations), tuple(range(self.ndim, self.ndim + n))
 
+  @overload
+  def max_pool2d(self, kernel_size: Sizes = ..., stride: Sizes | None = ..., dilation: Sizes = ..., padding: Sizes = ..., ceil_mode: bool = ...,
+                 return_indices: Literal[False] = ...) -> Tensor: ...
+  @overload
+  def max_pool2d(self, kernel_size: Sizes = ..., stride: Sizes | None = ..., dilation: Sizes = ..., padding: Sizes = ..., ceil_mode: bool = ...,
+                 *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
   def max_pool2d(self, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
                  ceil_mode: bool = False, return_indices: bool = False) -> Tensor | tuple[Tensor, Tensor]:
     """The largest element of each window. return_indices: also its place in the flattened spatial axes."""
