@@ -55,7 +55,7 @@ def main() -> None:
   def compiled(made: Any, took: float) -> None:
     digest.update(made.code.text)
     kernels.append((took, len(made.code.text), made.code.name))
-  run = models.MODELS[args.model][0]()
+  run = models.MODELS[args.model]["tinyhw"]()
   setattr(realize, "schedule", clock.wrap("schedule", scheduling.schedule))  # noqa: B010
   optimize.optimize, passes.lower = clock.wrap("optimize", optimize.optimize), clock.wrap("lower", passes.lower)
   engine._compile = clock.wrap("compile", engine._compile, compiled)

@@ -4,32 +4,32 @@
 
 jitted: a captured call of one kernel over 16 floats. chain: a captured chain of 64 kernels over 16 floats, per kernel (each reads what the one
 before wrote backwards, so that they stay apart). plain: `(a + b).realize()` without TinyJit, caches warm. All include waiting for the result;
-peers take turns, medians of many calls. PyTorch runs eagerly. Peers that are not installed are left out.
+peers take turns (turns.py), medians of many calls. PyTorch runs eagerly. Peers that are not installed are left out.
 """
 from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
-import os
-import statistics
 import sys
-import time
-from collections.abc import Callable
+from pathlib import Path
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent)]
 
-KERNELS, SIZE = 64, 16
-Run = Callable[[], object]
+import turns  # noqa: E402
+from turns import Run  # noqa: E402
 
-def lazy(name: str) -> dict[str, tuple[Run, int]]:
-  """tinyhw's runs, or tinygrad's: what to call, and how many kernels a call has."""
+SIZE = 16
+KERNELS = {"jitted": 1, "chain": 64, "plain": 1}   # of one call
+
+def lazy(name: str) -> dict[str, Run]:
+  """tinyhw's runs, or tinygrad's."""
   module = importlib.import_module(name)
   tensor, jit = module.Tensor, module.TinyJit
   device = module.Device[module.Device.DEFAULT]
   a, b = (tensor([float(k + n) for k in range(SIZE)]).realize() for n in range(2))
 
   def links(x: object) -> object:
-    for _ in range(KERNELS): x = (x.flip(0) + 1).contiguous()  # type: ignore[attr-defined]
+    for _ in range(KERNELS["chain"]): x = (x.flip(0) + 1).contiguous()  # type: ignore[attr-defined]
     return x.realize()  # type: ignore[attr-defined]
 
   one, chain = jit(lambda x: (x + 1).realize()), jit(links)
@@ -40,42 +40,39 @@ def lazy(name: str) -> dict[str, tuple[Run, int]]:
       device.synchronize()
     return run
 
-  runs: dict[str, tuple[Run, int]] = {"jitted": (waited(lambda: one(a)), 1), "chain": (waited(lambda: chain(a)), KERNELS),
-                                      "plain": (waited(lambda: (a + b).realize()), 1)}
-  for run, _ in runs.values():
+  runs = {"jitted": waited(lambda: one(a)), "chain": waited(lambda: chain(a)), "plain": waited(lambda: (a + b).realize())}
+  for run in runs.values():
     for _ in range(4): run()
-  captured = getattr(chain.captured, "kernels", KERNELS)
-  assert captured == KERNELS, f"the chain has {captured} kernels"
+  captured = getattr(chain.captured, "kernels", KERNELS["chain"])
+  assert captured == KERNELS["chain"], f"the chain has {captured} kernels"
   return runs
 
-def torch_runs() -> dict[str, tuple[Run, int]]:
+def torch_runs() -> dict[str, Run]:
   import torch
   torch.set_grad_enabled(False)
   a, b = torch.arange(SIZE) + 0.0, torch.arange(SIZE) + 1.0
 
   def chain() -> None:
     x = a
-    for _ in range(KERNELS): x = x.flip(0) + 1
+    for _ in range(KERNELS["chain"]): x = x.flip(0) + 1
 
-  return {"jitted": (lambda: a + 1, 1), "chain": (chain, KERNELS), "plain": (lambda: a + b, 1)}
+  return {"jitted": lambda: a + 1, "chain": chain, "plain": lambda: a + b}
 
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--seconds", type=float, default=1.0)
   parser.add_argument("--peers", default="torch,tinygrad")
+  parser.add_argument("--serve", help=argparse.SUPPRESS)
   args = parser.parse_args()
+  if args.serve:
+    runs = torch_runs() if args.serve == "torch" else lazy(args.serve)
+    return turns.serve(runs.get)
   names = ["tinyhw"] + [name for name in args.peers.split(",") if name and importlib.util.find_spec(name) is not None]
-  table = {name: torch_runs() if name == "torch" else lazy(name) for name in names}
+  libraries = [turns.Library(__file__, name) for name in names]
   print(f"{'':10s}" + "".join(f"{name:>14s}" for name in names) + "   us a kernel, median")
-  for what in ("jitted", "chain", "plain"):
-    times: dict[str, list[float]] = {name: [] for name in names}
-    end = time.perf_counter() + args.seconds * len(names)
-    while time.perf_counter() < end:
-      for name in names:
-        run, kernels = table[name][what]
-        start = time.perf_counter()
-        run()
-        times[name].append((time.perf_counter() - start) / kernels)
-    print(f"{what:10s}" + "".join(f"{statistics.median(times[name]) * 1e6:14.2f}" for name in names), flush=True)
+  for what, kernels in KERNELS.items():
+    found = turns.medians(turns.take_turns(libraries, what, args.seconds))
+    print(f"{what:10s}" + "".join(f"{found[name] / kernels * 1e6:14.2f}" for name in names), flush=True)
+  for library in libraries: library.close()
 
 if __name__ == "__main__": main()

@@ -1,22 +1,23 @@
 """Time whole models beside PyTorch: a training step of an MNIST convnet, and ResNet-18's forward pass. Cold start and steady state.
 
-    python3 test/bench/models.py [convnet|resnet] [--steps 5] [--no-torch]
+    python3 test/bench/models.py [convnet|resnet] [--seconds 9] [--no-torch]
 
 Cold: from the start of the first call to the end of the second, without a disk cache (CACHE=0), in a fresh process. Steady: the median of later
-calls; PyTorch runs eagerly on the same cores, taking turns with tinyhw.
+calls; PyTorch runs eagerly on the same cores, taking turns with tinyhw (turns.py).
 """
 from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import statistics
 import sys
-import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("CACHE", "0")
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent)]
+
+import turns  # noqa: E402
 
 from tinyhw import Tensor, TinyJit, nn  # noqa: E402
 
@@ -108,42 +109,33 @@ def torch_resnet() -> Callable[[], Any]:
     def forward(self, x: Any) -> Any: return (self.body(x) + self.skip(x)).relu()
 
   sizes = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1)]
-  model = tnn.Sequential(tnn.Conv2d(3, 64, 7, 2, 3, bias=False), tnn.BatchNorm2d(64), tnn.ReLU(), tnn.MaxPool2d(3, 2, 1), *[TorchBlock(*s) for s in sizes],  # noqa: E501
-                         tnn.AdaptiveAvgPool2d(1), tnn.Flatten(), tnn.Linear(512, 1000)).eval()
+  model = tnn.Sequential(tnn.Conv2d(3, 64, 7, 2, 3, bias=False), tnn.BatchNorm2d(64), tnn.ReLU(), tnn.MaxPool2d(3, 2, 1),
+                         *[TorchBlock(*s) for s in sizes], tnn.AdaptiveAvgPool2d(1), tnn.Flatten(), tnn.Linear(512, 1000)).eval()
   x = torch.rand(1, 3, 224, 224)
 
   def forward() -> Any:
     with torch.no_grad(): return model(x).numpy()
   return forward
 
-MODELS = {"convnet": (ours_convnet, torch_convnet), "resnet": (ours_resnet, torch_resnet)}
+MODELS: dict[str, dict[str, Callable[[], Callable[[], Any]]]] = {
+  "convnet": {"tinyhw": ours_convnet, "torch": torch_convnet}, "resnet": {"tinyhw": ours_resnet, "torch": torch_resnet}}
 
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("models", nargs="*", default=list(MODELS))
-  parser.add_argument("--steps", type=int, default=5)
+  parser.add_argument("--seconds", type=float, default=9.0, help="of each library and model")
   parser.add_argument("--no-torch", action="store_true")
+  parser.add_argument("--serve", help=argparse.SUPPRESS)
   args = parser.parse_args()
-  for name in args.models or MODELS:
-    ours, theirs = MODELS[name]
-    run = ours()
-    start = time.perf_counter()
-    run()
-    first = time.perf_counter() - start
-    run()
-    cold = time.perf_counter() - start
-    runs = {"tinyhw": run}
-    if not args.no_torch and importlib.util.find_spec("torch") is not None: runs["torch"] = theirs()
-    times: dict[str, list[float]] = {peer: [] for peer in runs}
-    for peer in runs: runs[peer]()
-    for _ in range(args.steps):
-      for peer, f in runs.items():
-        start = time.perf_counter()
-        f()
-        times[peer].append(time.perf_counter() - start)
-    medians = {peer: statistics.median(t) for peer, t in times.items()}
+  if args.serve: return turns.serve(lambda model: MODELS[model][args.serve]())
+  names = ["tinyhw"] + ["torch"] * (not args.no_torch and importlib.util.find_spec("torch") is not None)
+  for model in args.models:
+    libraries = [turns.Library(__file__, name) for name in names]
+    first, second, *_ = libraries[0].turn(model, 0.0)
+    medians = turns.medians(turns.take_turns(libraries, model, args.seconds))
     ratio = f", ratio {medians['torch'] / medians['tinyhw']:.2f}" if "torch" in medians else ""
-    print(f"{name}: first call {first:.2f} s, to the end of the second {cold:.2f} s; steady "
-          + ", ".join(f"{peer} {m * 1e3:.1f} ms" for peer, m in medians.items()) + ratio, flush=True)
+    print(f"{model}: first call {first:.2f} s, to the end of the second {first + second:.2f} s; steady "
+          + ", ".join(f"{name} {m * 1e3:.1f} ms" for name, m in medians.items()) + ratio, flush=True)
+    for library in libraries: library.close()
 
 if __name__ == "__main__": main()

@@ -1,28 +1,29 @@
-"""Time tinyhw beside its peers, in one run: for each workload the libraries take turns, so that a machine's drift meets all of them alike.
+"""Time tinyhw beside its peers, in one run: for each workload the libraries take turns, each in a process of its own (turns.py).
 
     python3 test/bench/peers.py [workload ...] [--seconds 2] [--peers torch,numpy,tinygrad] [--json FILE]
 
 Peers that are not installed are left out. Printed: the median of each in milliseconds, and tinyhw's ratio to the fastest peer (above 1: faster).
-PyTorch keeps its memory between calls (out= where it has one); tinyhw and tinygrad run captured (TinyJit). See docs/performance.md.
+PyTorch and NumPy get results' memory back from the allocator without a page fault; tinyhw and tinygrad run captured (TinyJit).
 """
 from __future__ import annotations
 import argparse
 import importlib.util
 import json
 import os
-import statistics
 import sys
-import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent)]
 
 import numpy as np  # noqa: E402  # the inputs; also a peer
+import turns  # noqa: E402
+from turns import Run  # noqa: E402
 
-Run = Callable[[], object]
-RNG = np.random.default_rng(0)
+Function = Callable[..., object]
 
-def floats(*shape: int) -> np.ndarray: return RNG.standard_normal(shape, dtype=np.float32)
+def floats(*shape: int) -> np.ndarray: return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
 
 class Peer:
   """A library: how arrays get in, and how a function of them becomes something to time."""
@@ -59,66 +60,71 @@ class Lazy(Peer):
     for _ in range(3): run()
     return run
 
-# workload -> (inputs, {peer kind: function}, what one run does: (amount, unit)). "lazy" is tinyhw and tinygrad.
-def workloads() -> dict[str, tuple[Callable[[], tuple[np.ndarray, ...]], dict[str, Callable[..., object]], tuple[float, str]]]:
-  table: dict[str, tuple[Callable[[], tuple[np.ndarray, ...]], dict[str, Callable[..., object]], tuple[float, str]]] = {}
-  table["elementwise"] = (lambda: (floats(1 << 24), floats(1 << 24), floats(1 << 24)), {
-    "lazy": lambda a, b, c: (a * b + c).relu() * 2 - a, "torch": lambda a, b, c: (a * b).add_(c).relu_().mul_(2).sub_(a),
-    "numpy": lambda a, b, c: np.maximum(a * b + c, 0) * 2 - a}, (4 * 4 * (1 << 24) / 1e9, "GB/s"))
-  table["sum"] = (lambda: (floats(1 << 26),), {"lazy": lambda a: a.sum(), "torch": lambda a: a.sum(), "numpy": lambda a: a.sum()}, (4 * (1 << 26) / 1e9, "GB/s"))  # noqa: E501
-  table["softmax"] = (lambda: (floats(4096, 4096),), {"lazy": lambda a: a.softmax(1), "torch": lambda a: a.softmax(1)}, (2 * 4 * (1 << 24) / 1e9, "GB/s"))  # noqa: E501
-  table["layernorm"] = (lambda: (floats(8192, 1024),), {
-    "lazy": lambda a: a.layernorm(), "torch": lambda a: __import__("torch").nn.functional.layer_norm(a, (1024,))}, (2 * 4 * (1 << 23) / 1e9, "GB/s"))
-  for n in (256, 512, 1024, 2048, 4096):
-    table[f"sgemm{n}"] = (lambda n=n: (floats(n, n), floats(n, n)),
-                          dict.fromkeys(("lazy", "torch", "numpy"), lambda a, b: a @ b), (2 * n**3 / 1e9, "GFLOP/s"))
-  table["batched"] = (lambda: (floats(32, 256, 256), floats(32, 256, 256)), dict.fromkeys(("lazy", "torch", "numpy"), lambda a, b: a @ b),
-                      (2 * 32 * 256**3 / 1e9, "GFLOP/s"))
-  table["gemv"] = (lambda: (floats(4096, 4096), floats(4096)), dict.fromkeys(("lazy", "torch", "numpy"), lambda a, b: a @ b), (4 * 4096**2 / 1e9, "GB/s"))  # noqa: E501
-  table["conv3x3"] = (lambda: (floats(32, 64, 56, 56), floats(64, 64, 3, 3)), {
-    "lazy": lambda x, w: x.conv2d(w, padding=1), "torch": lambda x, w: __import__("torch").nn.functional.conv2d(x, w, padding=1)},
-    (2 * 32 * 64 * 64 * 9 * 56 * 56 / 1e9, "GFLOP/s"))
-  table["conv1x1"] = (lambda: (floats(32, 256, 56, 56), floats(64, 256, 1, 1)), {
-    "lazy": lambda x, w: x.conv2d(w), "torch": lambda x, w: __import__("torch").nn.functional.conv2d(x, w)}, (2 * 32 * 64 * 256 * 56 * 56 / 1e9, "GFLOP/s"))  # noqa: E501
-  table["maxpool"] = (lambda: (floats(32, 64, 112, 112),), {
-    "lazy": lambda x: x.max_pool2d((3, 3), stride=2, padding=1), "torch": lambda x: __import__("torch").nn.functional.max_pool2d(x, 3, 2, 1)},
-    (4 * 32 * 64 * 112 * 112 * 1.25 / 1e9, "GB/s"))
-  table["tiny"] = (lambda: (floats(4),), {"lazy": lambda a: a + 1, "torch": lambda a: a + 1, "numpy": lambda a: a + 1}, (1e-6, "Mcall/s"))
-  return table
+class Workload(NamedTuple):
+  """What is timed: inputs, functions by kind of library ("lazy": tinyhw and tinygrad), and how much one run does."""
+  inputs: Callable[[], tuple[np.ndarray, ...]]
+  functions: dict[str, Function]
+  amount: float
+  unit: str
 
-def measure(runs: dict[str, Run], seconds: float) -> dict[str, float]:
-  """Medians in seconds; the runs take turns."""
-  times: dict[str, list[float]] = {name: [] for name in runs}
-  for run in runs.values(): run()
-  end = time.perf_counter() + seconds * len(runs)
-  while time.perf_counter() < end or min(map(len, times.values())) < 5:
-    for name, run in runs.items():
-      start = time.perf_counter()
-      run()
-      times[name].append(time.perf_counter() - start)
-  return {name: statistics.median(values) for name, values in times.items()}
+def everywhere(f: Function) -> dict[str, Function]: return dict.fromkeys(("lazy", "torch", "numpy"), f)
+
+def torch_functional(name: str, *args: object) -> Function:
+  """A function of torch.nn.functional, which is imported when it is called."""
+  return lambda *tensors: getattr(importlib.import_module("torch.nn.functional"), name)(*tensors, *args)
+
+WORKLOADS = {
+  "elementwise": Workload(lambda: (floats(1 << 24), floats(1 << 24) + 1, floats(1 << 24) + 2), {
+    "lazy": lambda a, b, c: (a * b + c).relu() * 2 - a, "torch": lambda a, b, c: (a * b).add_(c).relu_().mul_(2).sub_(a),
+    "numpy": lambda a, b, c: np.maximum(a * b + c, 0) * 2 - a}, 4 * 4 * (1 << 24) / 1e9, "GB/s"),
+  "sum": Workload(lambda: (floats(1 << 26),), everywhere(lambda a: a.sum()), 4 * (1 << 26) / 1e9, "GB/s"),
+  "softmax": Workload(lambda: (floats(4096, 4096),), dict.fromkeys(("lazy", "torch"), lambda a: a.softmax(1)), 2 * 4 * (1 << 24) / 1e9, "GB/s"),
+  "layernorm": Workload(lambda: (floats(8192, 1024),), {"lazy": lambda a: a.layernorm(), "torch": torch_functional("layer_norm", (1024,))},
+                        2 * 4 * (1 << 23) / 1e9, "GB/s"),
+  **{f"sgemm{n}": Workload(lambda n=n: (floats(n, n), floats(n, n)), everywhere(lambda a, b: a @ b), 2 * n**3 / 1e9, "GFLOP/s")
+     for n in (256, 512, 1024, 2048, 4096)},
+  "batched": Workload(lambda: (floats(32, 256, 256), floats(32, 256, 256)), everywhere(lambda a, b: a @ b), 2 * 32 * 256**3 / 1e9, "GFLOP/s"),
+  "gemv": Workload(lambda: (floats(4096, 4096), floats(4096)), everywhere(lambda a, b: a @ b), 4 * 4096**2 / 1e9, "GB/s"),
+  "conv3x3": Workload(lambda: (floats(32, 64, 56, 56), floats(64, 64, 3, 3)), {
+    "lazy": lambda x, w: x.conv2d(w, padding=1), "torch": torch_functional("conv2d", None, 1, 1)}, 2 * 32 * 64 * 64 * 9 * 56 * 56 / 1e9, "GFLOP/s"),
+  "conv1x1": Workload(lambda: (floats(32, 256, 56, 56), floats(64, 256, 1, 1)), {
+    "lazy": lambda x, w: x.conv2d(w), "torch": torch_functional("conv2d")}, 2 * 32 * 64 * 256 * 56 * 56 / 1e9, "GFLOP/s"),
+  "maxpool": Workload(lambda: (floats(32, 64, 112, 112),), {
+    "lazy": lambda x: x.max_pool2d((3, 3), stride=2, padding=1), "torch": torch_functional("max_pool2d", 3, 2, 1)},
+    4 * 32 * 64 * 112 * 112 * 1.25 / 1e9, "GB/s"),
+  "tiny": Workload(lambda: (floats(4),), everywhere(lambda a: a + 1), 1e-6, "Mcall/s"),
+}
+
+def peer(name: str) -> Peer: return {"torch": Torch, "numpy": NumPy}[name]() if name in ("torch", "numpy") else Lazy(name)
+
+def prepare(library: Peer, workload: str) -> Run | None:
+  """What a library runs for a workload; None if it has no way to."""
+  kind = "lazy" if isinstance(library, Lazy) else library.name
+  if kind not in WORKLOADS[workload].functions: return None
+  return library.prepare(WORKLOADS[workload].functions[kind], *map(library.array, WORKLOADS[workload].inputs()))
 
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("workloads", nargs="*")
-  parser.add_argument("--seconds", type=float, default=1.0)
+  parser.add_argument("--seconds", type=float, default=2.0, help="of each library and workload")
   parser.add_argument("--peers", default="torch,numpy")
   parser.add_argument("--json")
+  parser.add_argument("--serve", help=argparse.SUPPRESS)
   args = parser.parse_args()
-  peers: list[Peer] = [Lazy("tinyhw")]
-  for name in filter(None, args.peers.split(",")):
-    if importlib.util.find_spec(name) is not None: peers.append({"torch": Torch, "numpy": NumPy}[name]() if name != "tinygrad" else Lazy(name))
-  print(f"{'workload':14s}" + "".join(f"{p.name:>12s}" for p in peers) + "       ratio   tinyhw's rate")
+  if args.serve:
+    library = peer(args.serve)
+    return turns.serve(lambda workload: prepare(library, workload))
+  names = ["tinyhw"] + [name for name in filter(None, args.peers.split(",")) if importlib.util.find_spec(name) is not None]
+  libraries = [turns.Library(__file__, name) for name in names]
+  print(f"{'workload':14s}" + "".join(f"{name:>12s}" for name in names) + "       ratio   tinyhw's rate")
   results: dict[str, dict[str, float]] = {}
-  for name, (inputs, functions, (amount, unit)) in workloads().items():
+  for name, workload in WORKLOADS.items():
     if args.workloads and not any(name.startswith(w) for w in args.workloads): continue
-    arrays = inputs()
-    runs = {p.name: p.prepare(functions["lazy" if isinstance(p, Lazy) else p.name], *map(p.array, arrays))
-            for p in peers if isinstance(p, Lazy) or p.name in functions}
-    found = results[name] = measure(runs, args.seconds)
+    found = results[name] = turns.medians(turns.take_turns(libraries, name, args.seconds))
     best = min((t for p, t in found.items() if p != "tinyhw"), default=float("nan"))
-    row = "".join(f"{found[p.name] * 1e3:10.3f}ms" if p.name in found else f"{'-':>12s}" for p in peers)
-    print(f"{name:14s}{row}  {best / found['tinyhw']:9.2f}x  {amount / found['tinyhw']:9.1f} {unit}", flush=True)
+    row = "".join(f"{found[p] * 1e3:10.3f}ms" if p in found else f"{'-':>12s}" for p in names)
+    print(f"{name:14s}{row}  {best / found['tinyhw']:9.2f}x  {workload.amount / found['tinyhw']:9.1f} {workload.unit}", flush=True)
+  for process in libraries: process.close()
   if args.json:
     with open(args.json, "w", encoding="utf-8") as file: json.dump(results, file, indent=1)
 
