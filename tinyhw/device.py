@@ -72,6 +72,7 @@ class Compiled:
   """An opened device. arch says what its compiler must emit: "x86_64:avx2", "c", "python"."""
   def __init__(self, name: str, arch: str, allocator: Allocator):
     self.name, self.arch, self.allocator = name, arch, allocator
+    self.kernels: dict[Any, Any] = {}  # what the engine has loaded here, by its own keys; gone when the device closes
     _open.add(self)
 
   def load(self, code: Any) -> Any:
@@ -93,6 +94,7 @@ class Compiled:
     if in_child: self.allocator.lock = threading.RLock()
   def close(self) -> None:
     """Stop what runs and give memory back. Buffers that are still referenced stay readable. Subclasses call this too."""
+    self.kernels.clear()
     _open.discard(self)
   def facts(self) -> dict[str, Any]:
     """What `doctor` prints about this device."""

@@ -11,6 +11,7 @@ import pytest
 from tinyhw.config import CACHEDIR, Context
 from tinyhw.engine import compile as compiling
 from tinyhw.device import Device
+from tinyhw.errors import DeviceError
 from tinyhw.engine.compile import Compiled, backend, capabilities_of, compile_kernel, compiler_version, kernel_name, measured, value_of
 from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
@@ -95,3 +96,14 @@ def test_names_and_values() -> None:
   assert kernel_name(sink(17)) == "E_17"
   v = UOp.variable("n", 1, 8)
   assert value_of(5, {}) == 5 and value_of(v * 3 + 1, {"n": 4}) == 13
+
+@pytest.mark.parametrize("name", ["PYTHON:7", "CPU:7"])
+def test_a_closed_device_keeps_no_kernels(name: str) -> None:
+  try: closed = Device[name]
+  except DeviceError as error: pytest.skip(error.message)
+  x = Tensor([1.0, 2.0], device=name)
+  assert (x + 1).tolist() == [2.0, 3.0] and len(closed.kernels) == 1
+  Device.close(name)
+  assert not closed.kernels
+  assert (x + 1).tolist() == [2.0, 3.0] and Device[name].kernels and Device[name] is not closed
+  Device.close(name)

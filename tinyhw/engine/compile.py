@@ -1,6 +1,6 @@
 """From a kernel's expression to something a device can launch: optimise, lower, select or render, load. Each result is kept.
 
-In memory a runner is found by device and expression (expressions are interned, so this is one dict look-up). On disk `Code` is found by the
+Each open device keeps its runners by expression (expressions are interned, so finding one is a dict look-up). On disk `Code` is found by the
 digest of the expression, the target and the compiler's own files; a damaged or unreadable entry is a miss.
 """
 from __future__ import annotations
@@ -52,7 +52,6 @@ class Compiled(NamedTuple):
   operations: sint
   bytes_moved: sint
 
-_runners: dict[tuple[str, UOp, int], Runner] = {}
 _versions: dict[str, str] = {}
 
 def kernel_name(sink: UOp) -> str:
@@ -131,10 +130,10 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
 
 def runner(device: str, sink: UOp) -> Runner:
   """The loaded kernel for a device."""
-  key = (device, sink, int(NOOPT) + 2 * int(BEAM))
-  found = _runners.get(key)
+  opened = Device[device]
+  key = (sink, int(NOOPT) + 2 * int(BEAM))
+  found: Runner | None = opened.kernels.get(key)
   if found is None:
-    opened = Device[device]
     made = compile_kernel(sink, opened.arch, device)
-    found = _runners[key] = Runner(opened.load(made.code), made.code.name, *made[1:], device)
+    found = opened.kernels[key] = Runner(opened.load(made.code), made.code.name, *made[1:], device)
   return found
