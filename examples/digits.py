@@ -11,9 +11,9 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from tinyhw import Tensor, TinyJit, nn  # noqa: E402  # the path above makes this work in a bare clone
-from tinyhw.helpers import trange  # noqa: E402
-from tinyhw.nn.datasets import digits  # noqa: E402
+from tinyhw import Tensor, TinyJit, nn  # the path above makes this work in a bare clone
+from tinyhw.helpers import trange
+from tinyhw.nn.datasets import digits
 
 BATCH = 64
 EPOCHS = 40

@@ -8,15 +8,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "test/support")]
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import mpmath as mp  # noqa: E402
-import numpy as np  # noqa: E402
-from tinyhw import arithmetic  # noqa: E402
-from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes  # noqa: E402
-from tinyhw.uop.enums import Ops  # noqa: E402
-import ulps  # noqa: E402
+import mpmath as mp
+import numpy as np
+from tinyhw import arithmetic
+from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
+from tinyhw.uop.enums import Ops
+import ulps
+
+ROOT = Path(__file__).resolve().parent.parent
 
 HEAD = """# How exact floating point functions are
 

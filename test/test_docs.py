@@ -18,15 +18,16 @@ from typing import NamedTuple
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import evidence
+
+from tinyhw.config import documentation
+from tinyhw.device import Device
+from tinyhw.errors import TinyError
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "test")]
-
-import evidence  # noqa: E402
-
-from tinyhw.config import documentation  # noqa: E402
-from tinyhw.device import Device  # noqa: E402
-from tinyhw.errors import TinyError  # noqa: E402
-
 ELSEWHERE = {"new-accelerator.md"}   # has a test of its own, test/examples/test_toy_accelerator.py
 DOCUMENTS = [ROOT / "README.md"] + sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in ELSEWHERE)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)

@@ -12,7 +12,7 @@ from typing import Any, Union
 from tinyhw.config import getenv
 from tinyhw.errors import DTypeError
 
-ConstType = Union[float, int, bool]  # noqa: UP007  # an expression on 3.10 too
+ConstType = float | int | bool
 DTypeLike = Union[str, "DType"]
 
 class DType:

@@ -3,8 +3,8 @@ import os
 import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from examples.toy_accelerator.table import decode  # noqa: E402  # the path above makes this work in a bare clone
-from tinyhw import Device, Tensor, nn  # noqa: E402
+from examples.toy_accelerator.table import decode  # the path above makes this work in a bare clone
+from tinyhw import Device, Tensor, nn
 
 def train(x: Tensor, first: nn.Linear, second: nn.Linear, optimizer: nn.optim.Optimizer) -> float:
   """One step; the loss before it."""

@@ -56,7 +56,7 @@ def main() -> None:
     digest.update(made.code.text)
     kernels.append((took, len(made.code.text), made.code.name))
   run = models.MODELS[args.model]["tinyhw"]()
-  setattr(realize, "schedule", clock.wrap("schedule", scheduling.schedule))  # noqa: B010
+  setattr(realize, "schedule", clock.wrap("schedule", scheduling.schedule))
   optimize.optimize, passes.lower = clock.wrap("optimize", optimize.optimize), clock.wrap("lower", passes.lower)
   engine._compile = clock.wrap("compile", engine._compile, compiled)
   for name in PASSES: PASSES[name] = clock.wrap(f"machine.{name}", PASSES[name])

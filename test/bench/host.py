@@ -13,10 +13,10 @@ import importlib.util
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent)]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import turns  # noqa: E402
-from turns import Run  # noqa: E402
+import turns
+from turns import Run
 
 SIZE = 16
 KERNELS = {"jitted": 1, "chain": 64, "plain": 1}   # of one call

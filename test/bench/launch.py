@@ -14,11 +14,12 @@ import sys
 import time
 from collections.abc import Callable
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, ROOT)
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from tinyhw.device import Device, Launch  # noqa: E402
-from tinyhw.machine.code import Code  # noqa: E402
+from tinyhw.device import Device, Launch
+from tinyhw.machine.code import Code
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 CALLS, ROUNDS, PAUSE_S = 500, 41, 0.0003
 OPEN = "import time; s = time.perf_counter(); from tinyhw.device import Device; Device['CPU']; print(time.perf_counter() - s)"

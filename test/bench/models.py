@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("CACHE", "0")
-sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent)]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import turns  # noqa: E402
+import turns
 
-from tinyhw import Tensor, TinyJit, nn  # noqa: E402
+from tinyhw import Tensor, TinyJit, nn
 
 BATCH = 512
 

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parent)]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import numpy as np  # noqa: E402  # the inputs; also a peer
-import turns  # noqa: E402
-from turns import Run  # noqa: E402
+import numpy as np  # the inputs; also a peer
+import turns
+from turns import Run
 
 Function = Callable[..., object]
 

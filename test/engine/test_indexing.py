@@ -80,7 +80,7 @@ def test_movement_operations(seed: int) -> None:
   t = base = Tensor([float(k + 1) for k in range(size)], device="PYTHON").reshape(*shape)
   for _ in range(rng.randint(1, 5)): t = moved(t, rng)
   want = list(evaluate(t.uop.substitute({base.uop: base.uop}), {u: memory(u) for u in t.uop.toposort() if u.op is Ops.BUFFER}).values)
-  index = ranges(t.shape)  # type: ignore[arg-type]
+  index = ranges(t.shape)
   place, u = Place(index), t.uop
   while u.op is not Ops.BUFFER: place, u = move(u, place), u.src[0]
   for here, value in zip(points(t.shape), want):  # type: ignore[arg-type]
@@ -96,7 +96,8 @@ def moved(t: Tensor, rng: random.Random) -> Tensor:
   axis = rng.randrange(len(shape))
   if kind == "permute": return t.permute(*rng.sample(range(len(shape)), len(shape)))
   if kind == "flip": return t.flip(axis)
-  if kind == "pad" and math.prod(shape) < 60: return t.pad(tuple((rng.randint(0, 1), rng.randint(0, 2)) if k == axis else (0, 0) for k in range(len(shape))))  # noqa: E501
+  if kind == "pad" and math.prod(shape) < 60:
+    return t.pad(tuple((rng.randint(0, 1), rng.randint(0, 2)) if k == axis else (0, 0) for k in range(len(shape))))
   if kind == "shrink": return t.shrink(tuple((rng.randint(0, n - 1), n) if k == axis else (0, n) for k, n in enumerate(shape)))
   if kind == "expand": return t.reshape(*shape, 1).expand(*shape, 2) if math.prod(shape) < 60 else t
   return t.reshape(math.prod(shape))

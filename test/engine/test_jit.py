@@ -102,7 +102,7 @@ def test_random_numbers_are_those_without_a_jit() -> None:
   rows = []
   for function in (f, TinyJit(f)):
     Tensor.manual_seed(7)
-    rows.append([function(tensor(0, 0, 0, 0)).tolist() for _ in range(5)])  # type: ignore[operator]
+    rows.append([function(tensor(0, 0, 0, 0)).tolist() for _ in range(5)])
   assert rows[0] == rows[1]
 
 # ***** storage of results *****

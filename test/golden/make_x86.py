@@ -14,14 +14,16 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from x86_random import random_instruction
+
+from tinyhw.errors import TinyError
+from tinyhw.isa.x86 import syntax
+from tinyhw.isa.x86.table import TABLE
+
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent.parent), str(HERE.parent / "support")]
-
-from x86_random import random_instruction  # noqa: E402
-
-from tinyhw.errors import TinyError  # noqa: E402
-from tinyhw.isa.x86 import syntax  # noqa: E402
-from tinyhw.isa.x86.table import TABLE  # noqa: E402
 
 FEATURES = ("avx512f avx512bw avx512dq avx512vl avx512cd avx512vnni avx512bf16 avx512vpopcntdq bmi bmi2 fma f16c lzcnt popcnt prfchw").split()
 BASES = [None, "rax", "rcx", "rbx", "rsp", "rbp", "rsi", "r8", "r12", "r13", "r15"]

@@ -146,7 +146,7 @@ def test_fixed_register() -> None:
   b.emit("ret", y)
   reference = allocated(target, b.function)
   shift = b.at.insts[0] if b.at.insts[0].row.name == "shl" else b.at.insts[1]
-  b.at.insts.insert(0, MInst(target.table["mov"], [Reg(shift.operands[1].cls, -1, 5), shift.operands[1]]))  # type: ignore[call-overload]
+  b.at.insts.insert(0, MInst(target.table["mov"], [Reg(shift.operands[1].cls, -1, 5), shift.operands[1]]))
   refused(target, b.function, reference, "not in the unallocated")
   b.at.insts.pop(0)
   shift.operands[1] = Reg(shift.operands[1].cls, -1, 5)

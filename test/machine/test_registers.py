@@ -53,12 +53,12 @@ def test_shapes() -> None:
   target = cisc()
   file: RegisterFile = registers_of(target)
   table = target.table
-  assert file.shape(table["lea"]).plain and not file.shape(table["add"]).plain and not file.shape(table["add"]).rigid  # type: ignore[call-overload]
-  shift, divide = file.shape(table["shl"]), file.shape(table["div"])  # type: ignore[call-overload]
+  assert file.shape(table["lea"]).plain and not file.shape(table["add"]).plain and not file.shape(table["add"]).rigid
+  shift, divide = file.shape(table["shl"]), file.shape(table["div"])
   rcx, rax, rdx = (1 << file.banks[0].unit_of[k] for k in (1, 0, 2))
   assert shift.rigid and shift.touched[0] == rcx and shift.overwritten[0] == 0 and len(shift.ties) == 1
   assert divide.overwritten[0] == divide.touched[0] == rax | rdx
-  assert file.shape(table["call"]).overwritten[1] == 0b11  # type: ignore[call-overload]
+  assert file.shape(table["call"]).overwritten[1] == 0b11
 
 def test_a_class_of_a_foreign_bank_is_refused() -> None:
   other = Bank("other", 4, (0, 1))

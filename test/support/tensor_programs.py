@@ -183,13 +183,15 @@ class Maker:
     if v.is_float:
       c = self.random.choice([-2.0, -0.5, 0.25, 1.0, 3.0])
       bits, product = (None, None) if v.bits is None else (max(v.bits, 2), v.bits + 2)
-      table = [("add", lambda a: a + c, lambda t: t + c, bits), ("rsub", lambda a: c - a, lambda t: c - t, bits), ("mul", lambda a: a * c, lambda t: t * c, product)]  # noqa: E501
+      table = [("add", lambda a: a + c, lambda t: t + c, bits), ("rsub", lambda a: c - a, lambda t: c - t, bits),
+               ("mul", lambda a: a * c, lambda t: t * c, product)]
     else:
       d = self.random.choice([1, 2, 3, 5, 7, 8, 100])
       n = self.random.randrange(0, 8 * v.array.dtype.itemsize - 1)
       one = v.array.dtype.type
-      table = [("add", lambda a: a + one(d), lambda t: t + d, 0), ("mul", lambda a: a * one(d), lambda t: t * d, 0), ("floordiv", lambda a: a // one(d), lambda t: t // d, 0),  # noqa: E501
-               ("mod", lambda a: a % one(d), lambda t: t % d, 0), ("shl", lambda a: a << one(n), lambda t: t << n, 0), ("shr", lambda a: a >> one(n), lambda t: t >> n, 0)]  # noqa: E501
+      table = [("add", lambda a: a + one(d), lambda t: t + d, 0), ("mul", lambda a: a * one(d), lambda t: t * d, 0),
+               ("floordiv", lambda a: a // one(d), lambda t: t // d, 0), ("mod", lambda a: a % one(d), lambda t: t % d, 0),
+               ("shl", lambda a: a << one(n), lambda t: t << n, 0), ("shr", lambda a: a >> one(n), lambda t: t >> n, 0)]
       c = d
     name, array, tensor, bits = self.random.choice(table)
     with np.errstate(all="ignore"): return self.add(f"{name}[{c}]", (k,), np.asarray(array(v.array)).astype(v.kind), tensor, bits)
@@ -263,11 +265,10 @@ class Maker:
     a = self.values[k].array
     amounts = [(self.random.randint(0, 3), self.random.randint(0, 3)) if self.random.random() < 0.6 else (0, 0) for _ in a.shape]
     value = self.random.choice([0, 0, 1]) if self.values[k].kind != "bool" else 0
-    if self.random.random() < 0.2 and all(n > 3 for n in a.shape):
-      mode, name = self.random.choice([("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")])
-      flat = [n for pair in reversed(amounts) for n in pair]
-      if len(amounts) <= 3: return self.moved(f"pad[{mode}]{amounts}", k, np.pad(a, amounts, mode=name), lambda t: t.pad(tuple(amounts), mode=mode))  # type: ignore[call-overload]
-      del flat
+    if self.random.random() < 0.2 and len(amounts) <= 3 and all(n > 3 for n in a.shape):
+      names: list[tuple[str, Any]] = [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")]
+      mode, name = self.random.choice(names)
+      return self.moved(f"pad[{mode}]{amounts}", k, np.pad(a, amounts, mode=name), lambda t: t.pad(tuple(amounts), mode=mode))
     return self.moved(f"pad{amounts, value}", k, np.pad(a, amounts, constant_values=value), lambda t: t.pad(tuple(amounts), value=value))
 
   def op_slice(self) -> bool:
@@ -305,7 +306,8 @@ class Maker:
     x = self.values[a]
     axis = self.random.randrange(x.array.ndim)
     def fits(v: Value) -> bool:
-      return v.kind == x.kind and v.array.ndim == x.array.ndim and all(m == n or i == axis for i, (m, n) in enumerate(zip(v.array.shape, x.array.shape)))  # noqa: E501
+      if v.kind != x.kind or v.array.ndim != x.array.ndim: return False
+      return all(m == n or i == axis for i, (m, n) in enumerate(zip(v.array.shape, x.array.shape)))
     b = self.pick(fits)
     assert b is not None
     bits = None if x.bits is None or self.values[b].bits is None else max(x.bits, self.values[b].bits or 0)
@@ -336,7 +338,8 @@ class Maker:
       ("max", lambda a: a.max(axes, keepdims=keep), lambda t: t.max(axes, keepdim=keep), v.bits),
       ("min", lambda a: a.min(axes, keepdims=keep), lambda t: t.min(axes, keepdim=keep), v.bits)]
     if v.kind == "bool": table += [
-      ("any", lambda a: a.any(axes, keepdims=keep), lambda t: t.any(axes, keepdim=keep), 0), ("all", lambda a: a.all(axes, keepdims=keep), lambda t: t.all(axes, keepdim=keep), 0)]  # noqa: E501
+      ("any", lambda a: a.any(axes, keepdims=keep), lambda t: t.any(axes, keepdim=keep), 0),
+      ("all", lambda a: a.all(axes, keepdims=keep), lambda t: t.all(axes, keepdim=keep), 0)]
     else:
       kind = v.kind if v.kind != "float16" else "float32"
       bits = v.bits
