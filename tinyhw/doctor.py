@@ -53,7 +53,8 @@ def _device(name: str) -> dict[str, Any]:
   facts = opened.facts()
   family = facts["arch"].split(":")[0]
   if "signature" in facts and family in isa.LISTERS:
-    facts["microarchitecture"] = importlib.import_module(isa.LISTERS[family]).microarchitecture(facts["vendor"], facts["signature"])
+    lister = importlib.import_module(isa.LISTERS[family])
+    facts["microarchitecture"] = lister.microarchitecture(facts["vendor"], facts["signature"], facts["features"])
   return {"name": name, "opens": True, **facts}
 
 def _cache() -> dict[str, Any]:

@@ -18,7 +18,7 @@ FEATURES = {
   "avx512ifma": (7, 0, EBX, 21), "avx512cd": (7, 0, EBX, 28), "avx512bw": (7, 0, EBX, 30), "avx512vl": (7, 0, EBX, 31),
   "avx512vbmi": (7, 0, ECX, 1), "vaes": (7, 0, ECX, 9), "avx512vnni": (7, 0, ECX, 11), "avx512fp16": (7, 0, EDX, 23),
   "amx_bf16": (7, 0, EDX, 22), "amx_tile": (7, 0, EDX, 24), "amx_int8": (7, 0, EDX, 25),
-  "avx_vnni": (7, 1, EAX, 4), "avx512bf16": (7, 1, EAX, 5),
+  "avx_vnni": (7, 1, EAX, 4), "avx512bf16": (7, 1, EAX, 5), "avx10": (7, 1, EDX, 19),
   "lzcnt": (0x80000001, 0, ECX, 5),
 }
 YMM_STATE, ZMM_STATE, TILE_STATE = 0x6, 0xe6, 0x60000  # bits of XCR0 that the system must have set

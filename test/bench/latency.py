@@ -16,8 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tinyhw import device
+from tinyhw.drivers.cpu import processor
 from tinyhw.drivers.cpu.memory import CodeArena
-from tinyhw.isa.x86 import runtime
 from tinyhw.isa.x86.latency import Microarchitecture, find, microarchitecture
 from tinyhw.isa.x86.syntax import assemble_function, parse
 from tinyhw.machine.scoreboard import bound
@@ -27,8 +28,8 @@ VECTORS = tuple(str(i) for i in range(12))  # 12 and up are inputs that never ch
 SAVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")
 UNROLL, ITERATIONS, RUNS = 48, 60, 40
 
-# pipe of the table, latency chain, throughput, where the two differ; {d}: vector number or general register. Inputs: vectors 12 to 15 (1.0, and
-# ymm13 a full mask), rbp (3), rcx (5), memory [rbx] (zeros, then pointers to itself from 64 on).
+# pipe of the table, latency chain, throughput, where the two differ; {d}: vector number or general register, {m}: a mask register. Inputs: vectors
+# 12 to 15 (1.0, and vector 13 a full mask), rbp (3), rcx (5), k7 (all lanes), memory [rbx] (zeros, then pointers to itself from 64 on).
 PROBES = [line.split(" ; ") for line in """
 int_alu ; add {d}, rbp ; add {d}, rbp
 int_mov ; - ; mov {d}, rbp
@@ -109,6 +110,70 @@ int_mul_wide ; mul rbp ; -
 nop ; - ; nop
 """.strip().splitlines()]
 
+# The same, where the processor has AVX-512.
+PROBES_512 = [line.split(" ; ") for line in """
+fp_add/512 ; vaddps zmm{d}, zmm{d}, zmm12 ; vaddps zmm{d}, zmm12, zmm12
+fp_mul/512 ; vmulps zmm{d}, zmm{d}, zmm12 ; vmulps zmm{d}, zmm12, zmm12
+fma/512 ; vfmadd231ps zmm{d}, zmm12, zmm12 ; vfmadd231ps zmm{d}, zmm12, zmm12
+fma/512 ; - ; vfmadd231ps zmm{d}, zmm12, dword ptr [rbx + 64]{1to16}
+fp_min/512 ; vminps zmm{d}, zmm{d}, zmm12 ; vminps zmm{d}, zmm12, zmm12
+fp_round/512 ; vrndscaleps zmm{d}, zmm{d}, 3 ; vrndscaleps zmm{d}, zmm12, 3
+fp_estimate/512 ; vrcp14ps zmm{d}, zmm{d} ; vrcp14ps zmm{d}, zmm12
+div_f32/512 ; vdivps zmm{d}, zmm{d}, zmm12 ; vdivps zmm{d}, zmm12, zmm12
+div_f64/512 ; vdivpd zmm{d}, zmm{d}, zmm12 ; vdivpd zmm{d}, zmm12, zmm12
+sqrt_f32/512 ; vsqrtps zmm{d}, zmm{d} ; vsqrtps zmm{d}, zmm12
+sqrt_f64/512 ; vsqrtpd zmm{d}, zmm{d} ; vsqrtpd zmm{d}, zmm12
+div_f32/128 ; vdivss xmm{d}, xmm{d}, xmm12 ; vdivss xmm{d}, xmm12, xmm12
+div_f64/128 ; vdivsd xmm{d}, xmm{d}, xmm12 ; vdivsd xmm{d}, xmm12, xmm12
+sqrt_f32/128 ; vsqrtss xmm{d}, xmm{d}, xmm{d} ; vsqrtss xmm{d}, xmm12, xmm12
+sqrt_f64/128 ; vsqrtsd xmm{d}, xmm{d}, xmm{d} ; vsqrtsd xmm{d}, xmm12, xmm12
+vec_alu/512 ; vpaddd zmm{d}, zmm{d}, zmm12 ; vpaddd zmm{d}, zmm12, zmm12
+vec_logic/512 ; vpandd zmm{d}, zmm{d}, zmm12 ; vpandd zmm{d}, zmm12, zmm13
+vec_logic/512 ; vpternlogd zmm{d}, zmm12, zmm13, 150 ; vpternlogd zmm{d}, zmm12, zmm13, 150
+vec_dot ; vpdpbusd ymm{d}, ymm12, ymm13 ; vpdpbusd ymm{d}, ymm12, ymm13
+vec_dot/512 ; vpdpbusd zmm{d}, zmm12, zmm13 ; vpdpbusd zmm{d}, zmm12, zmm13
+vec_mul/512 ; vpmuludq zmm{d}, zmm{d}, zmm12 ; vpmuludq zmm{d}, zmm12, zmm12
+vec_mul_d/512 ; vpmulld zmm{d}, zmm{d}, zmm12 ; vpmulld zmm{d}, zmm12, zmm12
+vec_mul_q ; vpmullq ymm{d}, ymm{d}, ymm12 ; vpmullq ymm{d}, ymm12, ymm12
+vec_mul_q/512 ; vpmullq zmm{d}, zmm{d}, zmm12 ; vpmullq zmm{d}, zmm12, zmm12
+vec_shift/512 ; vpsllvd zmm{d}, zmm{d}, zmm12 ; vpsllvd zmm{d}, zmm12, zmm12
+vec_shift_by_xmm/512 ; vpslld zmm{d}, zmm{d}, xmm12 ; vpslld zmm{d}, zmm12, xmm12
+vec_mov/512 ; - ; vmovaps zmm{d}, zmm12
+load/512 ; - ; vmovups zmm{d}, zmmword ptr [rbx]
+store/512 ; - ; vmovups zmmword ptr [rbx + 128], zmm12
+vec_mov/memory ; - ; vmovups zmm{d}{k7}{z}, zmmword ptr [rbx]
+vec_mov/memory ; - ; vmovups zmmword ptr [rbx + 128]{k7}, zmm12
+shuffle/512 ; vunpcklps zmm{d}, zmm{d}, zmm12 ; vunpcklps zmm{d}, zmm12, zmm12
+shuffle/512 ; vpshufb zmm{d}, zmm{d}, zmm12 ; vpshufb zmm{d}, zmm12, zmm12
+shuffle_lane/512 ; vpermps zmm{d}, zmm{d}, zmm12 ; vpermps zmm{d}, zmm12, zmm12
+shuffle_lane/512 ; vinsertf64x4 zmm{d}, zmm{d}, ymm{d}, 1 ; vinsertf64x4 zmm{d}, zmm12, ymm12, 1
+shuffle_lane/512 ; vextractf64x4 ymm{d}, zmm{d}, 1 ; vextractf64x4 ymm{d}, zmm12, 1
+broadcast/512 ; vbroadcastss zmm{d}, xmm{d} ; vbroadcastss zmm{d}, xmm12
+broadcast/512 ; - ; vpbroadcastd zmm{d}, ebp
+blend/512 ; vblendmps zmm{d}{k7}, zmm{d}, zmm12 ; vblendmps zmm{d}{k7}, zmm12, zmm13
+extend/512 ; vpmovzxbd zmm{d}, xmm{d} ; vpmovzxbd zmm{d}, xmm12
+narrow/512 ; vpmovdb xmm{d}, zmm{d} ; vpmovdb xmm{d}, zmm12
+compress/512 ; vcompressps zmm{d}{k7}{z}, zmm{d} ; vcompressps zmm{d}{k7}{z}, zmm12
+convert/512 ; vcvtdq2ps zmm{d}, zmm{d} ; vcvtdq2ps zmm{d}, zmm12
+convert_width/512 ; vcvtps2pd zmm{d}, ymm{d} ; vcvtps2pd zmm{d}, ymm12
+convert_half/512 ; vcvtph2ps zmm{d}, ymm{d} ; vcvtph2ps zmm{d}, ymm12
+gather/512 ; - ; kxnorw k{m}, k7, k7 | vgatherdps zmm{d}{k{m}}, dword ptr [rbx + 4*zmm15]
+scatter/512 ; - ; kxnorw k{m}, k7, k7 | vscatterdps dword ptr [rbx + 4*zmm14 + 128]{k{m}}, zmm15
+vec_compare_mask ; - ; vpcmpgtd k{m}, zmm12, zmm13
+vec_compare_mask ; - ; vcmpps k{m}, zmm12, zmm13, 1
+vec_compare_mask + mask_to_vec ; vpcmpgtd k1, zmm0, zmm12 | vpmovm2d zmm0, k1 ; -
+vec_to_mask + mask_to_vec ; vpmovd2m k1, zmm0 | vpmovm2d zmm0, k1 ; -
+vec_to_mask ; - ; vpmovd2m k{m}, zmm12
+mask_to_vec ; - ; vpmovm2d zmm{d}, k7
+mask_logic ; kandq k1, k1, k7 ; kandq k{m}, k7, k7
+mask_mov ; - ; kmovq k{m}, k7
+mask_shift ; kshiftrq k1, k1, 3 ; kshiftrq k{m}, k7, 3
+mask_test ; - ; kortestq k7, k7
+int_to_mask + mask_to_int ; kmovq k1, rax | kmovq rax, k1 ; -
+int_to_mask ; - ; kmovq k{m}, rbp
+mask_to_int ; - ; kmovq {g}, k7
+""".strip().splitlines()]
+
 FRAME = """
 {pushes}
   mov rbx, rdi
@@ -123,6 +188,7 @@ FRAME = """
   vmovups ymm12, ymmword ptr [rdi + 1024]
   vpcmpeqd ymm13, ymm13, ymm13
   vpxor ymm15, ymm15, ymm15
+{wide}
 {fill}
   lfence
   rdtsc
@@ -146,25 +212,34 @@ FRAME = """
   ret
 """
 
-def fill(template: str, d: str, g: str) -> list[str]:
-  """The lines of a template: {d} and {g} are registers, {g:32} is the low half of one."""
+# What AVX-512 adds before the loop: the upper halves of the inputs, places 64 bytes apart for a scatter (lane k is 16 * k), and all lanes
+WIDE = """
+  vmovups zmm12, zmmword ptr [rdi + 1024]
+  vpternlogd zmm13, zmm13, zmm13, 255
+  vmovups zmm14, zmmword ptr [rdi + 1088]
+  kxnorq k7, k7, k7
+"""
+
+def fill(template: str, d: str, g: str, m: str) -> list[str]:
+  """The lines of a template: {d}, {g} and {m} are registers, {g:32} is the low half of one."""
   low = f"e{g[1:]}" if g[1:].isalpha() else f"{g}d"
-  return [part.strip() for part in template.replace("{d}", d).replace("{g}", g).replace("{g:32}", low).split(" | ")]
+  return [part.strip() for part in template.replace("{d}", d).replace("{g}", g).replace("{g:32}", low).replace("{m}", m).split(" | ")]
 
 class Bench:
   """Runs pieces of assembly. Times are ticks of the time stamp counter; the core's own cycle is measured beside each probe."""
-  def __init__(self) -> None:
-    self.arena = CodeArena()
+  def __init__(self, wide: bool) -> None:
+    self.arena, self.wide = CodeArena(), wide
     raw = ctypes.create_string_buffer(1 << 16)
     start = -ctypes.addressof(raw) % 4096
     self.raw, self.address = raw, ctypes.addressof(raw) + start
     ctypes.memmove(self.address + 64, (ctypes.c_uint64 * 4)(*[self.address + 64] * 4), 32)  # memory that points to itself
     ctypes.memmove(self.address + 1024, (ctypes.c_float * 16)(*[1.0] * 16), 64)
+    ctypes.memmove(self.address + 1088, (ctypes.c_int32 * 16)(*[16 * k for k in range(16)]), 64)
 
   def ticks(self, lines: list[str]) -> float:
     """Ticks for all the lines once, least of RUNS."""
     text = FRAME.format(pushes="\n".join(f"  push {r}" for r in SAVED), pops="\n".join(f"  pop {r}" for r in reversed(SAVED)),
-                        fill="\n".join(f"  vmovups ymm{i}, ymm12" for i in range(12)), body="\n".join(lines))
+                        wide=WIDE if self.wide else "", fill="\n".join(f"  vmovups ymm{i}, ymm12" for i in range(12)), body="\n".join(lines))
     address, chunk = self.arena.add(assemble_function(text))
     call = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(address)
     best = min(call(self.address, ITERATIONS) for _ in range(RUNS))
@@ -176,7 +251,7 @@ class Bench:
     def text(count: int) -> list[str]:
       lines: list[str] = []
       for i in range(count):
-        lines += fill(template, registers[i % len(registers)], GENERAL[i % len(GENERAL)])
+        lines += fill(template, registers[i % len(registers)], GENERAL[i % len(GENERAL)], str(1 + i % 6))
       return lines
     units, probes = [], []
     for _ in range(4):  # in turns, so that both see the same frequencies; noise only ever adds, to either
@@ -184,27 +259,19 @@ class Bench:
       probes.append((self.ticks(text(2 * UNROLL)) - self.ticks(text(UNROLL))) / UNROLL)
     return min(probes) / min(units)
 
-  def cpuid(self, leaf: int) -> tuple[int, ...]:
-    """eax, ebx, ecx, edx of a CPUID leaf."""
-    address, chunk = self.arena.add(assemble_function(runtime.text("cpuid")))
-    out = (ctypes.c_uint32 * 4)()
-    ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address)(leaf, 0, ctypes.addressof(out))
-    self.arena.release(chunk)
-    return tuple(out)
-
 def expected(table: Microarchitecture, template: str) -> tuple[float, float]:
   """Latency of a chain and reciprocal throughput that the table gives for a template."""
-  insts = [parse(line) for line in fill(template, "0" if "mm{d}" in template else "rax", "rax")]
+  insts = [parse(line) for line in fill(template, "0" if "mm{d}" in template else "rax", "rax", "1")]
   found = bound(insts, table.costs, table.issue_width)
   return found.latency, max(found.ports, found.issue)
 
 def main(wanted: list[str]) -> None:
-  bench = Bench()
-  vendor = b"".join(bench.cpuid(0)[i].to_bytes(4, "little") for i in (1, 3, 2)).decode()
-  table = find(microarchitecture(vendor, bench.cpuid(1)[0]))
-  print(f"{vendor}, signature {bench.cpuid(1)[0]:#x}: table {table.name}")
+  found_here = processor(device.runtime)
+  wide = "avx512bw" in found_here.features and "avx512dq" in found_here.features
+  bench, table = Bench(wide), find(microarchitecture(found_here.vendor, found_here.signature, found_here.features))
+  print(f"{found_here.vendor}, signature {found_here.signature:#x}: table {table.name}")
   print(f"{'pipe':34s} {'latency':>8s} {'table':>6s} {'per':>8s} {'table':>6s}  instruction")
-  for pipe, chain, stream in PROBES:
+  for pipe, chain, stream in PROBES + (PROBES_512 if wide else []):
     if wanted and not any(w in pipe for w in wanted): continue
     found = [" " * 8, " " * 6, " " * 8, " " * 6]
     vectors = "mm{d}" in chain + stream

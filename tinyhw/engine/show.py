@@ -111,6 +111,7 @@ def compile_listed(program: Program, arch: str, device: str) -> Code | None:
   if module is None: return None
   lister = importlib.import_module(module)
   facts = Device[device].facts()
-  code, text = lister.compile_listed(program, arch, lister.microarchitecture(facts.get("vendor", ""), facts.get("signature", 0)))
+  name = lister.microarchitecture(facts.get("vendor", ""), facts.get("signature", 0), facts.get("features", ()))
+  code, text = lister.compile_listed(program, arch, name)
   out(text)
   return code  # type: ignore[no-any-return]  # the registry's modules are opened by name

@@ -2,7 +2,7 @@
 
 A target has `capabilities(arch) -> Capabilities` and `compile(program, arch) -> Code`. An assembler has, for one instruction, `assemble(text) ->
 bytes` and `disassemble(code) -> text`, which refuse with an error of errors.py. A lister has `compile_listed(program, arch, microarchitecture) ->
-(Code, listing)`, for DEBUG=7, and `microarchitecture(vendor, signature)`, the name for what the processor says about itself.
+(Code, listing)`, for DEBUG=7, and `microarchitecture(vendor, signature, features)`, the name for what the processor says about itself.
 """
 TARGETS = {
   "x86_64": "tinyhw.isa.x86.target",

@@ -59,7 +59,7 @@ def test_choice_of_the_arch() -> None:
   with pytest.raises(DeviceError, match="lacks avx2.*use DEV=CLANG with a C compiler, or DEV=PYTHON"): cpu.choose_arch(invented({"avx"}), "")
 
 def test_this_processor() -> None:
-  """Linux lists features by nearly the same names."""
+  """Linux lists features by nearly the same names; AVX10 it does not list."""
   if not os.path.exists("/proc/cpuinfo"): pytest.skip("no /proc/cpuinfo")
   try: found = cpu.processor(devices.runtime)
   except DeviceError as error: pytest.skip(error.message)
@@ -67,6 +67,6 @@ def test_this_processor() -> None:
   info = {key.strip(): value.strip() for key, value in rows.items()}
   flags = set(info["flags"].split())
   other = {"lzcnt": "abm", "osxsave": "fpu", "avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16", "avx512fp16": "avx512_fp16"}
-  for name in FEATURES: assert (name in found.features) == (other.get(name, name) in flags), name
+  for name in set(FEATURES) - {"avx10"}: assert (name in found.features) == (other.get(name, name) in flags), name
   assert found.vendor == info["vendor_id"] and found.brand == info["model name"]
   assert found.cache_bytes[0] > 0 and found.cache_bytes[1] > 0

@@ -2,6 +2,7 @@
 from __future__ import annotations
 import pytest
 
+from tinyhw.drivers.cpu.processor import FEATURES
 from tinyhw.isa.x86 import latency
 from tinyhw.isa.x86.syntax import parse
 from tinyhw.isa.x86.table import TABLE
@@ -49,11 +50,20 @@ def test_a_broadcast_from_memory_is_only_a_load() -> None:
   ("GenuineIntel", 0x00050657, "skylakex"),  # Cascade Lake
   ("GenuineIntel", 0x000606A6, "icelake"),
   ("GenuineIntel", 0x00090672, "alderlake"),
+  ("GenuineIntel", 0x000A06D1, "graniterapids"),
   ("GenuineIntel", 0x000306C3, "generic"),   # Haswell
   ("SomebodyElse", 0x00A00F11, "generic"),
 ])
 def test_processors_find_their_table(vendor: str, signature: int, name: str) -> None:
   assert latency.microarchitecture(vendor, signature) == name
+
+@pytest.mark.parametrize("features, name", [(("avx2",), "icelake"), (("avx512fp16",), "alderlake"), (("amx_tile", "avx10"), "graniterapids")])
+def test_features_tell_the_core_behind_a_hypervisor(features: tuple[str, ...], name: str) -> None:
+  assert latency.microarchitecture("GenuineIntel", 0x000A0671, features) == name   # shown as Rocket Lake
+  assert latency.microarchitecture("AuthenticAMD", 0x00A10F11, features) == "zen4"
+
+def test_features_are_those_that_the_driver_reports() -> None:
+  assert {feature for pairs in latency.INTRODUCED.values() for feature, _ in pairs} <= set(FEATURES)
 
 def test_an_unknown_name_gives_the_generic_table() -> None:
   assert latency.find("abacus").name == "generic"

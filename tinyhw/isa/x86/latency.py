@@ -16,7 +16,7 @@ Memory: "load" rows count from an address in a register to the value, hitting th
 """
 from __future__ import annotations
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tinyhw.isa.x86 import latency_intel, latency_zen
@@ -49,11 +49,21 @@ PROCESSORS: dict[str, dict[tuple[int, int, int], str]] = {
                    (6, 0x9e, 0x9e): "skylakex", (6, 0x6a, 0x6a): "icelake", (6, 0x6c, 0x6c): "icelake", (6, 0x7d, 0x7e): "icelake",
                    (6, 0x8c, 0x8d): "icelake", (6, 0xa7, 0xa7): "icelake", (6, 0x97, 0x97): "alderlake", (6, 0x9a, 0x9a): "alderlake",
                    (6, 0xb7, 0xb7): "alderlake", (6, 0xba, 0xba): "alderlake", (6, 0xbf, 0xbf): "alderlake", (6, 0x8f, 0x8f): "alderlake",
-                   (6, 0xcf, 0xcf): "alderlake"},  # 8f, cf: Sapphire and Emerald Rapids have the same core
+                   (6, 0xcf, 0xcf): "alderlake",  # 8f, cf: Sapphire and Emerald Rapids have the same core
+                   (6, 0xad, 0xae): "graniterapids"},
 }
 
-def microarchitecture(vendor: str, signature: int) -> str:
-  """The name of the table for a processor: CPUID's vendor, and eax of leaf 1. "generic" for one that is not known."""
+# vendor -> (feature, table of the core that was the first to have it), newest first. A hypervisor may show another model than the processor's, but
+# programs run on features, so those it tells: they have the last word where they are newer. Source: Intel SDM volume 1, table of CPUID features;
+# Intel 319433, Architecture Instruction Set Extensions, table 1-1.
+INTRODUCED: dict[str, tuple[tuple[str, str], ...]] = {
+  "GenuineIntel": (("avx10", "graniterapids"), ("amx_tile", "alderlake"), ("avx512fp16", "alderlake")),
+}
+
+def microarchitecture(vendor: str, signature: int, features: Collection[str] = ()) -> str:
+  """The name of the table for a processor: CPUID's vendor, eax of leaf 1, features. "generic" for one that is not known."""
+  for feature, name in INTRODUCED.get(vendor, ()):
+    if feature in features: return name
   family, model = signature >> 8 & 15, signature >> 4 & 15
   if family in (6, 15): model |= signature >> 12 & 0xf0
   if family == 15: family += signature >> 20 & 0xff
