@@ -13,7 +13,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 F32 = dtypes.float32
-PLAIN = replace(AVX2, masked_loads=False, gathers=False)
+PLAIN = replace(AVX2, masked_loads=False, gathers=False, scatters=False)
 V = axis(8, 9, "VECTOR")
 
 def copy(index: UOp, size: int = 128, gate: UOp | None = None, target: UOp | None = None) -> UOp:
@@ -63,6 +63,13 @@ def test_gates(gate: UOp, target: str) -> None:
 @pytest.mark.parametrize("at", (V * 4 + R, 31 - (R * 8 + V), R, V))
 def test_stores_that_are_not_adjacent(at: UOp) -> None:
   for target in ALL_TARGETS.values(): check(copy(R * 8 + V, target=at), target, passes=True)
+
+def test_strides_are_scatters_or_scalars() -> None:
+  r, value = axis(4, 0), UOp.param(1, F32, 64).index(R * 8 + V).load()
+  for at in (V * 4 + R, 31 - (R * 8 + V)):
+    kernel = UOp.sink(UOp.param(0, F32, 64).index(at).store(value * value, r, V))
+    for target, lanes in ((AVX2, [8]), (PLAIN, [1] * 8)):
+      assert [u.src[0].src[1].dtype.count for u in check(kernel, target, passes=True).uops if u.op is Ops.STORE] == lanes
 
 @pytest.mark.parametrize("op", (Ops.ADD, Ops.MAX, Ops.MUL))
 def test_lanes_are_folded_once_after_the_loop(op: Ops) -> None:

@@ -5,7 +5,7 @@ what it writes must be the same to the bit, NaNs aside.
 """
 from __future__ import annotations
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import struct
 from typing import Any
 
@@ -174,6 +174,25 @@ def masked_memory(lanes: int, dtype: DType) -> Program:
     value = b.add(zero.alu(Ops.XOR, one.alu(Ops.CMPEQ, zero).alu(Ops.WHERE, one, zero)) if dtypes.is_int(dtype) else zero + one)
     b.store(out, g * lanes, value, gate)
   return b.program()
+
+def scattered(lanes: int, dtype: DType, wide: bool) -> Program:
+  """A vector stored lane by lane: at a stride, also downwards; at constant places; at places from memory, of 32 and (wide) 64 bits."""
+  b = Builder(f"scattered_{lanes}_{dtype.name}")
+  out, x = b.param(0, dtype, 10 * lanes), b.param(1, dtype, 2 * lanes)
+  places = b.param(2, dtypes.int32, lanes)
+
+  def vector(values: Iterable[int]) -> UOp: return vectorize(*[UOp.const(dtypes.int32, k) for k in values])
+
+  with b.loop(2, AxisType.GLOBAL) as g:
+    value, found = b.load(x, g * lanes, lanes), b.load(places, UOp.const(dtypes.int32, 0), lanes)
+    up = b.add(broadcast(g + 1, lanes).alu(Ops.ADD, vector(range(0, 2 * lanes, 2))))
+    down = b.add(vector(range(3 * lanes - 2, lanes - 2, -2)).alu(Ops.ADD, broadcast(b.add(g + lanes), lanes)))
+    for at in (up, down, vector(range(4 * lanes, 7 * lanes, 3)), b.add(found.cast(dtypes.int64)) if wide else found): b.store(out, at, value)
+  return b.program()
+
+def memory_of_scattered(lanes: int, dtype: DType) -> list[bytes]:
+  places = np.random.default_rng(lanes).permutation(3 * lanes)[:lanes].astype(np.int32) + 7 * lanes
+  return [bytes(10 * lanes * dtype.itemsize), bytes(k % 60 for k in range(2 * lanes * dtype.itemsize)), places.tobytes()]
 
 def run(program: Program, arch: str, memory: Sequence[bytes]) -> None:
   """The program compiled for arch and executed, against its evaluation. memory: bytes of each parameter."""

@@ -292,15 +292,17 @@ def moved(inst: MInst, end: int) -> Callable[[Any], None] | None:
 def small_moves(inst: MInst, end: int, gets: list[Get]) -> Callable[[Any], None] | None:
   """Between the low lane of a vector, memory and general registers."""
   name, (at, kind) = inst.row.name, inst.row.isa.syntax[0] if inst.row.isa.syntax else (0, None)
-  size = {"vmovss": 4, "vmovd": 4, "vmovsd": 8, "vmovq": 8}.get(name, 0)
+  upper = name == "vmovhps" and kind is not None and kind.category == "memory"   # the upper half is stored
+  size = {"vmovss": 4, "vmovd": 4, "vmovsd": 8, "vmovq": 8, "vextractps": 4}.get(name, 8 * upper)
   if found := re.fullmatch(r"vpextr([bwdq])", name): size = size_of(FORMATS[found[1]])
   if not size: return None
+  picks = found is not None or name == "vextractps"
   def data_of(m: Any) -> bytes:
     value = gets[0](m)
     data = value if isinstance(value, bytes) else value.to_bytes(8, "little")
-    start = gets[1](m) % (16 // size) * size if found else 0
+    start = gets[1](m) % (16 // size) * size if picks else size * upper
     return data[start:start + size]
-  if len(gets) == 2 and not found:
+  if len(gets) == 2 and not picks:
     return lambda m: m.vector.__setitem__(inst.operands[0].index, (gets[1](m)[:size] + gets[0](m)[size:]).ljust(64, b"\0"))
   if kind.category == "memory":
     place = addresser(inst, at, end)

@@ -2,8 +2,9 @@
 
 Input: an unrolled kernel in which no node depends on two VECTOR ranges. Output: the same without them; what depended on one has a dtype with lanes.
 Memory: where an index is `base + lane`, one vector load or store; where it does not depend on the lane, a scalar and BROADCAST; else a gather if
-the target has them, else one scalar load per lane, whose addresses share their base. A gate that depends on the lane becomes a mask
-(`lane < n - base`: one BROADCAST and one compare) if the target has masked loads for elements of that size, else one gated load per lane.
+the target has them (of stores: a scatter, where the index is linear), else one scalar load or store per lane, whose addresses share their base. A
+gate that depends on the lane becomes a mask (`lane < n - base`: one BROADCAST and one compare) if the target has masked loads for elements of that
+size, else one gated access per lane.
 A REDUCE over lanes folds whole vectors in its loop, and their lanes once, after it.
 
 Index expressions are looked at on demand, as `base + stride * lane` where they are linear; only what is not, or is used as data, is computed in
@@ -24,6 +25,7 @@ from tinyhw.uop.ops import UOp
 weakint = dtypes.weakint
 MASKABLE_BYTES = (4, 8)  # element sizes that masked loads, masked stores and gathers know on every vector ISA
 _LOGIC = frozenset({Ops.AND, Ops.OR, Ops.XOR})
+_SCALARS = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
 
 def widen(x: UOp, lanes: int) -> UOp:
   """x in all lanes; a vector is itself."""
@@ -166,6 +168,10 @@ class Lanes:
 
   def maskable(self, place: UOp) -> bool: return self.capabilities.masked_loads and place.dtype.itemsize in MASKABLE_BYTES
 
+  def scattered(self, place: UOp, value: UOp) -> bool:
+    """Whether lanes that lie apart are one STORE. What is scalars already is stored as such."""
+    return self.capabilities.scatters and place.dtype.itemsize in MASKABLE_BYTES and value.dtype.count > 1 and value.op not in _SCALARS
+
   def load(self, u: UOp, axis: UOp) -> UOp:
     place, n = u.src[0], axis.src[0].arg
     buffer, i = self.new[place.src[0]], place.src[1]
@@ -197,6 +203,9 @@ class Lanes:
     if split is not None and split[1] == 1 and (not masked or self.maskable(place)):
       index = UOp(Ops.INDEX, place.dtype, (buffer, split[0]))
       return UOp(Ops.STORE, dtypes.void, (index, widen(value, n), *gates, *ranges))
+    if split is not None and split[1] != 0 and not masked and self.scattered(place, value):
+      index = UOp(Ops.INDEX, place.dtype, (buffer, self.vector_index(i)))
+      return UOp(Ops.STORE, dtypes.void, (index, value, *gates, *ranges))
     lanes = range(n - 1, n) if split is not None and split[1] == 0 and not masked else range(n)
     stores = []
     for k in lanes:

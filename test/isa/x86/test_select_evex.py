@@ -52,6 +52,13 @@ def test_masks_of_bytes(lanes):
 def test_half_of_a_mask(lanes):
   x86_kernels.run(x86_kernels.halves(lanes), ARCH, [bytes(lanes), np.random.default_rng(1).normal(size=2 * lanes).astype(np.float32).tobytes()])
 
+@pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.uint64, dtypes.float32, dtypes.float64], ids=str)
+def test_scattered_stores(dtype):
+  for lanes in (2, 4, 8, 16):
+    if lanes * dtype.itemsize > 64: continue
+    program = x86_kernels.scattered(lanes, dtype, wide=lanes == 8)
+    x86_kernels.run(program, ARCH, x86_kernels.memory_of_scattered(lanes, dtype))
+
 @pytest.mark.parametrize("dtype", [*dtypes.ints, dtypes.float32, dtypes.float64], ids=str)
 def test_masked_memory(dtype):
   """Elements of every size, vectors that fill a register and that do not."""

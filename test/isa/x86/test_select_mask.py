@@ -33,6 +33,13 @@ def test_random_programs(native):
 def test_masks(lanes):
   x86_kernels.run(x86_kernels.masks(lanes), "x86_64:avx2", x86_kernels.memory_of_masks(lanes, np.int32))
 
+@pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.uint64, dtypes.float32, dtypes.float64], ids=str)
+def test_scattered_stores(dtype):
+  for lanes in (2, 4, 8, 16):
+    if lanes * dtype.itemsize > 32: continue
+    program = x86_kernels.scattered(lanes, dtype, wide=lanes == 4)
+    x86_kernels.run(program, "x86_64:avx2", x86_kernels.memory_of_scattered(lanes, dtype))
+
 @pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64], ids=str)
 def test_masked_memory(dtype):
   lanes = 32 // dtype.itemsize

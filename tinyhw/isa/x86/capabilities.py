@@ -45,4 +45,4 @@ def capabilities(arch: str) -> Capabilities:
   vector_bytes, vector_registers, vector_operations, wide_casts = LEVELS[arch]
   return Capabilities(vector_bytes=vector_bytes, vector_registers=vector_registers, operations=SCALAR,
                       vector_operations=vector_operations, threads=2, wide_casts=wide_casts, local_bytes=256 * 1024,
-                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_loads=True, gathers=True)
+                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_loads=True, gathers=True, scatters=True)

@@ -24,7 +24,7 @@ from tinyhw.isa.x86.select_evex import EvexMasks
 from tinyhw.isa.x86.select_mask import LaneMasks
 from tinyhw.isa.x86.select_part import Address, Position
 from tinyhw.isa.x86.select_scalar import Scalars
-from tinyhw.isa.x86.select_vector import Vectors
+from tinyhw.isa.x86.select_vector import Vectors, is_constant_vector, places_of
 from tinyhw.machine.inst import Block, Function, Reg
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -131,10 +131,13 @@ class Selector(Scalars, Vectors, Casts):
 
   def address(self, index: UOp) -> Address:
     """An INDEX as base, index, scale and displacement."""
-    buffer, i = index.src
+    return self.element(index.src[0], index.src[1], 0)
+
+  def element(self, buffer: UOp, i: UOp, more: int) -> Address:
+    """The address of an element of a buffer: number i + more."""
     size = buffer.dtype.itemsize
-    displacement = 0
-    if buffer.op is Ops.DEFINE_LOCAL: displacement = self.local_offset[buffer]
+    displacement = more * size
+    if buffer.op is Ops.DEFINE_LOCAL: displacement += self.local_offset[buffer]
     base = self.values[buffer]
     if i.op is Ops.ADD and i.src[1].op is Ops.CONST and i not in self.values:
       displacement += i.src[1].arg * size
@@ -202,6 +205,7 @@ class Selector(Scalars, Vectors, Casts):
 
   def _store(self, index: UOp, value: UOp) -> None:
     dtype = value.dtype
+    if index.src[1].dtype.count > 1: return self.scatter(index, value)
     if dtype.count > 1: return self.store_vector(dtype, self.address(index), self.value_bytes(value))
     if value.op is Ops.CONST and not dtypes.is_float(dtype) and -(1 << 31) <= value.arg < 1 << 31:
       bits = 8 * dtype.itemsize
@@ -321,9 +325,14 @@ class Selector(Scalars, Vectors, Casts):
     return self.function
 
   def _only_addresses(self, u: UOp) -> bool:
-    """Is u a sum with a constant that only addresses use? Then the constant becomes their displacement."""
-    return u.op is Ops.ADD and u.src[1].op is Ops.CONST and u.dtype.count == 1 and all(
-      user.op is Ops.INDEX and user.src[1] is u and user.src[0] is not u for user in self.users[u])
+    """Is u a sum with constants that only addresses use? Then the constants become their displacements. Of a scatter's places too: lane by lane."""
+    if u.op is Ops.BROADCAST: return all(user.op is Ops.ADD and self._only_addresses(user) for user in self.users[u])
+    if u.op is not Ops.ADD: return False
+    if u.dtype.count > 1:
+      return places_of(u) is not None and all(x.op is Ops.INDEX and all(s.op is Ops.STORE for s in self.users[x]) for x in self.users[u])
+    return u.src[1].op is Ops.CONST and all(
+      user.op is Ops.INDEX and user.src[1] is u and user.src[0] is not u or user.op is Ops.BROADCAST and self._only_addresses(user)
+      for user in self.users[u])
 
   def compute(self, u: UOp) -> Reg:
     if u.op in (Ops.CAST, Ops.BITCAST): return self.cast(u)
@@ -345,10 +354,6 @@ class EvexSelector(EvexMasks, Selector):
 LEVELS: dict[str, type[Selector]] = {"x86_64:avx2": LaneSelector, "x86_64:avx512": EvexSelector}
 
 def is_mask(u: UOp) -> bool: return u.dtype.count > 1 and u.dtype.scalar() is dtypes.bool
-
-def is_constant_vector(u: UOp) -> bool:
-  """A vector of constants, which is made where it is used, like a constant. One of bools has a width that its own rule decides."""
-  return u.op is Ops.VECTORIZE and u.dtype.scalar() is not dtypes.bool and all(s.op is Ops.CONST for s in u.src)
 
 def wrapped(value: int, bits: int) -> int:
   """value as a signed number of so many bits."""

@@ -62,6 +62,7 @@ class Part:
   def value(self, u: UOp) -> Reg: raise NotImplementedError
   def memory(self, u: UOp) -> Address | None: raise NotImplementedError
   def address(self, index: UOp) -> Address: raise NotImplementedError
+  def element(self, buffer: UOp, i: UOp, more: int) -> Address: raise NotImplementedError
   def address_behind(self, flag: Reg, index: UOp) -> Address: raise NotImplementedError
   def in_reach(self, base: Reg, index: Reg | None, scale: int, displacement: int) -> Address: raise NotImplementedError
   def constants_place(self) -> tuple[Block, Position]: raise NotImplementedError

@@ -26,6 +26,7 @@ ELEMENT = {1: "b", 2: "w", 4: "d", 8: "q"}
 PACKED_INTEGER = {Ops.ADD: "vpadd", Ops.SUB: "vpsub"}
 MULTIPLY = {2: "vpmullw", 4: "vpmulld", 8: "vpmullq"}
 LOGIC = {Ops.AND: "vpand", Ops.OR: "vpor", Ops.XOR: "vpxor"}
+LANE_STORES = {4: ("vmovss_m_x", "vextractps_m_x_i8"), 8: ("vmovsd_m_x", "vmovhps_m_x")}  # bytes -> of a register's first lane, of another one
 NO_PLACE = (regs.RIP, None, 1)
 
 def letter(size: int) -> str:
@@ -228,6 +229,36 @@ class Vectors(Level):
     elif size == 4: self.emit("vmovd_m_x", *address, value)
     elif size == 2: self.emit("vpextrw_m_x_i8", *address, value, 0)
     else: raise CompileError(f"{self.program.name}: a vector of {size} bytes cannot be stored")
+
+  def scatter(self, index: UOp, value: UOp) -> None:
+    """One store per lane: a register's first lane as it lies there, the others by way of a shuffle."""
+    (buffer, places), scalar, whole = index.src, value.dtype.scalar(), self.value(value)
+    first, other = LANE_STORES[scalar.itemsize]
+    each, known = 16 // scalar.itemsize, places_of(places)
+    for k in range(value.dtype.count):
+      if k % each == 0: chunk = self.chunk(value.dtype, whole, k // each)
+      if known is not None: address = self.element(buffer, known[0], known[1][k])
+      else: address = self.in_reach(self.values[buffer], self.place(places, k), scalar.itemsize, self.local_offset.get(buffer, 0))
+      if k % each == 0: self.emit(first, *address, chunk)
+      else: self.emit(other, *address, chunk, *[k % each] * (each > 2))
+
+  def place(self, places: UOp, k: int) -> Reg:
+    """Lane k of a vector of indices, as a 64-bit register."""
+    each = 16 // places.dtype.scalar().itemsize
+    chunk = self.chunk(places.dtype, self.value(places), k // each)
+    if each == 2: return self.op(regs.R64, "vpextrq_r64_x_i8", chunk, k % each)
+    return self.op(regs.R64, "movsxd_r64_r32", self.op(regs.R32, "vpextrd_r32_x_i8", chunk, k % each))
+
+def is_constant_vector(u: UOp) -> bool:
+  """A vector of constants, which is made where it is used, like a constant. One of bools has a width that its own rule decides."""
+  return u.op is Ops.VECTORIZE and u.dtype.scalar() is not dtypes.bool and all(s.op is Ops.CONST for s in u.src)
+
+def places_of(u: UOp) -> tuple[UOp, list[int]] | None:
+  """A vector of indices as a scalar, and what each lane adds to it; None if it is anything else."""
+  if is_constant_vector(u): return u.src[0], [s.arg - u.src[0].arg for s in u.src]
+  if u.op is not Ops.ADD: return None
+  steps, base = u.src if is_constant_vector(u.src[0]) else u.src[::-1]
+  return (base.src[0], [s.arg for s in steps.src]) if base.op is Ops.BROADCAST and is_constant_vector(steps) else None
 
 def is_run(u: UOp) -> bool:
   """Is a VECTORIZE a run of adjacent lanes of one vector?"""
