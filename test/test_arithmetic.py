@@ -17,7 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy says 
 few = settings(max_examples=12)
 
 NUMPY = {d: np.dtype(d.fmt) for d in dtypes.ints + (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bool)}
-NARROW = dtypes.fp8s + (dtypes.float16, dtypes.bfloat16)
 
 def same(a: object, b: object) -> bool: return a == b or (a != a and b != b)
 
@@ -129,7 +128,7 @@ def test_floats_that_no_integer_holds() -> None:
 def test_integers_become_float32_with_one_rounding(x: int) -> None:
   assert arithmetic.int_to_float32(x) == nearest_float32(Fraction(x))
 
-@pytest.mark.parametrize("d", NARROW, ids=str)
+@pytest.mark.parametrize("d", dtypes.narrow_floats, ids=str)
 def test_every_code_of_a_narrow_float_survives(d: DType) -> None:
   for code in range(1 << d.bitsize):
     data = code.to_bytes(d.itemsize, "little")

@@ -90,7 +90,8 @@ class DTypes:
 
   fp8_ocp, fp8_fnuz = (fp8e4m3, fp8e5m2), (fp8e4m3fnuz, fp8e5m2fnuz)
   fp8s = fp8_ocp + fp8_fnuz
-  floats = fp8s + (float16, bfloat16, float32, float64)
+  narrow_floats = fp8s + (float16, bfloat16)  # arithmetic on them is done in float32
+  floats = narrow_floats + (float32, float64)
   int8s, int16s, int32s, int64s = (int8, uint8), (int16, uint16), (int32, uint32), (int64, uint64)
   uints = (uint8, uint16, uint32, uint64)
   sints = (int8, int16, int32, int64)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tinyhw import trace
 from tinyhw.codegen.affine import linear, number
 from tinyhw.codegen.grid import ranges_of, values_of
-from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 @dataclass(frozen=True)
@@ -109,9 +109,3 @@ def _without(sink: UOp, outer: UOp, inner: UOp, merged: UOp) -> UOp:
   return new[sink]
 
 def _simple(u: UOp) -> UOp: return u.simplify() if u.op is Ops.ADD or u.op is Ops.MUL else u
-
-def reductions(sink: UOp) -> list[UOp]:
-  """The REDUCEs of a kernel, innermost values first."""
-  return [u for u in sink.toposort() if u.op is Ops.REDUCE]
-
-def is_reduce_range(r: UOp) -> bool: return r.arg[1] in (AxisType.REDUCE, AxisType.UNROLL, AxisType.GROUP_REDUCE)

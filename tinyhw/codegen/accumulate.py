@@ -16,7 +16,7 @@ from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-SMALL_FLOATS = frozenset(dtypes.fp8s + (dtypes.float16, dtypes.bfloat16))
+SMALL_FLOATS = frozenset(dtypes.narrow_floats)
 _START: dict[Ops, Callable[[DType], ConstType]] = {Ops.ADD: lambda d: 0, Ops.MUL: lambda d: 1, Ops.MAX: lambda d: d.min}
 
 def start_of(op: Ops, dtype: DType) -> UOp:

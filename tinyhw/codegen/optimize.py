@@ -14,8 +14,6 @@ from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 
-MAX_PIECES = 6  # stores that peeling may make of one
-
 def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
   """The kernel with final AxisTypes. The opts that were chosen are in its KernelInfo."""
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()

@@ -58,7 +58,7 @@ def kernel_name(sink: UOp) -> str:
   """A name from what a kernel does: r or E (it reduces, or not), then the sizes of its loops; `s` marks the stores beyond the first."""
   loops = sorted((u for u in sink.toposort() if u.op is Ops.RANGE), key=lambda r: r.arg)
   sizes = [str(r.src[0].arg) if r.src[0].op is Ops.CONST else "n" for r in loops]
-  kind = "r" if any(r.arg[1] in (AxisType.REDUCE, AxisType.UNROLL, AxisType.GROUP_REDUCE) for r in loops) else "E"
+  kind = "r" if any(r.arg[1] in (AxisType.REDUCE, AxisType.UNROLL) for r in loops) else "E"
   return "_".join([kind + ("" if len(sink.src) == 1 else str(len(sink.src)))] + sizes)
 
 def value_of(x: sint, variables: dict[str, int]) -> int:

@@ -65,9 +65,6 @@ class Reg:
   def __init__(self, cls: RegClass, id: int = -1, index: int | None = None):
     self.cls, self.id, self.index = cls, id, index
 
-  @property
-  def is_virtual(self) -> bool: return self.index is None
-
   def __eq__(self, other: object) -> bool:
     if self is other: return True
     if not isinstance(other, Reg) or self.index is None: return False

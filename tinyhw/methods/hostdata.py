@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from tinyhw.arithmetic import elements, to_bytes
-from tinyhw.dtype import ALIASES_BY_TYPE, ConstType, DType, dtypes, to_dtype, truncate
+from tinyhw.dtype import ALIASES_BY_TYPE, ConstType, DType, dtypes, truncate
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 
 class HostData(NamedTuple):
@@ -100,5 +100,3 @@ def nested(data: memoryview, dtype: DType, shape: tuple[int, ...]) -> Any:
   return rows if 0 not in shape else _empty(shape)
 
 def _empty(shape: tuple[int, ...]) -> Any: return [_empty(shape[1:]) for _ in range(shape[0])] if shape else []
-
-def dtype_of(dtype: Any) -> DType | None: return None if dtype is None else to_dtype(dtype)

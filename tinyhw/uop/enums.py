@@ -126,5 +126,4 @@ class AxisType(IntEnum):
   UPCAST = auto()        # unrolled: a tile in registers
   UNROLL = auto()        # a reduction, unrolled
   VECTOR = auto()        # lanes of a vector register
-  GROUP_REDUCE = auto()  # a reduction shared by the lanes of a workgroup
   STAGE = auto()         # a loop that fills a local array

@@ -24,7 +24,7 @@ _TYPES: dict[DType, str] = {
   dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "uint16_t", dtypes.bfloat16: "uint16_t",
   **{d: "uint8_t" for d in dtypes.fp8s},
 }
-_NARROW = frozenset(dtypes.fp8s + (dtypes.float16, dtypes.bfloat16))
+_NARROW = frozenset(dtypes.narrow_floats)
 _INFIX: dict[Ops, str] = {
   Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "==",
 }

@@ -83,4 +83,4 @@ HELPERS: dict[str, str] = {
 }
 for _dtype in dtypes.ints: HELPERS.update(_division(ALIASES_BY_TYPE[_dtype], not dtypes.is_unsigned(_dtype), _dtype.bitsize))
 HELPERS.update({**_to_integer("float32", "float"), **_to_integer("float64", "double")})
-for _dtype in dtypes.fp8s + (dtypes.float16, dtypes.bfloat16): HELPERS.update(_narrow(_dtype))
+for _dtype in dtypes.narrow_floats: HELPERS.update(_narrow(_dtype))

@@ -12,7 +12,7 @@ from tinyhw.uop.text import SYMBOLS
 
 _LETTERS: dict[AxisType, str] = {
   AxisType.GLOBAL: "g", AxisType.LOCAL: "l", AxisType.LOOP: "i", AxisType.REDUCE: "r", AxisType.UPCAST: "u", AxisType.UNROLL: "k",
-  AxisType.VECTOR: "v", AxisType.GROUP_REDUCE: "gr", AxisType.STAGE: "s",
+  AxisType.VECTOR: "v", AxisType.STAGE: "s",
 }
 _MOST_COLUMNS = 100  # a longer expression gets a name
 

@@ -28,7 +28,7 @@ _CALLS: dict[Ops, str] = {
   Ops.ERF: "math.erf", Ops.POW: "power", Ops.TRUNC: "truncate_float", Ops.THREEFRY: "threefry",
 }
 _EXACT = frozenset({Ops.TRUNC, Ops.MAX, Ops.WHERE, Ops.AND, Ops.OR, Ops.XOR, Ops.MOD, Ops.SHR, Ops.THREEFRY}) | GroupOp.Comparison
-_NARROW = frozenset(dtypes.fp8s + (dtypes.float16, dtypes.bfloat16))
+_NARROW = frozenset(dtypes.narrow_floats)
 
 def render(program: Program) -> str:
   """The source of a function named `kernel`. Raises CompileError for what has no meaning on this device: BARRIER, MMA."""

@@ -13,14 +13,12 @@ from tinyhw.machine.code import Code
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 
-NARROW = dtypes.fp8s + (dtypes.float16, dtypes.bfloat16)
-
 def pairs(ops: frozenset[Ops], types: tuple[DType, ...]) -> frozenset[tuple[Ops, DType]]:
   return frozenset((op, dtype) for op in ops for dtype in types)
 
 EVERYTHING = pairs(GroupOp.Elementwise, dtypes.all)
-IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental, tuple(d for d in dtypes.all if d not in NARROW))
-        | pairs(frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE}), NARROW))
+IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental, tuple(d for d in dtypes.all if d not in dtypes.narrow_floats))
+        | pairs(frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats))
 
 @functools.lru_cache(None)
 def capabilities(arch: str) -> Capabilities:

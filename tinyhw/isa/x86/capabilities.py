@@ -18,13 +18,13 @@ LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST, Ops.NEG, Ops.BITCAST)
 def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]: return frozenset((op, dtype) for op in ops for dtype in types)
 
 SCALAR = (pairs(INTEGER + COMPARE, *dtypes.ints) | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64) | pairs(LOGIC + COMPARE, dtypes.bool)
-          | pairs((Ops.WHERE, Ops.BITCAST), dtypes.float16, dtypes.bfloat16, *dtypes.fp8s) | pairs((Ops.CAST,), dtypes.float16))
+          | pairs((Ops.WHERE, Ops.BITCAST), *dtypes.narrow_floats) | pairs((Ops.CAST,), dtypes.float16))
 
 VECTOR_AVX2 = (
   pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64) | pairs(LOGIC + COMPARE, dtypes.bool) | pairs(PACKED + COMPARE, *dtypes.ints)
   | pairs((Ops.MAX,), *dtypes.int8s, *dtypes.int16s, *dtypes.int32s) | pairs((Ops.MUL,), *dtypes.int16s, *dtypes.int32s)
   | pairs(SHIFTS, *dtypes.int32s, dtypes.uint64) | pairs((Ops.SHL,), dtypes.int64)
-  | pairs((Ops.WHERE, Ops.BITCAST), dtypes.float16, dtypes.bfloat16, *dtypes.fp8s) | pairs((Ops.CAST,), dtypes.float16))
+  | pairs((Ops.WHERE, Ops.BITCAST), *dtypes.narrow_floats) | pairs((Ops.CAST,), dtypes.float16))
 
 # AVX-512: 16-bit shifts by any count, arithmetic of 64-bit integers
 VECTOR_AVX512 = (VECTOR_AVX2 | pairs((Ops.MAX, Ops.MUL), *dtypes.int64s) | pairs(SHIFTS, *dtypes.int16s, *dtypes.int64s))

@@ -1,6 +1,6 @@
 """The registers of x86-64: banks, classes and names.
 
-`VEC` has the 32 registers of AVX-512; an AVX2 target may allocate the first 16 only (`VEC_AVX2`). The high byte registers (ah, bh, ch, dh), segment
+`VEC` has the 32 registers of AVX-512; an AVX2 target may allocate the first 16 only. The high byte registers (ah, bh, ch, dh), segment
 registers and x87 are left out: no compiler output needs them.
 """
 from __future__ import annotations
@@ -15,7 +15,6 @@ NAMES8 = ("al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil") + tuple(f"r{i}b" f
 # then those that shifts, multiplications and divisions insist on. rsp (4) is never allocated.
 GPR = Bank("gpr", 16, (6, 7, 8, 9, 10, 11, 3, 5, 14, 15, 12, 13, 1, 2, 0))
 VEC = Bank("vec", 32, tuple(range(32)))
-VEC_AVX2 = tuple(range(16))  # what VEC.allocatable is without AVX-512
 MASK = Bank("mask", 8, (1, 2, 3, 4, 5, 6, 7))  # k0 as an operand mask means "no mask"
 POINTER = Bank("pointer", 1, ())
 

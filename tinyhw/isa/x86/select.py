@@ -32,8 +32,6 @@ if TYPE_CHECKING:
   from tinyhw.codegen.program import Program
   from tinyhw.machine.target import Target
 
-CODES = (dtypes.float16, dtypes.bfloat16) + dtypes.fp8s   # scalars of these are held as their codes
-
 class Loop:
   """An open loop: where its body starts, and the values of the variables that it carries."""
   __slots__ = ("range", "body", "counter", "carried", "after", "before")
