@@ -1,7 +1,8 @@
 """The pass list obeys its constraints; hooks, dumps and CHECK work."""
 from __future__ import annotations
 import pytest
-from invented import cisc, matmul_loop
+from hypothesis import given, settings, strategies as st
+from invented import cisc, inputs, lanes, matmul_loop, random_function, run as execute
 
 from tinyhw.config import Context
 from tinyhw.errors import AllocationError
@@ -47,3 +48,15 @@ def test_check_finds_what_a_hook_breaks() -> None:
   target.hooks = {"after:allocate": (drop,)}
   with Context(CHECK=0): run(matmul_loop(target, 12, 2), target)
   with Context(CHECK=1), pytest.raises(AllocationError, match="vfma.*missing"): run(matmul_loop(target, 12, 2), target)
+
+@settings(max_examples=30)
+@given(st.integers(0, 1 << 30), st.integers(2, 30), st.booleans())
+def test_every_pass_keeps_the_meaning(seed: int, pressure: int, gpu: bool) -> None:
+  target = lanes(16, 3) if gpu else cisc(7, 4)
+  function = random_function(target, seed, pressure, 40)
+  arguments, memory = inputs(seed)
+  try: expected = execute(function, arguments, memory)
+  except TimeoutError: return
+  for name, step in PASSES.items():
+    function = step(function, target)
+    assert execute(function, arguments, memory, seed=9, fuel=400_000) == expected, name
