@@ -1,10 +1,11 @@
-"""What all tests share: random tests that are the same in every run, a cache of their own, machine code that is checked."""
+"""What all tests share: random tests that are the same in every run, a cache of their own, machine code that is checked, engines."""
 import os
 from collections.abc import Iterator
 
 import hypothesis
 import pytest
 
+from test.helpers import ENGINES, on
 from tinyhw.config import CACHEDIR, CHECK
 
 hypothesis.settings.register_profile("tinyhw", derandomize=True, deadline=None, database=None)
@@ -17,3 +18,8 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
   os.environ["CACHEDIR"] = CACHEDIR.value = str(tmp_path_factory.mktemp("cache"))
   CHECK.value = 1  # allocated machine code is run symbolically and compared with what was to be allocated
   yield
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+  """The test runs on the interpreter and on every device, or on the one that DEV names."""
+  with on(request.param) as name: yield name

@@ -1,20 +1,21 @@
-"""What tests of tensors share: arrays, comparison with NumPy, finite differences, and the reference interpreter in the place of the engine.
+"""What tests of tensors share: arrays, comparison with NumPy, finite differences, and the engines that they run on.
 
-Tests of what methods mean run on `uop/evaluate.py`, which shares nothing with engine and codegen. With TEST_ENGINE=1 they run on the device that
-DEV names instead.
+Tests of what methods mean use the fixture `engine` (conftest.py), so they run on each of ENGINES: the reference interpreter (`uop/evaluate.py`, which
+shares nothing with engine and codegen) and all devices. `-k AVX2` picks one; with DEV set, also to a device from outside, they run on that alone.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
-import os
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tinyhw.engine.realize as realizing
+from tinyhw.config import DEV, SPEC, Context
 from tinyhw.device import Device
 from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.errors import DeviceError
 from tinyhw.methods import base, indexing
 from tinyhw.methods.hostdata import pack
 from tinyhw.tensor import Tensor
@@ -22,7 +23,8 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp, to_indices
 
-ON_ENGINE = bool(int(os.environ.get("TEST_ENGINE", "0")))
+ENGINES = (DEV.value,) if DEV.value else ("interpreter", "CPU", "AVX2", "CLANG", "PYTHON")
+LOWER_LEVEL = "CPU:2"   # the engine AVX2: a CPU device opened with ARCH=x86_64:avx2
 
 def interpret(nodes: list[UOp]) -> None:
   """engine.realize by the reference interpreter: one node after the other."""
@@ -39,16 +41,25 @@ def interpret(nodes: list[UOp]) -> None:
     buffer_of(node).allocate().copyin(memoryview(pack(result.values, u.dtype)))
     u.realized = node if u.shape == node.shape else UOp(Ops.RESHAPE, u.dtype, (node, *to_indices(u.shape)))
 
+def open_engine(engine: str) -> str:
+  """The device that an engine computes on. Skips the test where it does not open, with the reason."""
+  if engine == "interpreter": return "PYTHON"
+  device = LOWER_LEVEL if engine == "AVX2" else engine
+  try:
+    if engine != "AVX2": return Device[device].name
+    if Device["CPU"].arch == "x86_64:avx2": pytest.skip("AVX2 is the best level of this processor: engine CPU is it")
+    with Context(ARCH="x86_64:avx2"): return Device[device].name
+  except DeviceError as error: pytest.skip(error.message)
+
 @contextlib.contextmanager
-def reference() -> Iterator[None]:
-  """Inside, tensors are computed by the reference interpreter, on device PYTHON."""
-  if ON_ENGINE:
-    yield
-    return
-  with pytest.MonkeyPatch.context() as patch:
-    for module in (base, indexing): patch.setattr(module, "realize_nodes", interpret)
-    before, Device.DEFAULT = Device._default, "PYTHON"
-    try: yield
+def on(engine: str) -> Iterator[str]:
+  """Inside, tensors are computed by one of ENGINES; gives its name. Graphs are verified between passes, random numbers start anew."""
+  before, Device.DEFAULT = Device._default, open_engine(engine)
+  with pytest.MonkeyPatch.context() as patch, Context(SPEC=max(1, SPEC.value)):
+    if engine == "interpreter":
+      for module in (base, indexing): patch.setattr(module, "realize_nodes", interpret)
+    Tensor.manual_seed(7)
+    try: yield engine
     finally: Device.DEFAULT = before
 
 def arrays(*shapes: tuple[int, ...], low: float = -2.0, high: float = 2.0, dtype: Any = np.float32, seed: int = 0) -> list[Any]:

@@ -1,20 +1,17 @@
 """gradient.py: what rules decide, graphs of any depth and order, and which nodes gradients reach."""
-from collections.abc import Iterator
 import math
 
 import numpy as np
 import pytest
 
-from test.helpers import check_gradient, reference, same
+from test.helpers import check_gradient, same
 from tinyhw.errors import GradientError, ShapeError
 from tinyhw.gradient import define_gradient, gradients
 from tinyhw.methods import graph
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 
-@pytest.fixture(autouse=True)
-def _on_reference() -> Iterator[None]:
-  with reference(): yield
+pytestmark = pytest.mark.usefixtures("engine")
 
 def test_higher_derivatives():
   x = Tensor([0.7])

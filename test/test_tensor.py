@@ -1,13 +1,12 @@
 """tensor.py and methods/base.py: data in and out, devices, realize and assign, modes, backward."""
 import array
-from collections.abc import Iterator
 import math
 import pickle
 
 import numpy as np
 import pytest
 
-from test.helpers import reference, same
+from test.helpers import same
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from tinyhw.methods.base import is_storage
@@ -15,9 +14,7 @@ from tinyhw.tensor import Tensor, is_numpy_ndarray
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-@pytest.fixture(autouse=True)
-def _on_reference() -> Iterator[None]:
-  with reference(): yield
+pytestmark = pytest.mark.usefixtures("engine")
 
 @pytest.mark.parametrize("data, shape, dtype", [
   (1, (), dtypes.int32), (1.5, (), dtypes.float32), (True, (), dtypes.bool), ([1, 2], (2,), dtypes.int32), ([[1, 2.5]], (1, 2), dtypes.float32),

@@ -207,7 +207,7 @@ SMALL = "not gradient and not a4 and not a5 and not a6 and not a7 and not attent
 
 def test_the_tensor_tests() -> None:
   files = [f"test/methods/test_{name}.py" for name in ("elementwise", "reduction", "loss", "sorting", "matmul")]
-  result = python("-m", "pytest", "-q", "-x", *files, "-k", SMALL, DEV="TOY", PLUGINS="examples.toy_accelerator", TEST_ENGINE="1",
+  result = python("-m", "pytest", "-q", "-x", *files, "-k", SMALL, DEV="TOY", PLUGINS="examples.toy_accelerator",
                   HOME=os.environ.get("HOME", ""))
   assert result.returncode == 0, result.stdout[-3000:]
 

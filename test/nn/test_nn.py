@@ -1,20 +1,15 @@
 """Layers against plain formulas, and their state-dict keys."""
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from test.helpers import arrays, check_gradient, reference, same
+from test.helpers import arrays, check_gradient, same
 from tinyhw import nn
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError
 from tinyhw.tensor import Tensor
 
-@pytest.fixture(autouse=True)
-def _on_reference() -> Iterator[None]:
-  with reference():
-    Tensor.manual_seed(0)
-    yield
+pytestmark = pytest.mark.usefixtures("engine")
 
 @pytest.mark.parametrize("layer, keys", [
   (lambda: nn.BatchNorm(2), "bias num_batches_tracked running_mean running_var weight"),

@@ -5,15 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from test.helpers import arrays, reference, same
+from test.helpers import arrays, same
 from tinyhw import nn
 from tinyhw.errors import ArgumentError, GradientError
 from tinyhw.nn import optim
 from tinyhw.tensor import Tensor
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 @pytest.fixture(autouse=True)
-def _on_reference() -> Iterator[None]:
-  with reference(), Tensor.train(): yield
+def training() -> Iterator[None]:
+  with Tensor.train(): yield
 
 def run(make: Callable[[list[Tensor]], Any], steps: int = 4) -> tuple[list[Any], list[Any]]:
   """Two parameters after some steps on a quadratic loss, and their starting points."""

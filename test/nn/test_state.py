@@ -1,19 +1,15 @@
 """State dicts, and safetensors files: round trips, and damaged and hostile ones."""
-from collections.abc import Iterator
 import json
 
 import numpy as np
 import pytest
 
-from test.helpers import reference
 from tinyhw import nn
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.nn.state import get_parameters, get_state_dict, load_state_dict, safe_dtypes, safe_load, safe_load_metadata, safe_save
 from tinyhw.tensor import Tensor
 
-@pytest.fixture(autouse=True)
-def _on_reference() -> Iterator[None]:
-  with reference(): yield
+pytestmark = pytest.mark.usefixtures("engine")
 
 class Model:
   def __init__(self) -> None:
