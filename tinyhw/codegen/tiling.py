@@ -140,28 +140,31 @@ def factor_of(r: UOp, opts: tuple[Opt, ...]) -> int:
   return factor
 
 def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> UOp:
-  """Each REDUCE over a range that its factor does not divide becomes two, whose results are folded."""
+  """Each REDUCE becomes two for each of its ranges that the factor does not divide, whose results are folded."""
   new: dict[UOp, UOp] = {}
   for u in sink.toposort():
     src = tuple([new[s] for s in u.src])
     v = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
     if u.op is Ops.REDUCE:
+      pieces = [v]
       for r in ranges_of(u):
         n, factor = size_of(r), factor_of(r, opts)
         if factor > 1 and n % factor:
-          v = _peel_reduce(v, r, n - n % factor, fresh)
+          pieces = [p for piece in pieces for p in _peel_reduce(piece, r, n - n % factor, fresh)]
           fresh += 1
+      v = pieces[0]
+      for piece in pieces[1:]: v = UOp(u.arg, u.dtype, (v, piece))
     new[u] = v
   trace.hand_on(new)
   return new[sink]
 
-def _peel_reduce(u: UOp, r: UOp, most: int, fresh: int) -> UOp:
+def _peel_reduce(u: UOp, r: UOp, most: int, fresh: int) -> list[UOp]:
   others = tuple(s for s in ranges_of(u) if s is not r)
   main = UOp(Ops.RANGE, r.dtype, (number(most),), r.arg)
   rest = UOp(Ops.RANGE, r.dtype, (number(size_of(r) - most),), (fresh, r.arg[1]))
   tail = UOp(Ops.REDUCE, u.dtype, (substitute(u.src[0], {r: make(Ops.ADD, dtypes.weakint, (rest, number(most)))}), rest) + others, u.arg)
-  if not most: return tail
-  return UOp(u.arg, u.dtype, (UOp(Ops.REDUCE, u.dtype, (substitute(u.src[0], {r: main}), main) + others, u.arg), tail))
+  if not most: return [tail]
+  return [UOp(Ops.REDUCE, u.dtype, (substitute(u.src[0], {r: main}), main) + others, u.arg), tail]
 
 def peel_store(store: UOp, r: UOp, most: int, fresh: int) -> list[UOp]:
   """A store over a range as two: one over the first `most` iterations, one over the others."""

@@ -1,0 +1,163 @@
+"""Splitting, peeling and staging change no result: random kernels, whose data are small whole numbers, against the interpreter."""
+from __future__ import annotations
+import random
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from test.codegen.kernels import axis, compare, data_for
+from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.tiling import (Opt, OptOps, apply, apply_pieces, at_most, factor_of, peel_reductions, peel_store, size_of, split, stage_loads,
+                                   substitute)
+from tinyhw.dtype import dtypes
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.ops import UOp
+
+F32 = dtypes.float32
+SEEDS = st.integers(0, 1 << 30)
+INNER = (OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK)
+
+class Nest:
+  """A kernel of one store with loops of any size: output ranges have the ids 0, 1, ..., those of its sum or maximum come behind them."""
+  def __init__(self, seed: int, in_place: bool = False):
+    rng = self.rng = random.Random(seed)
+    self.outputs = [axis(rng.randint(1, 13), k) for k in range(rng.randint(1, 3))]
+    self.inner = [axis(rng.randint(1, 11), len(self.outputs) + k, "REDUCE") for k in range(rng.randint(0, 2))]
+    size = 1
+    at = UOp.const(dtypes.weakint, 0)
+    for r in self.outputs: at, size = at * size_of(r) + r, size * size_of(r)
+    self.slots = 1
+    out = UOp.param(0, F32, size)
+    value = self.load(self.outputs + self.inner) * self.load(self.outputs + self.inner)
+    if self.inner: value = value.reduce(rng.choice((Ops.ADD, Ops.MAX)), *self.inner)
+    if in_place: value = value + out.index(at).load() * 2
+    self.store = out.index(at).store(value + self.load(self.outputs), *self.outputs)
+    self.sink = UOp.sink(self.store)
+
+  def load(self, ranges: list[UOp]) -> UOp:
+    """An element of a new buffer at some sum of multiples of ranges, gated at times."""
+    at, high = UOp.const(dtypes.weakint, 0), 0
+    for r in ranges:
+      factor = self.rng.choice((0, 1, 1, 2, 5))
+      at, high = at + r * factor, high + (size_of(r) - 1) * factor
+    buffer = UOp.param(self.slots, F32, max(high, 1) if self.rng.random() < 0.3 else high + 1)
+    self.slots += 1
+    return buffer.index(at).load(at < buffer.arg[1] if buffer.arg[1] <= high else None)
+
+  def opts(self, ranges: list[UOp], whole: bool = False) -> tuple[Opt, ...]:
+    """Opts for some of these ranges. whole: amounts whose product divides the size."""
+    found: list[Opt] = []
+    for r in ranges:
+      n = size_of(r)
+      left = n
+      for op in self.rng.sample(INNER, self.rng.randint(0, 2)):
+        fitting = [k for k in range(2, left + 1) if not whole or left % k == 0]
+        if not fitting: continue
+        found.append(Opt(op, r.arg[0], self.rng.choice(fitting)))
+        left //= found[-1].amount
+      if r in self.outputs and self.rng.random() < 0.5: found.append(Opt(OptOps.GRID, r.arg[0]))
+    return tuple(found)
+
+def agree(kernel: UOp, changed: UOp) -> None:
+  first, second = data_for(kernel), data_for(kernel)
+  evaluate(kernel, first)
+  evaluate(changed, second)
+  compare("tiled", first, second, 0.0)
+
+@settings(max_examples=150)
+@given(SEEDS)
+def test_any_tile_of_the_outputs_changes_no_result(seed: int) -> None:
+  nest = Nest(seed)
+  opts = nest.opts(nest.outputs) + nest.opts(nest.inner, whole=True)
+  agree(nest.sink, apply(nest.sink, opts))
+  agree(nest.sink, apply(nest.sink, opts, tuple(nest.rng.sample(range(5), 5))))
+
+@settings(max_examples=150)
+@given(SEEDS)
+def test_reductions_are_peeled_to_any_factor(seed: int) -> None:
+  nest = Nest(seed)
+  opts = nest.opts(nest.inner)
+  peeled = peel_reductions(nest.sink, opts, 100)
+  agree(nest.sink, peeled)
+  for r in (u for u in peeled.toposort() if u.op is Ops.RANGE and u.arg[0] < 100):
+    if r.arg[1] is AxisType.REDUCE: assert size_of(r) % factor_of(r, opts) == 0
+  agree(nest.sink, apply(peeled, opts))
+
+@settings(max_examples=150)
+@given(SEEDS)
+def test_peeled_stores_visit_each_element_once(seed: int) -> None:
+  """A kernel that reads what it overwrites would show an element that is done twice."""
+  nest = Nest(seed, in_place=True)
+  r = nest.rng.choice(nest.outputs)
+  parts = peel_store(nest.store, r, nest.rng.randint(0, size_of(r) - 1), 100)
+  agree(nest.sink, UOp.sink(*parts))
+  assert sum(size_of(next(s for s in ranges_of(part) if s.arg[0] in (r.arg[0], 100))) for part in parts) == size_of(r)
+
+@settings(max_examples=150)
+@given(SEEDS)
+def test_staged_loads_change_no_result(seed: int) -> None:
+  nest = Nest(seed)
+  slots = frozenset(nest.rng.sample(range(1, nest.slots), nest.rng.randint(1, nest.slots - 1)))
+  staged = stage_loads(nest.sink, slots)
+  agree(nest.sink, staged)
+  opts = nest.opts(nest.outputs) + nest.opts(nest.inner, whole=True)
+  agree(nest.sink, stage_loads(apply(nest.sink, opts), slots))
+  under = {u.src[0].src[0].arg[0] for reduce in nest.sink.toposort() if reduce.op is Ops.REDUCE for u in reduce.toposort() if u.op is Ops.LOAD}
+  read = {u.src[0].src[0].arg[0] for reduce in staged.toposort() if reduce.op is Ops.REDUCE for u in _outside_of_stages(reduce) if u.op is Ops.LOAD}
+  assert read == under - slots, "a staged buffer is read while its array is filled, and nowhere else under the reduction"
+
+def _outside_of_stages(reduce: UOp) -> list[UOp]:
+  """Nodes below a REDUCE that read buffers of the kernel, but for those that fill local arrays."""
+  found, stack = [], [reduce]
+  while stack:
+    u = stack.pop()
+    if u.op is Ops.STAGE: continue
+    if u.op is not Ops.LOAD or u.src[0].src[0].op is Ops.PARAM: found.append(u)
+    stack.extend(u.src)
+  return found
+
+@given(st.integers(1, 60), st.integers(1, 9), st.integers(0, 300))
+def test_at_most_is_the_minimum_and_knows_its_bounds(end: int, factor: int, limit: int) -> None:
+  r = axis(end, 0)
+  x = at_most(r * factor, limit)
+  assert (x.vmin, x.vmax) == (min(0, limit), min((end - 1) * factor, limit))
+  for k in range(end): assert substitute(x, {r: UOp.const(dtypes.weakint, k)}).simplify().arg == min(k * factor, limit)
+
+@given(st.integers(1, 200), st.lists(st.tuples(st.sampled_from(INNER), st.integers(1, 9)), max_size=4), st.booleans())
+def test_parts_cover_a_range_in_as_few_steps_as_can_be(size: int, amounts: list[tuple[OptOps, int]], grid: bool) -> None:
+  r = axis(size, 0)
+  opts = [Opt(op, 0, n) for op, n in amounts] + [Opt(OptOps.GRID, 0)] * grid
+  parts = split(r, opts)
+  strides = [p.stride for p in parts] + [1]
+  for outer, inner in zip(parts, parts[1:]): assert outer.stride == inner.stride * inner.size.arg
+  assert not parts or parts[-1].stride == 1
+  steps, factor = 1, factor_of(r, tuple(opts))
+  for p in parts: steps *= p.size.arg
+  assert size <= steps < size + factor and strides == sorted(strides, reverse=True)
+  left = [p for p in parts if p.stride == factor and p.kind in (AxisType.GLOBAL, AxisType.LOOP)]
+  if grid and size > factor: assert left and left[0].kind is AxisType.GLOBAL
+
+def test_kinds_of_parts() -> None:
+  opts = [Opt(OptOps.VECTOR, 0, 4), Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.BLOCK, 0, 3), Opt(OptOps.GRID, 0)]
+  assert [(p.kind.name, p.size.arg, p.stride) for p in split(axis(50, 0), opts)] == [
+    ("GLOBAL", 3, 24), ("LOOP", 3, 8), ("UPCAST", 2, 4), ("VECTOR", 4, 1)]
+  assert [(p.kind.name, p.size.arg, p.stride) for p in split(axis(48, 0, "REDUCE"), opts[:2])] == [("REDUCE", 6, 8), ("UNROLL", 2, 4), ("VECTOR", 4, 1)]
+  assert split(axis(1, 0), []) == [], "a loop of one iteration is none"
+
+def test_a_symbolic_range_stays_whole() -> None:
+  r = axis(UOp.variable("n", 1, 9), 0)
+  assert size_of(r) == 0 and [(p.kind, p.size) for p in split(r, [Opt(OptOps.GRID, 0)])] == [(AxisType.GLOBAL, r.src[0])]
+
+def test_pieces_tell_what_became_of_each_range() -> None:
+  out, a = UOp.param(0, F32, 30), UOp.param(1, F32, 30)
+  r, s = axis(6, 0), axis(5, 1)
+  kernel = UOp.sink(out.index(r * 5 + s).store(a.index(s * 6 + r).load(), r, s))
+  tiled, pieces = apply_pieces(kernel, (Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.VECTOR, 1, 4), Opt(OptOps.GRID, 1)))
+  assert [(p.arg[1].name, size_of(p)) for p in pieces[r]] == [("LOOP", 3), ("UPCAST", 2)]
+  assert [(p.arg[1].name, size_of(p)) for p in pieces[s]] == [("GLOBAL", 2), ("VECTOR", 4)]
+  assert [p.arg[1].name for p in sorted(pieces[r] + pieces[s], key=lambda p: p.arg)] == ["GLOBAL", "LOOP", "UPCAST", "VECTOR"]
+  agree(kernel, tiled)
+
+@pytest.mark.parametrize("opt, text", [(Opt(OptOps.VECTOR, 1, 8), "VECTOR(1, 8)"), (Opt(OptOps.GRID, 0), "GRID(0)")])
+def test_opts_print_as_they_are_written(opt: Opt, text: str) -> None: assert repr(opt) == text
