@@ -103,6 +103,14 @@ def test_gather():
   with pytest.raises(ShapeError, match="number of axes"): Tensor(x).gather(0, Tensor([1]))
   with pytest.raises(DTypeError): Tensor(x).gather(0, Tensor(x))
 
+def test_an_index_of_8_bits_names_one_place_of_many():
+  zeros, index = np.zeros(300, np.int32), np.array([5, 127, 5], np.int8)
+  def count(a, i): return np.bincount(i, minlength=len(a)).astype(a.dtype)
+  for kind in (np.int8, np.uint8):
+    compare(lambda t, i: t.scatter_reduce(0, i, Tensor([1, 1, 1]), "sum"), count, zeros, index.astype(kind))
+    compare(lambda t, i: t.scatter(0, i, 1).sum(), lambda a, i: np.int32(2), zeros, index.astype(kind))
+  same(Tensor(zeros).scatter(0, Tensor([255, 0], dtype="uint8"), 1).nonzero().flatten(), np.array([0, 255], np.int32))
+
 def test_scatter():
   index, src = np.array([[0, 1, 2, 0], [0, 0, 1, 2]]), arrays((2, 4))[0]
   def scatter(a, fold):

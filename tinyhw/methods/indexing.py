@@ -167,8 +167,12 @@ class Indexing(Matmul):
     return self._new(graph.full(index.shape, self.dtype, src))
 
   def _scattered(self, dim: int, index: Tensor, src: Tensor) -> tuple[UOp, UOp]:
-    """Index and source padded to this tensor's size in all axes but dim; the index says -1 there, which is no place."""
+    """Index and source padded to this tensor's size in all axes but dim; the index says -1 there, which is no place.
+
+    The index gets 32 bits at least: it is compared with places along dim, which an 8-bit one may not be able to count.
+    """
     self._check_index("scatter", dim, index)
+    if index.dtype.itemsize < 4: index = index.cast(dtypes.int32)
     if src.ndim != index.ndim or any(limits(n)[1] > limits(d)[1] for n, d in zip(index.shape, src.shape)):
       raise ShapeError(f"cannot scatter {graph.show(src.shape)} with an index of shape {graph.show(index.shape)}: "
                        "the source must be at least as large")

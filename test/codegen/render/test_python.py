@@ -46,6 +46,13 @@ def test_part_of_a_grid_and_variables() -> None:
   run(b.program(), memory, (100, 2), 3, 5)  # variables go by name: a, n
   assert memoryview(memory[0]).cast("i").tolist() == [0, 0, 0, 106, 108, 0, 0, 0]
 
+def test_buffers_come_in_the_order_of_slots_without_gaps() -> None:
+  """A kernel that simplification left without one of its buffers is called with the others."""
+  b = Builder("gap")
+  out, x = b.param(0, i32, 4), b.param(2, i32, 4)
+  with b.loop(4, AxisType.GLOBAL) as g: b.store(out, g, b.load(x, g) * 2)
+  check(b.program(), {0: bytearray(16), 2: bytearray(range(16))})
+
 def test_lanes_of_an_accumulator_are_read_when_they_stand() -> None:
   b = Builder("swap")
   out = b.param(0, i32, 2)

@@ -96,7 +96,7 @@ class _Python:
 
   def constant(self, u: UOp) -> None: self.lanes[u] = [literal(u)] * u.dtype.count
 
-  def param(self, u: UOp) -> None: self.define(u, [f"elements(buffers[{u.arg[0]}], {_type(u.dtype)})"], "p")
+  def param(self, u: UOp) -> None: self.define(u, [f"elements(buffers[{self.program.params.index(u)}], {_type(u.dtype)})"], "p")
 
   def variable(self, u: UOp) -> None: self.define(u, [f"variables[{self.program.variables.index(u)}]"], "n")
 
