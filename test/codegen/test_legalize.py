@@ -8,6 +8,7 @@ from tinyhw.codegen.legalize import legalize
 from tinyhw.codegen.passes import PASSES, lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
+from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 F32, F64 = dtypes.float32, dtypes.float64
@@ -60,6 +61,19 @@ def test_reductions_and_accumulators_are_split() -> None:
     kernel = UOp.sink(out.index(g).store(a.index(g * 32 + r * 16 + v).load().reduce(op, r, v), g))
     for target in ALL_TARGETS.values(): check(kernel, target)
     assert sum(u.op is Ops.ACC for u in lower(kernel, AVX2, "x").uops) == 4
+
+def test_runs_of_lanes_come_out_of_parts() -> None:
+  """Wider than a register of AVX2, as wide, and narrower; POOR's have half as many lanes."""
+  out, a = UOp.param(0, F32, 32), UOp.param(1, F32, 32)
+  wide = UOp(Ops.LOAD, F32.vec(32), (a.index(0),))
+  for lanes in (16, 8, 4, 2):
+    for start in range(0, 32, lanes):
+      kernel = UOp.sink(out.index(0).store(UOp(Ops.GEP, F32.vec(lanes), (wide * wide,), start)))
+      assert sum(u.op is Ops.STORE for u in legalize(kernel, AVX2).toposort()) == max(1, lanes // 8)
+      for target in (AVX2, POOR):
+        memory = {0: [0.0] * 32, 1: [float(k) for k in range(32)]}
+        evaluate(legalize(kernel, target), memory)
+        assert memory[0][:lanes] == [float(k * k) for k in range(start, start + lanes)]
 
 def test_gathers_are_as_narrow_as_their_indices() -> None:
   out, a, at = UOp.param(0, F32, 8), UOp.param(1, F32, 9), UOp.param(2, dtypes.int64, 8)

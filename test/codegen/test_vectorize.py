@@ -6,7 +6,7 @@ import pytest
 from test.codegen.kernels import ALL_TARGETS, AVX2, axis, check, masked
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
-from tinyhw.codegen.vectorize import fold_lanes, lane_of, vectorize, widen
+from tinyhw.codegen.vectorize import fold_lanes, lane_of, run_of, vectorize, widen
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import Ops
@@ -94,6 +94,16 @@ def test_small_functions() -> None:
   assert lane_of(wide, 2) is x and widen(wide, 4) is wide and lane_of(UOp.const(F32.vec(4), 2.0), 1) is UOp.const(F32, 2.0)
   vector = UOp(Ops.LOAD, F32.vec(8), (UOp.param(0, F32, 8).index(0),))
   assert fold_lanes(Ops.ADD, vector).dtype is F32
+
+def test_runs_of_lanes() -> None:
+  x, v8 = UOp.variable("x", 0, 9, F32), F32.vec(8)
+  vector = UOp(Ops.LOAD, v8, (UOp.param(0, F32, 8).index(0),))
+  assert run_of(vector, 0, 8) is vector and run_of(vector, 4, 4) is UOp(Ops.GEP, F32.vec(4), (vector,), 4)
+  assert run_of(widen(x, 8), 4, 2) is widen(x, 2) and run_of(UOp.const(v8, 2.0), 0, 4) is UOp.const(F32.vec(4), 2.0)
+  assert run_of(UOp(Ops.VECTORIZE, v8, (x,) * 7 + (x * 2,)), 6, 2).src == (x, x * 2)
+  truths = UOp(Ops.CMPLT, dtypes.bool.vec(8), (vector, vector))
+  for u, start, lanes in ((vector, 2, 4), (vector, 3, 3), (truths, 4, 4)):   # not at a multiple, no power of two, bools
+    assert run_of(u, start, lanes).src == tuple(lane_of(u, k) for k in range(start, start + lanes))
 
 def test_refusals() -> None:
   v = axis(UOp.variable("n", 1, 4), 5, "VECTOR")

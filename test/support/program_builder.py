@@ -81,7 +81,7 @@ class Builder:
 def index(i: Any) -> UOp: return i if isinstance(i, UOp) else UOp.const(i32, i)
 def broadcast(x: UOp, lanes: int) -> UOp: return x if lanes == 1 else UOp(Ops.BROADCAST, x.dtype.vec(lanes), (x,))
 def vectorize(*xs: UOp) -> UOp: return UOp(Ops.VECTORIZE, xs[0].dtype.vec(len(xs)), xs)
-def lane(x: UOp, k: int) -> UOp: return UOp(Ops.GEP, x.dtype.scalar(), (x,), k)
+def lane(x: UOp, k: int, lanes: int = 1) -> UOp: return UOp(Ops.GEP, x.dtype.scalar().vec(lanes), (x,), k)
 
 # ***** programs by name *****
 
@@ -104,6 +104,18 @@ def matmul(n: int = 8, fused: bool = False) -> Program:
       p, q = b.load(x, i * n + k), b.load(y, k * n + j)
       b.assign(acc, UOp(Ops.MULACC, acc.dtype, (p, q, acc)) if fused else acc + p * q)
     b.store(out, i * n + j, acc)
+  return b.program()
+
+def fold(n: int = 2, lanes: int = 8) -> Program:
+  """data0[i] = the sum of data1[i * lanes : (i + 1) * lanes], in halves."""
+  b = Builder(f"fold_{lanes}")
+  out, x = b.param(0, dtypes.float32, n), b.param(1, dtypes.float32, n * lanes)
+  with b.loop(n, AxisType.GLOBAL) as g:
+    v = b.load(x, g * lanes, lanes)
+    while lanes > 1:
+      lanes //= 2
+      v = b.add(UOp(Ops.ADD, dtypes.float32.vec(lanes), (lane(v, 0, lanes), lane(v, lanes, lanes))))
+    b.store(out, g, v)
   return b.program()
 
 def pad(n: int = 12, before: int = 3, lanes: int = 4) -> Program:
@@ -250,7 +262,7 @@ def same_memory(program: Program, a: dict[int, Any], b: dict[int, Any]) -> None:
 
 def named() -> list[Program]:
   """Programs without lanes of workgroups and without transcendental functions: what every renderer takes."""
-  return [add(), add(16, 4), add(15, 3, dtypes.uint8), matmul(5), matmul(5, True), pad(), gather()]
+  return [add(), add(16, 4), add(15, 3, dtypes.uint8), matmul(5), matmul(5, True), pad(), gather(), fold()]
 
 def memory_for(program: Program, seed: int = 0) -> dict[int, bytearray]:
   """Random bytes for every PARAM; small numbers where the type allows."""

@@ -104,6 +104,9 @@ def test_lanes() -> None:
   lanes = tuple(UOp(Ops.GEP, dtypes.float32, (UOp(Ops.PARAM, v4, (), (0, 4)),), i) for i in range(4))
   assert simplify(UOp(Ops.GEP, dtypes.float32, (vector,), 2)) is f
   assert simplify(UOp(Ops.GEP, dtypes.float32, (UOp(Ops.VECTORIZE, v4, (f, g, f, g)),), 3)) is g
+  v2 = dtypes.float32.vec(2)
+  assert simplify(UOp(Ops.GEP, v2, (vector,), 2)) is UOp(Ops.BROADCAST, v2, (f,))
+  assert simplify(UOp(Ops.GEP, v2, (UOp(Ops.VECTORIZE, v4, (f, g, g, f)),), 2)).src == (g, f)
   assert simplify(UOp(Ops.VECTORIZE, v4, lanes)) is lanes[0].src[0] and simplify(UOp(Ops.VECTORIZE, v4, lanes[::-1])).op is Ops.VECTORIZE
   two = f.const_like(2.0)
   assert simplify(UOp(Ops.VECTORIZE, v4, (two,) * 4)) is UOp.const(v4, 2.0) and simplify(UOp(Ops.BROADCAST, v4, (two,))) is UOp.const(v4, 2.0)

@@ -23,6 +23,8 @@ a, b = UOp.variable("a", 0, 10), UOp.variable("b", 0, 10)
   ((a < 3).logical_not(), "((a<3)!=True)"),
   ((a < 3).where(a, b), "(a if (a<3) else b)"), (a.maximum(3), "max(a, 3)"), (a.bind(4) + 1, "(a[=4]+1)"), (a << 2, "(a<<2)"),
   (a.cast(dtypes.int32), "cast(a, int32)"), (UOp.range(4, 1) + 1, "(r1+1)"), (UOp.param(2, dtypes.float32, 8).index(a + 1).load(), "data2[a+1]"),
+  (UOp(Ops.GEP, dtypes.int32, (a.cast(dtypes.int32),), 3), "cast(a, int32)[3]"),
+  (UOp(Ops.GEP, dtypes.int32.vec(2), (a.cast(dtypes.int32),), 2), "cast(a, int32)[2:4]"),
   (a.cast(dtypes.float32).exp2(), "exp2(cast(a, float32))"), (UOp.const(dtypes.float32, -0.5), "-0.5"),
 ])
 def test_render(u: UOp, text: str) -> None: assert render(u) == text

@@ -10,14 +10,14 @@ from __future__ import annotations
 from tinyhw import trace
 from tinyhw.codegen.casts import lanewise
 from tinyhw.codegen.indices import const, fits
-from tinyhw.codegen.vectorize import gather_lanes, lane_of
+from tinyhw.codegen.vectorize import lane_of, run_of
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 _ANY_WIDTH = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
-_STRUCTURE = frozenset({Ops.GROUP, Ops.ACC, Ops.REDUCE, Ops.LOAD})  # limited only by what a register holds
+_STRUCTURE = frozenset({Ops.GROUP, Ops.ACC, Ops.REDUCE, Ops.LOAD, Ops.GEP})  # limited only by what a register holds
 
 class Legalizer:
   """The walk's state. `new[u]`: the parts of u; scalars and nodes without a value have one."""
@@ -91,7 +91,7 @@ class Legalizer:
     pieces = self.new[u]
     if own > width:
       starts = range(0, own, width)
-      return [lane_of(p, k) if width == 1 else gather_lanes(p, range(k, k + width)) for p in pieces for k in starts]
+      return [lane_of(p, k) if width == 1 else run_of(p, k, width) for p in pieces for k in starts]
     ratio = width // own
     return [_joined([lane_of(p, k) for p in pieces[j * ratio:(j + 1) * ratio] for k in range(own)]) for j in range(count)]
 
@@ -106,19 +106,25 @@ class Legalizer:
     dtype = u.src[1].dtype if u.op is Ops.STORE else u.dtype
     if dtype.count == 1 or u.op in _ANY_WIDTH and u.op is not Ops.VECTORIZE and u.op is not Ops.BROADCAST: self.new[u] = [self.scalar(u)]
     elif u.op in _ANY_WIDTH: return
+    elif u.op is Ops.GEP: self.new[u] = [self.lanes(u.src[0], k, width) for k in range(u.arg, u.arg + dtype.count, width)]
     elif u.op is Ops.LOAD or u.op is Ops.STORE: self.new[u] = self.memory(u, dtype, width)
     elif u.op is Ops.ACC: self.new[u] = [UOp(Ops.ACC, p.dtype, (p,), (u.arg[0], k, u.arg[2])) for k, p in enumerate(self.parts(u.src[0], width))]
     else: self.new[u] = self.split(u, width)
 
   def scalar(self, u: UOp) -> UOp:
     """A node without lanes, or of a scalar made from a vector."""
-    if u.op is Ops.GEP:
-      x = u.src[0]
-      own = 1 if x.op in _ANY_WIDTH else self.width[x]
-      return lane_of(self.parts(x, own)[u.arg // own], u.arg % own)
+    if u.op is Ops.GEP: return self.lanes(u.src[0], u.arg, 1)
     if u.op is Ops.GROUP or u.op is Ops.SINK or u.op is Ops.AFTER: src = tuple([p for s in u.src for p in self.new[s]])
     else: src = tuple([self.value(s) for s in u.src])
     return u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+
+  def lanes(self, x: UOp, start: int, count: int) -> UOp:
+    """Adjacent lanes of x, out of the parts of x that hold them."""
+    own = count if x.op in _ANY_WIDTH else self.width[x]
+    pieces = self.parts(x, own)
+    if count > 1 and start % own + count <= own: return run_of(pieces[start // own], start % own, count)
+    found = [lane_of(pieces[k // own], k % own) for k in range(start, start + count)]
+    return found[0] if count == 1 else _joined(found)
 
   def split(self, u: UOp, width: int) -> list[UOp]:
     columns = [self.parts(s, width if s.dtype.count > 1 else 1) for s in u.src]

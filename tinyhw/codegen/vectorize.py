@@ -41,16 +41,21 @@ def lane_of(x: UOp, k: int) -> UOp:
   if x.op is Ops.VECTORIZE: return x.src[k]
   return UOp(Ops.GEP, x.dtype.scalar(), (x,), k)
 
-def gather_lanes(x: UOp, lanes: range) -> UOp:
-  """A vector of some lanes of x."""
-  return UOp(Ops.VECTORIZE, x.dtype.scalar().vec(len(lanes)), tuple([lane_of(x, k) for k in lanes]))
+def run_of(x: UOp, start: int, lanes: int) -> UOp:
+  """Adjacent lanes of x. Where they are a power of two and begin at a multiple of it they are one GEP; of bools, VECTORIZE."""
+  if lanes == x.dtype.count: return x
+  dtype = x.dtype.scalar().vec(lanes)
+  if x.op is Ops.CONST or x.op is Ops.BROADCAST: return UOp(x.op, dtype, x.src, x.arg)
+  whole = start % lanes == 0 and lanes & lanes - 1 == 0 and not dtypes.is_bool(dtype)
+  if x.op is Ops.VECTORIZE or not whole: return UOp(Ops.VECTORIZE, dtype, tuple([lane_of(x, k) for k in range(start, start + lanes)]))
+  return UOp(Ops.GEP, dtype, (x,), start)
 
 def fold_lanes(op: Ops, x: UOp) -> UOp:
   """All lanes of x folded: halves while they are vectors of four and more, then scalars in pairs."""
   n = x.dtype.count
   while n > 4 and n % 2 == 0:
     n //= 2
-    x = UOp(op, x.dtype.scalar().vec(n), (gather_lanes(x, range(n)), gather_lanes(x, range(n, 2 * n))))
+    x = UOp(op, x.dtype.scalar().vec(n), (run_of(x, 0, n), run_of(x, n, n)))
   return fold_tree(op, [lane_of(x, k) for k in range(n)])
 
 def steps(stride: int, lanes: int) -> UOp:

@@ -101,7 +101,7 @@ def value_function(u: UOp) -> Function:
   if op is Ops.VECTORIZE: return lambda *sources: sources
   if op is Ops.GEP:
     lane = u.arg
-    return lambda x: x[lane]
+    return (lambda x: x[lane]) if n == 1 else lambda x: x[lane:lane + n]
   if op is Ops.MMA: return _matrix(u)
   if op in (Ops.SINK, Ops.GROUP, Ops.NOOP): return lambda *sources: None
   raise VerifyError(f"{op.name} cannot be executed: {u!r}")

@@ -233,9 +233,11 @@ def compare_cast_bool(u: UOp, p: UOp, c: UOp) -> UOp:
 
 @rule(UPat(Ops.GEP, src=(UPat((Ops.BROADCAST, Ops.VECTORIZE, Ops.CONST), name="x"),), name="u"))
 def lane_of(u: UOp, x: UOp) -> UOp | None:
-  """A lane of what was put together from scalars."""
+  """A lane, or several, of what was put together from scalars."""
   if type(u.arg) is not int: return None
+  n = u.dtype.count
   if x.op is Ops.CONST: return UOp(Ops.CONST, u.dtype, (), x.arg)
+  if n > 1: return UOp(x.op, u.dtype, x.src if x.op is Ops.BROADCAST else x.src[u.arg:u.arg + n])
   return x.src[0] if x.op is Ops.BROADCAST else x.src[u.arg]
 
 @rule(UPat(Ops.BROADCAST, src=(c,), name="u"))

@@ -247,7 +247,9 @@ def _vectorize(u: UOp) -> str | None:
   return None if len(u.src) == u.dtype.count > 1 and all(s.dtype is u.dtype.scalar() for s in u.src) else f"{[s.dtype for s in u.src]} to {u.dtype}"
 
 def _lane(u: UOp) -> str | None:
-  fine = len(u.src) == 1 and u.dtype is u.src[0].dtype.scalar() and isinstance(u.arg, int) and 0 <= u.arg < u.src[0].dtype.count
+  n = u.dtype.count
+  fine = len(u.src) == 1 and u.dtype.scalar() is u.src[0].dtype.scalar() and isinstance(u.arg, int) and 0 <= u.arg <= u.src[0].dtype.count - n
+  fine = fine and (n == 1 or u.arg % n == 0 and n & n - 1 == 0 and not dtypes.is_bool(u.dtype))
   return None if fine else f"lane {u.arg!r} of {[s.dtype for s in u.src]} to {u.dtype}"
 
 _LANES: dict[Ops, Check] = {Ops.BROADCAST: _broadcast, Ops.VECTORIZE: _vectorize, Ops.GEP: _lane}

@@ -264,13 +264,13 @@ class _C:
 
   def broadcast(self, u: UOp) -> None: self.define(u, self.gather_lanes(u, [self.names[u.src[0]]] * u.dtype.count))
   def vectorize(self, u: UOp) -> None: self.define(u, self.gather_lanes(u, [self.names[s] for s in u.src]))
-  def get_lane(self, u: UOp) -> None: self.define(u, self.lane(u.src[0], u.arg))
+  def get_lanes(self, u: UOp) -> None: self.define(u, self.gather_lanes(u, [self.lane(u.src[0], u.arg + k) for k in range(u.dtype.count)]))
   def nothing(self, u: UOp) -> None: pass
 
 _RULES: dict[Ops, Callable[[_C, UOp], None]] = {
   Ops.CONST: _C.constant, Ops.PARAM: _C.param, Ops.DEFINE_VAR: _C.variable, Ops.DEFINE_LOCAL: _C.local, Ops.RANGE: _C.range, Ops.END: _C.end,
   Ops.IF: _C.condition, Ops.ENDIF: _C.end, Ops.INDEX: _C.index, Ops.LOAD: _C.load, Ops.STORE: _C.store, Ops.ACC: _C.accumulator,
-  Ops.ASSIGN_ACC: _C.assign, Ops.BROADCAST: _C.broadcast, Ops.VECTORIZE: _C.vectorize, Ops.GEP: _C.get_lane, Ops.SINK: _C.nothing,
+  Ops.ASSIGN_ACC: _C.assign, Ops.BROADCAST: _C.broadcast, Ops.VECTORIZE: _C.vectorize, Ops.GEP: _C.get_lanes, Ops.SINK: _C.nothing,
   Ops.NOOP: _C.nothing, Ops.GROUP: _C.nothing,
 }
 

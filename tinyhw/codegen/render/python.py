@@ -149,7 +149,7 @@ class _Python:
 
   def broadcast(self, u: UOp) -> None: self.alias(u, self.lanes[u.src[0]] * u.dtype.count)
   def vectorize(self, u: UOp) -> None: self.alias(u, [self.lanes[s][0] for s in u.src])
-  def lane(self, u: UOp) -> None: self.alias(u, [self.lanes[u.src[0]][u.arg]])
+  def lane(self, u: UOp) -> None: self.alias(u, self.lanes[u.src[0]][u.arg:u.arg + u.dtype.count])
   def nothing(self, u: UOp) -> None: pass
 
 _RULES: dict[Ops, Callable[[_Python, UOp], None]] = {

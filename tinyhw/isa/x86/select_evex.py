@@ -10,7 +10,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.select_level import PACKED_CASTS, WIDE_CASTS, Level, Rows
 from tinyhw.isa.x86.select_scalar import FLOATS, PREDICATES
-from tinyhw.isa.x86.select_vector import ELEMENT, LETTER_CLASS, MASK_LOGIC, is_run, is_shuffle, letter, packed
+from tinyhw.isa.x86.select_vector import ELEMENT, LETTER_CLASS, MASK_LOGIC, letter, packed
 from tinyhw.machine.inst import Reg, RegClass
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -23,6 +23,11 @@ MASK_INSTRUCTIONS = {Ops.AND: "kandq", Ops.OR: "korq", Ops.XOR: "kxorq"}
 INTEGER_PREDICATES = {Ops.CMPLT: 1, Ops.CMPNE: 4}                                   # of vpcmpd and its like; vpcmpeqd is shorter
 BLENDS = {1: "vpblendmb", 2: "vpblendmw", 4: "vpblendmd", 8: "vpblendmq"}
 MOVES = {1: "vmovdqu8", 2: "vmovdqu16", 4: "vmovdqu32", 8: "vmovdqu64"}             # lane by lane under a mask
+
+def is_run(u: UOp) -> bool:
+  """Is a VECTORIZE a run of adjacent lanes of one vector?"""
+  first = u.src[0]
+  return first.op is Ops.GEP and all(s.op is Ops.GEP and s.src[0] is first.src[0] and s.arg == first.arg + k for k, s in enumerate(u.src))
 
 class EvexMasks(Level):
   """The part of Selector that is AVX-512's own."""
@@ -93,7 +98,7 @@ class EvexMasks(Level):
     if bits == 64: value = self.op(regs.R32, "mov_r32_r32", value)
     return self.tied(regs.R32, "and_r32_i32", value, 1)
 
-  def is_shuffle(self, u: UOp) -> bool: return is_run(u) if u.dtype.scalar() is dtypes.bool else is_shuffle(u)
+  def is_shuffle(self, u: UOp) -> bool: return u.dtype.scalar() is dtypes.bool and is_run(u)
 
   def vectorize_bools(self, u: UOp) -> Reg:
     if all(s.op is Ops.CONST for s in u.src): return self.mask_bits(sum(bool(s.arg) << k for k, s in enumerate(u.src)))

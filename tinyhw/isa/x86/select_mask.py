@@ -11,7 +11,7 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.select_level import Level, Rows
 from tinyhw.isa.x86.select_scalar import FLOATS, PREDICATES
-from tinyhw.isa.x86.select_vector import ELEMENT, LETTER_CLASS, LOGIC, MASK_LOGIC, is_shuffle, letter, packed
+from tinyhw.isa.x86.select_vector import ELEMENT, LETTER_CLASS, LOGIC, MASK_LOGIC, letter, packed
 from tinyhw.machine.inst import Reg, RegClass
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -212,7 +212,7 @@ class LaneMasks(Level):
     mask = self.op(regs.XMM, f"vcmp{suffix}_x_x_x_i8", a, b, predicate)
     return self.tied(regs.R32, "and_r32_i32", self.op(regs.R32, "vmovd_r32_x", mask), 1)
 
-  def is_shuffle(self, u: UOp) -> bool: return is_shuffle(u)
+  def is_shuffle(self, u: UOp) -> bool: return False
 
   def broadcast_flag(self, u: UOp) -> Reg:
     size = mask_lane_bytes(u.dtype)

@@ -161,7 +161,6 @@ class Vectors(Level):
     scalar = u.dtype.scalar()
     if scalar is dtypes.bool: return self.vectorize_bools(u)
     if all(s.op is Ops.CONST for s in u.src): return self.vector_of_constants(b"".join(bits_of(scalar, s.arg) for s in u.src))
-    if self.is_shuffle(u): return self.shuffle(u)
     each = 16 // scalar.itemsize
     parts = [self.pack(scalar, u.src[i:i + each]) for i in range(0, len(u.src), each)]
     return self.joined(parts, "f")
@@ -187,13 +186,13 @@ class Vectors(Level):
     for k, v in enumerate(values[1:], 1): part = self.op(regs.XMM, f"vpinsr{e}_x_x_{wide}_i8", part, v, k)
     return part
 
-  def shuffle(self, u: UOp) -> Reg:
-    """Adjacent lanes of one vector, as the halves that reductions take."""
-    value = self.value(u.src[0].src[0])
-    start = u.src[0].arg * u.dtype.scalar().itemsize
+  def lanes(self, u: UOp) -> Reg:
+    """Adjacent lanes of a vector, as the halves that reductions take, at the front of a register."""
+    source = u.src[0]
+    value, start = self.value(source), u.arg * u.dtype.scalar().itemsize
     if start == 0: return value
     if u.dtype.itemsize > 16: return self.op(regs.YMM, "vextractf64x4_y_z_i8", value, 1)
-    value = self.chunk(u.src[0].src[0].dtype, value, start // 16)
+    value = self.chunk(source.dtype, value, start // 16)
     return self.op(regs.XMM, "vpsrldq_x_x_i8", value, start % 16) if start % 16 else value
 
   def chunk(self, dtype: DType, value: Reg, k: int) -> Reg:
@@ -201,7 +200,8 @@ class Vectors(Level):
     return self.op(regs.XMM, f"vextractf128_x_{letter(dtype.itemsize)}_i8", value, k) if k else value
 
   def lane(self, u: UOp) -> Reg:
-    source, k = u.src[0], u.arg[0] if isinstance(u.arg, tuple) else u.arg
+    if u.dtype.count > 1: return self.lanes(u)
+    source, k = u.src[0], u.arg
     scalar = u.dtype
     if scalar is dtypes.bool: return self.mask_lane(source, k)
     size = scalar.itemsize
@@ -259,19 +259,6 @@ def places_of(u: UOp) -> tuple[UOp, list[int]] | None:
   if u.op is not Ops.ADD: return None
   steps, base = u.src if is_constant_vector(u.src[0]) else u.src[::-1]
   return (base.src[0], [s.arg for s in steps.src]) if base.op is Ops.BROADCAST and is_constant_vector(steps) else None
-
-def is_run(u: UOp) -> bool:
-  """Is a VECTORIZE a run of adjacent lanes of one vector?"""
-  first = u.src[0]
-  return first.op is Ops.GEP and all(s.op is Ops.GEP and s.src[0] is first.src[0] and s.arg == first.arg + k for k, s in enumerate(u.src))
-
-def is_shuffle(u: UOp) -> bool:
-  """Is a VECTORIZE a run of lanes that are not masks, which one instruction or two can move to the front?"""
-  if not is_run(u): return False
-  size = u.dtype.scalar().itemsize
-  start, length = u.src[0].arg * size, len(u.src) * size
-  if u.dtype.scalar() is dtypes.bool: return False
-  return start % 16 + length <= 16 or start % 32 == 0 and length <= 32
 
 MASK_LOGIC = {Ops.AND: Ops.AND, Ops.MUL: Ops.AND, Ops.OR: Ops.OR, Ops.ADD: Ops.OR, Ops.MAX: Ops.OR, Ops.XOR: Ops.XOR, Ops.CMPNE: Ops.XOR,
               Ops.CMPEQ: Ops.XOR}
