@@ -80,7 +80,7 @@ def target(inst: MInst, fmt: str, end: int) -> Callable[[Any, Lanes], None]:
   def write(m: Any, lanes: Lanes) -> None:
     data = pack(lanes, fmt).ljust(width, b"\0")[:width]
     if mask >= 0:
-      old, bits = m.vector[index], m.masks[mask]
+      old, bits = m.vector[index], m.masks[mask] | -1 << len(lanes)   # what no lane fills is zero, whatever the mask says
       data = b"".join(data[k * size:k * size + size] if bits >> k & 1 else bytes(size) if zeroing else old[k * size:k * size + size]
                       for k in range(width // size))
     m.vector[index] = data.ljust(64, b"\0")
@@ -167,6 +167,7 @@ def lanewise(inst: MInst, end: int) -> Callable[[Any], None] | None:
   gets = [source(inst, n, end) for n in range(0 if both else 1, len(shown))]
   put = target(inst, fmt, end)
   scalar = re.fullmatch(r"v(add|sub|mul|div|min|max|sqrt|round|rndscale|fmadd231)s[sd]", inst.row.name) is not None
+  if scalar and mask_of(inst) >= 0: return None
   if inst.row.name in MOVES and mask_of(inst) >= 0 and shown[1][1].category == "memory": return masked_load(inst, fmt, end)
   if scalar and len(gets) > len(formats): rest, gets = gets[0], gets[1:]
   elif scalar: rest = gets[0]
@@ -200,12 +201,12 @@ def compares(inst: MInst, end: int) -> Callable[[Any], None] | None:
   else: return None
   test = fixed or PREDICATES[inst.operands[-1]]
   a, b = source(inst, 1, end), source(inst, 2, end)
-  scalar, out = name in ("vcmpss", "vcmpsd"), inst.operands[0]
+  scalar, out, mask = name in ("vcmpss", "vcmpsd"), inst.operands[0], mask_of(inst)
   def step(m: Any) -> None:
     x, y = a(m), b(m)
     bits = [test(p, q) for p, q in zip(unpack(x, fmt), unpack(y, fmt))]
     if scalar: bits = bits[:1]
-    if out.cls.bank is regs.MASK: m.masks[out.index] = sum(v << k for k, v in enumerate(bits))
+    if out.cls.bank is regs.MASK: m.masks[out.index] = sum(v << k for k, v in enumerate(bits)) & (m.masks[mask] if mask >= 0 else -1)
     else:
       data = b"".join((b"\xff" if v else b"\0") * size_of(fmt) for v in bits)
       m.vector[out.index] = (data + x[len(data):16]).ljust(64, b"\0")
@@ -216,15 +217,16 @@ def blends(inst: MInst, end: int) -> Callable[[Any], None] | None:
   if found := re.fullmatch(r"vblendm(p[sd])|vpblendm([bwdq])", name):
     size = {"ps": 4, "pd": 8, None: 0}[found[1]] or size_of(FORMATS[found[2]])
     number = mask_of(inst)
-    gate: Get = lambda m: m.masks[number]
+    gate: Get = lambda m: m.masks[number] if number >= 0 else -1
   elif found := re.fullmatch(r"vblendv(p[sd])|vpblendvb", name):
     size, selector = {"ps": 4, "pd": 8, None: 1}[found[1]], source(inst, 3, end)
     gate = lambda m: sum((v < 0) << k for k, v in enumerate(unpack(selector(m), {1: "b", 4: "i", 8: "q"}[size])))
   else: return None
   no, yes = source(inst, 1, end), source(inst, 2, end)
   def step(m: Any) -> None:
-    bits, a, b = gate(m), no(m), yes(m)
-    m.vector[out.index] = b"".join((b if bits >> k & 1 else a)[k * size:k * size + size] for k in range(len(a) // size)).ljust(64, b"\0")
+    bits, b = gate(m), yes(m)
+    a = bytes(64) if inst.row.isa.zeroing else no(m)
+    m.vector[out.index] = b"".join((b if bits >> k & 1 else a)[k * size:k * size + size] for k in range(len(b) // size)).ljust(64, b"\0")
   return step
 
 # ***** lanes moved *****
@@ -272,7 +274,8 @@ BROADCASTS = {"vbroadcastss": 4, "vbroadcastsd": 8, "vmovddup": 8, **{f"vpbroadc
 def moved(inst: MInst, end: int) -> Callable[[Any], None] | None:
   name, shown, out = inst.row.name, inst.row.isa.syntax, inst.operands[0]
   gets = [source(inst, n, end) for n in range(1, len(shown))]
-  if name in MOVED and inst.row.isa.mask < 0:
+  by_vector = name in ("vpermilps", "vpermilpd", "vpermq") and shown[-1][1].category != "immediate"
+  if name in MOVED and inst.row.isa.mask < 0 and not by_vector:
     f = MOVED[name]
     return lambda m: m.vector.__setitem__(out.index, f(*[g(m) for g in gets]).ljust(64, b"\0"))
   if name in BROADCASTS and inst.row.isa.mask < 0:
@@ -280,7 +283,7 @@ def moved(inst: MInst, end: int) -> Callable[[Any], None] | None:
     as_bytes: Get = lambda x: x if isinstance(x, bytes) else x.to_bytes(8, "little")
     assert name != "vmovddup" or width == 16
     return lambda m: m.vector.__setitem__(out.index, (as_bytes(gets[0](m))[:size] * (width // size)).ljust(64, b"\0"))
-  if name[:8] == "vextract":
+  if name[:8] == "vextract" and name != "vextractps" and inst.row.isa.mask < 0:
     width, put = shown[0][1].bits // 8 or out.cls.bits // 8, target(inst, "I", end)
     def extract(m: Any) -> None:
       data = gets[0](m)
@@ -292,6 +295,7 @@ def moved(inst: MInst, end: int) -> Callable[[Any], None] | None:
 def small_moves(inst: MInst, end: int, gets: list[Get]) -> Callable[[Any], None] | None:
   """Between the low lane of a vector, memory and general registers."""
   name, (at, kind) = inst.row.name, inst.row.isa.syntax[0] if inst.row.isa.syntax else (0, None)
+  if mask_of(inst) >= 0: return None
   upper = name == "vmovhps" and kind is not None and kind.category == "memory"   # the upper half is stored
   size = {"vmovss": 4, "vmovd": 4, "vmovsd": 8, "vmovq": 8, "vextractps": 4}.get(name, 8 * upper)
   if found := re.fullmatch(r"vpextr([bwdq])", name): size = size_of(FORMATS[found[1]])
@@ -315,6 +319,7 @@ def small_moves(inst: MInst, end: int, gets: list[Get]) -> Callable[[Any], None]
 
 def crossings(inst: MInst, end: int) -> Callable[[Any], None] | None:
   name, shown = inst.row.name, inst.row.isa.syntax
+  if mask_of(inst) >= 0 or not inst.operands: return None
   out = inst.operands[0]
   gets = [source(inst, n, end) for n in range(len(shown))]
   if found := re.fullmatch(r"vcvt(u?)si2s([sd])", name):

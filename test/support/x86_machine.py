@@ -43,6 +43,13 @@ class Memory:
     self.end += (len(data) + 4095) // 4096 * 4096 + 4096
     return region
 
+  def add_at(self, address: int, data: bytearray) -> Region:
+    """The same at an address of the caller's choice, where nothing is."""
+    region, k = Region(address, memoryview(data)), bisect.bisect(self.starts, address)
+    self.starts.insert(k, address)
+    self.regions.insert(k, region)
+    return region
+
   def find(self, address: int, size: int) -> tuple[memoryview, int]:
     k = bisect.bisect_right(self.starts, address) - 1
     region = self.regions[k] if k >= 0 else None
@@ -153,7 +160,7 @@ CONDITIONS: dict[str, Callable[[Machine], bool]] = {
 }
 
 def shifted(name: str, value: int, count: int, bits: int) -> int:
-  count &= bits - 1
+  count &= 63 if bits == 64 else 31
   if name[:3] == "shl": return value << count
   return (signed(value, bits) if name[:3] == "sar" else value) >> count
 
@@ -173,6 +180,7 @@ def prepare_general(inst: MInst, end: int, start: int) -> Step | None:
     bits = 64 if name == "cqo" else 32
     return lambda m: m.general.__setitem__(2, (1 << bits) - 1 if m.general[0] >> bits - 1 & 1 else 0)
   if name in ("div", "idiv"): return division(inst, end)
+  if not shown: return None
   write, bits = writer(inst, 0, end)
   if name == "lea":
     place = x86_lanes.addresser(inst, inst.row.isa.memory, end)
@@ -199,8 +207,8 @@ def plain(inst: MInst, name: str, write: Callable[[Machine, int], None], bits: i
   if name == "not": return lambda m: write(m, ~sources[0](m))
   if name in ("shl", "shr", "sar"): return lambda m: write(m, shifted(name, sources[0](m), sources[1](m), bits))
   if name in ("shlx", "shrx", "sarx"): return lambda m: write(m, shifted(name, sources[1](m), sources[2](m), bits))
-  if name == "imul": return lambda m: write(m, sources[-1](m) * sources[-2](m))
-  if name == "xchg":
+  if name == "imul" and len(sources) > 1: return lambda m: write(m, sources[-1](m) * sources[-2](m))
+  if name == "xchg" and inst.row.isa.memory < 0 and bits == 64:
     a, b = inst.operands[0].index, inst.operands[1].index
     def exchange(m: Machine) -> None: m.general[a], m.general[b] = m.general[b], m.general[a]
     return exchange
@@ -216,10 +224,11 @@ def pop(m: Machine) -> int:
   m.general[4] += 8
   return int.from_bytes(m.memory.read(m.general[4] - 8, 8), "little")
 
-def division(inst: MInst, end: int) -> Step:
+def division(inst: MInst, end: int) -> Step | None:
   divisor = reader(inst, 0, end)
   at, kind = inst.row.isa.syntax[0]
   bits = kind.bits or inst.operands[at].cls.bits
+  if bits < 32: return None
   def step(m: Machine) -> None:
     ones, d = (1 << bits) - 1, divisor(m)
     n = (m.general[2] & ones) << bits | m.general[0] & ones
