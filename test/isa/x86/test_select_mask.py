@@ -42,6 +42,8 @@ def test_scattered_stores(dtype):
 
 @pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64], ids=str)
 def test_masked_memory(dtype):
-  lanes = 32 // dtype.itemsize
-  size = (lanes + lanes // 2) * dtype.itemsize
-  x86_kernels.run(x86_kernels.masked_memory(lanes, dtype), "x86_64:avx2", [b"\5" * size, bytes(k % 60 for k in range(size))])
+  """Two lanes of four bytes are half of the smallest register."""
+  for lanes in (2, 4, 8):
+    if lanes * dtype.itemsize > 32: continue
+    size = (lanes + lanes // 2) * dtype.itemsize
+    x86_kernels.run(x86_kernels.masked_memory(lanes, dtype), "x86_64:avx2", [b"\5" * size, bytes(k % 60 for k in range(size))])

@@ -147,14 +147,16 @@ class LaneMasks(Level):
     return self.vop(u.dtype.count, "vpand_{v}_{v}_{v}", self.mask(u, 1), self.constant(dtypes.int8.vec(max(u.dtype.count, 16)), 1))
 
   def gate_mask(self, gate: UOp, dtype: DType) -> Reg:
-    if gate.dtype.count > 1: return self.mask(gate, dtype.scalar().itemsize)
-    return self.mask_of_flag(self.value(gate), LETTER_CLASS[letter(dtype.itemsize)])
+    """A gate for lanes of a vector in memory, and for nothing after its end."""
+    if gate.dtype.count > 1: mask = self.mask(gate, dtype.scalar().itemsize)
+    else: mask = self.mask_of_flag(self.value(gate), LETTER_CLASS[letter(dtype.itemsize)])
+    return self.op(regs.XMM, "vmovq_x_x", mask) if dtype.itemsize == 8 else mask
 
   def load_masked(self, u: UOp) -> Reg:
     index, gate, alt = u.src
     dtype, size = u.dtype, u.dtype.scalar().itemsize
     if gate.dtype.count == 1: return self.load_behind_flag(u)
-    if size < 4 or dtype.itemsize < 16: raise CompileError(f"{self.program.name}: x86-64 has no masked load of {dtype}; gate its lanes one by one")
+    if size < 4 or dtype.itemsize < 8: raise CompileError(f"{self.program.name}: x86-64 has no masked load of {dtype}; gate its lanes one by one")
     mask = self.gate_mask(gate, dtype)
     value = self.vop(dtype.itemsize, f"vmaskmov{'ps' if size == 4 else 'pd'}_{{v}}_{{v}}_m", mask, *self.address(index))
     if alt.op is Ops.CONST and alt.arg == 0: return value
@@ -179,7 +181,7 @@ class LaneMasks(Level):
   def store_masked(self, u: UOp) -> None:
     index, value, gate = u.src[:3]
     dtype, size = value.dtype, value.dtype.scalar().itemsize
-    if size < 4 or dtype.itemsize < 16: raise CompileError(f"{self.program.name}: x86-64 has no masked store of {dtype}; gate its lanes one by one")
+    if size < 4 or dtype.itemsize < 8: raise CompileError(f"{self.program.name}: x86-64 has no masked store of {dtype}; gate its lanes one by one")
     v = letter(dtype.itemsize)
     self.emit(f"vmaskmov{'ps' if size == 4 else 'pd'}_m_{v}_{v}", *self.address(index), self.gate_mask(gate, dtype), self.value(value))
 
