@@ -72,9 +72,11 @@ def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
   for kind, wanted in INNERMOST_FIRST:
     if columns and wanted is OptOps.MATRIX: kind = AxisType.LOCAL
     for opt in opts:
-      if opt.op is not wanted or opt.amount == 1: continue
-      parts.append(Part(REDUCING[kind] if is_reduce(r) else kind, number(opt.amount), stride))
-      stride *= opt.amount
+      if opt.op is not wanted: continue
+      amount = min(opt.amount, -(-size_of(r) // stride))   # what is more than the range has would be computed outside of it
+      if amount == 1: continue
+      parts.append(Part(REDUCING[kind] if is_reduce(r) else kind, number(amount), stride))
+      stride *= amount
   size = r.src[0]
   rest = size if stride == 1 else number(-(-size.arg // stride))
   if not (rest.op is Ops.CONST and rest.arg == 1):
