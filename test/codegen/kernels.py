@@ -70,6 +70,13 @@ def compare(name: str, a: dict[int, list[Any]], b: dict[int, list[Any]], toleran
     for k, (x, y) in enumerate(zip(a[slot], b[slot])):
       assert same(x, y, tolerance), f"{name}: slot {slot} element {k} is {y}, the kernel gives {x}"
 
+def agree(kernel: UOp, changed: UOp, tolerance: float = 0.0) -> None:
+  """Both kernels compute the same."""
+  first, second = data_for(kernel), data_for(kernel)
+  evaluate(kernel, first)
+  evaluate(changed, second)
+  compare("changed kernel", first, second, tolerance)
+
 def check(sink: UOp, target: Capabilities, variables: dict[str, int] | None = None, data: dict[int, list[Any]] | None = None, tolerance: float = 0.0,
           passes: bool = False) -> Program:
   """Lower a kernel and compare its Program (with passes: what each pass makes of it, too) with the kernel itself."""

@@ -1,7 +1,13 @@
-"""Random kernels: loops, tiles and lanes of any size, indices with // and %, gates, nested reductions, local arrays, several outputs."""
+"""Random kernels.
+
+`Generator`: as codegen's passes get them: loops, tiles and lanes of any size, indices with // and %, gates, nested reductions, local arrays, several
+outputs. `Nest`: as optimisation gets them, with random choices for their loops.
+"""
 from __future__ import annotations
 import random
 
+from test.codegen.kernels import axis
+from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -136,3 +142,46 @@ class Generator:
       gate = self.sum(axes)[0] < self.rng.randint(3, 30) if self.chance(0.2) else None
       stores.append(UOp.param(slot, dtype, strides).index(position).store(value, *ranges, gate=gate))
     return UOp.sink(*stores)
+
+INNER = (OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK)
+
+class Nest:
+  """A kernel of one store with loops of any size: output ranges have the ids 0, 1, ..., those of its sum or maximum come behind them."""
+  def __init__(self, seed: int, in_place: bool = False):
+    rng = self.rng = random.Random(seed)
+    self.outputs = [axis(rng.randint(1, 13), k) for k in range(rng.randint(1, 3))]
+    self.inner = [axis(rng.randint(1, 11), len(self.outputs) + k, "REDUCE") for k in range(rng.randint(0, 2))]
+    size = 1
+    at = UOp.const(dtypes.weakint, 0)
+    for r in self.outputs: at, size = at * size_of(r) + r, size * size_of(r)
+    self.slots = 1
+    out = UOp.param(0, dtypes.float32, size)
+    value = self.load(self.outputs + self.inner) * self.load(self.outputs + self.inner)
+    if self.inner: value = value.reduce(rng.choice((Ops.ADD, Ops.MAX)), *self.inner)
+    if in_place: value = value + out.index(at).load() * 2
+    self.store = out.index(at).store(value + self.load(self.outputs), *self.outputs)
+    self.sink = UOp.sink(self.store)
+
+  def load(self, ranges: list[UOp]) -> UOp:
+    """An element of a new buffer at some sum of multiples of ranges, gated at times."""
+    at, high = UOp.const(dtypes.weakint, 0), 0
+    for r in ranges:
+      factor = self.rng.choice((0, 1, 1, 2, 5))
+      at, high = at + r * factor, high + (size_of(r) - 1) * factor
+    buffer = UOp.param(self.slots, dtypes.float32, max(high, 1) if self.rng.random() < 0.3 else high + 1)
+    self.slots += 1
+    return buffer.index(at).load(at < buffer.arg[1] if buffer.arg[1] <= high else None)
+
+  def opts(self, ranges: list[UOp], whole: bool = False) -> tuple[Opt, ...]:
+    """Opts for some of these ranges. whole: amounts whose product divides the size."""
+    found: list[Opt] = []
+    for r in ranges:
+      n = size_of(r)
+      left = n
+      for op in self.rng.sample(INNER, self.rng.randint(0, 2)):
+        fitting = [k for k in range(2, left + 1) if not whole or left % k == 0]
+        if not fitting: continue
+        found.append(Opt(op, r.arg[0], self.rng.choice(fitting)))
+        left //= found[-1].amount
+      if r in self.outputs and self.rng.random() < 0.5: found.append(Opt(OptOps.GRID, r.arg[0]))
+    return tuple(found)

@@ -5,7 +5,7 @@ import random
 import pytest
 import tensor_programs
 
-from test.codegen.kernels import ALL_TARGETS, AVX2, axis, check, compare, data_for
+from test.codegen.kernels import ALL_TARGETS, AVX2, agree, axis, check
 from tinyhw.codegen.optimize import optimize, with_opts
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.config import Context
@@ -13,7 +13,6 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 TARGETS = {"avx2": AVX2, "many threads": replace(AVX2, threads=32), "poor": ALL_TARGETS["poor"]}
@@ -22,13 +21,6 @@ def kernels_of(*tensors: Tensor) -> list[UOp]:
   """The kernels that would compute tensors, as the schedule hands them over."""
   made = schedule(canonicalize([t.uop for t in tensors]))
   return [k.sink for k in made.kernels if k.sink.op is Ops.SINK]
-
-def agree(kernel: UOp, changed: UOp) -> None:
-  """Both compute the same, exactly: data are small whole numbers."""
-  first, second = data_for(kernel), data_for(kernel)
-  evaluate(kernel, first)
-  evaluate(changed, second)
-  compare("optimized", first, second, 1e-12)
 
 def programs(seeds: range) -> list[UOp]:
   """Kernels of random tensor programs."""

@@ -1,69 +1,19 @@
 """Splitting, peeling and staging change no result: random kernels, whose data are small whole numbers, against the interpreter."""
 from __future__ import annotations
-import random
-
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from test.codegen.kernels import axis, compare, data_for
+from test.codegen.kernels import agree, axis
+from test.codegen.random_kernels import INNER, Nest
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.tiling import (Opt, OptOps, apply, apply_pieces, at_most, factor_of, peel_reductions, peel_store, size_of, split, stage_loads,
                                    substitute)
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 F32 = dtypes.float32
 SEEDS = st.integers(0, 1 << 30)
-INNER = (OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK)
-
-class Nest:
-  """A kernel of one store with loops of any size: output ranges have the ids 0, 1, ..., those of its sum or maximum come behind them."""
-  def __init__(self, seed: int, in_place: bool = False):
-    rng = self.rng = random.Random(seed)
-    self.outputs = [axis(rng.randint(1, 13), k) for k in range(rng.randint(1, 3))]
-    self.inner = [axis(rng.randint(1, 11), len(self.outputs) + k, "REDUCE") for k in range(rng.randint(0, 2))]
-    size = 1
-    at = UOp.const(dtypes.weakint, 0)
-    for r in self.outputs: at, size = at * size_of(r) + r, size * size_of(r)
-    self.slots = 1
-    out = UOp.param(0, F32, size)
-    value = self.load(self.outputs + self.inner) * self.load(self.outputs + self.inner)
-    if self.inner: value = value.reduce(rng.choice((Ops.ADD, Ops.MAX)), *self.inner)
-    if in_place: value = value + out.index(at).load() * 2
-    self.store = out.index(at).store(value + self.load(self.outputs), *self.outputs)
-    self.sink = UOp.sink(self.store)
-
-  def load(self, ranges: list[UOp]) -> UOp:
-    """An element of a new buffer at some sum of multiples of ranges, gated at times."""
-    at, high = UOp.const(dtypes.weakint, 0), 0
-    for r in ranges:
-      factor = self.rng.choice((0, 1, 1, 2, 5))
-      at, high = at + r * factor, high + (size_of(r) - 1) * factor
-    buffer = UOp.param(self.slots, F32, max(high, 1) if self.rng.random() < 0.3 else high + 1)
-    self.slots += 1
-    return buffer.index(at).load(at < buffer.arg[1] if buffer.arg[1] <= high else None)
-
-  def opts(self, ranges: list[UOp], whole: bool = False) -> tuple[Opt, ...]:
-    """Opts for some of these ranges. whole: amounts whose product divides the size."""
-    found: list[Opt] = []
-    for r in ranges:
-      n = size_of(r)
-      left = n
-      for op in self.rng.sample(INNER, self.rng.randint(0, 2)):
-        fitting = [k for k in range(2, left + 1) if not whole or left % k == 0]
-        if not fitting: continue
-        found.append(Opt(op, r.arg[0], self.rng.choice(fitting)))
-        left //= found[-1].amount
-      if r in self.outputs and self.rng.random() < 0.5: found.append(Opt(OptOps.GRID, r.arg[0]))
-    return tuple(found)
-
-def agree(kernel: UOp, changed: UOp) -> None:
-  first, second = data_for(kernel), data_for(kernel)
-  evaluate(kernel, first)
-  evaluate(changed, second)
-  compare("tiled", first, second, 0.0)
 
 @settings(max_examples=150)
 @given(SEEDS)
@@ -140,9 +90,9 @@ def test_parts_cover_a_range_in_as_few_steps_as_can_be(size: int, amounts: list[
 
 def test_kinds_of_parts() -> None:
   opts = [Opt(OptOps.VECTOR, 0, 4), Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.BLOCK, 0, 3), Opt(OptOps.GRID, 0)]
-  assert [(p.kind.name, p.size.arg, p.stride) for p in split(axis(50, 0), opts)] == [
-    ("GLOBAL", 3, 24), ("LOOP", 3, 8), ("UPCAST", 2, 4), ("VECTOR", 4, 1)]
-  assert [(p.kind.name, p.size.arg, p.stride) for p in split(axis(48, 0, "REDUCE"), opts[:2])] == [("REDUCE", 6, 8), ("UNROLL", 2, 4), ("VECTOR", 4, 1)]
+  def kinds(r: UOp, chosen: list[Opt]) -> list[tuple[str, int, int]]: return [(p.kind.name, p.size.arg, p.stride) for p in split(r, chosen)]
+  assert kinds(axis(50, 0), opts) == [("GLOBAL", 3, 24), ("LOOP", 3, 8), ("UPCAST", 2, 4), ("VECTOR", 4, 1)]
+  assert kinds(axis(48, 0, "REDUCE"), opts[:2]) == [("REDUCE", 6, 8), ("UNROLL", 2, 4), ("VECTOR", 4, 1)]
   assert split(axis(1, 0), []) == [], "a loop of one iteration is none"
 
 def test_a_symbolic_range_stays_whole() -> None:

@@ -1,0 +1,125 @@
+"""What the model chooses for random loops and for kernels that everybody knows: possible, within the target's limits, and worth it."""
+from __future__ import annotations
+from dataclasses import replace
+from math import prod
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from test.codegen.kernels import ALL_TARGETS, AVX2, agree, axis
+from test.codegen.random_kernels import Nest
+from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.heuristic import choose, lanes_of, nest_of
+from tinyhw.codegen.optimize import with_opts
+from tinyhw.codegen.tiling import Opt, OptOps, size_of
+from tinyhw.dtype import DType, dtypes
+from tinyhw.isa.x86.capabilities import capabilities
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
+
+F32 = dtypes.float32
+TARGETS = {**ALL_TARGETS, "avx512": capabilities("x86_64:avx512"), "many threads": replace(AVX2, threads=64),
+           "no local memory": replace(AVX2, local_bytes=0), "lanes": replace(AVX2, lanes=8, local_bytes=4096)}
+
+def product(m: int, n: int, k: int, dtype: DType = F32) -> UOp:
+  """The store of a matrix product."""
+  out, a, b = UOp.param(0, dtype, m * n), UOp.param(1, dtype, m * k), UOp.param(2, dtype, k * n)
+  i, j, r = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
+  return out.index(i * n + j).store((a.index(i * k + r).load() * b.index(r * n + j).load()).reduce(Ops.ADD, r), i, j)
+
+def amounts(opts: tuple[Opt, ...], *ops: OptOps) -> dict[int, int]:
+  """By axis, the product of the amounts of these opts."""
+  found: dict[int, int] = {}
+  for o in opts:
+    if o.op in ops: found[o.axis] = found.get(o.axis, 1) * o.amount
+  return found
+
+def check_limits(store: UOp, opts: tuple[Opt, ...], target: Capabilities) -> None:
+  """Opts name what there is, in amounts that fit into ranges, registers and local memory."""
+  ranges = {u.arg[0]: u for u in store.toposort() if u.op is Ops.RANGE}
+  slots = {u.arg[0] for u in store.toposort() if u.op is Ops.PARAM}
+  outputs = {r.arg[0] for r in ranges_of(store)}
+  for o in opts:
+    assert o.axis in (slots if o.op is OptOps.STAGE else ranges), f"{o}: there is no such axis"
+    assert o.op in (OptOps.STAGE, OptOps.GRID) or 1 < o.amount <= size_of(ranges[o.axis]), f"{o}: out of range"
+    assert o.op is not OptOps.GRID or o.axis in outputs, f"{o}: a grid of a reduction"
+  for at, n in amounts(opts, OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK, OptOps.LOCAL, OptOps.MATRIX).items(): assert n <= size_of(ranges[at])
+  assert len(set(opts)) == len(opts), "a choice is made twice"
+  lanes = amounts(opts, OptOps.VECTOR)
+  assert all(n == lanes_of(nest_of(store), target) for n in lanes.values()) and sum(at in outputs for at in lanes) <= 1
+  if target.vector_bytes == 0: assert not lanes
+  copies = prod(n for at, n in amounts(opts, OptOps.UPCAST).items() if at in outputs)
+  under_all = [u for u in store.toposort() if u.op is Ops.REDUCE and len(u.ranges) == len(outputs)]
+  if under_all: assert copies <= max(target.vector_registers, 1), f"{copies} accumulators"
+  tiled = with_opts(UOp.sink(store), opts)
+  for u in tiled.toposort():
+    if u.op is Ops.STAGE: assert prod(size_of(r) for r in ranges_of(u)) * u.dtype.itemsize <= target.local_bytes, "a panel is too big"
+
+@pytest.mark.parametrize("name", TARGETS)
+@settings(max_examples=60)
+@given(seed=st.integers(0, 1 << 30), in_place=st.booleans())
+def test_choices_for_random_loops(name: str, seed: int, in_place: bool) -> None:
+  nest, target = Nest(seed, in_place), TARGETS[name]
+  opts = choose(nest.store, target)
+  check_limits(nest.store, opts, target)
+  agree(nest.sink, with_opts(nest.sink, opts))
+  assert choose(nest.store, target) == opts
+
+@pytest.mark.parametrize("name", ["avx2", "avx512", "many threads", "no local memory"])
+@pytest.mark.parametrize("shape", [(64, 64, 64), (512, 512, 512), (1000, 1000, 1000), (4096, 4096, 4096), (7, 4096, 4096), (4096, 4096, 7),
+                                   (4096, 7, 4096), (1, 4096, 4096), (4096, 1, 4096), (3, 5, 100_000), (1, 1, 4096)])
+def test_products(shape: tuple[int, int, int], name: str) -> None:
+  """Lanes, enough accumulators to hide the latency of their additions, and work for most threads."""
+  store, target = product(*shape), TARGETS[name]
+  opts = choose(store, target)
+  check_limits(store, opts, target)
+  m, n, k = shape
+  lanes, copies = amounts(opts, OptOps.VECTOR), amounts(opts, OptOps.UPCAST)
+  assert len(lanes) == 1, "the product has lanes"
+  if m * n >= 64 * 64: assert prod(copies.values()) >= 8, f"{opts}: each addition waits for the one before it"
+  items = work_items(with_opts(UOp.sink(store), opts))
+  if m * n * k >= 1 << 24 and m * n >= 64 * 64: assert 2 * items > target.threads, f"{items} work items for {target.threads} threads"
+
+def work_items(kernel: UOp) -> int:
+  """The size of the grid."""
+  return max((prod(size_of(r) for r in ranges_of(s) if r.arg[1] is AxisType.GLOBAL) for s in kernel.src), default=1)
+
+@pytest.mark.parametrize("dtype, lanes", [(dtypes.float32, 8), (dtypes.float64, 4), (dtypes.int8, 32), (dtypes.int16, 16)], ids=str)
+def test_lanes_fill_a_register_and_run_along_memory(dtype: DType, lanes: int) -> None:
+  out, a = UOp.param(0, dtype, 1 << 16), UOp.param(1, dtype, 1 << 16)
+  i, j = axis(256, 0), axis(256, 1)
+  for at, adjacent in ((i * 256 + j, 1), (j * 256 + i, 0)):
+    opts = choose(out.index(at).store(a.index(at).load() + 1, i, j), AVX2)
+    assert amounts(opts, OptOps.VECTOR) == {adjacent: lanes}
+
+def test_a_sum_has_lanes_along_its_terms_and_several_accumulators() -> None:
+  out, a = UOp.param(0, F32, 16), UOp.param(1, F32, 1 << 16)
+  i, r = axis(16, 0), axis(4096, 1, "REDUCE")
+  opts = choose(out.index(i).store(a.index(i * 4096 + r).load().reduce(Ops.ADD, r), i), AVX2)
+  assert amounts(opts, OptOps.VECTOR) == {1: 8} and prod(amounts(opts, OptOps.UPCAST).values()) >= 4
+
+def test_a_row_is_reduced_where_it_is_read_again() -> None:
+  """Softmax's form: the loop of the reduction is inside of the row's, which alone is the grid."""
+  out, a = UOp.param(0, F32, 64 * 1024), UOp.param(1, F32, 64 * 1024)
+  i, j, r = axis(64, 0), axis(1024, 1), axis(1024, 2, "REDUCE")
+  total = a.index(i * 1024 + r).load().reduce(Ops.ADD, r)
+  opts = choose(out.index(i * 1024 + j).store(a.index(i * 1024 + j).load() * total, i, j), AVX2)
+  assert amounts(opts, OptOps.VECTOR) == {1: 8, 2: 8} and [o.axis for o in opts if o.op is OptOps.GRID] == [0]
+
+def test_no_lanes_where_nothing_is_adjacent_and_nothing_for_one_element() -> None:
+  out, a = UOp.param(0, F32, 1 << 12), UOp.param(1, F32, 1 << 12)
+  i = axis(64, 0)
+  assert not amounts(choose(out.index(i * 64).store(a.index(i * 64).load(), i), AVX2), OptOps.VECTOR)
+  assert choose(out.index(0).store(a.index(5).load()), AVX2) == ()
+
+@given(st.sampled_from([dtypes.float32, dtypes.float64, dtypes.int8, dtypes.uint16]), st.sampled_from(sorted(TARGETS)))
+def test_vectors_never_exceed_a_register(dtype: DType, name: str) -> None:
+  """A conversion to a wider type counts: all vectors of a kernel have one number of lanes."""
+  target = TARGETS[name]
+  out, a = UOp.param(0, dtypes.float64, 512), UOp.param(1, dtype, 512)
+  i = axis(512, 0)
+  store = out.index(i).store(a.index(i).load().cast(dtypes.float64), i)
+  tiled = with_opts(UOp.sink(store), choose(store, target))
+  lanes = [size_of(r) for r in tiled.toposort() if r.op is Ops.RANGE and r.arg[1] is AxisType.VECTOR]
+  assert all(n * dtypes.float64.itemsize <= target.vector_bytes for n in lanes) and (lanes or not target.vector_bytes or target.lanes)
