@@ -103,6 +103,13 @@ def test_gather():
   with pytest.raises(ShapeError, match="number of axes"): Tensor(x).gather(0, Tensor([1]))
   with pytest.raises(DTypeError): Tensor(x).gather(0, Tensor(x))
 
+def test_indices_that_are_constants():
+  x = arrays((3, 4))[0]
+  compare(lambda t: t.gather(0, Tensor.ones(2, 4, dtype=dtypes.int32)), lambda a: a[[1, 1]], x)
+  compare(lambda t: t[Tensor.full((2, 1), -1)], lambda a: a[[[-1], [-1]]], x)
+  compare(lambda t: t.gather(0, Tensor.ones(0, 4, dtype=dtypes.int32)), lambda a: a[:0], x)
+  compare(lambda t: t.topk(0)[0], lambda a: a[:, :0], x)
+
 def test_an_index_of_8_bits_names_one_place_of_many():
   zeros, index = np.zeros(300, np.int32), np.array([5, 127, 5], np.int8)
   def count(a, i): return np.bincount(i, minlength=len(a)).astype(a.dtype)

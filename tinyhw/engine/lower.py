@@ -130,7 +130,7 @@ class Lowering:
     """Replace gathered indices by their values, number buffers and ranges."""
     sink = kernel.sink
     while True:
-      found = {g: self.value[self.places.gathers[g.arg]].cast(dtypes.weakint) for g in sink.toposort() if g.op is Ops.GATHER}
+      found = {g: self.at(*self.places.gathers[g.arg]).cast(dtypes.weakint) for g in sink.toposort() if g.op is Ops.GATHER}
       if not found: break
       sink = sink.substitute(found)
     changes: dict[UOp, UOp] = {}
