@@ -15,6 +15,7 @@ import x86_machine
 
 from tinyhw import Device, Tensor, dtypes
 from tinyhw import device as devices_module
+from tinyhw.arithmetic import elements
 from tinyhw.codegen.program import Program
 from tinyhw.device import Launch
 from tinyhw.dtype import DType
@@ -61,17 +62,15 @@ def checking(submit: Submit, programs: dict[bytes, Program], compared: list[Prog
       submit([launch])
       if program is None: continue
       variables = {u.arg[0]: v for u, v in zip(program.variables, launch.variables)}
-      evaluate(program, dict(enumerate(copies)), variables, 0, launch.grid)
+      evaluate(program, {param.arg[0]: copy for param, copy in zip(program.params, copies)}, variables, 0, launch.grid)
       for param, b, copy in zip(program.params, launch.buffers, copies): same_bytes(param.dtype, bytes(b.data), bytes(copy), program.name)
       compared.append(program)
   return run
 
 def same_bytes(dtype: DType, got: bytes, wanted: bytes, name: str) -> None:
   if got == wanted: return
-  assert dtype in (dtypes.float16, dtypes.float32, dtypes.float64), f"{name}: {dtype} differs"
-  n = len(got) // dtype.itemsize
-  a, b = (struct.unpack_from(f"<{n}{dtype.fmt}", x) for x in (got, wanted))
-  different = [(k, x, y) for k, (x, y) in enumerate(zip(a, b)) if x != y and not (x != x and y != y)]
+  a, b = elements(got, dtype), elements(wanted, dtype)
+  different = [(k, a[k], b[k]) for k in range(len(a)) if a[k] != b[k] and not (a[k] != a[k] and b[k] != b[k])]
   assert not different, f"{name}: {dtype} differs: (position, got, wanted) {different[:4]}"
 
 # ***** tensor programs: each takes a function that makes a Tensor of an array *****

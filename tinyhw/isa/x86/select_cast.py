@@ -66,11 +66,11 @@ class Casts(Level):
     return self.normal(target, self.op(regs.R32, f"vcvtt{s}2si_r32_x", value))
 
   def float_to_uint64(self, source: DType, value: Reg) -> Reg:
-    """Below 2**63 the signed conversion is right; above, that of the value less 2**63 is, with the top bit set."""
+    """Below 2**63 the signed conversion is right; above, that of the value less 2**63 is, with the top bit set. From 2**64 on, that is all it has."""
     s, half = suffix(source), self.constant(source, 2.0 ** 63)
     low = self.op(regs.R64, f"vcvtt{s}2si_r64_x", value)
     rest = self.op(regs.R64, f"vcvtt{s}2si_r64_x", self.op(regs.XMM, f"vsub{s}_x_x_x", value, half))
-    high = self.tied(regs.R64, "xor_r64_r64", rest, self.constant(dtypes.uint64, 1 << 63))
+    high = self.tied(regs.R64, "or_r64_r64", rest, self.constant(dtypes.uint64, 1 << 63))
     self.emit(f"vucomi{s}_x_x", value, half)
     return self.tied(regs.R64, "cmovae_r64_r64", low, high)
 
