@@ -11,14 +11,14 @@ WIDE = (dtypes.uint32, *dtypes.int64s)   # vectors of them become floats only wh
 
 def converts(source: DType, target: DType, lanes: int, arch: str) -> bool:
   """What docs/design.md, section 5, promises of CAST."""
-  target_caps = capabilities(arch)
+  known = capabilities(arch)
   if source is target: return False
   if dtypes.is_int(source) and dtypes.is_int(target): return True
-  for narrow in (source, target):
-    if narrow in dtypes.narrow_floats and not ({source, target} - {narrow} <= {dtypes.float32} and target_caps.supports(Ops.CAST, narrow)): return False
-  if lanes > 1 and source in WIDE and dtypes.is_float(target): return target_caps.wide_casts and source is not dtypes.uint32
-  if lanes > 1 and dtypes.is_float(source) and target in WIDE: return target_caps.wide_casts and target is dtypes.int64
-  return all(target_caps.supports(Ops.CAST, d.vec(lanes) if d.itemsize * lanes <= target_caps.vector_bytes else d) for d in (source, target))
+  for narrow, other in ((source, target), (target, source)):
+    if narrow in dtypes.narrow_floats and not (other is dtypes.float32 and known.supports(Ops.CAST, narrow)): return False
+  if lanes > 1 and source in WIDE and dtypes.is_float(target): return known.wide_casts and source is not dtypes.uint32
+  if lanes > 1 and dtypes.is_float(source) and target in WIDE: return known.wide_casts and target is dtypes.int64
+  return all(known.supports(Ops.CAST, d.vec(lanes) if d.itemsize * lanes <= known.vector_bytes else d) for d in (source, target))
 
 @pytest.mark.parametrize("arch", LEVELS)
 @pytest.mark.parametrize("source", TYPES, ids=str)

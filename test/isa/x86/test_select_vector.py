@@ -6,7 +6,8 @@ from tinyhw.dtype import DType
 from tinyhw.isa.x86.capabilities import LEVELS
 from tinyhw.uop.enums import Ops
 
-CASES = [pytest.param(op, dtype, arch, id=f"{op.name}-{dtype.name}-{arch[7:]}") for arch in LEVELS for op, dtype in x86_operations.by_name(LEVELS[arch][2])]
+CASES = [pytest.param(op, dtype, arch, id=f"{op.name}-{dtype.name}-{arch[7:]}")
+         for arch, level in LEVELS.items() for op, dtype in x86_operations.by_name(level[2])]
 
 @pytest.mark.parametrize("op, dtype, arch", CASES)
 def test_operations(op: Ops, dtype: DType, arch: str) -> None:

@@ -1,0 +1,19 @@
+"""Every architecture has a module that says what it can do and makes Code; what registers later is found too."""
+import importlib
+
+import pytest
+
+from tinyhw import isa
+from tinyhw.engine.backends import BACKENDS
+
+@pytest.mark.parametrize("name", ["x86_64", "c", "python"])
+def test_a_backend_is_opened_by_name(name: str) -> None:
+  module = importlib.import_module(BACKENDS[name])
+  assert callable(module.capabilities) and callable(module.compile)
+
+def test_an_architecture_from_outside() -> None:
+  assert "abacus" not in BACKENDS
+  isa.register("abacus", "some.module")
+  try: assert BACKENDS["abacus"] == "some.module"
+  finally: del isa.TARGETS["abacus"]
+  assert "abacus" not in BACKENDS
