@@ -16,21 +16,21 @@ ConstType = float | int | bool
 DTypeLike = Union[str, "DType"]
 
 class DType:
-  """An element type with `count` lanes. priority orders promotion; bitsize is per lane; fmt is the struct format character or None."""
-  __slots__ = ("priority", "bitsize", "name", "fmt", "count", "_scalar", "_vectors", "__weakref__")
+  """An element type with `count` lanes. priority orders promotion; bitsize is per lane; fmt is the struct format character or None.
+
+  itemsize: bytes of one value, all lanes counted. Plain attributes: a compile asks for them a hundred thousand times.
+  """
+  __slots__ = ("priority", "bitsize", "name", "fmt", "count", "itemsize", "_scalar", "_vectors", "_limits", "__weakref__")
 
   def __init__(self, priority: int, bitsize: int, name: str, fmt: str | None, count: int = 1, scalar: DType | None = None):
     self.priority, self.bitsize, self.name, self.fmt, self.count = priority, bitsize, name, fmt, count
-    self._scalar = scalar
+    self.itemsize = (bitsize * count + 7) // 8
+    self._scalar = scalar or self
     self._vectors: dict[int, DType] = {}
+    self._limits: tuple[ConstType, ConstType] | None = None
 
   @staticmethod
   def new(priority: int, bitsize: int, name: str, fmt: str | None) -> DType: return DType(priority, bitsize, name, fmt)
-
-  @property
-  def itemsize(self) -> int:
-    """Bytes of one value, all lanes counted."""
-    return (self.bitsize * self.count + 7) // 8
 
   def vec(self, lanes: int) -> DType:
     """The type with `lanes` lanes of this scalar type. vec(1) is the type itself."""
@@ -41,13 +41,18 @@ class DType:
       found = self._vectors[lanes] = DType(self.priority, self.bitsize, f"{self.name}.vec({lanes})", None, lanes, self)
     return found
 
-  def scalar(self) -> DType: return self if self._scalar is None else self._scalar
+  def scalar(self) -> DType: return self._scalar
 
   @property
-  def min(self) -> ConstType: return _limit(self.scalar(), 0)
+  def min(self) -> ConstType: return self.limits()[0]
 
   @property
-  def max(self) -> ConstType: return _limit(self.scalar(), 1)
+  def max(self) -> ConstType: return self.limits()[1]
+
+  def limits(self) -> tuple[ConstType, ConstType]:
+    """The least and the largest value of a lane."""
+    if self._limits is None: self._limits = _limits_of(self._scalar)
+    return self._limits
 
   def const(self, value: ConstType) -> ConstType:
     """value as Python's bool, int or float, as this type is written in a CONST. Integers wrap, floats round only to Python's."""
@@ -122,16 +127,16 @@ class DTypes:
     DTypes._default_int = dtype
 
   @staticmethod
-  def is_float(x: DType) -> bool_: return x.scalar() in _FLOATS
+  def is_float(x: DType) -> bool_: return x._scalar in _FLOATS
 
   @staticmethod
-  def is_int(x: DType) -> bool_: return x.scalar() in _INTS
+  def is_int(x: DType) -> bool_: return x._scalar in _INTS
 
   @staticmethod
-  def is_unsigned(x: DType) -> bool_: return x.scalar() in _UINTS
+  def is_unsigned(x: DType) -> bool_: return x._scalar in _UINTS
 
   @staticmethod
-  def is_bool(x: DType) -> bool_: return x.scalar() is DTypes.bool
+  def is_bool(x: DType) -> bool_: return x._scalar is DTypes.bool
 
   def from_py(self, x: Any) -> DType:
     """The default type of a Python number, or of nested lists of them."""
@@ -308,12 +313,12 @@ truncate: dict[DType, Callable[[Any], Any]] = {
   **{d: _wrap(d.bitsize, True) for d in DTypes.sints}, **{d: _wrap(d.bitsize, False) for d in DTypes.uints},
 }
 
-def _limit(dtype: DType, which: int) -> ConstType:
-  if dtype is dtypes.bool: return bool(which)
-  if dtype is dtypes.weakint: return (-(1 << 799), (1 << 799) - 1)[which]
-  if dtypes.is_unsigned(dtype): return (0, (1 << dtype.bitsize) - 1)[which]
-  if dtypes.is_int(dtype): return (-(1 << (dtype.bitsize - 1)), (1 << (dtype.bitsize - 1)) - 1)[which]
+def _limits_of(dtype: DType) -> tuple[ConstType, ConstType]:
+  if dtype is dtypes.bool: return False, True
+  if dtype is dtypes.weakint: return -(1 << 799), (1 << 799) - 1
+  if dtypes.is_unsigned(dtype): return 0, (1 << dtype.bitsize) - 1
+  if dtypes.is_int(dtype): return -(1 << (dtype.bitsize - 1)), (1 << (dtype.bitsize - 1)) - 1
   if dtype in FLOAT_FORMATS and not FLOAT_FORMATS[dtype].has_inf:
     largest = decode_float(FLOAT_FORMATS[dtype].largest_code, dtype)
-    return (-largest, largest)[which]
-  return (-math.inf, math.inf)[which]
+    return -largest, largest
+  return -math.inf, math.inf

@@ -12,12 +12,14 @@ from tinyhw.machine.constraints import pressure_of
 from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
 from tinyhw.machine.registers import RegisterFile
 
-def bits(number: int) -> Iterator[int]:
+def bits(number: int) -> list[int]:
   """Positions of the set bits, lowest first."""
+  found = []
   while number:
     low = number & -number
-    yield low.bit_length() - 1
+    found.append(low.bit_length() - 1)
     number ^= low
+  return found
 
 class Edge:
   """A way from block `source` to `target`, both positions in Flow.blocks: which jump takes it, as which of its block operands."""
@@ -119,7 +121,7 @@ class Line:
 class Liveness:
   """Liveness of a function. live_in, live_out: sets by block position; live_out counts the arguments of the block's jumps.
 
-  code: the lines of each block. starts: live at its start, parameters that are used included.
+  code: the lines of each block. starts: live at its start, parameters that are used included. leaves: live at its end, as live_out.
   over: for each block, the banks (as guard bits) whose limit is exceeded somewhere in it.
   """
   def __init__(self, function: Function, file: RegisterFile, arriving: Mapping[Block, Collection[int]] | None = None):
@@ -132,6 +134,7 @@ class Liveness:
     self.arriving = arriving or {}
     self.starts: list[set[int]] = [set() for _ in self.code]
     self._solve()
+    self.leaves = [set(bits(out)) for out in self.live_out]
     self.over = [self._scan(b) for b in range(len(self.code))]
 
   def _solve(self) -> None:
@@ -167,11 +170,17 @@ class Liveness:
         new = needed[b] | out & kept[b]
         if new != start[b]: start[b], live_in[b], changed = new, new & own[b], True
 
+  def reorder(self, b: int, lines: list[Line]) -> None:
+    """Block b has its lines in another order, in which values are written before they are read: only what is inside of it changes."""
+    self.code[b] = lines
+    for line in lines: line.dead = []
+    self.over[b] = self._scan(b)
+
   def _scan(self, b: int) -> int:
     """Fill in the last uses of block b, and return the banks whose limit its pressure exceeds."""
     weight, file = self.weight, self.file
     roof, guard, over = file.roof, file.guard, 0
-    live = set(bits(self.live_out[b]))
+    live = set(self.leaves[b])
     pressure = sum([weight[v] for v in live])
     for line in reversed(self.code[b]):
       row = line.inst.row

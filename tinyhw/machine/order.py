@@ -3,8 +3,8 @@
 A block whose pressure is within the limits keeps its order: selection interleaved independent chains on purpose, and latency wants that. Another one
 is scheduled from its end upwards, in stretches between barriers and calls. While there is room, the next instruction is the last one of the source
 order; near the limit it is one that defines a live value (so that what was begun is finished before something new is), preferring those
-that lower the pressure most, then those of the value that became live last. Several thresholds for "near" are tried, and the result is
-taken only if it exceeds the limits by less than the source order does.
+that lower the pressure most, then those of the value that became live last. The result is taken only if it exceeds the limits by less than the
+source order does.
 
 What stays in order: reads after writes of registers; stores, and loads against stores, unless Target.region tells them apart; the readers of flags
 stay with their writer, as no other writer may come between; the jumps at the end. Cost: near linear in the instructions, for crowded
@@ -15,12 +15,12 @@ from bisect import insort
 
 from tinyhw.machine.constraints import pressure_of
 from tinyhw.machine.inst import Effect, Function
-from tinyhw.machine.liveness import Line, Liveness, bits, first_jump
+from tinyhw.machine.liveness import Line, Liveness, first_jump
 from tinyhw.machine.registers import FIELD, RegisterFile, registers_of
 from tinyhw.machine.target import Target
 
 WINDOW = 64
-MARGINS = (4, 1 << 12)  # units below the limit that count as near it; the last is always near
+MARGIN = 4  # units below the limit that count as near it
 
 class Graph:
   """What must stay in order among some lines. needs[i]: lines that must stand before line i. users[i]: how many lines need i."""
@@ -108,15 +108,10 @@ class Scheduler:
 
   def stretch(self, lines: list[Line], live: set[int]) -> list[Line]:
     """The best order found."""
-    best, least = lines, self.excess(lines, live)
-    if not least: return lines
-    graph = Graph(lines, self.target)
-    for margin in MARGINS:
-      order = self._schedule(lines, graph, set(live), margin)
-      excess = self.excess(order, live)
-      if excess < least: best, least = order, excess
-      if not least: break
-    return best
+    above = self.excess(lines, live)
+    if not above: return lines
+    order = self._schedule(lines, Graph(lines, self.target), set(live))
+    return order if self.excess(order, live) < above else lines
 
   def excess(self, lines: list[Line], live: set[int]) -> int:
     """Units above the limits, summed over the lines. A stretch sees few distinct pressures, so each is counted once and looked up."""
@@ -142,10 +137,10 @@ class Scheduler:
       else: total += above[pressure + pressure_of(shape, inst, ends, weight)[0]]
     return total
 
-  def _schedule(self, lines: list[Line], graph: Graph, live: set[int], margin: int) -> list[Line]:
-    weight, users = self.weight, list(graph.users)
+  def _schedule(self, lines: list[Line], graph: Graph, live: set[int]) -> list[Line]:
+    weight, users = self.weight, graph.users
     ready = [i for i, count in enumerate(users) if not count]
-    near = sum(max(0, bank.limit - margin) << FIELD * bank.position for bank in self.file.banks) | self.file.guard
+    near = sum(max(0, bank.limit - MARGIN) << FIELD * bank.position for bank in self.file.banks) | self.file.guard
     pressure = sum(weight[v] for v in live)
     since = {v: -1 for v in live}  # when a value became live
     order: list[Line] = []
@@ -190,14 +185,14 @@ def order(function: Function, target: Target) -> Function:
   file = registers_of(target)
   liveness = function.liveness = function.liveness or Liveness(function, file)
   if not any(liveness.over): return function
-  scheduler, changed = Scheduler(file, liveness.weight, target), False
+  scheduler = Scheduler(file, liveness.weight, target)
   for b, block in enumerate(liveness.flow.blocks):
     if not liveness.over[b]: continue
     lines, first = liveness.code[b], first_jump(block)
-    insts = _block(scheduler, lines[:first], lines[first:], set(bits(liveness.live_out[b])))
-    if any(new is not old for new, old in zip(insts, lines)):
-      block.insts, changed = [line.inst for line in insts], True
-  if changed: function.liveness = Liveness(function, file)
+    ordered = _block(scheduler, lines[:first], lines[first:], set(liveness.leaves[b]))
+    if any(new is not old for new, old in zip(ordered, lines)):
+      block.insts = [line.inst for line in ordered]
+      liveness.reorder(b, ordered)
   return function
 
 def _block(scheduler: Scheduler, lines: list[Line], jumps: list[Line], live: set[int]) -> list[Line]:

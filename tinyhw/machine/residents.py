@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from tinyhw.machine.distance import FAR, Distances
 from tinyhw.machine.hints import Hints
 from tinyhw.machine.inst import Function
-from tinyhw.machine.liveness import Liveness, bits
+from tinyhw.machine.liveness import Liveness
 from tinyhw.machine.registers import FIELD
 
 class Residents:
@@ -112,7 +112,7 @@ class Residents:
     if key in self._peaks: return self._peaks[key]
     weight, seen = self.weight, {0}
     for b in self.bodies[header]:
-      live = set(bits(self.liveness.live_out[b])) - without
+      live = self.liveness.leaves[b] - without
       pressure = sum([weight[v] for v in live])
       for line in reversed(self.liveness.code[b]):
         if line.dead: seen.add(pressure + sum([weight[v] for v in line.dead if v not in without]))
