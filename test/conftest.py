@@ -9,6 +9,7 @@ from test.helpers import ENGINES, on
 from tinyhw.config import CACHEDIR, CHECK
 
 hypothesis.settings.register_profile("tinyhw", derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("nightly", deadline=None, max_examples=5000, print_blob=True)   # pytest --hypothesis-profile=nightly
 hypothesis.settings.load_profile("tinyhw")
 
 @pytest.fixture(scope="session", autouse=True)

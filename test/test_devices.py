@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from hypothesis import HealthCheck, given, settings
 import numpy as np
 import pytest
 import tensor_programs
@@ -15,7 +16,7 @@ from tinyhw import Context, Device, GlobalCounters, Tensor, TinyJit, UOp, dtypes
 from tinyhw.errors import JitError
 
 DEVICES = [name for name in ENGINES if name != "interpreter"]
-PROGRAMS = {"CPU": 120, "AVX2": 60, "CLANG": 12}   # on others 50
+SHARES = {"CPU": 1.5, "CLANG": 0.15}   # of the examples that hypothesis is to try
 
 @pytest.fixture(params=DEVICES)
 def device(request: pytest.FixtureRequest) -> Iterator[str]:
@@ -30,11 +31,12 @@ def everywhere(f: Callable[[], Any], *names: str) -> list[Any]:
 
 # ***** random programs *****
 
-@pytest.mark.parametrize("part", range(4))
-def test_random_programs(device, part):
-  for seed in range(part, PROGRAMS.get(device, 50), 4):
-    program = tensor_programs.make(seed)
-    tensor_programs.check(program, tensor_programs.run(program, device))
+@pytest.mark.parametrize("name", DEVICES)
+def test_random_programs(name):
+  @settings(max_examples=int(SHARES.get(name, 1) * settings().max_examples), suppress_health_check=list(HealthCheck))
+  @given(tensor_programs.programs())
+  def equal_to_numpy(program: tensor_programs.Program) -> None: tensor_programs.check(program, tensor_programs.run(program, Device.DEFAULT))
+  with on(name): equal_to_numpy()
 
 def test_optimised_kernels_are_equal_to_plain_ones():
   """Where all arithmetic is exact the order of additions does not matter."""
