@@ -51,6 +51,9 @@ class JitError(UserError, RuntimeError):
 class SymbolicError(UserError, ValueError):
   """A Variable without a value, bound twice to different values, or bound outside of its range."""
 
+class UnknownValueError(UserError, TypeError):
+  """Python asks for a value (a truth, a length, a number) that a Tensor or a symbolic expression only has once it is computed or bound."""
+
 class ConfigError(UserError, ValueError):
   """An environment variable or a `Context` argument that is not known, or has a value that it does not take."""
 

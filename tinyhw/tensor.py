@@ -15,7 +15,7 @@ from tinyhw.config import TRAINING, Wrapper
 from tinyhw.device import Buffer, BufferOptions, Device
 from tinyhw.dtype import DType as DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
-from tinyhw.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from tinyhw.errors import ArgumentError, DTypeError, GradientError, ShapeError, UnknownValueError
 from tinyhw.gradient import gradients
 from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, leaves, register, stored, unique
@@ -224,16 +224,16 @@ class Tensor(Loss, metaclass=_TensorType):
   # ***** Python's protocols *****
 
   def __len__(self) -> int:
-    if not self.ndim: raise TypeError("a tensor of shape () has no length")
+    if not self.ndim: raise UnknownValueError("a tensor of shape () has no length; use .item() for its value, or .numel()")
     d = self.shape[0]
     return d if isinstance(d, int) else int(d)
 
   def __iter__(self) -> Iterator[Tensor]:
     for i in range(len(self)): yield self[i]
 
-  def __bool__(self) -> bool: raise TypeError("the truth of a Tensor is not known without computing it; use .item(), .any() or .all()")
+  def __bool__(self) -> bool: raise UnknownValueError("the truth of a Tensor is not known without computing it; use .item(), .any() or .all()")
 
-  def __contains__(self, x: Any) -> bool: raise TypeError("`in` needs the values; use .eq(x).any().item()")
+  def __contains__(self, x: Any) -> bool: raise UnknownValueError("`in` needs the values; use .eq(x).any().item()")
 
   def __repr__(self) -> str:
     grad = None if self.grad is None else f"<Tensor {graph.show(self.grad.shape)}>"

@@ -10,6 +10,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine import schedule as scheduling
 from tinyhw.engine.realize import realize
 from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.errors import SymbolicError
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -128,10 +129,18 @@ def test_bound_variables_do_not_matter() -> None:
   a, b = canonicalize(roots(work(3))), canonicalize(roots(work(5)))
   assert a.roots == b.roots and a.variables == {"n": 3} and b.variables == {"n": 5}
 
+def test_what_has_no_elements_has_no_kernels() -> None:
+  """One that did would read, before its empty loop, from buffers that have no elements either."""
+  x = Tensor(np.zeros((0, 3), np.float32), device=DEVICE).realize()
+  for made in (x + 1, x.sum(1), x[:, :1].expand(0, 5), x.to("PYTHON:1")): assert not schedule(canonicalize([made.uop])).kernels
+  assert len(schedule(canonicalize([x.sum(0).uop])).kernels) == 1
+  y = tensor(1, 2, 3)
+  assert y.shrink(((1, 1),)).assign(x.flatten() + 1).realize().tolist() == [] and y.tolist() == [1, 2, 3]
+
 def test_two_values_of_a_variable_are_refused() -> None:
   v = UOp.variable("n", 1, 8)
   x = empty(8)
-  with pytest.raises(ValueError, match="bound to 3 and to 5"): canonicalize(roots(x[:v.bind(3)].sum() + x[:v.bind(5)].sum()))
+  with pytest.raises(SymbolicError, match="bound to 3 and to 5"): canonicalize(roots(x[:v.bind(3)].sum() + x[:v.bind(5)].sum()))
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(scheduling, "CACHE_SIZE", 3)

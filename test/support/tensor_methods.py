@@ -349,7 +349,8 @@ class Methods(Maker):
     formulas = {2: ["ij,ij->i", "ij,ij->", "ij,kj->ik", "ij,ij->ji"], 3: ["bij,bkj->bik", "bij,bij->j", "bij,bij->bji"]}
     formula = self.random.choice(formulas[v.array.ndim])
     bits = None if v.bits is None else self.exact(v, largest(v.array) * v.array.size, v.bits)
-    return self.add(f"einsum[{formula}]", (k, k), np.einsum(formula, v.array, v.array).astype(v.kind), lambda s, t: Tensor.einsum(formula, s, t), bits)
+    array = np.einsum(formula, v.array, v.array).astype(v.kind)
+    return self.add(f"einsum[{formula}]", (k, k), array, lambda s, t: Tensor.einsum(formula, s, t), bits)
 
   # ***** writing *****
 

@@ -140,7 +140,6 @@ def run(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
 def _steps(kernel: Kernel, storage: dict[UOp, Buffer], canonical: Canonical) -> list[Step]:
   buffers = tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]]) for b in kernel.buffers])
   if kernel.sink.op is Ops.COPY: return [Step(None, buffers, (), 0)]
-  if buffers[0].size == 0: return []
   device = kernel.buffers[0].arg[1]
   found = runner(device, tuned(device, kernel.sink) if BEAM else kernel.sink)
   if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])

@@ -22,6 +22,7 @@ from tinyhw.engine.group import group_kernels
 from tinyhw.engine.lower import Kernel, Lowering, storage_of
 from tinyhw.engine.memory import Plan, plan_memory
 from tinyhw.engine.split import split_reductions
+from tinyhw.errors import SymbolicError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, to_indices
 
@@ -93,7 +94,7 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
   if op is Ops.BIND:
     variable, value = u.unbind()
     if out.variables.setdefault(variable.expr, value) != value:
-      raise ValueError(f"variable {variable.expr} is bound to {out.variables[variable.expr]} and to {value} in one graph; bind it once")
+      raise SymbolicError(f"variable {variable.expr} is bound to {out.variables[variable.expr]} and to {value} in one graph; bind it once")
     return src[0]
   if op in _DROPPED: return src[0]
   if op is Ops.COPY:
@@ -129,11 +130,16 @@ def make_schedule(roots: list[UOp]) -> Schedule:
   worth = buffers_worth(places)
   if worth: places = Places(roots, worth)
   lowering = Lowering(places)
-  kernels = group_kernels(order_kernels(lowering.kernels()))
+  kernels = group_kernels([k for k in order_kernels(lowering.kernels()) if not stores_nothing(k)])
   storage = dict(lowering.storage)
   storage.update((g, storage[r]) for g, r in zip(given, roots))
   kept = {storage[r] for r in roots}
   return Schedule(kernels, storage, plan_memory(kernels, kept), next((d for d in (r.device for r in roots) if d), ""))
+
+def stores_nothing(kernel: Kernel) -> bool:
+  """Has what the kernel writes no elements? Then there is nothing to run, nor are its operands there to be read."""
+  if kernel.sink.op is Ops.COPY: return kernel.buffers[0].arg[2] == 0
+  return any(r.src[0].vmax == 0 for store in kernel.sink.src for r in store.src[2:])
 
 def order_kernels(kernels: list[Kernel]) -> list[Kernel]:
   """Kernels after those whose results they read, and before an ASSIGN into a buffer that they read; copies break what cannot be ordered."""

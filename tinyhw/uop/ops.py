@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tinyhw import trace
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
-from tinyhw.errors import DTypeError, SymbolicError
+from tinyhw.errors import DTypeError, SymbolicError, UnknownValueError
 from tinyhw.uop import bounds as _bounds
 from tinyhw.uop import shape as _shape
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
@@ -326,13 +326,13 @@ class UOp:
   def trunc(self) -> UOp: return self.alu(Ops.TRUNC)
 
   def __bool__(self) -> bool:
-    """The truth of a comparison whose bounds decide it; else a TypeError, since a graph has no truth value."""
+    """The truth of a comparison whose bounds decide it; else an UnknownValueError, since a graph has no truth value."""
     if self.vmin == self.vmax: return bool(self.vmin)
-    raise TypeError(f"the truth of a symbolic expression is not known here: {self.render()}; bounds {self.vmin}..{self.vmax}")
+    raise UnknownValueError(f"the truth of {self.render()} is not known: bounds {self.vmin}..{self.vmax}; bind its variables first")
 
   def __int__(self) -> int:
     if self.vmin == self.vmax: return int(self.vmin)
-    raise TypeError(f"{self.render()} is symbolic; bounds {self.vmin}..{self.vmax}")
+    raise UnknownValueError(f"{self.render()} has no value yet: bounds {self.vmin}..{self.vmax}; bind its variables first")
 
   def split_add(self) -> Iterator[UOp]: return self.split(Ops.ADD)
 
