@@ -1,0 +1,67 @@
+"""The instructions that the machine passes ask the target for, executed by the processor in Python; and the way to Code."""
+from __future__ import annotations
+import random
+
+from program_builder import Builder, add, i32, matmul
+import pytest
+
+from tinyhw.dtype import dtypes
+from tinyhw.isa.x86 import regs, target as x86
+from tinyhw.isa.x86.capabilities import LEVELS
+from tinyhw.isa.x86.encode import encode
+from tinyhw.isa.x86.table import TABLE
+from tinyhw.machine.inst import Block, Effect, MInst, Reg, RegClass
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
+
+CLASSES = (regs.R64, regs.R32, regs.XMM, regs.YMM, regs.ZMM, regs.K)
+
+def physical(cls: RegClass, index: int) -> Reg: return regs.reg(cls, index)
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.name)
+def test_moves_spills_and_reloads_can_be_encoded_and_leave_flags_alone(cls: RegClass) -> None:
+  indices = [i for i in cls.bank.allocatable if i < cls.bank.count]
+  for i, j in [random.Random(0).sample(indices, 2) for _ in range(20)]:
+    for inst in (x86.move(physical(cls, i), physical(cls, j)), x86.spill(physical(cls, i), 64), x86.reload(physical(cls, j), 1024)):
+      assert encode(inst) and not inst.row.effects & Effect.WRITE_FLAGS
+    moved = x86.move(physical(cls, i), physical(cls, j))
+    assert [r.index for r in moved.writes()] == [i] and [r.index for r in moved.reads()] == [j]
+    assert [r.index for r in x86.reload(physical(cls, i), 0).writes()] == [i]
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.name)
+def test_swaps_exchange_and_touch_nothing_else(cls: RegClass) -> None:
+  """By xor three times, or by one xchg: replayed on numbers."""
+  indices = [i for i in cls.bank.allocatable if cls is not regs.YMM or i < 16]
+  for i, j in [random.Random(1).sample(indices, 2) for _ in range(20)]:
+    values = {i: 0b1100, j: 0b1010}
+    for inst in x86.swap(physical(cls, i), physical(cls, j)):
+      assert encode(inst) and not inst.row.effects & Effect.WRITE_FLAGS
+      a, b = (inst.operands[-2].index, inst.operands[-1].index)
+      if inst.row.name == "xchg": values[a], values[b] = values[b], values[a]
+      else: values[inst.operands[0].index] = values[a] ^ values[b]
+    assert values == {i: 0b1010, j: 0b1100}
+
+def test_opposite_conditions() -> None:
+  block = Block(3)
+  for name, opposite in x86.OPPOSITE.items():
+    assert x86.OPPOSITE[opposite] == name
+    inverted = x86.invert(MInst(TABLE[f"j{name}_rel"], [block], None, ([],)))
+    assert inverted is not None and inverted.row.name == f"j{opposite}" and inverted.operands == [block]
+  assert x86.invert(x86.jump(block)) is None and x86.jump(block).operands == [block]
+
+def test_regions_are_buffers() -> None:
+  function = x86.select(add(16, 8), x86.target("x86_64:avx2"))
+  touched = [x86.region(i) for b in function.blocks for i in b.insts if i.row.effects & (Effect.LOAD | Effect.STORE)]
+  stores = [x86.region(i) for b in function.blocks for i in b.insts if i.row.effects & Effect.STORE]
+  assert [u.arg[0] for u in stores] == [0] and all(u is None or u.op is Ops.PARAM for u in touched)
+
+@pytest.mark.parametrize("arch", LEVELS)
+def test_code_says_what_a_driver_must_know(arch: str) -> None:
+  b = Builder("everything")
+  out, kept, n = b.param(0, i32, 8), b.local(dtypes.float64, 9), b.add(UOp.variable("n", 0, 9, i32))
+  with b.loop(8, AxisType.GLOBAL) as g:
+    b.store(kept, 0, b.add(g.cast(dtypes.float64)))
+    b.store(out, g, b.add(b.load(kept, 0).cast(i32) + n))
+  code = x86.compile(b.program(), arch)
+  assert (code.name, code.arch, code.arguments, code.local_bytes, code.entry, code.lanes) == ("everything", arch, ("buffer", "int64"), 128, 0, 1)
+  assert x86.compile(matmul(4), arch).text == x86.compile(matmul(4), arch).text, "the same Program gives the same bytes"
