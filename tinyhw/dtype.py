@@ -180,7 +180,8 @@ def to_dtype(dtype: DTypeLike) -> DType:
 
 # ***** promotion *****
 
-# Each type promotes to those beside it; the least common ancestor of two types is their sum's type (as in JAX's lattice)
+# Each type promotes to those beside it; the least common ancestor of two types is their sum's type (as in JAX's lattice). Two fp8 types have two such
+# ancestors, of which float16 is taken.
 _PROMOTES: dict[DType, tuple[DType, ...]] = {
   DTypes.bool: (DTypes.weakint,), DTypes.weakint: (DTypes.int8, DTypes.uint8), DTypes.int8: (DTypes.int16,), DTypes.int16: (DTypes.int32,),
   DTypes.int32: (DTypes.int64,), DTypes.int64: (DTypes.uint64,), DTypes.uint8: (DTypes.int16, DTypes.uint16),
