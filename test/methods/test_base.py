@@ -1,0 +1,87 @@
+"""Handles: what counts as storage or as a constant, which tensors are leaves, operands of an operation, and the graph that assign makes."""
+from __future__ import annotations
+import gc
+
+import numpy as np
+import pytest
+
+from tinyhw.dtype import dtypes
+from tinyhw.errors import DeviceError, DTypeError, ShapeError
+from tinyhw.methods import base
+from tinyhw.tensor import Tensor
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+def data(*shape: int) -> Tensor: return Tensor(np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)).realize()
+
+def test_storage_is_memory_whose_elements_stay_apart() -> None:
+  x = data(4, 6)
+  for view in (x, x.reshape(24), x.permute(1, 0), x[1:3], x.flip(0), x.permute(1, 0).reshape(3, 8)[1:]): assert base.is_storage(view.uop)
+  for value in (x + 1, x.expand(4, 6) * 1.5, x.reshape(1, 4, 6).expand(2, 4, 6), x.pad(((1, 0), (0, 0)))): assert not base.is_storage(value.uop)
+  assert base.storage_view((x + 1).uop) is None and base.storage_view(x.permute(1, 0).uop) is x.permute(1, 0).uop
+
+def test_the_view_behind_assignments() -> None:
+  x = data(6)
+  plain = x.uop
+  x.assign(x + 1)
+  assert x.uop.op is Ops.ASSIGN and base.is_storage(x.uop) and base.storage_view(x.uop) is plain
+  part = x[2:4]
+  found = base.storage_view(part.uop)
+  assert found is not None and found.shape == (2,) and not any(u.op is Ops.ASSIGN for u in found.toposort())
+
+def test_constants() -> None:
+  for t, value in ((Tensor.full((3, 4), 2.5), 2.5), (Tensor.zeros(5).reshape(1, 5).expand(3, 5), 0.0), (Tensor.ones(2, 2).permute(1, 0), 1.0)):
+    assert base.constant_value(t.uop) == value
+  assert base.constant_value(Tensor.ones(3).pad(((1, 1),)).uop) is None and base.constant_value(data(3).uop) is None
+
+def test_leaves_are_what_somebody_made_and_are_forgotten() -> None:
+  before = len(base.leaves())
+  x = data(3)
+  y = x * 2
+  marked = (x + 1).requires_grad_()
+  found = base.leaves()
+  assert any(t is x for t in found) and any(t is marked for t in found) and not any(t is y for t in found)
+  del x, y, marked, found
+  gc.collect()
+  assert len(base.leaves()) <= before
+
+def test_numbers_take_the_tensors_type_if_its_kind_holds_them() -> None:
+  integers, halves, flags = Tensor([1, 2], dtype="int8"), Tensor([1.0], dtype="float16"), Tensor([True])
+  assert (integers + 300).dtype is dtypes.int8 and (integers * 1.5).dtype is dtypes.default_float and (halves * 3).dtype is dtypes.float16
+  assert (flags + 1).dtype is dtypes.default_int and (flags | True).dtype is dtypes.bool and (halves + True).dtype is dtypes.float16
+  assert (integers + halves).dtype is dtypes.float16 and (integers + Tensor([1], dtype="uint8")).dtype is dtypes.int16
+  n = UOp.variable("n", 1, 9)
+  assert (halves + n.bind(4)).dtype is dtypes.float16 and (halves + n.bind(4)).tolist() == [5.0]
+
+def test_operands_meet_in_one_shape_on_one_device() -> None:
+  assert (data(3, 1) + data(1, 4)).shape == (3, 4) and (data(3) + Tensor(1.0)).shape == (3,)
+  with pytest.raises(ShapeError, match=r"\(3,\) and \(4,\)"): data(3) + data(4)
+  with pytest.raises(DeviceError, match=r"cannot add a tensor on .* and one on .*; move one of them: \.to\("):
+    Tensor([1.0], device="PYTHON") + Tensor([1.0], device="NULL")
+
+def test_assign_refuses_what_does_not_fit() -> None:
+  x = data(2, 3)
+  with pytest.raises(DTypeError, match=r"cannot assign dtypes.int32 to a tensor of dtypes.float32; cast it first"): x.assign(Tensor([1, 2, 3]))
+  with pytest.raises(ShapeError, match=r"\(2, 3\) and \(4, 2, 3\)"): x.assign(data(4, 2, 3))
+  with pytest.raises(ShapeError): x.replace(data(3))
+  assert x.assign(5).tolist() == [[5.0] * 3] * 2 and x.assign(data(3)).tolist() == [[0.0, 1.0, 2.0]] * 2
+
+def test_a_value_without_storage_is_replaced() -> None:
+  x = data(3) + 1
+  x.assign(data(3) * 2)
+  assert x.uop.op is not Ops.ASSIGN and x.tolist() == [0.0, 2.0, 4.0]
+
+def test_two_assigns_are_two_nodes() -> None:
+  x = data(2)
+  first = base.assigned(x.uop, (x + 1).uop)
+  assert base.assigned(x.uop, (x + 1).uop) is not first and first.shape == (2,)
+
+def test_equal_values_get_storage_of_their_own() -> None:
+  source = data(3)
+  a, b = source * 2, source * 2
+  assert a.uop is b.uop
+  Tensor.realize(a, b)
+  a.assign(a + 1).realize()
+  assert a.tolist() == [1.0, 3.0, 5.0] and b.tolist() == [0.0, 2.0, 4.0]
