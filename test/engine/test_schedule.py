@@ -134,6 +134,9 @@ def test_what_has_no_elements_has_no_kernels() -> None:
   x = Tensor(np.zeros((0, 3), np.float32), device=DEVICE).realize()
   for made in (x + 1, x.sum(1), x[:, :1].expand(0, 5), x.to("PYTHON:1")): assert not schedule(canonicalize([made.uop])).kernels
   assert len(schedule(canonicalize([x.sum(0).uop])).kernels) == 1
+  a, b, c = x + 1, x.sum(0) + 1, x.to("PYTHON:1")
+  Tensor.realize(a, b, c)
+  assert a.tolist() == c.tolist() == [] and b.tolist() == [1.0] * 3
   y = tensor(1, 2, 3)
   assert y.shrink(((1, 1),)).assign(x.flatten() + 1).realize().tolist() == [] and y.tolist() == [1, 2, 3]
 

@@ -130,11 +130,12 @@ def make_schedule(roots: list[UOp]) -> Schedule:
   worth = buffers_worth(places)
   if worth: places = Places(roots, worth)
   lowering = Lowering(places)
-  kernels = group_kernels([k for k in order_kernels(lowering.kernels()) if not stores_nothing(k)])
+  kernels = group_kernels(order_kernels(lowering.kernels()))
   storage = dict(lowering.storage)
   storage.update((g, storage[r]) for g, r in zip(given, roots))
   kept = {storage[r] for r in roots}
-  return Schedule(kernels, storage, plan_memory(kernels, kept), next((d for d in (r.device for r in roots) if d), ""))
+  plan = plan_memory(kernels, kept)
+  return Schedule([k for k in kernels if not stores_nothing(k)], storage, plan, next((d for d in (r.device for r in roots) if d), ""))
 
 def stores_nothing(kernel: Kernel) -> bool:
   """Has what the kernel writes no elements? Then there is nothing to run, nor are its operands there to be read."""
