@@ -65,9 +65,8 @@ def test_imports_follow_the_layers(module: str) -> None:
     inside = within(name, [layer]) or layer in ("tinyhw.__main__", "tinyhw.emulator")
     assert inside or not name.startswith("tinyhw.isa."), f"{FILES[module]}:{line} imports {name}: open it by its name in the registry"
 
-@pytest.mark.parametrize("module", FILES)
+@pytest.mark.parametrize("module", [name for name in FILES if not name.startswith("tinyhw.autogen") and FILES[name].name != "table.py"])  # data
 def test_files_are_of_readable_size(module: str) -> None:
-  if module.startswith("tinyhw.autogen") or FILES[module].name == "table.py": pytest.skip("data")
   lines = FILES[module].read_text(encoding="utf-8").splitlines()
   assert len(lines) <= MOST_LINES, f"{FILES[module]} has {len(lines)} lines: is it two things?"
   wide = [i for i, line in enumerate(lines, 1) if len(line) > MOST_COLUMNS]

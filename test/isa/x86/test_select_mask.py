@@ -7,23 +7,28 @@ import pytest
 import tensor_programs
 import x86_kernels
 
+from test.helpers import open_engine
 from tinyhw import Device, dtypes
 from tinyhw.errors import DeviceError
 
+@pytest.fixture(scope="module", autouse=True)
+def devices() -> Iterator[None]:
+  with x86_kernels.devices(): yield
+
 @pytest.fixture(scope="module")
-def native() -> Iterator[bool]:
-  """Is the default processor one that runs AVX2 code? The processor in Python is compared with it then."""
-  try: found = Device["CPU"].arch == "x86_64:avx2"
-  except DeviceError: found = False
-  with x86_kernels.devices(): yield found
+def native() -> str:
+  """A device that runs AVX2 code on this processor."""
+  return open_engine("CPU" if best_level() == "x86_64:avx2" else "AVX2")
+
+def best_level() -> str:
+  try: return Device["CPU"].arch
+  except DeviceError: return ""
 
 @pytest.mark.parametrize("name", x86_kernels.KERNELS)
 def test_kernels(native, name):
-  got = x86_kernels.results(name, "X86")
-  if not native: pytest.skip("this processor does not run AVX2 code by default")
-  for a, b in zip(got, x86_kernels.results(name, "CPU")): np.testing.assert_array_equal(a, b)
+  for a, b in zip(x86_kernels.results(name, "X86"), x86_kernels.results(name, native)): np.testing.assert_array_equal(a, b)
 
-def test_random_programs(native):
+def test_random_programs():
   for seed in range(16):
     program = tensor_programs.make(seed)
     got = tensor_programs.run(program, "X86")
