@@ -5,6 +5,7 @@ import http.server
 import io
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tarfile
@@ -13,7 +14,9 @@ import zipfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
+from hypothesis import HealthCheck, given, settings, strategies as st
 import pytest
 
 from tinyhw import storage
@@ -57,6 +60,61 @@ def test_damaged_entries_are_misses_and_get_replaced(folder: Path, damage: objec
   diskcache_put("t", "k", "value")
   assert diskcache_get("t", "k") == "value"
 
+@given(st.data())
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_flipped_bit_survives(folder: Path, data: st.DataObject) -> None:
+  diskcache_put("t", "k", ["value", 1.5, b"bytes"])
+  (file,) = entries(folder)
+  good = file.read_bytes()
+  bad = bytearray(good)
+  for at in data.draw(st.sets(st.integers(0, 8 * len(good) - 1), min_size=1, max_size=3)): bad[at // 8] ^= 1 << at % 8
+  bad[:] = bad[:data.draw(st.integers(0, len(bad)))] + data.draw(st.binary(max_size=3)) if data.draw(st.booleans()) else bad
+  file.write_bytes(bad)
+  assert diskcache_get("t", "k") == (["value", 1.5, b"bytes"] if bytes(bad) == good else None)
+
+def test_what_is_no_file_is_a_miss(folder: Path) -> None:
+  diskcache_put("t", "k", 1)
+  (file,) = entries(folder)
+  file.unlink()
+  file.mkdir()
+  assert diskcache_get("t", "k") is None and diskcache_put("t", "k", 2) == 2 and diskcache_get("t", "k") is None
+  assert entries(folder) == [], "what could not be put in its place is removed"
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no user here")
+def test_files_of_other_users_are_misses(monkeypatch: pytest.MonkeyPatch) -> None:
+  """A pickle is a program; only one's own is run."""
+  diskcache_put("t", "k", 1)
+  mine = os.fstat
+  monkeypatch.setattr(storage.os, "fstat", lambda file: SimpleNamespace(st_uid=os.geteuid() + 1, **{"st_mode": mine(file).st_mode}))
+  assert diskcache_get("t", "k") is None
+  monkeypatch.setattr(storage.os, "fstat", mine)
+  assert diskcache_get("t", "k") == 1
+
+def in_child(program: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+  environment = {**os.environ, "CACHEDIR": str(folder), "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+  return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nobody is killed here")
+def test_a_writer_that_is_killed_leaves_the_old_value(folder: Path) -> None:
+  diskcache_put("t", "k", "old")
+  kill = "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
+  done = in_child(f"import os, signal; from tinyhw.storage import diskcache_put; {kill}; diskcache_put('t', 'k', 'new')", folder)
+  assert done.returncode == -signal.SIGKILL and len(entries(folder)) == 2
+  assert diskcache_get("t", "k") == "old"
+  diskcache_put("t", "k", "newer")
+  assert diskcache_get("t", "k") == "newer"
+  diskcache_clear()
+  assert entries(folder) == [], "what the writer left is gone with the rest"
+
+def test_a_full_disk_costs_nothing_but_speed(folder: Path) -> None:
+  """A limit on the size of files fails as a full disk does: in the middle of writing."""
+  pytest.importorskip("resource", reason="no limits here")
+  limit = "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); signal.signal(signal.SIGXFSZ, signal.SIG_IGN)"
+  use = "assert diskcache_put('t', 'k', 'x' * 100_000) == 'x' * 100_000 and diskcache_get('t', 'k') is None; diskcache_put('t', 'j', 1)"
+  done = in_child(f"import resource, signal; from tinyhw.storage import diskcache_get, diskcache_put; {limit}; {use}", folder)
+  assert done.returncode == 0, done.stderr
+  assert len(entries(folder)) == 1 and diskcache_get("t", "j") == 1 and diskcache_get("t", "k") is None
+
 def test_value_whose_class_is_gone_is_a_miss() -> None:
   diskcache_put("t", "k", b"cnowhere_to_be_found\nThing\n.", prepickled=True)
   assert diskcache_get("t", "k") is None
@@ -83,8 +141,8 @@ for i in range(60):
 
 def test_many_processes_share_it(folder: Path) -> None:
   environment = {**os.environ, "CACHEDIR": str(folder), "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
-  processes = [subprocess.Popen([sys.executable, "-c", HAMMER], env=environment) for _ in range(4)]
-  assert [process.wait(60) for process in processes] == [0] * 4
+  processes = [subprocess.Popen([sys.executable, "-c", HAMMER], env=environment) for _ in range(8)]
+  assert [process.wait(60) for process in processes] == [0] * 8
   assert len(entries(folder)) == 5, "temporary files were left"
 
 def test_failed_write_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """Files that tinyhw keeps for later: a disk cache of Python values, and downloads.
 
 The disk cache is best effort: a read-only or missing folder costs speed and never raises; a damaged entry is a miss. A value is one file,
-written under another name and renamed, so any number of processes may share the folder. Values are pickled: the folder must be the user's own.
+written under another name and renamed, so any number of processes may share the folder. Values are pickled, and to read a pickle is to run it: files
+that another user wrote are misses too.
 
 urllib, hashlib, pickle, ... are imported inside the functions that need them: together they would double the time of `import tinyhw`.
 """
@@ -62,10 +63,16 @@ def _entry(table: str, key: dict[str, Any] | str | int | bytes) -> str:
   safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in table)
   return os.path.join(cache_dir(), "values", safe, name[:2], name[2:])
 
+def _is_ours(file: int) -> bool:
+  """Did this user, or the administrator, write an open file? Windows keeps the cache where others cannot write."""
+  return not hasattr(os, "geteuid") or os.fstat(file).st_uid in (os.geteuid(), 0)
+
 def _lookup(table: str, key: dict[str, Any] | str | int | bytes) -> Any:
   if not CACHE: return _ABSENT
   try:
-    with open(_entry(table, key), "rb") as file: data = file.read()
+    with open(_entry(table, key), "rb") as file:
+      if not _is_ours(file.fileno()): return _ABSENT
+      data = file.read()
   except OSError: return _ABSENT
   start = len(_FORMAT) + _DIGEST_BYTES
   payload = data[start:]

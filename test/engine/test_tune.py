@@ -1,10 +1,12 @@
 """BEAM on a real device: right results, a winner that is stored, and no second search."""
 from __future__ import annotations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tinyhw.config import Context
+from tinyhw import storage
+from tinyhw.config import CACHEDIR, Context
 from tinyhw.engine import tune
 from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
@@ -13,7 +15,8 @@ def matmul(n: int) -> tuple[np.ndarray, np.ndarray]:
   rng = np.random.default_rng(n)
   return rng.random((n, 16), np.float32), rng.random((16, 24), np.float32)
 
-def test_a_matmul_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_matmul_is_searched_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+  monkeypatch.setattr(CACHEDIR, "value", str(tmp_path))
   trials = []
   class Counted(tune.Trial):
     def seconds(self, opts: tuple[object, ...]) -> float:
@@ -28,6 +31,12 @@ def test_a_matmul_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     tune._tuned.clear()   # as in another process: the winner is on disk
     np.testing.assert_allclose((Tensor(a) @ Tensor(b)).numpy(), a @ b, rtol=1e-5)
     assert len(trials) == searched
+    tune._tuned.clear()
+    (entry,) = [path for path in Path(storage.cache_dir(), "values", "beam").rglob("*") if path.is_file()]
+    entry.write_bytes(entry.read_bytes()[:-1] + b"?")
+    (Tensor(a) @ Tensor(b)).realize()
+    assert len(trials) > searched, "a damaged winner is no winner"
+    searched = len(trials)
     tune._tuned.clear()
     with Context(IGNORE_BEAM_CACHE=1): (Tensor(a) @ Tensor(b)).realize()
     assert len(trials) > searched

@@ -73,14 +73,15 @@ def backend(arch: str) -> Any:
   return importlib.import_module(BACKENDS[arch.partition(":")[0]])
 
 def compiler_version(arch: str) -> str:
-  """A digest of the compiler's files (names, sizes, times), those of arch's backend included: code on disk is used only by what made it."""
+  """A digest of the compiler's files (names, sizes, times), those of arch's backend and of arithmetic included: code on disk is used only by what
+  made it."""
   kind = arch.partition(":")[0]
   if kind not in _versions:
     import hashlib
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     digest = hashlib.blake2b(digest_size=12)
     own = os.path.dirname(backend(arch).__file__)
-    for folder in ("uop", "codegen", os.path.join("codegen", "render"), "machine", "isa", own):
+    for folder in ("", "engine", "uop", "codegen", os.path.join("codegen", "render"), "machine", "isa", own):
       for entry in sorted(os.scandir(os.path.join(root, folder)), key=lambda e: e.name):
         if entry.name.endswith(".py"): digest.update(f"{entry.name} {entry.stat().st_size} {entry.stat().st_mtime_ns}".encode())
     _versions[kind] = digest.hexdigest()
