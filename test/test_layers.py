@@ -79,3 +79,17 @@ def test_import_tinyhw_loads_neither_tables_nor_drivers() -> None:
   forbidden = [m for m in loaded if m == "ctypes" or within(m, ["tinyhw.drivers", "tinyhw.autogen"]) or m.startswith("tinyhw.isa.")]
   foreign = [m for m in loaded if m.split(".")[0].lstrip("_") != "tinyhw" and m.split(".")[0] not in sys.stdlib_module_names]
   assert not forbidden and not foreign, f"import tinyhw loads {forbidden + foreign}"
+
+# Tables, whose rows the tests of what reads them execute or compare with the manual, and what is made by a command that has a test.
+WITHOUT_A_TEST = {"tinyhw.autogen.cpu_ring", "tinyhw.autogen.x86_runtime", "tinyhw.isa.x86.latency_intel", "tinyhw.isa.x86.latency_zen",
+                  *(f"tinyhw.isa.x86.rows_{name}" for name in ("avx512", "float", "integer", "packed"))}
+
+def test_each_source_file_has_a_test_file_of_its_name() -> None:
+  """tinyhw/a/b.py: test/a/test_b.py; drivers/b.py: test/drivers/test_b.py; a package's own code: test_init.py."""
+  missing = {}
+  for module, path in FILES.items():
+    top, *folders = path.relative_to(ROOT).parent.parts
+    name = "init" if path.stem == "__init__" else path.stem.strip("_")
+    wanted = ROOT.joinpath("test", *([] if top == "tinyhw" else [top]), *folders, f"test_{name}.py")
+    if path.stat().st_size and not wanted.exists(): missing[module] = str(wanted.relative_to(ROOT))
+  assert set(missing) == WITHOUT_A_TEST, {module: missing.get(module, "has a test now") for module in set(missing) ^ WITHOUT_A_TEST}
