@@ -1,9 +1,12 @@
 """Groups of operations agree with each other and with the arithmetic."""
 from __future__ import annotations
+from enum import IntEnum
+import pickle
+
 from tinyhw.arithmetic import operation
 from tinyhw.dtype import dtypes
 from tinyhw.errors import DTypeError
-from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.enums import AxisType, GroupOp, Ops, plain_members
 from tinyhw.uop.match import ARITY
 
 def test_groups() -> None:
@@ -27,3 +30,14 @@ def test_commutative_ops_commute() -> None:
 
 def test_older_names_and_order() -> None:
   assert Ops.RECIP is Ops.RECIPROCAL and Ops.DEFINE_GLOBAL is Ops.PARAM and min(Ops) is Ops.CONST and len(set(AxisType)) == 8
+
+def test_members_are_plain_attributes() -> None:
+  assert all(cls.__dict__[name] is member for cls in (Ops, AxisType) for name, member in cls.__members__.items())
+
+  @plain_members
+  class Small(IntEnum):
+    ONE = 1
+    UNO = 1
+    TWO = 2
+  assert Small.UNO is Small.ONE is Small(1) and list(Small) == [1, 2] and Small["TWO"] is Small.TWO and repr(Small.TWO) == "<Small.TWO: 2>"
+  assert pickle.loads(pickle.dumps(Ops.ADD)) is Ops.ADD

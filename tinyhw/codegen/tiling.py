@@ -22,9 +22,10 @@ from tinyhw import trace
 from tinyhw.codegen.affine import make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.dtype import dtypes
-from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.enums import AxisType, Ops, plain_members
 from tinyhw.uop.ops import UOp
 
+@plain_members
 class OptOps(IntEnum):
   """See the head of this file."""
   VECTOR = 1

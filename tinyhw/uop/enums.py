@@ -1,7 +1,17 @@
 """The names of operations (`Ops`), groups of them, and the kinds of axes. IntEnum hashes three times faster than a plain Enum."""
 from __future__ import annotations
 from enum import IntEnum, auto
+from typing import TypeVar
 
+E = TypeVar("E", bound=IntEnum)
+
+def plain_members(cls: type[E]) -> type[E]:
+  """Decorator: members are plain attributes of the class, as Python 3.12 has them. In 3.10 and 3.11 `Ops.ADD` calls a Python function: 110 ns, not 40,
+  which was a tenth of a compile."""
+  for name, member in cls.__members__.items(): type.__setattr__(cls, name, member)
+  return cls
+
+@plain_members
 class Ops(IntEnum):
   """What a UOp does. docs/design.md section 3 tells sources, argument and meaning of each. The order is stable: constants sort first."""
   # leaves
@@ -117,6 +127,7 @@ class GroupOp:
   Transcendental = frozenset({Ops.EXP2, Ops.LOG2, Ops.EXP, Ops.LOG, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF, Ops.POW})
   Movement = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP})
 
+@plain_members
 class AxisType(IntEnum):
   """What becomes of a range: where its iterations run."""
   GLOBAL = auto()        # the grid: work items that any worker or workgroup may take
