@@ -1,15 +1,20 @@
 """The AVX2 level, executed by the processor in Python: what it computes is what this processor computes, so that it can be trusted with AVX-512."""
 from __future__ import annotations
 from collections.abc import Iterator
+import struct
 
 import numpy as np
+from program_builder import Builder
 import pytest
 import tensor_programs
 import x86_kernels
+import x86_machine
 
 from test.helpers import open_engine
 from tinyhw import Device, dtypes
 from tinyhw.errors import DeviceError
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
 
 @pytest.fixture(scope="module", autouse=True)
 def devices() -> Iterator[None]:
@@ -52,3 +57,15 @@ def test_masked_memory(dtype):
     if lanes * dtype.itemsize > 32: continue
     size = (lanes + lanes // 2) * dtype.itemsize
     x86_kernels.run(x86_kernels.masked_memory(lanes, dtype), "x86_64:avx2", [b"\5" * size, bytes(k % 60 for k in range(size))])
+
+@pytest.mark.parametrize("arch", x86_machine.LEVELS)
+def test_registers_of_a_gather_differ(arch: str) -> None:
+  """Places and what false lanes hold are one constant here; hardware refuses a gather that reads its places from the register it fills."""
+  b = Builder("gather")
+  out, x, y = b.param(0, dtypes.int32, 8), b.param(1, dtypes.int32, 1), b.param(2, dtypes.int32, 8)
+  zeros = b.const(dtypes.int32.vec(8), 0)
+  with b.loop(1, AxisType.GLOBAL):
+    gate = b.add(b.load(y, 0, 8).alu(Ops.CMPLT, UOp.const(dtypes.int32.vec(8), 5)))
+    place = UOp(Ops.INDEX, dtypes.int32, (x, zeros))
+    b.store(out, 0, b.add(UOp(Ops.LOAD, dtypes.int32.vec(8), (place, gate, zeros))))
+  x86_kernels.run(b.program(), arch, [bytes(32), struct.pack("<i", 77), struct.pack("<8i", *range(8))])

@@ -1,6 +1,6 @@
 """From a Program to x86-64 instructions over virtual registers: blocks, loops, addresses, memory. Arithmetic is in select_scalar.py and
-select_vector.py, conversions in select_cast.py; each is a table from operation to method. What depends on the feature level is in select_mask.py and
-select_evex.py.
+select_vector.py, conversions in select_cast.py, choices in select_choice.py; each is a table from operation to method. What depends on the feature
+level is in select_mask.py and select_evex.py.
 
 One pass over the program, in order. What a user can swallow is not emitted by itself: an INDEX becomes an address, a constant an immediate or a
 memory operand, a load with one user an operand of it, a broadcast of a load a broadcasting load. Values live where their type says:
@@ -20,6 +20,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import abi, regs
 from tinyhw.isa.x86.select_cast import Casts
+from tinyhw.isa.x86.select_choice import Choices
 from tinyhw.isa.x86.select_evex import EvexMasks
 from tinyhw.isa.x86.select_mask import LaneMasks
 from tinyhw.isa.x86.select_part import Address, Position
@@ -41,7 +42,7 @@ class Loop:
     self.after: Block | None = None     # set when the loop may not run at all
     self.before: tuple[Block, Position]  # where constants that it uses are made
 
-class Selector(Scalars, Vectors, Casts):
+class Selector(Scalars, Vectors, Casts, Choices):
   """The state of one selection, but for what depends on the feature level. `select` at the end of this file is the way in."""
 
   def __init__(self, program: Program, target: Target):
@@ -85,8 +86,11 @@ class Selector(Scalars, Vectors, Casts):
     self.function.local_bytes = local
     self.has_inner_loops = len(self.assigned) > 1
     self.swallowed: set[UOp] = set()
+    self.extrema: dict[UOp, tuple[str, UOp, UOp]] = {}
+    self.flags: set[UOp] = set()
     fence = 0
     for n, u in enumerate(self.program.uops):
+      if u.op in _CHOOSERS: self.take_condition(u, fence)
       if u.op in _FENCES: fence = n
       elif u.op in _SWALLOWERS:
         for s in u.src:
@@ -285,9 +289,7 @@ class Selector(Scalars, Vectors, Casts):
   def branch_unless(self, condition: UOp, target: Block) -> None:
     """Go on in a new block if condition is true, else in target."""
     inside = self.function.new_block(self.block.depth, "then")
-    gate = self.value(condition)
-    self.emit("test_r32_r32", gate, gate)
-    self.emit("je_rel", target, arguments=([],))
+    self.emit(f"j{self.unless(condition)}_rel", target, arguments=([],))
     self.jump_to(inside)
 
   def control(self, u: UOp) -> None:
@@ -337,6 +339,7 @@ class Selector(Scalars, Vectors, Casts):
     if u.dtype.count > 1 or u.op is Ops.GEP: return self.vector(u)
     return self.scalar(u)
 
+_CHOOSERS = frozenset({Ops.WHERE, Ops.IF, Ops.STORE})
 _FENCES = frozenset({Ops.STORE, Ops.RANGE, Ops.END, Ops.IF, Ops.ENDIF, Ops.BARRIER})
 _DEFINES = frozenset({Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_LOCAL})
 _CONTROL = frozenset({Ops.IF, Ops.ENDIF, Ops.RANGE, Ops.END})

@@ -116,6 +116,12 @@ class EvexMasks(Level):
     name = f"vblendm{packed(dtype)}" if dtype.scalar() in FLOATS else BLENDS[size]
     return self.op(LETTER_CLASS[v], f"{name}_{v}k_{v}_{v}", mask, no, yes)
 
+  def kept(self, u: UOp, mask: Reg) -> Reg:
+    v, address = letter(u.dtype.itemsize), self.memory(u) if u.dtype.itemsize in (16, 32, 64) else None
+    key = f"{f'vmovu{packed(u.dtype)}' if u.dtype.scalar() in FLOATS else MOVES[u.dtype.scalar().itemsize]}_{v}kz_"
+    if address is not None: return self.op(LETTER_CLASS[v], key + "m", mask, *address)
+    return self.op(LETTER_CLASS[v], key + v, mask, self.value(u))
+
   def from_mask(self, u: UOp, target: DType) -> Reg:
     """0 and 1 of some type: ones, zeroed where the mask is 0."""
     v = letter(target.itemsize)
@@ -164,11 +170,12 @@ class EvexMasks(Level):
     v = letter(dtype.itemsize)
     every = self.constant(dtypes.bool.vec(2), True) if len(u.src) == 1 else None
     mask = self.gate_mask(u.src[1], dtype) if every is None else self.clipped(every, dtype)
-    old = self.value(u.src[2]) if len(u.src) > 2 else self.constant(dtype, 0)
+    at = self.value(lanes)
+    old = self.apart(self.value(u.src[2]) if len(u.src) > 2 else self.constant(dtype, 0), at)
     result, used = self.new(LETTER_CLASS[v]), self.new(regs.K)
     kind = "q" if lanes.dtype.scalar().itemsize == 8 else "d"
     key = f"vgather{kind}p{'s' if size == 4 else 'd'}_{v}k_m{letter(lanes.dtype.itemsize)}"
-    self.emit(key, result, used, base, self.value(lanes), size, displacement, ties=(old, mask))
+    self.emit(key, result, used, base, at, size, displacement, ties=(old, mask))
     return result
 
   # ***** what needs other instructions *****

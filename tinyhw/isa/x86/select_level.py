@@ -4,8 +4,8 @@
 Everything else asks for these by name, and does not know the level.
 """
 from __future__ import annotations
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.select_part import Part
@@ -24,6 +24,15 @@ WIDE_CASTS = {    # of 64-bit integers: AVX-512DQ. What a float becomes as uint6
   (dtypes.uint64, dtypes.float32): "vcvtuqq2ps", (dtypes.uint64, dtypes.float64): "vcvtuqq2pd",
   (dtypes.float32, dtypes.int64): "vcvttps2qq", (dtypes.float64, dtypes.int64): "vcvttpd2qq",
 }
+
+Rule = Callable[[Any, "UOp"], Reg]   # a method of a part that gives the value of a node
+
+def rule_of(name: str) -> Rule:
+  """The method that another part, or the level, has under this name."""
+  def rule(selector: Any, u: UOp) -> Reg:
+    result: Reg = getattr(selector, name)(u)
+    return result
+  return rule
 
 class Rows(dict[str, Inst]):
   """Rows by key. names: mnemonic -> the level's own mnemonic, with the same operands and the same meaning."""
@@ -62,6 +71,7 @@ class Level(Part):
   # operations that use them
   def mask_lane(self, source: UOp, k: int) -> Reg: raise NotImplementedError
   def blend(self, dtype: DType, mask: Reg, yes: Reg, no: Reg) -> Reg: raise NotImplementedError
+  def kept(self, u: UOp, mask: Reg) -> Reg: raise NotImplementedError        # u where the mask is true, else all bits 0
   def value_bytes(self, u: UOp) -> Reg: raise NotImplementedError
   def from_mask(self, u: UOp, target: DType) -> Reg: raise NotImplementedError
   def load_masked(self, u: UOp) -> Reg: raise NotImplementedError

@@ -119,6 +119,9 @@ class LaneMasks(Level):
     key = {4: "vblendvps", 8: "vblendvpd"}.get(size, "vpblendvb")
     return self.vop(dtype.itemsize, f"{key}_{{v}}_{{v}}_{{v}}_{{v}}", no, yes, mask)
 
+  def kept(self, u: UOp, mask: Reg) -> Reg:
+    return self.second(u, f"vand{packed(u.dtype)}" if u.dtype.scalar() in FLOATS else "vpand", mask)
+
   def vectorize_bools(self, u: UOp) -> Reg:
     size = 4 if u.dtype.count <= 8 else 1
     if all(s.op is Ops.CONST for s in u.src):
@@ -195,11 +198,12 @@ class LaneMasks(Level):
     cls = LETTER_CLASS[v]
     wide = lanes.dtype.scalar().itemsize == 8
     mask = self.gate_mask(u.src[1], dtype) if len(u.src) > 1 else self.constant(dtypes.bool.vec(2), True)
-    old = self.value(u.src[2]) if len(u.src) > 2 else self.constant(dtype, 0)
+    at = self.value(lanes)
+    old = self.apart(self.value(u.src[2]) if len(u.src) > 2 else self.constant(dtype, 0), at)
     result, used = self.new(cls), self.new(cls)
     m = "m" + (letter(lanes.dtype.itemsize))
     key = f"vgather{'q' if wide else 'd'}p{'s' if size == 4 else 'd'}_{v}_{m}_{v}"
-    self.emit(key, result, base, self.value(lanes), size, displacement, used, ties=(old, mask))
+    self.emit(key, result, base, at, size, displacement, used, ties=(old, self.apart(mask, at, old)))
     return result
 
   # ***** what needs other instructions *****

@@ -11,7 +11,9 @@ from tinyhw.dtype import DType
 from tinyhw.machine.inst import Block, Function, Inst, MInst, Reg, RegClass
 from tinyhw.machine.pseudo import copy
 from tinyhw.uop.ops import UOp
-if TYPE_CHECKING: from tinyhw.codegen.program import Program
+if TYPE_CHECKING:
+  from tinyhw.codegen.program import Program
+  from tinyhw.machine.target import Target
 
 Address = tuple[Reg | None, Reg | None, int, int]  # base, index, scale, displacement
 
@@ -25,12 +27,17 @@ class Part:
   """The state of one selection. `values`: the register that holds a node; `mask_bytes`: at the AVX2 level, bytes of a mask's lane."""
   rows: Mapping[str, Inst]
   program: Program
+  target: Target
   function: Function
   block: Block
   origin: UOp | None
   values: dict[UOp, Reg]
   mask_bytes: dict[UOp, int]
   swallowed: set[UOp]
+  users: dict[UOp, list[UOp]]
+  position: dict[UOp, int]
+  extrema: dict[UOp, tuple[str, UOp, UOp]]
+  flags: set[UOp]
   local_offset: dict[UOp, int]
   constants: dict[tuple[Any, ...], Reg]
 
@@ -58,6 +65,10 @@ class Part:
     self.block.insts.append(copy(dst, value))
     return dst
 
+  def apart(self, value: Reg, *others: Reg) -> Reg:
+    """The value in a register of its own, where it is one of the others too: the registers of a gather must differ."""
+    return self.copied(value) if value in others else value
+
   # ***** Selector: values and addresses *****
   def value(self, u: UOp) -> Reg: raise NotImplementedError
   def memory(self, u: UOp) -> Address | None: raise NotImplementedError
@@ -71,12 +82,16 @@ class Part:
   def constant(self, dtype: DType, value: Any) -> Reg: raise NotImplementedError
   def once(self, key: tuple[Any, ...], make: Callable[[], Reg]) -> Reg: raise NotImplementedError
   def normal(self, dtype: DType, value: Reg) -> Reg: raise NotImplementedError
+  def compare_flags(self, u: UOp) -> str: raise NotImplementedError
+
+  # ***** Choices *****
   def choose(self, dtype: DType, condition: UOp, yes: Reg, no: Reg) -> Reg: raise NotImplementedError
 
   # ***** Casts *****
   def resize(self, a: DType, b: DType, count: int, value: Reg) -> Reg: raise NotImplementedError
 
   # ***** Vectors *****
+  def second(self, u: UOp, key: str, *first: Any) -> Reg: raise NotImplementedError
   def vop(self, size: int, key: str, *sources: Any) -> Reg: raise NotImplementedError
   def vectorize(self, u: UOp) -> Reg: raise NotImplementedError
   def joined(self, parts: list[Reg], kind: str) -> Reg: raise NotImplementedError

@@ -10,7 +10,7 @@ from typing import Any
 from tinyhw.dtype import DType, dtypes, encode_float, FLOAT_FORMATS
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import regs
-from tinyhw.isa.x86.select_level import Level
+from tinyhw.isa.x86.select_level import Level, Rule, rule_of
 from tinyhw.machine.inst import Reg, RegClass
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -157,17 +157,6 @@ class Scalars(Level):
     self.emit(f"cmp_r{bits}_r{bits}", a, b)
     return self.tied(general(u.dtype), f"cmov{'b' if dtypes.is_unsigned(u.dtype) else 'l'}_r{bits}_r{bits}", a, b)
 
-  def where(self, u: UOp) -> Reg: return self.choose(u.dtype, u.src[0], self.value(u.src[1]), self.value(u.src[2]))
-
-  def choose(self, dtype: DType, condition: UOp, yes: Reg, no: Reg) -> Reg:
-    """yes where the scalar condition is true, else no; scalars, or vectors under one condition."""
-    gate = self.value(condition)
-    if dtype.count == 1 and dtype not in FLOATS:
-      bits = width(dtype)
-      self.emit("test_r32_r32", gate, gate)
-      return self.tied(general(dtype), f"cmovne_r{bits}_r{bits}", no, yes)
-    return self.blend(dtype, self.mask_of_flag(gate, yes.cls), yes, no)
-
   # ***** floats *****
 
   def float_binary(self, u: UOp) -> Reg:
@@ -198,13 +187,13 @@ class Scalars(Level):
     return self.tied(regs.XMM, f"vfmadd231{s}_x_x_x", self.value(c), self.value(a), self.value(b))
 
 _tied, _float2, _float1 = Scalars.tied_integer, Scalars.float_binary, Scalars.float_unary
-INTEGER_RULES: dict[Ops, Callable[[Any, UOp], Reg]] = {
+INTEGER_RULES: dict[Ops, Rule] = {
   Ops.ADD: Scalars.add, Ops.SUB: _tied, Ops.AND: _tied, Ops.OR: _tied, Ops.XOR: _tied, Ops.MUL: Scalars.multiply, Ops.NEG: Scalars.negate,
   Ops.SHL: Scalars.shift, Ops.SHR: Scalars.shift, Ops.IDIV: Scalars.divide, Ops.MOD: Scalars.divide, Ops.MAX: Scalars.maximum,
-  Ops.CMPLT: Scalars.compare, Ops.CMPEQ: Scalars.compare, Ops.CMPNE: Scalars.compare, Ops.WHERE: Scalars.where,
+  Ops.CMPLT: Scalars.compare, Ops.CMPEQ: Scalars.compare, Ops.CMPNE: Scalars.compare, Ops.WHERE: rule_of("where"),
 }
-FLOAT_RULES: dict[Ops, Callable[[Any, UOp], Reg]] = {
+FLOAT_RULES: dict[Ops, Rule] = {
   Ops.ADD: _float2, Ops.SUB: _float2, Ops.MUL: _float2, Ops.FDIV: _float2, Ops.MAX: Scalars.float_maximum, Ops.MULACC: Scalars.float_fma,
-  Ops.SQRT: _float1, Ops.TRUNC: _float1, Ops.RECIPROCAL: _float1, Ops.NEG: _float1, Ops.WHERE: Scalars.where,
+  Ops.SQRT: _float1, Ops.TRUNC: _float1, Ops.RECIPROCAL: _float1, Ops.NEG: _float1, Ops.WHERE: rule_of("where"),
   Ops.CMPLT: Scalars.float_compare, Ops.CMPEQ: Scalars.float_compare, Ops.CMPNE: Scalars.float_compare,
 }

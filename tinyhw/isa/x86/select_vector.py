@@ -7,13 +7,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import struct
-from collections.abc import Callable
 from typing import Any
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import regs
-from tinyhw.isa.x86.select_level import Level
+from tinyhw.isa.x86.select_level import Level, Rule, rule_of
 from tinyhw.isa.x86.select_part import Address
 from tinyhw.isa.x86.select_scalar import FLOATS, FLOAT_BINARY, code_of
 from tinyhw.isa.x86.table import TABLE
@@ -84,7 +83,7 @@ class Vectors(Level):
 
   # ***** arithmetic *****
 
-  def _second(self, u: UOp, key: str, *first: Any) -> Reg:
+  def second(self, u: UOp, key: str, *first: Any) -> Reg:
     """A row whose last source, u, is memory where it is a load that may be swallowed."""
     v = letter(u.dtype.itemsize)
     address = self.memory(u) if u.dtype.itemsize in (16, 32, 64) else None
@@ -94,7 +93,7 @@ class Vectors(Level):
   def packed_float(self, u: UOp) -> Reg:
     a, b = u.src
     if u.op in GroupOp.Commutative and a in self.swallowed and b not in self.swallowed: a, b = b, a
-    return self._second(b, FLOAT_BINARY[u.op] + packed(u.dtype), self.value(a))
+    return self.second(b, FLOAT_BINARY[u.op] + packed(u.dtype), self.value(a))
 
   def packed_fma(self, u: UOp) -> Reg:
     a, b, c = u.src
@@ -106,7 +105,7 @@ class Vectors(Level):
 
   def packed_maximum(self, u: UOp) -> Reg:
     """See Scalars.float_maximum."""
-    return self._second(u.src[0], f"vmax{packed(u.dtype)}", self.value(u.src[1]))
+    return self.second(u.src[0], f"vmax{packed(u.dtype)}", self.value(u.src[1]))
 
   def packed_unary(self, u: UOp) -> Reg:
     p, size, a = packed(u.dtype), u.dtype.itemsize, self.value(u.src[0])
@@ -119,9 +118,9 @@ class Vectors(Level):
     size = u.dtype.scalar().itemsize
     if u.op is Ops.NEG: return self.vop(u.dtype.itemsize, f"vpsub{ELEMENT[size]}_{{v}}_{{v}}_{{v}}", self.constant(u.dtype, 0), self.value(u.src[0]))
     key = MULTIPLY[size] if u.op is Ops.MUL else PACKED_INTEGER[u.op] + ELEMENT[size]
-    return self._second(u.src[1], key, self.value(u.src[0]))
+    return self.second(u.src[1], key, self.value(u.src[0]))
 
-  def packed_logic(self, u: UOp) -> Reg: return self._second(u.src[1], LOGIC[u.op], self.value(u.src[0]))
+  def packed_logic(self, u: UOp) -> Reg: return self.second(u.src[1], LOGIC[u.op], self.value(u.src[0]))
 
   def packed_shift(self, u: UOp) -> Reg:
     scalar, size = u.dtype.scalar(), u.dtype.itemsize
@@ -133,14 +132,7 @@ class Vectors(Level):
 
   def packed_integer_maximum(self, u: UOp) -> Reg:
     scalar = u.dtype.scalar()
-    return self._second(u.src[1], f"vpmax{'u' if dtypes.is_unsigned(scalar) else 's'}{ELEMENT[scalar.itemsize]}", self.value(u.src[0]))
-
-  # ***** masks *****
-
-  def vector_where(self, u: UOp) -> Reg:
-    condition, yes, no = u.src
-    if condition.dtype.count == 1: return self.choose(u.dtype, condition, self.value(yes), self.value(no))
-    return self.blend(u.dtype, self.mask(condition, u.dtype.scalar().itemsize), self.value(yes), self.value(no))
+    return self.second(u.src[1], f"vpmax{'u' if dtypes.is_unsigned(scalar) else 's'}{ELEMENT[scalar.itemsize]}", self.value(u.src[0]))
 
   # ***** lanes *****
 
@@ -262,27 +254,18 @@ def places_of(u: UOp) -> tuple[UOp, list[int]] | None:
 
 MASK_LOGIC = {Ops.AND: Ops.AND, Ops.MUL: Ops.AND, Ops.OR: Ops.OR, Ops.ADD: Ops.OR, Ops.MAX: Ops.OR, Ops.XOR: Ops.XOR, Ops.CMPNE: Ops.XOR,
               Ops.CMPEQ: Ops.XOR}
-Rule = Callable[[Any, UOp], Reg]
-
-def by_level(name: str) -> Rule:
-  """The method of the level."""
-  def rule(selector: Any, u: UOp) -> Reg:
-    result: Reg = getattr(selector, name)(u)
-    return result
-  return rule
-
 LANE_RULES: dict[Ops, Rule] = {Ops.BROADCAST: Vectors.broadcast, Ops.VECTORIZE: Vectors.vectorize, Ops.GEP: Vectors.lane}
 FLOAT_RULES: dict[Ops, Rule] = {
   **dict.fromkeys(FLOAT_BINARY, Vectors.packed_float), Ops.MULACC: Vectors.packed_fma, Ops.MAX: Vectors.packed_maximum,
-  Ops.WHERE: Vectors.vector_where,
+  Ops.WHERE: rule_of("vector_where"),
   **dict.fromkeys((Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.NEG), Vectors.packed_unary),
-  **dict.fromkeys(GroupOp.Comparison, by_level("float_mask")),
+  **dict.fromkeys(GroupOp.Comparison, rule_of("float_mask")),
 }
 INTEGER_RULES: dict[Ops, Rule] = {
   **dict.fromkeys((Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG), Vectors.packed_integer), **dict.fromkeys(LOGIC, Vectors.packed_logic),
-  Ops.SHL: Vectors.packed_shift, Ops.SHR: Vectors.packed_shift, Ops.MAX: Vectors.packed_integer_maximum, Ops.WHERE: Vectors.vector_where,
-  **dict.fromkeys(GroupOp.Comparison, by_level("integer_mask")),
+  Ops.SHL: Vectors.packed_shift, Ops.SHR: Vectors.packed_shift, Ops.MAX: Vectors.packed_integer_maximum, Ops.WHERE: rule_of("vector_where"),
+  **dict.fromkeys(GroupOp.Comparison, rule_of("integer_mask")),
 }
 MASK_RULES: dict[Ops, Rule] = {
-  **dict.fromkeys((*MASK_LOGIC, Ops.CMPLT), by_level("mask_logic")), Ops.NEG: by_level("mask_not"), Ops.WHERE: by_level("mask_where"),
+  **dict.fromkeys((*MASK_LOGIC, Ops.CMPLT), rule_of("mask_logic")), Ops.NEG: rule_of("mask_not"), Ops.WHERE: rule_of("mask_where"),
 }
