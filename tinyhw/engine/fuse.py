@@ -18,8 +18,8 @@ from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp, sint
 
-REALIZED = frozenset({Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN, Ops.CUSTOM_KERNEL})   # always get a buffer
-LEAVES = frozenset({Ops.BUFFER, Ops.BUFFER_VIEW, Ops.CONST, Ops.IOTA, Ops.DEVICE, Ops.DEFINE_VAR})
+REALIZED = frozenset({Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN})   # always get a buffer
+LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.DEVICE, Ops.DEFINE_VAR})
 _PASSES = GroupOp.Elementwise | {Ops.RESHAPE, Ops.PERMUTE, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
 _FREE = GroupOp.Movement | {Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
 
@@ -227,7 +227,7 @@ def buffers_worth(places: Places) -> frozenset[UOp]:
   leaves: dict[UOp, int] = {}
   found: set[UOp] = set()
   for u in places.nodes:
-    if u in places.realized or u.op in (Ops.BUFFER, Ops.BUFFER_VIEW): leaves[u] = 1 << number.setdefault(u, len(number))
+    if u in places.realized or u.op is Ops.BUFFER: leaves[u] = 1 << number.setdefault(u, len(number))
     else:
       mask = 0
       for s in u.src: mask |= leaves[s]

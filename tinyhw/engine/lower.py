@@ -67,7 +67,7 @@ class Lowering:
   def position(self, target: UOp, index: tuple[UOp, ...]) -> UOp:
     """Where in its buffer an element of an ASSIGN's target is."""
     place = Place(index)
-    while target.op not in (Ops.BUFFER, Ops.BUFFER_VIEW):
+    while target.op is not Ops.BUFFER:
       if target.op in GroupOp.Movement:
         place = move(target, place)
         target = target.src[0]
@@ -91,7 +91,7 @@ class Lowering:
     """The value of u at a place in terms of its sources' values."""
     op = u.op
     if op in GroupOp.Elementwise: return UOp(op, u.dtype, tuple([self.at(s, place) for s in u.src]), u.arg)
-    if op in (Ops.BUFFER, Ops.BUFFER_VIEW): return load(u, place.index[0], place.valid)
+    if op is Ops.BUFFER: return load(u, place.index[0], place.valid)
     if op in GroupOp.Movement or op is Ops.GATHER:
       moved = self.places.moved[u, place]
       value = self.at(u.src[0], moved)

@@ -20,7 +20,7 @@ from tinyhw.device import Buffer, Device
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.engine.realize import capturing, realize as realize_nodes
-from tinyhw.errors import DeviceError, DTypeError
+from tinyhw.errors import ArgumentError, DeviceError, DTypeError
 from tinyhw.methods import graph
 from tinyhw.methods.hostdata import HostData, pack
 from tinyhw.trace import record
@@ -70,7 +70,7 @@ class TensorType(type):
 def is_storage(u: UOp) -> bool:
   """u names memory as it is: a BUFFER under movements that keep elements apart, or what an ASSIGN left there."""
   while u.op in _VIEWS or u.op is Ops.ASSIGN: u = u.src[0]
-  return u.op in (Ops.BUFFER, Ops.BUFFER_VIEW)
+  return u.op is Ops.BUFFER
 
 def storage_view(u: UOp) -> UOp | None:
   """The memory that u names, without the ASSIGNs that wrote there; None if u is a computed value."""
@@ -78,7 +78,7 @@ def storage_view(u: UOp) -> UOp | None:
   while u.op in _VIEWS or u.op in (Ops.ASSIGN, Ops.DETACH):
     if u.op in _VIEWS: chain.append(u)
     u = u.src[0]
-  if u.op not in (Ops.BUFFER, Ops.BUFFER_VIEW): return None
+  if u.op is not Ops.BUFFER: return None
   for movement in reversed(chain): u = movement.replace(src=(u, *movement.src[1:]))
   return u
 
@@ -166,6 +166,7 @@ class Handle(metaclass=TensorType):
     mine = self.uop.dtype if dtype is None else dtype
     if type(x) in _SCALARS: return graph.constant(_weak(mine, type(x)), x)
     if isinstance(x, UOp): return graph.cast(x, _weak(mine, int)) if x.dtype is dtypes.weakint else x
+    if x is None: raise ArgumentError("cannot compute with None; give a Tensor or a number")
     return self._tensor(x).uop
 
   def _pair(self, what: str, x: Any) -> tuple[UOp, UOp]:
@@ -254,7 +255,7 @@ def _check_devices(what: str, a: UOp, b: UOp) -> None:
 def _in_order(u: UOp) -> UOp | None:
   """The BUFFER whose elements, in order, u consists of."""
   while u.op is Ops.RESHAPE: u = u.src[0]
-  return u if u.op in (Ops.BUFFER, Ops.BUFFER_VIEW) else None
+  return u if u.op is Ops.BUFFER else None
 
 def unique(u: UOp) -> UOp:
   """A copy of u that is no other node's equal, so that it gets storage of its own."""

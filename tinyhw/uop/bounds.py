@@ -96,7 +96,7 @@ def _others(u: UOp) -> Bounds | None:
   if op is Ops.CONST or dtype is dtypes.void: return (u.arg, u.arg) if op is Ops.CONST else (0, 0)
   if op is Ops.DEFINE_VAR: return u.arg[1], u.arg[2]
   if op is Ops.BIND: return src[0]._bounds_  # type: ignore[no-any-return]  # not the value: what is made of it holds for every value
-  if op in (Ops.RANGE, Ops.SPECIAL): return 0, max(src[0]._bounds_[1] - 1, 0)
+  if op is Ops.RANGE: return 0, max(src[0]._bounds_[1] - 1, 0)
   if op is Ops.ACC or dtypes.is_float(dtype): return None
   if op in (Ops.BROADCAST, Ops.GEP): return src[0]._bounds_  # type: ignore[no-any-return]
   if op is Ops.VECTORIZE: return min(s._bounds_[0] for s in src), max(s._bounds_[1] for s in src)

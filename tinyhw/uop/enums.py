@@ -23,12 +23,9 @@ class Ops(IntEnum):
   BIND = auto()
   PARAM = auto()
   DEFINE_LOCAL = auto()
-  SPECIAL = auto()
   RANGE = auto()
   BUFFER = auto()
-  BUFFER_VIEW = auto()
   IOTA = auto()
-  UNIQUE = auto()
 
   # movement (tensor graph)
   RESHAPE = auto()
@@ -46,10 +43,7 @@ class Ops(IntEnum):
   DETACH = auto()
   COPY = auto()
   ASSIGN = auto()
-  MULTI = auto()
-  CUSTOM_KERNEL = auto()
   AFTER = auto()
-  KERNEL = auto()
 
   # unary
   CAST = auto()

@@ -105,11 +105,6 @@ def _variable(g: _Graph, u: UOp) -> list[Scalar]:
 
 def _bind(g: _Graph, u: UOp) -> list[Scalar]: return [u.src[1].arg]
 
-def _buffer_view(g: _Graph, u: UOp) -> list[Scalar]:
-  size, offset = u.arg
-  if u.dtype is not u.src[0].dtype: raise VerifyError(f"{u!r} has another type than its buffer")
-  return g.value[u.src[0]][offset:offset + size]
-
 def _iota(g: _Graph, u: UOp) -> list[Scalar]: return [round_to(u.dtype)(i) for i in range(g.shape(u)[0])]
 
 def _reshape(g: _Graph, u: UOp) -> list[Scalar]:
@@ -185,21 +180,19 @@ def _positions(g: _Graph, target: UOp) -> list[int]:
   """Where in its BUFFER each element of an ASSIGN's target stands."""
   chain = [target]
   while chain[-1].op is not Ops.BUFFER:
-    if chain[-1].op not in _VIEWS | {Ops.ASSIGN, Ops.AFTER, Ops.DETACH, Ops.CONTIGUOUS}:
+    if chain[-1].op not in GroupOp.Movement | {Ops.ASSIGN, Ops.AFTER, Ops.DETACH, Ops.CONTIGUOUS}:
       raise VerifyError(f"an ASSIGN's target is a view of a BUFFER, not of {chain[-1].op.name}")
     chain.append(chain[-1].src[0])
   places = _Graph(g.buffers, g.variables)
   places.value.update({s: v for s, v in g.value.items() if s.shape == ()})
   places.value[chain[-1]] = list(range(chain[-1].arg[2]))
-  for u in reversed(chain[:-1]): places.value[u] = _RULES[u.op](places, u) if u.op in _VIEWS else places.value[u.src[0]]
+  for u in reversed(chain[:-1]): places.value[u] = _RULES[u.op](places, u) if u.op in GroupOp.Movement else places.value[u.src[0]]
   return places.value[target]
-
-_VIEWS = GroupOp.Movement | {Ops.BUFFER_VIEW}
 
 _RULES: dict[Ops, Callable[[_Graph, UOp], list[Scalar]]] = {
   Ops.CONST: _constant, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.IOTA: _iota, Ops.RESHAPE: _reshape, Ops.EXPAND: _expand,
   Ops.PERMUTE: _permute, Ops.FLIP: _flip, Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather, Ops.REDUCE_AXIS: _reduce,
-  Ops.ASSIGN: _assign, Ops.BUFFER_VIEW: _buffer_view,
+  Ops.ASSIGN: _assign,
   **{op: _same for op in (Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.COPY, Ops.AFTER)},
   **{op: _elementwise for op in GroupOp.Elementwise},
 }

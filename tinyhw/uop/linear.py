@@ -133,7 +133,7 @@ def _build_index(items: list[tuple[UOp, int]], constant: int) -> UOp:
   if plain: _mark_simple(result)
   return result
 
-_PLAIN = frozenset({Ops.RANGE, Ops.DEFINE_VAR, Ops.SPECIAL, Ops.LOAD})
+_PLAIN = frozenset({Ops.RANGE, Ops.DEFINE_VAR, Ops.LOAD})
 
 def _mark_simple(u: UOp) -> None:
   """Spare `symbolic.simplify` a look at a canonical sum: no rule applies to one of variables, ranges and loads. (30 % of an index's time.)"""

@@ -23,7 +23,6 @@ def _sizes(u: UOp) -> tuple[Any, ...]: return u.dims
 def _first(u: UOp) -> tuple[Any, ...]: return u.src[0]._shape_ if u.src else ()
 def _index(u: UOp) -> tuple[Any, ...]: return u.src[1]._shape_  # type: ignore[no-any-return]
 def _buffer(u: UOp) -> tuple[Any, ...]: return (u.arg[2],)
-def _view(u: UOp) -> tuple[Any, ...]: return (u.arg[0],)
 def _iota(u: UOp) -> tuple[Any, ...]: return (u.src[0].arg if u.src[0].op is Ops.CONST else u.src[0],)
 
 def _longest(u: UOp) -> tuple[Any, ...]:
@@ -32,7 +31,7 @@ def _longest(u: UOp) -> tuple[Any, ...]:
 
 RULES: dict[Ops, Callable[[UOp], tuple[Any, ...]]] = {
   Ops.RESHAPE: _sizes, Ops.EXPAND: _sizes, Ops.PERMUTE: _permuted, Ops.FLIP: _first, Ops.PAD: _padded, Ops.SHRINK: _shrunk, Ops.GATHER: _index,
-  Ops.REDUCE_AXIS: _reduced, Ops.BUFFER: _buffer, Ops.BUFFER_VIEW: _view, Ops.IOTA: _iota, Ops.CONST: lambda u: (), Ops.COPY: _first,
+  Ops.REDUCE_AXIS: _reduced, Ops.BUFFER: _buffer, Ops.IOTA: _iota, Ops.CONST: lambda u: (), Ops.COPY: _first,
   Ops.CONTIGUOUS: _first, Ops.CONTIGUOUS_BACKWARD: _first, Ops.DETACH: _first, Ops.ASSIGN: _first, Ops.AFTER: _first, Ops.BIND: lambda u: (),
   **{op: _longest for op in GroupOp.Elementwise},
 }

@@ -31,7 +31,6 @@ def _leaf(u: UOp) -> str | None:
   if u.op is Ops.DEFINE_VAR: return str(u.arg[0])
   if u.op is Ops.BIND: return f"{u.src[0].arg[0]}[={u.src[1].arg}]"
   if u.op is Ops.RANGE: return f"r{u.arg[0]}"
-  if u.op is Ops.SPECIAL: return str(u.arg)
   if u.op is Ops.PARAM: return f"data{u.arg[0]}"
   if u.op in (Ops.DEFINE_LOCAL, Ops.STAGE): return f"local{u.arg[0]}"
   return None
