@@ -3,6 +3,7 @@
 docs/design.md, section 3.4, tells what each operation means here. Programs print and parse through uop/text.py, and `verify` checks one.
 """
 from __future__ import annotations
+import functools
 from dataclasses import dataclass
 
 from tinyhw.uop.enums import AxisType, Ops
@@ -43,12 +44,12 @@ class Program:
     """Lanes of a workgroup: how many the LOCAL range has, 1 without one."""
     return next((int(u.src[0].arg) for u in self.uops if u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL), 1)
 
-  @property
+  @functools.cached_property
   def params(self) -> list[UOp]:
     """PARAMs by slot: the buffer arguments."""
     return sorted((u for u in self.uops if u.op is Ops.PARAM), key=lambda u: u.arg[0])
 
-  @property
+  @functools.cached_property
   def variables(self) -> list[UOp]:
     """DEFINE_VARs by name: the integer arguments, after the buffers."""
     return sorted((u for u in self.uops if u.op is Ops.DEFINE_VAR), key=lambda u: u.arg[0])

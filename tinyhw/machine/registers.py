@@ -143,6 +143,16 @@ def _class(operand: Operand) -> RegClass:
   assert operand.cls is not None, f"operand {operand.name} is no register"
   return operand.cls
 
+class Weights(dict[RegClass, int]):
+  """What a value of a class adds to the pressure, counted at first use."""
+  def __init__(self, file: RegisterFile):
+    super().__init__()
+    self.file = file
+
+  def __missing__(self, cls: RegClass) -> int:
+    found = self[cls] = self.file.view(cls).weight
+    return found
+
 class RegisterFile:
   """The registers of a target, made once per target. `limits` and `guard` are for pressure: see `over`."""
 
@@ -156,6 +166,7 @@ class RegisterFile:
     self.limits = sum(b.limit << FIELD * b.position for b in self.banks)
     self.roof = self.limits | self.guard
     self.views: dict[RegClass, View] = {}
+    self.weights = Weights(self)
     self.shapes: dict[Inst, Shape] = {}
     self.unit_class: list[RegClass | None] = [None] * len(self.banks)
     for cls in target.classes:
