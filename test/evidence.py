@@ -23,10 +23,13 @@ class Target(NamedTuple):
 WIDE = r"zmm|\{k\d\}|\bk[0-7]\b|[xy]mm(?:1[6-9]|2\d|3[01])\b"   # registers and forms that need EVEX, or masks
 DRIVER = "drivers/cpu/test_workers.py"
 
+X86 = {"L0": "isa/x86/test_encode.py", "L1": "isa/x86/test_decode.py", "L3": DRIVER}
+
 TARGETS = (
-  Target("x86-64, AVX2", ("golden/x86_64.txt", f"^(?!.*(?:{WIDE}))"), {"L0": "isa/x86/test_encode.py", "L1": "isa/x86/test_decode.py", "L3": DRIVER},
-         "AMD Zen 3 (EPYC, family 25 model 1), Linux: `examples/digits.py`, every kernel of `docs/tour.md`"),
-  Target("x86-64, AVX-512", ("golden/x86_64.txt", f"(?:{WIDE})"), {"L0": "isa/x86/test_encode.py", "L1": "isa/x86/test_decode.py"}),
+  Target("x86-64, AVX2", ("golden/x86_64.txt", f"^(?!.*(?:{WIDE}))"), {**X86, "L2": "isa/x86/test_select_mask.py"},
+         "AMD Zen 3 (EPYC, family 25 model 1) and Intel Granite Rapids, Linux: `examples/digits.py`, every kernel of `docs/tour.md`"),
+  Target("x86-64, AVX-512", ("golden/x86_64.txt", f"(?:{WIDE})"), {**X86, "L2": "isa/x86/test_select_evex.py"},
+         "Intel Granite Rapids (KVM guest), Linux: `examples/digits.py`, `test/isa/x86/test_silicon.py`"),
 )
 SOURCES = (
   ("C (`DEV=CLANG`)", "drivers/test_clang.py", "an installed compiler makes the code; the same worker ring; tests compare it with PYTHON"),
@@ -51,8 +54,8 @@ def row(target: Target) -> str:
   have = {level for level, name in target.files.items() if (TEST / name).exists()}
   encoded = f"yes, {good} vectors, {bad} refused" if "L0" in have and good else "–"
   decoded = "yes, llvm-mc 14 and GNU as" if {"L0", "L1"} <= have and good else "–"
-  driver = f"`test/{target.files['L3']}`" if "L3" in have else "–"
-  return f"| {target.name} | {encoded} | {decoded} | – | {driver} | {target.silicon or 'not yet'} |\n"
+  emulated, driver = (f"`test/{target.files[level]}`" if level in have else "–" for level in ("L2", "L3"))
+  return f"| {target.name} | {encoded} | {decoded} | {emulated} | {driver} | {target.silicon or 'not yet'} |\n"
 
 def table() -> str:
   """The table as Markdown."""
