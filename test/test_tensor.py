@@ -58,6 +58,9 @@ def test_refused_data(data, error, text):
     with pytest.raises(error, match=text): Tensor(data)
 
 def test_more_refused_data():
+  for wide in (1 << 31, [0, -1 << 40]):
+    with pytest.raises(DTypeError, match="does not fit into dtypes.int32.*int64"): Tensor(wide)
+    assert Tensor(wide, dtype="int64").tolist() == wide
   with pytest.raises(DTypeError, match="cannot make nan an element"): Tensor([math.nan], dtype="int32")
   with pytest.raises(ShapeError, match="no whole number"): Tensor(b"abc", dtype="float32")
   with pytest.raises(DTypeError): Tensor(np.array(["a"]))
@@ -73,6 +76,8 @@ def test_reading():
 
 def test_python_protocols():
   x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+  assert float(x[1, 0]) == 3.0 and int(x.sum()) == 10
+  with pytest.raises(ShapeError, match="one element"): float(x)
   assert len(x) == 2 and [row.tolist() for row in x] == x.tolist() and hash(x) == id(x) and {x: 1}[x] == 1 and x.lazydata is x.uop
   assert "float32" in repr(x) and "(2, 2)" in repr(x)
   for wrong in (lambda: bool(x), lambda: len(Tensor(1)), lambda: 1.0 in x): pytest.raises(TypeError, wrong)

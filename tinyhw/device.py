@@ -306,7 +306,7 @@ class Buffer:
     return self
 
   def is_allocated(self) -> bool: return self._buf is not None
-  def is_initialized(self) -> bool: return self.base.is_allocated()
+  def is_initialized(self) -> bool: return self.size == 0 or self.base.is_allocated()
 
   def ensure_allocated(self) -> Buffer: return self if self._buf is not None else self.allocate()
 

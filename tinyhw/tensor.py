@@ -6,6 +6,7 @@ This file adds what is left: making tensors from data, reading them back, device
 """
 from __future__ import annotations
 from collections.abc import Iterator
+import builtins
 import importlib
 import os
 from typing import Any
@@ -73,7 +74,7 @@ class Tensor(Loss, metaclass=_TensorType):
       return
     place = Device.canonicalize(device)
     if isinstance(data, (bool, int, float)) and type(data) in (bool, int, float):
-      self.uop = graph.constant(dtypes.from_py(data) if kind is None else kind, data, place)
+      self.uop = graph.constant(hostdata.type_of((data,)) if kind is None else kind, data, place)
       if requires_grad: self.uop = unique(self.uop)
     elif isinstance(data, (list, tuple)) and any(isinstance(x, Handle) for x in data): self.uop = _stacked(self, data, place, kind)
     else: self.uop = stored(_host_data(data, kind), place)
@@ -232,6 +233,10 @@ class Tensor(Loss, metaclass=_TensorType):
     for i in range(len(self)): yield self[i]
 
   def __bool__(self) -> bool: raise UnknownValueError("the truth of a Tensor is not known without computing it; use .item(), .any() or .all()")
+
+  def __float__(self) -> builtins.float: return float(self.item())
+
+  def __int__(self) -> builtins.int: return int(self.item())
 
   def __contains__(self, x: Any) -> bool: raise UnknownValueError("`in` needs the values; use .eq(x).any().item()")
 

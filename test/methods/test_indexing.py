@@ -103,6 +103,13 @@ def test_gather():
   with pytest.raises(ShapeError, match="number of axes"): Tensor(x).gather(0, Tensor([1]))
   with pytest.raises(DTypeError): Tensor(x).gather(0, Tensor(x))
 
+def test_nothing_at_all():
+  """Tensors without elements, which no kernel writes."""
+  x, flags = arrays((0, 4))[0], np.zeros((0, 4), np.bool_)
+  compare(lambda t, m: t[m & (t > 0)], lambda a, m: a[m], x, flags)
+  compare(lambda t: (t + 1).contiguous().realize().sum(0), lambda a: a.sum(0), x)
+  assert (Tensor(x) + 1).realize().tolist() == []
+
 def test_indices_that_are_constants():
   x = arrays((3, 4))[0]
   compare(lambda t: t.gather(0, Tensor.ones(2, 4, dtype=dtypes.int32)), lambda a: a[[1, 1]], x)

@@ -80,6 +80,8 @@ def test_cat_promotes():
   (lambda t: t.cat(Tensor.ones(2, 2), dim=0), ShapeError, "cannot cat"), (lambda t: t.stack(Tensor.ones(2)), ShapeError, "cannot stack"),
   (lambda t: t.split(0), ArgumentError, "size 0"),
   (lambda t: t.flip((0, 0)), ArgumentError, "twice"), (lambda t: t.rearrange("a b -> b a"), ShapeError, "does not fit"),
+  (lambda t: t.unfold(0, 1, 0), ArgumentError, "step 0"), (lambda t: t.repeat(1, -1, 1), ArgumentError, "not negative"),
+  (lambda t: t.repeat_interleave(-1), ArgumentError, "not negative"),
   (lambda t: t.rearrange("a b c -> a b d"), ArgumentError, "same names")])
 def test_refusals(f, error, text):
   with pytest.raises(error, match=text): f(Tensor(X))

@@ -56,6 +56,7 @@ def test_integers():
   assert set(x) == set(range(-3, 4))
   assert Tensor.randint(3, low=0, high=2 ** 63, dtype=dtypes.uint64).dtype is dtypes.uint64
   assert min(Tensor.randint(50, low=2 ** 40, high=2 ** 41, dtype=dtypes.int64).tolist()) >= 2 ** 40
+  with pytest.raises(ArgumentError, match="a seed is an int"): Tensor.manual_seed("1")
   with pytest.raises(ArgumentError, match="low < high"): Tensor.randint(3, low=4, high=4)
   with pytest.raises(ArgumentError, match="does not fit"): Tensor.randint(3, high=300, dtype=dtypes.uint8)
   with pytest.raises(DTypeError): Tensor.randint(3, dtype=dtypes.float32)

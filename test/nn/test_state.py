@@ -21,6 +21,10 @@ def test_names():
   assert list(get_state_dict(model)) == ["layers.0.weight", "layers.0.bias", "layers.1.norm.weight", "layers.1.norm.bias", "scale"]
   assert list(get_state_dict(model.layers[0], "p")) == ["p.weight", "p.bias"] and len(get_parameters([model, (1, None)])) == 5
 
+def test_only_tensors_are_saved(tmp_path):
+  with pytest.raises(ArgumentError, match="'a': a safetensors file holds Tensors, not 5"): nn.state.safe_save({"a": 5}, tmp_path / "f")
+  assert not (tmp_path / "f").exists()
+
 def test_load_state_dict():
   a, b = Model(), Model()
   assert load_state_dict(a, get_state_dict(b), verbose=False) == get_parameters(a)

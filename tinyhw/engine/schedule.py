@@ -139,7 +139,7 @@ def make_schedule(roots: list[UOp]) -> Schedule:
 
 def stores_nothing(kernel: Kernel) -> bool:
   """Has what the kernel writes no elements? Then there is nothing to run, nor are its operands there to be read."""
-  if kernel.sink.op is Ops.COPY: return kernel.buffers[0].arg[2] == 0
+  if kernel.sink.op is Ops.COPY: return kernel.sink.size == 0
   return any(r.src[0].vmax == 0 for store in kernel.sink.src for r in store.src[2:])
 
 def order_kernels(kernels: list[Kernel]) -> list[Kernel]:

@@ -21,9 +21,10 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 Sizes = int | Sequence[int]
 
-def spread(x: Sizes, n: int, what: str) -> tuple[int, ...]:
-  """One number for each of n spatial axes."""
+def spread(x: Sizes, n: int, what: str, least: int = 1) -> tuple[int, ...]:
+  """One number for each of n spatial axes, at least `least`. Raises ArgumentError."""
   found = (x,) * n if isinstance(x, int) else tuple(x)
+  if not all(isinstance(k, int) and k >= least for k in found): raise ArgumentError(f"{what}={found}: give whole numbers from {least} on")
   if len(found) != n: raise ArgumentError(f"{what}={found} does not fit: give one number, or one for each of {n} spatial axes")
   return found
 
@@ -31,6 +32,7 @@ def padding_pairs(padding: Sizes, n: int) -> Pairs:
   """(before, after) for each of n spatial axes: from one number, one per axis, or two per axis beginning with the last."""
   if isinstance(padding, int): return [(padding, padding)] * n
   flat: list[sint] = list(padding)
+  if not all(isinstance(p, (int, UOp)) for p in flat): raise ArgumentError(f"padding={padding!r}: give numbers; nn.Conv2d knows 'same' and 'valid'")
   if len(flat) == 2 * n: return list(zip(flat[::2], flat[1::2]))[::-1]
   if len(flat) != n: raise ArgumentError(f"padding={tuple(padding)} does not fit: give 1, {n} or {2 * n} numbers for {n} spatial axes")
   return [(p, p) for p in flat]
@@ -56,7 +58,6 @@ class Convolution(Sorting):
     self._check_convolution("conv2d", weight, groups, weight.shape[1], weight.shape[0])
     kernel = [static(d, "convolve with") for d in weight.shape[2:]]
     strides, dilations = spread(stride, n, "stride"), spread(dilation, n, "dilation")
-    if min((*strides, *dilations), default=1) < 1: raise ArgumentError(f"stride and dilation are at least 1, not {strides} and {dilations}")
     pairs = padding_pairs(padding, n)
     for d, (b, e), k, dil in zip(self.shape[2:], pairs, kernel, dilations):
       if isinstance(d, int) and d + b + e < dil * (k - 1) + 1:
@@ -82,7 +83,7 @@ class Convolution(Sorting):
     """The transpose of conv2d (its gradient for the input). weight: (Cin, Cout / groups, *kernel)."""
     n = weight.ndim - 2
     self._check_convolution("conv_transpose2d", weight, groups, int(weight.shape[0]) // max(groups, 1), weight.shape[0])
-    strides, dilations, extra = spread(stride, n, "stride"), spread(dilation, n, "dilation"), spread(output_padding, n, "output_padding")
+    strides, dilations, extra = spread(stride, n, "stride"), spread(dilation, n, "dilation"), spread(output_padding, n, "output_padding", 0)
     kernel = [int(d) for d in weight.shape[2:]]
     w = weight.reshape(groups, int(weight.shape[0]) // groups, *weight.shape[1:]).transpose(1, 2).flip(tuple(range(3, 3 + n)))
     u = self.uop

@@ -214,6 +214,7 @@ def axis_of(axis: int, n: int) -> int:
 
 def axes_of(axes: Iterable[int], n: int) -> tuple[int, ...]:
   """Axes of n, counted from the front, sorted. Raises IndexRangeError; ArgumentError if one is named twice."""
+  if not isinstance(axes, Iterable): raise ArgumentError(f"axes are an int or a tuple of ints, not {axes!r}")
   found = tuple(sorted(axis_of(a, n) for a in axes))
   if len(set(found)) != len(found): raise ArgumentError(f"axes {tuple(axes)} name one axis twice; name each once")
   return found

@@ -47,13 +47,18 @@ def from_nested(data: Sequence[Any], dtype: DType | None) -> HostData:
     if not rows: break
     level = rows[0]
   if not all(type(x) in (int, float, bool) for x in rows): rows = [_number(x) for x in rows]
-  if dtype is None: dtype = _type_of(rows)
+  if dtype is None: dtype = type_of(rows)
   return HostData(pack(rows, dtype), tuple(shape), dtype)
 
-def _type_of(rows: Sequence[ConstType]) -> DType:
+def type_of(rows: Sequence[ConstType]) -> DType:
+  """What data gets without a dtype. Raises DTypeError for integers that the default type does not hold."""
   kinds = set(map(type, rows))
   if float in kinds or not kinds: return dtypes.default_float
-  return dtypes.default_int if int in kinds else dtypes.bool
+  if int not in kinds: return dtypes.bool
+  for x in (min(rows), max(rows)):
+    if not dtypes.default_int.min <= x <= dtypes.default_int.max:
+      raise DTypeError(f"{x} does not fit into {dtypes.default_int}, the default for integers; pass dtype=dtypes.int64, or one that holds it")
+  return dtypes.default_int
 
 def _number(x: Any) -> ConstType:
   if isinstance(x, (bool, int, float)): return x

@@ -133,6 +133,7 @@ class Movement(Functions):
     n = self.shape[dim]
     if isinstance(n, int) and isinstance(size, int) and not 0 < size <= n:
       raise ShapeError(f"cannot unfold axis {dim} of {graph.show(self.shape)}: a window of {size} does not fit")
+    if step < 1: raise ArgumentError(f"cannot unfold with step {step}; it is at least 1")
     x = self._new(graph.transpose(self.uop, dim, self.ndim - 1)) if dim != self.ndim - 1 else self._self()
     x = x._new(graph.transpose(windows(x.uop, x.ndim - 1, int(size), step, 1), x.ndim - 1, x.ndim))  # (..., window, element)
     order = list(range(x.ndim))
@@ -186,6 +187,7 @@ class Movement(Functions):
   def repeat(self, repeats: Any, *args: Any) -> Tensor:
     """The whole tensor repeated along each axis; more repeats than axes add axes in front."""
     counts = argfix(repeats, *args)
+    if any(isinstance(n, int) and n < 0 for n in counts): raise ArgumentError(f"cannot repeat by {counts}: counts are not negative")
     if len(counts) < self.ndim: raise ShapeError(f"cannot repeat {graph.show(self.shape)} by {counts}: give a count for each axis")
     shape = (1,) * (len(counts) - self.ndim) + self.shape
     pairs = [(n, d) for n, d in zip(counts, shape)]
@@ -195,6 +197,7 @@ class Movement(Functions):
 
   def repeat_interleave(self, repeats: int, dim: int | None = None) -> Tensor:
     """Each element repeated along an axis, or in the flattened tensor."""
+    if repeats < 0: raise ArgumentError(f"cannot repeat {repeats} times; counts are not negative")
     x, axis = (self.flatten(), 0) if dim is None else (self._self(), self._axis(dim))
     shape = x.shape
     u = graph.expand(graph.reshape(x.uop, (*shape[:axis + 1], 1, *shape[axis + 1:])), (*shape[:axis + 1], repeats, *shape[axis + 1:]))

@@ -94,6 +94,7 @@ class Random(Creation):
   @staticmethod
   def manual_seed(seed: int = 0) -> None:
     """Start again with this seed, on all devices."""
+    if not isinstance(seed, int): raise ArgumentError(f"a seed is an int, not {seed!r}")
     Generator.seed = seed
     Generator.devices.clear()
 

@@ -93,6 +93,7 @@ def safe_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], metadata: 
   parts: list[Any] = []
   offset = 0
   for name, t in tensors.items():
+    if not isinstance(t, Tensor): raise ArgumentError(f"{name!r}: a safetensors file holds Tensors, not {t!r}; put numbers into `metadata`")
     if t.dtype not in inverse_safe_dtypes: raise ArgumentError(f"{name!r}: a safetensors file cannot hold {t.dtype}; cast it first")
     raw, shape = t._read()
     header[name] = {"dtype": inverse_safe_dtypes[t.dtype], "shape": list(shape), "data_offsets": [offset, offset + len(raw)]}
