@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tinyhw import arithmetic
-from tinyhw.arithmetic import cast, elements, from_bytes, operation, round_to, to_bytes
-from tinyhw.dtype import DType, dtypes, encode_float
+from tinyhw.arithmetic import CODED, cast, elements, from_bytes, operation, round_to, to_bytes
+from tinyhw.dtype import DType, dtypes, encode_float, truncate
 from tinyhw.errors import DTypeError
 
 np = pytest.importorskip("numpy")
@@ -112,9 +112,20 @@ def test_casts_agree_with_numpy_where_it_defines_them(source: DType, target: DTy
       way = dtypes.int64 if target.bitsize == 64 or target is dtypes.uint32 else dtypes.int32
       if not way.min <= x <= way.max or x != x: return
     middle = NUMPY[source].type(x)
-    if target is dtypes.float16 and source is not dtypes.float16: middle = middle.astype(np.float32)  # by way of float32
+    if target is dtypes.float16 and not dtypes.is_float(source): middle = middle.astype(np.float32)  # by way of float32
     assert same(cast(source, target)(x), middle.astype(NUMPY[target]).item())
   check()
+
+@pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.bfloat16, *dtypes.fp8s), ids=str)
+def test_float64_rounds_once(dtype: DType) -> None:
+  """Beside the middle of two codes, by less than float32 can tell."""
+  decode, encode = CODED[dtype]
+  for code in (1, 2, 9, 60, 61, 100):
+    low, high = decode(code), decode(code + 1)
+    middle = (low + high) / 2
+    assert round_to(dtype)(middle * (1 + 2.0 ** -40)) == high and round_to(dtype)(middle * (1 - 2.0 ** -40)) == low
+    assert encode(middle * (1 + 2.0 ** -40)) == code + 1 and cast(dtypes.float64, dtype)(middle * (1 - 2.0 ** -40)) == low
+    assert truncate[dtype](middle * (1 + 2.0 ** -40)) == high
 
 def test_floats_that_no_integer_holds() -> None:
   to = lambda target, x: cast(dtypes.float32, target)(x)

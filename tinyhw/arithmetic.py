@@ -2,7 +2,7 @@
 
 The interpreter, constant folding and the PYTHON device all compute with these functions. A value is a Python bool, int or float that its type can
 hold. Integers wrap; floats are rounded to nearest, ties to even, after each operation. A float type narrower than float32 computes in float32 and
-rounds the result to itself, and every conversion to or from it goes by way of float32. docs/design.md section 3.6 has the whole of it.
+rounds the result to itself; conversions to and from it go by way of float32, but from float64 with one rounding. docs/design.md section 3.6 has the whole of it.
 """
 from __future__ import annotations
 import math
@@ -27,21 +27,22 @@ def round_float32(x: float) -> float:
   except OverflowError: return math.copysign(math.inf, x)
 
 def round_float16(x: float) -> float:
-  """x rounded to float32, then to float16."""
-  x = round_float32(x)
+  """x rounded to float16; overflow gives infinity."""
   try: return _HALF.unpack(_HALF.pack(x))[0]  # type: ignore[no-any-return]
   except OverflowError: return math.copysign(math.inf, x)
 
 def encode_bfloat16(x: float) -> int:
-  """The 16 bits of x rounded to float32, then to bfloat16."""
+  """The 16 bits of x rounded to bfloat16."""
   if x != x: return 0x7fc0
-  bits: int = _BITS32.unpack(_FLOAT.pack(round_float32(x)))[0]
+  single = round_float32(x)
+  if single != x: return encode_float(x, dtypes.bfloat16)  # rounding twice might differ
+  bits: int = _BITS32.unpack(_FLOAT.pack(single))[0]
   return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16
 
 def decode_bfloat16(code: int) -> float: return _FLOAT.unpack(_BITS32.pack(code << 16))[0]  # type: ignore[no-any-return]
 
 def encode_float16(x: float) -> int:
-  """The 16 bits of x rounded to float32, then to float16."""
+  """The 16 bits of x rounded to float16."""
   if x != x: return 0x7e00
   return _SHORT.unpack(_HALF.pack(round_float16(x)))[0]  # type: ignore[no-any-return]
 
@@ -206,7 +207,7 @@ def from_bytes(data: bytes, dtype: DType) -> Scalar:
 # Types that memoryview does not know: (decode, encode) to and from unsigned integers of their width
 CODED: dict[DType, tuple[Callable[[int], float], Callable[[float], int]]] = {
   dtypes.float16: (decode_float16, encode_float16), dtypes.bfloat16: (decode_bfloat16, encode_bfloat16),
-  **{d: ((lambda code, d=d: decode_float(code, d)), (lambda x, d=d: encode_float(round_float32(x), d))) for d in dtypes.fp8s},  # type: ignore[misc]
+  **{d: ((lambda code, d=d: decode_float(code, d)), (lambda x, d=d: encode_float(x, d))) for d in dtypes.fp8s},  # type: ignore[misc]
 }
 
 class _Coded:

@@ -284,8 +284,8 @@ def float_to_fp16(x: float) -> float:
   return decode_float(encode_float(x, dtypes.float16), dtypes.float16)
 
 def float_to_bf16(x: float) -> float:
-  """x rounded to bfloat16 by way of float32, as hardware that holds float32 does."""
-  return decode_float(encode_float(_round_float32(x), dtypes.bfloat16), dtypes.bfloat16)
+  """x rounded to bfloat16; overflow gives infinity."""
+  return decode_float(encode_float(x, dtypes.bfloat16), dtypes.bfloat16)
 
 def float_to_fp8(x: float, dtype: DType) -> int:
   """The 8-bit code of x in an fp8 type."""
@@ -306,11 +306,11 @@ def _wrap(bits: int, signed: bool) -> Callable[[Any], int]:
   if signed: return lambda x: ((int(x) + half) & mask) - half
   return lambda x: int(x) & mask
 
-# truncate[dtype](x): x as the type would hold it; integers wrap, floats round to nearest even, narrow ones by way of float32
+# truncate[dtype](x): x as the type would hold it; integers wrap, floats round to nearest even
 truncate: dict[DType, Callable[[Any], Any]] = {
   DTypes.bool: bool, DTypes.weakint: int, DTypes.weakfloat: float, DTypes.float64: float, DTypes.float32: _round_float32,
-  DTypes.float16: lambda x: float_to_fp16(_round_float32(x)), DTypes.bfloat16: float_to_bf16,
-  **{d: (lambda x, d=d: decode_float(encode_float(_round_float32(x), d), d)) for d in DTypes.fp8s},  # type: ignore[misc]
+  DTypes.float16: float_to_fp16, DTypes.bfloat16: float_to_bf16,
+  **{d: (lambda x, d=d: decode_float(encode_float(x, d), d)) for d in DTypes.fp8s},  # type: ignore[misc]
   **{d: _wrap(d.bitsize, True) for d in DTypes.sints}, **{d: _wrap(d.bitsize, False) for d in DTypes.uints},
 }
 

@@ -1,5 +1,6 @@
 """All pairs of types, on corners of the source type; narrow floats on every code."""
 import itertools
+import math
 import random
 
 import pytest
@@ -32,9 +33,11 @@ def test_every_code_of_eight_bits(dtype: DType) -> None:
   codes = [CODED[dtype][0](k) for k in range(256)]
   check(convert(dtype, dtypes.float32, 8, 256), AVX2, data={0: [0.0] * 256, 1: codes})
 
+@pytest.mark.parametrize("source", (dtypes.float32, dtypes.float64))
 @pytest.mark.parametrize("dtype", (*dtypes.fp8s, dtypes.bfloat16, dtypes.float16))
-def test_rounding_to_narrow_floats(dtype: DType) -> None:
-  """Ties, values one step beside them, subnormals, the largest number and what is above."""
+def test_rounding_to_narrow_floats(dtype: DType, source: DType) -> None:
+  """Ties, values one step beside them (of a float64: a step that float32 does not see), subnormals, the largest number and what is above."""
+  step = 2.0 ** (-22 if source is dtypes.float32 else -45)
   rng = random.Random(3)
   decode = CODED[dtype][0]
   bits = dtype.bitsize
@@ -43,10 +46,10 @@ def test_rounding_to_narrow_floats(dtype: DType) -> None:
     a, b = decode(code), decode(code + 1)
     if a != a or b != b or b == float("inf"): continue
     middle = (a + b) / 2
-    values += [a, middle, middle * (1 + 2 ** -22), middle * (1 - 2 ** -22), -middle]
-  values = (values + [1e30, -1e30, 0.0, -0.0, 1e-30])
+    values += [a, middle, middle * (1 + step), middle * (1 - step), -middle]
+  values = (values + [1e30, -1e30, 0.0, -0.0, 1e-30] + ([1e300, -1e300, 1e-300, math.nan, -math.inf] if source is dtypes.float64 else []))
   values += [1.0] * (-len(values) % 8)
-  check(convert(dtypes.float32, dtype, 8, len(values)), POOR, data={0: [0.0] * len(values), 1: values})
+  for target in (POOR, AVX2): check(convert(source, dtype, 8, len(values)), target, data={0: [0.0] * len(values), 1: values})
 
 def test_pairs_that_no_vector_unit_has() -> None:
   assert lanewise(dtypes.int64, dtypes.float32) and lanewise(dtypes.float64, dtypes.uint32) and not lanewise(dtypes.int32, dtypes.float64)

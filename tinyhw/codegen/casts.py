@@ -86,9 +86,21 @@ def _cast_small(d: Decomposer, x: UOp, source: DType, target: DType) -> UOp:
     if target is not single: return d.cast(d.cast(x, single), target)
     if d.has(Ops.CAST, x.dtype): return UOp(Ops.CAST, single.vec(x.dtype.count), (x,))
     return _decode_bfloat16(d, x) if source is dtypes.bfloat16 else _decode(d, x, source)
+  if source is dtypes.float64: return d.cast(_round_to_odd(d, x), target)
   if source is not single: return d.cast(d.cast(x, single), target)
   if d.has(Ops.CAST, target.vec(x.dtype.count)): return UOp(Ops.CAST, target.vec(x.dtype.count), (x,))
   return _encode_bfloat16(d, x) if target is dtypes.bfloat16 else _encode(d, x, target)
+
+def _round_to_odd(d: Decomposer, x: UOp) -> UOp:
+  """A float64 as a float32 whose last bit is set if anything was cut off, so that rounding it once more is as rounding x once.
+
+  Source: Boldo, Melquiond 2008, Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd.
+  """
+  nearest = d.cast(x, dtypes.float32)
+  back, bits = d.cast(nearest, dtypes.float64), d.bitcast(nearest, dtypes.uint32)
+  def magnitude(y: UOp) -> UOp: return d.bitcast(d.alu(Ops.AND, d.bitcast(y, dtypes.uint64), (1 << 63) - 1), dtypes.float64)
+  toward_zero = d.alu(Ops.WHERE, d.alu(Ops.CMPLT, magnitude(x), magnitude(back)), d.alu(Ops.SUB, bits, 1), bits)
+  return d.bitcast(d.alu(Ops.WHERE, d.alu(Ops.CMPNE, back, x), d.alu(Ops.OR, toward_zero, 1), bits), dtypes.float32)
 
 def _word(d: Decomposer, x: UOp) -> UOp:
   """The code of a narrow float in 32 bits."""

@@ -170,6 +170,7 @@ class _C:
     """A conversion, as arithmetic.cast has it."""
     if source is target: return x
     if source in _NARROW: return self.cast(f"{self.helper(f'decode_{ALIASES_BY_TYPE[source]}')}({x})", dtypes.float32, target)
+    if target in _NARROW and source is dtypes.float64: return self.cast(f"{self.helper('round_to_odd')}({x})", dtypes.float32, target)
     if target in _NARROW: return f"{self.helper(f'encode_{ALIASES_BY_TYPE[target]}')}({self.cast(x, source, dtypes.float32)})"
     if target is dtypes.bool: return f"({x}) != 0"
     kind = scalar_type(target)

@@ -80,6 +80,12 @@ _THREEFRY = """static inline uint64_t threefry(uint64_t counter, uint64_t key) {
 HELPERS: dict[str, str] = {
   "power_of_two": "static inline double power_of_two(int32_t e) { return ((union {uint64_t from; double to;}){(uint64_t)(e + 1023) << 52}).to; }",
   "threefry": _THREEFRY,
+  "round_to_odd": """static inline float round_to_odd(double x) {
+  union {float value; uint32_t bits;} code = {(float)x};
+  double back = code.value;
+  if (back != x) code.bits = (code.bits - ((back < 0 ? -back : back) > (x < 0 ? -x : x))) | 1;
+  return code.value;
+}""",  # as codegen/casts.py has it
 }
 for _dtype in dtypes.ints: HELPERS.update(_division(ALIASES_BY_TYPE[_dtype], not dtypes.is_unsigned(_dtype), _dtype.bitsize))
 HELPERS.update({**_to_integer("float32", "float"), **_to_integer("float64", "double")})

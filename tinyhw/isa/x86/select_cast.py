@@ -38,6 +38,7 @@ class Casts(Level):
       single = self.op(regs.XMM, "vcvtph2ps_x_x", self.op(regs.XMM, "vmovd_x_r32", value))
       return single if target is dtypes.float32 else self.cast_scalar(u, dtypes.float32, target, single)
     if target is dtypes.float16:
+      if source is dtypes.float64: raise self._refuse(source, target)  # by way of float32 it would be rounded twice
       single = value if source is dtypes.float32 else self.cast_scalar(u, source, dtypes.float32, value)
       return self.normal(target, self.op(regs.R32, "vmovd_r32_x", self.op(regs.XMM, "vcvtps2ph_x_x_i8", single, 0)))
     if source in FLOATS: return self.from_float(source, target, value)
