@@ -102,6 +102,12 @@ def test_a_fused_sum_that_two_roundings_would_get_wrong() -> None:
   assert operation("MULACC", dtypes.float32)(a, a, c) == 1 + 2.0 ** -11 + 2.0 ** -23
   assert operation("MULACC", dtypes.float32)(a, a, -c) == 1 + 2.0 ** -11
 
+def test_a_fused_sum_with_infinity_is_infinite_whatever_the_product() -> None:
+  for c in (math.inf, -math.inf):
+    for a in (1e300, -1e300): assert operation("MULACC", dtypes.float64)(a, 1e300, c) == c
+    for a in (2.0 ** 120, -2.0 ** 120): assert operation("MULACC", dtypes.float32)(a, 2.0 ** 120, c) == c
+  assert math.isnan(operation("MULACC", dtypes.float64)(math.inf, 1.0, -math.inf))
+
 @pytest.mark.parametrize("source", tuple(NUMPY), ids=str)
 @pytest.mark.parametrize("target", tuple(NUMPY), ids=str)
 def test_casts_agree_with_numpy_where_it_defines_them(source: DType, target: DType) -> None:

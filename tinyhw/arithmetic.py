@@ -2,7 +2,7 @@
 
 The interpreter, constant folding and the PYTHON device all compute with these functions. A value is a Python bool, int or float that its type can
 hold. Integers wrap; floats are rounded to nearest, ties to even, after each operation. A float type narrower than float32 computes in float32 and
-rounds the result to itself; conversions to and from it go by way of float32, but from float64 with one rounding. docs/design.md section 3.6 has the whole of it.
+rounds the result to itself; conversions to and from it go by way of float32, but from float64 with one rounding. docs/design.md section 3.6 has all.
 """
 from __future__ import annotations
 import math
@@ -68,7 +68,8 @@ def truncate_float(x: float) -> float: return math.copysign(float(math.trunc(x))
 def fused_float64(a: float, b: float, c: float) -> float:
   """a*b + c, rounded once."""
   from fractions import Fraction
-  if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)): return a * b + c
+  if not (math.isfinite(a) and math.isfinite(b)): return a * b + c
+  if not math.isfinite(c): return c  # whatever the product is: it would overflow only if it were rounded
   exact = Fraction(a) * Fraction(b) + Fraction(c)
   if not exact: return a * b + c
   sign = -1.0 if exact < 0 else 1.0
