@@ -80,10 +80,13 @@ def test_reductions_are_merged_where_all_their_loads_allow_it() -> None:
     assert [len(ranges_of(u)) for u in merged.toposort() if u.op is Ops.REDUCE] == [count]
     agree(kernel, merged)
 
-def test_loops_whose_counters_are_data_or_that_differ_in_kind_stay() -> None:
+def test_loops_whose_counters_are_data_in_another_order_or_that_differ_in_kind_stay() -> None:
   out, r, s = UOp.param(0, F32, 20), axis(4, 0), axis(5, 1)
   flat = r * 5 + s
-  assert loops(merge_ranges(UOp.sink(out.index(flat).store(flat.cast(F32), r, s)))) == [4, 5]
+  for data, left in ((r, [4, 5]), (s, [4, 5]), (s * 4 + r, [4, 5]), (flat // 3, [4, 5]), (flat, [20]), (flat * 3 + 7, [20])):
+    kernel = UOp.sink(out.index(flat).store(data.cast(F32), r, s))
+    assert loops(merge_ranges(kernel)) == left
+    agree(kernel, merge_ranges(kernel))
   g = axis(4, 0, "GLOBAL")
   assert loops(merge_ranges(copied(g * 5 + s, g * 5 + s, g, s))) == [4, 5]
   kernel = UOp.sink(out.index(flat).store(UOp.param(1, F32, 20).index(flat).load(r < 2), r, s))

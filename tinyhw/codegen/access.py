@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tinyhw import trace
 from tinyhw.codegen.affine import linear, number
 from tinyhw.codegen.grid import ranges_of, values_of
+from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -30,15 +31,19 @@ class Access:
 
 def access_of(u: UOp) -> Access:
   """The access of a LOAD or STORE."""
-  index = u.src[0]
-  terms, _ = linear(index.src[1])
+  strides, opaque = strides_of(u.src[0].src[1])
+  gate = gate_of(u)
+  if gate is not None: opaque.update(gate.ranges)
+  return Access(u, strides, frozenset(opaque))
+
+def strides_of(index: UOp) -> tuple[dict[UOp, int], set[UOp]]:
+  """The strides of an index expression, and the ranges that it depends on in another way."""
+  terms, _ = linear(index)
   strides = {t: c for t, c in terms.items() if t.op is Ops.RANGE}
   opaque: set[UOp] = set()
   for t in terms:
     if t.op is not Ops.RANGE: opaque.update(t.ranges)
-  gate = gate_of(u)
-  if gate is not None: opaque.update(gate.ranges)
-  return Access(u, strides, frozenset(opaque))
+  return strides, opaque
 
 def gate_of(u: UOp) -> UOp | None:
   """The condition of a LOAD or STORE."""
@@ -51,7 +56,10 @@ def accesses(sink: UOp) -> list[Access]:
   return [access_of(u) for u in sink.toposort() if u.op in (Ops.LOAD, Ops.STORE)]
 
 def merge_ranges(sink: UOp) -> UOp:
-  """Neighbouring loops that every access walks as one become one loop: a contiguous elementwise kernel has one, whatever its shape was."""
+  """Neighbouring loops that every access walks as one become one loop: a contiguous elementwise kernel has one, whatever its shape was.
+
+  So do loops whose position in a flat array is a value itself, as in a counter that numbers random elements.
+  """
   while True:
     pair = _mergeable(sink)
     if pair is None: return sink
@@ -66,17 +74,16 @@ def _mergeable(sink: UOp) -> tuple[UOp, UOp] | None:
                              if a.src[0].op is Ops.CONST and b.src[0].op is Ops.CONST and a.arg[1] is b.arg[1]))
   if not pairs: return None
   together = [frozenset(ranges) for ranges in closing]
-  found = [access_of(u) for u in order if u.op in (Ops.LOAD, Ops.STORE)]
-  as_data = _data_ranges(sink)
+  found = [(x.strides, x.opaque) for x in (access_of(u) for u in order if u.op in (Ops.LOAD, Ops.STORE))]
+  found += [strides_of(u) for u in _data_indices(sink)]
   for a, b in pairs:
-    if a in as_data or b in as_data: continue
     if any((a in group) != (b in group) for group in together): continue
     size = b.src[0].arg
-    if all(a not in x.opaque and b not in x.opaque and x.strides.get(a, 0) == x.strides.get(b, 0) * size for x in found): return a, b
+    if all(a not in opaque and b not in opaque and strides.get(a, 0) == strides.get(b, 0) * size for strides, opaque in found): return a, b
   return None
 
-def _data_ranges(sink: UOp) -> set[UOp]:
-  """Ranges whose value is used as data, not only in an index, a gate, or as a loop."""
+def _data_indices(sink: UOp) -> set[UOp]:
+  """Index expressions that are used as data, not only in an address, a gate, or as a loop."""
   found: set[UOp] = set()
   seen: set[UOp] = set()
   stack = list(sink.src)
@@ -84,7 +91,7 @@ def _data_ranges(sink: UOp) -> set[UOp]:
     u = stack.pop()
     if u in seen: continue
     seen.add(u)
-    if u.op is Ops.RANGE: found.add(u)
+    if u.dtype is dtypes.weakint: found.add(u)
     elif u.op is Ops.STORE: stack.append(u.src[1])
     elif u.op is Ops.LOAD: stack.extend(u.src[2:])
     elif u.op is Ops.REDUCE: stack.append(u.src[0])
