@@ -126,6 +126,15 @@ def test_pooling_modes():
   assert back[0, 0, 3, 3] == 18 and back.sum() == 48 and best.max_unpool2d(places).shape == (1, 1, 4, 4)
   assert Tensor([[[3, 3], [3, 3]]]).max_pool2d(2, return_indices=True)[1].tolist() == [[[0]]]
 
+def test_unpooling_takes_the_options_of_the_pooling():
+  x = np.random.default_rng(0).permutation(63).reshape(1, 1, 9, 7).astype(np.float32) + 1
+  for options in ({"kernel_size": (3, 2), "stride": 2, "dilation": (1, 2)}, {"kernel_size": 2, "dilation": 3, "stride": 1},
+                  {"kernel_size": 3, "stride": 1}):
+    best, places = Tensor(x).max_pool2d(**options, return_indices=True)
+    back = best.max_unpool2d(places, **options).numpy()
+    want = np.where(np.isin(x, best.numpy()), x, 0)
+    assert back.shape == x.shape and (back == want).all()
+
 def test_interpolate():
   x = np.arange(4, dtype=np.float32).reshape(1, 1, 4)
   assert Tensor(x).interpolate((8,)).tolist() == [[[0, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3]]]
@@ -146,6 +155,9 @@ def test_half_precision_accumulates_in_float32():
   (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), padding=(1,)), ArgumentError, "padding"),
   (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), stride=0), ArgumentError, "stride=.*whole numbers from 1"),
   (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), padding="same"), ArgumentError, "nn.Conv2d knows"),
+  (lambda: Tensor.ones(4, 4).conv2d(5), ArgumentError, "conv2d wants a Tensor, not 5"),
+  (lambda: Tensor.ones(4, 4).conv2d(Tensor.ones(3)), ShapeError, "cannot conv2d"),
+  (lambda: Tensor.ones(2, 2).interpolate(2), ArgumentError, "a tuple of sizes"),
   (lambda: Tensor.ones(4, 4).max_pool2d(0), ArgumentError, "kernel_size=.*from 1"),
   (lambda: Tensor.ones(4, 4).max_pool2d(2, stride=0), ArgumentError, "stride=.*from 1"),
   (lambda: Tensor.ones(2, 2).max_pool2d(3), ShapeError, "cannot pool"),

@@ -91,7 +91,7 @@ class Checker:
       fixed = self.function.fixed_params.get(i)
       self.block = entry
       if fixed is not None and physical.index != fixed: self._fail(None, f"parameter {virtual!r} is in {physical!r}, not where the caller puts it")
-      self._set(state, units_of(physical), self._bits_of(virtual), virtual)
+      self._set(state, units_of(physical), virtual)
     return state
 
   def _structure(self) -> None:
@@ -177,7 +177,7 @@ class Checker:
         written.add(unit)
         state[unit] = value
 
-  def _set(self, state: State, units: list[Unit], values: int, virtual: Reg) -> None:
+  def _set(self, state: State, units: list[Unit], virtual: Reg) -> None:
     """A new value of `virtual` is in these units, and nowhere else."""
     stale = ~self._bits_of(virtual)
     for unit in state: state[unit] &= stale
@@ -195,7 +195,7 @@ class Checker:
       if value is None or value.index is not None: continue
       if self.errors and written & set(units_of(physical)): self._fail(inst, f"two results are written to {physical!r}")
       written |= set(units_of(physical))
-      self._set(state, units_of(physical), self._bits_of(value), value)
+      self._set(state, units_of(physical), value)
     if row.encoding is PSEUDO and row.name == "copy":  # a selector's copy: both registers hold both values
       source, result = virtual[1], virtual[0]
       if source.index is None and result.index is None:

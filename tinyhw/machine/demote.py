@@ -66,12 +66,12 @@ def _store_arguments(liveness: Liveness, edge: Edge, block: Block, params: dict[
   if not late: return
   if harmless: place = source
   else:
-    place = jump_block(edge, block)
+    place = jump_block(edge)
     if place is block: place = split(function, slots.target, edge, source, block, min(source.depth, block.depth))
   at = first_jump(place)
   place.insts[at:at] = late
 
-def jump_block(edge: Edge, block: Block) -> Block:
+def jump_block(edge: Edge) -> Block:
   """The block on the edge, or the target itself."""
   found = [o for o in edge.jump.operands if isinstance(o, Block)][edge.operand]
   assert isinstance(found, Block)

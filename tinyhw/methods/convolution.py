@@ -54,7 +54,7 @@ class Convolution(Sorting):
 
     Any number of spatial axes. padding: one number, one per axis, or two per axis beginning with the last. Raises ShapeError.
     """
-    n = weight.ndim - 2
+    n = self._spatial_axes("conv2d", weight)
     self._check_convolution("conv2d", weight, groups, weight.shape[1], weight.shape[0])
     kernel = [static(d, "convolve with") for d in weight.shape[2:]]
     strides, dilations = spread(stride, n, "stride"), spread(dilation, n, "dilation")
@@ -70,10 +70,14 @@ class Convolution(Sorting):
     if dtype is None and dtypes.is_float(out): y = y.cast(out)
     return y if bias is None else y.add(bias.reshape(1, -1, *(1,) * n))
 
-  def _check_convolution(self, what: str, weight: Tensor, groups: int, per_group: object, outputs: object) -> None:
-    if weight.ndim < 3 or self.ndim != weight.ndim:
+  def _spatial_axes(self, what: str, weight: Tensor) -> int:
+    """How many axes a convolution slides over."""
+    if self._operand(what, weight).ndim < 3 or self.ndim != weight.ndim:
       raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)}: both need two axes and the same spatial ones; "
                        "add the batch axis with unsqueeze(0)")
+    return weight.ndim - 2
+
+  def _check_convolution(self, what: str, weight: Tensor, groups: int, per_group: object, outputs: object) -> None:
     if not isinstance(groups, int) or groups < 1 or self.shape[1] != groups * per_group or outputs % groups:  # type: ignore[operator]  # ints
       raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)} in {groups} groups: the input has {self.shape[1]} "
                        f"channels, the weight is for {groups} x {per_group}, and {outputs} outputs must be a multiple of the groups")
@@ -81,7 +85,7 @@ class Convolution(Sorting):
   def conv_transpose2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: Sizes = 1, dilation: Sizes = 1,
                        padding: Sizes = 0, output_padding: Sizes = 0) -> Tensor:
     """The transpose of conv2d (its gradient for the input). weight: (Cin, Cout / groups, *kernel)."""
-    n = weight.ndim - 2
+    n = self._spatial_axes("conv_transpose2d", weight)
     self._check_convolution("conv_transpose2d", weight, groups, int(weight.shape[0]) // max(groups, 1), weight.shape[0])
     strides, dilations, extra = spread(stride, n, "stride"), spread(dilation, n, "dilation"), spread(output_padding, n, "output_padding", 0)
     kernel = [int(d) for d in weight.shape[2:]]
@@ -158,12 +162,13 @@ class Convolution(Sorting):
 
   def max_unpool2d(self, indices: Tensor, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
                    output_size: Sequence[int] | None = None) -> Tensor:
-    """The inverse of max_pool2d with return_indices: values at their places, zeros elsewhere."""
+    """The inverse of max_pool2d with return_indices and the same options: values at their places, zeros elsewhere."""
     n = 2 if isinstance(kernel_size, int) else len(kernel_size)
     kernel = spread(kernel_size, n, "kernel_size")
-    strides = spread(kernel if stride is None else stride, n, "stride")
+    strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
     if output_size is None:
-      sizes = [(int(d) - 1) * s - int(b) - int(e) + k for d, s, k, (b, e) in zip(self.shape[-n:], strides, kernel, padding_pairs(padding, n))]
+      spans = [dil * (k - 1) + 1 for dil, k in zip(dilations, kernel)]
+      sizes = [(int(d) - 1) * s - int(b) - int(e) + w for d, s, w, (b, e) in zip(self.shape[-n:], strides, spans, padding_pairs(padding, n))]
     else: sizes = [int(d) for d in output_size[-n:]]
     lead = self.shape[:-n]
     empty = self._new(graph.full((*lead, math.prod(sizes)), self.dtype, 0, self.device))
@@ -173,6 +178,7 @@ class Convolution(Sorting):
     """The last len(size) axes resized. mode: "nearest", "nearest-exact" or "linear" (in as many axes as there are)."""
     if mode not in ("nearest", "nearest-exact", "linear"): raise ArgumentError(f"mode is 'nearest', 'nearest-exact' or 'linear', not {mode!r}")
     if align_corners and mode != "linear": raise ArgumentError("align_corners goes with mode='linear' only")
+    if not isinstance(size, (tuple, list)): raise ArgumentError(f"interpolate wants a tuple of sizes, not {size!r}")
     if len(size) > self.ndim: raise ShapeError(f"cannot resize {len(size)} axes of {graph.show(self.shape)}")
     x = self._self()
     for i, new in enumerate(size):

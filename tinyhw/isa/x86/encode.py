@@ -291,7 +291,7 @@ def encode_function(function: Function) -> tuple[bytes, list[tuple[int, MInst]]]
     pieces.append(row)
     kept.append(insts)
   starts = relax(blocks, pieces)
-  return emit(blocks, pieces, kept, starts, constants, uses)
+  return emit(pieces, kept, starts, constants, uses)
 
 def relax(blocks: list[Block], pieces: list[list[bytes | Jump]]) -> dict[int, int]:
   """Make jumps long until all reach; the offset of each block, by its identity. They only ever grow, so this ends."""
@@ -312,7 +312,7 @@ def relax(blocks: list[Block], pieces: list[list[bytes | Jump]]) -> dict[int, in
       if not jump.far and not -128 <= starts[id(jump.target)] - end < 128: jump.far = changed = True
   return starts
 
-def emit(blocks: list[Block], pieces: list[list[bytes | Jump]], kept: list[list[MInst]], starts: dict[int, int], constants: dict[bytes, int],
+def emit(pieces: list[list[bytes | Jump]], kept: list[list[MInst]], starts: dict[int, int], constants: dict[bytes, int],
          uses: list[tuple[int, int, MInst]]) -> tuple[bytes, list[tuple[int, MInst]]]:
   """Put the pieces together, now that every offset is known."""
   code, places, where = bytearray(), [], {}
