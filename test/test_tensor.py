@@ -130,6 +130,13 @@ def test_devices():
   y = x.clone()
   assert y.realize().uop.base is not x.realize().uop.base
 
+def test_constants_stay_on_the_device():
+  x, n = (Tensor(v, device="PYTHON:1").realize() for v in ([1.0, 2.0, 3.0], [1, 2, 3]))
+  y = x.sum()
+  for t in (x ** 0, n ** 0, n ** 0.0, *y.gradient(y, x), *(x.detach().sum() + y * 0).gradient(x), x.zeros_like(), x.const_like(2)):
+    assert t.device == t.uop.device == "PYTHON:1" and t.realize().device == "PYTHON:1"
+  assert ((x ** 0) + n.argmax()).tolist() == [3.0] * 3
+
 def test_training_mode():
   assert Tensor.training is False
   with Tensor.train():

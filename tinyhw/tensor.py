@@ -189,7 +189,7 @@ class Tensor(Loss, metaclass=_TensorType):
         if t.uop not in below and 0 not in t.shape and not any(u.realized is t.uop for u in below):
           raise GradientError(f"the tensor of shape {graph.show(self.shape)} was not computed from the target of shape {graph.show(t.shape)}; "
                               "take the gradient before the tensor is realized, and for the tensor that went in")
-        g = graph.like(t.uop, 0)
+        g = graph.full(t.shape, t.dtype, 0, t.uop.device)
       results.append(self._new(g))
     return results
 
@@ -199,7 +199,7 @@ class Tensor(Loss, metaclass=_TensorType):
       if not all(d == 1 for d in self.shape):
         raise GradientError(f"a gradient without `gradient` is that of one number, and the shape is {graph.show(self.shape)}; "
                             "reduce it with sum() or mean(), or pass gradient=")
-      return graph.like(self.uop, 1)
+      return graph.full(self.shape, self.dtype, 1, self.uop.device)
     if gradient.shape != self.shape: graph.refuse_shape("weight the gradient of", self.shape, gradient.shape)
     return graph.cast(gradient.uop, self.dtype)
 

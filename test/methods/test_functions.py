@@ -70,6 +70,8 @@ def test_clamp_and_lerp():
   compare(lambda a, b: a.logaddexp(b), np.logaddexp, WIDE, WIDE[::-1].copy())
   same(Tensor([-math.inf]).logaddexp(Tensor([-math.inf])), np.array([-math.inf], np.float32))
   with pytest.raises(ArgumentError): Tensor(x).clamp()
+  with pytest.raises(ArgumentError, match="alpha, which is 0"): Tensor(x).celu(0)
+  with pytest.raises(ArgumentError, match="beta, which is 0"): Tensor(x).softplus(0)
 
 def test_integers_become_floats():
   assert Tensor([1, 4]).sqrt().dtype is dtypes.float32 and Tensor([1, 4]).sqrt().tolist() == [1.0, 2.0]

@@ -59,3 +59,6 @@ def test_refusals():
   with pytest.raises(ShapeError, match="do not fit"): Tensor(X).cross_entropy(Tensor(Y[:2]))
   with pytest.raises(ShapeError, match="drop the last"): Tensor(X).sparse_categorical_crossentropy(Tensor(Y[:2]))
   with pytest.raises(ArgumentError, match="fraction"): Tensor(X).cross_entropy(Tensor(Y), label_smoothing=2.0)
+  for name in ("binary_crossentropy", "binary_crossentropy_logits", "cross_entropy", "sparse_categorical_crossentropy", "nll_loss"):
+    with pytest.raises(ArgumentError, match=f"{name} wants a Tensor, not 1"): getattr(Tensor(X), name)(1)
+  with pytest.raises(ShapeError, match="no axes"): Tensor(1.0).cross_entropy(Tensor(1))

@@ -75,3 +75,6 @@ def test_refusals():
   with pytest.raises(ShapeError, match=r"cannot matmul \(2, 3\) and \(2, 3\)"): Tensor.ones(2, 3) @ Tensor.ones(2, 3)
   with pytest.raises(ShapeError, match="both need an axis"): Tensor(1.0) @ Tensor.ones(2)
   with pytest.raises(ShapeError, match="cannot matmul"): Tensor.ones(2, 3, 4) @ Tensor.ones(3, 4, 5)
+  with pytest.raises(ArgumentError, match="linear wants a Tensor, not 2"): Tensor.ones(2).linear(2)
+  with pytest.raises(ArgumentError, match="attention wants a Tensor"): Tensor.ones(2, 2).scaled_dot_product_attention(1, 2)
+  with pytest.raises(ShapeError, match=r"has shape \(2,\)"): Tensor.ones(2, 2).scaled_dot_product_attention(Tensor.ones(2), Tensor.ones(2))

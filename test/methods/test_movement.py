@@ -82,6 +82,10 @@ def test_cat_promotes():
   (lambda t: t.flip((0, 0)), ArgumentError, "twice"), (lambda t: t.rearrange("a b -> b a"), ShapeError, "does not fit"),
   (lambda t: t.unfold(0, 1, 0), ArgumentError, "step 0"), (lambda t: t.repeat(1, -1, 1), ArgumentError, "not negative"),
   (lambda t: t.repeat_interleave(-1), ArgumentError, "not negative"),
+  (lambda t: t.sum().cat(t.sum()), ShapeError, "cannot cat a tensor of shape ()"), (lambda t: t.sum().split(1), ShapeError, "no axes"),
+  (lambda t: t.sum().chunk(2), ShapeError, "no axes"), (lambda t: t.sum().unflatten(0, (1, 1)), ShapeError, "no axes"),
+  (lambda t: t.sum().size(0), ShapeError, "no axes"), (lambda t: t.pad(1), ArgumentError, "a tuple of counts, not 1"),
+  (lambda t: t.shrink(1), ArgumentError, "a pair or None"),
   (lambda t: t.rearrange("a b c -> a b d"), ArgumentError, "same names")])
 def test_refusals(f, error, text):
   with pytest.raises(error, match=text): f(Tensor(X))

@@ -36,6 +36,7 @@ def test_topk():
   assert values.tolist() == [[9, 9], [4, 3]] and places.tolist() == [[1, 3], [0, 1]]
   assert Tensor(x).topk(1, dim=0, largest=False)[0].tolist() == [[1, 3, 2, 1]]
   with pytest.raises(ArgumentError, match="top 5"): Tensor(x).topk(5)
+  with pytest.raises(ArgumentError, match="masked_select wants a Tensor"): Tensor(x).masked_select(True)
 
 def test_empty_and_scalar():
   assert Tensor(np.zeros((0,), np.float32)).sort()[0].shape == (0,) and Tensor(3.0).sort()[0].item() == 3.0

@@ -20,7 +20,7 @@ from tinyhw.device import Buffer, Device
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.engine.realize import capturing, realize as realize_nodes
-from tinyhw.errors import ArgumentError, DeviceError, DTypeError
+from tinyhw.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.hostdata import HostData, pack
 from tinyhw.trace import record
@@ -160,6 +160,11 @@ class Handle(metaclass=TensorType):
     """Anything that Tensor(...) takes, as a tensor on this device."""
     return x if isinstance(x, Handle) else type(self)(x, device=self.uop.device)  # type: ignore[call-arg,return-value]  # Tensor's
 
+  def _operand(self, what: str, x: Any) -> Tensor:
+    """x, which must be a Tensor. Raises ArgumentError."""
+    if isinstance(x, Handle): return x._self()
+    raise ArgumentError(f"{what} wants a Tensor, not {x!r}; make one with Tensor(...)")
+
   def _other(self, x: Any, dtype: DType | None = None) -> UOp:
     """The node of an operand. Python numbers and symbolic integers are weak: they take this tensor's type if its kind holds them."""
     if isinstance(x, Handle): return x.uop
@@ -189,6 +194,11 @@ class Handle(metaclass=TensorType):
   def _axis(self, axis: int, extra: int = 0) -> int:
     """An axis counted from the front. Raises IndexRangeError."""
     return graph.axis_of(axis, len(self.uop.shape) + extra)
+
+  def _own_axis(self, what: str, axis: int) -> int:
+    """An axis counted from the front, of a tensor that has axes. Raises ShapeError, IndexRangeError."""
+    if not self.uop.shape: raise ShapeError(f"cannot {what} a tensor of shape (): it has no axes; reshape it to (1,) first")
+    return graph.axis_of(axis, len(self.uop.shape))
 
   def _axes(self, axis: int | Iterable[int] | None) -> tuple[int, ...]:
     """Axes counted from the front, sorted; None means all."""

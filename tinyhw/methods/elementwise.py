@@ -292,8 +292,8 @@ def _power_constant(u: UOp, x: ConstType) -> UOp:
     elif x < 0: raise ArgumentError(f"cannot raise {u.dtype} to the power {x}: integers have no reciprocals; use {float(x)} for floats")
     else:
       u = _countable(u)
-      return graph.like(u, 1) if x == 0 else _multiplied(u, Int(x))
-  if x == 0: return graph.like(u, 1)
+      return graph.full(u.shape, u.dtype, 1, u.device) if x == 0 else _multiplied(u, Int(x))
+  if x == 0: return graph.full(u.shape, u.dtype, 1, u.device)
   if x == 0.5: return graph.unary(Ops.SQRT, u)
   if x == -0.5: return graph.unary(Ops.RECIPROCAL, graph.unary(Ops.SQRT, u))
   if abs(x) <= _LONGEST_POWER and x == Int(x):

@@ -220,12 +220,17 @@ class Functions(Elementwise):
   def softsign(self) -> Tensor: return self.div(self.abs().add(1))
   def leaky_relu(self, neg_slope: float = 0.01) -> Tensor: return self.lt(0).where(self.mul(neg_slope), self)
   def elu(self, alpha: float = 1.0) -> Tensor: return self.gt(0).where(self, self._expm1_below(1.0).mul(alpha))
-  def celu(self, alpha: float = 1.0) -> Tensor: return self.gt(0).where(self, self._expm1_below(1 / alpha).mul(alpha))
+
+  def celu(self, alpha: float = 1.0) -> Tensor:
+    """self where positive, else alpha * (exp(self / alpha) - 1)."""
+    if alpha == 0: raise ArgumentError("celu divides by alpha, which is 0; use relu()")
+    return self.gt(0).where(self, self._expm1_below(1 / alpha).mul(alpha))
 
   def selu(self, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Tensor: return self.elu(alpha).mul(gamma)
 
   def softplus(self, beta: float = 1.0) -> Tensor:
     """log(1 + exp(beta * self)) / beta."""
+    if beta == 0: raise ArgumentError("softplus divides by beta, which is 0; use another")
     x = self.mul(beta)
     return x.logaddexp(x.const_like(0)).mul(1 / beta)
 

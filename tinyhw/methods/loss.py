@@ -19,10 +19,12 @@ class Loss(Convolution):
 
   def binary_crossentropy(self, Y: Tensor, reduction: str = "mean") -> Tensor:
     """-(Y log(self) + (1 - Y) log(1 - self)) for probabilities."""
+    Y = self._operand("binary_crossentropy", Y)
     return Y.mul(self.log()).add(Y.sub(1, reverse=True).mul(self.sub(1, reverse=True).log())).neg()._reduced(reduction)
 
   def binary_crossentropy_logits(self, Y: Tensor, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
     """binary_crossentropy of sigmoid(self), without overflow. pos_weight multiplies the loss of positives."""
+    Y = self._operand("binary_crossentropy_logits", Y)
     positive = self.neg().softplus()  # -log(sigmoid(x))
     if pos_weight is not None: positive = positive.mul(pos_weight)
     return Y.mul(positive).add(Y.sub(1, reverse=True).mul(self.softplus()))._reduced(reduction)
@@ -31,7 +33,7 @@ class Loss(Convolution):
     """Cross-entropy of scores along the last axis with integer classes Y; where Y is ignore_index nothing counts."""
     if not 0 <= label_smoothing <= 1: raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
     check_one_of("reduction", reduction, ("mean", "sum", "none"))
-    if Y.shape != self.shape[:-1]:
+    if self._operand("sparse_categorical_crossentropy", Y).shape != self.shape[:-1]:
       raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit scores of shape {graph.show(self.shape)}: drop the last axis")
     logs = self.log_softmax()
     counts = Y.ne(ignore_index)
@@ -51,7 +53,8 @@ class Loss(Convolution):
   def cross_entropy(self, Y: Tensor, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """Cross-entropy of scores along axis 1 (0 for a vector) with integer classes, or with probabilities of self's shape."""
     if not 0 <= label_smoothing <= 1: raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
-    axis = 1 if self.ndim > 1 else 0
+    self._operand("cross_entropy", Y)
+    axis = self._own_axis("take the cross-entropy of", min(self.ndim, 2) - 1)
     classes = int(self.shape[axis])
     logs = self.log_softmax(axis)
     if Y.ndim == self.ndim:
@@ -68,7 +71,8 @@ class Loss(Convolution):
   def nll_loss(self, Y: Tensor, weight: Tensor | None = None, ignore_index: int | None = None, reduction: str = "mean") -> Tensor:
     """The negative of self at class Y along axis 1, for logarithms of probabilities; "mean" divides by the sum of weights."""
     check_one_of("reduction", reduction, ("mean", "sum", "none"))
-    axis = 1 if self.ndim > 1 else 0
+    self._operand("nll_loss", Y)
+    axis = self._own_axis("take the loss of", min(self.ndim, 2) - 1)
     weights: Any = self._new(graph.full(Y.shape, self.dtype, 1)) if weight is None else weight[Y]
     if ignore_index is not None: weights = Y.ne(ignore_index).where(weights, 0)
     losses = self._at_class(Y, axis).neg().mul(weights)

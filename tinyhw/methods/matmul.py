@@ -52,6 +52,7 @@ class Matmul(Random):
 
   def linear(self, weight: Tensor, bias: Tensor | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """self @ weight + bias; a weight with one axis multiplies elementwise. dtype: the type to compute in."""
+    self._operand("linear", weight)
     if dtype is not None: return self.cast(dtype).linear(weight.cast(dtype), None if bias is None else bias.cast(dtype))
     x = self.mul(weight) if weight.ndim == 1 else self.dot(weight)
     return x if bias is None else x.add(bias)
@@ -97,6 +98,8 @@ class Matmul(Random):
     attn_mask: bool (true: may attend) or numbers to add. is_causal: row i sees columns up to i. enable_gqa: k and v have fewer heads (axis -3),
     each used by a group of query heads. Source: Vaswani et al. 2017.
     """
+    for x in (self, self._operand("attention", key), self._operand("attention", value)):
+      if x.ndim < 2: raise ShapeError(f"attention wants (..., T, d), and one of query, key and value has shape {graph.show(x.shape)}")
     if is_causal and attn_mask is not None: raise ArgumentError("give attn_mask or is_causal, not both")
     if enable_gqa:
       groups = int(self.shape[-3]) // int(key.shape[-3])

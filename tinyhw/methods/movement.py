@@ -69,7 +69,7 @@ class Movement(Functions):
 
   def unflatten(self, dim: int, sizes: Sequence[sint]) -> Tensor:
     """Axis dim becomes several; one size may be -1."""
-    dim = self._axis(dim)
+    dim = self._own_axis("unflatten", dim)
     return self.reshape((*self.shape[:dim], *new_shape((self.shape[dim],), tuple(sizes)), *self.shape[dim + 1:]))
 
   def squeeze(self, dim: int | None = None) -> Tensor:
@@ -87,7 +87,7 @@ class Movement(Functions):
 
   def size(self, dim: int | None = None) -> Any:
     """The shape, or the size of one axis."""
-    return self.shape if dim is None else self.shape[self._axis(dim)]
+    return self.shape if dim is None else self.shape[self._own_axis("measure", dim)]
 
   def numel(self) -> sint: return sint_prod(self.shape)
 
@@ -100,6 +100,7 @@ class Movement(Functions):
   def shrink(self, arg: Sequence[tuple[sint, sint] | None]) -> Tensor:
     """The part from begin to end of each axis; None keeps an axis."""
     shape = self.shape
+    if not isinstance(arg, (tuple, list)): raise ArgumentError(f"shrink wants a pair or None for each axis, not {arg!r}")
     if len(arg) != len(shape):
       raise ShapeError(f"cannot shrink {graph.show(shape)}: {len(arg)} pairs for {len(shape)} axes; use None to keep an axis")
     pairs = [(0, d) if pair is None else (pair[0], pair[1]) for pair, d in zip(arg, shape)]
@@ -112,7 +113,7 @@ class Movement(Functions):
 
   def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along an axis: of `sizes` elements each (the last may be smaller), or of the sizes listed."""
-    dim = self._axis(dim)
+    dim = self._own_axis("split", dim)
     n = static(self.shape[dim], "split")
     if isinstance(sizes, int):
       if sizes <= 0: raise ArgumentError(f"cannot split into parts of size {sizes}; it must be positive")
@@ -124,7 +125,7 @@ class Movement(Functions):
   def chunk(self, chunks: int, dim: int = 0) -> list[Tensor]:
     """At most `chunks` parts of equal size along an axis; the last may be smaller."""
     if chunks <= 0: raise ArgumentError(f"cannot split into {chunks} chunks; it must be positive")
-    n = static(self.shape[self._axis(dim)], "chunk")
+    n = static(self.shape[self._own_axis("split", dim)], "chunk")
     return list(self.split(ceildiv(n, chunks) if n else [0] * chunks, dim=dim))
 
   def unfold(self, dim: int, size: sint, step: int) -> Tensor:
@@ -160,7 +161,7 @@ class Movement(Functions):
   def cat(self, *args: Any, dim: int = 0) -> Tensor:
     """Tensors one after the other along an axis; their other sizes must be equal."""
     tensors = [self._self(), *(self._tensor(x) for x in args)]
-    dim = self._axis(dim)
+    dim = self._own_axis("cat", dim)
     for x in tensors:
       if x.ndim != self.ndim or not all(i == dim or graph.equal(a, b) for i, (a, b) in enumerate(zip(x.shape, self.shape))):
         raise ShapeError(f"cannot cat {graph.show(self.shape)} and {graph.show(x.shape)} along axis {dim}: the other sizes must be equal")
@@ -231,6 +232,7 @@ class Movement(Functions):
 
     Negative counts remove elements. mode: "constant" (with `value`), "reflect" (without the edge), "replicate" (the edge), "circular".
     """
+    if not isinstance(padding, (tuple, list)): raise ArgumentError(f"pad wants a tuple of counts, not {padding!r}")
     pairs = pad_pairs(self.shape, padding)
     if mode == "constant": return self._new(pad_constant(self.uop, pairs, value))
     if mode not in ("reflect", "replicate", "circular"):

@@ -117,6 +117,7 @@ class Reduction(Movement):
 
   def normalize(self, p: float = 2, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """self divided by its p-norm along an axis, which counts as at least eps."""
+    if p <= 0: raise ArgumentError(f"normalize wants a positive p, not {p}")
     if p == 2: norm = self.square().sum(dim, keepdim=True).sqrt()
     elif p == math.inf: norm = self.abs().max(dim, keepdim=True)
     else: norm = self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)

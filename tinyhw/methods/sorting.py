@@ -76,7 +76,7 @@ class Sorting(Indexing):
 
   def masked_select(self, mask: Tensor, size: int | None = None, fill_value: ConstType = 0) -> Tensor:
     """The elements where mask is true, as a vector. Without `size` their number is read back; with it, the vector is cut or filled."""
-    chosen = masked(self.uop, mask.uop)
+    chosen = masked(self.uop, self._operand("masked_select", mask).uop)
     x = self._new(graph.broadcast(self.uop, chosen.shape)).flatten()
     index = self._new(_true_places(graph.reshape(chosen, x.shape), size, self))
     picked = x.gather(0, index)
