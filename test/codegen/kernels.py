@@ -32,7 +32,7 @@ _poor -= {(Ops.CAST, dtypes.uint64), (Ops.CAST, dtypes.uint32)}
 _poor |= frozenset((Ops.CAST, d) for d in dtypes.int8s + dtypes.int16s)
 POOR = Capabilities(vector_bytes=16, vector_registers=8, operations=_poor, vector_operations=_poor - {(Ops.IDIV, d) for d in dtypes.ints})
 """A target with as little as codegen is made for: 16 byte vectors, no masks, no gathers, no MAX, NEG, MULACC, MOD, RECIPROCAL."""
-ALL_TARGETS = {"everything": EVERYTHING, "avx2": AVX2, "avx2-plain": replace(AVX2, masked_loads=False, gathers=False, scatters=False), "poor": POOR}
+ALL_TARGETS = {"everything": EVERYTHING, "avx2": AVX2, "avx2-plain": replace(AVX2, masked_bytes=(), gathers=False, scatters=False), "poor": POOR}
 
 def axis(end: int | UOp, id: int, kind: str = "LOOP") -> UOp: return UOp.range(end, id, AxisType[kind])
 

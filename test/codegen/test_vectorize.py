@@ -8,12 +8,14 @@ from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.vectorize import fold_lanes, lane_of, run_of, vectorize, widen
 from tinyhw.dtype import dtypes
+from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 F32 = dtypes.float32
-PLAIN = replace(AVX2, masked_loads=False, gathers=False, scatters=False)
+PLAIN = replace(AVX2, masked_bytes=(), gathers=False, scatters=False)
+AVX512 = capabilities("x86_64:avx512")
 V = axis(8, 9, "VECTOR")
 
 def copy(index: UOp, size: int = 128, gate: UOp | None = None, target: UOp | None = None) -> UOp:
@@ -51,6 +53,7 @@ def test_gates_that_lanes_change_are_masks() -> None:
   assert len(compare) == 1 and {s.op for s in compare[0].src} == {Ops.VECTORIZE, Ops.BROADCAST}
   assert len(loads(check(masked(13, 8), PLAIN, passes=True))) == 8
   assert len(loads(check(masked(13, 8, dtypes.int16), AVX2, passes=True))) == 8  # no masked loads of 16 bits
+  for dtype in (dtypes.int16, dtypes.uint8): assert [u.dtype.count for u in loads(check(masked(61, 16, dtype), AVX512, passes=True))] == [16]
 
 @pytest.mark.parametrize("target", ALL_TARGETS)
 @pytest.mark.parametrize("gate", (V < 3, R * 8 + V < 29, 20 - V > R, (V + R).ne(4), (V * 3) % 5 < 2, (R < 2), (V < 6) & (R > 0)))

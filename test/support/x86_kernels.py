@@ -82,6 +82,7 @@ def quarters(*shape: int) -> Any: return random.integers(-8, 9, shape).astype(np
 A, B, C = quarters(33, 17), quarters(17, 40), quarters(2, 64)
 IMAGE, WEIGHTS = quarters(1, 3, 9, 11), quarters(4, 3, 3, 3)
 INTEGERS, INDICES = random.integers(-300, 300, (7, 19)), random.integers(0, 64, (37,))
+WIDE = random.integers(0, 100, (3, 150))
 Make = Callable[[Any], Tensor]
 KERNELS: dict[str, Callable[[Make], Any]] = {
   "matmul": lambda t: t(A) @ t(B),
@@ -106,6 +107,7 @@ KERNELS: dict[str, Callable[[Make], Any]] = {
   "gather": lambda t: t(C)[:, t(INDICES)],
   "gather of int32": lambda t: t(np.arange(64, dtype=np.int32))[t(INDICES.astype(np.int32))],
   "padding": lambda t: (t(A).pad(((1, 2), (3, 5)), value=2.0) + 1, t(INTEGERS).pad(((1, 2), (3, 5))) * 3),
+  "padding of small elements": lambda t: tuple(t(WIDE.astype(kind)).pad(((1, 2), (3, 70))).contiguous() for kind in ("int8", "uint16", "bool")),
   "arithmetic of int64": lambda t: (t(INTEGERS) * t(INTEGERS[::-1].copy()), t(INTEGERS).maximum(7).max(axis=1), t(INTEGERS) >> 3),
   "arithmetic of int16": lambda t: (t(INTEGERS.astype(np.int16)) << 2) + (t(INTEGERS.astype(np.int16)) >> 3),
   "arithmetic of int8": lambda t: (t(INTEGERS.astype(np.int8)) + 1, t(INTEGERS.astype(np.int8)).maximum(3), t(INTEGERS.astype(np.uint8)) * 3),

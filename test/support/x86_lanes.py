@@ -393,8 +393,16 @@ LOGIC: dict[str, Callable[..., int]] = {
   "shiftr": lambda a, n: a >> n if n < 64 else 0, "shiftl": lambda a, n: a << n if n < 64 else 0, "mov": int,
 }
 
+JOINS = {"kunpckbw": 8, "kunpckwd": 16, "kunpckdq": 32}
+
+def join(inst: MInst, bits: int) -> Callable[[Any], None]:
+  out, high, low = (o.index for o in inst.operands)
+  ones = (1 << bits) - 1
+  return lambda m: m.masks.__setitem__(out, (m.masks[high] & ones) << bits | m.masks[low] & ones)
+
 def masks(inst: MInst, end: int) -> Callable[[Any], None] | None:
   name, shown = inst.row.name, inst.row.isa.syntax
+  if name in JOINS: return join(inst, JOINS[name])
   found = re.fullmatch(r"k(andn|and|or|xnor|xor|not|shiftr|shiftl|mov)([bwdq])", name)
   if not found: return None
   f, ones = LOGIC[found[1]], (1 << WIDTHS[found[2]]) - 1

@@ -23,7 +23,7 @@ from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
-MASKABLE_BYTES = (4, 8)  # element sizes that masked loads, masked stores and gathers know on every vector ISA
+GATHERED_BYTES = (4, 8)  # element sizes that gathers and scatters know on every vector ISA
 _LOGIC = frozenset({Ops.AND, Ops.OR, Ops.XOR})
 _SCALARS = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
 
@@ -171,11 +171,11 @@ class Lanes:
 
   # ***** memory *****
 
-  def maskable(self, place: UOp) -> bool: return self.capabilities.masked_loads and place.dtype.itemsize in MASKABLE_BYTES
+  def maskable(self, place: UOp) -> bool: return place.dtype.itemsize in self.capabilities.masked_bytes
 
   def scattered(self, place: UOp, value: UOp) -> bool:
     """Whether lanes that lie apart are one STORE. What is scalars already is stored as such."""
-    return self.capabilities.scatters and place.dtype.itemsize in MASKABLE_BYTES and value.dtype.count > 1 and value.op not in _SCALARS
+    return self.capabilities.scatters and place.dtype.itemsize in GATHERED_BYTES and value.dtype.count > 1 and value.op not in _SCALARS
 
   def load(self, u: UOp, axis: UOp) -> UOp:
     place, n = u.src[0], axis.src[0].arg
@@ -188,7 +188,7 @@ class Lanes:
       return UOp(Ops.LOAD, u.dtype.vec(n), (UOp(Ops.INDEX, place.dtype, (buffer, split[0])), *rest))
     if split is not None and split[1] == 0 and all(s.dtype.count == 1 for s in rest):
       return UOp(Ops.LOAD, u.dtype, (UOp(Ops.INDEX, place.dtype, (buffer, split[0])), *rest))
-    if self.capabilities.gathers and place.dtype.itemsize in MASKABLE_BYTES:
+    if self.capabilities.gathers and place.dtype.itemsize in GATHERED_BYTES:
       index = UOp(Ops.INDEX, place.dtype, (buffer, widen(self.vector_index(i), n)))
       return UOp(Ops.LOAD, u.dtype.vec(n), (index, *[widen(s, n) for s in rest]))
     lanes = []

@@ -44,7 +44,8 @@ class Capabilities:
   threads: workers that run a grid together. lanes: of a workgroup, as many as execute one instruction (a wave); LOCAL axes exist. Lanes of a
   workgroup share local memory and a barrier. 0 on a CPU.
   local_bytes: budget of STAGE: half of L2 on a CPU, LDS or shared memory on a GPU. cache_bytes: L1, L2, L3 as one worker sees them.
-  masked_loads: a LOAD or STORE may have a vector gate. gathers: the INDEX of a LOAD may be a vector; scatters: that of a STORE.
+  masked_bytes: sizes of elements that a vector gate of a LOAD or STORE may keep.
+  gathers: the INDEX of a LOAD may be a vector; scatters: that of a STORE.
   matrix: shapes of the matrix unit, best first.
   wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
   """
@@ -56,7 +57,7 @@ class Capabilities:
   lanes: int = 0
   local_bytes: int = 0
   cache_bytes: tuple[int, ...] = ()
-  masked_loads: bool = False
+  masked_bytes: tuple[int, ...] = ()
   gathers: bool = False
   scatters: bool = False
   matrix: tuple[Matrix, ...] = ()

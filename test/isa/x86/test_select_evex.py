@@ -21,7 +21,8 @@ from tinyhw.isa.x86.target import target
 
 ARCH, DEVICE = "x86_64:avx512", "X86:1"
 OF_THE_LEVEL = ("vpmullq vpmaxsq vpsraq vcvtqq2pd vcvttps2qq vpmovdb vblendmps vpblendmq korq kxorq kandq vcmpps vpcmpud vgatherqps vextractf64x4 "
-                "vrndscaleps vpbroadcastd vptestmb vmovdqu8 vpsraw").split()
+                "vrndscaleps vpbroadcastd vptestmb vmovdqu8 vpsraw "
+                "kunpckwd kunpckdq").split()
 
 @pytest.fixture(scope="module")
 def compared() -> Iterator[list[object]]:

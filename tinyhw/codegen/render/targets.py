@@ -25,7 +25,7 @@ def capabilities(arch: str) -> Capabilities:
   """For "python" and "c". threads and the sizes of memory are assumed, unless a device finds them out: see engine/compile.py."""
   if arch == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
   return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=2, local_bytes=256 * 1024,
-                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_loads=False, gathers=False)
+                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20))
 
 def compile(program: Program, arch: str) -> Code:
   """The program as source."""

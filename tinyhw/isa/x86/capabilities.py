@@ -29,10 +29,11 @@ VECTOR_AVX2 = (
 # AVX-512: 16-bit shifts by any count, arithmetic of 64-bit integers
 VECTOR_AVX512 = (VECTOR_AVX2 | pairs((Ops.MAX, Ops.MUL), *dtypes.int64s) | pairs(SHIFTS, *dtypes.int16s, *dtypes.int64s))
 
-# level -> bytes of a vector register, vector registers, vector operations, are vectors of 64-bit integers converted to and from floats
+# level -> bytes of a vector register, vector registers, vector operations, are vectors of 64-bit integers converted to and from floats, elements
+# that a mask may keep from memory
 LEVELS = {
-  "x86_64:avx2": (32, 16, VECTOR_AVX2, False),
-  "x86_64:avx512": (64, 32, VECTOR_AVX512, True),
+  "x86_64:avx2": (32, 16, VECTOR_AVX2, False, (4, 8)),
+  "x86_64:avx512": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8)),
 }
 
 @functools.lru_cache(None)
@@ -42,7 +43,7 @@ def capabilities(arch: str) -> Capabilities:
   threads and the sizes of memory are assumed, those of a small processor; the engine replaces them by what a device found out.
   """
   if arch not in LEVELS: raise CompileError(f"{arch} is no level of x86-64 that kernels are compiled for; use one of {', '.join(LEVELS)}")
-  vector_bytes, vector_registers, vector_operations, wide_casts = LEVELS[arch]
+  vector_bytes, vector_registers, vector_operations, wide_casts, masked_bytes = LEVELS[arch]
   return Capabilities(vector_bytes=vector_bytes, vector_registers=vector_registers, operations=SCALAR,
                       vector_operations=vector_operations, threads=2, wide_casts=wide_casts, local_bytes=256 * 1024,
-                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_loads=True, gathers=True, scatters=True)
+                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_bytes=masked_bytes, gathers=True, scatters=True)

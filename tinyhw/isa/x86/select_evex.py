@@ -22,12 +22,22 @@ NAMES = {
 MASK_INSTRUCTIONS = {Ops.AND: "kandq", Ops.OR: "korq", Ops.XOR: "kxorq"}
 INTEGER_PREDICATES = {Ops.CMPLT: 1, Ops.CMPNE: 4}                                   # of vpcmpd and its like; vpcmpeqd is shorter
 BLENDS = {1: "vpblendmb", 2: "vpblendmw", 4: "vpblendmd", 8: "vpblendmq"}
+JOINS = {8: "kunpckbw", 16: "kunpckwd", 32: "kunpckdq"}                                # of two masks of so many lanes
 MOVES = {1: "vmovdqu8", 2: "vmovdqu16", 4: "vmovdqu32", 8: "vmovdqu64"}             # lane by lane under a mask
 
 def is_run(u: UOp) -> bool:
   """Is a VECTORIZE a run of adjacent lanes of one vector?"""
   first = u.src[0]
   return first.op is Ops.GEP and all(s.op is Ops.GEP and s.src[0] is first.src[0] and s.arg == first.arg + k for k, s in enumerate(u.src))
+
+def joined_masks(u: UOp) -> list[UOp] | None:
+  """The vectors of bool that a VECTORIZE puts together, if they are whole, and as wide as some instruction joins."""
+  first = u.src[0].src[0] if u.src[0].op is Ops.GEP else u
+  lanes = first.dtype.count
+  if lanes not in JOINS or len(u.src) // lanes not in (2, 4, 8): return None
+  parts = [s.src[0] if s.op is Ops.GEP else u for s in u.src[::lanes]]
+  whole = all(s.op is Ops.GEP and s.src[0] is parts[k // lanes] and s.arg == k % lanes for k, s in enumerate(u.src))
+  return parts if whole and all(p.dtype.count == lanes for p in parts) else None
 
 class EvexMasks(Level):
   """The part of Selector that is AVX-512's own."""
@@ -44,6 +54,13 @@ class EvexMasks(Level):
   def mask_bits(self, bits: int) -> Reg: return self.read_constant("kmovq_k_m", regs.K, bits.to_bytes(8, "little"))
 
   def mask_of_flag(self, flag: Reg, cls: RegClass) -> Reg:
+    """Made once a block: all stores and loads behind one gate ask for it."""
+    key = (id(self.block), "mask of flag", flag.id, cls is regs.ZMM)
+    found = self.constants.get(key)
+    if found is None: found = self.constants[key] = self._mask_of_flag(flag, cls)
+    return found
+
+  def _mask_of_flag(self, flag: Reg, cls: RegClass) -> Reg:
     all_bits = self.tied(regs.R32, "neg_r32", flag)
     if cls is not regs.ZMM: return self.op(regs.K, "kmovd_k_r32", all_bits)
     return self.op(regs.K, "kmovq_k_r64", self.op(regs.R64, "movsxd_r64_r32", all_bits))
@@ -98,16 +115,25 @@ class EvexMasks(Level):
     if bits == 64: value = self.op(regs.R32, "mov_r32_r32", value)
     return self.tied(regs.R32, "and_r32_i32", value, 1)
 
-  def is_shuffle(self, u: UOp) -> bool: return u.dtype.scalar() is dtypes.bool and is_run(u)
+  def is_shuffle(self, u: UOp) -> bool: return u.dtype.scalar() is dtypes.bool and (is_run(u) or joined_masks(u) is not None)
 
   def vectorize_bools(self, u: UOp) -> Reg:
     if all(s.op is Ops.CONST for s in u.src): return self.mask_bits(sum(bool(s.arg) << k for k, s in enumerate(u.src)))
     if is_run(u):
       mask, start = self.mask(u.src[0].src[0]), u.src[0].arg
       return self.op(regs.K, "kshiftrq_k_k_i8", mask, start) if start else mask
+    parts = joined_masks(u)
+    if parts is not None: return self.join_masks([self.mask(p) for p in parts], parts[0].dtype.count)
     value = self.joined([self.pack(dtypes.int8, u.src[i:i + 16]) for i in range(0, len(u.src), 16)], "i")
     v = letter(u.dtype.count)
     return self.op(regs.K, f"vptestmb_k_{v}_{v}", value, value)
+
+  def join_masks(self, masks: list[Reg], lanes: int) -> Reg:
+    """Masks of so many lanes, low lanes first, as one. Bits above a mask's lanes do not matter."""
+    while len(masks) > 1:
+      masks = [self.op(regs.K, f"{JOINS[lanes]}_k_k_k", high, low) for low, high in zip(masks[::2], masks[1::2])]
+      lanes *= 2
+    return masks[0]
 
   # ***** values and masks *****
 
