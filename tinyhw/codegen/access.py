@@ -33,17 +33,13 @@ def access_of(u: UOp) -> Access:
   """The access of a LOAD or STORE."""
   strides, opaque = strides_of(u.src[0].src[1])
   gate = gate_of(u)
-  if gate is not None: opaque.update(gate.ranges)
-  return Access(u, strides, frozenset(opaque))
+  return Access(u, strides, opaque if gate is None else opaque | frozenset(gate.ranges))
 
-def strides_of(index: UOp) -> tuple[dict[UOp, int], set[UOp]]:
+def strides_of(index: UOp) -> tuple[dict[UOp, int], frozenset[UOp]]:
   """The strides of an index expression, and the ranges that it depends on in another way."""
   terms, _ = linear(index)
   strides = {t: c for t, c in terms.items() if t.op is Ops.RANGE}
-  opaque: set[UOp] = set()
-  for t in terms:
-    if t.op is not Ops.RANGE: opaque.update(t.ranges)
-  return strides, opaque
+  return strides, frozenset([r for t in terms if t.op is not Ops.RANGE for r in t.ranges])
 
 def gate_of(u: UOp) -> UOp | None:
   """The condition of a LOAD or STORE."""

@@ -15,7 +15,7 @@ from tinyhw.helpers import disable_gc
 from tinyhw.machine.code import Code
 from tinyhw.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.ops import UOp, sint
+from tinyhw.uop.ops import KernelInfo, UOp, sint
 if TYPE_CHECKING: from tinyhw.machine.target import Capabilities
 
 SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
@@ -55,7 +55,8 @@ class Compiled(NamedTuple):
 _versions: dict[str, str] = {}
 
 def kernel_name(sink: UOp) -> str:
-  """A name from what a kernel does: r or E (it reduces, or not), then the sizes of its loops; `s` marks the stores beyond the first."""
+  """A name from what a kernel does: r or E (it reduces, or not), the number of its stores beyond one, the sizes of its loops; or the one it has."""
+  if isinstance(sink.arg, KernelInfo) and sink.arg.name: return sink.arg.name
   loops = sorted((u for u in sink.toposort() if u.op is Ops.RANGE), key=lambda r: r.arg)
   sizes = [str(r.src[0].arg) if r.src[0].op is Ops.CONST else "n" for r in loops]
   kind = "r" if any(r.arg[1] in (AxisType.REDUCE, AxisType.UNROLL) for r in loops) else "E"
@@ -129,12 +130,41 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   written = tuple(slots.index(slot) for slot in sorted(program.written))
   return Compiled(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, program.operations, program.bytes_moved)
 
-def runner(device: str, sink: UOp) -> Runner:
-  """The loaded kernel for a device."""
+class Part(NamedTuple):
+  """A runner as one launch of a kernel wants it, and the values of those variables that are not the user's."""
+  runner: Runner
+  fixed: tuple[int, ...] = ()
+
+def parts(device: str, sink: UOp) -> tuple[Part, ...]:
+  """What to launch for a kernel, in order: itself, loaded, or the forms for any size that do the same (sizes.py)."""
   opened = Device[device]
   key = (sink, int(NOOPT) + 2 * int(BEAM))
-  found: Runner | None = opened.kernels.get(key)
+  found: tuple[Part, ...] | None = opened.kernels.get(key)
   if found is None:
-    made = compile_kernel(sink, opened.arch, device)
-    found = opened.kernels[key] = Runner(opened.load(made.code), made.code.name, *made[1:], device)
+    found = () if NOOPT or BEAM else _of_any_size(device, sink)
+    if not found:
+      made = compile_kernel(sink, opened.arch, device)
+      found = (Part(Runner(opened.load(made.code), made.code.name, *made[1:], device)),)
+    opened.kernels[key] = found
   return found
+
+def _of_any_size(device: str, sink: UOp) -> tuple[Part, ...]:
+  """Launches of the forms for any size, each with as many work items as it can fill; none where the kernel has no such forms."""
+  if not any(u.op is Ops.THREEFRY for u in sink.toposort()): return ()
+  from tinyhw.engine.sizes import MOST, START, any_size
+  general = any_size(sink)
+  if general is None: return ()
+  found: list[Part] = []
+  done = 0
+  for form in general.forms:
+    if done == general.elements: break
+    whole = parts(device, form)[0].runner
+    each = MOST // int(whole.grid)
+    grid = (general.elements - done) // each
+    if not grid or each * whole.grid != MOST: continue  # work items that do not all do as much
+    values = {**general.values, START.expr: done}
+    operations, bytes_moved = whole.operations * grid // whole.grid, whole.bytes_moved * grid // whole.grid
+    launched = whole._replace(variables=(), grid=grid, operations=operations, bytes_moved=bytes_moved)
+    found.append(Part(launched, tuple([values[name] for name in whole.variables])))
+    done += grid * each
+  return tuple(found) if done == general.elements else ()

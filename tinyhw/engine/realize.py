@@ -13,7 +13,7 @@ from tinyhw.config import BEAM, DEBUG
 from tinyhw.device import Buffer, Device, Launch
 from tinyhw.dtype import dtypes
 from tinyhw.engine.buffers import buffer_of, new_buffer
-from tinyhw.engine.compile import Runner, runner, value_of
+from tinyhw.engine.compile import Part, Runner, parts, value_of
 from tinyhw.engine.lower import Kernel
 from tinyhw.engine.schedule import Canonical, Schedule, canonicalize, schedule, strip
 from tinyhw.engine.tune import tuned
@@ -141,10 +141,13 @@ def _steps(kernel: Kernel, storage: dict[UOp, Buffer], canonical: Canonical) -> 
   buffers = tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]]) for b in kernel.buffers])
   if kernel.sink.op is Ops.COPY: return [Step(None, buffers, (), 0)]
   device = kernel.buffers[0].arg[1]
-  found = runner(device, tuned(device, kernel.sink) if BEAM else kernel.sink)
+  return [_step(part, buffers, canonical) for part in parts(device, tuned(device, kernel.sink) if BEAM else kernel.sink)]
+
+def _step(part: Part, buffers: tuple[Buffer, ...], canonical: Canonical) -> Step:
+  found = part.runner
   if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])
-  variables = tuple([canonical.variables[name] for name in found.variables])
-  return [Step(found, buffers, variables, value_of(found.grid, canonical.variables) if isinstance(found.grid, UOp) else found.grid)]
+  variables = part.fixed + tuple([canonical.variables[name] for name in found.variables])
+  return Step(found, buffers, variables, value_of(found.grid, canonical.variables) if isinstance(found.grid, UOp) else found.grid)
 
 def execute(steps: list[Step]) -> None:
   """Run steps in order; those on one device in a row are submitted together, one by one where DEBUG wants times."""
