@@ -78,7 +78,8 @@ def test_offline_is_told_after_three_attempts_and_success_is_remembered(run: Mod
 def test_types_are_checked_in_a_tree_with_the_drivers_inside(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
   seen: list[bool] = []
   def call(command: list[str], cwd: str) -> int:
-    seen.extend(os.path.exists(os.path.join(cwd, "tinyhw", name)) for name in ("errors.py", "drivers/__init__.py", "autogen/__init__.py"))
+    files = ("tinyhw/errors.py", "tinyhw/drivers/__init__.py", "tinyhw/autogen/__init__.py", "examples/digits.py")
+    seen.extend(os.path.exists(os.path.join(cwd, name)) for name in files)
     return 0
   monkeypatch.setattr(run.subprocess, "call", call)
-  assert run.check_types("python") == 0 and seen == [True] * 3
+  assert run.check_types("python") == 0 and seen == [True] * 4

@@ -163,6 +163,8 @@ def test_cache_dir_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
   monkeypatch.setattr(sys, "platform", "linux")
   monkeypatch.setenv("XDG_CACHE_HOME", "/x")
   with Context(CACHEDIR=""): assert storage.cache_dir() == os.path.join("/x", "tinyhw")
+  monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+  with Context(CACHEDIR=""): assert os.path.isabs(storage.cache_dir()) and "relative" not in storage.cache_dir()
   with Context(CACHEDIR="/y/z"): assert storage.cache_dir() == os.path.abspath(CACHEDIR.value or "/y/z")
 
 # **** downloads ****

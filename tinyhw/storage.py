@@ -30,12 +30,16 @@ _ABSENT = object()
 _numbers = itertools.count()
 
 def cache_dir() -> str:
-  """CACHEDIR, else the folder tinyhw in what the system calls the user's cache. It need not exist, nor be writable."""
+  """CACHEDIR, else the folder tinyhw in what the system calls the user's cache. It need not exist, nor be writable.
+
+  A relative XDG_CACHE_HOME counts as none (XDG Base Directory Specification).
+  """
   if CACHEDIR.value: return os.path.abspath(os.path.expanduser(CACHEDIR.value))
   home = os.path.expanduser("~")
   if sys.platform == "win32": base = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
-  elif sys.platform == "darwin": base = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, "Library", "Caches")
-  else: base = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+  else:
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base): base = os.path.join(home, "Library", "Caches") if sys.platform == "darwin" else os.path.join(home, ".cache")
   return os.path.join(base, "tinyhw")
 
 def write_atomically(path: str, *parts: bytes) -> None:
