@@ -3,8 +3,11 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
+import random
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -107,3 +110,46 @@ def test_a_closed_device_keeps_no_kernels(name: str) -> None:
   assert not closed.kernels
   assert (x + 1).tolist() == [2.0, 3.0] and Device[name].kernels and Device[name] is not closed
   Device.close(name)
+
+# ***** cost *****
+
+def lines_executed(run: Callable[[], object]) -> int:
+  """How many lines of Python run: a count of work that does not depend on the machine."""
+  count = 0
+
+  def trace(frame: Any, event: str, argument: Any) -> Any:
+    nonlocal count
+    count += event == "line"
+    return trace
+  before = sys.gettrace()
+  sys.settrace(trace)
+  try: run()
+  finally: sys.settrace(before)
+  return count
+
+def constants(n: int) -> Tensor:
+  """More constants than there are registers: the instructions are put in order, and values spilled."""
+  x = Tensor.empty(4096, device="PYTHON")
+  for k in range(n): x = x * x + (0.5 + k / 128)
+  return x
+
+def shared(n: int) -> Tensor:
+  """A graph whose nodes are used again and again."""
+  choose, nodes = random.Random(1), [Tensor.empty(4096, device="PYTHON")]
+  while len(nodes) < n:
+    a, b = choose.choice(nodes[-24:]), choose.choice(nodes[-24:])
+    nodes.append((a + b, a * b, a - b, a.maximum(b))[choose.randrange(4)])
+  total = nodes[-1]
+  for x in nodes[-24:-1]: total = total + x
+  return total
+
+@pytest.mark.parametrize("arch", ["x86_64:avx2", "x86_64:avx512"])
+@pytest.mark.parametrize(("make", "n"), [(constants, 60), (shared, 120)], ids=["constants", "shared"])
+def test_doubling_a_kernel_doubles_the_cost(arch: str, make: Callable[[int], Tensor], n: int) -> None:
+  costs = []
+  for size in (n, 2 * n):
+    kernel, = [k.sink for k in schedule(canonicalize([make(size).uop])).kernels]
+    with Context(CACHE=0, SPEC=0, CHECK=0):
+      compile_kernel(kernel, arch)  # rows of instructions are made at first use
+      costs.append(lines_executed(lambda: compile_kernel(kernel, arch)))
+  assert costs[1] <= 2.2 * costs[0], f"{costs[0]} lines became {costs[1]}"
