@@ -70,7 +70,7 @@ def _mergeable(sink: UOp) -> tuple[UOp, UOp] | None:
                              if a.src[0].op is Ops.CONST and b.src[0].op is Ops.CONST and a.arg[1] is b.arg[1]))
   if not pairs: return None
   together = [frozenset(ranges) for ranges in closing]
-  found = [(x.strides, set(x.opaque)) for x in (access_of(u) for u in order if u.op in (Ops.LOAD, Ops.STORE))]
+  found = [(x.strides, x.opaque) for x in (access_of(u) for u in order if u.op in (Ops.LOAD, Ops.STORE))]
   found += [strides_of(u) for u in _data_indices(sink)]
   for a, b in pairs:
     if any((a in group) != (b in group) for group in together): continue
