@@ -3,12 +3,14 @@ from __future__ import annotations
 import math
 import zlib
 
+from hypothesis import given, settings, strategies as st
 import pytest
 
-from test.codegen.kernels import AVX2
+from test.codegen.kernels import AVX2, agree
+from test.codegen.random_kernels import Nest
 from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.heuristic import choose
-from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.optimize import optimize, with_opts
 from tinyhw.codegen.search import Opts, canonical, neighbours, search
 from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.engine.schedule import canonicalize, schedule
@@ -52,3 +54,16 @@ def test_neighbours_differ_and_stay_small(opts: Opts) -> None:
   assert all(math.prod(o.amount for o in n if o.op is OptOps.UPCAST) <= 64 for n in found)
   sink = kernel()
   for n in found[:12]: assert optimize(sink.replace(arg=type(sink.arg)(opts=n)), AVX2).arg.opts == n
+
+@settings(max_examples=60)
+@given(st.integers(0, 1 << 30), st.booleans())
+def test_whatever_is_tried_computes_the_same(seed: int, in_place: bool) -> None:
+  """A walk through the choices, each a neighbour of the one before it."""
+  nest = Nest(seed, in_place)
+  sink = merge_ranges(nest.sink)
+  opts = choose(sink.src[0], AVX2)
+  for _ in range(4):
+    tried = list(neighbours(sink, opts, AVX2))
+    if not tried: return
+    opts = nest.rng.choice(tried)
+    agree(sink, with_opts(sink, opts))
