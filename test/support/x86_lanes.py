@@ -112,9 +112,10 @@ def lane_rule(name: str) -> tuple[str, str, Callable[..., Any]] | None:
     fmt, _, rounded = FLOATS[found[2]]
     f = round_of(found[1])
     return fmt * 2, fmt, lambda a, b: rounded(f(a, b))
-  if found := re.fullmatch(r"vfmadd231[ps]([sd])", name):
-    fmt, fused = ("f", arithmetic.fused_float32) if found[1] == "s" else ("d", arithmetic.fused_float64)
-    return fmt * 3, fmt, lambda old, a, b: fused(a, b, old)
+  if found := re.fullmatch(r"vfmadd(132|213|231)[ps]([sd])", name):
+    fmt, fused = ("f", arithmetic.fused_float32) if found[2] == "s" else ("d", arithmetic.fused_float64)
+    i, j, k = (int(c) - 1 for c in found[1])
+    return fmt * 3, fmt, lambda *x: fused(x[i], x[j], x[k])
   if found := re.fullmatch(r"vsqrt[ps]([sd])", name):
     fmt, _, rounded = FLOATS[found[1]]
     return fmt, fmt, lambda a: rounded(arithmetic.square_root(a))
@@ -166,7 +167,7 @@ def lanewise(inst: MInst, end: int) -> Callable[[Any], None] | None:
   both = inst.row.operands[shown[0][0]].access == Access.BOTH and formats[0] == formats[-1] and len(formats) == 3
   gets = [source(inst, n, end) for n in range(0 if both else 1, len(shown))]
   put = target(inst, fmt, end)
-  scalar = re.fullmatch(r"v(add|sub|mul|div|min|max|sqrt|round|rndscale|fmadd231)s[sd]", inst.row.name) is not None
+  scalar = re.fullmatch(r"v(add|sub|mul|div|min|max|sqrt|round|rndscale|fmadd\d+)s[sd]", inst.row.name) is not None
   if scalar and mask_of(inst) >= 0: return None
   if inst.row.name in MOVES and mask_of(inst) >= 0 and shown[1][1].category == "memory": return masked_load(inst, fmt, end)
   if scalar and len(gets) > len(formats): rest, gets = gets[0], gets[1:]

@@ -40,7 +40,7 @@ NOT_ALONE = {"push", "pop", "leave"}                                            
 # What selection asks of an instruction that can do more
 CONTROLS = {r"v(round|rndscale)[ps][sd]": (11,), "vcvtps2ph": (0,), r"vcmp[ps][sd]": (0, 1, 2, 4, 17), r"vpcmpu?[bwdq]": (0, 1, 2, 4),
             "vinsertps": tuple(range(0, 256, 16))}
-COMPUTES_FLOATS = re.compile(r"v(add|sub|mul|div|min|max|sqrt|round|rndscale|fmadd231|cvt)")
+COMPUTES_FLOATS = re.compile(r"v(add|sub|mul|div|min|max|sqrt|round|rndscale|fmadd\d+|cvt)")
 
 @dataclass(frozen=True)
 class State:

@@ -1,5 +1,5 @@
 """From a Program to x86-64 instructions over virtual registers: blocks, loops, addresses, memory. Arithmetic is in select_scalar.py and
-select_vector.py, conversions in select_cast.py, choices in select_choice.py; each is a table from operation to method. What depends on the feature
+select_vector.py, conversions in select_cast.py, choices in select_choice.py, products and sums in select_fused.py. What depends on the feature
 level is in select_mask.py and select_evex.py.
 
 One pass over the program, in order. What a user can swallow is not emitted by itself: an INDEX becomes an address, a constant an immediate or a
@@ -22,6 +22,7 @@ from tinyhw.isa.x86 import abi, regs
 from tinyhw.isa.x86.select_cast import Casts
 from tinyhw.isa.x86.select_choice import Choices
 from tinyhw.isa.x86.select_evex import EvexMasks
+from tinyhw.isa.x86.select_fused import Fused
 from tinyhw.isa.x86.select_mask import LaneMasks
 from tinyhw.isa.x86.select_part import Address, Position
 from tinyhw.isa.x86.select_scalar import Scalars
@@ -42,7 +43,7 @@ class Loop:
     self.after: Block | None = None     # set when the loop may not run at all
     self.before: tuple[Block, Position]  # where constants that it uses are made
 
-class Selector(Scalars, Vectors, Casts, Choices):
+class Selector(Scalars, Vectors, Casts, Choices, Fused):
   """The state of one selection, but for what depends on the feature level. `select` at the end of this file is the way in."""
 
   def __init__(self, program: Program, target: Target):
@@ -86,6 +87,7 @@ class Selector(Scalars, Vectors, Casts, Choices):
     self.function.local_bytes = local
     self.has_inner_loops = len(self.assigned) > 1
     self.swallowed: set[UOp] = set()
+    self.spread: set[UOp] = set()      # broadcasts of such loads whose only user may do that by itself
     self.extrema: dict[UOp, tuple[str, UOp, UOp]] = {}
     self.flags: set[UOp] = set()
     fence = 0
@@ -95,6 +97,7 @@ class Selector(Scalars, Vectors, Casts, Choices):
       elif u.op in _SWALLOWERS:
         for s in u.src:
           if s.op is Ops.LOAD and self.position[s] > fence and self._may_be_operand(s): self.swallowed.add(s)
+          elif s.op is Ops.BROADCAST and self.position[s] > fence and self._may_be_spread(s, u): self.spread.add(s)
       elif u.op is Ops.VECTORIZE and self.is_shuffle(u):
         for s in u.src: self.users[s].remove(u)
     self.users = {u: users for u, users in self.users.items() if users}
@@ -102,6 +105,11 @@ class Selector(Scalars, Vectors, Casts, Choices):
   def _may_be_operand(self, load: UOp) -> bool:
     """Has a load one user, which can take it as a memory operand?"""
     return len(load.src) == 1 and len(self.users[load]) == 1 and load.src[0].src[1].dtype.count == 1
+
+  def _may_be_spread(self, u: UOp, user: UOp) -> bool:
+    """Does only `user` want a broadcast of an element in memory, and does it take one?"""
+    if not self.spreads or user.op not in _SPREADERS or self.users[u] != [user] or u.src[0] not in self.swallowed: return False
+    return u.dtype.itemsize in (16, 32, 64) and u.dtype.scalar().itemsize >= 4
 
   # ***** values *****
 
@@ -112,6 +120,9 @@ class Selector(Scalars, Vectors, Casts, Choices):
     if u.op is Ops.CONST: return self.constant(u.dtype, u.arg)
     if is_constant_vector(u): return self.lanes_constant(u)
     if u.op is Ops.LOAD: return self.load(u)
+    if u in self.spread:
+      self.values[u] = value = self.vector(u)
+      return value
     raise CompileError(f"{self.program.name}: no value for {u}; its definition does not come before its use")
 
   def constants_place(self) -> tuple[Block, Position]:
@@ -165,6 +176,16 @@ class Selector(Scalars, Vectors, Casts, Choices):
   def memory(self, u: UOp) -> Address | None:
     """The address of a load that may be an operand of its user, else None."""
     return self.address(u.src[0]) if u in self.swallowed and u not in self.values else None
+
+  def in_memory(self, u: UOp) -> bool:
+    """Can the last operand of an instruction be u where it is in memory?"""
+    if u in self.values: return False
+    return u in self.spread or u in self.swallowed and (u.dtype.count == 1 or u.dtype.itemsize in (16, 32, 64))
+
+  def last_operand(self, u: UOp) -> tuple[str, tuple[Any, ...]]:
+    """u as the last operand: "m" or "b" and an address, for memory and for one element of it; "" and a register."""
+    if not self.in_memory(u): return "", (self.value(u),)
+    return ("b", self.address(u.src[0].src[0])) if u in self.spread else ("m", self.address(u.src[0]))
 
   def load(self, u: UOp) -> Reg:
     index, dtype = u.src[0], u.dtype
@@ -315,7 +336,7 @@ class Selector(Scalars, Vectors, Casts, Choices):
       elif op is Ops.ASSIGN_ACC: self.values[u.src[0]] = self.assigned_mask(*u.src) if is_mask(u.src[0]) else self.value(u.src[1])
       elif op is Ops.LOAD:
         if u not in self.swallowed and u in self.users: self.load(u)
-      elif op in _LAZY or u not in self.users or is_constant_vector(u): continue
+      elif op in _LAZY or u not in self.users or u in self.spread or is_constant_vector(u): continue
       elif self._only_addresses(u): continue
       else: self.values[u] = self.compute(u)
     self.origin = None
@@ -345,6 +366,7 @@ _DEFINES = frozenset({Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_LOCAL})
 _CONTROL = frozenset({Ops.IF, Ops.ENDIF, Ops.RANGE, Ops.END})
 _LAZY = frozenset({Ops.CONST, Ops.INDEX, Ops.BARRIER, Ops.NOOP, Ops.SINK})
 _SWALLOWERS = GroupOp.ALU | {Ops.BROADCAST}
+_SPREADERS = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.MULACC, Ops.AND, Ops.OR, Ops.XOR})
 
 class LaneSelector(LaneMasks, Selector):
   """Selection for AVX2."""

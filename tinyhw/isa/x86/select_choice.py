@@ -77,7 +77,7 @@ class Choices(Level):
     name, a, b = self.extrema[u]
     scalar = u.dtype.scalar()
     if scalar in FLOATS: return self.second(b, f"v{name}{packed(u.dtype)}", self.value(a))
-    if a in self.swallowed and b not in self.swallowed: a, b = b, a
+    if self.in_memory(a) and not self.in_memory(b): a, b = b, a
     return self.second(b, f"vp{name}{'u' if dtypes.is_unsigned(scalar) else 's'}{ELEMENT[scalar.itemsize]}", self.value(a))
 
   def choose(self, dtype: DType, condition: UOp, yes: Reg, no: Reg) -> Reg:

@@ -34,6 +34,8 @@ class Part:
   values: dict[UOp, Reg]
   mask_bytes: dict[UOp, int]
   swallowed: set[UOp]
+  spread: set[UOp]
+  loops: list[Any]
   users: dict[UOp, list[UOp]]
   position: dict[UOp, int]
   extrema: dict[UOp, tuple[str, UOp, UOp]]
@@ -72,6 +74,8 @@ class Part:
   # ***** Selector: values and addresses *****
   def value(self, u: UOp) -> Reg: raise NotImplementedError
   def memory(self, u: UOp) -> Address | None: raise NotImplementedError
+  def in_memory(self, u: UOp) -> bool: raise NotImplementedError
+  def last_operand(self, u: UOp) -> tuple[str, tuple[Any, ...]]: raise NotImplementedError
   def address(self, index: UOp) -> Address: raise NotImplementedError
   def element(self, buffer: UOp, i: UOp, more: int) -> Address: raise NotImplementedError
   def address_behind(self, flag: Reg, index: UOp) -> Address: raise NotImplementedError

@@ -180,12 +180,6 @@ class Scalars(Level):
     if u.op is Ops.RECIPROCAL: return self.op(regs.XMM, f"vdiv{s}_x_x_x", self.constant(u.dtype, 1.0), a)
     return self.op(regs.XMM, f"vxorp{s[1]}_x_x_x", a, self.constant(u.dtype, -0.0))
 
-  def float_fma(self, u: UOp) -> Reg:
-    a, b, c = u.src
-    s = suffix(u.dtype)
-    if (address := self.memory(b)) is not None: return self.tied(regs.XMM, f"vfmadd231{s}_x_x_m", self.value(c), self.value(a), *address)
-    return self.tied(regs.XMM, f"vfmadd231{s}_x_x_x", self.value(c), self.value(a), self.value(b))
-
 _tied, _float2, _float1 = Scalars.tied_integer, Scalars.float_binary, Scalars.float_unary
 INTEGER_RULES: dict[Ops, Rule] = {
   Ops.ADD: Scalars.add, Ops.SUB: _tied, Ops.AND: _tied, Ops.OR: _tied, Ops.XOR: _tied, Ops.MUL: Scalars.multiply, Ops.NEG: Scalars.negate,
@@ -193,7 +187,7 @@ INTEGER_RULES: dict[Ops, Rule] = {
   Ops.CMPLT: Scalars.compare, Ops.CMPEQ: Scalars.compare, Ops.CMPNE: Scalars.compare, Ops.WHERE: rule_of("where"),
 }
 FLOAT_RULES: dict[Ops, Rule] = {
-  Ops.ADD: _float2, Ops.SUB: _float2, Ops.MUL: _float2, Ops.FDIV: _float2, Ops.MAX: Scalars.float_maximum, Ops.MULACC: Scalars.float_fma,
+  Ops.ADD: _float2, Ops.SUB: _float2, Ops.MUL: _float2, Ops.FDIV: _float2, Ops.MAX: Scalars.float_maximum, Ops.MULACC: rule_of("scalar_fma"),
   Ops.SQRT: _float1, Ops.TRUNC: _float1, Ops.RECIPROCAL: _float1, Ops.NEG: _float1, Ops.WHERE: rule_of("where"),
   Ops.CMPLT: Scalars.float_compare, Ops.CMPEQ: Scalars.float_compare, Ops.CMPNE: Scalars.float_compare,
 }

@@ -86,22 +86,13 @@ class Vectors(Level):
   def second(self, u: UOp, key: str, *first: Any) -> Reg:
     """A row whose last source, u, is memory where it is a load that may be swallowed."""
     v = letter(u.dtype.itemsize)
-    address = self.memory(u) if u.dtype.itemsize in (16, 32, 64) else None
-    if address is None: return self.op(LETTER_CLASS[v], f"{key}_{v}_{v}_{v}", *first, self.value(u))
-    return self.op(LETTER_CLASS[v], f"{key}_{v}_{v}_m", *first, *address)
+    kind, place = self.last_operand(u)
+    return self.op(LETTER_CLASS[v], f"{key}_{v}_{v}_{kind or v}", *first, *place)
 
   def packed_float(self, u: UOp) -> Reg:
     a, b = u.src
-    if u.op in GroupOp.Commutative and a in self.swallowed and b not in self.swallowed: a, b = b, a
+    if u.op in GroupOp.Commutative and self.in_memory(a) and not self.in_memory(b): a, b = b, a
     return self.second(b, FLOAT_BINARY[u.op] + packed(u.dtype), self.value(a))
-
-  def packed_fma(self, u: UOp) -> Reg:
-    a, b, c = u.src
-    v, p = letter(u.dtype.itemsize), packed(u.dtype)
-    if a in self.swallowed and b not in self.swallowed: a, b = b, a
-    address = self.memory(b) if u.dtype.itemsize in (16, 32, 64) else None
-    if address is None: return self.tied(LETTER_CLASS[v], f"vfmadd231{p}_{v}_{v}_{v}", self.value(c), self.value(a), self.value(b))
-    return self.tied(LETTER_CLASS[v], f"vfmadd231{p}_{v}_{v}_m", self.value(c), self.value(a), *address)
 
   def packed_maximum(self, u: UOp) -> Reg:
     """See Scalars.float_maximum."""
@@ -120,7 +111,10 @@ class Vectors(Level):
     key = MULTIPLY[size] if u.op is Ops.MUL else PACKED_INTEGER[u.op] + ELEMENT[size]
     return self.second(u.src[1], key, self.value(u.src[0]))
 
-  def packed_logic(self, u: UOp) -> Reg: return self.second(u.src[1], LOGIC[u.op], self.value(u.src[0]))
+  def packed_logic(self, u: UOp) -> Reg:
+    """The size of elements matters only where one of them is spread: rows without it in their name spread four bytes."""
+    wide = u.src[1] in self.spread and u.dtype.scalar().itemsize == 8
+    return self.second(u.src[1], LOGIC[u.op] + "q" * wide, self.value(u.src[0]))
 
   def packed_shift(self, u: UOp) -> Reg:
     scalar, size = u.dtype.scalar(), u.dtype.itemsize
@@ -256,7 +250,7 @@ MASK_LOGIC = {Ops.AND: Ops.AND, Ops.MUL: Ops.AND, Ops.OR: Ops.OR, Ops.ADD: Ops.O
               Ops.CMPEQ: Ops.XOR}
 LANE_RULES: dict[Ops, Rule] = {Ops.BROADCAST: Vectors.broadcast, Ops.VECTORIZE: Vectors.vectorize, Ops.GEP: Vectors.lane}
 FLOAT_RULES: dict[Ops, Rule] = {
-  **dict.fromkeys(FLOAT_BINARY, Vectors.packed_float), Ops.MULACC: Vectors.packed_fma, Ops.MAX: Vectors.packed_maximum,
+  **dict.fromkeys(FLOAT_BINARY, Vectors.packed_float), Ops.MULACC: rule_of("packed_fma"), Ops.MAX: Vectors.packed_maximum,
   Ops.WHERE: rule_of("vector_where"),
   **dict.fromkeys((Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.NEG), Vectors.packed_unary),
   **dict.fromkeys(GroupOp.Comparison, rule_of("float_mask")),
