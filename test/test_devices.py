@@ -12,6 +12,7 @@ import pytest
 import tensor_programs
 
 from test.helpers import ENGINES, arrays, on, same
+from test.test_models import Convnet, Mlp
 from tinyhw import Context, Device, GlobalCounters, Tensor, TinyJit, UOp, dtypes, nn
 from tinyhw.errors import JitError
 
@@ -87,17 +88,6 @@ def test_conv2d(device, x, w, options):
   same(Tensor(a).conv2d(Tensor(b), **options), want, rtol=0, atol=0)
 
 # ***** training *****
-
-class Mlp:
-  """Two linear layers."""
-  def __init__(self) -> None: self.first, self.second = nn.Linear(6, 16), nn.Linear(16, 3)
-  def __call__(self, x: Tensor) -> Tensor: return self.second(self.first(x.flatten(1)).relu())
-
-class Convnet:
-  """A convolution, batchnorm, pooling, a linear layer."""
-  def __init__(self) -> None:
-    self.conv, self.norm, self.linear = nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm(4), nn.Linear(4 * 1 * 1, 3)
-  def __call__(self, x: Tensor) -> Tensor: return self.linear(self.norm(self.conv(x)).relu().max_pool2d((2, 3)).flatten(1))
 
 OPTIMIZERS = {  # with an eps above the roundings of a gradient that should be zero: Adam would make whole steps of them
   "sgd": lambda p, **kwargs: nn.optim.SGD(p, lr=0.1, momentum=0.9, **kwargs),
@@ -179,67 +169,6 @@ def test_replay_across_devices():
     for seed in range(4):
       x = arrays((6,), seed=seed)[0]
       same(f(Tensor(x).realize()), ((x + 1) * 2).sum(), rtol=1e-5)
-
-class Attention:
-  """A block like GPT-2's, with a cache of keys and values."""
-  def __init__(self, dim: int, heads: int, most: int):
-    self.heads, self.dim = heads, dim
-    self.attn, self.proj, self.fc, self.out = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim), nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
-    self.ln1, self.ln2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
-    self.cache = Tensor.zeros(2, 1, most, heads, dim // heads, requires_grad=False).contiguous().realize()
-
-  def __call__(self, x: Tensor, start: UOp | int) -> Tensor:
-    b, t, _ = x.shape
-    q, k, v = (y.reshape(b, t, self.heads, -1) for y in self.attn(self.ln1(x)).chunk(3, -1))
-    self.cache.shrink((None, None, (start, start + t), None, None)).assign(k.stack(v)).realize()
-    k, v = self.cache[0, :, :start + t], self.cache[1, :, :start + t]
-    y = q.transpose(1, 2).scaled_dot_product_attention(k.transpose(1, 2), v.transpose(1, 2))
-    x = x + self.proj(y.transpose(1, 2).reshape(b, t, self.dim))
-    return x + self.out(self.fc(self.ln2(x)).gelu())
-
-def test_a_block_with_a_cache_one_token_at_a_time():
-  """Under TinyJit, with a symbolic position; the interpreter runs it plainly, with positions that are numbers."""
-  tokens = arrays((6, 1, 1, 8))[0]
-  def run(jit: bool) -> list[Any]:
-    block = Attention(8, 2, 6)
-    f = TinyJit(lambda x, start: block(x, start).realize()) if jit else block
-    starts = [UOp.variable("start", 0, 5).bind(i) if jit else i for i in range(6)]
-    return [f(Tensor(x).realize(), start).numpy() for x, start in zip(tokens, starts)]
-  cpu, jitted, python = *everywhere(lambda: run(False), "CPU"), *everywhere(lambda: run(True), "CPU"), *everywhere(lambda: run(False), "PYTHON")
-  for a, b, c in zip(cpu, jitted, python):
-    np.testing.assert_allclose(a, c, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(b, c, rtol=1e-4, atol=1e-5)
-
-# ***** a network as it is used *****
-
-class Residual:
-  """Two convolutions and a way around them."""
-  def __init__(self, inputs: int, outputs: int, stride: int):
-    self.conv1, self.bn1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False), nn.BatchNorm(outputs)
-    self.conv2, self.bn2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False), nn.BatchNorm(outputs)
-    self.around = [nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False), nn.BatchNorm(outputs)] if stride > 1 else []
-
-  def __call__(self, x: Tensor) -> Tensor:
-    return (self.bn2(self.conv2(self.bn1(self.conv1(x)).relu())) + x.sequential(self.around)).relu()
-
-class ResNet18:
-  """With `width` channels in the first group, instead of 64."""
-  def __init__(self, width: int, classes: int):
-    self.conv1, self.bn1 = nn.Conv2d(3, width, 7, stride=2, padding=3, bias=False), nn.BatchNorm(width)
-    sizes = [width << k for k in range(4)]
-    self.groups = [[Residual(sizes[max(k - 1, 0)], sizes[k], 2 if k else 1), Residual(sizes[k], sizes[k], 1)] for k in range(4)]
-    self.fc = nn.Linear(sizes[3], classes)
-
-  def __call__(self, x: Tensor) -> Tensor:
-    x = self.bn1(self.conv1(x)).relu().pad((1, 1, 1, 1)).max_pool2d((3, 3), stride=2)
-    for group in self.groups: x = x.sequential(group)
-    return self.fc(x.mean((2, 3)))
-
-def test_resnet18():
-  x = arrays((1, 3, 16, 16))[0]
-  def run() -> Any: return ResNet18(2, 5)(Tensor(x)).numpy()
-  cpu, python = everywhere(run)
-  np.testing.assert_allclose(cpu, python, rtol=1e-3, atol=1e-4)
 
 def test_kernels_are_few(device):
   """A matmul and what follows it, a softmax, a layernorm: as few kernels as the data flow allows."""

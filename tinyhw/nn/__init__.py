@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import math
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError
 from tinyhw.nn import optim as optim
 from tinyhw.nn import state as state
@@ -95,11 +95,12 @@ class BatchNorm:
       self.running_mean, self.running_var = _filled(0.0, sz, requires_grad=False), _filled(1.0, sz, requires_grad=False)
 
   def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance: of x in training (or if none are tracked), else the running ones."""
+    """Mean and variance, in float32 at least: of x in training (or if none are tracked), else the running ones."""
     if self.track_running_stats and not Tensor.training: return self.running_mean, self.running_var
     axes = tuple(i for i in range(x.ndim) if i != 1)
-    mean = x.float().mean(axes)
-    centred = x.float() - mean.reshape(1, -1, *[1] * (x.ndim - 2))
+    wide = x.cast(least_upper_dtype(x.dtype, dtypes.float32))
+    mean = wide.mean(axes)
+    centred = wide - mean.reshape(1, -1, *[1] * (x.ndim - 2))
     return mean, (centred * centred).mean(axes)
 
   def __call__(self, x: Tensor) -> Tensor:
@@ -110,8 +111,8 @@ class BatchNorm:
   def _track(self, x: Tensor, mean: Tensor, var: Tensor) -> None:
     """Move the running statistics towards those of a batch; the variance as that of a sample."""
     n = int(x.numel()) // int(x.shape[1])
-    self.running_mean.assign(self.running_mean * (1 - self.momentum) + mean * self.momentum)
-    self.running_var.assign(self.running_var * (1 - self.momentum) + var * (self.momentum * n / max(n - 1, 1)))
+    self.running_mean.assign(self.running_mean * (1 - self.momentum) + mean.cast(self.running_mean.dtype) * self.momentum)
+    self.running_var.assign(self.running_var * (1 - self.momentum) + var.cast(self.running_var.dtype) * (self.momentum * n / max(n - 1, 1)))
     self.num_batches_tracked += 1
 
 BatchNorm2d = BatchNorm3d = BatchNorm
