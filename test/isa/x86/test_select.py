@@ -10,7 +10,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86.capabilities import LEVELS
 from tinyhw.isa.x86.select import select
-from tinyhw.isa.x86.target import target
+from tinyhw.isa.x86.target import assemble, target
 from tinyhw.machine.inst import Effect, Function
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -116,6 +116,22 @@ def test_a_load_is_not_moved_over_a_store() -> None:
     b.store(out, g, b.load(a, g))
     b.store(out, g + 4, before + b.load(a, g + 1))
   for arch in LEVELS: run(b.program(), arch)
+
+@pytest.mark.parametrize("arch", LEVELS)
+def test_more_constants_than_registers(arch: str) -> None:
+  """The first ones are made before the grid's loop, the others where they are used: none has to be spilled, and none is made twice."""
+  b, count = Builder("constants"), 80
+  out, x = b.param(0, dtypes.float32, 32), b.param(1, dtypes.float32, 32)
+  with b.loop(2, AxisType.GLOBAL) as g:
+    value = b.load(x, g * 16, 4)
+    for k in list(range(count)) + [0, 1]: value = b.add(value * UOp.const(value.dtype, 1 + k / 64))
+    b.store(out, g * 16, value)
+  program = b.program()
+  function = selected(program, arch)
+  made = [[i for i in block.insts if i.row.rematerialize] for block in function.blocks]
+  assert sum(map(len, made)) == count and 0 < len(made[0]) < target(arch).capabilities.vector_registers
+  assert assemble(program, arch)[0].spills == 0
+  run(program, arch)
 
 def test_arguments_and_loop_depths() -> None:
   function = selected(matmul(4))

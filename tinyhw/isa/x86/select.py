@@ -128,10 +128,12 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused):
   def constants_place(self) -> tuple[Block, Position]:
     """Where a constant that is used here is made: before the outermost loop inside the grid's, so that it is not alive through other loops.
 
-    In the grid's own body it is made right there, unless that is all there is: then at the start of the function.
+    In the grid's own body it is made right there, unless that is all there is: then at the start of the function, as long as half of the vector
+    registers can hold what is made there.
     """
     if len(self.loops) > 1: return self.loops[1].before
-    if not self.loops or not self.has_inner_loops: return self.function.blocks[0], self.entry
+    few = len(self.constants) < self.target.capabilities.vector_registers // 2
+    if not self.loops or not self.has_inner_loops and few: return self.function.blocks[0], self.entry
     return self.block, Position(len(self.block.insts))
 
   def start_value(self, u: UOp) -> Reg:

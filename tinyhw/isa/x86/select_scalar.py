@@ -55,11 +55,11 @@ class Scalars(Level):
     return self.once((u,), lambda: self.vectorize(u))
 
   def once(self, key: tuple[Any, ...], make: Callable[[], Reg]) -> Reg:
-    """What `make` emits, at the place for constants."""
+    """What `make` emits, at the place for constants, or made at the start of the function."""
     block, at = self.constants_place()
-    key = (id(block), *key)
-    found = self.constants.get(key)
+    found = self.constants.get((id(block), *key)) or self.constants.get((id(self.function.blocks[0]), *key))
     if found is not None: return found
+    key = (id(block), *key)
     current, self.block = self.block, block
     rest = block.insts[at.index:]
     del block.insts[at.index:]
