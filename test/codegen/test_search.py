@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 import zlib
 
-from hypothesis import given, settings, strategies as st
 import pytest
 
 from test.codegen.kernels import AVX2, agree
@@ -55,14 +54,13 @@ def test_neighbours_differ_and_stay_small(opts: Opts) -> None:
   sink = kernel()
   for n in found[:12]: assert optimize(sink.replace(arg=type(sink.arg)(opts=n)), AVX2).arg.opts == n
 
-@settings(max_examples=60)
-@given(st.integers(0, 1 << 30), st.booleans())
-def test_whatever_is_tried_computes_the_same(seed: int, in_place: bool) -> None:
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_is_tried_computes_the_same(seed: int) -> None:
   """A walk through the choices, each a neighbour of the one before it."""
-  nest = Nest(seed, in_place)
+  nest = Nest(seed, in_place=seed % 2 == 0)
   sink = merge_ranges(nest.sink)
   opts = choose(sink.src[0], AVX2)
-  for _ in range(4):
+  for _ in range(6):
     tried = list(neighbours(sink, opts, AVX2))
     if not tried: return
     opts = nest.rng.choice(tried)
