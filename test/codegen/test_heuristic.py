@@ -11,7 +11,7 @@ from test.codegen.random_kernels import Nest
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose, lanes_of, nest_of
 from tinyhw.codegen.optimize import with_opts
-from tinyhw.codegen.tiling import Opt, OptOps, size_of
+from tinyhw.codegen.tiling import OF_BUFFERS, Opt, OptOps, size_of
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.machine.target import Capabilities
@@ -41,10 +41,10 @@ def check_limits(store: UOp, opts: tuple[Opt, ...], target: Capabilities) -> Non
   slots = {u.arg[0] for u in store.toposort() if u.op is Ops.PARAM}
   outputs = {r.arg[0] for r in ranges_of(store)}
   for o in opts:
-    assert o.axis in (slots if o.op is OptOps.STAGE else ranges), f"{o}: there is no such axis"
-    assert o.op in (OptOps.STAGE, OptOps.GRID) or 1 < o.amount <= size_of(ranges[o.axis]), f"{o}: out of range"
+    assert o.axis in (slots if o.op in OF_BUFFERS else ranges), f"{o}: there is no such axis"
+    assert o.op in OF_BUFFERS or o.op is OptOps.GRID or 1 < o.amount <= size_of(ranges[o.axis]), f"{o}: out of range"
     assert o.op is not OptOps.GRID or o.axis in outputs, f"{o}: a grid of a reduction"
-  for at, n in amounts(opts, OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK, OptOps.LOCAL, OptOps.MATRIX).items(): assert n <= size_of(ranges[at])
+  for at, n in amounts(opts, OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK, OptOps.LOCAL, OptOps.MATRIX).items(): assert n <= size_of(ranges[at]), opts
   assert len(set(opts)) == len(opts), "a choice is made twice"
   lanes = amounts(opts, OptOps.VECTOR)
   assert all(n == lanes_of(nest_of(store), target) for n in lanes.values()) and sum(at in outputs for at in lanes) <= 1

@@ -9,6 +9,7 @@ from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose
 from tinyhw.codegen.matrix import tile_of, use_matrix
 from tinyhw.codegen.tiling import Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
+from tinyhw.codegen.window import stage_windows
 from tinyhw.config import NOOPT
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
@@ -50,7 +51,9 @@ def peel(store: UOp, opts: tuple[Opt, ...], fresh: int) -> list[UOp]:
   return pieces
 
 def with_opts(sink: UOp, opts: tuple[Opt, ...]) -> UOp:
-  """The kernel under opts: peeled, then split."""
+  """The kernel under opts: windows first, then peeled, then split."""
+  sink, copying = stage_windows(sink, opts)
+  applied = opts + copying
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
   stored = {store.src[0].src[0] for store in sink.src}
@@ -60,8 +63,8 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...]) -> UOp:
     stores = [piece for group in zip(*cut) for piece in group]
     fresh += len(ranges_of(sink.src[0]))
   peeled = UOp.sink(*stores, arg=sink.arg)
-  peeled = peel_reductions(peeled, opts, fresh)
-  split, pieces = apply_pieces(peeled, opts)
+  peeled = peel_reductions(peeled, applied, fresh)
+  split, pieces = apply_pieces(peeled, applied)
   done = stage_loads(split, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
   tile = tile_of(opts, pieces)
   if tile is not None: done = use_matrix(done, tile)

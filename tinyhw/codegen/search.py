@@ -10,8 +10,9 @@ import math
 
 from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.heuristic import TILE_FACTORS, choose, lanes_of, nest_of
+from tinyhw.codegen.heuristic import choose, lanes_of, nest_of
 from tinyhw.codegen.optimize import same_loops
+from tinyhw.codegen.register_tile import TILE_FACTORS
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops

@@ -7,6 +7,7 @@
   BLOCK   the innermost `amount` iterations are a loop of their own
   GRID    what is left of the range becomes part of the grid
   STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the reduction reads them
+  WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
   LOCAL   the innermost `amount` iterations are lanes of a workgroup
   MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
 
@@ -35,6 +36,9 @@ class OptOps(IntEnum):
   STAGE = 5
   LOCAL = 6
   MATRIX = 7
+  WINDOW = 8
+
+OF_BUFFERS = frozenset({OptOps.STAGE, OptOps.WINDOW})   # axis is a slot
 
 class Opt(NamedTuple):
   """A choice: what to do with the innermost `amount` iterations of range `axis` (of all that is left, for GRID)."""
@@ -98,7 +102,7 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
   parts: list[tuple[tuple[int, int, int], UOp, Part]] = []
   first_part: dict[UOp, Part] = {}
   for r in ranges:
-    mine = split(r, [o for o in opts if o.axis == r.arg[0] and o.op is not OptOps.STAGE], r.arg[0] in columns)
+    mine = split(r, [o for o in opts if o.axis == r.arg[0] and o.op not in OF_BUFFERS], r.arg[0] in columns)
     if mine: first_part[r] = mine[0]
     for depth, p in enumerate(mine): parts.append(((ORDER[p.kind], rank.get(r.arg[0], len(rank) + r.arg[0]), depth), r, p))
   parts.sort(key=lambda item: item[0])
@@ -139,7 +143,7 @@ def factor_of(r: UOp, opts: tuple[Opt, ...]) -> int:
   """What the size of a range must be divisible by."""
   factor = 1
   for o in opts:
-    if o.axis == r.arg[0] and o.op not in (OptOps.GRID, OptOps.STAGE): factor *= o.amount
+    if o.axis == r.arg[0] and o.op is not OptOps.GRID and o.op not in OF_BUFFERS: factor *= o.amount
   return factor
 
 def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> UOp:
@@ -197,6 +201,7 @@ def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
   """Loads of these buffers under a REDUCE go through a local array with an element for each point of the reduction's loops (and of the tile)."""
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
+  staged = sum(u.op is Ops.STAGE for u in nodes)
   changes: dict[UOp, UOp] = {}
   for u in nodes:
     if u.op is not Ops.REDUCE: continue
@@ -206,7 +211,7 @@ def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
       own = [r for r in loops if r in load.ranges]
       copies = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.STAGE)) for k, r in enumerate(own)}
       fresh += len(own)
-      stage = UOp(Ops.STAGE, load.dtype, (load.substitute(dict(copies)), *copies.values()), (len(changes),))
+      stage = UOp(Ops.STAGE, load.dtype, (load.substitute(dict(copies)), *copies.values()), (staged + len(changes),))
       position = number(0)
       for r in own: position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position, r.src[0])), r))
       changes[load] = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, position)),))
