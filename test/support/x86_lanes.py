@@ -131,6 +131,15 @@ def lane_rule(name: str) -> tuple[str, str, Callable[..., Any]] | None:
   if found := re.fullmatch(r"vp(sll|srl|sra)(v?)([wdq])", name):
     fmt = FORMATS[found[3]]
     return ((fmt if found[1] == "sra" else fmt.upper()) + (fmt.upper() if found[2] else "#"), fmt, shift(found[1], 8 * size_of(fmt)))
+  if re.fullmatch(r"vpternlog[dq]", name):
+    fmt = "I" if name[-1] == "d" else "Q"
+    def ternary(a: int, b: int, c: int, table: int) -> int:
+      sides = [(x, ~x) for x in (a, b, c)]
+      return sum(sides[0][not k & 4] & sides[1][not k & 2] & sides[2][not k & 1] for k in range(8) if table >> k & 1)  # they have no bit in common
+    return fmt * 3 + "#", fmt, ternary
+  if found := re.fullmatch(r"vprol([dq])", name):
+    fmt, bits = FORMATS[found[1]].upper(), 8 * size_of(FORMATS[found[1]])
+    return fmt + "#", fmt, lambda a, c: a << c % bits | a >> (bits - c % bits)
   if found := re.fullmatch(r"vpmov([sz])x([bwd])([wdq])", name):
     return FORMATS[found[2]] if found[1] == "s" else FORMATS[found[2]].upper(), FORMATS[found[3]], int
   if found := re.fullmatch(r"vpmov([wdq])([bwd])", name): return FORMATS[found[1]], FORMATS[found[2]], int
@@ -164,7 +173,7 @@ def lanewise(inst: MInst, end: int) -> Callable[[Any], None] | None:
   if rule is None: return None
   formats, fmt, f = rule
   shown = inst.row.isa.syntax
-  both = inst.row.operands[shown[0][0]].access == Access.BOTH and formats[0] == formats[-1] and len(formats) == 3
+  both = inst.row.operands[shown[0][0]].access == Access.BOTH and len(formats) == len(shown)
   gets = [source(inst, n, end) for n in range(0 if both else 1, len(shown))]
   put = target(inst, fmt, end)
   scalar = re.fullmatch(r"v(add|sub|mul|div|min|max|sqrt|round|rndscale|fmadd\d+)s[sd]", inst.row.name) is not None

@@ -164,6 +164,8 @@ def shifted(name: str, value: int, count: int, bits: int) -> int:
   if name[:3] == "shl": return value << count
   return (signed(value, bits) if name[:3] == "sar" else value) >> count
 
+def rotated(value: int, count: int, bits: int) -> int: return value << count | value >> bits - count
+
 def prepare_general(inst: MInst, end: int, start: int) -> Step | None:
   """A step for an instruction on general registers."""
   name, shown = inst.row.name, len(inst.row.isa.syntax)
@@ -205,6 +207,7 @@ def plain(inst: MInst, name: str, write: Callable[[Machine, int], None], bits: i
   if name in ("cmp", "test"): return lambda m: void(arithmetic(m, name, sources[0](m), sources[1](m), bits))
   if name == "neg": return lambda m: write(m, arithmetic(m, "sub", 0, sources[0](m), bits))
   if name == "not": return lambda m: write(m, ~sources[0](m))
+  if name == "rol" and bits >= 32: return lambda m: write(m, rotated(sources[0](m), sources[1](m) % bits, bits))
   if name in ("shl", "shr", "sar"): return lambda m: write(m, shifted(name, sources[0](m), sources[1](m), bits))
   if name in ("shlx", "shrx", "sarx"): return lambda m: write(m, shifted(name, sources[1](m), sources[2](m), bits))
   if name == "imul" and len(sources) > 1: return lambda m: write(m, sources[-1](m) * sources[-2](m))

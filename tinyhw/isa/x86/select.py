@@ -1,6 +1,6 @@
 """From a Program to x86-64 instructions over virtual registers: blocks, loops, addresses, memory. Arithmetic is in select_scalar.py and
-select_vector.py, conversions in select_cast.py, choices in select_choice.py, products and sums in select_fused.py. What depends on the feature
-level is in select_mask.py and select_evex.py.
+select_vector.py, conversions in select_cast.py, choices in select_choice.py, products and sums in select_fused.py, several operations of logic as
+one in select_logic.py. What depends on the feature level is in select_mask.py and select_evex.py.
 
 One pass over the program, in order. What a user can swallow is not emitted by itself: an INDEX becomes an address, a constant an immediate or a
 memory operand, a load with one user an operand of it, a broadcast of a load a broadcasting load. Values live where their type says:
@@ -23,6 +23,7 @@ from tinyhw.isa.x86.select_cast import Casts
 from tinyhw.isa.x86.select_choice import Choices
 from tinyhw.isa.x86.select_evex import EvexMasks
 from tinyhw.isa.x86.select_fused import Fused
+from tinyhw.isa.x86.select_logic import FUNCTIONS, Logic
 from tinyhw.isa.x86.select_mask import LaneMasks
 from tinyhw.isa.x86.select_part import Address, Position
 from tinyhw.isa.x86.select_scalar import Scalars
@@ -43,7 +44,7 @@ class Loop:
     self.after: Block | None = None     # set when the loop may not run at all
     self.before: tuple[Block, Position]  # where constants that it uses are made
 
-class Selector(Scalars, Vectors, Casts, Choices, Fused):
+class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
   """The state of one selection, but for what depends on the feature level. `select` at the end of this file is the way in."""
 
   def __init__(self, program: Program, target: Target):
@@ -90,9 +91,12 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused):
     self.spread: set[UOp] = set()      # broadcasts of such loads whose only user may do that by itself
     self.extrema: dict[UOp, tuple[str, UOp, UOp]] = {}
     self.flags: set[UOp] = set()
+    self.rotated: dict[UOp, tuple[UOp, int]] = {}
+    self.inner: dict[UOp, UOp] = {}
     fence = 0
     for n, u in enumerate(self.program.uops):
       if u.op in _CHOOSERS: self.take_condition(u, fence)
+      elif u.op in FUNCTIONS: self.take_logic(u, fence)
       if u.op in _FENCES: fence = n
       elif u.op in _SWALLOWERS:
         for s in u.src:

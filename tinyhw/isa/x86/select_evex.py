@@ -42,7 +42,7 @@ def joined_masks(u: UOp) -> list[UOp] | None:
 class EvexMasks(Level):
   """The part of Selector that is AVX-512's own."""
   rows = Rows(NAMES)
-  spreads = True
+  spreads = has_ternary = True
   packed_casts = {**PACKED_CASTS, **WIDE_CASTS}
 
   # ***** masks *****

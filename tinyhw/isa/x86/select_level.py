@@ -48,7 +48,8 @@ class Rows(dict[str, Inst]):
 
 class Level(Part):
   """The part of Selector that a feature level defines. A gate, and a vector of bool, is a mask; what a mask is, only the level knows."""
-  spreads = False   # whether an instruction may spread one element of memory to all lanes
+  spreads = False       # whether an instruction may spread one element of memory to all lanes
+  has_ternary = False   # whether there are rotations of lanes, and logic of three operands
   packed_casts: Mapping[tuple[DType, DType], str] = PACKED_CASTS
 
   # masks from constants, from a 0 or 1 in a general register, of a vector of bool for lanes of `size` bytes; as the value of a variable

@@ -35,6 +35,8 @@ class Part:
   mask_bytes: dict[UOp, int]
   swallowed: set[UOp]
   spread: set[UOp]
+  rotated: dict[UOp, tuple[UOp, int]]
+  inner: dict[UOp, UOp]
   loops: list[Any]
   users: dict[UOp, list[UOp]]
   position: dict[UOp, int]
@@ -90,6 +92,11 @@ class Part:
 
   # ***** Choices *****
   def choose(self, dtype: DType, condition: UOp, yes: Reg, no: Reg) -> Reg: raise NotImplementedError
+
+  # ***** Fused, Logic *****
+  def dies(self, u: UOp) -> bool: raise NotImplementedError
+  def rotate(self, dtype: DType, value: Reg, count: int) -> Reg: raise NotImplementedError
+  def ternary(self, u: UOp) -> Reg: raise NotImplementedError
 
   # ***** Casts *****
   def resize(self, a: DType, b: DType, count: int, value: Reg) -> Reg: raise NotImplementedError

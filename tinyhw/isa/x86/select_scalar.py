@@ -93,6 +93,7 @@ class Scalars(Level):
     return self.normal(u.dtype, value)
 
   def tied_integer(self, u: UOp) -> Reg:
+    if u in self.rotated: return self.rotate(u.dtype, self.value(self.rotated[u][0]), self.rotated[u][1])
     bits, c, name = width(u.dtype), small(u.src[1]), TIED[u.op]
     source: Any = c if c is not None else self.value(u.src[1])
     value = self.tied(general(u.dtype), f"{name}_r{bits}_{'i32' if c is not None else f'r{bits}'}", self.value(u.src[0]), source)

@@ -113,6 +113,8 @@ class Vectors(Level):
 
   def packed_logic(self, u: UOp) -> Reg:
     """The size of elements matters only where one of them is spread: rows without it in their name spread four bytes."""
+    if u in self.rotated: return self.rotate(u.dtype, self.value(self.rotated[u][0]), self.rotated[u][1])
+    if u in self.inner: return self.ternary(u)
     wide = u.src[1] in self.spread and u.dtype.scalar().itemsize == 8
     return self.second(u.src[1], LOGIC[u.op] + "q" * wide, self.value(u.src[0]))
 
