@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tinyhw.engine.realize as realizing
-from tinyhw.config import DEV, SPEC, Context
+from tinyhw.config import DEV, Context
 from tinyhw.device import Device
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.errors import DeviceError
@@ -53,9 +53,9 @@ def open_engine(engine: str) -> str:
 
 @contextlib.contextmanager
 def on(engine: str) -> Iterator[str]:
-  """Inside, tensors are computed by one of ENGINES; gives its name. Graphs are verified between passes, random numbers start anew."""
+  """Inside, tensors are computed by one of ENGINES; gives its name. Graphs and bounds are verified, random numbers start anew."""
   before, Device.DEFAULT = Device._default, open_engine(engine)
-  with pytest.MonkeyPatch.context() as patch, Context(SPEC=max(1, SPEC.value)):
+  with pytest.MonkeyPatch.context() as patch, Context(SPEC=2):
     if engine == "interpreter":
       for module in (base, indexing): patch.setattr(module, "realize_nodes", interpret)
     Tensor.manual_seed(7)

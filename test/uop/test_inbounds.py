@@ -27,6 +27,7 @@ def load(index: UOp, gate: UOp | None = None, lanes: int = 1) -> UOp: return x.i
   load(i * 100, i.ne(0).logical_not()),
   load((i + j - 3) // 2 * 10, (i + j >= 3) & (i + j < 13)), load((i + j) % 8 * 9, i + j < 6), load((i + j + 6) // 8 * 8 - 8, i + j >= 2),
   load(i * 6, None, 6), load(i * 8, i < 6, 8), load(i - 1, ((i < 1) | (j < 2)).logical_not()), load(i * 999, i < 0),
+  load(i - 1, 0 < i % 2), load(i + 41, i % 2 < 1), load(k * 2 - l, (l < k + 1) & (k < l + 3)),
 ], ids=lambda u: u.render(False))
 def test_proven(access: UOp) -> None: assert outside(access, 48) is None
 
