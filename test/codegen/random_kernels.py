@@ -144,13 +144,15 @@ class Generator:
     return UOp.sink(*stores)
 
 INNER = (OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK)
+MOST_ITERATIONS = 1500
 
 class Nest:
   """A kernel of one store with loops of any size: output ranges have the ids 0, 1, ..., those of its sum or maximum come behind them."""
   def __init__(self, seed: int, in_place: bool = False):
     rng = self.rng = random.Random(seed)
-    self.outputs = [axis(rng.randint(1, 13), k) for k in range(rng.randint(1, 3))]
-    self.inner = [axis(rng.randint(1, 11), len(self.outputs) + k, "REDUCE") for k in range(rng.randint(0, 2))]
+    self.iterations = 1
+    self.outputs = [axis(self.size(13), k) for k in range(rng.randint(1, 3))]
+    self.inner = [axis(self.size(11), len(self.outputs) + k, "REDUCE") for k in range(rng.randint(0, 2))]
     size = 1
     at = UOp.const(dtypes.weakint, 0)
     for r in self.outputs: at, size = at * size_of(r) + r, size * size_of(r)
@@ -161,6 +163,12 @@ class Nest:
     if in_place: value = value + out.index(at).load() * 2
     self.store = out.index(at).store(value + self.load(self.outputs), *self.outputs)
     self.sink = UOp.sink(self.store)
+
+  def size(self, most: int) -> int:
+    """Of a range: at random, as long as all iterations together are soon interpreted."""
+    n = min(self.rng.randint(1, most), max(MOST_ITERATIONS // self.iterations, 1))
+    self.iterations *= n
+    return n
 
   def load(self, ranges: list[UOp]) -> UOp:
     """An element of a new buffer at some sum of multiples of ranges, gated at times."""
