@@ -22,6 +22,20 @@ def test_an_interrupt_while_compiling_leaves_the_graph_as_it_was(monkeypatch: py
   assert x.uop.realized is None
   assert x.tolist() == [7.0] * 37
 
+def test_an_interrupt_after_a_write_leaves_no_old_values(monkeypatch: pytest.MonkeyPatch) -> None:
+  w = Tensor([1.0, 2.0], device="PYTHON").realize()
+  before = (w * 3).realize()
+  kept = w * 3
+  assert kept.tolist() == before.tolist() == [3.0, 6.0]
+  def stop(steps: list[realizing.Step], execute=realizing.execute) -> None:  # type: ignore[no-untyped-def]
+    execute(steps)
+    raise KeyboardInterrupt
+  view = w[0:2]
+  with monkeypatch.context() as patch:
+    patch.setattr(realizing, "execute", stop)
+    with pytest.raises(KeyboardInterrupt): w[:] = 5
+  assert (view * 3).tolist() == [15.0, 15.0] and before.tolist() == [3.0, 6.0]
+
 def test_out_of_memory_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
   allocator = Device["PYTHON"].allocator
   monkeypatch.setattr(allocator, "limit", allocator.held + 1000)

@@ -130,8 +130,9 @@ def run(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
   for b, offset in made.plan.offsets.items():
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
   steps = [step for k in made.kernels for step in _steps(k, storage, canonical)]
-  execute(steps)
-  for u in canonical.assigns.values(): written(buffer_of(base_of(u)))
+  try: execute(steps)
+  finally:  # an interrupt may come after a buffer was written
+    for u in canonical.assigns.values(): written(buffer_of(base_of(u)))
   if capturing:
     capturing[-1].steps.extend(steps)
     capturing[-1].made.extend(buffer_of(node) for node in results.values())
