@@ -99,6 +99,7 @@ def test_any_tile_of_a_convolution_with_windows_changes_no_result(seed: int) -> 
                        rng.randint(1, 3), rng.randint(1, 9)) if rng.random() < 0.7 else plane(rng)
   ranges = ranges_of(kernel.src[0])
   opts = [Opt(OptOps.WINDOW, slot, rng.randint(1, 2)) for slot in (1, 2) if rng.random() < 0.8]
+  opts += [Opt(OptOps.STAGE, slot) for slot in (1, 2) if rng.random() < 0.3]
   long = [r for r in ranges if size_of(r) >= 4]
   if long and rng.random() < 0.7: opts.append(Opt(OptOps.VECTOR, rng.choice(long).arg[0], 4))
   for r in ranges:

@@ -51,6 +51,7 @@ FAR_TOTAL_BYTES = 1 << 15  # if they leave the first-level cache
 COPY_COST = 3.0            # of copying a vector of adjacent elements, in loads; a gate's besides
 SET_CONFLICT = 4.0         # times that copying strided elements takes longer if their addresses differ by multiples of a page
 STORE_LANE_COST = 2.0      # of storing a lane by itself, in loads
+STORE_STREAM_COST = 20.0   # of storing to one more place that is far from the others, in loads: a page of its own
 LINE_BYTES = 64            # a vector that is not aligned to its size meets two lines that often: bytes / LINE_BYTES
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 
@@ -207,12 +208,21 @@ class Model:
     if accumulators + sum(read) - max(read, default=0) + 1 > self.capabilities.vector_registers: return None   # all but one operand are kept
     issue = sum(operand.cheapest(mine, t.copies)[0] for operand, mine in zip(self.loads, ways))
     if not is_reduce(t.vector) and any(a.stride(t.vector) != 1 for a in self.stores): issue += STORE_LANE_COST * self.lanes * copies / self.terms
+    issue += STORE_STREAM_COST * self.streams(t) / self.terms
     arithmetic = copies * self.body
     latency = ADD_LATENCY / (8 // accumulators) if accumulators < 8 else 0.0
     cycles = max(issue / 2, arithmetic / 2, latency, (issue + arithmetic) / 4) + HIDDEN * issue + self.loop_cost(t, accumulators)
     waste = 1.0
     for r in dict.fromkeys((t.vector, *t.copies)): waste *= wasted(r, t.copies.get(r, 1), self.lanes if r is t.vector else 1)
     return cycles * waste / (copies * self.lanes)
+
+  def streams(self, t: Tile) -> int:
+    """Places far from each other that a tile is stored to, besides the first."""
+    n = 1
+    for r in dict.fromkeys((t.vector, *t.copies)):
+      if any(abs(a.strides.get(r, 0)) * a.node.src[0].dtype.itemsize >= FAR_BYTES for a in self.stores):
+        n *= t.copies.get(r, 1) * (self.lanes if r is t.vector else 1)
+    return n - 1
 
   def short_loop(self, vector: UOp) -> int:
     """The iterations of the innermost loop if they are few, else 0."""

@@ -24,6 +24,7 @@ MAX_ROUNDS = 8
 IMPROVEMENT = 0.99        # what a round has to reach, in times of the best so far, for another one to follow
 MOST_COPIES = 64          # iterations that UPCASTs may multiply to
 BLOCKS = (16, 64, 256)    # iterations of a loop of its own
+WINDOWS = (0, 1, 2)       # loops of the output that a window closes
 LOCALS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 def search(sink: UOp, capabilities: Capabilities, measure: Callable[[Opts], float], width: int, say: Callable[[str], None] | None = None) -> Opts:
@@ -66,16 +67,19 @@ def neighbours(sink: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Op
       if capabilities.lanes: yield from _amounts(OptOps.LOCAL, r, opts, LOCALS)
       yield _toggled(Opt(OptOps.GRID, r.arg[0]), opts)
   if reduced:
-    for slot in _slots(sink): yield _toggled(Opt(OptOps.STAGE, slot), opts)
+    for slot in _slots(sink):
+      yield _toggled(Opt(OptOps.STAGE, slot), opts)
+      yield from (_set(OptOps.WINDOW, slot, n, opts) for n in WINDOWS if n != _amount(OptOps.WINDOW, slot, opts, 0))
 
 def _toggled(opt: Opt, opts: Opts) -> Opts: return tuple(o for o in opts if o != opt) if opt in opts else (*opts, opt)
 
 def _set(op: OptOps, axis: int, amount: int, opts: Opts) -> Opts:
-  """opts with another amount for one axis; 1 takes the opt away."""
+  """opts with another amount for one axis; what does nothing takes the opt away."""
   rest = tuple(o for o in opts if (o.op, o.axis) != (op, axis))
-  return rest if amount == 1 else (Opt(op, axis, amount), *rest)
+  return rest if amount == (0 if op is OptOps.WINDOW else 1) else (Opt(op, axis, amount), *rest)
 
-def _amount(op: OptOps, axis: int, opts: Opts) -> int: return next((o.amount for o in opts if (o.op, o.axis) == (op, axis)), 1)
+def _amount(op: OptOps, axis: int, opts: Opts, none: int = 1) -> int:
+  return next((o.amount for o in opts if (o.op, o.axis) == (op, axis)), none)
 
 def _vectors(sink: UOp, r: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Opts]:
   """Lanes along r instead of along where they are, half as many, and none."""

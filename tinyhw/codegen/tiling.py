@@ -209,6 +209,7 @@ def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
     for load in u.src[0].toposort():
       if load.op is not Ops.LOAD or load in changes or load.src[0].src[0].op is not Ops.PARAM or load.src[0].src[0].arg[0] not in slots: continue
       own = [r for r in loops if r in load.ranges]
+      if not own: continue   # it is read while a window is filled
       copies = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.STAGE)) for k, r in enumerate(own)}
       fresh += len(own)
       stage = UOp(Ops.STAGE, load.dtype, (load.substitute(dict(copies)), *copies.values()), (staged + len(changes),))
