@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from tinyhw.machine.inst import Bank, Block, Function, MInst, Reg, RegClass
-from tinyhw.machine.scoreboard import PipeCost
 
 if TYPE_CHECKING:
   from tinyhw.codegen.program import Program
   from tinyhw.dtype import DType
   from tinyhw.machine.code import Code
   from tinyhw.machine.registers import RegisterFile
+  from tinyhw.machine.scoreboard import PipeCost
   from tinyhw.uop.enums import Ops
 
 @dataclass(frozen=True)
