@@ -276,6 +276,7 @@ MOVED: dict[str, Callable[..., bytes]] = {
   "vpshufb": in_lanes(byte_shuffle),
   "vshufps": in_lanes(lambda a, b, c: picks(a, two_bits(c, 2), 4) + picks(b, two_bits(c >> 4, 2), 4)),
   "vunpcklpd": in_lanes(lambda a, b: a[:8] + b[:8]), "vinsertps": insert_single,
+  "vpmaddwd": lambda a, b: pack([x * y + z * w for x, y, z, w in zip(*[unpack(s, "h")[k::2] for k in (0, 1) for s in (a, b)])], "i"),
   "vpackssdw": in_lanes(lambda a, b: saturate(a, b, "i", "h")), "vpacksswb": in_lanes(lambda a, b: saturate(a, b, "h", "b")),
   **{f"vpinsr{e}": functools.partial(insert_number, size_of(f)) for e, f in FORMATS.items()},
 }

@@ -45,6 +45,11 @@ def constant_row(key: str) -> Inst:
   """A row that reads a constant: cheaper to repeat than to spill."""
   return dataclasses.replace(TABLE[key], effects=Effect.NONE, rematerialize=True)
 
+def is_short_product(u: UOp) -> bool:
+  """Are both factors int16, and is one of them not negative? Then vpmaddwd, which adds the products of two pairs of 16 bits, is the product, as the
+  upper halves of that one are 0; vpmulld takes twice as long."""
+  return all(-0x8000 <= s.vmin and s.vmax < 0x8000 for s in u.src) and any(s.vmin >= 0 for s in u.src)
+
 class Vectors(Level):
   """The part of Selector that computes vectors."""
 
@@ -109,6 +114,7 @@ class Vectors(Level):
     size = u.dtype.scalar().itemsize
     if u.op is Ops.NEG: return self.vop(u.dtype.itemsize, f"vpsub{ELEMENT[size]}_{{v}}_{{v}}_{{v}}", self.constant(u.dtype, 0), self.value(u.src[0]))
     key = MULTIPLY[size] if u.op is Ops.MUL else PACKED_INTEGER[u.op] + ELEMENT[size]
+    if key == "vpmulld" and u.src[1] not in self.spread and is_short_product(u): key = "vpmaddwd"
     return self.second(u.src[1], key, self.value(u.src[0]))
 
   def packed_logic(self, u: UOp) -> Reg:
