@@ -1,6 +1,8 @@
 """Time what a cold process spends on scheduling and compiling whole models, stage by stage. Nothing runs, so the CPU's speed is all that matters.
 
-    python3 test/bench/compile.py [convnet|resnet] [--arch x86_64:avx2] [--profile tottime] [--kernels 10]
+    python3 test/bench/compile.py [convnet|resnet|chains] [--arch x86_64:avx2] [--profile tottime] [--kernels 10]
+
+chains: two kernels of 500 operations on 250 constants each; the slower one is the first of the process, which loads the compiler.
 
 CPU time of this thread, not wall time, so that a busy machine disturbs it less; take the least of several runs. One model a process: the second
 one would find instructions and expansions ready. `code` is a digest of all machine code: a change that only makes compiling faster keeps it.
@@ -27,6 +29,14 @@ def arguments() -> argparse.Namespace:
   parser.add_argument("--profile", help="sort the functions by this: tottime, cumtime")
   parser.add_argument("--kernels", type=int, default=0, help="print so many of the slowest kernels")
   return parser.parse_args()
+
+def chains() -> None:
+  """Two kernels of 500 nodes, which differ in their constants."""
+  from tinyhw import Tensor
+  for first in (1, 2):
+    x = Tensor.empty(4096)
+    for k in range(250): x = x * x + (first + k / 256)
+    x.realize()
 
 class Clock:
   """Adds up the thread's CPU time in wrapped functions, by name."""
@@ -55,7 +65,7 @@ def main() -> None:
   def compiled(made: Any, took: float) -> None:
     digest.update(made.code.text)
     kernels.append((took, len(made.code.text), made.code.name))
-  run = models.MODELS[args.model]["tinyhw"]()
+  run = chains if args.model == "chains" else models.MODELS[args.model]["tinyhw"]()
   setattr(realize, "schedule", clock.wrap("schedule", scheduling.schedule))
   optimize.optimize, passes.lower = clock.wrap("optimize", optimize.optimize), clock.wrap("lower", passes.lower)
   engine._compile = clock.wrap("compile", engine._compile, compiled)
