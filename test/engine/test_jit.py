@@ -78,6 +78,22 @@ def test_a_function_without_kernels_is_refused() -> None:
   jit(tensor(1))
   with pytest.raises(JitError, match="ran no kernel"): jit(tensor(1))
 
+def test_values_are_not_read_while_captured() -> None:
+  """The number would be that of the captured call in all later ones, and so would a branch that depends on it."""
+  one = Tensor([1.0, 2.0], device="PYTHON").realize()
+  for read in (lambda x: (x * 2).sum().item(), lambda x: x * 2 if x.sum().item() > 5 else x * 3, lambda x: x[x > 1.5].realize(),
+               lambda x: x.tolist()):
+    jitted = TinyJit(read)
+    jitted(one)
+    with pytest.raises(JitError, match="is read while TinyJit captures.*read it outside"): jitted(one)
+    assert (one + 1).tolist() == [2.0, 3.0]
+
+def test_arrays_of_other_libraries_are_refused() -> None:
+  class Array:
+    def __array__(self) -> None: pass
+  jitted = TinyJit(lambda x, y: (x + 1).realize())
+  with pytest.raises(JitError, match="cannot tell whether its contents change; pass a Tensor"): jitted(Tensor([1.0], device="PYTHON"), Array())
+
 def test_reset_captures_again() -> None:
   jit = captured(lambda x: x + 1, tensor(1, 2))
   jit.reset()

@@ -67,6 +67,8 @@ def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[tuple[s
     elif isinstance(value, dict):
       rest.append((name, tuple(value)))
       stack.extend((f"{name}.{k}", v) for k, v in reversed([*value.items()]))
+    elif hasattr(value, "__array__"):
+      raise JitError(f"argument {name} is of {type(value)}, and TinyJit cannot tell whether its contents change; pass a Tensor of it")
     else: rest.append((name, value))
   return tensors, variables, tuple(rest)
 

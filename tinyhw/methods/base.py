@@ -20,7 +20,7 @@ from tinyhw.device import Buffer, Device
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.engine.realize import capturing, realize as realize_nodes
-from tinyhw.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from tinyhw.errors import ArgumentError, DeviceError, DTypeError, JitError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.hostdata import HostData, pack
 from tinyhw.trace import record
@@ -241,7 +241,13 @@ class Handle(metaclass=TensorType):
     return self._self()
 
   def _buffer(self) -> Buffer:
-    """The storage that holds exactly this tensor's elements, in order; computes them if need be. The graph stays, for backward()."""
+    """The storage that holds exactly this tensor's elements, in order, to be read; computes them if need be. The graph stays, for backward().
+
+    Raises JitError while TinyJit captures: what Python does with the values would not be done again.
+    """
+    if capturing:
+      raise JitError(f"a tensor of shape {graph.show(self.uop.shape)} is read while TinyJit captures, and replays would not read it again; return "
+                     "the tensor, and read it outside")
     if _assigned(self.uop) is not None: realize_all((self,))
     found = _in_order(self.uop)
     if found is None:
