@@ -86,6 +86,8 @@ class Operand:
     self.value = values_from(load, body)[-1]
     self.work = float(sum(is_data(v) for v in self.value.toposort()))     # what is computed of an element alone
     self.windows = self._windows(body) if self.slot is not None and not self.gathered else []
+    # bytes, and the loops outside
+    self.sizes = {w: (w.elements(lanes) * self.itemsize, set(w.value.ranges).difference(w.closed)) for w in self.windows}
 
   def _far(self) -> float:
     """How often a step of the reduction's loops goes far, in iterations of the innermost one."""
@@ -164,9 +166,9 @@ class Operand:
 
   def window_bytes(self, window: Window, tile: dict[UOp, int]) -> int:
     """Of local memory that a window takes, with the tile's copies that it does not close."""
-    size = window.elements(self.lanes) * self.itemsize
+    size, outside = self.sizes[window]
     for r, n in tile.items():
-      if r in window.value.ranges and r not in window.closed: size *= n
+      if r in outside: size *= n
     return size
 
   def cheapest(self, ways: list[Way], tile: dict[UOp, int]) -> tuple[float, Way]:
@@ -197,31 +199,33 @@ class Model:
     bodies = {v: u.src[0] for u in self.reduces for v in u.src[0].toposort()}
     self.loads = [Operand(v, body, nest, self.reduce_ranges, lanes, capabilities) for v, body in bodies.items() if v.op is Ops.LOAD]
     self.stores = [a for a in nest.accesses if a.is_store]
+    self.far_apart = {r for a in self.stores for r, c in a.strides.items() if abs(c) * a.node.src[0].dtype.itemsize >= FAR_BYTES}
     alone = {v for o in self.loads for v in o.value.toposort()}
     self.body = max(1, sum(is_data(v) and v not in alone for v in bodies))
 
-  def cost(self, t: Tile, ways: list[list[Way]]) -> float | None:
-    """Cycles per element and reduction step; None for a tile that does not fit into the registers."""
+  def cost(self, t: Tile, ways: list[list[Way]], limit: float = math.inf) -> float | None:
+    """Cycles per element and reduction step; None for a tile that does not fit into the registers, or whose arithmetic alone reaches the limit."""
     copies = math.prod(t.copies.values())
     accumulators = copies * len(self.reduces)
     read = [operand.copies(t.copies) for operand in self.loads]
     if accumulators + sum(read) - max(read, default=0) + 1 > self.capabilities.vector_registers: return None   # all but one operand are kept
+    waste = 1.0
+    for r in dict.fromkeys((t.vector, *t.copies)): waste *= wasted(r, t.copies.get(r, 1), self.lanes if r is t.vector else 1)
+    share = waste / (copies * self.lanes)
+    arithmetic = copies * self.body
+    latency = ADD_LATENCY / (8 // accumulators) if accumulators < 8 else 0.0
+    loop = self.loop_cost(t, accumulators)
+    if (max(arithmetic / 2, latency) + loop) * share >= limit: return None
     issue = sum(operand.cheapest(mine, t.copies)[0] for operand, mine in zip(self.loads, ways))
     if not is_reduce(t.vector) and any(a.stride(t.vector) != 1 for a in self.stores): issue += STORE_LANE_COST * self.lanes * copies / self.terms
     issue += STORE_STREAM_COST * self.streams(t) / self.terms
-    arithmetic = copies * self.body
-    latency = ADD_LATENCY / (8 // accumulators) if accumulators < 8 else 0.0
-    cycles = max(issue / 2, arithmetic / 2, latency, (issue + arithmetic) / 4) + HIDDEN * issue + self.loop_cost(t, accumulators)
-    waste = 1.0
-    for r in dict.fromkeys((t.vector, *t.copies)): waste *= wasted(r, t.copies.get(r, 1), self.lanes if r is t.vector else 1)
-    return cycles * waste / (copies * self.lanes)
+    return (max(issue / 2, arithmetic / 2, latency, (issue + arithmetic) / 4) + HIDDEN * issue + loop) * share
 
   def streams(self, t: Tile) -> int:
     """Places far from each other that a tile is stored to, besides the first."""
-    n = 1
-    for r in dict.fromkeys((t.vector, *t.copies)):
-      if any(abs(a.strides.get(r, 0)) * a.node.src[0].dtype.itemsize >= FAR_BYTES for a in self.stores):
-        n *= t.copies.get(r, 1) * (self.lanes if r is t.vector else 1)
+    n = self.lanes if t.vector in self.far_apart else 1
+    for r, k in t.copies.items():
+      if r in self.far_apart: n *= k
     return n - 1
 
   def short_loop(self, vector: UOp) -> int:
@@ -247,7 +251,7 @@ class Model:
     for v in self.vector_axes():
       ways = [operand.ways(v) for operand in self.loads]
       for t in candidates(self.nest, v, self.lanes, self.capabilities.vector_registers // len(self.reduces)):
-        cost = self.cost(t, ways)
+        cost = self.cost(t, ways, math.inf if found is None else found[0])
         if cost is not None and (found is None or cost < found[0]): found = (cost, t)
     return found[1] if found is not None else None
 
@@ -279,7 +283,7 @@ def terms_of(reduce: UOp) -> int:
   return n
 
 def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
-  """Copies along up to two output ranges (and along the lanes' own), as many as registers allow."""
+  """Copies along up to two output ranges (and along the lanes' own), as many as registers allow; large tiles, the likely ones, first."""
   room = {r: size_of(r) // (lanes if r is v else 1) for r in nest.ranges if size_of(r) > 1}
   factors = {r: [n for n in TILE_FACTORS if n <= limit] for r, limit in room.items()}
   out, seen = [], set()
@@ -292,7 +296,7 @@ def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
         if key in seen: continue
         seen.add(key)
         out.append(Tile(v, {a: n, b: m} if b is not a else {a: n}))
-  return out
+  return sorted(out, key=lambda t: math.prod(t.copies.values()), reverse=True)
 
 def wasted(r: UOp, copies: int, lanes: int) -> float:
   """What a tile does along a range, over what there is to do: the last tile overlaps, a reduction's left-over terms have no lanes."""
