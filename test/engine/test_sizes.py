@@ -60,7 +60,7 @@ def test_shapes_and_ranges_share_kernels(device: str, monkeypatch: pytest.Monkey
   with Context(CACHE=0):
     for n in (2, 10, 64, 100, 640, 999): Tensor.uniform(n, low=-0.7 / n, high=0.7 / n, device=device).realize()
     for shape in ((4, 25), (32, 1, 5, 5), (10, 576)): Tensor.uniform(*shape, low=-0.3, high=0.3, device=device).realize()
-  assert set(names) <= {"E_n", "E_n_1"} and len(names) <= 4, "operands of a sum may stand in two orders"
+  assert sorted(names) == ["E_n", "E_n_1"] or names == ["E_n"], "one element is a tile where there are no vectors"
 
 def test_all_elements_are_done_once() -> None:
   for n in (2, 63, 64, 65, 1000, 4097):

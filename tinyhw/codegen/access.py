@@ -111,4 +111,4 @@ def _without(sink: UOp, outer: UOp, inner: UOp, merged: UOp) -> UOp:
   trace.hand_on(new)
   return new[sink]
 
-def _simple(u: UOp) -> UOp: return u.simplify() if u.op is Ops.ADD or u.op is Ops.MUL else u
+def _simple(u: UOp) -> UOp: return u.simplify() if u.dtype is dtypes.weakint and (u.op is Ops.ADD or u.op is Ops.MUL) else u

@@ -22,7 +22,7 @@ class Hints:
     self._join_parameters(liveness)
     wishes = self._join_ties(liveness)
     find = self._find
-    self.web = [find(v) for v in range(count)]
+    self.web = [v if up == v else find(v) for v, up in enumerate(self.parent)]
     self.unit = [-1] * count
     for v, unit in wishes:
       if self.unit[self.web[v]] < 0: self.unit[self.web[v]] = unit
