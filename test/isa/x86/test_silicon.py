@@ -1,21 +1,38 @@
 """Every instruction that the processor in Python knows, on the processor that runs the tests (test/support/x86_silicon.py).
 
 So the kernels that are executed in Python, and the bytes of the table, mean what the hardware says. SILICON_CASES: cases of each row, 2 by default.
+Then random kernels, at each level that this processor has.
 """
 from __future__ import annotations
 import os
 import random
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from test.codegen.kernels import data_for, wild
+from test.codegen.random_kernels import Generator
+import x86_kernels
 import x86_lanes
 import x86_silicon
 
 from tinyhw import device
+from tinyhw.arithmetic import to_bytes
+from tinyhw.codegen.passes import lower
+from tinyhw.codegen.program import Program
+from tinyhw.device import Launch
+from tinyhw.drivers import cpu
 from tinyhw.drivers.cpu import processor
+from tinyhw.drivers.cpu.loop import MachineLoop
+from tinyhw.drivers.cpu.processor import LEVELS
+from tinyhw.dtype import DType
+from tinyhw.engine.compile import value_of
 from tinyhw.errors import DeviceError
+from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.isa.x86.table import TABLE
+from tinyhw.isa.x86.target import compile
+from tinyhw.uop.evaluate import evaluate
 
 CASES = int(os.environ.get("SILICON_CASES", "2"))
 PARTS = 4
@@ -56,3 +73,39 @@ def test_a_wrong_meaning_is_found(silicon: tuple[x86_silicon.Silicon, frozenset[
       patch.setattr(x86_lanes, "lane_rule", lambda name, rule=rule: rule)
       done, wrong = x86_silicon.check(opened, TABLE[key], 40, random.Random(1))
       assert done == 40 and wrong
+
+# ***** whole kernels *****
+
+KERNELS = int(os.environ.get("SILICON_KERNELS", "25"))
+
+def packed(values: list[Any], dtype: DType) -> bytes: return b"".join(to_bytes(v, dtype) for v in values)
+
+def execute(device: cpu.CPUDevice, program: Program, memory: dict[int, bytes], variables: dict[str, int]) -> dict[int, bytes]:
+  """What a kernel leaves in its buffers."""
+  loaded = device.load(compile(program, device.arch))
+  buffers = [device.allocator.alloc(len(memory[p.arg[0]])) for p in program.params]
+  for p, b in zip(program.params, buffers, strict=True): b.view[:len(memory[p.arg[0]])] = memory[p.arg[0]]
+  device.submit([Launch(loaded, buffers, [variables[v.arg[0]] for v in program.variables], value_of(program.grid, variables))])
+  after = {p.arg[0]: bytes(b.view[:len(memory[p.arg[0]])]) for p, b in zip(program.params, buffers, strict=True)}
+  for b in buffers: device.allocator.free(b)
+  return after
+
+@pytest.mark.parametrize("arch", LEVELS)
+def test_random_kernels(arch: str) -> None:
+  """Generated ones, with small numbers and with the corners of each type, give what their evaluation gives. SILICON_KERNELS: how many."""
+  features()
+  found = processor(device.runtime)
+  if found.missing(arch): pytest.skip(f"this processor lacks {', '.join(found.missing(arch))}")
+  opened = cpu.CPUDevice("CPU", arch, found, MachineLoop(device.runtime), 1)
+  for seed in range(KERNELS):
+    generator = Generator(70_000 + seed)
+    kernel = generator.kernel()
+    program = lower(kernel, capabilities(arch), f"random_{seed}")
+    for make in (None, wild):
+      memory = {slot: packed(values, next(p.dtype for p in program.params if p.arg[0] == slot))
+                for slot, values in data_for(kernel, seed, make).items() if any(p.arg[0] == slot for p in program.params)}
+      wanted = {slot: bytearray(data) for slot, data in memory.items()}
+      evaluate(program, wanted, generator.variables, 0, value_of(program.grid, generator.variables))
+      got = execute(opened, program, memory, generator.variables)
+      for p in program.params: x86_kernels.same_bytes(p.dtype, got[p.arg[0]], bytes(wanted[p.arg[0]]), f"seed {seed}, {arch}")
+  opened.close()
