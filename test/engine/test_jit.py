@@ -88,6 +88,21 @@ def test_values_are_not_read_while_captured() -> None:
     with pytest.raises(JitError, match="is read while TinyJit captures.*read it outside"): jitted(one)
     assert (one + 1).tolist() == [2.0, 3.0]
 
+def test_tensors_that_the_function_uses_are_followed() -> None:
+  """An ASSIGN that waits is done first; another buffer was not captured."""
+  w, one = Tensor([1.0, 2.0], device="PYTHON").realize(), Tensor([1.0, 1.0], device="PYTHON").realize()
+  jitted = TinyJit(lambda x: (x + w[:1]).realize())
+  for _ in range(3): assert jitted(one).tolist() == [2.0, 2.0]
+  w.assign(w + 10)
+  assert jitted(one).tolist() == [12.0, 12.0] and w.tolist() == [11.0, 12.0]
+  w += 1
+  w[1:] = 7
+  assert jitted(one).tolist() == [13.0, 13.0] and jitted(one).tolist() == [13.0, 13.0]
+  w.replace(Tensor([5.0, 5.0], device="PYTHON").realize())
+  with pytest.raises(JitError, match="has another buffer now; change it with assign"): jitted(one)
+  jitted.reset()
+  assert [jitted(one).tolist() for _ in range(3)] == [[6.0, 6.0]] * 3
+
 def test_arrays_of_other_libraries_are_refused() -> None:
   class Array:
     def __array__(self) -> None: pass

@@ -9,6 +9,7 @@ compute, reading values (`item`) while capturing.
 """
 from __future__ import annotations
 import sys
+import weakref
 from typing import Any, Generic, ParamSpec, TypeVar
 from collections.abc import Callable
 
@@ -20,8 +21,9 @@ from tinyhw.engine.compile import value_of
 from tinyhw.engine.realize import Capture, Step
 from tinyhw.errors import JitError
 from tinyhw.helpers import GlobalCounters
+from tinyhw.methods.base import Handle, leaves
 from tinyhw.tensor import Tensor
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 P = ParamSpec("P")
@@ -95,6 +97,29 @@ class Output:
     for recording, launch, position in self.patches: recording.patch(launch, position, opaque)
     return self.last
 
+def held_buffer(u: UOp) -> UOp | None:
+  """The BUFFER that a node is a view of, or an ASSIGN into; None for what is to be computed."""
+  while u.op is not Ops.BUFFER:
+    if u.op is not Ops.ASSIGN and u.realized is not None: u = u.realized
+    elif u.op is Ops.ASSIGN or u.op in GroupOp.Movement: u = u.src[0]
+    else: return None
+  return u
+
+class Watched:
+  """A Tensor that the captured function may use without being given it: its buffer is in the recordings."""
+  __slots__ = ("tensor", "node", "buffer")
+
+  def __init__(self, tensor: Handle, buffer: UOp):
+    self.tensor, self.node, self.buffer = weakref.ref(tensor), tensor.uop, buffer
+
+  def follow(self, tensor: Handle) -> None:
+    """The Tensor stands for another node than before: do an ASSIGN that waits. Raises JitError if it is in another buffer now."""
+    if held_buffer(tensor.uop) is not self.buffer:
+      raise JitError(f"a Tensor of shape {tensor.uop.shape} that the function used when it was captured has another buffer now; change it with "
+                     "assign(), pass it as an argument, or call reset() to capture again")
+    if not realizing.is_buffer(tensor.uop): tensor.realize()
+    self.node = tensor.uop
+
 class Captured:
   """A captured call: recordings per run of launches on one device, copies between them, patch points, and how to make the results."""
   def __init__(self, capture: Capture, inputs: list[Input], variables: dict[str, int], result: Any):
@@ -102,6 +127,7 @@ class Captured:
     self.steps, self.made, self.draws = capture.steps, capture.made, capture.draws
     self.outputs = self._fresh_outputs()
     self._record()
+    self.watched = self._used_elsewhere()
 
   def _fresh_outputs(self) -> list[Output]:
     """Buffers of returned Tensors that the captured call made: each replay gives them new storage."""
@@ -119,6 +145,12 @@ class Captured:
       while node.op is not Ops.BUFFER and node.src: node = node.src[0]
       if node.op is Ops.BUFFER and id(buffer_of(node)) in made - updated: found[node] = Output(node)
     return list(found.values())
+
+  def _used_elsewhere(self) -> list[Watched]:
+    """The Tensors over buffers that the call neither was given nor made."""
+    used = self.internal - {id(b) for b in self.made}
+    held = ((t, held_buffer(t.uop)) for t in leaves())
+    return [Watched(t, node) for t, node in held if node is not None and id(buffer_of(node).base) in used]
 
   def _record(self) -> None:
     self.parts: list[Recording | tuple[Buffer, Buffer]] = []
@@ -157,6 +189,9 @@ class Captured:
 
   def replay(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int]) -> Any:
     """Run the capture on other inputs. A patch point is written only when what it should hold has changed."""
+    for watched in self.watched:
+      tensor = watched.tensor()
+      if tensor is not None and tensor.uop is not watched.node: watched.follow(tensor)
     buffers = [buffer_of(base_buffer(tensor.uop)) for _, tensor in tensors]
     if buffers != self.given: self._set_inputs(buffers)
     for buffer, next_draw in self.draws:
