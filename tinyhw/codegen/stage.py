@@ -2,10 +2,12 @@
 
 STAGE(value, *ranges) becomes AFTER(DEFINE_LOCAL, STORE(INDEX(local, position), value, *ranges)), which an INDEX uses as its buffer: "this array,
 after that store". Elements lie in row-major order of the stage's ranges. Where the value depends on a tile's ranges (UPCAST, UNROLL, VECTOR)
-that the stage does not close, they become inner axes of the array, so that what is left free are loops. Gates of loads inside the value are
-applied here, once, and the loops that read the array need none.
+that the stage does not close, they become axes of the array, so that what is left free are loops: inner ones, side by side as a panel wants them;
+of a window (STAGE's arg is (id, True)) copies become outer ones, so that its own rows stay whole. Gates of loads inside the value are applied here,
+once, and the loops that read the array need none.
 """
 from __future__ import annotations
+import math
 
 from tinyhw import trace
 from tinyhw.codegen.affine import make, number
@@ -31,16 +33,22 @@ def stage_values(sink: UOp) -> UOp:
   order = sink.toposort()
   if not any(u.op is Ops.STAGE for u in order): return sink
   fresh = 1 + max((u.arg[0] for u in order if u.op is Ops.RANGE), default=0)
-  inner: dict[UOp, list[UOp]] = {}  # STAGE -> ranges of the tile that became inner axes
+  outer: dict[UOp, list[UOp]] = {}  # STAGE -> ranges of the tile that became outer axes, and
+  inner: dict[UOp, list[UOp]] = {}  # those that became inner ones
   new: dict[UOp, UOp] = {}
   for u in order:
     src = tuple([new[s] for s in u.src])
     if u.op is Ops.STAGE:
-      inner[u] = [r for r in u.replace(src=src).ranges if r.arg[1] in TILE]
-      new[u] = _fill(u, src[0], list(src[1:]), inner[u], fresh)
+      tile = [r for r in u.replace(src=src).ranges if r.arg[1] in TILE]
+      outer[u] = [r for r in tile if r.arg[1] is not AxisType.VECTOR] if len(u.arg) > 1 else []
+      inner[u] = [r for r in tile if r not in outer[u]]
+      new[u] = _fill(u, src[0], outer[u] + list(src[1:]), inner[u], fresh)
       fresh += len(inner[u])
     elif u.op is Ops.INDEX and u.src[0].op is Ops.STAGE:
       position = src[1]
+      if outer[u.src[0]]:
+        own = number(math.prod(int(r.src[0].vmax) for r in u.src[0].src[1:]))
+        position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position_of(outer[u.src[0]]), own)), position))
       for r in inner[u.src[0]]: position = _append(position, r)
       new[u] = UOp(Ops.INDEX, u.dtype, (src[0], position))
     else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)

@@ -150,7 +150,7 @@ def _staged(window: Window, lanes: int, fresh: int, count: int) -> tuple[UOp, li
     whole, part = (p.inner, p.output) if p.dilation == 1 else (p.output, p.inner)
     changes[whole], changes[part] = copy, number(0)
   inside = copies[-1] < number(real[-1]) if sizes[-1] != real[-1] else None
-  stage = UOp(Ops.STAGE, window.value.dtype, (_gated(substitute(window.value, changes), inside), *copies), (count,))
+  stage = UOp(Ops.STAGE, window.value.dtype, (_gated(substitute(window.value, changes), inside), *copies), (count, True))
   position = number(0)
   terms: list[UOp] = [*loops, *(make(Ops.ADD, dtypes.weakint, (_times(p.output, p.step), _times(p.inner, p.dilation))) for p in pairs)]
   for term, n in zip(terms, sizes): position = make(Ops.ADD, dtypes.weakint, (_times(position, n), term))
