@@ -49,7 +49,7 @@ def choose(store: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
   inner = [u for u in nest.reduces if len(u.ranges) == len(nest.ranges) and u not in nested]
   opts: tuple[Opt, ...]
   if inner: opts = tile(nest, inner, lanes, capabilities)
-  elif nest.reduces: opts = rows(nest, lanes, capabilities)
+  elif nest.reduces: opts = rows(nest, lanes)
   else: opts = elementwise(nest, nest.ranges, nest.accesses, lanes)
   return grid(nest, opts, capabilities)
 
@@ -78,7 +78,7 @@ def lane_score(access: Access, r: UOp) -> int:
 
 # ***** reductions of rows *****
 
-def rows(nest: Nest, lanes: int, capabilities: Capabilities) -> tuple[Opt, ...]:
+def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
   """Vectorise each row's reductions along memory, then its output loop."""
   shared = {r for u in nest.reduces for r in u.ranges}
   opts = list(elementwise(nest, tuple(r for r in nest.ranges if r not in shared), [a for a in nest.accesses], lanes))
