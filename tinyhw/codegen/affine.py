@@ -12,6 +12,7 @@ from typing import Any
 from tinyhw.arithmetic import operation
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.linear import span
 from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
@@ -46,14 +47,6 @@ def total(terms: dict[UOp, int], constant: int) -> UOp:
     result = product if result is None else UOp(Ops.ADD, weakint, (result, product))
   if result is None: return number(constant)
   return UOp(Ops.ADD, weakint, (result, number(constant))) if constant else result
-
-def limits(terms: dict[UOp, int], constant: int) -> tuple[int, int]:
-  """Smallest and largest value of a sum."""
-  low = high = constant
-  for term, factor in terms.items():
-    a, b = int(term.vmin) * factor, int(term.vmax) * factor
-    low, high = low + min(a, b), high + max(a, b)
-  return low, high
 
 # ***** one function per operation: new sources -> a node *****
 
@@ -97,7 +90,7 @@ def _step(rest: dict[UOp, int], constant: int, divisor: int) -> tuple[int, dict[
   for g in sorted({math.gcd(c, divisor) for c in rest.values()}, reverse=True):
     if g == 1: continue
     small = {t: c for t, c in rest.items() if c % g}
-    low, high = limits(small, constant)
+    low, high = span(small, constant)
     if 0 <= low and high < g: return g, {t: c for t, c in rest.items() if c % g == 0}, small
   return None
 
@@ -110,7 +103,7 @@ def _divide(a: UOp, b: UOp) -> UOp:
   if divisor == 1: return a
   whole, rest, constant = _split(a, divisor)
   quotient = total({t: c // divisor for t, c in whole.items()}, 0)
-  low, high = limits(rest, constant)
+  low, high = span(rest, constant)
   if low // divisor == high // divisor: return _add(quotient, number(low // divisor))
   step = _step(rest, constant, divisor)
   if step is not None: remaining, divisor = total({t: c // step[0] for t, c in step[1].items()}, 0), divisor // step[0]
@@ -127,7 +120,7 @@ def _modulo(a: UOp, b: UOp) -> UOp:
   if a.op is Ops.CONST: return number(a.arg % divisor)
   if divisor == 1: return number(0)
   _, rest, constant = _split(a, divisor)
-  low, high = limits(rest, constant)
+  low, high = span(rest, constant)
   if low // divisor == high // divisor: return total(rest, constant - low // divisor * divisor)
   constant %= divisor
   step = _step(rest, constant, divisor)
