@@ -40,6 +40,19 @@ def test_division_and_remainder_follow_the_signs():
   for mine, theirs in ((operator.floordiv, operator.floordiv), (operator.mod, operator.mod), (lambda x, y: x.fmod(y), np.fmod)): compare(mine,
     theirs, f, g)
 
+def test_remainders_of_infinite_divisors():
+  a, b = np.array([3, -3, 3, -3, 0, 7], np.float32), np.array([math.inf, math.inf, -math.inf, -math.inf, math.inf, 9], np.float32)
+  compare(operator.mod, operator.mod, a, b)
+  compare(lambda x, y: x.fmod(y), np.fmod, a, b)
+  x, y = Tensor([5.0, 1.0]), Tensor([3.0, math.inf])
+  (x % y).sum().backward()
+  assert x.grad.tolist() == [1.0, 1.0] and y.grad.tolist() == [-1.0, 0.0]
+
+def test_powers_of_a_half():
+  x = np.array([4.0, -math.inf, math.inf, -0.0, 0.0, math.nan], np.float32)
+  with np.errstate(all="ignore"):
+    for power in (0.5, -0.5): same(Tensor(x).contiguous().realize() ** power, (np.sqrt(x) if power > 0 else 1 / np.sqrt(x)))
+
 def test_integers_divide_to_floats():
   compare(operator.truediv, lambda a, b: (a / b).astype(np.float32), np.array([1, 2, 3], np.int32), np.array([2, 4, 4], np.int32))
   assert (Tensor([1, 2]) // 0).tolist() == [0, 0]
@@ -55,6 +68,29 @@ def test_python_numbers_are_weak(value, tensor, result):
   (dtypes.int8, dtypes.uint8, dtypes.int16), (dtypes.int32, dtypes.float16, dtypes.float16), (dtypes.float16, dtypes.bfloat16, dtypes.float32),
   (dtypes.bool, dtypes.uint8, dtypes.uint8), (dtypes.int64, dtypes.uint64, dtypes.uint64)])
 def test_types_promote(a, b, result): assert (Tensor([1], dtype=a) + Tensor([1], dtype=b)).dtype is result
+
+@pytest.mark.parametrize("dtype", INTS + [np.bool_])
+@pytest.mark.parametrize("number", [-2**70, -2**40, -2**31 - 1, -1, 256, 300, 2**32 + 5, 2**63, 2**64, 2**70])
+def test_python_ints_compare_by_value(dtype, number):
+  values = [0, 1, 5, 100]
+  x, exact = Tensor(np.array(values).astype(dtype)), np.array(values).astype(dtype).tolist()
+  for op in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+    assert op(x, number).tolist() == [op(v, number) for v in exact] and op(number, x).tolist() == [op(number, v) for v in exact]
+  if number < 0 and dtype is not np.bool_:
+    assert x.maximum(min(number, x.dtype.min)).tolist() == values == x.clamp(min(number, x.dtype.min), max(-number, x.dtype.max)).tolist()
+    assert x.minimum(max(-number, x.dtype.max)).tolist() == values
+
+def test_python_ints_that_the_type_does_not_hold():
+  small, x = Tensor([100, 200], dtype=dtypes.uint8), Tensor([1, 2])
+  cases = [lambda: small + 300, lambda: small - 300, lambda: 300 - small, lambda: small * -1, lambda: small // 300, lambda: 300 % small,
+           lambda: small & 300, lambda: x + 2**40, lambda: x ^ 0xffffffff, lambda: small.maximum(300), lambda: small.minimum(-1),
+           lambda: x.clamp(2**40), lambda: x.masked_fill(x.eq(1), 2**31), lambda: x.full_like(2**40), lambda: Tensor.full((2,), 2**40),
+           lambda: small.const_like(300), lambda: small.pad((1, 1), value=300), lambda: small.scatter(0, Tensor([0]), 300), lambda: x.add(1.5) + 2**2000,
+           lambda: Tensor([True]) + 2**40]
+  for case in cases:
+    with pytest.raises(DTypeError, match="holds .* cast the tensor"): case()
+  assert (small / 400).tolist() == [0.25, 0.5] and (400 / small).tolist() == [4.0, 2.0] and (x + 2.0**40).dtype is dtypes.float32
+  assert (x + -2**31).tolist() == [1 - 2**31, 2 - 2**31] and (Tensor([1.0]) + 2**40).tolist() == [2.0**40]
 
 def test_reflected_operators():
   x = np.array([1.0, 2.0, 4.0], np.float32)

@@ -62,6 +62,32 @@ def test_activations():
   compare(lambda t: t.quick_gelu(), lambda a: (d * sigmoid(1.702 * d)).astype(np.float32), x)
   with pytest.raises(ArgumentError, match="approximate"): Tensor(x).gelu("other")
 
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 2e-15), (np.float32, 1e-6), (np.float16, 3e-3)])
+def test_hyperbolic_functions_to_the_ends_of_the_type(dtype, tolerance):
+  top = float(np.finfo(dtype).max)
+  sizes = np.array([0.0, 1e-3, 0.5, 1.0, 3.0, 60.0, top ** 0.5, top ** 0.6, top / 2, top, math.inf], dtype)
+  x = np.concatenate([sizes, -sizes, [math.nan]]).astype(dtype)
+  ends = math.log(top) * np.array([-1.001, -0.999, 0.5, 0.999, 1.001]) + np.array([-1, -1, 1, 1, 1]) * math.log(2)
+  with np.errstate(all="ignore"):
+    for name, theirs, values in (("asinh", np.arcsinh, x), ("acosh", np.arccosh, x), ("cosh", np.cosh, ends.astype(dtype)), ("sinh", np.sinh, ends.astype(dtype))):
+      expected = theirs(values.astype(np.float64)).astype(dtype)
+      np.testing.assert_allclose(getattr(Tensor(values), name)().numpy(), expected, rtol=tolerance, err_msg=name)
+
+def test_odd_functions_have_their_gradient_at_zero():
+  for name in ("asinh", "atan", "atanh", "asin", "sinh", "tanh", "erf", "sin"):
+    x = Tensor([0.0])
+    getattr(x, name)().sum().backward()
+    assert x.grad.item() == pytest.approx(2 / math.sqrt(math.pi) if name == "erf" else 1.0), name
+  x = Tensor([1.0, 2.0, 1e20, math.inf])
+  x.asinh().sum().backward()
+  np.testing.assert_allclose(x.grad.numpy(), [0.5 ** 0.5, 0.2 ** 0.5, 1e-20, 0.0], rtol=1e-6)
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_abs_has_no_negative_zero(dtype):
+  same(Tensor(np.array([-0.0, 0.0, -math.inf, -2, 3], dtype)).abs(), np.array([0.0, 0.0, math.inf, 2, 3], dtype))
+  assert np.signbit(Tensor(np.full(100, -0.0, dtype)).contiguous().realize().abs().numpy()).sum() == 0
+  assert Tensor([math.nan, -math.nan]).abs().isnan().all().item()
+
 def test_clamp_and_lerp():
   x = np.array([-3, 0, 3, math.nan], np.float32)
   compare(lambda t: t.clamp(-1, 1), lambda a: np.clip(a, -1, 1), x)

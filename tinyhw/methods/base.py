@@ -169,7 +169,7 @@ class Handle(metaclass=TensorType):
     """The node of an operand. Python numbers and symbolic integers are weak: they take this tensor's type if its kind holds them."""
     if isinstance(x, Handle): return x.uop
     mine = self.uop.dtype if dtype is None else dtype
-    if type(x) in _SCALARS: return graph.constant(_weak(mine, type(x)), x)
+    if type(x) in _SCALARS: return graph.constant(_number_type("combine", mine, x), x)
     if isinstance(x, UOp): return graph.cast(x, _weak(mine, int)) if x.dtype is dtypes.weakint else x
     if x is None: raise ArgumentError("cannot compute with None; give a Tensor or a number")
     return self._tensor(x).uop
@@ -178,7 +178,7 @@ class Handle(metaclass=TensorType):
     """This and another operand with one type and one shape. Raises ShapeError, DTypeError or DeviceError naming both."""
     a = self.uop
     if type(x) in _SCALARS:
-      dtype = _weak(a.dtype, type(x))
+      dtype = _number_type(what, a.dtype, x)
       return graph.cast(a, dtype), graph.full(a.shape, dtype, x)
     b = self._other(x)
     if a.dtype is not b.dtype:
@@ -190,6 +190,12 @@ class Handle(metaclass=TensorType):
       a, b = graph.broadcast(a, shape), graph.broadcast(b, shape)
     _check_devices(what, a, b)
     return a, b
+
+  def _beyond(self, x: Any) -> int:
+    """1 where x is a Python int above all values of this integer type, -1 where it is below, else 0."""
+    if type(x) is not int or dtypes.is_float(self.uop.dtype): return 0
+    low, high = _weak(self.uop.dtype, int).limits()
+    return int(x > high) - int(x < low)
 
   def _axis(self, axis: int, extra: int = 0) -> int:
     """An axis counted from the front. Raises IndexRangeError."""
@@ -262,6 +268,12 @@ def _weak(dtype: DType, kind: type) -> DType:
   if kind is bool or dtypes.is_float(dtype): return dtype
   if kind is int: return dtypes.default_int if dtype is dtypes.bool else dtype
   return dtypes.default_float
+
+def _number_type(what: str, dtype: DType, x: ConstType) -> DType:
+  """The type of an operation between a tensor of dtype and a Python number. Raises DTypeError for an int that it does not hold."""
+  found = _weak(dtype, type(x))
+  if type(x) is int: graph.check_number(what, found, x)
+  return found
 
 def _check_devices(what: str, a: UOp, b: UOp) -> None:
   first, second = a.device, b.device

@@ -47,6 +47,7 @@ class Creation(Reduction):
     if isinstance(fill_value, UOp): u = graph.cast(fill_value, dtypes.default_int if dtype is None else to_dtype(dtype))
     else:
       kind = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
+      graph.check_number("fill", kind, fill_value)
       u = graph.constant(kind, fill_value, Device.canonicalize(device))
     u = graph.broadcast(u, checked_shape((shape,)))
     return cls._leaf(unique(u) if buffer or requires_grad else u, requires_grad)

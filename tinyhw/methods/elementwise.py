@@ -1,6 +1,7 @@
 """Operators: arithmetic, comparison, bits, casts, choice. One node per operation where the graph has one.
 
-Types promote as `dtype.least_upper_dtype` says; Python numbers are weak. `/` of integers gives floats. `//` and `%` round to minus infinity and
+Types promote as `dtype.least_upper_dtype` says; Python numbers are weak: they take the tensor's type if their kind fits. An int outside of the type's
+range compares by its value, and is refused by arithmetic, where it would wrap. `/` of integers gives floats. `//` and `%` round to minus infinity and
 give 0 where the divisor is the integer 0. Comparisons with NaN are false, except `!=`.
 """
 from __future__ import annotations
@@ -28,9 +29,15 @@ class Elementwise(Handle):
     return self._new(graph.node(op, a.dtype, (a, b), None, a.shape))
 
   def _compare(self, what: str, op: Ops, x: Any, reverse: bool = False) -> Tensor:
+    beyond = self._beyond(x)
+    if beyond: return self._everywhere((beyond > 0) is not reverse if op is Ops.CMPLT else op is Ops.CMPNE)
     a, b = self._pair(what, x)
     if reverse: a, b = b, a
     return self._new(graph.compare(op, a, b))
+
+  def _everywhere(self, truth: bool) -> Tensor:
+    """The answer to a comparison with a number that no element can reach."""
+    return self._new(graph.full(self.shape, dtypes.bool, truth, self.uop.device))
 
   def _bits(self, what: str, op: Ops, x: Any, reverse: bool = False) -> Tensor:
     a, b = self._pair(what, x)
@@ -57,7 +64,8 @@ class Elementwise(Handle):
 
   def div(self, x: Any, reverse: bool = False, rounding_mode: str | None = None) -> Tensor:
     """self / x, a float. rounding_mode "floor" is //; "trunc" rounds to zero and keeps integers integers."""
-    a, b = self._pair("divide", x)
+    exact = rounding_mode is not None or not self._beyond(x)
+    a, b = (self if exact else self.cast(least_upper_float(self.dtype)))._pair("divide", x)
     if reverse: a, b = b, a
     if rounding_mode == "floor": return self._new(_floor_divide(a, b))
     if rounding_mode == "trunc": return self._new(_truncate_divide(a, b))
@@ -86,7 +94,10 @@ class Elementwise(Handle):
     return self._new(graph.binary(Ops.SUB, a, graph.mul(_truncate_divide(a, b), b)))
 
   def pow(self, x: Any, reverse: bool = False) -> Tensor:
-    """self ** x. Integers to integer powers stay integers; a negative integer power of integers raises ArgumentError when it is a Python int."""
+    """self ** x. Integers to integer powers stay integers; a negative integer power of integers raises ArgumentError when it is a Python int.
+
+    x = 0.5 is sqrt, as in PyTorch and NumPy: NaN for -inf and -0.0 for -0.0, where C's pow has inf and 0.0.
+    """
     if type(x) in (int, float, bool) and not reverse: return self._new(_power_constant(self.uop, x))
     a, b = self._pair("raise", x)
     if reverse: a, b = b, a
@@ -95,10 +106,12 @@ class Elementwise(Handle):
 
   def maximum(self, x: Any) -> Tensor:
     """The larger of each pair. NaN in self stays."""
+    if self._beyond(x) < 0: return self.add(0)
     return self._binary("take the maximum of", Ops.MAX, x)
 
   def minimum(self, x: Any) -> Tensor:
     """The smaller of each pair. NaN in self stays."""
+    if self._beyond(x) > 0: return self.add(0)
     a, b = self._pair("take the minimum of", x)
     return self._new(graph.where(graph.compare(Ops.CMPLT, b, a), b, a))
 
@@ -132,6 +145,8 @@ class Elementwise(Handle):
 
   def _at_least(self, x: Any, reverse: bool) -> Tensor:
     """self >= x, reversed x >= self. Integers need one comparison; floats two, because of NaN."""
+    beyond = self._beyond(x)
+    if beyond: return self._everywhere((beyond > 0) is reverse)
     a, b = self._pair("compare", x)
     if reverse: a, b = b, a
     less = graph.compare(Ops.CMPLT, a, b)
@@ -183,8 +198,10 @@ class Elementwise(Handle):
     return self._tensor(mask).where(value, self)
 
   def const_like(self, b: ConstType, dtype: DTypeLike | None = None) -> Tensor:
-    """A constant of this shape."""
-    return self._new(graph.full(self.shape, to_dtype(dtype) if dtype is not None else self.dtype, b, self.device))
+    """A constant of this shape. Raises DTypeError for an int that the type does not hold."""
+    kind = self.dtype if dtype is None else to_dtype(dtype)
+    graph.check_number("fill", kind, b)
+    return self._new(graph.full(self.shape, kind, b, self.device))
 
   def ufix(self, x: Any) -> Tensor:
     """x as an operand of this tensor: numbers take its type."""
@@ -272,8 +289,9 @@ def _truncate_divide(a: UOp, b: UOp) -> UOp:
   return graph.where(up, graph.add(q, graph.like(q, 1)), q)
 
 def _remainder(a: UOp, b: UOp) -> UOp:
-  """a - trunc(a/b) * b for floats."""
-  return graph.binary(Ops.SUB, a, graph.mul(graph.unary(Ops.TRUNC, graph.binary(Ops.FDIV, a, b)), b))
+  """a - trunc(a/b) * b for floats; a itself where b is larger, be it infinite."""
+  q = graph.unary(Ops.TRUNC, graph.binary(Ops.FDIV, a, b))
+  return graph.where(graph.compare(Ops.CMPEQ, q, graph.like(q, 0)), a, graph.binary(Ops.SUB, a, graph.mul(q, b)))
 
 def _multiplied(u: UOp, n: Int) -> UOp:
   """u ** n for n >= 1, by squaring."""

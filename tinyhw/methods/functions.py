@@ -55,7 +55,7 @@ class Functions(Elementwise):
   def atan(self) -> Tensor:
     """Through |x| <= 1 (else pi/2 - atan(1/x)), halved twice, and the series: relative error below 3e-8 in float32, 1e-16 in float64."""
     x = self._float()
-    size = x.abs()
+    size = x._magnitude()
     large = size.gt(1)
     r = large.where(large.where(size, 1).reciprocal(), size)
     for _ in range(2): r = r.div(r.square().add(1).sqrt().add(1))
@@ -83,27 +83,35 @@ class Functions(Elementwise):
     return small.where(t.mul(2).div(t.square().neg().add(1)), _half_difference(x))
 
   def cosh(self) -> Tensor:
+    """Finite up to the type's largest number."""
     x = self._float()
     half = x.abs().mul(0.5).exp()
-    return half.mul(half).mul(0.5).add(x.abs().neg().exp().mul(0.5))
+    return half.mul(0.5).mul(half).add(x.abs().neg().exp().mul(0.5))
 
   def tanh(self) -> Tensor: return self._function(Ops.TANH)
 
   def asinh(self) -> Tensor:
+    """log(x + sqrt(x * x + 1)), which is log(2 * x) where 1 is nothing beside x * x."""
     x = self._float()
-    size = x.abs()
-    square = size.square()
-    return size.add(square.div(square.add(1).sqrt().add(1)))._log1p()._with_sign_of(x)
+    size = x._magnitude()
+    large = size.gt(_outweighs_one(x))
+    small = large.where(1, size)
+    square = small.square()
+    near = small.add(square.div(square.add(1).sqrt().add(1)))._log1p()
+    return large.where(large.where(size, 1).log().add(math.log(2)), near)._with_sign_of(x)
 
   def acosh(self) -> Tensor:
-    """NaN below 1."""
-    t = self._float().sub(1)
-    return t.add(t.mul(t.add(2)).sqrt())._log1p()
+    """NaN below 1. log(x + sqrt(x * x - 1)), which is log(2 * x) where 1 is nothing beside x * x."""
+    x = self._float()
+    large = x.gt(_outweighs_one(x))
+    t = large.where(1, x).sub(1)
+    near = t.add(t.sqrt().mul(t.add(2).sqrt()))._log1p()
+    return large.where(large.where(x, 1).log().add(math.log(2)), near)
 
   def atanh(self) -> Tensor:
     """NaN outside of -1..1."""
     x = self._float()
-    size = x.abs()
+    size = x._magnitude()
     return size.mul(2).div(size.sub(1, reverse=True))._log1p().mul(0.5)._with_sign_of(x)
 
   def erf(self) -> Tensor: return self._function(Ops.ERF)
@@ -113,7 +121,7 @@ class Functions(Elementwise):
   def abs(self) -> Tensor:
     """The absolute value; its gradient at 0 is 0."""
     if dtypes.is_unsigned(self.dtype) or self.dtype is dtypes.bool: return self._self()
-    return self.maximum(self.neg())
+    return self.sub(0, reverse=True).maximum(self)  # 0 - x is 0.0 for both zeros, and of equal operands the first is the maximum
 
   def sign(self) -> Tensor:
     """-1, 0 or 1; NaN for NaN."""
@@ -126,6 +134,10 @@ class Functions(Elementwise):
     x, signs = self._float(), self._tensor(other)
     negative = signs.lt(0).bitwise_or(signs.eq(0).bitwise_and(signs._float().reciprocal().lt(0)))
     return negative.where(x.abs().neg(), x.abs())
+
+  def _magnitude(self) -> Tensor:
+    """The absolute value with gradient 1 at 0, so that an odd function of it has its own gradient there."""
+    return self.lt(0).where(self.neg(), self)
 
   def _with_sign_of(self, x: Handle) -> Tensor:
     """For self >= 0: self where x >= 0, else -self. Odd functions from their positive half."""
@@ -165,8 +177,8 @@ class Functions(Elementwise):
     """Not below min_, not above max_. NaN stays; the gradient passes where nothing was cut."""
     if min_ is None and max_ is None: raise ArgumentError("clamp needs min_, max_ or both")
     x = self._self()
-    if min_ is not None: x = x.lt(min_).where(min_, x)
-    return x if max_ is None else x.gt(max_).where(max_, x)
+    if min_ is not None and x._beyond(min_) >= 0: x = x.lt(min_).where(min_, x)
+    return x if max_ is None or x._beyond(max_) > 0 else x.gt(max_).where(max_, x)
 
   def clip(self, min_: Any = None, max_: Any = None) -> Tensor: return self.clamp(min_, max_)
 
@@ -245,6 +257,10 @@ class Functions(Elementwise):
     """exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows."""
     t = self._float().clamp(None, 0).mul(factor * 0.5).tanh()
     return t.mul(2).div(t.neg().add(1))
+
+def _outweighs_one(x: Functions) -> float:
+  """A number from which on 1 + x * x rounds to x * x."""
+  return 2.0 ** ((dtypes.finfo(x.dtype)[1] + 1) // 2 + 1)
 
 def _half_difference(x: Functions) -> Tensor:
   """(exp(x) - exp(-x)) / 2, without early overflow."""

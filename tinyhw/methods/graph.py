@@ -8,9 +8,10 @@ and a table of the constants in shapes make a node cost about 3 us.
 from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import copysign
+from sys import float_info
 
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype, truncate
-from tinyhw.errors import ArgumentError, IndexRangeError, ShapeError
+from tinyhw.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, resolve, sint, sint_prod, to_indices
 
@@ -47,6 +48,14 @@ def constant(dtype: DType, value: ConstType, device: str | None = None) -> UOp:
   """A constant of shape (); integers wrap to what the type holds."""
   if dtypes.is_int(dtype): value = truncate[dtype](value)
   return UOp.const(dtype, value, device)
+
+def check_number(what: str, dtype: DType, value: ConstType) -> None:
+  """Raise DTypeError if value is an int that a type does not hold; floats are rounded instead."""
+  if type(value) is not int or dtype is dtypes.bool: return
+  low, high = (-float_info.max, float_info.max) if dtypes.is_float(dtype) else dtype.limits()
+  if low <= value <= high: return
+  number = value if value.bit_length() < 128 else f"a number of {value.bit_length()} bits"
+  raise DTypeError(f"cannot {what} a tensor of {dtype} with {number}: the type holds {low} to {high}; cast the tensor to one that holds the number")
 
 def full(shape: Shape, dtype: DType, value: ConstType, device: str | None = None) -> UOp:
   """A constant of any shape."""

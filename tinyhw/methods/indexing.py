@@ -164,6 +164,7 @@ class Indexing(Matmul):
     if isinstance(src, Handle):
       if src.dtype is not self.dtype: raise DTypeError(f"cannot scatter {src.dtype} into {self.dtype}; cast one of them")
       return src._self()
+    graph.check_number("scatter into", self.dtype, src)
     return self._new(graph.full(index.shape, self.dtype, src))
 
   def _scattered(self, dim: int, index: Tensor, src: Tensor) -> tuple[UOp, UOp]:

@@ -91,6 +91,7 @@ def pad_constant(u: UOp, pairs: Pairs, value: ConstType) -> UOp:
   pairs = [(b if limits(b)[0] >= 0 else 0, e if limits(e)[0] >= 0 else 0) for b, e in pairs]
   padded = graph.pad(u, pairs)
   if value == 0 or padded is u: return padded
+  graph.check_number("pad", u.dtype, value)
   inside = graph.pad(graph.full(u.shape, dtypes.bool, True), pairs)
   return graph.where(inside, padded, graph.like(padded, value))
 
