@@ -147,3 +147,17 @@ def test_scatter():
   assert Tensor.zeros(2, 5).scatter(1, Tensor([[4]]), 3.0).tolist() == [[0, 0, 0, 0, 3.0], [0] * 5]
   with pytest.raises(ArgumentError, match="reduce"): Tensor(x).scatter(0, i, s, reduce="mean")
   with pytest.raises(DTypeError, match="cannot scatter"): Tensor(x).scatter(0, i, i)
+
+@pytest.mark.parametrize("index", [[3], [0, -4], (slice(None), [4]), (Ellipsis, [[0], [-5]]), range(4), np.array([0, 3]), np.array([[7]], np.uint8),
+  (None, [3]), ([0, 1], [0, 4])])
+def test_indices_that_the_host_knows_are_checked(index):
+  x = Tensor(np.arange(12, dtype=np.int32).reshape(3, 4)).contiguous().realize()
+  with pytest.raises(IndexRangeError, match="outside of axis"): x[index]
+  with pytest.raises(IndexRangeError, match="outside of axis"): x[index] = 1
+  with pytest.raises(IndexRangeError, match="outside of axis 0"): x[Tensor.full((2,), 3)]
+
+def test_indices_that_only_the_device_knows_read_zero():
+  x = np.arange(12, dtype=np.int32).reshape(3, 4)
+  same(Tensor(x)[Tensor([1, 5, -3, -4])], np.stack([x[1], 0 * x[0], x[0], 0 * x[0]]))
+  same(Tensor(x)[[], 1], x[[], 1])
+  same(Tensor(x)[[-3, 2], [3, -4]], x[[-3, 2], [3, -4]])

@@ -80,6 +80,7 @@ def test_cat_promotes():
   (lambda t: t.cat(Tensor.ones(2, 2), dim=0), ShapeError, "cannot cat"), (lambda t: t.stack(Tensor.ones(2)), ShapeError, "cannot stack"),
   (lambda t: t.split(0), ArgumentError, "size 0"),
   (lambda t: t.flip((0, 0)), ArgumentError, "twice"), (lambda t: t.rearrange("a b -> b a"), ShapeError, "does not fit"),
+  (lambda t: t.split([2, -1, 1]), ArgumentError, "-1 is negative"),
   (lambda t: t.unfold(0, 1, 0), ArgumentError, "step 0"), (lambda t: t.repeat(1, -1, 1), ArgumentError, "not negative"),
   (lambda t: t.repeat_interleave(-1), ArgumentError, "not negative"),
   (lambda t: t.sum().cat(t.sum()), ShapeError, "cannot cat a tensor of shape ()"), (lambda t: t.sum().split(1), ShapeError, "no axes"),

@@ -1,7 +1,8 @@
 """Tensor[...]: reading and writing parts, and gather and scatter.
 
 Slices, ints, None and ... are movements. Tensors (and lists) of integers gather: together they broadcast, their axes stand where the first of them
-stood, or in front if something stood between them. Negative indices count from the end; what is out of range in a Tensor reads 0 (an int raises).
+stood, or in front if something stood between them. Negative indices count from the end. An index out of range raises where its value is known when
+the call is made: an int, a list, an array, a constant. Elsewhere (a Tensor's elements are known only to its device) it reads 0 and writes nothing.
 A bool Tensor stands for the places where it is true, which are read back first.
 
 Writing to storage through slices happens at once and in place; what was computed from the tensor before but not realized sees the new values.
@@ -15,8 +16,9 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine.realize import realize as realize_nodes
 from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeError, ShapeError
 from tinyhw.gradient import transposed
+from tinyhw.helpers import fully_flatten
 from tinyhw.methods import graph
-from tinyhw.methods.base import Handle, assigned, is_storage, storage_view
+from tinyhw.methods.base import Handle, assigned, constant_value, is_storage, storage_view
 from tinyhw.methods.elementwise import truth
 from tinyhw.methods.matmul import Matmul
 from tinyhw.methods.views import check_part, limits, windows
@@ -99,6 +101,9 @@ class Indexing(Matmul):
       size = self.shape[axis]
       step = 1
       if isinstance(item, slice): begin, end, step = _slice(item, size, axis)
+      elif isinstance(item, _Known):
+        _check_known(item, size, axis)
+        item, begin, end = item.tensor, 0, size
       elif isinstance(item, Handle): begin, end = 0, size
       else: begin, end = _place(item, size, axis)
       if isinstance(item, Handle): tensors[len(kept)] = item
@@ -109,11 +114,12 @@ class Indexing(Matmul):
     return Parsed(pairs, tuple(backwards), steps, kept, tensors)
 
   def _items(self, indices: tuple[Any, ...]) -> list[Any]:
-    """One item for each axis (and for each None): ... written out, lists as Tensors, bool Tensors as the places where they are true."""
+    """One item for each axis (and for each None): ... written out, lists as _Known, bool Tensors as the places where they are true."""
     items: list[Any] = []
     for item in indices:
-      if isinstance(item, (list, tuple, range)): item = _listed(self, list(item))
-      elif not isinstance(item, (Handle, slice, int, UOp, type(None), type(Ellipsis))): item = _foreign(self, item)
+      known: tuple[int, int] | None = None
+      if isinstance(item, (list, tuple, range)): item, known = _listed(self, list(item)), _extent(item)
+      elif not isinstance(item, (Handle, slice, int, UOp, type(None), type(Ellipsis))): item, known = _foreign(self, item), _extent(item)
       if isinstance(item, Handle) and item.dtype is dtypes.bool:
         if not item.shape: raise IndexingError("a bool Tensor used as an index needs an axis; use where() for a single condition")
         self._check_mask(item, len([i for i in items if i is not None and i is not Ellipsis]), Ellipsis in _plain(items))
@@ -122,7 +128,8 @@ class Indexing(Matmul):
         continue
       if isinstance(item, Handle) and not dtypes.is_int(item.dtype):
         raise DTypeError(f"a Tensor used as an index holds integers or bools, not {item.dtype}")
-      items.append(item)
+      if isinstance(item, Handle) and known is None and 0 not in item.shape and (number := constant_value(item.uop)) is not None: known = int(number), int(number)
+      items.append(item if known is None or not isinstance(item, Handle) else _Known(item, *known))
     given = sum(1 for i in items if i is not None and i is not Ellipsis)
     dots = [k for k, i in enumerate(items) if i is Ellipsis]
     if len(dots) > 1: raise IndexingError("an index may have one ... only")
@@ -204,6 +211,24 @@ class Indexing(Matmul):
 def _listed(self: Handle, item: list[Any]) -> Tensor:
   """A list of indices as a Tensor; an empty one selects nothing."""
   return self._tensor(item) if item else self._tensor(item).cast(dtypes.int32)
+
+class _Known(NamedTuple):
+  """An index Tensor whose least and greatest element the host knows."""
+  tensor: Handle
+  least: int
+  most: int
+
+def _extent(item: Any) -> tuple[int, int] | None:
+  """The least and the greatest of the integers in lists or in an array; None if there are none, or if they are not known here."""
+  if isinstance(item, (list, tuple, range)):
+    flat = fully_flatten(item)
+    return (min(flat), max(flat)) if flat and all(type(i) is int for i in flat) else None
+  if not getattr(item, "size", 0) or not hasattr(item, "min") or "int" not in str(getattr(item, "dtype", "")): return None
+  return int(item.min()), int(item.max())
+
+def _check_known(index: _Known, size: sint, axis: int) -> None:
+  for number in (index.least, index.most):
+    if isinstance(size, int): _place(number, size, axis)
 
 def _plain(items: Sequence[Any]) -> list[Any]: return [i for i in items if i is Ellipsis]
 

@@ -1,4 +1,7 @@
-"""Losses. `reduction` is "mean", "sum" or "none" in all of them."""
+"""Losses. `reduction` is "mean", "sum" or "none" in all of them.
+
+Classes are elements of a tensor, known only to its device: one that is not in 0..classes-1 is not refused, and its loss is 0.
+"""
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 

@@ -118,6 +118,7 @@ class Movement(Functions):
     if isinstance(sizes, int):
       if sizes <= 0: raise ArgumentError(f"cannot split into parts of size {sizes}; it must be positive")
       sizes = [min(sizes, n - i) for i in range(0, max(n, 1), sizes)]
+    if min(sizes, default=0) < 0: raise ArgumentError(f"cannot split into parts of sizes {list(sizes)}: {min(sizes)} is negative")
     if sum(sizes) != n: raise ShapeError(f"cannot split axis {dim} of {graph.show(self.shape)} into {list(sizes)}: the sum is not {n}")
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     return tuple([self._new(graph.shrink_axis(self.uop, dim, start, start + size)) for start, size in zip(starts, sizes)])
