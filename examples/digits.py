@@ -6,6 +6,7 @@ Needs Python and nothing else. The last line printed is the accuracy on the imag
 step is machine code from this repository's assembler; `DEBUG=2` lists them, `DEBUG=7` shows their instructions.
 """
 import os
+import signal
 import sys
 import time
 
@@ -67,4 +68,6 @@ def main() -> None:
   correct = (model(x_test).argmax(axis=1) == y_test).sum().item()
   print(f"test accuracy: {100 * correct / len(y_test):.2f} %")
 
-if __name__ == "__main__": main()
+if __name__ == "__main__":
+  if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `digits.py | head -1` ends without a word
+  main()

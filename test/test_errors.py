@@ -13,7 +13,8 @@ CLASSES = [value for value in vars(errors).values() if isinstance(value, type) a
 @pytest.mark.parametrize("error,builtin", [
   (errors.ShapeError, ValueError), (errors.DTypeError, TypeError), (errors.IndexRangeError, IndexError), (errors.IndexingError, IndexError),
   (errors.DeviceError, RuntimeError), (errors.JitError, RuntimeError), (errors.OutOfMemory, MemoryError), (errors.EncodeError, ValueError),
-  (errors.DecodeError, ValueError), (errors.VerifyError, AssertionError), (errors.FetchError, OSError), (errors.ConfigError, ValueError),
+  (errors.DecodeError, ValueError), (errors.VerifyError, AssertionError), (errors.FetchError, OSError), (errors.MissingFileError, FileNotFoundError),
+  (errors.ConfigError, ValueError),
   (errors.UnknownValueError, TypeError)])
 def test_python_error_catches_it(error: type[TinyError], builtin: type[Exception]) -> None:
   with pytest.raises(builtin): raise error("why")

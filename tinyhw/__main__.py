@@ -2,6 +2,7 @@
 from __future__ import annotations
 import importlib
 import json
+import signal
 import sys
 from types import ModuleType
 from collections.abc import Callable, Sequence
@@ -63,4 +64,6 @@ def main(arguments: Sequence[str]) -> int:
     print(f"{arguments[0]}: {e}", file=sys.stderr)
     return 2
 
-if __name__ == "__main__": sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__":
+  if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `... | head -1` ends it without a word, as it ends other commands
+  sys.exit(main(sys.argv[1:]))

@@ -152,13 +152,12 @@ NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL de
 # how it is checked and seen
 SPEC = ContextVar("SPEC", 0, "1: verify graphs between passes; 2: after each rewrite too")
 CHECK = ContextVar("CHECK", 0, "1: re-run allocated machine code symbolically and compare")
-DUMP = ContextVar("DUMP", "", "pass:kernel: print that kernel after that pass, e.g. allocate:r_64_64")
+DUMP = ContextVar("DUMP", "", "pass:kernel: print that kernel after that pass, e.g. allocate:r_64_64; a wrong name of a pass is answered with the right ones")
 TRACEMETA = ContextVar("TRACEMETA", 1, "0: do not remember which source line made an operation")
-VIZ = ContextVar("VIZ", 0, "1: record rewrites, to be shown by a viewer")
-PROFILE = ContextVar("PROFILE", 0, "1: record what ran when, for a trace viewer")
+PROFILE = ContextVar("PROFILE", 0, "1: profile_marker() notes moments in tinyhw.trace.events; nothing else is recorded in this version")
 
 # where files are
-CACHELEVEL = ContextVar("CACHELEVEL", 2, "0: as CACHE=0; any other number changes nothing")
+CACHELEVEL = ContextVar("CACHELEVEL", 2, "the older name of CACHE, read when tinyhw is imported: 0 is CACHE=0, other numbers change nothing")
 CACHE = ContextVar("CACHE", 1 if CACHELEVEL else 0, "0: neither read nor write compiled kernels and search results on disk")
 CACHEDIR = ContextVar("CACHEDIR", "", "folder of kernels, search results and downloads; empty: tinyhw in the user's cache folder")
 DISABLE_HTTP_CACHE = ContextVar("DISABLE_HTTP_CACHE", 0, "1: download again even if the file is in CACHEDIR")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tinyhw.config import DEBUG, DEV, PLUGINS
 from tinyhw.dtype import DType
-from tinyhw.errors import ArgumentError, DeviceError, DriverError, OutOfMemory
+from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
 from tinyhw.helpers import GlobalCounters
 
 # Name -> driver module. A missing module is a refusal with a reason, not an error.
@@ -450,7 +450,10 @@ class _Devices:
     name, _, ordinal = device.upper().partition(":")
     name = ALIASES.get(name, name)
     if name not in DRIVERS:
-      for module in filter(None, str(PLUGINS).split(",")): importlib.import_module(module.strip())  # they register theirs
+      for module in filter(None, str(PLUGINS).split(",")):
+        try: importlib.import_module(module.strip())  # they register theirs
+        except ImportError as error:
+          raise ConfigError(f"PLUGINS={str(PLUGINS)!r}: importing {module.strip()!r} failed: {error}; name modules that PYTHONPATH reaches") from error
     if name not in DRIVERS: raise DeviceError(f"there is no device {device!r}; the known ones are {', '.join(DRIVERS)}")
     if ordinal and not ordinal.isdecimal(): raise DeviceError(f"device {device!r}: what follows the colon is a number, as in {name}:1")
     return f"{name}:{int(ordinal)}" if ordinal and int(ordinal) else name

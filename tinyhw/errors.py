@@ -84,6 +84,9 @@ class CompileError(TinyError, RuntimeError):
 class VerifyError(TinyError, AssertionError):
   """A verifier (SPEC, CHECK) found a graph, program or allocation that breaks the rules. An error in tinyhw."""
 
+class MissingFileError(UserError, FileNotFoundError):
+  """A file or folder that a call names is not there."""
+
 class FetchError(TinyError, OSError):
   """A download that failed: no network, no such file, or a wrong checksum."""
 

@@ -15,7 +15,7 @@ from itertools import count as count
 from tinyhw import trace
 from tinyhw.config import (BEAM as BEAM, CACHE as CACHE, CHECK as CHECK, DEBUG as DEBUG, DEV as DEV, DUMP as DUMP, JIT as JIT, NOOPT as NOOPT,
                            PROFILE as PROFILE, SEED as SEED, SPEC as SPEC, THREADS as THREADS, TRACEMETA as TRACEMETA, TRAINING as TRAINING,
-                           VIZ as VIZ, Context as Context, ContextVar as ContextVar, Wrapper, getenv as getenv)
+                           Context as Context, ContextVar as ContextVar, Wrapper, getenv as getenv)
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.progress import tqdm as tqdm, trange as trange
 from tinyhw.storage import (cache_dir as cache_dir, diskcache as diskcache, diskcache_clear as diskcache_clear, diskcache_get as diskcache_get,

@@ -29,7 +29,7 @@ _inside: dict[str, bool] = {}
 
 def _is_inside(filename: str) -> bool:
   """Whether a file belongs to tinyhw or is the standard library's wrapping machinery. Remembered per name."""
-  ours = filename.startswith(_OURS) or (not os.path.isabs(filename) and os.path.abspath(filename).startswith(_OURS))
+  ours = filename.startswith((*_OURS, "<frozen importlib")) or (not os.path.isabs(filename) and os.path.abspath(filename).startswith(_OURS))
   found = _inside[filename] = ours or os.path.basename(filename) in _WRAPPERS
   return found
 

@@ -19,7 +19,7 @@ from tinyhw.autogen import cpu_ring
 from tinyhw.autogen.cpu_ring import CONTEXT, CONTEXT_BYTES, PACKET_BYTES, RECORD, RECORD_BYTES
 from tinyhw.config import THREADS
 from tinyhw.drivers.cpu.memory import ALIGNMENT, IS_WINDOWS, address_of, map_private
-from tinyhw.errors import DeviceError, DriverError
+from tinyhw.errors import ConfigError, DeviceError, DriverError
 
 RING_PACKETS = 256
 CHUNKS_PER_THREAD = 4       # of a grid: a thread that loses its core holds the others up for a quarter of its share
@@ -31,7 +31,8 @@ BATCH = struct.Struct("<2Q")  # BATCH and COUNT of a record
 assert RECORD["COUNT"] == RECORD["BATCH"] + 8
 
 def available_threads() -> int:
-  """THREADS, or the number of cores that this process may use: its affinity, and its control group's quota."""
+  """THREADS, or the number of cores that this process may use: its affinity, and its control group's quota. Raises ConfigError."""
+  if THREADS.value < 0: raise ConfigError(f"THREADS={THREADS.value} is no number of threads; set it to 1 or more, or to 0 for one per core")
   if THREADS.value > 0: return THREADS.value
   count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
   try:

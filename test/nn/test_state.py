@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tinyhw import nn
-from tinyhw.errors import ArgumentError, FileFormatError
+from tinyhw.errors import ArgumentError, FileFormatError, MissingFileError
 from tinyhw.nn.state import get_parameters, get_state_dict, load_state_dict, safe_dtypes, safe_load, safe_load_metadata, safe_save
 from tinyhw.tensor import Tensor
 
@@ -62,15 +62,27 @@ def entry(dtype="F32", shape=(2,), offsets=(0, 8)): return {"a": {"dtype": dtype
   (entry(), bytes(4), None, "ends at byte 8 of its data, which has 4"), (entry(shape=(3,)), bytes(8), None, "cannot have 8 bytes"),
     (entry(offsets=(8, 0)), bytes(8), None, "cannot have -8"),
   (entry(shape=(-2,)), bytes(8), None, "natural"), (entry("F99"), bytes(8), None, "F99"),
-  (entry(shape=(2 ** 62, 2 ** 62)), bytes(8), None, "cannot have"), (b"[]", b"", None, "no JSON object"),
-  (b"{", b"", None, "no JSON"), (b"\xff", b"", None, "no JSON"), (entry(), bytes(8), 2 ** 63, "should have 9223372036854775808 bytes"),
-  (b"[" * 50000, b"", None, "no JSON"),
+  (entry(shape=(2 ** 62, 2 ** 62)), bytes(8), None, "cannot have"), (b"[]", b"", None, "does not begin with {"),
+  (b"{", b"", None, "no JSON"), (b"{\xff", b"", None, "no JSON"), (entry(), bytes(8), 2 ** 63, "should have 9223372036854775808 bytes"),
+  (b'{"a":' * 50000, b"", None, "no JSON"),
   ({"a": 5}, b"", None, "lacks dtype"), (entry(offsets=(0,)), bytes(8), None, "natural"), (entry(shape=(True,)), bytes(8), None, "natural"),
-  (entry(offsets=(0, 8.0)), bytes(8), None, "natural")])
+  (entry(offsets=(0, 8.0)), bytes(8), None, "natural"), (entry(["F32"]), bytes(8), None, "which is not known"),
+  (entry(), bytes(9), None, "end at byte 8 of the data, which has 9"), (entry(offsets=(4, 12)), bytes(12), None, "begins at byte 4"),
+  (entry() | {"b": entry()["a"]}, bytes(8), None, "'b' begins at byte 0 of the data, and what lies before it ends at 8"),
+  (entry() | {"__metadata__": 5}, bytes(8), None, "not strings"), (entry() | {"__metadata__": {"a": 5}}, bytes(8), None, "not strings"),
+  (json.dumps(entry()).encode()[:-1] + b"," + json.dumps(entry()).encode()[1:], bytes(8), None, "a name stands twice among a, a")])
 def test_damaged_files(tmp_path, header, data, length, text):
   with pytest.raises(FileFormatError, match=text): safe_load(write(tmp_path / "f", header, data, length))
 
 def test_truncated_and_missing_files(tmp_path):
   (tmp_path / "f").write_bytes(b"abc")
   with pytest.raises(FileFormatError, match="3 bytes"): safe_load(tmp_path / "f")
-  with pytest.raises(FileNotFoundError): safe_load(tmp_path / "none")
+  with pytest.raises(MissingFileError, match="there is no file .*none"): safe_load(tmp_path / "none")
+  with pytest.raises(ArgumentError, match="is a folder"): safe_load(tmp_path)
+  with pytest.raises(MissingFileError, match="there is no folder .*none; make it first"): safe_save({"a": Tensor([1])}, tmp_path / "none" / "f")
+  assert not (tmp_path / "none").exists()
+
+def test_a_name_alone_is_a_file_here(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  safe_save({"a": Tensor([1, 2])}, "f")
+  assert safe_load("f")["a"].tolist() == [1, 2]

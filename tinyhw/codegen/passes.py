@@ -23,7 +23,8 @@ from tinyhw.codegen.stage import stage_values
 from tinyhw.codegen.vectorize import vectorize
 from tinyhw.config import DUMP, SPEC
 from tinyhw.dtype import dtypes
-from tinyhw.errors import CompileError
+from tinyhw.errors import CompileError, ConfigError
+from tinyhw.machine.passes import PASSES as MACHINE_PASSES
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
@@ -53,6 +54,7 @@ PASSES = (
 def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   """The Program of an optimised kernel. Raises CompileError for what the target cannot do; `name` is the kernel's."""
   if sink.op is not Ops.SINK: raise CompileError(f"{name}: a kernel is a SINK of stores, not {sink.op.name}")
+  if DUMP: check_dump()
   kernel = sink
   for step in PASSES:
     kernel = step.run(kernel, capabilities)
@@ -88,6 +90,12 @@ def arguments(order: list[UOp], uops: list[UOp]) -> list[UOp]:
 def typed_variable(variable: UOp) -> UOp:
   """A variable with the type that it would have if it were used."""
   return UOp(Ops.DEFINE_VAR, dtypes.int32 if fits(variable.arg[1], variable.arg[2]) else dtypes.int64, (), variable.arg)
+
+def check_dump() -> None:
+  """Raise ConfigError if DUMP names no pass."""
+  wanted = str(DUMP).partition(":")[0]
+  known = [*(step.name for step in PASSES), "linearize", "select", *MACHINE_PASSES]
+  if wanted not in known: raise ConfigError(f"DUMP={str(DUMP)!r}: no pass is called {wanted!r}; there are {', '.join(known)}")
 
 def dump(step: str, name: str, kernel: UOp | Program) -> None:
   """Print a kernel if DUMP asks for this pass and kernel."""

@@ -69,9 +69,12 @@ def value_of(x: sint, variables: dict[str, int]) -> int:
   return int(replaced.arg)
 
 def backend(arch: str) -> Any:
-  """The module that turns Programs into Code for an architecture: `capabilities(arch)` and `compile(program, arch) -> Code`."""
+  """The module that turns Programs into Code for an architecture: `capabilities(arch)` and `compile(program, arch) -> Code`. Raises DeviceError."""
   from tinyhw.engine.backends import BACKENDS
-  return importlib.import_module(BACKENDS[arch.partition(":")[0]])
+  kind = arch.partition(":")[0]
+  if kind not in BACKENDS:
+    raise DeviceError(f"nothing compiles for the architecture {arch!r}; there are {', '.join(BACKENDS)} (the NULL device's is set by NULL_ARCH)")
+  return importlib.import_module(BACKENDS[kind])
 
 def compiler_version(arch: str) -> str:
   """A digest of the compiler's files (names, sizes, times), those of arch's backend and of arithmetic included: code on disk is used only by what

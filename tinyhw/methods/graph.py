@@ -45,8 +45,10 @@ def show(shape: Sequence[sint]) -> str:
 # ***** constants *****
 
 def constant(dtype: DType, value: ConstType, device: str | None = None) -> UOp:
-  """A constant of shape (); integers wrap to what the type holds."""
-  if dtypes.is_int(dtype): value = truncate[dtype](value)
+  """A constant of shape (); integers wrap to what the type holds. Raises DTypeError for an infinity or NaN that is to be an integer."""
+  if dtypes.is_int(dtype):
+    try: value = truncate[dtype](value)
+    except (OverflowError, ValueError): raise DTypeError(f"cannot make {value} an element of {dtype}; use a float type") from None
   return UOp.const(dtype, value, device)
 
 def check_number(what: str, dtype: DType, value: ConstType) -> None:

@@ -1,7 +1,8 @@
 """The tensors of a model by name, and files of them in the safetensors format.
 
 A safetensors file is: 8 bytes little-endian, the length of a JSON header; the header, {name: {dtype, shape, data_offsets}}; the elements, without
-gaps. Reading trusts nothing: every length, offset and shape is checked against the file before memory is allocated for it.
+gaps or overlaps. Names are unique; `__metadata__` has strings only. Reading trusts nothing: every length, offset and shape is checked against the
+file before memory is allocated for it.
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ import pathlib
 from typing import Any, BinaryIO
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import ArgumentError, FileFormatError
+from tinyhw.errors import ArgumentError, FileFormatError, MissingFileError
 from tinyhw.progress import tqdm
 from tinyhw.storage import write_atomically
 from tinyhw.tensor import Tensor
@@ -88,7 +89,7 @@ def _fitting(tensor: Tensor, value: Tensor) -> Tensor | None:
 # ***** safetensors *****
 
 def safe_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], metadata: dict[str, Any] | None = None) -> None:
-  """Write tensors to a file, which appears whole or not at all."""
+  """Write tensors to a file, which appears whole or not at all. Raises MissingFileError if its folder is not there."""
   header: dict[str, Any] = {"__metadata__": {str(k): str(v) for k, v in metadata.items()}} if metadata else {}
   parts: list[Any] = []
   offset = 0
@@ -101,12 +102,17 @@ def safe_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], metadata: 
     offset += len(raw)
   text = json.dumps(header, separators=(",", ":")).encode()
   text += b" " * (-len(text) % 8)
-  write_atomically(os.fspath(fn), len(text).to_bytes(8, "little"), text, *parts)
+  path = os.path.abspath(fn)
+  if not os.path.isdir(os.path.dirname(path)):
+    raise MissingFileError(f"cannot write {os.fspath(fn)}: there is no folder {os.path.dirname(path)}; make it first")
+  write_atomically(path, len(text).to_bytes(8, "little"), text, *parts)
 
 def _tensor_header(t: Tensor | str | os.PathLike[str]) -> tuple[BinaryIO | None, bytes | None, str]:
   """An open file, or the bytes of a tensor, and a name for messages."""
   if isinstance(t, Tensor): return None, bytes(t._read()[0]), "the tensor"
-  return open(t, "rb"), None, os.fspath(t)
+  try: return open(t, "rb"), None, os.fspath(t)
+  except FileNotFoundError: raise MissingFileError(f"there is no file {os.path.abspath(t)}; give the path of a safetensors file") from None
+  except IsADirectoryError: raise ArgumentError(f"{os.fspath(t)} is a folder; give the path of a safetensors file") from None
 
 def safe_load_metadata(t: Tensor | str | os.PathLike[str]) -> tuple[Any, int, dict[str, Any]]:
   """(the file or tensor, where the elements begin, the header). Raises FileFormatError for what is no safetensors file."""
@@ -126,19 +132,34 @@ def _header(head: bytes, read: Any, size: int, name: str) -> tuple[int, dict[str
   if len(head) < 8: raise bad(f"it has {size} bytes, and the length of the header takes 8; was the download cut off?")
   length = int.from_bytes(head, "little")
   if length > min(size - 8, _LONGEST_HEADER): raise bad(f"its header should have {length} bytes, and the file has {size}; was the download cut off?")
-  try: header = json.loads(read(length).decode())
+  text = read(length)
+  if not text.startswith(b"{"): raise bad("its header does not begin with {")
+  try: header = json.loads(text.decode(), object_pairs_hook=_unique_keys)
   except (ValueError, RecursionError) as error: raise bad(f"its header is no JSON ({error})") from None
-  if not isinstance(header, dict): raise bad("its header is no JSON object")
   room = size - 8 - length
-  for key, entry in header.items():
-    if key != "__metadata__": _check_entry(key, entry, room, bad)
+  entries = {key: entry for key, entry in header.items() if key != "__metadata__"}
+  for key, entry in entries.items(): _check_entry(key, entry, room, bad)
+  metadata = header.get("__metadata__", {})
+  if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()): raise bad("its metadata are not strings by name")
+  end = 0
+  for begin, after, key in sorted((*entry["data_offsets"], key) for key, entry in entries.items()):
+    if begin != end: raise bad(f"{key!r} begins at byte {begin} of the data, and what lies before it ends at {end}")
+    end = after
+  if end != room: raise bad(f"its tensors end at byte {end} of the data, which has {room}")
   return 8 + length, header
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+  """A JSON object. Raises ValueError where it names one key twice."""
+  found = dict(pairs)
+  if len(found) != len(pairs): raise ValueError(f"a name stands twice among {', '.join(sorted(key for key, _ in pairs)[:8])}")
+  return found
 
 def _check_entry(key: str, entry: Any, room: int, bad: Any) -> None:
   if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= entry.keys():
     raise bad(f"the entry of {key!r} lacks dtype, shape or data_offsets")
   shape, offsets = entry["shape"], entry["data_offsets"]
-  if entry["dtype"] not in safe_dtypes: raise bad(f"{key!r} has dtype {entry['dtype']!r}, which is not known; known: {', '.join(safe_dtypes)}")
+  if not isinstance(entry["dtype"], str) or entry["dtype"] not in safe_dtypes:
+    raise bad(f"{key!r} has dtype {entry['dtype']!r}, which is not known; known: {', '.join(safe_dtypes)}")
   if not _naturals(shape) or not _naturals(offsets) or len(offsets) != 2:
     raise bad(f"the shape or offsets of {key!r} are no lists of natural numbers")
   count = 1
