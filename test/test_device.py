@@ -15,7 +15,7 @@ from tinyhw import device as devices
 from tinyhw.config import Context
 from tinyhw.device import Allocator, Buffer, BufferOptions, Compiled, Device, LRUAllocator, show_bytes
 from tinyhw.dtype import dtypes
-from tinyhw.errors import ArgumentError, DeviceError, DriverError, OutOfMemory
+from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
 from tinyhw.helpers import GlobalCounters
 
 HOSTS = ("CPU", "PYTHON")
@@ -58,6 +58,8 @@ def test_names() -> None:
   assert Device.canonicalize(None) == Device.DEFAULT
   with pytest.raises(DeviceError, match="there is no device 'ABACUS'; the known ones are NV, AMD"): Device["ABACUS"]
   with pytest.raises(DeviceError, match="what follows the colon is a number, as in CPU:1"): Device["CPU:x"]
+  with Context(PLUGINS="json, not_there"), pytest.raises(ConfigError, match="importing 'not_there' failed: No module named 'not_there'"):
+    Device["ABACUS"]
   with pytest.raises(DeviceError, match="named by a string .*, not by 3"): Device.canonicalize(3)  # type: ignore[arg-type]
 
 def test_opened_once(host: str) -> None:

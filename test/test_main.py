@@ -1,8 +1,12 @@
 """The command line: asm and disasm."""
 from __future__ import annotations
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,6 +32,19 @@ def test_disasm_refuses() -> None:
   assert done.stderr.splitlines() == ["line 1: offset 0: no instruction of the table starts with 0f ff",
                                       "line 2: ret ends after 1 bytes; these are left: c3",
                                       "line 3: bytes in hex are expected, like c5 f4 58 c2; got hello"]
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="a system without SIGPIPE")
+def test_a_reader_that_goes_away_ends_it_quietly() -> None:
+  command = [sys.executable, "-m", "tinyhw", "asm", "--arch", "x86_64"]
+  with tempfile.TemporaryFile("w+") as text:
+    text.write("ret\n" * 50000)
+    text.seek(0)
+    process = subprocess.Popen(command, stdin=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
+  assert process.stdout is not None and process.stderr is not None
+  assert process.stdout.readline() == b"c3\n"
+  process.stdout.close()
+  with process.stderr: assert process.stderr.read() == b""
+  assert process.wait() == -signal.SIGPIPE
 
 def test_usage() -> None:
   assert run("asm").returncode == 2 and "--arch x86_64" in run("asm").stderr

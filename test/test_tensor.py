@@ -62,6 +62,8 @@ def test_more_refused_data():
     with pytest.raises(DTypeError, match="does not fit into dtypes.int32.*int64"): Tensor(wide)
     assert Tensor(wide, dtype="int64").tolist() == wide
   with pytest.raises(DTypeError, match="cannot make nan an element"): Tensor([math.nan], dtype="int32")
+  with pytest.raises(DTypeError, match="cannot make -inf an element .* use a float type"): Tensor(-math.inf, dtype="int32")
+  with pytest.raises(DTypeError, match="cannot make nan an element"): Tensor.full((2,), math.nan, dtype="uint8")
   with pytest.raises(ShapeError, match="no whole number"): Tensor(b"abc", dtype="float32")
   with pytest.raises(DTypeError): Tensor(np.array(["a"]))
   with pytest.raises(DTypeError, match="unknown dtype"): Tensor([1], dtype="int33")

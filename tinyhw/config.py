@@ -152,7 +152,7 @@ NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL de
 # how it is checked and seen
 SPEC = ContextVar("SPEC", 0, "1: verify graphs between passes; 2: after each rewrite too")
 CHECK = ContextVar("CHECK", 0, "1: re-run allocated machine code symbolically and compare")
-DUMP = ContextVar("DUMP", "", "pass:kernel: print that kernel after that pass, e.g. allocate:r_64_64; a wrong name of a pass is answered with the right ones")
+DUMP = ContextVar("DUMP", "", "pass:kernel: print that kernel after that pass, e.g. allocate:r_64_64")
 TRACEMETA = ContextVar("TRACEMETA", 1, "0: do not remember which source line made an operation")
 PROFILE = ContextVar("PROFILE", 0, "1: profile_marker() notes moments in tinyhw.trace.events; nothing else is recorded in this version")
 

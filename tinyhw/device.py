@@ -453,7 +453,8 @@ class _Devices:
       for module in filter(None, str(PLUGINS).split(",")):
         try: importlib.import_module(module.strip())  # they register theirs
         except ImportError as error:
-          raise ConfigError(f"PLUGINS={str(PLUGINS)!r}: importing {module.strip()!r} failed: {error}; name modules that PYTHONPATH reaches") from error
+          raise ConfigError(f"PLUGINS={str(PLUGINS)!r}: importing {module.strip()!r} failed: {error}; "
+                            "name modules that PYTHONPATH reaches") from error
     if name not in DRIVERS: raise DeviceError(f"there is no device {device!r}; the known ones are {', '.join(DRIVERS)}")
     if ordinal and not ordinal.isdecimal(): raise DeviceError(f"device {device!r}: what follows the colon is a number, as in {name}:1")
     return f"{name}:{int(ordinal)}" if ordinal and int(ordinal) else name

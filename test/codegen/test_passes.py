@@ -11,7 +11,7 @@ from tinyhw.codegen.passes import PASSES, lower
 from tinyhw.codegen.program import Program
 from tinyhw.config import Context
 from tinyhw.dtype import dtypes
-from tinyhw.errors import CompileError
+from tinyhw.errors import CompileError, ConfigError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
@@ -118,6 +118,9 @@ def test_dump_prints_after_the_pass_that_is_asked_for(capsys: pytest.CaptureFixt
   assert out.startswith("; mine after unroll\n") and out.count("; ") == 1
   with Context(DUMP="linearize"): lower(KERNELS["elementwise"], AVX2, "other")
   assert "; other after linearize" in capsys.readouterr().out
+  with Context(DUMP="allocate"): lower(KERNELS["elementwise"], AVX2, "other")  # a pass of machine/passes.py
+  with Context(DUMP="foo:bar"), pytest.raises(ConfigError, match="no pass is called 'foo'; there are grid, .*linearize, select, .*layout"):
+    lower(KERNELS["elementwise"], AVX2, "other")
 
 def test_every_pass_says_why_it_stands_there() -> None:
   assert all(p.because and p.name for p in PASSES) and len({p.name for p in PASSES}) == len(PASSES)

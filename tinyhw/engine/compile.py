@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.config import BEAM, CACHE, DEBUG, NOOPT, SPEC
 from tinyhw.device import Device
+from tinyhw.errors import DeviceError
 from tinyhw.helpers import disable_gc
 from tinyhw.machine.code import Code
 from tinyhw.storage import diskcache_get, diskcache_put

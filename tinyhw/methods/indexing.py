@@ -128,8 +128,7 @@ class Indexing(Matmul):
         continue
       if isinstance(item, Handle) and not dtypes.is_int(item.dtype):
         raise DTypeError(f"a Tensor used as an index holds integers or bools, not {item.dtype}")
-      if isinstance(item, Handle) and known is None and 0 not in item.shape and (number := constant_value(item.uop)) is not None: known = int(number), int(number)
-      items.append(item if known is None or not isinstance(item, Handle) else _Known(item, *known))
+      items.append(_known(item, known) if isinstance(item, Handle) else item)
     given = sum(1 for i in items if i is not None and i is not Ellipsis)
     dots = [k for k, i in enumerate(items) if i is Ellipsis]
     if len(dots) > 1: raise IndexingError("an index may have one ... only")
@@ -225,6 +224,11 @@ def _extent(item: Any) -> tuple[int, int] | None:
     return (min(flat), max(flat)) if flat and all(type(i) is int for i in flat) else None
   if not getattr(item, "size", 0) or not hasattr(item, "min") or "int" not in str(getattr(item, "dtype", "")): return None
   return int(item.min()), int(item.max())
+
+def _known(index: Handle, extent: tuple[int, int] | None) -> Handle | _Known:
+  """An index Tensor, with the least and the greatest element if the host knows them; of a constant it does."""
+  if extent is None and 0 not in index.shape and (number := constant_value(index.uop)) is not None: extent = int(number), int(number)
+  return index if extent is None else _Known(index, *extent)
 
 def _check_known(index: _Known, size: sint, axis: int) -> None:
   for number in (index.least, index.most):

@@ -140,7 +140,8 @@ def _header(head: bytes, read: Any, size: int, name: str) -> tuple[int, dict[str
   entries = {key: entry for key, entry in header.items() if key != "__metadata__"}
   for key, entry in entries.items(): _check_entry(key, entry, room, bad)
   metadata = header.get("__metadata__", {})
-  if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()): raise bad("its metadata are not strings by name")
+  if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+    raise bad("its metadata are not strings by name")
   end = 0
   for begin, after, key in sorted((*entry["data_offsets"], key) for key, entry in entries.items()):
     if begin != end: raise bad(f"{key!r} begins at byte {begin} of the data, and what lies before it ends at {end}")

@@ -15,7 +15,7 @@ from tinyhw.autogen.cpu_ring import SERIAL_BITS
 from tinyhw.config import Context
 from tinyhw.device import Launch
 from tinyhw.drivers.cpu import workers
-from tinyhw.errors import DeviceError, DriverError
+from tinyhw.errors import ConfigError, DeviceError, DriverError
 
 @pytest.fixture(params=list(OPENERS))
 def kind(request: pytest.FixtureRequest) -> str: return str(request.param)
@@ -281,4 +281,5 @@ def test_some_refused_threads_are_not(loaded: Loaded, monkeypatch: pytest.Monkey
 
 def test_threads_variable() -> None:
   with Context(THREADS=5): assert workers.available_threads() == 5
+  with Context(THREADS=-3), pytest.raises(ConfigError, match="THREADS=-3 is no number of threads"): workers.available_threads()
   with Context(THREADS=0): assert 1 <= workers.available_threads() <= (os.cpu_count() or 1)
