@@ -121,11 +121,19 @@ class Handle(metaclass=TensorType):
     return self
 
   @property
-  def shape(self) -> tuple[sint, ...]: return self.uop.shape
+  def shape(self) -> tuple[sint, ...]:
+    """The sizes of the axes: ints, or expressions of Variables."""
+    return self.uop.shape
+
   @property
-  def dtype(self) -> DType: return self.uop.dtype
+  def dtype(self) -> DType:
+    """The type of the elements."""
+    return self.uop.dtype
+
   @property
-  def ndim(self) -> int: return len(self.uop.shape)
+  def ndim(self) -> int:
+    """The number of axes."""
+    return len(self.uop.shape)
 
   @property
   def device(self) -> str:

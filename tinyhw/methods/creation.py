@@ -67,8 +67,13 @@ class Creation(Reduction):
     """One value everywhere, in this tensor's shape, type and place."""
     return self.full(self.shape, fill_value, self.dtype if dtype is None else dtype, device or self.device, buffer, requires_grad)
 
-  def zeros_like(self, **kwargs: Any) -> Tensor: return self.full_like(0, **kwargs)
-  def ones_like(self, **kwargs: Any) -> Tensor: return self.full_like(1, **kwargs)
+  def zeros_like(self, **kwargs: Any) -> Tensor:
+    """Zeros in this tensor's shape, type and place."""
+    return self.full_like(0, **kwargs)
+
+  def ones_like(self, **kwargs: Any) -> Tensor:
+    """Ones in this tensor's shape, type and place."""
+    return self.full_like(1, **kwargs)
 
   def empty_like(self, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
     """Storage of this tensor's shape."""
@@ -81,7 +86,8 @@ class Creation(Reduction):
     if stop is None: start, stop = 0, start
     numbers = (start, stop, step)
     if step == 0: raise ArgumentError("arange needs a step other than 0")
-    kind = to_dtype(dtype) if dtype is not None else dtypes.default_float if any(isinstance(x, float) for x in numbers) else dtypes.default_int
+    if dtype is not None: kind = to_dtype(dtype)
+    else: kind = dtypes.default_float if any(isinstance(x, float) for x in numbers) else dtypes.default_int
     count = _how_many(start, stop, step)
     if kind is dtypes.bool: raise DTypeError("arange makes numbers, not bools; cast the result")
     place = Device.canonicalize(device)

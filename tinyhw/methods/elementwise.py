@@ -121,11 +121,25 @@ class Elementwise(Handle):
 
   # ***** bits and truth *****
 
-  def bitwise_and(self, x: Any, reverse: bool = False) -> Tensor: return self._bits("and", Ops.AND, x, reverse)
-  def bitwise_or(self, x: Any, reverse: bool = False) -> Tensor: return self._bits("or", Ops.OR, x, reverse)
-  def bitwise_xor(self, x: Any, reverse: bool = False) -> Tensor: return self._bits("xor", Ops.XOR, x, reverse)
-  def lshift(self, x: Any, reverse: bool = False) -> Tensor: return self._bits("shift", Ops.SHL, x, reverse)
-  def rshift(self, x: Any, reverse: bool = False) -> Tensor: return self._bits("shift", Ops.SHR, x, reverse)
+  def bitwise_and(self, x: Any, reverse: bool = False) -> Tensor:
+    """self & x, of integers or bools. Raises DTypeError for floats."""
+    return self._bits("and", Ops.AND, x, reverse)
+
+  def bitwise_or(self, x: Any, reverse: bool = False) -> Tensor:
+    """self | x, of integers or bools. Raises DTypeError for floats."""
+    return self._bits("or", Ops.OR, x, reverse)
+
+  def bitwise_xor(self, x: Any, reverse: bool = False) -> Tensor:
+    """self ^ x, of integers or bools. Raises DTypeError for floats."""
+    return self._bits("xor", Ops.XOR, x, reverse)
+
+  def lshift(self, x: Any, reverse: bool = False) -> Tensor:
+    """self << x, of integers; 0 where x is not below the number of bits. Raises DTypeError for floats."""
+    return self._bits("shift", Ops.SHL, x, reverse)
+
+  def rshift(self, x: Any, reverse: bool = False) -> Tensor:
+    """self >> x, of integers; signed ones keep their sign. Raises DTypeError for floats."""
+    return self._bits("shift", Ops.SHR, x, reverse)
 
   def bitwise_not(self) -> Tensor:
     """All bits inverted; not for bool."""
@@ -140,8 +154,13 @@ class Elementwise(Handle):
 
   # ***** comparison *****
 
-  def eq(self, x: Any) -> Tensor: return self._compare("compare", Ops.CMPEQ, x)
-  def ne(self, x: Any) -> Tensor: return self._compare("compare", Ops.CMPNE, x)
+  def eq(self, x: Any) -> Tensor:
+    """self == x, as bools."""
+    return self._compare("compare", Ops.CMPEQ, x)
+
+  def ne(self, x: Any) -> Tensor:
+    """self != x, as bools; true for NaN."""
+    return self._compare("compare", Ops.CMPNE, x)
 
   def _at_least(self, x: Any, reverse: bool) -> Tensor:
     """self >= x, reversed x >= self. Integers need one comparison; floats two, because of NaN."""
@@ -168,15 +187,42 @@ class Elementwise(Handle):
       raise DTypeError(f"cannot bitcast {self.dtype} to {wanted}: the sizes must be equal, and neither bool; use cast for the values")
     return self._self() if wanted is self.dtype else self._new(graph.node(Ops.BITCAST, wanted, (self.uop,), None, self.shape))
 
-  def float(self) -> Tensor: return self.cast(dtypes.float32)
-  def half(self) -> Tensor: return self.cast(dtypes.float16)
-  def bfloat16(self) -> Tensor: return self.cast(dtypes.bfloat16)
-  def double(self) -> Tensor: return self.cast(dtypes.float64)
-  def int(self) -> Tensor: return self.cast(dtypes.int32)
-  def short(self) -> Tensor: return self.cast(dtypes.int16)
-  def long(self) -> Tensor: return self.cast(dtypes.int64)
-  def bool(self) -> Tensor: return self.cast(dtypes.bool)
-  def is_floating_point(self) -> Bool: return dtypes.is_float(self.dtype)
+  def float(self) -> Tensor:
+    """Cast to float32."""
+    return self.cast(dtypes.float32)
+
+  def half(self) -> Tensor:
+    """Cast to float16."""
+    return self.cast(dtypes.float16)
+
+  def bfloat16(self) -> Tensor:
+    """Cast to bfloat16."""
+    return self.cast(dtypes.bfloat16)
+
+  def double(self) -> Tensor:
+    """Cast to float64."""
+    return self.cast(dtypes.float64)
+
+  def int(self) -> Tensor:
+    """Cast to int32."""
+    return self.cast(dtypes.int32)
+
+  def short(self) -> Tensor:
+    """Cast to int16."""
+    return self.cast(dtypes.int16)
+
+  def long(self) -> Tensor:
+    """Cast to int64."""
+    return self.cast(dtypes.int64)
+
+  def bool(self) -> Tensor:
+    """Cast to bool: whether an element differs from zero."""
+    return self.cast(dtypes.bool)
+
+  def is_floating_point(self) -> Bool:
+    """Whether the elements are floats."""
+    return dtypes.is_float(self.dtype)
+
   def element_size(self) -> Int:
     """Bytes of one element."""
     return self.dtype.itemsize
@@ -241,7 +287,7 @@ class Elementwise(Handle):
   def __ge__(self, x: Any) -> Tensor: return self._at_least(x, False)
   def __le__(self, x: Any) -> Tensor: return self._at_least(x, True)
   def __eq__(self, x: Any) -> Tensor: return self.eq(x)  # type: ignore[override]  # elementwise, as in every tensor library
-  def __ne__(self, x: Any) -> Tensor: return self.ne(x)  # type: ignore[override]
+  def __ne__(self, x: Any) -> Tensor: return self.ne(x)  # type: ignore[override]  # as above
   def __hash__(self) -> Int: return id(self)
   def __iadd__(self, x: Any) -> Tensor: return self.assign(self.add(x))
   def __isub__(self, x: Any) -> Tensor: return self.assign(self.sub(x))

@@ -27,17 +27,41 @@ class Functions(Elementwise):
 
   # ***** powers, exponentials, logarithms *****
 
-  def sqrt(self) -> Tensor: return self._function(Ops.SQRT)
+  def sqrt(self) -> Tensor:
+    """The square root; NaN below 0."""
+    return self._function(Ops.SQRT)
+
   def rsqrt(self) -> Tensor:
     """1 / sqrt(self)."""
     return self.sqrt().reciprocal()
-  def reciprocal(self) -> Tensor: return self._function(Ops.RECIPROCAL)
-  def square(self) -> Tensor: return self.mul(self)
-  def exp(self) -> Tensor: return self._function(Ops.EXP)
-  def exp2(self) -> Tensor: return self._function(Ops.EXP2)
-  def log(self) -> Tensor: return self._function(Ops.LOG)
-  def log2(self) -> Tensor: return self._function(Ops.LOG2)
-  def log10(self) -> Tensor: return self.log2().mul(math.log10(2))
+
+  def reciprocal(self) -> Tensor:
+    """1 / self."""
+    return self._function(Ops.RECIPROCAL)
+
+  def square(self) -> Tensor:
+    """self * self."""
+    return self.mul(self)
+
+  def exp(self) -> Tensor:
+    """e ** self."""
+    return self._function(Ops.EXP)
+
+  def exp2(self) -> Tensor:
+    """2 ** self."""
+    return self._function(Ops.EXP2)
+
+  def log(self) -> Tensor:
+    """The natural logarithm; -inf for 0, NaN below."""
+    return self._function(Ops.LOG)
+
+  def log2(self) -> Tensor:
+    """The logarithm to base 2; -inf for 0, NaN below."""
+    return self._function(Ops.LOG2)
+
+  def log10(self) -> Tensor:
+    """The logarithm to base 10; -inf for 0, NaN below."""
+    return self.log2().mul(math.log10(2))
 
   def _log1p(self) -> Tensor:
     """log(1 + self), accurate near 0: the rounding error of 1 + self is undone by a factor. Source: Kahan; Goldberg 1991, theorem 4."""
@@ -48,9 +72,17 @@ class Functions(Elementwise):
 
   # ***** trigonometry *****
 
-  def sin(self) -> Tensor: return self._function(Ops.SIN)
-  def cos(self) -> Tensor: return self._function(Ops.COS)
-  def tan(self) -> Tensor: return self.sin().div(self.cos())
+  def sin(self) -> Tensor:
+    """The sine of radians, of any size."""
+    return self._function(Ops.SIN)
+
+  def cos(self) -> Tensor:
+    """The cosine of radians, of any size."""
+    return self._function(Ops.COS)
+
+  def tan(self) -> Tensor:
+    """The tangent of radians, of any size."""
+    return self.sin().div(self.cos())
 
   def atan(self) -> Tensor:
     """Through |x| <= 1 (else pi/2 - atan(1/x)), halved twice, and the series: relative error below 3e-8 in float32, 1e-16 in float64."""
@@ -88,7 +120,9 @@ class Functions(Elementwise):
     half = x.abs().mul(0.5).exp()
     return half.mul(0.5).mul(half).add(x.abs().neg().exp().mul(0.5))
 
-  def tanh(self) -> Tensor: return self._function(Ops.TANH)
+  def tanh(self) -> Tensor:
+    """The hyperbolic tangent."""
+    return self._function(Ops.TANH)
 
   def asinh(self) -> Tensor:
     """log(x + sqrt(x * x + 1)), which is log(2 * x) where 1 is nothing beside x * x."""
@@ -114,7 +148,9 @@ class Functions(Elementwise):
     size = x._magnitude()
     return size.mul(2).div(size.sub(1, reverse=True))._log1p().mul(0.5)._with_sign_of(x)
 
-  def erf(self) -> Tensor: return self._function(Ops.ERF)
+  def erf(self) -> Tensor:
+    """The error function."""
+    return self._function(Ops.ERF)
 
   # ***** signs and rounding *****
 
@@ -147,8 +183,13 @@ class Functions(Elementwise):
     """Rounded to zero."""
     return self._new(graph.unary(Ops.TRUNC, self.uop)) if dtypes.is_float(self.dtype) else self._self()
 
-  def floor(self) -> Tensor: return self._new(floor(self.uop)) if dtypes.is_float(self.dtype) else self._self()
-  def ceil(self) -> Tensor: return self.neg().floor().neg() if dtypes.is_float(self.dtype) else self._self()
+  def floor(self) -> Tensor:
+    """The largest integers not above."""
+    return self._new(floor(self.uop)) if dtypes.is_float(self.dtype) else self._self()
+
+  def ceil(self) -> Tensor:
+    """The smallest integers not below."""
+    return self.neg().floor().neg() if dtypes.is_float(self.dtype) else self._self()
 
   def round(self) -> Tensor:
     """Rounded to nearest, halves to even."""
@@ -159,19 +200,34 @@ class Functions(Elementwise):
     away = rest.gt(0.5) | (rest.eq(0.5) & odd)
     return away.where(t.add(self.lt(0).where(-1, 1)), t)
 
-  def isnan(self) -> Tensor: return self.ne(self)
+  def isnan(self) -> Tensor:
+    """True where an element is NaN."""
+    return self.ne(self)
 
   def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Tensor:
     """True for infinities of the signs asked for."""
     x = self._float()
     return x.eq(math.inf).bitwise_and(detect_positive).bitwise_or(x.eq(-math.inf).bitwise_and(detect_negative))
 
-  def isfinite(self) -> Tensor: return (self.isinf() | self.isnan()).logical_not()
+  def isfinite(self) -> Tensor:
+    """True where an element is neither infinite nor NaN."""
+    return (self.isinf() | self.isnan()).logical_not()
 
-  def gt(self, x: Any) -> Tensor: return self._compare("compare", Ops.CMPLT, x, True)
-  def lt(self, x: Any) -> Tensor: return self._compare("compare", Ops.CMPLT, x)
-  def ge(self, x: Any) -> Tensor: return self._at_least(x, False)
-  def le(self, x: Any) -> Tensor: return self._at_least(x, True)
+  def gt(self, x: Any) -> Tensor:
+    """self > x, as bools."""
+    return self._compare("compare", Ops.CMPLT, x, True)
+
+  def lt(self, x: Any) -> Tensor:
+    """self < x, as bools."""
+    return self._compare("compare", Ops.CMPLT, x)
+
+  def ge(self, x: Any) -> Tensor:
+    """self >= x, as bools."""
+    return self._at_least(x, False)
+
+  def le(self, x: Any) -> Tensor:
+    """self <= x, as bools."""
+    return self._at_least(x, True)
 
   def clamp(self, min_: Any = None, max_: Any = None) -> Tensor:
     """Not below min_, not above max_. NaN stays; the gradient passes where nothing was cut."""
@@ -180,7 +236,9 @@ class Functions(Elementwise):
     if min_ is not None and x._beyond(min_) >= 0: x = x.lt(min_).where(min_, x)
     return x if max_ is None or x._beyond(max_) > 0 else x.gt(max_).where(max_, x)
 
-  def clip(self, min_: Any = None, max_: Any = None) -> Tensor: return self.clamp(min_, max_)
+  def clip(self, min_: Any = None, max_: Any = None) -> Tensor:
+    """Another name of clamp."""
+    return self.clamp(min_, max_)
 
   def lerp(self, end: Any, weight: Any) -> Tensor:
     """self + (end - self) * weight."""
@@ -220,25 +278,62 @@ class Functions(Elementwise):
     e = x.lt(0).where(x, x.neg()).exp()
     return x.lt(0).where(e, 1).div(e.add(1))
 
-  def logsigmoid(self) -> Tensor: return self.neg().softplus().neg()
-  def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Tensor: return self.mul(alpha).add(beta).clamp(0, 1)
-  def hardswish(self) -> Tensor: return self.mul(self.add(3).relu6()).mul(1 / 6)
-  def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Tensor: return self.clamp(min_val, max_val)
-  def relu6(self) -> Tensor: return self.clamp(0, 6)
-  def silu(self) -> Tensor: return self.mul(self.sigmoid())
-  def swish(self) -> Tensor: return self.silu()
-  def quick_gelu(self) -> Tensor: return self.mul(self.mul(1.702).sigmoid())
-  def mish(self) -> Tensor: return self.mul(self.softplus().tanh())
-  def softsign(self) -> Tensor: return self.div(self.abs().add(1))
-  def leaky_relu(self, neg_slope: float = 0.01) -> Tensor: return self.lt(0).where(self.mul(neg_slope), self)
-  def elu(self, alpha: float = 1.0) -> Tensor: return self.gt(0).where(self, self._expm1_below(1.0).mul(alpha))
+  def logsigmoid(self) -> Tensor:
+    """log(sigmoid(self)) without overflow."""
+    return self.neg().softplus().neg()
+
+  def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Tensor:
+    """alpha * self + beta, cut to 0..1."""
+    return self.mul(alpha).add(beta).clamp(0, 1)
+
+  def hardswish(self) -> Tensor:
+    """self * relu6(self + 3) / 6."""
+    return self.mul(self.add(3).relu6()).mul(1 / 6)
+
+  def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Tensor:
+    """Another name of clamp, with limits of its own."""
+    return self.clamp(min_val, max_val)
+
+  def relu6(self) -> Tensor:
+    """self, cut to 0..6."""
+    return self.clamp(0, 6)
+
+  def silu(self) -> Tensor:
+    """self * sigmoid(self)."""
+    return self.mul(self.sigmoid())
+
+  def swish(self) -> Tensor:
+    """Another name of silu."""
+    return self.silu()
+
+  def quick_gelu(self) -> Tensor:
+    """self * sigmoid(1.702 * self), which is about gelu."""
+    return self.mul(self.mul(1.702).sigmoid())
+
+  def mish(self) -> Tensor:
+    """self * tanh(softplus(self))."""
+    return self.mul(self.softplus().tanh())
+
+  def softsign(self) -> Tensor:
+    """self / (1 + abs(self))."""
+    return self.div(self.abs().add(1))
+
+  def leaky_relu(self, neg_slope: float = 0.01) -> Tensor:
+    """self where positive, else neg_slope * self."""
+    return self.lt(0).where(self.mul(neg_slope), self)
+
+  def elu(self, alpha: float = 1.0) -> Tensor:
+    """self where positive, else alpha * (exp(self) - 1)."""
+    return self.gt(0).where(self, self._expm1_below(1.0).mul(alpha))
 
   def celu(self, alpha: float = 1.0) -> Tensor:
     """self where positive, else alpha * (exp(self / alpha) - 1)."""
     if alpha == 0: raise ArgumentError("celu divides by alpha, which is 0; use relu()")
     return self.gt(0).where(self, self._expm1_below(1 / alpha).mul(alpha))
 
-  def selu(self, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Tensor: return self.elu(alpha).mul(gamma)
+  def selu(self, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Tensor:
+    """gamma times elu; with these numbers, what goes through layers keeps mean 0 and variance 1. Source: Klambauer et al. 2017."""
+    return self.elu(alpha).mul(gamma)
 
   def softplus(self, beta: float = 1.0) -> Tensor:
     """log(1 + exp(beta * self)) / beta."""

@@ -26,7 +26,9 @@ class Movement(Functions):
     """Other sizes with the same product; one may be -1, None keeps the size of that axis."""
     return self._new(graph.reshape(self.uop, new_shape(self.uop.shape, argfix(shape, *args))))
 
-  def view(self, shape: Any, *args: Any) -> Tensor: return self.reshape(shape, *args)
+  def view(self, shape: Any, *args: Any) -> Tensor:
+    """Another name of reshape."""
+    return self.reshape(shape, *args)
 
   def expand(self, shape: Any, *args: Any) -> Tensor:
     """Axes of size 1 repeat; -1 and None keep a size; new axes come in front."""
@@ -89,7 +91,9 @@ class Movement(Functions):
     """The shape, or the size of one axis."""
     return self.shape if dim is None else self.shape[self._own_axis("measure", dim)]
 
-  def numel(self) -> sint: return sint_prod(self.shape)
+  def numel(self) -> sint:
+    """The number of elements."""
+    return sint_prod(self.shape)
 
   def nbytes(self) -> int:
     """Bytes of its elements; a symbolic size counts with its maximum."""

@@ -87,9 +87,12 @@ class OptimizerGroup(Optimizer):
   def __getitem__(self, i: int) -> Optimizer: return self.optimizers[i]
 
   def zero_grad(self) -> None:
+    """Forget the gradients of all of them."""
     for o in self.optimizers: o.zero_grad()
 
-  def schedule_step(self) -> list[Tensor]: return [x for o in self.optimizers for x in o.schedule_step()]
+  def schedule_step(self) -> list[Tensor]:
+    """What the step of each would write, to be realized."""
+    return [x for o in self.optimizers for x in o.schedule_step()]
 
 def _trust(parameter: Tensor, update: Tensor, scale: float, decay: float) -> Tensor:
   """The ratio of norms by which a layer's step is scaled; 1 where a norm is zero."""
