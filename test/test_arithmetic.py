@@ -66,7 +66,7 @@ def test_shifts_are_defined_for_every_count(d: DType) -> None:
     for count in (-1, 0, 1, bits - 1, bits, bits + 1, 1000):
       inside = 0 <= count < bits
       assert operation("SHL", d)(a, count) == (round_to(d)(a << count) if inside else 0)
-      assert operation("SHR", d)(a, count) == (a >> count if inside else (-1 if a < 0 else 0))
+      assert operation("SHR", d)(a, count) == (a >> count if inside else -(a < 0))
 
 @given(numbers(dtypes.float32), numbers(dtypes.float32), numbers(dtypes.float32))
 def test_fused_float32_rounds_once(a: float, b: float, c: float) -> None:

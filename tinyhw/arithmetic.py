@@ -23,12 +23,12 @@ _FLOAT, _BITS32, _HALF, _SHORT = struct.Struct("<f"), struct.Struct("<I"), struc
 
 def round_float32(x: float) -> float:
   """x rounded to float32; overflow gives infinity."""
-  try: return _FLOAT.unpack(_FLOAT.pack(x))[0]  # type: ignore[no-any-return]
+  try: return _FLOAT.unpack(_FLOAT.pack(x))[0]  # type: ignore[no-any-return]  # struct gives Any
   except OverflowError: return math.copysign(math.inf, x)
 
 def round_float16(x: float) -> float:
   """x rounded to float16; overflow gives infinity."""
-  try: return _HALF.unpack(_HALF.pack(x))[0]  # type: ignore[no-any-return]
+  try: return _HALF.unpack(_HALF.pack(x))[0]  # type: ignore[no-any-return]  # struct gives Any
   except OverflowError: return math.copysign(math.inf, x)
 
 def encode_bfloat16(x: float) -> int:
@@ -39,14 +39,14 @@ def encode_bfloat16(x: float) -> int:
   bits: int = _BITS32.unpack(_FLOAT.pack(single))[0]
   return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16
 
-def decode_bfloat16(code: int) -> float: return _FLOAT.unpack(_BITS32.pack(code << 16))[0]  # type: ignore[no-any-return]
+def decode_bfloat16(code: int) -> float: return _FLOAT.unpack(_BITS32.pack(code << 16))[0]  # type: ignore[no-any-return]  # struct gives Any
 
 def encode_float16(x: float) -> int:
   """The 16 bits of x rounded to float16."""
   if x != x: return 0x7e00
-  return _SHORT.unpack(_HALF.pack(round_float16(x)))[0]  # type: ignore[no-any-return]
+  return _SHORT.unpack(_HALF.pack(round_float16(x)))[0]  # type: ignore[no-any-return]  # struct gives Any
 
-def decode_float16(code: int) -> float: return _HALF.unpack(_SHORT.pack(code))[0]  # type: ignore[no-any-return]
+def decode_float16(code: int) -> float: return _HALF.unpack(_SHORT.pack(code))[0]  # type: ignore[no-any-return]  # struct gives Any
 def round_bfloat16(x: float) -> float: return decode_bfloat16(encode_bfloat16(x))
 
 def round_to(dtype: DType) -> Function:
@@ -208,7 +208,7 @@ def from_bytes(data: bytes, dtype: DType) -> Scalar:
 # Types that memoryview does not know: (decode, encode) to and from unsigned integers of their width
 CODED: dict[DType, tuple[Callable[[int], float], Callable[[float], int]]] = {
   dtypes.float16: (decode_float16, encode_float16), dtypes.bfloat16: (decode_bfloat16, encode_bfloat16),
-  **{d: ((lambda code, d=d: decode_float(code, d)), (lambda x, d=d: encode_float(x, d))) for d in dtypes.fp8s},  # type: ignore[misc]
+  **{d: ((lambda code, d=d: decode_float(code, d)), (lambda x, d=d: encode_float(x, d))) for d in dtypes.fp8s},  # type: ignore[misc]  # no type of d
 }
 
 class _Coded:
@@ -275,7 +275,7 @@ def _make_operation(name: str, dtype: DType) -> Function:
   if name in _CHOOSE: return _CHOOSE[name]
   if dtype is dtypes.bool and name in _ON_BOOLS: return _ON_BOOLS[name]
   if dtype is dtypes.uint64 and name == "THREEFRY": return threefry
-  rounding, arity = round_to(dtype), 1 if name in _UNARY else 3 if name == "MULACC" else 2
+  rounding, arity = round_to(dtype), 3 if name == "MULACC" else 2 - (name in _UNARY)
   if dtypes.is_float(dtype):
     if name == "MULACC" and dtype in (dtypes.float64, dtypes.weakfloat): return fused_float64
     if name == "MULACC": return fused_float32 if dtype is dtypes.float32 else _rounded(fused_float32, rounding, 3)

@@ -310,7 +310,7 @@ def _wrap(bits: int, signed: bool) -> Callable[[Any], int]:
 truncate: dict[DType, Callable[[Any], Any]] = {
   DTypes.bool: bool, DTypes.weakint: int, DTypes.weakfloat: float, DTypes.float64: float, DTypes.float32: _round_float32,
   DTypes.float16: float_to_fp16, DTypes.bfloat16: float_to_bf16,
-  **{d: (lambda x, d=d: decode_float(encode_float(x, d), d)) for d in DTypes.fp8s},  # type: ignore[misc]
+  **{d: (lambda x, d=d: decode_float(encode_float(x, d), d)) for d in DTypes.fp8s},  # type: ignore[misc]  # no type of d
   **{d: _wrap(d.bitsize, True) for d in DTypes.sints}, **{d: _wrap(d.bitsize, False) for d in DTypes.uints},
 }
 

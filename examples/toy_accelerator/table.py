@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 from collections.abc import Iterator
 
-from tinyhw.dtype import DType, dtypes
+from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
 from tinyhw.errors import DecodeError
 from tinyhw.machine.bits import fmt
 from tinyhw.machine.inst import Access, Bank, Block, Effect, Inst, MInst, Operand, Reg, RegClass
@@ -35,7 +35,7 @@ INTS = (dtypes.uint32, dtypes.int32, dtypes.uint64, dtypes.int64)
 FLOATS = (dtypes.float32, dtypes.float64)
 NUMBERS = (dtypes.uint8, dtypes.int8, dtypes.uint16, dtypes.int16, *INTS, *FLOATS)
 TYPES = NONE + BOOL + NUMBERS
-SUFFIX = {d: ("f" if d in FLOATS else "u" if d in dtypes.uints else "i") + str(d.bitsize) for d in NUMBERS} | {dtypes.bool: "b"}
+SUFFIX = {d: ALIASES_BY_TYPE[d][0] + str(d.bitsize) for d in NUMBERS} | {dtypes.bool: "b"}  # f32, u8, i16, ...
 
 WORD = fmt("op:8 vector:1 type:4 source:4 dst:8 a:8 b:8 c:8 d:8 p:3 _:4 imm:64s")
 
@@ -119,7 +119,7 @@ def encode(inst: MInst, position: dict[Block, int]) -> bytes:
   fields: dict[str, Any] = dict.fromkeys(WORD.fields, 0)
   fields |= {"op": OPERATIONS.index(form.operation), "vector": int(form.vector), "type": TYPES.index(form.dtype), "source": TYPES.index(form.source)}
   for o, value in zip(inst.row.operands, inst.operands):
-    fields[o.name] = value.index if isinstance(value, Reg) else position[value] if isinstance(value, Block) else value
+    fields[o.name] = value.index if isinstance(value, Reg) else position.get(value, value)
   return WORD.pack(**fields).to_bytes(16, "little")
 
 def decode(text: bytes) -> Iterator[MInst]:

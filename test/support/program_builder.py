@@ -227,7 +227,8 @@ class RandomProgram:
       u, d = self.pick(d).alu(r.choice([Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE]), self.pick(d)), dtypes.bool
     elif kind < 0.4: return self.loop(d)
     else:
-      op = r.choice(BOOL_OPS if d is dtypes.bool else FLOAT_OPS if dtypes.is_float(d) else INT_OPS)
+      numbers = FLOAT_OPS if dtypes.is_float(d) else INT_OPS
+      op = r.choice(BOOL_OPS if d is dtypes.bool else numbers)
       u = UOp(op, d.vec(self.lanes), tuple(self.pick(d) for _ in range(ARITY.get(op, 2))))
     self.values[d].append(b.add(u))
 

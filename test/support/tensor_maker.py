@@ -412,7 +412,8 @@ class Maker:
     else: array[start:stop] = array[start:stop][::-1].copy()
     def tensor(t: Tensor) -> Tensor:
       c = t.clone().realize()
-      old = c.flip(0) if mode == 2 else c + 0 if v.kind != "bool" else c | False
+      same = c + 0 if v.kind != "bool" else c | False
+      old = c.flip(0) if mode == 2 else same
       if mode == 0: c[start:stop] = 1
       elif mode == 1: c[start:stop] = t[start:stop].flip(-1)
       else: c[start:stop] = c[start:stop].flip(0)

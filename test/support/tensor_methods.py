@@ -186,7 +186,7 @@ class Methods(Maker):
     k = self.pick(lambda v: v.array.ndim > 0 and (v.kind == "bool" or v.kind in INTEGERS))
     if k is None: return False
     v, axis = self.values[k], self.axis(k)
-    wide = "int32" if v.kind in ("bool", "int8", "int16", "int32") else "uint32" if v.kind in ("uint8", "uint16", "uint32") else v.kind
+    wide = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}.get(v.kind, v.kind)
     if self.random.random() < 0.5: return self.add(f"sum[{axis}]", (k,), v.array.sum(axis, dtype=wide), lambda t: t.sum(axis))
     return self.add(f"cumsum[{axis}]", (k,), v.array.cumsum(axis, dtype=wide), lambda t: t.cumsum(axis))
 
@@ -373,7 +373,8 @@ class Methods(Maker):
       a[0] = one
       a[n // 2:] = a[:n - n // 2].copy()
     def tensor(t: Tensor) -> Tensor:
-      c = t.clone().realize() if stored else t + 0 if v.kind != "bool" else t | False
+      same = t + 0 if v.kind != "bool" else t | False
+      c = t.clone().realize() if stored else same
       if mode == "int": c[at] = 1
       elif mode == "step": c[::2] = t.flip(0)[::2] if n % 2 else 1
       elif mode == "add" and v.kind != "bool": c[at] += 1

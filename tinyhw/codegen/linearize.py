@@ -19,6 +19,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
+_BEFORE = {Ops.ACC: 0, Ops.AFTER: 1}  # how many of the sources stand before a node, where that is not all of them
 _ARGUMENTS = (Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_LOCAL)
 
 class Block:
@@ -45,7 +46,7 @@ def _buffer_of(store: UOp) -> UOp:
 
 def variable_of(reduction: UOp) -> tuple[int, int]:
   """The variable and part that a REDUCE accumulates."""
-  return reduction.src[0].arg[:2]  # type: ignore[no-any-return]
+  return reduction.src[0].arg[:2]  # type: ignore[no-any-return]  # an argument is of any type
 
 def bits_of(mask: int) -> Iterator[int]:
   """The numbers of the bits that are set, in order."""
@@ -222,7 +223,7 @@ class Linearizer:
       if node not in at.emitted:
         src: list[UOp] = []
         found = node
-        for s in () if node.op is Ops.ACC else node.src[:1] if node.op is Ops.AFTER else node.src:
+        for s in node.src[:_BEFORE.get(node.op)]:
           place, mask = at, depends[s]
           while place.parent is not None and not place.bit & mask: place = place.parent
           found = place.emitted.get(s)

@@ -67,7 +67,9 @@ def show_copy(destination: Buffer, source: Buffer, seconds: float) -> None:
 
 def _line(device: str, name: str, grid: str, seconds: float, speed: str) -> None:
   GlobalCounters.time_sum_s += seconds
-  color = "red" if seconds >= SLOW_SECONDS else "green" if seconds <= FAST_SECONDS else "yellow"
+  color = "yellow"
+  if seconds >= SLOW_SECONDS: color = "red"
+  if seconds <= FAST_SECONDS: color = "green"
   total = f"{duration(GlobalCounters.time_sum_s)} {amount(GlobalCounters.global_ops, 'FLOP')} {amount(GlobalCounters.global_mem, 'B')}"
   out(f"*** {device:7s} {GlobalCounters.kernel_count:5d} {on_terminal(f'{name:{NAME_COLUMNS}s}', 'cyan')} {grid} "
       f"{on_terminal(duration(seconds), color)} {speed}  | {total}")

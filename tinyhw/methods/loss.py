@@ -18,7 +18,8 @@ class Loss(Convolution):
 
   def _reduced(self, reduction: str) -> Tensor:
     check_one_of("reduction", reduction, ("mean", "sum", "none"))
-    return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self._self()
+    if reduction == "none": return self._self()
+    return self.mean() if reduction == "mean" else self.sum()
 
   def binary_crossentropy(self, Y: Tensor, reduction: str = "mean") -> Tensor:
     """-(Y log(self) + (1 - Y) log(1 - self)) for probabilities."""

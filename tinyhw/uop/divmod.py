@@ -129,7 +129,7 @@ def remainder_by_number(x: UOp, c: UOp) -> UOp | None:
   for candidate, start in ((terms, constant), (_residues(terms, n, True), left), (_residues(terms, n, False), left)):
     single = _one_quotient(candidate, start, n)
     if single is not None: return build(candidate, start - single * n, dtype)
-  rest = {t: r for t, k in terms.items() if (r := k if -n < k < n else k % n if k > 0 else -(-k % n))}  # as `_quotient` has them, see `recombine`
+  rest = {t: r for t, k in terms.items() if (r := k % n if k > 0 else -(-k % n))}  # as `_quotient` has them, see `recombine`
   if not fits(dtype, rest, left): return None
   return _remainder(rest, left, n, dtype)
 

@@ -163,7 +163,8 @@ def outside(access: UOp, size: int, given: Sequence[UOp] = ()) -> str | None:
     index = at if at.dtype.count == 1 else lane_of(at, k)
     clauses = list(given)
     if gate is not None: clauses.append(gate if gate.dtype.count == 1 else lane_of(gate, k))
-    extra = (0, lanes - 1) if whole else (k, k) if at.dtype.count == 1 else (0, 0)
+    first = k if at.dtype.count == 1 else 0
+    extra = (first, lanes - 1 if whole else first)
     reason = _outside(index, clauses, size, extra)
     if reason is not None: return reason if lanes == 1 else f"{reason} (lane {k})"
   return None

@@ -215,7 +215,7 @@ def product(parts: list[UOp], constant: int, dtype: DType) -> UOp:
   """The canonical product: factors in order, the number last."""
   result: UOp | None = None
   for part in sorted(parts, key=order): result = part if result is None else UOp(Ops.MUL, dtype, (result, part))
-  return number(dtype, constant) if result is None else scaled(result, constant) if constant else number(dtype, 0)
+  return number(dtype, constant) if result is None or not constant else scaled(result, constant)
 
 def _term_divides(term: UOp, factor: int, parts: list[UOp], constant: int) -> tuple[UOp, int] | None:
   """term * factor divided by a product, exactly."""

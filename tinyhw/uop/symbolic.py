@@ -133,9 +133,10 @@ def equal_to_itself(u: UOp, x: UOp) -> UOp:
 def bits_with_constant(u: UOp, x: UOp, c: UOp) -> UOp | None:
   """x & 0, x & all ones, x | 0, x | all ones, x ^ 0."""
   bits = value(c)
-  zero, ones = bits == 0, bits == (True if dtypes.is_bool(u.dtype) else u.dtype.max if dtypes.is_unsigned(u.dtype) else -1)
-  if zero: return c if u.op is Ops.AND else x
-  return None if not ones or u.op is Ops.XOR else x if u.op is Ops.AND else c
+  all_ones = u.dtype.max if dtypes.is_bool(u.dtype) or dtypes.is_unsigned(u.dtype) else -1
+  if bits == 0: return c if u.op is Ops.AND else x
+  if bits != all_ones or u.op is Ops.XOR: return None
+  return x if u.op is Ops.AND else c
 
 @rule(*[UPat(op, INTEGERS, (UPat(op, src=(x, c1)), c2), name="u") for op in (Ops.ADD, Ops.MUL)],
       *[UPat(op, WHOLE, (UPat(op, src=(x, c1)), c2), name="u") for op in (Ops.AND, Ops.OR, Ops.XOR)])

@@ -28,8 +28,9 @@ class UPat:
   def __init__(self, op: OpsLike = None, dtype: DType | Iterable[DType] | None = None, src: UPat | Sequence[UPat] | None = None, arg: Any = None,
                name: str | None = None, allow_any_len: bool = False, custom_early_reject: Iterable[Ops] | None = None,
                scalar_only: bool = False, choices: tuple[UPat, ...] = ()) -> None:
-    self.op: tuple[Ops, ...] | None = (op,) if isinstance(op, Ops) else None if op is None else tuple(sorted(op))
-    self.dtype: tuple[DType, ...] | None = (dtype,) if isinstance(dtype, DType) else None if dtype is None else tuple(dtype)
+    ops, types = (op,) if isinstance(op, Ops) else op, (dtype,) if isinstance(dtype, DType) else dtype
+    self.op: tuple[Ops, ...] | None = None if ops is None else tuple(sorted(ops))
+    self.dtype: tuple[DType, ...] | None = None if types is None else tuple(types)
     self.src, self.arg, self.name = src, arg, name
     self.custom_early_reject = None if custom_early_reject is None else frozenset(custom_early_reject)
     self.scalar_only, self.choices = scalar_only, choices
@@ -92,7 +93,8 @@ class UPat:
     return other.alu(op, self) if reverse else self.alu(op, other)
 
   def where(self, x: UPat | ConstType, y: UPat | ConstType) -> UPat:
-    a = x if isinstance(x, UPat) else y._lift(x) if isinstance(y, UPat) else UPat.const(None, x)
+    if isinstance(x, UPat): a = x
+    else: a = y._lift(x) if isinstance(y, UPat) else UPat.const(None, x)
     return self.alu(Ops.WHERE, a, a._lift(y))
 
   def cast(self, dtype: DType | Iterable[DType] | None = None, name: str | None = None) -> UPat:

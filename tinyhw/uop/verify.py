@@ -86,7 +86,7 @@ _DOMAIN: dict[Ops, str] = {
 }
 
 def _alu(op: Ops) -> Check:
-  arity = 1 if op in GroupOp.Unary else 2 if op in GroupOp.Binary else 3
+  arity = next(n for n, group in ((1, GroupOp.Unary), (2, GroupOp.Binary), (3, GroupOp.Ternary)) if op in group)
   types = _DOMAIN.get(op, "numbers")
   allowed = _ONLY[types]
   general = {Ops.SHL: _shift, Ops.SHR: _shift}.get(op)
@@ -105,8 +105,9 @@ _ELEMENTWISE: dict[Ops, Check] = {
 }
 
 def _const(u: UOp) -> str | None:
-  kind: type = bool if dtypes.is_bool(u.dtype) else float if dtypes.is_float(u.dtype) else int
   if u.dtype is dtypes.void: return "a constant of no type"
+  kind: type = float if dtypes.is_float(u.dtype) else int
+  if dtypes.is_bool(u.dtype): kind = bool
   return None if type(u.arg) is kind else f"value {u.arg!r} is no {kind.__name__}, as {u.dtype} has"
 
 def _variable(u: UOp) -> str | None:

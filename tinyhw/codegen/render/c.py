@@ -290,4 +290,5 @@ def literal(u: UOp) -> str:
   if value == -(1 << 63): return "INT64_MIN"
   if scalar is dtypes.uint64: return f"{value}ull"
   if scalar is dtypes.uint32: return f"{value}u"
-  return f"({value}ll)" if scalar.bitsize >= 64 else "INT32_MIN" if value == -(1 << 31) else f"({value})"
+  if scalar.bitsize >= 64: return f"({value}ll)"
+  return "INT32_MIN" if value == -(1 << 31) else f"({value})"

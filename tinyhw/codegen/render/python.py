@@ -164,7 +164,8 @@ def _type(dtype: DType) -> str: return f"dtypes.{ALIASES_BY_TYPE[dtype.scalar()]
 def literal(u: UOp) -> str:
   """A CONST as Python text, rounded or wrapped to its type."""
   value: Any = round_to(u.dtype.scalar())(u.arg)
-  if isinstance(value, float) and not math.isfinite(value): return "math.nan" if value != value else "math.inf" if value > 0 else "(-math.inf)"
+  if isinstance(value, float) and math.isnan(value): return "math.nan"
+  if isinstance(value, float) and math.isinf(value): return "math.inf" if value > 0 else "(-math.inf)"
   return f"({value!r})" if repr(value).startswith("-") else repr(value)
 
 def wrap(text: str, dtype: DType) -> str:
@@ -207,7 +208,8 @@ def _cast(u: UOp, x: str) -> str:
     if target is dtypes.float64: return f"float({x})"
     return f"float({x})" if -(1 << 24) <= u.src[0].vmin and u.src[0].vmax <= 1 << 24 else f"int_to_float32({x})"
   if dtypes.is_float(source):
-    return f"float_to_{'uint64' if target is dtypes.uint64 else 'int64' if target in (dtypes.int64, dtypes.uint32, dtypes.weakint) else 'int32'}({x})"
+    if target is dtypes.uint64: return f"float_to_uint64({x})"
+    return f"float_to_{'int64' if target in (dtypes.int64, dtypes.uint32, dtypes.weakint) else 'int32'}({x})"
   return f"int({x})" if source is dtypes.bool else x
 
 def _guarded(u: UOp, text: str, low: int, high: int, otherwise: str, operand: str) -> str:
