@@ -22,4 +22,4 @@ def new_buffer(device: str, size: int, dtype: DType, storage: Buffer | None = No
 def buffer_of(node: UOp) -> Buffer:
   """The Buffer behind a BUFFER node."""
   assert node.op is Ops.BUFFER and node.storage is not None, f"no storage behind {node}"
-  return node.storage  # type: ignore[no-any-return]
+  return node.storage  # type: ignore[no-any-return]  # the slot is Any: uop knows no Buffer
