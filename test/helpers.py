@@ -14,7 +14,9 @@ import pytest
 import tinyhw.engine.realize as realizing
 from tinyhw.config import DEV, Context
 from tinyhw.device import Device
+from tinyhw.engine import writes
 from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.schedule import canonicalize
 from tinyhw.errors import DeviceError
 from tinyhw.methods import base, indexing
 from tinyhw.methods.hostdata import pack
@@ -27,19 +29,27 @@ ENGINES = (DEV.value,) if DEV.value else ("interpreter", "CPU", "AVX2", "CLANG",
 LOWER_LEVEL = "CPU:2"   # the engine AVX2: a CPU device opened with ARCH=x86_64:avx2
 
 def interpret(nodes: list[UOp]) -> None:
-  """engine.realize by the reference interpreter: one node after the other."""
-  for u in nodes:
-    if u.realized is not None or realizing.is_buffer(u): continue
-    graph = u.substitute({n: n.realized for n in u.toposort() if n.realized is not None})
-    below = graph.toposort()
-    memory = {n: buffer_of(n).ensure_allocated().as_memoryview(allow_zero_copy=True) for n in below if n.op is Ops.BUFFER}
-    result = evaluate(graph, memory)
-    for n in u.toposort():
-      if n.op is Ops.ASSIGN and n.realized is None: n.realized = realizing.target_of(n)
-    if u.op is Ops.ASSIGN: continue
+  """engine.realize by the reference interpreter: each node by itself, from the contents before; what ASSIGNs left is written in the end."""
+  todo = [u for u in nodes if realizing.known(u) is None and not realizing.is_buffer(u)]
+  canonical = canonicalize(todo, realizing.known)
+  kept = realizing.Kept(todo, canonical) if canonical.assigns else None
+  last = [] if kept is None else [u for u in kept.write.assigns if u not in kept.write.between]
+  written = {writes.base_of(u): compute(u)[writes.base_of(u)] for u in last}
+  for u in todo:
+    if u.op is not Ops.ASSIGN and u.realized is None: compute(u)
+  for node, content in written.items(): buffer_of(node).copyin(memoryview(content))
+  if kept is not None: kept.finish()
+
+def compute(u: UOp) -> dict[UOp, bytearray]:
+  """Evaluate a node, and store its value unless it is an ASSIGN. Gives what the ASSIGNs in it made of copies of the BUFFERs."""
+  graph = u.substitute({n: n.realized for n in u.toposort() if realizing.known(n) is not None and n.realized is not None})
+  memory = {n: bytearray(buffer_of(n).ensure_allocated().as_memoryview()) for n in graph.toposort() if n.op is Ops.BUFFER}
+  result = evaluate(graph, {n: memoryview(content) for n, content in memory.items()})
+  if u.op is not Ops.ASSIGN:
     node = new_buffer(u.device or Device.DEFAULT, len(result.values), u.dtype)
     buffer_of(node).allocate().copyin(memoryview(pack(result.values, u.dtype)))
     u.realized = node if u.shape == node.shape else UOp(Ops.RESHAPE, u.dtype, (node, *to_indices(u.shape)))
+  return memory
 
 def open_engine(engine: str) -> str:
   """The device that an engine computes on. Skips the test where it does not open, with the reason."""

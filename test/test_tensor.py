@@ -111,8 +111,8 @@ def test_equal_tensors_get_storage_of_their_own():
 
 def test_assign():
   x = Tensor([1.0, 2.0])
-  view, base = x[1:], x.uop.base
-  assert x.assign(x * 3) is x and x.tolist() == [3.0, 6.0] and x.uop.base is base and view.item() == 6.0
+  view, memory = x[1:], x.uop.base.storage
+  assert x.assign(x * 3) is x and x.tolist() == [3.0, 6.0] and x.uop.base.storage is memory and view.item() == 6.0
   x.assign(5)
   x.assign(x + 1)
   assert x.realize().tolist() == [6.0, 6.0]

@@ -274,7 +274,8 @@ class Buffer:
 
   opaque: memory from the device's allocator; the Buffer becomes its owner. initial_value: bytes to start with. Deleting the last reference frees it.
   """
-  __slots__ = ("device", "size", "dtype", "options", "offset", "uop_refcount", "trace_num", "_base", "_buf", "_allocator", "_views", "__weakref__")
+  __slots__ = ("device", "size", "dtype", "options", "offset", "uop_refcount", "trace_num", "_base", "_buf", "_allocator", "_views", "viewers",
+               "__weakref__")
   _count = 0
 
   def __init__(self, device: str, size: int, dtype: DType, opaque: Any = None, options: BufferOptions | None = None,
@@ -286,6 +287,7 @@ class Buffer:
     self._base, self._buf = base, None
     self._allocator: Allocator | None = None
     self._views: list[weakref.ref[Buffer]] = []  # allocated views of this one
+    self.viewers: list[Any] | None = None        # the engine's: who looks at this memory
     if base is not None and base._base is not None: raise ArgumentError("the base of a view is a Buffer that is no view itself; pass base.base")
     if opaque is not None: self.allocate(opaque)
     if initial_value is not None: self.allocate().copyin(memoryview(initial_value))

@@ -16,10 +16,11 @@ from tinyhw.config import TRAINING, Wrapper
 from tinyhw.device import Buffer, BufferOptions, Device
 from tinyhw.dtype import DType as DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
+from tinyhw.engine.writes import note, unique
 from tinyhw.errors import ArgumentError, DTypeError, GradientError, ShapeError, UnknownValueError
 from tinyhw.gradient import gradients
 from tinyhw.methods import graph, hostdata
-from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, leaves, register, stored, unique
+from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, leaves, register, stored
 from tinyhw.methods.loss import Loss
 from tinyhw.storage import fetch
 from tinyhw.uop.enums import Ops
@@ -70,6 +71,7 @@ class Tensor(Loss, metaclass=_TensorType):
     if isinstance(data, UOp):
       u = graph.cast(data, dtypes.default_int) if data.dtype is dtypes.weakint else data
       self.uop = _on_device(u if kind is None else graph.cast(u, kind), device)
+      note(self)
       if requires_grad or u.op is Ops.RESHAPE or u.op is Ops.BUFFER: register(self)
       return
     place = Device.canonicalize(device)
@@ -78,6 +80,7 @@ class Tensor(Loss, metaclass=_TensorType):
       if requires_grad: self.uop = unique(self.uop)
     elif isinstance(data, (list, tuple)) and any(isinstance(x, Handle) for x in data): self.uop = _stacked(self, data, place, kind)
     else: self.uop = stored(_host_data(data, kind), place)
+    note(self)
     register(self)
 
   @staticmethod

@@ -7,8 +7,8 @@ import pytest
 
 from tinyhw.device import Buffer
 from tinyhw.dtype import dtypes
-from tinyhw.engine.buffers import buffer_of, new_buffer
-from tinyhw.errors import DeviceError
+from tinyhw.engine.buffers import buffer_of, new_buffer, renewed
+from tinyhw.errors import DeviceError, UnknownValueError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -40,3 +40,10 @@ def test_storage_lives_as_long_as_a_graph_mentions_it() -> None:
 def test_a_node_without_storage_is_a_mistake_of_the_engine() -> None:
   canonical = UOp(Ops.BUFFER, dtypes.int8, (), (("in", 0), "PYTHON", 4))
   with pytest.raises(AssertionError, match="no storage behind"): buffer_of(canonical)
+
+def test_another_node_for_the_same_storage() -> None:
+  node = new_buffer("PYTHON", 4, dtypes.int8)
+  again = renewed(node)
+  assert again is not node and buffer_of(again) is buffer_of(node) and again.shape == node.shape and again.dtype is node.dtype
+  node.storage = None
+  with pytest.raises(UnknownValueError, match="have been overwritten in place; realize it before"): buffer_of(node)

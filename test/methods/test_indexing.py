@@ -45,12 +45,12 @@ def test_writing(index, stored):
 
 def test_writing_to_storage_is_in_place():
   t = Tensor(X)
-  view, buffer = t[1], t.uop.base
+  view, memory = t[1], t.uop.base.storage
   t[1, 2:4] = 0.5
   t[0] += 1
-  assert t.uop.base is buffer and view[2].tolist() == [0.5] * 5 and t[0, 0].tolist() == [1, 2, 3, 4, 5]
+  assert t.uop.base.storage is memory and view[2].tolist() == [0.5] * 5 and t[0, 0].tolist() == [1, 2, 3, 4, 5]
   t[t > 30] = 0
-  assert t.max().item() <= 30 and t.uop.base is buffer
+  assert t.max().item() <= 30 and t.uop.base.storage is memory
   t[:2] = t[1:]
   same(t[1], t[2].numpy())
 

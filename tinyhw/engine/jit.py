@@ -9,6 +9,7 @@ compute, reading values (`item`) while capturing.
 """
 from __future__ import annotations
 import sys
+import threading
 import weakref
 from typing import Any, Generic, ParamSpec, TypeVar
 from collections.abc import Callable
@@ -18,12 +19,12 @@ from tinyhw.device import Buffer, Device, Launch, Recording
 from tinyhw.engine import realize as realizing
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.engine.compile import value_of
-from tinyhw.engine.realize import Capture, Step
+from tinyhw.engine.realize import Capture, Step, this_thread
+from tinyhw.engine.writes import Holder, assign_of, memory_of, overwrite, rebased, viewers, waiting_writes
 from tinyhw.errors import JitError
 from tinyhw.helpers import GlobalCounters
-from tinyhw.methods.base import Handle, leaves
 from tinyhw.tensor import Tensor
-from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 P = ParamSpec("P")
@@ -36,7 +37,7 @@ class Input:
   def __init__(self, name: str, tensor: Tensor):
     self.name = name
     self.view = tensor.uop
-    self.buffer = base_buffer(tensor.uop)
+    self.buffer = buffer_of(base_buffer(tensor.uop))
 
 def base_buffer(u: UOp) -> UOp:
   while u.op is not Ops.BUFFER:
@@ -89,7 +90,7 @@ class Output:
 
   def fresh(self) -> UOp:
     node, storage = self.references
-    if sys.getrefcount(self.last) <= node and sys.getrefcount(self.storage) <= storage: return self.last
+    if sys.getrefcount(self.last) <= node and sys.getrefcount(self.storage) <= storage and self.last.storage is self.storage: return self.last
     self.last = new_buffer(self.buffer.device, self.buffer.size, self.buffer.dtype)
     self.storage = buffer_of(self.last)
     self.references = sys.getrefcount(self.last), sys.getrefcount(self.storage)
@@ -97,28 +98,38 @@ class Output:
     for recording, launch, position in self.patches: recording.patch(launch, position, opaque)
     return self.last
 
-def held_buffer(u: UOp) -> UOp | None:
-  """The BUFFER that a node is a view of, or an ASSIGN into; None for what is to be computed."""
-  while u.op is not Ops.BUFFER:
-    if u.op is not Ops.ASSIGN and u.realized is not None: u = u.realized
-    elif u.op is Ops.ASSIGN or u.op in GroupOp.Movement: u = u.src[0]
-    else: return None
-  return u
-
 class Watched:
-  """A Tensor that the captured function may use without being given it: its buffer is in the recordings."""
-  __slots__ = ("tensor", "node", "buffer")
+  """Storage that the captured function uses without being given it, and the Tensors that looked at it when it was captured."""
+  __slots__ = ("buffer", "nodes", "tensors")
 
-  def __init__(self, tensor: Handle, buffer: UOp):
-    self.tensor, self.node, self.buffer = weakref.ref(tensor), tensor.uop, buffer
+  def __init__(self, buffer: Buffer):
+    self.buffer = buffer
+    self.tensors = [weakref.ref(t) for t in viewers(buffer)]
+    self.note()
 
-  def follow(self, tensor: Handle) -> None:
-    """The Tensor stands for another node than before: do an ASSIGN that waits. Raises JitError if it is in another buffer now."""
-    if held_buffer(tensor.uop) is not self.buffer:
+  def note(self) -> None:
+    """What the Tensors stand for now is right."""
+    self.nodes = [None if (t := reference()) is None else t.uop for reference in self.tensors]
+
+  def check(self) -> None:
+    """Do an ASSIGN that waits. Raises JitError if a Tensor is in another buffer now, or none is left."""
+    gone = True
+    for reference, node in zip(self.tensors, self.nodes):
+      tensor = reference()
+      if tensor is None: continue
+      gone = False
+      if tensor.uop is not node: self._follow(tensor)
+    if gone:
+      raise JitError(f"the Tensor of {self.buffer.size} elements of {self.buffer.dtype} that the function used when it was captured is gone: its "
+                     "name or attribute stands for another one now; change it with assign(), or call reset() to capture again")
+
+  def _follow(self, tensor: Holder) -> None:
+    memory, waits = memory_of(tensor.uop)
+    if memory is None or memory.storage is not self.buffer:
       raise JitError(f"a Tensor of shape {tensor.uop.shape} that the function used when it was captured has another buffer now; change it with "
                      "assign(), pass it as an argument, or call reset() to capture again")
-    if not realizing.is_buffer(tensor.uop): tensor.realize()
-    self.node = tensor.uop
+    if waits: realizing.realize([assign_of(tensor.uop)])
+    self.note()
 
 class Captured:
   """A captured call: recordings per run of launches on one device, copies between them, patch points, and how to make the results."""
@@ -126,8 +137,10 @@ class Captured:
     self.inputs, self.variables, self.result = inputs, variables, result
     self.steps, self.made, self.draws = capture.steps, capture.made, capture.draws
     self.outputs = self._fresh_outputs()
+    self.lock = threading.Lock()    # a recording is one object: threads take turns
     self._record()
     self.watched = self._used_elsewhere()
+    self.result = rebuilt(result, {})   # Tensors of our own: the caller may change those that it has
 
   def _fresh_outputs(self) -> list[Output]:
     """Buffers of returned Tensors that the captured call made: each replay gives them new storage."""
@@ -139,23 +152,22 @@ class Captured:
       updated.update(id(b) for b in s.buffers if id(b) not in written and id(b) not in results)
       updated.update(results & written)
       written |= results
-    found: dict[UOp, Output] = {}
+    found: dict[int, Output] = {}
     for tensor in tensors_in(self.result):
-      node = tensor.uop
-      while node.op is not Ops.BUFFER and node.src: node = node.src[0]
-      if node.op is Ops.BUFFER and id(buffer_of(node)) in made - updated: found[node] = Output(node)
+      node = memory_of(tensor.uop)[0]
+      if node is not None and id(node.storage) in made - updated: found[id(node.storage)] = Output(node)
     return list(found.values())
 
   def _used_elsewhere(self) -> list[Watched]:
-    """The Tensors over buffers that the call neither was given nor made."""
-    used = self.internal - {id(b) for b in self.made}
-    held = ((t, held_buffer(t.uop)) for t in leaves())
-    return [Watched(t, node) for t, node in held if node is not None and id(buffer_of(node).base) in used]
+    """The storage that the call neither was given nor made, and that Tensors look at."""
+    used = {id(b.base): b.base for s in self.steps for b in s.buffers if id(b.base) in self.internal}
+    for b in self.made: used.pop(id(b), None)
+    return [watched for b in used.values() if (watched := Watched(b)).tensors]
 
   def _record(self) -> None:
     self.parts: list[Recording | tuple[Buffer, Buffer]] = []
     self.patches: dict[int, list[tuple[Recording, int, int]]] = {}     # id of a buffer -> (recording, launch, position)
-    self.given = [buffer_of(i.buffer) for i in self.inputs]            # what the patch points of each input hold
+    self.given = [i.buffer for i in self.inputs]            # what the patch points of each input hold
     self.variable_patches: list[tuple[Recording, int, int, str]] = []
     self.grid_patches: list[tuple[Recording, int, Any]] = []
     self.kernels = len(self.steps)
@@ -170,12 +182,14 @@ class Captured:
     self.input_patches = [self.patches.get(id(b), []) for b in self.given]
     inputs = {id(b.base) for b in self.given}
     fresh = {id(output.buffer) for output in self.outputs}
-    self.state = list({id(b): b for s in self.steps for b in s.written if id(b) not in fresh and b.base is b}.values())
-    self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs   # the steps keep these buffers alive
+    written = {id(b): b for s in self.steps for b in s.written if id(b) not in fresh and b.base is b}
+    self.written_inputs = [k for k, b in enumerate(self.given) if id(b) in written]
+    self.state = [b for b in written.values() if id(b) not in inputs]
+    self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs - fresh   # the steps keep these buffers alive
     for output in self.outputs: output.patches = self.patches.get(id(output.buffer), [])
 
   def _record_group(self, group: list[Step]) -> None:
-    patched = {id(buffer_of(i.buffer)) for i in self.inputs} | {id(output.buffer) for output in self.outputs} | {id(b) for b, _ in self.draws}
+    patched = {id(i.buffer) for i in self.inputs} | {id(output.buffer) for output in self.outputs} | {id(b) for b, _ in self.draws}
     launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid, s.runner.small)
                 for s in group if s.runner is not None]
     recording = Device[group[0].runner.device].record(launches)  # type: ignore[union-attr]
@@ -189,21 +203,25 @@ class Captured:
 
   def replay(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int]) -> Any:
     """Run the capture on other inputs. A patch point is written only when what it should hold has changed."""
-    for watched in self.watched:
-      tensor = watched.tensor()
-      if tensor is not None and tensor.uop is not watched.node: watched.follow(tensor)
-    buffers = [buffer_of(base_buffer(tensor.uop)) for _, tensor in tensors]
+    with self.lock: return self._replay([buffer_of(base_buffer(tensor.uop)) for _, tensor in tensors], variables)
+
+  def _replay(self, buffers: list[Buffer], variables: dict[str, int]) -> Any:
+    for watched in self.watched: watched.check()
     if buffers != self.given: self._set_inputs(buffers)
+    written = self.state + [buffers[k] for k in self.written_inputs]
+    if written: realizing.realize([], written)      # values that want the old contents
     for buffer, next_draw in self.draws:
       drawn = next_draw()
       for recording, launch, position in self.patches.get(id(buffer), ()): recording.patch(launch, position, drawn.get_buf())
     if variables != self.variables: self._set_variables(variables)
-    changes: dict[UOp, UOp] = {}
-    for output in self.outputs: changes[output.node] = output.fresh()
+    changes: dict[int, UOp] = {}
+    for output in self.outputs: changes[id(output.buffer)] = output.fresh()
     for part in self.parts:
       if isinstance(part, tuple): part[0].copy_from(part[1])
       else: part.submit()
-    for buffer in self.state: realizing.written(buffer)
+    if written:
+      overwrite(written)
+      for watched in self.watched: watched.note()
     GlobalCounters.kernel_count += self.kernels
     return rebuilt(self.result, changes)
 
@@ -230,9 +248,12 @@ def tensors_in(result: Any) -> list[Tensor]:
   if isinstance(result, (list, tuple)): return [t for v in result for t in tensors_in(v)]
   return []
 
-def rebuilt(result: Any, changes: dict[UOp, UOp]) -> Any:
-  """The result with Tensors over new buffers."""
-  if isinstance(result, Tensor): return Tensor(result.uop.substitute(changes)) if changes else Tensor(result.uop)
+def rebuilt(result: Any, changes: dict[int, UOp]) -> Any:
+  """The result with Tensors of its own, over new nodes for Buffers by id."""
+  if isinstance(result, Tensor):
+    node = memory_of(result.uop)[0]
+    new = None if node is None else changes.get(id(node.storage))
+    return Tensor._holding(result.uop if new is None else rebased(result.uop, new))
   if isinstance(result, dict): return {k: rebuilt(v, changes) for k, v in result.items()}
   if isinstance(result, tuple) and hasattr(result, "_fields"): return type(result)(*[rebuilt(v, changes) for v in result])
   if isinstance(result, (list, tuple)): return type(result)(rebuilt(v, changes) for v in result)
@@ -263,7 +284,7 @@ class TinyJit(Generic[P, R]):
     tensors, variables, rest = collect(args, kwargs)
     for _, t in tensors:
       if not realizing.is_buffer(t.uop): t.realize()
-    if not JIT or self.cnt == 0:
+    if not JIT or self.cnt == 0 or this_thread.capture is not None:   # inside of another capture that one takes the kernels
       self.cnt += 1
       return self._plain(*args, **kwargs)
     if self.captured is None: return self._capture(tensors, variables, rest, *args, **kwargs)
@@ -272,18 +293,20 @@ class TinyJit(Generic[P, R]):
 
   def _plain(self, *args: P.args, **kwargs: P.kwargs) -> R:
     result = self.fxn(*args, **kwargs)
+    waiting = [] if this_thread.capture is None else waiting_writes()   # all were done when the capture began
+    if waiting: realizing.realize(waiting)
     for t in tensors_in(result): t.realize()
     return result
 
   def _capture(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int], rest: tuple[Any, ...], *args: Any, **kwargs: Any) -> R:
-    if realizing.capturing: return self._plain(*args, **kwargs)  # inside another capture: the outer one takes the kernels
     inputs = [Input(name, t) for name, t in tensors]
     if len({i.buffer for i in inputs}) != len(inputs):
       raise JitError("two inputs of a TinyJit function share a buffer; pass a copy of one, with .clone()")
+    realizing.realize(waiting_writes())
     capture = Capture()
-    realizing.capturing.append(capture)
+    this_thread.capture = capture
     try: result = self._plain(*args, **kwargs)
-    finally: realizing.capturing.pop()
+    finally: this_thread.capture = None
     if not capture.steps: raise JitError("the function ran no kernel while it was captured; TinyJit has nothing to replay: call it without TinyJit")
     self.captured, self.rest = Captured(capture, inputs, variables, result), rest
     self.cnt += 1

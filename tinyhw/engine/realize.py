@@ -4,18 +4,19 @@
 node read that buffer. A captured run (jit.py) is the list of `Step`s that `run` made.
 """
 from __future__ import annotations
+import threading
 import time
-import weakref
 from typing import NamedTuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tinyhw.config import BEAM, DEBUG
 from tinyhw.device import Buffer, Device, Launch
 from tinyhw.dtype import dtypes
+from tinyhw.engine import writes
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.engine.compile import Part, Runner, parts, value_of
 from tinyhw.engine.lower import Kernel
-from tinyhw.engine.schedule import Canonical, Schedule, canonicalize, schedule, strip
+from tinyhw.engine.schedule import DROPPED, Canonical, Schedule, canonicalize, schedule, strip
 from tinyhw.engine.tune import tuned
 from tinyhw.helpers import GlobalCounters, disable_gc
 from tinyhw.uop.enums import Ops
@@ -39,91 +40,120 @@ class Capture:
     self.steps: list[Step] = []
     self.made: list[Buffer] = []
     self.computed: set[UOp] = set()
+    self.before = writes.values()   # what was to be computed before: no replay computes it again
 
-capturing: list[Capture] = []   # the innermost open capture gets every step that runs
+  def had(self, reference: writes.Reference, holder: writes.Holder) -> bool:
+    """Was this tensor to be computed before the capture began, as it still is?"""
+    return self.before.get(id(reference), (None, None))[1] is holder.uop
 
-def realize(nodes: list[UOp]) -> None:
+class Thread(threading.local):
+  """capture: the capture that gets every step that this thread runs, or None."""
+  capture: Capture | None = None
+
+this_thread = Thread()
+
+def realize(nodes: list[UOp], overwritten: list[Buffer] | None = None) -> None:
   """Compute the nodes. Raises what compilation and devices raise; nothing is marked as realized then.
+
+  overwritten: Buffers that will be written by other means; values that want their contents are computed, too.
 
   Graphs have no cycles to find, so scheduling is spared the collections, as compile_kernel is.
   """
-  forget_outdated()
   todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
-  if not todo: return
+  if not todo and not (overwritten and writes.outdated({id(b) for b in overwritten}, {})): return
   with disable_gc():
     canonical = canonicalize(todo, known)
+    kept = Kept(todo, canonical, overwritten or ()) if canonical.assigns or overwritten else None
+    if not todo:
+      assert kept is not None
+      return kept.finish()
     made = schedule(canonical)
-  results = run(made, canonical)
+  results = run(made, canonical, kept)
   for u, root in zip(todo, canonical.roots): _mark(u, strip(root), made, canonical, results)
-  for u in canonical.assigns.values():
-    if u.realized is None: u.realized = target_of(u)
-  if capturing: capturing[-1].computed.update(todo)
-  _remember_readers(todo, canonical)
+  if this_thread.capture is not None: this_thread.capture.computed.update(todo)
+  if kept is not None: kept.finish()
 
-# Equal nodes are one object, so a node that was computed answers for every later expression that is equal. That is wrong once a buffer that it
-# read has been written: then it has to be forgotten. Tensors that were realized hold their buffer, and keep their value.
-_readers: weakref.WeakKeyDictionary[Buffer, weakref.WeakSet[UOp]] = weakref.WeakKeyDictionary()   # buffer -> computed nodes that read it
-_outdated: list[weakref.ref[UOp]] = []                                                             # forgotten at the next realize
+class Kept:
+  """The values that a schedule's writes would spoil: adds them to what it computes, until nothing that will be gone is needed by anybody.
+
+  What was there before a capture is computed first, by itself, so that replays leave it alone.
+  """
+  def __init__(self, todo: list[UOp], canonical: Canonical, others: Iterable[Buffer] = ()):
+    self.todo, self.canonical = todo, canonical
+    self.held: dict[int, tuple[writes.Holder, UOp]] = {}     # by id: who holds, and the node whose storage it will hold
+    self.nodes: set[UOp] = set()
+    while True:
+      self.write = writes.Write(canonical.assigns.values(), others)
+      found = [(reference, holder) for reference, holder in self.write.outdated() if id(holder) not in self.held]
+      if not found: break
+      capture = this_thread.capture
+      earlier = [] if capture is None else [holder for reference, holder in found if capture.had(reference, holder)]
+      if earlier: self._compute_first(earlier)
+      for _, holder in found:
+        if id(holder) not in self.held: self._add(holder)
+
+  def _node(self, holder: writes.Holder) -> UOp:
+    """What has to be computed for a tensor: an ASSIGN, its own node, or a copy where storage would be shared with another tensor, or is written."""
+    u = holder.uop
+    if writes.memory_of(u)[0] is not None: return writes.assign_of(u)
+    inner = u
+    while inner.realized is None and (inner.op is Ops.RESHAPE or inner.op in DROPPED): inner = inner.src[0]
+    if u in self.nodes: return writes.unique(u)
+    if inner.realized is not None:
+      buffer = buffer_of(writes.base_of(inner.realized))
+      if id(buffer) in self.write.buffers or inner is u and writes.viewers(buffer): return writes.unique(u)
+    self.nodes.add(u)
+    return u
+
+  def _add(self, holder: writes.Holder) -> None:
+    node = self._node(holder)
+    self.held[id(holder)] = holder, node
+    if node in self.todo or known(node) is not None or node.op is Ops.ASSIGN and node in self.canonical.new: return
+    self.todo.append(node)
+    canonicalize([node], known, self.canonical)
+
+  def _compute_first(self, holders: list[writes.Holder]) -> None:
+    """Compute tensors in a schedule of their own, outside of any capture."""
+    nodes = [self._node(holder) for holder in holders]
+    capture, this_thread.capture = this_thread.capture, None
+    try: realize(nodes)
+    finally: this_thread.capture = capture
+    for holder, node in zip(holders, nodes):
+      self.held[id(holder)] = holder, node
+      assert node.realized is not None
+      holder.hold(node.realized)
+
+  def finish(self) -> None:
+    """After the run: the tensors hold what was computed for them, and the states that were overwritten are gone."""
+    for holder, node in self.held.values():
+      if node.op is not Ops.ASSIGN and node.realized is not None: holder.hold(node.realized)
+    self.write.finish()
 
 def known(u: UOp) -> UOp | None:
-  """The buffer that holds u's value. A capture relies only on what it computed itself: a replay has to compute the rest again."""
-  if u.realized is None or u.op is Ops.ASSIGN or not capturing or u in capturing[-1].computed: return u.realized
-  return None
-
-def _remember_readers(todo: list[UOp], canonical: Canonical) -> None:
-  """Note which buffers the computed nodes read; those read and written in one run are forgotten before the next."""
-  computed = [u for u in todo if u.op is not Ops.ASSIGN]
-  if not computed: return
-  written = [buffer_of(base_of(u)) for u in canonical.assigns.values()]
-  if written: _outdated.extend(weakref.ref(u) for u in computed)
-  else:
-    for node in canonical.inputs: _readers.setdefault(buffer_of(node), weakref.WeakSet()).update(computed)
-
-def base_of(assign: UOp) -> UOp:
-  """The BUFFER that an ASSIGN writes into."""
-  u = assign
-  while u.op is not Ops.BUFFER: u = u.src[0] if u.realized is None or u.op is Ops.ASSIGN else u.realized
-  return u
-
-def written(buffer: Buffer) -> None:
-  """Forget the values of nodes that were computed from a buffer's old contents."""
-  readers = _readers.pop(buffer, None)
-  if readers is not None:
-    for u in readers: u.realized = None
-
-def forget_outdated() -> None:
-  for reference in _outdated:
-    u = reference()
-    if u is not None: u.realized = None
-  _outdated.clear()
+  """The storage that holds u's value. A capture relies only on what it computed itself: a replay has to compute the rest again."""
+  held = u.realized
+  if held is None: return None
+  if u.op is Ops.ASSIGN: return held
+  capture = this_thread.capture
+  if capture is not None and u not in capture.computed or writes.is_retired(held): return None
+  return held
 
 def is_buffer(u: UOp) -> bool:
   """Is u storage already: a BUFFER, or a whole one in another shape?"""
   while u.op is Ops.RESHAPE and u.realized is None: u = u.src[0]
   return u.op is Ops.BUFFER
 
-def target_of(assign: UOp) -> UOp:
-  """What holds an ASSIGN's value afterwards: its target, without ASSIGNs in it."""
-  changes: dict[UOp, UOp] = {}
-  chain = [assign.src[0]]
-  while chain[-1].op is not Ops.BUFFER and chain[-1].src: chain.append(_below(chain[-1]))
-  for u in reversed(chain):
-    if u.op is Ops.ASSIGN or u.realized is not None: changes[u] = changes.get(_below(u), _below(u))
-    elif u.src and u.src[0] in changes: changes[u] = u.replace(src=(changes[u.src[0]],) + u.src[1:])
-  return changes.get(chain[0], chain[0])
-
-def _below(u: UOp) -> UOp: return u.src[0] if u.realized is None else u.realized
-
 def _mark(u: UOp, root: UOp, made: Schedule, canonical: Canonical, results: dict[UOp, UOp]) -> None:
-  node = u
-  while node.op is Ops.RESHAPE and node.realized is None: node = node.src[0]
-  if root.op is Ops.ASSIGN: held = target_of(canonical.assigns[root])
-  elif root.op is Ops.BUFFER: held = canonical.inputs[root.arg[0][1]]
+  if root.op is Ops.ASSIGN: return     # Write.finish
+  if root.op is Ops.BUFFER: held = canonical.inputs[root.arg[0][1]]
   else: held = results[made.storage[root]]
   u.realized = held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
 
-def run(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
-  """Run a schedule. Returns the BUFFER nodes of what it keeps, by canonical BUFFER."""
+def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> dict[UOp, UOp]:
+  """Run a schedule. Returns the BUFFER nodes of what it keeps, by canonical BUFFER.
+
+  After an interrupt what `kept` would have written counts as written, and values that were to be computed first are refused when they are read.
+  """
   results = {b: new_buffer(b.arg[1], b.arg[2], b.dtype) for b in made.plan.kept}
   arenas = {device: Buffer(device, size, dtypes.uint8) for device, size in made.plan.arena_bytes.items()}
   storage: dict[UOp, Buffer] = {b: buffer_of(node) for b, node in results.items()}
@@ -131,11 +161,13 @@ def run(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
   steps = [step for k in made.kernels for step in _steps(k, storage, canonical)]
   try: execute(steps)
-  finally:  # an interrupt may come after a buffer was written
-    for u in canonical.assigns.values(): written(buffer_of(base_of(u)))
-  if capturing:
-    capturing[-1].steps.extend(steps)
-    capturing[-1].made.extend(buffer_of(node) for node in results.values())
+  except BaseException:
+    if kept is not None: kept.finish()
+    raise
+  capture = this_thread.capture
+  if capture is not None:
+    capture.steps.extend(steps)
+    capture.made.extend(buffer_of(node) for node in results.values())
   return results
 
 def _steps(kernel: Kernel, storage: dict[UOp, Buffer], canonical: Canonical) -> list[Step]:

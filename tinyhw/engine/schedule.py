@@ -27,16 +27,17 @@ from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, to_indices
 
 CACHE_SIZE = 512
-_DROPPED = frozenset({Ops.DETACH, Ops.CONTIGUOUS_BACKWARD})
+DROPPED = frozenset({Ops.DETACH, Ops.CONTIGUOUS_BACKWARD})
 
 @dataclass
 class Canonical:
   """A graph with its buffers and bound values taken out. inputs: BUFFERs by number. assigns: executed ASSIGN nodes, canonical → original.
-  tags: what tells apart nodes that are otherwise equal, numbered as met."""
+  new: all nodes, original → canonical. tags: what tells apart nodes that are otherwise equal, numbered as met."""
   roots: tuple[UOp, ...] = ()
   inputs: list[UOp] = field(default_factory=list)
   variables: dict[str, int] = field(default_factory=dict)
   assigns: dict[UOp, UOp] = field(default_factory=dict)
+  new: dict[UOp, UOp] = field(default_factory=dict)
   tags: dict[object, int] = field(default_factory=dict)
 
 @dataclass
@@ -53,10 +54,13 @@ def realized_as(u: UOp) -> UOp | None:
   """The buffer that holds u's value, or None."""
   return u.realized
 
-def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized_as) -> Canonical:
-  """The graph below roots in canonical form. Walks with a stack; a node whose value is known is entered through its buffer."""
-  out = Canonical()
-  new: dict[UOp, UOp] = {}
+def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized_as, more: Canonical | None = None) -> Canonical:
+  """The graph below roots in canonical form. Walks with a stack; a node whose value is known is entered through its buffer.
+
+  more: what was made canonical before, to which the roots are added.
+  """
+  out = Canonical() if more is None else more
+  new = out.new
   stack = list(reversed(roots))
   while stack:
     u = stack[-1]
@@ -72,7 +76,7 @@ def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized
     stack.pop()
     new[u] = new[held] if held is not None else _canonical_node(u, tuple([new[s] for s in u.src]), out)
     if u.op is Ops.ASSIGN and held is None: out.assigns[new[u]] = u
-  out.roots = tuple([new[u] for u in roots])
+  out.roots += tuple([new[u] for u in roots])
   if DEBUG >= 7: _follow(new)
   return out
 
@@ -96,7 +100,7 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
     if out.variables.setdefault(variable.expr, value) != value:
       raise SymbolicError(f"variable {variable.expr} is bound to {out.variables[variable.expr]} and to {value} in one graph; bind it once")
     return src[0]
-  if op in _DROPPED: return src[0]
+  if op in DROPPED: return src[0]
   if op is Ops.COPY:
     base = src[0]
     while base.op is Ops.RESHAPE: base = base.src[0]
@@ -110,7 +114,7 @@ def _reshaped(u: UOp, like: UOp) -> UOp:
 
 def strip(root: UOp) -> UOp:
   """The node under a root's reshapes: what gets a buffer."""
-  while root.op is Ops.RESHAPE or root.op in _DROPPED: root = root.src[0]
+  while root.op is Ops.RESHAPE or root.op in DROPPED: root = root.src[0]
   return root
 
 def schedule(canonical: Canonical) -> Schedule:

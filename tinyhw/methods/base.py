@@ -10,7 +10,6 @@ Storage. Equal nodes are one object, so two tensors with equal expressions share
 second gets a copy), so that `assign` to one never shows in the other; views of one buffer do see each other's assignments.
 """
 from __future__ import annotations
-import itertools
 import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.config import TRACEMETA, TRAINING
 from tinyhw.device import Buffer, Device
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
+from tinyhw.engine import writes
 from tinyhw.engine.buffers import buffer_of, new_buffer
-from tinyhw.engine.realize import capturing, realize as realize_nodes
+from tinyhw.engine.realize import realize as realize_nodes, this_thread
+from tinyhw.engine.writes import assign_of, assigned, memory_of, rebased, unique
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, JitError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.hostdata import HostData, pack
@@ -30,7 +31,6 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _SCALARS = frozenset({int, float, bool})
 _VIEWS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP})  # movements under which each element still has one place of its own
-_unique = itertools.count(1)
 _MOST_FILLED = 1 << 20  # a constant of up to so many elements is realized by copying it from the host rather than by a kernel
 
 class _Leaf(weakref.ref["Handle"]):
@@ -77,7 +77,7 @@ def storage_view(u: UOp) -> UOp | None:
   chain: list[UOp] = []
   while u.op in _VIEWS or u.op in (Ops.ASSIGN, Ops.DETACH):
     if u.op in _VIEWS: chain.append(u)
-    u = u.src[0]
+    u = u.src[0] if u.op is not Ops.ASSIGN or u.realized is None else u.realized
   if u.op is not Ops.BUFFER: return None
   for movement in reversed(chain): u = movement.replace(src=(u, *movement.src[1:]))
   return u
@@ -109,6 +109,7 @@ class Handle(metaclass=TensorType):
     self = object.__new__(cls)
     if GradMode.off and uop.op not in GroupOp.Movement: uop = graph.detach(uop)
     self.uop, self.grad, self._requires_grad = uop, None, None
+    writes.note(self)
     if TRACEMETA.value: record(uop)
     return self  # type: ignore[return-value]  # the only class of tensors is Tensor
 
@@ -119,6 +120,15 @@ class Handle(metaclass=TensorType):
     if requires_grad is not None: self._requires_grad = requires_grad
     register(self)
     return self
+
+  @classmethod
+  def _holding(cls, storage: UOp) -> Tensor:
+    """A tensor over storage that is there: a leaf, cheaply."""
+    self = object.__new__(cls)
+    self.uop, self.grad, self._requires_grad = storage, None, None
+    writes.note(self)
+    register(self)
+    return self  # type: ignore[return-value]  # the only class of tensors is Tensor
 
   @property
   def shape(self) -> tuple[sint, ...]:
@@ -226,11 +236,20 @@ class Handle(metaclass=TensorType):
   def replace(self, x: Handle) -> Tensor:
     """Let this handle stand for x's value. Raises ShapeError if the shape differs."""
     if self.uop.shape != x.uop.shape: graph.refuse_shape("replace", self.uop.shape, x.uop.shape)
-    self.uop = x.uop
+    self.hold(x.uop)
     return self._self()
 
+  def hold(self, u: UOp) -> None:
+    """Stand for a node, which may be storage."""
+    self.uop = u
+    writes.note(self)
+    if is_storage(u) and dtypes.is_float(u.dtype): register(self)
+
   def assign(self, x: Any) -> Tensor:
-    """Write x into this tensor's storage, when this tensor is next realized; x broadcasts. A tensor without storage takes x's value instead.
+    """Write x into this tensor's storage; x broadcasts. A tensor without storage takes x's value instead.
+
+    The write is done when this tensor is next realized, or now if other tensors look at the storage. Values are what they were where they were
+    expressed: what was computed from the old contents keeps its value, what is expressed from now on sees the new ones.
 
     Raises ShapeError, DTypeError, DeviceError if x does not fit.
     """
@@ -245,8 +264,11 @@ class Handle(metaclass=TensorType):
       other = graph.broadcast(other, mine.shape)
     if 0 in mine.shape: return self._self()
     # the target keeps the ASSIGNs that wrote there before: they are in order, and whoever reads one of them reads before the next
-    self.uop = other if storage_view(mine) is None else assigned(mine, other)
+    stored_here = storage_view(mine) is not None
+    self.uop = assigned(mine, other) if stored_here else other
+    writes.note(self)
     if TRACEMETA.value: record(self.uop)
+    if stored_here and writes.seen_by_others(self): realize_all((self,))
     return self._self()
 
   def realize(self, *lst: Handle, do_update_stats: bool = True) -> Tensor:
@@ -259,13 +281,14 @@ class Handle(metaclass=TensorType):
 
     Raises JitError while TinyJit captures: what Python does with the values would not be done again.
     """
-    if capturing:
+    if this_thread.capture is not None:
       raise JitError(f"a tensor of shape {graph.show(self.uop.shape)} is read while TinyJit captures, and replays would not read it again; return "
                      "the tensor, and read it outside")
-    if _assigned(self.uop) is not None: realize_all((self,))
-    found = _in_order(self.uop)
+    if memory_of(self.uop)[1]: realize_all((self,))
+    memory = storage_view(self.uop)
+    found = None if memory is None else _in_order(memory)
     if found is None:
-      u = graph.contiguous(self.uop) if is_storage(self.uop) else self.uop
+      u = self.uop if memory is None else graph.contiguous(memory)
       if u.realized is None: realize_nodes([u])
       found = None if u.realized is None else _in_order(u.realized)
       assert found is not None, f"realize left {u} without storage in order"
@@ -293,10 +316,6 @@ def _in_order(u: UOp) -> UOp | None:
   while u.op is Ops.RESHAPE: u = u.src[0]
   return u if u.op is Ops.BUFFER else None
 
-def unique(u: UOp) -> UOp:
-  """A copy of u that is no other node's equal, so that it gets storage of its own."""
-  return graph.node(Ops.CONTIGUOUS, u.dtype, (u,), None, u.shape, tag=next(_unique))
-
 def realize_all(tensors: Iterable[Handle]) -> None:
   """Compute tensors in one schedule."""
   pending: dict[int, tuple[Handle, UOp]] = {}
@@ -304,12 +323,15 @@ def realize_all(tensors: Iterable[Handle]) -> None:
   for tensor in tensors:
     u = tensor.uop
     if id(tensor) in pending: continue
-    if is_storage(u):
-      written = _assigned(u)
-      if written is None: continue
-      u = written
-    elif not capturing and u.size <= _MOST_FILLED and (value := constant_value(u)) is not None:
+    memory, waits = memory_of(u)
+    if memory is not None and storage_view(u) is not None:
+      if waits: u = assign_of(u)
+      else:
+        tensor.uop = rebased(u, memory)
+        continue
+    elif this_thread.capture is None and u.size <= _MOST_FILLED and (value := constant_value(u)) is not None:
       tensor.uop = stored(HostData(bytes(pack([value], u.dtype)) * u.size, u.shape, u.dtype), u.device)
+      writes.note(tensor)
       register(tensor)
       continue
     elif u in wanted or u.realized is not None or constant_value(u) is not None: u = unique(u)
@@ -318,19 +340,7 @@ def realize_all(tensors: Iterable[Handle]) -> None:
   if not pending: return
   realize_nodes(list(wanted))
   for tensor, u in pending.values():
-    view = storage_view(tensor.uop)
-    if view is None: view = u.realized
-    assert view is not None, f"realize left {u} without storage"
-    tensor.uop = graph.reshape(view, u.shape) if u.op is not Ops.ASSIGN else view
-    if dtypes.is_float(u.dtype): register(tensor)
-
-def assigned(target: UOp, value: UOp) -> UOp:
-  """An ASSIGN, unlike any other: done twice, it does something twice."""
-  node = UOp(Ops.ASSIGN, target.dtype, (target, value), None, next(_unique))
-  node._shape_ = target.shape
-  return node
-
-def _assigned(u: UOp) -> UOp | None:
-  """The ASSIGN under the movements of u, if there is one."""
-  while u.op in _VIEWS: u = u.src[0]
-  return u if u.op is Ops.ASSIGN else None
+    if memory_of(tensor.uop)[0] is None:   # else it was an ASSIGN, or the run wrote what the value was computed from
+      assert u.realized is not None, f"realize left {u} without storage"
+      tensor.hold(graph.reshape(u.realized, u.shape))
+    elif dtypes.is_float(u.dtype): register(tensor)

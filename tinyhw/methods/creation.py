@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.device import Device
 from tinyhw.dtype import ConstType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
+from tinyhw.engine.writes import unique
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.helpers import argfix
 from tinyhw.methods import graph
-from tinyhw.methods.base import unique
 from tinyhw.methods.reduction import Reduction
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint

@@ -5,8 +5,8 @@ stood, or in front if something stood between them. Negative indices count from 
 the call is made: an int, a list, an array, a constant. Elsewhere (a Tensor's elements are known only to its device) it reads 0 and writes nothing.
 A bool Tensor stands for the places where it is true, which are read back first.
 
-Writing to storage through slices happens at once and in place; what was computed from the tensor before but not realized sees the new values.
-Otherwise the tensor takes a new value.
+Writing to storage through slices happens at once and in place: views of it see the new values, what was computed from it before keeps the old ones.
+A tensor without storage takes a new value.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.dtype import dtypes
 from tinyhw.engine.realize import realize as realize_nodes
+from tinyhw.engine.writes import assigned
 from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeError, ShapeError
 from tinyhw.gradient import transposed
 from tinyhw.helpers import fully_flatten
 from tinyhw.methods import graph
-from tinyhw.methods.base import Handle, assigned, constant_value, is_storage, storage_view
+from tinyhw.methods.base import Handle, constant_value, is_storage, storage_view
 from tinyhw.methods.elementwise import truth
 from tinyhw.methods.matmul import Matmul
 from tinyhw.methods.views import check_part, limits, windows
@@ -53,8 +54,9 @@ class Indexing(Matmul):
     if parsed.tensors:
       self._set(self._with_places(indices, self._cast_value(v)))
       return
-    if storage_view(self.uop) is not None and self.uop is not storage_view(self.uop): self.realize()
-    view = _view(self.uop, parsed)
+    if storage_view(self.uop) is not None: self.realize()   # writes that wait come first
+    memory = storage_view(self.uop)
+    view = _view(self.uop if memory is None else memory, parsed)
     value = graph.broadcast(self._cast_value(v).uop, self._fits(v, view.shape))
     if 0 in view.shape: return
     if is_storage(view): realize_nodes([assigned(view, value)])

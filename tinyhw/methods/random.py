@@ -16,7 +16,7 @@ from tinyhw.config import SEED, TRAINING
 from tinyhw.device import Buffer, Device
 from tinyhw.dtype import DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
-from tinyhw.engine.realize import capturing
+from tinyhw.engine.realize import this_thread
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.helpers import argfix
 from tinyhw.methods import graph
@@ -63,7 +63,7 @@ class Generator:
 def next_draw(device: str) -> UOp:
   """A BUFFER with the next draw of a device. A TinyJit that captures is told how to make the next one for each replay."""
   row = Generator.of(device).draw()
-  if capturing: capturing[-1].draws.append((row, lambda: Generator.of(device).draw()))
+  if this_thread.capture is not None: this_thread.capture.draws.append((row, lambda: Generator.of(device).draw()))
   return new_buffer(device, 2, dtypes.uint64, storage=row)
 
 def random_words(shape: tuple[Any, ...], device: str | None) -> UOp:

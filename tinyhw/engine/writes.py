@@ -1,0 +1,231 @@
+"""In-place writes in program order: every value is what it was where the program expressed it.
+
+A BUFFER's contents change, while nodes are interned and computed when they are wanted. So a BUFFER node stands for one state of its memory, and a
+write does three things (docs/design.md, section 7):
+  before  The values that are still alive and were expressed through the old contents (`outdated`) are computed in the schedule that writes, whose
+          kernels are ordered: readers of a state before the write into it.
+  after   The memory gets a new node; the old one is retired (no storage), so that nothing can take the new contents for the old ones.
+          Tensors that look at the memory (movements of it, DETACH) get the new node: they see the write, as views in NumPy do.
+  cut     The values of "before" are buffers from then on, and no longer graphs: gradients do not flow through what was overwritten.
+A write that is not done yet is an ASSIGN in the graph of the tensor that was assigned to. That is enough as long as nobody else looks at the memory;
+where somebody does (`seen_by_others`), `Tensor.assign` writes at once.
+
+To find values and views, every tensor is noted here when it is made (0.15 us). They are sorted later, when the first write wants to know: most are
+dead by then. A write walks the graphs of all values that are alive once: linear in their nodes, and nothing where no buffer is written.
+"""
+from __future__ import annotations
+import itertools
+import threading
+import weakref
+from collections.abc import Iterable
+from typing import Protocol
+
+from tinyhw.device import Buffer
+from tinyhw.engine.buffers import buffer_of, renewed
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+class Holder(Protocol):
+  """A Tensor, as it is seen from here."""
+  uop: UOp
+  def hold(self, u: UOp) -> None:
+    """Take the storage u as what this tensor is."""
+
+Reference = weakref.ref["Holder"]
+
+_LOOKS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.DETACH})   # what these make of memory is that memory
+_MOST_UNSORTED = 1 << 14
+
+_lock = threading.RLock()
+_unsorted: list[Reference] = []
+_values: list[Reference] = []       # tensors that have to be computed, or have an ASSIGN that was not done
+_kept = 0                           # how many of _values were alive when last counted
+_tags = itertools.count(1)
+
+def unique(u: UOp) -> UOp:
+  """A copy of u that is no other node's equal, so that it gets storage of its own."""
+  return UOp(Ops.CONTIGUOUS, u.dtype, (u,), None, next(_tags))
+
+def assigned(target: UOp, value: UOp) -> UOp:
+  """An ASSIGN, unlike any other: done twice, it does something twice."""
+  return UOp(Ops.ASSIGN, target.dtype, (target, value), None, next(_tags))
+
+# ***** who is alive *****
+
+def note(holder: Holder) -> None:
+  """To be called when a tensor is made, and when what it holds changes from a value to storage, or by an ASSIGN."""
+  _unsorted.append(weakref.ref(holder))
+  if len(_unsorted) > _MOST_UNSORTED: sort()
+
+def sort() -> None:
+  """Sort the tensors that were noted since the last time: views to their Buffers, values to _values."""
+  global _kept
+  with _lock:
+    taken = _unsorted[:]
+    del _unsorted[:len(taken)]
+    for reference in taken:
+      holder = reference()
+      if holder is None: continue
+      node, pending = memory_of(holder.uop)
+      if node is not None and node.storage is not None:
+        buffer = node.storage
+        if buffer.viewers is None: buffer.viewers = []
+        buffer.viewers.append(reference)
+      if node is None and holder.uop.base.op is not Ops.CONST or pending: _values.append(reference)
+    if len(_values) > 2 * _kept + _MOST_UNSORTED:
+      _values[:] = [r for r in _values if r() is not None]
+      _kept = len(_values)
+
+def values() -> dict[int, tuple[Reference, UOp]]:
+  """The living tensors that have to be computed, and their nodes, by the identity of the reference."""
+  with _lock:
+    sort()
+    return {id(r): (r, holder.uop) for r in _values if (holder := r()) is not None}
+
+def waiting_writes() -> list[UOp]:
+  """The last ASSIGNs, not done yet, of the living tensors."""
+  return list(dict.fromkeys(assign_of(u) for _, u in values().values() if memory_of(u)[1]))
+
+def assign_of(u: UOp) -> UOp:
+  """The ASSIGN that u looks at."""
+  while u.op is not Ops.ASSIGN: u = u.src[0]
+  return u
+
+def memory_of(u: UOp) -> tuple[UOp | None, bool]:
+  """The BUFFER node of the memory that u looks at, or None if u is a value; is there an ASSIGN on the way that was not done?"""
+  pending = False
+  while u.op is not Ops.BUFFER:
+    if u.op is Ops.ASSIGN:
+      pending = pending or u.realized is None
+      u = u.src[0] if u.realized is None else u.realized
+    elif u.op in _LOOKS: u = u.src[0]
+    else: return None, False
+  return u, pending
+
+def viewers(buffer: Buffer) -> list[Holder]:
+  """The living tensors that look at a Buffer."""
+  with _lock:
+    sort()
+    found: dict[int, tuple[Reference, Holder]] = {}
+    for reference in buffer.viewers or ():
+      holder = reference()
+      if holder is None: continue
+      node = memory_of(holder.uop)[0]
+      if node is not None and node.storage is buffer: found[id(holder)] = reference, holder
+    buffer.viewers = [reference for reference, _ in found.values()]
+    return [holder for _, holder in found.values()]
+
+def seen_by_others(holder: Holder) -> bool:
+  """Does another living tensor look at the memory of this one?"""
+  node = memory_of(holder.uop)[0]
+  return node is not None and any(other is not holder for other in viewers(buffer_of(node)))
+
+# ***** a write *****
+
+def is_retired(held: UOp) -> bool:
+  """Was the storage that a node was computed into written since? held: the node's `realized`."""
+  node = memory_of(held)[0]
+  return node is not None and node.storage is None
+
+def base_of(assign: UOp) -> UOp:
+  """The BUFFER that an ASSIGN writes into."""
+  node = memory_of(assign)[0]
+  assert node is not None, f"an ASSIGN into no storage: {assign}"
+  return node
+
+class Write:
+  """What ASSIGNs do together: the Buffers they write, and the states that are gone afterwards.
+
+  assigns: nodes of the graph, not done yet. others: Buffers that are written by other means, and have to be given to `overwrite` afterwards.
+  """
+  def __init__(self, assigns: Iterable[UOp], others: Iterable[Buffer] = ()):
+    self.assigns = list(assigns)
+    self.nodes = {base_of(u): None for u in self.assigns}
+    self.buffers = {id(buffer_of(node)) for node in self.nodes} | {id(b) for b in others}
+    self.between = {u for assign in self.assigns for u in _assigns_below(assign.src[0])}   # states that another of these ASSIGNs overwrites
+
+  def outdated(self) -> list[tuple[Reference, Holder]]:
+    """The living tensors whose graph, or the storage it was computed into, is of a state that is gone afterwards; in the order of their making."""
+    return outdated(self.buffers, {u: u in self.between for u in self.assigns})
+
+  def finish(self) -> None:
+    """Retire the nodes of the old states; done ASSIGNs and all that look at the memory get the new ones."""
+    changes = {node: renewed(node) for node in self.nodes}
+    chains = [(u, memory_of(u)[0]) for u in self.assigns]
+    seen = [(node, holder) for node in self.nodes for holder in viewers(buffer_of(node))]
+    for u, node in chains:
+      assert node is not None
+      u.realized = rebased(u, changes.get(node, node) if u not in self.between else node)
+    for node, holder in seen:
+      if not memory_of(holder.uop)[1]: holder.uop = rebased(holder.uop, changes[node])
+    for node in changes: node.storage = None
+
+def overwrite(buffers: Iterable[Buffer]) -> None:
+  """Give new nodes to Buffers that were written by other means than an ASSIGN."""
+  for buffer in buffers:
+    new: UOp | None = None
+    for holder in viewers(buffer):
+      node = memory_of(holder.uop)[0]
+      assert node is not None
+      if new is None: old, new = node, renewed(node)
+      holder.uop = rebased(holder.uop, new)
+    if new is not None: old.storage = None
+
+def _assigns_below(u: UOp) -> list[UOp]:
+  """The ASSIGNs under a target that are not done yet."""
+  found = []
+  while u.op is not Ops.BUFFER and u.realized is None:
+    if u.op is Ops.ASSIGN: found.append(u)
+    u = u.src[0]
+  return found
+
+def rebased(u: UOp, node: UOp) -> UOp:
+  """What looks at memory, over the memory's new node, and without the ASSIGNs on the way."""
+  chain: list[UOp] = []
+  while u.op is not Ops.BUFFER:
+    if u.op is Ops.ASSIGN: u = u.src[0] if u.realized is None else u.realized
+    else:
+      chain.append(u)
+      u = u.src[0]
+  for look in reversed(chain): node = UOp(look.op, look.dtype, (node, *look.src[1:]), look.arg, look.tag)
+  return node
+
+def outdated(buffers: set[int], assigns: dict[UOp, bool]) -> list[tuple[Reference, Holder]]:
+  """The living values that depend on Buffers (by id) or on ASSIGNs that are marked with True. Those marked with False end the search."""
+  global _kept
+  with _lock:
+    sort()
+    if not _values: return []
+    reads = dict(assigns)
+    kept: dict[int, Reference] = {}
+    found: list[tuple[Reference, Holder]] = []
+    for reference in _values:
+      holder = reference()
+      if holder is None or id(holder) in kept: continue
+      node, pending = memory_of(holder.uop)
+      if node is not None and not pending: continue
+      kept[id(holder)] = reference
+      if _reads(holder.uop, reads, buffers): found.append((reference, holder))
+    _values[:] = kept.values()
+    _kept = len(kept)
+    return found
+
+def _reads(root: UOp, reads: dict[UOp, bool], buffers: set[int]) -> bool:
+  """Does root depend on one of the Buffers? reads: what is known of nodes, added to. None stands above a node whose sources are known."""
+  stack: list[UOp | None] = [root]
+  while stack:
+    u = stack.pop()
+    if u is None:
+      u = stack.pop()
+      assert u is not None
+      answer = u.realized is not None and reads[u.realized]
+      for s in u.src: answer = answer or reads[s]
+      reads[u] = answer
+    elif u not in reads:
+      if u.op is Ops.BUFFER: reads[u] = u.storage is not None and id(u.storage) in buffers
+      elif not u.src: reads[u] = False
+      else:
+        stack += u, None
+        stack += u.src
+        if u.realized is not None: stack.append(u.realized)
+  return reads[root]
