@@ -51,3 +51,8 @@ def test_usage() -> None:
   assert run("asm", "--arch", "z80").stderr == "asm: no instruction set is called z80; there is x86_64\n"
   assert run("frobnicate").returncode == 2 and "asm --arch ARCH" in run("frobnicate").stderr
   assert run("--help").returncode == 0
+
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("THREADS", "-3")
+  done = run("doctor")
+  assert done.returncode == 1 and done.stderr == "doctor: THREADS=-3 is no number of threads; set it to 1 or more, or to 0 for one per core\n"

@@ -22,7 +22,8 @@ LINE_OF_CALL = inspect.getsourcelines(from_inside)[1] + 4
 PACKAGE = Path(trace.__file__).parent
 
 @pytest.mark.parametrize("filename", [str(PACKAGE / "tensor.py"), str(PACKAGE.parent / "drivers/cpu/ring.py"), "<tinyhw match>",
-                                      "/usr/lib/python3.11/functools.py", "<frozen importlib._bootstrap>"])
+                                      "/usr/lib/python3.11/functools.py", "/usr/lib/python3.11/importlib/__init__.py",
+                                      "<frozen importlib._bootstrap>"])
 def test_frames_of_tinyhw_are_skipped(filename: str) -> None:
   assert from_inside(filename) == (__file__, LINE_OF_CALL, "from_inside")
 

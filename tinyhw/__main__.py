@@ -8,7 +8,7 @@ from types import ModuleType
 from collections.abc import Callable, Sequence
 
 from tinyhw import isa
-from tinyhw.errors import ParseError
+from tinyhw.errors import ParseError, TinyError
 from tinyhw.machine.text import parse_bytes, show_bytes, translate
 
 class UsageError(Exception):
@@ -51,7 +51,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
 }
 
 def main(arguments: Sequence[str]) -> int:
-  """Run a command; 2 if there is no such command or its options are wrong."""
+  """Run a command; 2 if there is no such command or its options are wrong, 1 if it cannot do what it is asked, or a variable is wrong."""
   usage = "\n".join([f"  {name} {takes:<16}{' '.join((function.__doc__ or '').split())}" for name, (takes, function) in COMMANDS.items()])
   if not arguments or arguments[0] in ("-h", "--help", "help"):
     print(f"usage: python3 -m tinyhw <command>\n{usage}")
@@ -63,6 +63,9 @@ def main(arguments: Sequence[str]) -> int:
   except UsageError as e:
     print(f"{arguments[0]}: {e}", file=sys.stderr)
     return 2
+  except TinyError as e:
+    print(f"{arguments[0]}: {e.message}", file=sys.stderr)
+    return 1
 
 if __name__ == "__main__":
   if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `... | head -1` ends it without a word, as it ends other commands

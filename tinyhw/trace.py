@@ -24,13 +24,14 @@ Location = tuple[str, int, str]  # file, line, function
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_PACKAGE)
 _OURS = tuple(os.path.join(*parts, "") for parts in ((_PACKAGE,), (_ROOT, "drivers"), (_ROOT, "autogen"))) + ("<tinyhw",)
-_WRAPPERS = ("functools.py", "contextlib.py")  # a decorator's frame is not the line that the user wrote
+# a decorator's frame, or an import's, is not the line that the user wrote
+_WRAPPERS = tuple(os.path.join(os.sep, *parts) for parts in (("functools.py",), ("contextlib.py",), ("importlib", "__init__.py")))
 _inside: dict[str, bool] = {}
 
 def _is_inside(filename: str) -> bool:
   """Whether a file belongs to tinyhw or is the standard library's wrapping machinery. Remembered per name."""
-  ours = filename.startswith((*_OURS, "<frozen importlib")) or (not os.path.isabs(filename) and os.path.abspath(filename).startswith(_OURS))
-  found = _inside[filename] = ours or os.path.basename(filename) in _WRAPPERS
+  ours = filename.startswith((*_OURS, "<frozen ")) or (not os.path.isabs(filename) and os.path.abspath(filename).startswith(_OURS))
+  found = _inside[filename] = ours or filename.endswith(_WRAPPERS)
   return found
 
 def caller() -> Location | None:

@@ -361,7 +361,7 @@ class _Shared:
   def multiply(self, lanes: list[_Shared]) -> None:
     """Give each of the lanes that hold one matrix its share of the result."""
     m, n, k, count = self.u.arg
-    a, b, c = ([[lane.values[lane.places[i]] for lane in lanes] for i in range(3)])  # type: ignore[index]
+    a, b, c = ([[lane.values[lane.places[i]] for lane in lanes] for i in range(3)])  # type: ignore[index]  # all of them have values now
     rows = [(e * (count // n) + lane // n, lane % n) for lane in range(count) for e in range(m * n // count)]
     whole = dict(zip(rows, [x for share in c for x in share]))
     result = _matrix(self.u)([a[i][x] for i in range(m) for x in range(k)], [b[j][x] for x in range(k) for j in range(n)],

@@ -42,7 +42,7 @@ def _order_of(u: UOp) -> Order:
 
 def order(u: UOp) -> Order:
   """What sorts operands: by innermost range, operation, name, then a digest of the structure. The same in every process."""
-  return u._order_ or u.derive("_order_", _order_of)  # type: ignore[no-any-return]
+  return u._order_ or u.derive("_order_", _order_of)  # type: ignore[no-any-return]  # derive gives Any
 
 def term_order(term: UOp, factor: int) -> tuple[Any, ...]:
   """What sorts the terms of a sum: outer ranges first, then large strides."""
@@ -53,7 +53,7 @@ def term_order(term: UOp, factor: int) -> tuple[Any, ...]:
 
 def limits(u: UOp) -> tuple[Any, Any]:
   """(smallest, largest) value."""
-  return u._bounds_ or u.derive("_bounds_", bounds_of)  # type: ignore[no-any-return]
+  return u._bounds_ or u.derive("_bounds_", bounds_of)  # type: ignore[no-any-return]  # derive gives Any
 
 def linear(u: UOp) -> Linear | None:
   """u as a sum; None when it has too many terms. In types that wrap, products of sums stay whole."""

@@ -293,7 +293,7 @@ class PatternMatcher:
     emitter = Emitter(op)
     code = compile(emitter.function_text(rules), f"<tinyhw rules of {op.name}>", "exec")
     exec(code, emitter.values)
-    return emitter.values["match"]  # type: ignore[no-any-return]
+    return emitter.values["match"]  # type: ignore[no-any-return]  # what was compiled is Any
 
 _ALL_OPS = tuple(Ops(i) if i else Ops(1) for i in range(max(Ops) + 1))  # by number; Ops start at 1
 _EVERY_OP = frozenset(Ops)
@@ -309,5 +309,5 @@ def interpret(pattern: UPat, function: RuleFunction, uop: UOp, ctx: Any) -> UOp 
   for captured in pattern.match(uop, {}):
     extra = {"ctx": ctx} if wants.context else {}
     result = function(**extra, **captured)
-    if result is not None and result is not uop: return result  # type: ignore[no-any-return]
+    if result is not None and result is not uop: return result  # type: ignore[no-any-return]  # a rule gives Any
   return None

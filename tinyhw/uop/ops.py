@@ -149,12 +149,12 @@ class UOp:
   @property
   def ranges(self) -> tuple[UOp, ...]:
     """The RANGEs that this node depends on and that no REDUCE, STORE or STAGE below it has closed, sorted by id."""
-    return self.derive("_ranges_", _free_ranges)  # type: ignore[no-any-return]
+    return self.derive("_ranges_", _free_ranges)  # type: ignore[no-any-return]  # derive gives Any
 
   @property
   def shape(self) -> tuple[sint, ...]:
     """The shape of a node of the tensor graph."""
-    return self.derive("_shape_", _shape.shape_of)  # type: ignore[no-any-return]
+    return self.derive("_shape_", _shape.shape_of)  # type: ignore[no-any-return]  # derive gives Any
 
   @property
   def device(self) -> str | None:
@@ -162,10 +162,10 @@ class UOp:
     return self.derive("_device_", _shape.device_of) or None
 
   @property
-  def vmin(self) -> ConstType: return self.derive("_bounds_", _bounds.bounds_of)[0]  # type: ignore[no-any-return]
+  def vmin(self) -> ConstType: return self.derive("_bounds_", _bounds.bounds_of)[0]  # type: ignore[no-any-return]  # derive gives Any
 
   @property
-  def vmax(self) -> ConstType: return self.derive("_bounds_", _bounds.bounds_of)[1]  # type: ignore[no-any-return]
+  def vmax(self) -> ConstType: return self.derive("_bounds_", _bounds.bounds_of)[1]  # type: ignore[no-any-return]  # derive gives Any
 
   @property
   def size(self) -> int:
@@ -393,7 +393,7 @@ _CLOSES = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE, Ops.END})
 
 def _free_ranges(u: UOp) -> tuple[UOp, ...]:
   src = u.src
-  if len(src) == 1 and u.op not in _CLOSES and u.op is not Ops.RANGE: return src[0]._ranges_  # type: ignore[no-any-return]
+  if len(src) == 1 and u.op not in _CLOSES and u.op is not Ops.RANGE: return src[0]._ranges_  # type: ignore[no-any-return]  # slots are Any
   found: dict[UOp, None] = {}
   for s in src: found.update(dict.fromkeys(s._ranges_))
   if u.op is Ops.RANGE: found[u] = None

@@ -21,7 +21,7 @@ def _shrunk(u: UOp) -> tuple[Any, ...]: return tuple(_plus(e, -b) for b, e in u.
 def _permuted(u: UOp) -> tuple[Any, ...]: return tuple(u.src[0]._shape_[i] for i in u.arg)
 def _sizes(u: UOp) -> tuple[Any, ...]: return u.dims
 def _first(u: UOp) -> tuple[Any, ...]: return u.src[0]._shape_ if u.src else ()
-def _index(u: UOp) -> tuple[Any, ...]: return u.src[1]._shape_  # type: ignore[no-any-return]
+def _index(u: UOp) -> tuple[Any, ...]: return u.src[1]._shape_  # type: ignore[no-any-return]  # slots are Any
 def _buffer(u: UOp) -> tuple[Any, ...]: return (u.arg[2],)
 def _iota(u: UOp) -> tuple[Any, ...]: return (u.src[0].arg if u.src[0].op is Ops.CONST else u.src[0],)
 
