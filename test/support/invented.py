@@ -56,7 +56,7 @@ def rows(text: str, classes: dict[str, RegClass], meanings: dict[str, Meaning]) 
         made.append(Operand(f"{o}{k}", Access.READ, kind="imm" if o == "i" else "block"))
         continue
       early = o.startswith("!")
-      access = Access.WRITE if o[0] in "=!" else Access.BOTH if o[0] == "+" else Access.READ
+      access = {"=": Access.WRITE, "!": Access.WRITE, "+": Access.BOTH}.get(o[0], Access.READ)
       o, _, tie = o.lstrip("=+!").partition(":")
       o, _, fixed = o.partition("@")
       made.append(Operand(f"{o}{k}", access, classes[o], tie=int(tie) if tie else None, fixed=int(fixed) if fixed else None, early=early))
@@ -93,7 +93,7 @@ def cisc(general: int = 10, vectors: int = 6, swap: bool = True, wide: bool = Fa
   classes = {"r": r64, "e": r32, "v": v}
   table = rows(CISC_TEXT, classes, CISC_MEANINGS)
   def move(dst: Reg, src: Reg) -> MInst:
-    return MInst(table["vmov" if dst.cls is v else "mov" if dst.cls is r64 else "mov32"], [dst, src])
+    return MInst(table[{v: "vmov", r64: "mov"}.get(dst.cls, "mov32")], [dst, src])
   def exchange(a: Reg, b: Reg) -> list[MInst]:
     if a.cls is not v: return [MInst(table["xchg" if a.cls is r64 else "xchg32"], [a, b])]
     return [MInst(table["vxor"], [x, y, z]) for x, y, z in ((a, a, b), (b, a, b), (a, a, b))]
@@ -101,8 +101,8 @@ def cisc(general: int = 10, vectors: int = 6, swap: bool = True, wide: bool = Fa
     return MInst(table[INVERSE[inst.row.name]], list(inst.operands)) if inst.row.name in INVERSE else None
   return Target(
     "cisc", Capabilities(32, vectors), (gpr, vec), (r64, r32, v), move=move, invert=invert,
-    spill=lambda reg, slot: MInst(table["vpush" if reg.cls is v else "push" if reg.cls is r64 else "push32"], [reg, slot]),
-    reload=lambda reg, slot: MInst(table["vpop" if reg.cls is v else "pop" if reg.cls is r64 else "pop32"], [reg, slot]),
+    spill=lambda reg, slot: MInst(table[{v: "vpush", r64: "push"}.get(reg.cls, "push32")], [reg, slot]),
+    reload=lambda reg, slot: MInst(table[{v: "vpop", r64: "pop"}.get(reg.cls, "pop32")], [reg, slot]),
     jump=lambda block: MInst(table["jmp"], [block]), swap=exchange if swap else None, table=table,
     latency={"vfma": PipeCost(4, "01"), "vload": PipeCost(5, "23", "load"), "vadd": PipeCost(4, "01"), "add": PipeCost(1, "0156"),
              "inc": PipeCost(1, "0156"), "cmp": PipeCost(1, "0156"), "jl": PipeCost(1, "6"), "vstore": PipeCost(4, "4|78", "store"),

@@ -81,8 +81,8 @@ def target(inst: MInst, fmt: str, end: int) -> Callable[[Any, Lanes], None]:
     data = pack(lanes, fmt).ljust(width, b"\0")[:width]
     if mask >= 0:
       old, bits = m.vector[index], m.masks[mask] | -1 << len(lanes)   # what no lane fills is zero, whatever the mask says
-      data = b"".join(data[k * size:k * size + size] if bits >> k & 1 else bytes(size) if zeroing else old[k * size:k * size + size]
-                      for k in range(width // size))
+      rest = bytes(width) if zeroing else old
+      data = b"".join((data if bits >> k & 1 else rest)[k * size:k * size + size] for k in range(width // size))
     m.vector[index] = data.ljust(64, b"\0")
   return write
 

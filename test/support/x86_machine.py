@@ -147,7 +147,7 @@ def arithmetic(m: Machine, name: str, a: int, b: int, bits: int) -> int:
   if name == "add": exact, total = signed(a, bits) + signed(b, bits), a + b
   elif name in ("sub", "cmp"): exact, total = signed(a, bits) - signed(b, bits), a - b
   else:
-    total = a | b if name == "or" else a ^ b if name == "xor" else a & b
+    total = {"or": a | b, "xor": a ^ b}.get(name, a & b)
     exact = signed(total, bits)
   m.carry, m.overflow = not 0 <= total <= ones, not -(1 << bits - 1) <= exact < 1 << bits - 1
   set_result(m, total, bits)

@@ -42,7 +42,8 @@ def continue_memory(row: Inst, operands: list[Any], at: int, rng: random.Random,
   operand = row.operands[at]
   gather = row.operands[form.memory + 1].cls is not regs.R64
   if operand.name == "base":
-    operands.append(regs.RIP if not gather and rng.random() < 0.05 else None if rng.random() < 0.1 else random_register(regs.R64, rng, wide))
+    if not gather and rng.random() < 0.05: operands.append(regs.RIP)
+    else: operands.append(None if rng.random() < 0.1 else random_register(regs.R64, rng, wide))
   elif operand.name == "index":
     assert operand.cls is not None
     if gather: operands.append(random_register(operand.cls, rng, wide))
