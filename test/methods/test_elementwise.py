@@ -43,6 +43,7 @@ def test_division_and_remainder_follow_the_signs():
 def test_remainders_of_infinite_divisors():
   a, b = np.array([3, -3, 3, -3, 0, 7], np.float32), np.array([math.inf, math.inf, -math.inf, -math.inf, math.inf, 9], np.float32)
   compare(operator.mod, operator.mod, a, b)
+  compare(operator.floordiv, operator.floordiv, a, b)
   compare(lambda x, y: x.fmod(y), np.fmod, a, b)
   x, y = Tensor([5.0, 1.0]), Tensor([3.0, math.inf])
   (x % y).sum().backward()

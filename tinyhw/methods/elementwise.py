@@ -320,8 +320,11 @@ def floor(u: UOp) -> UOp:
   return graph.where(graph.compare(Ops.CMPLT, u, t), graph.binary(Ops.SUB, t, graph.like(t, 1)), t)
 
 def _floor_divide(a: UOp, b: UOp) -> UOp:
-  if dtypes.is_float(a.dtype): return floor(graph.binary(Ops.FDIV, a, b))
-  return graph.binary(Ops.IDIV, _countable(a), _countable(b))
+  """a / b rounded down; -1 where a negative quotient is so small that it is 0 as a float, as it is for an infinite b."""
+  if not dtypes.is_float(a.dtype): return graph.binary(Ops.IDIV, _countable(a), _countable(b))
+  q, product = graph.binary(Ops.FDIV, a, b), graph.mul(a, b)
+  vanished = graph.binary(Ops.AND, graph.compare(Ops.CMPEQ, q, graph.like(q, 0)), graph.compare(Ops.CMPLT, product, graph.like(product, 0)))
+  return graph.where(vanished, graph.like(q, -1), floor(q))
 
 def _truncate_divide(a: UOp, b: UOp) -> UOp:
   if dtypes.is_float(a.dtype): return graph.unary(Ops.TRUNC, graph.binary(Ops.FDIV, a, b))
