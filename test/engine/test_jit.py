@@ -1,5 +1,6 @@
 """TinyJit: what is replayed computes the same, results keep their values while anyone looks at them, and what cannot be replayed is refused."""
 from __future__ import annotations
+import threading
 from typing import Any
 
 import numpy as np
@@ -208,3 +209,142 @@ def test_methods_have_a_capture_for_each_object() -> None:
     def __call__(self, x: Tensor) -> Tensor: return x * self.by
   two, three = Scale(2), Scale(3)
   for k in range(4): assert two(tensor(k)).tolist() == [2 * k] and three(tensor(k)).tolist() == [3 * k]
+
+# ***** what the function reads besides its arguments *****
+
+LEVEL = 1
+TABLE = Tensor([1.0, 2.0], device="PYTHON").realize()
+
+def test_globals_and_closures_are_compared() -> None:
+  global LEVEL, TABLE
+  one, k, weights = tensor(1, 1), 2, [tensor(5, 5)]
+  jits = [captured(f, one) for f in (lambda x: x * LEVEL, lambda x: x * k, lambda x: x + weights[0], lambda x: [y * k for y in (x,)][0])]
+  for jit in jits: jit(one)
+  LEVEL, k, weights[0] = 3, 3, tensor(6, 6)
+  for jit, name in zip(jits, ("LEVEL was 1", "k was 2", "weights.0. is another Tensor", "k was 2")):
+    with pytest.raises(JitError, match=name): jit(one)
+  LEVEL, k = 1, 2
+  assert jits[0](one).tolist() == [1, 1] and jits[1](one).tolist() == [2, 2]
+  weights.append(one)
+  jits[2].reset()
+  for _ in range(3): assert jits[2](one).tolist() == [7, 7]
+  weights.append(one)
+  with pytest.raises(JitError, match="weights was 2 items"): jits[2](one)
+
+def test_attributes_that_the_code_names_are_compared() -> None:
+  class Model:
+    def __init__(self) -> None: self.w, self.scale, self.calls = tensor(1, 2), 2, 0
+    @TinyJit
+    def __call__(self, x: Tensor) -> Tensor: return x * self.w * self.scale
+  model = Model()
+  for _ in range(4):
+    assert model(tensor(1, 1)).tolist() == [2, 4]
+    model.calls += 1      # the code does not read it
+  model.scale = 3
+  with pytest.raises(JitError, match="self.scale was 2 .* and is 3 now"): model(tensor(1, 1))
+  model.scale, kept, model.w = 2, model.w, tensor(3, 4)
+  with pytest.raises(JitError, match="self.w is another Tensor"): model(tensor(1, 1))
+  model.w = kept
+  assert model(tensor(1, 1)).tolist() == [2, 4]
+  class Setting:
+    def __init__(self) -> None: self.level = 1
+  jit = captured(lambda x, setting: x * setting.level, tensor(1), setting := Setting())
+  setting.level = 5
+  with pytest.raises(JitError, match="argument 1.level was 1"): jit(tensor(1), setting)
+
+def test_a_tensor_that_is_gone_is_noticed() -> None:
+  def model(x: Tensor) -> Tensor: return inner(x)
+  def inner(x: Tensor) -> Tensor: return x + box["w"]
+  box = {"w": tensor(1)}
+  jit = captured(model, tensor(1))
+  box["w"] = tensor(2)
+  with pytest.raises(JitError, match="is gone: its name or attribute"): jit(tensor(1))
+
+def test_modes_and_types_of_arguments_are_compared() -> None:
+  jit = captured(lambda x: x.dropout(0.5) * 2, tensor(1, 1))
+  with Tensor.train(), pytest.raises(JitError, match="captured with Tensor.training False, called with True"): jit(tensor(1, 1))
+  jit = captured(lambda x, n: x * n, tensor(1), 1)
+  for wrong in (1.0, True):
+    with pytest.raises(JitError, match="1 was 1 and is"): jit(tensor(1), wrong)
+
+# ***** writes and feedback *****
+
+def test_writes_that_wait_are_done_in_order() -> None:
+  state, other = tensor(0), tensor(5)
+  jit: Any = TinyJit(lambda x: (x + state).realize())
+  for k in range(5):
+    state.assign(other * k)
+    assert jit(tensor(10)).tolist() == [10 + 5 * k]
+  def count(x: Tensor) -> Tensor:
+    state.assign(state + 1)     # nothing that is returned needs it
+    return x * 2
+  state.assign(tensor(0))
+  jit = TinyJit(count)
+  for _ in range(5): assert jit(tensor(1)).tolist() == [2]
+  assert state.tolist() == [5]
+
+def test_values_that_a_replay_would_spoil_are_computed_before() -> None:
+  state = tensor(1)
+  jit = captured(lambda x: state.assign(state + x).realize(), tensor(1))
+  seen = []
+  for _ in range(4):
+    seen.append(state * 10)
+    jit(tensor(1))
+  assert [t.item() for t in seen] == [30, 40, 50, 60] and state.item() == 7
+  before = state * 2      # waits while another function is captured, whose replays must leave it alone
+  jit = captured(lambda x: state.assign(state * x).realize(), tensor(2))
+  for _ in range(2): jit(tensor(2))
+  assert before.item() == 14 and state.item() == 7 * 2 ** 4
+
+def test_an_input_may_be_written() -> None:
+  jit = captured(lambda x: x.assign(x + 1).realize(), tensor(0))
+  for k in range(3):
+    x = tensor(k)
+    waiting = x * 10
+    jit(x)
+    jit(x)
+    assert x.item() == k + 2 and waiting.item() == 10 * k
+
+def test_results_may_be_fed_back() -> None:
+  jit: Any = TinyJit(lambda x: x + 1)
+  x = tensor(0)
+  for k in range(6):
+    x = jit(x)
+    assert x.tolist() == [k + 1]
+
+def test_results_may_be_written() -> None:
+  jit: Any = TinyJit(lambda x: x + 1)
+  kept = []
+  for k in range(6):
+    y = jit(tensor(k))
+    y.assign(y * 10).realize()
+    kept.append(y)
+  assert [y.item() for y in kept] == [10 * (k + 1) for k in range(6)]
+
+def test_other_views_of_the_same_shape_have_a_message_of_their_own() -> None:
+  jit = captured(lambda x: x + 1, tensor(1, 2))
+  with pytest.raises(JitError, match="another view of its buffer"): jit(Tensor([[1.0, 2.0], [3.0, 4.0]]).realize().permute(1, 0)[0])
+
+# ***** threads *****
+
+def test_threads_take_turns_replaying() -> None:
+  jit = captured(lambda x: (x + 1).realize() * 2, tensor(1))
+  wrong: list[Any] = []
+  def work(n: int) -> None:
+    for k in range(100):
+      if jit(tensor(1000 * n + k)).item() != 2 * (1000 * n + k + 1): wrong.append((n, k))
+  threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+  for t in threads: t.start()
+  for t in threads: t.join()
+  assert not wrong
+
+def test_a_capture_takes_the_kernels_of_its_own_thread() -> None:
+  def other() -> None: assert (Tensor([1.0, 2.0]) * 3).tolist() == [3, 6]
+  def f(x: Tensor) -> Tensor:
+    y = (x + 1).realize()
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    return y * 2
+  jit = captured(f, tensor(1))
+  assert jit.captured is not None and jit.captured.kernels == 2

@@ -32,4 +32,4 @@ def buffer_of(node: UOp) -> Buffer:
     assert node.op is Ops.BUFFER and isinstance(node.arg[0], int), f"no storage behind {node}"
     raise UnknownValueError("the contents that this value is computed from have been overwritten in place; realize it before they are written, "
                             "or hold it as a Tensor, not as a graph node")
-  return node.storage  # type: ignore[no-any-return]
+  return node.storage  # type: ignore[no-any-return]  # the slot is Any: uop knows no Buffer

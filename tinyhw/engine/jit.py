@@ -4,8 +4,7 @@ The first call runs as usual (and fills caches); the second is captured: every k
 device, a prebuilt command buffer. Later calls put the new inputs' addresses and variables into the patch points and submit once; no Python runs
 per kernel. Outputs get fresh storage in each call, so results of earlier calls keep their values.
 
-What cannot be replayed faithfully raises JitError: other shapes, dtypes, devices or objects than captured, results that the function did not
-compute, reading values (`item`) while capturing.
+What cannot be replayed faithfully raises JitError (docs/design.md, section 7, says what is seen and what is not).
 """
 from __future__ import annotations
 import sys
@@ -14,19 +13,23 @@ import weakref
 from typing import Any, Generic, ParamSpec, TypeVar
 from collections.abc import Callable
 
-from tinyhw.config import JIT
+from tinyhw.config import JIT, TRAINING
 from tinyhw.device import Buffer, Device, Launch, Recording
+from tinyhw.dtype import DType, dtypes
 from tinyhw.engine import realize as realizing
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.engine.compile import value_of
 from tinyhw.engine.realize import Capture, Step, this_thread
+from tinyhw.engine.surroundings import Surroundings
 from tinyhw.engine.writes import Holder, assign_of, memory_of, overwrite, rebased, viewers, waiting_writes
 from tinyhw.errors import JitError
 from tinyhw.helpers import GlobalCounters
+from tinyhw.methods.graph import show
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
+AGAIN = "call reset() to capture again, or make another TinyJit for it"
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -50,6 +53,10 @@ def same_view(a: UOp, b: UOp) -> bool:
   while a.op is b.op and a.op is not Ops.BUFFER and a.src and b.src and a.src[1:] == b.src[1:] and a.arg == b.arg: a, b = a.src[0], b.src[0]
   return a.op is b.op is Ops.BUFFER and a.arg[1:] == b.arg[1:] and a.dtype is b.dtype
 
+def kind_of(u: UOp) -> str:
+  """Shape, type and device of a Tensor, as text."""
+  return f"{show(u.shape)} {u.dtype} on {u.device}"
+
 def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[tuple[str, Tensor]], dict[str, int], tuple[Any, ...]]:
   """Tensors by name, values of variables, and everything else (by value), from arguments nested in lists, tuples and dicts."""
   if not kwargs and all(isinstance(a, Tensor) for a in args): return [(str(k), a) for k, a in enumerate(args)], {}, ()
@@ -72,7 +79,7 @@ def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[tuple[s
       stack.extend((f"{name}.{k}", v) for k, v in reversed([*value.items()]))
     elif hasattr(value, "__array__"):
       raise JitError(f"argument {name} is of {type(value)}, and TinyJit cannot tell whether its contents change; pass a Tensor of it")
-    else: rest.append((name, value))
+    else: rest.append((name, type(value), value))
   return tensors, variables, tuple(rest)
 
 class Output:
@@ -133,6 +140,11 @@ class Watched:
 
 class Captured:
   """A captured call: recordings per run of launches on one device, copies between them, patch points, and how to make the results."""
+  rest: tuple[Any, ...]           # what was no Tensor among the arguments
+  training: int
+  default_float: DType
+  surroundings: Surroundings
+
   def __init__(self, capture: Capture, inputs: list[Input], variables: dict[str, int], result: Any):
     self.inputs, self.variables, self.result = inputs, variables, result
     self.steps, self.made, self.draws = capture.steps, capture.made, capture.draws
@@ -272,7 +284,6 @@ class TinyJit(Generic[P, R]):
     """Forget the capture; the next two calls run the function again."""
     self.cnt = 0
     self.captured: Captured | None = None
-    self.rest: tuple[Any, ...] = ()
 
   def __get__(self, obj: Any, objtype: Any = None) -> Any:
     if obj is None: return self
@@ -308,22 +319,33 @@ class TinyJit(Generic[P, R]):
     try: result = self._plain(*args, **kwargs)
     finally: this_thread.capture = None
     if not capture.steps: raise JitError("the function ran no kernel while it was captured; TinyJit has nothing to replay: call it without TinyJit")
-    self.captured, self.rest = Captured(capture, inputs, variables, result), rest
+    captured = Captured(capture, inputs, variables, result)
+    captured.rest, captured.training, captured.default_float = rest, TRAINING.value, dtypes.default_float
+    captured.surroundings = Surroundings(self.fxn, [(name, value) for name, _, value in (r for r in rest if len(r) == 3)])
+    self.captured = captured
     self.cnt += 1
     return result
 
   def _check(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int], rest: tuple[Any, ...]) -> None:
     """Raise JitError unless this call has what the captured one had."""
-    assert self.captured is not None
-    inputs = self.captured.inputs
-    if len(inputs) != len(tensors): raise JitError(f"captured with {len(inputs)} Tensors, called with {len(tensors)}; call reset() to capture again")
-    for captured, (name, t) in zip(inputs, tensors):
-      if (captured.view is t.uop or same_view(captured.view, t.uop)) and captured.name == name: continue
-      old, new = captured.view, t.uop
-      raise JitError(f"argument {captured.name} was captured as {old.shape} {old.dtype} on {old.device}, and is {new.shape} {new.dtype} on "
-                     f"{new.device} now, as {name}, or is another view of its buffer; call reset() to capture again, or make another TinyJit for it")
-    if rest != self.rest:
-      changed = next((f"{a} -> {b}" for a, b in zip(self.rest, rest) if a != b), "their number")
+    captured = self.captured
+    assert captured is not None
+    inputs = captured.inputs
+    if len(inputs) != len(tensors): raise JitError(f"captured with {len(inputs)} Tensors, called with {len(tensors)}; {AGAIN}")
+    for given, (name, t) in zip(inputs, tensors):
+      if (given.view is t.uop or same_view(given.view, t.uop)) and given.name == name: continue
+      if given.name != name: raise JitError(f"the Tensor argument {given.name} of the captured call is called {name} now; {AGAIN}")
+      old, new = kind_of(given.view), kind_of(t.uop)
+      if old != new: raise JitError(f"argument {name} was captured as {old}, and is {new} now; {AGAIN}")
+      raise JitError(f"argument {name} was captured as another view of its buffer (a slice, a transpose) than this one of the same shape; pass "
+                     f"a copy, with .clone(), both times, or {AGAIN}")
+    if rest != captured.rest:
+      changed = next((f"{a[0]} was {a[-1]!r} and is {b[-1]!r}" for a, b in zip(captured.rest, rest) if a != b), "their number")
       raise JitError("arguments that are no Tensors must be what they were when captured; "
                      f"changed: {changed}; pass a Tensor or a bound Variable instead")
-    if variables.keys() != self.captured.variables.keys(): raise JitError("the bound Variables differ from the captured ones")
+    if variables.keys() != captured.variables.keys(): raise JitError(f"the bound Variables differ from the captured ones; {AGAIN}")
+    if captured.training != TRAINING.value:
+      raise JitError(f"captured with Tensor.training {bool(captured.training)}, called with {bool(TRAINING.value)}; make a TinyJit for each")
+    if captured.default_float is not dtypes.default_float:
+      raise JitError(f"captured with {captured.default_float} as the default float, called with {dtypes.default_float}; {AGAIN}")
+    captured.surroundings.check()
