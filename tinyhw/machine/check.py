@@ -209,7 +209,8 @@ class Checker:
     if row.commutes and not all(self._holds(state, inst.operands[i], value) for i, value in reads if i in row.commutes):
       a, b = row.commutes
       values = dict(reads)
-      reads = [(i, values[b] if i == a else values[a] if i == b else value) for i, value in reads]
+      values[a], values[b] = values[b], values[a]
+      reads = [(i, values[i]) for i, _ in reads]
     for i, value in reads:
       if value is None or value.index is not None:
         if inst.operands[i] != value and i not in row.both: self._fail(inst, f"operand {row.operands[i].name} was {value!r}")

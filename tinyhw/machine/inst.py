@@ -155,7 +155,7 @@ class MInst:
     return (isinstance(other, MInst) and self.row is other.row and self.operands == other.operands and self.arguments == other.arguments
             and self.ties == other.ties)
 
-  __hash__ = None  # type: ignore[assignment]
+  __hash__ = None  # type: ignore[assignment]  # the usual way to say that it has none
 
   def __repr__(self) -> str: return f"{self.row.name} {', '.join(map(str, self.operands))}"
 

@@ -227,7 +227,9 @@ def gutter(loops: Sequence[Loop], block: int, at: int, count: int, width: int) -
   for loop in loops:
     if not loop.first <= block <= loop.last: continue
     first, last = block == loop.first and at == 0, block == loop.last and at == count - 1
-    marks[loop.depth] = "/" if first else "\\" if last else "|"
+    marks[loop.depth] = "|"
+    if last: marks[loop.depth] = "\\"
+    if first: marks[loop.depth] = "/"
   return "".join(marks)
 
 def code_lines(function: Function, lines: Sequence[Line], registers: Registers, loops: Sequence[Loop], reader: Reader,

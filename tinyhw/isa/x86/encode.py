@@ -36,7 +36,7 @@ def compile_form(form: Form) -> Encoder:
   if len(plain) + len(wide) == 1: encoder = (plain + wide)[0]
   elif form.encodings[0].space == "vex": encoder = shortest(plain, wide)
   else: encoder = first_of(plain)
-  form.encode = encoder  # type: ignore[assignment]
+  form.encode = encoder  # type: ignore[assignment]  # in place of the method that called this
   return encoder
 
 def first_of(candidates: list[Encoder]) -> Encoder:

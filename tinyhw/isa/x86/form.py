@@ -90,8 +90,8 @@ class Token:
     text, _, mask = text.partition("{")
     self.mask = mask[:-1]
     mark = text[-1]
-    self.access = Access.WRITE if mark == "=" else Access.BOTH if mark == "+" else Access.READ
-    if self.hidden and mark == "!": self.access = 0  # type: ignore[assignment]
+    self.access = {"=": Access.WRITE, "+": Access.BOTH}.get(mark, Access.READ)
+    if self.hidden and mark == "!": self.access = 0  # type: ignore[assignment]  # neither: the register is only named
     self.kinds = (text[:-1] if mark in "=+" or not self.access else text).split("/")
     self.memory = any(k[0] in "ma" or k[:2] == "vm" for k in self.kinds) and self.kinds[0] not in FIXED
     self.fixed = self.kinds[0] in FIXED
@@ -234,10 +234,12 @@ class Encoding:
     self.digit, self.plus, self.lock = spec.digit, spec.plus, spec.lock
     legacy = spec.space == "legacy"
     self.operand16 = spec.operand16 or legacy and size == 16
-    self.w: int | None = None if spec.w == "IG" else int(size == 64) if spec.w == "y" else int(spec.w)
+    self.w: int | None = None
+    if spec.w != "IG": self.w = int(size == 64) if spec.w == "y" else int(spec.w)
     if legacy and size == 64: self.w = 1
     self.l = spec.l if spec.l is not None else {128: 0, 256: 1, 512: 2}.get(length)
-    self.imm_bytes = 0 if not spec.imm else 2 if spec.imm == "iz" and size == 16 else IMMEDIATES.get(spec.imm, 4)
+    self.imm_bytes = IMMEDIATES.get(spec.imm, 4) if spec.imm else 0
+    if spec.imm == "iz" and size == 16: self.imm_bytes = 2
     self.rel_bytes = spec.rel
     self.reg = self.rm = self.vvvv = self.is4 = self.opreg = self.imm = self.rel = self.accumulator = self.one = -1
     self.imm_bits, self.imm_signed, self.imm_extends = 0, True, False

@@ -117,7 +117,8 @@ class Scalars(Level):
     """Counts of the width or more shift everything out."""
     bits, cls, unsigned = width(u.dtype), general(u.dtype), dtypes.is_unsigned(u.dtype)
     a, c = self.value(u.src[0]), small(u.src[1])
-    name = "shl" if u.op is Ops.SHL else "shr" if unsigned else "sar"
+    right = "shr" if unsigned else "sar"
+    name = "shl" if u.op is Ops.SHL else right
     if c is not None:
       if c < bits: return self.normal(u.dtype, self.tied(cls, f"{name}_r{bits}_i8", a, c))
       return self.constant(u.dtype, 0) if name != "sar" else self.tied(cls, f"sar_r{bits}_i8", a, bits - 1)

@@ -30,7 +30,8 @@ NO_PLACE = (regs.RIP, None, 1)
 
 def letter(size: int) -> str:
   """The narrowest vector register for so many bytes."""
-  return "x" if size <= 16 else "y" if size <= 32 else "z"
+  if size <= 16: return "x"
+  return "y" if size <= 32 else "z"
 
 def packed(dtype: DType) -> str: return "ps" if dtype.scalar() is dtypes.float32 else "pd"
 
@@ -57,8 +58,8 @@ class Vectors(Level):
     operand = u.src[0].dtype if u.op in GroupOp.Comparison else u.dtype
     rule = LANE_RULES.get(u.op)
     if rule is None:
-      table = MASK_RULES if operand.scalar() is dtypes.bool else FLOAT_RULES if operand.scalar() in FLOATS else INTEGER_RULES
-      rule = table.get(u.op)
+      numbers = FLOAT_RULES if operand.scalar() in FLOATS else INTEGER_RULES
+      rule = (MASK_RULES if operand.scalar() is dtypes.bool else numbers).get(u.op)
     if rule is None: raise CompileError(f"{self.program.name}: x86-64 has no {u.op.name} of {operand}; decompose it before selection")
     return rule(self, u)
 
@@ -127,7 +128,8 @@ class Vectors(Level):
   def packed_shift(self, u: UOp) -> Reg:
     scalar, size = u.dtype.scalar(), u.dtype.itemsize
     e = ELEMENT[scalar.itemsize]
-    name = "vpsll" if u.op is Ops.SHL else "vpsrl" if dtypes.is_unsigned(scalar) else "vpsra"
+    right = "vpsrl" if dtypes.is_unsigned(scalar) else "vpsra"
+    name = "vpsll" if u.op is Ops.SHL else right
     if u.src[1].op is Ops.CONST:
       return self.vop(size, f"{name}{e}_{{v}}_{{v}}_i8", self.value(u.src[0]), min(int(u.src[1].arg), 255))
     return self.vop(size, f"{name}v{e}_{{v}}_{{v}}_{{v}}", self.value(u.src[0]), self.value(u.src[1]))

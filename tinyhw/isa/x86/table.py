@@ -79,7 +79,9 @@ class Table:
     if row is not None: return row
     mnemonic = mnemonic_of(key)
     words = key[len(mnemonic) + 1:].split("_") if len(key) > len(mnemonic) else []
-    mask = "" if not words else "kz" if words[0][1:] == "kz" else "k" if words[0][1:] == "k" or words[0][2:] == "k" else ""
+    mask = ""
+    if words and words[0][1:] == "kz": mask = "kz"
+    elif words and "k" in (words[0][1:], words[0][2:]): mask = "k"
     variants = self._variants(mnemonic, len(words), mask).get(key)
     if variants: row = self.made[key] = make_row(key, variants)
     return row
@@ -262,7 +264,7 @@ def assemble(row: Inst | str, *shown: object) -> MInst:
       assert isinstance(value, tuple) and len(value) == 4, f"{row.isa.key}: memory is (base, index, scale, displacement), not {value}"
       flat += value
       skip = 3
-    else: flat.append(next(given))  # type: ignore[arg-type]
+    else: flat.append(next(given))  # type: ignore[arg-type]  # no tuple: memory was taken above
   return MInst(row, flat)
 
 TABLE = Table((rows_integer.TEXT, rows_float.TEXT, rows_packed.TEXT, rows_avx512.TEXT))
