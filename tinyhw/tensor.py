@@ -16,8 +16,9 @@ from tinyhw.config import TRAINING, Wrapper
 from tinyhw.device import Buffer, BufferOptions, Device
 from tinyhw.dtype import DType as DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
+from tinyhw.engine.realize import this_thread
 from tinyhw.engine.writes import note, unique
-from tinyhw.errors import ArgumentError, DTypeError, GradientError, ShapeError, UnknownValueError
+from tinyhw.errors import ArgumentError, DTypeError, GradientError, JitError, ShapeError, UnknownValueError
 from tinyhw.gradient import gradients
 from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, leaves, register, stored
@@ -221,6 +222,9 @@ class Tensor(Loss, metaclass=_TensorType):
                                        "or it was realized, which forgets how it was computed")
     for t, g in zip(marked, gradients(self.uop, seed, [t.uop for t in marked])):
       if g is None: continue
+      if this_thread.capture is not None and t.grad is not None and this_thread.capture.grads.get(id(t)) is t.grad:
+        raise JitError(f"backward() adds to the gradient of a tensor of shape {graph.show(t.shape)} from before the captured call, and replays would "
+                       "add to that one again and again; call zero_grad() inside of the function, or set grad to None")
       new = self._new(g)
       t.grad = new if t.grad is None else t.grad.add(new)
     return self

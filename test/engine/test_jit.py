@@ -325,6 +325,31 @@ def test_other_views_of_the_same_shape_have_a_message_of_their_own() -> None:
   jit = captured(lambda x: x + 1, tensor(1, 2))
   with pytest.raises(JitError, match="another view of its buffer"): jit(Tensor([[1.0, 2.0], [3.0, 4.0]]).realize().permute(1, 0)[0])
 
+# ***** gradients *****
+
+def test_gradients_that_add_up_over_calls_are_refused() -> None:
+  w = tensor(1, 2)
+  w.requires_grad = True
+  def f(x: Tensor) -> Tensor:
+    (w * x).sum().backward()
+    assert w.grad is not None
+    return w.grad.realize()
+  jit: Any = TinyJit(f)
+  assert jit(tensor(1, 1)).tolist() == [1, 1]
+  with pytest.raises(JitError, match="adds to the gradient of a tensor of shape .2,. from before the captured call"): jit(tensor(1, 1))
+  assert realizing.this_thread.capture is None
+
+def test_gradients_that_a_call_leaves_are_those_of_the_last_one() -> None:
+  w = tensor(1, 2)
+  w.requires_grad = True
+  def f(x: Tensor) -> Tensor:
+    w.grad = None
+    return (w * x * x).sum().backward()
+  jit: Any = TinyJit(f)
+  for k in range(5):
+    assert jit(tensor(k, 1)).item() == k * k + 2
+    assert w.grad is not None and w.grad.tolist() == [k * k, 1]
+
 # ***** threads *****
 
 def test_threads_take_turns_replaying() -> None:

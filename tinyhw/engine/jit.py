@@ -24,6 +24,7 @@ from tinyhw.engine.surroundings import Surroundings
 from tinyhw.engine.writes import Holder, assign_of, memory_of, overwrite, rebased, viewers, waiting_writes
 from tinyhw.errors import JitError
 from tinyhw.helpers import GlobalCounters
+from tinyhw.methods.base import leaves
 from tinyhw.methods.graph import show
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
@@ -304,17 +305,23 @@ class TinyJit(Generic[P, R]):
 
   def _plain(self, *args: P.args, **kwargs: P.kwargs) -> R:
     result = self.fxn(*args, **kwargs)
-    waiting = [] if this_thread.capture is None else waiting_writes()   # all were done when the capture began
-    if waiting: realizing.realize(waiting)
+    if this_thread.capture is not None: self._complete(this_thread.capture)
     for t in tensors_in(result): t.realize()
     return result
+
+  def _complete(self, capture: Capture) -> None:
+    """Compute what the captured function left in tensors: writes that wait (all were done when the capture began), and gradients."""
+    left = [t.grad for t in leaves() if t.grad is not None and capture.grads.get(id(t)) is not t.grad]
+    if left: Tensor.realize(*left)
+    waiting = waiting_writes()
+    if waiting: realizing.realize(waiting)
 
   def _capture(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int], rest: tuple[Any, ...], *args: Any, **kwargs: Any) -> R:
     inputs = [Input(name, t) for name, t in tensors]
     if len({i.buffer for i in inputs}) != len(inputs):
       raise JitError("two inputs of a TinyJit function share a buffer; pass a copy of one, with .clone()")
     realizing.realize(waiting_writes())
-    capture = Capture()
+    capture = Capture({id(t): t.grad for t in leaves() if t.grad is not None})
     this_thread.capture = capture
     try: result = self._plain(*args, **kwargs)
     finally: this_thread.capture = None

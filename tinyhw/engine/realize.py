@@ -34,8 +34,12 @@ class Step(NamedTuple):
 
 class Capture:
   """What runs while a TinyJit captures: steps in order, the buffers that were made for results, and the draws of random numbers: a buffer that
-  kernels read, and what makes the one for the next call."""
-  def __init__(self) -> None:
+  kernels read, and what makes the one for the next call.
+
+  grads: the gradients that there were before, by the identity of their tensors.
+  """
+  def __init__(self, grads: dict[int, object] | None = None) -> None:
+    self.grads = grads or {}
     self.draws: list[tuple[Buffer, Callable[[], Buffer]]] = []
     self.steps: list[Step] = []
     self.made: list[Buffer] = []
