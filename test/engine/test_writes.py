@@ -153,6 +153,13 @@ def test_equal_values_keep_storage_of_their_own() -> None:
   d.assign(d * 0).realize()
   assert (d.tolist(), e.tolist(), (x * 2).tolist()) == ([0, 0], [4, 6], [4, 6])
 
+def test_values_that_are_equal_without_detach_do_not_share_storage() -> None:
+  x = tensor(1, 2)
+  a, b = x * 2, x.detach() * 2
+  Tensor.realize(a, b)
+  a.assign(a * 0).realize()
+  assert (a.tolist(), b.tolist()) == ([0, 0], [2, 4])
+
 def test_expressions_of_kept_values_are_not_taken_for_new_ones() -> None:
   x = tensor(1, 2)
   first = x * 3

@@ -73,7 +73,7 @@ def realize(nodes: list[UOp], overwritten: list[Buffer] | None = None) -> None:
       return kept.finish()
     made = schedule(canonical)
   results = run(made, canonical, kept)
-  for u, root in zip(todo, canonical.roots): _mark(u, strip(root), made, canonical, results)
+  for u, held in zip(todo, results): _mark(u, held)
   if this_thread.capture is not None: this_thread.capture.computed.update(todo)
   if kept is not None: kept.finish()
 
@@ -147,14 +147,12 @@ def is_buffer(u: UOp) -> bool:
   while u.op is Ops.RESHAPE and u.realized is None: u = u.src[0]
   return u.op is Ops.BUFFER
 
-def _mark(u: UOp, root: UOp, made: Schedule, canonical: Canonical, results: dict[UOp, UOp]) -> None:
-  if root.op is Ops.ASSIGN: return     # Write.finish
-  if root.op is Ops.BUFFER: held = canonical.inputs[root.arg[0][1]]
-  else: held = results[made.storage[root]]
-  u.realized = held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
+def _mark(u: UOp, held: UOp | None) -> None:
+  """u was computed into this storage; None: it is an ASSIGN, which Write.finish knows."""
+  if held is not None: u.realized = held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
 
-def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> dict[UOp, UOp]:
-  """Run a schedule. Returns the BUFFER nodes of what it keeps, by canonical BUFFER.
+def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[UOp | None]:
+  """Run a schedule. Returns the BUFFER node of each root, None for an ASSIGN. Roots that became equal on the way get copies: each has its own.
 
   After an interrupt what `kept` would have written counts as written, and values that were to be computed first are refused when they are read.
   """
@@ -164,6 +162,18 @@ def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> dict[
   for b, offset in made.plan.offsets.items():
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
   steps = [step for k in made.kernels for step in _steps(k, storage, canonical)]
+  held: list[UOp | None] = []
+  given: set[UOp] = set()
+  for root in map(strip, canonical.roots):
+    node = None
+    if root.op is Ops.BUFFER: node = canonical.inputs[root.arg[0][1]]
+    elif root.op is not Ops.ASSIGN: node = results[made.storage[root]]
+    if node is not None and root.op is not Ops.BUFFER and node in given:
+      copy = new_buffer(node.arg[1], node.arg[2], node.dtype)
+      steps.append(Step(None, (buffer_of(copy), buffer_of(node)), (), 0))
+      results[copy] = node = copy
+    held.append(node)
+    if node is not None: given.add(node)
   try: execute(steps)
   except BaseException:
     if kept is not None: kept.finish()
@@ -172,7 +182,7 @@ def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> dict[
   if capture is not None:
     capture.steps.extend(steps)
     capture.made.extend(buffer_of(node) for node in results.values())
-  return results
+  return held
 
 def _steps(kernel: Kernel, storage: dict[UOp, Buffer], canonical: Canonical) -> list[Step]:
   buffers = tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]]) for b in kernel.buffers])
