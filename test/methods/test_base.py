@@ -1,6 +1,7 @@
 """Handles: what counts as storage or as a constant, which tensors are leaves, operands of an operation, and the graph that assign makes."""
 from __future__ import annotations
 import gc
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -72,6 +73,17 @@ def test_a_value_without_storage_is_replaced() -> None:
   x = data(3) + 1
   x.assign(data(3) * 2)
   assert x.uop.op is not Ops.ASSIGN and x.tolist() == [0.0, 2.0, 4.0]
+
+@pytest.mark.parametrize("value", (lambda x: x, lambda x: x.flip(0), lambda x: x.reshape(1, 3)[0]))
+def test_a_value_without_storage_takes_anothers_value_and_not_its_storage(value: Callable[[Tensor], Tensor]) -> None:
+  x = data(3)
+  expected = value(x).tolist()
+  y = Tensor.zeros(3).assign(value(x))
+  y[0] = 10.0
+  assert x.tolist() == [0.0, 1.0, 2.0] and y.tolist() == [10.0, *expected[1:]]
+  z = (x * 3).assign(value(x))
+  x[0] = 7.0
+  assert z.tolist() == expected
 
 def test_two_assigns_are_two_nodes() -> None:
   x = data(2)

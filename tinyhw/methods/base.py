@@ -246,7 +246,7 @@ class Handle(metaclass=TensorType):
     if is_storage(u) and dtypes.is_float(u.dtype): register(self)
 
   def assign(self, x: Any) -> Tensor:
-    """Write x into this tensor's storage; x broadcasts. A tensor without storage takes x's value instead.
+    """Write x into this tensor's storage; x broadcasts. A tensor without storage takes x's value instead, and gets storage of its own for it.
 
     The write is done when this tensor is next realized, or now if other tensors look at the storage. Values are what they were where they were
     expressed: what was computed from the old contents keeps its value, what is expressed from now on sees the new ones.
@@ -265,6 +265,7 @@ class Handle(metaclass=TensorType):
     if 0 in mine.shape: return self._self()
     # the target keeps the ASSIGNs that wrote there before: they are in order, and whoever reads one of them reads before the next
     stored_here = storage_view(mine) is not None
+    if not stored_here and storage_view(other) is not None: other = unique(other)   # the value, not x's storage
     self.uop = assigned(mine, other) if stored_here else other
     writes.note(self)
     if TRACEMETA.value: record(self.uop)
