@@ -296,6 +296,19 @@ def test_values_that_a_replay_would_spoil_are_computed_before() -> None:
   for _ in range(2): jit(tensor(2))
   assert before.item() == 14 and state.item() == 7 * 2 ** 4
 
+def test_state_that_nobody_looks_at_keeps_its_nodes() -> None:
+  state = tensor(0)
+  jit = captured(lambda x: state.assign(state + x).realize(), tensor(1))
+  for _ in range(2): jit(tensor(1))
+  number = state.uop.arg[0]     # the node itself would be looked at
+  for _ in range(3): jit(tensor(1))
+  assert state.uop.arg[0] == number and state.item() == 7
+  view = state.reshape(1, 1)
+  waiting = view * 10
+  del view
+  jit(tensor(1))
+  assert state.uop.arg[0] != number and waiting.item() == 70 and state.item() == 8 and (state * 10).item() == 80
+
 def test_an_input_may_be_written() -> None:
   jit = captured(lambda x: x.assign(x + 1).realize(), tensor(0))
   for k in range(3):

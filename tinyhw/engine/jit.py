@@ -153,6 +153,9 @@ class Captured:
     self.lock = threading.Lock()    # a recording is one object: threads take turns
     self._record()
     self.watched = self._used_elsewhere()
+    self.lookers: list[tuple[weakref.ref[Holder], UOp]] = []
+    self.nodes: list[UOp] = []
+    self.counts: list[int] = []     # references to the nodes that Tensors look at the state with
     self.result = rebuilt(result, {})   # Tensors of our own: the caller may change those that it has
 
   def _fresh_outputs(self) -> list[Output]:
@@ -221,7 +224,7 @@ class Captured:
   def _replay(self, buffers: list[Buffer], variables: dict[str, int]) -> Any:
     for watched in self.watched: watched.check()
     if buffers != self.given: self._set_inputs(buffers)
-    written = self.state + [buffers[k] for k in self.written_inputs]
+    written = [] if self._unseen() else self.state + [buffers[k] for k in self.written_inputs]
     if written: realizing.realize([], written)      # values that want the old contents
     for buffer, next_draw in self.draws:
       drawn = next_draw()
@@ -235,8 +238,24 @@ class Captured:
     if written:
       overwrite(written)
       for watched in self.watched: watched.note()
+      self._remember()
     GlobalCounters.kernel_count += self.kernels
     return rebuilt(self.result, changes)
+
+  def _remember(self) -> None:
+    """Note who looks at the state now that its nodes are new: nobody but these Tensors."""
+    self.lookers = [(weakref.ref(t), t.uop) for b in self.state for t in viewers(b)]
+    self.nodes = list(dict.fromkeys(node for _, u in self.lookers for node in _chain(u)))
+    self.counts = _references(self.nodes)
+
+  def _unseen(self) -> bool:
+    """Do the same Tensors as after the last replay look at the state, and has nothing been expressed with it? Then its nodes may stay."""
+    if not self.lookers or self.written_inputs: return False
+    for reference, u in self.lookers:
+      tensor = reference()
+      if tensor is None or tensor.uop is not u: return False
+    del u
+    return self.counts == _references(self.nodes)
 
   def _set_inputs(self, buffers: list[Buffer]) -> None:
     """Put the addresses of other inputs into their patch points."""
@@ -253,6 +272,14 @@ class Captured:
     self.variables = dict(variables)
     for recording, launch, position, name in self.variable_patches: recording.patch(launch, position, variables[name])
     for recording, launch, grid in self.grid_patches: recording.patch_grid(launch, value_of(grid, variables))
+
+def _chain(u: UOp) -> list[UOp]:
+  """A view of storage, and what it is a view of, down to the BUFFER."""
+  found = [u]
+  while found[-1].op is not Ops.BUFFER: found.append(found[-1].src[0])
+  return found
+
+def _references(nodes: list[UOp]) -> list[int]: return [sys.getrefcount(u) for u in nodes]
 
 def tensors_in(result: Any) -> list[Tensor]:
   """The Tensors of a result nested in lists, tuples and dicts."""
