@@ -127,3 +127,6 @@ def test_gradients_where_formulas_could_overflow():
 def test_detach_stops_gradients():
   x = Tensor([2.0, 3.0])
   assert (x.detach() * x).sum().gradient(x)[0].tolist() == [2.0, 3.0]
+
+def test_sign_of_unsigned_numbers():
+  for kind in ("uint8", "uint64"): assert Tensor([0, 1, 200], dtype=kind).sign().tolist() == [0, 1, 1]

@@ -162,6 +162,7 @@ class Functions(Elementwise):
   def sign(self) -> Tensor:
     """-1, 0 or 1; NaN for NaN."""
     if self.dtype is dtypes.bool: return self._self()
+    if dtypes.is_unsigned(self.dtype): return self.gt(0).cast(self.dtype)
     zero = self.mul(0) if dtypes.is_float(self.dtype) else self.const_like(0)
     return self.lt(0).where(self.const_like(-1), self.gt(0).where(self.const_like(1), zero.detach()))
 
