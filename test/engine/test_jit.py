@@ -386,3 +386,50 @@ def test_a_capture_takes_the_kernels_of_its_own_thread() -> None:
     return y * 2
   jit = captured(f, tensor(1))
   assert jit.captured is not None and jit.captured.kernels == 2
+
+# ***** arguments that come back, and state that is one *****
+
+def test_an_argument_that_is_returned_is_the_one_of_this_call() -> None:
+  both = TinyJit(lambda x: (x, (x + 1).realize(), x[1:]))
+  for k in range(5): assert [t.tolist() for t in both(tensor(k, 9.0))] == [[k, 9.0], [k + 1, 10.0], [9.0]]
+  def add(x: Tensor) -> Tensor:
+    x += 1
+    return x
+  jitted = TinyJit(add)
+  for k in range(5):
+    given = tensor(k)
+    assert jitted(given).tolist() == given.tolist() == [k + 1]
+
+def test_state_that_was_an_argument_when_captured() -> None:
+  state = tensor(1.0, 2.0)
+  jitted = TinyJit(lambda x: state.assign(state + x).realize())
+  for _ in range(3): jitted(state)
+  assert state.tolist() == [8.0, 16.0]
+  other = tensor(100.0, 100.0)
+  with pytest.raises(JitError, match="argument 0 was, when captured, a Tensor that the function also uses by itself"): jitted(other)
+  assert other.tolist() == [100.0, 100.0] and state.tolist() == [8.0, 16.0]
+
+class Holder:
+  def __init__(self) -> None: self.h = tensor(0.0)
+
+def test_a_function_that_rebinds_a_tensor_is_not_captured() -> None:
+  holder, items = Holder(), [tensor(0.0)]
+  def attribute(x: Tensor) -> Tensor:
+    holder.h = (holder.h * 0.5 + x).realize()
+    return holder.h
+  def item(x: Tensor) -> Tensor:
+    items[0] = (items[0] + x).realize()
+    return items[0]
+  for function, name in ((attribute, r"holder\.h"), (item, r"items\[0\]")):
+    jitted = TinyJit(function)
+    jitted(tensor(1.0))
+    with pytest.raises(JitError, match=f"the function puts another Tensor into {name}"): jitted(tensor(1.0))
+
+def test_a_name_that_was_deleted() -> None:
+  w = tensor(2.0)
+  def function(x: Tensor) -> Tensor: return (x * w).realize()
+  jitted = TinyJit(function)
+  for _ in range(3): assert jitted(tensor(3.0)).tolist() == [6.0]
+  assert function.__closure__ is not None
+  del function.__closure__[0].cell_contents
+  with pytest.raises(JitError, match="w was a Tensor when the function was captured, and is None now"): jitted(tensor(3.0))

@@ -145,6 +145,7 @@ class Captured:
   training: int
   default_float: DType
   surroundings: Surroundings
+  shared: frozenset[int]          # inputs whose buffer a Tensor that the function's own code names looked at, too
 
   def __init__(self, capture: Capture, inputs: list[Input], variables: dict[str, int], result: Any):
     self.inputs, self.variables, self.result = inputs, variables, result
@@ -152,6 +153,8 @@ class Captured:
     self.outputs = self._fresh_outputs()
     self.lock = threading.Lock()    # a recording is one object: threads take turns
     self._record()
+    returned = {id(node.storage) for t in tensors_in(result) if (node := memory_of(t.uop)[0]) is not None}
+    self.returned = [k for k, i in enumerate(inputs) if id(i.buffer) in returned]     # inputs that the result has, or looks at
     self.watched = self._used_elsewhere()
     self.lookers: list[tuple[weakref.ref[Holder], UOp]] = []
     self.nodes: list[UOp] = []
@@ -219,9 +222,9 @@ class Captured:
 
   def replay(self, tensors: list[tuple[str, Tensor]], variables: dict[str, int]) -> Any:
     """Run the capture on other inputs. A patch point is written only when what it should hold has changed."""
-    with self.lock: return self._replay([buffer_of(base_buffer(tensor.uop)) for _, tensor in tensors], variables)
+    with self.lock: return self._replay([tensor for _, tensor in tensors], [buffer_of(base_buffer(t.uop)) for _, t in tensors], variables)
 
-  def _replay(self, buffers: list[Buffer], variables: dict[str, int]) -> Any:
+  def _replay(self, tensors: list[Tensor], buffers: list[Buffer], variables: dict[str, int]) -> Any:
     for watched in self.watched: watched.check()
     if buffers != self.given: self._set_inputs(buffers)
     written = [] if self._unseen() else self.state + [buffers[k] for k in self.written_inputs]
@@ -240,6 +243,7 @@ class Captured:
       for watched in self.watched: watched.note()
       self._remember()
     GlobalCounters.kernel_count += self.kernels
+    for k in self.returned: changes[id(self.inputs[k].buffer)] = base_buffer(tensors[k].uop)
     return rebuilt(self.result, changes)
 
   def _remember(self) -> None:
@@ -260,6 +264,10 @@ class Captured:
   def _set_inputs(self, buffers: list[Buffer]) -> None:
     """Put the addresses of other inputs into their patch points."""
     bases = [id(b.base) for b in buffers]
+    for k in self.shared:
+      if buffers[k] is self.given[k]: continue
+      raise JitError(f"argument {self.inputs[k].name} was, when captured, a Tensor that the function also uses by itself, and is another one now; "
+                     f"what of the two was meant where is not known: {AGAIN}, and give it a copy, with .clone()")
     for k, base in enumerate(bases):
       if base not in self.internal and bases.count(base) == 1: continue
       raise JitError(f"argument {self.inputs[k].name} shares a buffer with another argument, or with a Tensor that the function uses itself, "
@@ -349,13 +357,21 @@ class TinyJit(Generic[P, R]):
       raise JitError("two inputs of a TinyJit function share a buffer; pass a copy of one, with .clone()")
     realizing.realize(waiting_writes())
     capture = Capture({id(t): t.grad for t in leaves() if t.grad is not None})
+    objects = [(name, value) for name, _, value in (r for r in rest if len(r) == 3)]
+    before = Surroundings(self.fxn, objects)
     this_thread.capture = capture
     try: result = self._plain(*args, **kwargs)
     finally: this_thread.capture = None
     if not capture.steps: raise JitError("the function ran no kernel while it was captured; TinyJit has nothing to replay: call it without TinyJit")
     captured = Captured(capture, inputs, variables, result)
     captured.rest, captured.training, captured.default_float = rest, TRAINING.value, dtypes.default_float
-    captured.surroundings = Surroundings(self.fxn, [(name, value) for name, _, value in (r for r in rest if len(r) == 3)])
+    for old, new, name in before.held():
+      if old is new or not (isinstance(old, Tensor) or isinstance(new, Tensor)): continue
+      raise JitError(f"the function puts another Tensor into {name}, which replays would not do; change the Tensor there with assign(), or return "
+                     "the new one and put it there outside of the function")
+    captured.surroundings = Surroundings(self.fxn, objects)
+    named = {id(node.storage) for _, t, _ in captured.surroundings.held() if isinstance(t, Tensor) and (node := memory_of(t.uop)[0]) is not None}
+    captured.shared = frozenset(k for k, i in enumerate(inputs) if id(i.buffer) in named)
     self.captured = captured
     self.cnt += 1
     return result

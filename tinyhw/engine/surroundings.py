@@ -5,6 +5,7 @@ object that a method is bound to, and the items of lists, tuples and dicts found
 they read, and attributes by computed names. A comparison is of identity first, so that one that finds no change costs 0.05 us a name.
 """
 from __future__ import annotations
+from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -51,16 +52,29 @@ class Surroundings:
       self.items.append((held, key, held[key], f"{name}.{key}"))
       if isinstance(held[key], (list, dict)): self._inside(held[key], f"{name}.{key}")
 
+  def held(self) -> Iterator[tuple[Any, Any, str]]:
+    """Of each name and item: what it held, what it holds now (None: nothing), and the place in words."""
+    for cell, value, name in self.cells: yield value, _contents(cell), name
+    for container, key, value, name in self.items:
+      try: now = container[key]
+      except (KeyError, IndexError): now = None
+      yield value, now, name
+
   def check(self) -> None:
     """Raise JitError for the first place that holds something else now."""
     for cell, value, name in self.cells:
-      if cell.cell_contents is not value: _compare(cell.cell_contents, value, name)
+      if (now := _contents(cell)) is not value: _compare(now, value, name)
     for container, key, value, name in self.items:
       try: now = container[key]
       except (KeyError, IndexError): now = None
       if now is not value: _compare(now, value, name)
     for container, size, name in self.sizes:
       if len(container) != size: _refuse(name, f"{size} items", f"{len(container)}")
+
+def _contents(cell: CellType) -> Any:
+  """What a free variable is; None where it was deleted."""
+  try: return cell.cell_contents
+  except ValueError: return None
 
 def _compare(now: Any, before: Any, name: str) -> None:
   """Equal numbers and texts of one type are no change."""
