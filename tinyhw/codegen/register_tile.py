@@ -33,7 +33,7 @@ LEFT_OVER_TERM = 1.0       # of a vector's time: what one term without lanes tak
 HIDDEN = 0.1               # of what is issued beside the bottleneck: how much of it is not hidden
 PANEL_COST = 1.5           # of a vector of a panel, which comes from the second-level cache, in loads
 LOOP_COST = 1.0            # cycles per iteration for counting and branching, shared by all that the iteration does
-ADD_LATENCY = 4.0
+ADD_LATENCY = 4.0          # cycles that accumulators must hide
 MOST_OTHER_AXES = 3        # axes that no access is adjacent along, which are tried all the same: an operand can be staged
 SHORT_LOOP = 8             # iterations; a reduction loop that is not longer is unrolled
 MOST_UNROLLED = 100        # terms of an unrolled body
@@ -86,7 +86,7 @@ class Operand:
     self.value = values_from(load, body)[-1]
     self.work = float(sum(is_data(v) for v in self.value.toposort()))     # what is computed of an element alone
     self.windows = self._windows(body) if self.slot is not None and not self.gathered else []
-    # bytes, and the loops outside
+    # of each window: bytes, and the loops outside of it
     self.sizes = {w: (w.elements(lanes) * self.itemsize, set(w.value.ranges).difference(w.closed)) for w in self.windows}
 
   def _far(self) -> float:
@@ -99,7 +99,7 @@ class Operand:
     return share
 
   def _windows(self, body: UOp) -> list[Window]:
-    """Windows that fit into local memory, with their widths in loops of the output."""
+    """Windows that fit into half of local memory, the one that closes fewest loops first."""
     whole = window_of(self.access, body, self.nest.ranges, self.reduce_ranges)
     if whole is None: return []
     cut = [whole.closing(n) for n in range(1, len(whole.pairs) + 1)]
@@ -334,7 +334,7 @@ def stage(model: Model, t: Tile) -> list[Opt]:
 
 def stage_grid(model: Model, t: Tile, outside: set[UOp], closed: set[UOp], reuse: int) -> list[Opt]:
   """The grid of a kernel that stages. outside: loops that the staged operand depends on; others stay inside, except for what the grid still needs,
-  and those that a window closes stay there in any case. reuse: steps inside, below which a copy is only made for a thread that were idle."""
+  and those that a window closes stay there in any case. reuse: steps inside, below which a copy is made only for a thread that would be idle."""
   items, opts = 1, []
   loops = model.nest.ranges
   for r in loops:

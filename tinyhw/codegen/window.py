@@ -40,7 +40,7 @@ class Window(NamedTuple):
   def closing(self, most: int) -> Window:
     """The window that closes at most so many loops of the output."""
     kept = self.pairs[:most]
-    return Window(self.value, kept, tuple(r for r in (*self.loops, *(p.inner for p in self.pairs[most:]))))
+    return Window(self.value, kept, (*self.loops, *(p.inner for p in self.pairs[most:])))
 
   @property
   def closed(self) -> tuple[UOp, ...]: return tuple(p.output for p in self.pairs)
@@ -135,7 +135,7 @@ def stage_windows(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...
       along = any(r.arg[0] in lanes for r in value.ranges if r not in window.closed and r not in ranges_of(reduce))
       changes[value], copied = _staged(window, 1 if along else max(lanes.values(), default=1), fresh, len(changes))
       copying += copied
-      fresh += len(value.ranges)
+      fresh += len(value.ranges)   # at least as many as the window has dimensions
   return (sink.substitute(changes) if changes else sink), tuple(copying)
 
 def _staged(window: Window, lanes: int, fresh: int, count: int) -> tuple[UOp, list[Opt]]:
@@ -147,6 +147,7 @@ def _staged(window: Window, lanes: int, fresh: int, count: int) -> tuple[UOp, li
   copies = [UOp(Ops.RANGE, dtypes.weakint, (number(n),), (fresh + k, AxisType.STAGE)) for k, n in enumerate(sizes)]
   changes: dict[UOp, UOp] = dict(zip(loops, copies))
   for p, copy in zip(pairs, copies[len(loops):]):
+    # the one with factor 1 takes the sum's place: with the other one at 0 it reaches every value
     whole, part = (p.inner, p.output) if p.dilation == 1 else (p.output, p.inner)
     changes[whole], changes[part] = copy, number(0)
   inside = copies[-1] < number(real[-1]) if sizes[-1] != real[-1] else None

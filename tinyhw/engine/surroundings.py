@@ -47,7 +47,7 @@ class Surroundings:
   def _object(self, value: Any, name: str) -> None:
     """Note the attributes that an object has itself and that the code names."""
     held = getattr(value, "__dict__", None)
-    if type(held) is not dict: return    # a class or a module has a proxy, or changes for reasons of its own
+    if type(held) is not dict: return    # a class has a proxy
     for key in sorted(self.attributes & held.keys()):
       self.items.append((held, key, held[key], f"{name}.{key}"))
       if isinstance(held[key], (list, dict)): self._inside(held[key], f"{name}.{key}")
@@ -62,11 +62,7 @@ class Surroundings:
 
   def check(self) -> None:
     """Raise JitError for the first place that holds something else now."""
-    for cell, value, name in self.cells:
-      if (now := _contents(cell)) is not value: _compare(now, value, name)
-    for container, key, value, name in self.items:
-      try: now = container[key]
-      except (KeyError, IndexError): now = None
+    for value, now, name in self.held():
       if now is not value: _compare(now, value, name)
     for container, size, name in self.sizes:
       if len(container) != size: _refuse(name, f"{size} items", f"{len(container)}")
