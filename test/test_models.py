@@ -189,12 +189,14 @@ class Block:
     self.ln1, self.ln2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
     self.cache = Tensor.zeros(2, 1, most, heads, dim // heads, requires_grad=False).contiguous().realize()
 
-  def __call__(self, x: Tensor, start: UOp | int) -> Tensor:
+  def __call__(self, x: Tensor, start: UOp | int | None = None) -> Tensor:
+    """start: the position of the first token, where a cache has those before it; None: all tokens are here, and nothing is kept."""
     b, t, _ = x.shape
     q, k, v = (y.reshape(b, t, self.heads, -1) for y in self.attn(self.ln1(x)).chunk(3, -1))
-    self.cache.shrink((None, None, (start, start + t), None, None)).assign(k.stack(v)).realize()
-    k, v = self.cache[0, :, :start + t], self.cache[1, :, :start + t]
-    y = q.transpose(1, 2).scaled_dot_product_attention(k.transpose(1, 2), v.transpose(1, 2), is_causal=isinstance(start, int) and t > 1)
+    if start is not None:
+      self.cache.shrink((None, None, (start, start + t), None, None)).assign(k.stack(v)).realize()
+      k, v = self.cache[0, :, :start + t], self.cache[1, :, :start + t]
+    y = q.transpose(1, 2).scaled_dot_product_attention(k.transpose(1, 2), v.transpose(1, 2), is_causal=not isinstance(start, UOp) and t > 1)
     x = x + self.proj(y.transpose(1, 2).reshape(b, t, self.dim))
     return x + self.out(self.fc(self.ln2(x)).gelu())
 

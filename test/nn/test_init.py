@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from test.helpers import arrays, check_gradient, same
+from test.test_models import Block
 from tinyhw import nn
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError
@@ -88,34 +89,6 @@ def test_parameters_that_begin_equal_stay_apart():
   x = Tensor([[1.0, 2.0]])
   b(a(x)).square().sum().backward()
   assert b.bias.grad.tolist() != b.weight.grad.tolist()
-
-class Block:
-  """A block of GPT-2, with a cache of keys and values."""
-  def __init__(self, dim: int, heads: int, most: int):
-    self.heads, self.dim = heads, dim
-    self.attn, self.proj, self.fc, self.out = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim), nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
-    self.ln1, self.ln2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
-    self.cache = Tensor.zeros(2, 1, most, heads, dim // heads, requires_grad=False).contiguous().realize()
-
-  def __call__(self, x, start=None):
-    b, t, _ = x.shape
-    q, k, v = (y.reshape(b, t, self.heads, -1) for y in self.attn(self.ln1(x)).chunk(3, -1))
-    if start is not None:
-      self.cache.shrink((None, None, (start, start + t), None, None)).assign(k.stack(v)).realize()
-      k, v = self.cache[0, :, :start + t], self.cache[1, :, :start + t]
-    causal = start is None
-    y = q.transpose(1, 2).scaled_dot_product_attention(k.transpose(1, 2), v.transpose(1, 2), is_causal=causal)
-    x = x + self.proj(y.transpose(1, 2).reshape(b, t, self.dim))
-    return x + self.out(self.fc(self.ln2(x)).gelu())
-
-def test_a_transformer_block_with_a_cache():
-  """One token at a time, with a symbolic position, gives what the whole sequence gives."""
-  from tinyhw.uop.ops import UOp
-  block, x = Block(4, 2, 3), arrays((1, 3, 4))[0]
-  whole = block(Tensor(x)).numpy()
-  for i in range(3):
-    start = UOp.variable("start", 0, 2).bind(i)
-    same(block(Tensor(x[:, i:i + 1]), start), whole[:, i:i + 1], rtol=1e-4, atol=1e-5)
 
 def test_a_block_learns():
   block = Block(4, 2, 3)
