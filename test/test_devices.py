@@ -177,3 +177,23 @@ def test_kernels_are_few(device):
     before = GlobalCounters.kernel_count
     f().realize()
     assert GlobalCounters.kernel_count - before == 1
+
+# ***** looking at values while TinyJit captures *****
+
+def test_reading_memory_while_capturing_is_refused(device):
+  @TinyJit
+  def f(x: Tensor) -> Any:
+    y = x + 1
+    np.from_dlpack(y)
+    return y
+  f(Tensor([1.0]))
+  with pytest.raises(JitError): f(Tensor([1.0]))
+
+def test_printing_while_capturing_reads_nothing(device):
+  shown = []
+  @TinyJit
+  def f(x: Tensor) -> Tensor:
+    shown.append(repr(x))
+    return (x + 1).realize()
+  for i in range(3): assert f(Tensor([float(i)])).tolist() == [i + 1.0]
+  assert shown[0].endswith("realized: [0.0]>") and "not realized" in shown[1] and "1.0" not in shown[1]

@@ -266,8 +266,9 @@ def show_bytes(count: int) -> str:
   return f"{count / 1024**power:.2f} {' KMGTPE'[power]}B ({count} bytes)"
 
 class BufferOptions(NamedTuple):
-  """external_ptr: the address of memory that someone else owns, to be used in place."""
+  """external_ptr: the address of memory that someone else owns, to be used in place. owner: an object that keeps it there."""
   external_ptr: int | None = None
+  owner: Any = None
 
 class Buffer:
   """`size` elements of `dtype` on a device, allocated when first needed. A view shares the memory of its `base`, `offset` bytes from its start.
@@ -321,7 +322,7 @@ class Buffer:
       self._buf = allocator.offset(self._base.ensure_allocated()._buf, self.nbytes, self.offset)
       self._base._views.append(weakref.ref(self))
     elif external_ptr is not None:
-      self.options = BufferOptions(external_ptr)
+      if self.options is None or self.options.external_ptr != external_ptr: self.options = BufferOptions(external_ptr)
       self._buf = allocator.external(external_ptr, self.nbytes)
     else:
       self._buf = allocator.alloc(self.nbytes, self.options) if opaque is None else opaque

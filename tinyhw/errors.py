@@ -54,6 +54,9 @@ class SymbolicError(UserError, ValueError):
 class UnknownValueError(UserError, TypeError):
   """Python asks for a value (a truth, a length, a number) that a Tensor or a symbolic expression only has once it is computed or bound."""
 
+class InterchangeError(UserError, BufferError):
+  """Memory that cannot be shared with another library as asked for (DLPack, buffers)."""
+
 class ConfigError(UserError, ValueError):
   """An environment variable or a `Context` argument that is not known, or has a value that it does not take."""
 

@@ -1,7 +1,7 @@
 """`Tensor`: n-dimensional arrays, computed when they are needed.
 
 A Tensor is a handle on a node of the tensor graph (docs/design.md, section 3.2). Its methods, by family, each using those before it:
-  base elementwise functions movement reduction creation random matmul indexing sorting convolution loss
+  base elementwise functions movement reduction creation random matmul indexing sorting convolution loss interchange
 This file adds what is left: making tensors from data, reading them back, devices, training mode and gradients.
 """
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tinyhw.errors import ArgumentError, DTypeError, GradientError, JitError, Sh
 from tinyhw.gradient import gradients
 from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, leaves, register, stored
-from tinyhw.methods.loss import Loss
+from tinyhw.methods.interchange import Interchange
 from tinyhw.storage import fetch
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -56,7 +56,7 @@ class _TensorType(TensorType):
   @no_grad.setter
   def no_grad(cls, value: bool) -> None: GradMode.off = bool(value)
 
-class Tensor(Loss, metaclass=_TensorType):
+class Tensor(Interchange, metaclass=_TensorType):
   """An n-dimensional array of one type on one device.
 
   data: a number, nested lists, bytes, anything with the buffer protocol or __array__, a path (the file's bytes), a graph node, or a Tensor.
@@ -89,7 +89,7 @@ class Tensor(Loss, metaclass=_TensorType):
     """A tensor over memory at an address, which must outlive it. Raises DeviceError where the device cannot see it."""
     kind, place = to_dtype(dtype or dtypes.default_float), Device.canonicalize(device)
     size = int(graph.size(tuple(shape)))
-    node = new_buffer(place, size, kind, storage=Buffer(place, size, kind, options=BufferOptions(ptr)))
+    node = new_buffer(place, size, kind, storage=Buffer(place, size, kind, options=BufferOptions(ptr)).allocate())
     return Tensor._leaf(graph.reshape(node, tuple(shape)))
 
   @staticmethod
@@ -246,10 +246,6 @@ class Tensor(Loss, metaclass=_TensorType):
   def __int__(self) -> builtins.int: return int(self.item())
 
   def __contains__(self, x: Any) -> bool: raise UnknownValueError("`in` needs the values; use .eq(x).any().item()")
-
-  def __repr__(self) -> str:
-    grad = None if self.grad is None else f"<Tensor {graph.show(self.grad.shape)}>"
-    return f"<Tensor {graph.show(self.shape)} {self.dtype} on {self.device}, {self.uop.op.name}, with grad {grad}>"
 
   def __reduce__(self) -> Any:
     raw, shape = self._read()

@@ -1,0 +1,256 @@
+"""Memory shared with NumPy and PyTorch, both ways; buffers, copies, pickles, and what is printed."""
+import copy
+import gc
+import math
+import pickle
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tinyhw import Device, Tensor, nn
+from tinyhw.errors import ArgumentError, InterchangeError
+from tinyhw.methods import dlpack
+
+NUMPY_TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
+
+# ***** giving *****
+
+@pytest.mark.parametrize("kind", NUMPY_TYPES)
+def test_numpy_shares_every_type(kind):
+  x = Tensor([[0, 1], [1, 1]], dtype=kind).realize()
+  a = np.from_dlpack(x)
+  assert a.dtype == kind and a.tolist() == x.tolist() and x.__dlpack_device__() == (1, 0)
+  a[0, 0] = 1
+  assert x.tolist() == [[1, 1], [1, 1]]
+
+def test_values_are_computed_and_the_graph_stays():
+  x = Tensor([1.0, 2.0])
+  y = x * x
+  assert np.from_dlpack(y).tolist() == [1.0, 4.0]
+  y.sum().backward()
+  assert x.grad.tolist() == [2.0, 4.0]
+
+def test_views_of_storage_are_shared_with_strides():
+  x = Tensor.arange(24).reshape(2, 3, 4).contiguous().realize()
+  def turned(t: Any) -> Any: return t.transpose(0, 2) if isinstance(t, Tensor) else t.swapaxes(0, 2)
+  for view in (turned, lambda t: t[:, 1:, 2:4], lambda t: t[1], lambda t: t[1, 2, 3]):
+    shared, want = np.from_dlpack(view(x)), view(np.arange(24).reshape(2, 3, 4))
+    assert shared.tolist() == want.tolist() and shared.shape == want.shape
+    shared[...] = 99
+    assert (view(x).numpy() == 99).all()
+    x.assign(Tensor.arange(24).reshape(2, 3, 4)).realize()
+  flipped = np.from_dlpack(x.flip(0))     # no strides for that: a copy
+  assert flipped[0, 0, 0] == 12 and np.from_dlpack(x[:, :0]).shape == (2, 0, 4)
+  with pytest.raises(InterchangeError, match="no strides"): x.flip(0).__dlpack__(copy=False)
+
+def test_an_expanded_constant_and_an_asked_for_copy():
+  assert np.from_dlpack(Tensor.ones(2, 2)).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+  x = Tensor([1.0, 2.0])
+  a = np.from_dlpack(x, copy=True)
+  a[0] = 5
+  assert x.tolist() == [1.0, 2.0]
+
+def test_the_memory_outlives_the_tensor():
+  x = Tensor([1.0, 2.0]) + 1
+  a = np.from_dlpack(x)
+  del x
+  gc.collect()
+  others = [Tensor.full((2,), float(i)).contiguous().realize() for i in range(8)]
+  assert a.tolist() == [2.0, 3.0] and len(others) == 8
+
+def test_nothing_is_kept_when_the_takers_are_gone():
+  x = Tensor([1.0, 2.0])
+  before = len(dlpack._given)
+  a, unused, old = np.from_dlpack(x), x.__dlpack__(max_version=(1, 0)), x.__dlpack__()
+  assert len(dlpack._given) == before + 3
+  del a, unused, old
+  gc.collect()
+  assert len(dlpack._given) == before
+
+def test_what_the_host_cannot_share_is_refused():
+  x = Tensor([1.0])
+  with pytest.raises(InterchangeError, match="streams"): x.__dlpack__(stream=1)
+  with pytest.raises(InterchangeError, match="device"): x.__dlpack__(dl_device=(2, 0))
+  with pytest.raises(BufferError): x.__dlpack__(dl_device=(2, 0))
+
+# ***** taking *****
+
+@pytest.mark.parametrize("kind", NUMPY_TYPES)
+def test_numpy_is_shared(kind):
+  a = np.array([[0, 1, 1], [1, 0, 0]]).astype(kind)
+  x = Tensor.from_dlpack(a)
+  assert x.dtype.name == kind or kind in str(x.dtype)
+  a[0, 0] = 1
+  assert x.tolist() == a.tolist()
+  x.assign(x.bitwise_not() if kind == "bool" else x + x).realize()
+  assert a.tolist() == x.tolist() and a[0, 1] == (0 if kind == "bool" else 2)
+
+def test_permuted_arrays_are_shared():
+  a = np.arange(24.0).reshape(2, 3, 4)
+  for view in (a.T, a.transpose(1, 0, 2), a.transpose(2, 0, 1)[:, :, None], a[1], a[1, 2, 3:]):
+    x = Tensor.from_dlpack(view)
+    view[...] += 1
+    assert x.tolist() == view.tolist() and x.shape == view.shape
+
+def test_other_strides_and_read_only_memory_are_copied():
+  a = np.arange(24.0).reshape(2, 3, 4)
+  for view in (a[:, 1:], a[..., ::2], a[::-1], np.broadcast_to(a, (3, 2, 3, 4)), a[:, :, 1]):
+    assert Tensor.from_dlpack(view).tolist() == view.tolist()
+    with pytest.raises(InterchangeError, match="copied"): Tensor.from_dlpack(view, copy=False)
+  a.flags.writeable = False
+  x = Tensor.from_dlpack(a)
+  x.assign(x + 1).realize()
+  assert a[0, 0, 0] == 0.0
+  with pytest.raises(InterchangeError, match="read-only"): Tensor.from_dlpack(a, copy=False)
+
+def test_scalars_and_empty_arrays_are_taken():
+  assert Tensor.from_dlpack(np.array(3.0)).item() == 3.0 and Tensor.from_dlpack(np.zeros((2, 0))).shape == (2, 0)
+  a = np.zeros(2)
+  x = Tensor.from_dlpack(a, copy=True)
+  a[0] = 1
+  assert x.tolist() == [0.0, 0.0]
+
+def test_the_array_lives_as_long_as_the_tensor():
+  class Array(np.ndarray): pass
+  a = np.arange(3.0).view(Array)
+  gone: list[int] = []
+  import weakref
+  weakref.finalize(a, gone.append, 1)
+  x = Tensor.from_dlpack(a)
+  del a
+  gc.collect()
+  assert not gone and x.tolist() == [0.0, 1.0, 2.0]
+  view = x[1:]
+  del x
+  gc.collect()
+  assert not gone and view.tolist() == [1.0, 2.0]
+  del view
+  gc.collect()
+  assert gone
+
+def test_what_cannot_be_taken_is_refused():
+  with pytest.raises(ArgumentError, match="Tensor\\(x\\) copies"): Tensor.from_dlpack([1, 2])
+  capsule = Tensor([1.0]).__dlpack__()
+  assert Tensor.from_dlpack(capsule).tolist() == [1.0]
+  with pytest.raises(InterchangeError, match="taken already"): Tensor.from_dlpack(capsule)
+  with pytest.raises(InterchangeError, match="no dtype"): Tensor.from_dlpack(np.zeros(1, np.complex64))
+  class Odd:
+    def __dlpack__(self, **_: Any) -> int: return 3
+  with pytest.raises(InterchangeError, match="int, which is no DLPack capsule"): Tensor.from_dlpack(Odd())
+
+def test_there_and_back_is_the_same_memory():
+  x = Tensor([1.0, 2.0]).realize()
+  y = Tensor.from_dlpack(x)
+  np.from_dlpack(y)[0] = 7
+  assert x.tolist() == [7.0, 2.0]
+
+def test_pytorch_shares_both_ways():
+  torch = pytest.importorskip("torch")
+  x = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
+  t = torch.from_dlpack(x.T)
+  t += 1
+  assert x.tolist() == [[2.0, 3.0], [4.0, 5.0]]
+  for kind in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "int64", "bool"):
+    t = torch.tensor([0, 1, 1]).to(getattr(torch, kind))
+    y = Tensor.from_dlpack(t)
+    assert y.float().tolist() == [0.0, 1.0, 1.0] and torch.from_dlpack(y).dtype == t.dtype
+  with pytest.raises(InterchangeError, match="does not share"): Tensor.from_dlpack(torch.zeros(1, requires_grad=True))
+
+# ***** NumPy and Python *****
+
+def test_asarray_is_a_read_only_view():
+  x = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
+  a = np.asarray(x)
+  assert a.dtype == np.float32 and a.tolist() == x.tolist() and not a.flags.writeable and np.array(x).flags.writeable
+  np.from_dlpack(x)[0, 0] = 9
+  assert a[0, 0] == 9 and np.asarray(x, dtype=np.float64).dtype == np.float64
+  assert np.asarray(Tensor([1.0], dtype="bfloat16")).dtype == np.float32 and np.asarray(Tensor(3)).tolist() == 3
+  assert np.asarray(Tensor.empty(2, 0)).shape == (2, 0) and (np.asarray(x + x) == x.numpy() * 2).all()
+  assert not hasattr(Tensor([1.0], dtype="bfloat16"), "__array_interface__")
+
+@pytest.mark.parametrize("kind", NUMPY_TYPES)
+def test_the_array_interface_names_types(kind): assert np.asarray(Tensor([1], dtype=kind)).dtype == kind
+
+def test_buffers():
+  x = Tensor([[1, 2], [3, 4]])
+  view = x.__buffer__(0)
+  assert view.readonly and view.shape == (2, 2) and view.tolist() == x.tolist()
+  if sys.version_info >= (3, 12): assert memoryview(x).tolist() == [[1, 2], [3, 4]] and bytes(Tensor([1, 2], dtype="uint8")) == b"\1\2"
+  with pytest.raises(InterchangeError, match="tolist"): Tensor([1.0], dtype="bfloat16").__buffer__(0)
+
+def test_numpy_arrays_and_tensors_in_one_expression():
+  x = Tensor([1.0, 2.0])
+  assert (x + np.array([1.0, 2.0], np.float32)).tolist() == [2.0, 4.0] and np.add(x, np.float32(1)).tolist() == [2.0, 3.0]
+
+# ***** copies *****
+
+def test_copies():
+  x = Tensor([1.0, 2.0], requires_grad=True)
+  (x * x).sum().backward()
+  same, other = copy.copy(x), copy.deepcopy(x)
+  x.assign(x.detach() + 1).realize()
+  assert same.tolist() == [2.0, 3.0] and other.tolist() == [1.0, 2.0] and other.requires_grad and other.grad.tolist() == [2.0, 4.0]
+  assert other.grad is not x.grad and same.grad is x.grad
+
+def test_deep_copies_of_a_model_keep_what_is_shared_in_it():
+  layer = nn.Linear(2, 2)
+  model = {"first": layer, "second": layer, "list": [layer.weight]}
+  copied = copy.deepcopy(model)
+  assert copied["first"] is copied["second"] and copied["list"][0] is copied["first"].weight is not layer.weight
+  before = layer.weight.tolist()
+  copied["first"].weight.assign(Tensor.zeros(2, 2)).realize()
+  assert layer.weight.tolist() == before
+
+@pytest.mark.parametrize("kind", [*NUMPY_TYPES, "bfloat16", "fp8e4m3", "fp8e5m2"])
+def test_pickles_of_tensors(kind):
+  x = Tensor([[0, 1, 1]], dtype=kind, requires_grad=False)
+  for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+    y = pickle.loads(pickle.dumps(x, protocol))
+    assert y.dtype is x.dtype and y.tolist() == x.tolist() and y.requires_grad is False and y.device == x.device
+
+def test_pickles_of_models_and_optimizers():
+  class Model:
+    def __init__(self) -> None: self.l = nn.Linear(2, 1)
+    def __call__(self, x: Tensor) -> Tensor: return self.l(x)
+  def step(model: Any, opt: Any) -> float:
+    with Tensor.train():
+      opt.zero_grad()
+      loss = model(Tensor([[1.0, 2.0]])).square().mean().backward()
+      opt.step()
+    return float(loss.item())
+  globals()["Model"] = Model
+  Model.__qualname__ = "Model"
+  model = Model()
+  opt = nn.optim.Adam(nn.state.get_parameters(model), lr=0.1)
+  step(model, opt)
+  other, other_opt = pickle.loads(pickle.dumps((model, opt)))
+  for _ in range(3): assert math.isclose(step(model, opt), step(other, other_opt), rel_tol=1e-6)
+  del globals()["Model"]
+
+# ***** printing *****
+
+def test_printing_says_what_is_known():
+  x = Tensor([[1.0, 2.5], [3.0, 4.0]]).realize()
+  device = Device.DEFAULT
+  assert repr(x) == f"<Tensor (2, 2) float32 on {device}, realized:\n [[1.0, 2.5],\n  [3.0, 4.0]]>"
+  assert repr(x + 1) == f"<Tensor (2, 2) float32 on {device}, not realized: ADD>"
+  assert repr(Tensor(5)) == f"<Tensor () int32 on {device}, constant 5>"
+  assert repr(Tensor([True])) == f"<Tensor (1,) bool on {device}, realized: [True]>"
+  assert repr(x[1].flip(0)) == f"<Tensor (2,) float32 on {device}, realized: [4.0, 3.0]>" and repr(Tensor.empty(0)).endswith("realized>")
+  assert repr(Tensor([math.nan, math.inf, 1e-9, 123456.0])).endswith("[nan, inf, 1e-09, 1.2346e+05]>")
+  x.grad = Tensor.ones(2, 2)
+  assert repr(x).startswith(f"<Tensor (2, 2) float32 on {device}, grad (2, 2), realized:")
+  x.assign(x + 1)
+  assert "not realized: ASSIGN" in repr(x) or "realized:" in repr(x)
+
+def test_printing_many_values_shows_the_ends():
+  x = Tensor.arange(4000).reshape(2, 2000).realize()
+  text = repr(x)
+  assert "[   0,    1,    2, …, 1997, 1998, 1999]" in text and len(text) < 300 and text.count("\n") == 2
+
+def test_printing_computes_nothing():
+  x = Tensor([1.0, 2.0]) + 1
+  repr(x)
+  assert x.uop.realized is None

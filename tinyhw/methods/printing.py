@@ -1,0 +1,53 @@
+"""What a Tensor looks like: shape, dtype, device, whether it is realized, and its values when they are there. Printing computes nothing."""
+from __future__ import annotations
+from collections.abc import Sequence
+from typing import Any
+
+from tinyhw.arithmetic import elements
+from tinyhw.device import Buffer
+from tinyhw.methods.graph import show
+from tinyhw.uop.ops import UOp
+from tinyhw.uop.shapetracker import View
+
+MOST_VALUES = 1000   # more are not shown: of each axis longer than 2 * EDGE only the ends are
+EDGE = 3
+
+def describe(u: UOp, device: str, grad: tuple[Any, ...] | None, values: tuple[Buffer, View] | None, constant: Any) -> str:
+  """The text of repr. values: the memory of a realized tensor, where it may be read; constant: the number that all elements are, or None."""
+  head = f"<Tensor {show(u.shape)} {str(u.dtype).removeprefix('dtypes.')} on {device}"
+  if grad is not None: head += f", grad {show(grad)}"
+  if values is not None:
+    text = _values(*values)
+    return f"{head}, realized{':' if text else ''}{' ' if text and chr(10) not in text else ''}{text}>"
+  if constant is not None: return f"{head}, constant {_number(constant)}>"
+  return f"{head}, not realized: {u.op.name}>"
+
+def _values(buffer: Buffer, view: View) -> str:
+  """The elements as nested lists: matrices with a line for each row, after a line break."""
+  if not view.size: return ""
+  numbers = elements(buffer.as_memoryview(allow_zero_copy=True), buffer.dtype)
+  short = view.size > MOST_VALUES
+  rows = _nested(numbers, view, 0, view.offset, short)
+  width = max(map(len, _texts(rows))) if len(view.shape) > 1 else 0
+  text = _joined(rows, len(view.shape), width, 1)
+  return text if len(view.shape) < 2 else "\n " + text
+
+def _nested(numbers: Sequence[Any], view: View, axis: int, position: int, short: bool) -> Any:
+  """Texts of the elements, in lists as deep as the shape; "…" stands for what is left out."""
+  if axis == len(view.shape): return _number(numbers[position])
+  n, stride = view.shape[axis], view.strides[axis]
+  kept = range(n) if not short or n <= 2 * EDGE else (*range(EDGE), *range(n - EDGE, n))
+  items = [_nested(numbers, view, axis + 1, position + i * stride, short) for i in kept]
+  return items if len(kept) == n else [*items[:EDGE], "…", *items[EDGE:]]
+
+def _number(x: Any) -> str:
+  if not isinstance(x, float): return str(x)
+  text = f"{x:.5g}"
+  return text + ".0" if text.lstrip("-").isdigit() else text
+
+def _texts(rows: Any) -> list[str]: return [rows] if isinstance(rows, str) else [text for row in rows for text in _texts(row)]
+
+def _joined(rows: Any, depth: int, width: int, indent: int) -> str:
+  if isinstance(rows, str): return rows if rows == "…" else rows.rjust(width)
+  gap = ", " if depth == 1 else "," + "\n" * (depth - 1) + " " * (indent + 1)
+  return "[" + gap.join(_joined(row, depth - 1, width, indent + 1) for row in rows) + "]"
