@@ -21,6 +21,7 @@ _CODES: dict[DType, int] = {
   dtypes.fp8e5m2fnuz: c.kDLFloat8_e5m2fnuz,
 }
 _DTYPES = {(code, dtype.itemsize * 8): dtype for dtype, code in _CODES.items()}
+VERSION = c.VERSION
 _HOST_MEMORY = (c.kDLCPU, c.kDLCUDAHost, c.kDLROCMHost)
 
 _python = ctypes.pythonapi
@@ -67,7 +68,7 @@ def give(memory: memoryview, dtype: DType, shape: Sequence[int], strides: Sequen
   deleter = ctypes.cast(_release, ctypes.c_void_p)
   managed: ctypes.Structure
   if versioned:
-    managed = c.DLManagedTensorVersioned(*c.VERSION, None, deleter, c.FLAG_IS_COPIED if copied else 0, tensor)
+    managed = c.DLManagedTensorVersioned(*VERSION, None, deleter, c.FLAG_IS_COPIED if copied else 0, tensor)
   else: managed = c.DLManagedTensor(tensor, None, deleter)
   _given[ctypes.addressof(managed)] = managed, sizes, steps, memory
   return _new(ctypes.addressof(managed), c.NAME if versioned else c.LEGACY_NAME, ctypes.cast(_drop, ctypes.c_void_p))
@@ -85,15 +86,14 @@ class _Owner:
 def take(capsule: Any) -> Taken:
   """What a capsule holds, which is ours from now on. Raises InterchangeError for what is no such capsule, or one that was taken before."""
   if type(capsule).__name__ != "PyCapsule": raise InterchangeError(f"__dlpack__() gave {type(capsule).__name__}, which is no DLPack capsule")
-  name, used, kind = c.NAME, c.USED, c.DLManagedTensorVersioned
-  if not _is_valid(capsule, name): name, used, kind = c.LEGACY_NAME, c.LEGACY_USED, c.DLManagedTensor  # type: ignore[assignment]  # both have dl_tensor
+  name, used = (c.NAME, c.USED) if _is_valid(capsule, c.NAME) else (c.LEGACY_NAME, c.LEGACY_USED)
   if not _is_valid(capsule, name): raise InterchangeError("the capsule holds no DLPack tensor, or was taken already; ask for a new one")
   address = _pointer(capsule, name)
-  managed = kind.from_address(address)
+  managed: Any = (c.DLManagedTensorVersioned if name is c.NAME else c.DLManagedTensor).from_address(address)
   flags = managed.flags if name is c.NAME else 0
-  if name is c.NAME and managed.major > c.VERSION[0]:
-    raise InterchangeError(f"the capsule is of DLPack {managed.major}.{managed.minor}, and up to {c.VERSION[0]} is known here; "
-                           f"ask for it with max_version={c.VERSION}")
+  if name is c.NAME and managed.major > VERSION[0]:
+    raise InterchangeError(f"the capsule is of DLPack {managed.major}.{managed.minor}, and up to {VERSION[0]} is known here; "
+                           f"ask for it with max_version={VERSION}")
   tensor = managed.dl_tensor
   if tensor.device_type not in _HOST_MEMORY:
     raise InterchangeError(f"the memory is on a device (DLPack type {tensor.device_type}), which cannot be used in place; move it to the CPU first")

@@ -87,7 +87,7 @@ class Interchange(Loss):
     """
     from tinyhw.methods import dlpack  # ctypes: few programs share memory
     place = Device.canonicalize(device)
-    taken = dlpack.take(_capsule(x, dlpack.c.VERSION))
+    taken = dlpack.take(_capsule(x, dlpack.VERSION))
     order = _dense_order(taken)
     if copy or order is None or taken.read_only or 0 in taken.shape:
       if copy is False and 0 not in taken.shape:
