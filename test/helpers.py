@@ -13,7 +13,7 @@ import pytest
 
 import tinyhw.engine.realize as realizing
 from tinyhw.config import DEV, Context
-from tinyhw.device import Device
+from tinyhw.device import Buffer, Device
 from tinyhw.engine import writes
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.engine.schedule import canonicalize
@@ -28,11 +28,11 @@ from tinyhw.uop.ops import UOp, to_indices
 ENGINES = (DEV.value,) if DEV.value else ("interpreter", "CPU", "AVX2", "CLANG", "PYTHON")
 LOWER_LEVEL = "CPU:2"   # the engine AVX2: a CPU device opened with ARCH=x86_64:avx2
 
-def interpret(nodes: list[UOp]) -> None:
+def interpret(nodes: list[UOp], overwritten: Sequence[Buffer] = ()) -> None:
   """engine.realize by the reference interpreter: each node by itself, from the contents before; what ASSIGNs left is written in the end."""
   todo = [u for u in nodes if realizing.known(u) is None and not realizing.is_buffer(u)]
   canonical = canonicalize(todo, realizing.known)
-  kept = realizing.Kept(todo, canonical) if canonical.assigns else None
+  kept = realizing.Kept(todo, canonical, overwritten) if canonical.assigns or overwritten else None
   last = [] if kept is None else [u for u in kept.write.assigns if u not in kept.write.between]
   written = {writes.base_of(u): compute(u)[writes.base_of(u)] for u in last}
   for u in todo:

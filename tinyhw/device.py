@@ -29,6 +29,7 @@ DRIVERS = {
   "PYTHON": "tinyhw.drivers.python",
   "NULL": "tinyhw.drivers.null",  # runs nothing: to measure compilation
 }
+DISK, DISK_DRIVER = "DISK", "tinyhw.drivers.disk"  # DISK:/path is the device of a file; it keeps bytes and is not among those that compute
 ALIASES = {"CUDA": "NV", "GPU": "NV", "HIP": "AMD"}
 PREFERENCE = ("NV", "AMD", "METAL", "CPU", "CLANG", "PYTHON")  # the default device is the first that opens
 FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
@@ -45,6 +46,14 @@ def runtime(name: str) -> Any:
   module = RUNTIMES.get(processor())
   if module is None: raise DeviceError(f"tinyhw has no assembler for {processor()} yet; use DEV=CLANG with a C compiler, or DEV=PYTHON")
   return importlib.import_module(module).code(name)
+
+def on_disk(device: str | None) -> bool:
+  """Is this the (canonical) name of a file's device?"""
+  return device is not None and device.startswith("DISK:")
+
+def computing(device: str) -> str:
+  """A device, or the default one in place of a file's: where values that are like a tensor's are made."""
+  return Device.DEFAULT if on_disk(device) else device
 
 # **** what a driver provides ****
 
@@ -128,8 +137,11 @@ if hasattr(os, "register_at_fork"):
 class Allocator:
   """Memory of one device. Subclasses provide _alloc, _free, _copyin, _copyout, address, offset, and as_memoryview if the host can see it.
 
-  limit: bytes that live buffers may take together (None: as many as _alloc gives).
+  limit: bytes that live buffers may take together (None: as many as _alloc gives). lasting: the memory has contents before it is written, as a
+  file's has, and is none of the host's.
   """
+  lasting = False
+
   def __init__(self, dev: str, supports_copy_from_disk: bool = False, supports_transfer: bool = False, limit: int | None = None):
     self.dev, self.limit = dev, limit
     self.supports_copy_from_disk, self.supports_transfer = supports_copy_from_disk, supports_transfer
@@ -266,9 +278,13 @@ def show_bytes(count: int) -> str:
   return f"{count / 1024**power:.2f} {' KMGTPE'[power]}B ({count} bytes)"
 
 class BufferOptions(NamedTuple):
-  """external_ptr: the address of memory that someone else owns, to be used in place. owner: an object that keeps it there."""
+  """external_ptr: the address of memory that someone else owns, to be used in place. owner: an object that keeps it there.
+
+  writable: a file (DISK) may be written, and made.
+  """
   external_ptr: int | None = None
   owner: Any = None
+  writable: bool = False
 
 class Buffer:
   """`size` elements of `dtype` on a device, allocated when first needed. A view shares the memory of its `base`, `offset` bytes from its start.
@@ -309,7 +325,7 @@ class Buffer:
     return self
 
   def is_allocated(self) -> bool: return self._buf is not None
-  def is_initialized(self) -> bool: return self.size == 0 or self.base.is_allocated()
+  def is_initialized(self) -> bool: return self.size == 0 or self.base.is_allocated() or self.allocator.lasting
 
   def ensure_allocated(self) -> Buffer: return self if self._buf is not None else self.allocate()
 
@@ -326,7 +342,7 @@ class Buffer:
       self._buf = allocator.external(external_ptr, self.nbytes)
     else:
       self._buf = allocator.alloc(self.nbytes, self.options) if opaque is None else opaque
-      _count_memory(self.device, self.nbytes)
+      if not allocator.lasting: _count_memory(self.device, self.nbytes)
     self._allocator = allocator
     return self
 
@@ -343,7 +359,7 @@ class Buffer:
     self._views.clear()
     if self._owns:
       assert allocator is not None
-      _count_memory(self.device, -self.nbytes)
+      if not allocator.lasting: _count_memory(self.device, -self.nbytes)
       allocator.free(opaque, self.nbytes, self.options)
 
   def __del__(self) -> None:
@@ -384,8 +400,12 @@ class Buffer:
     return mv
 
   def copy_from(self, src: Buffer) -> Buffer:
-    """Overwrite with the bytes of another Buffer, on any device."""
-    return self.copyin(src.as_memoryview(allow_zero_copy=True))
+    """Overwrite with the bytes of another Buffer, on any device. What the host sees of neither goes through its memory."""
+    there = self.ensure_allocated().allocator.as_memoryview(self._buf)
+    if there is None or src.nbytes != self.nbytes or not src.allocator.lasting: return self.copyin(src.as_memoryview(allow_zero_copy=True))
+    Device[self.device].synchronize()
+    src.copyout(there[:self.nbytes])
+    return self
 
   def as_memoryview(self, allow_zero_copy: bool = False, force_zero_copy: bool = False, no_sync: bool = False) -> memoryview:
     """The contents as bytes: a copy, unless zero copy is allowed and the host can see the memory.
@@ -401,7 +421,9 @@ class Buffer:
         if not no_sync: Device[self.device].synchronize()
         return _held_by(found[:self.nbytes], self)
       if force_zero_copy: raise DeviceError(f"{self.device} memory is not visible to the host; call as_memoryview() for a copy")
-    return self.copyout(memoryview(bytearray(self.nbytes)))
+    try: copy = memoryview(bytearray(self.nbytes))
+    except MemoryError: raise OutOfMemory(f"there is no memory for a copy of {show_bytes(self.nbytes)} of {self!r}; read a part of it") from None
+    return self.copyout(copy)
 
   def numpy(self) -> Any:
     """A copy as a flat NumPy array. Raises DeviceError without NumPy, ArgumentError for a dtype that NumPy has not."""
@@ -413,7 +435,7 @@ class Buffer:
   def __reduce__(self) -> Any:
     """Pickles with its contents. A view becomes a buffer of its own."""
     contents = bytes(self.as_memoryview()) if self.is_initialized() else None
-    return Buffer, (self.device, self.size, self.dtype, None, None, contents)
+    return Buffer, (computing(self.device), self.size, self.dtype, None, None, contents)
 
   def __repr__(self) -> str:
     view = "" if self._base is None else f" offset={self.offset}"
@@ -437,6 +459,7 @@ class _Devices:
   """`Device["CPU"]` opens a device, once; `Device.DEFAULT` is the best that opens, or DEV, or what was assigned to it."""
   def __init__(self) -> None:
     self._opened: dict[str, Compiled] = {}
+    self._files: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()  # devices of files; they live as long as their buffers
     self._default: str | None = None
     self._lock = threading.RLock()
     self.refused: dict[str, str] = {}  # name -> why it did not open
@@ -450,6 +473,7 @@ class _Devices:
     if device is None: return self.DEFAULT
     if device in self._opened: return device
     if not isinstance(device, str): raise DeviceError(f"a device is named by a string such as \"CPU\" or \"CPU:1\", not by {device!r}")
+    if device[:len(DISK)].upper() == DISK and device[len(DISK):len(DISK) + 1] in ("", ":"): return _canonical_path(device)
     name, _, ordinal = device.upper().partition(":")
     name = ALIASES.get(name, name)
     if name not in DRIVERS:
@@ -458,7 +482,7 @@ class _Devices:
         except ImportError as error:
           raise ConfigError(f"PLUGINS={str(PLUGINS)!r}: importing {module.strip()!r} failed: {error}; "
                             "name modules that PYTHONPATH reaches") from error
-    if name not in DRIVERS: raise DeviceError(f"there is no device {device!r}; the known ones are {', '.join(DRIVERS)}")
+    if name not in DRIVERS: raise DeviceError(f"there is no device {device!r}; the known ones are {', '.join(DRIVERS)}, and DISK:/path")
     if ordinal and not ordinal.isdecimal(): raise DeviceError(f"device {device!r}: what follows the colon is a number, as in {name}:1")
     return f"{name}:{int(ordinal)}" if ordinal and int(ordinal) else name
 
@@ -469,6 +493,7 @@ class _Devices:
   def _open(self, name: str) -> Compiled:
     with self._lock:
       if name in self._opened: return self._opened[name]
+      if on_disk(name): return self._open_file(name)
       kind, _, ordinal = name.partition(":")
       try:
         if not _exists(DRIVERS[kind]): raise DeviceError("this version of tinyhw has no driver for it")
@@ -480,6 +505,11 @@ class _Devices:
       if DEBUG >= 1: _say(f"opened device {name} ({self._opened[name].arch})")
       return self._opened[name]
 
+  def _open_file(self, name: str) -> Compiled:
+    found = self._files.get(name)
+    if found is None: found = self._files[name] = importlib.import_module(DISK_DRIVER).open(name.partition(":")[2], runtime)
+    return found
+
   def get_class(self, ix: str) -> type[Compiled]: return type(self[ix])
 
   @property
@@ -488,13 +518,19 @@ class _Devices:
     return self._default
 
   @DEFAULT.setter
-  def DEFAULT(self, device: str | None) -> None: self._default = None if device is None else self.canonicalize(device)
+  def DEFAULT(self, device: str | None) -> None:
+    name = None if device is None else self.canonicalize(device)
+    if on_disk(name): raise DeviceError(f"{device} keeps a file and computes nothing; the default is one of {', '.join(DRIVERS)}")
+    self._default = name
 
   @property
   def default(self) -> Compiled: return self[self.DEFAULT]
 
   def _choose(self) -> str:
-    if DEV.value: return self.canonicalize(DEV.value)
+    if DEV.value:
+      name = self.canonicalize(DEV.value)
+      if on_disk(name): raise DeviceError(f"DEV={DEV.value} keeps a file and computes nothing; use one of {', '.join(DRIVERS)}")
+      return name
     for name in PREFERENCE:
       try: self[name]
       except DeviceError as error:
@@ -516,6 +552,12 @@ class _Devices:
     with self._lock:
       found = self._opened.pop(self.canonicalize(ix), None)
       if found is not None: found.close()
+
+def _canonical_path(device: str) -> str:
+  """The name of a file's device, whatever the working folder. Raises DeviceError for one without a path."""
+  path = device[len(DISK) + 1:]
+  if not path: raise DeviceError("the device of a file is named with its path: DISK:/path/to/file")
+  return f"{DISK}:{os.path.abspath(path)}"
 
 def _say(line: str) -> None: sys.stderr.write(line + "\n")
 

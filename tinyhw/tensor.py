@@ -13,7 +13,7 @@ from typing import Any
 
 from tinyhw.arithmetic import elements
 from tinyhw.config import TRAINING, Wrapper
-from tinyhw.device import Buffer, BufferOptions, Device
+from tinyhw.device import Buffer, BufferOptions, Device, computing, on_disk
 from tinyhw.dtype import DType as DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
 from tinyhw.engine.realize import this_thread
@@ -59,7 +59,7 @@ class _TensorType(TensorType):
 class Tensor(Interchange, metaclass=_TensorType):
   """An n-dimensional array of one type on one device.
 
-  data: a number, nested lists, bytes, anything with the buffer protocol or __array__, a path (the file's bytes), a graph node, or a Tensor.
+  data: a number, nested lists, bytes, anything with the buffer protocol or __array__, a path (the file's bytes, on DISK), a graph node, or a Tensor.
   device: None is `Device.DEFAULT`. dtype: None follows the data. requires_grad: see the property.
   """
   __slots__ = ()
@@ -75,7 +75,15 @@ class Tensor(Interchange, metaclass=_TensorType):
       note(self)
       if requires_grad or u.op is Ops.RESHAPE or u.op is Ops.BUFFER: register(self)
       return
+    if isinstance(data, os.PathLike):
+      self.uop = _file(data, kind)
+      if device is not None: self.uop = self.to(device).uop
+      note(self)
+      return
     place = Device.canonicalize(device)
+    if on_disk(place):
+      self.uop = Tensor(data, None, kind).to(place).uop
+      return
     if isinstance(data, (bool, int, float)) and type(data) in (bool, int, float):
       self.uop = graph.constant(hostdata.type_of((data,)) if kind is None else kind, data, place)
       if requires_grad: self.uop = unique(self.uop)
@@ -149,8 +157,13 @@ class Tensor(Interchange, metaclass=_TensorType):
   # ***** devices *****
 
   def to(self, device: str | None) -> Tensor:
-    """This tensor on another device; itself if it is there. None is the default device."""
-    u = _on_device(self.uop, Device.canonicalize(device))
+    """This tensor on another device; itself if it is there. None is the default device.
+
+    DISK:/path is a file, which is written now. From DISK only the bytes that are wanted are read, when they are.
+    """
+    place = Device.canonicalize(device)
+    if on_disk(place) and place != self.uop.device: return self.empty(self._static_shape(), device=place, dtype=self.dtype).assign(self)
+    u = _on_device(self.uop, place)
     if u is self.uop: return self
     moved = self._new(u)
     moved._requires_grad = self._requires_grad
@@ -164,15 +177,15 @@ class Tensor(Interchange, metaclass=_TensorType):
     return self.replace(moved)
 
   def clone(self, device: str | None = None) -> Tensor:
-    """The same values in storage of their own."""
-    return self._new(unique(_on_device(self.uop, device)))
+    """The same values in storage of their own; of a tensor on DISK, in that of a device."""
+    return self._new(unique(_on_device(self.uop, computing(self.device) if device is None else device)))
 
   def copied(self) -> Tensor:
     """A copy in storage of its own, made now, without a kernel of its own."""
     shape = self._static_shape()
-    if 0 in shape: return Tensor._leaf(stored(hostdata.HostData(b"", shape, self.dtype), self.device))
+    if 0 in shape: return Tensor._leaf(stored(hostdata.HostData(b"", shape, self.dtype), computing(self.device)))
     raw, _ = self._read(zero_copy=True)
-    return Tensor._leaf(stored(hostdata.HostData(raw, shape, self.dtype), self.device))
+    return Tensor._leaf(stored(hostdata.HostData(raw, shape, self.dtype), computing(self.device)))
 
   # ***** gradients *****
 
@@ -249,7 +262,7 @@ class Tensor(Interchange, metaclass=_TensorType):
 
   def __reduce__(self) -> Any:
     raw, shape = self._read()
-    return _unpickled, (bytes(raw), shape, self.dtype, self.device, self._requires_grad)
+    return _unpickled, (bytes(raw), shape, self.dtype, computing(self.device), self._requires_grad)
 
   def __format__(self, spec: str) -> str: return format(self.item(), spec) if spec else repr(self)
 
@@ -272,10 +285,17 @@ class Tensor(Interchange, metaclass=_TensorType):
 def _host_data(data: Any, dtype: DType | None) -> hostdata.HostData:
   if data is None: return hostdata.HostData(b"", (0,), dtype or dtypes.default_float)
   if isinstance(data, (list, tuple, range)): return hostdata.from_nested(list(data), dtype)
-  if isinstance(data, os.PathLike):
-    with open(data, "rb") as file: data = file.read()
   if isinstance(data, (bytes, bytearray)): return hostdata.from_bytes(data, dtype or dtypes.uint8)
   return hostdata.from_array(data, dtype)
+
+def _file(path: os.PathLike[Any], dtype: DType | None) -> UOp:
+  """A file as a tensor on DISK: of bytes, or of a type. It is opened, and read where the tensor is. Raises MissingFileError, ShapeError."""
+  kind = dtypes.uint8 if dtype is None else dtype
+  device = Device.canonicalize(f"DISK:{os.fsdecode(path)}")
+  opaque = Device[device].allocator.alloc(0)
+  length = opaque.file.length()
+  if length % kind.itemsize: raise ShapeError(f"{device} has {length} bytes, no whole number of {kind}, which has {kind.itemsize} each")
+  return new_buffer(device, length // kind.itemsize, kind, storage=Buffer(device, length // kind.itemsize, kind, opaque))
 
 def _stacked(self: Tensor, rows: Any, device: str, dtype: DType | None) -> UOp:
   """A list with Tensors in it."""
@@ -288,6 +308,7 @@ def _on_device(u: UOp, device: str | None) -> UOp:
   if device is None or u.device is None: return u
   place = Device.canonicalize(device)
   if place == u.device: return u
+  if on_disk(place): raise ArgumentError(f"a file is written by .to({place!r}), or by assigning to Tensor.empty(..., device={place!r})")
   return graph.node(Ops.COPY, u.dtype, (u, UOp(Ops.DEVICE, dtypes.void, (), place)), None, u.shape)
 
 def _unpickled(raw: bytes, shape: tuple[int, ...], dtype: DType, device: str, requires_grad: bool | None) -> Tensor:

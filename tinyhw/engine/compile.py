@@ -10,7 +10,8 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.config import BEAM, CACHE, DEBUG, NOOPT, SPEC
-from tinyhw.device import Device
+from tinyhw.device import Device, on_disk
+from tinyhw.engine.disk import refusal
 from tinyhw.errors import DeviceError
 from tinyhw.helpers import disable_gc
 from tinyhw.machine.code import Code
@@ -145,6 +146,7 @@ def parts(device: str, sink: UOp) -> tuple[Part, ...]:
   key = (sink, int(NOOPT) + 2 * int(BEAM))
   found: tuple[Part, ...] | None = opened.kernels.get(key)
   if found is None:
+    if on_disk(device): raise refusal(device, "a kernel")
     found = () if NOOPT or BEAM else _of_any_size(device, sink)
     if not found:
       made = compile_kernel(sink, opened.arch, device)

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 
 from tinyhw import trace
 from tinyhw.config import DEBUG
+from tinyhw.device import on_disk
+from tinyhw.engine.disk import piece_node, resolve
 from tinyhw.engine.fuse import Places, buffers_worth
 from tinyhw.engine.group import group_kernels
 from tinyhw.engine.lower import Kernel, Lowering, storage_of
@@ -101,6 +103,7 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
       raise SymbolicError(f"variable {variable.expr} is bound to {out.variables[variable.expr]} and to {value} in one graph; bind it once")
     return src[0]
   if op in DROPPED: return src[0]
+  if op is Ops.COPY and on_disk(src[0].device): return _from_disk(src[0], src[1], out)
   if op is Ops.COPY:
     base = src[0]
     while base.op is Ops.RESHAPE: base = base.src[0]
@@ -108,6 +111,14 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
     return _reshaped(UOp(Ops.COPY, u.dtype, (source, src[1])), u.src[0]) if source is base else UOp(Ops.COPY, u.dtype, (source, src[1]))
   tag = None if u.tag is None else out.tags.setdefault(u.tag, len(out.tags) + 1)
   return u if src == u.src and tag == u.tag else UOp(op, u.dtype, src, u.arg, tag)
+
+def _from_disk(u: UOp, device: UOp, out: Canonical) -> UOp:
+  """A copy of what u wants of a file, and of nothing else."""
+  piece = resolve(u)
+  node = piece_node(piece._replace(node=out.inputs[piece.node.arg[0][1]]))
+  out.inputs.append(node)
+  number = ("in", len(out.inputs) - 1)
+  return piece.on(UOp(Ops.COPY, u.dtype, (UOp(Ops.BUFFER, u.dtype, (), (number, *node.arg[1:])), device)))
 
 def _reshaped(u: UOp, like: UOp) -> UOp:
   return UOp(Ops.RESHAPE, u.dtype, (u,) + to_indices(like.shape))

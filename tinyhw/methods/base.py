@@ -15,10 +15,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import TRACEMETA, TRAINING
-from tinyhw.device import Buffer, Device
+from tinyhw.device import Buffer, Device, on_disk
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
 from tinyhw.engine import writes
 from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.disk import refusal, resolve, view_of
 from tinyhw.engine.realize import realize as realize_nodes, this_thread
 from tinyhw.engine.writes import assign_of, assigned, memory_of, rebased, unique
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, JitError, ShapeError
@@ -88,10 +89,11 @@ def constant_value(u: UOp) -> ConstType | None:
   return u.arg if u.op is Ops.CONST else None
 
 def stored(host: HostData, device: str | None) -> UOp:
-  """Storage on a device that holds data of the host."""
+  """Storage on a device that holds data of the host. Raises DeviceError for DISK: files are written by assign() and to() alone."""
   size = 1
   for d in host.shape: size *= int(d)
   place = Device.canonicalize(device)
+  if on_disk(place): raise refusal(place, "making a tensor")
   found = new_buffer(place, size, host.dtype)
   if size: buffer_of(found).allocate().copyin(memoryview(host.data))
   return graph.reshape(found, tuple(host.shape))
@@ -176,7 +178,9 @@ class Handle(metaclass=TensorType):
 
   def _tensor(self, x: Any) -> Tensor:
     """Anything that Tensor(...) takes, as a tensor on this device."""
-    return x if isinstance(x, Handle) else type(self)(x, device=self.uop.device)  # type: ignore[call-arg,return-value]  # Tensor's
+    if isinstance(x, Handle): return x._self()
+    device = self.uop.device
+    return type(self)(x, device=None if on_disk(device) else device)  # type: ignore[call-arg,return-value]  # Tensor's
 
   def _operand(self, what: str, x: Any) -> Tensor:
     """x, which must be a Tensor. Raises ArgumentError."""
@@ -256,8 +260,8 @@ class Handle(metaclass=TensorType):
     other = graph.cast(self._other(x), self.uop.dtype) if not isinstance(x, Handle) else x.uop
     mine = self.uop
     if other is mine: return self._self()
-    if other.dtype is not mine.dtype:
-      raise DTypeError(f"cannot assign {other.dtype} to a tensor of {mine.dtype}; cast it first: .assign(x.cast(t.dtype))")
+    if on_disk(mine.device): return self._write_file(other)
+    _check_types(mine, other)
     _check_devices("assign", mine, other)
     if other.shape != mine.shape:
       if graph.broadcast_shape("assign", mine.shape, other.shape) != mine.shape: graph.refuse_shape("assign", mine.shape, other.shape)
@@ -270,6 +274,23 @@ class Handle(metaclass=TensorType):
     writes.note(self)
     if TRACEMETA.value: record(self.uop)
     if stored_here and writes.seen_by_others(self): realize_all((self,))
+    return self._self()
+
+  def _write_file(self, value: UOp) -> Tensor:
+    """Write a value into the part of a file that this tensor is, now. Raises DeviceError if the part is not in one piece."""
+    mine = self.uop
+    if this_thread.capture is not None:
+      raise JitError(f"a file is written while TinyJit captures ({mine.device}), and replays would not write it again")
+    _check_types(mine, value)
+    if graph.broadcast_shape("assign", mine.shape, value.shape) != mine.shape: graph.refuse_shape("assign", mine.shape, value.shape)
+    piece = resolve(mine)
+    if piece.rest: raise DeviceError(f"the part of {mine.device} to write is not in one piece; write whole rows, or the whole tensor")
+    raw = self._new(graph.broadcast(value, mine.shape))._read(zero_copy=True)[0]
+    target = view_of(piece)
+    touched = [target.base, *[found for view in target.base._views if (found := view()) is not None]]
+    realize_nodes([], overwritten=touched)
+    target.copyin(raw)
+    writes.overwrite(touched)
     return self._self()
 
   def realize(self, *lst: Handle, do_update_stats: bool = True) -> Tensor:
@@ -285,6 +306,9 @@ class Handle(metaclass=TensorType):
     if this_thread.capture is not None:
       raise JitError(f"a tensor of shape {graph.show(self.uop.shape)} is read while TinyJit captures, and replays would not read it again; return "
                      "the tensor, and read it outside")
+    if on_disk(self.uop.device):
+      piece = resolve(self.uop)
+      return self._self().to(None)._buffer() if piece.rest else view_of(piece)
     if memory_of(self.uop)[1]: realize_all((self,))
     memory = storage_view(self.uop)
     found = None if memory is None else _in_order(memory)
@@ -307,9 +331,14 @@ def _number_type(what: str, dtype: DType, x: ConstType) -> DType:
   if type(x) is int: graph.check_number(what, found, x)
   return found
 
+def _check_types(target: UOp, value: UOp) -> None:
+  if target.dtype is not value.dtype:
+    raise DTypeError(f"cannot assign {value.dtype} to a tensor of {target.dtype}; cast it first: .assign(x.cast(t.dtype))")
+
 def _check_devices(what: str, a: UOp, b: UOp) -> None:
   first, second = a.device, b.device
   if first != second and first is not None and second is not None:
+    if on_disk(first) or on_disk(second): raise refusal(first if on_disk(first) else second, what)
     raise DeviceError(f"cannot {what} a tensor on {first} and one on {second}; move one of them: .to({first!r})")
 
 def _in_order(u: UOp) -> UOp | None:

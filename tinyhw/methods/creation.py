@@ -5,7 +5,7 @@
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.device import Device
+from tinyhw.device import Buffer, BufferOptions, Device, computing, on_disk
 from tinyhw.dtype import ConstType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
 from tinyhw.engine.writes import unique
@@ -32,12 +32,13 @@ class Creation(Reduction):
 
   @classmethod
   def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None) -> Tensor:
-    """Storage with whatever is in it."""
+    """Storage with whatever is in it. On DISK:/path that is what the file has; assign() writes it, and makes it if it is not there."""
     sizes = checked_shape(shape)
     count = graph.size(sizes)
     if not isinstance(count, int):
       raise ShapeError(f"cannot make an empty tensor of symbolic shape {graph.show(sizes)}; use the largest size and shrink it")
-    node = new_buffer(Device.canonicalize(device), count, dtypes.default_float if dtype is None else to_dtype(dtype))
+    place, kind = Device.canonicalize(device), dtypes.default_float if dtype is None else to_dtype(dtype)
+    node = new_buffer(place, count, kind, Buffer(place, count, kind, options=BufferOptions(writable=True)) if on_disk(place) else None)
     return cls._leaf(graph.reshape(node, sizes), requires_grad)
 
   @classmethod
@@ -65,7 +66,7 @@ class Creation(Reduction):
   def full_like(self, fill_value: ConstType, dtype: DTypeLike | None = None, device: str | None = None, buffer: bool = False,
                 requires_grad: bool | None = None) -> Tensor:
     """One value everywhere, in this tensor's shape, type and place."""
-    return self.full(self.shape, fill_value, self.dtype if dtype is None else dtype, device or self.device, buffer, requires_grad)
+    return self.full(self.shape, fill_value, self.dtype if dtype is None else dtype, device or computing(self.device), buffer, requires_grad)
 
   def zeros_like(self, **kwargs: Any) -> Tensor:
     """Zeros in this tensor's shape, type and place."""
@@ -77,7 +78,7 @@ class Creation(Reduction):
 
   def empty_like(self, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
     """Storage of this tensor's shape."""
-    return self.empty(self.shape, device=device or self.device, dtype=self.dtype if dtype is None else dtype)
+    return self.empty(self.shape, device=device or computing(self.device), dtype=self.dtype if dtype is None else dtype)
 
   @classmethod
   def arange(cls, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None, device: str | None = None,

@@ -7,7 +7,9 @@ give 0 where the divisor is the integer 0. Comparisons with NaN are false, excep
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tinyhw.device import on_disk
 from tinyhw.dtype import ConstType, DType, DTypeLike, dtypes, least_upper_dtype, least_upper_float, to_dtype
+from tinyhw.engine.disk import reread
 from tinyhw.errors import ArgumentError, DTypeError
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
@@ -181,8 +183,12 @@ class Elementwise(Handle):
     return self._new(truth(self.uop) if wanted is dtypes.bool else graph.cast(self.uop, wanted))
 
   def bitcast(self, dtype: DTypeLike) -> Tensor:
-    """The same bits as another type of the same size. Raises DTypeError for another size."""
+    """The same bits as another type of the same size. Raises DTypeError for another size.
+
+    Of a tensor on DISK it is a view of the file, and may have another size: the last axis is then longer or shorter.
+    """
     wanted = to_dtype(dtype)
+    if on_disk(self.uop.device): return self._leaf(reread(self.uop, wanted))
     if wanted.itemsize != self.dtype.itemsize or dtypes.bool in (wanted, self.dtype) and wanted is not self.dtype:
       raise DTypeError(f"cannot bitcast {self.dtype} to {wanted}: the sizes must be equal, and neither bool; use cast for the values")
     return self._self() if wanted is self.dtype else self._new(graph.node(Ops.BITCAST, wanted, (self.uop,), None, self.shape))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinyhw.device import on_disk
 from tinyhw.dtype import dtypes
 from tinyhw.engine.realize import realize as realize_nodes
 from tinyhw.engine.writes import assigned
@@ -59,7 +60,8 @@ class Indexing(Matmul):
     view = _view(self.uop if memory is None else memory, parsed)
     value = graph.broadcast(self._cast_value(v).uop, self._fits(v, view.shape))
     if 0 in view.shape: return
-    if is_storage(view): realize_nodes([assigned(view, value)])
+    if on_disk(self.uop.device): self._new(view)._write_file(value)
+    elif is_storage(view): realize_nodes([assigned(view, value)])
     else:
       inside = transposed(graph.full(view.shape, dtypes.bool, True), view, self.uop)
       self._set(self._new(graph.where(inside, transposed(value, view, self.uop), self.uop)))
