@@ -72,7 +72,8 @@ def test_computing_is_refused(numbers):
 
 def test_nothing_but_assign_and_to_writes(numbers):
   t, array = numbers
-  for f in (lambda: Tensor.full((24,), 1.0, device=t.device).realize(), lambda: t.rand_like(device=t.device).realize(), lambda: t + [[[1.0] * 4] * 3] * 2,
+  for f in (lambda: Tensor.full((24,), 1.0, device=t.device).realize(), lambda: t.rand_like(device=t.device).realize(),
+            lambda: t + [[[1.0] * 4] * 3] * 2,
             lambda: Tensor.rand(24, device=t.device).realize(), lambda: t.assign(t.to(None) * 0), lambda: t.__setitem__(0, 1.0)):
     with pytest.raises(DeviceError): f().tolist()
   assert t.tolist() == array.tolist()
