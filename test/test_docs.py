@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import evidence
+import reference
 
 from tinyhw.config import documentation
 from tinyhw.device import Device
@@ -162,6 +163,10 @@ def write_all() -> Iterator[Path]:
   readme = ROOT / "README.md"
   readme.write_text(with_tables(readme.read_text(encoding="utf-8")), encoding="utf-8")
   (ROOT / "docs/environment.md").write_text(environment_page(), encoding="utf-8")
+  (ROOT / reference.FOLDER).mkdir(exist_ok=True)
+  for name, text in reference.pages().items():
+    (ROOT / name).write_text(text, encoding="utf-8")
+    yield ROOT / name
   for path in DOCUMENTS:
     rewrite(path)
     yield path

@@ -1,0 +1,38 @@
+"""docs/reference/ is what the docstrings say, every example in a docstring runs."""
+from __future__ import annotations
+import doctest
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import reference
+
+import tinyhw
+from test.helpers import on
+from tinyhw import Tensor, config, dtype, helpers, nn
+from tinyhw.dtype import dtypes
+from tinyhw.uop.ops import UOp, Variable
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = {"Tensor": Tensor, "nn": nn, "dtypes": dtypes, "dtype": dtype, "helpers": helpers, "UOp": UOp, "Variable": Variable, "tinyhw": tinyhw,
+         "Device": tinyhw.Device, "TinyJit": tinyhw.TinyJit, "Context": tinyhw.Context, "config": config}
+MODULES = sorted({page.module for page in reference.PAGES} | {cls.__module__ for cls in Tensor.__mro__ if cls.__module__.startswith("tinyhw")})
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_print_what_stands_there(name: str) -> None:
+  module = importlib.import_module(name)
+  runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+  report: list[str] = []
+  with on("CPU"):
+    for test in doctest.DocTestFinder(recurse=True).find(module, name, extraglobs=NAMES): runner.run(test, out=report.append)
+  assert not runner.failures, "".join(report)
+
+@pytest.mark.parametrize("path", reference.pages())
+def test_pages_are_up_to_date(path: str) -> None:
+  assert (ROOT / path).read_text(encoding="utf-8") == reference.pages()[path], "run python3 test/test_docs.py"
+
+def test_no_page_is_left_over() -> None:
+  assert {str(path.relative_to(ROOT)) for path in (ROOT / reference.FOLDER).iterdir()} == set(reference.pages())
