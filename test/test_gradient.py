@@ -4,8 +4,10 @@ import math
 import numpy as np
 import pytest
 
-from test.helpers import check_gradient, same
-from tinyhw.errors import GradientError, ShapeError
+from test.helpers import arrays, check_gradient, same
+from tinyhw import TinyJit, nn
+from tinyhw.engine.schedule import canonicalize, make_schedule
+from tinyhw.errors import ArgumentError, GradientError, ShapeError
 from tinyhw.gradient import define_gradient, gradients
 from tinyhw.methods import graph
 from tinyhw.tensor import Tensor
@@ -88,3 +90,127 @@ def test_refusals():
 
 def test_a_network():
   check_gradient(lambda x, w, v: ((x @ w).gelu() @ v).layernorm().softmax(), (2, 3), (3, 4), (4, 2))
+
+# ***** checkpoints *****
+
+class Layers:
+  """Blocks with everything that makes computing again hard: statistics of rows, dropout, a running mean, a residual, a convolution."""
+  def __init__(self, count: int = 3):
+    self.weights = [Tensor(x) for x in arrays(*[(6, 6)] * count)]
+    self.kernels = [Tensor(x) for x in arrays(*[(2, 2, 3)] * count, seed=1)]
+    self.norms = [nn.BatchNorm(2) for _ in range(count)]
+
+  def block(self, i: int, x: Tensor) -> Tensor:
+    h = (x.layernorm() @ self.weights[i]).gelu().dropout(0.25)
+    y = self.norms[i](h.reshape(-1, 2, 3).conv2d(self.kernels[i], padding=1)).reshape(h.shape)
+    return x + y.softmax()
+
+  def __call__(self, x: Tensor, checkpoint: bool) -> Tensor:
+    for i in range(len(self.weights)): x = Tensor.checkpoint(self.block, i, x) if checkpoint else self.block(i, x)
+    return x
+
+  def gradients(self, x: Tensor, checkpoint: bool) -> list[Tensor]:
+    Tensor.manual_seed(5)
+    with Tensor.train():
+      y = self(x, checkpoint)
+      loss = y.square().mean()
+      return [loss, y, *loss.gradient(x, *self.weights, *self.kernels)]
+
+def held(*tensors: Tensor) -> int:
+  """The most bytes that a schedule of these holds beside its inputs and results."""
+  return sum(make_schedule(list(canonicalize([t.uop for t in tensors]).roots)).plan.arena_bytes.values())
+
+def deep(checkpoint: bool, sizes: tuple[int, ...] = (64, 32), count: int = 10) -> list[Tensor]:
+  """The loss and the gradients of a deep network."""
+  x, *weights = [Tensor(a) for a in arrays(sizes, *[(sizes[1], sizes[1])] * count)]
+  y = x
+  for w in weights:
+    def layer(v: Tensor, w: Tensor = w) -> Tensor: return v + ((v.layernorm() @ w).gelu() @ w.T).tanh()
+    y = Tensor.checkpoint(layer, y) if checkpoint else layer(y)
+  loss = y.square().mean()
+  return [loss, *loss.gradient(x, *weights)]
+
+def test_checkpoints_change_no_bit():
+  x = Tensor(arrays((4, 6))[0])
+  plain, again = ([t.tolist() for t in Layers().gradients(x, checkpoint)] for checkpoint in (False, True))
+  assert plain == again
+
+def test_checkpoints_hold_less_memory():
+  """Of 10 layers that hold 5 values each: inputs only, and the values of one layer at a time."""
+  plain, less = held(*deep(False)), held(*deep(True))
+  assert less < 0.4 * plain, f"{less} bytes with checkpoints, {plain} without"
+
+def test_a_large_network_bit_by_bit(engine):
+  if engine not in ("CPU", "AVX2"): pytest.skip("large")
+  plain, again = ([t.numpy() for t in deep(checkpoint, (300, 130), 6)] for checkpoint in (False, True))
+  for a, b in zip(plain, again): np.testing.assert_array_equal(a, b)
+
+def test_the_function_is_called_once():
+  calls, norm, x = [], nn.BatchNorm(2), Tensor(arrays((4, 2))[0])
+  def function(v: Tensor, scale: float) -> Tensor:
+    calls.append(scale)
+    return norm(v) * scale
+  with Tensor.train(): Tensor.checkpoint(function, x, 2.0).square().sum().backward()
+  Tensor.realize(x.grad, norm.num_batches_tracked, norm.running_mean)
+  assert calls == [2.0] and norm.num_batches_tracked.item() == 1
+  same(norm.running_mean, x.numpy().mean(0) * np.float32(0.1))
+
+def test_nested_checkpoints():
+  x, w = (Tensor(a) for a in arrays((3, 4), (4, 4)))
+  def inner(v: Tensor) -> Tensor: return (v @ w).tanh().softmax()
+  def outer(v: Tensor, inside: bool) -> Tensor:
+    h = (v @ w).exp()
+    return Tensor.checkpoint(inner, h) if inside else inner(h)   # the same node is the result of both
+  def gradients_of(f) : return [g.tolist() for g in f(x).square().sum().gradient(x, w)]
+  want = gradients_of(lambda v: outer(v, False))
+  assert gradients_of(lambda v: outer(v, True)) == gradients_of(lambda v: Tensor.checkpoint(outer, v, True)) == want
+
+def test_a_checkpoint_with_several_results():
+  x, w = (Tensor(a) for a in arrays((3, 4), (4, 4)))
+  def parts(v: Tensor) -> dict[str, object]:
+    h = (v @ w).sin()
+    return {"a": h, "b": [h.exp() * 2, h.argmax(1)], "c": (v, 3)}
+  def gradients_of(found) -> list[object]:
+    return [g.tolist() for g in (found["a"] * found["b"][0]).sum().gradient(x, w, found["a"])] + [found["b"][1].tolist(), found["c"][1]]
+  want = gradients_of(parts(x))
+  assert gradients_of(Tensor.checkpoint(parts, x)) == want
+
+def test_higher_derivatives_through_a_checkpoint():
+  x = Tensor([0.3, 0.7])
+  y = Tensor.checkpoint(lambda v: v.sin() * v.exp(), x)
+  for want in (lambda a: (np.sin(a) + np.cos(a)) * np.exp(a), lambda a: 2 * np.cos(a) * np.exp(a), lambda a: 2 * (np.cos(a) - np.sin(a)) * np.exp(a)):
+    y = y.sum().gradient(x)[0]
+    same(y, want(np.array([0.3, 0.7], np.float32)))
+
+def test_values_inside_of_a_checkpoint_and_around_it_are_targets():
+  inside = []
+  x = Tensor([1.0, 2.0])
+  around = x * 3
+  def function(v: Tensor) -> Tensor:
+    inside.append(v.square() * around)
+    return inside[0].sin()
+  y = Tensor.checkpoint(function, x)
+  want = [np.cos(3.0 * np.array([1, 8])), np.cos(3.0 * np.array([1, 8])) * np.array([1, 4])]
+  same(y.sum().gradient(inside[0], around), [w.astype(np.float32) for w in want], rtol=1e-4)
+
+def test_a_jitted_step_with_checkpoints(engine):
+  """Jitted training draws the numbers, and takes the steps, of plain training without checkpoints."""
+  if engine == "interpreter": pytest.skip("replays run on devices")
+  results = []
+  for checkpoint in (False, True):
+    model, x = Layers(2), Tensor(arrays((4, 6))[0])
+    opt = nn.optim.SGD([*model.weights, *model.kernels], lr=0.1)
+    def step(v: Tensor) -> Tensor:
+      opt.zero_grad()
+      loss = model(v, checkpoint).square().mean().backward()
+      return loss.realize(*opt.schedule_step())
+    run = TinyJit(step) if checkpoint else step
+    Tensor.manual_seed(3)
+    with Tensor.train(): results.append([run(x + i).tolist() for i in range(4)] + [w.tolist() for w in opt.params])
+  assert results[0] == results[1]
+
+def test_checkpoints_without_gradients():
+  x = Tensor([1.0, 2.0])
+  with Tensor.no_grad: assert Tensor.checkpoint(lambda v: v * 2, x).tolist() == [2, 4]
+  assert Tensor.checkpoint(lambda v: v, x) is x and Tensor.checkpoint(lambda: None) is None
+  with pytest.raises(ArgumentError, match="checkpoint wants a function"): Tensor.checkpoint(x, x)

@@ -9,9 +9,14 @@ sign have gradient 0 at 0; rounding, comparisons, integers and DETACH pass nothi
 "index equals place", as a one-hot matrix product would; so an embedding's gradient costs (indices x rows) multiplications per column.
 
 A group of nodes may have a better rule than the sum of its parts (a convolution): `define_gradient` attaches one to its last node.
+
+Checkpoints (`define_checkpoint`): values between some inputs and outputs are not kept for the backward pass but computed again. When the walk comes
+to an output, the nodes between are copied, over AFTER(input, gradient of the output) in place of each input: equal values, but other nodes, which
+therefore have storage of their own, and are computed when that gradient is there. Rules get the copies for values; gradients still flow along the
+nodes themselves, so targets may be anywhere.
 """
 from __future__ import annotations
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 import math
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -34,8 +39,26 @@ class Custom(NamedTuple):
 _custom: WeakKeyDictionary[UOp, Custom] = WeakKeyDictionary()
 
 def define_gradient(node: UOp, sources: tuple[UOp, ...], rule: Rule) -> None:
-  """Let `rule` give the gradients of `sources` from that of `node`. rule must not hold node: it is passed to it."""
+  """Let `rule` give the gradients of `sources` from that of `node`.
+
+  rule must not hold node, nor values from below it: it takes them from the node that it is passed, which may be one that computes them again.
+  """
   _custom[node] = Custom(sources, rule)
+
+_checkpoints: WeakKeyDictionary[UOp, tuple[Checkpoint, ...]] = WeakKeyDictionary()   # by output; inner ones first
+
+class Checkpoint:
+  """Where values to be computed again end: nodes that are kept. One for all outputs of a function."""
+  def __init__(self, kept: frozenset[UOp]): self.kept = kept
+
+  def is_input(self, u: UOp) -> bool:
+    """Is u's value there in the backward pass?"""
+    return u in self.kept or u.op is Ops.BUFFER or u.op is Ops.ASSIGN or u.realized is not None
+
+def define_checkpoint(outputs: Sequence[UOp], known: Set[UOp]) -> None:
+  """Compute the values between `known` nodes (and storage) and the outputs again in the backward pass."""
+  made = Checkpoint(frozenset(u for u in UOp.sink(*outputs).toposort(lambda u: u not in known) if u in known))
+  for u in outputs: _checkpoints[u] = *(c for c in _checkpoints.get(u, ()) if c.kept != made.kept), made
 
 # ***** rules *****
 
@@ -131,8 +154,8 @@ _RULES: dict[Ops, Rule] = {
   Ops.CONTIGUOUS: lambda u, g: (g,), Ops.CONTIGUOUS_BACKWARD: lambda u, g: (graph.contiguous(g),), Ops.COPY: _copy,
   Ops.ASSIGN: lambda u, g: (None, g), Ops.AFTER: lambda u, g: (g, *(None,) * (len(u.src) - 1)),
 }
-_FLOWS_FROM = {Ops.ASSIGN: slice(1, 2), Ops.GATHER: slice(0, 1), Ops.WHERE: slice(1, 3), Ops.DETACH: slice(0, 0), Ops.TRUNC: slice(0, 0),
-               Ops.MOD: slice(0, 0), Ops.IDIV: slice(0, 0)}
+_FLOWS_FROM = {Ops.ASSIGN: slice(1, 2), Ops.GATHER: slice(0, 1), Ops.WHERE: slice(1, 3), Ops.DETACH: slice(0, 0), Ops.AFTER: slice(0, 1),
+               Ops.TRUNC: slice(0, 0), Ops.MOD: slice(0, 0), Ops.IDIV: slice(0, 0)}
 _ALL = slice(None)
 
 def transposed(value: UOp, view: UOp, whole: UOp) -> UOp:
@@ -158,12 +181,13 @@ def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp]) -> list[UOp | No
   live = _reaching(order, place)
   found: dict[UOp, UOp] = {root: gradient} if root in live else {}
   total: dict[UOp, UOp] = {}
+  again = _Again(order)
   for u in reversed(order):
     g = found.pop(u, None)
     if g is None: continue
     if u in place: _accumulate(total, place[u], g)
     if not any(s in live for s in _sources(u)): continue
-    for s, contribution in _contributions(u, g, live):
+    for s, contribution in _contributions(u, again.value(u, g), g, live):
       if s in live: _accumulate(found, s, contribution)
   return [total.get(t) for t in targets]
 
@@ -181,14 +205,46 @@ def _sources(u: UOp) -> tuple[UOp, ...]:
   custom = _custom.get(u)
   return sources if custom is None else sources + custom.sources
 
-def _contributions(u: UOp, g: UOp, live: set[UOp]) -> Iterable[tuple[UOp, UOp]]:
+class _Again:
+  """The nodes that stand for values of checkpoints in the backward pass."""
+  def __init__(self, order: Iterable[UOp]):
+    self.outputs: dict[Checkpoint, list[UOp]] = {}
+    if _checkpoints:
+      for u in order:
+        for checkpoint in _checkpoints.get(u, ()): self.outputs.setdefault(checkpoint, []).append(u)
+    self.copies: dict[UOp, UOp] = {}
+
+  def value(self, u: UOp, g: UOp) -> UOp:
+    """The node that a rule may take values from, for u. With the first output of a checkpoint that has a gradient, its values are made anew."""
+    if self.outputs:
+      for checkpoint in reversed(_checkpoints.get(u, ())):
+        outputs = self.outputs.pop(checkpoint, None)
+        if outputs is not None: self._copy(checkpoint, outputs, g)
+    return self.copies.get(u, u)
+
+  def _copy(self, checkpoint: Checkpoint, outputs: list[UOp], g: UOp) -> None:
+    new: dict[UOp, UOp] = {}
+    ends = set(outputs)
+    def is_input(u: UOp) -> bool: return u not in ends and checkpoint.is_input(u)
+    for u in UOp.sink(*outputs).toposort(lambda u: not is_input(u)):
+      if u.op is Ops.SINK: continue
+      if is_input(u): new[u] = graph.after(self.copies.get(u, u), g)
+      else:
+        src = tuple([new[s] for s in u.src])
+        new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+        custom = _custom.get(u)
+        if custom is not None and new[u] is not u: define_gradient(new[u], tuple([new.get(s, s) for s in custom.sources]), custom.rule)
+    self.copies.update(new)
+
+def _contributions(u: UOp, value: UOp, g: UOp, live: set[UOp]) -> Iterable[tuple[UOp, UOp]]:
+  """What u's sources get. value: u itself, or the node that computes it again."""
   custom = _custom.get(u)
   if custom is not None and any(s in live for s in custom.sources): sources, rule = custom
   else:
     sources = u.src
     if u.op not in _RULES: raise GradientError(f"{u.op.name} of {u.dtype} has no gradient; detach() what should not be differentiated")
     rule = _RULES[u.op]
-  return [(s, contribution) for s, contribution in zip(sources, rule(u, g)) if contribution is not None]
+  return [(s, contribution) for s, contribution in zip(sources, rule(value, g)) if contribution is not None]
 
 def _accumulate(into: dict[UOp, UOp], u: UOp, g: UOp) -> None:
   assert g.shape == u.shape and g.dtype is u.dtype, f"the gradient of {u} has shape {g.shape} and type {g.dtype}, not {u.shape} and {u.dtype}"

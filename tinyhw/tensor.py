@@ -5,7 +5,7 @@ A Tensor is a handle on a node of the tensor graph (docs/design.md, section 3.2)
 This file adds what is left: making tensors from data, reading them back, devices, training mode and gradients.
 """
 from __future__ import annotations
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import builtins
 import importlib
 import os
@@ -17,11 +17,11 @@ from tinyhw.device import Buffer, BufferOptions, Device, computing, on_disk
 from tinyhw.dtype import DType as DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
 from tinyhw.engine.realize import this_thread
-from tinyhw.engine.writes import note, unique
+from tinyhw.engine.writes import note, unique, values
 from tinyhw.errors import ArgumentError, DTypeError, GradientError, JitError, ShapeError, UnknownValueError
-from tinyhw.gradient import gradients
+from tinyhw.gradient import define_checkpoint, gradients
 from tinyhw.methods import graph, hostdata
-from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, leaves, register, stored
+from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, is_storage, leaves, register, stored
 from tinyhw.methods.interchange import Interchange
 from tinyhw.storage import fetch
 from tinyhw.uop.enums import Ops
@@ -242,6 +242,25 @@ class Tensor(Interchange, metaclass=_TensorType):
       t.grad = new if t.grad is None else t.grad.add(new)
     return self
 
+  @staticmethod
+  def checkpoint(fxn: Callable[..., Any], *args: Any) -> Any:
+    """fxn(*args), whose inner values are not kept for the backward pass but computed again there: less memory for more work.
+
+    fxn: a function of Tensors (and anything else) that returns a Tensor, or Tensors in tuples, lists and dicts. Kept are its arguments, its results,
+    and Tensors from outside that it uses. Gradients reach all of them, and are bit for bit what they would be without. fxn is called once, so what
+    else it does happens once, and random numbers inside are the same again. Raises ArgumentError if fxn is not callable.
+
+    >>> w = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> Tensor.checkpoint(lambda x: (x @ w).square(), Tensor([[1.0, -1.0]])).sum().gradient(w)[0].tolist()
+    [[-4.0, -4.0], [4.0, 4.0]]
+    """
+    if not callable(fxn): raise ArgumentError(f"checkpoint wants a function and its arguments, not {fxn!r}")
+    if GradMode.off: return fxn(*args)
+    known = {u for _, u in values().values()} | {x.uop for x in args if isinstance(x, Tensor)}
+    found = fxn(*args)
+    define_checkpoint(_new_nodes(found, known), known)
+    return found
+
   # ***** Python's protocols *****
 
   def __len__(self) -> int:
@@ -279,6 +298,13 @@ class Tensor(Interchange, metaclass=_TensorType):
     total = uops[0]
     for x in uops[1:]: total = total.mul(x)
     return total
+
+def _new_nodes(found: Any, known: set[UOp]) -> list[UOp]:
+  """The nodes of the new float Tensors that a function returned."""
+  if isinstance(found, dict): return [u for x in found.values() for u in _new_nodes(x, known)]
+  if isinstance(found, (list, tuple)): return [u for x in found for u in _new_nodes(x, known)]
+  computed = isinstance(found, Tensor) and found.uop not in known and not is_storage(found.uop) and dtypes.is_float(found.dtype)
+  return [found.uop] if computed else []
 
 # ***** making tensors *****
 

@@ -6,11 +6,14 @@ import time
 import pytest
 
 from tinyhw import nn
-from tinyhw.engine.fuse import Places, buffers_worth
+from tinyhw.engine.fuse import Places, buffers_worth, fused
 from tinyhw.engine.lower import Lowering
 from tinyhw.engine.schedule import canonicalize, schedule, strip
 from tinyhw.engine.split import split_reductions
+from tinyhw.methods import graph
 from tinyhw.tensor import Tensor
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
 
 def empty(*shape: int) -> Tensor: return Tensor.empty(*shape, device="PYTHON")
 
@@ -59,6 +62,16 @@ def test_one_training_step_of_a_perceptron() -> None:
   x, w, b, v, c = empty(32, 64), empty(64, 48), empty(48), empty(48, 10), empty(10)
   loss = (((x @ w + b).relu() @ v + c) * empty(32, 10)).sum()
   assert kernels(*loss.gradient(w, b, v, c)) == 7
+
+def test_what_is_computed_twice_is_stored_alike() -> None:
+  """A row's sum has no buffer where one kernel alone wants it, and has two where it is also computed again for another."""
+  def rows(u: UOp) -> UOp: return graph.reduce(graph.unary(Ops.EXP, u), Ops.ADD, (1,))
+  def scaled(u: UOp) -> UOp: return graph.mul(u, graph.expand(rows(u), u.shape))
+  x = empty(64, 64).uop
+  root = scaled(x)
+  again = graph.mul(root, graph.expand(rows(graph.after(x, root)), x.shape))
+  def sums(places: Places) -> int: return sum(u.op is Ops.REDUCE_AXIS for u in places.realized)
+  assert sums(fused([root])) == 0 and sums(fused([root, graph.mul(root, graph.expand(rows(x), x.shape))])) == 1 and sums(fused([root, again])) == 2
 
 # ***** cost *****
 

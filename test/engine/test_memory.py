@@ -6,7 +6,7 @@ import pytest
 
 from tinyhw.dtype import dtypes
 from tinyhw.engine.lower import Kernel
-from tinyhw.engine.memory import ALIGNMENT, is_temporary, plan_memory
+from tinyhw.engine.memory import ALIGNMENT, is_temporary, plan_memory, thrifty_order
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -55,3 +55,24 @@ def test_a_chain_needs_two_buffers() -> None:
 def test_inputs_and_results_are_not_temporary() -> None:
   a, b, c = buffer("in", 0, 4), buffer("new", 0, 4), buffer("snapshot", 0, 4)
   assert [is_temporary(x, {b}) for x in (a, b, c)] == [False, False, True]
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_thrifty_order_is_one_and_holds_no_more(seed: int) -> None:
+  kernels, kept = chain(random.Random(seed), 25)
+  writer = {k.node: k for k in kernels}
+  after = {id(k): {id(writer[r]) for r in k.reads if r in writer} for k in kernels}
+  order = thrifty_order(kernels, after, kept)
+  done: set[int] = set()
+  for k in order:
+    assert after[id(k)] <= done
+    done.add(id(k))
+  assert len(order) == len(kernels)
+
+def test_a_thrifty_order_uses_values_up_first() -> None:
+  """Ten values that are each read once: made one at a time, not all of them first."""
+  made = [buffer("new", n, 1000) for n in range(10)]
+  results = [buffer("new", 10 + n, 1) for n in range(10)]
+  kernels = [Kernel(b, UOp.sink(), [b], [], [b]) for b in made] + [Kernel(r, UOp.sink(), [r, b], [b], [r]) for r, b in zip(results, made)]
+  after = {id(k): {id(kernels[made.index(r)]) for r in k.reads} for k in kernels}
+  plain, thrifty = (plan_memory(order, set(results)).arena_bytes["PYTHON"] for order in (kernels, thrifty_order(kernels, after, set(results))))
+  assert thrifty * 9 < plain

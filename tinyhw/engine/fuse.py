@@ -21,7 +21,7 @@ from tinyhw.uop.ops import UOp, sint
 REALIZED = frozenset({Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN})   # always get a buffer
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.DEVICE, Ops.DEFINE_VAR})
 _PASSES = GroupOp.Elementwise | {Ops.RESHAPE, Ops.PERMUTE, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
-_FREE = GroupOp.Movement | {Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
+_FREE = GroupOp.Movement | {Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD, Ops.AFTER}
 
 _VALUE_SOURCE = {Ops.ASSIGN: 1, Ops.CONTIGUOUS: 0}
 
@@ -40,6 +40,10 @@ def size_of(sizes: tuple[sint, ...]) -> int:
 
 def range_size(r: UOp) -> int: return int(r.src[0].vmax)
 
+def operands(u: UOp) -> tuple[UOp, ...]:
+  """The sources whose values u is made of: of an AFTER the first, as the others only say when."""
+  return u.src[:1] if u.op is Ops.AFTER else u.src
+
 def index_ranges(place: Place) -> frozenset[UOp]: return frozenset(r for i in place.index for r in i.ranges)
 
 class Places:
@@ -48,8 +52,9 @@ class Places:
   at[u]: the places where u's value is computed, by kernel. realized: nodes with a buffer, and so a kernel. reads[u]: places where a realized
   node's buffer is read. moved[u, place]: the place in u's source. gathers: what the placeholders of gathered indices stand for.
   """
-  def __init__(self, roots: list[UOp], forced: frozenset[UOp] = frozenset()):
+  def __init__(self, roots: list[UOp], forced: frozenset[UOp] = frozenset(), closed: bool = False):
     self.roots, self.forced = frozenset(roots), forced
+    self.closed = closed                                     # no node gets a buffer but roots and forced ones
     self.nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
     self.at: dict[UOp, dict[tuple[UOp, Place], None]] = {}
     self.realized: dict[UOp, tuple[UOp, ...]] = {}           # node -> the ranges of its kernel
@@ -70,8 +75,8 @@ class Places:
     self.level: dict[UOp, int] = {}
     self.constant: set[UOp] = set()
     for u in self.nodes:
-      for s in dict.fromkeys(u.src): self.users[s].append(u)
-      self.level[u] = max((self.level[s] for s in u.src), default=0) + (u.op is Ops.REDUCE_AXIS)
+      for s in dict.fromkeys(operands(u)): self.users[s].append(u)
+      self.level[u] = max((self.level[s] for s in operands(u)), default=0) + (u.op is Ops.REDUCE_AXIS)
       if u.op is Ops.CONST or (u.op in GroupOp.Movement and u.op is not Ops.PAD and u.src[0] in self.constant): self.constant.add(u)
     self.trivial: set[UOp] = set(self.constant)              # a buffer seen through movement and casts: computing it again costs nothing
     for u in self.nodes:
@@ -101,7 +106,7 @@ class Places:
     for u in reversed(self.nodes):
       places = self.at.get(u, {})
       if u.op is Ops.DEVICE: continue
-      if u in self.roots or u in self.forced or self._wants_buffer(u, places):
+      if u in self.roots or u in self.forced or not self.closed and self._wants_buffer(u, places):
         ranges, place = own_place(u, self.loop_shape(u))
         self.realized[u], self.own[u] = ranges, place
         self._push(u, u, place)
@@ -198,7 +203,8 @@ def extents(nodes: list[UOp]) -> dict[UOp, int]:
   """For each node, the size of the largest thing that it is made of, not counting repetition by EXPAND."""
   found: dict[UOp, int] = {}
   for u in nodes:
-    if u.op in GroupOp.Elementwise or u.op in GroupOp.Movement: found[u] = max((found[s] for s in u.src if s in found), default=1)
+    if u.op in GroupOp.Elementwise or u.op in GroupOp.Movement or u.op is Ops.AFTER:
+      found[u] = max((found[s] for s in operands(u) if s in found), default=1)
     elif u.op is Ops.CONST: found[u] = 1
     else: found[u] = u.size if u.shape else 1
   return found
@@ -218,6 +224,32 @@ def own_place(u: UOp, loops: tuple[sint, ...]) -> tuple[tuple[UOp, ...], Place]:
   ranges = tuple(i for i in index if i is not ZERO)
   return ranges, Place(index if loops == u.shape else reshape_index(index, loops, u.shape))
 
+def fused(roots: list[UOp]) -> Places:
+  """The places of a graph, with the buffers that are worth their bytes.
+
+  What is computed twice to save memory (over AFTER) gets buffers where it would get them if it were computed once: so its kernels are the same
+  twice, and the bits of all results those of the graph without AFTER.
+  """
+  once = _without_after(roots)
+  if once: return Places(roots, _stored_alike(once, fused([once[r] for r in roots])), closed=True)
+  places = Places(roots)
+  worth = buffers_worth(places)
+  return Places(roots, worth) if worth else places
+
+def _stored_alike(once: dict[UOp, UOp], places: Places) -> frozenset[UOp]:
+  return frozenset(u for u, v in once.items() if v in places.realized and u.op is not Ops.AFTER)
+
+def _without_after(roots: list[UOp]) -> dict[UOp, UOp]:
+  """What each node is in the graph without AFTERs, in which nothing is computed twice; nothing if there are none."""
+  nodes = UOp.sink(*roots).toposort()
+  if not any(u.op is Ops.AFTER for u in nodes): return {}
+  new: dict[UOp, UOp] = {}
+  for u in nodes:
+    src = tuple([new[s] for s in u.src])
+    if u.op is Ops.AFTER: new[u] = src[0]
+    elif u.op is not Ops.SINK: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+  return new
+
 def buffers_worth(places: Places) -> frozenset[UOp]:
   """Elementwise nodes wanted in several kernels for which one more buffer means fewer bytes moved.
 
@@ -230,7 +262,7 @@ def buffers_worth(places: Places) -> frozenset[UOp]:
     if u in places.realized or u.op is Ops.BUFFER: leaves[u] = 1 << number.setdefault(u, len(number))
     else:
       mask = 0
-      for s in u.src: mask |= leaves[s]
+      for s in operands(u): mask |= leaves[s]
       if u.op in GroupOp.Elementwise and u not in places.trivial and u not in places.chain:
         k, l = len({kernel for kernel, _ in places.at.get(u, ())}), mask.bit_count()
         if k >= 2 and k * l > l + k + 1:

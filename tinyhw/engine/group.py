@@ -48,12 +48,13 @@ def may_join(out: list[Kernel], position: int, k: Kernel) -> bool:
   written = {storage_of(w) for w in k.writes}
   if written & set(target.buffers): return False        # it would overwrite what the other reads or writes
   results = {storage_of(w): w for w in target.writes}
+  if any(storage_of(w) in results for w in k.late): return False
   if any(storage_of(r) in results and results[storage_of(r)] is not r for r in k.reads): return False
   shares = any(r in target.reads or storage_of(r) in results for r in k.reads)
   if not shares: return False                           # nothing to gain
   for other in out[position + 1:]:
     if written & set(other.buffers): return False
-    if any(w in k.reads for w in other.writes): return False
+    if any(w in k.reads or w in k.late for w in other.writes): return False
   return True
 
 def join(a: Kernel, b: Kernel) -> Kernel | None:
@@ -74,4 +75,4 @@ def join(a: Kernel, b: Kernel) -> Kernel | None:
     loads[u] = stored[u.src[0]]
   moved = moved.substitute(loads)
   reads = a.reads + [r for r in b.reads if r not in a.reads and r not in a.writes]
-  return Kernel(a.node, UOp.sink(*a.sink.src, *moved.src, arg=a.sink.arg), buffers, reads, a.writes + b.writes)
+  return Kernel(a.node, UOp.sink(*a.sink.src, *moved.src, arg=a.sink.arg), buffers, reads, a.writes + b.writes, late=a.late + b.late)

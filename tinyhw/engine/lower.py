@@ -4,11 +4,12 @@ A kernel is SINK(STORE(INDEX(buffer, i), value, *ranges)) over BUFFER nodes; `pa
 object. Reads whose condition is false give 0 and do not touch memory, whatever the expression around them does with it.
 """
 from __future__ import annotations
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tinyhw import trace
 from tinyhw.dtype import dtypes
-from tinyhw.engine.fuse import Places
+from tinyhw.engine.fuse import Places, operands
 from tinyhw.engine.indexing import ZERO, Place, flatten, move
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
@@ -17,13 +18,15 @@ from tinyhw.uop.ops import KernelInfo, UOp
 class Kernel:
   """A kernel of a schedule. sink: its expression over PARAMs, or a COPY node. buffers: by slot. writes: slots stored to. node: what it computes.
 
-  versions: by slot, the state of its buffer that is meant; two states of one buffer have two slots until copies tell them apart (schedule.py)."""
+  versions: by slot, the state of its buffer that is meant; two states of one buffer have two slots until copies tell them apart (schedule.py).
+  late: BUFFERs that should be written before it runs, though it does not read them."""
   node: UOp
   sink: UOp
   buffers: list[UOp] = field(default_factory=list)
   reads: list[UOp] = field(default_factory=list)     # BUFFERs, and AFTERs: a buffer as some ASSIGN left it
   writes: list[UOp] = field(default_factory=list)
   versions: list[UOp] = field(default_factory=list)
+  late: list[UOp] = field(default_factory=list)
 
 _TRACED = GroupOp.Elementwise | {Ops.REDUCE}
 
@@ -124,7 +127,29 @@ class Lowering:
       self._finish(kernel)
       if u.op is Ops.ASSIGN: kernel.writes = [self.storage[u]]
       out.append(kernel)
+    self._delay(out)
     return out
+
+  def _delay(self, kernels: list[Kernel]) -> None:
+    """Tell kernels that compute an AFTER which buffers come before: those from which the other sources of the AFTER are made."""
+    by_node = {k.node: k for k in kernels}
+    for u in self.places.nodes:
+      if u.op is not Ops.AFTER: continue
+      earlier = self._stored_below(u.src[1:])
+      for node in dict.fromkeys(kernel for kernel, _ in self.places.at.get(u, ())): by_node[node].late.extend(earlier)
+
+  def _stored_below(self, nodes: Sequence[UOp]) -> list[UOp]:
+    """The storage of the nearest nodes at or below these that have a kernel."""
+    found: dict[UOp, None] = {}
+    seen, stack = set(nodes), list(nodes)
+    while stack:
+      u = stack.pop()
+      if u in self.places.realized: found[self.storage[u]] = None
+      else:
+        new = [s for s in operands(u) if s not in seen]
+        seen.update(new)
+        stack += new
+    return list(found)
 
   def _finish(self, kernel: Kernel) -> None:
     """Replace gathered indices by their values, number buffers and ranges."""

@@ -19,10 +19,10 @@ from tinyhw import trace
 from tinyhw.config import DEBUG
 from tinyhw.device import on_disk
 from tinyhw.engine.disk import piece_node, resolve
-from tinyhw.engine.fuse import Places, buffers_worth
+from tinyhw.engine.fuse import fused
 from tinyhw.engine.group import group_kernels
 from tinyhw.engine.lower import Kernel, Lowering, storage_of
-from tinyhw.engine.memory import Plan, plan_memory
+from tinyhw.engine.memory import Plan, plan_memory, thrifty_order
 from tinyhw.engine.split import split_reductions
 from tinyhw.errors import SymbolicError
 from tinyhw.uop.enums import AxisType, Ops
@@ -141,14 +141,11 @@ def schedule(canonical: Canonical) -> Schedule:
 def make_schedule(roots: list[UOp]) -> Schedule:
   given = [r for r in dict.fromkeys(roots) if r.op is not Ops.BUFFER]
   roots = [strip(r) for r in split_reductions(given)]
-  places = Places(roots)
-  worth = buffers_worth(places)
-  if worth: places = Places(roots, worth)
-  lowering = Lowering(places)
-  kernels = group_kernels(order_kernels(lowering.kernels()))
+  lowering = Lowering(fused(roots))
   storage = dict(lowering.storage)
   storage.update((g, storage[r]) for g, r in zip(given, roots))
   kept = {storage[r] for r in roots}
+  kernels = group_kernels(order_kernels(lowering.kernels(), kept))
   plan = plan_memory(kernels, kept)
   return Schedule([k for k in kernels if not stores_nothing(k)], storage, plan, next((d for d in (r.device for r in roots) if d), ""))
 
@@ -157,10 +154,13 @@ def stores_nothing(kernel: Kernel) -> bool:
   if kernel.sink.op is Ops.COPY: return kernel.sink.size == 0
   return any(r.src[0].vmax == 0 for store in kernel.sink.src for r in store.src[2:])
 
-def order_kernels(kernels: list[Kernel]) -> list[Kernel]:
-  """Kernels after those whose results they read, and before an ASSIGN into a buffer that they read; copies break what cannot be ordered."""
+def order_kernels(kernels: list[Kernel], kept: set[UOp] = frozenset()) -> list[Kernel]:  # type: ignore[assignment]  # nobody adds to it
+  """Kernels after those whose results they read, and before an ASSIGN into a buffer that they read; copies break what cannot be ordered.
+
+  Where something is computed twice to save memory (AFTER), the order is the one that holds least; kept: buffers that outlive the schedule.
+  """
   writer: dict[UOp, Kernel] = {w: k for k in kernels for w in k.writes}
-  after: dict[int, set[int]] = {id(k): {id(writer[r]) for r in k.reads if r in writer and writer[r] is not k} for k in kernels}
+  after: dict[int, set[int]] = {id(k): {id(writer[r]) for r in k.reads + k.late if r in writer and writer[r] is not k} for k in kernels}
   for k in kernels:  # an ASSIGN into what an earlier ASSIGN left
     if k.node.op is Ops.ASSIGN and k.writes[0].src[0] in writer: after[id(k)].add(id(writer[k.writes[0].src[0]]))
   before: dict[int, set[int]] = {i: set() for i in after}     # the same edges, turned round
@@ -186,8 +186,8 @@ def order_kernels(kernels: list[Kernel]) -> list[Kernel]:
       before[id(k)].add(id(assign))
     if conflicts: after[id(assign)].add(id(snapshots[-1]))
   everything = snapshots + kernels
-  by_id = {id(k): k for k in everything}
-  return _topological(everything, after, by_id)
+  if any(k.late for k in kernels): return thrifty_order(everything, after, kept)
+  return _topological(everything, after, {id(k): k for k in everything})
 
 def _dependents(kernel: Kernel, before: dict[int, set[int]]) -> set[int]:
   """Kernels that must come after this one, directly or not. Few for most ASSIGNs, which are the end of a step."""

@@ -230,15 +230,16 @@ def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Seque
   b = graph.expand(graph.reshape(w, (1, groups, per, *(1,) * n, inputs, *kernel)), shape)
   axes = tuple(range(3 + n, 4 + 2 * n))
   total = graph.reduce(graph.mul(a, b), Ops.ADD, axes)
-  sizes = x.shape
+  sizes, weight_shape = x.shape, w.shape
 
-  def backward(_: UOp, g: UOp) -> tuple[UOp, UOp]:
+  def backward(u: UOp, g: UOp) -> tuple[UOp, UOp]:
     """x's gradient: g, spread by the stride, convolved with the reversed weights. w's: products with the windows, summed over batch and windows."""
+    a, b = u.src[0].src
     wide = graph.expand(g, shape)
-    dw = graph.reshape(graph.reduce(graph.mul(a, wide), Ops.ADD, (0, *range(3, 3 + n))), w.shape)
+    dw = graph.reshape(graph.reduce(graph.mul(a, wide), Ops.ADD, (0, *range(3, 3 + n))), weight_shape)
     y = graph.reshape(g, (batch, outputs, *count))
     for i, s in enumerate(stride): y = dilate(y, 2 + i, s)
-    reverse = graph.flip(graph.reshape(w, (groups, per, inputs, *kernel)), tuple(range(3, 3 + n)))
+    reverse = graph.flip(graph.reshape(b.src[0] if b.op is Ops.EXPAND else b, (groups, per, inputs, *kernel)), tuple(range(3, 3 + n)))
     reverse = graph.reshape(graph.transpose(reverse, 1, 2), (groups * int(inputs), per, *kernel))
     around: Pairs = []
     for d, k, dil, (before, _after), used in zip(sizes[2:], kernel, dilation, pairs, y.shape[2:]):
@@ -247,5 +248,5 @@ def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Seque
     y = pad_constant(y, [(0, 0), (0, 0), *around], 0)
     return convolve(y, reverse, groups, (1,) * n, dilation, [(0, 0)] * n), dw
 
-  define_gradient(total, (x, w), backward)
+  if total.op is Ops.REDUCE_AXIS: define_gradient(total, (x, w), backward)   # else it has no terms
   return graph.reshape(total, (batch, outputs, *count))

@@ -153,6 +153,7 @@ def scale(u: UOp, value: ConstType) -> UOp: return mul(u, like(u, value))
 def negate(u: UOp) -> UOp: return unary(Ops.NEG, u)
 def contiguous(u: UOp) -> UOp: return unary(Ops.CONTIGUOUS, u)
 def detach(u: UOp) -> UOp: return unary(Ops.DETACH, u)
+def after(u: UOp, *earlier: UOp) -> UOp: return node(Ops.AFTER, u.dtype, (u, *earlier), None, u.shape)
 
 def accumulator(dtype: DType) -> DType:
   """The type in which a sum or product of such elements is formed: at least 32 bits wide; unsigned stays unsigned."""
