@@ -7,6 +7,7 @@ that another user wrote are misses too.
 urllib, hashlib, pickle, ... are imported inside the functions that need them: together they would double the time of `import tinyhw`.
 """
 from __future__ import annotations
+import contextlib
 import functools
 import itertools
 import os
@@ -19,8 +20,8 @@ from tinyhw.progress import tqdm
 TYPE_CHECKING = False  # typing is loaded only for type checkers
 if TYPE_CHECKING:
   import pathlib
-  from collections.abc import Callable, Mapping
-  from typing import Any, ParamSpec, TypeVar
+  from collections.abc import Callable, Iterator, Mapping
+  from typing import Any, BinaryIO, ParamSpec, TypeVar
   P = ParamSpec("P")
   R = TypeVar("R")
 
@@ -42,17 +43,29 @@ def cache_dir() -> str:
     if not os.path.isabs(base): base = os.path.join(home, "Library", "Caches") if sys.platform == "darwin" else os.path.join(home, ".cache")
   return os.path.join(base, "tinyhw")
 
-def write_atomically(path: str, *parts: bytes) -> None:
-  """Replace the file by these bytes: readers see the old file or the new one, whole. Makes the folder. Raises OSError."""
+@contextlib.contextmanager
+def atomic_file(path: str, durable: bool = False) -> Iterator[BinaryIO]:
+  """A file to write that takes path's place when the block ends: readers see the old file or the new one, whole. Makes the folder. Raises OSError.
+
+  durable: the bytes are on the disk before the name is, so that a machine that stops leaves no empty file.
+  """
   os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
   temporary = f"{path}.{os.getpid()}.{next(_numbers)}.tmp"
   try:
-    with open(temporary, "xb") as file: file.writelines(parts)
+    with open(temporary, "xb") as file:
+      yield file
+      if durable:
+        file.flush()
+        os.fsync(file.fileno())
     os.replace(temporary, path)
   except BaseException:  # Ctrl-C too must leave no partial file
     try: os.unlink(temporary)
     except OSError: pass  # it was never made, or is renamed already
     raise
+
+def write_atomically(path: str, *parts: bytes) -> None:
+  """Replace the file by these bytes, as `atomic_file` does."""
+  with atomic_file(path) as file: file.writelines(parts)
 
 # **** the disk cache ****
 
