@@ -128,7 +128,7 @@ def test_casts():
   x = Tensor([1.0])
   assert x.cast(dtypes.float32) is x and x.half().dtype is dtypes.float16 and x.double().dtype is dtypes.float64
   assert [x.short().dtype, x.int().dtype, x.long().dtype, x.bfloat16().dtype] == [dtypes.int16, dtypes.int32, dtypes.int64, dtypes.bfloat16]
-  with pytest.raises(DTypeError, match="cannot bitcast"): x.bitcast(dtypes.int8)
+  with pytest.raises(DTypeError, match="cannot bitcast"): x.bitcast(dtypes.bool)
 
 def test_maximum_and_minimum():
   compare(lambda a, b: a.maximum(b), np.maximum, (5,), (5,))
@@ -162,3 +162,14 @@ def test_equal_operands_of_maximum_share_the_gradient():
   a, b = Tensor([1.0, 2.0]), Tensor([1.0, 1.0])
   ga, gb = a.maximum(b).sum().gradient(a, b)
   assert ga.tolist() == [0.5, 1.0] and gb.tolist() == [0.5, 0.0]
+
+@pytest.mark.parametrize("have", ["uint8", "int8", "int16", "float16", "int32", "float32", "uint64", "float64"])
+@pytest.mark.parametrize("want", ["uint8", "int16", "uint32", "float32", "int64", "float64"])
+def test_bitcast_to_another_size(have, want):
+  data = np.arange(96, dtype=np.uint8).view(have).reshape(3, -1)
+  np.testing.assert_array_equal(Tensor(data).bitcast(want).numpy(), data.view(want))
+
+def test_bitcast_to_another_size_refuses_parts_of_elements():
+  with pytest.raises(ShapeError, match="whole number"): Tensor([1, 2, 3], dtype="uint8").bitcast("int16")
+  with pytest.raises(ShapeError, match="whole number"): Tensor(1.0).bitcast("int16")
+  assert Tensor.empty(2, 0, dtype="uint8").bitcast("int32").shape == (2, 0) and Tensor([1.0], dtype="bfloat16").bitcast("uint8").tolist() == [128, 63]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tinyhw.device import on_disk
 from tinyhw.dtype import ConstType, DType, DTypeLike, dtypes, least_upper_dtype, least_upper_float, to_dtype
 from tinyhw.engine.disk import reread
-from tinyhw.errors import ArgumentError, DTypeError
+from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
 from tinyhw.uop.enums import Ops
@@ -19,6 +19,8 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _BOOL_OPS = {Ops.ADD: Ops.OR, Ops.MUL: Ops.AND, Ops.MAX: Ops.OR}
 _LONGEST_POWER = 64  # x**n for an int n up to this is written as multiplications
+
+_WORDS = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}   # by bytes
 
 class Elementwise(Handle):
   """Operators and their named forms."""
@@ -183,15 +185,35 @@ class Elementwise(Handle):
     return self._new(truth(self.uop) if wanted is dtypes.bool else graph.cast(self.uop, wanted))
 
   def bitcast(self, dtype: DTypeLike) -> Tensor:
-    """The same bits as another type of the same size. Raises DTypeError for another size.
+    """The same bits as another type. Where that has another size the last axis becomes longer or shorter, low bytes first.
 
-    Of a tensor on DISK it is a view of the file, and may have another size: the last axis is then longer or shorter.
+    Of a tensor on DISK it is a view of the file. Raises DTypeError for bool, ShapeError if the last axis holds no whole number of elements.
+
+    >>> Tensor([1.0]).bitcast("int32").tolist(), Tensor([1, 256]).bitcast("int16").tolist()
+    ([1065353216], [1, 0, 256, 0])
     """
     wanted = to_dtype(dtype)
     if on_disk(self.uop.device): return self._leaf(reread(self.uop, wanted))
-    if wanted.itemsize != self.dtype.itemsize or dtypes.bool in (wanted, self.dtype) and wanted is not self.dtype:
-      raise DTypeError(f"cannot bitcast {self.dtype} to {wanted}: the sizes must be equal, and neither bool; use cast for the values")
-    return self._self() if wanted is self.dtype else self._new(graph.node(Ops.BITCAST, wanted, (self.uop,), None, self.shape))
+    if wanted is self.dtype: return self._self()
+    if dtypes.bool in (wanted, self.dtype): raise DTypeError(f"cannot bitcast {self.dtype} to {wanted}: a bool has no bits of its own; use cast")
+    if wanted.itemsize != self.dtype.itemsize: return self._regrouped(wanted)
+    return self._new(graph.node(Ops.BITCAST, wanted, (self.uop,), None, self.shape))
+
+  def _regrouped(self, wanted: DType) -> Tensor:
+    """The bits as elements of another size."""
+    have, want = self.dtype.itemsize, wanted.itemsize
+    words, n = self.bitcast(_WORDS[have]), self.shape[-1] if self.shape else 0
+    if not self.shape or isinstance(n, int) and n * have % want:
+      raise ShapeError(f"cannot bitcast {self.dtype} to {wanted}: the last axis of shape {graph.show(self.shape)} must hold a whole number of "
+                       f"elements of {want} bytes; reshape, pad or shrink it")
+    bits, k = 8 * min(have, want), max(have, want) // min(have, want)
+    if want < have:
+      shifts = type(words).arange(0, k * bits, bits, dtype=words.dtype, device=words.uop.device)
+      return words.unsqueeze(-1).rshift(shifts).cast(_WORDS[want]).flatten(-2).bitcast(wanted)
+    parts = words.reshape(*self.shape[:-1], n // k, k).cast(_WORDS[want])
+    whole = parts[..., 0]
+    for i in range(1, k): whole = whole.bitwise_or(parts[..., i].lshift(i * bits))
+    return whole.bitcast(wanted)
 
   def float(self) -> Tensor:
     """Cast to float32."""
