@@ -132,7 +132,7 @@ class Convolution(Sorting):
     late = place.sub(count, reverse=True)  # the first of equals has the largest
     late_view, _ = late._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
     shape = (*best.shape, *(1,) * n)
-    same = graph.compare(Ops.CMPEQ, view, graph.expand(graph.reshape(best.uop, shape), view.shape))
+    same = self._new(view)._or_nan(self._new(graph.compare(Ops.CMPEQ, view, graph.expand(graph.reshape(best.uop, shape), view.shape)))).uop
     chosen = self._new(graph.fold(graph.where(same, late_view, graph.like(late_view, 0)), Ops.MAX, axes))
     return best, chosen.sub(count, reverse=True)
 
