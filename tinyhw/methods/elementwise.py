@@ -444,7 +444,7 @@ def _power_constant(u: UOp, x: ConstType) -> UOp:
     else:
       u = _countable(u)
       return graph.full(u.shape, u.dtype, 1, u.device) if x == 0 else _multiplied(u, Int(x))
-  if x == 0: return graph.full(u.shape, u.dtype, 1, u.device)
+  if x == 0: return graph.where(graph.full(u.shape, dtypes.bool, True), graph.full(u.shape, u.dtype, 1, u.device), u)   # with a gradient, of 0
   if x == 0.5: return graph.unary(Ops.SQRT, u)
   if x == -0.5: return graph.unary(Ops.RECIPROCAL, graph.unary(Ops.SQRT, u))
   if abs(x) <= _LONGEST_POWER and x == Int(x):

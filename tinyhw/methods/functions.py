@@ -31,6 +31,11 @@ class Functions(Elementwise):
     """The square root; NaN below 0."""
     return self._function(Ops.SQRT)
 
+  def _root(self) -> Tensor:
+    """sqrt whose gradient at 0 is 0: for norms and deviations, which have a lowest point there."""
+    positive = self.ne(0)
+    return positive.where(positive.where(self, 1).sqrt(), 0)
+
   def rsqrt(self) -> Tensor:
     """1 / sqrt(self)."""
     return self.sqrt().reciprocal()
@@ -307,20 +312,21 @@ class Functions(Elementwise):
     return self.neg().softplus().neg()
 
   def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Tensor:
-    """alpha * self + beta, cut to 0..1."""
-    return self.mul(alpha).add(beta).clamp(0, 1)
+    """alpha * self + beta, cut to 0..1; the gradient at the limits is 0."""
+    return self.mul(alpha).add(beta).hardtanh(0, 1)
 
   def hardswish(self) -> Tensor:
     """self * relu6(self + 3) / 6."""
     return self.mul(self.add(3).relu6()).mul(1 / 6)
 
   def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Tensor:
-    """Another name of clamp, with limits of its own."""
-    return self.clamp(min_val, max_val)
+    """self, cut to min_val..max_val. Other than that of clamp, the gradient at the limits is 0."""
+    x = self.le(min_val).where(min_val, self)
+    return x.ge(max_val).where(max_val, x)
 
   def relu6(self) -> Tensor:
-    """self, cut to 0..6."""
-    return self.clamp(0, 6)
+    """self, cut to 0..6; the gradient at the limits is 0."""
+    return self.hardtanh(0, 6)
 
   def silu(self) -> Tensor:
     """self * sigmoid(self)."""
@@ -344,7 +350,7 @@ class Functions(Elementwise):
 
   def leaky_relu(self, neg_slope: float = 0.01) -> Tensor:
     """self where positive, else neg_slope * self."""
-    return self.lt(0).where(self.mul(neg_slope), self)
+    return self.gt(0).where(self, self.mul(neg_slope))
 
   def elu(self, alpha: float = 1.0) -> Tensor:
     """self where positive, else alpha * (exp(self) - 1)."""

@@ -127,17 +127,17 @@ class Reduction(Movement):
 
   def std(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Tensor:
     """The standard deviation."""
-    return self.var(axis, keepdim, correction).sqrt()
+    return self.var(axis, keepdim, correction)._root()
 
   def std_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
     var, mean = self.var_mean(axis, keepdim, correction)
-    return var.sqrt(), mean
+    return var._root(), mean
 
   def normalize(self, p: float = 2, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """self divided by its p-norm along an axis, which counts as at least eps."""
     if p <= 0: raise ArgumentError(f"normalize wants a positive p, not {p}")
-    if p == 2: norm = self.square().sum(dim, keepdim=True).sqrt()
+    if p == 2: norm = self.square().sum(dim, keepdim=True)._root()
     elif p == math.inf: norm = self.abs().max(dim, keepdim=True)
     else: norm = self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
     return self.div(norm.maximum(eps))
