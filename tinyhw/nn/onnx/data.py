@@ -1,0 +1,112 @@
+"""TensorProtos as Tensors: every element type, the three places where elements may stand, and files beside the model."""
+from __future__ import annotations
+import os
+import stat
+from typing import Any, NamedTuple
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import ArgumentError, FileFormatError
+from tinyhw.helpers import prod
+from tinyhw.methods.hostdata import pack
+from tinyhw.tensor import Tensor
+
+class ElementType(NamedTuple):
+  """A row of TYPES: what elements become here, the field of the TensorProto that has them if raw_data does not, and the bits of each on file."""
+  name: str
+  dtype: DType | None   # None: not supported
+  field: str
+  bits: int
+
+# Source: onnx.proto, TensorProto.DataType and the comments of its fields. Types of 4 and 2 bits become the narrowest type that holds them.
+TYPES: dict[int, ElementType] = {number: ElementType(*row) for number, row in {
+  1: ("float", dtypes.float32, "float_data", 32), 2: ("uint8", dtypes.uint8, "int32_data", 8), 3: ("int8", dtypes.int8, "int32_data", 8),
+  4: ("uint16", dtypes.uint16, "int32_data", 16), 5: ("int16", dtypes.int16, "int32_data", 16), 6: ("int32", dtypes.int32, "int32_data", 32),
+  7: ("int64", dtypes.int64, "int64_data", 64), 8: ("string", None, "string_data", 0), 9: ("bool", dtypes.bool, "int32_data", 8),
+  10: ("float16", dtypes.float16, "int32_data", 16), 11: ("double", dtypes.float64, "double_data", 64),
+  12: ("uint32", dtypes.uint32, "uint64_data", 32), 13: ("uint64", dtypes.uint64, "uint64_data", 64),
+  14: ("complex64", None, "float_data", 64), 15: ("complex128", None, "double_data", 128),
+  16: ("bfloat16", dtypes.bfloat16, "int32_data", 16), 17: ("float8e4m3fn", dtypes.fp8e4m3, "int32_data", 8),
+  18: ("float8e4m3fnuz", dtypes.fp8e4m3fnuz, "int32_data", 8), 19: ("float8e5m2", dtypes.fp8e5m2, "int32_data", 8),
+  20: ("float8e5m2fnuz", dtypes.fp8e5m2fnuz, "int32_data", 8), 21: ("uint4", dtypes.uint8, "int32_data", 4),
+  22: ("int4", dtypes.int8, "int32_data", 4), 23: ("float4e2m1", dtypes.fp8e4m3, "int32_data", 4),
+}.items()}
+
+FOUR_BITS = {21: dtypes.uint8, 22: dtypes.int8}   # the integers of TYPES that are narrower than any type here
+_FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)   # E2M1 codes without the sign bit; OCP Microscaling Formats, table 4
+_EXTERNAL = 1                                        # TensorProto.DataLocation
+
+def element_type(number: int, where: str) -> ElementType:
+  """A row of TYPES that tinyhw has. Raises FileFormatError for others."""
+  row = TYPES.get(number)
+  if row is None: raise FileFormatError(f"{where} has elements of type {number}, which ONNX does not define")
+  if row.dtype is None: raise FileFormatError(f"{where} has elements of type {row.name}, which tensors here do not have")
+  return row
+
+def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: bool = True) -> Tensor | None:
+  """The Tensor that a TensorProto is; None if its elements are in another file and are not to be loaded.
+
+  folder: where other files may lie; None: nowhere. Raises FileFormatError where sizes do not agree or a file is not inside of folder.
+  """
+  name = f"the tensor {proto.get('name', '')!r}"
+  row = element_type(proto.get("data_type", 0), name)
+  assert row.dtype is not None
+  shape = tuple(proto["dims"])
+  if any(d < 0 for d in shape): raise FileFormatError(f"{name} has a negative size in its shape {shape}")
+  count = prod(shape)
+  size = (count * row.bits + 7) // 8
+  if proto.get("data_location", 0) == _EXTERNAL:
+    if not load_external: return None
+    raw: Any = _external(proto, folder, size, name)
+  elif "raw_data" in proto: raw = proto["raw_data"]
+  else: raw = _typed(proto, row, count, name)
+  if len(raw) != size: raise FileFormatError(f"{name} of shape {shape} and {row.name} should have {size} bytes, and has {len(raw)}")
+  if row.bits < 8: raw = _unpacked(raw, row, count)
+  if row.dtype is dtypes.bool: raw = bytes(map(bool, raw))   # a bool is 0 or 1
+  flat = Tensor(bytes(raw), dtype=row.dtype) if count else Tensor.zeros(0, dtype=row.dtype)
+  return Tensor(flat.reshape(shape).uop)
+
+def _typed(proto: dict[str, Any], row: ElementType, count: int, name: str) -> Any:
+  """The bytes of elements that stand as numbers; narrow floats stand there as their codes, two of 4 bits in one number."""
+  values = proto[row.field]
+  stored = (count + 1) // 2 if row.bits == 4 else count
+  if len(values) != stored: raise FileFormatError(f"{name} should have {stored} numbers in {row.field}, and has {len(values)}")
+  if values.typecode in "fd": return memoryview(values).cast("B")
+  if row.bits == 64: return memoryview(values).cast("B")
+  mask = (1 << max(row.bits, 8)) - 1
+  if row.dtype is dtypes.bool: return bytes(bool(x) for x in values)
+  return pack([x & mask for x in values], {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32}[max(row.bits, 8)])
+
+def _unpacked(raw: Any, row: ElementType, count: int) -> bytes:
+  """Two elements of 4 bits in each byte, the first in the low half, as bytes."""
+  codes = [half for byte in raw for half in (byte & 15, byte >> 4)][:count]
+  if row.name == "float4e2m1": return bytes(pack([_FLOAT4[c & 7] * (-1 if c & 8 else 1) for c in codes], dtypes.fp8e4m3))
+  return bytes(codes) if row.name == "uint4" else bytes((c ^ 8) - 8 & 255 for c in codes)
+
+def _external(proto: dict[str, Any], folder: str | None, size: int, name: str) -> bytes:
+  """The elements of a tensor that stand in a file in the model's folder, or below it."""
+  entries = {entry.get("key", ""): entry.get("value", "") for entry in proto["external_data"]}
+  if folder is None: raise FileFormatError(f"{name} stands in another file, and the model was given as bytes; give the model's path instead")
+  location = entries.get("location", "")
+  outside = not location or "\0" in location or os.path.isabs(location) or ".." in location.replace("\\", "/").split("/")
+  path, inside = os.path.realpath(os.path.join(folder, "" if outside else location)), os.path.realpath(folder)
+  if outside or os.path.commonpath([inside, path]) != inside:
+    raise FileFormatError(f"{name} stands in {location!r}, which is not inside of the model's folder")
+  try: offset, length = int(entries.get("offset") or 0), int(entries.get("length") or size)
+  except ValueError: raise FileFormatError(f"{name}: the offset or the length in {location!r} is no number") from None
+  if length != size: raise FileFormatError(f"{name} should have {size} bytes, and {length} are said to stand in {location!r}")
+  try:
+    with open(path, "rb") as file:
+      held = os.fstat(file.fileno())
+      if not stat.S_ISREG(held.st_mode): raise FileFormatError(f"{name} stands in {location!r}, which is no file")
+      if offset < 0 or offset + length > held.st_size:
+        raise FileFormatError(f"{name} stands at bytes {offset} to {offset + length} of {location!r}, which has {held.st_size}")
+      file.seek(offset)
+      return file.read(length)
+  except OSError as error: raise FileFormatError(f"{name} stands in {location!r}, which cannot be read: {error.strerror}") from None
+
+def dtype_of(number: int) -> DType:
+  """The type that an attribute such as Cast's `to` names. Raises ArgumentError for one that tensors here do not have."""
+  row = TYPES.get(number)
+  if row is None or row.dtype is None or row.bits < 8:
+    raise ArgumentError(f"the model asks for the element type {row.name if row else number}, which has no arithmetic here")
+  return row.dtype

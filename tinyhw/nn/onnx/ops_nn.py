@@ -1,0 +1,398 @@
+"""Operators of ONNX for neural networks: convolutions, pooling, normalization, losses, random numbers. Source: ONNX operator schemas (ai.onnx)."""
+from __future__ import annotations
+from collections.abc import Sequence
+import math
+from typing import Any
+
+from tinyhw.dtype import dtypes, least_upper_dtype
+from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.helpers import ceildiv
+from tinyhw.methods.convolution import window_view
+from tinyhw.nn.onnx.operator import Ints, Outputs, Scalar, operator
+from tinyhw.nn.onnx.data import dtype_of
+from tinyhw.nn.onnx.ops_shape import axis_of, check_count, sizes
+from tinyhw.tensor import Tensor
+
+def wide(x: Tensor) -> Tensor:
+  """x in float32 at least, in which statistics are computed."""
+  return x.cast(least_upper_dtype(x.dtype, dtypes.float32))
+
+def per_channel(v: Tensor, ndim: int) -> Tensor:
+  """A vector along axis 1."""
+  return v.reshape(1, -1, *[1] * (ndim - 2))
+
+# ***** windows *****
+
+def _listed(values: list[int] | None, n: int, default: int, what: str) -> list[int]:
+  found = [default] * n if values is None else values
+  if len(found) != n: raise ShapeError(f"{what}={found} has not one number for each of {n} spatial axes")
+  if any(v < (0 if what == "output_padding" else 1) for v in found): raise ArgumentError(f"{what}={found} has a number that is too small")
+  return found
+
+def _pads(auto_pad: str, pads: list[int] | None, x: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
+          dilations: Sequence[int]) -> list[tuple[int, int]]:
+  """(before, after) for each spatial axis. Raises ArgumentError for an unknown auto_pad."""
+  n = len(x)
+  if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+    total = [max(0, (ceildiv(d, s) - 1) * s + dil * (k - 1) + 1 - d) for d, k, s, dil in zip(x, kernel, strides, dilations)]
+    return [(t // 2, t - t // 2) if auto_pad == "SAME_UPPER" else (t - t // 2, t // 2) for t in total]
+  if auto_pad == "VALID": return [(0, 0)] * n
+  if auto_pad != "NOTSET": raise ArgumentError(f"auto_pad is NOTSET, VALID, SAME_UPPER or SAME_LOWER, not {auto_pad!r}")
+  found = [0] * 2 * n if pads is None else pads
+  if len(found) != 2 * n: raise ShapeError(f"pads={found} has not two counts for each of {n} spatial axes")
+  return list(zip(found[:n], found[n:]))
+
+def last_first(pairs: Sequence[tuple[int, int]]) -> list[int]:
+  """Padding as Tensor's methods take it: two counts for each axis, beginning with the last."""
+  return [p for pair in reversed(pairs) for p in pair]
+
+def spatial(x: Tensor) -> tuple[int, ...]:
+  if x.ndim < 3: raise ShapeError(f"an operator on images wants a shape (N, C, ...), not {x.shape}")
+  return sizes(x)[2:]
+
+def convolve(x: Tensor, w: Tensor, bias: Tensor | None, auto_pad: str, dilations: list[int] | None, group: int, kernel_shape: list[int] | None,
+             pads: list[int] | None, strides: list[int] | None, dtype: Any = None) -> Tensor:
+  """What Conv and its integer relatives share."""
+  n, kernel = len(spatial(x)), list(spatial(w))
+  if kernel_shape is not None and kernel_shape != kernel: raise ShapeError(f"kernel_shape={kernel_shape} is not that of the weights, {kernel}")
+  step, dilation = _listed(strides, n, 1, "strides"), _listed(dilations, n, 1, "dilations")
+  pairs = _pads(auto_pad, pads, spatial(x), kernel, step, dilation)
+  return x.conv2d(w, bias, group, step, dilation, last_first(pairs), dtype)
+
+@operator("Conv")
+def conv(x: Tensor, w: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Ints | None = None, group: int = 1,
+         kernel_shape: Ints | None = None, pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
+  return convolve(x, w, b, auto_pad, dilations, group, kernel_shape, pads, strides)
+
+@operator("ConvTranspose")
+def conv_transpose(x: Tensor, w: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Ints | None = None, group: int = 1,
+                   kernel_shape: Ints | None = None, output_padding: Ints | None = None, output_shape: Ints | None = None, pads: Ints | None = None,
+                   strides: Ints | None = None) -> Tensor:
+  kernel = spatial(w)
+  n = len(spatial(x))
+  if kernel_shape is not None and tuple(kernel_shape) != kernel: raise ShapeError(f"kernel_shape={kernel_shape} is not that of the weights, {kernel}")
+  step, dilation = _listed(strides, n, 1, "strides"), _listed(dilations, n, 1, "dilations")
+  extra = _listed(output_padding, n, 0, "output_padding")
+  check_count(math.prod(d * s for d, s in zip(spatial(x), step)), "ConvTranspose")
+  full = [(d - 1) * s + dil * (k - 1) + 1 + e for d, s, dil, k, e in zip(spatial(x), step, dilation, kernel, extra)]
+  if output_shape is not None or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+    wanted = [d * s for d, s in zip(spatial(x), step)] if output_shape is None else output_shape[-n:]
+    total = [f - o for f, o in zip(full, wanted)]
+    extra = [e + max(0, -t) for e, t in zip(extra, total)]
+    total = [max(0, t) for t in total]
+    pairs = [(t // 2, t - t // 2) if auto_pad == "SAME_UPPER" else (t - t // 2, t // 2) for t in total]
+  else: pairs = _pads(auto_pad, pads, spatial(x), kernel, step, dilation)
+  check_count(math.prod(f + max(0, -b - e) for f, (b, e) in zip(full, pairs)), "ConvTranspose")
+  return x.conv_transpose2d(w, b, group, step, dilation, last_first(pairs), extra)
+
+@operator("DeformConv", 19)
+def deform_conv(x: Tensor, w: Tensor, offset: Tensor, b: Tensor | None = None, mask: Tensor | None = None, *, dilations: Ints | None = None,
+                group: int = 1, kernel_shape: Ints | None = None, offset_group: int = 1, pads: Ints | None = None,
+                strides: Ints | None = None) -> Tensor:
+  """A convolution of images whose taps are read at places that are moved, linearly interpolated. Source: Dai et al. 2017."""
+  h, width = spatial(x)
+  kh, kw = spatial(w)
+  step, dilation = _listed(strides, 2, 1, "strides"), _listed(dilations, 2, 1, "dilations")
+  pairs = _pads("NOTSET", pads, (h, width), (kh, kw), step, dilation)
+  batch, channels = sizes(x)[:2]
+  oh, ow = sizes(offset)[2:]
+  moved = offset.reshape(batch, offset_group, kh * kw, 2, oh, ow)
+  def base(count: int, kernel: int, axis: int) -> list[list[int]]:
+    return [[o * step[axis] - pairs[axis][0] + k * dilation[axis] for o in range(count)] for k in range(kernel)]
+  rows = Tensor(base(oh, kh, 0), device=x.device).reshape(kh, 1, oh, 1).expand(kh, kw, oh, ow).reshape(kh * kw, oh, ow)
+  columns = Tensor(base(ow, kw, 1), device=x.device).reshape(1, kw, 1, ow).expand(kh, kw, oh, ow).reshape(kh * kw, oh, ow)
+  y, z = moved[:, :, :, 0] + rows, moved[:, :, :, 1] + columns      # (batch, offset group, taps, oh, ow)
+  flat = x.reshape(batch, offset_group, channels // offset_group, h * width)
+  total = None
+  for dy in (0, 1):
+    for dx in (0, 1):
+      r, c = y.floor() + dy, z.floor() + dx
+      weight = (1 - (y - r).abs()) * (1 - (z - c).abs()) * ((r >= 0) & (r < h) & (c >= 0) & (c < width)).cast(x.dtype)
+      place = (r.clamp(0, h - 1) * width + c.clamp(0, width - 1)).cast(dtypes.int32).reshape(batch, offset_group, 1, -1)
+      part = flat.gather(3, place.expand(batch, offset_group, channels // offset_group, place.shape[-1]))
+      part = part * weight.reshape(batch, offset_group, 1, -1)
+      total = part if total is None else total + part
+  assert total is not None
+  taps = total.reshape(batch, offset_group, channels // offset_group, kh * kw, oh, ow)
+  if mask is not None: taps = taps * mask.reshape(batch, offset_group, 1, kh * kw, oh, ow)
+  outputs = int(w.shape[0])
+  taps = taps.reshape(batch, group, channels // group, kh * kw, oh * ow)
+  weights = w.reshape(group, outputs // group, (channels // group) * kh * kw)
+  result = weights.unsqueeze(0).matmul(taps.reshape(batch, group, (channels // group) * kh * kw, oh * ow)).reshape(batch, outputs, oh, ow)
+  return result if b is None else result + per_channel(b, 4)
+
+@operator("Col2Im", 18)
+def col2im(x: Tensor, image_shape: Ints, block_shape: Ints, *, dilations: Ints | None = None, pads: Ints | None = None,
+           strides: Ints | None = None) -> Tensor:
+  """Columns of blocks added up to an image: the transpose of a convolution with one weight of 1 per output channel and tap."""
+  n, taps = len(image_shape), math.prod(block_shape)
+  step, dilation = _listed(strides, n, 1, "strides"), _listed(dilations, n, 1, "dilations")
+  pairs = _pads("NOTSET", pads, image_shape, block_shape, step, dilation)
+  counts = [(d + b + e - dil * (k - 1) - 1) // s + 1 for d, (b, e), dil, k, s in zip(image_shape, pairs, dilation, block_shape, step)]
+  batch, channels = int(x.shape[0]), int(x.shape[1]) // taps
+  blocks = x.reshape(batch * channels, taps, *counts)
+  eye = Tensor.eye(taps, dtype=x.dtype, device=x.device).reshape(taps, 1, *block_shape)
+  left = [(d + b + e - dil * (k - 1) - 1) % s for d, (b, e), dil, k, s in zip(image_shape, pairs, dilation, block_shape, step)]
+  return blocks.conv_transpose2d(eye, None, 1, step, dilation, last_first(pairs), left).reshape(batch, channels, *image_shape)
+
+# ***** pooling *****
+
+class _Windows:
+  """Where the windows of a pool lie: padding (with what ceil_mode adds) and how many elements each window counts."""
+  def __init__(self, x: Tensor, kernel: list[int], auto_pad: str, ceil_mode: int, dilations: list[int] | None, pads: list[int] | None,
+               strides: list[int] | None):
+    shape = spatial(x)
+    n = len(shape)
+    self.kernel = _listed(kernel, n, 1, "kernel_shape")
+    self.strides, self.dilations = _listed(strides, n, 1, "strides"), _listed(dilations, n, 1, "dilations")
+    self.pads = _pads(auto_pad, pads, shape, self.kernel, self.strides, self.dilations)
+    self.padding: list[tuple[int, int]] = []
+    self.counts: list[tuple[list[int], list[int]]] = []   # for each axis and window: elements inside of the input, and inside of the padded one
+    for d, k, s, dil, (b, e) in zip(shape, self.kernel, self.strides, self.dilations, self.pads):
+      span = dil * (k - 1) + 1
+      room = d + b + e - span
+      if room < 0: raise ShapeError(f"a window of {k} with dilation {dil} is larger than the padded {d + b + e}")
+      count = (ceildiv(room, s) if ceil_mode else room // s) + 1
+      if ceil_mode and (count - 1) * s >= d + b: count -= 1   # windows that begin in the padding at the end are none
+      check_count(count, "a pool")
+      self.padding.append((b, max(0, (count - 1) * s + span - d - b)))
+      at = [[w * s + j * dil for j in range(k)] for w in range(count)] if k * count <= 1 << 20 else []
+      self.counts.append(([sum(b <= p < b + d for p in row) for row in at], [sum(p < d + b + e for p in row) for row in at]))
+
+  def divisor(self, x: Tensor, include_pad: int) -> Tensor | float:
+    """How many elements each window has: a number, or a tensor that broadcasts to the result."""
+    rows = [c[1 if include_pad else 0] for c in self.counts]
+    if all(len(set(row)) <= 1 for row in rows): return float(math.prod(row[0] if row else 1 for row in rows))
+    total = None
+    for i, row in enumerate(rows):
+      part = Tensor([float(c) for c in row], dtype=x.dtype, device=x.device).reshape([-1 if i == j else 1 for j in range(len(rows))])
+      total = part if total is None else total * part
+    assert total is not None
+    return total
+
+@operator("AveragePool")
+def average_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0, count_include_pad: int = 0,
+                 dilations: Ints | None = None, pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
+  w = _Windows(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
+  return (_window_sum(wide(x), w) / w.divisor(wide(x), count_include_pad)).cast(x.dtype)
+
+def _window_sum(x: Tensor, w: _Windows) -> Tensor:
+  padded = x.pad([(0, 0), (0, 0), *w.padding])
+  n = len(w.kernel)
+  return Tensor(window_view(padded.uop, w.kernel, w.strides, w.dilations)).sum(tuple(range(2 + n, 2 + 2 * n)))
+
+@operator("LpPool")
+def lp_pool(x: Tensor, *, kernel_shape: Ints, p: int = 2, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Ints | None = None,
+            pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
+  if p < 1: raise ArgumentError(f"p={p}: give 1 or more")
+  return _window_sum(x.abs().pow(p), _Windows(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)).pow(1 / p).cast(x.dtype)
+
+@operator("MaxPool")
+def max_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Ints | None = None, pads: Ints | None = None,
+             storage_order: int = 0, strides: Ints | None = None, outputs: Outputs = 1) -> Any:
+  """The largest of each window, and (if wanted) its place in the flattened input."""
+  w = _Windows(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
+  padding = last_first(w.padding)
+  if outputs < 2: return x.max_pool2d(tuple(w.kernel), tuple(w.strides), tuple(w.dilations), padding)
+  values, places = x.max_pool2d(tuple(w.kernel), tuple(w.strides), tuple(w.dilations), padding, return_indices=True)
+  count = math.prod(spatial(x))
+  planes = int(x.shape[0]) * int(x.shape[1])
+  places = places.cast(dtypes.int64)
+  if storage_order:   # columns first
+    place, index, stride = places, None, 1
+    parts = []
+    for d in reversed(spatial(x)):
+      parts.append(place % d)
+      place = place // d
+    for d, part in zip(spatial(x), reversed(parts)):
+      index = part * stride if index is None else index + part * stride
+      stride *= d
+    assert index is not None
+    places = index
+  base = Tensor.arange(planes, dtype=dtypes.int64, device=x.device).reshape(x.shape[0], x.shape[1], *[1] * (x.ndim - 2)) * count
+  return values, places + base
+
+@operator("MaxUnpool", 9)
+def max_unpool(x: Tensor, places: Tensor, output_shape: Ints | None = None, *, kernel_shape: Ints, pads: Ints | None = None,
+               strides: Ints | None = None) -> Tensor:
+  """Values at the places (of the flattened result, or of the one that output_shape is larger than) that MaxPool gave; zeros elsewhere."""
+  n = len(spatial(x))
+  kernel, step = _listed(kernel_shape, n, 1, "kernel_shape"), _listed(strides, n, 1, "strides")
+  pairs = _pads("NOTSET", pads, spatial(x), kernel, step, [1] * n)
+  inferred = [(d - 1) * s - b - e + k for d, s, k, (b, e) in zip(spatial(x), step, kernel, pairs)]
+  shape = [*sizes(x)[:2], *inferred]
+  check_count(math.prod(shape), "MaxUnpool")
+  flat = Tensor.zeros(math.prod(shape), dtype=x.dtype, device=x.device).scatter(0, places.flatten().cast(dtypes.int64), x.flatten())
+  y = flat.reshape(shape)
+  if output_shape is None: return y
+  check_count(math.prod(output_shape), "MaxUnpool")
+  return y.pad([(0, o - d) for o, d in zip(output_shape, shape)])
+
+def _spatial_axes(x: Tensor) -> tuple[int, ...]: return tuple(range(2, 2 + len(spatial(x))))
+@operator("GlobalAveragePool")
+def global_average_pool(x: Tensor) -> Tensor: return x.mean(_spatial_axes(x), keepdim=True)
+@operator("GlobalMaxPool")
+def global_max_pool(x: Tensor) -> Tensor: return x.max(_spatial_axes(x), keepdim=True)
+@operator("GlobalLpPool")
+def global_lp_pool(x: Tensor, *, p: int = 2) -> Tensor:
+  if p < 1: raise ArgumentError(f"p={p}: give 1 or more")
+  return x.abs().pow(p).sum(_spatial_axes(x), keepdim=True).pow(1 / p).cast(x.dtype)
+
+# ***** normalization *****
+
+@operator("BatchNormalization")
+def batch_normalization_of_old(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5, momentum: float = 0.9,
+                               is_test: int = 0, spatial: int = 1) -> Tensor:
+  return _normalized(x, scale, b, mean, var, epsilon)
+
+@operator("BatchNormalization", 7)
+def batch_normalization(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5, momentum: float = 0.9,
+                        spatial: int = 1) -> Tensor:
+  """With the statistics given; version 7 may call it training, which an exported model does not do."""
+  return _normalized(x, scale, b, mean, var, epsilon)
+
+@operator("BatchNormalization", 14)
+def batch_normalization_or_training(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5, momentum: float = 0.9,
+                                    training_mode: int = 0) -> Any:
+  """training_mode: with the batch's statistics; gives the running ones too, moved towards them."""
+  if not training_mode: return _normalized(x, scale, b, mean, var, epsilon)
+  axes = tuple(i for i in range(x.ndim) if i != 1)
+  new_mean, new_var = wide(x).mean(axes), wide(x).var(axes, correction=0)
+  def moved(old: Tensor, new: Tensor) -> Tensor: return (old * momentum + new * (1 - momentum)).cast(old.dtype)
+  return _normalized(x, scale, b, new_mean, new_var, epsilon), moved(mean, new_mean), moved(var, new_var)
+
+def _normalized(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, epsilon: float) -> Tensor:
+  factor = per_channel((wide(var) + epsilon).rsqrt() * scale, x.ndim)
+  return ((x - per_channel(mean, x.ndim)) * factor + per_channel(b, x.ndim)).cast(x.dtype)
+
+def standardized(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+  """(mean 0 and variance 1 over the axes, the mean, the inverse standard deviation), in float32 at least."""
+  v = wide(x)
+  mean = v.mean(axes, keepdim=True)
+  inverse = ((v - mean).square().mean(axes, keepdim=True) + epsilon).rsqrt()
+  return (v - mean) * inverse, mean, inverse
+
+@operator("LayerNormalization", 17)
+@operator("LayerNormalization")
+def layer_normalization(x: Tensor, scale: Tensor, b: Tensor | None = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1,
+                        outputs: Outputs = 1) -> Any:
+  y, mean, inverse = standardized(x, tuple(range(axis_of(axis, x.ndim), x.ndim)), epsilon)
+  y = y.cast(x.dtype) * scale
+  results = (y if b is None else y + b).cast(x.dtype), mean, inverse
+  return results[:max(1, outputs)]
+
+@operator("RMSNormalization", 23)
+def rms_normalization(x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Tensor:
+  v = wide(x)
+  inverse = (v.square().mean(tuple(range(axis_of(axis, x.ndim), x.ndim)), keepdim=True) + epsilon).rsqrt()
+  return (v * inverse).cast(x.dtype) * scale
+
+@operator("InstanceNormalization", 6)
+def instance_normalization(x: Tensor, scale: Tensor, b: Tensor, *, epsilon: float = 1e-5) -> Tensor:
+  return (standardized(x, _spatial_axes(x), epsilon)[0] * per_channel(scale, x.ndim) + per_channel(b, x.ndim)).cast(x.dtype)
+
+def _grouped(x: Tensor, num_groups: int, epsilon: float) -> Tensor:
+  if num_groups < 1 or int(x.shape[1]) % num_groups: raise ArgumentError(f"{x.shape[1]} channels do not make {num_groups} groups")
+  return standardized(x.reshape(x.shape[0], num_groups, -1), (2,), epsilon)[0]
+
+@operator("GroupNormalization", 18)
+def group_normalization_per_group(x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5) -> Tensor:
+  """Until version 21 scale and bias are one number per group."""
+  y = _grouped(x, num_groups, epsilon)
+  return (y * scale.reshape(1, -1, 1) + b.reshape(1, -1, 1)).reshape(x.shape).cast(x.dtype)
+
+@operator("GroupNormalization", 21)
+def group_normalization(x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1) -> Tensor:
+  y = _grouped(x, num_groups, epsilon).reshape(x.shape)
+  return (y * per_channel(scale, x.ndim) + per_channel(b, x.ndim)).cast(x.dtype)
+
+@operator("MeanVarianceNormalization", 9)
+def mean_variance_normalization(x: Tensor, *, axes: Ints | None = None) -> Tensor:
+  found = tuple(axis_of(a, x.ndim) for a in ([0, 2, 3] if axes is None else axes))
+  v = wide(x)
+  centred = v - v.mean(found, keepdim=True)
+  return (centred / (centred.square().mean(found, keepdim=True).sqrt() + 1e-9)).cast(x.dtype)
+
+@operator("LpNormalization")
+def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
+  if p not in (1, 2): raise ArgumentError(f"p is 1 or 2, not {p}")
+  norm = x.abs().sum(axis, keepdim=True) if p == 1 else x.square().sum(axis, keepdim=True).sqrt()
+  return norm.eq(0).where(x.zeros_like(), x / norm)
+
+@operator("LRN")
+def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Tensor:
+  """Each element divided by a power of the mean square of `size` channels around it. Source: Krizhevsky et al. 2012."""
+  if size < 1 or x.ndim < 2: raise ArgumentError(f"LRN over {size} channels of shape {x.shape}")
+  flat = x.square().reshape(x.shape[0], 1, x.shape[1], -1)
+  total = Tensor(window_view(flat.pad([None, None, ((size - 1) // 2, size // 2), None]).uop, (size, 1), (1, 1), (1, 1))).sum((4, 5)).reshape(x.shape)
+  return (x / (total * (alpha / size) + bias).pow(beta)).cast(x.dtype)
+
+# ***** training and losses *****
+
+@operator("Dropout", 7)
+def dropout_by_attribute(x: Tensor, *, ratio: float = 0.5, outputs: Outputs = 1) -> Any:
+  """No effect: a model that runs does not train."""
+  return (x, x.ones_like(dtype=dtypes.bool)) if outputs > 1 else x
+
+@operator("Dropout", 12, folds=False)
+def dropout(x: Tensor, ratio: Scalar | None = None, training_mode: Scalar | None = None, *, seed: int | None = None, outputs: Outputs = 1) -> Any:
+  p = 0.5 if ratio is None else float(ratio)
+  if not training_mode or p == 0: return (x, x.ones_like(dtype=dtypes.bool)) if outputs > 1 else x
+  kept = Tensor.rand(*x.shape, device=x.device) >= p
+  y = kept.where(x / (1 - p), x.zeros_like())
+  return (y, kept) if outputs > 1 else y
+
+def _loss(log_probabilities: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None, reduction: str) -> Tensor:
+  """Of classes in axis 1."""
+  classes = int(log_probabilities.shape[1])
+  index = target.cast(dtypes.int64)
+  place = Tensor.arange(classes, dtype=dtypes.int64, device=target.device).reshape(1, -1, *[1] * (target.ndim - 1))
+  hit = index.unsqueeze(1).eq(place)
+  factor = hit.cast(log_probabilities.dtype) if weight is None else hit.where(per_channel(weight, target.ndim + 1), 0)
+  factor = factor.sum(1)
+  if ignore_index is not None: factor = index.eq(ignore_index).where(0, factor)
+  loss = -hit.where(log_probabilities, 0).sum(1) * factor
+  if reduction == "none": return loss
+  if reduction == "sum": return loss.sum()
+  if reduction != "mean": raise ArgumentError(f"reduction is none, mean or sum, not {reduction!r}")
+  return loss.sum() / factor.sum() if weight is not None or ignore_index is not None else loss.mean()
+
+@operator("NegativeLogLikelihoodLoss", 12)
+def negative_log_likelihood_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int | None = None,
+                                 reduction: str = "mean") -> Tensor:
+  return _loss(x, target, weight, ignore_index, reduction)
+
+@operator("SoftmaxCrossEntropyLoss", 12)
+def softmax_cross_entropy_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int | None = None, reduction: str = "mean",
+                               outputs: Outputs = 1) -> Any:
+  logs = x.log_softmax(1)
+  loss = _loss(logs, target, weight, ignore_index, reduction)
+  return (loss, logs) if outputs > 1 else loss
+
+# ***** random numbers: those of Tensor.manual_seed; a seed in the model is not heeded *****
+
+def _random(kind: str, shape: Any, a: float, b: float, dtype: Any) -> Tensor:
+  check_count(math.prod(shape), "a random tensor")
+  if any(d < 0 for d in shape): raise ShapeError(f"a shape has no negative sizes: {shape}")
+  if not dtypes.is_float(dtype): raise ArgumentError(f"random numbers have a float type, not {dtype}")
+  return Tensor.normal(*shape, mean=a, std=b, dtype=dtype) if kind == "normal" else Tensor.uniform(*shape, low=a, high=b, dtype=dtype)
+
+@operator("RandomNormal", folds=False)
+def random_normal(*, shape: Ints, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None) -> Tensor:
+  return _random("normal", shape, mean, scale, dtype_of(dtype))
+@operator("RandomUniform", folds=False)
+def random_uniform(*, shape: Ints, dtype: int = 1, low: float = 0.0, high: float = 1.0, seed: float | None = None) -> Tensor:
+  return _random("uniform", shape, low, high, dtype_of(dtype))
+@operator("RandomNormalLike", folds=False)
+def random_normal_like(x: Tensor, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None) -> Tensor:
+  return _random("normal", sizes(x), mean, scale, x.dtype if dtype is None else dtype_of(dtype))
+@operator("RandomUniformLike", folds=False)
+def random_uniform_like(x: Tensor, *, dtype: int | None = None, low: float = 0.0, high: float = 1.0, seed: float | None = None) -> Tensor:
+  return _random("uniform", sizes(x), low, high, x.dtype if dtype is None else dtype_of(dtype))
+@operator("Bernoulli", folds=False)
+def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None) -> Tensor:
+  return (Tensor.rand(*x.shape, device=x.device) < x).cast(x.dtype if dtype is None else dtype_of(dtype))
+@operator("Multinomial", folds=False)
+def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
+  check_count(sample_size, "Multinomial")
+  return x.softmax(-1).multinomial(sample_size, replacement=True).cast(dtype_of(dtype))

@@ -1,0 +1,272 @@
+"""Operators of ONNX that sample images at new places: Resize, Upsample, GridSample, AffineGrid, RoiAlign. Source: ONNX operator schemas (ai.onnx).
+
+Resize is separable: along each axis an element of the result is a weighted sum of a few elements of the input. Places and weights depend on sizes
+alone, so Python computes them, and the tensor is read at constant indices.
+"""
+from __future__ import annotations
+from collections.abc import Callable
+import itertools
+import math
+
+from tinyhw.dtype import dtypes
+from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.nn.onnx.operator import Floats, Ints, operator
+from tinyhw.nn.onnx.ops_nn import wide
+from tinyhw.nn.onnx.ops_shape import axis_of, check_count, sizes
+from tinyhw.tensor import Tensor
+
+# ***** Resize *****
+
+def _place_function(mode: str, old: int, new: int, scale: float, begin: float, end: float) -> Callable[[int], float]:
+  """Where element i of the result lies in the input. old, new: sizes; begin, end: the region of tf_crop_and_resize."""
+  resized = scale * old
+  if mode == "half_pixel": return lambda i: (i + 0.5) / scale - 0.5
+  if mode == "half_pixel_symmetric":
+    adjust = new / resized
+    return lambda i: old / 2 * (1 - adjust) + (i + 0.5) / scale - 0.5
+  if mode == "pytorch_half_pixel": return lambda i: (i + 0.5) / scale - 0.5 if new > 1 else 0.0
+  if mode == "align_corners": return lambda i: i * (old - 1) / (resized - 1) if resized > 1 else 0.0
+  if mode == "asymmetric": return lambda i: i / scale
+  if mode == "tf_half_pixel_for_nn": return lambda i: (i + 0.5) / scale
+  if mode == "tf_crop_and_resize":
+    if new > 1: return lambda i: begin * (old - 1) + i * (end - begin) * (old - 1) / (new - 1)
+    return lambda i: 0.5 * (begin + end) * (old - 1)
+  raise ArgumentError(f"coordinate_transformation_mode={mode!r} is not known")
+
+_ROUNDINGS: dict[str, Callable[[float], int]] = {
+  "round_prefer_floor": lambda x: math.ceil(x - 0.5), "round_prefer_ceil": lambda x: math.floor(x + 0.5),
+  "floor": math.floor, "ceil": math.ceil,
+}
+
+def _linear_kernel(x: float) -> float: return max(0.0, 1 - abs(x))
+
+def _cubic_kernel(a: float) -> Callable[[float], float]:
+  """Keys' cubic convolution with its parameter. Source: Keys 1981."""
+  def weight(x: float) -> float:
+    x = abs(x)
+    if x <= 1: return ((a + 2) * x - (a + 3)) * x * x + 1
+    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a if x < 2 else 0.0
+  return weight
+
+def _taps(place: float, scale: float, kernel: Callable[[float], float], radius: int, antialias: bool) -> tuple[int, list[float]]:
+  """(the first element, the weights) that an element at a place is made of. antialias: a smaller result has a wider kernel."""
+  stretch = min(scale, 1.0) if antialias else 1.0
+  reach = radius / stretch
+  first = math.floor(place - reach) + 1
+  last = math.ceil(place + reach) - 1 if antialias else first + 2 * radius - 1
+  weights = [kernel((place - i) * stretch) for i in range(first, last + 1)]
+  total = sum(weights)
+  return first, [w / total for w in weights] if antialias and total else weights
+
+def _resized(x: Tensor, axis: int, new: int, scale: float, place: Callable[[int], float], mode: str, nearest_mode: str, cubic_coeff_a: float,
+             exclude_outside: bool, antialias: bool, outside: float | None) -> Tensor:
+  """One axis in a new size. outside: what elements beyond the input are, or None."""
+  old = int(x.shape[axis])
+  if not old: raise ShapeError(f"cannot resize an axis of size 0 of {x.shape}")
+  rows: list[tuple[list[int], list[float]]] = []
+  beyond: list[bool] = []
+  for i in range(new):
+    at = place(i)
+    beyond.append(not 0 <= at <= old - 1)
+    if mode == "nearest":
+      rows.append(([_ROUNDINGS[nearest_mode](at)], [1.0]))
+      continue
+    kernel, radius = (_linear_kernel, 1) if mode == "linear" else (_cubic_kernel(cubic_coeff_a), 2)
+    first, weights = _taps(at, scale, kernel, radius, antialias)
+    if exclude_outside:
+      weights = [w if 0 <= first + k < old else 0.0 for k, w in enumerate(weights)]
+      weights = [w / (sum(weights) or 1.0) for w in weights]
+    rows.append((list(range(first, first + len(weights))), weights))
+  width = max(len(w) for _, w in rows)
+  check_count(width * new, "Resize")
+  total = None
+  shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+  for k in range(width):
+    index = [min(max(at[k] if k < len(at) else at[-1], 0), old - 1) for at, _ in rows]
+    factors = [w[k] if k < len(w) else 0.0 for _, w in rows]
+    if not any(factors): continue
+    part = x if index == list(range(old)) else x[(slice(None),) * axis + (Tensor(index, dtype=dtypes.int32, device=x.device),)]
+    if any(f != 1 for f in factors): part = part * Tensor(factors, dtype=part.dtype, device=x.device).reshape(shape)
+    total = part if total is None else total + part
+  assert total is not None
+  if outside is None or not any(beyond): return total
+  return Tensor(beyond, device=x.device).reshape(shape).where(outside, total)
+
+_MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "trilinear": "linear", "cubic": "cubic"}
+
+def _resize(x: Tensor, axes: list[int], scales: list[float], new: list[int], roi: list[float], mode: str, coordinates: str, nearest_mode: str,
+            cubic_coeff_a: float, exclude_outside: bool, antialias: bool, extrapolation_value: float) -> Tensor:
+  if mode not in _MODES: raise ArgumentError(f"mode is nearest, linear or cubic, not {mode!r}")
+  if nearest_mode not in _ROUNDINGS: raise ArgumentError(f"nearest_mode is one of {', '.join(_ROUNDINGS)}, not {nearest_mode!r}")
+  if any(not (s > 0 and math.isfinite(s)) for s in scales) or any(n < 1 for n in new): raise ArgumentError(f"cannot resize by {scales} to {new}")
+  check_count(math.prod(new), "Resize")
+  crop = coordinates == "tf_crop_and_resize"
+  if crop and len(roi) != 2 * len(axes): raise ArgumentError(f"roi wants a begin and an end for each of {len(axes)} axes, not {len(roi)} numbers")
+  y = x if _MODES[mode] == "nearest" else wide(x)
+  for i, axis in enumerate(axes):
+    begin, end = (roi[i], roi[i + len(axes)]) if crop else (0.0, 1.0)
+    if new[i] == int(x.shape[axis]) and scales[i] == 1 and not crop: continue
+    place = _place_function(coordinates, int(x.shape[axis]), new[i], scales[i], begin, end)
+    y = _resized(y, axis, new[i], scales[i], place, _MODES[mode], nearest_mode, cubic_coeff_a, exclude_outside, antialias,
+                 extrapolation_value if crop else None)
+  if dtypes.is_int(x.dtype) and y.dtype is not x.dtype: y = y.round().clamp(x.dtype.min, x.dtype.max)
+  return y.cast(x.dtype)
+
+@operator("Resize", 10)
+def resize_by_scales(x: Tensor, scales: Floats, *, mode: str = "nearest") -> Tensor: return _upsampled(x, scales, mode)
+@operator("Upsample", 7)
+def upsample_by_attribute(x: Tensor, *, scales: Floats, mode: str = "nearest") -> Tensor: return _upsampled(x, scales, mode)
+@operator("Upsample", 9)
+def upsample(x: Tensor, scales: Floats, *, mode: str = "nearest") -> Tensor: return _upsampled(x, scales, mode)
+
+def _upsampled(x: Tensor, scales: list[float], mode: str) -> Tensor:
+  if len(scales) != x.ndim: raise ShapeError(f"{len(scales)} scales for {x.ndim} axes")
+  new = [math.floor(d * s) for d, s in zip(sizes(x), scales)]
+  return _resize(x, list(range(x.ndim)), scales, new, [], mode, "asymmetric", "floor", -0.75, False, False, 0.0)
+
+@operator("Resize", 11)
+def resize(x: Tensor, roi: Floats | None = None, scales: Floats | None = None, new_sizes: Ints | None = None, *, antialias: int = 0,
+           axes: Ints | None = None, coordinate_transformation_mode: str = "half_pixel", cubic_coeff_a: float = -0.75, exclude_outside: int = 0,
+           extrapolation_value: float = 0.0, keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest",
+           nearest_mode: str = "round_prefer_floor") -> Tensor:
+  """By scales or to sizes, along all axes or those named."""
+  where = list(range(x.ndim)) if axes is None else [axis_of(a, x.ndim) for a in axes]
+  if not scales and not new_sizes: raise ArgumentError("Resize wants scales or sizes")
+  if scales: new = [math.floor(int(x.shape[a]) * s) for a, s in zip(where, scales)]
+  else:
+    new = new_sizes or []
+    scales = [n / int(x.shape[a]) for a, n in zip(where, new)]
+    if keep_aspect_ratio_policy != "stretch":
+      if keep_aspect_ratio_policy not in ("not_larger", "not_smaller"): raise ArgumentError(f"keep_aspect_ratio_policy={keep_aspect_ratio_policy!r}")
+      scale = (min if keep_aspect_ratio_policy == "not_larger" else max)(scales)
+      scales = [scale] * len(where)
+      new = [math.floor(int(x.shape[a]) * scale + 0.5) for a in where]
+  if len(new) != len(where): raise ShapeError(f"Resize has {len(new)} sizes for {len(where)} axes")
+  return _resize(x, where, scales, new, roi or [], mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside),
+                 bool(antialias), extrapolation_value)
+
+# ***** grids *****
+
+@operator("AffineGrid", 20)
+def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0) -> Tensor:
+  """theta: (N, d, d + 1)  size: (N, C, ...)  ->  (N, ..., d), the last axis first."""
+  n, spatial = size[0], size[2:]
+  check_count(math.prod(spatial), "AffineGrid")
+  if any(d < 1 for d in size): raise ShapeError(f"AffineGrid to the size {size}")
+  axes = []
+  for i, d in enumerate(spatial):
+    line = [-1 + 2 * k / max(d - 1, 1) for k in range(d)] if align_corners else [-1 + (2 * k + 1) / d for k in range(d)]
+    axes.append(Tensor(line, dtype=theta.dtype, device=theta.device).reshape([-1 if i == j else 1 for j in range(len(spatial))]).expand(spatial))
+  ones = Tensor.ones(*spatial, dtype=theta.dtype, device=theta.device)
+  points = axes[-1].stack(*axes[-2::-1], ones, dim=-1).reshape(1, -1, len(spatial) + 1)
+  return points.expand(n, *points.shape[1:]).matmul(theta.transpose(1, 2)).reshape(n, *spatial, len(spatial))
+
+def _reflected(x: Tensor, low: float, high: float) -> Tensor:
+  """Places mirrored at the borders until they are inside."""
+  span = high - low
+  if span <= 0: return x.zeros_like()
+  folded = (x - low).abs()
+  rest = folded - (folded / (2 * span)).floor() * (2 * span)
+  return (rest > span).where(2 * span - rest, rest) + low
+
+@operator("GridSample", 16)
+def grid_sample(x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros") -> Tensor:
+  """x: (N, C, ...)  grid: (N, ..., d), places from -1 to 1, the last axis first  ->  (N, C, ...) of the grid's sizes."""
+  kind = _MODES.get(mode, {"bicubic": "cubic"}.get(mode))
+  if kind is None: raise ArgumentError(f"mode is linear, nearest or cubic, not {mode!r}")
+  if padding_mode not in ("zeros", "border", "reflection"): raise ArgumentError(f"padding_mode={padding_mode!r}")
+  spatial = sizes(x)[2:]
+  d = len(spatial)
+  if x.ndim != grid.ndim or grid.shape[-1] != d or x.shape[0] != grid.shape[0] or not d: raise ShapeError(f"a grid of {grid.shape} for {x.shape}")
+  out = sizes(grid)[1:-1]
+  flat = x.reshape(*x.shape[:2], -1)
+  per_axis: list[list[tuple[Tensor, Tensor | None]]] = []   # for each axis: (places, weights) of its taps
+  for i, n in enumerate(spatial):
+    g = wide(grid[..., d - 1 - i].reshape(grid.shape[0], 1, -1))
+    at = (g + 1) / 2 * (n - 1) if align_corners else ((g + 1) * n - 1) / 2
+    low, high = (0.0, n - 1.0) if align_corners else (-0.5, n - 0.5)
+    if kind != "cubic" and padding_mode == "border": at = at.clamp(0, n - 1)
+    if kind != "cubic" and padding_mode == "reflection": at = _reflected(at, low, high).clamp(0, n - 1)
+    if kind == "nearest": per_axis.append([(at.round(), None)])
+    else:
+      base = at.floor()
+      t = at - base
+      if kind == "linear": taps: list[tuple[Tensor, Tensor | None]] = [(base, 1 - t), (base + 1, t)]
+      else: taps = [(base + k, _cubic_weight(t - k)) for k in (-1, 0, 1, 2)]
+      if kind == "cubic" and padding_mode == "border": taps = [(p.clamp(0, n - 1), w) for p, w in taps]
+      if kind == "cubic" and padding_mode == "reflection": taps = [(_reflected(p, low, high).clamp(0, n - 1), w) for p, w in taps]
+      per_axis.append(taps)
+  total = None
+  for corner in itertools.product(*per_axis):
+    place: Tensor | None = None
+    inside: Tensor | None = None
+    weight: Tensor | None = None
+    for (p, w), n in zip(corner, spatial):
+      valid = (p >= 0) & (p <= n - 1)
+      inside = valid if inside is None else inside & valid
+      step = p.clamp(0, n - 1).cast(dtypes.int32)
+      place = step if place is None else place * n + step
+      if w is not None: weight = w if weight is None else weight * w
+    assert place is not None and inside is not None
+    part = flat.gather(2, place.expand(x.shape[0], x.shape[1], place.shape[2]))
+    if weight is not None: part = part * weight
+    if padding_mode == "zeros": part = inside.where(part, 0)
+    total = part if total is None else total + part
+  assert total is not None
+  return total.reshape(*x.shape[:2], *out).cast(x.dtype)
+
+def _cubic_weight(x: Tensor) -> Tensor:
+  """Keys' kernel with -0.75."""
+  a = -0.75
+  x = x.abs()
+  return (x <= 1).where(((a + 2) * x - (a + 3)) * x * x + 1, ((a * x - 5 * a) * x + 8 * a) * x - 4 * a)
+
+@operator("RoiAlign", 10)
+def roi_align_corner(x: Tensor, rois: Tensor, batch: Tensor, *, mode: str = "avg", output_height: int = 1, output_width: int = 1,
+                     sampling_ratio: int = 0, spatial_scale: float = 1.0) -> Tensor:
+  return _roi_align(x, rois, batch, "output_half_pixel", mode, output_height, output_width, sampling_ratio, spatial_scale)
+
+@operator("RoiAlign", 16)
+def roi_align(x: Tensor, rois: Tensor, batch: Tensor, *, coordinate_transformation_mode: str = "half_pixel", mode: str = "avg",
+              output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0, spatial_scale: float = 1.0) -> Tensor:
+  return _roi_align(x, rois, batch, coordinate_transformation_mode, mode, output_height, output_width, sampling_ratio, spatial_scale)
+
+def _roi_align(x: Tensor, rois: Tensor, batch: Tensor, coordinates: str, mode: str, height: int, width: int, ratio: int, scale: float) -> Tensor:
+  """Regions (x1, y1, x2, y2) as images of one size, each pixel from ratio x ratio samples. The regions are read. Source: He et al. 2017."""
+  if mode not in ("avg", "max") or height < 1 or width < 1 or ratio < 0: raise ArgumentError(f"RoiAlign in mode {mode!r} to {height}x{width}")
+  half = 0.5 if coordinates == "half_pixel" else 0.0
+  boxes, images = rois.tolist(), batch.tolist()
+  h, w = sizes(x)[2:]
+  results = []
+  for (x1, y1, x2, y2), image in zip(boxes, images):
+    if not 0 <= image < int(x.shape[0]): raise ArgumentError(f"RoiAlign names image {image} of {x.shape[0]}")
+    left, top = x1 * scale - half, y1 * scale - half
+    across, down = x2 * scale - half - left, y2 * scale - half - top
+    if coordinates != "half_pixel": across, down = max(across, 1.0), max(down, 1.0)
+    rows, columns = ratio or math.ceil(down / height), ratio or math.ceil(across / width)
+    check_count(height * width * max(rows, 1) * max(columns, 1), "RoiAlign")
+    ys = [top + down * (i + (k + 0.5) / rows) / height for i in range(height) for k in range(rows)]
+    xs = [left + across * (i + (k + 0.5) / columns) / width for i in range(width) for k in range(columns)]
+    plane = x[image]
+    vertical = [_border_taps(p, h) for p in ys]
+    horizontal = [_border_taps(p, w) for p in xs]
+    parts = []
+    for a, b in itertools.product(range(2), range(2)):
+      part = plane[:, Tensor([t[a][0] for t in vertical], device=x.device)][:, :, Tensor([t[b][0] for t in horizontal], device=x.device)]
+      weights = [[v[a][1] * u[b][1] for u in horizontal] for v in vertical]
+      parts.append(part * Tensor(weights, dtype=x.dtype, device=x.device))
+    if mode == "avg": samples = Tensor.usum(*parts)
+    else: samples = parts[0].maximum(parts[1]).maximum(parts[2]).maximum(parts[3])
+    grid = samples.reshape(x.shape[1], height, rows, width, columns)
+    results.append(grid.mean((2, 4)) if mode == "avg" else grid.max((2, 4)))
+  if not results: return Tensor.zeros(0, x.shape[1], height, width, dtype=x.dtype, device=x.device)
+  return results[0].stack(*results[1:])
+
+def _border_taps(place: float, size: int) -> tuple[tuple[int, float], tuple[int, float]]:
+  """The two elements around a place and their weights; more than one beyond the border there is nothing."""
+  if place < -1 or place > size: return (0, 0.0), (0, 0.0)
+  place = max(place, 0.0)
+  low = min(int(place), size - 1)
+  high = min(low + 1, size - 1)
+  t = 0.0 if low == high else place - low
+  return (low, 1 - t), (high, t)
