@@ -168,9 +168,10 @@ def test_transcendentals_have_values_everywhere() -> None:
   assert f("FDIV", 1.0, -0.0) == -math.inf and f("RECIPROCAL", 0.0) == math.inf and f("FDIV", 0.0, 0.0) != 0
   assert f("SQRT", -0.0) == 0.0 and f("SQRT", -1.0) != 0 and f("TRUNC", -1.7) == -1.0 and f("TRUNC", math.inf) == math.inf
 
-def test_maximum_is_the_second_operand_only_where_it_is_greater() -> None:
+def test_maximum_is_nan_if_an_operand_is_and_the_first_of_equals() -> None:
   f = operation("MAX", dtypes.float32)
-  assert f(math.nan, 1.0) != f(math.nan, 1.0) and f(1.0, math.nan) == 1.0 and math.copysign(1, f(-0.0, 0.0)) == -1
+  assert all(f(a, b) != f(a, b) for a, b in ((math.nan, 1.0), (1.0, math.nan), (math.nan, math.inf), (math.inf, math.nan), (math.nan, math.nan)))
+  assert math.copysign(1, f(-0.0, 0.0)) == -1 and math.copysign(1, f(0.0, -0.0)) == 1 and f(1.0, 2.0) == f(2.0, 1.0) == 2.0
 
 def test_bools() -> None:
   table = {"ADD": operator.or_, "MUL": operator.and_, "MAX": operator.or_, "SUB": operator.xor, "XOR": operator.xor}

@@ -80,6 +80,57 @@ def test_nothing_flows_through_integers_and_rounding():
   x = Tensor([1.5, 2.5])
   assert (x.floor() + x.int()).sum().gradient(x)[0].tolist() == [0.0, 0.0]
 
+def test_several_targets():
+  """One of them twice, one that others were made of, one that does not matter."""
+  x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
+  h = x * y
+  z = (h * h + y.detach()).sum()
+  assert [g.tolist() for g in z.gradient(x, h, x, y)] == [[18.0, 64.0], [6.0, 16.0], [18.0, 64.0], [6.0, 32.0]]
+  assert (x * 0 + y.floor()).sum().gradient(x, y)[1].tolist() == [0.0, 0.0]
+
+def test_weighted_gradients():
+  x = Tensor([1.0, 2.0, 3.0])
+  assert x.square().gradient(x, gradient=Tensor([1.0, 0.0, -1.0]))[0].tolist() == [2.0, 0.0, -6.0]
+  assert x.square().gradient(x, gradient=Tensor([1, 2, 3]))[0].tolist() == [2.0, 8.0, 18.0]
+  x.square().backward(gradient=Tensor([1.0, 0.0, 0.0]))
+  assert x.grad.tolist() == [2.0, 0.0, 0.0]
+
+def test_gradients_have_the_type_and_place_of_their_targets():
+  for dtype in ("float16", "bfloat16", "float32", "float64"):
+    x = Tensor([1.0, 2.0], dtype=dtype)
+    g = (x.float() * 3).sum().gradient(x)[0]
+    assert g.dtype is x.dtype and g.device == x.device and g.tolist() == [3.0, 3.0]
+
+def test_who_gets_a_grad():
+  a, b, c = Tensor([1.0]), Tensor([2.0], requires_grad=False), Tensor([3.0])
+  (a * b * c).backward()
+  assert a.grad.item() == 6.0 and b.grad is None and c.grad.item() == 2.0
+  d = Tensor([4.0], requires_grad=True)
+  (a * d).backward()
+  assert a.grad.item() == 6.0 and d.grad.item() == 1.0   # only those that were asked for
+  (a * d).backward()
+  assert d.grad.item() == 2.0                            # it adds up
+  d.requires_grad = False
+  (a * d).backward()
+  assert d.grad.item() == 2.0 and a.grad.item() == 10.0
+  with Tensor.no_grad: e = a * 2
+  assert e.sum().gradient(a)[0].item() == 0.0
+  f = (a * 2).detach()
+  with pytest.raises(GradientError, match="not computed from"): (f + c).sum().gradient(d)
+  assert (f * a).sum().gradient(a)[0].item() == 2.0
+
+def test_writing_in_place():
+  x, v = Tensor([1.0, 2.0, 3.0, 4.0]), Tensor([10.0, 20.0])
+  y = x * 2
+  y[1:3] = v * 3
+  gx, gv = (y * y).sum().gradient(x, v)
+  assert gx.tolist() == [8.0, 0.0, 0.0, 32.0] and gv.tolist() == [180.0, 360.0]
+
+def test_reinterpreted_bits_have_no_gradient():
+  x = Tensor([1.0, 2.0], dtype="float16")
+  with pytest.raises(GradientError, match="BITCAST of .*bfloat16 has no gradient; detach"): x.bitcast("bfloat16").float().sum().gradient(x)
+  assert (x * 2 + x.bitcast("int16").bitcast("float16")).sum().gradient(x)[0].tolist() == [2.0, 2.0]
+
 def test_refusals():
   x, y = Tensor([1.0, 2.0]), Tensor([1.0])
   with pytest.raises(GradientError, match=r"the shape is \(2,\)"): x.gradient(x)

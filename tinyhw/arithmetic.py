@@ -61,7 +61,10 @@ def divide(a: float, b: float) -> float:
   if a == 0 or a != a: return math.nan
   return math.copysign(math.inf, a) * math.copysign(1.0, b)
 
-def maximum(a: Scalar, b: Scalar) -> Scalar: return b if a < b else a
+def maximum(a: Scalar, b: Scalar) -> Scalar:
+  """The greater; NaN if one of them is NaN; the first of equals."""
+  return b if a < b or b != b else a
+
 def square_root(x: float) -> float: return math.sqrt(x) if x >= 0 or x == 0 else math.nan
 def truncate_float(x: float) -> float: return math.copysign(float(math.trunc(x)), x) if math.isfinite(x) else x
 

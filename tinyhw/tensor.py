@@ -1,7 +1,8 @@
 """`Tensor`: n-dimensional arrays, computed when they are needed.
 
 A Tensor is a handle on a node of the tensor graph (docs/design.md, section 3.2). Its methods, by family, each using those before it:
-  base elementwise functions movement reduction creation random matmul indexing sorting convolution loss interchange
+  base elementwise functions movement reduction creation random matmul indexing sorting convolution loss interchange decomposition
+  digest kernels
 This file adds what is left: making tensors from data, reading them back, devices, training mode and gradients.
 """
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tinyhw.errors import ArgumentError, DTypeError, GradientError, JitError, Sh
 from tinyhw.gradient import define_checkpoint, gradients
 from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, is_storage, leaves, register, stored
-from tinyhw.methods.interchange import Interchange
+from tinyhw.methods.kernels import Kernels
 from tinyhw.storage import fetch
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -56,7 +57,7 @@ class _TensorType(TensorType):
   @no_grad.setter
   def no_grad(cls, value: bool) -> None: GradMode.off = bool(value)
 
-class Tensor(Interchange, metaclass=_TensorType):
+class Tensor(Kernels, metaclass=_TensorType):
   """An n-dimensional array of one type on one device.
 
   data: a number, nested lists, bytes, anything with the buffer protocol or __array__, a path (the file's bytes, on DISK), a graph node, or a Tensor.

@@ -81,7 +81,7 @@ def test_lanes_are_folded_once_after_the_loop(op: Ops) -> None:
   kernel = UOp.sink(out.index(g).store(a.index(g * 32 + r * 8 + v).load().reduce(op, r, v), g))
   for target in ALL_TARGETS.values(): check(kernel, target, passes=True)
   program = lower(kernel, AVX2, "fold")
-  assert [u.dtype for u in program.uops if u.op is Ops.ACC] == [F32.vec(8)]
+  assert [u.dtype for u in program.uops if u.op is Ops.ACC] == [F32.vec(8)] * (2 if op is Ops.MAX else 1)
   ends = [k for k, u in enumerate(program.uops) if u.op is Ops.END]
   assert all(ends[0] < k < ends[1] for k, u in enumerate(program.uops) if u.op is Ops.GEP)
 

@@ -130,6 +130,13 @@ def test_casts():
   assert [x.short().dtype, x.int().dtype, x.long().dtype, x.bfloat16().dtype] == [dtypes.int16, dtypes.int32, dtypes.int64, dtypes.bfloat16]
   with pytest.raises(DTypeError, match="cannot bitcast"): x.bitcast(dtypes.bool)
 
+def test_bitcast_of_another_size():
+  for kind in (np.uint8, np.int16, np.float32, np.uint64):
+    for to in ("uint8", "int16", "uint32", "float64", "int64"):
+      compare(lambda t, to=to: t.bitcast(to), lambda a, to=to: a.view(to), np.arange(48).reshape(2, 24).astype(kind) * 5)
+  with pytest.raises(ShapeError, match="whole number"): Tensor([1, 2, 3], dtype=dtypes.uint8).bitcast(dtypes.int32)
+  with pytest.raises(ShapeError, match="whole number"): Tensor(1.0).bitcast(dtypes.uint8)
+
 def test_maximum_and_minimum():
   compare(lambda a, b: a.maximum(b), np.maximum, (5,), (5,))
   compare(lambda a, b: a.minimum(b), np.minimum, (5,), (5,))

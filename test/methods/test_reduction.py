@@ -39,11 +39,12 @@ def test_narrow_types_do_not_overflow():
 
 def test_empty_and_scalar():
   empty = Tensor(np.zeros((0, 3), np.float32))
-  assert empty.sum().item() == 0 and empty.prod(0).tolist() == [1.0] * 3 and empty.max(0).tolist() == [-math.inf] * 3
+  assert empty.sum().item() == 0 and empty.prod(0).tolist() == [1.0] * 3
   assert math.isnan(empty.mean().item())
   assert empty.sum(1).shape == (0,) and Tensor(5.0).sum().item() == 5.0 and Tensor(5.0).max(0).item() == 5.0 and Tensor(5.0).softmax(0).item() == 1.0
   assert math.isnan(Tensor([1.0]).var().item())
-  with pytest.raises(ShapeError, match="no element"): empty.argmax(0)
+  for method in ("argmax", "max", "min"):
+    with pytest.raises(ShapeError, match="no element"): getattr(empty, method)(0)
   with pytest.raises(IndexRangeError, match="axis 2"): empty.sum(2)
 
 def test_minimum_of_integers_at_their_limits():

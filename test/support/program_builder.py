@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from tinyhw.codegen.maximum import larger
 from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import AxisType, Ops
@@ -187,8 +188,12 @@ def convert_to_all(source: DType, n: int) -> Program:
 FLOATS = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
 INTS = dtypes.ints
 INT_OPS = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR, Ops.MULACC, Ops.NEG)
-FLOAT_OPS = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.MULACC, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL)
+FLOAT_OPS = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MULACC, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL)
 BOOL_OPS = (Ops.AND, Ops.OR, Ops.XOR, Ops.MAX)
+def folded(op: Ops, a: UOp, b: UOp) -> UOp:
+  """op, or the choice that a MAX of floats becomes where targets do not have it."""
+  return larger(a, b) if op is Ops.MAX and dtypes.is_float(a.dtype) else a.alu(op, b)
+
 ARITY = {Ops.NEG: 1, Ops.SQRT: 1, Ops.TRUNC: 1, Ops.RECIPROCAL: 1, Ops.MULACC: 3}
 
 class RandomProgram:
@@ -238,8 +243,8 @@ class RandomProgram:
     acc = b.accumulator(self.pick(d))
     step = self.pick(d)
     with b.loop(self.random.randint(0, 4), AxisType.REDUCE) as k:
-      b.assign(acc, acc.alu(op, step.alu(Ops.MAX, broadcast(b.add(k.cast(d)), self.lanes))))
-    self.values[d].append(b.add(acc.alu(Ops.MAX, step)))
+      b.assign(acc, folded(op, acc, folded(Ops.MAX, step, broadcast(b.add(k.cast(d)), self.lanes))))
+    self.values[d].append(b.add(folded(Ops.MAX, acc, step)))
 
   def memory(self, seed: int) -> dict[int, bytearray]:
     from tinyhw.arithmetic import to_bytes

@@ -16,6 +16,7 @@ from tinyhw.codegen.decompose import Decomposer
 from tinyhw.codegen.transcendental import expand
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
+from tinyhw.isa.x86.select_choice import extremum
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -54,10 +55,16 @@ def unfused(body: UOp) -> UOp:
   return new[body]
 
 def operation_count(op: Ops, dtype: DType) -> int:
-  """How many operations a function of AVX2 vectors is after decomposition, constants and reinterpretations not counted."""
+  """How many operations a function of AVX2 vectors is after decomposition, constants and reinterpretations not counted.
+
+  A comparison whose users all choose the lesser or greater of what it compares is theirs: they are one instruction.
+  """
   lanes = dtype.vec(32 // dtype.itemsize)
   body = Decomposer(AVX2).expanded(op, tuple([UOp(Ops.NOOP, lanes, (), k) for k in range(ARITY.get(op, 1))]))
-  return sum(u.op not in (Ops.CONST, Ops.NOOP, Ops.BITCAST) for u in body.toposort())
+  order = body.toposort()
+  users = [(s, u) for u in order for s in u.src if s.op is Ops.CMPLT]
+  free = {s for s, _ in users} - {s for s, u in users if u.op is not Ops.WHERE or extremum(u) is None}
+  return sum(u.op not in (Ops.CONST, Ops.NOOP, Ops.BITCAST) and u not in free for u in order)
 
 def numpy_type(dtype: DType) -> Any: return np.dtype({"f": "f4", "d": "f8"}.get(dtype.scalar().fmt or "", dtype.scalar().fmt or ""))
 
@@ -124,7 +131,7 @@ def _shift(u: UOp, x: Array, amount: Array) -> Array:
 _OPERATIONS: dict[Ops, Callable[..., Array]] = {
   Ops.ADD: lambda u, a, b: a + b, Ops.SUB: lambda u, a, b: a - b, Ops.MUL: lambda u, a, b: a * b, Ops.FDIV: lambda u, a, b: a / b,
   Ops.RECIPROCAL: lambda u, a: numpy_type(u.dtype).type(1) / a, Ops.TRUNC: lambda u, a: np.trunc(a), Ops.MULACC: _fused,
-  Ops.MAX: lambda u, a, b: np.where(a < b, b, a), Ops.WHERE: lambda u, c, a, b: np.where(c, a, b), Ops.CAST: _convert,
+  Ops.MAX: lambda u, a, b: np.where((a < b) | (b != b), b, a), Ops.WHERE: lambda u, c, a, b: np.where(c, a, b), Ops.CAST: _convert,
   Ops.BITCAST: lambda u, a: np.ascontiguousarray(a).view(numpy_type(u.dtype)) if a.ndim else a.view(numpy_type(u.dtype)),
   Ops.AND: lambda u, a, b: a & b, Ops.OR: lambda u, a, b: a | b, Ops.XOR: lambda u, a, b: a ^ b, Ops.SHL: _shift, Ops.SHR: _shift,
   Ops.CMPLT: lambda u, a, b: a < b, Ops.CMPNE: lambda u, a, b: a != b, Ops.CMPEQ: lambda u, a, b: a == b,

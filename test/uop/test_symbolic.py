@@ -137,7 +137,9 @@ def test_float_rules_keep_special_values(dtype: DType) -> None:
   numbers = [UOp.const(dtype, k) for k in (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.0, math.inf)]
   for op in (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE):
     with_numbers = [e for k in numbers for e in (x.alu(op, k), k.alu(op, x), (x * x).alu(op, k), (-x).alu(op, k))]
-    for u in with_numbers + [x.alu(op, x), x.alu(op, y), x.alu(op, -x)]:
+    extremes = [x.alu(Ops.NEG).maximum(k).alu(Ops.NEG) for k in numbers] + [(k < x).alu(Ops.WHERE, x, x.maximum(k)) for k in numbers]
+    extremes += [x.alu(Ops.NEG).maximum((x * y).alu(Ops.NEG)).alu(Ops.NEG), (x < x * y).alu(Ops.WHERE, x * y, (x * y).maximum(x))]
+    for u in with_numbers + extremes + [x.alu(op, x), x.alu(op, y), x.alu(op, -x)]:
       s = simplify(u)
       for value in SPECIAL:
         point = {x: dtype_value(dtype, value), y: 2.0}
@@ -154,6 +156,13 @@ def test_constants_are_rounded_and_wrapped() -> None:
   assert simplify(UOp.const(dtypes.float32, 1.0) / UOp.const(dtypes.float32, 0.0)).arg == math.inf
   assert simplify(UOp.const(dtypes.float32, -1.0).sqrt()).arg != simplify(UOp.const(dtypes.float32, -1.0).sqrt()).arg  # NaN
   assert simplify(UOp.const(dtypes.float32, 0.1).eq(UOp.const(dtypes.float32, 0.1 + 1e-9))).arg is True  # equal once they are float32
+
+def test_maxima_and_minima_are_one_operation() -> None:
+  zero = f.const_like(0.0)
+  assert simplify((zero < f).alu(Ops.WHERE, f, f.maximum(zero))) is f.maximum(zero)
+  assert simplify(f.alu(Ops.NEG).maximum(-1.0).alu(Ops.NEG)) is (f.const_like(1.0) < f).alu(Ops.WHERE, f.const_like(1.0), f)
+  smaller = f.alu(Ops.NEG).maximum(g.alu(Ops.NEG)).alu(Ops.NEG)
+  assert not any(u.op is Ops.NEG for u in simplify(smaller).toposort())
 
 # ***** types that wrap *****
 

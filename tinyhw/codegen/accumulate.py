@@ -4,12 +4,14 @@ Each iteration assigns ACC its updates one after the other; an update is an ordi
 product), so the passes that follow need to know nothing of reductions. The node's value is ACC after the loops.
 An ACC's arg here is (variable, part, update): each update has a leaf of its own for the variable, so that equal terms do not become one node;
 legalize.py numbers the parts. Types narrower than float32 whose additions the target does not have accumulate in float32 and are rounded once.
+A maximum of floats has two variables where the target's instructions forget NaN (maximum.py).
 """
 from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw import trace
 from tinyhw.codegen.expand import accumulate
+from tinyhw.codegen.maximum import Folded, Maxima, forgets, widened
 from tinyhw.dtype import ConstType, DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
@@ -27,14 +29,19 @@ def start_of(op: Ops, dtype: DType) -> UOp:
 def accumulate_reductions(sink: UOp, capabilities: Capabilities) -> UOp:
   """sink with an ACC in every REDUCE."""
   order = sink.toposort()
-  if not any(u.op is Ops.REDUCE for u in order): return sink
+  maxima = Maxima(capabilities)
+  if not any(u.op is Ops.REDUCE or maxima.wants(u) for u in order): return sink
   new: dict[UOp, UOp] = {}
   count = 0
   for u in order:
     src = tuple([new[s] for s in u.src])
-    if u.op is Ops.REDUCE:
+    if u.op is Ops.REDUCE and u.arg is Ops.MAX and forgets(capabilities, u.dtype):
+      new[u] = _largest(u, src, count, maxima)
+      count += 2
+    elif u.op is Ops.REDUCE:
       new[u] = _reduce(u, src, count, capabilities)
       count += 1
+    elif maxima.wants(u): new[u] = maxima.rebuild(u, src)
     else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
   trace.hand_on(new)
   return new[sink]
@@ -51,6 +58,18 @@ def _reduce(u: UOp, src: tuple[UOp, ...], count: int, capabilities: Capabilities
   updates = [accumulate(op, v, t) for v, t in zip(variables, terms)]
   result = UOp(Ops.REDUCE, dtype, (variables[0], *updates, *[r for r in src[1:] if r.op is Ops.RANGE]), op)
   return UOp(Ops.CAST, u.dtype, (result,)) if narrow else result
+
+def _largest(u: UOp, src: tuple[UOp, ...], count: int, maxima: Maxima) -> UOp:
+  """A maximum of floats, by a variable for the largest and one for the squares."""
+  dtype, loops = widened(u.dtype), [r for r in src[1:] if r.op is Ops.RANGE]
+  old, new = [s.src if s.op is Ops.GROUP else (s,) for s in (u.src[0], src[0])]
+  starts = Folded(start_of(Ops.MAX, dtype), start_of(Ops.MUL, dtype))
+  variables = [Folded(*[UOp(Ops.ACC, dtype, (start,), (count + k, 0, n)) for k, start in enumerate(starts)]) for n in range(len(new))]
+  updates = zip(*[maxima.update(v, *terms) for v, *terms in zip(variables, old, new)])
+  largest, squares = [UOp(Ops.REDUCE, dtype, (first, *terms, *loops), op)
+                      for first, terms, op in zip(variables[0], updates, (Ops.MAX, Ops.ADD))]
+  maxima.folded[u] = folded = Folded(largest, squares)
+  return maxima.value(folded, u.dtype)
 
 def _widened(term: UOp) -> UOp:
   """A term in float32; a product is computed there, so that it can be fused with the addition."""

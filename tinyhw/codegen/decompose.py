@@ -17,6 +17,7 @@ from tinyhw import trace
 from tinyhw.arithmetic import round_to
 from tinyhw.codegen import casts, division
 from tinyhw.codegen.accumulate import SMALL_FLOATS
+from tinyhw.codegen.maximum import never_nan
 from tinyhw.codegen.transcendental import expand, expansions
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
@@ -230,6 +231,12 @@ def _truncate(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
   signed = d.bitcast(d.alu(Ops.OR, whole, d.alu(Ops.AND, bits, sign)), dtype.scalar())
   return d.alu(Ops.WHERE, d.alu(Ops.CMPLT, magnitude, limit), signed, src[0])
 
+def _maximum(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp:
+  """NaN in the first operand stays by itself; in the second it is looked for, unless there is none."""
+  a, b = src
+  larger = d.alu(Ops.WHERE, d.alu(Ops.CMPLT, a, b), b, a)
+  return d.alu(Ops.WHERE, d.alu(Ops.CMPNE, b, b), b, larger) if dtypes.is_float(dtype) and not never_nan(b) else larger
+
 def _threefry(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
   """Source: Salmon et al. 2011, Threefry-2x32 with 20 rounds; low words first."""
   def words(x: UOp) -> list[UOp]: return [d.cast(x, dtypes.uint32), d.cast(d.alu(Ops.SHR, x, 32), dtypes.uint32)]
@@ -251,7 +258,7 @@ _ALWAYS: dict[Ops, Rule] = {
 RULES: dict[Ops, Rule] = {
   Ops.NEG: _negate, Ops.SUB: _subtract, Ops.RECIPROCAL: _reciprocal, Ops.TRUNC: _truncate, Ops.CMPLT: _less,
   Ops.CMPEQ: _invert(Ops.CMPNE), Ops.CMPNE: _invert(Ops.CMPEQ), Ops.THREEFRY: _threefry,
-  Ops.MAX: lambda d, s, t: d.alu(Ops.WHERE, d.alu(Ops.CMPLT, s[0], s[1]), s[1], s[0]),
+  Ops.MAX: _maximum,
   Ops.MULACC: lambda d, s, t: d.alu(Ops.ADD, d.alu(Ops.MUL, s[0], s[1]), s[2]),
 }
 

@@ -188,9 +188,9 @@ def _steps(kernel: Kernel, storage: dict[UOp, Buffer], canonical: Canonical) -> 
   buffers = tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]]) for b in kernel.buffers])
   if kernel.sink.op is Ops.COPY: return [Step(None, buffers, (), 0)]
   device = kernel.buffers[0].arg[1]
-  return [_step(part, buffers, canonical) for part in parts(device, tuned(device, kernel.sink) if BEAM else kernel.sink)]
+  return [step_of(part, buffers, canonical) for part in parts(device, tuned(device, kernel.sink) if BEAM else kernel.sink)]
 
-def _step(part: Part, buffers: tuple[Buffer, ...], canonical: Canonical) -> Step:
+def step_of(part: Part, buffers: tuple[Buffer, ...], canonical: Canonical) -> Step:
   found = part.runner
   if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])
   variables = part.fixed + tuple([canonical.variables[name] for name in found.variables])

@@ -42,13 +42,17 @@ _values: list[Reference] = []       # tensors that have to be computed, or have 
 _kept = 0                           # how many of _values were alive when last counted
 _tags = itertools.count(1)
 
+def fresh_tag() -> int:
+  """A tag that makes a node unlike all others."""
+  return next(_tags)
+
 def unique(u: UOp) -> UOp:
   """A copy of u that is no other node's equal, so that it gets storage of its own."""
-  return UOp(Ops.CONTIGUOUS, u.dtype, (u,), None, next(_tags))
+  return UOp(Ops.CONTIGUOUS, u.dtype, (u,), None, fresh_tag())
 
 def assigned(target: UOp, value: UOp) -> UOp:
   """An ASSIGN, unlike any other: done twice, it does something twice."""
-  return UOp(Ops.ASSIGN, target.dtype, (target, value), None, next(_tags))
+  return UOp(Ops.ASSIGN, target.dtype, (target, value), None, fresh_tag())
 
 # ***** who is alive *****
 

@@ -132,7 +132,7 @@ class Convolution(Sorting):
     late = place.sub(count, reverse=True)  # the first of equals has the largest
     late_view, _ = late._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
     shape = (*best.shape, *(1,) * n)
-    same = graph.compare(Ops.CMPEQ, view, graph.expand(graph.reshape(best.uop, shape), view.shape))
+    same = self._new(view)._or_nan(self._new(graph.compare(Ops.CMPEQ, view, graph.expand(graph.reshape(best.uop, shape), view.shape)))).uop
     chosen = self._new(graph.fold(graph.where(same, late_view, graph.like(late_view, 0)), Ops.MAX, axes))
     return best, chosen.sub(count, reverse=True)
 
@@ -188,7 +188,7 @@ class Convolution(Sorting):
 
   def _resized(self, axis: int, old: int, new: int, mode: str, align_corners: bool) -> Tensor:
     if old == 0 or new <= 0: raise ShapeError(f"cannot resize an axis of size {old} to {new}")
-    i = self.arange(new, device=self.device, dtype=dtypes.float32)
+    i = self.arange(new, device=self.device, dtype=dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32)
     index: tuple[slice, ...] = (slice(None),) * axis
     if mode == "nearest": return _at(self, *index, i.mul(old / new).floor().cast(dtypes.int32).minimum(old - 1))
     if mode == "nearest-exact": return _at(self, *index, i.add(0.5).mul(old / new).floor().cast(dtypes.int32).minimum(old - 1))

@@ -5,6 +5,7 @@ range compares by its value, and is refused by arithmetic, where it would wrap. 
 give 0 where the divisor is the integer 0. Comparisons with NaN are false, except `!=`.
 """
 from __future__ import annotations
+import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tinyhw.device import on_disk
@@ -18,7 +19,8 @@ from tinyhw.uop.ops import UOp
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _BOOL_OPS = {Ops.ADD: Ops.OR, Ops.MUL: Ops.AND, Ops.MAX: Ops.OR}
-_LONGEST_POWER = 64  # x**n for an int n up to this is written as multiplications
+_LONGEST_POWER = 8  # x**n for an int n up to this is written as multiplications, at most 4 ULP wrong
+_STEPS = 3           # of a float remainder, each of which takes all bits of a quotient
 
 _WORDS = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}   # by bytes
 
@@ -82,19 +84,27 @@ class Elementwise(Handle):
     return self.div(x, reverse, rounding_mode="floor")
 
   def mod(self, x: Any, reverse: bool = False) -> Tensor:
-    """self % x; the result has the sign of the divisor."""
+    """self % x; the result has the sign of the divisor, as Python's and NumPy's. 0 where the divisor is the integer 0, NaN for the float 0.
+
+    >>> (Tensor([-7, 7]) % Tensor([3, -3])).tolist()
+    [2, -2]
+    """
     a, b = self._pair("take the remainder of", x)
     if reverse: a, b = b, a
     if not dtypes.is_float(a.dtype): return self._new(graph.binary(Ops.MOD, _countable(a), _countable(b)))
+    narrow = a.dtype
+    a, b = _at_least_float32(a), _at_least_float32(b)
     r = _remainder(a, b)
-    wrong = graph.binary(Ops.AND, graph.compare(Ops.CMPNE, r, graph.like(r, 0)),
-                         graph.compare(Ops.CMPNE, graph.compare(Ops.CMPLT, r, graph.like(r, 0)), graph.compare(Ops.CMPLT, b, graph.like(b, 0))))
-    return self._new(graph.where(wrong, graph.add(r, b), r))
+    return self._new(graph.cast(graph.where(_signs_differ(r, b), graph.add(r, b), r), narrow))
 
   def fmod(self, x: Any) -> Tensor:
-    """The remainder with the sign of self, as C's fmod."""
+    """The remainder with the sign of self, as C's fmod.
+
+    >>> Tensor([-7, 7]).fmod(Tensor([3, -3])).tolist()
+    [-1, 1]
+    """
     a, b = self._pair("take the remainder of", x)
-    if dtypes.is_float(a.dtype): return self._new(_remainder(a, b))
+    if dtypes.is_float(a.dtype): return self._new(graph.cast(_remainder(_at_least_float32(a), _at_least_float32(b)), a.dtype))
     return self._new(graph.binary(Ops.SUB, a, graph.mul(_truncate_divide(a, b), b)))
 
   def pow(self, x: Any, reverse: bool = False) -> Tensor:
@@ -109,14 +119,23 @@ class Elementwise(Handle):
     return self._new(graph.binary(Ops.POW, a, b))
 
   def maximum(self, x: Any) -> Tensor:
-    """The larger of each pair. NaN in self stays."""
+    """The larger of each pair; NaN if either is NaN. Equal ones share the gradient.
+
+    >>> Tensor([1.0, 5.0]).maximum(3).tolist()
+    [3.0, 5.0]
+    """
     if self._beyond(x) < 0: return self.add(0)
     return self._binary("take the maximum of", Ops.MAX, x)
 
   def minimum(self, x: Any) -> Tensor:
-    """The smaller of each pair. NaN in self stays."""
+    """The smaller of each pair; NaN if either is NaN. Equal ones share the gradient.
+
+    >>> Tensor([1.0, 5.0]).minimum(3).tolist()
+    [1.0, 3.0]
+    """
     if self._beyond(x) > 0: return self.add(0)
     a, b = self._pair("take the minimum of", x)
+    if dtypes.is_float(a.dtype): return self._new(graph.negate(graph.binary(Ops.MAX, graph.negate(a), graph.negate(b))))
     return self._new(graph.where(graph.compare(Ops.CMPLT, b, a), b, a))
 
   def neg(self) -> Tensor:
@@ -347,12 +366,33 @@ def floor(u: UOp) -> UOp:
   t = graph.unary(Ops.TRUNC, u)
   return graph.where(graph.compare(Ops.CMPLT, u, t), graph.binary(Ops.SUB, t, graph.like(t, 1)), t)
 
+def _at_least_float32(u: UOp) -> UOp: return graph.cast(u, least_upper_dtype(u.dtype, dtypes.float32))
+
+def _signs_differ(r: UOp, b: UOp) -> UOp:
+  """True where r is not 0 and has another sign than b."""
+  zero = graph.like(r, 0)
+  other = graph.compare(Ops.CMPNE, graph.compare(Ops.CMPLT, r, zero), graph.compare(Ops.CMPLT, b, zero))
+  return graph.binary(Ops.AND, graph.compare(Ops.CMPNE, r, zero), other)
+
+def _rest(a: UOp, q: UOp, b: UOp) -> UOp:
+  """a - q*b, exactly where q is the quotient rounded to a whole number, or to its type."""
+  return graph.node(Ops.MULACC, a.dtype, (graph.negate(q), b, a), None, a.shape)
+
 def _floor_divide(a: UOp, b: UOp) -> UOp:
-  """a / b rounded down; -1 where a negative quotient is so small that it is 0 as a float, as it is for an infinite b."""
+  """The exact quotient rounded down, as Python has it: what a / b is rounded up to is known by the rest's sign. a / 0 where b is 0.
+
+  -1 where a negative quotient is so small that it is 0 as a float, as it is for an infinite b. NaN for an infinite a.
+  """
   if not dtypes.is_float(a.dtype): return graph.binary(Ops.IDIV, _countable(a), _countable(b))
-  q, product = graph.binary(Ops.FDIV, a, b), graph.mul(a, b)
-  vanished = graph.binary(Ops.AND, graph.compare(Ops.CMPEQ, q, graph.like(q, 0)), graph.compare(Ops.CMPLT, product, graph.like(product, 0)))
-  return graph.where(vanished, graph.like(q, -1), floor(q))
+  narrow = a.dtype
+  a, b = _at_least_float32(a), _at_least_float32(b)
+  ratio = graph.binary(Ops.FDIV, a, b)
+  q = floor(ratio)
+  r = graph.where(graph.compare(Ops.CMPEQ, q, graph.like(q, 0)), a, _rest(a, q, b))
+  below = graph.where(_signs_differ(r, b), graph.binary(Ops.SUB, q, graph.like(q, 1)), q)
+  endless = graph.compare(Ops.CMPEQ, graph.binary(Ops.SUB, a, a), graph.like(a, 0))  # false for NaN and infinity
+  result = graph.where(endless, below, graph.like(q, math.nan))
+  return graph.cast(graph.where(graph.compare(Ops.CMPEQ, b, graph.like(b, 0)), ratio, result), narrow)
 
 def _truncate_divide(a: UOp, b: UOp) -> UOp:
   if dtypes.is_float(a.dtype): return graph.unary(Ops.TRUNC, graph.binary(Ops.FDIV, a, b))
@@ -366,9 +406,25 @@ def _truncate_divide(a: UOp, b: UOp) -> UOp:
   return graph.where(up, graph.add(q, graph.like(q, 1)), q)
 
 def _remainder(a: UOp, b: UOp) -> UOp:
-  """a - trunc(a/b) * b for floats; a itself where b is larger, be it infinite."""
-  q = graph.unary(Ops.TRUNC, graph.binary(Ops.FDIV, a, b))
-  return graph.where(graph.compare(Ops.CMPEQ, q, graph.like(q, 0)), a, graph.binary(Ops.SUB, a, graph.mul(q, b)))
+  """What is left of a after whole b's, with the sign of a; a itself where b is larger, be it infinite. For float32 and float64.
+
+  Each step is exact: the quotient, rounded to the type and to a whole number, leaves a rest that a float holds, one type's mantissa smaller. So the
+  result is exact while a / b is below 2**71 (float32) or 2**158 (float64), and NaN beyond, as for b = 0 and infinite a. A quotient that was rounded
+  up leaves a rest with the other sign.
+  """
+  r = a
+  for _ in range(_STEPS):
+    q = graph.unary(Ops.TRUNC, graph.binary(Ops.FDIV, r, b))
+    r = graph.where(graph.compare(Ops.CMPEQ, q, graph.like(q, 0)), r, _rest(r, q, b))
+  size = graph.where(graph.compare(Ops.CMPLT, b, graph.like(b, 0)), graph.negate(b), b)
+  zero = graph.like(a, 0)
+  negative = graph.compare(Ops.CMPLT, a, zero)
+  back = graph.where(negative, graph.negate(size), size)
+  r = graph.where(_signs_differ(r, a), graph.add(r, back), r)
+  magnitude = graph.where(graph.compare(Ops.CMPLT, r, zero), graph.negate(r), r)
+  r = graph.where(graph.compare(Ops.CMPLT, magnitude, size), r, graph.like(r, math.nan))
+  signed = graph.where(negative, graph.like(a, -0.0), graph.mul(a, zero))
+  return graph.where(graph.compare(Ops.CMPEQ, r, zero), signed, r)
 
 def _multiplied(u: UOp, n: Int) -> UOp:
   """u ** n for n >= 1, by squaring."""
@@ -388,7 +444,7 @@ def _power_constant(u: UOp, x: ConstType) -> UOp:
     else:
       u = _countable(u)
       return graph.full(u.shape, u.dtype, 1, u.device) if x == 0 else _multiplied(u, Int(x))
-  if x == 0: return graph.full(u.shape, u.dtype, 1, u.device)
+  if x == 0: return graph.where(graph.full(u.shape, dtypes.bool, True), graph.full(u.shape, u.dtype, 1, u.device), u)   # with a gradient, of 0
   if x == 0.5: return graph.unary(Ops.SQRT, u)
   if x == -0.5: return graph.unary(Ops.RECIPROCAL, graph.unary(Ops.SQRT, u))
   if abs(x) <= _LONGEST_POWER and x == Int(x):

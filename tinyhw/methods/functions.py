@@ -31,6 +31,11 @@ class Functions(Elementwise):
     """The square root; NaN below 0."""
     return self._function(Ops.SQRT)
 
+  def _root(self) -> Tensor:
+    """sqrt whose gradient at 0 is 0: for norms and deviations, which have a lowest point there."""
+    positive = self.ne(0)
+    return positive.where(positive.where(self, 1).sqrt(), 0)
+
   def rsqrt(self) -> Tensor:
     """1 / sqrt(self)."""
     return self.sqrt().reciprocal()
@@ -94,7 +99,7 @@ class Functions(Elementwise):
     z, terms = r.square(), 12 if x.dtype is dtypes.float64 else 6
     series = x.const_like((-1) ** terms / (2 * terms + 1))
     for i in reversed(range(terms)): series = series.mul(z).add((-1) ** i / (2 * i + 1))
-    angle = series.mul(r).mul(4)
+    angle = size.lt(2.0 ** -(dtypes.finfo(x.dtype)[1] // 2 + 2)).where(size, series.mul(r).mul(4))  # so small ones are their own arc tangent
     return large.where(angle.neg().add(math.pi / 2), angle)._with_sign_of(x)
 
   def asin(self) -> Tensor:
@@ -131,7 +136,7 @@ class Functions(Elementwise):
     large = size.gt(_outweighs_one(x))
     small = large.where(1, size)
     square = small.square()
-    near = small.add(square.div(square.add(1).sqrt().add(1)))._log1p()
+    near = small.div(square.add(1).sqrt().add(1)).add(1).mul(small)._log1p()  # a product: -0.0 stays
     return large.where(large.where(size, 1).log().add(math.log(2)), near)._with_sign_of(x)
 
   def acosh(self) -> Tensor:
@@ -160,10 +165,14 @@ class Functions(Elementwise):
     return self.sub(0, reverse=True).maximum(self)  # 0 - x is 0.0 for both zeros, and of equal operands the first is the maximum
 
   def sign(self) -> Tensor:
-    """-1, 0 or 1; NaN for NaN."""
+    """-1, 0 or 1; NaN for NaN, as NumPy has it.
+
+    >>> Tensor([-3.0, 0.0, 5.0]).sign().tolist()
+    [-1.0, 0.0, 1.0]
+    """
     if self.dtype is dtypes.bool: return self._self()
     if dtypes.is_unsigned(self.dtype): return self.gt(0).cast(self.dtype)
-    zero = self.mul(0) if dtypes.is_float(self.dtype) else self.const_like(0)
+    zero = self.mul(0).add(0) if dtypes.is_float(self.dtype) else self.const_like(0)  # 0.0 for -0.0 too
     return self.lt(0).where(self.const_like(-1), self.gt(0).where(self.const_like(1), zero.detach()))
 
   def copysign(self, other: Any) -> Tensor:
@@ -231,19 +240,33 @@ class Functions(Elementwise):
     return self._at_least(x, True)
 
   def clamp(self, min_: Any = None, max_: Any = None) -> Tensor:
-    """Not below min_, not above max_. NaN stays; the gradient passes where nothing was cut."""
+    """Not below min_, not above max_, which are numbers or tensors; max_ where min_ is above it. NaN in any of them gives NaN.
+
+    The gradient passes where nothing was cut.
+
+    >>> Tensor([-2.0, 0.5, 3.0]).clamp(0, 1).tolist()
+    [0.0, 0.5, 1.0]
+    """
     if min_ is None and max_ is None: raise ArgumentError("clamp needs min_, max_ or both")
     x = self._self()
-    if min_ is not None and x._beyond(min_) >= 0: x = x.lt(min_).where(min_, x)
-    return x if max_ is None or x._beyond(max_) > 0 else x.gt(max_).where(max_, x)
+    if min_ is not None and x._beyond(min_) >= 0: x = _or_nan(x.lt(min_), min_).where(min_, x)
+    return x if max_ is None or x._beyond(max_) > 0 else _or_nan(x.gt(max_), max_).where(max_, x)
 
   def clip(self, min_: Any = None, max_: Any = None) -> Tensor:
     """Another name of clamp."""
     return self.clamp(min_, max_)
 
   def lerp(self, end: Any, weight: Any) -> Tensor:
-    """self + (end - self) * weight."""
-    return self.add(self._tensor(end).sub(self).mul(weight))
+    """self + (end - self) * weight, and from the other end for weights from 0.5 on: exactly `end` for weight 1.
+
+    >>> Tensor([0.0, 10.0]).lerp(Tensor([4.0, 20.0]), 0.25).tolist()
+    [1.0, 12.5]
+    """
+    end = self._tensor(end)
+    distance = end.sub(self)
+    if isinstance(weight, (int, float)): return self.add(distance.mul(weight)) if weight < 0.5 else end.sub(distance.mul(1 - weight))
+    share = self._tensor(weight)
+    return share.lt(0.5).where(self.add(distance.mul(share)), end.sub(distance.mul(share.sub(1, reverse=True))))
 
   def logaddexp(self, other: Any) -> Tensor:
     """log(exp(self) + exp(other)) without overflow."""
@@ -268,10 +291,15 @@ class Functions(Elementwise):
   # ***** activations *****
 
   def relu(self) -> Tensor:
-    """max(self, 0); its gradient at 0 is 0."""
+    """max(self, 0); its gradient at 0 is 0. NaN stays.
+
+    >>> Tensor([-1.0, 2.0]).relu().tolist()
+    [0.0, 2.0]
+    """
     u = self.uop
     zero = graph.like(u, 0)
-    return self._new(graph.where(graph.compare(Ops.CMPLT, zero, u), u, zero))
+    otherwise = graph.detach(graph.binary(Ops.MAX, u, zero)) if dtypes.is_float(u.dtype) else zero
+    return self._new(graph.where(graph.compare(Ops.CMPLT, zero, u), u, otherwise))
 
   def sigmoid(self) -> Tensor:
     """1 / (1 + exp(-self)), in the form that does not overflow on either side."""
@@ -284,20 +312,21 @@ class Functions(Elementwise):
     return self.neg().softplus().neg()
 
   def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Tensor:
-    """alpha * self + beta, cut to 0..1."""
-    return self.mul(alpha).add(beta).clamp(0, 1)
+    """alpha * self + beta, cut to 0..1; the gradient at the limits is 0."""
+    return self.mul(alpha).add(beta).hardtanh(0, 1)
 
   def hardswish(self) -> Tensor:
     """self * relu6(self + 3) / 6."""
     return self.mul(self.add(3).relu6()).mul(1 / 6)
 
   def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Tensor:
-    """Another name of clamp, with limits of its own."""
-    return self.clamp(min_val, max_val)
+    """self, cut to min_val..max_val. Other than that of clamp, the gradient at the limits is 0."""
+    x = self.le(min_val).where(min_val, self)
+    return x.ge(max_val).where(max_val, x)
 
   def relu6(self) -> Tensor:
-    """self, cut to 0..6."""
-    return self.clamp(0, 6)
+    """self, cut to 0..6; the gradient at the limits is 0."""
+    return self.hardtanh(0, 6)
 
   def silu(self) -> Tensor:
     """self * sigmoid(self)."""
@@ -321,7 +350,7 @@ class Functions(Elementwise):
 
   def leaky_relu(self, neg_slope: float = 0.01) -> Tensor:
     """self where positive, else neg_slope * self."""
-    return self.lt(0).where(self.mul(neg_slope), self)
+    return self.gt(0).where(self, self.mul(neg_slope))
 
   def elu(self, alpha: float = 1.0) -> Tensor:
     """self where positive, else alpha * (exp(self) - 1)."""
@@ -353,6 +382,11 @@ class Functions(Elementwise):
     """exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows."""
     t = self._float().clamp(None, 0).mul(factor * 0.5).tanh()
     return t.mul(2).div(t.neg().add(1))
+
+def _or_nan(condition: Tensor, limit: Any) -> Tensor:
+  """Also true where a tensor of limits is NaN; numbers are not looked at, unless they are NaN."""
+  if isinstance(limit, Handle): return condition | limit._self().isnan() if dtypes.is_float(limit.dtype) else condition
+  return condition.bitwise_or(True) if limit != limit else condition
 
 def _outweighs_one(x: Functions) -> float:
   """A number from which on 1 + x * x rounds to x * x."""

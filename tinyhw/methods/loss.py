@@ -69,7 +69,8 @@ class Loss(Convolution):
       if Y.shape != self.shape[:axis] + self.shape[axis + 1:]:
         raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit scores of shape {graph.show(self.shape)}: drop axis {axis}")
       if not dtypes.is_int(Y.dtype): raise ArgumentError(f"classes are integers, not {Y.dtype}; give probabilities the shape of the scores")
-      losses = logs._at_class(Y, axis).mul(1 - label_smoothing).add(logs.mean(axis).mul(label_smoothing)).neg()
+      losses = logs._at_class(Y, axis).neg()
+      if label_smoothing: losses = losses.mul(1 - label_smoothing).sub(logs.mean(axis).mul(label_smoothing))
     return losses._reduced(reduction)
 
   def nll_loss(self, Y: Tensor, weight: Tensor | None = None, ignore_index: int | None = None, reduction: str = "mean") -> Tensor:

@@ -1,7 +1,7 @@
 """Reductions over axes, what is normalised by them, and running (cumulative) ones.
 
 Sums of integers narrower than 32 bits and of bools are int32 (unsigned: uint32); float16, bfloat16 and fp8 accumulate in float32 and are rounded
-once. Reducing an empty axis gives the operation's identity; argmax and its like then raise ShapeError.
+once. Sums and products of nothing are 0 and 1; max, argmax and their like then raise ShapeError. NaN in gives NaN out.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -45,11 +45,30 @@ class Reduction(Movement):
     return total.cast(own) if dtype is None and dtypes.is_float(own) else total
 
   def max(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """The largest element; for an empty axis the smallest value of the type."""
+    """The largest element; NaN if there is one. Raises ShapeError where there is no element.
+
+    >>> Tensor([[1, 5], [7, 3]]).max(axis=1).tolist()
+    [5, 7]
+    """
+    self._refuse_empty("find the largest of", axis)
+    return self._largest(axis, keepdim)
+
+  def _largest(self, axis: Axis, keepdim: bool = False) -> Tensor:
+    """max, but of no elements the smallest value of the type."""
     return self._fold(Ops.MAX, axis, keepdim)
 
+  def _refuse_empty(self, what: str, axis: Axis) -> None:
+    axes = self._axes(axis)
+    if any(isinstance(self.shape[a], int) and self.shape[a] == 0 for a in axes):
+      raise ShapeError(f"cannot {what} no elements: shape {graph.show(self.shape)} over axes {axes}; reduce other axes, or pad first")
+
   def min(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """The smallest element; for an empty axis the largest value of the type."""
+    """The smallest element; NaN if there is one. Raises ShapeError where there is no element.
+
+    >>> Tensor([[1, 5], [7, 3]]).min(axis=0).tolist()
+    [1, 3]
+    """
+    self._refuse_empty("find the smallest of", axis)
     return self._mirror()._fold(Ops.MAX, axis, keepdim)._mirror()
 
   def _mirror(self) -> Tensor:
@@ -108,17 +127,17 @@ class Reduction(Movement):
 
   def std(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Tensor:
     """The standard deviation."""
-    return self.var(axis, keepdim, correction).sqrt()
+    return self.var(axis, keepdim, correction)._root()
 
   def std_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
     var, mean = self.var_mean(axis, keepdim, correction)
-    return var.sqrt(), mean
+    return var._root(), mean
 
   def normalize(self, p: float = 2, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """self divided by its p-norm along an axis, which counts as at least eps."""
     if p <= 0: raise ArgumentError(f"normalize wants a positive p, not {p}")
-    if p == 2: norm = self.square().sum(dim, keepdim=True).sqrt()
+    if p == 2: norm = self.square().sum(dim, keepdim=True)._root()
     elif p == math.inf: norm = self.abs().max(dim, keepdim=True)
     else: norm = self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
     return self.div(norm.maximum(eps))
@@ -128,7 +147,7 @@ class Reduction(Movement):
   def _shifted(self, axis: int, dtype: DTypeLike | None) -> Tensor:
     """self minus its maximum along an axis, which the gradient does not see."""
     x = self._float() if dtype is None else self.cast(dtype)
-    return x.sub(x.detach().max(axis, keepdim=True)) if x.ndim else x.sub(x.detach())
+    return x.sub(x.detach()._largest(axis, keepdim=True)) if x.ndim else x.sub(x.detach())
 
   def softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
     """exp(self) over its sum along an axis."""
@@ -147,7 +166,7 @@ class Reduction(Movement):
   def logsumexp(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
     """log(sum(exp(self))) without overflow; -inf for what holds only -inf."""
     x = self._float()
-    top = x.detach().max(axis, keepdim=True)
+    top = x.detach()._largest(axis, keepdim=True)
     top = top.isfinite().where(top, 0)
     total = x.sub(top).exp().sum(axis, keepdim).log()
     return total.add(top if keepdim else top.reshape(total.shape))
@@ -171,7 +190,11 @@ class Reduction(Movement):
   # ***** places of extremes *****
 
   def argmax(self, axis: int | None = None, keepdim: bool = False) -> Tensor:
-    """The place of the largest element along an axis, or in the flattened tensor; the first of equals."""
+    """The place of the largest element along an axis, or in the flattened tensor; the first of equals; of the first NaN if there is one.
+
+    >>> Tensor([[1, 5], [7, 3]]).argmax(axis=1).tolist()
+    [1, 0]
+    """
     if axis is None:
       place = self.flatten().argmax(0)
       return place.reshape((1,) * self.ndim) if keepdim else place
@@ -179,14 +202,22 @@ class Reduction(Movement):
     if not self.ndim: return self.const_like(0, dtypes.default_int)
     n = static(self.shape[axis], "find the largest element of")
     if n == 0: raise ShapeError(f"argmax along axis {axis} of {graph.show(self.shape)}: there is no element")
-    top = self.eq(self.max(axis, keepdim=True)).uop
+    top = self._or_nan(self.eq(self.max(axis, keepdim=True))).uop
     late = graph.binary(Ops.SUB, graph.full(top.shape, dtypes.default_int, n), graph.positions(top, axis, dtypes.default_int))
     first = self._new(graph.where(top, late, graph.like(late, 0))).max(axis, keepdim)
     return first.sub(n, reverse=True).minimum(n - 1)
 
   def argmin(self, axis: int | None = None, keepdim: bool = False) -> Tensor:
-    """The place of the smallest element; the first of equals."""
+    """The place of the smallest element; the first of equals; of the first NaN if there is one.
+
+    >>> Tensor([[1, 5], [7, 3]]).argmin(axis=1).tolist()
+    [0, 1]
+    """
     return self._mirror().argmax(axis, keepdim)
+
+  def _or_nan(self, where: Tensor) -> Tensor:
+    """Also true where an element is NaN."""
+    return where | self.isnan() if dtypes.is_float(self.dtype) else where
 
   # ***** running reductions *****
 
@@ -219,12 +250,16 @@ class Reduction(Movement):
     return total.cast(self.dtype) if dtypes.is_float(self.dtype) else total
 
   def cummax(self, axis: int = 0) -> tuple[Tensor, Tensor]:
-    """(largest so far, its place): of equal ones the last place, as PyTorch has it."""
+    """(largest so far, its place): of equal ones, and of NaNs, the last place, as PyTorch has it.
+
+    >>> [t.tolist() for t in Tensor([1, 3, 2]).cummax()]
+    [[1, 3, 3], [0, 1, 1]]
+    """
     if not self.ndim: return self._self(), self.const_like(0, dtypes.default_int)
     axis = self._axis(axis)
     values = self._running(axis, Ops.MAX, self.dtype.min)
     place = self._new(graph.positions(self.uop, axis, dtypes.default_int))
-    return values, self.eq(values).where(place, 0)._running(axis, Ops.MAX, 0)
+    return values, self._or_nan(self.eq(values)).where(place, 0)._running(axis, Ops.MAX, 0)
 
   def cummin(self, axis: int = 0) -> tuple[Tensor, Tensor]:
     """(smallest so far, its place)."""

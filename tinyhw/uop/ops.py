@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tinyhw import trace
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
-from tinyhw.errors import DTypeError, SymbolicError, UnknownValueError
+from tinyhw.errors import DTypeError, IndexingError, SymbolicError, UnknownValueError
 from tinyhw.uop import bounds as _bounds
 from tinyhw.uop import shape as _shape
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
@@ -214,8 +214,9 @@ class UOp:
   @staticmethod
   def param(slot: int, dtype: DType, size: int) -> UOp: return UOp(Ops.PARAM, dtype, (), (slot, size))
 
-  @staticmethod
-  def sink(*stores: UOp, arg: Any = None) -> UOp: return UOp(Ops.SINK, dtypes.void, stores, arg)
+  def sink(*stores: UOp, arg: Any = None) -> UOp:
+    """A kernel of stores: UOp.sink(a, b), or a.sink(b)."""
+    return UOp(Ops.SINK, dtypes.void, stores, arg)
 
   @property
   def expr(self) -> str: return str(self.arg[0])
@@ -242,6 +243,32 @@ class UOp:
   # ***** kernel level *****
 
   def index(self, i: sint) -> UOp: return UOp(Ops.INDEX, self.dtype, (self, to_index(i)))
+
+  def __getitem__(self, indices: Any) -> UOp:
+    """The place of an element of memory with a shape, which is RESHAPE(PARAM) here: one index for each axis."""
+    given = indices if isinstance(indices, tuple) else (indices,)
+    fits = len(given) == len(self.shape) and all(isinstance(i, (int, UOp)) for i in given)
+    if self.op is not Ops.RESHAPE or self.src[0].op is not Ops.PARAM or not fits:
+      raise IndexingError(f"cannot index {self!r} with {indices!r}: only an argument of a kernel has elements, by a number or UOp for each axis")
+    flat: sint = 0
+    for i, size in zip(given, self.shape): flat = flat * size + i
+    return self.src[0].index(flat)
+
+  __iter__ = None   # indices of a kernel's argument have no end
+
+  def flatten(self) -> UOp:
+    """An argument of a kernel with one axis."""
+    assert self.op is Ops.RESHAPE and self.src[0].op is Ops.PARAM, f"flatten wants an argument of a kernel, got {self.op.name}"
+    return UOp(Ops.RESHAPE, self.dtype, (self.src[0], to_index(self.size)))
+
+  def end(self, *ranges: UOp) -> UOp:
+    """This STORE, or GROUP of them, for each point of the ranges."""
+    assert self.op in (Ops.STORE, Ops.GROUP), f"end wants a STORE, got {self.op.name}"
+    return self.replace(src=tuple([s.end(*ranges) for s in self.src]) if self.op is Ops.GROUP else self.src + ranges)
+
+  def group(*stores: UOp) -> UOp:
+    """Several stores as one."""
+    return UOp(Ops.GROUP, dtypes.void, stores)
 
   def load(self, gate: UOp | None = None, alt: UOp | ConstType = 0, dtype: DType | None = None) -> UOp:
     """The element at this INDEX; alt where gate is false."""

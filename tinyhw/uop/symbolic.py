@@ -5,7 +5,7 @@
 point and remembers the result in the node. Both are for scalar expressions and those with lanes, not for tensor graphs: constants have no shape.
 
 What is exact for floats is done, and nothing else: x*0 stays (NaN, infinity, -0.0), x + 0.0 stays unless x is known not to be -0.0 (it would
-become 0.0), x - x and x / x stay, sums and products are not reordered, MAX is not (its result for NaN and zeros depends on the order).
+become 0.0), x - x and x / x stay, sums and products are not reordered, MAX is not (which of two zeros it gives depends on the order).
 Arithmetic on constants is tinyhw/arithmetic.py's, which the interpreter uses too.
 """
 from __future__ import annotations
@@ -205,6 +205,22 @@ def into_where(u: UOp, p: UOp, c1: UOp, c2: UOp, c3: UOp) -> UOp:
   x, y = (UOp(u.op, u.dtype, (c3, k) if first else (k, c3), u.arg) for k in (c1, c2))
   return UOp(Ops.WHERE, u.dtype, (p, x, y))
 
+@rule(UPat(Ops.WHERE, src=(UPat(Ops.CMPLT, src=(y, x)), x, UPat(Ops.MAX, src=(x, y), name="u"))))
+def greater_or_maximum(x: UOp, y: UOp, u: UOp) -> UOp:
+  """y < x ? x : max(x, y) -> max(x, y), NaN included: relu with a gradient of its own."""
+  return u
+
+@rule(UPat(Ops.NEG, FLOATS, (UPat(Ops.MAX, src=(UPat(Ops.NEG, src=(x,)), UPat(Ops.NEG, src=(y,)))),)),
+      UPat(Ops.NEG, FLOATS, (UPat(Ops.MAX, src=(UPat(Ops.NEG, src=(x,)), c)),)))
+def minimum(x: UOp, y: UOp | None = None, c: UOp | None = None) -> UOp:
+  """-max(-x, -y) -> the smaller, or NaN. Of zeros the same as before."""
+  if y is None:
+    assert c is not None, "one of the patterns matched"
+    y = c.const_like(-c.arg)
+  truth = dtypes.bool.vec(x.dtype.count)
+  smaller = UOp(Ops.WHERE, x.dtype, (UOp(Ops.CMPLT, truth, (y, x)), y, x))
+  return UOp(Ops.WHERE, x.dtype, (UOp(Ops.CMPNE, truth, (y, y)), y, smaller))
+
 # ***** casts and lanes *****
 
 @rule(UPat((Ops.CAST, Ops.BITCAST), src=(x,), name="u"))
@@ -262,7 +278,8 @@ SIMPLE = (
   fold_constants, fold_cast, fold_bitcast, constant_right, add_zero, subtract_zero, times_one, times_zero, negate_twice,
   divide_by_power_of_two, divide_by_itself, remainder_by_itself, idempotent, xor_itself, less_than_itself, equal_to_itself,
   bits_with_constant, merge_constants, merge_maximum, bool_arithmetic, bool_comparison, negate_equality, excluded_middle, absorb,
-  where_same, where_constant, where_is_condition, where_not, where_in_where, where_both, into_where, cast_to_same, cast_twice,
+  where_same, where_constant, where_is_condition, where_not, where_in_where, where_both, into_where,
+  greater_or_maximum, minimum, cast_to_same, cast_twice,
   bitcast_twice, compare_cast_bool, lane_of, broadcast_constant, vectorize_lanes, constant_gate,
 )
 symbolic_simple = PatternMatcher(SIMPLE)

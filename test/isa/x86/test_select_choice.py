@@ -67,6 +67,7 @@ def test_one_instruction_chooses(name: str, arch: str) -> None:
   """And none compares, where the instruction does that itself."""
   choice, kind = CHOICES[name]
   for dtype in (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.uint8, *((dtypes.int64,) if arch == ARCHS[1] else ())):
+    if name == "MAX" and dtypes.is_float(dtype): continue
     found = selected(program(choice, dtype, 32 // dtype.itemsize), arch)
     compares = sum(n for row, n in found.items() if "cmp" in row and row != "cmp")
     blends = sum(n for row, n in found.items() if "blend" in row)

@@ -139,7 +139,7 @@ class _C:
   def float_operation(self, u: UOp, x: list[str], scalar: DType) -> str:
     suffix = "" if scalar is dtypes.float64 else "f"
     if u.op in _INFIX: return f"{x[0]} {_INFIX[u.op]} {x[1]}"
-    if u.op is Ops.MAX: return f"({x[0]}) < ({x[1]}) ? ({x[1]}) : ({x[0]})"
+    if u.op is Ops.MAX: return f"({x[0]}) < ({x[1]}) || ({x[1]}) != ({x[1]}) ? ({x[1]}) : ({x[0]})"
     if u.op is Ops.NEG: return f"-{x[0]}"
     if u.op is Ops.RECIPROCAL: return f"1.0{suffix} / {x[0]}"
     builtin = {Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.MULACC: "fma"}.get(u.op)

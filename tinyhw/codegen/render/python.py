@@ -13,6 +13,7 @@ from typing import Any
 from collections.abc import Callable
 
 from tinyhw.arithmetic import round_to
+from tinyhw.codegen.maximum import never_nan
 from tinyhw.codegen.program import Program
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
 from tinyhw.errors import CompileError
@@ -225,7 +226,9 @@ def expression(u: UOp, x: list[str]) -> str:
   if scalar is dtypes.bool and op in _ON_BOOLS: return f"{x[0]} {_ON_BOOLS[op]} {x[1]}"
   if op in _INFIX: return f"{x[0]} {_INFIX[op]} {x[1]}"
   if op is Ops.WHERE: return f"{x[1]} if {x[0]} else {x[2]}"
-  if op is Ops.MAX: return f"{x[1]} if {x[0]} < {x[1]} else {x[0]}"
+  if op is Ops.MAX:
+    nan = f" or {x[1]} != {x[1]}" if dtypes.is_float(scalar) and not never_nan(u.src[1]) else ""
+    return f"{x[1]} if {x[0]} < {x[1]}{nan} else {x[0]}"
   if op is Ops.NEG: return f"not {x[0]}" if scalar is dtypes.bool else f"-{x[0]}"
   if op is Ops.FDIV: return f"{x[0]} / {x[1]} if {x[1]} else divide({x[0]}, {x[1]})"
   if op is Ops.RECIPROCAL: return f"1.0 / {x[0]} if {x[0]} else divide(1.0, {x[0]})"

@@ -18,7 +18,7 @@ def pairs(ops: frozenset[Ops], types: tuple[DType, ...]) -> frozenset[tuple[Ops,
 
 EVERYTHING = pairs(GroupOp.Elementwise, dtypes.all)
 IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental, tuple(d for d in dtypes.all if d not in dtypes.narrow_floats))
-        | pairs(frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats))
+        | pairs(frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats)) - pairs(frozenset({Ops.MAX}), dtypes.floats)
 
 @functools.lru_cache(None)
 def capabilities(arch: str) -> Capabilities:

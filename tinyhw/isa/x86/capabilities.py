@@ -10,7 +10,7 @@ from tinyhw.uop.enums import GroupOp, Ops
 COMPARE = tuple(GroupOp.Comparison)
 INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.NEG, Ops.MAX, Ops.IDIV, Ops.MOD, Ops.WHERE, Ops.CAST,
            Ops.BITCAST)
-FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.MULACC, Ops.WHERE, Ops.CAST, Ops.BITCAST)
+FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.MULACC, Ops.WHERE, Ops.CAST, Ops.BITCAST)
 PACKED = (Ops.ADD, Ops.SUB, Ops.NEG, Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST, Ops.BITCAST)  # of integers of any width
 SHIFTS = (Ops.SHL, Ops.SHR)
 LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST, Ops.NEG, Ops.BITCAST)

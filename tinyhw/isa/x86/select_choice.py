@@ -41,7 +41,7 @@ class Choices(Level):
     condition = u.src[2] if u.op is Ops.STORE else u.src[0]
     found = extremum(u) if u.op is Ops.WHERE else None
     scalar_integers = u.dtype.count == 1 and u.dtype not in FLOATS
-    if found is not None and not scalar_integers and self.target.capabilities.supports(Ops.MAX, u.dtype):
+    if found is not None and not scalar_integers and (u.dtype.scalar() in FLOATS or self.target.capabilities.supports(Ops.MAX, u.dtype)):
       self.extrema[u] = found
       self.users[condition].remove(u)
       if not self.users[condition]:

@@ -167,10 +167,6 @@ class Scalars(Level):
     if address is not None: return self.op(regs.XMM, f"{FLOAT_BINARY[u.op]}{s}_x_x_m", self.value(u.src[0]), *address)
     return self.op(regs.XMM, f"{FLOAT_BINARY[u.op]}{s}_x_x_x", self.value(u.src[0]), self.value(u.src[1]))
 
-  def float_maximum(self, u: UOp) -> Reg:
-    """`b if a < b else a`: vmax gives its second operand unless the first is greater."""
-    return self.op(regs.XMM, f"vmax{suffix(u.dtype)}_x_x_x", self.value(u.src[1]), self.value(u.src[0]))
-
   def float_compare(self, u: UOp) -> Reg:
     dtype = u.src[0].dtype
     return self.compare_scalars(suffix(dtype), self.value(u.src[0]), self.value(u.src[1]), PREDICATES[u.op])
@@ -189,7 +185,7 @@ INTEGER_RULES: dict[Ops, Rule] = {
   Ops.CMPLT: Scalars.compare, Ops.CMPEQ: Scalars.compare, Ops.CMPNE: Scalars.compare, Ops.WHERE: rule_of("where"),
 }
 FLOAT_RULES: dict[Ops, Rule] = {
-  Ops.ADD: _float2, Ops.SUB: _float2, Ops.MUL: _float2, Ops.FDIV: _float2, Ops.MAX: Scalars.float_maximum, Ops.MULACC: rule_of("scalar_fma"),
+  Ops.ADD: _float2, Ops.SUB: _float2, Ops.MUL: _float2, Ops.FDIV: _float2, Ops.MULACC: rule_of("scalar_fma"),
   Ops.SQRT: _float1, Ops.TRUNC: _float1, Ops.RECIPROCAL: _float1, Ops.NEG: _float1, Ops.WHERE: rule_of("where"),
   Ops.CMPLT: Scalars.float_compare, Ops.CMPEQ: Scalars.float_compare, Ops.CMPNE: Scalars.float_compare,
 }

@@ -100,10 +100,6 @@ class Vectors(Level):
     if u.op in GroupOp.Commutative and self.in_memory(a) and not self.in_memory(b): a, b = b, a
     return self.second(b, FLOAT_BINARY[u.op] + packed(u.dtype), self.value(a))
 
-  def packed_maximum(self, u: UOp) -> Reg:
-    """See Scalars.float_maximum."""
-    return self.second(u.src[0], f"vmax{packed(u.dtype)}", self.value(u.src[1]))
-
   def packed_unary(self, u: UOp) -> Reg:
     p, size, a = packed(u.dtype), u.dtype.itemsize, self.value(u.src[0])
     if u.op is Ops.SQRT: return self.vop(size, f"vsqrt{p}_{{v}}_{{v}}", a)
@@ -260,7 +256,7 @@ MASK_LOGIC = {Ops.AND: Ops.AND, Ops.MUL: Ops.AND, Ops.OR: Ops.OR, Ops.ADD: Ops.O
               Ops.CMPEQ: Ops.XOR}
 LANE_RULES: dict[Ops, Rule] = {Ops.BROADCAST: Vectors.broadcast, Ops.VECTORIZE: Vectors.vectorize, Ops.GEP: Vectors.lane}
 FLOAT_RULES: dict[Ops, Rule] = {
-  **dict.fromkeys(FLOAT_BINARY, Vectors.packed_float), Ops.MULACC: rule_of("packed_fma"), Ops.MAX: Vectors.packed_maximum,
+  **dict.fromkeys(FLOAT_BINARY, Vectors.packed_float), Ops.MULACC: rule_of("packed_fma"),
   Ops.WHERE: rule_of("vector_where"),
   **dict.fromkeys((Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.NEG), Vectors.packed_unary),
   **dict.fromkeys(GroupOp.Comparison, rule_of("float_mask")),

@@ -1,0 +1,89 @@
+"""Maxima of floats on targets whose instructions forget NaN, as most do: `b if a < b else a` is a, be b NaN or not.
+
+MAX(a, b) gives NaN where either operand is NaN (arithmetic.py). For one pair that costs a comparison of b with itself (decompose.py); where many
+operands are folded there is a cheaper way, which is here. The largest of the numbers is found with the forgetful instruction, and beside it the sum
+of 1 and all squares: that is NaN exactly where one of the operands is, since it has no other way to be (no difference of infinities, no product of
+0 and infinity). So each operand costs two instructions that do not wait for each other, and the end one comparison and choice. A sum that begins at 1
+is never subnormal, which some processors are slow at.
+"""
+from __future__ import annotations
+import math
+from typing import NamedTuple
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+class Folded(NamedTuple):
+  """Operands folded so far: the largest of those that are numbers, and 1 with all squares, NaN if one of them is."""
+  largest: UOp
+  squares: UOp
+
+def forgets(capabilities: Capabilities, dtype: DType) -> bool:
+  """Is this a type of floats whose maxima the target cannot find with NaN?"""
+  return dtypes.is_float(dtype) and not capabilities.supports(Ops.MAX, dtype.scalar())
+
+def never_nan(u: UOp) -> bool:
+  """True only for what cannot be NaN."""
+  if u.op is Ops.CONST: return not math.isnan(u.arg)
+  if u.op is Ops.CAST: return not dtypes.is_float(u.src[0].dtype)
+  return u.op in (Ops.BROADCAST, Ops.VECTORIZE) and all(never_nan(s) for s in u.src)
+
+def larger(a: UOp, b: UOp) -> UOp:
+  """b where it is greater, else a: one instruction."""
+  return UOp(Ops.WHERE, a.dtype, (UOp(Ops.CMPLT, dtypes.bool.vec(a.dtype.count), (a, b)), b, a))
+
+def widened(dtype: DType) -> DType:
+  """The type in which elements are compared and squared."""
+  return dtypes.float32.vec(dtype.count) if dtype.scalar() in dtypes.narrow_floats else dtype
+
+class Maxima:
+  """What nodes of a kernel that are maxima of floats are folded from, by the node as it was."""
+  def __init__(self, capabilities: Capabilities):
+    self.capabilities = capabilities
+    self.folded: dict[UOp, Folded] = {}
+
+  def wants(self, u: UOp) -> bool:
+    """Does `rebuild` know this node, an elementwise MAX or lanes of what is folded?"""
+    if u.op is Ops.GEP: return u.src[0] in self.folded
+    return u.op is Ops.MAX and forgets(self.capabilities, u.dtype)
+
+  def rebuild(self, u: UOp, src: tuple[UOp, ...]) -> UOp:
+    """u over new sources. A MAX of two operands stays; one of more is made from what they were folded to."""
+    if u.op is Ops.GEP:
+      whole = self.folded[u.src[0]]
+      self.folded[u] = Folded(*[UOp(Ops.GEP, x.dtype.scalar().vec(u.dtype.count), (x,), u.arg) for x in whole])
+      return UOp(u.op, u.dtype, src, u.arg, u.tag)
+    many = u.src[0] in self.folded or u.src[1] in self.folded
+    if never_nan(src[1]) and not many: return UOp(Ops.MAX, u.dtype, src)
+    self.folded[u] = folded = self._both(self._of(u.src[0], src[0]), u.src[1], src[1])
+    return self.value(folded, u.dtype) if many else UOp(Ops.MAX, u.dtype, src)
+
+  def _of(self, old: UOp, new: UOp) -> Folded:
+    if old in self.folded: return self.folded[old]
+    x = self._wide(new)
+    return Folded(x, self._square(x, UOp(Ops.CONST, x.dtype, (), 1.0)))
+
+  def _both(self, left: Folded, old: UOp, new: UOp) -> Folded:
+    """What is folded, with one operand more, which may itself be folded."""
+    right = self.folded.get(old)
+    if right is not None: return Folded(larger(left.largest, right.largest), UOp(Ops.ADD, left.squares.dtype, (left.squares, right.squares)))
+    x = self._wide(new)
+    return Folded(larger(left.largest, x), left.squares if never_nan(x) else self._square(x, left.squares))
+
+  def _wide(self, x: UOp) -> UOp:
+    dtype = widened(x.dtype)
+    return x if x.dtype is dtype else UOp(Ops.CAST, dtype, (x,))
+
+  def _square(self, x: UOp, total: UOp) -> UOp: return UOp(Ops.MULACC, x.dtype, (x, x, total))
+
+  def update(self, variables: Folded, old: UOp, new: UOp) -> Folded:
+    """What one term makes of a reduction's two variables."""
+    return self._both(variables, old, new)
+
+  def value(self, folded: Folded, dtype: DType) -> UOp:
+    """The maximum: NaN if an operand is NaN."""
+    largest, squares = folded
+    result = UOp(Ops.WHERE, largest.dtype, (UOp(Ops.CMPNE, dtypes.bool.vec(squares.dtype.count), (squares, squares)), squares, largest))
+    return result if largest.dtype is dtype else UOp(Ops.CAST, dtype, (result,))

@@ -1,0 +1,102 @@
+"""Below the graph: kernels that a user writes (`custom_kernel`), and what realize would run (`schedule_linear`).
+
+A kernel of the user's runs when the call is made, as an in-place write does, and its tensors are storage. For gradients each result is a node of
+its own over that storage, whose rule is the user's.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.dtype import dtypes
+from tinyhw.engine.custom import finished, launch, placeholder, written_slots
+from tinyhw.engine.lower import Kernel
+from tinyhw.engine.realize import is_buffer, known
+from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.engine.writes import base_of, fresh_tag
+from tinyhw.errors import ArgumentError, DeviceError, GradientError
+from tinyhw.gradient import define_gradient
+from tinyhw.methods import graph
+from tinyhw.methods.base import Handle, storage_view
+from tinyhw.methods.digest import Digest
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+GradientFunction = Callable[[UOp, UOp], Sequence[Any]]
+
+class Kernels(Digest):
+  """custom_kernel and schedule_linear."""
+  __slots__ = ()
+
+  def custom_kernel(self, *lst: Tensor, fxn: Callable[..., UOp], grad_fxn: GradientFunction | None = None) -> list[Tensor]:
+    """Run a kernel written in UOps on these tensors, now, and give them as they are then: what it stores to are new Tensors on that storage.
+
+    fxn: gets one UOp per tensor, which has its shape, size and dtype. `x[i, j]` is the place of an element, and the value there in arithmetic;
+    `x[i, j].store(value).end(i, j)` writes at every point of the ranges, `UOp.range(n, number)`; sums are `value.reduce(Ops.ADD, k)`; the stores'
+    `.sink()` is the kernel. Points are done in any order: of what it stores to, a kernel reads only the element that it stores.
+    grad_fxn: gets the gradient of a result and a UOp whose src[1:] are the tensors' nodes; gives for each a gradient (a node or Tensor), or None.
+    What is stored to has to be contiguous storage, such as `Tensor.empty` makes. Raises ArgumentError for a kernel that breaks these rules.
+
+    >>> def double(out, x):
+    ...   i = UOp.range(x.size, 0)
+    ...   return out[i].store(x[i] * 2).end(i).sink()
+    >>> Tensor.empty(3).custom_kernel(Tensor([1.0, 2.0, 3.0]), fxn=double)[0].tolist()
+    [2.0, 4.0, 6.0]
+    """
+    tensors = [self._self(), *(self._operand("custom_kernel", x) for x in lst)]
+    if not callable(fxn): raise ArgumentError(f"custom_kernel wants a function that makes the kernel as fxn=, not {fxn!r}")
+    for x in tensors:
+      if x.device != self.device: raise DeviceError(f"custom_kernel wants tensors on one device, and they are on {self.device} and {x.device}")
+      if not all(isinstance(d, int) for d in x.shape): raise ArgumentError(f"custom_kernel wants sizes that are numbers, not {graph.show(x.shape)}")
+    sink = finished(fxn(*[placeholder(slot, x.uop) for slot, x in enumerate(tensors)]))
+    written = written_slots(sink)
+    inputs = [x.uop for x in tensors]
+    nodes = [_memory(x, k in written) for k, x in enumerate(tensors)]
+    for k in written:
+      if nodes.count(nodes[k]) > 1:
+        raise ArgumentError(f"argument {k} of custom_kernel is stored to, and shares its storage with another; clone() one")
+    if any(nodes[k].arg[2] for k in written): launch(sink, self.device, nodes)
+    results = list(tensors)
+    for k in written: results[k] = self._new(_applied(tensors[k].uop, sink, inputs, k, grad_fxn))
+    return results
+
+  def schedule_linear(self, *lst: Tensor) -> list[Kernel]:
+    """The kernels that realizing these tensors together would run, in order. Nothing runs; `kernel.sink` is what each of them does.
+
+    >>> len((Tensor([1.0, 2.0]) * 2 + 1).schedule_linear())
+    1
+    """
+    nodes = [x.uop for x in (self, *(self._operand("schedule_linear", x) for x in lst))]
+    todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
+    return schedule(canonicalize(todo, known)).kernels if todo else []
+
+def _memory(x: Tensor, written: bool) -> UOp:
+  """The BUFFER that holds a tensor's elements in order. What is only read is copied if they are not in order anywhere."""
+  x.realize()
+  view = storage_view(x.uop)
+  if view is not None and is_buffer(view): return base_of(view)
+  if written: raise ArgumentError(f"custom_kernel cannot store to a part or a permutation of storage (shape {graph.show(x.shape)}); store to a "
+                                  "Tensor.empty of its own, and assign that")
+  return base_of(x.clone().realize().uop)
+
+def _applied(u: UOp, sink: UOp, inputs: list[UOp], slot: int, grad_fxn: GradientFunction | None) -> UOp:
+  """What looks at the storage that a kernel wrote, with the user's gradient."""
+  others = [k for k, s in enumerate(inputs) if k != slot and dtypes.is_float(s.dtype)]
+  node = graph.node(Ops.DETACH, u.dtype, (u, *[inputs[k] for k in others]), None, u.shape, fresh_tag())   # backward() finds the inputs below it
+  def backward(_: UOp, g: UOp) -> tuple[UOp | None, ...]:
+    if grad_fxn is None:
+      raise GradientError("this value was computed by a custom_kernel without a gradient; pass grad_fxn=, or detach() the result")
+    given = grad_fxn(g, UOp(Ops.GROUP, dtypes.void, (sink, *inputs)))
+    if not isinstance(given, (tuple, list)) or len(given) != len(inputs):
+      raise GradientError(f"grad_fxn gives a gradient or None for each of the {len(inputs)} tensors, in order, not {given!r}")
+    return tuple([_checked(given[k], inputs[k]) for k in others])
+  define_gradient(node, tuple([inputs[k] for k in others]), backward)
+  return node
+
+def _checked(g: Any, like: UOp) -> UOp | None:
+  """A gradient that a user's function gave."""
+  if g is None: return None
+  u = g.uop if isinstance(g, Handle) else g
+  if not isinstance(u, UOp) or u.shape != like.shape:
+    raise GradientError(f"grad_fxn gave {g!r} as the gradient of a tensor of shape {graph.show(like.shape)}; give a tensor or node of that shape")
+  return graph.cast(u, like.dtype)
