@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import builtins
 import importlib
 import os
+import weakref
 from typing import Any
 
 from tinyhw.arithmetic import elements
@@ -239,6 +240,8 @@ class Tensor(Kernels, metaclass=_TensorType):
       if this_thread.capture is not None and t.grad is not None and this_thread.capture.grads.get(id(t)) is t.grad:
         raise JitError(f"backward() adds to the gradient of a tensor of shape {graph.show(t.shape)} from before the captured call, and replays would "
                        "add to that one again and again; call zero_grad() inside of the function, or set grad to None")
+      if this_thread.capture is not None and t.grad is None and id(t) not in this_thread.capture.grads:
+        this_thread.capture.graded.append(weakref.ref(t))
       new = self._new(g)
       t.grad = new if t.grad is None else t.grad.add(new)
     return self

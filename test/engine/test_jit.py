@@ -70,8 +70,8 @@ def test_nested_containers() -> None:
 def test_inputs_that_share_a_buffer_are_refused() -> None:
   x = tensor(1, 2)
   jit: Any = TinyJit(lambda a, b: a + b)
-  jit(x, x)
-  with pytest.raises(JitError, match="share a buffer"): jit(x, x)
+  jit(x, x.reshape(2, 1))
+  with pytest.raises(JitError, match="share a buffer"): jit(x, x.reshape(2, 1))
   assert realizing.this_thread.capture is None
 
 def test_a_function_without_kernels_is_refused() -> None:
@@ -250,14 +250,15 @@ def test_attributes_that_the_code_names_are_compared() -> None:
     def __init__(self) -> None: self.level = 1
   jit = captured(lambda x, setting: x * setting.level, tensor(1), setting := Setting())
   setting.level = 5
-  with pytest.raises(JitError, match="argument 1.level was 1"): jit(tensor(1), setting)
+  with pytest.raises(JitError, match="setting.level was 1"): jit(tensor(1), setting)
 
 def test_a_tensor_that_is_gone_is_noticed() -> None:
-  def model(x: Tensor) -> Tensor: return inner(x)
-  def inner(x: Tensor) -> Tensor: return x + box["w"]
-  box = {"w": tensor(1)}
+  def model(x: Tensor) -> Tensor: return x + find("".join(["hid", "den"]))
+  def find(name: str) -> Tensor: return getattr(box, name)     # the code does not say which attribute
+  class Box: hidden = tensor(1)
+  box = Box()
   jit = captured(model, tensor(1))
-  box["w"] = tensor(2)
+  Box.hidden = tensor(2)
   with pytest.raises(JitError, match="is gone: its name or attribute"): jit(tensor(1))
 
 def test_modes_and_types_of_arguments_are_compared() -> None:
@@ -432,4 +433,4 @@ def test_a_name_that_was_deleted() -> None:
   for _ in range(3): assert jitted(tensor(3.0)).tolist() == [6.0]
   assert function.__closure__ is not None
   del function.__closure__[0].cell_contents
-  with pytest.raises(JitError, match="w was a Tensor when the function was captured, and is None now"): jitted(tensor(3.0))
+  with pytest.raises(JitError, match="w was a Tensor when the function was captured, and is nothing now"): jitted(tensor(3.0))

@@ -1,19 +1,37 @@
 """What a function reads besides its arguments: what is followed, and what counts as a change. TinyJit's part is in test_jit.py."""
 from __future__ import annotations
+import array
 import functools
+import operator
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from tinyhw.engine.surroundings import Surroundings
-from tinyhw.errors import JitError
+import pytest
 
-def changed(function: Any, change: Any, *objects: tuple[str, Any]) -> str:
-  """The message after a change; "" where none is seen."""
-  surroundings = Surroundings(function, list(objects))
+from tinyhw.engine.surroundings import Watcher, is_followed, names_of
+from tinyhw.errors import JitError
+from tinyhw.tensor import Tensor
+
+def changed(function: Any, change: Any, *arguments: Any) -> str:
+  """The message after a change between two calls; "" where none is seen."""
+  watcher = Watcher(function)
+  with watcher: function(*arguments)
+  assert not list(watcher.before.changes())
+  surroundings = watcher.after()
   surroundings.check()
   change()
   try: surroundings.check()
   except JitError as error: return str(error)
   return ""
+
+def effects(function: Any, *arguments: Any) -> list[str]:
+  """The places that a call changes."""
+  watcher = Watcher(function)
+  with watcher: function(*arguments)
+  return [name for name, _, _ in watcher.before.changes()]
 
 class Box:
   """Attributes."""
@@ -21,21 +39,86 @@ class Box:
   def read(self) -> Any: return self.value  # type: ignore[attr-defined]  # given to the constructor
   def __call__(self) -> Any: return self.value  # type: ignore[attr-defined]  # given to the constructor
 
-def test_equal_numbers_and_texts_of_one_type_are_no_change() -> None:
-  box = Box(value=1.5)
+LEVEL = 1
+BOX = Box(value=1)
+
+def level() -> int: return LEVEL
+
+@pytest.mark.parametrize(("before", "after", "seen"), [
+  (1.5, float("1.5"), False), (1.5, 2.5, True), (1, True, True), (1, 1.0, True), (0.0, -0.0, True), (float("nan"), float("nan"), False),
+  ((1, "a"), (1, "".join(["a"])), False), ((1,), (2,), True), (1, None, True), ((0.0,), (-0.0,), True), ("ab", "".join(["a", "b"]), False)])
+def test_equal_numbers_and_texts_of_one_type_are_no_change(before: Any, after: Any, seen: bool) -> None:
+  box = Box(value=before)
   def f() -> Any: return box.value
-  for new, message in ((float("1.5"), ""), (2.5, "box.value was 1.5 when the function was captured, and is 2.5 now"), (None, "and is None now")):
-    box.value = 1.5
-    assert message in changed(f, lambda new=new: setattr(box, "value", new))
-  box.value = (1, "a")
-  assert changed(f, lambda: setattr(box, "value", (1, "".join(["a"])))) == ""
-  box.value = 1
-  assert "was 1 " in changed(f, lambda: setattr(box, "value", True))
+  assert bool(changed(f, lambda: setattr(box, "value", after))) is seen
+
+def test_the_message_says_where_what_and_what_to_do() -> None:
+  box = Box(value=1.5)
+  assert "box.value was 1.5 when the function was captured, and is 2.5 now; a replay would use the old one: pass it as an argument" in changed(
+    lambda: box.value, lambda: setattr(box, "value", 2.5))
 
 def test_methods_callable_objects_and_decorated_functions_are_followed() -> None:
-  for get in (lambda box: box.read, lambda box: box, lambda box: functools.wraps(box.read)(lambda: box.read())):
+  gets: list[Callable[[Box], Any]] = [lambda box: box.read, lambda box: box, lambda box: functools.wraps(box.read)(lambda: box.read()),
+                                      lambda box: functools.partial(box.read), lambda box: functools.partial(operator.attrgetter("value"), box)]
+  for get in gets[:4]:
     box = Box(value=1)
-    assert "self.value was 1" in changed(get(box), lambda: setattr(box, "value", 2))
+    assert "value was 1" in changed(get(box), lambda: setattr(box, "value", 2))
+  table = [1]
+  assert "arguments[0] was 1" in changed(functools.partial(lambda t: t[0], table), lambda: table.__setitem__(0, 2)).replace("[0][0]", "[0]")
+
+def test_functions_that_are_called_are_followed() -> None:
+  box, k = Box(value=Box(value=1)), 3
+  def inner() -> Any: return box.value.value * k
+  def middle() -> Any: return [inner() for _ in range(2)]
+  def f() -> Any: return middle()
+  def change() -> None:
+    nonlocal k
+    k = 4
+  assert "box.value.value was 1" in changed(f, lambda: setattr(box.value, "value", 2))
+  assert "k was 3" in changed(f, change)
+  def deepen() -> None:
+    global LEVEL
+    LEVEL = 2
+  global LEVEL
+  LEVEL = 1
+  assert "LEVEL was 1" in changed(lambda: level() + 1, deepen)
+
+def test_attributes_as_python_finds_them() -> None:
+  class Base:
+    inherited = 1
+  class Slots(Base):
+    __slots__ = ("slot", "unset")
+    shared = 2
+    def __init__(self) -> None: self.slot = 3
+    @property
+    def computed(self) -> int: return self.slot + self.shared
+  class Made:
+    def __init__(self) -> None: self.data = {"late": 1}
+    def __getattr__(self, name: str) -> Any: return self.data[name]
+  thing, made = Slots(), Made()
+  assert "shared was 2" in changed(lambda: thing.computed, lambda: setattr(Slots, "shared", 5))
+  assert "slot was 3" in changed(lambda: thing.computed, lambda: setattr(thing, "slot", 5))
+  assert "thing.inherited was 1" in changed(lambda: thing.inherited, lambda: setattr(Base, "inherited", 5))
+  assert "thing.slot was 5" in changed(lambda: getattr(thing, "slot"), lambda: setattr(thing, "slot", 6))
+  assert "thing.unset was nothing" in changed(lambda: hasattr(thing, "unset"), lambda: setattr(thing, "unset", 6))
+  assert "data['late'] was 1" in changed(lambda: made.late, lambda: made.data.update(late=2))
+  box = Box(value=1)
+  Box.kind = 7  # type: ignore[attr-defined]  # for this test
+  try: assert "box.kind was 7" in changed(lambda: box.kind, lambda: setattr(box, "kind", 8))  # type: ignore[attr-defined]  # as above
+  finally: del Box.kind  # type: ignore[attr-defined]  # as above
+
+def test_modules_classes_and_defaults() -> None:
+  module = types.ModuleType("settings_of_a_test")
+  module.scale = 2  # type: ignore[attr-defined]  # a module of this test
+  sys.modules[module.__name__] = module
+  class Settings:
+    level = 1
+  assert "module.scale was 2" in changed(lambda: module.scale, lambda: setattr(module, "scale", 3))
+  assert "Settings.level was 1" in changed(lambda: Settings.level, lambda: setattr(Settings, "level", 3))
+  table = [1.0]
+  def f(x: int, t: list[float] = table, *, box: Box = BOX) -> float: return t[0] + box.value  # type: ignore[attr-defined,no-any-return]
+  assert "the default of t[0] was 1.0" in changed(f, lambda: table.__setitem__(0, 2.0), 1)
+  assert "value was 1" in changed(f, lambda: setattr((f.__kwdefaults__ or {})["box"], "value", 2), 1)
 
 def test_what_the_code_does_not_name_is_not_followed() -> None:
   box, other = Box(value=1, epoch=0), [0]
@@ -43,11 +126,21 @@ def test_what_the_code_does_not_name_is_not_followed() -> None:
   assert changed(f, lambda: (setattr(box, "epoch", 1), other.append(1))) == ""
 
 def test_items_of_containers_are_followed() -> None:
-  found, table = [1, 2], {"a": 1}
-  def f() -> Any: return found[0] + table["a"]
+  found, table, some = [1, 2], {"a": 1}, {3}
+  def f() -> Any: return found[0] + table["a"] + len(some)
   assert "found[1] was 2" in changed(f, lambda: found.__setitem__(1, 5))
   assert "table['a'] was 1" in changed(f, lambda: table.clear())
-  assert "found was 2 items when the function was captured, and is 3 now" in changed(f, lambda: found.append(1))
+  assert "found was 2 items when the function was captured, and is 3 now" in changed(lambda: found[0], lambda: found.append(1))
+  assert "some was 1 items" in changed(lambda: len(some), lambda: some.add(9))
+  nested = {"layers": [Box(value=1)]}
+  assert "nested['layers'][0].value was 1" in changed(lambda: [b.value for b in nested["layers"]], lambda: setattr(nested["layers"][0], "value", 2))
+
+def test_contents_of_arrays_are_compared() -> None:
+  data, raw = array.array("f", [1.0, 2.0]), bytearray(4)
+  assert "the contents of data have changed" in changed(lambda: data[0], lambda: data.__setitem__(1, 5.0))
+  assert "the contents of raw have changed" in changed(lambda: raw[0], lambda: raw.__setitem__(1, 5))
+  large = bytearray(1 << 21)
+  with pytest.raises(JitError, match="too large, or of a kind, that TinyJit cannot tell"): changed(lambda: large[0], lambda: None)
 
 def test_code_inside_of_the_code_is_followed() -> None:
   k = 1
@@ -60,8 +153,53 @@ def test_code_inside_of_the_code_is_followed() -> None:
 def test_objects_that_are_arguments() -> None:
   box = Box(value=Box())
   def f(x: Any) -> Any: return x.value
-  assert "argument 0.value is another Box" in changed(f, lambda: setattr(box, "value", Box()), ("0", box))
-  assert "argument 0.value was a Box" in changed(f, lambda: delattr(box, "value"), ("0", box))
+  assert "x.value is another Box" in changed(f, lambda: setattr(box, "value", Box()), box)
+  assert "x.value was a Box" in changed(f, lambda: delattr(box, "value"), box)
 
 def test_functions_without_code_have_no_surroundings() -> None:
-  assert changed(len, lambda: None) == "" and changed(functools.partial(len, ()), lambda: None) == ""
+  assert changed(len, lambda: None, ()) == "" and changed(functools.partial(len, ()), lambda: None) == ""
+
+def test_effects_of_the_function() -> None:
+  box, items, count, log = Box(value=1), [1], 0, [0]
+  def counts() -> None:
+    nonlocal count
+    count += 1
+  assert effects(lambda: setattr(box, "value", box.value + 1)) == ["box.value"]
+  assert effects(lambda: items.__setitem__(0, items[0] + 1)) == ["items[0]"]
+  assert effects(counts) == ["count"]
+  assert effects(lambda: log.append(1)) == []               # nothing but put into, never read
+  assert effects(lambda: log.append(len(log))) == ["log"]
+  def keep() -> None: log.append(Tensor([1.0]))  # type: ignore[arg-type]  # that is the test
+  assert effects(keep) == ["log"]
+
+def test_objects_of_the_call_are_nobodys_surroundings() -> None:
+  @dataclass
+  class Point:
+    x: int = 0
+    def move(self) -> None: self.x += 1
+  def f() -> Point:
+    point = Point()
+    point.move()
+    return point
+  assert effects(f) == []
+
+def test_another_profile_function_is_called_too() -> None:
+  seen = []
+  def profile(frame: Any, event: str, argument: Any) -> None: seen.append(frame.f_code.co_name)
+  sys.setprofile(profile)
+  try: changed(level, lambda: None)
+  finally: sys.setprofile(None)
+  assert "level" in seen
+
+def test_which_code_is_followed() -> None:
+  from tinyhw.nn import Linear
+  assert is_followed(Linear.__call__.__code__.co_filename) and is_followed(__file__)
+  assert not is_followed(Tensor.relu.__code__.co_filename) and not is_followed(functools.wraps.__code__.co_filename)
+
+def test_names_in_code() -> None:
+  def f(x: Any) -> Any:
+    global LEVEL
+    LEVEL = x.first.second + len(x)
+    return getattr(x, "third")
+  names = names_of(f.__code__)
+  assert {"LEVEL", "len"} <= names.globals and {"first", "second", "third"} <= names.attributes and "third" in names.asked

@@ -33,26 +33,34 @@ class Step(NamedTuple):
   def written(self) -> tuple[Buffer, ...]: return self.buffers[:1] if self.runner is None else tuple(self.buffers[k] for k in self.runner.written)
 
 class Capture:
-  """What runs while a TinyJit captures: steps in order, the buffers that were made for results, and the draws of random numbers: a buffer that
-  kernels read, and what makes the one for the next call.
+  """What runs while a TinyJit captures: steps in order, the buffers that were made for results, data that was copied from the host, and what is done
+  with random numbers: a buffer that kernels read, and what makes the one for the next call; or no buffer, and what sets the seed.
 
-  grads: the gradients that there were before, by the identity of their tensors.
+  grads: the gradients that there were before, by the identity of their tensors. outside: of the nodes of a graph, those that Tensors which the
+  function was not given stand for: they are computed once, outside of the capture.
   """
-  def __init__(self, grads: dict[int, object] | None = None) -> None:
+  def __init__(self, grads: dict[int, object] | None = None, outside: Callable[[dict[UOp, UOp]], list[UOp]] = lambda nodes: []) -> None:
     self.grads = grads or {}
-    self.draws: list[tuple[Buffer, Callable[[], Buffer]]] = []
+    self.outside = outside
+    self.draws: list[tuple[Buffer | None, Callable[[], Buffer | None]]] = []
+    self.graded: list[writes.Reference] = []    # tensors that had no gradient before and to which one was added
     self.steps: list[Step] = []
     self.made: list[Buffer] = []
+    self.stored: list[tuple[Buffer, bytes]] = []
     self.computed: set[UOp] = set()
+    self.given: set[UOp] = set()    # nodes that were computed outside
     self.before = writes.values()   # what was to be computed before: no replay computes it again
+    self.waiting = {u for _, u in self.before.values() if writes.memory_of(u)[0] is None}
+    self.met: set[UOp] = set()      # of these, what the function computed all the same
 
   def had(self, reference: writes.Reference, holder: writes.Holder) -> bool:
     """Was this tensor to be computed before the capture began, as it still is?"""
     return self.before.get(id(reference), (None, None))[1] is holder.uop
 
 class Thread(threading.local):
-  """capture: the capture that gets every step that this thread runs, or None."""
+  """capture: the capture that gets every step that this thread runs, or None. stored: is told of data that is copied from the host, or None."""
   capture: Capture | None = None
+  stored: Callable[[Buffer, bytes], None] | None = None
 
 this_thread = Thread()
 
@@ -67,6 +75,7 @@ def realize(nodes: list[UOp], overwritten: list[Buffer] | None = None) -> None:
   if not todo and not (overwritten and writes.outdated({id(b) for b in overwritten}, {})): return
   with disable_gc():
     canonical = canonicalize(todo, known)
+    if this_thread.capture is not None: canonical = _with_outside(this_thread.capture, todo, canonical)
     kept = Kept(todo, canonical, overwritten or ()) if canonical.assigns or overwritten else None
     if not todo:
       assert kept is not None
@@ -76,6 +85,18 @@ def realize(nodes: list[UOp], overwritten: list[Buffer] | None = None) -> None:
   for u, held in zip(todo, results): _mark(u, held)
   if this_thread.capture is not None: this_thread.capture.computed.update(todo)
   if kept is not None: kept.finish()
+
+def _with_outside(capture: Capture, todo: list[UOp], canonical: Canonical) -> Canonical:
+  """Compute first, and not in the capture, what Tensors from outside of the captured function stand for."""
+  outside = [u for u in capture.outside(canonical.new) if u not in capture.given]
+  if outside:
+    capture.given.update(outside)
+    this_thread.capture = None
+    try: realize(outside)
+    finally: this_thread.capture = capture
+    canonical = canonicalize(todo, known)
+  capture.met.update(canonical.new.keys() & capture.waiting - capture.given)
+  return canonical
 
 class Kept:
   """The values that a schedule's writes would spoil: adds them to what it computes, until nothing that will be gone is needed by anybody.
@@ -139,7 +160,7 @@ def known(u: UOp) -> UOp | None:
   if held is None: return None
   if u.op is Ops.ASSIGN: return held
   capture = this_thread.capture
-  if capture is not None and u not in capture.computed or writes.is_retired(held): return None
+  if capture is not None and u not in capture.computed and u not in capture.given or writes.is_retired(held): return None
   return held
 
 def is_buffer(u: UOp) -> bool:

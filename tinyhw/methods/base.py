@@ -96,6 +96,7 @@ def stored(host: HostData, device: str | None) -> UOp:
   if on_disk(place): raise refusal(place, "making a tensor")
   found = new_buffer(place, size, host.dtype)
   if size: buffer_of(found).allocate().copyin(memoryview(host.data))
+  if this_thread.stored is not None: this_thread.stored(buffer_of(found), bytes(host.data))
   return graph.reshape(found, tuple(host.shape))
 
 class Handle(metaclass=TensorType):

@@ -95,8 +95,11 @@ class Random(Creation):
   def manual_seed(seed: int = 0) -> None:
     """Start again with this seed, on all devices."""
     if not isinstance(seed, int): raise ArgumentError(f"a seed is an int, not {seed!r}")
-    Generator.seed = seed
-    Generator.devices.clear()
+    def start() -> None:
+      Generator.seed = seed
+      Generator.devices.clear()
+    start()
+    if this_thread.capture is not None: this_thread.capture.draws.append((None, start))
 
   @classmethod
   def rand(cls, *shape: Any, device: str | None = None, dtype: DTypeLike | None = None, contiguous: bool = True,

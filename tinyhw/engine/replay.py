@@ -1,0 +1,444 @@
+"""What a TinyJit captured, and its replay: recordings of launches with patch points, results with storage of their own, state.
+
+A `Slot` is a Buffer of the captured call that each replay may replace by another: an input, the draw of random numbers, an output. Outputs are all
+that the call made and returned, or left as a gradient; so no replay writes into what an earlier call gave. Everything else that is written is state
+(it stays where it is, its Tensors see the new contents) or belongs to the capture alone.
+"""
+from __future__ import annotations
+import gc
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from tinyhw.config import JIT
+from tinyhw.device import Buffer, Device, Launch, Recording
+from tinyhw.engine import realize as realizing
+from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.compile import value_of
+from tinyhw.engine.realize import Capture, Step
+from tinyhw.engine.structure import leaves_of, rebuilt
+from tinyhw.engine.writes import Holder, assign_of, memory_of, overwrite, rebased, values, viewers
+from tinyhw.errors import JitError
+from tinyhw.helpers import GlobalCounters
+from tinyhw.methods import graph
+from tinyhw.methods.base import leaves
+from tinyhw.tensor import Tensor
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+AGAIN = "call reset() to capture again, or make another TinyJit for it"
+
+# ***** views, and the Variables in them *****
+
+def base_buffer(u: UOp) -> UOp:
+  while u.op is not Ops.BUFFER:
+    if u.op in (Ops.BIND, Ops.CONST) or not u.src: raise JitError("an input of a TinyJit function has no buffer of its own; realize it first")
+    u = u.src[0]
+  return u
+
+def binds_in(u: UOp) -> list[UOp]:
+  """The bound Variables in the movements of a view of storage, or in an expression of them."""
+  found: dict[UOp, None] = {}
+  while u.op not in (Ops.BUFFER, Ops.BIND, Ops.CONST) and u.src:
+    for s in u.src[1:]: found.update({b: None for b in s.toposort() if b.op is Ops.BIND})
+    u = u.src[0]
+  if u.op is Ops.BIND: found[u] = None
+  return list(found)
+
+def _unbound(dims: tuple[UOp, ...]) -> list[UOp]:
+  return [d.substitute({b: b.src[0] for b in d.toposort() if b.op is Ops.BIND}) if d.op is not Ops.CONST else d for d in dims]
+
+def same_view(a: UOp, b: UOp) -> bool:
+  """Do two nodes look at their BUFFERs, of one size, through the same movement? Variables may have other values."""
+  while a.op is b.op and a.op is not Ops.BUFFER and a.src and b.src and a.arg == b.arg:
+    if a.src[1:] != b.src[1:] and _unbound(a.src[1:]) != _unbound(b.src[1:]): return False
+    a, b = a.src[0], b.src[0]
+  return a.op is b.op is Ops.BUFFER and a.arg[1:] == b.arg[1:] and a.dtype is b.dtype
+
+def with_values(u: UOp, values: dict[str, int]) -> UOp:
+  """A view, or an expression, with other values of its Variables."""
+  new = {b: UOp(Ops.BIND, b.dtype, (b.src[0], b.src[1].const_like(values[b.src[0].expr]))) for b in binds_in(u) if b.src[0].expr in values}
+  return u.substitute(new)
+
+# ***** what a replay may replace *****
+
+class Copy:
+  """A copy between devices: to, from."""
+  __slots__ = ("buffers",)
+  def __init__(self, step: Step): self.buffers = list(step.buffers)
+  def submit(self) -> None: self.buffers[0].copy_from(self.buffers[1])
+
+class Slot:
+  """A Buffer of the captured call, and where its address, or the Buffer itself, stands in what is replayed."""
+  __slots__ = ("buffer", "current", "points", "copies")
+
+  def __init__(self, buffer: Buffer):
+    self.buffer = buffer
+    self.current: Buffer | None = buffer      # what stands there; None: unknown, since putting it there was interrupted
+    self.points: list[tuple[Recording, int, int]] = []
+    self.copies: list[tuple[Copy, int]] = []
+
+  def put(self, storage: Buffer) -> None:
+    """Let storage be used in the place of the captured Buffer."""
+    if storage is self.current: return
+    self.current = None
+    if self.points:
+      opaque = storage.get_buf()
+      for recording, launch, position in self.points: recording.patch(launch, position, opaque)
+    for copy, position in self.copies: copy.buffers[position] = storage
+    self.current = storage
+
+class Output(Slot):
+  """A result with storage of its own: that of an earlier call is used again once nobody can see it any more, else there is a new one.
+
+  Tensors see it through its node; memoryviews that are no copies hold the Buffer itself. content: what is there before the first kernel.
+  """
+  __slots__ = ("node", "content", "last", "storage", "references")
+
+  def __init__(self, node: UOp, content: bytes | None):
+    super().__init__(buffer_of(node))
+    self.node, self.content = node, content
+    self.last, self.storage = node, self.buffer
+    self.references = (0, 0)      # the captured call's own result is never used again
+
+  def fresh(self) -> None:
+    """Have storage for the next result: `last` is its node."""
+    node, storage = self.references
+    if sys.getrefcount(self.last) > node or sys.getrefcount(self.storage) > storage or self.last.storage is not self.storage:
+      self.references = (0, 0)
+      self.last = new_buffer(self.buffer.device, self.buffer.size, self.buffer.dtype)
+      self.storage = buffer_of(self.last)
+      self.put(self.storage)
+      self.references = sys.getrefcount(self.last), sys.getrefcount(self.storage)
+    elif self.current is not self.storage: self.put(self.storage)
+    if self.content: self.storage.ensure_allocated().copyin(memoryview(self.content))
+
+# ***** the leaves of a result *****
+
+class Given:
+  """An argument, returned itself."""
+  __slots__ = ("place",)
+  def __init__(self, place: int): self.place = place
+  def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any: return tensors[self.place]
+
+class View:
+  """A Tensor that looks at an argument's storage, or at an output."""
+  __slots__ = ("view", "source", "symbolic")
+  def __init__(self, view: UOp, source: int | Output): self.view, self.source, self.symbolic = view, source, bool(binds_in(view))
+
+  def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any:
+    node = self.source.last if isinstance(self.source, Output) else base_buffer(tensors[self.source].uop)
+    view = with_values(self.view, values) if self.symbolic else self.view
+    return Tensor._holding(rebased(view, node))
+
+class Standing:
+  """A Tensor that looks at state: it itself while it is there and still does, else another one. `own` follows the state."""
+  __slots__ = ("reference", "own")
+  def __init__(self, tensor: Tensor): self.reference, self.own = weakref.ref(tensor), Tensor._holding(tensor.uop)
+
+  def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any:
+    tensor = self.reference()
+    if tensor is not None and tensor.uop is self.own.uop: return tensor
+    return Tensor._holding(with_values(self.own.uop, values))
+
+class Expression:
+  """A bound Variable, or an expression of some."""
+  __slots__ = ("expression",)
+  def __init__(self, expression: UOp): self.expression = expression
+
+  def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any:
+    new = {b: UOp(Ops.BIND, b.dtype, (b.src[0], b.src[1].const_like(values[b.src[0].expr])))
+           for b in self.expression.toposort() if b.op is Ops.BIND and b.src[0].expr in values}
+    return self.expression.substitute(new)
+
+_LEAVES = (Given, View, Standing, Expression)
+
+class Gradient:
+  """A gradient that the call leaves in a Tensor: an argument (its place), a result (its leaf), or one of the surroundings (a weak reference)."""
+  __slots__ = ("target", "leaf", "last")
+
+  def __init__(self, target: Any, leaf: Any):
+    self.target, self.leaf = target, leaf
+    self.last: weakref.ref[Tensor] | None = None
+
+  def holder(self, tensors: list[Tensor], made: dict[int, Tensor]) -> Tensor | None:
+    if isinstance(self.target, int): return tensors[self.target]
+    if isinstance(self.target, weakref.ref): return self.target()
+    return made.get(id(self.target))
+
+class Watched:
+  """Storage that the captured function uses without being given it, and the Tensors that looked at it when it was captured."""
+  __slots__ = ("buffer", "nodes", "tensors")
+
+  def __init__(self, buffer: Buffer):
+    self.buffer = buffer
+    self.tensors = [weakref.ref(t) for t in viewers(buffer)]
+    self.note()
+
+  def note(self) -> None:
+    """What the Tensors stand for now is right."""
+    self.nodes = [None if (t := reference()) is None else t.uop for reference in self.tensors]
+
+  def check(self) -> None:
+    """Do an ASSIGN that waits. Raises JitError if a Tensor is in another buffer now, or none is left."""
+    gone = True
+    for reference, node in zip(self.tensors, self.nodes):
+      tensor = reference()
+      if tensor is None: continue
+      gone = False
+      if tensor.uop is not node: self._follow(tensor)
+    if gone:
+      raise JitError(f"the Tensor of {self.buffer.size} elements of {self.buffer.dtype} that the function used when it was captured is gone: its "
+                     "name or attribute stands for another one now; change it with assign(), or call reset() to capture again")
+
+  def _follow(self, tensor: Holder) -> None:
+    memory, waits = memory_of(tensor.uop)
+    if memory is None or memory.storage is not self.buffer:
+      raise JitError(f"a Tensor of shape {graph.show(tensor.uop.shape)} that the function used when it was captured has another buffer now; change "
+                     "it with assign(), pass it as an argument, or call reset() to capture again")
+    if waits: realizing.realize([assign_of(tensor.uop)])
+    self.note()
+
+# ***** the capture *****
+
+class Captured:
+  """A captured call: recordings per run of launches on one device, copies between them, slots, and how to make the results.
+
+  inputs: the Tensors that were given. variables: the values of what was bound in them, or given.
+  """
+  def __init__(self, capture: Capture, inputs: list[Tensor], variables: dict[str, int], result: Any):
+    self.views = [t.uop for t in inputs]
+    self.symbolic = [k for k, view in enumerate(self.views) if binds_in(view)]
+    self.inputs = [Slot(buffer_of(base_buffer(view))) for view in self.views]
+    self.variables = self.given_variables = variables
+    self.steps, self.made, self.draws = capture.steps, capture.made, capture.draws
+    self.lock = threading.Lock()    # a recording is one object: threads take turns
+    self.outputs: dict[int, Output] = {}
+    self.draw_slots = [None if buffer is None else Slot(buffer) for buffer, _ in self.draws]
+    content = {id(b): c for b, c in capture.stored}
+    self._plan_result(capture, inputs, result, content)
+    self._record()
+    written = {id(b) for s in self.steps for b in s.written}
+    self.refills = [(b, c) for b, c in capture.stored if id(b) in written and id(b) not in self.outputs]
+    self.watched = self._used_elsewhere({*map(id, self.made), *content})
+    self.waiting = [(reference, u) for reference, u in capture.before.values() if u in capture.met]
+    self.lookers: list[tuple[weakref.ref[Holder], UOp]] = []
+    self.nodes: list[UOp] = []
+    self.counts: list[int] = []     # references to the nodes that Tensors look at the state with
+
+  # ***** results *****
+
+  def _plan_result(self, capture: Capture, inputs: list[Tensor], result: Any, content: dict[int, bytes]) -> None:
+    """How to make the result, and the gradients that the call leaves. What was made and is kept by others cannot be replayed."""
+    places = {id(t): k for k, t in enumerate(inputs)}
+    buffers = {id(slot.buffer): k for k, slot in enumerate(self.inputs)}
+    made = {id(b) for b in capture.made} | content.keys()
+    planned: dict[int, Any] = {}
+    keep: list[Any] = []
+    def leaf(value: Any) -> Any:
+      if id(value) not in planned:
+        planned[id(value)] = plan(value)
+        keep.append(value)
+      return planned[id(value)]
+    def plan(value: Any) -> Any:
+      if isinstance(value, UOp) and any(u.op is Ops.BIND for u in value.toposort()): return Expression(value)
+      if not isinstance(value, Tensor): return value
+      if id(value) in places: return Given(places[id(value)])
+      node = memory_of(value.uop)[0]
+      assert node is not None, f"a result without storage: {value!r}"
+      buffer = buffer_of(node)
+      if id(buffer) in buffers: return View(value.uop, buffers[id(buffer)])
+      if id(buffer) not in made: return Standing(value)
+      return View(value.uop, self.outputs.setdefault(id(buffer), Output(node, content.get(id(buffer)))))
+    self.result = rebuilt(result, leaf)
+    self.gradients = []
+    for t in leaves():
+      if t.grad is None or capture.grads.get(id(t)) is t.grad: continue
+      target: Any = places[id(t)] if id(t) in places else planned.get(id(t)) or weakref.ref(t)
+      self.gradients.append(Gradient(target, leaf(t.grad)))
+    graded = [found for reference in capture.graded if (found := reference()) is not None and id(found) not in planned]
+    self.graded: list[Any] = [places.get(id(found), weakref.ref(found)) for found in graded]     # Tensors that must have no gradient before a call
+    planned_tensors = set(planned)
+    if next(self._kept(capture, planned_tensors, made), None) is None: return
+    gc.collect()
+    for kept in self._kept(capture, planned_tensors, made):
+      raise JitError(f"a Tensor of shape {graph.show(kept.uop.shape)} that the function made is kept by something else than its result (it was put "
+                     "into an attribute, a list, or an object that is returned), and replays would not put another one there; return it, and keep it "
+                     "outside of the function, or assign() to a Tensor that is there already")
+
+  def _kept(self, capture: Capture, planned: set[int], made: set[int]) -> Iterator[Holder]:
+    """The Tensors that the call made, that are alive, and that are no part of its result."""
+    for buffer in [*capture.made, *[b for b, _ in capture.stored]]:
+      for holder in viewers(buffer):
+        if id(holder) not in planned: yield holder
+    reads = made | {id(slot.buffer) for slot in self.inputs} | {id(b) for b, _ in capture.draws if b is not None}
+    for key, (reference, u) in values().items():
+      waiting = reference()
+      if key in capture.before or memory_of(u)[0] is not None or waiting is None or id(waiting) in planned: continue
+      if any(n.op is Ops.BUFFER and id(n.storage) in reads for n in u.toposort()): yield waiting
+
+  def _used_elsewhere(self, made: set[int]) -> list[Watched]:
+    """The storage that the call neither was given nor made, and that Tensors look at."""
+    used = {id(b.base): b.base for s in self.steps for b in s.buffers if id(b.base) in self.internal and id(b.base) not in made}
+    return [watched for b in used.values() if (watched := Watched(b)).tensors]
+
+  # ***** recording *****
+
+  def _record(self) -> None:
+    self.parts: list[Recording | Copy] = []
+    self.variable_patches: list[tuple[Recording, int, int, str]] = []
+    self.grid_patches: list[tuple[Recording, int, Any]] = []
+    self.kernels = len(self.steps)
+    slots = [*self.inputs, *self.outputs.values(), *[slot for slot in self.draw_slots if slot is not None]]
+    self.slot_of = {id(slot.buffer): slot for slot in slots}
+    self._read_variables()
+    group: list[Step] = []
+    for step in [*self.steps, None]:
+      if group and (step is None or step.runner is None or step.runner.device != group[0].runner.device or JIT >= 2):  # type: ignore[union-attr]
+        self._record_group(group)
+        group = []
+      if step is None: break
+      if step.runner is None: self._record_copy(step)
+      else: group.append(step)
+    inputs = {id(slot.buffer.base) for slot in self.inputs}
+    written = {id(b): b for s in self.steps for b in s.written if id(b) not in self.outputs and b.base is b}
+    self.written_inputs = [k for k, slot in enumerate(self.inputs) if id(slot.buffer) in written]
+    self.state = [b for b in written.values() if id(b) not in inputs]
+    self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs - self.outputs.keys()   # the steps keep these buffers alive
+
+  def _read_variables(self) -> None:
+    """The values of all Variables, those that the function has bound itself included. Raises JitError where one has two values."""
+    self.fixed = {name: value for s in self.steps if s.runner is not None for name, value in zip(s.runner.variables, s.variables)}
+    for s in self.steps:
+      for name, value in zip(s.runner.variables, s.variables) if s.runner is not None else ():
+        if value == self.variables.get(name, self.fixed[name]): continue
+        raise JitError(f"the function binds {name} to {value} and to {self.variables.get(name, self.fixed[name])}, and replays would not know "
+                       "which one to change; use Variables of two names")
+    for name in self.variables: self.fixed.pop(name, None)
+
+  def _record_copy(self, step: Step) -> None:
+    copy = Copy(step)
+    self.parts.append(copy)
+    for position, b in enumerate(step.buffers):
+      if (slot := self.slot_of.get(id(b))) is not None: slot.copies.append((copy, position))
+
+  def _record_group(self, group: list[Step]) -> None:
+    launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid, s.runner.small)
+                for s in group if s.runner is not None]
+    recording = Device[group[0].runner.device].record(launches)  # type: ignore[union-attr]
+    self.parts.append(recording)
+    for n, s in enumerate(group):
+      assert s.runner is not None
+      for position, b in enumerate(s.buffers):
+        if (slot := self.slot_of.get(id(b))) is not None: slot.points.append((recording, n, position))
+      for k, name in enumerate(s.runner.variables):
+        if name in self.variables: self.variable_patches.append((recording, n, len(s.buffers) + k, name))
+      if isinstance(s.runner.grid, UOp): self.grid_patches.append((recording, n, s.runner.grid))
+
+  # ***** replaying *****
+
+  def replay(self, tensors: list[Tensor], variables: dict[str, int]) -> Any:
+    """Run the capture on other inputs. A patch point is written only when what it should hold has changed."""
+    with self.lock: return self._replay(tensors, [buffer_of(base_buffer(t.uop)) for t in tensors], variables)
+
+  def _replay(self, tensors: list[Tensor], buffers: list[Buffer], variables: dict[str, int]) -> Any:
+    for watched in self.watched: watched.check()
+    for slot, buffer in zip(self.inputs, buffers):
+      if slot.current is not buffer:
+        self._put_inputs(buffers)
+        break
+    if variables != self.variables: self._set_variables(variables)
+    written = [] if self._unseen() else self.state + [buffers[k] for k in self.written_inputs]
+    if written: realizing.realize([], written)      # values that want the old contents
+    if self.gradients: self._release_gradients(tensors)
+    for (_, next_draw), draw in zip(self.draws, self.draw_slots):
+      drawn = next_draw()
+      if draw is not None and drawn is not None: draw.put(drawn)
+    for b, content in self.refills: b.copyin(memoryview(content))
+    for output in self.outputs.values(): output.fresh()
+    try:
+      for part in self.parts: part.submit()
+    finally:
+      if written:
+        overwrite(written)
+        for watched in self.watched: watched.note()
+        self._remember()
+    GlobalCounters.kernel_count += self.kernels
+    result = self.result
+    if type(result) is View and not self.gradients: return result.make(tensors, variables)
+    made: dict[int, Any] = {}
+    def leaf(value: Any) -> Any:
+      if not isinstance(value, _LEAVES): return value
+      if id(value) not in made: made[id(value)] = value.make(tensors, variables)
+      return made[id(value)]
+    result = rebuilt(result, leaf)
+    for gradient in self.gradients:
+      holder = gradient.holder(tensors, made)
+      if holder is None: continue
+      holder.grad = leaf(gradient.leaf)
+      gradient.last = weakref.ref(leaf(gradient.leaf))
+    return result
+
+  def _release_gradients(self, tensors: list[Tensor]) -> None:
+    """Let go of the gradients of the last call, so that their storage serves again if nobody else has them."""
+    for gradient in self.gradients:
+      holder = gradient.holder(tensors, {})
+      if holder is not None and gradient.last is not None and holder.grad is gradient.last(): holder.grad = None
+
+  def check_gradients(self, tensors: list[Tensor]) -> None:
+    """Raise JitError where the function would add to a gradient that was not there when it was captured."""
+    for target in self.graded:
+      t: Any = tensors[target] if isinstance(target, int) else target()
+      if t is not None and t.grad is not None:
+        raise JitError(f"a tensor of shape {graph.show(t.uop.shape)} has a gradient now, which it had not when the function was captured, and "
+                       "backward() would add to it; call zero_grad() before, or inside of the function from its first call on")
+
+  def _remember(self) -> None:
+    """Note who looks at the state now that its nodes are new: nobody but these Tensors."""
+    self.lookers = [(weakref.ref(t), t.uop) for b in self.state for t in viewers(b)]
+    self.nodes = list(dict.fromkeys(node for _, u in self.lookers for node in _chain(u)))
+    self.counts = _references(self.nodes)
+
+  def _unseen(self) -> bool:
+    """Do the same Tensors as after the last replay look at the state, and has nothing been expressed with it? Then its nodes may stay."""
+    if not self.lookers or self.written_inputs: return not self.state and not self.written_inputs
+    for reference, u in self.lookers:
+      tensor = reference()
+      if tensor is None or tensor.uop is not u: return False
+    del u
+    return self.counts == _references(self.nodes)
+
+  def _put_inputs(self, buffers: list[Buffer]) -> None:
+    """Put other inputs into their slots."""
+    bases = [id(b.base) for b in buffers]
+    for k, base in enumerate(bases):
+      if base not in self.internal and bases.count(base) == 1: continue
+      raise JitError(f"argument {k} shares a buffer with another argument, or with a Tensor that the function uses itself, "
+                     "which it did not when it was captured; pass a copy, with .clone()")
+    for slot, buffer in zip(self.inputs, buffers): slot.put(buffer)
+
+  def _set_variables(self, variables: dict[str, int]) -> None:
+    if self.fixed and variables != self.given_variables:
+      name = next(iter(self.fixed))
+      raise JitError(f"the function binds {name} to {self.fixed[name]} itself, which may depend on the Variables that it was given, and these have "
+                     f"changed; bind {name} outside of the function, and pass it")
+    self.variables = {}       # unknown, until all are set
+    for recording, launch, position, name in self.variable_patches: recording.patch(launch, position, variables[name])
+    for recording, launch, grid in self.grid_patches: recording.patch_grid(launch, value_of(grid, {**self.fixed, **variables}))
+    self.variables = dict(variables)
+
+def _chain(u: UOp) -> list[UOp]:
+  """A view of storage, and what it is a view of, down to the BUFFER."""
+  found = [u]
+  while found[-1].op is not Ops.BUFFER: found.append(found[-1].src[0])
+  return found
+
+def _references(nodes: list[UOp]) -> list[int]: return [sys.getrefcount(u) for u in nodes]
+
+def check_result(result: Any) -> None:
+  """Raise JitError for something in a result that a replay cannot make again: an iterator, for one."""
+  for leaf in leaves_of(result):
+    if hasattr(leaf, "__next__"):
+      raise JitError(f"the function returns {type(leaf)}, which can be read once; return a list, or a tuple, of what it gives")

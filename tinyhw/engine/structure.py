@@ -1,0 +1,145 @@
+"""Arguments and results of functions as trees: what is found in them, and the same tree around other leaves.
+
+Branches are lists, tuples (named ones too), dicts and dataclasses. Leaves are Tensors, bound Variables and everything else, which counts as a plain
+value: numbers and texts are equal if a program cannot tell them apart (0.0 is not -0.0, True is not 1, NaN is NaN), other values with a hash of their
+own are compared by ==, and objects by identity.
+"""
+from __future__ import annotations
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from tinyhw.errors import JitError
+from tinyhw.tensor import Tensor
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+_DEEPEST = 100    # containers in containers; what is deeper contains itself
+
+class Rest(NamedTuple):
+  """A place in the arguments that holds no Tensor: `token` equals that of another call if nothing has changed; `value` is for messages."""
+  name: str
+  token: Any
+  value: Any
+  is_branch: bool = False     # a container, whose parts are places themselves
+
+class Arguments(NamedTuple):
+  """What a call was given: Tensors by name, each once; values of Variables; the rest."""
+  tensors: list[tuple[str, Tensor]]
+  variables: dict[str, int]
+  rest: tuple[Rest, ...]
+
+class _Object:
+  """A token that equals only that of the same object."""
+  __slots__ = ("value",)
+  def __init__(self, value: Any): self.value = value
+  def __eq__(self, other: object) -> bool: return isinstance(other, _Object) and other.value is self.value
+  def __hash__(self) -> int: return id(self.value)
+
+def is_data(value: Any) -> bool:
+  """Is this mutable memory of another library or of Python, an array or a bytearray?"""
+  if isinstance(value, (str, bytes)): return False
+  if hasattr(type(value), "__array__"): return not _has_hash(type(value))    # numbers of NumPy have one
+  if isinstance(value, (bytearray, memoryview)): return True
+  return type(value).__module__ == "array"
+
+def token(value: Any) -> Any:
+  """What equals the token of another value if both are the same to every program."""
+  kind = type(value)
+  if kind in (int, str, bool, bytes, type(None)): return kind, value
+  if kind is float: return kind, value.hex()
+  if kind is complex: return kind, value.real.hex(), value.imag.hex()
+  if kind in (tuple, list): return kind, tuple([token(v) for v in value])
+  if kind in (set, frozenset): return kind, frozenset([token(v) for v in value])
+  if kind is slice: return kind, token((value.start, value.stop, value.step))
+  return (kind, value) if _has_hash(kind) else _Object(value)
+
+def _has_hash(kind: type) -> bool:
+  """Have objects of this class a hash of their own, so that equal ones stay equal?"""
+  return getattr(kind, "__hash__", None) not in (None, object.__hash__)
+
+def fields_of(value: Any) -> tuple[str, ...] | None:
+  """The names of the fields of a dataclass's object; None for anything else."""
+  found = getattr(type(value), "__dataclass_fields__", None)
+  return None if found is None else tuple(name for name in found if hasattr(value, name))
+
+def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+  """What is in the arguments of a call. Raises JitError for arrays of other libraries, and containers without an end."""
+  if not kwargs and (len(args) == 1 or len(set(map(id, args))) == len(args)) and all([type(a) is Tensor for a in args]):
+    return Arguments([(str(k), a) for k, a in enumerate(args)], {}, ())
+  tensors: dict[int, tuple[str, Tensor]] = {}
+  variables: dict[str, int] = {}
+  rest: list[Rest] = []
+  stack: list[tuple[str, Any]] = [(str(k), a) for k, a in reversed([*enumerate(args), *sorted(kwargs.items())])]
+  while stack:
+    name, value = stack.pop()
+    if isinstance(value, Tensor):
+      if id(value) in tensors: rest.append(Rest(name, ("is argument", tensors[id(value)][0]), value))
+      else: tensors[id(value)] = name, value
+    elif isinstance(value, UOp) and value.op is Ops.BIND:
+      variable, bound = value.unbind()
+      if variables.setdefault(variable.expr, bound) != bound:
+        raise JitError(f"argument {name} binds {variable.expr} to {bound}, another one to {variables[variable.expr]}; give one of them another name")
+      rest.append(Rest(name, variable, value))
+    elif (branches := _branches(value)) is not None:
+      rest.append(Rest(name, (type(value), tuple([token(key) for key, _ in branches])), value, True))
+      stack.extend((f"{name}.{key}", v) for key, v in reversed(branches))
+      if name.count(".") > _DEEPEST: raise JitError(f"argument {name.partition('.')[0]} contains itself; pass lists without circles")
+    elif is_data(value):
+      raise JitError(f"argument {name} is of {type(value)}, and TinyJit cannot tell whether its contents change; pass a Tensor of it")
+    else: rest.append(Rest(name, token(value), value))
+  return Arguments(list(tensors.values()), variables, tuple(rest))
+
+def _branches(value: Any) -> list[tuple[Any, Any]] | None:
+  """The parts of a container by key; None for a leaf."""
+  if isinstance(value, (list, tuple)): return list(enumerate(value))
+  if isinstance(value, dict): return list(value.items())
+  names = fields_of(value) if not isinstance(value, type) else None
+  return None if names is None else [(name, getattr(value, name)) for name in names]
+
+def same_rest(a: tuple[Rest, ...], b: tuple[Rest, ...]) -> bool:
+  """Is all that is no Tensor the same in two calls?"""
+  return a is b or len(a) == len(b) and all(x.name == y.name and x.token == y.token for x, y in zip(a, b))
+
+def difference(a: tuple[Rest, ...], b: tuple[Rest, ...]) -> str:
+  """The first difference, in words."""
+  for x, y in zip(a, b):
+    if x.name != y.name or x.token != y.token: return f"{x.name} was {_short(x.value)} and is {_short(y.value)}"
+  return "their number"
+
+def _short(value: Any) -> str:
+  text = f"a Tensor of shape {value.shape}" if isinstance(value, Tensor) else repr(value)
+  return text if len(text) < 100 else f"a {type(value).__name__}"
+
+def leaves_of(tree: Any) -> Iterator[Any]:
+  """The leaves of a result, in order. Raises JitError for containers without an end."""
+  stack = [(tree, 0)]
+  while stack:
+    value, depth = stack.pop()
+    branches = _branches(value)
+    if branches is None: yield value
+    elif depth > _DEEPEST: raise JitError("the function returns a container that contains itself; return lists without circles")
+    else: stack.extend([(v, depth + 1) for _, v in reversed(branches)])
+
+def tensors_in(tree: Any) -> list[Tensor]:
+  """The Tensors of a result, in order."""
+  return [tree] if isinstance(tree, Tensor) else [leaf for leaf in leaves_of(tree) if isinstance(leaf, Tensor)]
+
+def rebuilt(tree: Any, leaf: Callable[[Any], Any]) -> Any:
+  """The same containers, new ones, around leaf(...) of each leaf."""
+  if isinstance(tree, tuple):
+    parts = [rebuilt(v, leaf) for v in tree]
+    return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+  if isinstance(tree, list):
+    items = copy.copy(tree)
+    items[:] = [rebuilt(v, leaf) for v in tree]
+    return items
+  if isinstance(tree, dict):
+    table = copy.copy(tree)
+    for key, value in tree.items(): table[key] = rebuilt(value, leaf)
+    return table
+  names = fields_of(tree) if not isinstance(tree, type) else None
+  if names is None: return leaf(tree)
+  made = copy.copy(tree)
+  for name in names: object.__setattr__(made, name, rebuilt(getattr(tree, name), leaf))
+  return made
