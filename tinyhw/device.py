@@ -12,7 +12,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, overload
 
 from tinyhw.config import DEBUG, DEV, PLUGINS
 from tinyhw.dtype import DType
@@ -30,6 +30,7 @@ DRIVERS = {
   "NULL": "tinyhw.drivers.null",  # runs nothing: to measure compilation
 }
 DISK, DISK_DRIVER = "DISK", "tinyhw.drivers.disk"  # DISK:/path is the device of a file; it keeps bytes and is not among those that compute
+DeviceLike = str | tuple[str, ...]  # a name, or those of several devices that share a tensor
 ALIASES = {"CUDA": "NV", "GPU": "NV", "HIP": "AMD"}
 PREFERENCE = ("NV", "AMD", "METAL", "CPU", "CLANG", "PYTHON")  # the default device is the first that opens
 FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
@@ -47,11 +48,11 @@ def runtime(name: str) -> Any:
   if module is None: raise DeviceError(f"tinyhw has no assembler for {processor()} yet; use DEV=CLANG with a C compiler, or DEV=PYTHON")
   return importlib.import_module(module).code(name)
 
-def on_disk(device: str | None) -> bool:
+def on_disk(device: DeviceLike | None) -> bool:
   """Is this the (canonical) name of a file's device?"""
-  return device is not None and device.startswith("DISK:")
+  return isinstance(device, str) and device.startswith("DISK:")
 
-def computing(device: str) -> str:
+def computing(device: DeviceLike) -> DeviceLike:
   """A device, or the default one in place of a file's: where values that are like a tensor's are made."""
   return Device.DEFAULT if on_disk(device) else device
 
@@ -468,11 +469,19 @@ class _Devices:
     """Add a device: a name in capitals, and the module whose open(ordinal, runtime) opens it."""
     DRIVERS[name] = module
 
-  def canonicalize(self, device: str | None) -> str:
-    """The one way to write a device: "cpu:0" and "CPU" are "CPU", "CUDA" is "NV", None is the default. Raises DeviceError for unknown names."""
+  @overload
+  def canonicalize(self, device: str | None) -> str: ...
+  @overload
+  def canonicalize(self, device: DeviceLike | None) -> DeviceLike: ...
+  def canonicalize(self, device: DeviceLike | None) -> DeviceLike:
+    """The one way to write a device: "cpu:0" and "CPU" are "CPU", "CUDA" is "NV", None is the default. Raises DeviceError for unknown names.
+
+    A tuple or list names several devices, each once, for a tensor that they share; of one device it is that device.
+    """
     if device is None: return self.DEFAULT
-    if device in self._opened: return device
+    if isinstance(device, (tuple, list)): return self._several(device)
     if not isinstance(device, str): raise DeviceError(f"a device is named by a string such as \"CPU\" or \"CPU:1\", not by {device!r}")
+    if device in self._opened: return device
     if device[:len(DISK)].upper() == DISK and device[len(DISK):len(DISK) + 1] in ("", ":"): return _canonical_path(device)
     name, _, ordinal = device.upper().partition(":")
     name = ALIASES.get(name, name)
@@ -485,6 +494,13 @@ class _Devices:
     if name not in DRIVERS: raise DeviceError(f"there is no device {device!r}; the known ones are {', '.join(DRIVERS)}, and DISK:/path")
     if ordinal and not ordinal.isdecimal(): raise DeviceError(f"device {device!r}: what follows the colon is a number, as in {name}:1")
     return f"{name}:{int(ordinal)}" if ordinal and int(ordinal) else name
+
+  def _several(self, devices: Sequence[str]) -> DeviceLike:
+    names = tuple([self.canonicalize(d) for d in devices])
+    if any(on_disk(d) for d in names): raise DeviceError(f"a file is no device to share a tensor: {names}; name devices that compute")
+    if not names: raise DeviceError("a tensor lives on one device at least, and the tuple of devices is empty")
+    if len(set(names)) != len(names): raise DeviceError(f"the devices of a tensor are {names}; name each once")
+    return names if len(names) > 1 else names[0]
 
   def __getitem__(self, ix: str) -> Compiled:
     found = self._opened.get(ix)

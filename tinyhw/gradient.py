@@ -23,6 +23,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from tinyhw.dtype import dtypes
+from tinyhw.engine.multi import axis_of
 from tinyhw.errors import GradientError
 from tinyhw.methods import graph
 from tinyhw.methods.graph import add, binary, compare, like, mul, negate, scale, unary, where
@@ -139,7 +140,7 @@ def _gather(u: UOp, g: UOp) -> Gradients:
 def _copy(u: UOp, g: UOp) -> Gradients:
   home = u.src[0].device
   if home is None: return None, None
-  return UOp(Ops.COPY, g.dtype, (g, UOp(Ops.DEVICE, dtypes.void, (), home))), None
+  return graph.copy(g, home, axis_of(u.src[0])), None
 
 _RULES: dict[Ops, Rule] = {
   Ops.ADD: lambda u, g: (g, g), Ops.SUB: lambda u, g: (g, negate(g)), Ops.MUL: _multiply, Ops.FDIV: _divide, Ops.MAX: _maximum, Ops.POW: _power,
@@ -156,7 +157,7 @@ _RULES: dict[Ops, Rule] = {
   Ops.ASSIGN: lambda u, g: (None, g), Ops.AFTER: lambda u, g: (g, *(None,) * (len(u.src) - 1)),
 }
 _FLOWS_FROM = {Ops.ASSIGN: slice(1, 2), Ops.GATHER: slice(0, 1), Ops.WHERE: slice(1, 3), Ops.DETACH: slice(0, 0), Ops.AFTER: slice(0, 1),
-               Ops.TRUNC: slice(0, 0), Ops.MOD: slice(0, 0), Ops.IDIV: slice(0, 0)}
+               Ops.MULTI: slice(0, 0), Ops.TRUNC: slice(0, 0), Ops.MOD: slice(0, 0), Ops.IDIV: slice(0, 0)}
 _ALL = slice(None)
 
 def transposed(value: UOp, view: UOp, whole: UOp) -> UOp:
@@ -190,7 +191,12 @@ def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp]) -> list[UOp | No
     if not any(s in live for s in _sources(u)): continue
     for s, contribution in _contributions(u, again.value(u, g), g, live):
       if s in live: _accumulate(found, s, contribution)
-  return [total.get(t) for t in targets]
+  return [_placed(total.get(t), t) for t in targets]
+
+def _placed(g: UOp | None, target: UOp) -> UOp | None:
+  """The gradient of a tensor on several devices, in parts as the tensor is."""
+  devices = target.device
+  return g if g is None or not isinstance(devices, tuple) else graph.copy(g, devices, axis_of(target))
 
 def _reaching(order: Iterable[UOp], places: dict[UOp, UOp]) -> set[UOp]:
   """The nodes through which a gradient reaches a target."""

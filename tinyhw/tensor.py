@@ -15,12 +15,13 @@ from typing import Any
 
 from tinyhw.arithmetic import elements
 from tinyhw.config import TRAINING, Wrapper
-from tinyhw.device import Buffer, BufferOptions, Device, computing, on_disk
+from tinyhw.device import Buffer, BufferOptions, Device, DeviceLike, computing, on_disk
 from tinyhw.dtype import DType as DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
+from tinyhw.engine.multi import axis_of, check_axis
 from tinyhw.engine.realize import this_thread
 from tinyhw.engine.writes import note, unique, values
-from tinyhw.errors import ArgumentError, DTypeError, GradientError, JitError, ShapeError, UnknownValueError
+from tinyhw.errors import ArgumentError, DeviceError, DTypeError, GradientError, JitError, ShapeError, UnknownValueError
 from tinyhw.gradient import define_checkpoint, gradients
 from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, is_storage, leaves, register, stored
@@ -28,6 +29,8 @@ from tinyhw.methods.kernels import Kernels
 from tinyhw.storage import fetch
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
+
+_LEAF_OPS = frozenset({Ops.RESHAPE, Ops.BUFFER, Ops.MULTI})
 
 class train(Wrapper):
   """`with Tensor.train():` or `@Tensor.train()`: training mode inside, and what it was after."""
@@ -67,7 +70,7 @@ class Tensor(Kernels, metaclass=_TensorType):
   __slots__ = ()
   train = train
 
-  def __init__(self, data: Any = None, device: str | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None):
+  def __init__(self, data: Any = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None):
     self.grad, self._requires_grad = None, requires_grad
     kind = None if dtype is None else to_dtype(dtype)
     if isinstance(data, Handle): data = data.uop
@@ -75,7 +78,7 @@ class Tensor(Kernels, metaclass=_TensorType):
       u = graph.cast(data, dtypes.default_int) if data.dtype is dtypes.weakint else data
       self.uop = _on_device(u if kind is None else graph.cast(u, kind), device)
       note(self)
-      if requires_grad or u.op is Ops.RESHAPE or u.op is Ops.BUFFER: register(self)
+      if requires_grad or u.op in _LEAF_OPS: register(self)
       return
     if isinstance(data, os.PathLike):
       self.uop = _file(data, kind)
@@ -95,9 +98,10 @@ class Tensor(Kernels, metaclass=_TensorType):
     register(self)
 
   @staticmethod
-  def from_blob(ptr: int, shape: tuple[int, ...], dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
+  def from_blob(ptr: int, shape: tuple[int, ...], dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """A tensor over memory at an address, which must outlive it. Raises DeviceError where the device cannot see it."""
     kind, place = to_dtype(dtype or dtypes.default_float), Device.canonicalize(device)
+    if not isinstance(place, str): raise DeviceError(f"memory at an address is of one device, not of {place}; name one, and shard() the tensor")
     size = int(graph.size(tuple(shape)))
     node = new_buffer(place, size, kind, storage=Buffer(place, size, kind, options=BufferOptions(ptr)).allocate())
     return Tensor._leaf(graph.reshape(node, tuple(shape)))
@@ -158,27 +162,72 @@ class Tensor(Kernels, metaclass=_TensorType):
 
   # ***** devices *****
 
-  def to(self, device: str | None) -> Tensor:
-    """This tensor on another device; itself if it is there. None is the default device.
+  def to(self, device: DeviceLike | None) -> Tensor:
+    """This tensor on another device; itself if it is there. None is the default device. On several (a tuple), each has all of it: see `shard`.
 
     DISK:/path is a file, which is written now. From DISK only the bytes that are wanted are read, when they are.
+
+    >>> Tensor([1, 2]).shard(("CPU", "CPU:1"), axis=0).to("CPU").tolist()
+    [1, 2]
     """
     place = Device.canonicalize(device)
     if on_disk(place) and place != self.uop.device: return self.empty(self._static_shape(), device=place, dtype=self.dtype).assign(self)
-    u = _on_device(self.uop, place)
+    return self if place == self.uop.device else self._moved(_on_device(self.uop, place), lambda grad: grad.to(device))
+
+  def to_(self, device: DeviceLike | None) -> Tensor:
+    """Move this tensor to another device."""
+    return self._replaced(self.to(device))
+
+  def shard(self, devices: tuple[str, ...], axis: int | None = None) -> Tensor:
+    """This tensor on several devices: in equal parts along an axis, or (None) all of it on each. What is computed with it runs on all of them.
+
+    Raises ShapeError where the axis does not divide among the devices, DeviceError for devices that are no tuple of different names.
+
+    >>> x = Tensor([[1, 2], [3, 4]]).shard(("CPU", "CPU:1"), axis=0)
+    >>> x.device
+    ('CPU', 'CPU:1')
+    >>> x.sum(0).tolist()
+    [4, 6]
+    """
+    if not isinstance(devices, (tuple, list)): raise DeviceError(f"shard wants a tuple of devices, not {devices!r}; to() moves to one device")
+    place = Device.canonicalize(tuple(devices))
+    k = None if axis is None else self._own_axis("shard", axis)
+    if isinstance(place, str): return self.to(place)
+    if k is not None: check_axis(self.shape, k, place)
+    return self._moved(_on_device(self.uop, place, k), lambda grad: grad.shard(devices, axis))
+
+  def shard_(self, devices: tuple[str, ...], axis: int | None = None) -> Tensor:
+    """Let this tensor live on several devices, as `shard` says.
+
+    >>> Tensor([1, 2]).shard_(("CPU", "CPU:1"), axis=0).tolist()
+    [1, 2]
+    """
+    return self._replaced(self.shard(devices, axis))
+
+  def shard_like(self, y: Tensor) -> Tensor:
+    """This tensor on the devices of another one, in parts along the same axis.
+
+    >>> y = Tensor([1, 2]).shard(("CPU", "CPU:1"), axis=0)
+    >>> Tensor([3, 4]).shard_like(y).device
+    ('CPU', 'CPU:1')
+    """
+    other = self._operand("shard_like", y)
+    return self.to(other.device) if isinstance(other.device, str) else self.shard(other.device, axis_of(other.uop))
+
+  def _moved(self, u: UOp, move: Callable[[Tensor], Tensor]) -> Tensor:
+    """This tensor as a node on another device, and its gradient with it."""
     if u is self.uop: return self
     moved = self._new(u)
     moved._requires_grad = self._requires_grad
-    if self.grad is not None: moved.grad = self.grad.to(device)
+    if self.grad is not None: moved.grad = move(self.grad)
     return moved
 
-  def to_(self, device: str | None) -> Tensor:
-    """Move this tensor to another device."""
-    moved = self.to(device)
-    self.grad = None if moved is self or self.grad is None else self.grad.to(device)
+  def _replaced(self, moved: Tensor) -> Tensor:
+    """Stand for a tensor on another device, and take its gradient."""
+    self.grad = moved.grad
     return self.replace(moved)
 
-  def clone(self, device: str | None = None) -> Tensor:
+  def clone(self, device: DeviceLike | None = None) -> Tensor:
     """The same values in storage of their own; of a tensor on DISK, in that of a device."""
     return self._new(unique(_on_device(self.uop, computing(self.device) if device is None else device)))
 
@@ -327,19 +376,24 @@ def _file(path: os.PathLike[Any], dtype: DType | None) -> UOp:
   if length % kind.itemsize: raise ShapeError(f"{device} has {length} bytes, no whole number of {kind}, which has {kind.itemsize} each")
   return new_buffer(device, length // kind.itemsize, kind, storage=Buffer(device, length // kind.itemsize, kind, opaque))
 
-def _stacked(self: Tensor, rows: Any, device: str, dtype: DType | None) -> UOp:
+def _stacked(self: Tensor, rows: Any, device: DeviceLike, dtype: DType | None) -> UOp:
   """A list with Tensors in it."""
   tensors = [Tensor(x, device=device) for x in rows]
   u = tensors[0].stack(*tensors[1:]).uop
   return u if dtype is None else graph.cast(u, dtype)
 
-def _on_device(u: UOp, device: str | None) -> UOp:
-  """u on a device: a COPY unless it is there, or lives nowhere."""
-  if device is None or u.device is None: return u
+def _on_device(u: UOp, device: DeviceLike | None, axis: int | None = None) -> UOp:
+  """u on a device: a COPY unless it is there, or lives nowhere. axis: along which several devices have parts of it."""
+  if device is None: return u
   place = Device.canonicalize(device)
-  if place == u.device: return u
-  if on_disk(place): raise ArgumentError(f"a file is written by .to({place!r}), or by assigning to Tensor.empty(..., device={place!r})")
-  return graph.node(Ops.COPY, u.dtype, (u, UOp(Ops.DEVICE, dtypes.void, (), place)), None, u.shape)
+  if on_disk(place) and place != u.device:
+    raise ArgumentError(f"a file is written by .to({place!r}), or by assigning to Tensor.empty(..., device={place!r})")
+  if u.device is None:
+    if isinstance(place, str): return u
+    u = graph.where(graph.full(u.shape, dtypes.bool, True, place), u, u)   # numbers alone live nowhere
+  if place == u.device and (isinstance(place, str) or axis == axis_of(u)): return u
+  if on_disk(u.device) and not isinstance(place, str): u = graph.copy(u, place[0])
+  return graph.copy(u, place, axis)
 
 def _unpickled(raw: bytes, shape: tuple[int, ...], dtype: DType, device: str, requires_grad: bool | None) -> Tensor:
   return Tensor._leaf(stored(hostdata.HostData(raw, shape, dtype), device), requires_grad)

@@ -7,7 +7,7 @@ import pytest
 
 from tinyhw.device import Buffer
 from tinyhw.dtype import dtypes
-from tinyhw.engine.buffers import buffer_of, new_buffer, renewed
+from tinyhw.engine.buffers import MultiBuffer, buffer_of, buffers_in, multi, new_buffer, new_storage, renewed, storage_with
 from tinyhw.errors import DeviceError, UnknownValueError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -25,6 +25,18 @@ def test_devices_have_one_name() -> None:
 def test_storage_may_be_given() -> None:
   storage = Buffer("PYTHON", 3, dtypes.float32)
   assert buffer_of(new_buffer("PYTHON", 3, dtypes.float32, storage)) is storage
+
+def test_several_devices_have_a_buffer_each() -> None:
+  node = new_buffer(["python", "PYTHON:1"], 4, dtypes.int8)
+  storage = buffer_of(node)
+  assert isinstance(storage, MultiBuffer) and node.device == storage.device == ("PYTHON", "PYTHON:1")
+  assert buffers_in(storage) == storage.bufs and [b.size for b in storage.bufs] == [4, 4] and all(storage_with(b) is storage for b in storage.bufs)
+  view = storage.view(2, dtypes.int8, 1)
+  assert [b.base for b in view.bufs] == list(storage.bufs) and repr(view) == "<MultiBuffer ('PYTHON', 'PYTHON:1') 2 dtypes.int8>"
+  single = Buffer("PYTHON", 2, dtypes.int8)
+  assert buffers_in(single) == (single,) and storage_with(single) is single and new_storage("PYTHON", 2, dtypes.int8).size == 2
+  whole = multi(node, (2, 2), 1)
+  assert whole.op is Ops.MULTI and whole.shape == (2, 4) and multi(node, (4,), None).src == (node,)
 
 def test_storage_lives_as_long_as_a_graph_mentions_it() -> None:
   node = new_buffer("PYTHON", 4, dtypes.float32)

@@ -67,6 +67,18 @@ def test_assign_writes_a_view_and_reads_come_before() -> None:
   evaluate(again, {b: memory})
   assert np.frombuffer(memory, np.float32).tolist() == [0, 1, 2, 10, 10, 5]
 
+def test_parts_on_several_devices() -> None:
+  b = UOp(Ops.BUFFER, f32, (), (1, ("CPU", "CPU:1"), 4))
+  columns, whole = UOp(Ops.MULTI, f32, (reshape(b, 2, 2),), 1), UOp(Ops.MULTI, f32, (b,))
+  memories = [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]
+  assert evaluate(columns, {b: memories}) == ([1.0, 2.0, 5.0, 6.0, 3.0, 4.0, 7.0, 8.0], (2, 4))
+  evaluate(UOp(Ops.ASSIGN, f32, (move(Ops.SHRINK, columns, 0, 1, 1, 3), UOp.const(f32, 0.0))), {b: memories})
+  assert memories == [[1.0, 0.0, 3.0, 4.0], [0.0, 6.0, 7.0, 8.0]]
+  evaluate(UOp(Ops.ASSIGN, f32, (whole, UOp.const(f32, 9.0))), {b: memories})
+  assert memories == [[9.0] * 4] * 2 and evaluate(whole, {b: memories}).values == [9.0] * 4
+  stacked = UOp(Ops.COPY, f32, (whole, UOp(Ops.DEVICE, arg="CPU")), "stack")
+  with pytest.raises(VerifyError, match="'stack' is of what differs from device to device"): evaluate(stacked, {b: memories})
+
 def test_symbolic_sizes() -> None:
   n = UOp.variable("n", 1, 4)
   u = move(Ops.SHRINK, reshape(base, 4, 6), 0, n, 0, 6)

@@ -37,4 +37,9 @@ def test_symbolic_sizes() -> None:
 def test_device() -> None:
   assert x.device == "CPU" and device.device == "CPU" and UOp.const(dtypes.float32, 1.0).device is None
   assert UOp.const(dtypes.float32, 1.0, "PYTHON").device == "PYTHON"
+  two = ("CPU", "CPU:1")
+  part = UOp(Ops.BUFFER, dtypes.float32, (), (9, two, 4))
+  assert part.device == two and UOp(Ops.MULTI, dtypes.float32, (part,), 0).shape == (8,) and UOp(Ops.MULTI, dtypes.float32, (part,)).shape == (4,)
+  stack, swap = (UOp(Ops.COPY, dtypes.float32, (part, UOp(Ops.DEVICE, arg=two)), how) for how in ("stack", "swap"))
+  assert stack.shape == (2, 4) and swap.shape == (4,) and UOp(Ops.COPY, dtypes.float32, (stack, UOp(Ops.DEVICE, arg=two)), "split").shape == (4,)
   assert UOp(Ops.COPY, x.dtype, (x, UOp(Ops.DEVICE, arg="PYTHON"))).device == "PYTHON" and (UOp.const(dtypes.float32, 1.0) + x).device == "CPU"

@@ -113,6 +113,8 @@ def test_kernels() -> None:
 t = UOp(Ops.BUFFER, f32, (), (0, "CPU", 12))
 def reshaped(*dims: int) -> UOp: return UOp(Ops.RESHAPE, f32, (t, *to_indices(dims)))
 m = reshaped(3, 4)
+TWO = ("CPU", "CPU:1")
+several = UOp(Ops.BUFFER, f32, (), (1, TWO, 12))
 
 @pytest.mark.parametrize(("u", "message"), [
   (reshaped(5, 2), "RESHAPE: .* changes the number of elements"), (UOp(Ops.EXPAND, f32, (m, *to_indices((6, 4)))), "does not expand"),
@@ -121,7 +123,10 @@ m = reshaped(3, 4)
   (UOp(Ops.SHRINK, f32, (m, *to_indices((0, 4, 0, 4)))), "is not inside of"), (UOp(Ops.REDUCE_AXIS, f32, (m,), (Ops.ADD, (5,))), "axes"),
   (UOp(Ops.REDUCE_AXIS, f32, (m,), (Ops.SUB, (0,))), "does not fold with"), (UOp(Ops.ADD, f32, (m, t)), "operands of shapes"),
   (UOp(Ops.GATHER, f32, (m, reshaped(2, 6).cast(i32)), 0), "index of shape"), (UOp(Ops.COPY, f32, (t,)), "not .value, DEVICE."),
-  (UOp(Ops.LOAD, f32, (t,)), "not an operation of a tensor graph"),
+  (UOp(Ops.LOAD, f32, (t,)), "not an operation of a tensor graph"), (UOp(Ops.MULTI, f32, (t,), 0), "not a value on several devices"),
+  (UOp(Ops.MULTI, f32, (several,), 1), "axis 1 of"), (UOp(Ops.COPY, f32, (t, UOp(Ops.DEVICE, arg="CPU")), 0), "0 needs several devices"),
+  (UOp(Ops.COPY, f32, (t, UOp(Ops.DEVICE, arg=TWO)), "swap"), "'swap' needs several devices"),
+  (UOp(Ops.COPY, f32, (t, UOp(Ops.DEVICE, arg=("CPU",)))), "no name of a device"),
 ])
 def test_tensor_graphs(u: UOp, message: str) -> None:
   with pytest.raises(VerifyError, match=message): verify(u)
@@ -131,5 +136,6 @@ def test_a_tensor_graph_is_accepted() -> None:
   verify(u)
   n = UOp.variable("n", 1, 3)
   verify(UOp(Ops.SHRINK, f32, (m, *to_indices((0, n, 0, 4)))))
+  verify(UOp(Ops.COPY, f32, (UOp(Ops.MULTI, f32, (several,), 0), UOp(Ops.DEVICE, arg=TWO))))
 
 def test_level_zero_checks_nothing() -> None: verify(UOp(Ops.ADD, f32, (x,)), 0)

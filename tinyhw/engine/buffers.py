@@ -1,24 +1,67 @@
 """BUFFER nodes and the storage behind them.
 
-A BUFFER node names storage in the graph; the `Buffer` hangs on the node (`storage`), so it lives as long as some graph mentions it.
+A BUFFER node names storage in the graph; the `Buffer` hangs on the node (`storage`), so it lives as long as some graph mentions it. The storage of
+a BUFFER on several devices is a `MultiBuffer`.
 """
 from __future__ import annotations
 import itertools
+import weakref
 
-from tinyhw.device import Buffer, Device
+from typing import Any
+
+from tinyhw.device import Buffer, Device, DeviceLike
 from tinyhw.dtype import DType
 from tinyhw.errors import UnknownValueError
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp
+from tinyhw.uop.ops import UOp, sint, to_indices
 
 _numbers = itertools.count()
 
-def new_buffer(device: str, size: int, dtype: DType, storage: Buffer | None = None) -> UOp:
-  """A BUFFER node for `size` elements on a device; its Buffer is not allocated before it is needed."""
-  device = Device.canonicalize(device)
-  node = UOp(Ops.BUFFER, dtype, (), (next(_numbers), device, size))
-  node.storage = Buffer(device, size, dtype) if storage is None else storage
+class MultiBuffer:
+  """Memory of one size on each of several devices."""
+  __slots__ = ("device", "size", "dtype", "bufs", "viewers", "__weakref__")
+
+  def __init__(self, bufs: tuple[Buffer, ...]):
+    self.bufs, self.device = bufs, tuple([b.device for b in bufs])
+    self.size, self.dtype = bufs[0].size, bufs[0].dtype
+    self.viewers: list[Any] | None = None        # as a Buffer's
+
+  def view(self, size: int, dtype: DType, offset: int) -> MultiBuffer: return MultiBuffer(tuple([b.view(size, dtype, offset) for b in self.bufs]))
+
+  def __repr__(self) -> str: return f"<MultiBuffer {self.device} {self.size} {self.dtype}>"
+
+Storage = Buffer | MultiBuffer
+
+_together: weakref.WeakKeyDictionary[Buffer, weakref.ref[MultiBuffer]] = weakref.WeakKeyDictionary()
+
+def new_storage(device: DeviceLike, size: int, dtype: DType) -> Storage:
+  """Memory for `size` elements, on each of the devices; not allocated before it is needed."""
+  if isinstance(device, str): return Buffer(device, size, dtype)
+  made = MultiBuffer(tuple([Buffer(d, size, dtype) for d in device]))
+  for b in made.bufs: _together[b] = weakref.ref(made)
+  return made
+
+def storage_with(buffer: Buffer) -> Storage:
+  """The storage that a Buffer is, or is a part of."""
+  reference = _together.get(buffer)
+  whole = None if reference is None else reference()
+  return buffer if whole is None else whole
+
+def buffers_in(storage: Storage) -> tuple[Buffer, ...]:
+  """The Buffers of which storage consists, in the order of its devices."""
+  return (storage,) if isinstance(storage, Buffer) else storage.bufs
+
+def new_buffer(device: DeviceLike, size: int, dtype: DType, storage: Storage | None = None) -> UOp:
+  """A BUFFER node for `size` elements on a device, or on each of several; its Buffers are not allocated before they are needed."""
+  place = Device.canonicalize(device)
+  node = UOp(Ops.BUFFER, dtype, (), (next(_numbers), place, size))
+  node.storage = new_storage(place, size, dtype) if storage is None else storage
   return node
+
+def multi(node: UOp, shape: tuple[sint, ...], axis: int | None) -> UOp:
+  """The tensor whose parts, of one shape, are in a BUFFER on several devices: along an axis, or the same on each."""
+  part = node if node.shape == shape else UOp(Ops.RESHAPE, node.dtype, (node, *to_indices(shape)))
+  return UOp(Ops.MULTI, node.dtype, (part,), axis)
 
 def renewed(node: UOp) -> UOp:
   """A BUFFER node of its own for the same storage."""
@@ -26,10 +69,10 @@ def renewed(node: UOp) -> UOp:
   node_again.storage = node.storage
   return node_again
 
-def buffer_of(node: UOp) -> Buffer:
-  """The Buffer behind a BUFFER node. Raises UnknownValueError for a state of it that has been overwritten (writes.py)."""
+def buffer_of(node: UOp) -> Any:
+  """The Buffer, or MultiBuffer, behind a BUFFER node. Raises UnknownValueError for a state of it that has been overwritten (writes.py)."""
   if node.storage is None:
     assert node.op is Ops.BUFFER and isinstance(node.arg[0], int), f"no storage behind {node}"
     raise UnknownValueError("the contents that this value is computed from have been overwritten in place; realize it before they are written, "
                             "or hold it as a Tensor, not as a graph node")
-  return node.storage  # type: ignore[no-any-return]  # the slot is Any: uop knows no Buffer
+  return node.storage

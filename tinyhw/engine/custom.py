@@ -10,7 +10,6 @@ from tinyhw.engine.buffers import buffer_of
 from tinyhw.engine.compile import parts
 from tinyhw.engine.lower import loop_order
 from tinyhw.engine.realize import step_of, execute, realize, this_thread
-from tinyhw.engine.schedule import Canonical
 from tinyhw.engine.writes import overwrite
 from tinyhw.errors import ArgumentError, VerifyError
 from tinyhw.uop.enums import AxisType, Ops
@@ -59,7 +58,7 @@ def launch(sink: UOp, device: str, nodes: list[UOp]) -> None:
   fresh = [b for b in written if not b.is_allocated()]    # nobody has written there before
   realize([], written)
   for b in buffers: b.ensure_allocated()
-  steps = [step_of(part, tuple(buffers), Canonical()) for part in parts(device, sink)]
+  steps = [step_of(part, tuple(buffers), {}) for part in parts(device, sink)]
   execute(steps)
   overwrite(written)
   capture = this_thread.capture

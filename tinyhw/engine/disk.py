@@ -6,7 +6,7 @@ rest of the chain (a transpose, every second column) is applied to the copy. Not
 from __future__ import annotations
 from typing import NamedTuple
 
-from tinyhw.device import Buffer
+from tinyhw.device import Buffer, DeviceLike
 from tinyhw.dtype import DType
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.errors import DeviceError, ShapeError
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
     for movement in self.rest: value = UOp(movement.op, movement.dtype, (value, *movement.src[1:]), movement.arg, movement.tag)
     return value
 
-def refusal(device: str | None, what: str) -> DeviceError:
+def refusal(device: DeviceLike | None, what: str) -> DeviceError:
   """The error of something that only devices that compute can do."""
   return DeviceError(f"{what} cannot run on {device}, which keeps a file and computes nothing; move the tensor first, with .to(None) or .to(\"CPU\")")
 
@@ -76,7 +76,7 @@ def _shrunk(piece: Piece, movement: UOp) -> Piece | None:
 def view_of(piece: Piece) -> Buffer:
   """The piece as a Buffer, a view of the whole file."""
   whole = buffer_of(piece.node)
-  return whole.view(piece.size, piece.node.dtype, piece.begin * piece.node.dtype.itemsize)
+  return whole.view(piece.size, piece.node.dtype, piece.begin * piece.node.dtype.itemsize)  # type: ignore[no-any-return]  # a Buffer
 
 def piece_node(piece: Piece) -> UOp:
   """The piece as a BUFFER node."""

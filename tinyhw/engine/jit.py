@@ -13,10 +13,10 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from collections.abc import Callable
 
 from tinyhw.config import JIT, TRAINING
-from tinyhw.device import Buffer, Device
+from tinyhw.device import Device
 from tinyhw.dtype import dtypes
 from tinyhw.engine import realize as realizing
-from tinyhw.engine.buffers import buffer_of
+from tinyhw.engine.buffers import Storage, buffer_of
 from tinyhw.engine.realize import Capture, this_thread
 from tinyhw.engine.replay import AGAIN, Captured, base_buffer, binds_in, check_result, same_view
 from tinyhw.engine.structure import Arguments, Rest, collect, difference, same_rest, tensors_in
@@ -117,7 +117,7 @@ class TinyJit(Generic[P, R]):
     if not JIT or this_thread.capture is not None: return self._plain(*args, **kwargs)
     found: Counter[int] = Counter()
     outer = this_thread.stored
-    def stored(buffer: Buffer, content: bytes) -> None:
+    def stored(buffer: Storage, content: bytes) -> None:
       found[hash((buffer.dtype, content))] += 1
       if outer is not None: outer(buffer, content)
     this_thread.stored = stored

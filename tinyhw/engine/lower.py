@@ -116,7 +116,9 @@ class Lowering:
       ranges = self.places.realized[u]
       place = self.places.own[u]
       if u.op is Ops.COPY:
-        source = self.storage.get(u.src[0], u.src[0])
+        value = u.src[0]
+        while value.op is Ops.RESHAPE: value = value.src[0]
+        source = self.storage.get(value, value)
         buffers = [self.storage[u], storage_of(source)]
         out.append(Kernel(u, u, buffers, [source], [self.storage[u]], [self.storage[u], source]))
         continue

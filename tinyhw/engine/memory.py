@@ -19,7 +19,7 @@ ALIGNMENT = 64
 class Plan:
   """offsets: temporary BUFFER → byte offset in its device's arena. arena_bytes: by device. kept: BUFFERs that outlive the schedule."""
   offsets: dict[UOp, int] = field(default_factory=dict)
-  arena_bytes: dict[str, int] = field(default_factory=dict)
+  arena_bytes: dict[str | tuple[str, ...], int] = field(default_factory=dict)
   kept: list[UOp] = field(default_factory=list)
 
 def thrifty_order(kernels: list[Kernel], after: dict[int, set[int]], kept: set[UOp]) -> list[Kernel]:

@@ -4,19 +4,21 @@
 node read that buffer. A captured run (jit.py) is the list of `Step`s that `run` made.
 """
 from __future__ import annotations
+from itertools import groupby
 import threading
 import time
-from typing import NamedTuple
-from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
 
 from tinyhw.config import BEAM, DEBUG
-from tinyhw.device import Buffer, Device, Launch
+from tinyhw.device import Buffer, Device, DeviceLike, Launch
 from tinyhw.dtype import dtypes
 from tinyhw.engine import writes
-from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, multi, new_buffer, new_storage
 from tinyhw.engine.compile import Part, Runner, parts, value_of
 from tinyhw.engine.lower import Kernel
-from tinyhw.engine.schedule import DROPPED, Canonical, Schedule, canonicalize, schedule, strip
+from tinyhw.engine.multi import SHARD
+from tinyhw.engine.schedule import DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, schedule, strip
 from tinyhw.engine.tune import tuned
 from tinyhw.helpers import GlobalCounters, disable_gc
 from tinyhw.uop.enums import Ops
@@ -45,8 +47,9 @@ class Capture:
     self.draws: list[tuple[Buffer | None, Callable[[], Buffer | None]]] = []
     self.graded: list[writes.Reference] = []    # tensors that had no gradient before and to which one was added
     self.steps: list[Step] = []
-    self.made: list[Buffer] = []
-    self.stored: list[tuple[Buffer, bytes]] = []
+    self.made: list[Storage] = []
+    self.stored: list[tuple[Storage, bytes]] = []
+    self.arenas: list[Buffer] = []
     self.computed: set[UOp] = set()
     self.given: set[UOp] = set()    # nodes that were computed outside
     self.before = writes.values()   # what was to be computed before: no replay computes it again
@@ -60,14 +63,14 @@ class Capture:
 class Thread(threading.local):
   """capture: the capture that gets every step that this thread runs, or None. stored: is told of data that is copied from the host, or None."""
   capture: Capture | None = None
-  stored: Callable[[Buffer, bytes], None] | None = None
+  stored: Callable[[Storage, bytes], None] | None = None
 
 this_thread = Thread()
 
-def realize(nodes: list[UOp], overwritten: list[Buffer] | None = None) -> None:
+def realize(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> None:
   """Compute the nodes. Raises what compilation and devices raise; nothing is marked as realized then.
 
-  overwritten: Buffers that will be written by other means; values that want their contents are computed, too.
+  overwritten: storage that will be written by other means; values that want their contents are computed, too.
 
   Graphs have no cycles to find, so scheduling is spared the collections, as compile_kernel is.
   """
@@ -103,7 +106,7 @@ class Kept:
 
   What was there before a capture is computed first, by itself, so that replays leave it alone.
   """
-  def __init__(self, todo: list[UOp], canonical: Canonical, others: Iterable[Buffer] = ()):
+  def __init__(self, todo: list[UOp], canonical: Canonical, others: Iterable[Storage] = ()):
     self.todo, self.canonical = todo, canonical
     self.held: dict[int, tuple[writes.Holder, UOp]] = {}     # by id: who holds, and the node whose storage it will hold
     self.nodes: set[UOp] = set()
@@ -154,6 +157,8 @@ class Kept:
       if node.op is not Ops.ASSIGN and node.realized is not None: holder.hold(node.realized)
     self.write.finish()
 
+_WHOLE = frozenset({Ops.RESHAPE, Ops.MULTI})
+
 def known(u: UOp) -> UOp | None:
   """The storage that holds u's value. A capture relies only on what it computed itself: a replay has to compute the rest again."""
   held = u.realized
@@ -165,7 +170,7 @@ def known(u: UOp) -> UOp | None:
 
 def is_buffer(u: UOp) -> bool:
   """Is u storage already: a BUFFER, or a whole one in another shape?"""
-  while u.op is Ops.RESHAPE and u.realized is None: u = u.src[0]
+  while u.op in _WHOLE and u.realized is None: u = u.src[0]
   return u.op is Ops.BUFFER
 
 def _mark(u: UOp, held: UOp | None) -> None:
@@ -178,23 +183,27 @@ def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[
   After an interrupt what `kept` would have written counts as written, and values that were to be computed first are refused when they are read.
   """
   results = {b: new_buffer(b.arg[1], b.arg[2], b.dtype) for b in made.plan.kept}
-  arenas = {device: Buffer(device, size, dtypes.uint8) for device, size in made.plan.arena_bytes.items()}
-  storage: dict[UOp, Buffer] = {b: buffer_of(node) for b, node in results.items()}
+  arenas = {device: new_storage(device, size, dtypes.uint8) for device, size in made.plan.arena_bytes.items()}
+  storage: dict[UOp, Storage] = {b: buffer_of(node) for b, node in results.items()}
   for b, offset in made.plan.offsets.items():
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
-  steps = [step for k in made.kernels for step in _steps(k, storage, canonical)]
+  steps = [step for devices, kernels in groupby(made.kernels, _where) for step in _steps(devices, list(kernels), storage, canonical)]
   held: list[UOp | None] = []
   given: set[UOp] = set()
   for root in map(strip, canonical.roots):
-    node = None
-    if root.op is Ops.BUFFER: node = canonical.inputs[root.arg[0][1]]
-    elif root.op is not Ops.ASSIGN: node = results[made.storage[root]]
-    if node is not None and root.op is not Ops.BUFFER and node in given:
-      copy = new_buffer(node.arg[1], node.arg[2], node.dtype)
-      steps.append(Step(None, (buffer_of(copy), buffer_of(node)), (), 0))
-      results[copy] = node = copy
-    held.append(node)
-    if node is not None: given.add(node)
+    if root.op is Ops.ASSIGN: held.append(None)
+    elif root.op in IN_MEMORY:
+      buffer = writes.base_of(root)
+      held.append(root.substitute({buffer: canonical.inputs[buffer.arg[0][1]]}))
+    else:
+      node = results[made.storage[root]]
+      if node in given:
+        copy = new_buffer(node.arg[1], node.arg[2], node.dtype)
+        steps.extend(Step(None, pair, (), 0) for pair in zip(buffers_in(buffer_of(copy)), buffers_in(buffer_of(node))))
+        results[copy] = node = copy
+      given.add(node)
+      local = made.local.get(root)
+      held.append(node if local is None else multi(node, local.node.shape, local.axis))
   try: execute(steps)
   except BaseException:
     if kept is not None: kept.finish()
@@ -203,19 +212,45 @@ def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[
   if capture is not None:
     capture.steps.extend(steps)
     capture.made.extend(buffer_of(node) for node in results.values())
+    capture.arenas.extend(b for arena in arenas.values() for b in buffers_in(arena))
   return held
 
-def _steps(kernel: Kernel, storage: dict[UOp, Buffer], canonical: Canonical) -> list[Step]:
-  buffers = tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]]) for b in kernel.buffers])
-  if kernel.sink.op is Ops.COPY: return [Step(None, buffers, (), 0)]
-  device = kernel.buffers[0].arg[1]
-  return [step_of(part, buffers, canonical) for part in parts(device, tuned(device, kernel.sink) if BEAM else kernel.sink)]
+COPIES = "copies"
 
-def step_of(part: Part, buffers: tuple[Buffer, ...], canonical: Canonical) -> Step:
+def _where(kernel: Kernel) -> DeviceLike:
+  """The device, or devices, on which a kernel runs; COPIES for a copy."""
+  return COPIES if kernel.sink.op is Ops.COPY else kernel.buffers[0].device or Device.DEFAULT
+
+def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storage], canonical: Canonical) -> list[Step]:
+  """The steps of kernels that run on the same devices: all on the first one, then all on the next."""
+  used: list[tuple[Any, ...]] = [tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]]) for b in k.buffers])
+                                 for k in kernels]
+  if devices == COPIES: return [Step(None, pair, (), 0) for k, (to, source) in zip(kernels, used) for pair in copies(k.sink.arg, to, source)]
+  if isinstance(devices, str): return [s for k, bufs in zip(kernels, used) for s in _launches(devices, k.sink, bufs, canonical.variables)]
+  return [s for i, device in enumerate(devices) for k, bufs in zip(kernels, used)
+          for s in _launches(device, k.sink, tuple([b.bufs[i] for b in bufs]), {**canonical.variables, SHARD: i})]
+
+def _launches(device: str, sink: UOp, buffers: tuple[Buffer, ...], variables: dict[str, int]) -> list[Step]:
+  return [step_of(part, buffers, variables) for part in parts(device, tuned(device, sink) if BEAM else sink)]
+
+def step_of(part: Part, buffers: tuple[Buffer, ...], variables: dict[str, int]) -> Step:
   found = part.runner
   if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])
-  variables = part.fixed + tuple([canonical.variables[name] for name in found.variables])
-  return Step(found, buffers, variables, value_of(found.grid, canonical.variables) if isinstance(found.grid, UOp) else found.grid)
+  values = part.fixed + tuple([variables[name] for name in found.variables])
+  return Step(found, buffers, values, value_of(found.grid, variables) if isinstance(found.grid, UOp) else found.grid)
+
+def copies(how: str | None, to: Storage, source: Storage) -> list[tuple[Buffer, Buffer]]:
+  """What a COPY does, as pairs of Buffers (to, from): docs/design.md, section 3.2."""
+  targets, sources = buffers_in(to), buffers_in(source)
+  if how == "stack": return [(_slice(t, i, s.size), s) for t in targets for i, s in enumerate(sources)]
+  if how == "split": return [(t, _slice(sources[0], i, t.size)) for i, t in enumerate(targets)]
+  if how == "swap":
+    size = to.size // len(targets)
+    return [(_slice(t, i, size), _slice(s, k, size)) for k, t in enumerate(targets) for i, s in enumerate(sources)]
+  near = {s.device: s for s in sources}
+  return [(t, near.get(t.device, sources[0])) for t in targets]
+
+def _slice(buffer: Buffer, i: int, size: int) -> Buffer: return buffer.view(size, buffer.dtype, i * size * buffer.dtype.itemsize)
 
 def execute(steps: list[Step]) -> None:
   """Run steps in order; those on one device in a row are submitted together, one by one where DEBUG wants times."""

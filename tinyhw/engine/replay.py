@@ -9,14 +9,16 @@ import gc
 import sys
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from tinyhw.config import JIT
 from tinyhw.device import Buffer, Device, Launch, Recording
 from tinyhw.engine import realize as realizing
-from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, new_buffer, storage_with
 from tinyhw.engine.compile import value_of
+from tinyhw.engine.multi import SHARD
 from tinyhw.engine.realize import Capture, Step
 from tinyhw.engine.structure import leaves_of, rebuilt
 from tinyhw.engine.writes import Holder, assign_of, memory_of, overwrite, rebased, values, viewers
@@ -70,24 +72,39 @@ class Copy:
   def __init__(self, step: Step): self.buffers = list(step.buffers)
   def submit(self) -> None: self.buffers[0].copy_from(self.buffers[1])
 
+  def put(self, position: int, buffer: Buffer, offset: int) -> None:
+    """Let another Buffer stand there, or, where the captured one was a slice, the slice of it from a byte on."""
+    old = self.buffers[position]
+    self.buffers[position] = buffer if buffer.size == old.size else buffer.view(old.size, old.dtype, offset)
+
+class Points:
+  """Where the address of a Buffer, or it itself, stands in what is replayed."""
+  __slots__ = ("launches", "copies")
+
+  def __init__(self) -> None:
+    self.launches: list[tuple[Recording, int, int]] = []
+    self.copies: list[tuple[Copy, int, int]] = []
+
+  def put(self, buffer: Buffer) -> None:
+    if self.launches:
+      opaque = buffer.get_buf()
+      for recording, launch, position in self.launches: recording.patch(launch, position, opaque)
+    for copy, position, offset in self.copies: copy.put(position, buffer, offset)
+
 class Slot:
-  """A Buffer of the captured call, and where its address, or the Buffer itself, stands in what is replayed."""
-  __slots__ = ("buffer", "current", "points", "copies")
+  """Storage of the captured call, and where the Buffers of which it consists stand in what is replayed."""
+  __slots__ = ("buffer", "current", "points")
 
-  def __init__(self, buffer: Buffer):
+  def __init__(self, buffer: Storage):
     self.buffer = buffer
-    self.current: Buffer | None = buffer      # what stands there; None: unknown, since putting it there was interrupted
-    self.points: list[tuple[Recording, int, int]] = []
-    self.copies: list[tuple[Copy, int]] = []
+    self.current: Storage | None = buffer      # what stands there; None: unknown, since putting it there was interrupted
+    self.points = [Points() for _ in buffers_in(buffer)]
 
-  def put(self, storage: Buffer) -> None:
-    """Let storage be used in the place of the captured Buffer."""
+  def put(self, storage: Storage) -> None:
+    """Let storage be used in the place of the captured one."""
     if storage is self.current: return
     self.current = None
-    if self.points:
-      opaque = storage.get_buf()
-      for recording, launch, position in self.points: recording.patch(launch, position, opaque)
-    for copy, position in self.copies: copy.buffers[position] = storage
+    for points, buffer in zip(self.points, buffers_in(storage)): points.put(buffer)
     self.current = storage
 
 class Output(Slot):
@@ -113,7 +130,10 @@ class Output(Slot):
       self.put(self.storage)
       self.references = sys.getrefcount(self.last), sys.getrefcount(self.storage)
     elif self.current is not self.storage: self.put(self.storage)
-    if self.content: self.storage.ensure_allocated().copyin(memoryview(self.content))
+    if self.content: _fill(self.storage, self.content)
+
+def _fill(storage: Storage, content: bytes) -> None:
+  for buffer in buffers_in(storage): buffer.ensure_allocated().copyin(memoryview(content))
 
 # ***** the leaves of a result *****
 
@@ -172,7 +192,7 @@ class Watched:
   """Storage that the captured function uses without being given it, and the Tensors that looked at it when it was captured."""
   __slots__ = ("buffer", "nodes", "tensors")
 
-  def __init__(self, buffer: Buffer):
+  def __init__(self, buffer: Storage):
     self.buffer = buffer
     self.tensors = [weakref.ref(t) for t in viewers(buffer)]
     self.note()
@@ -214,13 +234,14 @@ class Captured:
     self.inputs = [Slot(buffer_of(base_buffer(view))) for view in self.views]
     self.variables = self.given_variables = variables
     self.steps, self.made, self.draws = capture.steps, capture.made, capture.draws
+    self.arenas = {id(b) for b in capture.arenas}
     self.lock = threading.Lock()    # a recording is one object: threads take turns
     self.outputs: dict[int, Output] = {}
     self.draw_slots = [None if buffer is None else Slot(buffer) for buffer, _ in self.draws]
     content = {id(b): c for b, c in capture.stored}
     self._plan_result(capture, inputs, result, content)
     self._record()
-    written = {id(b) for s in self.steps for b in s.written}
+    written = {id(storage_with(b)) for s in self.steps for b in s.written}
     self.refills = [(b, c) for b, c in capture.stored if id(b) in written and id(b) not in self.outputs]
     self.watched = self._used_elsewhere({*map(id, self.made), *content})
     self.waiting = [(reference, u) for reference, u in capture.before.values() if u in capture.met]
@@ -281,7 +302,8 @@ class Captured:
 
   def _used_elsewhere(self, made: set[int]) -> list[Watched]:
     """The storage that the call neither was given nor made, and that Tensors look at."""
-    used = {id(b.base): b.base for s in self.steps for b in s.buffers if id(b.base) in self.internal and id(b.base) not in made}
+    bases = {id(b.base): b.base for s in self.steps for b in s.buffers if id(b.base) in self.internal}
+    used = {id(found): found for b in bases.values() if id(found := storage_with(b)) not in made}
     return [watched for b in used.values() if (watched := Watched(b)).tensors]
 
   # ***** recording *****
@@ -292,7 +314,7 @@ class Captured:
     self.grid_patches: list[tuple[Recording, int, Any]] = []
     self.kernels = len(self.steps)
     slots = [*self.inputs, *self.outputs.values(), *[slot for slot in self.draw_slots if slot is not None]]
-    self.slot_of = {id(slot.buffer): slot for slot in slots}
+    self.points = {id(b): (b, points) for slot in slots for b, points in zip(buffers_in(slot.buffer), slot.points)}
     self._read_variables()
     group: list[Step] = []
     for step in [*self.steps, None]:
@@ -302,18 +324,20 @@ class Captured:
       if step is None: break
       if step.runner is None: self._record_copy(step)
       else: group.append(step)
-    inputs = {id(slot.buffer.base) for slot in self.inputs}
-    written = {id(b): b for s in self.steps for b in s.written if id(b) not in self.outputs and b.base is b}
+    inputs = {id(b.base) for slot in self.inputs for b in buffers_in(slot.buffer)}
+    fresh = {id(b) for output in self.outputs.values() for b in buffers_in(output.buffer)}
+    homes = [b.base for s in self.steps for b in s.written if b.base is b or s.runner is None and id(b.base) not in self.arenas]
+    written = {id(storage): storage for b in homes if id(b) not in fresh and (storage := storage_with(b)) is not None}
     self.written_inputs = [k for k, slot in enumerate(self.inputs) if id(slot.buffer) in written]
-    self.state = [b for b in written.values() if id(b) not in inputs]
-    self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs - self.outputs.keys()   # the steps keep these buffers alive
+    self.state = [b for b in written.values() if id(buffers_in(b)[0]) not in inputs]
+    self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs - fresh   # the steps keep these buffers alive
 
   def _read_variables(self) -> None:
     """The values of all Variables, those that the function has bound itself included. Raises JitError where one has two values."""
-    self.fixed = {name: value for s in self.steps if s.runner is not None for name, value in zip(s.runner.variables, s.variables)}
+    self.fixed = {name: value for s in self.steps if s.runner is not None for name, value in zip(s.runner.variables, s.variables) if name != SHARD}
     for s in self.steps:
       for name, value in zip(s.runner.variables, s.variables) if s.runner is not None else ():
-        if value == self.variables.get(name, self.fixed[name]): continue
+        if name == SHARD or value == self.variables.get(name, self.fixed[name]): continue
         raise JitError(f"the function binds {name} to {value} and to {self.variables.get(name, self.fixed[name])}, and replays would not know "
                        "which one to change; use Variables of two names")
     for name in self.variables: self.fixed.pop(name, None)
@@ -322,7 +346,8 @@ class Captured:
     copy = Copy(step)
     self.parts.append(copy)
     for position, b in enumerate(step.buffers):
-      if (slot := self.slot_of.get(id(b))) is not None: slot.copies.append((copy, position))
+      found = [self.points[id(b)]] if id(b) in self.points else [(whole, p) for whole, p in self.points.values() if _contains(whole, b)]
+      for whole, points in found[:1]: points.copies.append((copy, position, b.offset - whole.offset))
 
   def _record_group(self, group: list[Step]) -> None:
     launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid, s.runner.small)
@@ -332,7 +357,7 @@ class Captured:
     for n, s in enumerate(group):
       assert s.runner is not None
       for position, b in enumerate(s.buffers):
-        if (slot := self.slot_of.get(id(b))) is not None: slot.points.append((recording, n, position))
+        if id(b) in self.points: self.points[id(b)][1].launches.append((recording, n, position))
       for k, name in enumerate(s.runner.variables):
         if name in self.variables: self.variable_patches.append((recording, n, len(s.buffers) + k, name))
       if isinstance(s.runner.grid, UOp): self.grid_patches.append((recording, n, s.runner.grid))
@@ -343,7 +368,7 @@ class Captured:
     """Run the capture on other inputs. A patch point is written only when what it should hold has changed."""
     with self.lock: return self._replay(tensors, [buffer_of(base_buffer(t.uop)) for t in tensors], variables)
 
-  def _replay(self, tensors: list[Tensor], buffers: list[Buffer], variables: dict[str, int]) -> Any:
+  def _replay(self, tensors: list[Tensor], buffers: list[Storage], variables: dict[str, int]) -> Any:
     for watched in self.watched: watched.check()
     for slot, buffer in zip(self.inputs, buffers):
       if slot.current is not buffer:
@@ -356,7 +381,7 @@ class Captured:
     for (_, next_draw), draw in zip(self.draws, self.draw_slots):
       drawn = next_draw()
       if draw is not None and drawn is not None: draw.put(drawn)
-    for b, content in self.refills: b.copyin(memoryview(content))
+    for b, content in self.refills: _fill(b, content)
     for output in self.outputs.values(): output.fresh()
     try:
       for part in self.parts: part.submit()
@@ -410,11 +435,12 @@ class Captured:
     del u
     return self.counts == _references(self.nodes)
 
-  def _put_inputs(self, buffers: list[Buffer]) -> None:
+  def _put_inputs(self, buffers: list[Storage]) -> None:
     """Put other inputs into their slots."""
-    bases = [id(b.base) for b in buffers]
-    for k, base in enumerate(bases):
-      if base not in self.internal and bases.count(base) == 1: continue
+    bases = [(k, id(b.base)) for k, storage in enumerate(buffers) for b in buffers_in(storage)]
+    count = Counter(base for _, base in bases)
+    for k, base in bases:
+      if base not in self.internal and count[base] == 1: continue
       raise JitError(f"argument {k} shares a buffer with another argument, or with a Tensor that the function uses itself, "
                      "which it did not when it was captured; pass a copy, with .clone()")
     for slot, buffer in zip(self.inputs, buffers): slot.put(buffer)
@@ -434,6 +460,10 @@ def _chain(u: UOp) -> list[UOp]:
   found = [u]
   while found[-1].op is not Ops.BUFFER: found.append(found[-1].src[0])
   return found
+
+def _contains(whole: Buffer, part: Buffer) -> bool:
+  """Is a Buffer a slice of another one?"""
+  return part.base is whole.base and whole.offset <= part.offset and part.offset + part.nbytes <= whole.offset + whole.nbytes
 
 def _references(nodes: list[UOp]) -> list[int]: return [sys.getrefcount(u) for u in nodes]
 

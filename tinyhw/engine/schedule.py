@@ -2,6 +2,7 @@
 
 The passes, in order:
   canonicalize  buffers become numbers, bound variables become variables, what is realized becomes its buffer: equal work is then one object
+  distribute    tensors on several devices become what each device has of them (multi.py)
   split         large reductions in two steps (split.py)
   fuse          which nodes get a buffer (fuse.py)
   lower         each kernel's expression over ranges (lower.py)
@@ -23,6 +24,7 @@ from tinyhw.engine.fuse import fused
 from tinyhw.engine.group import group_kernels
 from tinyhw.engine.lower import Kernel, Lowering, storage_of
 from tinyhw.engine.memory import Plan, plan_memory, thrifty_order
+from tinyhw.engine.multi import Local, distribute, is_multi
 from tinyhw.engine.split import split_reductions
 from tinyhw.errors import SymbolicError
 from tinyhw.uop.enums import AxisType, Ops
@@ -30,6 +32,7 @@ from tinyhw.uop.ops import KernelInfo, UOp, to_indices
 
 CACHE_SIZE = 512
 DROPPED = frozenset({Ops.DETACH, Ops.CONTIGUOUS_BACKWARD})
+IN_MEMORY = frozenset({Ops.BUFFER, Ops.MULTI})
 
 @dataclass
 class Canonical:
@@ -44,11 +47,12 @@ class Canonical:
 
 @dataclass
 class Schedule:
-  """What to run. kernels in order; storage[root]: the BUFFER or AFTER that holds each root's value."""
+  """What to run. kernels in order; storage[root]: the BUFFER or AFTER that holds each root's value; local[root]: how, if on several devices."""
   kernels: list[Kernel]
   storage: dict[UOp, UOp]
   plan: Plan
-  device: str
+  device: str | tuple[str, ...]
+  local: dict[UOp, Local]
 
 _schedules: OrderedDict[tuple[UOp, ...], Schedule] = OrderedDict()
 
@@ -104,7 +108,7 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
     return src[0]
   if op in DROPPED: return src[0]
   if op is Ops.COPY and on_disk(src[0].device): return _from_disk(src[0], src[1], out)
-  if op is Ops.COPY:
+  if op is Ops.COPY and not is_multi(src[0]) and not is_multi(src[1]):
     base = src[0]
     while base.op is Ops.RESHAPE: base = base.src[0]
     source = base if base.op is Ops.BUFFER and base.size == src[0].size else UOp(Ops.CONTIGUOUS, u.dtype, (src[0],))
@@ -139,15 +143,22 @@ def schedule(canonical: Canonical) -> Schedule:
   return made
 
 def make_schedule(roots: list[UOp]) -> Schedule:
-  given = [r for r in dict.fromkeys(roots) if r.op is not Ops.BUFFER]
-  roots = [strip(r) for r in split_reductions(given)]
+  given = [r for r in dict.fromkeys(roots) if r.op not in IN_MEMORY]
+  local = dict(zip(given, distribute(given)))
+  roots = [strip(r) for r in split_reductions([_computed(x.node) for x in local.values()])]
   lowering = Lowering(fused(roots))
   storage = dict(lowering.storage)
   storage.update((g, storage[r]) for g, r in zip(given, roots))
   kept = {storage[r] for r in roots}
   kernels = group_kernels(order_kernels(lowering.kernels(), kept))
   plan = plan_memory(kernels, kept)
-  return Schedule([k for k in kernels if not stores_nothing(k)], storage, plan, next((d for d in (r.device for r in roots) if d), ""))
+  return Schedule([k for k in kernels if not stores_nothing(k)], storage, plan, next((d for d in (r.device for r in roots) if d), ""),
+                  {g: x for g, x in local.items() if is_multi(g)})
+
+def _computed(u: UOp) -> UOp:
+  """What has a kernel of its own: u without its reshapes; a copy of storage."""
+  root = strip(u)
+  return root if root.op is not Ops.BUFFER else UOp(Ops.CONTIGUOUS, u.dtype, (u,))
 
 def stores_nothing(kernel: Kernel) -> bool:
   """Has what the kernel writes no elements? Then there is nothing to run, nor are its operands there to be read."""

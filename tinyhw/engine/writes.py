@@ -20,8 +20,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Protocol
 
-from tinyhw.device import Buffer
-from tinyhw.engine.buffers import buffer_of, renewed
+from tinyhw.engine.buffers import Storage, buffer_of, renewed
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -33,7 +32,7 @@ class Holder(Protocol):
 
 Reference = weakref.ref["Holder"]
 
-_LOOKS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.DETACH})   # what these make of memory is that memory
+_LOOKS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.DETACH, Ops.MULTI})   # what these make of memory is that memory
 _MOST_UNSORTED = 1 << 14
 
 _lock = threading.RLock()
@@ -106,7 +105,7 @@ def memory_of(u: UOp) -> tuple[UOp | None, bool]:
     else: return None, False
   return u, pending
 
-def viewers(buffer: Buffer) -> list[Holder]:
+def viewers(buffer: Storage) -> list[Holder]:
   """The living tensors that look at a Buffer."""
   with _lock:
     sort()
@@ -142,7 +141,7 @@ class Write:
 
   assigns: nodes of the graph, not done yet. others: Buffers that are written by other means, and have to be given to `overwrite` afterwards.
   """
-  def __init__(self, assigns: Iterable[UOp], others: Iterable[Buffer] = ()):
+  def __init__(self, assigns: Iterable[UOp], others: Iterable[Storage] = ()):
     self.assigns = list(assigns)
     self.nodes = {base_of(u): None for u in self.assigns}
     self.buffers = {id(buffer_of(node)) for node in self.nodes} | {id(b) for b in others}
@@ -164,7 +163,7 @@ class Write:
       if not memory_of(holder.uop)[1]: holder.uop = rebased(holder.uop, changes[node])
     for node in changes: node.storage = None
 
-def overwrite(buffers: Iterable[Buffer]) -> None:
+def overwrite(buffers: Iterable[Storage]) -> None:
   """Give new nodes to Buffers that were written by other means than an ASSIGN."""
   for buffer in buffers:
     new: UOp | None = None

@@ -15,14 +15,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import TRACEMETA, TRAINING
-from tinyhw.device import Buffer, Device, on_disk
+from tinyhw.device import Buffer, Device, DeviceLike, on_disk
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
 from tinyhw.engine import writes
-from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.buffers import buffer_of, buffers_in, multi, new_buffer
 from tinyhw.engine.disk import refusal, resolve, view_of
+from tinyhw.engine.multi import Distribution, is_multi
 from tinyhw.engine.realize import realize as realize_nodes, this_thread
 from tinyhw.engine.writes import assign_of, assigned, memory_of, rebased, unique
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, JitError, ShapeError
+from tinyhw.gradient import transposed
 from tinyhw.methods import graph
 from tinyhw.methods.hostdata import HostData, pack
 from tinyhw.trace import record
@@ -31,7 +33,7 @@ from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _SCALARS = frozenset({int, float, bool})
-_VIEWS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP})  # movements under which each element still has one place of its own
+_VIEWS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.MULTI})  # movements under which each element still has one place of its own
 _MOST_FILLED = 1 << 20  # a constant of up to so many elements is realized by copying it from the host rather than by a kernel
 
 class _Leaf(weakref.ref["Handle"]):
@@ -88,16 +90,23 @@ def constant_value(u: UOp) -> ConstType | None:
   while u.op in _VIEWS or u.op is Ops.EXPAND: u = u.src[0]
   return u.arg if u.op is Ops.CONST else None
 
-def stored(host: HostData, device: str | None) -> UOp:
-  """Storage on a device that holds data of the host. Raises DeviceError for DISK: files are written by assign() and to() alone."""
+def stored(host: HostData, device: DeviceLike | None) -> UOp:
+  """Storage on a device that holds data of the host; on several devices, each has all of it.
+
+  Raises DeviceError for DISK: files are written by assign() and to() alone."""
   size = 1
   for d in host.shape: size *= int(d)
   place = Device.canonicalize(device)
   if on_disk(place): raise refusal(place, "making a tensor")
   found = new_buffer(place, size, host.dtype)
-  if size: buffer_of(found).allocate().copyin(memoryview(host.data))
+  if size:
+    for buffer in buffers_in(buffer_of(found)): buffer.allocate().copyin(memoryview(host.data))
   if this_thread.stored is not None: this_thread.stored(buffer_of(found), bytes(host.data))
-  return graph.reshape(found, tuple(host.shape))
+  return whole(found, tuple(host.shape))
+
+def whole(node: UOp, shape: graph.Shape) -> UOp:
+  """A BUFFER as a tensor of a shape; of several devices each has all of it."""
+  return graph.reshape(node, shape) if isinstance(node.arg[1], str) else multi(node, shape, None)
 
 class Handle(metaclass=TensorType):
   """A handle on a graph node. `uop` may change (assign, realize); nodes never do."""
@@ -149,8 +158,8 @@ class Handle(metaclass=TensorType):
     return len(self.uop.shape)
 
   @property
-  def device(self) -> str:
-    """Where it is or will be computed."""
+  def device(self) -> DeviceLike:
+    """Where it is or will be computed: the name of a device, or a tuple of names."""
     return self.uop.device or Device.DEFAULT
 
   @property
@@ -271,7 +280,7 @@ class Handle(metaclass=TensorType):
     # the target keeps the ASSIGNs that wrote there before: they are in order, and whoever reads one of them reads before the next
     stored_here = storage_view(mine) is not None
     if not stored_here and storage_view(other) is not None: other = unique(other)   # the value, not x's storage
-    self.uop = assigned(mine, other) if stored_here else other
+    self.uop = written(mine, other) if stored_here else other
     writes.note(self)
     if TRACEMETA.value: record(self.uop)
     if stored_here and writes.seen_by_others(self): realize_all((self,))
@@ -311,6 +320,8 @@ class Handle(metaclass=TensorType):
       piece = resolve(self.uop)
       return self._self().to(None)._buffer() if piece.rest else view_of(piece)
     if memory_of(self.uop)[1]: realize_all((self,))
+    devices = self.uop.device
+    if isinstance(devices, tuple): return self._new(graph.copy(self.uop, devices[0]))._buffer()
     memory = storage_view(self.uop)
     found = None if memory is None else _in_order(memory)
     if found is None:
@@ -318,7 +329,19 @@ class Handle(metaclass=TensorType):
       if u.realized is None: realize_nodes([u])
       found = None if u.realized is None else _in_order(u.realized)
       assert found is not None, f"realize left {u} without storage in order"
-    return buffer_of(found)
+    return buffer_of(found)  # type: ignore[no-any-return]  # on one device it is a Buffer
+
+def written(target: UOp, value: UOp) -> UOp:
+  """A view of storage with a value written there. Where the view is not what each device has of its part, all parts are written anew."""
+  if not is_multi(target) or storage_view(Distribution().of(target).node) is not None: return assigned(target, value)
+  chain: list[UOp] = []
+  while target.op is not Ops.MULTI and target.op is not Ops.ASSIGN:
+    if target.op is not Ops.DETACH: chain.append(target)
+    target = target.src[0]
+  view = target
+  for look in reversed(chain): view = look.replace(src=(view, *look.src[1:]))
+  inside = transposed(graph.full(view.shape, dtypes.bool, True), view, target)
+  return view.substitute({target: assigned(target, graph.where(inside, transposed(value, view, target), target))})
 
 def _weak(dtype: DType, kind: type) -> DType:
   """The type of an operation between a tensor of dtype and a Python number of a kind."""

@@ -5,17 +5,22 @@
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.device import Buffer, BufferOptions, Device, computing, on_disk
-from tinyhw.dtype import ConstType, DTypeLike, dtypes, to_dtype
+from tinyhw.device import Buffer, BufferOptions, Device, DeviceLike, computing, on_disk
+from tinyhw.dtype import ConstType, DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
 from tinyhw.engine.writes import unique
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.helpers import argfix
 from tinyhw.methods import graph
+from tinyhw.methods.base import whole
 from tinyhw.methods.reduction import Reduction
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+def _file(device: DeviceLike, count: int, kind: DType) -> Buffer:
+  assert isinstance(device, str)
+  return Buffer(device, count, kind, options=BufferOptions(writable=True))
 
 def checked_shape(shape: tuple[Any, ...]) -> tuple[sint, ...]:
   """Sizes of a new tensor, given as numbers or as one sequence. Raises ShapeError for a negative one."""
@@ -31,18 +36,18 @@ class Creation(Reduction):
   __slots__ = ()
 
   @classmethod
-  def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None) -> Tensor:
+  def empty(cls, *shape: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None) -> Tensor:
     """Storage with whatever is in it. On DISK:/path that is what the file has; assign() writes it, and makes it if it is not there."""
     sizes = checked_shape(shape)
     count = graph.size(sizes)
     if not isinstance(count, int):
       raise ShapeError(f"cannot make an empty tensor of symbolic shape {graph.show(sizes)}; use the largest size and shrink it")
     place, kind = Device.canonicalize(device), dtypes.default_float if dtype is None else to_dtype(dtype)
-    node = new_buffer(place, count, kind, Buffer(place, count, kind, options=BufferOptions(writable=True)) if on_disk(place) else None)
-    return cls._leaf(graph.reshape(node, sizes), requires_grad)
+    node = new_buffer(place, count, kind, _file(place, count, kind) if on_disk(place) else None)
+    return cls._leaf(whole(node, sizes), requires_grad)
 
   @classmethod
-  def full(cls, shape: Any, fill_value: ConstType, dtype: DTypeLike | None = None, device: str | None = None, buffer: bool = False,
+  def full(cls, shape: Any, fill_value: ConstType, dtype: DTypeLike | None = None, device: DeviceLike | None = None, buffer: bool = False,
            requires_grad: bool | None = None) -> Tensor:
     """One value everywhere. The type is that of the value unless given."""
     if isinstance(fill_value, UOp): u = graph.cast(fill_value, dtypes.default_int if dtype is None else to_dtype(dtype))
@@ -63,7 +68,7 @@ class Creation(Reduction):
     """Ones of the default float type unless dtype says otherwise."""
     return cls.full(argfix(*shape) if shape else (), 1.0, **kwargs)
 
-  def full_like(self, fill_value: ConstType, dtype: DTypeLike | None = None, device: str | None = None, buffer: bool = False,
+  def full_like(self, fill_value: ConstType, dtype: DTypeLike | None = None, device: DeviceLike | None = None, buffer: bool = False,
                 requires_grad: bool | None = None) -> Tensor:
     """One value everywhere, in this tensor's shape, type and place."""
     return self.full(self.shape, fill_value, self.dtype if dtype is None else dtype, device or computing(self.device), buffer, requires_grad)
@@ -76,12 +81,12 @@ class Creation(Reduction):
     """Ones in this tensor's shape, type and place."""
     return self.full_like(1, **kwargs)
 
-  def empty_like(self, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
+  def empty_like(self, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """Storage of this tensor's shape."""
     return self.empty(self.shape, device=device or computing(self.device), dtype=self.dtype if dtype is None else dtype)
 
   @classmethod
-  def arange(cls, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None, device: str | None = None,
+  def arange(cls, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
              requires_grad: bool | None = None) -> Tensor:
     """start, start + step, ... up to but without stop; arange(n) starts at 0. Integers unless a number is a float."""
     if stop is None: start, stop = 0, start
@@ -106,7 +111,7 @@ class Creation(Reduction):
     return cls._leaf(u, requires_grad)
 
   @classmethod
-  def linspace(cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None, device: str | None = None, **kwargs: Any) -> Tensor:
+  def linspace(cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None, device: DeviceLike | None = None, **kwargs: Any) -> Tensor:
     """`steps` numbers from start to stop, both included."""
     if steps < 0: raise ArgumentError(f"linspace needs at least 0 steps, not {steps}")
     kind = dtypes.default_float if dtype is None else to_dtype(dtype)
@@ -118,7 +123,8 @@ class Creation(Reduction):
     return cls._leaf(i.eq(steps - 1).where(float(stop), values).cast(kind).uop, **kwargs)
 
   @classmethod
-  def eye(cls, n: int, m: int | None = None, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: bool | None = None) -> Tensor:
+  def eye(cls, n: int, m: int | None = None, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
+          requires_grad: bool | None = None) -> Tensor:
     """Ones where row and column agree, else zeros."""
     if n < 0 or (m is not None and m < 0): raise ShapeError(f"cannot make a matrix of {n} by {m}: sizes cannot be negative")
     columns = n if m is None else m

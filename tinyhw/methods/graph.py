@@ -44,7 +44,7 @@ def show(shape: Sequence[sint]) -> str:
 
 # ***** constants *****
 
-def constant(dtype: DType, value: ConstType, device: str | None = None) -> UOp:
+def constant(dtype: DType, value: ConstType, device: str | tuple[str, ...] | None = None) -> UOp:
   """A constant of shape (); integers wrap to what the type holds. Raises DTypeError for an infinity or NaN that is to be an integer."""
   if dtypes.is_int(dtype):
     try: value = truncate[dtype](value)
@@ -59,7 +59,7 @@ def check_number(what: str, dtype: DType, value: ConstType) -> None:
   number = value if value.bit_length() < 128 else f"a number of {value.bit_length()} bits"
   raise DTypeError(f"cannot {what} a tensor of {dtype} with {number}: the type holds {low} to {high}; cast the tensor to one that holds the number")
 
-def full(shape: Shape, dtype: DType, value: ConstType, device: str | None = None) -> UOp:
+def full(shape: Shape, dtype: DType, value: ConstType, device: str | tuple[str, ...] | None = None) -> UOp:
   """A constant of any shape."""
   if device is not None or (value == 0 and copysign(1.0, value) < 0): return broadcast(constant(dtype, value, device), shape)  # -0.0 == 0.0
   key = (dtype, value, shape)
@@ -126,7 +126,7 @@ def transpose(u: UOp, a: int, b: int) -> UOp:
   order[a], order[b] = order[b], order[a]
   return permute(u, tuple(order))
 
-def iota(n: sint, dtype: DType, device: str | None) -> UOp:
+def iota(n: sint, dtype: DType, device: str | tuple[str, ...] | None) -> UOp:
   """0, 1, ..., n-1."""
   src = dims((n,)) if device is None else (*dims((n,)), UOp(Ops.DEVICE, dtypes.void, (), device))
   return node(Ops.IOTA, dtype, src, None, (n,))
@@ -152,6 +152,9 @@ def mul(a: UOp, b: UOp) -> UOp: return node(Ops.MUL, a.dtype, (a, b), None, a.sh
 def scale(u: UOp, value: ConstType) -> UOp: return mul(u, like(u, value))
 def negate(u: UOp) -> UOp: return unary(Ops.NEG, u)
 def contiguous(u: UOp) -> UOp: return unary(Ops.CONTIGUOUS, u)
+def copy(u: UOp, device: str | tuple[str, ...], axis: int | None = None) -> UOp:
+  """u on another device, or on several: in parts along an axis, or all of it on each."""
+  return node(Ops.COPY, u.dtype, (u, UOp(Ops.DEVICE, dtypes.void, (), device)), axis, u.shape)
 def detach(u: UOp) -> UOp: return unary(Ops.DETACH, u)
 def after(u: UOp, *earlier: UOp) -> UOp: return node(Ops.AFTER, u.dtype, (u, *earlier), None, u.shape)
 

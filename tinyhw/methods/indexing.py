@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tinyhw.device import on_disk
 from tinyhw.dtype import dtypes
 from tinyhw.engine.realize import realize as realize_nodes
-from tinyhw.engine.writes import assigned
+from tinyhw.engine.writes import assign_of
 from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeError, ShapeError
 from tinyhw.gradient import transposed
 from tinyhw.helpers import fully_flatten
 from tinyhw.methods import graph
-from tinyhw.methods.base import Handle, constant_value, is_storage, storage_view
+from tinyhw.methods.base import Handle, constant_value, is_storage, storage_view, written
 from tinyhw.methods.elementwise import truth
 from tinyhw.methods.matmul import Matmul
 from tinyhw.methods.views import check_part, limits, windows
@@ -61,7 +61,7 @@ class Indexing(Matmul):
     value = graph.broadcast(self._cast_value(v).uop, self._fits(v, view.shape))
     if 0 in view.shape: return
     if on_disk(self.uop.device): self._new(view)._write_file(value)
-    elif is_storage(view): realize_nodes([assigned(view, value)])
+    elif is_storage(view): realize_nodes([assign_of(written(view, value))])
     else:
       inside = transposed(graph.full(view.shape, dtypes.bool, True), view, self.uop)
       self._set(self._new(graph.where(inside, transposed(value, view, self.uop), self.uop)))

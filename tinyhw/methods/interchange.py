@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Buffer, BufferOptions, Device
 from tinyhw.dtype import DType
-from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.buffers import buffer_of, buffers_in, new_buffer
 from tinyhw.engine.realize import this_thread
 from tinyhw.engine.writes import memory_of
 from tinyhw.errors import ArgumentError, InterchangeError
@@ -140,7 +140,10 @@ class Interchange(Loss):
     from tinyhw.methods.printing import describe  # programs that print no tensors need it not
     u, values = self.uop, None
     node, waits = memory_of(u)
-    if node is not None and not waits and this_thread.capture is None and (memory := storage_view(u)) is not None:
+    if node is not None and not waits and this_thread.capture is None and isinstance(self.device, tuple) and 0 not in self.shape:
+      from tinyhw.uop.shapetracker import View
+      if all(b.is_initialized() for b in buffers_in(buffer_of(node))): values = self._buffer(), View.create(self._self()._static_shape())
+    elif node is not None and not waits and this_thread.capture is None and (memory := storage_view(u)) is not None:
       from tinyhw.methods.strided import strided
       found = strided(memory)
       values = None if found is None or not buffer_of(found[0]).is_initialized() else (buffer_of(found[0]), found[1])

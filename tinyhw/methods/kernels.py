@@ -48,6 +48,9 @@ class Kernels(Digest):
     for x in tensors:
       if x.device != self.device: raise DeviceError(f"custom_kernel wants tensors on one device, and they are on {self.device} and {x.device}")
       if not all(isinstance(d, int) for d in x.shape): raise ArgumentError(f"custom_kernel wants sizes that are numbers, not {graph.show(x.shape)}")
+    device = self.device
+    if not isinstance(device, str):
+      raise DeviceError(f"custom_kernel runs on one device, and these tensors are on {device}; move them with to(), and shard() what it gives")
     sink = finished(fxn(*[placeholder(slot, x.uop) for slot, x in enumerate(tensors)]))
     written = written_slots(sink)
     inputs = [x.uop for x in tensors]
@@ -55,7 +58,7 @@ class Kernels(Digest):
     for k in written:
       if nodes.count(nodes[k]) > 1:
         raise ArgumentError(f"argument {k} of custom_kernel is stored to, and shares its storage with another; clone() one")
-    if any(nodes[k].arg[2] for k in written): launch(sink, self.device, nodes)
+    if any(nodes[k].arg[2] for k in written): launch(sink, device, nodes)
     results = list(tensors)
     for k in written: results[k] = self._new(_applied(tensors[k].uop, sink, inputs, k, grad_fxn))
     return results

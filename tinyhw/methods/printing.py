@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.arithmetic import elements
-from tinyhw.device import Buffer
+from tinyhw.device import Buffer, DeviceLike
 from tinyhw.methods.graph import show
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.shapetracker import View
@@ -12,7 +12,7 @@ from tinyhw.uop.shapetracker import View
 MOST_VALUES = 1000   # more are not shown: of each axis longer than 2 * EDGE only the ends are
 EDGE = 3
 
-def describe(u: UOp, device: str, grad: tuple[Any, ...] | None, values: tuple[Buffer, View] | None, constant: Any) -> str:
+def describe(u: UOp, device: DeviceLike, grad: tuple[Any, ...] | None, values: tuple[Buffer, View] | None, constant: Any) -> str:
   """The text of repr. values: the memory of a realized tensor, where it may be read; constant: the number that all elements are, or None."""
   head = f"<Tensor {show(u.shape)} {str(u.dtype).removeprefix('dtypes.')} on {device}"
   if grad is not None: head += f", grad {show(grad)}"

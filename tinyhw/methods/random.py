@@ -8,18 +8,21 @@ draw is noted in `Capture.draws`; a replay puts the next draw's buffer in its pl
 without TinyJit. Buffers are filled many at a time, because filling one waits for the device.
 """
 from __future__ import annotations
+from collections.abc import Callable
+from functools import partial
 import math
 import os
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import SEED, TRAINING
-from tinyhw.device import Buffer, Device
+from tinyhw.device import Buffer, Device, DeviceLike
 from tinyhw.dtype import DType, DTypeLike, dtypes, to_dtype
-from tinyhw.engine.buffers import new_buffer
+from tinyhw.engine.buffers import MultiBuffer, new_buffer
 from tinyhw.engine.realize import this_thread
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.helpers import argfix
 from tinyhw.methods import graph
+from tinyhw.methods.base import whole
 from tinyhw.methods.creation import Creation, checked_shape
 from tinyhw.methods.hostdata import pack
 from tinyhw.uop.enums import Ops
@@ -37,7 +40,7 @@ class Generator:
 
   def __init__(self, device: str):
     self.device, self.next, self.first = device, 0, -_ROWS
-    self.rows: Buffer | None = None
+    self.rows: dict[str, Buffer] = {}   # by device: others share in draws for tensors that several devices have
 
   @classmethod
   def of(cls, device: str) -> Generator:
@@ -52,27 +55,39 @@ class Generator:
 
   def draw(self) -> Buffer:
     """Two uint64: the first counter of the next draw, and the seed."""
-    if self.rows is None or self.next >= self.first + _ROWS:
+    if not self.rows or self.next >= self.first + _ROWS:
       self.first = self.next
-      numbers = [x for i in range(_ROWS) for x in ((self.next + i) << _DRAW_BITS & _MASK64, self.key())]
-      self.rows = Buffer(self.device, len(numbers), dtypes.uint64).copyin(pack(numbers, dtypes.uint64))
-    view = self.rows.view(2, dtypes.uint64, 16 * (self.next - self.first))
+      self.rows.clear()
     self.next += 1
-    return view
+    return self.drawn(self.device)
 
-def next_draw(device: str) -> UOp:
-  """A BUFFER with the next draw of a device. A TinyJit that captures is told how to make the next one for each replay."""
-  row = Generator.of(device).draw()
-  if this_thread.capture is not None: this_thread.capture.draws.append((row, lambda: Generator.of(device).draw()))
-  return new_buffer(device, 2, dtypes.uint64, storage=row)
+  def drawn(self, device: str) -> Buffer:
+    """The last draw, on any device."""
+    if device not in self.rows:
+      numbers = [x for i in range(_ROWS) for x in ((self.first + i) << _DRAW_BITS & _MASK64, self.key())]
+      self.rows[device] = Buffer(device, len(numbers), dtypes.uint64).copyin(pack(numbers, dtypes.uint64))
+    return self.rows[device].view(2, dtypes.uint64, 16 * (self.next - 1 - self.first))
 
-def random_words(shape: tuple[Any, ...], device: str | None) -> UOp:
+def next_draw(device: DeviceLike) -> UOp:
+  """Storage with the next draw of a device; several take that of the first one. A TinyJit that captures is told how to make the next ones for
+  replays, in this order."""
+  if isinstance(device, str): return new_buffer(device, 2, dtypes.uint64, storage=_noted(lambda: Generator.of(device).draw()))
+  first = _noted(lambda: Generator.of(device[0]).draw())
+  rows = [_noted(partial(lambda d: Generator.of(device[0]).drawn(d), d)) for d in device[1:]]
+  return whole(new_buffer(device, 2, dtypes.uint64, storage=MultiBuffer((first, *rows))), (2,))
+
+def _noted(draw: Callable[[], Buffer]) -> Buffer:
+  row = draw()
+  if this_thread.capture is not None: this_thread.capture.draws.append((row, draw))
+  return row
+
+def random_words(shape: tuple[Any, ...], device: DeviceLike | None) -> UOp:
   """64 random bits for each element, as uint64."""
-  device = Device.canonicalize(device)
+  place = Device.canonicalize(device)
   count = sint_prod(shape)
-  node = next_draw(device)
+  node = next_draw(place)
   first, key = (graph.broadcast(graph.shrink(node, [(i, i + 1)]), (count,)) for i in range(2))
-  counters = graph.add(graph.iota(count, dtypes.uint64, device), first)
+  counters = graph.add(graph.iota(count, dtypes.uint64, place), first)
   return graph.reshape(graph.binary(Ops.THREEFRY, counters, key), shape)
 
 def _high(u: UOp, bits: int) -> UOp: return graph.binary(Ops.SHR, u, graph.like(u, u.dtype.bitsize - bits))
@@ -102,7 +117,7 @@ class Random(Creation):
     if this_thread.capture is not None: this_thread.capture.draws.append((None, start))
 
   @classmethod
-  def rand(cls, *shape: Any, device: str | None = None, dtype: DTypeLike | None = None, contiguous: bool = True,
+  def rand(cls, *shape: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None, contiguous: bool = True,
            requires_grad: bool | None = None) -> Tensor:
     """Uniform in [0, 1). contiguous: in memory of its own, rather than computed where it is used."""
     kind = dtypes.default_float if dtype is None else to_dtype(dtype)
@@ -117,7 +132,8 @@ class Random(Creation):
     return self.rand(*self.shape, **{"device": self.device, "dtype": self.dtype, **kwargs})
 
   @classmethod
-  def randn(cls, *shape: Any, dtype: DTypeLike | None = None, device: str | None = None, requires_grad: bool | None = None, **kwargs: Any) -> Tensor:
+  def randn(cls, *shape: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None, requires_grad: bool | None = None,
+            **kwargs: Any) -> Tensor:
     """Normal with mean 0 and deviation 1. Source: Box and Muller 1958."""
     kind = dtypes.default_float if dtype is None else to_dtype(dtype)
     if not dtypes.is_float(kind): raise DTypeError(f"randn makes floats, not {kind}")
@@ -134,7 +150,7 @@ class Random(Creation):
     return self.randn(*self.shape, **{"dtype": self.dtype if dtype is None else dtype, "device": self.device, **kwargs})
 
   @classmethod
-  def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: DTypeLike = dtypes.int32, device: str | None = None,
+  def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: DTypeLike = dtypes.int32, device: DeviceLike | None = None,
               requires_grad: bool | None = None) -> Tensor:
     """Integers from low to high - 1, equally likely (to 2**-32 of the range)."""
     kind = to_dtype(dtype)
@@ -204,7 +220,7 @@ class Random(Creation):
     return picked.squeeze(0) if self.ndim == 1 else picked
 
   @classmethod
-  def randperm(cls, n: int, device: str | None = None, dtype: DTypeLike = dtypes.int32, **kwargs: Any) -> Tensor:
+  def randperm(cls, n: int, device: DeviceLike | None = None, dtype: DTypeLike = dtypes.int32, **kwargs: Any) -> Tensor:
     """0 to n-1 in random order."""
     return cls._leaf(cls._new(_high(random_words((n,), device), 32)).cast(dtypes.uint32).argsort().cast(dtype).uop, **kwargs)
 

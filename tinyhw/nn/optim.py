@@ -7,13 +7,13 @@ fused=True treats all parameters as one long vector: few large kernels instead o
 """
 from __future__ import annotations
 
-from tinyhw.device import Device
+from tinyhw.device import Device, DeviceLike
 from tinyhw.dtype import DType, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, GradientError
 from tinyhw.helpers import dedup
 from tinyhw.tensor import Tensor
 
-def _storage(value: float, size: int, dtype: DType, device: str) -> Tensor:
+def _storage(value: float, size: int, dtype: DType, device: DeviceLike) -> Tensor:
   """A vector of one value in storage, filled without a kernel."""
   data = bytes(size * dtype.itemsize) if value == 0 else [value] * size
   return Tensor(data, device=device, dtype=dtype, requires_grad=False)
@@ -38,7 +38,8 @@ class Optimizer:
   def _state(self) -> list[Tensor]:
     """Zeros for each parameter, at least float32."""
     if self.fused: return [_storage(0.0, sum(int(t.numel()) for t in self.params), self._wide(self.params[0]), self.device)]
-    return [Tensor(_storage(0.0, int(t.numel()), self._wide(t), t.device).reshape(t.shape), requires_grad=False) for t in self.params]
+    zeros = [Tensor(_storage(0.0, int(t.numel()), self._wide(t), t.device).reshape(t.shape), requires_grad=False) for t in self.params]
+    return [z if isinstance(t.device, str) else z.shard_like(t).realize() for t, z in zip(self.params, zeros)]
 
   @staticmethod
   def _wide(t: Tensor) -> DType: return least_upper_dtype(t.dtype, dtypes.float32)

@@ -61,7 +61,7 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
     if name not in state_dict: continue
     value = _fitting(tensor, state_dict[name])
     assert value is not None
-    tensor.replace((value if consume else value.copied()).to(tensor.device).cast(tensor.dtype))
+    tensor.replace((value if consume else value.copied()).shard_like(tensor).cast(tensor.dtype))
     if realize: tensor.realize()
     if consume: del state_dict[name]
     loaded.append(tensor)

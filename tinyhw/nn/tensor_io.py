@@ -39,7 +39,7 @@ class Source:
   def __init__(self, t: FileLike, format: str):
     self.tensor = byte_tensor(t, f"reading a {format} file")
     self.format, self.size = format, len(self.tensor)
-    self.name = self.tensor.device.partition(":")[2] if on_disk(self.tensor.device) else "the tensor"
+    self.name = str(self.tensor.device).partition(":")[2] if on_disk(self.tensor.device) else "the tensor"
     self._buffer: Buffer | None = self.tensor._buffer() if self.size else None
 
   def bad(self, why: str) -> FileFormatError: return FileFormatError(f"{self.name} is no whole {self.format} file: {why}")

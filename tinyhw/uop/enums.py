@@ -42,6 +42,7 @@ class Ops(IntEnum):
   CONTIGUOUS_BACKWARD = auto()
   DETACH = auto()
   COPY = auto()
+  MULTI = auto()
   ASSIGN = auto()
   AFTER = auto()
 

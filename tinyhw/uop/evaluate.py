@@ -24,7 +24,8 @@ def evaluate(u: Any, buffers: Mapping[Any, Any] | None = None, variables: Mappin
              last: int | None = None) -> Any:
   """Compute u.
 
-  u: a node of a tensor graph -> Result (for a SINK: a list of them). buffers: BUFFER node -> its storage, which ASSIGN writes to.
+  u: a node of a tensor graph -> Result (for a SINK: a list of them). buffers: BUFFER node -> its storage, which ASSIGN writes to; of a BUFFER on
+  several devices, a list of storages, one for each. A graph of what each device does (engine/multi.py) has no values here: it has one per device.
   u: a kernel (SINK of stores), or a Program -> None; results are in the storage. buffers: slot -> storage.
   Storage is a list of values, or anything with the buffer protocol (bytearray, memoryview, array, NumPy) whose bytes are the elements.
   variables: name -> value. first, last: the part of a Program's grid to run. Raises VerifyError where u has no defined meaning: an index
@@ -45,9 +46,10 @@ class _Graph:
     self.sizes: dict[UOp, tuple[int, ...]] = {}
 
   def compute(self, root: UOp) -> dict[UOp, list[Scalar]]:
-    nodes = root.toposort(lambda u: u.op is not Ops.BIND)
+    nodes = root.toposort(lambda u: u.op not in (Ops.BIND, Ops.MULTI))
     for u in nodes:
       if u.op is Ops.BUFFER: self.value[u] = self._read(u)
+      if u.op is Ops.MULTI: self.value[u] = [memories[0][at] for memories, at in self.homes(u)]
     for u in nodes:
       if u in self.value or u.op in (Ops.SINK, Ops.DEVICE): continue
       rule = _RULES.get(u.op)
@@ -57,9 +59,23 @@ class _Graph:
 
   def result(self, u: UOp, value: dict[UOp, list[Scalar]]) -> Result: return Result(value[u], self.shape(u))
 
-  def _read(self, u: UOp) -> list[Scalar]:
+  def _storage(self, u: UOp) -> Any:
     if u not in self.buffers: raise VerifyError(f"no storage was given for {u!r}; pass buffers={{node: memory}}")
-    memory = elements(self.buffers[u], u.dtype)
+    return self.buffers[u]
+
+  def homes(self, u: UOp) -> list[tuple[list[Any], int]]:
+    """Where each element of a MULTI stands: in which devices' memories, and at which place there."""
+    memories = [elements(m, u.dtype) for m in self._storage(u.src[0].base)]
+    if u.arg is None: return [(memories, i) for i in range(_count(self.shape(u)))]
+    strides, size = _strides(self.shape(u.src[0])), self.shape(u.src[0])[u.arg]
+    out = []
+    for point in _points(self.shape(u)):
+      device, rest = divmod(point[u.arg], size)
+      out.append(([memories[device]], _dot([rest if k == u.arg else i for k, i in enumerate(point)], strides)))
+    return out
+
+  def _read(self, u: UOp) -> list[Scalar]:
+    memory = elements(self._storage(u), u.dtype)
     if len(memory) < u.arg[2]: raise VerifyError(f"storage of {len(memory)} elements for {u!r}, which has {u.arg[2]}")
     return [memory[i] for i in range(u.arg[2])]
 
@@ -98,6 +114,10 @@ def _dot(point: Any, strides: list[int]) -> int: return sum(i * s for i, s in zi
 def _elementwise(g: _Graph, u: UOp) -> list[Scalar]: return list(map(element_function(u), *g.operands(u)))
 def _constant(g: _Graph, u: UOp) -> list[Scalar]: return [round_to(u.dtype)(u.arg)]
 def _same(g: _Graph, u: UOp) -> list[Scalar]: return g.value[u.src[0]]
+
+def _copy(g: _Graph, u: UOp) -> list[Scalar]:
+  if isinstance(u.arg, str): raise VerifyError(f"a COPY {u.arg!r} is of what differs from device to device, which has no one value: {u!r}")
+  return _same(g, u)
 
 def _variable(g: _Graph, u: UOp) -> list[Scalar]:
   if u.arg[0] not in g.variables: raise VerifyError(f"variable {u.arg[0]} has no value; pass variables={{{u.arg[0]!r}: ...}} or bind it")
@@ -166,33 +186,34 @@ def _reduce(g: _Graph, u: UOp) -> list[Scalar]:
 def _assign(g: _Graph, u: UOp) -> list[Scalar]:
   """Write the value into the storage of the BUFFER below the target. Later targets that go through this node see it."""
   target = u.src[0]
-  positions = _positions(g, target)
-  base = target
-  while base.op is not Ops.BUFFER: base = base.src[0]
-  storage = elements(g.buffers[base], base.dtype)
+  base, positions = _positions(g, target)
+  if base.op is Ops.MULTI: homes = g.homes(base)
+  else: homes = [([elements(g.buffers[base], base.dtype)], i) for i in range(base.arg[2])]
   new = g.value[u.src[1]]
   if u.src[1].shape == (): new = new * len(positions)
   if len(new) != len(positions): raise VerifyError(f"ASSIGN of {len(new)} values to {len(positions)} places")
-  for at, x in zip(positions, new): storage[at] = x
+  for at, x in zip(positions, new):
+    memories, place = homes[at]
+    for memory in memories: memory[place] = x
   return new
 
-def _positions(g: _Graph, target: UOp) -> list[int]:
-  """Where in its BUFFER each element of an ASSIGN's target stands."""
+def _positions(g: _Graph, target: UOp) -> tuple[UOp, list[int]]:
+  """The BUFFER, or MULTI, of an ASSIGN's target, and where in it each element of the target stands."""
   chain = [target]
-  while chain[-1].op is not Ops.BUFFER:
+  while chain[-1].op not in (Ops.BUFFER, Ops.MULTI):
     if chain[-1].op not in GroupOp.Movement | {Ops.ASSIGN, Ops.AFTER, Ops.DETACH, Ops.CONTIGUOUS}:
       raise VerifyError(f"an ASSIGN's target is a view of a BUFFER, not of {chain[-1].op.name}")
     chain.append(chain[-1].src[0])
   places = _Graph(g.buffers, g.variables)
   places.value.update({s: v for s, v in g.value.items() if s.shape == ()})
-  places.value[chain[-1]] = list(range(chain[-1].arg[2]))
+  places.value[chain[-1]] = list(range(_count(g.shape(chain[-1]))))
   for u in reversed(chain[:-1]): places.value[u] = _RULES[u.op](places, u) if u.op in GroupOp.Movement else places.value[u.src[0]]
-  return places.value[target]
+  return chain[-1], places.value[target]
 
 _RULES: dict[Ops, Callable[[_Graph, UOp], list[Scalar]]] = {
   Ops.CONST: _constant, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.IOTA: _iota, Ops.RESHAPE: _reshape, Ops.EXPAND: _expand,
   Ops.PERMUTE: _permute, Ops.FLIP: _flip, Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather, Ops.REDUCE_AXIS: _reduce,
-  Ops.ASSIGN: _assign,
-  **{op: _same for op in (Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.COPY, Ops.AFTER)},
+  Ops.ASSIGN: _assign, Ops.COPY: _copy,
+  **{op: _same for op in (Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.AFTER)},
   **{op: _elementwise for op in GroupOp.Elementwise},
 }

@@ -157,8 +157,8 @@ class UOp:
     return self.derive("_shape_", _shape.shape_of)  # type: ignore[no-any-return]  # derive gives Any
 
   @property
-  def device(self) -> str | None:
-    """Where a node of the tensor graph lives: the first device found among its sources, None when only constants are."""
+  def device(self) -> str | tuple[str, ...] | None:
+    """Where a node of the tensor graph lives: the first device, or devices, found among its sources, None when only constants are."""
     return self.derive("_device_", _shape.device_of) or None
 
   @property
@@ -195,7 +195,7 @@ class UOp:
   # ***** leaves *****
 
   @staticmethod
-  def const(dtype: DType, value: ConstType | UOp, device: str | None = None) -> UOp:
+  def const(dtype: DType, value: ConstType | UOp, device: str | tuple[str, ...] | None = None) -> UOp:
     """A constant; the value is rounded or wrapped to what the type holds by whoever computes, not here."""
     if isinstance(value, UOp): return value
     src = () if device is None else (UOp(Ops.DEVICE, dtypes.void, (), device),)

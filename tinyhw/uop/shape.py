@@ -25,13 +25,24 @@ def _index(u: UOp) -> tuple[Any, ...]: return u.src[1]._shape_  # type: ignore[n
 def _buffer(u: UOp) -> tuple[Any, ...]: return (u.arg[2],)
 def _iota(u: UOp) -> tuple[Any, ...]: return (u.src[0].arg if u.src[0].op is Ops.CONST else u.src[0],)
 
+def _whole(u: UOp) -> tuple[Any, ...]:
+  """MULTI: the parts on all devices together."""
+  devices: Any = u.device
+  return tuple(d * len(devices) if k == u.arg else d for k, d in enumerate(u.src[0]._shape_))
+
+def _copied(u: UOp) -> tuple[Any, ...]:
+  """COPY; of what differs from device to device (design.md, 3.2): all parts, one of them, or one of each."""
+  shape: tuple[Any, ...] = u.src[0]._shape_
+  if u.arg == "stack": return (len(u.src[0].device or ()), *shape)
+  return shape[1:] if u.arg == "split" else shape
+
 def _longest(u: UOp) -> tuple[Any, ...]:
   """Elementwise: all operands have one shape; scalars of kernel expressions have none."""
   return max((s._shape_ for s in u.src), key=len, default=())
 
 RULES: dict[Ops, Callable[[UOp], tuple[Any, ...]]] = {
   Ops.RESHAPE: _sizes, Ops.EXPAND: _sizes, Ops.PERMUTE: _permuted, Ops.FLIP: _first, Ops.PAD: _padded, Ops.SHRINK: _shrunk, Ops.GATHER: _index,
-  Ops.REDUCE_AXIS: _reduced, Ops.BUFFER: _buffer, Ops.IOTA: _iota, Ops.CONST: lambda u: (), Ops.COPY: _first,
+  Ops.REDUCE_AXIS: _reduced, Ops.BUFFER: _buffer, Ops.IOTA: _iota, Ops.CONST: lambda u: (), Ops.COPY: _copied, Ops.MULTI: _whole,
   Ops.CONTIGUOUS: _first, Ops.CONTIGUOUS_BACKWARD: _first, Ops.DETACH: _first, Ops.ASSIGN: _first, Ops.AFTER: _first, Ops.BIND: lambda u: (),
   **{op: _longest for op in GroupOp.Elementwise},
 }
@@ -41,11 +52,11 @@ def shape_of(u: UOp) -> tuple[Any, ...]:
   rule = RULES.get(u.op)
   return () if rule is None else rule(u)
 
-def device_of(u: UOp) -> str:
-  """The device of u, or "" if it has none. COPY goes to its second source."""
-  if u.op is Ops.DEVICE: return str(u.arg)
-  if u.op is Ops.BUFFER: return str(u.arg[1])
-  if u.op is Ops.COPY: return str(u.src[1].arg)
+def device_of(u: UOp) -> Any:
+  """The device of u, a name or a tuple of names, or "" if it has none. COPY goes to its second source."""
+  if u.op is Ops.DEVICE: return u.arg
+  if u.op is Ops.BUFFER: return u.arg[1]
+  if u.op is Ops.COPY: return u.src[1].arg
   for s in u.src:
-    if s._device_: return str(s._device_)
+    if s._device_: return s._device_
   return ""

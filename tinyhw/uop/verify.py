@@ -128,7 +128,7 @@ def _integers(u: UOp) -> str | None:
   return _first_type(u)
 
 def _tensor_buffer(u: UOp) -> str | None:
-  fine = isinstance(u.arg, tuple) and len(u.arg) == 3 and isinstance(u.arg[1], str) and isinstance(u.arg[2], int) and u.arg[2] >= 0
+  fine = isinstance(u.arg, tuple) and len(u.arg) == 3 and _is_device(u.arg[1]) and isinstance(u.arg[2], int) and u.arg[2] >= 0
   return None if fine and not u.src else f"argument {u.arg!r} is not (unique number, device, size)"
 
 def _reduce_axis(u: UOp) -> str | None:
@@ -140,15 +140,28 @@ def _gather(u: UOp) -> str | None:
   if len(u.src) != 2: return _sources(u, 2)
   return _first_type(u) if dtypes.is_int(u.src[1].dtype) else f"an index of type {u.src[1].dtype}"
 
-def _copy(u: UOp) -> str | None: return _first_type(u) if len(u.src) == 2 and u.src[1].op is Ops.DEVICE else "not (value, DEVICE)"
+def _is_device(x: Any) -> bool:
+  """A name, or names of several devices."""
+  return isinstance(x, str) or isinstance(x, tuple) and len(x) > 1 and all(isinstance(d, str) for d in x)
+
+def _copy(u: UOp) -> str | None:
+  if len(u.src) != 2 or u.src[1].op is not Ops.DEVICE: return "not (value, DEVICE)"
+  several = {"stack": (u.src[0].device,), "split": (u.device,), "swap": (u.src[0].device, u.device)}
+  if u.arg is not None and not all(isinstance(d, tuple) for d in several.get(u.arg, (u.device,))): return f"{u.arg!r} needs several devices"
+  return _first_type(u)
+
+def _multi(u: UOp) -> str | None:
+  if len(u.src) != 1 or not isinstance(u.device, tuple): return "not a value on several devices"
+  return _first_type(u) if u.arg is None or 0 <= u.arg < len(u.shape) else f"axis {u.arg} of {u.shape}"
+
 def _axes(u: UOp) -> str | None: return _first_type(u) if isinstance(u.arg, tuple) and len(u.src) == 1 else f"axes are {u.arg!r}"
 def _anything(u: UOp) -> str | None: return None
 def _assign(u: UOp) -> str | None: return _same_types(u, u.src) if len(u.src) == 2 else _sources(u, 2)
 
 TENSOR: dict[Ops, Check] = {
   **_ELEMENTWISE, Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.BUFFER: _tensor_buffer, Ops.REDUCE_AXIS: _reduce_axis,
-  Ops.GATHER: _gather, Ops.COPY: _copy, Ops.PERMUTE: _axes, Ops.FLIP: _axes, Ops.ASSIGN: _assign,
-  Ops.DEVICE: lambda u: None if isinstance(u.arg, str) else f"argument {u.arg!r} is no name of a device",
+  Ops.GATHER: _gather, Ops.COPY: _copy, Ops.MULTI: _multi, Ops.PERMUTE: _axes, Ops.FLIP: _axes, Ops.ASSIGN: _assign,
+  Ops.DEVICE: lambda u: None if _is_device(u.arg) else f"argument {u.arg!r} is no name of a device",
   Ops.IOTA: lambda u: None if u.src and dtypes.is_int(u.dtype) else f"not a count, and of type {u.dtype}",
   **{op: _integers for op in (Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK)},
   **{op: _first_type for op in (Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.AFTER)},

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import inspect
 from typing import Any, NamedTuple, TypeVar
 
+from tinyhw.device import DeviceLike
 from tinyhw.dtype import DType, dtypes
 from tinyhw.engine.buffers import buffer_of
 from tinyhw.errors import ArgumentError
@@ -32,7 +33,7 @@ class Known:
   """A small tensor whose elements Python knows: constants, and what is computed from shapes."""
   __slots__ = ("values", "shape", "dtype", "device", "_tensor")
 
-  def __init__(self, values: Sequence[Any], shape: tuple[int, ...], dtype: DType, device: str | None = None, tensor: Tensor | None = None):
+  def __init__(self, values: Sequence[Any], shape: tuple[int, ...], dtype: DType, device: DeviceLike | None = None, tensor: Tensor | None = None):
     self.values, self.shape, self.dtype, self.device, self._tensor = tuple(values), shape, dtype, device, tensor
 
   @property
