@@ -8,7 +8,10 @@ from typing import Any
 from tinyhw.errors import ArgumentError
 from tinyhw.nn.safetensors import (inverse_safe_dtypes as inverse_safe_dtypes, safe_dtypes as safe_dtypes, safe_load as safe_load,
                                    safe_load_metadata as safe_load_metadata, safe_save as safe_save)
+from tinyhw.nn.tar_archive import tar_extract as tar_extract
 from tinyhw.nn.tensor_io import TensorIO as TensorIO
+from tinyhw.nn.torch_file import torch_load as torch_load
+from tinyhw.nn.zip_archive import zip_extract as zip_extract
 from tinyhw.progress import tqdm
 from tinyhw.tensor import Tensor
 

@@ -1,0 +1,138 @@
+"""Tar archives, plain or packed by gzip: where their members are. Sources: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Extended Header";
+GNU tar manual, "Basic Tar Format".
+
+A member is a header of 512 bytes and its bytes, filled up to 512. Long names come before it, as members of types L (GNU) or x (pax). Every step goes
+forward by at least a header, and nothing is read but headers, so a hostile archive costs no more time than it has blocks.
+"""
+from __future__ import annotations
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tinyhw.device import computing
+from tinyhw.dtype import dtypes
+from tinyhw.nn.tensor_io import FileLike, Source
+from tinyhw.tensor import Tensor
+
+_BLOCK = 512
+_LONGEST_NAME = 1 << 20        # bytes of a long name or of pax records
+_WITHOUT_BYTES = b"123456"      # type flags: links, devices, folders, pipes
+_LONG_NAME, _LONG_LINK, _PAX, _PAX_GLOBAL, _SPARSE = b"L", b"K", b"x", b"g", b"S"
+_GZIP = b"\x1f\x8b"
+_AT_ONCE = 1 << 20
+
+class Member(NamedTuple):
+  """A file in the archive: its name, and where its bytes are."""
+  name: str
+  begin: int
+  size: int
+
+def tar_extract(t: FileLike) -> dict[str, Tensor]:
+  """The files in a tar archive (.tar, .tar.gz), by name, as vectors of bytes; of several with one name the last. Nothing is written: names are keys.
+
+  Of a plain archive they are views on DISK; a gzip archive is unpacked. Folders, links and devices are left out. Raises FileFormatError.
+  >>> tar_extract("weights.tar")["model/bias"].bitcast("float32").tolist()
+  [1.0, 2.0]
+  """
+  source = Source(t, "tar")
+  if source.size >= 2 and source.read(0, 2, "the head") == _GZIP: source = unpacked(source)
+  return {member.name: source.part(member.begin, member.size, repr(member.name)) for member in members(source)}
+
+def unpacked(source: Source) -> Source:
+  """The contents of a gzip file, which may be several joined ones. Raises FileFormatError if it is damaged or ends early."""
+  parts: list[bytes] = []
+  unpacker = None
+  for at in range(0, source.size, _AT_ONCE):
+    rest = source.read(at, min(_AT_ONCE, source.size - at), "the gzip data")
+    while rest:
+      if unpacker is None:
+        if not rest.strip(b"\0"): break             # zeros may fill up the end
+        unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+      try: parts.append(unpacker.decompress(rest))
+      except zlib.error as error: raise source.bad(f"its gzip data is damaged ({error})") from None
+      rest = unpacker.unused_data
+      if unpacker.eof: unpacker = None
+  if unpacker is not None: raise source.bad("its gzip data ends early; was the download cut off?")
+  name, data = source.name, Tensor(b"".join(parts), dtype=dtypes.uint8, device=computing(source.tensor.device))
+  found = Source(data, source.format)
+  found.name = name
+  return found
+
+def members(source: Source) -> Iterator[Member]:
+  """The regular files, in order. Raises FileFormatError."""
+  at, long_name, ended = 0, None, False
+  everywhere: dict[str, str] = {}                    # pax records for all members that follow
+  pax: dict[str, str] = {}                           # those for the next one
+  while at + _BLOCK <= source.size:
+    header = source.read(at, _BLOCK, "a header")
+    at += _BLOCK
+    if header == bytes(_BLOCK):
+      ended = True
+      break
+    _check(source, header, at - _BLOCK)
+    kind = header[156:157]
+    size = _number(source, header[124:136], "the size")
+    if "size" in pax: size = _pax_size(source, pax["size"])
+    if kind in (_LONG_NAME, _LONG_LINK, _PAX, _PAX_GLOBAL):
+      text = _text(source, at, size)
+      if kind == _LONG_NAME: long_name = text.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+      elif kind == _PAX: pax = {**everywhere, **_records(source, text)}
+      elif kind == _PAX_GLOBAL: everywhere.update(_records(source, text))
+    else:
+      name = pax.get("path") or long_name or _name(header)
+      if kind == _SPARSE or any(key.startswith("GNU.sparse") for key in pax):
+        raise source.bad(f"{name!r} is sparse; pack the archive again without --sparse")
+      if kind in _WITHOUT_BYTES: size = 0
+      elif not name.endswith("/"):                   # what is of no other type is a file (POSIX); old archives mark folders by a slash
+        source.part(at, size, repr(name))
+        yield Member(name, at, size)
+      long_name, pax = None, dict(everywhere)
+    at += (size + _BLOCK - 1) // _BLOCK * _BLOCK
+  if not ended and (at != source.size or not source.size):
+    raise source.bad(f"it ends at byte {source.size}, within a member; was the download cut off?")
+
+def _check(source: Source, header: bytes, at: int) -> None:
+  """The sum of a header's bytes, those of the sum itself counted as spaces; some old programs added them as signed ones."""
+  wanted = _number(source, header[148:156], f"the checksum of the header at byte {at}")
+  rest = header[:148] + b" " * 8 + header[156:]
+  if wanted not in (sum(rest), sum(rest) - 256 * sum(b > 127 for b in rest)):
+    raise source.bad(f"the header at byte {at} has another checksum than it says")
+
+def _number(source: Source, field: bytes, what: str) -> int:
+  """Octal digits, or, marked by the first bit, a number of base 256."""
+  if field[0] == 0x80: return int.from_bytes(field[1:], "big")
+  if field[0] > 0x80: raise source.bad(f"{what} is negative or enormous")
+  text = field.partition(b"\0")[0].strip()
+  if text and not all(48 <= c <= 55 for c in text): raise source.bad(f"{what} is no octal number: {field!r}")
+  return int(text, 8) if text else 0
+
+def _pax_size(source: Source, text: str) -> int:
+  """The size in pax records, which counts where the header's field is too short for it."""
+  if not text.isascii() or not text.isdecimal() or len(text) > 20: raise source.bad(f"the size {text[:40]!r} is no number of bytes")
+  return int(text)
+
+def _name(header: bytes) -> str:
+  """The name in a header; ustar's has a prefix."""
+  name, prefix = (part.partition(b"\0")[0].decode("utf-8", "surrogateescape") for part in (header[:100], header[345:500]))
+  return f"{prefix}/{name}" if prefix and header[257:263] == b"ustar\0" else name
+
+def _text(source: Source, at: int, size: int) -> bytes:
+  """The bytes of a member that describes the next one."""
+  if size > _LONGEST_NAME: raise source.bad(f"a name or its records take {size} bytes; at most {_LONGEST_NAME} are read")
+  return source.read(at, size, "a long name")
+
+def _records(source: Source, text: bytes) -> dict[str, str]:
+  """Pax records: "length key=value\\n", where length counts all of it."""
+  found: dict[str, str] = {}
+  at = 0
+  while at < len(text):
+    space = text.find(b" ", at, at + 20)
+    digits = text[at:space] if space > 0 else b""
+    if not digits.isdigit(): raise source.bad("a pax record has no length")
+    end = at + int(digits)
+    record = text[space + 1:end]
+    if end > len(text) or end <= space or not record.endswith(b"\n") or b"=" not in record: raise source.bad("a pax record is damaged")
+    key, _, value = record[:-1].partition(b"=")
+    found[key.decode("utf-8", "replace")] = value.decode("utf-8", "surrogateescape")
+    at = end
+  return found

@@ -1,0 +1,371 @@
+"""Pickles of plain data, read by an interpreter of our own: no class is imported, no function is called but those on a list that the caller gives.
+
+Source: the opcodes' descriptions in CPython's documentation of pickletools. What a pickle may do is limited beforehand:
+  globals     a name stands for what the caller's table gives it; any other name is refused.
+  numbers     as long as LONGEST_NUMBER; text and bytes as long as what is left of the file.
+  keys        hashable plain data, bounded in size, so that a dict cannot be made to take quadratic time.
+  the result  unfolded (what is referred to twice counted twice) not much larger than the pickle, no deeper than DEEPEST, and not inside itself, so
+              that whoever walks it ends. Hostile pickles double a tuple a hundred times.
+"""
+from __future__ import annotations
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+import struct
+from typing import Any, NoReturn
+
+from tinyhw.errors import FileFormatError
+from tinyhw.nn.tensor_io import Source
+
+LONGEST_NUMBER = 1024      # bytes
+DEEPEST = 100
+LARGEST_KEY = 64           # parts of a tuple that is a key
+LARGEST_HASHED = 1 << 60   # larger ints can be made to have equal hashes
+_FREE_PARTS = 1 << 16      # what any result may unfold to
+_PARTS_PER_BYTE = 16
+_WINDOW = 1 << 16
+_LONGEST_LINE = 1 << 20
+
+class Reader:
+  """A part of a Source, front to back, through a window."""
+  def __init__(self, source: Source, begin: int = 0, end: int | None = None):
+    self.source, self.position, self.end = source, begin, source.size if end is None else end
+    self._window, self._start = b"", begin
+
+  def take(self, count: int) -> bytes:
+    """The next bytes. Raises FileFormatError if there are not so many."""
+    if count > self.end - self.position: raise self.source.bad(f"its pickle wants {count} bytes at byte {self.position}, and it ends at {self.end}")
+    at = self.position - self._start
+    if at + count > len(self._window):
+      self._start, at = self.position, 0
+      self._window = self.source.read(self.position, max(count, min(_WINDOW, self.end - self.position)), "the pickle")
+    self.position += count
+    return self._window[at:at + count]
+
+  def line(self, longest: int = LONGEST_NUMBER) -> str:
+    """Bytes up to a newline, which is taken too, as Latin-1."""
+    parts = bytearray()
+    while (c := self.take(1)) != b"\n":
+      parts += c
+      if len(parts) > longest: raise self.source.bad("a line in its pickle is too long")
+    return parts.decode("latin-1")
+
+class Internal:
+  """What only calls of the pickle take, and is no result."""
+  __slots__ = ()
+
+class Call(Internal):
+  """What a name of the caller's table stands for: a function that a pickle may call with plain arguments."""
+  __slots__ = ("name", "function")
+  def __init__(self, name: str, function: Callable[..., Any]): self.name, self.function = name, function
+  def __repr__(self) -> str: return self.name
+
+class Named(Internal):
+  """A name without a meaning of its own: a class that other calls take as an argument."""
+  __slots__ = ("name",)
+  def __init__(self, name: str): self.name = name
+  def __repr__(self) -> str: return self.name
+
+_MARK = Named("(")
+
+class Unpickler:
+  """Runs one pickle.
+
+  names: what a global stands for, by "module name": a Call, a Named, or a value. persistent: what a persistent id stands for. state: takes an object
+  and what BUILD gives it, and returns the object. internal: the result may hold Internals.
+  """
+  def __init__(self, reader: Reader, names: Mapping[str, Any], persistent: Callable[[Any], Any] | None = None,
+               state: Callable[[Any, Any], Any] | None = None, internal: bool = False):
+    self.reader, self.names, self.persistent, self.state, self.internal = reader, names, persistent, state, internal
+    self.stack: list[Any] = []
+    self.memo: dict[int, Any] = {}
+
+  def bad(self, why: str) -> FileFormatError: return self.reader.source.bad(why)
+
+  def load(self) -> Any:
+    """The object. Raises FileFormatError."""
+    start, take = self.reader.position, self.reader.take
+    while True:
+      opcode = take(1)[0]
+      if opcode == 46:  # STOP
+        break
+      run = _OPCODES.get(opcode)
+      if run is None: raise self.bad(f"byte {self.reader.position - 1} of its pickle is no opcode that plain data has: {opcode:#x}")
+      run(self)
+    result = self.pop()
+    self._check(result, _FREE_PARTS + _PARTS_PER_BYTE * (self.reader.position - start))
+    return result
+
+  # ***** the stack *****
+
+  def pop(self) -> Any:
+    if not self.stack or self.stack[-1] is _MARK: raise self.bad("its pickle takes more from the stack than there is")
+    return self.stack.pop()
+
+  def top(self, kinds: type | tuple[type, ...], what: str) -> Any:
+    found = self.stack[-1] if self.stack else None
+    if not isinstance(found, kinds): raise self.bad(f"its pickle {what} to something else: {type(found).__name__}")
+    return found
+
+  def marked(self) -> list[Any]:
+    """What lies above the last mark, and is taken with it."""
+    for at in range(len(self.stack) - 1, -1, -1):
+      if self.stack[at] is _MARK:
+        found = self.stack[at + 1:]
+        del self.stack[at:]
+        return found
+    raise self.bad("its pickle has no mark where it wants one")
+
+  def number(self, count: int) -> int: return int.from_bytes(self.reader.take(count), "little")
+
+  def text(self, count: int) -> str:
+    try: return self.reader.take(count).decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError: raise self.bad("a string in its pickle is no UTF-8") from None
+
+  # ***** containers *****
+
+  def key(self, x: Any) -> Any:
+    """x, if it may be a key: plain, and small."""
+    stack, count = [x], 0
+    while stack:
+      part = stack.pop()
+      count += 1
+      if type(part) is tuple: stack += part[:LARGEST_KEY]
+      plain = part is None or type(part) in (str, bytes, bool, float, tuple) or type(part) is int and abs(part) < LARGEST_HASHED
+      if not plain: raise self.bad(f"a key in its pickle is no plain data: {type(part).__name__}")
+      if count > LARGEST_KEY or len(part if type(part) is tuple else ()) > LARGEST_KEY: raise self.bad("a key in its pickle is too large")
+    return x
+
+  def put(self, target: Any, pairs: list[Any]) -> None:
+    if len(pairs) % 2: raise self.bad("its pickle sets a key without a value")
+    for key, value in zip(pairs[::2], pairs[1::2]): target[self.key(key)] = value
+
+  def call(self, function: Any, arguments: Any) -> Any:
+    """What a call gives. Raises FileFormatError for what may not be called, and for arguments that it does not take."""
+    if not isinstance(function, Call) or type(arguments) is not tuple:
+      what = function if isinstance(function, (Call, Named)) else f"something of {type(function)}"   # what hostile tuples look like takes for ever
+      raise self.bad(f"its pickle calls {what}, which is not allowed")
+    try: return function.function(*arguments)
+    except (TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError, struct.error) as error:
+      if isinstance(error, FileFormatError): raise
+      raise self.bad(f"its pickle calls {function} with arguments that it does not take ({error})") from None
+
+  def _check(self, result: Any, most: int) -> None:
+    """Raise unless the result unfolds to few parts, is not too deep, and is not inside itself. Walks each container once."""
+    sizes: dict[int, tuple[int, int]] = {}    # of containers: parts, depth
+    inside: set[int] = set()
+    stack: list[tuple[Any, bool]] = [(result, False)]
+    while stack:
+      x, done = stack.pop()
+      parts = _parts(x)
+      strange = next((p for p in (x, *parts) if isinstance(p, Internal)), None)
+      if strange is not None and not self.internal: raise self.bad(f"its pickle holds {strange!r:.80}, which is neither a tensor nor plain data")
+      if done:
+        inside.discard(id(x))
+        below = [sizes.get(id(p), (1, 0)) for p in parts]
+        sizes[id(x)] = size, depth = 1 + sum(n for n, _ in below), 1 + max((d for _, d in below), default=0)
+        if size > most: raise self.bad("what its pickle makes unfolds to far more than the file has")
+      elif parts and id(x) not in sizes:
+        if id(x) in inside: raise self.bad("what its pickle makes contains itself")
+        inside.add(id(x))
+        depth = len(inside)
+        stack.append((x, True))
+        stack += [(p, False) for p in parts if isinstance(p, _CONTAINERS)]
+      else: depth = 0
+      if depth > DEEPEST: raise self.bad(f"what its pickle makes is nested more than {DEEPEST} deep")
+
+_CONTAINERS = (dict, list, tuple, set, frozenset)
+
+def _parts(x: Any) -> list[Any]:
+  if isinstance(x, dict): return [*x.keys(), *x.values()]
+  return list(x) if isinstance(x, _CONTAINERS) else []
+
+# ***** opcodes *****
+
+def _push(value: Any) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(value)
+def _made(kind: type) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(kind())
+def _unsigned(count: int) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(u.number(count))
+def _bytes(count: int, kind: type = bytes) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(kind(u.reader.take(u.number(count))))
+def _unicode(count: int) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(u.text(u.number(count)))
+def _taken(count: int) -> Callable[[Unpickler], None]:
+  return lambda u: u.stack.append(tuple([u.pop() for _ in range(count)][::-1]))
+
+def _string(count: int) -> Callable[[Unpickler], None]:
+  """Python 2's str: text if it is ASCII, else bytes."""
+  def run(u: Unpickler) -> None:
+    data = u.reader.take(u.number(count))
+    u.stack.append(data.decode() if data.isascii() else data)
+  return run
+
+def _long(count: int) -> Callable[[Unpickler], None]:
+  def run(u: Unpickler) -> None:
+    length = u.number(count)
+    if length > LONGEST_NUMBER: raise u.bad(f"a number in its pickle has {length} bytes")
+    u.stack.append(int.from_bytes(u.reader.take(length), "little", signed=True))
+  return run
+
+def _int(u: Unpickler) -> None: u.stack.append(int.from_bytes(u.reader.take(4), "little", signed=True))
+
+def _decimal(u: Unpickler) -> None:
+  """INT and LONG: digits in a line; "00" and "01" are the truth values of protocol 0."""
+  text = u.reader.line()
+  if text in ("00", "01"): return u.stack.append(text == "01")
+  digits = text.removesuffix("L")
+  if len(digits) > 300 or not digits.removeprefix("-").isdecimal(): raise u.bad(f"{digits[:40]!r} in its pickle is no number")
+  u.stack.append(int(digits))
+
+def _float_text(u: Unpickler) -> None:
+  text = u.reader.line()
+  try: u.stack.append(float(text))
+  except ValueError: raise u.bad(f"{text[:40]!r} in its pickle is no number") from None
+
+def _unicode_text(u: Unpickler) -> None:
+  text = u.reader.line(_LONGEST_LINE)
+  try: u.stack.append(text.encode("latin-1").decode("raw-unicode-escape"))
+  except UnicodeDecodeError: raise u.bad("a string in its pickle is damaged") from None
+
+def _string_text(u: Unpickler) -> None:
+  text = u.reader.line()
+  if len(text) < 2 or text[0] != text[-1] or text[0] not in "'\"" or "\\" in text: raise u.bad(f"the string {text[:40]!r} in its pickle is damaged")
+  u.stack.append(text[1:-1])
+
+def _proto(u: Unpickler) -> None:
+  version = u.number(1)
+  if version > 5: raise u.bad(f"its pickle has protocol {version}; at most 5 are known")
+
+def _frame(u: Unpickler) -> None: u.reader.take(8)
+
+def _global(u: Unpickler) -> None: _named(u, u.reader.line(), u.reader.line())
+
+def _stack_global(u: Unpickler) -> None:
+  name, module = u.pop(), u.pop()
+  _named(u, module, name)
+
+def _named(u: Unpickler, module: Any, name: Any) -> None:
+  found = u.names.get(f"{module} {name}") if type(module) is str and type(name) is str else None
+  if found is None: refuse(u, f"{module}.{name}"[:200])
+  u.stack.append(found)
+
+def refuse(u: Unpickler, name: str) -> NoReturn:
+  """Raise the error for a global that a pickle may not use."""
+  raise u.bad(f"its pickle wants {name}, and only tensors and plain data are read. If it is a pickled model, or holds other objects of classes, "
+              "load it where it was made and save its state_dict(); if you did not expect this name, the file may be hostile")
+
+def _reduce(u: Unpickler) -> None:
+  arguments, function = u.pop(), u.pop()
+  u.stack.append(u.call(function, arguments))
+
+def _newobj(u: Unpickler) -> None: _reduce(u)
+
+def _persistent(u: Unpickler) -> None: _persistent_of(u, u.pop())
+def _persistent_text(u: Unpickler) -> None: _persistent_of(u, u.reader.line())
+
+def _persistent_of(u: Unpickler, found: Any) -> None:
+  if u.persistent is None: raise u.bad("its pickle refers to something outside of it")
+  u.stack.append(u.call(Call("persistent_load", u.persistent), (found,)))
+
+def _build(u: Unpickler) -> None:
+  state = u.pop()
+  if u.state is None: raise u.bad("its pickle gives an object a state, which plain data has not")
+  u.stack.append(u.call(Call("__setstate__", u.state), (u.pop(), state)))
+
+def _get(count: int) -> Callable[[Unpickler], None]:
+  def run(u: Unpickler) -> None:
+    number = u.number(count) if count else _memo_number(u)
+    if number not in u.memo: raise u.bad(f"its pickle refers to entry {number} of its memo, which is not there")
+    u.stack.append(u.memo[number])
+  return run
+
+def _put(count: int) -> Callable[[Unpickler], None]:
+  def run(u: Unpickler) -> None:
+    number = u.number(count) if count else _memo_number(u)
+    value = u.pop()
+    u.memo[number] = value
+    u.stack.append(value)
+  return run
+
+def _memo_number(u: Unpickler) -> int:
+  text = u.reader.line()
+  if not text.isdecimal() or len(text) > 10: raise u.bad("its memo's entries have no numbers")
+  return int(text)
+
+def _memoize(u: Unpickler) -> None:
+  value = u.pop()
+  u.memo[len(u.memo)] = value
+  u.stack.append(value)
+
+def _append(u: Unpickler) -> None:
+  value = u.pop()
+  u.top(list, "appends").append(value)
+
+def _appends(u: Unpickler) -> None:
+  values = u.marked()
+  u.top(list, "appends").extend(values)
+
+def _setitem(u: Unpickler) -> None:
+  value, key = u.pop(), u.pop()
+  u.put(u.top(dict, "sets a key"), [key, value])
+
+def _setitems(u: Unpickler) -> None:
+  pairs = u.marked()
+  u.put(u.top(dict, "sets keys"), pairs)
+
+def _additems(u: Unpickler) -> None:
+  values = u.marked()
+  u.top(set, "adds").update(map(u.key, values))
+
+def _dict(u: Unpickler) -> None:
+  pairs = u.marked()
+  made: dict[Any, Any] = {}
+  u.put(made, pairs)
+  u.stack.append(made)
+
+def _pop(u: Unpickler) -> None:
+  if not u.stack: raise u.bad("its pickle takes more from the stack than there is")
+  u.stack.pop()
+
+def _dup(u: Unpickler) -> None:
+  value = u.pop()
+  u.stack += [value, value]
+
+_OPCODES: dict[int, Callable[[Unpickler], None]] = {ord(code): run for code, run in {
+  "(": _push(_MARK), "N": _push(None), "\x88": _push(True), "\x89": _push(False), ")": _push(()),
+  "]": _made(list), "}": _made(dict), "\x8f": _made(set),
+  "K": _unsigned(1), "M": _unsigned(2), "J": _int, "\x8a": _long(1), "\x8b": _long(4), "I": _decimal, "L": _decimal,
+  "G": lambda u: u.stack.append(struct.unpack(">d", u.reader.take(8))[0]), "F": _float_text,
+  "X": _unicode(4), "\x8c": _unicode(1), "\x8d": _unicode(8), "V": _unicode_text, "T": _string(4), "U": _string(1), "S": _string_text,
+  "B": _bytes(4), "C": _bytes(1), "\x8e": _bytes(8), "\x96": _bytes(8, bytearray),
+  "l": lambda u: u.stack.append(u.marked()), "t": lambda u: u.stack.append(tuple(u.marked())), "d": _dict,
+  "\x91": lambda u: u.stack.append(frozenset(map(u.key, u.marked()))), "\x85": _taken(1), "\x86": _taken(2), "\x87": _taken(3),
+  "a": _append, "e": _appends, "s": _setitem, "u": _setitems, "\x90": _additems,
+  "0": _pop, "1": lambda u: (u.marked(), None)[1], "2": _dup,
+  "g": _get(0), "h": _get(1), "j": _get(4), "p": _put(0), "q": _put(1), "r": _put(4), "\x94": _memoize,
+  "c": _global, "\x93": _stack_global, "R": _reduce, "\x81": _newobj, "b": _build, "P": _persistent_text, "Q": _persistent,
+  "\x80": _proto, "\x95": _frame,
+}.items()}
+
+# ***** what plain data calls *****
+
+def _ordered_dict(pairs: Any = ()) -> OrderedDict[Any, Any]:
+  made: OrderedDict[Any, Any] = OrderedDict()
+  for key, value in pairs:
+    if type(key) not in (str, int) or type(key) is int and abs(key) >= LARGEST_HASHED: raise ValueError(f"a key of type {type(key).__name__}")
+    made[key] = value
+  return made
+
+def _latin(text: str, encoding: str) -> bytes:
+  """How protocols below 3 write bytes."""
+  if type(text) is not str or encoding != "latin1": raise ValueError("only latin1 is known")
+  return text.encode("latin-1")
+
+def _set(items: Any = ()) -> set[Any]:
+  if type(items) not in (list, tuple) or not all(type(x) is str or type(x) is int and abs(x) < LARGEST_HASHED for x in items):
+    raise ValueError("a set of other things than strings and numbers")
+  return set(items)
+
+PLAIN: dict[str, Any] = {
+  **dict.fromkeys(("builtins bytes", "__builtin__ bytes"), Call("bytes", lambda: b"")),  # protocols below 3 write b"" so
+  "collections OrderedDict": Call("OrderedDict", _ordered_dict), "_codecs encode": Call("_codecs.encode", _latin),
+  "builtins set": Call("set", _set), "__builtin__ set": Call("set", _set),
+  "builtins complex": Call("complex", lambda real, imaginary: complex(float(real), float(imaginary))),
+  "builtins bytearray": Call("bytearray", lambda data=b"", encoding="latin1": bytearray(data if type(data) is bytes else _latin(data, encoding))),
+}

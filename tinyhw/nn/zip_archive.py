@@ -1,0 +1,156 @@
+"""Zip archives: where their members are, and what is in them. Source: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3 to 4.5.
+
+The central directory is read, and each member's local header when the member is wanted. Members that are stored are parts of the archive (on DISK:
+views); deflated ones are unpacked. What a member claims is believed only as far as the archive can keep the promise: deflate makes at most 1032 bytes
+of one, members may not overlap, and unpacking stops at the claimed size.
+"""
+from __future__ import annotations
+import struct
+import zlib
+from typing import NamedTuple
+
+from tinyhw.device import computing
+from tinyhw.dtype import dtypes
+from tinyhw.nn.tensor_io import FileLike, Source
+from tinyhw.tensor import Tensor
+
+STORED, DEFLATED = 0, 8
+_END, _END64, _LOCATOR64, _CENTRAL, _LOCAL = (b"PK\5\6", b"PK\6\6", b"PK\6\7", b"PK\1\2", b"PK\3\4")
+_END_BYTES, _LOCATOR_BYTES, _END64_BYTES, _CENTRAL_BYTES, _LOCAL_BYTES = 22, 20, 56, 46, 30
+_LONGEST_COMMENT = 0xFFFF
+_ENCRYPTED, _UTF8 = 1, 1 << 11                      # general purpose flags
+_ZIP64, _IN_ZIP64 = 1, 0xFFFFFFFF                    # an extra field, and the size that says to look there
+_MOST_EXPANSION = 1032                               # of deflate: 258 bytes for two bits
+_AT_ONCE = 1 << 20
+
+class Member(NamedTuple):
+  """A file in the archive: its name, how it is packed, its sizes and CRC-32, and where its local header stands."""
+  name: str
+  method: int
+  encrypted: bool
+  crc: int
+  packed: int
+  size: int
+  header: int
+
+class ZipArchive:
+  """The members of a zip archive by name, in its order. Raises FileFormatError."""
+  def __init__(self, source: Source):
+    self.source = source
+    self.members: dict[str, Member] = {}
+    count, size, start = self._end()
+    directory = source.read(start, size, "the central directory")
+    at = 0
+    while at < size and directory[at:at + 4] == _CENTRAL:
+      member, at = self._member(directory, at)
+      if member.name in self.members: raise source.bad(f"it has two members named {member.name!r}")
+      self.members[member.name] = member
+    if len(self.members) != count: raise source.bad(f"it should have {count} members, and {len(self.members)} are listed")
+    if sum(m.packed for m in self.members.values()) > source.size: raise source.bad("its members overlap")
+
+  def _end(self) -> tuple[int, int, int]:
+    """The number of members, and the size and the place of the central directory: from the record at the end."""
+    source = self.source
+    length = min(source.size, _END_BYTES + _LONGEST_COMMENT)
+    tail = source.read(source.size - length, length, "the end record")
+    at = tail.rfind(_END, 0, max(len(tail) - _END_BYTES + 4, 0))
+    if at < 0: raise source.bad("it has no end record; was the download cut off?")
+    disk, first, here, count, size, start, _ = struct.unpack_from("<4H2LH", tail, at + 4)
+    end = source.size - length + at
+    if end >= _LOCATOR_BYTES:
+      locator = source.read(end - _LOCATOR_BYTES, _LOCATOR_BYTES, "the zip64 locator")
+      if locator[:4] == _LOCATOR64:
+        record = source.read(struct.unpack_from("<Q", locator, 8)[0], _END64_BYTES, "the zip64 end record")
+        if record[:4] != _END64: raise source.bad("its zip64 locator points to nothing")
+        disk, first, here, count, size, start = struct.unpack_from("<2L4Q", record, 16)
+    if disk != first or here != count: raise source.bad("it is one of several parts; join them first")
+    if start + size > end: raise source.bad(f"its directory ends at byte {start + size}, behind the end record at {end}")
+    return count, size, start
+
+  def _member(self, directory: bytes, at: int) -> tuple[Member, int]:
+    """The directory entry at a place, and the next place."""
+    bad = self.source.bad
+    if at + _CENTRAL_BYTES > len(directory): raise bad("its directory ends within an entry")
+    _, _, flags, method, _, _, crc, packed, size, n, m, k, _, _, _, header = struct.unpack_from("<6H3L5H2L", directory, at + 4)
+    end = at + _CENTRAL_BYTES + n + m + k
+    if end > len(directory): raise bad("its directory ends within an entry")
+    raw = directory[at + _CENTRAL_BYTES:at + _CENTRAL_BYTES + n]
+    try: name = raw.decode("utf-8" if flags & _UTF8 else "cp437")
+    except UnicodeDecodeError: raise bad(f"the name {raw!r} is not UTF-8, though it says so") from None
+    if _IN_ZIP64 in (packed, size, header):
+      wide = self._wide(directory[at + _CENTRAL_BYTES + n:at + _CENTRAL_BYTES + n + m], name, [size, packed, header])
+      size, packed, header = wide
+    return Member(name, method, bool(flags & _ENCRYPTED), crc, packed, size, header), end
+
+  def _wide(self, extra: bytes, name: str, found: list[int]) -> list[int]:
+    """The numbers of 64 bits of an entry's extra field, in place of those that say to look there."""
+    at = 0
+    while at + 4 <= len(extra):
+      kind, length = struct.unpack_from("<2H", extra, at)
+      if kind == _ZIP64:
+        field = extra[at + 4:at + 4 + length]
+        for i, value in enumerate(found):
+          if value != _IN_ZIP64: continue
+          if len(field) < 8: break
+          found[i] = int.from_bytes(field[:8], "little")
+          field = field[8:]
+        break
+      at += 4 + length
+    return found
+
+  def place(self, member: Member) -> int:
+    """Where a member's packed bytes begin."""
+    head = self.source.read(member.header, _LOCAL_BYTES, f"the header of {member.name!r}")
+    if head[:4] != _LOCAL: raise self.source.bad(f"there is no header of {member.name!r} where the directory says")
+    n, m = struct.unpack_from("<2H", head, 26)
+    return member.header + _LOCAL_BYTES + int(n) + int(m)
+
+  def _check(self, member: Member) -> None:
+    bad, name = self.source.bad, repr(member.name)
+    if member.encrypted: raise bad(f"{name} is encrypted; unpack the archive with its password first")
+    if member.method not in (STORED, DEFLATED): raise bad(f"{name} is packed by method {member.method}; tinyhw knows stored and deflated")
+    if member.method == STORED and member.packed != member.size: raise bad(f"{name} has {member.packed} bytes stored, and should have {member.size}")
+    if member.size > member.packed * _MOST_EXPANSION: raise bad(f"{name} claims {member.size} bytes, which {member.packed} packed ones cannot give")
+
+  def read(self, member: Member) -> bytes:
+    """A member's bytes, unpacked, with its size and CRC checked."""
+    self._check(member)
+    begin = self.place(member)
+    what = repr(member.name)
+    if member.method == STORED: data = self.source.read(begin, member.packed, what)
+    else: data = self._inflated(member, begin)
+    if zlib.crc32(data) != member.crc: raise self.source.bad(f"{what} is damaged: its checksum differs")
+    return data
+
+  def _inflated(self, member: Member, begin: int) -> bytes:
+    """Deflated bytes unpacked, a piece at a time and no further than the claimed size."""
+    bad, name = self.source.bad, repr(member.name)
+    unpacker, parts, made = zlib.decompressobj(-zlib.MAX_WBITS), [], 0
+    for at in range(0, member.packed, _AT_ONCE):
+      rest = self.source.read(begin + at, min(_AT_ONCE, member.packed - at), name)
+      while not unpacker.eof:
+        try: part = unpacker.decompress(rest, min(member.size - made + 1, _AT_ONCE))
+        except zlib.error as error: raise bad(f"{name} is damaged ({error})") from None
+        made += len(part)
+        parts.append(part)
+        rest = unpacker.unconsumed_tail
+        if made > member.size: raise bad(f"{name} has more than the {member.size} bytes that it claims")
+        if not part and not rest: break
+    if not unpacker.eof or made != member.size: raise bad(f"{name} has {made} bytes, and claims {member.size}")
+    return b"".join(parts)
+
+  def tensor(self, member: Member) -> Tensor:
+    """A member's bytes as a vector: a part of the archive if they are stored."""
+    self._check(member)
+    if member.method == STORED: return self.source.part(self.place(member), member.packed, repr(member.name))
+    return Tensor(self.read(member), dtype=dtypes.uint8, device=computing(self.source.tensor.device))
+
+def zip_extract(t: FileLike) -> dict[str, Tensor]:
+  """The files in a zip archive, by name, as vectors of bytes; folders are left out. Nothing is written: names are only keys.
+
+  What is stored stays in the archive, on DISK; what is deflated is unpacked. Raises FileFormatError.
+  >>> {name: t.numel() for name, t in zip_extract("weights.zip").items()}
+  {'weights.bin': 1024}
+  """
+  archive = ZipArchive(Source(t, "zip"))
+  return {name: archive.tensor(member) for name, member in archive.members.items() if not name.endswith("/")}
