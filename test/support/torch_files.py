@@ -1,4 +1,4 @@
-"""Writes PyTorch's three file formats from their description (tinyhw/nn/torch_file.py), without PyTorch: pickles of what tests make up, and storages."""
+"""Writes the three file formats of PyTorch from their description (tinyhw/nn/torch_file.py), without PyTorch: what tests make up, and storages."""
 from __future__ import annotations
 import io
 import pickle
