@@ -1,0 +1,140 @@
+"""GGUF files: metadata and tensors of language models, version 2 and 3.
+
+A file is: "GGUF", version, the number of tensors, the number of metadata; the metadata (name, type, value); for each tensor its name, sizes
+(innermost first), type and offset; then, aligned, the tensors' bytes. Numbers are little-endian. Source: ggml's GGUF specification (docs/gguf.md).
+
+Reading trusts nothing: each count is compared with the bytes that are left before memory is taken for it.
+"""
+from __future__ import annotations
+import io
+import math
+import os
+import pathlib
+import struct
+from typing import Any, BinaryIO
+
+from tinyhw.errors import ArgumentError, FileFormatError, MissingFileError, ShapeError
+from tinyhw.llm.blocks import bytes_of, ggml_data_to_tensor as ggml_data_to_tensor, kind_of
+from tinyhw.tensor import Tensor
+
+MAGIC, VERSIONS = b"GGUF", (2, 3)
+ALIGNMENT = 32             # bytes, where general.alignment says nothing
+MOST_DIMS = 4              # GGML_MAX_DIMS
+MOST_DEPTH = 8             # arrays of arrays
+_STRING, _ARRAY = 8, 9
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}   # types of metadata, as struct has them
+
+Place = tuple[tuple[int, ...], int, int]   # shape (outermost first), type and offset of a tensor
+
+class _Reader:
+  """The header, read from a stream of known size."""
+  def __init__(self, stream: BinaryIO, size: int, name: str):
+    self.stream, self.size, self.name, self.position = stream, size, name, 0
+
+  def bad(self, why: str) -> FileFormatError: return FileFormatError(f"{self.name} is no whole GGUF file: {why}")
+
+  def take(self, count: int, what: str) -> bytes:
+    """The next bytes."""
+    if count > self.size - self.position:
+      raise self.bad(f"{what} takes {count} bytes from byte {self.position} on, and the file has {self.size}; was the download cut off?")
+    data = self.stream.read(count)
+    if len(data) != count: raise self.bad("it became shorter while it was read")
+    self.position += count
+    return data
+
+  def number(self, form: str, what: str) -> Any:
+    size = struct.calcsize("<" + form)
+    return struct.unpack("<" + form, self.take(size, what))[0]
+
+  def count(self, what: str, least: int) -> int:
+    """A number of things that take at least so many bytes each."""
+    found = int(self.number("Q", what))
+    if found * least > self.size - self.position:
+      raise self.bad(f"{what} is {found}, and {self.size - self.position} bytes are left; was the download cut off?")
+    return found
+
+  def text(self, what: str) -> str:
+    """A string; bytes that are no UTF-8 are kept as Python's surrogate escapes."""
+    return self.take(self.count(f"the length of {what}", 1), what).decode("utf-8", "surrogateescape")
+
+  def value(self, kind: int, what: str, depth: int = 0) -> Any:
+    """One of metadata's values."""
+    if kind in _SCALARS: return self.number(_SCALARS[kind], what)
+    if kind == _STRING: return self.text(what)
+    if kind != _ARRAY: raise self.bad(f"{what} has type {kind}, which metadata do not have")
+    if depth >= MOST_DEPTH: raise self.bad(f"{what} is arrays in arrays, more than {MOST_DEPTH} deep")
+    inner = int(self.number("I", what))
+    if inner in _SCALARS:
+      form = _SCALARS[inner]
+      count = self.count(what, struct.calcsize(form))
+      return list(struct.unpack(f"<{count}{form}", self.take(count * struct.calcsize("<" + form), what)))
+    count = self.count(what, 8 if inner == _STRING else 12)
+    return [self.value(inner, what, depth + 1) for _ in range(count)]
+
+def _header(reader: _Reader) -> tuple[dict[str, Any], dict[str, Place], int]:
+  """Metadata; shape, type and offset of each tensor; where the tensors' bytes begin. Every tensor lies inside of the file."""
+  if reader.size < 24 or reader.take(4, "the magic number") != MAGIC: raise reader.bad(f"it does not begin with {MAGIC.decode()}")
+  version = reader.number("I", "the version")
+  if version not in VERSIONS:
+    raise reader.bad(f"its version is {version}, and {' and '.join(map(str, VERSIONS))} are known"
+                     + ("; its numbers are big-endian" if version in (0x2000000, 0x3000000) else ""))
+  tensors, metadata = reader.count("the number of tensors", 24), reader.count("the number of metadata", 13)
+  values: dict[str, Any] = {}
+  for _ in range(metadata):
+    key = reader.text("a name of metadata")
+    if key in values: raise reader.bad(f"{key!r} stands twice in its metadata")
+    values[key] = reader.value(reader.number("I", key), repr(key))
+  places: dict[str, Place] = {}
+  for _ in range(tensors):
+    name = reader.text("a tensor's name")
+    if name in places: raise reader.bad(f"it has two tensors {name!r}")
+    places[name] = _place(reader, name)
+  alignment = values.get("general.alignment", ALIGNMENT)
+  if type(alignment) is not int or alignment <= 0 or alignment % 8: raise reader.bad(f"general.alignment is {alignment!r}, not a multiple of 8")
+  start = -(-reader.position // alignment) * alignment
+  for name, (shape, kind, offset) in places.items(): _check_place(reader, name, shape, kind, offset, alignment, start)
+  return values, places, start
+
+def _place(reader: _Reader, name: str) -> Place:
+  dims = reader.number("I", f"the number of axes of {name!r}")
+  if dims > MOST_DIMS: raise reader.bad(f"{name!r} has {dims} axes, and {MOST_DIMS} is the most")
+  shape = tuple(reader.number("Q", f"a size of {name!r}") for _ in range(dims))[::-1]
+  return shape, int(reader.number("I", f"the type of {name!r}")), int(reader.number("Q", f"the offset of {name!r}"))
+
+def _check_place(reader: _Reader, name: str, shape: tuple[int, ...], kind: int, offset: int, alignment: int, start: int) -> None:
+  row = kind_of(kind)
+  if shape and shape[-1] % row.length: raise reader.bad(f"{name!r} of shape {shape} has rows that are no whole number of {row.name}'s {row.length}")
+  try: size = bytes_of(math.prod(shape), row)
+  except ShapeError as error: raise reader.bad(f"{name!r}: {error.message}") from None
+  if offset % alignment: raise reader.bad(f"{name!r} begins at byte {offset} of the data, which is not aligned to {alignment}")
+  if start + offset + size > reader.size:
+    raise reader.bad(f"{name!r} ends at byte {start + offset + size}, and the file has {reader.size}; was the download cut off?")
+
+def gguf_load(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+  """The metadata and the tensors of a GGUF file by name. Only the header is read: elements are when they are used, and stay quantized till then.
+
+  fn: a path, or the file's bytes as a Tensor. Raises FileFormatError for a damaged file, MissingFileError where there is none.
+
+  Use `kv, tensors = gguf_load("model.gguf")`; `tensors["output.weight"]` is a lazy float32 tensor, whatever its type in the file.
+  """
+  if isinstance(fn, Tensor):
+    if fn.ndim != 1: raise ArgumentError(f"a GGUF file is a vector of bytes, not a tensor of shape {fn.shape}")
+    return _loaded(fn, *_header(_stream_of(fn)))
+  path = pathlib.Path(fn)
+  try: stream: BinaryIO = open(path, "rb")
+  except FileNotFoundError: raise MissingFileError(f"there is no file {path.absolute()}; give the path of a GGUF file") from None
+  except IsADirectoryError: raise ArgumentError(f"{path} is a folder; give the path of a GGUF file") from None
+  with stream: found = _header(_Reader(stream, os.fstat(stream.fileno()).st_size, str(path)))
+  return _loaded(Tensor(path), *found)
+
+def _stream_of(t: Tensor) -> _Reader:
+  data = t.data()
+  return _Reader(io.BytesIO(data), data.nbytes, "the tensor")
+
+def _loaded(data: Tensor, values: dict[str, Any], places: dict[str, Place], start: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
+  """Tensors over a file's bytes."""
+  tensors = {}
+  for name, (shape, kind, offset) in places.items():
+    n, first = math.prod(shape), start + offset
+    tensors[name] = ggml_data_to_tensor(data[first:first + bytes_of(n, kind_of(kind))], n, kind).reshape(shape)
+  return values, tensors
