@@ -74,6 +74,14 @@ def test_ceil_mode_counts_only_what_is_there() -> None:
   assert run("AveragePool", x, kernel_shape=[2], strides=[2], ceil_mode=1).reshape(-1).tolist() == [1.5, 3.5, 5]
   assert run("AveragePool", x, kernel_shape=[2], strides=[2], ceil_mode=1, pads=[1, 0], count_include_pad=1).reshape(-1).tolist() == [0.5, 2.5, 4.5]
 
+def test_large_windows_with_padding() -> None:
+  x = np.ones((1, 1, 5000), F32)
+  found = run("AveragePool", x, kernel_shape=[4999], pads=[300, 300], dilations=[1], opset=22)
+  np.testing.assert_allclose(found, 1, rtol=1e-5)
+  padded = np.pad(x, ((0, 0), (0, 0), (2, 3)))
+  expected = [padded[0, 0, w:w + 7:3].sum() / sum(2 <= p < 5002 for p in range(w, w + 7, 3)) for w in range(4999)]
+  np.testing.assert_allclose(run("AveragePool", x, kernel_shape=[3], pads=[2, 3], dilations=[3]).reshape(-1), expected, rtol=1e-6)
+
 @pytest.mark.parametrize("order", [0, 1])
 def test_places_of_the_largest(order: int) -> None:
   x = random(2, 2, 4, 4)

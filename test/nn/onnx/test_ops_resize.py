@@ -54,6 +54,7 @@ def test_regions_axes_and_aspects() -> None:
   assert run("Resize", X, None, None, np.array([8, 6]), axes=[2, 3], keep_aspect_ratio_policy="not_smaller").shape == (1, 1, 8, 8)
 
 def test_bad_sizes() -> None:
+  with pytest.raises(TinyError, match="axes of up to"): run("Resize", X, None, np.array([1, 1, 1, 1e6], F32))
   for inputs, attributes, why in [((None, np.array([1, 1, -1, 1], F32)), {}, "cannot resize"),
                                   ((None, np.array([1, 1], F32)), {}, "4 axes|2 sizes"), ((), {}, "scales or sizes"),
                                   ((None, np.ones(4, F32) * 2), {"mode": "odd"}, "mode is"),

@@ -11,7 +11,7 @@ from tinyhw.nn.onnx.operator import Body, Int, Ints, Known, Outputs, Scalar, Val
 from tinyhw.nn.onnx.ops_shape import axis_of
 from tinyhw.tensor import Tensor
 
-MOST_TURNS = 100_000   # of a loop: more is taken for a loop without an end
+MOST_TURNS = 4096   # of a loop, which is written out: more is taken for a loop without an end
 
 # ***** graphs *****
 

@@ -156,8 +156,8 @@ class _Windows:
       if ceil_mode and (count - 1) * s >= d + b: count -= 1   # windows that begin in the padding at the end are none
       check_count(count, "a pool")
       self.padding.append((b, max(0, (count - 1) * s + span - d - b)))
-      at = [[w * s + j * dil for j in range(k)] for w in range(count)] if k * count <= 1 << 20 else []
-      self.counts.append(([sum(b <= p < b + d for p in row) for row in at], [sum(p < d + b + e for p in row) for row in at]))
+      starts = range(0, count * s, s)
+      self.counts.append(([_inside(b - w, b + d - w, k, dil) for w in starts], [_inside(0, d + b + e - w, k, dil) for w in starts]))
 
   def divisor(self, x: Tensor, include_pad: int) -> Tensor | float:
     """How many elements each window has: a number, or a tensor that broadcasts to the result."""
@@ -169,6 +169,10 @@ class _Windows:
       total = part if total is None else total * part
     assert total is not None
     return total
+
+def _inside(low: int, high: int, k: int, dilation: int) -> int:
+  """How many of the k places 0, dilation, 2 * dilation, ... are from low on and below high."""
+  return max(0, min(k, ceildiv(high, dilation)) - max(0, ceildiv(low, dilation)))
 
 @operator("AveragePool")
 def average_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0, count_include_pad: int = 0,

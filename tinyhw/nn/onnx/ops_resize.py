@@ -15,6 +15,8 @@ from tinyhw.nn.onnx.ops_nn import wide
 from tinyhw.nn.onnx.ops_shape import axis_of, check_count, sizes
 from tinyhw.tensor import Tensor
 
+MOST_RESIZED = 1 << 18   # the longest axis that Resize makes: its places are a table
+
 # ***** Resize *****
 
 def _place_function(mode: str, old: int, new: int, scale: float, begin: float, end: float) -> Callable[[int], float]:
@@ -100,6 +102,8 @@ def _resize(x: Tensor, axes: list[int], scales: list[float], new: list[int], roi
   if nearest_mode not in _ROUNDINGS: raise ArgumentError(f"nearest_mode is one of {', '.join(_ROUNDINGS)}, not {nearest_mode!r}")
   if any(not (s > 0 and math.isfinite(s)) for s in scales) or any(n < 1 for n in new): raise ArgumentError(f"cannot resize by {scales} to {new}")
   check_count(math.prod(new), "Resize")
+  if any(n > MOST_RESIZED for i, n in enumerate(new) if n != int(x.shape[axes[i]])):
+    raise ArgumentError(f"Resize makes axes of up to {MOST_RESIZED} elements, not {max(new)}")
   crop = coordinates == "tf_crop_and_resize"
   if crop and len(roi) != 2 * len(axes): raise ArgumentError(f"roi wants a begin and an end for each of {len(axes)} axes, not {len(roi)} numbers")
   y = x if _MODES[mode] == "nearest" else wide(x)
