@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from tinyhw.errors import ArgumentError
+from tinyhw.nn.npy import npy_load as npy_load, npy_save as npy_save, npz_load as npz_load, npz_save as npz_save
 from tinyhw.nn.safetensors import (inverse_safe_dtypes as inverse_safe_dtypes, safe_dtypes as safe_dtypes, safe_load as safe_load,
                                    safe_load_metadata as safe_load_metadata, safe_save as safe_save)
 from tinyhw.nn.tar_archive import tar_extract as tar_extract
