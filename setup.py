@@ -25,7 +25,7 @@ setup(
   license="MIT",
   packages=[*packages(), *DIGITS],
   package_dir={**ROOTS, **DIGITS},
-  package_data={"tinyhw": ["py.typed"], "tinyhw.nn.data": ["digits.gz", "README.md"]},
+  package_data={"tinyhw": ["py.typed"], "tinyhw.viz": ["page.html"], "tinyhw.nn.data": ["digits.gz", "README.md"]},
   python_requires=">=3.10",
   install_requires=[],
   extras_require={

@@ -3,6 +3,7 @@
 arch: what kernels are compiled for: NULL_ARCH, "python" by default, e.g. "x86_64:avx2".
 """
 from __future__ import annotations
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,9 +32,11 @@ class NullAllocator(Allocator):
 
 class NullRecording:
   """Launches that are never run."""
+  def __init__(self, launches: int): self.launches = launches
   def patch(self, launch: int, position: int, value: Any) -> None: pass
   def patch_grid(self, launch: int, grid: int) -> None: pass
   def submit(self) -> None: pass
+  def submit_timed(self) -> list[tuple[int, int]]: return [(time.perf_counter_ns(),) * 2] * self.launches
 
 class NullDevice(Compiled):
   """Accepts everything."""
@@ -41,4 +44,4 @@ class NullDevice(Compiled):
 
   def load(self, code: Code) -> Code: return code
   def submit(self, launches: Sequence[Launch]) -> None: pass
-  def record(self, launches: Sequence[Launch]) -> NullRecording: return NullRecording()
+  def record(self, launches: Sequence[Launch]) -> NullRecording: return NullRecording(len(launches))

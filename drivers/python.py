@@ -3,6 +3,7 @@
 For machines without an assembler here and without a C compiler, and the oracle that the other devices are tested against.
 """
 from __future__ import annotations
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,6 +47,14 @@ class PythonRecording:
 
   def patch_grid(self, launch: int, grid: int) -> None: self.launches[launch] = self.launches[launch]._replace(grid=grid)
   def submit(self) -> None: _run(self.launches)
+
+  def submit_timed(self) -> list[tuple[int, int]]:
+    """Run them; when each began and ended."""
+    times = [time.perf_counter_ns()]
+    for launch in self.launches:
+      _run([launch])
+      times.append(time.perf_counter_ns())
+    return list(zip(times, times[1:]))
 
 def _run(launches: Sequence[Launch]) -> None:
   for launch in launches: launch.program(launch.buffers, launch.variables, 0, launch.grid)

@@ -31,6 +31,7 @@ MAY_IMPORT = {name: names.split() for name, names in {
                    "tinyhw.tensor", "tinyhw.methods", "tinyhw.gradient", "tinyhw.function", "tinyhw.nn", "tinyhw.llm"),
                   f"{COMPILER} tinyhw.tensor tinyhw.methods tinyhw.gradient tinyhw.function tinyhw.nn"),
   "tinyhw.methods.dlpack": f"{BASE} tinyhw.autogen",
+  "tinyhw.viz": f"{COMPILER} tinyhw.machine",
   "tinyhw.doctor": f"{BASE} tinyhw.device tinyhw.isa",
   "tinyhw.__main__": "tinyhw",
   "tinyhw": f"{COMPILER} tinyhw.tensor tinyhw.function tinyhw.nn tinyhw.gradient",

@@ -20,14 +20,15 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_needs_nothing_but_python(declared: dict[str, Any]) -> None:
   assert declared["install_requires"] == [] and declared["python_requires"] == ">=3.10" and set(declared["extras_require"]) == {"test", "bench"}
 
-def test_every_source_file_is_in_a_package(declared: dict[str, Any]) -> None:
+def folder_of(package: str, declared: dict[str, Any]) -> Path:
   """setuptools takes a package's folder from the longest name in package_dir that it begins with."""
-  folders = set()
-  for package in declared["packages"]:
-    root = max((name for name in declared["package_dir"] if package == name or package.startswith(name + ".")), key=len)
-    folders.add(ROOT / declared["package_dir"][root] / Path(*package[len(root):].strip(".").split(".")))
+  root = max((name for name in declared["package_dir"] if package == name or package.startswith(name + ".")), key=len)
+  return ROOT / declared["package_dir"][root] / Path(*package[len(root):].strip(".").split("."))
+
+def test_every_source_file_is_in_a_package(declared: dict[str, Any]) -> None:
+  folders = {folder_of(package, declared) for package in declared["packages"]}
   sources = {path.parent for name in ("tinyhw", "drivers", "autogen") for path in (ROOT / name).rglob("*.py")}
   assert sources <= folders and all(folder.is_dir() for folder in folders), f"without __init__.py: {sources - folders}"
 
 def test_data_files_are_there(declared: dict[str, Any]) -> None:
-  assert all((ROOT / declared["package_dir"][package] / file).exists() for package, files in declared["package_data"].items() for file in files)
+  assert all((folder_of(package, declared) / file).exists() for package, files in declared["package_data"].items() for file in files)

@@ -2,6 +2,7 @@
 import gc
 import inspect
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,43 @@ def test_events_become_a_chrome_trace(monkeypatch: pytest.MonkeyPatch) -> None:
   with trace.span("schedule", nodes=3): pass
   trace.event("kernel", "CPU", 2000, 5000)
   trace.event("mark")
+  trace.event("memory", trace.COUNTERS + "CPU", 4000, 4000, bytes=12)
   rows = json.loads(json.dumps(trace.chrome_trace()))["traceEvents"]
-  assert [row["ph"] for row in rows] == ["M", "M", "X", "X", "i"]
-  assert rows[2]["name"] == "schedule" and rows[2]["args"] == {"nodes": 3}
-  assert rows[3] == {"name": "kernel", "pid": 0, "tid": 1, "ts": 2.0, "args": {}, "ph": "X", "dur": 3.0}
+  assert [row["ph"] for row in rows] == ["M", "M", "M", "X", "X", "i", "C"]
+  assert [row["args"]["name"] for row in rows[:3]] == ["tinyhw", "host", "CPU"]
+  assert rows[3]["name"] == "schedule" and rows[3]["args"] == {"nodes": 3}
+  assert rows[4] == {"name": "kernel", "pid": 0, "tid": 1, "ts": 2.0, "args": {}, "ph": "X", "dur": 3.0}
+  assert rows[6]["args"] == {"bytes": 12}
   assert repr(trace.events[1]) == "Event('kernel', 'CPU', 2000, 5000, {})"
+
+def test_events_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(trace, "events", [])
+  monkeypatch.setattr(trace, "MOST_EVENTS", 3)
+  monkeypatch.setattr(trace, "dropped", 0)
+  for i in range(5): trace.event(f"{i}")
+  assert [e.name for e in trace.events] == ["0", "1", "2"] and trace.dropped == 2
+  assert trace.chrome_trace()["otherData"] == {"dropped": 2}
+
+def test_lanes_of_threads() -> None:
+  found: list[str] = []
+  thread = threading.Thread(target=lambda: found.append(trace.host_lane()), name="loader")
+  thread.start()
+  thread.join()
+  assert found == ["host: loader"] and trace.host_lane() == "host"
+
+class Listener:
+  """A recorder that keeps what walks tell it."""
+  def __init__(self) -> None: self.heard: list[tuple[Any, Any, str]] = []
+  def became(self, before: Any, after: Any, frame: Any) -> None: self.heard.append((before, after, frame.f_code.co_name))
+
+def test_a_recorder_hears_what_walks_make(monkeypatch: pytest.MonkeyPatch) -> None:
+  assert not trace.follows()
+  node, new, other = Node(), Node(), Node()
+  listener = Listener()
+  monkeypatch.setattr(trace, "recorder", listener)
+  assert trace.follows()
+  trace.inherit(new, node)
+  trace.hand_on({node: other})
+  assert listener.heard == [(node, new, "test_a_recorder_hears_what_walks_make"), (node, other, "test_a_recorder_hears_what_walks_make")]
+  trace.same_line(new, node)
+  assert len(listener.heard) == 2

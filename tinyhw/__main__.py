@@ -43,16 +43,32 @@ def doctor(arguments: Sequence[str]) -> int:
   print(json.dumps(facts, indent=2) if arguments else examination.show(facts))
   return 0 if facts["default"] else 1
 
+def viz(arguments: Sequence[str]) -> int:
+  """Show a recording of VIZ=1 on a local page: the file that is named, else the newest one in CACHEDIR. Ctrl-C ends it."""
+  words = [w for a in arguments for w in (a.split("=", 1) if a.startswith("--") else [a])]
+  port = 0
+  if "--port" in words:
+    at = words.index("--port")
+    text = "".join(words[at + 1:at + 2])
+    if not text.isdecimal() or not 0 <= int(text) < 65536: raise UsageError(f"--port wants a number below 65536, got {text or 'nothing'}")
+    port = int(text)
+    del words[at:at + 2]
+  if len(words) > 1 or any(w.startswith("-") for w in words): raise UsageError(f"one file and --port PORT are expected, got {' '.join(arguments)}")
+  server, archive = importlib.import_module("tinyhw.viz.server"), importlib.import_module("tinyhw.viz.archive")
+  server.serve(words[0] if words else archive.latest(), port)
+  return 0
+
 # name: what it takes, and the function that gets the words after the name and returns the exit status
 COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
   "asm": ("--arch ARCH", asm),
   "disasm": ("--arch ARCH", disasm),
   "doctor": ("[--json]", doctor),
+  "viz": ("[FILE] [--port N]", viz),
 }
 
 def main(arguments: Sequence[str]) -> int:
   """Run a command; 2 if there is no such command or its options are wrong, 1 if it cannot do what it is asked, or a variable is wrong."""
-  usage = "\n".join([f"  {name} {takes:<16}{' '.join((function.__doc__ or '').split())}" for name, (takes, function) in COMMANDS.items()])
+  usage = "\n".join([f"  {name} {takes:<19}{' '.join((function.__doc__ or '').split())}" for name, (takes, function) in COMMANDS.items()])
   if not arguments or arguments[0] in ("-h", "--help", "help"):
     print(f"usage: python3 -m tinyhw <command>\n{usage}")
     return 0 if arguments else 2

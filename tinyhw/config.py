@@ -154,7 +154,11 @@ SPEC = ContextVar("SPEC", 0, "1: verify graphs between passes; 2: after each rew
 CHECK = ContextVar("CHECK", 0, "1: re-run allocated machine code symbolically and compare")
 DUMP = ContextVar("DUMP", "", "pass:kernel: print that kernel after that pass, e.g. allocate:r_64_64")
 TRACEMETA = ContextVar("TRACEMETA", 1, "0: do not remember which source line made an operation")
-PROFILE = ContextVar("PROFILE", 0, "1: profile_marker() notes moments in tinyhw.trace.events; nothing else is recorded in this version")
+VIZ = ContextVar("VIZ", 0, "1: record graphs, schedules, every pass of the compiler and the timeline of launches, and show them on a local page when "
+                 "the program ends (docs/viz.md); above 1: at that port")
+VIZ_FILE = ContextVar("VIZ_FILE", "", "where VIZ=1 writes its recording; it is not shown then. Empty: a file in CACHEDIR/viz")
+PROFILE = ContextVar("PROFILE", 0, "1: write a trace of launches, copies, memory, the compiler's phases and markers, for Perfetto (docs/viz.md)")
+PROFILE_FILE = ContextVar("PROFILE_FILE", "", "where PROFILE=1 writes its trace; empty: a file in CACHEDIR/profile")
 
 # where files are
 CACHELEVEL = ContextVar("CACHELEVEL", 2, "the older name of CACHE, read when tinyhw is imported: 0 is CACHE=0, other numbers change nothing")

@@ -10,10 +10,12 @@ import importlib.util
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, ClassVar, NamedTuple, Protocol, overload
 
+from tinyhw import trace
 from tinyhw.config import DEBUG, DEV, PLUGINS
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
@@ -70,7 +72,11 @@ class Launch(NamedTuple):
   small: bool = False
 
 class Recording(Protocol):
-  """Launches prepared for replay. Keeps its programs alive, not its buffers."""
+  """Launches prepared for replay. Keeps its programs alive, not its buffers.
+
+  One that can also has `submit_timed() -> list[tuple[int, int]]`: runs them one after the other, and tells when each began and ended, in ns of
+  time.perf_counter_ns.
+  """
   def patch(self, launch: int, position: int, value: Any) -> None:
     """Replace argument `position` (buffers first, then variables) of launch number `launch` by an opaque buffer or an int."""
   def patch_grid(self, launch: int, grid: int) -> None:
@@ -295,6 +301,7 @@ class Buffer:
   __slots__ = ("device", "size", "dtype", "options", "offset", "uop_refcount", "trace_num", "_base", "_buf", "_allocator", "_views", "viewers",
                "__weakref__")
   _count = 0
+  profile_events: ClassVar[list[trace.Event]] = []  # with PROFILE=1 or VIZ=1: allocations and frees of all Buffers
 
   def __init__(self, device: str, size: int, dtype: DType, opaque: Any = None, options: BufferOptions | None = None,
                initial_value: bytes | None = None, uop_refcount: int = 0, base: Buffer | None = None, offset: int = 0, preallocate: bool = False):
@@ -343,7 +350,7 @@ class Buffer:
       self._buf = allocator.external(external_ptr, self.nbytes)
     else:
       self._buf = allocator.alloc(self.nbytes, self.options) if opaque is None else opaque
-      if not allocator.lasting: _count_memory(self.device, self.nbytes)
+      if not allocator.lasting: _count_memory(self, self.nbytes)
     self._allocator = allocator
     return self
 
@@ -360,7 +367,7 @@ class Buffer:
     self._views.clear()
     if self._owns:
       assert allocator is not None
-      if not allocator.lasting: _count_memory(self.device, -self.nbytes)
+      if not allocator.lasting: _count_memory(self, -self.nbytes)
       allocator.free(opaque, self.nbytes, self.options)
 
   def __del__(self) -> None:
@@ -386,7 +393,9 @@ class Buffer:
     self.ensure_allocated()
     if self.nbytes:
       Device[self.device].synchronize()
+      start_ns = time.perf_counter_ns()
       self.allocator.copyin(self._buf, source.cast("B"))
+      if trace.recorder is not None: trace.recorder.moved(self, "copyin", start_ns)
     return self
 
   def copyout(self, mv: memoryview) -> memoryview:
@@ -397,7 +406,9 @@ class Buffer:
     self.ensure_allocated()
     if self.nbytes:
       Device[self.device].synchronize()
+      start_ns = time.perf_counter_ns()
       self.allocator.copyout(mv.cast("B"), self._buf)
+      if trace.recorder is not None: trace.recorder.moved(self, "copyout", start_ns)
     return mv
 
   def copy_from(self, src: Buffer) -> Buffer:
@@ -450,9 +461,10 @@ def _held_by(view: memoryview, owner: Buffer) -> memoryview:
   array.owner = owner
   return memoryview(array).cast("B")
 
-def _count_memory(device: str, nbytes: int) -> None:
+def _count_memory(buffer: Buffer, nbytes: int) -> None:
   GlobalCounters.mem_used += nbytes
-  GlobalCounters.mem_used_per_device[device] += nbytes
+  GlobalCounters.mem_used_per_device[buffer.device] += nbytes
+  if trace is not None and trace.recorder is not None: trace.recorder.memory(buffer, nbytes)  # modules are None when the interpreter ends
 
 # **** which devices there are ****
 

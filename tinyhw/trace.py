@@ -2,21 +2,53 @@
 
 `caller()` finds the line outside of tinyhw that made a call; `record` and `origin` remember it for a graph node as long as the node lives, `follow`
 and `inherit` hand it on to what the node becomes. `event` and `span` fill a list that `chrome_trace` turns into what chrome://tracing and
-Perfetto show. Nothing here decides when to record: callers ask TRACEMETA and PROFILE.
+Perfetto show. `recorder` is what VIZ=1 and PROFILE=1 tell everything to (tinyhw/viz); None otherwise, and then nothing of that is loaded. Nothing
+here decides when to record: callers ask TRACEMETA, VIZ and PROFILE.
 
 Cost: `caller` 0.25 us plus 0.06 us a frame; `record` 1.4 us more (Python 3.11, Zen 3, measured with timeit).
 """
 from __future__ import annotations
+import importlib
 import os
 import sys
+import threading
 import time
 from weakref import WeakKeyDictionary
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers: it would be most of this module's import time
 if TYPE_CHECKING:
-  from collections.abc import Mapping
-  from types import TracebackType
-  from typing import Any
+  from collections.abc import Callable, Mapping
+  from types import FrameType, TracebackType
+  from typing import Any, Protocol
+
+  class Recorder(Protocol):
+    """What compiler and engine tell about their work. A thread makes one thing at a time: a schedule, or a kernel."""
+    def begin(self, kind: str, name: str, node: Any, device: str = "") -> None:
+      """This thread begins to make a "schedule" or "kernel" from a node, or several."""
+    def passed(self, name: str, made: Any, because: str = "") -> None:
+      """A step of it is done; `made` is what there is now: a node, a Program, a machine Function, or what only a schedule has."""
+    def rewrite(self, rule: Callable[..., Any], before: Any, after: Any) -> None:
+      """A rule replaced a node."""
+    def became(self, before: Any, after: Any, frame: FrameType) -> None:
+      """A walk, whose frame this is, made one node of another."""
+    def done(self, *made: Any) -> None:
+      """What `begin` told is made: for a schedule (Canonical, Schedule), for a kernel (Program, Code, listing)."""
+    def loaded(self, runner: Any, start_ns: int) -> None:
+      """The kernel that was made last, or was found on the disk, is loaded as this Runner; that began at this time."""
+    def ran(self, sink: Any, runners: list[Any]) -> None:
+      """A kernel of a schedule, by its expression, is run by these Runners."""
+    def times(self) -> bool:
+      """Is each launch to be timed?"""
+    def launched(self, step: Any, start_ns: int, end_ns: int) -> None:
+      """A Step of a run took this time."""
+    def together(self, steps: list[Any], start_ns: int, end_ns: int) -> None:
+      """Steps of a device that tells only when all of them were done."""
+    def replayed(self, name: str, kernels: int, start_ns: int) -> None:
+      """A TinyJit replayed so many kernels, until now."""
+    def memory(self, buffer: Any, change: int) -> None:
+      """A buffer was allocated (bytes above 0), or freed."""
+    def moved(self, buffer: Any, direction: str, start_ns: int) -> None:
+      """The host wrote to a buffer ("copyin") or read it ("copyout"), until now."""
 
 Location = tuple[str, int, str]  # file, line, function
 
@@ -70,21 +102,43 @@ def unfollow() -> None:
   """Forget all that `follow` and `inherit` noted: the next graph may have equal nodes from other lines."""
   _origins.clear()
 
-def inherit(new: Any, old: Any) -> None:
-  """What a rewrite made of `old` came from the same line. Does nothing where that line is not followed, or new has one."""
+def follows() -> bool:
+  """Does anybody want to know what nodes become?"""
+  return recorder is not None or bool(_origins)
+
+def same_line(new: Any, old: Any) -> None:
+  """`new` came from the same line as `old`. Does nothing where that line is not followed, or new has one."""
   location = _origins.get(old)
   if location is not None: _origins.setdefault(new, location)
 
+def inherit(new: Any, old: Any) -> None:
+  """The walk of a pass made `new` of `old`: it came from the same line, and the recorder is told."""
+  same_line(new, old)
+  if recorder is not None: recorder.became(old, new, sys._getframe(1))
+
 def hand_on(became: Mapping[Any, Any]) -> None:
   """A walk has made of each key the node that is its value: `inherit` for all of them."""
-  if not _origins: return
-  for old, new in became.items(): inherit(new, old)
+  if not follows(): return
+  for old, new in became.items():
+    same_line(new, old)
+    if recorder is not None: recorder.became(old, new, sys._getframe(1))
 
 def origin(node: Any) -> Location | None:
   """The line that node came from, or None."""
   return _origins.get(node) or _lines.get(node)
 
+# **** the recorder ****
+
+recorder: Recorder | None = None
+
+def start_recorder() -> None:
+  """From now on everything is told to the recorder, which looks itself whether the caller's VIZ or PROFILE is set."""
+  global recorder
+  if recorder is None: recorder = importlib.import_module("tinyhw.viz.record").start()
+
 # **** events ****
+
+MOST_EVENTS = 1 << 18  # more are counted, not kept: 0.4 KB each
 
 class Event:
   """Something that happened on a lane ("host", "CPU", ...) from start_ns to end_ns of time.perf_counter_ns; equal for a point in time."""
@@ -96,11 +150,23 @@ class Event:
   def __repr__(self) -> str: return f"Event({self.name!r}, {self.lane!r}, {self.start_ns}, {self.end_ns}, {self.details})"
 
 events: list[Event] = []
+dropped = 0  # events beyond MOST_EVENTS
+
+def host_lane() -> str:
+  """The lane of what this thread does itself."""
+  thread = threading.current_thread()
+  return "host" if thread is threading.main_thread() else f"host: {thread.name}"
+
+def add(found: Event) -> None:
+  """Append an event, unless there are too many."""
+  global dropped
+  if len(events) < MOST_EVENTS: events.append(found)
+  else: dropped += 1
 
 def event(name: str, lane: str = "host", start_ns: int | None = None, end_ns: int | None = None, **details: Any) -> None:
   """Append an event; without times it is a point: now."""
   start = time.perf_counter_ns() if start_ns is None else start_ns
-  events.append(Event(name, lane, start, start if end_ns is None else end_ns, details))
+  add(Event(name, lane, start, start if end_ns is None else end_ns, details))
 
 class span:
   """`with span("schedule"):` records an event from enter to exit."""
@@ -112,14 +178,21 @@ class span:
     return self
 
   def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-    events.append(Event(self.name, self.lane, self.start_ns, time.perf_counter_ns(), self.details))
+    add(Event(self.name, self.lane, self.start_ns, time.perf_counter_ns(), self.details))
+
+COUNTERS = "counters: "  # lanes whose events are values at a point in time begin with this
 
 def chrome_trace() -> dict[str, Any]:
-  """The events in the Trace Event Format ("X" complete, "i" instant; microseconds), ready for json.dump."""
-  lanes = {lane: number for number, lane in enumerate(dict.fromkeys(e.lane for e in events))}
-  names = [{"ph": "M", "name": "thread_name", "pid": 0, "tid": number, "args": {"name": lane}} for lane, number in lanes.items()]
-  rows: list[dict[str, Any]] = []
-  for e in events:
+  """The events in the Trace Event Format ("X" complete, "i" instant, "C" counter; microseconds), ready for json.dump."""
+  found = list(events)
+  lanes = {lane: number for number, lane in enumerate(dict.fromkeys(e.lane for e in found))}
+  rows: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "tinyhw"}}]
+  rows += [{"ph": "M", "name": "thread_name", "pid": 0, "tid": number, "args": {"name": lane}} for lane, number in lanes.items()
+           if not lane.startswith(COUNTERS)]
+  for e in found:
     row: dict[str, Any] = {"name": e.name, "pid": 0, "tid": lanes[e.lane], "ts": e.start_ns / 1e3, "args": e.details}
-    rows.append(row | ({"ph": "i", "s": "t"} if e.end_ns == e.start_ns else {"ph": "X", "dur": (e.end_ns - e.start_ns) / 1e3}))
-  return {"traceEvents": names + rows}
+    if e.lane.startswith(COUNTERS): row["ph"] = "C"
+    elif e.end_ns == e.start_ns: row |= {"ph": "i", "s": "t"}
+    else: row |= {"ph": "X", "dur": (e.end_ns - e.start_ns) / 1e3}
+    rows.append(row)
+  return {"traceEvents": rows, "displayTimeUnit": "ns", "otherData": {"dropped": dropped}}

@@ -2,6 +2,7 @@
 from __future__ import annotations
 import struct
 import threading
+import time
 from collections.abc import Sequence
 
 from tinyhw.autogen.cpu_ring import PACKET, PACKET_BYTES
@@ -93,6 +94,19 @@ class HostRecording:
     ring = self.device.ring
     if self.parallel and not ring.handles: ring.start()
     with ring.lock: ring.run(self, self.address, self.launches)
+
+  def submit_timed(self) -> list[tuple[int, int]]:
+    """Run the packets one by one, each as a batch of its own that waits for no other: when each began and ended."""
+    ring, times = self.device.ring, []
+    if self.parallel and not ring.handles: ring.start()
+    for i in range(self.launches):
+      packet = bytearray(self.memory[i * PACKET_BYTES:(i + 1) * PACKET_BYTES])
+      struct.pack_into("<q", packet, PACKET["REQUIRED"], 0)
+      with ring.lock:
+        address, start = address_of(packet), time.perf_counter_ns()
+        ring.run(packet, address, 1)
+        times.append((start, time.perf_counter_ns()))
+    return times
 
 class HostDevice(Compiled):
   """A device whose kernels run on the worker threads. Subclasses turn Code into a Program."""

@@ -18,7 +18,7 @@ from tinyhw.arithmetic import round_to
 from tinyhw.codegen import casts, division
 from tinyhw.codegen.accumulate import SMALL_FLOATS
 from tinyhw.codegen.maximum import never_nan
-from tinyhw.codegen.transcendental import expand, expansions
+from tinyhw.codegen.transcendental import FUNCTIONS, expand, expansions
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
@@ -72,17 +72,22 @@ class Decomposer:
     own = _ALWAYS.get(op)
     if own is not None:
       result = own(self, src, dtype)
-      if result is not None: return result
+      if result is not None: return self._reported(own, op, dtype, src, result)
     operand = src[0].dtype if op in GroupOp.Comparison or op is Ops.BITCAST else dtype
     if self.has(op, operand): return UOp(op, dtype, src)
-    rule = RULES.get(op) if operand.scalar() is not dtypes.bool else BOOL_RULES.get(op)
+    rule: Callable[..., UOp | None] | None = RULES.get(op) if operand.scalar() is not dtypes.bool else BOOL_RULES.get(op)
     result = None if rule is None else rule(self, src, dtype)
-    if result is None: result = self._widened(op, dtype, src, operand)
-    if result is not None: return result
+    if result is None: rule, result = Decomposer._widened, self._widened(op, dtype, src, operand)
+    if result is not None: return self._reported(rule, op, dtype, src, result)
     if operand.count > 1 and self.has(op, operand.scalar()): return UOp(op, dtype, src)
-    if op in expansions: return self.expanded(op, src)
+    if op in expansions: return self._reported(FUNCTIONS[op], op, dtype, src, self.expanded(op, src))
     if op is Ops.BITCAST: return UOp(op, dtype, src)
     raise CompileError(f"the target has no {op.name} of {operand}, and codegen knows no other way to compute it; cast the operands to another type")
+
+  def _reported(self, rule: Callable[..., Any] | None, op: Ops, dtype: DType, src: tuple[UOp, ...], result: UOp) -> UOp:
+    """What a rule made of an operation; the recorder is told."""
+    if trace.recorder is not None and rule is not None: trace.recorder.rewrite(rule, UOp(op, dtype, src), result)
+    return result
 
   def _widened(self, op: Ops, dtype: DType, src: tuple[UOp, ...], operand: DType) -> UOp | None:
     """An operation of 8 or 16 bit integers in 32 bits; the result wraps when it is converted back."""
@@ -279,7 +284,7 @@ BOOL_RULES: dict[Ops, Rule] = {
 def decompose(sink: UOp, capabilities: Capabilities) -> UOp:
   """sink in operations that the target has."""
   walk = Decomposer(capabilities)
-  inherit = trace.inherit if trace._origins else None
+  inherit = trace.inherit if trace.follows() else None
   for u in sink.toposort():
     walk.visit(u)
     if inherit is not None and u in walk.new and walk.new[u] is not u: inherit(walk.new[u], u)

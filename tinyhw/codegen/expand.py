@@ -67,7 +67,7 @@ class Expansion:
     self.mask: dict[UOp, int] = {}
     self.copies: dict[UOp, list[UOp]] = {}
     self._projections: dict[tuple[int, int], list[int]] = {}
-    self.inherit = trace.inherit if trace._origins else None
+    self.inherit = trace.inherit if trace.follows() else None
 
   def combinations(self, mask: int) -> list[tuple[int, ...]]:
     """Indices of all ranges (0 for those outside of mask), in order."""

@@ -121,7 +121,7 @@ _LINEAR = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG, Ops.CONST})
 def lower_indices(sink: UOp) -> UOp:
   """sink without weakint."""
   walk = Indices()
-  inherit = trace.inherit if trace._origins else None
+  inherit = trace.inherit if trace.follows() else None
   for u in sink.toposort():
     if u.dtype.scalar() is weakint: continue
     walk.visit(u)

@@ -165,7 +165,7 @@ def legalize(sink: UOp, capabilities: Capabilities) -> UOp:
     wide = wide or width != lanes
   if not wide and not any(u.op in _ANY_WIDTH and u.dtype.count > walk.widest(u.op, u.dtype) for u in order): return sink
   for u in order: walk.visit(u)
-  if trace._origins:
+  if trace.follows():
     for u, made in walk.new.items():
       for part in made: trace.inherit(part, u)
   return walk.new[sink][0]

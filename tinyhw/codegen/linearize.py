@@ -66,7 +66,7 @@ class Linearizer:
     self.variables: dict[tuple[int, int], UOp] = {}  # (variable, part) of an ACC -> the one that is being accumulated
     self.made: set[UOp] = set()            # all that was emitted; equal nodes at two places are told apart by a tag
     self.numbers = [0, 0]                  # of the next RANGE, of the next ACC
-    self.inherit = trace.inherit if trace._origins else None
+    self.inherit = trace.inherit if trace.follows() else None
     self._bits: dict[UOp, int] = {}
     self._analyse()
 

@@ -55,13 +55,14 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   """The Program of an optimised kernel. Raises CompileError for what the target cannot do; `name` is the kernel's."""
   if sink.op is not Ops.SINK: raise CompileError(f"{name}: a kernel is a SINK of stores, not {sink.op.name}")
   if DUMP: check_dump()
-  kernel = sink
+  kernel, recorder = sink, trace.recorder
   for step in PASSES:
     kernel = step.run(kernel, capabilities)
     if step.name == "grid": flat = kernel
     if SPEC and step.is_kernel: verify(kernel, int(SPEC))
     if trace._origins: _share_origins(kernel)
     if DUMP: dump(step.name, name, kernel)
+    if recorder is not None: recorder.passed(step.name, kernel, step.because)
   uops, order = linearize(kernel, capabilities.lanes > 0), list(sink.toposort())
   operations, bytes_moved = estimate(flat)
   written = frozenset(u.src[0].src[0].arg[0] for u in order if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM)
@@ -70,13 +71,14 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   uops = arguments(order, uops) + [u for u in uops if u.op not in (Ops.PARAM, Ops.DEFINE_VAR)]
   program = Program(name, tuple(uops), grid_size(flat), written, local_bytes, operations, bytes_moved, tuple(opts))
   if DUMP: dump("linearize", name, program)
+  if recorder is not None: recorder.passed("linearize", program, "the order in which it runs, with loops as brackets")
   return program
 
 def _share_origins(kernel: UOp) -> None:
   """Operations on data that a pass made without saying from what come from the line of a node that uses them."""
   for u in reversed(kernel.toposort()):
     for s in u.src:
-      if s.op in _OPERATIONS and s.dtype.scalar() is not dtypes.weakint: trace.inherit(s, u)
+      if s.op in _OPERATIONS and s.dtype.scalar() is not dtypes.weakint: trace.same_line(s, u)
 
 _OPERATIONS = GroupOp.Elementwise | {Ops.REDUCE, Ops.STORE, Ops.GROUP, Ops.ACC}
 

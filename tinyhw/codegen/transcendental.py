@@ -17,14 +17,14 @@ from tinyhw.errors import CompileError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-_FUNCTIONS: dict[Ops, Callable[[UOp, bool], UOp]] = {
+FUNCTIONS: dict[Ops, Callable[[UOp, bool], UOp]] = {
   Ops.EXP: exponential.exp, Ops.EXP2: exponential.exp2, Ops.LOG: logarithm.log, Ops.LOG2: logarithm.log2, Ops.SIN: trigonometric.sin,
   Ops.COS: trigonometric.cos, Ops.TANH: saturating.tanh, Ops.ERF: saturating.erf, Ops.POW: power.pow,
 }
 
 def expand(u: UOp, fused: bool = True) -> UOp | None:
   """A transcendental function in simple operations; None for another operation. Raises CompileError for what is not a float."""
-  function = _FUNCTIONS.get(u.op)
+  function = FUNCTIONS.get(u.op)
   if function is None: return None
   scalar = u.dtype.scalar()
   if not dtypes.is_float(scalar): raise CompileError(f"{u.op.name} of {u.dtype} is not defined; cast the operand to a float")
@@ -37,4 +37,4 @@ def _expand_fused(u: UOp) -> UOp:
   assert result is not None, f"no expansion of {u.op.name}"
   return result
 
-expansions: dict[Ops, Callable[[UOp], UOp]] = {op: _expand_fused for op in _FUNCTIONS}
+expansions: dict[Ops, Callable[[UOp], UOp]] = {op: _expand_fused for op in FUNCTIONS}

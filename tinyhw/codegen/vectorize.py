@@ -234,7 +234,7 @@ def vectorize(sink: UOp, capabilities: Capabilities) -> UOp:
   for r in vectors:
     if r.src[0].op is not Ops.CONST: raise CompileError(f"range {r.arg[0]} is VECTOR and its end is not a constant; only a constant can be lanes")
   lanes = Lanes(capabilities)
-  inherit = trace.inherit if trace._origins else None
+  inherit = trace.inherit if trace.follows() else None
   for u in order:
     lanes.visit(u)
     if inherit is not None and u in lanes.new and lanes.new[u] is not u: inherit(lanes.new[u], u)

@@ -7,9 +7,11 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tinyhw.config import BEAM, CACHE, DEBUG, NOOPT, SPEC
+from tinyhw import trace
+from tinyhw.config import BEAM, CACHE, DEBUG, NOOPT, SPEC, VIZ
 from tinyhw.device import Device, on_disk
 from tinyhw.engine.disk import refusal
 from tinyhw.errors import DeviceError
@@ -109,7 +111,7 @@ def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   device: the machine it is made for, and whose costs DEBUG=7 shows; without one, the machine is what the architecture's backend assumes.
   """
   key = None
-  if CACHE and DEBUG < 3 and not SPEC:
+  if CACHE and DEBUG < 3 and not SPEC and not VIZ:
     key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {measured(device)} {int(NOOPT)} {int(BEAM)}"
     found = diskcache_get("code", key)
     if isinstance(found, Compiled): return found
@@ -121,16 +123,23 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   from tinyhw.codegen.optimize import optimize
   from tinyhw.codegen.passes import lower
   from tinyhw.uop.verify import verify
-  if DEBUG >= 3: from tinyhw.engine import show
+  if DEBUG >= 3 or VIZ: from tinyhw.engine import show
+  recorder = trace.recorder
   module = backend(arch)
   capabilities = capabilities_of(arch, device)
   if SPEC: verify(sink, int(SPEC))
-  name, optimized = kernel_name(sink), optimize(sink, capabilities)
+  name = kernel_name(sink)
+  if recorder is not None: recorder.begin("kernel", name, sink, device)
+  optimized = optimize(sink, capabilities)
+  if recorder is not None: recorder.passed("optimize", optimized, "the opts are chosen for the kernel as the schedule made it, and applied")
   if DEBUG >= 3: show.show_kernel(optimized, name)
   program = lower(optimized, capabilities, name)
   if SPEC: verify(program, 1)  # bounds were checked between codegen's passes, before divisions became multiplications
   if DEBUG >= 4: show.show_program(program)
-  code = (show.compile_listed(program, arch, device) if DEBUG >= 7 and device else None) or module.compile(program, arch)
+  listed = show.compile_listed(program, arch, device) if (DEBUG >= 7 or VIZ) and device else None
+  code, listing = listed or (module.compile(program, arch), "")
+  if DEBUG >= 7 and listing: show.out(listing)
+  if recorder is not None: recorder.done(program, code, listing)
   slots = tuple(p.arg[0] for p in program.params)
   written = tuple(slots.index(slot) for slot in sorted(program.written))
   return Compiled(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, program.operations, program.bytes_moved)
@@ -150,7 +159,9 @@ def parts(device: str, sink: UOp) -> tuple[Part, ...]:
     found = () if NOOPT or BEAM else _of_any_size(device, sink)
     if not found:
       made = compile_kernel(sink, opened.arch, device)
+      start_ns = time.perf_counter_ns()
       found = (Part(Runner(opened.load(made.code), made.code.name, *made[1:], device)),)
+      if trace.recorder is not None: trace.recorder.loaded(found[0].runner, start_ns)
     opened.kernels[key] = found
   return found
 

@@ -165,7 +165,7 @@ class TinyJit(Generic[P, R]):
     for t, view in zip(tensors, views):
       if same_view(t.uop, view) and buffer_of(base_buffer(t.uop)) is not None: continue
       raise JitError("the function puts other storage into one of its arguments (replace, or assign to what had none); return it instead")
-    captured = Captured(capture, tensors, variables, result)
+    captured = Captured(capture, tensors, variables, result, getattr(self.fxn, "__qualname__", type(self.fxn).__name__))
     self.surroundings = watcher.after()
     named = {id(node.storage) for t in self.surroundings.tensors if (node := memory_of(t.uop)[0]) is not None}
     self.shared = [k for k, slot in enumerate(captured.inputs) if id(slot.buffer) in named]

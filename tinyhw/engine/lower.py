@@ -38,7 +38,7 @@ class Lowering:
     self.places = places
     self.value: dict[tuple[UOp, Place], UOp] = {}
     self.storage: dict[UOp, UOp] = {}      # realized node -> the BUFFER (or AFTER of one) that holds it
-    self.inherit = trace.inherit if trace._origins else None
+    self.inherit = trace.same_line if trace._origins else None
     for u in places.nodes: self._node(u)
 
   # ***** values *****

@@ -10,7 +10,8 @@ import time
 from typing import Any, NamedTuple
 from collections.abc import Callable, Iterable, Sequence
 
-from tinyhw.config import BEAM, DEBUG
+from tinyhw import trace
+from tinyhw.config import BEAM, DEBUG, PROFILE, VIZ
 from tinyhw.device import Buffer, Device, DeviceLike, Launch
 from tinyhw.dtype import dtypes
 from tinyhw.engine import writes
@@ -75,6 +76,7 @@ def realize(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> N
   Graphs have no cycles to find, so scheduling is spared the collections, as compile_kernel is.
   """
   todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
+  if trace.recorder is None and (VIZ or PROFILE): trace.start_recorder()
   if not todo and not (overwritten and writes.outdated({id(b) for b in overwritten}, {})): return
   with disable_gc():
     canonical = canonicalize(todo, known)
@@ -231,7 +233,9 @@ def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storag
           for s in _launches(device, k.sink, tuple([b.bufs[i] for b in bufs]), {**canonical.variables, SHARD: i})]
 
 def _launches(device: str, sink: UOp, buffers: tuple[Buffer, ...], variables: dict[str, int]) -> list[Step]:
-  return [step_of(part, buffers, variables) for part in parts(device, tuned(device, sink) if BEAM else sink)]
+  found = parts(device, tuned(device, sink) if BEAM else sink)
+  if trace.recorder is not None: trace.recorder.ran(sink, [part.runner for part in found])
+  return [step_of(part, buffers, variables) for part in found]
 
 def step_of(part: Part, buffers: tuple[Buffer, ...], variables: dict[str, int]) -> Step:
   found = part.runner
@@ -253,35 +257,43 @@ def copies(how: str | None, to: Storage, source: Storage) -> list[tuple[Buffer, 
 def _slice(buffer: Buffer, i: int, size: int) -> Buffer: return buffer.view(size, buffer.dtype, i * size * buffer.dtype.itemsize)
 
 def execute(steps: list[Step]) -> None:
-  """Run steps in order; those on one device in a row are submitted together, one by one where DEBUG wants times."""
+  """Run steps in order; those on one device in a row are submitted together, one by one where DEBUG or the recorder wants times."""
   batch: list[Launch] = []
   device = ""
+  timed = DEBUG >= 2 or trace.recorder is not None and trace.recorder.times()
   for step in steps:
-    if step.runner is None or step.runner.device != device or DEBUG >= 2:
+    if step.runner is None or step.runner.device != device or timed:
       if batch: Device[device].submit(batch)
       batch = []
     if step.runner is None: _copy(step)
     else:
       device = step.runner.device
       batch.append(Launch(step.runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid, step.runner.small))
-      if DEBUG >= 2: batch = _timed(step, batch)
+      if timed: batch = _timed(step, batch)
     GlobalCounters.kernel_count += 1
   if batch: Device[device].submit(batch)
 
 def _copy(step: Step) -> None:
-  start = time.perf_counter()
+  start = time.perf_counter_ns()
   step.buffers[0].copy_from(step.buffers[1])
+  if DEBUG < 2 and trace.recorder is None: return
+  Device[step.buffers[0].device].synchronize()
+  end = time.perf_counter_ns()
+  if trace.recorder is not None: trace.recorder.launched(step, start, end)
   if DEBUG < 2: return
   from tinyhw.engine.show import show_copy
-  Device[step.buffers[0].device].synchronize()
-  show_copy(step.buffers[0], step.buffers[1], time.perf_counter() - start)
+  show_copy(step.buffers[0], step.buffers[1], (end - start) * 1e-9)
 
 def _timed(step: Step, batch: list[Launch]) -> list[Launch]:
-  from tinyhw.engine.show import show_launch
+  """Run one launch, and tell how long it took. The CPU device returns from it when it is done."""
   assert step.runner is not None
   opened = Device[step.runner.device]
-  start = time.perf_counter()
+  start = time.perf_counter_ns()
   opened.submit(batch)
   opened.synchronize()
-  show_launch(step, time.perf_counter() - start)
+  end = time.perf_counter_ns()
+  if trace.recorder is not None: trace.recorder.launched(step, start, end)
+  if DEBUG >= 2:
+    from tinyhw.engine.show import show_launch
+    show_launch(step, (end - start) * 1e-9)
   return []

@@ -8,11 +8,13 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from tinyhw import trace
 from tinyhw.config import JIT
 from tinyhw.device import Buffer, Device, Launch, Recording
 from tinyhw.engine import realize as realizing
@@ -226,9 +228,10 @@ class Watched:
 class Captured:
   """A captured call: recordings per run of launches on one device, copies between them, slots, and how to make the results.
 
-  inputs: the Tensors that were given. variables: the values of what was bound in them, or given.
+  inputs: the Tensors that were given. variables: the values of what was bound in them, or given. name: the function's.
   """
-  def __init__(self, capture: Capture, inputs: list[Tensor], variables: dict[str, int], result: Any):
+  def __init__(self, capture: Capture, inputs: list[Tensor], variables: dict[str, int], result: Any, name: str = ""):
+    self.name = name
     self.views = [t.uop for t in inputs]
     self.symbolic = [k for k, view in enumerate(self.views) if binds_in(view)]
     self.inputs = [Slot(buffer_of(base_buffer(view))) for view in self.views]
@@ -310,6 +313,7 @@ class Captured:
 
   def _record(self) -> None:
     self.parts: list[Recording | Copy] = []
+    self.part_steps: list[list[Step]] = []    # of each part
     self.variable_patches: list[tuple[Recording, int, int, str]] = []
     self.grid_patches: list[tuple[Recording, int, Any]] = []
     self.kernels = len(self.steps)
@@ -345,6 +349,7 @@ class Captured:
   def _record_copy(self, step: Step) -> None:
     copy = Copy(step)
     self.parts.append(copy)
+    self.part_steps.append([step])
     for position, b in enumerate(step.buffers):
       found = [self.points[id(b)]] if id(b) in self.points else [(whole, p) for whole, p in self.points.values() if _contains(whole, b)]
       for whole, points in found[:1]: points.copies.append((copy, position, b.offset - whole.offset))
@@ -354,6 +359,7 @@ class Captured:
                 for s in group if s.runner is not None]
     recording = Device[group[0].runner.device].record(launches)  # type: ignore[union-attr]
     self.parts.append(recording)
+    self.part_steps.append(group)
     for n, s in enumerate(group):
       assert s.runner is not None
       for position, b in enumerate(s.buffers):
@@ -384,7 +390,9 @@ class Captured:
     for b, content in self.refills: _fill(b, content)
     for output in self.outputs.values(): output.fresh()
     try:
-      for part in self.parts: part.submit()
+      if trace.recorder is None or not trace.recorder.times():
+        for part in self.parts: part.submit()
+      else: self._submit_timed(trace.recorder)
     finally:
       if written:
         overwrite(written)
@@ -405,6 +413,18 @@ class Captured:
       holder.grad = leaf(gradient.leaf)
       gradient.last = weakref.ref(leaf(gradient.leaf))
     return result
+
+  def _submit_timed(self, recorder: trace.Recorder) -> None:
+    """Submit launch by launch, where the device can, so that the recorder knows how long each takes."""
+    first = time.perf_counter_ns()
+    for part, steps in zip(self.parts, self.part_steps):
+      start = time.perf_counter_ns()
+      if hasattr(part, "submit_timed"):
+        for step, (begin, end) in zip(steps, part.submit_timed()): recorder.launched(step, begin, end)
+      else:
+        part.submit()
+        recorder.together(steps, start, time.perf_counter_ns())
+    recorder.replayed(self.name, self.kernels, first)
 
   def _release_gradients(self, tensors: list[Tensor]) -> None:
     """Let go of the gradients of the last call, so that their storage serves again if nobody else has them."""

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tinyhw import trace
-from tinyhw.config import DEBUG
+from tinyhw.config import DEBUG, VIZ
 from tinyhw.device import on_disk
 from tinyhw.engine.disk import piece_node, resolve
 from tinyhw.engine.fuse import fused
@@ -83,7 +83,7 @@ def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized
     new[u] = new[held] if held is not None else _canonical_node(u, tuple([new[s] for s in u.src]), out)
     if u.op is Ops.ASSIGN and held is None: out.assigns[new[u]] = u
   out.roots += tuple([new[u] for u in roots])
-  if DEBUG >= 7: _follow(new)
+  if DEBUG >= 7 or VIZ: _follow(new)
   return out
 
 def _follow(new: dict[UOp, UOp]) -> None:
@@ -94,7 +94,7 @@ def _follow(new: dict[UOp, UOp]) -> None:
   trace.unfollow()
   for u, v in new.items(): trace.follow(v, trace.origin(u))
   for v in reversed(new.values()):
-    for s in v.src: trace.inherit(s, v)
+    for s in v.src: trace.same_line(s, v)
 
 def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
   op = u.op
@@ -138,20 +138,33 @@ def schedule(canonical: Canonical) -> Schedule:
   if found is not None:
     _schedules.move_to_end(canonical.roots)
     return found
+  recorder = trace.recorder
+  if recorder is not None: recorder.begin("schedule", "", canonical.roots)
   made = _schedules[canonical.roots] = make_schedule([strip(r) for r in canonical.roots])
+  if recorder is not None: recorder.done(canonical, made)
   while len(_schedules) > CACHE_SIZE: _schedules.popitem(last=False)
   return made
 
 def make_schedule(roots: list[UOp]) -> Schedule:
+  passed = _not_recorded if trace.recorder is None else trace.recorder.passed
   given = [r for r in dict.fromkeys(roots) if r.op not in IN_MEMORY]
   local = dict(zip(given, distribute(given)))
   roots = [strip(r) for r in split_reductions([_computed(x.node) for x in local.values()])]
-  lowering = Lowering(fused(roots))
+  passed("split", roots)
+  places = fused(roots)
+  passed("fuse", places)
+  lowering = Lowering(places)
+  kernels = lowering.kernels()
+  passed("lower", kernels)
   storage = dict(lowering.storage)
   storage.update((g, storage[r]) for g, r in zip(given, roots))
   kept = {storage[r] for r in roots}
-  kernels = group_kernels(order_kernels(lowering.kernels(), kept))
+  kernels = order_kernels(kernels, kept)
+  passed("order", kernels)
+  kernels = group_kernels(kernels)
+  passed("group", kernels)
   plan = plan_memory(kernels, kept)
+  passed("plan", plan)
   return Schedule([k for k in kernels if not stores_nothing(k)], storage, plan, next((d for d in (r.device for r in roots) if d), ""),
                   {g: x for g, x in local.items() if is_multi(g)})
 
@@ -159,6 +172,8 @@ def _computed(u: UOp) -> UOp:
   """What has a kernel of its own: u without its reshapes; a copy of storage."""
   root = strip(u)
   return root if root.op is not Ops.BUFFER else UOp(Ops.CONTIGUOUS, u.dtype, (u,))
+
+def _not_recorded(name: str, made: object) -> None: pass
 
 def stores_nothing(kernel: Kernel) -> bool:
   """Has what the kernel writes no elements? Then there is nothing to run, nor are its operands there to be read."""

@@ -107,13 +107,11 @@ def show_program(program: Program) -> None:
   out(pseudo_code(program))
   if DEBUG >= 6: out(f"--- program of {program.name}\n{show(program)}")
 
-def compile_listed(program: Program, arch: str, device: str) -> Code | None:
-  """DEBUG=7: compile, and print the machine code. None where the architecture has no machine code of ours; it is to be compiled without then."""
+def compile_listed(program: Program, arch: str, device: str) -> tuple[Code, str] | None:
+  """DEBUG=7, VIZ=1: the machine code, and its listing. None where the architecture has no machine code of ours; it is to be compiled without then."""
   module = LISTERS.get(arch.partition(":")[0])
   if module is None: return None
   lister = importlib.import_module(module)
   facts = Device[device].facts()
   name = lister.microarchitecture(facts.get("vendor", ""), facts.get("signature", 0), facts.get("features", ()))
-  code, text = lister.compile_listed(program, arch, name)
-  out(text)
-  return code  # type: ignore[no-any-return]  # the registry's modules are opened by name
+  return lister.compile_listed(program, arch, name)  # type: ignore[no-any-return]  # the registry's modules are opened by name

@@ -69,7 +69,7 @@ class Trial:
     opened = Device[self.device]
     candidate = self.sink.replace(arg=dataclasses.replace(info, opts=opts))
     try:
-      with Context(DEBUG=0, CACHE=0): made = compile_kernel(candidate, opened.arch, self.device)
+      with Context(DEBUG=0, CACHE=0, VIZ=0, PROFILE=0): made = compile_kernel(candidate, opened.arch, self.device)
       program = opened.load(made.code)
       found = self._timed(Runner(program, made.code.name, *made[1:], self.device))
     except (TinyError, AssertionError, ArithmeticError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from typing import NamedTuple
 
-from tinyhw import config
+from tinyhw import config, trace
 from tinyhw.machine import check as checker
 from tinyhw.machine.allocate import allocate
 from tinyhw.machine.inst import Function
@@ -65,18 +65,23 @@ ORDER = (
   Before("expand", "layout", "a block that only had copies of registers to themselves is empty only then"),
 )
 
+REASONS = {name: "; ".join([f"before {b.second}: {b.reason}" for b in ORDER if b.first == name]
+                           + [f"after {b.first}: {b.reason}" for b in ORDER if b.second == name]) for name in PASSES}
+
 def run(function: Function, target: Target) -> Function:
   """All passes and hooks. Raises AllocationError if a kernel cannot be allocated, which is an error in tinyhw or its tables."""
   hooks = target.hooks
   assert all(place.partition(":")[2] in PASSES and place.partition(":")[0] in ("before", "after") for place in hooks), \
     f"{target.name}: hooks are before: or after: one of {', '.join(PASSES)}, not {', '.join(hooks)}"
-  wanted = _dump_after(function)
+  wanted, recorder = _dump_after(function), trace.recorder
   if wanted == "select": _dump(function, "select")
+  if recorder is not None: recorder.passed("select", function, "instructions over virtual registers")
   for name, step in PASSES.items():
     for hook in hooks.get(f"before:{name}", ()): function = hook(function, target)
     function = step(function, target)
     for hook in hooks.get(f"after:{name}", ()): function = hook(function, target)
     if wanted == name: _dump(function, name)
+    if recorder is not None: recorder.passed(name, function, REASONS[name])
   return function
 
 def _dump_after(function: Function) -> str:

@@ -14,6 +14,7 @@ import itertools
 from typing import Any
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from tinyhw import trace
 from tinyhw.dtype import DType
 from tinyhw.errors import PatternError
 from tinyhw.uop.enums import GroupOp, Ops
@@ -103,10 +104,14 @@ def alternatives(pattern: UPat, count: int | None = None) -> Iterator[Alternativ
 # ***** source text *****
 
 class Emitter:
-  """Makes the function of one root op. Values that the text refers to (ops, types, functions) are collected in `values`."""
-  def __init__(self, op: Ops) -> None:
+  """Makes the function of one root op. Values that the text refers to (ops, types, functions) are collected in `values`.
+
+  reports: the function tells the recorder which rule replaced a node.
+  """
+  def __init__(self, op: Ops, reports: bool = False) -> None:
     self.op = op
-    self.values: dict[str, Any] = {}
+    self.values: dict[str, Any] = {"report": report} if reports else {}
+    self.answer = "return report({}, u, r)" if reports else "return r"
     self._named: dict[Any, str] = {}
     self.width = 0  # how many sources of the root are looked at
     self.root_types: dict[str, str] = {}  # tests of the root's type, made once
@@ -189,12 +194,12 @@ class Emitter:
     ways = [] if left else list(itertools.islice(alternatives(pattern, count), MOST_ALTERNATIVES + 1))
     if not ways or len(ways) > MOST_ALTERNATIVES:
       self.values["interpret"] = interpret
-      yield [], [f"r = interpret({self.value(pattern, 'p')}, {call}, u, ctx)", "if r is not None: return r"]
+      yield [], [f"r = interpret({self.value(pattern, 'p')}, {call}, u, ctx)", f"if r is not None: {self.answer.format(call)}"]
       return
     for way in ways:
       if any(p.op is not None and self.op not in p.op for p in way.patterns): continue
       steps, captured = self.steps(way)
-      yield steps, [f"r = {call}({argument_text(function, captured)})", "if r is not None and r is not u: return r"]
+      yield steps, [f"r = {call}({argument_text(function, captured)})", f"if r is not None and r is not u: {self.answer.format(call)}"]
 
   def function_text(self, rules: Iterable[tuple[UPat, RuleFunction]]) -> str:
     bodies = [body for pattern, function in rules for body in self.body(pattern, function)]
@@ -255,7 +260,19 @@ class PatternMatcher:
       if not isinstance(pattern, UPat) or not callable(function):
         raise PatternError(f"a rule is {pattern!r}, {function!r}; give (UPat, function) pairs or what @rule made")
     self.compiled = compiled
-    self.functions: list[RootFunction | None] = [self._first_use(op) for op in _ALL_OPS]  # by int(op); None: no rule has that root
+    self.functions = self._lists(False)  # by int(op); None: no rule has that root
+    self.reporting: list[RootFunction | None] | None = None  # the same, telling the recorder which rules apply
+
+  def _lists(self, reports: bool) -> list[RootFunction | None]:
+    made: list[RootFunction | None] = []
+    made += [self._first_use(op, made, reports) for op in _ALL_OPS]
+    return made
+
+  def current(self) -> list[RootFunction | None]:
+    """The functions by root op; those that report while there is a recorder."""
+    if trace.recorder is None: return self.functions
+    if self.reporting is None: self.reporting = self._lists(True)
+    return self.reporting
 
   def __add__(self, more: PatternMatcher) -> PatternMatcher: return PatternMatcher(self.patterns + more.patterns, self.compiled and more.compiled)
   def __reduce__(self) -> Any: return PatternMatcher, (self.patterns, self.compiled)
@@ -263,7 +280,7 @@ class PatternMatcher:
 
   def rewrite(self, uop: UOp, ctx: Any = None) -> UOp | None:
     """The replacement that the first applicable rule gives, or None."""
-    function = self.functions[uop.op]
+    function = self.current()[uop.op]
     return None if function is None else function(uop, ctx)
 
   def rules_for(self, op: Ops) -> list[tuple[UPat, RuleFunction]]:
@@ -280,20 +297,26 @@ class PatternMatcher:
       if interpret(pattern, function, uop, ctx) is not None: return rule_name(function)
     return None
 
-  def _first_use(self, op: Ops) -> RootFunction:
+  def _first_use(self, op: Ops, functions: list[RootFunction | None], reports: bool) -> RootFunction:
     def compile_and_match(uop: UOp, ctx: Any) -> UOp | None:
-      function = self.functions[op] = self._function(op)
+      function = functions[op] = self._function(op, reports)
       return None if function is None else function(uop, ctx)
     return compile_and_match
 
-  def _function(self, op: Ops) -> RootFunction | None:
+  def _function(self, op: Ops, reports: bool) -> RootFunction | None:
     rules = self.rules_for(op)
     if not rules: return None
-    if not self.compiled: return lambda uop, ctx: next((r for p, f in rules if (r := interpret(p, f, uop, ctx)) is not None), None)
-    emitter = Emitter(op)
+    if not self.compiled:
+      return lambda uop, ctx: next((report(f, uop, r) if reports else r for p, f in rules if (r := interpret(p, f, uop, ctx)) is not None), None)
+    emitter = Emitter(op, reports)
     code = compile(emitter.function_text(rules), f"<tinyhw rules of {op.name}>", "exec")
     exec(code, emitter.values)
     return emitter.values["match"]  # type: ignore[no-any-return]  # what was compiled is Any
+
+def report(function: RuleFunction, uop: UOp, result: Any) -> Any:
+  """Tell the recorder that a rule replaced a node, and return what it gave."""
+  if trace.recorder is not None: trace.recorder.rewrite(function, uop, result)
+  return result
 
 _ALL_OPS = tuple(Ops(i) if i else Ops(1) for i in range(max(Ops) + 1))  # by number; Ops start at 1
 _EVERY_OP = frozenset(Ops)

@@ -116,7 +116,7 @@ class UOp:
     """This graph with nodes replaced; what is replaced is not looked into again."""
     if not replacements: return self
     new: dict[UOp, UOp] = dict(replacements)
-    inherit = trace.inherit if trace._origins else None
+    inherit = trace.same_line if trace._origins else None
     for u in self.toposort(lambda n: n not in replacements):
       if u in new: continue
       src = tuple([new[s] for s in u.src])

@@ -59,8 +59,8 @@ class Rewriter:
 
   def _sources_first(self, sink: UOp) -> None:
     assert self.pm is not None, "a rewrite wants a PatternMatcher"
-    memo, functions, ctx, walk = self.memo, self.pm.functions, self.ctx, self.walk
-    inherit = trace.inherit if trace._origins else None  # asked once: nothing to inherit is the common case
+    memo, functions, ctx, walk = self.memo, self.pm.current(), self.ctx, self.walk
+    inherit = trace.same_line if trace._origins else None  # asked once: nothing to inherit is the common case
     stack: list[Any] = [sink]
     chain = replaced = 0
     while stack:
@@ -117,7 +117,7 @@ class Rewriter:
         src = tuple([memo[s] for s in matched.src])
         rebuilt = matched if src == matched.src else UOp(matched.op, matched.dtype, src, matched.arg, matched.tag)
         result: UOp | None = rebuilt
-        if rebuilt is not matched: trace.inherit(rebuilt, matched)
+        if rebuilt is not matched: trace.same_line(rebuilt, matched)
         else: result = None if self.pm is None else self.pm.rewrite(rebuilt, ctx)
         if result is None: memo[node.node] = memo[rebuilt] = rebuilt
         else:
@@ -143,7 +143,7 @@ class Rewriter:
       if result is None: return node
       Statistics.replaced += 1
       if result.__class__ is not UOp: raise self._not_a_node(node, result)
-      trace.inherit(result, node)
+      trace.same_line(result, node)
       if result in seen or len(seen) > LONGEST_CHAIN: raise self._endless([Waiting(n, n, n) for n in list(seen)[-8:]])
       seen.add(result)
       node = result

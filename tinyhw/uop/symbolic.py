@@ -396,7 +396,7 @@ def simplify(u: UOp) -> UOp:
   """u in the simplest form that the rules find. Each node remembers its own, so an expression that grew costs what is new."""
   known: Any = u._simple_
   if known is not None: return u if known is True else known
-  functions = symbolic.functions
+  functions = symbolic.current()
   stack: list[Any] = [u]
   chain = 0
   while stack:

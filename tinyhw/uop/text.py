@@ -86,6 +86,10 @@ def _argument(x: Any, names: dict[UOp, str]) -> str:
   if is_dataclass(x) or isinstance(x, tuple): return f"{_class_name(x)}({', '.join(f'{k}={_argument(v, names)}' for k, v in _changed_fields(x))})"
   return repr(x)
 
+def argument(x: Any) -> str:
+  """A node's argument as text; nodes in it as repr shows them."""
+  return _argument(x, {})
+
 def _class_name(x: Any) -> str:
   """The name of x's class, which `parse` knows from now on."""
   return _REGISTERED.setdefault(type(x).__name__, type(x)).__name__

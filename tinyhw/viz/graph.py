@@ -1,0 +1,55 @@
+"""Graphs as rows that JSON takes: each node once, under a number, sources before the nodes that use them.
+
+Nodes are interned, so that a node that a pass leaves alone has the same number before and after it: what is new after a pass are the numbers that
+were not below its roots before.
+"""
+from __future__ import annotations
+from collections.abc import Iterable
+from typing import Any
+
+from tinyhw import trace
+from tinyhw.uop.ops import UOp
+from tinyhw.uop.text import argument, type_name
+
+MOST_CHARACTERS = 300  # of an argument
+MOST_ROWS = 200_000    # of one table
+
+Row = tuple[str, str, list[int], str, int, str]  # operation, dtype, sources, argument and tag, number of its source line or -1, shape
+
+class Table:
+  """The rows so far. shapes: nodes are of the tensor graph and have shapes."""
+  def __init__(self, shapes: bool = False):
+    self.shapes = shapes
+    self.numbers: dict[UOp, int] = {}
+    self.rows: list[Row] = []
+    self.lines: dict[trace.Location, int] = {}
+
+  def add(self, root: UOp) -> int:
+    """The number of a node, which gets a row, and all below it. -1 where there are too many."""
+    found = self.numbers.get(root)
+    if found is not None: return found
+    for u in root.toposort(lambda n: n not in self.numbers):
+      if u in self.numbers: continue
+      if len(self.rows) >= MOST_ROWS: return -1
+      self.numbers[u] = len(self.rows)
+      self.rows.append(self._row(u))
+    return self.numbers[root]
+
+  def add_all(self, roots: Iterable[UOp]) -> list[int]: return [n for n in map(self.add, roots) if n >= 0]
+
+  def _row(self, u: UOp) -> Row:
+    text = "" if u.arg is None else argument(u.arg)
+    if u.tag is not None: text += f" tag={argument(u.tag)}"
+    if len(text) > MOST_CHARACTERS: text = text[:MOST_CHARACTERS] + "…"
+    return u.op.name, type_name(u.dtype), [self.numbers[s] for s in u.src], text, self._line(u), shape_text(u) if self.shapes else ""
+
+  def _line(self, u: UOp) -> int:
+    location = trace.origin(u)
+    return -1 if location is None else self.lines.setdefault(location, len(self.lines))
+
+  def json(self) -> dict[str, Any]:
+    return {"rows": self.rows, "lines": [list(line) for line in self.lines], "full": len(self.rows) >= MOST_ROWS}
+
+def shape_text(u: UOp) -> str:
+  """The shape of a node of the tensor graph."""
+  return f"({', '.join(d.render() if isinstance(d, UOp) else str(d) for d in u.shape)})"
