@@ -72,11 +72,7 @@ class Launch(NamedTuple):
   small: bool = False
 
 class Recording(Protocol):
-  """Launches prepared for replay. Keeps its programs alive, not its buffers.
-
-  One that can also has `submit_timed() -> list[tuple[int, int]]`: runs them one after the other, and tells when each began and ended, in ns of
-  time.perf_counter_ns.
-  """
+  """Launches prepared for replay. Keeps its programs alive, not its buffers. One may have `submit_timed`, as drivers/cpu/launch.py has."""
   def patch(self, launch: int, position: int, value: Any) -> None:
     """Replace argument `position` (buffers first, then variables) of launch number `launch` by an opaque buffer or an int."""
   def patch_grid(self, launch: int, grid: int) -> None:

@@ -96,7 +96,7 @@ class HostRecording:
     with ring.lock: ring.run(self, self.address, self.launches)
 
   def submit_timed(self) -> list[tuple[int, int]]:
-    """Run the packets one by one, each as a batch of its own that waits for no other: when each began and ended."""
+    """Run the packets one by one, each as a batch of its own that waits for no other: when each began and ended (perf_counter_ns)."""
     ring, times = self.device.ring, []
     if self.parallel and not ring.handles: ring.start()
     for i in range(self.launches):
