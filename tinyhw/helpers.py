@@ -38,7 +38,7 @@ def prod(x: Iterable[Any]) -> Any:
 
 def argfix(*x: Any) -> tuple[Any, ...]:
   """f(1, 2) and f((1, 2)) alike: the tuple (1, 2)."""
-  if not x or x[0].__class__ not in (tuple, list): return x
+  if not x or not isinstance(x[0], (tuple, list)): return x
   if len(x) != 1: raise ArgumentError(f"{x} mixes a sequence and other arguments; pass one sequence, or the items one by one")
   return tuple(x[0])
 

@@ -134,7 +134,8 @@ class Tensor(Kernels, metaclass=_TensorType):
     if self.dtype.fmt is None: raise DTypeError(f"Python has no {self.dtype}; use tolist(), or cast to float32 first")
     raw, shape = self._read()
     form: Any = self.dtype.fmt
-    flat: memoryview = raw.cast("B").cast(form) if 0 in shape else raw.cast("B").cast(form, shape)  # a memoryview has no other empty shapes
+    try: flat: memoryview = raw.cast("B").cast(form) if 0 in shape else raw.cast("B").cast(form, shape)  # a memoryview has no other empty shapes
+    except ValueError: raise DTypeError(f"this Python has no memoryview of {self.dtype}; use tolist(), or cast to float32 first") from None
     return flat
 
   def tolist(self) -> Any:
@@ -268,7 +269,7 @@ class Tensor(Kernels, metaclass=_TensorType):
         raise GradientError(f"a gradient without `gradient` is that of one number, and the shape is {graph.show(self.shape)}; "
                             "reduce it with sum() or mean(), or pass gradient=")
       return graph.full(self.shape, self.dtype, 1, self.uop.device)
-    if gradient.shape != self.shape: graph.refuse_shape("weight the gradient of", self.shape, gradient.shape)
+    if self._operand("gradient", gradient).shape != self.shape: graph.refuse_shape("weight the gradient of", self.shape, gradient.shape)
     return graph.cast(gradient.uop, self.dtype)
 
   def backward(self, gradient: Tensor | None = None) -> Tensor:
@@ -338,18 +339,16 @@ class Tensor(Kernels, metaclass=_TensorType):
 
   def __format__(self, spec: str) -> str: return format(self.item(), spec) if spec else repr(self)
 
-  @staticmethod
-  def usum(*uops: Tensor) -> Tensor:
-    """The sum of tensors."""
-    total = uops[0]
-    for x in uops[1:]: total = total.add(x)
+  def usum(self, *uops: Tensor) -> Tensor:
+    """The sum of this tensor and others: Tensor.usum(a, b, c)."""
+    total = Tensor._operand(self, "usum", self)
+    for x in uops: total = total.add(x)
     return total
 
-  @staticmethod
-  def uprod(*uops: Tensor) -> Tensor:
-    """The product of tensors."""
-    total = uops[0]
-    for x in uops[1:]: total = total.mul(x)
+  def uprod(self, *uops: Tensor) -> Tensor:
+    """The product of this tensor and others: Tensor.uprod(a, b, c)."""
+    total = Tensor._operand(self, "uprod", self)
+    for x in uops: total = total.mul(x)
     return total
 
 def _new_nodes(found: Any, known: set[UOp]) -> list[UOp]:

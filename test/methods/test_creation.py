@@ -44,7 +44,7 @@ def test_equal_tensors_with_gradients_stay_apart():
 
 def test_refusals():
   with pytest.raises(ShapeError, match="-1 is negative"): Tensor.zeros(2, -1)
-  with pytest.raises(ArgumentError, match="sizes are ints"): Tensor.zeros(2.5)
+  with pytest.raises(ArgumentError, match="a size is a whole number"): Tensor.zeros(2.5)
   with pytest.raises(ArgumentError, match="step other than 0"): Tensor.arange(1, 2, 0)
   with pytest.raises(DTypeError, match="not bools"): Tensor.arange(2, dtype="bool")
   with pytest.raises(ShapeError, match="two axes"): Tensor.ones(2).tril()

@@ -29,7 +29,7 @@ def test_against_numpy(name, oracle, x): compare(lambda t: getattr(t, name)(), l
 def test_rounds_halves_to_even():
   compare(lambda t: t.round(), np.round, np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2.4, 2.6, 1e9], np.float32))
   i = Tensor([1, 2])
-  assert i.round() is i and i.floor() is i
+  assert all(f().tolist() == [1, 2] and f().dtype is i.dtype for f in (i.round, i.floor, i.ceil, i.trunc))
 
 def test_questions():
   x = np.array([1, math.inf, -math.inf, math.nan], np.float32)

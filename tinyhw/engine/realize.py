@@ -21,6 +21,7 @@ from tinyhw.engine.lower import Kernel
 from tinyhw.engine.multi import SHARD
 from tinyhw.engine.schedule import DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, schedule, strip
 from tinyhw.engine.tune import tuned
+from tinyhw.errors import SymbolicError
 from tinyhw.helpers import GlobalCounters, disable_gc
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, to_indices
@@ -240,7 +241,8 @@ def _launches(device: str, sink: UOp, buffers: tuple[Buffer, ...], variables: di
 def step_of(part: Part, buffers: tuple[Buffer, ...], variables: dict[str, int]) -> Step:
   found = part.runner
   if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])
-  values = part.fixed + tuple([variables[name] for name in found.variables])
+  try: values = part.fixed + tuple([variables[name] for name in found.variables])
+  except KeyError as error: raise SymbolicError(f"the variable {error} has no value; bind it: variable.bind(3)") from None
   return Step(found, buffers, values, value_of(found.grid, variables) if isinstance(found.grid, UOp) else found.grid)
 
 def copies(how: str | None, to: Storage, source: Storage) -> list[tuple[Buffer, Buffer]]:

@@ -125,6 +125,11 @@ class Handle(metaclass=TensorType):
     if TRACEMETA.value: record(uop)
     return self  # type: ignore[return-value]  # the only class of tensors is Tensor
 
+  def _own(self, u: UOp | None = None) -> Tensor:
+    """A node (this one) as a result without shared storage: methods that are no views give that also where there is nothing to do."""
+    u = self.uop if u is None else u
+    return self._new(u if storage_view(u) is None else graph.contiguous(u))
+
   @classmethod
   def _leaf(cls, uop: UOp, requires_grad: bool | None = None) -> Tensor:
     """A tensor that somebody made rather than computed."""
@@ -242,13 +247,14 @@ class Handle(metaclass=TensorType):
     """Axes counted from the front, sorted; None means all."""
     n = len(self.uop.shape)
     if axis is None: return tuple(range(n))
-    axes = (graph.axis_of(axis, n),) if isinstance(axis, int) else graph.axes_of(axis, n)
+    axes = graph.axes_of(axis, n) if isinstance(axis, Iterable) else (graph.axis_of(axis, n),)
     return axes if n else ()
 
   # ***** storage *****
 
   def replace(self, x: Handle) -> Tensor:
     """Let this handle stand for x's value. Raises ShapeError if the shape differs."""
+    x = self._operand("replace", x)
     if self.uop.shape != x.uop.shape: graph.refuse_shape("replace", self.uop.shape, x.uop.shape)
     self.hold(x.uop)
     return self._self()

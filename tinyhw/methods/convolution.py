@@ -13,26 +13,27 @@ from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.gradient import define_gradient
 from tinyhw.helpers import ceildiv
 from tinyhw.methods import graph
+from tinyhw.methods.checks import size, whole, wholes
 from tinyhw.methods.sorting import Sorting
 from tinyhw.methods.views import Pairs, dilate, pad_constant, static, windows
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp, sint
+from tinyhw.uop.ops import UOp
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 Sizes = int | Sequence[int]
 
 def spread(x: Sizes, n: int, what: str, least: int = 1) -> tuple[int, ...]:
   """One number for each of n spatial axes, at least `least`. Raises ArgumentError."""
-  found = (x,) * n if isinstance(x, int) else tuple(x)
-  if not all(isinstance(k, int) and k >= least for k in found): raise ArgumentError(f"{what}={found}: give whole numbers from {least} on")
+  found = wholes(what, x, least)
+  if not isinstance(x, (tuple, list)): found *= n
   if len(found) != n: raise ArgumentError(f"{what}={found} does not fit: give one number, or one for each of {n} spatial axes")
   return found
 
 def padding_pairs(padding: Sizes, n: int) -> Pairs:
   """(before, after) for each of n spatial axes: from one number, one per axis, or two per axis beginning with the last."""
-  if isinstance(padding, int): return [(padding, padding)] * n
-  flat: list[sint] = list(padding)
-  if not all(isinstance(p, (int, UOp)) for p in flat): raise ArgumentError(f"padding={padding!r}: give numbers; nn.Conv2d knows 'same' and 'valid'")
+  if isinstance(padding, str): raise ArgumentError(f"padding={padding!r}: give numbers; nn.Conv2d knows 'same' and 'valid'")
+  if not isinstance(padding, (tuple, list)): return [(size("padding", padding),) * 2] * n
+  flat = [size("padding", p) for p in padding]
   if len(flat) == 2 * n: return list(zip(flat[::2], flat[1::2]))[::-1]
   if len(flat) != n: raise ArgumentError(f"padding={tuple(padding)} does not fit: give 1, {n} or {2 * n} numbers for {n} spatial axes")
   return [(p, p) for p in flat]
@@ -101,7 +102,7 @@ class Convolution(Sorting):
   def _pooled(self, kernel_size: Sizes, stride: Sizes | None, dilation: Sizes, padding: Sizes, ceil_mode: bool,
               value: float | int | bool) -> tuple[UOp, tuple[int, ...]]:
     """Windows over the last axes, with `value` outside, and the number of axes of a window at the end."""
-    n = 2 if isinstance(kernel_size, int) else len(kernel_size)
+    n = len(kernel_size) if isinstance(kernel_size, (tuple, list)) else 2
     kernel = spread(kernel_size, n, "kernel_size")
     strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
     if self.ndim < n: raise ShapeError(f"cannot pool {graph.show(self.shape)}: windows of {n} axes")
@@ -163,13 +164,15 @@ class Convolution(Sorting):
   def max_unpool2d(self, indices: Tensor, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
                    output_size: Sequence[int] | None = None) -> Tensor:
     """The inverse of max_pool2d with return_indices and the same options: values at their places, zeros elsewhere."""
-    n = 2 if isinstance(kernel_size, int) else len(kernel_size)
+    if self._operand("max_unpool2d", indices).shape != self.shape: graph.refuse_shape("max_unpool2d", self.shape, indices.shape)
+    n = len(kernel_size) if isinstance(kernel_size, (tuple, list)) else 2
     kernel = spread(kernel_size, n, "kernel_size")
     strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
     if output_size is None:
       spans = [dil * (k - 1) + 1 for dil, k in zip(dilations, kernel)]
       sizes = [(int(d) - 1) * s - int(b) - int(e) + w for d, s, w, (b, e) in zip(self.shape[-n:], strides, spans, padding_pairs(padding, n))]
-    else: sizes = [int(d) for d in output_size[-n:]]
+    else: sizes = list(wholes("output_size", output_size, 0)[-n:])
+    if len(sizes) != n or self.ndim < n: raise ShapeError(f"cannot max_unpool2d {graph.show(self.shape)} to {sizes}: windows have {n} axes")
     lead = self.shape[:-n]
     empty = self._new(graph.full((*lead, math.prod(sizes)), self.dtype, 0, self.device))
     return empty.scatter(len(lead), indices.flatten(-n), self.flatten(-n)).reshape(*lead, *sizes)
@@ -183,7 +186,7 @@ class Convolution(Sorting):
     x = self._self()
     for i, new in enumerate(size):
       axis = self.ndim - len(size) + i
-      x = x._resized(axis, static(x.shape[axis], "resize"), int(new), mode, align_corners)
+      x = x._resized(axis, static(x.shape[axis], "resize"), whole("a size", new), mode, align_corners)
     return x
 
   def _resized(self, axis: int, old: int, new: int, mode: str, align_corners: bool) -> Tensor:

@@ -3,6 +3,7 @@
 `buffer=True` and `requires_grad=True` give a tensor a node of its own, so that it can be assigned to and its gradient is not that of all equal ones.
 """
 from __future__ import annotations
+import math
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Buffer, BufferOptions, Device, DeviceLike, computing, on_disk
@@ -11,9 +12,11 @@ from tinyhw.engine.buffers import new_buffer
 from tinyhw.engine.writes import unique
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.helpers import argfix
-from tinyhw.methods import graph
-from tinyhw.methods.base import whole
+from tinyhw.methods import checks, graph
+from tinyhw.methods.base import Handle, whole
+from tinyhw.methods.checks import finite, real, sizes
 from tinyhw.methods.reduction import Reduction
+from tinyhw.methods.views import check_elements
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -26,10 +29,12 @@ def checked_shape(shape: tuple[Any, ...]) -> tuple[sint, ...]:
   """Sizes of a new tensor, given as numbers or as one sequence. Raises ShapeError for a negative one."""
   found = argfix(*shape) if shape else ()
   for d in found:
-    if isinstance(d, UOp): continue
-    if isinstance(d, bool) or not isinstance(d, int): raise ArgumentError(f"sizes are ints or Variables, not {d!r}")
-    if d < 0: raise ShapeError(f"cannot make a tensor of shape {tuple(found)}: {d} is negative")
-  return tuple(found)
+    if isinstance(d, bool): raise ArgumentError(f"a size is a whole number or a Variable, not {d!r}")
+  found = sizes("a size", found)
+  for d in found:
+    if isinstance(d, int) and d < 0: raise ShapeError(f"cannot make a tensor of shape {found}: {d} is negative")
+  check_elements(found)
+  return found
 
 class Creation(Reduction):
   """full, arange and their relatives."""
@@ -52,8 +57,10 @@ class Creation(Reduction):
     """One value everywhere. The type is that of the value unless given."""
     if isinstance(fill_value, UOp): u = graph.cast(fill_value, dtypes.default_int if dtype is None else to_dtype(dtype))
     else:
+      if isinstance(fill_value, Handle): fill_value = fill_value._self().item()
+      if not isinstance(fill_value, bool): fill_value = real("a value to fill with", fill_value)
       kind = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
-      graph.check_number("fill", kind, fill_value)
+      fill_value = graph.check_number("fill", kind, fill_value)
       u = graph.constant(kind, fill_value, Device.canonicalize(device))
     u = graph.broadcast(u, checked_shape((shape,)))
     return cls._leaf(unique(u) if buffer or requires_grad else u, requires_grad)
@@ -90,11 +97,13 @@ class Creation(Reduction):
              requires_grad: bool | None = None) -> Tensor:
     """start, start + step, ... up to but without stop; arange(n) starts at 0. Integers unless a number is a float."""
     if stop is None: start, stop = 0, start
+    start, stop, step = (x if isinstance(x, UOp) else finite("a bound or step of arange", x) for x in (start, stop, step))
     numbers = (start, stop, step)
     if step == 0: raise ArgumentError("arange needs a step other than 0")
     if dtype is not None: kind = to_dtype(dtype)
     else: kind = dtypes.default_float if any(isinstance(x, float) for x in numbers) else dtypes.default_int
     count = _how_many(start, stop, step)
+    check_elements((count,))
     if kind is dtypes.bool: raise DTypeError("arange makes numbers, not bools; cast the result")
     place = Device.canonicalize(device)
     exact = dtypes.is_int(kind)
@@ -113,7 +122,7 @@ class Creation(Reduction):
   @classmethod
   def linspace(cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None, device: DeviceLike | None = None, **kwargs: Any) -> Tensor:
     """`steps` numbers from start to stop, both included."""
-    if steps < 0: raise ArgumentError(f"linspace needs at least 0 steps, not {steps}")
+    start, stop, steps = finite("start", start), finite("stop", stop), checks.whole("steps", steps, 0)
     kind = dtypes.default_float if dtype is None else to_dtype(dtype)
     if kind is dtypes.bool: raise DTypeError("linspace makes numbers, not bools; cast the result")
     if steps == 1: return cls.full((1,), start, kind, device, **kwargs)
@@ -126,8 +135,7 @@ class Creation(Reduction):
   def eye(cls, n: int, m: int | None = None, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
           requires_grad: bool | None = None) -> Tensor:
     """Ones where row and column agree, else zeros."""
-    if n < 0 or (m is not None and m < 0): raise ShapeError(f"cannot make a matrix of {n} by {m}: sizes cannot be negative")
-    columns = n if m is None else m
+    n, columns = (int(d) for d in checked_shape((checks.whole("n", n), checks.whole("m", n if m is None else m))))
     rows = cls.arange(n, device=device).reshape(n, 1).expand(n, columns)
     same = rows.eq(cls.arange(columns, device=device).reshape(1, columns))
     return cls._leaf(same.cast(dtypes.default_float if dtype is None else to_dtype(dtype)).uop, requires_grad)
@@ -141,6 +149,7 @@ class Creation(Reduction):
     return self._band(diagonal, lower=False)
 
   def _band(self, diagonal: int, lower: bool) -> Tensor:
+    diagonal = checks.whole("diagonal", diagonal)
     if self.ndim < 2: raise ShapeError(f"a triangle needs two axes, and {graph.show(self.shape)} has {self.ndim}")
     row, column = graph.positions(self.uop, self.ndim - 2), graph.positions(self.uop, self.ndim - 1)
     shifted = graph.add(row, graph.like(row, diagonal if lower else diagonal - 1))
@@ -164,5 +173,6 @@ def _how_many(start: Any, stop: Any, step: Any) -> sint:
     if not isinstance(count, UOp): return int(count)
     count = count.simplify()
     return int(count.arg) if count.op is Ops.CONST else count
-  return max(0, -int(-((stop - start) / step) // 1)) if any(isinstance(x, float) for x in (start, stop, step)) else len(range(start, stop, step))
+  if any(isinstance(x, float) for x in (start, stop, step)): return max(0, int(math.ceil((stop - start) / step)))
+  return max(0, int(-(-(stop - start) // step)))
 

@@ -13,6 +13,7 @@ from tinyhw.dtype import ConstType, DType, DTypeLike, dtypes, least_upper_dtype,
 from tinyhw.engine.disk import reread
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.methods import graph
+from tinyhw.methods.checks import is_number
 from tinyhw.methods.base import Handle
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -112,7 +113,7 @@ class Elementwise(Handle):
 
     x = 0.5 is sqrt, as in PyTorch and NumPy: NaN for -inf and -0.0 for -0.0, where C's pow has inf and 0.0.
     """
-    if type(x) in (int, float, bool) and not reverse: return self._new(_power_constant(self.uop, x))
+    if type(x) in (int, float, bool) and not reverse: return self._own(_power_constant(self.uop, x))
     a, b = self._pair("raise", x)
     if reverse: a, b = b, a
     if not dtypes.is_float(a.dtype): return self._new(_power_integers(_countable(a), _countable(b)))
@@ -280,7 +281,10 @@ class Elementwise(Handle):
     """x where self is true, else y; all three broadcast, x and y promote."""
     if isinstance(x, Handle): first, second = x.uop, x._other(y)
     elif isinstance(y, Handle): first, second = y._other(x), y.uop
-    else: first, second = (graph.constant(_common_type(x, y), v) for v in (x, y))
+    else:
+      for v in (x, y):
+        if not is_number(v): raise ArgumentError(f"where chooses between Tensors and numbers, not {v!r}")
+      first, second = (graph.constant(_common_type(x, y), v) for v in (x, y))
     dtype = least_upper_dtype(first.dtype, second.dtype)
     shape = graph.broadcast_shape("choose from", self.uop.shape, first.shape, second.shape)
     first, second = (graph.broadcast(graph.cast(u, dtype), shape) for u in (first, second))
@@ -293,8 +297,7 @@ class Elementwise(Handle):
   def const_like(self, b: ConstType, dtype: DTypeLike | None = None) -> Tensor:
     """A constant of this shape. Raises DTypeError for an int that the type does not hold."""
     kind = self.dtype if dtype is None else to_dtype(dtype)
-    graph.check_number("fill", kind, b)
-    return self._new(graph.full(self.shape, kind, b, self.device))
+    return self._new(graph.full(self.shape, kind, graph.check_number("fill", kind, b), self.device))
 
   def ufix(self, x: Any) -> Tensor:
     """x as an operand of this tensor: numbers take its type."""

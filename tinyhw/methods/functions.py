@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.dtype import dtypes, least_upper_float
 from tinyhw.errors import ArgumentError
 from tinyhw.methods import graph
+from tinyhw.methods.checks import real
 from tinyhw.methods.base import Handle
 from tinyhw.methods.elementwise import Elementwise, floor
 from tinyhw.uop.enums import Ops
@@ -161,7 +162,7 @@ class Functions(Elementwise):
 
   def abs(self) -> Tensor:
     """The absolute value; its gradient at 0 is 0."""
-    if dtypes.is_unsigned(self.dtype) or self.dtype is dtypes.bool: return self._self()
+    if dtypes.is_unsigned(self.dtype) or self.dtype is dtypes.bool: return self._own()
     return self.sub(0, reverse=True).maximum(self)  # 0 - x is 0.0 for both zeros, and of equal operands the first is the maximum
 
   def sign(self) -> Tensor:
@@ -170,7 +171,7 @@ class Functions(Elementwise):
     >>> Tensor([-3.0, 0.0, 5.0]).sign().tolist()
     [-1.0, 0.0, 1.0]
     """
-    if self.dtype is dtypes.bool: return self._self()
+    if self.dtype is dtypes.bool: return self._own()
     if dtypes.is_unsigned(self.dtype): return self.gt(0).cast(self.dtype)
     zero = self.mul(0).add(0) if dtypes.is_float(self.dtype) else self.const_like(0)  # 0.0 for -0.0 too
     return self.lt(0).where(self.const_like(-1), self.gt(0).where(self.const_like(1), zero.detach()))
@@ -191,19 +192,19 @@ class Functions(Elementwise):
 
   def trunc(self) -> Tensor:
     """Rounded to zero."""
-    return self._new(graph.unary(Ops.TRUNC, self.uop)) if dtypes.is_float(self.dtype) else self._self()
+    return self._new(graph.unary(Ops.TRUNC, self.uop)) if dtypes.is_float(self.dtype) else self._own()
 
   def floor(self) -> Tensor:
     """The largest integers not above."""
-    return self._new(floor(self.uop)) if dtypes.is_float(self.dtype) else self._self()
+    return self._new(floor(self.uop)) if dtypes.is_float(self.dtype) else self._own()
 
   def ceil(self) -> Tensor:
     """The smallest integers not below."""
-    return self.neg().floor().neg() if dtypes.is_float(self.dtype) else self._self()
+    return self.neg().floor().neg() if dtypes.is_float(self.dtype) else self._own()
 
   def round(self) -> Tensor:
     """Rounded to nearest, halves to even."""
-    if not dtypes.is_float(self.dtype): return self._self()
+    if not dtypes.is_float(self.dtype): return self._own()
     t = self.trunc()
     rest = self.sub(t).abs()
     odd = t.mul(0.5).trunc().ne(t.mul(0.5))
@@ -358,6 +359,7 @@ class Functions(Elementwise):
 
   def celu(self, alpha: float = 1.0) -> Tensor:
     """self where positive, else alpha * (exp(self / alpha) - 1)."""
+    alpha = real("alpha", alpha)
     if alpha == 0: raise ArgumentError("celu divides by alpha, which is 0; use relu()")
     return self.gt(0).where(self, self._expm1_below(1 / alpha).mul(alpha))
 
@@ -367,6 +369,7 @@ class Functions(Elementwise):
 
   def softplus(self, beta: float = 1.0) -> Tensor:
     """log(1 + exp(beta * self)) / beta."""
+    beta = real("beta", beta)
     if beta == 0: raise ArgumentError("softplus divides by beta, which is 0; use another")
     x = self.mul(beta)
     return x.logaddexp(x.const_like(0)).mul(1 / beta)

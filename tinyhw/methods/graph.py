@@ -12,6 +12,7 @@ from sys import float_info
 
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype, truncate
 from tinyhw.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from tinyhw.methods.checks import real, whole
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, resolve, sint, sint_prod, to_indices
 
@@ -51,11 +52,13 @@ def constant(dtype: DType, value: ConstType, device: str | tuple[str, ...] | Non
     except (OverflowError, ValueError): raise DTypeError(f"cannot make {value} an element of {dtype}; use a float type") from None
   return UOp.const(dtype, value, device)
 
-def check_number(what: str, dtype: DType, value: ConstType) -> None:
-  """Raise DTypeError if value is an int that a type does not hold; floats are rounded instead."""
-  if type(value) is not int or dtype is dtypes.bool: return
+def check_number(what: str, dtype: DType, value: ConstType) -> ConstType:
+  """value as a number of Python's. Raises ArgumentError for what is none, DTypeError for an int that the type does not hold; floats are rounded."""
+  if isinstance(value, bool): return value
+  value = real("a value to " + what, value)
+  if not isinstance(value, int) or dtype is dtypes.bool: return value
   low, high = (-float_info.max, float_info.max) if dtypes.is_float(dtype) else dtype.limits()
-  if low <= value <= high: return
+  if low <= value <= high: return value
   number = value if value.bit_length() < 128 else f"a number of {value.bit_length()} bits"
   raise DTypeError(f"cannot {what} a tensor of {dtype} with {number}: the type holds {low} to {high}; cast the tensor to one that holds the number")
 
@@ -222,7 +225,7 @@ def refuse_shape(what: str, a: Shape, b: Shape) -> None:
 
 def axis_of(axis: int, n: int) -> int:
   """An axis of n, counted from the front. Raises IndexRangeError."""
-  if not isinstance(axis, int): raise ArgumentError(f"an axis is an int, not {axis!r}")
+  if type(axis) is not int: axis = whole("an axis", axis)
   if not -max(n, 1) <= axis < max(n, 1):
     raise IndexRangeError(f"axis {axis} does not exist: the tensor has {n} axes; use {-max(n, 1)} to {max(n, 1) - 1}")
   return axis + n if axis < 0 else axis

@@ -155,6 +155,7 @@ class Indexing(Matmul):
     return self._new(graph.node(Ops.GATHER, u.dtype, (u, index.uop), dim, index.shape))
 
   def _check_index(self, what: str, dim: int, index: Tensor) -> None:
+    self._operand(what, index)
     if not dtypes.is_int(index.dtype): raise DTypeError(f"{what} wants integer indices, not {index.dtype}")
     if index.ndim != self.ndim or any(i != dim and limits(n)[1] > limits(d)[1] for i, (d, n) in enumerate(zip(self.shape, index.shape))):
       raise ShapeError(f"cannot {what} with {graph.show(self.shape)} and an index of shape {graph.show(index.shape)}: the number of axes must be "
@@ -174,8 +175,7 @@ class Indexing(Matmul):
     if isinstance(src, Handle):
       if src.dtype is not self.dtype: raise DTypeError(f"cannot scatter {src.dtype} into {self.dtype}; cast one of them")
       return src._self()
-    graph.check_number("scatter into", self.dtype, src)
-    return self._new(graph.full(index.shape, self.dtype, src))
+    return self._new(graph.full(self._operand("an index", index).shape, self.dtype, graph.check_number("scatter into", self.dtype, src)))
 
   def _scattered(self, dim: int, index: Tensor, src: Tensor) -> tuple[UOp, UOp]:
     """Index and source padded to this tensor's size in all axes but dim; the index says -1 there, which is no place.
@@ -195,7 +195,7 @@ class Indexing(Matmul):
   def scatter_reduce(self, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Tensor:
     """This tensor with all values for a place folded: "sum", "prod", "mean", "amax" or "amin". include_self: the old value takes part."""
     folds = {"sum": (Ops.ADD, 0), "mean": (Ops.ADD, 0), "prod": (Ops.MUL, 1), "amax": (Ops.MAX, self.dtype.min), "amin": (Ops.MAX, self.dtype.min)}
-    if reduce not in folds: raise ArgumentError(f"reduce is one of {', '.join(folds)}, not {reduce!r}")
+    if not isinstance(reduce, str) or reduce not in folds: raise ArgumentError(f"reduce is one of {', '.join(folds)}, not {reduce!r}")
     dim = self._axis(dim)
     index_u, src_u = self._scattered(dim, index, self._source(index, src))
     op, identity = folds[reduce]

@@ -12,11 +12,11 @@ from tinyhw.engine.custom import finished, launch, placeholder, written_slots
 from tinyhw.engine.lower import Kernel
 from tinyhw.engine.realize import is_buffer, known
 from tinyhw.engine.schedule import canonicalize, schedule
-from tinyhw.engine.writes import base_of, fresh_tag
+from tinyhw.engine.writes import base_of, fresh_tag, unique
 from tinyhw.errors import ArgumentError, DeviceError, GradientError
 from tinyhw.gradient import define_gradient
 from tinyhw.methods import graph
-from tinyhw.methods.base import Handle, storage_view
+from tinyhw.methods.base import Handle, constant_value, storage_view
 from tinyhw.methods.digest import Digest
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -70,7 +70,7 @@ class Kernels(Digest):
     1
     """
     nodes = [x.uop for x in (self, *(self._operand("schedule_linear", x) for x in lst))]
-    todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
+    todo = [u if constant_value(u) is None else unique(u) for u in nodes if known(u) is None and not is_buffer(u)]
     return schedule(canonicalize(todo, known)).kernels if todo else []
 
 def _memory(x: Tensor, written: bool) -> UOp:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.methods import graph
+from tinyhw.methods.checks import real
 from tinyhw.methods.convolution import Convolution
 from tinyhw.methods.reduction import check_one_of
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -35,7 +36,7 @@ class Loss(Convolution):
 
   def sparse_categorical_crossentropy(self, Y: Tensor, ignore_index: int = -1, label_smoothing: float = 0.0, reduction: str = "mean") -> Tensor:
     """Cross-entropy of scores along the last axis with integer classes Y; where Y is ignore_index nothing counts."""
-    if not 0 <= label_smoothing <= 1: raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
+    if not 0 <= real("label_smoothing", label_smoothing) <= 1: raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
     check_one_of("reduction", reduction, ("mean", "sum", "none"))
     if self._operand("sparse_categorical_crossentropy", Y).shape != self.shape[:-1]:
       raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit scores of shape {graph.show(self.shape)}: drop the last axis")
@@ -56,7 +57,7 @@ class Loss(Convolution):
 
   def cross_entropy(self, Y: Tensor, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """Cross-entropy of scores along axis 1 (0 for a vector) with integer classes, or with probabilities of self's shape."""
-    if not 0 <= label_smoothing <= 1: raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
+    if not 0 <= real("label_smoothing", label_smoothing) <= 1: raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
     self._operand("cross_entropy", Y)
     axis = self._own_axis("take the cross-entropy of", min(self.ndim, 2) - 1)
     classes = int(self.shape[axis])
@@ -78,6 +79,7 @@ class Loss(Convolution):
     check_one_of("reduction", reduction, ("mean", "sum", "none"))
     self._operand("nll_loss", Y)
     axis = self._own_axis("take the loss of", min(self.ndim, 2) - 1)
+    if weight is not None: self._operand("nll_loss", weight)
     weights: Any = self._new(graph.full(Y.shape, self.dtype, 1)) if weight is None else weight[Y]
     if ignore_index is not None: weights = Y.ne(ignore_index).where(weights, 0)
     losses = self._at_class(Y, axis).neg().mul(weights)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.dtype import DTypeLike, dtypes, least_upper_dtype, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.methods import graph
+from tinyhw.methods.base import Handle
+from tinyhw.methods.checks import function, real, whole
 from tinyhw.methods.random import Random
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
@@ -59,17 +61,21 @@ class Matmul(Random):
 
   def sequential(self, ll: Sequence[Callable[[Tensor], Tensor]]) -> Tensor:
     """The functions, one after the other, of this tensor."""
+    if not isinstance(ll, (list, tuple)): raise ArgumentError(f"sequential wants a list of functions, not {ll!r}")
     x = self._self()
-    for function in ll: x = function(x)
+    for f in ll: x = function("each item of sequential", f)(x)
     return x
 
   @classmethod
   def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Tensor:
     """Einstein's sum: "ij,jk->ik". A letter twice in one operand takes the diagonal; "..." broadcasts; without "->" letters that occur once stay."""
     tensors = [x for item in operands for x in (item if isinstance(item, (list, tuple)) else (item,))]
+    if not isinstance(formula, str): raise ArgumentError(f"einsum wants a formula such as 'ij,jk->ik' first, not {formula!r}")
     text = formula.replace(" ", "")
     sides = text.split("->")
     inputs = sides[0].split(",")
+    for x in tensors:
+      if not isinstance(x, Handle): raise ArgumentError(f"einsum wants Tensors after the formula, not {x!r}")
     if len(inputs) != len(tensors): raise ArgumentError(f"einsum {formula!r} has {len(inputs)} operands, and {len(tensors)} were given")
     dots = [x.ndim - len(names.replace("...", "")) if "..." in names else 0 for names, x in zip(inputs, tensors)]
     most = max(dots)
@@ -117,6 +123,8 @@ class Matmul(Random):
   def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1.0e-7) -> Tensor:
     """The nearest orthogonal matrix, roughly, by odd polynomials of given coefficients. Source: Jordan et al. 2024 (Muon)."""
     if self.ndim < 2: raise ShapeError(f"newton_schulz wants matrices, not {graph.show(self.shape)}")
+    steps, params = whole("steps", steps, 0), tuple([real("a coefficient", c) for c in (params if isinstance(params, (tuple, list)) else (params,))])
+    if not params: raise ArgumentError("newton_schulz wants a coefficient at least")
     x = self._float()
     x = x.div(x.square().sum((-2, -1), keepdim=True).sqrt().add(eps))
     rows, columns = (int(d) for d in x.shape[-2:])

@@ -10,8 +10,9 @@ from tinyhw.dtype import ConstType, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods import graph
+from tinyhw.methods.checks import size, sizes, whole, wholes
 from tinyhw.methods.functions import Functions
-from tinyhw.methods.views import check_part, new_shape, pad_constant, pad_pairs, rearrange, static, windows
+from tinyhw.methods.views import check_part, new_shape, pad_constant, pad_pairs, pair, rearrange, static, windows
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -32,8 +33,8 @@ class Movement(Functions):
 
   def expand(self, shape: Any, *args: Any) -> Tensor:
     """Axes of size 1 repeat; -1 and None keep a size; new axes come in front."""
-    old, wanted = self.uop.shape, argfix(shape, *args)
-    if len(wanted) < len(old): raise ShapeError(f"cannot expand {graph.show(old)} to {graph.show(wanted)}: that has fewer axes; reshape first")
+    old, wanted = self.uop.shape, tuple([n if n is None else size("a size", n) for n in argfix(shape, *args)])
+    if len(wanted) < len(old): raise ShapeError(f"cannot expand {graph.show(old)} to {len(wanted)} axes, which are fewer; reshape first")
     old = (1,) * (len(wanted) - len(old)) + old
     new = tuple([d if n is None or (isinstance(n, int) and n == -1) else n for d, n in zip(old, wanted)])
     for axis, (d, n) in enumerate(zip(old, new)):
@@ -72,7 +73,8 @@ class Movement(Functions):
   def unflatten(self, dim: int, sizes: Sequence[sint]) -> Tensor:
     """Axis dim becomes several; one size may be -1."""
     dim = self._own_axis("unflatten", dim)
-    return self.reshape((*self.shape[:dim], *new_shape((self.shape[dim],), tuple(sizes)), *self.shape[dim + 1:]))
+    if not isinstance(sizes, (tuple, list)): raise ArgumentError(f"unflatten wants a tuple of sizes, not {sizes!r}")
+    return self.reshape((*self.shape[:dim], *new_shape((self.shape[dim],), sizes), *self.shape[dim + 1:]))
 
   def squeeze(self, dim: int | None = None) -> Tensor:
     """Without axis dim if its size is 1; without all such axes if dim is None."""
@@ -107,48 +109,47 @@ class Movement(Functions):
     if not isinstance(arg, (tuple, list)): raise ArgumentError(f"shrink wants a pair or None for each axis, not {arg!r}")
     if len(arg) != len(shape):
       raise ShapeError(f"cannot shrink {graph.show(shape)}: {len(arg)} pairs for {len(shape)} axes; use None to keep an axis")
-    pairs = [(0, d) if pair is None else (pair[0], pair[1]) for pair, d in zip(arg, shape)]
+    pairs = [(0, d) if part is None else pair("parts of axes", part) for part, d in zip(arg, shape)]
     for axis, ((begin, end), d) in enumerate(zip(pairs, shape)): check_part(axis, d, begin, end)
     return self._new(graph.shrink(self.uop, pairs))
 
   def shrink_to(self, shape: Any, *args: Any) -> Tensor:
     """The first shape[i] elements of each axis; None keeps an axis."""
-    return self.shrink([None if n is None else (0, n) for n in argfix(shape, *args)])
+    return self.shrink([None if n is None else (0, size("a size", n)) for n in argfix(shape, *args)])
 
   def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along an axis: of `sizes` elements each (the last may be smaller), or of the sizes listed."""
     dim = self._own_axis("split", dim)
     n = static(self.shape[dim], "split")
-    if isinstance(sizes, int):
-      if sizes <= 0: raise ArgumentError(f"cannot split into parts of size {sizes}; it must be positive")
-      sizes = [min(sizes, n - i) for i in range(0, max(n, 1), sizes)]
-    if min(sizes, default=0) < 0: raise ArgumentError(f"cannot split into parts of sizes {list(sizes)}: {min(sizes)} is negative")
+    if isinstance(sizes, (tuple, list)): sizes = wholes("the size of a part", sizes, 0)
+    else:
+      each = whole("the size of a part", sizes, 1)
+      sizes = [min(each, n - i) for i in range(0, max(n, 1), each)]
     if sum(sizes) != n: raise ShapeError(f"cannot split axis {dim} of {graph.show(self.shape)} into {list(sizes)}: the sum is not {n}")
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     return tuple([self._new(graph.shrink_axis(self.uop, dim, start, start + size)) for start, size in zip(starts, sizes)])
 
   def chunk(self, chunks: int, dim: int = 0) -> list[Tensor]:
     """At most `chunks` parts of equal size along an axis; the last may be smaller."""
-    if chunks <= 0: raise ArgumentError(f"cannot split into {chunks} chunks; it must be positive")
+    chunks = whole("chunks", chunks, 1)
     n = static(self.shape[self._own_axis("split", dim)], "chunk")
-    return list(self.split(ceildiv(n, chunks) if n else [0] * chunks, dim=dim))
+    return list(self.split(ceildiv(n, chunks) if n else [0] * min(chunks, 1 << 16), dim=dim))
 
-  def unfold(self, dim: int, size: sint, step: int) -> Tensor:
+  def unfold(self, dim: int, size: int, step: int) -> Tensor:
     """Windows of `size` elements every `step` along an axis; the window's elements become a new last axis."""
-    dim = self._axis(dim)
+    dim, size, step = self._own_axis("unfold", dim), whole("the size of a window", size), whole("step", step, 1)
     n = self.shape[dim]
-    if isinstance(n, int) and isinstance(size, int) and not 0 < size <= n:
+    if isinstance(n, int) and not 0 < size <= n:
       raise ShapeError(f"cannot unfold axis {dim} of {graph.show(self.shape)}: a window of {size} does not fit")
-    if step < 1: raise ArgumentError(f"cannot unfold with step {step}; it is at least 1")
     x = self._new(graph.transpose(self.uop, dim, self.ndim - 1)) if dim != self.ndim - 1 else self._self()
-    x = x._new(graph.transpose(windows(x.uop, x.ndim - 1, int(size), step, 1), x.ndim - 1, x.ndim))  # (..., window, element)
+    x = x._new(graph.transpose(windows(x.uop, x.ndim - 1, size, step, 1), x.ndim - 1, x.ndim))  # (..., window, element)
     order = list(range(x.ndim))
     order[dim], order[self.ndim - 1] = order[self.ndim - 1], order[dim]
     return x.permute(order)
 
   def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The elements with index[dim2] - index[dim1] == offset, as the last axis."""
-    dim1, dim2 = self._axis(dim1), self._axis(dim2)
+    offset, dim1, dim2 = whole("offset", offset), self._axis(dim1), self._axis(dim2)
     if dim1 == dim2: raise ArgumentError("diagonal needs two different axes")
     rest = [i for i in range(self.ndim) if i not in (dim1, dim2)]
     x = self.permute([*rest, dim1, dim2])
@@ -170,7 +171,7 @@ class Movement(Functions):
     for x in tensors:
       if x.ndim != self.ndim or not all(i == dim or graph.equal(a, b) for i, (a, b) in enumerate(zip(x.shape, self.shape))):
         raise ShapeError(f"cannot cat {graph.show(self.shape)} and {graph.show(x.shape)} along axis {dim}: the other sizes must be equal")
-    if len(tensors) == 1: return self._self()
+    if len(tensors) == 1: return self._own()
     dtype = least_upper_dtype(*(x.dtype for x in tensors))
     total: sint = 0
     starts: list[sint] = []
@@ -192,33 +193,38 @@ class Movement(Functions):
 
   def repeat(self, repeats: Any, *args: Any) -> Tensor:
     """The whole tensor repeated along each axis; more repeats than axes add axes in front."""
-    counts = argfix(repeats, *args)
+    counts = sizes("a count", argfix(repeats, *args))
     if any(isinstance(n, int) and n < 0 for n in counts): raise ArgumentError(f"cannot repeat by {counts}: counts are not negative")
     if len(counts) < self.ndim: raise ShapeError(f"cannot repeat {graph.show(self.shape)} by {counts}: give a count for each axis")
     shape = (1,) * (len(counts) - self.ndim) + self.shape
     pairs = [(n, d) for n, d in zip(counts, shape)]
     x = graph.reshape(self.uop, tuple([s for _, d in pairs for s in (1, d)]))
     x = graph.expand(x, tuple([s for n, d in pairs for s in (n, d)]))
-    return self._new(graph.reshape(x, tuple([n * d for n, d in pairs])))
+    return self._own(graph.reshape(x, tuple([n * d for n, d in pairs])))
 
   def repeat_interleave(self, repeats: int, dim: int | None = None) -> Tensor:
     """Each element repeated along an axis, or in the flattened tensor."""
-    if repeats < 0: raise ArgumentError(f"cannot repeat {repeats} times; counts are not negative")
+    repeats = whole("repeats", repeats, 0)
     x, axis = (self.flatten(), 0) if dim is None else (self._self(), self._axis(dim))
     shape = x.shape
     u = graph.expand(graph.reshape(x.uop, (*shape[:axis + 1], 1, *shape[axis + 1:])), (*shape[:axis + 1], repeats, *shape[axis + 1:]))
-    return self._new(graph.reshape(u, (*shape[:axis], shape[axis] * repeats, *shape[axis + 1:])))
+    return self._own(graph.reshape(u, (*shape[:axis], shape[axis] * repeats, *shape[axis + 1:])))
 
   def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """Elements move up by `shifts` along axes, and what leaves at the end enters at the start. dims None: in the flattened tensor."""
-    if dims is None: return self.flatten().roll(shifts, 0).reshape(self.shape)
+    steps = wholes("a shift", shifts)
+    if dims is None:
+      if len(steps) != 1: raise ArgumentError(f"roll without dims takes one shift, not {shifts!r}")
+      return self.flatten().roll(steps, 0).reshape(self.shape)
+    axes = wholes("an axis", dims)
+    if len(axes) != len(steps): raise ArgumentError(f"roll wants a shift for each axis, not {shifts!r} for {dims!r}")
     x = self._self()
-    for shift, dim in zip((shifts,) if isinstance(shifts, int) else shifts, (dims,) if isinstance(dims, int) else dims):
+    for shift, dim in zip(steps, axes):
       axis = self._axis(dim)
       n = static(self.shape[axis], "roll")
       k = shift % n if n else 0
       if k: x = self._new(graph.shrink_axis(x.repeat([2 if i == axis else 1 for i in range(self.ndim)]).uop, axis, n - k, 2 * n - k))
-    return x
+    return self._own(x.uop)
 
   def meshgrid(self, *args: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Coordinates of a grid from one vector per axis. indexing "xy" swaps the first two axes."""
@@ -239,13 +245,13 @@ class Movement(Functions):
     """
     if not isinstance(padding, (tuple, list)): raise ArgumentError(f"pad wants a tuple of counts, not {padding!r}")
     pairs = pad_pairs(self.shape, padding)
-    if mode == "constant": return self._new(pad_constant(self.uop, pairs, value))
+    if mode == "constant": return self._own(pad_constant(self.uop, pairs, value))
     if mode not in ("reflect", "replicate", "circular"):
       raise ArgumentError(f"padding mode is 'constant', 'reflect', 'replicate' or 'circular', not {mode!r}")
     x = self._self()
     for axis, (before, after) in enumerate(pairs):
       if before or after: x = x._pad_axis(axis, int(before), int(after), mode)
-    return x
+    return self._own(x.uop)
 
   def _pad_axis(self, axis: int, before: int, after: int, mode: str) -> Tensor:
     n = static(self.shape[axis], "pad")
@@ -266,7 +272,7 @@ class Movement(Functions):
     """Padded at the ends up to a shape; None keeps an axis."""
     wanted = argfix(shape, *args)
     if len(wanted) != self.ndim: raise ShapeError(f"cannot pad {graph.show(self.shape)} to {wanted}: the number of axes differs")
-    return self.pad([(0, 0) if n is None else (0, n - d) for n, d in zip(wanted, self.shape)], value=value)
+    return self.pad([(0, 0) if n is None else (0, size("a size", n) - d) for n, d in zip(wanted, self.shape)], value=value)
 
   def rearrange(self, formula: str, **sizes: int) -> Tensor:
     """Einops-like: "b (h w) c -> b c h w", with sizes by name; "..." stands for the axes that are not named; 1 is an axis of size 1."""

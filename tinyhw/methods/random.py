@@ -20,11 +20,12 @@ from tinyhw.dtype import DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import MultiBuffer, new_buffer
 from tinyhw.engine.realize import this_thread
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
-from tinyhw.helpers import argfix
-from tinyhw.methods import graph
+from tinyhw.methods import checks, graph
 from tinyhw.methods.base import whole
+from tinyhw.methods.checks import finite, real
 from tinyhw.methods.creation import Creation, checked_shape
 from tinyhw.methods.hostdata import pack
+from tinyhw.methods.views import static
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -169,6 +170,7 @@ class Random(Creation):
               **kwargs: Any) -> Tensor:
     """Uniform in [low, high)."""
     x = cls.rand(*shape, dtype=dtype if dtype is None or dtypes.is_float(to_dtype(dtype)) else None, **{"contiguous": False, **kwargs})
+    low, high = finite("low", low), finite("high", high)
     x = x.mul(high - low).add(low)
     return cls._leaf(graph.contiguous((x if dtype is None else x.cast(dtype)).uop), requires_grad)
 
@@ -180,31 +182,31 @@ class Random(Creation):
   @classmethod
   def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Tensor:
     """Uniform in -1..1 over the square root of the number of elements."""
-    bound = _count(shape) ** -0.5
+    bound = max(math.prod(_known_sizes(shape)), 1) ** -0.5
     return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
 
   @classmethod
   def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Tensor:
     """Source: Glorot and Bengio 2010, equation 16."""
-    sizes = argfix(*shape)
-    bound = (6 / (sizes[0] + math.prod(sizes[1:]))) ** 0.5
+    sizes = _known_sizes(shape)
+    bound = (6 / max(sizes[0] + math.prod(sizes[1:]), 1)) ** 0.5
     return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
 
   @classmethod
   def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Tensor:
     """For layers before a leaky ReLU of slope a; the inputs are all axes but the first. Source: He et al. 2015."""
-    bound = math.sqrt(6 / (1 + a * a) / _inputs(shape))
+    bound = math.sqrt(6 / (1 + finite("a", a) ** 2) / _inputs(shape))
     return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
 
   @classmethod
   def kaiming_normal(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Tensor:
     """As kaiming_uniform, with a normal distribution."""
-    return cls.normal(*shape, mean=0.0, std=math.sqrt(2 / (1 + a * a) / _inputs(shape)), **kwargs)
+    return cls.normal(*shape, mean=0.0, std=math.sqrt(2 / (1 + finite("a", a) ** 2) / _inputs(shape)), **kwargs)
 
   def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Tensor:
     """Indices drawn with these weights, per row. Without replacement: the largest of weight ** -1 exponential races."""
     if self.ndim not in (1, 2): raise ShapeError(f"multinomial wants one row of weights or a matrix, not {graph.show(self.shape)}")
-    if num_samples < 1: raise ArgumentError(f"multinomial needs at least one sample, not {num_samples}")
+    num_samples = checks.whole("num_samples", num_samples, 1)
     weights = self.unsqueeze(0) if self.ndim == 1 else self._self()
     weights = weights.cast(dtypes.float32)
     rows, n = weights.shape
@@ -222,6 +224,7 @@ class Random(Creation):
   @classmethod
   def randperm(cls, n: int, device: DeviceLike | None = None, dtype: DTypeLike = dtypes.int32, **kwargs: Any) -> Tensor:
     """0 to n-1 in random order."""
+    n = checks.whole("n", n, 0)
     return cls._leaf(cls._new(_high(random_words((n,), device), 32)).cast(dtypes.uint32).argsort().cast(dtype).uop, **kwargs)
 
   def threefry(self, seed: Any) -> Tensor:
@@ -232,11 +235,16 @@ class Random(Creation):
 
   def dropout(self, p: float = 0.5) -> Tensor:
     """While training, zero with probability p, and the rest larger by 1 / (1 - p)."""
-    if not 0 <= p <= 1: raise ArgumentError(f"dropout needs a probability, not {p}")
+    if not 0 <= real("p", p) <= 1: raise ArgumentError(f"dropout needs a probability, not {p}")
     if not TRAINING or p == 0: return self._self()
     if p == 1: return self.zeros_like()
     keep = self.rand(*self.shape, device=self.device, dtype=dtypes.float32, contiguous=False).ge(p).contiguous()
     return keep.where(self, 0).mul(1 / (1 - p))
 
-def _count(shape: tuple[Any, ...]) -> int: return math.prod(argfix(*shape))
-def _inputs(shape: tuple[Any, ...]) -> int: return math.prod(argfix(*shape)[1:]) or 1
+def _known_sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
+  """Sizes that decide how large values are, at least one. Raises ShapeError."""
+  sizes = tuple([static(d, "scale by") for d in checked_shape(shape)])
+  if not sizes: raise ShapeError("values that are scaled by sizes need an axis at least; give a shape")
+  return sizes
+
+def _inputs(shape: tuple[Any, ...]) -> int: return math.prod(_known_sizes(shape)[1:]) or 1

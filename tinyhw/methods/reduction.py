@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tinyhw.dtype import DTypeLike, dtypes, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.methods import graph
+from tinyhw.methods.checks import real, whole
 from tinyhw.methods.elementwise import truth
 from tinyhw.methods.movement import Movement
 from tinyhw.methods.views import static
@@ -28,7 +29,7 @@ class Reduction(Movement):
   def _fold(self, op: Ops, axis: Axis, keepdim: bool, u: UOp | None = None) -> Tensor:
     u = self.uop if u is None else u
     axes = self._axes(axis)
-    return self._new(graph.reduce(u, op, axes) if keepdim else graph.fold(u, op, axes))
+    return self._own(graph.reduce(u, op, axes) if keepdim else graph.fold(u, op, axes))
 
   def sum(self, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Tensor:
     """The sum over axes. dtype: the type to accumulate in and to return."""
@@ -116,6 +117,7 @@ class Reduction(Movement):
 
   def var_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Tensor, Tensor]:
     """Variance and mean."""
+    correction = whole("correction", correction)
     out = least_upper_float(self.dtype)
     wide = graph.accumulator(out)
     x = self.cast(wide)
@@ -136,6 +138,7 @@ class Reduction(Movement):
 
   def normalize(self, p: float = 2, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """self divided by its p-norm along an axis, which counts as at least eps."""
+    p = real("p", p)
     if p <= 0: raise ArgumentError(f"normalize wants a positive p, not {p}")
     if p == 2: norm = self.square().sum(dim, keepdim=True)._root()
     elif p == math.inf: norm = self.abs().max(dim, keepdim=True)
@@ -180,6 +183,7 @@ class Reduction(Movement):
 
   def batchnorm(self, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, axis: int | tuple[int, ...] = 1) -> Tensor:
     """(self - mean) * invstd * weight + bias, with vectors along `axis`. invstd may be full-sized."""
+    for x in (mean, invstd): self._operand("batchnorm", x)
     axes = self._axes(axis)
     shape = [d if i in axes else 1 for i, d in enumerate(self.shape)]
     x = self.sub(mean.reshape(shape))
@@ -224,7 +228,7 @@ class Reduction(Movement):
   def _running(self, axis: int, op: Ops, identity: float | int | bool) -> Tensor:
     """Along an axis, the fold of each element with all before it: masked n x n, in blocks if the axis is long."""
     axis = self._axis(axis)
-    if not self.ndim: return self._self()
+    if not self.ndim: return self._own()
     x = self.transpose(axis, -1)
     n = static(x.shape[-1], "accumulate along")
     if n <= 2 * _BLOCK: return self._new(_triangle(x.uop, op, identity)).transpose(axis, -1)
@@ -255,7 +259,7 @@ class Reduction(Movement):
     >>> [t.tolist() for t in Tensor([1, 3, 2]).cummax()]
     [[1, 3, 3], [0, 1, 1]]
     """
-    if not self.ndim: return self._self(), self.const_like(0, dtypes.default_int)
+    if not self.ndim: return self._own(), self.const_like(0, dtypes.default_int)
     axis = self._axis(axis)
     values = self._running(axis, Ops.MAX, self.dtype.min)
     place = self._new(graph.positions(self.uop, axis, dtypes.default_int))
@@ -268,7 +272,7 @@ class Reduction(Movement):
 
   def logcumsumexp(self, axis: int = 0) -> Tensor:
     """Running logsumexp along an axis."""
-    if not self.ndim: return self._self()
+    if not self.ndim: return self._own()
     x = self._float().transpose(axis, -1)
     n = static(x.shape[-1], "accumulate along")
     wide = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)

@@ -10,6 +10,7 @@ from tinyhw.arithmetic import elements
 from tinyhw.dtype import ConstType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError
 from tinyhw.methods import graph
+from tinyhw.methods.checks import whole
 from tinyhw.methods.indexing import Indexing, masked
 from tinyhw.methods.views import static
 from tinyhw.uop.enums import Ops
@@ -32,7 +33,7 @@ class Sorting(Indexing):
   def sort(self, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     """(sorted values, their places before) along an axis; equal values keep their order."""
     dim = self._axis(dim)
-    if not self.ndim: return self._self(), self.const_like(0, dtypes.int32)
+    if not self.ndim: return self._own(), self.const_like(0, dtypes.int32)
     places = self.argsort(dim, descending)
     return self.gather(dim, places), places
 
@@ -49,14 +50,16 @@ class Sorting(Indexing):
     """(the k largest or smallest values, their places) along an axis, in order."""
     dim = self._axis(dim)
     n = self.shape[dim] if self.ndim else 1
+    k = whole("k", k)
     if not 0 <= k <= static(n, "select from"): raise ArgumentError(f"cannot take the top {k} of axis {dim} of {graph.show(self.shape)}")
-    if not self.ndim: return self._self(), self.const_like(0, dtypes.int32)
+    if not self.ndim: return self._own(), self.const_like(0, dtypes.int32)
     places = self._new(graph.shrink_axis(self.argsort(dim, largest).uop, dim, 0, k))
     return self.gather(dim, places), places
 
   def one_hot(self, num_classes: int = -1) -> Tensor:
     """A new last axis with 1 at the place that each integer names, else 0. -1: as many classes as the largest needs (which is read back)."""
     if not dtypes.is_int(self.dtype): raise DTypeError(f"one_hot wants integers, not {self.dtype}")
+    num_classes = whole("num_classes", num_classes, -1)
     if num_classes == -1: num_classes = int(self.max().add(1).item())
     wide = self.unsqueeze(-1).expand(*self.shape, num_classes)
     return self._new(graph.cast(graph.compare(Ops.CMPEQ, wide.uop, graph.positions(wide.uop, self.ndim, self.dtype)), dtypes.default_int))
@@ -87,7 +90,7 @@ def _true_places(mask: UOp, size: int | None, like: Sorting) -> UOp:
   if size is None:
     found = [i for i, x in enumerate(elements(like._new(mask)._buffer().as_memoryview(), dtypes.bool)) if x]
     return like._tensor(found).cast(dtypes.int32).uop
-  if size < 0: raise ArgumentError(f"a size is at least 0, not {size}")
+  size = whole("a size", size, 0)
   n = static(mask.shape[0], "select from")
   seen = like._new(graph.cast(mask, dtypes.int32))._running(0, Ops.ADD, 0).contiguous().uop
   wide = graph.expand(graph.reshape(seen, (1, n)), (size, n))  # the i-th true element is where the count first exceeds i

@@ -9,18 +9,27 @@ from tinyhw.errors import ArgumentError, IndexRangeError, ShapeError
 from tinyhw.gradient import define_gradient
 from tinyhw.helpers import ceildiv
 from tinyhw.methods import graph
+from tinyhw.methods.checks import size, whole
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING:
   from tinyhw.methods.movement import Movement
   from tinyhw.tensor import Tensor
 
+MOST_ELEMENTS = 1 << 56     # so that bytes, and sums of indices, stay in 64 bits
 Pairs = list[tuple[sint, sint]]
 
 def static(d: sint, what: str) -> int:
   """A size that has to be a number. Raises ShapeError if it is symbolic."""
   if not isinstance(d, int): raise ShapeError(f"cannot {what} an axis of symbolic size {d.render()}; shrink it to a size that is a number first")
   return d
+
+def check_elements(shape: Sequence[sint]) -> None:
+  """Raise ShapeError for more elements than can be counted, on any device."""
+  count = 1
+  for d in shape: count *= max(limits(d)[1], 1)
+  if count > MOST_ELEMENTS and not any(isinstance(d, int) and d == 0 for d in shape):
+    raise ShapeError(f"a tensor of shape {graph.show(shape)} would have {count} elements, and at most 2**56 can be counted")
 
 def limits(x: sint) -> tuple[int, int]:
   """The smallest and largest value of a size or offset, for every value that its Variables may be bound to."""
@@ -34,13 +43,12 @@ def new_shape(old: tuple[sint, ...], wanted: Sequence[sint | None]) -> tuple[sin
     if n is None:
       if i >= len(old): raise ShapeError(f"cannot reshape {graph.show(old)}: None keeps axis {i}, which does not exist")
       n = old[i]
+    n = size("a size", n)
     if isinstance(n, int):
-      n = int(n)
       if n == -1:
         if hole is not None: raise ShapeError(f"cannot reshape {graph.show(old)} to {tuple(wanted)}: only one size can be -1")
         hole = i
       elif n < 0: raise ShapeError(f"cannot reshape {graph.show(old)} to {tuple(wanted)}: {n} is negative")
-    elif not isinstance(n, UOp): raise ArgumentError(f"sizes are ints or Variables, not {n!r}")
     shape.append(n)
   total = sint_prod(old)
   if hole is not None: shape[hole] = _fill(old, shape, hole, total)
@@ -79,7 +87,12 @@ def pad_pairs(shape: tuple[sint, ...], padding: Sequence[Any]) -> Pairs:
     flat = list(zip(padding[::2], padding[1::2]))
     return [(0, 0)] * (n - len(flat)) + flat[::-1]
   if len(padding) != n: raise ShapeError(f"cannot pad {graph.show(shape)}: {len(padding)} pairs for {n} axes; use None for an axis that stays")
-  return [(0, 0) if p is None else (p[0], p[1]) for p in padding]
+  return [(0, 0) if p is None else pair("counts to pad by", p) for p in padding]
+
+def pair(what: str, given: Any) -> tuple[sint, sint]:
+  """Two sizes. Raises ArgumentError."""
+  if not isinstance(given, (tuple, list)) or len(given) != 2: raise ArgumentError(f"{what} are pairs (before, after) or None, not {given!r}")
+  return size(what, given[0]), size(what, given[1])
 
 def pad_constant(u: UOp, pairs: Pairs, value: ConstType) -> UOp:
   """u with a constant around it; negative counts cut."""
@@ -90,8 +103,8 @@ def pad_constant(u: UOp, pairs: Pairs, value: ConstType) -> UOp:
   u = graph.shrink(u, cut)
   pairs = [(b if limits(b)[0] >= 0 else 0, e if limits(e)[0] >= 0 else 0) for b, e in pairs]
   padded = graph.pad(u, pairs)
+  value = graph.check_number("pad", u.dtype, value)
   if value == 0 or padded is u: return padded
-  graph.check_number("pad", u.dtype, value)
   inside = graph.pad(graph.full(u.shape, dtypes.bool, True), pairs)
   return graph.where(inside, padded, graph.like(padded, value))
 
@@ -175,6 +188,8 @@ def _expand_dots(groups: list[list[str]], extra: int) -> list[list[str]]:
 
 def rearrange(x: Movement, formula: str, sizes: dict[str, int]) -> Tensor:
   """See Movement.rearrange."""
+  if not isinstance(formula, str): raise ArgumentError(f"rearrange wants a formula such as 'b (h w) -> b h w', not {formula!r}")
+  sizes = {name: whole(f"the size of {name}", d, 0) for name, d in sizes.items()}
   if formula.count("->") != 1: raise ArgumentError(f"rearrange: {formula!r} needs one '->'")
   left, right = (_parse(side, formula) for side in formula.split("->"))
   extra = x.ndim - (len(left) - (["..."] in left))

@@ -1,0 +1,60 @@
+"""What arguments have to be: whole numbers, real numbers, sizes, functions. Each check gives the argument as plain Python, or raises ArgumentError.
+
+Numbers of other libraries are numbers here: what has `__index__` is whole, what `numbers.Real` knows is real.
+"""
+from __future__ import annotations
+from collections.abc import Sequence
+import math
+from numbers import Real
+import operator
+from typing import Any
+
+from tinyhw.dtype import dtypes
+from tinyhw.errors import ArgumentError
+from tinyhw.uop.ops import UOp, sint
+
+def whole(what: str, x: Any, least: int | None = None) -> int:
+  """x as an int, not below `least`."""
+  if type(x) is not int:
+    try: x = operator.index(x)
+    except TypeError: raise ArgumentError(f"{what} is a whole number, not {x!r}") from None
+  if least is not None and x < least: raise ArgumentError(f"{what} is {x}; it must be at least {least}")
+  return int(x)
+
+def real(what: str, x: Any) -> float | int:
+  """x as an int or a float."""
+  if type(x) is float or type(x) is int: return x
+  if not isinstance(x, Real): raise ArgumentError(f"{what} is a number, not {x!r}")
+  return int(operator.index(x)) if hasattr(x, "__index__") else float(x)
+
+def size(what: str, x: Any) -> sint:
+  """x as a size or a count: an int, or an expression of Variables."""
+  if type(x) is int: return x
+  if isinstance(x, UOp):
+    if not dtypes.is_int(x.dtype) or x.shape: raise ArgumentError(f"{what} is a whole number or a Variable, not {x!r}")
+    return x
+  return whole(what, x)
+
+def sizes(what: str, given: Sequence[Any]) -> tuple[sint, ...]:
+  """Sizes, all of them given."""
+  return tuple([d if type(d) is int else size(what, d) for d in given])
+
+def wholes(what: str, given: Any, least: int | None = None) -> tuple[int, ...]:
+  """Whole numbers, from one or from a sequence of them."""
+  if isinstance(given, (tuple, list, range)): return tuple([whole(what, x, least) for x in given])
+  return (whole(what, given, least),)
+
+def is_number(x: Any) -> bool:
+  """Is x a number of Python's, or of another library?"""
+  return type(x) in (int, float, bool) or isinstance(x, Real)
+
+def finite(what: str, x: Any) -> float | int:
+  """x as a number that is neither infinite nor NaN."""
+  number = real(what, x)
+  if not math.isfinite(number): raise ArgumentError(f"{what} is {number}; it must be finite")
+  return number
+
+def function(what: str, x: Any) -> Any:
+  """x, which can be called."""
+  if not callable(x): raise ArgumentError(f"{what} is a function, not {x!r}")
+  return x
