@@ -97,7 +97,8 @@ def moved(t: Tensor, rng: random.Random) -> Tensor:
   if kind == "permute": return t.permute(*rng.sample(range(len(shape)), len(shape)))
   if kind == "flip": return t.flip(axis)
   if kind == "pad" and math.prod(shape) < 60:
-    return t.pad(tuple((rng.randint(0, 1), rng.randint(0, 2)) if k == axis else (0, 0) for k in range(len(shape))))
+    counts = rng.randint(0, 1), rng.randint(0, 2)
+    return t.pad(tuple(counts if k == axis else (0, 0) for k in range(len(shape)))) if any(counts) else t
   if kind == "shrink": return t.shrink(tuple((rng.randint(0, n - 1), n) if k == axis else (0, n) for k, n in enumerate(shape)))
   if kind == "expand": return t.reshape(*shape, 1).expand(*shape, 2) if math.prod(shape) < 60 else t
   return t.reshape(math.prod(shape))
