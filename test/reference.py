@@ -23,7 +23,9 @@ PAGES = (
   Page("tensor.md", "Tensor", "tinyhw.tensor", ("Tensor",)),
   Page("nn.md", "Layers", "tinyhw.nn"),
   Page("optim.md", "Optimizers", "tinyhw.nn.optim"),
-  Page("state.md", "Models in files", "tinyhw.nn.state"),
+  Page("state.md", "Models in files", "tinyhw.nn.state", (
+    "get_state_dict", "get_parameters", "load_state_dict", "safe_load", "safe_save", "safe_load_metadata", "torch_load", "npy_load", "npy_save",
+    "npz_load", "npz_save", "tar_extract", "zip_extract", "TensorIO")),
   Page("datasets.md", "Data sets", "tinyhw.nn.datasets", ("mnist", "cifar")),
   Page("jit.md", "TinyJit", "tinyhw.engine.jit", ("TinyJit",)),
   Page("dtype.md", "Element types", "tinyhw.dtype", ("DType", "DTypes", "to_dtype", "least_upper_dtype", "least_upper_float", "can_lossless_cast",

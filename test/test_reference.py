@@ -19,10 +19,15 @@ from tinyhw.uop.ops import UOp, Variable
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = {"Tensor": Tensor, "nn": nn, "dtypes": dtypes, "dtype": dtype, "helpers": helpers, "UOp": UOp, "Variable": Variable, "tinyhw": tinyhw,
-         "Device": tinyhw.Device, "TinyJit": tinyhw.TinyJit, "Context": tinyhw.Context, "config": config}
-MODULES = sorted({page.module for page in reference.PAGES} | {cls.__module__ for cls in Tensor.__mro__ if cls.__module__.startswith("tinyhw")})
+         "Device": tinyhw.Device, "TinyJit": tinyhw.TinyJit, "Context": tinyhw.Context, "config": config,
+         **{name: getattr(nn.state, name) for name in ("load_state_dict", "npy_load", "npy_save", "safe_load")}}
+SHOWN = {value.__module__ for page in reference.PAGES for name in page.names or ()     # what a page shows may stand in another module
+         if hasattr(value := getattr(importlib.import_module(page.module), name), "__module__")}
+MODULES = sorted({page.module for page in reference.PAGES} | SHOWN |
+                 {cls.__module__ for cls in Tensor.__mro__ if cls.__module__.startswith("tinyhw")})
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_print_what_stands_there(name: str) -> None:
+def test_examples_print_what_stands_there(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.chdir(tmp_path)   # examples write files
   module = importlib.import_module(name)
   runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
   report: list[str] = []

@@ -1,9 +1,15 @@
 """The tensors of models by name, and loading them."""
+import collections
+
 import pytest
 
 from tinyhw import nn
+from tinyhw.config import Context
+from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError
-from tinyhw.nn.state import get_parameters, get_state_dict, load_state_dict
+import tinyhw.nn.state as state_module
+from tinyhw.uop.enums import Ops
+from tinyhw.nn.state import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save
 from tinyhw.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -30,3 +36,80 @@ def test_load_state_dict():
   state = get_state_dict(b)
   load_state_dict(a, state, verbose=False, consume=True)
   assert not state
+
+def test_shapes_and_values_are_checked_before_anything_changes(tmp_path):
+  model = Model()
+  before = model.scale.item()
+  state = {**get_state_dict(Model()), "layers.1.norm.bias": Tensor.ones(4), "scale": Tensor(7.0)}
+  with pytest.raises(ArgumentError, match=r"'layers.1.norm.bias' has shape \(3,\) in the model and \(4,\) in the state; was it saved"):
+    load_state_dict(model, state, verbose=False)
+  with pytest.raises(ArgumentError, match="'scale' is <class 'float'> in the state, not a Tensor"): load_state_dict(model, {"scale": 1.0},
+    strict=False)
+  with pytest.raises(ArgumentError, match="wants a dict of Tensors by name, not <class 'list'>"): load_state_dict(model, [Tensor(1.0)])
+  assert model.scale.item() == before
+
+def test_types_and_shapes_of_one_element():
+  model = Model()
+  load_state_dict(model, {"scale": Tensor([3.0], dtype="float64"), "layers.1.norm.bias": Tensor([1, 2, 3])}, strict=False, verbose=False)
+  assert model.scale.dtype is dtypes.float32 and model.scale.item() == 3.0 and model.scale.shape == ()
+  assert model.layers[1]["norm"].bias.tolist() == [1.0, 2.0, 3.0]
+
+@pytest.mark.parametrize("consume", (False, True))
+@pytest.mark.parametrize("realize", (False, True))
+def test_from_files(tmp_path, consume, realize, engine):
+  if engine == "interpreter": pytest.skip("it knows no copies")
+  source, model = Model(), Model()
+  safe_save(get_state_dict(source), tmp_path / "f")
+  state = safe_load(tmp_path / "f")
+  assert load_state_dict(model, state, verbose=False, consume=consume, realize=realize) == get_parameters(model)
+  assert all((t.uop.base.op is Ops.BUFFER) is realize for t in get_parameters(model)) and bool(state) is not consume
+  for name, t in get_state_dict(source).items(): assert get_state_dict(model)[name].tolist() == t.tolist()
+  assert all(not t.device.startswith("DISK") for t in get_parameters(model))
+
+def test_unused_entries_are_told(capsys):
+  with Context(DEBUG=1): load_state_dict(Model(), {"more": Tensor(1.0)}, strict=False, verbose=False)
+  assert "1 entries that the model does not have: more" in capsys.readouterr().err
+
+def test_optimizers_move_too(tmp_path):
+  """A checkpoint of model and optimizer: training goes on as if it had not stopped."""
+  def step(model, optimizer):
+    with Tensor.train():
+      optimizer.zero_grad()
+      (model.weight * Tensor([[1.0, 2.0]])).square().sum().backward()
+      optimizer.step()
+  def pair():
+    Tensor.manual_seed(3)
+    model = nn.Linear(2, 2, bias=False)
+    return model, nn.optim.Adam([model.weight], lr=0.1)
+  one, two = pair(), pair()
+  for _ in range(2): step(*one)
+  safe_save(get_state_dict(one[1]), tmp_path / "f")
+  load_state_dict(two[1], safe_load(tmp_path / "f"), verbose=False)
+  for model, optimizer in (one, two): step(model, optimizer)
+  assert one[0].weight.tolist() == two[0].weight.tolist()
+
+class Slotted:
+  __slots__ = ("weight", "missing", "__weakref__")
+  def __init__(self): self.weight = Tensor([1.0])
+
+class Node:
+  def __init__(self): self.t, self.others = Tensor([1.0]), []
+
+def test_what_is_walked():
+  shared = nn.Linear(1, 1)
+  assert list(get_state_dict({"a": shared, "b": [shared]})) == ["a.weight", "a.bias", "b.0.weight", "b.0.bias"], "tied parts have both names"
+  loop = [Tensor([1.0])]
+  loop.append(loop)
+  assert list(get_state_dict(loop)) == ["0"] and list(get_state_dict(Slotted())) == ["weight"] and get_state_dict(5) == {} == get_state_dict("text")
+  pair = collections.namedtuple("pair", "x y")(Tensor(1), [Tensor(2)])
+  assert list(get_state_dict(pair, "p.")) == ["p.x", "p.y.0"] and list(get_state_dict(Tensor(1), "only")) == ["only"]
+  assert list(get_state_dict({"w": Tensor(1), "s": Slotted()}, tensor_type=Slotted)) == ["s"]
+  deep = []
+  for _ in range(5000): deep = [deep]
+  assert get_state_dict(deep) == {}
+
+def test_tangles_end(monkeypatch):
+  monkeypatch.setattr(state_module, "_MOST_STEPS", 5000)
+  nodes = [Node() for _ in range(12)]
+  for node in nodes: node.others = list(nodes)
+  with pytest.raises(ArgumentError, match="refers to itself in so many ways"): get_state_dict(nodes)

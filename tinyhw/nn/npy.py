@@ -38,6 +38,8 @@ def npy_load(fn: FileLike) -> Tensor:
   """The array in a .npy file, as a Tensor of its shape: on DISK, and read when it is moved; big-endian numbers are read and turned now.
 
   Raises FileFormatError for a damaged file, and for elements that no dtype stands for (objects, text, records, complex numbers).
+
+  >>> npy_save(Tensor([[1, 2], [3, 4]]), "array.npy")
   >>> npy_load("array.npy").tolist()
   [[1, 2], [3, 4]]
   """
@@ -46,8 +48,9 @@ def npy_load(fn: FileLike) -> Tensor:
 def npz_load(fn: FileLike) -> dict[str, Tensor]:
   """The arrays in a .npz file by name. What was saved without compression stays on DISK; the rest is unpacked. Raises FileFormatError.
 
-  >>> sorted(npz_load("arrays.npz"))
-  ['bias', 'weight']
+  >>> npz_save({"weight": Tensor([1.0, 2.0]), "bias": Tensor([0.5])}, "arrays.npz")
+  >>> npz_load("arrays.npz")["weight"].tolist()
+  [1.0, 2.0]
   """
   archive = ZipArchive(Source(fn, "npz"))
   found: dict[str, Tensor] = {}
@@ -120,7 +123,7 @@ def _saved(t: Any, name: str) -> bytes:
 def npy_save(t: Tensor, fn: str | os.PathLike[str]) -> None:
   """Write a tensor as a .npy file, which appears whole or not at all. Raises ArgumentError for types that NumPy has not (bfloat16, fp8).
 
-  >>> npy_save(Tensor([[1, 2], [3, 4]]), "array.npy")
+  >>> npy_save(Tensor([[1, 2], [3, 4]]), "saved.npy")
   """
   head = _saved(t, "npy_save")
   with writing(fn, "npy") as file:
@@ -130,7 +133,7 @@ def npy_save(t: Tensor, fn: str | os.PathLike[str]) -> None:
 def npz_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], compressed: bool = False) -> None:
   """Write tensors as a .npz file, which appears whole or not at all; compressed: by deflate. Raises ArgumentError.
 
-  >>> npz_save({"weight": Tensor([1.0, 2.0]), "bias": Tensor([0.5])}, "arrays.npz")
+  >>> npz_save({"weight": Tensor([1.0, 2.0]), "bias": Tensor([0.5])}, "saved.npz")
   """
   if not isinstance(tensors, dict): raise ArgumentError(f"npz_save wants a dict of Tensors by name, not {type(tensors)}")
   for name in tensors:

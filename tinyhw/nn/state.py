@@ -3,8 +3,11 @@
 The formats have files of their own, and all their names are here: safetensors, PyTorch's, NumPy's, tar and zip archives.
 """
 from __future__ import annotations
+import sys
 from typing import Any
 
+from tinyhw.config import DEBUG
+from tinyhw.device import on_disk
 from tinyhw.errors import ArgumentError
 from tinyhw.nn.npy import npy_load as npy_load, npy_save as npy_save, npz_load as npz_load, npz_save as npz_save
 from tinyhw.nn.safetensors import (inverse_safe_dtypes as inverse_safe_dtypes, safe_dtypes as safe_dtypes, safe_load as safe_load,
@@ -16,23 +19,32 @@ from tinyhw.nn.zip_archive import zip_extract as zip_extract
 from tinyhw.progress import tqdm
 from tinyhw.tensor import Tensor
 
+_MOST_STEPS = 1 << 20   # parts that a model may be walked through: one that refers to itself in many ways has more names than atoms
+
 # ***** names *****
 
 def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> dict[str, Any]:
-  """The Tensors in an object by name: attributes, items of lists and dicts, all the way down: "layers.0.weight"."""
+  """The Tensors in an object by name: attributes, items of lists and dicts, all the way down: "layers.0.weight".
+
+  A part that is in two places has two names; one that contains itself is entered once. Raises ArgumentError for a tangle that has too many names.
+
+  >>> from tinyhw import nn
+  >>> {name: t.shape for name, t in get_state_dict(nn.Linear(3, 2)).items()}
+  {'weight': (2, 3), 'bias': (2,)}
+  """
   found: dict[str, Any] = {}
-  stack: list[tuple[str, Any]] = [(prefix.rstrip("."), obj)]
-  seen: set[int] = set()
-  while stack:
-    name, x = stack.pop()
-    if isinstance(x, tensor_type):
-      found[name] = x
-      continue
-    items = _items(x)
-    if items is None or id(x) in seen and not isinstance(x, (list, tuple, dict)): continue
-    seen.add(id(x))
-    stack.extend((f"{name}.{key}" if name else str(key), value) for key, value in reversed(items))
-  return found
+  stack: list[tuple[str, Any, bool]] = [(prefix.rstrip("."), obj, False)]
+  inside: set[int] = set()      # the objects on the way to here
+  for _ in range(_MOST_STEPS):
+    if not stack: return found
+    name, x, left = stack.pop()
+    if left: inside.discard(id(x))
+    elif isinstance(x, tensor_type): found[name] = x
+    elif id(x) not in inside and (items := _items(x)):
+      inside.add(id(x))
+      stack.append((name, x, True))
+      stack.extend((f"{name}.{key}" if name else str(key), value, False) for key, value in reversed(items))
+  raise ArgumentError(f"{type(obj)} refers to itself in so many ways that its tensors have more than {_MOST_STEPS} names; walk a part of it")
 
 def _items(x: Any) -> list[tuple[Any, Any]] | None:
   """What is inside of an object, or None if it is no container."""
@@ -40,38 +52,66 @@ def _items(x: Any) -> list[tuple[Any, Any]] | None:
   if isinstance(x, (list, tuple)): return list(enumerate(x))
   if isinstance(x, dict): return list(x.items())
   if isinstance(x, type) or callable(getattr(x, "__code__", None)): return None
-  return list(x.__dict__.items()) if hasattr(x, "__dict__") else None
+  slots = [name for kind in type(x).__mro__ for name in _slots(kind)]
+  return [*[(name, getattr(x, name)) for name in slots if hasattr(x, name)], *getattr(x, "__dict__", {}).items()] or None
+
+def _slots(kind: type) -> list[str]:
+  """The attributes that a class of the user keeps in slots. Those of tinyhw have no tensors of a model in theirs."""
+  if kind.__module__.partition(".")[0] == "tinyhw": return []
+  slots = kind.__dict__.get("__slots__", ())
+  return [name for name in ((slots,) if isinstance(slots, str) else slots) if not name.startswith("__")]
 
 def get_parameters(obj: Any) -> list[Tensor]:
-  """The Tensors in an object."""
+  """The Tensors in an object.
+
+  >>> from tinyhw import nn
+  >>> len(get_parameters([nn.Linear(3, 2), nn.LayerNorm(2)]))
+  4
+  """
   return list(get_state_dict(obj).values())
+
+# ***** loading *****
 
 def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = True, verbose: bool = True, consume: bool = False,
                     realize: bool = True) -> list[Tensor]:
-  """Give a model's tensors the values of state_dict. Raises ArgumentError if a name is missing (strict) or a shape differs.
+  """Give a model's tensors the values of state_dict, cast to the model's types and on its devices.
 
-  The model gets copies, so training it does not change state_dict; consume: it gets the tensors themselves, and the entries are removed.
-  realize: convert and move them now, else when they are used. Returns the model's tensors.
+  The model gets copies, so training it does not change state_dict; consume: it gets the tensors themselves, and the entries are removed one by one,
+  so that both are not in memory. strict: every tensor of the model must be there; entries that the model does not have are told with DEBUG=1.
+  realize: convert and move now, else when they are used. Returns the model's tensors. Raises ArgumentError, before anything is changed, for a name
+  that is missing, a shape that differs, or an entry that is no Tensor.
+
+  >>> from tinyhw import nn
+  >>> model = nn.Linear(3, 2)
+  >>> loaded = load_state_dict(model, {"weight": Tensor.ones(2, 3), "bias": Tensor.zeros(2)}, verbose=False)
+  >>> model.weight.tolist()
+  [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
   """
+  if not isinstance(state_dict, dict): raise ArgumentError(f"load_state_dict wants a dict of Tensors by name, not {type(state_dict)}")
   own = get_state_dict(model)
   missing = [name for name in own if name not in state_dict]
   if strict and missing: raise ArgumentError(f"the state has no {missing[0]!r}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "") +
-                                             f"; it has {', '.join(list(state_dict)[:8])}; strict=False loads what is there")
-  for name, tensor in own.items():
-    if name in state_dict and _fitting(tensor, state_dict[name]) is None:
-      raise ArgumentError(f"{name!r} has shape {tensor.shape} in the model and {state_dict[name].shape} in the state")
+                                             f"; it has {', '.join(map(str, list(state_dict)[:8]))}; strict=False loads what is there")
+  values = {name: _fitting(name, tensor, state_dict[name]) for name, tensor in own.items() if name in state_dict}
+  unused = [str(name) for name in state_dict if name not in own]
+  if DEBUG >= 1 and unused: sys.stderr.write(f"load_state_dict: {len(unused)} entries that the model does not have: {', '.join(unused[:8])}\n")
   loaded = []
-  for name, tensor in tqdm(own.items(), desc="loading", disable=not verbose or len(own) < 2, total=len(own)):
-    if name not in state_dict: continue
-    value = _fitting(tensor, state_dict[name])
-    assert value is not None
-    tensor.replace((value if consume else value.copied()).shard_like(tensor).cast(tensor.dtype))
+  for name in tqdm(list(values), desc="loading", disable=not verbose or len(values) < 2):
+    tensor = own[name]
+    tensor.replace(_placed(values.pop(name), tensor, consume).cast(tensor.dtype))
     if realize: tensor.realize()
     if consume: del state_dict[name]
     loaded.append(tensor)
   return loaded
 
-def _fitting(tensor: Tensor, value: Tensor) -> Tensor | None:
-  """value in tensor's shape: (1,) and () are the same."""
+def _fitting(name: str, tensor: Tensor, value: Any) -> Tensor:
+  """A value in tensor's shape: (1,) and () are the same. Raises ArgumentError."""
+  if not isinstance(value, Tensor): raise ArgumentError(f"{name!r} is {type(value)} in the state, not a Tensor; make one with Tensor(...)")
   if tensor.shape == value.shape: return value
-  return value.reshape(tensor.shape) if {tensor.shape, value.shape} == {(), (1,)} else None
+  if {tensor.shape, value.shape} == {(), (1,)}: return value.reshape(tensor.shape)
+  raise ArgumentError(f"{name!r} has shape {tensor.shape} in the model and {value.shape} in the state; was it saved from a model of other sizes?")
+
+def _placed(value: Tensor, tensor: Tensor, consume: bool) -> Tensor:
+  """A value where tensor is: a copy unless it may be consumed; of a file, just that part is read."""
+  if on_disk(value.device): return value.to(tensor.device) if isinstance(tensor.device, str) else value.to(None).shard_like(tensor)
+  return (value if consume else value.copied()).shard_like(tensor)

@@ -31,7 +31,11 @@ def tar_extract(t: FileLike) -> dict[str, Tensor]:
   """The files in a tar archive (.tar, .tar.gz), by name, as vectors of bytes; of several with one name the last. Nothing is written: names are keys.
 
   Of a plain archive they are views on DISK; a gzip archive is unpacked. Folders, links and devices are left out. Raises FileFormatError.
-  >>> tar_extract("weights.tar")["model/bias"].bitcast("float32").tolist()
+
+  >>> import tarfile
+  >>> npy_save(Tensor([1.0, 2.0]), "bias.npy")
+  >>> with tarfile.open("weights.tar", "w") as archive: archive.add("bias.npy")
+  >>> npy_load(tar_extract("weights.tar")["bias.npy"]).tolist()
   [1.0, 2.0]
   """
   source = Source(t, "tar")
