@@ -175,7 +175,9 @@ class Graph:
         raise FileFormatError(f"{step.name} names {len(node.outputs)} results, and {len(results)} are computed")
       values.update((name, value) for name, value in zip(node.outputs, results) if name)
       if debug > 1: print("  ->", ", ".join(f"{name}={_show(values.get(name))}" for name in node.outputs))
-    return [_named(values, name, f"the graph {self.name!r}") for name in self.outputs]
+    results = [_named(values, name, f"the graph {self.name!r}") for name in self.outputs]
+    values.clear()   # nothing keeps what is between inputs and outputs: TinyJit would take it for state
+    return results
 
 def _declared(graph: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
   """The constants and inputs of a graph with the numbers of their element types."""
