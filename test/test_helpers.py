@@ -114,11 +114,22 @@ def test_disable_gc() -> None:
   assert gc.isenabled()
   assert helpers.disable_gc()(gc.isenabled)() is False and gc.isenabled()
 
-def test_profile_marker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profile_markers_and_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(trace, "events", [])
-  helpers.profile_marker("off")
-  with Context(PROFILE=1): helpers.profile_marker("epoch 1")
-  assert [e.name for e in trace.events] == ["epoch 1"]
+  started: list[bool] = []
+  monkeypatch.setattr(trace, "start_recorder", lambda: started.append(True))
+  @helpers.profile_range("decorated", "red")
+  def function() -> int: return 3
+  def everything() -> None:
+    helpers.profile_marker("epoch 1")
+    with helpers.profile_range("load"): assert function() == 3
+  everything()
+  assert not trace.events and not started
+  with Context(PROFILE=1): everything()
+  with Context(VIZ=1): everything()
+  assert [e.name for e in trace.events] == ["epoch 1", "decorated", "load"] * 2 and len(started) == 6
+  marker, inner, outer = trace.events[:3]
+  assert marker.lane == "markers" and inner.details == {"color": "red"} and outer.start_ns <= inner.start_ns <= inner.end_ns <= outer.end_ns
 
 def test_import_loads_nothing_slow() -> None:
   """helpers and what it needs, without the package's own __init__."""

@@ -33,6 +33,7 @@ def test_other_frames_are_the_users(filename: str) -> None:
   assert from_inside(filename) == (filename, 1, "inner")
 
 def test_origin_lives_as_long_as_its_node() -> None:
+  gc.collect()
   before = len(trace._origins), len(trace._lines)
   node, new = Node(), Node()
   trace.inherit(new, node)

@@ -15,7 +15,7 @@ from itertools import count as count
 from tinyhw import trace
 from tinyhw.config import (BEAM as BEAM, CACHE as CACHE, CHECK as CHECK, DEBUG as DEBUG, DEV as DEV, DUMP as DUMP, JIT as JIT, NOOPT as NOOPT,
                            PROFILE as PROFILE, SEED as SEED, SPEC as SPEC, THREADS as THREADS, TRACEMETA as TRACEMETA, TRAINING as TRAINING,
-                           Context as Context, ContextVar as ContextVar, Wrapper, getenv as getenv)
+                           VIZ as VIZ, Context as Context, ContextVar as ContextVar, Wrapper, getenv as getenv)
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.progress import tqdm as tqdm, trange as trange
 from tinyhw.storage import (cache_dir as cache_dir, diskcache as diskcache, diskcache_clear as diskcache_clear, diskcache_get as diskcache_get,
@@ -265,5 +265,27 @@ class Profiling(Wrapper):
     pstats.Stats(self.profile).strip_dirs().sort_stats(self.sort).print_stats(self.frac)
 
 def profile_marker(name: str, color: str = "gray") -> None:
-  """Mark this moment in the trace of PROFILE=1."""
-  if PROFILE: trace.event(name, "markers", color=color)
+  """Mark this moment in the trace of PROFILE=1, and in the timeline of VIZ=1.
+
+  >>> profile_marker("epoch 1")
+  """
+  if not (PROFILE or VIZ): return
+  trace.start_recorder()
+  trace.event(name, "markers", color=color)
+
+class profile_range(Wrapper):
+  """A range of time in the trace of PROFILE=1, and in the timeline of VIZ=1: `with` or a decorator.
+
+  >>> with profile_range("load data"): pass
+  """
+  def __init__(self, name: str, color: str = "gray") -> None: self.name, self.color = name, color
+
+  def fresh(self) -> profile_range: return profile_range(self.name, self.color)
+
+  def __enter__(self) -> profile_range:
+    if PROFILE or VIZ: trace.start_recorder()  # before the clock is read: it takes a while, once
+    self.start_ns = time.perf_counter_ns()
+    return self
+
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    if PROFILE or VIZ: trace.event(self.name, trace.host_lane(), self.start_ns, time.perf_counter_ns(), color=self.color)

@@ -135,6 +135,8 @@ def start_recorder() -> None:
   """From now on everything is told to the recorder, which looks itself whether the caller's VIZ or PROFILE is set."""
   global recorder
   if recorder is None: recorder = importlib.import_module("tinyhw.viz.record").start()
+  assert recorder is not None
+  recorder.times()  # it notes what is wanted, even if nothing runs from now on
 
 # **** events ****
 
