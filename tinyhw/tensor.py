@@ -221,6 +221,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     moved = self._new(u)
     moved._requires_grad = self._requires_grad
     if self.grad is not None: moved.grad = move(self.grad)
+    if on_disk(self.uop.device): register(moved)   # made from data, as far as backward() is concerned
     return moved
 
   def _replaced(self, moved: Tensor) -> Tensor:

@@ -130,12 +130,21 @@ def test_jit(numbers):
   with pytest.raises(JitError, match="a file is written while TinyJit captures"):
     for _ in range(3): g(Tensor([1.0]).realize())
 
-def test_gradients_pass_by(numbers):
+def test_what_is_read_may_have_a_gradient(numbers):
+  """As what is made from data in any other way, computed or not."""
   t, array = numbers
-  w = t.to(None).realize()
-  w.requires_grad = True
-  (w * w).sum().backward()
-  assert w.grad.tolist() == (2 * array).tolist()
+  for move in (lambda: t.to(None), lambda: t.to(None).realize(), lambda: t.to(None).requires_grad_()):
+    w = move()
+    (w * w).sum().backward()
+    assert w.grad.tolist() == (2 * array).tolist()
+  assert t.grad is None
+
+def test_several_devices(numbers):
+  t, array = numbers
+  pair = (Device.DEFAULT, f"{Device.DEFAULT.partition(':')[0]}:5")
+  for moved in (t.shard(pair, axis=0), t.to(pair), t[:, 1].shard(pair)): assert (moved + 0).device == pair
+  assert (t.shard(pair, axis=2) * 2).tolist() == (array * 2).tolist()
+  with pytest.raises(DeviceError): t.to(("CPU", t.device)).realize()
 
 MEMORY = """
 import resource, sys

@@ -22,6 +22,7 @@ def test_only_tensors_are_saved(tmp_path):
   for tensors, text in (([1], "wants a dict of Tensors by name"), ({5: Tensor(1)}, "5: a name in a safetensors file is a string"),
                         ({"__metadata__": Tensor(1)}, "no tensor can be named __metadata__"), ({"\udc80": Tensor(1)}, "half of a surrogate pair")):
     with pytest.raises(ArgumentError, match=text): safe_save(tensors, tmp_path / "f")
+  with pytest.raises(ArgumentError, match="metadata are strings by name"): safe_save({}, tmp_path / "f", metadata=[1])
   with pytest.raises(ArgumentError, match="it is a folder; give the path of a safetensors file"): safe_save({}, tmp_path)
   assert not (tmp_path / "f").exists()
 

@@ -1,13 +1,14 @@
 """A tensor as a file, on devices and on DISK, and parts of files as tensors."""
 import io
+import os
 import tarfile
 import zipfile
 
 import pytest
 
 from tinyhw.dtype import dtypes
-from tinyhw.errors import ArgumentError, FileFormatError
-from tinyhw.nn.tensor_io import Source, TensorIO
+from tinyhw.errors import ArgumentError, DriverError, FileFormatError, MissingFileError
+from tinyhw.nn.tensor_io import Source, TensorIO, writing
 from tinyhw.tensor import Tensor
 
 @pytest.fixture(params=("device", "DISK"))
@@ -73,3 +74,16 @@ def test_sources(vector):
   assert source.elements(4, (0, 3), dtypes.float32, "x").shape == (0, 3)
   for begin, count in ((15, 2), (-1, 1), (0, -1), (1 << 70, 1)):
     with pytest.raises(FileFormatError, match="no whole test file"): source.read(begin, count, "x")
+
+def test_writing_files(tmp_path, monkeypatch):
+  with writing(tmp_path / "f", "test") as file: file.write(b"x")
+  assert (tmp_path / "f").read_bytes() == b"x"
+  for path, text in ((5, "a string or a Path, not 5"), (None, "a string or a Path"), ("", "cannot be the name"), ("a\0b", "cannot be the name"),
+                     (tmp_path, "it is a folder")):
+    with pytest.raises(ArgumentError, match=text), writing(path, "test"): pass
+  with pytest.raises(MissingFileError, match="there is no folder"), writing(tmp_path / "none" / "f", "test"): pass
+  def full(*_): raise OSError(28, "No space left on device")
+  monkeypatch.setattr(os, "fsync", full)
+  with pytest.raises(DriverError, match="cannot write .*f: No space left on device; check"), writing(tmp_path / "f", "test") as file: file.write(b"y")
+  with pytest.raises(MissingFileError, match="no such"), writing(tmp_path / "f", "test"): raise MissingFileError("no such")
+  assert (tmp_path / "f").read_bytes() == b"x" and os.listdir(tmp_path) == ["f"]

@@ -33,6 +33,7 @@ def safe_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], metadata: 
   [1.0, 2.0]
   """
   if not isinstance(tensors, dict): raise ArgumentError(f"safe_save wants a dict of Tensors by name, not {type(tensors)}; see get_state_dict")
+  if metadata is not None and not isinstance(metadata, dict): raise ArgumentError(f"metadata are strings by name, not {metadata!r}")
   for name, t in tensors.items(): _check_to_save(name, t)
   sizes = {name: _count(t._static_shape()) * t.dtype.itemsize for name, t in tensors.items()}
   order = sorted(tensors, key=lambda name: -tensors[name].dtype.itemsize)  # so that each begins at a multiple of its element's size

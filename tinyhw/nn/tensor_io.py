@@ -4,15 +4,16 @@ A Source reads parts of a file that it is given by path, or of a vector of bytes
 on DISK, which read nothing. Whoever asks for a part outside of the file gets a FileFormatError, so lengths that lie cannot cost memory.
 """
 from __future__ import annotations
+import contextlib
 import io
 import os
 import pathlib
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, NoReturn
 
 from tinyhw.device import Buffer, computing, on_disk
 from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import ArgumentError, FileFormatError, MissingFileError
+from tinyhw.errors import ArgumentError, DriverError, FileFormatError, MissingFileError, TinyError
 from tinyhw.storage import atomic_file
 from tinyhw.tensor import Tensor
 
@@ -26,13 +27,20 @@ def byte_tensor(t: FileLike, what: str = "this") -> Tensor:
     raise ArgumentError(f"{what} wants a vector of uint8, not {t.dtype} of shape {t.shape}; use .bitcast()")
   return t
 
-def writing(path: str | os.PathLike[str], what: str) -> Any:
-  """A context that gives a file to write, which appears whole or not at all. Raises MissingFileError where its folder is not there."""
+@contextlib.contextmanager
+def writing(path: str | os.PathLike[str], what: str) -> Iterator[BinaryIO]:
+  """A file to write, which appears whole or not at all. Raises MissingFileError where its folder is not there, ArgumentError, DriverError."""
+  if not isinstance(path, (str, os.PathLike)): raise ArgumentError(f"the path of a {what} file is a string or a Path, not {path!r}")
+  if not os.fspath(path) or "\0" in os.fspath(path): raise ArgumentError(f"{os.fspath(path)!r} cannot be the name of a {what} file")
   full = os.path.abspath(path)
   if not os.path.isdir(os.path.dirname(full)):
     raise MissingFileError(f"cannot write {os.fspath(path)}: there is no folder {os.path.dirname(full)}; make it first")
   if os.path.isdir(full): raise ArgumentError(f"cannot write {os.fspath(path)}: it is a folder; give the path of a {what} file")
-  return atomic_file(full, durable=True)
+  try:
+    with atomic_file(full, durable=True) as file: yield file
+  except OSError as error:
+    if isinstance(error, TinyError): raise
+    raise DriverError(f"cannot write {os.fspath(path)}: {error.strerror or error}; check the folder's permissions and the room on the disk") from None
 
 class Source:
   """The bytes of a file of some format. format: its name, for messages. bad: makes the error of a damaged file."""
