@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from tinyhw.device import Allocator, BufferOptions, Compiled
 from tinyhw.errors import ArgumentError, DeviceError, DriverError, FileFormatError, MissingFileError
 from tinyhw.machine.code import Code
 
+_opening = threading.Lock()
 _MOST_AT_ONCE = 1 << 30  # bytes of one call; Linux does at most 2 GiB - 4 KiB
 
 def open(path: str, runtime: Callable[[str], Code]) -> Compiled:
@@ -35,18 +37,21 @@ class File:
   def opened(self, make: bool = False) -> int:
     """Its descriptor. make: it is made if it is not there, and made long enough. Raises MissingFileError, ArgumentError, DriverError."""
     if self._descriptor < 0:
-      flags = (os.O_RDWR if self.writable else os.O_RDONLY) | (os.O_CREAT if make else 0)
-      for flag in ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY"): flags |= getattr(os, flag, 0)  # no waiting for the other end of a pipe
-      try: descriptor = os.open(self.path, flags, 0o666)
-      except (OSError, ValueError) as error: raise self._refusal(error) from None
-      if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise ArgumentError(f"{self.path} is a folder, a pipe or a device; a tensor's bytes come from a regular file")
-      self._descriptor = descriptor
+      with _opening:   # two threads open it once
+        if self._descriptor < 0: self._descriptor = self._open(make)
     if make and os.fstat(self._descriptor).st_size < self.size:
       try: os.ftruncate(self._descriptor, self.size)
       except OSError as error: raise DriverError(f"cannot make {self.path} {self.size} bytes long: {error.strerror}") from None
     return self._descriptor
+
+  def _open(self, make: bool) -> int:
+    flags = (os.O_RDWR if self.writable else os.O_RDONLY) | (os.O_CREAT if make else 0)
+    for flag in ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY"): flags |= getattr(os, flag, 0)  # no waiting for the other end of a pipe
+    try: descriptor = os.open(self.path, flags, 0o666)
+    except (OSError, ValueError) as error: raise self._refusal(error) from None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode): return descriptor
+    os.close(descriptor)
+    raise ArgumentError(f"{self.path} is a folder, a pipe or a device; a tensor's bytes come from a regular file")
 
   def _refusal(self, error: OSError | ValueError) -> Exception:
     if not isinstance(error, OSError): return ArgumentError(f"{self.path!r} cannot be the name of a file: {error}")
@@ -84,7 +89,6 @@ if hasattr(os, "preadv"):
   def _write_at(descriptor: int, source: memoryview, offset: int) -> int: return os.pwritev(descriptor, [source], offset)
 else:
   import io
-  import threading
   _position = threading.Lock()  # where there is no read at a place, a descriptor has one position for all threads
 
   def _read_at(descriptor: int, dest: memoryview, offset: int) -> int:

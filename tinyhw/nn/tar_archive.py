@@ -54,6 +54,7 @@ def unpacked(source: Source) -> Source:
         unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
       try: parts.append(unpacker.decompress(rest))
       except zlib.error as error: raise source.bad(f"its gzip data is damaged ({error})") from None
+      if len(parts) == 1: _check_head(source, parts[0])     # what is no archive is not unpacked further
       rest = unpacker.unused_data
       if unpacker.eof: unpacker = None
   if unpacker is not None: raise source.bad("its gzip data ends early; was the download cut off?")
@@ -61,6 +62,9 @@ def unpacked(source: Source) -> Source:
   found = Source(data, source.format)
   found.name = name
   return found
+
+def _check_head(source: Source, head: bytes) -> None:
+  if len(head) >= _BLOCK and head[:_BLOCK] != bytes(_BLOCK): _check(source, head[:_BLOCK], 0)
 
 def members(source: Source) -> Iterator[Member]:
   """The regular files, in order. Raises FileFormatError."""
