@@ -48,6 +48,8 @@ def test_only_the_part_is_read(tmp_path):
 
 def test_more_than_memory(tmp_path):
   with open(tmp_path / "f", "wb") as file: file.truncate(1 << 43)
+  t = Tensor(tmp_path / "f")
+  for x in (t, t.reshape(2, -1), t[3:]): assert repr(x) == f"<Tensor {x.shape} uint8 on {x.device}, in a file>", "nothing is read"
   with pytest.raises(OutOfMemory, match="no memory for a copy of 8.00 TB"): Tensor(tmp_path / "f").data()
 
 def test_bytes_of_other_types(numbers):

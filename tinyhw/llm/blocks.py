@@ -10,6 +10,7 @@ from collections.abc import Callable
 import math
 from typing import NamedTuple
 
+from tinyhw.device import on_disk
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, FileFormatError, ShapeError
 from tinyhw.tensor import Tensor
@@ -160,5 +161,5 @@ def ggml_data_to_tensor(t: Tensor, n: int, ggml_type: int) -> Tensor:
   if kind.decode is None:
     assert kind.dtype is not None
     return data.bitcast(kind.dtype)
-  blocks = data.to(None) if data.device.startswith("DISK") else data
+  blocks = data.to(None) if on_disk(data.device) else data
   return kind.decode(blocks.reshape(-1, kind.size)).flatten()

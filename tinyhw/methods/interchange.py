@@ -7,7 +7,7 @@ know of such writes, so values that were expressed before and are not computed y
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.device import Buffer, BufferOptions, Device
+from tinyhw.device import Buffer, BufferOptions, Device, on_disk
 from tinyhw.dtype import DType
 from tinyhw.engine.buffers import buffer_of, buffers_in, new_buffer
 from tinyhw.engine.realize import this_thread
@@ -140,6 +140,7 @@ class Interchange(Loss):
     from tinyhw.methods.printing import describe  # programs that print no tensors need it not
     u, values = self.uop, None
     node, waits = memory_of(u)
+    if on_disk(self.device): node = None      # nothing is read for this
     if node is not None and not waits and this_thread.capture is None and isinstance(self.device, tuple) and 0 not in self.shape:
       from tinyhw.uop.shapetracker import View
       if all(b.is_initialized() for b in buffers_in(buffer_of(node))): values = self._buffer(), View.create(self._self()._static_shape())

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.arithmetic import elements
-from tinyhw.device import Buffer, DeviceLike
+from tinyhw.device import Buffer, DeviceLike, on_disk
 from tinyhw.methods.graph import show
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.shapetracker import View
@@ -19,6 +19,7 @@ def describe(u: UOp, device: DeviceLike, grad: tuple[Any, ...] | None, values: t
   if values is not None:
     text = _values(*values)
     return f"{head}, realized{':' if text else ''}{' ' if text and chr(10) not in text else ''}{text}>"
+  if on_disk(device): return f"{head}, in a file>"
   if constant is not None: return f"{head}, constant {_number(constant)}>"
   return f"{head}, not realized: {u.op.name}>"
 
