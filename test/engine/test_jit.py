@@ -1,5 +1,6 @@
 """TinyJit: what is replayed computes the same, results keep their values while anyone looks at them, and what cannot be replayed is refused."""
 from __future__ import annotations
+import inspect
 import threading
 from typing import Any
 
@@ -434,3 +435,18 @@ def test_a_name_that_was_deleted() -> None:
   assert function.__closure__ is not None
   del function.__closure__[0].cell_contents
   with pytest.raises(JitError, match="w was a Tensor when the function was captured, and is nothing now"): jitted(tensor(3.0))
+
+def test_functions_inside_of_the_function_may_use_its_tensors() -> None:
+  """What they close over is of this call, and gone with it."""
+  @TinyJit
+  def f(x: Tensor) -> Tensor:
+    y = (x + 1).realize()
+    def part(i: int) -> Tensor: return y[i:i + 1] * 2
+    return part(1).cat(*[y[i:i + 1] for i in range(2)]).realize()
+  for k in range(4): assert f(tensor(k, 10.0)).tolist() == [22.0, k + 1.0, 11.0]
+
+def test_as_python_sees_it() -> None:
+  def f(x: Tensor) -> Tensor: return x
+  assert list(inspect.signature(TinyJit).parameters) == ["fxn", "kwargs"]
+  assert TinyJit(f).__wrapped__ is f and TinyJit(f).__name__ == "f" and list(inspect.signature(TinyJit(f)).parameters) == ["x"]
+  with pytest.raises(AttributeError, match="no attribute 'g'"): _ = TinyJit(f).g

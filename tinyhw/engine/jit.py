@@ -74,10 +74,11 @@ class TinyJit(Generic[P, R]):
 
   # ***** as Python sees it *****
 
-  @property
-  def __wrapped__(self) -> Callable[P, R]: return self.fxn
-  @property
-  def __name__(self) -> str: return getattr(self.fxn, "__name__", type(self.fxn).__name__)
+  def __getattr__(self, name: str) -> Any:
+    """The function itself, for who looks through decorators, and its name. Of objects only: the class has a signature of its own."""
+    if name == "__wrapped__": return self.fxn
+    if name == "__name__": return getattr(self.fxn, name, type(self.fxn).__name__)
+    raise AttributeError(f"a TinyJit has no attribute {name!r}")
 
   def __get__(self, obj: Any, objtype: Any = None) -> Any:
     if isinstance(self.fxn, staticmethod): return self

@@ -103,12 +103,14 @@ def _referred(container: Any, key: Any) -> Any:
   holder = container()
   return _MISSING if holder is None else getattr(holder, key, _MISSING)
 
+def _nothing() -> None: pass
+
 class Root(NamedTuple):
-  """One called function: its code, the function if it was found, its arguments that are objects (weakly held: they may be of this call only), and
-  which free variables are variables of this call."""
+  """One called function: its code, the function if it was found and its arguments that are objects (weakly held: they may be of this call only, and
+  their free variables Tensors of it), and which free variables are variables of this call."""
   code: CodeType
   globals: dict[str, Any]
-  function: Any    # a FunctionType or None; of a NamedTuple, mypy takes the first for a method
+  function: Callable[[], Any]    # a FunctionType or None
   objects: tuple[tuple[str, Callable[[], Any]], ...]
   local: set[tuple[CodeType, str]]
 
@@ -133,7 +135,7 @@ class Surroundings:
     for name in names.globals & root.globals.keys(): self._place(_item, root.globals, name, root.globals[name], name, names)
     for name in names.modules:
       if (module := sys.modules.get(name)) is not None: self.inside(module, name, names)
-    if root.function is not None: self._function(root.function, names, root.local)
+    if (function := root.function()) is not None: self._function(function, names, root.local)
     for name, reference in root.objects:
       if (value := reference()) is not None: self.inside(value, name, names)
 
@@ -308,7 +310,7 @@ class Watcher:
     self._objects: list[tuple[str, Any, Names]] = []
     written, objects = unwrapped(function)
     if not isinstance(written, FunctionType) or not is_followed(written.__code__.co_filename): return
-    self._note(Root(written.__code__, written.__globals__, written, (), self._local))
+    self._note(Root(written.__code__, written.__globals__, weakref.ref(written), (), self._local))
     self._objects = [(name, value, names_of(written.__code__)) for name, value in objects]
     for name, value, names in self._objects: self.before.inside(value, name, names)
 
@@ -344,7 +346,8 @@ class Watcher:
     if known is not None and all(reference() is not None for reference in known): return
     held = [(name, weak) for name, value in objects if (weak := _weak(value)) is not None]
     self._seen[key] = tuple(weak for _, weak in held)
-    self._note(Root(code, frame.f_globals, _function_of(code, free) if free else None, tuple(held), self._local))
+    found = _function_of(code, free) if free else None
+    self._note(Root(code, frame.f_globals, _nothing if found is None else weakref.ref(found), tuple(held), self._local))
 
   def add_object(self, name: str, value: Any) -> None:
     """Follow an object that is an argument, too: the attributes that the function's own code names."""

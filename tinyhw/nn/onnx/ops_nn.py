@@ -172,7 +172,7 @@ class _Windows:
 
 def _inside(low: int, high: int, k: int, dilation: int) -> int:
   """How many of the k places 0, dilation, 2 * dilation, ... are from low on and below high."""
-  return max(0, min(k, ceildiv(high, dilation)) - max(0, ceildiv(low, dilation)))
+  return max(0, min(k, -(-high // dilation)) - max(0, -(-low // dilation)))
 
 @operator("AveragePool")
 def average_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0, count_include_pad: int = 0,
