@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.divmod import INTEGERS, is_below, is_by_number
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.linear import Linear, Terms, build, exact, fits, linear, number, order, plus, span, term_order, weakint
+from tinyhw.uop.linear import Linear, Terms, build, exact, fits, linear, number, order, plus, span, term_order, weakint, whole_variables
 from tinyhw.uop.match import rule
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.upat import UPat
@@ -63,6 +63,7 @@ def less(u: UOp, x: UOp, y: UOp) -> UOp | None:
   """x + 3 < y + 5 -> x < y + 2; (a*4 + b) < 16 -> a < 4 for 0 <= b < 4; x // 4 < 3 -> x < 12; true or false where bounds say so."""
   found = _difference(u)
   if found is None: return None
+  found = whole_variables(found[0]), found[1]
   low, high = span(*found)
   if high < 0 or low >= 0: return truth(high < 0, u)
   if x.dtype is weakint and y.op is not Ops.CONST:
@@ -80,8 +81,9 @@ def equal(u: UOp, x: UOp, y: UOp) -> UOp | None:
   terms, constant = found
   low, high = span(terms, constant)
   if low > 0 or high < 0 or low == high: return truth((low == high == 0) is (u.op is Ops.CMPEQ), u)
+  if constant % math.gcd(*terms.values()): return truth(u.op is Ops.CMPNE, u)
+  terms = whole_variables(terms)
   divisor = math.gcd(*terms.values())
-  if constant % divisor: return truth(u.op is Ops.CMPNE, u)
   if min(terms.items(), key=lambda item: term_order(*item))[1] < 0: divisor = -divisor
   return _rebuilt(u, _sides({t: k // divisor for t, k in terms.items()}, constant // divisor, x.dtype))
 

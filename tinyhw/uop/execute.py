@@ -241,9 +241,10 @@ def ranges_of_store(store: UOp) -> tuple[UOp, ...]: return tuple([s for s in sto
 def variable(u: UOp, variables: Mapping[str, int]) -> int:
   """The value of a DEFINE_VAR or BIND. Raises VerifyError without one, or when it is outside of the variable's bounds."""
   if u.op is Ops.BIND: return int(u.src[1].arg)
-  name, low, high = u.arg
+  name, low, high, *factor = u.arg
   if name not in variables: raise VerifyError(f"variable {name} has no value; pass variables={{{name!r}: ...}}")
   if not low <= variables[name] <= high: raise VerifyError(f"variable {name} is {variables[name]}, outside of {low}..{high}")
+  if factor and variables[name] % factor[0]: raise VerifyError(f"variable {name} is {variables[name]}, no multiple of {factor[0]}")
   return variables[name]
 
 def run_kernel(u: UOp, buffers: Mapping[Any, Any], variables: Mapping[str, int]) -> None:

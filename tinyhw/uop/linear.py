@@ -59,7 +59,8 @@ def linear(u: UOp) -> Linear | None:
   """u as a sum; None when it has too many terms. In types that wrap, products of sums stay whole."""
   if u.op not in _INSIDE:
     low, high = u._bounds_ or limits(u)
-    return ({u: 1}, 0) if low != high else ({}, low)
+    if low == high: return {}, low
+    return ({u: 1}, 0) if u.op not in VARIABLES or multiple_of(u) == 1 else (_of_multiple(u), 0)
   if u.op is Ops.CONST: return {}, u.arg
   terms: Terms = {}
   constant = visited = 0
@@ -84,10 +85,33 @@ def linear(u: UOp) -> Linear | None:
     elif op is Ops.NEG: stack.append((src[0], -k))
     else: terms[x] = terms.get(x, 0) + k
   for x in [t for t in terms if (b := t._bounds_ or limits(t))[0] == b[1]]: constant += terms.pop(x) * limits(x)[0]
+  for x in [t for t in terms if t.op in VARIABLES and multiple_of(t) > 1]: constant += plus(terms, (_of_multiple(x), 0), terms.pop(x))
   if 0 in terms.values(): terms = {t: k for t, k in terms.items() if k}
   return terms, constant
 
 _INSIDE = frozenset({Ops.ADD, Ops.MUL, Ops.SUB, Ops.NEG, Ops.CONST})
+
+VARIABLES = frozenset({Ops.DEFINE_VAR, Ops.BIND})
+
+def multiple_of(variable: UOp) -> int:
+  """The number of which all values of a variable, bound or not, are multiples."""
+  arg = variable.src[0].arg if variable.op is Ops.BIND else variable.arg
+  return arg[3] if len(arg) > 3 else 1
+
+def _of_multiple(variable: UOp) -> Terms:
+  """A variable that is a multiple of a number, as what it is a multiple by; `whole_variables` goes back."""
+  n = multiple_of(variable)
+  return {UOp(Ops.IDIV, variable.dtype, (variable, number(variable.dtype, n))): n}
+
+def whole_variables(terms: Terms) -> Terms:
+  """Terms with the variable itself in place of (variable // n) * n, where it is a multiple of n."""
+  found = [t for t in terms if t.op is Ops.IDIV and t.src[0].op in VARIABLES and multiple_of(t.src[0]) > 1]
+  if not found: return terms
+  terms = dict(terms)
+  for t in found:
+    variable, n = t.src[0], multiple_of(t.src[0])
+    if t.src[1].arg == n and terms[t] % n == 0: terms[variable] = terms.get(variable, 0) + terms.pop(t) // n
+  return terms
 
 def wrapped(dtype: DType, value: int) -> int:
   """value as an integer type holds it."""
@@ -103,6 +127,7 @@ def scaled(term: UOp, factor: int) -> UOp:
 
 def build(terms: Terms, constant: int, dtype: DType) -> UOp:
   """The canonical sum."""
+  terms = whole_variables(terms)
   items = [(t, k) for t, k in terms.items() if k] if dtype is weakint else [(t, w) for t, k in terms.items() if (w := wrapped(dtype, k))]
   if len(items) > 1: items.sort(key=lambda item: term_order(*item))
   if dtype is weakint: return _build_index(items, constant)

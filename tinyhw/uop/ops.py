@@ -202,10 +202,22 @@ class UOp:
     return UOp(Ops.CONST, dtype, src, dtype.const(value))
 
   @staticmethod
-  def variable(name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint) -> UOp:
-    """A symbolic integer with min_val <= value <= max_val. Raises SymbolicError when there is no such value."""
+  def variable(name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint, multiple_of: int = 1, param: bool = False) -> UOp:
+    """A symbolic integer with min_val <= value <= max_val, a multiple of multiple_of. Raises SymbolicError when there is no such value.
+
+    param: is it an argument of the kernels that use it? Variables always are, whatever is given here.
+
+    >>> n = Variable("n", 0, 10, multiple_of=4)
+    >>> n.vmax, ((n + 3) % 4).render(), (n * 3 // 12).render()
+    (8, '3', '(n//4)')
+    """
+    if not all(isinstance(x, int) for x in (min_val, max_val, multiple_of)) or multiple_of < 1:
+      raise SymbolicError(f"the variable {name} has bounds and a factor that are ints, the factor at least 1; not {min_val!r}, {max_val!r}, "
+                          f"{multiple_of!r}")
+    low, high = -(-min_val // multiple_of) * multiple_of, max_val // multiple_of * multiple_of
     if min_val > max_val: raise SymbolicError(f"the variable {name} cannot be in {min_val}..{max_val}; give the smaller bound first")
-    return UOp(Ops.DEFINE_VAR, dtype, (), (name, min_val, max_val))
+    if low > high: raise SymbolicError(f"the variable {name} has no value: {min_val}..{max_val} has no multiple of {multiple_of}")
+    return UOp(Ops.DEFINE_VAR, dtype, (), (name, low, high) if multiple_of == 1 else (name, low, high, multiple_of))
 
   @staticmethod
   def range(end: sint, id: int, axis_type: AxisType = AxisType.LOOP) -> UOp:
@@ -226,6 +238,7 @@ class UOp:
     if self.op is not Ops.DEFINE_VAR: raise SymbolicError(f"cannot bind {value} to {self!r}: only a Variable that has no value yet can be bound")
     if not self.arg[1] <= value <= self.arg[2]:
       raise SymbolicError(f"cannot bind {value} to {self.arg[0]}: it must be in {self.arg[1]}..{self.arg[2]}")
+    if len(self.arg) > 3 and value % self.arg[3]: raise SymbolicError(f"cannot bind {value} to {self.arg[0]}: it must be a multiple of {self.arg[3]}")
     return UOp(Ops.BIND, self.dtype, (self, self.const_like(value)))
 
   def unbind(self) -> tuple[UOp, int]:

@@ -18,7 +18,7 @@ from tinyhw.errors import DTypeError, PatternError
 from tinyhw.uop.compare import COMPARE
 from tinyhw.uop.divmod import DIVMOD, INTEGERS, recombine
 from tinyhw.uop.enums import GroupOp, Ops
-from tinyhw.uop.linear import build, exact, factors, limits, linear, order, plus, product, span, term_order, weakint
+from tinyhw.uop.linear import VARIABLES, build, exact, factors, limits, linear, order, plus, product, span, term_order, weakint
 from tinyhw.uop.match import PatternMatcher, rule
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.rewrite import LONGEST_CHAIN
@@ -354,6 +354,9 @@ def canonical_product(u: UOp) -> UOp | None:
     if left.op is Ops.ADD and u.dtype is weakint:
       form = linear(u)
       return None if form is None else build(form[0], form[1], u.dtype)
+    if left.op is Ops.IDIV and left.src[0].op in VARIABLES and (form := linear(u)) is not None:
+      result = build(form[0], form[1], u.dtype)   # (n // 4) * 4 is n, if that is a multiple of 4
+      return None if result is u else result
     if left.op is not Ops.MUL: return None
   result = product(*factors(u), u.dtype)
   return None if result is u else result

@@ -111,8 +111,9 @@ def _const(u: UOp) -> str | None:
   return None if type(u.arg) is kind else f"value {u.arg!r} is no {kind.__name__}, as {u.dtype} has"
 
 def _variable(u: UOp) -> str | None:
-  fine = isinstance(u.arg, tuple) and len(u.arg) == 3 and isinstance(u.arg[0], str) and u.arg[1] <= u.arg[2] and dtypes.is_int(u.dtype)
-  return None if fine and not u.src else f"argument {u.arg!r} is not (name, min, max) of an integer"
+  fine = isinstance(u.arg, tuple) and len(u.arg) in (3, 4) and isinstance(u.arg[0], str) and u.arg[1] <= u.arg[2] and dtypes.is_int(u.dtype)
+  if fine and len(u.arg) == 4: fine = isinstance(u.arg[3], int) and u.arg[3] > 1 and u.arg[1] % u.arg[3] == u.arg[2] % u.arg[3] == 0
+  return None if fine and not u.src else f"argument {u.arg!r} is not (name, min, max) of an integer, nor these and what they are multiples of"
 
 def _bind(u: UOp) -> str | None:
   fine = len(u.src) == 2 and u.src[0].op is Ops.DEFINE_VAR and u.src[1].op is Ops.CONST
