@@ -124,7 +124,7 @@ class DiskDevice(Compiled):
   """The device of one path."""
   def __init__(self, path: str):
     self.name = f"DISK:{path}"
-    super().__init__(self.name, "disk", DiskAllocator(self, path))
+    super().__init__(self.name, DiskAllocator(self, path), arch="disk")
 
   def load(self, code: Code) -> Any: raise self._refusal()
   def submit(self, launches: Any) -> None: raise self._refusal()

@@ -40,7 +40,7 @@ class NullRecording:
 
 class NullDevice(Compiled):
   """Accepts everything."""
-  def __init__(self, name: str): super().__init__(name, getenv("NULL_ARCH", "python"), NullAllocator(name))
+  def __init__(self, name: str): super().__init__(name, NullAllocator(name), arch=getenv("NULL_ARCH", "python"))
 
   def load(self, code: Code) -> Code: return code
   def submit(self, launches: Sequence[Launch]) -> None: pass

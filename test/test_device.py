@@ -1,4 +1,4 @@
-"""Device, Buffer and the allocators, on the devices that open everywhere and on drivers made up here."""
+"""Device and Buffer, on the devices that open everywhere and on drivers made up here."""
 import ctypes
 import os
 import pickle
@@ -13,10 +13,11 @@ import pytest
 
 from tinyhw import device as devices
 from tinyhw.config import Context
-from tinyhw.device import Allocator, Buffer, BufferOptions, Compiled, Device, LRUAllocator, show_bytes
+from tinyhw.device import Buffer, BufferOptions, Compiled, Compiler, Device, Launch, LRUAllocator
 from tinyhw.dtype import dtypes
-from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
+from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError
 from tinyhw.helpers import GlobalCounters
+from tinyhw.machine.code import Code
 
 HOSTS = ("CPU", "PYTHON")
 
@@ -40,7 +41,7 @@ class FakeAllocator(LRUAllocator):
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
   """A device FAKE, whose driver is a module made here."""
   module = types.ModuleType("fake_driver")
-  module.open = lambda ordinal, runtime: Compiled(f"FAKE:{ordinal}", "fake", FakeAllocator("FAKE", limit=1000))  # type: ignore[attr-defined]
+  module.open = lambda ordinal, runtime: Compiled(f"FAKE:{ordinal}", FakeAllocator("FAKE", limit=1000), arch="fake")  # type: ignore[attr-defined]
   monkeypatch.setitem(sys.modules, "fake_driver", module)
   module.__spec__ = types.SimpleNamespace(name="fake_driver")  # type: ignore[assignment]
   monkeypatch.setitem(devices.DRIVERS, "FAKE", "fake_driver")
@@ -117,31 +118,48 @@ def test_debug_names_what_opened(fake: types.ModuleType, capsys: pytest.CaptureF
   with Context(DEBUG=1): Device["FAKE"]
   assert capsys.readouterr().err == "opened device FAKE (fake)\n"
 
-# **** allocators ****
+# **** what a driver provides ****
 
-def test_limit_and_message() -> None:
-  allocator = FakeAllocator("FAKE", limit=1000)
-  held = allocator.alloc(600)
-  message = r"FAKE: cannot allocate 401 bytes: 1 live buffers hold 600 bytes of 1000 bytes that the device has; drop references"
-  with pytest.raises(OutOfMemory, match=message): allocator.alloc(401)
-  allocator.free(held)
-  assert allocator.cached and len(allocator.alloc(900)) >= 900 and not allocator.cached, "the pool makes room"
+def test_a_device_of_parts() -> None:
+  """Without a subclass: what it takes, what makes a program of Code, and what records launches."""
+  seen: list[Any] = []
+  def load(code: str) -> Any: return lambda buffers, variables, first, last: seen.append((code, buffers, tuple(variables), first, last))
+  device = Compiled("PARTS", FakeAllocator("PARTS"), ["best", "good"], runtime=load)
+  assert (device.name, device.device, device.arch, device.renderers) == ("PARTS", "PARTS", "best", ("best", "good"))
+  program = device.load("code")
+  device.submit([Launch(program, ["a"], (7,), 3)])
+  recording = device.record([Launch(program, ["a"], (7,), 3)])
+  recording.patch(0, 0, "b")
+  recording.patch(0, 1, 8)
+  recording.patch_grid(0, 4)
+  recording.submit()
+  assert seen == [("code", ["a"], (7,), 0, 3), ("code", ["b"], (8,), 0, 4)]
+  (start, end), = recording.submit_timed()  # type: ignore[attr-defined]
+  assert start <= end and len(seen) == 3
+  graphed = Compiled("PARTS", FakeAllocator("PARTS"), graph=lambda device, launches: (device, launches), arch="good")  # type: ignore[arg-type,return-value]
+  assert graphed.record([]) == (graphed, []) and graphed.renderers == ("good",)
+  with pytest.raises(NotImplementedError): graphed.load("code")
+  with pytest.raises(ArgumentError, match="give arch, or renderers"): Compiled("PARTS", FakeAllocator("PARTS"))
+  with pytest.raises(ArgumentError, match="arch 'bad' is none of its renderers"): Compiled("PARTS", FakeAllocator("PARTS"), ["good"], arch="bad")
 
-def test_rounding() -> None:
-  for size in [*range(1, 3000), 10**6, 10**9 + 7]:
-    rounded = LRUAllocator.rounded(size)
-    assert size <= rounded <= max(64, size * 1.25 + 64) and rounded % 64 == 0 and LRUAllocator.rounded(rounded) == rounded
+def test_code_is_called_on_buffers() -> None:
+  source = "def kernel(buffers, variables, first, last):\n  out, a = (b.cast('i') for b in buffers)\n  out[0] = a[0] * variables[0]\n"
+  double = Device["PYTHON"].program(Code("scale", "python", source.encode(), ("buffer", "buffer", "int64")))
+  a, out = Buffer("PYTHON", 1, dtypes.int32).copyin(memoryview(struct.pack("i", 21))), Buffer("PYTHON", 1, dtypes.int32)
+  double(out, a, variables=[2])
+  assert out.as_memoryview().cast("i").tolist() == [42]
 
-def test_show_bytes() -> None: assert [show_bytes(n) for n in (5, 1536, 3 << 30)] == ["5 bytes", "1.50 KB (1536 bytes)", "3.00 GB (3221225472 bytes)"]
-
-def test_plain_allocators_keep_nothing() -> None:
-  class Plain(Allocator):
-    def _alloc(self, size: int) -> bytearray | None: return bytearray(size) if size < 100 else None
-  allocator = Plain("PLAIN")
-  found = allocator.alloc(10)
-  with pytest.raises(OutOfMemory, match="PLAIN: cannot allocate 200 bytes: 1 live buffers hold 10 bytes; drop"): allocator.alloc(200)
-  allocator.free(found)
-  with pytest.raises(DeviceError, match="freed twice"): allocator.free(found)
+def test_compilers_keep_what_they_made() -> None:
+  class Upper(Compiler):
+    made = 0
+    def compile(self, src: str) -> bytes:
+      self.made += 1
+      return src.upper().encode()
+  kept, fresh = Upper("test_upper"), Upper()
+  assert [kept.compile_cached("a"), kept.compile_cached("a"), Upper("test_upper").compile_cached("a")] == [b"A"] * 3 and kept.made == 1
+  assert fresh.compile_cached("a") == fresh.compile_cached("a") == b"A" and fresh.made == 2
+  assert Compiler().compile("x") == b"x"
+  with pytest.raises(ArgumentError, match="Upper has no disassembler"): fresh.disassemble(b"")
 
 # **** Buffer ****
 

@@ -23,7 +23,8 @@ MAY_IMPORT = {name: names.split() for name, names in {
   **{f"tinyhw.isa.{folder.name}": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.codegen.program tinyhw.autogen"
      for folder in (ROOT / "tinyhw/isa").iterdir() if folder.is_dir()},
   "tinyhw.codegen": f"{BASE} tinyhw.uop tinyhw.machine.target tinyhw.machine.passes tinyhw.machine.code",
-  "tinyhw.device": f"{BASE} tinyhw.machine.code",
+  "tinyhw.allocator": BASE,
+  "tinyhw.device": f"{BASE} tinyhw.allocator tinyhw.machine.code",
   "tinyhw.engine": f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.isa tinyhw.device tinyhw.machine.code",
   "tinyhw.drivers": f"{BASE} tinyhw.autogen tinyhw.device tinyhw.machine.code",
   "tinyhw.emulator": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.isa tinyhw.autogen tinyhw.drivers",

@@ -54,12 +54,12 @@ class DType:
     if self._limits is None: self._limits = _limits_of(self._scalar)
     return self._limits
 
-  def const(self, value: ConstType) -> ConstType:
-    """value as Python's bool, int or float, as this type is written in a CONST. Integers wrap, floats round only to Python's."""
+  def const(self, val: ConstType) -> ConstType:
+    """val as Python's bool, int or float, as this type is written in a CONST. Integers wrap, floats round only to Python's."""
     scalar = self.scalar()
-    if scalar is dtypes.bool: return bool(value)
-    if dtypes.is_float(scalar): return float(value)
-    if dtypes.is_int(scalar): return int(value) if scalar is dtypes.weakint else truncate[scalar](value)
+    if scalar is dtypes.bool: return bool(val)
+    if dtypes.is_float(scalar): return float(val)
+    if dtypes.is_int(scalar): return int(val) if scalar is dtypes.weakint else truncate[scalar](val)
     raise DTypeError(f"no constant has type {self}")
 
   def __repr__(self) -> str: return f"dtypes.{ALIASES_BY_TYPE.get(self.scalar(), self.name)}" + (f".vec({self.count})" if self.count > 1 else "")

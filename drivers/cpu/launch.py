@@ -112,7 +112,7 @@ class HostDevice(Compiled):
   """A device whose kernels run on the worker threads. Subclasses turn Code into a Program."""
   def __init__(self, name: str, arch: str, loop: Loop, threads: int | None = None):
     ring = Ring(loop, available_threads() if threads is None else threads)  # first: a device that fails to open is not to be closed
-    super().__init__(name, arch, HostAllocator(name))
+    super().__init__(name, HostAllocator(name), arch=arch)
     self.loop, self.ring = loop, ring
     self.staging_bytes = PACKET_BYTES + 8 * 64
     self.staging: Staging | None = None

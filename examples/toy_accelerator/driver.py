@@ -64,7 +64,7 @@ class ToyDevice(Compiled):
   allocator: ToyAllocator
   def __init__(self, name: str):
     self.hardware = Hardware()
-    super().__init__(name, "toy", ToyAllocator(name, self.hardware.memory))
+    super().__init__(name, ToyAllocator(name, self.hardware.memory), arch="toy")
   def load(self, code: Code) -> Held:
     self.latest = code  # for those who want to see it
     return Held(self.allocator, code.text, code)

@@ -4,6 +4,7 @@ import copy
 import gc
 import math
 import pickle
+import random
 import threading
 
 import pytest
@@ -11,10 +12,12 @@ import pytest
 from expressions import value_at
 from tinyhw import trace
 from tinyhw.dtype import dtypes
-from tinyhw.errors import DTypeError, SymbolicError, UnknownValueError
+from tinyhw.errors import ArgumentError, DTypeError, SymbolicError, UnknownValueError, VerifyError
 from tinyhw.uop import ops
 from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import KernelInfo, UOp, Variable, resolve, same_shape, sint_prod, to_index, to_indices
+from tinyhw.uop.text import parse, show
 
 a, b = Variable("a", 0, 10), Variable("b", -5, 5)
 f = UOp.variable("f", 0, 1).cast(dtypes.float32)
@@ -147,6 +150,39 @@ def test_bind() -> None:
   with pytest.raises(SymbolicError, match="only a Variable that has no value"): bound.bind(4)
   with pytest.raises(SymbolicError, match="it has no value"): a.unbind()
   with pytest.raises(SymbolicError, match="cannot be in 5..3"): Variable("x", 5, 3)
+
+def test_variables_that_are_multiples() -> None:
+  n, a = Variable("n", 1, 17, multiple_of=4, param=True), Variable("a", 0, 9)
+  assert (n.vmin, n.vmax) == (4, 16) and n.bind(8).unbind() == (n, 8) and Variable("n", 1, 17) is Variable("n", 1, 17, multiple_of=1)
+  for u, text in ((n % 4, "0"), ((n + 3) // 4, "(n//4)"), (n * 3 // 12, "(n//4)"), (n // 2 * 2, "n"), (n // 8 * 8 + n % 8, "n"), (n < 5, "(n<5)"),
+                  ((n + a) // 4, "((a//4)+(n//4))"), ((n + 1).eq(n * 2), "False"), (n.bind(8) // 4 * 4 - n.bind(8), "0")): assert u.render() == text
+  assert (n * 3).const_factor() == 12 and parse(show(n)) is n
+  rng = random.Random(1)
+  def expression(depth: int) -> UOp:
+    if not depth: return rng.choice([n, a, n + rng.randint(-9, 9)])
+    x, kind = expression(depth - 1), rng.randrange(5)
+    if kind < 2: return x + expression(depth - 1) * (1 - 2 * kind)
+    return x * rng.randint(-4, 6) if kind == 2 else x // rng.choice([2, 3, 4, 8, 12]) if kind == 3 else x % rng.choice([2, 3, 4, 8, 12])
+  for _ in range(400):
+    u = expression(rng.randint(1, 4))
+    for values in ({"n": 4, "a": 3}, {"n": 12, "a": 0}, {"n": 16, "a": 9}):
+      assert eval(u.render(False), values) == eval(u.simplify().render(False), values)
+
+def test_variables_that_cannot_be() -> None:
+  n = Variable("n", 1, 17, multiple_of=4)
+  with pytest.raises(SymbolicError, match="cannot bind 6 to n: it must be a multiple of 4"): n.bind(6)
+  with pytest.raises(SymbolicError, match="5..7 has no multiple of 4"): Variable("n", 5, 7, multiple_of=4)
+  with pytest.raises(SymbolicError, match="the factor at least 1"): Variable("n", 5, 7, multiple_of=0)
+  with pytest.raises(VerifyError, match="no multiple of 4"): evaluate(UOp.sink(UOp.param(0, dtypes.int32, 1).index(0).store(n.cast(dtypes.int32))),
+                                                                      {0: [0]}, {"n": 6})
+
+def test_metadata_and_storage_of_nodes() -> None:
+  line = ("model.py", 3, "forward")
+  node = UOp(Ops.BUFFER, dtypes.int8, (), (("test", 1), "PYTHON", 4), metadata=line, _buffer="storage")
+  assert node is UOp(Ops.BUFFER, dtypes.int8, (), (("test", 1), "PYTHON", 4)) and node.storage == "storage" and node.metadata == line
+  assert UOp(Ops.CONST, dtypes.int8, (), 99).metadata is None
+  with pytest.raises(ArgumentError, match="only a BUFFER has storage, and this is CONST"): UOp(Ops.CONST, dtypes.int8, (), 1, _buffer="storage")
+  with pytest.raises(ArgumentError, match="has other storage"): UOp(Ops.BUFFER, dtypes.int8, (), (("test", 1), "PYTHON", 4), _buffer="other")
 
 def test_shape_helpers() -> None:
   assert sint_prod([2, 3]) == 6 and sint_prod([2, a, 3]) is a * 2 * 3 and sint_prod([]) == 1

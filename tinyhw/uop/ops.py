@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tinyhw import trace
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
-from tinyhw.errors import DTypeError, IndexingError, SymbolicError, UnknownValueError
+from tinyhw.errors import ArgumentError, DTypeError, IndexingError, SymbolicError, UnknownValueError
 from tinyhw.uop import bounds as _bounds
 from tinyhw.uop import shape as _shape
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
@@ -53,7 +53,10 @@ class UOp:
   realized: UOp | None  # the buffer (or view of one) that holds this tensor node's value, once computed
   storage: Any          # of a BUFFER: the Buffer that it names
 
-  def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None, tag: Any = None) -> UOp:
+  def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None, tag: Any = None,
+              metadata: trace.Location | None = None, _buffer: Any = None) -> UOp:
+    """metadata: the line that the node comes from, as trace.caller gives it. _buffer: of a BUFFER, its storage. Neither tells nodes apart."""
+    if metadata is not None or _buffer is not None: return UOp(op, dtype, src, arg, tag)._with(metadata, _buffer)
     key = (op, dtype, src, arg, tag)
     if op is Ops.CONST and type(arg) is float:
       if arg != arg: key = (op, dtype, src, "nan", tag)
@@ -73,6 +76,19 @@ class UOp:
       if found is not None: return found
       _cache[key] = reference
     return self
+
+  def _with(self, metadata: trace.Location | None, storage: Any) -> UOp:
+    if storage is not None:
+      if self.op is not Ops.BUFFER: raise ArgumentError(f"only a BUFFER has storage, and this is {self.op.name}; leave out _buffer")
+      if self.storage is not None and self.storage is not storage: raise ArgumentError(f"{self!r} has other storage; give it a number of its own")
+      self.storage = storage
+    if metadata is not None: trace.record(self, metadata)
+    return self
+
+  @property
+  def metadata(self) -> trace.Location | None:
+    """The line that this node comes from, where it is known (TRACEMETA)."""
+    return trace.origin(self)
 
   def __reduce__(self) -> Any: return UOp, (self.op, self.dtype, self.src, self.arg, self.tag)
   def __copy__(self) -> UOp: return self
