@@ -145,7 +145,8 @@ class Recorder:
     making = self.thread.making
     if making is None or not making.keeps or before is after: return
     alike = before.op is after.op and before.dtype is after.dtype and before.arg == after.arg and before.tag == after.tag
-    if not alike or len(before.src) != len(after.src): making.add_rewrite(frame.f_code, before, after)
+    told = making.rewrites and making.rewrites[-1][1:] == (before, after)   # by the rule that did it
+    if not told and (not alike or len(before.src) != len(after.src)): making.add_rewrite(frame.f_code, before, after)
 
   def _abandon(self) -> None:
     """What is being made and was not done has failed: it is kept as far as it came."""
