@@ -3,10 +3,13 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
+import select
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import urllib.request
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +248,47 @@ def test_a_forked_child_forgets_its_parents_records() -> None:
              "os.waitpid(pid, 0); print(os.read(r, 99).decode(), len(t.recorder.kernels))")
   done = run(program, VIZ="1", VIZ_FILE=os.devnull)
   assert done.stdout == "0 0 1\n", done.stderr
+
+def at_a_terminal(program: str, **variables: str) -> Generator[bytes, bytes | None, None]:
+  """What a program says on a terminal, as it comes; what is sent is typed there."""
+  import pty  # Windows has none
+  pid, terminal = pty.fork()
+  if pid == 0:
+    try: os.execve(sys.executable, [sys.executable, "-c", program], {**os.environ, "PYTHONPATH": str(ROOT), **variables})
+    finally: os._exit(1)
+  try:
+    while True:
+      readable, _, _ = select.select([terminal], [], [], 60)
+      if not readable: raise TimeoutError("the program says nothing")
+      try: said = os.read(terminal, 4096)
+      except OSError: break  # it has ended
+      if not said: break
+      typed = yield said
+      if typed: os.write(terminal, typed)
+  finally:
+    os.close(terminal)
+    assert os.waitpid(pid, 0)[1] == 0
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without terminals of this kind")
+def test_at_a_terminal_the_page_is_served_until_it_is_interrupted(tmp_path: Path) -> None:
+  said = b""
+  program = at_a_terminal(PROGRAM, VIZ="1", CACHEDIR=str(tmp_path))
+  for part in program:
+    said += part
+    found = re.search(rb"open (http://127\.0\.0\.1:\d+/) \(Ctrl-C ends it\)", said)
+    if found is None: continue
+    with urllib.request.urlopen(found[1].decode() + "api/index", timeout=20) as answer: assert json.load(answer)["kernels"][0]["name"] == "E_3"
+    try:
+      program.send(b"\x03")
+      for _ in program: pass
+    except StopIteration: pass
+    return
+  raise AssertionError(f"no page was served: {said!r}")
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without terminals of this kind")
+def test_a_port_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+  said = b"".join(at_a_terminal(PROGRAM, VIZ="99999", CACHEDIR=str(tmp_path)))
+  assert b"tinyhw: VIZ: port 99999 of 127.0.0.1 cannot be opened" in said and b"shows the recording" in said and b"Traceback" not in said
 
 CASES: dict[str, Callable[[], Tensor]] = {
   "empty": lambda: Tensor.ones(0, 3, device="PYTHON") + 1,

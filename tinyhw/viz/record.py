@@ -25,6 +25,7 @@ from tinyhw.device import Buffer
 from tinyhw.engine.compile import Runner, kernel_name
 from tinyhw.engine.lower import Kernel
 from tinyhw.engine.show import expressions, number
+from tinyhw.errors import TinyError
 from tinyhw.helpers import GlobalCounters
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Function
@@ -35,7 +36,7 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.text import show, type_name
 from tinyhw.viz import archive
 from tinyhw.viz.graph import Table
-from tinyhw.viz.rules import Rules, short_path
+from tinyhw.viz.rules import Rules
 
 MOST_REWRITES = 3000        # of one step; more are counted, not kept
 MOST_CHARACTERS = 1 << 20   # of one text
@@ -318,10 +319,11 @@ def finish() -> None:
   """Write the files that were asked for, and tell where they are. A recording is shown if somebody is there to see it."""
   recorder, trace.recorder = trace.recorder, None
   if not isinstance(recorder, Recorder): return
+  port = int(VIZ) if VIZ > 1 else 0
   with Context(VIZ=0, PROFILE=0):
-    for line in _write(recorder): sys.stderr.write(line + "\n")
+    for line in _write(recorder, port): sys.stderr.write(line + "\n")
 
-def _write(recorder: Recorder) -> Iterator[str]:
+def _write(recorder: Recorder, port: int) -> Iterator[str]:
   program = os.path.basename(sys.argv[0]) or "python"
   if recorder.wanted["PROFILE"]:
     path = str(PROFILE_FILE) or os.path.join(cache_dir(), "profile", f"{program}-{os.getpid()}.json")
@@ -334,11 +336,12 @@ def _write(recorder: Recorder) -> Iterator[str]:
   except OSError as error:
     yield f"tinyhw: VIZ: {path} cannot be written: {error.strerror}; name another file with VIZ_FILE"
     return
-  if VIZ_FILE or not is_watched(): yield f"tinyhw: wrote the recording {path}; python3 -m tinyhw viz {short_path(path)} shows it"
-  else:
-    from tinyhw.viz.server import serve  # the server is loaded where there is something to show
-    port = int(VIZ._base)
-    serve(path, port if port > 1 else 0)
+  if VIZ_FILE or not is_watched():
+    yield f"tinyhw: wrote the recording {path}; python3 -m tinyhw viz {path} shows it"
+    return
+  from tinyhw.viz.server import serve  # the server is loaded where there is something to show
+  try: serve(path, port)
+  except TinyError as error: yield f"tinyhw: VIZ: {error.message}; python3 -m tinyhw viz {path} shows the recording"
 
 def is_watched() -> bool:
   """Is there somebody at a terminal, who can open a page and end it?"""
