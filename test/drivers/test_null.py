@@ -18,6 +18,7 @@ def test_nothing_happens() -> None:
   recording.patch_grid(0, 3)
   recording.submit()
   device.synchronize()
+  assert [start == end for start, end in device.record([Launch(program, [memory])] * 2).submit_timed()] == [True, True]
   device.allocator.free(memory)
 
 def test_reading_is_refused() -> None:

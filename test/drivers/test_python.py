@@ -33,8 +33,8 @@ def test_launches_and_replays() -> None:
   assert memoryview(buffers[0]).cast("f").tolist() == [6, 7, 8, 9]
   recording.patch_grid(0, 1)
   recording.patch(0, 2, buffers[1])
-  recording.submit()
-  assert memoryview(buffers[0]).cast("f").tolist() == [2, 7, 8, 9]
+  (start, end), = recording.submit_timed()
+  assert memoryview(buffers[0]).cast("f").tolist() == [2, 7, 8, 9] and start < end
 
 def test_variables_can_be_patched() -> None:
   b = Builder("fill")

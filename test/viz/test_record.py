@@ -20,9 +20,11 @@ from tinyhw import trace
 from tinyhw.codegen.passes import PASSES
 from tinyhw.config import Context
 from tinyhw.device import Buffer, Device
+from tinyhw.drivers.python import PythonRecording
 from tinyhw.dtype import dtypes
 from tinyhw.engine import compile as compiling
 from tinyhw.errors import CompileError
+from tinyhw.helpers import profile_marker
 from tinyhw.machine.passes import PASSES as MACHINE_PASSES
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
@@ -140,6 +142,20 @@ def test_profile_is_a_trace(tmp_path: Path) -> None:
   assert {"host", "markers", recordings.device()} <= lanes
   launches = [row for row in found["traceEvents"] if "grid" in row["args"]]
   assert launches and all(row["args"]["bytes"] > 0 and row["args"]["operations"] >= 0 for row in launches)
+
+def test_a_device_that_cannot_time_its_launches_shows_them_together(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.delattr(PythonRecording, "submit_timed")
+  with recordings.recording(PROFILE=1):
+    losses = recordings.train("PYTHON")
+    together = [e for e in trace.events if e.name.endswith(" kernels")]
+    assert len(together) == 2 and together[0].lane == "PYTHON" and together[0].details["names"] and losses[0] > losses[-1]
+
+def test_what_json_does_not_know_is_text(tmp_path: Path) -> None:
+  with recordings.recording() as recorder:
+    profile_marker("odd", color=Path("x"))  # type: ignore[arg-type]
+    record.write_profile(str(tmp_path / "a.json"))
+    recorder.write_recording(str(tmp_path / "a.zip"))
+  assert recordings.read(Archive(str(tmp_path / "a.zip")), "timeline")["events"][0][4] == {"color": "x"}
 
 def test_copies_are_events() -> None:
   with recordings.recording(PROFILE=1):

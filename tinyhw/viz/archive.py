@@ -36,7 +36,7 @@ class Writer:
 
   def add(self, name: str, value: Any, always: bool = False) -> bool:
     """Add a member; False if the archive is full, and this is not one that has to be there always."""
-    data = json.dumps(value, separators=(",", ":")).encode()
+    data = json.dumps(value, separators=(",", ":"), default=str).encode()  # a marker's color may be anything
     with self.lock:
       if not always and self.bytes.tell() + len(data) // 4 > MOST_BYTES: return False
       self.zip.writestr(f"{name}.json", data)

@@ -100,8 +100,9 @@ class Thread(threading.local):
   last = -1
 
 class Recorder:
-  """See trace.Recorder. kernels and schedules: the rows of the index."""
-  def __init__(self) -> None:
+  """See trace.Recorder. kernels and schedules: the rows of the index. shows: at the end a recording may be shown, not only written."""
+  def __init__(self, shows: bool = True) -> None:
+    self.shows = shows
     self.thread = Thread()
     self.lock = threading.Lock()
     self.writer = archive.Writer()
@@ -243,10 +244,11 @@ class Recorder:
     trace.event(runner.name, runner.device, start_ns, end_ns, kernel=which, grid=step.grid, operations=operations, bytes=moved)
     if which < 0: return
     row = self.kernels[which]
-    row["best_ns"] = min(ns, row["best_ns"] or ns)
-    row["runs"] += 1
-    row["total_ns"] += ns
-    row["operations"], row["bytes"] = operations, moved
+    with self.lock:
+      row["best_ns"] = min(ns, row["best_ns"] or ns)
+      row["runs"] += 1
+      row["total_ns"] += ns
+      row["operations"], row["bytes"] = operations, moved
 
   def together(self, steps: list[Any], start_ns: int, end_ns: int) -> None:
     if len(steps) == 1: self.launched(steps[0], start_ns, end_ns)
@@ -304,7 +306,7 @@ def kind_of(buffer: UOp, plan: Any) -> str:
 # ***** the end of the program *****
 
 def start() -> Recorder:
-  """A recorder whose files are written when the program ends. A fork's child records nothing of its parent's."""
+  """A recorder whose files are written when the program ends. A fork's child has records of its own, and shows none."""
   recorder = Recorder()
   atexit.register(finish)
   if hasattr(os, "register_at_fork"): os.register_at_fork(after_in_child=_forget)
@@ -313,7 +315,7 @@ def start() -> Recorder:
 def _forget() -> None:
   trace.events.clear()
   Buffer.profile_events.clear()
-  if trace.recorder is not None: trace.recorder = Recorder()
+  if trace.recorder is not None: trace.recorder = Recorder(shows=False)
 
 def finish() -> None:
   """Write the files that were asked for, and tell where they are. A recording is shown if somebody is there to see it."""
@@ -336,7 +338,7 @@ def _write(recorder: Recorder, port: int) -> Iterator[str]:
   except OSError as error:
     yield f"tinyhw: VIZ: {path} cannot be written: {error.strerror}; name another file with VIZ_FILE"
     return
-  if VIZ_FILE or not is_watched():
+  if VIZ_FILE or not recorder.shows or not is_watched():
     yield f"tinyhw: wrote the recording {path}; python3 -m tinyhw viz {path} shows it"
     return
   from tinyhw.viz.server import serve  # the server is loaded where there is something to show

@@ -26,6 +26,19 @@ def test_replay_with_patches(loaded: Loaded) -> None:
   recording.submit()
   assert values(a, 8) == [105, 111, 101, 101, 0, 0, 0, 0] and values(b, 8) == [10, 10, 0, 0, 0, 0, 0, 0]
 
+def test_timed_replays(loaded: Loaded) -> None:
+  """Launches that depend on each other, with one and with many chunks, do the same one by one; each begins when the one before has ended."""
+  memory = loaded.zeros(4096)
+  recording = loaded.device.record([Launch(loaded["add"], (memory,), (1,), 4096), Launch(loaded["add"], (memory,), (10,), 1),
+                                    Launch(loaded["add"], (memory,), (100,), 4096)])
+  for n in (1, 2):
+    times = recording.submit_timed()
+    assert values(memory, 4096) == [111 * n] + [101 * n] * 4095
+    assert all(start < end for start, end in times) and all(a[1] <= b[0] for a, b in zip(times, times[1:])) and len(times) == 3
+  recording.submit()
+  assert values(memory, 4096) == [333] + [303] * 4095
+  assert loaded.device.record([]).submit_timed() == []
+
 def test_replay_with_other_grids(loaded: Loaded) -> None:
   memory = loaded.zeros(100)
   recording = loaded.device.record([Launch(loaded["add"], (memory,), (1,), 1), Launch(loaded["add"], (memory,), (1,), 100)])
