@@ -1,7 +1,9 @@
 """Random tensors, from a counter-based generator: Threefry2x32 with 20 rounds (Salmon et al. 2011).
 
-Each call takes the next draw number of its device when it is made, so numbers depend neither on the order of evaluation nor on fusion, and two
-calls never share numbers. Element i of draw d is a function of (seed, d, i) alone: the same on every device, in every process, jitted or not.
+Each call takes the next draw number when it is made, so numbers depend neither on the order of evaluation nor on fusion, and two calls never share
+numbers, on one device or two. Element i of draw d is a function of (seed, d, i) alone: the same on every device, in every process, jitted or not.
+The first 2**28 draws use the seed as the key, and elements count from draw * 2**36 on; then each 2**28 draws have a key of their own, made of the
+seed. So there are 2**92 draws, of up to 2**36 elements.
 
 The draw number and the seed reach kernels through a buffer of two numbers, so that kernels are equal for all draws. While a TinyJit captures, each
 draw is noted in `Capture.draws`; a replay puts the next draw's buffer in its place. So a jitted function gives the numbers that it would give
@@ -12,11 +14,13 @@ from collections.abc import Callable
 from functools import partial
 import math
 import os
+import threading
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.arithmetic import elements, threefry
 from tinyhw.config import SEED, TRAINING
 from tinyhw.device import Buffer, Device, DeviceLike
-from tinyhw.dtype import DType, DTypeLike, dtypes, to_dtype
+from tinyhw.dtype import DType, DTypeLike, dtypes, least_upper_dtype, to_dtype, truncate
 from tinyhw.engine.buffers import MultiBuffer, new_buffer
 from tinyhw.engine.realize import this_thread
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
@@ -30,17 +34,21 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
-_DRAW_BITS = 36   # elements of one draw: 2**36; draws of a seed: 2**28
+_DRAW_BITS = 36   # elements of one draw: 2**36
+_KEY_BITS = 64 - _DRAW_BITS   # draws of one key: 2**28
 _ROWS = 256       # draws whose buffers are filled together
 _MASK64 = (1 << 64) - 1
+_MASK32 = (1 << 32) - 1
+_lock = threading.RLock()
 
 class Generator:
-  """The draws of one device: the next number, and a buffer with the rows (first counter, seed) of the next ones."""
+  """The next draw's number, and for one device a buffer with the rows (first counter, key) of the next ones."""
   seed: int | None = None
+  next: int = 0
   devices: dict[str, Generator] = {}
 
   def __init__(self, device: str):
-    self.device, self.next, self.first = device, 0, -_ROWS
+    self.device, self.first, self.last = device, -_ROWS, 0
     self.rows: dict[str, Buffer] = {}   # by device: others share in draws for tensors that several devices have
 
   @classmethod
@@ -54,27 +62,36 @@ class Generator:
     if cls.seed is None: cls.seed = SEED.value if SEED.value >= 0 else int.from_bytes(os.urandom(8), "little")
     return cls.seed & _MASK64
 
+  @classmethod
+  def row(cls, draw: int) -> tuple[int, int]:
+    """The counter of a draw's first element, and its key."""
+    generation = draw >> _KEY_BITS
+    return draw << _DRAW_BITS & _MASK64, threefry(generation, cls.key()) if generation else cls.key()
+
   def draw(self) -> Buffer:
-    """Two uint64: the first counter of the next draw, and the seed."""
-    if not self.rows or self.next >= self.first + _ROWS:
-      self.first = self.next
-      self.rows.clear()
-    self.next += 1
-    return self.drawn(self.device)
+    """Two uint64: the first counter of the next draw, and its key."""
+    with _lock:
+      self.last = Generator.next
+      Generator.next += 1
+      if not self.first <= self.last < self.first + _ROWS:
+        self.first = self.last
+        self.rows.clear()
+      return self.drawn(self.device)
 
   def drawn(self, device: str) -> Buffer:
     """The last draw, on any device."""
     if device not in self.rows:
-      numbers = [x for i in range(_ROWS) for x in ((self.first + i) << _DRAW_BITS & _MASK64, self.key())]
+      numbers = [x for i in range(_ROWS) for x in self.row(self.first + i)]
       self.rows[device] = Buffer(device, len(numbers), dtypes.uint64).copyin(pack(numbers, dtypes.uint64))
-    return self.rows[device].view(2, dtypes.uint64, 16 * (self.next - 1 - self.first))
+    return self.rows[device].view(2, dtypes.uint64, 16 * (self.last - self.first))
 
 def next_draw(device: DeviceLike) -> UOp:
   """Storage with the next draw of a device; several take that of the first one. A TinyJit that captures is told how to make the next ones for
   replays, in this order."""
   if isinstance(device, str): return new_buffer(device, 2, dtypes.uint64, storage=_noted(lambda: Generator.of(device).draw()))
-  first = _noted(lambda: Generator.of(device[0]).draw())
-  rows = [_noted(partial(lambda d: Generator.of(device[0]).drawn(d), d)) for d in device[1:]]
+  with _lock:
+    first = _noted(lambda: Generator.of(device[0]).draw())
+    rows = [_noted(partial(lambda d: Generator.of(device[0]).drawn(d), d)) for d in device[1:]]
   return whole(new_buffer(device, 2, dtypes.uint64, storage=MultiBuffer((first, *rows))), (2,))
 
 def _noted(draw: Callable[[], Buffer]) -> Buffer:
@@ -93,8 +110,30 @@ def random_words(shape: tuple[Any, ...], device: DeviceLike | None) -> UOp:
 
 def _high(u: UOp, bits: int) -> UOp: return graph.binary(Ops.SHR, u, graph.like(u, u.dtype.bitsize - bits))
 
+def _scaled(words: UOp, span: int) -> UOp:
+  """Random uint64 as integers below span <= 2**64, equally likely to 2**-32 of it: the upper half of words * span, of 128 bits."""
+  if span > 1 << 32: return _product_high(words, span)
+  low = _high(graph.scale(graph.binary(Ops.AND, words, graph.like(words, _MASK32)), span), 32)
+  return _high(graph.add(graph.scale(_high(words, 32), span), low), 32)
+
+def _product_high(words: UOp, factor: int) -> UOp:
+  """The upper 64 bits of words * factor, factor < 2**64: schoolbook multiplication of halves."""
+  a1, a0 = _high(words, 32), graph.binary(Ops.AND, words, graph.like(words, _MASK32))
+  b1, b0 = factor >> 32, factor & _MASK32
+  middle = graph.add(graph.scale(a1, b0), _high(graph.scale(a0, b0), 32))
+  other = graph.add(graph.scale(a0, b1), graph.binary(Ops.AND, middle, graph.like(middle, _MASK32)))
+  return graph.add(graph.add(graph.scale(a1, b1), _high(middle, 32)), _high(other, 32))
+
+def _below(words: UOp, more: UOp, span: int) -> UOp:
+  """128 random bits as integers below span < 2**64, equally likely to 2**-64 of it: the upper part of their product with span."""
+  low, carried = graph.scale(words, span), _product_high(more, span)
+  total = graph.add(low, carried)
+  carry = graph.cast(graph.compare(Ops.CMPLT, total, low), dtypes.uint64)
+  return graph.add(_product_high(words, span), carry)
+
 def to_unit(words: UOp, dtype: DType) -> UOp:
   """Random uint64 as floats in [0, 1): as many bits as the mantissa has, put behind the exponent of 1."""
+  if dtype.bitsize == 8: return _coarse(words, dtype)
   whole = {16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}[dtype.bitsize]
   exponent_bits, mantissa = dtypes.finfo(dtype)
   one = ((1 << (exponent_bits - 1)) - 1) << mantissa
@@ -102,6 +141,22 @@ def to_unit(words: UOp, dtype: DType) -> UOp:
   code = graph.binary(Ops.OR, code, graph.like(code, one))
   u = graph.node(Ops.BITCAST, dtype, (code,), None, words.shape)
   return graph.binary(Ops.SUB, u, graph.like(u, 1))
+
+def _coarse(words: UOp, dtype: DType) -> UOp:
+  """Random uint64 as 8-bit floats in [0, 1), which are all multiples of 2**-mantissa."""
+  bits = dtypes.finfo(dtype)[1]
+  return graph.cast(graph.scale(graph.cast(_high(words, bits), dtypes.float32), 2.0 ** -bits), dtype)
+
+def _joined(pair: UOp) -> UOp:
+  """Two uint32, low word first, as one uint64."""
+  low, high = (graph.cast(graph.shrink(pair, [(i, i + 1)]), dtypes.uint64) for i in range(2))
+  return graph.binary(Ops.OR, low, graph.binary(Ops.SHL, high, graph.like(high, 32)))
+
+def _generator_options(what: str, options: dict[str, Any]) -> bool:
+  """`contiguous` of the arguments that are handed on. Raises ArgumentError for others."""
+  contiguous = bool(options.pop("contiguous", True))
+  if options: raise ArgumentError(f"{what} does not know {', '.join(sorted(options))}; it takes device, dtype, contiguous and requires_grad")
+  return contiguous
 
 class Random(Creation):
   """rand, randn, randint, initialisers, dropout."""
@@ -112,8 +167,9 @@ class Random(Creation):
     """Start again with this seed, on all devices."""
     if not isinstance(seed, int): raise ArgumentError(f"a seed is an int, not {seed!r}")
     def start() -> None:
-      Generator.seed = seed
-      Generator.devices.clear()
+      with _lock:
+        Generator.seed, Generator.next = seed, 0
+        Generator.devices.clear()
     start()
     if this_thread.capture is not None: this_thread.capture.draws.append((None, start))
 
@@ -124,8 +180,7 @@ class Random(Creation):
     kind = dtypes.default_float if dtype is None else to_dtype(dtype)
     if not dtypes.is_float(kind): raise DTypeError(f"rand makes floats, not {kind}; use randint for integers")
     sizes = checked_shape(shape)
-    exact = kind if kind.bitsize > 8 else dtypes.float16
-    u = graph.cast(to_unit(random_words(sizes, device), exact), kind)
+    u = to_unit(random_words(sizes, device), kind)
     return cls._leaf(graph.contiguous(u) if contiguous else u, requires_grad)
 
   def rand_like(self, **kwargs: Any) -> Tensor:
@@ -135,7 +190,12 @@ class Random(Creation):
   @classmethod
   def randn(cls, *shape: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None, requires_grad: bool | None = None,
             **kwargs: Any) -> Tensor:
-    """Normal with mean 0 and deviation 1. Source: Box and Muller 1958."""
+    """Normal with mean 0 and deviation 1. Source: Box and Muller 1958.
+
+    >>> Tensor.randn(3, 2).shape
+    (3, 2)
+    """
+    contiguous = _generator_options("randn", kwargs)
     kind = dtypes.default_float if dtype is None else to_dtype(dtype)
     if not dtypes.is_float(kind): raise DTypeError(f"randn makes floats, not {kind}")
     sizes = checked_shape(shape)
@@ -144,7 +204,7 @@ class Random(Creation):
     other = random_words(sizes, device) if wide is dtypes.float64 else graph.binary(Ops.SHL, words, graph.like(words, 32))
     radius = cls._new(to_unit(words, wide)).sub(1, reverse=True).log().mul(-2).sqrt()
     u = radius.mul(cls._new(to_unit(other, wide)).mul(2 * math.pi).cos()).cast(kind).uop
-    return cls._leaf(graph.contiguous(u) if kwargs.get("contiguous", True) else u, requires_grad)
+    return cls._leaf(graph.contiguous(u) if contiguous else u, requires_grad)
 
   def randn_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
     """randn in this tensor's shape, type and place."""
@@ -152,32 +212,50 @@ class Random(Creation):
 
   @classmethod
   def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: DTypeLike = dtypes.int32, device: DeviceLike | None = None,
-              requires_grad: bool | None = None) -> Tensor:
-    """Integers from low to high - 1, equally likely (to 2**-32 of the range)."""
+              requires_grad: bool | None = None, **kwargs: Any) -> Tensor:
+    """Integers from low to high - 1, equally likely (the largest and smallest chance differ by 2**-32 of them at most).
+
+    >>> set(Tensor.randint(100, low=2, high=5).tolist()) == {2, 3, 4}
+    True
+    """
+    contiguous = _generator_options("randint", kwargs)
     kind = to_dtype(dtype)
     if not dtypes.is_int(kind): raise DTypeError(f"randint makes integers, not {kind}; use rand or uniform for floats")
     if not all(isinstance(x, int) for x in (low, high)): raise ArgumentError(f"randint wants ints for low and high, not {low!r} and {high!r}")
     if high <= low: raise ArgumentError(f"randint needs low < high, not {low} and {high}")
     if low < kind.min or high - 1 > kind.max: raise ArgumentError(f"{low} to {high - 1} does not fit into {kind}; choose a wider dtype")
-    words, span = random_words(checked_shape(shape), device), high - low
-    if span <= 1 << 32: picked = _high(graph.scale(_high(words, 32), span), 32)
-    else: picked = graph.binary(Ops.MOD, words, graph.like(words, span)) if span < 1 << 64 else words
+    sizes, span = checked_shape(shape), high - low
+    words = random_words(sizes, device)
+    if span <= 1 << 32: picked = _scaled(words, span)
+    else: picked = _below(words, random_words(sizes, device), span) if span < 1 << 64 else words
     u = graph.cast(picked, kind)
-    return cls._leaf(graph.contiguous(graph.add(u, graph.like(u, low)) if low else u), requires_grad)
+    u = graph.add(u, graph.like(u, low)) if low else u
+    return cls._leaf(graph.contiguous(u) if contiguous else u, requires_grad)
 
   @classmethod
   def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: DTypeLike | None = None, requires_grad: bool | None = None,
               **kwargs: Any) -> Tensor:
-    """Uniform in [low, high)."""
-    x = cls.rand(*shape, dtype=dtype if dtype is None or dtypes.is_float(to_dtype(dtype)) else None, **{"contiguous": False, **kwargs})
+    """Uniform in [low, high). Raises ArgumentError for limits that are no finite numbers.
+
+    >>> x = Tensor.uniform(100, low=2, high=3)
+    >>> x.min().item() >= 2 and x.max().item() < 3
+    True
+    """
+    kind = dtypes.default_float if dtype is None else to_dtype(dtype)
     low, high = finite("low", low), finite("high", high)
-    x = x.mul(high - low).add(low)
-    return cls._leaf(graph.contiguous((x if dtype is None else x.cast(dtype)).uop), requires_grad)
+    wide = least_upper_dtype(kind if dtypes.is_float(kind) else dtypes.float32, dtypes.float32)
+    if math.isinf(truncate[wide](high - low)):
+      raise ArgumentError(f"uniform cannot spread over {low} to {high}: the distance is more than {wide} holds")
+    x = cls.rand(*shape, dtype=wide, **{"contiguous": False, **kwargs}).mul(high - low).add(low).cast(kind)
+    if high > low and dtypes.is_float(kind): x = x.minimum(max(largest_below(kind, high), low))   # roundings must not reach high
+    return cls._leaf(graph.contiguous(x.uop), requires_grad)
 
   @classmethod
   def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, requires_grad: bool | None = None, **kwargs: Any) -> Tensor:
-    """Normal with a mean and a deviation."""
-    return cls._leaf(graph.contiguous(cls.randn(*shape, **{"contiguous": False, **kwargs}).mul(std).add(mean).uop), requires_grad)
+    """Normal with a mean and a deviation. Raises ArgumentError for a negative deviation."""
+    if finite("std", std) < 0: raise ArgumentError(f"normal needs a deviation of 0 or more, not {std}")
+    x = cls.randn(*shape, **{"contiguous": False, **kwargs}).mul(std).add(finite("mean", mean))
+    return cls._leaf(graph.contiguous(x.uop), requires_grad)
 
   @classmethod
   def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Tensor:
@@ -204,12 +282,20 @@ class Random(Creation):
     return cls.normal(*shape, mean=0.0, std=math.sqrt(2 / (1 + finite("a", a) ** 2) / _inputs(shape)), **kwargs)
 
   def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Tensor:
-    """Indices drawn with these weights, per row. Without replacement: the largest of weight ** -1 exponential races."""
+    """Indices drawn with these weights, per row: int32. Weights are not negative, and not all 0.
+
+    Without replacement: the first of exponential races; where fewer weights than num_samples are above 0, indices of zeros follow.
+    Raises ShapeError, ArgumentError.
+
+    >>> Tensor([0.0, 1.0, 0.0]).multinomial(4, replacement=True).tolist()
+    [1, 1, 1, 1]
+    """
     if self.ndim not in (1, 2): raise ShapeError(f"multinomial wants one row of weights or a matrix, not {graph.show(self.shape)}")
     num_samples = checks.whole("num_samples", num_samples, 1)
     weights = self.unsqueeze(0) if self.ndim == 1 else self._self()
     weights = weights.cast(dtypes.float32)
     rows, n = weights.shape
+    if isinstance(n, int) and n == 0: raise ShapeError(f"multinomial has nothing to draw from: the shape is {graph.show(self.shape)}")
     if replacement or num_samples == 1:
       edges = weights._running(-1, Ops.ADD, 0)
       u = self.rand(rows, num_samples, device=self.device, dtype=dtypes.float32).mul(edges[..., -1:])
@@ -217,15 +303,45 @@ class Random(Creation):
       picked = below.sum(-1).cast(dtypes.int32).minimum(n - 1)
     else:
       if isinstance(n, int) and num_samples > n: raise ArgumentError(f"cannot draw {num_samples} of {n} without replacement")
-      race = self.rand(rows, n, device=self.device, dtype=dtypes.float32).sub(1, reverse=True).log().neg().div(weights)
+      time = self.rand(rows, n, device=self.device, dtype=dtypes.float32).sub(1, reverse=True).log().neg()
+      race = weights.gt(0).where(time.div(weights.gt(0).where(weights, 1)), math.inf)
       picked = race.topk(num_samples, largest=False)[1].cast(dtypes.int32)
     return picked.squeeze(0) if self.ndim == 1 else picked
 
   @classmethod
   def randperm(cls, n: int, device: DeviceLike | None = None, dtype: DTypeLike = dtypes.int32, **kwargs: Any) -> Tensor:
-    """0 to n-1 in random order."""
+    """0 to n-1 in random order. Raises ArgumentError for a negative n, or one that the type does not hold.
+
+    >>> sorted(Tensor.randperm(5).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    kind = to_dtype(dtype)
     n = checks.whole("n", n, 0)
-    return cls._leaf(cls._new(_high(random_words((n,), device), 32)).cast(dtypes.uint32).argsort().cast(dtype).uop, **kwargs)
+    if not dtypes.is_float(kind) and n - 1 > kind.max: raise ArgumentError(f"0 to {n - 1} does not fit into {kind}; choose a wider dtype")
+    order = cls._new(random_words((n,), device)).argsort() if n else cls._new(random_words((n,), device))
+    return cls._leaf(order.cast(kind).uop, **kwargs)
+
+  @classmethod
+  def random_bits(cls, key: Tensor, counter: Tensor, num: int) -> Tensor:
+    """num random uint32, a function of key and counter alone: each two of uint32, low word first.
+
+    Threefry makes a key for this counter, and of that the words: the first halves of all blocks, then the second ones.
+
+    >>> key, counter = Tensor([1, 2], dtype="uint32"), Tensor([0, 0], dtype="uint32")
+    >>> Tensor.random_bits(key, counter, 4).tolist()
+    [2804340251, 2492954182, 2733399006, 1127316618]
+    """
+    for name, x in (("key", key), ("counter", counter)):
+      if not isinstance(x, Random) or x.shape != (2,) or x.dtype is not dtypes.uint32:
+        shown = f"{x.dtype} of shape {graph.show(x.shape)}" if isinstance(x, Random) else repr(x)
+        raise ArgumentError(f"random_bits wants a {name} of two uint32, not {shown}")
+    num = checks.whole("num", num, 0)
+    half = (num + 1) // 2
+    own = graph.binary(Ops.THREEFRY, _joined(counter.uop), _joined(key.uop))
+    first = graph.iota(half, dtypes.uint64, key.device)
+    second = graph.binary(Ops.SHL, graph.add(first, graph.like(first, half)), graph.like(first, 32))
+    words = graph.binary(Ops.THREEFRY, graph.binary(Ops.OR, first, second), graph.broadcast(own, (half,)))
+    return cls._new(graph.cast(words, dtypes.uint32)).cat(cls._new(graph.cast(_high(words, 32), dtypes.uint32))).shrink(((0, num),))
 
   def threefry(self, seed: Any) -> Tensor:
     """64 random bits for each counter (uint64) and key (uint64)."""
@@ -234,12 +350,26 @@ class Random(Creation):
     return self._new(graph.binary(Ops.THREEFRY, a, b))
 
   def dropout(self, p: float = 0.5) -> Tensor:
-    """While training, zero with probability p, and the rest larger by 1 / (1 - p)."""
-    if not 0 <= real("p", p) <= 1: raise ArgumentError(f"dropout needs a probability, not {p}")
+    """While training, zero with probability p, and the rest larger by 1 / (1 - p).
+
+    >>> Tensor([1.0, 2.0]).dropout(0.5).tolist()   # not training
+    [1.0, 2.0]
+    """
+    if not 0 <= real("p", p) <= 1: raise ArgumentError(f"dropout needs a probability, not {p!r}")
     if not TRAINING or p == 0: return self._self()
     if p == 1: return self.zeros_like()
     keep = self.rand(*self.shape, device=self.device, dtype=dtypes.float32, contiguous=False).ge(p).contiguous()
     return keep.where(self, 0).mul(1 / (1 - p))
+
+def largest_below(dtype: DType, limit: float) -> float:
+  """The largest number of a float type that is less than limit."""
+  found = float(truncate[dtype](limit))
+  if found < limit: return found
+  code = int.from_bytes(pack([found], dtype), "little")
+  sign = 1 << (dtype.bitsize - 1)
+  if not code & ~sign: code = sign | 1     # below both zeros is the smallest negative number
+  else: code += 1 if code & sign else -1
+  return float(elements(code.to_bytes(dtype.itemsize, "little"), dtype)[0])
 
 def _known_sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
   """Sizes that decide how large values are, at least one. Raises ShapeError."""
