@@ -17,6 +17,7 @@ if TYPE_CHECKING:
   from tinyhw.device import Device as Device
   from tinyhw.dtype import dtypes as dtypes
   from tinyhw.engine.jit import TinyJit as TinyJit
+  from tinyhw.function import function as function
   from tinyhw.helpers import GlobalCounters as GlobalCounters
   from tinyhw.storage import fetch as fetch
   from tinyhw.tensor import Tensor as Tensor
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
   "Context": "config", "getenv": "config", "Device": "device", "dtypes": "dtype", "TinyJit": "engine.jit", "GlobalCounters": "helpers",
-  "fetch": "storage", "Tensor": "tensor", "UOp": "uop.ops", "Variable": "uop.ops",
+  "fetch": "storage", "function": "function", "Tensor": "tensor", "UOp": "uop.ops", "Variable": "uop.ops",
 }
 
 def __getattr__(name: str) -> Any:

@@ -48,6 +48,9 @@ class GradientError(UserError, RuntimeError):
 class JitError(UserError, RuntimeError):
   """A function that TinyJit cannot capture, or a call that does not match the capture."""
 
+class FunctionError(UserError, RuntimeError):
+  """A function that @function cannot make a unit of: it reads values, uses Tensors that it was not given, or returns something else."""
+
 class SymbolicError(UserError, ValueError):
   """A Variable without a value, bound twice to different values, or bound outside of its range."""
 

@@ -170,8 +170,10 @@ def transposed(value: UOp, view: UOp, whole: UOp) -> UOp:
 
 # ***** the walk *****
 
-def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp]) -> list[UOp | None]:
+def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp], ends: Sequence[UOp] = ()) -> list[UOp | None]:
   """The gradient of each target: how root, weighted by `gradient`, changes with it. None for a target that root does not depend on smoothly.
+
+  ends: nodes past which nothing flows.
 
   A node that has been realized stands for its buffer too. Raises GradientError for an operation that has no rule.
   """
@@ -188,7 +190,7 @@ def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp]) -> list[UOp | No
     g = found.pop(u, None)
     if g is None: continue
     if u in place: _accumulate(total, place[u], g)
-    if not any(s in live for s in _sources(u)): continue
+    if u in ends or not any(s in live for s in _sources(u)): continue
     for s, contribution in _contributions(u, again.value(u, g), g, live):
       if s in live: _accumulate(found, s, contribution)
   return [_placed(total.get(t), t) for t in targets]

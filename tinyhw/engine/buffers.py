@@ -63,6 +63,10 @@ def multi(node: UOp, shape: tuple[sint, ...], axis: int | None) -> UOp:
   part = node if node.shape == shape else UOp(Ops.RESHAPE, node.dtype, (node, *to_indices(shape)))
   return UOp(Ops.MULTI, node.dtype, (part,), axis)
 
+def next_number() -> int:
+  """A number that is greater than that of each BUFFER node there is, and smaller than those of all that will be."""
+  return next(_numbers)
+
 def renewed(node: UOp) -> UOp:
   """A BUFFER node of its own for the same storage."""
   node_again = UOp(Ops.BUFFER, node.dtype, (), (next(_numbers), *node.arg[1:]))

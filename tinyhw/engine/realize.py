@@ -66,6 +66,7 @@ class Thread(threading.local):
   """capture: the capture that gets every step that this thread runs, or None. stored: is told of data that is copied from the host, or None."""
   capture: Capture | None = None
   stored: Callable[[Storage, bytes], None] | None = None
+  traced: str | None = None     # the name of the function that `tinyhw.function` runs: inside of it nothing is computed
 
 this_thread = Thread()
 
@@ -91,6 +92,15 @@ def realize(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> N
   for u, held in zip(todo, results): _mark(u, held)
   if this_thread.capture is not None: this_thread.capture.computed.update(todo)
   if kept is not None: kept.finish()
+
+def prepare(nodes: list[UOp]) -> None:
+  """Schedule nodes and compile their kernels, without running anything."""
+  todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
+  if not todo: return
+  with disable_gc():
+    for kernel in schedule(canonicalize(todo, known)).kernels:
+      place = _where(kernel)
+      for device in () if place == COPIES else (place,) if isinstance(place, str) else place: _parts(device, kernel.sink)
 
 def _with_outside(capture: Capture, todo: list[UOp], canonical: Canonical) -> Canonical:
   """Compute first, and not in the capture, what Tensors from outside of the captured function stand for."""
@@ -233,8 +243,12 @@ def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storag
   return [s for i, device in enumerate(devices) for k, bufs in zip(kernels, used)
           for s in _launches(device, k.sink, tuple([b.bufs[i] for b in bufs]), {**canonical.variables, SHARD: i})]
 
+def _parts(device: str, sink: UOp) -> tuple[Part, ...]:
+  """What is launched for a kernel on a device, compiled and loaded."""
+  return parts(device, tuned(device, sink) if BEAM else sink)
+
 def _launches(device: str, sink: UOp, buffers: tuple[Buffer, ...], variables: dict[str, int]) -> list[Step]:
-  found = parts(device, tuned(device, sink) if BEAM else sink)
+  found = _parts(device, sink)
   if trace.recorder is not None: trace.recorder.ran(sink, [part.runner for part in found])
   return [step_of(part, buffers, variables) for part in found]
 

@@ -23,7 +23,7 @@ from tinyhw.engine.disk import refusal, resolve, view_of
 from tinyhw.engine.multi import Distribution, is_multi
 from tinyhw.engine.realize import realize as realize_nodes, this_thread
 from tinyhw.engine.writes import assign_of, assigned, memory_of, rebased, unique
-from tinyhw.errors import ArgumentError, DeviceError, DTypeError, JitError, ShapeError
+from tinyhw.errors import ArgumentError, DeviceError, DTypeError, FunctionError, JitError, ShapeError
 from tinyhw.gradient import transposed
 from tinyhw.methods import graph
 from tinyhw.methods.hostdata import HostData, pack
@@ -311,6 +311,7 @@ class Handle(metaclass=TensorType):
 
   def realize(self, *lst: Handle, do_update_stats: bool = True) -> Tensor:
     """Compute this tensor, and the others given, now: one schedule for all. Afterwards each has storage of its own, or is a view of storage."""
+    if this_thread.traced is not None: refuse_values("realized", self.uop.shape)
     realize_all((self, *lst))
     return self._self()
 
@@ -319,6 +320,7 @@ class Handle(metaclass=TensorType):
 
     Raises JitError while TinyJit captures: what Python does with the values would not be done again.
     """
+    if this_thread.traced is not None: refuse_values("read", self.uop.shape)
     if this_thread.capture is not None:
       raise JitError(f"a tensor of shape {graph.show(self.uop.shape)} is read while TinyJit captures, and replays would not read it again; return "
                      "the tensor, and read it outside")
@@ -348,6 +350,11 @@ def written(target: UOp, value: UOp) -> UOp:
   for look in reversed(chain): view = look.replace(src=(view, *look.src[1:]))
   inside = transposed(graph.full(view.shape, dtypes.bool, True), view, target)
   return view.substitute({target: assigned(target, graph.where(inside, transposed(value, view, target), target))})
+
+def refuse_values(what: str, shape: tuple[sint, ...]) -> None:
+  """Raise the FunctionError of computing something inside of a function that `tinyhw.function` runs."""
+  raise FunctionError(f"a tensor of shape {graph.show(shape)} is {what} inside of function {this_thread.traced}, which only expresses its results; "
+                      f"do that outside, or leave out @function")
 
 def _weak(dtype: DType, kind: type) -> DType:
   """The type of an operation between a tensor of dtype and a Python number of a kind."""
