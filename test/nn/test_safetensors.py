@@ -114,6 +114,15 @@ def test_every_type_is_exact_both_ways(tmp_path):
   safe_save(loaded, tmp_path / "g")
   for name, again in torch_of.load_file(tmp_path / "g").items(): assert torch.equal(again.view(torch.uint8), tensors[name].view(torch.uint8))
 
+def test_tinygrad_and_ours_read_each_other(tmp_path):
+  tinygrad = pytest.importorskip("tinygrad")
+  theirs = pytest.importorskip("tinygrad.nn.state")
+  safe_save({"a": Tensor([[1.0, 2.0]]), "b": Tensor([1, 2, 3], dtype=dtypes.int8), "c": Tensor(5)}, tmp_path / "f", {"k": "v"})
+  found = theirs.safe_load(str(tmp_path / "f"))
+  assert {name: t.tolist() for name, t in found.items()} == {"a": [[1.0, 2.0]], "b": [1, 2, 3], "c": 5}
+  theirs.safe_save({"x": tinygrad.Tensor([[1.5], [2.5]]), "y": tinygrad.Tensor([7], dtype="uint16")}, str(tmp_path / "g"))
+  assert {name: t.tolist() for name, t in safe_load(tmp_path / "g").items()} == {"x": [[1.5], [2.5]], "y": [7]}
+
 # ***** laziness *****
 
 class Model:

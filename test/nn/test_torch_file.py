@@ -51,6 +51,14 @@ def test_views_of_one_storage(file, format, engine):
     assert name == "steps" or 0 in size or loaded[name].device.startswith("DISK:") or format == "deflated"
     assert (loaded[name].to(None) + 1).tolist() == (wanted + 1).tolist()
 
+def test_views_of_storages(file):
+  """As files from before 0.4 have them: a storage that is a part of another one."""
+  def data(view): return stream_file(tensor(Stored("0", "Float", 24, view), 1, (2, 2), (2, 1)), {"0": ("Float", NUMBERS.tobytes())})
+  assert file(data(("v", 4, 8))).tolist() == [[5.0, 6.0], [7.0, 8.0]] and file(data(None)).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+  for view in (("v", 20, 5), ("v", -1, 5), ("v", 0, True), ("v", 1 << 61, 1)): refused(data(view), "a view of storage '0' lies outside of it")
+  for view in (("v", 0, 4), ("v", 20, 4)): refused(data(view), "reaches element 4 of a storage of 4")
+  refused(data((1, 2)), "arguments that it does not take")
+
 def test_plain_data(file):
   x = {"n": 3, "f": 1.5, "none": None, "t": (True, False), "l": [1, [2, b"xyz", "ü"]], 7: {"deep": {"er": -5}}, "big": 2 ** 70, "set": {1, 2},
        "o": Built(ordered(("b", 1), ("a", 2)), {"_metadata": 1}), "size": Reduced(Global("torch", "Size"), ((2, 3),)),

@@ -26,10 +26,11 @@ class Built(NamedTuple):
   state: Any
 
 class Stored(NamedTuple):
-  """A storage: its key, the kind of its elements, and how many."""
+  """A storage: its key, the kind of its elements, and how many. view: a part of it, in the stream format: a key, an offset, and how many elements."""
   key: str
   kind: str
   count: int
+  view: tuple[str, int, int] | None = None
 
 class Referred(NamedTuple):
   """A tensor of the tar format: its number."""
@@ -60,7 +61,7 @@ class Writer(pickle._Pickler):  # type: ignore[misc,name-defined]  # the one in 
 
   def _stored(self, x: Stored) -> None:
     name = Global("torch.storage" if x.kind == "Untyped" else "torch", f"{x.kind}Storage")
-    self.save(("storage", name, x.key, "cpu", x.count, *([None] if self.view else [])))
+    self.save(("storage", name, x.key, "cpu", x.count, *([x.view] if self.view else [])))
     self.write(b"Q")
   dispatch[Stored] = _stored
 
