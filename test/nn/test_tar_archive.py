@@ -104,6 +104,14 @@ def test_pax_records():
                        (b"12 size=-5 \n", "no number of bytes"), (b"9999999999999999999999 a=b\n", "has no length"),
                        (b"22 GNU.sparse.major=1\n", "is sparse"), (b"24 size=999999999999999\n", "takes bytes")): refused(pax(record), text)
 
+def test_many_global_records():
+  """They hold for each member that follows, and cost nothing there."""
+  record = b"".join(b"16 key%04d=abcd\n" % i for i in range(9999))
+  header = bytearray(512)
+  header[:3], header[124:136], header[156:157], header[257:265] = b"pax", b"%011o\0" % len(record), b"g", b"ustar\00000"
+  data = summed(header) + record + bytes(-len(record) % 512) + packed({f"{i}": b"" for i in range(3000)})
+  assert survives(lambda d: tar_extract(Tensor(d, device="PYTHON")), data, "global records")
+
 def test_sparse_files_and_long_names():
   data = bytearray(packed({"a": b"x"}))
   data[156:157] = b"S"

@@ -18,6 +18,8 @@ _BLOCK = 512
 _LONGEST_NAME = 1 << 20        # bytes of a long name or of pax records
 _WITHOUT_BYTES = b"123456"      # type flags: links, devices, folders, pipes
 _LONG_NAME, _LONG_LINK, _PAX, _PAX_GLOBAL, _SPARSE = b"L", b"K", b"x", b"g", b"S"
+_SPARSE_RECORD = "GNU.sparse"
+_KNOWN_RECORDS = (b"path", b"size", _SPARSE_RECORD.encode())
 _GZIP = b"\x1f\x8b"
 _AT_ONCE = 1 << 20
 
@@ -88,7 +90,7 @@ def members(source: Source) -> Iterator[Member]:
       elif kind == _PAX_GLOBAL: everywhere.update(_records(source, text))
     else:
       name = pax.get("path") or long_name or _name(header)
-      if kind == _SPARSE or any(key.startswith("GNU.sparse") for key in pax):
+      if kind == _SPARSE or _SPARSE_RECORD in pax:
         raise source.bad(f"{name!r} is sparse; pack the archive again without --sparse")
       if kind in _WITHOUT_BYTES: size = 0
       elif not name.endswith("/"):                   # what is of no other type is a file (POSIX); old archives mark folders by a slash
@@ -141,6 +143,7 @@ def _records(source: Source, text: bytes) -> dict[str, str]:
     record = text[space + 1:end]
     if end > len(text) or end <= space or not record.endswith(b"\n") or b"=" not in record: raise source.bad("a pax record is damaged")
     key, _, value = record[:-1].partition(b"=")
-    found[key.decode("utf-8", "replace")] = value.decode("utf-8", "surrogateescape")
+    if key.startswith(b"GNU.sparse"): key = _SPARSE_RECORD.encode()
+    if key in _KNOWN_RECORDS: found[key.decode()] = value.decode("utf-8", "surrogateescape")   # of the others there may be very many
     at = end
   return found
