@@ -136,7 +136,8 @@ def test_a_device_of_parts() -> None:
   assert seen == [("code", ["a"], (7,), 0, 3), ("code", ["b"], (8,), 0, 4)]
   (start, end), = recording.submit_timed()  # type: ignore[attr-defined]
   assert start <= end and len(seen) == 3
-  graphed = Compiled("PARTS", FakeAllocator("PARTS"), graph=lambda device, launches: (device, launches), arch="good")  # type: ignore[arg-type,return-value]
+  graphed = Compiled("PARTS", FakeAllocator("PARTS"), graph=lambda device, launches: (device, launches),
+    arch="good")  # type: ignore[arg-type,return-value]
   assert graphed.record([]) == (graphed, []) and graphed.renderers == ("good",)
   with pytest.raises(NotImplementedError): graphed.load("code")
   with pytest.raises(ArgumentError, match="give arch, or renderers"): Compiled("PARTS", FakeAllocator("PARTS"))

@@ -84,7 +84,8 @@ def test_other_results_are_refused(wrong: Any) -> None:
 
 def test_what_cannot_be_called_is_refused() -> None:
   with pytest.raises(ArgumentError, match="wants something that can be called, not 3"): function(3)  # type: ignore[arg-type]  # that is the test
-  with pytest.raises(ArgumentError, match="grad_fxn can be called, or is None"): function(lambda x: x, grad_fxn=3)  # type: ignore[arg-type]  # as above
+  with pytest.raises(ArgumentError, match="grad_fxn can be called, or is None"): function(lambda x: x,
+    grad_fxn=3)  # type: ignore[arg-type]  # as above
 
 # ***** gradients *****
 

@@ -1,5 +1,8 @@
 """The tensors of models by name, and loading them."""
 import collections
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -113,3 +116,11 @@ def test_tangles_end(monkeypatch):
   nodes = [Node() for _ in range(12)]
   for node in nodes: node.others = list(nodes)
   with pytest.raises(ArgumentError, match="refers to itself in so many ways"): get_state_dict(nodes)
+
+def test_formats_are_loaded_when_they_are_used():
+  program = ("import sys; from tinyhw import nn; before = set(sys.modules); from tinyhw.nn.state import npz_load, torch_load; "
+             "print(*sorted(before & {'json', 'zipfile', 'tinyhw.nn.safetensors', 'tinyhw.nn.npy', 'tinyhw.nn.unpickle'}), 'zipfile' in sys.modules)")
+  done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.getcwd()}, capture_output=True, text=True, timeout=60)
+  assert done.stdout == "True\n", done.stdout + done.stderr
+  assert set(state_module._FORMATS) <= set(dir(state_module)) and all(getattr(state_module, name) is not None for name in state_module._FORMATS)
+  with pytest.raises(AttributeError, match="has no attribute 'nothing'"): getattr(state_module, "nothing")

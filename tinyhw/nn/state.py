@@ -3,21 +3,38 @@
 The formats have files of their own, and all their names are here: safetensors, PyTorch's, NumPy's, tar and zip archives.
 """
 from __future__ import annotations
+import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import DEBUG
 from tinyhw.device import on_disk
 from tinyhw.errors import ArgumentError
-from tinyhw.nn.npy import npy_load as npy_load, npy_save as npy_save, npz_load as npz_load, npz_save as npz_save
-from tinyhw.nn.safetensors import (inverse_safe_dtypes as inverse_safe_dtypes, safe_dtypes as safe_dtypes, safe_load as safe_load,
-                                   safe_load_metadata as safe_load_metadata, safe_save as safe_save)
-from tinyhw.nn.tar_archive import tar_extract as tar_extract
-from tinyhw.nn.tensor_io import TensorIO as TensorIO
-from tinyhw.nn.torch_file import torch_load as torch_load
-from tinyhw.nn.zip_archive import zip_extract as zip_extract
 from tinyhw.progress import tqdm
 from tinyhw.tensor import Tensor
+if TYPE_CHECKING:
+  from tinyhw.nn.npy import npy_load as npy_load, npy_save as npy_save, npz_load as npz_load, npz_save as npz_save
+  from tinyhw.nn.safetensors import (inverse_safe_dtypes as inverse_safe_dtypes, safe_dtypes as safe_dtypes, safe_load as safe_load,
+                                     safe_load_metadata as safe_load_metadata, safe_save as safe_save)
+  from tinyhw.nn.tar_archive import tar_extract as tar_extract
+  from tinyhw.nn.tensor_io import TensorIO as TensorIO
+  from tinyhw.nn.torch_file import torch_load as torch_load
+  from tinyhw.nn.zip_archive import zip_extract as zip_extract
+
+# name -> the module of tinyhw.nn that has it, loaded when the name is first used: who trains a model needs no formats
+_FORMATS = {
+  **dict.fromkeys(("safe_load", "safe_save", "safe_load_metadata", "safe_dtypes", "inverse_safe_dtypes"), "safetensors"), "torch_load": "torch_file",
+  **dict.fromkeys(("npy_load", "npy_save", "npz_load", "npz_save"), "npy"), "tar_extract": "tar_archive", "zip_extract": "zip_archive",
+  "TensorIO": "tensor_io",
+}
+
+def __getattr__(name: str) -> Any:
+  """The names of the formats, on first use."""
+  if name not in _FORMATS: raise AttributeError(f"module 'tinyhw.nn.state' has no attribute {name!r}")
+  found = globals()[name] = getattr(importlib.import_module(f"tinyhw.nn.{_FORMATS[name]}"), name)
+  return found
+
+def __dir__() -> list[str]: return sorted({*globals(), *_FORMATS})
 
 _MOST_STEPS = 1 << 20   # parts that a model may be walked through: one that refers to itself in many ways has more names than atoms
 
