@@ -20,7 +20,7 @@ from tinyhw.uop.ops import UOp
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _BOOL_OPS = {Ops.ADD: Ops.OR, Ops.MUL: Ops.AND, Ops.MAX: Ops.OR}
-_LONGEST_POWER = 8  # x**n for an int n up to this is written as multiplications, at most 4 ULP wrong
+_PRODUCTS = range(-2, 5)  # x**n for these n is written as multiplications, less than 2 ULP wrong
 _STEPS = 3           # of a float remainder, each of which takes all bits of a quotient
 
 _WORDS = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}   # by bytes
@@ -450,9 +450,7 @@ def _power_constant(u: UOp, x: ConstType) -> UOp:
   if x == 0: return graph.where(graph.full(u.shape, dtypes.bool, True), graph.full(u.shape, u.dtype, 1, u.device), u)   # with a gradient, of 0
   if x == 0.5: return graph.unary(Ops.SQRT, u)
   if x == -0.5: return graph.unary(Ops.RECIPROCAL, graph.unary(Ops.SQRT, u))
-  if abs(x) <= _LONGEST_POWER and x == Int(x):
-    power = _multiplied(u, abs(Int(x)))
-    return power if x > 0 else graph.unary(Ops.RECIPROCAL, power)
+  if x in _PRODUCTS: return _multiplied(u if x > 0 else graph.unary(Ops.RECIPROCAL, u), abs(Int(x)))
   return graph.binary(Ops.POW, u, graph.like(u, x))
 
 def _power_integers(a: UOp, b: UOp) -> UOp:

@@ -4,6 +4,7 @@ Exponential and trigonometric functions are nodes of the graph, as accurate as c
 cancellation, in the gradient too. Integers become the default float type where the result is not an integer.
 """
 from __future__ import annotations
+from collections.abc import Callable
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,11 @@ class Functions(Elementwise):
     return self._new(graph.unary(op, graph.cast(u, least_upper_float(u.dtype))))
 
   def _float(self) -> Tensor: return self.cast(least_upper_float(self.dtype))
+
+  def _precisely(self, f: Callable[[Tensor], Tensor]) -> Tensor:
+    """f, which is made of several operations, of floats of at least 32 bits, and its result rounded once to this type (of integers: the default)."""
+    out = least_upper_float(self.dtype)
+    return f(self.cast(graph.accumulator(out))).cast(out)
 
   # ***** powers, exponentials, logarithms *****
 
@@ -67,7 +73,7 @@ class Functions(Elementwise):
 
   def log10(self) -> Tensor:
     """The logarithm to base 10; -inf for 0, NaN below."""
-    return self.log2().mul(math.log10(2))
+    return self._precisely(lambda x: x.log2().mul(math.log10(2)))
 
   def _log1p(self) -> Tensor:
     """log(1 + self), accurate near 0: the rounding error of 1 + self is undone by a factor. Source: Kahan; Goldberg 1991, theorem 4."""
@@ -88,71 +94,43 @@ class Functions(Elementwise):
 
   def tan(self) -> Tensor:
     """The tangent of radians, of any size."""
-    return self.sin().div(self.cos())
+    return self._precisely(lambda x: x.sin().div(x.cos()))
 
   def atan(self) -> Tensor:
-    """Through |x| <= 1 (else pi/2 - atan(1/x)), halved twice, and the series: relative error below 3e-8 in float32, 1e-16 in float64."""
-    x = self._float()
-    size = x._magnitude()
-    large = size.gt(1)
-    r = large.where(large.where(size, 1).reciprocal(), size)
-    for _ in range(2): r = r.div(r.square().add(1).sqrt().add(1))
-    z, terms = r.square(), 12 if x.dtype is dtypes.float64 else 6
-    series = x.const_like((-1) ** terms / (2 * terms + 1))
-    for i in reversed(range(terms)): series = series.mul(z).add((-1) ** i / (2 * i + 1))
-    angle = size.lt(2.0 ** -(dtypes.finfo(x.dtype)[1] // 2 + 2)).where(size, series.mul(r).mul(4))  # so small ones are their own arc tangent
-    return large.where(angle.neg().add(math.pi / 2), angle)._with_sign_of(x)
+    """The angle whose tangent this is, from -pi/2 to pi/2."""
+    return self._precisely(_arc_tangent)
 
   def asin(self) -> Tensor:
     """NaN outside of -1..1."""
-    x = self._float()
-    return x.div(x.neg().add(1).mul(x.add(1)).sqrt()).atan()
+    return self._precisely(lambda x: x.div(x.neg().add(1).mul(x.add(1)).sqrt()).atan())
 
   def acos(self) -> Tensor:
     """NaN outside of -1..1. Through the half angle, so that it is accurate near 1."""
-    x = self._float()
-    return x.neg().add(1).div(x.add(1)).sqrt().atan().mul(2)
+    return self._precisely(lambda x: x.neg().add(1).div(x.add(1)).sqrt().atan().mul(2))
 
   def sinh(self) -> Tensor:
-    """Through tanh of the half argument where exp(x) - exp(-x) would cancel."""
-    x = self._float()
-    small = x.abs().lt(1)
-    t = small.where(x, 0).mul(0.5).tanh()
-    return small.where(t.mul(2).div(t.square().neg().add(1)), _half_difference(x))
+    """(exp(x) - exp(-x)) / 2, finite up to the type's largest number."""
+    return self._precisely(_hyperbolic_sine)
 
   def cosh(self) -> Tensor:
-    """Finite up to the type's largest number."""
-    x = self._float()
-    half = x.abs().mul(0.5).exp()
-    return half.mul(0.5).mul(half).add(x.abs().neg().exp().mul(0.5))
+    """(exp(x) + exp(-x)) / 2, finite up to the type's largest number."""
+    return self._precisely(_hyperbolic_cosine)
 
   def tanh(self) -> Tensor:
     """The hyperbolic tangent."""
     return self._function(Ops.TANH)
 
   def asinh(self) -> Tensor:
-    """log(x + sqrt(x * x + 1)), which is log(2 * x) where 1 is nothing beside x * x."""
-    x = self._float()
-    size = x._magnitude()
-    large = size.gt(_outweighs_one(x))
-    small = large.where(1, size)
-    square = small.square()
-    near = small.div(square.add(1).sqrt().add(1)).add(1).mul(small)._log1p()  # a product: -0.0 stays
-    return large.where(large.where(size, 1).log().add(math.log(2)), near)._with_sign_of(x)
+    """The inverse of sinh."""
+    return self._precisely(_inverse_hyperbolic_sine)
 
   def acosh(self) -> Tensor:
-    """NaN below 1. log(x + sqrt(x * x - 1)), which is log(2 * x) where 1 is nothing beside x * x."""
-    x = self._float()
-    large = x.gt(_outweighs_one(x))
-    t = large.where(1, x).sub(1)
-    near = t.add(t.sqrt().mul(t.add(2).sqrt()))._log1p()
-    return large.where(large.where(x, 1).log().add(math.log(2)), near)
+    """The inverse of cosh; NaN below 1."""
+    return self._precisely(_inverse_hyperbolic_cosine)
 
   def atanh(self) -> Tensor:
-    """NaN outside of -1..1."""
-    x = self._float()
-    size = x._magnitude()
-    return size.mul(2).div(size.sub(1, reverse=True))._log1p().mul(0.5)._with_sign_of(x)
+    """The inverse of tanh; NaN outside of -1..1."""
+    return self._precisely(_inverse_hyperbolic_tangent)
 
   def erf(self) -> Tensor:
     """The error function."""
@@ -271,11 +249,13 @@ class Functions(Elementwise):
 
   def logaddexp(self, other: Any) -> Tensor:
     """log(exp(self) + exp(other)) without overflow."""
-    other = self._tensor(other)
-    top = self.maximum(other)
-    same = self.eq(other)  # also infinities of one sign, whose difference would be NaN
-    distance = same.where(0, self.sub(other))
-    return top._float().add(distance.lt(0).where(distance, distance.neg()).exp()._log1p())
+    a, b = self._pair("add exponentials of", other)
+    out = least_upper_float(a.dtype)
+    wide = graph.accumulator(out)
+    x, y = self._new(graph.cast(a, wide)), self._new(graph.cast(b, wide))
+    same = x.eq(y)  # also infinities of one sign, whose difference would be NaN
+    distance = same.where(0, x.sub(y))
+    return x.maximum(y).add(distance.lt(0).where(distance, distance.neg()).exp()._log1p()).cast(out)
 
   def detach(self) -> Tensor:
     """The same values, through which no gradient flows."""
@@ -304,9 +284,7 @@ class Functions(Elementwise):
 
   def sigmoid(self) -> Tensor:
     """1 / (1 + exp(-self)), in the form that does not overflow on either side."""
-    x = self._float()
-    e = x.lt(0).where(x, x.neg()).exp()
-    return x.lt(0).where(e, 1).div(e.add(1))
+    return self._precisely(_logistic)
 
   def logsigmoid(self) -> Tensor:
     """log(sigmoid(self)) without overflow."""
@@ -331,7 +309,7 @@ class Functions(Elementwise):
 
   def silu(self) -> Tensor:
     """self * sigmoid(self)."""
-    return self.mul(self.sigmoid())
+    return self._precisely(lambda x: x.mul(_logistic(x)))
 
   def swish(self) -> Tensor:
     """Another name of silu."""
@@ -339,11 +317,11 @@ class Functions(Elementwise):
 
   def quick_gelu(self) -> Tensor:
     """self * sigmoid(1.702 * self), which is about gelu."""
-    return self.mul(self.mul(1.702).sigmoid())
+    return self._precisely(lambda x: x.mul(_logistic(x.mul(1.702))))
 
   def mish(self) -> Tensor:
     """self * tanh(softplus(self))."""
-    return self.mul(self.softplus().tanh())
+    return self._precisely(lambda x: x.mul(x.softplus().tanh()))
 
   def softsign(self) -> Tensor:
     """self / (1 + abs(self))."""
@@ -371,20 +349,24 @@ class Functions(Elementwise):
     """log(1 + exp(beta * self)) / beta."""
     beta = real("beta", beta)
     if beta == 0: raise ArgumentError("softplus divides by beta, which is 0; use another")
-    x = self.mul(beta)
-    return x.logaddexp(x.const_like(0)).mul(1 / beta)
+    def smooth(x: Tensor) -> Tensor:
+      y = x if beta == 1 else x.mul(beta)
+      return y.logaddexp(0) if beta == 1 else y.logaddexp(0).div(beta)
+    return self._precisely(smooth)
 
   def gelu(self, approximate: str = "tanh") -> Tensor:
     """x times the normal distribution's cumulative function: "tanh" approximates it, "none" uses erf."""
-    if approximate == "none": return self.mul(0.5).mul(self.mul(1 / math.sqrt(2)).erf().add(1))
+    if approximate == "none": return self._precisely(lambda x: x.mul(0.5).mul(x.mul(1 / math.sqrt(2)).erf().add(1)))
     if approximate != "tanh": raise ArgumentError(f"approximate is 'tanh' or 'none', not {approximate!r}")
-    inner = self.square().mul(0.044715).add(1).mul(self).mul(math.sqrt(2 / math.pi))
-    return self.mul(0.5).mul(inner.tanh().add(1))
+    # (1 + tanh(u)) / 2 is the logistic function of 2 * u, without cancellation
+    return self._precisely(lambda x: x.mul(_logistic(x.square().mul(0.044715).add(1).mul(x).mul(2 * math.sqrt(2 / math.pi)))))
 
   def _expm1_below(self, factor: float) -> Tensor:
     """exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows."""
-    t = self._float().clamp(None, 0).mul(factor * 0.5).tanh()
-    return t.mul(2).div(t.neg().add(1))
+    def below(x: Tensor) -> Tensor:
+      t = x.clamp(None, 0).mul(factor * 0.5).tanh()
+      return t.mul(2).div(t.neg().add(1))
+    return self._precisely(below)
 
 def _or_nan(condition: Tensor, limit: Any) -> Tensor:
   """Also true where a tensor of limits is NaN; numbers are not looked at, unless they are NaN."""
@@ -395,7 +377,52 @@ def _outweighs_one(x: Functions) -> float:
   """A number from which on 1 + x * x rounds to x * x."""
   return 2.0 ** ((dtypes.finfo(x.dtype)[1] + 1) // 2 + 1)
 
-def _half_difference(x: Functions) -> Tensor:
-  """(exp(x) - exp(-x)) / 2, without early overflow."""
+# ***** functions of floats of at least 32 bits *****
+
+def _logistic(x: Tensor) -> Tensor:
+  """1 / (1 + exp(-x)), with an exponential that is never above 1."""
+  e = x.lt(0).where(x, x.neg()).exp()
+  return x.lt(0).where(e, 1).div(e.add(1))
+
+def _arc_tangent(x: Tensor) -> Tensor:
+  """Through |x| <= 1 (else pi/2 - atan(1/x)), halved twice, and the series: relative error below 3e-8 in float32, 1e-16 in float64."""
+  size = x._magnitude()
+  large = size.gt(1)
+  r = large.where(large.where(size, 1).reciprocal(), size)
+  for _ in range(2): r = r.div(r.square().add(1).sqrt().add(1))
+  z, terms = r.square(), 12 if x.dtype is dtypes.float64 else 6
+  series = x.const_like((-1) ** terms / (2 * terms + 1))
+  for i in reversed(range(terms)): series = series.mul(z).add((-1) ** i / (2 * i + 1))
+  angle = size.lt(2.0 ** -(dtypes.finfo(x.dtype)[1] // 2 + 2)).where(size, series.mul(r).mul(4))  # so small ones are their own arc tangent
+  return large.where(angle.neg().add(math.pi / 2), angle)._with_sign_of(x)
+
+def _hyperbolic_sine(x: Tensor) -> Tensor:
+  """Through tanh of the half argument where exp(x) - exp(-x) would cancel, without early overflow elsewhere."""
+  small = x.abs().lt(1)
+  t = small.where(x, 0).mul(0.5).tanh()
   half = x.abs().mul(0.5).exp()
-  return half.mul(0.5).mul(half).sub(x.abs().neg().exp().mul(0.5))._with_sign_of(x)
+  large = half.mul(0.5).mul(half).sub(x.abs().neg().exp().mul(0.5))._with_sign_of(x)
+  return small.where(t.mul(2).div(t.square().neg().add(1)), large)
+
+def _hyperbolic_cosine(x: Tensor) -> Tensor:
+  half = x.abs().mul(0.5).exp()
+  return half.mul(0.5).mul(half).add(x.abs().neg().exp().mul(0.5))
+
+def _inverse_hyperbolic_sine(x: Tensor) -> Tensor:
+  """log(x + sqrt(x * x + 1)), which is log(2 * x) where 1 is nothing beside x * x."""
+  size = x._magnitude()
+  large = size.gt(_outweighs_one(x))
+  small = large.where(1, size)
+  near = small.div(small.square().add(1).sqrt().add(1)).add(1).mul(small)._log1p()  # a product: -0.0 stays
+  return large.where(large.where(size, 1).log().add(math.log(2)), near)._with_sign_of(x)
+
+def _inverse_hyperbolic_cosine(x: Tensor) -> Tensor:
+  """log(x + sqrt(x * x - 1)), which is log(2 * x) where 1 is nothing beside x * x."""
+  large = x.gt(_outweighs_one(x))
+  t = large.where(1, x).sub(1)
+  near = t.add(t.sqrt().mul(t.add(2).sqrt()))._log1p()
+  return large.where(large.where(x, 1).log().add(math.log(2)), near)
+
+def _inverse_hyperbolic_tangent(x: Tensor) -> Tensor:
+  size = x._magnitude()
+  return size.mul(2).div(size.sub(1, reverse=True))._log1p().mul(0.5)._with_sign_of(x)
