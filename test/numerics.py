@@ -1,83 +1,213 @@
-"""Measures how exact the transcendental functions are, and writes docs/numerics.md: `python3 test/numerics.py` (minutes; needs NumPy, mpmath).
+"""Measures how exact results are, and writes docs/numerics.md: `python3 test/numerics.py` (a minute; needs NumPy and x86-64's 80-bit floats).
 
-Counts of operations are those that remain after decomposition for vectors of an AVX2 target.
+test/test_numerics.py makes the document again and compares, so it is never older than the code.
 """
 from __future__ import annotations
-import math
+from collections.abc import Callable
 import sys
 from pathlib import Path
-from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "test/support"))
+sys.path.insert(0, str(ROOT))
 
-import mpmath as mp
+import accuracy
 import numpy as np
-from tinyhw import arithmetic
-from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
+from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes, least_upper_dtype
+from tinyhw.methods import graph
+from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 import ulps
 
-ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs/numerics.md"
+NARROW = (dtypes.float16, dtypes.bfloat16, dtypes.fp8e4m3, dtypes.fp8e5m2)
+# All 2**32 numbers, tried once by hand
+SWEPT = {Ops.EXP: 1.652, Ops.EXP2: 0.879, Ops.LOG: 1.197, Ops.LOG2: 0.971, Ops.SIN: 1.536, Ops.COS: 1.540, Ops.TANH: 2.566, Ops.ERF: 1.841}
 
-HEAD = """# How exact floating point functions are
+HEAD = """# What numbers come out
 
-Made by `python3 test/numerics.py`. Errors are in units of the last place (ULP) of the correct result, for which 0.5 is the best that a correctly
-rounded result can have. ADD, SUB, MUL, FDIV, SQRT, RECIPROCAL, TRUNC and MULACC are correctly rounded (RECIPROCAL is a division).
+Made by `python3 test/numerics.py`, which measures; `test/test_numerics.py` does it again and compares.
 
-The functions below are expressions of those, the same on every device (`tinyhw/codegen/transcendental.py`). Arguments are of any size and sign: sines
-of the largest numbers are as exact as those of small ones; subnormal numbers come in and go out with their right values; infinities, NaN and signed
-zeros follow C's functions of the same names (C17, annex F). float16, bfloat16 and fp8 are computed in float32 and rounded once.
-The PYTHON device calls Python's `math` instead and rounds that.
+Errors are in units of the last place (ULP) of the correct result: 0 is always exact, 0.5 correctly rounded. They are the largest over samples of
+all exponents and signs, more around 1, and special values: zeros, subnormal numbers, infinities, NaN, the largest, neighbours of 1 ({single} of
+float32, {double} of float64; all numbers of narrower types). An infinity, NaN or zero that should not be there would count as an infinite error.
 
-| function | type | operations | ULP, fused | ULP, without fused multiply-add | exact |
+## 1. Floating point operations
+
+`CPU` (AVX-512 and AVX2) and `CLANG` give the same bits: transcendental functions are expressions of correctly rounded operations
+(`tinyhw/codegen/transcendental.py`), not a library's. `PYTHON` calls Python's `math` and rounds that ({python} samples). Arguments may be of any
+size: sines of the largest numbers are as exact as those of small ones. Subnormal numbers come in and go out with their right values. Infinities, NaN
+and zeros follow IEEE 754 and C17, annex F. float16, bfloat16 and fp8 are computed in float32 and rounded once.
+
+Bars: operations of IEEE 754 0.5; of float32 exp2 and log2 1, exp, log, sin, cos 2, tanh and erf 4; of float64 all 2.
+
+"""
+TABLE = """| | float32 | float64 | float16 | bfloat16 | fp8e4m3 | fp8e5m2 | PYTHON float32 | PYTHON float64 |
+|---|---|---|---|---|---|---|---|---|
+"""
+FUNCTIONS = """
+What they are made of: vector instructions of an AVX2 target, constants aside, and the error on a target without fused multiply-add, where MULACC is
+rounded twice. No device here is one (CLANG calls `fma` where the processor has no such instruction).
+
+| | instructions, float32 | float64 | unfused ULP, float32 | float64 | always exact |
 |---|---|---|---|---|---|
 """
-TAIL = """
-Operations: vector instructions of an AVX2 target, without constants. "Fused": targets that round MULACC once, as all do that are here.
-float32: {single} samples over all signs, exponents and the neighbourhood of 1, compared with float64.
-With fused multiply-add all 2**32 numbers were tried once, by hand; the largest errors were {swept}.
-float64: {double} samples, compared with mpmath.
-Methods that are made of these (sinh, cosh, tan, asin, acos, atan, asinh, acosh, atanh) were at most 6 ULP wrong over 200000 float32 numbers or more
-each; sinh, cosh, asinh, acosh and atanh up to the ends of the type: none of these overflows before its result does.
-Exact: results that are always exactly right. `test/support/ulps.py` has the bounds that tests hold these numbers to; coefficients are from
-`test/minimax.py`.
-"""
-SWEPT = {Ops.EXP: 1.652, Ops.EXP2: 0.879, Ops.LOG: 1.197, Ops.LOG2: 0.971, Ops.SIN: 1.536, Ops.COS: 1.540, Ops.TANH: 2.566, Ops.ERF: 1.841}
 EXACT = {
   Ops.EXP: "exp(0)", Ops.EXP2: "powers with whole exponents", Ops.LOG: "log(1)", Ops.LOG2: "powers of two", Ops.SIN: "sin(±0)",
   Ops.COS: "cos(0)", Ops.TANH: "tanh(±0); never beyond ±1", Ops.ERF: "erf(±0); never beyond ±1", Ops.POW: "x**0, 1**y; C's special cases",
 }
-_TRUTH: dict[Ops, Any] = {
-  Ops.EXP: mp.exp, Ops.EXP2: lambda x: mp.mpf(2) ** x, Ops.LOG: mp.log, Ops.LOG2: lambda x: mp.log(x) / mp.log(2), Ops.SIN: mp.sin, Ops.COS: mp.cos,
-  Ops.TANH: mp.tanh, Ops.ERF: mp.erf, Ops.POW: mp.power,
+METHODS = """
+Once, by hand, with all 2**32 float32 numbers: {swept}.
+Bounds that tests hold the expressions to are in `test/support/ulps.py`.
+
+## 2. Methods made of these
+
+They compute in float32 at least, and round to narrower types once. With a star: in ULP of the larger operand, since a small result is a difference
+(gelu, logaddexp); silu and mish: where sigmoid(x) is subnormal, in units of x times the smallest normal number.
+
+"""
+REST = """
+`x % y` and `fmod` are exact while x / y is below 2**71 (float64: 2**158), and NaN beyond. `x // y` is the exact quotient rounded down.
+
+## 3. Special values
+
+- NaN in, NaN out: relu, clamp, maximum, minimum, max, min, max_pool2d, cummax and all others that compute; argmax and argmin give the place of the
+  first NaN; sort and topk take NaN as the largest. `x ** 0` and `1 ** x` are 1 for NaN too. Comparisons with NaN are false, except `!=`.
+- Zeros keep their signs as in C; of two equal operands maximum and minimum give the first (-0.0 equals 0.0). sign(±0.0) is 0.0. round is to even.
+- max, min, argmax, argmin of no elements raise ShapeError; sum is 0, prod 1, mean and var NaN, logsumexp -inf, all True, any False.
+- logsumexp, softmax, logsigmoid, softplus, logaddexp and cross_entropy do not overflow, and take -inf: softmax([-inf, 0]) is [0, 1]. Where all is
+  -inf, or something is inf, softmax is NaN.
+- var divides by the count less `correction`, at least 0: of one element NaN. argmax takes the first of equals, cummax the last.
+
+## 4. Integers
+
+- Sums, products and shifts wrap. abs and neg of the smallest number are itself; neg of an unsigned number wraps.
+- `//` rounds down and `%` has the sign of the divisor, as in Python; `div(rounding_mode="trunc")` and `fmod` are C's. A divisor of 0 gives 0 (trunc,
+  too; fmod gives the dividend).
+- A shift by the width and more gives 0, or -1 for `>>` of a negative number. A shift by a negative number too.
+- `/` gives the default float. Powers wrap; a negative exponent gives 0, unless the base is 1 or -1; as a Python int it is refused.
+- bool: `+` is or, `*` is and, `-` is refused; sums count.
+
+## 5. Casts
+
+- Float to integer rounds to zero: by way of int32 for types of up to 32 bits except uint32, of int64 for uint32 and int64, then wrapping. NaN and
+  what that way cannot hold become its smallest number: so -1.0 is 255 as uint8, 3e9 is -2**31 as int32, 1e10 is 0 as int8.
+- Integer to float, and float to a narrower float, round to nearest, ties to even; overflow gives infinity, or NaN in a type without it (fp8e4m3, fnuz
+  types): no type saturates. float64 is rounded once to any type.
+- To bool: whether it differs from 0 (NaN does).
+
+| | largest | smallest | infinity | -0.0 |
+|---|---|---|---|---|
+"""
+REDUCTIONS = """
+## 6. Sums
+
+| of | accumulates in | sum, prod, cumsum, matmul, conv2d | mean, var, softmax, layernorm |
+|---|---|---|---|
+"""
+ORDER = """
+max and min keep the type; `dtype=` names both the accumulator and the result. float16, bfloat16 and fp8 are rounded once, at the end. var, std and
+layernorm take the mean first, then squares of differences (two passes). Products of a matmul or convolution are added with one rounding (MULACC).
+
+The order in which a reduction adds is not defined, and differs between vector widths. It is a fixed function of shapes, types and the target:
+
+- the same bits in each run, with any number of threads, in a TinyJit's replay as in a plain call;
+- the same bits on CPU at the AVX2 level and CLANG. BEAM, NOOPT and other targets may choose other orders.
+
+A long sum of floats is done in blocks (`codegen/blocks.py`), by several accumulators and in parts (`engine/split.py`): its error hardly grows with
+its length. Relative errors of sums of (k % 1000 + 1) / 10, or of 0.1 over and over, which is the worst, since all roundings go one way:
+
+| sum | relative error |
+|---|---|
+"""
+PROMOTION = """
+## 7. Types of results
+
+What two types promote to (`tinyhw.dtype.least_upper_dtype`). Python numbers are weak: a bool or int takes the tensor's type, a float the tensor's if
+that is a float type, else the default float.
+
+"""
+
+# ***** accuracy *****
+
+def shown(error: float) -> str:
+  """An error as the document has it."""
+  if error <= 0.5005: return "0" if error == 0 else "0.5"
+  return f"{error:.2f}"
+
+def accuracy_row(name: str, method: accuracy.Method) -> str:
+  cells = [accuracy.worst(method, dtype, "CPU")[0] for dtype in (dtypes.float32, dtypes.float64, *NARROW)]
+  cells += [accuracy.worst(method, dtype, "PYTHON", accuracy.PYTHON_SAMPLES)[0] for dtype in (dtypes.float32, dtypes.float64)]
+  return f"| {name}{'*' if method.beside else ''} | " + " | ".join(map(shown, cells)) + " |\n"
+
+def unfused(op: Ops, dtype: DType) -> float:
+  """The error of an expression where products are rounded."""
+  method = accuracy.OPERATIONS["x ** y" if op is Ops.POW else op.name.lower()]
+  operands = accuracy.inputs(method, dtype)
+  return accuracy.worst_of(method, dtype, operands, ulps.compute(ulps.expression(op, dtype, False), *operands))[0]
+
+def function_row(op: Ops) -> str:
+  both = (dtypes.float32, dtypes.float64)
+  counts, plain = [str(ulps.operation_count(op, d)) for d in both], [shown(unfused(op, d)) for d in both]
+  return f"| {op.name} | " + " | ".join([*counts, *plain, EXACT[op]]) + " |\n"
+
+# ***** types *****
+
+def name_of(dtype: DType) -> str: return ALIASES_BY_TYPE[dtype]
+
+def range_row(dtype: DType) -> str:
+  """Largest and smallest number, what is beyond, what becomes of -0.0."""
+  beyond, zero = (Tensor([x], device="CPU").cast(dtype).double().tolist()[0] for x in (1e300, -0.0))
+  smallest = accuracy.smallest_of(dtype)
+  infinity = "yes" if beyond == float("inf") else "no: NaN"
+  return f"| {name_of(dtype)} | {accuracy.largest_of(dtype):.6g} | {smallest:.6g} | {infinity} | {'kept' if np.signbit(zero) else 'becomes 0.0'} |\n"
+
+def sum_row(dtype: DType) -> str:
+  x = Tensor.ones(1, 1, 2, 2, dtype=dtype, device="CPU")
+  sums = {y.dtype for y in (x.sum(), x.prod(), x.cumsum(), x @ x, x.conv2d(x))}
+  means = {y.dtype for y in (x.mean(), x.var(), x.softmax(), x.layernorm())}
+  assert len(sums) == len(means) == 1 and x.max().dtype is dtype
+  return f"| {name_of(dtype)} | {name_of(graph.accumulator(dtype))} | {name_of(sums.pop())} | {name_of(means.pop())} |\n"
+
+def promotion_table() -> str:
+  types = (dtypes.bool, *sorted(dtypes.ints + dtypes.floats, key=lambda d: d.priority))
+  short = {d: name_of(d).replace("float", "f").replace("uint", "u").replace("int", "i") for d in types}
+  head = "| | " + " | ".join(short.values()) + " |\n|" + "---|" * (len(types) + 1) + "\n"
+  return head + "".join(f"| **{short[a]}** | " + " | ".join(short[least_upper_dtype(a, b)] for b in types) + " |\n" for a in types)
+
+# ***** sums *****
+
+def various(count: int) -> float:
+  """The sum of (k % 1000 + 1) / 10, which no memory holds."""
+  got = ((Tensor.arange(count, device="CPU") % 1000 + 1).cast(dtypes.float32) * 0.1).sum().item()
+  terms = (np.arange(1, 1001, dtype=np.float32) * np.float32(0.1)).astype(np.float64)
+  whole, rest = divmod(count, 1000)
+  return relative(got, float(terms.sum() * whole + terms[:rest].sum()))
+
+def alike(shape: tuple[int, ...], axis: int | None) -> float:
+  """The sum of 0.1 over and over, from memory."""
+  x = np.full(shape, 0.1, np.float32)
+  return relative(Tensor(x, device="CPU").sum(axis).max().item(), float(x[0].flat[0]) * (x.size if axis is None else shape[axis]))
+
+def relative(got: object, want: float) -> float: return abs(float(str(got)) - want) / want
+
+SUMS: dict[str, Callable[[], float]] = {
+  "2**16 various": lambda: various(1 << 16), "2**20 various": lambda: various(1 << 20), "2**26 various": lambda: various(1 << 26),
+  "2**22 alike": lambda: alike((1 << 22, 1), None), "each of 16 columns of 2**18 alike": lambda: alike((1 << 18, 16), 0),
+  "each of 16 rows of 2**18 alike": lambda: alike((16, 1 << 18), 1),
 }
 
-def error_of(op: Ops, got: float, row: list[float]) -> float:
-  """In ULP of float64."""
-  plain = arithmetic.operation(op.name, dtypes.float64)(*row)
-  if plain == 0.0 or not all(math.isfinite(x) for x in (plain, got, *row)):
-    return 0.0 if got == plain or (got != got and plain != plain) else math.inf
-  mp.mp.prec = 1300 if op in (Ops.SIN, Ops.COS) and abs(row[0]) > 1e3 else 160
-  want = _TRUTH[op](*[mp.mpf(x) for x in row])
-  return float(abs(mp.mpf(got) - want) / mp.ldexp(1, max(int(mp.frexp(want)[1]) - 53, -1074)))
-
-def measure(op: Ops, dtype: DType, fused: bool, n: int) -> float:
-  operands = ulps.power_samples(dtype, n) if op is Ops.POW else (ulps.samples(dtype, n),)
-  if dtype is dtypes.float32: return ulps.worst(op, dtype, fused, operands)[0]
-  got = ulps.compute(ulps.expression(op, dtype, fused), *operands)
-  return max(error_of(op, float(g), [float(x) for x in row]) for g, row in zip(got, np.transpose(operands)))
-
-def main() -> None:
-  single, double = 1 << 20, 1 << 13
-  rows = []
-  for op in ulps.FUNCTIONS:
-    for dtype in (dtypes.float32, dtypes.float64):
-      n = single if dtype is dtypes.float32 else double
-      fused, plain = measure(op, dtype, True, n), measure(op, dtype, False, n)
-      rows.append(f"| {op.name} | {ALIASES_BY_TYPE[dtype]} | {ulps.operation_count(op, dtype)} | {fused:.2f} | {plain:.2f} | {EXACT[op]} |")
-      print(rows[-1], flush=True)
+def document() -> str:
+  """The whole text."""
   swept = ", ".join(f"{op.name} {error}" for op, error in SWEPT.items())
-  (ROOT / "docs/numerics.md").write_text(HEAD + "\n".join(rows) + "\n" + TAIL.format(single=single, double=double, swept=swept), encoding="utf-8")
+  head = HEAD.format(single=accuracy.SAMPLES[dtypes.float32], double=accuracy.SAMPLES[dtypes.float64], python=accuracy.PYTHON_SAMPLES)
+  operations = "".join(accuracy_row(*item) for item in accuracy.OPERATIONS.items())
+  methods = "".join(accuracy_row(*item) for item in accuracy.METHODS.items())
+  sums = "".join(f"| {what} | {error():.1e} |\n" for what, error in SUMS.items())
+  return (head + TABLE + operations + FUNCTIONS + "".join(map(function_row, ulps.FUNCTIONS)) + METHODS.format(swept=swept) + TABLE + methods + REST
+          + "".join(map(range_row, dtypes.floats)) + REDUCTIONS + "".join(map(sum_row, (dtypes.bool, *dtypes.ints, *dtypes.floats)))
+          + ORDER + sums + PROMOTION + promotion_table())
 
-if __name__ == "__main__": main()
+if __name__ == "__main__":
+  if not accuracy.EXACT: sys.exit("NumPy's longdouble is no wider than a float64 here; run this on x86-64 Linux")
+  DOCUMENT.write_text(document(), encoding="utf-8")

@@ -1,6 +1,5 @@
 """Errors of every function against the truth, fused or not; special values; lanes; narrow types; and that targets compute what the expansion says."""
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,7 +46,7 @@ def test_expressions_are_of_operations_that_every_target_has(op: Ops) -> None:
       assert u.op in simple and u.dtype.scalar().itemsize in (1, dtype.itemsize)
       assert not (u.op is Ops.MUL and dtypes.is_int(u.dtype) and dtype is dtypes.float64), "few vector units multiply 64 bits"
 
-OPERATIONS = {Ops.EXP: 17, Ops.EXP2: 18, Ops.LOG: 29, Ops.LOG2: 30, Ops.SIN: 82, Ops.COS: 82, Ops.TANH: 21, Ops.ERF: 29, Ops.POW: 124}
+OPERATIONS = {Ops.EXP: 16, Ops.EXP2: 17, Ops.LOG: 29, Ops.LOG2: 30, Ops.SIN: 82, Ops.COS: 82, Ops.TANH: 20, Ops.ERF: 28, Ops.POW: 122}
 
 @pytest.mark.parametrize("op", ulps.FUNCTIONS, ids=lambda op: op.name)
 def test_operations_of_float32_do_not_grow(op: Ops) -> None: assert ulps.operation_count(op, dtypes.float32) <= OPERATIONS[op]
@@ -115,10 +114,3 @@ def test_numpy_adds_a_product_with_one_rounding() -> None:
     got = ulps.compute(UOp(Ops.MULACC, dtype, tuple(x)), a, b, c)
     fused = arithmetic.operation("MULACC", dtype)
     assert got.tolist() == [fused(float(p), float(q), float(r)) for p, q, r in zip(a, b, c)]
-
-def test_the_table_in_the_documentation_is_within_the_bounds() -> None:
-  rows = [line.split("|") for line in (Path(__file__).parents[2] / "docs/numerics.md").read_text(encoding="utf-8").splitlines()]
-  table = {(Ops[row[1].strip()], getattr(dtypes, row[2].strip())): row for row in rows if len(row) == 8 and row[1].strip() in Ops.__members__}
-  assert set(table) == set(ulps.BOUNDS)
-  for key, row in table.items():
-    assert int(row[3]) >= ulps.operation_count(*key) and float(row[4]) <= ulps.BOUNDS[key][0] and float(row[5]) <= ulps.BOUNDS[key][1], row

@@ -32,7 +32,7 @@ BOUNDS: dict[tuple[Ops, DType], tuple[float, float]] = {
   (Ops.LOG2, dtypes.float32): (1.0, 2.0), (Ops.LOG2, dtypes.float64): (0.9, 1.1),
   (Ops.SIN, dtypes.float32): (1.6, 2.5), (Ops.SIN, dtypes.float64): (1.5, 2.2),
   (Ops.COS, dtypes.float32): (1.6, 2.5), (Ops.COS, dtypes.float64): (1.5, 2.2),
-  (Ops.TANH, dtypes.float32): (2.6, 2.7), (Ops.TANH, dtypes.float64): (2.0, 2.3),
+  (Ops.TANH, dtypes.float32): (2.6, 2.7), (Ops.TANH, dtypes.float64): (1.9, 2.3),
   (Ops.ERF, dtypes.float32): (1.9, 2.6), (Ops.ERF, dtypes.float64): (1.7, 2.1),
   (Ops.POW, dtypes.float32): (0.9, 1.2), (Ops.POW, dtypes.float64): (1.3, 1.4),
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw import trace
+from tinyhw.codegen.blocks import in_blocks
 from tinyhw.codegen.expand import accumulate
 from tinyhw.codegen.maximum import Folded, Maxima, forgets, widened
 from tinyhw.dtype import ConstType, DType, dtypes
@@ -27,7 +28,8 @@ def start_of(op: Ops, dtype: DType) -> UOp:
   return UOp(Ops.CONST, dtype, (), dtype.const(_START[op](dtype)))
 
 def accumulate_reductions(sink: UOp, capabilities: Capabilities) -> UOp:
-  """sink with an ACC in every REDUCE."""
+  """sink with an ACC in every REDUCE; two in long sums (blocks.py)."""
+  sink = in_blocks(sink)
   order = sink.toposort()
   maxima = Maxima(capabilities)
   if not any(u.op is Ops.REDUCE or maxima.wants(u) for u in order): return sink

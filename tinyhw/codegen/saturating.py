@@ -7,8 +7,9 @@ Coefficients: test/minimax.py.
 from __future__ import annotations
 
 from tinyhw.codegen.exponential import LOG2_OF_E, LOG_OF_2, power_of_two
-from tinyhw.codegen.floating import fma, format_of, magnitude, minimum, polynomial, sign_bit, with_sign
+from tinyhw.codegen.floating import fma, format_of, magnitude, minimum, polynomial, sign_bit, subtract, with_sign
 from tinyhw.dtype import DType, dtypes
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 # (exp(r) - 1 - r) / r**2 for |r| <= log(2)/2, from r**0; relative errors of exp(r) - 1: 2**-26.1 and 2**-55.6
@@ -50,7 +51,16 @@ def _expm1(t: UOp) -> UOp:
 def tanh(u: UOp, fused: bool) -> UOp:
   x = u.src[0]
   e = _expm1(minimum(magnitude(x), TANH_LIMIT[u.dtype.scalar()]) * 2.0)
-  return with_sign(e / (e + 2.0), sign_bit(x))
+  quotient = e / (e + 2.0) if u.dtype.scalar() is dtypes.float32 else _over_two_more(e, fused)
+  return with_sign(quotient, sign_bit(x))
+
+def _over_two_more(e: UOp, fused: bool) -> UOp:
+  """e / (e + 2), of which the sum's rounding error is taken back; where products are rounded, too, that would gain nothing."""
+  divisor = e + 2.0
+  if not fused: return e / divisor
+  inverse = divisor.alu(Ops.RECIPROCAL)
+  first, lost = e * inverse, subtract(e, divisor - 2.0)
+  return fma(fma(-first, lost, fma(-first, divisor, e)), inverse, first)
 
 def erf(u: UOp, fused: bool) -> UOp:
   x, scalar = u.src[0], u.dtype.scalar()

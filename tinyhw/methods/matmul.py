@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import math
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.dtype import DTypeLike, dtypes, least_upper_dtype, to_dtype
+from tinyhw.dtype import DTypeLike, dtypes, least_upper_dtype, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
@@ -118,7 +118,7 @@ class Matmul(Random):
       scores = self._new(graph.where(later, graph.like(u, -math.inf), u))
     elif attn_mask is not None:
       scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype is dtypes.bool else scores.add(attn_mask)
-    return scores.softmax(-1).cast(self.dtype).dropout(dropout_p).matmul(value)
+    return scores.softmax(-1).cast(least_upper_float(self.dtype)).dropout(dropout_p).matmul(value)
 
   def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1.0e-7) -> Tensor:
     """The nearest orthogonal matrix, roughly, by odd polynomials of given coefficients. Source: Jordan et al. 2024 (Muon)."""

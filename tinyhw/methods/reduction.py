@@ -140,22 +140,29 @@ class Reduction(Movement):
     """self divided by its p-norm along an axis, which counts as at least eps."""
     p = real("p", p)
     if p <= 0: raise ArgumentError(f"normalize wants a positive p, not {p}")
-    if p == 2: norm = self.square().sum(dim, keepdim=True)._root()
-    elif p == math.inf: norm = self.abs().max(dim, keepdim=True)
-    else: norm = self.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
-    return self.div(norm.maximum(eps))
+    def divided(x: Tensor) -> Tensor:
+      if p == 2: norm = x.square().sum(dim, keepdim=True)._root()
+      elif p == math.inf: norm = x.abs()._largest(dim, keepdim=True)
+      else: norm = x.abs().pow(p).sum(dim, keepdim=True).pow(1 / p)
+      return x.div(norm.maximum(eps))
+    return self._precisely(divided)
 
   # ***** softmax and its relatives *****
 
-  def _shifted(self, axis: int, dtype: DTypeLike | None) -> Tensor:
+  def _shifted(self, axis: int) -> Tensor:
     """self minus its maximum along an axis, which the gradient does not see."""
-    x = self._float() if dtype is None else self.cast(dtype)
-    return x.sub(x.detach()._largest(axis, keepdim=True)) if x.ndim else x.sub(x.detach())
+    return self.sub(self.detach()._largest(axis, keepdim=True)) if self.ndim else self.sub(self.detach())
 
   def softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
-    """exp(self) over its sum along an axis."""
-    e = self._shifted(axis, dtype).exp()
-    return e.mul(e.sum(axis, keepdim=True).reciprocal())
+    """exp(self) over its sum along an axis. dtype: what to cast to before.
+
+    >>> Tensor([0.0, 0.0]).softmax().tolist()
+    [0.5, 0.5]
+    """
+    def shares(x: Tensor) -> Tensor:
+      e = x._shifted(axis).exp()
+      return e.mul(e.sum(axis, keepdim=True).reciprocal())
+    return (self if dtype is None else self.cast(dtype))._precisely(shares)
 
   def softmin(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
     """softmax(-self)."""
@@ -163,16 +170,19 @@ class Reduction(Movement):
 
   def log_softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
     """The logarithm of softmax."""
-    x = self._shifted(axis, dtype)
-    return x.sub(x.exp().sum(axis, keepdim=True).log())
+    def logarithms(x: Tensor) -> Tensor:
+      below = x._shifted(axis)
+      return below.sub(below.exp().sum(axis, keepdim=True).log())
+    return (self if dtype is None else self.cast(dtype))._precisely(logarithms)
 
   def logsumexp(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
     """log(sum(exp(self))) without overflow; -inf for what holds only -inf."""
-    x = self._float()
-    top = x.detach()._largest(axis, keepdim=True)
-    top = top.isfinite().where(top, 0)
-    total = x.sub(top).exp().sum(axis, keepdim).log()
-    return total.add(top if keepdim else top.reshape(total.shape))
+    def logarithm(x: Tensor) -> Tensor:
+      top = x.detach()._largest(axis, keepdim=True)
+      top = top.isfinite().where(top, 0)
+      total = x.sub(top).exp().sum(axis, keepdim).log()
+      return total.add(top if keepdim else top.reshape(total.shape))
+    return self._precisely(logarithm)
 
   def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-5) -> Tensor:
     """Mean 0 and variance 1 along axes."""
