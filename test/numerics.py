@@ -7,9 +7,8 @@ from collections.abc import Callable
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "test/support"))
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import accuracy
 import numpy as np
@@ -19,6 +18,7 @@ from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 import ulps
 
+ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs/numerics.md"
 NARROW = (dtypes.float16, dtypes.bfloat16, dtypes.fp8e4m3, dtypes.fp8e5m2)
 # All 2**32 numbers, tried once by hand
