@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tinyhw import trace
 from tinyhw.arithmetic import cast, from_bytes, operation, round_to, to_bytes
 from tinyhw.dtype import can_lossless_cast, dtypes
 from tinyhw.errors import DTypeError, PatternError
@@ -399,7 +400,7 @@ def simplify(u: UOp) -> UOp:
   """u in the simplest form that the rules find. Each node remembers its own, so an expression that grew costs what is new."""
   known: Any = u._simple_
   if known is not None: return u if known is True else known
-  functions = symbolic.current()
+  functions = symbolic.functions if trace.recorder is None else symbolic.current()
   stack: list[Any] = [u]
   chain = 0
   while stack:
