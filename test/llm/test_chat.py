@@ -8,14 +8,16 @@ from tinyhw.llm.chat import FORMATS, FallbackTemplate
 from tinyhw.llm.tokenizer import SimpleTokenizer
 
 BYTES = {c: b for b, c in SPELLING.items()}
-MESSAGES = [{"role": "system", "content": "S"}, {"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}, {"role": "user", "content": "?"}]
+MESSAGES = [{"role": "system", "content": "S"}, {"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"},
+            {"role": "user", "content": "?"}]
 TEXTS = {
   "chatml": "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nyo<|im_end|>\n<|im_start|>user\n?<|im_end|>\n"
             "<|im_start|>assistant\n",
   "llama3": "<|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|>"
             "<|start_header_id|>assistant<|end_header_id|>\n\nyo<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n?<|eot_id|>"
             "<|start_header_id|>assistant<|end_header_id|>\n\n",
-  "gemma": "<start_of_turn>user\nS\n\nhi<end_of_turn>\n<start_of_turn>model\nyo<end_of_turn>\n<start_of_turn>user\n?<end_of_turn>\n<start_of_turn>model\n",
+  "gemma": "<start_of_turn>user\nS\n\nhi<end_of_turn>\n<start_of_turn>model\nyo<end_of_turn>\n"
+           "<start_of_turn>user\n?<end_of_turn>\n<start_of_turn>model\n",
   "mistral": "[INST]S\n\nhi[/INST]yo</s>[INST]?[/INST]",
   "phi3": "<|system|>\nS<|end|>\n<|user|>\nhi<|end|>\n<|assistant|>\nyo<|end|>\n<|user|>\n?<|end|>\n<|assistant|>\n",
   "olmo": "<|system|>\nS\n<|user|>\nhi\n<|assistant|>\nyo\n<|user|>\n?\n<|assistant|>\n",

@@ -25,14 +25,15 @@ FORMATS: dict[str, Format] = {
   "kimi-k2": Format("<|im_middle|>", "<|im_end|>", "<|im_{role}|>{role}<|im_middle|>", "{end}"),
   "chatml": Format("<|im_start|>", "<|im_end|>", "<|im_start|>{role}\n", "{end}\n"),
   "llama3": Format("<|start_header_id|>", "<|eot_id|>", "<|start_header_id|>{role}<|end_header_id|>\n\n", "{end}"),
-  "gemma": Format("<start_of_turn>", "<end_of_turn>", {"user": "<start_of_turn>user\n", "assistant": "<start_of_turn>model\n"}, "{end}\n", system=False),
+  "gemma": Format("<start_of_turn>", "<end_of_turn>",
+                  {"user": "<start_of_turn>user\n", "assistant": "<start_of_turn>model\n"}, "{end}\n", system=False),
   "glm4": Format("<sop>", "<|endoftext|>", "<|{role}|>", "", begin="<sop>"),
   "mistral": Format("[INST]", "</s>", {"user": "[INST]", "assistant": ""}, {"user": "[/INST]", "assistant": "{end}"}, system=False),
   "phi3": Format("<|end|>", "<|end|>", "<|{role}|>\n", "{end}\n"),
   "olmo": Format("<|user|>", "<|endoftext|>", "<|{role}|>\n", "\n"),
 }
-_OF_PRESETS = {"olmo": "olmo", "tekken": "mistral", "kimi-k2": "kimi-k2", "glm4": "glm4", "chatglm-bpe": "glm4", "llama3": "llama3", "llama-v3": "llama3",
-               "llama-bpe": "llama3"}   # others: chatml
+_OF_PRESETS = {"olmo": "olmo", "tekken": "mistral", "kimi-k2": "kimi-k2", "glm4": "glm4", "chatglm-bpe": "glm4", "llama3": "llama3",
+               "llama-v3": "llama3", "llama-bpe": "llama3"}   # others: chatml
 
 class FallbackTemplate:
   """The format that goes with a tokenizer's preset, or one by its name in FORMATS. Raises ArgumentError for a name that is not there."""
@@ -78,7 +79,8 @@ class FallbackTemplate:
     if add_generation_prompt: found.append((self.role("assistant"), True))
     return found
 
-  def render(self, messages: Sequence[Mapping[str, Any]], tools: Any = None, add_generation_prompt: bool = True, preserve_thinking: bool = False) -> str:
+  def render(self, messages: Sequence[Mapping[str, Any]], tools: Any = None, add_generation_prompt: bool = True,
+             preserve_thinking: bool = False) -> str:
     """The text of messages; add_generation_prompt: with the beginning of the answer. Tools are not described, and thoughts are kept as they are.
 
     >>> tok = SimpleTokenizer({"a": 0}, {"<|im_end|>": 1}, "qwen2", eos_id=1)

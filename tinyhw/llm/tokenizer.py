@@ -201,5 +201,6 @@ def _lists_of(kv: Mapping[str, Any]) -> tuple[list[str], list[int], str, list[tu
 def _number(kv: Mapping[str, Any], key: str, count: int) -> int | None:
   """The token that a key names, if it does."""
   number = kv.get(key)
-  if number is not None and (type(number) is not int or not 0 <= number < count): raise FileFormatError(f"{key} is {number!r}, and there are {count} tokens")
+  if number is not None and (type(number) is not int or not 0 <= number < count):
+    raise FileFormatError(f"{key} is {number!r}, and there are {count} tokens")
   return number

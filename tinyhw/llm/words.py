@@ -1,7 +1,7 @@
 """How a text is cut into words before their bytes are merged: for each preset regular expressions, applied one after the other.
 
-They are those that the models' authors publish in their tokenizer.json, written as there: \\p{L} is a class of Unicode's, \\s is its White_Space. `re`
-knows neither, so both are written out as ranges, from `unicodedata`, when a preset is first used.
+They are those that the models' authors publish in their tokenizer.json, written as there: \\p{L} is a class of Unicode's, \\s is its White_Space.
+`re` knows neither, so both are written out as ranges, from `unicodedata`, when a preset is first used.
 """
 from __future__ import annotations
 import functools
@@ -61,8 +61,8 @@ _CLASS = re.compile(r"\\p\{(\w+)\}|\\s|\\S|\\.|[\[\]]", re.S)
 def translate(expression: str) -> str:
   r"""An expression with \p{...}, \s and \S as one that `re` understands.
 
-  >>> translate(r"[^\s]\S+")
-  '[^\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000][^\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+'
+  >>> translate(r"[a\p{Zl}]\p{Zp}")
+  '[a\\U00002028][\\U00002029]'
   """
   inside = False
   def one(found: re.Match[str]) -> str:
