@@ -20,7 +20,7 @@ from tinyhw.dtype import DType as DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
 from tinyhw.engine.multi import axis_of, check_axis
 from tinyhw.engine.realize import this_thread
-from tinyhw.engine.writes import note, unique, values
+from tinyhw.engine.writes import lost, memory_of, note, unique, values
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, GradientError, JitError, ShapeError, UnknownValueError
 from tinyhw.gradient import define_checkpoint, gradients
 from tinyhw.methods import graph, hostdata
@@ -257,8 +257,9 @@ class Tensor(Kernels, metaclass=_TensorType):
       if g is None:
         below = self.uop.toposort() if below is None else below
         if t.uop not in below and 0 not in t.shape and not any(u.realized is t.uop for u in below):
-          raise GradientError(f"the tensor of shape {graph.show(self.shape)} was not computed from the target of shape {graph.show(t.shape)}; "
-                              "take the gradient before the tensor is realized, and for the tensor that went in")
+          raise GradientError(f"the tensor of shape {graph.show(self.shape)} was not computed from the target of shape {graph.show(t.shape)}; " +
+                              (_LOST if any(u in lost for u in below) else
+                               "take the gradient before the tensor is realized, and for the tensor that went in"))
         g = graph.full(t.shape, t.dtype, 0, t.uop.device)
       results.append(self._new(g))
     return results
@@ -284,6 +285,8 @@ class Tensor(Kernels, metaclass=_TensorType):
     stands_for = {u.realized for u in below if u.realized is not None}
     found = [t for t in leaves() if t._requires_grad is not False and dtypes.is_float(t.uop.dtype) and (t.uop in below or t.uop in stands_for)]
     marked = [t for t in found if t._requires_grad] or found
+    if marked and all(not t._requires_grad and memory_of(t.uop)[0] in lost for t in marked):
+      raise GradientError(f"backward() finds nothing to go on to: {_LOST}")
     if not marked: raise GradientError("backward() found no tensor that wants a gradient: the tensor was computed from none that is still alive, "
                                        "or it was realized, which forgets how it was computed")
     for t, g in zip(marked, gradients(self.uop, seed, [t.uop for t in marked])):
@@ -358,6 +361,9 @@ def _new_nodes(found: Any, known: set[UOp]) -> list[UOp]:
   if isinstance(found, (list, tuple)): return [u for x in found for u in _new_nodes(x, known)]
   computed = isinstance(found, Tensor) and found.uop not in known and not is_storage(found.uop) and dtypes.is_float(found.dtype)
   return [found.uop] if computed else []
+
+_LOST = ("a tensor below it was computed from contents that were overwritten in place since (assign, an optimizer's step, t[...] = value), and is "
+         "storage now; take gradients before that")
 
 # ***** making tensors *****
 

@@ -12,7 +12,7 @@ from test.helpers import ENGINES, on
 from tinyhw import GlobalCounters, Tensor, nn
 from tinyhw.engine import realize as realizing, writes
 from tinyhw.engine.buffers import buffer_of
-from tinyhw.errors import GradientError, UnknownValueError
+from tinyhw.errors import ArgumentError, GradientError, UnknownValueError
 from tinyhw.uop.enums import Ops
 
 N = 6
@@ -231,3 +231,37 @@ def test_after_an_interrupt_values_that_may_be_lost_are_refused(monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt): x.realize()
   assert known.tolist() == [4, 8] and x.shape == (2,)
   with pytest.raises(UnknownValueError, match="overwritten in place"): lost.tolist()
+
+# ***** parts of what has no storage *****
+
+def test_assign_to_a_part_of_a_tensor_without_storage_is_refused() -> None:
+  """It would reach nobody."""
+  made = [Tensor.zeros(4), Tensor([1.0, 2, 3, 4]) * 2, Tensor.zeros(4).reshape(2, 2).reshape(4), Tensor.ones(4).contiguous()]
+  for whole in made:
+    for part in (lambda t: t[0:2], lambda t: t.shrink(((0, 2),)), lambda t: t[1:3].flip(0), lambda t: t.reshape(2, 2)[0]):
+      with pytest.raises(ArgumentError, match=r"part of a tensor of shape .* that has no storage would not reach it; realize\(\)"):
+        part(whole).assign(Tensor([7.0, 8.0]))
+    before = whole.tolist()
+    whole[0:2] += 1
+    whole[3] = 9
+    assert whole.tolist() == [before[0] + 1, before[1] + 1, before[2], 9]
+    whole.realize()
+    whole[0:2].assign(Tensor([7.0, 8.0])).realize()
+    assert whole.tolist() == [7, 8, before[2], 9]
+
+def test_assign_to_a_part_that_nobody_has_the_whole_of() -> None:
+  part = (Tensor([1.0, 2, 3, 4]) * 2)[0:2]
+  assert part.assign(Tensor([7.0, 8.0])).tolist() == [7, 8]
+  state = Tensor.zeros(4)
+  assert state.assign(Tensor([1.0, 2, 3, 4])).tolist() == [1, 2, 3, 4]
+
+def test_gradients_past_an_overwrite_are_refused_by_that_name() -> None:
+  x, w = Tensor([1.0, 2.0]).realize(), Tensor([3.0, 4.0]).realize()
+  y = (x * w).sum()
+  x.assign(x + 1).realize()
+  with pytest.raises(GradientError, match="backward.. finds nothing to go on to: .* overwritten in place since .assign, an opt"): y.backward()
+  with pytest.raises(GradientError, match="was not computed from the target of shape .2,.; a tensor below it .* overwritten"): (y * 2).gradient(x)
+  assert x.grad is None and w.grad is None and y.grad is None
+  y.requires_grad = True      # then it is meant
+  (y * 2).backward()
+  assert y.grad is not None and y.grad.item() == 2

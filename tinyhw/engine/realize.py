@@ -167,7 +167,9 @@ class Kept:
   def finish(self) -> None:
     """After the run: the tensors hold what was computed for them, and the states that were overwritten are gone."""
     for holder, node in self.held.values():
-      if node.op is not Ops.ASSIGN and node.realized is not None: holder.hold(node.realized)
+      if node.op is Ops.ASSIGN or node.realized is None: continue
+      holder.hold(node.realized)
+      writes.lost.add(writes.base_of(node.realized))
     self.write.finish()
 
 _WHOLE = frozenset({Ops.RESHAPE, Ops.MULTI})

@@ -38,6 +38,7 @@ _MOST_UNSORTED = 1 << 14
 _lock = threading.RLock()
 _unsorted: list[Reference] = []
 _values: list[Reference] = []       # tensors that have to be computed, or have an ASSIGN that was not done
+lost: weakref.WeakSet[UOp] = weakref.WeakSet()      # BUFFERs of values whose graphs are gone, since what they read was overwritten
 _kept = 0                           # how many of _values were alive when last counted
 _tags = itertools.count(1)
 

@@ -10,6 +10,7 @@ Storage. Equal nodes are one object, so two tensors with equal expressions share
 second gets a copy), so that `assign` to one never shows in the other; views of one buffer do see each other's assignments.
 """
 from __future__ import annotations
+import gc
 import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -271,8 +272,15 @@ class Handle(metaclass=TensorType):
     The write is done when this tensor is next realized, or now if other tensors look at the storage. Values are what they were where they were
     expressed: what was computed from the old contents keeps its value, what is expressed from now on sees the new ones.
 
-    Raises ShapeError, DTypeError, DeviceError if x does not fit.
+    Raises ShapeError, DTypeError, DeviceError if x does not fit; ArgumentError for a part of a tensor that has no storage, which it would not reach.
     """
+    if writes.memory_of(self.uop)[0] is None and (whole := _cut_from(self.uop)) and _is_held(whole, self):
+      raise ArgumentError(f"assign() to a part of a tensor of shape {graph.show(whole[0].shape)} that has no storage would not reach it; realize() "
+                          "that tensor first, or write t[...] = value")
+    return self._updated(x)
+
+  def _updated(self, x: Any) -> Tensor:
+    """What `assign` does. `t[a:b] += x` comes here for the part, which it then puts into t."""
     other = graph.cast(self._other(x), self.uop.dtype) if not isinstance(x, Handle) else x.uop
     mine = self.uop
     if other is mine: return self._self()
@@ -350,6 +358,21 @@ def written(target: UOp, value: UOp) -> UOp:
   for look in reversed(chain): view = look.replace(src=(view, *look.src[1:]))
   inside = transposed(graph.full(view.shape, dtypes.bool, True), view, target)
   return view.substitute({target: assigned(target, graph.where(inside, transposed(value, view, target), target))})
+
+def _cut_from(u: UOp) -> list[UOp]:
+  """The nodes that u, through movements, is a part of, from the first one on that it has not all of."""
+  found: list[UOp] = []
+  while u.op in GroupOp.Movement:
+    if found or u.op is Ops.SHRINK: found.append(u.src[0])
+    u = u.src[0]
+  return found
+
+def _is_held(nodes: list[UOp], by_other_than: Handle) -> bool:
+  """Does a living tensor stand for one of the nodes? Those of constants are noted nowhere, and looked for in all of memory."""
+  holders = [*leaves(), *[t for reference, _ in writes.values().values() if (t := reference()) is not None]]
+  if any(t.uop in nodes and t is not by_other_than for t in holders): return True
+  if nodes[-1].base.op is not Ops.CONST: return False
+  return any(isinstance(t, Handle) and t is not by_other_than for u in nodes for t in gc.get_referrers(u))
 
 def refuse_values(what: str, shape: tuple[sint, ...]) -> None:
   """Raise the FunctionError of computing something inside of a function that `tinyhw.function` runs."""

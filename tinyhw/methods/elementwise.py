@@ -339,17 +339,17 @@ class Elementwise(Handle):
   def __eq__(self, x: Any) -> Tensor: return self.eq(x)  # type: ignore[override]  # elementwise, as in every tensor library
   def __ne__(self, x: Any) -> Tensor: return self.ne(x)  # type: ignore[override]  # as above
   def __hash__(self) -> Int: return id(self)
-  def __iadd__(self, x: Any) -> Tensor: return self.assign(self.add(x))
-  def __isub__(self, x: Any) -> Tensor: return self.assign(self.sub(x))
-  def __imul__(self, x: Any) -> Tensor: return self.assign(self.mul(x))
-  def __itruediv__(self, x: Any) -> Tensor: return self.assign(self.div(x))
-  def __ifloordiv__(self, x: Any) -> Tensor: return self.assign(self.idiv(x))
-  def __ipow__(self, x: Any) -> Tensor: return self.assign(self.pow(x))
-  def __iand__(self, x: Any) -> Tensor: return self.assign(self.bitwise_and(x))
-  def __ior__(self, x: Any) -> Tensor: return self.assign(self.bitwise_or(x))
-  def __ixor__(self, x: Any) -> Tensor: return self.assign(self.bitwise_xor(x))
-  def __ilshift__(self, x: Any) -> Tensor: return self.assign(self.lshift(x))
-  def __irshift__(self, x: Any) -> Tensor: return self.assign(self.rshift(x))
+  def __iadd__(self, x: Any) -> Tensor: return self._updated(self.add(x))
+  def __isub__(self, x: Any) -> Tensor: return self._updated(self.sub(x))
+  def __imul__(self, x: Any) -> Tensor: return self._updated(self.mul(x))
+  def __itruediv__(self, x: Any) -> Tensor: return self._updated(self.div(x))
+  def __ifloordiv__(self, x: Any) -> Tensor: return self._updated(self.idiv(x))
+  def __ipow__(self, x: Any) -> Tensor: return self._updated(self.pow(x))
+  def __iand__(self, x: Any) -> Tensor: return self._updated(self.bitwise_and(x))
+  def __ior__(self, x: Any) -> Tensor: return self._updated(self.bitwise_or(x))
+  def __ixor__(self, x: Any) -> Tensor: return self._updated(self.bitwise_xor(x))
+  def __ilshift__(self, x: Any) -> Tensor: return self._updated(self.lshift(x))
+  def __irshift__(self, x: Any) -> Tensor: return self._updated(self.rshift(x))
 
 Bool: TypeAlias = bool  # the names are methods inside of the class
 Int: TypeAlias = int
