@@ -92,6 +92,36 @@ def test_parameters_and_state(file):
   for data in (FORMATS["zip"](x), FORMATS["stream"](x)):
     assert {name: t.tolist() for name, t in file(data).items()} == dict.fromkeys(x, NUMBERS.tolist())
 
+def test_what_calls_do_not_take():
+  for x, text in ((Reduced(Global("torch._tensor", "_rebuild_from_type_v2"), (Global("torch", "Size"), Global("torch", "Tensor"), (), {})),
+    "only tensors are"),
+                  (Built(Reduced(Global("numpy", "dtype"), ("f8",)), 5), "a type's state has its byte order"),
+                  (Reduced(Global("numpy", "dtype"), ("f9",)), "no number has such a type"), (Reduced(Global("torch", "Size"), ((-1,),)), "natural"),
+                  (Reduced(Global("numpy.core.multiarray", "scalar"), (1, b"x")), "a scalar is its type and its bytes"),
+                  (Reduced(Global("builtins", "set"), ([[]],)), "a set of other things"), (Reduced(Global("torch.nn.parameter",
+                  "Parameter"), (1,)), "is a tensor"),
+                  (Reduced(Global("torch._utils", "_rebuild_tensor_v3"), (WHOLE, 0, (), (), False, ordered(), "x")), "is no dtype")):
+    refused(zip_file(x, {"0": NUMBERS.tobytes()}), text)
+
+def test_scalars_of_numpy(file):
+  for value in (np.float64(2.5), np.float32(-1), np.int64(7), np.bool_(True), np.uint8(255)):
+    kind = Built(Reduced(Global("numpy", "dtype"), (value.dtype.str[1:], False, True)), (3, value.dtype.str[0], None, None, None, -1, -1, 0))
+    found = file(zip_file({"x": Reduced(Global("numpy._core.multiarray", "scalar"), (kind, value.tobytes()))}, {}, protocol=3))["x"]
+    assert found == value.item() and type(found) is type(value.item())
+  big = Built(Reduced(Global("numpy", "dtype"), ("i4",)), (3, ">"))
+  assert file(zip_file(Reduced(Global("numpy.core.multiarray", "scalar"), (big, b"\0\0\0\1")), {}, protocol=3)) == 1
+
+def test_tar_files_that_lie():
+  storages, tensors = {"1": ("Float", NUMBERS.tobytes())}, {"7": ("1", 0, (2,), (1,))}
+  for made, text in ((tar_file(Referred("8"), storages, tensors), "refers to no tensor of its own"),
+                     (tar_file(Referred("7"), storages, {"7": ("2", 0, (2,), (1,))}), "a tensor has no key and storage"),
+                     (tar_file(Referred("7"), storages, {"7": ("1", 0, (-2,), (1,))}), "a tensor is damaged: offset, size or stride"),
+                     (tar_file(Referred("7"), storages, {"7": ("1", 23, (2,), (1,))}), "reaches element 24"),
+                     (tar_file(Referred("7"), storages, {"7": ("1", 0, (1,) * 65, (1,) * 65)}), "a tensor has 65 axes"),
+                     (tar_file(Referred("7"), storages, tensors, [("3", "1", 20, 5)]), "a view of a storage lies outside of it"),
+                     (tar_file(Referred("7"), storages, tensors, [("3", "9", 0, 1)]), "a view of a storage is damaged"),
+                     (tar_file(Referred("7"), {(1, 2): ("Float", b"")}, tensors), "a storage has no key, location and type")): refused(made, text)
+
 def test_tar(file):
   data = tar_file(ordered(("w", Referred("7")), ("b", Referred("8")), ("v", Referred("9"))), {"1": ("Float", NUMBERS.tobytes()),
   "2": ("Int", bytes(8))},
@@ -196,7 +226,10 @@ BOMBS = {
   "its pickle wants 9223372036854775807 bytes"),
   "text": (b"X\xff\xff\xff\xff.", "its pickle wants 4294967295 bytes"), "frame": (b"\x80\x04\x95" + b"\xff" * 8 + b"K\1.", None),
   "memo": (b"\x80\x02K\1r\xff\xff\xff\xff.", None), "no memo": (b"h\7.", "entry 7 of its memo, which is not there"),
-  "empty": (b"", "wants 1 bytes"), "nothing": (b".", "takes more from the stack"), "mark": (b"(.", "takes more from the stack"),
+  "unmarked": (b"e.", "no mark where it wants one"), "float": (b"Fabc\n.", "is no number"), "quotes": (b"Sabc\n.", "is damaged"),
+  "escape": (b"V\\u12\n.", "a string in its pickle is damaged"), "pop": (b"0.", "takes more from the stack"), "utf": (b"X\1\0\0\0\xff.", "no UTF-8"),
+  "string": (b"U\1xS'y'\n\x86.", None), "bytes of Python 2": (b"U\1\xff.", None), "empty": (b"", "wants 1 bytes"), "nothing": (b".",
+  "takes more from the stack"), "mark": (b"(.", "takes more from the stack"),
   "no mark": (b"t.", "no mark"),
   "opcode": (b"\x80\x02\xfe.", "no opcode that plain data has: 0xfe"), "instance": (b"(ios\nsystem\n.", "no opcode that plain data has: 0x69"),
   "extension": (b"\x80\x02\x82\1.", "no opcode"), "protocol": (b"\x80\x09N.", "protocol 9"), "utf8": (b"X\2\0\0\0\xff\xff.", "no UTF-8"),

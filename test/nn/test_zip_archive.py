@@ -50,6 +50,18 @@ def test_files(kind, engine):
   data = KINDS[kind]()
   assert contents(data) == FILES and list(contents(data)) == list(FILES)
 
+def test_sizes_of_64_bits(monkeypatch):
+  """As archives of more than 4 GB have them: zipfile is told that 10 bytes are much."""
+  monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 10)
+  data = packed()
+  monkeypatch.undo()
+  assert data.count(b"\xff\xff\xff\xff") > 3 and contents(data) == FILES
+  short = bytearray(data)
+  at = short.index(b"PK\1\2") + 46 + len("a.txt")
+  assert short[at:at + 2] == b"\1\0"
+  struct.pack_into("<H", short, at, 9)    # the field is of another kind: the sizes stay as they are
+  refused(bytes(short), "members overlap|takes bytes")
+
 def test_zip64_end_record():
   """More members than 16 bits count."""
   files = {f"{i:x}": b"" for i in range(66_000)}
