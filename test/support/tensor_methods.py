@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 from tensor_maker import DIGITS, FLOATS, SIGNED, TYPES, UNSIGNED, Maker, Value, largest
+from tensor_table import ROWS, Row
 
 from tinyhw import Tensor, dtypes
 from tinyhw.dtype import least_upper_dtype
 
 INTEGERS = SIGNED + UNSIGNED
+NOT_DRAWN = {"qr", "svd",     # hundreds of kernels
+             "bfloat16"}      # NumPy has no such type to go on with
+COMPARING = {"where", "masked_fill", "masked_select", "cummax", "cummin", "sort", "topk", "max_unpool2d"}   # want values that are equal everywhere
 WIDE = ("float32", "float64")
 
 def sigmoid(a: Any) -> Any: return 1 / (1 + np.exp(-a))
@@ -126,6 +130,27 @@ class Methods(Maker):
       for _ in range(n): u = (u * 0.5).maximum(t) - 1
       return u
     return self.add(f"chain[{n}]", (k,), a, tensor, (v.bits or 0) + n)
+
+  # ***** rows of the table *****
+
+  def op_row(self) -> bool:
+    """A method of the table, which may be rounded differently."""
+    return self.row([row for row in ROWS if row.result == "about" and row.name not in NOT_DRAWN])
+
+  def op_exact_row(self) -> bool:
+    """A method of the table whose values are those of its operand, or exact."""
+    return self.row([row for row in ROWS if row.result != "about" and row.name not in NOT_DRAWN])
+
+  def row(self, rows: list[Row]) -> bool:
+    row = self.random.choice(rows)
+    k = self.pick(lambda v: row.takes(v.array) and v.array.size <= 512 and (v.bits is not None or row.result == "same"))
+    if k is None: return False
+    v = self.values[k]
+    if v.bits is None and row.name in COMPARING: return False
+    with np.errstate(all="ignore"): array = np.asarray(row.array(v.array))
+    bits = {"same": v.bits, "exact": 0, "about": None}[row.result]
+    if bits is None and array.dtype.kind in "iub": bits = 0
+    return self.add(f"{row.name}[row]", (k,), array, row.tensor, bits)
 
   # ***** movement *****
 

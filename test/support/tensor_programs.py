@@ -35,8 +35,9 @@ def check(program: Program, found: list[Any]) -> None:
       np.testing.assert_allclose(got.astype(np.float64), want.array.astype(np.float64), rtol=tolerance, atol=tolerance, err_msg=where)
 
 OPERATIONS = [name for name in dir(Methods) if name.startswith("op_")]
-INEXACT = ("op_function", "op_rows", "op_activation", "op_statistic")
-LIKELY = ["op_unary", "op_binary", "op_binary", "op_scalar", "op_reduce", "op_cast", "op_pad", "op_slice", "op_reshape"]
+INEXACT = ("op_row", "op_function", "op_rows", "op_activation", "op_statistic")
+LIKELY = ["op_row", "op_exact_row", "op_exact_row",
+          "op_unary", "op_binary", "op_binary", "op_scalar", "op_reduce", "op_cast", "op_pad", "op_slice", "op_reshape"]
 
 def make(seed: int, steps: int = 8, functions: bool = True, inexact: bool = True) -> Program:
   """A random program. functions: with transcendental functions. inexact: with values that devices may round differently."""

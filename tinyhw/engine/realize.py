@@ -198,7 +198,7 @@ def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[
   After an interrupt what `kept` would have written counts as written, and values that were to be computed first are refused when they are read.
   """
   results = {b: new_buffer(b.arg[1], b.arg[2], b.dtype) for b in made.plan.kept}
-  arenas = {device: new_storage(device, size, dtypes.uint8) for device, size in made.plan.arena_bytes.items()}
+  arenas = {device: new_storage(device or Device.DEFAULT, size, dtypes.uint8) for device, size in made.plan.arena_bytes.items()}
   storage: dict[UOp, Storage] = {b: buffer_of(node) for b, node in results.items()}
   for b, offset in made.plan.offsets.items():
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)

@@ -320,7 +320,7 @@ class Handle(metaclass=TensorType):
   def realize(self, *lst: Handle, do_update_stats: bool = True) -> Tensor:
     """Compute this tensor, and the others given, now: one schedule for all. Afterwards each has storage of its own, or is a view of storage."""
     if this_thread.traced is not None: refuse_values("realized", self.uop.shape)
-    realize_all((self, *lst))
+    realize_all((self, *[self._operand("realize", x) for x in lst]))
     return self._self()
 
   def _buffer(self) -> Buffer:

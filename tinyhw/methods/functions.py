@@ -241,7 +241,7 @@ class Functions(Elementwise):
     >>> Tensor([0.0, 10.0]).lerp(Tensor([4.0, 20.0]), 0.25).tolist()
     [1.0, 12.5]
     """
-    end = self._tensor(end)
+    end = self.ufix(end)
     distance = end.sub(self)
     if isinstance(weight, (int, float)): return self.add(distance.mul(weight)) if weight < 0.5 else end.sub(distance.mul(1 - weight))
     share = self._tensor(weight)

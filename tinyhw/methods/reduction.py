@@ -87,7 +87,7 @@ class Reduction(Movement):
 
   def isclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """|self - other| <= atol + rtol * |other|; equal infinities are close."""
-    other = self._tensor(other)
+    other = self.ufix(other)
     x, y = self._float(), other._float()
     near = x.isfinite() & y.isfinite() & (x.sub(y).abs() <= y.abs().mul(rtol).add(atol))
     return near | x.eq(y) | (x.isnan() & y.isnan() & equal_nan)
