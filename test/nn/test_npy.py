@@ -1,7 +1,7 @@
 """NumPy's files: both ways with NumPy, every version of the header, damaged and hostile ones."""
 import io
 
-from mutations import fuzz, survives
+from mutations import fuzz, survives, use
 import numpy as np
 import pytest
 
@@ -124,5 +124,5 @@ def test_damage(name):
 def test_mutated_files(tmp_path):
   np.savez(tmp_path / "z", a=np.arange(5), b=np.ones((2, 2)))
   samples = {name: saved(array) for name, array in ARRAYS.items()}
-  fuzz(lambda data: npy_load(Tensor(data, device="PYTHON")).tolist(), samples)
-  fuzz(lambda data: [t.tolist() for t in npz_load(Tensor(data, device="PYTHON")).values()], {"npz": (tmp_path / "z.npz").read_bytes()})
+  fuzz(lambda data: use(npy_load(Tensor(data, device="PYTHON"))), samples)
+  fuzz(lambda data: use(npz_load(Tensor(data, device="PYTHON"))), {"npz": (tmp_path / "z.npz").read_bytes()})

@@ -4,7 +4,7 @@ import pathlib
 import struct
 import zipfile
 
-from mutations import cases, fuzz, survives
+from mutations import cases, fuzz, survives, use
 import numpy as np
 import pytest
 from torch_files import ITEMSIZES, Built, Global, Reduced, Referred, Stored, ordered, pickled, stream_file, tar_file, tensor, zip_file
@@ -280,11 +280,6 @@ def test_what_is_no_file_of_pytorch():
     z.writestr("a/data.pkl", b"N.")
     z.writestr("a/constants.pkl", b"N.")
   refused(made.getvalue(), r"a TorchScript program; save the module's state_dict\(\) instead")
-
-def use(x):
-  """Read every tensor that is not larger than any sample's."""
-  if isinstance(x, Tensor): return x.numel() < 1 << 16 and x.tolist()
-  for part in x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else (): use(part)
 
 def test_mutated_files(tmp_path):
   nested = {"state": ordered(*[(name, tensor(WHOLE, *view)) for name, view in VIEWS.items() if name != "steps"]), "l": [1, (2.5, None,

@@ -17,6 +17,7 @@ import hypothesis
 
 from tinyhw.errors import OutOfMemory, TinyError
 from tinyhw.helpers import GlobalCounters
+from tinyhw.tensor import Tensor
 
 SECONDS = 1.0
 BASE_BYTES = 16 << 20    # what a reader may take whatever the file's size
@@ -85,6 +86,13 @@ def mutations(samples: Mapping[str, bytes], count: int, seed: int = 0) -> Iterat
       kind(data, rng, samples[rng.choice(names)])
       done.append(kind.__name__.strip("_"))
     yield f"seed {seed}, number {i}: {name} {' '.join(done)}", bytes(data)
+
+def use(x: Any, most: int = 1 << 16) -> None:
+  """Read the Tensors in what a reader gave, those of at most so many elements: a file may rightly say that one number stands for many."""
+  if isinstance(x, Tensor):
+    if x.numel() <= most: x._read()   # not tolist(): (1 << 60, 0) is a shape, and as many lists
+  elif isinstance(x, (dict, list, tuple)):
+    for part in x.values() if isinstance(x, dict) else x: use(part, most)
 
 class Hang(BaseException):
   """A reader ran for longer than SECONDS; no handler in it catches this."""
