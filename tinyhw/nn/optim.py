@@ -11,12 +11,15 @@ from tinyhw.device import Device, DeviceLike
 from tinyhw.dtype import DType, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, GradientError
 from tinyhw.helpers import dedup
+from tinyhw.methods.checks import finite
 from tinyhw.tensor import Tensor
 
 def _storage(value: float, size: int, dtype: DType, device: DeviceLike) -> Tensor:
   """A vector of one value in storage, filled without a kernel."""
   data = bytes(size * dtype.itemsize) if value == 0 else [value] * size
   return Tensor(data, device=device, dtype=dtype, requires_grad=False)
+
+def _number_type() -> DType: return least_upper_dtype(dtypes.default_float, dtypes.float32)
 
 class Optimizer:
   """What optimizers share: the parameters, the learning rate, and how a step is carried out.
@@ -32,7 +35,7 @@ class Optimizer:
     if not self.params: raise ArgumentError("an optimizer needs at least one parameter that wants a gradient")
     self.device = Device.canonicalize(device) if device is not None else self.params[0].device
     self.fused = fused
-    self.lr = lr if isinstance(lr, Tensor) else _storage(lr, 1, dtypes.float32, self.device)
+    self.lr = lr if isinstance(lr, Tensor) else _storage(finite("lr", lr), 1, _number_type(), self.device)
     Tensor.realize(*self.params)
 
   def _state(self) -> list[Tensor]:
@@ -49,7 +52,8 @@ class Optimizer:
     for t in self.params: t.grad = None
 
   def step(self) -> None:
-    """Change the parameters now."""
+    """Change the parameters now. Raises GradientError outside of training mode, in which layers would not learn what they should."""
+    if not Tensor.training: raise GradientError("step() outside of training mode: put it under `with Tensor.train():`, or set Tensor.training = True")
     Tensor.realize(*self.schedule_step())
 
   def schedule_step(self) -> list[Tensor]:
@@ -150,7 +154,7 @@ class LAMB(Optimizer):
     super().__init__(params, lr, device, fused)
     if fused and not adam: raise ArgumentError("fused=True knows no layers; LAMB needs them")
     self.b1, self.b2, self.eps, self.wd, self.adam = b1, b2, eps, weight_decay, adam
-    self.b1_t, self.b2_t = (_storage(1.0, 1, dtypes.float32, self.device) for _ in range(2))
+    self.b1_t, self.b2_t = (_storage(1.0, 1, _number_type(), self.device) for _ in range(2))
     self.m, self.v = self._state(), self._state()
 
   def _step(self, params: list[Tensor], grads: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
