@@ -265,3 +265,36 @@ def test_gradients_past_an_overwrite_are_refused_by_that_name() -> None:
   y.requires_grad = True      # then it is meant
   (y * 2).backward()
   assert y.grad is not None and y.grad.item() == 2
+
+def test_writes_beside_values_of_others_do_not_walk_them_again() -> None:
+  def walked(n: int) -> int:
+    target, source = Tensor.zeros(4).contiguous().realize(), tensor(1, 2)
+    beside = [source * float(k) for k in range(n)]
+    count = [0]
+    real = writes._reads
+    def counted(*args: Any) -> bool:
+      count[0] += 1
+      return real(*args)
+    writes._reads = counted
+    try:
+      for k in range(8): target[k % 4] = float(k)
+    finally: writes._reads = real
+    assert target.tolist() == [4, 5, 6, 7] and [t.tolist() for t in beside] == [[k, 2 * k] for k in range(n)]
+    return count[0]
+  gc.collect()
+  assert walked(40) - walked(20) <= 2 * 20      # each value is looked at twice, not by each of eight writes
+
+def test_values_that_will_be_written_are_found_by_the_write_after() -> None:
+  """A value of the state that a waiting write leaves is no concern of that write, and is one of the next."""
+  x, other = tensor(1, 2), tensor(0, 0)
+  stranger = other + 1
+  x.assign(x * 10)
+  later = x + 1         # of the state after the write
+  x.realize()
+  assert later.tolist() == [11, 21]
+  later = x + 2
+  x[0] = 5
+  x[1] = 6
+  assert later.tolist() == [12, 22] and x.tolist() == [5, 6] and stranger.tolist() == [1, 1]
+  other[0] = 9          # and the other way round
+  assert stranger.tolist() == [1, 1] and (other + 1).tolist() == [10, 1]

@@ -65,8 +65,10 @@ def fields_of(value: Any) -> tuple[str, ...] | None:
 
 def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
   """What is in the arguments of a call. Raises JitError for arrays of other libraries, and containers without an end."""
-  if not kwargs and (len(args) == 1 or len(set(map(id, args))) == len(args)) and all([type(a) is Tensor for a in args]):
-    return Arguments([(str(k), a) for k, a in enumerate(args)], {}, ())
+  if not kwargs:    # the usual calls, quickly
+    if len(args) == 1 and type(args[0]) is Tensor: return Arguments([("0", args[0])], {}, ())
+    if len(set(map(id, args))) == len(args) and all([type(a) is Tensor for a in args]):
+      return Arguments([(str(k), a) for k, a in enumerate(args)], {}, ())
   tensors: dict[int, tuple[str, Tensor]] = {}
   variables: dict[str, int] = {}
   rest: list[Rest] = []
