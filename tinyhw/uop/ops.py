@@ -86,6 +86,19 @@ class UOp:
     return self
 
   @property
+  def is_realized(self) -> bool:
+    """Is the value of this tensor node in memory?"""
+    return self.realized is not None or self.base.op in (Ops.BUFFER, Ops.MULTI)
+
+  @property
+  def buffer(self) -> Any:
+    """The storage that this tensor node looks at, or was computed into. Raises UnknownValueError where there is none."""
+    u = self.base if self.realized is None else self.realized.base
+    while u.op is Ops.MULTI: u = u.src[0].base
+    if u.op is Ops.BUFFER and u.storage is not None: return u.storage
+    raise UnknownValueError(f"{u.op.name} of shape {self.shape} is in no memory; realize the tensor first")
+
+  @property
   def metadata(self) -> trace.Location | None:
     """The line that this node comes from, where it is known (TRACEMETA)."""
     return trace.origin(self)
