@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tinyhw import config
-from tinyhw.config import BEAM, DEBUG, DEV, Context, ContextVar, getenv
+from tinyhw.config import BEAM, DEBUG, DEV, Context, ContextVar, FirstUse, getenv
 from tinyhw.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,3 +108,12 @@ def test_every_variable_is_declared_and_documented() -> None:
       if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getenv", "ContextVar") and node.args): continue
       key = node.args[0]
       if isinstance(key, ast.Constant): assert key.value in ContextVar._cache, f"{path}:{node.lineno}: declare {key.value!r} in config.py"
+
+def test_first_use() -> None:
+  variable: ContextVar[int] = ContextVar("TEST_FIRST_USE", 1)
+  with FirstUse(variable) as use: assert use.first is None
+  with FirstUse(variable) as use:
+    variable.value = 2
+    assert use.first == "set" and bool(variable) and variable == 2
+  with FirstUse(variable) as use: assert variable.value == 2 and use.first == "read"
+  assert type(variable) is ContextVar and variable.value == 2

@@ -90,6 +90,30 @@ class ContextVar(Generic[Value]):
   def __gt__(self, x: Any) -> bool: return bool(self.value > x)
   def __ge__(self, x: Any) -> bool: return bool(self.value >= x)
 
+class FirstUse:
+  """`with FirstUse(variable) as use:`: was the variable first read inside, or first set? `use.first` is "read", "set", or None for neither."""
+  def __init__(self, variable: ContextVar[Any]) -> None:
+    self.variable = variable
+    self.first: str | None = None
+
+  def __enter__(self) -> FirstUse:
+    use, plain = self, type(self.variable)
+    kept: Any = plain.value   # the property
+    class Noted(plain):  # type: ignore[misc,valid-type]  # the class of the variable, whose two ways to be used are noted
+      @property
+      def value(self) -> Any:
+        use.first = use.first or "read"
+        return kept.fget(self)
+      @value.setter
+      def value(self, value: Any) -> None:
+        use.first = use.first or "set"
+        kept.fset(self, value)
+    self.plain = plain
+    self.variable.__class__ = Noted
+    return self
+
+  def __exit__(self, *_: object) -> None: self.variable.__class__ = self.plain
+
 class Wrapper:
   """A context manager that can also decorate a function. Each call of the function enters `fresh()`, so calls may nest and run in threads."""
   def fresh(self) -> Wrapper: return self

@@ -450,3 +450,24 @@ def test_as_python_sees_it() -> None:
   assert list(inspect.signature(TinyJit).parameters) == ["fxn", "kwargs"]
   assert TinyJit(f).__wrapped__ is f and TinyJit(f).__name__ == "f" and list(inspect.signature(TinyJit(f)).parameters) == ["x"]
   with pytest.raises(AttributeError, match="no attribute 'g'"): _ = TinyJit(f).g
+
+def test_a_function_may_set_the_training_mode_before_it_asks_for_it():
+  """As loops that call an evaluation in between do. What it asks for first has to be what it was."""
+  def sets(x):
+    Tensor.training = True
+    return (x * (2 if Tensor.training else 3)).realize()
+  def asks(x):
+    y = (x * (2 if Tensor.training else 3)).realize()
+    Tensor.training = True
+    return y
+  try:
+    step = TinyJit(sets)
+    for i in range(5):
+      Tensor.training = False
+      assert step(Tensor([float(i)])).item() == 2 * i and Tensor.training
+    Tensor.training = False
+    step = TinyJit(asks)
+    assert step(Tensor([1.0])).item() == 3
+    Tensor.training = False
+    with pytest.raises(JitError, match="the function changes Tensor.training from False to True"): step(Tensor([1.0]))
+  finally: Tensor.training = False

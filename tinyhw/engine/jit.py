@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any, Generic, ParamSpec, TypeVar
 from collections.abc import Callable
 
-from tinyhw.config import JIT, TRAINING
+from tinyhw.config import JIT, TRAINING, FirstUse
 from tinyhw.device import Device
 from tinyhw.dtype import dtypes
 from tinyhw.engine import realize as realizing
@@ -53,7 +53,8 @@ class TinyJit(Generic[P, R]):
   >>> [double(Tensor([k])).tolist() for k in range(4)]
   [[0], [2], [4], [6]]
   """
-  __slots__ = ("fxn", "cnt", "captured", "rest", "modes", "surroundings", "shared", "names", "_bound", "_data", "_of", "__weakref__")
+  __slots__ = ("fxn", "cnt", "captured", "rest", "modes", "surroundings", "shared", "names", "leaves_training", "_bound", "_data", "_of",
+               "__weakref__")
 
   def __init__(self, fxn: Callable[P, R], **kwargs: Any):
     self.fxn = fxn
@@ -68,6 +69,7 @@ class TinyJit(Generic[P, R]):
     self.rest: tuple[Rest, ...] = ()          # of the captured call: what was no Tensor among the arguments
     self.modes: tuple[Any, ...] = ()
     self.names: list[str] = []
+    self.leaves_training: int | None = None   # what the function sets Tensor.training to, before it asks for it
     self.surroundings = Surroundings()
     self.shared: list[int] = []               # inputs whose buffer a Tensor that the function reads by itself looked at, too
     self._data: tuple[tuple[Rest, ...], Counter[int]] | None = None     # of the last call that ran the function: what it copied from the host
@@ -111,7 +113,9 @@ class TinyJit(Generic[P, R]):
     if captured is None: return self._capture(given, *args, **kwargs)
     variables = self._variables(given, captured.symbolic) if captured.symbolic else given.variables
     self._check(captured, given, variables)
-    return captured.replay([t for _, t in given.tensors], variables)  # type: ignore[no-any-return]
+    result: R = captured.replay([t for _, t in given.tensors], variables)
+    if self.leaves_training is not None: TRAINING.value = self.leaves_training
+    return result
 
   def _first(self, given: Arguments, *args: Any, **kwargs: Any) -> R:
     """Run the function, and remember what it copies from the host, to see in the second call whether that changes."""
@@ -157,10 +161,11 @@ class TinyJit(Generic[P, R]):
     this_thread.capture, outer = capture, this_thread.stored
     this_thread.stored = lambda buffer, content: capture.stored.append((buffer, content))
     try:
-      with disable_gc(), watcher: result = self._plain(*args, **kwargs)
+      with disable_gc(), FirstUse(TRAINING) as use, watcher: result = self._plain(*args, **kwargs)
     finally: this_thread.capture, this_thread.stored = None, outer
     if not capture.steps: raise JitError("the function ran no kernel while it was captured; TinyJit has nothing to replay: call it without TinyJit")
     check_result(result)
+    self.leaves_training = TRAINING.value if use.first == "set" else None
     self._check_effects(capture, watcher, given, before, drawn)
     watcher.forget()
     for t, view in zip(tensors, views):
@@ -183,7 +188,8 @@ class TinyJit(Generic[P, R]):
                      ("change the Tensor there with assign(), or return the new one and put it there outside of the function" if what != "changes"
                       else "do that outside of the function, or keep what changes in a Tensor, and assign() to it"))
     for mode, old, new in zip(_MODES, before, modes()):
-      if old != new: raise JitError(f"the function changes {mode} from {old} to {new}, which replays would not do; do that outside of it")
+      if old == new or mode is _MODES[0] and self.leaves_training is not None: continue
+      raise JitError(f"the function changes {mode} from {old} to {new}, which replays would not do; do that outside of it")
     if drawn != _python_random():
       raise JitError("the function draws from Python's random module, and replays would use the same numbers; draw with Tensor.rand, or outside")
     if self._data is None or not same_rest(self._data[0], given.rest): return
@@ -217,7 +223,9 @@ class TinyJit(Generic[P, R]):
       raise JitError("arguments that are no Tensors must be what they were when captured; "
                      f"changed: {difference(self.rest, given.rest)}; pass a Tensor or a bound Variable instead")
     if variables.keys() != captured.given_variables.keys(): raise JitError(f"the bound Variables differ from the captured ones; {AGAIN}")
-    if (now := modes()) != self.modes:
+    now = modes()
+    if self.leaves_training is not None: now = self.modes[:1] + now[1:]
+    if now != self.modes:
       mode, old, new = next((mode, a, b) for mode, a, b in zip(_MODES, self.modes, now) if a != b)
       raise JitError(f"captured with {mode} {old}, called with {new}; make a TinyJit for each, or call reset()")
     for k in self.shared:
