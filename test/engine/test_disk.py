@@ -60,6 +60,17 @@ def test_bytes_of_other_types(numbers):
   with pytest.raises(ShapeError, match="bytes of the last axis are no whole number of elements"): t.bitcast("uint8")[0, 0, :3].bitcast("float32")
   with pytest.raises(DeviceError, match="not in one piece"): t.transpose(0, 1).bitcast("int32")
 
+def test_any_byte_but_zero_is_true(tmp_path):
+  data = bytes([0, 1, 2, 0, 128, 255])
+  (tmp_path / "f").write_bytes(data)
+  wanted = [False, True, True, False, True, True]
+  whole = Tensor(tmp_path / "f", dtype=dtypes.bool)
+  for t in (whole, whole.to(None), Tensor(data, dtype=dtypes.bool), Tensor(memoryview(data).cast("?"))):
+    moved = t.to(None)
+    assert t.tolist() == wanted and bytes(t.data()) == bytes(wanted) and moved.sum().item() == 4 and (~moved).sum().item() == 2
+    assert moved.cast("int32").tolist() == wanted and (moved == True).tolist() == wanted   # noqa: E712
+  assert whole.reshape(2, 3).T.tolist() == [[False, False], [True, True], [True, True]] and whole.reshape(2, 3)[:, 1:].to(None).sum().item() == 4
+
 def test_sizes_must_fit(tmp_path):
   (tmp_path / "f").write_bytes(b"abcde")
   with pytest.raises(ShapeError, match="5 bytes, no whole number of dtypes.float"): Tensor(tmp_path / "f", dtype=dtypes.float32)

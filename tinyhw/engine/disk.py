@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinyhw.device import Buffer, DeviceLike
-from tinyhw.dtype import DType
+from tinyhw.dtype import DType, dtypes
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.errors import DeviceError, ShapeError
 from tinyhw.uop.enums import GroupOp, Ops
@@ -26,7 +26,7 @@ class Piece(NamedTuple):
   def on(self, storage: UOp) -> UOp:
     """The value of the chain, given the elements of the piece as a vector."""
     value = UOp(Ops.RESHAPE, storage.dtype, (storage, *to_indices(self.shape)))
-    for movement in self.rest: value = UOp(movement.op, movement.dtype, (value, *movement.src[1:]), movement.arg, movement.tag)
+    for movement in self.rest: value = UOp(movement.op, storage.dtype, (value, *movement.src[1:]), movement.arg, movement.tag)
     return value
 
 def refusal(device: DeviceLike | None, what: str) -> DeviceError:
@@ -79,8 +79,15 @@ def view_of(piece: Piece) -> Buffer:
   return whole.view(piece.size, piece.node.dtype, piece.begin * piece.node.dtype.itemsize)  # type: ignore[no-any-return]  # a Buffer
 
 def piece_node(piece: Piece) -> UOp:
-  """The piece as a BUFFER node."""
-  return new_buffer(piece.node.arg[1], piece.size, piece.node.dtype, storage=view_of(piece))
+  """The piece as a BUFFER node; bools as the bytes that they are in the file."""
+  storage = view_of(piece)
+  if storage.dtype is dtypes.bool: storage = storage.view(storage.size, dtypes.uint8, 0)
+  return new_buffer(piece.node.arg[1], piece.size, storage.dtype, storage=storage)
+
+def truth(value: UOp) -> UOp:
+  """The bools that bytes of a file stand for: any byte but 0 is true, and devices know bools of 0 and 1 only."""
+  zero = UOp(Ops.RESHAPE, value.dtype, (UOp.const(value.dtype, 0), *to_indices((1,) * len(value.shape))))
+  return UOp(Ops.CMPNE, dtypes.bool, (value, UOp(Ops.EXPAND, value.dtype, (zero, *to_indices(value.shape)))))
 
 def reread(u: UOp, dtype: DType) -> UOp:
   """The bytes of a piece as elements of another type. Raises DeviceError if they are not in one piece, ShapeError if the last axis has no whole

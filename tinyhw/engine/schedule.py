@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from tinyhw import trace
 from tinyhw.config import DEBUG, VIZ
 from tinyhw.device import on_disk
-from tinyhw.engine.disk import piece_node, resolve
+from tinyhw.engine.disk import piece_node, resolve, truth
 from tinyhw.engine.fuse import fused
 from tinyhw.engine.group import group_kernels
 from tinyhw.engine.lower import Kernel, Lowering, storage_of
@@ -122,7 +122,8 @@ def _from_disk(u: UOp, device: UOp, out: Canonical) -> UOp:
   node = piece_node(piece._replace(node=out.inputs[piece.node.arg[0][1]]))
   out.inputs.append(node)
   number = ("in", len(out.inputs) - 1)
-  return piece.on(UOp(Ops.COPY, u.dtype, (UOp(Ops.BUFFER, u.dtype, (), (number, *node.arg[1:])), device)))
+  value = piece.on(UOp(Ops.COPY, node.dtype, (UOp(Ops.BUFFER, node.dtype, (), (number, *node.arg[1:])), device)))
+  return value if node.dtype is u.dtype else truth(value)
 
 def _reshaped(u: UOp, like: UOp) -> UOp:
   return UOp(Ops.RESHAPE, u.dtype, (u,) + to_indices(like.shape))

@@ -334,7 +334,7 @@ class Handle(metaclass=TensorType):
                      "the tensor, and read it outside")
     if on_disk(self.uop.device):
       piece = resolve(self.uop)
-      return self._self().to(None)._buffer() if piece.rest else view_of(piece)
+      return self._self().to(None)._buffer() if piece.rest or self.uop.dtype is dtypes.bool else view_of(piece)
     if memory_of(self.uop)[1]: realize_all((self,))
     devices = self.uop.device
     if isinstance(devices, tuple): return self._new(graph.copy(self.uop, devices[0]))._buffer()

@@ -16,6 +16,7 @@ class HostData(NamedTuple):
   dtype: DType
 
 _ARRAY_CODES = frozenset("bBhHiIqQfd")
+_TRUTH = b"\0" + b"\1" * 255
 _SIGNED = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 _UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 _FLOATS = {"e": dtypes.float16, "f": dtypes.float32, "d": dtypes.float64}
@@ -71,7 +72,11 @@ def from_bytes(data: Any, dtype: DType) -> HostData:
   """Raw bytes as a vector."""
   view = memoryview(data).cast("B")
   if view.nbytes % dtype.itemsize: raise ShapeError(f"{view.nbytes} bytes are no whole number of {dtype}, which has {dtype.itemsize} each")
-  return HostData(view, (view.nbytes // dtype.itemsize,), dtype)
+  return HostData(truth(view) if dtype is dtypes.bool else view, (view.nbytes // dtype.itemsize,), dtype)
+
+def truth(data: Any) -> bytes:
+  """Bools of 0 and 1, as devices know them, for bytes of which any but 0 is true."""
+  return bytes(data).translate(_TRUTH)
 
 def from_array(data: Any, dtype: DType | None) -> HostData:
   """Anything with the buffer protocol or __array__: the same shape and type, or the type asked for."""
@@ -85,7 +90,7 @@ def from_array(data: Any, dtype: DType | None) -> HostData:
   if dtype is not None and dtype is not source and hasattr(data, "astype") and dtype.fmt is not None:
     view, source = memoryview(data.astype(ALIASES_BY_TYPE[dtype])), dtype
   raw = view.tobytes() if view.nbytes else b""  # in row-major order, whatever the strides
-  if dtype is None or dtype is source: return HostData(raw, tuple(view.shape or ()), source)
+  if dtype is None or dtype is source: return HostData(truth(raw) if source is dtypes.bool else raw, tuple(view.shape or ()), source)
   return HostData(pack(list(elements(raw, source)), dtype), tuple(view.shape or ()), dtype)
 
 def _type_of_format(form: str, itemsize: int) -> DType:
