@@ -312,6 +312,8 @@ CASES: dict[str, Callable[[], Tensor]] = {
   "nan": lambda: Tensor([float("nan")], device="PYTHON") + float("inf"),
   "half": lambda: Tensor([1.5], dtype=dtypes.bfloat16, device="PYTHON") + 1,
   "copy": lambda: Tensor([1.0, 2.0], device="PYTHON").contiguous().to("PYTHON:1") + 1,
+  "gather": lambda: Tensor([1.0, 2.0, 3.0], device="PYTHON").gather(0, Tensor([2, 0], device="PYTHON")).flip(0) + 1,
+  "indexed": lambda: Tensor.arange(12, device="PYTHON").reshape(3, 4)[Tensor([1, 0], device="PYTHON"), 1:3].cumsum(1),
   "sharded": lambda: Tensor.arange(8, device="PYTHON").shard(("PYTHON:1", "PYTHON:2"), 0).sum() + 1,
   "null": lambda: Tensor.ones(4, 4, device="NULL").contiguous().sum(),
 }

@@ -17,31 +17,31 @@ MOST_ROWS = 200_000    # of one table
 Row = tuple[str, str, list[int], str, int, str]  # operation, dtype, sources, argument and tag, number of its source line or -1, shape
 
 class Table:
-  """The rows so far. shapes: nodes are of the tensor graph and have shapes."""
+  """The rows so far. shapes: nodes are of the tensor graph and have shapes, but for those that are added as `inner`."""
   def __init__(self, shapes: bool = False):
     self.shapes = shapes
     self.numbers: dict[UOp, int] = {}
     self.rows: list[Row] = []
     self.lines: dict[trace.Location, int] = {}
 
-  def add(self, root: UOp) -> int:
-    """The number of a node, which gets a row, and all below it. -1 where there are too many."""
+  def add(self, root: UOp, inner: bool = False) -> int:
+    """The number of a node, which gets a row, and all below it. -1 where there are too many. inner: of an index, or of a kernel."""
     found = self.numbers.get(root)
     if found is not None: return found
     for u in root.toposort(lambda n: n not in self.numbers):
       if u in self.numbers: continue
       if len(self.rows) >= MOST_ROWS: return -1
       self.numbers[u] = len(self.rows)
-      self.rows.append(self._row(u))
+      self.rows.append(self._row(u, self.shapes and not inner))
     return self.numbers[root]
 
   def add_all(self, roots: Iterable[UOp]) -> list[int]: return [n for n in map(self.add, roots) if n >= 0]
 
-  def _row(self, u: UOp) -> Row:
+  def _row(self, u: UOp, shaped: bool = False) -> Row:
     text = "" if u.arg is None else argument(u.arg)
     if u.tag is not None: text += f" tag={argument(u.tag)}"
     if len(text) > MOST_CHARACTERS: text = text[:MOST_CHARACTERS] + "…"
-    return u.op.name, type_name(u.dtype), [self.numbers[s] for s in u.src], text, self._line(u), shape_text(u) if self.shapes else ""
+    return u.op.name, type_name(u.dtype), [self.numbers[s] for s in u.src], text, self._line(u), shape_text(u) if shaped else ""
 
   def _line(self, u: UOp) -> int:
     location = trace.origin(u)

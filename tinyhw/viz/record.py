@@ -63,10 +63,9 @@ class Making:
 
   def step(self, name: str, made: Any, because: str, ns: int) -> None:
     """Keep what there is after a step, and the rewrites since the one before."""
-    table = self.table
-    kept = [(rule, table.add(before), table.add(after)) for rule, before, after in self.rewrites]
-    self.steps.append({"name": name, "because": because, "ns": ns, "rewrites": [r for r in kept if min(r) >= 0], "more": self.more,
-                       **self.shown(made)})
+    table, shown = self.table, self.shown(made)
+    kept = [(rule, table.add(before, True), table.add(after, True)) for rule, before, after in self.rewrites]
+    self.steps.append({"name": name, "because": because, "ns": ns, "rewrites": [r for r in kept if min(r) >= 0], "more": self.more, **shown})
     self.rewrites, self.more = [], 0
 
   def ns(self) -> int: return sum(step["ns"] for step in self.steps)
