@@ -3,7 +3,7 @@ import pytest
 
 from tinyhw.dtype import dtypes
 from tinyhw.tensor import Tensor
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.viz import graph
 from tinyhw.viz.graph import Table, shape_text
@@ -34,3 +34,9 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
   assert table.json()["full"]
   long = UOp(Ops.NOOP, dtypes.void, (), "x" * 1000, tag="t")
   assert len(Table()._row(long)[3]) == graph.MOST_CHARACTERS + 1
+
+def test_inner_nodes_have_no_shape() -> None:
+  """Rules also replace nodes of indices while a schedule is made, where a GATHER has one source."""
+  table = Table(shapes=True)
+  number = table.add(UOp(Ops.GATHER, dtypes.weakint, (UOp.range(4, 0, AxisType.LOOP),), 0), inner=True)
+  assert table.rows[number][0] == "GATHER" and table.rows[number][5] == ""
