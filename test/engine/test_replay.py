@@ -16,7 +16,7 @@ from tinyhw.device import Device
 from tinyhw.dtype import dtypes
 from tinyhw.engine import replay
 from tinyhw.engine.jit import TinyJit
-from tinyhw.errors import JitError
+from tinyhw.errors import ArgumentError, JitError
 from tinyhw.nn import BatchNorm2d, Linear
 from tinyhw.nn.optim import SGD, Adam
 from tinyhw.nn.state import get_parameters, get_state_dict
@@ -190,7 +190,7 @@ def test_other_modes_are_refused() -> None:
   x = tensor(1)
   with Context(TRAINING=1), pytest.raises(JitError, match="captured with Tensor.training False, called with True"): jit(x)
   with Tensor.no_grad(), pytest.raises(JitError, match="captured with Tensor.no_grad False"): jit(x)
-  for name, mode, value in ((dtypes, "default_float", dtypes.float64), (dtypes, "default_int", dtypes.int64), (Device, "DEFAULT", "PYTHON")):
+  for name, mode, value in ((dtypes, "default_float", dtypes.float64), (dtypes, "default_int", dtypes.int64), (Device, "DEFAULT", "PYTHON:1")):
     before = getattr(name, mode)
     setattr(name, mode, value)
     try:
@@ -408,6 +408,21 @@ def test_kinds_of_functions() -> None:
     for s, n in zip(slotted, (4, 5)): assert s.method(x).item() == n * k
     assert partly(x).item() == k + 1 and anonymous(x).item() == 7 * k
   assert Model.method.__name__ == "method" and Model.method.__wrapped__(models[0], tensor(2)).item() == 4
+
+def test_what_cannot_be_called_is_refused() -> None:
+  with pytest.raises(ArgumentError, match="TinyJit wants a function, or something else that can be called, not 3"):
+    TinyJit(3)  # type: ignore[arg-type]  # that is the test
+
+def test_attributes_that_code_of_the_user_finds() -> None:
+  """__getattr__ is the user's code, and may raise anything for what is not there."""
+  class Table:
+    def __init__(self) -> None: self.rows = {"a": 2.0}
+    def __getattr__(self, name: str) -> Any: return self.__dict__["rows"][name]
+  table = Table()
+  jit: Any = TinyJit(lambda x: x * table.a)
+  for k in range(4): assert jit(tensor(k)).item() == 2 * k
+  table.rows["a"] = 3.0
+  with pytest.raises(JitError, match=r"rows\['a'\] was 2.0"): jit(tensor(1))
 
 def test_models_with_a_jit_can_be_copied_and_have_only_their_own_tensors() -> None:
   model = Model(2)

@@ -22,7 +22,7 @@ from tinyhw.engine.replay import AGAIN, Captured, base_buffer, binds_in, check_r
 from tinyhw.engine.structure import Arguments, Rest, collect, difference, same_rest, tensors_in
 from tinyhw.engine.surroundings import Surroundings, Watcher
 from tinyhw.engine.writes import memory_of, waiting_writes
-from tinyhw.errors import JitError as JitError
+from tinyhw.errors import ArgumentError, JitError as JitError
 from tinyhw.helpers import disable_gc
 from tinyhw.methods.base import GradMode, leaves
 from tinyhw.methods.graph import show
@@ -57,6 +57,8 @@ class TinyJit(Generic[P, R]):
                "__weakref__")
 
   def __init__(self, fxn: Callable[P, R], **kwargs: Any):
+    if not callable(fxn) and not isinstance(fxn, (classmethod, staticmethod)):
+      raise ArgumentError(f"TinyJit wants a function, or something else that can be called, not {fxn!r}")
     self.fxn = fxn
     self._bound = False                         # is this the TinyJit of one object, made by __get__?
     self._of: dict[int, TinyJit[Any, Any]] = {}  # those of classes, and of objects without a __dict__

@@ -206,7 +206,9 @@ class Surroundings:
     if isinstance(value, (ModuleType, type)) and not _is_users(str(module)): return
     if self.lasting: self._kept.append(value)
     own = {} if isinstance(value, type) else getattr(value, "__dict__", {})
-    wanted = {*(names.attributes & own.keys()), *names.asked}
+    if own and ("__dict__" in names.attributes or "vars" in names.globals): self.inside(own, f"{name}.__dict__", names, depth + 1)
+    wanted = {*(names.attributes & own.keys())}
+    if not hasattr(type(value), "__getattr__"): wanted |= names.asked
     classes = value.__mro__ if isinstance(value, type) else type(value).__mro__
     for kind in classes:
       if kind is object: continue
@@ -270,6 +272,7 @@ def _computes(found: Any) -> bool:
   return hasattr(type(found), "__get__") and not isinstance(found, MemberDescriptorType)
 
 def _is_users(module: str) -> bool:
+  if module in sys.builtin_module_names: return False
   file = getattr(sys.modules.get(module), "__file__", None)
   return file is None or is_followed(file)
 
