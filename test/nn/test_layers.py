@@ -8,6 +8,7 @@ import pytest
 from test.helpers import arrays, on, same
 from tinyhw import nn
 from tinyhw.config import DEV
+from tinyhw.errors import ArgumentError
 from tinyhw.tensor import Tensor
 
 @pytest.fixture(autouse=True)
@@ -86,3 +87,21 @@ def test_initial_constants(make, names):
     x = nn.state.get_state_dict(make())[key]
     if value != "uniform": assert x.tolist() == [value] * 2
     assert x.requires_grad is (False if "running" in key else None)
+
+@pytest.mark.parametrize("call, message", [
+  (lambda: nn.Linear(-1, 2), "in_features is -1"), (lambda: nn.Linear(2, "a"), "out_features is a whole number"),
+  (lambda: nn.Linear(2, 2)([1.0, 2.0]), "Linear is called with a Tensor"), (lambda: nn.Conv2d(1, 1, 0), "kernel_size is 0"),
+  (lambda: nn.Conv2d(2, 2, 1, groups=0), "groups is 0"), (lambda: nn.Conv2d(2, 2, (1, 2, 3)), "one for each of 2 axes"),
+  (lambda: nn.Conv2d(1, 1, 1)(3), "Conv2d is called with a Tensor"), (lambda: nn.BatchNorm(3)(Tensor.ones(2, 4)), "must have 3 channels"),
+  (lambda: nn.BatchNorm(3)(Tensor.ones(3)), "must have 3 channels"), (lambda: nn.LayerNorm("a"), "normalized_shape is a whole number"),
+  (lambda: nn.LayerNorm2d(3)(Tensor.ones(2, 3, 4)), "wants images"), (lambda: nn.GroupNorm(2, 4)(Tensor.ones(2, 6, 3)), "4 channels does not fit"),
+  (lambda: nn.GroupNorm(2, 4)(Tensor.ones(4)), "4 channels does not fit"), (lambda: nn.RMSNorm(3)([1.0]), "RMSNorm is called with a Tensor"),
+  (lambda: nn.Embedding(3, 2)(1), "Embedding is called with a Tensor"), (lambda: nn.LSTMCell(3, 0), "hidden_size is 0"),
+  (lambda: nn.LSTMCell(3, 2)(Tensor.ones(3)), "wants .batch, inputs."), (lambda: nn.LSTMCell(3, 2)(Tensor.ones(1, 3), 3), "wants .hidden, cell.")])
+def test_refusals(call, message):
+  with pytest.raises(ArgumentError, match=message): call()
+
+def test_nothing():
+  assert nn.Linear(0, 2, bias=False)(Tensor.ones(3, 0)).tolist() == [[0.0, 0.0]] * 3 and nn.Linear(3, 2)(Tensor.ones(0, 3)).shape == (0, 2)
+  assert nn.GroupNorm(2, 4)(Tensor.ones(0, 4, 3)).shape == (0, 4, 3) and nn.BatchNorm(0)(Tensor.ones(2, 0)).shape == (2, 0)
+  assert nn.Embedding(3, 2)(Tensor([], dtype="int32")).shape == (0, 2)

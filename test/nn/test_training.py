@@ -11,7 +11,7 @@ import pytest
 from test.helpers import on, same
 from tinyhw import Tensor, TinyJit, dtypes, nn
 from tinyhw.config import DEV
-from tinyhw.errors import ArgumentError, GradientError
+from tinyhw.errors import ArgumentError, GradientError, IndexRangeError
 from tinyhw.nn import optim
 
 @pytest.fixture(autouse=True)
@@ -340,5 +340,10 @@ def test_refusals():
     with pytest.raises(GradientError, match="outside of training mode"): opt.step()
     with pytest.raises(GradientError, match="outside of training mode"): optim.OptimizerGroup(opt).step()
   assert w.item() == 1.0
-  for bad in (float("nan"), "fast", None):
+  for bad in (float("nan"), "fast", None, Tensor([1.0, 2.0])):
     with pytest.raises(ArgumentError, match="lr is"): optim.Adam([w], lr=bad)
+  for call, message in ((lambda: optim.SGD(w), "wants a list of Tensors"), (lambda: optim.SGD(None), "wants a list of Tensors"),
+                        (lambda: optim.SGD([w], momentum="a"), "momentum is a number"), (lambda: optim.Adam([w], eps=None), "eps is a number"),
+                        (lambda: optim.OptimizerGroup(3), "made of optimizers")):
+    with pytest.raises(ArgumentError, match=message): call()
+  with pytest.raises(IndexRangeError, match="no optimizer 1"): optim.OptimizerGroup(opt)[1]

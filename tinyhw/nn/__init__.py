@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError
+from tinyhw.methods.checks import whole, wholes
+from tinyhw.methods.graph import show
 from tinyhw.nn import optim as optim
 from tinyhw.nn import state as state
 from tinyhw.tensor import Tensor
@@ -16,20 +18,29 @@ def _filled(value: float, *shape: int, requires_grad: bool | None = None) -> Ten
   flat = Tensor([value] * math.prod(shape))
   return Tensor(flat.uop if len(shape) == 1 else flat.reshape(shape).uop, requires_grad=requires_grad)
 
+def _input(layer: object, x: object) -> Tensor:
+  """What a layer is called with. Raises ArgumentError unless it is a Tensor."""
+  if isinstance(x, Tensor): return x
+  raise ArgumentError(f"{type(layer).__name__} is called with a Tensor, not {x!r}; make one with Tensor(...)")
+
 class Linear:
   """x @ weight.T + bias. weight: (out_features, in_features)."""
   def __init__(self, in_features: int, out_features: int, bias: bool = True):
+    in_features, out_features = whole("in_features", in_features, 0), whole("out_features", out_features, 0)
     bound = 1 / math.sqrt(in_features) if in_features else 0.0
     self.weight = Tensor.uniform(out_features, in_features, low=-bound, high=bound)
     self.bias = Tensor.uniform(out_features, low=-bound, high=bound) if bias else None
 
-  def __call__(self, x: Tensor) -> Tensor: return x.linear(self.weight.transpose(), self.bias)
+  def __call__(self, x: Tensor) -> Tensor: return _input(self, x).linear(self.weight.transpose(), self.bias)
 
 class _Convolution:
   """What convolutions share: sizes and initial values."""
   def __init__(self, axes: int, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...],
                padding: int | str | tuple[int, ...], dilation: int | tuple[int, ...], groups: int, bias: bool, transposed: bool = False):
-    self.kernel_size = (kernel_size,) * axes if isinstance(kernel_size, int) else tuple(kernel_size)
+    in_channels, out_channels, groups = (whole(what, n, 1) for what, n in (("in_channels", in_channels), ("out_channels", out_channels),
+                                                                           ("groups", groups)))
+    self.kernel_size = (whole("kernel_size", kernel_size, 1),) * axes if isinstance(kernel_size, int) else wholes("kernel_size", kernel_size, 1)
+    if len(self.kernel_size) != axes: raise ArgumentError(f"kernel_size={kernel_size}: give one number, or one for each of {axes} axes")
     self.stride, self.dilation, self.groups = stride, dilation, groups
     self.padding = _same_padding(self.kernel_size, stride, dilation, padding) if isinstance(padding, str) else padding
     if in_channels % groups or out_channels % groups:
@@ -53,7 +64,8 @@ class Conv2d(_Convolution):
                padding: int | str | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1, bias: bool = True):
     super().__init__(2, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
 
-  def __call__(self, x: Tensor) -> Tensor: return x.conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding)
+  def __call__(self, x: Tensor) -> Tensor:
+    return _input(self, x).conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding)
 
 class Conv1d(_Convolution):
   """Conv2d with one spatial axis."""
@@ -61,7 +73,8 @@ class Conv1d(_Convolution):
                dilation: int = 1, groups: int = 1, bias: bool = True):
     super().__init__(1, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
 
-  def __call__(self, x: Tensor) -> Tensor: return x.conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding)
+  def __call__(self, x: Tensor) -> Tensor:
+    return _input(self, x).conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding)
 
 class ConvTranspose2d(_Convolution):
   """Tensor.conv_transpose2d with parameters."""
@@ -72,7 +85,7 @@ class ConvTranspose2d(_Convolution):
     self.output_padding = output_padding
 
   def __call__(self, x: Tensor) -> Tensor:
-    return x.conv_transpose2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding, self.output_padding)
+    return _input(self, x).conv_transpose2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding, self.output_padding)
 
 class ConvTranspose1d(ConvTranspose2d):
   """ConvTranspose2d with one spatial axis."""
@@ -87,6 +100,7 @@ class BatchNorm:
   `state.get_parameters(model)` does), or when they are read.
   """
   def __init__(self, sz: int, eps: float = 1e-5, affine: bool = True, track_running_stats: bool = True, momentum: float = 0.1):
+    self.channels = sz = whole("sz", sz, 0)
     self.eps, self.track_running_stats, self.momentum = eps, track_running_stats, momentum
     self.weight: Tensor | None = _filled(1.0, sz) if affine else None
     self.bias: Tensor | None = _filled(0.0, sz) if affine else None
@@ -104,6 +118,9 @@ class BatchNorm:
     return mean, (centred * centred).mean(axes)
 
   def __call__(self, x: Tensor) -> Tensor:
+    if _input(self, x).ndim < 2 or x.shape[1] != self.channels:
+      raise ArgumentError(f"{type(self).__name__}({self.channels}) does not fit a tensor of shape {show(x.shape)}: "
+                          f"axis 1 must have {self.channels} channels")
     mean, var = self.calc_stats(x)
     if self.track_running_stats and Tensor.training: self._track(x, mean.detach(), var.detach())
     return x.batchnorm(self.weight, self.bias, mean, var.add(self.eps).rsqrt())
@@ -120,14 +137,14 @@ BatchNorm2d = BatchNorm3d = BatchNorm
 class LayerNorm:
   """Mean 0 and variance 1 over the last axes, then weight and bias. Source: Ba et al. 2016."""
   def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True):
-    self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    self.normalized_shape = wholes("normalized_shape", normalized_shape, 0)
     self.axis = tuple(-1 - i for i in range(len(self.normalized_shape)))
     self.eps = eps
     self.weight: Tensor | None = _filled(1.0, *self.normalized_shape) if elementwise_affine else None
     self.bias: Tensor | None = _filled(0.0, *self.normalized_shape) if elementwise_affine else None
 
   def __call__(self, x: Tensor) -> Tensor:
-    if x.shape[-len(self.normalized_shape):] != self.normalized_shape:
+    if _input(self, x).shape[-len(self.normalized_shape):] != self.normalized_shape:
       raise ArgumentError(f"LayerNorm({self.normalized_shape}) does not fit a tensor of shape {x.shape}: its last sizes must be those")
     y = x.layernorm(self.axis, self.eps)
     if self.weight is None or self.bias is None: return y
@@ -135,18 +152,24 @@ class LayerNorm:
 
 class LayerNorm2d(LayerNorm):
   """LayerNorm over the channels (axis 1) of images."""
-  def __call__(self, x: Tensor) -> Tensor: return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+  def __call__(self, x: Tensor) -> Tensor:
+    if _input(self, x).ndim != 4: raise ArgumentError(f"LayerNorm2d wants images (N, C, H, W), not a tensor of shape {show(x.shape)}")
+    return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 class GroupNorm:
   """Mean 0 and variance 1 over groups of channels (axis 1) and all positions. Source: Wu and He 2018."""
   def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True):
+    num_groups, num_channels = whole("num_groups", num_groups), whole("num_channels", num_channels, 0)
     if num_groups < 1 or num_channels % num_groups: raise ArgumentError(f"{num_channels} channels do not make {num_groups} groups")
     self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
     self.weight: Tensor | None = _filled(1.0, num_channels) if affine else None
     self.bias: Tensor | None = _filled(0.0, num_channels) if affine else None
 
   def __call__(self, x: Tensor) -> Tensor:
-    y = x.reshape(x.shape[0], self.num_groups, -1).layernorm(eps=self.eps).reshape(x.shape)
+    if _input(self, x).ndim < 2 or x.shape[1] != self.num_channels:
+      raise ArgumentError(f"{type(self).__name__} for {self.num_channels} channels does not fit a tensor of shape {show(x.shape)}: they are axis 1")
+    group = self.num_channels // self.num_groups * math.prod(x.shape[2:])
+    y = x.reshape(x.shape[0], self.num_groups, group).layernorm(eps=self.eps).reshape(x.shape)
     if self.weight is None or self.bias is None: return y
     shape = (1, -1) + (1,) * (x.ndim - 2)
     return y * self.weight.reshape(shape) + self.bias.reshape(shape)
@@ -164,7 +187,7 @@ class RMSNorm:
     self.weight: Tensor | None = _filled(1.0, dim) if elementwise_affine else None
 
   def __call__(self, x: Tensor) -> Tensor:
-    wide = x.float()
+    wide = _input(self, x).float()
     y = (wide * (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()).cast(x.dtype)
     return y if self.weight is None else y * self.weight
 
@@ -175,12 +198,13 @@ class Embedding:
     self.weight = Tensor.glorot_uniform(vocab_size, embed_size)
 
   def __call__(self, idx: Tensor) -> Tensor:
-    if not dtypes.is_int(idx.dtype): raise ArgumentError(f"an Embedding is indexed by integers, not {idx.dtype}")
+    if not dtypes.is_int(_input(self, idx).dtype): raise ArgumentError(f"an Embedding is indexed by integers, not {idx.dtype}")
     return self.weight[idx]
 
 class LSTMCell:
   """One step of an LSTM. Gates in the order input, forget, cell, output. Source: Hochreiter and Schmidhuber 1997."""
   def __init__(self, input_size: int, hidden_size: int, bias: bool = True):
+    input_size, hidden_size = whole("input_size", input_size, 0), whole("hidden_size", hidden_size, 1)
     bound = 1 / math.sqrt(hidden_size)
     def uniform(*shape: int) -> Tensor: return Tensor.uniform(*shape, low=-bound, high=bound)
     self.weight_ih, self.weight_hh = uniform(hidden_size * 4, input_size), uniform(hidden_size * 4, hidden_size)
@@ -189,6 +213,10 @@ class LSTMCell:
 
   def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
     """(hidden, cell) after x; hc None: zeros before it."""
+    if _input(self, x).ndim != 2:
+      raise ArgumentError(f"LSTMCell wants (batch, inputs), not a tensor of shape {show(x.shape)}; unsqueeze(0) makes one")
+    if hc is not None and not (isinstance(hc, (tuple, list)) and len(hc) == 2 and all(isinstance(t, Tensor) for t in hc)):
+      raise ArgumentError(f"LSTMCell wants (hidden, cell) as two Tensors, not {hc!r}")
     if hc is None:
       zero = Tensor.zeros(x.shape[0], self.weight_hh.shape[1], dtype=x.dtype, device=x.device)
       hc = zero, zero

@@ -6,10 +6,11 @@ Tensor: assign to it to change it, inside of a TinyJit too. Everything that must
 fused=True treats all parameters as one long vector: few large kernels instead of some for each parameter.
 """
 from __future__ import annotations
+from collections.abc import Iterable
 
 from tinyhw.device import Device, DeviceLike
 from tinyhw.dtype import DType, dtypes, least_upper_dtype
-from tinyhw.errors import ArgumentError, GradientError
+from tinyhw.errors import ArgumentError, GradientError, IndexRangeError
 from tinyhw.helpers import dedup
 from tinyhw.methods.checks import finite
 from tinyhw.tensor import Tensor
@@ -27,6 +28,9 @@ class Optimizer:
   params: Tensors; those with requires_grad=False are not changed but realized with each step (batchnorm's statistics); the others are marked.
   """
   def __init__(self, params: list[Tensor], lr: float | Tensor, device: str | None = None, fused: bool = False):
+    if isinstance(params, Tensor) or not isinstance(params, Iterable):
+      raise ArgumentError(f"an optimizer wants a list of Tensors, not {params!r}; nn.state.get_parameters(model) makes one")
+    params = list(params)
     for x in params:
       if not isinstance(x, Tensor): raise ArgumentError(f"an optimizer wants a list of Tensors, and it has {x!r}")
       if x.requires_grad is None and dtypes.is_float(x.dtype): x.requires_grad = True
@@ -36,6 +40,7 @@ class Optimizer:
     self.device = Device.canonicalize(device) if device is not None else self.params[0].device
     self.fused = fused
     self.lr = lr if isinstance(lr, Tensor) else _storage(finite("lr", lr), 1, _number_type(), self.device)
+    if self.lr.numel() != 1: raise ArgumentError(f"lr is one number, and its shape is {self.lr.shape}")
     Tensor.realize(*self.params)
 
   def _state(self) -> list[Tensor]:
@@ -85,11 +90,16 @@ class Optimizer:
 class OptimizerGroup(Optimizer):
   """Several optimizers that step together."""
   def __init__(self, *optimizers: Optimizer):
+    for o in optimizers:
+      if not isinstance(o, Optimizer): raise ArgumentError(f"an OptimizerGroup is made of optimizers, and it has {o!r}")
     self.optimizers = optimizers
     self.params = [x for o in optimizers for x in o.params]
     self.buffers = [x for o in optimizers for x in o.buffers]
 
-  def __getitem__(self, i: int) -> Optimizer: return self.optimizers[i]
+  def __getitem__(self, i: int) -> Optimizer:
+    count = len(self.optimizers)
+    if not -count <= i < count: raise IndexRangeError(f"there is no optimizer {i}: the group has {count}")
+    return self.optimizers[i]
 
   def zero_grad(self) -> None:
     """Forget the gradients of all of them."""
@@ -115,6 +125,7 @@ class LARS(Optimizer):
                tcoef: float = 0.001, device: str | None = None, fused: bool = False):
     super().__init__(params, lr, device, fused)
     if fused and (tcoef or ns_steps): raise ArgumentError("fused=True knows no layers; LARS and Muon need them")
+    momentum, weight_decay, tcoef = finite("momentum", momentum), finite("weight_decay", weight_decay), finite("tcoef", tcoef)
     self.momentum, self.wd, self.nesterov, self.classic, self.pre_wd, self.tcoef = momentum, weight_decay, nesterov, classic, pre_wd, tcoef
     self.ns_steps, self.ns_coefficients = ns_steps, ns_coefficients or (3.4445, -4.775, 2.0315)
     self.b = self._state() if momentum else []
@@ -153,7 +164,8 @@ class LAMB(Optimizer):
                weight_decay: float = 0.0, adam: bool = False, device: str | None = None, fused: bool = False):
     super().__init__(params, lr, device, fused)
     if fused and not adam: raise ArgumentError("fused=True knows no layers; LAMB needs them")
-    self.b1, self.b2, self.eps, self.wd, self.adam = b1, b2, eps, weight_decay, adam
+    self.b1, self.b2, self.eps = finite("b1", b1), finite("b2", b2), finite("eps", eps)
+    self.wd, self.adam = finite("weight_decay", weight_decay), adam
     self.b1_t, self.b2_t = (_storage(1.0, 1, _number_type(), self.device) for _ in range(2))
     self.m, self.v = self._state(), self._state()
 
