@@ -90,9 +90,10 @@ class Tensor(Kernels, metaclass=_TensorType):
       self.uop = Tensor(data, None, kind).to(place).uop
       return
     if isinstance(data, (bool, int, float)) and type(data) in (bool, int, float):
+      if kind is not None: hostdata.check_held((data,), kind)
       self.uop = graph.constant(hostdata.type_of((data,)) if kind is None else kind, data, place)
       if requires_grad: self.uop = unique(self.uop)
-    elif isinstance(data, (list, tuple)) and any(isinstance(x, Handle) for x in data): self.uop = _stacked(self, data, place, kind)
+    elif hostdata.holds_arrays(data): self.uop = _stacked(self, data, place, kind)
     else: self.uop = stored(_host_data(data, kind), place)
     note(self)
     register(self)

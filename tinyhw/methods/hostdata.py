@@ -1,8 +1,10 @@
 """Python's data as the bytes of elements, and back: what Tensor([1, 2, 3]), numpy() and tolist() do on the host."""
 from __future__ import annotations
 import array
+import importlib
 from collections.abc import Sequence
 import math
+from sys import float_info
 from typing import Any, NamedTuple
 
 from tinyhw.arithmetic import elements, to_bytes
@@ -15,6 +17,7 @@ class HostData(NamedTuple):
   shape: tuple[Any, ...]  # ints
   dtype: DType
 
+_LARGEST = int(float_info.max)
 _ARRAY_CODES = frozenset("bBhHiIqQfd")
 _TRUTH = b"\0" + b"\1" * 255
 _SIGNED = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
@@ -49,7 +52,29 @@ def from_nested(data: Sequence[Any], dtype: DType | None) -> HostData:
     level = rows[0]
   if not all(type(x) in (int, float, bool) for x in rows): rows = [_number(x) for x in rows]
   if dtype is None: dtype = type_of(rows)
+  else: check_held(rows, dtype)
   return HostData(pack(rows, dtype), tuple(shape), dtype)
+
+def check_held(values: Sequence[ConstType], dtype: DType) -> None:
+  """Raise DTypeError for numbers of Python's that a type does not hold: whole ones beyond its bounds. Floats round, to infinity too; 2.7 is 2."""
+  if dtype is dtypes.void or dtype in dtypes.weaks: raise DTypeError(f"{dtype} has no elements; use a type of numbers")
+  if dtype is dtypes.bool or not values: return
+  least, most = (-_LARGEST, _LARGEST) if dtypes.is_float(dtype) else dtype.limits()
+  if dtypes.is_float(dtype): values = [x for x in values if type(x) is int]
+  if all(least <= x <= most for x in values): return
+  for x in values:
+    if isinstance(x, float) and (not math.isfinite(x) or least <= int(x) <= most): continue    # pack refuses what is infinite
+    if least <= x <= most: continue
+    raise DTypeError(f"{_shown(x)} does not fit into {dtype}, which holds {_shown(least)} to {_shown(most)}; make a wider one, and cast that")
+
+def _shown(x: ConstType) -> str: return str(x) if not isinstance(x, int) or x.bit_length() < 128 else f"a number of {x.bit_length()} bits"
+
+def holds_arrays(data: Any) -> bool:
+  """Are there Tensors, or arrays with axes, in a list, or in the first list of lists? Looked at only where something is no number."""
+  while isinstance(data, (list, tuple)) and data:
+    if any(hasattr(x, "uop") or getattr(x, "shape", ()) for x in data): return True
+    data = data[0]
+  return False
 
 def type_of(rows: Sequence[ConstType]) -> DType:
   """What data gets without a dtype. Raises DTypeError for integers that the default type does not hold."""
@@ -82,16 +107,24 @@ def from_array(data: Any, dtype: DType | None) -> HostData:
   """Anything with the buffer protocol or __array__: the same shape and type, or the type asked for."""
   try: view = memoryview(data)
   except (TypeError, ValueError):
-    if not hasattr(data, "__array__"): raise ArgumentError(f"cannot make a tensor of {type(data)}; give numbers, lists, bytes or an array") from None
-    data = data.__array__()
-    if type(data.dtype).__name__ == "ObjectDType": raise DTypeError("cannot make a tensor of an array of objects; give numbers") from None
-    view = memoryview(data)
+    data = _array_of(data)
+    try: view = memoryview(data)
+    except (TypeError, ValueError) as error: raise DTypeError(f"cannot make a tensor of an array of {data.dtype}: {error}; give numbers") from None
+  if (view.format or "B")[:1] in ">!" and hasattr(data, "astype"): view = memoryview(data := data.astype(data.dtype.newbyteorder("=")))
   source = _type_of_format(view.format or "B", view.itemsize)
   if dtype is not None and dtype is not source and hasattr(data, "astype") and dtype.fmt is not None:
     view, source = memoryview(data.astype(ALIASES_BY_TYPE[dtype])), dtype
   raw = view.tobytes() if view.nbytes else b""  # in row-major order, whatever the strides
   if dtype is None or dtype is source: return HostData(truth(raw) if source is dtypes.bool else raw, tuple(view.shape or ()), source)
   return HostData(pack(list(elements(raw, source)), dtype), tuple(view.shape or ()), dtype)
+
+def _array_of(data: Any) -> Any:
+  """What has no buffer of its own as an array of NumPy's. Raises ArgumentError."""
+  if not hasattr(data, "__array__") and not hasattr(data, "__array_interface__"):
+    raise ArgumentError(f"cannot make a tensor of {type(data)}; give numbers, lists, bytes or an array")
+  try: return data.__array__() if hasattr(data, "__array__") else importlib.import_module("numpy").asarray(data)
+  except Exception as error:  # another library's, of any kind
+    raise ArgumentError(f"{type(data)} gives no array: {error}; Tensor.from_dlpack takes what has __dlpack__") from error
 
 def _type_of_format(form: str, itemsize: int) -> DType:
   code = form.lstrip("@=<")
