@@ -417,9 +417,9 @@ class _Devices:
     A tuple or list names several devices, each once, for a tensor that they share; of one device it is that device.
     """
     if device is None: return self.DEFAULT
+    if type(device) is str and device in self._opened: return device
     if isinstance(device, (tuple, list)): return self._several(device)
     if not isinstance(device, str): raise DeviceError(f"a device is named by a string such as \"CPU\" or \"CPU:1\", not by {device!r}")
-    if device in self._opened: return device
     if device[:len(DISK)].upper() == DISK and device[len(DISK):len(DISK) + 1] in ("", ":"): return _canonical_path(device)
     name, _, ordinal = device.upper().partition(":")
     name = ALIASES.get(name, name)

@@ -4,7 +4,6 @@
 node read that buffer. A captured run (jit.py) is the list of `Step`s that `run` made.
 """
 from __future__ import annotations
-from itertools import groupby
 import threading
 import time
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, multi, new_buf
 from tinyhw.engine.compile import Part, Runner, parts, value_of
 from tinyhw.engine.lower import Kernel
 from tinyhw.engine.multi import SHARD
-from tinyhw.engine.schedule import DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, schedule, strip
+from tinyhw.engine.schedule import COPIES, DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, place_of, schedule, strip
 from tinyhw.engine.tune import tuned
 from tinyhw.errors import SymbolicError
 from tinyhw.helpers import GlobalCounters, disable_gc
@@ -99,7 +98,7 @@ def prepare(nodes: list[UOp]) -> None:
   if not todo: return
   with disable_gc():
     for kernel in schedule(canonicalize(todo, known)).kernels:
-      place = _where(kernel)
+      place = place_of(kernel) or Device.DEFAULT
       for device in () if place == COPIES else (place,) if isinstance(place, str) else place: _parts(device, kernel.sink)
 
 def _with_outside(capture: Capture, todo: list[UOp], canonical: Canonical) -> Canonical:
@@ -202,7 +201,7 @@ def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[
   storage: dict[UOp, Storage] = {b: buffer_of(node) for b, node in results.items()}
   for b, offset in made.plan.offsets.items():
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
-  steps = [step for devices, kernels in groupby(made.kernels, _where) for step in _steps(devices, list(kernels), storage, canonical)]
+  steps = [step for place, kernels in made.runs for step in _steps(place or Device.DEFAULT, kernels, storage, canonical)]
   held: list[UOp | None] = []
   given: set[UOp] = set()
   for root in map(strip, canonical.roots):
@@ -229,12 +228,6 @@ def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[
     capture.made.extend(buffer_of(node) for node in results.values())
     capture.arenas.extend(b for arena in arenas.values() for b in buffers_in(arena))
   return held
-
-COPIES = "copies"
-
-def _where(kernel: Kernel) -> DeviceLike:
-  """The device, or devices, on which a kernel runs; COPIES for a copy."""
-  return COPIES if kernel.sink.op is Ops.COPY else kernel.buffers[0].device or Device.DEFAULT
 
 def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storage], canonical: Canonical) -> list[Step]:
   """The steps of kernels that run on the same devices: all on the first one, then all on the next."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from tinyhw import trace
 from tinyhw.config import DEBUG, VIZ
@@ -47,8 +48,10 @@ class Canonical:
 
 @dataclass
 class Schedule:
-  """What to run. kernels in order; storage[root]: the BUFFER or AFTER that holds each root's value; local[root]: how, if on several devices."""
+  """What to run. kernels in order; runs: the same, those in a row at one place together; storage[root]: the BUFFER or AFTER that holds each root's
+  value; local[root]: how, if on several devices."""
   kernels: list[Kernel]
+  runs: list[tuple[str | tuple[str, ...] | None, list[Kernel]]]
   storage: dict[UOp, UOp]
   plan: Plan
   device: str | tuple[str, ...]
@@ -166,8 +169,16 @@ def make_schedule(roots: list[UOp]) -> Schedule:
   passed("group", kernels)
   plan = plan_memory(kernels, kept)
   passed("plan", plan)
-  return Schedule([k for k in kernels if not stores_nothing(k)], storage, plan, next((d for d in (r.device for r in roots) if d), ""),
+  kernels = [k for k in kernels if not stores_nothing(k)]
+  runs = [(place, list(run)) for place, run in groupby(kernels, place_of)]
+  return Schedule(kernels, runs, storage, plan, next((d for d in (r.device for r in roots) if d), ""),
                   {g: x for g, x in local.items() if is_multi(g)})
+
+COPIES = "copies"
+
+def place_of(kernel: Kernel) -> str | tuple[str, ...] | None:
+  """The device, or devices, on which a kernel runs; None for the default one; COPIES for a copy."""
+  return COPIES if kernel.sink.op is Ops.COPY else kernel.buffers[0].device
 
 def _computed(u: UOp) -> UOp:
   """What has a kernel of its own: u without its reshapes; a copy of storage."""
