@@ -203,6 +203,19 @@ def test_rewrites_and_events_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (len(making.steps[-1]["rewrites"]), making.steps[-1]["more"]) == (5, 15)
   assert record.cut("x" * 60) == "x" * 50 + "\n… 10 more characters"
 
+def test_what_the_recorder_does_itself_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+  node = UOp.const(dtypes.int32, 0)
+  with recordings.recording() as recorder:
+    def noisy(kernel: UOp) -> str:
+      recorder.rewrite(noisy, kernel, kernel + 1)
+      return "text"
+    monkeypatch.setattr(record, "expressions", noisy)
+    recorder.begin("kernel", "k", node)
+    making = recorder.thread.making
+    assert making is not None
+    for name in ("a", "b"): recorder.passed(name, node)
+    assert [(s["text"], s["rewrites"]) for s in making.steps] == [("text", [])] * 3
+
 def test_a_kernel_that_fails_is_kept_as_far_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
   def fail(*_: object) -> None: raise CompileError("no")
   monkeypatch.setattr(compiling.backend("python"), "compile", fail)

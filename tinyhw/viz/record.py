@@ -94,7 +94,7 @@ def kernel_text(kernel: Kernel) -> str:
   return f"{kernel_name(kernel.sink)}\n{expressions(kernel.sink)}"
 
 class Thread(threading.local):
-  """making: what this thread makes. last: the number of the kernel that it made last. schedule: of the schedule."""
+  """making: what this thread makes. last: the number of the kernel that it made last, -1 once that is loaded."""
   making: Making | None = None
   last = -1
 
@@ -118,11 +118,11 @@ class Recorder:
   def begin(self, kind: str, name: str, node: Any, device: str = "") -> None:
     self._abandon()
     if not self.times(): return
-    keeps = bool(VIZ)
-    making = self.thread.making = Making(kind, name, node, device, keeps)
-    if keeps:
+    making = Making(kind, name, node, device, bool(VIZ))
+    if making.keeps:
       if isinstance(node, tuple): making.step("graph", list(node), "what was expressed, with buffers taken out", 0)
       else: making.step("kernel", node, "as the schedule made it", 0)
+    self.thread.making = making     # from here on: what the recorder itself does is no part of it
     making.start_ns = making.mark_ns = time.perf_counter_ns()
 
   def passed(self, name: str, made: Any, because: str = "") -> None:
@@ -132,10 +132,10 @@ class Recorder:
     if making.keeps: self.quietly(lambda: making.step(name, made, because, now - making.mark_ns))
     making.mark_ns = time.perf_counter_ns()
 
-  def quietly(self, work: Callable[[], Any]) -> Any:
-    """Do the recorder's own work on a maker's graphs: rules that fire for it are no part of the pass."""
+  def quietly(self, work: Callable[[], None]) -> None:
+    """Do the recorder's own work on graphs: rules that fire for it are no part of the pass."""
     making, self.thread.making = self.thread.making, None
-    try: return work()
+    try: work()
     finally: self.thread.making = making
 
   def rewrite(self, rule: Callable[..., Any], before: Any, after: Any) -> None:
