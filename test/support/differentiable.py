@@ -314,6 +314,9 @@ KINKS = [
   Kink("asinh", lambda x: x.asinh(), [1e200, -1e200, 0], [1e-200, 1e-200, 1], None),  # PyTorch's overflows
   Kink("clamp at its limits", lambda x: x.clamp(-1, 1), [-1.0, 1, 2, -INF], [1, 1, 0, 0]),
   Kink("maximum of equals", lambda x: x.maximum(own(x, [1.0, 1.0])), [1.0, 2], [0.5, 1]),
+  Kink("minimum of equals", lambda x: x.minimum(own(x, [1.0, 1.0])), [1.0, 0], [0.5, 1]),
+  Kink("binary_crossentropy of certainty", lambda x: x.binary_crossentropy(own(x, np.array([0.0, 1, 1, 0]))), [0.0, 1, 0, 1],
+       [0.25, -0.25, -0.25e12, 0.25e12], None),   # PyTorch: 0 where it is right
   Kink("max ties", lambda x: x.max(), [1.0, 1, 0], [0.5, 0.5, 0], lambda x: x.amax()),
   Kink("min ties", lambda x: x.min(0), [[1.0, 2], [1, 3]], [[0.5, 1], [0.5, 0]], lambda x: x.amin(0)),
   Kink("max of infinities", lambda x: x.max(), [-INF, -INF], [0.5, 0.5], lambda x: x.amax()),

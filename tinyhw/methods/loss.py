@@ -23,9 +23,22 @@ class Loss(Convolution):
     return self.mean() if reduction == "mean" else self.sum()
 
   def binary_crossentropy(self, Y: Tensor, reduction: str = "mean") -> Tensor:
-    """-(Y log(self) + (1 - Y) log(1 - self)) for probabilities."""
+    """-(Y log(self) + (1 - Y) log(1 - self)) for probabilities. As in PyTorch no logarithm counts as less than -100, and no slope as more than 1e12.
+
+    >>> Tensor([0.0, 1.0]).binary_crossentropy(Tensor([1.0, 1.0]), "none").tolist()
+    [100.0, 0.0]
+    """
     Y = self._operand("binary_crossentropy", Y)
-    return Y.mul(self.log()).add(Y.sub(1, reverse=True).mul(self.sub(1, reverse=True).log())).neg()._reduced(reduction)
+    first, second = self._log_of_chance(), self.sub(1, reverse=True)._log_of_chance()
+    return Y.mul(first).add(Y.sub(1, reverse=True).mul(second)).sub(0, reverse=True)._reduced(reduction)
+
+  def _log_of_chance(self) -> Tensor:
+    """log of numbers from 0 to 1, -100 at least; next to 0 it goes on with the slope that it has at 1e-12, or at the type's least normal number."""
+    x = self._float()
+    least = max(1e-12, 2.0 ** (2 - 2 ** (dtypes.finfo(x.dtype)[0] - 1)))
+    small = x.lt(least)
+    straight = x.log().maximum(-100).detach().add(x.sub(x.detach()).mul(1 / least))
+    return small.where(straight, small.where(1, x).log())
 
   def binary_crossentropy_logits(self, Y: Tensor, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
     """binary_crossentropy of sigmoid(self), without overflow. pos_weight multiplies the loss of positives."""
