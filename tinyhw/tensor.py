@@ -251,6 +251,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     for t in targets:
       if not isinstance(t, Tensor): raise ArgumentError(f"gradient() wants Tensors, not {t!r}")
       if not dtypes.is_float(t.dtype): raise GradientError(f"a tensor of {t.dtype} has no gradient; only float types do")
+    if this_thread.capture is not None: this_thread.capture.differentiated = True
     found = gradients(self.uop, self._seed(gradient), [t.uop for t in targets])
     below = None
     results = []
@@ -282,6 +283,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     those do; else all but those with False. Optimizers mark their parameters. Nothing is computed yet.
     """
     seed = self._seed(gradient)
+    if this_thread.capture is not None: this_thread.capture.differentiated = True
     below = self.uop.toposort()
     stands_for = {u.realized for u in below if u.realized is not None}
     found = [t for t in leaves() if t._requires_grad is not False and dtypes.is_float(t.uop.dtype) and (t.uop in below or t.uop in stands_for)]

@@ -155,6 +155,7 @@ def finished(names: list[str], result: str, steps: list[tuple[str, int]], jit: b
 @given(statements, st.sampled_from(list(RESULTS)), actions)
 @example(["state", "assign"], "one", [("call", 1), ("express", 0), ("look", 0), ("call", 1), ("express", 0)])
 @example(["state"], "one", [("assign", 0), ("call", 1), ("assign", 0), ("assign", 0), ("call", 2)])
+@example(["state", "assign later", "grad"], "one", [("call", 0), ("assign", 0), ("call", 0)])
 def test_programs(names: list[str], result: str, steps: list[tuple[str, int]]) -> None:
   how, count, end, seen = finished(names, result, [("call", 1), ("call", 2), *steps], True)
   ended[how] += 1

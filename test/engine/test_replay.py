@@ -336,6 +336,23 @@ def test_a_gradient_that_waits_from_before() -> None:
     assert w.grad is not None and w.grad.tolist() == [k, 1]
   with pytest.raises(JitError, match="has a gradient now, which it had not when the function was captured"): jit(tensor(1, 1))
 
+def test_gradients_through_a_write_that_waits_are_refused() -> None:
+  """A plain call differentiates the value that is to be written; a replay finds it written."""
+  for before in (0, 3):     # calls before the write: at the capture, at a replay
+    state, w = tensor(1), tensor(2)
+    w.requires_grad = True
+    def f(x: Tensor, state: Tensor = state, w: Tensor = w) -> Tensor:
+      w.grad = None
+      return (state * w * x).sum().backward()
+    jit: Any = TinyJit(f)
+    for _ in range(before or 1): jit(tensor(1))
+    state.assign(w * 3)
+    with pytest.raises(JitError, match="takes gradients, and a tensor of shape .1,. that it uses has a write that waits"): jit(tensor(1))
+    jit.reset()
+    state.assign((w * 3).detach())
+    for _ in range(4): jit(tensor(1))
+    assert w.grad is not None and w.grad.item() == 6
+
 @pytest.mark.parametrize("optimizer", [lambda p: SGD(p, lr=0.1, momentum=0.9), lambda p: Adam(p, lr=0.01)])
 def test_training_is_that_without_a_jit(optimizer: Any) -> None:
   def make(wrap: Callable[..., Any]) -> list[Any]:

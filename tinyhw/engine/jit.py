@@ -18,10 +18,10 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine import realize as realizing
 from tinyhw.engine.buffers import Storage, buffer_of
 from tinyhw.engine.realize import Capture, this_thread
-from tinyhw.engine.replay import AGAIN, Captured, base_buffer, binds_in, check_result, same_view
+from tinyhw.engine.replay import AGAIN, Captured, base_buffer, binds_in, carries_gradient, check_result, refuse_gradient, same_view
 from tinyhw.engine.structure import Arguments, Rest, collect, difference, same_rest, tensors_in
 from tinyhw.engine.surroundings import Surroundings, Watcher
-from tinyhw.engine.writes import memory_of, waiting_writes
+from tinyhw.engine.writes import base_of, memory_of, waiting_writes
 from tinyhw.errors import ArgumentError, JitError as JitError
 from tinyhw.helpers import disable_gc
 from tinyhw.methods.base import GradMode, leaves
@@ -153,7 +153,9 @@ class TinyJit(Generic[P, R]):
     buffers = {id(buffer_of(base_buffer(t.uop))) for t in tensors}
     if len(buffers) != len(tensors): raise JitError("two inputs of a TinyJit function share a buffer; pass a copy of one, with .clone()")
     variables = self._variables(given, range(len(tensors)))
-    realizing.realize(waiting_writes())
+    waiting = waiting_writes()
+    carrying = [(base_of(u).storage, u) for u in waiting if carries_gradient(u)]
+    realizing.realize(waiting)
     watcher = Watcher(self.fxn, [r.value for r in given.rest if r.is_branch])
     for r in given.rest:
       if not r.is_branch: watcher.add_object(f"argument {r.name}", r.value)
@@ -174,6 +176,8 @@ class TinyJit(Generic[P, R]):
       if same_view(t.uop, view) and buffer_of(base_buffer(t.uop)) is not None: continue
       raise JitError("the function puts other storage into one of its arguments (replace, or assign to what had none); return it instead")
     captured = Captured(capture, tensors, variables, result, getattr(self.fxn, "__qualname__", type(self.fxn).__name__))
+    for storage, u in carrying:
+      if capture.differentiated and any(w.buffer is storage for w in captured.watched): refuse_gradient(u)
     self.surroundings = watcher.after()
     named = {id(node.storage) for t in self.surroundings.tensors if (node := memory_of(t.uop)[0]) is not None}
     self.shared = [k for k, slot in enumerate(captured.inputs) if id(slot.buffer) in named]

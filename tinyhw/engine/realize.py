@@ -47,6 +47,7 @@ class Capture:
     self.outside = outside
     self.draws: list[tuple[Buffer | None, Callable[[], Buffer | None]]] = []
     self.graded: list[writes.Reference] = []    # tensors that had no gradient before and to which one was added
+    self.differentiated = False     # was a gradient taken?
     self.steps: list[Step] = []
     self.made: list[Storage] = []
     self.stored: list[tuple[Storage, bytes]] = []

@@ -17,6 +17,7 @@ from typing import Any
 from tinyhw import trace
 from tinyhw.config import JIT
 from tinyhw.device import Buffer, Device, Launch, Recording
+from tinyhw.dtype import dtypes
 from tinyhw.engine import realize as realizing
 from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, new_buffer, storage_with
 from tinyhw.engine.compile import value_of
@@ -190,6 +191,17 @@ class Gradient:
     if isinstance(self.target, weakref.ref): return self.target()
     return made.get(id(self.target))
 
+def carries_gradient(assign: UOp) -> bool:
+  """Does a Tensor whose gradient may be wanted stand below the value of an ASSIGN that waits?"""
+  below = assign.src[1].toposort(lambda u: u.op is not Ops.DETACH)
+  return any(t.uop in below for t in leaves() if t._requires_grad is not False and dtypes.is_float(t.uop.dtype))
+
+def refuse_gradient(assign: UOp) -> None:
+  """Raise JitError for an ASSIGN that waits and through which a gradient would flow: replays do it first, as storage that is there."""
+  if not carries_gradient(assign): return
+  raise JitError(f"the function takes gradients, and a tensor of shape {graph.show(assign.shape)} that it uses has a write that waits, through which "
+                 "they would flow to other tensors; realize() it before the call, or assign(x.detach())")
+
 class Watched:
   """Storage that the captured function uses without being given it, and the Tensors that looked at it when it was captured."""
   __slots__ = ("buffer", "nodes", "tensors")
@@ -203,24 +215,26 @@ class Watched:
     """What the Tensors stand for now is right."""
     self.nodes = [None if (t := reference()) is None else t.uop for reference in self.tensors]
 
-  def check(self) -> None:
-    """Do an ASSIGN that waits. Raises JitError if a Tensor is in another buffer now, or none is left."""
+  def check(self, differentiated: bool) -> None:
+    """Do an ASSIGN that waits, unless a gradient would flow through it. Raises JitError if a Tensor is in another buffer now, or none is left."""
     gone = True
     for reference, node in zip(self.tensors, self.nodes):
       tensor = reference()
       if tensor is None: continue
       gone = False
-      if tensor.uop is not node: self._follow(tensor)
+      if tensor.uop is not node: self._follow(tensor, differentiated)
     if gone:
       raise JitError(f"the Tensor of {self.buffer.size} elements of {self.buffer.dtype} that the function used when it was captured is gone: its "
                      "name or attribute stands for another one now; change it with assign(), or call reset() to capture again")
 
-  def _follow(self, tensor: Holder) -> None:
+  def _follow(self, tensor: Holder, differentiated: bool) -> None:
     memory, waits = memory_of(tensor.uop)
     if memory is None or memory.storage is not self.buffer:
       raise JitError(f"a Tensor of shape {graph.show(tensor.uop.shape)} that the function used when it was captured has another buffer now; change "
                      "it with assign(), pass it as an argument, or call reset() to capture again")
-    if waits: realizing.realize([assign_of(tensor.uop)])
+    if waits:
+      if differentiated: refuse_gradient(assign_of(tensor.uop))
+      realizing.realize([assign_of(tensor.uop)])
     self.note()
 
 # ***** the capture *****
@@ -236,7 +250,7 @@ class Captured:
     self.symbolic = [k for k, view in enumerate(self.views) if binds_in(view)]
     self.inputs = [Slot(buffer_of(base_buffer(view))) for view in self.views]
     self.variables = self.given_variables = variables
-    self.steps, self.made, self.draws = capture.steps, capture.made, capture.draws
+    self.steps, self.made, self.draws, self.differentiated = capture.steps, capture.made, capture.draws, capture.differentiated
     self.arenas = {id(b) for b in capture.arenas}
     self.lock = threading.Lock()    # a recording is one object: threads take turns
     self.outputs: dict[int, Output] = {}
@@ -375,7 +389,7 @@ class Captured:
     with self.lock: return self._replay(tensors, [buffer_of(base_buffer(t.uop)) for t in tensors], variables)
 
   def _replay(self, tensors: list[Tensor], buffers: list[Storage], variables: dict[str, int]) -> Any:
-    for watched in self.watched: watched.check()
+    for watched in self.watched: watched.check(self.differentiated)
     for slot, buffer in zip(self.inputs, buffers):
       if slot.current is not buffer:
         self._put_inputs(buffers)
