@@ -1,4 +1,6 @@
 """Tensor[...], gather and scatter against NumPy."""
+import random
+
 import numpy as np
 import pytest
 
@@ -161,3 +163,58 @@ def test_indices_that_only_the_device_knows_read_zero():
   same(Tensor(x)[Tensor([1, 5, -3, -4])], np.stack([x[1], 0 * x[0], x[0], 0 * x[0]]))
   same(Tensor(x)[[], 1], x[[], 1])
   same(Tensor(x)[[-3, 2], [3, -4]], x[[-3, 2], [3, -4]])
+
+def test_writing_to_nothing():
+  """An empty selection, by places or by scatter, leaves everything as it was."""
+  a = arrays((2, 3))[0]
+  for stored in (True, False):
+    x = Tensor(a).realize() if stored else Tensor(a) + 0
+    x[0:0, Tensor([[0, 1]])] = 7
+    x[Tensor(np.zeros((2, 3), bool))] = Tensor(np.zeros(0, np.float32))
+    same(x, a)
+  none = Tensor(np.zeros((0, 3), np.int32))
+  same(Tensor(a).scatter(0, none, Tensor(np.zeros((0, 3), np.float32))), a)
+  for reduce in ("sum", "prod", "mean", "amax", "amin"):
+    for include in (True, False): same(Tensor(a).scatter_reduce(0, none, Tensor(np.zeros((0, 3), np.float32)), reduce, include), a)
+
+def random_index(choices, shape):
+  """An index of all kinds but ints beside Tensors, which NumPy alone counts as places; as tinyhw and as NumPy have it."""
+  ours, theirs, places = [], [], choices.choice([(), (2,), (3, 2), (1,)])
+  kinds = ["slice", "slice", "all", "places"] if choices.random() < 0.6 else ["slice", "int", "all"]
+  for n in shape[:choices.randint(1, len(shape))]:
+    if choices.random() < 0.15:
+      ours.append(None)
+      theirs.append(None)
+    kind = choices.choice(kinds)
+    item = slice(None)
+    if kind == "slice":
+      bounds = [choices.choice([None, choices.randint(-n - 1, n + 1)]) for _ in range(2)]
+      item = slice(*bounds, choices.choice([None, 1, 2, -1, -2, 3]))
+    if kind == "int": item = choices.randrange(-n, n)
+    if kind == "places":
+      item = np.array([choices.randrange(-n, n) for _ in range(int(np.prod(places)))], choices.choice([np.int8, np.int32, np.int64])).reshape(places)
+      ours.append(choices.choice([Tensor, np.asarray])(item))
+    else: ours.append(item)
+    theirs.append(item)
+  if not any(isinstance(i, np.ndarray) for i in theirs) and choices.random() < 0.2:
+    ours.append(...)
+    theirs.append(...)
+  return tuple(ours), tuple(theirs)
+
+def test_random_indices(engine):
+  """Reading and writing, against NumPy. Of several values for one place the last one counts."""
+  choices = random.Random(5)
+  for _ in range(150 if engine == "CPU" else 15):
+    shape = tuple(choices.randint(1, 4) for _ in range(choices.randint(1, 4)))
+    a = np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)
+    ours, theirs = random_index(choices, shape)
+    want = a[theirs]
+    same(Tensor(a)[ours], want)
+    value = (-1 - np.arange(want.size, dtype=np.float32)).reshape(want.shape)
+    if want.ndim and choices.random() < 0.4: value = value[..., :1]
+    x = Tensor(a).realize() if choices.random() < 0.5 else Tensor(a) + 0
+    number = choices.random() < 0.3
+    x[ours] = -5.0 if number else Tensor(value)
+    b = a.copy()
+    b[theirs] = -5.0 if number else value
+    np.testing.assert_array_equal(x.numpy(), b, err_msg=f"{shape} {theirs}")

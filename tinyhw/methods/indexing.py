@@ -1,8 +1,8 @@
 """Tensor[...]: reading and writing parts, and gather and scatter.
 
 Slices, ints, None and ... are movements. Tensors (and lists) of integers gather: together they broadcast, their axes stand where the first of them
-stood, or in front if something stood between them. Negative indices count from the end. An index out of range raises where its value is known when
-the call is made: an int, a list, an array, a constant. Elsewhere (a Tensor's elements are known only to its device) it reads 0 and writes nothing.
+stood, or in front if something stood between them (ints are taken before and do not count, as in PyTorch; in NumPy they do).
+Negative indices count from the end. An index out of range raises where its value is known when the call is made: an int, a list, an array, a constant. Elsewhere (a Tensor's elements are known only to its device) it reads 0 and writes nothing.
 A bool Tensor stands for the places where it is true, which are read back first.
 
 Writing to storage through slices happens at once and in place: views of it see the new values, what was computed from it before keeps the old ones.
@@ -328,6 +328,7 @@ def _hits(u: UOp, dim: int, index: UOp, src: UOp) -> tuple[UOp, UOp]:
 
 def _last_wins(u: UOp, dim: int, index: UOp, src: UOp) -> UOp:
   """u with src at the places that index names along dim, the last one where several name the same."""
+  if 0 in index.shape: return u      # nothing is written; a fold of nothing would be no place
   hit, _ = _hits(u, dim, index, src)
   which = graph.positions(hit, dim)
   last = graph.fold(graph.where(hit, graph.add(which, graph.like(which, 1)), graph.like(which, 0)), Ops.MAX, (dim,))
