@@ -101,7 +101,7 @@ def test_what_is_documented_of_functions_is_within_the_bounds() -> None:
 @each_method
 def test_devices_give_the_same_bits(name: str, other: str) -> None:
   device, first = open_engine(other), open_engine("CPU")
-  for dtype in (dtypes.float32, dtypes.float64):
+  for dtype in (dtypes.float32, dtypes.float64)[:1 if other == "CLANG" else 2]:  # a C compiler is slow
     operands = accuracy.inputs(METHODS[name], dtype, 1 << 11)
     got, want = (accuracy.run(METHODS[name], dtype, operands, d) for d in (device, first))
     same = (got == want) & (np.signbit(got) == np.signbit(want)) | np.isnan(got) & np.isnan(want)

@@ -65,6 +65,7 @@ def test_bools(engine: str) -> None:
   a, b = T([True, True, False, False]), T([True, False, True, False])
   assert (a + b).tolist() == [True, True, True, False] and (a * b).tolist() == [True, False, False, False]
   assert a.sum().tolist() == 2 and a.mean().tolist() == 0.5 and a.max().tolist() is True and (a / b).tolist()[:2] == [1.0, inf]
+  assert (a % T([True] * 4)).tolist() == a.fmod(T([True] * 4)).tolist() == [0, 0, 0, 0]
   assert a.cast(dtypes.int8).tolist() == [1, 1, 0, 0] and (-a).tolist() == [False, False, True, True]
   with pytest.raises(DTypeError, match="cannot subtract"): a - b
 

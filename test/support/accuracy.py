@@ -17,8 +17,8 @@ from tinyhw.tensor import Tensor
 Array = ulps.Array
 LONG = np.longdouble
 EXACT = np.finfo(np.longdouble).nmant >= 63
-SAMPLES = {dtypes.float32: 1 << 16, dtypes.float64: 1 << 14}
-PYTHON_SAMPLES = 1 << 11  # of the device PYTHON
+SAMPLES = {dtypes.float32: 1 << 15, dtypes.float64: 1 << 13}
+PYTHON_SAMPLES = 1 << 10  # of the device PYTHON
 HALF_PI = np.arctan(LONG(1)) * 2
 
 class Method(NamedTuple):
@@ -173,8 +173,8 @@ def worst(method: Method, dtype: DType, device: str, n: int | None = None) -> tu
   return worst_of(method, dtype, operands, got)
 
 def worst_of(method: Method, dtype: DType, operands: Sequence[Array], got: Array) -> tuple[float, tuple[float, ...]]:
-  wide = [x.astype(LONG) for x in operands]
   with np.errstate(all="ignore"):
+    wide = [x.astype(LONG) for x in operands]
     want = method.truth(*wide)
     beside = None if method.beside is None else method.beside(dtype, tuple(wide))
   wrong = errors(got.astype(LONG), want, dtype, beside)

@@ -106,6 +106,7 @@ class Elementwise(Handle):
     """
     a, b = self._pair("take the remainder of", x)
     if dtypes.is_float(a.dtype): return self._new(graph.cast(_remainder(_at_least_float32(a), _at_least_float32(b)), a.dtype))
+    a, b = _countable(a), _countable(b)
     return self._new(graph.binary(Ops.SUB, a, graph.mul(_truncate_divide(a, b), b)))
 
   def pow(self, x: Any, reverse: bool = False) -> Tensor:
