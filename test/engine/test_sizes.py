@@ -76,7 +76,7 @@ def test_all_elements_are_done_once() -> None:
 def test_forms() -> None:
   sink, = kernels(Tensor.uniform(7, 9, low=-0.3, high=0.5, device="PYTHON"))
   found = any_size(sink)
-  assert found is not None and found.elements == 63 and len(found.values) == 3 and START.expr not in found.values
+  assert found is not None and found.elements == 63 and len(found.values) == 4 and START.expr not in found.values
   for form in found.forms:
     verify(form, 2)
     assert not any(u.op is Ops.CONST and u.arg == 63 for u in form.toposort())
