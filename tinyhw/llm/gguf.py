@@ -11,7 +11,7 @@ import math
 import os
 import pathlib
 import struct
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from tinyhw.errors import ArgumentError, FileFormatError, MissingFileError, ShapeError
 from tinyhw.llm.blocks import bytes_of, ggml_data_to_tensor as ggml_data_to_tensor, kind_of
@@ -117,24 +117,39 @@ def gguf_load(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict
 
   Use `kv, tensors = gguf_load("model.gguf")`; `tensors["output.weight"]` is a lazy float32 tensor, whatever its type in the file.
   """
+  values, stored = gguf_read(fn)
+  return values, {name: s.tensor() for name, s in stored.items()}
+
+class Stored(NamedTuple):
+  """A tensor as it is in a file: its bytes, lazy on disk, its shape and its type."""
+  data: Tensor
+  shape: tuple[int, ...]
+  ggml_type: int
+
+  def tensor(self) -> Tensor:
+    """Its elements."""
+    return ggml_data_to_tensor(self.data, math.prod(self.shape), self.ggml_type).reshape(self.shape)
+
+def gguf_read(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Stored]]:
+  """As gguf_load, with the tensors as they are stored."""
   if isinstance(fn, Tensor):
     if fn.ndim != 1: raise ArgumentError(f"a GGUF file is a vector of bytes, not a tensor of shape {fn.shape}")
-    return _loaded(fn, *_header(_stream_of(fn)))
+    return _placed(fn, *_header(_stream_of(fn)))
   path = pathlib.Path(fn)
   try: stream: BinaryIO = open(path, "rb")
   except FileNotFoundError: raise MissingFileError(f"there is no file {path.absolute()}; give the path of a GGUF file") from None
   except IsADirectoryError: raise ArgumentError(f"{path} is a folder; give the path of a GGUF file") from None
   with stream: found = _header(_Reader(stream, os.fstat(stream.fileno()).st_size, str(path)))
-  return _loaded(Tensor(path), *found)
+  return _placed(Tensor(path), *found)
 
 def _stream_of(t: Tensor) -> _Reader:
   data = t.data()
   return _Reader(io.BytesIO(data), data.nbytes, "the tensor")
 
-def _loaded(data: Tensor, values: dict[str, Any], places: dict[str, Place], start: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _placed(data: Tensor, values: dict[str, Any], places: dict[str, Place], start: int) -> tuple[dict[str, Any], dict[str, Stored]]:
   """Tensors over a file's bytes."""
-  tensors = {}
+  stored = {}
   for name, (shape, kind, offset) in places.items():
-    n, first = math.prod(shape), start + offset
-    tensors[name] = ggml_data_to_tensor(data[first:first + bytes_of(n, kind_of(kind))], n, kind).reshape(shape)
-  return values, tensors
+    first = start + offset
+    stored[name] = Stored(data[first:first + bytes_of(math.prod(shape), kind_of(kind))], shape, kind)
+  return values, stored

@@ -1,0 +1,157 @@
+"""Language models from files against NumPy's float64, on every device; the cache, chunks, sampling; what is refused."""
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from gguf_models import CONTEXT, DIM, EPS, F16, HEADS, HIDDEN, KV_HEADS, Q8_0, VOCAB, Model, stored
+from tinygrad_llm import tinygrad_llm
+
+from test.helpers import ENGINES, on
+from tinyhw import Tensor, dtypes
+from tinyhw.errors import ArgumentError, FileFormatError
+from tinyhw.llm.arch import TransformerConfig
+from tinyhw.llm.model import Transformer
+
+DEVICES = [name for name in ENGINES if name != "interpreter"]   # it stands in for what TinyJit captures
+TEXT = [int(t) for t in np.random.default_rng(1).integers(0, VOCAB, 13)]
+MODELS = {
+  "llama": Model("llama"), "llama, stretched": Model("llama", divisors=[1.0, 1.5, 4.0, 8.0]), "tied F16": Model("llama", F16, tied=True),
+  "mixtral": Model("llama", experts=4), "qwen2": Model("qwen2"), "qwen3": Model("qwen3", head_dim=16), "Q8_0": Model("qwen3", Q8_0),
+  "qwen3moe": Model("qwen3moe", experts=4), "Q8_0 experts": Model("qwen3moe", Q8_0, experts=4), "olmoe": Model("olmoe", experts=4),
+}
+
+def load(model, **kwargs): return Transformer.from_gguf(Tensor(model.file(), dtype=dtypes.uint8), **kwargs)[0]
+
+def likeliest(model, text, count):
+  """What follows a text, and by how much each token is likelier than any other."""
+  found, margins = list(text), []
+  for _ in range(count):
+    scores = model.logits(found)[-1]
+    best, second = np.sort(scores)[::-1][:2]
+    margins.append(best - second)
+    found.append(int(scores.argmax()))
+  return found[len(text):], min(margins)
+
+def take(iterator, count): return list(itertools.islice(iterator, count))
+
+@pytest.fixture(scope="module")
+def llama() -> Any:
+  """One for tests that need nothing special, since each compiles a step for a token and one for a chunk."""
+  with on(DEVICES[0]): yield load(MODELS["llama"])
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores(name):
+  model = MODELS[name]
+  with on(DEVICES[0]):
+    loaded = load(model)
+    want = model.logits(TEXT)
+    with Tensor.no_grad(): got = [loaded.logits(Tensor(TEXT[:9], dtype="int32"), 0, 8).numpy(), loaded.logits(Tensor(TEXT[9:], dtype="int32"), 9, 3).numpy()]
+    np.testing.assert_allclose(got, want[[8, 12]], rtol=1e-3, atol=2e-4)
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["llama", "Q8_0 experts"])
+def test_texts(device, name):
+  """A prompt in chunks, then token by token: what comes is likeliest by the float64 model, too."""
+  model = MODELS[name]
+  want, margin = likeliest(model, TEXT, 8)
+  assert margin > 1e-3
+  with on(device): assert take(load(model).generate(TEXT, chunk_size=4), 8) == want
+
+@pytest.mark.parametrize("name", ["llama"])   # clang compiles its kernels: qwen2 and qwen3 agree, too
+def test_tinygrad_goes_on_in_the_same_way(name, tmp_path):
+  theirs = tinygrad_llm("model").Transformer
+  model = MODELS[name]
+  path = tmp_path / "tiny.gguf"
+  path.write_bytes(model.file(**{"tokenizer.ggml.tokens": ["a"] * VOCAB}))
+  assert take(theirs.from_gguf(path)[0].generate(list(TEXT), chunk_size=4, temperature=0.0), 5) == likeliest(model, TEXT, 5)[0]
+
+def test_positions_that_are_scaled():
+  """Linear, and yarn with the angles as its paper has them."""
+  for more, angles in (({"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, 1000.0 ** (-np.arange(4) / 4) / 4),):
+    model = Model("llama", **more)
+    with on(DEVICES[0]), Tensor.no_grad(): got = load(model).logits(Tensor(TEXT, dtype="int32"), 0, 12).numpy()
+    np.testing.assert_allclose(got, model.logits(TEXT, angles)[12], rtol=1e-3, atol=2e-4)
+
+def test_the_whole_context_is_used_and_no_more(llama):
+  """The last chunk does not fit into the context, so its tokens are taken one by one."""
+  text = (TEXT * 4)[:CONTEXT - 2]
+  want, margin = likeliest(MODELS["llama"], text, 3)
+  assert margin > 1e-3 and list(llama.generate(text, chunk_size=4)) == want
+
+def test_texts_that_begin_alike_share_work(llama):
+  whole = take(llama.generate(TEXT, chunk_size=4), 4)
+  assert llama.get_start_pos([*TEXT, *whole]) == len(TEXT) + 3 and llama.get_start_pos(TEXT) == len(TEXT) - 1
+  assert llama.get_start_pos([*TEXT[:5], 99, 1, 2]) == 5 and llama.get_start_pos([99]) == 0
+  steps = []
+  plain = llama.__call__
+  class Counting(Transformer):
+    def __call__(self, tokens, *args):
+      steps.append(tokens.shape[0])
+      return plain(tokens, *args)
+  llama.__class__ = Counting
+  try:
+    assert take(llama.generate(TEXT, chunk_size=4), 1) == whole[:1] and steps == [1]
+    assert take(llama.generate([*TEXT[:6], *TEXT], chunk_size=4), 1) == likeliest(MODELS["llama"], [*TEXT[:6], *TEXT], 1)[0] and steps[1:] == [4, 4, 4, 1]
+  finally: llama.__class__ = Transformer
+
+def test_two_texts_at_once_do_not_disturb_each_other(llama):
+  texts = [TEXT, TEXT[:5] + TEXT[:4]]
+  wanted = [likeliest(MODELS["llama"], text, 4)[0] for text in texts]
+  first, second = (llama.generate(text, chunk_size=4) for text in texts)
+  assert [list(pair) for pair in zip(*((next(first), next(second)) for _ in range(4)))] == wanted
+
+def test_temperature(llama):
+  """Drawn from softmax(scores / temperature), the same again with the same seed; another temperature needs no other capture."""
+  scores = MODELS["llama"].logits(TEXT)[-1]
+  weights = np.exp((scores - scores.max()) / 0.5)
+  weights /= weights.sum()
+  Tensor.manual_seed(1)
+  draws = [next(llama.generate(TEXT, 4, 0.5)) for _ in range(400)]
+  counts = np.bincount(draws, minlength=VOCAB)
+  big = weights > 0.02
+  assert (np.abs(counts - 400 * weights) < 5 * np.sqrt(400 * weights) + 4)[big].all() and counts[weights < 1e-5].sum() == 0
+  def seeded(seed):
+    Tensor.manual_seed(seed)
+    return take(llama.generate(TEXT, 4, 2.0), 12)
+  assert seeded(5) == seeded(5) != seeded(6)
+  assert take(llama.generate(TEXT, 4, 0), 3) == likeliest(MODELS["llama"], TEXT, 3)[0]
+
+def test_decoded_once_or_where_it_is_used():
+  """Both ways compute the same; a matrix in blocks stays in blocks."""
+  model = MODELS["Q8_0"]
+  with on(DEVICES[0]):
+    small, whole = load(model), load(model, realize=True)
+    assert small.blk[0].ffn.gate.weight.data.nbytes() == HIDDEN * DIM // 32 * 34 and whole.blk[0].ffn.gate.weight.shape == (HIDDEN, DIM)
+    with Tensor.no_grad(): a, b = (m.logits(Tensor(TEXT, dtype="int32"), 0, 12).numpy() for m in (small, whole))
+    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+def test_a_model_of_random_numbers():
+  config = TransformerConfig(num_blocks=1, dim=DIM, hidden_dim=HIDDEN, n_heads=HEADS, n_kv_heads=KV_HEADS, norm_eps=EPS, vocab_size=VOCAB, head_dim=8,
+                             rope_theta=1e4, rope_dim=4, max_context=4)
+  with on(DEVICES[0]):
+    found = list(Transformer(config).generate([1]))
+    assert len(found) == 4 and all(0 <= token < VOCAB for token in found)
+
+def test_what_generate_refuses(llama):
+  for tokens, why in (([], "no text"), ([VOCAB], "64 is no token"), ([-1], "-1 is no token"), (["a"], "'a' is no token"), ([True], "True is no token"),
+                      ([1] * (CONTEXT + 1), "has 49 tokens")):
+    with pytest.raises(ArgumentError, match=why): llama.generate(tokens)
+  for options, why in (({"chunk_size": 0}, "chunk_size is 0"), ({"temperature": -1}, "temperature is -1"), ({"temperature": float("nan")}, "nan"),
+                       ({"temperature": "x"}, "temperature is 'x'")):
+    with pytest.raises(ArgumentError, match=why): llama.generate(TEXT, **options)
+
+def test_files_that_do_not_fit_are_refused():
+  def file(change):
+    model = Model("qwen2", blocks=1)
+    change(model)
+    return model
+  def drop(m): del m.tensors["blk.0.ffn_up.weight"]
+  def shape(m): m.tensors["blk.0.ffn_up.weight"] = stored(np.ones((DIM, HIDDEN)), 0)
+  def extra(m): m.tensors["blk.0.attn_post_norm.weight"] = stored(np.ones(DIM), 0)
+  def integers(m): m.tensors["blk.0.ffn_up.weight"] = ((HIDDEN, DIM), 26, bytes(HIDDEN * DIM * 4))
+  def bigger(m): m.kv["qwen2.block_count"] = 2
+  with on(DEVICES[0]):
+    for change, why in ((drop, "no tensor 'blk.0.ffn_up.weight'"), (shape, "has shape"), (extra, "would not use .*attn_post_norm"),
+                        (integers, "no floats"), (bigger, "no tensor 'blk.1")):
+      with pytest.raises(FileFormatError, match=why): load(file(change))

@@ -1,0 +1,212 @@
+"""Transformers that go on with texts: Llama, Qwen2 and Qwen3, with and without experts, and OLMoE, from GGUF files.
+
+Keys and values of earlier tokens are kept in a cache. A step takes one token, or a chunk of a prompt, at a position that is a Variable, so that TinyJit
+captures one of each for all positions. The last chunk of a prompt is filled up: what it writes behind the prompt is overwritten before anyone sees it.
+"""
+from __future__ import annotations
+from collections.abc import Iterator, Sequence
+import os
+import threading
+from typing import Any
+
+from tinyhw.dtype import dtypes
+from tinyhw.engine.jit import TinyJit
+from tinyhw.errors import ArgumentError, FileFormatError
+from tinyhw.llm.arch import TransformerConfig, config_of, frequencies
+from tinyhw.llm.gguf import gguf_read
+from tinyhw.llm.weights import Experts, FileSource, Linear, RMSNorm, Source, elements, rows
+from tinyhw.tensor import Tensor
+from tinyhw.uop.ops import UOp
+
+Position = int | UOp
+
+class Rotary:
+  """Positions as rotations of pairs of elements. Source: Su et al. 2021. divisors: of each pair's angle (Llama 3 stretches slow ones)."""
+  def __init__(self, config: TransformerConfig, divisors: Tensor | None):
+    angles, self.length = frequencies(config)
+    self.dim, self.interleaved = config.rope_dim, config.interleaved
+    step = Tensor(angles, dtype=dtypes.float64)
+    if divisors is not None: step = step / divisors.cast(dtypes.float64)
+    turns = Tensor.arange(config.max_context, dtype=dtypes.float64).unsqueeze(1) * step
+    self.cos, self.sin = ((t * self.length).float().contiguous().realize() for t in (turns.cos(), turns.sin()))
+
+  def __call__(self, x: Tensor, start: Position) -> Tensor:
+    """x: (tokens, heads, head_dim), the first token at position start."""
+    tokens, heads, size = x.shape
+    cos, sin = (t.shrink(((start, start + tokens), None)).unsqueeze(1) for t in (self.cos, self.sin))
+    part = x[..., :self.dim].reshape(tokens, heads, *((-1, 2) if self.interleaved else (2, -1)))
+    axis = -1 if self.interleaved else -2
+    a, b = (part[..., 0], part[..., 1]) if self.interleaved else (part[..., 0, :], part[..., 1, :])
+    turned = (a * cos - b * sin).stack(a * sin + b * cos, dim=axis).reshape(tokens, heads, self.dim)
+    return turned if self.dim == size else turned.cat(x[..., self.dim:], dim=-1)
+
+class FeedForward:
+  """SwiGLU: down(silu(gate(x)) * up(x)). Source: Shazeer 2020."""
+  def __init__(self, config: TransformerConfig, source: Source, name: str):
+    self.gate = Linear(source, f"{name}.ffn_gate", config.dim, config.hidden_dim)
+    self.up = Linear(source, f"{name}.ffn_up", config.dim, config.hidden_dim)
+    self.down = Linear(source, f"{name}.ffn_down", config.hidden_dim, config.dim)
+
+  def __call__(self, x: Tensor) -> Tensor: return self.down(self.gate(x).silu() * self.up(x))
+
+class MixtureOfExperts:
+  """Each token takes the experts that its router scores highest, weighted by their scores. Source: Shazeer et al. 2017."""
+  def __init__(self, config: TransformerConfig, source: Source, name: str):
+    self.taken, self.renormalize = config.num_experts_per_tok, config.norm_topk_prob
+    self.router = Linear(source, f"{name}.ffn_gate_inp", config.dim, config.num_experts)
+    self.gate = Experts(source, f"{name}.ffn_gate_exps", config.num_experts, config.dim, config.hidden_dim)
+    self.up = Experts(source, f"{name}.ffn_up_exps", config.num_experts, config.dim, config.hidden_dim)
+    self.down = Experts(source, f"{name}.ffn_down_exps", config.num_experts, config.hidden_dim, config.dim)
+
+  def __call__(self, x: Tensor) -> Tensor:
+    scores, chosen = self.router(x).softmax(-1).topk(self.taken, dim=-1)
+    if self.renormalize: scores = scores / scores.sum(-1, keepdim=True)
+    y = x.unsqueeze(1)
+    y = self.down(self.gate(y, chosen).silu() * self.up(y, chosen), chosen)
+    return (y * scores.unsqueeze(-1)).sum(1)
+
+class TransformerBlock:
+  """Attention over all tokens up to one's own, then a feed-forward network; both are added to what went in."""
+  def __init__(self, config: TransformerConfig, source: Source, name: str, rotary: Rotary):
+    self.config, self.rotary = config, rotary
+    queries, keys = config.n_heads * config.head_dim, config.n_kv_heads * config.head_dim
+    self.attn_norm = RMSNorm(source, f"{name}.attn_norm", config.dim, config.norm_eps)
+    self.ffn_norm = RMSNorm(source, f"{name}.ffn_norm", config.dim, config.norm_eps)
+    self.attn_q = Linear(source, f"{name}.attn_q", config.dim, queries, config.qkv_bias)
+    self.attn_k = Linear(source, f"{name}.attn_k", config.dim, keys, config.qkv_bias)
+    self.attn_v = Linear(source, f"{name}.attn_v", config.dim, keys, config.qkv_bias)
+    self.attn_output = Linear(source, f"{name}.attn_output", queries, config.dim)
+    self.each = config.qk_norm == config.head_dim   # is each head normalized by itself?
+    self.attn_q_norm = RMSNorm(source, f"{name}.attn_q_norm", config.head_dim if self.each else queries, config.norm_eps) if config.qk_norm else None
+    self.attn_k_norm = RMSNorm(source, f"{name}.attn_k_norm", config.head_dim if self.each else keys, config.norm_eps) if config.qk_norm else None
+    self.ffn: MixtureOfExperts | FeedForward = (MixtureOfExperts if config.num_experts else FeedForward)(config, source, name)
+    self.cache = Tensor.zeros(2, config.max_context, config.n_kv_heads, config.head_dim, requires_grad=False).contiguous().realize()
+
+  def __call__(self, x: Tensor, start: Position, positions: Tensor) -> Tensor:
+    """x: (tokens, dim), the first at position start; positions: 0, 1, ... up to the context's end."""
+    x = x + self.attention(self.attn_norm(x), start, positions)
+    return (x + self.ffn(self.ffn_norm(x))).contiguous()
+
+  def attention(self, x: Tensor, start: Position, positions: Tensor) -> Tensor:
+    """Keys and values go to the cache; several heads of queries share those of one (grouped queries, Ainslie et al. 2023)."""
+    c, tokens = self.config, x.shape[0]
+    q = self._heads(self.attn_q(x), self.attn_q_norm)
+    k = self._heads(self.attn_k(x), self.attn_k_norm)
+    q, k, v = self.rotary(q, start), self.rotary(k, start), self.attn_v(x).reshape(tokens, c.n_kv_heads, c.head_dim)
+    end = start + tokens
+    self.cache.shrink((None, (start, end), None, None)).assign(k.stack(v)).realize()
+    keys, values = (self.cache[i].shrink(((0, end), None, None)) for i in (0, 1))   # (end, kv heads, head_dim)
+    q = q.reshape(tokens, c.n_kv_heads, c.n_heads // c.n_kv_heads, c.head_dim).permute(1, 2, 0, 3)
+    scores = (q @ keys.permute(1, 2, 0).unsqueeze(1)) * c.head_dim ** -0.5         # (kv heads, queries of each, tokens, end)
+    if tokens > 1:
+      seen = positions.shrink(((0, end),)).unsqueeze(0) <= positions.shrink(((start, end),)).unsqueeze(1)
+      scores = seen.where(scores, -1e30)
+    y = scores.softmax(-1) @ values.permute(1, 0, 2).unsqueeze(1)
+    return self.attn_output(y.permute(2, 0, 1, 3).reshape(tokens, c.n_heads * c.head_dim))
+
+  def _heads(self, x: Tensor, norm: RMSNorm | None) -> Tensor:
+    """(tokens, all heads) -> (tokens, heads, head_dim), normalized."""
+    if norm is not None and not self.each: x = norm(x)
+    x = x.reshape(x.shape[0], -1, self.config.head_dim)
+    return norm(x) if norm is not None and self.each else x
+
+class Transformer:
+  """A language model with a cache for one text. `generate` goes on with one; texts that begin alike share the work for the beginning.
+
+  Not for gradients. Several threads may use it: they take turns, step by step.
+  """
+  def __init__(self, config: TransformerConfig, source: Source | None = None):
+    source = source or Source()
+    self.config = config
+    self.token_embd = source.get("token_embd.weight", config.vocab_size, config.dim)
+    divisors = source.vector("rope_freqs.weight", config.rope_dim // 2) if source.has("rope_freqs.weight") else None
+    rotary = Rotary(config, divisors)
+    self.blk = [TransformerBlock(config, source, f"blk.{i}", rotary) for i in range(config.num_blocks)]
+    self.output_norm = RMSNorm(source, "output_norm", config.dim, config.norm_eps)
+    tied = isinstance(source, FileSource) and not source.has("output.weight")
+    self.output = source.get("output.weight", config.vocab_size, config.dim) if not tied else self.token_embd
+    self.positions = Tensor.arange(config.max_context, dtype=dtypes.int32).contiguous().realize()
+    self._steps: dict[int, TinyJit[..., Tensor]] = {}   # by the number of tokens
+    self._cached: list[int] = []                        # tokens whose keys and values the cache has
+    self._lock = threading.RLock()
+
+  @staticmethod
+  def from_gguf(gguf: Tensor | str | os.PathLike[str], max_context: int | None = None, realize: bool = False) -> tuple[Transformer, dict[str, Any]]:
+    """The model of a GGUF file, and the file's metadata. max_context: tokens that the cache has place for; None: the file's, but at most 4096.
+
+    realize: decode quantized parameters once, to float32; else they stay as small as they are, and are decoded where they are used. Raises
+    FileFormatError for an architecture that is not known, and for a file that does not fit its own metadata.
+    """
+    kv, stored = gguf_read(gguf)
+    source = FileSource(stored, realize)
+    with Tensor.no_grad(): model = Transformer(config_of(kv, {name: s.shape for name, s in stored.items()}, max_context), source)
+    if source.unused: raise FileFormatError(f"the model would not use the file's tensors {', '.join(list(source.unused)[:8])}; it is of a kind not known")
+    return model, kv
+
+  # ***** one step *****
+
+  def logits(self, tokens: Tensor, start: Position, last: Position) -> Tensor:
+    """Scores of the token that follows tokens[last]: (vocab_size,). tokens: (n,), the first at position start of the text."""
+    x = rows(self.token_embd, tokens)
+    for block in self.blk: x = block(x, start, self.positions)
+    x = self.output_norm(x.shrink(((last, last + 1), None)))
+    return (x @ elements(self.output).transpose()).flatten()
+
+  def forward(self, tokens: Tensor, start: Position, last: Position, temperature: Tensor) -> Tensor:
+    """The token that follows tokens[last], drawn from softmax(logits / temperature): (). Temperature 0: the likeliest one.
+
+    The largest of the scores plus temperature times Gumbel noise has that distribution. Source: Gumbel 1954.
+    """
+    scores = self.logits(tokens, start, last)
+    noise = -(-Tensor.rand(self.config.vocab_size).clip(1e-9, 1 - 1e-7).log()).log()
+    return (scores + temperature * noise).argmax().realize()
+
+  def __call__(self, tokens: Tensor, start: int, last: int, temperature: Tensor) -> Tensor:
+    """forward, captured once for each number of tokens."""
+    n = int(tokens.shape[0])
+    step = self._steps.get(n)
+    if step is None: step = self._steps[n] = TinyJit(self.forward)
+    with Tensor.no_grad():
+      return step(tokens, UOp.variable("start_pos", 0, self.config.max_context - n).bind(start), UOp.variable("last", 0, n - 1).bind(last), temperature)
+
+  # ***** texts *****
+
+  def get_start_pos(self, tokens: Sequence[int]) -> int:
+    """How many of a text's first tokens need no computation, since the cache has them; at least one does."""
+    most = min(len(tokens) - 1, len(self._cached))
+    if list(tokens[:most]) == self._cached[:most]: return most
+    return next(i for i in range(most) if tokens[i] != self._cached[i])
+
+  def generate(self, tokens: Sequence[int], chunk_size: int = 32, temperature: float = 0.0) -> Iterator[int]:
+    """The tokens that follow a text, one after the other until the context is full. Temperature 0: the likeliest ones.
+
+    chunk_size: tokens of the prompt that are computed at once. Raises ArgumentError for tokens that do not exist, and a text that fills the context.
+    """
+    text = list(tokens)
+    wrong = next((t for t in text if type(t) is not int or not 0 <= t < self.config.vocab_size), None)
+    if wrong is not None: raise ArgumentError(f"{wrong!r} is no token; they are numbers from 0 to {self.config.vocab_size - 1}")
+    if not text: raise ArgumentError("there is no text to go on with; give at least one token, such as bos")
+    if len(text) > self.config.max_context:
+      raise ArgumentError(f"the text has {len(text)} tokens, and the context {self.config.max_context}; make max_context greater, or the text shorter")
+    if type(chunk_size) is not int or chunk_size < 1: raise ArgumentError(f"chunk_size is {chunk_size!r}, not a number of tokens")
+    if not isinstance(temperature, (int, float)) or not 0 <= temperature < float("inf"): raise ArgumentError(f"temperature is {temperature!r}, not 0 or above")
+    return self._following(text, min(chunk_size, self.config.max_context), Tensor([float(temperature)]).realize())
+
+  def _following(self, text: list[int], chunk_size: int, temperature: Tensor) -> Iterator[int]:
+    while len(text) <= self.config.max_context:
+      token = self._next(text, chunk_size, temperature)
+      text.append(token)
+      yield token
+
+  def _next(self, text: list[int], chunk_size: int, temperature: Tensor) -> int:
+    """The token that follows a text; the cache gets what it lacks."""
+    with self._lock:
+      start = self.get_start_pos(text)
+      while True:
+        size = chunk_size if len(text) - start > 1 and start + chunk_size <= self.config.max_context else 1
+        part = text[start:start + size]
+        del self._cached[start:]   # a step that fails leaves nothing half done
+        found = self(Tensor(part + [0] * (size - len(part)), dtype=dtypes.int32).realize(), start, len(part) - 1, temperature)
+        self._cached += part
+        start += len(part)
+        if start == len(text): return int(found.item())

@@ -1,0 +1,101 @@
+"""The parameters of a language model: from a file or random, kept as the file has them and decoded where they are used, or decoded once."""
+from __future__ import annotations
+from collections.abc import Mapping
+import math
+
+from tinyhw.dtype import dtypes
+from tinyhw.errors import FileFormatError
+from tinyhw.llm.blocks import Kind, ggml_data_to_tensor, kind_of
+from tinyhw.llm.gguf import Stored
+from tinyhw.tensor import Tensor
+
+class Blocks:
+  """A tensor in quantized blocks. data: uint8, (rows, bytes of a row); shape: of the elements, whose first axis is cut into rows."""
+  def __init__(self, data: Tensor, shape: tuple[int, ...], kind: Kind):
+    self.shape, self.kind = shape, kind
+    self.data = data.reshape(shape[0], -1).to(None).contiguous().realize()
+
+  def tensor(self) -> Tensor:
+    """All elements."""
+    return self._decode(self.data, self.shape)
+
+  def rows(self, index: Tensor) -> Tensor:
+    """The elements of some rows: (*index.shape, *shape[1:]). Only their bytes are read."""
+    return self._decode(self.data[index], (*map(int, index.shape), *self.shape[1:]))
+
+  def _decode(self, data: Tensor, shape: tuple[int, ...]) -> Tensor:
+    assert self.kind.decode is not None
+    return self.kind.decode(data.reshape(-1, self.kind.size)).reshape(shape)
+
+Weight = Tensor | Blocks
+
+def elements(w: Weight) -> Tensor:
+  """All of a weight, as float32."""
+  return (w.tensor() if isinstance(w, Blocks) else w).float()
+
+def rows(w: Weight, index: Tensor) -> Tensor:
+  """Some rows of a weight, as float32."""
+  return (w.rows(index) if isinstance(w, Blocks) else w[index]).float()
+
+class Source:
+  """Where a model's parameters come from: random numbers."""
+  def get(self, name: str, *shape: int) -> Weight:
+    """The parameter of a name. Those of one axis (norms, biases) are ones and zeros."""
+    if len(shape) == 1: return (Tensor.zeros if name.endswith("bias") else Tensor.ones)(*shape).contiguous().realize()
+    return (Tensor.randn(*shape) / math.sqrt(shape[-1])).realize()
+
+  def vector(self, name: str, size: int) -> Tensor:
+    """A parameter of one axis, as float32."""
+    return elements(self.get(name, size)).contiguous().realize()
+
+  def has(self, name: str) -> bool:
+    """Is there such a parameter, where a model may have it or not?"""
+    return False
+
+class FileSource(Source):
+  """The tensors of a GGUF file. realize: decode them to float32 once. Raises FileFormatError for what is missing, or has another shape."""
+  def __init__(self, stored: Mapping[str, Stored], realize: bool):
+    self.stored, self.realize = stored, realize
+    self.unused = dict.fromkeys(stored)   # in the file's order
+
+  def has(self, name: str) -> bool: return name in self.stored
+
+  def get(self, name: str, *shape: int) -> Weight:
+    found = self.stored.get(name)
+    if found is None: raise FileFormatError(f"the file has no tensor {name!r}, which such a model needs")
+    if found.shape != shape: raise FileFormatError(f"{name!r} has shape {found.shape}, and by the metadata it is {shape}")
+    self.unused.pop(name, None)
+    kind = kind_of(found.ggml_type)
+    if kind.decode is not None and not self.realize: return Blocks(found.data, shape, kind)
+    if kind.decode is None:
+      assert kind.dtype is not None
+      if not dtypes.is_float(kind.dtype): raise FileFormatError(f"{name!r} has elements of type {kind.name}, which are no floats")
+      t = found.tensor().to(None)
+    else: t = ggml_data_to_tensor(found.data.to(None), math.prod(shape), found.ggml_type).reshape(shape)
+    return (t.float() if self.realize else t).contiguous().realize()
+
+class Linear:
+  """x @ weight.T + bias, in float32. weight: (out_features, in_features)."""
+  def __init__(self, source: Source, name: str, in_features: int, out_features: int, bias: bool = False):
+    self.weight = source.get(f"{name}.weight", out_features, in_features)
+    self.bias = source.vector(f"{name}.bias", out_features) if bias else None
+
+  def __call__(self, x: Tensor) -> Tensor:
+    y = x @ elements(self.weight).transpose()
+    return y if self.bias is None else y + self.bias
+
+class Experts:
+  """One matrix for each expert, of which every token takes some. weight: (experts, out_features, in_features)."""
+  def __init__(self, source: Source, name: str, experts: int, in_features: int, out_features: int):
+    self.weight = source.get(f"{name}.weight", experts, out_features, in_features)
+
+  def __call__(self, x: Tensor, chosen: Tensor) -> Tensor:
+    """x: (tokens, taken or 1, in_features); chosen: (tokens, taken), numbers of experts -> (tokens, taken, out_features)."""
+    return (rows(self.weight, chosen) * x.unsqueeze(2)).sum(-1)
+
+class RMSNorm:
+  """Root mean square 1 over the last axis, times weight. Source: Zhang and Sennrich 2019."""
+  def __init__(self, source: Source, name: str, size: int, eps: float):
+    self.weight, self.eps = source.vector(f"{name}.weight", size), eps
+
+  def __call__(self, x: Tensor) -> Tensor: return x * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt() * self.weight
