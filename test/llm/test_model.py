@@ -46,7 +46,7 @@ def test_scores(name):
   with on(DEVICES[0]):
     loaded = load(model)
     want = model.logits(TEXT)
-    with Tensor.no_grad(): got = [loaded.logits(Tensor(TEXT[:9], dtype="int32"), 0, 8).numpy(), loaded.logits(Tensor(TEXT[9:], dtype="int32"), 9, 3).numpy()]
+    with Tensor.no_grad(): got = [loaded.logits(Tensor(TEXT[a:b], dtype="int32"), a, b - a - 1).numpy() for a, b in ((0, 9), (9, 13))]
     np.testing.assert_allclose(got, want[[8, 12]], rtol=1e-3, atol=2e-4)
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -92,7 +92,8 @@ def test_texts_that_begin_alike_share_work(llama):
   llama.__class__ = Counting
   try:
     assert take(llama.generate(TEXT, chunk_size=4), 1) == whole[:1] and steps == [1]
-    assert take(llama.generate([*TEXT[:6], *TEXT], chunk_size=4), 1) == likeliest(MODELS["llama"], [*TEXT[:6], *TEXT], 1)[0] and steps[1:] == [4, 4, 4, 1]
+    other = [*TEXT[:6], *TEXT]
+    assert take(llama.generate(other, chunk_size=4), 1) == likeliest(MODELS["llama"], other, 1)[0] and steps[1:] == [4, 4, 4, 1]
   finally: llama.__class__ = Transformer
 
 def test_two_texts_at_once_do_not_disturb_each_other(llama):
@@ -134,8 +135,8 @@ def test_a_model_of_random_numbers():
     assert len(found) == 4 and all(0 <= token < VOCAB for token in found)
 
 def test_what_generate_refuses(llama):
-  for tokens, why in (([], "no text"), ([VOCAB], "64 is no token"), ([-1], "-1 is no token"), (["a"], "'a' is no token"), ([True], "True is no token"),
-                      ([1] * (CONTEXT + 1), "has 49 tokens")):
+  for tokens, why in (([], "no text"), ([VOCAB], "64 is no token"), ([-1], "-1 is no token"), (["a"], "'a' is no token"), 
+                      ([True], "True is no token"), ([1] * (CONTEXT + 1), "has 49 tokens")):
     with pytest.raises(ArgumentError, match=why): llama.generate(tokens)
   for options, why in (({"chunk_size": 0}, "chunk_size is 0"), ({"temperature": -1}, "temperature is -1"), ({"temperature": float("nan")}, "nan"),
                        ({"temperature": "x"}, "temperature is 'x'")):

@@ -58,7 +58,8 @@ class TransformerConfig:
       value = getattr(self, name)
       if type(value) is not int or not 0 < value < 1 << 31: raise ArgumentError(f"{name} is {value!r}, and it must be a whole number above 0")
     if self.n_heads % self.n_kv_heads: raise ArgumentError(f"{self.n_heads} heads cannot share the keys of {self.n_kv_heads} evenly")
-    if self.rope_dim % 2 or self.rope_dim > self.head_dim: raise ArgumentError(f"rope_dim is {self.rope_dim}, not an even number up to {self.head_dim}")
+    if self.rope_dim % 2 or self.rope_dim > self.head_dim:
+      raise ArgumentError(f"rope_dim is {self.rope_dim}, not an even number up to {self.head_dim}")
     if not 0 <= self.num_experts_per_tok <= self.num_experts or bool(self.num_experts) != bool(self.num_experts_per_tok):
       raise ArgumentError(f"{self.num_experts_per_tok} of {self.num_experts} experts cannot be taken")
     if not (math.isfinite(self.norm_eps) and self.norm_eps >= 0): raise ArgumentError(f"norm_eps is {self.norm_eps}, not a small number")
@@ -70,12 +71,13 @@ def config_of(kv: Mapping[str, Any], names: Mapping[str, tuple[int, ...]], max_c
   name = kv.get("general.architecture")
   arch = ARCHITECTURES.get(name) if isinstance(name, str) else None
   if arch is None: raise FileFormatError(f"models of architecture {name!r} are not known; known are {', '.join(ARCHITECTURES)}")
-  if max_context is not None and (type(max_context) is not int or max_context < 1): raise ArgumentError(f"max_context is {max_context!r}, not above 0")
+  if max_context is not None and (type(max_context) is not int or max_context < 1):
+    raise ArgumentError(f"max_context is {max_context!r}, not above 0")
   def get(key: str, kind: type, default: Any = None) -> Any:
     value = kv.get(f"{name}.{key}", default)
     if kind is float and type(value) is int: value = float(value)
-    if type(value) is not kind: raise FileFormatError(f"{name}.{key} is {'missing' if value is None else repr(value)}; it should be of type {kind.__name__}")
-    return value
+    if type(value) is kind: return value
+    raise FileFormatError(f"{name}.{key} is {'missing' if value is None else repr(value)}; it should be of type {kind.__name__}")
   heads, dim, context = get("attention.head_count", int), get("embedding_length", int), get("context_length", int)
   experts = get("expert_count", int, 0)
   if heads < 1: raise FileFormatError(f"{name}.attention.head_count is {heads}")
@@ -83,15 +85,17 @@ def config_of(kv: Mapping[str, Any], names: Mapping[str, tuple[int, ...]], max_c
   if get("attention.value_length", int, head_dim) != head_dim: raise FileFormatError("heads whose keys and values have different sizes are not known")
   window = get("attention.sliding_window", int, 0)
   if window: context = min(context, window)   # up to there a window hides nothing
+  hidden = "expert_feed_forward_length" if experts and f"{name}.expert_feed_forward_length" in kv else "feed_forward_length"
   embedding, norm = names.get("token_embd.weight", (0, 0)), names.get("blk.0.attn_q_norm.weight", (0,))
   kind = get("rope.scaling.type", str, "none")
-  if kind not in ("none", "linear", "yarn"): raise FileFormatError(f"scaling positions in the way {kind!r} is not known; known are none, linear and yarn")
+  if kind not in ("none", "linear", "yarn"):
+    raise FileFormatError(f"scaling positions in the way {kind!r} is not known; known are none, linear and yarn")
   try:
     return TransformerConfig(
-      num_blocks=get("block_count", int), dim=dim, hidden_dim=get("expert_feed_forward_length" if experts and f"{name}.expert_feed_forward_length" in kv
-                                                                 else "feed_forward_length", int),
-      n_heads=heads, n_kv_heads=get("attention.head_count_kv", int, heads), norm_eps=get("attention.layer_norm_rms_epsilon", float),
-      vocab_size=embedding[0], head_dim=head_dim, rope_theta=get("rope.freq_base", float, 10000.0), rope_dim=get("rope.dimension_count", int, head_dim),
+      num_blocks=get("block_count", int), dim=dim, hidden_dim=get(hidden, int), n_heads=heads,
+      n_kv_heads=get("attention.head_count_kv", int, heads), norm_eps=get("attention.layer_norm_rms_epsilon", float),
+      vocab_size=embedding[0], head_dim=head_dim, rope_theta=get("rope.freq_base", float, 10000.0),
+      rope_dim=get("rope.dimension_count", int, head_dim),
       max_context=min(context, max_context if max_context is not None else DEFAULT_CONTEXT), qk_norm=norm[0], num_experts=experts,
       num_experts_per_tok=get("expert_used_count", int, 0), norm_topk_prob=get("expert_weights_norm", bool, arch.renormalize),
       qkv_bias="blk.0.attn_q.bias" in names, interleaved=arch.interleaved,

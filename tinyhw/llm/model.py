@@ -1,7 +1,8 @@
 """Transformers that go on with texts: Llama, Qwen2 and Qwen3, with and without experts, and OLMoE, from GGUF files.
 
-Keys and values of earlier tokens are kept in a cache. A step takes one token, or a chunk of a prompt, at a position that is a Variable, so that TinyJit
-captures one of each for all positions. The last chunk of a prompt is filled up: what it writes behind the prompt is overwritten before anyone sees it.
+Keys and values of earlier tokens are kept in a cache. A step takes one token, or a chunk of a prompt, at a position that is a Variable, so that
+TinyJit captures one of each for all positions. The last chunk of a prompt is filled up: what it writes behind the prompt is overwritten before anyone
+sees it.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
@@ -140,7 +141,8 @@ class Transformer:
     kv, stored = gguf_read(gguf)
     source = FileSource(stored, realize)
     with Tensor.no_grad(): model = Transformer(config_of(kv, {name: s.shape for name, s in stored.items()}, max_context), source)
-    if source.unused: raise FileFormatError(f"the model would not use the file's tensors {', '.join(list(source.unused)[:8])}; it is of a kind not known")
+    if source.unused:
+      raise FileFormatError(f"the model would not use the file's tensors {', '.join(list(source.unused)[:8])}; it is of a kind not known")
     return model, kv
 
   # ***** one step *****
@@ -164,10 +166,10 @@ class Transformer:
   def __call__(self, tokens: Tensor, start: int, last: int, temperature: Tensor) -> Tensor:
     """forward, captured once for each number of tokens."""
     n = int(tokens.shape[0])
+    position, row = UOp.variable("start_pos", 0, self.config.max_context - n).bind(start), UOp.variable("last", 0, n - 1).bind(last)
     step = self._steps.get(n)
     if step is None: step = self._steps[n] = TinyJit(self.forward)
-    with Tensor.no_grad():
-      return step(tokens, UOp.variable("start_pos", 0, self.config.max_context - n).bind(start), UOp.variable("last", 0, n - 1).bind(last), temperature)
+    with Tensor.no_grad(): return step(tokens, position, row, temperature)
 
   # ***** texts *****
 
@@ -187,9 +189,10 @@ class Transformer:
     if wrong is not None: raise ArgumentError(f"{wrong!r} is no token; they are numbers from 0 to {self.config.vocab_size - 1}")
     if not text: raise ArgumentError("there is no text to go on with; give at least one token, such as bos")
     if len(text) > self.config.max_context:
-      raise ArgumentError(f"the text has {len(text)} tokens, and the context {self.config.max_context}; make max_context greater, or the text shorter")
+      raise ArgumentError(f"the text has {len(text)} tokens, and the context {self.config.max_context}; raise max_context, or shorten the text")
     if type(chunk_size) is not int or chunk_size < 1: raise ArgumentError(f"chunk_size is {chunk_size!r}, not a number of tokens")
-    if not isinstance(temperature, (int, float)) or not 0 <= temperature < float("inf"): raise ArgumentError(f"temperature is {temperature!r}, not 0 or above")
+    if not isinstance(temperature, (int, float)) or not 0 <= temperature < float("inf"):
+      raise ArgumentError(f"temperature is {temperature!r}, not 0 or above")
     return self._following(text, min(chunk_size, self.config.max_context), Tensor([float(temperature)]).realize())
 
   def _following(self, text: list[int], chunk_size: int, temperature: Tensor) -> Iterator[int]:
