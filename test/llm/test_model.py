@@ -135,7 +135,7 @@ def test_a_model_of_random_numbers():
     assert len(found) == 4 and all(0 <= token < VOCAB for token in found)
 
 def test_what_generate_refuses(llama):
-  for tokens, why in (([], "no text"), ([VOCAB], "64 is no token"), ([-1], "-1 is no token"), (["a"], "'a' is no token"), 
+  for tokens, why in (([], "no text"), ([VOCAB], "64 is no token"), ([-1], "-1 is no token"), (["a"], "'a' is no token"),
                       ([True], "True is no token"), ([1] * (CONTEXT + 1), "has 49 tokens")):
     with pytest.raises(ArgumentError, match=why): llama.generate(tokens)
   for options, why in (({"chunk_size": 0}, "chunk_size is 0"), ({"temperature": -1}, "temperature is -1"), ({"temperature": float("nan")}, "nan"),
