@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple
 
+from tinyhw.device import DRIVERS
 from tinyhw.engine.structure import is_data, token
 from tinyhw.engine.writes import memory_of
 from tinyhw.errors import JitError
@@ -51,7 +52,12 @@ def is_followed(filename: str) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def is_followed_module(name: Any) -> bool:
-  """Is a module of this name the user's, or one of layers? For functions that were made of text, as those of dataclasses are."""
+  """Is a module of this name the user's, or one of layers? Not that of a driver from outside of the tree, nor those beside it.
+
+  For functions that were made of text, too, as those of dataclasses are.
+  """
+  package = str(name).rpartition(".")[0]
+  if package and any(driver.rpartition(".")[0] == package for driver in DRIVERS.values()): return False
   return not isinstance(name, str) or name.partition(".")[0] != "tinyhw" or name.startswith(("tinyhw.nn", "tinyhw.llm"))
 
 class Names(NamedTuple):
