@@ -25,6 +25,7 @@ from tinyhw.engine import compile as compiling
 from tinyhw.errors import CompileError
 from tinyhw.helpers import profile_marker
 from tinyhw.machine.passes import PASSES as MACHINE_PASSES
+from tinyhw.methods import graph
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.match import PatternMatcher, rule
@@ -327,6 +328,7 @@ CASES: dict[str, Callable[[], Tensor]] = {
   "copy": lambda: Tensor([1.0, 2.0], device="PYTHON").contiguous().to("PYTHON:1") + 1,
   "gather": lambda: Tensor([1.0, 2.0, 3.0], device="PYTHON").gather(0, Tensor([2, 0], device="PYTHON")).flip(0) + 1,
   "indexed": lambda: Tensor.arange(12, device="PYTHON").reshape(3, 4)[Tensor([1, 0], device="PYTHON"), 1:3].cumsum(1),
+  "nowhere": lambda: Tensor(graph.broadcast(graph.constant(dtypes.uint64, 7), (1,)).cast(dtypes.float32)) + 1,
   "sharded": lambda: Tensor.arange(8, device="PYTHON").shard(("PYTHON:1", "PYTHON:2"), 0).sum() + 1,
   "null": lambda: Tensor.ones(4, 4, device="NULL").contiguous().sum(),
 }

@@ -21,7 +21,7 @@ from tinyhw import trace
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.render.pseudo import render as pseudo_code
 from tinyhw.config import PROFILE, PROFILE_FILE, VIZ, VIZ_FILE, Context
-from tinyhw.device import Buffer
+from tinyhw.device import Buffer, Device
 from tinyhw.engine.compile import Runner, kernel_name
 from tinyhw.engine.lower import Kernel
 from tinyhw.engine.show import expressions, number
@@ -86,7 +86,10 @@ class Making:
     if realized is not None: return {"roots": table.add_all(made.roots), "marked": table.add_all(realized)}
     return {}
 
-def device_text(device: str | tuple[str, ...]) -> str: return device if isinstance(device, str) else ", ".join(device)
+def device_text(device: str | tuple[str, ...] | None) -> str:
+  """A device, or several; None, of what is made of constants alone, is the default one."""
+  if device is None: return Device.DEFAULT
+  return device if isinstance(device, str) else ", ".join(device)
 
 def kernel_text(kernel: Kernel) -> str:
   """A kernel of a schedule: its name and its expressions."""
