@@ -263,7 +263,7 @@ class MachineDevice(Compiled):
   """Runs everything at once, one grid after the other, in two parts, as workers would."""
   def __init__(self, name: str, arch: str):
     self.machine = Machine(arch)
-    super().__init__(name, arch, MachineAllocator(name, self.machine))
+    super().__init__(name, MachineAllocator(name, self.machine), arch=arch)
 
   def load(self, code: Code) -> tuple[Code, int, int]:
     assert code.arch == self.arch, f"{code.name} is for {code.arch}"
