@@ -7,7 +7,6 @@ that another user wrote are misses too.
 urllib, hashlib, pickle, ... are imported inside the functions that need them: together they would double the time of `import tinyhw`.
 """
 from __future__ import annotations
-import contextlib
 import functools
 import itertools
 import os
@@ -20,7 +19,8 @@ from tinyhw.progress import tqdm
 TYPE_CHECKING = False  # typing is loaded only for type checkers
 if TYPE_CHECKING:
   import pathlib
-  from collections.abc import Callable, Iterator, Mapping
+  from collections.abc import Callable, Mapping
+  from types import TracebackType
   from typing import Any, BinaryIO, ParamSpec, TypeVar
   P = ParamSpec("P")
   R = TypeVar("R")
@@ -43,25 +43,30 @@ def cache_dir() -> str:
     if not os.path.isabs(base): base = os.path.join(home, "Library", "Caches") if sys.platform == "darwin" else os.path.join(home, ".cache")
   return os.path.join(base, "tinyhw")
 
-@contextlib.contextmanager
-def atomic_file(path: str, durable: bool = False) -> Iterator[BinaryIO]:
-  """A file to write that takes path's place when the block ends: readers see the old file or the new one, whole. Makes the folder. Raises OSError.
+class atomic_file:
+  """`with atomic_file(path) as file`: a file to write that takes path's place when the block ends: readers see the old file or the new one, whole.
 
-  durable: the bytes are on the disk before the name is, so that a machine that stops leaves no empty file.
+  Makes the folder. durable: the bytes are on the disk before the name is, so that a machine that stops leaves no empty file. Raises OSError.
   """
-  os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-  temporary = f"{path}.{os.getpid()}.{next(_numbers)}.tmp"
-  try:
-    with open(temporary, "xb") as file:
-      yield file
-      if durable:
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-  except BaseException:  # Ctrl-C too must leave no partial file
-    try: os.unlink(temporary)
-    except OSError: pass  # it was never made, or is renamed already
-    raise
+  def __init__(self, path: str, durable: bool = False):
+    self.path, self.durable = path, durable
+    self.temporary = f"{path}.{os.getpid()}.{next(_numbers)}.tmp"
+
+  def __enter__(self) -> BinaryIO:
+    os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+    self.file: BinaryIO = open(self.temporary, "xb")
+    return self.file
+
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    try:
+      with self.file:
+        if kind is None and self.durable:
+          self.file.flush()
+          os.fsync(self.file.fileno())
+      if kind is None: os.replace(self.temporary, self.path)
+    finally:   # Ctrl-C too must leave no partial file
+      try: os.unlink(self.temporary)
+      except OSError: pass  # it is renamed already
 
 def write_atomically(path: str, *parts: bytes) -> None:
   """Replace the file by these bytes, as `atomic_file` does."""
