@@ -10,6 +10,10 @@ import tinyhw
 def test_names(name):
   assert getattr(tinyhw, name) is not None and name in dir(tinyhw)
 
+def test_all_names_are_imported_by_a_star():
+  program = "from tinyhw import *; print(Tensor([1, 2]).sum().item(), Variable); from tinyhw.nn.state import *; print(safe_save, torch_load)"
+  assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.startswith("3 ")
+
 def test_unknown_names():
   with pytest.raises(AttributeError, match="no attribute 'tensors'"): getattr(tinyhw, "tensors")
 

@@ -28,6 +28,8 @@ _MODULES = {
   "fetch": "storage", "function": "function", "Tensor": "tensor", "UOp": "uop.ops", "Variable": "uop.ops",
 }
 
+__all__ = [*_MODULES, "nn"]  # noqa: PLE0604  # the keys of a dict, all strings
+
 def __getattr__(name: str) -> Any:
   """The exported names, on first use."""
   if name == "nn": found = _importlib.import_module("tinyhw.nn")
@@ -36,4 +38,4 @@ def __getattr__(name: str) -> Any:
   globals()[name] = found
   return found
 
-def __dir__() -> list[str]: return sorted([*globals(), *_MODULES, "nn"])
+def __dir__() -> list[str]: return sorted({*globals(), *__all__})

@@ -98,7 +98,8 @@ def test_reflected_operators():
   x = np.array([1.0, 2.0, 4.0], np.float32)
   for f in (lambda t: 3 - t, lambda t: 3 / t, lambda t: 2 ** t, lambda t: 7 // t, lambda t: 7 % t): compare(f, f, x, types=False)
   i = np.array([1, 2, 3], np.int32)
-  for f in (lambda t: 1 << t, lambda t: 255 >> t, lambda t: 6 & t, lambda t: 6 | t, lambda t: 6 ^ t, lambda t: ~t, lambda t: -t): compare(f, f, i)
+  for f in (lambda t: 1 << t, lambda t: 255 >> t, lambda t: 6 & t, lambda t: 6 | t, lambda t: 6 ^ t, lambda t: ~t,
+            lambda t: -t, abs): compare(f, f, i)
 
 def test_powers():
   x = np.array([0.5, 1.0, 2.0, 3.0], np.float32)

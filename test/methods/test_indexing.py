@@ -87,7 +87,7 @@ def test_variables():
   (lambda t: t[..., ...], IndexingError, "one ..."), (lambda t: t[::0], IndexingError, "step"),
   (lambda t: t[Tensor([1.0])], DTypeError, "integers or bools"),
   (lambda t: t["a"], IndexingError, "is no index"), (lambda t: t[Tensor([True, False])], IndexingError, "bool index"),
-  (lambda t: t[1.5], IndexingError, "is no index"),
+  (lambda t: t[1.5], IndexingError, "is no index"), (lambda t: t[True], IndexingError, "True as an index could be 1 or a mask"),
   (lambda t: t.__setitem__(0, Tensor.ones(3)), ShapeError, "cannot assign"),
   (lambda t: t[Tensor([0, 1]), Tensor([0, 1, 2])], ShapeError, "cannot index with")])
 def test_refusals(f, error, text):

@@ -53,7 +53,13 @@ def test_parts():
   same(Tensor(X).chunk(2, dim=1), [X[:, :2], X[:, 2:]])
   same(Tensor([1, 2]).meshgrid(Tensor([3, 4, 5])), np.meshgrid([1, 2], [3, 4, 5], indexing="ij"), types=False)
   same(Tensor([1, 2]).meshgrid(Tensor([3, 4, 5]), indexing="xy"), np.meshgrid([1, 2], [3, 4, 5]), types=False)
-  same(Tensor.stack([Tensor(X), Tensor(X)]) if False else Tensor(X).stack([Tensor(X)]), np.stack([X, X]))
+  same(Tensor(X).stack([Tensor(X)]), np.stack([X, X]))
+  same(Tensor.stack([Tensor(X), Tensor(X)], dim=1), np.stack([X, X], 1))
+  same(Tensor.cat([Tensor(X), Tensor(X)], dim=-1), np.concatenate([X, X], -1))
+  same(Tensor(X).cat((Tensor(X),)), np.concatenate([X, X]))
+  for wrong in ([], [1.0], 3, None):
+    for together in (Tensor.cat, Tensor.stack):
+      with pytest.raises(ArgumentError, match="wants Tensors, or a list of them"): together(wrong)
   assert Tensor(X).size() == (2, 3, 4) and Tensor(X).size(-1) == 4 and Tensor(X).numel() == 24 and Tensor(X).nbytes() == 96
   assert Tensor(X[0]).T.shape == (4, 3) and Tensor([1.0]).T.shape == (1,)
 

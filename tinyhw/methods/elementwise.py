@@ -323,6 +323,7 @@ class Elementwise(Handle):
   def __neg__(self) -> Tensor: return self.neg()
   def __pos__(self) -> Tensor: return self._self()
   def __invert__(self) -> Tensor: return self.bitwise_not()
+  def __abs__(self) -> Tensor: return self._self().abs()
   def __and__(self, x: Any) -> Tensor: return self.bitwise_and(x)
   def __rand__(self, x: Any) -> Tensor: return self.bitwise_and(x, True)
   def __or__(self, x: Any) -> Tensor: return self.bitwise_or(x)

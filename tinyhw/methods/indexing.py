@@ -123,6 +123,7 @@ class Indexing(Matmul):
     items: list[Any] = []
     for item in indices:
       known: tuple[int, int] | None = None
+      if isinstance(item, bool): raise IndexingError(f"{item} as an index could be {int(item)} or a mask without axes; write the int, or None")
       if isinstance(item, (list, tuple, range)): item, known = _listed(self, list(item)), _extent(item)
       elif not isinstance(item, (Handle, slice, int, UOp, type(None), type(Ellipsis))): item, known = _foreign(self, item), _extent(item)
       if isinstance(item, Handle) and item.dtype is dtypes.bool:

@@ -10,6 +10,7 @@ from tinyhw.dtype import ConstType, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods import graph
+from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import size, sizes, whole, wholes
 from tinyhw.methods.functions import Functions
 from tinyhw.methods.views import check_part, new_shape, pad_constant, pad_pairs, pair, rearrange, static, windows
@@ -165,13 +166,14 @@ class Movement(Functions):
   # ***** together *****
 
   def cat(self, *args: Any, dim: int = 0) -> Tensor:
-    """Tensors one after the other along an axis; their other sizes must be equal."""
-    tensors = [self._self(), *(self._tensor(x) for x in args)]
-    dim = self._own_axis("cat", dim)
+    """Tensors one after the other along an axis; their other sizes must be equal. Tensor.cat([a, b]) is a.cat(b)."""
+    tensors = _together("cat", self, args)
+    first = tensors[0]
+    dim = first._own_axis("cat", dim)
     for x in tensors:
-      if x.ndim != self.ndim or not all(i == dim or graph.equal(a, b) for i, (a, b) in enumerate(zip(x.shape, self.shape))):
-        raise ShapeError(f"cannot cat {graph.show(self.shape)} and {graph.show(x.shape)} along axis {dim}: the other sizes must be equal")
-    if len(tensors) == 1: return self._own()
+      if x.ndim != first.ndim or not all(i == dim or graph.equal(a, b) for i, (a, b) in enumerate(zip(x.shape, first.shape))):
+        raise ShapeError(f"cannot cat {graph.show(first.shape)} and {graph.show(x.shape)} along axis {dim}: the other sizes must be equal")
+    if len(tensors) == 1: return first._own()
     dtype = least_upper_dtype(*(x.dtype for x in tensors))
     total: sint = 0
     starts: list[sint] = []
@@ -181,15 +183,16 @@ class Movement(Functions):
     parts = [graph.pad_axis(graph.cast(x.uop, dtype), dim, start, total - start - x.shape[dim]) for x, start in zip(tensors, starts)]
     op = Ops.OR if dtype is dtypes.bool else Ops.ADD
     while len(parts) > 1: parts = [graph.binary(op, *parts[i:i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
-    return self._new(parts[0])
+    return first._new(parts[0])
 
   def stack(self, *args: Any, dim: int = 0) -> Tensor:
-    """Tensors of one shape along a new axis."""
-    tensors = [self._self(), *(self._tensor(x) for x in (args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args))]
+    """Tensors of one shape along a new axis. Tensor.stack([a, b]) is a.stack(b)."""
+    tensors = _together("stack", self, args)
+    first = tensors[0]
     for x in tensors:
-      if x.shape != self.shape: graph.refuse_shape("stack", self.shape, x.shape)
-    dim = self._axis(dim, extra=1)
-    return tensors[0].unsqueeze(dim).cat(*(x.unsqueeze(dim) for x in tensors[1:]), dim=dim)
+      if x.shape != first.shape: graph.refuse_shape("stack", first.shape, x.shape)
+    dim = first._axis(dim, extra=1)
+    return first.unsqueeze(dim).cat(*(x.unsqueeze(dim) for x in tensors[1:]), dim=dim)
 
   def repeat(self, repeats: Any, *args: Any) -> Tensor:
     """The whole tensor repeated along each axis; more repeats than axes add axes in front."""
@@ -277,3 +280,11 @@ class Movement(Functions):
   def rearrange(self, formula: str, **sizes: int) -> Tensor:
     """Einops-like: "b (h w) c -> b c h w", with sizes by name; "..." stands for the axes that are not named; 1 is an axis of size 1."""
     return rearrange(self, formula, sizes)
+
+def _together(what: str, first: Any, others: tuple[Any, ...]) -> list[Tensor]:
+  """The tensors of a.cat(b), a.cat([b]), Tensor.cat(a, b) and Tensor.cat([a, b]). Raises ArgumentError unless the first is a Tensor."""
+  listed = [x for part in (first, *others) for x in (part if _is_list_of_tensors(part) else [part])]
+  if not listed or not isinstance(listed[0], Handle): raise ArgumentError(f"{what} wants Tensors, or a list of them, not {first!r}")
+  return [listed[0]._self(), *(listed[0]._tensor(x) for x in listed[1:])]
+
+def _is_list_of_tensors(x: Any) -> bool: return isinstance(x, (list, tuple)) and any(isinstance(item, Handle) for item in x)

@@ -34,6 +34,8 @@ def __getattr__(name: str) -> Any:
   found = globals()[name] = getattr(importlib.import_module(f"tinyhw.nn.{_FORMATS[name]}"), name)
   return found
 
+__all__ = ["get_parameters", "get_state_dict", "load_state_dict", *_FORMATS]  # noqa: PLE0604  # the keys of a dict, all strings
+
 def __dir__() -> list[str]: return sorted({*globals(), *_FORMATS})
 
 _MOST_STEPS = 1 << 20   # parts that a model may be walked through: one that refers to itself in many ways has more names than atoms
