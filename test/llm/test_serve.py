@@ -7,7 +7,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from gguf_models import VOCAB, Model
+from gguf_models import TOKENIZER, Model
 
 from test.helpers import ENGINES, on
 from tinyhw import Tensor, dtypes
@@ -18,9 +18,8 @@ from tinyhw.llm.model import Transformer
 from tinyhw.llm.serve import LLMServer, Stops
 from tinyhw.llm.tokenizer import SimpleTokenizer
 
-LETTERS = "ĠĊ" + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" + ".,!?'-:;"
 SPECIAL = {"<|im_start|>": 62, "<|im_end|>": 63}
-TOK = SimpleTokenizer({c: k for k, c in enumerate(LETTERS)}, SPECIAL, "qwen2", None, 63)
+TOK = SimpleTokenizer.from_gguf_kv(TOKENIZER)
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
 
@@ -267,4 +266,3 @@ def test_what_is_refused():
         taken.listen()
         address = taken.getsockname()
       with pytest.raises(ConfigError, match="cannot be opened"): LLMServer(address, Scripted([]), "x", TOK, FallbackTemplate(TOK))
-  assert VOCAB == 64

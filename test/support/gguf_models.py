@@ -7,6 +7,10 @@ from gguf_files import write
 
 F32, F16, Q8_0 = 0, 1, 8
 DIM, HIDDEN, HEADS, KV_HEADS, VOCAB, CONTEXT, EPS = 32, 64, 4, 2, 64, 48, 1e-5
+# One token for each of 62 characters, and two special ones: VOCAB altogether
+LETTERS = "ĠĊ" + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" + ".,!?'-:;"
+TOKENIZER = {"tokenizer.ggml.tokens": [*LETTERS, "<|im_start|>", "<|im_end|>"], "tokenizer.ggml.token_type": [1] * 62 + [3] * 2,
+             "tokenizer.ggml.pre": "qwen2", "tokenizer.ggml.eos_token_id": 63}
 
 def stored(values: Any, kind: int) -> tuple[tuple[int, ...], int, bytes]:
   """An array as `write` wants it."""
