@@ -79,3 +79,44 @@ def test_mutated_files():
     for name, t in load(data)[1].items():
       if name in TENSORS and t.shape == TENSORS[name][0] and t.shape != (1, 256): assert len(t.flatten().tolist()) == t.numel()
   fuzz(use, {"whole": FILE, "bare": write({}, {"norm": ((3,), F32, bytes(12))})})
+
+# ***** models in several files *****
+
+def split(folder, count=3, /, **changes):
+  """A model's parts, of one tensor each; `changes` puts other metadata into the last."""
+  for k in range(count):
+    metadata = {"split.no": k, "split.count": count, "split.tensors.count": count, **({"a": "b"} if k == 0 else {})}
+    tensors = {f"t{k}": ((2,), F32, struct.pack("<2f", k, k + 1))}
+    if k == count - 1:
+      tensors = {changes.pop("tensor", f"t{k}"): tensors[f"t{k}"]}
+      metadata |= {f"split.{key}": x for key, x in changes.items()}
+    (folder / f"m-{k + 1:05}-of-{count:05}.gguf").write_bytes(write(metadata, tensors))
+  return folder / f"m-00001-of-{count:05}.gguf"
+
+def test_parts_are_one_model(tmp_path):
+  values, tensors = gguf_load(split(tmp_path))
+  assert values["a"] == "b" and {name: t.tolist() for name, t in tensors.items()} == {"t0": [0, 1], "t1": [1, 2], "t2": [2, 3]}
+  whole = tmp_path / "whole.gguf"   # one part alone is a file like any other
+  whole.write_bytes(write({"split.no": 0, "split.count": 1}, {"t": ((1,), F32, bytes(4))}))
+  assert list(gguf_load(whole)[1]) == ["t"]
+
+@pytest.mark.parametrize("change, why", [({"no": 1}, "says that it is part 1 of 3"), ({"count": 4}, "part 2 of 4"),
+                                         ({"tensor": "t0"}, "so has an earlier")])
+def test_parts_that_do_not_fit_are_refused(tmp_path, change, why):
+  with pytest.raises(FileFormatError, match=why): gguf_load(split(tmp_path, **change))
+
+def test_parts_that_are_missing_or_misnamed(tmp_path):
+  first = split(tmp_path)
+  with pytest.raises(ArgumentError, match="not the first part .* m-00001-of-00003"): gguf_load(tmp_path / "m-00002-of-00003.gguf")
+  with pytest.raises(ArgumentError, match="one part of a model"): load(first.read_bytes())
+  (tmp_path / "m-00003-of-00003.gguf").unlink()
+  with pytest.raises(MissingFileError, match="m-00003-of-00003"): gguf_load(first)
+  for name in ("other.gguf", "m-00001-of-00009.gguf"):
+    first = first.rename(tmp_path / name)
+    with pytest.raises(FileFormatError, match="does not end with -00001-of-00003"): gguf_load(first)
+  for count in (-1, "x", 1 << 40):
+    with pytest.raises(FileFormatError, match="split.count is"): load(write({"split.count": count}, {}))
+  first.write_bytes(write({"split.no": 0, "split.count": 2, "split.tensors.count": 7}, {}))
+  first = first.rename(tmp_path / "n-00001-of-00002.gguf")
+  (tmp_path / "n-00002-of-00002.gguf").write_bytes(write({"split.no": 1, "split.count": 2}, {}))
+  with pytest.raises(FileFormatError, match="have 0 tensors, and should have 7"): gguf_load(first)

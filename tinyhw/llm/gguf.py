@@ -10,6 +10,7 @@ import io
 import math
 import os
 import pathlib
+import re
 import struct
 from typing import Any, BinaryIO, NamedTuple
 
@@ -21,6 +22,8 @@ MAGIC, VERSIONS = b"GGUF", (2, 3)
 ALIGNMENT = 32             # bytes, where general.alignment says nothing
 MOST_DIMS = 4              # GGML_MAX_DIMS
 MOST_DEPTH = 8             # arrays of arrays
+MOST_PARTS = 99999         # files of one model
+PART = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})\.gguf")
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}   # types of metadata, as struct has them
 
@@ -113,7 +116,8 @@ def _check_place(reader: _Reader, name: str, shape: tuple[int, ...], kind: int, 
 def gguf_load(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
   """The metadata and the tensors of a GGUF file by name. Only the header is read: elements are when they are used, and stay quantized till then.
 
-  fn: a path, or the file's bytes as a Tensor. Raises FileFormatError for a damaged file, MissingFileError where there is none.
+  fn: a path, of the first part if there are several, or the file's bytes as a Tensor. Raises FileFormatError for a damaged file,
+  MissingFileError where there is none.
 
   Use `kv, tensors = gguf_load("model.gguf")`; `tensors["output.weight"]` is a lazy float32 tensor, whatever its type in the file.
   """
@@ -131,11 +135,43 @@ class Stored(NamedTuple):
     return ggml_data_to_tensor(self.data, math.prod(self.shape), self.ggml_type).reshape(self.shape)
 
 def gguf_read(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Stored]]:
-  """As gguf_load, with the tensors as they are stored."""
+  """As gguf_load, with the tensors as they are stored. The path of a model's first part (NAME-00001-of-00003.gguf) stands for all of them."""
   if isinstance(fn, Tensor):
     if fn.ndim != 1: raise ArgumentError(f"a GGUF file is a vector of bytes, not a tensor of shape {fn.shape}")
-    return _placed(fn, *_header(_stream_of(fn)))
+    values, stored = _placed(fn, *_header(_stream_of(fn)))
+    if _parts(values, "the tensor") > 1: raise ArgumentError("the tensor is one part of a model in several files; give the path of the first one")
+    return values, stored
   path = pathlib.Path(fn)
+  values, stored = _of_file(path)
+  count = _parts(values, str(path))
+  if count == 1: return values, stored
+  name = PART.fullmatch(path.name)
+  if name is None or int(name[3]) != count:
+    raise FileFormatError(f"{path} is one of {count} parts of a model, and its name does not end with -00001-of-{count:05}.gguf; name it as it was")
+  if values.get("split.no") != 0: raise ArgumentError(f"{path} is not the first part of a model; give the path of {name[1]}-00001-of-{name[3]}.gguf")
+  for k in range(1, count): _add_part(path.with_name(f"{name[1]}-{k + 1:05}-of-{name[3]}.gguf"), k, count, stored)
+  wanted = values.get("split.tensors.count", len(stored))
+  if wanted != len(stored): raise FileFormatError(f"the parts of {path} have {len(stored)} tensors, and should have {wanted!r}")
+  return values, stored
+
+def _parts(values: dict[str, Any], name: str) -> int:
+  """In how many files a model is."""
+  count = values.get("split.count", 1)
+  if type(count) is not int or not 0 <= count <= MOST_PARTS: raise FileFormatError(f"{name}: split.count is {count!r}, not a number of files")
+  return max(count, 1)
+
+def _add_part(path: pathlib.Path, number: int, count: int, stored: dict[str, Stored]) -> None:
+  """The tensors of a later part; its other metadata are those of the first."""
+  values, found = _of_file(path)
+  if (values.get("split.no"), values.get("split.count")) != (number, count):
+    raise FileFormatError(f"{path} says that it is part {values.get('split.no')!r} of {values.get('split.count')!r}, counted from 0, and should be "
+                          f"part {number} of {count}; are these files of one model?")
+  twice = next((name for name in found if name in stored), None)
+  if twice is not None: raise FileFormatError(f"{path} has a tensor {twice!r}, and so has an earlier part; are these files of one model?")
+  stored.update(found)
+
+def _of_file(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, Stored]]:
+  """What one file has."""
   try: stream: BinaryIO = open(path, "rb")
   except FileNotFoundError: raise MissingFileError(f"there is no file {path.absolute()}; give the path of a GGUF file") from None
   except IsADirectoryError: raise ArgumentError(f"{path} is a folder; give the path of a GGUF file") from None
