@@ -139,7 +139,11 @@ class DTypes:
   def is_bool(x: DType) -> bool_: return x._scalar is DTypes.bool
 
   def from_py(self, x: Any) -> DType:
-    """The default type of a Python number, or of nested lists of them."""
+    """The default type of a Python number, or of nested lists of them.
+
+    >>> dtypes.from_py(1.5)
+    dtypes.float32
+    """
     if type(x) is bool: return DTypes.bool
     if type(x) is int: return self.default_int
     if type(x) is float: return self.default_float
@@ -150,7 +154,11 @@ class DTypes:
 
   @staticmethod
   def finfo(dtype: DType) -> tuple[int_, int_]:
-    """(bits of the exponent, bits of the mantissa) of a float type."""
+    """(bits of the exponent, bits of the mantissa) of a float type.
+
+    >>> dtypes.finfo(dtypes.float16)
+    (5, 10)
+    """
     if dtype.scalar() not in FLOAT_FORMATS: raise DTypeError(f"{dtype} is not a float type")
     form = FLOAT_FORMATS[dtype.scalar()]
     return form.exponent_bits, form.mantissa_bits
@@ -171,7 +179,11 @@ _BY_CNAME = {d.name: d for d in ALIASES_BY_TYPE}
 def _restore(name: str, count: int) -> DType: return _BY_CNAME[name].vec(count)
 
 def to_dtype(dtype: DTypeLike) -> DType:
-  """A type from itself or from its name ("float32", "half")."""
+  """A type from itself or from its name ("float32", "half").
+
+  >>> dtype.to_dtype("float16")
+  dtypes.float16
+  """
   if isinstance(dtype, DType): return dtype
   found = getattr(DTypes, str(dtype).lower(), None)
   if not isinstance(found, DType):
@@ -199,7 +211,11 @@ def _ancestors_of(dtype: DType) -> frozenset[DType]:
   return _ancestors[dtype]
 
 def least_upper_dtype(*ds: DType) -> DType:
-  """The type to which all of ds promote. int64 with uint64 gives uint64; an integer with a float gives the float."""
+  """The type to which all of ds promote. int64 with uint64 gives uint64; an integer with a float gives the float.
+
+  >>> dtype.least_upper_dtype(dtypes.int8, dtypes.float16)
+  dtypes.float16
+  """
   found = _least_upper.get(ds)
   if found is None:
     common = frozenset.intersection(*(_ancestors_of(d.scalar()) for d in ds))
@@ -207,11 +223,19 @@ def least_upper_dtype(*ds: DType) -> DType:
   return found
 
 def least_upper_float(dt: DType) -> DType:
-  """dt if it is a float type, else what it promotes to together with the default float type."""
+  """dt if it is a float type, else what it promotes to together with the default float type.
+
+  >>> dtype.least_upper_float(dtypes.int32)
+  dtypes.float32
+  """
   return dt if dtypes.is_float(dt) else least_upper_dtype(dt, dtypes.default_float)
 
 def can_lossless_cast(dt0: DType, dt1: DType) -> bool:
-  """True when every value of dt0 is a value of dt1."""
+  """True when every value of dt0 is a value of dt1.
+
+  >>> dtype.can_lossless_cast(dtypes.int8, dtypes.int16)
+  True
+  """
   if dt0 is dt1 or dt0 is dtypes.bool: return True
   if dt1 is dtypes.bool: return False
   if dtypes.is_int(dt0) and dtypes.is_int(dt1):
@@ -280,19 +304,35 @@ def encode_float(x: float, dtype: DType) -> int:
 def _round_half_even(x: float) -> int: return round(x)  # Python's round is half to even, and exact here: x has at most 53 bits
 
 def float_to_fp16(x: float) -> float:
-  """x rounded to float16; overflow gives infinity."""
+  """x rounded to float16; overflow gives infinity.
+
+  >>> dtype.float_to_fp16(0.1)
+  0.0999755859375
+  """
   return decode_float(encode_float(x, dtypes.float16), dtypes.float16)
 
 def float_to_bf16(x: float) -> float:
-  """x rounded to bfloat16; overflow gives infinity."""
+  """x rounded to bfloat16; overflow gives infinity.
+
+  >>> dtype.float_to_bf16(0.1)
+  0.10009765625
+  """
   return decode_float(encode_float(x, dtypes.bfloat16), dtypes.bfloat16)
 
 def float_to_fp8(x: float, dtype: DType) -> int:
-  """The 8-bit code of x in an fp8 type."""
+  """The 8-bit code of x in an fp8 type.
+
+  >>> dtype.float_to_fp8(1.0, dtypes.fp8e4m3)
+  56
+  """
   return encode_float(x, dtype)
 
 def fp8_to_float(x: int, dtype: DType) -> float:
-  """The number that an 8-bit code of an fp8 type stands for."""
+  """The number that an 8-bit code of an fp8 type stands for.
+
+  >>> dtype.fp8_to_float(56, dtypes.fp8e4m3)
+  1.0
+  """
   return decode_float(x, dtype)
 
 _FLOAT32 = struct.Struct("f")

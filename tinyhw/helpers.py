@@ -33,35 +33,63 @@ if TYPE_CHECKING:
 # **** lists ****
 
 def prod(x: Iterable[Any]) -> Any:
-  """The product; 1 of nothing. Of anything that multiplies."""
+  """The product; 1 of nothing. Of anything that multiplies.
+
+  >>> helpers.prod([2, 3, 4])
+  24
+  """
   return functools.reduce(operator.mul, x, 1)
 
 def argfix(*x: Any) -> tuple[Any, ...]:
-  """f(1, 2) and f((1, 2)) alike: the tuple (1, 2)."""
+  """f(1, 2) and f((1, 2)) alike: the tuple (1, 2).
+
+  >>> helpers.argfix((2, 3)), helpers.argfix(2, 3)
+  ((2, 3), (2, 3))
+  """
   if not x or not isinstance(x[0], (tuple, list)): return x
   if len(x) != 1: raise ArgumentError(f"{x} mixes a sequence and other arguments; pass one sequence, or the items one by one")
   return tuple(x[0])
 
 def all_same(items: Sequence[Any]) -> bool:
-  """Whether all are equal; True of nothing."""
+  """Whether all are equal; True of nothing.
+
+  >>> helpers.all_same([1, 1, 1])
+  True
+  """
   return all(item == items[0] for item in items)
 
 def dedup(x: Iterable[T]) -> list[T]:
-  """Without repetitions, in order of first appearance."""
+  """Without repetitions, in order of first appearance.
+
+  >>> helpers.dedup([3, 1, 3])
+  [3, 1]
+  """
   return list(dict.fromkeys(x))
 
 def flatten(l: Iterable[Iterable[T]]) -> list[T]:
-  """One level of nesting less."""
+  """One level of nesting less.
+
+  >>> helpers.flatten([[1, 2], [3]])
+  [1, 2, 3]
+  """
   return [item for part in l for item in part]
 
 def fully_flatten(l: Any) -> list[Any]:
-  """The leaves of nested lists and tuples (or arrays), depth first. A str is a leaf."""
+  """The leaves of nested lists and tuples (or arrays), depth first. A str is a leaf.
+
+  >>> helpers.fully_flatten([1, [2, [3]]])
+  [1, 2, 3]
+  """
   if hasattr(l, "shape") and l.shape == (): return [l[()]]
   if isinstance(l, (str, bytes)) or not (hasattr(l, "__len__") and hasattr(l, "__getitem__")): return [l]
   return flatten(fully_flatten(item) for item in l)
 
 def get_shape(x: Any) -> tuple[int, ...]:
-  """The shape of nested lists and tuples; () of a number. Raises ShapeError when parts differ in shape."""
+  """The shape of nested lists and tuples; () of a number. Raises ShapeError when parts differ in shape.
+
+  >>> helpers.get_shape([[1, 2], [3, 4]])
+  (2, 2)
+  """
   if isinstance(x, (str, bytes)) or not (hasattr(x, "__len__") and hasattr(x, "__getitem__")): return ()
   if hasattr(x, "shape"): return tuple(x.shape)
   shapes = [get_shape(item) for item in x]
@@ -71,19 +99,31 @@ def get_shape(x: Any) -> tuple[int, ...]:
   return (len(shapes),) + (shapes[0] if shapes else ())
 
 def get_single_element(x: Iterable[T]) -> T:
-  """The only item. Raises ArgumentError when there are none or more."""
+  """The only item. Raises ArgumentError when there are none or more.
+
+  >>> helpers.get_single_element([7])
+  7
+  """
   items = list(x)
   if len(items) != 1: raise ArgumentError(f"expected one item, got {len(items)}")
   return items[0]
 
 def partition(itr: Iterable[T], fxn: Callable[[T], bool]) -> tuple[list[T], list[T]]:
-  """(those for which fxn holds, the others), each in order."""
+  """(those for which fxn holds, the others), each in order.
+
+  >>> helpers.partition([1, 2, 3], lambda x: x > 1)
+  ([2, 3], [1])
+  """
   parts: tuple[list[T], list[T]] = ([], [])
   for item in itr: parts[0 if fxn(item) else 1].append(item)
   return parts
 
 def merge_dicts(ds: Iterable[Mapping[T, U]]) -> dict[T, U]:
-  """All in one. Raises ArgumentError when a key has two values."""
+  """All in one. Raises ArgumentError when a key has two values.
+
+  >>> helpers.merge_dicts([{"a": 1}, {"b": 2}])
+  {'a': 1, 'b': 2}
+  """
   merged: dict[T, U] = {}
   for d in ds:
     for key, value in d.items():
@@ -93,31 +133,55 @@ def merge_dicts(ds: Iterable[Mapping[T, U]]) -> dict[T, U]:
 # **** numbers ****
 
 def ceildiv(num: Any, amt: Any) -> Any:
-  """num / amt, rounded up. Symbolic integers too."""
+  """num / amt, rounded up. Symbolic integers too.
+
+  >>> helpers.ceildiv(7, 2)
+  4
+  """
   return -(num // -amt) if isinstance(num, int) and isinstance(amt, int) else (num + (amt - 1)) // amt
 
 def round_up(num: Any, amt: Any) -> Any:
-  """The smallest multiple of amt that is not below num."""
+  """The smallest multiple of amt that is not below num.
+
+  >>> helpers.round_up(7, 4)
+  8
+  """
   return ceildiv(num, amt) * amt
 
 def cdiv(x: int, y: int) -> int:
-  """Division that truncates, as in C; 0 when y is 0."""
+  """Division that truncates, as in C; 0 when y is 0.
+
+  >>> helpers.cdiv(-7, 2)
+  -3
+  """
   if y == 0: return 0
   return abs(x) // abs(y) if (x < 0) == (y < 0) else -(abs(x) // abs(y))
 
 def cmod(x: int, y: int) -> int:
-  """The remainder of `cdiv`: it has the sign of x."""
+  """The remainder of `cdiv`: it has the sign of x.
+
+  >>> helpers.cmod(-7, 2)
+  -1
+  """
   return x - cdiv(x, y) * y
 
 def polyN(x: T, p: Iterable[float]) -> T:
-  """The polynomial with these coefficients, highest first, by Horner's rule. x: a number or anything with + and *."""
+  """The polynomial with these coefficients, highest first, by Horner's rule. x: a number or anything with + and *.
+
+  >>> helpers.polyN(2, [1, 0, 3])
+  7.0
+  """
   value: Any = 0.0
   for coefficient in p: value = value * x + coefficient
   result: T = value
   return result
 
 def getbits(value: int, start: int, end: int) -> int:
-  """Bits start to end, both included, of value."""
+  """Bits start to end, both included, of value.
+
+  >>> helpers.getbits(0b110100, 2, 4)
+  5
+  """
   return (value >> start) & ((1 << (end - start + 1)) - 1)
 
 # **** text ****
@@ -138,13 +202,21 @@ def _skip_escape(s: str, i: int) -> int:
   return i + 1
 
 def ansistrip(s: str) -> str:
-  """s without colors and other escape sequences."""
+  """s without colors and other escape sequences.
+
+  >>> helpers.ansistrip(helpers.colored("x", "red"))
+  'x'
+  """
   if "\033[" not in s: return s
   first, *parts = s.split("\033[")
   return first + "".join(part[next((i for i, c in enumerate(part) if c.isalpha()), len(part)) + 1:] for part in parts)
 
 def word_wrap(x: str, wrap: int = 80) -> str:
-  """Lines broken after `wrap` visible characters; escape sequences have no width."""
+  """Lines broken after `wrap` visible characters; escape sequences have no width.
+
+  >>> helpers.word_wrap("abcdef", 3)
+  'abc\ndef'
+  """
   lines = []
   for line in x.split("\n"):
     start = i = width = 0
@@ -159,7 +231,11 @@ def word_wrap(x: str, wrap: int = 80) -> str:
   return "\n".join(lines)
 
 def strip_parens(fst: str) -> str:
-  """Without the outer parentheses, if they belong together: (a+b) but not (a)+(b)."""
+  """Without the outer parentheses, if they belong together: (a+b) but not (a)+(b).
+
+  >>> helpers.strip_parens("(a+b)")
+  'a+b'
+  """
   if not (fst.startswith("(") and fst.endswith(")")): return fst
   depth = 0
   for c in fst[1:-1]:
@@ -169,11 +245,19 @@ def strip_parens(fst: str) -> str:
 
 @functools.cache
 def to_function_name(s: str) -> str:
-  """s as an identifier: colors are dropped, other characters become their hexadecimal code."""
+  """s as an identifier: colors are dropped, other characters become their hexadecimal code.
+
+  >>> helpers.to_function_name("r_64_64")
+  'r_64_64'
+  """
   return "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"{ord(c):02X}" for c in ansistrip(s))
 
 def time_to_str(t: float, w: int = 8) -> str:
-  """Seconds, right-aligned to w: `    1.50s `, `   12.00ms` or `   30.00us`."""
+  """Seconds, right-aligned to w: `    1.50s `, `   12.00ms` or `   30.00us`.
+
+  >>> helpers.time_to_str(0.00123).strip()
+  '1230.00us'
+  """
   for scale, unit in ((1.0, "s "), (1e3, "ms")):
     if t * scale > 10: return f"{t * scale:{w}.2f}{unit}"
   return f"{t * 1e6:{w}.2f}us"

@@ -1,7 +1,7 @@
 """`Tensor`: n-dimensional arrays, computed when they are needed.
 
 A Tensor is a handle on a node of the tensor graph (docs/design.md, section 3.2). Its methods, by family, each using those before it:
-  base elementwise functions movement reduction creation random matmul indexing sorting convolution loss interchange decomposition
+  base casts elementwise functions activations movement reduction creation random matmul indexing sorting convolution loss interchange decomposition
   digest kernels
 This file adds what is left: making tensors from data, reading them back, devices, training mode and gradients.
 """
@@ -131,7 +131,11 @@ class Tensor(Kernels, metaclass=_TensorType):
     return self._buffer().as_memoryview(allow_zero_copy=zero_copy)[:count * self.dtype.itemsize], shape
 
   def data(self) -> memoryview:
-    """The elements as a memoryview of this shape. Raises DTypeError for types that Python has not (bfloat16, fp8); tolist() knows them."""
+    """The elements as a memoryview of this shape. Raises DTypeError for types that Python has not (bfloat16, fp8); tolist() knows them.
+
+    >>> Tensor([[1, 2], [3, 4]]).data()[1, 0]
+    3
+    """
     if self.dtype.fmt is None: raise DTypeError(f"Python has no {self.dtype}; use tolist(), or cast to float32 first")
     raw, shape = self._read()
     form: Any = self.dtype.fmt
@@ -140,18 +144,30 @@ class Tensor(Kernels, metaclass=_TensorType):
     return flat
 
   def tolist(self) -> Any:
-    """The elements as Python numbers: a number for shape (), else lists as deep as the shape."""
+    """The elements as Python numbers: a number for shape (), else lists as deep as the shape.
+
+    >>> Tensor([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
     raw, shape = self._read(zero_copy=True)
     return hostdata.nested(raw, self.dtype, shape)
 
   def item(self) -> Any:
-    """The only element as a Python number. Raises ShapeError if there are more."""
+    """The only element as a Python number. Raises ShapeError if there are more.
+
+    >>> Tensor([1.0, 2.0]).sum().item()
+    3.0
+    """
     raw, shape = self._read(zero_copy=True)
     if len(raw) != self.dtype.itemsize: raise ShapeError(f"item() wants one element, and the shape is {shape}; use tolist()")
     return elements(raw, self.dtype)[0]
 
   def numpy(self) -> Any:
-    """The elements as a NumPy array; bfloat16 and fp8 become float32."""
+    """The elements as a NumPy array; bfloat16 and fp8 become float32.
+
+    >>> Tensor([1, 2]).numpy()
+    array([1, 2], dtype=int32)
+    """
     if self.dtype.fmt is None: return self.float().numpy()
     try: numpy = importlib.import_module("numpy")
     except ImportError: raise ArgumentError("numpy() needs NumPy, which is not installed; use tolist() or data() instead") from None
@@ -177,7 +193,12 @@ class Tensor(Kernels, metaclass=_TensorType):
     return self if place == self.uop.device else self._moved(_on_device(self.uop, place), lambda grad: grad.to(device))
 
   def to_(self, device: DeviceLike | None) -> Tensor:
-    """Move this tensor to another device."""
+    """Move this tensor to another device.
+
+    >>> x = Tensor([1, 2])
+    >>> x.to_("PYTHON").device
+    'PYTHON'
+    """
     return self._replaced(self.to(device))
 
   def shard(self, devices: tuple[str, ...], axis: int | None = None) -> Tensor:
@@ -231,7 +252,14 @@ class Tensor(Kernels, metaclass=_TensorType):
     return self.replace(moved)
 
   def clone(self, device: DeviceLike | None = None) -> Tensor:
-    """The same values in storage of their own; of a tensor on DISK, in that of a device."""
+    """The same values in storage of their own; of a tensor on DISK, in that of a device.
+
+    >>> x = Tensor([1, 2])
+    >>> y = x.clone()
+    >>> x[0] = 5
+    >>> y.tolist()
+    [1, 2]
+    """
     return self._new(unique(_on_device(self.uop, computing(self.device) if device is None else device)))
 
   def copied(self) -> Tensor:
@@ -247,6 +275,11 @@ class Tensor(Kernels, metaclass=_TensorType):
     """How this scalar (or, with `gradient`, the product of both summed) changes with each target: tensors of the targets' shapes.
 
     They are graphs: differentiate them again for higher derivatives. Raises GradientError for a target that it was not computed from.
+
+    >>> x = Tensor([1.0, 2.0])
+    >>> slope, = (x * x).sum().gradient(x)
+    >>> slope.tolist()
+    [2.0, 4.0]
     """
     for t in targets:
       if not isinstance(t, Tensor): raise ArgumentError(f"gradient() wants Tensors, not {t!r}")
@@ -281,6 +314,11 @@ class Tensor(Kernels, metaclass=_TensorType):
 
     Which: float tensors that were made from data or by creation functions, or realized, or marked. If any of them has requires_grad=True only
     those do; else all but those with False. Optimizers mark their parameters. Nothing is computed yet.
+
+    >>> x = Tensor([1.0, 2.0])
+    >>> loss = (x * x).sum().backward()
+    >>> x.grad.tolist()
+    [2.0, 4.0]
     """
     seed = self._seed(gradient)
     if this_thread.capture is not None: this_thread.capture.differentiated = True
@@ -347,13 +385,21 @@ class Tensor(Kernels, metaclass=_TensorType):
   def __format__(self, spec: str) -> str: return format(self.item(), spec) if spec else repr(self)
 
   def usum(self, *uops: Tensor) -> Tensor:
-    """The sum of this tensor and others: Tensor.usum(a, b, c)."""
+    """The sum of this tensor and others: Tensor.usum(a, b, c).
+
+    >>> Tensor.usum(Tensor([1]), Tensor([2]), Tensor([3])).tolist()
+    [6]
+    """
     total = Tensor._operand(self, "usum", self)
     for x in uops: total = total.add(x)
     return total
 
   def uprod(self, *uops: Tensor) -> Tensor:
-    """The product of this tensor and others: Tensor.uprod(a, b, c)."""
+    """The product of this tensor and others: Tensor.uprod(a, b, c).
+
+    >>> Tensor.uprod(Tensor([2]), Tensor([3])).tolist()
+    [6]
+    """
     total = Tensor._operand(self, "uprod", self)
     for x in uops: total = total.mul(x)
     return total

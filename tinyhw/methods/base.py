@@ -150,22 +150,38 @@ class Handle(metaclass=TensorType):
 
   @property
   def shape(self) -> tuple[sint, ...]:
-    """The sizes of the axes: ints, or expressions of Variables."""
+    """The sizes of the axes: ints, or expressions of Variables.
+
+    >>> Tensor.zeros(2, 3).shape
+    (2, 3)
+    """
     return self.uop.shape
 
   @property
   def dtype(self) -> DType:
-    """The type of the elements."""
+    """The type of the elements.
+
+    >>> Tensor([1.5]).dtype
+    dtypes.float32
+    """
     return self.uop.dtype
 
   @property
   def ndim(self) -> int:
-    """The number of axes."""
+    """The number of axes.
+
+    >>> Tensor.zeros(2, 3).ndim
+    2
+    """
     return len(self.uop.shape)
 
   @property
   def device(self) -> DeviceLike:
-    """Where it is or will be computed: the name of a device, or a tuple of names."""
+    """Where it is or will be computed: the name of a device, or a tuple of names.
+
+    >>> Tensor([1.5]).device
+    'CPU'
+    """
     return self.uop.device or Device.DEFAULT
 
   @property
@@ -184,7 +200,11 @@ class Handle(metaclass=TensorType):
     if value: register(self)
 
   def requires_grad_(self, requires_grad: bool | None = True) -> Tensor:
-    """Set requires_grad, and return the tensor."""
+    """Set requires_grad, and return the tensor.
+
+    >>> Tensor([1.0]).requires_grad_().requires_grad
+    True
+    """
     self.requires_grad = requires_grad
     return self._self()
 
@@ -254,7 +274,12 @@ class Handle(metaclass=TensorType):
   # ***** storage *****
 
   def replace(self, x: Handle) -> Tensor:
-    """Let this handle stand for x's value. Raises ShapeError if the shape differs."""
+    """Let this handle stand for x's value. Raises ShapeError if the shape differs.
+
+    >>> x = Tensor([1, 2])
+    >>> x.replace(x + 1).tolist()
+    [2, 3]
+    """
     x = self._operand("replace", x)
     if self.uop.shape != x.uop.shape: graph.refuse_shape("replace", self.uop.shape, x.uop.shape)
     self.hold(x.uop)
@@ -273,6 +298,10 @@ class Handle(metaclass=TensorType):
     expressed: what was computed from the old contents keeps its value, what is expressed from now on sees the new ones.
 
     Raises ShapeError, DTypeError, DeviceError if x does not fit; ArgumentError for a part of a tensor that has no storage, which it would not reach.
+
+    >>> x = Tensor([1, 2])
+    >>> x.assign(x * 10).tolist()
+    [10, 20]
     """
     if writes.memory_of(self.uop)[0] is None and (whole := _cut_from(self.uop)) and _is_held(whole, self):
       raise ArgumentError(f"assign() to a part of a tensor of shape {graph.show(whole[0].shape)} that has no storage would not reach it; realize() "
@@ -318,7 +347,11 @@ class Handle(metaclass=TensorType):
     return self._self()
 
   def realize(self, *lst: Handle, do_update_stats: bool = True) -> Tensor:
-    """Compute this tensor, and the others given, now: one schedule for all. Afterwards each has storage of its own, or is a view of storage."""
+    """Compute this tensor, and the others given, now: one schedule for all. Afterwards each has storage of its own, or is a view of storage.
+
+    >>> (Tensor([1, 2]) + 1).realize()
+    <Tensor (2,) int32 on CPU, realized: [2, 3]>
+    """
     if this_thread.traced is not None: refuse_values("realized", self.uop.shape)
     realize_all((self, *[self._operand("realize", x) for x in lst]))
     return self._self()

@@ -54,6 +54,9 @@ class Convolution(Sorting):
     """Cross-correlation. self: (N, Cin, *sizes)  weight: (Cout, Cin / groups, *kernel)  bias: (Cout,)  ->  (N, Cout, *sizes).
 
     Any number of spatial axes. padding: one number, one per axis, or two per axis beginning with the last. Raises ShapeError.
+
+    >>> Tensor.ones(1, 1, 3, 3).conv2d(Tensor.ones(1, 1, 3, 3), padding=1).tolist()
+    [[[[4.0, 6.0, 4.0], [6.0, 9.0, 6.0], [4.0, 6.0, 4.0]]]]
     """
     n = self._spatial_axes("conv2d", weight)
     self._check_convolution("conv2d", weight, groups, weight.shape[1], weight.shape[0])
@@ -85,7 +88,11 @@ class Convolution(Sorting):
 
   def conv_transpose2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: Sizes = 1, dilation: Sizes = 1,
                        padding: Sizes = 0, output_padding: Sizes = 0) -> Tensor:
-    """The transpose of conv2d (its gradient for the input). weight: (Cin, Cout / groups, *kernel)."""
+    """The transpose of conv2d (its gradient for the input). weight: (Cin, Cout / groups, *kernel).
+
+    >>> Tensor([[[[1.0, 2.0]]]]).conv_transpose2d(Tensor.ones(1, 1, 1, 2)).tolist()
+    [[[[1.0, 3.0, 2.0]]]]
+    """
     n = self._spatial_axes("conv_transpose2d", weight)
     self._check_convolution("conv_transpose2d", weight, groups, int(weight.shape[0]) // max(groups, 1), weight.shape[0])
     strides, dilations, extra = spread(stride, n, "stride"), spread(dilation, n, "dilation"), spread(output_padding, n, "output_padding", 0)
@@ -123,7 +130,11 @@ class Convolution(Sorting):
                  *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
   def max_pool2d(self, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
                  ceil_mode: bool = False, return_indices: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-    """The largest element of each window. return_indices: also its place in the flattened spatial axes."""
+    """The largest element of each window. return_indices: also its place in the flattened spatial axes.
+
+    >>> Tensor.arange(16).reshape(1, 1, 4, 4).max_pool2d().tolist()
+    [[[[5, 7], [13, 15]]]]
+    """
     view, axes = self._pooled(kernel_size, stride, dilation, padding, ceil_mode, self.dtype.min)
     best = self._new(graph.fold(view, Ops.MAX, axes))
     if not return_indices: return best
@@ -139,7 +150,11 @@ class Convolution(Sorting):
 
   def avg_pool2d(self, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
                  ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
-    """The mean of each window. count_include_pad: padding counts as zeros (what ceil_mode adds never does)."""
+    """The mean of each window. count_include_pad: padding counts as zeros (what ceil_mode adds never does).
+
+    >>> Tensor.arange(16).reshape(1, 1, 4, 4).avg_pool2d().tolist()
+    [[[[2.5, 4.5], [10.5, 12.5]]]]
+    """
     x = self._float()
     view, axes = x._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
     total = self._new(view).sum(axes)
@@ -163,7 +178,12 @@ class Convolution(Sorting):
 
   def max_unpool2d(self, indices: Tensor, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
                    output_size: Sequence[int] | None = None) -> Tensor:
-    """The inverse of max_pool2d with return_indices and the same options: values at their places, zeros elsewhere."""
+    """The inverse of max_pool2d with return_indices and the same options: values at their places, zeros elsewhere.
+
+    >>> values, places = Tensor.arange(4).reshape(1, 1, 2, 2).max_pool2d(return_indices=True)
+    >>> values.max_unpool2d(places).tolist()
+    [[[[0, 0], [0, 3]]]]
+    """
     if self._operand("max_unpool2d", indices).shape != self.shape: graph.refuse_shape("max_unpool2d", self.shape, indices.shape)
     n = len(kernel_size) if isinstance(kernel_size, (tuple, list)) else 2
     kernel = spread(kernel_size, n, "kernel_size")
@@ -178,7 +198,11 @@ class Convolution(Sorting):
     return empty.scatter(len(lead), indices.flatten(-n), self.flatten(-n)).reshape(*lead, *sizes)
 
   def interpolate(self, size: Sequence[int], mode: str = "linear", align_corners: bool = False) -> Tensor:
-    """The last len(size) axes resized. mode: "nearest", "nearest-exact" or "linear" (in as many axes as there are)."""
+    """The last len(size) axes resized. mode: "nearest", "nearest-exact" or "linear" (in as many axes as there are).
+
+    >>> Tensor([[[1.0, 3.0]]]).interpolate((4,)).tolist()
+    [[[1.0, 1.5, 2.5, 3.0]]]
+    """
     if mode not in ("nearest", "nearest-exact", "linear"): raise ArgumentError(f"mode is 'nearest', 'nearest-exact' or 'linear', not {mode!r}")
     if align_corners and mode != "linear": raise ArgumentError("align_corners goes with mode='linear' only")
     if not isinstance(size, (tuple, list)): raise ArgumentError(f"interpolate wants a tuple of sizes, not {size!r}")

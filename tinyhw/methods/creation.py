@@ -42,7 +42,11 @@ class Creation(Reduction):
 
   @classmethod
   def empty(cls, *shape: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None) -> Tensor:
-    """Storage with whatever is in it. On DISK:/path that is what the file has; assign() writes it, and makes it if it is not there."""
+    """Storage with whatever is in it. On DISK:/path that is what the file has; assign() writes it, and makes it if it is not there.
+
+    >>> Tensor.empty(2, 3).shape
+    (2, 3)
+    """
     sizes = checked_shape(shape)
     count = graph.size(sizes)
     if not isinstance(count, int):
@@ -54,7 +58,11 @@ class Creation(Reduction):
   @classmethod
   def full(cls, shape: Any, fill_value: ConstType, dtype: DTypeLike | None = None, device: DeviceLike | None = None, buffer: bool = False,
            requires_grad: bool | None = None) -> Tensor:
-    """One value everywhere. The type is that of the value unless given."""
+    """One value everywhere. The type is that of the value unless given.
+
+    >>> Tensor.full((2, 2), 7).tolist()
+    [[7, 7], [7, 7]]
+    """
     if isinstance(fill_value, UOp): u = graph.cast(fill_value, dtypes.default_int if dtype is None else to_dtype(dtype))
     else:
       if isinstance(fill_value, Handle): fill_value = fill_value._self().item()
@@ -67,35 +75,63 @@ class Creation(Reduction):
 
   @classmethod
   def zeros(cls, *shape: Any, **kwargs: Any) -> Tensor:
-    """Zeros of the default float type unless dtype says otherwise."""
+    """Zeros of the default float type unless dtype says otherwise.
+
+    >>> Tensor.zeros(2, 2).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
     return cls.full(argfix(*shape) if shape else (), 0.0, **kwargs)
 
   @classmethod
   def ones(cls, *shape: Any, **kwargs: Any) -> Tensor:
-    """Ones of the default float type unless dtype says otherwise."""
+    """Ones of the default float type unless dtype says otherwise.
+
+    >>> Tensor.ones(2, dtype="int32").tolist()
+    [1, 1]
+    """
     return cls.full(argfix(*shape) if shape else (), 1.0, **kwargs)
 
   def full_like(self, fill_value: ConstType, dtype: DTypeLike | None = None, device: DeviceLike | None = None, buffer: bool = False,
                 requires_grad: bool | None = None) -> Tensor:
-    """One value everywhere, in this tensor's shape, type and place."""
+    """One value everywhere, in this tensor's shape, type and place.
+
+    >>> Tensor([1, 2]).full_like(5).tolist()
+    [5, 5]
+    """
     return self.full(self.shape, fill_value, self.dtype if dtype is None else dtype, device or computing(self.device), buffer, requires_grad)
 
   def zeros_like(self, **kwargs: Any) -> Tensor:
-    """Zeros in this tensor's shape, type and place."""
+    """Zeros in this tensor's shape, type and place.
+
+    >>> Tensor([1, 2]).zeros_like().tolist()
+    [0, 0]
+    """
     return self.full_like(0, **kwargs)
 
   def ones_like(self, **kwargs: Any) -> Tensor:
-    """Ones in this tensor's shape, type and place."""
+    """Ones in this tensor's shape, type and place.
+
+    >>> Tensor([1, 2]).ones_like().tolist()
+    [1, 1]
+    """
     return self.full_like(1, **kwargs)
 
   def empty_like(self, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
-    """Storage of this tensor's shape."""
+    """Storage of this tensor's shape.
+
+    >>> Tensor([1, 2]).empty_like().dtype
+    dtypes.int32
+    """
     return self.empty(self.shape, device=device or computing(self.device), dtype=self.dtype if dtype is None else dtype)
 
   @classmethod
   def arange(cls, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
              requires_grad: bool | None = None) -> Tensor:
-    """start, start + step, ... up to but without stop; arange(n) starts at 0. Integers unless a number is a float."""
+    """start, start + step, ... up to but without stop; arange(n) starts at 0. Integers unless a number is a float.
+
+    >>> Tensor.arange(2, 10, 3).tolist()
+    [2, 5, 8]
+    """
     if stop is None: start, stop = 0, start
     start, stop, step = (x if isinstance(x, UOp) else finite("a bound or step of arange", x) for x in (start, stop, step))
     numbers = (start, stop, step)
@@ -121,7 +157,11 @@ class Creation(Reduction):
 
   @classmethod
   def linspace(cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None, device: DeviceLike | None = None, **kwargs: Any) -> Tensor:
-    """`steps` numbers from start to stop, both included."""
+    """`steps` numbers from start to stop, both included.
+
+    >>> Tensor.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
     start, stop, steps = finite("start", start), finite("stop", stop), checks.whole("steps", steps, 0)
     kind = dtypes.default_float if dtype is None else to_dtype(dtype)
     if kind is dtypes.bool: raise DTypeError("linspace makes numbers, not bools; cast the result")
@@ -134,18 +174,30 @@ class Creation(Reduction):
   @classmethod
   def eye(cls, n: int, m: int | None = None, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
           requires_grad: bool | None = None) -> Tensor:
-    """Ones where row and column agree, else zeros."""
+    """Ones where row and column agree, else zeros.
+
+    >>> Tensor.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     n, columns = (int(d) for d in checked_shape((checks.whole("n", n), checks.whole("m", n if m is None else m))))
     rows = cls.arange(n, device=device).reshape(n, 1).expand(n, columns)
     same = rows.eq(cls.arange(columns, device=device).reshape(1, columns))
     return cls._leaf(same.cast(dtypes.default_float if dtype is None else to_dtype(dtype)).uop, requires_grad)
 
   def tril(self, diagonal: int = 0) -> Tensor:
-    """Zeros above the diagonal with index column - row == diagonal."""
+    """Zeros above the diagonal with index column - row == diagonal.
+
+    >>> Tensor.ones(3, 3, dtype="int32").tril().tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
     return self._band(diagonal, lower=True)
 
   def triu(self, diagonal: int = 0) -> Tensor:
-    """Zeros below the diagonal with index column - row == diagonal."""
+    """Zeros below the diagonal with index column - row == diagonal.
+
+    >>> Tensor.ones(3, 3, dtype="int32").triu(1).tolist()
+    [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
+    """
     return self._band(diagonal, lower=False)
 
   def _band(self, diagonal: int, lower: bool) -> Tensor:
@@ -158,7 +210,11 @@ class Creation(Reduction):
     return self._new(graph.where(above, zero, self.uop) if lower else graph.where(above, self.uop, zero))
 
   def diag(self) -> Tensor:
-    """A vector as the diagonal of a matrix."""
+    """A vector as the diagonal of a matrix.
+
+    >>> Tensor([1, 2]).diag().tolist()
+    [[1, 0], [0, 2]]
+    """
     if self.ndim != 1: raise ShapeError(f"diag wants one axis, and {graph.show(self.shape)} has {self.ndim}; diagonal() takes a diagonal out")
     n = self.shape[0]
     wide = self.reshape(n, 1).expand(n, n)

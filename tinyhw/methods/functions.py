@@ -1,4 +1,4 @@
-"""Functions of one element: rounding, exponentials, trigonometry, activations.
+"""Functions of one element: rounding, exponentials, trigonometry.
 
 Exponential and trigonometric functions are nodes of the graph, as accurate as codegen makes them; what is built from them here avoids overflow and
 cancellation, in the gradient too. Integers become the default float type where the result is not an integer.
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.dtype import dtypes, least_upper_float
 from tinyhw.errors import ArgumentError
 from tinyhw.methods import graph
-from tinyhw.methods.checks import real
 from tinyhw.methods.base import Handle
-from tinyhw.methods.elementwise import Elementwise, floor
+from tinyhw.methods.elementwise import Elementwise
+from tinyhw.methods.quotients import floor
 from tinyhw.uop.enums import Ops
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 class Functions(Elementwise):
-  """Mathematical functions and activations."""
+  """Mathematical functions."""
   __slots__ = ()
 
   def _function(self, op: Ops) -> Tensor:
@@ -35,7 +35,11 @@ class Functions(Elementwise):
   # ***** powers, exponentials, logarithms *****
 
   def sqrt(self) -> Tensor:
-    """The square root; NaN below 0."""
+    """The square root; NaN below 0.
+
+    >>> Tensor([4.0, 9.0]).sqrt().realize()
+    <Tensor (2,) float32 on CPU, realized: [2.0, 3.0]>
+    """
     return self._function(Ops.SQRT)
 
   def _root(self) -> Tensor:
@@ -44,35 +48,67 @@ class Functions(Elementwise):
     return positive.where(positive.where(self, 1).sqrt(), 0)
 
   def rsqrt(self) -> Tensor:
-    """1 / sqrt(self)."""
+    """1 / sqrt(self).
+
+    >>> Tensor([4.0, 0.25]).rsqrt().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.5, 2.0]>
+    """
     return self.sqrt().reciprocal()
 
   def reciprocal(self) -> Tensor:
-    """1 / self."""
+    """1 / self.
+
+    >>> Tensor([2.0, 4.0]).reciprocal().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.5, 0.25]>
+    """
     return self._function(Ops.RECIPROCAL)
 
   def square(self) -> Tensor:
-    """self * self."""
+    """self * self.
+
+    >>> Tensor([2.0, -3.0]).square().realize()
+    <Tensor (2,) float32 on CPU, realized: [4.0, 9.0]>
+    """
     return self.mul(self)
 
   def exp(self) -> Tensor:
-    """e ** self."""
+    """e ** self.
+
+    >>> Tensor([0.0, 1.0]).exp().realize()
+    <Tensor (2,) float32 on CPU, realized: [1.0, 2.7183]>
+    """
     return self._function(Ops.EXP)
 
   def exp2(self) -> Tensor:
-    """2 ** self."""
+    """2 ** self.
+
+    >>> Tensor([3.0, -1.0]).exp2().realize()
+    <Tensor (2,) float32 on CPU, realized: [8.0, 0.5]>
+    """
     return self._function(Ops.EXP2)
 
   def log(self) -> Tensor:
-    """The natural logarithm; -inf for 0, NaN below."""
+    """The natural logarithm; -inf for 0, NaN below.
+
+    >>> Tensor([1.0, 2.0]).log().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 0.69315]>
+    """
     return self._function(Ops.LOG)
 
   def log2(self) -> Tensor:
-    """The logarithm to base 2; -inf for 0, NaN below."""
+    """The logarithm to base 2; -inf for 0, NaN below.
+
+    >>> Tensor([8.0, 0.5]).log2().realize()
+    <Tensor (2,) float32 on CPU, realized: [3.0, -1.0]>
+    """
     return self._function(Ops.LOG2)
 
   def log10(self) -> Tensor:
-    """The logarithm to base 10; -inf for 0, NaN below."""
+    """The logarithm to base 10; -inf for 0, NaN below.
+
+    >>> Tensor([1.0, 50.0]).log10().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 1.699]>
+    """
     return self._precisely(lambda x: x.log2().mul(math.log10(2)))
 
   def _log1p(self) -> Tensor:
@@ -85,61 +121,117 @@ class Functions(Elementwise):
   # ***** trigonometry *****
 
   def sin(self) -> Tensor:
-    """The sine of radians, of any size."""
+    """The sine of radians, of any size.
+
+    >>> Tensor([0.0, 1.0]).sin().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 0.84147]>
+    """
     return self._function(Ops.SIN)
 
   def cos(self) -> Tensor:
-    """The cosine of radians, of any size."""
+    """The cosine of radians, of any size.
+
+    >>> Tensor([0.0, 1.0]).cos().realize()
+    <Tensor (2,) float32 on CPU, realized: [1.0, 0.5403]>
+    """
     return self._function(Ops.COS)
 
   def tan(self) -> Tensor:
-    """The tangent of radians, of any size."""
+    """The tangent of radians, of any size.
+
+    >>> Tensor([0.0, 1.0]).tan().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 1.5574]>
+    """
     return self._precisely(lambda x: x.sin().div(x.cos()))
 
   def atan(self) -> Tensor:
-    """The angle whose tangent this is, from -pi/2 to pi/2."""
+    """The angle whose tangent this is, from -pi/2 to pi/2.
+
+    >>> Tensor([0.0, 1.0]).atan().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 0.7854]>
+    """
     return self._precisely(_arc_tangent)
 
   def asin(self) -> Tensor:
-    """NaN outside of -1..1."""
+    """NaN outside of -1..1.
+
+    >>> Tensor([0.0, 1.0]).asin().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 1.5708]>
+    """
     return self._precisely(lambda x: x.div(x.neg().add(1).mul(x.add(1)).sqrt()).atan())
 
   def acos(self) -> Tensor:
-    """NaN outside of -1..1. Through the half angle, so that it is accurate near 1."""
+    """NaN outside of -1..1. Through the half angle, so that it is accurate near 1.
+
+    >>> Tensor([0.0, 1.0]).acos().realize()
+    <Tensor (2,) float32 on CPU, realized: [1.5708, 0.0]>
+    """
     return self._precisely(lambda x: x.neg().add(1).div(x.add(1)).sqrt().atan().mul(2))
 
   def sinh(self) -> Tensor:
-    """(exp(x) - exp(-x)) / 2, finite up to the type's largest number."""
+    """(exp(x) - exp(-x)) / 2, finite up to the type's largest number.
+
+    >>> Tensor([0.0, 1.0]).sinh().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 1.1752]>
+    """
     return self._precisely(_hyperbolic_sine)
 
   def cosh(self) -> Tensor:
-    """(exp(x) + exp(-x)) / 2, finite up to the type's largest number."""
+    """(exp(x) + exp(-x)) / 2, finite up to the type's largest number.
+
+    >>> Tensor([0.0, 1.0]).cosh().realize()
+    <Tensor (2,) float32 on CPU, realized: [1.0, 1.5431]>
+    """
     return self._precisely(_hyperbolic_cosine)
 
   def tanh(self) -> Tensor:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> Tensor([0.0, 1.0]).tanh().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 0.76159]>
+    """
     return self._function(Ops.TANH)
 
   def asinh(self) -> Tensor:
-    """The inverse of sinh."""
+    """The inverse of sinh.
+
+    >>> Tensor([0.0, 1.0]).asinh().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 0.88137]>
+    """
     return self._precisely(_inverse_hyperbolic_sine)
 
   def acosh(self) -> Tensor:
-    """The inverse of cosh; NaN below 1."""
+    """The inverse of cosh; NaN below 1.
+
+    >>> Tensor([1.0, 2.0]).acosh().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 1.317]>
+    """
     return self._precisely(_inverse_hyperbolic_cosine)
 
   def atanh(self) -> Tensor:
-    """The inverse of tanh; NaN outside of -1..1."""
+    """The inverse of tanh; NaN outside of -1..1.
+
+    >>> Tensor([0.0, 0.5]).atanh().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 0.54931]>
+    """
     return self._precisely(_inverse_hyperbolic_tangent)
 
   def erf(self) -> Tensor:
-    """The error function."""
+    """The error function.
+
+    >>> Tensor([0.0, 1.0]).erf().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 0.8427]>
+    """
     return self._function(Ops.ERF)
 
   # ***** signs and rounding *****
 
   def abs(self) -> Tensor:
-    """The absolute value; its gradient at 0 is 0."""
+    """The absolute value; its gradient at 0 is 0.
+
+    >>> Tensor([-1.5, 2.0]).abs().realize()
+    <Tensor (2,) float32 on CPU, realized: [1.5, 2.0]>
+    """
     if dtypes.is_unsigned(self.dtype) or self.dtype is dtypes.bool: return self._own()
     return self.sub(0, reverse=True).maximum(self)  # 0 - x is 0.0 for both zeros, and of equal operands the first is the maximum
 
@@ -155,7 +247,11 @@ class Functions(Elementwise):
     return self.lt(0).where(self.const_like(-1), self.gt(0).where(self.const_like(1), zero.detach()))
 
   def copysign(self, other: Any) -> Tensor:
-    """The magnitude of self with the sign of other; a zero's sign counts."""
+    """The magnitude of self with the sign of other; a zero's sign counts.
+
+    >>> Tensor([1.0, -2.0]).copysign(-1.0).tolist()
+    [-1.0, -2.0]
+    """
     x, signs = self._float(), self._tensor(other)
     negative = signs.lt(0).bitwise_or(signs.eq(0).bitwise_and(signs._float().reciprocal().lt(0)))
     return negative.where(x.abs().neg(), x.abs())
@@ -169,19 +265,35 @@ class Functions(Elementwise):
     return self._new(x.uop).lt(0).where(self.neg(), self)
 
   def trunc(self) -> Tensor:
-    """Rounded to zero."""
+    """Rounded to zero.
+
+    >>> Tensor([-1.5, 1.5]).trunc().realize()
+    <Tensor (2,) float32 on CPU, realized: [-1.0, 1.0]>
+    """
     return self._new(graph.unary(Ops.TRUNC, self.uop)) if dtypes.is_float(self.dtype) else self._own()
 
   def floor(self) -> Tensor:
-    """The largest integers not above."""
+    """The largest integers not above.
+
+    >>> Tensor([-1.5, 1.5]).floor().realize()
+    <Tensor (2,) float32 on CPU, realized: [-2.0, 1.0]>
+    """
     return self._new(floor(self.uop)) if dtypes.is_float(self.dtype) else self._own()
 
   def ceil(self) -> Tensor:
-    """The smallest integers not below."""
+    """The smallest integers not below.
+
+    >>> Tensor([-1.5, 1.5]).ceil().realize()
+    <Tensor (2,) float32 on CPU, realized: [-1.0, 2.0]>
+    """
     return self.neg().floor().neg() if dtypes.is_float(self.dtype) else self._own()
 
   def round(self) -> Tensor:
-    """Rounded to nearest, halves to even."""
+    """Rounded to nearest, halves to even.
+
+    >>> Tensor([0.5, 1.5, -1.4]).round().realize()
+    <Tensor (3,) float32 on CPU, realized: [0.0, 2.0, -1.0]>
+    """
     if not dtypes.is_float(self.dtype): return self._own()
     t = self.trunc()
     rest = self.sub(t).abs()
@@ -190,32 +302,60 @@ class Functions(Elementwise):
     return away.where(t.add(self.lt(0).where(-1, 1)), t)
 
   def isnan(self) -> Tensor:
-    """True where an element is NaN."""
+    """True where an element is NaN.
+
+    >>> Tensor([float("nan"), 1.0]).isnan().realize()
+    <Tensor (2,) bool on CPU, realized: [True, False]>
+    """
     return self.ne(self)
 
   def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Tensor:
-    """True for infinities of the signs asked for."""
+    """True for infinities of the signs asked for.
+
+    >>> Tensor([float("-inf"), 1.0]).isinf().realize()
+    <Tensor (2,) bool on CPU, realized: [True, False]>
+    """
     x = self._float()
     return x.eq(math.inf).bitwise_and(detect_positive).bitwise_or(x.eq(-math.inf).bitwise_and(detect_negative))
 
   def isfinite(self) -> Tensor:
-    """True where an element is neither infinite nor NaN."""
+    """True where an element is neither infinite nor NaN.
+
+    >>> Tensor([float("inf"), 1.0]).isfinite().realize()
+    <Tensor (2,) bool on CPU, realized: [False, True]>
+    """
     return (self.isinf() | self.isnan()).logical_not()
 
   def gt(self, x: Any) -> Tensor:
-    """self > x, as bools."""
+    """self > x, as bools.
+
+    >>> Tensor([1, 2, 3]).gt(2).tolist()
+    [False, False, True]
+    """
     return self._compare("compare", Ops.CMPLT, x, True)
 
   def lt(self, x: Any) -> Tensor:
-    """self < x, as bools."""
+    """self < x, as bools.
+
+    >>> Tensor([1, 2, 3]).lt(2).tolist()
+    [True, False, False]
+    """
     return self._compare("compare", Ops.CMPLT, x)
 
   def ge(self, x: Any) -> Tensor:
-    """self >= x, as bools."""
+    """self >= x, as bools.
+
+    >>> Tensor([1, 2, 3]).ge(2).tolist()
+    [False, True, True]
+    """
     return self._at_least(x, False)
 
   def le(self, x: Any) -> Tensor:
-    """self <= x, as bools."""
+    """self <= x, as bools.
+
+    >>> Tensor([1, 2, 3]).le(2).tolist()
+    [True, True, False]
+    """
     return self._at_least(x, True)
 
   def clamp(self, min_: Any = None, max_: Any = None) -> Tensor:
@@ -232,7 +372,11 @@ class Functions(Elementwise):
     return x if max_ is None or x._beyond(max_) > 0 else _or_nan(x.gt(max_), max_).where(max_, x)
 
   def clip(self, min_: Any = None, max_: Any = None) -> Tensor:
-    """Another name of clamp."""
+    """Another name of clamp.
+
+    >>> Tensor([1, 5, 9]).clip(min_=3).tolist()
+    [3, 5, 9]
+    """
     return self.clamp(min_, max_)
 
   def lerp(self, end: Any, weight: Any) -> Tensor:
@@ -248,7 +392,11 @@ class Functions(Elementwise):
     return share.lt(0.5).where(self.add(distance.mul(share)), end.sub(distance.mul(share.sub(1, reverse=True))))
 
   def logaddexp(self, other: Any) -> Tensor:
-    """log(exp(self) + exp(other)) without overflow."""
+    """log(exp(self) + exp(other)) without overflow.
+
+    >>> Tensor([0.0]).logaddexp(Tensor([0.0])).realize()
+    <Tensor (1,) float32 on CPU, realized: [0.69315]>
+    """
     a, b = self._pair("add exponentials of", other)
     out = least_upper_float(a.dtype)
     wide = graph.accumulator(out)
@@ -258,115 +406,30 @@ class Functions(Elementwise):
     return x.maximum(y).add(distance.lt(0).where(distance, distance.neg()).exp()._log1p()).cast(out)
 
   def detach(self) -> Tensor:
-    """The same values, through which no gradient flows."""
+    """The same values, through which no gradient flows.
+
+    >>> x = Tensor([2.0])
+    >>> (x * x.detach()).backward()
+    >>> x.grad.tolist()
+    [2.0]
+    """
     return self._new(graph.detach(self.uop))
 
   def contiguous(self, **kwargs: Any) -> Tensor:
-    """The same values, in memory of their own, in order. Limits fusion."""
+    """The same values, in memory of their own, in order. Limits fusion.
+
+    >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
+    [[1, 3], [2, 4]]
+    """
     return self._new(graph.contiguous(self.uop))
 
   def contiguous_backward(self) -> Tensor:
-    """The same values; the gradient that arrives here is put into memory."""
-    return self._new(graph.unary(Ops.CONTIGUOUS_BACKWARD, self.uop))
+    """The same values; the gradient that arrives here is put into memory.
 
-  # ***** activations *****
-
-  def relu(self) -> Tensor:
-    """max(self, 0); its gradient at 0 is 0. NaN stays.
-
-    >>> Tensor([-1.0, 2.0]).relu().tolist()
-    [0.0, 2.0]
+    >>> Tensor([1, 2]).contiguous_backward().tolist()
+    [1, 2]
     """
-    u = self.uop
-    zero = graph.like(u, 0)
-    otherwise = graph.detach(graph.binary(Ops.MAX, u, zero)) if dtypes.is_float(u.dtype) else zero
-    return self._new(graph.where(graph.compare(Ops.CMPLT, zero, u), u, otherwise))
-
-  def sigmoid(self) -> Tensor:
-    """1 / (1 + exp(-self)), in the form that does not overflow on either side."""
-    return self._precisely(_logistic)
-
-  def logsigmoid(self) -> Tensor:
-    """log(sigmoid(self)) without overflow."""
-    return self.neg().softplus().neg()
-
-  def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Tensor:
-    """alpha * self + beta, cut to 0..1; the gradient at the limits is 0."""
-    return self.mul(alpha).add(beta).hardtanh(0, 1)
-
-  def hardswish(self) -> Tensor:
-    """self * relu6(self + 3) / 6."""
-    return self.mul(self.add(3).relu6()).mul(1 / 6)
-
-  def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Tensor:
-    """self, cut to min_val..max_val. Other than that of clamp, the gradient at the limits is 0."""
-    x = self.le(min_val).where(min_val, self)
-    return x.ge(max_val).where(max_val, x)
-
-  def relu6(self) -> Tensor:
-    """self, cut to 0..6; the gradient at the limits is 0."""
-    return self.hardtanh(0, 6)
-
-  def silu(self) -> Tensor:
-    """self * sigmoid(self)."""
-    return self._precisely(lambda x: x.mul(_logistic(x)))
-
-  def swish(self) -> Tensor:
-    """Another name of silu."""
-    return self.silu()
-
-  def quick_gelu(self) -> Tensor:
-    """self * sigmoid(1.702 * self), which is about gelu."""
-    return self._precisely(lambda x: x.mul(_logistic(x.mul(1.702))))
-
-  def mish(self) -> Tensor:
-    """self * tanh(softplus(self))."""
-    return self._precisely(lambda x: x.mul(x.softplus().tanh()))
-
-  def softsign(self) -> Tensor:
-    """self / (1 + abs(self))."""
-    return self.div(self.abs().add(1))
-
-  def leaky_relu(self, neg_slope: float = 0.01) -> Tensor:
-    """self where positive, else neg_slope * self."""
-    return self.gt(0).where(self, self.mul(neg_slope))
-
-  def elu(self, alpha: float = 1.0) -> Tensor:
-    """self where positive, else alpha * (exp(self) - 1)."""
-    return self.gt(0).where(self, self._expm1_below(1.0).mul(alpha))
-
-  def celu(self, alpha: float = 1.0) -> Tensor:
-    """self where positive, else alpha * (exp(self / alpha) - 1)."""
-    alpha = real("alpha", alpha)
-    if alpha == 0: raise ArgumentError("celu divides by alpha, which is 0; use relu()")
-    return self.gt(0).where(self, self._expm1_below(1 / alpha).mul(alpha))
-
-  def selu(self, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Tensor:
-    """gamma times elu; with these numbers, what goes through layers keeps mean 0 and variance 1. Source: Klambauer et al. 2017."""
-    return self.elu(alpha).mul(gamma)
-
-  def softplus(self, beta: float = 1.0) -> Tensor:
-    """log(1 + exp(beta * self)) / beta."""
-    beta = real("beta", beta)
-    if beta == 0: raise ArgumentError("softplus divides by beta, which is 0; use another")
-    def smooth(x: Tensor) -> Tensor:
-      y = x if beta == 1 else x.mul(beta)
-      return y.logaddexp(0) if beta == 1 else y.logaddexp(0).div(beta)
-    return self._precisely(smooth)
-
-  def gelu(self, approximate: str = "tanh") -> Tensor:
-    """x times the normal distribution's cumulative function: "tanh" approximates it, "none" uses erf."""
-    if approximate == "none": return self._precisely(lambda x: x.mul(0.5).mul(x.mul(1 / math.sqrt(2)).erf().add(1)))
-    if approximate != "tanh": raise ArgumentError(f"approximate is 'tanh' or 'none', not {approximate!r}")
-    # (1 + tanh(u)) / 2 is the logistic function of 2 * u, without cancellation
-    return self._precisely(lambda x: x.mul(_logistic(x.square().mul(0.044715).add(1).mul(x).mul(2 * math.sqrt(2 / math.pi)))))
-
-  def _expm1_below(self, factor: float) -> Tensor:
-    """exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows."""
-    def below(x: Tensor) -> Tensor:
-      t = x.clamp(None, 0).mul(factor * 0.5).tanh()
-      return t.mul(2).div(t.neg().add(1))
-    return self._precisely(below)
+    return self._new(graph.unary(Ops.CONTIGUOUS_BACKWARD, self.uop))
 
 def _or_nan(condition: Tensor, limit: Any) -> Tensor:
   """Also true where a tensor of limits is NaN; numbers are not looked at, unless they are NaN."""
@@ -378,11 +441,6 @@ def _outweighs_one(x: Functions) -> float:
   return 2.0 ** ((dtypes.finfo(x.dtype)[1] + 1) // 2 + 1)
 
 # ***** functions of floats of at least 32 bits *****
-
-def _logistic(x: Tensor) -> Tensor:
-  """1 / (1 + exp(-x)), with an exponential that is never above 1."""
-  e = x.lt(0).where(x, x.neg()).exp()
-  return x.lt(0).where(e, 1).div(e.add(1))
 
 def _arc_tangent(x: Tensor) -> Tensor:
   """Through |x| <= 1 (else pi/2 - atan(1/x)), halved twice, and the series: relative error below 3e-8 in float32, 1e-16 in float64."""

@@ -22,7 +22,7 @@ from tinyhw.gradient import transposed
 from tinyhw.helpers import fully_flatten
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle, constant_value, is_storage, storage_view, written
-from tinyhw.methods.elementwise import truth
+from tinyhw.methods.casts import truth
 from tinyhw.methods.matmul import Matmul
 from tinyhw.methods.views import check_part, limits, windows
 from tinyhw.uop.enums import Ops
@@ -150,7 +150,11 @@ class Indexing(Matmul):
   # ***** gather and scatter *****
 
   def gather(self, dim: int, index: Tensor) -> Tensor:
-    """out[i][j] = self[index[i][j]][j] for dim 0. index has this tensor's number of axes and is not larger, except along dim."""
+    """out[i][j] = self[index[i][j]][j] for dim 0. index has this tensor's number of axes and is not larger, except along dim.
+
+    >>> Tensor([[1, 2], [3, 4]]).gather(1, Tensor([[1], [0]])).tolist()
+    [[2], [3]]
+    """
     dim = self._axis(dim)
     self._check_index("gather", dim, index)
     u = graph.shrink(self.uop, [(0, d if i == dim else n) for i, (d, n) in enumerate(zip(self.shape, index.shape))])
@@ -164,7 +168,11 @@ class Indexing(Matmul):
                        f"equal, and no size but that of axis {dim} larger")
 
   def scatter(self, dim: int, index: Tensor, src: Any, reduce: str | None = None) -> Tensor:
-    """This tensor with self[index[i][j]][j] = src[i][j] for dim 0. Of several values for a place the last counts. reduce: "add" or "multiply"."""
+    """This tensor with self[index[i][j]][j] = src[i][j] for dim 0. Of several values for a place the last counts. reduce: "add" or "multiply".
+
+    >>> Tensor.zeros(3, dtype="int32").scatter(0, Tensor([2, 0]), Tensor([5, 6])).tolist()
+    [6, 0, 5]
+    """
     if reduce is not None:
       if reduce not in ("add", "multiply"): raise ArgumentError(f"reduce is None, 'add' or 'multiply', not {reduce!r}; scatter_reduce has more")
       return self.scatter_reduce(dim, index, self._source(index, src), {"add": "sum", "multiply": "prod"}[reduce])
@@ -195,7 +203,11 @@ class Indexing(Matmul):
     return graph.add(shifted, graph.like(shifted, -1)), graph.pad(cut, around)
 
   def scatter_reduce(self, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Tensor:
-    """This tensor with all values for a place folded: "sum", "prod", "mean", "amax" or "amin". include_self: the old value takes part."""
+    """This tensor with all values for a place folded: "sum", "prod", "mean", "amax" or "amin". include_self: the old value takes part.
+
+    >>> Tensor([1, 1]).scatter_reduce(0, Tensor([0, 0]), Tensor([5, 6]), "sum").tolist()
+    [12, 1]
+    """
     folds = {"sum": (Ops.ADD, 0), "mean": (Ops.ADD, 0), "prod": (Ops.MUL, 1), "amax": (Ops.MAX, self.dtype.min), "amin": (Ops.MAX, self.dtype.min)}
     if not isinstance(reduce, str) or reduce not in folds: raise ArgumentError(f"reduce is one of {', '.join(folds)}, not {reduce!r}")
     dim = self._axis(dim)

@@ -23,7 +23,11 @@ class Matmul(Random):
   __slots__ = ()
 
   def dot(self, w: Any, dtype: DTypeLike | None = None) -> Tensor:
-    """The sum of products over this tensor's last axis and w's second last (its only one if it is a vector). Leading axes broadcast."""
+    """The sum of products over this tensor's last axis and w's second last (its only one if it is a vector). Leading axes broadcast.
+
+    >>> Tensor([1.0, 2.0]).dot(Tensor([3.0, 4.0])).item()
+    11.0
+    """
     other = self._tensor(w)
     a, b = self.uop, other.uop
     if not a.shape or not b.shape:
@@ -45,7 +49,11 @@ class Matmul(Random):
     return self._new(graph.cast(result, out) if keep else result)
 
   def matmul(self, x: Any, reverse: bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """self @ x."""
+    """self @ x.
+
+    >>> Tensor([[1, 2], [3, 4]]).matmul(Tensor([[0, 1], [1, 0]])).tolist()
+    [[2, 1], [4, 3]]
+    """
     return self._tensor(x).dot(self, dtype) if reverse else self.dot(x, dtype)
 
   def __matmul__(self, x: Any) -> Tensor: return self.dot(x)
@@ -53,14 +61,22 @@ class Matmul(Random):
   def __imatmul__(self, x: Any) -> Tensor: return self.assign(self.dot(x))
 
   def linear(self, weight: Tensor, bias: Tensor | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """self @ weight + bias; a weight with one axis multiplies elementwise. dtype: the type to compute in."""
+    """self @ weight + bias; a weight with one axis multiplies elementwise. dtype: the type to compute in.
+
+    >>> Tensor([[1.0, 2.0]]).linear(Tensor([[1.0], [10.0]]), Tensor([0.5])).tolist()
+    [[21.5]]
+    """
     self._operand("linear", weight)
     if dtype is not None: return self.cast(dtype).linear(weight.cast(dtype), None if bias is None else bias.cast(dtype))
     x = self.mul(weight) if weight.ndim == 1 else self.dot(weight)
     return x if bias is None else x.add(bias)
 
   def sequential(self, ll: Sequence[Callable[[Tensor], Tensor]]) -> Tensor:
-    """The functions, one after the other, of this tensor."""
+    """The functions, one after the other, of this tensor.
+
+    >>> Tensor([-1.0, 2.0]).sequential([Tensor.relu, lambda x: x + 1]).tolist()
+    [1.0, 3.0]
+    """
     if not isinstance(ll, (list, tuple)): raise ArgumentError(f"sequential wants a list of functions, not {ll!r}")
     x = self._self()
     for f in ll: x = function("each item of sequential", f)(x)
@@ -68,7 +84,11 @@ class Matmul(Random):
 
   @classmethod
   def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Tensor:
-    """Einstein's sum: "ij,jk->ik". A letter twice in one operand takes the diagonal; "..." broadcasts; without "->" letters that occur once stay."""
+    """Einstein's sum: "ij,jk->ik". A letter twice in one operand takes the diagonal; "..." broadcasts; without "->" letters that occur once stay.
+
+    >>> Tensor.einsum("ij,jk->ik", Tensor([[1, 2], [3, 4]]), Tensor([[1], [1]])).tolist()
+    [[3], [7]]
+    """
     tensors = [x for item in operands for x in (item if isinstance(item, (list, tuple)) else (item,))]
     if not isinstance(formula, str): raise ArgumentError(f"einsum wants a formula such as 'ij,jk->ik' first, not {formula!r}")
     text = formula.replace(" ", "")
@@ -103,6 +123,12 @@ class Matmul(Random):
 
     attn_mask: bool (true: may attend) or numbers to add. is_causal: row i sees columns up to i. enable_gqa: k and v have fewer heads (axis -3),
     each used by a group of query heads. Source: Vaswani et al. 2017.
+
+    >>> q, k, v = Tensor.ones(1, 2, 4), Tensor.ones(1, 3, 4), Tensor.arange(3).reshape(1, 3, 1).float()
+    >>> q.scaled_dot_product_attention(k, v).realize()
+    <Tensor (1, 2, 1) float32 on CPU, realized:
+     [[[1.0],
+       [1.0]]]>
     """
     for x in (self, self._operand("attention", key), self._operand("attention", value)):
       if x.ndim < 2: raise ShapeError(f"attention wants (..., T, d), and one of query, key and value has shape {graph.show(x.shape)}")
@@ -121,7 +147,13 @@ class Matmul(Random):
     return scores.softmax(-1).cast(least_upper_float(self.dtype)).dropout(dropout_p).matmul(value)
 
   def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1.0e-7) -> Tensor:
-    """The nearest orthogonal matrix, roughly, by odd polynomials of given coefficients. Source: Jordan et al. 2024 (Muon)."""
+    """The nearest orthogonal matrix, roughly, by odd polynomials of given coefficients. Source: Jordan et al. 2024 (Muon).
+
+    >>> Tensor([[3.0, 0.0], [0.0, 2.0]]).newton_schulz(5, (2.0, -1.5, 0.5)).realize()
+    <Tensor (2, 2) float32 on CPU, realized:
+     [[1.0, 0.0],
+      [0.0, 1.0]]>
+    """
     if self.ndim < 2: raise ShapeError(f"newton_schulz wants matrices, not {graph.show(self.shape)}")
     steps, params = whole("steps", steps, 0), tuple([real("a coefficient", c) for c in (params if isinstance(params, (tuple, list)) else (params,))])
     if not params: raise ArgumentError("newton_schulz wants a coefficient at least")

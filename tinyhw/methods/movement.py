@@ -12,28 +12,40 @@ from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import size, sizes, whole, wholes
-from tinyhw.methods.functions import Functions
+from tinyhw.methods.activations import Activations
 from tinyhw.methods.views import check_part, new_shape, pad_constant, pad_pairs, pair, rearrange, static, windows
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
-class Movement(Functions):
+class Movement(Activations):
   """Reshape, expand, permute, pad, shrink, flip and what is made of them."""
   __slots__ = ()
 
   # ***** shapes *****
 
   def reshape(self, shape: Any, *args: Any) -> Tensor:
-    """Other sizes with the same product; one may be -1, None keeps the size of that axis."""
+    """Other sizes with the same product; one may be -1, None keeps the size of that axis.
+
+    >>> Tensor.arange(6).reshape(2, -1).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
     return self._new(graph.reshape(self.uop, new_shape(self.uop.shape, argfix(shape, *args))))
 
   def view(self, shape: Any, *args: Any) -> Tensor:
-    """Another name of reshape."""
+    """Another name of reshape.
+
+    >>> Tensor.arange(6).view(3, 2).tolist()
+    [[0, 1], [2, 3], [4, 5]]
+    """
     return self.reshape(shape, *args)
 
   def expand(self, shape: Any, *args: Any) -> Tensor:
-    """Axes of size 1 repeat; -1 and None keep a size; new axes come in front."""
+    """Axes of size 1 repeat; -1 and None keep a size; new axes come in front.
+
+    >>> Tensor([[1], [2]]).expand(2, 3).tolist()
+    [[1, 1, 1], [2, 2, 2]]
+    """
     old, wanted = self.uop.shape, tuple([n if n is None else size("a size", n) for n in argfix(shape, *args)])
     if len(wanted) < len(old): raise ShapeError(f"cannot expand {graph.show(old)} to {len(wanted)} axes, which are fewer; reshape first")
     old = (1,) * (len(wanted) - len(old)) + old
@@ -44,7 +56,11 @@ class Movement(Functions):
     return self._new(graph.broadcast(self.uop, new))
 
   def permute(self, order: Any, *args: Any) -> Tensor:
-    """Axis i of the result is axis order[i] of this tensor."""
+    """Axis i of the result is axis order[i] of this tensor.
+
+    >>> Tensor.zeros(2, 3, 4).permute(2, 0, 1).shape
+    (4, 2, 3)
+    """
     n, wanted = self.ndim, argfix(order, *args)
     axes = tuple([graph.axis_of(a, n) for a in wanted])
     if sorted(axes) != list(range(n)):
@@ -52,33 +68,57 @@ class Movement(Functions):
     return self._new(graph.permute(self.uop, axes))
 
   def transpose(self, dim0: int = 1, dim1: int = 0) -> Tensor:
-    """Two axes change places."""
+    """Two axes change places.
+
+    >>> Tensor([[1, 2], [3, 4]]).transpose().tolist()
+    [[1, 3], [2, 4]]
+    """
     return self._new(graph.transpose(self.uop, self._axis(dim0), self._axis(dim1))) if self.ndim else self._self()
 
   @property
   def T(self) -> Tensor:
-    """transpose(); a tensor with one axis or none is itself."""
+    """transpose(); a tensor with one axis or none is itself.
+
+    >>> Tensor([[1, 2], [3, 4]]).T.tolist()
+    [[1, 3], [2, 4]]
+    """
     return self.transpose() if self.ndim > 1 else self._self()
 
   def flip(self, axis: Any, *args: Any) -> Tensor:
-    """The axes run backwards."""
+    """The axes run backwards.
+
+    >>> Tensor([[1, 2], [3, 4]]).flip(1).tolist()
+    [[2, 1], [4, 3]]
+    """
     return self._new(graph.flip(self.uop, self._axes(argfix(axis, *args))))
 
   def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Axes start_dim to end_dim become one."""
+    """Axes start_dim to end_dim become one.
+
+    >>> Tensor.zeros(2, 3, 4).flatten(1).shape
+    (2, 12)
+    """
     if not self.ndim: return self.reshape(1)
     start, end, shape = self._axis(start_dim), self._axis(end_dim), self.shape
     if start > end: raise ArgumentError(f"cannot flatten axes {start_dim} to {end_dim} of {graph.show(shape)}: the first is after the last")
     return self._new(graph.reshape(self.uop, (*shape[:start], sint_prod(shape[start:end + 1]), *shape[end + 1:])))
 
   def unflatten(self, dim: int, sizes: Sequence[sint]) -> Tensor:
-    """Axis dim becomes several; one size may be -1."""
+    """Axis dim becomes several; one size may be -1.
+
+    >>> Tensor.zeros(2, 12).unflatten(1, (3, -1)).shape
+    (2, 3, 4)
+    """
     dim = self._own_axis("unflatten", dim)
     if not isinstance(sizes, (tuple, list)): raise ArgumentError(f"unflatten wants a tuple of sizes, not {sizes!r}")
     return self.reshape((*self.shape[:dim], *new_shape((self.shape[dim],), sizes), *self.shape[dim + 1:]))
 
   def squeeze(self, dim: int | None = None) -> Tensor:
-    """Without axis dim if its size is 1; without all such axes if dim is None."""
+    """Without axis dim if its size is 1; without all such axes if dim is None.
+
+    >>> Tensor.zeros(1, 3, 1).squeeze().shape
+    (3,)
+    """
     shape = self.shape
     if dim is None: return self._new(graph.reshape(self.uop, tuple([d for d in shape if not graph.equal(d, 1)])))
     axis = self._axis(dim)
@@ -86,26 +126,46 @@ class Movement(Functions):
     return self._new(graph.reshape(self.uop, shape[:axis] + shape[axis + 1:]))
 
   def unsqueeze(self, dim: int) -> Tensor:
-    """With a new axis of size 1 at dim."""
+    """With a new axis of size 1 at dim.
+
+    >>> Tensor.zeros(3).unsqueeze(0).shape
+    (1, 3)
+    """
     dim = self._axis(dim, extra=1)
     return self._new(graph.reshape(self.uop, (*self.shape[:dim], 1, *self.shape[dim:])))
 
   def size(self, dim: int | None = None) -> Any:
-    """The shape, or the size of one axis."""
+    """The shape, or the size of one axis.
+
+    >>> Tensor.zeros(2, 3).size(1)
+    3
+    """
     return self.shape if dim is None else self.shape[self._own_axis("measure", dim)]
 
   def numel(self) -> sint:
-    """The number of elements."""
+    """The number of elements.
+
+    >>> Tensor.zeros(2, 3).numel()
+    6
+    """
     return sint_prod(self.shape)
 
   def nbytes(self) -> int:
-    """Bytes of its elements; a symbolic size counts with its maximum."""
+    """Bytes of its elements; a symbolic size counts with its maximum.
+
+    >>> Tensor.zeros(2, 3).nbytes()
+    24
+    """
     return self.uop.size * self.dtype.itemsize
 
   # ***** parts *****
 
   def shrink(self, arg: Sequence[tuple[sint, sint] | None]) -> Tensor:
-    """The part from begin to end of each axis; None keeps an axis."""
+    """The part from begin to end of each axis; None keeps an axis.
+
+    >>> Tensor.arange(5).shrink(((1, 3),)).tolist()
+    [1, 2]
+    """
     shape = self.shape
     if not isinstance(arg, (tuple, list)): raise ArgumentError(f"shrink wants a pair or None for each axis, not {arg!r}")
     if len(arg) != len(shape):
@@ -115,11 +175,19 @@ class Movement(Functions):
     return self._new(graph.shrink(self.uop, pairs))
 
   def shrink_to(self, shape: Any, *args: Any) -> Tensor:
-    """The first shape[i] elements of each axis; None keeps an axis."""
+    """The first shape[i] elements of each axis; None keeps an axis.
+
+    >>> Tensor.zeros(4, 4).shrink_to(2, None).shape
+    (2, 4)
+    """
     return self.shrink([None if n is None else (0, size("a size", n)) for n in argfix(shape, *args)])
 
   def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts along an axis: of `sizes` elements each (the last may be smaller), or of the sizes listed."""
+    """Parts along an axis: of `sizes` elements each (the last may be smaller), or of the sizes listed.
+
+    >>> [t.tolist() for t in Tensor.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
     dim = self._own_axis("split", dim)
     n = static(self.shape[dim], "split")
     if isinstance(sizes, (tuple, list)): sizes = wholes("the size of a part", sizes, 0)
@@ -131,13 +199,21 @@ class Movement(Functions):
     return tuple([self._new(graph.shrink_axis(self.uop, dim, start, start + size)) for start, size in zip(starts, sizes)])
 
   def chunk(self, chunks: int, dim: int = 0) -> list[Tensor]:
-    """At most `chunks` parts of equal size along an axis; the last may be smaller."""
+    """At most `chunks` parts of equal size along an axis; the last may be smaller.
+
+    >>> [t.tolist() for t in Tensor.arange(5).chunk(2)]
+    [[0, 1, 2], [3, 4]]
+    """
     chunks = whole("chunks", chunks, 1)
     n = static(self.shape[self._own_axis("split", dim)], "chunk")
     return list(self.split(ceildiv(n, chunks) if n else [0] * min(chunks, 1 << 16), dim=dim))
 
   def unfold(self, dim: int, size: int, step: int) -> Tensor:
-    """Windows of `size` elements every `step` along an axis; the window's elements become a new last axis."""
+    """Windows of `size` elements every `step` along an axis; the window's elements become a new last axis.
+
+    >>> Tensor.arange(4).unfold(0, 2, 1).tolist()
+    [[0, 1], [1, 2], [2, 3]]
+    """
     dim, size, step = self._own_axis("unfold", dim), whole("the size of a window", size), whole("step", step, 1)
     n = self.shape[dim]
     if isinstance(n, int) and not 0 < size <= n:
@@ -149,7 +225,11 @@ class Movement(Functions):
     return x.permute(order)
 
   def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The elements with index[dim2] - index[dim1] == offset, as the last axis."""
+    """The elements with index[dim2] - index[dim1] == offset, as the last axis.
+
+    >>> Tensor([[1, 2], [3, 4]]).diagonal().tolist()
+    [1, 4]
+    """
     offset, dim1, dim2 = whole("offset", offset), self._axis(dim1), self._axis(dim2)
     if dim1 == dim2: raise ArgumentError("diagonal needs two different axes")
     rest = [i for i in range(self.ndim) if i not in (dim1, dim2)]
@@ -195,7 +275,11 @@ class Movement(Functions):
     return first.unsqueeze(dim).cat(*(x.unsqueeze(dim) for x in tensors[1:]), dim=dim)
 
   def repeat(self, repeats: Any, *args: Any) -> Tensor:
-    """The whole tensor repeated along each axis; more repeats than axes add axes in front."""
+    """The whole tensor repeated along each axis; more repeats than axes add axes in front.
+
+    >>> Tensor([1, 2]).repeat(2, 2).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
     counts = sizes("a count", argfix(repeats, *args))
     if any(isinstance(n, int) and n < 0 for n in counts): raise ArgumentError(f"cannot repeat by {counts}: counts are not negative")
     if len(counts) < self.ndim: raise ShapeError(f"cannot repeat {graph.show(self.shape)} by {counts}: give a count for each axis")
@@ -206,7 +290,11 @@ class Movement(Functions):
     return self._own(graph.reshape(x, tuple([n * d for n, d in pairs])))
 
   def repeat_interleave(self, repeats: int, dim: int | None = None) -> Tensor:
-    """Each element repeated along an axis, or in the flattened tensor."""
+    """Each element repeated along an axis, or in the flattened tensor.
+
+    >>> Tensor([1, 2]).repeat_interleave(2).tolist()
+    [1, 1, 2, 2]
+    """
     repeats = whole("repeats", repeats, 0)
     x, axis = (self.flatten(), 0) if dim is None else (self._self(), self._axis(dim))
     shape = x.shape
@@ -214,7 +302,11 @@ class Movement(Functions):
     return self._own(graph.reshape(u, (*shape[:axis], shape[axis] * repeats, *shape[axis + 1:])))
 
   def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
-    """Elements move up by `shifts` along axes, and what leaves at the end enters at the start. dims None: in the flattened tensor."""
+    """Elements move up by `shifts` along axes, and what leaves at the end enters at the start. dims None: in the flattened tensor.
+
+    >>> Tensor([1, 2, 3]).roll(1).tolist()
+    [3, 1, 2]
+    """
     steps = wholes("a shift", shifts)
     if dims is None:
       if len(steps) != 1: raise ArgumentError(f"roll without dims takes one shift, not {shifts!r}")
@@ -230,7 +322,11 @@ class Movement(Functions):
     return self._own(x.uop)
 
   def meshgrid(self, *args: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinates of a grid from one vector per axis. indexing "xy" swaps the first two axes."""
+    """Coordinates of a grid from one vector per axis. indexing "xy" swaps the first two axes.
+
+    >>> [t.tolist() for t in Tensor([1, 2]).meshgrid(Tensor([3, 4]))]
+    [[[1, 1], [2, 2]], [[3, 4], [3, 4]]]
+    """
     if indexing not in ("ij", "xy"): raise ArgumentError(f"indexing is 'ij' or 'xy', not {indexing!r}")
     tensors = [self._self(), *(self._tensor(x) for x in args)]
     swap = indexing == "xy" and len(tensors) > 1
@@ -245,6 +341,9 @@ class Movement(Functions):
     """More elements around. padding: a pair (before, after) or None per axis, or flat, from the last axis (left, right, top, bottom, ...).
 
     Negative counts remove elements. mode: "constant" (with `value`), "reflect" (without the edge), "replicate" (the edge), "circular".
+
+    >>> Tensor([1, 2]).pad((1, 2), value=9).tolist()
+    [9, 1, 2, 9, 9]
     """
     if not isinstance(padding, (tuple, list)): raise ArgumentError(f"pad wants a tuple of counts, not {padding!r}")
     pairs = pad_pairs(self.shape, padding)
@@ -272,13 +371,21 @@ class Movement(Functions):
     return (front if before else x).cat(*([x] if before else []), *([back] if after else []), dim=axis)
 
   def pad_to(self, shape: Any, *args: Any, value: ConstType = 0) -> Tensor:
-    """Padded at the ends up to a shape; None keeps an axis."""
+    """Padded at the ends up to a shape; None keeps an axis.
+
+    >>> Tensor([1, 2]).pad_to(4).tolist()
+    [1, 2, 0, 0]
+    """
     wanted = argfix(shape, *args)
     if len(wanted) != self.ndim: raise ShapeError(f"cannot pad {graph.show(self.shape)} to {wanted}: the number of axes differs")
     return self.pad([(0, 0) if n is None else (0, size("a size", n) - d) for n, d in zip(wanted, self.shape)], value=value)
 
   def rearrange(self, formula: str, **sizes: int) -> Tensor:
-    """Einops-like: "b (h w) c -> b c h w", with sizes by name; "..." stands for the axes that are not named; 1 is an axis of size 1."""
+    """Einops-like: "b (h w) c -> b c h w", with sizes by name; "..." stands for the axes that are not named; 1 is an axis of size 1.
+
+    >>> Tensor.zeros(2, 3, 4).rearrange("b h w -> b (h w)").shape
+    (2, 12)
+    """
     return rearrange(self, formula, sizes)
 
 def _together(what: str, first: Any, others: tuple[Any, ...]) -> list[Tensor]:

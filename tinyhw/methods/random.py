@@ -164,7 +164,14 @@ class Random(Creation):
 
   @staticmethod
   def manual_seed(seed: int = 0) -> None:
-    """Start again with this seed, on all devices."""
+    """Start again with this seed, on all devices.
+
+    >>> Tensor.manual_seed(42)
+    >>> a = Tensor.rand(2).tolist()
+    >>> Tensor.manual_seed(42)
+    >>> a == Tensor.rand(2).tolist()
+    True
+    """
     if not isinstance(seed, int): raise ArgumentError(f"a seed is an int, not {seed!r}")
     def start() -> None:
       with _lock:
@@ -176,7 +183,12 @@ class Random(Creation):
   @classmethod
   def rand(cls, *shape: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None, contiguous: bool = True,
            requires_grad: bool | None = None) -> Tensor:
-    """Uniform in [0, 1). contiguous: in memory of its own, rather than computed where it is used."""
+    """Uniform in [0, 1). contiguous: in memory of its own, rather than computed where it is used.
+
+    >>> Tensor.manual_seed(42)
+    >>> Tensor.rand(3).realize()
+    <Tensor (3,) float32 on CPU, realized: [0.31025, 0.99275, 0.10647]>
+    """
     kind = dtypes.default_float if dtype is None else to_dtype(dtype)
     if not dtypes.is_float(kind): raise DTypeError(f"rand makes floats, not {kind}; use randint for integers")
     sizes = checked_shape(shape)
@@ -184,7 +196,11 @@ class Random(Creation):
     return cls._leaf(graph.contiguous(u) if contiguous else u, requires_grad)
 
   def rand_like(self, **kwargs: Any) -> Tensor:
-    """rand in this tensor's shape, type and place."""
+    """rand in this tensor's shape, type and place.
+
+    >>> Tensor.zeros(2, 3).rand_like().shape
+    (2, 3)
+    """
     return self.rand(*self.shape, **{"device": self.device, "dtype": self.dtype, **kwargs})
 
   @classmethod
@@ -207,7 +223,11 @@ class Random(Creation):
     return cls._leaf(graph.contiguous(u) if contiguous else u, requires_grad)
 
   def randn_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
-    """randn in this tensor's shape, type and place."""
+    """randn in this tensor's shape, type and place.
+
+    >>> Tensor.zeros(2, 3).randn_like().shape
+    (2, 3)
+    """
     return self.randn(*self.shape, **{"dtype": self.dtype if dtype is None else dtype, "device": self.device, **kwargs})
 
   @classmethod
@@ -252,33 +272,54 @@ class Random(Creation):
 
   @classmethod
   def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, requires_grad: bool | None = None, **kwargs: Any) -> Tensor:
-    """Normal with a mean and a deviation. Raises ArgumentError for a negative deviation."""
+    """Normal with a mean and a deviation. Raises ArgumentError for a negative deviation.
+
+    >>> Tensor.manual_seed(42)
+    >>> Tensor.normal(3, mean=10, std=0.1).realize()
+    <Tensor (3,) float32 on CPU, realized: [10.059, 10.184, 9.9529]>
+    """
     if finite("std", std) < 0: raise ArgumentError(f"normal needs a deviation of 0 or more, not {std}")
     x = cls.randn(*shape, **{"contiguous": False, **kwargs}).mul(std).add(finite("mean", mean))
     return cls._leaf(graph.contiguous(x.uop), requires_grad)
 
   @classmethod
   def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Tensor:
-    """Uniform in -1..1 over the square root of the number of elements."""
+    """Uniform in -1..1 over the square root of the number of elements.
+
+    >>> Tensor.scaled_uniform(10, 10).abs().max().item() <= 0.1
+    True
+    """
     bound = max(math.prod(_known_sizes(shape)), 1) ** -0.5
     return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
 
   @classmethod
   def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Tensor:
-    """Source: Glorot and Bengio 2010, equation 16."""
+    """Source: Glorot and Bengio 2010, equation 16.
+
+    >>> Tensor.glorot_uniform(3, 3).abs().max().item() <= 1
+    True
+    """
     sizes = _known_sizes(shape)
     bound = (6 / max(sizes[0] + math.prod(sizes[1:]), 1)) ** 0.5
     return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
 
   @classmethod
   def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Tensor:
-    """For layers before a leaky ReLU of slope a; the inputs are all axes but the first. Source: He et al. 2015."""
+    """For layers before a leaky ReLU of slope a; the inputs are all axes but the first. Source: He et al. 2015.
+
+    >>> Tensor.kaiming_uniform(8, 24).shape
+    (8, 24)
+    """
     bound = math.sqrt(6 / (1 + finite("a", a) ** 2) / _inputs(shape))
     return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
 
   @classmethod
   def kaiming_normal(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Tensor:
-    """As kaiming_uniform, with a normal distribution."""
+    """As kaiming_uniform, with a normal distribution.
+
+    >>> Tensor.kaiming_normal(8, 24).shape
+    (8, 24)
+    """
     return cls.normal(*shape, mean=0.0, std=math.sqrt(2 / (1 + finite("a", a) ** 2) / _inputs(shape)), **kwargs)
 
   def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Tensor:
@@ -344,7 +385,11 @@ class Random(Creation):
     return cls._new(graph.cast(words, dtypes.uint32)).cat(cls._new(graph.cast(_high(words, 32), dtypes.uint32))).shrink(((0, num),))
 
   def threefry(self, seed: Any) -> Tensor:
-    """64 random bits for each counter (uint64) and key (uint64)."""
+    """64 random bits for each counter (uint64) and key (uint64).
+
+    >>> Tensor([0], dtype="uint64").threefry(Tensor([0], dtype="uint64")).tolist()
+    [11077253088097075545]
+    """
     a, b = self._pair("hash", seed)
     if a.dtype is not dtypes.uint64: raise DTypeError(f"threefry wants uint64, not {a.dtype}; cast first")
     return self._new(graph.binary(Ops.THREEFRY, a, b))

@@ -12,7 +12,7 @@ from tinyhw.dtype import DTypeLike, dtypes, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.checks import real, whole
-from tinyhw.methods.elementwise import truth
+from tinyhw.methods.casts import truth
 from tinyhw.methods.movement import Movement
 from tinyhw.methods.views import static
 from tinyhw.uop.enums import Ops
@@ -32,14 +32,22 @@ class Reduction(Movement):
     return self._own(graph.reduce(u, op, axes) if keepdim else graph.fold(u, op, axes))
 
   def sum(self, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """The sum over axes. dtype: the type to accumulate in and to return."""
+    """The sum over axes. dtype: the type to accumulate in and to return.
+
+    >>> Tensor([[1.0, 2.0], [3.0, 4.0]]).sum(axis=0).tolist()
+    [4.0, 6.0]
+    """
     own = self.uop.dtype
     wide = graph.accumulator(own) if dtype is None else to_dtype(dtype)
     total = self._fold(Ops.ADD, axis, keepdim, graph.cast(self.uop, wide))
     return total.cast(own) if dtype is None and dtypes.is_float(own) else total
 
   def prod(self, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """The product over axes."""
+    """The product over axes.
+
+    >>> Tensor([[1.0, 2.0], [3.0, 4.0]]).prod().item()
+    24.0
+    """
     own = self.uop.dtype
     wide = graph.accumulator(own) if dtype is None else to_dtype(dtype)
     total = self._fold(Ops.MUL, axis, keepdim, graph.cast(self.uop, wide))
@@ -78,22 +86,38 @@ class Reduction(Movement):
     return self.bitwise_not()
 
   def any(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """Is any element true?"""
+    """Is any element true?
+
+    >>> Tensor([False, True]).any().item()
+    True
+    """
     return self._fold(Ops.MAX, axis, keepdim, truth(self.uop))
 
   def all(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """Are all elements true?"""
+    """Are all elements true?
+
+    >>> Tensor([False, True]).all().item()
+    False
+    """
     return self.logical_not().any(axis, keepdim).logical_not()
 
   def isclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """|self - other| <= atol + rtol * |other|; equal infinities are close."""
+    """|self - other| <= atol + rtol * |other|; equal infinities are close.
+
+    >>> Tensor([1.0, 2.0]).isclose(Tensor([1.0, 2.1])).tolist()
+    [True, False]
+    """
     other = self.ufix(other)
     x, y = self._float(), other._float()
     near = x.isfinite() & y.isfinite() & (x.sub(y).abs() <= y.abs().mul(rtol).add(atol))
     return near | x.eq(y) | (x.isnan() & y.isnan() & equal_nan)
 
   def allclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Are all elements close?"""
+    """Are all elements close?
+
+    >>> Tensor([1.0, 2.0]).allclose(Tensor([1.0, 2.0]))
+    True
+    """
     return bool(self.isclose(other, rtol, atol, equal_nan).all()._buffer().as_memoryview()[0])
 
   # ***** statistics *****
@@ -106,17 +130,29 @@ class Reduction(Movement):
     return self.div(self._new(graph.cast(n, self.dtype)))
 
   def mean(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """The average. Integers give the default float type; narrow floats accumulate in float32. NaN for no elements."""
+    """The average. Integers give the default float type; narrow floats accumulate in float32. NaN for no elements.
+
+    >>> Tensor([[1.0, 2.0], [3.0, 4.0]]).mean(axis=-1, keepdim=True).tolist()
+    [[1.5], [3.5]]
+    """
     out = least_upper_float(self.dtype)
     wide = graph.accumulator(out)
     return self.cast(wide).sum(axis, keepdim, wide)._over(self._count(axis)).cast(out)
 
   def var(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Tensor:
-    """The variance; the divisor is the count minus `correction`, at least 0."""
+    """The variance; the divisor is the count minus `correction`, at least 0.
+
+    >>> Tensor([[1.0, 2.0], [3.0, 4.0]]).var(axis=1).tolist()
+    [0.5, 0.5]
+    """
     return self.var_mean(axis, keepdim, correction)[0]
 
   def var_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Tensor, Tensor]:
-    """Variance and mean."""
+    """Variance and mean.
+
+    >>> [t.tolist() for t in Tensor([[1.0, 2.0], [3.0, 4.0]]).var_mean(axis=1)]
+    [[0.5, 0.5], [1.5, 3.5]]
+    """
     correction = whole("correction", correction)
     out = least_upper_float(self.dtype)
     wide = graph.accumulator(out)
@@ -128,16 +164,29 @@ class Reduction(Movement):
     return var, (mean if keepdim else mean.reshape(var.shape)).cast(out)
 
   def std(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Tensor:
-    """The standard deviation."""
+    """The standard deviation.
+
+    >>> Tensor([1.0, 3.0, 5.0]).std().item()
+    2.0
+    """
     return self.var(axis, keepdim, correction)._root()
 
   def std_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Tensor, Tensor]:
-    """Standard deviation and mean."""
+    """Standard deviation and mean.
+
+    >>> [t.item() for t in Tensor([1.0, 3.0, 5.0]).std_mean()]
+    [2.0, 3.0]
+    """
     var, mean = self.var_mean(axis, keepdim, correction)
     return var._root(), mean
 
   def normalize(self, p: float = 2, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """self divided by its p-norm along an axis, which counts as at least eps."""
+    """self divided by its p-norm along an axis, which counts as at least eps.
+
+    >>> Tensor([[3.0, 4.0]]).normalize().realize()
+    <Tensor (1, 2) float32 on CPU, realized:
+     [[0.6, 0.8]]>
+    """
     p = real("p", p)
     if p <= 0: raise ArgumentError(f"normalize wants a positive p, not {p}")
     def divided(x: Tensor) -> Tensor:
@@ -165,18 +214,30 @@ class Reduction(Movement):
     return (self if dtype is None else self.cast(dtype))._precisely(shares)
 
   def softmin(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
-    """softmax(-self)."""
+    """softmax(-self).
+
+    >>> Tensor([0.0, 1.0]).softmin().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.73106, 0.26894]>
+    """
     return self.neg().softmax(axis, dtype)
 
   def log_softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
-    """The logarithm of softmax."""
+    """The logarithm of softmax.
+
+    >>> Tensor([0.0, 1.0]).log_softmax().realize()
+    <Tensor (2,) float32 on CPU, realized: [-1.3133, -0.31326]>
+    """
     def logarithms(x: Tensor) -> Tensor:
       below = x._shifted(axis)
       return below.sub(below.exp().sum(axis, keepdim=True).log())
     return (self if dtype is None else self.cast(dtype))._precisely(logarithms)
 
   def logsumexp(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """log(sum(exp(self))) without overflow; -inf for what holds only -inf."""
+    """log(sum(exp(self))) without overflow; -inf for what holds only -inf.
+
+    >>> Tensor([0.0, 1.0]).logsumexp().realize()
+    <Tensor () float32 on CPU, realized: 1.3133>
+    """
     def logarithm(x: Tensor) -> Tensor:
       top = x.detach()._largest(axis, keepdim=True)
       top = top.isfinite().where(top, 0)
@@ -185,14 +246,26 @@ class Reduction(Movement):
     return self._precisely(logarithm)
 
   def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-5) -> Tensor:
-    """Mean 0 and variance 1 along axes."""
+    """Mean 0 and variance 1 along axes.
+
+    >>> Tensor([[1.0, 3.0]]).layernorm().realize()
+    <Tensor (1, 2) float32 on CPU, realized:
+     [[-0.99999,  0.99999]]>
+    """
     out = least_upper_float(self.dtype)
     x = self.cast(graph.accumulator(out))
     y = x.sub(x.mean(axis, keepdim=True))
     return y.mul(y.square().mean(axis, keepdim=True).add(eps).rsqrt()).cast(out)
 
   def batchnorm(self, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, axis: int | tuple[int, ...] = 1) -> Tensor:
-    """(self - mean) * invstd * weight + bias, with vectors along `axis`. invstd may be full-sized."""
+    """(self - mean) * invstd * weight + bias, with vectors along `axis`. invstd may be full-sized.
+
+    >>> x = Tensor([[1.0], [3.0]])
+    >>> x.batchnorm(None, None, x.mean(0), x.var(0, correction=0).add(1e-5).rsqrt()).realize()
+    <Tensor (2, 1) float32 on CPU, realized:
+     [[-0.99999],
+      [ 0.99999]]>
+    """
     for x in (mean, invstd): self._operand("batchnorm", x)
     axes = self._axes(axis)
     shape = [d if i in axes else 1 for i, d in enumerate(self.shape)]
@@ -252,11 +325,19 @@ class Reduction(Movement):
     return whole.flatten(-2).shrink([None] * (self.ndim - 1) + [(0, n)]).transpose(axis, -1)
 
   def cumsum(self, axis: int = 0) -> Tensor:
-    """Sums of each element and all before it along an axis."""
+    """Sums of each element and all before it along an axis.
+
+    >>> Tensor([1, 2, 3]).cumsum().tolist()
+    [1, 3, 6]
+    """
     return self._accumulated(lambda x: x._running(axis, Ops.ADD, 0))
 
   def cumprod(self, axis: int = 0) -> Tensor:
-    """Products of each element and all before it along an axis."""
+    """Products of each element and all before it along an axis.
+
+    >>> Tensor([1, 2, 3]).cumprod(0).tolist()
+    [1, 2, 6]
+    """
     return self._accumulated(lambda x: x._running(axis, Ops.MUL, 1))
 
   def _accumulated(self, run: Callable[[Tensor], Tensor]) -> Tensor:
@@ -276,12 +357,20 @@ class Reduction(Movement):
     return values, self._or_nan(self.eq(values)).where(place, 0)._running(axis, Ops.MAX, 0)
 
   def cummin(self, axis: int = 0) -> tuple[Tensor, Tensor]:
-    """(smallest so far, its place)."""
+    """(smallest so far, its place).
+
+    >>> [t.tolist() for t in Tensor([3, 1, 2]).cummin(0)]
+    [[3, 1, 1], [0, 1, 1]]
+    """
     values, place = self._mirror().cummax(axis)
     return values._mirror(), place
 
   def logcumsumexp(self, axis: int = 0) -> Tensor:
-    """Running logsumexp along an axis."""
+    """Running logsumexp along an axis.
+
+    >>> Tensor([0.0, 0.0]).logcumsumexp().realize()
+    <Tensor (2,) float32 on CPU, realized: [0.0, 0.69315]>
+    """
     if not self.ndim: return self._own()
     x = self._float().transpose(axis, -1)
     n = static(x.shape[-1], "accumulate along")

@@ -31,14 +31,22 @@ class Sorting(Indexing):
   __slots__ = ()
 
   def sort(self, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """(sorted values, their places before) along an axis; equal values keep their order."""
+    """(sorted values, their places before) along an axis; equal values keep their order.
+
+    >>> [t.tolist() for t in Tensor([3, 1, 2]).sort()]
+    [[1, 2, 3], [1, 2, 0]]
+    """
     dim = self._axis(dim)
     if not self.ndim: return self._own(), self.const_like(0, dtypes.int32)
     places = self.argsort(dim, descending)
     return self.gather(dim, places), places
 
   def argsort(self, dim: int = -1, descending: bool = False) -> Tensor:
-    """The places, in sorted order, along an axis."""
+    """The places, in sorted order, along an axis.
+
+    >>> Tensor([3, 1, 2]).argsort().tolist()
+    [1, 2, 0]
+    """
     dim = self._axis(dim)
     if not self.ndim: return self.const_like(0, dtypes.int32)
     x = self.transpose(dim, -1)
@@ -47,7 +55,11 @@ class Sorting(Indexing):
     return self._new(places).transpose(dim, -1)
 
   def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Tensor, Tensor]:
-    """(the k largest or smallest values, their places) along an axis, in order."""
+    """(the k largest or smallest values, their places) along an axis, in order.
+
+    >>> [t.tolist() for t in Tensor([3, 1, 2]).topk(2)]
+    [[3, 2], [0, 2]]
+    """
     dim = self._axis(dim)
     n = self.shape[dim] if self.ndim else 1
     k = whole("k", k)
@@ -57,7 +69,11 @@ class Sorting(Indexing):
     return self.gather(dim, places), places
 
   def one_hot(self, num_classes: int = -1) -> Tensor:
-    """A new last axis with 1 at the place that each integer names, else 0. -1: as many classes as the largest needs (which is read back)."""
+    """A new last axis with 1 at the place that each integer names, else 0. -1: as many classes as the largest needs (which is read back).
+
+    >>> Tensor([0, 2]).one_hot(3).tolist()
+    [[1, 0, 0], [0, 0, 1]]
+    """
     if not dtypes.is_int(self.dtype): raise DTypeError(f"one_hot wants integers, not {self.dtype}")
     num_classes = whole("num_classes", num_classes, -1)
     if num_classes == -1: num_classes = int(self.max().add(1).item())
@@ -65,7 +81,11 @@ class Sorting(Indexing):
     return self._new(graph.cast(graph.compare(Ops.CMPEQ, wide.uop, graph.positions(wide.uop, self.ndim, self.dtype)), dtypes.default_int))
 
   def nonzero(self, size: int | None = None, fill_value: int = 0) -> Tensor:
-    """The places of true elements, one row each, in order. Without `size` their number is read back; with it, rows are cut or filled."""
+    """The places of true elements, one row each, in order. Without `size` their number is read back; with it, rows are cut or filled.
+
+    >>> Tensor([0, 5, 6]).nonzero().tolist()
+    [[1], [2]]
+    """
     flat = self.flatten() if self.ndim else self.reshape(1)
     index = self._new(_true_places(flat.bool().uop, size, self)).contiguous()
     count = index.shape[0]
@@ -78,7 +98,11 @@ class Sorting(Indexing):
     return index.lt(0).unsqueeze(1).where(fill_value, rows) if size is not None else rows
 
   def masked_select(self, mask: Tensor, size: int | None = None, fill_value: ConstType = 0) -> Tensor:
-    """The elements where mask is true, as a vector. Without `size` their number is read back; with it, the vector is cut or filled."""
+    """The elements where mask is true, as a vector. Without `size` their number is read back; with it, the vector is cut or filled.
+
+    >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
+    [1, 3]
+    """
     chosen = masked(self.uop, self._operand("masked_select", mask).uop)
     x = self._new(graph.broadcast(self.uop, chosen.shape)).flatten()
     index = self._new(_true_places(graph.reshape(chosen, x.shape), size, self))

@@ -24,7 +24,11 @@ def _input(layer: object, x: object) -> Tensor:
   raise ArgumentError(f"{type(layer).__name__} is called with a Tensor, not {x!r}; make one with Tensor(...)")
 
 class Linear:
-  """x @ weight.T + bias. weight: (out_features, in_features)."""
+  """x @ weight.T + bias. weight: (out_features, in_features).
+
+  >>> nn.Linear(4, 2)(Tensor.ones(3, 4)).shape
+  (3, 2)
+  """
   def __init__(self, in_features: int, out_features: int, bias: bool = True):
     in_features, out_features = whole("in_features", in_features, 0), whole("out_features", out_features, 0)
     bound = 1 / math.sqrt(in_features) if in_features else 0.0
@@ -59,7 +63,11 @@ def _same_padding(kernel: tuple[int, ...], stride: int | tuple[int, ...], dilati
   return tuple(p for d, k in reversed(list(zip(dilations, kernel))) for p in (d * (k - 1) // 2, d * (k - 1) - d * (k - 1) // 2))
 
 class Conv2d(_Convolution):
-  """Tensor.conv2d with parameters. padding may be "same" or "valid"."""
+  """Tensor.conv2d with parameters. padding may be "same" or "valid".
+
+  >>> nn.Conv2d(3, 8, 3, padding=1)(Tensor.ones(2, 3, 16, 16)).shape
+  (2, 8, 16, 16)
+  """
   def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
                padding: int | str | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1, bias: bool = True):
     super().__init__(2, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
@@ -68,7 +76,11 @@ class Conv2d(_Convolution):
     return _input(self, x).conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding)
 
 class Conv1d(_Convolution):
-  """Conv2d with one spatial axis."""
+  """Conv2d with one spatial axis.
+
+  >>> nn.Conv1d(3, 8, 5)(Tensor.ones(2, 3, 16)).shape
+  (2, 8, 12)
+  """
   def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str | tuple[int, ...] = 0,
                dilation: int = 1, groups: int = 1, bias: bool = True):
     super().__init__(1, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
@@ -77,7 +89,11 @@ class Conv1d(_Convolution):
     return _input(self, x).conv2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding)
 
 class ConvTranspose2d(_Convolution):
-  """Tensor.conv_transpose2d with parameters."""
+  """Tensor.conv_transpose2d with parameters.
+
+  >>> nn.ConvTranspose2d(3, 8, 3, stride=2)(Tensor.ones(2, 3, 8, 8)).shape
+  (2, 8, 17, 17)
+  """
   def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
                padding: int | tuple[int, ...] = 0, output_padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1,
                bias: bool = True, _axes: int = 2):
@@ -88,7 +104,11 @@ class ConvTranspose2d(_Convolution):
     return _input(self, x).conv_transpose2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding, self.output_padding)
 
 class ConvTranspose1d(ConvTranspose2d):
-  """ConvTranspose2d with one spatial axis."""
+  """ConvTranspose2d with one spatial axis.
+
+  >>> nn.ConvTranspose1d(3, 8, 5)(Tensor.ones(2, 3, 16)).shape
+  (2, 8, 20)
+  """
   def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0,
                dilation: int = 1, groups: int = 1, bias: bool = True):
     super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, bias, _axes=1)
@@ -98,6 +118,9 @@ class BatchNorm:
 
   In training the running statistics are assigned to. That is computed together with the parameters, if the optimizer was given them too (as
   `state.get_parameters(model)` does), or when they are read.
+
+  >>> nn.BatchNorm(3)(Tensor.ones(2, 3, 4, 4)).shape
+  (2, 3, 4, 4)
   """
   def __init__(self, sz: int, eps: float = 1e-5, affine: bool = True, track_running_stats: bool = True, momentum: float = 0.1):
     self.channels = sz = whole("sz", sz, 0)
@@ -135,7 +158,12 @@ class BatchNorm:
 BatchNorm2d = BatchNorm3d = BatchNorm
 
 class LayerNorm:
-  """Mean 0 and variance 1 over the last axes, then weight and bias. Source: Ba et al. 2016."""
+  """Mean 0 and variance 1 over the last axes, then weight and bias. Source: Ba et al. 2016.
+
+  >>> nn.LayerNorm(4)(Tensor([[1.0, 2.0, 3.0, 4.0]])).realize()
+  <Tensor (1, 4) float32 on CPU, realized:
+   [[ -1.3416, -0.44721,  0.44721,   1.3416]]>
+  """
   def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True):
     self.normalized_shape = wholes("normalized_shape", normalized_shape, 0)
     self.axis = tuple(-1 - i for i in range(len(self.normalized_shape)))
@@ -151,13 +179,21 @@ class LayerNorm:
     return y * self.weight + self.bias
 
 class LayerNorm2d(LayerNorm):
-  """LayerNorm over the channels (axis 1) of images."""
+  """LayerNorm over the channels (axis 1) of images.
+
+  >>> nn.LayerNorm2d(3)(Tensor.ones(1, 3, 2, 2)).shape
+  (1, 3, 2, 2)
+  """
   def __call__(self, x: Tensor) -> Tensor:
     if _input(self, x).ndim != 4: raise ArgumentError(f"LayerNorm2d wants images (N, C, H, W), not a tensor of shape {show(x.shape)}")
     return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 class GroupNorm:
-  """Mean 0 and variance 1 over groups of channels (axis 1) and all positions. Source: Wu and He 2018."""
+  """Mean 0 and variance 1 over groups of channels (axis 1) and all positions. Source: Wu and He 2018.
+
+  >>> nn.GroupNorm(2, 6)(Tensor.ones(1, 6, 4, 4)).shape
+  (1, 6, 4, 4)
+  """
   def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True):
     num_groups, num_channels = whole("num_groups", num_groups), whole("num_channels", num_channels, 0)
     if num_groups < 1 or num_channels % num_groups: raise ArgumentError(f"{num_channels} channels do not make {num_groups} groups")
@@ -175,13 +211,22 @@ class GroupNorm:
     return y * self.weight.reshape(shape) + self.bias.reshape(shape)
 
 class InstanceNorm(GroupNorm):
-  """Mean 0 and variance 1 over the positions of each channel."""
+  """Mean 0 and variance 1 over the positions of each channel.
+
+  >>> nn.InstanceNorm(6)(Tensor.ones(1, 6, 4, 4)).shape
+  (1, 6, 4, 4)
+  """
   def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True):
     super().__init__(num_features, num_features, eps, affine)
     self.num_features = num_features
 
 class RMSNorm:
-  """Root mean square 1 over the last axis, computed in float32. Source: Zhang and Sennrich 2019."""
+  """Root mean square 1 over the last axis, computed in float32. Source: Zhang and Sennrich 2019.
+
+  >>> nn.RMSNorm(2)(Tensor([[3.0, 4.0]])).realize()
+  <Tensor (1, 2) float32 on CPU, realized:
+   [[0.84853,  1.1314]]>
+  """
   def __init__(self, dim: int, eps: float = 1e-6, elementwise_affine: bool = True):
     self.eps = eps
     self.weight: Tensor | None = _filled(1.0, dim) if elementwise_affine else None
@@ -192,7 +237,11 @@ class RMSNorm:
     return y if self.weight is None else y * self.weight
 
 class Embedding:
-  """A row of weight for each integer."""
+  """A row of weight for each integer.
+
+  >>> nn.Embedding(10, 4)(Tensor([[1, 2, 9]])).shape
+  (1, 3, 4)
+  """
   def __init__(self, vocab_size: int, embed_size: int):
     self.vocab_sz, self.embed_sz = vocab_size, embed_size
     self.weight = Tensor.glorot_uniform(vocab_size, embed_size)
@@ -202,7 +251,12 @@ class Embedding:
     return self.weight[idx]
 
 class LSTMCell:
-  """One step of an LSTM. Gates in the order input, forget, cell, output. Source: Hochreiter and Schmidhuber 1997."""
+  """One step of an LSTM. Gates in the order input, forget, cell, output. Source: Hochreiter and Schmidhuber 1997.
+
+  >>> h, c = nn.LSTMCell(3, 5)(Tensor.ones(2, 3))
+  >>> h.shape, c.shape
+  ((2, 5), (2, 5))
+  """
   def __init__(self, input_size: int, hidden_size: int, bias: bool = True):
     input_size, hidden_size = whole("input_size", input_size, 0), whole("hidden_size", hidden_size, 1)
     bound = 1 / math.sqrt(hidden_size)

@@ -1,0 +1,147 @@
+"""Casts: the same values, or the same bits, as another type."""
+from __future__ import annotations
+from typing import TYPE_CHECKING, TypeAlias
+
+from tinyhw.device import on_disk
+from tinyhw.dtype import DType, DTypeLike, dtypes, to_dtype
+from tinyhw.engine.disk import reread
+from tinyhw.errors import DTypeError, ShapeError
+from tinyhw.methods import graph
+from tinyhw.methods.base import Handle
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+_WORDS = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}   # by bytes
+
+class Casts(Handle):
+  """Types of elements."""
+  __slots__ = ()
+
+  def cast(self, dtype: DTypeLike) -> Tensor:
+    """The values as another type: floats to integers round to zero, to bool compares with zero.
+
+    >>> Tensor([1.9, -1.9]).cast("int32").tolist()
+    [1, -1]
+    """
+    wanted = to_dtype(dtype)
+    if wanted is self.uop.dtype: return self._self()
+    return self._new(truth(self.uop) if wanted is dtypes.bool else graph.cast(self.uop, wanted))
+
+  def bitcast(self, dtype: DTypeLike) -> Tensor:
+    """The same bits as another type. Where that has another size the last axis becomes longer or shorter, low bytes first.
+
+    Of a tensor on DISK it is a view of the file. Raises DTypeError for bool, ShapeError if the last axis holds no whole number of elements.
+
+    >>> Tensor([1.0]).bitcast("int32").tolist(), Tensor([1, 256]).bitcast("int16").tolist()
+    ([1065353216], [1, 0, 256, 0])
+    """
+    wanted = to_dtype(dtype)
+    if on_disk(self.uop.device): return self._leaf(reread(self.uop, wanted))
+    if wanted is self.dtype: return self._self()
+    if dtypes.bool in (wanted, self.dtype): raise DTypeError(f"cannot bitcast {self.dtype} to {wanted}: a bool has no bits of its own; use cast")
+    if wanted.itemsize != self.dtype.itemsize: return self._regrouped(wanted)
+    return self._new(graph.node(Ops.BITCAST, wanted, (self.uop,), None, self.shape))
+
+  def _regrouped(self, wanted: DType) -> Tensor:
+    """The bits as elements of another size."""
+    have, want = self.dtype.itemsize, wanted.itemsize
+    words, n = self.bitcast(_WORDS[have]), self.shape[-1] if self.shape else 0
+    if not self.shape or isinstance(n, int) and n * have % want:
+      raise ShapeError(f"cannot bitcast {self.dtype} to {wanted}: the last axis of shape {graph.show(self.shape)} must hold a whole number of "
+                       f"elements of {want} bytes; reshape, pad or shrink it")
+    bits, k = 8 * min(have, want), max(have, want) // min(have, want)
+    if want < have:
+      shifts = type(words).arange(0, k * bits, bits, dtype=words.dtype, device=words.uop.device)
+      return words.unsqueeze(-1).rshift(shifts).cast(_WORDS[want]).flatten(-2).bitcast(wanted)
+    parts = words.reshape(*self.shape[:-1], n // k, k).cast(_WORDS[want])
+    whole = parts[..., 0]
+    for i in range(1, k): whole = whole.bitwise_or(parts[..., i].lshift(i * bits))
+    return whole.bitcast(wanted)
+
+  def float(self) -> Tensor:
+    """Cast to float32.
+
+    >>> Tensor([1, 2]).float().dtype
+    dtypes.float32
+    """
+    return self.cast(dtypes.float32)
+
+  def half(self) -> Tensor:
+    """Cast to float16.
+
+    >>> Tensor([1, 2]).half().dtype
+    dtypes.float16
+    """
+    return self.cast(dtypes.float16)
+
+  def bfloat16(self) -> Tensor:
+    """Cast to bfloat16.
+
+    >>> Tensor([1, 2]).bfloat16().dtype
+    dtypes.bfloat16
+    """
+    return self.cast(dtypes.bfloat16)
+
+  def double(self) -> Tensor:
+    """Cast to float64.
+
+    >>> Tensor([1, 2]).double().dtype
+    dtypes.float64
+    """
+    return self.cast(dtypes.float64)
+
+  def int(self) -> Tensor:
+    """Cast to int32.
+
+    >>> Tensor([1.5]).int().tolist()
+    [1]
+    """
+    return self.cast(dtypes.int32)
+
+  def short(self) -> Tensor:
+    """Cast to int16.
+
+    >>> Tensor([1.5]).short().dtype
+    dtypes.int16
+    """
+    return self.cast(dtypes.int16)
+
+  def long(self) -> Tensor:
+    """Cast to int64.
+
+    >>> Tensor([1.5]).long().dtype
+    dtypes.int64
+    """
+    return self.cast(dtypes.int64)
+
+  def bool(self) -> Tensor:
+    """Cast to bool: whether an element differs from zero.
+
+    >>> Tensor([0.0, 1.5]).bool().tolist()
+    [False, True]
+    """
+    return self.cast(dtypes.bool)
+
+  def is_floating_point(self) -> Bool:
+    """Whether the elements are floats.
+
+    >>> Tensor([1.5]).is_floating_point()
+    True
+    """
+    return dtypes.is_float(self.dtype)
+
+  def element_size(self) -> Int:
+    """Bytes of one element.
+
+    >>> Tensor([1.5]).element_size()
+    4
+    """
+    return self.dtype.itemsize
+
+Bool: TypeAlias = bool  # the names are methods inside of the class
+Int: TypeAlias = int
+
+def truth(u: UOp) -> UOp:
+  """u as bool: whether it differs from zero."""
+  return u if u.dtype is dtypes.bool else graph.compare(Ops.CMPNE, u, graph.like(u, 0))
