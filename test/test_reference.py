@@ -1,9 +1,12 @@
-"""docs/reference/ is what the docstrings say, every example in a docstring runs."""
+"""docs/reference/ is what the docstrings say, every example in a docstring runs, and every public method of Tensor has one."""
 from __future__ import annotations
 import doctest
 import importlib
+import inspect
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +28,19 @@ SHOWN = {value.__module__ for page in reference.PAGES for name in page.names or 
          if hasattr(value := getattr(importlib.import_module(page.module), name), "__module__")}
 MODULES = sorted({page.module for page in reference.PAGES} | SHOWN |
                  {cls.__module__ for cls in Tensor.__mro__ if cls.__module__.startswith("tinyhw")})
+# Methods of Tensor whose docstring has no example: they need an address or a network, or are the older name of another.
+WITHOUT_AN_EXAMPLE = {"from_blob", "from_url", "hold", "lazydata"}
+
+def public_methods() -> Iterator[tuple[str, Any]]:
+  """The methods and properties of Tensor that have a docstring."""
+  for cls in Tensor.__mro__:
+    if not cls.__module__.startswith("tinyhw"): continue
+    for name, member in vars(cls).items():
+      if not name.startswith("_") and reference.describes(member): yield name, reference.plain(member)
+
+def test_every_public_method_of_tensor_has_an_example() -> None:
+  assert {name for name, member in public_methods() if ">>>" not in (inspect.getdoc(member) or "")} == WITHOUT_AN_EXAMPLE
+
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_print_what_stands_there(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.chdir(tmp_path)   # examples write files

@@ -214,8 +214,8 @@ def ansistrip(s: str) -> str:
 def word_wrap(x: str, wrap: int = 80) -> str:
   """Lines broken after `wrap` visible characters; escape sequences have no width.
 
-  >>> helpers.word_wrap("abcdef", 3)
-  'abc\ndef'
+  >>> helpers.word_wrap("abcdef", 3).split()
+  ['abc', 'def']
   """
   lines = []
   for line in x.split("\n"):

@@ -263,7 +263,11 @@ class Tensor(Kernels, metaclass=_TensorType):
     return self._new(unique(_on_device(self.uop, computing(self.device) if device is None else device)))
 
   def copied(self) -> Tensor:
-    """A copy in storage of its own, made now, without a kernel of its own."""
+    """A copy in storage of its own, made now, without a kernel of its own.
+
+    >>> Tensor([1, 2]).copied().tolist()
+    [1, 2]
+    """
     shape = self._static_shape()
     if 0 in shape: return Tensor._leaf(stored(hostdata.HostData(b"", shape, self.dtype), computing(self.device)))
     raw, _ = self._read(zero_copy=True)

@@ -191,7 +191,11 @@ class Handle(metaclass=TensorType):
 
   @property
   def requires_grad(self) -> bool | None:
-    """True: backward() fills `grad`. False: it never does. None: it does unless some other tensor of the graph says True."""
+    """True: backward() fills `grad`. False: it never does. None: it does unless some other tensor of the graph says True.
+
+    >>> Tensor([1.0], requires_grad=True).requires_grad
+    True
+    """
     return self._requires_grad
 
   @requires_grad.setter

@@ -409,7 +409,7 @@ class Functions(Elementwise):
     """The same values, through which no gradient flows.
 
     >>> x = Tensor([2.0])
-    >>> (x * x.detach()).backward()
+    >>> loss = (x * x.detach()).backward()
     >>> x.grad.tolist()
     [2.0]
     """
