@@ -246,7 +246,11 @@ class Movement(Activations):
   # ***** together *****
 
   def cat(self, *args: Any, dim: int = 0) -> Tensor:
-    """Tensors one after the other along an axis; their other sizes must be equal. Tensor.cat([a, b]) is a.cat(b)."""
+    """Tensors one after the other along an axis; their other sizes must be equal. Tensor.cat([a, b]) is a.cat(b).
+
+    >>> Tensor([1]).cat(Tensor([2, 3])).tolist()
+    [1, 2, 3]
+    """
     tensors = _together("cat", self, args)
     first = tensors[0]
     dim = first._own_axis("cat", dim)
@@ -266,7 +270,11 @@ class Movement(Activations):
     return first._new(parts[0])
 
   def stack(self, *args: Any, dim: int = 0) -> Tensor:
-    """Tensors of one shape along a new axis. Tensor.stack([a, b]) is a.stack(b)."""
+    """Tensors of one shape along a new axis. Tensor.stack([a, b]) is a.stack(b).
+
+    >>> Tensor([1, 2]).stack(Tensor([3, 4])).tolist()
+    [[1, 2], [3, 4]]
+    """
     tensors = _together("stack", self, args)
     first = tensors[0]
     for x in tensors:
