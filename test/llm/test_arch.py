@@ -41,6 +41,11 @@ def test_the_context():
 def test_metadata_that_do_not_fit_are_refused(more, why):
   with pytest.raises(FileFormatError, match=why): config(Model("llama"), **more)
 
+def test_axes_are_checked():
+  model = Model("qwen3")
+  for name, shape in (("token_embd.weight", ()), ("token_embd.weight", (4,)), ("blk.0.attn_q_norm.weight", ())):
+    with pytest.raises(FileFormatError, match="other axes"): config_of(model.kv, {k: t[0] for k, t in model.tensors.items()} | {name: shape})
+
 def test_max_context_is_checked():
   for wrong in (0, -1, "x", 1.5):
     with pytest.raises(ArgumentError, match="max_context is"): config(Model("llama"), wrong)

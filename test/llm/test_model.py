@@ -4,14 +4,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gguf_models import CONTEXT, DIM, EPS, F16, HEADS, HIDDEN, KV_HEADS, Q8_0, VOCAB, Model, stored
+from gguf_models import CONTEXT, DIM, EPS, F16, HEADS, HIDDEN, KV_HEADS, Q8_0, TOKENIZER, VOCAB, Model, stored
+from mutations import fuzz
 from tinygrad_llm import tinygrad_llm
 
 from test.helpers import ENGINES, on
 from tinyhw import Tensor, dtypes
 from tinyhw.errors import ArgumentError, FileFormatError
-from tinyhw.llm.arch import TransformerConfig
+from tinyhw.llm.arch import TransformerConfig, config_of
+from tinyhw.llm.gguf import gguf_read
 from tinyhw.llm.model import Transformer
+from tinyhw.llm.tokenizer import SimpleTokenizer
+from tinyhw.llm.words import PRESETS, split
 
 DEVICES = [name for name in ENGINES if name != "interpreter"]   # it stands in for what TinyJit captures
 TEXT = [int(t) for t in np.random.default_rng(1).integers(0, VOCAB, 13)]
@@ -156,3 +160,16 @@ def test_files_that_do_not_fit_are_refused():
     for change, why in ((drop, "no tensor 'blk.0.ffn_up.weight'"), (shape, "has shape"), (extra, "would not use .*attn_post_norm"),
                         (integers, "no floats"), (bigger, "no tensor 'blk.1")):
       with pytest.raises(FileFormatError, match=why): load(file(change))
+
+def test_mutated_files():
+  """What is read of a damaged file is refused, or is a model: no crash, no hang, no memory for what is only claimed."""
+  def use(data):
+    with Tensor.no_grad(): config_of(*shapes_of(data))
+  def shapes_of(data):
+    kv, stored_tensors = gguf_read(Tensor(data, dtype=dtypes.uint8))
+    SimpleTokenizer.from_gguf_kv(kv).encode("Hi<|im_end|>")
+    return kv, {name: s.shape for name, s in stored_tensors.items()}
+  for preset in set(PRESETS.values()): split("a", preset)   # expressions are made once, which takes a while
+  model = Model("qwen2", blocks=1)
+  model.tensors = {name: t for name, t in model.tensors.items() if "norm" in name or "token" in name}
+  fuzz(use, {"model": model.file(**TOKENIZER)})

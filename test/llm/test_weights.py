@@ -7,7 +7,7 @@ from tinyhw import Tensor
 from tinyhw.errors import FileFormatError
 from tinyhw.llm.blocks import TYPES
 from tinyhw.llm.gguf import Stored
-from tinyhw.llm.weights import Blocks, Experts, FileSource, Linear, RMSNorm, Source, elements, rows
+from tinyhw.llm.weights import Blocks, Experts, FileSource, Linear, RMSNorm, Source, elements, product, rows
 
 Q4_0, I32 = 2, 26
 RAW = random_blocks(TYPES[Q4_0], 12)
@@ -30,6 +30,15 @@ def test_layers():
   linear = Linear(Source(), "l", 64, 5, bias=True)
   np.testing.assert_allclose(linear(Tensor(x[0])).numpy(), x[0] @ elements(linear.weight).numpy().T, rtol=1e-4, atol=1e-5)
   np.testing.assert_allclose(RMSNorm(Source(), "n", 64, 0.0)(Tensor(x)).square().mean(-1).numpy(), np.ones((4, 2)), rtol=1e-5)
+
+@pytest.mark.parametrize("tokens", [1, 3])
+def test_products(tokens):
+  """Of blocks and of what they decode to."""
+  w = FileSource({"w": Stored(Tensor(RAW, dtype="uint8"), (6, 64), Q4_0)}, False).get("w", 6, 64)
+  x = np.random.default_rng(1).normal(size=(tokens, 64)).astype("f4")
+  for weight in (w, w.tensor().realize(), w.tensor().half().realize()):
+    want = x @ elements(weight).numpy().T
+    np.testing.assert_allclose(product(Tensor(x), weight).numpy(), want, rtol=1e-4, atol=1e-4)
 
 def test_sources():
   source = FileSource(STORED, False)

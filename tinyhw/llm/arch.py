@@ -86,7 +86,8 @@ def config_of(kv: Mapping[str, Any], names: Mapping[str, tuple[int, ...]], max_c
   window = get("attention.sliding_window", int, 0)
   if window: context = min(context, window)   # up to there a window hides nothing
   hidden = "expert_feed_forward_length" if experts and f"{name}.expert_feed_forward_length" in kv else "feed_forward_length"
-  embedding, norm = names.get("token_embd.weight", (0, 0)), names.get("blk.0.attn_q_norm.weight", (0,))
+  embedding, norm = names.get("token_embd.weight", ()), names.get("blk.0.attn_q_norm.weight", (0,))
+  if len(embedding) != 2 or len(norm) != 1: raise FileFormatError(f"token_embd.weight is missing, or it or attn_q_norm has other axes than in {name}")
   kind = get("rope.scaling.type", str, "none")
   if kind not in ("none", "linear", "yarn"):
     raise FileFormatError(f"scaling positions in the way {kind!r} is not known; known are none, linear and yarn")

@@ -15,7 +15,7 @@ from tinyhw.engine.jit import TinyJit
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.llm.arch import TransformerConfig, config_of, frequencies
 from tinyhw.llm.gguf import gguf_read
-from tinyhw.llm.weights import Experts, FileSource, Linear, RMSNorm, Source, elements, rows
+from tinyhw.llm.weights import Experts, FileSource, Linear, RMSNorm, Source, product, rows
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 
@@ -152,7 +152,7 @@ class Transformer:
     x = rows(self.token_embd, tokens)
     for block in self.blk: x = block(x, start, self.positions)
     x = self.output_norm(x.shrink(((last, last + 1), None)))
-    return (x @ elements(self.output).transpose()).flatten()
+    return product(x, self.output).flatten()
 
   def forward(self, tokens: Tensor, start: Position, last: Position, temperature: Tensor) -> Tensor:
     """The token that follows tokens[last], drawn from softmax(logits / temperature): (). Temperature 0: the likeliest one.

@@ -9,6 +9,8 @@ from tinyhw.llm.blocks import Kind, ggml_data_to_tensor, kind_of
 from tinyhw.llm.gguf import Stored
 from tinyhw.tensor import Tensor
 
+PIECE = 32   # elements that lie together in blocks of all types: a product over axes of pieces has indices without divisions, so it is vectorized
+
 class Blocks:
   """A tensor in quantized blocks. data: uint8, (rows, bytes of a row); shape: of the elements, whose first axis is cut into rows."""
   def __init__(self, data: Tensor, shape: tuple[int, ...], kind: Kind):
@@ -28,6 +30,21 @@ class Blocks:
     return self.kind.decode(data.reshape(-1, self.kind.size)).reshape(shape)
 
 Weight = Tensor | Blocks
+
+def product(x: Tensor, w: Weight) -> Tensor:
+  """x @ w.T in float32. x: (tokens, in_features); w: (out_features, in_features).
+
+  One token uses each element of w once, so blocks are decoded within the product, which then reads as little as they are; for more a decoded copy
+  is made first.
+  """
+  if not isinstance(w, Blocks): return x @ w.float().transpose()
+  if x.shape[0] == 1: return dot(w.tensor(), x, pieces=True).reshape(1, -1)
+  return x @ w.tensor().reshape(w.shape[0], -1, PIECE).contiguous().reshape(w.shape).transpose()
+
+def dot(w: Tensor, x: Tensor, pieces: bool) -> Tensor:
+  """(w * x).sum(-1), piece by piece or at once."""
+  if not pieces: return (w * x).sum(-1)
+  return (w.reshape(*w.shape[:-1], -1, PIECE) * x.reshape(*x.shape[:-1], -1, PIECE)).sum((-2, -1))
 
 def elements(w: Weight) -> Tensor:
   """All of a weight, as float32."""
@@ -81,7 +98,7 @@ class Linear:
     self.bias = source.vector(f"{name}.bias", out_features) if bias else None
 
   def __call__(self, x: Tensor) -> Tensor:
-    y = x @ elements(self.weight).transpose()
+    y = product(x, self.weight)
     return y if self.bias is None else y + self.bias
 
 class Experts:
@@ -91,7 +108,7 @@ class Experts:
 
   def __call__(self, x: Tensor, chosen: Tensor) -> Tensor:
     """x: (tokens, taken or 1, in_features); chosen: (tokens, taken), numbers of experts -> (tokens, taken, out_features)."""
-    return (rows(self.weight, chosen) * x.unsqueeze(2)).sum(-1)
+    return dot(rows(self.weight, chosen), x.unsqueeze(2), isinstance(self.weight, Blocks))
 
 class RMSNorm:
   """Root mean square 1 over the last axis, times weight. Source: Zhang and Sennrich 2019."""
