@@ -124,6 +124,7 @@ class Lowering:
         continue
       if u.op is Ops.ASSIGN: store = self.storage[u].src[0].index(self.position(u.src[0], place.index)).store(self.at(u.src[1], place), *ranges)
       else: store = self.storage[u].index(flatten(place.index, u.shape)).store(self.traced(u, place), *ranges)
+      store = store.simplify()
       if self.inherit is not None: self.inherit(store, u)
       kernel = Kernel(u, UOp.sink(store, arg=KernelInfo()))
       self._finish(kernel)
