@@ -21,7 +21,7 @@ from tinyhw.engine.buffers import new_buffer
 from tinyhw.engine.multi import axis_of, check_axis
 from tinyhw.engine.realize import this_thread
 from tinyhw.engine.writes import lost, memory_of, note, unique, values
-from tinyhw.errors import ArgumentError, DeviceError, DTypeError, GradientError, JitError, ShapeError, UnknownValueError
+from tinyhw.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError, UnknownValueError
 from tinyhw.gradient import define_checkpoint, gradients
 from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, is_storage, leaves, register, stored
@@ -336,11 +336,9 @@ class Tensor(Kernels, metaclass=_TensorType):
                                        "or it was realized, which forgets how it was computed")
     for t, g in zip(marked, gradients(self.uop, seed, [t.uop for t in marked])):
       if g is None: continue
-      if this_thread.capture is not None and t.grad is not None and this_thread.capture.grads.get(id(t)) is t.grad:
-        raise JitError(f"backward() adds to the gradient of a tensor of shape {graph.show(t.shape)} from before the captured call, and replays would "
-                       "add to that one again and again; call zero_grad() inside of the function, or set grad to None")
-      if this_thread.capture is not None and t.grad is None and id(t) not in this_thread.capture.grads:
-        this_thread.capture.graded.append(weakref.ref(t))
+      if (capture := this_thread.capture) is not None:
+        if t.grad is None and id(t) not in capture.grads: capture.graded.append(weakref.ref(t))
+        if t.grad is not None and capture.grads.get(id(t)) is t.grad: capture.added.add(id(t))
       new = self._new(g)
       t.grad = new if t.grad is None else t.grad.add(new)
     return self

@@ -18,7 +18,8 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine import realize as realizing
 from tinyhw.engine.buffers import Storage, buffer_of
 from tinyhw.engine.realize import Capture, this_thread
-from tinyhw.engine.replay import AGAIN, Captured, base_buffer, binds_in, carries_gradient, check_result, refuse_gradient, same_view
+from tinyhw.engine.replay import (AGAIN, Captured, base_buffer, binds_in, carries_gradient, check_result, refuse_gradient, same_view,
+                                   separate_gradients)
 from tinyhw.engine.structure import Arguments, Rest, collect, difference, same_rest, tensors_in
 from tinyhw.engine.surroundings import Surroundings, Watcher
 from tinyhw.engine.writes import base_of, memory_of, waiting_writes
@@ -106,7 +107,8 @@ class TinyJit(Generic[P, R]):
 
   def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
     given = collect(args, kwargs)
-    for _, t in given.tensors:
+    tensors = [t for _, t in given.tensors]
+    for t in tensors:
       if not realizing.is_buffer(t.uop): t.realize()
     captured = self.captured
     if not JIT or self.cnt == 0 or this_thread.capture is not None:   # inside of another capture that one takes the kernels
@@ -115,7 +117,7 @@ class TinyJit(Generic[P, R]):
     if captured is None: return self._capture(given, *args, **kwargs)
     variables = self._variables(given, captured.symbolic) if captured.symbolic else given.variables
     self._check(captured, given, variables)
-    result: R = captured.replay([t for _, t in given.tensors], variables)
+    result: R = captured.replay(tensors + captured.gradients_before(tensors) if captured.held else tensors, variables)
     if self.leaves_training is not None: TRAINING.value = self.leaves_training
     return result
 
@@ -153,6 +155,7 @@ class TinyJit(Generic[P, R]):
     buffers = {id(buffer_of(base_buffer(t.uop))) for t in tensors}
     if len(buffers) != len(tensors): raise JitError("two inputs of a TinyJit function share a buffer; pass a copy of one, with .clone()")
     variables = self._variables(given, range(len(tensors)))
+    separate_gradients(buffers)
     waiting = waiting_writes()
     carrying = [(base_of(u).storage, u) for u in waiting if carries_gradient(u)]
     realizing.realize(waiting)
@@ -175,12 +178,15 @@ class TinyJit(Generic[P, R]):
     for t, view in zip(tensors, views):
       if same_view(t.uop, view) and buffer_of(base_buffer(t.uop)) is not None: continue
       raise JitError("the function puts other storage into one of its arguments (replace, or assign to what had none); return it instead")
-    captured = Captured(capture, tensors, variables, result, getattr(self.fxn, "__qualname__", type(self.fxn).__name__))
+    captured = Captured(capture, tensors, watcher.names("grad"), variables, result, getattr(self.fxn, "__qualname__", type(self.fxn).__name__))
     for storage, u in carrying:
       if capture.differentiated and any(w.buffer is storage for w in captured.watched): refuse_gradient(u)
     self.surroundings = watcher.after()
     named = {id(node.storage) for t in self.surroundings.tensors if (node := memory_of(t.uop)[0]) is not None}
     self.shared = [k for k, slot in enumerate(captured.inputs) if id(slot.buffer) in named]
+    if any(k >= len(tensors) for k in self.shared):
+      raise JitError("the function uses a gradient that it also has by another name, and which of the two a replay should take is not known; give "
+                     "the other one a copy, with .clone()")
     self.rest, self.modes, self.names = given.rest, before, [name for name, _ in given.tensors]
     self.captured = captured
     self.cnt += 1
@@ -221,7 +227,7 @@ class TinyJit(Generic[P, R]):
   def _check(self, captured: Captured, given: Arguments, variables: dict[str, int]) -> None:
     """Raise JitError unless this call has what the captured one had."""
     tensors = given.tensors
-    if len(captured.views) != len(tensors): raise JitError(f"captured with {len(captured.views)} Tensors, called with {len(tensors)}; {AGAIN}")
+    if len(self.names) != len(tensors): raise JitError(f"captured with {len(self.names)} Tensors, called with {len(tensors)}; {AGAIN}")
     for view, old, (name, t) in zip(captured.views, self.names, tensors):
       if (view is t.uop or same_view(view, t.uop)) and old == name: continue
       _refuse_argument(old, view, name, t.uop)

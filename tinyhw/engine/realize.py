@@ -46,7 +46,8 @@ class Capture:
     self.grads = grads or {}
     self.outside = outside
     self.draws: list[tuple[Buffer | None, Callable[[], Buffer | None]]] = []
-    self.graded: list[writes.Reference] = []    # tensors that had no gradient before and to which one was added
+    self.graded: list[writes.Reference] = []    # tensors that had no gradient before, and got one
+    self.added: set[int] = set()    # tensors, by identity, that had one, to which backward() added
     self.differentiated = False     # was a gradient taken?
     self.steps: list[Step] = []
     self.made: list[Storage] = []

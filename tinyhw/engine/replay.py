@@ -1,8 +1,8 @@
 """What a TinyJit captured, and its replay: recordings of launches with patch points, results with storage of their own, state.
 
-A `Slot` is a Buffer of the captured call that each replay may replace by another: an input, the draw of random numbers, an output. Outputs are all
-that the call made and returned, or left as a gradient; so no replay writes into what an earlier call gave. Everything else that is written is state
-(it stays where it is, its Tensors see the new contents) or belongs to the capture alone.
+A `Slot` is a Buffer of the captured call that each replay may replace by another: an input, a gradient from before, the draw of random numbers,
+an output. Outputs are all that the call made and returned, or left as a gradient; so no replay writes into what an earlier call gave. Everything else
+that is written is state (it stays where it is, its Tensors see the new contents) or belongs to the capture alone.
 """
 from __future__ import annotations
 import gc
@@ -12,7 +12,7 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyhw import trace
 from tinyhw.config import JIT
@@ -28,7 +28,7 @@ from tinyhw.engine.writes import Holder, assign_of, memory_of, overwrite, rebase
 from tinyhw.errors import JitError
 from tinyhw.helpers import GlobalCounters
 from tinyhw.methods import graph
-from tinyhw.methods.base import leaves
+from tinyhw.methods.base import Handle, leaves
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -202,6 +202,11 @@ def refuse_gradient(assign: UOp) -> None:
   raise JitError(f"the function takes gradients, and a tensor of shape {graph.show(assign.shape)} that it uses has a write that waits, through which "
                  "they would flow to other tensors; realize() it before the call, or assign(x.detach())")
 
+class Held(NamedTuple):
+  """A Tensor whose gradient from before the call the function uses: an argument (its place), or one of the surroundings (a weak reference)."""
+  target: Any
+  only_added: bool      # backward() adds to it, and nothing asks for it: none is as good as zeros
+
 class Watched:
   """Storage that the captured function uses without being given it, and the Tensors that looked at it when it was captured."""
   __slots__ = ("buffer", "nodes", "tensors")
@@ -242,10 +247,14 @@ class Watched:
 class Captured:
   """A captured call: recordings per run of launches on one device, copies between them, slots, and how to make the results.
 
-  inputs: the Tensors that were given. variables: the values of what was bound in them, or given. name: the function's.
+  given: the Tensors that were given; gradients from before that the call used are inputs, too. asks: does the function ask for gradients by itself?
+  variables: the values of what was bound in the Tensors, or given. name: the function's.
   """
-  def __init__(self, capture: Capture, inputs: list[Tensor], variables: dict[str, int], result: Any, name: str = ""):
+  def __init__(self, capture: Capture, given: list[Tensor], asks: bool, variables: dict[str, int], result: Any, name: str = ""):
     self.name = name
+    held = _gradients_used(capture, given)
+    self.held = [Held(next((k for k, x in enumerate(given) if x is t), weakref.ref(t)), id(t) in capture.added and not asks) for t, _ in held]
+    inputs = given + [g for _, g in held]
     self.views = [t.uop for t in inputs]
     self.symbolic = [k for k, view in enumerate(self.views) if binds_in(view)]
     self.inputs = [Slot(buffer_of(base_buffer(view))) for view in self.views]
@@ -296,7 +305,7 @@ class Captured:
       if t.grad is None or capture.grads.get(id(t)) is t.grad: continue
       target: Any = places[id(t)] if id(t) in places else planned.get(id(t)) or weakref.ref(t)
       self.gradients.append(Gradient(target, leaf(t.grad)))
-    graded = [found for reference in capture.graded if (found := reference()) is not None and id(found) not in planned]
+    graded = [found for reference in capture.graded if (found := reference()) is not None and not isinstance(planned.get(id(found)), View)]
     self.graded: list[Any] = [places.get(id(found), weakref.ref(found)) for found in graded]     # Tensors that must have no gradient before a call
     planned_tensors = set(planned)
     if next(self._kept(capture, planned_tensors, made), None) is None: return
@@ -446,6 +455,25 @@ class Captured:
       holder = gradient.holder(tensors, {})
       if holder is not None and gradient.last is not None and holder.grad is gradient.last(): holder.grad = None
 
+  def gradients_before(self, tensors: list[Tensor]) -> list[Tensor]:
+    """The gradients from before that the call uses, as views like those that were captured, in storage that is no other argument's."""
+    found: list[Tensor] = []
+    seen = {id(buffer_of(base_buffer(t.uop))) for t in tensors}
+    for held, view in zip(self.held, self.views[len(tensors):]):
+      t: Any = tensors[held.target] if isinstance(held.target, int) else held.target()
+      g = None if t is None else t.grad
+      if g is None and t is not None and held.only_added: g = Tensor.full(view.shape, -0.0, dtype=view.dtype, device=view.device).contiguous()
+      if g is None:
+        raise JitError(f"a Tensor of shape {graph.show(view.shape)} had a gradient when the function was captured, and has none now; {AGAIN}")
+      if not realizing.is_buffer(g.uop): g.realize()
+      if not same_view(view, g.uop) or id(buffer_of(base_buffer(g.uop))) in seen: g = g.clone().realize()
+      if not same_view(view, g.uop):
+        raise JitError(f"the gradient of a Tensor of shape {graph.show(t.uop.shape)} has another shape, type, device or layout than when the "
+                       f"function was captured, and the function uses it; {AGAIN}")
+      seen.add(id(buffer_of(base_buffer(g.uop))))
+      found.append(g)
+    return found
+
   def check_gradients(self, tensors: list[Tensor]) -> None:
     """Raise JitError where the function would add to a gradient that was not there when it was captured."""
     for target in self.graded:
@@ -488,6 +516,26 @@ class Captured:
     for recording, launch, position, name in self.variable_patches: recording.patch(launch, position, variables[name])
     for recording, launch, grid in self.grid_patches: recording.patch_grid(launch, value_of(grid, {**self.fixed, **variables}))
     self.variables = dict(variables)
+
+def separate_gradients(taken: set[int]) -> None:
+  """Let all gradients be realized, each in storage of its own, so that a capture can tell them apart. taken: storage of the arguments."""
+  seen = set(taken)
+  holders = [(t, g) for t in leaves() if (g := t.grad) is not None]
+  if lazy := [g for _, g in holders if not realizing.is_buffer(g.uop)]: Tensor.realize(*lazy)
+  for t, g in holders:
+    if id(buffer_of(base_buffer(g.uop))) in seen: t.grad = g = g.clone().realize()
+    seen.add(id(buffer_of(base_buffer(g.uop))))
+
+def _gradients_used(capture: Capture, given: list[Tensor]) -> list[tuple[Handle, Tensor]]:
+  """Tensors whose gradients from before the capture it used, and these gradients."""
+  used = {id(storage_with(b.base)) for step in capture.steps for b in step.buffers} - {id(buffer_of(base_buffer(t.uop))) for t in given}
+  found: list[tuple[Handle, Tensor]] = []
+  for t in leaves():
+    g: Any = capture.grads.get(id(t))
+    if g is None or id(buffer_of(base_buffer(g.uop))) not in used: continue
+    if binds_in(g.uop): raise JitError(f"the function uses a gradient of shape {graph.show(g.shape)} from before; call zero_grad() inside of it")
+    found.append((t, g))
+  return found
 
 def _chain(u: UOp) -> list[UOp]:
   """A view of storage, and what it is a view of, down to the BUFFER."""

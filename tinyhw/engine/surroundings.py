@@ -365,6 +365,10 @@ class Watcher:
       self._objects.append((name, value, names))
       self.before.inside(value, name, names)
 
+  def names(self, attribute: str) -> bool:
+    """Does code of the user's, among what was called, name an attribute?"""
+    return any(attribute in names_of(root.code).attributes and not root.code.co_filename.startswith(_OWN) for root in self.roots)
+
   def forget(self) -> None:
     """Drop what was noted with the values of before."""
     self.before = Surroundings(lasting=False)
