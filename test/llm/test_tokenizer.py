@@ -94,8 +94,8 @@ def test_metadata():
 
 @pytest.mark.parametrize("change, why", [
   ({"model": "t5"}, "'t5' are not known"), ({"tokens": None}, "no tokenizer.ggml.tokens"), ({"tokens": [1]}, "no tokenizer.ggml.tokens"),
-  ({"token_type": [1]}, "one type for each"), ({"pre": "new"}, "called 'new'"), ({"pre": 3}, "called 3"), ({"merges": ["ab"]}, "not pairs"),
-  ({"merges": 7}, "not pairs"), ({"eos_token_id": 10 ** 6}, "eos_token_id is 1000000"), ({"bos_token_id": "x"}, "bos_token_id is 'x'"),
+  ({"token_type": [1]}, "one type for each"), ({"pre": "new"}, "called 'new'"), ({"pre": 3}, "called 3"), ({"merges": ["ab"]}, "pairs of texts"),
+  ({"merges": 7}, "pairs of texts"), ({"eos_token_id": 10 ** 6}, "eos_token_id is 1000000"), ({"bos_token_id": "x"}, "bos_token_id is 'x'"),
   ({"eos_token_id": None, "tokens": ["a"], "token_type": [1], "merges": []}, "neither"),
 ])
 def test_metadata_that_do_not_fit_are_refused(change, why):
@@ -115,3 +115,49 @@ def test_all_presets_make_tokenizers():
   for preset in PRESETS:
     tok = SimpleTokenizer(TOKENS, {}, preset)
     assert tok.decode(tok.encode(TEXT)) == TEXT == "".join(split(TEXT, preset))
+
+# ***** SentencePiece *****
+
+PIECES = {"\u2581": -3.0, "a": -4.0, "b": -4.5, "ab": -1.5, "\u2581a": -2.0, "\u2581ab": -1.0, "ba": -1.2, "é": -5.0, "\u2581\u2581": -0.5}
+SCORED_KV = {"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": ["<unk>", "<s>", "</s>", *(f"<0x{b:02X}>" for b in range(256)), *PIECES],
+             "tokenizer.ggml.token_type": [2, 3, 3, *[6] * 256, *[1] * len(PIECES)],
+             "tokenizer.ggml.scores": [0.0] * 259 + list(PIECES.values()), "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2,
+             "tokenizer.ggml.unknown_token_id": 0}
+SCORED = SimpleTokenizer.from_gguf_kv(SCORED_KV)
+
+def pieces_of(tok, text): return [SCORED_KV["tokenizer.ggml.tokens"][token].replace("\u2581", "_") for token in tok.encode(text)]
+
+def test_scores():
+  """The pair of highest score first; what no token has is bytes; each text begins with a space."""
+  assert pieces_of(SCORED, "ab") == ["_ab"] and pieces_of(SCORED, "aba") == ["_a", "ba"] and pieces_of(SCORED, "  a") == ["__", "_a"]
+  assert pieces_of(SCORED, "é\n") == ["_", "é", "<0x0A>"] and pieces_of(SCORED, "\u20ac") == ["_", "<0xE2>", "<0x82>", "<0xAC>"]
+  assert pieces_of(SCORED, "a</s>b") == ["_a", "</s>", "_", "b"] and SCORED.is_end(2) and SCORED.bos_id == 1 and SCORED.encode("") == []
+  without = SimpleTokenizer.from_gguf_kv({**SCORED_KV, "tokenizer.ggml.add_space_prefix": False})
+  assert pieces_of(without, "ab") == ["ab"] and without.decode(without.encode(" a")) == " a"
+
+@given(strategies.text(strategies.sampled_from("ab \u00e9\u20ac"), max_size=30))
+def test_merging_by_scores_is_what_the_definition_says(text):
+  scores = {piece.replace("\u2581", " "): -score for piece, score in PIECES.items()}
+  pieces = list(" " + text) if text else []
+  while found := [(scores[a + b], i) for i, (a, b) in enumerate(zip(pieces, pieces[1:])) if a + b in scores]:
+    i = min(found)[1]
+    pieces[i:i + 2] = [pieces[i] + pieces[i + 1]]
+  want = [p for piece in pieces for p in ([piece.replace(" ", "_")] if piece in scores else [f"<0x{b:02X}>" for b in piece.encode()])]
+  assert pieces_of(SCORED, text) == want
+
+@given(strategies.text())
+def test_scored_texts_are_decoded(text):
+  for changed in (text, f" {text}</s> {text}<s>"): assert SCORED.decode(SCORED.encode(changed)) == changed
+  more = SCORED.stream_decoder()
+  assert "".join([*map(more, SCORED.encode(text)), more()]) == (" " + text if text else "")
+
+def test_scored_metadata_that_do_not_fit():
+  for change, why in (({"scores": [0.0]}, "one number for each"), ({"scores": None}, "one number for each"), ({"scores": ["a"] * 268}, "one number"),
+                      ({"token_type": [6] * 268}, "said to be a byte")):
+    with pytest.raises(FileFormatError, match=why): SimpleTokenizer.from_gguf_kv(SCORED_KV | {f"tokenizer.ggml.{k}": v for k, v in change.items()})
+  few = {"tokens": ["a"], "token_type": [1], "scores": [0.0], "bos_token_id": None, "eos_token_id": 0, "unknown_token_id": None}
+  tok = SimpleTokenizer.from_gguf_kv({"tokenizer.ggml.model": "llama", **{f"tokenizer.ggml.{k}": v for k, v in few.items()}})
+  with pytest.raises(ArgumentError, match="no token for ' ', nor for its bytes"): tok.encode("a")
+  with pytest.raises(ArgumentError, match="half of a surrogate pair"): SCORED.encode("\ud800")
+  few["unknown_token_id"] = 0
+  assert SimpleTokenizer.from_gguf_kv({"tokenizer.ggml.model": "llama", **{f"tokenizer.ggml.{k}": v for k, v in few.items()}}).encode("b") == [0, 0]

@@ -32,7 +32,8 @@ FORMATS: dict[str, Format] = {
   "phi3": Format("<|end|>", "<|end|>", "<|{role}|>\n", "{end}\n"),
   "olmo": Format("<|user|>", "<|endoftext|>", "<|{role}|>\n", "\n"),
 }
-_OF_PRESETS = {"olmo": "olmo", "tekken": "mistral", "kimi-k2": "kimi-k2", "glm4": "glm4", "chatglm-bpe": "glm4", "llama3": "llama3",
+_OF_PRESETS = {"sentencepiece": "mistral",
+               "olmo": "olmo", "tekken": "mistral", "kimi-k2": "kimi-k2", "glm4": "glm4", "chatglm-bpe": "glm4", "llama3": "llama3",
                "llama-v3": "llama3", "llama-bpe": "llama3"}   # others: chatml
 
 class FallbackTemplate:

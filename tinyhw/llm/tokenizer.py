@@ -1,8 +1,9 @@
-"""Byte pair encoding: texts to the numbers of tokens and back, as GGUF files describe it.
+"""Texts to the numbers of tokens and back, as GGUF files describe it: byte pair encoding ("gpt2"), and SentencePiece's with scores ("llama").
 
 A text is cut at special tokens, then into words (words.py). A word's bytes are merged pair by pair: always the pair of lowest rank, the leftmost of
-equal ones. Ranks are the order of `merges`, or, without those, the number of the token that a pair makes. Source: Sennrich et al. 2016; the spelling
-of bytes as characters is that of GPT-2. Cost: O(n log n) for a word of n bytes.
+equal ones. Ranks are the order of `merges`, or, without those, the number of the token that a pair makes. Source: Sennrich et al. 2016; the
+spelling of bytes as characters is that of GPT-2. Cost: O(n log n) for a word of n bytes. SentencePiece merges characters of the whole text in the
+same way, the pair that makes the token of highest score first (Kudo and Richardson 2018).
 """
 from __future__ import annotations
 import codecs
@@ -15,7 +16,7 @@ from typing import Any
 from tinyhw.errors import ArgumentError, FileFormatError, IndexRangeError
 from tinyhw.llm.words import check_preset, split
 
-NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5   # types of tokens in GGUF files; source: enum llama_token_type
+NORMAL, UNUSED, BYTE = 1, 5, 6   # types of tokens in GGUF files; source: enum llama_token_type
 MOST_WORDS = 1 << 16                                 # remembered with their tokens
 # Presets of models whose words that are tokens are not made by merging ("ignore_merges")
 _TAKES_WHOLE_WORDS = ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "tekken")
@@ -49,34 +50,45 @@ class SimpleTokenizer:
     for name, table in (("normal_tokens", normal_tokens), ("special_tokens", special_tokens)):
       if isinstance(table, Mapping) and all(isinstance(k, str) and isinstance(v, int) and v >= 0 for k, v in table.items()): continue
       raise ArgumentError(f"{name} are numbers from 0 on by text, a dict like {{'a': 0}}, not {table!r:.60}")
-    self.preset, self.bos_id, self.eos_id, self.eot_id = preset, bos_id, eos_id, eot_id
     check_preset(preset)
-    self._tokens = {_spelled(text): number for text, number in normal_tokens.items()}
-    self._special = dict(special_tokens)
-    self._bytes = {number: raw for raw, number in self._tokens.items()}
-    self._bytes.update((number, text.encode("utf-8", "surrogateescape")) for text, number in self._special.items())
+    self._take({_spelled(text): number for text, number in normal_tokens.items()}, special_tokens, preset, bos_id, eos_id, eot_id)
     self._ranks: dict[tuple[bytes, bytes], int] | None = None
     if merges is not None: self._ranks = {(_spelled(a), _spelled(b)): rank for rank, (a, b) in enumerate(merges)}
     self._whole = merges is None or preset in _TAKES_WHOLE_WORDS
+    self._words: dict[str, tuple[int, ...]] = {}
+
+  def _take(self, tokens: dict[bytes, int], special: Mapping[str, int], preset: str, bos_id: int | None, eos_id: int, eot_id: int | None) -> None:
+    """What all kinds of tokenizers have."""
+    self.preset, self.bos_id, self.eos_id, self.eot_id = preset, bos_id, eos_id, eot_id
+    self._tokens, self._special = tokens, dict(special)
+    self._bytes = {number: raw for raw, number in tokens.items()}
+    self._bytes.update((number, text.encode("utf-8", "surrogateescape")) for text, number in self._special.items())
     texts = sorted((text for text in self._special if text), key=len, reverse=True)
     self._cut = re.compile("|".join(map(re.escape, texts)) or r"(?!)")
-    self._words: dict[str, tuple[int, ...]] = {}
 
   @staticmethod
   def from_gguf_kv(kv: Mapping[str, Any]) -> SimpleTokenizer:
     """The tokenizer that a GGUF file's metadata describe. Raises FileFormatError where they lack something, or do not fit together."""
-    tokens, types, preset, merges = _lists_of(kv)
+    tokens, types = _tokens_of(kv)
+    scored = _model_of(kv) == "llama"
     normal: dict[str, int] = {}
     special: dict[str, int] = {}
+    byte_tokens: dict[int, int] = {}
     for number, (text, kind) in enumerate(zip(tokens, types)):
       if kind == NORMAL: normal.setdefault(text, number)
+      elif kind == BYTE and scored: byte_tokens[_byte_of(text)] = number
       elif kind != UNUSED: special.setdefault(text, number)
     bos, eos, eot = (_number(kv, f"tokenizer.ggml.{name}_token_id", len(tokens)) for name in ("bos", "eos", "eot"))
     if not kv.get("tokenizer.ggml.add_bos_token", bos is not None): bos = None
     if eot is None: eot = next((special[text] for text in _ENDS_OF_TURNS if text in special), None)
     if eos is None: eos = eot
     if eos is None: raise FileFormatError("the metadata have neither tokenizer.ggml.eos_token_id nor a token known to end a text")
-    return SimpleTokenizer(normal, special, preset, bos, eos, eot, merges=merges)
+    if not scored: return SimpleTokenizer(normal, special, _preset_of(kv), bos, eos, eot, merges=_merges_of(kv))
+    scores = kv.get("tokenizer.ggml.scores")
+    if not isinstance(scores, list) or len(scores) != len(tokens) or not all(type(score) is float for score in scores):
+      raise FileFormatError("tokenizer.ggml.scores has not one number for each token")
+    unknown = _number(kv, "tokenizer.ggml.unknown_token_id", len(tokens))
+    return ScoredTokenizer(normal, scores, byte_tokens, special, bos, eos, eot, unknown, kv.get("tokenizer.ggml.add_space_prefix", True) is True)
 
   # ***** encoding *****
 
@@ -154,6 +166,48 @@ class SimpleTokenizer:
     """Does this token end a text or a turn?"""
     return token_id == self.eos_id or (self.eot_id is not None and token_id == self.eot_id)
 
+class ScoredTokenizer(SimpleTokenizer):
+  """SentencePiece's. scores: of each token, by number; byte_tokens: numbers of tokens that are one byte, for characters that no token has.
+
+  space_prefix: a space is put before each text, and taken off again. Spaces are written as U+2581 in tokens.
+  """
+  def __init__(self, tokens: Mapping[str, int], scores: Sequence[float], byte_tokens: Mapping[int, int], special_tokens: Mapping[str, int],
+               bos_id: int | None, eos_id: int, eot_id: int | None, unknown_id: int | None, space_prefix: bool):
+    spelled = {text.replace("\u2581", " ").encode("utf-8", "surrogateescape"): number for text, number in tokens.items()}
+    self._take(spelled, special_tokens, "sentencepiece", bos_id, eos_id, eot_id)
+    self._scores, self._byte_tokens, self._unknown, self._prefix = scores, dict(byte_tokens), unknown_id, space_prefix
+    self._bytes.update((number, bytes((b,))) for b, number in byte_tokens.items())
+    self._between = frozenset(self._special.values())
+
+  def _plain(self, text: str) -> list[int]:
+    if not text: return []
+    try: pieces = [c.encode("utf-8") for c in (" " + text if self._prefix else text)]
+    except UnicodeEncodeError: raise ArgumentError(f"the text has half of a surrogate pair in {text!r:.60}, which is no character") from None
+    found: list[int] = []
+    for piece in merged(pieces, self._rank): found += self._tokens_of(piece)
+    return found
+
+  def _rank(self, a: bytes, b: bytes) -> float | None:  # type: ignore[override]   # scores are no whole numbers
+    number = self._tokens.get(a + b)
+    return None if number is None else -self._scores[number]
+
+  def _tokens_of(self, piece: bytes) -> list[int]:
+    """The token of a piece, or those of its bytes, or the one for what is not known."""
+    if piece in self._tokens: return [self._tokens[piece]]
+    if all(b in self._byte_tokens for b in piece): return [self._byte_tokens[b] for b in piece]
+    if self._unknown is None: raise ArgumentError(f"the tokenizer has no token for {piece.decode()!r}, nor for its bytes")
+    return [self._unknown]
+
+  def decode(self, ids: Sequence[int]) -> str:
+    """As SimpleTokenizer's, without the spaces that encode put before texts. A stream keeps them, since it goes on with a text."""
+    found: list[bytes] = []
+    begins = self._prefix   # does a text begin here?
+    for token in ids:
+      raw = self.token_bytes(token)
+      found.append(raw[1:] if begins and token not in self._between and raw.startswith(b" ") else raw)
+      begins = self._prefix and token in self._between
+    return b"".join(found).decode("utf-8", "replace")
+
 def merged(pieces: list[bytes], rank: Callable[[bytes, bytes], float | None]) -> list[bytes]:
   """Neighbours made one, those of lowest rank first, until no pair has a rank.
 
@@ -180,23 +234,41 @@ def merged(pieces: list[bytes], rank: Callable[[bytes, bytes], float | None]) ->
 
 # ***** metadata *****
 
-def _lists_of(kv: Mapping[str, Any]) -> tuple[list[str], list[int], str, list[tuple[str, str]] | None]:
-  """Tokens, their types, the preset and the merges."""
+def _model_of(kv: Mapping[str, Any]) -> str:
   model = kv.get("tokenizer.ggml.model", "gpt2")
-  if model != "gpt2": raise FileFormatError(f"tokenizers of the kind {model!r} are not known; known is 'gpt2' (byte pairs)")
+  if model not in ("gpt2", "llama"):
+    raise FileFormatError(f"tokenizers of the kind {model!r} are not known; known are 'gpt2' (byte pairs) and 'llama' (SentencePiece)")
+  return str(model)
+
+def _tokens_of(kv: Mapping[str, Any]) -> tuple[list[str], list[int]]:
+  """Tokens and their types."""
   tokens = kv.get("tokenizer.ggml.tokens")
   if not isinstance(tokens, list) or not tokens or not all(isinstance(text, str) for text in tokens):
     raise FileFormatError("the metadata have no tokenizer.ggml.tokens; is it a model of language?")
   types = kv.get("tokenizer.ggml.token_type", [NORMAL] * len(tokens))
   if not isinstance(types, list) or len(types) != len(tokens): raise FileFormatError("tokenizer.ggml.token_type has not one type for each token")
+  return tokens, types
+
+def _preset_of(kv: Mapping[str, Any]) -> str:
   preset = kv.get("tokenizer.ggml.pre", "default")
   try: check_preset(preset)
   except ArgumentError as error: raise FileFormatError(f"tokenizer.ggml.pre: {error.message}") from None
+  return str(preset)
+
+def _merges_of(kv: Mapping[str, Any]) -> list[tuple[str, str]] | None:
   merges = kv.get("tokenizer.ggml.merges")
-  if merges is None: return tokens, types, preset, None
-  pairs = [tuple(merge.split(" ")) if isinstance(merge, str) else () for merge in merges] if isinstance(merges, list) else [()]
-  if any(len(pair) != 2 for pair in pairs): raise FileFormatError("tokenizer.ggml.merges are not pairs of texts with a space between them")
-  return tokens, types, preset, pairs  # type: ignore[return-value]
+  if merges is None: return None
+  pairs: list[tuple[str, str]] = []
+  for merge in merges if isinstance(merges, list) else [merges]:
+    a, space, b = merge.partition(" ") if isinstance(merge, str) else ("", "", "")
+    if not a or not b or " " in b: raise FileFormatError(f"tokenizer.ggml.merges are pairs of texts with a space between them, and not {merge!r:.60}")
+    pairs.append((a, b))
+  return pairs
+
+def _byte_of(text: str) -> int:
+  """The byte of a token "<0x0A>"."""
+  if not re.fullmatch("<0x[0-9A-Fa-f]{2}>", text): raise FileFormatError(f"the token {text!r:.60} is said to be a byte, and is not like <0x0A>")
+  return int(text[3:5], 16)
 
 def _number(kv: Mapping[str, Any], key: str, count: int) -> int | None:
   """The token that a key names, if it does."""
