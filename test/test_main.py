@@ -54,5 +54,6 @@ def test_usage() -> None:
 
 def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("THREADS", "-3")
+  monkeypatch.delenv("DEV", raising=False)   # the choice of a default device opens CPU
   done = run("doctor")
   assert done.returncode == 1 and done.stderr == "doctor: THREADS=-3 is no number of threads; set it to 1 or more, or to 0 for one per core\n"

@@ -153,5 +153,10 @@ class _Module(ModuleType):
   """This module, which is called as the function of its name: `from tinyhw import function` finds one or the other."""
   def __call__(self, *args: Any, **kwargs: Any) -> Any: return function(*args, **kwargs)
 
+  @property
+  def __signature__(self) -> Any:
+    import inspect  # only who asks for signatures needs it
+    return inspect.signature(function)
+
 sys.modules[__name__].__class__ = _Module
 function.function = function  # type: ignore[attr-defined]  # so that tinyhw.function.function is found through either

@@ -11,6 +11,7 @@ from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.config import Context
 from tinyhw.dtype import dtypes
 from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.methods.base import constant_value
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -18,8 +19,8 @@ from tinyhw.uop.ops import UOp
 TARGETS = {"avx2": AVX2, "many threads": replace(AVX2, threads=32), "poor": ALL_TARGETS["poor"]}
 
 def kernels_of(*tensors: Tensor) -> list[UOp]:
-  """The kernels that would compute tensors, as the schedule hands them over."""
-  made = schedule(canonicalize([t.uop for t in tensors]))
+  """The kernels that would compute tensors, as the schedule hands them over. Constants need none."""
+  made = schedule(canonicalize([t.uop for t in tensors if constant_value(t.uop) is None]))
   return [k.sink for k in made.kernels if k.sink.op is Ops.SINK]
 
 def programs(seeds: range) -> list[UOp]:
