@@ -1,4 +1,5 @@
 """Language models from files against NumPy's float64, on every device; the cache, chunks, sampling; what is refused."""
+import gc
 import itertools
 from typing import Any
 
@@ -9,7 +10,7 @@ from mutations import fuzz
 from tinygrad_llm import tinygrad_llm
 
 from test.helpers import ENGINES, on
-from tinyhw import Tensor, dtypes
+from tinyhw import GlobalCounters, Tensor, dtypes
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.llm.arch import TransformerConfig, config_of
 from tinyhw.llm.gguf import gguf_read
@@ -121,6 +122,28 @@ def test_temperature(llama):
     return take(llama.generate(TEXT, 4, 2.0), 12)
   assert seeded(5) == seeded(5) != seeded(6)
   assert take(llama.generate(TEXT, 4, 0), 3) == likeliest(MODELS["llama"], TEXT, 3)[0]
+
+def test_modes_may_change_between_tokens(llama):
+  """Another mode has captures of its own, and what others compute meanwhile is not cut from its graph."""
+  want = likeliest(MODELS["llama"], TEXT, 6)[0]
+  tokens = llama.generate(TEXT, chunk_size=4)
+  found = take(tokens, 2)
+  with Tensor.no_grad(): found += take(tokens, 2)
+  with Tensor.train(): found += take(tokens, 1)
+  x = Tensor([3.0], requires_grad=True)
+  y = x * x
+  found += take(tokens, 1)
+  y.sum().backward()
+  assert found == want and x.grad.item() == 6
+
+def test_tokens_do_not_add_up_memory(llama):
+  tokens = llama.generate(TEXT, chunk_size=4)
+  take(tokens, 5)
+  gc.collect()
+  before, objects = GlobalCounters.mem_used, len(gc.get_objects())
+  take(tokens, 25)
+  gc.collect()
+  assert GlobalCounters.mem_used <= before + 4096 and len(gc.get_objects()) < objects + 500
 
 def test_decoded_once_or_where_it_is_used():
   """Both ways compute the same; a matrix in blocks stays in blocks."""

@@ -11,7 +11,7 @@ import threading
 from typing import Any
 
 from tinyhw.dtype import dtypes
-from tinyhw.engine.jit import TinyJit
+from tinyhw.engine.jit import TinyJit, modes
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.llm.arch import TransformerConfig, config_of, frequencies
 from tinyhw.llm.gguf import gguf_read
@@ -127,7 +127,7 @@ class Transformer:
     tied = isinstance(source, FileSource) and not source.has("output.weight")
     self.output = source.get("output.weight", config.vocab_size, config.dim) if not tied else self.token_embd
     self.positions = Tensor.arange(config.max_context, dtype=dtypes.int32).contiguous().realize()
-    self._steps: dict[int, TinyJit[..., Tensor]] = {}   # by the number of tokens
+    self._steps: dict[tuple[int, tuple[Any, ...]], TinyJit[..., Tensor]] = {}   # by the number of tokens and the modes
     self._cached: list[int] = []                        # tokens whose keys and values the cache has
     self._lock = threading.RLock()
 
@@ -140,7 +140,7 @@ class Transformer:
     """
     kv, stored = gguf_read(gguf)
     source = FileSource(stored, realize)
-    with Tensor.no_grad(): model = Transformer(config_of(kv, {name: s.shape for name, s in stored.items()}, max_context), source)
+    model = Transformer(config_of(kv, {name: s.shape for name, s in stored.items()}, max_context), source)
     if source.unused:
       raise FileFormatError(f"the model would not use the file's tensors {', '.join(list(source.unused)[:8])}; it is of a kind not known")
     return model, kv
@@ -164,12 +164,11 @@ class Transformer:
     return (scores + temperature * noise).argmax().realize()
 
   def __call__(self, tokens: Tensor, start: int, last: int, temperature: Tensor) -> Tensor:
-    """forward, captured once for each number of tokens."""
+    """forward, captured once for each number of tokens (and for each mode, such as Tensor.no_grad: captures do not go from one to another)."""
     n = int(tokens.shape[0])
     position, row = UOp.variable("start_pos", 0, self.config.max_context - n).bind(start), UOp.variable("last", 0, n - 1).bind(last)
-    step = self._steps.get(n)
-    if step is None: step = self._steps[n] = TinyJit(self.forward)
-    with Tensor.no_grad(): return step(tokens, position, row, temperature)
+    step = self._steps.setdefault((n, modes()), TinyJit(self.forward))
+    return step(tokens, position, row, temperature)
 
   # ***** texts *****
 
