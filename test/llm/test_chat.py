@@ -19,6 +19,7 @@ TEXTS = {
   "gemma": "<start_of_turn>user\nS\n\nhi<end_of_turn>\n<start_of_turn>model\nyo<end_of_turn>\n"
            "<start_of_turn>user\n?<end_of_turn>\n<start_of_turn>model\n",
   "mistral": "[INST]S\n\nhi[/INST]yo</s>[INST]?[/INST]",
+  "deepseek": "S<｜User｜>hi<｜Assistant｜>yo<｜end▁of▁sentence｜><｜User｜>?<｜Assistant｜>",
   "phi3": "<|system|>\nS<|end|>\n<|user|>\nhi<|end|>\n<|assistant|>\nyo<|end|>\n<|user|>\n?<|end|>\n<|assistant|>\n",
   "olmo": "<|system|>\nS\n<|user|>\nhi\n<|assistant|>\nyo\n<|user|>\n?\n<|assistant|>\n",
   "glm4": "<sop><|system|>S<|user|>hi<|assistant|>yo<|user|>?<|assistant|>",
@@ -38,7 +39,7 @@ def test_formats(name):
   assert template.render(MESSAGES[1:2], add_generation_prompt=False) + template.role("assistant") == template.render(MESSAGES[1:2])
   assert template.tok.decode(template.encode(MESSAGES)) == TEXTS[name]
   found = FallbackTemplate.from_gguf_kv({"tokenizer.chat_template": "{{ bos_token }}" + TEXTS[name]}, template.tok)
-  assert found.name == name
+  assert found.name == name and not found.guessed
 
 @pytest.mark.parametrize("preset", ["llama3", "qwen2", "olmo", "tekken", "kimi-k2", "glm4"])
 def test_the_fallback_is_that_of_tinygrad(preset):
@@ -55,7 +56,12 @@ def test_users_cannot_end_their_turn():
 
 def test_a_system_alone():
   assert FallbackTemplate(tokenizer("</s>"), "mistral").render(MESSAGES[:1]) == "[INST]S[/INST]"
-  assert FallbackTemplate.from_gguf_kv({"tokenizer.chat_template": 3}, tokenizer(preset="qwen2")).name == "chatml"
+
+def test_templates_that_are_not_known():
+  """The preset decides, and it can be seen."""
+  for source, guessed in ((3, True), ("{{ messages }}", True), (None, False)):
+    found = FallbackTemplate.from_gguf_kv({"tokenizer.chat_template": source} if source else {}, tokenizer(preset="qwen2"))
+    assert found.name == "chatml" and found.guessed is guessed
 
 def test_what_is_refused():
   template = FallbackTemplate(tokenizer(), "gemma")

@@ -53,6 +53,12 @@ def test_benchmark(path):
   status, out = run("-m", path, "--benchmark", 3)
   assert status == 0 and out.startswith("3 tokens in ") and out.endswith("tokens/s\n")
 
+def test_a_template_that_is_not_known_is_told(tmp_path, capsys):
+  path = tmp_path / "t.gguf"
+  path.write_bytes(Model("qwen2").file(**TOKENIZER, **{"tokenizer.chat_template": "{{ x }}"}))
+  assert run("-m", path, "-p", "a", "--max_tokens", 1)[0] == 0
+  assert "chat template is not known; chatml is used" in capsys.readouterr().err
+
 def test_what_cannot_be_done(path, tmp_path, capsys):
   other = tmp_path / "other.gguf"
   other.write_bytes(b"GGUF")

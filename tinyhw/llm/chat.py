@@ -29,6 +29,8 @@ FORMATS: dict[str, Format] = {
                   {"user": "<start_of_turn>user\n", "assistant": "<start_of_turn>model\n"}, "{end}\n", system=False),
   "glm4": Format("<sop>", "<|endoftext|>", "<|{role}|>", "", begin="<sop>"),
   "mistral": Format("[INST]", "</s>", {"user": "[INST]", "assistant": ""}, {"user": "[/INST]", "assistant": "{end}"}, system=False),
+  "deepseek": Format("<｜User｜>", "<｜end▁of▁sentence｜>", {"system": "", "user": "<｜User｜>", "assistant": "<｜Assistant｜>"},
+                     {"system": "", "user": "", "assistant": "{end}"}),
   "phi3": Format("<|end|>", "<|end|>", "<|{role}|>\n", "{end}\n"),
   "olmo": Format("<|user|>", "<|endoftext|>", "<|{role}|>\n", "\n"),
 }
@@ -42,13 +44,17 @@ class FallbackTemplate:
     if name is None: name = _OF_PRESETS.get(tok.preset, "chatml")
     if name not in FORMATS: raise ArgumentError(f"no chat template is called {name!r}; known are {', '.join(FORMATS)}")
     self.tok, self.name, self.format = tok, name, FORMATS[name]
+    self.guessed = False   # has the file a template of its own that is not known?
     self._end = self.format.end if tok.is_special(self.format.end) else tok.decode([tok.eos_id])
 
   @staticmethod
   def from_gguf_kv(kv: Mapping[str, Any], tok: SimpleTokenizer) -> FallbackTemplate:
     """The format that a file's template writes, or that goes with its tokenizer."""
     source = kv.get("tokenizer.chat_template")
-    return FallbackTemplate(tok, next((name for name, f in FORMATS.items() if isinstance(source, str) and f.marker in source), None))
+    name = next((name for name, f in FORMATS.items() if isinstance(source, str) and f.marker in source), None)
+    found = FallbackTemplate(tok, name)
+    found.guessed = source is not None and name is None
+    return found
 
   def role(self, role: str) -> str:
     """What stands before a turn's content. Raises ArgumentError for a role that the format has not."""

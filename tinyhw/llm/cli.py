@@ -85,6 +85,7 @@ def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None, st
   out = stdout or sys.stdout
   try:
     model, tok, template = load(options.model, options.max_context, options.realize, options.chat_format)
+    if template.guessed: sys.stderr.write(f"the file's chat template is not known; {template.name} is used, and --chat_format chooses another\n")
     if options.seed is not None: Tensor.manual_seed(options.seed)
     if options.warmup: _warm_up(model)
     if options.benchmark is not None: _benchmark(model, options.benchmark, out)
