@@ -1,6 +1,8 @@
 """Language models from files against NumPy's float64, on every device; the cache, chunks, sampling; what is refused."""
+import copy
 import gc
 import itertools
+import pickle
 from typing import Any
 
 import numpy as np
@@ -144,6 +146,19 @@ def test_tokens_do_not_add_up_memory(llama):
   take(tokens, 25)
   gc.collect()
   assert GlobalCounters.mem_used <= before + 4096 and len(gc.get_objects()) < objects + 500
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["deepcopy", "pickle"])
+def test_copies(copied):
+  """A copy has the text so far, and goes on by itself."""
+  model = MODELS["Q8_0"]
+  with on(DEVICES[0]):
+    first = load(model)
+    assert take(first.generate(TEXT, chunk_size=4), 2) == likeliest(model, TEXT, 2)[0]
+    second = copied(first)
+    assert second.get_start_pos([*TEXT, 0, 0, 0]) == first.get_start_pos([*TEXT, 0, 0, 0]) > 0
+    other = TEXT[::-1]
+    assert take(first.generate(other, chunk_size=4), 2) == likeliest(model, other, 2)[0]
+    assert take(second.generate(TEXT, chunk_size=4), 4) == likeliest(model, TEXT, 4)[0]
 
 def test_decoded_once_or_where_it_is_used():
   """Both ways compute the same; a matrix in blocks stays in blocks."""

@@ -145,6 +145,13 @@ class Transformer:
       raise FileFormatError(f"the model would not use the file's tensors {', '.join(list(source.unused)[:8])}; it is of a kind not known")
     return model, kv
 
+  def __getstate__(self) -> dict[str, Any]:
+    """What copies and pickles have: all but the captures and the lock, which a copy makes for itself."""
+    return {name: value for name, value in vars(self).items() if name not in ("_steps", "_lock")}
+
+  def __setstate__(self, state: dict[str, Any]) -> None:
+    vars(self).update(state, _steps={}, _lock=threading.RLock())
+
   # ***** one step *****
 
   def logits(self, tokens: Tensor, start: Position, last: Position) -> Tensor:
