@@ -227,6 +227,27 @@ def test_wrong_http():
     client.close()
     assert running.ask(COMPLETIONS, {"prompt": "a"}, 200)["choices"][0]["text"] == "ok"
 
+def raw(running, data):
+  """All that the server sends until it closes the connection."""
+  with socket.create_connection(("127.0.0.1", running.server.server_port), timeout=20) as client:
+    client.sendall(data)
+    found = b""
+    while part := client.recv(1 << 16): found += part
+  return found
+
+def test_old_clients_and_lines_that_are_too_long():
+  """A stream for HTTP/1.0 has no chunks, and ends with its connection; what the parser of HTTP refuses is told as JSON, too."""
+  with Running(Scripted(text("ok"))) as running:
+    body = b'{"prompt": "a", "stream": true}'
+    head, _, events = raw(running, b"POST /v1/completions HTTP/1.0\r\nHost: localhost:%d\r\nContent-Length: %d\r\n\r\n%s" % (
+      running.server.server_port, len(body), body)).partition(b"\r\n\r\n")
+    assert b"chunked" not in head and events.startswith(b"data: {") and events.endswith(b"data: [DONE]\n\n")
+    # lines of 65537 bytes, all of which are read: what is left unread would break the connection
+    for request, status in ((b"GET /" + b"a" * 65532, b"414"), (b"GET / HTTP/1.1\r\nX: " + b"a" * 65534, b"431"),
+                            (b"BREW / HTTP/1.1\r\n\r\n", b"501"), (b"GET / HTTP/9.9\r\n\r\n", b"505")):
+      head, _, found = raw(running, request).partition(b"\r\n\r\n")
+      assert head.startswith(b"HTTP/1.1 " + status) and json.loads(found)["error"]["message"]
+
 def test_errors_of_the_model(capsys):
   """Before the first token they are answers; in a stream they are its last event."""
   with Running(Scripted([ValueError("boom")])) as running:

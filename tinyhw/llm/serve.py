@@ -6,6 +6,7 @@ their host, so that no page of another site can reach the server by a name that 
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
+import http.client
 import http.server
 import ipaddress
 import json
@@ -226,7 +227,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
   def _event(self, value: Any) -> None:
     """One event of a stream, sent at once."""
     data = b"data: " + (value if isinstance(value, bytes) else json.dumps(value).encode("ascii")) + b"\n\n"
-    self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+    self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data) if self._in_chunks else data)
+
+  @property
+  def _in_chunks(self) -> bool:
+    """Does the client know chunks? Else an answer of unknown length ends with its connection."""
+    return self.request_version != "HTTP/1.0"
+
+  def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+    """What the class above finds wrong, in the form of other errors."""
+    self.begun, self.request_version = False, self.protocol_version   # not yet known: without one there would be no status
+    self._error(RequestError(int(code), message or http.client.responses.get(int(code), "wrong request")))
 
   def _alive(self) -> None:
     """Raise Gone if the client has closed its connection."""
@@ -285,15 +296,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
       first = next(pieces, "")   # what cannot be done is an error with its status, not an event
       self.begun = True
       self.send_response(200)
-      for name, text in (("Content-Type", "text/event-stream"), ("Cache-Control", "no-cache"), ("Transfer-Encoding", "chunked")):
-        self.send_header(name, text)
+      ending = ("Transfer-Encoding", "chunked") if self._in_chunks else ("Connection", "close")
+      for name, text in (("Content-Type", "text/event-stream"), ("Cache-Control", "no-cache"), ending): self.send_header(name, text)
       self.end_headers()
       self._event(answer.part(first, first=True))
       for piece in pieces: self._event(answer.part(piece))
       self._event(answer.part("", reason=run.reason))
       if run.asked.usage: self._event(answer.end(run.usage))
       self._event(b"[DONE]")
-      self.wfile.write(b"0\r\n\r\n")
+      if self._in_chunks: self.wfile.write(b"0\r\n\r\n")
     finally: getattr(pieces, "close")()   # lets the next request have its turn
 
 def _chat(server: LLMServer, fields: Mapping[str, Any]) -> list[int]:
