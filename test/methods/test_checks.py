@@ -15,6 +15,11 @@ def test_numbers_of_other_libraries_are_numbers():
   n = UOp.variable("n", 1, 3)
   assert checks.sizes("n", [1, np.int64(2), n]) == (1, 2, n)
 
+def test_numbers_of_others_become_plain():
+  assert checks.plain(np.float64(2.5)) == 2.5 and type(checks.plain(np.float64(2.5))) is float and type(checks.plain(np.uint8(3))) is int
+  array = np.ones(2)
+  assert checks.plain(array) is array and checks.plain(True) is True and checks.plain("x") == "x"
+
 @pytest.mark.parametrize("f, text", [
   (lambda: checks.whole("n", 2.5), "n is a whole number, not 2.5"), (lambda: checks.whole("n", "3"), "not '3'"),
   (lambda: checks.whole("n", -1, 0), "n is -1; it must be at least 0"), (lambda: checks.real("x", "3"), "x is a number"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinyhw import Device, Tensor, nn
+from tinyhw import Device, Tensor, dtypes, nn
 from tinyhw.errors import ArgumentError, InterchangeError
 from tinyhw.methods import dlpack
 
@@ -179,6 +179,19 @@ def test_buffers():
   assert view.readonly and view.shape == (2, 2) and view.tolist() == x.tolist()
   if sys.version_info >= (3, 12): assert memoryview(x).tolist() == [[1, 2], [3, 4]] and bytes(Tensor([1, 2], dtype="uint8")) == b"\1\2"
   with pytest.raises(InterchangeError, match="tolist"): Tensor([1.0], dtype="bfloat16").__buffer__(0)
+
+@pytest.mark.parametrize("number", [np.float64(2), np.float32(2), np.int64(2), np.uint8(2)], ids=lambda x: type(x).__name__)
+def test_numbers_of_numpy_are_weak_as_those_of_python(number):
+  """`x / np.sqrt(n)` keeps float32, on either side, as in tinygrad and PyTorch."""
+  for kind in ("float16", "float32", "int8", "bool"):
+    x = Tensor([1, 3, 4], dtype=kind)
+    for f in (lambda a, b: a * b, lambda a, b: a - b, lambda a, b: a / b, lambda a, b: a < b, lambda a, b: a == b):
+      for got, want in ((f(x, number), f(x, number.item())), (f(number, x), f(number.item(), x))):
+        assert type(got) is Tensor and got.dtype is want.dtype and got.tolist() == want.tolist()
+  x = Tensor([1.0, 4.0])
+  assert (x ** number).dtype is x.maximum(number).dtype is (x > 2).where(x, number).dtype is dtypes.float32
+  assert (x ** number).tolist() == [1.0, 16.0] and (number ** x).tolist() == [2.0, 16.0]
+  assert (Tensor([1], dtype="int8") < np.int64(300)).tolist() == [True]
 
 def test_numpy_arrays_and_tensors_in_one_expression():
   x = Tensor([1.0, 2.0])

@@ -27,6 +27,7 @@ from tinyhw.engine.writes import assign_of, assigned, memory_of, rebased, unique
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, FunctionError, JitError, ShapeError
 from tinyhw.gradient import transposed
 from tinyhw.methods import graph
+from tinyhw.methods.checks import plain
 from tinyhw.methods.hostdata import HostData, pack
 from tinyhw.trace import record
 from tinyhw.uop.enums import GroupOp, Ops
@@ -111,6 +112,7 @@ def whole(node: UOp, shape: graph.Shape) -> UOp:
 
 class Handle(metaclass=TensorType):
   """A handle on a graph node. `uop` may change (assign, realize); nodes never do."""
+  __array_priority__ = 1000   # NumPy's numbers and arrays leave `array * tensor` to the tensor, so that it stays one
   __slots__ = ("uop", "grad", "_requires_grad", "__weakref__")
   uop: UOp
   grad: Tensor | None
@@ -234,11 +236,12 @@ class Handle(metaclass=TensorType):
     if type(x) in _SCALARS: return graph.constant(_number_type("combine", mine, x), x)
     if isinstance(x, UOp): return graph.cast(x, _weak(mine, int)) if x.dtype is dtypes.weakint else x
     if x is None: raise ArgumentError("cannot compute with None; give a Tensor or a number")
-    return self._tensor(x).uop
+    return self._other(number, dtype) if (number := plain(x)) is not x else self._tensor(x).uop
 
   def _pair(self, what: str, x: Any) -> tuple[UOp, UOp]:
     """This and another operand with one type and one shape. Raises ShapeError, DTypeError or DeviceError naming both."""
     a = self.uop
+    if not isinstance(x, Handle): x = plain(x)
     if type(x) in _SCALARS:
       dtype = _number_type(what, a.dtype, x)
       return graph.cast(a, dtype), graph.full(a.shape, dtype, x)
@@ -254,8 +257,8 @@ class Handle(metaclass=TensorType):
     return a, b
 
   def _beyond(self, x: Any) -> int:
-    """1 where x is a Python int above all values of this integer type, -1 where it is below, else 0."""
-    if type(x) is not int or dtypes.is_float(self.uop.dtype): return 0
+    """1 where x is a whole number above all values of this integer type, -1 where it is below, else 0."""
+    if isinstance(x, Handle) or dtypes.is_float(self.uop.dtype) or type(x := plain(x)) is not int: return 0
     low, high = _weak(self.uop.dtype, int).limits()
     return int(x > high) - int(x < low)
 

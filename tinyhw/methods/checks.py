@@ -48,6 +48,10 @@ def is_number(x: Any) -> bool:
   """Is x a number of Python's, or of another library?"""
   return type(x) in (int, float, bool) or isinstance(x, Real)
 
+def plain(x: Any) -> Any:
+  """A number of another library as one of Python's, which takes the type of the tensor beside it; anything else as it is."""
+  return x if type(x) in (int, float, bool) or not isinstance(x, Real) else real("a number", x)
+
 def finite(what: str, x: Any) -> float | int:
   """x as a number that is neither infinite nor NaN."""
   number = real(what, x)

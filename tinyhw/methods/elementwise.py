@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.dtype import ConstType, DType, DTypeLike, dtypes, least_upper_dtype, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, DTypeError
 from tinyhw.methods import graph
-from tinyhw.methods.checks import is_number
+from tinyhw.methods.checks import is_number, plain
 from tinyhw.methods.base import Handle
 from tinyhw.methods.casts import Casts, truth
 from tinyhw.methods.quotients import (
@@ -134,6 +134,7 @@ class Elementwise(Casts):
     >>> Tensor([1.0, 2.0, 3.0]).pow(2).tolist()
     [1.0, 4.0, 9.0]
     """
+    x = plain(x)
     if type(x) in (int, float, bool) and not reverse: return self._own(power_constant(self.uop, x))
     a, b = self._pair("raise", x)
     if reverse: a, b = b, a
