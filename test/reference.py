@@ -31,6 +31,8 @@ PAGES = (
   Page("function.md", "Functions as units", "tinyhw.function", ("function",)),
   Page("onnx.md", "ONNX", "tinyhw.nn.onnx", ("OnnxRunner", "OnnxPBParser")),
   Page("gguf.md", "GGUF", "tinyhw.llm.gguf", ("gguf_load", "ggml_data_to_tensor")),
+  Page("language-models.md", "Language models", "tinyhw.llm.cli", (
+    "load", "text_after", "SimpleTokenizer", "FallbackTemplate", "Transformer", "LLMServer")),
   Page("dtype.md", "Element types", "tinyhw.dtype", ("DType", "DTypes", "to_dtype", "least_upper_dtype", "least_upper_float", "can_lossless_cast",
                                                    "float_to_fp16", "float_to_bf16", "float_to_fp8", "fp8_to_float")),
   Page("device.md", "Devices and buffers", "tinyhw.device", ("Device", "Buffer", "Compiled", "Allocator", "LRUAllocator", "enumerate_devices_str")),
