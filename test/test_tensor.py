@@ -2,6 +2,7 @@
 import array
 import math
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -164,6 +165,15 @@ def test_no_grad():
   Tensor.no_grad = True
   assert Tensor.no_grad
   Tensor.no_grad = False
+
+def test_no_grad_is_of_a_thread():
+  x, found = Tensor([2.0], requires_grad=True), []
+  def other() -> None: found.append((x * 3).sum().gradient(x)[0].item())
+  with Tensor.no_grad():
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+  assert found == [3.0]
 
 def test_backward_reaches_leaves():
   x, w, c = Tensor([1.0, 2.0]), Tensor.ones(2), Tensor([1.0, 1.0], requires_grad=False)

@@ -46,7 +46,8 @@ class train(Wrapper):
   def __exit__(self, *_: object) -> None: TRAINING.value = self.before
 
 class NoGrad(Wrapper):
-  """`with Tensor.no_grad():`, `@Tensor.no_grad()` or `Tensor.no_grad = True`: results are cut off from what they were computed from."""
+  """`with Tensor.no_grad():`, `@Tensor.no_grad()` or `Tensor.no_grad = True`: results are cut off from what they were computed from, in
+  this thread."""
   def __init__(self) -> None: self.before = False
   def fresh(self) -> NoGrad: return NoGrad()
   def __call__(self, function: Any = None) -> Any: return NoGrad() if function is None else super().__call__(function)

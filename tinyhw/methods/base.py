@@ -11,6 +11,7 @@ second gets a copy), so that `assign` to one never shows in the other; views of 
 """
 from __future__ import annotations
 import gc
+import threading
 import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -58,9 +59,11 @@ def leaves() -> list[Handle]:
   """The registered tensors that are alive."""
   return [found for leaf in list(_leaves.values()) if (found := leaf()) is not None]
 
-class GradMode:
-  """Whether results are cut from what they were computed from, as `Tensor.no_grad` asks."""
+class _GradMode(threading.local):
+  """Whether results are cut from what they were computed from, as `Tensor.no_grad` asks, in this thread."""
   off = False
+
+GradMode = _GradMode()
 
 class TensorType(type):
   """The class of the class Tensor, for `Tensor.training`, which is the variable TRAINING under another name."""
