@@ -137,8 +137,11 @@ class Tensor(Kernels, metaclass=_TensorType):
     >>> Tensor([[1, 2], [3, 4]]).data()[1, 0]
     3
     """
+    return self._memory()
+
+  def _memory(self, zero_copy: bool = False) -> memoryview:
     if self.dtype.fmt is None: raise DTypeError(f"Python has no {self.dtype}; use tolist(), or cast to float32 first")
-    raw, shape = self._read()
+    raw, shape = self._read(zero_copy)
     form: Any = self.dtype.fmt
     try: flat: memoryview = raw.cast("B").cast(form) if 0 in shape else raw.cast("B").cast(form, shape)  # a memoryview has no other empty shapes
     except ValueError: raise DTypeError(f"this Python has no memoryview of {self.dtype}; use tolist(), or cast to float32 first") from None

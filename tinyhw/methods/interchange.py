@@ -12,7 +12,7 @@ from tinyhw.dtype import DType
 from tinyhw.engine.buffers import buffer_of, buffers_in, new_buffer
 from tinyhw.engine.realize import this_thread
 from tinyhw.engine.writes import memory_of
-from tinyhw.errors import ArgumentError, InterchangeError
+from tinyhw.errors import ArgumentError, DTypeError, InterchangeError
 from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import constant_value, realize_all, storage_view, stored
 from tinyhw.methods.loss import Loss
@@ -113,10 +113,8 @@ class Interchange(Loss):
 
   def __buffer__(self, flags: int) -> memoryview:
     """`memoryview(tensor)`, from Python 3.12 on: the elements, read-only and without a copy where the host sees them."""
-    if self.dtype.fmt is None: raise InterchangeError(f"Python's buffers have no {self.dtype}; use tolist(), or cast to float32 first")
-    raw, shape = self._self()._read(zero_copy=True)
-    flat = raw.cast("B").cast(self.dtype.fmt)  # type: ignore[call-overload]  # the stubs know formats as literals only
-    return (flat if 0 in shape else raw.cast("B").cast(self.dtype.fmt, shape)).toreadonly()  # type: ignore[call-overload,no-any-return]
+    try: return self._self()._memory(zero_copy=True).toreadonly()
+    except DTypeError as error: raise InterchangeError(error.message) from None
 
   # ***** copies *****
 
