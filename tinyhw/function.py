@@ -20,10 +20,11 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine.buffers import next_number
 from tinyhw.engine.realize import prepare, this_thread
 from tinyhw.engine.writes import fresh_tag
-from tinyhw.errors import ArgumentError, FunctionError, GradientError
+from tinyhw.errors import ArgumentError, FunctionError
 from tinyhw.gradient import define_gradient, gradients
 from tinyhw.methods import graph
 from tinyhw.methods.base import leaves
+from tinyhw.methods.kernels import given_gradients
 from tinyhw.nn.state import get_state_dict
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
@@ -74,24 +75,11 @@ class Function(Generic[R]):
     shapes = [(u.shape, u.dtype) for u in nodes]
     def rule_of(k: int) -> Callable[[UOp, UOp], tuple[UOp | None, ...]]:
       def rule(_: UOp, g: UOp) -> tuple[UOp | None, ...]:
-        if len(shapes) == 1: return self._checked(self.grad_fxn(g, call), inputs)  # type: ignore[misc]  # it is there
+        if len(shapes) == 1: return given_gradients(self.name, self.grad_fxn(g, call), inputs)  # type: ignore[misc]  # it is there
         grads = [g if i == k else graph.full(shape, dtype, 0, g.device) for i, (shape, dtype) in enumerate(shapes)]
-        return self._checked(self.grad_fxn(*grads, call=call), inputs)  # type: ignore[misc]  # it is there
+        return given_gradients(self.name, self.grad_fxn(*grads, call=call), inputs)  # type: ignore[misc]  # it is there
       return rule
     return [_wrapped(u, inputs, rule_of(k)) for k, u in enumerate(nodes)]
-
-  def _checked(self, given: Any, inputs: list[UOp]) -> tuple[UOp | None, ...]:
-    if not isinstance(given, (tuple, list)) or len(given) != len(inputs):
-      count = len(given) if isinstance(given, (tuple, list)) else repr(given)
-      raise GradientError(f"grad_fxn of {self.name} gives {count}, and there are {len(inputs)} inputs; give a tuple with a gradient or None for each")
-    found: list[UOp | None] = []
-    for k, (g, u) in enumerate(zip(given, inputs)):
-      g = g.uop if isinstance(g, Tensor) else g
-      if g is not None and (not isinstance(g, UOp) or g.shape != u.shape):
-        raise GradientError(f"grad_fxn of {self.name} gives {g!r:.80} for input {k} of shape {graph.show(u.shape)}; give a Tensor or a node "
-                            "of that shape")
-      found.append(None if g is None or not dtypes.is_float(u.dtype) else graph.cast(g, u.dtype))
-    return tuple(found)
 
 def _explicit(values: Iterable[Any]) -> list[Tensor]:
   """The Tensors among arguments, in their order, also those in containers and attributes."""

@@ -4,6 +4,7 @@ A tensor on DISK is a chain of movements over a BUFFER. `resolve` goes up the ch
 rest of the chain (a transpose, every second column) is applied to the copy. Nothing is computed on DISK.
 """
 from __future__ import annotations
+import math
 from typing import NamedTuple
 
 from tinyhw.device import Buffer, DeviceLike
@@ -64,8 +65,7 @@ def _shrunk(piece: Piece, movement: UOp) -> Piece | None:
     if k <= axis: begin += fixed[k][0] * stride
     stride *= fixed[k][2]
   shape = [e - b for b, e, _ in fixed[:axis + 1]] + [n for _, _, n in fixed[axis + 1:]]
-  size = 1
-  for d in shape: size *= d
+  size = math.prod(shape)
   if all(e - b == n for b, e, n in fixed[axis + 1:]): rest = piece.rest[1:]
   elif size == piece.size: return None
   else:

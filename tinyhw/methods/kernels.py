@@ -89,17 +89,20 @@ def _applied(u: UOp, sink: UOp, inputs: list[UOp], slot: int, grad_fxn: Gradient
   def backward(_: UOp, g: UOp) -> tuple[UOp | None, ...]:
     if grad_fxn is None:
       raise GradientError("this value was computed by a custom_kernel without a gradient; pass grad_fxn=, or detach() the result")
-    given = grad_fxn(g, UOp(Ops.GROUP, dtypes.void, (sink, *inputs)))
-    if not isinstance(given, (tuple, list)) or len(given) != len(inputs):
-      raise GradientError(f"grad_fxn gives a gradient or None for each of the {len(inputs)} tensors, in order, not {given!r}")
-    return tuple([_checked(given[k], inputs[k]) for k in others])
+    given = given_gradients("a custom_kernel", grad_fxn(g, UOp(Ops.GROUP, dtypes.void, (sink, *inputs))), inputs)
+    return tuple([given[k] for k in others])
   define_gradient(node, tuple([inputs[k] for k in others]), backward)
   return node
 
-def _checked(g: Any, like: UOp) -> UOp | None:
-  """A gradient that a user's function gave."""
-  if g is None: return None
-  u = g.uop if isinstance(g, Handle) else g
-  if not isinstance(u, UOp) or u.shape != like.shape:
-    raise GradientError(f"grad_fxn gave {g!r} as the gradient of a tensor of shape {graph.show(like.shape)}; give a tensor or node of that shape")
-  return graph.cast(u, like.dtype)
+def given_gradients(who: str, given: Any, inputs: Sequence[UOp]) -> tuple[UOp | None, ...]:
+  """What a user's grad_fxn gave, as nodes of the inputs' types. Raises GradientError unless there is a gradient or None for each input."""
+  if not isinstance(given, (tuple, list)) or len(given) != len(inputs):
+    count = len(given) if isinstance(given, (tuple, list)) else repr(given)
+    raise GradientError(f"grad_fxn of {who} gives {count}, and there are {len(inputs)} inputs; give a tuple with a gradient or None for each")
+  found: list[UOp | None] = []
+  for k, (g, like) in enumerate(zip(given, inputs)):
+    u = g.uop if isinstance(g, Handle) else g
+    if u is not None and (not isinstance(u, UOp) or u.shape != like.shape):
+      raise GradientError(f"grad_fxn of {who} gives {g!r:.80} for input {k} of shape {graph.show(like.shape)}; give a Tensor or a node of that shape")
+    found.append(None if u is None or not dtypes.is_float(like.dtype) else graph.cast(u, like.dtype))
+  return tuple(found)

@@ -1,5 +1,6 @@
 """Tensors that lie in a file with strides: as movements of the vector of elements that they are in, so that they stay on DISK."""
 from __future__ import annotations
+import math
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.nn.tensor_io import Source
@@ -35,9 +36,8 @@ def _first(x: Tensor, count: int) -> Tensor:
   return x if x.shape[-1] == count else x.shrink((*[(0, n) for n in x.shape[:-1]], (0, count)))
 
 def _gathered(source: Source, x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], axes: list[int]) -> Tensor:
-  count = 1
-  for k in axes: count *= shape[k]
-  if count > len(x): raise source.bad(f"a tensor of shape {shape} and strides {strides} overlaps itself; save its .clone()")
+  if math.prod(shape[k] for k in axes) > len(x):
+    raise source.bad(f"a tensor of shape {shape} and strides {strides} overlaps itself; save its .clone()")
   kind = dtypes.int32 if len(x) < 1 << 31 else dtypes.int64
   place = Tensor.zeros([1] * len(axes), dtype=kind)
   for i, k in enumerate(sorted(axes)):
