@@ -70,7 +70,10 @@ class Function(Generic[R]):
     return found if isinstance(made, tuple) else found[0]  # type: ignore[return-value]  # what the function returned, around other nodes
 
   def _with_gradient(self, nodes: list[UOp], inputs: list[UOp]) -> list[UOp]:
-    """The results with the user's rule as their gradient. It gets a gradient for each result, and a node whose sources are the results and inputs."""
+    """The results with the user's rule as their gradient. It gets a gradient for each result, and a node whose sources are the results and inputs.
+
+    With several results it is called for each of them, with zeros for the others, and what it gives is added up: gradients are linear in these.
+    """
     call = UOp(Ops.GROUP, dtypes.void, (UOp(Ops.GROUP, dtypes.void, tuple(nodes)), *inputs))
     shapes = [(u.shape, u.dtype) for u in nodes]
     def rule_of(k: int) -> Callable[[UOp, UOp], tuple[UOp | None, ...]]:

@@ -67,8 +67,8 @@ class Interchange(Loss):
     if memory_of(self.uop)[1]: realize_all((self,))
     memory = storage_view(self.uop)
     if memory is None: return None
-    from tinyhw.methods.strided import strided  # views are seldom shared
-    found = strided(memory)
+    from tinyhw.methods.layout import layout  # views are seldom shared
+    found = layout(memory)
     return None if found is None else (buffer_of(found[0]), found[1].strides, found[1].offset)
 
   @classmethod
@@ -143,8 +143,8 @@ class Interchange(Loss):
       from tinyhw.uop.shapetracker import View
       if all(b.is_initialized() for b in buffers_in(buffer_of(node))): values = self._buffer(), View.create(self._self()._static_shape())
     elif node is not None and not waits and this_thread.capture is None and (memory := storage_view(u)) is not None:
-      from tinyhw.methods.strided import strided
-      found = strided(memory)
+      from tinyhw.methods.layout import layout
+      found = layout(memory)
       values = None if found is None or not buffer_of(found[0]).is_initialized() else (buffer_of(found[0]), found[1])
     return describe(u, self.device, None if self.grad is None else self.grad.shape, values, constant_value(u))
 

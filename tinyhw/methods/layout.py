@@ -8,7 +8,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.shapetracker import View
 
-def strided(u: UOp) -> tuple[UOp, View] | None:
+def layout(u: UOp) -> tuple[UOp, View] | None:
   """The BUFFER and the strided view of its elements that u is; None if strides cannot say it, or u is a value or has a symbolic size."""
   chain: list[UOp] = []
   while u.op is not Ops.BUFFER:
