@@ -51,16 +51,6 @@ def test_where(dtype: DType) -> None:
   i = r * 8 + v
   for target in (AVX2, POOR): agree(UOp.sink(out.index(i).store(c.index(i).load().where(a.index(i).load(), b.index(i).load()), r, v)), target)
 
-@pytest.mark.parametrize("target", ALL_TARGETS)
-def test_relu_is_one_choice(target: str) -> None:
-  """y < x ? x : max(x, y), as relu is written for its gradient, is one maximum; NaN stays."""
-  r = axis(N, 0)
-  x = UOp.param(1, dtypes.float32, N).index(r).load()
-  y = x.const_like(0.0)
-  kernel = UOp.sink(UOp.param(0, dtypes.float32, N).index(r).store((y < x).where(x, x.alu(Ops.MAX, y)), r))
-  agree(kernel, ALL_TARGETS[target])
-  assert sum(u.op in (Ops.WHERE, Ops.MAX) for u in lower(kernel, ALL_TARGETS[target], "k").uops) == 1
-
 def test_a_shift_by_a_known_amount_needs_no_guard() -> None:
   out, a = UOp.param(0, dtypes.int32, N), UOp.param(1, dtypes.int32, N)
   r = axis(N, 0)

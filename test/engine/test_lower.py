@@ -19,7 +19,7 @@ from tinyhw.engine.schedule import Canonical, canonicalize, make_schedule, order
 from tinyhw.engine.split import split_reductions
 from tinyhw.methods.base import constant_value
 from tinyhw.tensor import Tensor
-from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.verify import verify
@@ -107,6 +107,16 @@ def test_equal_work_is_one_kernel() -> None:
   a, b, c, d = (Tensor.empty(5, 7, device="PYTHON") for _ in range(4))
   assert kernel_of(a * 2 + b).sink is kernel_of(c * 2 + d).sink and kernel_of(a * 2 + b).sink is not kernel_of(a * 2 + a).sink
   assert len(kernel_of(a * 2 + a).buffers) == 2, "a buffer that is read twice has one slot"
+
+def test_values_take_their_simplest_form() -> None:
+  """relu is one maximum, a minimum needs no negation, and a gradient no factor of 1."""
+  x, y = (Tensor.empty(5, 7, device="PYTHON") for _ in range(2))
+  def operations(t: Tensor) -> list[Ops]:
+    stores = [u for u in kernel_of(t).sink.toposort() if u.op is Ops.STORE]
+    return [u.op for store in stores for u in store.src[1].toposort() if u.dtype is dtypes.float32 and u.op in GroupOp.ALU]
+  assert operations(x.relu()) == [Ops.MAX]
+  assert Ops.NEG not in operations(x.minimum(y)) and operations(x.clamp(-1, 1)).count(Ops.WHERE) == 2
+  assert operations((x * y).sum().gradient(x)[0] + 0.5) == [Ops.ADD]
 
 def test_reads_outside_are_gated_and_give_nothing() -> None:
   kernel = kernel_of(Tensor.empty(4, device="PYTHON").pad(((2, 3),)) + 1)

@@ -157,7 +157,9 @@ def test_constants_are_rounded_and_wrapped() -> None:
   assert simplify(UOp.const(dtypes.float32, -1.0).sqrt()).arg != simplify(UOp.const(dtypes.float32, -1.0).sqrt()).arg  # NaN
   assert simplify(UOp.const(dtypes.float32, 0.1).eq(UOp.const(dtypes.float32, 0.1 + 1e-9))).arg is True  # equal once they are float32
 
-def test_minima_are_one_choice() -> None:
+def test_maxima_and_minima_are_one_choice() -> None:
+  zero = f.const_like(0.0)
+  assert simplify((zero < f).alu(Ops.WHERE, f, f.maximum(zero))) is f.maximum(zero)
   assert simplify(f.alu(Ops.NEG).maximum(-1.0).alu(Ops.NEG)) is (f.const_like(1.0) < f).alu(Ops.WHERE, f.const_like(1.0), f)
   smaller = f.alu(Ops.NEG).maximum(g.alu(Ops.NEG)).alu(Ops.NEG)
   assert not any(u.op is Ops.NEG for u in simplify(smaller).toposort())

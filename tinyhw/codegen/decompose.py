@@ -257,18 +257,8 @@ def _threefry(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
   return d.alu(Ops.OR, d.alu(Ops.SHL, d.cast(x1, dtypes.uint64), 32), d.cast(x0, dtypes.uint64))
 
 # Asked first, whatever the target has
-def _choose(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
-  """y < x ? x : max(x, y) -> max(x, y), NaN included: relu, whose gradient wants the comparison."""
-  condition, x, otherwise = src
-  if condition.op is not Ops.CMPLT or condition.src[1] is not x or otherwise.op not in (Ops.WHERE, Ops.MAX): return None
-  y = condition.src[0]
-  if otherwise.op is Ops.MAX: return otherwise if otherwise.src == (x, y) else None
-  test = otherwise.src[0]
-  return otherwise if otherwise.src[1:] == (y, x) and test.op is Ops.CMPLT and test.src == (x, y) else None
-
 _ALWAYS: dict[Ops, Rule] = {
-  Ops.WHERE: _choose, Ops.ADD: _add, Ops.MUL: _multiply, Ops.SHL: _shift(Ops.SHL), Ops.SHR: _shift(Ops.SHR), Ops.IDIV: division.divide,
-  Ops.MOD: division.modulo,
+  Ops.ADD: _add, Ops.MUL: _multiply, Ops.SHL: _shift(Ops.SHL), Ops.SHR: _shift(Ops.SHR), Ops.IDIV: division.divide, Ops.MOD: division.modulo,
 }
 RULES: dict[Ops, Rule] = {
   Ops.NEG: _negate, Ops.SUB: _subtract, Ops.RECIPROCAL: _reciprocal, Ops.TRUNC: _truncate, Ops.CMPLT: _less,

@@ -206,6 +206,11 @@ def into_where(u: UOp, p: UOp, c1: UOp, c2: UOp, c3: UOp) -> UOp:
   x, y = (UOp(u.op, u.dtype, (c3, k) if first else (k, c3), u.arg) for k in (c1, c2))
   return UOp(Ops.WHERE, u.dtype, (p, x, y))
 
+@rule(UPat(Ops.WHERE, src=(UPat(Ops.CMPLT, src=(y, x)), x, UPat(Ops.MAX, src=(x, y), name="u"))))
+def greater_or_maximum(x: UOp, y: UOp, u: UOp) -> UOp:
+  """y < x ? x : max(x, y) -> max(x, y), NaN included: relu, which is written so for its gradient."""
+  return u
+
 @rule(UPat(Ops.NEG, FLOATS, (UPat(Ops.MAX, src=(UPat(Ops.NEG, src=(x,)), UPat(Ops.NEG, src=(y,)))),)),
       UPat(Ops.NEG, FLOATS, (UPat(Ops.MAX, src=(UPat(Ops.NEG, src=(x,)), c)),)))
 def minimum(x: UOp, y: UOp | None = None, c: UOp | None = None) -> UOp:
@@ -275,7 +280,7 @@ SIMPLE = (
   divide_by_power_of_two, divide_by_itself, remainder_by_itself, idempotent, xor_itself, less_than_itself, equal_to_itself,
   bits_with_constant, merge_constants, merge_maximum, bool_arithmetic, bool_comparison, negate_equality, excluded_middle, absorb,
   where_same, where_constant, where_is_condition, where_not, where_in_where, where_both, into_where,
-  minimum, cast_to_same, cast_twice,
+  greater_or_maximum, minimum, cast_to_same, cast_twice,
   bitcast_twice, compare_cast_bool, lane_of, broadcast_constant, vectorize_lanes, constant_gate,
 )
 symbolic_simple = PatternMatcher(SIMPLE)
