@@ -140,6 +140,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     return self._memory()
 
   def _memory(self, zero_copy: bool = False) -> memoryview:
+    """What data() gives; in place where the host sees it, if zero_copy."""
     if self.dtype.fmt is None: raise DTypeError(f"Python has no {self.dtype}; use tolist(), or cast to float32 first")
     raw, shape = self._read(zero_copy)
     form: Any = self.dtype.fmt

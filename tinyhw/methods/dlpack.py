@@ -114,3 +114,25 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     strides.append(step)
     step *= max(n, 1)
   return tuple(reversed(strides))
+
+def dense_order(taken: Taken) -> list[int] | None:
+  """The axes from outer to inner if the elements lie one after the other in that order, else None."""
+  order = sorted(range(len(taken.shape)), key=lambda axis: (-taken.strides[axis], -taken.shape[axis], axis))
+  step = 1
+  for axis in reversed(order):
+    if taken.shape[axis] == 1: continue
+    if taken.strides[axis] != step: return None
+    step *= taken.shape[axis]
+  return order
+
+def bytes_of(taken: Taken) -> bytes:
+  """A copy of the elements in row-major order."""
+  size = taken.dtype.itemsize
+  if 0 in taken.shape: return b""
+  rows = [taken.address]
+  inner, axis = size, len(taken.shape)
+  while axis and (taken.strides[axis - 1] * size == inner or taken.shape[axis - 1] == 1):   # the last axes, which lie without gaps
+    axis -= 1
+    inner *= taken.shape[axis]
+  for n, stride in zip(taken.shape[:axis], taken.strides): rows = [row + i * stride * size for row in rows for i in range(n)]
+  return b"".join([ctypes.string_at(row, inner) for row in rows])

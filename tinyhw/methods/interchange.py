@@ -7,18 +7,16 @@ know of such writes, so values that were expressed before and are not computed y
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.device import Buffer, BufferOptions, Device, on_disk
+from tinyhw.device import Buffer, BufferOptions, Device
 from tinyhw.dtype import DType
-from tinyhw.engine.buffers import buffer_of, buffers_in, new_buffer
+from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.engine.realize import this_thread
 from tinyhw.engine.writes import memory_of
 from tinyhw.errors import ArgumentError, DTypeError, InterchangeError
 from tinyhw.methods import graph, hostdata
-from tinyhw.methods.base import constant_value, realize_all, storage_view, stored
+from tinyhw.methods.base import realize_all, storage_view, stored
 from tinyhw.methods.loss import Loss
-if TYPE_CHECKING:
-  from tinyhw.methods.dlpack import Taken
-  from tinyhw.tensor import Tensor
+if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _HOST = (1, 0)   # the CPU, as DLPack has it: kDLCPU, and its number
 
@@ -88,12 +86,12 @@ class Interchange(Loss):
     from tinyhw.methods import dlpack  # ctypes: few programs share memory
     place = Device.canonicalize(device)
     taken = dlpack.take(_capsule(x, dlpack.VERSION))
-    order = _dense_order(taken)
+    order = dlpack.dense_order(taken)
     if copy or order is None or taken.read_only or 0 in taken.shape:
       if copy is False and 0 not in taken.shape:
         why = "is read-only" if taken.read_only else f"has strides {taken.strides} for shape {taken.shape}, between which lie other elements"
         raise InterchangeError(f"the memory {why}, so it is copied; pass copy=None or True")
-      return cls._leaf(stored(hostdata.HostData(_bytes_of(taken), taken.shape, taken.dtype), place))
+      return cls._leaf(stored(hostdata.HostData(dlpack.bytes_of(taken), taken.shape, taken.dtype), place))
     u = new_buffer(place, graph.size(taken.shape), taken.dtype,  # type: ignore[arg-type]  # the shape is of numbers
                    storage=Buffer(place, int(graph.size(taken.shape)), taken.dtype, options=BufferOptions(taken.address, taken.owner)).allocate())
     u = graph.reshape(u, tuple(taken.shape[axis] for axis in order))
@@ -135,18 +133,8 @@ class Interchange(Loss):
   # ***** printing *****
 
   def __repr__(self) -> str:
-    from tinyhw.methods.printing import describe  # programs that print no tensors need it not
-    u, values = self.uop, None
-    node, waits = memory_of(u)
-    if on_disk(self.device): node = None      # nothing is read for this
-    if node is not None and not waits and this_thread.capture is None and isinstance(self.device, tuple) and 0 not in self.shape:
-      from tinyhw.uop.shapetracker import View
-      if all(b.is_initialized() for b in buffers_in(buffer_of(node))): values = self._buffer(), View.create(self._self()._static_shape())
-    elif node is not None and not waits and this_thread.capture is None and (memory := storage_view(u)) is not None:
-      from tinyhw.methods.layout import layout
-      found = layout(memory)
-      values = None if found is None or not buffer_of(found[0]).is_initialized() else (buffer_of(found[0]), found[1])
-    return describe(u, self.device, None if self.grad is None else self.grad.shape, values, constant_value(u))
+    from tinyhw.methods.printing import described  # programs that print no tensors need it not, nor the library of views
+    return described(self)
 
 # ***** memory of others *****
 
@@ -160,29 +148,6 @@ def _capsule(x: Any, version: tuple[int, int]) -> Any:
     try: return give(max_version=version)
     except TypeError: return give()   # from before versions were asked for
   except (BufferError, RuntimeError) as error: raise InterchangeError(f"{type(x).__name__} does not share its memory: {error}") from error
-
-def _dense_order(taken: Taken) -> list[int] | None:
-  """The axes from outer to inner if the elements lie one after the other in that order, else None."""
-  order = sorted(range(len(taken.shape)), key=lambda axis: (-taken.strides[axis], -taken.shape[axis], axis))
-  step = 1
-  for axis in reversed(order):
-    if taken.shape[axis] == 1: continue
-    if taken.strides[axis] != step: return None
-    step *= taken.shape[axis]
-  return order
-
-def _bytes_of(taken: Taken) -> bytes:
-  """A copy of the elements in row-major order."""
-  import ctypes
-  size = taken.dtype.itemsize
-  if 0 in taken.shape: return b""
-  rows = [taken.address]
-  inner, axis = size, len(taken.shape)
-  while axis and (taken.strides[axis - 1] * size == inner or taken.shape[axis - 1] == 1):   # the last axes, which lie without gaps
-    axis -= 1
-    inner *= taken.shape[axis]
-  for n, stride in zip(taken.shape[:axis], taken.strides): rows = [row + i * stride * size for row in rows for i in range(n)]
-  return b"".join([ctypes.string_at(row, inner) for row in rows])
 
 def _typestr(dtype: DType) -> str:
   """NumPy's name of a type: <f4."""

@@ -5,12 +5,33 @@ from typing import Any
 
 from tinyhw.arithmetic import elements
 from tinyhw.device import Buffer, DeviceLike, on_disk
+from tinyhw.engine.buffers import buffer_of, buffers_in
+from tinyhw.engine.realize import this_thread
+from tinyhw.engine.writes import memory_of
+from tinyhw.methods.base import Handle, constant_value, storage_view
 from tinyhw.methods.graph import show
+from tinyhw.methods.layout import layout
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.shapetracker import View
 
 MOST_VALUES = 1000   # more are not shown: of each axis longer than 2 * EDGE only the ends are
 EDGE = 3
+
+def described(tensor: Handle) -> str:
+  """The text of a tensor."""
+  grad = None if tensor.grad is None else tensor.grad.shape
+  return describe(tensor.uop, tensor.device, grad, _memory(tensor), constant_value(tensor.uop))
+
+def _memory(tensor: Handle) -> tuple[Buffer, View] | None:
+  """Where the values are; None where they are not computed, or may not be looked at."""
+  node, waits = memory_of(tensor.uop)
+  if node is None or waits or this_thread.capture is not None or on_disk(tensor.device): return None   # nothing is read for this
+  if isinstance(tensor.device, tuple) and 0 not in tensor.shape:
+    if not all(b.is_initialized() for b in buffers_in(buffer_of(node))): return None
+    return tensor._buffer(), View.create(tensor._self()._static_shape())
+  memory = storage_view(tensor.uop)
+  found = None if memory is None else layout(memory)
+  return None if found is None or not buffer_of(found[0]).is_initialized() else (buffer_of(found[0]), found[1])
 
 def describe(u: UOp, device: DeviceLike, grad: tuple[Any, ...] | None, values: tuple[Buffer, View] | None, constant: Any) -> str:
   """The text of repr. values: the memory of a realized tensor, where it may be read; constant: the number that all elements are, or None."""
