@@ -155,7 +155,7 @@ def documentation() -> list[tuple[str, int | str, int | str, str]]:
 
 DEBUG = ContextVar("DEBUG", 0, "1 devices and why others were refused; 2 a line per kernel; 3 optimisations; 4 pseudo-code; 5 UOps; 6 linear "
                    "program; 7 annotated machine code")
-DEV = ContextVar("DEV", "", "the default device: CPU, CLANG or PYTHON; empty: the best that opens")
+DEV = ContextVar("DEV", "", "the default device: AMD, CPU, CLANG or PYTHON; empty: the best that opens")
 PLUGINS = ContextVar("PLUGINS", "", "modules with devices of their own, separated by commas; imported when a device is named that is not known")
 
 # what is computed
@@ -171,6 +171,7 @@ NOOPT = ContextVar("NOOPT", 0, "1: kernels as they come, without optimisations")
 THREADS = ContextVar("THREADS", 0, "worker threads of the CPU device; 0: one per core that this process may use")
 ARCH = ContextVar("ARCH", "", "what the CPU device compiles for, e.g. x86_64:avx2 on a processor with AVX-512; empty: the best it has")
 CC = ContextVar("CC", "", "C compiler of the CLANG device; empty: clang, gcc or cc, the first found")
+EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, for their drivers: gfx1100, gfx1200 or gfx942; gfx1100x2: two of them")
 NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL device compiles for, without running anything")
 
 # how it is checked and seen

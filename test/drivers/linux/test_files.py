@@ -1,0 +1,107 @@
+"""Device files of this computer, with what every Linux has: /dev/zero, /dev/null, pipes and folders of the test's own."""
+import ctypes
+import errno
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tinyhw.config import Context
+from tinyhw.drivers.linux import files
+from tinyhw.errors import DriverError
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="device files of Linux")
+
+class Request(ctypes.Structure):
+  """A call that no driver knows."""
+  _fields_ = [("value", ctypes.c_uint32)]
+  REQUEST = 0xC0047F01
+
+def test_machine_is_this_computer_unless_emulate_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
+  assert files.machine() is files.COMPUTER
+  asked: list[str] = []
+  class Emulator:
+    @staticmethod
+    def box(name: str) -> str:
+      asked.append(name)
+      return f"box of {name}"
+  monkeypatch.setattr(files.importlib, "import_module", lambda name: {"tinyhw.emulator": Emulator}[name])
+  with Context(EMULATE="gfx1100"): assert str(files.machine()) == "box of gfx1100"
+  assert asked == ["gfx1100"] and files.machine() is files.COMPUTER
+
+def test_text_files_and_folders(tmp_path: Path) -> None:
+  (tmp_path / "name").write_text("value 3\n")
+  assert files.COMPUTER.read_text(str(tmp_path / "name")) == "value 3\n" and files.COMPUTER.listdir(str(tmp_path)) == ["name"]
+  assert files.COMPUTER.exists(str(tmp_path)) and not files.COMPUTER.exists(str(tmp_path / "none"))
+
+def test_words_and_bytes_of_a_mapping() -> None:
+  mapping = files.map_memory(files.PAGE)
+  mapping.store64(8, 0x1122334455667788)
+  assert mapping.load32(8) == 0x55667788 and mapping.load32(12) == 0x11223344 and mapping.load64(8) == 0x1122334455667788
+  mapping.store32(12, 0xFFFFFFFF)
+  assert mapping.load64(8) == 0xFFFFFFFF55667788
+  mapping.copyin(files.PAGE - 3, b"end")
+  found = bytearray(3)
+  mapping.copyout(files.PAGE - 3, memoryview(found))
+  assert found == b"end" and ctypes.string_at(mapping.address + 8, 4) == b"\x88\x77\x66\x55"
+  mapping.close()
+  mapping.close()
+
+@pytest.mark.parametrize("access", [lambda m: m.load32(2), lambda m: m.load64(4), lambda m: m.store64(files.PAGE, 0), lambda m: m.load32(-4),
+                                    lambda m: m.store32(files.PAGE - 2, 0), lambda m: m.copyin(files.PAGE - 1, b"ab"),
+                                    lambda m: m.copyout(-1, memoryview(bytearray(2)))])
+def test_an_access_outside_or_not_aligned_is_refused(access: Any) -> None:
+  mapping = files.map_memory(files.PAGE)
+  with pytest.raises(DriverError, match="inside"): access(mapping)
+  mapping.close()
+
+def test_a_closed_mapping_is_not_touched() -> None:
+  mapping = files.map_memory(files.PAGE)
+  mapping.close()
+  with pytest.raises(DriverError, match="closed"): mapping.load32(0)
+  with pytest.raises(DriverError, match="closed"): mapping.copyin(0, b"x")
+
+def test_closing_a_mapping_at_a_reserved_address_keeps_the_reservation() -> None:
+  reserved = files.map_memory(4 * files.PAGE, prot=files.PROT_NONE, flags=files.RESERVED)
+  inner = files.Node(files.COMPUTER, "/dev/zero").mmap(files.PAGE, 0, reserved.address + files.PAGE)
+  assert inner.address == reserved.address + files.PAGE and inner.load64(0) == 0
+  inner.store64(0, 7)
+  inner.close()
+  def protection(address: int) -> str:
+    for line in Path("/proc/self/maps").read_text().splitlines():
+      first, last = (int(word, 16) for word in line.split()[0].split("-"))
+      if first <= address < last: return line.split()[1]
+    return ""
+  assert protection(reserved.address + files.PAGE) == "---p"
+  reserved.close()
+  assert protection(reserved.address + files.PAGE) != "---p"
+
+def test_errors_say_what_failed_why_and_what_to_do(tmp_path: Path) -> None:
+  with pytest.raises(files.Refused, match=r"opening /dev/tinyhw-none: no such file or directory \(ENOENT\); load the kernel module") as caught:
+    files.Node(files.COMPUTER, "/dev/tinyhw-none")
+  assert caught.value.errno == errno.ENOENT
+  with pytest.raises(files.Refused, match="plug it in"):
+    files.Node(files.COMPUTER, "/dev/tinyhw-none", {"open": {errno.ENOENT: "plug it in"}})
+  node = files.Node(files.COMPUTER, "/dev/null")
+  with pytest.raises(files.Refused, match="/dev/null: Request: .*ENOTTY.*update it"): node.ioctl(Request(3))
+  with pytest.raises(files.Refused, match="/dev/null: mapping 0x1000 bytes: no such device"): node.mmap(files.PAGE, 0)
+  node.close()
+  node.close()
+
+def test_an_unknown_errno_still_has_words() -> None:
+  error = files.refusal("call", OSError(errno.EXDEV, ""))
+  assert "EXDEV" in error.message and "dmesg" in error.message
+
+def test_poll_tells_whether_there_is_something_to_read(tmp_path: Path) -> None:
+  path = tmp_path / "pipe"
+  os.mkfifo(path)
+  node = files.Node(files.COMPUTER, str(path))
+  assert not node.file.poll(0)
+  os.write(node.fileno(), b"x")
+  assert node.file.poll(1000)
+  node.close()
+
+def test_a_fence_is_no_error() -> None:
+  files.fence()
