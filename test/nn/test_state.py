@@ -9,6 +9,7 @@ import pytest
 from tinyhw import nn
 from tinyhw.config import Context
 from tinyhw.dtype import dtypes
+from tinyhw.engine.jit import TinyJit
 from tinyhw.errors import ArgumentError
 import tinyhw.nn.state as state_module
 from tinyhw.uop.enums import Ops
@@ -90,6 +91,41 @@ def test_optimizers_move_too(tmp_path):
   load_state_dict(two[1], safe_load(tmp_path / "f"), verbose=False)
   for model, optimizer in (one, two): step(model, optimizer)
   assert one[0].weight.tolist() == two[0].weight.tolist()
+
+def test_storage_stays_where_it_is():
+  model, state = {"a": Tensor([1.0, 2.0, 3.0]), "b": Tensor.ones(2)}, {"a": Tensor([4, 5, 6]), "b": Tensor([7.0, 8.0])}
+  storage, view, before = model["a"].uop.base.storage, model["a"][1:], model["a"] * 2
+  for consume in (False, True): load_state_dict(model, dict(state), verbose=False, consume=consume)
+  assert model["a"].uop.base.storage is storage and view.tolist() == [5.0, 6.0] and before.tolist() == [2.0, 4.0, 6.0]
+  model["a"].assign(Tensor.zeros(3)).realize()
+  assert state["a"].tolist() == [4, 5, 6] and model["b"].tolist() == [7.0, 8.0], "the model has copies"
+  load_state_dict(model, model, verbose=False)
+  assert model["b"].tolist() == [7.0, 8.0]
+
+@pytest.mark.parametrize("consume", (False, True))
+@pytest.mark.parametrize("realize", (False, True))
+def test_a_captured_step_goes_on_after_loading(tmp_path, consume, realize, engine):
+  """Checkpoints of model and optimizer, in memory and in a file, are restored between replays."""
+  if engine == "interpreter": pytest.skip("it knows no copies")
+  model = nn.Linear(2, 2)
+  optimizer = nn.optim.Adam(get_parameters(model), lr=0.1)
+  @TinyJit
+  @Tensor.train()
+  def step(x):
+    optimizer.zero_grad()
+    loss = model(x).square().sum().backward()
+    return loss.realize(*optimizer.schedule_step())
+  both, x = {"model": model, "optimizer": optimizer}, Tensor([[1.0, 2.0]])
+  def run(): return [step(x).item() for _ in range(3)]
+  for _ in range(2): step(x)
+  assert step.captured is not None
+  kept = {name: t.clone().realize() for name, t in get_state_dict(both).items()}
+  safe_save(kept, tmp_path / "f")
+  expected = run()
+  assert len(set(expected)) == 3
+  for restored in (safe_load(tmp_path / "f"), kept):
+    load_state_dict(both, dict(restored), verbose=False, consume=consume, realize=realize)
+    assert run() == expected
 
 class Slotted:
   __slots__ = ("weight", "missing", "__weakref__")

@@ -11,6 +11,7 @@ from tinyhw.config import DEBUG
 from tinyhw.device import on_disk
 from tinyhw.errors import ArgumentError
 from tinyhw.progress import tqdm
+from tinyhw.methods.base import storage_view
 from tinyhw.tensor import Tensor
 if TYPE_CHECKING:
   from tinyhw.nn.npy import npy_load as npy_load, npy_save as npy_save, npz_load as npz_load, npz_save as npz_save
@@ -95,8 +96,9 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
                     realize: bool = True) -> list[Tensor]:
   """Give a model's tensors the values of state_dict, cast to the model's types and on its devices.
 
-  The model gets copies, so training it does not change state_dict; consume: it gets the tensors themselves, and the entries are removed one by one,
-  so that both are not in memory. strict: every tensor of the model must be there; entries that the model does not have are told with DEBUG=1.
+  A tensor that has storage is written there, as by assign(): what TinyJit captured goes on, and views of it see the values. One that has none gets a
+  copy, so training does not change state_dict; consume: it gets the tensor of state_dict itself, and entries are removed one by one, so that both are
+  not in memory. strict: every tensor of the model must be there; entries that the model does not have are told with DEBUG=1.
   realize: convert and move now, else when they are used. Returns the model's tensors. Raises ArgumentError, before anything is changed, for a name
   that is missing, a shape that differs, or an entry that is no Tensor.
 
@@ -117,7 +119,7 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
   loaded = []
   for name in tqdm(list(values), desc="loading", disable=not verbose or len(values) < 2):
     tensor = own[name]
-    tensor.replace(_placed(values.pop(name), tensor, consume).cast(tensor.dtype))
+    _load(tensor, values.pop(name), consume)
     if realize: tensor.realize()
     if consume: del state_dict[name]
     loaded.append(tensor)
@@ -130,7 +132,12 @@ def _fitting(name: str, tensor: Tensor, value: Any) -> Tensor:
   if {tensor.shape, value.shape} == {(), (1,)}: return value.reshape(tensor.shape)
   raise ArgumentError(f"{name!r} has shape {tensor.shape} in the model and {value.shape} in the state; was it saved from a model of other sizes?")
 
-def _placed(value: Tensor, tensor: Tensor, consume: bool) -> Tensor:
-  """A value where tensor is: a copy unless it may be consumed; of a file, just that part is read."""
-  if on_disk(value.device): return value.to(tensor.device) if isinstance(tensor.device, str) else value.to(None).shard_like(tensor)
-  return (value if consume else value.copied()).shard_like(tensor)
+def _load(tensor: Tensor, value: Tensor, consume: bool) -> None:
+  """Give a tensor a value of its shape: in the storage that it has, else in a copy, or that of the value if it may be consumed."""
+  if value is tensor: return
+  keeps = storage_view(tensor.uop) is not None
+  if on_disk(value.device): value = value.to(tensor.device if isinstance(tensor.device, str) else None)   # just that part of the file is read
+  elif not keeps and not consume: value = value.copied()
+  value = value.shard_like(tensor).cast(tensor.dtype)
+  if keeps: tensor.assign(value.detach())
+  else: tensor.replace(value)
