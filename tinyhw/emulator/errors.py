@@ -1,0 +1,51 @@
+"""What the virtual hardware raises.
+
+A `StrictError` is a mistake that real hardware would have let pass, punished now and then, or hung on: it ends the emulation of what made it, and
+reaches the user from the call that made the virtual device move on. A `PageFault` never does: the virtual device turns it into what the hardware
+reports (an event of the kernel's driver), and it is the driver that tells.
+"""
+from __future__ import annotations
+
+from tinyhw.errors import TinyError
+
+class EmulatorError(TinyError, RuntimeError):
+  """The virtual hardware cannot go on: something that it does not know, or that the hardware forbids."""
+
+class StrictError(EmulatorError):
+  """A program or driver relied on luck. The message says which kernel or packet, where, and what would make it right."""
+
+class UnknownInstruction(StrictError):
+  """Bytes that are no instruction of this architecture, or one that the emulator has no meaning for."""
+
+class UninitialisedRead(StrictError):
+  """A register, or memory, that nothing has written."""
+
+class MissingWait(StrictError):
+  """A register whose load has not been waited for, or whose operand may still be read."""
+
+class MissingHazard(StrictError):
+  """Too few wait states between two instructions: the second may see what was there before the first."""
+
+class OutOfBounds(StrictError):
+  """A register beyond those that the kernel was given, local memory beyond its size, or code beyond its end."""
+
+class DataRace(StrictError):
+  """Two waves, or a wave and a copy, touch the same memory, one of them writes, and nothing orders them."""
+
+class StaleRead(StrictError):
+  """A read through a cache that may hold what was there before a write: an invalidation or a write-back is missing."""
+
+class PacketError(StrictError):
+  """A packet that the command processor does not know, or whose fields it would misread."""
+
+class DoorbellError(StrictError):
+  """A doorbell that was rung with a wrong value, or before the packets or the write pointer were in memory."""
+
+class Fault(Exception):
+  """What stops a queue on real hardware too. Not an error of the emulator: it becomes an event."""
+
+class PageFault(Fault):
+  """An access that the page table forbids. reason: "not present", "read only", "not executable"."""
+  def __init__(self, address: int, write: bool, reason: str = "not present"):
+    super().__init__(f"{'write to' if write else 'read of'} {address:#x}: {reason}")
+    self.address, self.write, self.reason = address, write, reason

@@ -1,0 +1,96 @@
+"""How virtual processors reach memory: the `Memory` protocol, and `FlatMemory`, one without page tables, caches and devices.
+
+Addresses are those of the device, which are also the host's (one address space, as unified drivers set it up). Whoever executes instructions uses
+nothing but this protocol; what is behind it (page table, caches, other devices) is the virtual box's.
+"""
+from __future__ import annotations
+import ctypes
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+from tinyhw.emulator.errors import PageFault
+
+class Unit(IntEnum):
+  """Which caches an access goes through first."""
+  VECTOR = 0       # lanes: the vector cache of the compute unit
+  SCALAR = 1       # the scalar cache, which writes do not update
+  INSTRUCTION = 2  # fetches
+  ENGINE = 3       # command processors and copy engines: no cache but the last
+
+class Scope(IntEnum):
+  """Who must see it: a load passes by the caches that are nearer than its scope.
+
+  gfx12: the value of the field; gfx942: 2 * sc1 + sc0; gfx11: glc means DEVICE.
+  """
+  UNIT = 0         # the compute unit's own waves
+  GROUP = 1        # the workgroup, wherever its waves run
+  DEVICE = 2
+  SYSTEM = 3
+
+class Kind(NamedTuple):
+  """How an access goes."""
+  unit: Unit = Unit.VECTOR
+  scope: Scope = Scope.UNIT
+
+VECTOR = Kind()
+SCALAR = Kind(Unit.SCALAR)
+INSTRUCTION = Kind(Unit.INSTRUCTION)
+ENGINE = Kind(Unit.ENGINE, Scope.SYSTEM)
+
+class Memory(Protocol):
+  """Memory as one workgroup, command processor or copy engine sees it.
+
+  Raises PageFault, and what strict checks find: StaleRead, UninitialisedRead, DataRace.
+  """
+  def load(self, address: int, size: int, kind: Kind = VECTOR) -> bytes:
+    """`size` bytes at any alignment."""
+  def store(self, address: int, data: bytes, kind: Kind = VECTOR) -> None:
+    """Write bytes at any alignment."""
+  def atomic(self, address: int, size: int, update: Callable[[int], int], kind: Kind = VECTOR) -> int:
+    """Replace a little-endian word of 4 or 8 bytes, aligned to its size, by update(word), which nothing can come between. Gives the old word."""
+  def gather(self, addresses: Sequence[int], size: int, kind: Kind = VECTOR) -> list[bytes]:
+    """Loads of several lanes: as many results as addresses, in their order."""
+  def scatter(self, addresses: Sequence[int], data: Sequence[bytes], kind: Kind = VECTOR) -> None:
+    """Stores of several lanes. Where two lanes write the same bytes, the later one in the order given stays."""
+  def invalidate(self, kind: Kind) -> None:
+    """Forget what the unit's caches hold that are nearer than the scope (and, as far as the hardware does, at it): an acquire of a wave."""
+  def write_back(self, kind: Kind) -> None:
+    """Make this wave's writes visible to the scope: a release of a wave."""
+
+class FlatMemory:
+  """Regions of host memory that are always there, readable, writable and coherent: for tests of instructions, and for `emulate`."""
+  def __init__(self) -> None:
+    self.regions: list[tuple[int, int, memoryview]] = []
+
+  def add(self, address: int, content: bytearray | memoryview) -> None:
+    """Make `content` what is at `address`: any number; need not be the host's."""
+    self.regions.append((address, address + len(content), memoryview(content).cast("B")))
+
+  def add_host(self, address: int, size: int) -> None:
+    """Make host memory visible at its own address. Its owner keeps it there."""
+    self.add(address, memoryview((ctypes.c_ubyte * size).from_address(address)))
+
+  def _find(self, address: int, size: int, write: bool) -> memoryview:
+    for start, end, view in self.regions:
+      if start <= address and address + size <= end: return view[address - start:address - start + size]
+    raise PageFault(address, write)
+
+  def load(self, address: int, size: int, kind: Kind = VECTOR) -> bytes: return bytes(self._find(address, size, False))
+
+  def store(self, address: int, data: bytes, kind: Kind = VECTOR) -> None: self._find(address, len(data), True)[:] = data
+
+  def atomic(self, address: int, size: int, update: Callable[[int], int], kind: Kind = VECTOR) -> int:
+    old = int.from_bytes(self._find(address, size, True), "little")
+    self.store(address, (update(old) & ((1 << size * 8) - 1)).to_bytes(size, "little"))
+    return old
+
+  def gather(self, addresses: Sequence[int], size: int, kind: Kind = VECTOR) -> list[bytes]:
+    return [self.load(address, size) for address in addresses]
+
+  def scatter(self, addresses: Sequence[int], data: Sequence[bytes], kind: Kind = VECTOR) -> None:
+    for address, value in zip(addresses, data): self.store(address, value)
+
+  def invalidate(self, kind: Kind) -> None: pass
+
+  def write_back(self, kind: Kind) -> None: pass
