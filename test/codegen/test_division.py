@@ -1,8 +1,10 @@
 """Division by constants of every kind, and that what is left of it cannot trap."""
+import random
+
 import pytest
 from hypothesis import given, strategies as st
 
-from test.codegen.kernels import ALL_TARGETS, AVX2, axis, check, count
+from test.codegen.kernels import ALL_TARGETS, AVX2, HALVES, axis, check, count
 from tinyhw.codegen.division import reciprocal
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
@@ -44,3 +46,19 @@ def test_a_divisor_that_may_be_zero_is_guarded() -> None:
   kernel = UOp.sink(out.index(r).store(a.index(r).load() // b.index(r).load(), r))
   values = {0: [0] * 8, 1: [-1 << 31, -1 << 31, 7, -7, 7, -7, 0, 5], 2: [-1, 0, 2, 2, -2, -2, 0, 0]}
   for target in ALL_TARGETS.values(): check(kernel, target, data=values)
+
+@pytest.mark.parametrize("dtype", (dtypes.uint32, dtypes.int32, dtypes.uint64, dtypes.int64))
+def test_estimated_quotients_are_exact(dtype: DType) -> None:
+  """Dividends beside multiples of the divisor, where an estimate is most easily wrong."""
+  rng, n = random.Random(int(dtype.bitsize)), 256
+  pairs = []
+  for _ in range(n):
+    b = rng.getrandbits(rng.randint(1, dtype.bitsize - (dtype in dtypes.sints))) or 1
+    a = min(int(dtype.max), rng.randint(0, int(dtype.max) // b) * b + rng.choice((0, b - 1, -1 if b > 1 else 0, rng.randrange(b))))
+    pairs.append((max(a, 0), b))
+  pairs[:6] = [(int(dtype.max), b) for b in (1, 2, 3, int(dtype.max), int(dtype.max) - 1, int(dtype.max) // 2 + 1)]
+  for op in (Ops.IDIV, Ops.MOD):
+    out, a, b = [UOp.param(k, dtype, n) for k in range(3)]
+    r = axis(n, 0)
+    kernel = UOp.sink(out.index(r).store(a.index(r).load().alu(op, b.index(r).load()), r))
+    check(kernel, HALVES, data={0: [0] * n, 1: [x for x, _ in pairs], 2: [y for _, y in pairs]})

@@ -42,6 +42,8 @@ def cast(d: Decomposer, x: UOp, dtype: DType) -> UOp:
   if way is not None: return d.cast(d.cast(x, way), target)
   if target is dtypes.uint64 and dtypes.is_float(source): return _to_uint64(d, x)
   if source is dtypes.uint64 and dtypes.is_float(target): return _from_uint64(d, x, target)
+  if target is dtypes.int64 and dtypes.is_float(source): return _to_int64(d, x)
+  if source is dtypes.int64 and dtypes.is_float(target): return _from_int64(d, x, target)
   if x.dtype.count > 1: return UOp(Ops.CAST, dtype, (x,))
   raise CompileError(f"the target does not convert {source} to {target}, and codegen knows no other way; use another type")
 
@@ -51,6 +53,36 @@ def _way(source: DType, target: DType) -> DType | None:
   if not dtypes.is_int(integer): return None
   if integer.itemsize < 4: return dtypes.int32
   return dtypes.int64 if integer is dtypes.uint32 else None
+
+# ***** 64-bit integers where only halves of them are converted *****
+
+def _from_int64(d: Decomposer, x: UOp, target: DType) -> UOp:
+  """The halves are exact in float64, so that the sum rounds once. For float32, what is below its last bit is gathered in one bit before."""
+  if target is dtypes.float32:
+    low = d.alu(Ops.AND, x, 0x7ff)
+    sticky = d.alu(Ops.XOR, d.alu(Ops.OR, x, d.alu(Ops.AND, d.alu(Ops.ADD, low, 0x7ff), 0x800)), low)
+    whole = d.alu(Ops.ADD, d.alu(Ops.SHR, x, 53), 1)   # 0 or 1: x is exact in float64
+    near = d.alu(Ops.CMPLT, d.bitcast(whole, dtypes.uint64), d.const(dtypes.uint64.vec(x.dtype.count), 2))
+    return d.cast(d.cast(d.alu(Ops.WHERE, near, x, sticky), dtypes.float64), target)
+  high = d.cast(d.cast(d.alu(Ops.SHR, x, 32), dtypes.int32), target)
+  low = d.cast(d.cast(x, dtypes.uint32), target)
+  return d.alu(Ops.ADD, d.alu(Ops.MUL, high, 2.0 ** 32), low)
+
+def _to_int64(d: Decomposer, x: UOp) -> UOp:
+  """By the halves of the whole number in float64 (TRUNC must be the target's own). What does not fit becomes the smallest number."""
+  if x.dtype.scalar() is dtypes.float32: return d.cast(d.cast(x, dtypes.float64), dtypes.int64)
+  whole = d.alu(Ops.TRUNC, x)
+  part = d.alu(Ops.MUL, whole, 2.0 ** -32)
+  high = d.alu(Ops.TRUNC, part)
+  high = d.alu(Ops.SUB, high, d.alu(Ops.WHERE, d.alu(Ops.CMPLT, part, high), d.const(x.dtype, 1.0), d.const(x.dtype, 0.0)))  # rounded down
+  low = d.alu(Ops.SUB, whole, d.alu(Ops.MUL, high, 2.0 ** 32))                                                                # 0 to 2**32 - 1
+  upper = d.cast(low, dtypes.int32)                        # the smallest number from 2**31 on: as the sign of the half says
+  offset = d.cast(d.alu(Ops.SUB, low, 2.0 ** 31), dtypes.int32)
+  half = d.alu(Ops.WHERE, d.alu(Ops.CMPLT, low, 2.0 ** 31), upper, d.alu(Ops.XOR, offset, -1 << 31))
+  joined = d.alu(Ops.OR, d.alu(Ops.SHL, d.cast(d.cast(high, dtypes.int32), dtypes.int64), 32),
+                 d.cast(d.bitcast(half, dtypes.uint32), dtypes.int64))
+  fits = d.alu(Ops.AND, d.alu(Ops.CMPLT, whole, 2.0 ** 63), d.alu(Ops.CMPLT, d.const(x.dtype, -2.0 ** 63), whole))
+  return d.alu(Ops.WHERE, fits, joined, -1 << 63)
 
 # ***** unsigned integers and floats *****
 
