@@ -47,13 +47,13 @@ def test_out_of_memory_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(allocator, "limit", None)
   assert x.tolist()[-1] == 1001.0
 
-# Stands for the bars of docs/performance.md, section Host, since time decides no test: calls of functions, Python's and the interpreter's own, for one
-# operation whose kernel is compiled and whose schedule is known. A call is 0.12 to 0.3 us of it on the machine that is measured there (`(a + b)` is
-# 260 calls, 45 us), so 200 us are at least 660 calls; the bounds are a tenth above what is needed now, so that a walk, a check or a copy of a list per
-# operation that creeps in is seen. Python 3.10 and 3.11 count comprehensions as calls.
+# Stands for the bars of docs/performance.md, section Host, since time decides no test: calls of functions, Python's and the interpreter's own, for
+# one operation whose kernel is compiled and whose schedule is known. A call is 0.12 to 0.3 us of it on the machine that is measured there (`a + b` is
+# 260 calls, 45 us), so 200 us are at least 660 calls. The bounds are a tenth above what is needed now, so that a walk, a check or a copy of a list
+# that creeps in is seen. Python 3.10 and 3.11 count comprehensions as calls.
 CALLS = {
-  "a + b": 290, "a * 2": 310, "a.exp()": 260, "a.sum()": 335, "(a > b).where(a, b)": 375, "a.reshape(4, 4) @ b.reshape(4, 4)": 760, "a.softmax()": 860,
-  "c.assign(c + 1)": 420, "Tensor([1.0, 2.0], device='CPU')": 150, "jitted(a)": 60, "chain(a)": 60,
+  "a + b": 290, "a * 2": 310, "a.exp()": 260, "a.sum()": 335, "(a > b).where(a, b)": 375, "a.reshape(4, 4) @ b.reshape(4, 4)": 760,
+  "a.softmax()": 860, "c.assign(c + 1)": 420, "Tensor([1.0, 2.0], device='CPU')": 150, "jitted(a)": 60, "chain(a)": 60,
 }
 
 def calls(function: Callable[[], object]) -> int:
