@@ -14,7 +14,7 @@ from tinyhw.methods.checks import is_number, plain
 from tinyhw.methods.base import Handle
 from tinyhw.methods.casts import Casts, truth
 from tinyhw.methods.quotients import (
-  at_least_float32, countable, floor_divide, power_constant, power_integers, remainder, signs_differ, truncate_divide,
+  at_least_float32, countable, floor_divide, floor_remainder, power_constant, power_integers, remainder, truncate_divide,
 )
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -112,8 +112,7 @@ class Elementwise(Casts):
     if not dtypes.is_float(a.dtype): return self._new(graph.binary(Ops.MOD, countable(a), countable(b)))
     narrow = a.dtype
     a, b = at_least_float32(a), at_least_float32(b)
-    r = remainder(a, b)
-    return self._new(graph.cast(graph.where(signs_differ(r, b), graph.add(r, b), r), narrow))
+    return self._new(graph.cast(floor_remainder(a, b), narrow))
 
   def fmod(self, x: Any) -> Tensor:
     """The remainder with the sign of self, as C's fmod.

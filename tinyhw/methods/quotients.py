@@ -62,26 +62,37 @@ def truncate_divide(a: UOp, b: UOp) -> UOp:
   up = graph.binary(Ops.AND, graph.binary(Ops.AND, inexact, negative), there)
   return graph.where(up, graph.add(q, graph.like(q, 1)), q)
 
-def remainder(a: UOp, b: UOp) -> UOp:
-  """What is left of a after whole b's, with the sign of a; a itself where b is larger, be it infinite. For float32 and float64.
+def _size(u: UOp) -> UOp:
+  """The absolute value, with gradient 1 or -1."""
+  return graph.where(graph.compare(Ops.CMPLT, u, graph.like(u, 0)), graph.negate(u), u)
+
+def _left(a: UOp, b: UOp) -> UOp:
+  """What is left of a after whole b's, for a and b that are not negative; a itself where b is larger, be it infinite. For float32 and float64.
 
   Each step is exact: the quotient, rounded to the type and to a whole number, leaves a rest that a float holds, one type's mantissa smaller. So the
   result is exact while a / b is below 2**71 (float32) or 2**158 (float64), and NaN beyond, as for b = 0 and infinite a. A quotient that was rounded
-  up leaves a rest with the other sign.
+  up leaves a rest below 0.
   """
   r = a
   for _ in range(_STEPS):
     q = graph.unary(Ops.TRUNC, graph.binary(Ops.FDIV, r, b))
     r = graph.where(graph.compare(Ops.CMPEQ, q, graph.like(q, 0)), r, _rest(r, q, b))
-  size = graph.where(graph.compare(Ops.CMPLT, b, graph.like(b, 0)), graph.negate(b), b)
-  zero = graph.like(a, 0)
-  negative = graph.compare(Ops.CMPLT, a, zero)
-  back = graph.where(negative, graph.negate(size), size)
-  r = graph.where(signs_differ(r, a), graph.add(r, back), r)
-  magnitude = graph.where(graph.compare(Ops.CMPLT, r, zero), graph.negate(r), r)
-  r = graph.where(graph.compare(Ops.CMPLT, magnitude, size), r, graph.like(r, math.nan))
-  signed = graph.where(negative, graph.like(a, -0.0), graph.mul(a, zero))
-  return graph.where(graph.compare(Ops.CMPEQ, r, zero), signed, r)
+  r = graph.where(graph.compare(Ops.CMPLT, r, graph.like(r, 0)), graph.add(r, b), r)
+  return graph.where(graph.compare(Ops.CMPLT, r, b), r, graph.like(r, math.nan))
+
+def remainder(a: UOp, b: UOp) -> UOp:
+  """What is left of a after whole b's, with the sign of a, also where it is 0. For float32 and float64."""
+  r = _left(_size(a), _size(b))
+  return graph.where(graph.compare(Ops.CMPLT, a, graph.like(a, 0)), graph.negate(r), r)
+
+def floor_remainder(a: UOp, b: UOp) -> UOp:
+  """What is left of a after whole b's, with the sign of b, also where it is 0. For float32 and float64."""
+  size, zero = _size(b), graph.like(b, 0)
+  r = _left(_size(a), size)
+  down, negative = graph.compare(Ops.CMPLT, b, zero), graph.compare(Ops.CMPLT, a, zero)
+  more = graph.where(graph.compare(Ops.CMPEQ, r, zero), zero, size)
+  r = graph.where(graph.compare(Ops.CMPNE, negative, down), graph.binary(Ops.SUB, more, r), graph.add(r, zero))   # 0.0 for -0.0
+  return graph.where(down, graph.negate(r), r)
 
 def _multiplied(u: UOp, n: int) -> UOp:
   """u ** n for n >= 1, by squaring."""
