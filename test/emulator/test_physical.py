@@ -1,0 +1,56 @@
+"""tinyhw/emulator/physical.py: pages seen at several addresses, given back, and what was written of them."""
+import ctypes
+from collections.abc import Iterator
+
+import pytest
+
+from tinyhw.drivers.linux.files import READ_WRITE, map_memory
+from tinyhw.emulator.physical import FOREIGN, PAGE, Physical
+
+@pytest.fixture
+def memory() -> Iterator[Physical]:
+  made = Physical()
+  yield made
+  made.close()
+
+def test_the_program_and_a_device_see_the_same_pages(memory: Physical) -> None:
+  frames = memory.allocate(2 * PAGE)
+  reserved = map_memory(2 * PAGE, prot=0)
+  mapping = memory.map(frames, PAGE, PAGE, reserved.address, READ_WRITE)
+  assert mapping.address == reserved.address
+  mapping.store64(8, 0x1234)
+  assert frames.view[PAGE + 8:PAGE + 10] == b"\x34\x12"
+  frames.view[PAGE:PAGE + 4] = b"abcd"
+  assert mapping.load32(0) == int.from_bytes(b"abcd", "little")
+  mapping.close()
+  reserved.close()
+  memory.free(frames)
+
+def test_freed_pages_are_zero_again_and_holes_are_used(memory: Physical) -> None:
+  first, second, third = (memory.allocate(PAGE) for _ in range(3))
+  first.view[:] = second.view[:] = b"\xff" * PAGE
+  memory.free(first)
+  memory.free(second)
+  assert memory.free_ranges == [(0, 2 * PAGE)]
+  again = memory.allocate(2 * PAGE)
+  assert again.physical == 0 and bytes(again.view) == bytes(2 * PAGE)
+  memory.free(third)
+  memory.free(again)
+  assert memory.free_ranges == [(0, 3 * PAGE)] and memory.allocated == 0
+
+def test_sizes_are_whole_pages(memory: Physical) -> None:
+  assert memory.allocate(1).size == PAGE and memory.allocated == PAGE
+
+def test_memory_of_the_program_is_used_in_place(memory: Physical) -> None:
+  block = (ctypes.c_ubyte * 16)()
+  frames = memory.foreign(ctypes.addressof(block), 16)
+  frames.view[3] = 7
+  assert block[3] == 7 and frames.physical == FOREIGN + ctypes.addressof(block) and frames.is_written(0, 16)
+  memory.free(frames)
+  assert memory.allocated == 0
+
+def test_what_was_written_is_known_by_the_byte(memory: Physical) -> None:
+  frames = memory.allocate(PAGE, cleared=False)
+  frames.mark(8, 4)
+  assert frames.is_written(8, 4) and frames.is_written(9, 2) and not frames.is_written(8, 5) and not frames.is_written(7, 1)
+  assert memory.allocate(PAGE).is_written(0, PAGE)

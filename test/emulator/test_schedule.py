@@ -1,0 +1,73 @@
+"""tinyhw/emulator/schedule.py: seeded order, waiting actors, errors."""
+import pytest
+
+from tinyhw.emulator.schedule import Scheduler
+
+class Counter:
+  """Moves `times` times, then waits; notes each move."""
+  def __init__(self, name: str, times: int, log: list[str]):
+    self.name, self.times, self.log = name, times, log
+
+  def step(self) -> bool:
+    if not self.times: return False
+    self.times -= 1
+    self.log.append(self.name)
+    return True
+
+def order(seed: int) -> str:
+  scheduler, log = Scheduler(seed), list[str]()
+  for name in "abc": scheduler.add(Counter(name, 5, log))
+  scheduler.settle()
+  return "".join(log)
+
+def test_one_seed_is_one_order_and_another_seed_another() -> None:
+  assert order(1) == order(1)
+  assert sorted(order(1)) == sorted("abc" * 5)
+  assert len({order(seed) for seed in range(8)}) > 4
+
+def test_it_stops_when_all_wait() -> None:
+  scheduler, log = Scheduler(0), list[str]()
+  scheduler.add(Counter("a", 3, log))
+  assert scheduler.run(100) == 3 and scheduler.run(100) == 0
+
+def test_what_waits_is_asked_again_when_another_has_moved() -> None:
+  log: list[str] = []
+  first = Counter("first", 1, log)
+  class Second:
+    done = False
+    def step(self) -> bool:
+      if first.times or self.done: return False
+      self.done = True
+      log.append("second")
+      return True
+  scheduler = Scheduler(0)
+  scheduler.add(Second())
+  scheduler.add(first)
+  scheduler.settle()
+  assert log == ["first", "second"]
+
+def test_errors_reach_the_caller_and_the_rest_goes_on() -> None:
+  class Broken:
+    def step(self) -> bool: raise ValueError("broken")
+  scheduler, log = Scheduler(0), list[str]()
+  broken = Broken()
+  scheduler.add(broken)
+  with pytest.raises(ValueError, match="broken"): scheduler.run(1)
+  scheduler.remove(broken)
+  scheduler.remove(broken)
+  scheduler.add(Counter("a", 1, log))
+  scheduler.settle()
+  assert log == ["a"]
+
+def test_an_actor_that_looks_does_not_move_others() -> None:
+  scheduler = Scheduler(0)
+  class Looks:
+    seen = -1
+    def step(self) -> bool:
+      if self.seen >= 0: return False
+      self.seen = scheduler.run(10)
+      return True
+  looks = Looks()
+  scheduler.add(looks)
+  scheduler.settle()
+  assert looks.seen == 0

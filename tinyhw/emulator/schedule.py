@@ -1,0 +1,63 @@
+"""Who moves next in a virtual computer: a seeded choice, so that every run with one seed is the same run.
+
+There is no thread. Virtual processors move when the program looks: each access to a virtual mapping and each call into a virtual kernel lets them
+take some steps first, at random none or many. So every order in which a real device could have been seen by the program can happen, each one can be
+repeated by its seed, and nothing runs behind the back of a debugger. A device that nobody looks at stands still, as a slow one would.
+"""
+from __future__ import annotations
+import random
+import threading
+from typing import Protocol
+
+BURSTS = (0, 0, 1, 2, 5, 20, 80)  # steps that an access lets the devices take, one of them at random
+
+class Actor(Protocol):
+  """Something that moves by itself: a queue's processor, a workgroup."""
+  def step(self) -> bool:
+    """Do a little. False: nothing could be done now, only something that others do (or the program) can change that."""
+
+class Scheduler:
+  """The actors of one virtual computer. All its state, and that of its devices, is guarded by `lock`."""
+  def __init__(self, seed: int):
+    self.random = random.Random(seed)
+    self.lock = threading.RLock()
+    self.actors: list[Actor] = []
+    self.running = False
+    self.steps = 0  # taken so far
+
+  def add(self, actor: Actor) -> None: self.actors.append(actor)
+
+  def remove(self, actor: Actor) -> None:
+    """It moves no more. One that is not there is left out silently: it may have ended by itself."""
+    if actor in self.actors: self.actors.remove(actor)
+
+  def advance(self) -> None:
+    """Let the devices take a random number of steps: called wherever the program looks."""
+    if self.actors and not self.running: self.run(self.random.choice(BURSTS))
+
+  def run(self, most: int) -> int:
+    """Up to `most` steps of actors in a random order; fewer if all wait for the program. How many were taken. Errors of actors reach the caller."""
+    with self.lock:
+      if self.running: return 0
+      self.running, taken = True, 0
+      try:
+        waiting: set[int] = set()
+        while taken < most:
+          ready = [actor for actor in self.actors if id(actor) not in waiting] if waiting else self.actors
+          if not ready: break
+          actor = ready[self.random.randrange(len(ready))]
+          if actor.step():
+            taken += 1
+            waiting.clear()
+          else: waiting.add(id(actor))
+      finally:
+        self.running = False
+        self.steps += taken
+      return taken
+
+  def settle(self, most: int = 1 << 30) -> None:
+    """Run until all actors wait for the program: for tests, and for waits that may take as long as they like."""
+    while most > 0:
+      taken = self.run(min(most, 1 << 12))
+      if taken == 0: return
+      most -= taken
