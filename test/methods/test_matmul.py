@@ -65,6 +65,23 @@ def test_attention():
   with pytest.raises(ArgumentError, match="not both"): Tensor(q).scaled_dot_product_attention(Tensor(k), Tensor(v), Tensor(mask), is_causal=True)
   check_gradient(lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), (1, 2, 3), (1, 2, 3), (1, 2, 3))
 
+@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_attention_to_nothing_is_zero(numbers, dtype):
+  """As in PyTorch since 2.5; NaN that comes in is not hidden, and gradients of such rows are zero."""
+  mask = Tensor([[True, False, True], [False, False, False]])
+  if numbers: mask = mask.where(0.0, -math.inf)
+  q, k, v = (Tensor(x).cast(dtype).realize() for x in arrays((2, 4), (3, 4), (3, 2)))
+  y = q.scaled_dot_product_attention(k, v, attn_mask=mask)
+  assert y.tolist()[1] == [0.0, 0.0] and y[:1].isnan().any().item() is False and y.dtype is q.dtype
+  assert y[0].isclose(q[:1].scaled_dot_product_attention(k, v, attn_mask=mask[:1])[0], atol=1e-3).all().item()
+  for t, gradient in zip((q, k, v), y.sum().gradient(q, k, v)):
+    assert gradient.isnan().any().item() is False and t.shape == gradient.shape
+  assert y.sum().gradient(q)[0].tolist()[1] == [0.0] * 4
+  poisoned = (q * Tensor([[1.0], [math.nan]])).scaled_dot_product_attention(k, v, attn_mask=Tensor([[True, True, True], [True, False, False]]))
+  assert poisoned.isnan().tolist() == [[False, False], [True, True]]
+  assert q.scaled_dot_product_attention(k[:0], v[:0], attn_mask=mask[:, :0]).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
 def test_newton_schulz():
   for shape in ((3, 5), (5, 3)):
     x = Tensor(arrays(shape)[0]).newton_schulz(15, (2, -1.5, 0.5)).numpy()

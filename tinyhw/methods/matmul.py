@@ -121,8 +121,8 @@ class Matmul(Random):
                                    is_causal: bool = False, enable_gqa: bool = False) -> Tensor:
     """softmax(q k^T / sqrt(d) + mask) v. q: (..., T, d)  k: (..., S, d)  v: (..., S, e)  ->  (..., T, e).
 
-    attn_mask: bool (true: may attend) or numbers to add. is_causal: row i sees columns up to i. enable_gqa: k and v have fewer heads (axis -3),
-    each used by a group of query heads. Source: Vaswani et al. 2017.
+    attn_mask: bool (true: may attend) or numbers to add; a row that may attend to nothing gives zeros. is_causal: row i sees columns up to i.
+    enable_gqa: k and v have fewer heads (axis -3), each used by a group of query heads. Source: Vaswani et al. 2017.
 
     >>> q, k, v = Tensor.ones(1, 2, 4), Tensor.ones(1, 3, 4), Tensor.arange(3).reshape(1, 3, 1).float()
     >>> q.scaled_dot_product_attention(k, v).realize()
@@ -143,8 +143,10 @@ class Matmul(Random):
       later = graph.compare(Ops.CMPLT, graph.positions(u, scores.ndim - 2), graph.positions(u, scores.ndim - 1))
       scores = self._new(graph.where(later, graph.like(u, -math.inf), u))
     elif attn_mask is not None:
+      self._operand("attention's mask", attn_mask)
       scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype is dtypes.bool else scores.add(attn_mask)
-    return scores.softmax(-1).cast(least_upper_float(self.dtype)).dropout(dropout_p).matmul(value)
+    weights = scores.softmax(-1) if attn_mask is None else masked_softmax(scores)
+    return weights.cast(least_upper_float(self.dtype)).dropout(dropout_p).matmul(value)
 
   def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1.0e-7) -> Tensor:
     """The nearest orthogonal matrix, roughly, by odd polynomials of given coefficients. Source: Jordan et al. 2024 (Muon).
@@ -192,3 +194,10 @@ def _aligned(x: Tensor, names: str, order: str) -> Tensor:
   sizes = iter(x.shape)
   shape: list[sint] = [next(sizes) if c in names else 1 for c in order]
   return x.reshape(shape)
+
+def masked_softmax(scores: Tensor) -> Tensor:
+  """softmax along the last axis, of floats of at least 32 bits. Rows of -inf alone, which see nothing, become zeros, and so do their gradients."""
+  most = scores.detach()._largest(-1, keepdim=True)
+  powers = scores.sub(most.eq(-math.inf).where(0, most)).exp()
+  total = powers.sum(-1, keepdim=True)
+  return powers.mul(total.eq(0).where(1, total).reciprocal())

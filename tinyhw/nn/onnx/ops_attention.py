@@ -8,6 +8,7 @@ from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.methods.matmul import masked_softmax
 from tinyhw.nn.onnx.operator import Ints, Outputs, operator
 from tinyhw.nn.onnx.ops_math import gemm
 from tinyhw.nn.onnx.ops_nn import layer_normalization, wide
@@ -37,13 +38,6 @@ def _causal(rows: int, columns: int, offset: Any, like: Tensor) -> Tensor:
   c = Tensor.arange(columns, device=like.device).reshape(1, -1)
   seen: Tensor = c <= r + offset
   return seen.where(0.0, -math.inf).cast(like.dtype)
-
-def _softmax(scores: Tensor) -> Tensor:
-  """Rows that may see nothing become zeros."""
-  most = scores.max(-1, keepdim=True)
-  powers = (scores - most.isfinite().where(most, 0)).exp()
-  total = powers.sum(-1, keepdim=True)
-  return powers / total.eq(0).where(1, total)
 
 @operator("Attention", 23)
 def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, past_key: Tensor | None = None, past_value: Tensor | None = None,
@@ -75,7 +69,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, past_
   if nonpad is not None:
     there = Tensor.arange(columns, device=q.device).reshape(1, 1, 1, -1) < nonpad.cast(dtypes.int32).reshape(-1, 1, 1, 1)
     scores = there.where(scores, -math.inf)
-  weights = _softmax(scores)
+  weights = masked_softmax(scores)
   stages += [capped, scores, weights]
   y = weights.cast(q.dtype).matmul(v).cast(q.dtype)
   if not 0 <= qk_matmul_output_mode <= 3: raise ArgumentError(f"qk_matmul_output_mode is 0 to 3, not {qk_matmul_output_mode}")
