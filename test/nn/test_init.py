@@ -53,6 +53,19 @@ def test_batchnorm_learns_statistics():
   plain = nn.BatchNorm(3, affine=False, track_running_stats=False)
   same(plain(Tensor(x)), (x - mean[:, None, None]) / np.sqrt(var[:, None, None] + 1e-5))
 
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("options", [{}, {"affine": False}, {"track_running_stats": False}])
+def test_batchnorm_has_the_type_of_its_input_and_weights(training, options):
+  layer, x = nn.BatchNorm(3, **options), Tensor(arrays((4, 3, 2, 2))[0])
+  with Tensor.train(training):
+    expected = layer(x)
+    assert layer(x.half()).dtype is (dtypes.float16 if layer.weight is None else dtypes.float32)
+    for t in (layer.weight, layer.bias):
+      if t is not None: t.replace(t.half())
+    got = layer(x.half())
+    assert got.dtype is dtypes.float16 and layer(x).dtype is dtypes.float32 and layer(x.double()).dtype is dtypes.float64
+    same(got.float(), expected.numpy(), atol=4e-3)
+
 def test_norms():
   x = arrays((2, 4, 3))[0]
   def standard(a, axes): return (a - a.mean(axes, keepdims=True)) / np.sqrt(a.var(axes, keepdims=True) + 1e-5)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import math
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.dtype import dtypes, least_upper_dtype
+from tinyhw.dtype import dtypes, least_upper_dtype, least_upper_float
 from tinyhw.errors import ArgumentError
 from tinyhw.methods.checks import whole, wholes
 from tinyhw.methods.graph import show
@@ -116,7 +116,8 @@ class ConvTranspose1d(ConvTranspose2d):
 class BatchNorm:
   """Mean 0 and variance 1 for each channel (axis 1): of the batch in training, else of what was learnt. Source: Ioffe and Szegedy 2015.
 
-  In training the running statistics are assigned to. That is computed together with the parameters, if the optimizer was given them too (as
+  The result has the type of what goes in and of the weights, whatever that of the statistics: computed in float32 at least, and rounded once. In
+  training the running statistics are assigned to. That is computed together with the parameters, if the optimizer was given them too (as
   `state.get_parameters(model)` does), or when they are read.
 
   >>> nn.BatchNorm(3)(Tensor.ones(2, 3, 4, 4)).shape
@@ -146,7 +147,8 @@ class BatchNorm:
                           f"axis 1 must have {self.channels} channels")
     mean, var = self.calc_stats(x)
     if self.track_running_stats and Tensor.training: self._track(x, mean.detach(), var.detach())
-    return x.batchnorm(self.weight, self.bias, mean, var.add(self.eps).rsqrt())
+    kinds = [t.dtype for t in (x, self.weight, self.bias) if t is not None]   # that of the statistics decides nothing
+    return x.batchnorm(self.weight, self.bias, mean, var.add(self.eps).rsqrt()).cast(least_upper_float(least_upper_dtype(*kinds)))
 
   def _track(self, x: Tensor, mean: Tensor, var: Tensor) -> None:
     """Move the running statistics towards those of a batch; the variance as that of a sample."""
