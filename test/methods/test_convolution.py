@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from test.helpers import arrays, check_gradient, compare, same
+from tinyhw import nn
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.gradient import gradients
 from tinyhw.methods import graph
@@ -93,6 +94,15 @@ def test_conv_transpose_is_the_transpose(x, w, options):
   forward = Tensor(y).conv2d(Tensor(b), **plain)
   assert forward.shape == x and n
   np.testing.assert_allclose((forward.numpy() * a).sum(), (y * got.numpy()).sum(), rtol=1e-9)
+
+def test_output_padding_is_less_than_stride_or_dilation():
+  x, w = Tensor.ones(1, 1, 4), Tensor.ones(1, 1, 3)
+  for output_padding, stride, dilation, size in ((1, 2, 1, 10), (2, 1, 3, 12), (2, 2, 3, 15)):
+    assert x.conv_transpose2d(w, stride=stride, dilation=dilation, output_padding=output_padding).shape == (1, 1, size)
+  for output_padding, stride, dilation in ((1, 1, 1), (2, 2, 1), (3, 2, 2)):
+    with pytest.raises(ArgumentError, match=f"output_padding {output_padding} is for a stride or dilation above it, and these are {stride} and"):
+      x.conv_transpose2d(w, stride=stride, dilation=dilation, output_padding=output_padding)
+  with pytest.raises(ArgumentError, match="output_padding 1 is"): nn.ConvTranspose1d(1, 1, 3, output_padding=1)(x)
 
 def pool(x, fold, kernel, stride=None, dilation=1, padding=0, value=0.0):
   n = len(kernel)

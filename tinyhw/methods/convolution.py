@@ -88,7 +88,7 @@ class Convolution(Sorting):
 
   def conv_transpose2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: Sizes = 1, dilation: Sizes = 1,
                        padding: Sizes = 0, output_padding: Sizes = 0) -> Tensor:
-    """The transpose of conv2d (its gradient for the input). weight: (Cin, Cout / groups, *kernel).
+    """The transpose of conv2d (its gradient for the input). weight: (Cin, Cout / groups, *kernel). output_padding: less than stride or dilation.
 
     >>> Tensor([[[[1.0, 2.0]]]]).conv_transpose2d(Tensor.ones(1, 1, 1, 2)).tolist()
     [[[[1.0, 3.0, 2.0]]]]
@@ -96,6 +96,10 @@ class Convolution(Sorting):
     n = self._spatial_axes("conv_transpose2d", weight)
     self._check_convolution("conv_transpose2d", weight, groups, int(weight.shape[0]) // max(groups, 1), weight.shape[0])
     strides, dilations, extra = spread(stride, n, "stride"), spread(dilation, n, "dilation"), spread(output_padding, n, "output_padding", 0)
+    for o, s, d in zip(extra, strides, dilations):
+      if o >= max(s, d):
+        raise ArgumentError(f"output_padding {o} is for a stride or dilation above it, and these are {s} and {d}: it tells apart the sizes of input "
+                            "that give one size of output; pad() the result for more")
     kernel = [int(d) for d in weight.shape[2:]]
     w = weight.reshape(groups, int(weight.shape[0]) // groups, *weight.shape[1:]).transpose(1, 2).flip(tuple(range(3, 3 + n)))
     u = self.uop

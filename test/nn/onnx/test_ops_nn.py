@@ -44,6 +44,8 @@ def test_transposed_convolution_is_the_transpose() -> None:
   assert forward.shape == y.shape and back.shape == x.shape
   np.testing.assert_allclose((forward * y).sum(), (back * x).sum(), rtol=1e-4)
   assert run("ConvTranspose", y, w, strides=[2, 2], output_shape=[6, 6]).shape == (1, 2, 6, 6)
+  wider = run("ConvTranspose", y, w, strides=[2, 2], output_shape=[10, 6])
+  np.testing.assert_allclose(wider, np.pad(run("ConvTranspose", y, w, strides=[2, 2]), [(0, 0), (0, 0), (0, 3), (0, 0)]), rtol=1e-5)
   assert run("ConvTranspose", y, w, strides=[3, 3], auto_pad="SAME_UPPER").shape == (1, 2, 9, 9)
 
 def test_bad_windows() -> None:

@@ -83,7 +83,7 @@ def conv_transpose(x: Tensor, w: Tensor, b: Tensor | None = None, *, auto_pad: s
     pairs = [(t // 2, t - t // 2) if auto_pad == "SAME_UPPER" else (t - t // 2, t // 2) for t in total]
   else: pairs = _pads(auto_pad, pads, spatial(x), kernel, step, dilation)
   check_count(math.prod(f + max(0, -b - e) for f, (b, e) in zip(full, pairs)), "ConvTranspose")
-  return x.conv_transpose2d(w, b, group, step, dilation, last_first(pairs), extra)
+  return x.conv_transpose2d(w, b, group, step, dilation, last_first([(before, after - e) for (before, after), e in zip(pairs, extra)]))
 
 @operator("DeformConv", 19)
 def deform_conv(x: Tensor, w: Tensor, offset: Tensor, b: Tensor | None = None, mask: Tensor | None = None, *, dilations: Ints | None = None,
