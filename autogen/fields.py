@@ -1,0 +1,117 @@
+"""Words with named bits: registers, command packets, and tables of them. One row of text says where each field is; encoder and decoder both read it.
+
+A row describes the 32-bit words of a value, separated by "|". In a word stand names of fields with their bits:
+
+  count:0-21       bits 0 to 21                      op:0-7=13    bits 0 to 7, which always hold 13
+  barrier:8        bit 8                             data         the whole word
+  addr:0-63        this word and the next one, low word first     values*      all words that follow
+  size:0-12@9,11   a field that only generations 9 and 11 have
+
+Names are the vendor's. Bits without a name are zero: encoders write that, decoders insist on it.
+"""
+from __future__ import annotations
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+class Field(NamedTuple):
+  """Bits low..high of the words from number `word` on. high is up to 63: the next word follows. fixed: what they always hold."""
+  name: str
+  word: int
+  low: int
+  high: int
+  fixed: int | None = None
+
+  @property
+  def mask(self) -> int: return (1 << (self.high - self.low + 1)) - 1
+
+def of_generation(text: str, generation: int | None) -> str | None:
+  """text without its "@9,11", or None if that does not name the generation."""
+  text, _, generations = text.partition("@")
+  return text if not generations or str(generation) in generations.split(",") else None
+
+class Layout:
+  """The fields of a value of several words. rest: the name of the words that follow them, if the row has any."""
+  def __init__(self, name: str, text: str, generation: int | None = None):
+    self.name = name
+    self.fields: dict[str, Field] = {}
+    self.rest: str | None = None
+    self.words = 0
+    for part in text.split("|") if text.strip() else ():
+      items = [kept for item in part.split() if (kept := of_generation(item, generation)) is not None]
+      if items and items[0].endswith("*"): self.rest = items[0][:-1]
+      else: self.words += max([self._add(item) for item in items], default=0)
+
+  def _add(self, item: str) -> int:
+    """Take a field; how many words it spans."""
+    item, _, fixed = item.partition("=")
+    name, _, bits = item.partition(":")
+    low, _, high = bits.partition("-") if bits else ("0", "", "31")
+    assert name not in self.fields, f"{self.name}: two fields are called {name}"
+    self.fields[name] = field = Field(name, self.words, int(low), int(high or low), int(fixed, 0) if fixed else None)
+    return field.high // 32 + 1
+
+  def encode(self, values: dict[str, Any]) -> list[int]:
+    """The words. Fields that are not given are 0. Raises ValueError for a field that there is not, or a value that does not fit."""
+    words = [0] * self.words
+    for field in self.fields.values():
+      value = values.get(field.name, 0) if field.fixed is None else field.fixed
+      if value & ~field.mask: raise ValueError(f"{self.name}: {field.name}={value:#x} does not fit into bits {field.low} to {field.high}")
+      if not value: continue
+      value <<= field.low
+      words[field.word] |= value & 0xFFFF_FFFF
+      if field.high >= 32: words[field.word + 1] |= value >> 32
+    unknown = [name for name in values if name != self.rest and (name not in self.fields or self.fields[name].fixed is not None)]
+    if unknown: raise ValueError(f"{self.name} has no field {', '.join(unknown)}; it has {', '.join(self.names())}")
+    return words + list(values.get(self.rest, ())) if self.rest else words
+
+  def names(self) -> list[str]:
+    """What `encode` takes."""
+    return [f.name for f in self.fields.values() if f.fixed is None] + ([self.rest] if self.rest else [])
+
+  def decode(self, words: Sequence[int]) -> dict[str, Any]:
+    """The fields of words. Raises ValueError for another number of words, and for bits that no field has."""
+    if len(words) < self.words or len(words) > self.words and self.rest is None:
+      raise ValueError(f"{self.name} has {self.words} words{' or more' if self.rest else ''}, not {len(words)}")
+    left = list(words[:self.words])
+    found: dict[str, Any] = {}
+    for field in self.fields.values():
+      pair = words[field.word] | (words[field.word + 1] << 32 if field.high >= 32 else 0)
+      value = pair >> field.low & field.mask
+      if field.fixed is None: found[field.name] = value
+      elif value != field.fixed: raise ValueError(f"{self.name}: {field.name} is {value:#x}, not {field.fixed:#x}")
+      taken = field.mask << field.low
+      left[field.word] &= ~taken
+      if field.high >= 32: left[field.word + 1] &= ~(taken >> 32)
+    for number, word in enumerate(left):
+      if word: raise ValueError(f"{self.name}: word {number} is {words[number]:#010x}, and no field has its bits {word:#x}")
+    if self.rest: found[self.rest] = list(words[self.words:])
+    return found
+
+class Word(Layout):
+  """One word with named bits. Calling it gives the word: WORD(type=2, barrier=1)."""
+  def __call__(self, **values: int) -> int: return self.encode(values)[0]
+  def __repr__(self) -> str: return self.name
+
+class Register(Word):
+  """A register: its bits, and its address in units of words."""
+  def __init__(self, name: str, address: int, text: str, generation: int | None = None):
+    super().__init__(name, text, generation)
+    self.address = address
+
+class Table:
+  """Rows by name, as attributes."""
+  def __init__(self, rows: Iterable[Any]):
+    self.rows: dict[str, Any] = {row.name: row for row in rows}
+    self.__dict__.update(self.rows)
+
+  if TYPE_CHECKING:
+    def __getattr__(self, name: str) -> Any: ...
+
+def lines(text: str) -> list[tuple[str, str]]:
+  """The rows of a table's text: (name, what follows it), without comments. A row goes on in lines that are indented."""
+  rows: list[str] = []
+  for line in text.splitlines():
+    line = line.partition("#")[0].rstrip()
+    if line.startswith(" "): rows[-1] += line
+    elif line: rows.append(line)
+  return [(row.split()[0], row.partition(" ")[2]) for row in rows]
