@@ -72,14 +72,14 @@ class Tensor(Kernels, metaclass=_TensorType):
   train = train
 
   def __init__(self, data: Any = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None):
-    self.grad, self._requires_grad = None, requires_grad
+    self.grad, self._requires_grad, self._is_leaf = None, requires_grad, False
     kind = None if dtype is None else to_dtype(dtype)
     if isinstance(data, Handle): data = data.uop
     if isinstance(data, UOp):
       u = graph.cast(data, dtypes.default_int) if data.dtype is dtypes.weakint else data
       self.uop = _on_device(u if kind is None else graph.cast(u, kind), device)
+      self._is_leaf = bool(requires_grad) or u.op in _LEAF_OPS
       note(self)
-      if requires_grad or u.op in _LEAF_OPS: register(self)
       return
     if isinstance(data, os.PathLike):
       self.uop = _file(data, kind)
@@ -96,8 +96,8 @@ class Tensor(Kernels, metaclass=_TensorType):
       if requires_grad: self.uop = unique(self.uop)
     elif hostdata.holds_arrays(data): self.uop = _stacked(self, data, place, kind)
     else: self.uop = stored(_host_data(data, kind), place)
+    self._is_leaf = True
     note(self)
-    register(self)
 
   @staticmethod
   def from_blob(ptr: int, shape: tuple[int, ...], dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:

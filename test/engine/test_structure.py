@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tinyhw.engine.structure import collect, difference, is_data, leaves_of, rebuilt, same_rest, tensors_in, token
+from tinyhw.engine.structure import Rest, collect, difference, is_data, leaves_of, rebuilt, same_rest, tensors_in, token
 from tinyhw.errors import JitError
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
@@ -33,19 +33,21 @@ class Plain: pass
 
 def tensor(*values: float) -> Tensor: return Tensor([float(v) for v in values])
 
+def rest(*args: Any) -> tuple[Rest, ...]: return collect(args, {})[3]
+
 def test_tensors_are_found_once_and_named() -> None:
   a, b, c = tensor(1), tensor(2), tensor(3)
-  found = collect((a, [b, (c,)], Batch(a, {"k": Point(b, 1)})), {"more": [c]})
-  assert [name for name, _ in found.tensors] == ["0", "1.0", "1.1.0"] and [t for _, t in found.tensors] == [a, b, c]
-  assert {r.name: r.token for r in found.rest if r.token[0] == "is argument"} == {
+  names, tensors, _, others = collect((a, [b, (c,)], Batch(a, {"k": Point(b, 1)})), {"more": [c]})
+  assert names == ("0", "1.0", "1.1.0") and tensors == [a, b, c]
+  assert {r.name: r.token for r in others if r.token[0] == "is argument"} == {
     "2.image": ("is argument", "0"), "2.label.k.0": ("is argument", "1.0"), "more.0": ("is argument", "1.1.0")}
-  assert [name for name, _ in collect((a, b), {}).tensors] == ["0", "1"] and collect((a, b), {}).rest == ()
-  assert len(collect((a, a), {}).tensors) == 1
+  assert collect((a, b), {}) == (("0", "1"), [a, b], {}, ()) and collect((a, a), {})[1] == [a]
+  many = [tensor(k) for k in range(20)]
+  assert collect(tuple(many), {}) == (tuple(map(str, range(20))), many, {}, ())
 
 def test_variables() -> None:
   v = UOp.variable("v", 1, 9)
-  found = collect(([v.bind(3)],), {})
-  assert found.variables == {"v": 3} and same_rest(found.rest, collect(([v.bind(4)],), {}).rest)
+  assert collect(([v.bind(3)],), {})[2] == {"v": 3} and same_rest(rest([v.bind(3)]), rest([v.bind(4)]))
   with pytest.raises(JitError, match="binds v to 4, another one to 3"): collect((v.bind(3), v.bind(4)), {})
 
 @pytest.mark.parametrize(("a", "b", "same"), [
@@ -54,13 +56,13 @@ def test_variables() -> None:
   (Colour.RED, Colour.RED, True), (range(3), range(3), True), ("a", b"a", False), (Frozen(0.0), Frozen(-0.0), False), (Frozen(1), Frozen(1), True),
   ({"a": 1}, {"a": 1}, True), ({"a": 1}, {"b": 1}, False), ({"a": 1, "b": 2}, {"b": 2, "a": 1}, False), (None, 0, False)])
 def test_what_is_the_same(a: Any, b: Any, same: bool) -> None:
-  assert same_rest(collect((a,), {}).rest, collect((b,), {}).rest) is same
+  assert same_rest(rest(a), rest(b)) is same
 
 def test_objects_are_the_same_by_identity() -> None:
   thing = Plain()
   assert token(thing) == token(thing) and token(thing) != token(Plain()) and len({token(thing), token(thing)}) == 1
-  assert difference(collect((1, 2), {}).rest, collect((1, 3), {}).rest) == "1 was 2 and is 3"
-  assert difference(collect((1,), {}).rest, collect((1, 3), {}).rest) == "their number"
+  assert difference(rest(1, 2), rest(1, 3)) == "1 was 2 and is 3"
+  assert difference(rest(1), rest(1, 3)) == "their number"
 
 def test_data_of_others_and_circles_are_refused() -> None:
   for data in (bytearray(3), memoryview(b"abc"), array.array("i", [1])):
@@ -75,8 +77,8 @@ def test_data_of_others_and_circles_are_refused() -> None:
 def test_numbers_of_numpy_are_plain() -> None:
   np = pytest.importorskip("numpy")
   assert not is_data(np.float32(1)) and is_data(np.zeros(2))
-  assert same_rest(collect((np.float32(1),), {}).rest, collect((np.float32(1),), {}).rest)
-  assert not same_rest(collect((np.float32(1),), {}).rest, collect((np.float64(1),), {}).rest)
+  assert same_rest(rest(np.float32(1)), rest(np.float32(1)))
+  assert not same_rest(rest(np.float32(1)), rest(np.float64(1)))
 
 def test_results_are_rebuilt() -> None:
   table: Any = defaultdict(list, {"a": 1})

@@ -298,3 +298,17 @@ def test_values_that_will_be_written_are_found_by_the_write_after() -> None:
   assert later.tolist() == [12, 22] and x.tolist() == [5, 6] and stranger.tolist() == [1, 1]
   other[0] = 9          # and the other way round
   assert stranger.tolist() == [1, 1] and (other + 1).tolist() == [10, 1]
+
+def test_leaves_are_kept_once_each_and_go_when_they_are_dead() -> None:
+  weight = Tensor([1.0]).realize()
+  before = len(writes.leaves())
+  for _ in range(5):
+    weight.assign(weight * 2).realize()
+    Tensor([2.0])
+  assert sum(t is weight for t in writes.leaves()) == 1 and len(writes._leaves) <= before
+
+def test_many_leaves_are_sorted_without_being_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(writes, "_MOST_UNSORTED", 2)
+  monkeypatch.setattr(writes, "_kept_leaves", 0)
+  held = [Tensor([float(k)]) for k in range(9)]
+  assert all(any(t is found for found in writes.leaves()) for t in held)

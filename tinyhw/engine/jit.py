@@ -38,7 +38,7 @@ _MODES = ("Tensor.training", "the default float", "the default int", "the defaul
 
 def modes() -> tuple[Any, ...]:
   """What is set for all functions and decides what they compute, in the order of _MODES."""
-  return bool(TRAINING.value), dtypes.default_float, dtypes.default_int, Device.DEFAULT, GradMode.off
+  return TRAINING.value != 0, dtypes.default_float, dtypes.default_int, Device.DEFAULT, GradMode.off
 
 def kind_of(u: UOp) -> str:
   """Shape, type and device of a Tensor, as text."""
@@ -71,7 +71,7 @@ class TinyJit(Generic[P, R]):
     self.captured: Captured | None = None
     self.rest: tuple[Rest, ...] = ()          # of the captured call: what was no Tensor among the arguments
     self.modes: tuple[Any, ...] = ()
-    self.names: list[str] = []
+    self.names: tuple[str, ...] = ()
     self.leaves_training: int | None = None   # what the function sets Tensor.training to, before it asks for it
     self.surroundings = Surroundings()
     self.shared: list[int] = []               # inputs whose buffer a Tensor that the function reads by itself looked at, too
@@ -107,21 +107,21 @@ class TinyJit(Generic[P, R]):
 
   def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
     given = collect(args, kwargs)
-    tensors = [t for _, t in given.tensors]
+    _, tensors, variables, rest = given
     for t in tensors:
-      if not realizing.is_buffer(t.uop): t.realize()
+      if t.uop.op is not Ops.BUFFER and not realizing.is_buffer(t.uop): t.realize()
     captured = self.captured
     if not JIT or self.cnt == 0 or this_thread.capture is not None:   # inside of another capture that one takes the kernels
       self.cnt += 1
-      return self._first(given, *args, **kwargs)
+      return self._first(rest, *args, **kwargs)
     if captured is None: return self._capture(given, *args, **kwargs)
-    variables = self._variables(given, captured.symbolic) if captured.symbolic else given.variables
+    if captured.symbolic: variables = self._variables(given, captured.symbolic)
     self._check(captured, given, variables)
     result: R = captured.replay(tensors + captured.gradients_before(tensors) if captured.held else tensors, variables)
     if self.leaves_training is not None: TRAINING.value = self.leaves_training
     return result
 
-  def _first(self, given: Arguments, *args: Any, **kwargs: Any) -> R:
+  def _first(self, rest: tuple[Rest, ...], *args: Any, **kwargs: Any) -> R:
     """Run the function, and remember what it copies from the host, to see in the second call whether that changes."""
     if not JIT or this_thread.capture is not None: return self._plain(*args, **kwargs)
     found: Counter[int] = Counter()
@@ -133,7 +133,7 @@ class TinyJit(Generic[P, R]):
     try: return self._plain(*args, **kwargs)
     finally:
       this_thread.stored = outer
-      self._data = given.rest, found
+      self._data = rest, found
 
   def _plain(self, *args: Any, **kwargs: Any) -> R:
     result = self.fxn(*args, **kwargs)
@@ -151,7 +151,7 @@ class TinyJit(Generic[P, R]):
   # ***** capturing *****
 
   def _capture(self, given: Arguments, *args: Any, **kwargs: Any) -> R:
-    tensors = [t for _, t in given.tensors]
+    names, tensors, _, rest = given
     buffers = {id(buffer_of(base_buffer(t.uop))) for t in tensors}
     if len(buffers) != len(tensors): raise JitError("two inputs of a TinyJit function share a buffer; pass a copy of one, with .clone()")
     variables = self._variables(given, range(len(tensors)))
@@ -159,8 +159,8 @@ class TinyJit(Generic[P, R]):
     waiting = waiting_writes()
     carrying = [(base_of(u).storage, u) for u in waiting if carries_gradient(u)]
     realizing.realize(waiting)
-    watcher = Watcher(self.fxn, [r.value for r in given.rest if r.is_branch])
-    for r in given.rest:
+    watcher = Watcher(self.fxn, [r.value for r in rest if r.is_branch])
+    for r in rest:
       if not r.is_branch: watcher.add_object(f"argument {r.name}", r.value)
     views = [t.uop for t in tensors]
     before, drawn = modes(), _python_random()
@@ -173,7 +173,7 @@ class TinyJit(Generic[P, R]):
     if not capture.steps: raise JitError("the function ran no kernel while it was captured; TinyJit has nothing to replay: call it without TinyJit")
     check_result(result)
     self.leaves_training = TRAINING.value if use.first == "set" else None
-    self._check_effects(capture, watcher, given, before, drawn)
+    self._check_effects(capture, watcher, rest, before, drawn)
     watcher.forget()
     for t, view in zip(tensors, views):
       if same_view(t.uop, view) and buffer_of(base_buffer(t.uop)) is not None: continue
@@ -187,12 +187,12 @@ class TinyJit(Generic[P, R]):
     if any(k >= len(tensors) for k in self.shared):
       raise JitError("the function uses a gradient that it also has by another name, and which of the two a replay should take is not known; give "
                      "the other one a copy, with .clone()")
-    self.rest, self.modes, self.names = given.rest, before, [name for name, _ in given.tensors]
+    self.rest, self.modes, self.names = rest, before, names
     self.captured = captured
     self.cnt += 1
     return result
 
-  def _check_effects(self, capture: Capture, watcher: Watcher, given: Arguments, before: tuple[Any, ...], drawn: Any) -> None:
+  def _check_effects(self, capture: Capture, watcher: Watcher, rest: tuple[Rest, ...], before: tuple[Any, ...], drawn: Any) -> None:
     """Raise JitError for what the captured call did that replays would not do again, or would do with old values."""
     for name, old, new in watcher.before.changes():
       what = "puts another Tensor into" if isinstance(old, Tensor) or isinstance(new, Tensor) else "changes"
@@ -204,7 +204,7 @@ class TinyJit(Generic[P, R]):
       raise JitError(f"the function changes {mode} from {old} to {new}, which replays would not do; do that outside of it")
     if drawn != _python_random():
       raise JitError("the function draws from Python's random module, and replays would use the same numbers; draw with Tensor.rand, or outside")
-    if self._data is None or not same_rest(self._data[0], given.rest): return
+    if self._data is None or not same_rest(self._data[0], rest): return
     new_data = Counter(hash((b.dtype, content)) for b, content in capture.stored) - self._data[1]
     for b, content in capture.stored:
       if hash((b.dtype, content)) in new_data:
@@ -213,35 +213,35 @@ class TinyJit(Generic[P, R]):
 
   def _variables(self, given: Arguments, symbolic: Any) -> dict[str, int]:
     """The values of Variables among the arguments, and in the shapes of Tensors among them."""
-    found = dict(given.variables)
+    names, tensors, variables, _ = given
+    found = dict(variables)
     for k in symbolic:
-      name, t = given.tensors[k]
-      for bound in binds_in(t.uop):
+      for bound in binds_in(tensors[k].uop):
         variable, value = bound.unbind()
         if found.setdefault(variable.expr, value) != value:
-          raise JitError(f"argument {name} has {variable.expr} bound to {value}, another one to {found[variable.expr]}; bind it once")
+          raise JitError(f"argument {names[k]} has {variable.expr} bound to {value}, another one to {found[variable.expr]}; bind it once")
     return found
 
   # ***** replays *****
 
   def _check(self, captured: Captured, given: Arguments, variables: dict[str, int]) -> None:
     """Raise JitError unless this call has what the captured one had."""
-    tensors = given.tensors
-    if len(self.names) != len(tensors): raise JitError(f"captured with {len(self.names)} Tensors, called with {len(tensors)}; {AGAIN}")
-    for view, old, (name, t) in zip(captured.views, self.names, tensors):
-      if (view is t.uop or same_view(view, t.uop)) and old == name: continue
-      _refuse_argument(old, view, name, t.uop)
-    if given.rest is not self.rest and not same_rest(self.rest, given.rest):
+    names, tensors, _, rest = given
+    if names is not self.names and names != self.names: _refuse_names(self.names, names)
+    for view, name, t in zip(captured.views, names, tensors):
+      if view is not t.uop and not same_view(view, t.uop): _refuse_argument(name, view, t.uop)
+    if rest is not self.rest and not same_rest(self.rest, rest):
       raise JitError("arguments that are no Tensors must be what they were when captured; "
-                     f"changed: {difference(self.rest, given.rest)}; pass a Tensor or a bound Variable instead")
-    if variables.keys() != captured.given_variables.keys(): raise JitError(f"the bound Variables differ from the captured ones; {AGAIN}")
+                     f"changed: {difference(self.rest, rest)}; pass a Tensor or a bound Variable instead")
+    if variables != captured.given_variables and variables.keys() != captured.given_variables.keys():
+      raise JitError(f"the bound Variables differ from the captured ones; {AGAIN}")
     now = modes()
     if self.leaves_training is not None: now = self.modes[:1] + now[1:]
     if now != self.modes:
       mode, old, new = next((mode, a, b) for mode, a, b in zip(_MODES, self.modes, now) if a != b)
       raise JitError(f"captured with {mode} {old}, called with {new}; make a TinyJit for each, or call reset()")
     for k in self.shared:
-      if buffer_of(base_buffer(tensors[k][1].uop)) is captured.inputs[k].current: continue
+      if buffer_of(base_buffer(tensors[k].uop)) is captured.inputs[k].current: continue
       raise JitError(f"argument {self.names[k]} was, when captured, a Tensor that the function also uses by itself, and is another one now; "
                      f"what of the two was meant where is not known: {AGAIN}, and give it a copy, with .clone()")
     self.surroundings.check()
@@ -249,13 +249,17 @@ class TinyJit(Generic[P, R]):
       if (holder := reference()) is not None and holder.uop is not u:
         raise JitError(f"a Tensor of shape {show(u.shape)} without storage that the function used when it was captured has been realized or written "
                        f"since, or what it is computed from was; realize() it before the function is captured, or {AGAIN}")
-    if captured.graded: captured.check_gradients([t for _, t in tensors])
+    if captured.graded: captured.check_gradients(tensors)
 
 def _nothing() -> None:
   """What an object's own TinyJit is in a copy of the object."""
 
-def _refuse_argument(old_name: str, view: UOp, name: str, u: UOp) -> None:
-  if old_name != name: raise JitError(f"the Tensor argument {old_name} of the captured call is called {name} now; {AGAIN}")
+def _refuse_names(captured: tuple[str, ...], names: tuple[str, ...]) -> None:
+  if len(captured) != len(names): raise JitError(f"captured with {len(captured)} Tensors, called with {len(names)}; {AGAIN}")
+  old, new = next((old, new) for old, new in zip(captured, names) if old != new)
+  raise JitError(f"the Tensor argument {old} of the captured call is called {new} now; {AGAIN}")
+
+def _refuse_argument(name: str, view: UOp, u: UOp) -> None:
   old, new = kind_of(view), kind_of(u)
   if old != new: raise JitError(f"argument {name} was captured as {old}, and is {new} now; {AGAIN}")
   raise JitError(f"argument {name} was captured as another view of its buffer (a slice, a transpose) than this one of the same shape; pass "

@@ -152,7 +152,8 @@ class View:
   def __init__(self, view: UOp, source: int | Output): self.view, self.source, self.symbolic = view, source, bool(binds_in(view))
 
   def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any:
-    node = self.source.last if isinstance(self.source, Output) else base_buffer(tensors[self.source].uop)
+    node = base_buffer(tensors[self.source].uop) if isinstance(self.source, int) else self.source.last
+    if self.view.op is Ops.BUFFER: return Tensor._holding(node)
     view = with_values(self.view, values) if self.symbolic else self.view
     return Tensor._holding(rebased(view, node))
 
@@ -357,6 +358,7 @@ class Captured:
     written = {id(storage): storage for b in homes if id(b) not in fresh and (storage := storage_with(b)) is not None}
     self.written_inputs = [k for k, slot in enumerate(self.inputs) if id(slot.buffer) in written]
     self.state = [b for b in written.values() if id(buffers_in(b)[0]) not in inputs]
+    self.writes = bool(self.state or self.written_inputs)
     self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs - fresh   # the steps keep these buffers alive
 
   def _read_variables(self) -> None:
@@ -404,7 +406,7 @@ class Captured:
         self._put_inputs(buffers)
         break
     if variables != self.variables: self._set_variables(variables)
-    written = [] if self._unseen() else self.state + [buffers[k] for k in self.written_inputs]
+    written = [] if not self.writes or self._unseen() else self.state + [buffers[k] for k in self.written_inputs]
     if written: realizing.realize([], written)      # values that want the old contents
     if self.gradients: self._release_gradients(tensors)
     for (_, next_draw), draw in zip(self.draws, self.draw_slots):
@@ -490,7 +492,7 @@ class Captured:
 
   def _unseen(self) -> bool:
     """Do the same Tensors as after the last replay look at the state, and has nothing been expressed with it? Then its nodes may stay."""
-    if not self.lookers or self.written_inputs: return not self.state and not self.written_inputs
+    if not self.lookers or self.written_inputs: return False
     for reference, u in self.lookers:
       tensor = reference()
       if tensor is None or tensor.uop is not u: return False

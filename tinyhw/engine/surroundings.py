@@ -54,11 +54,13 @@ def is_followed(filename: str) -> bool:
 def is_followed_module(name: Any) -> bool:
   """Is a module of this name the user's, or one of layers? Not that of a driver from outside of the tree, nor those beside it.
 
-  For functions that were made of text, too, as those of dataclasses are.
+  For functions that were made of text, too, as those of dataclasses are; those of named tuples read nothing that could change.
   """
   package = str(name).rpartition(".")[0]
   if package and any(driver.rpartition(".")[0] == package for driver in DRIVERS.values()): return False
-  return not isinstance(name, str) or name.partition(".")[0] != "tinyhw" or name.startswith(("tinyhw.nn", "tinyhw.llm"))
+  if not isinstance(name, str): return True
+  if name.startswith("namedtuple_") and name not in sys.modules: return False
+  return name.partition(".")[0] != "tinyhw" or name.startswith(("tinyhw.nn", "tinyhw.llm"))
 
 class Names(NamedTuple):
   """What code names, and code inside of it. grown: names that it uses only to put something into what they stand for."""

@@ -10,8 +10,9 @@ write does three things (docs/design.md, section 7):
 A write that is not done yet is an ASSIGN in the graph of the tensor that was assigned to. That is enough as long as nobody else looks at the memory;
 where somebody does (`seen_by_others`), `Tensor.assign` writes at once.
 
-To find values and views, every tensor is noted here when it is made (0.15 us). They are sorted later, when the first write wants to know: most are
-dead by then. A write walks the graphs of all values that are alive once: linear in their nodes, and nothing where no buffer is written.
+To find values, views and leaves, every tensor is noted here when it is made (0.15 us). They are sorted later, when the first write or backward()
+wants to know: most are dead by then. A write walks the graphs of all values that are alive once: linear in their nodes, and nothing where no buffer
+is written.
 """
 from __future__ import annotations
 import itertools
@@ -27,6 +28,7 @@ from tinyhw.uop.ops import UOp
 class Holder(Protocol):
   """A Tensor, as it is seen from here."""
   uop: UOp
+  _is_leaf: bool      # made by somebody rather than computed: backward() may find it
   def hold(self, u: UOp) -> None:
     """Take the storage u as what this tensor is."""
 
@@ -38,9 +40,11 @@ _MOST_UNSORTED = 1 << 14
 _lock = threading.RLock()
 _unsorted: list[Reference] = []
 _values: list[Reference] = []       # tensors that have to be computed, or have an ASSIGN that was not done
+_leaves: dict[int, Reference] = {}  # by the identity of the reference, of which each tensor has one
 lost: weakref.WeakSet[UOp] = weakref.WeakSet()      # BUFFERs of values whose graphs are gone, since what they read was overwritten
 _strangers: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[UOp]] = weakref.WeakKeyDictionary()    # values that do not depend on storage
 _kept = 0                           # how many of _values were alive when last counted
+_kept_leaves = 0
 _tags = itertools.count(1)
 
 def fresh_tag() -> int:
@@ -58,19 +62,20 @@ def assigned(target: UOp, value: UOp) -> UOp:
 # ***** who is alive *****
 
 def note(holder: Holder) -> None:
-  """To be called when a tensor is made, and when what it holds changes from a value to storage, or by an ASSIGN."""
+  """To be called when a tensor is made, when it becomes a leaf, and when what it holds changes from a value to storage, or by an ASSIGN."""
   _unsorted.append(weakref.ref(holder))
   if len(_unsorted) > _MOST_UNSORTED: sort()
 
 def sort() -> None:
-  """Sort the tensors that were noted since the last time: views to their Buffers, values to _values."""
-  global _kept
+  """Sort the tensors that were noted since the last time: views to their Buffers, values to _values, leaves to _leaves."""
+  global _kept, _kept_leaves
   with _lock:
     taken = _unsorted[:]
     del _unsorted[:len(taken)]
     for reference in taken:
       holder = reference()
       if holder is None: continue
+      if holder._is_leaf: _leaves[id(reference)] = reference
       node, pending = memory_of(holder.uop)
       if node is not None and node.storage is not None:
         buffer = node.storage
@@ -80,6 +85,22 @@ def sort() -> None:
     if len(_values) > 2 * _kept + _MOST_UNSORTED:
       _values[:] = [r for r in _values if r() is not None]
       _kept = len(_values)
+    if len(_leaves) > 2 * _kept_leaves + _MOST_UNSORTED: _living_leaves()
+
+def leaves() -> list[Holder]:
+  """The living tensors that were made rather than computed."""
+  with _lock:
+    sort()
+    return _living_leaves()
+
+def _living_leaves() -> list[Holder]:
+  global _kept_leaves
+  found = [(reference, holder) for reference in _leaves.values() if (holder := reference()) is not None]
+  _kept_leaves = len(found)
+  if _kept_leaves < len(_leaves):
+    _leaves.clear()
+    _leaves.update((id(reference), reference) for reference, _ in found)
+  return [holder for _, holder in found]
 
 def values() -> dict[int, tuple[Reference, UOp]]:
   """The living tensors that have to be computed, and their nodes, by the identity of the reference."""

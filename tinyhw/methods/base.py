@@ -12,7 +12,6 @@ second gets a copy), so that `assign` to one never shows in the other; views of 
 from __future__ import annotations
 import gc
 import threading
-import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -39,25 +38,15 @@ _SCALARS = frozenset({int, float, bool})
 _VIEWS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.MULTI})  # movements under which each element still has one place of its own
 _MOST_FILLED = 1 << 20  # a constant of up to so many elements is realized by copying it from the host rather than by a kernel
 
-class _Leaf(weakref.ref["Handle"]):
-  """A weak reference that knows its key in the table of leaves, to remove it."""
-  __slots__ = ("key",)
-  key: int
-
-_leaves: dict[int, _Leaf] = {}
-
-def _forget(leaf: _Leaf) -> None:
-  if _leaves.get(leaf.key) is leaf: del _leaves[leaf.key]
-
 def register(tensor: Handle) -> None:
   """Make a tensor one that backward() may find."""
-  leaf = _Leaf(tensor, _forget)
-  leaf.key = id(tensor)
-  _leaves[leaf.key] = leaf
+  if not tensor._is_leaf:
+    tensor._is_leaf = True
+    writes.note(tensor)
 
 def leaves() -> list[Handle]:
   """The registered tensors that are alive."""
-  return [found for leaf in list(_leaves.values()) if (found := leaf()) is not None]
+  return writes.leaves()  # type: ignore[return-value]  # all that are noted are Handles
 
 class _GradMode(threading.local):
   """Whether results are cut from what they were computed from, as `Tensor.no_grad` asks, in this thread."""
@@ -116,17 +105,18 @@ def whole(node: UOp, shape: graph.Shape) -> UOp:
 class Handle(metaclass=TensorType):
   """A handle on a graph node. `uop` may change (assign, realize); nodes never do."""
   __array_priority__ = 1000   # NumPy's numbers and arrays leave `array * tensor` to the tensor, so that it stays one
-  __slots__ = ("uop", "grad", "_requires_grad", "__weakref__")
+  __slots__ = ("uop", "grad", "_requires_grad", "_is_leaf", "__weakref__")
   uop: UOp
   grad: Tensor | None
   _requires_grad: bool | None
+  _is_leaf: bool
 
   @classmethod
   def _new(cls, uop: UOp) -> Tensor:
     """A result: a tensor on a node."""
     self = object.__new__(cls)
     if GradMode.off and uop.op not in GroupOp.Movement: uop = graph.detach(uop)
-    self.uop, self.grad, self._requires_grad = uop, None, None
+    self.uop, self.grad, self._requires_grad, self._is_leaf = uop, None, None, False
     writes.note(self)
     if TRACEMETA.value: record(uop)
     return self  # type: ignore[return-value]  # the only class of tensors is Tensor
@@ -148,9 +138,8 @@ class Handle(metaclass=TensorType):
   def _holding(cls, storage: UOp) -> Tensor:
     """A tensor over storage that is there: a leaf, cheaply."""
     self = object.__new__(cls)
-    self.uop, self.grad, self._requires_grad = storage, None, None
+    self.uop, self.grad, self._requires_grad, self._is_leaf = storage, None, None, True
     writes.note(self)
-    register(self)
     return self  # type: ignore[return-value]  # the only class of tensors is Tensor
 
   @property
@@ -298,8 +287,8 @@ class Handle(metaclass=TensorType):
   def hold(self, u: UOp) -> None:
     """Stand for a node, which may be storage."""
     self.uop = u
+    if is_storage(u) and dtypes.is_float(u.dtype): self._is_leaf = True
     writes.note(self)
-    if is_storage(u) and dtypes.is_float(u.dtype): register(self)
 
   def assign(self, x: Any) -> Tensor:
     """Write x into this tensor's storage; x broadcasts. A tensor without storage takes x's value instead, and gets storage of its own for it.
@@ -464,8 +453,8 @@ def realize_all(tensors: Iterable[Handle]) -> None:
         continue
     elif this_thread.capture is None and u.size <= _MOST_FILLED and (value := constant_value(u)) is not None:
       tensor.uop = stored(HostData(bytes(pack([value], u.dtype)) * u.size, u.shape, u.dtype), u.device)
+      tensor._is_leaf = True
       writes.note(tensor)
-      register(tensor)
       continue
     elif u in wanted or u.realized is not None or constant_value(u) is not None: u = unique(u)
     wanted[u] = None
