@@ -28,7 +28,7 @@ class Allocator:
     """An opaque buffer of `size` bytes. Contents are undefined. Raises OutOfMemory."""
     if size < 0: raise ArgumentError(f"cannot allocate {size} bytes; a size is at least 0")
     with self.lock:
-      opaque = self._take(max(size, 1))
+      opaque = self._take(size or 1)
       self.live[id(opaque)] = (opaque, size)
       self.held += size
       return opaque
@@ -39,7 +39,7 @@ class Allocator:
       found = self.live.pop(id(opaque), None)
       if found is None: raise DeviceError(f"{self.dev}: buffer {opaque!r} is freed twice, or came from another allocator")
       self.held -= found[1]
-      self._give(opaque, max(found[1], 1))
+      self._give(opaque, found[1] or 1)
 
   def _take(self, size: int) -> Any:
     self._check_limit(size)

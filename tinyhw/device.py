@@ -287,10 +287,11 @@ class Buffer:
     """Give the memory back. Views of it lose it too. Raises DeviceError if there is none."""
     if self._buf is None: raise DeviceError(f"{self!r} is not allocated, or is deallocated twice")
     opaque, self._buf, allocator, self._allocator = self._buf, None, self._allocator, None
-    for view in self._views:
-      found = view()
-      if found is not None: found._buf = found._allocator = None
-    self._views.clear()
+    if self._views:
+      for view in self._views:
+        found = view()
+        if found is not None: found._buf = found._allocator = None
+      self._views.clear()
     if self._owns:
       assert allocator is not None
       if not allocator.lasting: _count_memory(self, -self.nbytes)

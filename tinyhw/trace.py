@@ -84,15 +84,13 @@ def show(location: Location | None) -> str:
 
 # **** origins of graph nodes ****
 
-# Tensor operations leave their lines in _lines (TRACEMETA). Rewrites hand lines on only while _origins has any: `follow` puts them there, and the
-# engine calls it only when a listing wants them (DEBUG=7), so that otherwise a rewrite pays for one look at an empty table.
-_lines: WeakKeyDictionary[Any, Location] = WeakKeyDictionary()
+# Tensor operations leave their lines in their nodes' `line` (TRACEMETA). Rewrites hand lines on only while _origins has any: `follow` puts them
+# there, and the engine calls it only when a listing wants them (DEBUG=7), so that otherwise a rewrite pays for one look at an empty table.
 _origins: WeakKeyDictionary[Any, Location] = WeakKeyDictionary()
 
 def record(node: Any, location: Location | None = None) -> None:
   """Remember where node came from: `location`, or the user's line now. The first record of a node stays."""
-  if location is None: location = caller()
-  if location is not None: _lines.setdefault(node, location)
+  if node.line is None: node.line = caller() if location is None else location
 
 def follow(node: Any, location: Location | None) -> None:
   """From now on rewrites hand on that node came from location; None changes nothing."""
@@ -125,7 +123,7 @@ def hand_on(became: Mapping[Any, Any]) -> None:
 
 def origin(node: Any) -> Location | None:
   """The line that node came from, or None."""
-  return _origins.get(node) or _lines.get(node)
+  return _origins.get(node) or node.line
 
 # **** the recorder ****
 

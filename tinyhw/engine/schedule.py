@@ -70,19 +70,19 @@ def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized
   """
   out = Canonical() if more is None else more
   new = out.new
-  stack = list(reversed(roots))
+  stack: list[UOp | None] = [*reversed(roots)]    # None stands above a node whose sources are done
   while stack:
-    u = stack[-1]
-    if u in new:
-      stack.pop()
+    u = stack.pop()
+    if u is None:
+      u = stack.pop()
+      assert u is not None
+    elif u in new: continue
+    elif u.src or u.realized is not None:
+      held = known(u)
+      stack += u, None
+      stack += u.src[::-1] if held is None else (held,)
       continue
     held = known(u)
-    below = (held,) if held is not None else u.src
-    missing = [s for s in below if s not in new]
-    if missing:
-      stack.extend(reversed(missing))
-      continue
-    stack.pop()
     new[u] = new[held] if held is not None else _canonical_node(u, tuple([new[s] for s in u.src]), out)
     if u.op is Ops.ASSIGN and held is None: out.assigns[new[u]] = u
   out.roots += tuple([new[u] for u in roots])

@@ -38,7 +38,7 @@ _FIELDS = frozenset({"op", "dtype", "src", "arg", "tag"})
 class UOp:
   """A node: operation, type, sources, argument. Immutable and interned; `tag` tells apart nodes that are otherwise equal."""
   __slots__ = ("op", "dtype", "src", "arg", "tag", "_shape_", "_device_", "_bounds_", "_ranges_", "_order_", "_simple_", "realized", "storage",
-               "__weakref__")
+               "line", "__weakref__")
   op: Ops
   dtype: DType
   src: tuple[UOp, ...]
@@ -52,6 +52,7 @@ class UOp:
   _simple_: Any    # symbolic.simplify: True when this is its own simplest form
   realized: UOp | None  # the buffer (or view of one) that holds this tensor node's value, once computed
   storage: Any          # of a BUFFER: the Buffer that it names
+  line: trace.Location | None    # of the user's program that made this tensor node (trace.record)
 
   def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None, tag: Any = None,
               metadata: trace.Location | None = None, _buffer: Any = None) -> UOp:
@@ -67,7 +68,8 @@ class UOp:
       if found is not None: return found
     self = object.__new__(cls)
     self.op, self.dtype, self.src, self.arg, self.tag = op, dtype, src, arg, tag
-    self._shape_ = self._device_ = self._bounds_ = self._ranges_ = self._order_ = self._simple_ = self.realized = self.storage = None
+    self._shape_ = self._device_ = self._bounds_ = self._ranges_ = self._order_ = self._simple_ = None
+    self.realized = self.storage = self.line = None
     reference = _Reference(self, _forget)
     reference.key = key
     first = _cache.setdefault(key, reference)
@@ -154,9 +156,7 @@ class UOp:
     return new[self]
 
   def derive(self, slot: str, compute: Callable[[UOp], Any]) -> Any:
-    """A property computed from the sources' own, kept in `slot`. Iterative, so that depth does not matter."""
-    found = getattr(self, slot)
-    if found is not None: return found
+    """A property computed from the sources' own, kept in `slot`, which is empty. Iterative, so that depth does not matter."""
     for s in self.src:
       if getattr(s, slot) is None: break
     else:  # the usual case
@@ -178,23 +178,30 @@ class UOp:
   @property
   def ranges(self) -> tuple[UOp, ...]:
     """The RANGEs that this node depends on and that no REDUCE, STORE or STAGE below it has closed, sorted by id."""
-    return self.derive("_ranges_", _free_ranges)  # type: ignore[no-any-return]  # derive gives Any
+    found = self._ranges_
+    return self.derive("_ranges_", _free_ranges) if found is None else found  # type: ignore[no-any-return]  # derive gives Any
 
   @property
   def shape(self) -> tuple[sint, ...]:
     """The shape of a node of the tensor graph."""
-    return self.derive("_shape_", _shape.shape_of)  # type: ignore[no-any-return]  # derive gives Any
+    found = self._shape_
+    return self.derive("_shape_", _shape.shape_of) if found is None else found  # type: ignore[no-any-return]  # derive gives Any
 
   @property
   def device(self) -> str | tuple[str, ...] | None:
     """Where a node of the tensor graph lives: the first device, or devices, found among its sources, None when only constants are."""
-    return self.derive("_device_", _shape.device_of) or None
+    found = self._device_
+    return (self.derive("_device_", _shape.device_of) if found is None else found) or None
 
   @property
-  def vmin(self) -> ConstType: return self.derive("_bounds_", _bounds.bounds_of)[0]  # type: ignore[no-any-return]  # derive gives Any
+  def vmin(self) -> ConstType:
+    found = self._bounds_
+    return (self.derive("_bounds_", _bounds.bounds_of) if found is None else found)[0]  # type: ignore[no-any-return]  # derive gives Any
 
   @property
-  def vmax(self) -> ConstType: return self.derive("_bounds_", _bounds.bounds_of)[1]  # type: ignore[no-any-return]  # derive gives Any
+  def vmax(self) -> ConstType:
+    found = self._bounds_
+    return (self.derive("_bounds_", _bounds.bounds_of) if found is None else found)[1]  # type: ignore[no-any-return]  # derive gives Any
 
   @property
   def size(self) -> int:
