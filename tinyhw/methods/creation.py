@@ -16,7 +16,7 @@ from tinyhw.methods import checks, graph
 from tinyhw.methods.base import Handle, whole
 from tinyhw.methods.checks import finite, real, sizes
 from tinyhw.methods.reduction import Reduction
-from tinyhw.methods.views import check_elements
+from tinyhw.methods.views import check_elements, limits
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -203,6 +203,8 @@ class Creation(Reduction):
   def _band(self, diagonal: int, lower: bool) -> Tensor:
     diagonal = checks.whole("diagonal", diagonal)
     if self.ndim < 2: raise ShapeError(f"a triangle needs two axes, and {graph.show(self.shape)} has {self.ndim}")
+    rows, columns = (limits(d)[1] for d in self.shape[-2:])
+    diagonal = max(-rows, min(diagonal, columns))   # further out nothing changes, and places stay in 32 bits
     row, column = graph.positions(self.uop, self.ndim - 2), graph.positions(self.uop, self.ndim - 1)
     shifted = graph.add(row, graph.like(row, diagonal if lower else diagonal - 1))
     above = graph.compare(Ops.CMPLT, shifted, column)

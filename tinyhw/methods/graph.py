@@ -172,8 +172,15 @@ def reduce(u: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
   if not axes: return u
   shape = u.shape
   folded = tuple([1 if i in axes else d for i, d in enumerate(shape)])
-  if any(_is(shape[i], 0) for i in axes): return full(folded, u.dtype, {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: u.dtype.min}[op], u.device)
+  if any(_is(shape[i], 0) for i in axes): return _of_nothing(u, op, axes, folded)
   return node(Ops.REDUCE_AXIS, u.dtype, (u,), (op, axes), folded)
+
+def _of_nothing(u: UOp, op: Ops, axes: tuple[int, ...], folded: Shape) -> UOp:
+  """The fold of no elements. Of floats it still depends on u, so that u has a gradient."""
+  identity = full(folded, u.dtype, {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: u.dtype.min}[op], u.device)
+  if not dtypes.is_float(u.dtype) or not all(isinstance(d, int) for d in u.shape): return identity
+  row = shrink(u, [(0, min(int(d), 1)) if i in axes else (0, d) for i, d in enumerate(u.shape)])
+  return add(pad(row, [(0, 1 - int(d)) if i in axes else (0, 0) for i, d in enumerate(row.shape)]), identity)
 
 def sum_to(u: UOp, shape: Shape) -> UOp:
   """Sum over the axes that broadcasting `shape` to u's shape has made: the transpose of `broadcast`. Narrow floats accumulate in float32."""

@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.dtype import ConstType, dtypes, least_upper_dtype
+from tinyhw.dtype import ConstType, least_upper_dtype
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import size, sizes, whole, wholes
 from tinyhw.methods.activations import Activations
-from tinyhw.methods.views import check_part, new_shape, pad_constant, pad_pairs, pair, rearrange, static, windows
-from tinyhw.uop.enums import Ops
+from tinyhw.methods.views import check_part, joined, new_shape, pad_constant, pad_pairs, pair, rearrange, static, windows
 from tinyhw.uop.ops import sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
@@ -51,6 +50,7 @@ class Movement(Activations):
     old = (1,) * (len(wanted) - len(old)) + old
     new = tuple([d if n is None or (isinstance(n, int) and n == -1) else n for d, n in zip(old, wanted)])
     for axis, (d, n) in enumerate(zip(old, new)):
+      if isinstance(n, int) and n < 0: raise ShapeError(f"cannot expand {graph.show(self.uop.shape)} to {graph.show(new)}: {n} is negative")
       if not graph.equal(d, n) and not graph.equal(d, 1):
         raise ShapeError(f"cannot expand {graph.show(self.uop.shape)} to {graph.show(new)}: axis {axis - len(new)} is {d}, and only 1 can become {n}")
     return self._new(graph.broadcast(self.uop, new))
@@ -259,15 +259,7 @@ class Movement(Activations):
         raise ShapeError(f"cannot cat {graph.show(first.shape)} and {graph.show(x.shape)} along axis {dim}: the other sizes must be equal")
     if len(tensors) == 1: return first._own()
     dtype = least_upper_dtype(*(x.dtype for x in tensors))
-    total: sint = 0
-    starts: list[sint] = []
-    for x in tensors:
-      starts.append(total)
-      total = total + x.shape[dim]
-    parts = [graph.pad_axis(graph.cast(x.uop, dtype), dim, start, total - start - x.shape[dim]) for x, start in zip(tensors, starts)]
-    op = Ops.OR if dtype is dtypes.bool else Ops.ADD
-    while len(parts) > 1: parts = [graph.binary(op, *parts[i:i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
-    return first._new(parts[0])
+    return first._new(joined([graph.cast(x.uop, dtype) for x in tensors], dim))
 
   def stack(self, *args: Any, dim: int = 0) -> Tensor:
     """Tensors of one shape along a new axis. Tensor.stack([a, b]) is a.stack(b).
@@ -386,6 +378,9 @@ class Movement(Activations):
     """
     wanted = argfix(shape, *args)
     if len(wanted) != self.ndim: raise ShapeError(f"cannot pad {graph.show(self.shape)} to {wanted}: the number of axes differs")
+    for n, d in zip(wanted, self.shape):
+      if isinstance(n, int) and isinstance(d, int) and n < d:
+        raise ShapeError(f"cannot pad {graph.show(self.shape)} to {wanted}: {d} is more than {n}; shrink_to() cuts")
     return self.pad([(0, 0) if n is None else (0, size("a size", n) - d) for n, d in zip(wanted, self.shape)], value=value)
 
   def rearrange(self, formula: str, **sizes: int) -> Tensor:

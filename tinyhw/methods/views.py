@@ -1,5 +1,6 @@
 """What movement methods compute before they build nodes: shapes from arguments, padding, sliding windows, and the formulas of `rearrange`."""
 from __future__ import annotations
+import math
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from tinyhw.errors import ArgumentError, IndexRangeError, ShapeError
 from tinyhw.gradient import define_gradient
 from tinyhw.helpers import ceildiv
 from tinyhw.methods import graph
-from tinyhw.methods.checks import size, whole
+from tinyhw.methods.checks import size, sizes, whole
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING:
@@ -81,10 +82,11 @@ def _fill(old: tuple[sint, ...], shape: list[sint], hole: int, total: sint) -> s
 def pad_pairs(shape: tuple[sint, ...], padding: Sequence[Any]) -> Pairs:
   """(before, after) for each axis, from pairs or from the flat form that begins with the last axis."""
   n = len(shape)
-  if all(isinstance(p, (int, UOp)) for p in padding):
+  if not any(p is None or isinstance(p, (tuple, list)) for p in padding):
+    counts = sizes("a count to pad by", padding)
     if len(padding) % 2 or len(padding) > 2 * n:
       raise ShapeError(f"cannot pad {graph.show(shape)} by {tuple(padding)}: give two counts for each of at most {n} axes, beginning with the last")
-    flat = list(zip(padding[::2], padding[1::2]))
+    flat = list(zip(counts[::2], counts[1::2]))
     return [(0, 0)] * (n - len(flat)) + flat[::-1]
   if len(padding) != n: raise ShapeError(f"cannot pad {graph.show(shape)}: {len(padding)} pairs for {n} axes; use None for an axis that stays")
   return [(0, 0) if p is None else pair("counts to pad by", p) for p in padding]
@@ -104,9 +106,19 @@ def pad_constant(u: UOp, pairs: Pairs, value: ConstType) -> UOp:
   pairs = [(b if limits(b)[0] >= 0 else 0, e if limits(e)[0] >= 0 else 0) for b, e in pairs]
   padded = graph.pad(u, pairs)
   value = graph.check_number("pad", u.dtype, value)
-  if value == 0 or padded is u: return padded
+  if padded is u or (value == 0 and not (dtypes.is_float(u.dtype) and math.copysign(1, value) < 0)): return padded
   inside = graph.pad(graph.full(u.shape, dtypes.bool, True), pairs)
   return graph.where(inside, padded, graph.like(padded, value))
+
+def joined(parts: Sequence[UOp], axis: int) -> UOp:
+  """Nodes of one type, one after the other along an axis: each amid what addition leaves alone (-0.0, as 0.0 + -0.0 is 0.0), and all added."""
+  starts: list[sint] = [0]
+  for u in parts: starts.append(starts[-1] + u.shape[axis])
+  around = [[(starts[k], starts[-1] - starts[k + 1]) if i == axis else (0, 0) for i in range(len(u.shape))] for k, u in enumerate(parts)]
+  level = [pad_constant(u, pairs, -0.0) for u, pairs in zip(parts, around)]
+  op = Ops.OR if parts[0].dtype is dtypes.bool else Ops.ADD
+  while len(level) > 1: level = [graph.binary(op, *level[i:i + 2]) if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
+  return level[0]
 
 # ***** windows *****
 
@@ -163,8 +175,10 @@ def unwindow(g: UOp, axis: int, n: int, stride: int, dilation: int) -> UOp:
 
 # ***** rearrange *****
 
+_EACH = ["...", "each"]   # "..." outside of brackets: an axis for each; inside, they are in one group
+
 def _parse(side: str, formula: str) -> list[list[str]]:
-  """"b (h w) ..." -> [["b"], ["h", "w"], ["..."]]."""
+  """"b (h w) ..." -> [["b"], ["h", "w"], _EACH]."""
   groups: list[list[str]] = []
   inside = False
   for token in re.findall(r"\.\.\.|\w+|[()]|\S", side):
@@ -174,6 +188,7 @@ def _parse(side: str, formula: str) -> list[list[str]]:
     elif token == ")" and inside: inside = False
     elif token != "..." and not re.fullmatch(r"\w+", token): raise ArgumentError(f"rearrange: {token!r} in {formula!r} is not understood")
     elif inside: groups[-1].append(token)
+    elif token == "...": groups.append(_EACH)
     else: groups.append([token] if token != "1" else [])
   if inside: raise ArgumentError(f"rearrange: a bracket in {formula!r} is not closed")
   return groups
@@ -182,7 +197,7 @@ def _expand_dots(groups: list[list[str]], extra: int) -> list[list[str]]:
   names = [f".{i}" for i in range(extra)]
   result: list[list[str]] = []
   for group in groups:
-    if group == ["..."]: result.extend([name] for name in names)
+    if group is _EACH: result.extend([name] for name in names)
     else: result.append([x for name in group for x in (names if name == "..." else [name])])
   return result
 
@@ -192,8 +207,8 @@ def rearrange(x: Movement, formula: str, sizes: dict[str, int]) -> Tensor:
   sizes = {name: whole(f"the size of {name}", d, 0) for name, d in sizes.items()}
   if formula.count("->") != 1: raise ArgumentError(f"rearrange: {formula!r} needs one '->'")
   left, right = (_parse(side, formula) for side in formula.split("->"))
-  extra = x.ndim - (len(left) - (["..."] in left))
-  if extra < 0 or (extra and ["..."] not in left): raise ShapeError(f"rearrange: {formula!r} does not fit {graph.show(x.shape)}")
+  extra = x.ndim - (len(left) - (_EACH in left))
+  if extra < 0 or (extra and _EACH not in left): raise ShapeError(f"rearrange: {formula!r} does not fit {graph.show(x.shape)}")
   left, right = _expand_dots(left, extra), _expand_dots(right, extra)
   names = [name for group in left for name in group]
   if sorted(names) != sorted(name for group in right for name in group) or len(set(names)) != len(names):
