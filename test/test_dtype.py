@@ -4,14 +4,16 @@ import copy
 import itertools
 import math
 import pickle
+from typing import Any
 
 from hypothesis import given, strategies as st
 import pytest
 
 from tinyhw.arithmetic import round_to
-from tinyhw.dtype import (ALIASES_BY_TYPE, FLOAT_FORMATS, DType, can_lossless_cast, decode_float, dtypes, encode_float, float_to_bf16, float_to_fp8,
-                          float_to_fp16, fp8_to_float, least_upper_dtype, least_upper_float, to_dtype, truncate)
+from tinyhw.dtype import (ALIASES_BY_TYPE, FLOAT_FORMATS, DType, DTypes, can_lossless_cast, decode_float, dtypes, encode_float, float_to_bf16,
+                          float_to_fp8, float_to_fp16, fp8_to_float, least_upper_dtype, least_upper_float, to_dtype, truncate)
 from tinyhw.errors import DTypeError
+from tinyhw.tensor import Tensor
 
 everything = pytest.mark.parametrize("d", dtypes.all, ids=str)
 SMALL = tuple(d for d in dtypes.all if d.bitsize <= 16)
@@ -36,6 +38,41 @@ def test_names() -> None:
   assert to_dtype("half") is dtypes.float16 and to_dtype("double") is dtypes.float64 and to_dtype("uchar") is dtypes.uint8
   for wrong in ("float31", "is_float", "vec", ""):
     with pytest.raises(DTypeError, match="unknown dtype .*known: void, .*float64"): to_dtype(wrong)
+
+@pytest.mark.parametrize("default", [dtypes.float32, dtypes.float16])
+def test_types_of_python(default: DType, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(DTypes, "_default_float", default)
+  assert to_dtype(float) is default and to_dtype(int) is dtypes.default_int and to_dtype(bool) is dtypes.bool
+  for wrong in (str, complex, object, None, 5, 1.0, [float], Tensor):
+    with pytest.raises(DTypeError, match="unknown dtype"): to_dtype(wrong)  # type: ignore[arg-type]
+
+def test_types_of_numpy() -> None:
+  np = pytest.importorskip("numpy")
+  for d in dtypes.all:
+    if d.fmt is None or d is dtypes.bfloat16: continue
+    kind = np.dtype(d.fmt)
+    for alike in (kind, kind.type, kind.newbyteorder()): assert to_dtype(alike) is d, alike
+  assert to_dtype(np.bool_) is dtypes.bool and to_dtype(np.intc) is dtypes.int32 and to_dtype(np.longlong) is dtypes.int64
+  for wrong in (np.complex64, np.str_, np.datetime64, np.longdouble, np.dtype("S3"), np.dtype("f4,i4"), np.float32(1), np.ones(2)):
+    with pytest.raises(DTypeError, match="unknown dtype"): to_dtype(wrong)
+
+def test_types_of_ml_dtypes() -> None:
+  ml_dtypes, np = pytest.importorskip("ml_dtypes"), pytest.importorskip("numpy")
+  for name, d in (("bfloat16", dtypes.bfloat16), ("float8_e4m3fn", dtypes.fp8e4m3), ("float8_e5m2", dtypes.fp8e5m2),
+                  ("float8_e4m3fnuz", dtypes.fp8e4m3fnuz), ("float8_e5m2fnuz", dtypes.fp8e5m2fnuz)):
+    assert to_dtype(getattr(ml_dtypes, name)) is d and to_dtype(np.dtype(getattr(ml_dtypes, name))) is d
+
+@pytest.mark.parametrize("kind", [float, "numpy"])
+def test_methods_take_types_of_others(kind: Any) -> None:
+  if kind == "numpy": kind = pytest.importorskip("numpy").float64
+  wanted, x = to_dtype(kind), Tensor([[1, 2], [3, 4]])
+  made = [Tensor([1], dtype=kind), Tensor(1, dtype=kind), x.cast(kind), x.sum(dtype=kind), x.prod(dtype=kind), x.softmax(dtype=kind),
+          x.matmul(x, dtype=kind), x.linear(x, dtype=kind), x.full_like(1, dtype=kind), x.const_like(1, dtype=kind), Tensor.zeros(2, dtype=kind),
+          Tensor.ones(2, dtype=kind), Tensor.full((2,), 1, dtype=kind), Tensor.empty(2, dtype=kind), Tensor.arange(2, dtype=kind),
+          Tensor.linspace(0, 1, 2, dtype=kind), Tensor.eye(2, dtype=kind), Tensor.rand(2, dtype=kind), Tensor.randn(2, dtype=kind),
+          Tensor.uniform(2, dtype=kind), x.randn_like(dtype=kind), x.zeros_like(dtype=kind), Tensor.einsum("ij->i", x, dtype=kind)]
+  assert [t.dtype for t in made] == [wanted] * len(made)
+  assert x.bitcast(int).dtype is dtypes.int32 and Tensor.randint(2, dtype=int).dtype is dtypes.int32 and x.cast(bool).dtype is dtypes.bool
 
 def test_groups_are_of_one_kind() -> None:
   assert set(dtypes.all) == set(dtypes.floats) | set(dtypes.ints) | {dtypes.bool} and set(dtypes.narrow_floats) < set(dtypes.floats)

@@ -6,6 +6,7 @@ device (which are storage only, which have arithmetic) is the business of codege
 from __future__ import annotations
 import math
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any, Union
 
@@ -13,7 +14,7 @@ from tinyhw.config import getenv
 from tinyhw.errors import DTypeError
 
 ConstType = float | int | bool
-DTypeLike = Union[str, "DType"]
+DTypeLike = Union[str, type, "DType"]   # and NumPy's dtypes, whose class is not known here
 
 class DType:
   """An element type with `count` lanes. priority orders promotion; bitsize is per lane; fmt is the struct format character or None.
@@ -179,16 +180,32 @@ _BY_CNAME = {d.name: d for d in ALIASES_BY_TYPE}
 def _restore(name: str, count: int) -> DType: return _BY_CNAME[name].vec(count)
 
 def to_dtype(dtype: DTypeLike) -> DType:
-  """A type from itself or from its name ("float32", "half").
+  """A type from itself, from its name ("float32", "half"), from Python's float, int and bool, which are the default types, or from NumPy's.
 
   >>> dtype.to_dtype("float16")
   dtypes.float16
+  >>> dtype.to_dtype(float)
+  dtypes.float32
   """
   if isinstance(dtype, DType): return dtype
-  found = getattr(DTypes, str(dtype).lower(), None)
+  if dtype is bool or dtype is int or dtype is float: return dtypes.from_py(dtype())
+  name = dtype if isinstance(dtype, str) else _numpy_name(dtype)
+  found = getattr(DTypes, name.lower(), None) or _NUMPY.get(name)
   if not isinstance(found, DType):
     raise DTypeError(f"unknown dtype {dtype!r}; known: {', '.join(ALIASES_BY_TYPE.values())}")
   return found
+
+# What extensions of NumPy call what has another name here.
+_NUMPY = {
+  "float8_e4m3fn": DTypes.fp8e4m3, "float8_e5m2": DTypes.fp8e5m2, "float8_e4m3fnuz": DTypes.fp8e4m3fnuz, "float8_e5m2fnuz": DTypes.fp8e5m2fnuz,
+}
+
+def _numpy_name(dtype: Any) -> str:
+  """The name of a NumPy dtype, or of a class of NumPy's numbers, which stands for one; of anything else "". NumPy is not imported for that."""
+  numpy = sys.modules.get("numpy")
+  if numpy is None: return ""
+  if isinstance(dtype, type) and issubclass(dtype, numpy.generic): dtype = numpy.dtype(dtype)
+  return str(dtype.name) if isinstance(dtype, numpy.dtype) else ""
 
 # ***** promotion *****
 
