@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("engine")
   (1, (), dtypes.int32), (1.5, (), dtypes.float32), (True, (), dtypes.bool), ([1, 2], (2,), dtypes.int32), ([[1, 2.5]], (1, 2), dtypes.float32),
     ([True], (1,), dtypes.bool),
   ([], (0,), dtypes.float32), ([[], []], (2, 0), dtypes.float32), ([1, True], (2,), dtypes.int32), (b"ab", (2,), dtypes.uint8),
-  (None, (0,), dtypes.float32),
+  (None, (), dtypes.float32),
   (array.array("d", [1, 2]), (2,), dtypes.float64), (memoryview(bytes(8)).cast("i"), (2,), dtypes.int32),
   (np.zeros((2, 3), np.float16), (2, 3), dtypes.float16),
   (np.zeros((2, 3), np.int64).T, (3, 2), dtypes.int64), (np.array(3, np.int8), (), dtypes.int8), (np.zeros((0, 2)), (0, 2), dtypes.float64),
@@ -40,6 +40,7 @@ def test_from_data_with_a_type():
     512.0]
   assert Tensor(array.array("i", [1, 2]), dtype=dtypes.float32).tolist() == [1.0, 2.0] and Tensor(bytes(8), dtype="float32").shape == (2,)
   assert Tensor(5, dtype=dtypes.float32).item() == 5.0 and Tensor(2.0, dtype="int32").dtype is dtypes.int32
+  assert Tensor(None, dtype="int8").item() == 0 == Tensor().item() and Tensor(None, dtype=bool).item() is False
 
 def test_from_tensors_nodes_and_files(tmp_path):
   x = Tensor([1.0, 2.0])

@@ -65,7 +65,8 @@ class _TensorType(TensorType):
 class Tensor(Kernels, metaclass=_TensorType):
   """An n-dimensional array of one type on one device.
 
-  data: a number, nested lists, bytes, anything with the buffer protocol or __array__, a path (the file's bytes, on DISK), a graph node, or a Tensor.
+  data: a number, nested lists, bytes, anything with the buffer protocol or __array__, a path (the file's bytes, on DISK), a graph node, a Tensor,
+  or None, which is 0.
   device: None is `Device.DEFAULT`. dtype: None follows the data. requires_grad: see the property.
   """
   __slots__ = ()
@@ -90,6 +91,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     if on_disk(place):
       self.uop = Tensor(data, None, kind).to(place).uop
       return
+    if data is None: data = 0.0
     if isinstance(data, (bool, int, float)) and type(data) in (bool, int, float):
       if kind is not None: hostdata.check_held((data,), kind)
       self.uop = graph.constant(hostdata.type_of((data,)) if kind is None else kind, data, place)
@@ -424,7 +426,6 @@ _LOST = ("a tensor below it was computed from contents that were overwritten in 
 # ***** making tensors *****
 
 def _host_data(data: Any, dtype: DType | None) -> hostdata.HostData:
-  if data is None: return hostdata.HostData(b"", (0,), dtype or dtypes.default_float)
   if isinstance(data, (list, tuple, range)): return hostdata.from_nested(list(data), dtype)
   if isinstance(data, (bytes, bytearray)): return hostdata.from_bytes(data, dtype or dtypes.uint8)
   return hostdata.from_array(data, dtype)

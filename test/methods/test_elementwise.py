@@ -109,7 +109,10 @@ def test_errors_name_both_operands():
   with pytest.raises(ShapeError, match=r"cannot add \(2, 3\) and \(4,\): axis -1 is 3 and 4"): Tensor.ones(2, 3) + Tensor.ones(4)
   with pytest.raises(DTypeError, match="cannot and bits of dtypes.float32"): Tensor([1.0]) & 1
   with pytest.raises(ArgumentError, match="cannot make a tensor of <class 'str'>"): Tensor([1.0]) + "a"
-  with pytest.raises(ArgumentError, match="cannot compute with None"): Tensor([1.0]) + None
+  x = Tensor([1.0])
+  for f in (lambda: x + None, lambda: None - x, lambda: x @ None, lambda: None @ x, lambda: x.matmul(None), lambda: x.dot(None), lambda: x.cat(None),
+            lambda: x.stack(x, None), lambda: x.copysign(None), lambda: x.masked_fill(None, 1), lambda: x.lerp(x, None)):
+    with pytest.raises(ArgumentError, match="cannot compute with None"): f()
   with pytest.raises(ArgumentError, match="an axis is a whole number, not 1.0"): Tensor([1.0]).sum(1.0)
   with pytest.raises(DeviceError, match="one on"): Tensor([1.0], device="PYTHON") + Tensor([1.0], device="PYTHON:1")
 

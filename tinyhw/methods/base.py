@@ -211,8 +211,9 @@ class Handle(metaclass=TensorType):
   # ***** operands *****
 
   def _tensor(self, x: Any) -> Tensor:
-    """Anything that Tensor(...) takes, as a tensor on this device."""
+    """Anything that Tensor(...) takes, but None, as a tensor on this device. Raises ArgumentError for None."""
     if isinstance(x, Handle): return x._self()
+    if x is None: raise ArgumentError("cannot compute with None; give a Tensor or a number")
     device = self.uop.device
     return type(self)(x, device=None if on_disk(device) else device)  # type: ignore[call-arg,return-value]  # Tensor's
 
@@ -227,7 +228,6 @@ class Handle(metaclass=TensorType):
     mine = self.uop.dtype if dtype is None else dtype
     if type(x) in _SCALARS: return graph.constant(_number_type("combine", mine, x), x)
     if isinstance(x, UOp): return graph.cast(x, _weak(mine, int)) if x.dtype is dtypes.weakint else x
-    if x is None: raise ArgumentError("cannot compute with None; give a Tensor or a number")
     return self._other(number, dtype) if (number := plain(x)) is not x else self._tensor(x).uop
 
   def _pair(self, what: str, x: Any) -> tuple[UOp, UOp]:
