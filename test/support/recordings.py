@@ -18,7 +18,10 @@ from tinyhw.viz.record import Recorder
 
 @contextlib.contextmanager
 def recording(**variables: int) -> Iterator[Recorder]:
-  """A recorder of its own, and no kernel or schedule known from before. variables: VIZ=1 and PROFILE=1 unless others are given."""
+  """A recorder of its own, and no kernel or schedule known from before. variables: VIZ=1 and PROFILE=1 unless others are given.
+
+  Fails if the recorder did: its faults, which never reach a program, are set back to 0 by a test that expects them.
+  """
   before, dropped, recorder = trace.events[:], trace.dropped, Recorder()
   caches = [(cache, dict(cache)) for cache in (*(device.kernels for device in Device._opened.values()), scheduling._schedules)]
   for cache, _ in caches: cache.clear()
@@ -34,6 +37,7 @@ def recording(**variables: int) -> Iterator[Recorder]:
     for cache, content in caches:
       cache.clear()
       cache.update(content)
+  assert recorder.faults == 0, "the recorder failed; its first fault is told on stderr"
 
 def device() -> str:
   """CPU where it opens: it has all passes; else PYTHON."""

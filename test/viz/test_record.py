@@ -225,6 +225,38 @@ def test_a_kernel_that_fails_is_kept_as_far_as_it_came(monkeypatch: pytest.Monke
     recorder._abandon()
     assert [(k["name"], k["failed"], k["runs"]) for k in recorder.kernels] == [("E_11", True, 0)]
 
+def test_what_a_program_calls_is_guarded() -> None:
+  told = inspect.getsource(trace).partition("class Recorder(Protocol)")[2].partition("\n\n")[0]
+  names = re.findall(r"def (\w+)\(self", told)
+  assert len(names) >= 12 and [name for name in names if not hasattr(getattr(record.Recorder, name), "__wrapped__")] == ["times"]
+
+@pytest.mark.parametrize("broken", ["expressions", "kernel_name", "pseudo_code", "number", "kind_of", "Table.add", "Rules.number", "Recorder._number",
+                                    "archive.Writer.add"])
+def test_a_fault_of_the_recorder_does_not_reach_the_program(broken: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                                            capsys: pytest.CaptureFixture[str]) -> None:
+  def fail(*_: object, **__: object) -> None: raise KeyError("broken")
+  expected = recordings.train("PYTHON")
+  with recordings.recording() as recorder:
+    with monkeypatch.context() as patch:
+      *way, name = broken.split(".")
+      owner: Any = record
+      for part in way: owner = getattr(owner, part)
+      patch.setattr(owner, name, fail)
+      assert recordings.train("PYTHON") == expected
+    told = capsys.readouterr().err
+    assert recorder.faults > 0 and told.count("\n") == 1 and "KeyError: 'broken' (test_record.py:" in told and "the program goes on" in told
+    assert ((Tensor([1.0] * 17, device="PYTHON") + 3) * 2).tolist() == [8.0] * 17
+    recorder.write_recording(str(tmp_path / "a.zip"))
+    recorder.faults = 0
+  kernels = recordings.read(Archive(str(tmp_path / "a.zip")), "index")["kernels"]
+  assert kernels[-1]["name"] == "E_17" and kernels[-1]["runs"] == 1 and capsys.readouterr().err == ""
+
+def test_a_fault_while_files_are_written_is_told(tmp_path: Path) -> None:
+  program = ("from tinyhw.viz import archive\ndef fail(*_): raise KeyError('broken')\narchive.Writer.close = fail\n" + PROGRAM)
+  done = run(program, VIZ="1", VIZ_FILE=str(tmp_path / "a.zip"))
+  assert done.returncode == 0 and done.stdout == "[2.0, 4.0, 6.0]\n" and done.stderr.count("\n") == 1, done.stderr
+  assert "KeyError: 'broken' (<string>:2 fail); a file may be missing" in done.stderr
+
 def test_a_thread_without_the_variable_is_not_recorded() -> None:
   with recordings.recording() as recorder:
     with Context(VIZ=0, PROFILE=0): (Tensor([1.0] * 13, device="PYTHON") + 3).realize()

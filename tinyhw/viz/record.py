@@ -4,7 +4,7 @@ VIZ: each schedule and each kernel becomes a member of an archive (archive.py) a
 memory is bounded by the archive's limit. Launches, copies, memory and the phases of the compiler become events (trace.events), which both VIZ's
 timeline and PROFILE's trace are written from when the program ends. Each thread makes one thing at a time (`Making`).
 
-The recorder's own work is in no time that it tells, but the program waits for it.
+The recorder's own work is in no time that it tells, but the program waits for it. A fault of the recorder never reaches the program (`guarded`).
 """
 from __future__ import annotations
 import atexit
@@ -14,8 +14,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import wraps
 from types import FrameType
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 from tinyhw import trace
 from tinyhw.codegen.program import Program
@@ -101,10 +102,30 @@ class Thread(threading.local):
   making: Making | None = None
   last = -1
 
+P = ParamSpec("P")
+
+def guarded(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Concatenate[Recorder, P], None]:
+  """A method that the program calls, so that what it raises does not end the program."""
+  @wraps(method)
+  def call(self: Recorder, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    try: method(self, *args, **kwargs)
+    except Exception as error: self.failed(error)  # noqa: BLE001  # whatever it is: the program must go on
+  return call
+
+def fault_text(error: Exception) -> str:
+  """What went wrong in the recorder, and where."""
+  frame = error.__traceback__
+  while frame is not None and frame.tb_next is not None: frame = frame.tb_next
+  place = "?" if frame is None else trace.show((frame.tb_frame.f_code.co_filename, frame.tb_lineno, frame.tb_frame.f_code.co_name))
+  return f"tinyhw: the recorder of VIZ and PROFILE failed: {type(error).__name__}: {error} ({place})"
+
 class Recorder:
-  """See trace.Recorder. kernels and schedules: the rows of the index. shows: at the end a recording may be shown, not only written."""
+  """See trace.Recorder. kernels and schedules: the rows of the index. shows: at the end a recording may be shown, not only written.
+
+  faults: how often the recorder itself failed. What a thread made then is not in the recording.
+  """
   def __init__(self, shows: bool = True) -> None:
-    self.shows = shows
+    self.shows, self.faults = shows, 0
     self.thread = Thread()
     self.lock = threading.Lock()
     self.writer = archive.Writer()
@@ -116,8 +137,16 @@ class Recorder:
     self.start_ns = time.perf_counter_ns()
     self.wanted = {"VIZ": False, "PROFILE": False}      # what was set at any time
 
+  def failed(self, error: Exception) -> None:
+    """Tell of the first fault, and give up what this thread makes."""
+    self.thread.making = None
+    self.faults += 1
+    if self.faults > 1: return
+    sys.stderr.write(f"{fault_text(error)}; the program goes on, and the recording lacks what was told then. This is a fault of tinyhw, not yours.\n")
+
   # ***** making *****
 
+  @guarded
   def begin(self, kind: str, name: str, node: Any, device: str = "") -> None:
     self._abandon()
     if not self.times(): return
@@ -128,6 +157,7 @@ class Recorder:
     self.thread.making = making     # from here on: what the recorder itself does is no part of it
     making.start_ns = making.mark_ns = time.perf_counter_ns()
 
+  @guarded
   def passed(self, name: str, made: Any, because: str = "") -> None:
     making, now = self.thread.making, time.perf_counter_ns()
     if making is None: return
@@ -141,10 +171,12 @@ class Recorder:
     try: work()
     finally: self.thread.making = making
 
+  @guarded
   def rewrite(self, rule: Callable[..., Any], before: Any, after: Any) -> None:
     making = self.thread.making
     if making is not None and making.keeps: making.add_rewrite(rule, before, after)
 
+  @guarded
   def became(self, before: Any, after: Any, frame: FrameType) -> None:
     making = self.thread.making
     if making is None or not making.keeps or before is after: return
@@ -158,6 +190,7 @@ class Recorder:
     if making is None or not making.keeps: return
     if making.kind == "kernel": self._add_kernel(making, {}, failed=True)
 
+  @guarded
   def done(self, *made: Any) -> None:
     making, self.thread.making = self.thread.making, None
     if making is None: return
@@ -213,11 +246,13 @@ class Recorder:
       "name": trace.show(making.line), "steps": making.steps, "rules": making.rules.described, "kernels": rows, "edges": edges, "buffers": told,
       "arenas": {device_text(device): size for device, size in plan.arena_bytes.items()}, **making.table.json()})
 
+  @guarded
   def loaded(self, runner: Runner, start_ns: int) -> None:
     if self.times(): trace.event("load", trace.host_lane(), start_ns, time.perf_counter_ns(), of=runner.name)
     if self.thread.last >= 0: self.runners[id(runner.program)] = runner, self.thread.last
     self.thread.last = -1
 
+  @guarded
   def ran(self, sink: UOp, runners: list[Runner]) -> None:
     for row in self.scheduled.get(sink, ()):
       row["made"] = list(dict.fromkeys(row["made"] + [n for n in map(self._number, runners) if n >= 0]))
@@ -234,6 +269,7 @@ class Recorder:
     if profile: self.wanted["PROFILE"] = True
     return viz or profile
 
+  @guarded
   def launched(self, step: Any, start_ns: int, end_ns: int) -> None:
     if not self.times(): return
     runner = step.runner
@@ -252,13 +288,16 @@ class Recorder:
       row["total_ns"] += ns
       row["operations"], row["bytes"] = operations, moved
 
+  @guarded
   def together(self, steps: list[Any], start_ns: int, end_ns: int) -> None:
     if len(steps) == 1: self.launched(steps[0], start_ns, end_ns)
     elif self.times(): trace.event(f"{len(steps)} kernels", steps[0].runner.device, start_ns, end_ns, names=[step.runner.name for step in steps])
 
+  @guarded
   def replayed(self, name: str, kernels: int, start_ns: int) -> None:
     if self.times(): trace.event(f"replay {name}", trace.host_lane(), start_ns, time.perf_counter_ns(), kernels=kernels)
 
+  @guarded
   def memory(self, buffer: Buffer, change: int) -> None:
     if not self.times(): return
     now = time.perf_counter_ns()
@@ -267,6 +306,7 @@ class Recorder:
       Buffer.profile_events.append(trace.Event("alloc" if change > 0 else "free", buffer.device, now, now,
                                                {"buffer": buffer.trace_num, "bytes": abs(change), "dtype": buffer.dtype.name}))
 
+  @guarded
   def moved(self, buffer: Buffer, direction: str, start_ns: int) -> None:
     if self.times(): trace.event(direction, f"{buffer.device} copies", start_ns, time.perf_counter_ns(), bytes=buffer.nbytes)
 
@@ -325,7 +365,10 @@ def finish() -> None:
   if not isinstance(recorder, Recorder): return
   port = int(VIZ) if VIZ > 1 else 0
   with Context(VIZ=0, PROFILE=0):
-    for line in _write(recorder, port): sys.stderr.write(line + "\n")
+    try:
+      for line in _write(recorder, port): sys.stderr.write(line + "\n")
+    except Exception as error:  # noqa: BLE001  # as in `guarded`
+      sys.stderr.write(f"{fault_text(error)}; a file may be missing. This is a fault of tinyhw, not yours.\n")
 
 def _write(recorder: Recorder, port: int) -> Iterator[str]:
   program = os.path.basename(sys.argv[0]) or "python"
