@@ -371,8 +371,9 @@ class Reduction(Movement):
     >>> Tensor([0.0, 0.0]).logcumsumexp().realize()
     <Tensor (2,) float32 on CPU, realized: [0.0, 0.69315]>
     """
-    if not self.ndim: return self._own()
-    x = self._float().transpose(axis, -1)
+    x = self._float()
+    if not x.ndim: return x._own()
+    x = x.transpose(axis, -1)
     n = static(x.shape[-1], "accumulate along")
     wide = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
     below = self._new(_lower(wide.uop))
