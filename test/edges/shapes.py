@@ -26,7 +26,8 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([1, 2, 3]).reshape(-3, -1)", raises(ShapeError, "-3 is negative")),
     ("Tensor([1, 2, 3]).reshape(3, None)", raises(ShapeError, "None keeps axis 1, which does not exist")),
     ("Tensor([1, 2, 3]).reshape(1.5, 2)", raises(ArgumentError, "not 1.5")),
-    ("n = Variable('n', 1, 3).bind(2); Tensor([[1, 2], [3, 4], [5, 6]]).shrink(((0, n), None)).reshape(2, n)", [[1, 2], [3, 4]]),
+    ("n = Variable('n', 1, 3).bind(2); Tensor([[1, 2], [3, 4], [5, 6]]).shrink(((0, n), None)).reshape(2, n)",
+     [[1, 2], [3, 4]]),
     ("x = Tensor([1.0, 2.0]); (x.reshape(2, 1) * Tensor([[1.0, 2.0]])).sum().gradient(x)", [[3.0, 3.0]]),
   ],
   "view": [

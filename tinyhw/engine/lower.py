@@ -104,7 +104,7 @@ class Lowering:
       return value.reduce(u.arg[0], *[r for r in self.places.reduce_ranges[u] if r is not ZERO])
     if op is Ops.IOTA: return place.index[0].cast(u.dtype)
     if op is Ops.DEFINE_VAR: return u
-    return self.at(u.src[0], place)
+    return self.at(u if op is Ops.CONST else u.src[0], place)
 
   # ***** kernels *****
 

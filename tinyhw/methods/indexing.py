@@ -10,7 +10,7 @@ Writing to storage through slices happens at once and in place: views of it see 
 A tensor without storage takes a new value.
 """
 from __future__ import annotations
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.device import on_disk
@@ -49,6 +49,7 @@ class Indexing(Matmul):
 
   def __setitem__(self, indices: Any, v: Any) -> None:
     if isinstance(indices, Handle) and indices.dtype is dtypes.bool and not isinstance(v, (Handle, list, tuple)):
+      self._check_mask(indices, 0, False)
       mask = indices.reshape(*indices.shape, *(1,) * (self.ndim - indices.ndim))  # type: ignore[attr-defined]  # Tensor's
       self._set(mask.where(v, self).cast(self.dtype))
       return
@@ -157,6 +158,7 @@ class Indexing(Matmul):
     """
     dim = self._axis(dim)
     self._check_index("gather", dim, index)
+    if not self.ndim: return self.reshape(1).gather(0, index.reshape(1)).reshape(())
     u = graph.shrink(self.uop, [(0, d if i == dim else n) for i, (d, n) in enumerate(zip(self.shape, index.shape))])
     return self._new(graph.node(Ops.GATHER, u.dtype, (u, index.uop), dim, index.shape))
 
@@ -176,8 +178,9 @@ class Indexing(Matmul):
     if reduce is not None:
       if reduce not in ("add", "multiply"): raise ArgumentError(f"reduce is None, 'add' or 'multiply', not {reduce!r}; scatter_reduce has more")
       return self.scatter_reduce(dim, index, self._source(index, src), {"add": "sum", "multiply": "prod"}[reduce])
-    dim = self._axis(dim)
-    index_u, src_u = self._scattered(dim, index, self._source(index, src))
+    dim, source = self._axis(dim), self._source(index, src)
+    if not self.ndim: return self._as_row(index, source, lambda x, i, s: x.scatter(0, i, s))
+    index_u, src_u = self._scattered(dim, index, source)
     return self._new(_last_wins(self.uop, dim, index_u, src_u))
 
   def _source(self, index: Tensor, src: Any) -> Tensor:
@@ -186,6 +189,11 @@ class Indexing(Matmul):
       if src.dtype is not self.dtype: raise DTypeError(f"cannot scatter {src.dtype} into {self.dtype}; cast one of them")
       return src._self()
     return self._new(graph.full(self._operand("an index", index).shape, self.dtype, graph.check_number("scatter into", self.dtype, src)))
+
+  def _as_row(self, index: Tensor, src: Tensor, write: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
+    """What `write` makes of a tensor without axes, as a row of one element."""
+    self._check_index("scatter", 0, index)
+    return write(self.reshape(1), index.reshape(1), src.reshape(1)).reshape(())
 
   def _scattered(self, dim: int, index: Tensor, src: Tensor) -> tuple[UOp, UOp]:
     """Index and source padded to this tensor's size in all axes but dim; the index says -1 there, which is no place.
@@ -210,8 +218,9 @@ class Indexing(Matmul):
     """
     folds = {"sum": (Ops.ADD, 0), "mean": (Ops.ADD, 0), "prod": (Ops.MUL, 1), "amax": (Ops.MAX, self.dtype.min), "amin": (Ops.MAX, self.dtype.min)}
     if not isinstance(reduce, str) or reduce not in folds: raise ArgumentError(f"reduce is one of {', '.join(folds)}, not {reduce!r}")
-    dim = self._axis(dim)
-    index_u, src_u = self._scattered(dim, index, self._source(index, src))
+    dim, source = self._axis(dim), self._source(index, src)
+    if not self.ndim: return self._as_row(index, source, lambda x, i, s: x.scatter_reduce(0, i, s, reduce, include_self))
+    index_u, src_u = self._scattered(dim, index, source)
     op, identity = folds[reduce]
     mine = self._self()
     if reduce == "amin": mine, src_u = mine._mirror(), self._new(src_u)._mirror().uop

@@ -76,9 +76,10 @@ class Sorting(Indexing):
     """
     if not dtypes.is_int(self.dtype): raise DTypeError(f"one_hot wants integers, not {self.dtype}")
     num_classes = whole("num_classes", num_classes, -1)
-    if num_classes == -1: num_classes = int(self.max().add(1).item())
-    wide = self.unsqueeze(-1).expand(*self.shape, num_classes)
-    return self._new(graph.cast(graph.compare(Ops.CMPEQ, wide.uop, graph.positions(wide.uop, self.ndim, self.dtype)), dtypes.default_int))
+    if num_classes == -1: num_classes = max(int(self.max().item()) + 1, 0)
+    x = self._self() if self.dtype.itemsize >= 4 else self.cast(dtypes.int32)   # as many places as there are classes
+    wide = x.unsqueeze(-1).expand(*x.shape, num_classes)
+    return self._new(graph.cast(graph.compare(Ops.CMPEQ, wide.uop, graph.positions(wide.uop, x.ndim, x.dtype)), dtypes.default_int))
 
   def nonzero(self, size: int | None = None, fill_value: int = 0) -> Tensor:
     """The places of true elements, one row each, in order. Without `size` their number is read back; with it, rows are cut or filled.
