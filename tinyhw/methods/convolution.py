@@ -159,16 +159,17 @@ class Convolution(Sorting):
     >>> Tensor.arange(16).reshape(1, 1, 4, 4).avg_pool2d().tolist()
     [[[[2.5, 4.5], [10.5, 12.5]]]]
     """
-    x = self._float()
-    view, axes = x._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
-    total = self._new(view).sum(axes)
-    if count_include_pad and not ceil_mode: return total.mul(1 / math.prod(int(d) for d in view.shape[-len(axes):]))
-    ones = x.const_like(1.0)
-    if count_include_pad:
-      ones = ones.pad([(0, 0)] * (self.ndim - len(axes)) + padding_pairs(padding, len(axes)), value=1)
-      counted, _ = ones._pooled_rest(kernel_size, stride, dilation, total.shape[-len(axes):])
-    else: counted, _ = ones._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
-    return total.div(self._new(counted).sum(axes))
+    def averages(x: Tensor) -> Tensor:
+      view, axes = x._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
+      total = self._new(view).sum(axes)
+      if count_include_pad and not ceil_mode: return total.mul(1 / math.prod(int(d) for d in view.shape[-len(axes):]))
+      ones = x.const_like(1.0)
+      if count_include_pad:
+        ones = ones.pad([(0, 0)] * (self.ndim - len(axes)) + padding_pairs(padding, len(axes)), value=1)
+        counted, _ = ones._pooled_rest(kernel_size, stride, dilation, total.shape[-len(axes):])
+      else: counted, _ = ones._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
+      return total.div(self._new(counted).sum(axes))
+    return self._precisely(averages)
 
   def _pooled_rest(self, kernel_size: Sizes, stride: Sizes | None, dilation: Sizes, counts: Sequence[object]) -> tuple[UOp, tuple[int, ...]]:
     """Windows as many as `counts`: what is missing at the end is padded with zeros."""
@@ -211,11 +212,12 @@ class Convolution(Sorting):
     if align_corners and mode != "linear": raise ArgumentError("align_corners goes with mode='linear' only")
     if not isinstance(size, (tuple, list)): raise ArgumentError(f"interpolate wants a tuple of sizes, not {size!r}")
     if len(size) > self.ndim: raise ShapeError(f"cannot resize {len(size)} axes of {graph.show(self.shape)}")
-    x = self._self()
-    for i, new in enumerate(size):
-      axis = self.ndim - len(size) + i
-      x = x._resized(axis, static(x.shape[axis], "resize"), whole("a size", new), mode, align_corners)
-    return x
+    def resized(x: Tensor) -> Tensor:
+      for i, new in enumerate(size):
+        axis = x.ndim - len(size) + i
+        x = x._resized(axis, static(x.shape[axis], "resize"), whole("a size", new), mode, align_corners)
+      return x
+    return self._precisely(resized).cast(self.dtype) if mode == "linear" else resized(self._self())
 
   def _resized(self, axis: int, old: int, new: int, mode: str, align_corners: bool) -> Tensor:
     if old == 0 or new <= 0: raise ShapeError(f"cannot resize an axis of size {old} to {new}")
@@ -229,8 +231,7 @@ class Convolution(Sorting):
     weight = place.sub(low).reshape(-1, *(1,) * (self.ndim - axis - 1))
     first = _at(self, *index, low.cast(dtypes.int32))
     second = _at(self, *index, low.add(1).clamp(0, old - 1).cast(dtypes.int32))
-    mixed = first.lerp(second, weight)
-    return mixed if dtypes.is_float(self.dtype) else mixed.cast(self.dtype)
+    return first.lerp(second, weight)
 
 def _at(x: Convolution, *indices: Any) -> Tensor: return x[indices]
 
