@@ -14,9 +14,10 @@ hypothesis.settings.load_profile("tinyhw")
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-  """Tests and the processes they start neither read nor write the user's cache: theirs is in the temporary folder of this run."""
+  """Tests and what they start, other libraries and browsers too, leave the user's folders alone: theirs are in the temporary folder of this run."""
   os.environ["no_proxy"] = "127.0.0.1"  # servers on loopback are reached directly
   os.environ["CACHEDIR"] = CACHEDIR.value = str(tmp_path_factory.mktemp("cache"))
+  for kind in ("CACHE", "CONFIG"): os.environ[f"XDG_{kind}_HOME"] = str(tmp_path_factory.mktemp(f"xdg_{kind.lower()}"))
   CHECK.value = 1  # allocated machine code is run symbolically and compared with what was to be allocated
   yield
 

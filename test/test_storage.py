@@ -167,6 +167,13 @@ def test_cache_dir_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
   with Context(CACHEDIR=""): assert os.path.isabs(storage.cache_dir()) and "relative" not in storage.cache_dir()
   with Context(CACHEDIR="/y/z"): assert storage.cache_dir() == os.path.abspath(CACHEDIR.value or "/y/z")
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="other systems have other names for the user's folders")
+def test_tests_leave_the_users_folders_alone(tmp_path_factory: pytest.TempPathFactory) -> None:
+  run = str(tmp_path_factory.getbasetemp())
+  assert storage.cache_dir().startswith(run)
+  with Context(CACHEDIR=""): assert storage.cache_dir().startswith(run)
+  for name in ("CACHEDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"): assert os.environ[name].startswith(run) and os.path.isdir(os.environ[name])
+
 # **** downloads ****
 
 class Server(http.server.ThreadingHTTPServer):
