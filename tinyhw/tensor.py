@@ -25,6 +25,8 @@ from tinyhw.errors import ArgumentError, DeviceError, DTypeError, GradientError,
 from tinyhw.gradient import define_checkpoint, gradients
 from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, is_storage, leaves, register, stored
+from tinyhw.methods.checks import whole
+from tinyhw.methods.creation import checked_shape
 from tinyhw.methods.kernels import Kernels
 from tinyhw.storage import fetch
 from tinyhw.uop.enums import Ops
@@ -104,11 +106,12 @@ class Tensor(Kernels, metaclass=_TensorType):
   @staticmethod
   def from_blob(ptr: int, shape: tuple[int, ...], dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """A tensor over memory at an address, which must outlive it. Raises DeviceError where the device cannot see it."""
+    ptr, sizes = whole("an address", ptr, 0), checked_shape((shape,))
     kind, place = to_dtype(dtype or dtypes.default_float), Device.canonicalize(device)
     if not isinstance(place, str): raise DeviceError(f"memory at an address is of one device, not of {place}; name one, and shard() the tensor")
-    size = int(graph.size(tuple(shape)))
+    size = int(graph.size(sizes))
     node = new_buffer(place, size, kind, storage=Buffer(place, size, kind, options=BufferOptions(ptr)).allocate())
-    return Tensor._leaf(graph.reshape(node, tuple(shape)))
+    return Tensor._leaf(graph.reshape(node, sizes))
 
   @staticmethod
   def from_url(url: str, gunzip: bool = False, **kwargs: Any) -> Tensor:

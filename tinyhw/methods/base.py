@@ -377,7 +377,7 @@ class Handle(metaclass=TensorType):
       if u.realized is None: realize_nodes([u])
       found = None if u.realized is None else _in_order(u.realized)
       assert found is not None, f"realize left {u} without storage in order"
-    return buffer_of(found)  # type: ignore[no-any-return]  # on one device it is a Buffer
+    return buffer_of(found).ensure_allocated()  # type: ignore[no-any-return]  # on one device it is a Buffer; of empty() nothing has made it yet
 
 def written(target: UOp, value: UOp) -> UOp:
   """A view of storage with a value written there. Where the view is not what each device has of its part, all parts are written anew."""

@@ -15,6 +15,7 @@ from tinyhw.helpers import argfix
 from tinyhw.methods import checks, graph
 from tinyhw.methods.base import Handle, whole
 from tinyhw.methods.checks import finite, real, sizes
+from tinyhw.methods.hostdata import check_held
 from tinyhw.methods.reduction import Reduction
 from tinyhw.methods.views import check_elements, limits
 from tinyhw.uop.enums import Ops
@@ -129,6 +130,8 @@ class Creation(Reduction):
              requires_grad: bool | None = None) -> Tensor:
     """start, start + step, ... up to but without stop; arange(n) starts at 0. Integers unless a number is a float.
 
+    Raises DTypeError for integers that the type does not hold, ArgumentError for a step of 0 and for numbers that are not finite.
+
     >>> Tensor.arange(2, 10, 3).tolist()
     [2, 5, 8]
     """
@@ -143,6 +146,8 @@ class Creation(Reduction):
     if kind is dtypes.bool: raise DTypeError("arange makes numbers, not bools; cast the result")
     place = Device.canonicalize(device)
     exact = dtypes.is_int(kind)
+    if exact and isinstance(count, int) and count and not isinstance(start, UOp):
+      check_held((int(start), int(start) + (count - 1) * int(step)), kind)
     u = graph.iota(count, kind if exact else dtypes.int32, place)
     if not exact:
       wide = graph.accumulator(kind)

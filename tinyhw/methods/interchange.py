@@ -110,7 +110,12 @@ class Interchange(Loss):
     return {"version": 3, "shape": shape, "typestr": _typestr(self.dtype), "data": raw.toreadonly()}
 
   def __buffer__(self, flags: int) -> memoryview:
-    """`memoryview(tensor)`, from Python 3.12 on: the elements, read-only and without a copy where the host sees them."""
+    """`memoryview(tensor)`, from Python 3.12 on: the elements, read-only and without a copy where the host sees them.
+
+    Raises InterchangeError for what a memoryview cannot be: bfloat16 and fp8, and shapes of several axes without elements.
+    """
+    if self.ndim > 1 and 0 in self.shape:
+      raise InterchangeError(f"a buffer of no elements has one axis, and the shape is {graph.show(self.shape)}; flatten() it")
     try: return self._self()._memory(zero_copy=True).toreadonly()
     except DTypeError as error: raise InterchangeError(error.message) from None
 
