@@ -69,7 +69,7 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor.einsum('i->ii', Tensor([1]))", raises(ArgumentError, "named once")),
     ("Tensor.einsum('i->k', Tensor([1]))", raises(ArgumentError, "in an operand")),
     ("Tensor.einsum('ii', Tensor([[1, 2]]))", raises(ShapeError, "sizes 1 and 2")),
-    ("Tensor.einsum('i,i', Tensor([1, 2]), Tensor([1, 2, 3]))", raises(ShapeError, "")),
+    ("Tensor.einsum('i,i', Tensor([1, 2]), Tensor([1, 2, 3]))", raises(ShapeError, "axis -1 is 2 and 3")),
   ],
   "scaled_dot_product_attention": [
     ("Tensor.zeros(1, 4).scaled_dot_product_attention(Tensor.zeros(2, 4), Tensor([[1.0], [3.0]]))", [[2.0]]),

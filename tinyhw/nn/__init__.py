@@ -223,7 +223,7 @@ class InstanceNorm(GroupNorm):
     self.num_features = num_features
 
 class RMSNorm:
-  """Root mean square 1 over the last axis, computed in float32. Source: Zhang and Sennrich 2019.
+  """Root mean square 1 over the last axis, computed in float32 at least. Source: Zhang and Sennrich 2019.
 
   >>> nn.RMSNorm(2)(Tensor([[3.0, 4.0]])).realize()
   <Tensor (1, 2) float32 on CPU, realized:
@@ -231,11 +231,12 @@ class RMSNorm:
   """
   def __init__(self, dim: int, eps: float = 1e-6, elementwise_affine: bool = True):
     self.eps = eps
-    self.weight: Tensor | None = _filled(1.0, dim) if elementwise_affine else None
+    self.weight: Tensor | None = _filled(1.0, whole("dim", dim, 0)) if elementwise_affine else None
 
   def __call__(self, x: Tensor) -> Tensor:
-    wide = _input(self, x).float()
-    y = (wide * (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()).cast(x.dtype)
+    out = least_upper_float(_input(self, x).dtype)
+    wide = x.cast(least_upper_dtype(out, dtypes.float32))
+    y = (wide * (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()).cast(out)
     return y if self.weight is None else y * self.weight
 
 class Embedding:
