@@ -82,6 +82,7 @@ class Operand:
 
   tie: on a written operand, the index of the read operand that must be the same register (a destructive first source that the row spells out).
   fixed: the index within the bank that the hardware insists on (x86: cl as shift count).
+  A register operand may be an integer instead, where the ISA says so: a constant in the place of a source.
   optional: None is allowed (no index register).
   early: written before all operands are read, so that it may share a register with none of them.
   """
@@ -141,9 +142,9 @@ class MInst:
     self.row, self.operands, self.origin, self.arguments, self.comment, self.ties = row, operands, origin, arguments, comment, ties
 
   def reads(self) -> Iterator[Reg]:
-    """Registers read as operands, in operand order (then `ties`), then those passed to blocks. Optional operands that are None are left out."""
+    """Registers read as operands, in operand order (then `ties`), then those passed to blocks; what is no register (None, a constant) is left out."""
     for i in self.row.only_reads if self.ties else self.row.reads:
-      if self.operands[i] is not None: yield self.operands[i]
+      if self.operands[i].__class__ is Reg: yield self.operands[i]
     yield from self.ties
     for values in self.arguments: yield from values
 

@@ -1,0 +1,47 @@
+"""Bytes to instructions, against golden files of other assemblers."""
+from __future__ import annotations
+
+import pytest
+
+from amd_golden import ARCHS, vectors
+from tinyhw.errors import DecodeError
+from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.decode import decode, decode_all
+from tinyhw.isa.amd.encode import encode
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_bytes_of_other_assemblers_decode_and_encode_again(arch: str) -> None:
+  wrong = []
+  for vector in vectors(arch, ";"):
+    code = bytes.fromhex(vector.right)
+    inst, size = decode(code, 0, vector.arch)
+    if size != len(code) or encode(inst) != code: wrong.append((vector.text, repr(inst), encode(inst).hex(), vector.right))
+  assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
+
+def test_operands_have_names_and_values() -> None:
+  inst, size = decode(bytes.fromhex("ff000a0678563412"), 0, "gfx1100")
+  assert (inst.row.name, size) == ("v_add_f32", 8)
+  assert inst.operands[:3] == [regs.v(5), 0x12345678, regs.v(0)]
+  assert inst.operands[inst.row.isa.index["clamp"]] == 0
+
+def test_an_offset_and_what_follows() -> None:
+  code = bytes.fromhex("00050a06" "000013d6fa040e04011101ff" "0000b0bf")
+  assert [(offset, inst.row.isa.key) for offset, inst in decode_all(code, "gfx1100")] == [(0, "v_add_f32"), (4, "v_fma_f32_dpp"), (16, "s_endpgm")]
+
+def test_a_longer_encoding_than_needed_is_kept() -> None:
+  code = bytes.fromhex("000003d501050200")
+  inst, _ = decode(code, 0, "gfx1100")
+  assert inst.row.isa.key == "v_add_f32_e64" and inst.row.name == "v_add_f32" and encode(inst) == code
+
+def test_an_atomic_that_returns_is_another_row() -> None:
+  assert decode(bytes.fromhex("0000d6dc02017c00"), 0, "gfx1100")[0].row.name == "global_atomic_add_u32"
+  assert decode(bytes.fromhex("0040d6dc02017c00"), 0, "gfx1100")[0].row.name == "global_atomic_add_u32_rtn"
+
+@pytest.mark.parametrize("code,message", [
+  ("", "offset 0: the code ends within an instruction: "),
+  ("ff000a06", "offset 0: gfx1100 has no instruction that starts here: ff 00 0a 06"),   # the literal is missing
+  ("ffffffff", "offset 0: gfx1100 has no instruction that starts here: ff ff ff ff"),
+])
+def test_what_is_no_instruction(code: str, message: str) -> None:
+  with pytest.raises(DecodeError) as caught: decode(bytes.fromhex(code), 0, "gfx1100")
+  assert caught.value.message == message

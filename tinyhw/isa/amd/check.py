@@ -1,0 +1,129 @@
+"""Rules of AMD instructions that no field expresses, and why an instruction cannot be encoded.
+
+Sources: RDNA3, RDNA4, MI300 and CDNA4 ISA guides; what an assembler refuses (docs/amd.md).
+"""
+from __future__ import annotations
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+from collections.abc import Callable
+
+from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.form import MX_UNITS, SIGNED, Encoding, Form, Spec
+from tinyhw.machine.inst import Reg
+
+@dataclass(frozen=True)
+class Check:
+  """A rule: why operands cannot stand together, or "". scalars: it only matters if two sources are no vector registers."""
+  reason: Callable[[Form, Encoding, list[Any]], str]
+  scalars: bool = False
+
+def scalar_values(form: Form, encoding: Encoding, operands: list[Any]) -> str:
+  """How many scalar registers and literals a vector instruction reads."""
+  seen: set[object] = set()
+  for i, spec in enumerate(form.specs):
+    value = operands[i]
+    if spec.integer == "k32": seen.add(value)
+    if spec.kinds == "i" or value is None or not spec.access & 1: continue
+    if isinstance(value, Reg):
+      if value.cls.bank is regs.SGPR and value.index != regs.NULL: seen.add(("s", value.index))
+    elif spec.type is not None and value & spec.type.constants.mask not in spec.type.constants.codes:
+      seen.add(spec.type.constants.literal(value & spec.type.constants.mask))
+  if form.halves and "vcc" in form.reads: seen.add(("s", regs.VCC))
+  limit = 1 if "scalar1" in form.words else form.generation.scalar_limit
+  if len(seen) <= limit: return ""
+  return f"reads {len(seen)} scalar values (registers, literals), {form.generation.arch} can read {limit}; move the others to vector registers first"
+
+def address_units(form: Form, operands: list[Any]) -> int:
+  """How many registers the vector address of a memory instruction has."""
+  index = form.index
+  if "idxen" in index: return int(operands[index["idxen"]] + operands[index["offen"]])
+  if "saddr" not in index: return 2
+  if form.encodings[0].format_name == "scratch": return 1
+  return 2 if operands[index["saddr"]] is None else 1
+
+def address(form: Form, encoding: Encoding, operands: list[Any]) -> str:
+  """Whether the vector address has as many registers as the other operands say, and th says whether an atomic returns."""
+  at = form.index.get("vaddr", -1)
+  if at >= 0 and not (operands[at] is None and form.specs[at].optional and encoding.format_name == "scratch"):
+    units = address_units(form, operands)
+    given = 0 if operands[at] is None else operands[at].cls.units
+    if units != given:
+      return f"vaddr has {given} registers; with {'idxen and offen' if 'idxen' in form.index else 'this saddr'} it has {units}"
+  if "atomic" in form.words and "th" in form.index:
+    returns = form.key.endswith("_rtn")
+    if bool(operands[form.index["th"]] & 1) != returns: return f"th must be {'odd' if returns else 'even'}: bit 0 says that the old value is returned"
+  return ""
+
+def matrix(form: Form, encoding: Encoding, operands: list[Any]) -> str:
+  """C is in the file of D, and is D or apart from it; operands of a product with formats have the registers that these say."""
+  d, c = operands[0], operands[form.index["src2"]]
+  if isinstance(c, Reg) and not form.specs[0].access & 1:
+    if c.cls.bank is not d.cls.bank: return f"src2 ({c}) and vdst ({d}) must both be vector or both accumulation registers"
+    if 0 < abs(c.index - d.index) < d.cls.units: return f"src2 ({c}) overlaps vdst ({d}) in part; it must be the same or apart"
+  if "mx" in form.words:
+    for name, source in (("cbsz", "src0"), ("blgp", "src1")):
+      code, given = operands[form.index[name]], operands[form.index[source]].cls.units
+      if code >= len(MX_UNITS): return f"{name} must be in 0..4 (fp8, bf8, fp6, bf6, fp4), got {code}"
+      if given != MX_UNITS[code]: return f"{source} has {given} registers; with {name}:{code} it has {MX_UNITS[code]}"
+  return ""
+
+def dual(form: Form, encoding: Encoding, operands: list[Any]) -> str:
+  """The rules of two operations in one instruction: which banks of registers they read and write, and how many scalar values."""
+  named = dict(zip((spec.name for spec in form.specs), operands))
+  if "literalx" in named and named.get("literaly", named["literalx"]) != named["literalx"]: return "both operations must have the same literal"
+  first, second = ({k: named.get(k) for k in names} for names in (("vdstx", "srcx0", "vsrcx1"), ("vdsty", "srcy0", "vsrcy1")))
+  x, y = [(list(half.values()), name) for half, name in zip((first, second), form.key.split("::"))]
+  if bank(x[0][0], 2) == bank(y[0][0], 2): return f"{x[0][0]} and {y[0][0]} are written; one must be even and one odd"
+  for place, (a, b) in (("first", (x[0][1], y[0][1])), ("second", (vector_source(*x), vector_source(*y)))):
+    if is_vector(a) and is_vector(b) and bank(a, 4) == bank(b, 4):
+      return f"{a} and {b} are the {place} sources; their numbers must differ in the last two bits (they are in one bank)"
+  a, b = added(*x), added(*y)
+  if is_vector(a) and is_vector(b) and bank(a, 2) == bank(b, 2): return f"{a} and {b} are added; one must be even and one odd"
+  return scalar_values(form, encoding, operands)
+
+def is_vector(value: Any) -> TypeGuard[Reg]:
+  return isinstance(value, Reg) and value.cls.bank is regs.VGPR
+
+def bank(value: Reg, banks: int) -> int:
+  """Which of so many banks a register is in."""
+  return (value.index or 0) % banks
+
+def vector_source(operands: list[Any], name: str) -> Any:
+  """The second source that is multiplied or added, or None."""
+  return None if "fmamk" in name else operands[2]
+
+def added(operands: list[Any], name: str) -> Any:
+  """What a multiply-add adds, if it is a register."""
+  return operands[2] if "fmamk" in name else operands[0] if "fmac" in name or "dot2acc" in name else None
+
+CHECKS = {name: Check(scalar_values, scalars=True) for name in ("vop1", "vop2", "vopc", "vop3", "vop3sd", "vop3p")}
+CHECKS["mfma"], CHECKS["vopd"] = Check(matrix), Check(dual)
+CHECKS.update({name: Check(address) for name in ("flat", "global", "scratch", "mubuf", "mtbuf")})
+
+def describe(spec: Spec) -> str:
+  """What an operand takes, in words."""
+  if spec.kinds == "i": return "an integer"
+  words = [cls.name for cls in spec.classes]
+  if "c" in spec.kinds: words.append("an inline constant")
+  if "l" in spec.kinds: words.append("a literal")
+  if spec.optional: words.append("off")
+  return ", ".join(words)
+
+def explain(form: Form, operands: list[Any]) -> str:
+  """Why no encoding of the form takes the operands, from the last, widest one."""
+  encoding = form.encodings[-1]
+  for name, i in encoding.places.items():
+    spec, value, bits = form.specs[i], operands[i], encoding.format.fields[name]
+    if spec.kinds == "i":
+      low, high = (-1 << bits.width - 1, (1 << bits.width - 1) - 1) if spec.integer in SIGNED else bits.range
+      if not isinstance(value, int) or not low <= value <= high: return f"{spec.name} must be in {low}..{high}, got {value}"
+    elif isinstance(value, Reg):
+      if value.cls not in spec.classes: return f"operand {spec.name} wants {describe(spec)}, got {value} ({value.cls.name})"
+    elif value is None:
+      if not spec.optional: return f"operand {spec.name} is missing; it wants {describe(spec)}"
+    elif "c" not in spec.kinds: return f"operand {spec.name} wants {describe(spec)}, got {value}"
+  for i, value in encoding.needs.items():
+    if operands[i] != value: return f"operand {form.specs[i].name} must be {value} here, got {operands[i]}"
+  check = CHECKS.get(encoding.format_name.partition("_")[0])
+  reason = check.reason(form, encoding, operands) if check is not None else ""
+  return reason or f"the operands do not fit together: {', '.join(str(o) for o in operands)}"

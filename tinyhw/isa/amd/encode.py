@@ -1,0 +1,178 @@
+"""MInst to bytes: each encoding of a row becomes a function at first use.
+
+An encoding fits if every operand is one that its field can say, and every operand without a field has the value that
+the encoding implies (no modifiers, vcc as the mask). Encodings are tried in the order of the table, shorter ones
+first. Cost: 1 us for a vector instruction (CPython 3.12).
+"""
+from __future__ import annotations
+import functools
+from typing import Any
+from collections.abc import Callable
+
+from tinyhw.errors import EncodeError
+from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.check import CHECKS, describe, explain
+from tinyhw.isa.amd.constants import LITERAL
+from tinyhw.isa.amd.form import SIGNED, Encoding, Form, Generation, Spec
+from tinyhw.machine.bits import Field
+from tinyhw.machine.inst import MInst, RegClass
+
+Codes = dict[RegClass, tuple[int, ...]]  # class -> code of each first register of it, -1 where there is none
+
+def encode(inst: MInst) -> bytes:
+  """The bytes of an instruction over physical registers. Raises EncodeError saying which operand does not fit, and what would."""
+  form: Form = inst.row.isa
+  for encoding in form.encodings:
+    code = (encoding.encode or compiled(form, encoding))(inst.operands)
+    if code is not None: return code
+  raise EncodeError(f"{form.mnemonic}: {explain(form, inst.operands)}")
+
+def chosen(inst: MInst) -> Encoding:
+  """The encoding that `encode` takes."""
+  form: Form = inst.row.isa
+  for encoding in form.encodings:
+    if (encoding.encode or compiled(form, encoding))(inst.operands) is not None: return encoding
+  raise EncodeError(f"{form.mnemonic}: {explain(form, inst.operands)}")
+
+# ---- how a field says a register
+
+# Fields with the number of a scalar register divided by this.
+GRANULE = {"sbase": 2, "srsrc": 4}
+# Fields where a flag above the number says what it is: an accumulation register, a scalar register, that there is a register at all.
+NONE = {"saddr": {"cdna": 127, "rdna3": 124, "rdna4": 124}, "soffset": {"cdna": 0, "rdna3": 124, "rdna4": 124}}
+
+@functools.lru_cache(maxsize=None)
+def codes_of(family: str, generation: Generation, cls: RegClass, kind: str, width: int, half: bool) -> tuple[int, ...]:
+  """The codes of the registers of a class in a field. kind: "source", "vector", "scalar", a name of GRANULE, "sdwa", "scratch" or "vdsty"."""
+  aligned = [i for i in range(cls.bank.count) if i % cls.align == 0 and i + cls.units <= cls.bank.count]
+  codes = [-1] * cls.bank.count
+  for i in aligned:
+    if cls.bank is regs.SGPR: codes[i] = scalar_code(generation, cls, i, kind)
+    else:
+      flag = {"source": 256, "scratch": 256}.get(kind, 0)
+      if cls.bank is regs.AGPR and (width == 10 or kind == "matrix"): flag += 512 if kind == "source" else 256
+      codes[i] = (i >> 1 if kind == "vdsty" else i) + flag
+      if half and i >= 128: codes[i] = -1
+  return tuple(codes)
+
+def scalar_code(generation: Generation, cls: RegClass, index: int, kind: str) -> int:
+  """The code of a scalar register in a field, or -1."""
+  code = generation.codes[index]
+  if code < 0 or index < regs.SGPRS and index + cls.units > generation.sgprs: return -1
+  if kind == "sdwa": return code + 256
+  if kind == "sdwa_mask": return 0 if index == regs.VCC else code + 128
+  granule = GRANULE.get(kind, 1) if kind != "srsrc" or generation.family != "rdna4" else 1
+  return code // granule if code % granule == 0 else -1
+
+def kind_of(encoding: Encoding, name: str, bits: Field) -> str:
+  """How a field says registers; see codes_of."""
+  if name in GRANULE: return name
+  if name == "vdsty": return "vdsty"
+  if "sdwa" in encoding.format_name and name in ("src0", "src1"): return "sdwa"
+  if "sdwa" in encoding.format_name and name == "sdst": return "sdwa_mask"
+  if name == "vaddr" and bits.width == 9: return "scratch"
+  if bits.width >= 9 and name != "vdst": return "source"
+  return "matrix" if bits.width == 9 else "number"
+
+def field_codes(form: Form, encoding: Encoding, name: str, spec: Spec) -> Codes:
+  """For each class that the operand takes, the codes of its registers in a field."""
+  bits = encoding.format.fields[name]
+  half = short_half(form, encoding, spec)
+  kind = kind_of(encoding, name, bits)
+  return {cls: codes_of(form.generation.family, form.generation, cls, kind, bits.width, half) for cls in spec.classes
+          if cls.bank is regs.VGPR or name != "vsrc1"}
+
+def short_half(form: Form, encoding: Encoding, spec: Spec) -> bool:
+  """Whether only v0 to v127 can be said: RDNA3 and later use the topmost bit of a 16-bit operand of a short encoding for the half of the register."""
+  short = encoding.format_name[:4] in ("vop1", "vop2", "vopc")
+  return short and not form.generation.cdna and spec.type is not None and spec.type.bits == 16 and spec.type.count == 1 and "s" not in spec.kinds[:1]
+
+def none_code(form: Form, name: str) -> int:
+  """What a field has where there is no register."""
+  return NONE[name][form.generation.family] if name in NONE else 0
+
+# ---- compiling
+
+def compiled(form: Form, encoding: Encoding) -> Callable[[list[Any]], bytes | None]:
+  """The function of an encoding: operands -> bytes, or None if it does not fit."""
+  scope: dict[str, Any] = {"LITERAL": LITERAL}
+  lines = ["def encode(o):"]
+  for i, value in encoding.needs.items():
+    scope[f"need{i}"] = value
+    lines.append(f"  if o[{i}] != need{i}: return None")
+  constant = encoding.format.constant
+  for name, value in encoding.values.items(): constant |= place(encoding.format.fields[name], value)
+  terms, sources = [hex(constant)], []
+  lines.append(f"  literal = o[{encoding.places['literal']}]" if "literal" in encoding.places else "  literal = None")
+  for name, i in encoding.places.items():
+    spec, bits = form.specs[i], encoding.format.fields[name]
+    if spec.kinds == "i": lines += integer_lines(i, spec, bits)
+    else:
+      scope[f"codes{i}"] = field_codes(form, encoding, name, spec)
+      lines += register_lines(form, encoding, i, name, spec, scope)
+      if bits.width >= 9 and name[:3] == "src": sources.append(f"x{i}")
+    terms += pieces(f"x{i}", bits)
+  if "acc" in encoding.format.fields:
+    scope["AGPR"] = regs.AGPR
+    data = [i for i, spec in enumerate(form.specs) if spec.name in ("vdst", "vdata", "data0", "data1") and "a" in spec.kinds]
+    if data:
+      lines.append(f"  acc = o[{data[0]}].cls.bank is AGPR")
+      lines += [f"  if (o[{i}].cls.bank is AGPR) != acc: return None" for i in data[1:]]
+      terms += pieces("acc", encoding.format.fields["acc"])
+  check = CHECKS.get(encoding.format_name.partition("_")[0])
+  if check is not None:
+    scope["check"], scope["form"], scope["encoding"] = check, form, encoding
+    condition = f"if {' + '.join(f'({s} < 256)' for s in sources)} > 1 and " if sources and check.scalars else "if "
+    lines.append(f"  {condition}check.reason(form, encoding, o): return None")
+  size = encoding.format.width // 8
+  lines.append(f"  code = ({' | '.join(terms)}).to_bytes({size}, 'little')")
+  if "literal" in encoding.places: lines.append("  return code")
+  else: lines.append("  return code if literal is None else code + literal.to_bytes(4, 'little')")
+  exec("\n".join(lines), scope)  # the text is made of names and numbers of the table
+  function: Callable[[list[Any]], bytes | None] = scope["encode"]
+  encoding.encode = function
+  return function
+
+def place(bits: Field, value: int) -> int:
+  """A value in the places of its field."""
+  return sum((value >> p.low & (1 << p.width) - 1) << p.shift for p in bits.pieces)
+
+def pieces(name: str, bits: Field) -> list[str]:
+  """Terms that put a variable into its places."""
+  if bits.signed: name = f"({name} & {(1 << bits.width) - 1:#x})"
+  if len(bits.pieces) == 1: return [f"{name} << {bits.pieces[0].shift}"]
+  return [f"({name} >> {p.low} & {(1 << p.width) - 1:#x}) << {p.shift}" for p in bits.pieces]
+
+def integer_lines(i: int, spec: Spec, bits: Field) -> list[str]:
+  low, high = bits.range
+  if spec.integer in SIGNED: return [f"  if not {-1 << bits.width - 1} <= o[{i}] < {1 << bits.width - 1}: return None", f"  x{i} = o[{i}] & {high}"]
+  return [f"  x{i} = o[{i}]", f"  if not {low} <= x{i} <= {high}: return None"]
+
+def register_lines(form: Form, encoding: Encoding, i: int, name: str, spec: Spec, scope: dict[str, Any]) -> list[str]:
+  """From operand i to x{i}, its code in the field."""
+  lines = [f"  v{i} = o[{i}]"]
+  constants = name in encoding.sources
+  opening = "if"
+  if constants:
+    assert spec.type is not None
+    kind = spec.type.constants
+    scope[f"inline{i}"], scope[f"literal{i}"] = kind.codes, kind.literal
+    lines += [f"  if v{i}.__class__ is int:", f"    x{i} = inline{i}.get(v{i})", f"    if x{i} is None:"]
+    lines += [f"      if not {-1 << kind.bits - 1} <= v{i} <= {kind.mask}: return None", f"      if v{i} < 0: v{i} &= {kind.mask}"]
+    lines += [f"      x{i} = inline{i}.get(v{i})", f"      if x{i} is None:"]
+    if encoding.literal and "l" in spec.kinds:
+      lines += [f"        dword = literal{i}(v{i})", "        if dword is None or literal is not None and literal != dword: return None",
+                f"        literal, x{i} = dword, LITERAL"]
+    else: lines.append("        return None")
+    opening = "elif"
+  elif "c" in spec.kinds: lines.append(f"  if v{i}.__class__ is int: return None")
+  if spec.optional:
+    lines.append(f"  {opening} v{i} is None: x{i} = {none_code(form, name)}")
+    opening = "elif"
+  body = "  " if opening == "if" else "    "
+  if opening == "elif": lines.append("  else:")
+  lines += [f"{body}table = codes{i}.get(v{i}.cls)", f"{body}if table is None: return None", f"{body}x{i} = table[v{i}.index]",
+            f"{body}if x{i} < 0: return None"]
+  return lines
+
+__all__ = ["describe", "encode", "chosen"]
