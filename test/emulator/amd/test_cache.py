@@ -1,0 +1,105 @@
+"""tinyhw/emulator/amd/cache.py: reads that would get old values are found, others are not."""
+import pytest
+
+from tinyhw.emulator.amd.cache import LINE, Coherence, ReadCache, WriteBuffer, drop, lines_between
+from tinyhw.emulator.errors import StaleRead
+from tinyhw.emulator.pages import PageTable, Range
+from tinyhw.emulator.physical import PAGE, Frames
+
+def page(start: int = 0x10000, physical: int = 0) -> Range:
+  frames = Frames(physical, PAGE, memoryview(bytearray(PAGE)))
+  return Range(start, frames, 0, PAGE, True, False, False, False, "a buffer")
+
+class System:
+  """Two processors with a cache and a buffer each, and an agent with neither."""
+  def __init__(self) -> None:
+    self.coherence, self.entry = Coherence(), page()
+    self.caches = [ReadCache(f"cache {i}", "was not invalidated") for i in range(2)]
+    self.buffers = [WriteBuffer(f"buffer {i}", "was not written back") for i in range(2)]
+
+  def write(self, who: int | None, offset: int, data: bytes) -> None:
+    updated = () if who is None else (self.caches[who],)
+    self.coherence.write(self.entry, offset, data, None if who is None else self.buffers[who], updated, f"agent {who}")
+
+  def read(self, who: int | None, offset: int, size: int = 4) -> bytes:
+    own, caches = (None, ()) if who is None else (self.buffers[who], (self.caches[who],))
+    self.coherence.read(self.entry, offset, size, caches, own, f"agent {who}")
+    return bytes(self.entry.view[offset:offset + size])
+
+def test_a_copy_from_before_a_write_is_stale_until_it_is_invalidated() -> None:
+  system = System()
+  system.read(0, 0)
+  system.write(None, 0, b"new!")
+  with pytest.raises(StaleRead, match=r"agent 0 reads 0x10000 .* which agent None wrote; .* cache 0 was not invalidated"): system.read(0, 0)
+  system.caches[0].clear()
+  assert system.read(0, 0) == b"new!"
+
+def test_lines_that_were_not_read_before_are_not_stale() -> None:
+  system = System()
+  system.read(0, LINE)
+  system.write(None, 0, b"new!")
+  assert system.read(0, 0) == b"new!"
+
+def test_other_bytes_of_a_line_do_not_matter() -> None:
+  system = System()
+  system.read(0, 0)
+  system.write(None, 8, b"new!")
+  system.read(0, 0)
+  with pytest.raises(StaleRead, match="0x10008"): system.read(0, 4, 8)
+
+def test_equal_values_do_not_matter() -> None:
+  system = System()
+  system.read(0, 0)
+  system.write(None, 0, bytes(4))
+  system.read(0, 0)
+
+@pytest.mark.parametrize("reader", [None, 1])
+def test_a_write_is_seen_elsewhere_only_after_the_write_back(reader: int | None) -> None:
+  system = System()
+  system.write(0, 4, b"new!")
+  assert system.read(0, 4) == b"new!"
+  with pytest.raises(StaleRead, match=r"0x10004 .* which agent 0 wrote; .* buffer 0 was not written back"): system.read(reader, 4)
+  system.coherence.write_back(system.buffers[0])
+  assert system.read(reader, 4) == b"new!" and not system.coherence.pending and not system.buffers[0].lines
+
+def test_a_line_read_before_a_write_back_is_stale_after_it() -> None:
+  system = System()
+  system.write(0, 0, b"new!")
+  system.read(1, 64)  # another part of the line: now the cache has all of it
+  system.coherence.write_back(system.buffers[0])
+  with pytest.raises(StaleRead, match="cache 1"): system.read(1, 0)
+
+def test_two_buffers_share_a_line_byte_by_byte() -> None:
+  system = System()
+  system.write(0, 0, b"zero")
+  system.write(1, 4, b"one!")
+  assert system.read(0, 0) == b"zero" and system.read(1, 4) == b"one!"
+  for cache in system.caches: cache.clear()
+  with pytest.raises(StaleRead, match="buffer 1"): system.read(0, 4)
+  with pytest.raises(StaleRead, match="buffer 0"): system.read(None, 0, 4)
+  system.coherence.write_back(system.buffers[0])
+  assert system.read(None, 0) == b"zero"
+  with pytest.raises(StaleRead, match="buffer 1"): system.read(None, 4)
+
+def test_reads_and_writes_over_several_lines() -> None:
+  system = System()
+  system.write(0, LINE - 2, bytes(range(1, LINE + 5)))
+  assert len(system.buffers[0].lines) == 3
+  with pytest.raises(StaleRead, match=f"{0x10000 + LINE:#x}"): system.read(None, LINE, 8)
+  system.coherence.write_back(system.buffers[0], {1})
+  system.read(None, LINE, LINE)
+  with pytest.raises(StaleRead): system.read(None, LINE - 2, 2)
+
+def test_what_is_freed_is_forgotten() -> None:
+  system = System()
+  system.read(0, LINE)
+  system.write(0, 0, b"new!")
+  system.coherence.forget(0, PAGE)
+  drop(system.caches[0], 0, PAGE)
+  assert not system.coherence.pending and not system.buffers[0].lines and not system.caches[0] and not system.coherence.writers
+
+def test_lines_of_addresses() -> None:
+  table = PageTable()
+  table.map(page(0x10000, physical=0x4000))
+  assert lines_between(table, 0x10080, 0x10181) == {0x4080 // LINE, 0x4100 // LINE, 0x4180 // LINE}
+  assert lines_between(table, 0, 0x10000) == set()

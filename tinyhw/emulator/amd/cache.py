@@ -1,0 +1,140 @@
+"""Which caches may hold what: staleness and write-back, found by comparing values.
+
+Data lives once, in the virtual memory. A `ReadCache` has copies of lines as they were when they were read through it, and never drops one by itself:
+the worst that real hardware does. A hit whose copy differs from memory in the bytes that are read is a StaleRead: another agent wrote, and nothing
+made this cache forget. A `WriteBuffer` (an L2, the host data path) has the bytes from before the writes that have not left it: whoever reads them
+from elsewhere would get those. So only a read that would really give another value is an error, and lines that two agents share byte by byte are not.
+
+What would make it right is the cache's own word for it (`cure`), in the message.
+"""
+from __future__ import annotations
+from typing import NamedTuple
+
+from tinyhw.emulator.errors import StaleRead
+from tinyhw.emulator.pages import PageTable, Range
+
+LINE = 128
+
+class ReadCache(dict[int, bytearray]):
+  """Lines by their number (physical address / LINE), as they were when they came in."""
+  def __init__(self, name: str, cure: str):
+    super().__init__()
+    self.name, self.cure = name, cure
+
+class WriteBuffer:
+  """Lines with writes that have not reached memory. cure: what writes them back."""
+  def __init__(self, name: str, cure: str):
+    self.name, self.cure = name, cure
+    self.lines: set[int] = set()
+
+class Pending(NamedTuple):
+  """What a line was before a WriteBuffer's writes to it, and whose the first of those was."""
+  before: bytearray
+  writer: str
+
+class Coherence:
+  """Memory of one computer, with all the caches before it."""
+  def __init__(self) -> None:
+    self.pending: dict[int, dict[WriteBuffer, Pending]] = {}
+    self.writers: dict[int, str] = {}  # who wrote a line last
+
+  def read(self, entry: Range, offset: int, size: int, caches: tuple[ReadCache, ...], own: WriteBuffer | None, reader: str) -> None:
+    """Check a read of bytes offset.. of a range, nearest cache first, and let the caches keep the lines. own: sees its writes."""
+    if not caches and not self.pending: return
+    base = entry.frames.physical + entry.offset
+    while size > 0:
+      inside = (base + offset) % LINE
+      count = min(size, LINE - inside)
+      self._read_line(entry, offset - inside, inside, inside + count, caches, own, reader)
+      offset, size = offset + count, size - count
+
+  def _read_line(self, entry: Range, start: int, low: int, high: int, caches: tuple[ReadCache, ...], own: WriteBuffer | None, reader: str) -> None:
+    line = (entry.frames.physical + entry.offset + start) // LINE
+    current = entry.view[start + low:start + high]
+    missed = 0
+    for cache in caches:
+      held = cache.get(line)
+      if held is None:
+        missed += 1
+        continue
+      if held[low:high] != current: raise self._stale(entry, start, low, held, reader, cache.name, self.writers.get(line, "the program"), cache.cure)
+      break
+    else:
+      for buffer, (before, writer) in self.pending.get(line, {}).items():
+        if buffer is not own and before[low:high] != current:
+          raise self._stale(entry, start, low, before, reader, buffer.name, writer, buffer.cure)
+    if missed:
+      filled = self._visible(entry, start, line, own)
+      for cache in caches[:missed]: cache[line] = bytearray(filled)
+
+  def _visible(self, entry: Range, start: int, line: int, own: WriteBuffer | None) -> bytearray:
+    """A line as memory would give it: without the writes that other agents' buffers still have."""
+    found = bytearray(entry.view[start:start + LINE])
+    for buffer, (before, _) in self.pending.get(line, {}).items():
+      if buffer is own or before == found: continue
+      for i, (old, new) in enumerate(zip(before, entry.view[start:start + LINE])):
+        if old != new: found[i] = old
+    return found
+
+  def _stale(self, entry: Range, start: int, low: int, held: bytearray, reader: str, where: str, writer: str, cure: str) -> StaleRead:
+    at = next(i for i in range(low, LINE) if held[i] != entry.view[start + i])
+    return StaleRead(f"{reader} reads {entry.start + start + at:#x} (in {entry!r}), which {writer} wrote; it may get what was there before: "
+                     f"{where} {cure}")
+
+  def write(self, entry: Range, offset: int, data: bytes | bytearray | memoryview, own: WriteBuffer | None, updated: tuple[ReadCache, ...],
+            writer: str) -> None:
+    """Write bytes. own: where they wait for a write-back; None: they go to memory. updated: caches on their way, whose copies get them too."""
+    base, size, done = entry.frames.physical + entry.offset + offset, len(data), 0
+    while done < size:
+      line, inside = divmod(base + done, LINE)
+      count = min(size - done, LINE - inside)
+      part = data[done:done + count]
+      waiting = self.pending.get(line)
+      if waiting is not None:
+        for buffer, (before, _) in waiting.items():
+          if buffer is not own: before[inside:inside + count] = part  # theirs are the other bytes
+      if own is not None and (waiting is None or own not in waiting):
+        start = offset + done - inside
+        self.pending.setdefault(line, {})[own] = Pending(bytearray(entry.view[start:start + LINE]), writer)
+        own.lines.add(line)
+      for cache in updated:
+        held = cache.get(line)
+        if held is not None: held[inside:inside + count] = part
+      self.writers[line] = writer
+      done += count
+    entry.view[offset:offset + size] = data
+
+  def write_back(self, buffer: WriteBuffer, lines: set[int] | None = None) -> None:
+    """What waits in a buffer reaches memory. lines: only those."""
+    done = buffer.lines if lines is None else buffer.lines & lines
+    for line in done:
+      waiting = self.pending[line]
+      del waiting[buffer]
+      if not waiting: del self.pending[line]
+    buffer.lines = set() if lines is None else buffer.lines - lines
+
+  def forget(self, physical: int, size: int) -> None:
+    """Pages were given back: what waits for them is lost, and what caches hold of them is for the caches to drop (`drop`)."""
+    for line in lines_of(physical, size, self.pending):
+      for buffer in self.pending.pop(line): buffer.lines.discard(line)
+    for line in lines_of(physical, size, self.writers): del self.writers[line]
+
+def lines_of(physical: int, size: int, known: dict[int, object]) -> list[int]:
+  """Which of the known lines lie in a piece of physical memory."""
+  low, high = physical // LINE, (physical + size + LINE - 1) // LINE
+  if high - low < len(known): return [line for line in range(low, high) if line in known]
+  return [line for line in known if low <= line < high]
+
+def drop(cache: ReadCache, physical: int, size: int) -> None:
+  """Forget the lines of a piece of physical memory."""
+  for line in lines_of(physical, size, cache): del cache[line]  # type: ignore[arg-type]
+
+def lines_between(table: PageTable, start: int, end: int) -> set[int]:
+  """The lines of a device's addresses start..end, as far as they are mapped."""
+  found: set[int] = set()
+  for entry in table.ranges:
+    low, high = max(start, entry.start), min(end, entry.end)
+    if low >= high: continue
+    physical = entry.frames.physical + entry.offset + low - entry.start
+    found.update(range(physical // LINE, (physical + high - low + LINE - 1) // LINE))
+  return found

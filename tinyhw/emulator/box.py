@@ -1,0 +1,181 @@
+"""A virtual computer behind the files that drivers open: what all of them have, whichever devices are in it.
+
+Implements the protocol of drivers/linux/files.py. A device adds its files (`nodes`) and sysfs texts (`texts`); this file knows descriptors, mappings,
+faults that tests inject, and the census, by which they see that nothing leaks. Refusals are OSErrors with the kernel's errno.
+"""
+from __future__ import annotations
+import errno
+import os
+import posixpath
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tinyhw.drivers.linux.files import HostMapping
+from tinyhw.emulator.errors import EmulatorError
+from tinyhw.emulator.physical import Physical
+from tinyhw.emulator.schedule import Scheduler
+
+FIRST_DESCRIPTOR = 1 << 20  # beyond those of real files
+ENOTSUPP = 524              # the kernel's own, not POSIX; programs do see it
+
+def refuse(number: int, why: str = "") -> OSError:
+  """The error of a refused call, to be raised. why: for who debugs the virtual box; a real kernel tells it to its log at most."""
+  text = os.strerror(number) if number != ENOTSUPP else "Operation is not supported"
+  return OSError(number, f"{text} ({why})" if why else text)
+
+class Watcher(Protocol):
+  """Who wants to know what the program does through a mapping. Offsets are those of the mapping."""
+  def before_load(self, offset: int, size: int) -> None: ...
+  def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None: ...
+  def after_store(self, offset: int, size: int) -> None: ...
+
+class VirtualMapping:
+  """Memory that the program sees. Every access lets the devices move first."""
+  def __init__(self, box: Box, memory: HostMapping, watcher: Watcher):
+    self.box, self.memory, self.watcher = box, memory, watcher
+    self.address, self.size, self.closed = memory.address, memory.size, False
+    box.mappings.add(self)
+
+  def _load(self, offset: int, size: int) -> None:
+    self.box.scheduler.advance()
+    self.watcher.before_load(offset, size)
+
+  def _store(self, offset: int, data: bytes | bytearray | memoryview, write: Callable[[], None]) -> None:
+    with self.box.scheduler.lock:
+      self.box.scheduler.advance()
+      self.watcher.before_store(offset, data)
+      write()
+      self.watcher.after_store(offset, len(data))
+
+  def load32(self, offset: int) -> int:
+    self._load(offset, 4)
+    return self.memory.load32(offset)
+
+  def load64(self, offset: int) -> int:
+    self._load(offset, 8)
+    return self.memory.load64(offset)
+
+  def store32(self, offset: int, value: int) -> None:
+    self._store(offset, value.to_bytes(4, "little"), lambda: self.memory.store32(offset, value))
+
+  def store64(self, offset: int, value: int) -> None:
+    self._store(offset, value.to_bytes(8, "little"), lambda: self.memory.store64(offset, value))
+
+  def copyin(self, offset: int, data: bytes | bytearray | memoryview) -> None:
+    flat = memoryview(data).cast("B") if len(data) else data
+    self._store(offset, flat, lambda: self.memory.copyin(offset, flat))
+
+  def copyout(self, offset: int, dest: memoryview) -> None:
+    self._load(offset, dest.nbytes)
+    self.memory.copyout(offset, dest)
+
+  def close(self) -> None:
+    if self.closed: return
+    self.closed = True
+    self.memory.close()
+    self.box.mappings.discard(self)
+
+class VirtualFile:
+  """An open file of the box. Subclasses are the devices'. It belongs to the process that opened it."""
+  def __init__(self, box: Box, path: str):
+    self.box, self.path, self.process, self.closed = box, path, os.getpid(), False
+    self.descriptor = box.take_descriptor(self)
+
+  def fileno(self) -> int: return self.descriptor
+
+  def ioctl(self, request: int, argument: Any) -> None: raise refuse(errno.ENOTTY)
+
+  def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> VirtualMapping: raise refuse(errno.ENODEV)
+
+  def poll(self, timeout_ms: int) -> bool: return False
+
+  def check(self, call: str) -> None:
+    """What every call begins with: the file is open, of this process, and no test has it fail."""
+    if self.closed: raise refuse(errno.EBADF, "closed")
+    self.box.injected(call)
+    self.box.scheduler.advance()
+
+  def close(self) -> None:
+    if self.closed: return
+    self.closed = True
+    self.box.descriptors.pop(self.descriptor, None)
+    self.released()
+
+  def released(self) -> None:
+    """The descriptor is gone."""
+
+class Box:
+  """A virtual computer. seed: of every random choice in it. strict: check what real hardware punishes only now and then."""
+  def __init__(self, name: str, seed: int = 0, strict: bool = True):
+    self.name, self.strict = name, strict
+    self.scheduler = Scheduler(seed)
+    self.physical = Physical()
+    self.texts: dict[str, str | Callable[[], str]] = {}
+    self.nodes: dict[str, Callable[[], VirtualFile]] = {}
+    self.descriptors: dict[int, VirtualFile] = {}
+    self.mappings: set[VirtualMapping] = set()
+    self.refused: dict[str, int] = {}          # paths that cannot be opened or read, and why: for tests
+    self._failures: dict[str, list[tuple[int, int]]] = {}
+    self._next_descriptor = FIRST_DESCRIPTOR
+
+  # **** the protocol ****
+
+  def open(self, path: str, flags: int) -> VirtualFile:
+    self.injected("open")
+    make = self.nodes.get(path)
+    if path in self.refused: raise refuse(self.refused[path])
+    if make is None: raise refuse(errno.ENOENT, path)
+    if flags & (os.O_WRONLY | os.O_RDWR) != os.O_RDWR: raise EmulatorError(f"opening {path}: open it with O_RDWR, its calls write")
+    return make()
+
+  def read_text(self, path: str) -> str:
+    path = posixpath.normpath(path)
+    if path in self.refused: raise refuse(self.refused[path])
+    found = self.texts.get(path)
+    if found is None: raise refuse(errno.EISDIR if self.exists(path) else errno.ENOENT, path)
+    return found if isinstance(found, str) else found()
+
+  def listdir(self, path: str) -> list[str]:
+    start = posixpath.normpath(path).rstrip("/") + "/"
+    names = {known[len(start):].split("/")[0] for known in (*self.texts, *self.nodes) if known.startswith(start)}
+    if not names: raise refuse(errno.ENOTDIR if path in self.texts or path in self.nodes else errno.ENOENT, path)
+    return self.scheduler.random.sample(sorted(names), len(names))  # a folder has no order
+
+  def exists(self, path: str) -> bool:
+    path = posixpath.normpath(path)
+    return path in self.texts or path in self.nodes or any(known.startswith(path + "/") for known in (*self.texts, *self.nodes))
+
+  # **** descriptors ****
+
+  def take_descriptor(self, file: VirtualFile) -> int:
+    self._next_descriptor += 1
+    self.descriptors[self._next_descriptor] = file
+    return self._next_descriptor
+
+  def descriptor(self, number: int) -> VirtualFile | None: return self.descriptors.get(number)
+
+  # **** faults ****
+
+  def fail(self, call: str, nth: int = 1, number: int = errno.ENOMEM) -> None:
+    """Have the nth next call of this name fail: "open", "mmap", or an ioctl's structure, such as "CreateQueue"; "*" counts all of them."""
+    self._failures.setdefault(call, []).append((nth, number))
+
+  def injected(self, call: str) -> None:
+    """Raise what `fail` has asked for. Called at the beginning of every call, by its name."""
+    for name in (call, "*"):
+      left = [(nth - 1, number) for nth, number in self._failures.get(name, ())]
+      self._failures[name] = [item for item in left if item[0] > 0]
+      for nth, number in left:
+        if nth == 0: raise refuse(number, f"injected into {call}")
+
+  # **** what is there ****
+
+  def census(self) -> dict[str, int]:
+    """How much of everything the program holds, by name; what it does not hold is left out. Empty: nothing leaks."""
+    counted = {"files": len(self.descriptors), "mappings": len(self.mappings), "bytes": self.physical.allocated, **self.devices_census()}
+    return {name: count for name, count in counted.items() if count}
+
+  def devices_census(self) -> dict[str, int]:
+    """The devices' part of it."""
+    return {}
+
