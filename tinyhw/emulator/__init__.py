@@ -1,0 +1,34 @@
+"""Virtual hardware behind the files that drivers open: `box` gives the one that EMULATE names.
+
+A family of devices is a module with `make(name, cards, seed, strict) -> Box`; the first characters of a card's name say which. Nothing of a family is
+loaded before a card of it is asked for. A process has one box of a name: another process, also a forked child, has its own.
+"""
+from __future__ import annotations
+import importlib
+import os
+import re
+
+from tinyhw.config import EMULATE_SEED, EMULATE_STRICT
+from tinyhw.drivers.linux.files import Box as Files
+from tinyhw.errors import ConfigError
+
+FAMILIES = {"gfx": "tinyhw.emulator.amd"}
+MOST_CARDS = 16
+_boxes: dict[tuple[int, str], Files] = {}
+
+def box(name: str) -> Files:
+  """The computer with these cards: "gfx1100", "gfx942x2" for two of them. The same one for each call of this process. Raises ConfigError."""
+  key = os.getpid(), name
+  if key not in _boxes: _boxes[key] = make(name, EMULATE_SEED.value, bool(EMULATE_STRICT))
+  return _boxes[key]
+
+def make(name: str, seed: int = 0, strict: bool = True) -> Files:
+  """A new one. seed: of all that is random in it; strict: it checks what real hardware punishes only now and then."""
+  found = re.fullmatch(r"([a-z]+_?)([0-9a-f]+)(?:x([0-9]+))?", name)
+  family = None if found is None else FAMILIES.get(found[1])
+  if found is None or family is None:
+    raise ConfigError(f"EMULATE={name!r} is no virtual card; names begin with {', '.join(FAMILIES)}, such as gfx1100")
+  count = int(found[3] or 1)
+  if not 1 <= count <= MOST_CARDS: raise ConfigError(f"EMULATE={name!r}: name 1 to {MOST_CARDS} cards")
+  made: Files = importlib.import_module(family).make(name, [found[1] + found[2]] * count, seed, strict)
+  return made

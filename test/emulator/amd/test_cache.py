@@ -1,7 +1,7 @@
 """tinyhw/emulator/amd/cache.py: reads that would get old values are found, others are not."""
 import pytest
 
-from tinyhw.emulator.amd.cache import LINE, Coherence, ReadCache, WriteBuffer, drop, lines_between
+from tinyhw.emulator.amd.cache import BIG_WRITE, LINE, Coherence, HostWrites, ReadCache, WriteBuffer, drop, lines_between
 from tinyhw.emulator.errors import StaleRead
 from tinyhw.emulator.pages import PageTable, Range
 from tinyhw.emulator.physical import PAGE, Frames
@@ -103,3 +103,38 @@ def test_lines_of_addresses() -> None:
   table.map(page(0x10000, physical=0x4000))
   assert lines_between(table, 0x10080, 0x10181) == {0x4080 // LINE, 0x4100 // LINE, 0x4180 // LINE}
   assert lines_between(table, 0, 0x10000) == set()
+
+def test_a_big_write_is_seen_by_buffers_and_caches() -> None:
+  coherence, entry = Coherence(), Range(0, Frames(0, 4 * PAGE, memoryview(bytearray(4 * PAGE))), 0, 4 * PAGE, True, False, False, False, "a buffer")
+  cache, buffer = ReadCache("the cache", "is old"), WriteBuffer("the buffer", "is not written back")
+  coherence.read(entry, 0, 4, (cache,), buffer, "a wave")
+  coherence.write(entry, LINE, b"wave", buffer, (), "a wave")
+  coherence.write(entry, 64, b"\x55" * (BIG_WRITE + 64), None, (), "a copy")
+  coherence.read(entry, 64, 4096, (), None, "an engine")                         # the buffer has nothing of its own any more
+  coherence.read(entry, 0, 4, (cache,), buffer, "a wave")
+  with pytest.raises(StaleRead, match="a copy wrote.*the cache is old"): coherence.read(entry, 64, 4, (cache,), buffer, "a wave")
+
+def test_an_engine_sees_pending_bytes_of_part_of_a_line_only_where_it_reads() -> None:
+  system = System()
+  system.write(0, LINE + 16, b"new!")
+  assert system.read(None, LINE, 16) == bytes(16) and system.read(None, LINE + 20, LINE) == bytes(LINE)
+  with pytest.raises(StaleRead, match=f"{0x10000 + LINE + 16:#x}"): system.read(None, 3, 2 * LINE)
+
+def test_host_writes_merge_and_are_found() -> None:
+  writes = HostWrites("card 0")
+  for start, end in ((10, 20), (30, 40), (20, 25), (5, 8), (24, 31)): writes.add(start, end)
+  assert list(zip(writes.starts, writes.ends)) == [(5, 8), (10, 40)]
+  assert writes.first(0, 5) is None and writes.first(0, 6) == 5 and writes.first(8, 10) is None and writes.first(39, 99) == 39
+  assert writes.first(40, 99) is None
+  writes.flush()
+  assert writes.first(0, 99) is None
+
+def test_host_writes_must_be_flushed() -> None:
+  system = System()
+  writes = HostWrites("card 0")
+  system.coherence.host_writes.append(writes)
+  writes.add(8, 12)
+  system.read(0, 0, 8)
+  with pytest.raises(StaleRead, match=r"0x1000a .*through the bar of card 0.*HDP_FLUSH_REQ"): system.read(None, 10, 4)
+  writes.flush()
+  system.read(None, 10, 4)

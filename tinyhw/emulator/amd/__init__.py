@@ -1,0 +1,13 @@
+"""Virtual AMD GPUs behind /dev/kfd and the render nodes: `make` puts a computer together."""
+from __future__ import annotations
+from collections.abc import Sequence
+
+from tinyhw.emulator.amd.chips import CHIPS
+from tinyhw.emulator.amd.computer import Computer
+from tinyhw.errors import ConfigError
+
+def make(name: str, cards: Sequence[str], seed: int, strict: bool) -> Computer:
+  """A computer with these cards. Raises ConfigError for a card that is not known."""
+  for card in cards:
+    if card not in CHIPS: raise ConfigError(f"EMULATE={name!r}: there is no virtual {card}; there are {', '.join(CHIPS)}")
+  return Computer(name, cards, seed, strict)

@@ -8,6 +8,9 @@ from elsewhere would get those. So only a read that would really give another va
 What would make it right is the cache's own word for it (`cure`), in the message.
 """
 from __future__ import annotations
+import bisect
+from collections import deque
+from collections.abc import Collection
 from typing import NamedTuple
 
 from tinyhw.emulator.errors import StaleRead
@@ -32,21 +35,59 @@ class Pending(NamedTuple):
   before: bytearray
   writer: str
 
+class HostWrites:
+  """What the program wrote into a card's memory since the last flush of the host data path: physical addresses, merged. name: the card's."""
+  def __init__(self, name: str):
+    self.name = name
+    self.starts: list[int] = []
+    self.ends: list[int] = []
+
+  def add(self, start: int, end: int) -> None:
+    low, high = bisect.bisect_left(self.ends, start), bisect.bisect_right(self.starts, end)
+    if low < high: start, end = min(start, self.starts[low]), max(end, self.ends[high - 1])
+    self.starts[low:high], self.ends[low:high] = [start], [end]
+
+  def first(self, start: int, end: int) -> int | None:
+    """The first address of start..end that was written."""
+    i = bisect.bisect_right(self.ends, start)
+    return max(start, self.starts[i]) if i < len(self.starts) and self.starts[i] < end else None
+
+  def flush(self) -> None:
+    self.starts.clear()
+    self.ends.clear()
+
+BIG_WRITE = 64 * LINE  # whose writer is remembered by the range, not by the line
+
 class Coherence:
-  """Memory of one computer, with all the caches before it."""
+  """Memory of one computer, with all the caches before it. host_writes: one of each card."""
   def __init__(self) -> None:
     self.pending: dict[int, dict[WriteBuffer, Pending]] = {}
+    self.host_writes: list[HostWrites] = []
     self.writers: dict[int, str] = {}  # who wrote a line last
+    self.big_writes: deque[tuple[int, int, str]] = deque(maxlen=64)  # (first line, end, who), of those that were not noted by the line
 
   def read(self, entry: Range, offset: int, size: int, caches: tuple[ReadCache, ...], own: WriteBuffer | None, reader: str) -> None:
     """Check a read of bytes offset.. of a range, nearest cache first, and let the caches keep the lines. own: sees its writes."""
-    if not caches and not self.pending: return
     base = entry.frames.physical + entry.offset
+    self._check_host_writes(entry, base + offset, size, reader)
+    if not caches:
+      for line in lines_of(base + offset, size, self.pending):
+        start = max(line * LINE, base + offset)
+        self._read_line(entry, line * LINE - base, start % LINE, min(LINE, base + offset + size - line * LINE), (), own, reader)
+      return
     while size > 0:
       inside = (base + offset) % LINE
       count = min(size, LINE - inside)
       self._read_line(entry, offset - inside, inside, inside + count, caches, own, reader)
       offset, size = offset + count, size - count
+
+  def _check_host_writes(self, entry: Range, physical: int, size: int, reader: str) -> None:
+    for writes in self.host_writes:
+      at = writes.first(physical, physical + size)
+      if at is None: continue
+      address = entry.start + at - entry.frames.physical - entry.offset
+      raise StaleRead(f"{reader} reads {address:#x} (in {entry!r}), which the program wrote through the bar of {writes.name}; it may get what was "
+                      "there before: flush the host data path first (WAIT_REG_MEM on HDP_FLUSH_REQ and _DONE, or POLL_REGMEM with hdp_flush)")
 
   def _read_line(self, entry: Range, start: int, low: int, high: int, caches: tuple[ReadCache, ...], own: WriteBuffer | None, reader: str) -> None:
     line = (entry.frames.physical + entry.offset + start) // LINE
@@ -57,7 +98,7 @@ class Coherence:
       if held is None:
         missed += 1
         continue
-      if held[low:high] != current: raise self._stale(entry, start, low, held, reader, cache.name, self.writers.get(line, "the program"), cache.cure)
+      if held[low:high] != current: raise self._stale(entry, start, low, held, reader, cache.name, self._writer(line), cache.cure)
       break
     else:
       for buffer, (before, writer) in self.pending.get(line, {}).items():
@@ -66,6 +107,9 @@ class Coherence:
     if missed:
       filled = self._visible(entry, start, line, own)
       for cache in caches[:missed]: cache[line] = bytearray(filled)
+
+  def _writer(self, line: int) -> str:
+    return self.writers.get(line) or next((who for low, high, who in reversed(self.big_writes) if low <= line < high), "the program")
 
   def _visible(self, entry: Range, start: int, line: int, own: WriteBuffer | None) -> bytearray:
     """A line as memory would give it: without the writes that other agents' buffers still have."""
@@ -85,6 +129,9 @@ class Coherence:
             writer: str) -> None:
     """Write bytes. own: where they wait for a write-back; None: they go to memory. updated: caches on their way, whose copies get them too."""
     base, size, done = entry.frames.physical + entry.offset + offset, len(data), 0
+    if own is None and not updated and size > BIG_WRITE:
+      self._write_big(base, data, writer)
+      done = size
     while done < size:
       line, inside = divmod(base + done, LINE)
       count = min(size - done, LINE - inside)
@@ -104,6 +151,15 @@ class Coherence:
       done += count
     entry.view[offset:offset + size] = data
 
+  def _write_big(self, physical: int, data: bytes | bytearray | memoryview, writer: str) -> None:
+    """A write to memory itself: what buffers have from before it is now that."""
+    end = physical + len(data)
+    for line in lines_of(physical, len(data), self.pending):
+      low, high = max(line * LINE, physical), min(line * LINE + LINE, end)
+      for before, _ in self.pending[line].values(): before[low - line * LINE:high - line * LINE] = data[low - physical:high - physical]
+    for line in lines_of(physical, len(data), self.writers): del self.writers[line]
+    self.big_writes.append((physical // LINE, (end + LINE - 1) // LINE, writer))
+
   def write_back(self, buffer: WriteBuffer, lines: set[int] | None = None) -> None:
     """What waits in a buffer reaches memory. lines: only those."""
     done = buffer.lines if lines is None else buffer.lines & lines
@@ -119,7 +175,7 @@ class Coherence:
       for buffer in self.pending.pop(line): buffer.lines.discard(line)
     for line in lines_of(physical, size, self.writers): del self.writers[line]
 
-def lines_of(physical: int, size: int, known: dict[int, object]) -> list[int]:
+def lines_of(physical: int, size: int, known: Collection[int]) -> list[int]:
   """Which of the known lines lie in a piece of physical memory."""
   low, high = physical // LINE, (physical + size + LINE - 1) // LINE
   if high - low < len(known): return [line for line in range(low, high) if line in known]
@@ -127,7 +183,7 @@ def lines_of(physical: int, size: int, known: dict[int, object]) -> list[int]:
 
 def drop(cache: ReadCache, physical: int, size: int) -> None:
   """Forget the lines of a piece of physical memory."""
-  for line in lines_of(physical, size, cache): del cache[line]  # type: ignore[arg-type]
+  for line in lines_of(physical, size, cache): del cache[line]
 
 def lines_between(table: PageTable, start: int, end: int) -> set[int]:
   """The lines of a device's addresses start..end, as far as they are mapped."""

@@ -1,7 +1,6 @@
 """The virtual cards: what distinguishes them, as rows. Numbers are those of the cards named, except for the size of their memory.
 
-Sources: sysfs of such cards as libhsakmt reads it, drivers/gpu/drm/amd/amdkfd (save areas), the product pages. Values that no source here confirms are
-marked; none of them decides what a program computes.
+Sources: what sysfs shows for such cards, as libhsakmt reads it; Linux, drivers/gpu/drm/amd/amdkfd/kfd_queue.c (save areas); AMD's product pages.
 """
 from __future__ import annotations
 from dataclasses import dataclass
@@ -66,10 +65,11 @@ def _pages(size: int) -> int: return (size + PAGE - 1) & -PAGE
 EOP_BYTES = 4096  # of the end-of-pipe buffer, on all of them
 
 CHIPS = {chip.name: chip for chip in (
-  Chip("gfx1100", "AMD Radeon RX 7900 XTX", 110000, 11, 10, 6, 0x744C, xccs=1, cus=96, engines=6, arrays=2, simds=2, waves=16, wave_size=32, vgprs=1536,
-       vgpr_bytes=0x60000, gc=(11, 0, 0), sdma=(6, 0, 0), nbif=(4, 3, 0), clock_mhz=2482, sdma_engines=2, l2_kib=6144, first_level=True),
-  Chip("gfx1200", "AMD Radeon RX 9060 XT", 120000, 12, 10, 7, 0x7590, xccs=1, cus=32, engines=2, arrays=2, simds=2, waves=16, wave_size=32, vgprs=1536,
-       vgpr_bytes=0x60000, gc=(12, 0, 0), sdma=(7, 0, 0), nbif=(6, 3, 1), clock_mhz=3130, sdma_engines=2),
-  Chip("gfx942", "AMD Instinct MI300X", 90402, 9, 9, 4, 0x74A1, xccs=8, cus=38, engines=4, arrays=1, simds=4, waves=8, wave_size=64, vgprs=512,
-       vgpr_bytes=0x80000, gc=(9, 4, 3), sdma=(4, 4, 2), nbif=(7, 9, 0), clock_mhz=2100, sdma_engines=2, xgmi_engines=14),
+  Chip("gfx1100", "AMD Radeon RX 7900 XTX", 110000, 11, 10, 6, 0x744C, xccs=1, cus=96, engines=6, arrays=2, simds=2, waves=16, wave_size=32,
+       vgprs=1536, vgpr_bytes=0x60000, gc=(11, 0, 0), sdma=(6, 0, 0), nbif=(4, 3, 0), clock_mhz=2482, sdma_engines=2, l2_kib=6144,
+       first_level=True),
+  Chip("gfx1200", "AMD Radeon RX 9060 XT", 120000, 12, 10, 7, 0x7590, xccs=1, cus=32, engines=2, arrays=2, simds=2, waves=16, wave_size=32,
+       vgprs=1536, vgpr_bytes=0x60000, gc=(12, 0, 0), sdma=(7, 0, 0), nbif=(6, 3, 1), clock_mhz=3130, sdma_engines=2),
+  Chip("gfx942", "AMD Instinct MI300X", 90402, 9, 9, 4, 0x74A1, xccs=8, cus=38, engines=4, arrays=1, simds=4, waves=8, wave_size=64,
+       vgprs=512, vgpr_bytes=0x80000, gc=(9, 4, 3), sdma=(4, 4, 2), nbif=(7, 9, 0), clock_mhz=2100, sdma_engines=2, xgmi_engines=14),
 )}

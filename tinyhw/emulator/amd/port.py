@@ -20,12 +20,14 @@ class CacheNames(NamedTuple):
   last: str        # L2
   last_dirty: str
 
-_READ = "was not invalidated since; add {} to the ACQUIRE_MEM before the kernel"
+def _names(reads: str, write_back: str) -> CacheNames:
+  """reads: the flags that invalidate, in the order of the fields; "-" where there is no such cache."""
+  vector, scalar, instruction, first, last = (f"was not invalidated since; add {flag} to the ACQUIRE_MEM before the kernel" for flag in reads.split())
+  return CacheNames(vector, scalar, instruction, first, last, f"has not written it back; add {write_back} to the RELEASE_MEM after it")
+
 CACHE_NAMES = {
-  9: CacheNames(*(_READ.format(flag) for flag in ("TCL1_ACTION_ENA", "SH_KCACHE_ACTION_ENA", "SH_ICACHE_ACTION_ENA", "", "TC_ACTION_ENA")),
-                "has not written it back; add TC_WB_ACTION_EN to the RELEASE_MEM after it (or TC_WB_ACTION_ENA to an ACQUIRE_MEM)"),
-  10: CacheNames(*(_READ.format(flag) for flag in ("GLV_INV", "GLK_INV", "GLI_INV", "GL1_INV", "GL2_INV")),
-                 "has not written it back; add GL2_WB to the RELEASE_MEM after it"),
+  9: _names("TCL1_ACTION_ENA SH_KCACHE_ACTION_ENA SH_ICACHE_ACTION_ENA - TC_ACTION_ENA", "TC_WB_ACTION_EN"),
+  10: _names("GLV_INV GLK_INV GLI_INV GL1_INV GL2_INV", "GL2_WB"),
 }
 
 class Xcc:

@@ -13,7 +13,7 @@ class DispatchRegisters:
   code: address of the first instruction. user_data: the first user SGPRs, as many as RSRC2.USER_SGPR says. group_ids: which of workgroup id x, y, z
   are given (gfx12: always in trap registers, whatever this says). group_info: the workgroup's info SGPR follows. work_item_ids: 1 to 3 components
   of v0. vgprs: registers per lane that a wave may use, of both files where there are two; accumulator: the first one that is an accumulation
-  register, or None. sgprs: scalar registers that a wave may use, without VCC. scratch: what a lane has; its base is the dispatch's memory.
+  register, or None. sgprs: scalar registers that a wave may use, without VCC. scratch_base: that of wave slot 0; there are scratch_waves slots.
   """
   arch: str
   code: int
@@ -40,6 +40,7 @@ class DispatchRegisters:
   wgp_mode: bool = False
   privileged: bool = False
   rsrc: tuple[int, int, int] = field(default=(0, 0, 0))  # RSRC1, 2, 3 as they are, for messages
+  scratch_waves: int = 0
 
   def describe(self) -> str:
     """One line for errors: which kernel this is."""

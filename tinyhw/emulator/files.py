@@ -28,6 +28,7 @@ class Watcher(Protocol):
   def before_load(self, offset: int, size: int) -> None: ...
   def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None: ...
   def after_store(self, offset: int, size: int) -> None: ...
+  def closed(self) -> None: ...
 
 class VirtualMapping:
   """Memory that the program sees. Every access lets the devices move first."""
@@ -73,6 +74,7 @@ class VirtualMapping:
     if self.closed: return
     self.closed = True
     self.memory.close()
+    self.watcher.closed()
     self.box.mappings.discard(self)
 
 class VirtualFile:

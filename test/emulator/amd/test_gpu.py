@@ -1,0 +1,32 @@
+"""tinyhw/emulator/amd/gpu.py: clock, faults, reset."""
+import time
+
+from test.support.virtual_amd import DEVICE_MEMORY, PAGE, Program
+from tinyhw.emulator.errors import PageFault
+
+def test_the_clock_ticks_at_100_mhz() -> None:
+  gpu = Program().gpu
+  before, start = time.monotonic_ns(), gpu.clock()
+  time.sleep(0.01)
+  ticks, after = gpu.clock() - start, time.monotonic_ns()
+  assert 1_000_000 <= ticks <= (after - before) // 10 + 1
+
+def test_ids_are_16_bits_and_differ() -> None:
+  gpus = Program(count=16).computer.gpus
+  assert len({gpu.gpu_id for gpu in gpus}) == 16 and all(0 < gpu.gpu_id < 1 << 16 for gpu in gpus)
+
+def test_a_fault_names_what_lies_nearby_and_stops_all_queues() -> None:
+  program = Program()
+  area, signal, queue = program.allocate(PAGE), program.allocate(PAGE), program.queue()
+  program.gpu.page_fault(PageFault(area.address + PAGE + 16, False), "somebody")
+  assert program.gpu.stopped is not None and program.gpu.stopped.startswith(f"somebody: read of {area.address + PAGE + 16:#x}: not present; ")
+  queue.submit(program.release(signal.address, 1))
+  program.settle()
+  assert signal.mapping.load64(0) == 0
+
+def test_a_reset_loses_the_contents_of_vram() -> None:
+  program = Program()
+  vram, host = program.allocate(PAGE, DEVICE_MEMORY), program.allocate(PAGE)
+  for area in (vram, host): area.mapping.store32(0, 7)
+  program.gpu.reset()
+  assert vram.mapping.load32(0) == 0 and host.mapping.load32(0) == 7 and program.gpu.stopped == "the GPU was reset"

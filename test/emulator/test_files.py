@@ -1,0 +1,102 @@
+"""tinyhw/emulator/files.py: files, descriptors, injected failures, mappings, the census."""
+import errno
+import os
+from typing import Any
+
+import pytest
+
+from tinyhw.drivers.linux.files import Box as Files
+from tinyhw.drivers.linux.files import File, Mapping, map_memory
+from tinyhw.emulator.files import FIRST_DESCRIPTOR, Box, VirtualFile, VirtualMapping
+from tinyhw.emulator.errors import EmulatorError
+
+def box() -> Box:
+  made = Box("test")
+  made.texts.update({"/sys/a/one": "1\n", "/sys/a/b/two": lambda: "2\n", "/sys/c": "3\n"})
+  made.nodes["/dev/thing"] = lambda: VirtualFile(made, "/dev/thing")
+  return made
+
+def test_it_has_the_protocol_of_drivers() -> None:
+  files: Files = box()
+  file: File = files.open("/dev/thing", os.O_RDWR)
+  assert file.fileno() >= FIRST_DESCRIPTOR and not file.poll(0)
+  file.close()
+
+def test_texts_and_folders() -> None:
+  it = box()
+  assert it.read_text("/sys/a/one") == "1\n" and it.read_text("/sys/a/../a/b/two") == "2\n"
+  assert sorted(it.listdir("/sys/a")) == ["b", "one"] and sorted(it.listdir("/sys/")) == ["a", "c"]
+  assert it.exists("/sys/a/b") and it.exists("/dev/thing") and not it.exists("/sys/x") and not it.exists("/sys/a/on")
+  for call, path, number in ((it.read_text, "/sys/x", errno.ENOENT), (it.read_text, "/sys/a", errno.EISDIR), (it.listdir, "/sys/x", errno.ENOENT),
+                             (it.listdir, "/sys/c", errno.ENOTDIR)):
+    with pytest.raises(OSError) as caught: call(path)
+    assert caught.value.errno == number
+
+def test_files_that_are_refused() -> None:
+  it = box()
+  it.refused.update({"/dev/thing": errno.EACCES, "/sys/c": errno.EPERM})
+  with pytest.raises(PermissionError): it.open("/dev/thing", os.O_RDWR)
+  with pytest.raises(PermissionError): it.read_text("/sys/c")
+  with pytest.raises(FileNotFoundError): it.open("/dev/other", os.O_RDWR)
+  del it.refused["/dev/thing"]
+  with pytest.raises(EmulatorError, match="open it with O_RDWR"): it.open("/dev/thing", os.O_RDONLY)
+
+def test_descriptors_differ_and_are_counted() -> None:
+  it = box()
+  files = [it.open("/dev/thing", os.O_RDWR) for _ in range(3)]
+  assert len({file.fileno() for file in files}) == 3 and it.census() == {"files": 3} and it.descriptor(files[1].fileno()) is files[1]
+  for file in files:
+    file.close()
+    file.close()
+  assert it.census() == {} and it.descriptor(files[1].fileno()) is None
+
+def test_calls_that_a_file_has_not() -> None:
+  file = box().open("/dev/thing", os.O_RDWR)
+  with pytest.raises(OSError) as caught: file.ioctl(1, None)
+  assert caught.value.errno == errno.ENOTTY
+  with pytest.raises(OSError) as caught: file.mmap(4096, 0, 0, 3, 1)
+  assert caught.value.errno == errno.ENODEV
+
+def test_failures_are_injected_by_name_and_number() -> None:
+  it = box()
+  it.fail("open", 2, errno.ENFILE)
+  it.open("/dev/thing", os.O_RDWR)
+  with pytest.raises(OSError, match="injected into open") as caught: it.open("/dev/thing", os.O_RDWR)
+  assert caught.value.errno == errno.ENFILE
+  file = it.open("/dev/thing", os.O_RDWR)
+  it.fail("*", 2, errno.EIO)
+  file.check("One")
+  with pytest.raises(OSError, match="injected into Two"): file.check("Two")
+  file.check("Two")
+  file.close()
+  with pytest.raises(OSError, match="closed"): file.check("Two")
+
+class Watcher:
+  """Notes what it is told."""
+  def __init__(self) -> None: self.log: list[tuple[Any, ...]] = []
+  def before_load(self, offset: int, size: int) -> None: self.log.append(("load", offset, size))
+  def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None: self.log.append(("store", offset, bytes(data)))
+  def after_store(self, offset: int, size: int) -> None: self.log.append(("stored", offset, size))
+  def closed(self) -> None: self.log.append(("closed",))
+
+def test_mappings_tell_their_watcher_and_let_devices_move() -> None:
+  it, watcher, moved = box(), Watcher(), [0]
+  class Mover:
+    def step(self) -> bool:
+      moved[0] += 1
+      return True
+  it.scheduler.add(Mover())
+  mapping: Mapping = VirtualMapping(it, map_memory(4096), watcher)
+  mapping.store32(4, 7)
+  mapping.store64(8, 9)
+  mapping.copyin(16, b"abc")
+  back = bytearray(3)
+  mapping.copyout(16, memoryview(back))
+  assert (mapping.load32(4), mapping.load64(8), bytes(back)) == (7, 9, b"abc")
+  assert watcher.log == [("store", 4, b"\7\0\0\0"), ("stored", 4, 4), ("store", 8, b"\t" + bytes(7)), ("stored", 8, 8), ("store", 16, b"abc"),
+                         ("stored", 16, 3), ("load", 16, 3), ("load", 4, 4), ("load", 8, 8)]
+  for _ in range(20): mapping.load32(0)
+  assert moved[0] > 0 and it.census() == {"mappings": 1}
+  mapping.close()
+  mapping.close()
+  assert it.census() == {} and watcher.log[-1] == ("closed",)

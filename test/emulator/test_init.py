@@ -1,0 +1,55 @@
+"""tinyhw/emulator/__init__.py: the box that EMULATE names."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tinyhw.emulator as emulator
+from tinyhw.config import EMULATE
+from tinyhw.drivers.linux.files import machine
+from tinyhw.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+@pytest.fixture
+def emulated() -> object:
+  kept = EMULATE.value
+  EMULATE.value = "gfx1100x2"
+  yield
+  EMULATE.value = kept
+
+def test_drivers_get_the_box_by_its_name(emulated: object) -> None:
+  assert machine() is emulator.box("gfx1100x2") is machine()
+  assert machine().exists("/dev/kfd") and machine().exists("/dev/dri/renderD129") and not machine().exists("/dev/dri/renderD130")
+
+def test_boxes_of_other_names_are_others() -> None:
+  assert emulator.box("gfx1200") is not emulator.box("gfx942")
+  assert emulator.make("gfx1200") is not emulator.make("gfx1200")
+
+@pytest.mark.parametrize("name", ["x", "sm_", "1100", "gfx1100x0", "gfx1100x17", "gfx1100,gfx942", "gfx1100 "])
+def test_names_that_are_none(name: str) -> None:
+  with pytest.raises(ConfigError, match="EMULATE="): emulator.make(name)
+
+def test_a_forked_child_has_its_own() -> None:
+  mine = emulator.box("gfx1100")
+  child = os.fork()
+  if child == 0: os._exit(emulator.box("gfx1100") is mine)
+  assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+def test_nothing_of_it_is_loaded_without_emulate() -> None:
+  program = "import sys; from tinyhw.drivers.linux.files import machine; machine(); print(any(m.startswith('tinyhw.emulator') for m in sys.modules))"
+  environment = {**os.environ, "EMULATE": "", "PYTHONPATH": str(ROOT)}
+  found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment)
+  assert found.stdout.strip() == "False"
+
+def test_seed_and_strictness_are_those_of_the_environment() -> None:
+  program = """from tinyhw.drivers.linux.files import machine
+box = machine()
+print(box.strict, box.coherence is None, box.scheduler.random.random())"""
+  def run(**variables: str) -> str:
+    environment = {**os.environ, "EMULATE": "gfx1100", "PYTHONPATH": str(ROOT), **variables}
+    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment).stdout
+  assert run().startswith("True False") and run(EMULATE_STRICT="0").startswith("False True")
+  assert run(EMULATE_SEED="5") == run(EMULATE_SEED="5") != run(EMULATE_SEED="6")

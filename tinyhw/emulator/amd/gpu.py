@@ -1,0 +1,79 @@
+"""A virtual AMD GPU: its address space, caches, clock, and what happens when it faults."""
+from __future__ import annotations
+import time
+from typing import TYPE_CHECKING
+
+from tinyhw.autogen.amd import kfd_ioctl as kfd
+from tinyhw.autogen.amd.gc import Registers, registers
+from tinyhw.emulator.amd.cache import HostWrites
+from tinyhw.emulator.amd.chips import Chip
+from tinyhw.emulator.amd.port import Port, Xcc
+from tinyhw.emulator.errors import PageFault
+from tinyhw.emulator.pages import PageTable
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.amd.computer import Computer, RenderFile
+  from tinyhw.emulator.amd.dispatch import Dispatch
+  from tinyhw.emulator.amd.queues import Queue
+
+FIRST_MINOR = 128  # of render nodes
+CLOCK_NS = 10      # the clock that timestamps show ticks at 100 MHz
+
+class Gpu:
+  """One card. drm: the render node's file whose address space this process uses, None before ACQUIRE_VM.
+
+  stopped: the fault after which it does nothing. port: memory as engines see it, beside the caches of compute units. work: the dispatches that run.
+  """
+  def __init__(self, computer: Computer, chip: Chip, index: int):
+    self.computer, self.chip, self.index = computer, chip, index
+    self.name = f"GPU {index} ({chip.name})"
+    self.gpu_id = 0x4B00 + 0x1D * index + 1  # 16 bits, never 0
+    self.node, self.minor = index + 1, FIRST_MINOR + index
+    self.registers: Registers = registers(chip.generation)
+    self.table = PageTable()
+    self.host_writes = HostWrites(self.name)
+    if computer.coherence is not None: computer.coherence.host_writes.append(self.host_writes)
+    self.xccs = [Xcc(i, chip.packets, chip.first_level) for i in range(chip.xccs)]
+    self.port = Port(self.table, computer.coherence, f"an engine of {self.name}")
+    self.drm: RenderFile | None = None
+    self.vram_used = 0
+    self.stopped: str | None = None
+    self.work: list[Dispatch] = []
+
+  def engine_port(self, who: str) -> Port:
+    """Memory for one engine, which errors call `who`."""
+    return Port(self.table, self.computer.coherence, who)
+
+  def unit_port(self, who: str, xcc: Xcc, unit: int) -> Port:
+    """Memory for waves on a compute unit."""
+    return Port(self.table, self.computer.coherence, who, xcc, unit, shared=len(self.xccs) > 1)
+
+  def clock(self) -> int:
+    """The counter that timestamps read."""
+    return time.monotonic_ns() // CLOCK_NS
+
+  # **** faults ****
+
+  def page_fault(self, fault: PageFault, who: str) -> None:
+    """The driver stops all queues of the process on this GPU, and tells it what was at fault."""
+    if self.stopped is None: self.stopped = f"{who}: {fault}; {self.table.nearest(fault.address)}"
+    self.computer.events.memory_exception(self, fault.address, fault.reason == "not present", fault.reason == "read only",
+                                          fault.reason == "not executable")
+    self.drop_work(None)
+
+  def reset(self, cause: int = kfd.KFD_HW_EXCEPTION_GPU_HANG) -> None:
+    """The driver resets the GPU: for tests. All queues and the contents of VRAM are lost."""
+    self.stopped = "the GPU was reset"
+    self.drop_work(None)
+    for buffer in self.computer.memory.buffers.values():
+      if buffer.gpu is self and buffer.domain == kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM: buffer.frames.view[:] = bytes(buffer.frames.size)
+    self.computer.events.hardware_exception(self, kfd.KFD_HW_EXCEPTION_WHOLE_GPU_RESET, cause, memory_lost=True)
+
+  def drop_work(self, queue: Queue | None) -> None:
+    """End the dispatches of a queue, or all."""
+    for dispatch in list(self.work):
+      if queue is None or dispatch.queue is queue: dispatch.abandon()
+
+  def released(self) -> None:
+    """The process has ended, and its address space with it."""
+    self.drm = self.stopped = None
