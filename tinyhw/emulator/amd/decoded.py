@@ -1,0 +1,165 @@
+"""Bytes to steps: what executing one instruction needs, made once for each instruction of a kernel.
+
+A `Step` has the function of the instruction and what strict.py and hazards.py have to know: which registers it reads and writes, what counts it,
+which hazards it may be the first or the second of. Steps do not depend on the address, so kernels share them.
+"""
+from __future__ import annotations
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tinyhw.emulator.amd import arithmetic, control, lanes, matrix, transfer_global, transfer_local, transfer_scalar
+from tinyhw.emulator.amd.arithmetic import Mode, Uses, row_of
+from tinyhw.emulator.amd.hazards import Start, Wait, classes, starts_of, states_of, waits_of
+from tinyhw.emulator.amd.registers import DispatchRegisters
+from tinyhw.emulator.amd.strict import SCALAR_BASE, SCC
+from tinyhw.emulator.errors import OutOfBounds, PageFault, UnknownInstruction
+from tinyhw.errors import DecodeError
+from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.decode import decoder
+from tinyhw.machine.inst import Access, MInst, Reg
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.amd.state import Wave
+
+LONGEST = 20  # bytes of an instruction with all that may follow it
+
+@dataclass(eq=False)
+class Step:
+  """One instruction as it executes. Vector registers are rows of state.Wave, scalar ones bits by their index.
+
+  touched, read_set, results: registers as strict.Strict.pending numbers them: all, those that are read, those that a counted instruction writes.
+  all_lanes: it writes lanes that are not active too. kind: of the event that it is where `counters` count it. states: the wait states that it is.
+  """
+  inst: MInst
+  size: int
+  text: str
+  run: Callable[[Wave], None]
+  vector_reads: tuple[int, ...] = ()
+  vector_writes: tuple[int, ...] = ()
+  scalar_reads: int = 0
+  scalar_writes: int = 0
+  scalar_limit: int = 0
+  touched: frozenset[int] = frozenset()
+  read_set: frozenset[int] = frozenset()
+  results: frozenset[int] = frozenset()
+  counters: tuple[str, ...] = ()
+  kind: str = ""
+  all_lanes: bool = False
+  states: int = 1
+  waits: tuple[Wait, ...] = ()
+  starts: tuple[Start, ...] = ()
+  classes: frozenset[str] = field(default_factory=frozenset)
+
+class Decoder:
+  """The steps of one workgroup's code, by address, for each mode that waves are in."""
+  def __init__(self, arch: str, registers: DispatchRegisters, code_reader: Callable[[int, int], bytes]):
+    self.arch, self.lanes, self.read = arch, registers.wave_size, code_reader
+    self.by_mode: dict[int, dict[int, Step]] = {}
+
+  def steps(self, mode: int) -> dict[int, Step]:
+    """The steps that have been decoded for a mode."""
+    return self.by_mode.setdefault(mode, {})
+
+  def decode(self, address: int, mode: int) -> Step:
+    """The step at an address. Raises OutOfBounds outside of the code, UnknownInstruction."""
+    code = self.fetch(address)
+    step = self.steps(mode)[address] = step_of(code, Mode(self.arch, self.lanes, mode >> 4 & 15, mode & 15))
+    return step
+
+  def fetch(self, address: int) -> bytes:
+    for size in range(LONGEST, 0, -4):
+      try: return self.read(address, size)
+      except PageFault as e: fault = e
+    raise OutOfBounds(f"the wave fetches from {address:#x}, where there is no code ({fault.reason}); is s_endpgm missing?")
+
+@lru_cache(maxsize=65536)
+def step_of(code: bytes, mode: Mode) -> Step:
+  """The step of the instruction that begins `code`. Raises UnknownInstruction."""
+  arithmetic.check_mode(mode)
+  name = mode.arch if mode.cdna or mode.lanes == 32 else f"{mode.arch}:wave64"
+  try: inst, size = decoder(name)(code, 0)
+  except DecodeError as e: raise UnknownInstruction(f"{e.message}") from e
+  return make_step(inst, size, mode)
+
+def make_step(inst: MInst, size: int, mode: Mode) -> Step:
+  """The step of an instruction."""
+  uses = Uses(inst)
+  step = Step(inst, size, repr(inst), function_of(uses, mode))
+  _registers(step, uses)
+  if uses.form.counter:
+    step.counters = tuple(uses.form.counter.split("+"))
+    step.kind = inst.row.pipe if len(step.counters) == 1 else "flat"
+    step.results = step.touched - step.read_set | _both(uses)
+  step.all_lanes = matrix.is_matrix(uses.name)
+  step.classes = classes(uses, mode)
+  step.states = states_of(uses)
+  step.waits, step.starts = waits_of(step, uses, mode), starts_of(step, uses, mode)
+  return step
+
+def function_of(uses: Uses, mode: Mode) -> Callable[[Wave], None]:
+  """What executes an instruction. Raises UnknownInstruction."""
+  name = uses.name
+  for table in (control.BUILDERS, lanes.BUILDERS):
+    if name in table: return table[name](uses, mode)
+  if arithmetic.meaning_of(name) or "::" in name: return arithmetic.bind(uses, mode)
+  for module in (transfer_global, transfer_local, transfer_scalar, matrix):
+    run: Callable[[Wave], None] | None = module.bind(uses, mode)
+    if run is not None: return run
+  raise UnknownInstruction(f"{name} is not emulated")
+
+def _registers(step: Step, uses: Uses) -> None:
+  """Which registers an instruction reads and writes."""
+  vector_reads: list[int] = []
+  vector_writes: list[int] = []
+  written: set[int] = set()
+  for spec, value in zip(uses.form.specs, uses.inst.operands):
+    if not isinstance(value, Reg) or value.index is None: continue
+    units = range(value.cls.units)
+    scalar = value.cls.bank is regs.SGPR
+    read = spec.access & Access.READ and not (spec.access == Access.BOTH and not _result_read(uses, spec.name))
+    if scalar:
+      if value.index == regs.NULL: continue
+      mask = (1 << len(units)) - 1 << value.index
+      if value.index < regs.SGPRS: step.scalar_limit = max(step.scalar_limit, value.index + len(units))
+      if read: step.scalar_reads |= mask & _TRACKED
+      if spec.access & Access.WRITE: step.scalar_writes |= mask
+    else:
+      rows = [row_of(value) + i for i in units]
+      if read: vector_reads += rows
+      if spec.access & Access.WRITE: vector_writes += rows
+  _implied(step, uses)
+  if uses.name in lanes.ONE_LANE: vector_reads, vector_writes = [], [] if uses.name != "v_writelane_b32" else vector_writes
+  step.vector_reads, step.vector_writes = tuple(vector_reads), tuple(vector_writes)
+  step.read_set = frozenset((*vector_reads, *_bits(step.scalar_reads)))
+  written = {*vector_writes, *_bits(step.scalar_writes)}
+  step.touched = step.read_set | written
+  if uses.name == "v_writelane_b32": step.vector_writes = ()
+
+_TRACKED = ~(sum(1 << index for name, index in regs.READ_ONLY.items() if name != "src_scc") | 3 << regs.EXEC)
+
+def _implied(step: Step, uses: Uses) -> None:
+  """Registers that are no operands: SCC, VCC, M0, EXEC."""
+  width = 2 if uses.form.generation.wave == 64 else 1
+  for name in uses.form.reads:
+    if name == "scc": step.scalar_reads |= 1 << SCC
+    elif name == "vcc": step.scalar_reads |= (1 << width) - 1 << regs.VCC
+    elif name == "m0": step.scalar_reads |= 1 << regs.M0
+  for name in uses.form.writes:
+    if name == "scc": step.scalar_writes |= 1 << SCC
+    elif name == "vcc": step.scalar_writes |= (1 << width) - 1 << regs.VCC
+    elif name == "m0": step.scalar_writes |= 1 << regs.M0
+
+def _result_read(uses: Uses, operand: str) -> bool:
+  """Whether an operand that is marked as read and written matters to the result: DPP, SDWA and half loads keep parts of it."""
+  meaning = arithmetic.meaning_of(uses.name)
+  if operand in ("vdst", "sdst") and meaning is not None: return arithmetic.reads_result(meaning)
+  return "load" not in uses.form.words
+
+def _bits(mask: int) -> list[int]: return [SCALAR_BASE + i for i in range(mask.bit_length()) if mask >> i & 1]
+
+def _both(uses: Uses) -> frozenset[int]:
+  """Registers that are read and written."""
+  return frozenset(row_of(v) + i for s, v in zip(uses.form.specs, uses.inst.operands)
+                   if isinstance(v, Reg) and s.access == Access.BOTH and v.cls.bank is not regs.SGPR for i in range(v.cls.units))

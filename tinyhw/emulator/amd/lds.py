@@ -1,0 +1,78 @@
+"""Local memory of a workgroup (LDS): bytes, bounds, what has been written, and races between waves.
+
+Two waves race if both touch a byte between two barriers and one of them writes; atomics do not race with atomics. An access that has not been waited
+for at a barrier may still happen after it, so it counts on the other side too. For each byte and each kind of access there is the number of the wave
+that did it, plus 1, since the last barrier; SEVERAL if it was more than one.
+"""
+from __future__ import annotations
+import random
+from collections.abc import Iterable
+
+from tinyhw.emulator.errors import DataRace, OutOfBounds, UninitialisedRead
+
+READ, WRITE, ATOMIC = 0, 1, 2
+WHAT = ("read", "write", "atomic operation")
+RIVALS = ((WRITE, ATOMIC), (READ, WRITE, ATOMIC), (READ, WRITE))  # for each kind: what by another wave makes a race
+SEVERAL = 255
+
+Access = tuple[int, int, int]  # address, size, kind
+
+class LocalMemory:
+  """`size` bytes, garbage at first. Addresses are offsets. `wave` is the number of the wave that accesses, 0 to 253."""
+  def __init__(self, size: int, source: random.Random):
+    self.size = size
+    self.data = bytearray(source.randbytes(size))
+    self.written = bytearray(size)
+    self.owners = tuple(bytearray(size) for _ in WHAT)
+
+  def load(self, wave: int, address: int, size: int) -> bytes:
+    """Bytes that some wave has written."""
+    self.touch(wave, address, size, READ)
+    self.check_written(address, size)
+    return bytes(self.data[address:address + size])
+
+  def store(self, wave: int, address: int, data: bytes) -> None:
+    """Write bytes."""
+    self.touch(wave, address, len(data), WRITE)
+    self.data[address:address + len(data)] = data
+    self.written[address:address + len(data)] = b"\1" * len(data)
+
+  def atomic(self, wave: int, address: int, size: int) -> int:
+    """The word that an atomic operation is about to change; `put` stores the new one."""
+    self.touch(wave, address, size, ATOMIC)
+    self.check_written(address, size)
+    return int.from_bytes(self.data[address:address + size], "little")
+
+  def put(self, address: int, size: int, value: int) -> None:
+    """Second half of an atomic operation."""
+    self.data[address:address + size] = value.to_bytes(size, "little")
+
+  def check_written(self, address: int, size: int) -> None:
+    if 0 in self.written[address:address + size]:
+      raise UninitialisedRead(f"LDS address {address:#x}: {size} bytes are read, of which no wave has written all")
+
+  def touch(self, wave: int, address: int, size: int, kind: int) -> None:
+    """Check bounds and races, and remember the access."""
+    if address < 0 or address + size > self.size:
+      raise OutOfBounds(f"LDS {WHAT[kind]} of {size} bytes at {address:#x}: the workgroup has {self.size} bytes; raise LDS_SIZE or mend the address")
+    mark = wave + 1
+    mine = bytes((0, mark))
+    for rival in RIVALS[kind]:
+      others = self.owners[rival][address:address + size].translate(None, mine)
+      if others: raise DataRace(self.race(wave, address, size, kind, rival))
+    marks = self.owners[kind]
+    part = marks[address:address + size]
+    if part.translate(None, mine): marks[address:address + size] = bytes(mark if m in mine else SEVERAL for m in part)
+    else: marks[address:address + size] = bytes((mark,)) * size
+
+  def race(self, wave: int, address: int, size: int, kind: int, rival: int) -> str:
+    place = next(i for i in range(address, address + size) if self.owners[rival][i] not in (0, wave + 1))
+    owner = self.owners[rival][place]
+    other = "several waves do" if owner == SEVERAL else f"wave {owner - 1} does"
+    return (f"LDS address {place:#x}: {WHAT[kind]} by wave {wave}, and {other} {WHAT[rival]} there; "
+            "put a barrier between them, with a wait for LDS operations before it")
+
+  def barrier(self, unfinished: Iterable[tuple[int, Access]]) -> None:
+    """All waves have met. `unfinished` are accesses, with their wave, that nobody has waited for: they may happen later."""
+    for marks in self.owners: marks[:] = bytes(self.size)
+    for wave, (address, size, kind) in unfinished: self.touch(wave, address, size, kind)

@@ -1,0 +1,181 @@
+"""The notation in which the meaning of an instruction is written once, and its typed form, a tree of `Node`s.
+
+    v_mad_u32_u24    D.u32 = S0.u32[23:0] * S1.u32[23:0] + S2.u32
+    s_add_u32        t = u64(S0.u32) + u64(S1.u32); SCC = t[32]; D.u32 = t
+
+It has Python's syntax. `S0.u32` is an operand read as a type, `D.u32 = ...` writes one; `x[high:low]` and `x[n]` are bits of an integer, as unsigned
+numbers; `S0.i8(2)` is element 2 of an operand taken as an array; `M0.f32` is operand 0 of a mixed instruction, float16 or float32; `u64(x)` converts
+a number; `a if c else b` chooses; functions are those of numerics.py. Names without a type are SCC, VCC (this lane's bit), CARRY (this lane's bit of
+the mask that is written), PC, EXEC, LANE (this lane's number), SIGNED0 and SIGNED1 (whether a dot product's operands are), and local values.
+
+Integers wrap to their type, floats are rounded to theirs after each operation. An integer is taken as another integer type where it is assigned or
+converted, a literal has the type of what stands beside it, and a bool is 0 or 1; nothing else is converted by itself. Nothing here executes:
+python_lanes.py makes Python of the tree.
+"""
+from __future__ import annotations
+import ast
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tinyhw.emulator.amd.numerics import FUNCTIONS
+
+@dataclass(frozen=True)
+class Type:
+  """A type of values: kind "u" (unsigned), "i" (two's complement), "f" (IEEE 754, or bfloat16) or "b" (a truth)."""
+  name: str
+  kind: str
+  bits: int
+
+  @property
+  def low(self) -> int: return -(1 << self.bits - 1) if self.kind == "i" else 0
+  @property
+  def high(self) -> int: return (1 << self.bits - (self.kind == "i")) - 1
+
+TYPES = {name: Type(name, kind, bits) for name, kind, bits in (
+  ("bool", "b", 1), *((f"u{n}", "u", n) for n in (4, 8, 16, 32, 64, 128)), *((f"i{n}", "i", n) for n in (4, 8, 16, 32, 64, 128)),
+  ("f16", "f", 16), ("bf16", "f", 16), ("f32", "f", 32), ("f64", "f", 64), ("fp8", "f", 8), ("bf8", "f", 8))}
+BOOL = TYPES["bool"]
+
+@dataclass(frozen=True)
+class Node:
+  """A typed expression. `op`: "const", "read", "local", "bits", "convert", "select", "call", or Python's sign of an operation.
+
+  value: of a const the number, of a read or local the name, of bits (high, low), of a call the function's name.
+  """
+  op: str
+  type: Type
+  args: tuple["Node", ...] = ()
+  value: object = None
+
+@dataclass(frozen=True)
+class Assignment:
+  """target: "D", "D1", ... with the type it is written as, or SCC, VCC, CARRY, PC or a local with the type of the value."""
+  target: str
+  type: Type
+  value: Node
+
+Meaning = tuple[Assignment, ...]
+
+class NotationError(AssertionError):
+  """A meaning that does not parse or type: a mistake in a table of this package."""
+
+_BINARY: dict[type[ast.operator], str] = {
+  ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
+_COMPARE: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.Invert: "~", ast.Not: "not"}
+_NAMES = {"SCC": "bool", "VCC": "bool", "CARRY": "bool", "PC": "u64", "EXEC": "u64", "LANE": "u32", "SIGNED0": "bool", "SIGNED1": "bool"}
+
+@lru_cache(maxsize=None)
+def parse(text: str) -> Meaning:
+  """The assignments of a meaning. Raises NotationError."""
+  try: return _Parser(text).assignments()
+  except (NotationError, SyntaxError) as e: raise NotationError(f"{text}: {e}") from e
+
+class _Parser:
+  def __init__(self, text: str):
+    self.body = ast.parse(text).body
+    self.locals: dict[str, Type] = {}
+
+  def assignments(self) -> Meaning:
+    found = []
+    for statement in self.body:
+      if not isinstance(statement, ast.Assign) or len(statement.targets) != 1: raise NotationError("assignments are expected")
+      found.append(self.assignment(statement.targets[0], statement.value))
+    return tuple(found)
+
+  def assignment(self, target: ast.expr, source: ast.expr) -> Assignment:
+    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+      written = TYPES[target.attr]
+      return Assignment(target.value.id, written, convert(self.expression(source, written), written))
+    if not isinstance(target, ast.Name): raise NotationError("a name or name.type is expected on the left")
+    wanted = TYPES[_NAMES[target.id]] if target.id in _NAMES else None
+    value = self.expression(source, wanted)
+    if wanted is None: self.locals[target.id] = value.type
+    elif wanted is BOOL and value.type is not BOOL: value = Node("!=", BOOL, (value, Node("const", value.type, value=0)))
+    return Assignment(target.id, value.type, value)
+
+  def expression(self, node: ast.expr, hint: Type | None = None) -> Node:
+    """`hint` is the type of a literal that nothing else gives one."""
+    match node:
+      case ast.Constant(value=bool() | int() | float() as value): return constant(value, hint)
+      case ast.Name(id="inf" | "nan" as name): return constant(float(name), hint)
+      case ast.Name(id=name):
+        if name in self.locals: return Node("local", self.locals[name], value=name)
+        if name in _NAMES: return Node("read", TYPES[_NAMES[name]], value=name)
+        raise NotationError(f"{name} is not known")
+      case ast.Attribute(value=ast.Name(id=name), attr=kind): return Node("read", TYPES[kind], value=name)
+      case ast.Subscript(value=inner, slice=place): return self.bits(self.expression(inner), place)
+      case ast.UnaryOp(op=op, operand=inner):
+        of = self.expression(inner, hint)
+        if isinstance(op, ast.USub) and isinstance(of.value, (int, float)) and of.op == "const": return constant(-of.value, of.type)
+        return Node(_UNARY[type(op)], BOOL if isinstance(op, ast.Not) else of.type, (of,))
+      case ast.BinOp(left=left, op=op, right=right): return self.binary(_BINARY[type(op)], left, right, hint)
+      case ast.Compare(left=left, ops=[op], comparators=[right]):
+        return Node(_COMPARE[type(op)], BOOL, self.pair(left, right, None))
+      case ast.BoolOp(op=op, values=values):
+        return Node("and" if isinstance(op, ast.And) else "or", BOOL, tuple(self.expression(v) for v in values))
+      case ast.IfExp(test=test, body=yes, orelse=no):
+        pair = self.pair(yes, no, hint)
+        return Node("select", pair[0].type, (self.expression(test), *pair))
+      case ast.Call(func=ast.Name(id=name), args=arguments): return self.call(name, arguments, hint)
+      case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=kind), args=[ast.Constant(value=int() as index)]):
+        return Node("read", TYPES[kind], value=f"{name}#{index}")
+    raise NotationError(f"{ast.unparse(node)} is not part of the notation")
+
+  def pair(self, left: ast.expr, right: ast.expr, hint: Type | None) -> tuple[Node, Node]:
+    """Two operands of one type: a literal takes the type of the other, a bool beside a number is a number."""
+    if is_literal(left):
+      b = self.expression(right, hint)
+      a = self.expression(left, b.type)
+    else:
+      a = self.expression(left, hint)
+      b = self.expression(right, a.type)
+    if a.type is BOOL and b.type is not BOOL: a = convert(a, b.type)
+    if b.type is BOOL and a.type is not BOOL: b = convert(b, a.type)
+    if a.type is not b.type: raise NotationError(f"{ast.unparse(left)} is {a.type.name}, {ast.unparse(right)} is {b.type.name}")
+    return a, b
+
+  def binary(self, op: str, left: ast.expr, right: ast.expr, hint: Type | None) -> Node:
+    if op in ("<<", ">>"):
+      count = self.expression(right, TYPES["u32"])
+      value = self.expression(left, hint or count.type)
+      return Node(op, value.type, (value, count))
+    pair = self.pair(left, right, hint)
+    if pair[0].type is BOOL and op in ("+", "-", "*"): pair = (convert(pair[0], TYPES["u32"]), convert(pair[1], TYPES["u32"]))
+    return Node(op, pair[0].type, pair)
+
+  def bits(self, value: Node, place: ast.expr) -> Node:
+    match place:
+      case ast.Slice(lower=ast.Constant(value=int() as high), upper=ast.Constant(value=int() as low)): pass
+      case ast.Constant(value=int() as high): low = high
+      case _: raise NotationError("bits are [high:low] or [n], numbers")
+    unsigned = value.type if value.type.kind == "u" else TYPES[f"u{value.type.bits}"]
+    return Node("bits", unsigned, (value,), (high, low))
+
+  def call(self, name: str, arguments: list[ast.expr], hint: Type | None) -> Node:
+    if name in TYPES: return convert(self.expression(arguments[0], TYPES[name]), TYPES[name])
+    if name not in FUNCTIONS: raise NotationError(f"there is no function {name}")
+    parameters, result = FUNCTIONS[name]
+    if len(parameters) != len(arguments): raise NotationError(f"{name} takes {len(parameters)} arguments")
+    values: list[Node] = []
+    for argument, parameter in zip(arguments, parameters):
+      values.append(self.expression(argument, TYPES.get(parameter) or (values[0].type if values else hint)))
+      if parameter in TYPES and values[-1].type is not TYPES[parameter]: values[-1] = convert(values[-1], TYPES[parameter])
+      elif parameter not in TYPES and values[-1].type is not values[0].type: raise NotationError(f"{name}: operands of different types")
+    return Node("call", TYPES[result] if result in TYPES else values[0].type, tuple(values), name)
+
+def is_literal(node: ast.expr) -> bool:
+  """A number, or one with a sign."""
+  if isinstance(node, ast.UnaryOp): return is_literal(node.operand)
+  return isinstance(node, ast.Constant) or isinstance(node, ast.Name) and node.id in ("inf", "nan")
+
+def constant(value: int | float, wanted: Type | None) -> Node:
+  if wanted is None: raise NotationError(f"{value} has no type here")
+  if wanted.kind == "f": return Node("const", wanted, value=float(value))
+  if isinstance(value, float): raise NotationError(f"{value} is no {wanted.name}")
+  if wanted.kind != "b" and not wanted.low <= value <= wanted.high: raise NotationError(f"{value} is outside of {wanted.name}")
+  return Node("const", wanted, value=value)
+
+def convert(value: Node, wanted: Type) -> Node:
+  """A number as another type. Integers wrap; what a float becomes is numerics.py's."""
+  return value if value.type is wanted else Node("convert", wanted, (value,))

@@ -1,0 +1,122 @@
+"""What strict execution watches for one wave: registers that nobody has written, registers whose load has not been waited for, wait states.
+
+- A register is uninitialised until something writes it, a vector register lane by lane. Reading one raises UninitialisedRead.
+- An instruction that a counter counts (a load, a store, a message) is an `Event` until a wait covers it; the registers that it writes are pending,
+  and touching one raises MissingWait. Events of one kind end in order; scalar loads and flat accesses in any order, so that only a wait for 0 covers
+  them; of kinds that share a counter nothing is known of the order.
+- Hazards (hazards.py): too few wait states between two instructions raise MissingHazard.
+- A register beyond those that the kernel was given raises OutOfBounds.
+"""
+from __future__ import annotations
+from typing import TYPE_CHECKING
+
+from tinyhw.emulator.amd.hazards import Watch
+from tinyhw.emulator.amd.lds import Access
+from tinyhw.emulator.errors import MissingWait, OutOfBounds, UninitialisedRead
+from tinyhw.isa.amd import regs
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.amd.decoded import Step
+  from tinyhw.emulator.amd.state import Wave
+
+SCALAR_BASE = 1024   # scalar registers among the numbers of pending ones
+UNORDERED = ("smem", "flat")
+SCC = regs.READ_ONLY["src_scc"]
+
+class Event:
+  """An instruction that counters have counted. counters: those that no wait has covered yet."""
+  __slots__ = ("kind", "counters", "registers", "text", "pc", "accesses")
+
+  def __init__(self, kind: str, counters: tuple[str, ...], registers: frozenset[int], text: str, pc: int, accesses: list[Access]):
+    self.kind, self.counters, self.registers, self.text, self.pc, self.accesses = kind, set(counters), registers, text, pc, accesses
+
+class Strict:
+  """The watch over one wave."""
+  def __init__(self, wave: Wave, rows: list[int]):
+    self.wave = wave
+    self.vectors = dict.fromkeys(rows, 0)     # vector register -> lanes that have been written
+    self.scalars = 0                          # scalar registers that have been written, as bits
+    self.outstanding: list[Event] = []
+    self.pending: dict[int, Event] = {}
+    self.accesses: list[Access] = []          # of the LDS, by the instruction that executes
+    self.hazards = Watch(wave.registers.arch)
+
+  def set_vector(self, register: int, lanes: int) -> None:
+    """Lanes of a vector register have a value."""
+    self.vectors[register] |= lanes
+
+  def set_scalars(self, bits: int) -> None:
+    """Scalar registers have values."""
+    self.scalars |= bits
+
+  def before(self, wave: Wave, step: Step) -> None:
+    """Check what an instruction is about to read and write."""
+    if self.pending and not step.touched.isdisjoint(self.pending): self.unwaited(step)
+    missing = step.scalar_reads & ~self.scalars
+    if missing: raise UninitialisedRead(f"{scalar_name(missing.bit_length() - 1)} is read and nothing has written it")
+    lanes = wave.exec
+    try:
+      for register in step.vector_reads:
+        if lanes & ~self.vectors[register]: self.unwritten(register, lanes & ~self.vectors[register])
+    except KeyError as e: raise self.beyond(int(e.args[0])) from e
+    for register in step.vector_writes:
+      if register not in self.vectors: raise self.beyond(register)
+    if step.scalar_limit > wave.registers.sgprs:
+      raise OutOfBounds(f"s{step.scalar_limit - 1} is beyond the {wave.registers.sgprs} scalar registers of the kernel; raise SGPRS in RSRC1")
+    if step.waits: self.hazards.check(step)
+
+  def after(self, wave: Wave, step: Step) -> None:
+    """Note what an instruction has written."""
+    self.hazards.note(step)
+    self.scalars |= step.scalar_writes
+    vectors, lanes = self.vectors, wave.all if step.all_lanes else wave.exec
+    for register in step.vector_writes: vectors[register] |= lanes
+    if step.counters: self.count(step, wave.pc - step.size)
+
+  def count(self, step: Step, pc: int) -> None:
+    event = Event(step.kind, step.counters, step.results, step.text, pc, self.accesses)
+    self.accesses = []
+    self.outstanding.append(event)
+    for register in step.results: self.pending[register] = event
+
+  def wait(self, counter: str, limit: int) -> None:
+    """Until at most `limit` of the counter's events are outstanding: end those that this covers."""
+    events = [event for event in self.outstanding if counter in event.counters]
+    for i, event in enumerate(events):
+      later = sum(other.kind == event.kind for other in events[i + 1:])
+      if limit == 0 or event.kind not in UNORDERED and later >= limit: self.finish(event, counter)
+
+  def finish(self, event: Event, counter: str) -> None:
+    event.counters.discard(counter)
+    if event.counters: return
+    self.outstanding.remove(event)
+    for register in event.registers:
+      if self.pending.get(register) is event: del self.pending[register]
+
+  def unfinished_local(self) -> list[Access]:
+    """Accesses of the LDS that no wait covers."""
+    return [access for event in self.outstanding for access in event.accesses]
+
+  # ***** what to say *****
+
+  def unwaited(self, step: Step) -> None:
+    for register in sorted(step.touched & self.pending.keys()):
+      event = self.pending[register]
+      if event.kind == step.kind and event.kind not in UNORDERED and register in step.results and register not in step.read_set: continue
+      name = scalar_name(register - SCALAR_BASE) if register >= SCALAR_BASE else vector_name(register)
+      done = "read" if register in step.read_set else "written"
+      raise MissingWait(f"{name} is {done} before {event.text} (at {event.pc:#x}), which writes it, has been waited for; "
+                        f"wait for {' and '.join(sorted(event.counters))}")
+
+  def unwritten(self, register: int, lanes: int) -> None:
+    lane = (lanes & -lanes).bit_length() - 1
+    raise UninitialisedRead(f"{vector_name(register)} is read in lane {lane} and nothing has written it there")
+
+  def beyond(self, register: int) -> OutOfBounds:
+    registers = self.wave.registers
+    return OutOfBounds(f"{vector_name(register)} is beyond the {registers.vgprs} vector registers of the kernel"
+                       + (f" (accumulation registers from {registers.accumulator} on)" if registers.accumulator is not None else "")
+                       + "; raise VGPRS in RSRC1")
+
+def scalar_name(index: int) -> str: return regs.S[1].names[index]
+def vector_name(row: int) -> str: return f"a{row - 256}" if row >= 256 else f"v{row}"
