@@ -123,6 +123,26 @@ def test_temperature(llama):
     Tensor.manual_seed(seed)
     return take(llama.generate(TEXT, 4, 2.0), 12)
   assert seeded(5) == seeded(5) != seeded(6)
+
+def test_a_seed_of_ones_own(llama):
+  """The tokens do not depend on what the cache knows, on the chunks, or on other draws; and others do not depend on them."""
+  long = TEXT * 3
+  def seeded(seed, chunk_size=4):
+    found = []
+    for token in llama.generate(long, chunk_size, 2.0, seed=seed):
+      found.append(token)
+      Tensor.rand(1).realize()
+      if len(found) == 8: return found
+  Tensor.manual_seed(1)
+  llama._cached.clear()
+  first = seeded(5)
+  assert seeded(5) == first == seeded(5, 2) and seeded(6) != first
+  left = Tensor.rand(3).tolist()
+  Tensor.manual_seed(1)
+  for _ in range(32): Tensor.rand(1)
+  assert Tensor.rand(3).tolist() == left
+
+def test_temperature_0_is_the_likeliest(llama):
   assert take(llama.generate(TEXT, 4, 0), 3) == likeliest(MODELS["llama"], TEXT, 3)[0]
 
 def test_modes_may_change_between_tokens(llama):

@@ -29,7 +29,7 @@ class Scripted:
     self.config, self.script, self.gate, self.asked = SimpleNamespace(max_context=40), script, gate, []
     self.started, self.ended = threading.Event(), threading.Event()
 
-  def generate(self, tokens, temperature):
+  def generate(self, tokens, temperature, seed):
     self.asked.append((list(tokens), temperature))
     def words():
       self.started.set()
@@ -87,9 +87,13 @@ def test_a_model_answers():
       assert whole["usage"]["prompt_tokens"] == len(prompt)
       parts = [json.loads(e) for e in running.events(CHAT, {**HELLO, "max_tokens": 8}) if e != "[DONE]"]
       assert "".join(p["choices"][0]["delta"].get("content", "") for p in parts) == TOK.decode(said)
+      Tensor.manual_seed(9)
       seeded = [running.ask(COMPLETIONS, {"prompt": "Hi", "max_tokens": 12, "temperature": 3,
         "seed": seed})["choices"][0]["text"] for seed in (1, 1, 2)]
       assert seeded[0] == seeded[1] != seeded[2]
+      left = Tensor.rand(3).tolist()
+      Tensor.manual_seed(9)
+      assert left == Tensor.rand(3).tolist(), "a request's seed is its own"
 
 def test_whole_answers():
   model = Scripted([*text("Hi there"), 63, *text("never")])

@@ -1,6 +1,5 @@
 """Random tensors: reproducible, independent of the order of evaluation, and distributed as they should be."""
 import math
-import threading
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from tinyhw.engine import realize as realizing
 from tinyhw.engine.jit import TinyJit
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.methods import base, graph
-from tinyhw.methods.random import Generator, largest_below, random_words, to_unit
+from tinyhw.methods.random import largest_below, random_words, to_unit
 from tinyhw.tensor import Tensor
 
 def test_a_seed_repeats_in_any_order_of_evaluation():
@@ -74,29 +73,6 @@ def test_fusion_does_not_change_numbers():
     if contiguous: Tensor.realize(b, a)
     return [t.tolist() for t in x]
   same([Tensor(x) for x in run(False)], [np.array(x, np.float32) for x in run(True)])
-
-def test_a_generation_of_draws_has_a_key_of_its_own():
-  Tensor.manual_seed(3)
-  Generator.next = (1 << 28) - 1
-  last, first = Tensor.rand(2).tolist(), Tensor.rand(2).tolist()
-  assert last == [(threefry((((1 << 28) - 1) << 36) + i, 3) >> 41) / 2 ** 23 for i in range(2)]
-  assert first == [(threefry(i, threefry(1, 3)) >> 41) / 2 ** 23 for i in range(2)]
-  rows = {Generator.row(n) for g in (0, 1, 2, 1 << 4, 1 << 36) for n in range(g << 28, (g << 28) + 50)}
-  assert len(rows) == 5 * 50
-
-def test_threads_never_share_a_draw():
-  Tensor.manual_seed(1)
-  rows: list[bytes] = []
-  def work() -> None:
-    for _ in range(100): rows.append(bytes(Generator.of("PYTHON").draw().as_memoryview()))
-  threads = [threading.Thread(target=work) for _ in range(4)]
-  for t in threads: t.start()
-  for t in threads: t.join()
-  assert len(set(rows)) == 400
-
-def test_more_draws_than_one_buffer_holds():
-  seen = {Tensor.rand(1, contiguous=False).item() for _ in range(300)}
-  assert len(seen) > 295
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "fp8e4m3", "fp8e5m2"])
 def test_uniform_numbers(dtype):

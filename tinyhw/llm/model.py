@@ -6,9 +6,10 @@ sees it.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 import os
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyhw.dtype import dtypes
 from tinyhw.engine.jit import TinyJit, modes
@@ -16,6 +17,7 @@ from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.llm.arch import TransformerConfig, config_of, frequencies
 from tinyhw.llm.gguf import gguf_read
 from tinyhw.llm.weights import Experts, FileSource, Linear, RMSNorm, Source, product, rows
+from tinyhw.methods.generator import Generator
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 
@@ -111,6 +113,18 @@ class TransformerBlock:
     x = x.reshape(x.shape[0], -1, self.config.head_dim)
     return norm(x) if norm is not None and self.each else x
 
+class How(NamedTuple):
+  """How tokens are to be generated: so many of the prompt at once, and drawn at a temperature from a generator (None: everybody's)."""
+  chunk_size: int
+  temperature: Tensor
+  generator: Generator | None
+
+  def draw(self, place: int) -> AbstractContextManager[object]:
+    """Inside, draws are those of the token at a place of the text, however many steps were taken before: a cache may know the prompt."""
+    if self.generator is None: return nullcontext()
+    self.generator.next = place
+    return self.generator
+
 class Transformer:
   """A language model with a cache for one text. `generate` goes on with one; texts that begin alike share the work for the beginning.
 
@@ -185,10 +199,11 @@ class Transformer:
     if list(tokens[:most]) == self._cached[:most]: return most
     return next(i for i in range(most) if tokens[i] != self._cached[i])
 
-  def generate(self, tokens: Sequence[int], chunk_size: int = 32, temperature: float = 0.0) -> Iterator[int]:
+  def generate(self, tokens: Sequence[int], chunk_size: int = 32, temperature: float = 0.0, seed: int | None = None) -> Iterator[int]:
     """The tokens that follow a text, one after the other until the context is full. Temperature 0: the likeliest ones.
 
-    chunk_size: tokens of the prompt that are computed at once. Raises ArgumentError for tokens that do not exist, and a text that fills the context.
+    chunk_size: tokens of the prompt that are computed at once. seed: of these draws alone; None: they are the next of everybody's.
+    Raises ArgumentError for tokens that do not exist, and a text that fills the context.
     """
     text = list(tokens)
     wrong = next((t for t in text if type(t) is not int or not 0 <= t < self.config.vocab_size), None)
@@ -199,23 +214,25 @@ class Transformer:
     if type(chunk_size) is not int or chunk_size < 1: raise ArgumentError(f"chunk_size is {chunk_size!r}, not a number of tokens")
     if not isinstance(temperature, (int, float)) or not 0 <= temperature < float("inf"):
       raise ArgumentError(f"temperature is {temperature!r}, not 0 or above")
-    return self._following(text, min(chunk_size, self.config.max_context), Tensor([float(temperature)]).realize())
+    how = How(min(chunk_size, self.config.max_context), Tensor([float(temperature)]).realize(), None if seed is None else Generator(seed))
+    return self._following(text, how)
 
-  def _following(self, text: list[int], chunk_size: int, temperature: Tensor) -> Iterator[int]:
+  def _following(self, text: list[int], how: How) -> Iterator[int]:
     while len(text) <= self.config.max_context:
-      token = self._next(text, chunk_size, temperature)
+      token = self._next(text, how)
       text.append(token)
       yield token
 
-  def _next(self, text: list[int], chunk_size: int, temperature: Tensor) -> int:
+  def _next(self, text: list[int], how: How) -> int:
     """The token that follows a text; the cache gets what it lacks."""
     with self._lock:
       start = self.get_start_pos(text)
       while True:
-        size = chunk_size if len(text) - start > 1 and start + chunk_size <= self.config.max_context else 1
+        size = how.chunk_size if len(text) - start > 1 and start + how.chunk_size <= self.config.max_context else 1
         part = text[start:start + size]
         del self._cached[start:]   # a step that fails leaves nothing half done
-        found = self(Tensor(part + [0] * (size - len(part)), dtype=dtypes.int32).realize(), start, len(part) - 1, temperature)
+        tokens = Tensor(part + [0] * (size - len(part)), dtype=dtypes.int32).realize()
+        with how.draw(len(text)): found = self(tokens, start, len(part) - 1, how.temperature)
         self._cached += part
         start += len(part)
         if start == len(text): return int(found.item())

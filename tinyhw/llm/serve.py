@@ -23,7 +23,6 @@ import uuid
 from tinyhw.errors import ArgumentError, ConfigError, TinyError
 from tinyhw.llm.chat import FallbackTemplate
 from tinyhw.llm.tokenizer import SimpleTokenizer
-from tinyhw.tensor import Tensor
 
 MOST_BYTES = 8 << 20       # of a request's body
 MOST_CONNECTIONS = 64      # more are sent away
@@ -151,9 +150,8 @@ class Run:
     asked, tok = self.asked, self.server.tok
     while not self.server.turn.acquire(timeout=0.25): self.alive()
     try:
-      if asked.seed is not None: Tensor.manual_seed(asked.seed)
       more, stops = tok.stream_decoder(), Stops(asked.stops)
-      tokens = self.server.model.generate(asked.ids, temperature=asked.temperature)
+      tokens = self.server.model.generate(asked.ids, temperature=asked.temperature, seed=asked.seed)
       while asked.most is None or self.count < asked.most:
         self.alive()
         token = next(tokens, None)

@@ -1,103 +1,28 @@
-"""Random tensors, from a counter-based generator: Threefry2x32 with 20 rounds (Salmon et al. 2011).
+"""Random tensors: uniform, normal and whole numbers, permutations, initialisers, dropout. All are made of the bits that generator.py counts out.
 
-Each call takes the next draw number when it is made, so numbers depend neither on the order of evaluation nor on fusion, and two calls never share
-numbers, on one device or two. Element i of draw d is a function of (seed, d, i) alone: the same on every device, in every process, jitted or not.
-The first 2**28 draws use the seed as the key, and elements count from draw * 2**36 on; then each 2**28 draws have a key of their own, made of the
-seed. So there are 2**92 draws, of up to 2**36 elements.
-
-The draw number and the seed reach kernels through a buffer of two numbers, so that kernels are equal for all draws. While a TinyJit captures, each
-draw is noted in `Capture.draws`; a replay puts the next draw's buffer in its place. So a jitted function gives the numbers that it would give
-without TinyJit. Buffers are filled many at a time, because filling one waits for the device.
+Numbers are at least as many bits as their type's mantissa has; whole numbers of a range are equally likely to 2**-32 of it.
 """
 from __future__ import annotations
-from collections.abc import Callable
-from functools import partial
 import math
-import os
-import threading
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.arithmetic import elements, threefry
-from tinyhw.config import SEED, TRAINING
-from tinyhw.device import Buffer, Device, DeviceLike
+from tinyhw.arithmetic import elements
+from tinyhw.config import TRAINING
+from tinyhw.device import Device, DeviceLike
 from tinyhw.dtype import DType, DTypeLike, dtypes, least_upper_dtype, to_dtype, truncate
-from tinyhw.engine.buffers import MultiBuffer, new_buffer
-from tinyhw.engine.realize import this_thread
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.methods import checks, graph
-from tinyhw.methods.base import whole
 from tinyhw.methods.checks import finite, real
 from tinyhw.methods.creation import Creation, checked_shape
+from tinyhw.methods.generator import next_draw, restart
 from tinyhw.methods.hostdata import pack
 from tinyhw.methods.views import static
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
-_DRAW_BITS = 36   # elements of one draw: 2**36
-_KEY_BITS = 64 - _DRAW_BITS   # draws of one key: 2**28
-_ROWS = 256       # draws whose buffers are filled together
 _MASK64 = (1 << 64) - 1
 _MASK32 = (1 << 32) - 1
-_lock = threading.RLock()
-
-class Generator:
-  """The next draw's number, and for one device a buffer with the rows (first counter, key) of the next ones."""
-  seed: int | None = None
-  next: int = 0
-  devices: dict[str, Generator] = {}
-
-  def __init__(self, device: str):
-    self.device, self.first, self.last = device, -_ROWS, 0
-    self.rows: dict[str, Buffer] = {}   # by device: others share in draws for tensors that several devices have
-
-  @classmethod
-  def of(cls, device: str) -> Generator:
-    found = cls.devices.get(device)
-    return cls.devices.setdefault(device, Generator(device)) if found is None else found
-
-  @classmethod
-  def key(cls) -> int:
-    """The seed that is in force: given, or another in each process."""
-    if cls.seed is None: cls.seed = SEED.value if SEED.value >= 0 else int.from_bytes(os.urandom(8), "little")
-    return cls.seed & _MASK64
-
-  @classmethod
-  def row(cls, draw: int) -> tuple[int, int]:
-    """The counter of a draw's first element, and its key."""
-    generation = draw >> _KEY_BITS
-    return draw << _DRAW_BITS & _MASK64, threefry(generation, cls.key()) if generation else cls.key()
-
-  def draw(self) -> Buffer:
-    """Two uint64: the first counter of the next draw, and its key."""
-    with _lock:
-      self.last = Generator.next
-      Generator.next += 1
-      if not self.first <= self.last < self.first + _ROWS:
-        self.first = self.last
-        self.rows.clear()
-      return self.drawn(self.device)
-
-  def drawn(self, device: str) -> Buffer:
-    """The last draw, on any device."""
-    if device not in self.rows:
-      numbers = [x for i in range(_ROWS) for x in self.row(self.first + i)]
-      self.rows[device] = Buffer(device, len(numbers), dtypes.uint64).copyin(pack(numbers, dtypes.uint64))
-    return self.rows[device].view(2, dtypes.uint64, 16 * (self.last - self.first))
-
-def next_draw(device: DeviceLike) -> UOp:
-  """Storage with the next draw of a device; several take that of the first one. A TinyJit that captures is told how to make the next ones for
-  replays, in this order."""
-  if isinstance(device, str): return new_buffer(device, 2, dtypes.uint64, storage=_noted(lambda: Generator.of(device).draw()))
-  with _lock:
-    first = _noted(lambda: Generator.of(device[0]).draw())
-    rows = [_noted(partial(lambda d: Generator.of(device[0]).drawn(d), d)) for d in device[1:]]
-  return whole(new_buffer(device, 2, dtypes.uint64, storage=MultiBuffer((first, *rows))), (2,))
-
-def _noted(draw: Callable[[], Buffer]) -> Buffer:
-  row = draw()
-  if this_thread.capture is not None: this_thread.capture.draws.append((row, draw))
-  return row
 
 def random_words(shape: tuple[Any, ...], device: DeviceLike | None) -> UOp:
   """64 random bits for each element, as uint64."""
@@ -173,12 +98,7 @@ class Random(Creation):
     True
     """
     if not isinstance(seed, int): raise ArgumentError(f"a seed is an int, not {seed!r}")
-    def start() -> None:
-      with _lock:
-        Generator.seed, Generator.next = seed, 0
-        Generator.devices.clear()
-    start()
-    if this_thread.capture is not None: this_thread.capture.draws.append((None, start))
+    restart(seed)
 
   @classmethod
   def rand(cls, *shape: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None, contiguous: bool = True,
