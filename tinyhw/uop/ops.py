@@ -125,22 +125,22 @@ class UOp:
   def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
     """This node and all below it, sources first. gate(u) False: u is kept, what is below is not visited through it.
 
-    On the stack, None stands above a node whose sources are done (0.45 µs a node; 0.5 with pairs).
+    On the stack, None stands above a node whose sources are done. Sources that are done are pushed all the same: to see that when they are popped
+    is faster than to look first (0.14 us a node; 0.19 with a look, 0.18 with the next undone source alone).
     """
     seen: dict[UOp, None] = {}
     stack: list[Any] = [self]
-    pop, push = stack.pop, stack.append
+    pop, push, extend = stack.pop, stack.append, stack.extend
     while stack:
       node = pop()
       if node is None: seen[pop()] = None
       elif node not in seen:
         src = node.src
-        if not src or gate is not None and not gate(node): seen[node] = None
-        else:
+        if src and (gate is None or gate(node)):
           push(node)
           push(None)
-          for s in src[::-1]:
-            if s not in seen: push(s)
+          extend(src[::-1])
+        else: seen[node] = None
     return seen
 
   def substitute(self, replacements: dict[UOp, UOp]) -> UOp:
