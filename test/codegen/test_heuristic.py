@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from test.codegen.kernels import ALL_TARGETS, AVX2, agree, axis
 from test.codegen.random_kernels import Nest
 from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.heuristic import choose, lanes_of, nest_of
+from tinyhw.codegen.heuristic import choose, lanes_of, nest_of, width_along
 from tinyhw.codegen.optimize import with_opts
 from tinyhw.codegen.tiling import OF_BUFFERS, Opt, OptOps, size_of
 from tinyhw.dtype import DType, dtypes
@@ -47,7 +47,8 @@ def check_limits(store: UOp, opts: tuple[Opt, ...], target: Capabilities) -> Non
   for at, n in amounts(opts, OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK, OptOps.LOCAL, OptOps.MATRIX).items(): assert n <= size_of(ranges[at]), opts
   assert len(set(opts)) == len(opts), "a choice is made twice"
   lanes = amounts(opts, OptOps.VECTOR)
-  assert all(n == lanes_of(nest_of(store), target) for n in lanes.values()) and sum(at in outputs for at in lanes) <= 1
+  assert all(n == width_along(ranges[at], lanes_of(nest_of(store), target)) for at, n in lanes.items()), "a register, or what the range fills of it"
+  assert sum(at in outputs for at in lanes) <= 1
   if target.vector_bytes == 0: assert not lanes
   copies = prod(n for at, n in amounts(opts, OptOps.UPCAST).items() if at in outputs)
   under_all = [u for u in store.toposort() if u.op is Ops.REDUCE and len(u.ranges) == len(outputs)]
@@ -106,6 +107,24 @@ def test_a_row_is_reduced_where_it_is_read_again() -> None:
   total = a.index(i * 1024 + r).load().reduce(Ops.ADD, r)
   opts = choose(out.index(i * 1024 + j).store(a.index(i * 1024 + j).load() * total, i, j), AVX2)
   assert amounts(opts, OptOps.VECTOR) == {1: 8, 2: 8} and [o.axis for o in opts if o.op is OptOps.GRID] == [0]
+
+def test_reductions_that_need_each_other_have_lanes_each() -> None:
+  """Variance's form: the mean is subtracted from each term of the second sum."""
+  out, a = UOp.param(0, F32, 64), UOp.param(1, F32, 64 * 1024)
+  i, r, s = axis(64, 0), axis(1024, 1, "REDUCE"), axis(1024, 2, "REDUCE")
+  mean = a.index(i * 1024 + r).load().reduce(Ops.ADD, r)
+  opts = choose(out.index(i).store((a.index(i * 1024 + s).load() + mean * -1).reduce(Ops.ADD, s), i), AVX2)
+  assert amounts(opts, OptOps.VECTOR) == {1: 8, 2: 8}
+
+@pytest.mark.parametrize("size, lanes", [(3, {}), (4, {1: 4}), (6, {1: 4}), (10, {1: 8})])
+def test_short_rows_fill_a_part_of_a_register(size: int, lanes: dict[int, int]) -> None:
+  out, a, b = UOp.param(0, F32, 64 * size), UOp.param(1, F32, 64 * size), UOp.param(2, F32, size)
+  i, j, r = axis(64, 0), axis(size, 1), axis(size, 2, "REDUCE")
+  whole, place = a.index(i * size + j).load(), out.index(i * size + j)
+  alone = amounts(choose(place.store(whole + b.index(j).load(), i, j), AVX2), OptOps.VECTOR)
+  assert {at: n for at, n in alone.items() if at} == lanes
+  total = a.index(i * size + r).load().reduce(Ops.ADD, r)
+  assert amounts(choose(place.store(whole * total, i, j), AVX2), OptOps.VECTOR) == {**lanes, **{at + 1: n for at, n in lanes.items()}}
 
 def test_no_lanes_where_nothing_is_adjacent_and_nothing_for_one_element() -> None:
   out, a = UOp.param(0, F32, 1 << 12), UOp.param(1, F32, 1 << 12)

@@ -6,8 +6,8 @@ from hypothesis import given, settings, strategies as st
 from test.codegen.kernels import agree, axis
 from test.codegen.random_kernels import INNER, Nest
 from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.tiling import (Opt, OptOps, apply, apply_pieces, at_most, factor_of, peel_reductions, peel_store, size_of, split, stage_loads,
-                                   substitute)
+from tinyhw.codegen.tiling import (Opt, OptOps, apply, apply_pieces, at_most, cuts_of, factor_of, peel_reductions, peel_store, size_of, split,
+                                   stage_loads, substitute)
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -28,11 +28,16 @@ def test_any_tile_of_the_outputs_changes_no_result(seed: int) -> None:
 def test_reductions_are_peeled_to_any_factor(seed: int) -> None:
   nest = Nest(seed)
   opts = nest.opts(nest.inner)
-  peeled = peel_reductions(nest.sink, opts, 100)
+  peeled, more = peel_reductions(nest.sink, opts, 100)
   agree(nest.sink, peeled)
   for r in (u for u in peeled.toposort() if u.op is Ops.RANGE and u.arg[0] < 100):
     if r.arg[1] is AxisType.REDUCE: assert size_of(r) % factor_of(r, opts) == 0
-  agree(nest.sink, apply(peeled, opts))
+  agree(nest.sink, apply(peeled, opts + more))
+
+@pytest.mark.parametrize("left, lanes, cuts", [(40, 16, [(2, 16), (1, 8)]), (63, 16, [(3, 16), (1, 8), (1, 4), (3, 1)]), (3, 16, [(3, 1)]),
+                                               (3, 1, [(3, 1)]), (3, 2, [(1, 2), (1, 1)]), (5, 4, [(1, 4), (1, 1)])])
+def test_what_is_left_of_a_reduction_is_done_by_fewer_and_fewer_lanes(left: int, lanes: int, cuts: list[tuple[int, int]]) -> None:
+  assert cuts_of(left, lanes) == cuts
 
 @settings(max_examples=150)
 @given(SEEDS)

@@ -3,7 +3,7 @@
 Kernels come in three shapes, and each store is looked at by itself:
   elementwise   no reduction inside the innermost loops: lanes along the range that memory walks, a few copies to overlap latencies
   tile          a reduction under all output loops (matmul, convolution, matrix-vector): a search over lanes and register tiles (register_tile.py)
-  rows          reductions under outer loops only (softmax): each row's reductions and its output loop are vectorised by themselves
+  rows          reductions under outer loops only (softmax), or that need each other (variance): each and the output loop have lanes of their own
 """
 from __future__ import annotations
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.register_tile import CHUNKS_PER_THREAD, tile
-from tinyhw.codegen.tiling import OF_BUFFERS, Opt, OptOps, size_of
+from tinyhw.codegen.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, size_of
 from tinyhw.codegen.workgroup import spread
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
@@ -48,7 +48,8 @@ def choose(store: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
   nested = {v for u in nest.reduces for v in u.src[0].toposort() if v.op is Ops.REDUCE}
   inner = [u for u in nest.reduces if len(u.ranges) == len(nest.ranges) and u not in nested]
   opts: tuple[Opt, ...]
-  if inner: opts = tile(nest, inner, lanes, capabilities)
+  if nested and are_rows(nest, lanes): opts = rows(nest, lanes)
+  elif inner: opts = tile(nest, inner, lanes, capabilities)
   elif nest.reduces: opts = rows(nest, lanes)
   else: opts = elementwise(nest, nest.ranges, nest.accesses, lanes)
   return grid(nest, opts, capabilities)
@@ -59,15 +60,20 @@ def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[Access], lan
   """Lanes where most accesses are adjacent, and copies of short bodies."""
   best, most = None, 0
   for r in ranges:
-    if size_of(r) < lanes: continue
-    score = sum(lane_score(access, r) for access in accesses)
+    if size_of(r) < LEAST_LANES: continue
+    score = sum(lane_score(access, r) for access in accesses) * width_along(r, lanes)
     if best is None or score >= most: best, most = r, score
   if best is None or most <= 0: return ()
-  opts = [Opt(OptOps.VECTOR, best.arg[0], lanes)]
+  width = width_along(best, lanes)
+  opts = [Opt(OptOps.VECTOR, best.arg[0], width)]
   copies = 4 if nest.operations <= SHORT_BODY else 1
-  while copies > 1 and size_of(best) < copies * lanes: copies //= 2
+  while copies > 1 and size_of(best) < copies * width: copies //= 2
   if copies > 1: opts.append(Opt(OptOps.UPCAST, best.arg[0], copies))
   return tuple(opts)
+
+def width_along(r: UOp, lanes: int) -> int:
+  """Lanes that a range can fill: a short one fills a part of a register."""
+  return min(lanes, 1 << size_of(r).bit_length() - 1)
 
 def lane_score(access: Access, r: UOp) -> int:
   """How welcome lanes along r are to an access: adjacent elements 4 (stores 8), a shared one 1, strided ones -4."""
@@ -78,6 +84,14 @@ def lane_score(access: Access, r: UOp) -> int:
 
 # ***** reductions of rows *****
 
+def are_rows(nest: Nest, lanes: int) -> bool:
+  """Are all reductions of a kernel under its output loops, with terms that fill a register? Then each has lanes of its own, if they need each other.
+
+  In a register tile only the last of them would: the row's mean, or largest element, would be computed one element at a time.
+  """
+  if any(len(u.ranges) != len(nest.ranges) for u in nest.reduces): return False
+  return sum(o.op is OptOps.VECTOR and o.amount == lanes for o in rows(nest, lanes)) == len(nest.reduces)
+
 def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
   """Vectorise each row's reductions along memory, then its output loop."""
   shared = {r for u in nest.reduces for r in u.ranges}
@@ -85,13 +99,13 @@ def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
   done: set[UOp] = set()
   for u in nest.reduces:
     inside = [access_of(v) for v in u.src[0].toposort() if v.op is Ops.LOAD]
-    candidates = [r for r in ranges_of(u) if size_of(r) >= lanes and r not in done and all(a.stride(r) in (0, 1) for a in inside)]
+    candidates = [r for r in ranges_of(u) if size_of(r) >= LEAST_LANES and r not in done and all(a.stride(r) in (0, 1) for a in inside)]
     if not candidates: continue
     r = max(candidates, key=lambda r: r.arg)
     done.update(ranges_of(u))
-    opts.append(Opt(OptOps.VECTOR, r.arg[0], lanes))
-    copies = 4
-    while copies > 1 and size_of(r) < copies * lanes: copies //= 2
+    width = width_along(r, lanes)
+    opts.append(Opt(OptOps.VECTOR, r.arg[0], width))
+    copies = min(size_of(r) // width, 4)
     if copies > 1: opts.append(Opt(OptOps.UPCAST, r.arg[0], copies))
   return tuple(opts)
 

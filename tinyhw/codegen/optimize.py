@@ -63,8 +63,8 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...]) -> UOp:
     stores = [piece for group in zip(*cut) for piece in group]
     fresh += len(ranges_of(sink.src[0]))
   peeled = UOp.sink(*stores, arg=sink.arg)
-  peeled = peel_reductions(peeled, applied, fresh)
-  split, pieces = apply_pieces(peeled, applied)
+  peeled, more = peel_reductions(peeled, applied, fresh)
+  split, pieces = apply_pieces(peeled, applied + more)
   done = stage_loads(split, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
   tile = tile_of(opts, pieces)
   if tile is not None: done = use_matrix(done, tile)

@@ -13,7 +13,8 @@
 
 No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins early enough to be whole, and
 computes some elements a second time. Where that must not be (the kernel reads what it overwrites), the range is peeled: the kernel does the largest
-multiple, and a second store does the rest, with loops of its own. A reduction's range is always peeled, into two REDUCEs.
+multiple, and a second store does the rest, with loops of its own. A reduction's range is always peeled, into a REDUCE for the largest multiple and
+others for what is left: where it has lanes by as many lanes, then by half as many, and so on.
 """
 from __future__ import annotations
 from enum import IntEnum
@@ -38,6 +39,7 @@ class OptOps(IntEnum):
   MATRIX = 7
   WINDOW = 8
 
+LEAST_LANES = 4            # of what is left of a reduction's range; fewer elements than that are folded one by one
 OF_BUFFERS = frozenset({OptOps.STAGE, OptOps.WINDOW})   # axis is a slot
 
 class Opt(NamedTuple):
@@ -146,32 +148,53 @@ def factor_of(r: UOp, opts: tuple[Opt, ...]) -> int:
     if o.axis == r.arg[0] and o.op is not OptOps.GRID and o.op not in OF_BUFFERS: factor *= o.amount
   return factor
 
-def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> UOp:
-  """Each REDUCE becomes two for each of its ranges that the factor does not divide, whose results are folded."""
+def lanes_along(r: UOp, opts: tuple[Opt, ...]) -> int: return next((o.amount for o in opts if o.op is OptOps.VECTOR and o.axis == r.arg[0]), 1)
+
+def cuts_of(n: int, lanes: int) -> list[tuple[int, int]]:
+  """How what is left of a reduction's range is done: steps, and the lanes of each. By all lanes, by fewer and fewer, at last one by one."""
+  found: list[tuple[int, int]] = []
+  while n:
+    if n < lanes: lanes = lanes // 2 if lanes > LEAST_LANES else 1
+    else:
+      found.append((n // lanes, lanes))
+      n %= lanes
+  return found
+
+def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, tuple[Opt, ...]]:
+  """Each REDUCE becomes several for each of its ranges that the factor does not divide, whose results are folded. Also the opts of new ranges."""
   new: dict[UOp, UOp] = {}
+  more: list[Opt] = []
   for u in sink.toposort():
     src = tuple([new[s] for s in u.src])
     v = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
     if u.op is Ops.REDUCE:
       pieces = [v]
       for r in ranges_of(u):
-        n, factor = size_of(r), factor_of(r, opts)
-        if factor > 1 and n % factor:
-          pieces = [p for piece in pieces for p in _peel_reduce(piece, r, n - n % factor, fresh)]
-          fresh += 1
+        rest, lanes = size_of(r) % factor_of(r, opts), lanes_along(r, opts)
+        if not rest: continue
+        cuts = cuts_of(rest, lanes)
+        pieces = [p for piece in pieces for p in _peel_reduce(piece, r, [size_of(r) - rest, *[steps * width for steps, width in cuts]], fresh)]
+        for axis, (steps, width) in enumerate(cuts, fresh):   # a loop of few steps is none
+          if lanes > 1: more += [Opt(op, axis, amount) for op, amount in ((OptOps.VECTOR, width), (OptOps.UPCAST, steps)) if amount > 1]
+        fresh += len(cuts)
       v = pieces[0]
       for piece in pieces[1:]: v = UOp(u.arg, u.dtype, (v, piece))
     new[u] = v
   trace.hand_on(new)
-  return new[sink]
+  return new[sink], tuple(more)
 
-def _peel_reduce(u: UOp, r: UOp, most: int, fresh: int) -> list[UOp]:
+def _peel_reduce(u: UOp, r: UOp, sizes: list[int], fresh: int) -> list[UOp]:
+  """A REDUCE as one for each part of a range, which have these sizes; those after the first have new ranges, numbered from `fresh`."""
   others = tuple(s for s in ranges_of(u) if s is not r)
-  main = UOp(Ops.RANGE, r.dtype, (number(most),), r.arg)
-  rest = UOp(Ops.RANGE, r.dtype, (number(size_of(r) - most),), (fresh, r.arg[1]))
-  tail = UOp(Ops.REDUCE, u.dtype, (substitute(u.src[0], {r: make(Ops.ADD, dtypes.weakint, (rest, number(most)))}), rest) + others, u.arg)
-  if not most: return [tail]
-  return [UOp(Ops.REDUCE, u.dtype, (substitute(u.src[0], {r: main}), main) + others, u.arg), tail]
+  pieces: list[UOp] = []
+  done = 0
+  for axis, size in zip((r.arg[0], *range(fresh, fresh + len(sizes))), sizes):
+    if not size: continue
+    part = UOp(Ops.RANGE, r.dtype, (number(size),), (axis, r.arg[1]))
+    place = make(Ops.ADD, dtypes.weakint, (part, number(done))) if done else part
+    pieces.append(UOp(Ops.REDUCE, u.dtype, (substitute(u.src[0], {r: place}), part) + others, u.arg))
+    done += size
+  return pieces
 
 def peel_store(store: UOp, r: UOp, most: int, fresh: int) -> list[UOp]:
   """A store over a range as two: one over the first `most` iterations, one over the others."""

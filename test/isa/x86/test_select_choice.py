@@ -85,6 +85,23 @@ def test_scalars(arch: str) -> None:
   assert integers["cmovl"] == 1 and not integers["setl"] and not integers["test"]
 
 @pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_comparison_of_floats_stays_a_mask_where_it_only_chooses(stored: bool, dtype: DType, arch: str) -> None:
+  """It goes to a general register, as 0 or 1, only where somebody else wants it: here a store, and a choice between integers."""
+  b = Builder("masks")
+  out, flags, p, q = b.param(0, dtype, N), b.param(1, dtypes.int32, N), b.param(2, dtype, N), b.param(3, dtype, N)
+  with b.loop(N, AxisType.GLOBAL) as g:
+    x, y = b.load(p, g), b.load(q, g)
+    equal, unequal = b.add(x.alu(Ops.CMPEQ, y)), b.add(x.alu(Ops.CMPNE, x))
+    b.store(out, g, b.add(where(unequal, y, where(equal, x * 3, x + y))))
+    if stored: b.store(flags, g, b.add(where(equal, UOp.const(dtypes.int32, 7), UOp.const(dtypes.int32, 8))))
+  found = selected(b.program(), arch)
+  moves = {"x86_64:avx2": "vmovd", "x86_64:avx512": "kmovw"}[arch]
+  assert (found[moves] > 0) is stored, found
+  x86_kernels.run(b.program(), arch, [bytes(N * dtype.itemsize), bytes(4 * N), *memory(dtype)[1:]])
+
+@pytest.mark.parametrize("arch", ARCHS)
 def test_a_comparison_that_others_want_is_made(arch: str) -> None:
   """The mask is stored too, and a lesser and a greater share it: that costs one comparison, and each choice is one instruction still."""
   b = Builder("shared")

@@ -91,6 +91,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     self.spread: set[UOp] = set()      # broadcasts of such loads whose only user may do that by itself
     self.extrema: dict[UOp, tuple[str, UOp, UOp]] = {}
     self.flags: set[UOp] = set()
+    self.lone: set[UOp] = set()
     self.rotated: dict[UOp, tuple[UOp, int]] = {}
     self.inner: dict[UOp, UOp] = {}
     fence = 0

@@ -60,7 +60,7 @@ class Casts(Level):
     s = suffix(source)
     if target in FLOATS: return value if source is target else self.op(regs.XMM, f"vcvt{s}2{suffix(target)}_x_x_x", value, value)
     if target is dtypes.bool:
-      return self.compare_scalars(s, value, self.constant(source, 0.0), 4)
+      return self.flag_of_mask(self.scalar_mask(s, value, self.constant(source, 0.0), 4))
     if target is dtypes.uint64: return self.float_to_uint64(source, value)
     if target.itemsize == 8: return self.op(regs.R64, f"vcvtt{s}2si_r64_x", value)
     if target is dtypes.uint32: return self.op(regs.R32, "mov_r32_r32", self.op(regs.R64, f"vcvtt{s}2si_r64_x", value))

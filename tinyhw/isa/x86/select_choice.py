@@ -1,7 +1,8 @@
 """Choices for x86-64: WHERE, and the comparisons that what chooses makes by itself.
 
 A WHERE that gives the lesser or the greater of what its condition compares is one vmin or vmax. An integer comparison whose only user is a WHERE of
-integers, an IF or the gate of a store leaves its result in the flags, where that user looks.
+integers, an IF or the gate of a store leaves its result in the flags, where that user looks. A comparison of floats that only WHEREs of floats want
+is a mask, and never a 0 or 1 in a general register: to bring it there and back would take longer than all the rest.
 """
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def is_zero(u: UOp) -> bool:
   return u.op is Ops.CONST and u.dtype.scalar() is not dtypes.bool and code_of(u.dtype.scalar(), u.arg) == 0 and str(u.arg)[0] != "-"
 
 class Choices(Level):
-  """The part of Selector that chooses. `extrema`: those WHEREs that are one vmin or vmax. `flags`: comparisons that their users make."""
+  """The part of Selector that chooses. `extrema`: those WHEREs that are one vmin or vmax. `flags`: comparisons that their users make.
+  `lone`: comparisons of scalars whose value is a mask."""
 
   def take_condition(self, u: UOp, fence: int) -> None:
     """Before selection: take the condition of u away from what is emitted, if u compares by itself. fence: the last store or end before u."""
@@ -83,6 +85,7 @@ class Choices(Level):
   def choose(self, dtype: DType, condition: UOp, yes: Reg, no: Reg) -> Reg:
     """yes where the scalar condition is true, else no; scalars, or vectors under one condition."""
     gate = self.value(condition)
+    if condition in self.lone: return self.blend(dtype, gate, yes, no)
     if dtype.count == 1 and dtype not in FLOATS:
       bits = width(dtype)
       self.emit("test_r32_r32", gate, gate)

@@ -207,8 +207,9 @@ class EvexMasks(Level):
 
   # ***** what needs other instructions *****
 
-  def compare_scalars(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg:
-    return self.op(regs.R32, "kmovw_r32_k", self.op(regs.K, f"vcmp{suffix}_k_x_x_i8", a, b, predicate))
+  def scalar_mask(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg: return self.op(regs.K, f"vcmp{suffix}_k_x_x_i8", a, b, predicate)
+
+  def flag_of_mask(self, mask: Reg) -> Reg: return self.op(regs.R32, "kmovw_r32_k", mask)
 
   def broadcast_general(self, size: int, v: str, value: Reg) -> Reg:
     return self.op(LETTER_CLASS[v], f"vpbroadcast{ELEMENT[size]}_{v}_r{64 if size == 8 else 32}", value)

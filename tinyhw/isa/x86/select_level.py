@@ -80,8 +80,9 @@ class Level(Part):
   def store_masked(self, u: UOp) -> None: raise NotImplementedError
   def gather(self, u: UOp) -> Reg: raise NotImplementedError
 
-  # a scalar comparison of floats as 0 or 1; an integer in all lanes; integer lanes of fewer bytes; is a VECTORIZE one move of lanes?
-  def compare_scalars(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg: raise NotImplementedError
+  # a scalar comparison of floats, that as 0 or 1; an integer in all lanes; integer lanes of fewer bytes; is a VECTORIZE one move of lanes?
+  def scalar_mask(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg: raise NotImplementedError
+  def flag_of_mask(self, mask: Reg) -> Reg: raise NotImplementedError
   def broadcast_general(self, size: int, v: str, value: Reg) -> Reg: raise NotImplementedError
   def narrow(self, a: DType, b: DType, count: int, value: Reg) -> Reg: raise NotImplementedError
   def is_shuffle(self, u: UOp) -> bool: raise NotImplementedError

@@ -214,9 +214,9 @@ class LaneMasks(Level):
 
   def assigned_mask(self, variable: UOp, value: UOp) -> Reg: return self.mask(value, self.mask_bytes[variable])
 
-  def compare_scalars(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg:
-    mask = self.op(regs.XMM, f"vcmp{suffix}_x_x_x_i8", a, b, predicate)
-    return self.tied(regs.R32, "and_r32_i32", self.op(regs.R32, "vmovd_r32_x", mask), 1)
+  def scalar_mask(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg: return self.op(regs.XMM, f"vcmp{suffix}_x_x_x_i8", a, b, predicate)
+
+  def flag_of_mask(self, mask: Reg) -> Reg: return self.tied(regs.R32, "and_r32_i32", self.op(regs.R32, "vmovd_r32_x", mask), 1)
 
   def is_shuffle(self, u: UOp) -> bool: return False
 

@@ -42,6 +42,7 @@ class Part:
   position: dict[UOp, int]
   extrema: dict[UOp, tuple[str, UOp, UOp]]
   flags: set[UOp]
+  lone: set[UOp]
   local_offset: dict[UOp, int]
   constants: dict[tuple[Any, ...], Reg]
 

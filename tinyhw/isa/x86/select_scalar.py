@@ -169,7 +169,15 @@ class Scalars(Level):
 
   def float_compare(self, u: UOp) -> Reg:
     dtype = u.src[0].dtype
-    return self.compare_scalars(suffix(dtype), self.value(u.src[0]), self.value(u.src[1]), PREDICATES[u.op])
+    mask = self.scalar_mask(suffix(dtype), self.value(u.src[0]), self.value(u.src[1]), PREDICATES[u.op])
+    if self.only_chooses(u):
+      self.lone.add(u)
+      return mask
+    return self.flag_of_mask(mask)
+
+  def only_chooses(self, u: UOp) -> bool:
+    """Do only WHEREs of the scalars' own type want a comparison of floats? Then it stays a mask."""
+    return all(user.op is Ops.WHERE and user.dtype is u.src[0].dtype and user.src[0] is u for user in self.users[u])
 
   def float_unary(self, u: UOp) -> Reg:
     s, a = suffix(u.dtype), self.value(u.src[0])
