@@ -100,6 +100,14 @@ def test_a_sum_has_lanes_along_its_terms_and_several_accumulators() -> None:
   opts = choose(out.index(i).store(a.index(i * 4096 + r).load().reduce(Ops.ADD, r), i), AVX2)
   assert amounts(opts, OptOps.VECTOR) == {1: 8} and prod(amounts(opts, OptOps.UPCAST).values()) >= 4
 
+def test_what_is_read_once_is_read_at_few_places_in_turn() -> None:
+  """A matrix-vector product, whose rows are far apart: few of them at once, and several vectors of each."""
+  out, a, x = UOp.param(0, F32, 4096), UOp.param(1, F32, 1 << 24), UOp.param(2, F32, 4096)
+  i, r = axis(4096, 0), axis(4096, 1, "REDUCE")
+  opts = choose(out.index(i).store((a.index(i * 4096 + r).load() * x.index(r).load()).reduce(Ops.ADD, r), i), AVX2)
+  copies = amounts(opts, OptOps.UPCAST)
+  assert amounts(opts, OptOps.VECTOR) == {1: 8} and copies[0] <= 4 and prod(copies.values()) >= 8
+
 def test_a_row_is_reduced_where_it_is_read_again() -> None:
   """Softmax's form: the loop of the reduction is inside of the row's, which alone is the grid."""
   out, a = UOp.param(0, F32, 64 * 1024), UOp.param(1, F32, 64 * 1024)

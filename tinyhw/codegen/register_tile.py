@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.codegen.access import access_of
 from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.tiling import Opt, OptOps, is_reduce, size_of
+from tinyhw.codegen.tiling import Opt, OptOps, cuts_of, is_reduce, size_of
 from tinyhw.codegen.window import Window, values_from, window_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
@@ -29,7 +29,7 @@ PAGE_BYTES = 4096          # addresses that differ by a multiple of it compete f
 SMALL_CACHE = 32 * 1024    # bytes of the first-level cache where that is not known
 OTHER_STREAMS = 4          # of these lines, which other operands and the stack need
 STREAM_COST = 4.0          # of each operand's line that finds no room, in loads
-LEFT_OVER_TERM = 1.0       # of a vector's time: what one term without lanes takes
+MOST_STREAMS = 4           # places far apart at which memory is read in turn, when each element is read once: more are slower by 4 to 8 %
 HIDDEN = 0.1               # of what is issued beside the bottleneck: how much of it is not hidden
 PANEL_COST = 1.5           # of a vector of a panel, which comes from the second-level cache, in loads
 LOOP_COST = 1.0            # cycles per iteration for counting and branching, shared by all that the iteration does
@@ -82,12 +82,17 @@ class Operand:
     self.far = self._far()
     self.room = max(max(capabilities.cache_bytes[:1], default=SMALL_CACHE) // PAGE_BYTES - OTHER_STREAMS, 1)
     self.free = [r for r in nest.ranges if r not in self.ranges]
-    self.streams = [r for r in nest.ranges if (self.access.strides.get(r, 0) * self.itemsize) % PAGE_BYTES == 0 and r in self.ranges]
+    self.streams = [r for r in nest.ranges if r in self.ranges and self._is_stream(self.access.strides.get(r, 0) * self.itemsize)]
+    if not self.free: self.room = min(self.room, MOST_STREAMS)
     self.value = values_from(load, body)[-1]
     self.work = float(sum(is_data(v) for v in self.value.toposort()))     # what is computed of an element alone
     self.windows = self._windows(body) if self.slot is not None and not self.gathered else []
     # of each window: bytes, and the loops outside of it
     self.sizes = {w: (w.elements(lanes) * self.itemsize, set(w.value.ranges).difference(w.closed)) for w in self.windows}
+
+  def _is_stream(self, step: int) -> bool:
+    """Do elements so many bytes apart compete for a line of the cache, or, where each is read once, for what fetches ahead?"""
+    return step % PAGE_BYTES == 0 or not self.free and abs(step) >= PAGE_BYTES
 
   def _far(self) -> float:
     """How often a step of the reduction's loops goes far, in iterations of the innermost one."""
@@ -299,9 +304,9 @@ def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
   return sorted(out, key=lambda t: math.prod(t.copies.values()), reverse=True)
 
 def wasted(r: UOp, copies: int, lanes: int) -> float:
-  """What a tile does along a range, over what there is to do: the last tile overlaps, a reduction's left-over terms have no lanes."""
+  """What a tile does along a range, over what there is to do: the last tile overlaps, a reduction's left-over terms have fewer lanes."""
   n = size_of(r)
-  if is_reduce(r): return (n // lanes + n % lanes * LEFT_OVER_TERM) * lanes / n
+  if is_reduce(r): return (n // lanes + sum(steps for steps, _ in cuts_of(n % lanes, lanes))) * lanes / n
   return -(-n // (copies * lanes)) * copies * lanes / n
 
 def unroll_reduction(t: Tile, model: Model) -> list[Opt]:
