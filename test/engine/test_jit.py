@@ -559,3 +559,13 @@ def test_a_function_may_set_the_training_mode_before_it_asks_for_it():
     Tensor.training = False
     with pytest.raises(JitError, match="the function changes Tensor.training from False to True"): step(Tensor([1.0]))
   finally: Tensor.training = False
+
+def test_a_step_of_a_loop_that_is_built_once_is_captured() -> None:
+  def looped(x: Tensor) -> Tensor:
+    beside, factors = Tensor([1, 2, 3]).realize(), [Tensor([k]).realize() for k in (2, 5)]
+    step = x._again(lambda x, factor: x * factor + beside, factors[0])
+    for factor in factors: x = step(x, factor)
+    return x
+  jitted = TinyJit(looped)
+  for values in ([1, 1, 1], [4, 5, 6], [7, 8, 9], [0, 0, 1]):
+    assert jitted(Tensor(values).realize()).tolist() == [(v * 2 + b) * 5 + b for v, b in zip(values, (1, 2, 3))]

@@ -361,3 +361,11 @@ def test_one_graph_has_nothing_to_distribute():
   u = (Tensor([1, 2]) + 1).uop
   assert distribute([u])[0].node is u
   assert isinstance(u, UOp)
+
+def test_a_step_of_a_loop_that_is_built_once() -> None:
+  """Flipping exchanges the parts: the next step does not find them as the first one did."""
+  x = Tensor([1, 2, 3, 4]).shard(("PYTHON:1", "PYTHON:2"), 0).realize()
+  step = x._again(lambda x: (x.flip(0) * 2).reshape(2, 2).permute(1, 0).reshape(4))
+  plain = x
+  for _ in range(3): x, plain = step(x), (plain.flip(0) * 2).reshape(2, 2).permute(1, 0).reshape(4)
+  assert x.tolist() == plain.tolist()

@@ -97,3 +97,11 @@ def test_equal_values_get_storage_of_their_own() -> None:
   Tensor.realize(a, b)
   a.assign(a + 1).realize()
   assert a.tolist() == [1.0, 3.0, 5.0] and b.tolist() == [0.0, 2.0, 4.0]
+
+def test_a_step_of_a_loop_that_is_built_once_runs_on_other_storage() -> None:
+  start, beside, factors = Tensor([1, 1, 1]).realize(), Tensor([1, 2, 3]).realize(), [Tensor([k]).realize() for k in (2, 5, 10)]
+  step = start._again(lambda x, factor: x * factor + beside, factors[0])
+  x = start
+  for factor in factors: x = step(x, factor)
+  assert x.tolist() == [((1 * 2 + b) * 5 + b) * 10 + b for b in (1, 2, 3)]
+  assert start.tolist() == [1, 1, 1] and [f.tolist() for f in factors] == [[2], [5], [10]]

@@ -6,6 +6,7 @@ node read that buffer. A captured run (jit.py) is the list of `Step`s that `run`
 from __future__ import annotations
 import threading
 import time
+from dataclasses import replace
 from typing import Any, NamedTuple
 from collections.abc import Callable, Iterable, Sequence
 
@@ -62,6 +63,27 @@ class Capture:
   def had(self, reference: writes.Reference, holder: writes.Holder) -> bool:
     """Was this tensor to be computed before the capture began, as it still is?"""
     return self.before.get(id(reference), (None, None))[1] is holder.uop
+
+class Again:
+  """A graph that is scheduled once and run as often as is wanted, on other storage each time: a step of a loop, at 10 us a kernel.
+
+  root: the graph, without ASSIGNs. given: BUFFERs below it, in whose place each call has others of the same size, type and device.
+  """
+  def __init__(self, root: UOp, given: Sequence[UOp]):
+    self.root = root
+    with disable_gc():
+      self.canonical = canonicalize([root], known)
+      assert not self.canonical.assigns, "a graph that writes is not the same a second time"
+      self.places = [self.canonical.inputs.index(buffer) for buffer in given]
+      self.made = schedule(self.canonical)
+
+  def __call__(self, *given: UOp) -> UOp:
+    """The storage of the result on the given BUFFERs."""
+    inputs = list(self.canonical.inputs)
+    for place, buffer in zip(self.places, given, strict=True): inputs[place] = buffer
+    held = run(self.made, replace(self.canonical, inputs=inputs))[0]
+    assert held is not None
+    return _shaped(held, self.root)
 
 class Thread(threading.local):
   """capture: the capture that gets every step that this thread runs, or None. stored: is told of data that is copied from the host, or None."""
@@ -191,7 +213,9 @@ def is_buffer(u: UOp) -> bool:
 
 def _mark(u: UOp, held: UOp | None) -> None:
   """u was computed into this storage; None: it is an ASSIGN, which Write.finish knows."""
-  if held is not None: u.realized = held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
+  if held is not None: u.realized = _shaped(held, u)
+
+def _shaped(held: UOp, u: UOp) -> UOp: return held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
 
 def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[UOp | None]:
   """Run a schedule. Returns the BUFFER node of each root, None for an ASSIGN. Roots that became equal on the way get copies: each has its own.

@@ -12,7 +12,7 @@ second gets a copy), so that `assign` to one never shows in the other; views of 
 from __future__ import annotations
 import gc
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import TRACEMETA, TRAINING
@@ -22,7 +22,7 @@ from tinyhw.engine import writes
 from tinyhw.engine.buffers import buffer_of, buffers_in, multi, new_buffer
 from tinyhw.engine.disk import refusal, resolve, view_of
 from tinyhw.engine.multi import Distribution, is_multi
-from tinyhw.engine.realize import realize as realize_nodes, this_thread
+from tinyhw.engine.realize import Again, is_buffer, realize as realize_nodes, this_thread
 from tinyhw.engine.writes import assign_of, assigned, memory_of, rebased, unique
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, FunctionError, JitError, ShapeError
 from tinyhw.gradient import transposed
@@ -271,6 +271,16 @@ class Handle(metaclass=TensorType):
     return axes if n else ()
 
   # ***** storage *****
+
+  def _again(self, step: Callable[..., Tensor], *others: Tensor) -> Callable[..., Tensor]:
+    """A step of a loop, built once from this tensor and others: calls run it at once on other tensors of the same shapes, types and devices.
+
+    All of these must be realized, each in storage of its own. On several devices, whose parts may change from step to step, each step is built."""
+    if not isinstance(self.device, str): return lambda *given: step(*given).realize()
+    examples = (self, *others)
+    assert all(is_buffer(t.uop) for t in examples), "a step of a loop is built from realized tensors"
+    run = Again(step(*examples).contiguous().uop, [writes.base_of(t.uop) for t in examples])
+    return lambda *given: self._holding(run(*[writes.base_of(t.uop) for t in given]))
 
   def replace(self, x: Handle) -> Tensor:
     """Let this handle stand for x's value. Raises ShapeError if the shape differs.

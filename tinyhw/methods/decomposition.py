@@ -136,9 +136,12 @@ def _rotated(x: Tensor) -> tuple[Tensor, Tensor]:
   moved = [*top[:1], *bottom[:1], *top[1:-1], *bottom[1:], *top[-1:]] if half > 1 else [*top, *bottom]
   places = x._tensor(moved)
   sweeps = 6 + size.bit_length()
-  for _ in range(sweeps if n > 1 else 0):
-    for _ in range(size - 1): both = _round(both, m)[..., places].contiguous()
-    both.realize()
+  def sweep(columns: Tensor) -> Tensor:
+    for _ in range(size - 1): columns = _round(columns, m)[..., places].contiguous()
+    return columns
+  if n > 1:
+    step = both._again(sweep)
+    for _ in range(sweeps): both = step(both)
   return both[..., :m, :n], both[..., m:m + n, :n]
 
 def _round(both: Tensor, m: int) -> Tensor:

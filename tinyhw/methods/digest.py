@@ -1,7 +1,7 @@
 """Digests of bytes: Keccak (SHA-3, SHAKE) over the last axis, and a tree of SHAKE-128 for large data.
 
 Keccak-f[1600] works on 5 x 5 words of 64 bits for each message at once. A round is two kernels, the same for all rounds: what differs, a constant,
-is read from storage. Where messages have several blocks each block is computed when the next one is absorbed, so that one schedule serves all.
+is read from storage. Where messages have several blocks, one schedule serves all, which is run for one after the other.
 Source: FIPS 202.
 """
 from __future__ import annotations
@@ -66,13 +66,20 @@ class Digest(Decomposition):
     message = self.reshape(count, n).cat(self._tensor(bytes(tail)).reshape(1, -1).expand(count, len(tail)), dim=1)
     words = message.reshape(count, blocks, rate // 8, 8).bitcast(dtypes.uint64).reshape(count, blocks, rate // 8).permute(1, 2, 0)
     words = words.pad(((0, 0), (0, 25 - rate // 8), (0, 0))).reshape(blocks, 5, 5, count).contiguous()
-    round_ = _Round(words)
-    state = words[0]
-    for block in range(blocks):
-      if block: state = state.realize().bitwise_xor(words.gather(0, self._tensor([[[[block]]]]).expand(1, 5, 5, count))[0])
-      state = round_.all(state)
+    state = _Round(words).all(words[0]) if blocks == 1 else self._absorbed(words.realize(), blocks, count)
     squeezed = state.reshape(25, count).permute(1, 0).contiguous().reshape(count, 25, 1).bitcast(dtypes.uint8).reshape(count, STATE_BYTES)
     return squeezed.shrink((None, (0, size))).reshape(*lead, size)
+
+  def _absorbed(self, words: Tensor, blocks: int, count: int) -> Tensor:
+    """The state after all blocks of each message; computed now, since a graph of all would be long."""
+    round_ = _Round(words)
+    def absorb(state: Tensor, block: Tensor) -> Tensor:
+      return round_.all(state ^ words.gather(0, block.reshape(1, 1, 1, 1).expand(1, 5, 5, count))[0])
+    state = words.zeros(5, 5, count, dtype=words.dtype, device=words.device).contiguous().realize()
+    places = [self._tensor([block]) for block in range(blocks)]
+    step = state._again(absorb, places[0])
+    for place in places: state = step(state, place)
+    return state
 
   def _configuration(self, cfg: str | tuple[int, int]) -> tuple[int, int]:
     if isinstance(cfg, str) and cfg in CONFIGURATIONS: return CONFIGURATIONS[cfg]
