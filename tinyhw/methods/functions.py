@@ -112,11 +112,15 @@ class Functions(Elementwise):
     return self._precisely(lambda x: x.log2().mul(math.log10(2)))
 
   def _log1p(self) -> Tensor:
-    """log(1 + self), accurate near 0: the rounding error of 1 + self is undone by a factor. Source: Kahan; Goldberg 1991, theorem 4."""
+    """log(1 + self), accurate near 0: the rounding error of 1 + self is undone by a factor. Source: Kahan; Goldberg 1991, theorem 4.
+
+    The gradient is that of log(u), 1 / u, without the factor, which is far from 1 where self is hardly more than the rounding error.
+    """
     u = self.add(1)
     exact = u.eq(1) | u.eq(math.inf)
     factor = exact.where(1, self.div(exact.where(1, u.sub(1))))
-    return exact.where(self, u.log().mul(factor.detach()))
+    y = u.log()
+    return exact.where(self, y.mul(factor).detach().add(y.sub(y.detach())))
 
   # ***** trigonometry *****
 
