@@ -203,7 +203,8 @@ class Processor:
     if packet.kernarg_address % KERNARG_ALIGNMENT:
       raise PacketError(f"kernel arguments at {packet.kernarg_address:#x}: align them to {KERNARG_ALIGNMENT}")
     registers = self._start(packet, sizes, grids)
-    self.shares.append((index, (Dispatch(self.gpu, self.queue, self.gpu.xccs[self.part], registers, self.part, self.shared.count),)))
+    races = self.queue.races.begin(("packet", index))
+    self.shares.append((index, (Dispatch(self.gpu, self.queue, self.gpu.xccs[self.part], registers, races, self.part, self.shared.count),)))
 
   def _start(self, packet: hsa.KernelDispatchPacket, sizes: tuple[int, int, int], grids: tuple[int, int, int]) -> DispatchRegisters:
     """What waves start with, by the kernel's descriptor."""

@@ -15,11 +15,12 @@ from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.emulator.amd import sysfs
 from tinyhw.emulator.amd.cache import Coherence, drop
 from tinyhw.emulator.amd.chips import CHIPS
-from tinyhw.emulator.amd.dispatch import MakeWorkgroup, default_workgroup
+from tinyhw.emulator.amd.dispatch import MakeWorkgroup
 from tinyhw.emulator.amd.events import MMAP_TYPE_EVENTS, Events
 from tinyhw.emulator.amd.gpu import Gpu
 from tinyhw.emulator.amd.memory import MMAP_GPU_SHIFT, MMAP_TYPE_MMIO, FlushWatcher, MemoryManager
 from tinyhw.emulator.amd.queues import MMAP_TYPE_DOORBELL, QueueManager
+from tinyhw.emulator.amd.wave import Workgroup
 from tinyhw.emulator.files import Box, VirtualFile, VirtualMapping, refuse
 from tinyhw.emulator.physical import PAGE, Frames
 
@@ -42,20 +43,11 @@ class Computer(Box):
     self.events = Events(self)
     self.queues = QueueManager(self)
     self.runtime_enabled = False
-    self._make_workgroup: MakeWorkgroup | None = None
+    self.make_workgroup: MakeWorkgroup = Workgroup  # tests may put another one in its place
     self.gpus = [Gpu(self, CHIPS[card], index) for index, card in enumerate(cards)]
     self.texts.update(sysfs.tree(self))
     self.nodes[KFD] = partial(KfdFile, self, KFD)
     for gpu in self.gpus: self.nodes[f"/dev/dri/renderD{gpu.minor}"] = partial(RenderFile, self, gpu)
-
-  @property
-  def make_workgroup(self) -> MakeWorkgroup:
-    """What executes workgroups. A test may set another."""
-    if self._make_workgroup is None: self._make_workgroup = default_workgroup()
-    return self._make_workgroup
-
-  @make_workgroup.setter
-  def make_workgroup(self, made: MakeWorkgroup) -> None: self._make_workgroup = made
 
   # **** what calls need ****
 

@@ -4,11 +4,11 @@ What the hardware would misread or hang on is a PacketError before the first wav
 have, counts that do not fit together. Several workgroups are resident at once and take turns, so that nothing can rely on their order.
 """
 from __future__ import annotations
-import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from tinyhw.autogen.fields import Register
+from tinyhw.emulator.amd.races import Races, mark
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import EmulatorError, MissingHazard, PacketError, PageFault
 from tinyhw.emulator.memory import INSTRUCTION
@@ -38,11 +38,6 @@ class WorkgroupLike(Protocol):
     """Execute some instructions; DONE when all waves have ended."""
 
 MakeWorkgroup = Callable[..., WorkgroupLike]
-
-def default_workgroup() -> MakeWorkgroup:
-  """The real one."""
-  made: MakeWorkgroup = importlib.import_module("tinyhw.emulator.amd.wave").Workgroup
-  return made
 
 # **** from registers to the start of waves ****
 
@@ -168,8 +163,9 @@ class Resident:
 
 class Dispatch:
   """The workgroups of a grid that one XCC does: those whose number is `part` of `parts`. An actor; `done` when all have ended."""
-  def __init__(self, gpu: Gpu, queue: Queue, xcc: Xcc, registers: DispatchRegisters, part: int = 0, parts: int = 1):
+  def __init__(self, gpu: Gpu, queue: Queue, xcc: Xcc, registers: DispatchRegisters, races: Races, part: int = 0, parts: int = 1):
     self.gpu, self.queue, self.xcc, self.registers = gpu, queue, xcc, registers
+    self.races = races if gpu.computer.strict else None
     x, y, z = registers.groups
     self.waiting: list[int] = []                    # drawn from next
     self.rest = iter(range(part, x * y * z, parts))
@@ -206,9 +202,9 @@ class Dispatch:
     taken = {resident.slot for resident in self.residents}
     slot = next(i for i in range(self.most) if i not in taken)
     port = self.gpu.unit_port(f"workgroup {group} of the {self.registers.describe()}", self.xcc, self.random.randrange(self.gpu.chip.cus))
-    make = self.gpu.computer.make_workgroup
-    workgroup = make(self.gpu.chip.name, lambda address, size: port.load(address, size, INSTRUCTION), self.registers, group, port,
-                     self.registers.lds_bytes, self.random.getrandbits(64), wave_base=slot * self.waves)
+    port.races, port.mark = self.races, mark(number)
+    workgroup = self.gpu.computer.make_workgroup(self.gpu.chip.name, lambda address, size: port.load(address, size, INSTRUCTION), self.registers,
+                                                 group, port, self.registers.lds_bytes, self.random.getrandbits(64), wave_base=slot * self.waves)
     self.residents.append(Resident(workgroup, slot))
 
   def _run(self, resident: Resident) -> None:

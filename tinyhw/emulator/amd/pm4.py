@@ -69,6 +69,7 @@ class Executor:
     self.running: list[Dispatch] = []
     self.ends: deque[EndOfPipe] = deque()
     self.blocked: Callable[[], bool] | None = None  # a wait: gives True when it is over
+    self.started = 0                                # dispatches
     self.skipped = 0                                # words that a packet has the next ones skip
     self.log: deque[str] = deque(maxlen=HISTORY)
     self.actions: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -260,7 +261,9 @@ class Executor:
 
   def start_grid(self, groups: tuple[int, int, int], initiator: int) -> None:
     registers = start_of_registers(self.registers, groups, initiator, lambda: self.random.getrandbits(32))
-    self.running.append(Dispatch(self.gpu, self.queue, self.xcc, registers, self.part, self.parts))
+    self.started += 1
+    key = self.started, registers.code, registers.user_data  # what PRED_EXEC gives to some XCCs alone is told apart by these
+    self.running.append(Dispatch(self.gpu, self.queue, self.xcc, registers, self.queue.races.begin(key), self.part, self.parts))
 
   # **** indirect buffers ****
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tinyhw.emulator.amd.cache import Coherence, ReadCache, WriteBuffer
+from tinyhw.emulator.amd.races import Races
 from tinyhw.emulator.errors import UninitialisedRead
 from tinyhw.emulator.memory import VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.pages import PageTable, Range
@@ -56,10 +57,13 @@ class Port:
   """Memory as one agent sees it: implements memory.Memory. who: for messages; may be changed while it is used.
 
   xcc and unit: where waves run; None for engines, which meet no cache. shared: the device has several XCCs, so that what DEVICE scope means is
-  beyond one L2. Addresses are looked up once for accesses that stay in one range.
+  beyond one L2. races, mark: those of the dispatch that a workgroup belongs to, and its mark there. Addresses are looked up once for accesses that
+  stay in one range.
   """
   def __init__(self, table: PageTable, coherence: Coherence | None, who: str, xcc: Xcc | None = None, unit: int = 0, shared: bool = False):
     self.table, self.coherence, self.who, self.xcc, self.unit, self.shared = table, coherence, who, xcc, unit, shared
+    self.races: Races | None = None
+    self.mark = 0
     self._last: Range | None = None
     self._changes = -1
 
@@ -105,6 +109,8 @@ class Port:
     if not entry.frames.is_written(entry.offset + offset, size):
       raise UninitialisedRead(f"{self.who} reads {size} bytes at {entry.start + offset:#x} (in {entry!r}) that nothing has written")
     coherence.read(entry, offset, size, self._caches(kind, entry.uncached), None if self.xcc is None else self.xcc.dirty, self.who)
+    if self.races is not None and kind.scope < Scope.DEVICE and kind.unit != Unit.INSTRUCTION:
+      self.races.read(entry, offset, size, self.mark, self.who)
 
   def store(self, address: int, data: bytes, kind: Kind = VECTOR) -> None:
     entry, size = self._find(address, write=True), len(data)
@@ -122,6 +128,7 @@ class Port:
   def _write(self, coherence: Coherence, entry: Range, offset: int, data: bytes, kind: Kind) -> None:
     xcc = self.xcc
     if xcc is None: return coherence.write(entry, offset, data, None, (), self.who)
+    if self.races is not None and kind.scope < Scope.DEVICE: self.races.write(entry, offset, data, self.mark, self.who)
     through = entry.uncached or self._beyond(kind)
     updated = [xcc.vector_of(self.unit)]
     if not entry.uncached: updated.append(xcc.last)
@@ -133,7 +140,9 @@ class Port:
     offset = address - entry.start
     if self.coherence is not None: self._check(self.coherence, entry, offset, size, Kind(kind.unit, max(kind.scope, Scope.DEVICE)))
     old = int.from_bytes(entry.view[offset:offset + size], "little")
-    self.store(address, (update(old) & ((1 << size * 8) - 1)).to_bytes(size, "little"), Kind(kind.unit, max(kind.scope, Scope.DEVICE)))
+    new = (update(old) & ((1 << size * 8) - 1)).to_bytes(size, "little")
+    if self.races is not None: self.races.write(entry, offset, new, self.mark, self.who, atomic=True)
+    self.store(address, new, Kind(kind.unit, max(kind.scope, Scope.DEVICE)))
     return old
 
   def gather(self, addresses: Sequence[int], size: int, kind: Kind = VECTOR) -> list[bytes]:

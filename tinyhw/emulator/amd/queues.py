@@ -11,6 +11,7 @@ from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.emulator.amd import aql, pm4, sdma
 from tinyhw.emulator.amd.chips import EOP_BYTES
 from tinyhw.emulator.amd.memory import DOORBELL_SLICE, MMAP_GPU_SHIFT, Buffer, FramesWatcher
+from tinyhw.emulator.amd.races import SharedRaces
 from tinyhw.emulator.files import ENOTSUPP, VirtualMapping, refuse
 from tinyhw.emulator.errors import DoorbellError, PageFault
 from tinyhw.emulator.physical import PAGE, Frames, pages
@@ -43,6 +44,7 @@ class Queue:
     self.engine = 0
     self.rung = self.consumed = 0       # the last value of the doorbell, as a write pointer; what has been read of it
     self.stopped: str | None = None
+    self.races = SharedRaces(len(gpu.xccs) if self.kind == AQL else 1)
     self.actors: list[Actor] = []
 
   @property

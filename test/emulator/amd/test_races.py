@@ -1,0 +1,93 @@
+"""tinyhw/emulator/amd/races.py: what races between workgroups and what does not."""
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from test.support.virtual_amd import DEVICE_MEMORY, PAGE, Group, Program, kernels, split
+from tinyhw.emulator.amd.races import Races, SharedRaces, mark
+from tinyhw.emulator.amd.registers import DispatchRegisters
+from tinyhw.emulator.errors import DataRace
+from tinyhw.emulator.memory import Kind, Memory, Scope, Unit
+from tinyhw.emulator.pages import Range
+from tinyhw.emulator.physical import Frames
+
+BASE = 0x10000
+
+class Bytes:
+  """Two pages, and what groups do to them."""
+  def __init__(self) -> None:
+    self.entry = Range(BASE, Frames(0, 2 * PAGE, memoryview(bytearray(2 * PAGE))), 0, 2 * PAGE, True, False, False, False, "a buffer")
+    self.races = Races()
+
+  def read(self, group: int, offset: int, size: int = 4) -> None: self.races.read(self.entry, offset, size, mark(group), f"group {group}")
+
+  def write(self, group: int, offset: int, data: bytes, atomic: bool = False) -> None:
+    self.races.write(self.entry, offset, data, mark(group), f"group {group}", atomic)
+    self.entry.view[offset:offset + len(data)] = data
+
+def test_reading_what_another_one_writes() -> None:
+  it = Bytes()
+  it.write(1, PAGE - 2, b"abcd")
+  it.read(1, PAGE - 2)
+  it.read(2, PAGE - 4, 2)
+  with pytest.raises(DataRace, match=f"group 2 reads {BASE + PAGE:#x} .*, which workgroup number 1 of the same dispatch writes"): it.read(2, PAGE)
+
+def test_writing_what_others_read() -> None:
+  it = Bytes()
+  it.read(1, 8)
+  it.write(1, 8, b"mine")
+  it.read(2, 12)
+  with pytest.raises(DataRace, match="which workgroup number 2 of the same dispatch reads"): it.write(1, 10, b"mine!!")
+  it.read(3, 12)
+  with pytest.raises(DataRace, match="more than one workgroup of the same dispatch reads"): it.write(2, 12, b"2")
+
+def test_two_writes_race_unless_they_write_the_same() -> None:
+  it = Bytes()
+  it.write(1, 0, b"same")
+  it.write(2, 2, b"me, and more")
+  with pytest.raises(DataRace, match="which workgroup number 2 of the same dispatch writes"): it.write(1, 4, b"not the same")
+
+def test_atomics_race_with_others_only() -> None:
+  it = Bytes()
+  for group in (1, 2, 3): it.write(group, 0, bytes([group, 0, 0, 0]), atomic=True)
+  with pytest.raises(DataRace, match="an atomic operation of another workgroup"): it.read(1, 0)
+  with pytest.raises(DataRace, match="an atomic operation"): it.write(4, 0, b"plain")
+
+def test_groups_that_do_not_meet() -> None:
+  it = Bytes()
+  for group in range(64):
+    it.read(group, 64 * group, 64)
+    it.write(group, 64 * group, bytes([group]) * 64)
+
+def test_the_xccs_of_a_dispatch_share_what_they_know() -> None:
+  shared = SharedRaces(3)
+  first = [shared.begin("a") for _ in range(3)]
+  assert first[0] is first[1] is first[2] is not shared.begin("a") and shared.begin("b") is not shared.begin("c")
+  assert len(shared.open) == 3 and SharedRaces(1).begin("a") is not SharedRaces(1).begin("a")
+
+DEVICE = Kind(Unit.VECTOR, Scope.DEVICE)
+RACY: dict[str, tuple[bool, Callable[[Memory, int, int], None]]] = {
+  "the neighbour's word": (True, lambda memory, data, group: (memory.store(data + 4 * group, b"mine"), memory.load(data + 4 * (group ^ 1), 4))),
+  "the device's scope": (False, lambda memory, data, group: (memory.store(data + 4 * group, b"mine", DEVICE),
+                                                             memory.load(data + 4 * (group ^ 1), 4, DEVICE))),
+  "a common word": (True, lambda memory, data, group: memory.store(data, bytes([group + 1, 0, 0, 0]))),
+  "a common value": (False, lambda memory, data, group: memory.store(data, b"same")),
+  "a counter": (False, lambda memory, data, group: memory.atomic(data, 4, lambda word: word + 1)),
+}
+
+@pytest.mark.parametrize("card", ["gfx1100", "gfx942"])
+@pytest.mark.parametrize("name", RACY)
+def test_kernels(card: str, name: str) -> None:
+  program = Program(card)
+  races, act = RACY[name]
+  def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+    yield
+    act(memory, registers.user_data[0] | registers.user_data[1] << 32, group[0])
+  kernels(program.computer, {0x1000: kernel})
+  data, queue = program.allocate(PAGE, DEVICE_MEMORY), program.queue()
+  data.mapping.copyin(0, bytes(PAGE))
+  program.gpu.host_writes.flush()
+  queue.submit(program.kernel_registers(user_data=split(data.address)), program.dispatch(16))
+  if races:
+    with pytest.raises(DataRace, match="of the same dispatch"): program.settle()
+  else: program.settle()
