@@ -46,9 +46,18 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
   with process.stderr: assert process.stderr.read() == b""
   assert process.wait() == -signal.SIGPIPE
 
+def test_amd() -> None:
+  done = run("asm", "--arch", "gfx1100", text="v_cmp_lt_f32 vcc_lo, v0, v2\nv_cmp_lt_f32 vcc, v0, v2\n")
+  assert (done.returncode, done.stdout) == (1, "00 05 22 7c\n")
+  assert done.stderr == "line 2: operand sdst wants a scalar register, got vcc\n"
+  done = run("disasm", "--arch", "gfx1100:wave64", text="00 05 22 7c\n")
+  assert (done.returncode, done.stdout, done.stderr) == (0, "v_cmp_lt_f32_e32 vcc, v0, v2\n", "")
+  refused = run("asm", "--arch", "gfx942:wave32", text="s_endpgm\n").stderr
+  assert refused.startswith("line 1: no AMD architecture is called gfx942:wave32; there is gfx942")
+
 def test_usage() -> None:
   assert run("asm").returncode == 2 and "--arch x86_64" in run("asm").stderr
-  assert run("asm", "--arch", "z80").stderr == "asm: no instruction set is called z80; there is x86_64\n"
+  assert run("asm", "--arch", "z80").stderr == "asm: no instruction set is called z80; there is x86_64, gfx942, gfx950, gfx1100, gfx1200, gfx1201\n"
   assert run("frobnicate").returncode == 2 and "asm --arch ARCH" in run("frobnicate").stderr
   assert run("--help").returncode == 0
 

@@ -14,25 +14,26 @@ from tinyhw.machine.text import parse_bytes, show_bytes, translate
 class UsageError(Exception):
   """The command line cannot be understood."""
 
-def assembler(arguments: Sequence[str]) -> ModuleType:
-  """The module that --arch, the only option of asm and disasm, names."""
+def assembler(arguments: Sequence[str]) -> tuple[ModuleType, str]:
+  """The architecture that --arch, the only option of asm and disasm, names, and the module that knows it."""
   words = [w for a in arguments for w in a.split("=", 1)]
   if len(words) != 2 or words[0] != "--arch": raise UsageError(f"one option is expected: --arch {' or '.join(isa.ASSEMBLERS)}")
-  if words[1] not in isa.ASSEMBLERS: raise UsageError(f"no instruction set is called {words[1]}; there is {', '.join(isa.ASSEMBLERS)}")
-  return importlib.import_module(isa.ASSEMBLERS[words[1]])
+  name = words[1].partition(":")[0]
+  if name not in isa.ASSEMBLERS: raise UsageError(f"no instruction set is called {name}; there is {', '.join(isa.ASSEMBLERS)}")
+  return importlib.import_module(isa.ASSEMBLERS[name]), words[1]
 
 def asm(arguments: Sequence[str]) -> int:
   """Assembly text on standard input, an instruction a line, to its bytes in hex, in memory order."""
-  module = assembler(arguments)
-  return translate(sys.stdin, lambda text: show_bytes(module.assemble(text)), sys.stdout, sys.stderr)
+  module, arch = assembler(arguments)
+  return translate(sys.stdin, lambda text: show_bytes(module.assemble(text, arch)), sys.stdout, sys.stderr)
 
 def disasm(arguments: Sequence[str]) -> int:
   """The bytes of an instruction in hex, one a line on standard input, to assembly text."""
-  module = assembler(arguments)
+  module, arch = assembler(arguments)
   def one(text: str) -> str:
     code = parse_bytes(text)
     if not code: raise ParseError(f"bytes in hex are expected, like c5 f4 58 c2; got {text}")
-    return str(module.disassemble(code))
+    return str(module.disassemble(code, arch))
   return translate(sys.stdin, one, sys.stdout, sys.stderr)
 
 def doctor(arguments: Sequence[str]) -> int:

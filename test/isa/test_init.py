@@ -8,5 +8,8 @@ from tinyhw import isa
 @pytest.mark.parametrize("arch", isa.ASSEMBLERS)
 def test_an_assembler_is_opened_by_name(arch: str) -> None:
   module = importlib.import_module(isa.ASSEMBLERS[arch])
-  assert callable(module.assemble) and callable(module.disassemble)
-  assert arch in isa.TARGETS
+  code = module.assemble("s_endpgm" if arch.startswith("gfx") else "ret", arch)
+  assert module.assemble(module.disassemble(code, arch), arch) == code
+
+def test_what_kernels_are_made_for_has_an_assembler() -> None:
+  assert set(isa.TARGETS) <= set(isa.ASSEMBLERS)

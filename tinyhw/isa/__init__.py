@@ -1,8 +1,9 @@
 """The registry of instruction sets: the first part of a device's `arch` and the modules that know it. It imports none of them.
 
-A target has `capabilities(arch) -> Capabilities` and `compile(program, arch) -> Code`. An assembler has, for one instruction, `assemble(text) ->
-bytes` and `disassemble(code) -> text`, which refuse with an error of errors.py. A lister has `compile_listed(program, arch, microarchitecture) ->
-(Code, listing)`, for DEBUG=7, and `microarchitecture(vendor, signature, features)`, the name for what the processor says about itself.
+A target has `capabilities(arch) -> Capabilities` and `compile(program, arch) -> Code`. An assembler has, for one instruction, `assemble(text, arch)
+-> bytes` and `disassemble(code, arch) -> text`, which refuse with an error of errors.py. A lister has `compile_listed(program, arch,
+microarchitecture) -> (Code, listing)`, for DEBUG=7, and `microarchitecture(vendor, signature, features)`, the name for what the processor says about
+itself.
 """
 TARGETS = {
   "x86_64": "tinyhw.isa.x86.target",
@@ -14,6 +15,7 @@ def register(arch: str, target: str) -> None:
 
 ASSEMBLERS = {
   "x86_64": "tinyhw.isa.x86.syntax",
+  **dict.fromkeys(("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201"), "tinyhw.isa.amd.syntax"),  # ":wave64" behind gfx1100 and later
 }
 LISTERS = {
   "x86_64": "tinyhw.isa.x86.describe",

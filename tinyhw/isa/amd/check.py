@@ -10,6 +10,7 @@ from collections.abc import Callable
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import MX_UNITS, SIGNED, Encoding, Form, Spec
 from tinyhw.machine.inst import Reg
+from tinyhw.machine.text import one_of
 
 @dataclass(frozen=True)
 class Check:
@@ -71,15 +72,30 @@ def dual(form: Form, encoding: Encoding, operands: list[Any]) -> str:
   """The rules of two operations in one instruction: which banks of registers they read and write, and how many scalar values."""
   named = dict(zip((spec.name for spec in form.specs), operands))
   if "literalx" in named and named.get("literaly", named["literalx"]) != named["literalx"]: return "both operations must have the same literal"
-  first, second = ({k: named.get(k) for k in names} for names in (("vdstx", "srcx0", "vsrcx1"), ("vdsty", "srcy0", "vsrcy1")))
-  x, y = [(list(half.values()), name) for half, name in zip((first, second), form.key.split("::"))]
-  if bank(x[0][0], 2) == bank(y[0][0], 2): return f"{x[0][0]} and {y[0][0]} are written; one must be even and one odd"
-  for place, (a, b) in (("first", (x[0][1], y[0][1])), ("second", (vector_source(*x), vector_source(*y)))):
+  first, second = (Half(name, named[f"vdst{c}"], named[f"src{c}0"], named.get(f"vsrc{c}1")) for name, c in zip(form.key.split("::"), "xy"))
+  if bank(first.result, 2) == bank(second.result, 2): return f"{first.result} and {second.result} are written; one must be even and one odd"
+  for place, a, b in (("first", first.source, second.source), ("second", first.factor(), second.factor())):
     if is_vector(a) and is_vector(b) and bank(a, 4) == bank(b, 4):
       return f"{a} and {b} are the {place} sources; their numbers must differ in the last two bits (they are in one bank)"
-  a, b = added(*x), added(*y)
+  a, b = first.added(), second.added()
   if is_vector(a) and is_vector(b) and bank(a, 2) == bank(b, 2): return f"{a} and {b} are added; one must be even and one odd"
   return scalar_values(form, encoding, operands)
+
+@dataclass(frozen=True)
+class Half:
+  """One of two operations in an instruction. other: its second source."""
+  name: str
+  result: Reg
+  source: Any
+  other: Any
+
+  def factor(self) -> Any:
+    """The second source that is multiplied, or None."""
+    return None if "fmamk" in self.name else self.other
+
+  def added(self) -> Any:
+    """What a multiply-add adds, if it is a register."""
+    return self.other if "fmamk" in self.name else self.result if "fmac" in self.name or "dot2acc" in self.name else None
 
 def is_vector(value: Any) -> TypeGuard[Reg]:
   return isinstance(value, Reg) and value.cls.bank is regs.VGPR
@@ -88,42 +104,54 @@ def bank(value: Reg, banks: int) -> int:
   """Which of so many banks a register is in."""
   return (value.index or 0) % banks
 
-def vector_source(operands: list[Any], name: str) -> Any:
-  """The second source that is multiplied or added, or None."""
-  return None if "fmamk" in name else operands[2]
-
-def added(operands: list[Any], name: str) -> Any:
-  """What a multiply-add adds, if it is a register."""
-  return operands[2] if "fmamk" in name else operands[0] if "fmac" in name or "dot2acc" in name else None
-
 CHECKS = {name: Check(scalar_values, scalars=True) for name in ("vop1", "vop2", "vopc", "vop3", "vop3sd", "vop3p")}
 CHECKS["mfma"], CHECKS["vopd"] = Check(matrix), Check(dual)
 CHECKS.update({name: Check(address) for name in ("flat", "global", "scratch", "mubuf", "mtbuf")})
 
+FILES = {"vgpr": "vector", "sgpr": "scalar", "agpr": "accumulation"}
+
 def describe(spec: Spec) -> str:
   """What an operand takes, in words."""
   if spec.kinds == "i": return "an integer"
-  words = [cls.name for cls in spec.classes]
+  words = [f"{cls.units} {FILES[cls.bank.name]} registers" if cls.units > 1 else f"a {FILES[cls.bank.name]} register".replace("a a", "an a")
+           for cls in spec.classes]
   if "c" in spec.kinds: words.append("an inline constant")
   if "l" in spec.kinds: words.append("a literal")
   if spec.optional: words.append("off")
-  return ", ".join(words)
+  return one_of(words)
 
 def explain(form: Form, operands: list[Any]) -> str:
   """Why no encoding of the form takes the operands, from the last, widest one."""
   encoding = form.encodings[-1]
+  literals: dict[int, int] = {}
   for name, i in encoding.places.items():
-    spec, value, bits = form.specs[i], operands[i], encoding.format.fields[name]
-    if spec.kinds == "i":
-      low, high = (-1 << bits.width - 1, (1 << bits.width - 1) - 1) if spec.integer in SIGNED else bits.range
-      if not isinstance(value, int) or not low <= value <= high: return f"{spec.name} must be in {low}..{high}, got {value}"
-    elif isinstance(value, Reg):
-      if value.cls not in spec.classes: return f"operand {spec.name} wants {describe(spec)}, got {value} ({value.cls.name})"
-    elif value is None:
-      if not spec.optional: return f"operand {spec.name} is missing; it wants {describe(spec)}"
-    elif "c" not in spec.kinds: return f"operand {spec.name} wants {describe(spec)}, got {value}"
+    reason = wrong_operand(form, encoding, name, i, operands[i], literals)
+    if reason: return reason
+  if len(literals) > 1: return f"one literal at most can be in an instruction, got {' and '.join(map(hex, literals))}; move one to a register first"
   for i, value in encoding.needs.items():
     if operands[i] != value: return f"operand {form.specs[i].name} must be {value} here, got {operands[i]}"
   check = CHECKS.get(encoding.format_name.partition("_")[0])
   reason = check.reason(form, encoding, operands) if check is not None else ""
   return reason or f"the operands do not fit together: {', '.join(str(o) for o in operands)}"
+
+def wrong_operand(form: Form, encoding: Encoding, name: str, i: int, value: Any, literals: dict[int, int]) -> str:
+  """Why an operand does not fit its field, or "". Literals are collected, by their dword."""
+  spec, bits = form.specs[i], encoding.format.fields[name]
+  if spec.kinds == "i":
+    low, high = (-1 << bits.width - 1, (1 << bits.width - 1) - 1) if spec.integer in SIGNED else bits.range
+    return "" if isinstance(value, int) and low <= value <= high else f"{spec.name} must be in {low}..{high}, got {value}"
+  if value is None: return "" if spec.optional else f"operand {spec.name} is missing; it wants {describe(spec)}"
+  if isinstance(value, Reg):
+    if value.cls not in spec.classes: return f"operand {spec.name} wants {describe(spec)}, got {value}"
+    return "" if value.index is not None else f"operand {spec.name} is virtual: {value!r}"
+  if name not in encoding.sources or spec.type is None: return f"operand {spec.name} wants {describe(spec)}, got {value:#x}"
+  kind = spec.type.constants
+  if not -1 << kind.bits - 1 <= value <= kind.mask: return f"operand {spec.name} has {kind.bits} bits, got {value:#x}"
+  if value & kind.mask in kind.codes: return ""
+  if not encoding.literal or "l" not in spec.kinds:
+    return (f"operand {spec.name}: {value:#x} is no inline constant, and this instruction takes no literal on {form.generation.arch}; "
+            "move it to a register first")
+  dword = kind.literal(value & kind.mask)
+  if dword is None: return f"operand {spec.name}: {value:#x} is no literal of 32 bits as a {spec.type.name}; move it to a register first"
+  literals[dword] = i
+  return ""

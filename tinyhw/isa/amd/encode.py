@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.amd import regs
-from tinyhw.isa.amd.check import CHECKS, describe, explain
+from tinyhw.isa.amd.check import CHECKS, explain
 from tinyhw.isa.amd.constants import LITERAL
 from tinyhw.isa.amd.form import SIGNED, Encoding, Form, Generation, Spec
 from tinyhw.machine.bits import Field
@@ -22,17 +22,18 @@ Codes = dict[RegClass, tuple[int, ...]]  # class -> code of each first register 
 def encode(inst: MInst) -> bytes:
   """The bytes of an instruction over physical registers. Raises EncodeError saying which operand does not fit, and what would."""
   form: Form = inst.row.isa
-  for encoding in form.encodings:
-    code = (encoding.encode or compiled(form, encoding))(inst.operands)
-    if code is not None: return code
+  try:
+    for encoding in form.encodings:
+      code = (encoding.encode or compiled(form, encoding))(inst.operands)
+      if code is not None: return code
+  except (AttributeError, TypeError): pass  # an operand is of another kind: None, an integer or virtual where a register belongs
   raise EncodeError(f"{form.mnemonic}: {explain(form, inst.operands)}")
 
 def chosen(inst: MInst) -> Encoding:
   """The encoding that `encode` takes."""
   form: Form = inst.row.isa
-  for encoding in form.encodings:
-    if (encoding.encode or compiled(form, encoding))(inst.operands) is not None: return encoding
-  raise EncodeError(f"{form.mnemonic}: {explain(form, inst.operands)}")
+  code = encode(inst)
+  return next(encoding for encoding in form.encodings if (encoding.encode or compiled(form, encoding))(inst.operands) == code)
 
 # ---- how a field says a register
 
@@ -174,5 +175,3 @@ def register_lines(form: Form, encoding: Encoding, i: int, name: str, spec: Spec
   lines += [f"{body}table = codes{i}.get(v{i}.cls)", f"{body}if table is None: return None", f"{body}x{i} = table[v{i}.index]",
             f"{body}if x{i} < 0: return None"]
   return lines
-
-__all__ = ["describe", "encode", "chosen"]

@@ -90,7 +90,7 @@ def type_of(text: str, wave: int) -> Type:
   count = int(found[4] if found[4] and wave == 64 else found[3] or 1)
   bits = int(found[2])
   name = f"{found[1]}{bits}" + (f"x{count}" if found[3] else "")
-  return Type(name, found[1], bits, count, max(1, bits * count // 32) if bits * count >= 32 else 1)
+  return Type(name, found[1], bits, count, -(-bits * count // 32))
 
 # ---- operands
 

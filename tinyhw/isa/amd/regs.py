@@ -36,7 +36,7 @@ def _scalar_names(units: int) -> tuple[str, ...]:
   for name, (at, count) in SPECIAL.items():
     if count == units: names[at] = name
     elif count == 2 and units == 1: names[at], names[at + 1] = name + "_lo", name + "_hi"
-  for name, at in READ_ONLY.items(): names[at] = name
+  for name, at in {**READ_ONLY, "null": NULL}.items(): names[at] = name
   return tuple(names)
 
 def _class(letter: str, bank: Bank, units: int, align: int, even: bool = False) -> RegClass:

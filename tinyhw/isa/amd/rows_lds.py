@@ -102,8 +102,8 @@ ds_min_rtn_f64 ds_min_num_rtn_f64@rdna4       72 . . .   f64= b32 f64        loa
 ds_max_rtn_f64 ds_max_num_rtn_f64@rdna4       73 . . .   f64= b32 f64        load store
 ds_load_b64 ds_read_b64@cdna                  76 . . .   b64= b32            load
 ds_add_rtn_f32                                35 . 79 .  f32= b32 f32        load store
-ds_add_gs_reg_rtn                             - - 7a -   b32= b32            load store gds:1
-ds_sub_gs_reg_rtn                             - - 7b -   b32= b32            load store gds:1
+ds_add_gs_reg_rtn                             - - 7a -   b64= data0:b32                load store gds:1
+ds_sub_gs_reg_rtn                             - - 7b -   b64= data0:b32                load store gds:1
 ds_condxchg32_rtn_b64                         7e . . .   b64= b32 b64        load store
 ds_store_b8_d16_hi ds_write_b8_d16_hi@cdna    54 . a0 .  addr:b32 b8         store
 ds_store_b16_d16_hi ds_write_b16_d16_hi@cdna  55 . a1 .  addr:b32 b16        store

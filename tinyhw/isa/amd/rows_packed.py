@@ -28,9 +28,9 @@ v_dot4_u32_u8                        29 . 17 .  u32= u8x4 u8x4 u32        neg cl
 v_dot8_i32_iu4                       - - 18 .   i32= iu4x8 iu4x8 i32      neg clamp nodpp pipe:dot
 v_dot8_u32_u4                        2b . 19 .  u32= u4x8 u4x8 u32        neg clamp nodpp pipe:dot
 v_dot2_f32_bf16                      - 1a . .   f32= bf16x2 bf16x2 f32    op_sel@rdna neg@rdna clamp@rdna pipe:dot
-v_fma_mix_f32                        20 . . .   f32= f32 f32 f32          op_sel clamp
-v_fma_mixlo_f16                      21 . . .   f16+ f32 f32 f32          op_sel clamp
-v_fma_mixhi_f16                      22 . . .   f16+ f32 f32 f32          op_sel clamp
+v_fma_mix_f32                        20 . . .   f32= f32 f32 f32          mix op_sel clamp
+v_fma_mixlo_f16                      21 . . .   f16+ f32 f32 f32          mix op_sel clamp
+v_fma_mixhi_f16                      22 . . .   f16+ f32 f32 f32          mix op_sel clamp
 v_pk_minimum3_f16                    - 1b - -   f16x2= f16x2 f16x2 f16x2
 v_pk_maximum3_f16                    - 1c - -   f16x2= f16x2 f16x2 f16x2
 v_pk_minimum_f16                     - - - 1d   f16x2= f16x2 f16x2        op_sel neg clamp nodpp

@@ -255,7 +255,7 @@ s_nop                              0 . . .    imm
 s_setkill                          b . 1 .    imm      barrier
 s_sethalt                          d . 2 .    imm      barrier
 s_sleep                            e . 3 .    imm      barrier
-s_set_inst_prefetch_distance       - - 4 -    imm
+s_set_inst_prefetch_distance s_inst_prefetch  - - 4 -    imm
 s_clause                           - - 5 .    imm
 s_delay_alu                        - - 7 .    delay
 s_waitcnt_depctr s_wait_alu@rdna4  - - 8 .    depctr   barrier

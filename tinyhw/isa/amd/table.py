@@ -59,7 +59,7 @@ KINDS = {"sdst": "s", "ssrc0": "scl", "ssrc1": "scl", "sdata": "s", "sbase": "s"
 DATA = ("vdst", "vdata", "data0", "data1")
 # An encoding has this in a field for which the row has no operand.
 FIELD_VALUES = {"op_sel_hi": 7}
-OTHER_FIELD = {"literal": ("literalx", "literaly"), "vsrc1": ("src1",), "vdst": ("sdst",), "data0": ("vdata",)}
+OTHER_FIELD = {"literal": ("literalx", "literaly"), "vsrc1": ("src1",), "vdst": ("sdst",), "neg_lo": ("neg",), "neg_hi": ("abs",)}
 # Modifiers that are what is on the right where they are left out.
 IMPLIED = {"op_sel_hi": 7, "row_mask": 15, "bank_mask": 15, "src0_sel": 6, "src1_sel": 6, "dst_sel": 6}
 MEMORY = ("offset", "offset0", "offset1", "idxen", "offen", "sc0", "nt", "sc1", "glc", "slc", "dlc", "th", "scope", "tfe", "format", "gds")
@@ -77,7 +77,7 @@ class Line:
     form, pipe, *words = section.split()
     self.name, *others = names.split()
     spelled = [other.partition("@") for other in others]
-    self.mnemonic = next((name for name, _, group in spelled if generation.name in GROUPS[group]), self.name)
+    self.mnemonic = next((name for name, _, group in spelled if group and generation.name in GROUPS[group]), self.name)
     self.format, self.op = cell(cells, generation.column, form)
     chosen = [w for w in (limited(word, generation) for word in (*words, *extra.split())) if w]
     self.words = frozenset(w for w in chosen if w[:5] != "pipe:")
@@ -127,7 +127,8 @@ class Table:
     self.by_opcode: dict[tuple[str, int], list[str]] = {}   # (format, opcode) -> names
     self.made: dict[str, Inst | None] = {}
     self.lines: dict[str, Line] = {}
-    self.names: list[str] = []
+    self.names: list[str] = []                              # the one name of each instruction
+    self.by_spelling: dict[str, list[str]] = {}             # any name -> names
     self.sections: set[str] = set()                         # formats that sections and opcodes name
     others: list[tuple[str, tuple[str, str]]] = []
     column = self.generation.column
@@ -148,6 +149,10 @@ class Table:
     form, op = cell(cells, column, section.split(None, 1)[0])
     if op < 0: return
     self.sections.add(form)
+    first = names.split(" ", 1)[0]
+    for name in names.split():
+      spelled, _, group = name.partition("@")
+      if not group or self.generation.name in GROUPS[group]: self.by_spelling.setdefault(spelled, []).append(first)
     first, *rest_of_names = names.split()
     entry = line, section
     self.texts[first] = entry
@@ -190,6 +195,11 @@ class Table:
       if key.endswith(suffix) and key[:-len(suffix)] in self.texts: return key[:-len(suffix)], suffix
     return key, ""
 
+  def spelled(self, name: str) -> list[str]:
+    """The instructions that the text calls so: in this generation, else in another one."""
+    found = self.by_spelling.get(name, [])
+    return found or ([self.line(name).name] if name in self.texts else [])
+
   def line(self, name: str) -> Line:
     """The line of a name of `texts`."""
     line = self.lines.get(name)
@@ -217,12 +227,14 @@ def table(arch: str) -> Table:
 
 def make_row(key: str, line: Line, suffix: str, generation: Generation) -> Inst | None:
   """The row of a line with a suffix; None if the instruction has no such form."""
-  variants = [v for v in encodings_of(line, generation) if fits_suffix(v[0], suffix)]
-  if not variants or suffix == "_rtn" and "atomic" not in line.words: return None
+  group = suffix.replace("_e64", "").replace("_e32", "")
+  variants = [v for v in encodings_of(line, generation) if fits_suffix(v[0], group)]
+  chosen = [v for v in variants if group == suffix or v[0] == suffix]
+  if not chosen or suffix == "_rtn" and "atomic" not in line.words: return None
   tokens = [t for t in line.operands if not ("atomic" in line.words and t.name == "vdst" and suffix != "_rtn")]
   specs = [spec_of(token, line, suffix, generation) for token in tokens]
   specs += modifiers_of(line, suffix, variants, specs, generation)
-  encodings = tuple(encoding_of(v, line, specs, suffix, generation) for v in variants)
+  encodings = tuple(encoding_of(v, line, specs, suffix, generation) for v in chosen)
   reads = tuple(w[6:] for w in line.words if w[:6] == "reads:") + (() if line.pipe in SCALAR_PIPES else ("exec",))
   writes = tuple(w[7:] for w in line.words if w[:7] == "writes:")
   form = Form(key, line.mnemonic, generation, tuple(specs), encodings, reads, writes, counter_of(line, suffix, generation), line.words,
@@ -285,11 +297,10 @@ def long_format(line: Line) -> str:
   names = {token.name for token in line.operands}
   return "vop3sd" if "vdst" in names and "sdst" in names else "vop3"
 
-def fits_suffix(encoding: str, suffix: str) -> bool:
-  """Whether an encoding is among those of a key with this suffix."""
-  if suffix in ("", "_rtn"): return encoding in ("", "_e32", "_e64")
-  if suffix in ("_dpp", "_dpp8"): return encoding in (suffix, "_e64" + suffix)
-  return encoding == suffix
+def fits_suffix(encoding: str, group: str) -> bool:
+  """Whether an encoding is among those of a group: the plain ones (and _rtn), _dpp, _dpp8 or _sdwa."""
+  if group in ("", "_rtn"): return encoding in ("", "_e32", "_e64")
+  return encoding in (group, "_e64" + group)
 
 def spec_of(token: Token, line: Line, suffix: str, generation: Generation) -> Spec:
   """The operand that a word of a line means in a form of the row."""
@@ -323,7 +334,8 @@ def modifiers_of(line: Line, suffix: str, variants: Sequence[Variant], specs: li
   words = line.words
   names: list[str] = []
   if line.format[:3] == "vop":
-    if (floating or "neg" in words) and "noneg" not in words: names += ["neg_lo", "neg_hi"] if "vop3p" in line.format else ["neg", "abs"]
+    if "mix" in words: names += ["neg", "abs"]
+    elif (floating or "neg" in words) and "noneg" not in words: names += ["neg_lo", "neg_hi"] if "vop3p" in line.format else ["neg", "abs"]
     elif suffix == "_sdwa": names.append("sext")
     names += [name for name in ("op_sel", "clamp", "omod") if name in words or suffix == "_sdwa" and name != "op_sel"]
     if "op_sel" in words: names.append("op_sel_hi")
@@ -334,7 +346,8 @@ def modifiers_of(line: Line, suffix: str, variants: Sequence[Variant], specs: li
   else: names += [name for name in MEMORY if "bare" not in words]
   if "fi" in fields or "dpp8" in suffix: names.append("fi")
   names += [w[5:] for w in words if w[:5] == "only:"]
-  implied = {**IMPLIED, "op_sel_hi": 0} if line.format == "mfma_scale" else IMPLIED
+  if "mix" in words: fields |= {"neg", "abs"}  # which are neg_lo and neg_hi
+  implied = {**IMPLIED, "op_sel_hi": 0} if line.format == "mfma_scale" or "mix" in words else IMPLIED
   fixed = {w.partition(":")[0] for w in words if ":" in w}
   return [Spec(name, Access.READ, "i", show=False, implied=implied.get(name, 0), integer=name) for name in names
           if (name in fields or name == "fi" and "dpp8" in suffix) and name not in fixed]

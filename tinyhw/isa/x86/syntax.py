@@ -33,11 +33,11 @@ MEMORY = re.compile(r"(?:(\w+)\s+(?:ptr\s*)?)?(?:[ed]s:)?\[(.*)\]\s*$")
 TERM = re.compile(r"([+-]?)([^+-]+)")
 MADE_BY_ONE = {"shl", "shr", "sar", "rol", "ror", "rcl", "rcr"}  # "shl eax" means "shl eax, 1"
 
-def assemble(text: str) -> bytes:
-  """The bytes of one instruction."""
+def assemble(text: str, arch: str = "x86_64") -> bytes:
+  """The bytes of one instruction; the same whatever of x86-64 the processor has."""
   return encode(parse(text))
 
-def disassemble(code: bytes) -> str:
+def disassemble(code: bytes, arch: str = "x86_64") -> str:
   """The text of the instruction that the bytes are, all of them."""
   inst, size = decode(code)
   if size < len(code): raise DecodeError(f"{show(inst)} ends after {size} bytes; these are left: {code[size:].hex(' ')}")
