@@ -70,10 +70,12 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([-inf, -1000.0, -0.0, 0.0, inf, nan]).elu()", [-1.0, -1.0, -0.0, 0.0, inf, nan]), ("Tensor([-1e-20]).elu()", [-1e-20]),
     ("Tensor([-1.0, 2.0]).elu(alpha=2)", [-1.2642411, 2.0]), ("Tensor([-1, 2]).elu()", [-0.63212056, 2.0]),
     ("x = Tensor([-1000.0, 0.0, 1000.0]); x.elu().sum().gradient(x)", [[0.0, 1.0, 1.0]]),
+    ("x = Tensor([-20.0, -1.0, -0.5]); x.elu().sum().gradient(x)", [[2.0611536e-9, 0.36787944, 0.60653066]]),
   ],
   "celu": [
     ("Tensor([-inf, -1000.0, 0.0, inf, nan]).celu()", [-1.0, -1.0, 0.0, inf, nan]), ("Tensor([-2.0, 2.0]).celu(2)", [-1.2642411, 2.0]),
-    ("Tensor([-1]).celu()", [-0.63212056]), ("Tensor([1.0]).celu(0)", raises(ArgumentError, "divides by alpha")),
+    ("Tensor([-1]).celu()", [-0.63212056]), ("Tensor([-20.0]).celu(-1)", [-485165194.0]),
+    ("Tensor([1.0]).celu(0)", raises(ArgumentError, "divides by alpha")),
   ],
   "selu": [
     ("Tensor([-inf, 0.0, 1.0, inf, nan]).selu()", [-1.7580993, 0.0, 1.0507010, inf, nan]), ("Tensor([-1, 2]).selu()", [-1.1113307, 2.1014020]),

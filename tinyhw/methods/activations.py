@@ -174,10 +174,12 @@ class Activations(Functions):
     return self._precisely(lambda x: x.mul(_logistic(x.square().mul(0.044715).add(1).mul(x).mul(2 * math.sqrt(2 / math.pi)))))
 
   def _expm1_below(self, factor: float) -> Tensor:
-    """exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows."""
+    """exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows. Near 0 it is made of tanh, without cancellation."""
     def below(x: Tensor) -> Tensor:
-      t = x.clamp(None, 0).mul(factor * 0.5).tanh()
-      return t.mul(2).div(t.neg().add(1))
+      y = x.clamp(None, 0).mul(factor)
+      near = y.square().lt(1)
+      t = near.where(y, 0).mul(0.5).tanh()
+      return near.where(t.mul(2).div(t.neg().add(1)), y.exp().sub(1))
     return self._precisely(below)
 
 def _logistic(x: Tensor) -> Tensor:
