@@ -85,7 +85,8 @@ def test_a_transcendental_result_on_rdna3() -> None:
     def add(k: Kernel) -> None:
       for i in range(count): k(name, k.v(10 + i), k.v(1))
     return add
-  for between, fails in ((others(0, "v_mov_b32"), True), (others(5, "v_mov_b32"), True), (others(6, "v_mov_b32"), False), (others(1, "v_exp_f32"), True),
+  for between, fails in ((others(0, "v_mov_b32"), True), (others(5, "v_mov_b32"), True), (others(6, "v_mov_b32"), False),
+                         (others(1, "v_exp_f32"), True),
                          (others(2, "v_exp_f32"), False), (lambda k: k("s_waitcnt_depctr", 0x0fff), False), (lambda k: k("s_nop", 15), True)):
     k = Kernel("gfx1100")
     k("v_mov_b32", k.v(1), 0x3f800000)

@@ -11,7 +11,8 @@ from tinyhw.emulator.errors import MissingHazard
 
 # name: wait states before a store of the result on gfx942 and gfx950, by compiling each intrinsic; None where there is no such instruction
 STORED = {
-  "32x32x8_f16": (11, 12), "16x16x16_f16": (7, 8), "32x32x8_bf16": (11, 12), "16x16x16_bf16": (7, 8), "32x32x2_f32": (18, 18), "16x16x4_f32": (10, 10),
+  "32x32x8_f16": (11, 12), "16x16x16_f16": (7, 8), "32x32x8_bf16": (11, 12), "16x16x16_bf16": (7, 8), "32x32x2_f32": (18, 18),
+  "16x16x4_f32": (10, 10),
   "32x32x1_2b_f32": (18, 18), "16x16x1_4b_f32": (10, 10), "4x4x1_16b_f32": (4, 4), "32x32x4_2b_f16": (19, 20), "16x16x4_4b_f16": (11, 12),
   "4x4x4_16b_f16": (5, 5), "16x16x32_fp8_fp8": (7, 8), "32x32x16_fp8_fp8": (11, 12), "16x16x8_xf32": (7, None), "32x32x4_xf32": (11, None),
   "16x16x32_f16": (None, 8), "32x32x16_f16": (None, 12), "16x16x32_bf16": (None, 8), "32x32x16_bf16": (None, 12)}

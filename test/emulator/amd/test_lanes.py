@@ -32,8 +32,10 @@ def run(arch: str, name: str, lanes: int | None = None, exec_mask: int | None = 
   return words(out)
 
 @pytest.mark.parametrize("control,expected", [
-  (0x1b, lambda lane: lane ^ 3), (0x101, lambda lane: lane + 1 if lane % 16 < 15 else None), (0x112, lambda lane: lane - 2 if lane % 16 > 1 else None),
-  (0x121, lambda lane: lane & ~15 | (lane - 1) % 16), (0x140, lambda lane: lane & ~15 | 15 - lane % 16), (0x141, lambda lane: lane & ~7 | 7 - lane % 8),
+  (0x1b, lambda lane: lane ^ 3), (0x101, lambda lane: lane + 1 if lane % 16 < 15 else None),
+  (0x112, lambda lane: lane - 2 if lane % 16 > 1 else None),
+  (0x121, lambda lane: lane & ~15 | (lane - 1) % 16), (0x140, lambda lane: lane & ~15 | 15 - lane % 16),
+  (0x141, lambda lane: lane & ~7 | 7 - lane % 8),
   (0x153, lambda lane: lane & ~15 | 3), (0x163, lambda lane: lane ^ 3)])
 def test_dpp_controls(control: int, expected: object) -> None:
   for bound_ctrl in (0, 1):

@@ -25,7 +25,8 @@ WITH_SCC: dict[str, Callable[[int, int], tuple[int, int]]] = {
   "s_sub_i32": lambda a, b: (a - b & M32, int(not -2**31 <= i(a) - i(b) < 2**31)),
   "s_and_b32": lambda a, b: nonzero(a & b), "s_or_b32": lambda a, b: nonzero(a | b), "s_xor_b32": lambda a, b: nonzero(a ^ b),
   "s_nand_b32": lambda a, b: nonzero(~(a & b) & M32), "s_nor_b32": lambda a, b: nonzero(~(a | b) & M32),
-  "s_xnor_b32": lambda a, b: nonzero(~(a ^ b) & M32), "s_and_not1_b32": lambda a, b: nonzero(a & ~b), "s_orn2_b32": lambda a, b: nonzero(a | ~b & M32),
+  "s_xnor_b32": lambda a, b: nonzero(~(a ^ b) & M32), "s_and_not1_b32": lambda a, b: nonzero(a & ~b), "s_orn2_b32": lambda a,
+  b: nonzero(a | ~b & M32),
   "s_lshl_b32": lambda a, b: nonzero(a << (b & 31) & M32), "s_lshr_b32": lambda a, b: nonzero(a >> (b & 31)),
   "s_ashr_i32": lambda a, b: nonzero(i(a) >> (b & 31) & M32), "s_not_b32": lambda a, b: nonzero(~a & M32),
   "s_bfe_u32": lambda a, b: nonzero(field(a, b, 32, False)), "s_bfe_i32": lambda a, b: nonzero(field(a, b, 32, True)),
@@ -35,7 +36,8 @@ WITH_SCC: dict[str, Callable[[int, int], tuple[int, int]]] = {
 }
 WIDE: dict[str, Callable[[int, int], tuple[int, int]]] = {
   "s_and_b64": lambda a, b: nonzero(a & b), "s_xor_b64": lambda a, b: nonzero(a ^ b), "s_and_not1_b64": lambda a, b: nonzero(a & ~b),
-  "s_not_b64": lambda a, b: nonzero(~a & M64), "s_lshl_b64": lambda a, b: nonzero(a << (b & 63) & M64), "s_lshr_b64": lambda a, b: nonzero(a >> (b & 63)),
+  "s_not_b64": lambda a, b: nonzero(~a & M64), "s_lshl_b64": lambda a, b: nonzero(a << (b & 63) & M64), "s_lshr_b64": lambda a,
+  b: nonzero(a >> (b & 63)),
   "s_ashr_i64": lambda a, b: nonzero(i(a, 64) >> (b & 63) & M64), "s_bfe_u64": lambda a, b: nonzero(field(a, b, 64, False)),
   "s_bfe_i64": lambda a, b: nonzero(field(a, b, 64, True)),
 }

@@ -38,7 +38,8 @@ def test_narrow_elements_extend_or_go_to_a_half() -> None:
 def f(x: float) -> int: return int(struct.unpack("<I", struct.pack("<f", x))[0])
 
 @pytest.mark.parametrize("name,old,x,new", [
-  ("add_u32", 0xffffffff, 2, 1), ("sub_u64", 0, 1, (1 << 64) - 1), ("rsub_u32", 1, 5, 4), ("min_i32", 5, 0xffffffff, 0xffffffff), ("max_i32", 5, 0xffffffff, 5),
+  ("add_u32", 0xffffffff, 2, 1), ("sub_u64", 0, 1, (1 << 64) - 1), ("rsub_u32", 1, 5, 4), ("min_i32", 5, 0xffffffff, 0xffffffff),
+  ("max_i32", 5, 0xffffffff, 5),
   ("min_u32", 5, 0xffffffff, 5), ("max_u64", 5, 1 << 63, 1 << 63), ("and_b32", 12, 10, 8), ("or_b64", 12, 10, 14), ("xor_b32", 12, 10, 6),
   ("swap_b32", 1, 2, 2), ("inc_u32", 4, 4, 0), ("inc_u32", 3, 4, 4), ("dec_u32", 0, 4, 4), ("dec_u32", 9, 4, 4), ("dec_u32", 3, 4, 2),
   ("add_f32", f(1.5), f(2.0), f(3.5)), ("max_f32", f(-1.0), f(2.0), f(2.0)), ("cond_sub_u32", 5, 3, 2), ("cond_sub_u32", 2, 3, 2),

@@ -41,7 +41,8 @@ def test_widths_and_offsets(arch: str) -> None:
   for lane in range(32):
     place = 0x40 + 16 * lane
     image = box.buffers[1][64 * lane:64 * lane + 48]
-    expected = b"".join(int.from_bytes(source[place + o:place + o + n], "little", signed=name[0] == "i").to_bytes(8, "little", signed=name[0] == "i")[:4]
+    expected = b"".join(int.from_bytes(source[place + o:place + o + n], "little", signed=name[0] == "i").to_bytes(8, "little",
+                                                                                                                  signed=name[0] == "i")[:4]
                         for name, n, _, o in loads[:5])
     assert image[:20] == expected
     assert image[24:32] == source[place + 8:place + 16] and image[32:48] == source[place - 64:place - 48]

@@ -18,6 +18,7 @@ from tinyhw.emulator.errors import OutOfBounds, PageFault, UnknownInstruction
 from tinyhw.errors import DecodeError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.decode import decoder
+from tinyhw.isa.amd.syntax import show
 from tinyhw.machine.inst import Access, MInst, Reg
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def step_of(code: bytes, mode: Mode) -> Step:
 def make_step(inst: MInst, size: int, mode: Mode) -> Step:
   """The step of an instruction."""
   uses = Uses(inst)
-  step = Step(inst, size, repr(inst), function_of(uses, mode))
+  step = Step(inst, size, show(inst), function_of(uses, mode))
   _registers(step, uses)
   if uses.form.counter:
     step.counters = tuple(uses.form.counter.split("+"))
