@@ -12,14 +12,15 @@ from tinyhw.emulator.amd.matrix import WIDTHS, Product, operand_places, product_
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.isa.amd import regs
 
-GOLDEN = [line.split(" ; ") for line in (Path(__file__).resolve().parents[2] / "golden/amd_matrix_layouts.txt").read_text().splitlines() if line[0] != "#"]
+GOLDEN = Path(__file__).resolve().parents[2] / "golden/amd_matrix_layouts.txt"
+LAYOUTS = [line.split(" ; ") for line in GOLDEN.read_text(encoding="utf-8").splitlines() if line[0] != "#"]
 
 def product(name: str) -> Product:
   found = product_of(name)
   assert found is not None
   return found
 
-@pytest.mark.parametrize("row", GOLDEN, ids=lambda row: row[0].replace(" ", "-"))
+@pytest.mark.parametrize("row", LAYOUTS, ids=lambda row: row[0].replace(" ", "-"))
 def test_layouts(row: list[str]) -> None:
   """Each element is where the calculator has it, and nothing is anywhere else."""
   arch, lanes, name = row[0].split()
