@@ -5,8 +5,11 @@ A target has `capabilities(arch) -> Capabilities` and `compile(program, arch) ->
 microarchitecture) -> (Code, listing)`, for DEBUG=7, and `microarchitecture(vendor, signature, features)`, the name for what the processor says about
 itself.
 """
+AMD = ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201")  # from gfx1100 on also with ":wave64" behind it
+
 TARGETS = {
   "x86_64": "tinyhw.isa.x86.target",
+  **dict.fromkeys(AMD, "tinyhw.isa.amd.target"),
 }
 
 def register(arch: str, target: str) -> None:
@@ -15,7 +18,7 @@ def register(arch: str, target: str) -> None:
 
 ASSEMBLERS = {
   "x86_64": "tinyhw.isa.x86.syntax",
-  **dict.fromkeys(("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201"), "tinyhw.isa.amd.syntax"),  # ":wave64" behind gfx1100 and later
+  **dict.fromkeys(AMD, "tinyhw.isa.amd.syntax"),
 }
 LISTERS = {
   "x86_64": "tinyhw.isa.x86.describe",

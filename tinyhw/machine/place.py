@@ -157,14 +157,14 @@ class Plan:
       if not self._put(item, view.find_first(room[view.bank]), room): return False
     before = list(room)
     for i, v, view in _falling(leave):
-      unit = view.find_last(before[view.bank])
+      unit = view.find_first(before[view.bank])
       if not self._put((i, v, view), unit, before): return False
     after = [file.free & ~_blocks(file.block, gone) for file, gone in zip(files, self.shape.overwritten)]
     staying = [(v, unit) for v, unit in self.new.items() if v not in self.ends or v in self.heirs]
     for v, unit in staying + [(self.line.inst.operands[i].id, unit) for i, unit in self.written.items()]:
       after[views[v].bank] &= ~(views[v].mask << unit)
     for i, v, view in _falling(self.begins()):
-      unit = view.find_last(after[view.bank])
+      unit = view.find_first(after[view.bank])
       if not self._put((i, v, view), unit, after): return False
     self.finish()
     return True

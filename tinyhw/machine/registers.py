@@ -80,10 +80,6 @@ class View:
     found = self.runs(free)
     return (found & -found).bit_length() - 1
 
-  def find_last(self, free: int) -> int:
-    """The highest unit at which a value fits, or -1."""
-    return self.runs(free).bit_length() - 1
-
   def runs(self, free: int) -> int:
     """All units at which a value fits into the free ones."""
     for step in self.steps: free &= free >> step

@@ -201,3 +201,46 @@ def test_denormals_are_flushed_where_the_mode_says() -> None:
   assert list(execute(VECTOR["v_add_f32"], given, flush32=True).u[0][:2]) == [0, 0x3f800000]
   assert list(execute(VECTOR["v_mul_f32"], {"S0": [0x00800000] * 32, "S1": [0x3f000000] * 32}, flush32=True).u[0][:1]) == [0]
   assert list(execute(VECTOR["v_mov_b32"], given, flush32=True).u[0][:1]) == [0x00400000]
+
+def test_division_is_correctly_rounded() -> None:
+  """The sequence that compilers emit, with this emulator's approximate reciprocal."""
+  source = random.Random(5)
+  numerators, denominators = values(source, FLOAT32, 32), values(source, FLOAT32, 32)
+  for a, b in zip(numerators, denominators):
+    assert same32(divide(a, b), single(quotient(f(a), f(b)))), (hex(a), hex(b))
+
+def quotient(a: float, b: float) -> float:
+  if b: return a / b
+  return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+def divide(a: int, b: int) -> int:
+  def one(name: str, *operands: int, vcc: int = 0) -> tuple[int, int]:
+    wave = execute(VECTOR[name], {f"S{n}": [x] * 32 for n, x in enumerate(operands)}, vcc=vcc)
+    return wave.u[0][0], wave.s[104]
+  denominator, _ = one("v_div_scale_f32", b, b, a)
+  numerator, flag = one("v_div_scale_f32", a, b, a)
+  minus = denominator ^ 1 << 31
+  r = one("v_rcp_f32", denominator)[0]
+  r = one("v_fma_f32", one("v_fma_f32", minus, r, single(1.0))[0], r, r)[0]
+  q = one("v_mul_f32", numerator, r)[0]
+  q = one("v_fma_f32", one("v_fma_f32", minus, q, numerator)[0], r, q)[0]
+  rest = one("v_fma_f32", minus, q, numerator)[0]
+  return one("v_div_fixup_f32", one("v_div_fmas_f32", rest, r, q, vcc=flag)[0], b, a)[0]
+
+def test_approximations_are_within_one_unit_and_sometimes_off() -> None:
+  source = random.Random(6)
+  off = 0
+  for name, exact in (("v_rcp_f32", lambda x: 1 / x), ("v_sqrt_f32", math.sqrt), ("v_exp_f32", lambda x: 2.0 ** x), ("v_log_f32", math.log2)):
+    given = [single(source.uniform(0.5, 30.0)) for _ in range(32)]
+    for lane, got in enumerate(execute(VECTOR[name], {"S0": given}).u[0]):
+      distance = abs(got - single(exact(f(given[lane]))))
+      assert distance <= 1, (name, f(given[lane]))
+      off += distance
+  assert off > 10, "a program must not be able to rely on correct rounding"
+  assert [f(x) for x in execute(VECTOR["v_rcp_f32"], {"S0": [single(x) for x in (1.0, 2.0, 0.25, -4.0)] * 8}).u[0][:4]] == [1.0, 0.5, 4.0, -0.25]
+  assert execute(VECTOR["v_rcp_f32"], {"S0": [0x00400000] * 32}).u[0][0] == 0x7f800000, "denormals are flushed"
+
+def test_sines_take_turns() -> None:
+  given = [single(x) for x in (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, -0.25, 300.0)] * 4
+  assert [f(x) for x in execute(VECTOR["v_sin_f32"], {"S0": given}).u[0][:8]] == [0.0, 1.0, 0.0, -1.0, 0.0, 1.0, -1.0, 0.0]
+  assert [f(x) for x in execute(VECTOR["v_cos_f32"], {"S0": given}).u[0][:8]] == [1.0, 0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 1.0]

@@ -1,0 +1,64 @@
+"""Instructions that come too soon are held back; those that do not, are not. The numbers are those of the vendors' documents."""
+from __future__ import annotations
+from collections.abc import Sequence
+
+import pytest
+
+from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.hazards import VECTOR_RESULTS, avoid_hazards
+from tinyhw.isa.amd.regs import s, v, ve
+from tinyhw.isa.amd.table import build, table
+from tinyhw.isa.amd.target import target
+from tinyhw.machine.inst import Block, Function, MInst
+
+def cured(arch: str, *blocks: Sequence[MInst]) -> list[str]:
+  """Names of all instructions after the pass; s_nop and s_waitcnt_depctr with their operand."""
+  function = Function("k")
+  function.blocks = [Block(i) for i in range(len(blocks))]
+  for block, insts in zip(function.blocks, blocks): block.insts = list(insts)
+  avoid_hazards(function, target(arch))
+  return [f"{i.row.name} {i.operands[0]}" if i.row.name in ("s_nop", "s_waitcnt_depctr") else i.row.name for b in function.blocks for i in b.insts]
+
+def test_a_mask_two_states_before_it_is_read_on_cdna() -> None:
+  rows = table("gfx942")
+  compare = build(rows["v_cmp_lt_f32"], s(4, 2), v(0), v(1))
+  choose = build(rows["v_cndmask_b32"], v(2), v(0), v(1), s(4, 2))
+  other = build(rows["v_mov_b32"], v(3), 0)
+  assert cured("gfx942", [compare, choose]) == ["v_cmp_lt_f32", "s_nop 1", "v_cndmask_b32"]
+  assert cured("gfx942", [compare, other, choose]) == ["v_cmp_lt_f32", "v_mov_b32", "s_nop 0", "v_cndmask_b32"]
+  assert cured("gfx942", [compare, other, other, choose])[3:] == ["v_cndmask_b32"]
+  assert cured("gfx942", [compare], [choose]) == ["v_cmp_lt_f32", "s_nop 1", "v_cndmask_b32"]
+
+def test_more_states_for_addresses_and_division_on_cdna() -> None:
+  rows = table("gfx942")
+  first_lane = build(rows["v_readfirstlane_b32"], s(4), v(0))
+  assert cured("gfx942", [first_lane, build(rows["global_load_b32"], v(1), v(2), s(4, 2))])[1] == "s_nop 4"
+  scale = build(rows["v_div_scale_f32"], v(1), table("gfx942").generation.vcc, v(2), v(3), v(2))
+  assert cured("gfx942", [scale, build(rows["v_div_fmas_f32"], v(4), v(5), v(6), v(7))])[1] == "s_nop 3"
+  assert cured("gfx942", [build(rows["v_mov_b32"], v(0), 1), first_lane])[1] == "s_nop 0"
+
+def test_the_data_of_a_wide_store_on_cdna() -> None:
+  rows = table("gfx942")
+  store = build(rows["global_store_b128"], v(0), ve(4, 4), s(2, 2))
+  assert cured("gfx942", [store, build(rows["v_mov_b32"], v(5), 0)])[1] == "s_nop 1"
+  assert cured("gfx942", [store, build(rows["v_mov_b32"], v(8), 0)])[1] == "v_mov_b32"
+
+@pytest.mark.parametrize("arch, cure", [("gfx942", "s_nop 0"), ("gfx1100", f"s_waitcnt_depctr {VECTOR_RESULTS}")])
+def test_a_transcendental_result(arch: str, cure: str) -> None:
+  rows = table(arch)
+  assert cured(arch, [build(rows["v_rcp_f32"], v(1), v(0)), build(rows["v_mul_f32"], v(2), v(1), v(0))])[1] == cure
+
+def test_only_vector_instructions_count_for_a_transcendental_result_on_rdna3() -> None:
+  rows = table("gfx1100")
+  start, use = build(rows["v_rcp_f32"], v(1), v(0)), build(rows["v_mul_f32"], v(2), v(1), v(0))
+  scalar, vector = build(rows["s_mov_b32"], s(0), 0), build(rows["v_mov_b32"], v(9), 0)
+  assert f"s_waitcnt_depctr {VECTOR_RESULTS}" in cured("gfx1100", [start, *[scalar] * 8, use])
+  assert f"s_waitcnt_depctr {VECTOR_RESULTS}" not in cured("gfx1100", [start, *[vector] * 6, use])
+
+def test_a_scalar_register_that_was_read_by_the_vector_unit_on_rdna4() -> None:
+  rows = table("gfx1200")
+  add, write = build(rows["v_add_nc_u32"], v(0), s(4), v(0)), build(rows["s_mov_b32"], s(4), 0)
+  assert cured("gfx1200", [add, write, add])[2] == f"s_waitcnt_depctr {0xff9e}"
+  assert cured("gfx1200", [write, build(rows["v_mov_b32"], v(0), 0)]) == ["s_mov_b32", "v_mov_b32"]
+  load = build(rows["s_load_b32"], s(8), regs.s(0, 2), None)
+  assert cured("gfx1200", [add, write, load, add]) == ["v_add_nc_u32", "s_mov_b32", "s_load_b32", "v_add_nc_u32"]

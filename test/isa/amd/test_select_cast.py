@@ -1,0 +1,30 @@
+"""Conversions between all types, on corners, and bits taken for another type; varying and uniform."""
+import itertools
+
+import pytest
+
+from test.codegen.kernels import data_for, wild
+from test.isa.amd.machine import ARCHS, check
+from tinyhw.dtype import DType, dtypes
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
+
+def converted(op: Ops, source: DType, target: DType, kind: AxisType, n: int) -> UOp:
+  r = UOp.range(n, 0, kind)
+  return UOp.sink(UOp.param(0, target, n).index(r).store(UOp(op, target, (UOp.param(1, source, n).index(r).load(),)), r))
+
+@pytest.mark.parametrize("kind, n", [(AxisType.LOCAL, 64), (AxisType.GLOBAL, 20)])
+@pytest.mark.parametrize("arch", ARCHS)
+def test_all_pairs(arch: str, kind: AxisType, n: int) -> None:
+  for source, target in itertools.permutations(dtypes.all, 2):
+    kernel = converted(Ops.CAST, source, target, kind, n)
+    check(kernel, arch, data=data_for(kernel, 2, wild), optimized=False, what=f"{source} to {target}")
+
+@pytest.mark.parametrize("kind", (AxisType.LOCAL, AxisType.GLOBAL))
+@pytest.mark.parametrize("arch", ARCHS)
+def test_bits(arch: str, kind: AxisType) -> None:
+  pairs = [(a, b) for a, b in itertools.permutations(dtypes.all, 2) if a.itemsize == b.itemsize and dtypes.bool not in (a, b)]
+  for source, target in pairs:
+    if dtypes.is_float(source) and source.itemsize < 4: continue  # of a NaN only the kind is kept
+    kernel = converted(Ops.BITCAST, source, target, kind, 20)
+    check(kernel, arch, data=data_for(kernel, 4, wild), optimized=False, what=f"bits of {source} as {target}")

@@ -1,0 +1,201 @@
+"""What the hardware does not notice: instructions that come too soon behind another one are held back.
+
+A rule says: an instruction of the first kind that writes (or reads) registers, then one of the second kind that touches them, with fewer than so many
+*states* between them. A state is an issued instruction of the kinds that the rule counts. Ages of registers flow through the blocks; where paths
+meet the younger one holds, and where an age is too small the cure is put before the second instruction. Registers with no age are safe.
+
+Sources: LLVM, GCNHazardRecognizer; Mesa, src/amd/compiler/README-ISA.md; MI300 ISA guide, section 4.5; RDNA3 ISA guide, section 5.7.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.form import Form
+from tinyhw.isa.amd.table import Table, build, table
+from tinyhw.isa.amd.waits import goals_of
+from tinyhw.machine.inst import Block, Function, MInst, Reg
+from tinyhw.machine.moves import units_of
+from tinyhw.machine.target import Target
+
+Unit = tuple[str, int]
+Units = Callable[[MInst], Iterable[Unit]]
+
+# ***** what instructions touch *****
+
+def named(inst: MInst, names: tuple[str, ...]) -> list[Unit]:
+  """Registers that an instruction uses without saying so."""
+  return [("sgpr", regs.SPECIAL[n][0] + k) for n in names if n in regs.SPECIAL for k in range(regs.SPECIAL[n][1])]
+
+def written(inst: MInst) -> list[Unit]:
+  form: Form = inst.row.isa
+  return [unit for r in inst.writes() for unit in units_of(r)] + named(inst, form.writes)
+
+def read(inst: MInst) -> list[Unit]:
+  form: Form = inst.row.isa
+  return [unit for r in inst.reads() if isinstance(r, Reg) for unit in units_of(r)] + named(inst, tuple(n for n in form.reads if n != "exec"))
+
+def of_bank(units: Iterable[Unit], bank: str) -> list[Unit]: return [unit for unit in units if unit[0] == bank]
+
+VALU = frozenset({"valu", "trans", "f64", "dot", "wmma", "mfma"})
+
+def writes(bank: str, *pipes: str) -> Units:
+  """Registers of a bank that instructions of these pipes write."""
+  kinds = frozenset(pipes) or VALU
+  return lambda inst: of_bank(written(inst), bank) if inst.row.pipe in kinds else ()
+
+def reads(bank: str, *pipes: str, name: str = "") -> Units:
+  """Registers of a bank that instructions of these pipes, with this beginning of their names, read."""
+  kinds = frozenset(pipes) or VALU
+  return lambda inst: of_bank(read(inst), bank) if inst.row.pipe in kinds and inst.row.name.startswith(name) else ()
+
+def stored_wide(inst: MInst) -> list[Unit]:
+  """The data of a store of more than 8 bytes."""
+  if inst.row.pipe != "vmem" or "store" not in inst.row.isa.words: return []
+  data = inst.operands[inst.row.isa.index["vdata"]]
+  return units_of(data) if isinstance(data, Reg) and data.cls.units > 2 else []
+
+def factors(inst: MInst) -> list[Unit]:
+  """A and B of a product of matrices."""
+  if inst.row.pipe != "wmma": return []
+  return [unit for o, r in zip(inst.row.operands, inst.operands) if o.name in ("src0", "src1") and isinstance(r, Reg) for unit in units_of(r)]
+
+# ***** rules *****
+
+def any_instruction(inst: MInst) -> bool: return True
+
+def vector_instruction(inst: MInst) -> bool: return inst.row.pipe in VALU
+
+class Rule(NamedTuple):
+  """first, then: the registers by which an instruction is of that kind. states: how many must be between. cure: "nop", "result" (wait until vector
+  results are there) or "vector" (any vector instruction)."""
+  first: Units
+  then: Units
+  states: int
+  counts: Callable[[MInst], bool] = any_instruction
+  cure: str = "nop"
+
+RULES: dict[str, tuple[Rule, ...]] = {
+  "cdna": (
+    Rule(writes("sgpr"), reads("sgpr"), 2),
+    Rule(writes("sgpr"), reads("sgpr", name="v_div_fmas"), 4),
+    Rule(writes("sgpr"), reads("sgpr", "vmem"), 5),
+    Rule(writes("sgpr"), reads("sgpr", name="v_readlane"), 4),
+    Rule(writes("sgpr"), reads("sgpr", name="v_writelane"), 4),
+    Rule(writes("vgpr"), reads("vgpr", name="v_read"), 1),
+    Rule(writes("vgpr", "trans"), reads("vgpr", *(VALU - {"trans"})), 1),
+    Rule(stored_wide, writes("vgpr"), 2),
+  ),
+  "rdna3": (
+    Rule(writes("vgpr", "trans"), reads("vgpr"), 6, vector_instruction, "result"),
+    Rule(writes("vgpr", "wmma"), factors, 1, vector_instruction, "vector"),
+  ),
+  "rdna4": (
+    Rule(writes("vgpr", "wmma"), factors, 1, vector_instruction, "vector"),
+  ),
+}
+
+State = dict[tuple[int, Unit], int]  # (number of a rule, register) -> states since
+
+class Recognizer:
+  """The pass over one function."""
+  def __init__(self, function: Function, rows: Table):
+    self.function, self.rows = function, rows
+    self.rules = RULES[rows.generation.family]
+    self.starts: dict[Block, State] = {}
+
+  def run(self) -> None:
+    blocks = self.function.blocks
+    following = dict(zip(blocks, blocks[1:]))
+    self.starts = {blocks[0]: {}}
+    work = [blocks[0]]
+    while work:
+      block = work.pop()
+      state = self.walk(block, [])
+      for goal in goals_of(block, following.get(block)):
+        known = self.starts.get(goal)
+        if known is None: self.starts[goal] = dict(state)
+        elif all(known.get(key, 1 << 30) <= age for key, age in state.items()): continue
+        else: known.update({key: min(age, known.get(key, age)) for key, age in state.items()})
+        if goal not in work: work.append(goal)
+    for block in blocks:
+      if block in self.starts:
+        out: list[MInst] = []
+        self.walk(block, out)
+        block.insts = out
+
+  def walk(self, block: Block, out: list[MInst]) -> State:
+    """The state at the end of a block; the code with its cures goes to `out`."""
+    state = dict(self.starts[block])
+    for inst in block.insts:
+      lacking: dict[str, int] = {}  # cure -> states
+      for number, rule in enumerate(self.rules):
+        ages = [state[number, unit] for unit in rule.then(inst) if (number, unit) in state]
+        if ages: lacking[rule.cure] = max(lacking.get(rule.cure, 0), rule.states - min(ages))
+      for cure, states in lacking.items():
+        for new in self.cures(cure, states, state):
+          new.origin, new.comment = inst.origin, "hazard"
+          self.issue(state, new, out)
+      self.issue(state, inst, out)
+    return state
+
+  def cures(self, cure: str, states: int, state: State) -> list[MInst]:
+    """The instructions that hold one back."""
+    if cure == "nop": return [build(self.rows["s_nop"], states - 1)]
+    if cure == "vector": return [build(self.rows["v_nop"]) for _ in range(states)]
+    for key in [key for key in state if self.rules[key[0]].cure == cure]: del state[key]
+    return [build(self.rows["s_waitcnt_depctr"], VECTOR_RESULTS)]
+
+  def issue(self, state: State, inst: MInst, out: list[MInst]) -> None:
+    """An instruction goes its way; what it starts is 0 states old."""
+    passed = 1 + inst.operands[0] if inst.row.name == "s_nop" else 1
+    counted = [passed if rule.counts(inst) else 0 for rule in self.rules]
+    for key in list(state):
+      state[key] += counted[key[0]]
+      if state[key] >= self.rules[key[0]].states: del state[key]
+    for number, rule in enumerate(self.rules):
+      for unit in rule.first(inst): state[number, unit] = 0
+    out.append(inst)
+
+VECTOR_RESULTS = 0x0f9f  # of s_waitcnt_depctr: until va_vdst is 0
+
+# ***** RDNA4: scalar registers that the vector unit has read *****
+
+SCALAR_RESULTS, VECTOR_SCALARS = 0xff9e, 0xf19f  # of s_wait_alu: until sa_sdst is 0; until va_sdst is 0
+VECTOR_VCC = 0xff9d                              # until va_vcc is 0
+
+def wait_for_scalars(function: Function, rows: Table) -> None:
+  """ERRATA a pair of scalar registers that a vector instruction read, was written since and is read again may give the old value to a vector
+  instruction; waiting for the writer avoids it; seen on gfx1200, gfx1201. Blocks begin and end with all writers waited for.
+  """
+  seen = {unit[1] >> 1 for block in function.blocks for inst in block.insts if inst.row.pipe in VALU for unit in of_bank(read(inst), "sgpr")}
+  for block in function.blocks:
+    out: list[MInst] = []
+    pending: dict[int, int] = {}  # pair -> mask of s_wait_alu
+    for inst in block.insts:
+      vector = inst.row.pipe in VALU
+      pairs = {unit[1] >> 1 for unit in of_bank(read(inst), "sgpr")} if vector else set()
+      leaving = inst is block.insts[-1]
+      mask = 0xffff
+      for pair, needed in pending.items():
+        if pair in pairs or leaving: mask &= needed
+      if mask != 0xffff:
+        out.append(build(rows["s_wait_alu"], mask))
+        pending = {pair: needed for pair, needed in pending.items() if needed & mask != mask}
+      out.append(inst)
+      if inst.row.pipe in ("smem", "vmem"): pending.clear()
+      for unit in of_bank(written(inst), "sgpr"):
+        if unit[1] >> 1 in seen and inst.row.pipe != "smem": pending[unit[1] >> 1] = kind_of_write(vector, unit[1])
+    block.insts = out
+
+def kind_of_write(vector: bool, index: int) -> int:
+  """The mask of s_wait_alu that waits for a write."""
+  if not vector: return SCALAR_RESULTS
+  return VECTOR_VCC if index in (regs.VCC, regs.VCC + 1) else VECTOR_SCALARS
+
+def avoid_hazards(function: Function, target: Target) -> Function:
+  """The function with its hazards cured."""
+  rows = table(target.table.generation.arch)
+  Recognizer(function, rows).run()
+  if rows.generation.family == "rdna4": wait_for_scalars(function, rows)
+  return function

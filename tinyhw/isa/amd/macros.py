@@ -1,0 +1,325 @@
+"""Instructions that are several: what selection treats as one row, because its parts must stay together or write parts of a register.
+
+A macro is a row of its own over virtual registers; after allocation `expand_macros` puts its lines in its place. So selection, spilling and
+allocation see one instruction with sources, results and temporary registers, the 64-bit values that it makes are never half written, exec is whole
+everywhere else, and nothing comes between the writer and the reader of vcc.
+
+The text. A macro begins in the first column: its name, then its operands: `name class`, "=" writes, ":" reads, "+" reads and writes. Results and
+temporary registers (after "|") share no register with the sources. Classes: v1 v2 (vector), s1 s2 (scalar), x1 x2 (vector, scalar or constant),
+m (a bit for each lane), i (an integer). Below stand its lines: an instruction's key, then operands: a name, `name.lo` and `name.hi` for halves,
+"-" before it for the negated value and "|" around it for the absolute one, numbers, and vcc, exec.
+"""
+from __future__ import annotations
+import functools
+import re
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.form import Generation
+from tinyhw.isa.amd.table import build, table
+from tinyhw.machine.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass
+from tinyhw.machine.target import Target
+
+MACRO = "macro"  # the `encoding` of these rows
+
+TEXT = """
+pack64         d=v2 lo:x1 hi:x1
+  v_mov_b32 d.lo lo
+  v_mov_b32 d.hi hi
+s_pack64       d=s2 lo:x1 hi:x1
+  s_mov_b32 d.lo lo
+  s_mov_b32 d.hi hi
+low            d=v1 a:x2
+  v_mov_b32 d a.lo
+high           d=v1 a:x2
+  v_mov_b32 d a.hi
+s_low          d=s1 a:x2
+  s_mov_b32 d a.lo
+s_high         d=s1 a:x2
+  s_mov_b32 d a.hi
+sign64         d=v2 a:v1
+  v_ashrrev_i32 d.hi 31 a
+  v_mov_b32 d.lo a
+s_sign64       d=s2 a:s1
+  s_ashr_i32 d.hi a 31
+  s_mov_b32 d.lo a
+move64         d=v2 a:x2
+  v_mov_b32 d.lo a.lo
+  v_mov_b32 d.hi a.hi
+
+add64          d=v2 a:x2 b:v2 | c=m
+  v_add_co_u32 d.lo c a.lo b.lo
+  v_add_co_ci_u32 d.hi c a.hi b.hi c
+sub64          d=v2 a:v2 b:v2 | c=m
+  v_sub_co_u32 d.lo c a.lo b.lo
+  v_sub_co_ci_u32 d.hi c a.hi b.hi c
+mul64          d=v2 a:v2 b:v2 | t=v1 c=m
+  v_mad_u64_u32 d c a.lo b.lo 0
+  v_mul_lo_u32 t a.lo b.hi
+  v_add_nc_u32 d.hi d.hi t
+  v_mul_lo_u32 t a.hi b.lo
+  v_add_nc_u32 d.hi d.hi t
+mul_wide       d=v2 a:v1 b:v1 | c=m
+  v_mad_u64_u32 d c a b 0
+and64          d=v2 a:v2 b:v2
+  v_and_b32 d.lo a.lo b.lo
+  v_and_b32 d.hi a.hi b.hi
+or64           d=v2 a:v2 b:v2
+  v_or_b32 d.lo a.lo b.lo
+  v_or_b32 d.hi a.hi b.hi
+xor64          d=v2 a:v2 b:v2
+  v_xor_b32 d.lo a.lo b.lo
+  v_xor_b32 d.hi a.hi b.hi
+choose64       d=v2 m:m a:v2 b:v2
+  v_cndmask_b32 d.lo b.lo a.lo m
+  v_cndmask_b32 d.hi b.hi a.hi m
+negate_f64     d=v2 a:v2
+  v_xor_b32 d.hi 0x80000000 a.hi
+  v_mov_b32 d.lo a.lo
+s_add64        d=s2 a:x2 b:x2
+  s_add_u32 d.lo a.lo b.lo
+  s_addc_u32 d.hi a.hi b.hi
+s_sub64        d=s2 a:x2 b:x2
+  s_sub_u32 d.lo a.lo b.lo
+  s_subb_u32 d.hi a.hi b.hi
+s_mul64        d=s2 a:x2 b:x2 | t=s1
+  s_mul_i32 d.lo a.lo b.lo
+  s_mul_hi_u32 d.hi a.lo b.lo
+  s_mul_i32 t a.lo b.hi
+  s_add_u32 d.hi d.hi t
+  s_mul_i32 t a.hi b.lo
+  s_add_u32 d.hi d.hi t
+
+keep32         k+v1 a:s1 n:i
+  v_writelane_b32 k a n
+kept32         a=s1 k:v1 n:i
+  v_readlane_b32 a k n
+keep64         k+v1 a:s2 n:i m:i
+  v_writelane_b32 k a.lo n
+  v_writelane_b32 k a.hi m
+kept64         a=s2 k:v1 n:i m:i
+  v_readlane_b32 a.lo k n
+  v_readlane_b32 a.hi k m
+
+div_f32        q=v1 a:v1 b:v1 | den=v1 num=v1 r=v1 e=v1 m=m
+  v_div_scale_f32 den m b b a
+  v_div_scale_f32 num vcc a b a
+  v_rcp_f32 r den
+  v_fma_f32 e -den r 0x3f800000
+  v_fma_f32 r e r r
+  v_mul_f32 q num r
+  v_fma_f32 e -den q num
+  v_fma_f32 q e r q
+  v_fma_f32 e -den q num
+  v_div_fmas_f32 q e r q
+  v_div_fixup_f32 q q b a
+div_f64        q=v2 a:v2 b:v2 | den=v2 num=v2 r=v2 e=v2 m=m
+  v_div_scale_f64 den m b b a
+  v_rcp_f64 r den
+  v_fma_f64 e -den r 0x3ff0000000000000
+  v_fma_f64 r r e r
+  v_fma_f64 e -den r 0x3ff0000000000000
+  v_fma_f64 r r e r
+  v_div_scale_f64 num vcc a b a
+  v_mul_f64 q num r
+  v_fma_f64 e -den q num
+  v_div_fmas_f64 q e r q
+  v_div_fixup_f64 q q b a
+sqrt_f32       s=v1 x:v1 | y=v1 n=v1 e=v1 small=m m=m
+  v_mov_b32 n 0x0f800000
+  v_cmp_lt_f32 small x n
+  v_mul_f32 y 0x4f800000 x
+  v_cndmask_b32 y x y small
+  v_sqrt_f32 s y
+  v_add_nc_u32 n -1 s
+  v_fma_f32 e -n s y
+  v_cmp_ge_f32 m 0 e
+  v_cndmask_b32 n s n m
+  v_add_nc_u32 e 1 s
+  v_fma_f32 s -e s y
+  v_cmp_lt_f32 m 0 s
+  v_cndmask_b32 s n e m
+  v_mul_f32 n 0x37800000 s
+  v_cndmask_b32 s s n small
+  v_mov_b32 n 0x260
+  v_cmp_class_f32 m y n
+  v_cndmask_b32 s s y m
+sqrt_f64       s=v2 x:v2 | y=v2 h=v2 e=v2 n=v1 small=m m=m
+  v_mov_b32 e.lo 0
+  v_mov_b32 e.hi 0x10000000
+  v_cmp_lt_f64 small x e
+  v_mov_b32 n 0x100
+  v_cndmask_b32 n 0 n small
+  v_ldexp_f64 y x n
+  v_rsq_f64 h y
+  v_mul_f64 s y h
+  v_mul_f64 h h 0x3fe0000000000000
+  v_fma_f64 e -h s 0x3fe0000000000000
+  v_fma_f64 s s e s
+  v_fma_f64 h h e h
+  v_fma_f64 e -s s y
+  v_fma_f64 s e h s
+  v_fma_f64 e -s s y
+  v_fma_f64 s e h s
+  v_mov_b32 n 0xffffff80
+  v_cndmask_b32 n 0 n small
+  v_ldexp_f64 s s n
+  v_mov_b32 n 0x260
+  v_cmp_class_f64 m y n
+  v_cndmask_b32 s.lo s.lo y.lo m
+  v_cndmask_b32 s.hi s.hi y.hi m
+f32_to_i32     d=v1 x:v1 | n=v1 m=m
+  v_mov_b32 n 0x4f000000
+  v_cmp_lt_f32 m x n
+  v_cvt_i32_f32 d x
+  v_mov_b32 n 0x80000000
+  v_cndmask_b32 d n d m
+f64_to_i32     d=v1 x:v2 | n=v2 m=m
+  v_mov_b32 n.lo 0
+  v_mov_b32 n.hi 0x41e00000
+  v_cmp_lt_f64 m x n
+  v_cvt_i32_f64 d x
+  v_mov_b32 n.hi 0x80000000
+  v_cndmask_b32 d n.hi d m
+f64_to_u32     d=v1 x:v2 | t=v2 q=v2 n=v2 m=m
+  v_trunc_f64 t x
+  v_mov_b32 n.lo 0
+  v_mov_b32 n.hi 0x43e00000
+  v_cmp_lt_f64 m |t| n
+  v_mov_b32 n.hi 0x3df00000
+  v_mul_f64 q t n
+  v_floor_f64 q q
+  v_mov_b32 n.hi 0xc1f00000
+  v_fma_f64 t q n t
+  v_cvt_u32_f64 d t
+  v_cndmask_b32 d 0 d m
+"""
+
+class Line(NamedTuple):
+  """A line of a macro: a key, and operands as (name, half, modifier), or an int."""
+  key: str
+  operands: tuple[Any, ...]
+
+class Macro(NamedTuple):
+  """operands: (name, access, class) in order; the first `shown` of them are what selection gives, the rest temporary registers."""
+  name: str
+  operands: tuple[tuple[str, Access, str], ...]
+  shown: int
+  lines: tuple[Line, ...]
+
+ACCESS = {"=": Access.WRITE, ":": Access.READ, "+": Access.BOTH}
+WORD = re.compile(r"(?P<sign>[-|]?)(?P<name>[a-z]\w*)(?:\.(?P<half>lo|hi))?\|?$")
+
+def parse(text: str) -> dict[str, Macro]:
+  """The macros of a text."""
+  found: dict[str, Macro] = {}
+  for block in re.split(r"\n(?=\w)", text.strip()):
+    head, *lines = block.split("\n")
+    name, *words = head.split()
+    shown = words.index("|") if "|" in words else len(words)
+    operands = []
+    for word in words[:shown] + words[shown + 1:]:
+      mark = next(c for c in word if c in ACCESS)
+      operand, _, cls = word.partition(mark)
+      operands.append((operand, ACCESS[mark], cls))
+    found[name] = Macro(name, tuple(operands), shown, tuple(parse_line(line) for line in lines if line.strip()))
+  return found
+
+def parse_line(text: str) -> Line:
+  key, *words = text.split()
+  operands: list[Any] = []
+  for word in words:
+    match = WORD.match(word)
+    operands.append((match["name"], match["half"], match["sign"]) if match else int(word, 0))
+  return Line(key, tuple(operands))
+
+MACROS = parse(TEXT)
+
+@functools.lru_cache(None)
+def classes_of(generation: Generation) -> dict[str, RegClass]:
+  """Register classes by the letters of the text."""
+  return {"v1": regs.V[1], "v2": generation.vectors[2], "s1": regs.S[1], "s2": regs.S[2], "m": regs.S[generation.wave // 32]}
+
+@functools.lru_cache(None)
+def macro_row(generation: Generation, name: str, sources: tuple[RegClass | None, ...]) -> Inst:
+  """The row of a macro with these classes for its operands of any kind, in order; None: a constant."""
+  macro, given = MACROS[name], iter(sources)
+  operands = []
+  for operand, access, letters in macro.operands:
+    cls = next(given) if letters[0] == "x" else classes_of(generation).get(letters)
+    operands.append(Operand(operand, access, cls, "reg" if cls is not None else "imm", early=access is Access.WRITE))
+  rows = [table(generation.arch)[line.key] for line in macro.lines]
+  effects = 0
+  for row in rows: effects |= row.effects & (Effect.WRITE_FLAGS | Effect.LOAD | Effect.STORE)
+  return Inst(name, MACRO, tuple(operands), rows[0].pipe, effects, isa=(generation, macro))
+
+def make(function: Function, generation: Generation, name: str, *operands: Any) -> MInst:
+  """A macro over virtual registers, with temporary registers of its own. operands: those that the text has before "|"."""
+  macro = MACROS[name]
+  classes = tuple(x.cls if isinstance(x, Reg) else None for x, (_, _, letters) in zip(operands, macro.operands) if letters[0] == "x")
+  row = macro_row(generation, name, classes)
+  temporary = [function.new_reg(o.cls) for o in row.operands[macro.shown:] if o.cls is not None]
+  return MInst(row, [*operands, *temporary])
+
+# ***** loads and stores of some lanes *****
+
+@functools.lru_cache(None)
+def masked_row(row: Inst, generation: Generation) -> Inst:
+  """A load or store that only the lanes of a mask do: the row's operands, behind the mask and a place to keep exec. A load replaces a value."""
+  mask = classes_of(generation)["m"]
+  own = tuple(replace(o, access=Access.BOTH, early=False) if o.access is Access.WRITE else o for o in row.operands)
+  operands = (Operand("mask", Access.READ, mask), Operand("saved", Access.WRITE, mask, early=True), *own)
+  return Inst(f"masked_{row.name}", MACRO, operands, row.pipe, row.effects | Effect.WRITE_FLAGS, isa=(generation, row))
+
+# ***** expansion *****
+
+def expand_macros(function: Function, target: Target) -> Function:
+  """Every macro replaced by its lines."""
+  for block in function.blocks:
+    if not any(inst.row.encoding is MACRO for inst in block.insts): continue
+    insts: list[MInst] = []
+    for inst in block.insts:
+      if inst.row.encoding is not MACRO: insts.append(inst)
+      else:
+        generation, what = inst.row.isa
+        made = masked(inst, generation, what) if isinstance(what, Inst) else lines_of(inst, generation, what)
+        for new in made: new.origin, new.comment = inst.origin, new.comment or inst.row.name
+        insts += made
+    block.insts = insts
+  return function
+
+def masked(inst: MInst, generation: Generation, row: Inst) -> list[MInst]:
+  """exec narrowed, the access, exec as it was."""
+  rows, bits = table(generation.arch), generation.wave
+  mask, saved, *own = inst.operands
+  whole = regs.reg(regs.S[bits // 32], regs.EXEC)
+  narrowed = build(rows[f"s_and_saveexec_b{bits}"], saved, mask)
+  return [narrowed, MInst(row, own), build(rows[f"s_mov_b{bits}"], whole, saved)]
+
+def lines_of(inst: MInst, generation: Generation, macro: Macro) -> list[MInst]:
+  """The instructions of a macro over the registers that it was given."""
+  rows = table(generation.arch)
+  values: dict[str, Any] = {name: value for (name, _, _), value in zip(macro.operands, inst.operands)}
+  values["vcc"] = generation.vcc
+  found = []
+  for line in macro.lines:
+    row, operands, neg, absolute = rows[line.key], [], 0, 0
+    sources = [i for i, spec in enumerate(row.isa.specs) if spec.show and spec.name[:3] == "src"]
+    for i, word in enumerate(line.operands):
+      if isinstance(word, int): operands.append(word)
+      else:
+        name, half, sign = word
+        operands.append(part(values[name], half))
+        if sign == "-": neg |= 1 << sources.index(i)
+        elif sign == "|": absolute |= 1 << sources.index(i)
+    modifiers = {key: value for key, value in (("neg", neg), ("abs", absolute)) if value}
+    found.append(build(row, *operands, **modifiers))
+  return found
+
+def part(value: Any, half: str | None) -> Any:
+  """A half of a register pair or of a constant."""
+  if half is None: return value
+  if isinstance(value, int): return value >> 32 & 0xffffffff if half == "hi" else value & 0xffffffff
+  assert value.index is not None, f"{value!r} has no register yet"
+  return regs.reg((regs.S if value.cls.bank is regs.SGPR else regs.V)[1], value.index + (half == "hi"))

@@ -1,0 +1,324 @@
+"""From a Program to AMD instructions over virtual registers: values, memory, loops. Arithmetic is in select_alu.py, conversions in select_cast.py.
+
+One pass over the program, in order. A value that is the same in all lanes (uniform.py) lives in scalar registers, another one in vector registers:
+
+  integers up to 64 bits, float32, float64     one register or two; narrower integers are extended to 32 bits, by their sign where they have one
+  float16, bfloat16, fp8                       their codes, extended with zeros
+  bool                                         varying: a bit for each lane, in one scalar register or two; uniform: 0 or 1 in a scalar register
+
+Constants are operands. Variables (ACC) become block parameters of the loops that assign them, so the result is in SSA form. What must be several
+instructions is a macro (macros.py). exec is what the hardware made it everywhere but inside of macros: a lane without work computes
+along, and stores nothing.
+"""
+from __future__ import annotations
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.arithmetic import to_bytes
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError
+from tinyhw.isa.amd import macros, regs
+from tinyhw.isa.amd.abi import abi
+from tinyhw.isa.amd.capabilities import generation_of
+from tinyhw.isa.amd.select_cast import Casts
+from tinyhw.isa.amd.uniform import varying_values
+from tinyhw.machine.inst import Block, Function, Reg, RegClass
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.ops import UOp
+if TYPE_CHECKING:
+  from tinyhw.codegen.program import Program
+  from tinyhw.machine.target import Target
+
+class Loop:
+  """An open loop: where its body starts, the counter, and the variables that it carries. after: set when it may not run at all."""
+  __slots__ = ("body", "counter", "carried", "after")
+
+  def __init__(self, body: Block, counter: Reg, carried: list[UOp]):
+    self.body, self.counter, self.carried = body, counter, carried
+    self.after: Block | None = None
+
+class Selector(Casts):
+  """The state of one selection; `select` at the end of this file is the way in."""
+
+  def __init__(self, program: Program, arch: str):
+    super().__init__(generation_of(arch), Function(program.name))
+    self.program, self.abi = program, abi(self.generation.family)
+    self.varying = varying_values(program)
+    self.loops: list[Loop] = []
+    self.conditions: list[Block] = []
+    self.assigned = assigned_variables(program)
+    self.enter(self.function.new_block(name="entry"))
+    self.arguments, self.group, self.lane = self.incoming()
+    self.function.local_bytes = program.local_bytes
+
+  def incoming(self) -> list[Reg]:
+    """The pointer to the arguments, the number of the workgroup and that of the lane. A register that no value may have (RDNA4's ttmp9) is no
+    parameter."""
+    found: list[Reg] = []
+    for r in (self.abi.arguments, self.abi.workgroup, self.abi.lane):
+      if r.cls.bank is regs.SGPR and r.index is not None and r.index >= regs.SGPRS: found.append(r)
+      else:
+        found.append(self.new(r.cls))
+        self.function.fixed_params[len(self.block.params)] = r.index or 0
+        self.block.params.append(found[-1])
+    return found
+
+  # ***** values *****
+
+  def constant_bits(self, u: UOp) -> int:
+    """A constant as its register would hold it."""
+    scalar = u.dtype.scalar()
+    return int.from_bytes(to_bytes(u.arg, scalar), "little", signed=scalar in dtypes.sints and scalar.itemsize < 4)
+
+  def home(self, u: UOp) -> RegClass:
+    """The class of registers in which u lives."""
+    if u.dtype is dtypes.bool: return self.mask_class if u in self.varying else regs.S[1]
+    return self.class_of(u.dtype, u in self.varying)
+
+  def class_of(self, dtype: DType, varying: bool) -> RegClass:
+    units = 2 if dtype.itemsize == 8 else 1
+    return self.generation.vectors[units] if varying else regs.S[units]
+
+  def value(self, u: UOp) -> Any:
+    """u as an operand: its register, or the bits of a constant."""
+    if u.op is Ops.CONST and u.dtype is not dtypes.bool: return self.constant_bits(u)
+    if u.op is Ops.CONST: return int(u.arg)
+    found = self.values.get(u)
+    if found is None: raise CompileError(f"{self.program.name}: no value for {u}; its definition does not come before its use")
+    return found
+
+  def vector(self, u: UOp) -> Reg:
+    """u in vector registers."""
+    return self.in_vector(self.value(u), u.dtype.itemsize)
+
+  def mask(self, u: UOp) -> Any:
+    """A bool as a bit for each lane."""
+    value = self.value(u)
+    if isinstance(value, int): return -1 if value else 0
+    return value if u in self.varying else self.once(self.mask_class, "mask_of", value)
+
+  def pick(self, u: UOp) -> None:
+    """An element of values that stand beside each other."""
+    source = u.src[0]
+    if source.op not in (Ops.VECTORIZE, Ops.BROADCAST):
+      raise CompileError(f"{self.program.name}: AMD selection does not know GEP of {source.op.name}")
+    element = source.src[u.arg if source.op is Ops.VECTORIZE else 0]
+    self.values[u] = self.variable_value(u, element)
+
+  # ***** memory *****
+
+  def define(self, u: UOp) -> None:
+    """PARAM and DEFINE_VAR: a slot of 8 bytes behind the pointer to the arguments."""
+    slot = [*self.program.params, *self.program.variables].index(u)
+    units = 2 if u.op is Ops.PARAM or u.dtype.itemsize == 8 else 1
+    self.values[u] = self.op(regs.S[units], f"s_load_b{32 * units}", self.arguments, None, offset=8 * slot)
+
+  def load(self, u: UOp) -> Reg:
+    """A LOAD; one with a gate replaces the alternative value in the lanes where the gate is true."""
+    index, dtype = u.src[0], u.dtype
+    if u not in self.varying: return self.scalar_load(u)
+    key, operands, offset = self.place(index, "load", self.extension(dtype))
+    cls = self.class_of(dtype, True)
+    if len(u.src) == 1: result = self.op(cls, key, *operands, offset=offset)
+    else:
+      old = self.stored(u.src[2])
+      result = self.masked(u.src[1], key, [self.new(cls), *operands], offset, old)
+    return self.op(self.mask_class, "v_cmp_ne_u32", 0, result) if dtype is dtypes.bool else result
+
+  def extension(self, dtype: DType) -> str:
+    """The letter of a narrow load: by sign or with zeros."""
+    if dtype.itemsize >= 4: return f"b{8 * dtype.itemsize}"
+    return f"{'i' if dtype in dtypes.sints else 'u'}{8 * dtype.itemsize}"
+
+  def scalar_load(self, u: UOp) -> Reg:
+    """A load of the scalar unit, from memory that this kernel does not write."""
+    buffer, i = u.src[0].src
+    offset, rest = self.offset_of(i, u.dtype.itemsize)
+    units = u.dtype.itemsize // 4
+    return self.op(regs.S[units], f"s_load_b{32 * units}", self.base_of(buffer, rest, u.dtype.itemsize), None, offset=offset)
+
+  def base_of(self, buffer: UOp, i: UOp | None, size: int) -> Reg:
+    """The address of a uniform element."""
+    base: Reg = self.values[buffer]
+    if i is None: return base
+    index = self.value(i)
+    wide = index if i.dtype.itemsize == 8 else self.once(regs.S[2], "s_sign64", index)
+    shifted = self.once(regs.S[2], "s_lshl_b64", wide, size.bit_length() - 1) if size > 1 else wide
+    return self.once(regs.S[2], "s_add64", base, shifted)
+
+  def offset_of(self, i: UOp, size: int) -> tuple[int, UOp | None]:
+    """An index as a constant number of bytes, if an instruction has room for it, and what is left."""
+    low, high = OFFSETS[self.generation.family]
+    if i.op is Ops.CONST and low <= i.arg * size <= high: return i.arg * size, None
+    if i.op is Ops.ADD and i.src[1].op is Ops.CONST and i.src[0].vmin >= 0:
+      more = i.src[1].arg * size
+      if low <= more <= high: return more, i.src[0]
+    return 0, i
+
+  def place(self, index: UOp, kind: str, form: str) -> tuple[str, list[Any], int]:
+    """The key of an access to memory by vectors, the operands of its address, and the constant number of bytes."""
+    buffer, i = index.src
+    size = buffer.dtype.itemsize
+    if buffer.op is Ops.DEFINE_LOCAL:
+      more, rest = (i.arg, None) if i.op is Ops.CONST else (i.src[1].arg, i.src[0]) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (0, i)
+      offset = self.program.local_offsets[buffer] + more * size
+      if not 0 <= offset < 1 << 16: offset, rest = self.program.local_offsets[buffer], i
+      address = self.in_vector(0, 4) if rest is None else self.scaled(rest, size)
+      return f"ds_{kind}_{form}", [address], offset
+    offset, rest = self.offset_of(i, size)
+    key = f"global_{kind}_{form}"
+    if rest is None: return key, [self.in_vector(0, 4), self.values[buffer]], offset
+    if rest.vmin >= 0 and (rest.vmax + 1) * size <= 1 << 32: return key, [self.scaled(rest, size), self.values[buffer]], offset
+    return key, [self.wide_address(buffer, rest, size), None], offset
+
+  def scaled(self, i: UOp, size: int) -> Reg:
+    """An index in bytes, in a vector register of 32 bits."""
+    if i.op is Ops.CONST: return self.in_vector(i.arg * size, 4)
+    value = self.value(i)
+    if i.dtype.itemsize == 8: value = self.half(value, "low")
+    if size == 1: return self.in_vector(value, 4)
+    return self.once(regs.V[1], "v_lshlrev_b32", size.bit_length() - 1, value)
+
+  def wide_address(self, buffer: UOp, i: UOp, size: int) -> Reg:
+    """The address of an element in vector registers, where an index may be negative or reach far."""
+    pair, value = self.generation.vectors[2], self.value(i)
+    if not isinstance(value, Reg): return self.in_vector(self.base_of(buffer, i, size), 8)
+    wide = self.in_vector(value, 8) if i.dtype.itemsize == 8 else self.once(pair, "sign64", self.in_vector(value, 4))
+    shifted = self.once(pair, "v_lshlrev_b64", size.bit_length() - 1, wide) if size > 1 else wide
+    return self.once(pair, "add64", self.values[buffer], shifted)
+
+  def stored(self, u: UOp) -> Reg:
+    """u as memory holds it, in vector registers; a bool is a byte."""
+    if u.dtype is not dtypes.bool: return self.vector(u)
+    if u not in self.varying: return self.in_vector(self.value(u), 4)
+    return self.once(regs.V[1], "v_cndmask_b32", 0, 1, self.value(u))
+
+  def masked(self, gate: UOp, key: str, operands: list[Any], offset: int, old: Reg | None) -> Reg:
+    """A load or store in the lanes where a gate is true."""
+    plain = self.instruction(key, *operands, offset=offset)
+    row = macros.masked_row(plain.row, self.generation)
+    mask = self.in_scalar(self.mask(gate), self.mask_class)
+    self.put(row, [mask, self.new(self.mask_class), *plain.operands], () if old is None else (old,))
+    result: Reg = operands[0]
+    return result
+
+  def store(self, u: UOp) -> None:
+    index, value = u.src[0], u.src[1]
+    key, address, offset = self.place(index, "store", f"b{8 * value.dtype.itemsize}")
+    operands = [address[0], self.stored(value), *address[1:]]
+    if len(u.src) > 2 and not (u.src[2].op is Ops.CONST and u.src[2].arg): self.masked(u.src[2], key, operands, offset, None)
+    else: self.emit(key, *operands, offset=offset)
+
+  # ***** control *****
+
+  def jump_to(self, block: Block) -> None:
+    """End this block with a jump to `block`, and go on there."""
+    self.emit("s_branch", block, arguments=([],))
+    self.enter(block)
+
+  def open(self, u: UOp) -> None:
+    """A RANGE. The grid and the lanes are the hardware's; another one is tested at its end, and at its start if it may have no iterations."""
+    if u.arg[1] is AxisType.GLOBAL or u.arg[1] is AxisType.LOCAL:
+      value = self.group if u.arg[1] is AxisType.GLOBAL else self.lane
+      if u.dtype.itemsize == 8: value = self.widen(value, dtypes.uint32, u in self.varying)
+      elif value is self.abi.workgroup: value = self.op(regs.S[1], "s_mov_b32", value)
+      self.values[u] = value
+      return
+    cls = regs.S[u.dtype.itemsize // 4]
+    body = self.function.new_block(self.block.depth + 1, "loop")
+    loop = Loop(body, self.new(cls), [a for a in self.assigned[u] if a in self.values])
+    before = [self.values[a] for a in loop.carried]
+    start = self.op(cls, f"s_mov_b{32 * cls.units}", 0)
+    if u.src[0].vmin < 1:
+      loop.after = self.function.new_block(self.block.depth, "after")
+      self.compare("le", u.src[0].dtype, self.value(u.src[0]), 0)
+      self.emit("s_cbranch_scc1", loop.after, arguments=(before,))
+    self.emit("s_branch", body, arguments=([start, *before],))
+    body.params = [loop.counter] + [self.new(b.cls) for b in before]
+    self.enter(body)
+    self.values[u] = loop.counter
+    self.values.update(zip(loop.carried, body.params[1:]))
+    self.loops.append(loop)
+
+  def close(self, u: UOp) -> None:
+    opened = u.src[0]
+    if opened.arg[1] is AxisType.GLOBAL or opened.arg[1] is AxisType.LOCAL: return
+    loop = self.loops.pop()
+    cls = loop.counter.cls
+    following = self.op(cls, "s_add_u32" if cls.units == 1 else "s_add64", loop.counter, 1)
+    values = [self.values[a] for a in loop.carried]
+    self.compare("lt", opened.dtype, following, self.value(opened.src[0]))
+    self.emit("s_cbranch_scc1", loop.body, arguments=([following, *values],))
+    after = loop.after or self.function.new_block(self.block.depth - 1, "after")
+    self.emit("s_branch", after, arguments=(values if loop.after is not None else [],))
+    if loop.after is not None:
+      after.params = [self.new(v.cls) for v in values]
+      self.values.update(zip(loop.carried, after.params))
+    self.enter(after)
+
+  def condition(self, u: UOp) -> None:
+    """IF: only where all lanes go one way."""
+    if u.src[0] in self.varying: raise CompileError(f"{self.program.name}: an IF that lanes take differently; gate its stores instead")
+    after, inside = self.function.new_block(self.block.depth, "after"), self.function.new_block(self.block.depth, "then")
+    self.conditions.append(after)
+    self.emit("s_cmp_eq_u32", self.in_scalar(self.value(u.src[0]), regs.S[1]), 0)
+    self.emit("s_cbranch_scc1", after, arguments=([],))
+    self.jump_to(inside)
+
+  def barrier(self, u: UOp) -> None:
+    """Waves of a workgroup meet; what they wrote to local memory is there (waits.py sees to that)."""
+    if self.generation.family == "rdna4":
+      self.emit("s_barrier_signal", -1)
+      self.emit("s_barrier_wait", -1)
+    else: self.emit("s_barrier")
+
+  def assign(self, u: UOp) -> None:
+    self.values[u.src[0]] = self.variable_value(u.src[0], u.src[1])
+
+  def variable_value(self, variable: UOp, u: UOp) -> Reg:
+    """A value as a variable holds it."""
+    if variable.dtype is dtypes.bool:
+      varying = variable in self.varying
+      return self.in_scalar(self.mask(u) if varying else self.value(u), self.mask_class if varying else regs.S[1])
+    cls = self.home(variable)
+    value = self.value(u)
+    if isinstance(value, Reg) and value.cls is cls: return value
+    return self.in_vector(value, variable.dtype.itemsize) if variable in self.varying else self.in_scalar(value, cls)
+
+  def run(self) -> Function:
+    for u in self.program.uops:
+      self.origin = u
+      if u.op in GroupOp.Elementwise: self.values[u] = self.compute(u)
+      elif u.op is Ops.LOAD: self.values[u] = self.load(u)
+      elif u.op is Ops.GEP: self.pick(u)
+      elif u.op is Ops.ACC: self.values[u] = self.variable_value(u, u.src[0])
+      elif u.op in _STATEMENTS: _STATEMENTS[u.op](self, u)
+      elif u.op not in _OPERANDS: raise CompileError(f"{self.program.name}: AMD selection does not know {u.op.name}")
+    self.emit("s_endpgm")
+    self.function.blocks = self.order
+    return self.function
+
+_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
+_STATEMENTS = {
+  Ops.PARAM: Selector.define, Ops.DEFINE_VAR: Selector.define, Ops.STORE: Selector.store, Ops.RANGE: Selector.open, Ops.END: Selector.close,
+  Ops.IF: Selector.condition, Ops.ENDIF: lambda s, u: s.jump_to(s.conditions.pop()), Ops.BARRIER: Selector.barrier, Ops.ASSIGN_ACC: Selector.assign,
+}
+OFFSETS = {"cdna": (-4096, 4095), "rdna3": (-4096, 4095), "rdna4": (-(1 << 23), (1 << 23) - 1)}  # bytes in an instruction that accesses memory
+
+def assigned_variables(program: Program) -> dict[UOp, list[UOp]]:
+  """For each loop the variables that are set inside of it and stood before it."""
+  found: dict[UOp, list[UOp]] = {}
+  position = {u: n for n, u in enumerate(program.uops)}
+  open_loops: list[UOp] = []
+  for u in program.uops:
+    if u.op is Ops.RANGE:
+      open_loops.append(u)
+      found[u] = []
+    elif u.op is Ops.END: open_loops.pop()
+    elif u.op is Ops.ASSIGN_ACC:
+      for r in open_loops:
+        if u.src[0] not in found[r] and position[u.src[0]] < position[r]: found[r].append(u.src[0])
+  return found
+
+def select(program: Program, target: Target) -> Function:
+  """The program as instructions over virtual registers. Raises CompileError for what no AMD kernel can be."""
+  return Selector(program, target.name).run()

@@ -1,0 +1,125 @@
+"""AMD GPUs as a `Target`: registers and instructions as the machine passes want them, and the way from a Program to Code."""
+from __future__ import annotations
+import functools
+
+from tinyhw.codegen.program import Program
+from tinyhw.errors import CompileError
+from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.abi import abi
+from tinyhw.isa.amd.capabilities import capabilities, generation_of
+from tinyhw.isa.amd.emit import encode_function
+from tinyhw.isa.amd.hazards import avoid_hazards
+from tinyhw.isa.amd.macros import expand_macros, macro_row
+from tinyhw.isa.amd.select import select
+from tinyhw.isa.amd.table import Table, build, table
+from tinyhw.isa.amd.waits import add_waits
+from tinyhw.machine.code import Code
+from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg, RegClass
+from tinyhw.machine.passes import run
+from tinyhw.machine.target import Target
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+__all__ = ["capabilities", "compile", "target"]
+
+# Vector registers that hold spilled scalar registers, a lane each; never given to values. What is left are whole groups of four, which the
+# allocator fills from below
+SPILL_REGISTERS = tuple(range(248, 256))
+OPPOSITE = {"s_cbranch_scc0": "s_cbranch_scc1", "s_cbranch_scc1": "s_cbranch_scc0"}
+
+class Moves:
+  """The instructions that the machine passes ask for, of one generation."""
+
+  def __init__(self, rows: Table):
+    self.rows, self.wave = rows, rows.generation.wave
+
+  def move(self, dst: Reg, src: Reg) -> MInst:
+    if dst.cls.bank is regs.SGPR: return build(self.rows[f"s_mov_b{32 * dst.cls.units}"], dst, src)
+    if dst.cls.units == 1: return build(self.rows["v_mov_b32"], dst, src)
+    raise CompileError(f"a copy of {dst.cls.units} vector registers is made of single ones")
+
+  def swap(self, a: Reg, b: Reg) -> list[MInst]:
+    """Vector registers have an instruction; scalar ones go by way of vcc, which holds nothing between instructions."""
+    if a.cls.bank is regs.VGPR: return [build(self.rows["v_swap_b32"], a, b)]
+    spare = regs.reg(a.cls, regs.VCC)
+    return [self.move(spare, a), self.move(a, b), self.move(b, spare)]
+
+  def spill(self, value: Reg, slot: int) -> MInst:
+    if value.cls.bank is regs.VGPR: return build(self.rows[f"scratch_store_b{32 * value.cls.units}"], None, value, None, offset=slot)
+    return self.lanes(value, slot, f"keep{32 * value.cls.units}")
+
+  def reload(self, value: Reg, slot: int) -> MInst:
+    if value.cls.bank is regs.VGPR: return build(self.rows[f"scratch_load_b{32 * value.cls.units}"], value, None, None, offset=slot)
+    return self.lanes(value, slot, f"kept{32 * value.cls.units}")
+
+  def lanes(self, value: Reg, slot: int, name: str) -> MInst:
+    """A scalar register or pair to or from lanes of a vector register: a macro."""
+    number, lane = divmod(slot // 4, self.wave)
+    if number >= len(SPILL_REGISTERS): raise CompileError(f"more than {len(SPILL_REGISTERS) * self.wave} scalar values are spilled; split the kernel")
+    kept = regs.v(SPILL_REGISTERS[number])
+    pair = [kept, value] if name.startswith("keep") else [value, kept]
+    return MInst(macro_row(self.rows.generation, name, ()), [*pair, *range(lane, lane + value.cls.units)])
+
+  def jump(self, block: Block) -> MInst: return MInst(self.rows["s_branch"], [block], None, ([],))
+
+  def invert(self, inst: MInst) -> MInst | None:
+    """The conditional jump with the opposite condition."""
+    opposite = OPPOSITE.get(inst.row.name)
+    return None if opposite is None else MInst(self.rows[opposite], list(inst.operands), inst.origin, inst.arguments)
+
+def region(inst: MInst) -> UOp | None:
+  """The buffer that a load or store of the program touches: different buffers do not overlap."""
+  u = inst.origin
+  if isinstance(u, UOp) and u.op in (Ops.LOAD, Ops.STORE) and inst.row.effects & (Effect.LOAD | Effect.STORE): return u.src[0].src[0]
+  return None
+
+def split_copies(function: Function, target: Target) -> Function:
+  """Copies of several vector registers as copies of single ones, in an order in which none is overwritten before it is read."""
+  for block in function.blocks:
+    insts: list[MInst] = []
+    for inst in block.insts:
+      dst = inst.operands[0] if inst.row.name == "copy" else None
+      if dst is None or dst.cls.bank is not regs.VGPR or dst.cls.units == 1: insts.append(inst)
+      else: insts += single_copies(inst)
+    block.insts = insts
+  return function
+
+def single_copies(inst: MInst) -> list[MInst]:
+  from tinyhw.machine.pseudo import copy
+  dst, src = inst.operands
+  steps = range(dst.cls.units) if dst.index < src.index else range(dst.cls.units - 1, -1, -1)
+  return [copy(regs.v(dst.index + k), regs.v(src.index + k)) for k in steps] if dst.index != src.index else []
+
+@functools.lru_cache(None)
+def target(arch: str) -> Target:
+  """The Target for "gfx1100" and so on."""
+  generation = generation_of(arch)
+  moves = Moves(table(generation.arch))
+  values = generation.vectors
+  return Target(
+    name=arch, capabilities=capabilities(arch), banks=(regs.SGPR, regs.VGPR), classes=(*classes(regs.S), *classes(values)),
+    move=moves.move, spill=moves.spill, reload=moves.reload, jump=moves.jump, swap=moves.swap, invert=moves.invert, select=select,
+    table=table(generation.arch), region=region, abi=abi(generation.family),
+    allocatable={"sgpr": tuple(range(generation.sgprs)), "vgpr": tuple(range(SPILL_REGISTERS[0]))},
+    hooks={"before:expand": (split_copies,), "after:expand": (expand_macros,), "after:layout": (add_waits, avoid_hazards)})
+
+def classes(files: dict[int, RegClass]) -> tuple[RegClass, ...]:
+  """Those that values of programs have."""
+  return tuple(files[n] for n in (1, 2, 4) if n in files)
+
+def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[int, MInst]]]:
+  """The laid out function, its bytes, and the offset of each instruction in them."""
+  t = target(arch)
+  function = run(select(program, t), t)
+  return function, *encode_function(function, generation_of(arch))
+
+def code_of(program: Program, arch: str, function: Function, text: bytes) -> Code:
+  """The Code of a function: registers are counted up to the highest one."""
+  arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
+  counts = tuple((bank, 1 + max((i for i in used if bank != "sgpr" or i < regs.SGPRS), default=-1)) for bank, used in function.used.items())
+  return Code(program.name, arch, text, arguments, local_bytes=program.local_bytes, registers=counts, lanes=program.lanes)
+
+def compile(program: Program, arch: str) -> Code:
+  """The program as machine code."""
+  function, text, _ = assemble(program, arch)
+  return code_of(program, arch, function, text)

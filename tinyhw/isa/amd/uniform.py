@@ -1,0 +1,40 @@
+"""Which values of a Program differ between the lanes of a wave.
+
+A value that is the same in all lanes is uniform, and can live in a scalar register and be computed by the scalar unit; one that differs is varying
+and lives in vector registers, as does every float that is computed, since the scalar unit (before RDNA4) has no floats.
+
+The analysis is optimistic: everything is uniform until a reason says otherwise, and reasons spread from sources to users and around loops through
+variables until nothing changes. Cost: O(nodes) a round; rounds are bounded by the nesting of variables, usually two.
+"""
+from __future__ import annotations
+
+from tinyhw.codegen.program import Program
+from tinyhw.dtype import dtypes
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.ops import UOp
+
+def varying_values(program: Program) -> set[UOp]:
+  """The values that a vector register must hold."""
+  varying = {u for u in program.uops if differs(u, program)}
+  assignments = [u for u in program.uops if u.op is Ops.ASSIGN_ACC]
+  while True:
+    before = len(varying)
+    for u in program.uops:
+      if u not in varying and u.op is not Ops.CONST and not varying.isdisjoint(u.src): varying.add(u)
+    varying.update(u.src[0] for u in assignments if u.src[1] in varying)
+    if len(varying) == before: return varying
+
+def differs(u: UOp, program: Program) -> bool:
+  """Whether a node is varying by itself: the lane's number, arithmetic of floats, and memory that only the vector unit can read."""
+  if u.op is Ops.RANGE: return u.arg[1] is AxisType.LOCAL
+  if u.op is Ops.ACC: return dtypes.is_float(u.dtype)
+  if u.op is Ops.LOAD: return not scalar_load(u, program)
+  if u.op not in GroupOp.Elementwise: return False
+  if u.op is Ops.BITCAST: return False
+  if dtypes.is_float(u.dtype) or any(dtypes.is_float(s.dtype) for s in u.src): return True
+  return u.op in (Ops.MAX, Ops.CMPLT) and u.src[0].dtype.itemsize == 8   # the scalar unit compares 64 bits for equality only
+
+def scalar_load(u: UOp, program: Program) -> bool:
+  """Whether the scalar unit could do a load if its index is uniform: whole dwords of a buffer that the kernel does not write, without a gate."""
+  buffer = u.src[0].src[0]
+  return len(u.src) == 1 and buffer.op is Ops.PARAM and buffer.arg[0] not in program.written and u.dtype.itemsize in (4, 8) and u.dtype.count == 1

@@ -1,0 +1,151 @@
+"""Wait for what is in flight before its registers are touched, and for local memory before a barrier.
+
+Loads write their registers later, and instructions that follow do not wait by themselves: a counter says how many are in flight, and a wait
+instruction lets go on when it is low enough. Of each register in flight is known how many instructions that use the same counter came *behind*
+it: they finish in order, so that is what the counter may still be. Scalar loads finish in any order; with one of them in flight the counter must
+become 0. Where paths meet, the smaller number holds. Stores need no wait: what they store is read when they are issued, and the kernel's end
+waits for memory.
+
+Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from tinyhw.isa.amd.form import Form
+from tinyhw.isa.amd.table import Table, build, table
+from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
+from tinyhw.machine.moves import units_of
+from tinyhw.machine.target import Target
+
+Unit = tuple[str, int]
+
+class Waits(NamedTuple):
+  """A family's counters, and the instructions that wait until they are at most these numbers."""
+  counters: dict[str, int]
+  instructions: Callable[[Table, dict[str, int]], list[MInst]]
+
+def _waits_cdna(rows: Table, wanted: dict[str, int]) -> list[MInst]:
+  """MI300 ISA guide, S_WAITCNT: vmcnt in bits 3:0 and 15:14, expcnt in 6:4, lgkmcnt in 11:8."""
+  vector, other = wanted.get("vmcnt", 63), wanted.get("lgkmcnt", 15)
+  return [build(rows["s_waitcnt"], vector & 15 | 7 << 4 | other << 8 | vector >> 4 << 14)]
+
+def _waits_rdna3(rows: Table, wanted: dict[str, int]) -> list[MInst]:
+  """RDNA3 ISA guide, S_WAITCNT: expcnt in bits 2:0, lgkmcnt in 9:4, vmcnt in 15:10. Stores have a counter and an instruction of their own."""
+  return [build(rows["s_waitcnt"], 7 | wanted.get("lgkmcnt", 63) << 4 | wanted.get("vmcnt", 63) << 10)]
+
+def _waits_rdna4(rows: Table, wanted: dict[str, int]) -> list[MInst]:
+  """RDNA4 ISA guide: an instruction for each counter."""
+  return [build(rows[f"s_wait_{name}"], value) for name, value in wanted.items()]
+
+FAMILIES = {
+  "cdna": Waits({"vmcnt": 63, "lgkmcnt": 15}, _waits_cdna),
+  "rdna3": Waits({"vmcnt": 63, "lgkmcnt": 63}, _waits_rdna3),
+  "rdna4": Waits({"loadcnt": 63, "dscnt": 63, "kmcnt": 31}, _waits_rdna4),
+}
+LOCAL = {"cdna": "lgkmcnt", "rdna3": "lgkmcnt", "rdna4": "dscnt"}  # counts accesses to local memory
+
+class Flight:
+  """What one counter counts. behind: unit -> instructions of the counter since. unordered: a scalar load may be in flight. busy: anything may be."""
+  __slots__ = ("behind", "unordered", "busy")
+
+  def __init__(self) -> None:
+    self.behind: dict[Unit, int] = {}
+    self.unordered = self.busy = False
+
+  def copy(self) -> Flight:
+    new = Flight()
+    new.behind, new.unordered, new.busy = dict(self.behind), self.unordered, self.busy
+    return new
+
+  def meet(self, other: Flight) -> bool:
+    """Take over what is worse in another one; has anything changed?"""
+    changed = other.unordered > self.unordered or other.busy > self.busy
+    for unit, count in other.behind.items():
+      if count < self.behind.get(unit, 1 << 30): self.behind[unit], changed = count, True
+    self.unordered, self.busy = self.unordered or other.unordered, self.busy or other.busy
+    return changed
+
+  def issue(self, units: list[Unit], unordered: bool) -> None:
+    self.behind = {unit: count + 1 for unit, count in self.behind.items()}
+    self.behind.update(dict.fromkeys(units, 0))
+    self.unordered, self.busy = self.unordered or unordered, True
+
+  def reached(self, value: int) -> None:
+    """The counter was waited for."""
+    if value: self.behind = {unit: count for unit, count in self.behind.items() if count < value}
+    else: self.__init__()  # type: ignore[misc]  # nothing is in flight
+
+State = dict[str, Flight]
+
+class Waiter:
+  """The pass over one function."""
+  def __init__(self, function: Function, rows: Table):
+    self.function, self.rows = function, rows
+    family = rows.generation.family
+    self.waits, self.local = FAMILIES[family], LOCAL[family]
+    self.starts: dict[Block, State] = {}
+
+  def run(self) -> None:
+    blocks = self.function.blocks
+    following = dict(zip(blocks, blocks[1:]))
+    self.starts = {blocks[0]: self.nothing()}
+    work = [blocks[0]]
+    while work:
+      block = work.pop()
+      state = self.walk(block, None)
+      for goal in goals_of(block, following.get(block)):
+        known = self.starts.get(goal)
+        if known is None: self.starts[goal] = {name: flight.copy() for name, flight in state.items()}
+        elif not any([known[name].meet(flight) for name, flight in state.items()]): continue
+        if goal not in work: work.append(goal)
+    for block in blocks:
+      if block in self.starts:
+        out: list[MInst] = []
+        self.walk(block, out)
+        block.insts = out
+
+  def nothing(self) -> State: return {name: Flight() for name in self.waits.counters}
+
+  def walk(self, block: Block, out: list[MInst] | None) -> State:
+    """The state at the end of a block; with `out`, the code with its waits goes there."""
+    state = {name: flight.copy() for name, flight in self.starts[block].items()}
+    for inst in block.insts:
+      wanted = self.wanted(inst, state)
+      if wanted:
+        for name, value in wanted.items(): state[name].reached(value)
+        if out is not None:
+          for wait in self.waits.instructions(self.rows, wanted):
+            wait.origin = inst.origin
+            out.append(wait)
+      form: Form = inst.row.isa
+      units = [unit for r in inst.writes() for unit in units_of(r)]
+      for name in form.counter.split("+"):
+        if name in state: state[name].issue(units, inst.row.pipe in UNORDERED)
+      if out is not None: out.append(inst)
+    return state
+
+  def wanted(self, inst: MInst, state: State) -> dict[str, int]:
+    """What to wait for before an instruction: counter -> the most that it may be."""
+    found: dict[str, int] = {}
+    touched = [unit for r in inst.operands if isinstance(r, Reg) for unit in units_of(r)]
+    for name, flight in state.items():
+      least = min([flight.behind[unit] for unit in touched if unit in flight.behind], default=-1)
+      if inst.row.effects & Effect.BARRIER and name == self.local and flight.busy: least = 0
+      if least < 0: continue
+      found[name] = 0 if flight.unordered else min(least, self.waits.counters[name])
+    return found
+
+UNORDERED = frozenset({"smem", "message"})
+
+def goals_of(block: Block, following: Block | None) -> Iterator[Block]:
+  """The blocks that may come next; following: the one that stands behind."""
+  for inst in block.insts:
+    if inst.row.effects & Effect.JUMP: yield from [o for o in inst.operands if isinstance(o, Block)]
+  if following is not None and not block.insts[-1].row.effects & Effect.END: yield following
+  elif following is not None and not block.insts: yield following
+
+def add_waits(function: Function, target: Target) -> Function:
+  """The function with its waits."""
+  Waiter(function, table(target.table.generation.arch)).run()
+  return function
