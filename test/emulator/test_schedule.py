@@ -53,6 +53,7 @@ def test_errors_reach_the_caller_and_the_rest_goes_on() -> None:
   broken = Broken()
   scheduler.add(broken)
   with pytest.raises(ValueError, match="broken"): scheduler.run(1)
+  assert isinstance(scheduler.error, ValueError)
   scheduler.remove(broken)
   scheduler.remove(broken)
   scheduler.add(Counter("a", 1, log))

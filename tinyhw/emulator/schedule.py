@@ -23,7 +23,8 @@ class Scheduler:
     self.lock = threading.RLock()
     self.actors: list[Actor] = []
     self.running = False
-    self.steps = 0  # taken so far
+    self.steps = 0                        # taken so far
+    self.error: Exception | None = None   # the last one that an actor raised
 
   def add(self, actor: Actor) -> None: self.actors.append(actor)
 
@@ -50,6 +51,9 @@ class Scheduler:
             taken += 1
             waiting.clear()
           else: waiting.add(id(actor))
+      except Exception as error:
+        self.error = error
+        raise
       finally:
         self.running = False
         self.steps += taken

@@ -12,6 +12,7 @@ from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.autogen.amd import pm4
 from tinyhw.drivers.linux.files import MAP_SHARED, READ_WRITE
 from tinyhw.emulator.amd.events import MMAP_TYPE_EVENTS, SLOTS
+from tinyhw.emulator.errors import PacketError
 
 COMPLETE, TIMEOUT, FAIL = range(3)
 
@@ -132,6 +133,14 @@ def test_a_memory_fault_tells_where_and_how() -> None:
   assert result == COMPLETE and fault.va == area.address and fault.gpu_id == program.gpu.gpu_id
   assert (fault.failure.NotPresent, fault.failure.ReadOnly, fault.failure.NoExecute) == (0, 1, 0)
   assert wait(program, hardware)[0] == TIMEOUT
+
+def test_a_wait_for_what_never_comes_tells_the_error_again() -> None:
+  program = Program()
+  _, event = with_page(program)
+  queue = program.queue()
+  queue.submit([0])
+  for _ in range(2):
+    with pytest.raises(PacketError, match="no header"): wait(program, event, timeout=60_000)
 
 def test_a_reset_is_an_exception_of_the_hardware() -> None:
   program = Program()

@@ -118,7 +118,11 @@ class Events:
       if not moved: self._rest(deadline)
 
   def _rest(self, deadline: float | None) -> None:
-    """Nothing moves: another thread of the program may change that. Sleeps without the lock."""
+    """Nothing moves: another thread of the program may change that. Sleeps without the lock.
+
+    After an error of a device the program would wait for what never comes, so it is told again.
+    """
+    if self.computer.scheduler.error is not None: raise self.computer.scheduler.error
     lock = self.computer.scheduler.lock
     lock.release()
     try: time.sleep(0.0005 if deadline is None else max(0.0, min(0.0005, deadline - time.monotonic())))

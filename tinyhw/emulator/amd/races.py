@@ -87,6 +87,7 @@ class SharedRaces:
 
   def begin(self, key: object) -> Races:
     """Those of the dispatch that all XCCs know by this key."""
-    races, count = self.open.pop(key, None) or (Races(), 0)
+    races, count = self.open[key] if key in self.open else (Races(), 0)
     if count + 1 < self.parts: self.open[key] = races, count + 1
+    else: self.open.pop(key, None)
     return races
