@@ -83,6 +83,12 @@ class Allocator:
     """The bytes themselves, or None where the host cannot see them."""
     return None
   def map(self, buf: Buffer) -> Any: raise DeviceError(f"{self.dev} cannot map memory of {buf.device}; copy it with .to({self.dev!r})")
+  def transfer(self, dest: Any, src: Any, size: int) -> bool:
+    """Copy from an opaque buffer of another device, without the host. False where that cannot be; then nothing has happened.
+
+    Only asked where supports_transfer is set.
+    """
+    return False
   def close(self) -> None:
     """Give back what no live buffer needs."""
 

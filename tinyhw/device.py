@@ -36,7 +36,7 @@ DRIVERS = {
 DISK, DISK_DRIVER = "DISK", "tinyhw.drivers.disk"  # DISK:/path is the device of a file; it keeps bytes and is not among those that compute
 DeviceLike = str | tuple[str, ...]  # a name, or those of several devices that share a tensor
 ALIASES = {"CUDA": "NV", "GPU": "NV", "HIP": "AMD"}
-PREFERENCE = ("NV", "AMD", "METAL", "CPU", "CLANG", "PYTHON")  # the default device is the first that opens
+PREFERENCE = ("NV", "METAL", "CPU", "CLANG", "PYTHON")        # the default device is the first that opens; AMD opens, but has no compiler yet
 FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
 
 # Processor, as the system names it -> module with code(name), the machine code that drivers need.
@@ -100,12 +100,7 @@ class Kept:
 
   def submit_timed(self) -> list[tuple[int, int]]:
     """Run them one by one; when each began and ended, in nanoseconds of time.perf_counter_ns."""
-    times = [time.perf_counter_ns()]
-    for launch in self.launches:
-      self.device.submit([launch])
-      self.device.synchronize()
-      times.append(time.perf_counter_ns())
-    return list(zip(times, times[1:]))
+    return self.device.submit_timed(self.launches)
 
 class Compiled:
   """An opened device. arch says what its compiler must emit: "x86_64:avx2", "c", "python".
@@ -132,6 +127,14 @@ class Compiled:
   def submit(self, launches: Sequence[Launch]) -> None:
     """Run launches in order. Their memory may be read after `synchronize`."""
     for launch in launches: launch.program(launch.buffers, launch.variables, 0, launch.grid)
+  def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
+    """Run launches one by one; when each began and ended, in nanoseconds of time.perf_counter_ns. By the device's clock, where it has one."""
+    times = [time.perf_counter_ns()]
+    for launch in launches:
+      self.submit([launch])
+      self.synchronize()
+      times.append(time.perf_counter_ns())
+    return list(zip(times, times[1:]))
   def record(self, launches: Sequence[Launch]) -> Recording:
     """Launches as one object, which runs all of them with one call."""
     return (self.graph or Kept)(self, launches)
@@ -341,6 +344,9 @@ class Buffer:
   def copy_from(self, src: Buffer) -> Buffer:
     """Overwrite with the bytes of another Buffer, on any device. What the host sees of neither goes through its memory."""
     there = self.ensure_allocated().allocator.as_memoryview(self._buf)
+    if self.allocator.supports_transfer and src.nbytes == self.nbytes and src.is_allocated():
+      Device[self.device].synchronize()
+      if self.allocator.transfer(self._buf, src._buf, self.nbytes): return self
     if there is None or src.nbytes != self.nbytes or not src.allocator.lasting: return self.copyin(src.as_memoryview(allow_zero_copy=True))
     Device[self.device].synchronize()
     src.copyout(there[:self.nbytes])

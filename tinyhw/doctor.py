@@ -41,6 +41,7 @@ def fix(name: str, reason: str) -> str | None:
   """The one command that would make a refused device open, or the next best thing; None if there is none."""
   if NO_DRIVER in reason: return None
   if name == "CLANG": return "unset CC" if reason.startswith("CC=") else installer()
+  if name == "AMD": return "sudo usermod -aG render $USER, then log in again" if "join the group" in reason else None
   if name == "CPU":
     if reason.startswith("ARCH="): return "unset ARCH"
     return None if Device.refused.get("CLANG") is None else installer()
@@ -93,11 +94,13 @@ def examine() -> dict[str, Any]:
 
 # fact -> how it is printed, under its device
 LINES: dict[str, Callable[[dict[str, Any]], str]] = {
-  "processor": lambda d: f"{d['processor'] or d['vendor']}, core {d.get('microarchitecture', 'unknown')}",
+  "processor": lambda d: (d["processor"] or d["vendor"]) + (f", core {d.get('microarchitecture', 'unknown')}" if "vendor" in d else ""),
   "threads": lambda d: f"{d['threads']} threads",
   "cache_bytes": lambda d: "caches " + ", ".join(f"L{i} {show_bytes(n).split(' (')[0]}" for i, n in enumerate(d["cache_bytes"], 1) if n),
   "memory_limit": lambda d: f"memory {show_bytes(d['memory_limit']).split(' (')[0]}" if d["memory_limit"] else "memory of unknown size",
   "features": lambda d: "features " + " ".join(d["features"]),
+  "visible_bytes": lambda d: f"of which the processor sees {show_bytes(d['visible_bytes']).split(' (')[0]}",
+  "kernel_interface": lambda d: f"driven by the kernel's {d['kernel_interface']}",
   "compiler": lambda d: f"compiler {d['compiler']}",
 }
 

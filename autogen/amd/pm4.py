@@ -12,6 +12,7 @@ from tinyhw.autogen.fields import Layout, Table, lines, of_generation
 TYPE3 = 3
 SET_SH_REG_START, SET_SH_REG_END = 0x2C00, 0x3000           # addresses that SET_SH_REG reaches; its reg_offset counts from the first
 SET_UCONFIG_REG_START, SET_UCONFIG_REG_END = 0xC000, 0x10000
+MOST_WORDS = 0x3FFF                                         # behind a header
 NOP_WORD = 0xFFFF_1000                                      # a NOP whose count says that it has no body
 
 ROWS = """
@@ -59,6 +60,7 @@ class Packet(Layout):
 
 def header(opcode: int, body_words: int) -> int:
   """The first word of a packet. body_words: how many follow it; 0 only for NOP."""
+  if body_words > MOST_WORDS: raise ValueError(f"a packet has at most {MOST_WORDS} words behind its header, not {body_words}")
   return TYPE3 << 30 | (body_words - 1 & 0x3FFF) << 16 | opcode << 8
 
 class Packets(Table):
@@ -68,16 +70,16 @@ class Packets(Table):
     super().__init__(Packet(name, int(text.split()[0], 16), text.split(None, 1)[1], generation) for name, text in kept)
     self.opcodes: dict[int, Packet] = {packet.opcode: packet for packet in self.rows.values()}
 
-  def read(self, words: Sequence[int]) -> tuple[Packet, dict[str, Any], int]:
-    """The packet that words begin with: its row, its fields, and how many words it has. Raises ValueError for what is none."""
-    first = words[0]
+  def read(self, words: Sequence[int], place: int = 0) -> tuple[Packet, dict[str, Any], int]:
+    """The packet that begins at a place: its row, its fields, and how many words it has. Raises ValueError for what is none."""
+    first = words[place]
     if first >> 30 != TYPE3: raise ValueError(f"{first:#010x} is no header of a type-3 packet")
     packet = self.opcodes.get(first >> 8 & 0xFF)
     if packet is None: raise ValueError(f"{first:#010x}: no packet has the opcode {first >> 8 & 0xFF:#x}")
     if first & 0xFF: raise ValueError(f"{first:#010x}: a predicate, or another bit that {packet.name} has not")
     count = ((first >> 16) + 1 & 0x3FFF) + 1
-    if len(words) < count: raise ValueError(f"{packet.name} has {count} words, and {len(words)} are left")
-    return packet, packet.decode(words[1:count]), count
+    if len(words) - place < count: raise ValueError(f"{packet.name} has {count} words, and {len(words) - place} are left")
+    return packet, packet.decode(words[place + 1:place + count]), count
 
 GFX9, GFX10 = Packets(9), Packets(10)
 

@@ -43,11 +43,11 @@ class Packet(Layout):
 
   def __call__(self, **values: Any) -> list[int]: return self.encode(values)
 
-  def size(self, words: Sequence[int]) -> int:
-    """How many words the packet has that begins here."""
-    if self.name == "NOP": return 1 + (words[0] >> 16 & 0x3FFF)
-    if self.name == "WRITE_UNTILED": return self.words + (words[3] & 0xFFFFF) + 1 if len(words) > 3 else self.words
-    return self.words + (1 if self.rest == "compression" and words[0] >> 19 & 1 else 0)
+  def size(self, words: Sequence[int], place: int = 0) -> int:
+    """How many words the packet has that begins at a place."""
+    if self.name == "NOP": return 1 + (words[place] >> 16 & 0x3FFF)
+    if self.name == "WRITE_UNTILED": return self.words + (words[place + 3] & 0xFFFFF) + 1 if len(words) > place + 3 else self.words
+    return self.words + (1 if self.rest == "compression" and words[place] >> 19 & 1 else 0)
 
 class Packets(Table):
   """The packets of a generation (4, 6 or 7), as attributes, and by (op, sub_op)."""
@@ -56,14 +56,14 @@ class Packets(Table):
     super().__init__(Packet(name, text, generation) for name, text in kept)
     self.opcodes: dict[tuple[int | None, int | None], Packet] = {packet.opcode: packet for packet in self.rows.values()}
 
-  def read(self, words: Sequence[int]) -> tuple[Packet, dict[str, Any], int]:
-    """The packet that words begin with: its row, its fields, and how many words it has. Raises ValueError for what is none."""
-    op, sub_op = words[0] & 0xFF, words[0] >> 8 & 0xFF
+  def read(self, words: Sequence[int], place: int = 0) -> tuple[Packet, dict[str, Any], int]:
+    """The packet that begins at a place: its row, its fields, and how many words it has. Raises ValueError for what is none."""
+    op, sub_op = words[place] & 0xFF, words[place] >> 8 & 0xFF
     packet = self.opcodes.get((op, sub_op)) or self.opcodes.get((op, None))
-    if packet is None: raise ValueError(f"{words[0]:#010x}: no packet has the opcode {op}, {sub_op}")
-    count = packet.size(words)
-    if len(words) < count: raise ValueError(f"{packet.name} has {count} words, and {len(words)} are left")
-    return packet, packet.decode(words[:count]), count
+    if packet is None: raise ValueError(f"{words[place]:#010x}: no packet has the opcode {op}, {sub_op}")
+    count = packet.size(words, place)
+    if len(words) - place < count: raise ValueError(f"{packet.name} has {count} words, and {len(words) - place} are left")
+    return packet, packet.decode(words[place:place + count]), count
 
 V4, V6, V7 = Packets(4), Packets(6), Packets(7)
 

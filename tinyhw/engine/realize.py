@@ -325,10 +325,7 @@ def _timed(step: Step, batch: list[Launch]) -> list[Launch]:
   """Run one launch, and tell how long it took. The CPU device returns from it when it is done."""
   assert step.runner is not None
   opened = Device[step.runner.device]
-  start = time.perf_counter_ns()
-  opened.submit(batch)
-  opened.synchronize()
-  end = time.perf_counter_ns()
+  (start, end), = opened.submit_timed(batch)
   if trace.recorder is not None: trace.recorder.launched(step, start, end)
   if DEBUG >= 2:
     from tinyhw.engine.show import show_launch

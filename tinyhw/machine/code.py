@@ -12,7 +12,9 @@ class Code:
   text: the machine code (CPU, GPU) or source (CLANG, METAL, PYTHON), entry at `entry`.
   arguments: one entry per argument in order: "buffer" or "int64"; the driver lays them out as 8-byte slots.
   local_bytes: scratch memory that each worker (CPU) or workgroup (GPU) needs. lanes: of a workgroup; 1 on a CPU.
-  registers: registers used by bank, for occupancy. listing: instruction origins for DEBUG=7 are kept apart, in trace.
+  wave: lanes that execute one instruction, where the hardware lets code choose; 0: it does not. private_bytes: memory of each lane, for what it
+  spills. registers: registers used by bank (AMD: "sgpr", "vgpr", "agpr"): what the hardware is told, or for occupancy.
+  Instruction origins for DEBUG=7 are kept apart, in trace.
   """
   name: str
   arch: str
@@ -22,3 +24,5 @@ class Code:
   local_bytes: int = 0
   registers: tuple[tuple[str, int], ...] = ()
   lanes: int = 1
+  wave: int = 0
+  private_bytes: int = 0

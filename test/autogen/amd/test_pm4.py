@@ -77,5 +77,9 @@ def test_read_inverts_the_making_of_a_packet(generation: int, data: st.DataObjec
 def test_what_is_no_packet_is_refused(words: list[int], reason: str) -> None:
   with pytest.raises(ValueError, match=reason): pm4.GFX10.read(words)
 
+def test_a_packet_has_no_more_words_than_its_header_counts() -> None:
+  assert pm4.GFX10.NOP(data=[0] * 0x3FFF)[0] == 0xFFFE1000
+  with pytest.raises(ValueError, match="at most 16383 words"): pm4.GFX10.NOP(data=[0] * 0x4000)
+
 def test_pred_exec_is_of_gfx9_and_64_bit_waits_of_later_ones() -> None:
   assert not hasattr(pm4.GFX10, "PRED_EXEC") and not hasattr(pm4.GFX9, "WAIT_REG_MEM64")

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from tinyhw.arithmetic import divide, round_float32
 from tinyhw.emulator.amd.floats import bits_of_float32, bits_of_float64, flush_f32, float32_of, float64_of
 
+ONES = 0x7fffff  # a mantissa
+
 def approximate(exact: Callable[[float], float]) -> Callable[[float], float]:
   """A float32 function as the hardware has it: denormals are flushed, inexact results are up to 1 unit in the last place off."""
   def call(x: float) -> float:
@@ -18,7 +20,9 @@ def approximate(exact: Callable[[float], float]) -> Callable[[float], float]:
     value = exact(x)
     result = round_float32(value)
     if result == value or result != result or math.isinf(result): return flush_f32(result)
-    step = (0, 1, -1, 0)[(bits_of_float32(x) * 2654435761 & 0xffffffff) >> 30]
+    bits = bits_of_float32(x)
+    if bits & ONES == ONES: return flush_f32(result)  # guess: exact, else no division by such a number were (Markstein 1990, theorem 8.3)
+    step = (0, 1, -1, 0)[(bits * 2654435761 & 0xffffffff) >> 30]
     return flush_f32(float32_of(bits_of_float32(result) + step)) if step else flush_f32(result)
   return call
 

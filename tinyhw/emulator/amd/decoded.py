@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd import arithmetic, control, lanes, matrix, transfer_global, transfer_local, transfer_scalar
 from tinyhw.emulator.amd.arithmetic import Mode, Uses, row_of
-from tinyhw.emulator.amd.hazards import Start, Wait, classes, starts_of, states_of, waits_of
+from tinyhw.emulator.amd.hazards import Start, Wait, classes, registers_of, starts_of, states_of, waits_of
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.strict import SCALAR_BASE, SCC
 from tinyhw.emulator.errors import OutOfBounds, PageFault, UnknownInstruction
 from tinyhw.errors import DecodeError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.decode import decoder
+from tinyhw.isa.amd.syntax import show
 from tinyhw.machine.inst import Access, MInst, Reg
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Step:
   """One instruction as it executes. Vector registers are rows of state.Wave, scalar ones bits by their index.
 
   touched, read_set, results: registers as strict.Strict.pending numbers them: all, those that are read, those that a counted instruction writes.
+  product: what a matrix instruction computes, factors and addend: the registers of its A and B, and of its C.
   all_lanes: it writes lanes that are not active too. kind: of the event that it is where `counters` count it. states: the wait states that it is.
   """
   inst: MInst
@@ -51,6 +53,9 @@ class Step:
   waits: tuple[Wait, ...] = ()
   starts: tuple[Start, ...] = ()
   classes: frozenset[str] = field(default_factory=frozenset)
+  product: matrix.Product | None = None
+  factors: frozenset[int] = frozenset()
+  addend: tuple[int, ...] = ()
 
 class Decoder:
   """The steps of one workgroup's code, by address, for each mode that waves are in."""
@@ -86,7 +91,7 @@ def step_of(code: bytes, mode: Mode) -> Step:
 def make_step(inst: MInst, size: int, mode: Mode) -> Step:
   """The step of an instruction."""
   uses = Uses(inst)
-  step = Step(inst, size, repr(inst), function_of(uses, mode))
+  step = Step(inst, size, show(inst), function_of(uses, mode))
   _registers(step, uses)
   if uses.form.counter:
     step.counters = tuple(uses.form.counter.split("+"))
@@ -95,6 +100,10 @@ def make_step(inst: MInst, size: int, mode: Mode) -> Step:
   step.all_lanes = matrix.is_matrix(uses.name)
   step.classes = classes(uses, mode)
   step.states = states_of(uses)
+  step.product = matrix.product_of(uses.name)
+  if step.product is not None:
+    step.factors = registers_of(uses, "src0", "src1")
+    step.addend = tuple(sorted(registers_of(uses, "src2")))
   step.waits, step.starts = waits_of(step, uses, mode), starts_of(step, uses, mode)
   return step
 
@@ -113,7 +122,6 @@ def _registers(step: Step, uses: Uses) -> None:
   """Which registers an instruction reads and writes."""
   vector_reads: list[int] = []
   vector_writes: list[int] = []
-  written: set[int] = set()
   for spec, value in zip(uses.form.specs, uses.inst.operands):
     if not isinstance(value, Reg) or value.index is None: continue
     units = range(value.cls.units)
@@ -130,12 +138,10 @@ def _registers(step: Step, uses: Uses) -> None:
       if read: vector_reads += rows
       if spec.access & Access.WRITE: vector_writes += rows
   _implied(step, uses)
-  if uses.name in lanes.ONE_LANE: vector_reads, vector_writes = [], [] if uses.name != "v_writelane_b32" else vector_writes
-  step.vector_reads, step.vector_writes = tuple(vector_reads), tuple(vector_writes)
   step.read_set = frozenset((*vector_reads, *_bits(step.scalar_reads)))
-  written = {*vector_writes, *_bits(step.scalar_writes)}
-  step.touched = step.read_set | written
-  if uses.name == "v_writelane_b32": step.vector_writes = ()
+  step.touched = step.read_set | {*vector_writes, *_bits(step.scalar_writes)}
+  if uses.name in lanes.ONE_LANE: vector_reads, vector_writes = [], []  # they look at a single lane themselves
+  step.vector_reads, step.vector_writes = tuple(vector_reads), tuple(vector_writes)
 
 _TRACKED = ~(sum(1 << index for name, index in regs.READ_ONLY.items() if name != "src_scc") | 3 << regs.EXEC)
 
@@ -145,7 +151,7 @@ def _implied(step: Step, uses: Uses) -> None:
   for name in uses.form.reads:
     if name == "scc": step.scalar_reads |= 1 << SCC
     elif name == "vcc": step.scalar_reads |= (1 << width) - 1 << regs.VCC
-    elif name == "m0": step.scalar_reads |= 1 << regs.M0
+    elif name == "m0" and not uses.name.startswith("s_sendmsg"): step.scalar_reads |= 1 << regs.M0
   for name in uses.form.writes:
     if name == "scc": step.scalar_writes |= 1 << SCC
     elif name == "vcc": step.scalar_writes |= (1 << width) - 1 << regs.VCC

@@ -1,13 +1,15 @@
 """Hazards: pairs of instructions that need wait states between them, as a table, and the watch that checks them while a wave executes.
 
 A wait state is an issued instruction; s_nop n is n + 1 of them. A row names what comes first and which of its registers count, what must not come too
-soon after it and how it uses them, and how many wait states must lie between. Results of MFMA have rows whose states depend on passes (matrix.py).
+soon after it and how it uses them, and how many wait states must lie between. hazards_mfma.py has
+those of MFMA.
 Sources: LLVM GCNHazardRecognizer.cpp; ISA guides, "manually inserted wait states". What has no row is interlocked, or has nothing to do with compute.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.amd import matrix
+from tinyhw.emulator.amd.hazards_mfma import MatrixWatch
 from tinyhw.emulator.errors import MissingHazard
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
@@ -109,12 +111,12 @@ def starts_of(step: Step, uses: Uses, mode: Mode) -> tuple[Start, ...]:
 def _written(wrote: str, step: Step, uses: Uses) -> frozenset[int]:
   if wrote == "v": return frozenset(step.vector_writes)
   if wrote == "s": return frozenset(SCALAR_BASE + i for i in range(step.scalar_writes.bit_length()) if step.scalar_writes >> i & 1)
-  if wrote == "data": return frozenset(step.vector_reads) - _operand(uses, "vaddr")
+  if wrote == "data": return frozenset(step.vector_reads) - registers_of(uses, "vaddr")
   special = {"vcc": regs.VCC, "exec": regs.EXEC, "m0": regs.M0}[wrote]
   written = step.scalar_writes >> special & 1 or wrote == "exec" and "exec" in uses.form.writes
   return frozenset((ALWAYS,)) if written else frozenset()
 
-def _operand(uses: Uses, *names: str) -> frozenset[int]:
+def registers_of(uses: Uses, *names: str) -> frozenset[int]:
   """The registers of operands."""
   found: set[int] = set()
   for name in names:
@@ -138,8 +140,8 @@ def _used(how: str, step: Step, uses: Uses) -> frozenset[int]:
   if how == "read": return step.read_set
   if how == "write": return frozenset(step.vector_writes)
   if how == "touch": return step.touched
-  if how == "operands": return _operand(uses, "src0", "src1")
-  return _operand(uses, "src0" if how == "src0" else "src1")
+  if how == "operands": return registers_of(uses, "src0", "src1")
+  return registers_of(uses, "src0" if how == "src0" else "src1")
 
 class Watch:
   """When this wave last did what may be the first half of a hazard."""
@@ -148,6 +150,10 @@ class Watch:
     self.now = 0
     self.last: dict[tuple[int, int], int] = {}    # (row, register) -> when
     self.texts: dict[tuple[int, int], str] = {}
+    self.matrix = MatrixWatch(arch) if arch.startswith("gfx9") else None
+    self.trans_use = arch.startswith("gfx11")
+    self.transcendental: dict[int, tuple[int, int, str]] = {}   # vector register -> (VALU and transcendental instructions before, text)
+    self.counts = (0, 0)                                        # how many of each have been issued
 
   def check(self, step: Step) -> None:
     """Raise MissingHazard if a step comes too soon."""
@@ -155,18 +161,41 @@ class Watch:
       for register in registers:
         when = self.last.get((row, register))
         if when is not None and self.now - when < states: self.fail(row, register, self.now - when)
+    if self.matrix is not None and self.matrix.results: self.matrix.check(step, self.now)
+    if self.transcendental and "valu" in step.classes: self.check_transcendental(step)
 
   def note(self, step: Step) -> None:
     """The step has been issued."""
     self.now += step.states
+    if self.matrix is not None and step.product is not None: self.matrix.note(step, self.now)
+    if self.trans_use: self.note_transcendental(step)
     for row, registers in step.starts:
       for register in registers:
         self.last[row, register] = self.now
         self.texts[row, register] = step.text
 
+  def check_transcendental(self, step: Step) -> None:
+    """RDNA3 (VALUTransUse): VALU may read a transcendental result after 6 VALU or 2 transcendental instructions, a memory access, or va_vdst(0)."""
+    for register in step.read_set & self.transcendental.keys():
+      valu, trans, text = self.transcendental[register]
+      if self.counts[0] - valu < 6 and self.counts[1] - trans < 2:
+        raise MissingHazard(f"{text} may not be done: put s_waitcnt_depctr va_vdst(0) (0x0fff), 6 VALU or 2 transcendental instructions between")
+      del self.transcendental[register]
+
+  def note_transcendental(self, step: Step) -> None:
+    if "vmem" in step.classes or "lds" in step.classes: self.transcendental.clear()
+    if "valu" not in step.classes: return
+    for register in self.transcendental.keys() & set(step.vector_writes): del self.transcendental[register]
+    trans = "trans" in step.classes
+    self.counts = self.counts[0] + 1, self.counts[1] + trans
+    if trans:
+      for register in step.vector_writes: self.transcendental[register] = *self.counts, step.text
+
   def wait_alu(self, immediate: int) -> None:
     """s_waitcnt_depctr, s_wait_alu: a field of 0 ends the hazards that it stands for."""
-    if immediate >> 12 == 0: self.last.clear()
+    if immediate >> 12 & 15 == 0:
+      self.last.clear()
+      self.transcendental.clear()
 
   def fail(self, row: int, register: int, since: int) -> None:
     hazard = self.table[row]

@@ -44,6 +44,9 @@ v_cvt_pk_norm_u16_f16 v_cvt_pknorm_u16_f16 : D.u32 = unorm(f32(S0.f16)) | unorm(
 v_cvt_pk_rtz_f16_f32 v_cvt_pkrtz_f16_f32   : D.u32 = f16_rtz(S0.f32) | f16_rtz(S1.f32) << 16
 v_cvt_pk_f16_f32                : D.u32 = raw_f16(f16(S0.f32)) | raw_f16(f16(S1.f32)) << 16
 v_cvt_pk_bf16_f32               : D.u32 = raw_bf16(bf16(S0.f32)) | raw_bf16(bf16(S1.f32)) << 16
+# guess: the random bits are the low half
+v_cvt_sr_bf16_f32               : t = raw_f32(S0.f32); \
+D.u16 = t >> 16 if (t & 0x7f800000) == 0x7f800000 else u32((u64(t) + u64(S1.u32[15:0])) >> 16)
 v_cvt_pk_u8_f32                 : n = S1.u32[1:0] << 3; D.u32 = (S2.u32 & ~(255 << n)) | (u32(u8(S0.f32)) << n)
 v_cvt_f32_fp8                   : D.f32 = fp8_to_f32(S0.u8)
 v_cvt_f32_bf8                   : D.f32 = bf8_to_f32(S0.u8)

@@ -63,7 +63,7 @@ class Strict:
       if register not in self.vectors: raise self.beyond(register)
     if step.scalar_limit > wave.registers.sgprs:
       raise OutOfBounds(f"s{step.scalar_limit - 1} is beyond the {wave.registers.sgprs} scalar registers of the kernel; raise SGPRS in RSRC1")
-    if step.waits: self.hazards.check(step)
+    self.hazards.check(step)
 
   def after(self, wave: Wave, step: Step) -> None:
     """Note what an instruction has written."""

@@ -103,4 +103,4 @@ for _bits in (32, 64):
     "cond_sub_u": lambda old, x: old - x if old >= x else old, "sub_clamp_u": lambda old, x: max(old - x, 0),
     "csub_u": lambda old, x: max(old - x, 0)}
   ATOMICS |= {f"{name}{_bits}": (_bits // 8, function) for name, function in _words.items()}
-COMPARE = re.compile(r"(?:cmpswap|cmpstore)_[bf](\d+)$")  # takes a new value and one to compare with
+COMPARE = re.compile(r"(?:cmpswap|cmpstore|cmpst)_[bf](\d+)$")  # takes a new value and one to compare with

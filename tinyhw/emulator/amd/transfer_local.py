@@ -95,7 +95,7 @@ def _two(uses: Uses, action: str, size: int, stride: int) -> Run:
 def _atomic(uses: Uses, mode: Mode, what: str) -> Run:
   size, data_size, update = atomic_update(uses, what)
   rows = [_row(uses, name) for name in ("data0", "data1")[:data_size // size]]
-  if mode.cdna: rows.reverse()  # gfx9: the value to compare with comes first
+  if what.startswith("cmpst_"): rows.reverse()  # CDNA: the value to compare with comes first
   places, result = _by_register(uses), _row(uses, "vdst") if "vdst" in uses else None
   def run(wave: Wave) -> None:
     lanes, old = wave.active, []

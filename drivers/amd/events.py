@@ -1,0 +1,75 @@
+"""Events: how a process sleeps until its GPUs have done something, and how it learns of their faults. Source: Linux, kfd_events.c.
+
+A GPU signals event n by writing n into slot n of the event page, and by an interrupt that carries n. The page is one for the process: the memory of
+the first GPU that has events, which the others see too.
+"""
+from __future__ import annotations
+import contextlib
+import ctypes
+from typing import NamedTuple
+
+from tinyhw.autogen.amd import kfd_ioctl
+from tinyhw.drivers.amd.kfd import HOST, Kfd, Memory
+from tinyhw.drivers.amd.topology import Gpu
+
+PAGE_BYTES = 8 * kfd_ioctl.KFD_SIGNAL_EVENT_LIMIT
+
+class MemoryFault(NamedTuple):
+  """An access that the GPU's page tables do not allow. address: of the page."""
+  address: int
+  not_present: bool
+  read_only: bool
+  no_execute: bool
+  imprecise: bool
+  error_type: int
+
+class HardwareFault(NamedTuple):
+  """The GPU, or an engine of it, was reset."""
+  whole: bool
+  ecc: bool
+  memory_lost: bool
+
+class Events:
+  """The events of one GPU: its queues signal `number`, through `mailbox`, when something is done; faults come by themselves."""
+  def __init__(self, kfd: Kfd, gpu: Gpu):
+    self.kfd, self.gpu = kfd, gpu
+    with contextlib.ExitStack() as undo:
+      page = self._page()
+      done = self._create(undo, kfd_ioctl.KFD_IOC_EVENT_SIGNAL, 0 if kfd.events_begun else page.handle)
+      kfd.events_begun = True
+      self.number, self.mailbox = int(done.event_id), page.address + 8 * int(done.event_slot_index)
+      self.memory_fault = int(self._create(undo, kfd_ioctl.KFD_IOC_EVENT_MEMORY).event_id)
+      self.hardware_fault = int(self._create(undo, kfd_ioctl.KFD_IOC_EVENT_HW_EXCEPTION).event_id)
+      self.undo = undo.pop_all()
+
+  def _page(self) -> Memory:
+    """The process's page, visible to this GPU."""
+    page = self.kfd.event_page
+    if page is None: page = self.kfd.event_page = self.kfd.allocate(self.gpu, PAGE_BYTES, HOST, "event page")
+    else: self.kfd.share(page, self.gpu)
+    return page
+
+  def _create(self, undo: contextlib.ExitStack, kind: int, page: int = 0) -> ctypes.Structure:
+    request = kfd_ioctl.CreateEvent(event_page_offset=page, event_type=kind, auto_reset=1)
+    self.kfd.node.ioctl(request)
+    undo.callback(self.kfd.node.ioctl, kfd_ioctl.DestroyEvent(event_id=request.event_id))
+    return request
+
+  def wait(self, timeout_ms: int) -> MemoryFault | HardwareFault | None:
+    """Sleep until the queues signal something, or a fault happens, which is returned; else None after timeout_ms at most."""
+    waited = (kfd_ioctl.EventData * 3)()
+    for data, number in zip(waited, (self.number, self.memory_fault, self.hardware_fault)): data.event_id = number
+    self.kfd.node.ioctl(kfd_ioctl.WaitEvents(events_ptr=ctypes.addressof(waited), num_events=len(waited), wait_for_all=0, timeout=timeout_ms))
+    memory, hardware = waited[1].memory_exception_data, waited[2].hw_exception_data
+    if memory.gpu_id == self.gpu.gpu_id:
+      failure = memory.failure
+      return MemoryFault(memory.va, bool(failure.NotPresent), bool(failure.ReadOnly), bool(failure.NoExecute), bool(failure.imprecise),
+                         memory.ErrorType)
+    if hardware.gpu_id == self.gpu.gpu_id:
+      return HardwareFault(hardware.reset_type == kfd_ioctl.KFD_HW_EXCEPTION_WHOLE_GPU_RESET,
+                           hardware.reset_cause == kfd_ioctl.KFD_HW_EXCEPTION_ECC, bool(hardware.memory_lost))
+    return None
+
+  def close(self) -> None:
+    """Give the events back. A second call does nothing."""
+    self.undo.close()

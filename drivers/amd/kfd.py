@@ -1,0 +1,181 @@
+"""The process's connection to the kernel's compute driver: /dev/kfd, the render nodes of the GPUs in use, and their memory.
+
+KFD knows one address space per process and GPU, bound to the first render node that the process shows it, for as long as the process lives. So there
+is one `Kfd` for a computer, it keeps what it has opened, and devices that are closed and opened again find it. Source: Linux, kfd_chardev.c.
+"""
+from __future__ import annotations
+import contextlib
+import ctypes
+import errno
+
+from tinyhw.autogen.amd import kfd_ioctl
+from tinyhw.drivers.amd.topology import KFD, Gpu
+from tinyhw.drivers.linux.files import PAGE, PROT_NONE, RESERVED, Box, HostMapping, Mapping, Node, map_memory, refusal
+from tinyhw.errors import DeviceError
+
+OLDEST = (1, 11)          # the oldest interface whose structures were compared with ours
+RUNTIME_ENABLE = (1, 14)  # from here on a process announces itself
+HUGE_PAGE = 2 << 20
+DOORBELL_BYTES = 8192     # of a GPU's doorbells in a process: 1024 of 8 bytes
+GROUP = "join the group that owns it (usually render, else video: sudo usermod -aG render $USER) and log in again"
+ADVICE = {
+  "open": {errno.EACCES: GROUP,
+           errno.EPERM: "the kernel takes 64-bit processes, and containers to which the device was given (--device=/dev/kfd --device=/dev/dri)",
+           errno.ENOENT: "load the kernel's amdgpu driver (modprobe amdgpu)"},
+  "AcquireVm": {errno.EBUSY: "this process has used the GPU through another driver; use one of them, or another process"},
+  "AllocMemoryOfGpu": {errno.ENOMEM: "drop references to tensors that are not needed, or use a smaller batch",
+                       errno.EINVAL: "the kernel refuses the kind of memory; enable Resizable BAR in the firmware's setup if it is the GPU's own"},
+  "MapMemoryToGpu": {errno.ENOMEM: "the GPU cannot reach the memory: between GPUs that wants Resizable BAR and peer-to-peer access"},
+  "CreateQueue": {errno.EINVAL: "the kernel wants other sizes for the queue's memory; report this with the kernel's version and dmesg",
+                  errno.ENOMEM: "other processes have all queues of the GPU; end one of them"},
+  "ImportDmabuf": {errno.EINVAL: "the GPUs cannot see each other's memory; copy through the host"},
+}
+_F = kfd_ioctl
+
+class Kind:
+  """What memory is: flags of AllocMemoryOfGpu, and whether the processor sees it."""
+  def __init__(self, name: str, flags: int, visible: bool):
+    self.name, self.flags, self.visible = name, flags, visible
+  def __repr__(self) -> str: return self.name
+
+_ALL = _F.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | _F.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE
+VRAM = Kind("VRAM", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_VRAM, visible=False)
+CODE = Kind("VRAM for code", VRAM.flags | _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE, visible=False)
+# Memory of the host that both sides see at once: no cache of the GPU keeps it, the processor's are snooped. For rings, commands, arguments, signals.
+HOST = Kind("host memory", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_GTT | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | _F.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED |
+            _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE | _F.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC, visible=True)
+USER = Kind("memory of the program", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT, visible=False)
+
+class Memory:
+  """Memory that GPUs see at `address`; the processor sees it there too, through `mapping`, if its kind is visible. `close` gives it back."""
+  def __init__(self, kind: Kind, address: int, size: int, handle: int, label: str):
+    self.kind, self.address, self.size, self.handle, self.label = kind, address, size, handle, label
+    self.gpu_ids: list[int] = []           # who sees it
+    self.owner: object = None              # the device that it belongs to
+    self.undo = contextlib.ExitStack()
+    self.found: Mapping | None = None
+    self.reserved: HostMapping | None = None
+
+  @property
+  def mapping(self) -> Mapping:
+    """How the processor sees it."""
+    assert self.found is not None, f"{self!r} is not visible to the processor"
+    return self.found
+
+  def close(self) -> None:
+    """Give it back; the GPUs must have done with it. A second call does nothing."""
+    self.undo.close()
+
+  def abandon(self) -> None:
+    """Give back what the process has of it; the kernel keeps the rest until the process ends."""
+    self.undo.pop_all()
+    if self.found is not None: self.found.close()
+    if self.reserved is not None: self.reserved.close()
+
+  def __repr__(self) -> str: return f"<{self.label}: {self.size:#x} bytes of {self.kind} at {self.address:#x}>"
+
+class Kfd:
+  """/dev/kfd of this process. The caller of each method owns what it returns."""
+  def __init__(self, box: Box):
+    self.box = box
+    self.renders: dict[int, Node] = {}     # by gpu_id; kept until the end, see above
+    self.event_page: Memory | None = None  # the same: the kernel takes one page of events from a process, and does not let go of it
+    self.events_begun = False
+    with contextlib.ExitStack() as undo:
+      self.node = Node(box, KFD, ADVICE)
+      undo.callback(self.node.close)
+      version = kfd_ioctl.GetVersion()
+      self.node.ioctl(version)
+      self.version = (version.major_version, version.minor_version)
+      if self.version[0] != OLDEST[0] or self.version < OLDEST:
+        raise DeviceError(f"the kernel's compute driver has interface {self.version[0]}.{self.version[1]}, and {OLDEST[0]}.{OLDEST[1]} is the oldest "
+                          "that is driven; update the kernel to 6.1 or newer")
+      if self.version >= RUNTIME_ENABLE: self.node.ioctl(kfd_ioctl.RuntimeEnable())
+      undo.pop_all()
+
+  def acquire(self, gpu: Gpu) -> None:
+    """Open the GPU's render node and bind its address space to this process. Once done it stays."""
+    if gpu.gpu_id in self.renders: return
+    render = Node(self.box, gpu.render_node, ADVICE)
+    try: self.node.ioctl(kfd_ioctl.AcquireVm(drm_fd=render.fileno(), gpu_id=gpu.gpu_id))
+    except BaseException:
+      render.close()
+      raise
+    self.renders[gpu.gpu_id] = render
+
+  def allocate(self, gpu: Gpu, size: int, kind: Kind, label: str, address: int = 0) -> Memory:
+    """Memory of `size` bytes (rounded up to pages) that the GPU sees. Source: kfd_ioctl.h, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU.
+
+    address: of the program's own pages, for USER memory; else a free one is taken, at a huge page for what fills one. Nothing lies on the page
+    behind it. Contents are undefined.
+    Raises Refused, with errno ENOMEM where there is no memory.
+    """
+    size = -(-size // PAGE) * PAGE
+    undo, reserved = contextlib.ExitStack(), None
+    with contextlib.ExitStack() as failed:
+      failed.callback(undo.close)
+      if kind is not USER:
+        step = HUGE_PAGE if size >= HUGE_PAGE else PAGE
+        try: reserved = map_memory(size + step, prot=PROT_NONE, flags=RESERVED)  # a page at least stays unused behind it
+        except OSError as error: raise refusal(f"reserving {size:#x} bytes of addresses", error) from error
+        undo.callback(reserved.close)
+        address = -(-reserved.address // step) * step
+      request = kfd_ioctl.AllocMemoryOfGpu(va_addr=address, size=size, gpu_id=gpu.gpu_id, flags=kind.flags,
+                                           mmap_offset=address if kind is USER else 0)
+      self.node.ioctl(request)
+      undo.callback(self.node.ioctl, kfd_ioctl.FreeMemoryOfGpu(handle=request.handle))
+      memory = Memory(kind, address, size, request.handle, label)
+      memory.reserved = reserved
+      undo.callback(self.unshare, memory)
+      self.share(memory, gpu)
+      if kind.visible:
+        memory.found = self.renders[gpu.gpu_id].mmap(size, request.mmap_offset, address)
+        undo.callback(memory.found.close)
+      failed.pop_all()
+      memory.undo = undo
+    return memory
+
+  def share(self, memory: Memory, gpu: Gpu) -> None:
+    """Let a GPU see memory, at the same address; of another GPU too. Raises Refused where it cannot."""
+    if gpu.gpu_id in memory.gpu_ids: return
+    ids = (ctypes.c_uint32 * 1)(gpu.gpu_id)
+    self.node.ioctl(kfd_ioctl.MapMemoryToGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids), n_devices=1))
+    memory.gpu_ids.append(gpu.gpu_id)
+
+  def unshare(self, memory: Memory) -> None:
+    """No GPU sees the memory any more."""
+    if not memory.gpu_ids: return
+    ids = (ctypes.c_uint32 * len(memory.gpu_ids))(*memory.gpu_ids)
+    self.node.ioctl(kfd_ioctl.UnmapMemoryFromGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids), n_devices=len(memory.gpu_ids)))
+    memory.gpu_ids.clear()
+
+  def available(self, gpu: Gpu) -> int:
+    """Bytes of the GPU's memory that can be allocated now."""
+    request = kfd_ioctl.GetAvailableMemory(gpu_id=gpu.gpu_id)
+    self.node.ioctl(request)
+    return int(request.available)
+
+  def doorbells(self, offset: int) -> Mapping:
+    """The page pair of a GPU's doorbells in this process, from the doorbell_offset of one of its queues."""
+    return self.node.mmap(DOORBELL_BYTES, offset & ~(DOORBELL_BYTES - 1))
+
+  def close(self) -> None:
+    """Close all files. Only at the end of the process: a GPU's address space cannot be bound again."""
+    if self.event_page is not None: self.event_page.abandon()  # KFD refuses to free it: it writes there itself
+    self.event_page = None
+    for render in self.renders.values(): render.close()
+    self.renders.clear()
+    self.node.close()
+
+_connections: dict[int, Kfd] = {}
+
+def connect(box: Box) -> Kfd:
+  """The connection of this process; made when first asked for."""
+  found = _connections.get(id(box))
+  if found is None: found = _connections[id(box)] = Kfd(box)  # it holds the box, so the id stays its own
+  return found
+
+def forget(box: Box) -> None:
+  """Close the connection: for tests, which make computers of their own, and for the child of a fork, whose files are not its own."""
+  found = _connections.pop(id(box), None)
+  if found is not None: found.close()

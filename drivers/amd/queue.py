@@ -1,0 +1,157 @@
+"""Queues of KFD: their memory, creation and doorbells, and the compute queue that reads PM4. AQL queues are in aql.py, copies in sdma.py.
+
+A queue takes pieces of words (`put`) and tells the hardware of them (`start`). Memory of queues obeys the rules of Linux, amdkfd/kfd_queue.c: the
+ring, the page of pointers, the end-of-pipe buffer and the area that waves are saved to are allocations of their own, of exactly the sizes that it
+wants.
+"""
+from __future__ import annotations
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from tinyhw.autogen.amd import hsa, kfd_ioctl, pm4
+from tinyhw.drivers.amd.kfd import DOORBELL_BYTES, HOST, VRAM, Kfd, Kind, Memory
+from tinyhw.drivers.amd.topology import Gpu
+from tinyhw.drivers.linux.files import PAGE, Mapping, fence
+from tinyhw.drivers.queue import Ring, Transient
+
+RING_BYTES = 1 << 20
+EOP_BYTES = 4096
+PRIORITY = 7                                            # of 15; others on the machine may be more important
+WRITE_POINTER: int = hsa.Queue.write_dispatch_id.offset  # in the page of pointers, which is an AQL queue's descriptor
+READ_POINTER: int = hsa.Queue.read_dispatch_id.offset
+
+class Indirect(NamedTuple):
+  """Words that are in memory already: a buffer that the command processor is sent to."""
+  address: int
+  words: int
+
+class Owner(Protocol):
+  """What a queue wants of its device."""
+  kfd: Kfd
+  gpu: Gpu
+  transient: Transient
+  def allocate(self, size: int, kind: Kind, label: str) -> Memory: ...
+  def doorbells(self, offset: int) -> Mapping: ...
+  def wait_for(self, done: Callable[[], bool], what: str) -> None: ...
+
+class Queue:
+  """A queue of the kernel's: memory, doorbell, and a ring of words. kind: a KFD_IOC_QUEUE_TYPE.
+
+  Subclasses say what they put into the ring, and what its pointers and its doorbell count: words, bytes or packets.
+  """
+  name = ""
+  kind = kfd_ioctl.KFD_IOC_QUEUE_TYPE_COMPUTE
+
+  def __init__(self, owner: Owner, ring_bytes: int = RING_BYTES):
+    self.owner = owner
+    with contextlib.ExitStack() as undo:
+      def allocate(size: int, kind: Kind, label: str) -> Memory:
+        memory = owner.allocate(size, kind, f"{self.name} queue: {label}")
+        undo.callback(memory.close)
+        return memory
+      self.memory, pointers = allocate(ring_bytes, HOST, "ring"), allocate(PAGE, HOST, "pointers")
+      self.pointers = pointers.mapping
+      self.memory.mapping.copyin(0, self.empty_ring(ring_bytes))
+      self.pointers.copyin(0, self.descriptor())
+      request = kfd_ioctl.CreateQueue(
+        ring_base_address=self.memory.address, ring_size=ring_bytes, gpu_id=owner.gpu.gpu_id, queue_type=self.kind,
+        queue_percentage=kfd_ioctl.KFD_MAX_QUEUE_PERCENTAGE, queue_priority=PRIORITY, write_pointer_address=pointers.address + WRITE_POINTER,
+        read_pointer_address=pointers.address + READ_POINTER)
+      if self.kind in (kfd_ioctl.KFD_IOC_QUEUE_TYPE_COMPUTE, kfd_ioctl.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL):
+        sizes, save = owner.gpu.queue_sizes(), allocate(owner.gpu.queue_sizes().total, VRAM, "saved waves")
+        request.eop_buffer_address, request.eop_buffer_size = allocate(EOP_BYTES, VRAM, "end of pipe").address, EOP_BYTES
+        request.ctx_save_restore_address, request.ctx_save_restore_size, request.ctl_stack_size = save.address, sizes.save, sizes.control_stack
+      owner.kfd.node.ioctl(request)
+      undo.callback(owner.kfd.node.ioctl, kfd_ioctl.DestroyQueue(queue_id=request.queue_id))
+      self.number = int(request.queue_id)
+      self.doorbell, self.doorbell_offset = owner.doorbells(request.doorbell_offset), request.doorbell_offset & (DOORBELL_BYTES - 1)
+      self.undo = undo.pop_all()
+    self.ring = self.make_ring(ring_bytes // 4)
+
+  def empty_ring(self, size: int) -> bytes:
+    """What the ring holds before anything is written."""
+    return bytes(size)
+
+  def descriptor(self) -> bytes:
+    """What the page of pointers holds at first."""
+    return bytes(PAGE)
+
+  def make_ring(self, words: int) -> Ring: return Ring(self.memory.mapping, words, self.consumed, self.publish, self.wait)
+
+  def wait(self, done: Callable[[], bool]) -> None:
+    """Wait for room in the ring."""
+    self.owner.wait_for(done, f"room in the {self.name} queue")
+
+  def consumed(self) -> int:
+    """The place in the ring of the next word that the hardware reads."""
+    raise NotImplementedError
+
+  def pointer(self, written: int) -> int:
+    """The write pointer, from the number of words written."""
+    return written
+
+  def doorbell_value(self, written: int) -> int:
+    """What the doorbell is told."""
+    return self.pointer(written)
+
+  def publish(self, written: int) -> None:
+    """Tell the hardware: the write pointer in memory first, then the doorbell."""
+    fence()
+    self.pointers.store64(WRITE_POINTER, self.pointer(written))
+    fence()
+    self.doorbell.store64(self.doorbell_offset, self.doorbell_value(written))
+
+  def start(self) -> None:
+    """Tell the hardware of all that was put."""
+    self.ring.ring()
+
+  def state(self) -> str:
+    """For reports: how far it is."""
+    return f"{self.name} queue {self.number}: {self.consumed()} of {self.ring.written % self.ring.words} words read (modulo {self.ring.words})"
+
+  def close(self) -> None:
+    """Destroy the queue and give its memory back. It should have nothing to do any more. A second call does nothing."""
+    self.undo.close()
+
+class ComputeQueue(Protocol):
+  """A queue for PM4 commands: of this file, or of aql.py."""
+  def put(self, *pieces: list[int] | Indirect) -> None: ...
+  def start(self) -> None: ...
+  def state(self) -> str: ...
+  def recent(self) -> list[str]: ...
+  def close(self) -> None: ...
+
+class Pm4Queue(Queue):
+  """A ring that is read as PM4. Its read pointer has 32 bits, in words, and wraps with the ring; the write pointer counts for ever."""
+  name = "compute"
+
+  def consumed(self) -> int: return self.pointers.load32(READ_POINTER) & self.ring.words - 1
+
+  def put(self, *pieces: list[int] | Indirect) -> None:
+    """Append commands, in order."""
+    for piece in pieces:
+      if isinstance(piece, Indirect): piece = pm4.GFX10.INDIRECT_BUFFER(ib_base=piece.address, ib_size=piece.words, valid=1)
+      limit = self.ring.words // 4
+      for start in range(0, len(piece), limit): self.ring.put(piece[start:start + limit])
+
+  def recent(self) -> list[str]:
+    """The packets around the place that the hardware reads, as text."""
+    return show_packets(self.owner.gpu, self.ring.recent(64))
+
+def show_packets(gpu: Gpu, words: Sequence[int], most: int = 12) -> list[str]:
+  """Packets as text. The beginning may lie inside of one, so the place is taken from which most words are packets."""
+  table, best = {9: pm4.GFX9, 10: pm4.GFX10}[gpu.chip.packets], list[str]()
+  for start in range(len(words)):
+    lines, place = list[str](), start
+    try:
+      while place < len(words):
+        packet, fields, size = table.read(words, place)
+        lines.append(f"{packet.name} " + " ".join(f"{name}={_number(value)}" for name, value in fields.items() if value))
+        place += size
+    except ValueError: pass  # the rest is cut off, or this was no beginning
+    best = max(best, lines, key=len)
+  return best[-most:]
+
+def _number(value: int | list[int]) -> str:
+  return ",".join(f"{v:#x}" for v in value) if isinstance(value, list) else f"{value:#x}" if value > 9 else str(value)

@@ -1,0 +1,166 @@
+"""One GPU: the order of its two queues, deadlines, the timeline's end, forks, and what becomes of it when it is closed or lost."""
+import os
+import threading
+
+import pytest
+from amd_box import AMDBox, Opener, code
+
+from tinyhw.config import Context
+from tinyhw.device import Launch
+from tinyhw.drivers.queue import Timeline
+from tinyhw.errors import DeviceError, DriverError
+
+def test_a_queue_waits_for_the_other_one_and_not_for_itself(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  program, a = device.load(code()), device.allocator.alloc(100)
+  box.packets.clear()
+  device.submit([Launch(program, [a], [1], 1)])
+  device.submit([Launch(program, [a], [1], 1)])
+  device.allocator.copyin(a, memoryview(bytes(100)))
+  device.allocator.copyin(a, memoryview(bytes(100)))
+  order = [name for name in box.packets if name in ("WAIT_REG_MEM", "DISPATCH_DIRECT", "sdma POLL_REGMEM", "sdma COPY_LINEAR")]
+  assert order == ["WAIT_REG_MEM", "DISPATCH_DIRECT", "DISPATCH_DIRECT", "sdma POLL_REGMEM", "sdma COPY_LINEAR", "sdma COPY_LINEAR"]
+
+def test_each_submission_ends_with_its_number_and_the_event(opened: Opener) -> None:
+  box, device = opened("gfx942")
+  program, a = device.load(code("gfx942")), device.allocator.alloc(100)
+  before = device.timeline.submitted
+  device.submit([Launch(program, [a], [1], 1)])
+  assert device.timeline.completed == device.timeline.submitted == before + 1 and device.mark() == (0, before + 1)
+  assert box.packets[-3:] == ["PRED_EXEC", "RELEASE_MEM", "RELEASE_MEM"]
+
+def test_the_timeline_begins_anew_before_it_wraps(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  box, device = opened("gfx1100")
+  monkeypatch.setattr(Timeline, "LIMIT", device.timeline.submitted + 3)
+  program, a = device.load(code()), device.allocator.alloc(1000)
+  old = device.mark()
+  for i in range(20):
+    device.submit([Launch(program, [a], [i], 1)])
+    data, out = bytes([i]) * 1000, bytearray(1000)
+    device.allocator.copyin(a, memoryview(data))
+    device.allocator.copyout(memoryview(out), a)
+    assert out == data and device.timeline.submitted < Timeline.LIMIT
+  assert device.epoch > 5 and len(box.dispatches) == 20
+  device.wait_mark(old)
+
+def test_scratch_grows_and_is_told_before_kernels(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  a = device.allocator.alloc(100)
+  device.load(code(private_bytes=16))
+  small = device.scratch
+  assert small is not None and small[1:3] == (96 * 32 // 6, 4)
+  device.load(code(private_bytes=8))
+  assert device.scratch is small
+  program = device.load(code(private_bytes=100))
+  assert device.scratch is not None and device.scratch[2] == 25 and device.scratch[0].size >= 96 * 32 * 25 * 256
+  device.submit([Launch(program, [a], [1], 1)])
+  assert box.dispatches[-1][0]["COMPUTE_TMPRING_SIZE"] == 512 | 25 << 12
+  assert box.dispatches[-1][0]["COMPUTE_DISPATCH_SCRATCH_BASE_LO"] << 8 | box.dispatches[-1][0]["COMPUTE_DISPATCH_SCRATCH_BASE_HI"] << 40 == (
+    device.scratch[0].address)
+  device.synchronize()
+  assert small[0] not in device.memories
+
+def test_a_deadline_that_is_missed_loses_the_device_and_all_is_given_back(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  program, a = device.load(code(name="endless")), device.allocator.alloc(5 << 20)
+  device.synchronize()
+  box.stopped = True
+  device.submit([Launch(program, [a], [1], 1)])
+  with Context(HCQDEV_WAIT_TIMEOUT_MS=20), pytest.raises(DriverError) as caught: device.synchronize()
+  text = caught.value.message
+  assert text.startswith("AMD (gfx1100) did not finish submission 2 in 0.02 s\n") and "submission 2, which it was at: endless" in text
+  assert "compute queue" in text and "DISPATCH_DIRECT dim_x=1" in text
+  assert box.held() == {"files": 2, "mappings": 1, "memory": 1, "queues": 0, "events": 0}
+  for call in (lambda: device.submit([Launch(program, [a], [1], 1)]), lambda: device.load(code()), lambda: device.allocator.alloc(9 << 20),
+               lambda: device.allocator.copyin(a, memoryview(bytes(10))), lambda: device.record([Launch(program, [a], [1], 1)])):
+    with pytest.raises(DeviceError, match="AMD is lost since it did not finish .*use another device"): call()
+  device.allocator.free(a)
+  device.allocator.free_cache()
+  device.synchronize()
+  device.close()
+
+def test_a_fault_is_told_and_loses_the_device(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  program, a = device.load(code()), device.allocator.alloc(5 << 20)
+  device.synchronize()
+  box.stopped = True
+  device.submit([Launch(program, [a], [1], 1)])
+  box.fault = {"va": a.address + (5 << 20), "gpu_id": 1000, "NotPresent": 1}
+  with pytest.raises(DriverError, match="touches memory that it has not at 0x.* is the end of a buffer of 5.00 MB"): device.synchronize()
+
+def test_a_refused_wait_loses_the_device(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  box.stopped = True
+  program = device.load(code(text=b"x" * 10))
+  box.fail("WaitEvents", box.seen["WaitEvents"] + 1, 5)
+  device.submit([Launch(program, [device.allocator.alloc(1)], [1], 1)])
+  with pytest.raises(DriverError, match="WaitEvents: input/output error"): device.synchronize()
+
+def test_virtual_gpus_have_longer(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  from tinyhw.drivers.amd import device as module
+  _, device = opened("gfx1100")
+  given = list[int]()
+  monkeypatch.setattr(module, "wait_until", lambda done, timeout_ms, sleep: given.append(timeout_ms) or True)
+  device.wait_for(lambda: False, "x")
+  with Context(EMULATE="gfx1100"): device.wait_for(lambda: False, "x")
+  assert given == [30_000, 600_000]
+
+def test_a_closed_device_is_closed(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  program, a = device.load(code()), device.allocator.alloc(100)
+  device.close()
+  device.close()
+  with pytest.raises(DeviceError, match="AMD was closed"): device.submit([Launch(program, [a], [1], 1)])
+  del program
+  device.allocator.free(a)
+  assert box.held() == {"files": 2, "mappings": 1, "memory": 1, "queues": 0, "events": 0}
+
+def test_a_failing_queue_does_not_keep_the_rest_from_being_given_back(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  box.fail("DestroyQueue", 1, 16)
+  with pytest.raises(DriverError, match="DestroyQueue: .*EBUSY"): device.close()
+  box.queues.clear()
+  assert box.held() == {"files": 2, "mappings": 1, "memory": 1, "queues": 0, "events": 0}
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_the_child_of_a_fork_has_no_gpu(opened: Opener) -> None:
+  _, device = opened("gfx1100")
+  device.after_fork(in_child=False)
+  device.check()
+  memories = set(device.memories)
+  device.after_fork(in_child=True)
+  with pytest.raises(DeviceError, match="belongs to the process that opened it.*spawn"): device.check()
+  device.lost = None
+  device.memories = memories
+
+def test_threads_take_turns(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  program = device.load(code())
+  right = list[bool]()
+  def work(number: int) -> None:
+    a = device.allocator.alloc(1000)
+    for i in range(20):
+      device.submit([Launch(program, [a], [i], 1)])
+      data, out = bytes([number, i]) * 500, bytearray(1000)
+      device.allocator.copyin(a, memoryview(data))
+      device.allocator.copyout(memoryview(out), a)
+      right.append(out == data)
+    device.allocator.free(a)
+  threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+  for thread in threads: thread.start()
+  for thread in threads: thread.join()
+  assert right == [True] * 80 and len(box.dispatches) == 80
+
+def test_rest_lets_work_end(opened: Opener) -> None:
+  _, device = opened("gfx1100")
+  device.rest()
+  assert device.timeline.completed == device.timeline.submitted
+
+def test_facts_are_of_all_dies(opened: Opener) -> None:
+  _, device = opened("gfx942")
+  facts = device.facts()
+  assert facts["threads"] == 304 and facts["arch"] == "gfx942" and facts["local_bytes"] == 65536 and facts["memory_limit"] == 1 << 30
+  assert facts["kernel_interface"] == "KFD 1.17" and "cache_bytes" not in facts, "an L2 of unknown size is not told"
+
+def test_small_boxes_are_boxes() -> None:
+  assert AMDBox("gfx942").held() == {"files": 0, "mappings": 0, "memory": 0, "queues": 0, "events": 0}

@@ -1,0 +1,49 @@
+"""Faults in words."""
+from amd_box import Opener, code
+
+from tinyhw.device import Launch
+from tinyhw.drivers.amd import faults
+from tinyhw.drivers.amd.events import HardwareFault, MemoryFault
+
+def memory_fault(address: int, **flags: bool) -> MemoryFault:
+  return MemoryFault(address, **{"not_present": False, "read_only": False, "no_execute": False, "imprecise": False, "error_type": 0, **flags})
+
+def test_kinds_of_faults(opened: Opener) -> None:
+  _, device = opened("gfx1100")
+  def said(**flags: bool) -> str: return faults.explain(device, memory_fault(0x1000, **flags))
+  assert said(not_present=True).startswith("touches memory that it has not at 0x1000: ")
+  assert said(read_only=True).startswith("writes to read-only memory at 0x1000: ")
+  assert said(no_execute=True).startswith("executes what is no code at 0x1000: ")
+  assert said(imprecise=True).startswith("touches memory that it has not at 0x1000 or near it: ")
+  assert said(error_type=True).startswith("met a memory error (ECC) at 0x1000")
+  assert faults.explain(device, HardwareFault(True, False, True)) == (
+    "was reset by the kernel (all of it), because of it did not respond; what was in its memory is gone")
+  assert "an uncorrectable memory error" in faults.explain(device, HardwareFault(False, True, False))
+
+def test_places_are_told_by_what_lies_next_to_them(opened: Opener) -> None:
+  _, device = opened("gfx1100")
+  big = device.allocator.alloc(5 << 20)
+  assert faults.place(device, big.address + 5) == f"in a buffer of 5.00 MB (5242880 bytes) at {big.address:#x}"
+  assert f"{big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB" in faults.place(device, big.address + (5 << 20))
+  assert "0.0" not in faults.place(device, 0) and " begins " in faults.place(device, 0)
+  address = big.address
+  device.allocator.free(big)
+  device.allocator.free_cache()
+  device.synchronize()
+  assert "which was freed" in faults.place(device, address)
+
+def test_a_report_names_the_kernels_that_were_running(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  programs, a = [device.load(code(name=f"kernel_{i}")) for i in range(10)], device.allocator.alloc(100)
+  device.synchronize()
+  box.stopped = True
+  device.submit([Launch(program, [a], [1], 1) for program in programs])
+  lines = faults.report(device, "has a fault").splitlines()
+  done = device.timeline.completed
+  assert lines[0] == "AMD (gfx1100) has a fault"
+  assert lines[1] == f"  submission {done} is the last one that it has done, {done + 1} was submitted last"
+  assert lines[2] == f"  submission {done + 1}, which it was at: {', '.join(f'kernel_{i}' for i in range(8))} and 2 more"
+  assert lines[3].startswith("  compute queue ") and lines[4].startswith("  copy queue ")
+  assert any("DISPATCH_DIRECT" in line for line in lines) and "dmesg" in lines[-1]
+  box.stopped = False
+  device.timeline.memory.store32(0, done + 1)

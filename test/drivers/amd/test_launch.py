@@ -1,0 +1,188 @@
+"""Programs and recordings: the words of a launch, register values, patches, what is refused."""
+import ctypes
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from amd_box import AMDBox, Opener, code
+
+from tinyhw.device import Launch
+from tinyhw.drivers.amd import topology
+from tinyhw.drivers.amd.commands import Commands
+from tinyhw.drivers.amd.launch import registers
+from tinyhw.errors import DeviceError
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+KINDS = ("gfx1100", "gfx1200", "gfx942")
+
+def test_the_words_of_a_launch_are_those_that_were_reviewed() -> None:
+  program = "import make_amd_launch as m; print(*(text for chip in m.CHIPS for text in m.dump(chip)), sep='\\n')"
+  made = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(GOLDEN)!r}); {program}"], check=True, capture_output=True,
+                        text=True).stdout
+  assert made == (GOLDEN / "amd_launch.txt").read_text(), "python3 test/golden/make_amd_launch.py, and review the difference"
+
+def rsrc(kind: str, **fields: Any) -> tuple[int, int, int]:
+  gpu = topology.gpus(AMDBox(kind))[0]
+  return registers(code(kind, **fields), gpu, Commands(gpu))
+
+# Registers against LLVM's for the same resources (test/golden/amd_hsa.txt), but for the mode of floats and, on gfx1100, PRIV.
+FLOATS, PRIV = 0xF0 << 12, 1 << 20
+@pytest.mark.parametrize("kind, used, wave, first, third", [
+  ("gfx1100", {"vgpr": 8, "sgpr": 16}, 32, 0xE0AC0000, 0x10), ("gfx1100", {"vgpr": 9}, 32, 0xE0AC0001, 0x10),
+  ("gfx1100", {"vgpr": 128, "sgpr": 100}, 32, 0xE0AC000F, 0x10), ("gfx1100", {"vgpr": 256}, 32, 0xE0AC001F, 0x10),
+  ("gfx1100", {"vgpr": 32}, 64, 0xE0AC0007, 0x10), ("gfx1200", {"vgpr": 8, "sgpr": 16}, 32, 0xE00C0000, 0x10),
+  ("gfx1200", {"vgpr": 256}, 32, 0xE00C001F, 0x10), ("gfx1200", {"vgpr": 32}, 64, 0xE00C0007, 0x10),
+  ("gfx942", {"vgpr": 4, "agpr": 4, "sgpr": 16}, 64, 0xAC0080, 0), ("gfx942", {"vgpr": 256, "agpr": 256, "sgpr": 100}, 64, 0xAC037F, 0x3F),
+  ("gfx942", {"vgpr": 64, "agpr": 64, "sgpr": 32}, 64, 0xAC010F, 0xF), ("gfx942", {"vgpr": 64, "sgpr": 16}, 64, 0xAC0087, 0xF)])
+def test_registers_are_those_of_llvm(kind: str, used: dict[str, int], wave: int, first: int, third: int) -> None:
+  found = rsrc(kind, registers=tuple(used.items()), wave=wave)
+  assert hex(found[0]) == hex(first & ~(0xFF << 12) | FLOATS | (PRIV if kind == "gfx1100" else 0)) and found[2] == third
+
+def test_local_memory_scratch_and_where_the_workgroup_stands() -> None:
+  assert rsrc("gfx1100")[1] == 15 << 1 | 1 << 7 and rsrc("gfx1200")[1] == rsrc("gfx942")[1] == 2 << 1 | 1 << 7
+  assert rsrc("gfx1100", local_bytes=1)[1] >> 15 == 1 and rsrc("gfx1100", local_bytes=65536)[1] >> 15 == 128
+  assert rsrc("gfx1100", private_bytes=4)[1] & 1
+
+@pytest.mark.parametrize("kind, fields, reason", [
+  ("gfx1100", {"registers": (("vgpr", 257),)}, "wants 257 vgpr, and gfx1100 has 256"),
+  ("gfx1100", {"registers": (("agpr", 1),)}, "wants 1 agpr, and gfx1100 has 0"),
+  ("gfx942", {"registers": (("sgpr", 103),)}, "wants 103 sgpr, and gfx942 has 102"),
+  ("gfx1200", {"lanes": 1025}, "wants 1025 lanes, and gfx1200 has 1024"),
+  ("gfx1100", {"local_bytes": 65537}, "wants 65537 bytes of local memory"), ("gfx942", {"wave": 32}, "waves of 32 lanes; gfx942 has 64")])
+def test_more_than_the_chip_has_is_refused(kind: str, fields: Any, reason: str) -> None:
+  with pytest.raises(DeviceError, match=reason): rsrc(kind, **fields)
+
+def test_code_of_another_chip_is_refused(opened: Opener) -> None:
+  _, device = opened("gfx1100")
+  with pytest.raises(DeviceError, match="kernel example is for gfx942, device AMD is gfx1100; compile it for that"): device.load(code("gfx942"))
+
+def arguments(registers: dict[str, int], count: int) -> list[int]:
+  """What a kernel finds at the address in its first two scalar registers."""
+  address = registers["COMPUTE_USER_DATA_0"] | registers["COMPUTE_USER_DATA_1"] << 32
+  return list(struct.unpack(f"<{count}q", ctypes.string_at(address, 8 * count)))
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_launch_has_its_code_arguments_and_size(opened: Opener, kind: str) -> None:
+  box, device = opened(kind)
+  a = device.allocator.alloc(100)
+  program = device.load(code(kind, text=b"machine code", entry=0))
+  device.submit([Launch(program, [a], [-5], 3), Launch(program, [a], [1 << 40], 0), Launch(program, [a], [7], 9)])
+  device.synchronize()
+  assert [groups for _, groups in box.dispatches] == [3, 9], "no workgroups are a NOP"
+  (first, _), (second, _) = box.dispatches
+  assert arguments(first, 2) == [a.address, -5] and arguments(second, 2) == [a.address, 7]
+  assert first["COMPUTE_USER_DATA_0"] % 64 == 0
+  place = first["COMPUTE_PGM_LO"] << 8 | first["COMPUTE_PGM_HI"] << 40
+  assert place == program.place.address and ctypes.string_at(place, 12) == b"machine code" and place % 256 == 0
+  assert first["COMPUTE_NUM_THREAD_X"] == 64 and first["initiator"] == (5 if kind == "gfx942" else 0x8005)
+
+def test_a_long_batch_is_several_submissions(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  program = device.load(code())
+  a = device.allocator.alloc(100)
+  device.submit([Launch(program, [a], [i], 1) for i in range(300)])
+  assert len(box.dispatches) == 300 and [len(names) for _, names in list(device.log)[-3:]] == [128, 128, 44]
+
+def test_a_program_is_given_back_when_it_is_garbage(opened: Opener) -> None:
+  _, device = opened("gfx1100")
+  program = device.load(code())
+  assert repr(program) == f"<Program example on AMD at {program.place.address:#x}>"
+  address = program.place.address
+  del program
+  assert device.code.live == {}
+  program = device.load(code())
+  assert program.place.address == address
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_recording_replays_with_what_was_patched(opened: Opener, kind: str) -> None:
+  box, device = opened(kind)
+  a, b = device.allocator.alloc(100), device.allocator.alloc(100)
+  one, two = device.load(code(kind)), device.load(code(kind, name="other", arguments=("buffer", "buffer", "int64", "int64")))
+  recording = device.record([Launch(one, [a], [1], 5), Launch(two, [a, b], [2, 3], 6)])
+  recording.submit()
+  recording.patch(0, 0, b)
+  recording.patch(1, 3, -9)
+  recording.patch_grid(0, 0)
+  recording.patch_grid(1, 60)
+  recording.submit()
+  recording.patch_grid(0, 4)
+  recording.submit()
+  device.synchronize()
+  assert [groups for _, groups in box.dispatches] == [5, 6, 60, 4, 60]
+  last = [registers for registers, _ in box.dispatches[-2:]]
+  assert arguments(last[0], 2) == [b.address, 1] and arguments(last[1], 4) == [a.address, b.address, 2, -9]
+
+def test_a_replay_is_one_indirect_buffer(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  program, a = device.load(code()), device.allocator.alloc(100)
+  recording = device.record([Launch(program, [a], [i], 1) for i in range(50)])
+  recording.submit()
+  box.packets.clear()
+  recording.submit()
+  assert box.packets.count("INDIRECT_BUFFER") == 1 and box.packets.count("DISPATCH_DIRECT") == 50
+  assert device.timeline.submitted - device.timeline.completed == 0
+
+def test_an_empty_recording_does_nothing(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  recording = device.record([])
+  box.packets.clear()
+  recording.submit()
+  assert recording.submit_timed() == [] and box.packets == []
+
+def test_a_patch_waits_for_the_last_replay(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  box, device = opened("gfx1100")
+  program, a = device.load(code()), device.allocator.alloc(100)
+  recording, waited = device.record([Launch(program, [a], [1], 1)]), list[Any]()
+  wait_mark = device.wait_mark
+  monkeypatch.setattr(device, "wait_mark", lambda mark: (waited.append(mark), wait_mark(mark)))
+  recording.patch(0, 1, 2)
+  assert waited == []
+  recording.submit()
+  recording.patch(0, 1, 3)
+  recording.patch(0, 1, 4)
+  assert waited == [device.mark()]
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_launches_are_timed_by_the_gpu(opened: Opener, kind: str) -> None:
+  box, device = opened(kind)
+  program, a = device.load(code(kind)), device.allocator.alloc(100)
+  launches = [Launch(program, [a], [i], 1) for i in range(130)]
+  for times in (device.submit_timed(launches), device.record(launches[:3]).submit_timed()):
+    assert all(end - start == 1000 for start, end in times), "100 ticks of 10 ns"
+    assert all(end <= start for (_, end), (start, _) in zip(times[:3], times[1:3]))
+  assert len(box.dispatches) == 133
+
+def test_memory_of_a_recording_is_given_back_when_it_is_done(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  program, a = device.load(code()), device.allocator.alloc(100)
+  device.synchronize()
+  before = len(box.memory)
+  recording = device.record([Launch(program, [a], [1], 1)])
+  recording.submit()
+  del recording
+  device.synchronize()
+  assert len(box.memory) == before
+
+@pytest.mark.parametrize("wrong, reason", [
+  (lambda p, a: Launch("text", [a], [1]), "cannot launch 'text'"), (lambda p, a: Launch(p, [], [1]), "takes 1 buffers and 1 variables, not 0 and 1"),
+  (lambda p, a: Launch(p, [a], []), "not 1 and 0"), (lambda p, a: Launch(p, ["b"], [1]), "buffer 0: 'b' is not allocated memory"),
+  (lambda p, a: Launch(p, [a], [1 << 63]), "are not all 64-bit integers"), (lambda p, a: Launch(p, [a], [1.5]), "are not all 64-bit"),
+  (lambda p, a: Launch(p, [a], [1], -1), "grid is -1"), (lambda p, a: Launch(p, [a], [1], 1 << 32), "grid is 4294967296"),
+  (lambda p, a: Launch(p, [a], [1], "3"), "grid is '3'")])
+def test_wrong_launches_are_explained(opened: Opener, wrong: Any, reason: str) -> None:
+  _, device = opened("gfx1100")
+  program, a = device.load(code()), device.allocator.alloc(100)
+  for run in (lambda launch: device.submit([launch]), lambda launch: device.record([launch]), lambda launch: device.submit_timed([launch])):
+    with pytest.raises(DeviceError, match=reason): run(wrong(program, a))
+
+def test_wrong_patches_are_explained(opened: Opener) -> None:
+  _, device = opened("gfx1100")
+  program, a = device.load(code()), device.allocator.alloc(100)
+  recording = device.record([Launch(program, [a], [1], 1)])
+  with pytest.raises(DeviceError, match="has 2 arguments; there is no number 2 to patch"): recording.patch(0, 2, 1)
+  with pytest.raises(DeviceError, match="neither memory of this device nor a 64-bit integer"): recording.patch(0, 0, "x")
+  with pytest.raises(DeviceError, match="64-bit integer"): recording.patch(0, 1, 1 << 63)
+  with pytest.raises(DeviceError, match="a grid of -1 workgroups"): recording.patch_grid(0, -1)
