@@ -23,11 +23,13 @@ EDGES: dict[str, list[Case]] = {
     ("x = Tensor([-1000.0, 0.0, 1000.0]); x.logsigmoid().sum().gradient(x)", [like([1.0, 0.5, 0.0], tolerance=1e-6)]),
   ],
   "hardsigmoid": [
+    ("Tensor([-3.0, 3.0]).half().hardsigmoid()", like([0.0, 1.0], dtype=dtypes.float16)),
     ("Tensor([-inf, -3.0, 0.0, 3.0, inf, nan]).hardsigmoid()", [0.0, 0.0, 0.5, 1.0, 1.0, nan]),
     ("Tensor([1.0]).hardsigmoid(alpha=1, beta=-1)", [0.0]),
     ("Tensor([0, 6]).hardsigmoid()", [0.5, 1.0]), ("x = Tensor([-4.0, 0.0, 4.0]); x.hardsigmoid().sum().gradient(x)", [[0.0, 1 / 6, 0.0]]),
   ],
   "hardswish": [
+    ("Tensor([60000.0, -60000.0]).half().hardswish()", like([60000.0, -0.0], dtype=dtypes.float16)),
     ("Tensor([-4.0, -3.0, 0.0, 3.0, inf, nan]).hardswish()", [-0.0, -0.0, 0.0, 3.0, inf, nan]), ("Tensor([-1.5]).hardswish()", [-0.375]),
     ("Tensor([3, 6]).hardswish()", [3.0, 6.0]), ("x = Tensor([-4.0, 0.0, 4.0]); x.hardswish().sum().gradient(x)", [[0.0, 0.5, 1.0]]),
   ],

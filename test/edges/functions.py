@@ -146,6 +146,8 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([1e-20]).erf()", [1.1283792e-20]), ("x = Tensor([0.0]); x.erf().sum().gradient(x)", [[1.1283792]]),
   ],
   "lerp": [
+    ("Tensor([-60000.0]).half().lerp(Tensor([60000.0]).half(), 0.75)", like([30000.0], dtype=dtypes.float16)),
+    ("Tensor([-60000.0]).half().lerp(Tensor([60000.0]).half(), Tensor([0.75]))", like([30000.0], dtype=dtypes.float32)),
     ("Tensor([1e8, -inf]).lerp(Tensor([0.1, 1.0]), 1)", [0.1, nan]), ("Tensor([1.0]).lerp(Tensor([3.0]), 0)", [1.0]),
     ("Tensor([0.0]).lerp(Tensor([10.0]), Tensor([[0.25], [0.75], [-1.0], [2.0]]))", [[2.5], [7.5], [-10.0], [20.0]]),
     ("Tensor([1.0]).lerp(Tensor([nan]), 0.0)", [nan]), ("Tensor([1.0, 2.0]).lerp(Tensor([1.0, 2.0, 3.0]), 0.5)", raises(ShapeError, "(3,)")),

@@ -85,6 +85,7 @@ EDGES: dict[str, list[Case]] = {
     ("t = Tensor.zeros(1, 1); t.scaled_dot_product_attention(t, t, Tensor([[True]]), is_causal=True)", raises(ArgumentError, "not both")),
   ],
   "newton_schulz": [
+    ("Tensor([[3000.0, 4000.0]]).half().newton_schulz(0, (1.0,))", like([[0.6, 0.8]], dtype=dtypes.float16)),
     ("Tensor([[3.0, 0.0], [0.0, 2.0]]).newton_schulz(10, (1.5, -0.5))", like([[1.0, 0.0], [0.0, 1.0]], tolerance=1e-5)),
     ("Tensor([[3.0, 4.0]]).newton_schulz(0, (1.5, -0.5))", [[0.6, 0.8]]), ("Tensor([[3.0], [4.0]]).newton_schulz(1, (2.0,))", [[1.2], [1.6]]),
     ("Tensor([[0.0]]).newton_schulz(2, (1.5, -0.5))", [[0.0]]), ("Tensor([1.0]).newton_schulz(1, (1.0,))", raises(ShapeError, "wants matrices")),

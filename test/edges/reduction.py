@@ -64,6 +64,7 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor.zeros(0, 2).mean(0)", [nan, nan]), ("x = Tensor([1.0, 2.0, 6.0]); x.mean().gradient(x)", [[1 / 3, 1 / 3, 1 / 3]]),
   ],
   "var": [
+    ("Tensor([0.0, 60000.0]).half().var(correction=0)", like(inf, dtype=dtypes.float16)),
     ("Tensor([1.0, 2.0, 3.0, 4.0]).var()", 5 / 3), ("Tensor([1.0, 2.0, 3.0, 4.0]).var(correction=0)", 1.25), ("Tensor([5.0]).var()", nan),
     ("Tensor([5.0]).var(correction=0)", 0.0), ("Tensor([]).var()", nan), ("Tensor([1.0, 3.0]).var(correction=2)", inf),
     ("Tensor([[1, 3], [2, 2]]).var(1, keepdim=True)", like([[2.0], [0.0]], dtype=dtypes.float32)),
@@ -78,11 +79,13 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([[1.0, 5.0]]).half().var_mean(0, correction=0)", (like([0.0, 0.0], dtype=dtypes.float16), [1.0, 5.0])),
   ],
   "std": [
+    ("Tensor([0.0, 60000.0]).half().std(correction=0)", like(30000.0, dtype=dtypes.float16)),
     ("Tensor([1.0, 3.0, 5.0]).std()", 2.0), ("Tensor([1.0, 3.0]).std(correction=0)", 1.0), ("Tensor([4.0]).std()", nan),
     ("Tensor([4.0, 4.0]).std()", 0.0),
     ("Tensor([[1, 5], [2, 2]]).std(1)", [2.8284271, 0.0]), ("x = Tensor([2.0, 2.0]); x.std().gradient(x)", [like([0.0, 0.0], tolerance=1e-6)]),
   ],
   "std_mean": [
+    ("Tensor([0.0, 60000.0]).half().std_mean(correction=0)", (30000.0, like(30000.0, dtype=dtypes.float16))),
     ("Tensor([1.0, 3.0, 5.0]).std_mean()", (2.0, 3.0)), ("Tensor([[1.0, 5.0]]).std_mean(0)", ([nan, nan], [1.0, 5.0])),
     ("Tensor([[1.0, 5.0]]).std_mean(1, keepdim=True, correction=0)", ([[2.0]], [[3.0]])), ("Tensor(2.0).std_mean(correction=0)", (0.0, 2.0)),
   ],

@@ -48,7 +48,7 @@ class Activations(Functions):
     >>> Tensor([-4.0, 0.0, 1.5]).hardsigmoid().realize()
     <Tensor (3,) float32 on CPU, realized: [0.0, 0.5, 0.75]>
     """
-    return self.mul(alpha).add(beta).hardtanh(0, 1)
+    return self._precisely(lambda x: x.mul(alpha).add(beta).hardtanh(0, 1))
 
   def hardswish(self) -> Tensor:
     """self * relu6(self + 3) / 6.
@@ -56,7 +56,7 @@ class Activations(Functions):
     >>> Tensor([-4.0, 1.5, 4.0]).hardswish().realize()
     <Tensor (3,) float32 on CPU, realized: [-0.0, 1.125, 4.0]>
     """
-    return self.mul(self.add(3).relu6()).mul(1 / 6)
+    return self._precisely(lambda x: x.mul(x.add(3).relu6()).mul(1 / 6))
 
   def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Tensor:
     """self, cut to min_val..max_val. Other than that of clamp, the gradient at the limits is 0.

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import math
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.dtype import dtypes, least_upper_float
+from tinyhw.dtype import dtypes, least_upper_dtype, least_upper_float
 from tinyhw.errors import ArgumentError
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
+from tinyhw.methods.checks import is_number, plain
 from tinyhw.methods.elementwise import Elementwise
 from tinyhw.methods.quotients import floor
 from tinyhw.uop.enums import Ops
@@ -389,10 +390,17 @@ class Functions(Elementwise):
     >>> Tensor([0.0, 10.0]).lerp(Tensor([4.0, 20.0]), 0.25).tolist()
     [1.0, 12.5]
     """
-    end = self.ufix(end)
+    end, share = self.ufix(end), plain(weight)
+    if not is_number(share): share = self._tensor(share)
+    out = least_upper_dtype(self.dtype, end.dtype, *([share.dtype] if isinstance(share, Handle) else []))
+    if not dtypes.is_float(out): return self._mixed(end, share)
+    wide = graph.accumulator(out)
+    return self.cast(wide)._mixed(end.cast(wide), share).cast(out)
+
+  def _mixed(self, end: Tensor, share: Any) -> Tensor:
+    """lerp in the operands' own types; share is a number or a Tensor."""
     distance = end.sub(self)
-    if isinstance(weight, (int, float)): return self.add(distance.mul(weight)) if weight < 0.5 else end.sub(distance.mul(1 - weight))
-    share = self._tensor(weight)
+    if not isinstance(share, Handle): return self.add(distance.mul(share)) if share < 0.5 else end.sub(distance.mul(1 - share))
     return share.lt(0.5).where(self.add(distance.mul(share)), end.sub(distance.mul(share.sub(1, reverse=True))))
 
   def logaddexp(self, other: Any) -> Tensor:

@@ -159,18 +159,19 @@ class Matmul(Random):
     if self.ndim < 2: raise ShapeError(f"newton_schulz wants matrices, not {graph.show(self.shape)}")
     steps, params = whole("steps", steps, 0), tuple([real("a coefficient", c) for c in (params if isinstance(params, (tuple, list)) else (params,))])
     if not params: raise ArgumentError("newton_schulz wants a coefficient at least")
-    x = self._float()
-    x = x.div(x.square().sum((-2, -1), keepdim=True).sqrt().add(eps))
-    rows, columns = (int(d) for d in x.shape[-2:])
-    if rows > columns: x = x.transpose(-2, -1)
-    for _ in range(steps):
-      gram = x.dot(x.transpose(-2, -1))
-      power, total = x, x.mul(params[0])
-      for coefficient in params[1:]:
-        power = gram.dot(power)
-        total = total.add(power.mul(coefficient))
-      x = total.contiguous()
-    return x.transpose(-2, -1) if rows > columns else x
+    def nearest(x: Tensor) -> Tensor:
+      x = x.div(x.square().sum((-2, -1), keepdim=True).sqrt().add(eps))
+      rows, columns = (int(d) for d in x.shape[-2:])
+      if rows > columns: x = x.transpose(-2, -1)
+      for _ in range(steps):
+        gram = x.dot(x.transpose(-2, -1))
+        power, total = x, x.mul(params[0])
+        for coefficient in params[1:]:
+          power = gram.dot(power)
+          total = total.add(power.mul(coefficient))
+        x = total.contiguous()
+      return x.transpose(-2, -1) if rows > columns else x
+    return self._precisely(nearest)
 
 def _between(u: UOp) -> UOp:
   """With an axis of size 1 before the last."""

@@ -153,15 +153,20 @@ class Reduction(Movement):
     >>> [t.tolist() for t in Tensor([[1.0, 2.0], [3.0, 4.0]]).var_mean(axis=1)]
     [[0.5, 0.5], [1.5, 3.5]]
     """
-    correction = whole("correction", correction)
     out = least_upper_float(self.dtype)
-    wide = graph.accumulator(out)
+    var, mean = self._spread(axis, keepdim, correction)
+    return var.cast(out), mean.cast(out)
+
+  def _spread(self, axis: Axis, keepdim: bool, correction: int) -> tuple[Tensor, Tensor]:
+    """Variance and mean, in the type that sums are made in."""
+    correction = whole("correction", correction)
+    wide = graph.accumulator(least_upper_float(self.dtype))
     x = self.cast(wide)
     mean = x.mean(axis, keepdim=True)
     n = self._count(axis)
     divisor: sint = max(n - correction, 0) if isinstance(n, int) else n - correction
-    var = x.sub(mean).square().sum(axis, keepdim, wide)._over(divisor).cast(out)
-    return var, (mean if keepdim else mean.reshape(var.shape)).cast(out)
+    var = x.sub(mean).square().sum(axis, keepdim, wide)._over(divisor)
+    return var, mean if keepdim else mean.reshape(var.shape)
 
   def std(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Tensor:
     """The standard deviation.
@@ -169,7 +174,7 @@ class Reduction(Movement):
     >>> Tensor([1.0, 3.0, 5.0]).std().item()
     2.0
     """
-    return self.var(axis, keepdim, correction)._root()
+    return self.std_mean(axis, keepdim, correction)[0]
 
   def std_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean.
@@ -177,8 +182,9 @@ class Reduction(Movement):
     >>> [t.item() for t in Tensor([1.0, 3.0, 5.0]).std_mean()]
     [2.0, 3.0]
     """
-    var, mean = self.var_mean(axis, keepdim, correction)
-    return var._root(), mean
+    out = least_upper_float(self.dtype)
+    var, mean = self._spread(axis, keepdim, correction)
+    return var._root().cast(out), mean.cast(out)
 
   def normalize(self, p: float = 2, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """self divided by its p-norm along an axis, which counts as at least eps.
