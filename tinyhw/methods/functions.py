@@ -400,7 +400,7 @@ class Functions(Elementwise):
   def _mixed(self, end: Tensor, share: Any) -> Tensor:
     """lerp in the operands' own types; share is a number or a Tensor."""
     distance = end.sub(self)
-    if not isinstance(share, Handle): return self.add(distance.mul(share)) if share < 0.5 else end.sub(distance.mul(1 - share))
+    if is_number(share): return self.add(distance.mul(share)) if share < 0.5 else end.sub(distance.mul(1 - share))
     return share.lt(0.5).where(self.add(distance.mul(share)), end.sub(distance.mul(share.sub(1, reverse=True))))
 
   def logaddexp(self, other: Any) -> Tensor:
