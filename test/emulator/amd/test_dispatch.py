@@ -83,7 +83,7 @@ def test_gfx1100_needs_16_scalar_registers() -> None:
   with pytest.raises(MissingHazard, match="needs 16 SGPRs.*3 are"): started("gfx1100", PGM_RSRC2=2 << 1 | 1 << 7)
   started("gfx1200", PGM_RSRC2=2 << 1 | 1 << 7)
 
-@pytest.mark.parametrize("name", ["PGM_LO", "PGM_RSRC1", "PGM_RSRC2", "PGM_RSRC3", "NUM_THREAD_Z", "TMPRING_SIZE", "RESOURCE_LIMITS"])
+@pytest.mark.parametrize("name", ["PGM_LO", "PGM_RSRC1", "PGM_RSRC2", "PGM_RSRC3", "NUM_THREAD_Z", "RESOURCE_LIMITS"])
 def test_registers_must_have_been_set(name: str) -> None:
   program = Program()
   queue = program.queue()

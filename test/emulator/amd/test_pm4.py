@@ -121,6 +121,14 @@ def test_widths_of_a_fence(data: int, wanted: int) -> None:
   it.submit(it.fence(5 | 1 << 40, data=data))
   assert it.signal.mapping.load64(0) == wanted
 
+def test_atomics_of_the_command_processor() -> None:
+  it = Setup()
+  packets, place = it.program.packets, it.signal.address + 64
+  it.submit(packets.ATOMIC_MEM(atomic=0x0F, addr=place, src_data=0xFFFFFFFF), packets.ATOMIC_MEM(atomic=0x2F, addr=place + 8, src_data=5 << 40))
+  it.submit(packets.ATOMIC_MEM(atomic=0x0F, addr=place, src_data=3))
+  assert it.signal.mapping.load64(64) == 2 and it.signal.mapping.load64(72) == 5 << 40
+  assert "not emulated" in refused(it, packets.ATOMIC_MEM(atomic=0x10, addr=place))
+
 # **** caches ****
 
 def test_a_kernel_needs_an_invalidation_between_launches() -> None:

@@ -73,7 +73,7 @@ def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int, 
   if not flags["compute_shader_en"]: raise PacketError("COMPUTE_SHADER_EN is not set in the dispatch initiator: nothing would run")
   for name in DIMENSIONS:
     if not flags["force_start_at_000"] and registers.word(f"COMPUTE_START_{name}"): raise PacketError(f"COMPUTE_START_{name} is not 0: not emulated")
-  for name in ("COMPUTE_RESOURCE_LIMITS", "COMPUTE_TMPRING_SIZE"): registers.word(name)
+  registers.word("COMPUTE_RESOURCE_LIMITS")
   threads = [registers.fields(f"COMPUTE_NUM_THREAD_{name}") for name in DIMENSIONS]
   size: Triple = (threads[0]["num_thread_full"], threads[1]["num_thread_full"], threads[2]["num_thread_full"])
   partial: Triple = (0, 0, 0)
@@ -91,7 +91,7 @@ def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int, 
                Grid(wave_size, size, groups, partial), [garbage() if value is None else value for value in user],
                Scratch(registers.values.get(gpu.registers.rows["COMPUTE_DISPATCH_SCRATCH_BASE_LO"].address, 0) << 8 |
                        registers.values.get(gpu.registers.rows["COMPUTE_DISPATCH_SCRATCH_BASE_HI"].address, 0) << 40,
-                       registers.word("COMPUTE_TMPRING_SIZE")))
+                       registers.values.get(gpu.registers.rows["COMPUTE_TMPRING_SIZE"].address, 0)))
 
 class Program:
   """A program as registers have it."""

@@ -28,6 +28,7 @@ COMPARE: dict[int, Callable[[int, int], bool]] = {
 BOTTOM_OF_PIPE_TS, CS_DONE = 0x28, 0x2F
 END_OF_PIPE_EVENTS = {pm4.CACHE_FLUSH_AND_INV_TS_EVENT: pm4.EVENT_INDEX_END_OF_PIPE, BOTTOM_OF_PIPE_TS: pm4.EVENT_INDEX_END_OF_PIPE,
                       CS_DONE: pm4.EVENT_INDEX_SHADER_DONE}
+ATOMIC_ADD_32, ATOMIC_ADD_64 = 0x0F, 0x2F  # ATOMIC_MEM: atomic; TC_OP_ATOMIC_ADD_RTN_32 and _64 of Linux, vega10_enum.h
 HISTORY = 16                    # packets that are remembered for messages
 
 class CacheAction(NamedTuple):
@@ -75,7 +76,7 @@ class Executor:
       "NOP": lambda fields: None, "SET_SH_REG": self._set_registers, "SET_UCONFIG_REG": self._set_uconfig, "ACQUIRE_MEM": self._acquire,
       "RELEASE_MEM": self._release, "WAIT_REG_MEM": self._wait, "WAIT_REG_MEM64": self._wait_64, "WRITE_DATA": self._write_data,
       "COPY_DATA": self._copy_data, "EVENT_WRITE": self._event, "DISPATCH_DIRECT": self._dispatch, "DISPATCH_INDIRECT": self._dispatch_indirect,
-      "INDIRECT_BUFFER": self._indirect, "PRED_EXEC": self._predicate}
+      "INDIRECT_BUFFER": self._indirect, "PRED_EXEC": self._predicate, "ATOMIC_MEM": self._atomic}
 
   # **** progress ****
 
@@ -242,6 +243,12 @@ class Executor:
       if fields["dst"] % width: raise PacketError(f"{width} bytes at {fields['dst']:#x}: align the address")
       self.port.store(fields["dst"], value.to_bytes(width, "little"), ENGINE)
     else: raise PacketError(f"DST_SEL {target}")
+
+  def _atomic(self, fields: dict[str, Any]) -> None:
+    width = {ATOMIC_ADD_32: 4, ATOMIC_ADD_64: 8}.get(fields["atomic"])
+    if width is None or fields["command"]: raise PacketError(f"operation {fields['atomic']:#x}, command {fields['command']} are not emulated")
+    if fields["addr"] % width: raise PacketError(f"{width} bytes at {fields['addr']:#x}: align the address")
+    self.port.atomic(fields["addr"], width, lambda word: word + fields["src_data"], ENGINE)
 
   # **** grids ****
 

@@ -64,6 +64,7 @@ class Port:
     self.table, self.coherence, self.who, self.xcc, self.unit, self.shared = table, coherence, who, xcc, unit, shared
     self.races: Races | None = None
     self.mark = 0
+    self._chains: dict[tuple[Kind, bool], tuple[ReadCache, ...]] = {}
     self._last: Range | None = None
     self._changes = -1
 
@@ -79,6 +80,11 @@ class Port:
 
   def _caches(self, kind: Kind, uncached: bool) -> tuple[ReadCache, ...]:
     """Caches that a read meets, nearest first."""
+    found = self._chains.get((kind, uncached))
+    if found is None: found = self._chains[kind, uncached] = self._chain(kind, uncached)
+    return found
+
+  def _chain(self, kind: Kind, uncached: bool) -> tuple[ReadCache, ...]:
     xcc = self.xcc
     if xcc is None or kind.unit == Unit.ENGINE: return ()
     found: list[ReadCache] = []
