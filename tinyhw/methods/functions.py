@@ -401,7 +401,8 @@ class Functions(Elementwise):
     """lerp in the operands' own types; share is a number or a Tensor."""
     distance = end.sub(self)
     if is_number(share): return self.add(distance.mul(share)) if share < 0.5 else end.sub(distance.mul(1 - share))
-    return share.lt(0.5).where(self.add(distance.mul(share)), end.sub(distance.mul(share.sub(1, reverse=True))))
+    weight = self._tensor(share)
+    return weight.lt(0.5).where(self.add(distance.mul(weight)), end.sub(distance.mul(weight.sub(1, reverse=True))))
 
   def logaddexp(self, other: Any) -> Tensor:
     """log(exp(self) + exp(other)) without overflow.
