@@ -111,9 +111,12 @@ class Commands:
     self.acquire("shared" if self.gpu.xccs == 1 else "dies")
 
   def scratch(self, address: int, waves: int, wave_units: int, die_bytes: int) -> None:
-    """Memory of lanes: for so many waves (of a shader engine, or on GFX9 of a die), so many units of the chip each. Each die has its part of it."""
+    """Memory of lanes: for so many waves (of a shader engine, or on GFX9 of a die), so many units of the chip each. Each die has its part of it.
+
+    None where all of it is 0: that has to be said too, since the registers hold what another process left.
+    """
     self.set_registers(self.gc.COMPUTE_TMPRING_SIZE, self.gc.COMPUTE_TMPRING_SIZE(waves=waves, wavesize=wave_units))
-    for die in range(self.gpu.xccs):
+    for die in range(self.gpu.xccs if waves else 0):
       with self.one_die(die):
         place = address + die * die_bytes >> 8
         self.set_registers(self.gc.COMPUTE_DISPATCH_SCRATCH_BASE_LO, place & 0xFFFF_FFFF, place >> 32)

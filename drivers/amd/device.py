@@ -11,7 +11,7 @@ import errno
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
@@ -155,21 +155,28 @@ class AMDDevice(Compiled):
       def sleep(ms: int) -> None:
         fault = self.events.wait(ms)
         if fault is not None: raise Faulted(fault)
-      try:
-        if wait_until(done, timeout_ms, sleep): return
-        sleep(1)  # a fault may have happened without an interrupt that came here
-        reason = f"did not finish {what} in {timeout_ms / 1000:g} s"
-      except Faulted as error: reason = faults.explain(self, error.fault)
-      except Refused as error: reason = error.message
-      self._lose(reason)
+      with self._driving():
+        try:
+          if wait_until(done, timeout_ms, sleep): return
+          sleep(1)  # a fault may have happened without an interrupt that came here
+          reason = f"did not finish {what} in {timeout_ms / 1000:g} s"
+        except Faulted as error: reason = faults.explain(self, error.fault)
+        report = faults.report(self, reason)
+        self._lose(reason)
+        raise DriverError(report)
+
+  @contextlib.contextmanager
+  def _driving(self) -> Iterator[None]:
+    """The hardware works, or is waited for: an error here leaves it in a state that nobody knows, so the device is lost."""
+    try: yield
+    except TinyError as error:
+      if self.lost is None: self._lose(f"met an error ({error.message.splitlines()[0]})")
+      raise
 
   def _lose(self, reason: str) -> None:
-    """Tell what happened, give everything back, and be lost from now on."""
-    report = faults.report(self, reason)
+    """Give everything back, as far as that goes, and be lost from now on."""
     self.lost = f"{self.name} is lost since it {reason}; start the program again, or use another device"
-    try: self._teardown()
-    except TinyError as error: report += f"\n  giving its memory back: {error.message}"
-    raise DriverError(report)
+    with contextlib.suppress(TinyError): self._teardown()  # the first error is the one that is told
 
   def _begin(self, queue: str) -> int:
     """The number of the next submission."""
@@ -207,19 +214,22 @@ class AMDDevice(Compiled):
       if self.last == "copy": first.wait(self.timeline.address, number - 1)
       first.acquire("all")
       if self.scratch is not None: first.scratch(self.scratch[0].address, *self.scratch[1:])
+      else: first.scratch(0, 0, 0, 0)
       last.release(self.timeline.address, number, self.event)
-      self.compute.put(first.words, *pieces, last.words)
-      self.compute.start()
+      with self._driving():
+        self.compute.put(first.words, *pieces, last.words)
+        self.compute.start()
       return self._end(number, "compute", names)
 
   def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
     """Submit a copy to the copy engine."""
     with self.lock:
       number = self._begin("copy")
-      if self.last == "compute": self.copies.wait_memory(self.timeline.address, number - 1)
-      self.copies.copy(dest, source, size)
-      self.copies.signal(self.timeline.address, number, self.event)
-      self.copies.start()
+      with self._driving():
+        if self.last == "compute": self.copies.wait_memory(self.timeline.address, number - 1)
+        self.copies.copy(dest, source, size)
+        self.copies.signal(self.timeline.address, number, self.event)
+        self.copies.start()
       return self._end(number, "copy", [f"copy of {size} bytes from {source:#x} to {dest:#x}"])
 
   def enqueue_timed(self, calls: Sequence[list[int]], names: Sequence[str]) -> list[tuple[int, int]]:
@@ -286,7 +296,7 @@ class AMDDevice(Compiled):
   def rest(self) -> None:
     """A queue that is destroyed while it works upsets the GPU's scheduler, so let it come to its end."""
     with self.lock:
-      if self.lost is None: self.wait_mark(self.mark())
+      if self.lost is None and not self._done(self.mark()): self.wait_mark(self.mark())
 
   def after_fork(self, in_child: bool) -> None:
     """The child has neither the GPU's files nor its memory."""

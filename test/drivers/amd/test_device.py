@@ -95,6 +95,7 @@ def test_a_refused_wait_loses_the_device(opened: Opener) -> None:
   box.fail("WaitEvents", box.seen["WaitEvents"] + 1, 5)
   device.submit([Launch(program, [device.allocator.alloc(1)], [1], 1)])
   with pytest.raises(DriverError, match="WaitEvents: input/output error"): device.synchronize()
+  with pytest.raises(DeviceError, match=r"AMD is lost since it met an error \(/dev/kfd: WaitEvents"): device.check()
 
 def test_virtual_gpus_have_longer(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
   from tinyhw.drivers.amd import device as module
