@@ -5,7 +5,7 @@ import struct
 import pytest
 from amd_kernels import ARGUMENTS, DATA, Box, Kernel, words
 
-from tinyhw.emulator.errors import OutOfBounds, PageFault, StrictError, UnknownInstruction
+from tinyhw.emulator.errors import PageFault, StrictError, UnknownInstruction
 from tinyhw.emulator.memory import FlatMemory, Kind, Scope
 from tinyhw.isa.amd import regs
 
@@ -119,27 +119,6 @@ def test_scopes_reach_memory() -> None:
     k("s_endpgm")
     box.run(k)
     assert [kind.scope for kind in kinds] == [scope]
-
-@pytest.mark.parametrize("arch", ARCHS)
-def test_scratch_is_each_lanes_own(arch: str) -> None:
-  k, box = prepared(arch, 4 * 64)
-  scratch = bytearray(64 * 64 * 4)
-  box.memory.add(0x800000, scratch)
-  k("v_add_nc_u32", k.v(2), 5, k.v(0))
-  k("v_mov_b32", k.v(3), 8)
-  k("scratch_store_b32", k.v(3), k.v(2), None, offset=4)
-  k("v_mov_b32", k.v(2), 0)
-  k("scratch_load_b32", k.v(4), k.v(3), None, offset=4)
-  k.wait(vm=0)
-  k("global_store_b32", k.v(1), k.v(4), k.s(4, 2))
-  k("s_endpgm")
-  given = {"scratch_base": 0x800000, "scratch_wave_bytes": 64 * k.lanes, "scratch_enabled": True}
-  box.run(k, (k.lanes,), **given)
-  assert words(box.buffers[0])[:k.lanes] == [5 + lane for lane in range(k.lanes)]
-  at = 12 // 4 * 4 * k.lanes
-  assert words(scratch[at:at + 4 * k.lanes]) == [5 + lane for lane in range(k.lanes)]
-  with pytest.raises(OutOfBounds, match="a lane has 8 bytes"): box.run(k, (k.lanes,), **{**given, "scratch_wave_bytes": 8 * k.lanes})
-  with pytest.raises(OutOfBounds, match="SCRATCH_EN is 0"): box.run(k, (k.lanes,), **{**given, "scratch_enabled": False})
 
 def test_buffers_end_where_their_resource_says() -> None:
   k, box = prepared("gfx1100", struct.pack("<32I", *range(1, 33)), 128)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.amd import arithmetic, control, lanes, matrix, transfer_global, transfer_local, transfer_scalar
+from tinyhw.emulator.amd import arithmetic, control, lanes, matrix, transfer_global, transfer_local, transfer_scalar, transfer_scratch
 from tinyhw.emulator.amd.arithmetic import Mode, Uses, row_of
 from tinyhw.emulator.amd.hazards import Start, Wait, classes, registers_of, starts_of, states_of, waits_of
 from tinyhw.emulator.amd.registers import DispatchRegisters
@@ -113,7 +113,7 @@ def function_of(uses: Uses, mode: Mode) -> Callable[[Wave], None]:
   for table in (control.BUILDERS, lanes.BUILDERS):
     if name in table: return table[name](uses, mode)
   if arithmetic.meaning_of(name) or "::" in name: return arithmetic.bind(uses, mode)
-  for module in (transfer_global, transfer_local, transfer_scalar, matrix):
+  for module in (transfer_global, transfer_local, transfer_scalar, transfer_scratch, matrix):
     run: Callable[[Wave], None] | None = module.bind(uses, mode)
     if run is not None: return run
   raise UnknownInstruction(f"{name} is not emulated")
@@ -137,13 +137,16 @@ def _registers(step: Step, uses: Uses) -> None:
       rows = [row_of(value) + i for i in units]
       if read: vector_reads += rows
       if spec.access & Access.WRITE: vector_writes += rows
+  if uses.name in _MASK_LOGIC and any(isinstance(v, Reg) and v.index == regs.EXEC for v in uses.inst.operands): step.scalar_reads = 0
   _implied(step, uses)
   step.read_set = frozenset((*vector_reads, *_bits(step.scalar_reads)))
   step.touched = step.read_set | {*vector_writes, *_bits(step.scalar_writes)}
   if uses.name in lanes.ONE_LANE: vector_reads, vector_writes = [], []  # they look at a single lane themselves
   step.vector_reads, step.vector_writes = tuple(vector_reads), tuple(vector_writes)
 
-_TRACKED = ~(sum(1 << index for name, index in regs.READ_ONLY.items() if name != "src_scc") | 3 << regs.EXEC)
+_TRACKED = ~(sum(3 << index for name, index in regs.READ_ONLY.items() if name != "src_scc") | 3 << regs.EXEC)
+# Logic on masks: with EXEC as one operand, what is undefined of the other concerns lanes that are not active; compilers let loops begin so
+_MASK_LOGIC = frozenset(f"s_{name}_b{bits}" for name in ("or", "and", "and_not1", "andn2", "xor") for bits in (32, 64))
 
 def _implied(step: Step, uses: Uses) -> None:
   """Registers that are no operands: SCC, VCC, M0, EXEC."""

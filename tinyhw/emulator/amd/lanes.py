@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from tinyhw.emulator.amd.transfer import row_at
 from tinyhw.emulator.errors import UninitialisedRead, UnknownInstruction
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
@@ -77,10 +78,6 @@ def _value(uses: Uses, name: str) -> Callable[[Wave], int]:
 
 def _zero(wave: Wave) -> int: return 0
 
-def _row(uses: Uses, name: str) -> int:
-  from tinyhw.emulator.amd.arithmetic import row_of
-  return row_of(uses[name])
-
 def _read_lane(wave: Wave, row: int, lane: int) -> int:
   if not wave.strict.vectors[row] >> lane & 1: raise UninitialisedRead(f"lane {lane} of v{row} is read and nothing has written it")
   return wave.u[row][lane]
@@ -88,17 +85,17 @@ def _read_lane(wave: Wave, row: int, lane: int) -> int:
 def _readfirstlane(uses: Uses, mode: Mode) -> Run:
   target, source = uses["vdst" if "vdst" in uses else "sdst"].index, uses["src0"]
   if source.cls.bank is regs.SGPR: return lambda wave: wave.set_wide(target, 1, wave.s[source.index])
-  row = _row(uses, "src0")
+  row = row_at(uses, "src0")
   def run(wave: Wave) -> None: wave.set_wide(target, 1, _read_lane(wave, row, wave.active[0] if wave.exec else 0))
   return run
 
 def _readlane(uses: Uses, mode: Mode) -> Run:
-  target, row, lane = uses["vdst" if "vdst" in uses else "sdst"].index, _row(uses, "src0"), _value(uses, "src1")
+  target, row, lane = uses["vdst" if "vdst" in uses else "sdst"].index, row_at(uses, "src0"), _value(uses, "src1")
   def run(wave: Wave) -> None: wave.set_wide(target, 1, _read_lane(wave, row, lane(wave) % wave.lanes))
   return run
 
 def _writelane(uses: Uses, mode: Mode) -> Run:
-  row, value, lane = _row(uses, "vdst"), _value(uses, "src0"), _value(uses, "src1")
+  row, value, lane = row_at(uses, "vdst"), _value(uses, "src0"), _value(uses, "src1")
   def run(wave: Wave) -> None:
     place = lane(wave) % wave.lanes
     wave.u[row][place] = value(wave)
@@ -110,8 +107,8 @@ def _writelane(uses: Uses, mode: Mode) -> Run:
 def _permute_rows(cross: bool, variable: bool) -> Callable[[Uses, Mode], Run]:
   """v_permlane16 and v_permlanex16: each lane reads a lane of its own row of 16, or of the other of a pair of rows."""
   def bind(uses: Uses, mode: Mode) -> Run:
-    row, target, op_sel = _row(uses, "src0"), _row(uses, "vdst"), uses.get("op_sel")
-    selects = _row(uses, "src1") if variable else 0
+    row, target, op_sel = row_at(uses, "src0"), row_at(uses, "vdst"), uses.get("op_sel")
+    selects = row_at(uses, "src1") if variable else 0
     low, high = (_zero, _zero) if variable else (_value(uses, "src1"), _value(uses, "src2"))
     def run(wave: Wave) -> None:
       if variable: places = [n & 15 for n in wave.u[selects].tolist()]
@@ -127,7 +124,7 @@ def _permute_rows(cross: bool, variable: bool) -> Callable[[Uses, Mode], Run]:
 
 def _swap_halves(uses: Uses, mode: Mode) -> Run:
   """v_permlane64: lanes of the two halves of a wave of 64 change places."""
-  row, target = _row(uses, "src0"), _row(uses, "vdst")
+  row, target = row_at(uses, "src0"), row_at(uses, "vdst")
   def run(wave: Wave) -> None:
     values = wave.u[row].tolist()
     if wave.lanes == 64: values = values[32:] + values[:32]
@@ -135,7 +132,7 @@ def _swap_halves(uses: Uses, mode: Mode) -> Run:
   return run
 
 def _swap(uses: Uses, mode: Mode) -> Run:
-  first, second = _row(uses, "vdst"), _row(uses, "src0")
+  first, second = row_at(uses, "vdst"), row_at(uses, "src0")
   def run(wave: Wave) -> None:
     a, b = wave.u[first].tolist(), wave.u[second].tolist()
     for lane in wave.active: wave.u[first][lane], wave.u[second][lane] = b[lane], a[lane]
@@ -144,7 +141,7 @@ def _swap(uses: Uses, mode: Mode) -> Run:
 def _swap_rows(size: int) -> Callable[[Uses, Mode], Run]:
   """v_permlane16_swap, v_permlane32_swap: odd groups of `size` lanes of the first register and even ones of the second change places."""
   def bind(uses: Uses, mode: Mode) -> Run:
-    first, second = _row(uses, "vdst"), _row(uses, "src0")
+    first, second = row_at(uses, "vdst"), row_at(uses, "src0")
     def run(wave: Wave) -> None:
       a, b = wave.u[first].tolist(), wave.u[second].tolist()
       for lane in range(wave.lanes):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tinyhw.arithmetic import decode_bfloat16, encode_bfloat16, encode_float16, round_float32
 from tinyhw.dtype import decode_float, dtypes
 from tinyhw.emulator.amd.floats import HALVES, bits_of_float32, bits_of_float64, float32_of, float64_of
+from tinyhw.emulator.amd.transfer import row_at
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
-from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
 
 if TYPE_CHECKING:
@@ -180,10 +180,10 @@ def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
   for i, kind in enumerate((product.a, product.b)):
     places = operand_places(product, kind, lanes, rdna3)
     negate = (False, False) if integer else (bool(neg_lo >> i & 1), bool(neg_hi >> i & 1))
-    read.append((row_of(uses, f"src{i}"), places, decoder_of(kind, mode.arch, bool(neg_lo >> i & 1)), WIDTHS[kind], negate))
+    read.append((row_at(uses, f"src{i}"), places, decoder_of(kind, mode.arch, bool(neg_lo >> i & 1)), WIDTHS[kind], negate))
   results, high = result_places(product, lanes, rdna3), 16 * (uses.get("op_sel") >> 2 & 1) if rdna3 and WIDTHS[product.d] == 16 else 0
-  target, c = row_of(uses, "vdst"), uses["src2"]
-  c_row = row_of(uses, "src2") if isinstance(c, Reg) else None
+  target, c = row_at(uses, "vdst"), uses["src2"]
+  c_row = row_at(uses, "src2") if isinstance(c, Reg) else None
   decode, encode, width = decoder_of(product.d, mode.arch, True), ENCODE[product.d], WIDTHS[product.d]
   c_negate, c_absolute = bool(neg_lo & 4) and not integer, bool(neg_hi & 4) and not integer
   clamp = integer and bool(uses.get("clamp"))
@@ -203,10 +203,6 @@ def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
       found.append((place, encode(value)))
     for place, bits in found: put(wave, target, place, width, high, bits)
   return run
-
-def row_of(uses: Uses, name: str) -> int:
-  register = uses[name]
-  return int(register.index) + 256 * (register.cls.bank is regs.AGPR)
 
 Operand = dict[tuple[int, int], list[Any]]
 

@@ -6,6 +6,9 @@ field tables of PGM_RSRC1/2/3, LLVM's AMDGPUUsage for the order of registers at 
 from __future__ import annotations
 from dataclasses import dataclass, field
 
+# Where flat addresses mean LDS and scratch: Linux sets SH_MEM_BASES so, and tells in AMDKFD_IOC_GET_PROCESS_APERTURES
+APERTURES, APERTURE_BYTES = {"shared": 1 << 48, "private": 2 << 48}, 1 << 32
+
 @dataclass(frozen=True)
 class DispatchRegisters:
   """One dispatch. Sizes in bytes unless they say otherwise.

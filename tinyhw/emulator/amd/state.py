@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from tinyhw.emulator.amd.lanes import Moves, permutation
 from tinyhw.emulator.amd.lds import Access, LocalMemory
 from tinyhw.emulator.amd.numerics import lane_bits
-from tinyhw.emulator.amd.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES, DispatchRegisters
 from tinyhw.emulator.amd.strict import Strict
 from tinyhw.emulator.memory import Memory
 from tinyhw.isa.amd import regs
@@ -130,6 +130,8 @@ def _start_scalars(wave: Wave, group: tuple[int, int, int], waves: int) -> None:
   registers, given = wave.registers, dict(_given(wave.registers, group, wave.number, waves))
   for index, value in given.items(): wave.s[index] = value
   wave.strict.set_scalars(sum(1 << index for index in given) | 3 << regs.EXEC | 1 << regs.NULL)
+  for name, base in APERTURES.items():
+    for end, value in (("base", base), ("limit", base + APERTURE_BYTES - 1)): wave.set_wide(regs.READ_ONLY[f"src_{name}_{end}"], 2, value)
   if registers.scratch_enabled:
     wave.set_wide(regs.FLAT_SCRATCH, 2, registers.scratch_base)
     wave.strict.set_scalars(3 << regs.FLAT_SCRATCH)

@@ -2,8 +2,8 @@
 
 - A register is uninitialised until something writes it, a vector register lane by lane. Reading one raises UninitialisedRead.
 - An instruction that a counter counts (a load, a store, a message) is an `Event` until a wait covers it; the registers that it writes are pending,
-  and touching one raises MissingWait. Events of one kind end in order; scalar loads and flat accesses in any order, so that only a wait for 0 covers
-  them; of kinds that share a counter nothing is known of the order.
+  and touching one raises MissingWait. Events of one kind end in order; scalar loads in any order, on CDNA flat accesses too, so that only a wait for
+  0 covers them; of kinds that share a counter nothing is known of the order.
 - Hazards (hazards.py): too few wait states between two instructions raise MissingHazard.
 - A register beyond those that the kernel was given raises OutOfBounds.
 """
@@ -82,9 +82,14 @@ class Strict:
   def wait(self, counter: str, limit: int) -> None:
     """Until at most `limit` of the counter's events are outstanding: end those that this covers."""
     events = [event for event in self.outstanding if counter in event.counters]
+    kinds = [self.kind_of(event, counter) for event in events]
     for i, event in enumerate(events):
-      later = sum(other.kind == event.kind for other in events[i + 1:])
-      if limit == 0 or event.kind not in UNORDERED and later >= limit: self.finish(event, counter)
+      if limit == 0 or kinds[i] not in UNORDERED and kinds[i + 1:].count(kinds[i]) >= limit: self.finish(event, counter)
+
+  def kind_of(self, event: Event, counter: str) -> str:
+    """The kind of an event as its order goes: flat accesses are in order with others from RDNA on (LLVM, hasFlatLgkmVMemCountInOrder)."""
+    if event.kind != "flat" or self.wave.registers.arch.startswith("gfx9"): return event.kind
+    return "lds" if counter in ("lgkmcnt", "dscnt") else "vmem"
 
   def finish(self, event: Event, counter: str) -> None:
     event.counters.discard(counter)

@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from tinyhw.arithmetic import decode_bfloat16, encode_bfloat16, encode_float16, round_float32
 from tinyhw.emulator.amd.floats import HALVES, bits_of_float32, bits_of_float64, float32_of, float64_of
 from tinyhw.emulator.amd.numerics import max_num, min_num
+from tinyhw.isa.amd import regs
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.amd.arithmetic import Uses
   from tinyhw.emulator.amd.state import Wave
+
+def row_at(uses: Uses, name: str) -> int:
+  """The first row of a wave that an operand names."""
+  register = uses[name]
+  return int(register.index) + 256 * (register.cls.bank is regs.AGPR)
 
 class Element(NamedTuple):
   """bytes: in memory. signed: sign extended to 32 bits. half: which half of the register is meant (the other stays), or None for all of it."""

@@ -1,7 +1,7 @@
-"""Vector memory instructions: global, flat, scratch and buffer loads, stores and atomics.
+"""Vector memory instructions: global, flat and buffer loads, stores and atomics.
 
 Data moves when the instruction executes; the strict watch keeps results out of reach until a wait. Lanes go in the order of their numbers.
-Sources: ISA guides of RDNA3, RDNA4, CDNA3: FLAT and MUBUF instructions; scratch has 4 bytes of each lane in turn, as architected flat scratch.
+Sources: ISA guides of RDNA3, RDNA4, CDNA3: FLAT and MUBUF instructions.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.control import cache_scope, scalar_value
 from tinyhw.emulator.amd.lds import WRITE
-from tinyhw.emulator.amd.transfer import ATOMICS, COMPARE, Element, element_of, get_lanes, get_words, put_lanes
-from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction
+from tinyhw.emulator.amd.transfer import ATOMICS, COMPARE, Element, element_of, get_lanes, get_words, put_lanes, row_at
+from tinyhw.emulator.amd.transfer_scratch import Flat, Global
+from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.emulator.memory import Kind, Unit
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
@@ -26,25 +27,20 @@ ADDRESS_MASK = (1 << 64) - 1
 def bind(uses: Uses, mode: Mode) -> Run | None:
   """The function of a vector memory instruction, or None if the name means none."""
   space, _, rest = uses.name.partition("_")
-  if space not in ("global", "flat", "scratch", "buffer"): return None
+  if space not in ("global", "flat", "buffer"): return None
   kind = Kind(Unit.VECTOR, cache_scope(uses, mode))
   action, _, what = rest.partition("_")
   if what.startswith("lds_") and action == "load": return _load_to_lds(uses, mode, kind, what[4:])
   maker = {"load": _load, "store": _store, "atomic": _atomic}.get(action)
   if maker is None: return None
-  if space == "scratch": return _scratch(uses, mode, action, what)
   if space == "buffer": return _buffer(uses, mode, action, what, kind)
-  return maker(uses, what, kind, _flat_addresses(uses))
-
-def _row(uses: Uses, name: str) -> int:
-  register = uses[name]
-  return int(register.index) + 256 * (register.cls.bank is regs.AGPR)
+  return maker(uses, what, kind, _flat_addresses(uses), Flat() if space == "flat" else Global())
 
 def _flat_addresses(uses: Uses) -> Addresses:
   """Addresses of global and flat instructions: 64 bits of registers, or a scalar base and 32 bits of a register, and an offset."""
   offset = uses.get("offset")
   if uses.get("vaddr", None) is None: raise UnknownInstruction(f"{uses.name} without a vector address is not emulated")
-  vector = _row(uses, "vaddr")
+  vector = row_at(uses, "vaddr")
   base: Reg | None = uses.get("saddr", 0) or None
   if base is not None:
     index = base.index
@@ -63,18 +59,18 @@ def known_element(uses: Uses, what: str) -> Element:
   if element is None: raise UnknownInstruction(f"{uses.name} is not emulated")
   return element
 
-def _load(uses: Uses, what: str, kind: Kind, addresses: Addresses) -> Run:
-  element, row = known_element(uses, what), _row(uses, "vdst")
+def _load(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat) -> Run:
+  element, row = known_element(uses, what), row_at(uses, "vdst")
   def run(wave: Wave) -> None:
     lanes = wave.active
-    if lanes: put_lanes(wave, row, element, lanes, wave.memory.gather(addresses(wave, lanes), element.bytes, kind))
+    if lanes: put_lanes(wave, row, element, lanes, space.gather(wave, lanes, addresses(wave, lanes), element.bytes, kind))
   return run
 
-def _store(uses: Uses, what: str, kind: Kind, addresses: Addresses) -> Run:
-  element, row = known_element(uses, what), _row(uses, "vdata")
+def _store(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat) -> Run:
+  element, row = known_element(uses, what), row_at(uses, "vdata")
   def run(wave: Wave) -> None:
     lanes = wave.active
-    if lanes: wave.memory.scatter(addresses(wave, lanes), get_lanes(wave, row, element, lanes), kind)
+    if lanes: space.scatter(wave, lanes, addresses(wave, lanes), get_lanes(wave, row, element, lanes), kind)
   return run
 
 def atomic_update(uses: Uses, what: str) -> tuple[int, int, Callable[[Sequence[int]], Callable[[int], int]]]:
@@ -87,55 +83,18 @@ def atomic_update(uses: Uses, what: str) -> tuple[int, int, Callable[[Sequence[i
   size, function = ATOMICS[what]
   return size, size, lambda words: lambda old: function(old, words[0])
 
-def _atomic(uses: Uses, what: str, kind: Kind, addresses: Addresses) -> Run:
+def _atomic(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat) -> Run:
   size, data_size, update = atomic_update(uses, what.removesuffix("_rtn"))
-  row = _row(uses, "vdata")
-  result = _row(uses, "vdst") if "vdst" in uses else None
+  row = row_at(uses, "vdata")
+  result = row_at(uses, "vdst") if "vdst" in uses else None
   def run(wave: Wave) -> None:
     lanes, old = wave.active, []
     words = [get_words(wave, row + i * size // 4, size, lanes) for i in range(data_size // size)]
     for i, address in enumerate(addresses(wave, lanes)):
       if address % size: raise StrictError(f"lane {lanes[i]}: an atomic operation on {size} bytes at {address:#x}, which is not a multiple of {size}")
-      old.append(wave.memory.atomic(address, size, update([part[i] for part in words]), kind).to_bytes(size, "little"))
+      old.append(space.atomic(wave, address, size, update([part[i] for part in words]), kind).to_bytes(size, "little"))
     if result is not None and lanes: put_lanes(wave, result, Element(size), lanes, old)
   return run
-
-# ***** scratch *****
-
-def _scratch(uses: Uses, mode: Mode, action: str, what: str) -> Run:
-  """Memory of each lane. An offset has three parts: a register of the lane, a scalar one, a constant."""
-  if action == "atomic": raise UnknownInstruction(f"{uses.name}: there are no atomic operations on scratch")
-  element, offset = known_element(uses, what), uses.get("offset")
-  vector = _row(uses, "vaddr") if "vaddr" in uses else None
-  scalar = uses["saddr"].index if "saddr" in uses else None
-  row = _row(uses, "vdst" if action == "load" else "vdata")
-  def offsets(wave: Wave, lanes: Sequence[int]) -> list[int]:
-    limit = wave.registers.scratch_wave_bytes // wave.lanes
-    if not wave.registers.scratch_enabled: raise OutOfBounds("the kernel uses scratch, and RSRC2.SCRATCH_EN is 0; set it and TMPRING_SIZE")
-    start = offset + (wave.s[scalar] if scalar is not None else 0)
-    found = [start + (wave.u[vector][lane] if vector is not None else 0) & 0xffffffff for lane in lanes]
-    for lane, place in zip(lanes, found):
-      if place + element.bytes > limit: raise OutOfBounds(f"lane {lane}: scratch offset {place:#x}, and a lane has {limit} bytes; raise TMPRING_SIZE")
-    return found
-  def pieces(wave: Wave, lane: int, place: int) -> list[tuple[int, int]]:
-    """(address, size) of the dwords of an element."""
-    found, end = [], place + element.bytes
-    while place < end:
-      size = min(4 - place % 4, end - place)
-      found.append((wave.scratch_base + place // 4 * 4 * wave.lanes + 4 * lane + place % 4, size))
-      place += size
-    return found
-  def load(wave: Wave) -> None:
-    lanes = wave.active
-    data = [b"".join(wave.memory.load(a, n) for a, n in pieces(wave, lane, place)) for lane, place in zip(lanes, offsets(wave, lanes))]
-    if lanes: put_lanes(wave, row, element, lanes, data)
-  def store(wave: Wave) -> None:
-    lanes = wave.active
-    for lane, place, data in zip(lanes, offsets(wave, lanes), get_lanes(wave, row, element, lanes)):
-      for address, size in pieces(wave, lane, place):
-        wave.memory.store(address, data[:size])
-        data = data[size:]
-  return load if action == "load" else store
 
 # ***** buffers *****
 
@@ -159,8 +118,8 @@ def _buffer(uses: Uses, mode: Mode, action: str, what: str, kind: Kind) -> Run:
   element = Element(size) if update else known_element(uses, what)
   offset, soffset = uses.get("offset"), scalar_value(uses.get("soffset"))
   indexed, offset_in_register = uses.get("idxen"), uses.get("offen")
-  row, resource = _row(uses, "vdata"), uses["srsrc"].index
-  vector = _row(uses, "vaddr") if "vaddr" in uses and (indexed or offset_in_register) else None
+  row, resource = row_at(uses, "vdata"), uses["srsrc"].index
+  vector = row_at(uses, "vaddr") if "vaddr" in uses and (indexed or offset_in_register) else None
   def addresses(wave: Wave, lanes: Sequence[int]) -> list[int | None]:
     buffer, shift = Resource([wave.s[resource + i] for i in range(4)]), soffset(wave)
     found: list[int | None] = []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.lds import ATOMIC, READ, WRITE
-from tinyhw.emulator.amd.transfer import Element, element_of, get_lanes, get_words, put_lanes
+from tinyhw.emulator.amd.transfer import Element, element_of, get_lanes, get_words, put_lanes, row_at
 from tinyhw.emulator.amd.transfer_global import atomic_update
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.isa.amd import regs
@@ -39,12 +39,8 @@ def bind(uses: Uses, mode: Mode) -> Run | None:
 
 Places = Callable[["Wave", Sequence[int]], list[int]]
 
-def _row(uses: Uses, name: str) -> int:
-  register = uses[name]
-  return int(register.index) + 256 * (register.cls.bank is regs.AGPR)
-
 def _by_register(uses: Uses) -> Places:
-  row, offset = _row(uses, "addr"), uses.get("offset")
+  row, offset = row_at(uses, "addr"), uses.get("offset")
   def places(wave: Wave, lanes: Sequence[int]) -> list[int]:
     rows = wave.u[row].tolist()
     return [rows[lane] + offset for lane in lanes]
@@ -63,14 +59,14 @@ def _write(wave: Wave, place: int, data: bytes) -> None:
   wave.lds.store(wave.number, place, data)
 
 def _load(uses: Uses, element: Element, places: Places) -> Run:
-  row = _row(uses, "vdst")
+  row = row_at(uses, "vdst")
   def run(wave: Wave) -> None:
     lanes = wave.active
     if lanes: put_lanes(wave, row, element, lanes, [_read(wave, place, element.bytes) for place in places(wave, lanes)])
   return run
 
 def _store(uses: Uses, element: Element, places: Places) -> Run:
-  row = _row(uses, "data0")
+  row = row_at(uses, "data0")
   def run(wave: Wave) -> None:
     lanes = wave.active
     for place, data in zip(places(wave, lanes), get_lanes(wave, row, element, lanes)): _write(wave, place, data)
@@ -78,10 +74,10 @@ def _store(uses: Uses, element: Element, places: Places) -> Run:
 
 def _two(uses: Uses, action: str, size: int, stride: int) -> Run:
   """Two elements, at two offsets that count elements."""
-  address, element = _row(uses, "addr"), Element(size)
+  address, element = row_at(uses, "addr"), Element(size)
   offsets = [uses.get(f"offset{i}") * size * stride for i in (0, 1)]
-  data = [] if action == "load" else [_row(uses, "data0"), _row(uses, "data1")]
-  result = None if action == "store" else _row(uses, "vdst")
+  data = [] if action == "load" else [row_at(uses, "data0"), row_at(uses, "data1")]
+  result = None if action == "store" else row_at(uses, "vdst")
   def run(wave: Wave) -> None:
     lanes, rows = wave.active, wave.u[address].tolist()
     if not lanes: return
@@ -94,9 +90,9 @@ def _two(uses: Uses, action: str, size: int, stride: int) -> Run:
 
 def _atomic(uses: Uses, mode: Mode, what: str) -> Run:
   size, data_size, update = atomic_update(uses, what)
-  rows = [_row(uses, name) for name in ("data0", "data1")[:data_size // size]]
+  rows = [row_at(uses, name) for name in ("data0", "data1")[:data_size // size]]
   if what.startswith("cmpst_"): rows.reverse()  # CDNA: the value to compare with comes first
-  places, result = _by_register(uses), _row(uses, "vdst") if "vdst" in uses else None
+  places, result = _by_register(uses), row_at(uses, "vdst") if "vdst" in uses else None
   def run(wave: Wave) -> None:
     lanes, old = wave.active, []
     words = [get_words(wave, row, size, lanes) for row in rows]
@@ -113,7 +109,7 @@ def _atomic(uses: Uses, mode: Mode, what: str) -> Run:
 
 def _swizzle(uses: Uses, mode: Mode) -> Run:
   """Lanes within groups of 32, or of 4, permuted by a constant; a source that is not active gives 0."""
-  row, target = _row(uses, "addr"), _row(uses, "vdst")
+  row, target = row_at(uses, "addr"), row_at(uses, "vdst")
   control: int = uses.get("offset")
   def source(lane: int) -> int:
     if control & 0x8000: return lane & ~3 | control >> 2 * (lane & 3) & 3
@@ -126,7 +122,7 @@ def _swizzle(uses: Uses, mode: Mode) -> Run:
 
 def _backward_permute(uses: Uses, mode: Mode) -> Run:
   """Each lane reads the data of the lane that it names in bytes; of one that is not active 0. RDNA: within 32 lanes."""
-  address, data, target, offset = _row(uses, "addr"), _row(uses, "data0"), _row(uses, "vdst"), uses.get("offset")
+  address, data, target, offset = row_at(uses, "addr"), row_at(uses, "data0"), row_at(uses, "vdst"), uses.get("offset")
   def run(wave: Wave) -> None:
     size = wave.lanes if mode.cdna else 32
     places, values, active = wave.u[address].tolist(), wave.u[data].tolist(), wave.exec
@@ -137,7 +133,7 @@ def _backward_permute(uses: Uses, mode: Mode) -> Run:
 
 def _forward_permute(uses: Uses, mode: Mode) -> Run:
   """Each lane writes to the lane that it names in bytes; the highest lane wins, a lane that nobody names gets 0."""
-  address, data, target, offset = _row(uses, "addr"), _row(uses, "data0"), _row(uses, "vdst"), uses.get("offset")
+  address, data, target, offset = row_at(uses, "addr"), row_at(uses, "data0"), row_at(uses, "vdst"), uses.get("offset")
   def run(wave: Wave) -> None:
     size = wave.lanes if mode.cdna else 32
     places, values, found = wave.u[address].tolist(), wave.u[data].tolist(), [0] * wave.lanes
