@@ -117,7 +117,7 @@ class Box:
     self.descriptors: dict[int, VirtualFile] = {}
     self.mappings: set[VirtualMapping] = set()
     self.refused: dict[str, int] = {}          # paths that cannot be opened or read, and why: for tests
-    self._failures: dict[str, list[tuple[int, int]]] = {}
+    self.failures: dict[str, list[tuple[int, int]]] = {}  # what `fail` asked for: (how many calls from now, errno)
     self._next_descriptor = FIRST_DESCRIPTOR
 
   # **** the protocol ****
@@ -160,13 +160,13 @@ class Box:
 
   def fail(self, call: str, nth: int = 1, number: int = errno.ENOMEM) -> None:
     """Have the nth next call of this name fail: "open", "mmap", or an ioctl's structure, such as "CreateQueue"; "*" counts all of them."""
-    self._failures.setdefault(call, []).append((nth, number))
+    self.failures.setdefault(call, []).append((nth, number))
 
   def injected(self, call: str) -> None:
     """Raise what `fail` has asked for. Called at the beginning of every call, by its name."""
     for name in (call, "*"):
-      left = [(nth - 1, number) for nth, number in self._failures.get(name, ())]
-      self._failures[name] = [item for item in left if item[0] > 0]
+      left = [(nth - 1, number) for nth, number in self.failures.get(name, ())]
+      self.failures[name] = [item for item in left if item[0] > 0]
       for nth, number in left:
         if nth == 0: raise refuse(number, f"injected into {call}")
 

@@ -1,0 +1,177 @@
+"""The AMD driver, unchanged, against the virtual computers: copies, kernels, recordings, failing calls, faults, several cards."""
+import errno
+import random
+import struct
+from collections.abc import Callable, Iterator
+
+import pytest
+from amd_kernels import Kernel
+
+from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS, Context
+from tinyhw.device import Launch
+from tinyhw.drivers import amd
+from tinyhw.drivers.amd import kfd
+from tinyhw.drivers.amd.device import AMDDevice
+from tinyhw.drivers.linux import files
+from tinyhw.emulator.amd.computer import Computer
+from tinyhw.errors import DeviceError, DriverError
+from tinyhw.isa.amd import regs
+from tinyhw.machine.code import Code
+
+CARDS = ("gfx1100", "gfx1200", "gfx942")
+LANES, GROUPS = 64, 12
+COUNT = LANES * GROUPS
+Opener = Callable[..., tuple[Computer, AMDDevice]]
+# What the kernel's driver keeps until the process ends: the page of events and the connection to it.
+KEPT = {"files": 2, "mappings": 1, "bytes": 0x8000, "buffers": 1, "ranges": 1}
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
+  """opened("gfx1100", seed=1): a computer in place of this one, and its first device. Nothing may be left of it at the end."""
+  computers: list[Computer] = []
+  devices: list[AMDDevice] = []
+  def make(card: str = "gfx1100", count: int = 1, seed: int = 0, ordinal: int = 0) -> tuple[Computer, AMDDevice]:
+    if ordinal == 0:
+      computers.append(Computer(card, [card] * count, seed))
+      monkeypatch.setattr(files, "COMPUTER", computers[-1])
+    devices.append(amd.open(ordinal, lambda name: None))  # type: ignore[arg-type,return-value]
+    return computers[-1], devices[-1]
+  yield make
+  for device in devices: device.close()
+  for computer in computers:
+    assert computer.census() in (KEPT, {**KEPT, "files": 1 + len(computer.gpus), "ranges": len(computer.gpus)}), computer.census()
+    kfd.forget(computer)
+
+def addition(arch: str) -> Kernel:
+  """arguments: a, b, c. c[i] = a[i] + b[i] for the element of each work-item."""
+  k = Kernel(arch)
+  for i in range(3): k("s_load_b64", k.s(4 + 2 * i, 2), k.s(0, 2), None, offset=8 * i)
+  k.wait(lgkm=0)
+  k("v_and_b32", k.v(0), 0x3FF, k.v(0))
+  k("s_lshl_b32", k.s(12), group_number(arch), 8)
+  k("v_lshlrev_b32", k.v(1), 2, k.v(0))
+  k("v_add_u32" if k.cdna else "v_add_nc_u32", k.v(1), k.s(12), k.v(1))
+  k("global_load_b32", k.v(2), k.v(1), k.s(4, 2))
+  k("global_load_b32", k.v(3), k.v(1), k.s(6, 2))
+  k.wait(vm=0)
+  k("v_add_f32", k.v(4), k.v(2), k.v(3))
+  k("global_store_b32", k.v(1), k.v(4), k.s(8, 2))
+  return k("s_endpgm")
+
+def group_number(arch: str) -> regs.Reg: return {"gfx1100": regs.s(15), "gfx942": regs.s(2)}.get(arch) or regs.s(regs.TTMP + 9)
+
+def code(device: AMDDevice, kernel: Kernel, buffers: int = 3, name: str = "addition") -> Code:
+  return Code(name, device.arch, kernel.bytes(), ("buffer",) * buffers, lanes=LANES, wave=kernel.lanes, registers=(("vgpr", 8), ("sgpr", 16)))
+
+class Vectors:
+  """Buffers of floats on a device."""
+  def __init__(self, device: AMDDevice, count: int = 3, seed: int = 0):
+    self.device, source = device, random.Random(seed)
+    self.values = [[float(source.randint(-99, 99)) for _ in range(COUNT)] for _ in range(count)]
+    self.buffers = [device.allocator.alloc(4 * COUNT) for _ in range(count)]
+    for values, buffer in zip(self.values, self.buffers): device.allocator._copyin(buffer, memoryview(bytearray(struct.pack(f"<{COUNT}f", *values))))
+
+  def read(self, index: int) -> list[float]:
+    out = bytearray(4 * COUNT)
+    self.device.allocator._copyout(memoryview(out), self.buffers[index])
+    return list(struct.unpack(f"<{COUNT}f", out))
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("card", CARDS)
+def test_kernels_that_need_each_other(opened: Opener, card: str, seed: int) -> None:
+  """c = a + b; a = c + b; the second one reads what other compute units and dies have just written."""
+  _, device = opened(card, seed=seed)
+  program, it = device.load(code(device, addition(card))), Vectors(device)
+  a, b, c = it.buffers
+  device.submit([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)])
+  assert it.read(0) == [x + 2 * y for x, y in zip(*it.values[:2])]
+
+@pytest.mark.parametrize("card", CARDS)
+def test_recordings_replay_and_are_patched(opened: Opener, card: str) -> None:
+  _, device = opened(card)
+  program, it = device.load(code(device, addition(card))), Vectors(device, 4)
+  a, b, c, d = it.buffers
+  recording = device.record([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)])
+  for _ in range(3): recording.submit()
+  recording.patch(0, 1, d)
+  recording.patch_grid(1, 1)
+  recording.submit()
+  x, y, _, z = it.values
+  after = [p + 6 * q for p, q in zip(x, y)]
+  assert it.read(2) == [p + r for p, r in zip(after, z)]
+  assert it.read(0) == [p + r + q if i < LANES else p for i, (p, q, r) in enumerate(zip(after, y, z))]
+
+@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("size", [1, 4096, 9 << 20])
+def test_bytes_go_there_and_back(opened: Opener, card: str, size: int) -> None:
+  _, device = opened(card)
+  data, out = random.Random(1).randbytes(size), bytearray(size)
+  buffer = device.allocator.alloc(size)
+  device.allocator._copyin(buffer, memoryview(bytearray(data)))
+  device.allocator._copyout(memoryview(out), buffer)
+  assert out == data
+
+# **** what goes wrong ****
+
+@pytest.mark.parametrize("number", [errno.ENOMEM, errno.EINVAL, errno.EIO])
+@pytest.mark.parametrize("card", ["gfx1100", "gfx942"])
+def test_each_call_of_opening_fails_in_turn(monkeypatch: pytest.MonkeyPatch, card: str, number: int) -> None:
+  for nth in range(1, 200):
+    computer = Computer(card, [card])
+    monkeypatch.setattr(files, "COMPUTER", computer)
+    computer.fail("*", nth, number)
+    try: device = amd.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+    except DriverError as error:
+      assert error.message and not isinstance(error, AssertionError)
+      kfd.forget(computer)
+      census = computer.census()
+      assert not census or census.items() <= {"bytes": 0x8000, "buffers": 1, "ranges": 1}.items(), (nth, census)
+      continue
+    computer.failures.clear()
+    device.close()
+    kfd.forget(computer)
+    assert nth > 30 and set(computer.census()) <= {"bytes", "buffers", "ranges"}
+    return
+  raise AssertionError("it never opens")
+
+def outside(arch: str, far: int) -> Kernel:
+  """Stores beyond its buffer."""
+  k = Kernel(arch)
+  k("s_load_b64", k.s(4, 2), k.s(0, 2), None, offset=0)
+  k("v_mov_b32", k.v(1), far)
+  k.wait(lgkm=0)
+  k("global_store_b32", k.v(1), k.v(1), k.s(4, 2))
+  return k("s_endpgm")
+
+@pytest.mark.parametrize("card", CARDS)
+def test_a_store_beyond_all_buffers_names_kernel_and_address(opened: Opener, card: str) -> None:
+  _, device = opened(card)
+  program, it = device.load(code(device, outside(card, 0x70000000), 1, "goes_astray")), Vectors(device, 1)
+  device.submit([Launch(program, it.buffers, (), 1)])
+  place = it.buffers[0].address + 0x70000000 & -4096
+  with pytest.raises(DriverError, match=f"(?s){place:#x}.*goes_astray"): device.synchronize()
+  with pytest.raises(DeviceError, match="is lost"): device.submit([Launch(program, it.buffers, (), 1)])
+
+def test_a_kernel_without_end_meets_the_deadline(opened: Opener) -> None:
+  computer, device = opened("gfx1100")
+  k = Kernel("gfx1100")
+  k.label("again")
+  k.jump("s_branch", "again")
+  program = device.load(code(device, k, 0, "endless"))
+  device.submit([Launch(program, [], (), 1)])
+  with Context(HCQDEV_WAIT_TIMEOUT_MS=100), pytest.raises(DriverError, match="did not finish submission") as caught: device.synchronize()
+  assert "endless" in caught.value.message and HCQDEV_WAIT_TIMEOUT_MS.value > 1000 and not computer.gpus[0].work
+
+def test_a_reset_of_the_gpu_is_told(opened: Opener) -> None:
+  computer, device = opened("gfx1200")
+  program, it = device.load(code(device, addition("gfx1200"))), Vectors(device)
+  device.submit([Launch(program, it.buffers, (), GROUPS)])
+  computer.gpus[0].reset()
+  with pytest.raises(DriverError, match="was reset by the kernel"): device.synchronize()
+
+def test_cards_copy_from_each_other(opened: Opener) -> None:
+  _, first = opened("gfx1100", count=2)
+  _, second = opened("gfx1100", count=2, ordinal=1)
+  one, two = Vectors(first, 1), Vectors(second, 1, seed=9)
+  assert second.allocator.transfer(two.buffers[0], one.buffers[0], 4 * COUNT)
+  assert two.read(0) == one.values[0] == one.read(0)
