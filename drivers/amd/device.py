@@ -12,7 +12,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch
@@ -37,6 +37,17 @@ TICK_NS = 10             # of the GPU's clock, 100 MHz on all chips
 EMULATED = 20            # a virtual GPU has so many times as long for what it does
 SCRATCH_LANES = 64       # of the widest wave
 MOST_SCRATCH_WAVES = 4095
+class Left(NamedTuple):
+  """What a device that was closed leaves: the memory of buffers that are still referenced, which the next device of the GPU takes over."""
+  allocator: AMDAllocator
+  code: AMDAllocator
+  memories: set[Memory]
+
+  def close(self) -> None:
+    """Nobody takes it over."""
+    with contextlib.ExitStack() as undo:
+      for memory in self.memories: undo.callback(memory.close)
+
 Mark = tuple[int, int]   # (how often the timeline began anew, the number of a submission)
 
 class Faulted(Exception):
@@ -46,12 +57,13 @@ class Faulted(Exception):
     self.fault = fault
 
 class AMDDevice(Compiled):
-  """A GPU that is driven through KFD. `lock` is held by whoever submits, allocates or frees."""
+  """A GPU that is driven through KFD. `lock` is held by whoever submits, allocates or frees, which the garbage collector does anywhere."""
   allocator: AMDAllocator
 
   def __init__(self, name: str, kfd: Kfd, gpu: Gpu):
     self.name, self.kfd, self.gpu, self.lock = name, kfd, gpu, threading.RLock()
-    self.lost: str | None = None
+    self.lost: str | None = None                                                  # why it can do nothing any more
+    self.closed = False
     self.memories: set[Memory] = set()
     self.retired: collections.deque[tuple[Mark, Memory]] = collections.deque()    # given back, but perhaps still in use
     self.freed: collections.deque[Memory] = collections.deque(maxlen=64)         # for reports
@@ -75,10 +87,12 @@ class AMDDevice(Compiled):
       undo.callback(self.compute.close)
       self.copies = CopyQueue(self)
       undo.callback(self.copies.close)
-      limit = gpu.vram_bytes or None
-      super().__init__(name, AMDAllocator(self, VRAM, limit), arch=gpu.chip.arch)
-      self.code = AMDAllocator(self, CODE, None)
-      self.allocator.lock = self.code.lock = self.lock   # one lock: freeing happens anywhere, also while another thread submits
+      left = kfd.kept.pop(gpu.gpu_id, None) or Left(AMDAllocator(self, VRAM, gpu.vram_bytes or None), AMDAllocator(self, CODE, None), set())
+      super().__init__(name, left.allocator, arch=gpu.chip.arch)
+      self.code = left.code
+      self.memories |= left.memories
+      for memory in left.memories: memory.owner = self
+      for allocator in (self.allocator, self.code): allocator.device, allocator.lock = self, self.lock
       self.undo = undo.pop_all()
 
   # **** memory ****
@@ -307,20 +321,23 @@ class AMDDevice(Compiled):
     self.lost = f"{self.name} belongs to the process that opened it; start others with multiprocessing's \"spawn\", and open it there"
 
   def close(self) -> None:
-    """Stop what runs and give memory back. What buffers hold is gone."""
+    """Stop what runs and give memory back, but that of buffers which are still referenced: whoever reads them opens the device again."""
     super().close()
     with self.lock:
       if self.lost is not None: return
-      try: self.synchronize()
-      finally:
-        if self.lost is None:
-          self.lost = f"{self.name} was closed"
-          self._teardown()
+      self.synchronize()
+      for allocator in (self.allocator, self.code): allocator.free_cache()
+      self._reap()
+      kept = {part.memory for allocator in (self.allocator, self.code) for part, _ in allocator.live.values()} & self.memories
+      self.memories -= kept
+      if kept: self.kfd.kept[self.gpu.gpu_id] = Left(self.allocator, self.code, kept)
+      for allocator in (self.allocator, self.code): allocator.keep(kept)
+      self.lost, self.closed = f"{self.name} was closed", True
+      self.undo.close()
 
   def _teardown(self) -> None:
     """Give back queues, events and memory. Each is tried, whatever becomes of the others."""
-    self.allocator.abandon()
-    self.code.abandon()
+    for allocator in (self.allocator, self.code): allocator.keep(set())
     self.undo.close()
 
   def _give_back(self) -> None:

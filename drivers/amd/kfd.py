@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+from typing import Any
 
 from tinyhw.autogen.amd import kfd_ioctl
 from tinyhw.drivers.amd.topology import KFD, Gpu
@@ -79,7 +80,8 @@ class Kfd:
   def __init__(self, box: Box):
     self.box = box
     self.renders: dict[int, Node] = {}     # by gpu_id; kept until the end, see above
-    self.event_page: Memory | None = None  # the same: the kernel takes one page of events from a process, and does not let go of it
+    self.kept: dict[int, Any] = {}         # by gpu_id: what a device that was closed leaves to the next one (device.py)
+    self.event_page: Memory | None = None  # also until the end: the kernel takes one page of events from a process, and does not let go of it
     self.events_begun = False
     with contextlib.ExitStack() as undo:
       self.node = Node(box, KFD, ADVICE)
@@ -161,6 +163,8 @@ class Kfd:
 
   def close(self) -> None:
     """Close all files. Only at the end of the process: a GPU's address space cannot be bound again."""
+    for left in self.kept.values(): left.close()
+    self.kept.clear()
     if self.event_page is not None: self.event_page.abandon()  # KFD refuses to free it: it writes there itself
     self.event_page = None
     for render in self.renders.values(): render.close()

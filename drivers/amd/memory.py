@@ -7,7 +7,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.device import LRUAllocator
+from tinyhw.device import Device, LRUAllocator
 from tinyhw.drivers.amd.kfd import HUGE_PAGE, USER, Kind, Memory
 from tinyhw.drivers.linux.files import PAGE, Refused
 from tinyhw.errors import DeviceError
@@ -72,12 +72,18 @@ class AMDAllocator(LRUAllocator):
     if size <= SMALL_BYTES: self.small.setdefault(size, []).append(opaque)
     else: self.device.release(opaque.memory, self.device.mark())
 
-  def abandon(self) -> None:
-    """The memory is gone."""
-    self.pool, self.cached, self.slab, self.small = {}, 0, None, {}
+  def keep(self, memories: set[Memory]) -> None:
+    """All other memory is about to be given back."""
+    self.pool, self.cached, self.slab = {}, 0, self.slab if self.slab in memories else None
+    self.small = {size: [part for part in parts if part.memory in memories] for size, parts in self.small.items()}
 
-  def _copyin(self, dest: Part, src: memoryview) -> None: self.device.stage.write(dest.address, src.cast("B"))
-  def _copyout(self, dest: memoryview, src: Part) -> None: self.device.stage.read(dest.cast("B"), src.address)
+  def _stage(self) -> Stage:
+    """Through which bytes go. Opens the device if it was closed: the new one takes this allocator over."""
+    if self.device.closed: Device[self.dev].synchronize()
+    return self.device.stage
+
+  def _copyin(self, dest: Part, src: memoryview) -> None: self._stage().write(dest.address, src.cast("B"))
+  def _copyout(self, dest: memoryview, src: Part) -> None: self._stage().read(dest.cast("B"), src.address)
   def address(self, opaque: Part) -> int: return opaque.address
   def offset(self, opaque: Part, size: int, offset: int) -> Part: return Part(opaque.address + offset, size, opaque.memory)
   def external(self, address: int, size: int) -> Part: return Pinned(self.device, address, size)

@@ -6,8 +6,11 @@ import pytest
 from amd_box import AMDBox, Opener, code
 
 from tinyhw.config import Context
-from tinyhw.device import Launch
+from tinyhw.device import Buffer, Device, Launch
+from tinyhw.drivers.amd import kfd
+from tinyhw.drivers.linux import files
 from tinyhw.drivers.queue import Timeline
+from tinyhw.dtype import dtypes
 from tinyhw.errors import DeviceError, DriverError
 
 def test_a_queue_waits_for_the_other_one_and_not_for_itself(opened: Opener) -> None:
@@ -112,9 +115,38 @@ def test_a_closed_device_is_closed(opened: Opener) -> None:
   device.close()
   device.close()
   with pytest.raises(DeviceError, match="AMD was closed"): device.submit([Launch(program, [a], [1], 1)])
+  assert box.held() == {"files": 2, "mappings": 1, "memory": 3, "queues": 0, "events": 0}, "and what the buffer and the program lie in"
   del program
   device.allocator.free(a)
+
+def test_what_buffers_hold_outlives_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+  box = AMDBox("gfx1100")
+  monkeypatch.setattr(files, "COMPUTER", box)
+  monkeypatch.setattr(Device, "_opened", {})
+  kept, gone = Buffer("AMD", 1000, dtypes.uint8, initial_value=bytes(range(250)) * 4), Buffer("AMD", 5 << 20, dtypes.uint8).allocate()
+  first = Device["AMD"]
+  del gone
+  Device.close("AMD")
+  assert box.held() == {"files": 2, "mappings": 1, "memory": 2, "queues": 0, "events": 0}, "the event page, and what the buffer lies in"
+  assert bytes(kept.as_memoryview()) == bytes(range(250)) * 4, "which opens the device"
+  second = Device["AMD"]
+  assert second is not first and kept._buf.memory.owner is second and second.allocator is first.allocator
+  a = second.allocator.alloc(100)
+  second.submit([Launch(second.load(code()), [kept._buf], [1], 1)])
+  second.allocator.free(a)
+  del kept
+  Device.close("AMD")
   assert box.held() == {"files": 2, "mappings": 1, "memory": 1, "queues": 0, "events": 0}
+  kfd.forget(box)
+
+def test_what_nobody_takes_over_is_given_back_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+  box = AMDBox("gfx1100")
+  monkeypatch.setattr(files, "COMPUTER", box)
+  monkeypatch.setattr(Device, "_opened", {})
+  kept = Buffer("AMD", 1000, dtypes.uint8).allocate()
+  Device.close("AMD")
+  kfd.forget(box)
+  assert box.held() == {"files": 0, "mappings": 0, "memory": 1, "queues": 0, "events": 0} and kept.is_allocated()
 
 def test_a_failing_queue_does_not_keep_the_rest_from_being_given_back(opened: Opener) -> None:
   box, device = opened("gfx1100")

@@ -1,6 +1,10 @@
 """The driver on a virtual computer, which enforces the kernel's rules and executes the bytes of kernels: all of a launch, at once."""
+import os
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +19,7 @@ from tinyhw.errors import DriverError
 from tinyhw.isa.amd import syntax
 from tinyhw.machine.code import Code
 
+ROOT = Path(__file__).resolve().parents[3]
 KINDS = ("gfx1100", "gfx1200", "gfx942")
 LANES, GROUPS = 64, 5
 N = LANES * GROUPS
@@ -148,3 +153,28 @@ def test_long_runs_go_round_the_rings(opened: Any, kind: str) -> None:
   for _ in range(4 if kind == "gfx942" else 40): box.device.submit([Launch(box.program, [out, out, half], [0], 0)] * 100)
   box.device.submit([Launch(box.program, [out, one, half], [0], GROUPS)])
   assert box.read(out) == [i * 1.5 for i in range(N)]
+
+STEP = """
+from tinyhw import Tensor, TinyJit
+weight = (Tensor.arange(64).reshape(8, 8) * 0.5).realize()
+@TinyJit
+def step(x): return ((x @ weight).relu().sum(axis=1) + x.sum()).realize()
+for i in range(4):
+  x = [[float(i + 8 * row + column) for column in range(8)] for row in range(2)]
+  product = [sum(max(sum(x[row][k] * (8 * k + j) * 0.5 for k in range(8)), 0.0) for j in range(8)) + sum(map(sum, x)) for row in range(2)]
+  assert step(Tensor(x).realize()).tolist() == product
+"""
+SHARED = """
+from tinyhw import Tensor
+a = Tensor.arange(32).reshape(8, 4).float().shard(("AMD", "AMD:1"), axis=0)
+b = Tensor.arange(8).reshape(4, 2).float().shard(("AMD", "AMD:1"))
+assert (a @ b).tolist() == [[sum((4 * i + k) * (2 * k + j) for k in range(4)) for j in range(2)] for i in range(8)]
+"""
+
+@pytest.mark.parametrize("program, cards", [(STEP, ""), (SHARED, "x2")], ids=["a step that TinyJit replays", "a product on two GPUs"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_programs_run_as_users_start_them(kind: str, program: str, cards: str) -> None:
+  """With EMULATE and DEV. The emulator runs Python of its own while TinyJit watches which functions are called."""
+  environment = {**os.environ, "EMULATE": kind + cards, "DEV": "AMD", "PYTHONPATH": str(ROOT), "CACHE": "0"}
+  done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+  assert (done.returncode, done.stderr) == (0, "")

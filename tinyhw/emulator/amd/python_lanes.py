@@ -73,7 +73,8 @@ def environment(fnuz: bool) -> dict[str, Any]:
   if fnuz not in _environments:
     from array import array
     from itertools import compress
-    _environments[fnuz] = numerics.environment(fnuz) | {"array": array, "compress": compress, "BITS": tuple(1 << i for i in range(64))}
+    _environments[fnuz] = numerics.environment(fnuz) | {"array": array, "compress": compress, "BITS": tuple(1 << i for i in range(64)),
+                                                        "__name__": __name__}  # so that nobody takes them for a user's
   return _environments[fnuz]
 
 class Compiled(NamedTuple):
