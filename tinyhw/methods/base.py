@@ -410,7 +410,9 @@ def _cut_from(u: UOp) -> list[UOp]:
   return found
 
 def _is_held(nodes: list[UOp], by_other_than: Handle) -> bool:
-  """Does a living tensor stand for one of the nodes? Those of constants are noted nowhere, and looked for in all of memory."""
+  """Does a living tensor stand for one of the nodes, or look at their storage? Those of constants are noted nowhere: all of memory is searched."""
+  memory = next((found for u in nodes if (found := writes.memory_of(u)[0]) is not None), None)
+  if memory is not None and any(t is not by_other_than for t in writes.viewers(memory.storage)): return True
   holders = [*leaves(), *[t for reference, _ in writes.values().values() if (t := reference()) is not None]]
   if any(t.uop in nodes and t is not by_other_than for t in holders): return True
   if nodes[-1].base.op is not Ops.CONST: return False

@@ -1,7 +1,8 @@
 """Tensor[...]: reading and writing parts, and gather and scatter.
 
-Slices, ints, None and ... are movements. Tensors (and lists) of integers gather: together they broadcast, their axes stand where the first of them
-stood, or in front if something stood between them (ints are taken before and do not count, as in PyTorch; in NumPy they do).
+Slices, ints, None and ... are movements; a slice whose last step leaves the axis pads it, so it is a value and no view of storage. Tensors (and
+lists) of integers gather: together they broadcast, their axes stand where the first of them stood, or in front if something stood between them (ints
+are taken before and do not count, as in PyTorch; in NumPy they do).
 Negative indices count from the end. One out of range raises where its value is known when the call is made: an int, a list, an array, a constant.
 Elsewhere (a Tensor's elements are known only to its device) it reads 0 and writes nothing.
 A bool Tensor stands for the places where it is true, which are read back first.
@@ -24,17 +25,17 @@ from tinyhw.methods import graph
 from tinyhw.methods.base import Handle, constant_value, is_storage, storage_view, written
 from tinyhw.methods.casts import truth
 from tinyhw.methods.matmul import Matmul
-from tinyhw.methods.views import check_part, limits, windows
+from tinyhw.methods.views import check_part, every, limits
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 class Parsed(NamedTuple):
-  """Indices in terms of movements: a part of each axis, axes to reverse, steps, the shape with ints dropped and None inserted, and the Tensors
-  by axis of that shape."""
+  """Indices in terms of movements: a part of each axis, what is taken of it, axes to reverse then, the shape with ints dropped and None inserted, and
+  the Tensors by axis of that shape."""
   pairs: list[tuple[sint, sint]]
+  rows: list[tuple[int, int]]      # (step, place): of each `step` elements of the part, the one at `place`
   reversed: tuple[int, ...]
-  steps: list[int]
   kept: list[int | None]           # for each axis of the result: the axis of the tensor, or None for a new one
   tensors: dict[int, Handle]
 
@@ -98,15 +99,17 @@ class Indexing(Matmul):
     """Indices, checked. Raises IndexingError for kinds and numbers of them, IndexRangeError for ints outside of their axis."""
     items = self._items(indices if isinstance(indices, tuple) else (indices,))
     pairs: list[tuple[sint, sint]] = []
-    steps, kept, tensors, backwards = [], [], {}, []  # type: list[int], list[int | None], dict[int, Handle], list[int]
+    rows, kept, tensors, backwards = [], [], {}, []  # type: list[tuple[int, int]], list[int | None], dict[int, Handle], list[int]
     for item in items:
       if item is None:
         kept.append(None)
         continue
       axis = len(pairs)
       size = self.shape[axis]
-      step = 1
-      if isinstance(item, slice): begin, end, step = _slice(item, size, axis)
+      row = 1, 0
+      if isinstance(item, slice):
+        begin, end, row = _slice(item, size, axis)
+        if (item.step or 1) < 0: backwards.append(axis)
       elif isinstance(item, _Known):
         _check_known(item, size, axis)
         item, begin, end = item.tensor, 0, size
@@ -114,10 +117,9 @@ class Indexing(Matmul):
       else: begin, end = _place(item, size, axis)
       if isinstance(item, Handle): tensors[len(kept)] = item
       if isinstance(item, (slice, Handle)): kept.append(axis)
-      if step < 0: backwards.append(axis)
       pairs.append((begin, end))
-      steps.append(abs(step))
-    return Parsed(pairs, tuple(backwards), steps, kept, tensors)
+      rows.append(row)
+    return Parsed(pairs, rows, tuple(backwards), kept, tensors)
 
   def _items(self, indices: tuple[Any, ...]) -> list[Any]:
     """One item for each axis (and for each None): ... written out, lists as _Known, bool Tensors as the places where they are true."""
@@ -279,8 +281,8 @@ def _place(item: Any, size: sint, axis: int) -> tuple[sint, sint]:
   begin: sint = item + size if item < 0 else item
   return begin, begin + 1
 
-def _slice(item: slice, size: sint, axis: int) -> tuple[sint, sint, int]:
-  """(begin, end, step) with begin <= end; a negative step selects the same elements backwards."""
+def _slice(item: slice, size: sint, axis: int) -> tuple[sint, sint, tuple[int, int]]:
+  """(begin, end, (step, place)) with begin <= end and step > 0, as of Parsed; what a negative step selects is reversed afterwards."""
   step = 1 if item.step is None else item.step
   if not isinstance(step, int): raise IndexingError(f"the step of a slice is an int, not {step!r}")
   if step == 0: raise IndexingError("the step of a slice cannot be 0")
@@ -291,19 +293,23 @@ def _slice(item: slice, size: sint, axis: int) -> tuple[sint, sint, int]:
     begin, end = (x + size if isinstance(x, int) and x < 0 else x for x in (begin, end))
     if isinstance(begin, int) and isinstance(end, int): end = max(begin, end)
     check_part(axis, size, begin, end)
-    return begin, end, 1
+    return begin, end, (1, 0)
   try: picked = range(size)[item]
   except TypeError as error: raise IndexingError(f"the bounds of a slice are ints, Variables or None: {item}") from error
-  if not len(picked): return 0, 0, 1
-  if step > 0: return picked[0], picked[-1] + 1, step
-  return picked[-1], picked[0] + 1, step
+  count, step = len(picked), abs(step)
+  if not count: return 0, 0, (1, 0)
+  first = min(picked[0], picked[-1])
+  if count == 1: return first, first + 1, (1, 0)
+  place = max(first + count * step - size, 0)   # rows that begin earlier end where the axis ends, if there is room: then nothing is padded
+  if place > first: place = 0
+  return first - place, min(first - place + count * step, size), (step, place)
 
 def _view(u: UOp, parsed: Parsed) -> UOp:
   """The movements of an index."""
-  u = graph.flip(graph.shrink(u, parsed.pairs), parsed.reversed)
-  for axis, step in enumerate(parsed.steps):
-    n = u.shape[axis]
-    if step > 1 and isinstance(n, int) and n: u = graph.fold_axis(windows(u, axis, 1, step, 1), axis)
+  u = graph.shrink(u, parsed.pairs)
+  for axis, (step, place) in enumerate(parsed.rows):
+    if step > 1: u = every(u, axis, step, place)
+  u = graph.flip(u, parsed.reversed)
   return graph.reshape(u, tuple([1 if axis is None else u.shape[axis] for axis in parsed.kept]))
 
 def _gathered(u: UOp, tensors: dict[int, Handle]) -> UOp:

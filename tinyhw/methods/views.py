@@ -149,6 +149,13 @@ def _resize(u: UOp, axis: int, n: int) -> UOp:
   assert isinstance(old, int)
   return graph.shrink_axis(u, axis, 0, n) if n <= old else graph.pad_axis(u, axis, 0, n - old)
 
+def every(u: UOp, axis: int, step: int, place: int) -> UOp:
+  """Of each `step` elements along an axis, the one at `place`. The last may lack those that come after it."""
+  n = static(u.shape[axis], "take steps along")
+  lead, count, rest = u.shape[:axis], ceildiv(n, step), u.shape[axis + 1:]
+  rows = graph.reshape(_resize(u, axis, count * step), (*lead, count, step, *rest))
+  return graph.fold_axis(graph.shrink_axis(rows, axis + 1, place, place + 1), axis + 1)
+
 def dilate(u: UOp, axis: int, stride: int) -> UOp:
   """stride - 1 zeros between the elements of an axis."""
   n = u.shape[axis]
