@@ -69,7 +69,12 @@ class Coherence:
   def read(self, entry: Range, offset: int, size: int, caches: tuple[ReadCache, ...], own: WriteBuffer | None, reader: str) -> None:
     """Check a read of bytes offset.. of a range, nearest cache first, and let the caches keep the lines. own: sees its writes."""
     base = entry.frames.physical + entry.offset
-    self._check_host_writes(entry, base + offset, size, reader)
+    for writes in self.host_writes:
+      if writes.starts: self._check_host_writes(writes, entry, base + offset, size, reader)
+    inside = (base + offset) % LINE
+    if caches and inside + size <= LINE:  # the usual way: one line, which the nearest cache has
+      held = caches[0].get((base + offset) // LINE)
+      if held is not None and held[inside:inside + size] == entry.view[offset:offset + size]: return
     if not caches:
       for line in lines_of(base + offset, size, self.pending):
         start = max(line * LINE, base + offset)
@@ -81,13 +86,12 @@ class Coherence:
       self._read_line(entry, offset - inside, inside, inside + count, caches, own, reader)
       offset, size = offset + count, size - count
 
-  def _check_host_writes(self, entry: Range, physical: int, size: int, reader: str) -> None:
-    for writes in self.host_writes:
-      at = writes.first(physical, physical + size)
-      if at is None: continue
-      address = entry.start + at - entry.frames.physical - entry.offset
-      raise StaleRead(f"{reader} reads {address:#x} (in {entry!r}), which the program wrote through the bar of {writes.name}; it may get what was "
-                      "there before: flush the host data path first (WAIT_REG_MEM on HDP_FLUSH_REQ and _DONE, or POLL_REGMEM with hdp_flush)")
+  def _check_host_writes(self, writes: HostWrites, entry: Range, physical: int, size: int, reader: str) -> None:
+    at = writes.first(physical, physical + size)
+    if at is None: return
+    address = entry.start + at - entry.frames.physical - entry.offset
+    raise StaleRead(f"{reader} reads {address:#x} (in {entry!r}), which the program wrote through the bar of {writes.name}; it may get what was "
+                    "there before: flush the host data path first (WAIT_REG_MEM on HDP_FLUSH_REQ and _DONE, or POLL_REGMEM with hdp_flush)")
 
   def _read_line(self, entry: Range, start: int, low: int, high: int, caches: tuple[ReadCache, ...], own: WriteBuffer | None, reader: str) -> None:
     line = (entry.frames.physical + entry.offset + start) // LINE

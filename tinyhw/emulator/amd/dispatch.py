@@ -166,6 +166,7 @@ class Dispatch:
   def __init__(self, gpu: Gpu, queue: Queue, xcc: Xcc, registers: DispatchRegisters, races: Races, part: int = 0, parts: int = 1):
     self.gpu, self.queue, self.xcc, self.registers = gpu, queue, xcc, registers
     self.races = races if gpu.computer.strict else None
+    self.code: dict[tuple[int, int], bytes] = {}    # what has been fetched: it does not change while the dispatch runs
     x, y, z = registers.groups
     self.waiting: list[int] = []                    # drawn from next
     self.rest = iter(range(part, x * y * z, parts))
@@ -203,8 +204,12 @@ class Dispatch:
     slot = next(i for i in range(self.most) if i not in taken)
     port = self.gpu.unit_port(f"workgroup {group} of the {self.registers.describe()}", self.xcc, self.random.randrange(self.gpu.chip.cus))
     port.races, port.mark = self.races, mark(number)
-    workgroup = self.gpu.computer.make_workgroup(self.gpu.chip.name, lambda address, size: port.load(address, size, INSTRUCTION), self.registers,
-                                                 group, port, self.registers.lds_bytes, self.random.getrandbits(64), wave_base=slot * self.waves)
+    def fetch(address: int, size: int) -> bytes:
+      found = self.code.get((address, size))
+      if found is None: found = self.code[address, size] = port.load(address, size, INSTRUCTION)
+      return found
+    workgroup = self.gpu.computer.make_workgroup(self.gpu.chip.name, fetch, self.registers, group, port, self.registers.lds_bytes,
+                                                 self.random.getrandbits(64), wave_base=slot * self.waves)
     self.residents.append(Resident(workgroup, slot))
 
   def _run(self, resident: Resident) -> None:
