@@ -2,6 +2,7 @@
 import ctypes
 import errno
 import os
+from typing import Any
 
 import pytest
 
@@ -70,6 +71,12 @@ def test_a_file_is_of_the_process_that_opened_it() -> None:
 def test_unknown_calls(request_number: int, error: int) -> None:
   with pytest.raises(OSError) as caught: Program().kfd.ioctl(request_number, (ctypes.c_uint64 * 8)())
   assert caught.value.errno == error
+
+@pytest.mark.parametrize("call,since", [(kfd.RuntimeEnable, (1, 13)), (kfd.ExportDmabuf, (1, 12))])
+def test_older_kernels_have_fewer_calls(call: Any, since: tuple[int, int]) -> None:
+  with pytest.raises(OSError) as caught: Program(version=(since[0], since[1] - 1)).call(call())
+  assert caught.value.errno == errno.ENOTTY
+  if call is kfd.RuntimeEnable: Program(version=since).call(call())
 
 def test_structures_may_be_shorter_or_longer_than_the_kernels() -> None:
   program = Program()

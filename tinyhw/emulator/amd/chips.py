@@ -70,6 +70,8 @@ CHIPS = {chip.name: chip for chip in (
        first_level=True),
   Chip("gfx1200", "AMD Radeon RX 9060 XT", 120000, 12, 10, 7, 0x7590, xccs=1, cus=32, engines=2, arrays=2, simds=2, waves=16, wave_size=32,
        vgprs=1536, vgpr_bytes=0x60000, gc=(12, 0, 0), sdma=(7, 0, 0), nbif=(6, 3, 1), clock_mhz=3130, sdma_engines=2),
+  Chip("gfx1201", "AMD Radeon RX 9070 XT", 120001, 12, 10, 7, 0x7550, xccs=1, cus=64, engines=4, arrays=2, simds=2, waves=16, wave_size=32,
+       vgprs=1536, vgpr_bytes=0x60000, gc=(12, 0, 1), sdma=(7, 0, 1), nbif=(6, 3, 1), clock_mhz=2970, sdma_engines=2),
   Chip("gfx942", "AMD Instinct MI300X", 90402, 9, 9, 4, 0x74A1, xccs=8, cus=38, engines=4, arrays=1, simds=4, waves=8, wave_size=64,
        vgprs=512, vgpr_bytes=0x80000, gc=(9, 4, 3), sdma=(4, 4, 2), nbif=(7, 9, 0), clock_mhz=2100, sdma_engines=2, xgmi_engines=14),
 )}

@@ -111,6 +111,8 @@ class RenderFile(VirtualFile):
       self.check("mmap")
       return self.computer.memory.mmap(self, self.gpu, length, offset, address, prot, flags)
 
+SINCE = {kfd.GetAvailableMemory: (1, 9), kfd.ExportDmabuf: (1, 12), kfd.RuntimeEnable: (1, 13)}  # the interface that has a call first; others: all
+
 class KfdFile(VirtualFile):
   """/dev/kfd. Calls are found by the low byte of their number; a caller's structure may be shorter or longer than the kernel's own."""
   def __init__(self, computer: Computer, path: str):
@@ -131,7 +133,8 @@ class KfdFile(VirtualFile):
 
   def ioctl(self, request: int, argument: Any) -> None:
     kind: Any = kfd.CALLS.get(request & 0xFF)
-    if request >> 8 & 0xFF != ord("K") or kind is None: raise refuse(errno.ENOTTY, f"request {request:#x}")
+    if request >> 8 & 0xFF != ord("K") or kind is None or self.computer.version < SINCE.get(kind, (0, 0)):
+      raise refuse(errno.ENOTTY, f"request {request:#x}")
     if os.getpid() != self.process: raise refuse(errno.EBADF, "the file is that of another process")
     with self.computer.scheduler.lock:
       self.check(kind.__name__)
