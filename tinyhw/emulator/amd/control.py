@@ -205,6 +205,8 @@ def _movrel(source_relative: bool, count: int) -> Builder:
     return run
   return bind
 
+BREAKS = frozenset({"s_endpgm", "s_barrier", "s_barrier_wait", "s_denorm_mode", "s_round_mode", "s_setreg_b32", "s_setreg_imm32_b32"})
+
 BUILDERS: dict[str, Builder] = {
   **{name: _branch(condition) for name, condition in CONDITIONS.items()},
   **dict.fromkeys(("s_nop", "s_clause", "s_delay_alu", "s_sleep", "s_setprio", "s_set_inst_prefetch_distance", "s_icache_inv", "s_wakeup",

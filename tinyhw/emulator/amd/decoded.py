@@ -32,6 +32,7 @@ class Step:
 
   touched, read_set, results: registers as strict.Strict.pending numbers them: all, those that are read, those that a counted instruction writes.
   product: what a matrix instruction computes, factors and addend: the registers of its A and B, and of its C.
+  valu, trans: 1 for an instruction of these classes. breaks: it may end the wave, make it wait, or change its mode.
   all_lanes: it writes lanes that are not active too. kind: of the event that it is where `counters` count it. states: the wait states that it is.
   """
   inst: MInst
@@ -53,6 +54,9 @@ class Step:
   waits: tuple[Wait, ...] = ()
   starts: tuple[Start, ...] = ()
   classes: frozenset[str] = field(default_factory=frozenset)
+  valu: int = 0
+  trans: int = 0
+  breaks: bool = False
   product: matrix.Product | None = None
   factors: frozenset[int] = frozenset()
   addend: tuple[int, ...] = ()
@@ -99,6 +103,8 @@ def make_step(inst: MInst, size: int, mode: Mode) -> Step:
     step.results = step.touched - step.read_set | _both(uses)
   step.all_lanes = matrix.is_matrix(uses.name)
   step.classes = classes(uses, mode)
+  step.valu, step.trans = int("valu" in step.classes), int("trans" in step.classes)
+  step.breaks = uses.name in control.BREAKS
   step.states = states_of(uses)
   step.product = matrix.product_of(uses.name)
   if step.product is not None:

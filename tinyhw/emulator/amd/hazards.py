@@ -144,52 +144,50 @@ def _used(how: str, step: Step, uses: Uses) -> frozenset[int]:
   return registers_of(uses, "src0" if how == "src0" else "src1")
 
 class Watch:
-  """When this wave last did what may be the first half of a hazard."""
+  """When this wave last did what may be the first half of a hazard. now: wait states until here; valu: VALU instructions.
+
+  alert: there are results of matrix or transcendental instructions to look at, so that every instruction must be checked and noted.
+  """
   def __init__(self, arch: str):
     self.table = table(arch)
-    self.now = 0
-    self.last: dict[tuple[int, int], int] = {}    # (row, register) -> when
-    self.texts: dict[tuple[int, int], str] = {}
+    self.now = self.valu = self.trans = 0
+    self.alert = False
+    self.last: dict[tuple[int, int], tuple[int, str]] = {}      # (row, register) -> when, by what
     self.matrix = MatrixWatch(arch) if arch.startswith("gfx9") else None
-    self.trans_use = arch.startswith("gfx11")
-    self.transcendental: dict[int, tuple[int, int, str]] = {}   # vector register -> (VALU and transcendental instructions before, text)
-    self.counts = (0, 0)                                        # how many of each have been issued
+    self.slow_trans = arch.startswith("gfx11")
+    self.transcendental: dict[int, tuple[int, int, str]] = {}   # vector register -> (VALU and transcendental instructions until then, text)
 
   def check(self, step: Step) -> None:
     """Raise MissingHazard if a step comes too soon."""
     for row, states, registers in step.waits:
       for register in registers:
-        when = self.last.get((row, register))
-        if when is not None and self.now - when < states: self.fail(row, register, self.now - when)
+        found = self.last.get((row, register))
+        if found is not None and self.now - found[0] < states: self.fail(row, found[1], self.now - found[0])
     if self.matrix is not None and self.matrix.results: self.matrix.check(step, self.now)
-    if self.transcendental and "valu" in step.classes: self.check_transcendental(step)
+    if self.transcendental and step.valu: self.check_transcendental(step)
 
   def note(self, step: Step) -> None:
-    """The step has been issued."""
-    self.now += step.states
-    if self.matrix is not None and step.product is not None: self.matrix.note(step, self.now)
-    if self.trans_use: self.note_transcendental(step)
+    """The step has been issued, and counted in `now` and `valu`."""
     for row, registers in step.starts:
-      for register in registers:
-        self.last[row, register] = self.now
-        self.texts[row, register] = step.text
+      for register in registers: self.last[row, register] = self.now, step.text
+    if self.matrix is not None and step.product is not None: self.matrix.note(step, self.now)
+    if self.slow_trans: self.note_transcendental(step)
+    self.alert = bool(self.transcendental) or self.matrix is not None and bool(self.matrix.results)
 
   def check_transcendental(self, step: Step) -> None:
     """RDNA3 (VALUTransUse): VALU may read a transcendental result after 6 VALU or 2 transcendental instructions, a memory access, or va_vdst(0)."""
     for register in step.read_set & self.transcendental.keys():
       valu, trans, text = self.transcendental[register]
-      if self.counts[0] - valu < 6 and self.counts[1] - trans < 2:
+      if self.valu - valu < 6 and self.trans - trans < 2:
         raise MissingHazard(f"{text} may not be done: put s_waitcnt_depctr va_vdst(0) (0x0fff), 6 VALU or 2 transcendental instructions between")
       del self.transcendental[register]
 
   def note_transcendental(self, step: Step) -> None:
     if "vmem" in step.classes or "lds" in step.classes: self.transcendental.clear()
-    if "valu" not in step.classes: return
     for register in self.transcendental.keys() & set(step.vector_writes): del self.transcendental[register]
-    trans = "trans" in step.classes
-    self.counts = self.counts[0] + 1, self.counts[1] + trans
-    if trans:
-      for register in step.vector_writes: self.transcendental[register] = *self.counts, step.text
+    if step.trans:
+      self.trans += 1
+      for register in step.vector_writes: self.transcendental[register] = self.valu, self.trans, step.text
 
   def wait_alu(self, immediate: int) -> None:
     """s_waitcnt_depctr, s_wait_alu: a field of 0 ends the hazards that it stands for."""
@@ -197,8 +195,8 @@ class Watch:
       self.last.clear()
       self.transcendental.clear()
 
-  def fail(self, row: int, register: int, since: int) -> None:
+  def fail(self, row: int, text: str, since: int) -> None:
     hazard = self.table[row]
     what = {"s": "a scalar register", "v": "a vector register", "data": "the data of a store"}.get(hazard.wrote, hazard.wrote.upper())
-    raise MissingHazard(f"{hazard.states} wait states are needed after {self.texts[row, register]} ({hazard.first}, {what}), and there are {since}; "
+    raise MissingHazard(f"{hazard.states} wait states are needed after {text} ({hazard.first}, {what}), and there are {since}; "
                         f"put s_nop {hazard.states - since - 1} before this instruction")

@@ -63,11 +63,15 @@ class Strict:
       if register not in self.vectors: raise self.beyond(register)
     if step.scalar_limit > wave.registers.sgprs:
       raise OutOfBounds(f"s{step.scalar_limit - 1} is beyond the {wave.registers.sgprs} scalar registers of the kernel; raise SGPRS in RSRC1")
-    self.hazards.check(step)
+    hazards = self.hazards
+    if step.waits or hazards.alert: hazards.check(step)
 
   def after(self, wave: Wave, step: Step) -> None:
     """Note what an instruction has written."""
-    self.hazards.note(step)
+    hazards = self.hazards
+    hazards.now += step.states
+    hazards.valu += step.valu
+    if step.starts or step.trans or hazards.alert: hazards.note(step)
     self.scalars |= step.scalar_writes
     vectors, lanes = self.vectors, wave.all if step.all_lanes else wave.exec
     for register in step.vector_writes: vectors[register] |= lanes

@@ -65,18 +65,22 @@ class Workgroup:
   def turn(self, wave: Wave, count: int) -> int:
     """Let a wave execute `count` instructions, or fewer if it waits or ends."""
     done = 0
-    strict, watch, decoder, pc = wave.strict, self.watch, self.decoder, wave.pc
+    strict, watch, decoder, pc, mode = wave.strict, self.watch, self.decoder, wave.pc, wave.mode
+    steps, before, after = decoder.steps(mode), strict.before, strict.after
     try:
       while done < count:
         pc = wave.pc
-        step = decoder.steps(wave.mode).get(pc) or decoder.decode(pc, wave.mode)
+        step = steps.get(pc) or decoder.decode(pc, mode)
         if watch is not None: watch(wave, step)
         wave.pc = pc + step.size
-        strict.before(wave, step)
+        before(wave, step)
         step.run(wave)
-        strict.after(wave, step)
+        after(wave, step)
         done += 1
-        if wave.waiting or wave.ended: break
+        if step.breaks:
+          if wave.waiting or wave.ended: break
+          mode = wave.mode
+          steps = decoder.steps(mode)
     except StrictError as e: raise self.located(e, wave, pc) from e
     self.executed += done
     if wave.ended: self.alive.remove(wave)
