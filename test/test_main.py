@@ -55,6 +55,17 @@ def test_amd() -> None:
   refused = run("asm", "--arch", "gfx942:wave32", text="s_endpgm\n").stderr
   assert refused.startswith("line 1: no AMD architecture is called gfx942:wave32; there is gfx942")
 
+def test_emulate(tmp_path: Path) -> None:
+  kernel = tmp_path / "kernel.s"
+  kernel.write_text("s_mov_b32 s4, 7\ns_endpgm\n")
+  done = run("emulate", str(kernel), "--arch", "gfx1200", "--show", "s4")
+  assert (done.returncode, done.stdout, done.stderr) == (0, "2 instructions by 1 waves\nwave 0: s4 = 0x7\n", "")
+  kernel.write_text("s_mov_b32 s4, s5\ns_endpgm\n")
+  done = run("emulate", str(kernel), "--arch", "gfx1200")
+  assert done.returncode == 1
+  assert done.stderr.startswith("emulate: s5 is read and nothing has written it\n  at 0x10000 (kernel + 0x0): s_mov_b32 s4, s5")
+  assert "--stop" in run("emulate", "--help").stdout and run("emulate").returncode == 2
+
 def test_usage() -> None:
   assert run("asm").returncode == 2 and "--arch x86_64" in run("asm").stderr
   assert run("asm", "--arch", "z80").stderr == "asm: no instruction set is called z80; there is x86_64, gfx942, gfx950, gfx1100, gfx1200, gfx1201\n"

@@ -59,17 +59,26 @@ def viz(arguments: Sequence[str]) -> int:
   server.serve(words[0] if words else archive.latest(), port)
   return 0
 
+def emulate(arguments: Sequence[str]) -> int:
+  """Run a kernel of an AMD GPU on a virtual compute unit that forgives nothing, with a trace, stops, and registers lane by lane."""
+  if not arguments: raise UsageError("a file and --arch are expected; `emulate --help` says what else there is")
+  command = importlib.import_module("tinyhw.emulator.amd.command")
+  if arguments[0] in ("-h", "--help"): print(f"emulate {command.USAGE}\n\n{command.__doc__}")
+  return 0 if arguments[0] in ("-h", "--help") else int(command.run(arguments))
+
 # name: what it takes, and the function that gets the words after the name and returns the exit status
 COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
   "asm": ("--arch ARCH", asm),
   "disasm": ("--arch ARCH", disasm),
   "doctor": ("[--json]", doctor),
+  "emulate": ("FILE --arch ARCH ...", emulate),
   "viz": ("[FILE] [--port N]", viz),
 }
 
 def main(arguments: Sequence[str]) -> int:
   """Run a command; 2 if there is no such command or its options are wrong, 1 if it cannot do what it is asked, or a variable is wrong."""
-  usage = "\n".join([f"  {name} {takes:<19}{' '.join((function.__doc__ or '').split())}" for name, (takes, function) in COMMANDS.items()])
+  width = max(len(f"{name} {takes}") for name, (takes, _) in COMMANDS.items()) + 2
+  usage = "\n".join([f"  {f'{name} {takes}':<{width}}{' '.join((function.__doc__ or '').split())}" for name, (takes, function) in COMMANDS.items()])
   if not arguments or arguments[0] in ("-h", "--help", "help"):
     print(f"usage: python3 -m tinyhw <command>\n{usage}")
     return 0 if arguments else 2

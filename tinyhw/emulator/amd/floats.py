@@ -40,8 +40,8 @@ _LARGE = bytes(n for n in range(256) if n & 0x7f > 896 >> 4)  # last bytes of do
 def rounds_once(sums: list[float]) -> bool:
   """Whether doubles, each an exact product plus a float32, rounded, give the correctly rounded float32 when they are rounded again.
 
-  They do not where rounding made a tie between two float32 numbers, or may have: there fused_float32 has to decide. A look at single bytes settles most
-  cases: a tie has the third one 0, a denormal a small last one. 0.4 us for 32 numbers, 3 us where that does not settle it (CPython 3.12).
+  They do not where rounding made a tie between two float32 numbers, or may have: there fused_float32 has to decide. A look at single bytes settles
+  most cases: a tie has the third one 0, a denormal a small last one. 0.4 us for 32 numbers, 3 us where that does not settle it (CPython 3.12).
   """
   data = array("d", sums).tobytes()
   if 0 not in data[2::8] and not data[7::8].translate(None, _LARGE): return True

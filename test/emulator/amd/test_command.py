@@ -1,0 +1,74 @@
+"""`emulate`: a kernel from text, its buffers, the trace, stops, and what is said about mistakes."""
+from __future__ import annotations
+from pathlib import Path
+
+import pytest
+
+from tinyhw.emulator.amd.command import Buffer, assemble_all, request, run
+from tinyhw.emulator.errors import MissingWait
+from tinyhw.errors import ArgumentError, MissingFileError, ParseError
+
+SAXPY = """
+// y = 2 x + y
+  s_load_b128 s[4:7], s[0:1], null     # two addresses
+  v_and_b32 v0, 0x3ff, v0
+  v_lshlrev_b32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+  global_load_b32 v2, v1, s[4:5]
+  global_load_b32 v3, v1, s[6:7]
+  s_waitcnt vmcnt(0)
+compute:
+  v_fmac_f32 v3, 2.0, v2
+  global_store_b32 v1, v3, s[6:7]
+  s_endpgm
+"""
+
+def execute(tmp_path: Path, text: str, *arguments: str) -> list[str]:
+  path, lines = tmp_path / "kernel.s", []
+  path.write_text(text)
+  assert run([str(path), *arguments], lines.append) == 0
+  return lines
+
+def test_a_kernel_with_a_trace_and_a_stop(tmp_path: Path) -> None:
+  lines = execute(tmp_path, SAXPY, "--arch", "gfx1100", "--threads", "4", "--buffer", "f32:iota:4", "--buffer=f32=1,1,1,1", "--trace",
+                  "--stop", "compute", "--show", "v2:f32", "--show=exec")
+  assert lines[0] == "wave 0  +0x0000  s_load_b128 s[4:7], s[0:1], 0x0                  s4=0x1000000  s5=0x0  s6=0x2000000  s7=0x0"
+  stop = lines.index("stop: wave 0 at +0x2c: v_fmac_f32_e32 v3, 2.0, v2")
+  assert lines[stop + 1].split() == ["v2:", "0", "0", "1", "2", "3", "(-)", "(-)", "(-)", "(-)"] and lines[stop + 5] == "  exec_lo = 0xf"
+  assert "v3=1 3 5 7" in lines[stop + 6]
+  assert lines[-3:] == ["10 instructions by 1 waves", "buffer 0 (f32:iota:4): 0 1 2 3", "buffer 1 (f32=1,1,1,1): 1 3 5 7"]
+
+def test_mistakes_are_told(tmp_path: Path) -> None:
+  with pytest.raises(MissingWait, match=r"(?s)v2 is read before global_load_b32.*v_fmac_f32_e32 v3, 2.0, v2"):
+    execute(tmp_path, SAXPY.replace("s_waitcnt vmcnt(0)", ""), "--arch=gfx1100", "--buffer=f32:32", "--buffer=f32:32")
+  with pytest.raises(ArgumentError, match=r"read of 0x1000010: not present; the buffers are at 0x1000000 to 0x1000010"):
+    execute(tmp_path, SAXPY, "--arch=gfx1100", "--buffer=f32:4", "--buffer=f32:32")
+
+def test_loops_waves_and_bytes(tmp_path: Path) -> None:
+  """Labels in both directions; the same from the bytes that the text becomes."""
+  text = "s_mov_b32 s4, 3\nagain:\ns_sub_u32 s4, s4, 1\ns_cmp_eq_u32 s4, 0\ns_cbranch_scc1 done\ns_branch again\ndone: \ns_endpgm"
+  lines = execute(tmp_path, text, "--arch=gfx1100", "--threads=64", "--show=s4")
+  assert lines == ["26 instructions by 2 waves", "wave 0: s4 = 0x0", "wave 1: s4 = 0x0"]
+  code, labels = assemble_all(text, "gfx1100")
+  assert labels == {"again": 4, "done": 20}
+  path = tmp_path / "kernel.bin"
+  path.write_bytes(code)
+  found: list[str] = []
+  run([str(path), "--arch", "gfx1100", "--threads", "64", "--stop", "0x14", "--show", "scc"], found.append)
+  assert sorted(found) == ["  scc = 1", "  scc = 1", "26 instructions by 2 waves", *(f"stop: wave {n} at +0x14: s_endpgm" for n in (0, 1))]
+
+def test_buffers() -> None:
+  assert Buffer("u32:3").data == bytes(12) and Buffer("u8=1,2").data == b"\1\2" and Buffer("i32:iota:2").show() == "0 1"
+  for wrong in ("f33:4", "f32", "u8=300", "f32=a", "u32:iota"):
+    with pytest.raises(ArgumentError, match="is no buffer|number is expected"): Buffer(wrong)
+
+@pytest.mark.parametrize("arguments,why", [
+  (["k.s"], "a file and --arch"), (["k.s", "j.s", "--arch", "gfx1100"], "one file"), (["k.s", "--arch"], "wants a value"),
+  (["k.s", "--frames", "3"], "no option --frames"), (["k.s", "--seed", "x"], "a number is expected"),
+  (["k.s", "--show", "q1"], "no register to show")])
+def test_command_lines_that_are_refused(arguments: list[str], why: str) -> None:
+  with pytest.raises(ArgumentError, match=why): request(arguments)
+
+def test_files_and_text_that_are_refused(tmp_path: Path) -> None:
+  with pytest.raises(MissingFileError, match="cannot be read"): run([str(tmp_path / "none.s"), "--arch", "gfx1100"])
+  with pytest.raises(ParseError, match="line 2: "): assemble_all("s_endpgm\nv_frobnicate v0", "gfx1100")
