@@ -94,6 +94,22 @@ def test_lanes_fill_a_register_and_run_along_memory(dtype: DType, lanes: int) ->
     opts = choose(out.index(at).store(a.index(at).load() + 1, i, j), AVX2)
     assert amounts(opts, OptOps.VECTOR) == {adjacent: lanes}
 
+@pytest.mark.parametrize("rows, columns, copies", [
+  (1024, 1024, {0: 16}), (1000, 1000, {0: 16}), (5, 1000, {0: 5}),
+  (1000, 64, {1: 4}),     # 64 lines of the cache are still there when the next row wants them
+  (1024, 64, {0: 16})])   # of these, which are a page apart, eight are
+def test_a_transpose_uses_up_lines_of_the_cache(rows: int, columns: int, copies: dict[int, int]) -> None:
+  out, a = UOp.param(0, F32, rows * columns), UOp.param(1, F32, rows * columns)
+  i, j = axis(rows, 0), axis(columns, 1)
+  opts = choose(out.index(i * columns + j).store(a.index(j * rows + i).load(), i, j), AVX2)
+  assert amounts(opts, OptOps.VECTOR) == {1: 8} and amounts(opts, OptOps.UPCAST) == copies
+
+def test_short_rows_whose_elements_lie_apart_have_no_lanes() -> None:
+  out, a = UOp.param(0, F32, 64 * 6), UOp.param(1, F32, 64 * 12)
+  i, j = axis(64, 0), axis(6, 1)
+  opts = choose(out.index(i * 6 + j).store(a.index(i * 12 + j * 2).load(), i, j), AVX2)
+  assert 1 not in amounts(opts, OptOps.VECTOR)
+
 def test_a_sum_has_lanes_along_its_terms_and_several_accumulators() -> None:
   out, a = UOp.param(0, F32, 16), UOp.param(1, F32, 1 << 16)
   i, r = axis(16, 0), axis(4096, 1, "REDUCE")

@@ -6,17 +6,21 @@ Kernels come in three shapes, and each store is looked at by itself:
   rows          reductions under outer loops only (softmax), or that need each other (variance): each and the output loop have lanes of their own
 """
 from __future__ import annotations
+import math
 from typing import NamedTuple
 
 from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.register_tile import CHUNKS_PER_THREAD, tile
+from tinyhw.codegen.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, PAGE_BYTES, tile
 from tinyhw.codegen.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, size_of
 from tinyhw.codegen.workgroup import spread
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
+ACCUMULATORS = 4           # of a row's reduction, so that an addition does not wait for the one before it
+WAYS = 8                   # lines of the first-level cache, of those with addresses a page apart, that stay there, on any processor
+MOST_ACROSS = 512          # operations of all copies of a body that reads across lines
 SHORT_BODY = 24            # operations; longer elementwise bodies need no copies to fill the pipes
 
 class Nest(NamedTuple):
@@ -61,15 +65,36 @@ def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[Access], lan
   best, most = None, 0
   for r in ranges:
     if size_of(r) < LEAST_LANES: continue
+    if size_of(r) < lanes and any(access.stride(r) not in (0, 1) for access in accesses): continue   # what a part of a register gains, that loses
     score = sum(lane_score(access, r) for access in accesses) * width_along(r, lanes)
     if best is None or score >= most: best, most = r, score
   if best is None or most <= 0: return ()
   width = width_along(best, lanes)
   opts = [Opt(OptOps.VECTOR, best.arg[0], width)]
+  across = across_lines(best, ranges, accesses)
+  if across is not None:
+    copies = min(size_of(across[0]), across[1])
+    while copies * nest.operations > MOST_ACROSS: copies //= 2
+    return (*opts, Opt(OptOps.UPCAST, across[0].arg[0], copies)) if copies > 1 else tuple(opts)
   copies = 4 if nest.operations <= SHORT_BODY else 1
   while copies > 1 and size_of(best) < copies * width: copies //= 2
   if copies > 1: opts.append(Opt(OptOps.UPCAST, best.arg[0], copies))
   return tuple(opts)
+
+def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[Access]) -> tuple[UOp, int] | None:
+  """Where elements are loaded that lie apart along the lanes: the range along which they are adjacent, and how many are in a line of the cache.
+
+  A transpose, for one. With copies for a whole line, each line is used up while it is there: later other lines have taken its place, if the range of
+  the lanes is long, or if the addresses differ by much of a page and so compete for few places.
+  """
+  apart = [access for access in accesses if not access.is_store and access.stride(lanes) not in (0, 1)
+           and size_of(lanes) > lines_kept((access.stride(lanes) or 0) * access.node.dtype.itemsize)]
+  found = [(r, LINE_BYTES // access.node.dtype.itemsize) for r in ranges for access in apart if r is not lanes and access.stride(r) == 1]
+  return max(found, key=lambda item: item[1], default=None)
+
+def lines_kept(step: int) -> int:
+  """How many lines of the first-level cache stay there, if their addresses are so many bytes apart."""
+  return WAYS * min(PAGE_BYTES // math.gcd(step, PAGE_BYTES), PAGE_BYTES // LINE_BYTES)
 
 def width_along(r: UOp, lanes: int) -> int:
   """Lanes that a range can fill: a short one fills a part of a register."""
@@ -105,8 +130,13 @@ def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
     done.update(ranges_of(u))
     width = width_along(r, lanes)
     opts.append(Opt(OptOps.VECTOR, r.arg[0], width))
-    copies = min(size_of(r) // width, 4)
+    copies = min(size_of(r) // width, ACCUMULATORS)
     if copies > 1: opts.append(Opt(OptOps.UPCAST, r.arg[0], copies))
+    for other in ranges_of(u):
+      more = ACCUMULATORS // copies
+      if other is r or more < 2 or size_of(other) % more: continue
+      opts.append(Opt(OptOps.UPCAST, other.arg[0], more))
+      copies *= more
   return tuple(opts)
 
 # ***** the grid *****
