@@ -104,6 +104,12 @@ def test_a_transpose_uses_up_lines_of_the_cache(rows: int, columns: int, copies:
   opts = choose(out.index(i * columns + j).store(a.index(j * rows + i).load(), i, j), AVX2)
   assert amounts(opts, OptOps.VECTOR) == {1: 8} and amounts(opts, OptOps.UPCAST) == copies
 
+def test_loads_from_all_over_leave_the_lanes_to_what_is_computed_of_them() -> None:
+  out, a, at = UOp.param(0, F32, 4096), UOp.param(1, F32, 4096), UOp.param(2, dtypes.int32, 4096)
+  i = axis(4096, 0)
+  value = sum((a.index(at.index((i + k) % 4096).load().cast(dtypes.weakint)).load() * (k + 1) for k in range(4)), UOp.const(F32, 0.0))
+  assert amounts(choose(out.index(i).store(value, i), AVX2), OptOps.VECTOR) == {0: 8}
+
 def test_short_rows_whose_elements_lie_apart_have_no_lanes() -> None:
   out, a = UOp.param(0, F32, 64 * 6), UOp.param(1, F32, 64 * 12)
   i, j = axis(64, 0), axis(6, 1)

@@ -101,11 +101,14 @@ def width_along(r: UOp, lanes: int) -> int:
   return min(lanes, 1 << size_of(r).bit_length() - 1)
 
 def lane_score(access: Access, r: UOp) -> int:
-  """How welcome lanes along r are to an access: adjacent elements 4 (stores 8), a shared one 1, strided ones -4."""
+  """How welcome lanes along r are to an access: adjacent elements 4 (stores 8), a shared one 1 (stores -8), those apart 0 (stores -4).
+
+  So loads from all over, as of an interpolation, do not keep what is computed from lanes, as long as what is stored is adjacent.
+  """
   stride = access.stride(r)
   if stride == 1: return 8 if access.is_store else 4
   if stride == 0: return -8 if access.is_store else 1
-  return -4
+  return -4 if access.is_store else 0
 
 # ***** reductions of rows *****
 
