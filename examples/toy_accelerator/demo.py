@@ -2,7 +2,6 @@
 import os
 import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-
 from examples.toy_accelerator.table import decode  # the path above makes this work in a bare clone
 from tinyhw import Device, Tensor, nn
 

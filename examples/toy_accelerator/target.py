@@ -7,8 +7,9 @@ from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Effect, Function, MInst, Reg
 from tinyhw.machine.moves import units_of
 from tinyhw.machine.passes import run
-from tinyhw.machine.target import Capabilities, Matrix, Target
+from tinyhw.machine.target import Capabilities, Target
 from tinyhw.uop.enums import Ops
+from tinyhw.uop.matrix import by_columns
 from examples.toy_accelerator.select import Selector
 from examples.toy_accelerator.table import CLASSES, LANES, LINES, PREDICATE, SCALAR, TABLE, VECTOR, encode
 
@@ -16,7 +17,7 @@ OPERATIONS = frozenset((Ops[name.upper()], dtype) for line in LINES for name in 
                        for dtype in line.types)
 CAPABILITIES = Capabilities(
   vector_bytes=16, vector_registers=32, operations=OPERATIONS, vector_operations=frozenset({(Ops.MMA, dtypes.float32)}), threads=4, lanes=LANES,
-  local_bytes=16384, matrix=(Matrix(4, 8, 4, dtypes.float32, dtypes.float32, LANES),))
+  local_bytes=16384, matrix=(by_columns(4, 8, 4, dtypes.float32, dtypes.float32, LANES),))
 
 def add_waits(function: Function, target: Target) -> Function:
   """A `wait` before what touches the destination of a load in flight, and before a block ends. Loads finish in order."""

@@ -9,9 +9,9 @@ from tinyhw.codegen.program import Program
 from tinyhw.codegen.tiling import OptOps
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import VerifyError
-from tinyhw.machine.target import Matrix
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.matrix import Layout, Matrix, by_columns
 from tinyhw.uop.ops import UOp
 
 def matmul(m: int, k: int, n: int, dtype: DType = F32, batch: int = 1, swapped: bool = False) -> UOp:
@@ -43,9 +43,35 @@ def test_four_waves_share_what_they_stage() -> None:
   assert run(matmul(16, 16, 32)).lanes == 32
 
 def test_other_shapes_and_types_of_the_unit() -> None:
-  half = Matrix(2, 4, 2, dtypes.float16, F32, 4)
-  assert count(run(matmul(6, 6, 12), replace(LANES, lanes=4, matrix=(half, Matrix(2, 4, 2, F32, F32, 4)))), Ops.MMA) == 1
+  half = by_columns(2, 4, 2, dtypes.float16, F32, 4)
+  assert count(run(matmul(6, 6, 12), replace(LANES, lanes=4, matrix=(half, by_columns(2, 4, 2, F32, F32, 4)))), Ops.MMA) == 1
   assert count(run(matmul(8, 8, 8, dtypes.float64)), Ops.MMA) == 0
+
+# How real units share their matrices: all have 8 lanes here, and the digits of a real one.
+SHARED = {
+  "lanes have copies of the factors, rows go back and forth": by_columns(4, 4, 4, F32, F32, 8),
+  "steps are split among lanes, rows in halves": Matrix(
+    4, 4, 4, F32, F32, 8, Layout((("row", 4, 1), ("step", 2, 2)), (("step", 2, 1),)), Layout((("column", 4, 1), ("step", 2, 2)), (("step", 2, 1),)),
+    Layout((("column", 4, 1), ("row", 2, 2)), (("row", 2, 1),))),
+  "rows in groups": Matrix(
+    8, 4, 4, F32, F32, 8, Layout((("row", 8, 1),), (("step", 4, 1),)), Layout((("column", 4, 1), ("step", 2, 2)), (("step", 2, 1),)),
+    Layout((("column", 4, 1), ("row", 2, 2)), (("row", 2, 1), ("row", 2, 4)))),
+}
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("size", [(8, 8, 8), (16, 12, 16), (9, 8, 13)])
+def test_any_layout(size: tuple[int, int, int], name: str) -> None:
+  program = run(matmul(*size), replace(LANES, matrix=(SHARED[name],)))
+  assert count(program, Ops.MMA) == 1 and program.lanes % 8 == 0
+
+def test_factors_that_are_widened_for_the_sum() -> None:
+  """Products of float16 summed in float32 are the unit's, as they are exact."""
+  unit = by_columns(2, 4, 2, dtypes.float16, F32, 4)
+  out, a, w = UOp.param(0, F32, 16), UOp.param(1, dtypes.float16, 16), UOp.param(2, dtypes.float16, 16)
+  i, j, x = axis(4, 1), axis(4, 2), axis(4, 3, "REDUCE")
+  total = (a.index(i * 4 + x).load().cast(F32) * w.index(x * 4 + j).load().cast(F32)).reduce(Ops.ADD, x)
+  program = run(UOp.sink(out.index(i * 4 + j).store(total, i, j)), replace(LANES, lanes=4, matrix=(unit,)))
+  assert count(program, Ops.MMA) == 1
 
 @pytest.mark.parametrize("size", [(1, 8, 8), (8, 3, 8), (8, 8, 7)])
 def test_small_products_are_done_without_it(size: tuple[int, int, int]) -> None: assert count(run(matmul(*size)), Ops.MMA) == 0
@@ -75,7 +101,7 @@ def test_lanes_must_meet_at_the_same_operation() -> None:
   first = UOp(Ops.IF, dtypes.void, (lane < 1,))
   second = UOp(Ops.IF, dtypes.void, ((lane < 1).ne(True),))
   def body(condition: UOp, tag: int) -> list[UOp]:
-    product = UOp(Ops.MMA, F32.vec(2), (vector, vector, vector), (2, 2, 2, 2), tag)
+    product = UOp(Ops.MMA, F32.vec(2), (vector, vector, vector), by_columns(2, 2, 2, F32, F32, 2), tag)
     return [condition, product, UOp(Ops.ENDIF, dtypes.void, (condition,))]
   inside = [*lane.src, lane, *[u for u in (*first.src[0].toposort(), *second.src[0].toposort(), zero, vector) if u not in (lane, *lane.src)]]
   uops = list(dict.fromkeys([*inside, *body(first, 1), *body(second, 2), UOp(Ops.END, dtypes.void, (lane,))]))

@@ -12,14 +12,15 @@ from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.codegen.workgroup import lanes_along
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
-from tinyhw.machine.target import Capabilities, Matrix
+from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.matrix import by_columns
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.verify import verify
 
 F32 = dtypes.float32
-LANES = replace(EVERYTHING, lanes=8, threads=2, local_bytes=16384, vector_bytes=16, matrix=(Matrix(4, 8, 4, F32, F32, 8),),
+LANES = replace(EVERYTHING, lanes=8, threads=2, local_bytes=16384, vector_bytes=16, matrix=(by_columns(4, 8, 4, F32, F32, 8),),
                 vector_operations=frozenset({(Ops.MMA, F32)}))
 
 def run(sink: UOp, capabilities: Capabilities = LANES, tolerance: float = 0.0) -> Program:

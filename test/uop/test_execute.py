@@ -8,6 +8,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import KernelInfo, UOp
 
 np = pytest.importorskip("numpy")
@@ -165,7 +166,7 @@ def test_conditions_lanes_and_variables() -> None:
 def test_matrix_unit_and_lane_bitcasts() -> None:
   b = Builder("mma")
   p = [b.param(k, f32, n) for k, n in enumerate((4, 6, 6))]
-  c = b.add(UOp(Ops.MMA, f32.vec(4), (b.load(p[1], 0, 6), b.load(p[2], 0, 6), b.load(p[0], 0, 4)), (2, 2, 3)))
+  c = b.add(UOp(Ops.MMA, f32.vec(4), (b.load(p[1], 0, 6), b.load(p[2], 0, 6), b.load(p[0], 0, 4)), Matrix(2, 2, 3, f32, f32)))
   b.store(p[0], 0, c)
   out, x, y = bytearray(16), random(2, 3), random(3, 2)
   evaluate(b.program(), {0: out, 1: x, 2: y})

@@ -13,6 +13,7 @@ from tinyhw.codegen.window import stage_windows
 from tinyhw.config import NOOPT
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import KernelInfo, UOp
 
 def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
@@ -21,7 +22,7 @@ def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
   if NOOPT or len(sink.src) > 1 and not same_loops(sink): return outer_grid(sink)
   sink = merge_ranges(sink)
   opts = info.opts if info.opts is not None else choose_all(sink, capabilities)
-  return with_opts(sink, opts)
+  return with_opts(sink, opts, capabilities.matrix)
 
 def same_loops(sink: UOp) -> bool:
   """Do all stores of a kernel run over the same ranges?"""
@@ -50,8 +51,8 @@ def peel(store: UOp, opts: tuple[Opt, ...], fresh: int) -> list[UOp]:
     fresh += 1
   return pieces
 
-def with_opts(sink: UOp, opts: tuple[Opt, ...]) -> UOp:
-  """The kernel under opts: windows first, then peeled, then split."""
+def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = ()) -> UOp:
+  """The kernel under opts: windows first, then peeled, then split. matrices: the shapes of the target's matrix unit, for MATRIX opts."""
   sink, copying = stage_windows(sink, opts)
   applied = opts + copying
   nodes = sink.toposort()
@@ -67,6 +68,6 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...]) -> UOp:
   split, pieces = apply_pieces(peeled, applied + more)
   done = stage_loads(split, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
   tile = tile_of(opts, pieces)
-  if tile is not None: done = use_matrix(done, tile)
+  if tile is not None: done = use_matrix(done, tile, matrices)
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
   return done.replace(arg=KernelInfo(info.name, opts, info.origin))

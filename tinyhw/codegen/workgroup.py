@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from tinyhw.codegen.access import access_of
 from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.matrix import factors
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
-from tinyhw.machine.target import Capabilities, Matrix
-from tinyhw.uop.enums import Ops
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
   from tinyhw.codegen.heuristic import Nest
@@ -22,7 +23,7 @@ STEPS = 4   # of the matrix unit along k between two barriers, at most
 def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   """The opts that make lanes; none for a kernel without an output range."""
   for matrix in capabilities.matrix:
-    found = product(nest, matrix, capabilities) if matrix.lanes == capabilities.lanes == matrix.n else ()
+    found = product(nest, matrix, capabilities) if matrix.lanes == capabilities.lanes and matrix.c is not None else ()
     if found: return found
   ranges = [r for r in nest.ranges if size_of(r) > 1]
   shared = [r for r in ranges if all(r in u.ranges for u in nest.reduces)] or ranges
@@ -36,12 +37,6 @@ def lanes_along(n: int, wave: int) -> int:
   return n if n <= most else next((d for d in range(most, wave - 1, -1) if n % d == 0), most)
 
 # ***** products *****
-
-def factors(reduction: UOp, matrix: Matrix) -> tuple[UOp, UOp] | None:
-  """What a sum of products multiplies, if its types are the matrix unit's."""
-  body = reduction.src[0]
-  if reduction.arg is not Ops.ADD or body.op is not Ops.MUL or reduction.dtype is not matrix.result: return None
-  return (body.src[0], body.src[1]) if body.src[0].dtype is matrix.operand else None
 
 def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> tuple[Opt, ...]:
   """Opts for the matrix unit, if the only reduction is a product: one factor has rows, the other columns, both the summed range."""

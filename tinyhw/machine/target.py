@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from tinyhw.machine.inst import Bank, Block, Function, MInst, Reg, RegClass
+from tinyhw.uop.matrix import Matrix
 
 if TYPE_CHECKING:
   from tinyhw.codegen.program import Program
@@ -17,21 +18,6 @@ if TYPE_CHECKING:
   from tinyhw.machine.registers import RegisterFile
   from tinyhw.machine.scoreboard import PipeCost
   from tinyhw.uop.enums import Ops
-
-@dataclass(frozen=True)
-class Matrix:
-  """A shape of the matrix unit: (m, k) x (k, n) + (m, n), and the element types of its operands and of its result.
-
-  lanes: how many lanes of a workgroup hold a matrix together. 1: an operand is a whole matrix, row by row. More: each is a lane's share. Lane l has
-  a[l % m, 0:k] of the first operand, b[0:k, l % n] of the second, and of the third and the result row e * (lanes // n) + l // n, column l % n as
-  element e. What is shared so twice is the same in both lanes.
-  """
-  m: int
-  n: int
-  k: int
-  operand: DType
-  result: DType
-  lanes: int = 1
 
 @dataclass(frozen=True)
 class Capabilities:

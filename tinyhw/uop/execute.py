@@ -6,7 +6,7 @@ fold in one after the other). A Program's brackets become nested blocks. A node'
 Lanes of a workgroup (LOCAL ranges) are generators that meet at each BARRIER. Local arrays begin undefined; reading what was never written raises.
 """
 from __future__ import annotations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from collections.abc import Callable, Iterator, Mapping
 
 from tinyhw.arithmetic import Function, Scalar, cast, elements, from_bytes, operation, round_to, to_bytes
@@ -14,6 +14,7 @@ from tinyhw.dtype import DType
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
+if TYPE_CHECKING: from tinyhw.uop.matrix import Matrix
 
 def element_function(u: UOp) -> Function:
   """The elementwise operation of u on one lane. Raises DTypeError where its type has none."""
@@ -115,8 +116,8 @@ def _bitcast_lanes(source: DType, target: DType) -> Function:
   return bitcast
 
 def _matrix(u: UOp) -> Function:
-  """MMA: arg (m, n, k, …); c + a @ b, all row-major, folded over k with fused multiply-adds in c's type."""
-  m, n, k = u.arg[:3]
+  """MMA: c + a @ b, all row-major, folded over k with fused multiply-adds in c's type."""
+  m, n, k = u.arg.m, u.arg.n, u.arg.k
   scalar = u.dtype.scalar()
   fused, widen = operation("MULACC", scalar), cast(u.src[0].dtype.scalar(), scalar)
   def multiply(a: Any, b: Any, c: Any) -> tuple[Scalar, ...]:
@@ -306,7 +307,7 @@ class _Program:
     if op is Ops.ASSIGN_ACC:  # its result goes to the ACC's place
       self.places[u] = self.place(u.src[0])
       return lambda x: x, (self.place(u.src[1]),), self.place(u.src[0])
-    function = _Shared(u) if op is Ops.MMA and len(u.arg) > 3 and u.arg[3] > 1 else value_function(u)
+    function = _Shared(u) if op is Ops.MMA and u.arg.lanes > 1 else value_function(u)
     return function, tuple([self.place(s) for s in u.src]), self.place(u)
 
   def run(self, block: _Block, values: list[Any]) -> Iterator[_Shared | None]:
@@ -347,7 +348,7 @@ class _Program:
       shared = [place for place in reached if isinstance(place, _Shared)]
       if shared and len({place.u for place in reached if isinstance(place, _Shared)} | {None for p in reached if p is None}) > 1:
         raise VerifyError("lanes of a workgroup reach different operations of the matrix unit")
-      for k in range(0, len(shared), shared[0].u.arg[3] if shared else 1): shared[0].multiply(shared[k:k + shared[0].u.arg[3]])
+      for k in range(0, len(shared), shared[0].u.arg.lanes if shared else 1): shared[0].multiply(shared[k:k + shared[0].u.arg.lanes])
       if waiting and not shared: yield None
       lanes = waiting
 
@@ -355,21 +356,30 @@ _DONE: Any = object()
 def _barrier() -> None: pass
 
 class _Shared:
-  """An MMA whose matrices are shared by lanes (machine.target.Matrix tells how), and the values of one lane that has reached it."""
+  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), and the values of one lane that has reached it."""
   def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
     self.u, self.values, self.places, self.at = u, values, places, at
 
   def multiply(self, lanes: list[_Shared]) -> None:
     """Give each of the lanes that hold one matrix its share of the result."""
-    m, n, k, count = self.u.arg
-    a, b, c = ([[lane.values[lane.places[i]] for lane in lanes] for i in range(3)])  # type: ignore[index]  # all of them have values now
-    rows = [(e * (count // n) + lane // n, lane % n) for lane in range(count) for e in range(m * n // count)]
-    whole = dict(zip(rows, [x for share in c for x in share]))
-    result = _matrix(self.u)([a[i][x] for i in range(m) for x in range(k)], [b[j][x] for x in range(k) for j in range(n)],
-                             [whole[i, j] for i in range(m) for j in range(n)])
+    matrix: Matrix = self.u.arg
+    sides = ((matrix.a, "row", "step", matrix.m * matrix.k, matrix.k), (matrix.b, "step", "column", matrix.k * matrix.n, matrix.n),
+             (matrix.c, "row", "column", matrix.m * matrix.n, matrix.n))
+    whole: list[list[Any]] = []
+    for i, (layout, down, across, size, width) in enumerate(sides):
+      assert layout is not None
+      content: list[Any] = [None] * size
+      for number, lane in enumerate(lanes):
+        for e, x in enumerate(lane.values[lane.places[i]]):  # type: ignore[index]  # all of them have values now
+          content[layout.place(down, number, e) * width + layout.place(across, number, e)] = x
+      whole.append(content)
+    result = _matrix(self.u)(*whole)
+    c = matrix.c
+    assert c is not None
     for number, lane in enumerate(lanes):
       assert lane.values is not None
-      lane.values[lane.at] = tuple([result[i * n + j] for i, j in rows[number * (m * n // count):(number + 1) * (m * n // count)]])
+      places = [c.place("row", number, e) * matrix.n + c.place("column", number, e) for e in range(c.count)]
+      lane.values[lane.at] = tuple([result[at] for at in places])
 
 def run_program(program: Any, buffers: Mapping[Any, Any], variables: Mapping[str, int], first: int, last: int | None) -> None:
   """Run work items first to last-1 of a Program's grid (all of it by default)."""

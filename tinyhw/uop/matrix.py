@@ -1,0 +1,66 @@
+"""Shapes of matrix units, and how lanes share the matrices: the argument of MMA.
+
+A lane has some elements of each matrix. Which ones is told by digits: the number of the lane and that of the element are written in mixed radix,
+fastest digit first, and each digit adds digit * stride to the row, the column or the step (along the sum) of the place that is meant; "" adds
+nothing, so that lanes that differ there have copies. So a lane's number and an element's number give one place, and all of them the whole matrix.
+"""
+from __future__ import annotations
+from dataclasses import dataclass
+
+from tinyhw.dtype import DType
+from tinyhw.uop.text import register
+
+Digit = tuple[str, int, int]  # axis ("row", "column", "step" or ""), radix, stride
+
+@register
+@dataclass(frozen=True)
+class Layout:
+  """Digits of a lane's number and of an element's number, fastest first."""
+  lanes: tuple[Digit, ...]
+  elements: tuple[Digit, ...]
+
+  @property
+  def count(self) -> int:
+    """Elements of a lane."""
+    return _product(self.elements)
+
+  def place(self, axis: str, lane: int, element: int) -> int:
+    """The row, column or step of an element of a lane."""
+    return _along(self.lanes, axis, lane) + _along(self.elements, axis, element)
+
+def _product(digits: tuple[Digit, ...]) -> int:
+  found = 1
+  for _, radix, _ in digits: found *= radix
+  return found
+
+def _along(digits: tuple[Digit, ...], axis: str, number: int) -> int:
+  total = 0
+  for name, radix, stride in digits:
+    number, digit = divmod(number, radix)
+    if name == axis: total += digit * stride
+  return total
+
+@register
+@dataclass(frozen=True)
+class Matrix:
+  """A shape of the matrix unit: (m, k) x (k, n) + (m, n), and the element types of its operands and of its result.
+
+  lanes: how many lanes of a workgroup hold a matrix together. 1: an operand is a whole matrix, row by row, and there are no layouts. More: a, b, c
+  tell which elements a lane has.
+  """
+  m: int
+  n: int
+  k: int
+  operand: DType
+  result: DType
+  lanes: int = 1
+  a: Layout | None = None
+  b: Layout | None = None
+  c: Layout | None = None
+
+def by_columns(m: int, n: int, k: int, operand: DType, result: DType, lanes: int) -> Matrix:
+  """The plainest way to share: lane l has row l % m of the first operand, column l % n of the second, and every so many-th row of that column."""
+  again = lanes // n
+  return Matrix(m, n, k, operand, result, lanes,
+                Layout((("row", m, 1), ("", lanes // m, 0)), (("step", k, 1),)), Layout((("column", n, 1), ("", again, 0)), (("step", k, 1),)),
+                Layout((("column", n, 1), ("row", again, 1)), (("row", m // again, again),)))
