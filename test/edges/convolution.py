@@ -8,6 +8,7 @@ from tinyhw.errors import ArgumentError, ShapeError
 
 EDGES: dict[str, list[Case]] = {
   "conv2d": [
+    ("Tensor.ones(1, 1, 1).conv2d(Tensor.ones(1, 1, 1), Tensor([1.0, 2.0]))", raises(ShapeError, "does not fit 1 output channels")),
     ("Tensor([[[1, 2, 3]]]).conv2d(Tensor([[[1, 10]]]))", [[[21, 32]]]),
     ("Tensor([[[1, 2, 3, 4, 5]]]).conv2d(Tensor([[[1, 10]]]), stride=2)", [[[21, 43]]]),
     ("Tensor([[[1, 2, 3, 4, 5]]]).conv2d(Tensor([[[1, 10]]]), dilation=2)", [[[31, 42, 53]]]),
@@ -31,6 +32,7 @@ EDGES: dict[str, list[Case]] = {
      [[[[1.0, 10.0, 1.0, 10.0, 0.0]]], [[[4.0, 6.0]]]]),
   ],
   "conv_transpose2d": [
+    ("Tensor.ones(1, 1, 1).conv_transpose2d(Tensor.ones(1, 2, 1), Tensor([1.0]))", raises(ShapeError, "does not fit 2 output channels")),
     ("Tensor([[[1, 2]]]).conv_transpose2d(Tensor([[[1, 10]]]))", [[[1, 12, 20]]]),
     ("Tensor([[[1, 2]]]).conv_transpose2d(Tensor([[[1, 10]]]), stride=2)", [[[1, 10, 2, 20]]]),
     ("Tensor([[[1, 2]]]).conv_transpose2d(Tensor([[[1, 10]]]), stride=2, padding=1)", [[[10, 2]]]),

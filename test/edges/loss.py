@@ -57,6 +57,8 @@ EDGES: dict[str, list[Case]] = {
     ("x = Tensor([[0.0, 0.0]]); x.cross_entropy(Tensor([0])).gradient(x)", [[[-0.5, 0.5]]]),
   ],
   "nll_loss": [
+    ("Tensor([[-1.0, -2.0]]).nll_loss(Tensor([[1, 0]]))", raises(ShapeError, "drop axis 1")),
+    ("Tensor([[-1.0, -2.0]]).nll_loss(Tensor([1]), Tensor([1.0]))", raises(ShapeError, "do not fit 2 classes")),
     ("Tensor([[-1.0, -2.0], [-3.0, -4.0]]).nll_loss(Tensor([0, 1]))", 2.5),
     ("Tensor([[-1.0, -2.0], [-3.0, -4.0]]).nll_loss(Tensor([0, 1]), Tensor([1.0, 3.0]))", 3.25),
     ("Tensor([[-1.0, -2.0], [-3.0, -4.0]]).nll_loss(Tensor([0, 1]), ignore_index=1)", 1.0), ("Tensor([-1.0, -2.0]).nll_loss(Tensor(1))", 2.0),

@@ -72,6 +72,10 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor.einsum('i,i', Tensor([1, 2]), Tensor([1, 2, 3]))", raises(ShapeError, "axis -1 is 2 and 3")),
   ],
   "scaled_dot_product_attention": [
+    ("t = Tensor.zeros(2, 0); t.scaled_dot_product_attention(t, Tensor([[1.0], [3.0]]))", [[2.0], [2.0]]),
+    ("t = Tensor.zeros(0, 1); Tensor.zeros(2, 1).scaled_dot_product_attention(t, t)", [[0.0], [0.0]]),
+    ("t = Tensor.zeros(2, 1); t.scaled_dot_product_attention(t, t, enable_gqa=True)", raises(ShapeError, "enable_gqa wants (..., heads, T, d)")),
+    ("t = Tensor.zeros(2, 1, 1); Tensor.zeros(3, 1, 1).scaled_dot_product_attention(t, t, enable_gqa=True)", raises(ShapeError, "a multiple of it")),
     ("Tensor.zeros(1, 4).scaled_dot_product_attention(Tensor.zeros(2, 4), Tensor([[1.0], [3.0]]))", [[2.0]]),
     ("Tensor.zeros(2, 1).scaled_dot_product_attention(Tensor.zeros(2, 1), Tensor([[1.0], [3.0]]), is_causal=True)", [[1.0], [2.0]]),
     ("Tensor.zeros(3, 1).scaled_dot_product_attention(Tensor.zeros(2, 1), Tensor([[1.0], [3.0]]), is_causal=True)", [[1.0], [2.0], [2.0]]),

@@ -60,6 +60,8 @@ class Convolution(Sorting):
     """
     n = self._spatial_axes("conv2d", weight)
     self._check_convolution("conv2d", weight, groups, weight.shape[1], weight.shape[0])
+    if bias is not None and self._operand("conv2d", bias).numel() != weight.shape[0]:
+      raise ShapeError(f"a bias of shape {graph.show(bias.shape)} does not fit {weight.shape[0]} output channels; give one number for each")
     kernel = [static(d, "convolve with") for d in weight.shape[2:]]
     strides, dilations = spread(stride, n, "stride"), spread(dilation, n, "dilation")
     pairs = padding_pairs(padding, n)

@@ -108,7 +108,10 @@ class Loss(Convolution):
     check_one_of("reduction", reduction, ("mean", "sum", "none"))
     self._operand("nll_loss", Y)
     axis = self._own_axis("take the loss of", min(self.ndim, 2) - 1)
-    if weight is not None: self._operand("nll_loss", weight)
+    if Y.shape != self.shape[:axis] + self.shape[axis + 1:]:
+      raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit logarithms of shape {graph.show(self.shape)}: drop axis {axis}")
+    if weight is not None and self._operand("nll_loss", weight).shape != self.shape[axis:axis + 1]:
+      raise ShapeError(f"weights of shape {graph.show(weight.shape)} do not fit {self.shape[axis]} classes; give one number for each")
     weights: Any = self._new(graph.full(Y.shape, self.dtype, 1)) if weight is None else weight[Y]
     if ignore_index is not None: weights = Y.ne(ignore_index).where(weights, 0)
     losses = self._at_class(Y, axis).neg().mul(weights)

@@ -134,10 +134,10 @@ class Matmul(Random):
       if x.ndim < 2: raise ShapeError(f"attention wants (..., T, d), and one of query, key and value has shape {graph.show(x.shape)}")
     if is_causal and attn_mask is not None: raise ArgumentError("give attn_mask or is_causal, not both")
     if enable_gqa:
-      groups = int(self.shape[-3]) // int(key.shape[-3])
+      groups = _heads_per_key(self._self(), key, value)
       key, value = key.repeat_interleave(groups, dim=-3), value.repeat_interleave(groups, dim=-3)
     wide = graph.accumulator(least_upper_dtype(self.dtype, key.dtype))
-    scores = self.mul(1 / math.sqrt(int(self.shape[-1]))).matmul(key.transpose(-2, -1), dtype=wide)
+    scores = self.mul(1 / math.sqrt(max(int(self.shape[-1]), 1))).matmul(key.transpose(-2, -1), dtype=wide)
     if is_causal:
       u = scores.uop
       later = graph.compare(Ops.CMPLT, graph.positions(u, scores.ndim - 2), graph.positions(u, scores.ndim - 1))
@@ -195,6 +195,13 @@ def _aligned(x: Tensor, names: str, order: str) -> Tensor:
   sizes = iter(x.shape)
   shape: list[sint] = [next(sizes) if c in names else 1 for c in order]
   return x.reshape(shape)
+
+def _heads_per_key(query: Tensor, key: Tensor, value: Tensor) -> int:
+  """How many heads of the query use each head of key and value. Raises ShapeError."""
+  heads = [int(x.shape[-3]) if x.ndim > 2 else 0 for x in (query, key, value)]
+  if heads[1] and heads[1] == heads[2] and heads[0] % heads[1] == 0: return heads[0] // heads[1]
+  raise ShapeError(f"enable_gqa wants (..., heads, T, d), key and value of the same number of heads, and a multiple of it in the query: they have "
+                   f"shapes {graph.show(key.shape)}, {graph.show(value.shape)} and {graph.show(query.shape)}")
 
 def masked_softmax(scores: Tensor) -> Tensor:
   """softmax along the last axis, of floats of at least 32 bits. Rows of -inf alone, which see nothing, become zeros, and so do their gradients."""
