@@ -36,10 +36,16 @@ class Layout:
     self.fields: dict[str, Field] = {}
     self.rest: str | None = None
     self.words = 0
+    self._base: list[int] = []                                      # the words with fields that are fixed
+    self._places: dict[str, tuple[int, int, int]] = {}             # of the others: word, first bit, mask
     for part in text.split("|") if text.strip() else ():
       items = [kept for item in part.split() if (kept := of_generation(item, generation)) is not None]
       if items and items[0].endswith("*"): self.rest = items[0][:-1]
       else: self.words += max([self._add(item) for item in items], default=0)
+    self._base = [0] * self.words
+    for field in self.fields.values():
+      if field.fixed is None: self._places[field.name] = field.word, field.low, field.mask
+      else: self._base[field.word] |= field.fixed << field.low
 
   def _add(self, item: str) -> int:
     """Take a field; how many words it spans."""
@@ -52,17 +58,18 @@ class Layout:
 
   def encode(self, values: dict[str, Any]) -> list[int]:
     """The words. Fields that are not given are 0. Raises ValueError for a field that there is not, or a value that does not fit."""
-    words = [0] * self.words
-    for field in self.fields.values():
-      value = values.get(field.name, 0) if field.fixed is None else field.fixed
-      if value & ~field.mask: raise ValueError(f"{self.name}: {field.name}={value:#x} does not fit into bits {field.low} to {field.high}")
-      if not value: continue
-      value <<= field.low
-      words[field.word] |= value & 0xFFFF_FFFF
-      if field.high >= 32: words[field.word + 1] |= value >> 32
-    unknown = [name for name in values if name != self.rest and (name not in self.fields or self.fields[name].fixed is not None)]
-    if unknown: raise ValueError(f"{self.name} has no field {', '.join(unknown)}; it has {', '.join(self.names())}")
-    return words + list(values.get(self.rest, ())) if self.rest else words
+    words, places = self._base[:], self._places
+    for name, value in values.items():
+      if name not in places:
+        if name == self.rest: continue
+        raise ValueError(f"{self.name} has no field {name}; it has {', '.join(self.names())}")
+      word, low, mask = places[name]
+      if value & ~mask: raise ValueError(f"{self.name}: {name}={value:#x} does not fit into bits {low} to {self.fields[name].high}")
+      value <<= low
+      words[word] |= value & 0xFFFF_FFFF
+      if value >> 32: words[word + 1] |= value >> 32
+    if self.rest: words += values.get(self.rest, ())
+    return words
 
   def names(self) -> list[str]:
     """What `encode` takes."""

@@ -130,10 +130,10 @@ class Pm4Queue(Queue):
 
   def put(self, *pieces: list[int] | Indirect) -> None:
     """Append commands, in order."""
-    for piece in pieces:
-      if isinstance(piece, Indirect): piece = pm4.GFX10.INDIRECT_BUFFER(ib_base=piece.address, ib_size=piece.words, valid=1)
-      limit = self.ring.words // 4
-      for start in range(0, len(piece), limit): self.ring.put(piece[start:start + limit])
+    words = list[int]()
+    for piece in pieces: words += pm4.GFX10.INDIRECT_BUFFER(ib_base=piece[0], ib_size=piece[1], valid=1) if isinstance(piece, Indirect) else piece
+    limit = self.ring.words // 4
+    for start in range(0, len(words), limit): self.ring.put(words[start:start + limit])
 
   def recent(self) -> list[str]:
     """The packets around the place that the hardware reads, as text."""
