@@ -29,13 +29,15 @@ class Scope(IntEnum):
   SYSTEM = 3
 
 class Kind(NamedTuple):
-  """How an access goes."""
+  """How an access goes. private: to scratch, which the hardware gives to another wave only when the one that had it has ended."""
   unit: Unit = Unit.VECTOR
   scope: Scope = Scope.UNIT
+  private: bool = False
 
 VECTOR = Kind()
 SCALAR = Kind(Unit.SCALAR)
 INSTRUCTION = Kind(Unit.INSTRUCTION)
+SCRATCH = Kind(private=True)
 ENGINE = Kind(Unit.ENGINE, Scope.SYSTEM)
 
 class Memory(Protocol):

@@ -26,11 +26,11 @@ N = LANES * GROUPS
 # out[i] = a[i] + b[i] + x, as each chip has it: where the workgroup's number is, names of loads, waits
 WORDS = {
   "gfx1100": {"group": "s15", "load": "b32", "load2": "b64", "load4": "b128", "add": "v_add_nc_u32", "scalars": "s_waitcnt lgkmcnt(0)",
-              "vectors": "s_waitcnt vmcnt(0)"},
+              "vectors": "s_waitcnt vmcnt(0)", "stores": "s_waitcnt_vscnt null, 0x0"},
   "gfx1200": {"group": "ttmp9", "load": "b32", "load2": "b64", "load4": "b128", "add": "v_add_nc_u32", "scalars": "s_wait_kmcnt 0x0",
-              "vectors": "s_wait_loadcnt 0x0"},
+              "vectors": "s_wait_loadcnt 0x0", "stores": "s_wait_storecnt 0x0"},
   "gfx942": {"group": "s2", "load": "dword", "load2": "dwordx2", "load4": "dwordx4", "add": "v_add_u32", "scalars": "s_waitcnt lgkmcnt(0)",
-             "vectors": "s_waitcnt vmcnt(0)"},
+             "vectors": "s_waitcnt vmcnt(0)", "stores": "s_waitcnt vmcnt(0)"},
 }
 ADD = """s_load_{load4} s[4:7], s[0:1], 0x0
 s_load_{load2} s[8:9], s[0:1], 0x10
@@ -48,10 +48,27 @@ v_add_f32 v1, s10, v1
 global_store_{load} v0, v1, s[4:5]
 s_endpgm"""
 ENDLESS = "s_branch 0xffff"
+# out[i] = i + (i + 7), both spilled before they are added
+SPILL = """s_load_{load2} s[4:5], s[0:1], 0x0
+s_lshl_b32 s11, {group}, 6
+v_and_b32 v0, 0x3ff, v0
+{add} v0, s11, v0
+{add} v3, 7, v0
+scratch_store_{load} off, v0, off offset:4
+scratch_store_{load} off, v3, off offset:64
+{stores}
+scratch_load_{load} v1, off, off offset:4
+scratch_load_{load} v2, off, off offset:64
+v_lshlrev_b32 v0, 2, v0
+{vectors}
+{add} v1, v1, v2
+{scalars}
+global_store_{load} v0, v1, s[4:5]
+s_endpgm"""
 
-def code(kind: str, text: str = ADD, name: str = "add") -> Code:
+def code(kind: str, text: str = ADD, name: str = "add", arguments: tuple[str, ...] = ("buffer", "buffer", "buffer", "int64"), **fields: Any) -> Code:
   made = b"".join(syntax.assemble(line, kind) for line in text.format(**WORDS[kind]).splitlines())
-  return Code(name, kind, made, ("buffer", "buffer", "buffer", "int64"), lanes=LANES, registers=(("vgpr", 3), ("sgpr", 16)))
+  return Code(name, kind, made, arguments, lanes=LANES, registers=(("vgpr", 4), ("sgpr", 16)), **fields)
 
 class Opened:
   """A device on a virtual computer of its own, and three buffers of floats on it."""
@@ -105,6 +122,19 @@ def test_kernels_see_what_kernels_before_have_written(opened: Any, kind: str) ->
   box.device.allocator.copyin(one, memoryview(struct.pack(f"<{N}f", *[1.0] * N)))
   box.device.submit([Launch(box.program, [out, out, one], [0], GROUPS)])
   assert box.read(out) == [i * 1.5 + 1 for i in range(N)]
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_lanes_spill_comes_back(opened: Any, kind: str) -> None:
+  """In memory that grows while kernels that use it are recorded."""
+  box, groups = opened(kind), 40
+  out = box.device.allocator.alloc(4 * LANES * groups)
+  small = box.device.load(code(kind, SPILL, "spill", ("buffer",), private_bytes=68))
+  recording = box.device.record([Launch(small, [out], (), groups)])
+  box.device.load(code(kind, SPILL, "spill", ("buffer",), private_bytes=1000))
+  recording.submit()
+  found = bytearray(4 * LANES * groups)
+  box.device.allocator.copyout(memoryview(found), out)
+  assert struct.unpack(f"<{LANES * groups}I", found) == tuple(2 * i + 7 for i in range(LANES * groups))
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_recording_replays(opened: Any, kind: str) -> None:

@@ -115,7 +115,7 @@ class Port:
     if not entry.frames.is_written(entry.offset + offset, size):
       raise UninitialisedRead(f"{self.who} reads {size} bytes at {entry.start + offset:#x} (in {entry!r}) that nothing has written")
     coherence.read(entry, offset, size, self._caches(kind, entry.uncached), None if self.xcc is None else self.xcc.dirty, self.who)
-    if self.races is not None and kind.scope < Scope.DEVICE and kind.unit != Unit.INSTRUCTION:
+    if self.races is not None and kind.scope < Scope.DEVICE and kind.unit != Unit.INSTRUCTION and not kind.private:
       self.races.read(entry, offset, size, self.mark, self.who)
 
   def store(self, address: int, data: bytes, kind: Kind = VECTOR) -> None:
@@ -134,7 +134,7 @@ class Port:
   def _write(self, coherence: Coherence, entry: Range, offset: int, data: bytes, kind: Kind) -> None:
     xcc = self.xcc
     if xcc is None: return coherence.write(entry, offset, data, None, (), self.who)
-    if self.races is not None and kind.scope < Scope.DEVICE: self.races.write(entry, offset, data, self.mark, self.who)
+    if self.races is not None and kind.scope < Scope.DEVICE and not kind.private: self.races.write(entry, offset, data, self.mark, self.who)
     through = entry.uncached or self._beyond(kind)
     updated = [xcc.vector_of(self.unit)]
     if not entry.uncached: updated.append(xcc.last)

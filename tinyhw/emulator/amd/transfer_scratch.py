@@ -11,7 +11,7 @@ from tinyhw.emulator.amd.lds import ATOMIC, READ, WRITE
 from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES
 from tinyhw.emulator.amd.transfer import element_of, get_lanes, put_lanes, row_at
 from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction
-from tinyhw.emulator.memory import Kind
+from tinyhw.emulator.memory import SCRATCH, Kind
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.arithmetic import Mode, Uses
@@ -32,12 +32,12 @@ def pieces(wave: Wave, lane: int, place: int, size: int) -> Iterator[tuple[int, 
 
 def load_private(wave: Wave, lane: int, place: int, size: int) -> bytes:
   """What a lane has in scratch."""
-  return b"".join(wave.memory.load(address, count) for address, count in pieces(wave, lane, place, size))
+  return b"".join(wave.memory.load(address, count, SCRATCH) for address, count in pieces(wave, lane, place, size))
 
 def store_private(wave: Wave, lane: int, place: int, data: bytes) -> None:
   """Write a lane's scratch."""
   for address, count in pieces(wave, lane, place, len(data)):
-    wave.memory.store(address, data[:count])
+    wave.memory.store(address, data[:count], SCRATCH)
     data = data[count:]
 
 def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
