@@ -3,6 +3,7 @@ import errno
 import random
 import struct
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from amd_kernels import Kernel
@@ -10,10 +11,12 @@ from amd_kernels import Kernel
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS, Context
 from tinyhw.device import Launch
 from tinyhw.drivers import amd
-from tinyhw.drivers.amd import kfd
+from tinyhw.drivers.amd import commands, kfd
 from tinyhw.drivers.amd.device import AMDDevice
+from tinyhw.drivers.amd.queue import WRITE_POINTER, Queue
 from tinyhw.drivers.linux import files
 from tinyhw.emulator.amd.computer import Computer
+from tinyhw.emulator.errors import DoorbellError, StaleRead, StrictError
 from tinyhw.errors import DeviceError, DriverError
 from tinyhw.isa.amd import regs
 from tinyhw.machine.code import Code
@@ -64,12 +67,15 @@ def code(device: AMDDevice, kernel: Kernel, buffers: int = 3, name: str = "addit
   return Code(name, device.arch, kernel.bytes(), ("buffer",) * buffers, lanes=LANES, wave=kernel.lanes, registers=(("vgpr", 8), ("sgpr", 16)))
 
 class Vectors:
-  """Buffers of floats on a device."""
+  """Buffers of floats on a device, freed with this object."""
   def __init__(self, device: AMDDevice, count: int = 3, seed: int = 0):
     self.device, source = device, random.Random(seed)
     self.values = [[float(source.randint(-99, 99)) for _ in range(COUNT)] for _ in range(count)]
     self.buffers = [device.allocator.alloc(4 * COUNT) for _ in range(count)]
     for values, buffer in zip(self.values, self.buffers): device.allocator._copyin(buffer, memoryview(bytearray(struct.pack(f"<{COUNT}f", *values))))
+
+  def __del__(self) -> None:
+    for buffer in self.buffers: self.device.allocator.free(buffer, 4 * COUNT)
 
   def read(self, index: int) -> list[float]:
     out = bytearray(4 * COUNT)
@@ -109,6 +115,7 @@ def test_bytes_go_there_and_back(opened: Opener, card: str, size: int) -> None:
   buffer = device.allocator.alloc(size)
   device.allocator._copyin(buffer, memoryview(bytearray(data)))
   device.allocator._copyout(memoryview(out), buffer)
+  device.allocator.free(buffer, size)
   assert out == data
 
 # **** what goes wrong ****
@@ -175,3 +182,70 @@ def test_cards_copy_from_each_other(opened: Opener) -> None:
   one, two = Vectors(first, 1), Vectors(second, 1, seed=9)
   assert second.allocator.transfer(two.buffers[0], one.buffers[0], 4 * COUNT)
   assert two.read(0) == one.values[0] == one.read(0)
+
+# **** the driver, with a mistake in it ****
+
+Break = Callable[[pytest.MonkeyPatch], None]
+
+def without(packets: int, *flags: str) -> Break:
+  """Cache flags left out wherever they stand."""
+  def kept(fields: dict[str, int]) -> dict[str, int]: return {flag: value for flag, value in fields.items() if flag not in flags}
+  def act(patch: pytest.MonkeyPatch) -> None:
+    for name, fields in commands.ACQUIRE[packets].items(): patch.setitem(commands.ACQUIRE[packets], name, kept(fields))
+    patch.setitem(commands.RELEASE, packets, kept(commands.RELEASE[packets]))
+  return act
+
+def instead(owner: type, name: str, function: Callable[..., None]) -> Break: return lambda patch: patch.setattr(owner, name, function)
+
+def doorbell_first(queue: Any, written: int) -> None:
+  queue.doorbell.store64(queue.doorbell_offset, queue.doorbell_value(written))
+  queue.pointers.store64(WRITE_POINTER, queue.pointer(written))
+
+def doorbell_in_bytes(queue: Any, written: int) -> None:
+  queue.pointers.store64(WRITE_POINTER, queue.pointer(written))
+  queue.doorbell.store64(queue.doorbell_offset, queue.doorbell_value(written) * 4)
+
+MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
+  **{f"no {flag} on {card}": (card, StaleRead, without(packets, flag)) for card, packets, flags in (
+    ("gfx1100", 10, "glv_inv gl1_inv glk_inv gli_inv gl2_inv gl2_wb"), ("gfx1200", 10, "glv_inv glk_inv gl2_inv gl2_wb"),
+    ("gfx942", 9, "tcl1_action_ena sh_kcache_action_ena sh_icache_action_ena tc_action_ena tc_wb_action_ena")) for flag in flags.split()},
+  "no wait for kernels": ("gfx1100", StaleRead, instead(commands.Commands, "finish", lambda self: None)),
+  "dies do not meet": ("gfx942", StaleRead, instead(commands.Commands, "dies_meet", lambda self: None)),
+  "the doorbell before the write pointer": ("gfx1100", DoorbellError, instead(Queue, "publish", doorbell_first)),
+  "the doorbell in bytes": ("gfx1100", DoorbellError, instead(Queue, "publish", doorbell_in_bytes)),
+}
+
+def work(card: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+  """Kernels, copies, patches and new code that overwrite what others have read, many times; are the results right?"""
+  monkeypatch.setattr(files, "COMPUTER", Computer(card, [card], seed))
+  device = amd.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+  program, it = device.load(code(device, addition(card))), Vectors(device, 4)
+  (a, b, c, d), (x, y, _, z) = it.buffers, it.values
+  recording = device.record([Launch(program, [a, b, c], (), GROUPS)])
+  for buffer, values in ((b, y), (d, z), (b, y)):
+    recording.patch(0, 1, buffer)
+    recording.submit()
+    if it.read(2) != [p + q for p, q in zip(x, values)]: return False
+  for turn in range(3):
+    if turn == 1:  # other code at the same place
+      kernel = addition(card)
+      program = recording = None  # type: ignore[assignment]
+      program = device.load(code(device, kernel("s_nop", 0)))
+    device.submit([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)] * 3)
+    x = [p + 6 * q for p, q in zip(x, y)]
+    if it.read(0) != x: return False
+    y = [float(turn + i % 7) for i in range(COUNT)]
+    device.allocator._copyin(b, memoryview(bytearray(struct.pack(f"<{COUNT}f", *y))))
+  return True
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_in_the_driver_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Real hardware forgives each of them most of the time."""
+  card, kind, break_it = MISTAKES[name]
+  assert work(card, 0, monkeypatch)
+  break_it(monkeypatch)
+  found = 0
+  for seed in range(4):
+    try: found += not work(card, seed, monkeypatch)
+    except kind: found += 1
+  assert found

@@ -49,6 +49,13 @@ def test_memory_of_the_program_is_used_in_place(memory: Physical) -> None:
   memory.free(frames)
   assert memory.allocated == 0
 
+def test_pages_that_a_traceback_sees_can_be_given_back(memory: Physical) -> None:
+  frames = memory.allocate(PAGE, cleared=False)
+  seen = frames.view[8:16]
+  frames.view[8:16] = b"the past"
+  memory.free(frames)
+  assert memory.allocated == 0 and bytes(seen) == bytes(8)
+
 def test_what_was_written_is_known_by_the_byte(memory: Physical) -> None:
   frames = memory.allocate(PAGE, cleared=False)
   frames.mark(8, 4)

@@ -1,6 +1,7 @@
 """Page tables of virtual devices: which addresses a device sees, as what, and what it may do there."""
 from __future__ import annotations
 import bisect
+import contextlib
 from typing import Any
 
 from tinyhw.emulator.errors import PageFault
@@ -17,6 +18,10 @@ class Range:
     self.start, self.end, self.frames, self.offset = start, start + size, frames, offset
     self.view = frames.view[offset:offset + size]
     self.writable, self.executable, self.uncached, self.host, self.owner = writable, executable, uncached, host, owner
+
+  def let_go(self) -> None:
+    """Nobody looks at the pages through it any more. The traceback of an error may have a view of them, and keeps them mapped then."""
+    with contextlib.suppress(BufferError): self.view.release()
 
   def __repr__(self) -> str:
     rights = "r" + "w" * self.writable + "x" * self.executable
@@ -47,7 +52,7 @@ class PageTable:
     del self.starts[i]
     self.changes += 1
     gone = self.ranges.pop(i)
-    gone.view.release()
+    gone.let_go()
     return gone
 
   def find(self, address: int) -> Range | None:

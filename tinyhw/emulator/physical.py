@@ -5,6 +5,7 @@ the addresses that it chose, as it would see those of a real device file. Memory
 """
 from __future__ import annotations
 import bisect
+import contextlib
 import ctypes
 import mmap
 import os
@@ -37,9 +38,10 @@ class Frames:
     if self.written is not None: self.written[offset:offset + size] = b"\1" * size
 
   def _close(self) -> None:
-    self.view.release()
-    if self.written is not None: self.written.release()
-    if self._mapping is not None: self._mapping.close()
+    """Unmap the pages. Where the traceback of an error still has a view of them, they stay mapped as long as that lives."""
+    with contextlib.suppress(BufferError):
+      self.view.release()
+      if self._mapping is not None: self._mapping.close()
 
 class Physical:
   """All pages of the computer. allocated: bytes that are in use, without user pointers."""

@@ -165,7 +165,7 @@ def test_uncached_memory_needs_no_write_back() -> None:
 
 def test_a_range_is_invalidated() -> None:
   it = Setup()
-  cache = it.program.gpu.xccs[0].last
+  cache = it.program.gpu.xccs[0].cache("last")
   it.submit(it.flush(), it.launch(128), it.fence(1))
   before = sorted(cache)
   it.submit(it.program.packets.ACQUIRE_MEM(coher_base=it.data.address >> 8, coher_size=1, gl2_inv=1))

@@ -13,12 +13,12 @@ GROUP, DEVICE, SYSTEM = (Kind(Unit.VECTOR, scope) for scope in (Scope.GROUP, Sco
 
 class Card:
   """A page table with three pages (the second one uncached, the third one of another buffer) and one or two XCCs."""
-  def __init__(self, packets: int = 10, first_level: bool = True, xccs: int = 1, strict: bool = True, executable: bool = True):
+  def __init__(self, packets: int = 10, array_units: int = 2, xccs: int = 1, strict: bool = True, executable: bool = True):
     self.table, self.coherence = PageTable(), Coherence() if strict else None
     for i in range(3):
       frames = Frames(i * PAGE, PAGE, memoryview(bytearray(PAGE)))
       self.table.map(Range(BASE + i * PAGE, frames, 0, PAGE, i != 2, executable, i == 1, False, f"page {i}"))
-    self.xccs = [Xcc(i, packets, first_level) for i in range(xccs)]
+    self.xccs = [Xcc(i, packets, array_units) for i in range(xccs)]
     self.engine = Port(self.table, self.coherence, "an engine")
 
   def wave(self, unit: int = 0, xcc: int = 0) -> Port:
@@ -31,7 +31,7 @@ def names(card: Card, kind: Kind, uncached: bool = False) -> list[str]:
   (VECTOR, "vector GL1 L2", "vector L2", "vector L2"), (GROUP, "GL1 L2", "L2", "L2"), (DEVICE, "L2", "L2", ""), (SYSTEM, "", "", ""),
   (SCALAR, "scalar GL1 L2", "scalar L2", "scalar L2"), (INSTRUCTION, "instruction GL1 L2", "instruction L2", "instruction L2"), (ENGINE, "", "", "")])
 def test_caches_that_a_read_meets(kind: Kind, gfx11: str, gfx12: str, gfx942: str) -> None:
-  cards = Card(), Card(first_level=False), Card(packets=9, first_level=False, xccs=2)
+  cards = Card(), Card(array_units=0), Card(packets=9, array_units=0, xccs=2)
   assert [names(card, kind) for card in cards] == [gfx11.split(), gfx12.split(), gfx942.split()]
   assert names(cards[0], kind, uncached=True) == [name for name in gfx11.split() if name != "L2"]
 
@@ -46,8 +46,17 @@ def test_a_unit_sees_its_own_writes_and_another_one_not() -> None:
   other.invalidate(Kind(Unit.VECTOR, Scope.DEVICE))
   assert other.load(BASE, 4) == b"new!"
 
+def test_the_units_of_a_shader_array_share_a_cache_that_others_do_not_update() -> None:
+  card = Card()
+  reader, writer, neighbour = card.wave(0), card.wave(2), card.wave(1)
+  reader.load(BASE, 4)
+  writer.store(BASE, b"new!")
+  with pytest.raises(StaleRead, match="GL1 cache of shader array 0.*GL1_INV"): neighbour.load(BASE, 4)
+  neighbour.invalidate(Kind(Unit.VECTOR, Scope.DEVICE))
+  assert neighbour.load(BASE, 4) == b"new!" == card.wave(3).load(BASE, 4)
+
 def test_writes_reach_other_xccs_after_a_write_back() -> None:
-  card = Card(packets=9, first_level=False, xccs=2)
+  card = Card(packets=9, array_units=0, xccs=2)
   first, second = card.wave(xcc=0), card.wave(xcc=1)
   first.store(BASE, b"new!")
   with pytest.raises(StaleRead, match="L2 cache of XCC 0 has not written it back; add TC_WB"): second.load(BASE, 4)

@@ -33,7 +33,7 @@ class Gpu:
     self.table = PageTable()
     self.host_writes = HostWrites(self.name)
     if computer.coherence is not None: computer.coherence.host_writes.append(self.host_writes)
-    self.xccs = [Xcc(i, chip.packets, chip.first_level) for i in range(chip.xccs)]
+    self.xccs = [Xcc(i, chip.packets, chip.cus // (chip.engines * chip.arrays) if chip.first_level else 0) for i in range(chip.xccs)]
     self.port = Port(self.table, computer.coherence, f"an engine of {self.name}")
     self.drm: RenderFile | None = None
     self.vram_used = 0

@@ -65,7 +65,7 @@ class MemoryWatcher:
   def after_store(self, offset: int, size: int) -> None: pass
 
   def closed(self) -> None:
-    self.entry.view.release()
+    self.entry.let_go()
     self.computer.memory.release(self.buffer.frames)
 
 class FramesWatcher:

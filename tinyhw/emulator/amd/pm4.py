@@ -34,7 +34,7 @@ HISTORY = 16                    # packets that are remembered for messages
 class CacheAction(NamedTuple):
   """A flag of ACQUIRE_MEM or RELEASE_MEM: the caches that it empties, or the L2 that it writes back."""
   flag: str
-  cache: str                    # "vector", "scalar", "instruction", "first", "last", "dirty"
+  cache: str                    # of port.LEVELS, or "dirty"
 
 ACQUIRE_ACTIONS = {
   9: (CacheAction("tc_wb_action_ena", "dirty"), CacheAction("tcl1_action_ena", "vector"), CacheAction("tc_action_ena", "last"),
@@ -149,17 +149,10 @@ class Executor:
 
   def maintain(self, name: str, lines: set[int] | None = None) -> None:
     """Empty caches, or write the L2 back; lines: only those."""
-    xcc, coherence = self.xcc, self.gpu.computer.coherence
+    coherence = self.gpu.computer.coherence
     if coherence is None: return
-    if name == "dirty":
-      coherence.write_back(xcc.dirty, lines)
-      return
-    caches = {"vector": list(xcc.vector.values()), "scalar": [xcc.scalar], "instruction": [xcc.instruction], "last": [xcc.last],
-              "first": [xcc.first] if xcc.first is not None else []}[name]
-    for cache in caches:
-      if lines is None: cache.clear()
-      else:
-        for line in [line for line in cache if line in lines]: del cache[line]
+    if name == "dirty": coherence.write_back(self.xcc.dirty, lines)
+    else: self.xcc.forget(name, lines)
 
   # **** end of pipe ****
 

@@ -12,46 +12,51 @@ from tinyhw.emulator.errors import UninitialisedRead
 from tinyhw.emulator.memory import VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.pages import PageTable, Range
 
-class CacheNames(NamedTuple):
-  """What the caches of a generation are called, and what makes each of them right: for messages."""
-  vector: str
-  scalar: str
-  instruction: str
-  first: str       # GL1; only where a chip has it
-  last: str        # L2
-  last_dirty: str
+class Level(NamedTuple):
+  """A kind of cache: what it is called, and the flag of ACQUIRE_MEM that makes it forget, by packets (9: GFX9, 10: later)."""
+  name: str
+  flags: dict[int, str]
 
-def _names(reads: str, write_back: str) -> CacheNames:
-  """reads: the flags that invalidate, in the order of the fields; "-" where there is no such cache."""
-  vector, scalar, instruction, first, last = (f"was not invalidated since; add {flag} to the ACQUIRE_MEM before the kernel" for flag in reads.split())
-  return CacheNames(vector, scalar, instruction, first, last, f"has not written it back; add {write_back} to the RELEASE_MEM after it")
-
-CACHE_NAMES = {
-  9: _names("TCL1_ACTION_ENA SH_KCACHE_ACTION_ENA SH_ICACHE_ACTION_ENA - TC_ACTION_ENA", "TC_WB_ACTION_EN"),
-  10: _names("GLV_INV GLK_INV GLI_INV GL1_INV GL2_INV", "GL2_WB"),
+LEVELS = {
+  "vector": Level("vector cache of compute unit {index}", {9: "TCL1_ACTION_ENA", 10: "GLV_INV"}),
+  "scalar": Level("scalar cache", {9: "SH_KCACHE_ACTION_ENA", 10: "GLK_INV"}),
+  "instruction": Level("instruction cache", {9: "SH_ICACHE_ACTION_ENA", 10: "GLI_INV"}),
+  "first": Level("GL1 cache of shader array {index}", {10: "GL1_INV"}),
+  "last": Level("L2 cache", {9: "TC_ACTION_ENA", 10: "GL2_INV"}),
 }
+WRITE_BACK = {9: "TC_WB_ACTION_EN", 10: "GL2_WB"}  # of RELEASE_MEM
 
 class Xcc:
-  """The caches of one compute die. first: GL1, where the chip has one."""
-  def __init__(self, number: int, packets: int, first_level: bool):
-    names = CACHE_NAMES[packets]
-    self.number = number
-    self.vector: dict[int, ReadCache] = {}   # by compute unit
-    self.vector_cure = names.vector
-    self.scalar = ReadCache(f"the scalar cache of XCC {number}", names.scalar)
-    self.instruction = ReadCache(f"the instruction cache of XCC {number}", names.instruction)
-    self.first = ReadCache(f"the GL1 cache of XCC {number}", names.first) if first_level else None
-    self.last = ReadCache(f"the L2 cache of XCC {number}", names.last)
-    self.dirty = WriteBuffer(f"the L2 cache of XCC {number}", names.last_dirty)
+  """The caches of one compute die. array_units: compute units of a shader array, which share a GL1 cache; 0: the chip has none."""
+  def __init__(self, number: int, packets: int, array_units: int):
+    self.number, self.packets, self.array_units = number, packets, array_units
+    self.caches: dict[str, dict[int, ReadCache]] = {level: {} for level in LEVELS}
+    self.dirty = WriteBuffer(f"the L2 cache of XCC {number}", f"has not written it back; add {WRITE_BACK[packets]} to the RELEASE_MEM after it")
 
-  def vector_of(self, unit: int) -> ReadCache:
-    """The vector cache of a compute unit."""
-    if unit not in self.vector: self.vector[unit] = ReadCache(f"the vector cache of compute unit {unit} of XCC {self.number}", self.vector_cure)
-    return self.vector[unit]
+  def cache(self, level: str, index: int = 0) -> ReadCache:
+    """A cache of a level of LEVELS: that of a compute unit, of a shader array, or the only one."""
+    found = self.caches[level].get(index)
+    if found is None:
+      name, flag = LEVELS[level].name.format(index=index), LEVELS[level].flags[self.packets]
+      found = ReadCache(f"the {name} of XCC {self.number}", f"was not invalidated since; add {flag} to the ACQUIRE_MEM before the kernel")
+      self.caches[level][index] = found
+    return found
+
+  def path(self, levels: Sequence[str], unit: int) -> tuple[ReadCache, ...]:
+    """The caches of these levels that a compute unit has, in this order."""
+    index = {"vector": unit, "first": unit // (self.array_units or 1)}
+    return tuple(self.cache(level, index.get(level, 0)) for level in levels if level != "first" or self.array_units)
 
   def read_caches(self) -> list[ReadCache]:
-    """All of them that reads fill."""
-    return [*self.vector.values(), self.scalar, self.instruction, self.last, *([self.first] if self.first is not None else [])]
+    """All of them that reads have filled."""
+    return [cache for caches in self.caches.values() for cache in caches.values()]
+
+  def forget(self, level: str, lines: set[int] | None = None) -> None:
+    """Empty the caches of a level; lines: only those."""
+    for cache in self.caches[level].values():
+      if lines is None: cache.clear()
+      else:
+        for line in [line for line in cache if line in lines]: del cache[line]
 
 class Port:
   """Memory as one agent sees it: implements memory.Memory. who: for messages; may be changed while it is used.
@@ -85,16 +90,14 @@ class Port:
     return found
 
   def _chain(self, kind: Kind, uncached: bool) -> tuple[ReadCache, ...]:
-    xcc = self.xcc
-    if xcc is None or kind.unit == Unit.ENGINE: return ()
-    found: list[ReadCache] = []
+    if self.xcc is None or kind.unit == Unit.ENGINE: return ()
+    levels: list[str] = []
     if kind.scope <= Scope.GROUP:
-      if kind.unit == Unit.SCALAR: found.append(xcc.scalar)
-      elif kind.unit == Unit.INSTRUCTION: found.append(xcc.instruction)
-      elif kind.scope == Scope.UNIT: found.append(xcc.vector_of(self.unit))
-      if xcc.first is not None: found.append(xcc.first)
-    if not uncached and not self._beyond(kind): found.append(xcc.last)
-    return tuple(found)
+      nearest = {Unit.SCALAR: "scalar", Unit.INSTRUCTION: "instruction"}.get(kind.unit, "vector")
+      if nearest != "vector" or kind.scope == Scope.UNIT: levels.append(nearest)
+      levels.append("first")
+    if not uncached and not self._beyond(kind): levels.append("last")
+    return self.xcc.path(levels, self.unit)
 
   def _beyond(self, kind: Kind) -> bool:
     """Does the scope reach beyond the L2?"""
@@ -136,10 +139,8 @@ class Port:
     if xcc is None: return coherence.write(entry, offset, data, None, (), self.who)
     if self.races is not None and kind.scope < Scope.DEVICE and not kind.private: self.races.write(entry, offset, data, self.mark, self.who)
     through = entry.uncached or self._beyond(kind)
-    updated = [xcc.vector_of(self.unit)]
-    if not entry.uncached: updated.append(xcc.last)
-    if xcc.first is not None: updated.append(xcc.first)
-    coherence.write(entry, offset, data, None if through else xcc.dirty, tuple(updated), self.who)
+    updated = xcc.path(("vector", "first") if entry.uncached else ("vector", "first", "last"), self.unit)
+    coherence.write(entry, offset, data, None if through else xcc.dirty, updated, self.who)
 
   def atomic(self, address: int, size: int, update: Callable[[int], int], kind: Kind = VECTOR) -> int:
     entry = self._find(address, write=True)
@@ -167,13 +168,11 @@ class Port:
       for address, value in zip(addresses, data): self.store(address, value, kind)
 
   def invalidate(self, kind: Kind) -> None:
-    xcc = self.xcc
-    if xcc is None: return
-    if kind.unit == Unit.SCALAR: xcc.scalar.clear()
-    elif kind.unit == Unit.INSTRUCTION: xcc.instruction.clear()
-    else: xcc.vector_of(self.unit).clear()
-    if kind.scope >= Scope.DEVICE and xcc.first is not None: xcc.first.clear()
-    if self._beyond(kind): xcc.last.clear()
+    if self.xcc is None: return
+    levels = [{Unit.SCALAR: "scalar", Unit.INSTRUCTION: "instruction"}.get(kind.unit, "vector")]
+    if kind.scope >= Scope.DEVICE: levels.append("first")
+    if self._beyond(kind): levels.append("last")
+    for cache in self.xcc.path(levels, self.unit): cache.clear()
 
   def write_back(self, kind: Kind) -> None:
     if self.xcc is not None and self.coherence is not None and self._beyond(kind): self.coherence.write_back(self.xcc.dirty)

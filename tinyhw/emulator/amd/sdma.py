@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.autogen.amd import pm4, sdma
 from tinyhw.emulator.amd.pm4 import COMPARE, HISTORY
+from tinyhw.emulator.amd.port import LEVELS
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE
 from tinyhw.emulator.schedule import Actor
@@ -168,11 +169,8 @@ class Engine:
     if coherence is None: return
     for xcc in self.gpu.xccs:
       if flags["gl2_wb"]: coherence.write_back(xcc.dirty)
-      caches = [(flags["gl2_inv"], [xcc.last]), (flags["glk_inv"], [xcc.scalar]), (flags["gli_inv"], [xcc.instruction]),
-                (flags["glv_inv"], list(xcc.vector.values())), (flags["gl1_inv"], [] if xcc.first is None else [xcc.first])]
-      for wanted, emptied in caches:
-        if wanted:
-          for cache in emptied: cache.clear()
+      for name, level in LEVELS.items():
+        if flags[level.flags[10].lower()]: xcc.forget(name)
 
   @staticmethod
   def gcr_fields(control: int) -> dict[str, int]:
