@@ -53,6 +53,11 @@ def test_regions_axes_and_aspects() -> None:
   assert run("Resize", X, None, None, np.array([8, 6]), axes=[2, 3], keep_aspect_ratio_policy="not_larger").shape == (1, 1, 6, 6)
   assert run("Resize", X, None, None, np.array([8, 6]), axes=[2, 3], keep_aspect_ratio_policy="not_smaller").shape == (1, 1, 8, 8)
 
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_what_reads_too_much_is_refused_before_it_is_listed(mode: str) -> None:
+  with pytest.raises(TinyError, match="to 1 elements with antialias reads more than 1048576 elements; resize in steps"):
+    run("Resize", np.zeros((1, 1 << 20), F32), None, None, np.array([1, 1]), known=[3], mode=mode, antialias=1)
+
 def test_bad_sizes() -> None:
   with pytest.raises(TinyError, match="axes of up to"): run("Resize", X, None, np.array([1, 1, 1, 1e6], F32))
   for inputs, attributes, why in [((None, np.array([1, 1, -1, 1], F32)), {}, "cannot resize"),

@@ -16,6 +16,7 @@ from tinyhw.nn.onnx.ops_shape import axis_of, check_count, sizes
 from tinyhw.tensor import Tensor
 
 MOST_RESIZED = 1 << 18   # the longest axis that Resize makes: its places are a table
+MOST_TAPS = 1 << 20      # of all places of an axis together: a result that is much smaller has few places, each made of many elements
 
 # ***** Resize *****
 
@@ -65,6 +66,9 @@ def _resized(x: Tensor, axis: int, new: int, scale: float, place: Callable[[int]
   """One axis in a new size. outside: what elements beyond the input are, or None."""
   old = int(x.shape[axis])
   if not old: raise ShapeError(f"cannot resize an axis of size 0 of {x.shape}")
+  kernel, radius = {"linear": (_linear_kernel, 1), "cubic": (_cubic_kernel(cubic_coeff_a), 2)}.get(mode, (_linear_kernel, 0))
+  if antialias and new * 2 * radius / min(scale, 1.0) > MOST_TAPS:
+    raise ArgumentError(f"Resize from {old} to {new} elements with antialias reads more than {MOST_TAPS} elements; resize in steps")
   rows: list[tuple[list[int], list[float]]] = []
   beyond: list[bool] = []
   for i in range(new):
@@ -73,7 +77,6 @@ def _resized(x: Tensor, axis: int, new: int, scale: float, place: Callable[[int]
     if mode == "nearest":
       rows.append(([_ROUNDINGS[nearest_mode](at)], [1.0]))
       continue
-    kernel, radius = (_linear_kernel, 1) if mode == "linear" else (_cubic_kernel(cubic_coeff_a), 2)
     first, weights = _taps(at, scale, kernel, radius, antialias)
     if exclude_outside:
       weights = [w if 0 <= first + k < old else 0.0 for k, w in enumerate(weights)]
