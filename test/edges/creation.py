@@ -119,6 +119,8 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor.empty()", like(dtype=dtypes.float32, shape=())),
     ("Tensor.empty((0, 2), dtype=dtypes.int16)", like([], dtypes.int16, (0, 2))),
     ("Tensor.empty(2, dtype=dtypes.uint8).assign(Tensor([1, 255], dtype=dtypes.uint8))", like([1, 255], dtypes.uint8)),
+    ("Tensor.empty(3).to('CPU:1')", like(shape=(3,))),
+    ("Tensor.empty(4, device=('CPU', 'CPU:1'))", like(shape=(4,))),
     ("Tensor.empty(-2)", raises(ShapeError, "-2 is negative")),
     ("Tensor.empty(Variable('n', 1, 4))", raises(ShapeError, "use the largest size and shrink it")),
   ],
@@ -155,6 +157,7 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor(True).empty_like()", like(dtype=dtypes.bool, shape=())),
     ("Tensor([[1, 2, 3]]).T.empty_like(dtype=dtypes.float16)", like(dtype=dtypes.float16, shape=(3, 1))),
     ("Tensor.empty(2, 0).empty_like()", [[], []]),
+    ("Tensor([1, 2]).shard(('CPU', 'CPU:1'), axis=0).empty_like()", like(dtype=dtypes.int32, shape=(2,))),
     ("Tensor([1]).empty_like('int7')", raises(DTypeError, "int7")),
   ],
   "const_like": [

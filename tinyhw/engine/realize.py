@@ -312,7 +312,7 @@ def execute(steps: list[Step]) -> None:
 
 def _copy(step: Step) -> None:
   start = time.perf_counter_ns()
-  step.buffers[0].copy_from(step.buffers[1])
+  step.buffers[0].copy_from(step.buffers[1].ensure_allocated())   # of empty() nothing has made it yet
   if DEBUG < 2 and trace.recorder is None: return
   Device[step.buffers[0].device].synchronize()
   end = time.perf_counter_ns()
