@@ -20,7 +20,7 @@ from tinyhw.drivers.amd import faults
 from tinyhw.drivers.amd.aql import AQL_RING_BYTES, AqlQueue
 from tinyhw.drivers.amd.commands import Commands
 from tinyhw.drivers.amd.events import Events, HardwareFault, MemoryFault
-from tinyhw.drivers.amd.kfd import CODE, HOST, VRAM, Kfd, Kind, Memory
+from tinyhw.drivers.amd.kfd import CODE, HOST, VRAM, Kfd, Kind, Memory, leave
 from tinyhw.drivers.amd.launch import ARGUMENT_ALIGNMENT, AMDRecording, Program, explain
 from tinyhw.drivers.amd.memory import STAGE_BYTES, AMDAllocator, Stage
 from tinyhw.drivers.amd.queue import ComputeQueue, Indirect, Pm4Queue
@@ -313,12 +313,14 @@ class AMDDevice(Compiled):
       if self.lost is None and not self._done(self.mark()): self.wait_mark(self.mark())
 
   def after_fork(self, in_child: bool) -> None:
-    """The child has neither the GPU's files nor its memory."""
+    """The child has neither the GPU's files nor its memory, and may open the device for itself."""
     if not in_child: return
+    leave(self.kfd.box)
     self.lock = self.allocator.lock = self.code.lock = threading.RLock()
     self.memories.clear()
     self.retired.clear()
-    self.lost = f"{self.name} belongs to the process that opened it; start others with multiprocessing's \"spawn\", and open it there"
+    self.lost = (f"{self.name} belongs to the process that opened it, and this is its child; call Device.close({self.name!r}) to open it anew here, "
+                 "or start processes with multiprocessing's \"spawn\"")
 
   def close(self) -> None:
     """Stop what runs and give memory back, but that of buffers which are still referenced: whoever reads them opens the device again."""

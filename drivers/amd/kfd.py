@@ -180,6 +180,12 @@ def connect(box: Box) -> Kfd:
   return found
 
 def forget(box: Box) -> None:
-  """Close the connection: for tests, which make computers of their own, and for the child of a fork, whose files are not its own."""
+  """Close the connection: for tests, which make computers of their own."""
   found = _connections.pop(id(box), None)
   if found is not None: found.close()
+
+def leave(box: Box) -> None:
+  """Close the files of the connection and nothing else: in the child of a fork, to which neither they nor memory and queues belong."""
+  found = _connections.pop(id(box), None)
+  if found is None: return
+  for node in (*found.renders.values(), found.node): node.close()

@@ -1,5 +1,4 @@
 """One GPU: the order of its two queues, deadlines, the timeline's end, forks, and what becomes of it when it is closed or lost."""
-import os
 import threading
 
 import pytest
@@ -155,16 +154,24 @@ def test_a_failing_queue_does_not_keep_the_rest_from_being_given_back(opened: Op
   box.queues.clear()
   assert box.held() == {"files": 2, "mappings": 1, "memory": 1, "queues": 0, "events": 0}
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_the_child_of_a_fork_has_no_gpu(opened: Opener) -> None:
-  _, device = opened("gfx1100")
+def test_the_child_of_a_fork_has_no_gpu_and_may_open_it(monkeypatch: pytest.MonkeyPatch) -> None:
+  box = AMDBox("gfx1100")
+  monkeypatch.setattr(files, "COMPUTER", box)
+  monkeypatch.setattr(Device, "_opened", {})
+  device = Device["AMD"]
   device.after_fork(in_child=False)
-  device.check()
-  memories = set(device.memories)
+  device.synchronize()
+  held, calls = box.held(), len(box.calls)
   device.after_fork(in_child=True)
-  with pytest.raises(DeviceError, match="belongs to the process that opened it.*spawn"): device.check()
-  device.lost = None
-  device.memories = memories
+  with pytest.raises(DeviceError, match=r"belongs to the process that opened it.*Device\.close\('AMD'\).*spawn"): device.submit([Launch(None, [])])
+  assert box.held() == {**held, "files": 0} and len(box.calls) == calls, "what the parent has is left alone"
+  box.has_event_page = False  # to the kernel the child is another process
+  Device.close("AMD")
+  again = Device["AMD"]
+  again.submit([Launch(again.load(code()), [again.allocator.alloc(100)], [1], 1)])
+  assert len(box.dispatches) == 1
+  Device.close("AMD")
+  kfd.forget(box)
 
 def test_threads_take_turns(opened: Opener) -> None:
   box, device = opened("gfx1100")
