@@ -26,6 +26,15 @@ class Optimizer:
   """What optimizers share: the parameters, the learning rate, and how a step is carried out.
 
   params: Tensors; those with requires_grad=False are not changed but realized with each step (batchnorm's statistics); the others are marked.
+
+  >>> w = Tensor([1.0, 2.0], requires_grad=True)
+  >>> opt = nn.optim.SGD([w], lr=0.1)
+  >>> with Tensor.train():
+  ...   loss = (w * w).sum().backward()
+  ...   opt.step()
+  ...
+  >>> w.realize()
+  <Tensor (2,) float32 on CPU, grad (2,), realized: [0.8, 1.6]>
   """
   def __init__(self, params: list[Tensor], lr: float | Tensor, device: str | None = None, fused: bool = False):
     if isinstance(params, Tensor) or not isinstance(params, Iterable):
@@ -119,15 +128,6 @@ class LARS(Optimizer):
 
   classic: the learning rate is inside of the momentum. pre_wd: weight decay is added to the gradient, else it shrinks the weight. tcoef: the
   trust coefficient; 0 turns the scaling off. ns_steps > 0: updates are orthogonalized (Muon).
-
-  >>> w = Tensor([1.0, 2.0], requires_grad=True)
-  >>> opt = nn.optim.LARS([w], lr=0.1)
-  >>> with Tensor.train():
-  ...   loss = (w * w).sum().backward()
-  ...   opt.step()
-  ...
-  >>> w.realize()
-  <Tensor (2,) float32 on CPU, grad (2,), realized: [0.9999, 1.9998]>
   """
   def __init__(self, params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.9, weight_decay: float = 1e-4, ns_steps: int = 0,
                ns_coefficients: tuple[float, ...] | None = None, nesterov: bool = False, classic: bool = True, pre_wd: bool = True,
@@ -157,17 +157,7 @@ class LARS(Optimizer):
 
 def SGD(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
         classic: bool = False, device: str | None = None, fused: bool = False) -> LARS:
-  """Gradient descent with momentum and weight decay. classic: the learning rate is inside of the momentum.
-
-  >>> w = Tensor([1.0, 2.0], requires_grad=True)
-  >>> opt = nn.optim.SGD([w], lr=0.1)
-  >>> with Tensor.train():
-  ...   loss = (w * w).sum().backward()
-  ...   opt.step()
-  ...
-  >>> w.realize()
-  <Tensor (2,) float32 on CPU, grad (2,), realized: [0.8, 1.6]>
-  """
+  """Gradient descent with momentum and weight decay. classic: the learning rate is inside of the momentum."""
   return LARS(params, lr, momentum, weight_decay, 0, None, nesterov, classic, tcoef=0.0, device=device, fused=fused)
 
 def Muon(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.95, weight_decay: float = 0.1, ns_steps: int = 5,
@@ -178,17 +168,7 @@ def Muon(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.9
               fused=fused)
 
 class LAMB(Optimizer):
-  """Adam whose step per layer is scaled by the ratio of norms; `adam` turns the scaling off. Source: You et al. 2019.
-
-  >>> w = Tensor([1.0, 2.0], requires_grad=True)
-  >>> opt = nn.optim.LAMB([w], lr=0.1)
-  >>> with Tensor.train():
-  ...   loss = (w * w).sum().backward()
-  ...   opt.step()
-  ...
-  >>> w.realize()
-  <Tensor (2,) float32 on CPU, grad (2,), realized: [0.84189, 1.8419]>
-  """
+  """Adam whose step per layer is scaled by the ratio of norms; `adam` turns the scaling off. Source: You et al. 2019."""
   def __init__(self, params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-6,
                weight_decay: float = 0.0, adam: bool = False, device: str | None = None, fused: bool = False):
     super().__init__(params, lr, device, fused)
@@ -216,30 +196,10 @@ class LAMB(Optimizer):
 
 def Adam(params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, device: str | None = None,
          fused: bool = False) -> LAMB:
-  """Source: Kingma and Ba 2014.
-
-  >>> w = Tensor([1.0, 2.0], requires_grad=True)
-  >>> opt = nn.optim.Adam([w], lr=0.1)
-  >>> with Tensor.train():
-  ...   loss = (w * w).sum().backward()
-  ...   opt.step()
-  ...
-  >>> w.realize()
-  <Tensor (2,) float32 on CPU, grad (2,), realized: [0.9, 1.9]>
-  """
+  """Steps by running means of gradients and of their squares. Source: Kingma and Ba 2014."""
   return LAMB(params, lr, b1, b2, eps, 0.0, adam=True, device=device, fused=fused)
 
 def AdamW(params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, weight_decay: float = 0.01,
           device: str | None = None, fused: bool = False) -> LAMB:
-  """Adam with decoupled weight decay. Source: Loshchilov and Hutter 2017.
-
-  >>> w = Tensor([1.0, 2.0], requires_grad=True)
-  >>> opt = nn.optim.AdamW([w], lr=0.1)
-  >>> with Tensor.train():
-  ...   loss = (w * w).sum().backward()
-  ...   opt.step()
-  ...
-  >>> w.realize()
-  <Tensor (2,) float32 on CPU, grad (2,), realized: [0.899, 1.898]>
-  """
+  """Adam with decoupled weight decay. Source: Loshchilov and Hutter 2017."""
   return LAMB(params, lr, b1, b2, eps, weight_decay, adam=True, device=device, fused=fused)
