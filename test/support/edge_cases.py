@@ -40,7 +40,9 @@ class Raises(NamedTuple):
 def like(values: Any = None, dtype: DType | None = None, shape: tuple[int, ...] | None = None, tolerance: float | None = None) -> Like:
   return Like(values, dtype, shape, tolerance)
 
-def raises(error: type[Exception], words: str) -> Raises: return Raises(error, words)
+def raises(error: type[Exception], words: str) -> Raises:
+  assert words, "an error is expected with words of its message"
+  return Raises(error, words)
 
 def run(code: str) -> Any:
   """The value of the last expression of the code."""
