@@ -20,7 +20,7 @@ from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 Axis = int | Sequence[int] | None
-_BLOCK = 256  # a running sum longer than twice this is done in blocks of it
+_BLOCK = 32  # a running sum longer than twice this is done in blocks of it: each element is folded with so many at most
 
 class Reduction(Movement):
   """sum, max and their relatives."""
