@@ -8,6 +8,7 @@ import pytest
 from test.support.virtual_amd import DEVICE_MEMORY, EXECUTABLE, GTT, PAGE, PUBLIC, SHARED_MEMORY, VRAM, WRITABLE, Program
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_PRIVATE, MAP_SHARED, READ_WRITE, map_memory
+from tinyhw.emulator.errors import StaleRead
 
 def refused(number: int, message: str, call: Any) -> None:
   with pytest.raises(OSError, match=message) as caught: call()
@@ -168,6 +169,22 @@ def test_user_pointers_are_the_programs_memory() -> None:
   program.gpu.port.store(memory.address + 8, b"\5\0\0\0")
   assert memory.load32(8) == 5
   refused(errno.EINVAL, "no buffer", lambda: program.drm.mmap(PAGE, made.mmap_offset, 0, READ_WRITE, MAP_SHARED))
+
+def test_caches_may_be_older_than_the_programs_own_memory() -> None:
+  program = Program()
+  memory = map_memory(PAGE)
+  flags = kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | WRITABLE
+  program.map(program.call(request(program, va_addr=memory.address, flags=flags, mmap_offset=memory.address)).handle)
+  wave = program.gpu.unit_port("a wave", program.gpu.xccs[0], 0)
+  wave.load(memory.address, 4)
+  memory.store32(0, 7)  # no virtual mapping sees it
+  with pytest.raises(StaleRead, match="which the program wrote"): wave.load(memory.address, 4)
+
+def test_the_program_sees_its_own_writes_before_the_flush() -> None:
+  program = Program()
+  area = program.allocate(PAGE, DEVICE_MEMORY)
+  area.mapping.store32(0, 7)
+  assert area.mapping.load32(0) == 7 and program.gpu.host_writes.starts
 
 def test_the_page_that_flushes() -> None:
   program = Program()

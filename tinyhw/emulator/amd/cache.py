@@ -75,16 +75,19 @@ class Coherence:
     if caches and inside + size <= LINE:  # the usual way: one line, which the nearest cache has
       held = caches[0].get((base + offset) // LINE)
       if held is not None and held[inside:inside + size] == entry.view[offset:offset + size]: return
-    if not caches:
-      for line in lines_of(base + offset, size, self.pending):
-        start = max(line * LINE, base + offset)
-        self._read_line(entry, line * LINE - base, start % LINE, min(LINE, base + offset + size - line * LINE), (), own, reader)
-      return
-    while size > 0:
+    if not caches: self.read_memory(entry, offset, size, own, reader)
+    while caches and size > 0:
       inside = (base + offset) % LINE
       count = min(size, LINE - inside)
       self._read_line(entry, offset - inside, inside, inside + count, caches, own, reader)
       offset, size = offset + count, size - count
+
+  def read_memory(self, entry: Range, offset: int, size: int, own: WriteBuffer | None, reader: str) -> None:
+    """Check a read beside all caches, and behind the host data path: that of the program itself."""
+    base = entry.frames.physical + entry.offset
+    for line in lines_of(base + offset, size, self.pending):
+      low = max(line * LINE, base + offset) % LINE
+      self._read_line(entry, line * LINE - base, low, min(LINE, base + offset + size - line * LINE), (), own, reader)
 
   def _check_host_writes(self, writes: HostWrites, entry: Range, physical: int, size: int, reader: str) -> None:
     at = writes.first(physical, physical + size)

@@ -48,11 +48,7 @@ class MemoryWatcher:
     self.entry = Range(address, buffer.frames, offset, length, True, False, False, True, buffer)
 
   def before_load(self, offset: int, size: int) -> None:
-    coherence = self.computer.coherence
-    if coherence is None: return
-    kept, coherence.host_writes = coherence.host_writes, []  # the program sees its own writes
-    try: coherence.read(self.entry, offset, size, (), None, "the program")
-    finally: coherence.host_writes = kept
+    if self.computer.coherence is not None: self.computer.coherence.read_memory(self.entry, offset, size, None, "the program")
 
   def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
     self.entry.frames.mark(self.entry.offset + offset, len(data))
