@@ -37,6 +37,12 @@ class Frames:
     """A part is written now."""
     if self.written is not None: self.written[offset:offset + size] = b"\1" * size
 
+  def mark_as(self, offset: int, source: Frames, start: int, size: int) -> None:
+    """A part is a copy of another one: written where that is."""
+    if self.written is None: return
+    if source.written is None: self.mark(offset, size)
+    else: self.written[offset:offset + size] = source.written[start:start + size]
+
   def _close(self) -> None:
     """Unmap the pages. Where the traceback of an error still has a view of them, they stay mapped as long as that lives."""
     with contextlib.suppress(BufferError):

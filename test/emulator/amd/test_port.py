@@ -117,6 +117,19 @@ def test_a_range_that_was_unmapped_is_not_remembered() -> None:
   card.table.unmap(BASE)
   with pytest.raises(PageFault): card.engine.load(BASE, 4)
 
+def test_a_copy_of_memory_that_nothing_wrote_is_that_too() -> None:
+  physical, table = Physical(), PageTable()
+  for i, cleared in enumerate((False, False, True)):
+    table.map(Range(BASE + 4 * i * PAGE, physical.allocate(PAGE, cleared), 0, PAGE, True, False, False, False, "VRAM"))
+  port = Port(table, Coherence(), "an engine")
+  port.store(BASE + 4, b"abcd")
+  port.copy(BASE, BASE + 4 * PAGE + 8, 64)
+  assert port.load(BASE + 4 * PAGE + 12, 4) == b"abcd"
+  with pytest.raises(UninitialisedRead): port.load(BASE + 4 * PAGE + 10, 4)
+  port.copy(BASE + 8 * PAGE, BASE + 4 * PAGE, 64)
+  assert port.load(BASE + 4 * PAGE + 10, 4) == bytes(4)
+  with pytest.raises(PageFault): port.copy(BASE + PAGE - 4, BASE, 8)
+
 def test_memory_that_nothing_wrote() -> None:
   physical, table = Physical(), PageTable()
   frames = physical.allocate(PAGE, cleared=False)

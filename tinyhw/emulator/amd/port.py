@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tinyhw.emulator.amd.cache import Coherence, ReadCache, WriteBuffer
 from tinyhw.emulator.amd.races import Races
 from tinyhw.emulator.errors import UninitialisedRead
-from tinyhw.emulator.memory import VECTOR, Kind, Scope, Unit
+from tinyhw.emulator.memory import ENGINE, VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.pages import PageTable, Range
 
 class Level(NamedTuple):
@@ -113,6 +113,19 @@ class Port:
     offset = address - entry.start
     if self.coherence is not None: self._check(self.coherence, entry, offset, size, kind)
     return bytes(entry.view[offset:offset + size])
+
+  def copy(self, source: int, target: int, size: int) -> None:
+    """Copy bytes as an engine does: also of memory that nothing has written, which the copy then is too."""
+    while size > 0:
+      entry, into = self._find(source), self.table.at(target, write=True)
+      count = min(size, entry.end - source, into.end - target)
+      offset, place = source - entry.start, target - into.start
+      if self.coherence is not None: self.coherence.read(entry, offset, count, (), None, self.who)
+      data = bytes(entry.view[offset:offset + count])
+      if self.coherence is None: into.view[place:place + count] = data
+      else: self._write(self.coherence, into, place, data, ENGINE)
+      into.frames.mark_as(into.offset + place, entry.frames, entry.offset + offset, count)
+      source, target, size = source + count, target + count, size - count
 
   def _check(self, coherence: Coherence, entry: Range, offset: int, size: int, kind: Kind) -> None:
     if not entry.frames.is_written(entry.offset + offset, size):

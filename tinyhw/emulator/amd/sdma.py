@@ -111,9 +111,7 @@ class Engine:
   def _copy(self, fields: dict[str, Any]) -> None:
     if fields.get("encrypt") or fields["tmz"] or fields.get("backwards") or fields["broadcast"]: raise PacketError(f"{fields} is not emulated")
     size, source, target = fields["count"] + 1, fields["src_addr"], fields["dst_addr"]
-    for start in range(0, size, PIECE): self.work.append(partial(self._copy_piece, source + start, target + start, min(PIECE, size - start)))
-
-  def _copy_piece(self, source: int, target: int, size: int) -> None: self.port.store(target, self.port.load(source, size, ENGINE), ENGINE)
+    for start in range(0, size, PIECE): self.work.append(partial(self.port.copy, source + start, target + start, min(PIECE, size - start)))
 
   def _write(self, fields: dict[str, Any]) -> None:
     if fields["encrypt"] or fields["tmz"] or fields["sw"]: raise PacketError(f"{fields} is not emulated")
