@@ -1,13 +1,17 @@
 """Bytes to instructions, against golden files of other assemblers."""
 from __future__ import annotations
+import random
 
+from hypothesis import given, settings, strategies as st
 import pytest
 
 from amd_golden import ARCHS, vectors
+from amd_random import random_instruction
 from tinyhw.errors import DecodeError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.decode import decode, decode_all
 from tinyhw.isa.amd.encode import encode
+from tinyhw.isa.amd.table import table
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bytes_of_other_assemblers_decode_and_encode_again(arch: str) -> None:
@@ -17,6 +21,24 @@ def test_bytes_of_other_assemblers_decode_and_encode_again(arch: str) -> None:
     inst, size = decode(code, 0, vector.arch)
     if size != len(code) or encode(inst) != code: wrong.append((vector.text, repr(inst), encode(inst).hex(), vector.right))
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
+
+KEYS = [(arch, row.isa.key) for arch in ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1100:wave64", "gfx1200:wave64") for row in table(arch)]
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(KEYS), st.integers(0, 1 << 32))
+def test_decode_inverts_encode(key: tuple[str, str], seed: int) -> None:
+  inst = random_instruction(table(key[0])[key[1]], random.Random(seed))
+  code = encode(inst)
+  assert decode(b"\0" * 4 + code + b"\0" * 4, 4, key[0]) == (inst, len(code))
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1100:wave64")), st.binary(min_size=4, max_size=16))
+def test_any_bytes_decode_to_what_encodes_or_are_refused(arch: str, code: bytes) -> None:
+  try: inst, size = decode(code, 0, arch)
+  except DecodeError: return
+  assert 0 < size <= len(code)
+  again = encode(inst)
+  assert decode(again, 0, arch) == (inst, len(again))
 
 def test_operands_have_names_and_values() -> None:
   inst, size = decode(bytes.fromhex("ff000a0678563412"), 0, "gfx1100")
@@ -40,6 +62,9 @@ def test_an_atomic_that_returns_is_another_row() -> None:
 @pytest.mark.parametrize("code,message", [
   ("", "offset 0: the code ends within an instruction: "),
   ("ff000a06", "offset 0: gfx1100 has no instruction that starts here: ff 00 0a 06"),   # the literal is missing
+  # a rule that no field says
+  ("000013d601040c00", "offset 0: v_fma_f32: reads 3 scalar values (registers, literals), gfx1100 can read 2; move the others to vector registers "
+   "first: 00 00 13 d6 01 04 0c 00"),
   ("ffffffff", "offset 0: gfx1100 has no instruction that starts here: ff ff ff ff"),
 ])
 def test_what_is_no_instruction(code: str, message: str) -> None:

@@ -1,9 +1,12 @@
 """Assembly text, against golden files of other assemblers."""
 from __future__ import annotations
+import random
 
+from hypothesis import given, settings, strategies as st
 import pytest
 
 from amd_golden import ARCHS, vectors
+from amd_random import random_instruction
 from tinyhw.errors import ParseError, TinyError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.syntax import assemble, disassemble, parse, show
@@ -28,6 +31,14 @@ def test_refusals(arch: str) -> None:
   for v in vectors(arch, "!"):
     with pytest.raises(TinyError) as caught: assemble(v.text, v.arch)
     assert caught.value.message == v.right, v.text
+
+KEYS = [(arch, row.isa.key) for arch in ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1100:wave64", "gfx1200:wave64") for row in table(arch)]
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(KEYS), st.integers(0, 1 << 32))
+def test_parse_inverts_show(key: tuple[str, str], seed: int) -> None:
+  inst = random_instruction(table(key[0])[key[1]], random.Random(seed))
+  assert parse(show(inst), key[0]) == inst
 
 @pytest.mark.parametrize("arch,text,same", [
   ("gfx1100", "v_add_f32 v0, 1.0, v2", "v_add_f32_e32 v0, 1.0, v2"),

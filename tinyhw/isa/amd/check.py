@@ -23,13 +23,13 @@ def scalar_values(form: Form, encoding: Encoding, operands: list[Any]) -> str:
   seen: set[object] = set()
   for i, spec in enumerate(form.specs):
     value = operands[i]
-    if spec.integer == "k32": seen.add(value)
+    if spec.integer in ("k32", "k16"): seen.add(value)
     if spec.kinds == "i" or value is None or not spec.access & 1: continue
     if isinstance(value, Reg):
       if value.cls.bank is regs.SGPR and value.index != regs.NULL: seen.add(("s", value.index))
     elif spec.type is not None and value & spec.type.constants.mask not in spec.type.constants.codes:
       seen.add(spec.type.constants.literal(value & spec.type.constants.mask))
-  if form.halves and "vcc" in form.reads: seen.add(("s", regs.VCC))
+  if "vcc" in form.reads: seen.add("vcc" if form.halves else ("s", regs.VCC))
   limit = 1 if "scalar1" in form.words else form.generation.scalar_limit
   if len(seen) <= limit: return ""
   return f"reads {len(seen)} scalar values (registers, literals), {form.generation.arch} can read {limit}; move the others to vector registers first"
@@ -51,8 +51,9 @@ def address(form: Form, encoding: Encoding, operands: list[Any]) -> str:
     if units != given:
       return f"vaddr has {given} registers; with {'idxen and offen' if 'idxen' in form.index else 'this saddr'} it has {units}"
   if "atomic" in form.words and "th" in form.index:
-    returns = form.key.endswith("_rtn")
-    if bool(operands[form.index["th"]] & 1) != returns: return f"th must be {'odd' if returns else 'even'}: bit 0 says that the old value is returned"
+    returns, th = form.key.endswith("_rtn"), operands[form.index["th"]]
+    if bool(th & 1) != returns: return f"th must be {'odd' if returns else 'even'}: bit 0 says that the old value is returned"
+    if th == BYPASS and operands[form.index["scope"]] == SYSTEM: return "th 3 (NT_RETURN) does not go with scope 3 (SYS)"
   return ""
 
 def matrix(form: Form, encoding: Encoding, operands: list[Any]) -> str:
@@ -104,7 +105,15 @@ def bank(value: Reg, banks: int) -> int:
   """Which of so many banks a register is in."""
   return (value.index or 0) % banks
 
+BYPASS, SYSTEM = 3, 3  # values of th and scope
+
 CHECKS = {name: Check(scalar_values, scalars=True) for name in ("vop1", "vop2", "vopc", "vop3", "vop3sd", "vop3p")}
+def scalar_memory(form: Form, encoding: Encoding, operands: list[Any]) -> str:
+  """A buffer's offset is not negative."""
+  if "buffer" not in form.key or operands[form.index["offset"]] >= 0: return ""
+  return f"offset must not be negative where the address is a buffer, got {operands[form.index['offset']]}"
+
+CHECKS["smem"] = Check(scalar_memory)
 CHECKS["mfma"], CHECKS["vopd"] = Check(matrix), Check(dual)
 CHECKS.update({name: Check(address) for name in ("flat", "global", "scratch", "mubuf", "mtbuf")})
 
@@ -139,6 +148,8 @@ def wrong_operand(form: Form, encoding: Encoding, name: str, i: int, value: Any,
   spec, bits = form.specs[i], encoding.format.fields[name]
   if spec.kinds == "i":
     low, high = (-1 << bits.width - 1, (1 << bits.width - 1) - 1) if spec.integer in SIGNED else bits.range
+    if spec.mask >= 0 and isinstance(value, int) and (value ^ spec.implied) & ~spec.mask:
+      return f"{spec.name} has bits for operands that take none: {value:#b}, of which {spec.mask:#b} can be set"
     return "" if isinstance(value, int) and low <= value <= high else f"{spec.name} must be in {low}..{high}, got {value}"
   if value is None: return "" if spec.optional else f"operand {spec.name} is missing; it wants {describe(spec)}"
   if isinstance(value, Reg):

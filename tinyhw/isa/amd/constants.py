@@ -9,6 +9,7 @@ MI300 ISA guides, "scalar source operands" and "literal constants".
 from __future__ import annotations
 import struct
 
+# The last one is 1 / (2 pi), which 64-bit operands have with more digits.
 FLOAT_NAMES = ("0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494")
 FIRST_FLOAT, LITERAL = 240, 255
 INVERSE_TWO_PI = {"e": 0x3118, "f": 0x3e22f983, "d": 0x3fc45f306dc9c882}
@@ -30,7 +31,7 @@ class Constants:
   def __init__(self, bits: int, floats: list[int], letter: str = "", shift: int = 0, signed: bool = False):
     self.bits, self.letter, self.shift, self.signed = bits, letter, shift, signed
     self.mask = (1 << bits) - 1
-    self.names = dict(zip(floats, FLOAT_NAMES))
+    self.names = dict(zip(floats, (*FLOAT_NAMES[:-1], "0.15915494309189532" if bits == 64 else FLOAT_NAMES[-1])))
     self.codes = {value: FIRST_FLOAT + i for i, value in enumerate(floats)}
     self.codes.update({value & self.mask: 128 + value if value >= 0 else 192 - value for value in range(-16, 65)})
     self.values = {code: value for value, code in self.codes.items()}

@@ -11,7 +11,7 @@ import functools
 from typing import Any
 from collections.abc import Iterator
 
-from tinyhw.errors import DecodeError
+from tinyhw.errors import DecodeError, EncodeError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.check import CHECKS, address_units
 from tinyhw.isa.amd.constants import LITERAL
@@ -57,7 +57,9 @@ class Decoder:
       if fields is None: continue
       for row, encoding in self.candidates(name, fields["op"]):
         found = self.match(row, encoding, fields, code, offset + size)
-        if found is not None: return self.held(found[0], encoding), found[1] - offset
+        if found is None: continue
+        try: return self.held(found[0], encoding), found[1] - offset
+        except EncodeError as error: raise DecodeError(f"offset {offset}: {error.message}: {code[offset:found[1]].hex(' ')}") from None
     rest = code[offset:offset + 16]
     why = "the code ends within an instruction" if len(rest) < 4 else f"{self.table.generation.arch} has no instruction that starts here"
     raise DecodeError(f"offset {offset}: {why}: {rest.hex(' ')}")
@@ -116,8 +118,7 @@ class Decoder:
         operands[i] = kind.constants.value(dword)
       else: return None
     if "literal" not in fields and any(fields[name] == LITERAL for name in encoding.sources): end += 4
-    at = form.index.get("vaddr", -1)
-    if at >= 0 and isinstance(operands[at], Reg): operands[at] = self.address(form, operands, at)
+    if "vaddr" in form.index: operands[form.index["vaddr"]] = self.address(form, operands, fields["vaddr"])
     if form.halves:
       at = form.index["vdsty"]
       operands[at] = regs.v(operands[at].index & ~1 | ~operands[0].index & 1)  # of which only the upper bits are in the instruction
@@ -143,12 +144,11 @@ class Decoder:
       operands[at] = regs.reg(classes[MX_UNITS[code]], operands[at].index)
     return True
 
-  def address(self, form: Form, operands: list[Any], at: int) -> Reg | None:
+  def address(self, form: Form, operands: list[Any], code: int) -> Reg | None:
     """A vector address has one or two registers, or none: the other operands say how many."""
     units = address_units(form, operands)
-    if not units: return None
-    cls = self.table.generation.vectors[units]
-    return regs.reg(cls, operands[at].index)
+    if not units or form.encodings[0].format_name == "scratch" and not code >> 8: return None
+    return regs.reg(self.table.generation.vectors[units], code & 255)
 
   def reader(self, form: Form, encoding: Encoding, acc: int) -> list[tuple[str, int, Reader | None]]:
     """(field, operand, what its codes mean), None for integers. Kept by encoding."""
@@ -169,13 +169,13 @@ class Decoder:
       if split and cls.bank is not regs.SGPR and "a" in spec.kinds and (cls.bank is regs.AGPR) != bool(acc): continue
       for index, value in enumerate(codes):
         if value >= 0: meaning.setdefault(value, regs.reg(cls, index))
-    if spec.optional: meaning[none_code(form, name)] = None
+    if spec.optional and none_code(form, name) >= 0: meaning[none_code(form, name)] = None
     return meaning
 
   def held(self, inst: MInst, encoding: Encoding) -> MInst:
-    """The instruction with the row that the encoder would encode in the same way."""
+    """The instruction with the row that the encoder would encode in the same way. Raises EncodeError if it breaks a rule that no field says."""
     form: Form = inst.row.isa
-    if len(form.encodings) > 1 and encoding.name and chosen(inst).name != encoding.name:
+    if chosen(inst).name != encoding.name:
       row = self.table.get(form.key.removesuffix("_dpp").removesuffix("_dpp8") + encoding.name)
       if row is not None: return MInst(row, inst.operands)
     return inst

@@ -15,7 +15,7 @@ from tinyhw.isa.amd.check import CHECKS, explain
 from tinyhw.isa.amd.constants import LITERAL
 from tinyhw.isa.amd.form import SIGNED, Encoding, Form, Generation, Spec
 from tinyhw.machine.bits import Field
-from tinyhw.machine.inst import MInst, RegClass
+from tinyhw.machine.inst import Access, MInst, Reg, RegClass
 
 Codes = dict[RegClass, tuple[int, ...]]  # class -> code of each first register of it, -1 where there is none
 
@@ -33,6 +33,7 @@ def chosen(inst: MInst) -> Encoding:
   """The encoding that `encode` takes."""
   form: Form = inst.row.isa
   code = encode(inst)
+  if len(form.encodings) == 1: return form.encodings[0]
   return next(encoding for encoding in form.encodings if (encoding.encode or compiled(form, encoding))(inst.operands) == code)
 
 # ---- how a field says a register
@@ -40,34 +41,46 @@ def chosen(inst: MInst) -> Encoding:
 # Fields with the number of a scalar register divided by this.
 GRANULE = {"sbase": 2, "srsrc": 4}
 # Fields where a flag above the number says what it is: an accumulation register, a scalar register, that there is a register at all.
-NONE = {"saddr": {"cdna": 127, "rdna3": 124, "rdna4": 124}, "soffset": {"cdna": 0, "rdna3": 124, "rdna4": 124}}
+# Registers that cannot stand in a field.
+NOT_SAID = {"saddr": (regs.EXEC, regs.EXEC + 1), "sdata": (regs.EXEC, regs.EXEC + 1, regs.M0)}
+NONE = {"saddr": {"cdna": 127, "rdna3": 124, "rdna4": 124}, "soffset": {"cdna": -1, "rdna3": 124, "rdna4": 124}}
 
 @functools.lru_cache(maxsize=None)
-def codes_of(family: str, generation: Generation, cls: RegClass, kind: str, width: int, half: bool) -> tuple[int, ...]:
-  """The codes of the registers of a class in a field. kind: "source", "vector", "scalar", a name of GRANULE, "sdwa", "scratch" or "vdsty"."""
-  aligned = [i for i in range(cls.bank.count) if i % cls.align == 0 and i + cls.units <= cls.bank.count]
+def codes_of(generation: Generation, cls: RegClass, kind: str, width: int, half: bool, source: bool, none: int) -> tuple[int, ...]:
+  """The codes of the registers of a class in a field.
+
+  kind: as kind_of has it. half: only half of the vector registers. source: it can be a constant, too. none: the code that says that there is none.
+  """
   codes = [-1] * cls.bank.count
-  for i in aligned:
-    if cls.bank is regs.SGPR: codes[i] = scalar_code(generation, cls, i, kind)
-    else:
-      flag = {"source": 256, "scratch": 256}.get(kind, 0)
-      if cls.bank is regs.AGPR and (width == 10 or kind == "matrix"): flag += 512 if kind == "source" else 256
+  for i in range(0, cls.bank.count - cls.units + 1, cls.align):
+    if cls.bank is regs.SGPR:
+      code = scalar_code(generation, cls, i, kind, source)
+      codes[i] = -1 if code == none or i in NOT_SAID.get(kind, ()) else code
+    elif not half or i < 128:
+      flag = 256 if kind in ("source", "scratch") else 0
+      if cls.bank is regs.AGPR: flag += 512 if width == 10 else 256 if kind == "matrix" else 0
       codes[i] = (i >> 1 if kind == "vdsty" else i) + flag
-      if half and i >= 128: codes[i] = -1
   return tuple(codes)
 
-def scalar_code(generation: Generation, cls: RegClass, index: int, kind: str) -> int:
-  """The code of a scalar register in a field, or -1."""
+def scalar_code(generation: Generation, cls: RegClass, index: int, kind: str, source: bool) -> int:
+  """The code of a scalar register, or of the first of a group, in a field; -1 if it cannot be said."""
   code = generation.codes[index]
-  if code < 0 or index < regs.SGPRS and index + cls.units > generation.sgprs: return -1
+  if code < 0 or not whole(generation, cls.units, index, source): return -1
   if kind == "sdwa": return code + 256
   if kind == "sdwa_mask": return 0 if index == regs.VCC else code + 128
   granule = GRANULE.get(kind, 1) if kind != "srsrc" or generation.family != "rdna4" else 1
   return code // granule if code % granule == 0 else -1
 
+def whole(generation: Generation, units: int, index: int, source: bool) -> bool:
+  """Whether a group of scalar registers lies in one kind of them. What can only be read is no group, but a source of 64 bits reads it, too."""
+  if index < regs.SGPRS: return index + units <= generation.sgprs
+  if regs.TTMP <= index < regs.TTMP + 16: return index + units <= regs.TTMP + 16
+  if index >= min(regs.READ_ONLY.values()): return source and units <= 2
+  return units == 1 or units == 2 and index != regs.M0
+
 def kind_of(encoding: Encoding, name: str, bits: Field) -> str:
   """How a field says registers; see codes_of."""
-  if name in GRANULE: return name
+  if name in GRANULE or name in NOT_SAID: return name
   if name == "vdsty": return "vdsty"
   if "sdwa" in encoding.format_name and name in ("src0", "src1"): return "sdwa"
   if "sdwa" in encoding.format_name and name == "sdst": return "sdwa_mask"
@@ -80,16 +93,20 @@ def field_codes(form: Form, encoding: Encoding, name: str, spec: Spec) -> Codes:
   bits = encoding.format.fields[name]
   half = short_half(form, encoding, spec)
   kind = kind_of(encoding, name, bits)
-  return {cls: codes_of(form.generation.family, form.generation, cls, kind, bits.width, half) for cls in spec.classes
-          if cls.bank is regs.VGPR or name != "vsrc1"}
+  none = none_code(form, name) if spec.optional else -1
+  if "m" in spec.kinds:
+    m0 = tuple(form.generation.codes[i] if i == regs.M0 else -1 for i in range(regs.SCALARS))
+    return {cls: m0 for cls in spec.classes}
+  return {cls: codes_of(form.generation, cls, kind, bits.width, half, name in encoding.sources, none if cls.bank is regs.SGPR else -1)
+          for cls in spec.classes if cls.bank is regs.VGPR or name != "vsrc1"}
 
 def short_half(form: Form, encoding: Encoding, spec: Spec) -> bool:
   """Whether only v0 to v127 can be said: RDNA3 and later use the topmost bit of a 16-bit operand of a short encoding for the half of the register."""
   short = encoding.format_name[:4] in ("vop1", "vop2", "vopc")
-  return short and not form.generation.cdna and spec.type is not None and spec.type.bits == 16 and spec.type.count == 1 and "s" not in spec.kinds[:1]
+  return short and not form.generation.cdna and spec.type is not None and spec.type.bits * spec.type.count == 16 and "s" not in spec.kinds[:1]
 
 def none_code(form: Form, name: str) -> int:
-  """What a field has where there is no register."""
+  """What a field has where there is no register; -1 if it cannot say that."""
   return NONE[name][form.generation.family] if name in NONE else 0
 
 # ---- compiling
@@ -120,10 +137,16 @@ def compiled(form: Form, encoding: Encoding) -> Callable[[list[Any]], bytes | No
       lines.append(f"  acc = o[{data[0]}].cls.bank is AGPR")
       lines += [f"  if (o[{i}].cls.bank is AGPR) != acc: return None" for i in data[1:]]
       terms += pieces("acc", encoding.format.fields["acc"])
+  if "true16" in form.words:  # only a vector register has halves
+    scope["VGPR"], at = regs.VGPR, form.index["src0"]
+    lines.append(f"  if o[{form.index['op_sel']}] & 1 and (o[{at}].__class__ is int or o[{at}].cls.bank is not VGPR): return None")
   check = CHECKS.get(encoding.format_name.partition("_")[0])
   if check is not None:
     scope["check"], scope["form"], scope["encoding"] = check, form, encoding
-    condition = f"if {' + '.join(f'({s} < 256)' for s in sources)} > 1 and " if sources and check.scalars else "if "
+    needed = any(isinstance(need, Reg) and form.specs[i].access & Access.READ for i, need in encoding.needs.items())
+    implied = needed or "vcc" in form.reads or "literal" in encoding.places
+    test = ">= 256" if "sdwa" in encoding.format_name else "< 256"
+    condition = f"if {' + '.join(f'({s} {test})' for s in sources)} > {int(not implied)} and " if sources and check.scalars else "if "
     lines.append(f"  {condition}check.reason(form, encoding, o): return None")
   size = encoding.format.width // 8
   lines.append(f"  code = ({' | '.join(terms)}).to_bytes({size}, 'little')")
@@ -147,7 +170,8 @@ def pieces(name: str, bits: Field) -> list[str]:
 def integer_lines(i: int, spec: Spec, bits: Field) -> list[str]:
   low, high = bits.range
   if spec.integer in SIGNED: return [f"  if not {-1 << bits.width - 1} <= o[{i}] < {1 << bits.width - 1}: return None", f"  x{i} = o[{i}] & {high}"]
-  return [f"  x{i} = o[{i}]", f"  if not {low} <= x{i} <= {high}: return None"]
+  lines = [f"  x{i} = o[{i}]", f"  if not {low} <= x{i} <= {high}: return None"]
+  return lines if spec.mask < 0 else [*lines, f"  if (x{i} ^ {spec.implied}) & {~spec.mask}: return None"]
 
 def register_lines(form: Form, encoding: Encoding, i: int, name: str, spec: Spec, scope: dict[str, Any]) -> list[str]:
   """From operand i to x{i}, its code in the field."""
@@ -168,7 +192,8 @@ def register_lines(form: Form, encoding: Encoding, i: int, name: str, spec: Spec
     opening = "elif"
   elif "c" in spec.kinds: lines.append(f"  if v{i}.__class__ is int: return None")
   if spec.optional:
-    lines.append(f"  {opening} v{i} is None: x{i} = {none_code(form, name)}")
+    none = none_code(form, name)
+    lines.append(f"  {opening} v{i} is None: {f'x{i} = {none}' if none >= 0 else 'return None'}")
     opening = "elif"
   body = "  " if opening == "if" else "    "
   if opening == "elif": lines.append("  else:")

@@ -67,13 +67,13 @@ class Type:
   units: int
 
   @property
-  def floating(self) -> bool: return self.kind in ("f", "bf", "xf")
+  def floating(self) -> bool: return self.kind in ("f", "bf") and self.bits >= 16
 
   @property
   def constants(self) -> Constants:
     """The constants that such an operand can be."""
-    if self.count == 2 and self.bits == 16 and self.floating: return constants.KINDS[f"{self.kind}16x2"]
-    if self.bits == 16 and self.count == 1: return constants.KINDS[f"{self.kind}16" if self.floating else "i16"]
+    if self.count > 1 and self.bits == 16 and self.floating: return constants.KINDS[f"{self.kind}16x2"]
+    if self.bits * self.count == 16: return constants.KINDS[f"{self.kind}16" if self.floating else "i16"]
     if self.bits == 64: return constants.KINDS["f64" if self.kind == "f" else "i64" if self.kind == "i" else "b64"]
     return constants.KINDS["f32" if self.floating and self.bits == 32 else "i32"]
 
@@ -100,7 +100,7 @@ class Spec:
   or "i", an integer that is no value. type: of a register or constant. classes: the register classes that it takes, the usual one first.
 
   show: it is among the operands of the text; else it is a modifier (`clamp`, `offset:16`). implied: what it is where an encoding has no field for it.
-  integer: of an integer, what it means and how the text spells it.
+  integer: of an integer, what it means and how the text spells it. mask: its bits that may differ from those of `implied`.
   """
   name: str
   access: Access
@@ -111,6 +111,7 @@ class Spec:
   show: bool = True
   implied: Any = 0
   integer: str = ""
+  mask: int = -1
 
 @dataclass(eq=False)
 class Encoding:
@@ -152,7 +153,7 @@ class Form:
   halves: int = 0
 
 # Types of operands that are integers and stand among the operands of the text.
-INTEGERS = ("imm", "simm", "block", "waitcnt", "depctr", "delay", "hwreg", "sendmsg", "gpr_idx", "k32", "k16")
+INTEGERS = ("imm", "simm", "block", "waitcnt", "depctr", "delay", "hwreg", "sendmsg", "gpr_idx", "length", "k32", "k16")
 SIGNED = ("simm", "block")  # those that a field without a sign has
 MX_UNITS = (8, 8, 6, 6, 4)  # registers of an operand of an f8f6f4 product by its format: fp8, bf8, fp6, bf6, fp4
 

@@ -68,8 +68,8 @@ RDNA4 = {
   "flat": "offset:24s vaddr:8 _:1 vdata:8 th:3 scope:2 _:10 vdst:8 11101100 _:2 op:8 _:7 1111100",
   "scratch": "offset:24s vaddr[7:0] _:1 vdata:8 th:3 scope:2 vaddr[8] _:9 vdst:8 11101101 _:2 op:8 _:7 saddr:7",
   "global": "offset:24s vaddr:8 _:1 vdata:8 th:3 scope:2 _:10 vdst:8 11101110 _:2 op:8 _:7 saddr:7",
-  "mubuf": "offset:24s vaddr:8 idxen:1 offen:1 0000001 th:3 scope:2 srsrc:9 _:1 vdata:8 110001 _:3 tfe:1 op:8 _:7 soffset:7",
-  "mtbuf": "offset:24s vaddr:8 idxen:1 offen:1 format:7 th:3 scope:2 srsrc:9 _:1 vdata:8 110001 _:3 tfe:1 op:8 _:7 soffset:7",
+  "mubuf": "_:1 offset:23 vaddr:8 idxen:1 offen:1 0000001 th:3 scope:2 srsrc:9 _:1 vdata:8 110001 _:3 tfe:1 op:8 _:7 soffset:7",
+  "mtbuf": "_:1 offset:23 vaddr:8 idxen:1 offen:1 format:7 th:3 scope:2 srsrc:9 _:1 vdata:8 110001 _:3 tfe:1 op:8 _:7 soffset:7",
 }
 FAMILIES = {"cdna": CDNA, "rdna3": RDNA3, "rdna4": RDNA4}
 

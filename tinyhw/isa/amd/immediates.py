@@ -181,11 +181,15 @@ class Number:
   """A plain number; in hex where that reads better."""
 
   def __init__(self, base: int = 10): self.base = base
-  def show(self, value: int, generation: Generation) -> str: return hex(value) if self.base == 16 and not -16 <= value <= 64 else str(value)
+  def show(self, value: int, generation: Generation) -> str:
+    return hex(value) if self.base == 16 and not -16 <= value <= 64 else str(value)
+
   def parse(self, text: str, generation: Generation) -> int: return integer(text, "the operand")
 
-WORDS: dict[str, Words] = {"imm": Number(16), "simm": Number(), "block": Number(), "waitcnt": WAIT, "depctr": DEPCTR, "delay": Delay(),
-                           "hwreg": HardwareRegister(), "sendmsg": Message(), "gpr_idx": IndexMode()}
+WORDS: dict[str, Words] = {
+  "imm": Number(16), "simm": Number(), "length": Number(), "block": Number(), "waitcnt": WAIT, "depctr": DEPCTR, "delay": Delay(),
+  "hwreg": HardwareRegister(), "sendmsg": Message(), "gpr_idx": IndexMode(),
+}
 
 # ---- lanes: dpp_ctrl and the offset of ds_swizzle
 

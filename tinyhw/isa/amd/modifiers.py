@@ -8,7 +8,7 @@ from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.immediates import DPP_COUNTED, DPP_PLAIN, integer, parse_dpp, parse_list, parse_swizzle, show_dpp
 from tinyhw.machine.text import one_of
 
-FLAGS = ("clamp", "glc", "slc", "dlc", "sc0", "nt", "sc1", "idxen", "offen", "tfe", "gds", "lds")
+FLAGS = ("clamp", "glc", "slc", "dlc", "sc0", "nt", "sc1", "idxen", "offen", "gds", "lds")
 OMOD = {"mul:2": 1, "mul:4": 2, "div:2": 3}
 SELECT = ("BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD")
 NAMED = {"src0_sel": SELECT, "src1_sel": SELECT, "dst_sel": SELECT, "dst_unused": ("UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"),
@@ -23,7 +23,7 @@ ALWAYS = ("row_mask", "bank_mask", "dst_sel", "dst_unused", "src0_sel", "src1_se
 SPELLED = {"bound_ctrl": "bound_ctrl:1", "fi": "fi:1"}
 IN_OPERANDS = ("neg", "abs", "sext")
 # The order of the text where it is not that of the row.
-FIRST = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "omod", "format", "idxen", "offen")
+FIRST = ("bitop3", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "omod", "format", "idxen", "offen")
 
 def sources(form: Form) -> list[int]:
   """The operands that the bits of op_sel, neg and abs stand for, in order: bit i belongs to the i-th of them."""
@@ -54,6 +54,7 @@ def show_one(form: Form, name: str, value: int, operands: list[int]) -> str:
   if name == "dpp8": return f"dpp8:[{','.join(str(value >> 3 * i & 7) for i in range(8))}]"
   if name == "op_sel" and "byte_sel" in form.words: return f"byte_sel:{byte_of(form, value)}"
   if name == "op_sel" and "index_key" in form.words: return f"index_key:{value}"
+  if name == "blgp" and "f64" in form.key: return f"neg:[{','.join(str(value >> i & 1) for i in range(3))}]"
   if name in LISTS: return f"{name}:[{','.join(str(bit) for bit in bits_of(form, name, value))}]"
   if name == "th":
     words = TH[kind_of_access(form)]
@@ -71,9 +72,10 @@ def bits_of(form: Form, name: str, value: int) -> list[int]:
   count = len(sources(form))
   bits = [value >> i & 1 for i in range(4)]
   if not whole_op_sel(form, name): return bits[:count]
-  if value >> count & 7 >> count: return bits
-  return bits[:2] if "permlane" in form.key and value < 4 else bits[:count] + bits[3:]
+  if form.specs[form.index[name]].mask == BYTES: return bits
+  return bits[:2] if "lanes" in form.words else bits[:count] + bits[3:]
 
+BYTES = 12  # the bits of op_sel that say which byte of the result is written
 BYTE_BITS = {"v_cvt_f32": (1, 0), "v_cvt_sr_": (2, 3)}  # which bits of op_sel select the byte, the low one first
 
 def byte_bits(form: Form) -> tuple[int, int]:
@@ -103,7 +105,7 @@ def parse_one(form: Form, word: str) -> tuple[str, int]:
   if name in LISTS or name == "neg" and form.encodings[0].format_name == "mfma": return parse_bits(form, name, parse_list(text, name))
   if name == "th" and text[:3] == "TH_": return name, parse_th(form, text)
   if name == "offset" and text[:8] == "swizzle(": return name, parse_swizzle(text)
-  if name == "format" and text[:1] == "[": return name, 0 if text == "[BUF_FMT_INVALID]" else integer(text[1:-1], name)
+  if name == "format" and text == "[BUF_FMT_INVALID]": return name, 0
   if name in NAMED and text in NAMED[name]: return name, NAMED[name].index(text)
   if name in NAMED and not text.isdecimal(): raise ParseError(f"{name} must be {one_of(NAMED[name])}, got {text}")
   return name, integer(text, name)
@@ -115,7 +117,7 @@ def parse_bits(form: Form, name: str, bits: list[int]) -> tuple[str, int]:
   count = len(sources(form))
   most = 4 if whole_op_sel(form, name) else count
   if len(bits) > most: raise ParseError(f"{name} of {form.mnemonic} has at most {most} bits, got {len(bits)}")
-  if len(bits) == count + 1: bits = bits[:count] + [0] * (3 - count) + bits[count:]
+  if len(bits) == count + 1 and form.specs[form.index[name]].mask != BYTES: bits = bits[:count] + [0] * (3 - count) + bits[count:]
   value = sum(bit << i for i, bit in enumerate(bits))
   if name == "op_sel_hi" and form.encodings[0].format_name[:5] == "vop3p": value |= 7 & -1 << len(bits)
   return name, value

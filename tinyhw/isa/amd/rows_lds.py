@@ -26,7 +26,7 @@ ds_cmpstore_b32                               - - 10 .   addr:b32 b32 b32    sto
 ds_cmpstore_f32                               - - 11 -   addr:b32 f32 f32    store
 ds_min_f32 ds_min_num_f32@rdna4               12 . . .   addr:b32 f32        load store
 ds_max_f32 ds_max_num_f32@rdna4               13 . . .   addr:b32 f32        load store
-ds_nop                                        14 . . .   -
+ds_nop                                        14 . . .   -                   bare
 ds_add_f32                                    15 . . .   addr:b32 f32        load store
 ds_gws_sema_release_all                       98 . 18 -  -                   load store gds:1
 ds_gws_init                                   99 . 19 -  addr:b32            load store gds:1
@@ -102,8 +102,8 @@ ds_min_rtn_f64 ds_min_num_rtn_f64@rdna4       72 . . .   f64= b32 f64        loa
 ds_max_rtn_f64 ds_max_num_rtn_f64@rdna4       73 . . .   f64= b32 f64        load store
 ds_load_b64 ds_read_b64@cdna                  76 . . .   b64= b32            load
 ds_add_rtn_f32                                35 . 79 .  f32= b32 f32        load store
-ds_add_gs_reg_rtn                             - - 7a -   b64= data0:b32                load store gds:1
-ds_sub_gs_reg_rtn                             - - 7b -   b64= data0:b32                load store gds:1
+ds_add_gs_reg_rtn                             - - 7a -   b64= data0:b32      load store gds:1
+ds_sub_gs_reg_rtn                             - - 7b -   b64= data0:b32      load store gds:1
 ds_condxchg32_rtn_b64                         7e . . .   b64= b32 b64        load store
 ds_store_b8_d16_hi ds_write_b8_d16_hi@cdna    54 . a0 .  addr:b32 b8         store
 ds_store_b16_d16_hi ds_write_b16_d16_hi@cdna  55 . a1 .  addr:b32 b16        store
@@ -113,11 +113,11 @@ ds_load_i8_d16 ds_read_i8_d16@cdna            58 . a4 .  i8+ b32             loa
 ds_load_i8_d16_hi ds_read_i8_d16_hi@cdna      59 . a5 .  i8+ b32             load
 ds_load_u16_d16 ds_read_u16_d16@cdna          5a . a6 .  u16+ b32            load
 ds_load_u16_d16_hi ds_read_u16_d16_hi@cdna    5b . a7 .  u16+ b32            load
-ds_bvh_stack_rtn_b32                          - - ad -   b32= b32+ b32 b128  load store
+ds_bvh_stack_rtn_b32                          - - ad -   b32= b32+ b32 b128  load store gds:0
 ds_store_addtid_b32 ds_write_addtid_b32@cdna  1d . b0 .  data0:b32           store reads:m0
 ds_load_addtid_b32 ds_read_addtid_b32@cdna    b6 . b1 .  b32=                load reads:m0
-ds_permute_b32                                3e . b2 .  b32= b32 b32
-ds_bpermute_b32                               3f . b3 .  b32= b32 b32
+ds_permute_b32                                3e . b2 .  b32= b32 b32        gds:0
+ds_bpermute_b32                               3f . b3 .  b32= b32 b32        gds:0
 ds_store_b96 ds_write_b96@cdna                de . . .   addr:b32 b96        store
 ds_store_b128 ds_write_b128@cdna              df . . .   addr:b32 b128       store
 ds_load_b96 ds_read_b96@cdna                  fe . . .   b96= b32            load

@@ -141,17 +141,29 @@ def wmma(op: str, name: str, s: Shape, rdna3: bool, sparse: bool) -> str:
     a, b = f"{s.a}x{s.k}", f"{s.b}x{s.k}"
   else: d, a, b = lanes(s.result, s.m * s.n), lanes(s.a, s.m * s.k // (2 if sparse else 1)), lanes(s.b, s.n * s.k)
   cells = f"- - {op} -" if rdna3 else f"- - - {op}"
-  words = "neg" + (" clamp" if s.result == "i32" else "") + (" op_sel" if rdna3 and s.result[-2:] == "16" else "")
-  if sparse: return f"v_swmmac_{name}  {cells}  {d}+ {a}[v] {b}[v] b32[v]  {words} op_sel index_key"
+  words = signs(s, rdna3, sparse) + (" clamp" if s.result == "i32" else "") + (" op_sel" if rdna3 and s.result[-2:] == "16" else "")
+  if sparse: return f"v_swmmac_{name}  {cells}  {d}+ {a}[v] {b}[v] b32[v]  {words} {keys(s)} op_sel_hi:7 index_key"
   return f"v_wmma_{name}  {cells}  {d}= {a}[v] {b}[v] {d}[vc]  {words}"
+
+def signs(s: Shape, rdna3: bool, sparse: bool) -> str:
+  """The properties of neg_lo and neg_hi: floats have both for each operand, integers neg_lo of A and B, which says that they have a sign."""
+  if rdna3: return "neg"
+  if s.a[:2] == "iu": return "neg neg_lo=3 neg_hi=0"
+  if s.a[-1] == "8": return "" if sparse else "neg neg_lo=4 neg_hi=4"
+  return "neg neg_lo=3 neg_hi=3" if sparse else "neg"
+
+def keys(s: Shape) -> str:
+  """How many parts of the index register there are to choose from: an index has 2 bits for each of K / 4 pairs of 16 rows."""
+  if s.k == 64: return "op_sel=0/1"
+  return "op_sel=1/1" if s.a == "iu4" else "op_sel=1/3"
 
 SCALED = """
 @ mfma mfma noabid mx
 v_mfma_f32_16x16x128_f8f6f4  - 2d - -  f32x4[va]= mx[va] mx[va] f32x4[vac]
 v_mfma_f32_32x32x64_f8f6f4   - 2e - -  f32x16[va]= mx[va] mx[va] f32x16[vac]
 @ mfma_scale mfma mx
-v_mfma_scale_f32_16x16x128_f8f6f4  - 2d - -  f32x4[va]= mx[va] mx[va] f32x4[vac] b32[vc] b32[vc]
-v_mfma_scale_f32_32x32x64_f8f6f4   - 2e - -  f32x16[va]= mx[va] mx[va] f32x16[vac] b32[vc] b32[vc]
+v_mfma_scale_f32_16x16x128_f8f6f4  - 2d - -  f32x4[va]= mx[va] mx[va] f32x4[vac] b32[v] b32[v]
+v_mfma_scale_f32_32x32x64_f8f6f4   - 2e - -  f32x16[va]= mx[va] mx[va] f32x16[vac] b32[v] b32[v]
 """
 LINES = [mfma(first, second, name, shape, sparse)
          for text, sparse in ((MFMA, False), (SMFMAC, True)) for first, second, name, shape in _entries(text)]

@@ -114,11 +114,11 @@ global_load_lds_b32 global_load_lds_dword@cdna      2a . - -  vaddr:address sadd
 global_load_lds_b128 global_load_lds_dwordx4@cdna4  - 7d - -  vaddr:address saddr:address?
 global_load_lds_b96 global_load_lds_dwordx3@cdna4   - 7e - -  vaddr:address saddr:address?
 @ scratch vmem load reads:m0
-scratch_load_lds_u8 scratch_load_lds_ubyte@cdna     26 . - -  vaddr:b32? saddr:b32?
-scratch_load_lds_i8 scratch_load_lds_sbyte@cdna     27 . - -  vaddr:b32? saddr:b32?
-scratch_load_lds_u16 scratch_load_lds_ushort@cdna   28 . - -  vaddr:b32? saddr:b32?
-scratch_load_lds_i16 scratch_load_lds_sshort@cdna   29 . - -  vaddr:b32? saddr:b32?
-scratch_load_lds_b32 scratch_load_lds_dword@cdna    2a . - -  vaddr:b32? saddr:b32?
+scratch_load_lds_u8 scratch_load_lds_ubyte@cdna    26 . - -  vaddr:b32? saddr:b32?
+scratch_load_lds_i8 scratch_load_lds_sbyte@cdna    27 . - -  vaddr:b32? saddr:b32?
+scratch_load_lds_u16 scratch_load_lds_ushort@cdna  28 . - -  vaddr:b32? saddr:b32?
+scratch_load_lds_i16 scratch_load_lds_sshort@cdna  29 . - -  vaddr:b32? saddr:b32?
+scratch_load_lds_b32 scratch_load_lds_dword@cdna   2a . - -  vaddr:b32? saddr:b32?
 @ mubuf vmem load reads:m0 lds:1@cdna
 buffer_load_lds_u8 buffer_load_ubyte@cdna           10 . 2d -  vaddr:address? b128 b32
 buffer_load_lds_i8 buffer_load_sbyte@cdna           11 . 2e -  vaddr:address? b128 b32
@@ -131,18 +131,18 @@ buffer_load_lds_format_x buffer_load_format_x@cdna  0 . 32 -   vaddr:address? b1
 """
 OTHERS = """
 @ global vmem
-global_load_addtid_b32   - - 28 .  b32= saddr:address?  load
+global_load_addtid_b32   - - 28 .  b32= saddr:address?       load
 global_store_addtid_b32  - - 29 .  vdata:b32 saddr:address?  store
-global_inv               - - - 2b  -  bare only:scope only:th barrier load
-global_wb                - - - 2c  -  bare only:scope only:th barrier store
-global_wbinv             - - - 4f  -  bare only:scope only:th barrier store
+global_inv               - - - 2b  -                         bare only:scope barrier load
+global_wb                - - - 2c  -                         bare only:scope barrier store
+global_wbinv             - - - 4f  -                         bare only:scope barrier store
 @ mubuf vmem bare barrier
-buffer_wbl2              28 . - -  -  only:sc0 only:nt only:sc1 store
-buffer_inv               29 . - -  -  only:sc0 only:nt only:sc1 load
-buffer_wbinvl1           3e - - -  -  store
-buffer_wbinvl1_vol       3f - - -  -  store
-buffer_gl0_inv           - - 2b -  -  load
-buffer_gl1_inv           - - 2c -  -  load
+buffer_wbl2         28 . - -  -  only:sc0 only:sc1 store
+buffer_inv          29 . - -  -  only:sc0 only:sc1 load
+buffer_wbinvl1      3e - - -  -  store
+buffer_wbinvl1_vol  3f - - -  -  store
+buffer_gl0_inv      - - 2b -  -  load
+buffer_gl1_inv      - - 2c -  -  load
 """
 TYPED = "".join(f"""
 tbuffer_load_format_{x}       - - - {i + 0x80:x}  {t}= vaddr:address? b128 b32  load
@@ -151,42 +151,42 @@ tbuffer_load_d16_format_{x}   - - - {i + 0x88:x}  {half}= vaddr:address? b128 b3
 tbuffer_store_d16_format_{x}  - - - {i + 0x8c:x}  {half} vaddr:address? b128 b32  store
 """ for i, (x, t, half) in enumerate((("x", "b32", "b16"), ("xy", "b64", "b16x2"), ("xyz", "b96", "b16x3"), ("xyzw", "b128", "b16x4"))))
 SCALAR = """
-s_load_b32 s_load_dword@cdna                    0 . . .    b32= address b32?       load
-s_load_b64 s_load_dwordx2@cdna                  1 . . .    b64= address b32?       load
-s_load_b128 s_load_dwordx4@cdna                 2 . . .    b128= address b32?      load
-s_load_b256 s_load_dwordx8@cdna                 3 . . .    b256= address b32?      load
-s_load_b512 s_load_dwordx16@cdna                4 . . .    b512= address b32?      load
-s_buffer_load_b32 s_buffer_load_dword@cdna      8 . . 10   b32= b128 b32?          load
-s_buffer_load_b64 s_buffer_load_dwordx2@cdna    9 . . 11   b64= b128 b32?          load
-s_buffer_load_b128 s_buffer_load_dwordx4@cdna   a . . 12   b128= b128 b32?         load
-s_buffer_load_b256 s_buffer_load_dwordx8@cdna   b . . 13   b256= b128 b32?         load
-s_buffer_load_b512 s_buffer_load_dwordx16@cdna  c . . 14   b512= b128 b32?         load
-s_gl1_inv                                       - - 20 -   -                       barrier
-s_dcache_inv                                    20 . 21 .  -                       barrier
-s_atc_probe                                     26 . 22 .  imm address b32?
-s_atc_probe_buffer                              27 . 23 .  imm b128 b32?
-s_load_b96                                      - - - 5    b96= address b32?       load
-s_load_i8                                       - - - 8    i8= address b32?        load
-s_load_u8                                       - - - 9    u8= address b32?        load
-s_load_i16                                      - - - a    i16= address b32?       load
-s_load_u16                                      - - - b    u16= address b32?       load
-s_buffer_load_b96                               - - - 15   b96= b128 b32?          load
-s_buffer_load_i8                                - - - 18   i8= b128 b32?           load
-s_buffer_load_u8                                - - - 19   u8= b128 b32?           load
-s_buffer_load_i16                               - - - 1a   i16= b128 b32?          load
-s_buffer_load_u16                               - - - 1b   u16= b128 b32?          load
-s_dcache_wb                                     21 . - -   -                       barrier
-s_dcache_inv_vol                                22 . - -   -                       barrier
-s_dcache_wb_vol                                 23 . - -   -                       barrier
+s_load_b32 s_load_dword@cdna                    0 . . .    b32= address b32?                load
+s_load_b64 s_load_dwordx2@cdna                  1 . . .    b64= address b32?                load
+s_load_b128 s_load_dwordx4@cdna                 2 . . .    b128= address b32?               load
+s_load_b256 s_load_dwordx8@cdna                 3 . . .    b256= address b32?               load
+s_load_b512 s_load_dwordx16@cdna                4 . . .    b512= address b32?               load
+s_buffer_load_b32 s_buffer_load_dword@cdna      8 . . 10   b32= b128 b32?                   load
+s_buffer_load_b64 s_buffer_load_dwordx2@cdna    9 . . 11   b64= b128 b32?                   load
+s_buffer_load_b128 s_buffer_load_dwordx4@cdna   a . . 12   b128= b128 b32?                  load
+s_buffer_load_b256 s_buffer_load_dwordx8@cdna   b . . 13   b256= b128 b32?                  load
+s_buffer_load_b512 s_buffer_load_dwordx16@cdna  c . . 14   b512= b128 b32?                  load
+s_gl1_inv                                       - - 20 -   -                                bare barrier
+s_dcache_inv                                    20 . 21 .  -                                bare barrier
+s_atc_probe                                     26 . 22 .  length address b32?              glc:0 dlc:0 th:0 scope:0
+s_atc_probe_buffer                              27 . 23 .  length b128 b32?                 glc:0 dlc:0 th:0 scope:0
+s_load_b96                                      - - - 5    b96= address b32?                load
+s_load_i8                                       - - - 8    i8= address b32?                 load
+s_load_u8                                       - - - 9    u8= address b32?                 load
+s_load_i16                                      - - - a    i16= address b32?                load
+s_load_u16                                      - - - b    u16= address b32?                load
+s_buffer_load_b96                               - - - 15   b96= b128 b32?                   load
+s_buffer_load_i8                                - - - 18   i8= b128 b32?                    load
+s_buffer_load_u8                                - - - 19   u8= b128 b32?                    load
+s_buffer_load_i16                               - - - 1a   i16= b128 b32?                   load
+s_buffer_load_u16                               - - - 1b   u16= b128 b32?                   load
+s_dcache_wb                                     21 . - -   -                                bare barrier
+s_dcache_inv_vol                                22 . - -   -                                bare barrier
+s_dcache_wb_vol                                 23 . - -   -                                bare barrier
 s_memtime                                       24 . - -   b64=
-s_prefetch_inst                                 - - - 24   sbase:address b32? sdata:imm
+s_prefetch_inst                                 - - - 24   sbase:address b32? sdata:length  th:0 scope:0
 s_memrealtime                                   25 . - -   b64=
-s_prefetch_inst_pc_rel                          - - - 25   soffset:b32? sdata:imm
-s_prefetch_data                                 - - - 26   sbase:address b32? sdata:imm
-s_buffer_prefetch_data                          - - - 27   sbase:b128 b32? sdata:imm
-s_dcache_discard                                28 . - -   sbase:address b32?      store
-s_prefetch_data_pc_rel                          - - - 28   soffset:b32? sdata:imm
-s_dcache_discard_x2                             29 . - -   sbase:address b32?      store
+s_prefetch_inst_pc_rel                          - - - 25   soffset:b32? sdata:length        th:0 scope:0
+s_prefetch_data                                 - - - 26   sbase:address b32? sdata:length  th:0 scope:0
+s_buffer_prefetch_data                          - - - 27   sbase:b128 b32? sdata:length     th:0 scope:0
+s_dcache_discard                                28 . - -   sbase:address b32?               store glc:0
+s_prefetch_data_pc_rel                          - - - 28   soffset:b32? sdata:length        th:0 scope:0
+s_dcache_discard_x2                             29 . - -   sbase:address b32?               store glc:0
 """
 SCALAR_STORES = "".join(f"""
 s_scratch_load_dword{n}   {5 + i:x} . - -   {t}= address b32?  load

@@ -59,9 +59,9 @@ v_fract_f64                                   32 . 3e .  f64= f64          clamp
 v_frexp_exp_i32_f32                           33 . 3f .  i32= f32          clamp
 v_frexp_mant_f32                              34 . 40 .  f32= f32          clamp omod
 v_movreld_b32                                 - - 42 .   b32= b32          reads:m0
-v_movrels_b32                                 - - 43 .   b32= b32          reads:m0
-v_movrelsd_b32                                - - 44 .   b32= b32          reads:m0
-v_movrelsd_2_b32                              - - 48 .   b32= b32          reads:m0
+v_movrels_b32                                 - - 43 .   b32= b32[v]       reads:m0
+v_movrelsd_b32                                - - 44 .   b32= b32[v]       reads:m0
+v_movrelsd_2_b32                              - - 48 .   b32= b32[v]       reads:m0
 v_cvt_f16_u16                                 39 . 50 .  f16= u16          clamp omod
 v_cvt_f16_i16                                 3a . 51 .  f16= i16          clamp omod
 v_cvt_u16_f16                                 3b . 52 .  u16= f16          clamp omod
@@ -95,14 +95,14 @@ v_mov_b64                                     38 . - -   b64= b64
 v_exp_legacy_f32                              4b . - -   f32= f32          clamp omod pipe:trans
 v_log_legacy_f32                              4c . - -   f32= f32          clamp omod pipe:trans
 v_accvgpr_mov_b32                             52 . - -   b32[a]= b32[a]    short nodpp nosdwa
-v_cvt_f32_fp8                                 54 . - 6c  f32= fp8x4        clamp@cdna omod@cdna op_sel@rdna4 byte_sel@rdna4
-v_cvt_f32_bf8                                 55 . - 6d  f32= bf8x4        clamp@cdna omod@cdna op_sel@rdna4 byte_sel@rdna4
-v_cvt_pk_f32_fp8                              56 . - 6e  f32x2= fp8x2      op_sel@rdna4 clamp@cdna omod@cdna
-v_cvt_pk_f32_bf8                              57 . - 6f  f32x2= bf8x2      op_sel@rdna4 clamp@cdna omod@cdna
-v_prng_b32                                    - 58 - -   b32= b32          short nodpp nosdwa
+v_cvt_f32_fp8                                 54 . - 6c  f32= fp8x4        clamp@cdna omod@cdna op_sel=3@rdna4 byte_sel@rdna4 nodst noneg
+v_cvt_f32_bf8                                 55 . - 6d  f32= bf8x4        clamp@cdna omod@cdna op_sel=3@rdna4 byte_sel@rdna4 nodst noneg
+v_cvt_pk_f32_fp8                              56 . - 6e  f32x2= fp8x2      op_sel@rdna4 clamp@cdna omod@cdna nodst noneg
+v_cvt_pk_f32_bf8                              57 . - 6f  f32x2= bf8x2      op_sel@rdna4 clamp@cdna omod@cdna nodst noneg
+v_prng_b32                                    - 58 - -   b32= b32
 v_permlane16_swap_b32                         - 59 - -   b32+ b32[v]+      short nodpp nosdwa
 v_permlane32_swap_b32                         - 5a - -   b32+ b32[v]+      short nodpp nosdwa
-v_cvt_f32_bf16                                - 5b - -   f32= bf16         short nodpp nosdwa
+v_cvt_f32_bf16                                - 5b - -   f32= bf16         clamp omod
 @ vop2 valu
 v_cndmask_b32                                  0 . 1 .          b32= f32 f32 src2:mask
 v_dot2acc_f32_f16 v_dot2c_f32_f16@cdna         37 . 2 -         f32+ f16x2 f16x2                   short@rdna3 clamp@cdna omod@cdna nosdwa pipe:dot
@@ -151,10 +151,10 @@ v_min_f16 v_min_num_f16@rdna4                  2e . 3a 30       f16= f16 f16    
 v_ldexp_f16                                    33 . 3b .        f16= f16 i16                       clamp omod
 v_pk_fmac_f16                                  3c . . .         f16x2+ f16x2 f16x2                 short nodpp@rdna
 v_fmac_f64                                     4 . - -          f64+ f64 f64                       clamp omod pipe:f64
-v_dot2c_f32_bf16                               - 16 - -         f32+ bf16x2 bf16x2                 short nodpp nosdwa pipe:dot
+v_dot2c_f32_bf16                               - 16 - -         f32+ bf16x2 bf16x2                 clamp omod nosdwa pipe:dot
 v_mac_f16                                      23 . - -         f16+ f16 f16                       clamp omod nosdwa
-v_madmk_f16                                    24 - - -         f16= f16 literal:k16 src1:f16      short
-v_madak_f16                                    25 - - -         f16= f16 f16 literal:k16           short
+v_madmk_f16                                    24 . - -         f16= f16 literal:k16 src1:f16      short
+v_madak_f16                                    25 . - -         f16= f16 f16 literal:k16           short
 v_subrev_u16                                   28 . - -         u16= u16 u16                       clamp
 v_dot2c_i32_i16                                38 . - -         i32+ i16x2 i16x2                   clamp nosdwa pipe:dot
 v_dot4c_i32_i8                                 39 . - -         i32+ i8x4 i8x4                     clamp nosdwa pipe:dot

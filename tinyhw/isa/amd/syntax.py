@@ -292,7 +292,7 @@ def parse_constant(text: str, spec: Spec) -> int | None:
   assert spec.type is not None, f"{spec.name} has no type"
   kind = spec.type.constants
   for bits, name in kind.names.items():
-    if text == name or name == FLOAT_NAMES[-1] and text.startswith(name): return bits
+    if text == name or text.startswith(FLOAT_NAMES[-1]) and name.startswith(FLOAT_NAMES[-1]): return bits
   value = parse_integer(text)
   if value is None:
     if not FLOAT.match(text): return None
@@ -313,8 +313,10 @@ def canonical(inst: MInst, rows: Table) -> MInst:
   """The instruction with the row that is held to no encoding, if the encoder takes the same one for that. Raises EncodeError if nothing fits."""
   form: Form = inst.row.isa
   encoding = chosen(inst)
-  if len(form.encodings) > 1 or not encoding.name: return inst
-  plain = rows.get(rows.split(form.key)[0] + rows.split(form.key)[1].replace("_e64", "").replace("_e32", ""))
+  name, suffix = rows.split(form.key)
+  group = suffix.replace("_e64", "").replace("_e32", "")
+  if group == suffix: return inst
+  plain = rows.get(name + group)
   if plain is None or len(plain.operands) != len(inst.operands): return inst
   other = MInst(plain, inst.operands)
   return other if chosen(other).name == encoding.name else inst

@@ -38,12 +38,13 @@ from collections.abc import Iterator, Sequence
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.amd import regs
-from tinyhw.isa.amd import rows_compare, rows_dual, rows_lds, rows_matrix, rows_memory, rows_packed, rows_scalar, rows_vector, rows_vector3
+from tinyhw.isa.amd import rows_compare, rows_dual, rows_lds, rows_matrix, rows_memory, rows_packed, rows_scalar, rows_scaled, rows_vector
+from tinyhw.isa.amd import rows_vector3
 from tinyhw.isa.amd.form import EFFECTS, GROUPS, INTEGERS, MX_UNITS, Encoding, Form, Generation, Spec, type_of
 from tinyhw.machine.inst import Access, Effect, Inst, MInst, Operand
 
 TEXTS = tuple(rows.TEXT for rows in (
-  rows_scalar, rows_vector, rows_vector3, rows_compare, rows_packed, rows_matrix, rows_memory, rows_lds, rows_dual))
+  rows_scalar, rows_vector, rows_vector3, rows_scaled, rows_compare, rows_packed, rows_matrix, rows_memory, rows_lds, rows_dual))
 # The operands of a format, in the order of the text.
 SLOTS = {
   "sop1": "sdst ssrc0", "sop2": "sdst ssrc0 ssrc1", "sopc": "ssrc0 ssrc1", "sopk": "sdst simm16", "sopp": "simm16",
@@ -58,11 +59,12 @@ KINDS = {"sdst": "s", "ssrc0": "scl", "ssrc1": "scl", "sdata": "s", "sbase": "s"
          "vaddr": "v", "addr": "v"}
 DATA = ("vdst", "vdata", "data0", "data1")
 # An encoding has this in a field for which the row has no operand.
-FIELD_VALUES = {"op_sel_hi": 7}
+FIELD_VALUES = {"op_sel_hi": 7, "dst_sel": 6}
 OTHER_FIELD = {"literal": ("literalx", "literaly"), "vsrc1": ("src1",), "vdst": ("sdst",), "neg_lo": ("neg",), "neg_hi": ("abs",)}
 # Modifiers that are what is on the right where they are left out.
 IMPLIED = {"op_sel_hi": 7, "row_mask": 15, "bank_mask": 15, "src0_sel": 6, "src1_sel": 6, "dst_sel": 6}
-MEMORY = ("offset", "offset0", "offset1", "idxen", "offen", "sc0", "nt", "sc1", "glc", "slc", "dlc", "th", "scope", "tfe", "format", "gds")
+NEWBCAST = 0x150  # row_newbcast:0, the first of the lane permutations that CDNA has for 64 bits
+MEMORY = ("offset", "offset0", "offset1", "idxen", "offen", "sc0", "nt", "sc1", "glc", "slc", "dlc", "th", "scope", "format", "gds")
 PROMOTED = {"vopc": {"cdna": 0, "rdna3": 0, "rdna4": 0}, "vop2": {"cdna": 0x100, "rdna3": 0x100, "rdna4": 0x100},
             "vop1": {"cdna": 0x140, "rdna3": 0x180, "rdna4": 0x180}}
 SUFFIXES = ("_e64_dpp8", "_e64_dpp", "_dpp8", "_dpp", "_sdwa", "_e32", "_e64", "_rtn")
@@ -283,14 +285,19 @@ def encodings_of(line: Line, generation: Generation) -> list[Variant]:
     found += [("_e32", base, op, {}), ("_e64", long_format(line), op + PROMOTED[base][generation.family], {})]
   else: found.append(("", base + ("_k" if "literal" in names else ""), op, {}))
   if base[:3] != "vop": return found
-  for suffix, name, code, _ in list(found):
+  wide = any(wide_operand(token) for token in line.operands) or "literal" in names
+  for suffix, name, code, _ in list(found) if not wide or generation.cdna and "literal" not in names else ():
     long = "" if suffix != "_e64" and base in PROMOTED else "_e64"
     if name + "_dpp" in generation.formats and "nodpp" not in words and not (long and "nodpp64" in words):
       found.append((f"{long}_dpp", name + "_dpp", code, {}))
     if name + "_dpp8" in generation.formats and "nodpp" not in words and "nodpp8" not in words and not (long and "nodpp64" in words):
       found += [(f"{long}_dpp8", name + "_dpp8", code, {}), (f"{long}_dpp8", name + "_dpp8fi", code, {"fi": 1})]
-    if name + "_sdwa" in generation.formats and "nosdwa" not in words: found.append(("_sdwa", name + "_sdwa", code, {}))
+    if name + "_sdwa" in generation.formats and not wide and "nosdwa" not in words: found.append(("_sdwa", name + "_sdwa", code, {}))
   return found
+
+def wide_operand(token: Token) -> bool:
+  """Whether an operand has more than one register; lanes are permuted a register at a time."""
+  return token.type not in ("mask", "mx", *INTEGERS) and type_of(token.type, 32).units > 1
 
 def long_format(line: Line) -> str:
   """VOP3 or, with two destinations, VOP3SD."""
@@ -302,16 +309,18 @@ def fits_suffix(encoding: str, group: str) -> bool:
   if group in ("", "_rtn"): return encoding in ("", "_e32", "_e64")
   return encoding in (group, "_e64" + group)
 
+MASKS = {"k16": 0xffff, "gpr_idx": 15, "length": 31}  # of integers that do not fill their field
+
 def spec_of(token: Token, line: Line, suffix: str, generation: Generation) -> Spec:
   """The operand that a word of a line means in a form of the row."""
-  if token.type in INTEGERS: return Spec(token.name, token.access, "i", integer=token.type)
+  if token.type in INTEGERS: return Spec(token.name, token.access, "i", integer=token.type, mask=MASKS.get(token.type, -1))
   name, access = token.name, token.access
   kinds = token.kinds or KINDS.get(name, "vscl")
   if name[:4] in ("vdst", "vsrc") and not token.kinds: kinds = "v"
   if name in DATA and not token.kinds: kinds = "va" if generation.cdna and line.format in ACCUMULATING else "v"
   if token.type == "mask" and name in ("src2", "sdst"): kinds = token.kinds or "s"
   if "dpp" in suffix:
-    if name == "src0" or name == "src1" and not token.kinds: kinds = "v"
+    if (name in ("src0", "src1") or "vdpp" in line.words) and "v" in kinds: kinds = "v"
     if name == "vdst": access = Access.BOTH
   if suffix == "_rtn" and name == "vdata" and line.format == "mubuf": access = Access.BOTH
   if suffix == "_sdwa":
@@ -320,7 +329,7 @@ def spec_of(token: Token, line: Line, suffix: str, generation: Generation) -> Sp
   kind = type_of(token.type, generation.wave) if token.type != "address" else None
   if kind is None: sizes: tuple[int, ...] = (2, 1) if name == "vaddr" else (2,)
   else: sizes = tuple(dict.fromkeys(MX_UNITS)) if kind.name == "mx" else (kind.units,)
-  files = {"v": generation.vectors, "s": regs.S, "a": regs.AE}
+  files = {"v": generation.vectors, "s": regs.S, "m": regs.S, "a": regs.AE}
   classes = tuple(files[k][n] for k in kinds if k in files for n in sizes if n in files[k])
   implied = generation.vcc if token.type == "mask" else None
   return Spec(name, access, kinds, kind, classes, token.optional, implied=implied)
@@ -336,21 +345,39 @@ def modifiers_of(line: Line, suffix: str, variants: Sequence[Variant], specs: li
   if line.format[:3] == "vop":
     if "mix" in words: names += ["neg", "abs"]
     elif (floating or "neg" in words) and "noneg" not in words: names += ["neg_lo", "neg_hi"] if "vop3p" in line.format else ["neg", "abs"]
-    elif suffix == "_sdwa": names.append("sext")
-    names += [name for name in ("op_sel", "clamp", "omod") if name in words or suffix == "_sdwa" and name != "op_sel"]
-    if "op_sel" in words: names.append("op_sel_hi")
+    elif suffix == "_sdwa" and "noneg" not in words: names.append("sext")
+    rounded = specs[0].type is not None and specs[0].type.floating if specs else False
+    given = {word.partition("=")[0] for word in words}
+    names += [name for name in ("op_sel", "clamp", "omod") if name in given and (rounded or name != "omod" or suffix != "_sdwa")]
+    if suffix == "_sdwa" and "clamp" not in words: names.append("clamp")
+    if "op_sel" in given: names.append("op_sel_hi")
     names.append("bitop3")
     if "dpp" in suffix: names += ["dpp_ctrl", "row_mask", "bank_mask", "bound_ctrl"] if "dpp8" not in suffix else ["dpp8"]
-    if suffix == "_sdwa": names += ["dst_sel", "dst_unused", "src0_sel", "src1_sel"]
-  elif line.format[:4] == "mfma": names += [name for name in ("op_sel", "op_sel_hi", "cbsz", "abid", "blgp") if name not in words]
-  else: names += [name for name in MEMORY if "bare" not in words]
+    if suffix == "_sdwa": names += ["src0_sel", "src1_sel"] if "nodst" in words else ["dst_sel", "dst_unused", "src0_sel", "src1_sel"]
+  elif line.format[:4] == "mfma": names += [name for name in ("op_sel", "op_sel_hi", "cbsz", "abid", "blgp") if f"no{name}" not in words]
+  else: names += [name for name in MEMORY if "bare" not in words and (name != "gds" or not generation.cdna)]
   if "fi" in fields or "dpp8" in suffix: names.append("fi")
   names += [w[5:] for w in words if w[:5] == "only:"]
   if "mix" in words: fields |= {"neg", "abs"}  # which are neg_lo and neg_hi
   implied = {**IMPLIED, "op_sel_hi": 0} if line.format == "mfma_scale" or "mix" in words else IMPLIED
+  if line.format == "mtbuf": implied = {**implied, "format": 1}
+  if generation.cdna and suffix == "_dpp" and any(wide_operand(token) for token in line.operands): implied = {**implied, "dpp_ctrl": NEWBCAST}
   fixed = {w.partition(":")[0] for w in words if ":" in w}
-  return [Spec(name, Access.READ, "i", show=False, implied=implied.get(name, 0), integer=name) for name in names
-          if (name in fields or name == "fi" and "dpp8" in suffix) and name not in fixed]
+  has = [name for name in names if (name in fields or name == "fi" and "dpp8" in suffix) and name not in fixed]
+  usual = {name: implied.get(name, 0) for name in has}
+  return [Spec(name, Access.READ, "i", show=False, implied=usual[name], integer=name, mask=mask_of(name, specs, line, usual[name], generation))
+          for name in has]
+
+def mask_of(name: str, specs: list[Spec], line: Line, implied: int, generation: Generation) -> int:
+  """The bits that a modifier has: one for each source that it can change."""
+  sources = [spec for spec in specs if spec.name in ("src0", "src1", "src2")]
+  every = (1 << len(sources)) - 1
+  given = next((w for w in line.words if w.partition("=")[0] == name and "=" in w), "")
+  if given: return int(given.partition("=")[2].split("/")[-1 if generation.wave == 64 else 0])
+  if name in ("neg", "abs") and "mix" not in line.words: return sum(1 << i for i, s in enumerate(sources) if s.type is not None and s.type.floating)
+  if name in ("neg", "abs", "sext", "neg_lo", "neg_hi", "op_sel_hi"): return every
+  if name == "op_sel" and line.format != "mfma_scale": return every | (8 if "vop3p" not in line.format else 0)
+  return 15 if implied == NEWBCAST else -1
 
 def encoding_of(variant: Variant, line: Line, specs: list[Spec], suffix: str, generation: Generation) -> Encoding:
   """Where an encoding has the operands."""
@@ -372,7 +399,8 @@ def encoding_of(variant: Variant, line: Line, specs: list[Spec], suffix: str, ge
     else: values[bits] = FIELD_VALUES.get(bits, 0)
   needs = {i: extra.get(spec.name, spec.implied) for i, spec in enumerate(specs) if i not in places.values()}
   literal = "dpp" not in name and "sdwa" not in name and not (generation.cdna and name[:4] in ("vop3", "mfma")) and name[:4] != "mfma"
-  sources = tuple(f for f, i in places.items() if "c" in specs[i].kinds and f not in VECTOR_FIELDS and "sdwa" not in name)
+  wide = {field: specs[i] for field, i in places.items() if form.fields[field].width >= 8 and field not in VECTOR_FIELDS}
+  sources = tuple(field for field, spec in wide.items() if "c" in spec.kinds and "sdwa" not in name)
   return Encoding(ending, form, name, values, needs, places, literal, sources)
 
 VECTOR_FIELDS = ("vsrc1", "vsrcx1", "vsrcy1")  # of eight bits: a vector register
