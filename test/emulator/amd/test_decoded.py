@@ -61,8 +61,8 @@ def test_what_is_unknown() -> None:
   with pytest.raises(UnknownInstruction, match="denormal mode"): step_of(bytes(4), Mode("gfx1100", 32, denormals=1))
 
 # graphics, debugging, sparse and scaled matrices, and what no compiler for deep learning emits
-OUT_OF_SCOPE = ("format", "gws", "_gs_reg", "bvh", "ordered", "swmmac", "smfmac", "f8f6f4", "scalef32", "mfma_ld_scale", "movrel", "cube",
-                "mullit", "sad",
+OUT_OF_SCOPE = ("format", "gws", "_gs_reg", "bvh", "ordered", "swmmac", "smfmac", "f8f6f4", "scalef32", "cvt_sr_f16", "mfma_ld_scale", "movrel",
+                "cube", "mullit", "sad",
                 "cbranch_cdbg", "subvector", "atc_probe", "ttracedata", "rfe", "trap", "sethalt", "setkill", "endpgm_", "sendmsghalt", "code_end",
                 "gpr_idx", "cbranch_join", "cbranch_g_fork", "cbranch_i_fork", "setvskip", "barrier_signal_isfirst", "get_barrier_state",
                 "barrier_init",

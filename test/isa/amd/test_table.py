@@ -64,3 +64,8 @@ def test_build_refuses() -> None:
   with pytest.raises(EncodeError, match="v_add_f32 has no modifier offset; it has neg, abs, clamp, omod"):
     build(row, regs.v(0), regs.v(1), regs.v(2), offset=4)
   with pytest.raises(EncodeError, match="gfx1100 has no instruction s_add_f32"): table("gfx1100")["s_add_f32"]
+
+def test_build_keeps_bits_that_no_operand_has() -> None:
+  """Bit 2 of op_sel_hi belongs to a third source and stays set where there are two."""
+  inst = build(table("gfx1100")["v_pk_add_f16"], regs.v(0), regs.v(1), regs.v(2), op_sel_hi=1)
+  assert inst.operands[inst.row.isa.index["op_sel_hi"]] == 0b101

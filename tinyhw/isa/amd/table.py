@@ -425,7 +425,8 @@ def counter_of(line: Line, suffix: str, generation: Generation) -> str:
   return COUNTERS[generation.family].get(line.pipe, ("", ""))[stores]
 
 def build(row: Inst, *operands: Any, **modifiers: int) -> MInst:
-  """An instruction over physical registers: the operands of the text in its order, then modifiers by name; those left out have their usual value.
+  """An instruction over physical registers: the operands of the text in its order, then modifiers by name; those left out have their usual value,
+  and so have bits for operands that the row does not have (op_sel_hi=0 of two sources is 0b100).
 
   Raises EncodeError for a number of operands or a modifier that the row does not have.
   """
@@ -433,6 +434,6 @@ def build(row: Inst, *operands: Any, **modifiers: int) -> MInst:
   shown = sum(spec.show for spec in form.specs)
   names = [spec.name for spec in form.specs]
   if len(operands) != shown: raise EncodeError(f"{form.mnemonic} takes {shown} operands ({', '.join(names[:shown])}), got {len(operands)}")
-  values = [*operands, *(modifiers.pop(spec.name, spec.implied) for spec in form.specs[shown:])]
+  values = [*operands, *(modifiers.pop(spec.name, spec.implied) | spec.implied & ~spec.mask for spec in form.specs[shown:])]
   if modifiers: raise EncodeError(f"{form.mnemonic} has no modifier {', '.join(modifiers)}; it has {', '.join(names[shown:]) or 'none'}")
   return MInst(row, values)
