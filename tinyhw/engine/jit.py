@@ -17,9 +17,10 @@ from tinyhw.device import Device
 from tinyhw.dtype import dtypes
 from tinyhw.engine import realize as realizing
 from tinyhw.engine.buffers import Storage, buffer_of
+from tinyhw.engine.jit_gradients import AGAIN, carries_gradient, refuse_gradient, separate_gradients
+from tinyhw.engine.jit_views import base_buffer, binds_in, same_view
 from tinyhw.engine.realize import Capture, this_thread
-from tinyhw.engine.replay import (AGAIN, Captured, base_buffer, binds_in, carries_gradient, check_result, refuse_gradient, same_view,
-                                   separate_gradients)
+from tinyhw.engine.replay import Captured, check_result
 from tinyhw.engine.structure import Arguments, Rest, collect, difference, same_rest, tensors_in
 from tinyhw.engine.surroundings import Surroundings, Watcher
 from tinyhw.engine.writes import base_of, memory_of, waiting_writes
@@ -117,7 +118,7 @@ class TinyJit(Generic[P, R]):
     if captured is None: return self._capture(given, *args, **kwargs)
     if captured.symbolic: variables = self._variables(given, captured.symbolic)
     self._check(captured, given, variables)
-    result: R = captured.replay(tensors + captured.gradients_before(tensors) if captured.held else tensors, variables)
+    result: R = captured.replay(tensors + captured.gradients.before(tensors) if captured.gradients.held else tensors, variables)
     if self.leaves_training is not None: TRAINING.value = self.leaves_training
     return result
 
@@ -249,7 +250,7 @@ class TinyJit(Generic[P, R]):
       if (holder := reference()) is not None and holder.uop is not u:
         raise JitError(f"a Tensor of shape {show(u.shape)} without storage that the function used when it was captured has been realized or written "
                        f"since, or what it is computed from was; realize() it before the function is captured, or {AGAIN}")
-    if captured.graded: captured.check_gradients(tensors)
+    if captured.gradients.absent: captured.gradients.check(tensors)
 
 def _nothing() -> None:
   """What an object's own TinyJit is in a copy of the object."""

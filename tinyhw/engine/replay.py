@@ -12,15 +12,16 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw import trace
 from tinyhw.config import JIT
 from tinyhw.device import Buffer, Device, Launch, Recording
-from tinyhw.dtype import dtypes
 from tinyhw.engine import realize as realizing
 from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, new_buffer, storage_with
 from tinyhw.engine.compile import value_of
+from tinyhw.engine.jit_gradients import Gradients, refuse_gradient
+from tinyhw.engine.jit_views import base_buffer, binds_in, chain, with_values
 from tinyhw.engine.multi import SHARD
 from tinyhw.engine.realize import Capture, Step
 from tinyhw.engine.structure import leaves_of, rebuilt
@@ -28,44 +29,9 @@ from tinyhw.engine.writes import Holder, assign_of, memory_of, overwrite, rebase
 from tinyhw.errors import JitError
 from tinyhw.helpers import GlobalCounters
 from tinyhw.methods import graph
-from tinyhw.methods.base import Handle, leaves
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
-
-AGAIN = "call reset() to capture again, or make another TinyJit for it"
-
-# ***** views, and the Variables in them *****
-
-def base_buffer(u: UOp) -> UOp:
-  while u.op is not Ops.BUFFER:
-    if u.op in (Ops.BIND, Ops.CONST) or not u.src: raise JitError("an input of a TinyJit function has no buffer of its own; realize it first")
-    u = u.src[0]
-  return u
-
-def binds_in(u: UOp) -> list[UOp]:
-  """The bound Variables in the movements of a view of storage, or in an expression of them."""
-  found: dict[UOp, None] = {}
-  while u.op not in (Ops.BUFFER, Ops.BIND, Ops.CONST) and u.src:
-    for s in u.src[1:]: found.update({b: None for b in s.toposort() if b.op is Ops.BIND})
-    u = u.src[0]
-  if u.op is Ops.BIND: found[u] = None
-  return list(found)
-
-def _unbound(dims: tuple[UOp, ...]) -> list[UOp]:
-  return [d.substitute({b: b.src[0] for b in d.toposort() if b.op is Ops.BIND}) if d.op is not Ops.CONST else d for d in dims]
-
-def same_view(a: UOp, b: UOp) -> bool:
-  """Do two nodes look at their BUFFERs, of one size, through the same movement? Variables may have other values."""
-  while a.op is b.op and a.op is not Ops.BUFFER and a.src and b.src and a.arg == b.arg:
-    if a.src[1:] != b.src[1:] and _unbound(a.src[1:]) != _unbound(b.src[1:]): return False
-    a, b = a.src[0], b.src[0]
-  return a.op is b.op is Ops.BUFFER and a.arg[1:] == b.arg[1:] and a.dtype is b.dtype
-
-def with_values(u: UOp, values: dict[str, int]) -> UOp:
-  """A view, or an expression, with other values of its Variables."""
-  new = {b: UOp(Ops.BIND, b.dtype, (b.src[0], b.src[1].const_like(values[b.src[0].expr]))) for b in binds_in(u) if b.src[0].expr in values}
-  return u.substitute(new)
 
 # ***** what a replay may replace *****
 
@@ -179,35 +145,6 @@ class Expression:
 
 _LEAVES = (Given, View, Standing, Expression)
 
-class Gradient:
-  """A gradient that the call leaves in a Tensor: an argument (its place), a result (its leaf), or one of the surroundings (a weak reference)."""
-  __slots__ = ("target", "leaf", "last")
-
-  def __init__(self, target: Any, leaf: Any):
-    self.target, self.leaf = target, leaf
-    self.last: weakref.ref[Tensor] | None = None
-
-  def holder(self, tensors: list[Tensor], made: dict[int, Tensor]) -> Tensor | None:
-    if isinstance(self.target, int): return tensors[self.target]
-    if isinstance(self.target, weakref.ref): return self.target()
-    return made.get(id(self.target))
-
-def carries_gradient(assign: UOp) -> bool:
-  """Does a Tensor whose gradient may be wanted stand below the value of an ASSIGN that waits?"""
-  below = assign.src[1].toposort(lambda u: u.op is not Ops.DETACH)
-  return any(t.uop in below for t in leaves() if t._requires_grad is not False and dtypes.is_float(t.uop.dtype))
-
-def refuse_gradient(assign: UOp) -> None:
-  """Raise JitError for an ASSIGN that waits and through which a gradient would flow: replays do it first, as storage that is there."""
-  if not carries_gradient(assign): return
-  raise JitError(f"the function takes gradients, and a tensor of shape {graph.show(assign.shape)} that it uses has a write that waits, through which "
-                 "they would flow to other tensors; realize() it before the call, or assign(x.detach())")
-
-class Held(NamedTuple):
-  """A Tensor whose gradient from before the call the function uses: an argument (its place), or one of the surroundings (a weak reference)."""
-  target: Any
-  only_added: bool      # backward() adds to it, and nothing asks for it: none is as good as zeros
-
 class Watched:
   """Storage that the captured function uses without being given it, and the Tensors that looked at it when it was captured."""
   __slots__ = ("buffer", "nodes", "tensors")
@@ -253,9 +190,8 @@ class Captured:
   """
   def __init__(self, capture: Capture, given: list[Tensor], asks: bool, variables: dict[str, int], result: Any, name: str = ""):
     self.name = name
-    held = _gradients_used(capture, given)
-    self.held = [Held(next((k for k, x in enumerate(given) if x is t), weakref.ref(t)), id(t) in capture.added and not asks) for t, _ in held]
-    inputs = given + [g for _, g in held]
+    self.gradients = Gradients(capture, given, asks)
+    inputs = given + self.gradients.used
     self.views = [t.uop for t in inputs]
     self.symbolic = [k for k, view in enumerate(self.views) if binds_in(view)]
     self.inputs = [Slot(buffer_of(base_buffer(view))) for view in self.views]
@@ -301,13 +237,7 @@ class Captured:
       if id(buffer) not in made: return Standing(value)
       return View(value.uop, self.outputs.setdefault(id(buffer), Output(node, content.get(id(buffer)))))
     self.result = rebuilt(result, leaf)
-    self.gradients = []
-    for t in leaves():
-      if t.grad is None or capture.grads.get(id(t)) is t.grad: continue
-      target: Any = places[id(t)] if id(t) in places else planned.get(id(t)) or weakref.ref(t)
-      self.gradients.append(Gradient(target, leaf(t.grad)))
-    graded = [found for reference in capture.graded if (found := reference()) is not None and not isinstance(planned.get(id(found)), View)]
-    self.graded: list[Any] = [places.get(id(found), weakref.ref(found)) for found in graded]     # Tensors that must have no gradient before a call
+    self.gradients.plan(capture, places, planned, leaf, View)
     planned_tensors = set(planned)
     if next(self._kept(capture, planned_tensors, made), None) is None: return
     gc.collect()
@@ -408,7 +338,7 @@ class Captured:
     if variables != self.variables: self._set_variables(variables)
     written = [] if not self.writes or self._unseen() else self.state + [buffers[k] for k in self.written_inputs]
     if written: realizing.realize([], written)      # values that want the old contents
-    if self.gradients: self._release_gradients(tensors)
+    if self.gradients.left: self.gradients.release(tensors)
     for (_, next_draw), draw in zip(self.draws, self.draw_slots):
       drawn = next_draw()
       if draw is not None and drawn is not None: draw.put(drawn)
@@ -425,18 +355,14 @@ class Captured:
         self._remember()
     GlobalCounters.kernel_count += self.kernels
     result = self.result
-    if type(result) is View and not self.gradients: return result.make(tensors, variables)
+    if type(result) is View and not self.gradients.left: return result.make(tensors, variables)
     made: dict[int, Any] = {}
     def leaf(value: Any) -> Any:
       if not isinstance(value, _LEAVES): return value
       if id(value) not in made: made[id(value)] = value.make(tensors, variables)
       return made[id(value)]
     result = rebuilt(result, leaf)
-    for gradient in self.gradients:
-      holder = gradient.holder(tensors, made)
-      if holder is None: continue
-      holder.grad = leaf(gradient.leaf)
-      gradient.last = weakref.ref(leaf(gradient.leaf))
+    self.gradients.leave(tensors, made, leaf)
     return result
 
   def _submit_timed(self, recorder: trace.Recorder) -> None:
@@ -451,43 +377,10 @@ class Captured:
         recorder.together(steps, start, time.perf_counter_ns())
     recorder.replayed(self.name, self.kernels, first)
 
-  def _release_gradients(self, tensors: list[Tensor]) -> None:
-    """Let go of the gradients of the last call, so that their storage serves again if nobody else has them."""
-    for gradient in self.gradients:
-      holder = gradient.holder(tensors, {})
-      if holder is not None and gradient.last is not None and holder.grad is gradient.last(): holder.grad = None
-
-  def gradients_before(self, tensors: list[Tensor]) -> list[Tensor]:
-    """The gradients from before that the call uses, as views like those that were captured, in storage that is no other argument's."""
-    found: list[Tensor] = []
-    seen = {id(buffer_of(base_buffer(t.uop))) for t in tensors}
-    for held, view in zip(self.held, self.views[len(tensors):]):
-      t: Any = tensors[held.target] if isinstance(held.target, int) else held.target()
-      g = None if t is None else t.grad
-      if g is None and t is not None and held.only_added: g = Tensor.full(view.shape, -0.0, dtype=view.dtype, device=view.device).contiguous()
-      if g is None:
-        raise JitError(f"a Tensor of shape {graph.show(view.shape)} had a gradient when the function was captured, and has none now; {AGAIN}")
-      if not realizing.is_buffer(g.uop): g.realize()
-      if not same_view(view, g.uop) or id(buffer_of(base_buffer(g.uop))) in seen: g = g.clone().realize()
-      if not same_view(view, g.uop):
-        raise JitError(f"the gradient of a Tensor of shape {graph.show(t.uop.shape)} has another shape, type, device or layout than when the "
-                       f"function was captured, and the function uses it; {AGAIN}")
-      seen.add(id(buffer_of(base_buffer(g.uop))))
-      found.append(g)
-    return found
-
-  def check_gradients(self, tensors: list[Tensor]) -> None:
-    """Raise JitError where the function would add to a gradient that was not there when it was captured."""
-    for target in self.graded:
-      t: Any = tensors[target] if isinstance(target, int) else target()
-      if t is not None and t.grad is not None:
-        raise JitError(f"a tensor of shape {graph.show(t.uop.shape)} has a gradient now, which it had not when the function was captured, and "
-                       "backward() would add to it; call zero_grad() before, or inside of the function from its first call on")
-
   def _remember(self) -> None:
     """Note who looks at the state now that its nodes are new: nobody but these Tensors."""
     self.lookers = [(weakref.ref(t), t.uop) for b in self.state for t in viewers(b)]
-    self.nodes = list(dict.fromkeys(node for _, u in self.lookers for node in _chain(u)))
+    self.nodes = list(dict.fromkeys(node for _, u in self.lookers for node in chain(u)))
     self.counts = _references(self.nodes)
 
   def _unseen(self) -> bool:
@@ -518,32 +411,6 @@ class Captured:
     for recording, launch, position, name in self.variable_patches: recording.patch(launch, position, variables[name])
     for recording, launch, grid in self.grid_patches: recording.patch_grid(launch, value_of(grid, {**self.fixed, **variables}))
     self.variables = dict(variables)
-
-def separate_gradients(taken: set[int]) -> None:
-  """Let all gradients be realized, each in storage of its own, so that a capture can tell them apart. taken: storage of the arguments."""
-  seen = set(taken)
-  holders = [(t, g) for t in leaves() if (g := t.grad) is not None]
-  if lazy := [g for _, g in holders if not realizing.is_buffer(g.uop)]: Tensor.realize(*lazy)
-  for t, g in holders:
-    if id(buffer_of(base_buffer(g.uop))) in seen: t.grad = g = g.clone().realize()
-    seen.add(id(buffer_of(base_buffer(g.uop))))
-
-def _gradients_used(capture: Capture, given: list[Tensor]) -> list[tuple[Handle, Tensor]]:
-  """Tensors whose gradients from before the capture it used, and these gradients."""
-  used = {id(storage_with(b.base)) for step in capture.steps for b in step.buffers} - {id(buffer_of(base_buffer(t.uop))) for t in given}
-  found: list[tuple[Handle, Tensor]] = []
-  for t in leaves():
-    g: Any = capture.grads.get(id(t))
-    if g is None or id(buffer_of(base_buffer(g.uop))) not in used: continue
-    if binds_in(g.uop): raise JitError(f"the function uses a gradient of shape {graph.show(g.shape)} from before; call zero_grad() inside of it")
-    found.append((t, g))
-  return found
-
-def _chain(u: UOp) -> list[UOp]:
-  """A view of storage, and what it is a view of, down to the BUFFER."""
-  found = [u]
-  while found[-1].op is not Ops.BUFFER: found.append(found[-1].src[0])
-  return found
 
 def _contains(whole: Buffer, part: Buffer) -> bool:
   """Is a Buffer a slice of another one?"""
