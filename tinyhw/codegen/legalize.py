@@ -17,6 +17,7 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 _ANY_WIDTH = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
+_WHOLE = frozenset({Ops.ACC, Ops.REDUCE})  # of what a lane has of a matrix
 _STRUCTURE = frozenset({Ops.GROUP, Ops.ACC, Ops.REDUCE, Ops.LOAD, Ops.GEP})  # limited only by what a register holds
 
 class Legalizer:
@@ -27,6 +28,8 @@ class Legalizer:
     self.width: dict[UOp, int] = {}
     self._parts: dict[tuple[UOp, int], list[UOp]] = {}
     self._widest: dict[tuple[Ops, DType], int] = {}
+    self.shares = {d for x in capabilities.matrix if x.a and x.b and x.c
+                   for d in (x.operand.vec(x.a.count), x.operand.vec(x.b.count), x.result.vec(x.c.count))}  # what a lane has of matrices stays whole
 
   # ***** widths *****
 
@@ -38,6 +41,7 @@ class Legalizer:
 
   def _find_widest(self, op: Ops, dtype: DType) -> int:
     scalar, n = dtype.scalar(), dtype.count
+    if dtype in self.shares and op in _WHOLE: return n
     bytes_of_lane = max(scalar.itemsize, 1)
     for width in range(n, 1, -1):
       if n % width: continue
@@ -51,7 +55,7 @@ class Legalizer:
     op, dtype = u.op, u.dtype
     if op is Ops.STORE: dtype = u.src[1].dtype
     if dtype.count == 1: return 1
-    if op in _ANY_WIDTH: return dtype.count
+    if op in _ANY_WIDTH or op is Ops.MMA: return dtype.count
     if op is Ops.STORE or op is Ops.LOAD:
       width = self.widest(Ops.LOAD, dtype)
       index = u.src[0].src[1].dtype
@@ -109,6 +113,7 @@ class Legalizer:
     elif u.op is Ops.GEP: self.new[u] = [self.lanes(u.src[0], k, width) for k in range(u.arg, u.arg + dtype.count, width)]
     elif u.op is Ops.LOAD or u.op is Ops.STORE: self.new[u] = self.memory(u, dtype, width)
     elif u.op is Ops.ACC: self.new[u] = [UOp(Ops.ACC, p.dtype, (p,), (u.arg[0], k, u.arg[2])) for k, p in enumerate(self.parts(u.src[0], width))]
+    elif u.op is Ops.MMA: self.new[u] = [UOp(u.op, dtype, tuple([self.value(s) for s in u.src]), u.arg)]
     else: self.new[u] = self.split(u, width)
 
   def scalar(self, u: UOp) -> UOp:

@@ -5,6 +5,7 @@ import functools
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
 from tinyhw.isa.amd.form import Generation
+from tinyhw.isa.amd.matrix import units
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 
@@ -32,9 +33,9 @@ CARDS = {"gfx1100": (96, (32 << 10, 6 << 20, 96 << 20)), "gfx1200": (32, (32 << 
 def capabilities(arch: str) -> Capabilities:
   """For "gfx1100" and so on. Raises CompileError for another generation."""
   generation = generation_of(arch)
-  units, caches = CARDS[generation.name]
-  return Capabilities(vector_bytes=0, vector_registers=128, operations=SCALAR, threads=units * WAVES_PER_COMPUTE_UNIT, lanes=generation.wave,
-                      local_bytes=LDS_BYTES, cache_bytes=caches)
+  compute_units, caches = CARDS[generation.name]
+  return Capabilities(vector_bytes=0, vector_registers=128, operations=SCALAR, threads=compute_units * WAVES_PER_COMPUTE_UNIT, lanes=generation.wave,
+                      local_bytes=LDS_BYTES, cache_bytes=caches, matrix=tuple(unit.matrix for unit in units(generation.family, generation.wave)))
 
 @functools.lru_cache(None)
 def generation_of(arch: str) -> Generation:

@@ -1,8 +1,8 @@
 """What the hardware does not notice: instructions that come too soon behind another one are held back.
 
 A rule says: an instruction of the first kind that writes (or reads) registers, then one of the second kind that touches them, with fewer than so many
-*states* between them. A state is an issued instruction of the kinds that the rule counts. Ages of registers flow through the blocks; where paths
-meet the younger one holds, and where an age is too small the cure is put before the second instruction. Registers with no age are safe.
+*states* between them. A state is an issued instruction of the kinds that the rule counts. The states that registers still lack flow through the
+blocks; where paths meet the larger number holds, and where something is lacking the cure is put before the second instruction.
 
 Sources: LLVM, GCNHazardRecognizer; Mesa, src/amd/compiler/README-ISA.md; MI300 ISA guide, section 4.5; RDNA3 ISA guide, section 5.7.
 """
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form
+from tinyhw.isa.amd.matrix import PASSES
 from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.isa.amd.waits import goals_of
 from tinyhw.machine.inst import Block, Function, MInst, Reg
@@ -57,7 +58,7 @@ def stored_wide(inst: MInst) -> list[Unit]:
 
 def factors(inst: MInst) -> list[Unit]:
   """A and B of a product of matrices."""
-  if inst.row.pipe != "wmma": return []
+  if inst.row.pipe not in ("wmma", "mfma"): return []
   return [unit for o, r in zip(inst.row.operands, inst.operands) if o.name in ("src0", "src1") and isinstance(r, Reg) for unit in units_of(r)]
 
 # ***** rules *****
@@ -67,16 +68,32 @@ def any_instruction(inst: MInst) -> bool: return True
 def vector_instruction(inst: MInst) -> bool: return inst.row.pipe in VALU
 
 class Rule(NamedTuple):
-  """first, then: the registers by which an instruction is of that kind. states: how many must be between. cure: "nop", "result" (wait until vector
-  results are there) or "vector" (any vector instruction)."""
+  """first, then: the registers by which an instruction is of that kind. states: how many must be between, or what tells it of the first instruction.
+  cure: "nop", "result" (wait until vector results are there) or "vector" (any vector instruction)."""
   first: Units
   then: Units
-  states: int
+  states: int | Callable[[MInst], int]
   counts: Callable[[MInst], bool] = any_instruction
   cure: str = "nop"
 
+def touches(inst: MInst) -> list[Unit]:
+  """Vector registers that an instruction reads or writes, but those of a sum that a product of matrices goes on with: they are passed on inside."""
+  units = [*read(inst), *written(inst)]
+  if inst.row.pipe == "mfma":
+    form: Form = inst.row.isa
+    total, result = inst.operands[form.index["src2"]], inst.operands[0]
+    if total == result: units = factors(inst)
+  return of_bank(units, "vgpr")
+
+def results_of_products(inst: MInst) -> int:
+  """States until the result of a product of matrices is there: its passes and 3, on CDNA4 4. Source: MI300 and CDNA4 ISA guides, section 4.5."""
+  passes = PASSES.get(inst.row.name, 16)
+  return passes + 3 + (inst.row.isa.generation.name == "gfx950" and passes != 2)
+
 RULES: dict[str, tuple[Rule, ...]] = {
   "cdna": (
+    Rule(writes("vgpr", "mfma"), touches, results_of_products),
+    Rule(writes("vgpr", *(VALU - {"mfma"})), reads("vgpr", "mfma"), 2),
     Rule(writes("sgpr"), reads("sgpr"), 2),
     Rule(writes("sgpr"), reads("sgpr", name="v_div_fmas"), 4),
     Rule(writes("sgpr"), reads("sgpr", "vmem"), 5),
@@ -95,7 +112,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
   ),
 }
 
-State = dict[tuple[int, Unit], int]  # (number of a rule, register) -> states since
+State = dict[tuple[int, Unit], int]  # (number of a rule, register) -> states that are still lacking
 
 class Recognizer:
   """The pass over one function."""
@@ -115,8 +132,8 @@ class Recognizer:
       for goal in goals_of(block, following.get(block)):
         known = self.starts.get(goal)
         if known is None: self.starts[goal] = dict(state)
-        elif all(known.get(key, 1 << 30) <= age for key, age in state.items()): continue
-        else: known.update({key: min(age, known.get(key, age)) for key, age in state.items()})
+        elif all(known.get(key, 0) >= states for key, states in state.items()): continue
+        else: known.update({key: max(states, known.get(key, 0)) for key, states in state.items()})
         if goal not in work: work.append(goal)
     for block in blocks:
       if block in self.starts:
@@ -130,8 +147,8 @@ class Recognizer:
     for inst in block.insts:
       lacking: dict[str, int] = {}  # cure -> states
       for number, rule in enumerate(self.rules):
-        ages = [state[number, unit] for unit in rule.then(inst) if (number, unit) in state]
-        if ages: lacking[rule.cure] = max(lacking.get(rule.cure, 0), rule.states - min(ages))
+        found = [state[number, unit] for unit in rule.then(inst) if (number, unit) in state]
+        if found: lacking[rule.cure] = max(lacking.get(rule.cure, 0), *found)
       for cure, states in lacking.items():
         for new in self.cures(cure, states, state):
           new.origin, new.comment = inst.origin, "hazard"
@@ -147,14 +164,14 @@ class Recognizer:
     return [build(self.rows["s_waitcnt_depctr"], VECTOR_RESULTS)]
 
   def issue(self, state: State, inst: MInst, out: list[MInst]) -> None:
-    """An instruction goes its way; what it starts is 0 states old."""
+    """An instruction goes its way; for what it starts, all states are lacking."""
     passed = 1 + inst.operands[0] if inst.row.name == "s_nop" else 1
     counted = [passed if rule.counts(inst) else 0 for rule in self.rules]
     for key in list(state):
-      state[key] += counted[key[0]]
-      if state[key] >= self.rules[key[0]].states: del state[key]
+      state[key] -= counted[key[0]]
+      if state[key] <= 0: del state[key]
     for number, rule in enumerate(self.rules):
-      for unit in rule.first(inst): state[number, unit] = 0
+      for unit in rule.first(inst): state[number, unit] = rule.states if isinstance(rule.states, int) else rule.states(inst)
     out.append(inst)
 
 VECTOR_RESULTS = 0x0f9f  # of s_waitcnt_depctr: until va_vdst is 0

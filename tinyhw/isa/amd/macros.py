@@ -12,6 +12,7 @@ m (a bit for each lane), i (an integer). Below stand its lines: an instruction's
 from __future__ import annotations
 import functools
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -262,6 +263,67 @@ def make(function: Function, generation: Generation, name: str, *operands: Any) 
   temporary = [function.new_reg(o.cls) for o in row.operands[macro.shown:] if o.cls is not None]
   return MInst(row, [*operands, *temporary])
 
+# ***** groups of registers *****
+
+@functools.lru_cache(None)
+def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[RegClass, ...]) -> Inst:
+  """A macro that makes a group of registers of some class, or takes one apart; GROUPS has what it becomes. An integer may be its last operand."""
+  operands = [Operand("d", Access.WRITE, cls, early=True), *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources))]
+  if name == "pack8": operands.insert(1, Operand("spare", Access.WRITE, regs.V[1], early=True))
+  if name in ("load", "pick", "fill"): operands.append(Operand("n", Access.READ, kind="imm"))
+  pipe, effects = ("lds", Effect.LOAD) if name == "load" else ("valu", 0)
+  return Inst(f"{name}_{cls.name}", MACRO, tuple(operands), pipe, effects, isa=(generation, GROUPS[name]))
+
+def registers(group: Reg) -> list[Reg]:
+  """The single registers of a group."""
+  assert group.index is not None, f"{group!r} has no register yet"
+  return [regs.v(group.index + k) for k in range(group.cls.units)]
+
+def load_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """From local memory, 16 bytes at a time; the address is a multiple of the size of what is left."""
+  rows, (dst, address, offset) = table(generation.arch), operands
+  found, at = [], 0
+  while at < dst.cls.units:
+    units = next(n for n in (4, 2, 1) if n <= dst.cls.units - at)
+    part_of = regs.reg(generation.vectors[units], dst.index + at)
+    found.append(build(rows[f"ds_load_b{32 * units}"], part_of, address, offset=offset + 4 * at))
+    at += units
+  return found
+
+def pack_words(generation: Generation, operands: list[Any]) -> list[MInst]:
+  dst, *sources = operands
+  return [build(table(generation.arch)["v_mov_b32"], d, source) for d, source in zip(registers(dst), sources)]
+
+def pack_halves(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """Codes of 16 bits, extended with zeros."""
+  dst, *sources = operands
+  row = table(generation.arch)["v_lshl_or_b32"]
+  return [build(row, d, high, 16, low) for d, low, high in zip(registers(dst), sources[::2], sources[1::2])]
+
+def pack_bytes(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """Integers of 8 bits, extended by their sign or with zeros; what is above a byte is cut off."""
+  rows, (dst, spare, *sources) = table(generation.arch), operands
+  found = []
+  for k, d in enumerate(registers(dst)):
+    first, *middle, last = sources[4 * k:4 * k + 4]
+    found.append(build(rows["v_and_b32"], d, 0xff, first))
+    for n, source in enumerate(middle, 1):
+      found += [build(rows["v_and_b32"], spare, 0xff, source), build(rows["v_lshl_or_b32"], d, spare, 8 * n, d)]
+    found.append(build(rows["v_lshl_or_b32"], d, last, 24, d))
+  return found
+
+def pick_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  dst, group, number = operands
+  return [build(table(generation.arch)["v_mov_b32"], dst, registers(group)[number])]
+
+def fill_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  dst, value = operands
+  return [build(table(generation.arch)["v_mov_b32"], d, value) for d in registers(dst)]
+
+GROUPS: dict[str, Callable[[Generation, list[Any]], list[MInst]]] = {
+  "load": load_group, "pick": pick_group, "fill": fill_group, "pack32": pack_words, "pack16": pack_halves, "pack8": pack_bytes,
+}
+
 # ***** loads and stores of some lanes *****
 
 @functools.lru_cache(None)
@@ -283,7 +345,9 @@ def expand_macros(function: Function, target: Target) -> Function:
       if inst.row.encoding is not MACRO: insts.append(inst)
       else:
         generation, what = inst.row.isa
-        made = masked(inst, generation, what) if isinstance(what, Inst) else lines_of(inst, generation, what)
+        if isinstance(what, Inst): made = masked(inst, generation, what)
+        elif isinstance(what, Macro): made = lines_of(inst, generation, what)
+        else: made = what(generation, inst.operands)
         for new in made: new.origin, new.comment = inst.origin, new.comment or inst.row.name
         insts += made
     block.insts = insts

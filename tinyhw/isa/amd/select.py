@@ -19,7 +19,7 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.amd import macros, regs
 from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import generation_of
-from tinyhw.isa.amd.select_cast import Casts
+from tinyhw.isa.amd.select_matrix import Matrices, swallowed_loads
 from tinyhw.isa.amd.uniform import varying_values
 from tinyhw.machine.inst import Block, Function, Reg, RegClass
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
@@ -36,18 +36,20 @@ class Loop:
     self.body, self.counter, self.carried = body, counter, carried
     self.after: Block | None = None
 
-class Selector(Casts):
+class Selector(Matrices):
   """The state of one selection; `select` at the end of this file is the way in."""
 
   def __init__(self, program: Program, arch: str):
     super().__init__(generation_of(arch), Function(program.name))
     self.program, self.abi = program, abi(self.generation.family)
+    self.program_offsets = program.local_offsets
     self.varying = varying_values(program)
+    self.swallowed = swallowed_loads(program.uops)
     self.loops: list[Loop] = []
     self.conditions: list[Block] = []
     self.assigned = assigned_variables(program)
     self.enter(self.function.new_block(name="entry"))
-    self.arguments, self.group, self.lane = self.incoming()
+    self.arguments, self.workgroup, self.lane = self.incoming()
     self.function.local_bytes = program.local_bytes
 
   def incoming(self) -> list[Reg]:
@@ -99,6 +101,9 @@ class Selector(Casts):
   def pick(self, u: UOp) -> None:
     """An element of values that stand beside each other."""
     source = u.src[0]
+    if source.op in (Ops.MMA, Ops.ACC):
+      self.values[u] = self.element(u)
+      return
     if source.op not in (Ops.VECTORIZE, Ops.BROADCAST):
       raise CompileError(f"{self.program.name}: AMD selection does not know GEP of {source.op.name}")
     element = source.src[u.arg if source.op is Ops.VECTORIZE else 0]
@@ -160,8 +165,8 @@ class Selector(Casts):
     size = buffer.dtype.itemsize
     if buffer.op is Ops.DEFINE_LOCAL:
       more, rest = (i.arg, None) if i.op is Ops.CONST else (i.src[1].arg, i.src[0]) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (0, i)
-      offset = self.program.local_offsets[buffer] + more * size
-      if not 0 <= offset < 1 << 16: offset, rest = self.program.local_offsets[buffer], i
+      offset = self.program_offsets[buffer] + more * size
+      if not 0 <= offset < 1 << 16: offset, rest = self.program_offsets[buffer], i
       address = self.in_vector(0, 4) if rest is None else self.scaled(rest, size)
       return f"ds_{kind}_{form}", [address], offset
     offset, rest = self.offset_of(i, size)
@@ -218,7 +223,7 @@ class Selector(Casts):
   def open(self, u: UOp) -> None:
     """A RANGE. The grid and the lanes are the hardware's; another one is tested at its end, and at its start if it may have no iterations."""
     if u.arg[1] is AxisType.GLOBAL or u.arg[1] is AxisType.LOCAL:
-      value = self.group if u.arg[1] is AxisType.GLOBAL else self.lane
+      value = self.workgroup if u.arg[1] is AxisType.GLOBAL else self.lane
       if u.dtype.itemsize == 8: value = self.widen(value, dtypes.uint32, u in self.varying)
       elif value is self.abi.workgroup: value = self.op(regs.S[1], "s_mov_b32", value)
       self.values[u] = value
@@ -276,6 +281,7 @@ class Selector(Casts):
 
   def variable_value(self, variable: UOp, u: UOp) -> Reg:
     """A value as a variable holds it."""
+    if variable.dtype.count > 1: return self.group(u)
     if variable.dtype is dtypes.bool:
       varying = variable in self.varying
       return self.in_scalar(self.mask(u) if varying else self.value(u), self.mask_class if varying else regs.S[1])
@@ -288,7 +294,9 @@ class Selector(Casts):
     for u in self.program.uops:
       self.origin = u
       if u.op in GroupOp.Elementwise: self.values[u] = self.compute(u)
-      elif u.op is Ops.LOAD: self.values[u] = self.load(u)
+      elif u.op is Ops.LOAD:
+        if u not in self.swallowed: self.values[u] = self.load(u)
+      elif u.op is Ops.MMA: self.values[u] = self.multiply(u)
       elif u.op is Ops.GEP: self.pick(u)
       elif u.op is Ops.ACC: self.values[u] = self.variable_value(u, u.src[0])
       elif u.op in _STATEMENTS: _STATEMENTS[u.op](self, u)

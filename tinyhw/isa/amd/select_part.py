@@ -132,10 +132,15 @@ VECTOR_PIPES = frozenset({"valu", "trans", "f64", "dot", "wmma", "mfma"})
 
 def encodable(form: Form, values: list[Any]) -> bool:
   """Whether an encoding takes operands of these classes and these constants."""
-  numbers: dict[int, int] = {}
+  found: dict[int, Reg] = {}
   stand_ins: list[Any] = []
+  free = 0  # the first register that no stand-in has, in any bank: none of them overlap
   for value in values:
-    if isinstance(value, Reg) and value.index is None: value = regs.reg(value.cls, numbers.setdefault(id(value), 4 * len(numbers)))
+    if isinstance(value, Reg) and value.index is None:
+      if id(value) not in found:
+        found[id(value)] = regs.reg(value.cls, free)
+        free += -(-value.cls.units // 4) * 4
+      value = found[id(value)]
     stand_ins.append(value)
   return any((encoding.encode or compiled(form, encoding))(stand_ins) is not None for encoding in form.encodings)
 

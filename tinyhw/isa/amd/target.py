@@ -105,7 +105,7 @@ def target(arch: str) -> Target:
 
 def classes(files: dict[int, RegClass]) -> tuple[RegClass, ...]:
   """Those that values of programs have."""
-  return tuple(files[n] for n in (1, 2, 4) if n in files)
+  return tuple(files[n] for n in (1, 2, 4, 8, 16) if n in files)
 
 def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[int, MInst]]]:
   """The laid out function, its bytes, and the offset of each instruction in them."""

@@ -27,7 +27,8 @@ def varying_values(program: Program) -> set[UOp]:
 def differs(u: UOp, program: Program) -> bool:
   """Whether a node is varying by itself: the lane's number, arithmetic of floats, and memory that only the vector unit can read."""
   if u.op is Ops.RANGE: return u.arg[1] is AxisType.LOCAL
-  if u.op is Ops.ACC: return dtypes.is_float(u.dtype)
+  if u.op is Ops.ACC: return dtypes.is_float(u.dtype) or u.dtype.count > 1
+  if u.op is Ops.MMA: return True
   if u.op is Ops.LOAD: return not scalar_load(u, program)
   if u.op not in GroupOp.Elementwise: return False
   if u.op is Ops.BITCAST: return False

@@ -1,0 +1,55 @@
+"""The shapes of matrix units that kernels are given, by generation: the instruction, and how lanes share the matrices.
+
+The order of the steps along the sum is free, as long as both factors have the same one: where an instruction spreads steps over lanes in small pieces,
+the layout here has them in one piece, so that a lane's elements stand beside each other in memory. Sources: AMD's matrix instruction calculator; RDNA3,
+RDNA4 ISA guides, "Wave Matrix Multiply Accumulate"; MI300 ISA guide, section 7.1.
+"""
+from __future__ import annotations
+from typing import NamedTuple
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.uop.matrix import Layout, Matrix, by_columns
+
+class Unit(NamedTuple):
+  """An instruction and its shape. neg_lo: what the modifier must be; of integers it says that A (1) and B (2) are signed. passes: of four cycles."""
+  key: str
+  matrix: Matrix
+  neg_lo: int = 0
+  passes: int = 0
+
+def halves(m: int, n: int, k: int, operand: DType, result: DType, lanes: int, group: int) -> Matrix:
+  """Lanes that have the same row (or column) have different steps; of the result a lane has groups of so many rows."""
+  parts = lanes // n
+  steps = k // parts
+  def factor(axis: str) -> Layout: return Layout(((axis, n, 1), ("step", parts, steps)), (("step", steps, 1),))
+  rest = m // (parts * group)
+  rows = (("row", group, 1), ("row", rest, parts * group)) if rest > 1 else (("row", group, 1),)
+  return Matrix(m, n, k, operand, result, lanes, factor("row"), factor("column"), Layout((("column", n, 1), ("row", parts, group)), rows))
+
+HALF, BFLOAT, FLOAT, INT8, INT32 = dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.int8, dtypes.int32
+
+RDNA3 = (
+  Unit("v_wmma_f32_16x16x16_f16", by_columns(16, 16, 16, HALF, FLOAT, 32)),
+  Unit("v_wmma_f32_16x16x16_bf16", by_columns(16, 16, 16, BFLOAT, FLOAT, 32)),
+  Unit("v_wmma_i32_16x16x16_iu8", by_columns(16, 16, 16, INT8, INT32, 32), neg_lo=3),
+)
+RDNA4 = (
+  Unit("v_wmma_f32_16x16x16_f16", halves(16, 16, 16, HALF, FLOAT, 32, 8)),
+  Unit("v_wmma_f32_16x16x16_bf16", halves(16, 16, 16, BFLOAT, FLOAT, 32, 8)),
+  Unit("v_wmma_i32_16x16x16_iu8", halves(16, 16, 16, INT8, INT32, 32, 8), neg_lo=3),
+)
+CDNA = (
+  Unit("v_mfma_f32_32x32x8_f16", halves(32, 32, 8, HALF, FLOAT, 64, 4), passes=8),
+  Unit("v_mfma_f32_16x16x16_f16", halves(16, 16, 16, HALF, FLOAT, 64, 4), passes=4),
+  Unit("v_mfma_f32_32x32x8_bf16", halves(32, 32, 8, BFLOAT, FLOAT, 64, 4), passes=8),
+  Unit("v_mfma_f32_16x16x16_bf16", halves(16, 16, 16, BFLOAT, FLOAT, 64, 4), passes=4),
+  Unit("v_mfma_i32_32x32x16_i8", halves(32, 32, 16, INT8, INT32, 64, 4), passes=8),
+  Unit("v_mfma_i32_16x16x32_i8", halves(16, 16, 32, INT8, INT32, 64, 4), passes=4),
+)
+
+PASSES = {unit.key: unit.passes for unit in CDNA}
+
+def units(family: str, wave: int) -> tuple[Unit, ...]:
+  """The shapes of a generation for waves of this size, best first."""
+  if family == "cdna": return CDNA
+  return {"rdna3": RDNA3, "rdna4": RDNA4}[family] if wave == 32 else ()
