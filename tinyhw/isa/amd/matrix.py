@@ -1,8 +1,8 @@
 """The shapes of matrix units that kernels are given, by generation: the instruction, and how lanes share the matrices.
 
-The order of the steps along the sum is free, as long as both factors have the same one: where an instruction spreads steps over lanes in small pieces,
-the layout here has them in one piece, so that a lane's elements stand beside each other in memory. Sources: AMD's matrix instruction calculator; RDNA3,
-RDNA4 ISA guides, "Wave Matrix Multiply Accumulate"; MI300 ISA guide, section 7.1.
+The order of the steps along the sum is free, as long as both factors have the same one: where an instruction spreads steps over lanes in small
+pieces, the layout here has them in one piece, so that a lane's elements stand beside each other in memory. Sources: AMD's matrix instruction
+calculator; RDNA3, RDNA4 ISA guides, "Wave Matrix Multiply Accumulate"; MI300 ISA guide, section 7.1.
 """
 from __future__ import annotations
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """Values of several registers: what a lane has of a matrix, and products on the matrix unit.
 
-Elements narrower than 32 bits are packed, the first one lowest. Elements that stand beside each other in local memory are loaded in as few pieces as the
-hardware has; others are packed by the vector unit.
+Elements narrower than 32 bits are packed, the first one lowest. Elements that stand beside each other in local memory are loaded in as few pieces as
+the hardware has; others are packed by the vector unit.
 """
 from __future__ import annotations
 from dataclasses import replace
@@ -82,7 +82,8 @@ class Matrices(Casts):
     c: Any = self.value(UOp.const(u.dtype.scalar(), u.src[2].arg)) if u.src[2].op is Ops.CONST else self.group(u.src[2])
     cls = self.group_class(u.dtype)
     dst = self.new(cls)
-    inst = self.instruction(unit.key, dst, a, b, c, **({"neg_lo": unit.neg_lo} if unit.neg_lo else {}))
+    modifiers: dict[str, Any] = {"neg_lo": unit.neg_lo} if unit.neg_lo else {}
+    inst = self.instruction(unit.key, dst, a, b, c, **modifiers)
     sums = next(i for i, o in enumerate(inst.row.operands) if o.name == "src2")
     written = replace(inst.row.operands[0], tie=sums) if isinstance(c, Reg) else replace(inst.row.operands[0], early=True)
     inst.row = replace(inst.row, operands=(written, *inst.row.operands[1:]))
