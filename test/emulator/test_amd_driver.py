@@ -92,6 +92,17 @@ def test_kernels_that_need_each_other(opened: Opener, card: str, seed: int) -> N
   device.submit([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)])
   assert it.read(0) == [x + 2 * y for x, y in zip(*it.values[:2])]
 
+def test_without_strict_checks_the_results_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+  computers = [Computer("gfx942", ["gfx942"], strict=strict) for strict in (True, False)]
+  results = []
+  for computer in computers:
+    monkeypatch.setattr(files, "COMPUTER", computer)
+    device = amd.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+    program, it = device.load(code(device, addition("gfx942"))), Vectors(device)
+    device.submit([Launch(program, it.buffers, (), GROUPS)])
+    results.append(it.read(2))
+  assert results[0] == results[1] == [x + y for x, y in zip(*it.values[:2])] and computers[1].coherence is None
+
 @pytest.mark.parametrize("card", CARDS)
 def test_recordings_replay_and_are_patched(opened: Opener, card: str) -> None:
   _, device = opened(card)
