@@ -68,16 +68,28 @@ def test_rdna_interlocks_what_cdna_does_not() -> None:
   Box().run(k)
 
 def test_wmma_after_wmma_wants_something_between() -> None:
-  for between in (False, True):
+  for between in (None, "s_nop", "v_nop"):
     k = Kernel("gfx1100")
     for i in range(1, 40): k("v_mov_b32", k.v(i), 0)
     k("v_wmma_f32_16x16x16_f16", k.v(8, 8), k.v(16, 8), k.v(24, 8), k.v(8, 8))
-    if between: k("v_nop")
+    if between: k(between, *([0] if between == "s_nop" else []))
     k("v_wmma_f32_16x16x16_f16", k.v(32, 8), k.v(8, 8), k.v(24, 8), k.v(32, 8))
+    k("s_endpgm")
+    if between == "v_nop": Box().run(k)
+    else:
+      with pytest.raises(MissingHazard, match="wmma.*(.|\n)*v_nop"): Box().run(k)
+
+def test_permlane_after_cmpx_on_rdna3() -> None:
+  for between in (False, True):
+    k = Kernel("gfx1100")
+    k("v_mov_b32", k.v(1), 0)
+    k("v_cmpx_eq_u32", 0, k.v(1))
+    if between: k("v_mov_b32", k.v(3), 0)
+    k("v_permlane16_b32", k.v(2), k.v(1), 0, 0)
     k("s_endpgm")
     if between: Box().run(k)
     else:
-      with pytest.raises(MissingHazard, match="wmma"): Box().run(k)
+      with pytest.raises(MissingHazard, match="cmpx"): Box().run(k)
 
 def test_a_transcendental_result_on_rdna3() -> None:
   """Six other VALU instructions, or two transcendental ones, or a wait, must come before VALU reads it."""

@@ -32,7 +32,7 @@ class Step:
 
   touched, read_set, results: registers as strict.Strict.pending numbers them: all, those that are read, those that a counted instruction writes.
   product: what a matrix instruction computes, factors and addend: the registers of its A and B, and of its C.
-  valu, trans: 1 for an instruction of these classes. breaks: it may end the wave, make it wait, or change its mode.
+  mask_reads: of the scalar registers those that are read as masks of lanes. valu, trans: 1 for an instruction of these classes. breaks: it may end the wave, make it wait, or change its mode.
   all_lanes: it writes lanes that are not active too. kind: of the event that it is where `counters` count it. states: the wait states that it is.
   """
   inst: MInst
@@ -54,6 +54,7 @@ class Step:
   waits: tuple[Wait, ...] = ()
   starts: tuple[Start, ...] = ()
   classes: frozenset[str] = field(default_factory=frozenset)
+  mask_reads: int = 0
   valu: int = 0
   trans: int = 0
   breaks: bool = False
@@ -104,6 +105,7 @@ def make_step(inst: MInst, size: int, mode: Mode) -> Step:
   step.all_lanes = matrix.is_matrix(uses.name)
   step.classes = classes(uses, mode)
   step.valu, step.trans = int("valu" in step.classes), int("trans" in step.classes)
+  step.mask_reads = _mask_reads(uses)
   step.breaks = uses.name in control.BREAKS
   step.states = states_of(uses)
   step.product = matrix.product_of(uses.name)
@@ -165,6 +167,13 @@ def _implied(step: Step, uses: Uses) -> None:
     if name == "scc": step.scalar_writes |= 1 << SCC
     elif name == "vcc": step.scalar_writes |= (1 << width) - 1 << regs.VCC
     elif name == "m0": step.scalar_writes |= 1 << regs.M0
+
+def _mask_reads(uses: Uses) -> int:
+  """The scalar registers that an instruction reads as a mask of lanes."""
+  vcc = (1 << uses.form.generation.wave // 32) - 1 << regs.VCC if "vcc" in uses.form.reads and uses.name.startswith("v_") else 0
+  return vcc | sum((1 << value.cls.units) - 1 << value.index for spec, value in zip(uses.form.specs, uses.inst.operands)
+                   if isinstance(value, Reg) and value.index is not None and spec.type is not None and spec.type.name == "mask"
+                   and spec.access == Access.READ)
 
 def _result_read(uses: Uses, operand: str) -> bool:
   """Whether an operand that is marked as read and written matters to the result: DPP, SDWA and half loads keep parts of it."""

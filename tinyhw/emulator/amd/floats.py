@@ -37,14 +37,13 @@ def scaled_f32(x: float, n: int) -> float:
 def clamp_float(x: float) -> float: return min(max(x, 0.0), 1.0) if x == x else 0.0
 _LARGE = bytes(n for n in range(256) if n & 0x7f > 896 >> 4)  # last bytes of doubles that are no denormals as float32
 
-def rounds_once(sums: list[float]) -> bool:
-  """Whether doubles, each an exact product plus a float32, rounded, give the correctly rounded float32 when they are rounded again.
+def doubtful(sums: list[float]) -> list[int]:
+  """Which of these doubles, each an exact product plus a float32, rounded, may not give the correctly rounded float32 when they are rounded again.
 
-  They do not where rounding made a tie between two float32 numbers, or may have: there fused_float32 has to decide. A look at single bytes settles
-  most cases: a tie has the third one 0, a denormal a small last one. 0.4 us for 32 numbers, 3 us where that does not settle it (CPython 3.12).
+  Where rounding may have made a tie between two float32 numbers: there fused_float32 has to decide. A look at single bytes settles most cases: a tie
+  has the third one 0, a denormal a small last one. 0.4 us for 32 numbers, 3 us where that does not settle it (CPython 3.12).
   """
   data = array("d", sums).tobytes()
-  if 0 not in data[2::8] and not data[7::8].translate(None, _LARGE): return True
-  for bits in memoryview(data).cast("Q").tolist():
-    if bits & 0x1fffffff == 0x10000000 or bits >> 52 & 0x7ff < 897 and bits << 1 & 0xffffffffffffffff: return False
-  return True
+  if 0 not in data[2::8] and not data[7::8].translate(None, _LARGE): return []
+  return [i for i, bits in enumerate(memoryview(data).cast("Q").tolist())
+          if bits & 0x1fffffff == 0x10000000 or bits >> 52 & 0x7ff < 897 and bits << 1 & 0xffffffffffffffff]

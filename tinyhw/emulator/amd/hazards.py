@@ -2,7 +2,7 @@
 
 A wait state is an issued instruction; s_nop n is n + 1 of them. A row names what comes first and which of its registers count, what must not come too
 soon after it and how it uses them, and how many wait states must lie between. hazards_mfma.py has
-those of MFMA.
+those of MFMA, hazards_scalar.py those of scalar registers on RDNA.
 Sources: LLVM GCNHazardRecognizer.cpp; ISA guides, "manually inserted wait states". What has no row is interlocked, or has nothing to do with compute.
 """
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.amd import matrix
 from tinyhw.emulator.amd.hazards_mfma import MatrixWatch
+from tinyhw.emulator.amd.hazards_scalar import ScalarWatch
 from tinyhw.emulator.errors import MissingHazard
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
@@ -22,13 +23,15 @@ class Hazard(NamedTuple):
   """first, second: classes of instructions (see `classes`).
 
   wrote: which registers of the first count: "v" vector, "s" scalar (VCC too), "vcc", "exec", "m0", "data" what a store reads. how: what the second
-  does with them: "read", "write", "touch" (either), "select" as the number of a lane, "src0", or "" if it is enough that it comes.
+  does with them: "read", "write", "touch" (either), "select" as the number of a lane, "src0", or "" if it is enough that it comes. counts: what a
+  wait state is: any instruction, or only those of VALU.
   """
   first: str
   wrote: str
   second: str
   how: str
   states: int
+  counts: str = "any"
 
 CDNA = (
   Hazard("valu", "s", "valu", "read", 2),
@@ -50,10 +53,12 @@ CDNA = (
   Hazard("cmpx", "exec", "permlane_swap", "", 4),
   Hazard("valu", "v", "permlane_swap", "read", 2),
 )
-RDNA3 = (
-  Hazard("wmma", "v", "wmma", "operands", 1),        # what is between must be a VALU instruction: v_nop
+RDNA4 = (
+  Hazard("wmma", "v", "wmma", "operands", 1, "valu"),
 )
-RDNA4 = RDNA3
+RDNA3 = (*RDNA4,
+  Hazard("cmpx", "exec", "permlane", "", 1, "valu"),
+)
 
 def table(arch: str) -> tuple[Hazard, ...]:
   """The rows of an architecture."""
@@ -88,7 +93,8 @@ def classes(uses: Uses, mode: Mode) -> frozenset[str]:
   if name in ("v_readlane_b32", "v_writelane_b32"): found.add("lane_select")
   if "dpp_ctrl" in uses.index: found.add("dpp")
   if name.startswith("v_cmpx"): found.add("cmpx")
-  if name.startswith("v_permlane") and name.endswith("swap_b32"): found.add("permlane_swap")
+  if name.startswith("v_permlane"): found.add("permlane_swap" if name.endswith("swap_b32") else "permlane")
+  if name.startswith(("buffer_", "tbuffer_")): found.add("buffer")
   if name.startswith(("s_movrel", "s_sendmsg")) or "addtid" in name or "_lds_" in name: found.add("uses_m0")
   if _is_partial(uses): found.add("partial")
   if "store" in uses.form.words and any(uses.count(n) > 2 for n in ("vdata",) if n in uses): found.add("wide_store")
@@ -148,11 +154,12 @@ class Watch:
 
   alert: there are results of matrix or transcendental instructions to look at, so that every instruction must be checked and noted.
   """
-  def __init__(self, arch: str):
+  def __init__(self, arch: str, lanes: int):
     self.table = table(arch)
+    self.scalar = ScalarWatch(arch, lanes)
     self.now = self.valu = self.trans = 0
     self.alert = False
-    self.last: dict[tuple[int, int], tuple[int, str]] = {}      # (row, register) -> when, by what
+    self.last: dict[tuple[int, int], tuple[int, int, str]] = {} # (row, register) -> when, VALU instructions until then, by what
     self.matrix = MatrixWatch(arch) if arch.startswith("gfx9") else None
     self.slow_trans = arch.startswith("gfx11")
     self.transcendental: dict[int, tuple[int, int, str]] = {}   # vector register -> (VALU and transcendental instructions until then, text)
@@ -162,14 +169,16 @@ class Watch:
     for row, states, registers in step.waits:
       for register in registers:
         found = self.last.get((row, register))
-        if found is not None and self.now - found[0] < states: self.fail(row, found[1], self.now - found[0])
+        if found is None: continue
+        since = self.now - found[0] if self.table[row].counts == "any" else self.valu - found[1]
+        if since < states: self.fail(row, found[2], since)
     if self.matrix is not None and self.matrix.results: self.matrix.check(step, self.now)
     if self.transcendental and step.valu: self.check_transcendental(step)
 
   def note(self, step: Step) -> None:
     """The step has been issued, and counted in `now` and `valu`."""
     for row, registers in step.starts:
-      for register in registers: self.last[row, register] = self.now, step.text
+      for register in registers: self.last[row, register] = self.now, self.valu, step.text
     if self.matrix is not None and step.product is not None: self.matrix.note(step, self.now)
     if self.slow_trans: self.note_transcendental(step)
     self.alert = bool(self.transcendental) or self.matrix is not None and bool(self.matrix.results)
@@ -191,6 +200,7 @@ class Watch:
 
   def wait_alu(self, immediate: int) -> None:
     """s_waitcnt_depctr, s_wait_alu: a field of 0 ends the hazards that it stands for."""
+    self.scalar.wait(immediate)
     if immediate >> 12 & 15 == 0:
       self.last.clear()
       self.transcendental.clear()
@@ -198,5 +208,6 @@ class Watch:
   def fail(self, row: int, text: str, since: int) -> None:
     hazard = self.table[row]
     what = {"s": "a scalar register", "v": "a vector register", "data": "the data of a store"}.get(hazard.wrote, hazard.wrote.upper())
+    cure = f"s_nop {hazard.states - since - 1}" if hazard.counts == "any" else "v_nop"
     raise MissingHazard(f"{hazard.states} wait states are needed after {text} ({hazard.first}, {what}), and there are {since}; "
-                        f"put s_nop {hazard.states - since - 1} before this instruction")
+                        f"put {cure} before this instruction")

@@ -13,8 +13,8 @@ from tinyhw.arithmetic import (decode_bfloat16, decode_float16, divide, encode_b
 from tinyhw.dtype import DType, decode_float, dtypes, encode_float
 from tinyhw.emulator.amd.approximate import approximate, coarse, cosine, exponential, logarithm, reciprocal, reciprocal_root, sine, trig_preop
 from tinyhw.emulator.amd.division import DIVISION
-from tinyhw.emulator.amd.floats import (HALVES, bits_of_float32, bits_of_float64, clamp_float, flush_f16, flush_f32, flush_f64, float32_of,
-                                        float64_of, rounds_once, scaled, scaled_f32)
+from tinyhw.emulator.amd.floats import (HALVES, bits_of_float32, bits_of_float64, clamp_float, doubtful, flush_f16, flush_f32, flush_f64,
+                                        float32_of, float64_of, scaled, scaled_f32)
 
 # What each function takes and gives. T: any type, the same for all T; the result of "fma T T T -> T" with f32 is f32, and fma_f32 computes it.
 _FUNCTIONS = """
@@ -277,7 +277,7 @@ def _float_code(fnuz: bool) -> dict[str, Callable[..., Any]]:
 def environment(fnuz: bool) -> dict[str, Any]:
   """The names that Python made from a meaning may use."""
   plain = (class_f16, class_f32, class_f64, perm, f16_rtz, snorm, unorm, saturate_i16, saturate_u16, saturate_u8, sum_differences, mask_to_bits,
-           trig_preop, clamp_float, lane_bits, rounds_once, flush_f16, flush_f32, flush_f64, float_to_integer, integer_to_f16, integer_to_f64,
+           trig_preop, clamp_float, lane_bits, doubtful, flush_f16, flush_f32, flush_f64, float_to_integer, integer_to_f16, integer_to_f64,
            float32_of, bits_of_float32, float64_of, bits_of_float64, round_float16, round_bfloat16, round_float32, encode_float16, decode_float16,
            encode_bfloat16, decode_bfloat16, divide)
   return {f.__name__: f for f in plain} | _by_type() | _float_code(fnuz) | {

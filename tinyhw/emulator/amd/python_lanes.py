@@ -162,10 +162,12 @@ class _Writer:
     if mask: return ["if w.full:", f"  w.set_mask(CARRY, sum(compress(BITS, [{result} {each}])))", "  return"]
     stored = f"w.{_VIEW[kind.name]}[{target}][:] = array('{_CODE[kind.name]}', "
     if wide is None: return ["if w.full:", f"  {stored}[{result} {each}])", "  return"]
-    return ["if w.full:", f"  sums = [{wide} {each}]", f"  {stored}sums if rounds_once(sums) else [{result} {each}])", "  return"]
+    reads = [f"    {name} = {name.upper()}[l]" for name in streams]
+    return ["if w.full:", f"  sums = [{wide} {each}]", "  for l in doubtful(sums):", *reads, f"    sums[l] = {result}", f"  {stored}sums)",
+            "  return"]
 
   def wide(self, value: Node) -> str | None:
-    """A fused multiplication and addition of float32 as two operations on doubles, which rounds_once judges."""
+    """A fused multiplication and addition of float32 as two operations on doubles; `doubtful` says where that may be wrong."""
     if value.op != "call" or value.value != "fma" or self.shape.omod or self.shape.clamp or self.shape.flush32: return None
     a, b, c = (self.exact(argument) for argument in value.args)
     return f"{a} * {b} + {c}"

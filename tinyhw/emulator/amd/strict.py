@@ -39,7 +39,7 @@ class Strict:
     self.outstanding: list[Event] = []
     self.pending: dict[int, Event] = {}
     self.accesses: list[Access] = []          # of the LDS, by the instruction that executes
-    self.hazards = Watch(wave.registers.arch)
+    self.hazards = Watch(wave.registers.arch, wave.lanes)
 
   def set_vector(self, register: int, lanes: int) -> None:
     """Lanes of a vector register have a value."""
@@ -65,6 +65,7 @@ class Strict:
       raise OutOfBounds(f"s{step.scalar_limit - 1} is beyond the {wave.registers.sgprs} scalar registers of the kernel; raise SGPRS in RSRC1")
     hazards = self.hazards
     if step.waits or hazards.alert: hazards.check(step)
+    if hazards.scalar.on: hazards.scalar.step(step)
 
   def after(self, wave: Wave, step: Step) -> None:
     """Note what an instruction has written."""
