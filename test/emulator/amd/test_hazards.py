@@ -85,7 +85,7 @@ def test_permlane_after_cmpx_on_rdna3() -> None:
     k("v_mov_b32", k.v(1), 0)
     k("v_cmpx_eq_u32", 0, k.v(1))
     if between: k("v_mov_b32", k.v(3), 0)
-    k("v_permlane16_b32", k.v(2), k.v(1), 0, 0)
+    k("v_permlane16_b32", k.v(1), k.v(1), 0, 0)
     k("s_endpgm")
     if between: Box().run(k)
     else:

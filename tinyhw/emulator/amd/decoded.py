@@ -31,9 +31,9 @@ class Step:
   """One instruction as it executes. Vector registers are rows of state.Wave, scalar ones bits by their index.
 
   touched, read_set, results: registers as strict.Strict.pending numbers them: all, those that are read, those that a counted instruction writes.
-  product: what a matrix instruction computes, factors and addend: the registers of its A and B, and of its C.
-  mask_reads: of the scalar registers those that are read as masks of lanes. valu, trans: 1 for an instruction of these classes. breaks: it may end the wave, make it wait, or change its mode.
-  all_lanes: it writes lanes that are not active too. kind: of the event that it is where `counters` count it. states: the wait states that it is.
+  product: what a matrix instruction computes, factors and addend: the registers of its A and B, and of its C. mask_reads: of the scalar registers
+  those that are read as masks of lanes. valu, trans: 1 for an instruction of these classes. breaks: it may end the wave, make it wait, or change its
+  mode. all_lanes: it writes lanes that are not active too. kind: of the event that it is where `counters` count it. states: how many wait states.
   """
   inst: MInst
   size: int

@@ -57,8 +57,8 @@ class ScalarWatch:
 
   def fail(self, registers: int, who: str, wait: str) -> None:
     name = regs.S[1].names[registers.bit_length() - 1]
-    wait_name = "s_wait_alu" if self.pairs else "s_waitcnt_depctr"
-    raise MissingHazard(f"{name} is read, which VALU had read{'' if self.pairs else ' as a mask'} before {who} wrote it; put {wait_name} {wait} between")
+    how, instruction = ("", "s_wait_alu") if self.pairs else (" as a mask", "s_waitcnt_depctr")
+    raise MissingHazard(f"{name} is read, which VALU had read{how} before {who} wrote it; put {instruction} {wait} between")
 
   def wait(self, immediate: int) -> None:
     """s_waitcnt_depctr, s_wait_alu: a field of 0 waits."""

@@ -7,6 +7,7 @@ blocks; where paths meet the larger number holds, and where something is lacking
 Sources: LLVM, GCNHazardRecognizer; Mesa, src/amd/compiler/README-ISA.md; MI300 ISA guide, section 4.5; RDNA3 ISA guide, section 5.7.
 """
 from __future__ import annotations
+import functools
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -183,7 +184,8 @@ VECTOR_VCC = 0xff9d                              # until va_vcc is 0
 
 def wait_for_scalars(function: Function, rows: Table) -> None:
   """ERRATA a pair of scalar registers that a vector instruction read, was written since and is read again may give the old value to a vector
-  instruction; waiting for the writer avoids it; seen on gfx1200, gfx1201. Blocks begin and end with all writers waited for.
+  instruction, and what a scalar instruction wrote also to a scalar one; waiting for the writer avoids it; seen on gfx1200, gfx1201. Scalar loads and
+  buffer instructions end it too. Blocks begin and end with all writers waited for.
   """
   seen = {unit[1] >> 1 for block in function.blocks for inst in block.insts if inst.row.pipe in VALU for unit in of_bank(read(inst), "sgpr")}
   for block in function.blocks:
@@ -191,18 +193,19 @@ def wait_for_scalars(function: Function, rows: Table) -> None:
     pending: dict[int, int] = {}  # pair -> mask of s_wait_alu
     for inst in block.insts:
       vector = inst.row.pipe in VALU
-      pairs = {unit[1] >> 1 for unit in of_bank(read(inst), "sgpr")} if vector else set()
+      pairs = {unit[1] >> 1 for unit in of_bank(read(inst), "sgpr")} if vector or inst.row.pipe == "salu" else set()
       leaving = inst is block.insts[-1]
       mask = 0xffff
       for pair, needed in pending.items():
-        if pair in pairs or leaving: mask &= needed
+        if pair in pairs and (vector or needed == SCALAR_RESULTS) or leaving: mask &= needed
       if mask != 0xffff:
         out.append(build(rows["s_wait_alu"], mask))
         pending = {pair: needed for pair, needed in pending.items() if needed & mask != mask}
       out.append(inst)
-      if inst.row.pipe in ("smem", "vmem"): pending.clear()
+      if inst.row.pipe == "smem" or inst.row.name.startswith("buffer_"): pending.clear()
       for unit in of_bank(written(inst), "sgpr"):
         if unit[1] >> 1 in seen and inst.row.pipe != "smem": pending[unit[1] >> 1] = kind_of_write(vector, unit[1])
+    if pending: out.append(build(rows["s_wait_alu"], functools.reduce(int.__and__, pending.values())))  # the last instruction, no jump, has written
     block.insts = out
 
 def kind_of_write(vector: bool, index: int) -> int:
