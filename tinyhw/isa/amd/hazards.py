@@ -197,14 +197,16 @@ def wait_for_scalars(function: Function, rows: Table) -> None:
       leaving = inst is block.insts[-1]
       mask = 0xffff
       for pair, needed in pending.items():
-        if pair in pairs and (vector or needed == SCALAR_RESULTS) or leaving: mask &= needed
+        if pair in pairs and vector or leaving: mask &= needed
+        elif pair in pairs and not needed & 1: mask &= SCALAR_RESULTS  # scalar instructions wait for vector ones by themselves
       if mask != 0xffff:
         out.append(build(rows["s_wait_alu"], mask))
         pending = {pair: needed for pair, needed in pending.items() if needed & mask != mask}
       out.append(inst)
       if inst.row.pipe == "smem" or inst.row.name.startswith("buffer_"): pending.clear()
       for unit in of_bank(written(inst), "sgpr"):
-        if unit[1] >> 1 in seen and inst.row.pipe != "smem": pending[unit[1] >> 1] = kind_of_write(vector, unit[1])
+        pair = unit[1] >> 1
+        if pair in seen and inst.row.pipe != "smem": pending[pair] = pending.get(pair, 0xffff) & kind_of_write(vector, unit[1])
     if pending: out.append(build(rows["s_wait_alu"], functools.reduce(int.__and__, pending.values())))  # the last instruction, no jump, has written
     block.insts = out
 
