@@ -1,5 +1,6 @@
 """tinyhw/emulator/physical.py: pages seen at several addresses, given back, and what was written of them."""
 import ctypes
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -37,6 +38,13 @@ def test_freed_pages_are_zero_again_and_holes_are_used(memory: Physical) -> None
   memory.free(third)
   memory.free(again)
   assert memory.free_ranges == [(0, 3 * PAGE)] and memory.allocated == 0
+
+def test_the_file_goes_with_the_memory() -> None:
+  made = Physical()
+  number = made.file
+  os.fstat(number)
+  del made
+  with pytest.raises(OSError): os.fstat(number)
 
 def test_sizes_are_whole_pages(memory: Physical) -> None:
   assert memory.allocate(1).size == PAGE and memory.allocated == PAGE

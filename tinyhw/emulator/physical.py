@@ -10,6 +10,7 @@ import ctypes
 import mmap
 import os
 import tempfile
+import weakref
 
 from tinyhw.drivers.linux.files import MAP_FIXED, MAP_SHARED, HostMapping, map_memory
 
@@ -50,9 +51,10 @@ class Frames:
       if self._mapping is not None: self._mapping.close()
 
 class Physical:
-  """All pages of the computer. allocated: bytes that are in use, without user pointers."""
+  """All pages of the computer. allocated: bytes that are in use, without user pointers. `close` gives the file back; so does the garbage collector."""
   def __init__(self) -> None:
     self.file = _unlinked_file()
+    self.close = weakref.finalize(self, os.close, self.file)
     self.end = 0                             # of the file
     self.free_ranges: list[tuple[int, int]] = []  # (start, size), sorted, never adjacent
     self.allocated = 0
@@ -97,8 +99,6 @@ class Physical:
   def map(self, frames: Frames, offset: int, length: int, address: int, prot: int) -> HostMapping:
     """Show pages to the program, at an address that it has reserved, or (0) at any."""
     return map_memory(length, address, prot, MAP_SHARED | (MAP_FIXED if address else 0), self.file, frames.physical + offset)
-
-  def close(self) -> None: os.close(self.file)
 
 def _unlinked_file() -> int:
   if hasattr(os, "memfd_create"): return os.memfd_create("tinyhw-emulator")
