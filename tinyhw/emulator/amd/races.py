@@ -62,7 +62,9 @@ class Races:
     marks = table.get(page)
     if marks is None: marks = table[page] = array("H", bytes(2 * PAGE))
     part = marks[low:high]
-    if part.count(0) + part.count(mine) == len(part): marks[low:high] = array("H", [mine]) * len(part)
+    free = part.count(0) + part.count(mine)
+    if free == len(part): marks[low:high] = array("H", [mine]) * free
+    elif free == 0: marks[low:high] = array("H", [several]) * len(part)
     else: marks[low:high] = array("H", [mine if other in (0, mine) else several for other in part])
 
 def _pages(entry: Range, offset: int, size: int) -> Iterator[tuple[int, int, int, int]]:
