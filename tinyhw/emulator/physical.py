@@ -51,7 +51,10 @@ class Frames:
       if self._mapping is not None: self._mapping.close()
 
 class Physical:
-  """All pages of the computer. allocated: bytes that are in use, without user pointers. `close` gives the file back; so does the garbage collector."""
+  """All pages of the computer. allocated: bytes that are in use, without user pointers.
+
+  `close` gives the file back; so does the garbage collector.
+  """
   def __init__(self) -> None:
     self.file = _unlinked_file()
     self.close = weakref.finalize(self, os.close, self.file)

@@ -34,6 +34,16 @@ def test_registers_say_how_waves_start(card: str, wave: int, vgprs: int, sgprs: 
   assert registers.lds_bytes == 1024 and registers.work_item_ids == 1 and registers.groups == (3, 2, 2) and registers.group_size == (64, 1, 1)
   assert registers.accumulator == (16 if card == "gfx942" else None)
 
+def test_user_data_that_nothing_has_set() -> None:
+  program, seen = Program(), list[DispatchRegisters]()
+  def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+    seen.append(registers)
+    yield
+  kernels(program.computer, {0x1000: kernel})
+  program.queue().submit(program.kernel_registers(user_data=[7, 8]), program.dispatch())
+  program.settle()
+  assert seen[0].user_data == (7, 8, *[None] * 13)
+
 def test_modes_and_wave64() -> None:
   rsrc1 = 1 << 30 | 3 | 0xC1 << 12 | 1 << 21 | 1 << 23 | 1 << 29 | 1 << 26
   _, registers = started("gfx1100", PGM_RSRC1=rsrc1, flags={"cs_w32_en": 0})

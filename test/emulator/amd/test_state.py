@@ -41,6 +41,12 @@ def test_the_order_of_scalar_registers() -> None:
   first = waves(group_info=True)[0]
   assert first.s[3] == 1 << 31 | 2
 
+def test_user_data_that_nothing_set_is_garbage() -> None:
+  registers = DispatchRegisters("gfx942", 0x1000, 64, 16, 32, (64, 1, 1), (2, 2, 2), user_data=(11, None, 13))
+  source = random.Random(0)
+  wave = start(registers, (5, 0, 0), FlatMemory(), LocalMemory(0, source), source, 0)[0]
+  assert (wave.s[0], wave.s[2], wave.s[3]) == (11, 13, 5) and wave.strict.scalars & 0x1f == 0b1101
+
 def test_gfx12_has_them_in_trap_registers() -> None:
   wave = waves("gfx1200", group=(7, 8, 9), group_ids=(True, True, True))[0]
   assert wave.s[regs.TTMP + 9] == 7 and wave.s[regs.TTMP + 7] == 8 | 9 << 16

@@ -226,19 +226,18 @@ class Processor:
                       packet.group_segment_size)
     return start(self.gpu, program, Grid(wave_size, sizes, groups, partial), user, scratch)
 
-  def _user_data(self, packet: hsa.KernelDispatchPacket, properties: dict[str, int], preload: dict[str, int]) -> tuple[list[int], int]:
+  def _user_data(self, packet: hsa.KernelDispatchPacket, properties: dict[str, int], preload: dict[str, int]) -> tuple[list[int | None], int]:
     """The user SGPRs that the descriptor asks for, and how many words of arguments were preloaded."""
     missing = [name for name in MISSING_PROPERTIES if properties[name]]
     if missing: raise PacketError(f"{', '.join(missing)}: not emulated")
-    words: list[int] = []
+    words: list[int | None] = []
     for name, value in (("enable_sgpr_dispatch_ptr", slot(self.queue, self.at - 1)), ("enable_sgpr_queue_ptr", self.queue.read_pointer - 128),
                         ("enable_sgpr_kernarg_segment_ptr", packet.kernarg_address), ("enable_sgpr_dispatch_id", self.at - 1)):
       if properties[name]: words += [value & 0xFFFFFFFF, value >> 32]
     length = preload["length"]
     if length: words += memoryview(self.port.load(packet.kernarg_address + 4 * preload["offset"], 4 * length, ENGINE)).cast("I").tolist()
     if properties["enable_sgpr_private_segment_size"]: words.append(packet.private_segment_size)
-    random = self.executor.random
-    return words + [random.getrandbits(32) for _ in range(16 - len(words))], length
+    return words + [None] * (16 - len(words)), length
 
 def processors(queue: Queue) -> list[Actor]:
   """What runs an AQL queue: a processor on each XCC."""

@@ -4,7 +4,7 @@ What the hardware would misread or hang on is a PacketError before the first wav
 have, counts that do not fit together. Several workgroups are resident at once and take turns, so that nothing can rely on their order.
 """
 from __future__ import annotations
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tinyhw.autogen.fields import Register
@@ -66,8 +66,8 @@ def decoded(gpu: Gpu, name: str, value: int) -> dict[str, int]:
   try: return register.decode([value])
   except ValueError as error: raise PacketError(str(error)) from error
 
-def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int, garbage: Callable[[], int]) -> DispatchRegisters:
-  """What waves start with after DISPATCH_DIRECT with these sizes. garbage: what is in user data that nothing has set."""
+def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int) -> DispatchRegisters:
+  """What waves start with after DISPATCH_DIRECT with these sizes."""
   gpu = registers.gpu
   flags = decoded(gpu, "COMPUTE_DISPATCH_INITIATOR", initiator)
   if not flags["compute_shader_en"]: raise PacketError("COMPUTE_SHADER_EN is not set in the dispatch initiator: nothing would run")
@@ -88,7 +88,7 @@ def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int, 
   user = [registers.values.get(gpu.registers.rows[f"COMPUTE_USER_DATA_{i}"].address) for i in range(16)]
   return start(gpu, Program(registers.word("COMPUTE_PGM_LO") << 8 | registers.word("COMPUTE_PGM_HI") << 40, registers.word("COMPUTE_PGM_RSRC1"),
                             registers.word("COMPUTE_PGM_RSRC2"), registers.word("COMPUTE_PGM_RSRC3")),
-               Grid(wave_size, size, groups, partial), [garbage() if value is None else value for value in user],
+               Grid(wave_size, size, groups, partial), user,
                Scratch(registers.values.get(gpu.registers.rows["COMPUTE_DISPATCH_SCRATCH_BASE_LO"].address, 0) << 8 |
                        registers.values.get(gpu.registers.rows["COMPUTE_DISPATCH_SCRATCH_BASE_HI"].address, 0) << 40,
                        registers.values.get(gpu.registers.rows["COMPUTE_TMPRING_SIZE"].address, 0)))
@@ -107,7 +107,7 @@ class Scratch:
   """Where scratch memory begins, and TMPRING_SIZE."""
   def __init__(self, base: int, ring: int): self.base, self.ring = base, ring
 
-def start(gpu: Gpu, program: Program, grid: Grid, user_data: list[int], scratch: Scratch) -> DispatchRegisters:
+def start(gpu: Gpu, program: Program, grid: Grid, user_data: Sequence[int | None], scratch: Scratch) -> DispatchRegisters:
   """The start of waves, checked against what a compute unit has."""
   chip = gpu.chip
   one, two, three = (decoded(gpu, f"COMPUTE_PGM_RSRC{i + 1}", value) for i, value in enumerate((program.rsrc1, program.rsrc2, program.rsrc3)))

@@ -253,7 +253,7 @@ class Executor:
     self.start_grid((x, y, z), fields["dispatch_initiator"])
 
   def start_grid(self, groups: tuple[int, int, int], initiator: int) -> None:
-    registers = start_of_registers(self.registers, groups, initiator, lambda: self.random.getrandbits(32))
+    registers = start_of_registers(self.registers, groups, initiator)
     self.started += 1
     key = self.started, registers.code, registers.user_data  # what PRED_EXEC gives to some XCCs alone is told apart by these
     self.running.append(Dispatch(self.gpu, self.queue, self.xcc, registers, self.queue.races.begin(key), self.part, self.parts))

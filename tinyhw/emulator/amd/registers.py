@@ -13,10 +13,11 @@ APERTURES, APERTURE_BYTES = {"shared": 1 << 48, "private": 2 << 48}, 1 << 32
 class DispatchRegisters:
   """One dispatch. Sizes in bytes unless they say otherwise.
 
-  code: address of the first instruction. user_data: the first user SGPRs, as many as RSRC2.USER_SGPR says. group_ids: which of workgroup id x, y, z
-  are given (gfx12: always in trap registers, whatever this says). group_info: the workgroup's info SGPR follows. work_item_ids: 1 to 3 components
-  of v0. vgprs: registers per lane that a wave may use, of both files where there are two; accumulator: the first one that is an accumulation
-  register, or None. sgprs: scalar registers that a wave may use, without VCC. scratch_base: that of wave slot 0; there are scratch_waves slots.
+  code: address of the first instruction. user_data: the first user SGPRs, as many as RSRC2.USER_SGPR says; None: nothing has set it. group_ids:
+  which of workgroup id x, y, z are given (gfx12: always in trap registers, whatever this says). group_info: the workgroup's info SGPR follows.
+  work_item_ids: 1 to 3 components of v0. vgprs: registers per lane that a wave may use, of both files where there are two; accumulator: the first one
+  that is an accumulation register, or None. sgprs: scalar registers that a wave may use, without VCC. scratch_base: that of wave slot 0; there are
+  scratch_waves slots.
   """
   arch: str
   code: int
@@ -25,7 +26,7 @@ class DispatchRegisters:
   sgprs: int
   group_size: tuple[int, int, int]             # work-items of a workgroup
   groups: tuple[int, int, int]                 # workgroups
-  user_data: tuple[int, ...] = ()
+  user_data: tuple[int | None, ...] = ()
   group_ids: tuple[bool, bool, bool] = (True, False, False)
   group_info: bool = False
   work_item_ids: int = 1

@@ -138,7 +138,7 @@ def _start_scalars(wave: Wave, group: tuple[int, int, int], waves: int) -> None:
 
 def _given(registers: DispatchRegisters, group: tuple[int, int, int], number: int, waves: int) -> Iterator[tuple[int, int]]:
   """(scalar register, value) of all that the hardware sets."""
-  yield from enumerate(registers.user_data)
+  yield from ((place, word) for place, word in enumerate(registers.user_data) if word is not None)
   if registers.arch.startswith("gfx12"):
     yield from ((regs.TTMP + 9, group[0]), (regs.TTMP + 7, group[1] & 0xffff | group[2] << 16))
     return
