@@ -49,7 +49,7 @@ def registers(code: Code, gpu: Gpu, commands: Commands) -> tuple[int, int, int]:
   if wave not in chip.waves:
     raise DeviceError(f"kernel {code.name} is for waves of {wave} lanes; {chip.arch} has {' and '.join(map(str, chip.waves))}")
   second = r.COMPUTE_PGM_RSRC2(scratch_en=int(code.private_bytes > 0), user_sgpr=chip.user_sgprs, tgid_x_en=1,
-                               lds_size=_up(code.local_bytes, LDS_UNIT))
+                               lds_size=_up(code.local_bytes, chip.lds_step) * chip.lds_step // LDS_UNIT)
   if chip.gc == 9:
     offset = max(_up(vgprs, 4), 1)
     return (r.COMPUTE_PGM_RSRC1(vgprs=_up(max(4 * offset * bool(agprs) + agprs, vgprs, 1), 8) - 1, sgprs=_up(sgprs + SGPRS_BESIDE, 8) - 1,

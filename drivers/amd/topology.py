@@ -20,8 +20,8 @@ MAX_LANES = 1024                            # of a workgroup
 class Chip:
   """A kind of GPU that this driver knows. gc: the generation of autogen/amd/gc.py; sdma: that of autogen/amd/sdma.py; packets: 9 or 10 of pm4.py.
 
-  first_group_sgpr: where the kernel finds the number of its workgroup (None: in ttmp9). user_sgprs: what is set up of scalar registers before a
-  kernel starts; its arguments' address is in the first two. scratch_unit: bytes that sizes of scratch memory are told in.
+  user_sgprs: what is set up of scalar registers before a kernel starts; its arguments' address is in the first two. scratch_unit: bytes that sizes of
+  scratch memory are told in. lds_bytes: local memory of a workgroup; lds_step: a multiple of what it is given in, and of 512, in which it is told.
   """
   arch: str
   gc: int
@@ -31,11 +31,16 @@ class Chip:
   user_sgprs: int
   scratch_unit: int
   lds_bytes: int = 65536
+  lds_step: int = 512
+  saved_lds_bytes: int = 65536              # of a compute unit, in the area for saved waves
   vgpr_bytes: int = 0x60000                 # of a compute unit
 
 # gfx_target_version -> kind. The workgroup's number follows the user SGPRs on 9 and 11; on gfx1100 all of them together must be 16.
 CHIPS = {
   90402: Chip("gfx942", gc=9, sdma=4, packets=9, waves=(64,), user_sgprs=2, scratch_unit=1024, vgpr_bytes=0x80000),
+  # guess: LDS_SIZE counts 512 bytes, as on other chips; LLVM says that memory is given in steps of 1280
+  90500: Chip("gfx950", gc=9, sdma=4, packets=9, waves=(64,), user_sgprs=2, scratch_unit=1024, vgpr_bytes=0x80000, lds_bytes=160 << 10, lds_step=2560,
+              saved_lds_bytes=160 << 10),
   110000: Chip("gfx1100", gc=11, sdma=6, packets=10, waves=(32, 64), user_sgprs=15, scratch_unit=256),
   120000: Chip("gfx1200", gc=12, sdma=7, packets=10, waves=(32, 64), user_sgprs=2, scratch_unit=256),
   120001: Chip("gfx1201", gc=12, sdma=7, packets=10, waves=(32, 64), user_sgprs=2, scratch_unit=256),
@@ -79,7 +84,7 @@ class Gpu:
     units, gfx9 = self.compute_units, self.chip.gc == 9
     waves = min(units * 40, self.values["array_count"] // self.values["simd_arrays_per_engine"] * 512) if gfx9 else units * 32
     control = _aligned(40 + waves * (8 if gfx9 else 12) + 8, PAGE)
-    save = control + _aligned(units * (self.chip.vgpr_bytes + 0x4000 + 0x10000 + 0x1000), PAGE)
+    save = control + _aligned(units * (self.chip.vgpr_bytes + 0x4000 + self.chip.saved_lds_bytes + 0x1000), PAGE)
     control, save = self.values.get("ctl_stack_size") or control, self.values.get("cwsr_size") or save
     return QueueSizes(control, save, _aligned((save + _aligned(waves * 32, 64)) * self.xccs, PAGE))
 

@@ -21,9 +21,11 @@ TOPOLOGY = "/sys/devices/virtual/kfd/kfd/topology/nodes"
 PROPERTIES = {
   "gfx1100": {"gfx_target_version": 110000, "simd_count": 192, "simd_per_cu": 2, "array_count": 12, "simd_arrays_per_engine": 2, "num_xcc": 1},
   "gfx1200": {"gfx_target_version": 120000, "simd_count": 64, "simd_per_cu": 2, "array_count": 4, "simd_arrays_per_engine": 2, "num_xcc": 1},
+  "gfx950": {"gfx_target_version": 90500, "simd_count": 1024, "simd_per_cu": 4, "array_count": 32, "simd_arrays_per_engine": 1, "num_xcc": 8},
   "gfx942": {"gfx_target_version": 90402, "simd_count": 1216, "simd_per_cu": 4, "array_count": 32, "simd_arrays_per_engine": 1, "num_xcc": 8},
 }
-GENERATIONS = {"gfx1100": (pm4.GFX10, sdma.V6, 11), "gfx1200": (pm4.GFX10, sdma.V7, 12), "gfx942": (pm4.GFX9, sdma.V4, 9)}
+GENERATIONS = {"gfx1100": (pm4.GFX10, sdma.V6, 11), "gfx1200": (pm4.GFX10, sdma.V7, 12), "gfx942": (pm4.GFX9, sdma.V4, 9),
+               "gfx950": (pm4.GFX9, sdma.V4, 9)}
 CLOCK_STEP = 100  # ticks between two looks at the clock
 
 class Mapping(files.HostMapping):

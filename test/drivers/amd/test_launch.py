@@ -16,7 +16,7 @@ from tinyhw.drivers.amd.launch import registers
 from tinyhw.errors import DeviceError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-KINDS = ("gfx1100", "gfx1200", "gfx942")
+KINDS = ("gfx1100", "gfx1200", "gfx942", "gfx950")
 
 def test_the_words_of_a_launch_are_those_that_were_reviewed() -> None:
   program = "import make_amd_launch as m; print(*(text for chip in m.CHIPS for text in m.dump(chip)), sep='\\n')"
@@ -45,6 +45,7 @@ def test_local_memory_scratch_and_where_the_workgroup_stands() -> None:
   assert rsrc("gfx1100")[1] == 15 << 1 | 1 << 7 and rsrc("gfx1200")[1] == rsrc("gfx942")[1] == 2 << 1 | 1 << 7
   assert rsrc("gfx1100", local_bytes=1)[1] >> 15 == 1 and rsrc("gfx1100", local_bytes=65536)[1] >> 15 == 128
   assert rsrc("gfx1100", private_bytes=4)[1] & 1
+  assert [rsrc("gfx950", local_bytes=size)[1] >> 15 for size in (0, 1, 2560, 2561, 160 << 10)] == [0, 5, 5, 10, 320]
 
 @pytest.mark.parametrize("kind, fields, reason", [
   ("gfx1100", {"registers": (("vgpr", 257),)}, "wants 257 vgpr, and gfx1100 has 256"),
@@ -77,7 +78,7 @@ def test_a_launch_has_its_code_arguments_and_size(opened: Opener, kind: str) -> 
   assert first["COMPUTE_USER_DATA_0"] % 64 == 0
   place = first["COMPUTE_PGM_LO"] << 8 | first["COMPUTE_PGM_HI"] << 40
   assert place == program.place.address and ctypes.string_at(place, 12) == b"machine code" and place % 256 == 0
-  assert first["COMPUTE_NUM_THREAD_X"] == 64 and first["initiator"] == (5 if kind == "gfx942" else 0x8005)
+  assert first["COMPUTE_NUM_THREAD_X"] == 64 and first["initiator"] == (5 if kind.startswith("gfx9") else 0x8005)
 
 def test_a_long_batch_is_several_submissions(opened: Opener) -> None:
   box, device = opened("gfx1100")

@@ -31,6 +31,9 @@ def test_sizes_of_queues_of_several_dies() -> None:
   waves = 38 * 40
   assert sizes.control_stack == 0x3000 and sizes.total == 8 * (sizes.save + waves * 32) + -(8 * (sizes.save + waves * 32)) % 4096
 
+def test_more_local_memory_is_saved_on_gfx950() -> None:
+  assert gpu("gfx950").queue_sizes().save - gpu("gfx942", simd_count=1024).queue_sizes().save == 32 * (96 << 10)
+
 def test_a_kernel_that_tells_sizes_is_believed() -> None:
   assert gpu("gfx1100", ctl_stack_size=0xB000, cwsr_size=0x3000000).queue_sizes() == (0xB000, 0x3000000, 0x3018000)
 
@@ -65,7 +68,7 @@ def test_reasons_why_it_is_not_driven() -> None:
   assert "there is no /dev/dri/renderD128" in reason(box)
   box = AMDBox()
   box.texts[f"{TOPOLOGY}/1/properties"] = box.texts[f"{TOPOLOGY}/1/properties"].replace("110000", "100302")
-  assert "the GPU is a gfx1032, which has no driver here; there are gfx942, gfx1100" in reason(box)
+  assert "the GPU is a gfx1032, which has no driver here; there are gfx942, gfx950, gfx1100" in reason(box)
   box = AMDBox("gfx942")
   box.texts[f"{TOPOLOGY}/1/properties"] = box.texts[f"{TOPOLOGY}/1/properties"].replace("num_xcc 8", "num_xcc 6")
   assert "6 compute dies as one" in reason(box) and "CPX" in reason(box)
