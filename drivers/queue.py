@@ -59,7 +59,8 @@ class Ring:
     assert words & (words - 1) == 0, "a ring has a power of two words"
     self.memory, self.words, self.consumed, self.publish, self.wait = memory, words, consumed, publish, wait
     self.whole, self.filler = whole, filler
-    self.written = self.published = 0
+    self.written = self.published = 0  # words; `telling`: those that the device is being told of
+    self.telling = 0
 
   def room(self) -> int:
     """Words that can be written now. One stays free: a full ring would look empty."""
@@ -85,8 +86,16 @@ class Ring:
 
   def ring(self) -> None:
     """Tell the device of all that has been written."""
-    if self.published != self.written: self.publish(self.written)
+    if self.published == self.written: return
+    self.telling = self.written
+    self.publish(self.written)
     self.published = self.written
+
+  def cancel(self, begin: int) -> bool:
+    """After an interruption: take back what was written from word `begin` on. False if the device may have been told of some of it."""
+    if self.telling > begin: return False
+    self.written = begin
+    return True
 
   def recent(self, count: int) -> list[int]:
     """As many words before the place that the device reads, and from there on, as there are of them: for reports of errors."""
@@ -128,6 +137,6 @@ class Transient:
     if not self.sealed or self.sealed[-1][0] != self.head: self.sealed.append((self.head, number))
 
   def restart(self) -> None:
-    """The timeline begins anew, and nothing is running."""
+    """The timeline begins anew, and nothing is running. What was taken since the last `seal` is still the next submission's."""
+    if self.sealed: self.tail = self.sealed[-1][0]
     self.sealed.clear()
-    self.tail = self.head

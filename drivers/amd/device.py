@@ -12,7 +12,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch
@@ -27,7 +27,7 @@ from tinyhw.drivers.amd.queue import ComputeQueue, Indirect, Pm4Queue
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.amd.topology import Gpu
 from tinyhw.drivers.linux.files import PAGE, Mapping, Refused
-from tinyhw.drivers.queue import Timeline, Transient, wait_until
+from tinyhw.drivers.queue import Ring, Timeline, Transient, wait_until
 from tinyhw.errors import DeviceError, DriverError, TinyError
 from tinyhw.machine.code import Code
 
@@ -49,6 +49,11 @@ class Left(NamedTuple):
       for memory in self.memories: undo.callback(memory.close)
 
 Mark = tuple[int, int]   # (how often the timeline began anew, the number of a submission)
+
+class Submits(Protocol):
+  """A queue, as submissions see it."""
+  name: str
+  ring: Ring
 
 class Faulted(Exception):
   """A wait met a fault."""
@@ -192,23 +197,36 @@ class AMDDevice(Compiled):
     self.lost = f"{self.name} is lost since it {reason}; start the program again, or use another device"
     with contextlib.suppress(TinyError): self._teardown()  # the first error is the one that is told
 
-  def _begin(self, queue: str) -> int:
-    """The number of the next submission."""
-    self.check()
-    if self.timeline.submitted >= Timeline.LIMIT - 1:
-      self.synchronize()
-      self.timeline.restart()
-      self.transient.restart()
-      self.stage.restart()
-      self.epoch, self.last = self.epoch + 1, queue
-    self._reap()
-    return self.timeline.submitted + 1
+  @contextlib.contextmanager
+  def _submission(self, queue: Submits, names: Sequence[str]) -> Iterator[int]:
+    """What is put into a queue inside is the submission of the number that this gives; it starts at the end.
 
-  def _end(self, number: int, queue: str, names: Sequence[str]) -> Mark:
-    self.timeline.submitted, self.last = number, queue
-    self.transient.seal(number)
+    An exception that comes in between (Ctrl-C) takes it back, or lets it run if the hardware knows of it already.
+    """
+    self.check()
+    if self.timeline.submitted >= Timeline.LIMIT - 1: self._restart()
+    self._reap()
+    before, last, begin = self.timeline.submitted, self.last, queue.ring.written
+    with self._driving():
+      try:
+        yield before + 1
+        self.timeline.submitted, self.last = before + 1, queue.name
+        queue.ring.ring()
+      except TinyError: raise
+      except BaseException:
+        if queue.ring.cancel(begin): self.timeline.submitted, self.last = before, last
+        elif self.timeline.submitted == before: self._lose("was interrupted in the middle of a submission")
+        else: queue.ring.publish(queue.ring.written)  # once more does no harm
+        raise
+    self.transient.seal(before + 1)
     self.log.append((self.mark(), names))
-    return self.mark()
+
+  def _restart(self) -> None:
+    """The timeline begins anew."""
+    self.synchronize()
+    self.timeline.restart()
+    self.transient.restart()
+    self.epoch += 1
 
   @property
   def event(self) -> tuple[int, int]:
@@ -223,28 +241,23 @@ class AMDDevice(Compiled):
 
   def enqueue(self, pieces: Sequence[list[int] | Indirect], names: Sequence[str]) -> Mark:
     """Submit commands to the compute queue, between what makes memory coherent before and after them. names: of the kernels, for reports."""
-    with self.lock:
-      number, first, last = self._begin("compute"), self.commands(), self.commands()
-      if self.last == "copy": first.wait(self.timeline.address, number - 1)
+    with self.lock, self._submission(self.compute, names) as number:
+      first, last = self.commands(), self.commands()
+      if self.last == self.copies.name: first.wait(self.timeline.address, number - 1)
       first.acquire("all")
       if self.scratch is not None: first.scratch(self.scratch[0].address, *self.scratch[1:])
       else: first.scratch(0, 0, 0, 0)
       last.release(self.timeline.address, number, self.event)
-      with self._driving():
-        self.compute.put(first.words, *pieces, last.words)
-        self.compute.start()
-      return self._end(number, "compute", names)
+      self.compute.put(first.words, *pieces, last.words)
+    return self.epoch, number
 
   def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
     """Submit a copy to the copy engine."""
-    with self.lock:
-      number = self._begin("copy")
-      with self._driving():
-        if self.last == "compute": self.copies.wait_memory(self.timeline.address, number - 1)
-        self.copies.copy(dest, source, size)
-        self.copies.signal(self.timeline.address, number, self.event)
-        self.copies.start()
-      return self._end(number, "copy", [f"copy of {size} bytes from {source:#x} to {dest:#x}"])
+    with self.lock, self._submission(self.copies, [f"copy of {size} bytes from {source:#x} to {dest:#x}"]) as number:
+      if self.last == self.compute.name: self.copies.wait_memory(self.timeline.address, number - 1)
+      self.copies.copy(dest, source, size)
+      self.copies.signal(self.timeline.address, number, self.event)
+    return self.epoch, number
 
   def enqueue_timed(self, calls: Sequence[list[int]], names: Sequence[str]) -> list[tuple[int, int]]:
     """Submit the packets of launches, wait for them, and tell when each began and ended, in nanoseconds of time.perf_counter_ns."""

@@ -146,7 +146,3 @@ class Stage:
     assert busy is not None
     self.device.wait_mark(busy)
     self.memory.mapping.copyout(offset, dest[start:start + STAGE_BYTES])
-
-  def restart(self) -> None:
-    """The timeline begins anew, and nothing is running."""
-    self.busy = [None, None]

@@ -1,6 +1,6 @@
 """Queues of KFD: their memory, creation and doorbells, and the compute queue that reads PM4. AQL queues are in aql.py, copies in sdma.py.
 
-A queue takes pieces of words (`put`) and tells the hardware of them (`start`). Memory of queues obeys the rules of Linux, amdkfd/kfd_queue.c: the
+A queue takes pieces of words (`put`), and its ring tells the hardware of them. Memory of queues obeys the rules of Linux, amdkfd/kfd_queue.c: the
 ring, the page of pointers, the end-of-pipe buffer and the area that waves are saved to are allocations of their own, of exactly the sizes that it
 wants.
 """
@@ -102,10 +102,6 @@ class Queue:
     fence()
     self.doorbell.store64(self.doorbell_offset, self.doorbell_value(written))
 
-  def start(self) -> None:
-    """Tell the hardware of all that was put."""
-    self.ring.ring()
-
   def state(self) -> str:
     """For reports: how far it is."""
     return f"{self.name} queue {self.number}: {self.consumed()} of {self.ring.written % self.ring.words} words read (modulo {self.ring.words})"
@@ -116,8 +112,9 @@ class Queue:
 
 class ComputeQueue(Protocol):
   """A queue for PM4 commands: of this file, or of aql.py."""
+  name: str
+  ring: Ring
   def put(self, *pieces: list[int] | Indirect) -> None: ...
-  def start(self) -> None: ...
   def state(self) -> str: ...
   def recent(self) -> list[str]: ...
   def close(self) -> None: ...

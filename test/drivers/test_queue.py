@@ -88,6 +88,20 @@ def test_a_ring_is_published_once(memory: files.HostMapping) -> None:
   reader.ring.ring()
   assert calls == [2]
 
+def test_what_was_written_can_be_taken_back_until_the_device_is_told(memory: files.HostMapping) -> None:
+  reader = Reader(memory, 16)
+  reader.ring.put([1, 2])
+  assert reader.ring.cancel(0) and reader.ring.written == 0
+  reader.ring.put([3])
+  reader.ring.ring()
+  assert not reader.ring.cancel(0)
+  reader.ring.put([4])
+  assert reader.ring.cancel(1)
+  reader.ring.put([5])
+  reader.ring.ring()
+  reader.consume(9)
+  assert reader.seen == [3, 5]
+
 def test_recent_words_are_those_around_the_place_that_is_read(memory: files.HostMapping) -> None:
   reader = Reader(memory, 16)
   reader.ring.put([1, 2, 3, 4])
@@ -115,5 +129,7 @@ def test_transient_memory_holds_what_is_written(memory: files.HostMapping) -> No
   transient.seal(1)
   transient.seal(1)
   assert len(transient.sealed) == 1
+  transient.take(100)
+  sealed = transient.sealed[-1][0]
   transient.restart()
-  assert not transient.sealed and transient.tail == transient.head
+  assert not transient.sealed and transient.tail == sealed < transient.head, "the last piece is still wanted"

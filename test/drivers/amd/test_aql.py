@@ -33,7 +33,7 @@ def test_words_become_an_indirect_buffer_in_a_vendor_packet(opened: Opener) -> N
   for start in (0, 16, 32): assert words[start] == 0x00010100 and words[start + 1] == 0xC0023F00 and words[start + 5] == 10
   assert words[4] == 0x800004 and words[20] == 0x800000 and words[36] == 0x800002, "sizes: two pieces of words are one buffer"
   assert words[18:20] == [0x1000, 0]
-  queue.start()
+  queue.ring.ring()
   assert queue.pointers.load64(WRITE_POINTER) == 3 == queue.pointers.load64(READ_POINTER) and queue.doorbell.load64(queue.doorbell_offset) == 2
   assert [name for name in box.packets if name != "INDIRECT_BUFFER"] == ["EVENT_WRITE"] * 3 and queue.consumed() == 48
 
@@ -41,6 +41,6 @@ def test_the_ring_goes_round(opened: Opener) -> None:
   box, device = opened("gfx942")
   queue = queue_of(device)
   for _ in range(10_000): queue.put(Indirect(0x1000, 0))
-  queue.start()
+  queue.ring.ring()
   assert queue.pointers.load64(WRITE_POINTER) == 10_000 and queue.consumed() == 10_000 * 16 % (AQL_RING_BYTES // 4)
   assert queue.recent()[0].startswith("INDIRECT_BUFFER")

@@ -1,5 +1,7 @@
 """One GPU: the order of its two queues, deadlines, the timeline's end, forks, and what becomes of it when it is closed or lost."""
+import sys
 import threading
+from typing import Any
 
 import pytest
 from amd_box import AMDBox, Opener, code
@@ -44,6 +46,45 @@ def test_the_timeline_begins_anew_before_it_wraps(opened: Opener, monkeypatch: p
     assert out == data and device.timeline.submitted < Timeline.LIMIT
   assert device.epoch > 5 and len(box.dispatches) == 20
   device.wait_mark(old)
+
+class Interrupt:
+  """Raises KeyboardInterrupt before the nth line that the driver executes, once."""
+  def __init__(self, nth: int): self.left = nth
+
+  def __enter__(self) -> None: sys.settrace(self.trace)
+  def __exit__(self, *_: object) -> None: sys.settrace(None)
+
+  def trace(self, frame: Any, event: str, argument: Any) -> Any:
+    if "/drivers/" not in frame.f_code.co_filename or "/test/" in frame.f_code.co_filename: return None
+    if event == "line":
+      self.left -= 1
+      if self.left == 0: raise KeyboardInterrupt
+    return self.trace
+
+@pytest.mark.parametrize("kind", ("gfx1100", "gfx942"))
+@pytest.mark.parametrize("what", ("submit", "replay", "copyin"))
+def test_ctrl_c_anywhere_leaves_a_device_that_works(opened: Opener, kind: str, what: str) -> None:
+  """What is interrupted runs or does not; what follows runs, in order, and is waited for."""
+  box, device = opened(kind)
+  program, a = device.load(code(kind)), device.allocator.alloc(1000)
+  recording = device.record([Launch(program, [a], [1], 11)])
+  actions = {"submit": lambda: device.submit([Launch(program, [a], [1], 11)]), "replay": recording.submit,
+             "copyin": lambda: device.allocator.copyin(a, memoryview(b"x" * 1000))}
+  for nth in range(1, 1000):
+    device.allocator.copyin(a, memoryview(b"a" * 1000))
+    before = len(box.dispatches)
+    try:
+      with Interrupt(nth): actions[what]()
+    except KeyboardInterrupt: pass
+    else: break
+    data, out = bytes([nth & 0xFF]) * 1000, bytearray(1000)
+    device.submit([Launch(program, [a], [1], 22)])
+    device.synchronize()
+    assert [groups for _, groups in box.dispatches[before:]] in ([22], [11, 22])
+    device.allocator.copyin(a, memoryview(data))
+    device.allocator.copyout(memoryview(out), a)
+    assert out == data
+  assert 30 < nth < 999, "each line was tried"
 
 def test_scratch_grows_and_is_told_before_kernels(opened: Opener) -> None:
   box, device = opened("gfx1100")

@@ -40,7 +40,7 @@ def test_the_write_pointer_counts_for_ever_and_the_read_pointer_wraps(opened: Op
   piece, total = pm4.GFX10.NOP(data=[0] * 16_000), 0
   for _ in range(40):
     queue.put(piece)
-    queue.start()
+    queue.ring.ring()
     total += len(piece)
     assert queue.pointers.load64(WRITE_POINTER) == total == queue.doorbell.load64(queue.doorbell_offset)
     assert queue.pointers.load32(READ_POINTER) == total % (1 << 18) == queue.consumed()
@@ -49,7 +49,7 @@ def test_a_piece_longer_than_the_ring_goes_in_parts(opened: Opener) -> None:
   box, device = opened("gfx1100")
   words = pm4.GFX10.NOP(data=[0] * 15) * 20_000
   queue_of(device).put(words)
-  queue_of(device).start()
+  queue_of(device).ring.ring()
   assert box.packets.count("NOP") == 20_000
 
 def test_an_indirect_buffer_is_a_packet(opened: Opener) -> None:
@@ -57,7 +57,7 @@ def test_an_indirect_buffer_is_a_packet(opened: Opener) -> None:
   words = pm4.GFX10.EVENT_WRITE(event_type=7, event_index=4)
   memory = device.transient.write(b"".join(word.to_bytes(4, "little") for word in words))
   queue_of(device).put(Indirect(memory, len(words)))
-  queue_of(device).start()
+  queue_of(device).ring.ring()
   assert box.packets[-2:] == ["INDIRECT_BUFFER", "EVENT_WRITE"]
   assert queue_of(device).recent()[-1].startswith("INDIRECT_BUFFER ib_base=0x")
 
@@ -65,7 +65,7 @@ def test_the_state_says_how_far_it_is(opened: Opener) -> None:
   _, device = opened("gfx1100")
   queue = queue_of(device)
   queue.put(pm4.GFX10.NOP(data=[0]))
-  queue.start()
+  queue.ring.ring()
   assert queue.state() == f"compute queue {queue.number}: 2 of 2 words read (modulo 262144)"
 
 def test_packets_are_shown_from_where_words_are_such(opened: Opener) -> None:

@@ -13,7 +13,7 @@ def test_a_copy_is_cut_into_what_a_packet_can_count(opened: Opener, monkeypatch:
   device.allocator.copyin(a, memoryview(bytes(range(250)) * 16))
   box.packets.clear()
   device.copies.copy(b.address, a.address, 3999)
-  device.copies.start()
+  device.copies.ring.ring()
   assert box.packets == ["sdma COPY_LINEAR"] * packets
   out = bytearray(4000)
   device.allocator.copyout(memoryview(out), b)
@@ -27,7 +27,7 @@ def test_signals_and_waits(opened: Opener, kind: str) -> None:
   device.copies.signal(words, 7, (words + 4, 9))
   device.copies.wait_memory(words, 7)
   device.copies.timestamp(words + 8)
-  device.copies.start()
+  device.copies.ring.ring()
   assert box.packets == ["sdma FENCE", "sdma FENCE", "sdma TRAP", "sdma POLL_REGMEM", "sdma TIMESTAMP_GET_GLOBAL"]
   offset = words - device.transient.address
   memory = device.transient.memory
@@ -40,7 +40,7 @@ def test_pointers_count_bytes_and_never_wrap(opened: Opener) -> None:
   for _ in range(2 * RING_BYTES // 64_000 + 1):
     queue.ring.put(queue.packets.NOP(count=15_999, data=[0] * 15_999))
   queue.ring.put(queue.packets.COPY_LINEAR(count=3, src_addr=pages, dst_addr=pages + 4))
-  queue.start()
+  queue.ring.ring()
   assert queue.pointers.load64(WRITE_POINTER) == queue.pointers.load64(READ_POINTER) == queue.doorbell.load64(queue.doorbell_offset) > 2 * RING_BYTES
   assert queue.consumed() == queue.pointers.load64(READ_POINTER) // 4 % (RING_BYTES // 4)
 
@@ -53,5 +53,5 @@ def test_a_packet_does_not_cross_the_end_of_the_ring(opened: Opener) -> None:
     queue.ring.put(queue.packets.NOP(count=count, data=[0] * count))
   queue.ring.put(queue.packets.COPY_LINEAR(count=3, src_addr=pages, dst_addr=pages + 4))
   assert queue.ring.written == words + 7
-  queue.start()
+  queue.ring.ring()
   assert box.packets[-1] == "sdma COPY_LINEAR" and box.packets[-2] == "sdma NOP"
