@@ -28,3 +28,13 @@ def test_bits(arch: str, kind: AxisType) -> None:
     if dtypes.is_float(source) and source.itemsize < 4: continue  # of a NaN only the kind is kept
     kernel = converted(Ops.BITCAST, source, target, kind, 20)
     check(kernel, arch, data=data_for(kernel, 4, wild), optimized=False, what=f"bits of {source} as {target}")
+
+@pytest.mark.parametrize("kind", (AxisType.LOCAL, AxisType.GLOBAL))
+@pytest.mark.parametrize("arch", ARCHS)
+def test_narrow_bits_that_all_lanes_share(arch: str, kind: AxisType) -> None:
+  """Bits of a number that was narrowed, as random numbers of half precision are made."""
+  r = UOp.range(20, 0, kind)
+  for wide, narrow, target in ((dtypes.uint32, dtypes.uint16, dtypes.float16), (dtypes.uint32, dtypes.uint8, dtypes.int8)):
+    bits = UOp(Ops.BITCAST, target, (UOp(Ops.CAST, narrow, (UOp.param(1, wide, 20).index(r).load(),)),))
+    kernel = UOp.sink(UOp.param(0, dtypes.float32, 20).index(r).store(UOp(Ops.CAST, dtypes.float32, (bits,)), r))
+    check(kernel, arch, data=data_for(kernel, 4), optimized=False, what=f"bits of {narrow} as {target}")

@@ -54,7 +54,7 @@ class Casts(Arithmetic):
 
   def moved(self, value: Any, size: int, varying: bool) -> Reg:
     """The value where it is wanted."""
-    return self.in_vector(value, size) if varying else self.in_scalar(value, regs.S[size // 4])
+    return self.in_vector(value, size) if varying else self.in_scalar(value, regs.S[max(1, size // 4)])
 
   def widen(self, value: Any, source: DType, varying: bool) -> Reg:
     """32 bits as 64."""
