@@ -18,7 +18,8 @@ from tinyhw.emulator.memory import FlatMemory
 GOLDEN = [line.split() for line in (Path(__file__).resolve().parents[2] / "golden/amd_llvm.txt").read_text(encoding="ascii").splitlines()]
 CODES = {line[1]: zlib.decompress(base64.b64decode(line[2])) for line in GOLDEN if line[0] == "code"}
 RESULTS = {line[1]: line[2:] for line in GOLDEN if line[0] == "result"}
-KERNELS = {(line[1], line[2]): {key: int(value) for key, _, value in (word.partition("=") for word in line[3:])} for line in GOLDEN if line[0] == "kernel"}
+KERNELS = {(line[1], line[2]): {key: int(value) for key, _, value in (word.partition("=") for word in line[3:])}
+           for line in GOLDEN if line[0] == "kernel"}
 SCRATCH = 0x40000000
 
 def execute(arch: str, name: str, a: list[int], b: list[int], seed: int = 0) -> list[int]:

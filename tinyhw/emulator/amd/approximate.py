@@ -1,8 +1,8 @@
 """Functions that the hardware approximates, as far off as it may be: reciprocals, roots, exponentials, logarithms, sines; v_trig_preop.
 
 A float32 result that is not exact is one of the two numbers around it, the nearer or the other one as the operand's bits decide, so that no program
-can rely on correct rounding; denormals are flushed. A float64 result has the 24 bits that the hardware promises. Sources: ISA guides; LLVM's AMDGPU backend,
-which corrects what these instructions leave (legalizeFDIV, legalizeFSQRT).
+can rely on correct rounding; denormals are flushed. A float64 result has the 24 bits that the hardware promises. Sources: ISA guides; LLVM's AMDGPU
+backend, which corrects what these instructions leave (legalizeFDIV, legalizeFSQRT).
 """
 from __future__ import annotations
 import math
