@@ -9,12 +9,12 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate import evaluate
-from tinyhw.uop.inbounds import bounds_under, conditions, lane_of, linear, outside
+from tinyhw.uop.inbounds import MOST_POINTS, bounds_under, conditions, lane_of, linear, outside
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.verify import verify
 
 f32 = dtypes.float32
-i, j, k, l = [UOp.range(n, at) for at, n in enumerate((8, 6, 3, 3))]
+i, j, k, l, many = [UOp.range(n, at) for at, n in enumerate((8, 6, 3, 3, MOST_POINTS))]
 x = UOp.param(1, f32, 48)
 
 def load(index: UOp, gate: UOp | None = None, lanes: int = 1) -> UOp: return x.index(index).load(gate, 0.0, f32.vec(lanes))
@@ -27,6 +27,7 @@ def load(index: UOp, gate: UOp | None = None, lanes: int = 1) -> UOp: return x.i
   load(i * 100, i.ne(0).logical_not()),
   load((i + j - 3) // 2 * 10, (i + j >= 3) & (i + j < 13)), load((i + j) % 8 * 9, i + j < 6), load((i + j + 6) // 8 * 8 - 8, i + j >= 2),
   load(i * 6, None, 6), load(i * 8, i < 6, 8), load(i - 1, ((i < 1) | (j < 2)).logical_not()), load(i * 999, i < 0),
+  load(48 - (k + (j + 1) // 3) * 16, (j >= 2) & (j < 5) & (k + (j + 1) // 3 >= 1) & (many < 3)),
   load(i - 1, 0 < i % 2), load(i + 41, i % 2 < 1), load(k * 2 - l, (l < k + 1) & (k < l + 3)),
 ], ids=lambda u: u.render(False))
 def test_proven(access: UOp) -> None: assert outside(access, 48) is None

@@ -121,7 +121,7 @@ def bounds_under(u: UOp, given: Sequence[Condition]) -> Interval:
   for part, low, high in groups:
     key, negated = frozenset(part.items()), frozenset((n, -f) for n, f in part.items())
     if negated in merged: key, part, low, high = negated, merged[negated][0], -high, -low
-    a, b = merged[key][1:] if key in merged else _sum(part, known)
+    a, b = merged[key][1:] if key in merged else _sum(part, {**_narrowed(part, known), **known})
     merged[key] = part, max(a, low), min(b, high)
   if any(a > b for a, b in known.values()) or any(a > b for _, a, b in merged.values()): return 1, 0
   low = high = constant
