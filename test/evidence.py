@@ -14,15 +14,22 @@ from typing import NamedTuple
 TEST = Path(__file__).resolve().parent
 
 class Target(NamedTuple):
-  """A line of the table. golden: vectors, and the pattern of those that belong to this target. files: tests that must exist for each level."""
+  """A line of the table. golden: vectors, and the pattern of those that belong to this target. files: tests that must exist for each level.
+
+  tools: independent assemblers that made the vectors. whole: all of the tensor tests ran on the emulator; else L2 is reached in part.
+  """
   name: str
   golden: tuple[str, str]
   files: dict[str, str]
   silicon: str = ""
+  tools: str = "llvm-mc 14 and GNU as"
+  whole: bool = True
 
 WIDE = r"zmm|\{k\d\}|\bk[0-7]\b|[xy]mm(?:1[6-9]|2\d|3[01])\b"   # registers and forms that need EVEX, or masks
 DRIVER = "drivers/cpu/test_workers.py"
 
+ASSEMBLED = {"L0": "isa/amd/test_encode.py", "L1": "isa/amd/test_decode.py"}
+AMD = {**ASSEMBLED, "L2": "emulator/amd/test_tensors.py", "L3": "drivers/amd/test_emulated.py"}
 X86 = {"L0": "isa/x86/test_encode.py", "L1": "isa/x86/test_decode.py", "L3": DRIVER}
 
 TARGETS = (
@@ -30,6 +37,9 @@ TARGETS = (
          "AMD Zen 3 (EPYC, family 25 model 1) and Intel Granite Rapids, Linux: `examples/digits.py`, every kernel of `docs/tour.md`"),
   Target("x86-64, AVX-512", ("golden/x86_64.txt", f"(?:{WIDE})"), {**X86, "L2": "isa/x86/test_select_evex.py"},
          "Intel Granite Rapids (KVM guest), Linux: `examples/digits.py`, `test/isa/x86/test_silicon.py`"),
+  *(Target(f"AMD {name}", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD if emulated else ASSEMBLED, "", tools, False) for name, chip, tools, emulated in (
+    ("RDNA3 (gfx1100)", "gfx1100", "LLVM 19 and 22", True), ("RDNA4 (gfx1200)", "gfx1200", "LLVM 19 and 22", True),
+    ("CDNA3 (gfx942)", "gfx942", "LLVM 19 and 22", True), ("CDNA4 (gfx950)", "gfx950", "LLVM 22", False))),
 )
 SOURCES = (
   ("C (`DEV=CLANG`)", "drivers/test_clang.py", "an installed compiler makes the code; the same worker ring; tests compare it with PYTHON"),
@@ -53,8 +63,9 @@ def row(target: Target) -> str:
   good, bad = vectors(target.golden)
   have = {level for level, name in target.files.items() if (TEST / name).exists()}
   encoded = f"yes, {good} vectors, {bad} refused" if "L0" in have and good else "–"
-  decoded = "yes, llvm-mc 14 and GNU as" if {"L0", "L1"} <= have and good else "–"
+  decoded = f"yes, {target.tools}" if {"L0", "L1"} <= have and good else "–"
   emulated, driver = (f"`test/{target.files[level]}`" if level in have else "–" for level in ("L2", "L3"))
+  if "L2" in have and not target.whole: emulated = f"in part: {emulated}"
   return f"| {target.name} | {encoded} | {decoded} | {emulated} | {driver} | {target.silicon or 'not yet'} |\n"
 
 def table() -> str:
