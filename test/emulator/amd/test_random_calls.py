@@ -37,7 +37,8 @@ class Random:
     flags = sum(set(self.source.sample(FLAGS, self.source.randint(1, 6))))
     address = self.addresses.address + PAGE * self.source.randrange(64) + self.source.choice([0, 0, 0, 0, 8])
     user = map_memory(8 * PAGE).address if flags & 4 else 0
-    made = self.program.call(kfd.AllocMemoryOfGpu(va_addr=address, size=self.source.choice(SIZES), gpu_id=self.gpu_id(), flags=flags, mmap_offset=user))
+    size = self.source.choice(SIZES)
+    made = self.program.call(kfd.AllocMemoryOfGpu(va_addr=address, size=size, gpu_id=self.gpu_id(), flags=flags, mmap_offset=user))
     self.handles.append(made.handle)
     self.offsets.append(made.mmap_offset)
 
