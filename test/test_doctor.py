@@ -46,7 +46,8 @@ def test_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
   assert doctor.fix("NV", "this version of tinyhw has no driver for it") is None
   assert doctor.fix("CLANG", "none is on PATH") == doctor.fix("CPU", "lacks avx2") == "sudo dnf install -y clang"
   assert doctor.fix("CLANG", "CC=x: x is not on PATH") == "unset CC"
-  assert str(doctor.fix("AMD", "opening /dev/kfd: permission denied (EACCES); join the group that owns it")).startswith("sudo usermod -aG render")
+  reason = "opening /dev/kfd: permission denied (EACCES); join the group render, which owns it (sudo usermod -aG render $USER), and log in again"
+  assert doctor.fix("AMD", reason) == "sudo usermod -aG render $USER, then log in again"
   assert doctor.fix("AMD", "there is no /dev/kfd") is None
   assert doctor.fix("CPU", "ARCH=z80 is not known") == "unset ARCH"
   monkeypatch.setattr(Device, "refused", {})

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 import os
 import platform
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -41,7 +42,9 @@ def fix(name: str, reason: str) -> str | None:
   """The one command that would make a refused device open, or the next best thing; None if there is none."""
   if NO_DRIVER in reason: return None
   if name == "CLANG": return "unset CC" if reason.startswith("CC=") else installer()
-  if name == "AMD": return "sudo usermod -aG render $USER, then log in again" if "join the group" in reason else None
+  if name == "AMD":
+    command = re.search(r"\(sudo usermod [^)]*\)", reason)
+    return f"{command[0][1:-1]}, then log in again" if command else None
   if name == "CPU":
     if reason.startswith("ARCH="): return "unset ARCH"
     return None if Device.refused.get("CLANG") is None else installer()

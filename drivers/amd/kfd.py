@@ -18,10 +18,8 @@ OLDEST = (1, 11)          # the oldest interface whose structures were compared 
 RUNTIME_ENABLE = (1, 14)  # from here on a process announces itself
 HUGE_PAGE = 2 << 20
 DOORBELL_BYTES = 8192     # of a GPU's doorbells in a process: 1024 of 8 bytes
-GROUP = "join the group that owns it (usually render, else video: sudo usermod -aG render $USER) and log in again"
 ADVICE = {
-  "open": {errno.EACCES: GROUP,
-           errno.EPERM: "the kernel takes 64-bit processes, and containers to which the device was given (--device=/dev/kfd --device=/dev/dri)",
+  "open": {errno.EPERM: "the kernel takes 64-bit processes, and containers to which the device was given (--device=/dev/kfd --device=/dev/dri)",
            errno.ENOENT: "load the kernel's amdgpu driver (modprobe amdgpu)"},
   "AcquireVm": {errno.EBUSY: "this process has used the GPU through another driver; use one of them, or another process"},
   "AllocMemoryOfGpu": {errno.ENOMEM: "drop references to tensors that are not needed, or use a smaller batch",

@@ -20,7 +20,9 @@ from typing import Any, Protocol
 from tinyhw.config import EMULATE
 from tinyhw.errors import DriverError
 
-if sys.platform == "linux": import fcntl
+if sys.platform == "linux":
+  import fcntl
+  import grp
 
 READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE if sys.platform != "win32" else 3
 PROT_NONE, MAP_FIXED, MAP_NORESERVE = 0, 0x10, 0x4000  # Linux on x86-64 and AArch64: uapi/asm-generic/mman-common.h, mman.h
@@ -74,6 +76,8 @@ class Box(Protocol):
   def listdir(self, path: str) -> list[str]:
     """The names in a folder, in any order."""
   def exists(self, path: str) -> bool: ...
+  def group(self, path: str) -> str:
+    """The name of the group that a file belongs to."""
 
 def machine() -> Box:
   """The computer whose devices are driven: the virtual one that EMULATE names, else this one. The only way to a device file or to sysfs."""
@@ -175,6 +179,11 @@ class Computer:
   def listdir(self, path: str) -> list[str]: return os.listdir(path)
   def exists(self, path: str) -> bool: return os.path.exists(path)
 
+  def group(self, path: str) -> str:
+    number = os.stat(path).st_gid
+    try: return grp.getgrgid(number).gr_name
+    except KeyError: return str(number)  # a container knows its own groups only
+
 COMPUTER: Box = Computer()
 
 # **** what a driver holds ****
@@ -186,7 +195,6 @@ class Refused(DriverError):
     self.errno = number
 
 ADVICE = {  # what an errno means wherever a call has no advice of its own
-  errno.EACCES: "join the group that owns the file and log in again",
   errno.EPERM: "the system does not allow it; look at the container's or the service's security settings",
   errno.ENOENT: "load the kernel module that makes it, or look whether the device is there",
   errno.ENODEV: "the device is gone, or its driver did not start; look into the kernel log (dmesg)",
@@ -214,6 +222,10 @@ class Node:
   def __init__(self, box: Box, path: str, advice: Table[str, Table[int, str]] | None = None, flags: int = os.O_RDWR):
     self.path, self.advice = path, advice or {}
     try: self.file = box.open(path, flags)
+    except PermissionError as error:
+      group = box.group(path)
+      join = {errno.EACCES: f"join the group {group}, which owns it (sudo usermod -aG {group} $USER), and log in again"}
+      raise refusal(f"opening {path}", error, {**join, **self.advice.get("open", {})}) from error
     except OSError as error: raise refusal(f"opening {path}", error, self.advice.get("open")) from error
 
   def fileno(self) -> int: return self.file.fileno()

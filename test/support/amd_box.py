@@ -133,6 +133,8 @@ class AMDBox:
 
   def exists(self, path: str) -> bool: return path in self.nodes or any(name == path or name.startswith(path + "/") for name in self.texts)
 
+  def group(self, path: str) -> str: return "render"
+
   # **** ioctls ****
 
   def call(self, request: int, argument: Any) -> None:

@@ -147,6 +147,8 @@ class Box:
     path = posixpath.normpath(path)
     return path in self.texts or path in self.nodes or any(known.startswith(path + "/") for known in (*self.texts, *self.nodes))
 
+  def group(self, path: str) -> str: return "render"
+
   # **** descriptors ****
 
   def take_descriptor(self, file: VirtualFile) -> int:

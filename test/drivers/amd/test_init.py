@@ -30,7 +30,7 @@ def test_a_device_opens_by_its_name(box: AMDBox) -> None:
 def test_reasons_come_through(box: AMDBox) -> None:
   box.fail("open", 1, errno.EACCES)
   with pytest.raises(DeviceError, match="device AMD does not open: opening /dev/kfd: permission denied"): Device["AMD"]
-  assert "join the group that owns it (usually render" in Device.refused["AMD"]
+  assert "join the group render, which owns it (sudo usermod -aG render $USER)" in Device.refused["AMD"]
   with pytest.raises(DeviceError, match="there are 2 GPUs, and number 7 is none of them"): Device["AMD:7"]
   kfd.forget(box)
 

@@ -37,7 +37,7 @@ def test_an_old_kernel_is_refused_and_an_older_one_not_asked_for_what_it_has_not
   assert [name for name, _ in box.calls] == ["GetVersion"]
 
 @pytest.mark.parametrize("call, number, advice", [
-  ("open", errno.EACCES, "opening /dev/kfd: permission denied .*join the group that owns it"),
+  ("open", errno.EACCES, "opening /dev/kfd: permission denied .*join the group render, which owns it"),
   ("open", errno.ENOENT, "modprobe amdgpu"), ("GetVersion", errno.ENOTTY, "/dev/kfd: GetVersion: .*update it"),
   ("RuntimeEnable", errno.EIO, "RuntimeEnable: .*dmesg")])
 def test_a_connection_that_fails_leaves_no_file_open(call: str, number: int, advice: str) -> None:

@@ -91,6 +91,18 @@ def test_errors_say_what_failed_why_and_what_to_do(tmp_path: Path) -> None:
   node.close()
   node.close()
 
+def test_no_permission_names_the_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  import grp
+  def refuse(path: str, flags: int) -> int: raise PermissionError(errno.EACCES, "no")
+  (tmp_path / "node").touch()
+  monkeypatch.setattr(files.os, "open", refuse)
+  name = grp.getgrgid((tmp_path / "node").stat().st_gid).gr_name
+  with pytest.raises(files.Refused, match=rf"permission denied \(EACCES\); join the group {name}, which owns it \(sudo usermod -aG {name} \$USER\)"):
+    files.Node(files.COMPUTER, str(tmp_path / "node"))
+  def unknown(number: int) -> None: raise KeyError
+  monkeypatch.setattr(files.grp, "getgrgid", unknown)
+  assert files.COMPUTER.group(str(tmp_path / "node")) == str((tmp_path / "node").stat().st_gid)
+
 def test_an_unknown_errno_still_has_words() -> None:
   error = files.refusal("call", OSError(errno.EXDEV, ""))
   assert "EXDEV" in error.message and "dmesg" in error.message
