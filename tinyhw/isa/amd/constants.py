@@ -25,15 +25,18 @@ class Constants:
   """The constants of operands of one kind of type. `bits`: of the operand.
 
   codes: bits -> code; values: code -> bits; names: bits of inline floats -> text. letter: how struct spells its floats, or "" for integers.
-  shift: of a literal within the operand. signed: the literal is sign-extended.
+  shift: of a literal within the operand. signed: the literal is sign-extended. twice: an inline constant is in both halves.
   """
 
-  def __init__(self, bits: int, floats: list[int], letter: str = "", shift: int = 0, signed: bool = False):
-    self.bits, self.letter, self.shift, self.signed = bits, letter, shift, signed
+  def __init__(self, bits: int, floats: list[int], letter: str = "", shift: int = 0, signed: bool = False, twice: bool = False):
+    self.bits, self.letter, self.shift, self.signed, self.twice = bits, letter, shift, signed, twice
     self.mask = (1 << bits) - 1
     self.names = dict(zip(floats, (*FLOAT_NAMES[:-1], "0.15915494309189532" if bits == 64 else FLOAT_NAMES[-1])))
     self.codes = {value: FIRST_FLOAT + i for i, value in enumerate(floats)}
     self.codes.update({value & self.mask: 128 + value if value >= 0 else 192 - value for value in range(-16, 65)})
+    if twice:
+      self.names = {}
+      self.codes = {(value & 0xffff) * 0x10001: code for value, code in self.codes.items()}
     self.values = {code: value for value, code in self.codes.items()}
 
   def literal(self, value: int) -> int | None:
@@ -54,7 +57,7 @@ BF16 = [value >> 16 for value in F32]
 # By the kind of a type; see form.Type.constants.
 KINDS = {
   "f16": Constants(16, F16, "e"), "bf16": Constants(16, BF16), "i16": Constants(16, []),
-  "f16x2": Constants(32, F16, "e"), "bf16x2": Constants(32, BF16),
+  "f16x2": Constants(32, F16, "e"), "bf16x2": Constants(32, BF16), "f16x2 twice": Constants(32, F16, "e", twice=True),
   "f32": Constants(32, F32, "f"), "i32": Constants(32, F32),
   "f64": Constants(64, F64, "d", shift=32), "i64": Constants(64, F64, signed=True), "b64": Constants(64, F64),
 }

@@ -17,7 +17,8 @@ from tinyhw.isa.amd.check import CHECKS, address_units
 from tinyhw.isa.amd.constants import LITERAL
 from tinyhw.isa.amd.encode import chosen, field_codes, none_code
 from tinyhw.isa.amd.form import MX_UNITS, SIGNED, Encoding, Form
-from tinyhw.isa.amd.table import PROMOTED, Table, table
+from tinyhw.isa.amd.make import PROMOTED
+from tinyhw.isa.amd.table import Table, table
 from tinyhw.machine.bits import Format
 from tinyhw.machine.inst import Inst, MInst, Reg
 

@@ -59,12 +59,14 @@ class Type:
   """What an operand holds: "f32", "b64", "f16x2" (two in a register).
 
   kind: f, bf, fp, i, u, iu, b. bits: of an element. count: of elements. units: registers.
+  twice: an inline constant is in both halves.
   """
   name: str
   kind: str
   bits: int
   count: int
   units: int
+  twice: bool = False
 
   @property
   def floating(self) -> bool: return self.kind in ("f", "bf") and self.bits >= 16
@@ -72,7 +74,7 @@ class Type:
   @property
   def constants(self) -> Constants:
     """The constants that such an operand can be."""
-    if self.count > 1 and self.bits == 16 and self.floating: return constants.KINDS[f"{self.kind}16x2"]
+    if self.count > 1 and self.bits == 16 and self.floating: return constants.KINDS[f"{self.kind}16x2{' twice' * self.twice}"]
     if self.bits * self.count == 16: return constants.KINDS[f"{self.kind}16" if self.floating else "i16"]
     if self.bits == 64: return constants.KINDS["f64" if self.kind == "f" else "i64" if self.kind == "i" else "b64"]
     return constants.KINDS["f32" if self.floating and self.bits == 32 else "i32"]

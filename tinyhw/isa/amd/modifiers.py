@@ -72,10 +72,13 @@ def bits_of(form: Form, name: str, value: int) -> list[int]:
   count = len(sources(form))
   bits = [value >> i & 1 for i in range(4)]
   if not whole_op_sel(form, name): return bits[:count]
-  if form.specs[form.index[name]].mask == BYTES: return bits
+  if named_bit_by_bit(form, name): return bits
   return bits[:2] if "lanes" in form.words else bits[:count] + bits[3:]
 
-BYTES = 12  # the bits of op_sel that say which byte of the result is written
+def named_bit_by_bit(form: Form, name: str) -> bool:
+  """Whether all four bits of op_sel are listed, as bits 2 and 3 say which byte of the result is written where there are two sources."""
+  return bool(form.specs[form.index[name]].mask & 7 & -1 << len(sources(form)))
+
 BYTE_BITS = {"v_cvt_f32": (1, 0), "v_cvt_sr_": (2, 3)}  # which bits of op_sel select the byte, the low one first
 
 def byte_bits(form: Form) -> tuple[int, int]:
@@ -117,7 +120,7 @@ def parse_bits(form: Form, name: str, bits: list[int]) -> tuple[str, int]:
   count = len(sources(form))
   most = 4 if whole_op_sel(form, name) else count
   if len(bits) > most: raise ParseError(f"{name} of {form.mnemonic} has at most {most} bits, got {len(bits)}")
-  if len(bits) == count + 1 and form.specs[form.index[name]].mask != BYTES: bits = bits[:count] + [0] * (3 - count) + bits[count:]
+  if len(bits) == count + 1 and not named_bit_by_bit(form, name): bits = bits[:count] + [0] * (3 - count) + bits[count:]
   value = sum(bit << i for i, bit in enumerate(bits))
   if name == "op_sel_hi" and form.encodings[0].format_name[:5] == "vop3p": value |= 7 & -1 << len(bits)
   return name, value

@@ -23,8 +23,8 @@ FOURS = """
 v_cvt_scalef32_pk_fp4_f32      - 23d - -  fp4x2+ f32 f32 f32       op_sel
 v_cvt_scalef32_sr_pk_fp4_f32   - 23e - -  fp4x2+ f32x2[v] b32 f32   op_sel
 v_cvt_scalef32_pk_f32_fp4      - 23f - -  f32x2= fp4x8 f32         op_sel
-v_cvt_scalef32_pk_fp4_f16      - 24c - -  fp4x2+ f16x2 f32         op_sel
-v_cvt_scalef32_pk_fp4_bf16     - 24d - -  fp4x2+ bf16x2 f32        op_sel
+v_cvt_scalef32_pk_fp4_f16      - 24c - -  fp4x2+ f16x2 f32         op_sel=15
+v_cvt_scalef32_pk_fp4_bf16     - 24d - -  fp4x2+ bf16x2 f32        op_sel=15
 v_cvt_scalef32_sr_pk_fp4_f16   - 24e - -  fp4x2+ f16x2 b32 f32     op_sel
 v_cvt_scalef32_sr_pk_fp4_bf16  - 24f - -  fp4x2+ bf16x2 b32 f32    op_sel
 v_cvt_scalef32_pk_f16_fp4      - 250 - -  f16x2= fp4x8 f32         op_sel

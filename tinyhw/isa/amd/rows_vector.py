@@ -149,7 +149,7 @@ v_fmaak_f16                                    - - 38 .         f16= f16 f16 lit
 v_max_f16 v_max_num_f16@rdna4                  2d . 39 31       f16= f16 f16                       clamp omod
 v_min_f16 v_min_num_f16@rdna4                  2e . 3a 30       f16= f16 f16                       clamp omod
 v_ldexp_f16                                    33 . 3b .        f16= f16 i16                       clamp omod
-v_pk_fmac_f16                                  3c . . .         f16x2+ f16x2 f16x2                 short nodpp@rdna
+v_pk_fmac_f16                                  3c . . .         f16x2+ f16x2 f16x2                 short nodpp@rdna twice@rdna
 v_fmac_f64                                     4 . - -          f64+ f64 f64                       clamp omod pipe:f64
 v_dot2c_f32_bf16                               - 16 - -         f32+ bf16x2 bf16x2                 clamp omod nosdwa pipe:dot
 v_mac_f16                                      23 . - -         f16+ f16 f16                       clamp omod nosdwa

@@ -88,7 +88,7 @@ def show_constant(spec: Spec, value: int) -> str:
   kind = spec.type.constants
   value &= kind.mask
   if value in kind.names: return kind.names[value]
-  if value in kind.codes: return str(value if value <= 64 else value - kind.mask - 1)
+  if value in kind.codes and not kind.twice: return str(value if value <= 64 else value - kind.mask - 1)
   if kind.signed and value >> 63: return str(value - (1 << 64))
   return hex(value >> kind.shift)
 
