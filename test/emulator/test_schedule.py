@@ -1,4 +1,7 @@
 """tinyhw/emulator/schedule.py: seeded order, waiting actors, errors."""
+import signal
+import threading
+
 import pytest
 
 from tinyhw.emulator.schedule import Scheduler
@@ -72,3 +75,28 @@ def test_an_actor_that_looks_does_not_move_others() -> None:
   scheduler.add(looks)
   scheduler.settle()
   assert looks.seen == 0
+
+def test_an_interruption_waits_for_the_end_of_a_step() -> None:
+  scheduler, log = Scheduler(0), list[str]()
+  class Interrupted:
+    def step(self) -> bool:
+      log.append("begin")
+      signal.raise_signal(signal.SIGINT)
+      log.append("end")
+      return True
+  scheduler.add(Interrupted())
+  kept = signal.getsignal(signal.SIGINT)
+  with pytest.raises(KeyboardInterrupt): scheduler.run(100)
+  assert log == ["begin", "end"] and scheduler.interrupted is None and signal.getsignal(signal.SIGINT) is kept
+  with pytest.raises(KeyboardInterrupt), scheduler.whole(), scheduler.whole():
+    signal.raise_signal(signal.SIGINT)
+    log.append("inside")
+  assert log[-1] == "inside"
+
+def test_other_threads_have_no_signals_to_hold() -> None:
+  scheduler, log = Scheduler(0), list[str]()
+  scheduler.add(Counter("a", 3, log))
+  thread = threading.Thread(target=scheduler.settle)
+  thread.start()
+  thread.join()
+  assert log == ["a"] * 3

@@ -42,7 +42,7 @@ class VirtualMapping:
     self.watcher.before_load(offset, size)
 
   def _store(self, offset: int, data: bytes | bytearray | memoryview, write: Callable[[], None]) -> None:
-    with self.box.scheduler.lock:
+    with self.box.scheduler.whole():
       self.box.scheduler.advance()
       self.watcher.before_store(offset, data)
       write()

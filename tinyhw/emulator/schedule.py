@@ -5,9 +5,12 @@ take some steps first, at random none or many. So every order in which a real de
 repeated by its seed, and nothing runs behind the back of a debugger. A device that nobody looks at stands still, as a slow one would.
 """
 from __future__ import annotations
+import contextlib
 import random
+import signal
 import threading
-from typing import Protocol
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 BURSTS = (0, 0, 1, 2, 5, 20, 80)  # steps that an access lets the devices take, one of them at random
 
@@ -25,6 +28,8 @@ class Scheduler:
     self.running = False
     self.steps = 0                        # taken so far
     self.error: Exception | None = None   # the last one that an actor raised
+    self.interrupted: tuple[int, Any] | None = None  # a Ctrl-C that waits, as a signal's handler gets it
+    self._held = False
 
   def add(self, actor: Actor) -> None: self.actors.append(actor)
 
@@ -36,14 +41,33 @@ class Scheduler:
     """Let the devices take a random number of steps: called wherever the program looks."""
     if self.actors and not self.running: self.run(self.random.choice(BURSTS))
 
+  @contextlib.contextmanager
+  def whole(self) -> Iterator[None]:
+    """A Ctrl-C waits until what is inside is done: neither hardware nor the kernel stop halfway. Takes the lock."""
+    with self.lock:
+      kept = signal.getsignal(signal.SIGINT)
+      if self._held or not callable(kept) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+      self._held = True
+      signal.signal(signal.SIGINT, self._hold)
+      try: yield
+      finally:
+        signal.signal(signal.SIGINT, kept)
+        self._held = False
+        noted, self.interrupted = self.interrupted, None
+        if noted is not None: kept(*noted)
+
+  def _hold(self, number: int, frame: Any) -> None: self.interrupted = number, frame
+
   def run(self, most: int) -> int:
     """Up to `most` steps of actors in a random order; fewer if all wait for the program. How many were taken. Errors of actors reach the caller."""
-    with self.lock:
+    with self.whole():
       if self.running: return 0
       self.running, taken = True, 0
       try:
         waiting: set[int] = set()
-        while taken < most:
+        while taken < most and self.interrupted is None:
           ready = [actor for actor in self.actors if id(actor) not in waiting] if waiting else self.actors
           if not ready: break
           actor = ready[self.random.randrange(len(ready))]

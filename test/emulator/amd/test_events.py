@@ -1,6 +1,7 @@
 """tinyhw/emulator/amd/events.py: slots, interrupts, waits, limits."""
 import ctypes
 import errno
+import signal
 import threading
 import time
 from typing import Any
@@ -73,6 +74,16 @@ def test_an_event_that_another_thread_sets() -> None:
   thread.start()
   assert wait(program, event, timeout=0xFFFFFFFF)[0] == COMPLETE
   thread.join()
+
+def test_a_wait_ends_with_an_interruption() -> None:
+  program = Program()
+  event = create(program)
+  timer = threading.Timer(0.05, lambda: signal.raise_signal(signal.SIGINT))
+  timer.start()
+  with pytest.raises(KeyboardInterrupt): wait(program, event, timeout=0xFFFFFFFF)
+  timer.join()
+  program.call(kfd.SetEvent(event_id=event.event_id))
+  assert wait(program, event)[0] == COMPLETE
 
 def test_a_wait_fails_when_its_event_goes() -> None:
   program = Program()

@@ -107,7 +107,7 @@ class RenderFile(VirtualFile):
     self.computer, self.gpu = computer, gpu
 
   def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> VirtualMapping:
-    with self.computer.scheduler.lock:
+    with self.computer.scheduler.whole():
       self.check("mmap")
       return self.computer.memory.mmap(self, self.gpu, length, offset, address, prot, flags)
 
@@ -136,7 +136,7 @@ class KfdFile(VirtualFile):
     if request >> 8 & 0xFF != ord("K") or kind is None or self.computer.version < SINCE.get(kind, (0, 0)):
       raise refuse(errno.ENOTTY, f"request {request:#x}")
     if os.getpid() != self.process: raise refuse(errno.EBADF, "the file is that of another process")
-    with self.computer.scheduler.lock:
+    with self.computer.scheduler.whole():
       self.check(kind.__name__)
       function = self.calls.get(kind)
       if function is None: raise refuse(errno.EINVAL, f"{kind.__name__} is not emulated")
@@ -151,7 +151,7 @@ class KfdFile(VirtualFile):
   def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> VirtualMapping:
     computer = self.computer
     if os.getpid() != self.process: raise refuse(errno.EBADF, "the file is that of another process")
-    with computer.scheduler.lock:
+    with computer.scheduler.whole():
       self.check("mmap")
       kind, number = offset & MMAP_TYPE_MASK, offset >> MMAP_GPU_SHIFT & 0xFFFF
       if kind == MMAP_TYPE_DOORBELL: return computer.queues.map_doorbells(computer.bound_gpu(number), length, address, prot)

@@ -112,6 +112,7 @@ class Events:
         request.wait_result = kfd.KFD_IOC_WAIT_RESULT_COMPLETE
         return
       moved = self.computer.scheduler.run(STEPS)
+      if self.computer.scheduler.interrupted is not None: raise refuse(errno.EINTR)
       if deadline is not None and time.monotonic() >= deadline and not any(event.signaled for event in events):
         request.wait_result = kfd.KFD_IOC_WAIT_RESULT_TIMEOUT
         return
