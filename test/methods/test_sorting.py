@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from test.helpers import arrays, compare, same
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError
 from tinyhw.methods import sorting
 from tinyhw.tensor import Tensor
@@ -59,3 +59,13 @@ def test_masked_select():
   assert Tensor([1.0, 2.0, 3.0]).masked_select(Tensor([True, False, True]), size=1).tolist() == [1.0]
   assert Tensor([[1], [2]]).masked_select(Tensor([True, False, True])).tolist() == [1, 1, 2, 2]
   assert Tensor([1, 2]).masked_select(Tensor([False, False])).dtype is dtypes.int32
+
+@pytest.mark.usefixtures("_method")
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64], ids=str)
+@pytest.mark.parametrize("descending", [False, True])
+def test_floats_of_all_kinds_are_in_order_and_equal_ones_as_they_were(descending: bool, dtype: DType) -> None:
+  """Zeros of both signs are equal, so are NaNs, which are larger than infinity."""
+  values = [0.0, -0.0, math.nan, -1.5, math.inf, -math.inf, 3.0, -0.0, -math.nan, 3.0, -1e-3, 0.0]
+  kinds = [(1, 0.0) if math.isnan(v) else (0, v) for v in values]
+  places = sorted(range(len(values)), key=lambda k: tuple(-x for x in kinds[k]) if descending else kinds[k])
+  assert Tensor(values, dtype=dtype).argsort(descending=descending).tolist() == places

@@ -19,12 +19,19 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _MOST_COUNTED = 1024
 
-def goes_before(a: UOp, b: UOp) -> UOp:
-  """a < b, where NaN is larger than every number."""
-  less = graph.compare(Ops.CMPLT, a, b)
-  if not dtypes.is_float(a.dtype): return less
-  only_b_nan = graph.binary(Ops.AND, graph.compare(Ops.CMPNE, b, b), graph.compare(Ops.CMPEQ, a, a))
-  return graph.binary(Ops.OR, less, only_b_nan)
+def ordered(u: UOp) -> UOp:
+  """Whole numbers in the order of floats: both zeros are one of them, and NaN is the largest. Other types are themselves.
+
+  An element is compared with many others, and floats with NaN would take a dozen operations each time.
+  """
+  if not dtypes.is_float(u.dtype): return u
+  x = graph.cast(u, dtypes.float32) if u.dtype.itemsize < 4 else u
+  whole = dtypes.int32 if x.dtype.itemsize == 4 else dtypes.int64
+  bits = graph.node(Ops.BITCAST, whole, (x,), None, x.shape)
+  most = graph.like(bits, int(whole.max))
+  negative, is_zero = graph.compare(Ops.CMPLT, bits, graph.like(bits, 0)), graph.compare(Ops.CMPEQ, x, graph.like(x, 0.0))
+  number = graph.where(negative, graph.binary(Ops.XOR, bits, most), bits)
+  return graph.where(graph.compare(Ops.CMPNE, x, x), most, graph.where(is_zero, graph.like(bits, 0), number))
 
 class Sorting(Indexing):
   """Orders and selections."""
@@ -51,7 +58,8 @@ class Sorting(Indexing):
     if not self.ndim: return self.const_like(0, dtypes.int32)
     x = self.transpose(dim, -1)
     n = static(x.shape[-1], "sort")
-    places = _count_sort(x.uop, n, descending) if n <= _MOST_COUNTED else _bitonic_sort(x, n, descending)
+    keys = ordered(x.uop)
+    places = _count_sort(keys, n, descending) if n <= _MOST_COUNTED else _bitonic_sort(keys, n, descending)
     return self._new(places).transpose(dim, -1)
 
   def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Tensor, Tensor]:
@@ -130,21 +138,20 @@ def _count_sort(u: UOp, n: int, descending: bool) -> UOp:
   wide = (*lead, n, n)
   mine = graph.expand(graph.reshape(u, (*lead, n, 1)), wide)
   other = graph.expand(graph.reshape(u, (*lead, 1, n)), wide)
-  before = goes_before(mine, other) if descending else goes_before(other, mine)
-  after = goes_before(other, mine) if descending else goes_before(mine, other)
+  before = graph.compare(Ops.CMPLT, mine, other) if descending else graph.compare(Ops.CMPLT, other, mine)
   earlier = graph.compare(Ops.CMPLT, graph.positions(before, axis + 1), graph.positions(before, axis))
-  tie = graph.binary(Ops.AND, graph.binary(Ops.XOR, after, graph.like(after, True)), earlier)
+  tie = graph.binary(Ops.AND, graph.compare(Ops.CMPEQ, mine, other), earlier)
   rank = graph.fold(graph.cast(graph.binary(Ops.OR, before, tie), dtypes.int32), Ops.ADD, (axis + 1,))
   ranks = graph.expand(graph.reshape(graph.contiguous(rank), (*lead, 1, n)), wide)
   here = graph.compare(Ops.CMPEQ, ranks, graph.positions(ranks, axis))
   return graph.fold(graph.where(here, graph.positions(here, axis + 1), graph.full(wide, dtypes.int32, 0)), Ops.ADD, (axis + 1,))
 
-def _bitonic_sort(x: Tensor, n: int, descending: bool) -> UOp:
+def _bitonic_sort(u: UOp, n: int, descending: bool) -> UOp:
   """Places in sorted order along the last axis, by Batcher's bitonic network over (value, place) pairs; places break ties, so it is stable."""
-  *lead, _ = x.shape
+  *lead, _ = u.shape
   stages = (n - 1).bit_length()
   whole, axis = 1 << stages, len(lead)
-  values = graph.pad_axis(x.uop, axis, 0, whole - n)
+  values = graph.pad_axis(u, axis, 0, whole - n)
   places = graph.positions(values, axis)
   if whole == 1: return places
   for stage in range(stages):
@@ -162,10 +169,8 @@ def _bitonic_sort(x: Tensor, n: int, descending: bool) -> UOp:
 
 def _out_of_order(v: UOp, p: UOp, w: UOp, q: UOp, n: int, descending: bool) -> UOp:
   """Does the pair (w, q) go before (v, p)? Padding (places from n on) goes last."""
-  before = goes_before(v, w) if descending else goes_before(w, v)
-  after = goes_before(w, v) if descending else goes_before(v, w)
-  same = graph.binary(Ops.XOR, graph.binary(Ops.OR, before, after), graph.like(before, True))
-  before = graph.binary(Ops.OR, before, graph.binary(Ops.AND, same, graph.compare(Ops.CMPLT, q, p)))
+  before = graph.compare(Ops.CMPLT, v, w) if descending else graph.compare(Ops.CMPLT, w, v)
+  before = graph.binary(Ops.OR, before, graph.binary(Ops.AND, graph.compare(Ops.CMPEQ, v, w), graph.compare(Ops.CMPLT, q, p)))
   p_real, q_real = (graph.compare(Ops.CMPLT, u, graph.like(u, n)) for u in (p, q))
   both = graph.binary(Ops.AND, p_real, q_real)
   return graph.where(both, before, graph.binary(Ops.AND, q_real, graph.binary(Ops.XOR, p_real, graph.like(p_real, True))))
