@@ -37,6 +37,7 @@ TICK_NS = 10             # of the GPU's clock, 100 MHz on all chips
 EMULATED = 20            # a virtual GPU has so many times as long for what it does
 SCRATCH_LANES = 64       # of the widest wave
 MOST_SCRATCH_WAVES = 4095
+
 class Left(NamedTuple):
   """What a device that was closed leaves: the memory of buffers that are still referenced, which the next device of the GPU takes over."""
   allocator: AMDAllocator

@@ -6,7 +6,7 @@ few words of them, and the arguments.
 """
 from __future__ import annotations
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.device import Launch
@@ -27,6 +27,7 @@ CODE_ALIGNMENT = 256
 CODE_PADDING = 256        # readable bytes behind the code, which is fetched ahead
 ARGUMENT_ALIGNMENT = 64
 MOST_GROUPS = (1 << 32) - 1
+MOST_WORDS = (1 << 20) - 1  # of an indirect buffer
 SGPRS_BESIDE = 6          # on GFX9: vcc, flat_scratch and xnack_mask count as used
 _SLOT = struct.Struct("<q")
 
@@ -142,8 +143,7 @@ class AMDRecording:
     self.grids = [launch.grid for launch in launches]
     self.places: list[int] = []                   # of each launch's packets: the index of the first word
     self.slots: list[int] = []                    # of each launch's arguments: the offset
-    self.words = sum(len(program.words.words) for program in self.programs)
-    end = _up(4 * self.words, ARGUMENT_ALIGNMENT) * ARGUMENT_ALIGNMENT
+    end = _up(4 * sum(len(program.words.words) for program in self.programs), ARGUMENT_ALIGNMENT) * ARGUMENT_ALIGNMENT
     for arguments in packed:
       self.slots.append(end)
       end += _up(len(arguments), ARGUMENT_ALIGNMENT) * ARGUMENT_ALIGNMENT
@@ -153,8 +153,17 @@ class AMDRecording:
       self.places.append(len(words))
       words += program.launch(self.memory.address + slot, groups)
     if words: self.memory.mapping.copyin(0, struct.pack(f"<{len(words)}I", *words))
+    self.pieces = list(self._cut([*self.places, len(words)]))
     for slot, arguments in zip(self.slots, packed):
       if arguments: self.memory.mapping.copyin(slot, arguments)
+
+  def _cut(self, places: list[int]) -> Iterator[Indirect]:
+    """The buffers that the command processor is sent to, one after the other: as many launches in each as it can count the words of."""
+    start = 0
+    for end, after in zip(places[1:], [*places[2:], None]):
+      if after is not None and after - start <= MOST_WORDS: continue
+      yield Indirect(self.memory.address + 4 * start, end - start)
+      start = end
 
   def patch(self, launch: int, position: int, value: Any) -> None:
     """Replace an argument. Raises DeviceError where there is none, or for an int that needs more than 64 bits."""
@@ -184,7 +193,7 @@ class AMDRecording:
 
   def submit(self) -> None:
     """Run all launches."""
-    if self.launches: self.busy = self.device.enqueue([Indirect(self.memory.address, self.words)], [program.name for program in self.programs])
+    if self.launches: self.busy = self.device.enqueue(self.pieces, [program.name for program in self.programs])
 
   def submit_timed(self) -> list[tuple[int, int]]:
     """The same, with a look at the GPU's clock between launches: when each began and ended, in nanoseconds of time.perf_counter_ns."""

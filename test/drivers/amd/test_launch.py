@@ -10,7 +10,7 @@ import pytest
 from amd_box import AMDBox, Opener, code
 
 from tinyhw.device import Launch
-from tinyhw.drivers.amd import topology
+from tinyhw.drivers.amd import launch, topology
 from tinyhw.drivers.amd.commands import Commands
 from tinyhw.drivers.amd.launch import registers
 from tinyhw.errors import DeviceError
@@ -125,6 +125,18 @@ def test_a_replay_is_one_indirect_buffer(opened: Opener) -> None:
   recording.submit()
   assert box.packets.count("INDIRECT_BUFFER") == 1 and box.packets.count("DISPATCH_DIRECT") == 50
   assert device.timeline.submitted - device.timeline.completed == 0
+
+@pytest.mark.parametrize("kind", ("gfx1100", "gfx942"))
+@pytest.mark.parametrize("fit", (1, 2, 3, 7, 8))
+def test_a_long_recording_is_several_indirect_buffers(opened: Opener, monkeypatch: pytest.MonkeyPatch, kind: str, fit: int) -> None:
+  box, device = opened(kind)
+  program, a = device.load(code(kind)), device.allocator.alloc(100)
+  monkeypatch.setattr(launch, "MOST_WORDS", fit * len(program.words.words))
+  recording = device.record([Launch(program, [a], [i], i + 1) for i in range(7)])
+  assert [piece.words // len(program.words.words) for piece in recording.pieces] == [fit] * (7 // fit) + [7 % fit] * (7 % fit > 0)
+  recording.submit()
+  device.synchronize()
+  assert [groups for _, groups in box.dispatches] == list(range(1, 8))
 
 def test_an_empty_recording_does_nothing(opened: Opener) -> None:
   box, device = opened("gfx1100")
