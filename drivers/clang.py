@@ -1,30 +1,31 @@
 """The CLANG device: kernels as C source, compiled by an installed compiler into shared objects, run by the CPU's worker threads.
 
-Optional. It serves processors that this repository has no assembler for, and as an oracle in tests.
+Optional. It serves processors that this repository has no assembler for, and as an oracle in tests. Kernels that are loaded together are compiled
+together: most of the time that a compiler takes for one kernel is its own start and the linker's.
 """
 from __future__ import annotations
 import ctypes
-import functools
 import os
 import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from tinyhw.config import CC
 from tinyhw.drivers.cpu import processor
 from tinyhw.drivers.cpu.launch import HostDevice, Program
 from tinyhw.drivers.cpu.loop import CompiledLoop, MachineLoop, loop_source
 from tinyhw.drivers.cpu.processor import Processor
-from tinyhw.drivers.cpu.workers import Loop
+from tinyhw.drivers.cpu.workers import Loop, available_threads
 from tinyhw.errors import CompileError, DeviceError, DriverError
 from tinyhw.machine.code import Code
 
 COMPILERS = ("clang", "gcc", "cc")
 FLAGS = ("-x", "c", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-fPIC", "-shared", "-w")
 SHOWN_LINES = 12  # of what a compiler says
+RUN_BYTES = 1 << 15  # source that takes longer to compile than another compiler to start
 
 def find_compiler() -> tuple[str, ...]:
   """The command of the C compiler: CC, or the first that is on PATH. Raises DeviceError that says what to install."""
@@ -38,29 +39,89 @@ def find_compiler() -> tuple[str, ...]:
   raise DeviceError(f"none of {', '.join(COMPILERS)} is on PATH; install a C compiler (Debian: apt install clang; macOS: xcode-select --install), or "
                     "name one in CC")
 
-@functools.lru_cache(None)
-def compile_source(command: tuple[str, ...], name: str, source: bytes) -> ctypes.CDLL:
-  """The source as a loaded shared object, for the life of the process. Raises CompileError with what the compiler said."""
+class Source(NamedTuple):
+  """C source with a function. Sources of codegen/render/c.py may stand one after another in one text."""
+  name: str
+  text: bytes
+
+_addresses: dict[tuple[tuple[str, ...], Source], int] = {}  # of what is compiled, by compiler; it stays loaded for the life of the process
+
+def addresses(command: tuple[str, ...], sources: Sequence[Source]) -> list[int]:
+  """Where the functions of sources are. What is not compiled yet is compiled now, all of it by a few runs of the compiler, at once.
+
+  Starting a compiler takes as long as compiling ten kernels. Raises CompileError, which names the kernel, with what the compiler said.
+  """
+  missing = [source for source in dict.fromkeys(sources) if (command, source) not in _addresses]
+  groups = shared_out(missing)
+  for group, built in zip(groups, build(command, [joined(group) for group in groups])):
+    if isinstance(built, ctypes.CDLL):
+      for source, name in zip(group, names_in(group)): _addresses[command, source] = address_of(built, name, source.name)
+    elif len(group) > 1:
+      for source in group: addresses(command, [source])  # by itself, so that who is at fault is known, and the others are there
+    else: raise CompileError(f"{' '.join(command)} failed on kernel {group[0].name} {built}")
+  return [_addresses[command, source] for source in sources]
+
+def shared_out(sources: Sequence[Source]) -> list[list[Source]]:
+  """The sources in groups of about the same length, one for each run of the compiler: as many as have enough to do, and as there are processors."""
+  length = sum(len(source.text) for source in sources)
+  groups: list[list[Source]] = [[] for _ in range(min(len(sources), available_threads(), 1 + length // RUN_BYTES))]
+  lengths = [0] * len(groups)
+  for source in sorted(sources, key=lambda source: len(source.text), reverse=True):
+    least = lengths.index(min(lengths))
+    groups[least].append(source)
+    lengths[least] += len(source.text)
+  return groups
+
+def names_in(group: Sequence[Source]) -> list[str]:
+  """What the functions of sources are called in their common text: kernels of one schedule may have the same name."""
+  return [group[0].name] if len(group) == 1 else [f"{source.name}_{k}" for k, source in enumerate(group)]
+
+def joined(group: Sequence[Source]) -> bytes:
+  """Sources as one text, in which their functions have the names of `names_in`."""
+  if len(group) == 1: return group[0].text
+  return b"".join(b"#define %b %b\n%b\n#undef %b\n" % (source.name.encode(), name.encode(), source.text, source.name.encode())
+                  for source, name in zip(group, names_in(group)))
+
+def build(command: tuple[str, ...], texts: Sequence[bytes]) -> list[ctypes.CDLL | str]:
+  """Each text as a shared object, or the exit status of the compiler and what it said. Compilers run at the same time, one for each text."""
   with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
-    path = os.path.join(folder, "kernel.so")
-    for flags in (FLAGS, tuple(f for f in FLAGS if f != "-march=native")):  # some compilers do not know the machine they run on
-      try: done = subprocess.run([*command, *flags, "-o", path, "-"], input=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-      except OSError as error: raise DriverError(f"starting {command[0]}: {error.strerror}; name a working compiler in CC") from error
-      if done.returncode == 0: break
-    else:
-      said = done.stdout.decode(errors="replace").splitlines()[:SHOWN_LINES]
-      raise CompileError(f"{' '.join(command)} failed on kernel {name} (exit status {done.returncode}):\n" + "\n".join(said))
-    try: return ctypes.CDLL(path)
-    except OSError as error: raise DriverError(f"loading {path}: {error}; if the folder is mounted noexec, set TMPDIR to one that is not") from error
+    found = run_compilers(command, FLAGS, texts, folder)
+    if any(isinstance(built, str) for built in found):  # some compilers do not know the machine they run on
+      again = run_compilers(command, tuple(flag for flag in FLAGS if flag != "-march=native"), texts, folder)
+      found = [second if isinstance(first, str) else first for first, second in zip(found, again)]
+  return found
+
+def run_compilers(command: tuple[str, ...], flags: tuple[str, ...], texts: Sequence[bytes], folder: str) -> list[ctypes.CDLL | str]:
+  """As `build`, with these flags. Raises DriverError where the compiler does not start, or the folder lets nothing be loaded."""
+  paths = [os.path.join(folder, f"{len(flags)}.{k}.so") for k in range(len(texts))]  # a library is found by its path: never two of the same
+  runs: list[subprocess.Popen[bytes]] = []
+  try:
+    for path, text in zip(paths, texts):
+      with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(text)
+        file.seek(0)
+        runs.append(subprocess.Popen([*command, *flags, "-o", path, "-"], stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+    said = [run.communicate()[0].decode(errors="replace").splitlines()[:SHOWN_LINES] for run in runs]
+  except OSError as error: raise DriverError(f"starting {command[0]}: {error.strerror}; name a working compiler in CC") from error
+  finally:
+    for run in runs:  # after an interrupt they are still at work
+      if run.poll() is None: run.kill()
+      run.__exit__(None, None, None)
+  return [load_library(path) if run.returncode == 0 else "\n".join([f"(exit status {run.returncode}):", *lines])
+          for path, run, lines in zip(paths, runs, said)]
+
+def load_library(path: str) -> ctypes.CDLL:
+  try: return ctypes.CDLL(path)
+  except OSError as error: raise DriverError(f"loading {path}: {error}; if the folder is mounted noexec, set TMPDIR to one that is not") from error
 
 def compile_loop(command: tuple[str, ...]) -> CompiledLoop:
   """The worker loop in C."""
-  return CompiledLoop(address_of(compile_source(command, "ring", loop_source().encode()), "ring"))
+  return CompiledLoop(addresses(command, [Source("ring", loop_source().encode())])[0])
 
-def address_of(library: ctypes.CDLL, name: str) -> int:
-  """Where a function is. Raises CompileError if there is none of that name."""
+def address_of(library: ctypes.CDLL, name: str, shown: str) -> int:
+  """Where a function is. Raises CompileError if there is none of that name; `shown` is what its source calls it."""
   try: return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-  except AttributeError: raise CompileError(f"the C source has no function {name}; a kernel's function is named as its Code") from None
+  except AttributeError: raise CompileError(f"the C source has no function {shown}; a kernel's function is named as its Code") from None
 
 class ClangDevice(HostDevice):
   """Compiles each source once in a process, also if the device is opened again. processor: what it runs on, where that is known."""
@@ -71,7 +132,12 @@ class ClangDevice(HostDevice):
   def place(self, code: Code) -> Program:
     """Compile and load. Raises DeviceError for Code that is no C source, CompileError for source that the compiler refuses."""
     if code.arch != "c": raise DeviceError(f"{self.name} takes C source, and {code.name} is code for {code.arch}; compile it for arch c")
-    return Program(code, address_of(compile_source(self.command, code.name, code.text), code.name))
+    return Program(code, addresses(self.command, [Source(code.name, code.text)])[0])
+
+  def load_all(self, codes: Sequence[Code]) -> list[Program]:
+    """As `load`, with few runs of the compiler for all of them. Code that is refused is told by `load`."""
+    addresses(self.command, [Source(code.name, code.text) for code in codes if code.arch == "c"])
+    return super().load_all(codes)
 
   def facts(self) -> dict[str, Any]:
     facts = {"arch": self.arch, "compiler": " ".join(self.command), "threads": self.ring.threads}

@@ -124,6 +124,9 @@ class Compiled:
     """A handle for Launch, from Code. The program is unloaded when the handle is garbage."""
     if self.runtime is None: raise NotImplementedError
     return self.runtime(code)
+  def load_all(self, codes: Sequence[Any]) -> list[Any]:
+    """Handles for the kernels of a schedule, as `load` gives them: for devices that take less time for many at once."""
+    return [self.load(code) for code in codes]
   def submit(self, launches: Sequence[Launch]) -> None:
     """Run launches in order. Their memory may be read after `synchronize`."""
     for launch in launches: launch.program(launch.buffers, launch.variables, 0, launch.grid)

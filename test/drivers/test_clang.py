@@ -1,5 +1,7 @@
 """The CLANG device: finding a compiler, what it refuses, and that a source is compiled once."""
 import subprocess
+from pathlib import Path
+from typing import Any
 
 import pytest
 from host_kernels import open_c
@@ -8,6 +10,7 @@ from tinyhw import device as devices
 from tinyhw.config import Context
 from tinyhw.device import Launch
 from tinyhw.drivers import clang
+from tinyhw.drivers.cpu.launch import HostDevice, Program
 from tinyhw.errors import CompileError, DeviceError, DriverError
 from tinyhw.machine.code import Code
 
@@ -26,7 +29,7 @@ def test_a_source_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
   device = open_c(1)
   source = b"#include <stdint.h>\nvoid once(const uint64_t *a, int64_t f, int64_t l, uint8_t *s) { *(int64_t *)a[0] += l; }"
   first = device.load(Code("once", "c", source, ("buffer",)))
-  monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail("compiled again"))
+  monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: pytest.fail("compiled again"))
   again = open_c(1)
   second = again.load(Code("once", "c", source, ("buffer",)))
   memory = device.allocator.alloc(8)
@@ -45,4 +48,74 @@ def test_what_is_refused() -> None:
   device.close()
 
 def test_a_compiler_that_does_not_start(tmp_path: object) -> None:
-  with pytest.raises(DriverError, match="starting .*: .*; name a working compiler in CC"): clang.compile_source((f"{tmp_path}/none",), "k", b"")
+  with pytest.raises(DriverError, match="starting .*: .*; name a working compiler in CC"):
+    clang.addresses((f"{tmp_path}/none",), [clang.Source("k", b"")])
+
+def adder(name: str, value: int, more: str = "") -> Code:
+  """A kernel that adds a number to the first element."""
+  text = f"#include <stdint.h>\nvoid {name}(const uint64_t *a, int64_t f, int64_t l, uint8_t *s) {{ *(int64_t *)a[0] += {value}; }}{more}"
+  return Code(name, "c", text.encode(), ("buffer",))
+
+def results(device: HostDevice, programs: list[Program]) -> list[int]:
+  """What each program adds to 0."""
+  memory, found = device.allocator.alloc(8), []
+  for program in programs:
+    memory.view[:8] = bytes(8)
+    device.submit([Launch(program, (memory,))])
+    found.append(memory.view[0])
+  return found
+
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+  """The commands that are started from now on."""
+  found: list[list[str]] = []
+  start = subprocess.Popen
+  def told(command: list[str], **options: Any) -> Any:
+    found.append(command)
+    return start(command, **options)
+  monkeypatch.setattr(subprocess, "Popen", told)
+  return found
+
+def test_kernels_that_are_loaded_together_are_compiled_together(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Also those of one name, and one that is there twice."""
+  device = open_c(1)
+  started = commands(monkeypatch)
+  codes = [adder("together", 1), adder("together", 2), adder("together_0", 3), adder("together", 1)]
+  assert results(device, device.load_all(codes)) == [1, 2, 3, 1] and len(started) == 1
+  assert results(device, device.load_all([*codes, adder("together", 4)])) == [1, 2, 3, 1, 4] and len(started) == 2
+  assert device.load_all([]) == [] and len(started) == 2
+  device.close()
+
+def test_much_source_is_shared_among_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+  device = open_c(1)
+  monkeypatch.setattr(clang, "available_threads", lambda: 3)
+  started = commands(monkeypatch)
+  long = "/*" + "long" * (clang.RUN_BYTES // 4) + "*/"
+  codes = [adder(f"much{k}", k, long if k < 2 else "") for k in range(7)]
+  assert results(device, device.load_all(codes)) == list(range(7)) and len(started) == 3
+  device.close()
+
+def test_a_kernel_that_is_refused_is_named_among_others(monkeypatch: pytest.MonkeyPatch) -> None:
+  device = open_c(1)
+  good = [adder("good", 5), adder("good", 6)]
+  with pytest.raises(CompileError, match=r"failed on kernel wrong \(exit status 1\):\n.*error"):
+    device.load_all([good[0], Code("wrong", "c", b"void wrong( {", ()), good[1]])
+  with pytest.raises(CompileError, match="the C source has no function absent"):
+    device.load_all([good[0], Code("absent", "c", b"void named(void) {}", ())])
+  with pytest.raises(DeviceError, match="k is code for python"): device.load_all([good[0], Code("k", "python", b"", ())])
+  assert results(device, device.load_all(good)) == [5, 6]
+  device.close()
+
+def test_sources_that_do_not_go_together_are_compiled_alone() -> None:
+  device = open_c(1)
+  twice = "\nint defined_twice;\nstatic int defined_twice_here(void) { return 1; }"
+  assert results(device, device.load_all([adder("first", 7, twice), adder("second", 8, twice)])) == [7, 8]
+  device.close()
+
+def test_a_compiler_that_does_not_know_this_machine(tmp_path: Path) -> None:
+  device = open_c(1)
+  picky = tmp_path / "cc"
+  picky.write_text(f'#!/bin/sh\ncase "$*" in *-march=native*) exit 1;; esac\nexec {device.command[0]} "$@"\n')
+  picky.chmod(0o755)
+  device.command = (str(picky),)
+  assert results(device, device.load_all([adder("old", 9), adder("older", 10)])) == [9, 10]
+  device.close()

@@ -37,6 +37,15 @@ def count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 def entries(folder: Path) -> list[Path]: return [p for p in folder.rglob("*") if p.is_file()]
 
+def test_the_kernels_of_a_schedule_are_loaded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+  opened, told = Device["PYTHON"], list[int]()
+  monkeypatch.setattr(opened, "kernels", {})
+  monkeypatch.setattr(opened, "load_all", lambda codes: told.append(len(codes)) or [opened.load(code) for code in codes])
+  def three_kernels() -> Tensor: return ((Tensor.empty(7, device="PYTHON").zeros_like() + 1).contiguous().sum().contiguous() + 2).contiguous()
+  before = three_kernels().realize().item()
+  assert before == 9 and told == [3]
+  assert three_kernels().item() == before and told == [3]
+
 def test_a_kernel_is_compiled_once(count: list[str]) -> None:
   first, second = compile_kernel(sink(11), ARCH), compile_kernel(sink(11), ARCH)
   assert isinstance(second, Compiled) and first[1:] == second[1:] and len(count) == 1

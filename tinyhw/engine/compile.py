@@ -8,6 +8,7 @@ import dataclasses
 import importlib
 import os
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw import trace
@@ -149,20 +150,28 @@ class Part(NamedTuple):
   runner: Runner
   fixed: tuple[int, ...] = ()
 
-def parts(device: str, sink: UOp) -> tuple[Part, ...]:
-  """What to launch for a kernel, in order: itself, loaded, or the forms for any size that do the same (sizes.py)."""
+def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
+  """What to launch for each of a schedule's kernels, in order: itself, loaded, or the forms for any size that do the same (sizes.py)."""
+  opened, mode = Device[device], int(NOOPT) + 2 * int(BEAM)
+  found: list[Any] = [opened.kernels.get((sink, mode)) for sink in sinks]
+  if None not in found: return found
+  if on_disk(device): raise refusal(device, "a kernel")
+  missing = [sink for sink, kept in zip(sinks, found) if kept is None]
+  for together in [missing] if trace.recorder is None else [[sink] for sink in missing]:  # one by one, where the time of each is wanted
+    for sink, made in _loaded(device, list(dict.fromkeys(together))).items(): opened.kernels[sink, mode] = made
+  return [opened.kernels[sink, mode] for sink in sinks]
+
+def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[Part, ...]]:
+  """Kernels, compiled, and loaded together."""
   opened = Device[device]
-  key = (sink, int(NOOPT) + 2 * int(BEAM))
-  found: tuple[Part, ...] | None = opened.kernels.get(key)
-  if found is None:
-    if on_disk(device): raise refusal(device, "a kernel")
-    found = () if NOOPT or BEAM else _of_any_size(device, sink)
-    if not found:
-      made = compile_kernel(sink, opened.arch, device)
-      start_ns = time.perf_counter_ns()
-      found = (Part(Runner(opened.load(made.code), made.code.name, *made[1:], device)),)
-      if trace.recorder is not None: trace.recorder.loaded(found[0].runner, start_ns)
-    opened.kernels[key] = found
+  found = {sink: () if NOOPT or BEAM else _of_any_size(device, sink) for sink in sinks}
+  plain = [sink for sink in sinks if not found[sink]]
+  made = [compile_kernel(sink, opened.arch, device) for sink in plain]
+  start_ns = time.perf_counter_ns()
+  for sink, kernel, program in zip(plain, made, opened.load_all([kernel.code for kernel in made])):
+    runner = Runner(program, kernel.code.name, *kernel[1:], device)
+    found[sink] = (Part(runner),)
+    if trace.recorder is not None: trace.recorder.loaded(runner, start_ns)
   return found
 
 def _of_any_size(device: str, sink: UOp) -> tuple[Part, ...]:
@@ -175,7 +184,7 @@ def _of_any_size(device: str, sink: UOp) -> tuple[Part, ...]:
   done = 0
   for form in general.forms:
     if done == general.elements: break
-    whole = parts(device, form)[0].runner
+    whole = parts(device, [form])[0][0].runner
     each = MOST // int(whole.grid)
     grid = (general.elements - done) // each
     if not grid or each * whole.grid != MOST: continue  # work items that do not all do as much

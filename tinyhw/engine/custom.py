@@ -58,7 +58,7 @@ def launch(sink: UOp, device: str, nodes: list[UOp]) -> None:
   fresh = [b for b in written if not b.is_allocated()]    # nobody has written there before
   realize([], written)
   for b in buffers: b.ensure_allocated()
-  steps = [step_of(part, tuple(buffers), {}) for part in parts(device, sink)]
+  steps = [step_of(part, tuple(buffers), {}) for part in parts(device, [sink])[0]]
   execute(steps)
   overwrite(written)
   capture = this_thread.capture

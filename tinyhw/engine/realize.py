@@ -19,7 +19,7 @@ from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, multi, new_buf
 from tinyhw.engine.compile import Part, Runner, parts, value_of
 from tinyhw.engine.lower import Kernel
 from tinyhw.engine.multi import SHARD
-from tinyhw.engine.schedule import COPIES, DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, place_of, schedule, strip
+from tinyhw.engine.schedule import COPIES, DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, schedule, strip
 from tinyhw.engine.tune import tuned
 from tinyhw.errors import SymbolicError
 from tinyhw.helpers import GlobalCounters, disable_gc
@@ -121,9 +121,9 @@ def prepare(nodes: list[UOp]) -> None:
   todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
   if not todo: return
   with disable_gc():
-    for kernel in schedule(canonicalize(todo, known)).kernels:
-      place = place_of(kernel) or Device.DEFAULT
-      for device in () if place == COPIES else (place,) if isinstance(place, str) else place: _parts(device, kernel.sink)
+    for place, kernels in schedule(canonicalize(todo, known)).runs:
+      if place == COPIES: continue
+      for device in (place or Device.DEFAULT,) if place is None or isinstance(place, str) else place: _parts(device, kernels)
 
 def _with_outside(capture: Capture, todo: list[UOp], canonical: Canonical) -> Canonical:
   """Compute first, and not in the capture, what Tensors from outside of the captured function stand for."""
@@ -260,18 +260,20 @@ def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storag
   used: list[tuple[Any, ...]] = [tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]]) for b in k.buffers])
                                  for k in kernels]
   if devices == COPIES: return [Step(None, pair, (), 0) for k, (to, source) in zip(kernels, used) for pair in copies(k.sink.arg, to, source)]
-  if isinstance(devices, str): return [s for k, bufs in zip(kernels, used) for s in _launches(devices, k.sink, bufs, canonical.variables)]
-  return [s for i, device in enumerate(devices) for k, bufs in zip(kernels, used)
-          for s in _launches(device, k.sink, tuple([b.bufs[i] for b in bufs]), {**canonical.variables, SHARD: i})]
+  if isinstance(devices, str): return _launches(devices, kernels, used, canonical.variables)
+  return [s for i, device in enumerate(devices)
+          for s in _launches(device, kernels, [tuple([b.bufs[i] for b in bufs]) for bufs in used], {**canonical.variables, SHARD: i})]
 
-def _parts(device: str, sink: UOp) -> tuple[Part, ...]:
-  """What is launched for a kernel on a device, compiled and loaded."""
-  return parts(device, tuned(device, sink) if BEAM else sink)
+def _parts(device: str, kernels: Sequence[Kernel]) -> list[tuple[Part, ...]]:
+  """What is launched for each of a schedule's kernels on a device, compiled and loaded."""
+  return parts(device, [tuned(device, kernel.sink) if BEAM else kernel.sink for kernel in kernels])
 
-def _launches(device: str, sink: UOp, buffers: tuple[Buffer, ...], variables: dict[str, int]) -> list[Step]:
-  found = _parts(device, sink)
-  if trace.recorder is not None: trace.recorder.ran(sink, [part.runner for part in found])
-  return [step_of(part, buffers, variables) for part in found]
+def _launches(device: str, kernels: Sequence[Kernel], used: Sequence[tuple[Buffer, ...]], variables: dict[str, int]) -> list[Step]:
+  """The steps of kernels on one device. used: the buffers of each."""
+  found = _parts(device, kernels)
+  if trace.recorder is not None:
+    for kernel, launched in zip(kernels, found): trace.recorder.ran(kernel.sink, [part.runner for part in launched])
+  return [step_of(part, buffers, variables) for launched, buffers in zip(found, used) for part in launched]
 
 def step_of(part: Part, buffers: tuple[Buffer, ...], variables: dict[str, int]) -> Step:
   found = part.runner

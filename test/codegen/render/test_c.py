@@ -22,14 +22,12 @@ compiler = next((path for name in ("clang", "gcc", "cc") if (path := shutil.whic
 needs_compiler = pytest.mark.skipif(compiler is None, reason="no C compiler on this machine")
 
 class Library:
-  """Programs compiled into one shared object."""
+  """Programs compiled into one shared object, their sources one after another in one file."""
   def __init__(self, programs: list[Program], folder: Path):
     self.programs = [dataclasses.replace(p, name=f"k{i}") for i, p in enumerate(programs)]
-    sources = []
-    for p in self.programs:
-      sources.append(str(folder / f"{p.name}.c"))
-      Path(sources[-1]).write_text(render(p))
-    subprocess.run([str(compiler), *FLAGS, *sources, "-o", str(folder / "all.so")], check=True)
+    source = folder / "all.c"
+    source.write_text("".join(render(p) for p in self.programs))
+    subprocess.run([str(compiler), *FLAGS, str(source), "-o", str(folder / "all.so")], check=True)
     self.library = ctypes.CDLL(str(folder / "all.so"))
 
   def run(self, program: Program, memory: dict[int, bytearray], variables: tuple[int, ...] = (), first: int = 0, last: int | None = None) -> None:

@@ -3,7 +3,8 @@
 The function has the CPU's kernel ABI (docs/design.md, section 6). Values with lanes are vector types, rounded up to a power of two lanes; what has no
 vector operator in C is written lane by lane, and compilers put it together again. bool has lanes of 0 and 1 in unsigned char. Float types narrower
 than float32 are held as their bits; arithmetic on them goes through float. Compile with -ffp-contract=off -fno-math-errno
--fno-strict-aliasing; nothing is called in libm where the processor has the instructions for fma, sqrt and trunc.
+-fno-strict-aliasing; nothing is called in libm where the processor has the instructions for fma, sqrt and trunc. Sources of several Programs may
+stand in one file, if their functions have different names there: types and helpers that two of them have are defined once.
 """
 from __future__ import annotations
 import math
@@ -65,7 +66,8 @@ class _C:
       if rule is not None: rule(self, u)
       elif u.op in GroupOp.Elementwise: self.elementwise(u)
       else: raise CompileError(f"{self.program.name}: C has no {u.op.name}; compile without workgroups and matrix units")
-    helpers = [HELPERS[name] for name in HELPERS if name in self._needed_helpers()]
+    needed = self._needed_helpers()
+    helpers = [f"#ifndef HAS_{name}\n#define HAS_{name}\n{HELPERS[name]}\n#endif" for name in HELPERS if name in needed]
     head = ["#include <stdint.h>", *self.vectors.values(), *helpers]
     head.append(f"void {self.program.name}(const uint64_t *arguments, int64_t first, int64_t last, uint8_t *scratch) {{")
     return "\n".join(head + self.lines + ["}", ""])
