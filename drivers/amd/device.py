@@ -103,15 +103,15 @@ class AMDDevice(Compiled):
 
   # **** memory ****
 
-  def allocate(self, size: int, kind: Kind, label: str, address: int = 0) -> Memory:
+  def allocate(self, size: int, kind: Kind, label: str, host: int = 0) -> Memory:
     """Memory that this GPU sees, to be given to `release`. Raises Refused; when there is none, only after all that is freed has been given back."""
     with self.lock:
       self.check()
-      try: memory = self.kfd.allocate(self.gpu, size, kind, label, address)
+      try: memory = self.kfd.allocate(self.gpu, size, kind, label, host)
       except Refused as error:
         if error.errno != errno.ENOMEM or not self.retired: raise
         self.synchronize()
-        memory = self.kfd.allocate(self.gpu, size, kind, label, address)
+        memory = self.kfd.allocate(self.gpu, size, kind, label, host)
       memory.owner = self
       self.memories.add(memory)
       return memory

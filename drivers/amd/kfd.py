@@ -103,25 +103,23 @@ class Kfd:
       raise
     self.renders[gpu.gpu_id] = render
 
-  def allocate(self, gpu: Gpu, size: int, kind: Kind, label: str, address: int = 0) -> Memory:
+  def allocate(self, gpu: Gpu, size: int, kind: Kind, label: str, host: int = 0) -> Memory:
     """Memory of `size` bytes (rounded up to pages) that the GPU sees. Source: kfd_ioctl.h, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU.
 
-    address: of the program's own pages, for USER memory; else a free one is taken, at a huge page for what fills one. Nothing lies on the page
-    behind it. Contents are undefined.
+    Its address is a free one of the process, at a huge page for what fills one; nothing lies on the page behind it. Contents are undefined.
+    host: for USER memory, where the program's pages are. The GPU sees them at another address, so that a page may be used twice.
     Raises Refused, with errno ENOMEM where there is no memory.
     """
     size = -(-size // PAGE) * PAGE
-    undo, reserved = contextlib.ExitStack(), None
+    undo = contextlib.ExitStack()
     with contextlib.ExitStack() as failed:
       failed.callback(undo.close)
-      if kind is not USER:
-        step = HUGE_PAGE if size >= HUGE_PAGE else PAGE
-        try: reserved = map_memory(size + step, prot=PROT_NONE, flags=RESERVED)  # a page at least stays unused behind it
-        except OSError as error: raise refusal(f"reserving {size:#x} bytes of addresses", error) from error
-        undo.callback(reserved.close)
-        address = -(-reserved.address // step) * step
-      request = kfd_ioctl.AllocMemoryOfGpu(va_addr=address, size=size, gpu_id=gpu.gpu_id, flags=kind.flags,
-                                           mmap_offset=address if kind is USER else 0)
+      step = HUGE_PAGE if size >= HUGE_PAGE else PAGE
+      try: reserved = map_memory(size + step, prot=PROT_NONE, flags=RESERVED)  # a page at least stays unused behind it
+      except OSError as error: raise refusal(f"reserving {size:#x} bytes of addresses", error) from error
+      undo.callback(reserved.close)
+      address = -(-reserved.address // step) * step
+      request = kfd_ioctl.AllocMemoryOfGpu(va_addr=address, size=size, gpu_id=gpu.gpu_id, flags=kind.flags, mmap_offset=host)
       self.node.ioctl(request)
       undo.callback(self.node.ioctl, kfd_ioctl.FreeMemoryOfGpu(handle=request.handle))
       memory = Memory(kind, address, size, request.handle, label)

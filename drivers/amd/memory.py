@@ -34,7 +34,8 @@ class Pinned(Part):
 
   def __init__(self, device: AMDDevice, address: int, size: int):
     first = address & -PAGE
-    super().__init__(address, size, device.allocate(address + size - first, USER, "memory of the program", first))
+    memory = device.allocate(address + size - first, USER, "memory of the program", first)
+    super().__init__(memory.address + address - first, size, memory)
     self.device = device
 
   def __del__(self) -> None:

@@ -150,9 +150,10 @@ class AMDBox:
 
   def do_AllocMemoryOfGpu(self, r: Any) -> None:
     r.handle = r.gpu_id << 32 | self.next_number()
-    r.mmap_offset = r.handle << 12
     kept = kfd_ioctl.AllocMemoryOfGpu.from_buffer_copy(r)
-    if not r.flags & (kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC | kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR):  # somewhere for the engines to write
+    r.mmap_offset = r.handle << 12
+    if r.flags & kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR: assert kept.mmap_offset, "the program's pages"
+    elif not r.flags & kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC:  # somewhere for the engines to write
       files.map_memory(r.size, r.va_addr, flags=files.MAP_PRIVATE | files.MAP_ANONYMOUS | files.MAP_FIXED | files.MAP_NORESERVE)
     self.memory[r.handle] = (kept, [])
 
@@ -247,12 +248,19 @@ class AMDBox:
     self.clock += CLOCK_STEP
     return self.clock
 
+  def host(self, address: int) -> int:
+    """Where the program sees what a GPU sees at an address: elsewhere only for the program's own pages."""
+    for kept, _ in self.memory.values():
+      if kept.flags & kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR and kept.va_addr <= address < kept.va_addr + kept.size:
+        return int(kept.mmap_offset + address - kept.va_addr)
+    return address
+
   def run_sdma(self, words: list[int]) -> None:
     place = 0
     while place < len(words):
       packet, f, size = GENERATIONS[self.kind][1].read(words, place)
       self.packets.append(f"sdma {packet.name}")
-      if packet.name == "COPY_LINEAR": ctypes.memmove(f["dst_addr"], f["src_addr"], f["count"] + 1)
+      if packet.name == "COPY_LINEAR": ctypes.memmove(self.host(f["dst_addr"]), self.host(f["src_addr"]), f["count"] + 1)
       if packet.name == "FENCE": ctypes.c_uint32.from_address(f["addr"]).value = f["data"]
       if packet.name == "TIMESTAMP_GET_GLOBAL": ctypes.c_uint64.from_address(f["write_addr"]).value = self.tick()
       if packet.name == "POLL_REGMEM": assert ctypes.c_uint32.from_address(f["addr"]).value >= f["value"], "a wait that nothing would end"

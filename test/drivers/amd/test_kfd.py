@@ -80,14 +80,16 @@ def test_big_memory_begins_at_a_huge_page() -> None:
   memory.close()
   made.close()
 
-def test_memory_of_the_program_stays_where_it_is() -> None:
+def test_pages_of_the_program_may_be_used_twice() -> None:
   box = AMDBox()
   made, gpu = connected(box)
   own = files.map_memory(files.PAGE)
-  memory = made.allocate(gpu, files.PAGE, kfd.USER, "mine", own.address)
-  request = next(r for name, r in box.calls if name == "AllocMemoryOfGpu")
-  assert request.va_addr == request.mmap_offset == own.address and request.flags & kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR
-  memory.close()
+  one, two = (made.allocate(gpu, files.PAGE, kfd.USER, "mine", own.address) for _ in range(2))
+  requests = [r for name, r in box.calls if name == "AllocMemoryOfGpu"]
+  assert all(r.mmap_offset == own.address and r.flags & kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR for r in requests)
+  assert [r.va_addr for r in requests] == [one.address, two.address] and len({own.address, one.address, two.address}) == 3
+  one.close()
+  two.close()
   made.close()
   own.close()
 
