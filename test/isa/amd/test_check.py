@@ -7,6 +7,7 @@ import pytest
 from tinyhw.errors import EncodeError
 from tinyhw.isa.amd.encode import encode
 from tinyhw.isa.amd.regs import s, v, ve
+from tinyhw.isa.amd.syntax import assemble
 from tinyhw.isa.amd.table import build, table
 
 DUAL = "v_dual_mul_f32::v_dual_mul_f32"
@@ -34,3 +35,9 @@ def test_registers_of_a_product_with_formats() -> None:
 def test_th_of_an_atomic_says_whether_it_returns() -> None:
   row = table("gfx1200")["global_atomic_add_u32"]
   with pytest.raises(EncodeError, match="th must be even: bit 0 says that the old value is returned"): encode(build(row, v(2, 2), v(1), None, th=1))
+
+@pytest.mark.parametrize("arch,text", [
+  ("gfx1100", "v_readfirstlane_b32 m0, v1"), ("gfx942", "v_readlane_b32 m0, v1, s2"), ("gfx1200", "v_s_exp_f32 exec_lo, s1"),
+  ("gfx942", "v_lshl_add_u64 v[0:1], s[86:87], s86, 56")])  # a pair and one of it are two scalar values
+def test_what_a_scalar_operand_cannot_be(arch: str, text: str) -> None:
+  with pytest.raises(EncodeError): assemble(text, arch)

@@ -15,7 +15,6 @@ from tinyhw.isa.amd.table import table
 OTHERWISE = re.compile(r"""
   (flat|global)_atomic_(add|min|max)_f64      # with accumulation registers it leaves sc1 out
   | global_atomic_(add_f32|pk_add_b?f16)_rtn  # with accumulation registers and saddr it refuses them
-  | v_s_                                      # it refuses exec as the result
   | v_wmma_bf16_16x16x16_bf16                 # it takes 1 / (2 pi) of a bf16 for a literal
   | ds_gws                                    # wants an even register on CDNA
   | s_(buffer_)?load_b96                      # it has no group of three ttmp

@@ -19,17 +19,17 @@ class Check:
   scalars: bool = False
 
 def scalar_values(form: Form, encoding: Encoding, operands: list[Any]) -> str:
-  """How many scalar registers and literals a vector instruction reads."""
+  """How many scalar registers and literals a vector instruction reads. A register and a pair that it is in are two."""
   seen: set[object] = set()
   for i, spec in enumerate(form.specs):
     value = operands[i]
     if spec.integer in ("k32", "k16"): seen.add(value)
     if spec.kinds == "i" or value is None or not spec.access & 1: continue
     if isinstance(value, Reg):
-      if value.cls.bank is regs.SGPR and value.index != regs.NULL: seen.add(("s", value.index))
+      if value.cls.bank is regs.SGPR and value.index != regs.NULL: seen.add((value.index, value.cls.units))
     elif spec.type is not None and value & spec.type.constants.mask not in spec.type.constants.codes:
       seen.add(spec.type.constants.literal(value & spec.type.constants.mask))
-  if "vcc" in form.reads: seen.add("vcc" if form.halves else ("s", regs.VCC))
+  if "vcc" in form.reads: seen.add("vcc" if form.halves else (regs.VCC, form.generation.vcc.cls.units))
   limit = 1 if "scalar1" in form.words else form.generation.scalar_limit
   if len(seen) <= limit: return ""
   return f"reads {len(seen)} scalar values (registers, literals), {form.generation.arch} can read {limit}; move the others to vector registers first"

@@ -42,7 +42,8 @@ def chosen(inst: MInst) -> Encoding:
 GRANULE = {"sbase": 2, "srsrc": 4}
 # Fields where a flag above the number says what it is: an accumulation register, a scalar register, that there is a register at all.
 # Registers that cannot stand in a field.
-NOT_SAID = {"saddr": (regs.EXEC, regs.EXEC + 1), "sdata": (regs.EXEC, regs.EXEC + 1, regs.M0)}
+RESULTS = {"nom0": (regs.M0,), "noexec": (regs.EXEC, regs.EXEC + 1)}  # by a word of the line
+NOT_SAID = {**RESULTS, "saddr": (regs.EXEC, regs.EXEC + 1), "sdata": (regs.EXEC, regs.EXEC + 1, regs.M0)}
 NONE = {"saddr": {"cdna": 127, "rdna3": 124, "rdna4": 124}, "soffset": {"cdna": -1, "rdna3": 124, "rdna4": 124}}
 
 @functools.lru_cache(maxsize=None)
@@ -92,7 +93,7 @@ def field_codes(form: Form, encoding: Encoding, name: str, spec: Spec) -> Codes:
   """For each class that the operand takes, the codes of its registers in a field."""
   bits = encoding.format.fields[name]
   half = short_half(form, encoding, spec)
-  kind = kind_of(encoding, name, bits)
+  kind = next((word for word in RESULTS if word in form.words and spec.access is Access.WRITE), kind_of(encoding, name, bits))
   none = none_code(form, name) if spec.optional else -1
   if "m" in spec.kinds:
     m0 = tuple(form.generation.codes[i] if i == regs.M0 else -1 for i in range(regs.SCALARS))

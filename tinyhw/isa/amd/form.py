@@ -59,7 +59,7 @@ class Type:
   """What an operand holds: "f32", "b64", "f16x2" (two in a register).
 
   kind: f, bf, fp, i, u, iu, b. bits: of an element. count: of elements. units: registers.
-  twice: an inline constant is in both halves.
+  twice: an inline float is in both halves.
   """
   name: str
   kind: str

@@ -6,7 +6,7 @@ TEXT = """
 @ vop1 valu
 v_nop                                         0 . . .    -                 short nodpp@rdna nosdwa
 v_mov_b32                                     1 . . .    b32= b32
-v_readfirstlane_b32                           2 . . .    sdst:b32= b32[v]  short nodpp nosdwa
+v_readfirstlane_b32                           2 . . .    sdst:b32= b32[v]  short nodpp nosdwa nom0
 v_cvt_i32_f64                                 3 . . .    i32= f64          clamp omod pipe:f64
 v_cvt_f64_i32                                 4 . . .    f64= i32          clamp omod pipe:f64
 v_cvt_f32_i32                                 5 . . .    f32= i32          clamp omod

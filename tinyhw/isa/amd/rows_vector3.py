@@ -118,7 +118,7 @@ v_ashrrev_i16                                    vop2:2c . 33a .    i16= u16 i16
 v_lshlrev_b64                                    28f . 33c vop2:1f  b64= u32 b64                 scalar1
 v_lshrrev_b64                                    290 . 33d .        b64= u32 b64                 scalar1
 v_ashrrev_i64                                    291 . 33e .        i64= u32 i64                 scalar1
-v_readlane_b32                                   289 . 360 .        sdst:b32= b32[v] u32[sc]     nodpp
+v_readlane_b32                                   289 . 360 .        sdst:b32= b32[v] u32[sc]     nodpp nom0
 v_writelane_b32                                  28a . 361 .        b32+ b32[sc] u32[sc]         nodpp
 v_and_b16                                        - - 362 .          b16= b16 b16
 v_or_b16                                         - - 363 .          b16= b16 b16
@@ -143,16 +143,16 @@ v_minimummaximum_f32                             - - - 26c          f32= f32 f32
 v_maximumminimum_f32                             - - - 26d          f32= f32 f32 f32             clamp omod
 v_minimummaximum_f16                             - - - 26e          f16= f16 f16 f16             op_sel clamp omod
 v_maximumminimum_f16                             - - - 26f          f16= f16 f16 f16             op_sel clamp omod
-v_s_exp_f32                                      - - - 280          sdst:f32= f32                clamp omod nodpp pipe:trans
-v_s_exp_f16                                      - - - 281          sdst:f16= f16                clamp omod nodpp pipe:trans
-v_s_log_f32                                      - - - 282          sdst:f32= f32                clamp omod nodpp pipe:trans
-v_s_log_f16                                      - - - 283          sdst:f16= f16                clamp omod nodpp pipe:trans
-v_s_rcp_f32                                      - - - 284          sdst:f32= f32                clamp omod nodpp pipe:trans
-v_s_rcp_f16                                      - - - 285          sdst:f16= f16                clamp omod nodpp pipe:trans
-v_s_rsq_f32                                      - - - 286          sdst:f32= f32                clamp omod nodpp pipe:trans
-v_s_rsq_f16                                      - - - 287          sdst:f16= f16                clamp omod nodpp pipe:trans
-v_s_sqrt_f32                                     - - - 288          sdst:f32= f32                clamp omod nodpp pipe:trans
-v_s_sqrt_f16                                     - - - 289          sdst:f16= f16                clamp omod nodpp pipe:trans
+v_s_exp_f32                                      - - - 280          sdst:f32= f32                clamp omod nodpp noexec pipe:trans
+v_s_exp_f16                                      - - - 281          sdst:f16= f16                clamp omod nodpp noexec pipe:trans
+v_s_log_f32                                      - - - 282          sdst:f32= f32                clamp omod nodpp noexec pipe:trans
+v_s_log_f16                                      - - - 283          sdst:f16= f16                clamp omod nodpp noexec pipe:trans
+v_s_rcp_f32                                      - - - 284          sdst:f32= f32                clamp omod nodpp noexec pipe:trans
+v_s_rcp_f16                                      - - - 285          sdst:f16= f16                clamp omod nodpp noexec pipe:trans
+v_s_rsq_f32                                      - - - 286          sdst:f32= f32                clamp omod nodpp noexec pipe:trans
+v_s_rsq_f16                                      - - - 287          sdst:f16= f16                clamp omod nodpp noexec pipe:trans
+v_s_sqrt_f32                                     - - - 288          sdst:f32= f32                clamp omod nodpp noexec pipe:trans
+v_s_sqrt_f16                                     - - - 289          sdst:f16= f16                clamp omod nodpp noexec pipe:trans
 v_cvt_pk_fp8_f32                                 2a2 . - 369        fp8x2+ f32 f32               op_sel
 v_cvt_pk_bf8_f32                                 2a3 . - 36a        bf8x2+ f32 f32               op_sel
 v_cvt_sr_fp8_f32                                 2a4 . - 36b        fp8x4+ f32 b32               op_sel=12 byte_sel@rdna4

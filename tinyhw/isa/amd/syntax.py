@@ -14,7 +14,7 @@ from typing import Any
 from tinyhw.errors import DecodeError, EncodeError, ParseError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.check import describe
-from tinyhw.isa.amd.constants import FLOAT_NAMES, float_bits
+from tinyhw.isa.amd.constants import FIRST_FLOAT, FLOAT_NAMES, float_bits
 from tinyhw.isa.amd.decode import decode
 from tinyhw.isa.amd.encode import chosen, encode
 from tinyhw.isa.amd.form import Form, Generation, Spec
@@ -88,7 +88,7 @@ def show_constant(spec: Spec, value: int) -> str:
   kind = spec.type.constants
   value &= kind.mask
   if value in kind.names: return kind.names[value]
-  if value in kind.codes and not kind.twice: return str(value if value <= 64 else value - kind.mask - 1)
+  if value in kind.codes and kind.codes[value] < FIRST_FLOAT: return str(value if value <= 64 else value - kind.mask - 1)
   if kind.signed and value >> 63: return str(value - (1 << 64))
   return hex(value >> kind.shift)
 

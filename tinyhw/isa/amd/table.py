@@ -35,7 +35,8 @@ say it; "?" may be left out. Properties, each limited to some generations by "@c
   mix                                neg_lo and neg_hi are neg and abs
   short nodpp nodpp64 nodpp8 nosdwa  encodings that there are not
   vdpp nodst                         with DPP each source is a vector register; SDWA selects no part of the result
-  twice                              inline constants are in both halves
+  twice                              an inline float is in both halves
+  nom0 noexec                        that the result cannot be
   scalar1                            reads one scalar value where others may read two
   noabid noblgp mx                   of matrix products
   bare only:sc1                      memory without offset and cache policy; with this modifier alone
