@@ -1,4 +1,5 @@
 """The AMD driver, unchanged, against the virtual computers: copies, kernels, recordings, failing calls, faults, several cards."""
+import dataclasses
 import errno
 import random
 import struct
@@ -15,6 +16,7 @@ from tinyhw.drivers.amd import commands, kfd
 from tinyhw.drivers.amd.device import AMDDevice
 from tinyhw.drivers.amd.queue import WRITE_POINTER, Queue
 from tinyhw.drivers.linux import files
+from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.amd.computer import Computer
 from tinyhw.emulator.errors import DoorbellError, StaleRead, StrictError
 from tinyhw.errors import DeviceError, DriverError
@@ -91,6 +93,16 @@ def test_kernels_that_need_each_other(opened: Opener, card: str, seed: int) -> N
   a, b, c = it.buffers
   device.submit([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)])
   assert it.read(0) == [x + 2 * y for x, y in zip(*it.values[:2])]
+
+@pytest.mark.parametrize("dies", [1, 2, 4])
+def test_cards_of_fewer_dies(opened: Opener, dies: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Partitions of an MI300X: one die has a PM4 queue."""
+  monkeypatch.setitem(CHIPS, "gfx942", dataclasses.replace(CHIPS["gfx942"], xccs=dies))
+  computer, device = opened("gfx942")
+  program, it = device.load(code(device, addition("gfx942"))), Vectors(device)
+  a, b, c = it.buffers
+  device.submit([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)])
+  assert it.read(0) == [x + 2 * y for x, y in zip(*it.values[:2])] and len(computer.gpus[0].xccs) == dies
 
 def test_without_strict_checks_the_results_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
   computers = [Computer("gfx942", ["gfx942"], strict=strict) for strict in (True, False)]

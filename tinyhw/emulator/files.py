@@ -25,10 +25,14 @@ def refuse(number: int, why: str = "") -> OSError:
 
 class Watcher(Protocol):
   """Who wants to know what the program does through a mapping. Offsets are those of the mapping."""
-  def before_load(self, offset: int, size: int) -> None: ...
-  def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None: ...
-  def after_store(self, offset: int, size: int) -> None: ...
-  def closed(self) -> None: ...
+  def before_load(self, offset: int, size: int) -> None:
+    """The program is about to read."""
+  def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
+    """It is about to write this."""
+  def after_store(self, offset: int, size: int) -> None:
+    """It has written."""
+  def closed(self) -> None:
+    """It has ended the mapping."""
 
 class VirtualMapping:
   """Memory that the program sees. Every access lets the devices move first."""
@@ -152,11 +156,14 @@ class Box:
   # **** descriptors ****
 
   def take_descriptor(self, file: VirtualFile) -> int:
+    """A number for a file that is being opened."""
     self._next_descriptor += 1
     self.descriptors[self._next_descriptor] = file
     return self._next_descriptor
 
-  def descriptor(self, number: int) -> VirtualFile | None: return self.descriptors.get(number)
+  def descriptor(self, number: int) -> VirtualFile | None:
+    """The open file with this number."""
+    return self.descriptors.get(number)
 
   # **** faults ****
 

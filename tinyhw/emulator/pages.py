@@ -40,6 +40,7 @@ class PageTable:
     return self.ranges[i] if i >= 0 and self.ranges[i].end > start else None
 
   def map(self, made: Range) -> None:
+    """Add a range, which overlaps no other."""
     assert self.overlaps(made.start, made.end) is None, f"{made!r} overlaps another range"
     i = bisect.bisect(self.starts, made.start)
     self.starts.insert(i, made.start)

@@ -43,6 +43,7 @@ class HostWrites:
     self.ends: list[int] = []
 
   def add(self, start: int, end: int) -> None:
+    """The program has written start..end."""
     low, high = bisect.bisect_left(self.ends, start), bisect.bisect_right(self.starts, end)
     if low < high: start, end = min(start, self.starts[low]), max(end, self.ends[high - 1])
     self.starts[low:high], self.ends[low:high] = [start], [end]
@@ -53,6 +54,7 @@ class HostWrites:
     return max(start, self.starts[i]) if i < len(self.starts) and self.starts[i] < end else None
 
   def flush(self) -> None:
+    """All of it is in the card's memory now."""
     self.starts.clear()
     self.ends.clear()
 

@@ -50,7 +50,9 @@ class Chip:
     return self.cus * 32 if self.generation > 9 else min(self.cus * 40, self.engines * self.xccs * 512)
 
   @property
-  def control_stack_bytes(self) -> int: return _pages(40 + self.wave_count * (12 if self.generation > 9 else 8) + 8)
+  def control_stack_bytes(self) -> int:
+    """The control stack in an XCC's save area."""
+    return _pages(40 + self.wave_count * (12 if self.generation > 9 else 8) + 8)
 
   @property
   def save_bytes(self) -> int:
@@ -58,7 +60,9 @@ class Chip:
     return self.control_stack_bytes + _pages(self.cus * (self.vgpr_bytes + 0x4000 + (self.lds_kib << 10) + 0x1000))
 
   @property
-  def debug_bytes(self) -> int: return (self.wave_count * 32 + 63) & -64
+  def debug_bytes(self) -> int:
+    """What debuggers have behind an XCC's save area."""
+    return (self.wave_count * 32 + 63) & -64
 
 def _pages(size: int) -> int: return (size + PAGE - 1) & -PAGE
 

@@ -48,17 +48,21 @@ class RegisterFile:
     self.values: dict[int, int] = {}
 
   def set(self, address: int, value: int) -> None:
+    """Set a register. Raises PacketError for one that is not known."""
     if address not in self.gpu.registers.addresses:
       raise PacketError(f"register {address:#x} is none that the emulator knows of generation {self.gpu.chip.generation}")
     self.values[address] = value
 
   def word(self, name: str) -> int:
+    """What a register holds. Raises PacketError where nothing has set it."""
     register: Register = self.gpu.registers.rows[name]
     if register.address not in self.values:
       raise PacketError(f"a dispatch needs {name}, which no packet of this queue has set; what is in it is what another program left")
     return self.values[register.address]
 
-  def fields(self, name: str) -> dict[str, int]: return decoded(self.gpu, name, self.word(name))
+  def fields(self, name: str) -> dict[str, int]:
+    """The same, by fields."""
+    return decoded(self.gpu, name, self.word(name))
 
 def decoded(gpu: Gpu, name: str, value: int) -> dict[str, int]:
   """A register's fields. Raises PacketError for bits that it has not."""

@@ -49,6 +49,7 @@ class Events:
   # **** calls ****
 
   def create(self, request: Any) -> None:
+    """CreateEvent. The first one may bring the page along."""
     if request.event_page_offset: self._set_page(request.event_page_offset)
     if request.event_type > kfd.KFD_IOC_EVENT_MEMORY: raise refuse(errno.EINVAL, f"event type {request.event_type}")
     signal = request.event_type in SIGNALS
@@ -77,17 +78,24 @@ class Events:
     self.page.view[:SLOTS * 8] = UNSIGNALED * SLOTS
 
   def find(self, number: int) -> Event:
+    """The event with this number. EINVAL where there is none."""
     event = self.events.get(number)
     if event is None: raise refuse(errno.EINVAL, f"no event {number}")
     return event
 
   def destroy(self, request: Any) -> None:
+    """DestroyEvent: who waits for it is told that it failed."""
     event = self.find(request.event_id)
     del self.events[event.number]
     if event.kind in SIGNALS: self._clear_slot(event.number)
 
-  def set(self, request: Any) -> None: self._user_event(request.event_id).set()
-  def reset(self, request: Any) -> None: self._user_event(request.event_id).signaled = False
+  def set(self, request: Any) -> None:
+    """SetEvent: as if a device had signalled it."""
+    self._user_event(request.event_id).set()
+
+  def reset(self, request: Any) -> None:
+    """ResetEvent."""
+    self._user_event(request.event_id).signaled = False
 
   def _user_event(self, number: int) -> Event:
     event = self.find(number)

@@ -95,6 +95,7 @@ class MemoryManager:
   # **** allocation ****
 
   def allocate(self, request: Any) -> None:
+    """AllocMemoryOfGpu: gives a handle, and where the render node's mmap finds it."""
     gpu = self.computer.bound_gpu(request.gpu_id)
     flags, size = request.flags, request.size
     if size == 0: raise refuse(errno.EINVAL, "size 0")
@@ -141,6 +142,7 @@ class MemoryManager:
     request.handle, request.mmap_offset = handle, mmap_offset
 
   def free(self, request: Any) -> None:
+    """FreeMemoryOfGpu: of a buffer that is mapped nowhere."""
     buffer = self.find(request.handle, errno.EINVAL)
     if buffer.handle == self.computer.events.page_handle: raise refuse(errno.EPERM, "the page of events cannot be freed")
     if buffer.mapped: raise refuse(errno.EBUSY, f"{buffer!r} is mapped")
@@ -190,6 +192,7 @@ class MemoryManager:
     buffer.mapped[gpu] = entry
 
   def unmap(self, request: Any) -> None:
+    """UnmapMemoryFromGpu: not from a GPU one of whose queues needs it."""
     devices = self.computer.read_words(request.device_ids_array_ptr, request.n_devices, request.n_success)
     buffer = self.find(request.handle, errno.ENODEV)
     for number in devices[request.n_success:]:
@@ -219,11 +222,13 @@ class MemoryManager:
   # **** sharing ****
 
   def export(self, request: Any) -> None:
+    """ExportDmabuf: a descriptor that keeps the pages."""
     buffer = self.find(request.handle, errno.EINVAL)
     if buffer.domain not in (VRAM, GTT): raise refuse(errno.EINVAL, "only VRAM and GTT can be exported")
     request.dmabuf_fd = SharedBuffer(self.computer, buffer).fileno()
 
   def import_shared(self, request: Any) -> None:
+    """ImportDmabuf: another buffer of the same pages."""
     gpu = self.computer.bound_gpu(request.gpu_id)
     shared = self.computer.descriptor(request.dmabuf_fd)
     if not isinstance(shared, SharedBuffer): raise refuse(errno.EINVAL, "no dma-buf")
@@ -234,6 +239,7 @@ class MemoryManager:
     request.handle = handle
 
   def available(self, request: Any) -> None:
+    """GetAvailableMemory: of VRAM."""
     gpu = self.computer.bound_gpu(request.gpu_id)
     request.available = gpu.chip.vram - gpu.vram_used
 

@@ -86,7 +86,9 @@ class Executor:
     return bool(self.cursors) or self.blocked is not None
 
   @property
-  def idle(self) -> bool: return not (self.reading or self.running or self.ends)
+  def idle(self) -> bool:
+    """Has it nothing to read, to wait for, or to end?"""
+    return not (self.reading or self.running or self.ends)
 
   def advance(self) -> bool:
     """End what has ended, or go on with the words at hand. False: it waits, or has no words."""
@@ -123,6 +125,7 @@ class Executor:
     return size
 
   def error(self, text: str) -> PacketError:
+    """What is wrong, with the queue and what it read last."""
     return PacketError(f"{self.queue.name}, XCC {self.xcc.number}: {text}\n  the last packets: {', '.join(self.log)}")
 
   # **** registers ****
@@ -253,6 +256,7 @@ class Executor:
     self.start_grid((x, y, z), fields["dispatch_initiator"])
 
   def start_grid(self, groups: tuple[int, int, int], initiator: int) -> None:
+    """Begin a dispatch with the registers as they stand."""
     registers = start_of_registers(self.registers, groups, initiator)
     self.started += 1
     key = self.started, registers.code, registers.user_data  # what PRED_EXEC gives to some XCCs alone is told apart by these

@@ -53,7 +53,9 @@ class Queue:
     return bool(self.ring and self.ring_size and self.percentage & SHARE_MASK) and self.stopped is None and self.gpu.stopped is None
 
   @property
-  def name(self) -> str: return f"{TYPE_NAMES[self.kind]} queue {self.number} of {self.gpu.name}"
+  def name(self) -> str:
+    """For messages."""
+    return f"{TYPE_NAMES[self.kind]} queue {self.number} of {self.gpu.name}"
 
 class DoorbellWatcher(FramesWatcher):
   """The slice of doorbells of a GPU: a 64-bit store rings."""
@@ -75,6 +77,7 @@ class QueueManager:
   # **** creation ****
 
   def create(self, request: Any) -> None:
+    """CreateQueue: checks what it is given, and has the queue's processors run."""
     self._check_request(request)
     gpu = self.computer.bound_gpu(request.gpu_id, unbound=errno.ESRCH)
     if gpu.stopped is not None: raise refuse(errno.EIO, gpu.stopped)
@@ -148,6 +151,7 @@ class QueueManager:
   # **** life ****
 
   def find(self, number: int) -> Queue:
+    """The queue with this number. EINVAL where there is none."""
     queue = self.queues.get(number)
     if queue is None: raise refuse(errno.EINVAL, f"no queue {number}")
     return queue
@@ -176,6 +180,7 @@ class QueueManager:
   # **** doorbells ****
 
   def map_doorbells(self, gpu: Gpu, length: int, address: int, prot: int) -> VirtualMapping:
+    """The doorbells of all queues that the process has on a GPU."""
     if length != DOORBELL_SLICE: raise refuse(errno.EINVAL, f"doorbells are mapped as {DOORBELL_SLICE:#x} bytes")
     frames = self.computer.memory.system_pages(DOORBELL_SLICE)
     return VirtualMapping(self.computer, self.computer.physical.map(frames, 0, length, address, prot), DoorbellWatcher(self, gpu, frames))
