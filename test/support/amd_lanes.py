@@ -4,6 +4,7 @@ import random
 import struct
 from collections.abc import Sequence
 
+from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.amd.numerics import lane_bits
 from tinyhw.emulator.amd.python_lanes import Form, Shape, Target, compiled, constant_argument
 
@@ -14,8 +15,10 @@ class Lanes:
     self.s = [0] * 148
     self.scc = 0
     self.pc = 0x1000
-    memory = memoryview(bytearray(4 * lanes * registers))
-    rows = [memory[4 * lanes * i:4 * lanes * (i + 1)] for i in range(registers)]
+    memory = bytearray(4 * lanes * registers)
+    rows = [memoryview(memory)[4 * lanes * i:4 * lanes * (i + 1)] for i in range(registers)]
+    self.places = {i: address_of(memory, 4 * lanes * i) for i in range(registers)}
+    self.prepared: tuple[dict[object, object], dict[object, object]] = ({}, {})
     self.u, self.i, self.f = ([row.cast(code) for row in rows] for code in "Iif")
     self.set_exec((1 << lanes) - 1)
 

@@ -62,6 +62,13 @@ def test_both_halves_of_a_dual_instruction_read_before_either_writes() -> None:
   k("v_dual_mov_b32::v_dual_add_f32", k.v(4), k.v(1), k.v(3), k.v(4), k.v(2))
   assert results(k, 3, 4) == [f(1010.0), f(1.0)]
 
+def test_dual_instructions_whose_halves_read_each_others_results() -> None:
+  for x, y, expected in (((4, 1), (3, 3, 2), [110.0, 1.0]), ((4, 3), (3, 2, 1), [11.0, 100.0]), ((4, 3), (3, 2, 4), [1010.0, 100.0])):
+    k = Kernel()
+    for i, value in ((1, 1.0), (2, 10.0), (3, 100.0), (4, 1000.0)): k("v_mov_b32", k.v(i), f(value))
+    k("v_dual_mov_b32::v_dual_add_f32", k.v(x[0]), k.v(x[1]), k.v(y[0]), k.v(y[1]), k.v(y[2]))
+    assert results(k, 3, 4) == [f(value) for value in expected]
+
 def test_dual_instructions_with_a_literal_and_vcc() -> None:
   k = Kernel()
   k("s_mov_b32", VCC, 1)

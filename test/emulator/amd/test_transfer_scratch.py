@@ -48,8 +48,8 @@ def test_flat_addresses_of_local_memory_and_scratch(arch: str) -> None:
   box.memory.add(0x800000, bytearray(64 * 64 * 4))
   base = regs.S[2]
   for row, name in ((4, "src_shared_base"), (6, "src_private_base")):
-    k("s_mov_b64", k.s(8, 2), regs.reg(base, regs.READ_ONLY[name]))
-    k("v_mov_b32", k.v(row + 1), k.s(9))
+    k("s_mov_b64", k.s(4 + row, 2), regs.reg(base, regs.READ_ONLY[name]))
+    k("v_mov_b32", k.v(row + 1), k.s(5 + row))
     k("v_mov_b32", k.v(row), k.v(1) if row == 4 else 16)
   k("v_add_nc_u32", k.v(2), 50, k.v(0))
   k("flat_store_b32", k.v(4, 2), k.v(0))

@@ -131,8 +131,8 @@ def test_where_the_workgroup_number_is(arch: str, expected: str) -> None:
     if expected == "s2": k("v_mov_b32", k.v(2), k.s(2 + axis))
     elif axis == 0: k("v_mov_b32", k.v(2), k.s(regs.TTMP + 9))
     else:
-      k("s_bfe_u32", k.s(20), k.s(regs.TTMP + 7), (0x100000 if axis == 1 else 0x100010))
-      k("v_mov_b32", k.v(2), k.s(20))
+      k("s_bfe_u32", k.s(20 + 2 * axis), k.s(regs.TTMP + 7), (0x100000 if axis == 1 else 0x100010))
+      k("v_mov_b32", k.v(2), k.s(20 + 2 * axis))
     k("global_store_b32", k.v(1), k.v(2), k.s(10, 2), offset=4 * axis)
   k("s_endpgm")
   box.run(k, (1,), group=(5, 6, 7), group_ids=(True, True, True))

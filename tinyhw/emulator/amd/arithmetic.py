@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.emulator.amd.lanes import dpp_moves
+from tinyhw.emulator.amd.native import faster
 from tinyhw.emulator.amd.notation import Node, parse
 from tinyhw.emulator.amd.python_lanes import Form, Shape, Target, compiled, constant_argument
 from tinyhw.emulator.amd.semantics_packed import DOT, HALF, PACKED
@@ -87,6 +88,7 @@ def _is_mask(uses: Uses, place: str) -> bool:
 def _made(shape: Shape, arguments: dict[str, Any], uses: Uses, mode: Mode) -> Run:
   function = compiled(shape)
   run = function.make(*(_argument(p, arguments) for p in function.parameters))
+  if shape.lanes: run = faster(run, shape, arguments)
   if uses.name.startswith("v_cmpx") and "sdst" in uses: register = uses["sdst"].index
   elif not shape.lanes and "sdst" in uses and uses["sdst"].index in (regs.EXEC, regs.EXEC + 1): register = regs.EXEC
   else: return run
@@ -179,15 +181,33 @@ def _targets(uses: Uses, mode: Mode, meaning: str, places: dict[str, str], half:
   elif written.bits == 8: target = Target("v", shift=8 * (op_sel >> 2 & 3), width=8)
   return ("D", target), ("D1", target._replace(dword=1))
 
+HALVES_OF_DUAL = ({"S0": "srcx0", "S1": "vsrcx1", "D": "vdstx", "K": "literalx"}, {"S0": "srcy0", "S1": "vsrcy1", "D": "vdsty", "K": "literaly"})
+
 def _dual(uses: Uses, mode: Mode) -> Run:
-  """Two operations in one instruction; both read before either writes."""
-  first, second = uses.name.split("::")
-  found = {"S0": "srcx0", "S1": "vsrcx1", "D": "vdstx", "K": "literalx", "S3": "srcy0", "S4": "vsrcy1", "D2": "vdsty", "K2": "literaly"}
-  meanings = MEANINGS[first], re.sub(r"\b(S0|S1|D|K)\b", lambda m: {"S0": "S3", "S1": "S4", "D": "D2", "K": "K2"}[m[1]], MEANINGS[second])
-  meaning = "; ".join(meanings)
+  """Two operations in one instruction; both read before either writes. One after the other where one does not read what the other writes."""
+  meanings = [MEANINGS[name] for name in uses.name.split("::")]
+  reads = [_rows_read(uses, meaning, places) for meaning, places in zip(meanings, HALVES_OF_DUAL)]
+  for first, second in ((0, 1), (1, 0)):
+    if uses[HALVES_OF_DUAL[first]["D"]].index in reads[second]: continue
+    one, two = (_half(uses, mode, meanings[i], HALVES_OF_DUAL[i]) for i in (first, second))
+    def both(wave: Wave, one: Run = one, two: Run = two) -> None:
+      one(wave)
+      two(wave)
+    return both
+  renamed = re.sub(r"\b(S0|S1|D|K)\b", lambda m: {"S0": "S3", "S1": "S4", "D": "D2", "K": "K2"}[m[1]], meanings[1])
+  second_places = {"S3": "srcy0", "S4": "vsrcy1", "D2": "vdsty", "K2": "literaly"}
+  return _half(uses, mode, f"{meanings[0]}; {renamed}", {**HALVES_OF_DUAL[0], **second_places})
+
+def _rows_read(uses: Uses, meaning: str, places: dict[str, str]) -> set[int]:
+  """The vector registers that one operation reads."""
+  names = [place for name, place in places.items() if place in uses and (name != "D" or reads_result(meaning))]
+  return {row_of(uses[place]) for place in names if isinstance(uses[place], Reg) and uses[place].cls.bank is not regs.SGPR}
+
+def _half(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> Run:
+  """One operation of a dual instruction, or both in one meaning."""
   arguments: dict[str, Any] = {"VCC": regs.VCC, "CARRY": regs.VCC}
   sources, targets = [], []
-  for name, place in found.items():
+  for name, place in places.items():
     if place not in uses: continue
     value = uses[place]
     arguments[name] = _number(value)

@@ -7,7 +7,9 @@ What nobody has set is garbage. Sources for the start: LLVM's AMDGPUUsage, "Init
 from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.amd.lanes import Moves, permutation
 from tinyhw.emulator.amd.lds import Access, LocalMemory
 from tinyhw.emulator.amd.numerics import lane_bits
@@ -15,6 +17,9 @@ from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES, DispatchReg
 from tinyhw.emulator.amd.strict import Strict
 from tinyhw.emulator.memory import Memory
 from tinyhw.isa.amd import regs
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.amd.native import Prepared
 
 AGPR = 256  # the row of the first accumulation register
 
@@ -35,7 +40,10 @@ class Wave:
     self.scratch_base = self.xcc = 0
     arch = registers.accumulator if registers.accumulator is not None else registers.vgprs
     rows = [*range(arch), *range(AGPR, AGPR + registers.vgprs - arch)]
-    self.u, self.i, self.f = _rows(rows, self.lanes, source)
+    memory_of_rows = bytearray(source.randbytes(4 * self.lanes * len(rows)))
+    self.u, self.i, self.f = _rows(rows, self.lanes, memoryview(memory_of_rows))
+    self.places = {row: address_of(memory_of_rows, 4 * self.lanes * i) for i, row in enumerate(rows)}   # addresses in the host's memory
+    self.prepared: tuple[dict[Any, Prepared], dict[Any, Prepared]] = ({}, {})  # native code that is ready to run: for some lanes, for all
     self.exec, self.full, self.active = 0, False, ()  # type: tuple[int, bool, Sequence[int]]
     self.set_exec(self.all)
     self.strict = Strict(self, rows)
@@ -95,10 +103,9 @@ class Wave:
     values = row.tolist()
     return [values[i] if i >= 0 else 0 for i in moves]
 
-def _rows(numbers: list[int], lanes: int, source: random.Random) -> tuple[dict[int, memoryview], dict[int, memoryview], dict[int, memoryview[float]]]:
+def _rows(numbers: list[int], lanes: int, memory: memoryview) -> tuple[dict[int, memoryview], dict[int, memoryview], dict[int, memoryview[float]]]:
   """The three views of each row."""
   size = 4 * lanes
-  memory = memoryview(bytearray(source.randbytes(size * len(numbers))))
   parts = {number: memory[i * size:(i + 1) * size] for i, number in enumerate(numbers)}
   return ({n: part.cast("I") for n, part in parts.items()}, {n: part.cast("i") for n, part in parts.items()},
           {n: part.cast("f") for n, part in parts.items()})
