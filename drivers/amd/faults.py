@@ -8,7 +8,9 @@ from tinyhw.drivers.amd.memory import Part
 from tinyhw.drivers.linux.files import PAGE
 if TYPE_CHECKING: from tinyhw.drivers.amd.device import AMDDevice
 
-SHOWN = 8  # names of kernels in a report
+SHOWN = 8        # names of kernels in a report
+NEAR = 1 << 30   # bytes; what is farther away has nothing to do with an address
+NULL = 1 << 16   # below it an address is an offset that was added to no address
 
 def explain(device: AMDDevice, fault: MemoryFault | HardwareFault) -> str:
   """A fault as the end of a sentence that begins with the device's name."""
@@ -27,16 +29,17 @@ def place(device: AMDDevice, address: int) -> str:
   gone = [(m.address, m.size, f"\"{m.label}\", which was freed") for m in device.freed]
   for start, size, label in found + gone:
     if start <= address < start + size: return f"in {label} of {show_bytes(size)} at {start:#x}"
+  if address < NULL: return "a null pointer, or an offset from one"
   page = address & -PAGE
   inside = [entry for entry in parts if entry[0] < page + PAGE and entry[0] + entry[1] > page]
-  before = max((e for e in found if e[0] + e[1] <= address), key=lambda e: e[0] + e[1], default=None)
-  after = min((e for e in found if e[0] > address), key=lambda e: e[0], default=None)
+  before = max((e for e in found if address - NEAR < e[0] + e[1] <= address), key=lambda e: e[0] + e[1], default=None)
+  after = min((e for e in found if address < e[0] < address + NEAR), key=lambda e: e[0], default=None)
   words = [f"{start + size:#x} is the end of {label} of {show_bytes(size)}, {show_bytes(address - start - size)} before it"
            for start, size, label in ([before] if before else [])]
   words += [f"{start:#x} begins {label} of {show_bytes(size)}, {show_bytes(start - address)} behind it"
             for start, size, label in ([after] if after else [])]
   words += [f"on the page is {label} at {start:#x}" for start, _, label in inside[:1]]
-  return "; ".join(words) or "the device has no memory"
+  return "; ".join(words) or "no memory of the device is near it"
 
 def report(device: AMDDevice, reason: str) -> str:
   """All that is known of a device that is about to be lost."""
