@@ -66,6 +66,8 @@ def test_an_atomic_that_returns_is_another_row() -> None:
   ("000013d601040c00", "offset 0: v_fma_f32: reads 3 scalar values (registers, literals), gfx1100 can read 2; move the others to vector registers "
    "first: 00 00 13 d6 01 04 0c 00"),
   ("ffffffff", "offset 0: gfx1100 has no instruction that starts here: ff ff ff ff"),
+  # v255 of 16 bits in a short encoding is the upper half of v127; 255 means a literal in src0 only
+  ("cbfe8b7400000000", "offset 0: gfx1100 has no instruction that starts here: cb fe 8b 74 00 00 00 00"),
 ])
 def test_what_is_no_instruction(code: str, message: str) -> None:
   with pytest.raises(DecodeError) as caught: decode(bytes.fromhex(code), 0, "gfx1100")

@@ -109,7 +109,7 @@ class Decoder:
       value = fields[name]
       if reader is None: operands[i] = value if form.specs[i].integer not in SIGNED else (value ^ 0x8000) - 0x8000
       elif value in reader: operands[i] = reader[value]
-      elif value == LITERAL and encoding.literal and "l" in form.specs[i].kinds:
+      elif value == LITERAL and encoding.literal and name in encoding.sources and "l" in form.specs[i].kinds:
         if "literal" in fields: dword = fields["literal"]
         else:
           if len(code) < end + 4: return None
