@@ -34,7 +34,10 @@ def filled(lanes: int, source: random.Random) -> Lanes:
   wave.s[106], wave.s[107], wave.s[4] = source.getrandbits(32), source.getrandbits(32), source.choice(FLOAT32 + INTEGERS)
   return wave
 
-def same(a: int, b: int) -> bool: return a == b or a & 0x7fffffff > 0x7f800000 and b & 0x7fffffff > 0x7f800000
+def same(a: int, b: int) -> bool:
+  """Equal, or NaNs where the one has them: of float32, or of float16 in a half."""
+  if a == b or a & 0x7fffffff > 0x7f800000 and b & 0x7fffffff > 0x7f800000: return True
+  return all(x == y or x & 0x7fff > 0x7c00 and y & 0x7fff > 0x7c00 for x, y in ((a & 0xffff, b & 0xffff), (a >> 16, b >> 16)))
 
 def compare(wanted: Shape, lanes: int, exec_mask: int, seed: object) -> None:
   python, machine = (filled(lanes, random.Random(f"{wanted.meaning}{seed}")) for _ in range(2))
@@ -56,7 +59,7 @@ def test_what_is_native() -> None:
   assert {"v_add_f32", "v_fma_f32", "v_fmac_f32", "v_cndmask_b32", "v_cmp_lt_f32", "v_lshlrev_b32", "v_max_f32", "v_bfe_u32",
           "v_mov_b32"} <= set(NATIVE)
   assert not {"v_rcp_f32", "v_add_f64", "v_add_co_u32", "v_cvt_f32_u32"} & set(NATIVE)
-  assert not any(map(translates, {**HALF, **PACKED}.values())) or translates(PACKED["v_pk_add_f32"])
+  assert translates(HALF["v_cvt_f16_i16"]) is False and translates(PACKED["v_pk_add_f32"])
 
 @pytest.mark.parametrize("name", NATIVE)
 def test_both_agree(name: str) -> None:
@@ -67,10 +70,36 @@ def test_both_agree(name: str) -> None:
 def test_scalars_constants_signs_and_magnitudes(form: Form) -> None:
   for name in ("v_add_f32", "v_fma_f32", "v_cmp_le_f32", "v_min_f32"): compare(shape(VECTOR[name], s1=form), 32, 0xffffffff, 1)
 
+def half_shape(meaning: str, lanes: int, op_sel: int, keep: bool = True, negate: bool = False) -> Shape:
+  """A 16-bit instruction on chosen halves: bit 0 and 1 of op_sel for the sources, bit 3 for the result."""
+  sources = tuple((name, Form("v", shift=16 * (op_sel >> i & 1), width=16, negate=negate and i == 0)) for i, name in enumerate(("S0", "S1", "S2")))
+  return Shape(meaning, (((*sources, ("D", Form("v")), ("K", Form("v"))), (("D", Target("v", shift=16 * (op_sel >> 3), width=16, keep=keep)),)),),
+               lanes)
+
+@pytest.mark.parametrize("name", ["v_add_f16", "v_sub_f16", "v_mul_f16", "v_max_f16", "v_min_f16"])
+def test_half_precision(name: str) -> None:
+  meaning = {**VECTOR, **HALF}[name]
+  for op_sel, keep, negate in ((0, True, False), (9, True, True), (3, False, False)):
+    for lanes, mask in ((32, 0xffffffff), (64, 0x8000000100f0aa55)):
+      for seed in range(4): compare(half_shape(meaning, lanes, op_sel, keep, negate), lanes, mask, seed)
+
+def test_conversions_between_precisions() -> None:
+  for meaning in ("D.f16 = f16(S0.f32)", "D.f32 = f32(S0.f16)"):
+    for seed in range(8): compare(shape(meaning), 32, 0xffffffff, seed)
+
+@pytest.mark.parametrize("name", ["v_pk_add_f16", "v_pk_mul_f16", "v_pk_max_f16"])
+def test_packed_half_precision(name: str) -> None:
+  passes = tuple(((("S0", Form("v", shift=16 * half, width=16)), ("S1", Form("v", shift=16 - 16 * half, width=16, negate=bool(half)))),
+                  (("D", Target("v", shift=16 * half, width=16)),)) for half in (0, 1))
+  for lanes, mask in ((32, 0xffffffff), (64, 0x8000000100f0aa55)):
+    for seed in range(4): compare(Shape(PACKED[name], passes, lanes), lanes, mask, seed)
+
 def test_what_stays_python() -> None:
   for wrong in (shape(VECTOR["v_add_f32"], clamp=True), shape(VECTOR["v_add_f32"], flush32=True), shape(VECTOR["v_add_f32"], permuted=True),
                 shape(VECTOR["v_add_f32"], s1=Form("v", shift=16, width=16)), shape(VECTOR["v_sqrt_f32"])):
     assert faster(print, wrong, {}) is print
+  two = Shape("D.u32 = S0.u32; D2.u32 = S1.u32", (((("S0", Form("v")), ("S1", Form("v"))), (("D", Target("v")), ("D2", Target("v")))),), 32)
+  assert faster(print, two, {}) is print, "a second result would be lost"
 
 def test_a_loop_becomes_native_and_counts_right(monkeypatch: pytest.MonkeyPatch) -> None:
   """The same kernel with and without machine code: 100 sums in each lane, of which some lanes do 50 more."""

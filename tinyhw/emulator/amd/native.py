@@ -1,8 +1,8 @@
 """Vector instructions as machine code of the host, from the same meanings as python_lanes.py: for those whose shape is simple, and that are hot.
 
 A meaning becomes a Program over all lanes (UOps, codegen/program.py), which isa/x86 compiles: rows of the register file are buffers, scalar operands,
-EXEC and VCC are words of one more. What is not plain 32-bit integers and floats (64 and 16 bits, parts of registers, permutations, clamping, flushed
-denormals, approximate functions) stays Python, and so does everything on other processors. Both give the same bits but for NaNs (test_native.py).
+EXEC and VCC are words of one more. What is not plain (64 bits, narrow integers, permutations, clamping, flushed denormals, fused sums of float16, two
+results, approximate functions) stays Python, and so does everything on other processors. Both give the same bits but for NaNs (test_native.py).
 """
 from __future__ import annotations
 import ctypes
@@ -17,6 +17,7 @@ from tinyhw.codegen.program import Program
 from tinyhw.drivers.cpu import processor
 from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.dtype import DType, dtypes
+from tinyhw.emulator.amd.notation import TYPES as NOTATION
 from tinyhw.emulator.amd.notation import Node, Type, parse
 from tinyhw.emulator.amd.python_lanes import Form, Shape, Target
 from tinyhw.errors import CompileError, TinyError
@@ -26,7 +27,8 @@ from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.state import Wave
 
-TYPES = {"u32": dtypes.uint32, "i32": dtypes.int32, "f32": dtypes.float32, "bool": dtypes.bool}
+# float16 values are float32 ones that it can hold: a sum, difference or product of two, rounded to float32 and then to float16, is right
+TYPES = {"u32": dtypes.uint32, "i32": dtypes.int32, "f32": dtypes.float32, "bool": dtypes.bool, "f16": dtypes.float32}
 # words of the scalar buffer: EXEC, VCC, the mask that is written; then scalar operands
 EXEC, VCC, CARRY, OPERANDS = 0, 2, 4, 6
 SCALARS = {"S0": OPERANDS, "S1": OPERANDS + 1, "S2": OPERANDS + 2, "K": OPERANDS + 3}
@@ -43,9 +45,12 @@ class Untranslatable(Exception):
 class Translator:
   """One shape as a Program. masked: lanes that are not active keep what they have. width: lanes of a vector register."""
   def __init__(self, shape: Shape, masked: bool, width: int):
-    if len(shape.passes) != 1 or not shape.lanes or shape.permuted or shape.clamp or shape.omod or shape.flush32: raise Untranslatable
+    if not shape.lanes or shape.permuted or shape.clamp or shape.omod or shape.flush32: raise Untranslatable
     self.shape, self.masked, self.width = shape, masked, width
-    self.sources, self.targets = dict(shape.passes[0][0]), dict(shape.passes[0][1])
+    self.narrow = any(a.type.name == "f16" and a.target == "D" for a in parse(shape.meaning))
+    if (len(shape.passes) > 1 or shape.flush64) and not self.narrow or self.narrow and shape.flush64: raise Untranslatable
+    self.sources: dict[str, Form] = {}
+    self.targets: dict[str, Target] = {}
     self.rows: dict[tuple[str, str], UOp] = {}          # (operand, type) -> its PARAM
     self.scalars = UOp.param(0, dtypes.uint32, 16)
     self.values: dict[Any, UOp] = {}
@@ -56,13 +61,7 @@ class Translator:
     stores: list[UOp] = []
     words: list[list[UOp]] = [[] for _ in range(self.shape.lanes // LANE_BITS)]
     for self.start in range(0, self.shape.lanes, self.width):
-      self.values.clear()
-      for assignment in parse(self.shape.meaning):
-        value = self.value(assignment.value)
-        if assignment.target == "D": stores.append(self.store(assignment.type, value))
-        elif assignment.target == "CARRY": words[self.start // LANE_BITS].append(self.mask_of(value))
-        elif assignment.target in ("SCC", "PC", "EXEC", "D1"): raise Untranslatable
-        else: self.values["local", assignment.target] = value
+      stores += self.chunk(words)
     for i, parts in enumerate(words):
       if parts: stores.append(place(self.scalars, CARRY + i).store(functools.reduce(lambda a, b: a.alu(Ops.OR, b), parts)))
     uops: dict[UOp, None] = {}
@@ -70,6 +69,38 @@ class Translator:
     first = [u for u in uops if u.op in (Ops.PARAM, Ops.CONST)]
     return Program("lanes", (*first, *(u for u in uops if u.op not in (Ops.PARAM, Ops.CONST))), 1,
                    frozenset(u.src[0].src[0].arg[0] for u in uops if u.op is Ops.STORE))
+
+  def chunk(self, words: list[list[UOp]]) -> list[UOp]:
+    """The stores of a vector register's lanes. A lane mask goes to `words`."""
+    stores: list[UOp] = []
+    result: UOp | None = None   # a register of which the passes write parts
+    for sources, targets in self.shape.passes:
+      self.sources, self.targets = dict(sources), dict(targets)
+      self.values.clear()
+      for assignment in parse(self.shape.meaning):
+        value = self.value(assignment.value)
+        if assignment.target == "D" and assignment.type.name == "f16": result = self.part(value, result)
+        elif assignment.target == "D": stores.append(self.store(assignment.type, value))
+        elif assignment.target == "CARRY": words[self.start // LANE_BITS].append(self.mask_of(value))
+        elif assignment.target in ("SCC", "PC", "EXEC", "D1", "D2"): raise Untranslatable
+        else: self.values["local", assignment.target] = value
+    if result is not None: stores.append(self.stored(NOTATION["u32"], result))
+    return stores
+
+  def part(self, value: UOp, result: UOp | None) -> UOp:
+    """A register with one of its halves replaced by a float16."""
+    target = self.targets.get("D", Target("none"))
+    if target not in (Target("v", 0, target.shift, 16, target.keep), Target("v")): raise Untranslatable
+    words = self.vector(dtypes.uint32)
+    bits = value.cast(self.vector(dtypes.float16)).bitcast(self.vector(dtypes.uint16)).cast(words)
+    if target.shift: bits = bits.alu(Ops.SHL, self.constant(dtypes.uint32, target.shift))
+    if not target.keep: return bits
+    old = self.load("D", NOTATION["u32"]) if result is None else result
+    return old.alu(Ops.AND, self.constant(dtypes.uint32, 0xffffffff ^ 0xffff << target.shift)).alu(Ops.OR, bits)
+
+  def half(self, x: UOp) -> UOp:
+    """A float32 rounded to what float16 holds."""
+    return x.cast(self.vector(dtypes.float16)).cast(self.vector(dtypes.float32))
 
   def vector(self, kind: DType) -> DType: return kind.vec(self.width)
   def constant(self, kind: DType, value: int | float) -> UOp: return UOp.const(self.vector(kind), value)
@@ -97,7 +128,10 @@ class Translator:
     return bits.alu(Ops.CMPNE, self.constant(dtypes.uint32, 0))
 
   def store(self, kind: Type, value: UOp) -> UOp:
-    if self.targets.get("D") != Target("v") or kind.name not in TYPES or kind.name == "bool": raise Untranslatable
+    if self.targets.get("D") != Target("v") or kind.name not in ("u32", "i32", "f32"): raise Untranslatable
+    return self.stored(kind, value)
+
+  def stored(self, kind: Type, value: UOp) -> UOp:
     if self.masked: value = self.bit(EXEC).where(value, self.load("D", kind))
     return place(self.row("D", kind), self.start).store(value)
 
@@ -125,9 +159,11 @@ class Translator:
     args = [self.value(a) for a in node.args]
     if node.op == "select": return args[0].where(args[1], args[2])
     if node.op in ("<", ">", "==", "!=", "<=", ">="): return self.compare(node.op, args, node.args[0].type)
-    if node.op == "neg" and kind is dtypes.float32: return self.flipped(args[0])
+    if node.op == "neg" and node.type.kind == "f": return self.flipped(args[0])
     if node.op == "~": return args[0].alu(Ops.XOR, self.constant(kind, -1 if kind is dtypes.int32 else 0xffffffff))
-    if node.op in _BINARY: return args[0].alu(_BINARY[node.op], *self.counted(node, args[1]))
+    if node.op in _BINARY:
+      result = args[0].alu(_BINARY[node.op], *self.counted(node, args[1]))
+      return self.half(result) if node.type.name == "f16" else result
     if node.op in ("and", "or"): return functools.reduce(lambda a, b: a.alu(Ops.AND if node.op == "and" else Ops.OR, b), args)
     if node.op == "not": return self.opposite(args[0])
     raise Untranslatable
@@ -164,10 +200,11 @@ class Translator:
     if source.kind in "ui" and target.kind in "ui": return x.bitcast(self.vector(TYPES[target.name]))
     if source.kind == "b" and target.name == "u32": return x.where(self.constant(dtypes.uint32, 1), self.constant(dtypes.uint32, 0))
     if source.name == "i32" and target.name == "f32": return x.cast(self.vector(dtypes.float32))
+    if source.kind == "f" and target.kind == "f": return self.half(x) if target.name == "f16" else x
     raise Untranslatable
 
   def call(self, name: str, args: list[UOp], kind: Type) -> UOp:
-    if name == "fma": return UOp(Ops.MULACC, self.vector(dtypes.float32), tuple(args))
+    if name == "fma" and kind.name == "f32": return UOp(Ops.MULACC, self.vector(dtypes.float32), tuple(args))
     if name in ("least", "most") and kind.kind in "ui":
       a, b = args if name == "least" else args[::-1]
       return a.alu(Ops.CMPLT, b).where(*args)
@@ -195,6 +232,7 @@ class Translator:
     if name == "VCC": return self.bit(VCC)
     if name == "LANE": return self.numbers(list(range(self.start, self.start + self.width)))
     form = self.sources.get(name)
+    if kind.name == "f16": return self.fetch_half(name, form)
     if form is None or form._replace(negate=False, magnitude=False) not in (Form("v"), Form("s"), Form("k")) or kind.kind == "b": raise Untranslatable
     if form.kind != "v" and name not in SCALARS: raise Untranslatable
     x = self.load(name, kind) if form.kind == "v" else self.word(SCALARS[name]).bitcast(self.vector(TYPES[kind.name]))
@@ -202,6 +240,17 @@ class Translator:
     words = self.vector(dtypes.uint32)
     if form.magnitude: x = x.bitcast(words).alu(Ops.AND, self.constant(dtypes.uint32, 0x7fffffff)).bitcast(x.dtype)
     return self.flipped(x) if form.negate else x
+
+  def fetch_half(self, name: str, form: Form | None) -> UOp:
+    """A half of a register or constant as a float16."""
+    if form is None or form.kind not in ("v", "s", "k") or form.kind != "v" and name not in SCALARS: raise Untranslatable
+    if form.dword or form.signed or form.mix is not None or form.width not in (0, 16) or form.shift not in (0, 16): raise Untranslatable
+    x = self.load(name, NOTATION["u32"]) if form.kind == "v" else self.word(SCALARS[name])
+    if form.shift: x = x.alu(Ops.SHR, self.constant(dtypes.uint32, 16))
+    kept = 0x7fff if form.magnitude else 0xffff
+    x = x.alu(Ops.AND, self.constant(dtypes.uint32, kept))
+    if form.negate: x = x.alu(Ops.XOR, self.constant(dtypes.uint32, 0x8000))
+    return x.cast(self.vector(dtypes.uint16)).bitcast(self.vector(dtypes.float16)).cast(self.vector(dtypes.float32))
 
 _BINARY = {"+": Ops.ADD, "-": Ops.SUB, "*": Ops.MUL, "&": Ops.AND, "|": Ops.OR, "^": Ops.XOR, "<<": Ops.SHL, ">>": Ops.SHR}
 
