@@ -34,6 +34,7 @@ def test_shapes() -> None:
   assert run("Expand", X[:, :1], i64(3, 1)).shape == (2, 3, 4) and run("Tile", X, i64(1, 2, 0)).shape == (2, 6, 0)
   assert run("Transpose", X).tolist() == X.T.tolist() and run("Transpose", X, perm=[1, 0, 2]).shape == (3, 2, 4)
   for op, inputs, why in [("Squeeze", (X, i64(0)), "size 1"), ("Reshape", (X[0, 0], i64(1, 0)), "keeps an axis"), ("Tile", (X, i64(1)), "each axis"),
+                          ("Tile", (X, i64(1, 1 << 20, 1 << 20)), "more than"),
                           ("Unsqueeze", (X, i64(0, 0)), "twice"), ("Flatten", (X,), "")]:
     if why:
       with pytest.raises(TinyError, match=why): run(op, *inputs)

@@ -1,12 +1,13 @@
 """Operators of ONNX that sample images at new places: Resize, Upsample, GridSample, AffineGrid, RoiAlign. Source: ONNX operator schemas (ai.onnx).
 
 Resize is separable: along each axis an element of the result is a weighted sum of a few elements of the input. Places and weights depend on sizes
-alone, so Python computes them, and the tensor is read at constant indices.
+alone; they are tables that small kernels make, so that a long axis costs Python nothing.
 """
 from __future__ import annotations
 from collections.abc import Callable
 import itertools
 import math
+from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
@@ -15,87 +16,73 @@ from tinyhw.nn.onnx.ops_nn import wide
 from tinyhw.nn.onnx.ops_shape import axis_of, check_count, sizes
 from tinyhw.tensor import Tensor
 
-MOST_RESIZED = 1 << 18   # the longest axis that Resize makes: its places are a table
-MOST_TAPS = 1 << 20      # of all places of an axis together: a result that is much smaller has few places, each made of many elements
-
 # ***** Resize *****
 
-def _place_function(mode: str, old: int, new: int, scale: float, begin: float, end: float) -> Callable[[int], float]:
-  """Where element i of the result lies in the input. old, new: sizes; begin, end: the region of tf_crop_and_resize."""
+def _place_function(mode: str, old: int, new: int, scale: float, begin: float, end: float) -> Callable[[Any], Any]:
+  """Where element i of the result lies in the input: i is a number or a Tensor. old, new: sizes; begin, end: the region of tf_crop_and_resize."""
   resized = scale * old
   if mode == "half_pixel": return lambda i: (i + 0.5) / scale - 0.5
   if mode == "half_pixel_symmetric":
     adjust = new / resized
     return lambda i: old / 2 * (1 - adjust) + (i + 0.5) / scale - 0.5
-  if mode == "pytorch_half_pixel": return lambda i: (i + 0.5) / scale - 0.5 if new > 1 else 0.0
-  if mode == "align_corners": return lambda i: i * (old - 1) / (resized - 1) if resized > 1 else 0.0
+  if mode == "pytorch_half_pixel": return lambda i: (i + 0.5) / scale - 0.5 if new > 1 else i * 0.0
+  if mode == "align_corners": return lambda i: i * (old - 1) / (resized - 1) if resized > 1 else i * 0.0
   if mode == "asymmetric": return lambda i: i / scale
   if mode == "tf_half_pixel_for_nn": return lambda i: (i + 0.5) / scale
   if mode == "tf_crop_and_resize":
     if new > 1: return lambda i: begin * (old - 1) + i * (end - begin) * (old - 1) / (new - 1)
-    return lambda i: 0.5 * (begin + end) * (old - 1)
+    return lambda i: i + 0.5 * (begin + end) * (old - 1)
   raise ArgumentError(f"coordinate_transformation_mode={mode!r} is not known")
 
-_ROUNDINGS: dict[str, Callable[[float], int]] = {
-  "round_prefer_floor": lambda x: math.ceil(x - 0.5), "round_prefer_ceil": lambda x: math.floor(x + 0.5),
-  "floor": math.floor, "ceil": math.ceil,
+_ROUNDINGS: dict[str, Callable[[Tensor], Tensor]] = {
+  "round_prefer_floor": lambda x: (x - 0.5).ceil(), "round_prefer_ceil": lambda x: (x + 0.5).floor(), "floor": Tensor.floor, "ceil": Tensor.ceil,
 }
 
-def _linear_kernel(x: float) -> float: return max(0.0, 1 - abs(x))
+def _linear_kernel(x: Tensor) -> Tensor: return (1 - x.abs()).relu()
 
-def _cubic_kernel(a: float) -> Callable[[float], float]:
-  """Keys' cubic convolution with its parameter. Source: Keys 1981."""
-  def weight(x: float) -> float:
-    x = abs(x)
-    if x <= 1: return ((a + 2) * x - (a + 3)) * x * x + 1
-    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a if x < 2 else 0.0
+def _cubic_kernel(a: float) -> Callable[[Tensor], Tensor]:
+  """Keys' cubic convolution with its parameter, 0 from 2 on. Source: Keys 1981."""
+  def weight(x: Tensor) -> Tensor:
+    x = x.abs()
+    far = (x < 2).where(((a * x - 5 * a) * x + 8 * a) * x - 4 * a, 0)
+    return (x <= 1).where(((a + 2) * x - (a + 3)) * x * x + 1, far)
   return weight
 
-def _taps(place: float, scale: float, kernel: Callable[[float], float], radius: int, antialias: bool) -> tuple[int, list[float]]:
-  """(the first element, the weights) that an element at a place is made of. antialias: a smaller result has a wider kernel."""
+def _taps(place: Tensor, old: int, scale: float, kernel: Callable[[Tensor], Tensor], radius: int, exclude_outside: bool,
+          antialias: bool) -> tuple[Tensor, Tensor]:
+  """place: (new, 1)  ->  which elements one there is made of, their weights: (new, taps). antialias: a smaller result has a wider kernel."""
   stretch = min(scale, 1.0) if antialias else 1.0
   reach = radius / stretch
-  first = math.floor(place - reach) + 1
-  last = math.ceil(place + reach) - 1 if antialias else first + 2 * radius - 1
-  weights = [kernel((place - i) * stretch) for i in range(first, last + 1)]
-  total = sum(weights)
-  return first, [w / total for w in weights] if antialias and total else weights
+  width = math.ceil(2 * reach)    # as many whole numbers as can lie less than reach from a place
+  check_count(width * int(place.shape[0]), "Resize")
+  at = (place - reach).floor() + 1 + Tensor.arange(width, dtype=place.dtype, device=place.device)
+  weights = kernel((place - at) * stretch)
+  if exclude_outside: weights = ((at >= 0) & (at < old)).where(weights, 0)
+  if exclude_outside or antialias:
+    total = weights.sum(1, keepdim=True)
+    weights = weights / total.eq(0).where(1, total)
+  return at, weights
 
-def _resized(x: Tensor, axis: int, new: int, scale: float, place: Callable[[int], float], mode: str, nearest_mode: str, cubic_coeff_a: float,
+def _resized(x: Tensor, axis: int, new: int, scale: float, function: Callable[[Any], Any], mode: str, nearest_mode: str, cubic_coeff_a: float,
              exclude_outside: bool, antialias: bool, outside: float | None) -> Tensor:
-  """One axis in a new size. outside: what elements beyond the input are, or None."""
+  """One axis in a new size. function: where its elements lie; outside: what elements beyond the input are, or None."""
   old = int(x.shape[axis])
   if not old: raise ShapeError(f"cannot resize an axis of size 0 of {x.shape}")
-  kernel, radius = {"linear": (_linear_kernel, 1), "cubic": (_cubic_kernel(cubic_coeff_a), 2)}.get(mode, (_linear_kernel, 0))
-  if antialias and new * 2 * radius / min(scale, 1.0) > MOST_TAPS:
-    raise ArgumentError(f"Resize from {old} to {new} elements with antialias reads more than {MOST_TAPS} elements; resize in steps")
-  rows: list[tuple[list[int], list[float]]] = []
-  beyond: list[bool] = []
-  for i in range(new):
-    at = place(i)
-    beyond.append(not 0 <= at <= old - 1)
-    if mode == "nearest":
-      rows.append(([_ROUNDINGS[nearest_mode](at)], [1.0]))
-      continue
-    first, weights = _taps(at, scale, kernel, radius, antialias)
-    if exclude_outside:
-      weights = [w if 0 <= first + k < old else 0.0 for k, w in enumerate(weights)]
-      weights = [w / (sum(weights) or 1.0) for w in weights]
-    rows.append((list(range(first, first + len(weights))), weights))
-  width = max(len(w) for _, w in rows)
-  check_count(width * new, "Resize")
-  total = None
-  shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-  for k in range(width):
-    index = [min(max(at[k] if k < len(at) else at[-1], 0), old - 1) for at, _ in rows]
-    factors = [w[k] if k < len(w) else 0.0 for _, w in rows]
-    if not any(factors): continue
-    part = x if index == list(range(old)) else x[(slice(None),) * axis + (Tensor(index, dtype=dtypes.int32, device=x.device),)]
-    if any(f != 1 for f in factors): part = part * Tensor(factors, dtype=part.dtype, device=x.device).reshape(shape)
-    total = part if total is None else total + part
-  assert total is not None
-  if outside is None or not any(beyond): return total
-  return Tensor(beyond, device=x.device).reshape(shape).where(outside, total)
+  if not all(math.isfinite(function(i)) for i in (0, new - 1)): raise ArgumentError(f"Resize from {old} to {new} elements reads at infinite places")
+  place = function(Tensor.arange(new, dtype=dtypes.float64, device=x.device)).reshape(-1, 1)
+  weights = None
+  if mode == "nearest": at = _ROUNDINGS[nearest_mode](place)
+  else:
+    kernel, radius = (_linear_kernel, 1) if mode == "linear" else (_cubic_kernel(cubic_coeff_a), 2)
+    at, weights = _taps(place, old, scale, kernel, radius, exclude_outside, antialias)
+  index = at.clamp(0, old - 1).cast(dtypes.int32 if old <= 1 << 31 else dtypes.int64).contiguous()
+  rest = [1] * (x.ndim - 1 - axis)
+  y = x[(slice(None),) * axis + (index,)]
+  if weights is None: y = y.squeeze(axis + 1)
+  else: y = (y * weights.cast(y.dtype).contiguous().reshape(*weights.shape, *rest)).sum(axis + 1)
+  if outside is None: return y
+  beyond: Tensor = (place < 0) | (place > old - 1)
+  return beyond.reshape(-1, *rest).where(outside, y)
 
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "trilinear": "linear", "cubic": "cubic"}
 
@@ -105,16 +92,14 @@ def _resize(x: Tensor, axes: list[int], scales: list[float], new: list[int], roi
   if nearest_mode not in _ROUNDINGS: raise ArgumentError(f"nearest_mode is one of {', '.join(_ROUNDINGS)}, not {nearest_mode!r}")
   if any(not (s > 0 and math.isfinite(s)) for s in scales) or any(n < 1 for n in new): raise ArgumentError(f"cannot resize by {scales} to {new}")
   check_count(math.prod(new), "Resize")
-  if any(n > MOST_RESIZED for i, n in enumerate(new) if n != int(x.shape[axes[i]])):
-    raise ArgumentError(f"Resize makes axes of up to {MOST_RESIZED} elements, not {max(new)}")
   crop = coordinates == "tf_crop_and_resize"
   if crop and len(roi) != 2 * len(axes): raise ArgumentError(f"roi wants a begin and an end for each of {len(axes)} axes, not {len(roi)} numbers")
   y = x if _MODES[mode] == "nearest" else wide(x)
   for i, axis in enumerate(axes):
     begin, end = (roi[i], roi[i + len(axes)]) if crop else (0.0, 1.0)
     if new[i] == int(x.shape[axis]) and scales[i] == 1 and not crop: continue
-    place = _place_function(coordinates, int(x.shape[axis]), new[i], scales[i], begin, end)
-    y = _resized(y, axis, new[i], scales[i], place, _MODES[mode], nearest_mode, cubic_coeff_a, exclude_outside, antialias,
+    function = _place_function(coordinates, int(x.shape[axis]), new[i], scales[i], begin, end)
+    y = _resized(y, axis, new[i], scales[i], function, _MODES[mode], nearest_mode, cubic_coeff_a, exclude_outside, antialias,
                  extrapolation_value if crop else None)
   if dtypes.is_int(x.dtype) and y.dtype is not x.dtype: y = y.round().clamp(x.dtype.min, x.dtype.max)
   return y.cast(x.dtype)
@@ -199,7 +184,7 @@ def grid_sample(x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = 
       base = at.floor()
       t = at - base
       if kind == "linear": taps: list[tuple[Tensor, Tensor | None]] = [(base, 1 - t), (base + 1, t)]
-      else: taps = [(base + k, _cubic_weight(t - k)) for k in (-1, 0, 1, 2)]
+      else: taps = [(base + k, _cubic_kernel(-0.75)(t - k)) for k in (-1, 0, 1, 2)]
       if kind == "cubic" and padding_mode == "border": taps = [(p.clamp(0, n - 1), w) for p, w in taps]
       if kind == "cubic" and padding_mode == "reflection": taps = [(_reflected(p, low, high).clamp(0, n - 1), w) for p, w in taps]
       per_axis.append(taps)
@@ -221,12 +206,6 @@ def grid_sample(x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = 
     total = part if total is None else total + part
   assert total is not None
   return total.reshape(*x.shape[:2], *out).cast(x.dtype)
-
-def _cubic_weight(x: Tensor) -> Tensor:
-  """Keys' kernel with -0.75."""
-  a = -0.75
-  x = x.abs()
-  return (x <= 1).where(((a + 2) * x - (a + 3)) * x * x + 1, ((a * x - 5 * a) * x + 8 * a) * x - 4 * a)
 
 @operator("RoiAlign", 10)
 def roi_align_corner(x: Tensor, rois: Tensor, batch: Tensor, *, mode: str = "avg", output_height: int = 1, output_width: int = 1,

@@ -123,6 +123,7 @@ def expand(x: Tensor, shape: Ints) -> Tensor:
 @operator("Tile", 6)
 def tile(x: Tensor, repeats: Ints) -> Tensor:
   if len(repeats) != x.ndim or any(r < 0 for r in repeats): raise ShapeError(f"Tile wants a count for each axis of {x.shape}, not {repeats}")
+  check_count(math.prod(d * r for d, r in zip(sizes(x), repeats)), "Tile")
   if 0 in repeats: return Tensor.zeros(*[d * r for d, r in zip(sizes(x), repeats)], dtype=x.dtype, device=x.device)
   return x.repeat(repeats) if x.ndim else x
 
