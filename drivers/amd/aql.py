@@ -70,4 +70,4 @@ class AqlQueue(Queue):
   def recent(self) -> list[str]:
     """The packets before and at the place that the hardware reads, as text."""
     words = self.ring.recent(2 * WORDS)
-    return [line for start in range(1, len(words), WORDS) for line in show_packets(self.owner.gpu, words[start:start + 4])]
+    return [line for start in range(1, len(words), WORDS) for line in show_packets(self.owner, words[start:start + 4])]

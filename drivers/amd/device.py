@@ -123,6 +123,15 @@ class AMDDevice(Compiled):
       if busy is None: self._free(memory)
       else: self.retired.append((busy, memory))
 
+  def words(self, address: int, count: int) -> list[int]:
+    """Words that the processor sees at an address of the GPU's; none where it sees nothing."""
+    for memory in self.memories:
+      if memory.found is None or not memory.address <= address <= address + 4 * count <= memory.address + memory.size: continue
+      found = bytearray(4 * count)
+      memory.found.copyout(address - memory.address, memoryview(found))
+      return list(struct.unpack(f"<{count}I", found))
+    return []
+
   def _free(self, memory: Memory) -> None:
     self.memories.discard(memory)
     self.freed.append(memory)

@@ -7,7 +7,7 @@ wants.
 from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tinyhw.autogen.amd import hsa, kfd_ioctl, pm4
 from tinyhw.drivers.amd.kfd import DOORBELL_BYTES, HOST, VRAM, Kfd, Kind, Memory
@@ -16,6 +16,7 @@ from tinyhw.drivers.linux.files import PAGE, Mapping, fence
 from tinyhw.drivers.queue import Ring, Transient
 
 RING_BYTES = 1 << 20
+MOST_SHOWN = 1 << 15                                    # words of an indirect buffer that a report looks through
 EOP_BYTES = 4096
 PRIORITY = 7                                            # of 15; others on the machine may be more important
 WRITE_POINTER: int = hsa.Queue.write_dispatch_id.offset  # in the page of pointers, which is an AQL queue's descriptor
@@ -34,6 +35,7 @@ class Owner(Protocol):
   def allocate(self, size: int, kind: Kind, label: str) -> Memory: ...
   def doorbells(self, offset: int) -> Mapping: ...
   def wait_for(self, done: Callable[[], bool], what: str) -> None: ...
+  def words(self, address: int, count: int) -> list[int]: ...
 
 class Queue:
   """A queue of the kernel's: memory, doorbell, and a ring of words. kind: a KFD_IOC_QUEUE_TYPE.
@@ -134,21 +136,30 @@ class Pm4Queue(Queue):
 
   def recent(self) -> list[str]:
     """The packets around the place that the hardware reads, as text."""
-    return show_packets(self.owner.gpu, self.ring.recent(64))
+    return show_packets(self.owner, self.ring.recent(64))
 
-def show_packets(gpu: Gpu, words: Sequence[int], most: int = 12) -> list[str]:
-  """Packets as text. The beginning may lie inside of one, so the place is taken from which most words are packets."""
-  table, best = {9: pm4.GFX9, 10: pm4.GFX10}[gpu.chip.packets], list[str]()
+def show_packets(owner: Owner, words: Sequence[int], most: int = 12) -> list[str]:
+  """The last packets of words as text, with the last ones of indirect buffers behind them.
+
+  The beginning may lie inside of a packet, so the place is taken from which most words are packets.
+  """
+  table, best = {9: pm4.GFX9, 10: pm4.GFX10}[owner.gpu.chip.packets], list[tuple[pm4.Packet, dict[str, Any]]]()
   for start in range(len(words)):
-    lines, place = list[str](), start
+    found, place = list[tuple[pm4.Packet, dict[str, Any]]](), start
     try:
       while place < len(words):
         packet, fields, size = table.read(words, place)
-        lines.append(f"{packet.name} " + " ".join(f"{name}={_number(value)}" for name, value in fields.items() if value))
+        found.append((packet, fields))
         place += size
     except ValueError: pass  # the rest is cut off, or this was no beginning
-    best = max(best, lines, key=len)
-  return best[-most:]
+    best = max(best, found, key=len)
+    if place == len(words): break    # all that follows are packets
+  lines = list[str]()
+  for packet, fields in best[-most:]:
+    lines.append(f"{packet.name} " + " ".join(f"{name}={_number(value)}" for name, value in fields.items() if value))
+    if packet is table.INDIRECT_BUFFER and fields["ib_size"] <= MOST_SHOWN:
+      lines += ["  " + line for line in show_packets(owner, owner.words(fields["ib_base"], fields["ib_size"]))]
+  return lines
 
 def _number(value: int | list[int]) -> str:
   return ",".join(f"{v:#x}" for v in value) if isinstance(value, list) else f"{value:#x}" if value > 9 else str(value)

@@ -46,6 +46,7 @@ CHIPS = {
   120001: Chip("gfx1201", gc=12, sdma=7, packets=10, waves=(32, 64), user_sgprs=2, scratch_unit=256),
 }
 UNKNOWN = Chip("unknown", gc=0, sdma=0, packets=0, waves=(), user_sgprs=0, scratch_unit=1)
+NEEDED = ("simd_count", "simd_per_cu", "array_count", "simd_arrays_per_engine", "drm_render_minor")  # properties
 XCCS = (1, 2, 4, 8)                         # numbers of compute dies that their barrier can count
 
 class QueueSizes(NamedTuple):
@@ -135,6 +136,8 @@ def choose(box: Box, ordinal: int) -> Gpu:
   if gpu.chip is UNKNOWN:
     raise DeviceError(f"the GPU is a {version_name(gpu.values.get('gfx_target_version', 0))}, which has no driver here; there are "
                       f"{', '.join(chip.arch for chip in CHIPS.values())}")
+  missing = [name for name in NEEDED if not gpu.values.get(name)]
+  if missing: raise DeviceError(f"{NODES}/{gpu.node}/properties does not tell {', '.join(missing)}; update the kernel")
   if gpu.xccs not in XCCS:
     raise DeviceError(f"the GPU shows {gpu.xccs} compute dies as one, and the driver knows {', '.join(map(str, XCCS))}; change its compute partition "
                       "(current_compute_partition in sysfs) to CPX")

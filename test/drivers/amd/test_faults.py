@@ -33,6 +33,17 @@ def test_places_are_told_by_what_lies_next_to_them(opened: Opener) -> None:
   device.synchronize()
   assert "which was freed" in faults.place(device, address)
 
+def test_a_report_shows_what_indirect_buffers_hold(opened: Opener) -> None:
+  box, device = opened("gfx942")
+  program, a = device.load(code("gfx942")), device.allocator.alloc(100)
+  device.synchronize()
+  box.stopped = True
+  device.submit([Launch(program, [a], [1], 77)])
+  report = faults.report(device, "has a fault")
+  assert "INDIRECT_BUFFER ib_base=0x" in report and "      DISPATCH_DIRECT dim_x=0x4d dim_y=1 dim_z=1" in report
+  box.stopped = False
+  device.timeline.memory.store32(0, device.timeline.submitted)
+
 def test_a_report_names_the_kernels_that_were_running(opened: Opener) -> None:
   box, device = opened("gfx1100")
   programs, a = [device.load(code(name=f"kernel_{i}")) for i in range(10)], device.allocator.alloc(100)

@@ -59,7 +59,8 @@ def test_an_indirect_buffer_is_a_packet(opened: Opener) -> None:
   queue_of(device).put(Indirect(memory, len(words)))
   queue_of(device).ring.ring()
   assert box.packets[-2:] == ["INDIRECT_BUFFER", "EVENT_WRITE"]
-  assert queue_of(device).recent()[-1].startswith("INDIRECT_BUFFER ib_base=0x")
+  shown = queue_of(device).recent()
+  assert shown[-2].startswith("INDIRECT_BUFFER ib_base=0x") and shown[-1] == "  EVENT_WRITE event_type=7 event_index=4"
 
 def test_the_state_says_how_far_it_is(opened: Opener) -> None:
   _, device = opened("gfx1100")
@@ -71,8 +72,9 @@ def test_the_state_says_how_far_it_is(opened: Opener) -> None:
 def test_packets_are_shown_from_where_words_are_such(opened: Opener) -> None:
   _, device = opened("gfx1100")
   words = [0x12345678, *pm4.GFX10.EVENT_WRITE(event_type=7, event_index=4), *pm4.GFX10.SET_SH_REG(reg_offset=0x20C, values=[16, 1])]
-  assert show_packets(device.gpu, words) == ["EVENT_WRITE event_type=7 event_index=4", "SET_SH_REG reg_offset=0x20c values=0x10,0x1"]
-  assert show_packets(device.gpu, [1, 2, 3]) == []
+  assert show_packets(device, words) == ["EVENT_WRITE event_type=7 event_index=4", "SET_SH_REG reg_offset=0x20c values=0x10,0x1"]
+  assert show_packets(device, [1, 2, 3]) == []
+  assert show_packets(device, pm4.GFX10.INDIRECT_BUFFER(ib_base=0x1000, ib_size=4, valid=1)) == ["INDIRECT_BUFFER ib_base=0x1000 ib_size=4 valid=1"]
 
 CALLS = [(call, nth) for call, count in {"AllocMemoryOfGpu": 10, "MapMemoryToGpu": 10, "CreateEvent": 3, "CreateQueue": 2, "mmap": 9, "open": 2,
                                          "AcquireVm": 1, "GetVersion": 1, "RuntimeEnable": 1}.items() for nth in range(1, count + 1)]

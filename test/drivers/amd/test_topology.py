@@ -73,6 +73,12 @@ def test_reasons_why_it_is_not_driven() -> None:
   box.texts[f"{TOPOLOGY}/1/properties"] = box.texts[f"{TOPOLOGY}/1/properties"].replace("num_xcc 8", "num_xcc 6")
   assert "6 compute dies as one" in reason(box) and "CPX" in reason(box)
 
+def test_properties_that_are_needed() -> None:
+  box = AMDBox()
+  text = box.texts[f"{TOPOLOGY}/1/properties"]
+  box.texts[f"{TOPOLOGY}/1/properties"] = text.replace("simd_per_cu 2\n", "").replace("array_count 12", "array_count 0")
+  assert "nodes/1/properties does not tell simd_per_cu, array_count; update the kernel" in reason(box)
+
 def test_a_topology_that_cannot_be_read() -> None:
   class Broken(AMDBox):
     def listdir(self, path: str) -> list[str]: raise OSError(errno.EIO, "input/output error")
