@@ -65,7 +65,7 @@ class Step:
 class Decoder:
   """The steps of one workgroup's code, by address, for each mode that waves are in."""
   def __init__(self, arch: str, registers: DispatchRegisters, code_reader: Callable[[int, int], bytes]):
-    self.arch, self.lanes, self.read = arch, registers.wave_size, code_reader
+    self.arch, self.lanes, self.sgprs, self.read = arch, registers.wave_size, registers.sgprs, code_reader
     self.by_mode: dict[int, dict[int, Step]] = {}
 
   def steps(self, mode: int) -> dict[int, Step]:
@@ -76,6 +76,8 @@ class Decoder:
     """The step at an address. Raises OutOfBounds outside of the code, UnknownInstruction."""
     code = self.fetch(address)
     step = self.steps(mode)[address] = step_of(code, Mode(self.arch, self.lanes, mode >> 4 & 15, mode & 15))
+    if step.scalar_limit > self.sgprs:
+      raise OutOfBounds(f"s{step.scalar_limit - 1} is beyond the {self.sgprs} scalar registers of the kernel; raise SGPRS in RSRC1")
     return step
 
   def fetch(self, address: int) -> bytes:

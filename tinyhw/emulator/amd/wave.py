@@ -65,17 +65,15 @@ class Workgroup:
   def turn(self, wave: Wave, count: int) -> int:
     """Let a wave execute `count` instructions, or fewer if it waits or ends."""
     done = 0
-    strict, watch, decoder, pc, mode = wave.strict, self.watch, self.decoder, wave.pc, wave.mode
-    steps, before, after = decoder.steps(mode), strict.before, strict.after
+    watch, decoder, pc, mode = self.watch, self.decoder, wave.pc, wave.mode
+    steps, issue = decoder.steps(mode), wave.strict.issue
     try:
       while done < count:
         pc = wave.pc
         step = steps.get(pc) or decoder.decode(pc, mode)
         if watch is not None: watch(wave, step)
         wave.pc = pc + step.size
-        before(wave, step)
-        step.run(wave)
-        after(wave, step)
+        issue(wave, step)
         done += 1
         if step.breaks:
           if wave.waiting or wave.ended: break
