@@ -3,7 +3,8 @@ import pytest
 
 from tinyhw.emulator.amd.cache import Coherence
 from tinyhw.emulator.amd.port import Port, Xcc
-from tinyhw.emulator.errors import PageFault, StaleRead, UninitialisedRead
+from tinyhw.emulator.amd.races import Races
+from tinyhw.emulator.errors import DataRace, PageFault, StaleRead, UninitialisedRead
 from tinyhw.emulator.memory import ENGINE, INSTRUCTION, SCALAR, VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.pages import PageTable, Range
 from tinyhw.emulator.physical import PAGE, Frames, Physical
@@ -110,6 +111,38 @@ def test_gather_and_scatter_do_what_loads_and_stores_do(strict: bool) -> None:
     assert wave.gather(addresses, 4) == [wanted[address] for address in addresses]
   assert wave.gather([], 4) == []
   with pytest.raises(PageFault): wave.gather([BASE, BASE + 3 * PAGE], 4)
+
+@pytest.mark.parametrize("step", [8, 136, -12])
+def test_a_gather_finds_what_its_loads_find(step: int) -> None:
+  """Also where the lanes were all well before."""
+  for stale in (0, 7, 15):
+    card = Card()
+    wave, places = card.wave(), [BASE + 2100 + step * i for i in range(16)]
+    first = [wave.gather(places, 4) for _ in range(3)]
+    assert first == [[bytes(4)] * 16] * 3
+    card.engine.store(places[stale] + 2, b"x")
+    with pytest.raises(StaleRead, match=f"{places[stale] + 2:#x}"): wave.gather(places, 4)
+    wave.invalidate(DEVICE)
+    wave.invalidate(SYSTEM)
+    assert wave.gather(places, 4)[stale] == b"\0\0x\0" == wave.gather(places, 4)[stale]
+
+def test_a_gather_beside_what_is_stale() -> None:
+  card = Card()
+  wave = card.wave()
+  for _ in range(2): wave.gather([BASE, BASE + 8, BASE + 16], 4)
+  card.engine.store(BASE + 4, b"new!")
+  assert wave.gather([BASE, BASE + 8, BASE + 16], 4) == [bytes(4)] * 3
+
+def test_gathers_race_as_loads_do() -> None:
+  card = Card()
+  one, two, places = card.wave(), card.wave(), [BASE, BASE + 8, BASE + 16]
+  for port, group in ((one, 1), (two, 2)): port.races, port.mark = Races() if group == 1 else one.races, group
+  for _ in range(3):
+    for port in (one, two): port.gather(places, 4)
+  with pytest.raises(DataRace, match="more than one workgroup"): one.store(BASE + 8, b"mine")
+  one.store(BASE + 100, b"mine")
+  for port in (two, two):
+    with pytest.raises(DataRace, match="workgroup number 0"): port.gather([BASE + 100, BASE + 92, BASE], 4)
 
 def test_a_range_that_was_unmapped_is_not_remembered() -> None:
   card = Card()
