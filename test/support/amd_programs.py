@@ -1,0 +1,157 @@
+"""What an AMD device must do, as functions over a device: kernels in each chip's own words. For virtual GPUs and for real ones."""
+from __future__ import annotations
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tinyhw.device import Launch
+from tinyhw.drivers.amd.device import AMDDevice
+from tinyhw.isa.amd import syntax
+from tinyhw.machine.code import Code
+
+LANES, GROUPS = 64, 5
+N = LANES * GROUPS
+# By chip: where the workgroup's number is, names of loads, an addition, waits
+WORDS = {
+  "gfx1100": {"group": "s15", "load": "b32", "load2": "b64", "load4": "b128", "add": "v_add_nc_u32", "scalars": "s_waitcnt lgkmcnt(0)",
+              "vectors": "s_waitcnt vmcnt(0)", "stores": "s_waitcnt_vscnt null, 0x0"},
+  "gfx1200": {"group": "ttmp9", "load": "b32", "load2": "b64", "load4": "b128", "add": "v_add_nc_u32", "scalars": "s_wait_kmcnt 0x0",
+              "vectors": "s_wait_loadcnt 0x0", "stores": "s_wait_storecnt 0x0"},
+  "gfx942": {"group": "s2", "load": "dword", "load2": "dwordx2", "load4": "dwordx4", "add": "v_add_u32", "scalars": "s_waitcnt lgkmcnt(0)",
+             "vectors": "s_waitcnt vmcnt(0)", "stores": "s_waitcnt vmcnt(0)"},
+}
+WORDS["gfx1201"], WORDS["gfx950"] = WORDS["gfx1200"], WORDS["gfx942"]
+# out[i] = a[i] + b[i] + x
+ADD = """s_load_{load4} s[4:7], s[0:1], 0x0
+s_load_{load2} s[8:9], s[0:1], 0x10
+s_load_{load} s10, s[0:1], 0x18
+s_lshl_b32 s11, {group}, 6
+v_and_b32 v0, 0x3ff, v0
+{add} v0, s11, v0
+v_lshlrev_b32 v0, 2, v0
+{scalars}
+global_load_{load} v1, v0, s[6:7]
+global_load_{load} v2, v0, s[8:9]
+{vectors}
+v_add_f32 v1, v1, v2
+v_add_f32 v1, s10, v1
+global_store_{load} v0, v1, s[4:5]
+s_endpgm"""
+# out[i] = i + (i + 7), both spilled before they are added
+SPILL = """s_load_{load2} s[4:5], s[0:1], 0x0
+s_lshl_b32 s11, {group}, 6
+v_and_b32 v0, 0x3ff, v0
+{add} v0, s11, v0
+{add} v3, 7, v0
+scratch_store_{load} off, v0, off offset:4
+scratch_store_{load} off, v3, off offset:64
+{stores}
+scratch_load_{load} v1, off, off offset:4
+scratch_load_{load} v2, off, off offset:64
+v_lshlrev_b32 v0, 2, v0
+{vectors}
+{add} v1, v1, v2
+{scalars}
+global_store_{load} v0, v1, s[4:5]
+s_endpgm"""
+
+def code(kind: str, text: str = ADD, name: str = "add", arguments: tuple[str, ...] = ("buffer", "buffer", "buffer", "int64"), **fields: Any) -> Code:
+  """A kernel of the texts above."""
+  made = b"".join(syntax.assemble(line, kind) for line in text.format(**WORDS[kind]).splitlines())
+  return Code(name, kind, made, arguments, lanes=LANES, registers=(("vgpr", 4), ("sgpr", 16)), **fields)
+
+def bits(value: float) -> int: return int(struct.unpack("<i", struct.pack("<f", value))[0])
+
+class Vectors:
+  """Three buffers of floats on a device (zeros, i, i / 2), and the kernel that adds."""
+  def __init__(self, device: AMDDevice):
+    self.device, self.program = device, device.load(code(device.arch))
+    self.out, self.one, self.half = self.floats([0.0] * N), self.floats(range(N)), self.floats(i / 2 for i in range(N))
+
+  def floats(self, values: Iterable[float]) -> Any:
+    opaque = self.device.allocator.alloc(4 * N)
+    self.device.allocator.copyin(opaque, memoryview(struct.pack(f"<{N}f", *values)))
+    return opaque
+
+  def read(self, opaque: Any) -> list[float]:
+    out = bytearray(4 * N)
+    self.device.allocator.copyout(memoryview(out), opaque)
+    return list(struct.unpack(f"<{N}f", out))
+
+  def launch(self, a: Any, b: Any, x: float = 0.0, groups: int = GROUPS) -> Launch:
+    """out = a + b + x."""
+    return Launch(self.program, [self.out, a, b], [bits(x)], groups)
+
+# **** what it must do ****
+
+def copies_bytes(device: AMDDevice) -> None:
+  """There and back, also more than the memory that they go through holds."""
+  for size in (1, 4096, 9 << 20):
+    data, out = bytes(i * 7 & 0xFF for i in range(251)) * (size // 251 + 1), bytearray(size)
+    opaque = device.allocator.alloc(size)
+    device.allocator.copyin(opaque, memoryview(data)[:size])
+    device.allocator.copyout(memoryview(out), opaque)
+    assert out == data[:size]
+    device.allocator.free(opaque)
+
+def computes(device: AMDDevice) -> None:
+  """One kernel."""
+  v = Vectors(device)
+  device.submit([v.launch(v.one, v.half, 100.0)])
+  assert v.read(v.out) == [i * 1.5 + 100 for i in range(N)]
+
+def sees_what_was_written_before(device: AMDDevice) -> None:
+  """By other dies too, in one submission and over several, with copies between them."""
+  v = Vectors(device)
+  device.submit([v.launch(v.out, v.half)] * 3)
+  device.allocator.copyin(v.one, memoryview(struct.pack(f"<{N}f", *[1.0] * N)))
+  device.submit([v.launch(v.out, v.one)])
+  assert v.read(v.out) == [i * 1.5 + 1 for i in range(N)]
+
+def replays(device: AMDDevice) -> None:
+  """A recording, patched; and times by the GPU's clock."""
+  v = Vectors(device)
+  recording = device.record([v.launch(v.one, v.half), v.launch(v.out, v.one)])
+  recording.submit()
+  recording.submit()
+  assert v.read(v.out) == [i * 2.5 for i in range(N)]
+  recording.patch(1, 2, v.half)
+  recording.patch(1, 3, bits(3.0))
+  recording.submit()
+  assert v.read(v.out) == [i * 2.0 + 3 for i in range(N)]
+  recording.patch_grid(1, 0)
+  times = recording.submit_timed()
+  assert v.read(v.out) == [i * 1.5 for i in range(N)] and len(times) == 2 and all(start < end for start, end in times)
+
+def spills(device: AMDDevice) -> None:
+  """Scratch memory, which grows while kernels that use it are recorded."""
+  groups = 40
+  out = device.allocator.alloc(4 * LANES * groups)
+  small = device.load(code(device.arch, SPILL, "spill", ("buffer",), private_bytes=68))
+  recording = device.record([Launch(small, [out], (), groups)])
+  device.load(code(device.arch, SPILL, "spill", ("buffer",), private_bytes=1000))
+  recording.submit()
+  found = bytearray(4 * LANES * groups)
+  device.allocator.copyout(memoryview(found), out)
+  assert struct.unpack(f"<{LANES * groups}I", found) == tuple(2 * i + 7 for i in range(LANES * groups))
+
+def goes_round_its_rings(device: AMDDevice) -> None:
+  """More launches than a ring holds; none of them has workgroups but the last."""
+  v = Vectors(device)
+  for _ in range(4 if device.gpu.xccs > 1 else 40): device.submit([v.launch(v.out, v.half, groups=0)] * 100)
+  device.submit([v.launch(v.one, v.half)])
+  assert v.read(v.out) == [i * 1.5 for i in range(N)]
+
+def starts_everywhere(device: AMDDevice) -> None:
+  """Many workgroups: each must have its number, and each die its share."""
+  groups = 1000
+  sized = [device.allocator.alloc(4 * LANES * groups) for _ in range(2)]
+  device.allocator.copyin(sized[1], memoryview(struct.pack(f"<{LANES * groups}f", *range(LANES * groups))))
+  program = device.load(code(device.arch))
+  device.submit([Launch(program, [sized[0], sized[1], sized[1]], [bits(0.5)], groups)])
+  found = bytearray(4 * LANES * groups)
+  device.allocator.copyout(memoryview(found), sized[0])
+  assert struct.unpack(f"<{LANES * groups}f", found) == tuple(2 * i + 0.5 for i in range(LANES * groups))
+
+DUTIES: tuple[Callable[[AMDDevice], None], ...] = (copies_bytes, computes, sees_what_was_written_before, replays, spills, goes_round_its_rings,
+                                                   starts_everywhere)
