@@ -67,9 +67,10 @@ def test_reductions_are_not_repeated_by_lanes() -> None:
   program = run(UOp.sink(out.index(i).store(a.index(i).load() - total * 2, i)))
   assert program.lanes == 12
 
-def test_a_sum_of_everything_has_one_lane() -> None:
-  out, a, r = UOp.param(0, F32, 1), UOp.param(1, F32, 50), axis(50, 0, "REDUCE")
-  assert run(UOp.sink(out.index(0).store(a.index(r).load().reduce(Ops.ADD, r)))).lanes == 1
+@pytest.mark.parametrize("n, lanes", [(15, 1), (50, 8), (64, 16)])
+def test_a_sum_of_everything_is_shared_if_it_is_long(n: int, lanes: int) -> None:
+  out, a, r = UOp.param(0, F32, 1), UOp.param(1, F32, n), axis(n, 0, "REDUCE")
+  assert run(UOp.sink(out.index(0).store(a.index(r).load().reduce(Ops.ADD, r)))).lanes == lanes
 
 def test_local_ranges_become_one_whose_last_is_the_fastest() -> None:
   out = UOp.param(0, dtypes.int32, 24)

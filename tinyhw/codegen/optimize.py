@@ -7,6 +7,7 @@ from __future__ import annotations
 from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose
+from tinyhw.codegen.lane_reduction import fold_lanes
 from tinyhw.codegen.matrix import tile_of, use_matrix
 from tinyhw.codegen.tiling import Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
 from tinyhw.codegen.window import stage_windows
@@ -69,5 +70,6 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
   done = stage_loads(split, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
   tile = tile_of(opts, pieces)
   if tile is not None: done = use_matrix(done, tile, matrices)
+  done = fold_lanes(done)
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
   return done.replace(arg=KernelInfo(info.name, opts, info.origin))

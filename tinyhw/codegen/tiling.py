@@ -65,7 +65,7 @@ class Part(NamedTuple):
 ORDER = {AxisType.GLOBAL: 0, AxisType.LOCAL: 1, AxisType.LOOP: 2, AxisType.STAGE: 3, AxisType.REDUCE: 4, AxisType.UPCAST: 5, AxisType.UNROLL: 6,
          AxisType.VECTOR: 7}
 
-REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.UPCAST: AxisType.UNROLL, AxisType.LOOP: AxisType.REDUCE}
+REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.LOCAL: AxisType.LOCAL, AxisType.UPCAST: AxisType.UNROLL, AxisType.LOOP: AxisType.REDUCE}
 INNERMOST_FIRST = ((AxisType.VECTOR, OptOps.VECTOR), (AxisType.UPCAST, OptOps.MATRIX), (AxisType.UPCAST, OptOps.UPCAST),
                    (AxisType.LOCAL, OptOps.LOCAL), (AxisType.LOOP, OptOps.BLOCK))
 

@@ -1,8 +1,9 @@
 """Choose how a kernel is spread over the lanes of workgroups, for targets whose lanes are threads (`Capabilities.lanes`).
 
 An output range becomes lanes: one that all reductions are under, so that no lane repeats another's work, and of those the one along which memory is
-adjacent. A product that the matrix unit can do gets MATRIX opts instead: a wave computes one matrix of the result, several waves share what
-they stage in local memory (matrix.py). heuristic.py makes the grid of what is left.
+adjacent. Where it is adjacent only along the sum, or there are few results, lanes share the reduction (lane_reduction.py). A product that the matrix
+unit can do gets MATRIX opts instead: a wave computes one matrix of the result, several waves share what they stage in local memory (matrix.py).
+heuristic.py makes the grid of what is left.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -27,9 +28,25 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
     if found: return found
   ranges = [r for r in nest.ranges if size_of(r) > 1]
   shared = [r for r in ranges if all(r in u.ranges for u in nest.reduces)] or ranges
-  if not shared: return ()
-  best = max(shared, key=lambda r: (sum(a.stride(r) in (0, 1) for a in nest.accesses), r.arg))
+  best = max(shared, key=lambda r: (adjacent(nest, r), r.arg), default=None)
+  summed = along_sum(nest, best, capabilities)
+  if summed: return summed
+  if best is None: return ()
   return (Opt(OptOps.LOCAL, best.arg[0], lanes_along(size_of(best), capabilities.lanes)),)
+
+def adjacent(nest: Nest, r: UOp) -> int:
+  """How many accesses lanes along r do side by side, or at one place."""
+  return sum(a.stride(r) in (0, 1) for a in nest.accesses)
+
+def along_sum(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tuple[Opt, ...]:
+  """Lanes along the range of the only reduction, where memory lies along it and not along the best of the output, or the output is too small."""
+  if len(nest.reduces) != 1: return ()
+  wave = capabilities.lanes
+  candidates = [r for r in ranges_of(nest.reduces[0]) if size_of(r) >= 2 * wave]
+  if not candidates: return ()
+  r = max(candidates, key=lambda r: (adjacent(nest, r), r.arg))
+  if best is not None and size_of(best) >= wave and adjacent(nest, best) >= adjacent(nest, r): return ()
+  return (Opt(OptOps.LOCAL, r.arg[0], 2 * wave if size_of(r) % (2 * wave) == 0 else wave),)
 
 def lanes_along(n: int, wave: int) -> int:
   """Lanes for a range of n iterations: all of them, or a divisor that fills at least a wave, or whole waves."""
