@@ -73,7 +73,10 @@ class Commands:
 
   def dies_meet(self) -> None:
     """No die goes on before all have come here. Each adds 1 to a word and waits for a multiple of their number; twice, on two words, so that a fast
-    one cannot add again before a slow one has looked."""
+    one cannot add again before a slow one has looked.
+
+    guess: the words are in host memory, which wants PCIe atomics; every computer with such a card has them.
+    """
     assert self.meeting is not None
     for address in self.meeting:
       self.packet(self.packets.ATOMIC_MEM, atomic=ATOMIC_ADD_32, addr=address, src_data=1, loop_interval=16)

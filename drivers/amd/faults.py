@@ -2,6 +2,7 @@
 from __future__ import annotations
 from typing import TYPE_CHECKING
 
+from tinyhw.config import EMULATE
 from tinyhw.device import show_bytes
 from tinyhw.drivers.amd.events import HardwareFault, MemoryFault
 from tinyhw.drivers.amd.memory import Part
@@ -55,5 +56,6 @@ def report(device: AMDDevice, reason: str) -> str:
   packets = device.compute.recent()
   if packets: lines.append("  packets around the place it reads:")
   lines += [f"    {text}" for text in packets]
-  lines.append("  the kernel's log (dmesg) may tell more; smaller batches, or CHECK=1, may help to find the kernel")
+  if not EMULATE.value:
+    lines.append(f"  the kernel's log (dmesg) may tell more; with EMULATE={device.arch} a virtual GPU runs the same and names the instruction")
   return "\n".join(lines)

@@ -83,6 +83,7 @@ class Gpu:
   def queue_sizes(self) -> QueueSizes:
     """What the kernel wants, by its own formulas; newer ones tell two of the numbers."""
     units, gfx9 = self.compute_units, self.chip.gc == 9
+    # guess: with several dies kernels count the arrays of all of them, which the other bound hides on the chips that there are
     waves = min(units * 40, self.values["array_count"] // self.values["simd_arrays_per_engine"] * 512) if gfx9 else units * 32
     control = _aligned(40 + waves * (8 if gfx9 else 12) + 8, PAGE)
     save = control + _aligned(units * (self.chip.vgpr_bytes + 0x4000 + self.chip.saved_lds_bytes + 0x1000), PAGE)

@@ -1,6 +1,7 @@
 """Faults in words."""
 from amd_box import Opener, code
 
+from tinyhw.config import Context
 from tinyhw.device import Launch
 from tinyhw.drivers.amd import faults
 from tinyhw.drivers.amd.events import HardwareFault, MemoryFault
@@ -56,6 +57,8 @@ def test_a_report_names_the_kernels_that_were_running(opened: Opener) -> None:
   assert lines[1] == f"  submission {done} is the last one that it has done, {done + 1} was submitted last"
   assert lines[2] == f"  submission {done + 1}, which it was at: {', '.join(f'kernel_{i}' for i in range(8))} and 2 more"
   assert lines[3].startswith("  compute queue ") and lines[4].startswith("  copy queue ")
-  assert any("DISPATCH_DIRECT" in line for line in lines) and "dmesg" in lines[-1]
+  assert any("DISPATCH_DIRECT" in line for line in lines)
+  assert "dmesg" in lines[-1] and "EMULATE=gfx1100" in lines[-1]
+  with Context(EMULATE="gfx1100"): assert "dmesg" not in faults.report(device, "has a fault")
   box.stopped = False
   device.timeline.memory.store32(0, done + 1)
