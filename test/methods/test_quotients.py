@@ -28,6 +28,19 @@ def test_remainders_of_infinite_divisors():
   (x % y).sum().backward()
   assert x.grad.tolist() == [1.0, 1.0] and y.grad.tolist() == [-1.0, 0.0]
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_remainders_are_exact_or_unknown(dtype):
+  """All magnitudes: a quotient of more bits than the steps take gives NaN, never a wrong number."""
+  rng = np.random.default_rng(0)
+  low, high = np.finfo(dtype).minexp, np.finfo(dtype).maxexp
+  a, b = (rng.choice([-1, 1], (2, 2000)) * np.ldexp(rng.uniform(1, 2, (2, 2000)), rng.integers(low, high - 1, (2, 2000)))).astype(dtype)
+  exact = np.log2(np.abs(a)) - np.log2(np.abs(b)) < (70 if dtype is np.float32 else 157)
+  assert exact.sum() > 500 and (~exact).sum() > 500
+  for mine, theirs in ((operator.mod, np.mod), (lambda x, y: x.fmod(y), np.fmod)):
+    found, wanted = mine(Tensor(a), Tensor(b)).numpy(), theirs(a, b)
+    assert (found[exact] == wanted[exact]).all()
+    assert ((found == wanted) | np.isnan(found))[~exact].all()
+
 def test_powers_of_a_half():
   x = np.array([4.0, -math.inf, math.inf, -0.0, 0.0, math.nan], np.float32)
   with np.errstate(all="ignore"):

@@ -70,15 +70,17 @@ def _left(a: UOp, b: UOp) -> UOp:
   """What is left of a after whole b's, for a and b that are not negative; a itself where b is larger, be it infinite. For float32 and float64.
 
   Each step is exact: the quotient, rounded to the type and to a whole number, leaves a rest that a float holds, one type's mantissa smaller. So the
-  result is exact while a / b is below 2**71 (float32) or 2**158 (float64), and NaN beyond, as for b = 0 and infinite a. A quotient that was rounded
-  up leaves a rest below 0.
+  result is exact while a / b is below 2**71 (float32) or 2**158 (float64). Beyond it is exact or NaN, which is what b = 0 and infinite a give too. A
+  quotient that was rounded up leaves a rest below 0, by at most b if all steps were enough.
   """
   r = a
   for _ in range(_STEPS):
     q = graph.unary(Ops.TRUNC, graph.binary(Ops.FDIV, r, b))
     r = graph.where(graph.compare(Ops.CMPEQ, q, graph.like(q, 0)), r, _rest(r, q, b))
   r = graph.where(graph.compare(Ops.CMPLT, r, graph.like(r, 0)), graph.add(r, b), r)
-  return graph.where(graph.compare(Ops.CMPLT, r, b), r, graph.like(r, math.nan))
+  unknown = graph.like(r, math.nan)
+  r = graph.where(graph.compare(Ops.CMPLT, r, graph.like(r, 0)), unknown, r)
+  return graph.where(graph.compare(Ops.CMPLT, r, b), r, unknown)
 
 def remainder(a: UOp, b: UOp) -> UOp:
   """What is left of a after whole b's, with the sign of a, also where it is 0. For float32 and float64."""
