@@ -147,12 +147,6 @@ class Kfd:
     self.node.ioctl(kfd_ioctl.UnmapMemoryFromGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids), n_devices=len(memory.gpu_ids)))
     memory.gpu_ids.clear()
 
-  def available(self, gpu: Gpu) -> int:
-    """Bytes of the GPU's memory that can be allocated now."""
-    request = kfd_ioctl.GetAvailableMemory(gpu_id=gpu.gpu_id)
-    self.node.ioctl(request)
-    return int(request.available)
-
   def doorbells(self, offset: int) -> Mapping:
     """The page pair of a GPU's doorbells in this process, from the doorbell_offset of one of its queues."""
     return self.node.mmap(DOORBELL_BYTES, offset & ~(DOORBELL_BYTES - 1))

@@ -43,7 +43,3 @@ class CopyQueue(Queue):
     self.ring.put(self.packets.FENCE(addr=address, data=value, **uncached))
     self.ring.put(self.packets.FENCE(addr=event[0], data=event[1], **uncached))
     self.ring.put(self.packets.TRAP(int_context=event[1]))
-
-  def timestamp(self, address: int) -> None:
-    """Write the 64-bit GPU clock when all before is done. address: a multiple of 8."""
-    self.ring.put(self.packets.TIMESTAMP_GET_GLOBAL(write_addr=address))

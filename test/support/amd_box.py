@@ -146,7 +146,6 @@ class AMDBox:
     getattr(self, f"do_{name}", lambda argument: None)(argument)
 
   def do_GetVersion(self, r: Any) -> None: r.major_version, r.minor_version = self.version
-  def do_GetAvailableMemory(self, r: Any) -> None: r.available = 1 << 29
 
   def do_AllocMemoryOfGpu(self, r: Any) -> None:
     r.handle = r.gpu_id << 32 | self.next_number()
@@ -262,7 +261,6 @@ class AMDBox:
       self.packets.append(f"sdma {packet.name}")
       if packet.name == "COPY_LINEAR": ctypes.memmove(self.host(f["dst_addr"]), self.host(f["src_addr"]), f["count"] + 1)
       if packet.name == "FENCE": ctypes.c_uint32.from_address(f["addr"]).value = f["data"]
-      if packet.name == "TIMESTAMP_GET_GLOBAL": ctypes.c_uint64.from_address(f["write_addr"]).value = self.tick()
       if packet.name == "POLL_REGMEM": assert ctypes.c_uint32.from_address(f["addr"]).value >= f["value"], "a wait that nothing would end"
       place += size
 
