@@ -4,8 +4,8 @@ import random
 import struct
 from collections.abc import Sequence
 
-from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.amd.numerics import lane_bits
+from tinyhw.emulator.amd.state import RegisterFile, Rows
 from tinyhw.emulator.amd.python_lanes import Form, Shape, Target, compiled, constant_argument
 
 class Lanes:
@@ -15,11 +15,10 @@ class Lanes:
     self.s = [0] * 148
     self.scc = 0
     self.pc = 0x1000
-    memory = bytearray(4 * lanes * registers)
-    rows = [memoryview(memory)[4 * lanes * i:4 * lanes * (i + 1)] for i in range(registers)]
-    self.places = {i: address_of(memory, 4 * lanes * i) for i in range(registers)}
+    self.file = RegisterFile(registers, 0, lanes, random.Random(1))
     self.prepared: tuple[dict[object, object], dict[object, object]] = ({}, {})
-    self.u, self.i, self.f = ([row.cast(code) for row in rows] for code in "Iif")
+    self.u, self.i, self.f = Rows(self.file, "I"), Rows(self.file, "i"), Rows(self.file, "f")
+    for row in range(registers): self.u[row][:] = memoryview(bytes(4 * lanes)).cast("I")
     self.set_exec((1 << lanes) - 1)
 
   def set_exec(self, mask: int) -> None:

@@ -80,7 +80,7 @@ def _zero(wave: Wave) -> int: return 0
 
 def _read_lane(wave: Wave, row: int, lane: int) -> int:
   if not wave.strict.vectors[row] >> lane & 1: raise UninitialisedRead(f"lane {lane} of v{row} is read and nothing has written it")
-  return wave.u[row][lane]
+  return int(wave.u[row][lane])
 
 def _readfirstlane(uses: Uses, mode: Mode) -> Run:
   target, source = uses["vdst" if "vdst" in uses else "sdst"].index, uses["src0"]

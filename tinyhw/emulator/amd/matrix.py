@@ -223,8 +223,8 @@ def operand(wave: Wave, row: int, places: tuple[Place, ...], decode: Callable[[i
 
 def element(wave: Wave, row: int, place: Place, width: int, high: int) -> int:
   """The bits of an element of C."""
-  word = wave.u[row + place.register][place.lane]
-  if width == 64: return word | wave.u[row + place.register + 1][place.lane] << 32
+  word: int = wave.u[row + place.register][place.lane]
+  if width == 64: return word | int(wave.u[row + place.register + 1][place.lane]) << 32
   return word >> place.shift + high & (1 << width) - 1
 
 def put(wave: Wave, row: int, place: Place, width: int, high: int, bits: int) -> None:

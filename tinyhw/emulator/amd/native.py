@@ -328,6 +328,7 @@ class Hot:
     if compiled is None: return None
     words = array("I", bytes(64))
     for index, value in self.constants: words[index] = value
-    slots = array("Q", [words.buffer_info()[0]] * compiled.scalar + [wave.places[self.arguments[name]] for name in compiled.rows])
+    rows = [wave.file.address + wave.file.place(self.arguments[name]) for name in compiled.rows]
+    slots = array("Q", [words.buffer_info()[0]] * compiled.scalar + rows)
     found = wave.prepared[wave.full][self] = Prepared(compiled.call, slots.buffer_info()[0], words, slots)
     return found

@@ -6,8 +6,10 @@ value and all lanes are active, is one comprehension. Integers are computed with
 where a value could be outside of its type and somebody would see it. Floats are doubles that are rounded where their type is narrower.
 """
 from __future__ import annotations
+from array import array
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import compress
 from typing import Any, NamedTuple
 
 from tinyhw.arithmetic import decode_bfloat16
@@ -20,8 +22,8 @@ class Form(NamedTuple):
 
   kind: "v" a vector register, "s" a scalar one, "k" a constant, "scc"/"vccz"/"execz" a bit as a number, "none" (writes are dropped).
   dword: counted from the operand's first register. shift, width: the part of that dword that is used, 0 bits: what the type wants. signed: the part
-  is sign extended. halves, negates: which half elements 0 and 1 of a pair of 16-bit values are, and which of them are negated. first: where in a
-  32-bit float read as "mix" the float16 stands, or None for a float32.
+  is sign extended. halves, negates: which half elements 0 and 1 of a pair of 16-bit values are, and which of them are negated. mix: of an
+  operand that is a float16 or float32 which half the float16 is, or None for a float32.
   """
   kind: str
   dword: int = 0
@@ -47,7 +49,8 @@ class Shape(NamedTuple):
   """What a function is made for. A pass is one evaluation of the meaning: packed instructions have two, for the halves of their operands.
 
   sources: (operand, Form); targets: (operand, Target). lanes: 0 for a scalar instruction. omod: exponent of the factor 2, 4, 1/2 (1, 2, -1).
-  flush32, flush64: denormals of float32, and of float16 and float64, become 0. special: uses lane permutation (DPP) for S0.
+  flush32, flush64: denormals of float32, and of float16 and float64, become 0. fnuz: 8-bit floats are those of gfx942. permuted: S0 comes from other
+  lanes (DPP).
   """
   meaning: str
   passes: tuple[tuple[tuple[tuple[str, Form], ...], tuple[tuple[str, Target], ...]], ...]
@@ -66,16 +69,11 @@ class Value(NamedTuple):
   high: int = 0
   rounded: bool = True
 
-_environments: dict[bool, dict[str, Any]] = {}
-
+@lru_cache(maxsize=None)
 def environment(fnuz: bool) -> dict[str, Any]:
   """The globals of generated functions."""
-  if fnuz not in _environments:
-    from array import array
-    from itertools import compress
-    _environments[fnuz] = numerics.environment(fnuz) | {"array": array, "compress": compress, "BITS": tuple(1 << i for i in range(64)),
-                                                        "__name__": __name__}  # so that nobody takes them for a user's
-  return _environments[fnuz]
+  return numerics.environment(fnuz) | {"array": array, "compress": compress, "BITS": tuple(1 << i for i in range(64)),
+                                       "__name__": __name__}  # so that nobody takes them for a user's
 
 class Compiled(NamedTuple):
   """make(*arguments) gives the function of a wave; a parameter is an operand's name, whose argument is a register number, or a constant's

@@ -23,6 +23,34 @@ if TYPE_CHECKING:
 
 AGPR = 256  # the row of the first accumulation register
 
+class RegisterFile:
+  """The vector registers of a wave: rows of 32-bit lanes in one piece of memory, garbage at first."""
+  def __init__(self, arch: int, accumulation: int, lanes: int, source: random.Random):
+    self.arch, self.accumulation, self.row_bytes = arch, accumulation, 4 * lanes
+    self.memory = bytearray(source.randbytes(self.row_bytes * (arch + accumulation)))
+    self.view, self.address = memoryview(self.memory), address_of(self.memory) if self.memory else 0
+
+  def numbers(self) -> list[int]:
+    """The rows that there are."""
+    return [*range(self.arch), *range(AGPR, AGPR + self.accumulation)]
+
+  def place(self, row: int) -> int:
+    """Where a row begins. Raises KeyError if there is no such register."""
+    if 0 <= row < self.arch: return row * self.row_bytes
+    if AGPR <= row < AGPR + self.accumulation: return (self.arch + row - AGPR) * self.row_bytes
+    raise KeyError(row)
+
+class Rows(dict[int, Any]):
+  """Rows as memoryviews of a type, made when they are first asked for."""
+  def __init__(self, file: RegisterFile, code: str):
+    super().__init__()
+    self.file, self.code = file, code
+
+  def __missing__(self, row: int) -> Any:
+    at = self.file.place(row)
+    found = self[row] = self.file.view[at:at + self.file.row_bytes].cast(self.code)  # type: ignore[call-overload]  # the stubs know formats as literals
+    return found
+
 class Wave:
   """One wave. `number`: within its workgroup. `active`: the lanes whose EXEC bit is set, `full` if that is all of them."""
   def __init__(self, registers: DispatchRegisters, number: int, memory: Memory, lds: LocalMemory, source: random.Random):
@@ -39,14 +67,12 @@ class Wave:
     self.between: list[Access] = []             # LDS accesses since then
     self.scratch_base = self.xcc = 0
     arch = registers.accumulator if registers.accumulator is not None else registers.vgprs
-    rows = [*range(arch), *range(AGPR, AGPR + registers.vgprs - arch)]
-    memory_of_rows = bytearray(source.randbytes(4 * self.lanes * len(rows)))
-    self.u, self.i, self.f = _rows(rows, self.lanes, memoryview(memory_of_rows))
-    self.places = {row: address_of(memory_of_rows, 4 * self.lanes * i) for i, row in enumerate(rows)}   # addresses in the host's memory
+    self.file = RegisterFile(arch, registers.vgprs - arch, self.lanes, source)
+    self.u, self.i, self.f = Rows(self.file, "I"), Rows(self.file, "i"), Rows(self.file, "f")
     self.prepared: tuple[dict[Any, Prepared], dict[Any, Prepared]] = ({}, {})  # native code that is ready to run: for some lanes, for all
     self.exec, self.full, self.active = 0, False, ()  # type: tuple[int, bool, Sequence[int]]
     self.set_exec(self.all)
-    self.strict = Strict(self, rows)
+    self.strict = Strict(self, self.file.numbers())
     self.ticks = source.getrandbits(40)
 
   def set_exec(self, mask: int) -> None:
@@ -102,13 +128,6 @@ class Wave:
     """The values of other lanes; 0 where there is none."""
     values = row.tolist()
     return [values[i] if i >= 0 else 0 for i in moves]
-
-def _rows(numbers: list[int], lanes: int, memory: memoryview) -> tuple[dict[int, memoryview], dict[int, memoryview], dict[int, memoryview[float]]]:
-  """The three views of each row."""
-  size = 4 * lanes
-  parts = {number: memory[i * size:(i + 1) * size] for i, number in enumerate(numbers)}
-  return ({n: part.cast("I") for n, part in parts.items()}, {n: part.cast("i") for n, part in parts.items()},
-          {n: part.cast("f") for n, part in parts.items()})
 
 def start(registers: DispatchRegisters, group: tuple[int, int, int], memory: Memory, lds: LocalMemory, source: random.Random,
           base: int) -> list[Wave]:

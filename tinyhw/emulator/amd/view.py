@@ -57,7 +57,7 @@ def scalar(wave: Wave, index: int, form: str) -> str:
 def vector(wave: Wave, row: int, form: str) -> list[str]:
   """A vector register, some lanes in a line."""
   name = vector_name(row)
-  if row not in wave.u: return [f"{name}: the kernel has no such register"]
+  if row not in wave.strict.vectors: return [f"{name}: the kernel has no such register"]
   cells = [cell(wave, row, lane, form) for lane in range(wave.lanes)]
   width = max(map(len, cells))
   return [f"{name + ':' if not first else '':6}{first:3} " + " ".join(c.rjust(width) for c in cells[first:first + COLUMNS])
