@@ -48,7 +48,7 @@ class Rows(dict[int, Any]):
 
   def __missing__(self, row: int) -> Any:
     at = self.file.place(row)
-    found = self[row] = self.file.view[at:at + self.file.row_bytes].cast(self.code)  # type: ignore[call-overload]  # the stubs know formats as literals
+    found = self[row] = self.file.view[at:at + self.file.row_bytes].cast(self.code)  # type: ignore[call-overload]  # formats are literals
     return found
 
 class Wave:
