@@ -195,11 +195,17 @@ class AMDDevice(Compiled):
         raise DriverError(report)
 
   @contextlib.contextmanager
-  def _driving(self) -> Iterator[None]:
-    """The hardware works, or is waited for: an error here leaves it in a state that nobody knows, so the device is lost."""
+  def _driving(self, names: Sequence[str] = ()) -> Iterator[None]:
+    """The hardware works, or is waited for: an error here leaves it in a state that nobody knows, so the device is lost.
+
+    names: what is being submitted, for the error, which tells what the hardware was at.
+    """
     try: yield
     except TinyError as error:
-      if self.lost is None: self._lose(f"met an error ({error.message.splitlines()[0]})")
+      if self.lost is None:
+        reason, lines = error.message.splitlines()[0], faults.current(self, names)
+        error.message += "".join(f"\n  {line}" for line in lines if line not in error.message)
+        self._lose(f"met an error ({reason})")
       raise
 
   def _lose(self, reason: str) -> None:
@@ -217,7 +223,7 @@ class AMDDevice(Compiled):
     if self.timeline.submitted >= Timeline.LIMIT - 1: self._restart()
     self._reap()
     before, last, begin = self.timeline.submitted, self.last, queue.ring.written
-    with self._driving():
+    with self._driving(names):
       try:
         yield before + 1
         self.timeline.submitted, self.last = before + 1, queue.name

@@ -1,5 +1,7 @@
 """What a GPU's fault means, in words: which kernel, which address, what lies next to it, how far the queues are."""
 from __future__ import annotations
+import contextlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tinyhw.config import EMULATE
@@ -7,6 +9,7 @@ from tinyhw.device import show_bytes
 from tinyhw.drivers.amd.events import HardwareFault, MemoryFault
 from tinyhw.drivers.amd.memory import Part
 from tinyhw.drivers.linux.files import PAGE
+from tinyhw.errors import TinyError
 if TYPE_CHECKING: from tinyhw.drivers.amd.device import AMDDevice
 
 SHOWN = 8        # names of kernels in a report
@@ -42,16 +45,22 @@ def place(device: AMDDevice, address: int) -> str:
   words += [f"on the page is {label} at {start:#x}" for start, _, label in inside[:1]]
   return "; ".join(words) or "no memory of the device is near it"
 
+def current(device: AMDDevice, submitting: Sequence[str] = ()) -> list[str]:
+  """What the device is at: a line with the names of kernels, or none. submitting: what it was told last, perhaps not quite yet."""
+  with contextlib.suppress(TinyError):  # a virtual device may tell of more errors when it is looked at
+    done = device.timeline.completed
+    for (epoch, number), names in device.log:
+      if epoch == device.epoch and number > done: return [f"submission {number}, which it was at: {_few(names)}"]
+  return [f"which was being submitted: {_few(submitting)}"] if submitting else []
+
+def _few(names: Sequence[str]) -> str: return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
 def report(device: AMDDevice, reason: str) -> str:
   """All that is known of a device that is about to be lost."""
   lines = [f"{device.name} ({device.arch}) {reason}"]
   done = device.timeline.completed
   lines.append(f"  submission {done} is the last one that it has done, {device.timeline.submitted} was submitted last")
-  for (epoch, number), names in device.log:
-    if epoch != device.epoch or number <= done: continue
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    lines.append(f"  submission {number}, which it was at: {', '.join(names[:SHOWN])}{more}")
-    break
+  lines += [f"  {text}" for text in current(device)]
   lines += [f"  {queue.state()}" for queue in (device.compute, device.copies)]
   packets = device.compute.recent()
   if packets: lines.append("  packets around the place it reads:")

@@ -18,7 +18,7 @@ from tinyhw.drivers.amd.queue import WRITE_POINTER, Queue
 from tinyhw.drivers.linux import files
 from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.amd.computer import Computer
-from tinyhw.emulator.errors import DoorbellError, StaleRead, StrictError
+from tinyhw.emulator.errors import DoorbellError, MissingWait, StaleRead, StrictError
 from tinyhw.errors import DeviceError, DriverError, OutOfMemory
 from tinyhw.isa.amd import regs
 from tinyhw.machine.code import Code
@@ -181,6 +181,21 @@ def test_a_store_beyond_all_buffers_names_kernel_and_address(opened: Opener, car
   place = it.buffers[0].address + 0x70000000 & -4096
   with pytest.raises(DriverError, match=f"(?s){place:#x}.*goes_astray"): device.synchronize()
   with pytest.raises(DeviceError, match="is lost"): device.submit([Launch(program, it.buffers, (), 1)])
+
+@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_strict_checks_find_names_kernel_and_instruction(opened: Opener, card: str, seed: int) -> None:
+  _, device = opened(card, seed=seed)
+  k = Kernel(card)
+  k("s_load_b64", k.s(4, 2), k.s(0, 2), None, offset=0)
+  k("v_mov_b32", k.v(1), 0)
+  k("global_store_b32", k.v(1), k.v(1), k.s(4, 2))
+  k("s_endpgm")
+  program, it = device.load(code(device, k, 1, "waits_for_nothing")), Vectors(device, 1)
+  with pytest.raises(MissingWait, match=r"(?s)s4 is read before s_load.*has been waited for.*global_store.*waits_for_nothing"):
+    device.submit([Launch(program, it.buffers, (), 1)])
+    device.synchronize()
+  with pytest.raises(DeviceError, match="is lost since it met an error"): device.submit([Launch(program, it.buffers, (), 1)])
 
 def test_a_kernel_without_end_meets_the_deadline(opened: Opener) -> None:
   computer, device = opened("gfx1100")
