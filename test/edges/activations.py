@@ -95,5 +95,7 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([-1000.0, -0.0, 0.0, 1000.0, inf, nan]).gelu()", [-0.0, -0.0, 0.0, 1000.0, inf, nan]),
     ("Tensor([-1000.0, 0.0, 1.0, inf, nan]).gelu('none')", [-0.0, 0.0, 0.84134475, inf, nan]), ("Tensor([1]).gelu()", [0.84119199]),
     ("Tensor([1.0]).gelu('sigmoid')", raises(ArgumentError, "'tanh' or 'none'")), ("x = Tensor([0.0]); x.gelu().sum().gradient(x)", [[0.5]]),
+    ("x = Tensor([1e20, -1e20, 3e38, -3e38]); x.gelu().sum().gradient(x)", [[1.0, 0.0, 1.0, 0.0]]),
+    ("x = Tensor([1e200, -1e200]).double(); x.gelu().sum().gradient(x)", [like([1.0, 0.0], dtype=dtypes.float64)]),
   ],
 }

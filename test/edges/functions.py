@@ -106,10 +106,12 @@ EDGES: dict[str, list[Case]] = {
   "asin": [
     ("Tensor([1.0, -1.0, 0.0, -0.0, 1.0001, nan]).asin()", [HALF_PI, -HALF_PI, 0.0, -0.0, nan, nan]), ("Tensor([1, 0]).asin()", [HALF_PI, 0.0]),
     ("Tensor([1e-20]).asin()", [1e-20]), ("Tensor([inf, -inf]).asin()", [nan, nan]), ("Tensor([0.5]).asin()", [pi / 6]),
+    ("x = Tensor([1.0, -1.0, 0.0, 0.6, 1.5]); x.asin().sum().gradient(x)", [[inf, inf, 1.0, 1.25, nan]]),
   ],
   "acos": [
     ("Tensor([1.0, -1.0, 0.0, -0.0, -1.0001, nan]).acos()", [0.0, pi, HALF_PI, HALF_PI, nan, nan]), ("Tensor([-1]).acos()", [pi]),
     ("Tensor([0.99999994]).acos()", [3.4526698e-4]), ("Tensor([0.5]).double().acos()", like([pi / 3], dtype=dtypes.float64)),
+    ("x = Tensor([1.0, -1.0, 0.0, 0.6, -1.5]); x.acos().sum().gradient(x)", [[-inf, -inf, -1.0, -1.25, nan]]),
   ],
   "atan": [
     ("Tensor([0.0, -0.0, inf, -inf, nan, 1.0]).atan()", [0.0, -0.0, HALF_PI, -HALF_PI, nan, pi / 4]), ("Tensor([-1]).atan()", [-pi / 4]),

@@ -11,6 +11,8 @@ from tinyhw.methods.functions import Functions
 from tinyhw.uop.enums import Ops
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
+_FLAT = 32.0   # from here on gelu's factor is 0 or 1, in float64 too
+
 class Activations(Functions):
   """Activations."""
   __slots__ = ()
@@ -170,8 +172,11 @@ class Activations(Functions):
     """
     if approximate == "none": return self._precisely(lambda x: x.mul(0.5).mul(x.mul(1 / math.sqrt(2)).erf().add(1)))
     if approximate != "tanh": raise ArgumentError(f"approximate is 'tanh' or 'none', not {approximate!r}")
-    # (1 + tanh(u)) / 2 is the logistic function of 2 * u, without cancellation
-    return self._precisely(lambda x: x.mul(_logistic(x.square().mul(0.044715).add(1).mul(x).mul(2 * math.sqrt(2 / math.pi)))))
+    # (1 + tanh(u)) / 2 is the logistic function of 2 * u, without cancellation; far out it is 0 or 1, and has no gradient that could overflow
+    def smooth(x: Tensor) -> Tensor:
+      near = x.clamp(-_FLAT, _FLAT)
+      return x.mul(_logistic(near.square().mul(0.044715).add(1).mul(near).mul(2 * math.sqrt(2 / math.pi))))
+    return self._precisely(smooth)
 
   def _expm1_below(self, factor: float) -> Tensor:
     """exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows. Near 0 it is made of tanh, without cancellation."""

@@ -158,7 +158,7 @@ class Functions(Elementwise):
     return self._precisely(_arc_tangent)
 
   def asin(self) -> Tensor:
-    """NaN outside of -1..1.
+    """The angle whose sine this is, from -pi/2 to pi/2; NaN outside of -1..1. The gradient at the ends is inf.
 
     >>> Tensor([0.0, 1.0]).asin().realize()
     <Tensor (2,) float32 on CPU, realized: [0.0, 1.5708]>
@@ -166,12 +166,12 @@ class Functions(Elementwise):
     return self._precisely(_arc_sine)
 
   def acos(self) -> Tensor:
-    """NaN outside of -1..1. Through the half angle, so that it is accurate near 1.
+    """The angle whose cosine this is, from 0 to pi; NaN outside of -1..1. The gradient at the ends is -inf.
 
     >>> Tensor([0.0, 1.0]).acos().realize()
     <Tensor (2,) float32 on CPU, realized: [1.5708, 0.0]>
     """
-    return self._precisely(lambda x: x.neg().add(1).div(x.add(1)).sqrt().atan().mul(2))
+    return self._precisely(_arc_cosine)
 
   def sinh(self) -> Tensor:
     """(exp(x) - exp(-x)) / 2, finite up to the type's largest number.
@@ -469,10 +469,20 @@ def _arc_tangent(x: Tensor) -> Tensor:
   base, rest = (far.where(x.const_like(a), middle.where(x.const_like(a / 2), -0.0)) for a in (half, math.pi / 2 - half + _REST_OF_HALF_PI))
   return r.mul(series).add(rest).add(base)._with_sign_of(x)   # -0.0 leaves -0.0 as it is
 
+def _other_leg(x: Tensor) -> Tensor:
+  """sqrt(1 - x * x), the difference rounded once: in a right triangle with a hypotenuse of 1, the leg that is not x."""
+  return x._new(graph.node(Ops.MULACC, x.dtype, (graph.negate(x.uop), x.uop, graph.like(x.uop, 1)), None, x.shape)).sqrt()
+
 def _arc_sine(x: Tensor) -> Tensor:
-  """Of the right triangle with a leg x and a hypotenuse of 1: the other leg's square is rounded once."""
-  square = graph.node(Ops.MULACC, x.dtype, (graph.negate(x.uop), x.uop, graph.like(x.uop, 1)), None, x.shape)
-  return x.div(x._new(square).sqrt()).atan()
+  """From the tangent; at the ends, where that is infinite and has no gradient, from the half angle's."""
+  inside = x.abs().lt(1)
+  return x.div(_other_leg(x).add(inside.where(0, 1))).atan().mul(inside.where(1, 2))
+
+def _arc_cosine(x: Tensor) -> Tensor:
+  """From the half angle's tangent, of the positive x: a negative one has the angle that is left of pi."""
+  angle = _other_leg(x).div(x._magnitude().add(1)).atan().mul(2)
+  half_turn = float(truncate[x.dtype](math.pi))
+  return x.lt(0).where(angle.sub(half_turn, reverse=True).add(math.pi - half_turn + 2 * _REST_OF_HALF_PI), angle)
 
 def _hyperbolic_sine(x: Tensor) -> Tensor:
   """The series below 1, where exp(x) - exp(-x) would cancel."""
