@@ -143,6 +143,12 @@ def test_clocks_go_on() -> None:
   first, second = (words(out)[i] | words(out)[i + 1] << 32 for i in (0, 2))
   assert first < second
 
+def test_what_a_wave_must_not_come_to() -> None:
+  for name, operands, why in (("s_code_end", (), "s_endpgm is missing"), ("s_trap", (2,), "no trap handler")):
+    k = Kernel()
+    k(name, *operands)
+    with pytest.raises(StrictError, match=why): Box().run(k)
+
 def test_messages() -> None:
   k = Kernel()
   k("s_sendmsg", 1)

@@ -57,7 +57,7 @@ def test_wait_states() -> None:
 
 def test_what_is_unknown() -> None:
   with pytest.raises(UnknownInstruction, match="has no instruction that starts here"): step_of(b"\xff" * 8, Mode("gfx1100", 32))
-  with pytest.raises(UnknownInstruction, match="s_trap is not emulated"): step("gfx1100", "s_trap", 1)
+  with pytest.raises(UnknownInstruction, match="s_quadmask_b32 is not emulated"): step("gfx1100", "s_quadmask_b32", K.s(1), K.s(2))
   with pytest.raises(UnknownInstruction, match="denormal mode"): step_of(bytes(4), Mode("gfx1100", 32, denormals=1))
 
 # graphics, debugging, sparse and scaled matrices, and what no compiler for deep learning emits

@@ -59,6 +59,13 @@ def _end(uses: Uses, mode: Mode) -> Run:
   def run(wave: Wave) -> None: wave.ended = True
   return run
 
+def _refuse(why: str) -> Builder:
+  """An instruction that a wave must never come to."""
+  def bind(uses: Uses, mode: Mode) -> Run:
+    def run(wave: Wave) -> None: raise StrictError(f"{uses.name}: {why}")
+    return run
+  return bind
+
 # ***** barriers *****
 
 def _barrier(uses: Uses, mode: Mode) -> Run:
@@ -216,6 +223,8 @@ BUILDERS: dict[str, Builder] = {
                    "s_wait_bvhcnt", "s_wait_expcnt", "s_waitcnt_expcnt", "s_singleuse_vdst", "s_wait_event"), _nothing),
   **dict.fromkeys((*WAITS, "s_waitcnt", "s_wait_idle"), _wait),
   **dict.fromkeys(("s_waitcnt_depctr", "s_wait_alu"), _wait_alu),
+  "s_code_end": _refuse("the wave has run into what fills the memory behind the kernel; an s_endpgm is missing, or a branch goes wrong"),
+  **dict.fromkeys(("s_trap", "s_sethalt", "s_setkill"), _refuse("the kernel stops itself, and there is no trap handler that would go on")),
   "s_call_b64": _call, "s_endpgm": _end, "s_barrier": _barrier, "s_barrier_signal": _barrier_signal, "s_barrier_wait": _barrier_wait,
   "s_denorm_mode": _denorm_mode, "s_round_mode": _round_mode, "s_setreg_b32": _setreg, "s_setreg_imm32_b32": _setreg, "s_getreg_b32": _getreg,
   "s_sendmsg": _message, "s_sendmsg_rtn_b32": _message_return, "s_sendmsg_rtn_b64": _message_return, "s_memtime": _time, "s_memrealtime": _time,
