@@ -66,9 +66,17 @@ def test_emulate(tmp_path: Path) -> None:
   assert done.stderr.startswith("emulate: s5 is read and nothing has written it\n  at 0x10000 (kernel + 0x0): s_mov_b32 s4, s5")
   assert "--stop" in run("emulate", "--help").stdout and run("emulate").returncode == 2
 
+def test_control_words_of_nvidia() -> None:
+  text = "[B0-----:R-:W-:-:S04] FFMA R8, R8.reuse, R9, R10\n"
+  code = run("asm", "--arch", "sm_90", text=text).stdout
+  assert code == "23 72 08 08 09 00 00 00 0a 00 00 00 00 c8 1f 04\n"
+  assert run("disasm", "--arch", "sm_90", text=code).stdout == text
+  assert run("disasm", "--arch", "sm_90", "--plain", text=code).stdout == "FFMA R8, R8.reuse, R9, R10\n"
+
 def test_usage() -> None:
   assert run("asm").returncode == 2 and "--arch x86_64" in run("asm").stderr
-  assert run("asm", "--arch", "z80").stderr == "asm: no instruction set is called z80; there is x86_64, gfx942, gfx950, gfx1100, gfx1200, gfx1201\n"
+  assert run("asm", "--arch", "z80").stderr == "asm: no instruction set is called z80; there is x86_64, gfx942, gfx950, gfx1100, gfx1200, gfx1201, " \
+    "sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_120, sm_120a\n"
   assert run("frobnicate").returncode == 2 and "asm --arch ARCH" in run("frobnicate").stderr
   assert run("--help").returncode == 0
 

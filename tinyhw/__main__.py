@@ -15,9 +15,9 @@ class UsageError(Exception):
   """The command line cannot be understood."""
 
 def assembler(arguments: Sequence[str]) -> tuple[ModuleType, str]:
-  """The architecture that --arch, the only option of asm and disasm, names, and the module that knows it."""
+  """The architecture that --arch, an option of asm and disasm, names, and the module that knows it."""
   words = [w for a in arguments for w in a.split("=", 1)]
-  if len(words) != 2 or words[0] != "--arch": raise UsageError(f"one option is expected: --arch {' or '.join(isa.ASSEMBLERS)}")
+  if len(words) != 2 or words[0] != "--arch": raise UsageError(f"an architecture is expected: --arch {' or '.join(isa.ASSEMBLERS)}")
   name = words[1].partition(":")[0]
   if name not in isa.ASSEMBLERS: raise UsageError(f"no instruction set is called {name}; there is {', '.join(isa.ASSEMBLERS)}")
   return importlib.import_module(isa.ASSEMBLERS[name]), words[1]
@@ -28,12 +28,13 @@ def asm(arguments: Sequence[str]) -> int:
   return translate(sys.stdin, lambda text: show_bytes(module.assemble(text, arch)), sys.stdout, sys.stderr)
 
 def disasm(arguments: Sequence[str]) -> int:
-  """The bytes of an instruction in hex, one a line on standard input, to assembly text."""
-  module, arch = assembler(arguments)
+  """The bytes of an instruction in hex, one a line on standard input, to assembly text; --plain: without the control words that NVIDIA's have."""
+  module, arch = assembler([word for word in arguments if word != "--plain"])
+  show = getattr(module, "plain", module.disassemble) if "--plain" in arguments else module.disassemble
   def one(text: str) -> str:
     code = parse_bytes(text)
     if not code: raise ParseError(f"bytes in hex are expected, like c5 f4 58 c2; got {text}")
-    return str(module.disassemble(code, arch))
+    return str(show(code, arch))
   return translate(sys.stdin, one, sys.stdout, sys.stderr)
 
 def doctor(arguments: Sequence[str]) -> int:
@@ -69,7 +70,7 @@ def emulate(arguments: Sequence[str]) -> int:
 # name: what it takes, and the function that gets the words after the name and returns the exit status
 COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
   "asm": ("--arch ARCH", asm),
-  "disasm": ("--arch ARCH", disasm),
+  "disasm": ("--arch ARCH [--plain]", disasm),
   "doctor": ("[--json]", doctor),
   "emulate": ("FILE --arch ARCH ...", emulate),
   "viz": ("[FILE] [--port N]", viz),

@@ -1,10 +1,12 @@
 """The registry of instruction sets: the first part of a device's `arch` and the modules that know it. It imports none of them.
 
 A target has `capabilities(arch) -> Capabilities` and `compile(program, arch) -> Code`. An assembler has, for one instruction, `assemble(text, arch)
--> bytes` and `disassemble(code, arch) -> text`, which refuse with an error of errors.py. A lister has `compile_listed(program, arch,
+-> bytes` and `disassemble(code, arch) -> text`, which refuse with an error of errors.py; `plain(code, arch)`
+is the text without a control word, if there is one. A lister has `compile_listed(program, arch,
 microarchitecture) -> (Code, listing)`, for DEBUG=7, and `microarchitecture(vendor, signature, features)`, the name for what the processor says about
 itself.
 """
+NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a")  # no target yet
 AMD = ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201")  # from gfx1100 on also with ":wave64" behind it
 
 TARGETS = {
@@ -19,6 +21,7 @@ def register(arch: str, target: str) -> None:
 ASSEMBLERS = {
   "x86_64": "tinyhw.isa.x86.syntax",
   **dict.fromkeys(AMD, "tinyhw.isa.amd.syntax"),
+  **dict.fromkeys(NVIDIA, "tinyhw.isa.sass.syntax"),
 }
 LISTERS = {
   "x86_64": "tinyhw.isa.x86.describe",

@@ -1,0 +1,43 @@
+"""What the rows say, and that all of them can be made."""
+from __future__ import annotations
+
+import pytest
+
+from tinyhw.errors import EncodeError
+from tinyhw.isa.sass.form import CONTROL_BIT, GENERATIONS
+from tinyhw.isa.sass.table import table
+from tinyhw.machine.inst import Access, Effect
+
+@pytest.mark.parametrize("arch", GENERATIONS)
+def test_every_row_can_be_made(arch: str) -> None:
+  for row in table(arch):
+    form = row.isa.format
+    assert form.width == 128 and form.constant >> CONTROL_BIT == 0, row.isa.key
+    assert row.pipe and len(row.operands) == len(row.isa.specs), row.isa.key
+
+@pytest.mark.parametrize("arch,key,accesses,effects", [
+  ("sm_90", "FFMA/223", {"d": Access.WRITE, "a": Access.READ, "c": Access.READ, "guard": Access.READ}, Effect.NONE),
+  ("sm_90", "ISETP/20c", {"pu": Access.WRITE, "pv": Access.WRITE, "pp": Access.READ}, Effect.NONE),
+  ("sm_90", "LDG/981", {"d": Access.WRITE, "vb": Access.READ, "a": Access.READ}, Effect.LOAD),
+  ("sm_90", "STG/986", {"a": Access.READ, "b": Access.READ}, Effect.STORE),
+  ("sm_90", "EXIT/94d", {"pp": Access.READ}, Effect.JUMP | Effect.END),
+  ("sm_90", "BAR/b1d", {"id": Access.READ}, Effect.BARRIER),
+])
+def test_roles_and_effects(arch: str, key: str, accesses: dict[str, Access], effects: int) -> None:
+  row = table(arch)[key]
+  assert {name: row.operands[row.isa.index[name]].access for name in accesses} == accesses
+  assert row.effects == effects
+
+def test_what_schedulers_need() -> None:
+  rows = table("sm_90")
+  assert [rows[key].isa.result for key in ("FFMA/223", "DFMA/22b", "MUFU/308", "LDS/984", "S2R/919")] == ["fixed", "fixed", "board", "board", "board"]
+  assert table("sm_80")["DFMA/22b"].isa.result == "board"
+  assert [rows[key].isa.sources for key in ("STG/986", "FFMA/223")] == ["board", "fixed"]
+
+def test_forms_of_a_generation() -> None:
+  assert [row.isa.key for row in table("sm_80").rows_of("FFMA")] == ["FFMA/223", "FFMA/423", "FFMA/623", "FFMA/823", "FFMA/a23"]
+  assert [row.isa.key for row in table("sm_100a").rows_of("FFMA")] == ["FFMA/223", "FFMA/423", "FFMA/823", "FFMA/c23", "FFMA/e23"]
+  assert "LDCU/7ac" in table("sm_120") and "LDCU/7ac" not in table("sm_90")
+
+def test_an_unknown_key() -> None:
+  with pytest.raises(EncodeError, match="sm_90 has no instruction FFMA/a23; its forms are FFMA/223, FFMA/423"): table("sm_90")["FFMA/a23"]

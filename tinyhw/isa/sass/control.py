@@ -1,0 +1,66 @@
+"""The control word: the upper bits of each instruction, which say when it may issue and what later instructions wait for.
+
+The text is a prefix of the instruction: `[B0-2---:R3:W-:Y:S04]` waits until scoreboards 0 and 2 are free, takes
+scoreboard 3 until its sources have been read, none for its result, and the next instruction of the warp issues 4 cycles
+later; Y prefers another warp meanwhile. Operands that stay in the reuse cache are marked there (`R2.reuse`).
+"""
+from __future__ import annotations
+import re
+from dataclasses import dataclass
+
+from tinyhw.errors import EncodeError, ParseError
+from tinyhw.machine.bits import fmt
+
+# Bits 105 to 127 of the instruction. The disassembler's tables call `free` no name; it is 0 in all code that was seen.
+LAYOUT = fmt("free:2 reuse:4 wait:6 read:3 write:3 yields:1 stall:4")
+SHIFT = 105
+NONE = 7          # the scoreboard that is none
+SCOREBOARDS = 6
+MOST_STALL = 15
+PREFIX = re.compile(r"\[B([0-5-]{6}):R([0-5-]):W([0-5-]):([Y-]):S(\d\d?)\]\s*")
+
+@dataclass(frozen=True)
+class Control:
+  """stall: cycles until the next instruction may issue, 0..15. yields: another warp is preferred. write, read: the scoreboard that is taken until the
+  result is written, the sources are read; 7 is none. wait: bits of the scoreboards that must be free. reuse: bit 0 to 2 for sources a, b and c."""
+  stall: int = 1
+  yields: bool = True
+  write: int = NONE
+  read: int = NONE
+  wait: int = 0
+  reuse: int = 0
+
+  def pack(self) -> int:
+    """The bits in their places in the instruction. Raises EncodeError for what the hardware does not know."""
+    for name, board in (("write", self.write), ("read", self.read)):
+      if board != NONE and not 0 <= board < SCOREBOARDS: raise EncodeError(f"scoreboard {name} must be in 0..5, or 7 for none, got {board}")
+    if self.yields and self.stall in (0, *range(12, MOST_STALL + 1)):
+      raise EncodeError(f"stall {self.stall} does not go with yields; it goes with stalls 1 to 11")
+    return LAYOUT.pack(free=0, reuse=self.reuse, wait=self.wait, read=self.read, write=self.write, yields=int(self.yields), stall=self.stall) << SHIFT
+
+  def __str__(self) -> str:
+    waits = "".join(str(i) if self.wait >> i & 1 else "-" for i in range(SCOREBOARDS))
+    read, write = ("-" if board == NONE else str(board) for board in (self.read, self.write))
+    return f"[B{waits}:R{read}:W{write}:{'Y' if self.yields else '-'}:S{self.stall:02d}]"
+
+USUAL = Control()  # of a line without one: nothing to wait for, and the next instruction may issue in the next cycle
+
+def unpack(word: int) -> Control | None:
+  """The control word of an instruction; None for one that the hardware does not know."""
+  fields = LAYOUT.unpack(word >> SHIFT)
+  if fields is None or fields["free"] or SCOREBOARDS in (fields["read"], fields["write"]): return None
+  if fields["yields"] and fields["stall"] in (0, *range(12, MOST_STALL + 1)): return None
+  return Control(fields["stall"], bool(fields["yields"]), fields["write"], fields["read"], fields["wait"], fields["reuse"])
+
+def parse_prefix(text: str) -> tuple[Control, str]:
+  """The control word of a line, the usual one where it has none, and the rest of the line."""
+  found = PREFIX.match(text)
+  if found is None:
+    if text.startswith("["): raise ParseError(f"a control word looks like {USUAL}, got {text.partition(']')[0]}]")
+    return USUAL, text
+  waits, read, write, yields, stall = found.groups()
+  wait = sum(1 << i for i, c in enumerate(waits) if c != "-")
+  if any(c not in ("-", str(i)) for i, c in enumerate(waits)):
+    raise ParseError(f"the scoreboards to wait for stand at their own places, as in B0-2---; got B{waits}")
+  boards = [NONE if c == "-" else int(c) for c in (read, write)]
+  return Control(int(stall), yields == "Y", boards[1], boards[0], wait), text[found.end():]

@@ -1,0 +1,147 @@
+"""What a line of the table means: generations, the fields of an instruction, and what the encoder, decoder and text need
+of a row (`Inst.isa`).
+
+The notation is explained in table.py.
+"""
+from __future__ import annotations
+from dataclasses import dataclass, field
+
+from tinyhw.errors import EncodeError
+from tinyhw.isa.sass.modifiers import Enumeration
+from tinyhw.machine.bits import Format, fmt
+from tinyhw.machine.inst import Access, Inst, RegClass
+
+# ---- generations
+
+GENERATIONS = ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")
+SAME = {"sm_86": "sm_80", "sm_90a": "sm_90", "sm_100a": "sm_100", "sm_120a": "sm_120"}
+# A word of a line may be limited to some generations by "%" and one of these.
+GROUPS = {
+  "80": GENERATIONS[:1], "89": GENERATIONS[1:2], "90": GENERATIONS[2:3], "100": GENERATIONS[3:4], "120": GENERATIONS[4:],
+  "9-": GENERATIONS[:3], "10-": GENERATIONS[:4], "89+": GENERATIONS[1:], "9+": GENERATIONS[2:], "10+": GENERATIONS[3:],
+  "8x": GENERATIONS[:2], "9x": GENERATIONS[2:4], "80,90": ("sm_80", "sm_90"),
+}
+
+class Generation:
+  """A column of the table. arch: sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120, with or without an "a" behind it.
+
+  wide: fields of uniform registers have eight bits. split: the offset of a branch has its low bits apart from the others.
+  """
+
+  def __init__(self, arch: str):
+    self.arch, self.name = arch, SAME.get(arch, arch)
+    if self.name not in GENERATIONS: raise EncodeError(f"no NVIDIA architecture is called {arch}; there is {', '.join((*GENERATIONS, *SAME))}")
+    self.wide = self.name in GROUPS["10+"]
+    self.split = self.name in GROUPS["9+"]
+
+  def has(self, group: str) -> bool:
+    """Whether a word limited to this group holds here; "" holds everywhere."""
+    return not group or self.name in GROUPS[group]
+
+# ---- fields
+
+Ranges = tuple[tuple[int, int], ...]  # first and last bit, the least significant range first
+
+def ranges(text: str) -> Ranges:
+  """"76,80" or "16-23,34-81"."""
+  found = []
+  for word in text.split(","):
+    low, _, high = word.partition("-")
+    found.append((int(low), int(high or low)))
+  return tuple(found)
+
+def width_of(places: Ranges) -> int: return sum(high - low + 1 for low, high in places)
+
+WORD_BITS, CONTROL_BIT = 128, 105  # bits of an instruction, and the first one of its control word
+
+def layout(places: dict[str, tuple[Ranges, bool]], constants: dict[Ranges, int]) -> Format:
+  """The format of an instruction without its control word: fields by name with whether they are signed, bits that never change, zeros elsewhere."""
+  bits = ["0"] * CONTROL_BIT
+  for at, value in constants.items():
+    for low, high in at:
+      for bit in range(low, high + 1): bits[bit], value = str(value & 1), value >> 1
+  for name, (at, signed) in places.items():
+    first = 0
+    for low, high in at:
+      assert all(b == "0" for b in bits[low:high + 1]), f"{name}: bits {low}-{high} are those of {bits[low:high + 1]}"
+      last = first + high - low
+      bits[low:high + 1] = [f"{name}[{last}:{first}]{'s' if signed else ''}"] + [""] * (high - low)
+      first = last + 1
+  return fmt(" ".join(["0" * (WORD_BITS - CONTROL_BIT), *(b for b in reversed(bits) if b)]))
+
+# Kinds of integers: those that are signed, and how many bytes a unit of the field is.
+SIGNED = ("s", "to", "rel", "s24")
+SCALE = {"to": 4, "rel": 4, "w": 4}
+FLOATS = ("f32", "f64", "half")
+
+@dataclass(frozen=True)
+class Spec:
+  """A field of a row, which is an operand of its instructions.
+
+  kind: R, UR, P, UP, B (registers), "enum" (a modifier), "flag" (a sign or so of an operand), or a kind of integer: u (unsigned), s, s24 (signed),
+  w (unsigned, in words), to (a place in the code, from the end of the instruction), rel (a distance), f32, f64, half (the bits of a float), sr (a
+  special register), sb (a scoreboard), boards (a set of them), gsb (a group of matrix products).
+  implied: what it is where the text leaves it out. units: registers of a group, or the modifier that says how many.
+  reuse: of a source, its bit in Control.reuse; -1 if it cannot stay in the cache.
+  """
+  name: str
+  kind: str
+  at: Ranges
+  access: Access = Access.READ
+  implied: object = 0
+  classes: tuple[RegClass, ...] = ()
+  units: int | str = 1
+  enumeration: Enumeration | None = None
+  reuse: int = -1
+  inverse: bool = False  # a predicate register n is written as 7 - n
+
+  @property
+  def register(self) -> bool: return bool(self.classes)
+  @property
+  def signed(self) -> bool: return self.kind in SIGNED
+
+@dataclass(frozen=True)
+class Part:
+  """A field in the text of an operand. not_, neg, abs: fields that say "!", "-", "|..|";
+  inverse: neg is written "~". suffixes: fields or literal words."""
+  name: str
+  negate: str = ""
+  sign: str = ""
+  absolute: str = ""
+  inverse: bool = False
+  suffixes: tuple[str, ...] = ()
+  following: bool = False  # the register behind that of the field, which the text spells out, too
+
+@dataclass(frozen=True)
+class Token:
+  """An operand of the text: brackets with a word before them and a sum inside, or one bare part. optional: it is left out where it says nothing."""
+  groups: tuple[tuple[str, tuple[Part, ...]], ...]
+  optional: bool = False
+  brackets: bool = False
+  literal: str = ""                          # a word that is always there
+  spaced: bool = False                       # parts are separated by a blank, not by "+" in brackets
+  flags: tuple[tuple[str, str], ...] = ()    # behind the brackets: (field, word), ".tnspA"
+
+  def parts(self) -> list[Part]: return [part for _, parts in self.groups for part in parts]
+
+@dataclass(eq=False)
+class Form:
+  """What a row has in `Inst.isa`.
+
+  key: of the table; mnemonic: the first word of the text. words: what follows it, dotted: names of modifiers, or literal words ("=WIDE").
+  specs: parallel to the row's operands: those of the text, then modifiers and flags, then the guard. index: name -> position.
+  result: "fixed" or "board", whether the result comes after a fixed time or releases a scoreboard. sources: the same of the reading of the sources.
+  types: how immediates of floats are read. properties: the other words of its line.
+  """
+  key: str
+  mnemonic: str
+  generation: Generation
+  words: tuple[str, ...]
+  tokens: tuple[Token, ...]
+  specs: tuple[Spec, ...]
+  format: Format
+  result: str
+  sources: str
+  properties: frozenset[str]
+  index: dict[str, int] = field(default_factory=dict)
+  row: Inst | None = None

@@ -1,0 +1,173 @@
+"""SASS as NVIDIA's disassembler writes it: `@P0 FFMA.FTZ R7, -R0, |R2|.reuse, R7`, behind a control word (control.py).
+
+`show` gives the text of an instruction, `parse` the instruction of a text; a text stands for one row, and its bytes
+decode to it. Targets of branches are addresses, so both take the address of the instruction itself (`pc`). Unlike the
+disassembler's, text for sm_8x has the memory descriptor of an instruction that has one (`desc[UR4][R2.64]`).
+"""
+from __future__ import annotations
+import re
+from typing import Any
+
+from tinyhw.errors import DecodeError, EncodeError, ParseError, TinyError
+from tinyhw.isa.sass import alias
+from tinyhw.isa.sass.control import USUAL, Control, parse_prefix
+from tinyhw.isa.sass.decode import decode
+from tinyhw.isa.sass.encode import BYTES, encode
+from tinyhw.isa.sass.form import Form
+from tinyhw.isa.sass.operands import parse_token, show_token, split_operands, word_of
+from tinyhw.isa.sass.table import Table, table
+from tinyhw.isa.sass import regs
+from tinyhw.machine.inst import Inst, MInst, Reg
+
+GUARD = re.compile(r"@(!?)(U?P[0-6T])\s+")
+
+def assemble(text: str, arch: str) -> bytes:
+  """The bytes of one instruction at address 0; without a control word it has stall 1 and no scoreboards."""
+  return encode(*parse(text, arch))
+
+def disassemble(code: bytes, arch: str) -> str:
+  """The text of one instruction at address 0, behind its control word."""
+  return f"{decode(code, 0, arch)[1]} {plain(code, arch)}"
+
+def plain(code: bytes, arch: str) -> str:
+  """The text of one instruction at address 0, without its control word."""
+  if len(code) > BYTES: raise DecodeError(f"an instruction has {BYTES} bytes, got {len(code)}")
+  return show(*decode(code, 0, arch))
+
+# ---- printing
+
+def show(inst: MInst, control: Control = USUAL, pc: int = 0) -> str:
+  """The text of an instruction at an address, without the control word but for the operands that stay in the reuse cache."""
+  form: Form = inst.row.isa
+  values = dict(zip(form.index, inst.operands))
+  words = [form.mnemonic]
+  for word in form.words:
+    text = word[1:] if word[0] == "=" else word_of(form, word, values)
+    if text: words.append(text)
+  words = alias.shown(words, form, values)
+  shown: list[str] = []
+  kept = ""  # the kind of an optional operand that is written: one of its kind before it must be written, too
+  for token in reversed(form.tokens):
+    kind = form.specs[form.index[token.parts()[0].name]].kind if token.optional else ""
+    if token.optional and (not kept or kept != kind) and silent(form, token, values): continue
+    kept = kind
+    shown.append(show_token(form, token, values, control, pc))
+  return f"{show_guard(values)}{'.'.join(words)} {', '.join(reversed(shown))}".rstrip()
+
+def silent(form: Form, token: Any, values: dict[str, Any]) -> bool:
+  """Whether all fields of an operand are as usual."""
+  names = [name for part in token.parts() for name in (part.name, part.negate, part.sign, part.absolute) if name]
+  return all(values[name] == form.specs[form.index[name]].implied for name in names)
+
+def show_guard(values: dict[str, Any]) -> str:
+  """@!P0, or nothing for an instruction that is always executed."""
+  guard, inverted = values["guard"], values["guard_not"]
+  return "" if guard.index == regs.TRUE and not inverted else f"@{'!' if inverted else ''}{guard} "
+
+# ---- parsing
+
+def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
+  """The instruction and control word that a line means, at an address. Raises ParseError or EncodeError saying what is wrong and what is expected."""
+  control, text = parse_prefix(text.strip())
+  guard, inverted = None, 0
+  found = GUARD.match(text)
+  if found is not None:
+    kind, index = regs.NAMES[found[2]]
+    guard, inverted, text = regs.reg(regs.KINDS[kind][1], index), int(bool(found[1])), text[found.end():]
+  mnemonic, _, rest = text.partition(" ")
+  if not mnemonic: raise ParseError("an instruction is expected")
+  rows = table(arch)
+  first, *words = mnemonic.split(".")
+  keys = rows.mnemonics.get(first)
+  if not keys: raise ParseError(f"{arch} has no instruction {first}{suggestion(first, rows)}")
+  texts = split_operands(rest)
+  errors: list[tuple[int, TinyError]] = []
+  for key in keys:
+    try:
+      inst, reuse = fill(rows[key], words, texts, (guard, inverted), pc)
+      made = Control(control.stall, control.yields, control.write, control.read, control.wait, reuse)
+      encode(inst, made)
+      return inst, made
+    except Unfit as misfit: errors.append((misfit.depth, misfit.error))
+    except EncodeError as error: errors.append((len(texts) + 1, error))
+  raise max(errors, key=lambda error: error[0])[1]
+
+class Unfit(Exception):
+  """A text is none of a row. depth: how much of it fits."""
+
+  def __init__(self, depth: int, error: TinyError):
+    self.depth, self.error = depth, error
+
+def suggestion(name: str, rows: Table) -> str:
+  """Names that begin alike."""
+  close = [other for other in rows.mnemonics if other[:3] == name[:3]][:4]
+  return f"; did you mean {', '.join(close)}?" if close else ""
+
+def fill(row: Inst, words: list[str], texts: list[str], guard: tuple[Reg | None, int], pc: int) -> tuple[MInst, int]:
+  """The instruction of a row from the dotted words and the operands of a text, and its bits in the reuse cache. Raises Unfit."""
+  form: Form = row.isa
+  values: dict[str, Any] = {spec.name: spec.implied for spec in form.specs}
+  if guard[0] is not None:
+    wanted = form.specs[form.index["guard"]].classes[0]
+    if guard[0].cls is not wanted: raise Unfit(-2, ParseError(f"the guard of {form.mnemonic} is a {wanted.name} register, got {guard[0]}"))
+    values["guard"], values["guard_not"] = guard
+  names = list(form.words)
+  for given in alias.meant(words, form):
+    if take_words(form, names, given, values): break
+  else:
+    known = ", ".join(describe_words(form)) or "no modifiers"
+    raise Unfit(-1, ParseError(f"{form.mnemonic} with these operands takes {known}, got {'.'.join(words) or 'none'}"))
+  state = Matching(form, texts, values, pc)
+  if not state.match(0, 0):
+    raise Unfit(state.depth, state.error or ParseError(f"{form.mnemonic} takes {len(form.tokens)} operands, got {len(texts)}"))
+  return MInst(row, [values[spec.name] for spec in form.specs]), state.reuse
+
+def describe_words(form: Form) -> list[str]:
+  """The modifiers of a row, for an error."""
+  out = []
+  for word in form.words:
+    enumeration = None if word[0] == "=" else form.specs[form.index[word]].enumeration
+    out.append(word[1:] if enumeration is None else "|".join(w for w in enumeration.words if w not in ("", "?")))
+  return [f".{word}" for word in out]
+
+def take_words(form: Form, names: list[str], given: list[str], values: dict[str, Any]) -> bool:
+  """Give each of the dotted words to a modifier, in order; whether that is possible."""
+  if not names: return not given
+  name, *rest = names
+  if name[0] == "=":
+    wanted = name[1:].split(".")
+    return given[:len(wanted)] == wanted and take_words(form, rest, given[len(wanted):], values)
+  enumeration = form.specs[form.index[name]].enumeration
+  assert enumeration is not None, f"{form.key}: {name} is no modifier"
+  choices = [(word.split("."), value) for value, word in enumerate(enumeration.words) if word not in ("", "?")]
+  for wanted, value in sorted(choices, key=lambda choice: -len(choice[0])):
+    if given[:len(wanted)] == wanted and take_words(form, rest, given[len(wanted):], values):
+      values[name] = value
+      return True
+  if enumeration.implied < 0: return False
+  values[name] = enumeration.implied
+  return take_words(form, rest, given, values)
+
+class Matching:
+  """Gives the operands of a text to those of a row, of which some may be left out. depth, error: where it failed last, and why."""
+
+  def __init__(self, form: Form, texts: list[str], values: dict[str, Any], pc: int):
+    self.form, self.texts, self.values, self.pc = form, texts, values, pc
+    self.reuse, self.depth = 0, 0
+    self.error: TinyError | None = None
+
+  def match(self, token: int, text: int) -> bool:
+    """Whether the operands from here on fit."""
+    if token == len(self.form.tokens): return text == len(self.texts)
+    current = self.form.tokens[token]
+    saved, reuse = dict(self.values), self.reuse
+    if text < len(self.texts):
+      try:
+        self.reuse |= parse_token(self.form, current, self.texts[text], self.values, self.pc)
+        if current in self.form.tokens[:token] and self.values != saved: raise ParseError(f"{self.texts[text]} must be the operand before it")
+        if self.match(token + 1, text + 1): return True
+      except (ParseError, EncodeError) as error:
+        if self.error is None or text >= self.depth: self.depth, self.error = text, error
+      self.values.update(saved)
+      self.reuse = reuse
+    return current.optional and self.match(token + 1, text)

@@ -1,0 +1,322 @@
+"""The NVIDIA instruction table: a line for each instruction, with the opcodes of its forms; a row for each form, made when it
+is asked for.
+
+  table("sm_90")["FFMA/223"]     FFMA with three registers: the name of the line and the opcode
+  table("sm_90").rows_of("FFMA") all forms
+
+Operands of an MInst are the registers and integers of the text in its order, then modifiers and flags as integers,
+then the guard (`guard`, `guard_not`). `build` fills in what is left out.
+
+The text. Columns are separated by two spaces: name, opcodes, operands, modifiers, properties. A line "@ properties"
+sets the first properties of what follows, and bits that are always so. A word may be limited to generations by "%8x", "%9+" ... (form.GROUPS).
+The name is the mnemonic; what follows a dot tells rows apart.
+
+Opcodes are bits 0 to 11 in hexadecimal. Of instructions with sources b and c the first digit tells what these are:
+  2  both are registers          4  c is an immediate       6  c is in constant memory
+  8  b is an immediate           a  b is in constant memory
+  c  b is a uniform register     e  c is a uniform register
+(the next digit where bit 8 of the opcode is set; a line with the property "plain" has them at the bits that it names).
+
+An operand is a slot (SLOTS) or `name:kind@bits` (form.Spec), and in this order:
+  ?      left out of the text where it says nothing
+  -  ~  |    may be negated, inverted, absolute, by the bits of the slot
+  .word  a modifier that is written behind it, or a literal word (capitals or digits)
+  :n     a group of n registers; :size the modifier tells how many
+  = +    it is written; read and written
+or brackets with a sum, as in the text: `desc[uc][a.64:2+o]`, `c[bank][a+o16]`; "&" for two that are separated by a blank; `x'` is the
+register behind that of operand x.
+A modifier is its name (modifiers.py), `name@bits`, a literal word WORD, a literal word that is set bits WORD@74,
+WORD@70-71=2, or bits without text, @81-83=7.
+Properties: the pipe; f32, f64, half, s32 (the type of immediates; f64 also makes all registers pairs); load, store,
+jump, end, barrier, call; board (a scoreboard tells when the result is there), reads (one tells when sources have been read); plain.
+"""
+from __future__ import annotations
+import functools
+import re
+from dataclasses import replace
+from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+
+from tinyhw.errors import EncodeError
+from tinyhw.isa.sass import regs, rows_control, rows_float, rows_integer, rows_matrix, rows_memory, rows_uniform
+from tinyhw.isa.sass.form import Form, Generation, Part, Ranges, Spec, Token, layout, ranges
+from tinyhw.isa.sass.modifiers import ENUMERATIONS, Enumeration
+from tinyhw.machine.inst import Access, Effect, Inst, MInst, Operand
+
+TEXTS = tuple(rows.TEXT for rows in (rows_integer, rows_float, rows_memory, rows_control, rows_matrix, rows_uniform))
+
+class Slot(NamedTuple):
+  """A usual place of an operand: its kind, its bits, those that negate it and make it absolute, and its bit in the reuse cache."""
+  kind: str
+  at: str
+  negate: str = ""
+  absolute: str = ""
+  reuse: int = -1
+
+SLOTS = {
+  "d": Slot("R", "16-23"), "a": Slot("R", "24-31", "72", "73", 0), "b": Slot("R", "32-39", "63", "62", 1), "c": Slot("R", "64-71", "75", "74", 2),
+  "h": Slot("R", "64-71", "84", "83", 2),  # source c of HFMA2
+  "pu": Slot("P", "81-83"), "pv": Slot("P", "84-86"), "pp": Slot("P", "87-89", "90"), "pq": Slot("P", "77-79", "80"), "pr": Slot("P", "68-70", "71"),
+  "qu": Slot("UP", "81-83"), "qv": Slot("UP", "84-86"), "qp": Slot("UP", "87-89", "90"), "qq": Slot("UP", "77-79", "80"),
+  "qr": Slot("UP", "68-70", "71"),
+  "ud": Slot("UR", "16-21"), "ua": Slot("UR", "24-29", "72"), "ub": Slot("UR", "32-37", "63"), "uc": Slot("UR", "64-69", "75"),
+  "va": Slot("UR", "24-29"), "vb": Slot("UR", "32-37"), "vc": Slot("UR", "64-69"),  # always of six bits
+  "qb": Slot("UP", "24-26", "27"), "vr": Slot("UR", "24-29", "30"), "qi": Slot("~UP", "87-89", "90"),
+  "bar": Slot("B", "16-19"), "sr": Slot("sr", "72-79"), "o": Slot("s24", "40-63"),
+}
+FORMS = ("RR", "RR", "RI", "RC", "IR", "CR", "UR", "RU")  # what b and c are, by bits 9 to 11 of the opcode
+TYPES = ("f32", "f64", "half", "s32", "u32")
+NO_GROUP = 7  # what the field of a group of matrix products has where there is none
+EFFECTS = {"load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END, "barrier": Effect.BARRIER, "call": Effect.CALL}
+TOKEN = re.compile(r"(?P<optional>\??)(?P<sign>[-~]?)(?P<absolute>\|?)(?P<name>\w+)(?P<suffixes>(?:\.\w+)*)\|?(?::(?P<type>\w+))?"
+                   r"(?:@(?P<bits>[\d,-]+))?(?P<access>[=+]?)$")
+GROUP = re.compile(r"([a-z]*)\[([^\]]*)\]")
+ACCESS = {"=": Access.WRITE, "+": Access.BOTH, "": Access.READ}
+
+class Line(NamedTuple):
+  """A line of the table as it is in one generation."""
+  name: str
+  opcodes: tuple[int, ...]
+  operands: tuple[str, ...]
+  modifiers: tuple[str, ...]
+  properties: tuple[str, ...]
+  text: str
+
+def limited(words: str, generation: Generation) -> tuple[str, ...]:
+  """The words that hold in a generation."""
+  split = [word.partition("%") for word in words.split() if word != "-"]
+  return tuple(word for word, _, group in split if generation.has(group))
+
+def lines(generation: Generation) -> Iterator[Line]:
+  """The lines of the table that have an opcode in a generation."""
+  for text in TEXTS:
+    section = ""
+    for line in filter(None, text.split("\n")):
+      if line[0] == "@":
+        section = line[1:]
+        continue
+      name, opcodes, operands, modifiers, properties = (*re.split(r"\s\s+", line.strip()), "", "", "")[:5]
+      name, _, group = name.partition("%")
+      codes = tuple(int(code, 16) for code in limited(opcodes, generation))
+      if codes and generation.has(group):
+        yield Line(name, codes, limited(operands, generation), limited(modifiers, generation), limited(f"{section} {properties}", generation), line)
+
+class Table:
+  """The rows of a generation by key, in the order of the lines. A row is made at first use."""
+
+  def __init__(self, arch: str):
+    self.generation = Generation(arch)
+    self.lines: dict[str, tuple[Line, int]] = {}
+    self.names: dict[str, list[str]] = {}        # name of a line -> keys
+    self.mnemonics: dict[str, list[str]] = {}    # first word -> keys
+    self.opcodes: dict[int, list[str]] = {}
+    self.made: dict[str, Inst] = {}
+    for line in lines(self.generation):
+      for opcode in line.opcodes:
+        key = f"{line.name}/{opcode:03x}"
+        assert key not in self.lines, f"{key} stands twice in the table"
+        self.lines[key] = line, opcode
+        self.names.setdefault(line.name, []).append(key)
+        self.mnemonics.setdefault(line.name.partition(".")[0], []).append(key)
+        self.opcodes.setdefault(opcode, []).append(key)
+
+  def __getitem__(self, key: str) -> Inst:
+    """The row of a key. Raises EncodeError if there is none."""
+    row = self.made.get(key)
+    if row is None:
+      if key not in self.lines: raise EncodeError(f"{self.generation.arch} has no instruction {key}{self.others(key)}")
+      row = self.made[key] = Maker(*self.lines[key], self.generation).row()
+    return row
+
+  def others(self, key: str) -> str:
+    """What there is instead, for an error."""
+    found = self.names.get(key.partition("/")[0], [])
+    return f"; its forms are {', '.join(found)}" if found else ""
+
+  def __contains__(self, key: str) -> bool: return key in self.lines
+
+  def rows_of(self, name: str) -> list[Inst]:
+    """The forms of a line."""
+    return [self[key] for key in self.names.get(name, ())]
+
+  def __iter__(self) -> Iterator[Inst]:
+    """Every row; makes them all."""
+    for key in self.lines: yield self[key]
+
+@functools.lru_cache(maxsize=None)
+def table(arch: str) -> Table:
+  """The table of an architecture: sm_80, sm_86, sm_89, sm_90, sm_100, sm_120."""
+  return Table(arch)
+
+# ---- from a line to a row
+
+class Maker:
+  """Makes the row of one form of a line."""
+
+  def __init__(self, line: Line, opcode: int, generation: Generation):
+    self.line, self.opcode, self.generation = line, opcode, generation
+    self.properties = frozenset(p for p in line.properties[1:] if p[0] != "@")
+    self.specs: list[Spec] = []    # operands of the text
+    self.flags: list[Spec] = []    # modifiers and flags
+    self.constants: dict[Ranges, int] = {ranges("0-11"): opcode}
+    for word in line.properties:
+      if word[0] == "@": self.modifier(word)
+    kinds = FORMS[opcode >> 9]
+    self.type = next((p for p in line.properties if p in TYPES), "u32")
+    self.plain = "plain" in self.properties
+    names = [found["name"] for found in map(TOKEN.match, line.operands) if found]
+    self.third = "h" if "h" in names else "c"
+    swapped = kinds[1] != "R" and self.third in names
+    self.kinds = {"b": "R" if swapped else kinds.replace("R", "") or "R", self.third: kinds[1], "ub": kinds[0].replace("U", "R")}
+    self.moved = {"b": self.third, self.third: "b"} if swapped and not self.plain else {}
+    if "U" in kinds and not self.plain: self.constants[ranges("91")] = 1
+
+  def row(self) -> Inst:
+    line = self.line
+    tokens = tuple(token for word in line.operands for token in self.tokens(word))
+    words = tuple(word for word in map(self.modifier, line.modifiers) if word)
+    kind, true = ("UP", regs.UPT) if line.properties[0] == "uniform" else ("P", regs.PT)
+    guard = Spec("guard", kind, ranges("12-14"), implied=true, classes=(true.cls,))
+    specs = (*self.specs, *self.flags, guard, Spec("guard_not", "flag", ranges("15")))
+    form = layout({spec.name: (spec.at, spec.signed) for spec in specs}, self.constants)
+    result = "board" if "board" in self.properties else "fixed"
+    sources = "board" if "reads" in self.properties else "fixed"
+    key, mnemonic = f"{line.name}/{self.opcode:03x}", line.name.partition(".")[0]
+    index = {spec.name: i for i, spec in enumerate(specs)}
+    made = Form(key, mnemonic, self.generation, words, tokens, specs, form, result, sources, self.properties, index)
+    effects = sum({EFFECTS[p] for p in self.properties if p in EFFECTS})
+    row = Inst(line.name, line.text, tuple(map(machine_operand, specs)), line.properties[0], effects, isa=made)
+    made.row = row
+    return row
+
+  def tokens(self, word: str) -> list[Token]:
+    """The operands of a word of the line: one, but of two halves of an immediate two."""
+    optional = word[0] == "?"
+    if word.isupper(): return [Token((), literal=word)]
+    if "[" in word:
+      found = GROUP.findall(word)
+      rest = GROUP.sub("", word.lstrip("?"))
+      first = len(self.specs)
+      groups = tuple((prefix, tuple(self.part(piece) for piece in inside.split("+"))) for prefix, inside in found)
+      self.specs[first:] = [replace(spec, reuse=-1) for spec in self.specs[first:]]
+      flags = tuple((self.modifier(name), name) for name in rest.split(".") if name)
+      return [Token(groups, optional, True, flags=tuple((field, word) for field, word in flags if field))]
+    if "&" in word: return [Token((("", tuple(self.part(piece) for piece in word.split("&"))),), optional, spaced=True)]
+    found_token = TOKEN.match(word)
+    name = found_token["name"] if found_token else ""
+    kind = self.kinds.get(name, "R") if not self.plain else "R"
+    if kind == "C": return [Token((("c", (self.number(f"{name}_bank", "u", "54-58"),)), ("c", (self.place_constant(word, name),))), optional, True)]
+    if kind == "I" and self.type == "half":
+      return [Token((("", (self.number(f"{name}_high", "half", "48-63"),)),)), Token((("", (self.number(f"{name}_low", "half", "32-47"),)),))]
+    return [Token((("", (self.part(word),)),), optional)]
+
+  def number(self, name: str, kind: str, at: str) -> Part:
+    """An integer operand."""
+    self.specs.append(Spec(name, kind, ranges(at)))
+    return Part(name)
+
+  def place_constant(self, word: str, name: str) -> Part:
+    """The offset of a source in constant memory, with the signs of the source."""
+    part = self.signs(word, name, SLOTS["b"])
+    self.specs.append(Spec(name, "w", ranges("40-53")))
+    return part
+
+  def part(self, word: str) -> Part:
+    """One field with what is written around it."""
+    if word[-1] == "'": return Part(word[:-1], following=True)
+    found = TOKEN.match(word)
+    assert found is not None, f"{self.line.name}: {word} is no operand"
+    name, kind = found["name"], ""
+    slot = SLOTS.get(self.moved.get(name, name)) if not found["bits"] or name in SLOTS else None
+    if slot is None or found["bits"] and slot.kind not in regs.KINDS: slot = Slot(found["type"] or "u", found["bits"])
+    elif found["bits"]: slot = slot._replace(at=found["bits"])
+    source = self.kinds.get(name, "R") if not self.plain and name in ("b", "c", "h", "ub") else "R"
+    if source == "I":
+      kind = {"s32": "s", "u32": "u"}.get(self.type, self.type)
+      self.specs.append(Spec(name, kind, ranges("32-63")))
+      return Part(name)
+    if source == "U": slot = SLOTS["ub"]._replace(absolute="62")
+    if any(spec.name == name for spec in self.specs): return Part(name)  # written twice
+    self.specs.append(self.spec(name, slot, found))
+    return self.signs(word, name, slot)
+
+  def spec(self, name: str, slot: Slot, found: re.Match[str]) -> Spec:
+    """The field of a slot."""
+    kind, at = slot.kind.lstrip("~"), slot.at
+    if kind not in regs.KINDS: return Spec(name, kind, ranges(at), ACCESS[found["access"]], NO_GROUP if kind == "gsb" else 0)
+    if kind == "UR" and self.generation.wide and name[0] != "v" and not found["bits"]:
+      low = int(at.partition("-")[0])
+      at = f"{low}-{low + 7}"
+    group = regs.KINDS[kind]
+    units: int | str = 2 if self.type == "f64" and kind in ("R", "UR") else 1
+    size = found["type"]
+    if size and size in ENUMERATIONS: units = size
+    elif size and size.isdecimal(): units = int(size)
+    sizes = sorted(set(ENUMERATIONS[units].units)) if isinstance(units, str) else [units]
+    none = regs.reg(group[1], regs.TRUE if kind in ("P", "UP") else regs.ZERO if kind != "B" else 0)
+    reuse = SLOTS[name].reuse if name in self.moved else slot.reuse
+    classes = tuple(group[n] for n in sizes)
+    return Spec(name, kind, ranges(at), ACCESS[found["access"]], none, classes, units, reuse=reuse, inverse=slot.kind[0] == "~")
+
+  def signs(self, word: str, name: str, slot: Slot) -> Part:
+    """The flags around a field."""
+    found = TOKEN.match(word)
+    assert found is not None, f"{self.line.name}: {word} is no operand"
+    sign = absolute = negate = ""
+    if slot.kind in ("P", "UP", "~UP"):
+      if slot.negate: negate = self.flag(f"{name}_not", slot.negate)
+    elif found["sign"]: sign = self.flag(f"{name}_neg", slot.negate)
+    if name == "b" and self.moved:  # the suffixes of the place where it is
+      found = next(other for other in map(TOKEN.match, self.line.operands) if other and other["name"] == self.third)
+    if found["absolute"]: absolute = self.flag(f"{name}_abs", slot.absolute)
+    suffixes = tuple(self.suffix(name, s) for s in found["suffixes"].split(".") if s) if slot.kind in ("R", "UR") and slot.at != "32-37" else ()
+    return Part(name, negate, sign, absolute, found["sign"] == "~", suffixes)
+
+  def suffix(self, name: str, word: str) -> str:
+    """A modifier behind an operand, or a literal word, marked by "="."""
+    return "=" + word if word not in ENUMERATIONS else self.modifier(word)
+
+  def flag(self, name: str, bit: str) -> str:
+    assert bit, f"{self.line.name}: {name} has no bit"
+    self.flags.append(Spec(name, "flag", ranges(bit)))
+    return name
+
+  def modifier(self, word: str) -> str:
+    """A modifier of the line: its name, or a literal word marked by "=", or "" if it has no text."""
+    name, _, at = word.partition("@")
+    at, _, value = at.partition("=")
+    made: Enumeration | None = ENUMERATIONS.get(name)
+    if made is not None:
+      self.flags.append(Spec(name, "enum", ranges(at or made.bits), implied=made.implied, enumeration=made))
+      return name
+    if at: self.constants[ranges(at)] = int(value or "1", 0)
+    return f"={name}" if name else ""
+
+def machine_operand(spec: Spec) -> Operand:
+  """The operand as machine code shared by all ISAs sees it."""
+  return Operand(spec.name, spec.access, spec.classes[0] if spec.classes else None, "reg" if spec.classes else spec.kind)
+
+def build(row: Inst, *operands: Any, **others: Any) -> MInst:
+  """An instruction over physical registers: the operands of the text in its order, then by name what is not usual: modifiers by value or word,
+  flags, the guard.
+
+  Raises EncodeError for a number of operands or a name that the row does not have.
+  """
+  form: Form = row.isa
+  shown = [spec for spec in form.specs if spec.kind not in ("enum", "flag") and spec.name != "guard"]
+  if len(operands) != len(shown):
+    raise EncodeError(f"{form.key} takes {len(shown)} operands ({', '.join(s.name for s in shown)}), got {len(operands)}")
+  values = [*operands]
+  for spec in form.specs[len(shown):]: values.append(value_of(form, spec, others.pop(spec.name, spec.implied)))
+  if others: raise EncodeError(f"{form.key} has no {', '.join(others)}; it has {', '.join(s.name for s in form.specs[len(shown):])}")
+  return MInst(row, values)
+
+def value_of(form: Form, spec: Spec, value: Any) -> Any:
+  """The value of a modifier that may be given by its word."""
+  if spec.enumeration is None: return value
+  words: Sequence[str] = spec.enumeration.words
+  if isinstance(value, str):
+    if value not in words: raise EncodeError(f"{form.key}: {spec.name} is one of {', '.join(w for w in words if w not in ('', '?'))}, got {value}")
+    return words.index(value)
+  if value < 0: raise EncodeError(f"{form.key}: {spec.name} must be given: {', '.join(w for w in words if w != '?')}")
+  return value
