@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from test.support.virtual_amd import AQL, DEVICE_MEMORY, PAGE, Group, Program, Ring, add_one, kernels, split
+from test.support.virtual_amd import AQL, DEVICE_MEMORY, PAGE, SHARED_MEMORY, Group, Program, Ring, add_one, kernels, split
 from tinyhw.autogen.amd import hsa, pm4
 from tinyhw.emulator.amd.registers import DispatchRegisters
-from tinyhw.emulator.errors import PacketError, StaleRead
+from tinyhw.emulator.errors import DataRace, PacketError, StaleRead
 from tinyhw.emulator.memory import Memory
 
 DISPATCH, BARRIER_AND, BARRIER_OR = hsa.PACKET_TYPE_KERNEL_DISPATCH, hsa.PACKET_TYPE_BARRIER_AND, hsa.PACKET_TYPE_BARRIER_OR
@@ -96,6 +96,17 @@ def test_each_xcc_does_its_share() -> None:
   kernels(it.program.computer, {it.code: kernel})
   it.submit(it.kernel(20))
   assert sorted(seen) == [(i, i % 8) for i in range(20)]
+
+@pytest.mark.parametrize("seed", range(4))
+def test_workgroups_of_different_dies_race(seed: int) -> None:
+  it = Setup(seed=seed, memory=SHARED_MEMORY)  # no L2 keeps it, so only the order is wrong
+  def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+    memory.store(it.data.address + 4 * group[0], b"mine")
+    yield
+    memory.load(it.data.address + 4 * ((group[0] + 1) % 16), 4)
+    yield
+  kernels(it.program.computer, {it.code: kernel})
+  with pytest.raises(DataRace, match="of the same dispatch"): it.submit(it.kernel(16))
 
 def test_queues_wrap() -> None:
   it = Setup()
