@@ -6,7 +6,8 @@ shares nothing with engine and codegen) and all devices. `-k AVX2` picks one; wi
 from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
-from typing import Any
+import os
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from tinyhw.config import DEV, Context
 from tinyhw.device import Buffer, Device
 from tinyhw.engine import writes
 from tinyhw.engine.buffers import buffer_of, new_buffer
+from tinyhw.engine.compile import parts
 from tinyhw.engine.schedule import canonicalize
-from tinyhw.errors import DeviceError
+from tinyhw.errors import DeviceError, TinyError
 from tinyhw.methods import base, indexing
 from tinyhw.methods.hostdata import pack
 from tinyhw.tensor import Tensor
@@ -70,6 +72,36 @@ def open_engine(engine: str) -> str:
     with Context(ARCH="x86_64:avx2"): return Device[device].name
   except DeviceError as error: pytest.skip(error.message)
 
+class Ran(NamedTuple):
+  """The kernels that a test was the first to run on CPU."""
+  test: str
+  kernels: list[UOp]
+
+_last = Ran("", [])
+
+def current_test(engine: str) -> str:
+  """The test that runs, by a name that is the same on all engines."""
+  return os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0].replace(engine, "")
+
+@contextlib.contextmanager
+def compiled_together(engine: str, device: str) -> Iterator[None]:
+  """CLANG compiles the kernels of a test that has just run on CPU together, before the test: starting the compiler for each takes most of the time.
+
+  They are the same expressions on both. One that is not among them, or does not compile, is met where the test wants it.
+  """
+  global _last
+  if engine == "CLANG" and _last.test == current_test(engine):
+    with contextlib.suppress(TinyError): parts(device, _last.kernels)
+  if engine != "CPU":
+    yield
+    return
+  kernels = Device[device].kernels
+  before = len(kernels)
+  try: yield
+  finally:
+    new = list(kernels.items())[before:]   # those with fixed values are launches of others, which are there too
+    _last = Ran(current_test(engine), [sink for (sink, mode), launched in new if not mode and not any(part.fixed for part in launched)])
+
 @contextlib.contextmanager
 def on(engine: str) -> Iterator[str]:
   """Inside, tensors are computed by one of ENGINES; gives its name. Graphs and bounds are verified, random numbers start anew."""
@@ -79,7 +111,8 @@ def on(engine: str) -> Iterator[str]:
       for module in (base, indexing): patch.setattr(module, "realize_nodes", interpret)
       patch.setattr(base, "Again", Interpreted)
     Tensor.manual_seed(7)
-    try: yield engine
+    try:
+      with compiled_together(engine, Device.DEFAULT): yield engine
     finally: Device.DEFAULT = before
 
 def arrays(*shapes: tuple[int, ...], low: float = -2.0, high: float = 2.0, dtype: Any = np.float32, seed: int = 0) -> list[Any]:

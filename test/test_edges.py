@@ -26,9 +26,9 @@ def tables() -> dict[str, list[Case]]:
 
 EDGES = tables()
 
-@pytest.mark.parametrize("name", sorted(EDGES))
 @pytest.mark.parametrize("device", DEVICES)
-def test_method(device: str, name: str) -> None:
+@pytest.mark.parametrize("name", sorted(EDGES))
+def test_method(name: str, device: str) -> None:
   with on(device):
     wrong = [f"{code}\n      {why}" for code, expected in EDGES[name] if (why := difference(code, expected))]
   assert not wrong, "\n    ".join(["", *wrong])
