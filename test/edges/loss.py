@@ -32,6 +32,7 @@ EDGES: dict[str, list[Case]] = {
   "sparse_categorical_crossentropy": [
     ("Tensor([[0.0, 0.0], [0.0, 100.0]]).sparse_categorical_crossentropy(Tensor([0, -1]))", LN2),
     ("Tensor([[0.0, 0.0]]).sparse_categorical_crossentropy(Tensor([-1]))", nan),
+    ("Tensor([[0.0, 0.0]]).sparse_categorical_crossentropy(Tensor([1]).half())", raises(ArgumentError, "classes are integers, not dtypes.float16")),
     ("Tensor([[0.0, 0.0]]).sparse_categorical_crossentropy(Tensor([-1]), reduction='sum')", like(0.0, tolerance=1e-6)),
     ("Tensor([[0.0, 1000.0], [0.0, 0.0]]).sparse_categorical_crossentropy(Tensor([0, 1]), ignore_index=1, reduction='none')",
      like([1000.0, 0.0], tolerance=1e-6)),
@@ -69,5 +70,6 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([[-1.0, -inf]]).nll_loss(Tensor([1]), reduction='sum')", inf),
     ("Tensor([[-1.0]]).nll_loss(Tensor([0]), reduction='no')", raises(ArgumentError, "reduction is one of")),
     ("Tensor([[-1.0]]).nll_loss([0])", raises(ArgumentError, "wants a Tensor")),
+    ("Tensor([[-1.0]]).nll_loss(Tensor([0.0]))", raises(ArgumentError, "classes are integers, not dtypes.float32; cast them")),
   ],
 }

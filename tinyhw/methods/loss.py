@@ -59,7 +59,7 @@ class Loss(Convolution):
     """
     if not 0 <= real("label_smoothing", label_smoothing) <= 1: raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
     check_one_of("reduction", reduction, ("mean", "sum", "none"))
-    if self._operand("sparse_categorical_crossentropy", Y).shape != self.shape[:-1]:
+    if _classes(self._operand("sparse_categorical_crossentropy", Y)).shape != self.shape[:-1]:
       raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit scores of shape {graph.show(self.shape)}: drop the last axis")
     logs = self.log_softmax()
     counts = Y.ne(ignore_index)
@@ -106,7 +106,7 @@ class Loss(Convolution):
     <Tensor () float32 on CPU, realized: 0.087758>
     """
     check_one_of("reduction", reduction, ("mean", "sum", "none"))
-    self._operand("nll_loss", Y)
+    _classes(self._operand("nll_loss", Y))
     axis = self._own_axis("take the loss of", min(self.ndim, 2) - 1)
     if Y.shape != self.shape[:axis] + self.shape[axis + 1:]:
       raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit logarithms of shape {graph.show(self.shape)}: drop axis {axis}")
@@ -116,3 +116,8 @@ class Loss(Convolution):
     if ignore_index is not None: weights = Y.ne(ignore_index).where(weights, 0)
     losses = self._at_class(Y, axis).neg().mul(weights)
     return losses.sum().div(weights.sum()) if reduction == "mean" else losses._reduced(reduction)
+
+def _classes(Y: Tensor) -> Tensor:
+  """Y, if its elements can name classes. Raises ArgumentError for fractions, of which none would be one."""
+  if dtypes.is_float(Y.dtype): raise ArgumentError(f"classes are integers, not {Y.dtype}; cast them: .cast(dtypes.int32)")
+  return Y
