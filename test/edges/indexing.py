@@ -8,6 +8,9 @@ from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeEr
 
 EDGES: dict[str, list[Case]] = {
   "getitem": [
+    ("x = Tensor([1, 2, 3, 4, 5]); y = x[::2]; y += 10; (x, y)", ([11, 2, 13, 4, 15], [11, 13, 15])),
+    ("x = Tensor([1, 2, 3, 4, 5]); y = x[::-3]; x[...] = 7; y", [7, 7]),
+    ("x = Tensor([1, 2, 3]) * 2; y = x[::2]; y += 10; (x, y)", ([2, 4, 6], [12, 16])),
     ("Tensor([1, 2, 3])[-1]", 3),
     ("Tensor([1, 2, 3])[-3]", 1),
     ("Tensor([1, 2, 3])[3]", raises(IndexRangeError, "index 3 is outside of axis 0, which has size 3; use -3 to 2")),

@@ -218,3 +218,35 @@ def test_random_indices(engine):
     b = a.copy()
     b[theirs] = -5.0 if number else value
     np.testing.assert_array_equal(x.numpy(), b, err_msg=f"{shape} {theirs}")
+
+def stepped(rng, shape):
+  """A view by slices with steps, most of which do not divide their axis."""
+  return tuple(slice(rng.choice([None, -3, 1]), rng.choice([None, n - 1, n + 2]), rng.choice([2, 3, 4, -1, -2, -3])) for n in shape)
+
+@pytest.mark.parametrize("seed", range(8))
+def test_slices_with_steps_are_views(seed):
+  """`y += 1` reaches the storage below one or two slices, other views see it, and what was computed before does not."""
+  rng = random.Random(seed)
+  shape = [rng.randint(2, 7) for _ in range(rng.randint(1, 3))]
+  a = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+  x, y, v = Tensor(a).realize(), None, a
+  y = x
+  for turn in range(rng.randint(1, 2)):
+    at = stepped(rng, v.shape)
+    y, v = y[at], v[at]
+    if turn: y, v = y.permute(*range(y.ndim)[::-1]), v.T
+  other, before, was = x.flip(0), y * 2, v * 2
+  y += 1
+  v += 1
+  same(x, a)
+  same(y, v)
+  same(other, a[::-1])
+  same(before, was)
+  y[...] = -5
+  v[...] = -5
+  same(x, a)
+
+def test_a_slice_with_a_step_and_its_gradient():
+  x = Tensor(X).realize()
+  part = x[:, ::3, ::2]
+  same((part * part).sum().gradient(x)[0], np.where(np.isin(np.arange(4), [0, 3])[:, None] & np.isin(np.arange(5), [0, 2, 4]), 2 * X, 0))

@@ -7,6 +7,7 @@ from tinyhw.methods.layout import layout
 
 @pytest.mark.parametrize("view", [
   lambda t: t, lambda t: t[1], lambda t: t[:, 1:, 2], lambda t: t[::-1], lambda t: t.reshape(6, 4)[2:5], lambda t: t[None], lambda t: t[:, None, 1:],
+  lambda t: t[:, ::2], lambda t: t[:, ::-2, ::3], lambda t: t[:, ::2][..., ::-3],
   lambda t: t[..., ::2], lambda t: t[..., 1::2], lambda t: t[..., ::-2], lambda t: t[..., ::2].reshape(12)])
 def test_strides_are_numpys(view):
   x, a = Tensor.arange(24).reshape(2, 3, 4).contiguous().realize(), np.arange(24, dtype=np.int32).reshape(2, 3, 4)

@@ -11,6 +11,7 @@ from tinyhw import trace
 from tinyhw.dtype import dtypes
 from tinyhw.engine.fuse import Places, operands
 from tinyhw.engine.indexing import ZERO, Place, flatten, move
+from tinyhw.engine.writes import is_room
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 
@@ -72,7 +73,7 @@ class Lowering:
     place = Place(index)
     while target.op is not Ops.BUFFER:
       if target.op in GroupOp.Movement:
-        place = move(target, place)
+        place = Place(move(target, place).index) if is_room(target) else move(target, place)
         target = target.src[0]
       elif target in self.storage and target.op is not Ops.ASSIGN: return flatten(place.index, target.shape)
       else: target = target.src[0]

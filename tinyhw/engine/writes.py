@@ -35,6 +35,7 @@ class Holder(Protocol):
 Reference = weakref.ref["Holder"]
 
 _LOOKS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.DETACH, Ops.MULTI})   # what these make of memory is that memory
+ROOM = "room"   # the tag of a PAD whose zeros are cut off again, as a slice with a step does: it keeps memory memory, too
 _MOST_UNSORTED = 1 << 14
 
 _lock = threading.RLock()
@@ -117,6 +118,10 @@ def assign_of(u: UOp) -> UOp:
   while u.op is not Ops.ASSIGN: u = u.src[0]
   return u
 
+def is_room(u: UOp) -> bool:
+  """Is u a PAD of which nothing but its source is read?"""
+  return u.op is Ops.PAD and u.tag == ROOM
+
 def memory_of(u: UOp) -> tuple[UOp | None, bool]:
   """The BUFFER node of the memory that u looks at, or None if u is a value; is there an ASSIGN on the way that was not done?"""
   pending = False
@@ -124,7 +129,7 @@ def memory_of(u: UOp) -> tuple[UOp | None, bool]:
     if u.op is Ops.ASSIGN:
       pending = pending or u.realized is None
       u = u.src[0] if u.realized is None else u.realized
-    elif u.op in _LOOKS: u = u.src[0]
+    elif u.op in _LOOKS or is_room(u): u = u.src[0]
     else: return None, False
   return u, pending
 

@@ -23,7 +23,7 @@ from tinyhw.engine.buffers import buffer_of, buffers_in, multi, new_buffer
 from tinyhw.engine.disk import refusal, resolve, view_of
 from tinyhw.engine.multi import Distribution, is_multi
 from tinyhw.engine.realize import Again, is_buffer, realize as realize_nodes, this_thread
-from tinyhw.engine.writes import assign_of, assigned, memory_of, rebased, unique
+from tinyhw.engine.writes import assign_of, assigned, is_room, memory_of, rebased, unique
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, FunctionError, JitError, ShapeError
 from tinyhw.gradient import transposed
 from tinyhw.methods import graph
@@ -64,16 +64,18 @@ class TensorType(type):
   @training.setter
   def training(cls, value: bool) -> None: TRAINING.value = int(value)
 
+def _keeps_apart(u: UOp) -> bool: return u.op in _VIEWS or is_room(u)
+
 def is_storage(u: UOp) -> bool:
   """u names memory as it is: a BUFFER under movements that keep elements apart, or what an ASSIGN left there."""
-  while u.op in _VIEWS or u.op is Ops.ASSIGN: u = u.src[0]
+  while _keeps_apart(u) or u.op is Ops.ASSIGN: u = u.src[0]
   return u.op is Ops.BUFFER
 
 def storage_view(u: UOp) -> UOp | None:
   """The memory that u names, without the ASSIGNs that wrote there; None if u is a computed value."""
   chain: list[UOp] = []
-  while u.op in _VIEWS or u.op in (Ops.ASSIGN, Ops.DETACH):
-    if u.op in _VIEWS: chain.append(u)
+  while _keeps_apart(u) or u.op in (Ops.ASSIGN, Ops.DETACH):
+    if _keeps_apart(u): chain.append(u)
     u = u.src[0] if u.op is not Ops.ASSIGN or u.realized is None else u.realized
   if u.op is not Ops.BUFFER: return None
   for movement in reversed(chain): u = movement.replace(src=(u, *movement.src[1:]))
@@ -81,7 +83,7 @@ def storage_view(u: UOp) -> UOp | None:
 
 def constant_value(u: UOp) -> ConstType | None:
   """The number that every element of u is, if u is a constant, moved and repeated but not padded."""
-  while u.op in _VIEWS or u.op is Ops.EXPAND: u = u.src[0]
+  while _keeps_apart(u) or u.op is Ops.EXPAND: u = u.src[0]
   return u.arg if u.op is Ops.CONST else None
 
 def stored(host: HostData, device: DeviceLike | None) -> UOp:

@@ -1,8 +1,8 @@
 """Tensor[...]: reading and writing parts, and gather and scatter.
 
-Slices, ints, None and ... are movements; a slice whose last step leaves the axis pads it, so it is a value and no view of storage. Tensors (and
-lists) of integers gather: together they broadcast, their axes stand where the first of them stood, or in front if something stood between them (ints
-are taken before and do not count, as in PyTorch; in NumPy they do).
+Slices, ints, None and ... are movements, so of storage they make views. Tensors (and lists) of integers gather: together they broadcast, their axes
+stand where the first of them stood, or in front if something stood between them (ints are taken before and do not count, as in PyTorch; in NumPy they
+do).
 Negative indices count from the end. One out of range raises where its value is known when the call is made: an int, a list, an array, a constant.
 Elsewhere (a Tensor's elements are known only to its device) it reads 0 and writes nothing.
 A bool Tensor stands for the places where it is true, which are read back first.

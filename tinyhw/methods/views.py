@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import ConstType, dtypes
+from tinyhw.engine.writes import ROOM
 from tinyhw.errors import ArgumentError, IndexRangeError, ShapeError
 from tinyhw.gradient import define_gradient
 from tinyhw.helpers import ceildiv
@@ -153,7 +154,8 @@ def every(u: UOp, axis: int, step: int, place: int) -> UOp:
   """Of each `step` elements along an axis, the one at `place`. The last may lack those that come after it."""
   n = static(u.shape[axis], "take steps along")
   lead, count, rest = u.shape[:axis], ceildiv(n, step), u.shape[axis + 1:]
-  rows = graph.reshape(_resize(u, axis, count * step), (*lead, count, step, *rest))
+  if n < count * step: u = graph.pad_axis(u, axis, 0, count * step - n).replace(tag=ROOM)
+  rows = graph.reshape(u, (*lead, count, step, *rest))
   return graph.fold_axis(graph.shrink_axis(rows, axis + 1, place, place + 1), axis + 1)
 
 def dilate(u: UOp, axis: int, stride: int) -> UOp:
