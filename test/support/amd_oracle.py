@@ -21,6 +21,7 @@ def run(lines: Sequence[str], arch: str, folder: str) -> tuple[list[bytes], set[
   command = [sys.executable, "-m", "ziglang", "clang", "-cc1as", "-triple", "amdgcn-amd-amdhsa", "-target-cpu", name, "-show-encoding",
              "-filetype", "asm", "-o", "-", str(source)]
   if wave == "wave64": command += ["-target-feature", "+wavefrontsize64", "-target-feature", "-wavefrontsize32"]
+  if name[:5] == "gfx12": command += ["-target-feature", "+real-true16"]
   caches = {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
   done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **caches})
   refused = {int(number) - 1 for number in PLACE.findall(done.stderr)}

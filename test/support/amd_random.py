@@ -48,6 +48,7 @@ def attempt(row: Inst, encoding: Encoding, rng: random.Random) -> MInst:
   plain = rng.random() < 0.5
   for field, i in encoding.places.items(): operands[i] = random_value(form, encoding, field, form.specs[i], rng, plain)
   index = form.index
+  if encoding.halves: operands[index["op_sel"]] = 0 if plain else rng.getrandbits(4) & form.specs[index["op_sel"]].mask
   if "literaly" in index: operands[index["literaly"]] = operands[index["literalx"]] if "literalx" in index else operands[index["literaly"]]
   if "vaddr" in index and operands[index["vaddr"]] is not None: operands[index["vaddr"]] = address(form, operands, rng)
   if "src2" in index and form.encodings[0].format_name[:4] == "mfma" and "smfmac" not in form.key and rng.random() < 0.7:

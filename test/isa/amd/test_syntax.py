@@ -55,7 +55,7 @@ def test_parse_inverts_show(key: tuple[str, str], seed: int) -> None:
   ("gfx942", "global_load_b32 v0, v[2:3], off", "global_load_dword v0, v[2:3], off"),
   ("gfx1100", "buffer_load_b32 v1, off, s[4:7], 0 glc offset:8", "buffer_load_b32 v1, off, s[4:7], 0 offset:8 glc"),
   ("gfx1100", "buffer_atomic_add_u32 v1, off, s[4:7], 0 glc", "buffer_atomic_add_u32 v1, off, s[4:7], 0 glc"),
-  ("gfx1100", "v_mov_b16 v1.h, v2.l", "v_mov_b16_e64 v1.h, v2.l"),
+  ("gfx1100", "v_mov_b16 v1.h, v2.l", "v_mov_b16_e32 v1.h, v2.l"),
   ("gfx942", "ds_swizzle_b32 v0, v1 offset:swizzle(SWAP,16)", "ds_swizzle_b32 v0, v1 offset:16415"),
   ("gfx1200", "s_load_b32 s0, s[2:3], s4 offset:0x10", "s_load_b32 s0, s[2:3], s4 offset:0x10"),
 ])

@@ -41,6 +41,8 @@ def decoder(arch: str) -> Decoder:
   """The decoder of an architecture; see table.table."""
   return Decoder(table(arch))
 
+HALF = 128  # of a register's field in a short encoding: the upper half of it
+
 class Decoder:
   """Decodes for one table. `self(code, offset)` is `decode` for it."""
 
@@ -105,8 +107,11 @@ class Decoder:
     form: Form = row.isa
     operands: list[Any] = [None] * len(form.specs)
     for i, value in encoding.needs.items(): operands[i] = value
+    halves, short = 0, bool(encoding.halves) and "op_sel" not in fields
     for name, i, reader in self.reader(form, encoding, fields.get("acc", 0)):
       value = fields[name]
+      if short and name in encoding.halves and value & HALF and (value >> 8 or encoding.format.fields[name].width == 8):
+        halves, value = halves | 1 << encoding.halves[name], value & ~HALF
       if reader is None: operands[i] = value if form.specs[i].integer not in SIGNED else (value ^ 0x8000) - 0x8000
       elif value in reader: operands[i] = reader[value]
       elif value == LITERAL and encoding.literal and name in encoding.sources and "l" in form.specs[i].kinds:
@@ -118,6 +123,7 @@ class Decoder:
         assert kind is not None, f"{form.key}: a literal has no type"
         operands[i] = kind.constants.value(dword)
       else: return None
+    if short: operands[form.index["op_sel"]] = halves
     if "literal" not in fields and any(fields[name] == LITERAL for name in encoding.sources): end += 4
     if "vaddr" in form.index: operands[form.index["vaddr"]] = self.address(form, operands, fields["vaddr"])
     if form.halves:

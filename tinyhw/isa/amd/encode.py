@@ -138,9 +138,7 @@ def compiled(form: Form, encoding: Encoding) -> Callable[[list[Any]], bytes | No
       lines.append(f"  acc = o[{data[0]}].cls.bank is AGPR")
       lines += [f"  if (o[{i}].cls.bank is AGPR) != acc: return None" for i in data[1:]]
       terms += pieces("acc", encoding.format.fields["acc"])
-  if "true16" in form.words:  # only a vector register has halves
-    scope["VGPR"], at = regs.VGPR, form.index["src0"]
-    lines.append(f"  if o[{form.index['op_sel']}] & 1 and (o[{at}].__class__ is int or o[{at}].cls.bank is not VGPR): return None")
+  if encoding.halves: lines += half_lines(form, encoding)
   check = CHECKS.get(encoding.format_name.partition("_")[0])
   if check is not None:
     scope["check"], scope["form"], scope["encoding"] = check, form, encoding
@@ -157,6 +155,17 @@ def compiled(form: Form, encoding: Encoding) -> Callable[[list[Any]], bytes | No
   function: Callable[[list[Any]], bytes | None] = scope["encode"]
   encoding.encode = function
   return function
+
+def half_lines(form: Form, encoding: Encoding) -> list[str]:
+  """What op_sel says of halves, which only vector registers have; short encodings have it in the fields of the registers."""
+  at = form.index["op_sel"]
+  short = "op_sel" not in encoding.places
+  lines = [f"  h = o[{at}]", f"  if h & {~form.specs[at].mask}: return None"] if short else [f"  h = x{at}"]
+  for name, bit in encoding.halves.items():
+    i = encoding.places[name]
+    if encoding.format.fields[name].width == 9: lines.append(f"  if h & {1 << bit} and x{i} < 256: return None")
+    if short: lines.append(f"  if h & {1 << bit}: x{i} |= 128")
+  return lines
 
 def place(bits: Field, value: int) -> int:
   """A value in the places of its field."""

@@ -69,13 +69,16 @@ class Type:
   twice: bool = False
 
   @property
+  def half(self) -> bool: return self.bits * self.count == 16
+
+  @property
   def floating(self) -> bool: return self.kind in ("f", "bf") and self.bits >= 16
 
   @property
   def constants(self) -> Constants:
     """The constants that such an operand can be."""
     if self.count > 1 and self.bits == 16 and self.floating: return constants.KINDS[f"{self.kind}16x2{' twice' * self.twice}"]
-    if self.bits * self.count == 16: return constants.KINDS[f"{self.kind}16" if self.floating else "i16"]
+    if self.half: return constants.KINDS[f"{self.kind}16" if self.floating else "i16"]
     if self.bits == 64: return constants.KINDS["f64" if self.kind == "f" else "i64" if self.kind == "i" else "b64"]
     return constants.KINDS["f32" if self.floating and self.bits == 32 else "i32"]
 
@@ -120,6 +123,7 @@ class Encoding:
   """One way to write a row. name: the suffix of the text: e32, e64, dpp, e64_dpp, dpp8, sdwa, or "" where there is only one way.
 
   values: fields that always have this value. needs: operands that must have this value. places: field -> operand index.
+  halves: field -> bit of op_sel that stands for it; in a short encoding bit 7 of the field is that bit, if the field has a vector register.
   encode: operands -> bytes, or None if the operands do not fit this encoding; made at first use.
   """
   name: str
@@ -130,6 +134,7 @@ class Encoding:
   places: dict[str, int]
   literal: bool  # a dword may follow for a source that is a literal
   sources: tuple[str, ...]  # fields that may be constants
+  halves: dict[str, int] = field(default_factory=dict)
   encode: Callable[[list[Any]], bytes | None] | None = None
 
 @dataclass(eq=False)

@@ -16,6 +16,9 @@ SLOTS = {
   "global": "vdst vaddr vdata saddr", "scratch": "vdst vaddr vdata saddr", "mubuf": "vdata vaddr srsrc soffset", "mtbuf": "vdata vaddr srsrc soffset",
 }
 
+# Formats in which RDNA can name the halves of a register for operands of 16 bits.
+WITH_HALVES = ("vop1", "vop2", "vopc", "vop3")
+
 class Line:
   """A line of the table as one generation has it. name: in all generations; mnemonic: in this one."""
   __slots__ = ("name", "mnemonic", "format", "op", "operands", "pipe", "words", "text")
@@ -43,8 +46,17 @@ class Line:
       elif name == "sdst" and slots[:1] == ["vdst"]: slots = slots[1:]  # a scalar result in its place
       access = {"=": Access.WRITE, "+": Access.BOTH, "": Access.READ}[found["access"]]
       self.operands.append(Token(name, access, found["kinds"] or "", found["type"], bool(found["optional"])))
+    if not generation.cdna and self.has_halves(): self.words |= {"op_sel", "halves"}
+
+  def has_halves(self) -> bool:
+    """Whether an operand is half of a vector register, and the text names it so: v1.h."""
+    if self.format not in WITH_HALVES or any(word.partition("=")[0] == "op_sel" for word in self.words): return False
+    scalar = any(token.name == "sdst" and token.type != "mask" for token in self.operands)
+    return not scalar and any(HALF.match(token.type) for token in self.operands)
 
 TOKEN = re.compile(r"(?:(?P<name>\w+):)?(?P<type>[\w/]+)(?:\[(?P<kinds>\w+)\])?(?P<optional>\??)(?P<access>[=+]?)$")
+
+HALF = re.compile(r"[a-z]+16$")
 
 class Token(NamedTuple):
   """An operand of a line."""

@@ -149,6 +149,7 @@ def modifiers_of(line: Line, suffix: str, variants: Sequence[Variant], specs: li
   """The integers that stand behind the operands of a form: those that the line allows and an encoding has a field for."""
   fields = {name for _, form, _, _ in variants for name in generation.formats[form].fields}
   if "mix" in line.words: fields |= {"neg", "abs"}  # which are called neg_lo and neg_hi there
+  if "halves" in line.words: fields.add("op_sel")   # which the registers' fields have in short encodings
   if "dpp8" in suffix: fields.add("fi")             # which is said by the code of src0
   fixed = {word.partition(":")[0] for word in line.words if ":" in word}
   implied = usual_modifiers(line, suffix, generation)
@@ -203,8 +204,19 @@ def mask_of(name: str, specs: list[Spec], line: Line, implied: int, generation: 
   if given: return int(given.partition("=")[2].split("/")[-1 if generation.wave == 64 else 0])
   if name in ("neg", "abs") and "mix" not in line.words: return sum(1 << i for i, s in enumerate(sources) if s.type is not None and s.type.floating)
   if name in ("neg", "abs", "sext", "neg_lo", "neg_hi", "op_sel_hi"): return every
+  if name == "op_sel" and "halves" in line.words:
+    return sum(1 << bit for spec, bit in zip(specs, bits_of_op_sel(specs)) if bit >= 0 and is_half(spec))
   if name == "op_sel" and line.format != "mfma_scale": return every | (8 if "vop3p" not in line.format else 0)
   return 15 if implied == NEWBCAST else -1
+
+def is_half(spec: Spec) -> bool:
+  """Whether an operand is half of a vector register."""
+  return spec.type is not None and spec.type.half and "v" in spec.kinds
+
+def bits_of_op_sel(specs: list[Spec]) -> list[int]:
+  """The bit of op_sel of each operand; -1 if there is none."""
+  sources = [spec.name for spec in specs if spec.name in ("src0", "src1", "src2")]
+  return [3 if spec.name == "vdst" else sources.index(spec.name) if spec.name in sources else -1 for spec in specs]
 
 def encoding_of(variant: Variant, line: Line, specs: list[Spec], suffix: str, generation: Generation) -> Encoding:
   """Where an encoding has the operands."""
@@ -224,11 +236,16 @@ def encoding_of(variant: Variant, line: Line, specs: list[Spec], suffix: str, ge
     if operand is not None: places[bits] = index[operand]
     elif bits == "saddr": values[bits] = 124 if generation.family == "rdna4" else 0
     else: values[bits] = FIELD_VALUES.get(bits, 0)
-  needs = {i: extra.get(spec.name, spec.implied) for i, spec in enumerate(specs) if i not in places.values()}
+  halves: dict[str, int] = {}
+  if "halves" in line.words:
+    bits_of = bits_of_op_sel(specs)
+    halves = {field: bits_of[i] for field, i in places.items() if is_half(specs[i])}
+  elsewhere = {*places.values(), *([index["op_sel"]] if halves else [])}
+  needs = {i: extra.get(spec.name, spec.implied) for i, spec in enumerate(specs) if i not in elsewhere}
   literal = "dpp" not in name and "sdwa" not in name and not (generation.cdna and name[:4] in ("vop3", "mfma")) and name[:4] != "mfma"
   wide = {field: specs[i] for field, i in places.items() if form.fields[field].width >= 8 and field not in VECTOR_FIELDS}
   sources = tuple(field for field, spec in wide.items() if "c" in spec.kinds and "sdwa" not in name)
-  return Encoding(ending, form, name, values, needs, places, literal, sources)
+  return Encoding(ending, form, name, values, needs, places, literal, sources, halves)
 
 VECTOR_FIELDS = ("vsrc1", "vsrcx1", "vsrcy1")  # of eight bits: a vector register
 

@@ -37,7 +37,7 @@ def show_all(form: Form, operands: list[int]) -> list[str]:
   """The words behind the operands."""
   names = [spec.name for spec in form.specs if not spec.show and spec.name not in IN_OPERANDS]
   words = []
-  if "true16" in form.words: names.remove("op_sel")  # which is in the names of the registers
+  if "halves" in form.words: names.remove("op_sel")  # which is in the names of the registers
   for name in sorted(names, key=lambda n: FIRST.index(n) if n in FIRST else len(FIRST)):
     value = operands[form.index[name]]
     if value != form.specs[form.index[name]].implied or name in ALWAYS: words.append(show_one(form, name, value, operands))

@@ -31,7 +31,7 @@ v_ceil_f64                                    18 . . .   f64= f64          clamp
 v_rndne_f64                                   19 . . .   f64= f64          clamp omod pipe:f64
 v_floor_f64                                   1a . . .   f64= f64          clamp omod pipe:f64
 v_pipeflush                                   - - 1b .   -                 short nodpp
-v_mov_b16                                     - - 1c .   b16= b16          op_sel true16
+v_mov_b16                                     - - 1c .   b16= b16          true16
 v_fract_f32                                   1b . 20 .  f32= f32          clamp omod
 v_trunc_f32                                   1c . 21 .  f32= f32          clamp omod
 v_ceil_f32                                    1d . 22 .  f32= f32          clamp omod

@@ -20,6 +20,7 @@ from tinyhw.isa.amd.encode import chosen, encode
 from tinyhw.isa.amd.form import Form, Generation, Spec
 from tinyhw.isa.amd.immediates import WORDS, integer
 from tinyhw.isa.amd.modifiers import FLAGS, parse_one, show_all, sources
+from tinyhw.isa.amd.make import is_half
 from tinyhw.isa.amd.table import SUFFIXES, Table, table
 from tinyhw.machine.inst import Inst, MInst, Reg
 from tinyhw.machine.text import parse_integer
@@ -72,8 +73,9 @@ def show_operand(form: Form, at: int, operands: list[Any]) -> str:
   return str(text)
 
 def half_of(form: Form, at: int, operands: list[Any]) -> str:
-  """.l or .h, where the text says so the half of a vector register; elsewhere op_sel does."""
-  if "true16" not in form.words or operands[at].cls.bank is not regs.VGPR: return ""
+  """.l or .h, where the text says so the half of a vector register; elsewhere op_sel does. Where all are lower ones the text may leave it out."""
+  if "halves" not in form.words or operands[at].cls.bank is not regs.VGPR or not is_half(form.specs[at]): return ""
+  if "true16" not in form.words and not operands[form.index["op_sel"]]: return ""
   order = sources(form)
   return ".h" if operands[form.index["op_sel"]] >> (order.index(at) if at in order else 3) & 1 else ".l"
 

@@ -31,7 +31,9 @@ may be (a vector or scalar register, m0, an accumulation register, inline consta
 say it; "?" may be left out. Properties, each limited to some generations by "@cdna", "@rdna4" ... (GROUPS of form.py):
   clamp omod op_sel neg noneg        modifiers of VOP3; neg and abs are had by what reads floats, without being named
   op_sel=3 op_sel=1/3 neg_lo=4       only these bits can be set; with a slash in waves of 64 lanes
-  byte_sel index_key true16 lanes    what the text calls op_sel: a byte, a part of src2, a half of the register, fi
+  byte_sel index_key lanes           what the text calls op_sel: a byte, a part of src2, fi
+  true16                             the text always says the half of a register; RDNA's rows with operands of 16 bits in
+                                     VOP1, VOP2, VOPC and VOP3 have op_sel for that anyway, unless they say op_sel themselves
   mix                                neg_lo and neg_hi are neg and abs
   short nodpp nodpp64 nodpp8 nosdwa  encodings that there are not
   vdpp nodst                         with DPP each source is a vector register; SDWA selects no part of the result
