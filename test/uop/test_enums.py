@@ -4,6 +4,7 @@ from enum import IntEnum
 import pickle
 
 from tinyhw.arithmetic import operation
+from tinyhw.codegen.tiling import OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.errors import DTypeError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops, plain_members
@@ -30,6 +31,11 @@ def test_commutative_ops_commute() -> None:
 
 def test_older_names_and_order() -> None:
   assert Ops.RECIP is Ops.RECIPROCAL and Ops.DEFINE_GLOBAL is Ops.PARAM and min(Ops) is Ops.CONST and len(set(AxisType)) == 8
+
+def test_operations_print_as_their_names() -> None:
+  """In each version of Python; repr tells the number, too."""
+  assert str(Ops.ADD) == f"{Ops.ADD}" == "Ops.ADD" and repr(AxisType.GLOBAL) == "<AxisType.GLOBAL: 1>"
+  assert str(AxisType.GLOBAL) == "AxisType.GLOBAL" and str(OptOps.GRID) == "OptOps.GRID"
 
 def test_members_are_plain_attributes() -> None:
   assert all(cls.__dict__[name] is member for cls in (Ops, AxisType) for name, member in cls.__members__.items())

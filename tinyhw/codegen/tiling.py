@@ -17,18 +17,17 @@ multiple, and a second store does the rest, with loops of its own. A reduction's
 others for what is left: where it has lanes by as many lanes, then by half as many, and so on.
 """
 from __future__ import annotations
-from enum import IntEnum
 from typing import NamedTuple
 
 from tinyhw import trace
 from tinyhw.codegen.affine import make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.dtype import dtypes
-from tinyhw.uop.enums import AxisType, Ops, plain_members
+from tinyhw.uop.enums import AxisType, Named, Ops, plain_members
 from tinyhw.uop.ops import UOp
 
 @plain_members
-class OptOps(IntEnum):
+class OptOps(Named):
   """See the head of this file."""
   VECTOR = 1
   UPCAST = 2

@@ -13,8 +13,12 @@ def plain_members(cls: type[E]) -> type[E]:
   for name, member in cls.__members__.items(): type.__setattr__(cls, name, member)
   return cls
 
+class Named(IntEnum):
+  """Prints as `Ops.ADD` in each version of Python; an IntEnum prints as its number from 3.11 on, and before that in an f-string."""
+  def __str__(self) -> str: return f"{type(self).__name__}.{self.name}"
+
 @plain_members
-class Ops(IntEnum):
+class Ops(Named):
   """What a UOp does. docs/design.md section 3 tells sources, argument and meaning of each. The order is stable: constants sort first."""
   # leaves
   CONST = auto()
@@ -125,7 +129,7 @@ class GroupOp:
   Movement = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP})
 
 @plain_members
-class AxisType(IntEnum):
+class AxisType(Named):
   """What becomes of a range: where its iterations run."""
   GLOBAL = auto()        # the grid: work items that any worker or workgroup may take
   LOCAL = auto()         # lanes of a workgroup
