@@ -106,6 +106,25 @@ def test_a_writer_that_is_killed_leaves_the_old_value(folder: Path) -> None:
   diskcache_clear()
   assert entries(folder) == [], "what the writer left is gone with the rest"
 
+def test_a_link_stays_and_what_it_means_is_replaced(tmp_path: Path) -> None:
+  target, link = tmp_path / "deep" / "file", tmp_path / "link"
+  target.parent.mkdir()
+  target.write_bytes(b"old")
+  link.symlink_to(target)
+  storage.write_atomically(str(link), b"new")
+  assert link.is_symlink() and target.read_bytes() == b"new" and os.listdir(target.parent) == ["file"]
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_or_device_is_written_to_and_stays(tmp_path: Path) -> None:
+  """Else root who writes to /dev/null would put a file in its place."""
+  pipe = tmp_path / "pipe"
+  os.mkfifo(pipe)
+  reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+  try:
+    with storage.atomic_file(str(pipe), durable=True) as file: file.write(b"bytes")
+    assert os.read(reader, 100) == b"bytes" and pipe.is_fifo() and os.listdir(tmp_path) == ["pipe"]
+  finally: os.close(reader)
+
 def test_a_full_disk_costs_nothing_but_speed(folder: Path) -> None:
   """A limit on the size of files fails as a full disk does: in the middle of writing."""
   pytest.importorskip("resource", reason="no limits here")

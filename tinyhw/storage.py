@@ -46,24 +46,26 @@ def cache_dir() -> str:
 class atomic_file:
   """`with atomic_file(path) as file`: a file to write that takes path's place when the block ends: readers see the old file or the new one, whole.
 
-  Makes the folder. durable: the bytes are on the disk before the name is, so that a machine that stops leaves no empty file. Raises OSError.
+  Makes the folder. durable: the bytes are on the disk before the name is, so that a machine that stops leaves no empty file. What path links to is
+  replaced, not the link; a device or pipe (/dev/null, /dev/stdout) is written to, as nothing can take its place. Raises OSError.
   """
   def __init__(self, path: str, durable: bool = False):
-    self.path, self.durable = path, durable
-    self.temporary = f"{path}.{os.getpid()}.{next(_numbers)}.tmp"
+    self.path, self.durable = os.path.realpath(path), durable
+    self.replaces = not os.path.exists(self.path) or os.path.isfile(self.path) or os.path.isdir(self.path)  # a folder then refuses
+    self.temporary = f"{self.path}.{os.getpid()}.{next(_numbers)}.tmp"
 
   def __enter__(self) -> BinaryIO:
     os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-    self.file: BinaryIO = open(self.temporary, "xb")
+    self.file: BinaryIO = open(self.temporary, "xb") if self.replaces else open(self.path, "wb")
     return self.file
 
   def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
     try:
       with self.file:
-        if kind is None and self.durable:
+        if kind is None and self.durable and self.replaces:
           self.file.flush()
           os.fsync(self.file.fileno())
-      if kind is None: os.replace(self.temporary, self.path)
+      if kind is None and self.replaces: os.replace(self.temporary, self.path)
     finally:   # Ctrl-C too must leave no partial file
       try: os.unlink(self.temporary)
       except OSError: pass  # it is renamed already
