@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from tinyhw.emulator.amd.transfer import ATOMICS, COMPARE, Element, element_of, get_lanes, get_words, put_lanes
+from tinyhw.emulator.amd.transfer import ATOMICS, COMPARE, Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run
 from amd_lanes import Lanes
 
 @pytest.mark.parametrize("words,element", [
@@ -24,6 +24,14 @@ def test_lanes_and_bytes() -> None:
     assert get_lanes(wave, 4, Element(12), lanes) == data  # type: ignore[arg-type]
     assert get_words(wave, 5, 8, lanes) == [int.from_bytes(d[4:], "little") for d in data]  # type: ignore[arg-type]
     if active is not None: assert wave.u[4][1] == 0
+
+def test_elements_that_stand_one_after_the_other() -> None:
+  assert is_run([64, 72, 80], 8) and not is_run([64, 72, 84], 8) and not is_run([80, 72, 64], 8) and not is_run([3, 4], 1)
+  for size in (4, 12, 16):
+    wave, element = Lanes(), Element(size)
+    data = random.Random(size).randbytes(32 * size)
+    put_run(wave, 3, element, range(32), data)  # type: ignore[arg-type]
+    assert get_run(wave, 3, element) == data == b"".join(get_lanes(wave, 3, element, range(32)))  # type: ignore[arg-type]
 
 def test_narrow_elements_extend_or_go_to_a_half() -> None:
   wave = Lanes()

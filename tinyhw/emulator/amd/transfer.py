@@ -44,20 +44,35 @@ def element_of(words: str) -> Element | None:
 
 def put_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int], data: Sequence[bytes]) -> None:
   """Write what each of `lanes` has loaded into its registers from `row` on."""
-  if element.bytes >= 4:
-    count = element.bytes // 4
-    words = struct.unpack(f"<{count * len(data)}I", b"".join(data))
-    for i in range(count):
-      target = wave.u[row + i]
-      if wave.full: target[:] = array("I", words[i::count])
-      else:
-        for lane, word in zip(lanes, words[i::count]): target[lane] = word
-    return
+  if element.bytes >= 4: return put_run(wave, row, element, lanes, b"".join(data))
   target, half = wave.u[row], element.half
   for lane, piece in zip(lanes, data):
     word = int.from_bytes(piece, "little", signed=element.signed) & (0xffffffff if half is None else 0xffff)
     if half is not None: word = target[lane] & 0xffff0000 | word if half == 0 else target[lane] & 0xffff | word << 16
     target[lane] = word
+
+def put_run(wave: Wave, row: int, element: Element, lanes: Sequence[int], data: bytes) -> None:
+  """As put_lanes, of elements of whole dwords that stand one after the other."""
+  count = element.bytes // 4
+  words = struct.unpack(f"<{len(data) // 4}I", data)
+  for i in range(count):
+    target = wave.u[row + i]
+    if wave.full: target[:] = array("I", words[i::count])
+    else:
+      for lane, word in zip(lanes, words[i::count]): target[lane] = word
+
+def get_run(wave: Wave, row: int, element: Element) -> bytes:
+  """What all lanes store, one after the other; of whole dwords."""
+  count = element.bytes // 4
+  if count == 1: return bytes(wave.u[row])
+  words = array("I", bytes(4 * count * wave.lanes))
+  for i in range(count): words[i::count] = array("I", wave.u[row + i].tolist())
+  return words.tobytes()
+
+def is_run(addresses: list[int], size: int) -> bool:
+  """Whether elements of whole dwords stand one after the other."""
+  first, count = addresses[0], len(addresses)
+  return size >= 4 and addresses[-1] == first + (count - 1) * size and addresses == list(range(first, first + count * size, size))
 
 def get_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int]) -> list[bytes]:
   """What each of `lanes` stores."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.control import cache_scope, scalar_value
 from tinyhw.emulator.amd.lds import WRITE
-from tinyhw.emulator.amd.transfer import ATOMICS, COMPARE, Element, element_of, get_lanes, get_words, put_lanes, row_at
-from tinyhw.emulator.amd.transfer_scratch import Flat, Global
-from tinyhw.emulator.errors import StrictError, UnknownInstruction
+from tinyhw.emulator.amd.transfer import ATOMICS, COMPARE, Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at
+from tinyhw.emulator.amd.transfer_scratch import SHARED, Flat, Global
+from tinyhw.emulator.errors import PageFault, StrictError, UnknownInstruction
 from tinyhw.emulator.memory import Kind, Unit
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
@@ -63,14 +63,24 @@ def _load(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat) 
   element, row = known_element(uses, what), row_at(uses, "vdst")
   def run(wave: Wave) -> None:
     lanes = wave.active
-    if lanes: put_lanes(wave, row, element, lanes, space.gather(wave, lanes, addresses(wave, lanes), element.bytes, kind))
+    if not lanes: return
+    places = addresses(wave, lanes)
+    if is_run(places, element.bytes) and places[-1] < SHARED:
+      try: return put_run(wave, row, element, lanes, wave.memory.load(places[0], len(places) * element.bytes, kind))
+      except PageFault: pass  # lane by lane it names the address
+    put_lanes(wave, row, element, lanes, space.gather(wave, lanes, places, element.bytes, kind))
   return run
 
 def _store(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat) -> Run:
   element, row = known_element(uses, what), row_at(uses, "vdata")
   def run(wave: Wave) -> None:
     lanes = wave.active
-    if lanes: space.scatter(wave, lanes, addresses(wave, lanes), get_lanes(wave, row, element, lanes), kind)
+    if not lanes: return
+    places = addresses(wave, lanes)
+    if wave.full and is_run(places, element.bytes) and places[-1] < SHARED:
+      try: return wave.memory.store(places[0], get_run(wave, row, element), kind)
+      except PageFault: pass
+    space.scatter(wave, lanes, places, get_lanes(wave, row, element, lanes), kind)
   return run
 
 def atomic_update(uses: Uses, what: str) -> tuple[int, int, Callable[[Sequence[int]], Callable[[int], int]]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.lds import ATOMIC, READ, WRITE
-from tinyhw.emulator.amd.transfer import Element, element_of, get_lanes, get_words, put_lanes, row_at
+from tinyhw.emulator.amd.transfer import Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at
 from tinyhw.emulator.amd.transfer_global import atomic_update
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.isa.amd import regs
@@ -62,14 +62,20 @@ def _load(uses: Uses, element: Element, places: Places) -> Run:
   row = row_at(uses, "vdst")
   def run(wave: Wave) -> None:
     lanes = wave.active
-    if lanes: put_lanes(wave, row, element, lanes, [_read(wave, place, element.bytes) for place in places(wave, lanes)])
+    if not lanes: return
+    found = places(wave, lanes)
+    if is_run(found, element.bytes): put_run(wave, row, element, lanes, _read(wave, found[0], len(found) * element.bytes))
+    else: put_lanes(wave, row, element, lanes, [_read(wave, place, element.bytes) for place in found])
   return run
 
 def _store(uses: Uses, element: Element, places: Places) -> Run:
   row = row_at(uses, "data0")
   def run(wave: Wave) -> None:
     lanes = wave.active
-    for place, data in zip(places(wave, lanes), get_lanes(wave, row, element, lanes)): _write(wave, place, data)
+    found = places(wave, lanes)
+    if wave.full and is_run(found, element.bytes): _write(wave, found[0], get_run(wave, row, element))
+    else:
+      for place, data in zip(found, get_lanes(wave, row, element, lanes)): _write(wave, place, data)
   return run
 
 def _two(uses: Uses, action: str, size: int, stride: int) -> Run:
