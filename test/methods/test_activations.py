@@ -35,3 +35,5 @@ def test_activations():
   compare(lambda t: t.gelu(), lambda a: (d * 0.5 * (1 + np.tanh((2 / math.pi) ** 0.5 * (d + 0.044715 * d ** 3)))).astype(np.float32), x, atol=1e-6)
   compare(lambda t: t.quick_gelu(), lambda a: (d * sigmoid(1.702 * d)).astype(np.float32), x)
   with pytest.raises(ArgumentError, match="approximate"): Tensor(x).gelu("other")
+  with pytest.raises(ArgumentError, match="alpha, which is 0"): Tensor(x).celu(0)
+  with pytest.raises(ArgumentError, match="beta, which is 0"): Tensor(x).softplus(0)

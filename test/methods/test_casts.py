@@ -27,3 +27,7 @@ def test_bitcast_to_another_size_refuses_parts_of_elements():
   with pytest.raises(ShapeError, match="whole number"): Tensor([1, 2, 3], dtype="uint8").bitcast("int16")
   with pytest.raises(ShapeError, match="whole number"): Tensor(1.0).bitcast("int16")
   assert Tensor.empty(2, 0, dtype="uint8").bitcast("int32").shape == (2, 0) and Tensor([1.0], dtype="bfloat16").bitcast("uint8").tolist() == [128, 63]
+
+def test_detach_stops_gradients():
+  x = Tensor([2.0, 3.0])
+  assert (x.detach() * x).sum().gradient(x)[0].tolist() == [2.0, 3.0]

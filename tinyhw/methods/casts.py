@@ -1,6 +1,6 @@
-"""Casts: the same values, or the same bits, as another type."""
+"""The same values, or the same bits, as another type, without a gradient, or in memory of their own."""
 from __future__ import annotations
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tinyhw.device import on_disk
 from tinyhw.dtype import DType, DTypeLike, dtypes, to_dtype
@@ -15,7 +15,7 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 _WORDS = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}   # by bytes
 
 class Casts(Handle):
-  """Types of elements."""
+  """Types of elements, and copies."""
   __slots__ = ()
 
   def cast(self, dtype: DTypeLike) -> Tensor:
@@ -138,6 +138,32 @@ class Casts(Handle):
     4
     """
     return self.dtype.itemsize
+
+  def detach(self) -> Tensor:
+    """The same values, through which no gradient flows.
+
+    >>> x = Tensor([2.0])
+    >>> loss = (x * x.detach()).backward()
+    >>> x.grad.tolist()
+    [2.0]
+    """
+    return self._new(graph.detach(self.uop))
+
+  def contiguous(self, **kwargs: Any) -> Tensor:
+    """The same values, in memory of their own, in order. Limits fusion.
+
+    >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
+    [[1, 3], [2, 4]]
+    """
+    return self._new(graph.contiguous(self.uop))
+
+  def contiguous_backward(self) -> Tensor:
+    """The same values; the gradient that arrives here is put into memory.
+
+    >>> Tensor([1, 2]).contiguous_backward().tolist()
+    [1, 2]
+    """
+    return self._new(graph.unary(Ops.CONTIGUOUS_BACKWARD, self.uop))
 
 Bool: TypeAlias = bool  # the names are methods inside of the class
 Int: TypeAlias = int

@@ -247,6 +247,38 @@ class Elementwise(Casts):
     """
     return self._compare("compare", Ops.CMPNE, x)
 
+  def gt(self, x: Any) -> Tensor:
+    """self > x, as bools.
+
+    >>> Tensor([1, 2, 3]).gt(2).tolist()
+    [False, False, True]
+    """
+    return self._compare("compare", Ops.CMPLT, x, True)
+
+  def lt(self, x: Any) -> Tensor:
+    """self < x, as bools.
+
+    >>> Tensor([1, 2, 3]).lt(2).tolist()
+    [True, False, False]
+    """
+    return self._compare("compare", Ops.CMPLT, x)
+
+  def ge(self, x: Any) -> Tensor:
+    """self >= x, as bools.
+
+    >>> Tensor([1, 2, 3]).ge(2).tolist()
+    [False, True, True]
+    """
+    return self._at_least(x, False)
+
+  def le(self, x: Any) -> Tensor:
+    """self <= x, as bools.
+
+    >>> Tensor([1, 2, 3]).le(2).tolist()
+    [True, True, False]
+    """
+    return self._at_least(x, True)
+
   def _at_least(self, x: Any, reverse: bool) -> Tensor:
     """self >= x, reversed x >= self. Integers need one comparison; floats two, because of NaN."""
     beyond = self._beyond(x)
