@@ -36,6 +36,11 @@ def test_th_of_an_atomic_says_whether_it_returns() -> None:
   row = table("gfx1200")["global_atomic_add_u32"]
   with pytest.raises(EncodeError, match="th must be even: bit 0 says that the old value is returned"): encode(build(row, v(2, 2), v(1), None, th=1))
 
+def test_two_moves_may_read_one_bank_on_rdna4() -> None:
+  text = "v_dual_mov_b32 v1, v0 :: v_dual_mov_b32 v0, v40"
+  assert assemble(text, "gfx1200").hex() == "000110ca28010001"
+  with pytest.raises(EncodeError, match="v0 and v40 are the first sources"): assemble(text, "gfx1100")
+
 @pytest.mark.parametrize("arch,text", [
   ("gfx1100", "v_readfirstlane_b32 m0, v1"), ("gfx942", "v_readlane_b32 m0, v1, s2"), ("gfx1200", "v_s_exp_f32 exec_lo, s1"),
   ("gfx942", "v_lshl_add_u64 v[0:1], s[86:87], s86, 56")])  # a pair and one of it are two scalar values

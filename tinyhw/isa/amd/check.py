@@ -75,8 +75,10 @@ def dual(form: Form, encoding: Encoding, operands: list[Any]) -> str:
   if "literalx" in named and named.get("literaly", named["literalx"]) != named["literalx"]: return "both operations must have the same literal"
   first, second = (Half(name, named[f"vdst{c}"], named[f"src{c}0"], named.get(f"vsrc{c}1")) for name, c in zip(form.key.split("::"), "xy"))
   if bank(first.result, 2) == bank(second.result, 2): return f"{first.result} and {second.result} are written; one must be even and one odd"
+  # Two moves on RDNA4 read by different ways.
+  moves = form.generation.family == "rdna4" and form.key == "v_dual_mov_b32::v_dual_mov_b32"
   for place, a, b in (("first", first.source, second.source), ("second", first.factor(), second.factor())):
-    if is_vector(a) and is_vector(b) and bank(a, 4) == bank(b, 4):
+    if not moves and is_vector(a) and is_vector(b) and bank(a, 4) == bank(b, 4):
       return f"{a} and {b} are the {place} sources; their numbers must differ in the last two bits (they are in one bank)"
   a, b = first.added(), second.added()
   if is_vector(a) and is_vector(b) and bank(a, 2) == bank(b, 2): return f"{a} and {b} are added; one must be even and one odd"
