@@ -29,7 +29,7 @@ setup(
   python_requires=">=3.10",
   install_requires=[],
   extras_require={
-    "test": ["pytest>=8", "hypothesis>=6.100", "numpy>=2", "ruff>=0.6", "mypy>=1.11"],
+    "test": ["pytest>=8", "pytest-xdist>=3.5", "hypothesis>=6.100", "numpy>=2", "ruff>=0.6", "mypy>=1.11"],
     "bench": ["torch", "numpy>=2", "tinygrad"],
     "oracle": ["ziglang>=0.17"],  # an independent assembler for AMD's instructions; 411 MB
   },

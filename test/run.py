@@ -2,6 +2,8 @@
 
   python3 test/run.py [arguments for pytest]
 
+pytest runs in a process for each of up to 8 cores, a file's tests in one of them; `-n 0` behind the command: in one process.
+
 Makes a virtual environment (.venv beside the sources, or in the user's cache folder where the sources are read-only), installs the `test` extra of
 setup.py there, then runs ruff, mypy and pytest. The exit status is 0 when all three pass; pytest comes last, so that its summary ends the output.
 This file uses the standard library only, and only syntax that old Pythons can read: an old one is told so, and a newer one on PATH is used.
@@ -18,6 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OLDEST = (3, 10)
 PACKAGE_ROOTS = ("tinyhw", "drivers", "autogen")  # where mypy looks; the last two as tinyhw.drivers and tinyhw.autogen
 ATTEMPTS = 3
+MOST_PROCESSES = 8
 
 def say(text):  # type: (str) -> None
   """A line of progress, in order with the output of the tools."""
@@ -100,6 +103,11 @@ def check_types(python):  # type: (str) -> int
     options = ["--config-file", os.path.join(ROOT, "pyproject.toml"), "--cache-dir", cache, "-p", "tinyhw", "-p", "examples"]
     return subprocess.call([python, "-m", "mypy"] + options, cwd=tree)
 
+def processes():  # type: () -> list[str]
+  """Arguments that share the tests among cores, by whole files, so that what a file prepares is prepared once."""
+  cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+  return ["-n", str(min(cores, MOST_PROCESSES)), "--dist", "loadfile"] if cores > 1 else []
+
 def main():  # type: () -> int
   """Run the three tools; the number of them that failed."""
   need_new_python()
@@ -111,7 +119,7 @@ def main():  # type: () -> int
   say("mypy")
   if check_types(python): failed.append("mypy")
   say("pytest" + (" (%s failed)" % " and ".join(failed) if failed else ""))
-  status = subprocess.call([python, "-m", "pytest"] + sys.argv[1:], cwd=ROOT, env=environment)
+  status = subprocess.call([python, "-m", "pytest"] + processes() + sys.argv[1:], cwd=ROOT, env=environment)
   return status or len(failed)
 
 if __name__ == "__main__": sys.exit(main())

@@ -75,6 +75,11 @@ def test_offline_is_told_after_three_attempts_and_success_is_remembered(run: Mod
   for _ in range(2): assert run.prepare() == run.python_of(str(tmp_path / "env"))
   assert len(commands) == 4
 
+@pytest.mark.parametrize("cores, expected", [(1, []), (2, ["-n", "2", "--dist", "loadfile"]), (64, ["-n", "8", "--dist", "loadfile"])])
+def test_cores_share_the_tests(run: ModuleType, monkeypatch: pytest.MonkeyPatch, cores: int, expected: list[str]) -> None:
+  monkeypatch.setattr(run.os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
+  assert run.processes() == expected
+
 def test_types_are_checked_in_a_tree_with_the_drivers_inside(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
   seen: list[bool] = []
   def call(command: list[str], cwd: str) -> int:
