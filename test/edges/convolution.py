@@ -41,6 +41,7 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([[[1], [2]]]).conv_transpose2d(Tensor([[[10]], [[100]]]), groups=2)", [[[10], [200]]]),
     ("Tensor([[[2.0]]]).conv_transpose2d(Tensor([[[1.0], [2.0], [3.0]]]), Tensor([0.0, 10.0, 20.0]))", [[[2.0], [14.0], [26.0]]]),
     ("Tensor([[[[1, 2]]]]).conv_transpose2d(Tensor([[[[1], [3]]]]))", [[[[1, 2], [3, 6]]]]),
+    ("Tensor.ones(1, 1, 2).conv_transpose2d(Tensor.ones(1, 1, 2), stride=2, padding=2)", raises(ShapeError, "of 2 and 2 takes away all 4 elements")),
     ("Tensor.zeros(0, 1, 2).conv_transpose2d(Tensor.ones(1, 3, 2))", like([], shape=(0, 3, 3))),
     ("Tensor.ones(1, 2, 2).conv_transpose2d(Tensor.ones(3, 1, 1))", raises(ShapeError, "the input has 2 channels")),
     ("x = Tensor([[[1.0, 2.0]]]); w = Tensor([[[1.0, 10.0]]]); x.conv_transpose2d(w, stride=2).sum().gradient(x, w)",

@@ -102,11 +102,15 @@ class Convolution(Sorting):
       if o >= max(s, d):
         raise ArgumentError(f"output_padding {o} is for a stride or dilation above it, and these are {s} and {d}: it tells apart the sizes of input "
                             "that give one size of output; pad() the result for more")
-    kernel = [int(d) for d in weight.shape[2:]]
+    kernel, pairs = [int(d) for d in weight.shape[2:]], padding_pairs(padding, n)
+    for old, k, s, dil, (b, e), o in zip(self.shape[2:], kernel, strides, dilations, pairs, extra):
+      if isinstance(old, int) and old and s * (old - 1) + dil * (k - 1) + 1 + o <= b + e:
+        raise ShapeError(f"cannot conv_transpose2d {graph.show(self.shape)} with {graph.show(weight.shape)}: the padding of {b} and {e} takes away "
+                         f"all {s * (old - 1) + dil * (k - 1) + 1 + o} elements of an axis; use less")
     w = weight.reshape(groups, int(weight.shape[0]) // groups, *weight.shape[1:]).transpose(1, 2).flip(tuple(range(3, 3 + n)))
     u = self.uop
     for i, s in enumerate(strides): u = dilate(u, 2 + i, s)
-    flat = [p for k, d, (b, e), o in reversed(list(zip(kernel, dilations, padding_pairs(padding, n), extra)))
+    flat = [p for k, d, (b, e), o in reversed(list(zip(kernel, dilations, pairs, extra)))
             for p in (d * (k - 1) - int(b), d * (k - 1) - int(e) + o)]
     return self._new(u).conv2d(w.flatten(0, 1), bias, groups, 1, dilations, flat)
 
