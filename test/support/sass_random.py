@@ -6,7 +6,7 @@ from typing import Any
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.control import NONE, Control
 from tinyhw.isa.sass.encode import units_of
-from tinyhw.isa.sass.form import SCALE, Form, Spec, width_of
+from tinyhw.isa.sass.form import ALLOWED, SCALE, Form, Spec, width_of
 from tinyhw.isa.sass.immediates import BITS
 from tinyhw.machine.inst import Inst, MInst, Reg
 
@@ -23,6 +23,7 @@ def random_number(spec: Spec, rng: random.Random) -> Any:
   if spec.register: return 0
   if rng.random() < 0.3 and isinstance(spec.implied, int) and spec.implied >= 0: return spec.implied
   if spec.enumeration is not None: return rng.choice([i for i, word in enumerate(spec.enumeration.words) if word != "?"])
+  if spec.kind in ALLOWED: return rng.choice(ALLOWED[spec.kind])
   width = BITS.get(spec.kind, width_of(spec.at))
   value = rng.choice((rng.getrandbits(width), rng.getrandbits(min(width, 4)), (1 << width) - 1))
   if spec.signed and value >> width - 1: value -= 1 << width

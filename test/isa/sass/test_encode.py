@@ -26,7 +26,7 @@ def test_an_instruction_with_its_control_word() -> None:
   ("FADD/221", (r(0), r(1)), {}, "FADD/221 takes 3 operands (d, a, b), got 2"),
   ("FADD/221", (r(0), r(1), r(2)), {"rnd": "UP"}, "FADD/221: rnd is one of RM, RP, RZ, got UP"),
   ("FSETP/20b", (regs.PT, regs.PT, r(1), r(2), regs.PT), {"bool": "AND"}, "FSETP/20b: fcmp must be given: F, LT"),
-  ("ULDC/ab9", (regs.reg(regs.UR[1], 63), 0, 0), {"size": ""}, "ULDC/ab9: operand ud: sm_90 has no UR63"),
+  ("ULDC/ab9", (regs.reg(regs.UR[1], 63), 0, 0), {"csize": ""}, "ULDC/ab9: operand ud: sm_90 has no UR63"),
   ("LDS/984", (r(0), r(1), 1 << 23), {"size": ""}, "LDS/984: operand o must be in -8388608..8388607, got 8388608"),
   ("BRA/947", (regs.PT, 6), {}, "BRA/947: operand t must be a multiple of 4, got 0x6"),
   ("STG/986", (regs.reg(regs.UR[1], 4), r(2, 2), 0, r(4, 2)), {"size": "128"}, "operand b wants a group of 4 R registers, got R4 of class Rx2"),

@@ -58,7 +58,7 @@ def test_control_words_and_guards() -> None:
 @pytest.mark.parametrize("arch,text,why", [
   ("sm_90", "FADDX R0, R1", "sm_90 has no instruction FADDX; did you mean FADD?"),
   ("sm_90", "FADD R0, R1", "FADD takes 3 operands, got 2"),
-  ("sm_90", "FADD.WIDE R0, R1, R2", "takes .FTZ, .SAT, .RM|RP|RZ, got WIDE"),
+  ("sm_90", "FADD.WIDE R0, R1, R2", "takes .FTZ, .RM|RP|RZ, .SAT, got WIDE"),
   ("sm_90", "FADD R0, R1, ~R2", "operand b wants a R register, got ~R2"),
   ("sm_90", "FADD R0, R1, R256", "sm_90 has no register R256"),
   ("sm_90", "DADD R1, R2, R4", "starts at a multiple of 2, got R1"),

@@ -18,7 +18,7 @@ def test_every_row_can_be_made(arch: str) -> None:
 @pytest.mark.parametrize("arch,key,accesses,effects", [
   ("sm_90", "FFMA/223", {"d": Access.WRITE, "a": Access.READ, "c": Access.READ, "guard": Access.READ}, Effect.NONE),
   ("sm_90", "ISETP/20c", {"pu": Access.WRITE, "pv": Access.WRITE, "pp": Access.READ}, Effect.NONE),
-  ("sm_90", "LDG/981", {"d": Access.WRITE, "vb": Access.READ, "a": Access.READ}, Effect.LOAD),
+  ("sm_90", "LDG/981", {"d": Access.WRITE, "ub": Access.READ, "a": Access.READ}, Effect.LOAD),
   ("sm_90", "STG/986", {"a": Access.READ, "b": Access.READ}, Effect.STORE),
   ("sm_90", "EXIT/94d", {"pp": Access.READ}, Effect.JUMP | Effect.END),
   ("sm_90", "BAR/b1d", {"id": Access.READ}, Effect.BARRIER),

@@ -12,9 +12,10 @@ def shown(words: list[str], form: Form, values: dict[str, Any]) -> list[str]:
   """The dotted words of an instruction, with the name of the special case that it is."""
   if "alias" not in form.properties: return words
   a, b, c = (values[name] for name in "abc")
-  uniform = isinstance(c, Reg) and c.cls.bank is regs.UNIFORM
-  if a == regs.RZ and b == regs.RZ: return words if uniform else [words[0], "MOV", *words[1:]]
-  if not isinstance(b, int) or b < 0: return words
+  if any(isinstance(x, Reg) and x.cls.bank is regs.UNIFORM for x in (b, c)): return words
+  immediate = form.specs[form.index["b"]].kind == "s"
+  if a == regs.RZ or b == regs.RZ or b == 0 and immediate: return [words[0], "MOV", *words[1:]]
+  if not immediate or b < 0: return words
   if b == 1: return [words[0], "IADD", *words[1:]]
   if c == regs.RZ and b.bit_count() == 1 and b != 0x10000: return [words[0], "SHL", *words[1:]]
   return words

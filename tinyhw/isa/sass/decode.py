@@ -11,7 +11,7 @@ from tinyhw.errors import DecodeError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.control import SHIFT, Control, unpack
 from tinyhw.isa.sass.encode import BYTES, units_of
-from tinyhw.isa.sass.form import SCALE, Form, Spec, width_of
+from tinyhw.isa.sass.form import ALLOWED, SCALE, Form, Spec, width_of
 from tinyhw.isa.sass.table import table
 from tinyhw.machine.inst import Inst, MInst
 
@@ -48,6 +48,7 @@ def operands_of(row: Inst, word: int) -> list[Any] | None:
   if fields is None: return None
   values: list[Any] = [fields[spec.name] * SCALE.get(spec.kind, 1) for spec in form.specs]
   for spec, value in zip(form.specs, values):
+    if value not in ALLOWED.get(spec.kind, (value,)): return None
     if spec.enumeration is not None and (value >= len(spec.enumeration.words) or spec.enumeration.words[value] == "?"): return None
   for i, spec in enumerate(form.specs):
     if spec.register:

@@ -5,7 +5,7 @@ from typing import Any
 from tinyhw.errors import EncodeError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.control import USUAL, Control
-from tinyhw.isa.sass.form import SCALE, Form, Spec, width_of
+from tinyhw.isa.sass.form import ALLOWED, SCALE, Form, Spec, width_of
 from tinyhw.machine.inst import MInst, Reg
 from tinyhw.machine.text import one_of
 
@@ -30,6 +30,7 @@ def code_of(form: Form, spec: Spec, value: Any, operands: list[Any]) -> int:
     if not 0 <= value < min(len(words), 1 << width) or words[value] == "?":
       raise EncodeError(f"modifier {spec.name} is one of {', '.join(f'{i} {w}'.strip() for i, w in enumerate(words) if w != '?')}, got {value}")
     return value
+  if value not in ALLOWED.get(spec.kind, (value,)): raise EncodeError(f"operand {spec.name} is one of {ALLOWED[spec.kind]}, got {value}")
   scale = SCALE.get(spec.kind, 1)
   low, high = (-1 << width - 1, (1 << width - 1) - 1) if spec.signed else (0, (1 << width) - 1)
   if value % scale: raise EncodeError(f"operand {spec.name} must be a multiple of {scale}, got {value:#x}")

@@ -70,16 +70,18 @@ def layout(places: dict[str, tuple[Ranges, bool]], constants: dict[Ranges, int])
   return fmt(" ".join(["0" * (WORD_BITS - CONTROL_BIT), *(b for b in reversed(bits) if b)]))
 
 # Kinds of integers: those that are signed, and how many bytes a unit of the field is.
-SIGNED = ("s", "to", "rel", "s24")
+SIGNED = ("s", "to", "at", "rel", "s24", "w")
 SCALE = {"to": 4, "rel": 4, "w": 4}
-FLOATS = ("f32", "f64", "half")
+NO_GROUP = 7  # of a matrix product: it is in no group that can be waited for
+ALLOWED = {"sb": tuple(range(6)), "gsb": (0, NO_GROUP)}  # what integers can be, where not all values have a meaning
 
 @dataclass(frozen=True)
 class Spec:
   """A field of a row, which is an operand of its instructions.
 
   kind: R, UR, P, UP, B (registers), "enum" (a modifier), "flag" (a sign or so of an operand), or a kind of integer: u (unsigned), s, s24 (signed),
-  w (unsigned, in words), to (a place in the code, from the end of the instruction), rel (a distance), f32, f64, half (the bits of a float), sr (a
+  w (signed, in words), to (a place in the code, from the end of the instruction), at (the same in
+  bytes), rel (a distance), f32, f64, half (the bits of a float), sr (a
   special register), sb (a scoreboard), boards (a set of them), gsb (a group of matrix products).
   implied: what it is where the text leaves it out. units: registers of a group, or the modifier that says how many.
   reuse: of a source, its bit in Control.reuse; -1 if it cannot stay in the cache.

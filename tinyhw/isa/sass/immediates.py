@@ -15,7 +15,7 @@ BITS = {"f32": 32, "f64": 32, "f16": 16, "bf16": 16}  # of the field
 FLOAT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$", re.IGNORECASE)
 INFINITY = {"f32": 0x7f800000, "f64": 0x7ff00000, "f16": 0x7c00, "bf16": 0x7f80}
 QUIET = {"f32": 0x7fc00000, "f64": 0x7ff80000, "f16": 0x7e00, "bf16": 0x7fc0}
-LARGE = 1e19  # from here on in exponent notation with all digits
+LARGE = 1e9  # from here on in exponent notation with all digits
 
 def to_float(bits: int, kind: str) -> float:
   """The value of the bits of a field."""

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE CONSTANT STRONG.SM STRONG.GPU.PRIVATE STRONG.GPU MMIO.GPU CONSTANT.SM STRONG.SYS "
          "CONSTANT.SM.PRIVATE MMIO.SYS CONSTANT.VC CONSTANT.VC.PRIVATE CONSTANT.GPU")
+# Of what writes. The last two mean other things on sm_100.
+WRITE_SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE STRONG.SM.PRIVATE STRONG.SM STRONG.GPU.PRIVATE STRONG.GPU MMIO.GPU CONSTANT.SM "
+               "STRONG.SYS CONSTANT.SM.PRIVATE MMIO.SYS CONSTANT.VC ? ?")
 COMPARE = "LT EQ LE GT NE GE"
 UNORDERED = "LTU EQU LEU GTU NEU GEU"
 
@@ -17,6 +20,7 @@ ftz     80     - FTZ
 fmz     76,80  - FMZ FTZ
 sat     77     - SAT
 rnd     78-79  - RM RP RZ
+rz      78-79  - ? ? RZ
 toward  78-79  - FLOOR CEIL TRUNC
 scale   84-86  ? D8 D4 D2 - M2 M4 M8
 nan     81     - NAN
@@ -52,8 +56,9 @@ prmt    72-74  - F4E B4E RC8 ECL ECR RC16
 sgxt    73     U32 -
 shw     75     - W
 flosh   74     - SH
-mufu    74-77  COS SIN EX2 LG2 RCP RSQ RCP64H RSQ64H SQRT TANH
-mufmt   72-73  - F16 BF16
+mufu    74-77  COS SIN EX2 LG2 RCP RSQ ? ? SQRT TANH
+mufu64  74-77  ? ? ? ? ? ? RCP64H RSQ64H
+mufmt   72-73  ? F16 BF16
 idp     73-74,76-77  4A.U8.U8 4A.S8.U8 4A.U8.S8 4A.S8.S8 2A.LO.U16.U8 2A.LO.S16.U8 2A.LO.U16.S8 2A.LO.S16.S8
         ? ? ? ? 2A.HI.U16.U8 2A.HI.S16.U8 2A.HI.U16.S8 2A.HI.S16.S8
 
@@ -61,12 +66,17 @@ f2i     72,75-76  U8 S8 U16 S16 U32 -
 f2i64   72,75-76  ? ? ? ? ? ? U64*2 S64*2
 ntz     77     - NTZ
 ffrom   84-86  ? F16 - F64*2 BF16
+ffrom8  84-86  ? F16 -
+ffrom88 84-86  ? F16 - F64*2
 ffrom32 84-86  ? F16 - ? BF16
+fto8    75-77  ? F16 -
 fto     75-77  ? F16 - ? BF16
 ifrom   74,84-85  U8 S8 U16 S16 U32 -
 ifrom64 74,84-85  ? ? ? ? ? ? U64*2 S64*2
-f2f_to  75-77  ? F16 F32 F64*2 BF16
-f2f_in  84-86  ? F16 F32 F64*2 BF16
+f2f8    84-86  ? ? F32
+f2f88   84-86  ? F16 F32
+f2f32   84-86  ? ? F32 ? BF16
+f2f     84-86  ? F16 F32 ? BF16
 i2i     76-77  U8.S32 S8.S32 U16.S32 S16.S32
 i2ip    76-78  U8.S32 S8.S32 U16.S32 S16.S32
 i2ipsat 74-75  - SAT SATRELU
@@ -77,12 +87,13 @@ f2to    76     F16 BF16
 f2bf    76     - BF16
 volatile 101   - VOLATILE
 h1hi    88     - H1
-mufmt8  72-73  - ? F16
+mufmt8  72-73  ? ? F16
 fp8     73     E5M2 E4M3
 fp8to   76     E5M2 E4M3
 
 size    73-75  U8 S8 U16 S16 - 64*2 128*4
 scope   77-80  {SCOPE}
+wscope  77-80  {WRITE_SCOPE}
 evict   84-86  EF - EL LU EU NA
 ltc     68-69  - LTC64B LTC128B LTC256B
 ltcs    71-72  - LTC64B LTC128B LTC256B
@@ -92,15 +103,17 @@ bypass  81     BYPASS -
 zfill   82     - ZFILL
 index   78-79  - X4 X8 X16
 count   72-73  - 2*2 4*4
+tile1   78     M88 MT88
 tile    78-79  M88 MT88 M816 M832
 atype8  73-75  - S32 64*2 F32.FTZ.RN F16x2.RN S64*2 F64.RN*2
 atype   73-75  - S32 64*2 S64*2
 afloat  73-76  F16x2.RN F16x4.RN*2 F16x8.RN*4 BF16x2.RN BF16x4.RN*2 BF16x8.RN*4 ? ? ?
         F32.FTZ.RN F32x2.FTZ.RN*2 F32x4.FTZ.RN*4 F32.RN F32x2.RN*2 F32x4.RN*4 F64.RN*2
+aops    87-90  ADD MIN MAX INC DEC AND OR XOR EXCH
 aop     87-90  ADD MIN MAX INC DEC AND OR XOR EXCH SAFEADD
 rop     87-89  ADD MIN MAX INC DEC AND OR XOR
 fop     88-89  ADD MIN MAX
-frop    87-88  ADD MIN MAX
+stype8  73-75  - S32 64*2
 stype   73-75  - S32 64*2 ? 128*4
 mem     76-77  CTA SM GPU SYS
 order   79-80  SC ALL ? MMIO
@@ -114,9 +127,8 @@ shfl    58-59  IDX UP DOWN BFLY
 vote    72-73  ALL ANY EQ
 match   79     ALL ANY
 u64     73     - U64*2
-redux   78-80  AND OR XOR SUM MIN MAX
+redux   78-80  - OR XOR SUM MIN MAX
 redux_s 73     - S32
-b2r     78     - RESULT
 barred  74-75  POPC AND OR
 defer   80     - DEFER_BLOCKING
 keep    84-85  - KEEPREFCOUNT PREEMPTED
@@ -124,11 +136,10 @@ atexit  86     - NO_ATEXIT
 reconv  73     - RECONVERGENT
 noinc   86     - NOINC
 any     84     - ANY
+csize   73-75  U8 S8 U16 S16 - 64*2
 step    85-86  - INC DEC
 
-brau    32-33  - U
 nodec   86     - NODEC
-r2ur    84     - OR
 cast    87     - BROADCAST
 cred    79     MAX MIN
 wgwait  79     ARRIVE WAIT

@@ -16,6 +16,7 @@ from tinyhw.machine.text import parse_integer
 BRACKETS = re.compile(r"([a-z]*)\[([^\]]*)\]")
 NAME = re.compile(r"(U?R(?:\d+|Z)|U?P(?:[0-6]|T)|B\d+)((?:\.\w+)*)$")
 BOARDS = 6
+INNER = "h1"  # the suffix that stands between the bars of an absolute value
 
 def split_operands(text: str) -> list[str]:
   """Split at commas outside of brackets and braces."""
@@ -44,7 +45,7 @@ def show_sum(form: Form, parts: tuple[Part, ...], values: dict[str, Any], one: A
   texts = []
   for i, part in enumerate(parts):
     value = values[part.name]
-    scaled = any(values.get(suffix) for suffix in part.suffixes)
+    scaled = any(suffix[0] == "=" or values[suffix] for suffix in part.suffixes)
     texts.append((one(part), i == 0 and value in (regs.RZ, regs.URZ) and not scaled or value == 0))
   kept = [text for text, usual in texts if not usual] or [texts[0][0]]
   return "+".join(kept)
@@ -53,13 +54,20 @@ def show_part(form: Form, part: Part, values: dict[str, Any], control: Control, 
   """A field with what is written around it."""
   spec, value = form.specs[form.index[part.name]], values[part.name]
   if not spec.register: return with_signs(part, show_number(form, spec, value, values, pc), values)
-  if part.following: return str(regs.reg(value.cls, value.index + 1))
-  text = with_signs(part, str(value), values)
+  if part.following: return str(following(value))
+  half = word_of(form, INNER, values) if INNER in part.suffixes else ""
+  text = with_signs(part, f"{value}.{half}" if half else str(value), values)
   if spec.reuse >= 0 and control.reuse >> spec.reuse & 1: text += ".reuse"
   for suffix in part.suffixes:
+    if suffix == INNER: continue
     word = suffix[1:] if suffix[0] == "=" else word_of(form, suffix, values)
     if word: text += f".{word}"
   return text
+
+def following(value: Reg) -> Reg:
+  """The register behind another one; behind URZ is URZ."""
+  assert value.index is not None, f"{value!r} is virtual"
+  return value if value.index == regs.ZERO else regs.reg(value.cls, value.index + 1)
 
 def word_of(form: Form, name: str, values: dict[str, Any]) -> str:
   """The text of a modifier."""
@@ -81,7 +89,7 @@ def show_number(form: Form, spec: Spec, value: Any, values: dict[str, Any], pc: 
   if spec.kind == "sr": return show_special(value, form.generation)
   if spec.kind in ("sb", "gsb"): return f"{'SB' if spec.kind == 'sb' else 'gsb'}{value}"
   if spec.kind == "boards": return "{" + ",".join(str(i) for i in range(BOARDS - 1, -1, -1) if value >> i & 1) + "}"
-  return hex(pc + BYTES + value) if spec.kind == "to" else show_signed(value)
+  return hex(pc + BYTES + value) if spec.kind in ("to", "at") else show_signed(value)
 
 def half_of(values: dict[str, Any]) -> str: return "bf16" if values.get("bf16") else "f16"
 
@@ -142,8 +150,7 @@ def parse_part(form: Form, part: Part, text: str, values: dict[str, Any], pc: in
     reuse = 1 << spec.reuse
   take_suffixes(form, part, words, values, text)
   if part.following:
-    wanted = values[part.name].index + 1
-    if index != wanted: raise ParseError(f"the register behind {values[part.name]} is expected, got {text}")
+    if index != following(values[part.name]).index: raise ParseError(f"the register behind {values[part.name]} is expected, got {text}")
     return reuse
   values[part.name] = register(form, spec, index, values)
   return reuse
@@ -199,7 +206,7 @@ def parse_number(form: Form, spec: Spec, text: str, values: dict[str, Any], pc: 
   if spec.kind in ("sb", "gsb", "boards"): return parse_boards(spec, text)
   value = parse_integer(text)
   if value is None: raise ParseError(f"operand {spec.name} is an integer, got {text}")
-  if spec.kind == "to": return value - pc - BYTES
+  if spec.kind in ("to", "at"): return value - pc - BYTES
   if spec.kind in ("w", "rel") or spec.signed and width < 32: return value
   return parse_signed(text, width) if spec.signed else parse_unsigned(text, width)
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 TEXT = """
 @ branch plain jump
-BRA              947                    ?pp t:to@34-81%8x t:to@16-23,34-81%9+  step brau any
-BRA.DIV%9+       947                    ?pp va t:to@16-23,34-81    DIV@32-33=2 @91
+BRA              947                    ?pp t:to@34-81%8x t:to@16-23,34-81%9+  step
+BRA.U%9+         947                    ?pp t:to@16-23,34-81        step U@32 any
+BRA.DIV%9+       947                    ?pp ua t:to@16-23,34-81    DIV@32-33=2 @91
 BRA.CONV%8x      947                    ?pp ~vr t:to@34-81  CONV@32-33=3 @91
 BRA.UP%9+        547                    ?pp qb t:to@16-23,34-81  U@32 any @91
 BRX              949                    ?pp a:2&r:rel@34-81%8x a:2&r:rel@16-23,34-81%9+  step
@@ -15,7 +16,7 @@ CALL.ABS%120     343                    ?pp a:2                    ABS noinc  ca
 RET              950                    ?pp a:2&t:to@34-81%8x a:2&t:to@16-23,34-81%9+  REL nodec
 WARPSYNC%8x      948                    ?pp n:u@32-63              -
 WARPSYNC.ALL%9+  948                    ?pp                        ALL
-WARPSYNC.R%8x    348                    ?pp a                      -
+WARPSYNC.R%8x    348                    ?pp b                      -
 WARPSYNC.COLLECTIVE%9+  348             ?pp a t:to@16-23,34-81     COLLECTIVE@86
 ENDCOLLECTIVE%9+  91b                   ?pp                        -
 EXIT             94d                    ?pp                        keep atexit  end
@@ -26,36 +27,37 @@ BAR.ARV          b1d                    id:u@54-57 n:u@42-53       ARV@77
 BAR.RED          b1d                    id:u@54-57 ?n:u@42-53 pp   RED@78 barred defer
 BAR.R            51d                    b                          SYNC defer
 BAR.RR           31d                    b b                        SYNC defer
-B2R              31c                    d= ?pu=                    b2r  board
+B2R              31c                    d= ?pu=                    RESULT@78  board
 MEMBAR           992                    -                          order mem
 ERRBAR           9ab
 CGAERRBAR%9+     5ab
 DEPBAR           91a                    boards:boards@32-37        -
 DEPBAR.LE        91a                    board:sb@44-46 n:u@38-43 ?boards:boards@32-37  LE@47
 FENCE%9+         3c6                    -                          VIEW.ASYNC sync  board
-UCGABAR_ARV%9+   9c7                    -                          @91
-UCGABAR_WAIT%9+  dc7                    -                          @91
+UCGABAR_ARV%9+   9c7                    -                          @91  up
+UCGABAR_WAIT%9+  dc7                    -                          @91  up
 PREEXIT%9+       82d
 ACQBULK%9+       82e
 WARPGROUP%90     9c5                    -                          wgwait
 WARPGROUP.DEPBAR%90  9c5                group:gsb@84-86 n:u@72-74  DEPBAR.LE@47,80=3
-USETMAXREG%90    9c8                    n:u@32-41                  DEALLOC CTAPOOL@74 @72 @81-83=7 @91
-USETMAXREG.TRY%90  9c8                  qu= n:u@32-41              TRY_ALLOC@73 CTAPOOL@74 @91
+USETMAXREG%90    9c8                    n:u@32-41                  DEALLOC CTAPOOL@74 @72 @81-83=7 @91  up
+USETMAXREG.TRY%90  9c8                  qu= n:u@32-41              TRY_ALLOC@73 CTAPOOL@74 @91  up
 @ misc plain
 NOP              918
 NANOSLEEP        95d                    ?pp n:u@32-63              -
 NANOSLEEP.R      35d                    ?pp b                      -
-PMTRIG           801                    ?pp n:u@32-63              -
-BPT              95c                    n:u@34-53                  TRAP@84-85=3
-LEPC%120         94e                    d:2= t:to@26-31,34-81      -
+PMTRIG           801                    ?pp n:u@32-47              -
+BPT              95c                    ?n:u@34-36                 TRAP@84-85=3
+LEPC%120         94e                    d:2= t:at@24-81            -
 S2R              919                    d= sr                      -  board
 CS2R             805                    d:wide= sr                 wide
-S2UR%9+          9c3                    ud= sr                     -  board
+S2UR%9+          9c3                    ud= sr                     -  up board
 @ warp plain
 VOTE             806                    ?d= pu= pp                 vote
 VOTEU            886                    ?ud= qu= pp                vote
 ELECT%9+         82f                    pu= ud= pp                 -
-R2UR%9+          2ca                    ?pu= ud= a                 r2ur cast%10+
+R2UR%9+          2ca                    ?pu= ud= a                 cast%10+
+R2UR.OR%9+       2ca                    pu= ud= a                  OR@84 cast%10+
 MOVM             23a                    d= a                       16.MT88
 MOVM.U4%10+      23a                    d= a                       U4TO8.M832@75,78=3
 @ warp plain board reads

@@ -28,7 +28,8 @@ register behind that of operand x.
 A modifier is its name (modifiers.py), `name@bits`, a literal word WORD, a literal word that is set bits WORD@74,
 WORD@70-71=2, or bits without text, @81-83=7.
 Properties: the pipe; f32, f64, half, s32 (the type of immediates; f64 also makes all registers pairs); load, store,
-jump, end, barrier, call; board (a scoreboard tells when the result is there), reads (one tells when sources have been read); plain.
+jump, end, barrier, call; up (the guard is a uniform predicate); board (a scoreboard tells when the result is there),
+reads (one tells when sources have been read); alias (alias.py); plain.
 """
 from __future__ import annotations
 import functools
@@ -39,7 +40,7 @@ from collections.abc import Iterator, Sequence
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.sass import regs, rows_control, rows_float, rows_integer, rows_matrix, rows_memory, rows_uniform
-from tinyhw.isa.sass.form import Form, Generation, Part, Ranges, Spec, Token, layout, ranges
+from tinyhw.isa.sass.form import NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, layout, ranges
 from tinyhw.isa.sass.modifiers import ENUMERATIONS, Enumeration
 from tinyhw.machine.inst import Access, Effect, Inst, MInst, Operand
 
@@ -60,13 +61,12 @@ SLOTS = {
   "qu": Slot("UP", "81-83"), "qv": Slot("UP", "84-86"), "qp": Slot("UP", "87-89", "90"), "qq": Slot("UP", "77-79", "80"),
   "qr": Slot("UP", "68-70", "71"),
   "ud": Slot("UR", "16-21"), "ua": Slot("UR", "24-29", "72"), "ub": Slot("UR", "32-37", "63"), "uc": Slot("UR", "64-69", "75"),
-  "va": Slot("UR", "24-29"), "vb": Slot("UR", "32-37"), "vc": Slot("UR", "64-69"),  # always of six bits
+  "ue": Slot("UR", "40-45"),
   "qb": Slot("UP", "24-26", "27"), "vr": Slot("UR", "24-29", "30"), "qi": Slot("~UP", "87-89", "90"),
   "bar": Slot("B", "16-19"), "sr": Slot("sr", "72-79"), "o": Slot("s24", "40-63"),
 }
 FORMS = ("RR", "RR", "RI", "RC", "IR", "CR", "UR", "RU")  # what b and c are, by bits 9 to 11 of the opcode
 TYPES = ("f32", "f64", "half", "s32", "u32")
-NO_GROUP = 7  # what the field of a group of matrix products has where there is none
 EFFECTS = {"load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END, "barrier": Effect.BARRIER, "call": Effect.CALL}
 TOKEN = re.compile(r"(?P<optional>\??)(?P<sign>[-~]?)(?P<absolute>\|?)(?P<name>\w+)(?P<suffixes>(?:\.\w+)*)\|?(?::(?P<type>\w+))?"
                    r"(?:@(?P<bits>[\d,-]+))?(?P<access>[=+]?)$")
@@ -175,7 +175,7 @@ class Maker:
     line = self.line
     tokens = tuple(token for word in line.operands for token in self.tokens(word))
     words = tuple(word for word in map(self.modifier, line.modifiers) if word)
-    kind, true = ("UP", regs.UPT) if line.properties[0] == "uniform" else ("P", regs.PT)
+    kind, true = ("UP", regs.UPT) if "up" in self.properties else ("P", regs.PT)
     guard = Spec("guard", kind, ranges("12-14"), implied=true, classes=(true.cls,))
     specs = (*self.specs, *self.flags, guard, Spec("guard_not", "flag", ranges("15")))
     form = layout({spec.name: (spec.at, spec.signed) for spec in specs}, self.constants)
@@ -244,7 +244,7 @@ class Maker:
     """The field of a slot."""
     kind, at = slot.kind.lstrip("~"), slot.at
     if kind not in regs.KINDS: return Spec(name, kind, ranges(at), ACCESS[found["access"]], NO_GROUP if kind == "gsb" else 0)
-    if kind == "UR" and self.generation.wide and name[0] != "v" and not found["bits"]:
+    if kind == "UR" and self.generation.wide and not found["bits"]:
       low = int(at.partition("-")[0])
       at = f"{low}-{low + 7}"
     group = regs.KINDS[kind]
