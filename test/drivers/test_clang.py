@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from host_kernels import open_c
 
+from test.helpers import on
+from tinyhw import Tensor
 from tinyhw import device as devices
 from tinyhw.config import Context
 from tinyhw.device import Launch
@@ -119,3 +121,11 @@ def test_a_compiler_that_does_not_know_this_machine(tmp_path: Path) -> None:
   device.command = (str(picky),)
   assert results(device, device.load_all([adder("old", 9), adder("older", 10)])) == [9, 10]
   device.close()
+
+def test_what_cpu_ran_in_a_test_is_compiled_with_one_run_for_clang(monkeypatch: pytest.MonkeyPatch) -> None:
+  """test/helpers.py: the tests of tensors rely on it for their speed."""
+  open_c(1).close()
+  def computed() -> list[int]: return [(Tensor([1, 2, 3, 4, 5, 6, 7, 8, 9]) * factor - 41).tolist()[1] for factor in (331, 332, 333)]
+  with on("CPU"): assert computed() == [621, 623, 625]
+  started = commands(monkeypatch)
+  with on("CLANG"): assert computed() == [621, 623, 625] and len(started) == 1
