@@ -164,7 +164,7 @@ class TinyJit(Generic[P, R]):
     for r in rest:
       if not r.is_branch: watcher.add_object(f"argument {r.name}", r.value)
     views = [t.uop for t in tensors]
-    before, drawn = modes(), _python_random()
+    before, drawn = modes(), _host_random()
     capture = Capture({id(t): t.grad for t in leaves() if t.grad is not None}, lambda nodes: _outside(capture, watcher, nodes, buffers))
     this_thread.capture, outer = capture, this_thread.stored
     this_thread.stored = lambda buffer, content: capture.stored.append((buffer, content))
@@ -203,8 +203,9 @@ class TinyJit(Generic[P, R]):
     for mode, old, new in zip(_MODES, before, modes()):
       if old == new or mode is _MODES[0] and self.leaves_training is not None: continue
       raise JitError(f"the function changes {mode} from {old} to {new}, which replays would not do; do that outside of it")
-    if drawn != _python_random():
-      raise JitError("the function draws from Python's random module, and replays would use the same numbers; draw with Tensor.rand, or outside")
+    if drawn != _host_random():
+      raise JitError("the function draws from the random module of Python or NumPy, and replays would use the same numbers; draw with "
+                     "Tensor.rand, or outside")
     if self._data is None or not same_rest(self._data[0], rest): return
     new_data = Counter(hash((b.dtype, content)) for b, content in capture.stored) - self._data[1]
     for b, content in capture.stored:
@@ -277,7 +278,9 @@ def _outside(capture: Capture, watcher: Watcher, nodes: dict[UOp, UOp], inputs: 
     found.append(u)
   return found
 
-def _python_random() -> Any:
-  """The state of Python's own random numbers, if they are in use."""
-  module = sys.modules.get("random")
-  return None if module is None else module.getstate()
+def _host_random() -> tuple[Any, ...]:
+  """The states of Python's own random numbers and of NumPy's global ones, as far as they are in use."""
+  python, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
+  state = {} if numpy is None else numpy.get_state(legacy=False)
+  values = (*state.get("state", {}).values(), state.get("has_gauss"))
+  return None if python is None else python.getstate(), *(v.tobytes() if hasattr(v, "tobytes") else v for v in values)
