@@ -67,7 +67,8 @@ They compute in float32 at least, and round to narrower types once. With a star:
 
 """
 REST = """
-`x % y` and `fmod` are exact while x / y is below 2**71 (float64: 2**158), and exact or NaN beyond. `x // y` is the exact quotient rounded down.
+`x % y` and `fmod` are exact while x / y is below 2**71 (float64: 2**158), and exact or NaN beyond: exact for all is about 12 divisions an element
+(float64: 40), where three do. `x // y` is the exact quotient rounded down.
 
 ## 3. Special values
 

@@ -104,6 +104,8 @@ class Elementwise(Casts):
   def mod(self, x: Any, reverse: bool = False) -> Tensor:
     """self % x; the result has the sign of the divisor, as Python's and NumPy's. 0 where the divisor is the integer 0, NaN for the float 0.
 
+    Of floats the quotient has to be below 2**71 (float64: 2**158); beyond the result is exact or NaN.
+
     >>> (Tensor([-7, 7]) % Tensor([3, -3])).tolist()
     [2, -2]
     """
@@ -115,7 +117,7 @@ class Elementwise(Casts):
     return self._new(graph.cast(floor_remainder(a, b), narrow))
 
   def fmod(self, x: Any) -> Tensor:
-    """The remainder with the sign of self, as C's fmod.
+    """The remainder with the sign of self, as C's fmod, of floats whose quotient is below 2**71 (float64: 2**158); beyond it is exact or NaN.
 
     >>> Tensor([-7, 7]).fmod(Tensor([3, -3])).tolist()
     [-1, 1]
