@@ -2,6 +2,8 @@
 from __future__ import annotations
 import copy
 import functools
+import itertools
+import os
 import pickle
 import random
 import threading
@@ -220,9 +222,18 @@ def test_numbers_that_the_host_draws_are_refused(draw: Any) -> None:
     draw()
     assert jit(tensor(k)).item() == k + 1
 
+@pytest.mark.parametrize("numbers", [itertools.count(), (k for k in range(9)), iter([1, 2, 3]), zip([1, 2, 3])], ids=lambda it: type(it).__name__)
+def test_iterators_are_refused(numbers: Any) -> None:
+  def count(x: Tensor) -> Tensor:
+    item = next(numbers)
+    return x + (item[0] if isinstance(item, tuple) else item)
+  jit: Any = TinyJit(count)
+  jit(tensor(1))
+  with pytest.raises(JitError, match="numbers is an iterator .*take it outside"): jit(tensor(1))
+
 def test_data_that_changes_is_refused() -> None:
-  numbers, state = iter(range(10)), {"n": 0.0}
-  for f in (lambda x: x + Tensor([float(next(numbers))]), lambda x: x + Tensor([random.random(), 1.0])):
+  state = {"n": 0.0}
+  for f in (lambda x: x + Tensor(list(os.urandom(8))).sum(), lambda x: x + Tensor([random.random(), 1.0])):
     jit: Any = TinyJit(f)
     jit(tensor(1))
     with pytest.raises(JitError, match="from data that were others in the call before|draws from the random module"): jit(tensor(1))

@@ -191,6 +191,9 @@ class Surroundings:
       self.inside(value.args, f"{name}.args", names, depth)
       self.inside(value.keywords, f"{name}.keywords", names, depth)
     elif is_data(value): self._data(value, name)
+    elif isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
+      raise JitError(f"{name} is an iterator ({type(value).__name__}), and replays would not take its next item; take it outside of the function, "
+                     "and pass it as an argument")
     elif not isinstance(value, FunctionType): self._object(value, name, names, depth)
 
   def _tensor(self, value: Tensor, name: str) -> None:
