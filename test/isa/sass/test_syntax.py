@@ -65,7 +65,7 @@ def test_control_words_and_guards() -> None:
   ("sm_90", "LDG.E.128 R2, desc[UR4][R4.64]", "operand d: a group of 4 R registers starts at a multiple of 4, got R2"),
   ("sm_90", "LDG.E R2, [R4.64]", "desc[..][..] is expected, got [R4.64]"),
   ("sm_90", "LDG.E R2, desc[UR4][R4.64+0x800000]", "operand o must be in -8388608..8388607, got 8388608"),
-  ("sm_90", "IADD3 R0, R1, c[0x0][0x160], RZ", "got c[0x0][0x160]"),
+  ("sm_100", "IADD3 R0, PT, PT, R1, c[0x0][0x160], RZ", "got c[0x0][0x160]"),
   ("sm_90", "@UP0 FADD R0, R1, R2", "the guard of FADD is a P register, got UP0"),
   ("sm_90", "S2R R0, SR_NOTHING", "sm_90 has no special register SR_NOTHING"),
   ("sm_90", "BAR.SYNC.DEFER_BLOCKING R1, R2", "R2 must be the operand before it"),

@@ -73,7 +73,7 @@ def layout(places: dict[str, tuple[Ranges, bool]], constants: dict[Ranges, int])
 SIGNED = ("s", "to", "at", "rel", "s24", "w")
 SCALE = {"to": 4, "rel": 4, "w": 4}
 NO_GROUP = 7  # of a matrix product: it is in no group that can be waited for
-ALLOWED = {"sb": tuple(range(6)), "gsb": (0, NO_GROUP)}  # what integers can be, where not all values have a meaning
+ALLOWED = {"sb": tuple(range(6)), "gsb": (0, NO_GROUP), "gsb0": (0,)}  # what integers can be, where not all values have a meaning
 
 @dataclass(frozen=True)
 class Spec:
@@ -82,7 +82,7 @@ class Spec:
   kind: R, UR, P, UP, B (registers), "enum" (a modifier), "flag" (a sign or so of an operand), or a kind of integer: u (unsigned), s, s24 (signed),
   w (signed, in words), to (a place in the code, from the end of the instruction), at (the same in
   bytes), rel (a distance), f32, f64, half (the bits of a float), sr (a
-  special register), sb (a scoreboard), boards (a set of them), gsb (a group of matrix products).
+  special register), sb (a scoreboard), boards (a set of them), gsb, gsb0 (a group of matrix products; none or 0, only 0).
   implied: what it is where the text leaves it out. units: registers of a group, or the modifier that says how many.
   reuse: of a source, its bit in Control.reuse; -1 if it cannot stay in the cache.
   """

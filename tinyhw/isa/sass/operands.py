@@ -16,6 +16,7 @@ from tinyhw.machine.text import parse_integer
 BRACKETS = re.compile(r"([a-z]*)\[([^\]]*)\]")
 NAME = re.compile(r"(U?R(?:\d+|Z)|U?P(?:[0-6]|T)|B\d+)((?:\.\w+)*)$")
 BOARDS = 6
+LETTERS = {"sb": "SB", "gsb": "gsb", "gsb0": "gsb"}  # before the number of a scoreboard or group
 INNER = "h1"  # the suffix that stands between the bars of an absolute value
 
 def split_operands(text: str) -> list[str]:
@@ -87,11 +88,11 @@ def show_number(form: Form, spec: Spec, value: Any, values: dict[str, Any], pc: 
   if spec.kind in ("f32", "f64"): return show_float(value, spec.kind)
   if spec.kind == "half": return show_float(value, half_of(values))
   if spec.kind == "sr": return show_special(value, form.generation)
-  if spec.kind in ("sb", "gsb"): return f"{'SB' if spec.kind == 'sb' else 'gsb'}{value}"
+  if spec.kind in LETTERS: return f"{LETTERS[spec.kind]}{value}"
   if spec.kind == "boards": return "{" + ",".join(str(i) for i in range(BOARDS - 1, -1, -1) if value >> i & 1) + "}"
   return hex(pc + BYTES + value) if spec.kind in ("to", "at") else show_signed(value)
 
-def half_of(values: dict[str, Any]) -> str: return "bf16" if values.get("bf16") else "f16"
+def half_of(values: dict[str, Any]) -> str: return "bf16" if values.get("bf16") or values.get("bf16c") else "f16"
 
 # ---- parsing
 
@@ -203,7 +204,7 @@ def parse_number(form: Form, spec: Spec, text: str, values: dict[str, Any], pc: 
   if spec.kind in ("f32", "f64"): return parse_float(text, spec.kind)
   if spec.kind == "half": return parse_float(text, half_of(values))
   if spec.kind == "sr": return parse_special(text, form.generation)
-  if spec.kind in ("sb", "gsb", "boards"): return parse_boards(spec, text)
+  if spec.kind in LETTERS or spec.kind == "boards": return parse_boards(spec, text)
   value = parse_integer(text)
   if value is None: raise ParseError(f"operand {spec.name} is an integer, got {text}")
   if spec.kind in ("to", "at"): return value - pc - BYTES
@@ -217,6 +218,6 @@ def parse_boards(spec: Spec, text: str) -> int:
     if not inside or not all(i.isdecimal() and int(i) < BOARDS for i in inside if i):
       raise ParseError(f"scoreboards are written {{5,4,0}}, got {text}")
     return sum(1 << int(i) for i in set(inside) if i)
-  letters = "SB" if spec.kind == "sb" else "gsb"
+  letters = LETTERS[spec.kind]
   if not re.fullmatch(rf"{letters}\d", text): raise ParseError(f"operand {spec.name} is written {letters}0, got {text}")
   return int(text[len(letters):])

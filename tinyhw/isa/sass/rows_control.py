@@ -39,7 +39,7 @@ UCGABAR_WAIT%9+  dc7                    -                          @91  up
 PREEXIT%9+       82d
 ACQBULK%9+       82e
 WARPGROUP%90     9c5                    -                          wgwait
-WARPGROUP.DEPBAR%90  9c5                group:gsb@84-86 n:u@72-74  DEPBAR.LE@47,80=3
+WARPGROUP.DEPBAR%90  9c5                group:gsb0@84-86 n:u@72-74  DEPBAR.LE@47,80=3
 USETMAXREG%90    9c8                    n:u@32-41                  DEALLOC CTAPOOL@74 @72 @81-83=7 @91  up
 USETMAXREG.TRY%90  9c8                  qu= n:u@32-41              TRY_ALLOC@73 CTAPOOL@74 @91  up
 @ misc plain

@@ -11,11 +11,12 @@ The text. Columns are separated by two spaces: name, opcodes, operands, modifier
 sets the first properties of what follows, and bits that are always so. A word may be limited to generations by "%8x", "%9+" ... (form.GROUPS).
 The name is the mnemonic; what follows a dot tells rows apart.
 
-Opcodes are bits 0 to 11 in hexadecimal. Of instructions with sources b and c the first digit tells what these are:
-  2  both are registers          4  c is an immediate       6  c is in constant memory
-  8  b is an immediate           a  b is in constant memory
-  c  b is a uniform register     e  c is a uniform register
-(the next digit where bit 8 of the opcode is set; a line with the property "plain" has them at the bits that it names).
+An opcode is bits 0 to 11, in hexadecimal, or `bits 0 to 8:forms`, a row for each of the forms. A form is in bits 9 to 11
+and tells what sources b and c are:
+  1  both registers             2  c is an immediate           3  c is in constant memory (up to sm_90)
+  4  b is an immediate          5  b is in constant memory (up to sm_90)
+  6  b is a uniform register    7  c is a uniform register
+A line with the property "plain" has its sources at the bits that it names.
 
 An operand is a slot (SLOTS) or `name:kind@bits` (form.Spec), and in this order:
   ?      left out of the text where it says nothing
@@ -97,9 +98,18 @@ def lines(generation: Generation) -> Iterator[Line]:
         continue
       name, opcodes, operands, modifiers, properties = (*re.split(r"\s\s+", line.strip()), "", "", "")[:5]
       name, _, group = name.partition("%")
-      codes = tuple(int(code, 16) for code in limited(opcodes, generation))
+      codes = tuple(code for word in limited(opcodes, generation) for code in opcodes_of(word, generation))
       if codes and generation.has(group):
         yield Line(name, codes, limited(operands, generation), limited(modifiers, generation), limited(f"{section} {properties}", generation), line)
+
+CONSTANT_FORMS, CONSTANT_GENERATIONS = (3, 5), "9-"
+
+def opcodes_of(word: str, generation: Generation) -> list[int]:
+  """The opcodes of a word like 023:14, of those that a generation has."""
+  base, _, forms = word.partition(":")
+  if not forms: return [int(base, 16)]
+  constant = generation.has(CONSTANT_GENERATIONS)
+  return [int(base, 16) | form << 9 for form in map(int, forms) if constant or form not in CONSTANT_FORMS]
 
 class Table:
   """The rows of a generation by key, in the order of the lines. A row is made at first use."""

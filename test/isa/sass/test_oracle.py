@@ -1,0 +1,37 @@
+"""Random instructions against NVIDIA's disassembler (the package triton has it; `pip install triton`)."""
+from __future__ import annotations
+import random
+import re
+
+import pytest
+
+from sass_golden import Vector
+from sass_oracle import INSTALLED, disassemble_all
+from sass_random import random_instruction
+from tinyhw.isa.sass.encode import encode
+from tinyhw.isa.sass.form import GENERATIONS
+from tinyhw.isa.sass.syntax import show
+from tinyhw.isa.sass.table import table
+
+# Where the disassembler's text says less than ours, or is written in another way.
+OTHERWISE = re.compile(r"""
+  IADD3(\.X)?\ \w+,\ U?PT,\ U?P         # a first carry that is left out
+  | \[RZ\.X                            # the scale of RZ
+  | \[(R\d+\.X\d+\+)?-0x                # a negative address alone is written as unsigned
+  | SYNCS\.EXCH.*\[-?0x                # writes URZ before an offset
+  | DEPBAR\ \{\} | BRX.*\ 0x0$""", re.VERBOSE)
+NAN = re.compile(r"[+-][QS]NAN")  # ours has the bits of one that is not the usual one
+
+@pytest.mark.skipif(INSTALLED is None, reason="nvdisasm is not installed; pip install triton")
+@pytest.mark.parametrize("arch", GENERATIONS)
+def test_random_instructions_against_nvdisasm(arch: str) -> None:
+  rng = random.Random(7)
+  insts = [random_instruction(row, rng) for row in table(arch) for _ in range(8)]
+  codes = [encode(inst) for inst in insts]
+  wrong = []
+  for inst, code, (text, pc) in zip(insts, codes, disassemble_all(codes, arch)):
+    ours = " ".join(show(inst, pc=pc).split())
+    if OTHERWISE.search(ours) or NAN.search(text) or Vector(arch, pc, code, text).same(ours): continue
+    if inst.row.name == "ATOMG" and arch in ("sm_80", "sm_89") and not text: continue  # not all operations have all types
+    wrong.append((ours, text))
+  assert not wrong, f"{len(wrong)} of {len(insts)} differ: {wrong[:5]}"
