@@ -3,7 +3,10 @@ from __future__ import annotations
 
 import pytest
 
+from sass_golden import vectors
 from tinyhw.errors import EncodeError
+from tinyhw.isa.sass.control import NONE
+from tinyhw.isa.sass.decode import decode
 from tinyhw.isa.sass.form import CONTROL_BIT, GENERATIONS
 from tinyhw.isa.sass.table import table
 from tinyhw.machine.inst import Access, Effect
@@ -32,8 +35,22 @@ def test_what_schedulers_need() -> None:
   rows = table("sm_90")
   keys = ("FFMA/223", "DFMA/22b", "MUFU/308", "LDS/984", "S2R/919")
   assert [rows[key].isa.result for key in keys] == ["fixed", "fixed", "board", "board", "board"]
-  assert table("sm_80")["DFMA/22b"].isa.result == "board"
+  assert [table(arch)["DFMA/22b"].isa.result for arch in ("sm_80", "sm_100", "sm_120")] == ["board", "fixed", "board"]
   assert [rows[key].isa.sources for key in ("STG/986", "FFMA/223")] == ["board", "fixed"]
+
+def test_what_takes_a_scoreboard_in_the_assembler_s_code_may_do_so() -> None:
+  wrong = set()
+  for v in vectors():
+    inst, control = decode(v.code, 0, v.arch)
+    form = inst.row.isa
+    if control.write != NONE and form.result != "board" or control.read != NONE and form.sources != "board": wrong.add((v.arch, form.key))
+  assert not wrong, sorted(wrong)
+
+def test_what_stays_in_the_reuse_cache() -> None:
+  def kept(key: str) -> dict[str, int]: return {spec.name: spec.reuse for spec in table("sm_90")[key].isa.specs if spec.reuse >= 0}
+  assert kept("FFMA/223") == {"a": 0, "b": 1, "c": 2}
+  assert kept("FFMA/423") == {"a": 0, "b": 1} and kept("FADD/221") == {"a": 0, "b": 2} and kept("FFMA/e23") == {"a": 0, "b": 1}
+  assert kept("LDS/984") == kept("MUFU/308") == {} and kept("HMMA.16816/23c") == {"a": 0, "b": 1}
 
 def test_forms_of_a_generation() -> None:
   assert [row.isa.key for row in table("sm_80").rows_of("FFMA")] == [

@@ -22,13 +22,13 @@ ENDCOLLECTIVE%9+  91b                   ?pp                        -
 EXIT             94d                    ?pp                        keep atexit  end
 YIELD%9+         946                    ?pp
 @ sync plain barrier
-BAR              b1d                    id:u@54-57 ?n:u@42-53      SYNC defer
-BAR.ARV          b1d                    id:u@54-57 n:u@42-53       ARV@77
-BAR.RED          b1d                    id:u@54-57 ?n:u@42-53 pp   RED@78 barred defer
-BAR.R            51d                    b                          SYNC defer
-BAR.RR           31d                    b b                        SYNC defer
+BAR              b1d                    id:u@54-57 ?n:u@42-53      SYNC defer  reads
+BAR.ARV          b1d                    id:u@54-57 n:u@42-53       ARV@77  reads
+BAR.RED          b1d                    id:u@54-57 ?n:u@42-53 pp   RED@78 barred defer  reads
+BAR.R            51d                    b                          SYNC defer  reads
+BAR.RR           31d                    b b                        SYNC defer  reads
 B2R              31c                    d= ?pu=                    RESULT@78  board
-MEMBAR           992                    -                          order mem
+MEMBAR           992                    -                          order mem  reads
 ERRBAR           9ab
 CGAERRBAR%9+     5ab
 DEPBAR           91a                    boards:boards@32-37        -
@@ -40,8 +40,8 @@ PREEXIT%9+       82d
 ACQBULK%9+       82e
 WARPGROUP%90     9c5                    -                          wgwait
 WARPGROUP.DEPBAR%90  9c5                group:gsb0@84-86 n:u@72-74  DEPBAR.LE@47,80=3
-USETMAXREG%90    9c8                    n:u@32-41                  DEALLOC CTAPOOL@74 @72 @81-83=7 @91  up
-USETMAXREG.TRY%90  9c8                  qu= n:u@32-41              TRY_ALLOC@73 CTAPOOL@74 @91  up
+USETMAXREG%90    9c8                    n:u@32-41                  DEALLOC CTAPOOL@74 @72 @81-83=7 @91  up board reads
+USETMAXREG.TRY%90  9c8                  qu= n:u@32-41              TRY_ALLOC@73 CTAPOOL@74 @91  up board reads
 @ misc plain
 NOP              918
 NANOSLEEP        95d                    ?pp n:u@32-63              -
@@ -55,11 +55,13 @@ S2UR%9+          9c3                    ud= sr                     -  up board
 @ warp plain
 VOTE             806                    ?d= pu= pp                 vote
 VOTEU            886                    ?ud= qu= pp                vote
+CREDUX%100       2cc                    ud= a                      cred redux_s
 ELECT%9+         82f                    pu= ud= pp                 -
+MOVM             23a                    d= a                       16.MT88  board reads
+MOVM.U4%10+      23a                    d= a                       U4TO8.M832@75,78=3  board reads
+@ r2ur plain
 R2UR%9+          2ca                    ?pu= ud= a                 cast%10+
 R2UR.OR%9+       2ca                    pu= ud= a                  OR@84 cast%10+
-MOVM             23a                    d= a                       16.MT88
-MOVM.U4%10+      23a                    d= a                       U4TO8.M832@75,78=3
 @ warp plain board reads
 SHFL             389                    pu= d= a b c               shfl
 SHFL.M           589                    pu= d= a b m:u@40-52       shfl
@@ -68,5 +70,4 @@ SHFL.LM          f89                    pu= d= a n:u@53-57 m:u@40-52  shfl
 MATCH.ALL        3a1                    pu= d= a:u64               ALL u64
 MATCH.ANY        3a1                    d= a:u64                   ANY@79 u64 @81-83=7
 REDUX            3c4                    ud= a                      redux redux_s
-CREDUX%100       2cc                    ud= a                      cred redux_s
 """

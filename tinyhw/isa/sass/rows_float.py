@@ -11,7 +11,7 @@ FMNMX                  009:1456       d= -|a| -|b| pp                           
 FSEL                   008:1456       d= -|a| -|b| pp                             ftz
 FSET                   00a:1456       d= -|a| -|b| pp                             BF fcmp ftz bool
 FSETP                  00b:1456       pu= pv= -|a| -|b| pp                        fcmp ftz bool
-@ fp64 f64 board%8x
+@ fp64 f64 board%8x reads%8x board%120 reads%120
 DADD                   029:1237       d= -|a| -|c|                                rnd
 DMUL                   028:1456       d= -|a| -|b|                                rnd
 DFMA                   02b:1234567    d= -|a| -|b| -|c|                           rnd
@@ -27,7 +27,7 @@ HFMA2.MMA.RELU%80,90   035:1234567    d= -|a| -|b| -|h|                         
 HMNMX2                 040:146        d= -|a.half_a| -|b.half_b| pp               bf16 ftz nan xorsign%89+
 HSET2                  033:127        d= -|a.half_a| -|b.half_b| pp               bf16c%9+ bf fcmp ftz bool@69-70
 HSETP2                 034:127        pu= pv= -|a.half_a| -|b.half_b| pp          bf16c%9+ fcmp hand ftz bool@69-70
-@ convert
+@ pack
 F2FP%80                03e:156        d= a b                                      f2relu f2bf PACK_AB rz@79-80 @64-71=255
 F2FP%89+               03e:156        d= a b                                      f2relu f2to F32 PACK_AB rz@79-80 @64-71=255
 F2FP.MERGE%80          03e:1567       d= b c                                      f2relu f2bf MERGE_C@78 @24-31=255

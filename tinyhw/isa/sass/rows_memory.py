@@ -42,8 +42,8 @@ LDGSTS%10+       fae                    [d+s:s@44-63] desc[uc][a.64:2+g:s@32-43]
 LDGDEPBAR        9af                    -                          -  board
 CCTL             98f                    [a:2+o:s@32-63]            E@72 cctlop cctl
 CCTL.all         98f                    -                          cctlop cctlall @24-31=255
-CCTL.LDCU%10+    540                    [ua:2]                     E.C.LDCU.IV.DEEP @79 @86=1 @87-91=19
-QSPC             3aa                    pu= d= [a:2]               E@72 qspc
+CCTL.LDCU%10+    540                    [ua:2]                     E.C.LDCU.IV.DEEP @79 @86=1 @87-91=19  board
+QSPC             3aa                    pu= d= [a:2]               E@72 qspc  board
 ARRIVES          9b0                    [a+uc+o]                   LDGSTSBAR.64 arvcnt%90 arvcnt@76-77%10+ @72-75=10 @91
 @ memory plain board reads load store
 SYNCS.PHASECHK%9+  5a7                  pu= [a+uc+o] b             PHASECHK.TRANS64 @70%9- @76%10+ trywait @91
@@ -51,16 +51,17 @@ SYNCS.ARRIVE%9+  9a7                    d= [a+uc+o] b              ARRIVE.TRANS6
 SYNCS.EXCH%9+    5b2                    ud:2= [ua+o] ub:2          EXCH.64@72 @91  up
 SYNCS.IV%9+      9b1                    [a+uc+o]                   CCTL.IV @91
 SYNCS.IVALL%10+  9b1                    -                          CCTL.IVALL
-UBLKCP.S.G%9+    3ba                    [ub:2] [ua:2] uc           S.G@73 @91  up
-UBLKCP.G.S%9+    3ba                    [ub:2] [ua] uc             G.S@74 @91  up
-UBLKPF%9+        3bc                    [ua:2] uc                  L2 @91  up
-UBLKRED%9+       3bb                    [ub:2] [ua] uc             G.S.ADD.F32.RN@74,81,83=7 @91  up
-UTMALDG%9+       3b4                    [ub] [ua:2] uc             dims im2col mcast @91  up
-UTMALDG.plain%9+  5b4                   [ub] [ua:2]                dims @91  up
-UTMALDG.desc%9+  5b4                    [ub] [ua:2] desc[ue]  dims @76 @91  up
-UTMAPF%9+        5b8                    [ub] [ua:2]                L2 dims @91  up
-UTMASTG%9+       3b5                    [ub] [ua:2]                dims im2col @91  up
-UTMAREDG%9+      3b6                    [ub] [ua:2]                dims im2col tred @91  up
-UTMACCTL%9+      9b9                    [ua:2]                     utmacctl @91  up
-UTMACMDFLUSH%9+  9b7  -  -  up
+@ tma plain up reads load store
+UBLKCP.S.G%9+    3ba                    [ub:2] [ua:2] uc           S.G@73 @91
+UBLKCP.G.S%9+    3ba                    [ub:2] [ua] uc             G.S@74 @91
+UBLKPF%9+        3bc                    [ua:2] uc                  L2 @91
+UBLKRED%9+       3bb                    [ub:2] [ua] uc             G.S.ADD.F32.RN@74,81,83=7 @91
+UTMALDG%9+       3b4                    [ub] [ua:2] uc             dims im2col mcast @91
+UTMALDG.plain%9+  5b4                   [ub] [ua:2]                dims @91
+UTMALDG.desc%9+  5b4                    [ub] [ua:2] desc[ue]  dims @76 @91
+UTMAPF%9+        5b8                    [ub] [ua:2]                L2 dims @91
+UTMASTG%9+       3b5                    [ub] [ua:2]                dims im2col @91
+UTMAREDG%9+      3b6                    [ub] [ua:2]                dims im2col tred @91
+UTMACCTL%9+      9b9                    [ua:2]                     utmacctl @91
+UTMACMDFLUSH%9+  9b7
 """

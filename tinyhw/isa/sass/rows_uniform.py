@@ -22,5 +22,5 @@ UR2UP                  884            UPR ua.B3                                 
 UMOV                   082:46         ud= ub
 @ uniform up plain load
 ULDC%9-                ab9            ud:csize= c[bank:u@54-58][w:s@38-53]        csize
-LDCU%10+               7ac            ud:size= c[bank:u@54-58][ua+w:s@37-53]      size @91
+LDCU%10+               7ac            ud:size= c[bank:u@54-58][ua+w:s@37-53]      size @91  board
 """

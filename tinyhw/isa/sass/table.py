@@ -102,6 +102,8 @@ def lines(generation: Generation) -> Iterator[Line]:
       if codes and generation.has(group):
         yield Line(name, codes, limited(operands, generation), limited(modifiers, generation), limited(f"{section} {properties}", generation), line)
 
+# The pipes that have a reuse cache, and the sources that can stay there.
+REUSE = {"alu": "abc", "fma": "abc", "fp64": "abc", "half": "abch", "pack": "abc", "tensor": "ab", "r2ur": "a"}
 CONSTANT_FORMS, CONSTANT_GENERATIONS = (3, 5), "9-"
 
 def opcodes_of(word: str, generation: Generation) -> list[int]:
@@ -175,6 +177,7 @@ class Maker:
     self.type = next((p for p in line.properties if p in TYPES), "u32")
     self.plain = "plain" in self.properties
     names = [found["name"] for found in map(TOKEN.match, line.operands) if found]
+    self.second_is_c = not {"c", "h"} & set(names) and any(code >> 9 in (2, 3, 7) for code in line.opcodes) and not self.plain
     self.third = "h" if "h" in names else "c"
     swapped = kinds[1] != "R" and self.third in names
     self.kinds = {"b": "R" if swapped else kinds.replace("R", "") or "R", self.third: kinds[1], "ub": kinds[0].replace("U", "R")}
@@ -264,9 +267,16 @@ class Maker:
     elif size and size.isdecimal(): units = int(size)
     sizes = sorted(set(ENUMERATIONS[units].units)) if isinstance(units, str) else [units]
     none = regs.reg(group[1], regs.TRUE if kind in ("P", "UP") else regs.ZERO if kind != "B" else 0)
-    reuse = SLOTS[name].reuse if name in self.moved else slot.reuse
+    reuse = self.reuse(name, slot) if kind == "R" else -1
     classes = tuple(group[n] for n in sizes)
     return Spec(name, kind, ranges(at), ACCESS[found["access"]], none, classes, units, reuse=reuse, inverse=slot.kind[0] == "~")
+
+  def reuse(self, name: str, slot: Slot) -> int:
+    """The bit of a source in the reuse cache: of the operand, wherever its form has it. The second of two is c where there are forms 2, 3 or 7."""
+    sources = REUSE.get(self.line.properties[0], "")
+    if name not in sources: return -1
+    if name == "b" and self.second_is_c: name = "c"
+    return SLOTS[name].reuse if slot.reuse >= 0 else -1
 
   def signs(self, word: str, name: str, slot: Slot) -> Part:
     """The flags around a field."""
