@@ -23,7 +23,8 @@ def test_every_row_can_be_made(arch: str) -> None:
   ("sm_90", "ISETP/20c", {"pu": Access.WRITE, "pv": Access.WRITE, "pp": Access.READ}, Effect.NONE),
   ("sm_90", "LDG/981", {"d": Access.WRITE, "ub": Access.READ, "a": Access.READ}, Effect.LOAD),
   ("sm_90", "STG/986", {"a": Access.READ, "b": Access.READ}, Effect.STORE),
-  ("sm_90", "EXIT/94d", {"pp": Access.READ}, Effect.JUMP | Effect.END),
+  ("sm_90", "EXIT/94d", {"pp": Access.READ}, Effect.END),
+  ("sm_90", "BRA/947", {"pp": Access.READ}, Effect.JUMP),
   ("sm_90", "BAR/b1d", {"id": Access.READ}, Effect.BARRIER),
 ])
 def test_roles_and_effects(arch: str, key: str, accesses: dict[str, Access], effects: int) -> None:

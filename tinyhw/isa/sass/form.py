@@ -133,7 +133,7 @@ class Form:
   key: of the table; mnemonic: the first word of the text. words: what follows it, dotted: names of modifiers, or literal words ("=WIDE").
   specs: parallel to the row's operands: those of the text, then modifiers and flags, then the guard. index: name -> position.
   result: "fixed" or "board", whether the result comes after a fixed time or releases a scoreboard. sources: the same of the reading of the sources.
-  types: how immediates of floats are read. properties: the other words of its line.
+  properties: the other words of its line.
   """
   key: str
   mnemonic: str

@@ -25,8 +25,6 @@ toward  78-79  - FLOOR CEIL TRUNC
 scale   84-86  ? D8 D4 D2 - M2 M4 M8
 nan     81     - NAN
 xorsign 82     - XORSIGN
-relu    79     - RELU
-satrelu 77,79  - SAT RELU
 bf16    85     - BF16_V2
 bf16c   64-65  - ? BF16_V2
 f32     78     - F32
@@ -51,10 +49,8 @@ shf     73-74  S64 U64 S32 U32
 dir     76     L R
 wrap    75     - W
 hi      80     - HI
-sx32    75     - SX32
 prmt    72-74  - F4E B4E RC8 ECL ECR RC16
 sgxt    73     U32 -
-shw     75     - W
 flosh   74     - SH
 mufu    74-77  COS SIN EX2 LG2 RCP RSQ ? ? SQRT TANH
 mufu64  74-77  ? ? ? ? ? ? RCP64H RSQ64H
@@ -125,7 +121,6 @@ qspc    73-74  G L S
 
 shfl    58-59  IDX UP DOWN BFLY
 vote    72-73  ALL ANY EQ
-match   79     ALL ANY
 u64     73     - U64*2
 redux   78-80  - OR XOR SUM MIN MAX
 redux_s 73     - S32
@@ -149,11 +144,8 @@ u2fp    74     U32 S32
 itype_a 76-77  U8 S8
 itype_b 78-79  U8 S8
 mmafmt  82-83  - BF16 TF32
-mmaint  76-77,83,78-79,84  U8.U8 S8.U8 ? ? ? ? ? ? U8.S8 S8.S8
-imma    76-79,83-84  U8.U8 S8.U8 ? ? U8.S8 S8.S8
 mmasat  82     - SAT
 fp8mma  78-79  E4M3.E4M3 E5M2.E4M3 E4M3.E5M2 E5M2.E5M2
-dshape  76-77  8x8x4 16x8x4 16x8x8 16x8x16
 gmbf    76     - BF16
 negA    72     - negA
 negB    63     - negB
@@ -163,7 +155,6 @@ dims    79-81  1D 2D 3D 4D 5D
 im2col  82     - IM2COL
 mcast   75     - MULTICAST
 tred    87-90  ADD MIN MAX INC DEC AND OR XOR
-blkcp   73-74  G.G S.G G.S S.S
 arrive  84-86  - A1T0 A0T1 A0TR A0TX ART0
 red     73-74  - TMASK RED
 optout  75     - OPTOUT

@@ -2,25 +2,25 @@
 from __future__ import annotations
 
 TEXT = """
-@ branch plain jump
-BRA              947                    ?pp t:to@34-81%8x t:to@16-23,34-81%9+  step
-BRA.U%9+         947                    ?pp t:to@16-23,34-81        step U@32 any
-BRA.DIV%9+       947                    ?pp ua t:to@16-23,34-81    DIV@32-33=2 @91
-BRA.CONV%8x      947                    ?pp ~vr t:to@34-81  CONV@32-33=3 @91
-BRA.UP%9+        547                    ?pp qb t:to@16-23,34-81  U@32 any @91
-BRX              949                    ?pp a:2&r:rel@34-81%8x a:2&r:rel@16-23,34-81%9+  step
-BSSY             945                    ?pp bar= t:to@34-63        reconv%10+
-BSYNC            941                    ?pp bar                    reconv%10+
+@ branch plain
+BRA              947                    ?pp t:to@34-81%8x t:to@16-23,34-81%9+  step  jump
+BRA.U%9+         947                    ?pp t:to@16-23,34-81        step U@32 any  jump
+BRA.DIV%9+       947                    ?pp ua t:to@16-23,34-81    DIV@32-33=2 @91  jump
+BRA.CONV%8x      947                    ?pp ~vr t:to@34-81  CONV@32-33=3 @91  jump
+BRA.UP%9+        547                    ?pp qb t:to@16-23,34-81  U@32 any @91  jump
+BRX              949                    ?pp a:2&r:rel@34-81%8x a:2&r:rel@16-23,34-81%9+  step  end
+BSSY             945                    ?pp bar= t:to@34-63        reconv%10+  barrier
+BSYNC            941                    ?pp bar                    reconv%10+  barrier
 CALL             944                    ?pp t:to@34-81%8x t:to@16-23,34-81%9+  REL noinc  call
 CALL.ABS%120     343                    ?pp a:2                    ABS noinc  call
-RET              950                    ?pp a:2&t:to@34-81%8x a:2&t:to@16-23,34-81%9+  REL nodec
-WARPSYNC%8x      948                    ?pp n:u@32-63              -
-WARPSYNC.ALL%9+  948                    ?pp                        ALL
-WARPSYNC.R%8x    348                    ?pp b                      -
-WARPSYNC.COLLECTIVE%9+  348             ?pp a t:to@16-23,34-81     COLLECTIVE@86
-ENDCOLLECTIVE%9+  91b                   ?pp                        -
+RET              950                    ?pp a:2&t:to@34-81%8x a:2&t:to@16-23,34-81%9+  REL nodec  end
+WARPSYNC%8x      948                    ?pp n:u@32-63              -  barrier
+WARPSYNC.ALL%9+  948                    ?pp                        ALL  barrier
+WARPSYNC.R%8x    348                    ?pp b                      -  barrier
+WARPSYNC.COLLECTIVE%9+  348             ?pp a t:to@16-23,34-81     COLLECTIVE@86  barrier
+ENDCOLLECTIVE%9+  91b                   ?pp                        -  barrier
 EXIT             94d                    ?pp                        keep atexit  end
-YIELD%9+         946                    ?pp
+YIELD%9+         946                    ?pp                        -  barrier
 @ sync plain barrier
 BAR              b1d                    id:u@54-57 ?n:u@42-53      SYNC defer  reads
 BAR.ARV          b1d                    id:u@54-57 n:u@42-53       ARV@77  reads

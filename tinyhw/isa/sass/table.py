@@ -60,7 +60,6 @@ SLOTS = {
   "h": Slot("R", "64-71", "84", "83", 2),  # source c of HFMA2
   "pu": Slot("P", "81-83"), "pv": Slot("P", "84-86"), "pp": Slot("P", "87-89", "90"), "pq": Slot("P", "77-79", "80"), "pr": Slot("P", "68-70", "71"),
   "qu": Slot("UP", "81-83"), "qv": Slot("UP", "84-86"), "qp": Slot("UP", "87-89", "90"), "qq": Slot("UP", "77-79", "80"),
-  "qr": Slot("UP", "68-70", "71"),
   "ud": Slot("UR", "16-21"), "ua": Slot("UR", "24-29", "72"), "ub": Slot("UR", "32-37", "63"), "uc": Slot("UR", "64-69", "75"),
   "ue": Slot("UR", "40-45"),
   "qb": Slot("UP", "24-26", "27"), "vr": Slot("UR", "24-29", "30"), "qi": Slot("~UP", "87-89", "90"),
@@ -314,7 +313,8 @@ class Maker:
 
 def machine_operand(spec: Spec) -> Operand:
   """The operand as machine code shared by all ISAs sees it."""
-  return Operand(spec.name, spec.access, spec.classes[0] if spec.classes else None, "reg" if spec.classes else spec.kind)
+  kind = "reg" if spec.classes else "block" if spec.kind == "to" else spec.kind
+  return Operand(spec.name, spec.access, spec.classes[0] if spec.classes else None, kind)
 
 def build(row: Inst, *operands: Any, **others: Any) -> MInst:
   """An instruction over physical registers: the operands of the text in its order, then by name what is not usual: modifiers by value or word,
