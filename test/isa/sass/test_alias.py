@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pytest
 
+from tinyhw.errors import ParseError
 from tinyhw.isa.sass.syntax import assemble, plain
 
 @pytest.mark.parametrize("text,shown", [
@@ -16,3 +17,7 @@ from tinyhw.isa.sass.syntax import assemble, plain
 def test_both_names_mean_the_same(text: str, shown: str) -> None:
   code = assemble(text, "sm_90")
   assert plain(code, "sm_90") == shown and assemble(shown, "sm_90") == code
+
+def test_a_name_that_does_not_fit_is_refused() -> None:
+  with pytest.raises(ParseError, match="IMAD.IADD is an IMAD where the second source is 0x1; without IADD it is any"):
+    assemble("IMAD.IADD R0, R1, 0x5, R2", "sm_90")

@@ -6,21 +6,20 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.form import Form
 from tinyhw.machine.inst import Reg
 
-WORDS = ("MOV", "SHL", "IADD")
+MEANINGS = {"MOV": "one factor is zero", "SHL": "the second source is a power of two and nothing is added", "IADD": "the second source is 0x1"}
 
-def shown(words: list[str], form: Form, values: dict[str, Any]) -> list[str]:
-  """The dotted words of an instruction, with the name of the special case that it is."""
-  if "alias" not in form.properties: return words
+def special_case(form: Form, values: dict[str, Any]) -> str:
+  """The name of the special case that an instruction is, or ""."""
+  if "alias" not in form.properties: return ""
   a, b, c = (values[name] for name in "abc")
-  if any(isinstance(x, Reg) and x.cls.bank is regs.UNIFORM for x in (b, c)): return words
+  if any(isinstance(x, Reg) and x.cls.bank is regs.UNIFORM for x in (b, c)): return ""
   immediate = form.specs[form.index["b"]].kind == "s"
-  if a == regs.RZ or b == regs.RZ or b == 0 and immediate: return [words[0], "MOV", *words[1:]]
-  if not immediate or b < 0: return words
-  if b == 1: return [words[0], "IADD", *words[1:]]
-  if c == regs.RZ and b.bit_count() == 1 and b != 0x10000: return [words[0], "SHL", *words[1:]]
-  return words
+  if a == regs.RZ or b == regs.RZ or b == 0 and immediate: return "MOV"
+  if not immediate or b < 0: return ""
+  if b == 1: return "IADD"
+  return "SHL" if c == regs.RZ and b.bit_count() == 1 and b != 0x10000 else ""
 
-def meant(words: list[str], form: Form) -> list[list[str]]:
-  """What the dotted words of a text may mean: as they are, and without the name of a special case."""
-  if "alias" in form.properties and words and words[0] in WORDS: return [words[1:]]
-  return [words]
+def without(words: list[str], form: Form) -> tuple[str, list[str]]:
+  """The name of the special case that a text says its instruction is, or "", and the other dotted words."""
+  if "alias" in form.properties and words and words[0] in MEANINGS: return words[0], words[1:]
+  return "", words

@@ -40,11 +40,10 @@ def show(inst: MInst, control: Control = USUAL, pc: int = 0) -> str:
   """The text of an instruction at an address, without the control word but for the operands that stay in the reuse cache."""
   form: Form = inst.row.isa
   values = dict(zip(form.index, inst.operands))
-  words = [form.mnemonic]
+  words = [word for word in (form.mnemonic, alias.special_case(form, values)) if word]
   for word in form.words:
     text = word[1:] if word[0] == "=" else word_of(form, word, values)
     if text: words.append(text)
-  words = alias.shown(words, form, values)
   shown: list[str] = []
   kept = ""  # the kind of an optional operand that is written: one of its kind before it must be written, too
   for token in reversed(form.tokens):
@@ -111,15 +110,15 @@ def fill(row: Inst, words: list[str], texts: list[str], guard: tuple[Reg | None,
     wanted = form.specs[form.index["guard"]].classes[0]
     if guard[0].cls is not wanted: raise Unfit(-2, ParseError(f"the guard of {form.mnemonic} is a {wanted.name} register, got {guard[0]}"))
     values["guard"], values["guard_not"] = guard
-  names = list(form.words)
-  for given in alias.meant(words, form):
-    if take_words(form, names, given, values): break
-  else:
+  case, given = alias.without(words, form)
+  if not take_words(form, list(form.words), given, values):
     known = ", ".join(describe_words(form)) or "no modifiers"
     raise Unfit(-1, ParseError(f"{form.mnemonic} with these operands takes {known}, got {'.'.join(words) or 'none'}"))
   state = Matching(form, texts, values, pc)
   if not state.match(0, 0):
     raise Unfit(state.depth, state.error or ParseError(f"{form.mnemonic} takes {len(form.tokens)} operands, got {len(texts)}"))
+  if case and case != alias.special_case(form, values):
+    raise Unfit(len(texts), ParseError(f"{form.mnemonic}.{case} is an {form.mnemonic} where {alias.MEANINGS[case]}; without {case} it is any"))
   return MInst(row, [values[spec.name] for spec in form.specs]), state.reuse
 
 def describe_words(form: Form) -> list[str]:
