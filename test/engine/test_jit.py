@@ -1,7 +1,10 @@
 """TinyJit: what is replayed computes the same, results keep their values while anyone looks at them, and what cannot be replayed is refused."""
 from __future__ import annotations
 import inspect
+import os
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -450,3 +453,41 @@ def test_a_step_of_a_loop_that_is_built_once_is_captured() -> None:
   jitted = TinyJit(looped)
   for values in ([1, 1, 1], [4, 5, 6], [7, 8, 9], [0, 0, 1]):
     assert jitted(Tensor(values).realize()).tolist() == [(v * 2 + b) * 5 + b for v, b in zip(values, (1, 2, 3))]
+
+class Sources:
+  """Where numbers come from that nobody can see: each call gives the next one."""
+  def __init__(self, folder: Path):
+    self.file, self.count = folder / "rate", 0
+
+  def clock(self) -> float: return time.perf_counter()
+
+  def content(self) -> float:
+    self.file.write_text(str(float(self.file.read_text() if self.file.exists() else 0) + 0.7))
+    return float(self.file.read_text())
+
+  def environment(self) -> float:
+    os.environ["TINYHW_TEST_RATE"] = str(float(os.environ.get("TINYHW_TEST_RATE", "0")) + 1)
+    return float(os.environ["TINYHW_TEST_RATE"])
+
+@pytest.mark.parametrize("source", ("clock", "content", "environment"))
+def test_a_number_that_is_another_one_in_the_second_call_is_refused(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("TINYHW_TEST_RATE", "1")
+  number = getattr(Sources(tmp_path), source)
+  step = TinyJit(lambda x: (x * number() + 1).realize())
+  step(Tensor([1.0, 2.0]).realize())
+  with pytest.raises(JitError, match="computes with .* where it computed with .* in the call before, .*pass the number as an argument"):
+    step(Tensor([1.0, 2.0]).realize())
+
+def test_arguments_that_are_numbers_may_differ_before_the_capture() -> None:
+  scaled = TinyJit(lambda x, a: (x * a).realize())
+  for factor in (2.0, 3.0, 3.0): assert scaled(Tensor([1.0]).realize(), factor).tolist() == [factor]
+
+def test_what_the_first_call_alone_does_is_no_reason_to_refuse() -> None:
+  """State that is made at the first call has kernels of its own."""
+  state: dict[str, Tensor] = {}
+  @TinyJit
+  def step(x: Tensor) -> Tensor:
+    if "sum" not in state: state["sum"] = Tensor.full((2,), 0.25).contiguous().realize()
+    state["sum"].assign(state["sum"] + x * 0.5)
+    return state["sum"].clone().realize()
+  assert [step(Tensor([1.0, 2.0]).realize()).tolist() for _ in range(4)][-1] == [2.25, 4.25]

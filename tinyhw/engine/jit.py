@@ -76,7 +76,8 @@ class TinyJit(Generic[P, R]):
     self.leaves_training: int | None = None   # what the function sets Tensor.training to, before it asks for it
     self.surroundings = Surroundings()
     self.shared: list[int] = []               # inputs whose buffer a Tensor that the function reads by itself looked at, too
-    self._data: tuple[tuple[Rest, ...], Counter[int]] | None = None     # of the last call that ran the function: what it copied from the host
+    # of the last call that ran the function: what was no Tensor among the arguments, what it copied from the host, and its kernels
+    self._data: tuple[tuple[Rest, ...], Counter[int], list[UOp]] | None = None
 
   # ***** as Python sees it *****
 
@@ -123,18 +124,19 @@ class TinyJit(Generic[P, R]):
     return result
 
   def _first(self, rest: tuple[Rest, ...], *args: Any, **kwargs: Any) -> R:
-    """Run the function, and remember what it copies from the host, to see in the second call whether that changes."""
+    """Run the function, and remember what it copies from the host and its kernels, to see in the second call whether a number changes."""
     if not JIT or this_thread.capture is not None: return self._plain(*args, **kwargs)
     found: Counter[int] = Counter()
-    outer = this_thread.stored
+    outer, kernels = this_thread.stored, list[UOp]()
     def stored(buffer: Storage, content: bytes) -> None:
       found[hash((buffer.dtype, content))] += 1
       if outer is not None: outer(buffer, content)
-    this_thread.stored = stored
+    this_thread.stored, this_thread.kernels = stored, kernels
     try: return self._plain(*args, **kwargs)
     finally:
       this_thread.stored = outer
-      self._data = rest, found
+      this_thread.kernels = None
+      self._data = rest, found, kernels
 
   def _plain(self, *args: Any, **kwargs: Any) -> R:
     result = self.fxn(*args, **kwargs)
@@ -168,13 +170,16 @@ class TinyJit(Generic[P, R]):
     capture = Capture({id(t): t.grad for t in leaves() if t.grad is not None}, lambda nodes: _outside(capture, watcher, nodes, buffers))
     this_thread.capture, outer = capture, this_thread.stored
     this_thread.stored = lambda buffer, content: capture.stored.append((buffer, content))
+    kernels: list[UOp] = []
+    this_thread.kernels = kernels
     try:
       with disable_gc(), FirstUse(TRAINING) as use, watcher: result = self._plain(*args, **kwargs)
-    finally: this_thread.capture, this_thread.stored = None, outer
+    finally: this_thread.capture, this_thread.stored, this_thread.kernels = None, outer, None
     if not capture.steps: raise JitError("the function ran no kernel while it was captured; TinyJit has nothing to replay: call it without TinyJit")
     check_result(result)
     self.leaves_training = TRAINING.value if use.first == "set" else None
     self._check_effects(capture, watcher, rest, before, drawn)
+    self._check_numbers(kernels, rest)
     watcher.forget()
     for t, view in zip(tensors, views):
       if same_view(t.uop, view) and buffer_of(base_buffer(t.uop)) is not None: continue
@@ -212,6 +217,18 @@ class TinyJit(Generic[P, R]):
       if hash((b.dtype, content)) in new_data:
         raise JitError(f"the function makes a Tensor of {b.size} elements of {b.dtype} from data that were others in the call before, and replays "
                        "would use these again; pass it as an argument")
+
+  def _check_numbers(self, kernels: list[UOp], rest: tuple[Rest, ...]) -> None:
+    """Raise JitError for a number in a kernel that was another one in the call before: from a clock, a file, a counter, whatever it was."""
+    if self._data is None or not same_rest(self._data[0], rest): return
+    known = {u: None for u in self._data[2]}
+    gone = {shape_of(u): u for u in known.keys() - set(kernels)}
+    for u in kernels:
+      old = None if u in known else gone.get(shape_of(u))
+      if old is None: continue
+      a, b = next((a.arg, b.arg) for a, b in zip(old.toposort(), u.toposort()) if a is not b and a.op is Ops.CONST)
+      raise JitError(f"the function computes with {b} where it computed with {a} in the call before, and replays would compute with {b} again; "
+                     "pass the number as an argument, or keep it in a Tensor")
 
   def _variables(self, given: Arguments, symbolic: Any) -> dict[str, int]:
     """The values of Variables among the arguments, and in the shapes of Tensors among them."""
@@ -252,6 +269,12 @@ class TinyJit(Generic[P, R]):
         raise JitError(f"a Tensor of shape {show(u.shape)} without storage that the function used when it was captured has been realized or written "
                        f"since, or what it is computed from was; realize() it before the function is captured, or {AGAIN}")
     if captured.gradients.absent: captured.gradients.check(tensors)
+
+def shape_of(kernel: UOp) -> tuple[Any, ...]:
+  """What a kernel does with any numbers: its nodes without the values of constants."""
+  order = list(kernel.toposort())
+  position = {u: k for k, u in enumerate(order)}
+  return tuple([(u.op, u.dtype, None if u.op is Ops.CONST else u.arg, tuple([position[s] for s in u.src])) for u in order])
 
 def _nothing() -> None:
   """What an object's own TinyJit is in a copy of the object."""

@@ -86,8 +86,10 @@ class Again:
     return _shaped(held, self.root)
 
 class Thread(threading.local):
-  """capture: the capture that gets every step that this thread runs, or None. stored: is told of data that is copied from the host, or None."""
+  """capture: the capture that gets every step that this thread runs, or None. stored: is told of data that is copied from the host, or None.
+  kernels: gets every kernel that this thread runs, as an expression, or None."""
   capture: Capture | None = None
+  kernels: list[UOp] | None = None
   stored: Callable[[Storage, bytes], None] | None = None
   traced: str | None = None     # the name of the function that `tinyhw.function` runs: inside of it nothing is computed
 
@@ -227,6 +229,7 @@ def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[
   storage: dict[UOp, Storage] = {b: buffer_of(node) for b, node in results.items()}
   for b, offset in made.plan.offsets.items():
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
+  if this_thread.kernels is not None: this_thread.kernels.extend(k.sink for _, kernels in made.runs for k in kernels)
   steps = [step for place, kernels in made.runs for step in _steps(place or Device.DEFAULT, kernels, storage, canonical)]
   held: list[UOp | None] = []
   given: set[UOp] = set()
