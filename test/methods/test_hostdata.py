@@ -51,7 +51,7 @@ class Array:
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 @pytest.mark.parametrize("data, want", [
-  (None, np.zeros(0, np.float32)), ([], np.zeros(0, np.float32)), ([[], []], np.zeros((2, 0), np.float32)), ((), np.zeros(0, np.float32)),
+  (None, np.zeros((), np.float32)), ([], np.zeros(0, np.float32)), ([[], []], np.zeros((2, 0), np.float32)), ((), np.zeros(0, np.float32)),
   (b"ab", np.uint8([97, 98])), (bytearray(b"ab"), np.uint8([97, 98])), (memoryview(b"abcdef")[::2], np.uint8([97, 99, 101])),
   (memoryview(b"abcdef").cast("B", (2, 3)), np.arange(97, 103, dtype=np.uint8).reshape(2, 3)), (array.array("d", [1, 2]), np.array([1.0, 2.0])),
   (range(1, 7, 2), np.int32([1, 3, 5])), ([1, 2.5, True], np.float32([1, 2.5, 1])), ([True, False], np.array([True, False])),
