@@ -146,4 +146,6 @@ class TensorIO(io.RawIOBase):
       if self.write(line) < memoryview(line).nbytes:
         raise ArgumentError(f"the tensor has {len(self._tensor)} bytes, and cannot grow to take the lines")
 
-  def truncate(self, size: int | None = None, /) -> NoReturn: raise ArgumentError("a tensor's size stays as it is; slice the tensor instead")
+  def truncate(self, size: int | None = None, /) -> NoReturn:
+    """Raises ArgumentError: a tensor keeps its size."""
+    raise ArgumentError("a tensor's size stays as it is; slice the tensor instead")
