@@ -6,8 +6,12 @@ from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
+from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.decode import decode
-from tinyhw.isa.amd.target import assemble, capabilities, compile
+from tinyhw.isa.amd.encode import encode
+from tinyhw.isa.amd.macros import expand_macros
+from tinyhw.isa.amd.target import assemble, capabilities, compile, target
+from tinyhw.machine.inst import Block, Function
 from tinyhw.uop.ops import UOp
 
 ARCHS = ("gfx1100", "gfx1100:wave64", "gfx1200", "gfx942", "gfx950")
@@ -31,5 +35,31 @@ def test_what_is_encoded_decodes(arch: str) -> None:
 def test_code_says_what_a_launch_needs(arch: str) -> None:
   code = compile(elementwise(arch), arch)
   assert code.lanes in (125, 250) and code.arguments == ("buffer",) * 3
+  assert code.wave == (32 if arch in ("gfx1100", "gfx1200") else 64) and code.private_bytes == 0
   counts = dict(code.registers)
   assert 0 < counts["vgpr"] <= 24 and 0 < counts["sgpr"] <= 106
+
+@pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
+@pytest.mark.parametrize("units", (1, 2, 4, 8, 16))
+def test_values_of_any_size_are_spilled_in_pieces_that_memory_takes(units: int, arch: str) -> None:
+  t = target(arch)
+  cls = next(c for c in t.classes if c.bank is regs.VGPR and c.units == units)
+  function = Function("k")
+  function.blocks = [Block(0)]
+  function.blocks[0].insts = [t.spill(regs.reg(cls, 32), 64), t.reload(regs.reg(cls, 32), 64)]
+  made = expand_macros(function, t).blocks[0].insts
+  sizes = [min(units, 4)] * max(units // 4, 1)
+  assert [i.row.name for i in made] == [f"scratch_{what}_b{32 * n}" for what in ("store", "load") for n in sizes]
+  assert all(encode(i) for i in made)
+
+@pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
+def test_a_launch_is_told_of_scratch_memory(arch: str) -> None:
+  """A hundred doubles and more that are alive at once: some are spilled."""
+  n = 160
+  a, r = UOp.param(1, dtypes.float64, 64 * n), axis(64, 0, "LOCAL")
+  values = [a.index(r * n + k).load() for k in range(n)]
+  total = values[0]
+  for x in values[1:]: total = total + x
+  for x in values: total = total * x
+  code = compile(lower(UOp.sink(UOp.param(0, dtypes.float64, 64).index(r).store(total, r)), capabilities(arch), "crowded"), arch)
+  assert code.private_bytes > 0 and dict(code.registers)["vgpr"] > 200

@@ -268,9 +268,11 @@ def make(function: Function, generation: Generation, name: str, *operands: Any) 
 @functools.lru_cache(None)
 def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[RegClass, ...]) -> Inst:
   """A macro that makes a group of registers of some class, or takes one apart; GROUPS has what it becomes. An integer may be its last operand."""
-  operands = [Operand("d", Access.WRITE, cls, early=True), *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources))]
+  kept = name == "keep"
+  operands = [Operand("d", Access.READ if kept else Access.WRITE, cls, early=not kept)]
+  operands += [Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)]
   if name == "pack8": operands.insert(1, Operand("spare", Access.WRITE, regs.V[1], early=True))
-  if name in ("load", "pick", "fill"): operands.append(Operand("n", Access.READ, kind="imm"))
+  if name in ("load", "pick", "fill", "keep", "kept"): operands.append(Operand("n", Access.READ, kind="imm"))
   pipe, effects = ("lds", Effect.LOAD) if name == "load" else ("valu", 0)
   return Inst(f"{name}_{cls.name}", MACRO, tuple(operands), pipe, effects, isa=(generation, GROUPS[name]))
 
@@ -279,16 +281,29 @@ def registers(group: Reg) -> list[Reg]:
   assert group.index is not None, f"{group!r} has no register yet"
   return [regs.v(group.index + k) for k in range(group.cls.units)]
 
-def load_group(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """From local memory, 16 bytes at a time; the address is a multiple of the size of what is left."""
-  rows, (dst, address, offset) = table(generation.arch), operands
+def pieces(generation: Generation, group: Reg) -> list[tuple[Reg, int]]:
+  """A group in as few pieces as memory instructions take, of 16, 8 or 4 bytes, and where each begins in it, in bytes."""
+  assert group.index is not None, f"{group!r} has no register yet"
   found, at = [], 0
-  while at < dst.cls.units:
-    units = next(n for n in (4, 2, 1) if n <= dst.cls.units - at)
-    part_of = regs.reg(generation.vectors[units], dst.index + at)
-    found.append(build(rows[f"ds_load_b{32 * units}"], part_of, address, offset=offset + 4 * at))
+  while at < group.cls.units:
+    units = next(n for n in (4, 2, 1) if n <= group.cls.units - at)
+    found.append((regs.reg(generation.vectors[units], group.index + at), 4 * at))
     at += units
   return found
+
+def load_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """From local memory; the address is a multiple of the size of each piece."""
+  rows, (dst, address, offset) = table(generation.arch), operands
+  return [build(rows[f"ds_load_b{32 * d.cls.units}"], d, address, offset=offset + at) for d, at in pieces(generation, dst)]
+
+def keep_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """To scratch memory, which each lane has; kept_group has it back."""
+  rows, (value, slot) = table(generation.arch), operands
+  return [build(rows[f"scratch_store_b{32 * v.cls.units}"], None, v, None, offset=slot + at) for v, at in pieces(generation, value)]
+
+def kept_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  rows, (value, slot) = table(generation.arch), operands
+  return [build(rows[f"scratch_load_b{32 * v.cls.units}"], v, None, None, offset=slot + at) for v, at in pieces(generation, value)]
 
 def pack_words(generation: Generation, operands: list[Any]) -> list[MInst]:
   dst, *sources = operands
@@ -321,7 +336,8 @@ def fill_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   return [build(table(generation.arch)["v_mov_b32"], d, value) for d in registers(dst)]
 
 GROUPS: dict[str, Callable[[Generation, list[Any]], list[MInst]]] = {
-  "load": load_group, "pick": pick_group, "fill": fill_group, "pack32": pack_words, "pack16": pack_halves, "pack8": pack_bytes,
+  "load": load_group, "keep": keep_group, "kept": kept_group,
+  "pick": pick_group, "fill": fill_group, "pack32": pack_words, "pack16": pack_halves, "pack8": pack_bytes,
 }
 
 # ***** loads and stores of some lanes *****

@@ -10,7 +10,7 @@ from tinyhw.isa.amd.encode import compiled
 from tinyhw.isa.amd.form import Form, Generation
 from tinyhw.isa.amd.macros import MACROS, classes_of
 from tinyhw.isa.amd.table import table
-from tinyhw.machine.inst import Block, Effect, Function, Inst, MInst, Reg, RegClass
+from tinyhw.machine.inst import Block, Function, Inst, MInst, Reg, RegClass
 if TYPE_CHECKING:
   from tinyhw.uop.ops import UOp
 
@@ -143,5 +143,3 @@ def encodable(form: Form, values: list[Any]) -> bool:
       value = found[id(value)]
     stand_ins.append(value)
   return any((encoding.encode or compiled(form, encoding))(stand_ins) is not None for encoding in form.encodings)
-
-__all__ = ["Part", "concrete", "encodable", "Effect"]

@@ -23,7 +23,7 @@ from tinyhw.isa.amd.modifiers import FLAGS, parse_one, show_all, sources
 from tinyhw.isa.amd.make import is_half
 from tinyhw.isa.amd.table import SUFFIXES, Table, table
 from tinyhw.machine.inst import Inst, MInst, Reg
-from tinyhw.machine.text import parse_integer
+from tinyhw.machine.text import parse_integer, split_operands
 
 def assemble(text: str, arch: str) -> bytes:
   """The bytes of one instruction."""
@@ -146,17 +146,6 @@ def suggestion(mnemonic: str, rows: Table) -> str:
   """Names that begin alike."""
   close = [name for name in rows.names if name[:8] == mnemonic[:8] and abs(len(name) - len(mnemonic)) < 3][:3]
   return f"; did you mean {', '.join(close)}?" if close else ""
-
-def split_operands(text: str) -> list[str]:
-  """Split at commas outside of brackets."""
-  parts, depth, start = [], 0, 0
-  for i, c in enumerate(text):
-    if c in "[(": depth += 1
-    elif c in "])": depth -= 1
-    elif c == "," and not depth:
-      parts.append(text[start:i].strip())
-      start = i + 1
-  return [part for part in (*parts, text[start:].strip()) if part]
 
 def split(text: str, row: Inst) -> tuple[list[str], list[str]]:
   """The operands, and the words behind them."""

@@ -9,13 +9,14 @@ from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.emit import encode_function
 from tinyhw.isa.amd.hazards import avoid_hazards
-from tinyhw.isa.amd.macros import expand_macros, macro_row
+from tinyhw.isa.amd.macros import expand_macros, group_row, macro_row
 from tinyhw.isa.amd.select import select
 from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.isa.amd.waits import add_waits
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg, RegClass
 from tinyhw.machine.passes import run
+from tinyhw.machine.pseudo import copy
 from tinyhw.machine.target import Target
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -45,11 +46,11 @@ class Moves:
     return [self.move(spare, a), self.move(a, b), self.move(b, spare)]
 
   def spill(self, value: Reg, slot: int) -> MInst:
-    if value.cls.bank is regs.VGPR: return build(self.rows[f"scratch_store_b{32 * value.cls.units}"], None, value, None, offset=slot)
+    if value.cls.bank is regs.VGPR: return MInst(group_row("keep", self.rows.generation, value.cls, ()), [value, slot])
     return self.lanes(value, slot, f"keep{32 * value.cls.units}")
 
   def reload(self, value: Reg, slot: int) -> MInst:
-    if value.cls.bank is regs.VGPR: return build(self.rows[f"scratch_load_b{32 * value.cls.units}"], value, None, None, offset=slot)
+    if value.cls.bank is regs.VGPR: return MInst(group_row("kept", self.rows.generation, value.cls, ()), [value, slot])
     return self.lanes(value, slot, f"kept{32 * value.cls.units}")
 
   def lanes(self, value: Reg, slot: int, name: str) -> MInst:
@@ -85,7 +86,6 @@ def split_copies(function: Function, target: Target) -> Function:
   return function
 
 def single_copies(inst: MInst) -> list[MInst]:
-  from tinyhw.machine.pseudo import copy
   dst, src = inst.operands
   steps = range(dst.cls.units) if dst.index < src.index else range(dst.cls.units - 1, -1, -1)
   return [copy(regs.v(dst.index + k), regs.v(src.index + k)) for k in steps] if dst.index != src.index else []
@@ -117,7 +117,8 @@ def code_of(program: Program, arch: str, function: Function, text: bytes) -> Cod
   """The Code of a function: registers are counted up to the highest one."""
   arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
   counts = tuple((bank, 1 + max((i for i in used if bank != "sgpr" or i < regs.SGPRS), default=-1)) for bank, used in function.used.items())
-  return Code(program.name, arch, text, arguments, local_bytes=program.local_bytes, registers=counts, lanes=program.lanes)
+  return Code(program.name, arch, text, arguments, local_bytes=program.local_bytes, registers=counts, lanes=program.lanes,
+              wave=generation_of(arch).wave, private_bytes=function.stack_bytes)
 
 def compile(program: Program, arch: str) -> Code:
   """The program as machine code."""

@@ -74,7 +74,7 @@ class Flight:
   def reached(self, value: int) -> None:
     """The counter was waited for."""
     if value: self.behind = {unit: count for unit, count in self.behind.items() if count < value}
-    else: self.__init__()  # type: ignore[misc]  # nothing is in flight
+    else: self.behind, self.unordered, self.busy = {}, False, False
 
 State = dict[str, Flight]
 
