@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
-from tinyhw.machine.inst import Bank, Block, Function, MInst, Reg, RegClass
+from tinyhw.machine.inst import Bank, Block, Effect, Function, MInst, Reg, RegClass
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import Matrix
+from tinyhw.uop.ops import UOp
 
 if TYPE_CHECKING:
   from tinyhw.codegen.program import Program
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
   from tinyhw.machine.code import Code
   from tinyhw.machine.registers import RegisterFile
   from tinyhw.machine.scoreboard import PipeCost
-  from tinyhw.uop.enums import Ops
 
 @dataclass(frozen=True)
 class Capabilities:
@@ -92,3 +93,9 @@ class Target:
   issue_width: int = 4
   hooks: Mapping[str, Sequence[Hook]] = field(default_factory=dict)
   _registers: RegisterFile | None = None    # made by registers.registers_of at first use
+
+def region(inst: MInst) -> UOp | None:
+  """The buffer that a load or store of the program touches: different buffers do not overlap."""
+  u = inst.origin
+  if isinstance(u, UOp) and u.op in (Ops.LOAD, Ops.STORE) and inst.row.effects & (Effect.LOAD | Effect.STORE): return u.src[0].src[0]
+  return None

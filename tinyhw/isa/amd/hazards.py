@@ -15,7 +15,7 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.matrix import PASSES
 from tinyhw.isa.amd.table import Table, build, table
-from tinyhw.isa.amd.waits import goals_of
+from tinyhw.isa.amd.waits import rewrite
 from tinyhw.machine.inst import Block, Function, MInst, Reg
 from tinyhw.machine.moves import units_of
 from tinyhw.machine.target import Target
@@ -120,31 +120,18 @@ class Recognizer:
   def __init__(self, function: Function, rows: Table):
     self.function, self.rows = function, rows
     self.rules = RULES[rows.generation.family]
-    self.starts: dict[Block, State] = {}
 
   def run(self) -> None:
-    blocks = self.function.blocks
-    following = dict(zip(blocks, blocks[1:]))
-    self.starts = {blocks[0]: {}}
-    work = [blocks[0]]
-    while work:
-      block = work.pop()
-      state = self.walk(block, [])
-      for goal in goals_of(block, following.get(block)):
-        known = self.starts.get(goal)
-        if known is None: self.starts[goal] = dict(state)
-        elif all(known.get(key, 0) >= states for key, states in state.items()): continue
-        else: known.update({key: max(states, known.get(key, 0)) for key, states in state.items()})
-        if goal not in work: work.append(goal)
-    for block in blocks:
-      if block in self.starts:
-        out: list[MInst] = []
-        self.walk(block, out)
-        block.insts = out
+    start: State = {}
+    rewrite(self.function.blocks, start, self.walk, self.meet)
 
-  def walk(self, block: Block, out: list[MInst]) -> State:
-    """The state at the end of a block; the code with its cures goes to `out`."""
-    state = dict(self.starts[block])
+  def meet(self, known: State | None, state: State) -> State | None:
+    if known is None: return dict(state)
+    if all(known.get(key, 0) >= states for key, states in state.items()): return None
+    return known | {key: max(states, known.get(key, 0)) for key, states in state.items()}
+
+  def walk(self, block: Block, start: State, out: list[MInst]) -> State:
+    state = dict(start)
     for inst in block.insts:
       lacking: dict[str, int] = {}  # cure -> states
       for number, rule in enumerate(self.rules):

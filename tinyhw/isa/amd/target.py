@@ -14,12 +14,10 @@ from tinyhw.isa.amd.select import select
 from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.isa.amd.waits import add_waits
 from tinyhw.machine.code import Code
-from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg, RegClass
+from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
 from tinyhw.machine.passes import run
 from tinyhw.machine.pseudo import copy
-from tinyhw.machine.target import Target
-from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp
+from tinyhw.machine.target import Target, region
 
 __all__ = ["capabilities", "compile", "target"]
 
@@ -67,12 +65,6 @@ class Moves:
     """The conditional jump with the opposite condition."""
     opposite = OPPOSITE.get(inst.row.name)
     return None if opposite is None else MInst(self.rows[opposite], list(inst.operands), inst.origin, inst.arguments)
-
-def region(inst: MInst) -> UOp | None:
-  """The buffer that a load or store of the program touches: different buffers do not overlap."""
-  u = inst.origin
-  if isinstance(u, UOp) and u.op in (Ops.LOAD, Ops.STORE) and inst.row.effects & (Effect.LOAD | Effect.STORE): return u.src[0].src[0]
-  return None
 
 def split_copies(function: Function, target: Target) -> Function:
   """Copies of several vector registers as copies of single ones, in an order in which none is overwritten before it is read."""

@@ -10,7 +10,7 @@ Needs: physical, laid out code. Cost: linear in the instructions, times the dept
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.table import Table, build, table
@@ -84,45 +84,27 @@ class Waiter:
     self.function, self.rows = function, rows
     family = rows.generation.family
     self.waits, self.local = FAMILIES[family], LOCAL[family]
-    self.starts: dict[Block, State] = {}
 
-  def run(self) -> None:
-    blocks = self.function.blocks
-    following = dict(zip(blocks, blocks[1:]))
-    self.starts = {blocks[0]: self.nothing()}
-    work = [blocks[0]]
-    while work:
-      block = work.pop()
-      state = self.walk(block, None)
-      for goal in goals_of(block, following.get(block)):
-        known = self.starts.get(goal)
-        if known is None: self.starts[goal] = {name: flight.copy() for name, flight in state.items()}
-        elif not any([known[name].meet(flight) for name, flight in state.items()]): continue
-        if goal not in work: work.append(goal)
-    for block in blocks:
-      if block in self.starts:
-        out: list[MInst] = []
-        self.walk(block, out)
-        block.insts = out
+  def run(self) -> None: rewrite(self.function.blocks, {name: Flight() for name in self.waits.counters}, self.walk, self.meet)
 
-  def nothing(self) -> State: return {name: Flight() for name in self.waits.counters}
+  def meet(self, known: State | None, state: State) -> State | None:
+    if known is None: return {name: flight.copy() for name, flight in state.items()}
+    return known if any([known[name].meet(flight) for name, flight in state.items()]) else None
 
-  def walk(self, block: Block, out: list[MInst] | None) -> State:
-    """The state at the end of a block; with `out`, the code with its waits goes there."""
-    state = {name: flight.copy() for name, flight in self.starts[block].items()}
+  def walk(self, block: Block, start: State, out: list[MInst]) -> State:
+    state = {name: flight.copy() for name, flight in start.items()}
     for inst in block.insts:
       wanted = self.wanted(inst, state)
       if wanted:
         for name, value in wanted.items(): state[name].reached(value)
-        if out is not None:
-          for wait in self.waits.instructions(self.rows, wanted):
-            wait.origin = inst.origin
-            out.append(wait)
+        for wait in self.waits.instructions(self.rows, wanted):
+          wait.origin = inst.origin
+          out.append(wait)
       form: Form = inst.row.isa
       units = [unit for r in inst.writes() for unit in units_of(r)]
       for name in form.counter.split("+"):
         if name in state: state[name].issue(units, inst.row.pipe in UNORDERED)
-      if out is not None: out.append(inst)
+      out.append(inst)
     return state
 
   def wanted(self, inst: MInst, state: State) -> dict[str, int]:
@@ -137,6 +119,30 @@ class Waiter:
     return found
 
 UNORDERED = frozenset({"smem", "message"})
+
+T = TypeVar("T")
+
+def rewrite(blocks: list[Block], start: T, walk: Callable[[Block, T, list[MInst]], T], meet: Callable[[T | None, T], T | None]) -> None:
+  """Rewrite the blocks of a function under a state that flows along all paths.
+
+  walk(block, state at its start, out): puts the block's new code into `out` and gives the state at its end. meet(known, state): what holds at the
+  start of a block where `known` held (None: nothing yet) and `state` comes along another path; None where that changes nothing.
+  """
+  following = dict(zip(blocks, blocks[1:]))
+  starts = {blocks[0]: start}
+  work = [blocks[0]]
+  while work:
+    block = work.pop()
+    state = walk(block, starts[block], [])
+    for goal in goals_of(block, following.get(block)):
+      met = meet(starts.get(goal), state)
+      if met is None: continue
+      starts[goal] = met
+      if goal not in work: work.append(goal)
+  for block in [block for block in blocks if block in starts]:
+    out: list[MInst] = []
+    walk(block, starts[block], out)
+    block.insts = out
 
 def goals_of(block: Block, following: Block | None) -> Iterator[Block]:
   """The blocks that may come next; following: the one that stands behind."""

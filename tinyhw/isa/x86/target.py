@@ -10,11 +10,9 @@ from tinyhw.isa.x86.frame import RSP, add_frame
 from tinyhw.isa.x86.select import select
 from tinyhw.isa.x86.table import TABLE
 from tinyhw.machine.code import Code
-from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
+from tinyhw.machine.inst import Block, Function, MInst, Reg
 from tinyhw.machine.passes import run
-from tinyhw.machine.target import Target
-from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp
+from tinyhw.machine.target import Target, region
 
 __all__ = ["capabilities", "compile", "target"]
 
@@ -59,12 +57,6 @@ def invert(inst: MInst) -> MInst | None:
   opposite = OPPOSITE.get(inst.row.name[1:])
   if opposite is None: return None
   return MInst(TABLE[f"j{opposite}_rel"], list(inst.operands), inst.origin, inst.arguments)
-
-def region(inst: MInst) -> UOp | None:
-  """The buffer that a load or store of the program touches: different buffers do not overlap."""
-  u = inst.origin
-  if isinstance(u, UOp) and u.op in (Ops.LOAD, Ops.STORE) and inst.row.effects & (Effect.LOAD | Effect.STORE): return u.src[0].src[0]
-  return None
 
 @functools.lru_cache(None)
 def target(arch: str) -> Target:
