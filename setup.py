@@ -31,7 +31,7 @@ setup(
   extras_require={
     "test": ["pytest>=8", "pytest-xdist>=3.5", "hypothesis>=6.100", "numpy>=2", "ruff>=0.6", "mypy>=1.11"],
     "bench": ["torch", "numpy>=2", "tinygrad"],
-    "oracle": ["ziglang>=0.17"],  # an independent assembler for AMD's instructions; 411 MB
+    "oracle": ["ziglang>=0.17", "triton>=3.7; sys_platform == 'linux'"],  # clang's assembler for AMD (411 MB), NVIDIA's disassembler (690 MB)
   },
   classifiers=["Programming Language :: Python :: 3", "Topic :: Scientific/Engineering :: Artificial Intelligence"],
 )

@@ -10,6 +10,7 @@ from amd_random import random_instruction
 from tinyhw.isa.amd.encode import encode
 from tinyhw.isa.amd.syntax import show
 from tinyhw.isa.amd.table import table
+from tinyhw.machine.inst import MInst
 
 # What clang 22 refuses or encodes in another way, by the key of the row; our reading of the guides stands.
 OTHERWISE = re.compile(r"""
@@ -21,16 +22,16 @@ OTHERWISE = re.compile(r"""
   | s_waitcnt_(vm|vs|exp|lgkm)cnt             # it refuses what is not null
   | buffer_wbinvl1 | buffer_load_lds | s_singleuse_vdst | s_wakeup_barrier  # dropped since llvm 19, for some generation
   | s_atc_probe_buffer""", re.VERBOSE)
+COUNT = 20000  # instructions, at least
 LITERAL_WITH_SIGN = re.compile(r"(neg\(|\|)0x")  # neg and abs of a literal: it refuses some
 
 @pytest.mark.skipif(not INSTALLED, reason="ziglang is not installed; pip install ziglang")
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1100:wave64", "gfx1200:wave64"])
 def test_random_instructions_against_clang(arch: str) -> None:
   rng = random.Random(11)
-  insts = []
-  for row in table(arch):
-    if OTHERWISE.match(row.isa.key): continue
-    insts += [inst for inst in (random_instruction(row, rng) for _ in range(12)) if not LITERAL_WITH_SIGN.search(show(inst))]
+  insts: list[MInst] = []
+  rows = [row for row in table(arch) if not OTHERWISE.match(row.isa.key)]
+  while len(insts) < COUNT: insts += [inst for inst in (random_instruction(row, rng) for row in rows) if not LITERAL_WITH_SIGN.search(show(inst))]
   texts = [show(inst) for inst in insts]
   codes = assemble_all(texts, arch)
   wrong = [(text, code, encode(inst).hex()) for text, code, inst in zip(texts, codes, insts) if code != encode(inst).hex()]
