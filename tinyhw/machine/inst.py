@@ -8,7 +8,8 @@ Nothing here knows an ISA. Values are in SSA form until `allocate`: a virtual re
 passes arguments to them.
 """
 from __future__ import annotations
-from dataclasses import dataclass, field
+import functools
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 from collections.abc import Iterator
@@ -127,6 +128,12 @@ class Inst:
     self.only_reads = tuple(i for i, o in registers if o.access == Access.READ)
 
   def __repr__(self) -> str: return f"<{self.name} {' '.join(o.name for o in self.operands)}>"
+
+@functools.lru_cache(None)
+def concrete(row: Inst, classes: tuple[RegClass | None, ...]) -> Inst:
+  """The row with the classes of actual operands, which is what allocation reads, where an operand may be several; None: a constant, or nothing."""
+  operands = tuple(o if o.cls is cls else replace(o, cls=cls, kind="reg" if cls is not None else "imm") for o, cls in zip(row.operands, classes))
+  return row if operands == row.operands else replace(row, operands=operands)
 
 class MInst:
   """A machine instruction: a row and its operands (Reg, int, Block or None). `origin` is the UOp that it came from, for listings.

@@ -6,9 +6,9 @@ import pytest
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Generation
-from tinyhw.isa.amd.select_part import Part, concrete
+from tinyhw.isa.amd.select_part import Part
 from tinyhw.isa.amd.table import table
-from tinyhw.machine.inst import Function
+from tinyhw.machine.inst import Function, concrete
 
 def part(arch: str) -> Part:
   found = Part(Generation(arch), Function("k"))

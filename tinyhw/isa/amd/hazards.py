@@ -15,7 +15,7 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.matrix import PASSES
 from tinyhw.isa.amd.table import Table, build, table
-from tinyhw.isa.amd.waits import rewrite
+from tinyhw.machine.flow import rewrite
 from tinyhw.machine.inst import Block, Function, MInst, Reg
 from tinyhw.machine.moves import units_of
 from tinyhw.machine.target import Target

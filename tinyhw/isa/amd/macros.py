@@ -1,13 +1,9 @@
 """Instructions that are several: what selection treats as one row, because its parts must stay together or write parts of a register.
 
-A macro is a row of its own over virtual registers; after allocation `expand_macros` puts its lines in its place. So selection, spilling and
-allocation see one instruction with sources, results and temporary registers, the 64-bit values that it makes are never half written, exec is whole
-everywhere else, and nothing comes between the writer and the reader of vcc.
-
-The text. A macro begins in the first column: its name, then its operands: `name class`, "=" writes, ":" reads, "+" reads and writes. Results and
-temporary registers (after "|") share no register with the sources. Classes: v1 v2 (vector), s1 s2 (scalar), x1 x2 (vector, scalar or constant),
-m (a bit for each lane), i (an integer). Below stand its lines: an instruction's key, then operands: a name, `name.lo` and `name.hi` for halves,
-"-" before it for the negated value and "|" around it for the absolute one, numbers, and vcc, exec.
+The 64-bit values that a macro makes are never half written, exec is whole everywhere else, and nothing comes between the writer and the reader of
+vcc. machine/macros.py has the notation. Classes: v1 v2 (vector), s1 s2 (scalar), x1 x2 (vector, scalar or constant), m (a bit for each lane), i (an
+integer). A line is an instruction's key, then operands: a name, `name.lo` and `name.hi` for halves, "-" before it for the negated value and "|"
+around it for the absolute one, numbers, and vcc, exec.
 """
 from __future__ import annotations
 import functools
@@ -20,9 +16,8 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.table import build, table
 from tinyhw.machine.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass
+from tinyhw.machine.macros import MACRO, Macro, expand, parse_macros
 from tinyhw.machine.target import Target
-
-MACRO = "macro"  # the `encoding` of these rows
 
 TEXT = """
 pack64         d=v2 lo:x1 hi:x1
@@ -202,30 +197,7 @@ class Line(NamedTuple):
   key: str
   operands: tuple[Any, ...]
 
-class Macro(NamedTuple):
-  """operands: (name, access, class) in order; the first `shown` of them are what selection gives, the rest temporary registers."""
-  name: str
-  operands: tuple[tuple[str, Access, str], ...]
-  shown: int
-  lines: tuple[Line, ...]
-
-ACCESS = {"=": Access.WRITE, ":": Access.READ, "+": Access.BOTH}
 WORD = re.compile(r"(?P<sign>[-|]?)(?P<name>[a-z]\w*)(?:\.(?P<half>lo|hi))?\|?$")
-
-def parse(text: str) -> dict[str, Macro]:
-  """The macros of a text."""
-  found: dict[str, Macro] = {}
-  for block in re.split(r"\n(?=\w)", text.strip()):
-    head, *lines = block.split("\n")
-    name, *words = head.split()
-    shown = words.index("|") if "|" in words else len(words)
-    operands = []
-    for word in words[:shown] + words[shown + 1:]:
-      mark = next(c for c in word if c in ACCESS)
-      operand, _, cls = word.partition(mark)
-      operands.append((operand, ACCESS[mark], cls))
-    found[name] = Macro(name, tuple(operands), shown, tuple(parse_line(line) for line in lines if line.strip()))
-  return found
 
 def parse_line(text: str) -> Line:
   key, *words = text.split()
@@ -235,7 +207,7 @@ def parse_line(text: str) -> Line:
     operands.append((match["name"], match["half"], match["sign"]) if match else int(word, 0))
   return Line(key, tuple(operands))
 
-MACROS = parse(TEXT)
+MACROS = parse_macros(TEXT, parse_line)
 
 @functools.lru_cache(None)
 def classes_of(generation: Generation) -> dict[str, RegClass]:
@@ -353,21 +325,15 @@ def masked_row(row: Inst, generation: Generation) -> Inst:
 # ***** expansion *****
 
 def expand_macros(function: Function, target: Target) -> Function:
-  """Every macro replaced by its lines."""
-  for block in function.blocks:
-    if not any(inst.row.encoding is MACRO for inst in block.insts): continue
-    insts: list[MInst] = []
-    for inst in block.insts:
-      if inst.row.encoding is not MACRO: insts.append(inst)
-      else:
-        generation, what = inst.row.isa
-        if isinstance(what, Inst): made = masked(inst, generation, what)
-        elif isinstance(what, Macro): made = lines_of(inst, generation, what)
-        else: made = what(generation, inst.operands)
-        for new in made: new.origin, new.comment = inst.origin, new.comment or inst.row.name
-        insts += made
-    block.insts = insts
-  return function
+  """Every macro replaced by its instructions."""
+  return expand(function, instructions)
+
+def instructions(inst: MInst) -> list[MInst]:
+  generation, what = inst.row.isa
+  if isinstance(what, Inst): return masked(inst, generation, what)
+  if isinstance(what, Macro): return lines_of(inst, generation, what)
+  made: list[MInst] = what(generation, inst.operands)
+  return made
 
 def masked(inst: MInst, generation: Generation, row: Inst) -> list[MInst]:
   """exec narrowed, the access, exec as it was."""

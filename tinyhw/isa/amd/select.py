@@ -19,22 +19,15 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.amd import macros, regs
 from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import generation_of
-from tinyhw.isa.amd.select_matrix import Matrices, swallowed_loads
+from tinyhw.isa.amd.select_matrix import Matrices
 from tinyhw.isa.amd.uniform import varying_values
 from tinyhw.machine.inst import Block, Function, Reg, RegClass
+from tinyhw.machine.structure import HARDWARE, assigned_variables, swallowed_loads
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
   from tinyhw.codegen.program import Program
   from tinyhw.machine.target import Target
-
-class Loop:
-  """An open loop: where its body starts, the counter, and the variables that it carries. after: set when it may not run at all."""
-  __slots__ = ("body", "counter", "carried", "after")
-
-  def __init__(self, body: Block, counter: Reg, carried: list[UOp]):
-    self.body, self.counter, self.carried = body, counter, carried
-    self.after: Block | None = None
 
 class Selector(Matrices):
   """The state of one selection; `select` at the end of this file is the way in."""
@@ -45,9 +38,8 @@ class Selector(Matrices):
     self.program_offsets = program.local_offsets
     self.varying = varying_values(program)
     self.swallowed = swallowed_loads(program.uops)
-    self.loops: list[Loop] = []
     self.conditions: list[Block] = []
-    self.assigned = assigned_variables(program)
+    self.assigned = assigned_variables(program.uops)
     self.enter(self.function.new_block(name="entry"))
     self.arguments, self.workgroup, self.lane = self.incoming()
     self.function.local_bytes = program.local_bytes
@@ -215,50 +207,28 @@ class Selector(Matrices):
 
   # ***** control *****
 
-  def jump_to(self, block: Block) -> None:
-    """End this block with a jump to `block`, and go on there."""
-    self.emit("s_branch", block, arguments=([],))
-    self.enter(block)
+  def branch(self, block: Block, values: list[Reg]) -> None: self.emit("s_branch", block, arguments=(values,))
+
+  def branch_if(self, predicate: str, dtype: DType, a: Any, b: Any, block: Block, values: list[Reg]) -> None:
+    self.compare(predicate, dtype, a, b)
+    self.emit("s_cbranch_scc1", block, arguments=(values,))
+
+  def counter(self, dtype: DType) -> Reg:
+    cls = regs.S[dtype.itemsize // 4]
+    return self.op(cls, f"s_mov_b{32 * cls.units}", 0)
+
+  def count(self, counter: Reg) -> Reg: return self.op(counter.cls, "s_add_u32" if counter.cls.units == 1 else "s_add64", counter, 1)
 
   def open(self, u: UOp) -> None:
-    """A RANGE. The grid and the lanes are the hardware's; another one is tested at its end, and at its start if it may have no iterations."""
-    if u.arg[1] is AxisType.GLOBAL or u.arg[1] is AxisType.LOCAL:
-      value = self.workgroup if u.arg[1] is AxisType.GLOBAL else self.lane
-      if u.dtype.itemsize == 8: value = self.widen(value, dtypes.uint32, u in self.varying)
-      elif value is self.abi.workgroup: value = self.op(regs.S[1], "s_mov_b32", value)
-      self.values[u] = value
-      return
-    cls = regs.S[u.dtype.itemsize // 4]
-    body = self.function.new_block(self.block.depth + 1, "loop")
-    loop = Loop(body, self.new(cls), [a for a in self.assigned[u] if a in self.values])
-    before = [self.values[a] for a in loop.carried]
-    start = self.op(cls, f"s_mov_b{32 * cls.units}", 0)
-    if u.src[0].vmin < 1:
-      loop.after = self.function.new_block(self.block.depth, "after")
-      self.compare("le", u.src[0].dtype, self.value(u.src[0]), 0)
-      self.emit("s_cbranch_scc1", loop.after, arguments=(before,))
-    self.emit("s_branch", body, arguments=([start, *before],))
-    body.params = [loop.counter] + [self.new(b.cls) for b in before]
-    self.enter(body)
-    self.values[u] = loop.counter
-    self.values.update(zip(loop.carried, body.params[1:]))
-    self.loops.append(loop)
+    """A RANGE. The grid and the lanes are the hardware's."""
+    if u.arg[1] not in HARDWARE: return self.open_loop(u)
+    value = self.workgroup if u.arg[1] is AxisType.GLOBAL else self.lane
+    if u.dtype.itemsize == 8: value = self.widen(value, dtypes.uint32, u in self.varying)
+    elif value is self.abi.workgroup: value = self.op(regs.S[1], "s_mov_b32", value)
+    self.values[u] = value
 
   def close(self, u: UOp) -> None:
-    opened = u.src[0]
-    if opened.arg[1] is AxisType.GLOBAL or opened.arg[1] is AxisType.LOCAL: return
-    loop = self.loops.pop()
-    cls = loop.counter.cls
-    following = self.op(cls, "s_add_u32" if cls.units == 1 else "s_add64", loop.counter, 1)
-    values = [self.values[a] for a in loop.carried]
-    self.compare("lt", opened.dtype, following, self.value(opened.src[0]))
-    self.emit("s_cbranch_scc1", loop.body, arguments=([following, *values],))
-    after = loop.after or self.function.new_block(self.block.depth - 1, "after")
-    self.emit("s_branch", after, arguments=(values if loop.after is not None else [],))
-    if loop.after is not None:
-      after.params = [self.new(v.cls) for v in values]
-      self.values.update(zip(loop.carried, after.params))
-    self.enter(after)
+    if u.src[0].arg[1] not in HARDWARE: self.close_loop(u.src[0])
 
   def condition(self, u: UOp) -> None:
     """IF: only where all lanes go one way."""
@@ -267,7 +237,13 @@ class Selector(Matrices):
     self.conditions.append(after)
     self.emit("s_cmp_eq_u32", self.in_scalar(self.value(u.src[0]), regs.S[1]), 0)
     self.emit("s_cbranch_scc1", after, arguments=([],))
-    self.jump_to(inside)
+    self.branch(inside, [])
+    self.enter(inside)
+
+  def end_condition(self, u: UOp) -> None:
+    after = self.conditions.pop()
+    self.branch(after, [])
+    self.enter(after)
 
   def barrier(self, u: UOp) -> None:
     """Waves of a workgroup meet; what they wrote to local memory is there (waits.py sees to that)."""
@@ -308,24 +284,9 @@ class Selector(Matrices):
 _OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
 _STATEMENTS = {
   Ops.PARAM: Selector.define, Ops.DEFINE_VAR: Selector.define, Ops.STORE: Selector.store, Ops.RANGE: Selector.open, Ops.END: Selector.close,
-  Ops.IF: Selector.condition, Ops.ENDIF: lambda s, u: s.jump_to(s.conditions.pop()), Ops.BARRIER: Selector.barrier, Ops.ASSIGN_ACC: Selector.assign,
+  Ops.IF: Selector.condition, Ops.ENDIF: Selector.end_condition, Ops.BARRIER: Selector.barrier, Ops.ASSIGN_ACC: Selector.assign,
 }
 OFFSETS = {"cdna": (-4096, 4095), "rdna3": (-4096, 4095), "rdna4": (-(1 << 23), (1 << 23) - 1)}  # bytes in an instruction that accesses memory
-
-def assigned_variables(program: Program) -> dict[UOp, list[UOp]]:
-  """For each loop the variables that are set inside of it and stood before it."""
-  found: dict[UOp, list[UOp]] = {}
-  position = {u: n for n, u in enumerate(program.uops)}
-  open_loops: list[UOp] = []
-  for u in program.uops:
-    if u.op is Ops.RANGE:
-      open_loops.append(u)
-      found[u] = []
-    elif u.op is Ops.END: open_loops.pop()
-    elif u.op is Ops.ASSIGN_ACC:
-      for r in open_loops:
-        if u.src[0] not in found[r] and position[u.src[0]] < position[r]: found[r].append(u.src[0])
-  return found
 
 def select(program: Program, target: Target) -> Function:
   """The program as instructions over virtual registers. Raises CompileError for what no AMD kernel can be."""

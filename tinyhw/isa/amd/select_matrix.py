@@ -13,6 +13,7 @@ from tinyhw.isa.amd import macros, regs
 from tinyhw.isa.amd.matrix import units
 from tinyhw.isa.amd.select_cast import Casts
 from tinyhw.machine.inst import MInst, Reg, RegClass
+from tinyhw.machine.structure import adjacent
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -90,20 +91,3 @@ class Matrices(Casts):
     inst.origin = self.origin
     self.block.insts.append(inst)
     return dst
-
-def adjacent(u: UOp) -> UOp | None:
-  """The INDEX of the first element, if the elements of a VECTORIZE are loads that stand beside each other in a local array."""
-  places = [s.src[0] for s in u.src if s.op is Ops.LOAD and len(s.src) == 1]
-  if len(places) < len(u.src) or places[0].src[0].op is not Ops.DEFINE_LOCAL: return None
-  split = [(p.src[0], *((p.src[1].src[0], p.src[1].src[1].arg) if p.src[1].op is Ops.ADD and p.src[1].src[1].op is Ops.CONST else (p.src[1], 0)))
-           for p in places]
-  first = split[0]
-  return places[0] if all(s == (first[0], first[1], first[2] + k) for k, s in enumerate(split)) else None
-
-def swallowed_loads(uops: tuple[UOp, ...]) -> set[UOp]:
-  """Loads that only a group wants: they are done with it."""
-  users: dict[UOp, int] = {}
-  for u in uops:
-    for s in u.src: users[s] = users.get(s, 0) + 1
-  factors = {s for u in uops if u.op is Ops.MMA for s in u.src[:2] if s.op is Ops.VECTORIZE and adjacent(s) is not None}
-  return {load for u in factors for load in u.src if users[load] == 1}

@@ -1,7 +1,5 @@
 """What the parts of selection share: making instructions, and bringing operands into a form that an instruction takes."""
 from __future__ import annotations
-import functools
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.errors import CompileError
@@ -10,34 +8,20 @@ from tinyhw.isa.amd.encode import compiled
 from tinyhw.isa.amd.form import Form, Generation
 from tinyhw.isa.amd.macros import MACROS, classes_of
 from tinyhw.isa.amd.table import table
-from tinyhw.machine.inst import Block, Function, Inst, MInst, Reg, RegClass
+from tinyhw.machine.inst import Function, Inst, MInst, Reg, RegClass, concrete
+from tinyhw.machine.structure import Structure
 if TYPE_CHECKING:
   from tinyhw.uop.ops import UOp
 
-@functools.lru_cache(None)
-def concrete(row: Inst, classes: tuple[RegClass | None, ...]) -> Inst:
-  """The row with the classes of actual operands, which is what allocation reads; None: a constant, or nothing."""
-  operands = tuple(o if o.cls is cls else replace(o, cls=cls, kind="reg" if cls is not None else "imm") for o, cls in zip(row.operands, classes))
-  return row if operands == row.operands else replace(row, operands=operands)
-
-class Part:
-  """One selection as far as instructions go. made: what was made in this block to be shared, by key and sources."""
+class Part(Structure):
+  """One selection as far as instructions go."""
 
   def __init__(self, generation: Generation, function: Function):
-    self.generation, self.function = generation, function
+    super().__init__(function)
+    self.generation = generation
     self.table = table(generation.arch)
     self.mask_class = classes_of(generation)["m"]
-    self.origin: UOp | None = None
-    self.order: list[Block] = []
-    self.values: dict[UOp, Reg] = {}
     self.varying: set[UOp] = set()
-
-  def enter(self, block: Block) -> None:
-    """Go on in another block."""
-    self.block, self.made = block, {}  # type: Block, dict[Any, Reg]
-    self.order.append(block)
-
-  def new(self, cls: RegClass) -> Reg: return self.function.new_reg(cls)
 
   # ***** instructions *****
 

@@ -9,11 +9,12 @@ waits for memory.
 Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
 """
 from __future__ import annotations
-from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple
 
 from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.table import Table, build, table
+from tinyhw.machine.flow import rewrite
 from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
 from tinyhw.machine.moves import units_of
 from tinyhw.machine.target import Target
@@ -119,37 +120,6 @@ class Waiter:
     return found
 
 UNORDERED = frozenset({"smem", "message"})
-
-T = TypeVar("T")
-
-def rewrite(blocks: list[Block], start: T, walk: Callable[[Block, T, list[MInst]], T], meet: Callable[[T | None, T], T | None]) -> None:
-  """Rewrite the blocks of a function under a state that flows along all paths.
-
-  walk(block, state at its start, out): puts the block's new code into `out` and gives the state at its end. meet(known, state): what holds at the
-  start of a block where `known` held (None: nothing yet) and `state` comes along another path; None where that changes nothing.
-  """
-  following = dict(zip(blocks, blocks[1:]))
-  starts = {blocks[0]: start}
-  work = [blocks[0]]
-  while work:
-    block = work.pop()
-    state = walk(block, starts[block], [])
-    for goal in goals_of(block, following.get(block)):
-      met = meet(starts.get(goal), state)
-      if met is None: continue
-      starts[goal] = met
-      if goal not in work: work.append(goal)
-  for block in [block for block in blocks if block in starts]:
-    out: list[MInst] = []
-    walk(block, starts[block], out)
-    block.insts = out
-
-def goals_of(block: Block, following: Block | None) -> Iterator[Block]:
-  """The blocks that may come next; following: the one that stands behind."""
-  for inst in block.insts:
-    if inst.row.effects & Effect.JUMP: yield from [o for o in inst.operands if isinstance(o, Block)]
-  if following is not None and not block.insts[-1].row.effects & Effect.END: yield following
-  elif following is not None and not block.insts: yield following
 
 def add_waits(function: Function, target: Target) -> Function:
   """The function with its waits."""
