@@ -122,3 +122,11 @@ def lines(text: str) -> list[tuple[str, str]]:
     if line.startswith(" "): rows[-1] += line
     elif line: rows.append(line)
   return [(row.split()[0], row.partition(" ")[2]) for row in rows]
+
+def members(name: str) -> list[str]:
+  """COMPUTE_DIM_{X,Y,Z} -> COMPUTE_DIM_X, COMPUTE_DIM_Y, COMPUTE_DIM_Z; {0-15} are the numbers from 0 to 15."""
+  first, opened, inner = name.partition("{")
+  if not opened: return [name]
+  inner = inner.rstrip("}")
+  low, ranged, high = inner.partition("-")
+  return [first + part for part in (map(str, range(int(low), int(high) + 1)) if ranged else inner.split(","))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from tinyhw.autogen.fields import Register, Table, lines, of_generation
+from tinyhw.autogen.fields import Register, Table, lines, members, of_generation
 
 ROWS = """
 # name                             address             fields
@@ -78,14 +78,6 @@ COMPUTE_NOWHERE                    0x2e7f              data
 BIF_BX_PF0_GPU_HDP_FLUSH_REQ       0x0e26              cp:0-9 sdma:10-17
 BIF_BX_PF0_GPU_HDP_FLUSH_DONE      0x0e27              cp:0-9 sdma:10-17
 """
-
-def members(name: str) -> list[str]:
-  """COMPUTE_DIM_{X,Y,Z} -> COMPUTE_DIM_X, COMPUTE_DIM_Y, COMPUTE_DIM_Z; {0-15} are the numbers from 0 to 15."""
-  first, opened, inner = name.partition("{")
-  if not opened: return [name]
-  inner = inner.rstrip("}")
-  low, ranged, high = inner.partition("-")
-  return [first + part for part in (map(str, range(int(low), int(high) + 1)) if ranged else inner.split(","))]
 
 def _registers(generation: int) -> Iterator[Register]:
   for name, text in lines(ROWS):

@@ -1,0 +1,128 @@
+"""Structures of NVIDIA's kernel driver, for the branches that we know: calls of /dev/nvidiactl, parameters of objects and controls, UVM's calls.
+
+A row is a name, a number, and fields in C's order with C's alignment. A field is a u32 unless it says otherwise: `pMemory:u64`, `data:u8[256]`,
+another row's name. `field@570-` is there from branch 570 on, `field@-580` up to 580. Numbers: of a call its own; of a control its command; of the
+parameters of an object one of its classes.
+
+Source: NVIDIA/open-gpu-kernel-modules, branches 535 (.288.01), 550 (.163.01), 570 (.211.01), 580 (.142) and 595 (.45.04): nvos.h, nv-ioctl.h,
+class/*.h, ctrl/*.h, alloc/alloc_channel.h, uvm_ioctl.h, by hand. Checked by test/autogen/nvidia/test_rm.py against test/golden/nvidia_rm.txt.
+"""
+from __future__ import annotations
+import ctypes
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tinyhw.autogen.fields import Table, lines
+
+BRANCHES = (535, 550, 570, 580, 590, 595)  # of the kernel driver, whose structures these are
+
+ROWS = """
+# calls of /dev/nvidiactl and /dev/nvidia<minor>
+RmAllocMemory        0x27  hRoot hObjectParent hObjectNew hClass flags pMemory:u64 limit:u64 status _ fd:i32
+RmFree               0x29  hRoot hObjectParent hObjectOld status
+RmControl            0x2a  hClient hObject cmd flags params:u64 paramsSize status
+RmAlloc              0x2b  hRoot hObjectParent hObjectNew hClass pAllocParms:u64 pRightsRequested:u64 paramsSize flags status
+RmDupObject          0x34  hClient hParent hObject hClientSrc hObjectSrc flags status
+RmMapMemory          0x4e  hClient hDevice hMemory offset:u64 length:u64 pLinearAddress:u64 status flags fd:i32
+RmUnmapMemory        0x4f  hClient hDevice hMemory pLinearAddress:u64 status flags
+RmMapMemoryDma       0x57  hClient hDevice hDma hMemory offset:u64 length:u64 flags flags2@580- kindOverride@580- dmaOffset:u64 status
+RmUnmapMemoryDma     0x58  hClient hDevice hDma hMemory flags dmaOffset:u64 size:u64@550- status
+CardInfo             0xc8  valid:u8 domain bus:u8 slot:u8 function:u8 vendor_id:u16 device_id:u16 gpu_id interrupt_line:u16 reg_address:u64
+                           reg_size:u64 fb_address:u64 fb_size:u64 minor_number dev_name:u8[10]
+RegisterFd           0xc9  ctl_fd:i32
+CheckVersion         0xd2  cmd reply versionString:u8[64]
+SysParams            0xd6  memblock_size:u64
+WaitOpenComplete     0xda  rc:i32@550- adapterStatus@550-
+
+# parameters of objects, by one of their classes
+DeviceParams         0x80   deviceId hClientShare hTargetClient hTargetDevice flags vaSpaceSize:u64 vaStartInternal:u64 vaLimitInternal:u64 vaMode
+SubdeviceParams      0x2080 subDeviceId
+UsermodeParams       0xc661 bBar1Mapping:u8 bPriv:u8
+VaSpaceParams        0x90f1 index flags vaSize:u64 vaStartInternal:u64 vaLimitInternal:u64 bigPageSize vaBase:u64 pasid@580-
+ChannelGroupParams   0xa06c hObjectError hObjectEccError hVASpace engineType bIsCallingContextVgpuPlugin:u8
+ContextShareParams   0x9067 hVASpace flags subctxId
+MemoryParams         0x40   owner type flags width height pitch attr attr2 format comprCovg zcullCovg rangeLo:u64 rangeHi:u64 size:u64
+                            alignment:u64 offset:u64 limit:u64 address:u64 ctagOffset hVASpace internalflags tag numaNode@550-
+MemoryVirtualParams  0x70   offset:u64 limit:u64 hVASpace
+MemoryDesc           0      base:u64 size:u64 addressSpace cacheAttrib
+ChannelParams        0xc86f hObjectError hObjectBuffer gpFifoOffset:u64 gpFifoEntries flags hContextShare hVASpace hUserdMemory:u32[8]
+                            userdOffset:u64[8] engineType cid subDeviceId hObjectEccError instanceMem:MemoryDesc userdMem:MemoryDesc
+                            ramfcMem:MemoryDesc mthdbufMem:MemoryDesc hPhysChannelGroup internalFlags errorNotifierMem:MemoryDesc
+                            eccErrorNotifierMem:MemoryDesc ProcessID SubProcessID encryptIv:u32[3] decryptIv:u32[3] hmacNonce:u32[8] tpcConfigID@570-
+CopyParams           0xc8b5 version engineType
+DebuggerParams       0x83de hDebuggerClient_Obsolete hAppClient hClass3dObject
+
+# controls, by their commands
+GetProbedIds         0x214      gpuIds:u32[32] excludedGpuIds:u32[32] gpuFlags:u32[32]@580-
+GetIdInfo            0x205      gpuId gpuFlags deviceInstance subDeviceInstance sliStatus boardId gpuInstance numaId
+GetClassList         0x800201   numClasses classList:u64
+GetNameString        0x20800110 gpuNameStringFlags ascii:u8[64] _:u8[64]@-580
+GetGidInfo           0x2080014a index flags length data:u8[256]
+GetTimeCorrelation   0x20800406 cpuClkId:u8 sampleCount:u8 samples:u64[32]
+GrInfo               0          index data
+GrRoute              0          flags route:u64
+GrGetInfo            0x20801201 grInfoListSize grInfoList:u64 grRouteInfo:GrRoute
+GrGetGpcMask         0x2080122a grRouteInfo:GrRoute gpcMask
+GrGetTpcMask         0x2080122b grRouteInfo:GrRoute gpcId tpcMask
+FbGetInfo            0x20801303 fbInfoListSize fbInfoList:GrInfo[54]@-535 fbInfoList:GrInfo[55]@550-550 fbInfoList:GrInfo[57]@570-570
+                                fbInfoList:GrInfo[128]@580-
+GetArchInfo          0x20801701 architecture implementation revision subRevision:u8
+PerfBoost            0x2080200a flags duration
+SmErrorState         0          hwwGlobalEsr hwwWarpEsr hwwWarpEsrPc hwwGlobalEsrReportMask hwwWarpEsrReportMask hwwEsrAddr:u64 hwwWarpEsrPc64:u64
+                                hwwCgaEsr hwwCgaEsrReportMask
+ReadSmErrorStates    0x83de030c hTargetChannel numSMsToRead smErrorStateArray:SmErrorState[100] mmuFaultInfo valid:u8 faultInfo startingSM
+MmuFault             0          faultAddress:u64 faultType accessType
+ReadMmuFaultInfo     0x83de0328 mmuFaultInfoList:MmuFault[4] count
+GetMmuFaultInfo      0x906f0106 addrHi addrLo faultType faultString:u8[32] shaderProgramVA:u64[7]
+GroupSchedule        0xa06c0101 bEnable:u8 bSkipSubmit:u8 bSkipEnable:u8@580-
+GetWorkSubmitToken   0xc36f0108 workSubmitToken
+
+# calls of /dev/nvidia-uvm
+UvmInitialize        0x30000001 flags:u64 rmStatus
+UvmRegisterVaSpace   25  gpuUuid:u8[16] rmCtrlFd:i32 hClient hVaSpace rmStatus
+UvmUnregisterVaSpace 26  gpuUuid:u8[16] rmStatus
+UvmRegisterChannel   27  gpuUuid:u8[16] rmCtrlFd:i32 hClient hChannel base:u64 length:u64 rmStatus
+UvmUnregisterChannel 28  gpuUuid:u8[16]@-580 hClient hChannel rmStatus
+UvmEnablePeerAccess  29  gpuUuidA:u8[16] gpuUuidB:u8[16] rmStatus
+UvmDisablePeerAccess 30  gpuUuidA:u8[16] gpuUuidB:u8[16] rmStatus
+UvmMappingAttributes 0   gpuUuid:u8[16] gpuMappingType gpuCachingType gpuFormatType gpuElementBits gpuCompressionType
+UvmMapExternal       33  base:u64 length:u64 offset:u64 perGpuAttributes:UvmMappingAttributes[32]@-535
+                         perGpuAttributes:UvmMappingAttributes[256]@550- gpuAttributesCount:u64 rmCtrlFd:i32 hClient hMemory rmStatus
+UvmFree              34  base:u64 length:u64@-580 rmStatus
+UvmRegisterGpu       37  gpu_uuid:u8[16] numaEnabled:u8 numaNodeId:i32 rmCtrlFd:i32 hClient hSmcPartRef rmStatus
+UvmUnregisterGpu     38  gpu_uuid:u8[16] rmStatus
+UvmUnmapExternal     66  base:u64 length:u64 gpuUuid:u8[16] rmStatus
+UvmValidateVaRange   72  base:u64 length:u64 rmStatus
+UvmCreateExternal    73  base:u64 length:u64 rmStatus
+UvmMmInitialize      75  uvmFd:i32 rmStatus
+"""
+
+_FIELD = re.compile(r"(?P<name>\w+)(:(?P<type>\w+)(\[(?P<count>\d+)\])?)?(@(?P<first>\d*)-(?P<last>\d*))?$")
+_TYPES: dict[str, Any] = {"u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64, "i32": ctypes.c_int32}
+
+def _fields(text: str, branch: int, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+  for number, item in enumerate(text.split()):
+    found = _FIELD.match(item)
+    assert found, f"{item} is no field"
+    if not int(found["first"] or 0) <= branch <= int(found["last"] or 9999): continue
+    kind = known[found["type"] or "u32"]
+    yield found["name"] if found["name"] != "_" else f"_{number}", kind * int(found["count"]) if found["count"] else kind
+
+class Structures(Table):
+  """The structures of a branch, as attributes: ctypes classes with NUMBER."""
+  def __init__(self, branch: int):
+    self.branch, known = branch, dict(_TYPES)
+    for name, text in lines(ROWS):
+      number, _, fields = text.strip().partition(" ")
+      made = type(name, (ctypes.Structure,), {"_fields_": list(_fields(fields, branch, known)), "NUMBER": int(number, 0), "name": name})
+      known[name] = made
+    super().__init__(known[name] for name, _ in lines(ROWS))
+
+@functools.cache
+def structures(version: int) -> Structures:
+  """The structures of a version of the kernel driver, by its first number. Raises ValueError for one that is not known."""
+  if version not in BRANCHES:
+    raise ValueError(f"structures of NVIDIA's kernel driver {version} are not known; known are {', '.join(map(str, BRANCHES))}")
+  return Structures(version)
