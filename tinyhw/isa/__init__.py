@@ -25,4 +25,5 @@ ASSEMBLERS = {
 }
 LISTERS = {
   "x86_64": "tinyhw.isa.x86.describe",
+  **dict.fromkeys(AMD, "tinyhw.isa.amd.describe"),
 }

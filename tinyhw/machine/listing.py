@@ -1,9 +1,10 @@
 """Annotated machine code of a kernel, for DEBUG=7: every instruction and where it came from, then what the loops cost.
 
 Input: a laid out function over physical registers, where each instruction ended up, and a `Reader`, by which an ISA says what its instructions are.
-Output: text. A line of code has: loops as brackets, offset, bytes, instruction, registers of each bank that hold a value while it executes, the UOp,
-the line of the tensor operation. Loops are the spans of backward jumps in layout order (layout.py makes loops contiguous), and run as often as the
-RANGE that their jump came from says. Counts take every branch of a condition as executed. The bounds of innermost loops are those of scoreboard.py.
+Output: text. A line of code has: loops as brackets, offset, bytes, instruction, registers of each bank that hold a value while it executes, the UOp
+(or what else there is to say), the line of the tensor operation. Loops are the spans of backward jumps in layout order (layout.py makes loops
+contiguous), and run as often as the RANGE that their jump came from says. Counts take every branch of a condition as executed. What limits the
+speed is told by listing_core.py for a processor's core, by listing_waves.py for a GPU.
 Cost: a few microseconds an instruction; nobody pays for it but who asks for the listing.
 """
 from __future__ import annotations
@@ -13,7 +14,6 @@ from dataclasses import dataclass, field
 from tinyhw import trace
 from tinyhw.dtype import ALIASES_BY_TYPE, dtypes
 from tinyhw.machine.inst import Bank, Effect, Function, MInst, Reg
-from tinyhw.machine.scoreboard import Bound, PipeCost, bound
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.text import render
@@ -27,18 +27,18 @@ class Reader:
   """What an ISA tells about its instructions.
 
   show: its text. touched: bytes that its memory operand covers. operations: floating-point operations that it does.
-  peak: floating-point operations a cycle that the processor could do, on elements like those of these instructions; 0 where they have none.
-  title, source, issue_width, ports, costs: of the microarchitecture, as in the ISA's latency tables; ports: what a character stands for.
+  bounds: the last lines of the listing: what limits the speed.
+  local: whether it touches memory of the worker or workgroup, which is counted apart. notes: what to say of instructions instead of what they came
+  from, by their id; it gets the function and the offset of each.
+  copies: how often all of the code is executed for each work item, by waves; 0: the code has a loop over its work items.
   """
   show: Callable[[MInst], str]
   touched: Callable[[MInst], int]
   operations: Callable[[MInst], int]
-  peak: Callable[[Sequence[MInst]], float]
-  title: str
-  source: str
-  issue_width: int
-  ports: Mapping[str, str]
-  costs: Mapping[str, PipeCost]
+  bounds: Callable[[Function, Sequence[Loop], Reader], list[str]]
+  local: Callable[[MInst], bool] = lambda inst: False
+  notes: Callable[[Function, Mapping[int, int]], Mapping[int, str]] = lambda function, offsets: {}
+  copies: int = 0
 
 @dataclass(frozen=True)
 class Line:
@@ -53,6 +53,7 @@ class Work:
   instructions: int = 0
   loaded: int = 0
   stored: int = 0
+  local: int = 0       # bytes of local memory, loaded and stored
   operations: int = 0
   spills: int = 0
   reloads: int = 0
@@ -236,6 +237,7 @@ def code_lines(function: Function, lines: Sequence[Line], registers: Registers, 
                came_from: Mapping[UOp, trace.Location]) -> list[str]:
   """The instructions. Labels stand where something jumps to."""
   where = {id(line.inst): line for line in lines}
+  notes = reader.notes(function, {id(line.inst): line.offset for line in lines})
   targets = {target for block in function.blocks for target in block.successors()}
   banks = [name for name in registers.banks if function.used.get(name)]
   width = 1 + max((loop.depth for loop in loops), default=-1)
@@ -252,7 +254,7 @@ def code_lines(function: Function, lines: Sequence[Line], registers: Registers, 
       code = line.code.hex() if len(line.code) <= MOST_BYTES else line.code[:MOST_BYTES].hex() + "."
       location = came_from.get(inst.origin)
       rows.append(f"{line.offset:7d}  {code:{2 * MOST_BYTES + 1}}  {texts[id(inst)]:{columns}}  {' '.join(f'{live[b]:4d}' for b in banks)}  "
-                  f"{short(inst):{MOST_ORIGIN}}  {'' if location is None else trace.show(location)}")
+                  f"{cut(notes.get(id(inst)) or short(inst), MOST_ORIGIN):{MOST_ORIGIN}}  {'' if location is None else trace.show(location)}")
     out += [f"{gutter(loops, n, i, len(rows), width)} {row}".rstrip() for i, row in enumerate(rows)]
   return out
 
@@ -265,8 +267,9 @@ def work_of(insts: Sequence[MInst], reader: Reader) -> Work:
     effects = inst.row.effects
     if effects & (Effect.LOAD | Effect.STORE):
       size = reader.touched(inst)
-      if effects & Effect.LOAD: work.loaded += size
-      if effects & Effect.STORE: work.stored += size
+      if reader.local(inst): work.local += size
+      elif effects & Effect.LOAD: work.loaded += size
+      if effects & Effect.STORE and not reader.local(inst): work.stored += size
     work.operations += reader.operations(inst)
     work.spills += inst.comment == "spill"
     work.reloads += inst.comment == "reload"
@@ -290,7 +293,7 @@ def size(count: float) -> str:
 
 def amounts(work: Work) -> str:
   text = f"{size(work.instructions)} instructions, {size(work.loaded)} bytes loaded, {size(work.stored)} bytes stored, {size(work.operations)} flop"
-  extra = [f"{size(n)} {name}" for n, name in ((work.spills, "spills"), (work.reloads, "reloads")) if n]
+  extra = [f"{size(n)} {name}" for n, name in ((work.local, "bytes of local memory"), (work.spills, "spills"), (work.reloads, "reloads")) if n]
   return ", ".join([text, *extra])
 
 def loop_name(loop: Loop, function: Function) -> str:
@@ -311,7 +314,7 @@ def loop_lines(function: Function, loops: Sequence[Loop], reader: Reader) -> lis
   return out
 
 def total_lines(function: Function, loops: Sequence[Loop], reader: Reader, grid: int | None) -> list[str]:
-  """All loops and the rest together; the work items of the grid, where they are known, as iterations of the loop over them."""
+  """All loops and the rest together; the work items of the grid, where they are known, as iterations of the loop over them, or by waves."""
   inside = {id(inst) for loop in loops for inst in loop.own}
   whole, known = work_of([i for block in function.blocks for i in block.insts if id(i) not in inside], reader), True
   for loop in loops:
@@ -321,37 +324,13 @@ def total_lines(function: Function, loops: Sequence[Loop], reader: Reader, grid:
     times = grid if is_grid else loop.times
     whole.add(each, times or 1)
     known = known and sure and times is not None
+  if reader.copies:
+    once, whole = whole, Work()
+    known = known and grid is not None
+    whole.add(once, reader.copies * (grid or 0))
   if not known: return ["overall: not known: it depends on the launch"]
   launch = f"overall ({size(grid)} work item{'s' if grid != 1 else ''})" if grid is not None else "overall"
   return [f"{launch}: {amounts(whole)}"]
-
-def bound_lines(function: Function, loops: Sequence[Loop], reader: Reader) -> list[str]:
-  """The bounds of the innermost loops."""
-  out = []
-  for loop in loops:
-    if loop.inner: continue
-    found = bound(loop.own, reader.costs, reader.issue_width)
-    work, peak = work_of(loop.own, reader), reader.peak(loop.own)
-    parts = f"ports {found.ports:.1f}, load/store {found.memory:.1f}, issue {found.issue:.1f}, latency {found.latency:.1f}"
-    line = f"bound of {loop_name(loop, function)}: {found.cycles:.1f} cycles an iteration, by {reason(found, reader)} ({parts})"
-    out.append(line)
-    rates = []
-    if work.operations:
-      rate = work.operations / max(found.cycles, 1e-9)
-      rates.append(f"{rate:.1f} flop a cycle" + (f" of {peak:.0f}, {100 * rate / peak:.0f} %" if peak else ""))
-    moved = work.loaded + work.stored
-    if moved: rates.append(f"{moved / max(found.cycles, 1e-9):.1f} bytes a cycle")
-    if rates: out.append(f"  at most {'; '.join(rates)}")
-    if found.unknown: out.append(f"  not in the table, counted as nothing: {', '.join(found.unknown)}")
-  return out
-
-def port_names(ports: str, reader: Reader) -> str: return " ".join(reader.ports.get(p, p) for p in ports) or "none"
-
-def reason(found: Bound, reader: Reader) -> str:
-  """What limits a loop: all that take as long as the loop."""
-  reasons = (("ports " + port_names(found.busiest, reader), found.ports), ("loads and stores", found.memory), ("issue", found.issue),
-             ("latency", found.latency))
-  return " and ".join(name for name, cycles in reasons if cycles >= found.cycles - 1e-9)
 
 def listing(function: Function, lines: Sequence[Line], banks: Sequence[Bank], reader: Reader, grid: int | None = None,
             allocatable: Mapping[str, tuple[int, ...]] | None = None, uops: Sequence[UOp] = ()) -> str:
@@ -372,6 +351,4 @@ def listing(function: Function, lines: Sequence[Line], banks: Sequence[Bank], re
   out = [f"--- machine code of {function.name}", *code_lines(function, lines, registers, loops, reader, lines_of(uops)),
          f"{head}{frame}{local}",
          f"registers written: {used or 'none'}", *loop_lines(function, loops, reader), *total_lines(function, loops, reader, grid)]
-  bounds = bound_lines(function, loops, reader)
-  if bounds: out += [*bounds, f"bounds: {reader.title}, caches always hit; table: {reader.source}"]
-  return "\n".join(out)
+  return "\n".join([*out, *reader.bounds(function, loops, reader)])

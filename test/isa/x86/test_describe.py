@@ -5,7 +5,7 @@ import pytest
 from program_builder import Builder
 from tinyhw.dtype import dtypes
 from tinyhw.isa.x86 import target
-from tinyhw.isa.x86.describe import compile_listed, operations, peak_of, reader, touched
+from tinyhw.isa.x86.describe import compile_listed, core, operations, peak_of, touched
 from tinyhw.isa.x86.latency import find
 from tinyhw.isa.x86.syntax import parse
 
@@ -32,7 +32,7 @@ def test_peaks(name: str, bits: int, single: int) -> None:
   assert peak_of(find(name), bits) == {32: single, 64: single / 2}
 
 def test_peak_is_that_of_the_element_in_use() -> None:
-  how = reader("zen3", 256)
+  how = core("zen3", 256)
   assert [how.peak([parse(t)]) for t in ("vaddps ymm0, ymm1, ymm2", "vaddpd ymm0, ymm1, ymm2", "add eax, 1")] == [32, 16, 0]
 
 def test_code_is_what_the_target_compiles() -> None:

@@ -1,5 +1,6 @@
 """What x86-64 instructions do, for the listing of DEBUG=7: bytes that they touch, floating-point operations, the peak of the processor."""
 from __future__ import annotations
+import functools
 import re
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from tinyhw.isa.x86.target import assemble, code_of, target
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Effect, Function, MInst
 from tinyhw.machine.listing import Line, Reader, listing
+from tinyhw.machine.listing_core import Core, bound_lines
 from tinyhw.machine.scoreboard import bound
 from tinyhw.uop.ops import UOp
 
@@ -53,13 +55,17 @@ def peak_of(table: Microarchitecture, vector_bits: int) -> dict[int, float]:
   cycles = bound([MInst(TABLE[f"vfmadd231ps_{v}_{v}_{v}"], [regs.reg(cls, i) for i in range(3)])], table.costs, table.issue_width).ports
   return {bits: 2 * vector_bits / bits / cycles for bits in ELEMENT_BITS.values()}
 
-def reader(microarchitecture: str, vector_bits: int) -> Reader:
-  """How a listing reads instructions of this processor."""
+def core(microarchitecture: str, vector_bits: int) -> Core:
+  """The processor as the bounds of a listing see it."""
   table = find(microarchitecture)
   peaks = peak_of(table, vector_bits)
   def peak(insts: Sequence[MInst]) -> float:
     return max((peaks[bits] for bits in map(element_bits, insts) if bits), default=0.0)
-  return Reader(show, touched, operations, peak, table.title, table.source, table.issue_width, table.ports, table.costs)
+  return Core(table.title, table.source, table.issue_width, table.ports, table.costs, peak)
+
+def reader(microarchitecture: str, vector_bits: int) -> Reader:
+  """How a listing reads instructions of this processor."""
+  return Reader(show, touched, operations, functools.partial(bound_lines, core(microarchitecture, vector_bits)))
 
 def describe(function: Function, code: bytes, places: Sequence[tuple[int, MInst]], arch: str, microarchitecture: str, grid: int | None = None,
              uops: Sequence[UOp] = ()) -> str:

@@ -1,0 +1,170 @@
+"""What instructions of AMD's GPUs take: latency and resources by kind of instruction, cycles of matrix instructions, sizes and rates of cards.
+
+A table is text, a row a line: a pipe of the instruction table, or an instruction's name, which goes before its pipe; cycles until the result is
+there; what a wave takes of which resource, separated by "|"; evidence. Resources are letters, `v*4` is four cycles of the vector unit. What memory
+instructions take of LDS and caches depends on their bytes, so those rows tell the latency, and what the instruction takes at least.
+All is for waves as wide as usual; a wave of 64 lanes on RDNA takes vector units twice as long.
+
+Evidence: p published, a assumed. Nothing of this was measured here: there was no AMD GPU.
+
+Published: LLVM, SISchedule.td (latencies of RDNA3 and of CDNA's pipelines, in steps of 4 cycles there); AMD's matrix instruction calculator
+(cycles of matrix instructions); MI300 and RDNA3 ISA guides; Chips and Cheese, "Latency testing is hard" (2023-06-14): the last-level cache of a
+7900 XTX answers vector loads after 150.3 ns and scalar ones after 128.4 ns, at 2.5 GHz 376 and 321 cycles; CDNA 3 white paper (rates of its caches).
+Assumed: WMMA holds the vector unit of its SIMD; RDNA4's latencies are those of RDNA3, where LLVM has no table of its own; those of LDS, and those
+of CDNA's memory, whose last-level cache is on another die.
+"""
+from __future__ import annotations
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tinyhw.isa.amd.form import Generation
+from tinyhw.isa.amd.rows_matrix import Shape
+from tinyhw.machine.occupancy import RegisterFile, Unit
+from tinyhw.machine.scoreboard import PipeCost
+
+# letter -> whose waves share it, what it is
+RESOURCES = {"v": ("simd", "the vector unit"), "t": ("simd", "the unit of transcendental functions"), "x": ("simd", "the matrix unit"),
+             "s": ("simd", "the scalar unit"), "b": ("simd", "the branch unit"), "c": ("unit", "scalar memory"), "d": ("unit", "LDS"),
+             "g": ("unit", "vector memory"), "2": ("unit", "the second-level cache"), "m": ("unit", "memory")}
+
+RDNA3 = """
+salu            2    s        p
+branch          1    b        a   # taken ones stall the wave longer, others go on meanwhile
+message         20   b        a
+valu            5    v        p
+v_mul_lo_u32    8    v*4      p
+v_mul_hi_u32    8    v*4      p
+v_mul_hi_i32    8    v*4      p
+v_mad_u64_u32   8    v*4      p
+v_mad_i64_i32   8    v*4      p
+dual            5    v        p
+dot             5    v        a
+trans           10   v|t*4    p
+f64             38   v*16     p
+wmma            4    -        a   # after its own cycles
+smem            321  c        p
+vmem            376  g        p
+flat            376  g        p
+lds             64   d        a
+"""
+RDNA4 = RDNA3
+
+CDNA3 = """
+salu            4    s*4      p
+branch          4    b*4      a
+valu            4    v*4      p
+v_mul_lo_u32    4    v*4      p
+dual            4    v*4      p
+dot             4    v*4      a
+trans           16   v*16     p
+f64             4    v*4      p
+mfma            4    v*4      a   # after its own cycles
+smem            400  c        a
+vmem            700  g        a
+flat            700  g        a
+lds             128  d        a
+"""
+COSTS = {"cdna": CDNA3, "rdna3": RDNA3, "rdna4": RDNA4}
+ISSUE = {"cdna": 4.0, "rdna3": 1.0, "rdna4": 1.0}  # cycles between two instructions of one wave
+MATRIX_SHARES_VECTOR = ("rdna3", "rdna4")          # a product of matrices holds the vector unit too
+
+@dataclass(frozen=True)
+class Card:
+  """A typical card of an architecture. units: of the kind that `unit` tells of. flops: type of element -> operations a cycle and SIMD, of products of
+  matrices ("f16"), and, with a "v" before it, of the vector unit.
+
+  local_rate, first_rate: bytes a cycle that LDS, and the caches next to a unit, give its waves. second_rate: those that the second-level caches of
+  the card give to all units; there are `dies` of them. memory_gbs: GB/s. line: bytes that the second-level cache gives at once.
+  """
+  title: str
+  unit: Unit
+  units: int
+  clock_ghz: float
+  local_rate: float
+  first_rate: float
+  second_rate: float
+  memory_gbs: float
+  line: int
+  banks: int
+  flops: Mapping[str, float]
+  dies: int = 1
+
+  @property
+  def memory_rate(self) -> float:
+    """Bytes of memory a cycle, for the card."""
+    return self.memory_gbs / self.clock_ghz
+
+# Scalar registers: CDNA adds vcc, flat_scratch and xnack_mask to a wave's own; on RDNA each wave has all of them
+_CDNA = {"vgpr": RegisterFile(512, 8), "sgpr": RegisterFile(800, 16, 6)}
+_RDNA = {"vgpr": RegisterFile(1536, 24)}
+_RDNA_WAVE64 = {"vgpr": RegisterFile(768, 12)}
+_WGP = Unit("WGP", 4, 16, 32, _RDNA, 128 << 10, 1024, 32)
+_CDNA3_CU = Unit("CU", 4, 8, 64, _CDNA, 64 << 10, 512, 16)
+_CDNA4_CU = Unit("CU", 4, 8, 64, _CDNA, 160 << 10, 1280, 16)
+
+_RDNA3_FLOPS = {"f16": 256, "bf16": 256, "iu8": 256, "iu4": 512, "vf32": 128, "vf16": 128, "vf64": 4}
+_RDNA4_FLOPS = {"f16": 512, "bf16": 512, "iu8": 1024, "iu4": 2048, "fp8": 1024, "bf8": 1024, "vf32": 128, "vf16": 128, "vf64": 4}
+_CDNA3_FLOPS = {"f16": 512, "bf16": 512, "i8": 1024, "fp8": 1024, "bf8": 1024, "f32": 64, "xf32": 256, "f64": 64, "vf32": 64, "vf16": 64, "vf64": 32}
+_CDNA4_FLOPS = {"f16": 1024, "bf16": 1024, "i8": 2048, "fp8": 2048, "bf8": 2048, "f32": 64, "f64": 32, "f8f6f4": 2048, "vf32": 64, "vf16": 64,
+                "vf64": 32}
+
+# Sources: AMD's product pages; RDNA3: 64 bytes a cycle of each CU's first-level cache, 64 of each of 48 channels of L2; MI300: 64 and, on each of
+# eight dies, 16 channels of 128 (CDNA 3 white paper); CDNA4 reads LDS faster, which is not counted
+CARDS = {
+  "gfx942": Card("MI300X", _CDNA3_CU, 304, 2.1, 128, 64, 16384, 5300, 128, 32, _CDNA3_FLOPS, 8),
+  "gfx950": Card("MI355X", _CDNA4_CU, 256, 2.4, 128, 64, 16384, 8000, 128, 64, _CDNA4_FLOPS, 8),
+  "gfx1100": Card("RX 7900 XTX", _WGP, 48, 2.5, 256, 128, 3072, 960, 128, 64, _RDNA3_FLOPS),
+  "gfx1200": Card("RX 9060 XT", _WGP, 16, 3.13, 256, 128, 1024, 320, 128, 64, _RDNA4_FLOPS),
+  "gfx1201": Card("RX 9070 XT", _WGP, 32, 2.97, 256, 128, 2048, 640, 128, 64, _RDNA4_FLOPS),
+}
+SOURCE = "published: LLVM's SISchedule.td, AMD's matrix instruction calculator, ISA guides; assumed: LDS, RDNA4 as RDNA3; nothing is measured"
+
+@functools.lru_cache(None)
+def card(generation: Generation) -> Card:
+  """The card of an architecture; waves of 64 lanes on RDNA have half as many registers each."""
+  found = CARDS[generation.arch.partition(":")[0]]
+  if generation.cdna or generation.wave == 32: return found
+  unit = Unit("WGP", 4, 16, 64, _RDNA_WAVE64, found.unit.local_bytes, found.unit.local_granule, found.unit.groups)
+  return Card(found.title, unit, *[getattr(found, name) for name in Card.__dataclass_fields__ if name not in ("title", "unit")])
+
+@functools.lru_cache(None)
+def costs(family: str) -> dict[str, PipeCost]:
+  """Rows by name: latency, and what is taken in the notation of PipeCost."""
+  found = {}
+  for line in COSTS[family].splitlines():
+    words = line.split("#")[0].split()
+    if not words: continue
+    name, latency, takes, _ = words
+    parts = [] if takes == "-" else [part.partition("*") for part in takes.split("|")]
+    found[name] = PipeCost(int(latency), "|".join(letter for letter, _, times in parts for _ in range(int(times or 1))))
+  return found
+
+# ***** products of matrices *****
+
+# CDNA: rows of a block -> cycles of one block, and of several at once. Types of 8 and 16 bits take as long, whatever their steps
+BLOCK = {32: 32, 16: 16}
+BLOCKS = {32: 64, 16: 32, 4: 8}
+# RDNA: bits of an element -> cycles
+WMMA = {"rdna3": {16: 32, 8: 32, 4: 16}, "rdna4": {16: 16, 8: 8, 4: 8}}
+BITS = {"f16": 16, "bf16": 16, "f32": 32, "xf32": 32, "f64": 64, "iu4": 4}
+
+def shape_of(name: str) -> Shape:
+  """v_wmma_f32_16x16x16_f16 -> its shape."""
+  name = name.removeprefix("v_mfma_scale_") if name.startswith("v_mfma_scale_") else name.split("_", 2)[2]
+  return Shape(name)
+
+def element_of_matrix(name: str) -> str:
+  """The type of A of a product by the instruction's name: f16, bf16, xf32, iu8 ..."""
+  return "xf32" if name.endswith("_xf32") else shape_of(name).a
+
+@functools.lru_cache(None)
+def matrix_cycles(name: str, generation: str, family: str) -> int:
+  """Cycles that a product holds the matrix unit. Source: AMD's matrix instruction calculator; CDNA4's own shapes: CDNA4 ISA guide, section 7."""
+  shape = shape_of(name)
+  if family != "cdna": return WMMA[family][BITS.get(shape.a, 8)]
+  slower = 2 if generation == "gfx950" else 1
+  if shape.a == "f64": return {16: 32 * slower, 4: 16}[shape.m]
+  if shape.a == "f8f6f4": return 2 * BLOCK[shape.m]
+  if shape.blocks > 1: return BLOCKS[shape.m]
+  return BLOCK[shape.m] * (2 if element_of_matrix(name) == "f32" else 1)
