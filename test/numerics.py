@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import accuracy
+import amd_recipes
 import numpy as np
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes, least_upper_dtype
 from tinyhw.methods import graph
@@ -56,6 +57,16 @@ EXACT = {
   Ops.EXP: "exp(0)", Ops.EXP2: "powers with whole exponents", Ops.LOG: "log(1)", Ops.LOG2: "powers of two", Ops.SIN: "sin(±0)",
   Ops.COS: "cos(0)", Ops.TANH: "tanh(±0); never beyond ±1", Ops.ERF: "erf(±0); never beyond ±1", Ops.POW: "x**0, 1**y; C's special cases",
 }
+GPUS = """
+Kernels for AMD GPUs compute EXP2, EXP, LOG2, LOG, SQRT, RECIPROCAL and FDIV of float32 by the hardware's approximate units and what corrects those
+(`tinyhw/isa/amd/recipes.py`). They keep the same bars, but results are the unit's: they may differ in the last bit from other devices', and from one
+generation to the next. The error is the worst that can be if a unit is less than 1 ULP off, as the ISA guides have it; SQRT, RECIPROCAL and FDIV are
+correctly rounded whatever the unit gives. All else is the expressions above. Vector instructions of each, constants aside:
+
+| | gfx1100 | gfx942 | float32 ULP |
+|---|---|---|---|
+"""
+EXACTLY = (Ops.SQRT, Ops.RECIPROCAL, Ops.FDIV)
 METHODS = """
 Once, by hand, with all 2**32 float32 numbers: {swept}.
 Bounds that tests hold the expressions to are in `test/support/ulps.py`.
@@ -152,6 +163,13 @@ def function_row(op: Ops) -> str:
   counts, plain = [str(ulps.operation_count(op, d)) for d in both], [shown(unfused(op, d)) for d in both]
   return f"| {op.name} | " + " | ".join([*counts, *plain, EXACT[op]]) + " |\n"
 
+def unit_row(op: Ops) -> str:
+  """How many instructions an operation is on GPUs, and how wrong where that is not what the tables above have."""
+  counts = [str(amd_recipes.instruction_count(op, arch)) for arch in ("gfx1100", "gfx942")]
+  known = op in amd_recipes.FUNCTIONS
+  error = shown(max(amd_recipes.worst(op, side)[0] for side in amd_recipes.SIDES)) if known else "0.5" if op in EXACTLY else "as above"
+  return f"| {op.name} | " + " | ".join([*counts, error]) + " |\n"
+
 # ***** types *****
 
 def name_of(dtype: DType) -> str: return ALIASES_BY_TYPE[dtype]
@@ -205,7 +223,8 @@ def document() -> str:
   operations = "".join(accuracy_row(*item) for item in accuracy.OPERATIONS.items())
   methods = "".join(accuracy_row(*item) for item in accuracy.METHODS.items())
   sums = "".join(f"| {what} | {error():.1e} |\n" for what, error in SUMS.items())
-  return (head + TABLE + operations + FUNCTIONS + "".join(map(function_row, ulps.FUNCTIONS)) + METHODS.format(swept=swept) + TABLE + methods + REST
+  return (head + TABLE + operations + FUNCTIONS + "".join(map(function_row, ulps.FUNCTIONS))
+          + GPUS + "".join(map(unit_row, (*EXACTLY, *ulps.FUNCTIONS))) + METHODS.format(swept=swept) + TABLE + methods + REST
           + "".join(map(range_row, dtypes.floats)) + REDUCTIONS + "".join(map(sum_row, (dtypes.bool, *dtypes.ints, *dtypes.floats)))
           + ORDER + sums + PROMOTION + promotion_table())
 

@@ -6,7 +6,7 @@ import pytest
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Generation
-from tinyhw.isa.amd.select_part import Part
+from tinyhw.isa.amd.select_part import MOST_CONSTANTS, Part
 from tinyhw.isa.amd.table import table
 from tinyhw.machine.inst import Function, concrete
 
@@ -27,13 +27,30 @@ def test_rdna_reads_two_scalars_and_cdna_one() -> None:
     assert names(selection)[moves + 1:] == ["v_add_f32"], "the same register twice counts once"
 
 def test_literals_of_long_encodings() -> None:
-  """RDNA has them, CDNA does not; inline constants are free."""
+  """RDNA has them, CDNA does not; inline constants are free. What is none is made once, where the function begins."""
   for arch, moves in (("gfx1100", 0), ("gfx942", 1)):
     selection = part(arch)
     x = selection.new(regs.V[1])
+    selection.enter(selection.function.new_block())
     selection.op(regs.V[1], "v_fma_f32", x, x, 0x40490fdb)
     selection.op(regs.V[1], "v_fma_f32", x, x, 0x3f800000)
-    assert names(selection) == ["v_mov_b32"] * moves + ["v_fma_f32", "v_fma_f32"]
+    assert names(selection) == ["v_fma_f32", "v_fma_f32"]
+    selection.enter(selection.function.new_block())
+    selection.op(regs.V[1], "v_fma_f32", x, 0x40490fdb, 0x40490fdb)
+    assert [inst.row.name for inst in selection.order[0].insts] == ["s_mov_b32"] * moves
+
+def test_two_literals_are_one_in_a_scalar_register() -> None:
+  selection = part("gfx1100")
+  x = selection.new(regs.V[1])
+  selection.op(regs.V[1], "v_med3_f32", x, 0x40490fdb, 0xc0490fdb)
+  assert names(selection) == ["s_mov_b32", "v_med3_f32"]
+
+def test_constants_that_are_too_many_are_made_where_they_are_used() -> None:
+  selection = part("gfx942")
+  x = selection.new(regs.V[1])
+  selection.enter(selection.function.new_block())
+  for k in range(MOST_CONSTANTS + 2): selection.op(regs.V[1], "v_fma_f32", x, x, 0x40490fdb + k)
+  assert len(selection.order[0].insts) == MOST_CONSTANTS and names(selection).count("s_mov_b32") == 2
 
 def test_two_literals_of_a_scalar_instruction() -> None:
   selection = part("gfx1100")

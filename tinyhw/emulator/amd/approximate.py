@@ -1,17 +1,19 @@
 """Functions that the hardware approximates, as far off as it may be: reciprocals, roots, exponentials, logarithms, sines; v_trig_preop.
 
-A float32 result that is not exact is one of the two numbers around it, the nearer or the other one as the operand's bits decide, so that no program
-can rely on correct rounding; denormals are flushed. A float64 result has the 24 bits that the hardware promises. Sources: ISA guides; LLVM's AMDGPU
-backend, which corrects what these instructions leave (legalizeFDIV, legalizeFSQRT).
+A float32 result that is not exact is one of the two numbers around it, the nearer or the other one as the operand's bits and EMULATE_SEED decide, so
+that no program can rely on correct rounding; denormals are flushed. A float64 result has the 24 bits that the hardware promises. Sources: ISA guides;
+LLVM's AMDGPU backend, which corrects what these instructions leave (legalizeFDIV, legalizeFSQRT).
 """
 from __future__ import annotations
 import math
 from collections.abc import Callable
 
 from tinyhw.arithmetic import divide, round_float32
+from tinyhw.config import EMULATE_SEED
 from tinyhw.emulator.amd.floats import bits_of_float32, bits_of_float64, flush_f32, float32_of, float64_of
 
 ONES = 0x7fffff  # a mantissa
+chance = EMULATE_SEED.value  # another number gives another choice of neighbours
 
 def approximate(exact: Callable[[float], float]) -> Callable[[float], float]:
   """A float32 function as the hardware has it: denormals are flushed, inexact results are less than 1 unit in the last place off."""
@@ -22,7 +24,7 @@ def approximate(exact: Callable[[float], float]) -> Callable[[float], float]:
     if result == value or result != result or math.isinf(result): return flush_f32(result)
     bits = bits_of_float32(x)
     if bits & ONES == ONES: return flush_f32(result)  # guess: exact, else no division by such a number were (Markstein 1990, theorem 8.3)
-    if bits * 2654435761 >> 31 & 1: return flush_f32(result)
+    if (bits ^ chance * 0x61c88647) * 2654435761 >> 31 & 1: return flush_f32(result)
     return flush_f32(float32_of(bits_of_float32(result) + (1 if abs(value) > abs(result) else -1)))
   return call
 

@@ -12,6 +12,7 @@ from tinyhw.uop.enums import GroupOp, Ops
 COMPARE = tuple(GroupOp.Comparison)
 INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.NEG, Ops.MAX, Ops.WHERE, Ops.BITCAST)
 FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.MULACC, Ops.WHERE, Ops.CAST, Ops.BITCAST)
+UNITS = (Ops.RECIPROCAL, Ops.EXP2, Ops.EXP, Ops.LOG2, Ops.LOG)  # by approximate units of float32: recipes.py
 LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST)
 MOVES = (Ops.WHERE, Ops.BITCAST)
 NARROW = dtypes.int8s + dtypes.int16s
@@ -20,7 +21,8 @@ def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]: 
 
 # There is no divider of integers, and no conversion between 64-bit integers and floats.
 SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64)
-          | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats) | pairs((Ops.CAST,), *dtypes.int32s, dtypes.float16))
+          | pairs(UNITS, dtypes.float32) | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
+          | pairs((Ops.CAST,), *dtypes.int32s, dtypes.float16))
 
 LDS_BYTES = 64 * 1024       # that one workgroup may have
 WAVES_PER_COMPUTE_UNIT = 8  # that a launch should have, so that memory's latency is hidden

@@ -122,74 +122,16 @@ div_f64        q=v2 a:v2 b:v2 | den=v2 num=v2 r=v2 e=v2 m=m
   v_fma_f64 e -den q num
   v_div_fmas_f64 q e r q
   v_div_fixup_f64 q q b a
-sqrt_f32       s=v1 x:v1 | y=v1 n=v1 e=v1 small=m m=m
-  v_mov_b32 n 0x0f800000
-  v_cmp_lt_f32 small x n
-  v_mul_f32 y 0x4f800000 x
-  v_cndmask_b32 y x y small
-  v_sqrt_f32 s y
-  v_add_nc_u32 n -1 s
-  v_fma_f32 e -n s y
-  v_cmp_ge_f32 m 0 e
-  v_cndmask_b32 n s n m
-  v_add_nc_u32 e 1 s
-  v_fma_f32 s -e s y
-  v_cmp_lt_f32 m 0 s
-  v_cndmask_b32 s n e m
-  v_mul_f32 n 0x37800000 s
-  v_cndmask_b32 s s n small
-  v_mov_b32 n 0x260
-  v_cmp_class_f32 m y n
-  v_cndmask_b32 s s y m
-sqrt_f64       s=v2 x:v2 | y=v2 h=v2 e=v2 n=v1 small=m m=m
-  v_mov_b32 e.lo 0
-  v_mov_b32 e.hi 0x10000000
-  v_cmp_lt_f64 small x e
-  v_mov_b32 n 0x100
-  v_cndmask_b32 n 0 n small
-  v_ldexp_f64 y x n
-  v_rsq_f64 h y
-  v_mul_f64 s y h
-  v_mul_f64 h h 0x3fe0000000000000
-  v_fma_f64 e -h s 0x3fe0000000000000
-  v_fma_f64 s s e s
-  v_fma_f64 h h e h
-  v_fma_f64 e -s s y
-  v_fma_f64 s e h s
-  v_fma_f64 e -s s y
-  v_fma_f64 s e h s
-  v_mov_b32 n 0xffffff80
-  v_cndmask_b32 n 0 n small
-  v_ldexp_f64 s s n
-  v_mov_b32 n 0x260
-  v_cmp_class_f64 m y n
-  v_cndmask_b32 s.lo s.lo y.lo m
-  v_cndmask_b32 s.hi s.hi y.hi m
-f32_to_i32     d=v1 x:v1 | n=v1 m=m
-  v_mov_b32 n 0x4f000000
-  v_cmp_lt_f32 m x n
-  v_cvt_i32_f32 d x
-  v_mov_b32 n 0x80000000
-  v_cndmask_b32 d n d m
-f64_to_i32     d=v1 x:v2 | n=v2 m=m
-  v_mov_b32 n.lo 0
-  v_mov_b32 n.hi 0x41e00000
-  v_cmp_lt_f64 m x n
-  v_cvt_i32_f64 d x
-  v_mov_b32 n.hi 0x80000000
-  v_cndmask_b32 d n.hi d m
-f64_to_u32     d=v1 x:v2 | t=v2 q=v2 n=v2 m=m
-  v_trunc_f64 t x
-  v_mov_b32 n.lo 0
-  v_mov_b32 n.hi 0x43e00000
-  v_cmp_lt_f64 m |t| n
-  v_mov_b32 n.hi 0x3df00000
-  v_mul_f64 q t n
-  v_floor_f64 q q
-  v_mov_b32 n.hi 0xc1f00000
-  v_fma_f64 t q n t
-  v_cvt_u32_f64 d t
-  v_cndmask_b32 d 0 d m
+reciprocal_f32 q=v1 b:v1 | den=v1 num=v1 r=v1 e=v1 m=m
+  v_div_scale_f32 den m b b 0x3f800000
+  v_div_scale_f32 num vcc 0x3f800000 b 0x3f800000
+  v_rcp_f32 r den
+  v_fma_f32 e -den r 0x3f800000
+  v_fma_f32 r e r r
+  v_mul_f32 q num r
+  v_fma_f32 e -den q num
+  v_div_fmas_f32 q e r q
+  v_div_fixup_f32 q q b 0x3f800000
 """
 
 class Line(NamedTuple):

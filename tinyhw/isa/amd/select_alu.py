@@ -5,6 +5,8 @@ from typing import Any
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.constants import KINDS
+from tinyhw.isa.amd.recipes import RECIPES
 from tinyhw.isa.amd.select_part import Part
 from tinyhw.machine.inst import Reg, RegClass
 from tinyhw.uop.enums import GroupOp, Ops
@@ -24,7 +26,8 @@ SCALAR_64 = {Ops.ADD: "s_add64", Ops.SUB: "s_sub64", Ops.MUL: "s_mul64", Ops.AND
              Ops.SHL: "s_lshl_b64", Ops.SHR: "s_ashr_i64"}
 SCALAR_64_UNSIGNED = {**SCALAR_64, Ops.SHR: "s_lshr_b64"}
 FLOAT_32 = {Ops.ADD: "v_add_f32", Ops.SUB: "v_sub_f32", Ops.MUL: "v_mul_f32", Ops.FDIV: "div_f32", Ops.SQRT: "sqrt_f32", Ops.TRUNC: "v_trunc_f32",
-            Ops.MULACC: "v_fma_f32"}
+            Ops.MULACC: "v_fma_f32", Ops.RECIPROCAL: "reciprocal_f32", Ops.EXP2: "exp2_f32", Ops.EXP: "exp_f32", Ops.LOG2: "log2_f32",
+            Ops.LOG: "log_f32"}
 FLOAT_64 = {Ops.ADD: "v_add_f64", Ops.MUL: "v_mul_f64", Ops.FDIV: "div_f64", Ops.SQRT: "sqrt_f64", Ops.TRUNC: "v_trunc_f64", Ops.MULACC: "v_fma_f64"}
 PREDICATES = {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}
 TABLES = {  # (varying, bytes, unsigned)
@@ -93,7 +96,34 @@ class Arithmetic(Part):
     if u.op is Ops.SUB and wide: return self.op(cls, "v_add_f64", *values, neg=2)
     key = (FLOAT_64 if wide else FLOAT_32).get(u.op)
     if key is None: raise CompileError(f"{self.function.name}: AMD has no {u.op.name} of {u.dtype}")
-    return self.op(cls, key, *values)
+    if u.op is Ops.MULACC and not wide: return self.multiply_add(cls, *values)
+    return self.perform(cls, key, *values)
+
+  def multiply_add(self, cls: RegClass, a: Any, b: Any, c: Any) -> Reg:
+    """a*b + c. One literal among them is in short instructions."""
+    if not isinstance(a, Reg): a, b = b, a
+    if isinstance(a, Reg) and isinstance(c, Reg) and self.literal(b): return self.op(cls, "v_fmamk_f32", a, b, c)
+    if isinstance(a, Reg) and isinstance(b, Reg) and self.literal(c):
+      if b.cls.bank is regs.SGPR: a, b = b, a
+      return self.op(cls, "v_fmaak_f32", a, b, c)
+    return self.op(cls, "v_fma_f32", a, b, c)
+
+  def literal(self, value: Any) -> bool:
+    """Whether 32 bits are a constant that instructions have no code for."""
+    return not isinstance(value, Reg) and value & 0xffffffff not in KINDS["f32"].codes
+
+  def perform(self, cls: RegClass, key: str, *sources: Any) -> Reg:
+    """An instruction, a macro or a recipe."""
+    return self.follow(key, *sources) if key in RECIPES else self.op(cls, key, *sources)
+
+  def follow(self, name: str, *sources: Any) -> Reg:
+    """The result of a recipe."""
+    recipe = RECIPES[name]
+    values: dict[str | int, Any] = dict(zip(recipe.operands, sources))
+    for step in recipe.steps:
+      values[step.name] = self.op(self.result_class(step.key), step.key, *[values.get(s, s) for s in step.sources], **step.modifiers)
+    found: Reg = values[""]
+    return found
 
   def comparison(self, u: UOp) -> Reg:
     dtype, predicate = u.src[0].dtype, PREDICATES[u.op]

@@ -9,7 +9,7 @@ from tinyhw.isa.amd.select_alu import Arithmetic
 from tinyhw.machine.inst import Reg
 from tinyhw.uop.ops import UOp
 
-CONVERSIONS = {  # (from, to) -> instruction or macro
+CONVERSIONS = {  # (from, to) -> instruction or recipe
   (dtypes.int32, dtypes.float32): "v_cvt_f32_i32", (dtypes.uint32, dtypes.float32): "v_cvt_f32_u32",
   (dtypes.int32, dtypes.float64): "v_cvt_f64_i32", (dtypes.uint32, dtypes.float64): "v_cvt_f64_u32",
   (dtypes.float32, dtypes.float64): "v_cvt_f64_f32", (dtypes.float64, dtypes.float32): "v_cvt_f32_f64",
@@ -29,7 +29,7 @@ class Casts(Arithmetic):
       source, value = dtypes.float64, self.op(self.generation.vectors[2], "v_cvt_f64_f32", value)
     key = CONVERSIONS.get((source, target))
     if key is None: raise CompileError(f"{self.function.name}: AMD does not convert {source} to {target}")
-    result = self.op(cls, key, value)
+    result = self.perform(cls, key, value)
     return self.op(cls, "v_and_b32", 0xffff, result) if target is dtypes.float16 else result
 
   def from_bool(self, u: UOp) -> Reg:

@@ -22,6 +22,7 @@ class Part(Structure):
     self.table = table(generation.arch)
     self.mask_class = classes_of(generation)["m"]
     self.varying: set[UOp] = set()
+    self.constants: dict[tuple[int, int], Reg] = {}   # (bits, registers) -> where the function's beginning has left them
 
   # ***** instructions *****
 
@@ -56,12 +57,19 @@ class Part(Structure):
     if name not in self.made: self.made[name] = self.mask_of(*sources) if key == "mask_of" else self.op(cls, key, *sources)
     return self.made[name]
 
+  def result_class(self, key: str) -> RegClass:
+    """The registers that an instruction or macro writes."""
+    if key in MACROS: return classes_of(self.generation)[MACROS[key].operands[0][2]]
+    spec = self.table[key].isa.specs[0]
+    return self.mask_class if spec.type.name == "mask" else self.generation.vectors[spec.type.units]
+
   # ***** operands *****
 
   def fit(self, form: Form, values: list[Any]) -> None:
     """Change values so that an encoding takes them. Which do is what the encoder itself says of stand-ins."""
     if encodable(form, values): return
     sources = [i for i, spec in enumerate(form.specs) if spec.show and spec.access == 1 and "v" in spec.kinds and values[i] is not None]
+    if self.fit_constants(form, values, sources): return
     def scalar(i: int) -> bool: return not isinstance(values[i], Reg) or values[i].cls.bank is regs.SGPR
     for i in sorted(sources, key=lambda i: (isinstance(values[i], Reg), -i)):  # constants first, and from the last one: src0 takes most
       if not scalar(i): continue
@@ -69,6 +77,30 @@ class Part(Structure):
       values[i] = self.in_vector(values[i], 4 * (spec.type.units if spec.type is not None else 1))
       if encodable(form, values): return
     raise CompileError(f"{self.function.name}: {form.mnemonic} does not take {values}")
+
+  def fit_constants(self, form: Form, values: list[Any], sources: list[int]) -> bool:
+    """The same with constants in scalar registers alone, as far as an instruction may read those: this costs the vector unit nothing."""
+    for i in reversed(sources):
+      if isinstance(values[i], Reg): continue
+      kind = form.specs[i].type
+      units = 1 if kind is None else kind.units
+      stand_in = regs.reg(regs.S[units], 0)
+      trial = [stand_in if k in sources and value == values[i] else value for k, value in enumerate(values)]
+      if not encodable(form, trial): continue
+      values[:] = [self.constant(values[i], units) if value is stand_in else value for value in trial]
+      return True
+    return False
+
+  def constant(self, value: int, units: int) -> Reg:
+    """A constant in scalar registers, made where the function begins, unless those are getting few."""
+    if (value, units) in self.constants: return self.constants[value, units]
+    if len(self.constants) >= MOST_CONSTANTS: return self.in_scalar(value, regs.S[units])
+    dst = self.new(regs.S[units])
+    halves = (value,) if units == 1 else (value & 0xffffffff, value >> 32 & 0xffffffff)
+    made = self.instruction("s_mov_b32" if units == 1 else "s_pack64", dst, *halves)
+    self.order[0].insts.insert(len(self.constants), made)
+    self.constants[value, units] = dst
+    return dst
 
   def fit_scalar(self, form: Form, values: list[Any]) -> None:
     """The same for the scalar unit: constants that no encoding takes go into registers."""
@@ -112,6 +144,7 @@ class Part(Structure):
     self.emit("s_cmp_lg_u32", flag, 0)
     return self.op(self.mask_class, f"s_cselect_b{self.generation.wave}", -1, 0)
 
+MOST_CONSTANTS = 32  # scalar registers (or pairs) that hold constants throughout a kernel
 VECTOR_PIPES = frozenset({"valu", "trans", "f64", "dot", "wmma", "mfma"})
 
 def encodable(form: Form, values: list[Any]) -> bool:
