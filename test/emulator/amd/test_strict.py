@@ -34,6 +34,17 @@ def test_nor_may_its_result_be_overwritten(arch: str) -> None:
   with pytest.raises(MissingWait, match="v2 is written before global_load_"): box.run(k)
 
 @pytest.mark.parametrize("arch", ARCHS)
+def test_a_load_into_the_registers_of_its_address_is_a_load(arch: str) -> None:
+  k, box = kernel(arch)
+  k("global_load_b32", k.v(1), k.v(1), k.s(4, 2))
+  k("v_mov_b32", k.v(2), k.v(1))
+  with pytest.raises(MissingWait, match="v1 is read before global_load_"): box.run(k)
+  k, box = kernel(arch)
+  k("s_load_b64", k.s(4, 2), k.s(4, 2), None)
+  k("s_mov_b32", k.s(6), k.s(5))
+  with pytest.raises(MissingWait, match="s5 is read before s_load_"): box.run(k)
+
+@pytest.mark.parametrize("arch", ARCHS)
 def test_loads_return_in_order(arch: str) -> None:
   """Waiting for all but one of two loads is enough for the first, not for the second."""
   for register in (2, 3):

@@ -103,7 +103,7 @@ def make_step(inst: MInst, size: int, mode: Mode) -> Step:
   if uses.form.counter:
     step.counters = tuple(uses.form.counter.split("+"))
     step.kind = inst.row.pipe if len(step.counters) == 1 else "flat"
-    step.results = step.touched - step.read_set | _both(uses)
+    step.results = _written(step, uses)
   step.all_lanes = matrix.is_matrix(uses.name)
   step.classes = classes(uses, mode)
   step.valu, step.trans = int("valu" in step.classes), int("trans" in step.classes)
@@ -185,7 +185,8 @@ def _result_read(uses: Uses, operand: str) -> bool:
 
 def _bits(mask: int) -> list[int]: return [SCALAR_BASE + i for i in range(mask.bit_length()) if mask >> i & 1]
 
-def _both(uses: Uses) -> frozenset[int]:
-  """Registers that are read and written."""
-  return frozenset(row_of(v) + i for s, v in zip(uses.form.specs, uses.inst.operands)
-                   if isinstance(v, Reg) and s.access == Access.BOTH and v.cls.bank is not regs.SGPR for i in range(v.cls.units))
+def _written(step: Step, uses: Uses) -> frozenset[int]:
+  """Registers that an instruction writes, also where it reads them: a load may write the register of its own address."""
+  vectors = (row_of(v) + i for s, v in zip(uses.form.specs, uses.inst.operands)
+             if isinstance(v, Reg) and s.access & Access.WRITE and v.cls.bank is not regs.SGPR for i in range(v.cls.units))
+  return frozenset((*vectors, *_bits(step.scalar_writes)))

@@ -1,0 +1,49 @@
+"""Damaged kernels: strict execution reports what breaks a rule of the hardware. Nightly more of them: --hypothesis-profile=nightly."""
+from __future__ import annotations
+import random
+
+import pytest
+from mutations import cases
+
+from test.emulator.amd import mutation_kernels, mutations
+from test.emulator.amd.mutations import DAMAGES, Listing, Mutant, counts, shown
+
+ARCHS = ("gfx1100", "gfx1200", "gfx942")
+NOTICED, MISSED = ("reported", "by the card"), ("missed: a rule", "missed: a result")
+
+@pytest.fixture(scope="module")
+def found() -> list[Mutant]:
+  """The mutants of all architectures. In CI they are the same each time."""
+  nightly = cases(0, 1) > 0
+  seed = random.SystemRandom().randrange(1 << 32) if nightly else 0
+  return [mutant for arch in ARCHS for mutant in mutations.mutants(arch, cases(110, 2200), seed)]
+
+def rate(mutants: list[Mutant]) -> tuple[int, int]:
+  """How many were noticed, of those that change a result or break a rule."""
+  noticed = sum(m.verdict in NOTICED for m in mutants)
+  return noticed, noticed + sum(m.verdict in MISSED for m in mutants)
+
+def test_what_breaks_a_rule_is_reported(found: list[Mutant]) -> None:
+  """Waits, wait states and barriers that are gone or weaker; and in any class of damage no broken rule is missed."""
+  classes = {c.name for c in DAMAGES if c.rules}
+  print(shown(counts(found)))
+  noticed, mattered = rate([m for m in found if m.kind in classes])
+  assert noticed >= 0.95 * mattered and mattered >= 100, f"{noticed} of {mattered}"
+  assert not [m for m in found if m.verdict == "missed: a rule"]
+
+def test_there_are_enough(found: list[Mutant]) -> None:
+  _, mattered = rate(found)
+  assert mattered >= 200 and all(any(m.kind == c.name and m.verdict == "reported" for m in found) for c in DAMAGES)
+
+def test_what_is_reported_is_wrong(found: list[Mutant]) -> None:
+  """The oracle finds a broken rule, or results are others where strict checks are off: there are no false alarms."""
+  assert not [m for m in found if m.verdict == "unconfirmed"]
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_kernels_are_assembled_as_they_were(arch: str) -> None:
+  """Also without an instruction and put back: branches find their goals."""
+  for case in mutation_kernels.cases(arch):
+    listing = Listing(arch, case.code.text)
+    assert listing.bytes(listing.insts) == case.code.text
+    shorter = Listing(arch, listing.bytes([inst if k else None for k, inst in enumerate(listing.insts)]))
+    assert shorter.goals == {k - 1: goal - 1 for k, goal in listing.goals.items()}
