@@ -17,7 +17,8 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 _ANY_WIDTH = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
-_WHOLE = frozenset({Ops.ACC, Ops.REDUCE})  # of what a lane has of a matrix
+_WHOLE = frozenset({Ops.ACC, Ops.REDUCE, Ops.LOAD})  # of what a lane has of a matrix
+_MEMORY = frozenset({Ops.LOAD, Ops.GEP})  # where lanes are threads, vectors are only loaded, stored and taken apart
 _STRUCTURE = frozenset({Ops.GROUP, Ops.ACC, Ops.REDUCE, Ops.LOAD, Ops.GEP})  # limited only by what a register holds
 
 class Legalizer:
@@ -42,10 +43,10 @@ class Legalizer:
   def _find_widest(self, op: Ops, dtype: DType) -> int:
     scalar, n = dtype.scalar(), dtype.count
     if dtype in self.shares and op in _WHOLE: return n
-    bytes_of_lane = max(scalar.itemsize, 1)
+    bytes_of_lane, lanes = max(scalar.itemsize, 1), self.capabilities.lanes
     for width in range(n, 1, -1):
-      if n % width: continue
-      if op in _STRUCTURE or op in _ANY_WIDTH:
+      if n % width or lanes and width & width - 1: continue   # lanes that are threads load powers of two
+      if op in (_MEMORY if lanes else _STRUCTURE) or op in _ANY_WIDTH:
         if width * bytes_of_lane <= self.capabilities.vector_bytes: return width
       elif self.capabilities.supports(op, scalar.vec(width)): return width
     return 1
@@ -68,7 +69,8 @@ class Legalizer:
     if op is Ops.CAST or op is Ops.BITCAST:
       source = u.src[0].dtype
       if op is Ops.CAST and lanewise(source.scalar(), dtype.scalar(), self.capabilities.wide_casts): return 1
-      if op is Ops.CAST and dtypes.is_int(source) and dtypes.is_int(dtype): op = Ops.LOAD  # every target resizes integers
+      resized = op is Ops.CAST and dtypes.is_int(source) and dtypes.is_int(dtype) and not self.capabilities.lanes
+      if resized: op = Ops.LOAD  # every target resizes the integers of a vector
       return min(self.widest(op, dtype), self.widest(op, source))
     return self.widest(op, dtype)
 

@@ -101,14 +101,16 @@ def share(x: UOp, tile: Tile, wave: UOp, layout: Layout, fresh: int, stage: int)
   axes = [r for r in (*tile.lanes, tile.rows, *tile.block, tile.steps) if r in x.ranges]
   local = staged(x, axes, tile, wave, fresh, stage)
   names = {tile.rows: "row", tile.columns: "column", tile.steps: "step"}
-  elements = []
+  places = []
   for element in range(layout.count):
     at = number(0)
     for r in axes:
       digit = place(layout, names[r], wave, element) if r in names else r
       at = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (at, r.src[0])), digit))
-    elements.append(UOp(Ops.LOAD, x.dtype, (UOp(Ops.INDEX, x.dtype, (local, at)),)))
-  return UOp(Ops.VECTORIZE, x.dtype.vec(len(elements)), tuple(elements))
+    places.append(UOp(Ops.INDEX, x.dtype, (local, at)))
+  dtype = x.dtype.vec(len(places))
+  if layout.elements == (("step", layout.count, 1),): return UOp(Ops.LOAD, dtype, (places[0],))  # steps are the last axis
+  return UOp(Ops.VECTORIZE, dtype, tuple([UOp(Ops.LOAD, x.dtype, (p,)) for p in places]))
 
 def staged(x: UOp, axes: list[UOp], tile: Tile, wave: UOp, fresh: int, stage: int) -> UOp:
   """x at all points of axes, in row-major order, in local memory: each lane of the workgroup computes every so many-th element."""

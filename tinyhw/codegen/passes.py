@@ -19,6 +19,7 @@ from tinyhw.codegen.indices import fits, lower_indices
 from tinyhw.codegen.legalize import legalize
 from tinyhw.codegen.linearize import linearize
 from tinyhw.codegen.program import Program
+from tinyhw.codegen.runs import widen_runs
 from tinyhw.codegen.stage import stage_values
 from tinyhw.codegen.vectorize import vectorize
 from tinyhw.config import DUMP, SPEC
@@ -44,6 +45,7 @@ PASSES = (
   Pass("stage", lambda sink, _: stage_values(sink), "before unroll: the stores that fill a local array are unrolled like others"),
   Pass("unroll", lambda sink, _: unroll(sink), "before vectorize: a copy's index is linear in the lane more often than the original's"),
   Pass("vectorize", vectorize, "before accumulate: the lanes of a reduction are folded once, after its loop"),
+  Pass("runs", widen_runs, "after unroll, which makes the copies that access neighbours; before indices, while an index is a plain sum"),
   Pass("accumulate", accumulate_reductions, "before decompose: what folds (MAX, MULACC) may be an operation that a target does not have", False),
   Pass("indices", lambda sink, _: lower_indices(sink),
        "after all that multiplies indices; before decompose, which divides machine integers only", False),

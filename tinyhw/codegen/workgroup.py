@@ -1,11 +1,13 @@
 """Choose how a kernel is spread over the lanes of workgroups, for targets whose lanes are threads (`Capabilities.lanes`).
 
 An output range becomes lanes: one that all reductions are under, so that no lane repeats another's work, and of those the one along which memory is
-adjacent. Where it is adjacent only along the sum, or there are few results, lanes share the reduction (lane_reduction.py). A product that the matrix
-unit can do gets MATRIX opts instead: a wave computes one matrix of the result, several waves share what they stage in local memory (matrix.py).
+adjacent; a lane then has neighbours enough for a wide access (runs.py). Where memory is adjacent only along the sum, or there are few results, lanes
+share the reduction (lane_reduction.py). A product that the matrix unit can do gets MATRIX opts instead: a wave computes one matrix of the result,
+several waves share what they stage in local memory (matrix.py).
 heuristic.py makes the grid of what is left.
 """
 from __future__ import annotations
+import math
 from typing import TYPE_CHECKING
 
 from tinyhw.codegen.access import access_of
@@ -32,11 +34,25 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   summed = along_sum(nest, best, capabilities)
   if summed: return summed
   if best is None: return ()
-  return (Opt(OptOps.LOCAL, best.arg[0], lanes_along(size_of(best), capabilities.lanes)),)
+  copies = copies_along(nest, best, capabilities)
+  lanes = Opt(OptOps.LOCAL, best.arg[0], lanes_along(size_of(best) // copies, capabilities.lanes))
+  return (lanes, Opt(OptOps.UPCAST, best.arg[0], copies)) if copies > 1 else (lanes,)
 
 def adjacent(nest: Nest, r: UOp) -> int:
   """How many accesses lanes along r do side by side, or at one place."""
   return sum(a.stride(r) in (0, 1) for a in nest.accesses)
+
+def copies_along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
+  """Neighbours that a lane computes, so that what lies beside each other is one access (runs.py), if there is work enough for all lanes."""
+  if not all(a.stride(r) in (0, 1) for a in nest.accesses): return 1
+  copies = wide(nest, capabilities)
+  points, wave = math.prod(size_of(x) for x in nest.ranges), capabilities.lanes
+  while copies > 1 and (size_of(r) % copies or size_of(r) < copies * wave or points < copies * capabilities.threads * wave): copies //= 2
+  return copies
+
+def wide(nest: Nest, capabilities: Capabilities) -> int:
+  """Elements of the widest type in memory that one access of a lane can have."""
+  return max(capabilities.vector_bytes // max(a.node.src[0].dtype.itemsize for a in nest.accesses), 1)
 
 def along_sum(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tuple[Opt, ...]:
   """Lanes along the range of the only reduction, where memory lies along it and not along the best of the output, or the output is too small."""
@@ -46,7 +62,11 @@ def along_sum(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tuple
   if not candidates: return ()
   r = max(candidates, key=lambda r: (adjacent(nest, r), r.arg))
   if best is not None and size_of(best) >= wave and adjacent(nest, best) >= adjacent(nest, r): return ()
-  return (Opt(OptOps.LOCAL, r.arg[0], 2 * wave if size_of(r) % (2 * wave) == 0 else wave),)
+  lanes = 2 * wave if size_of(r) % (2 * wave) == 0 else wave
+  copies = wide(nest, capabilities) if adjacent(nest, r) else 1
+  while copies > 1 and size_of(r) % (lanes * copies): copies //= 2
+  chosen = Opt(OptOps.LOCAL, r.arg[0], lanes)
+  return (chosen, Opt(OptOps.UPCAST, r.arg[0], copies)) if copies > 1 else (chosen,)
 
 def lanes_along(n: int, wave: int) -> int:
   """Lanes for a range of n iterations: all of them, or a divisor that fills at least a wave, or whole waves."""

@@ -186,14 +186,14 @@ def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[R
   operands = [Operand("d", Access.READ if kept else Access.WRITE, cls, early=not kept)]
   operands += [Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)]
   if name == "pack8": operands.insert(1, Operand("spare", Access.WRITE, regs.V[1], early=True))
-  if name in ("load", "pick", "fill", "keep", "kept"): operands.append(Operand("n", Access.READ, kind="imm"))
+  if name in NUMBERED: operands.append(Operand("n", Access.READ, kind="imm"))
   pipe, effects = ("lds", Effect.LOAD) if name == "load" else ("valu", 0)
   return Inst(f"{name}_{cls.name}", MACRO, tuple(operands), pipe, effects, isa=(generation, GROUPS[name]))
 
 def registers(group: Reg) -> list[Reg]:
   """The single registers of a group."""
   assert group.index is not None, f"{group!r} has no register yet"
-  return [regs.v(group.index + k) for k in range(group.cls.units)]
+  return [regs.reg((regs.S if group.cls.bank is regs.SGPR else regs.V)[1], group.index + k) for k in range(group.cls.units)]
 
 def pieces(generation: Generation, group: Reg) -> list[tuple[Reg, int]]:
   """A group in as few pieces as memory instructions take, of 16, 8 or 4 bytes, and where each begins in it, in bytes."""
@@ -219,9 +219,11 @@ def kept_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   rows, (value, slot) = table(generation.arch), operands
   return [build(rows[f"scratch_load_b{32 * v.cls.units}"], v, None, None, offset=slot + at) for v, at in pieces(generation, value)]
 
-def pack_words(generation: Generation, operands: list[Any]) -> list[MInst]:
+def copy_words(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """Words from vector or scalar registers, one after the other."""
   dst, *sources = operands
-  return [build(table(generation.arch)["v_mov_b32"], d, source) for d, source in zip(registers(dst), sources)]
+  row = table(generation.arch)["v_mov_b32"]
+  return [build(row, d, word) for d, word in zip(registers(dst), [word for source in sources for word in registers(source)])]
 
 def pack_halves(generation: Generation, operands: list[Any]) -> list[MInst]:
   """Codes of 16 bits, extended with zeros."""
@@ -230,7 +232,7 @@ def pack_halves(generation: Generation, operands: list[Any]) -> list[MInst]:
   return [build(row, d, high, 16, low) for d, low, high in zip(registers(dst), sources[::2], sources[1::2])]
 
 def pack_bytes(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """Integers of 8 bits, extended by their sign or with zeros; what is above a byte is cut off."""
+  """Integers of 8 bits, extended by their sign or with zeros; what is above a byte is cut off, but above the last of fewer than four."""
   rows, (dst, spare, *sources) = table(generation.arch), operands
   found = []
   for k, d in enumerate(registers(dst)):
@@ -238,12 +240,22 @@ def pack_bytes(generation: Generation, operands: list[Any]) -> list[MInst]:
     found.append(build(rows["v_and_b32"], d, 0xff, first))
     for n, source in enumerate(middle, 1):
       found += [build(rows["v_and_b32"], spare, 0xff, source), build(rows["v_lshl_or_b32"], d, spare, 8 * n, d)]
-    found.append(build(rows["v_lshl_or_b32"], d, last, 24, d))
+    found.append(build(rows["v_lshl_or_b32"], d, last, 8 * len(middle) + 8, d))
   return found
 
 def pick_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """An element of 32 or 64 bits, in the bank of its group."""
   dst, group, number = operands
-  return [build(table(generation.arch)["v_mov_b32"], dst, registers(group)[number])]
+  row = table(generation.arch)["s_mov_b32" if dst.cls.bank is regs.SGPR else "v_mov_b32"]
+  return [build(row, d, word) for d, word in zip(registers(dst), registers(group)[number * dst.cls.units:])]
+
+def extract(key: str, bits: int) -> Callable[[Generation, list[Any]], list[MInst]]:
+  """An element of fewer bits, extended to a word."""
+  def extracted(generation: Generation, operands: list[Any]) -> list[MInst]:
+    dst, group, number = operands
+    word, place = divmod(number * bits, 32)
+    return [build(table(generation.arch)[key], dst, registers(group)[word], place, bits)]
+  return extracted
 
 def fill_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   dst, value = operands
@@ -251,8 +263,10 @@ def fill_group(generation: Generation, operands: list[Any]) -> list[MInst]:
 
 GROUPS: dict[str, Callable[[Generation, list[Any]], list[MInst]]] = {
   "load": load_group, "keep": keep_group, "kept": kept_group,
-  "pick": pick_group, "fill": fill_group, "pack32": pack_words, "pack16": pack_halves, "pack8": pack_bytes,
+  "pick": pick_group, "u16": extract("v_bfe_u32", 16), "i16": extract("v_bfe_i32", 16), "u8": extract("v_bfe_u32", 8), "i8": extract("v_bfe_i32", 8),
+  "fill": fill_group, "spread": copy_words, "pack64": copy_words, "pack32": copy_words, "pack16": pack_halves, "pack8": pack_bytes,
 }
+NUMBERED = frozenset({"load", "keep", "kept", "pick", "u16", "i16", "u8", "i8", "fill"})  # whose last operand is an integer
 
 # ***** loads and stores of some lanes *****
 

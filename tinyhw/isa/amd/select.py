@@ -19,10 +19,11 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.amd import macros, regs
 from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import generation_of
+from tinyhw.isa.amd.select_group import origin_of
 from tinyhw.isa.amd.select_matrix import Matrices
 from tinyhw.isa.amd.uniform import varying_values
 from tinyhw.machine.inst import Block, Function, Reg, RegClass
-from tinyhw.machine.structure import HARDWARE, assigned_variables, swallowed_loads
+from tinyhw.machine.structure import HARDWARE, assigned_variables
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ class Selector(Matrices):
     self.program, self.abi = program, abi(self.generation.family)
     self.program_offsets = program.local_offsets
     self.varying = varying_values(program)
-    self.swallowed = swallowed_loads(program.uops)
     self.conditions: list[Block] = []
     self.assigned = assigned_variables(program.uops)
     self.enter(self.function.new_block(name="entry"))
@@ -69,7 +69,7 @@ class Selector(Matrices):
     return self.class_of(u.dtype, u in self.varying)
 
   def class_of(self, dtype: DType, varying: bool) -> RegClass:
-    units = 2 if dtype.itemsize == 8 else 1
+    units = max(dtype.itemsize // 4, 1)
     return self.generation.vectors[units] if varying else regs.S[units]
 
   def value(self, u: UOp) -> Any:
@@ -91,15 +91,12 @@ class Selector(Matrices):
     return value if u in self.varying else self.once(self.mask_class, "mask_of", value)
 
   def pick(self, u: UOp) -> None:
-    """An element of values that stand beside each other."""
-    source = u.src[0]
-    if source.op in (Ops.MMA, Ops.ACC):
-      self.values[u] = self.element(u)
-      return
-    if source.op not in (Ops.VECTORIZE, Ops.BROADCAST):
-      raise CompileError(f"{self.program.name}: AMD selection does not know GEP of {source.op.name}")
-    element = source.src[u.arg if source.op is Ops.VECTORIZE else 0]
-    self.values[u] = self.variable_value(u, element)
+    """An element of values that stand beside each other. Vectors of elements are made where they are used."""
+    if u.dtype.count > 1: return
+    source, number = origin_of(u)
+    if source.op is Ops.CONST: self.values[u] = self.in_vector(self.value(UOp.const(u.dtype, source.arg)), u.dtype.itemsize)
+    elif source.op not in (Ops.VECTORIZE, Ops.BROADCAST): self.values[u] = self.element(u.dtype, source, number)
+    else: self.values[u] = self.variable_value(u, source.src[number if source.op is Ops.VECTORIZE else 0])
 
   # ***** memory *****
 
@@ -114,6 +111,7 @@ class Selector(Matrices):
     index, dtype = u.src[0], u.dtype
     if u not in self.varying: return self.scalar_load(u)
     key, operands, offset = self.place(index, "load", self.extension(dtype))
+    if dtype.itemsize > WIDEST: return self.loaded(u, operands[0], offset)
     cls = self.class_of(dtype, True)
     if len(u.src) == 1: result = self.op(cls, key, *operands, offset=offset)
     else:
@@ -122,16 +120,17 @@ class Selector(Matrices):
     return self.op(self.mask_class, "v_cmp_ne_u32", 0, result) if dtype is dtypes.bool else result
 
   def extension(self, dtype: DType) -> str:
-    """The letter of a narrow load: by sign or with zeros."""
+    """The letter of a narrow load: by sign or with zeros; and the bits of any load."""
     if dtype.itemsize >= 4: return f"b{8 * dtype.itemsize}"
+    if dtype.count > 1: return f"u{8 * dtype.itemsize}"
     return f"{'i' if dtype in dtypes.sints else 'u'}{8 * dtype.itemsize}"
 
   def scalar_load(self, u: UOp) -> Reg:
     """A load of the scalar unit, from memory that this kernel does not write."""
     buffer, i = u.src[0].src
-    offset, rest = self.offset_of(i, u.dtype.itemsize)
-    units = u.dtype.itemsize // 4
-    return self.op(regs.S[units], f"s_load_b{32 * units}", self.base_of(buffer, rest, u.dtype.itemsize), None, offset=offset)
+    size, units = buffer.dtype.itemsize, u.dtype.itemsize // 4
+    offset, rest = self.offset_of(i, size)
+    return self.op(regs.S[units], f"s_load_b{32 * units}", self.base_of(buffer, rest, size), None, offset=offset)
 
   def base_of(self, buffer: UOp, i: UOp | None, size: int) -> Reg:
     """The address of a uniform element."""
@@ -185,6 +184,7 @@ class Selector(Matrices):
 
   def stored(self, u: UOp) -> Reg:
     """u as memory holds it, in vector registers; a bool is a byte."""
+    if u.dtype.count > 1: return self.group(u)
     if u.dtype is not dtypes.bool: return self.vector(u)
     if u not in self.varying: return self.in_vector(self.value(u), 4)
     return self.once(regs.V[1], "v_cndmask_b32", 0, 1, self.value(u))
@@ -270,8 +270,7 @@ class Selector(Matrices):
     for u in self.program.uops:
       self.origin = u
       if u.op in GroupOp.Elementwise: self.values[u] = self.compute(u)
-      elif u.op is Ops.LOAD:
-        if u not in self.swallowed: self.values[u] = self.load(u)
+      elif u.op is Ops.LOAD: self.values[u] = self.load(u)
       elif u.op is Ops.MMA: self.values[u] = self.multiply(u)
       elif u.op is Ops.GEP: self.pick(u)
       elif u.op is Ops.ACC: self.values[u] = self.variable_value(u, u.src[0])
@@ -286,6 +285,7 @@ _STATEMENTS = {
   Ops.PARAM: Selector.define, Ops.DEFINE_VAR: Selector.define, Ops.STORE: Selector.store, Ops.RANGE: Selector.open, Ops.END: Selector.close,
   Ops.IF: Selector.condition, Ops.ENDIF: Selector.end_condition, Ops.BARRIER: Selector.barrier, Ops.ASSIGN_ACC: Selector.assign,
 }
+WIDEST = 16  # bytes of a load or store
 OFFSETS = {"cdna": (-4096, 4095), "rdna3": (-4096, 4095), "rdna4": (-(1 << 23), (1 << 23) - 1)}  # bytes in an instruction that accesses memory
 
 def select(program: Program, target: Target) -> Function:

@@ -36,6 +36,7 @@ def differs(u: UOp, program: Program) -> bool:
   return u.op in (Ops.MAX, Ops.CMPLT) and u.src[0].dtype.itemsize == 8   # the scalar unit compares 64 bits for equality only
 
 def scalar_load(u: UOp, program: Program) -> bool:
-  """Whether the scalar unit could do a load if its index is uniform: whole dwords of a buffer that the kernel does not write, without a gate."""
+  """Whether the scalar unit could do a load if its index is uniform: up to 16 whole dwords of a buffer that the kernel does not write, ungated."""
   buffer = u.src[0].src[0]
-  return len(u.src) == 1 and buffer.op is Ops.PARAM and buffer.arg[0] not in program.written and u.dtype.itemsize in (4, 8) and u.dtype.count == 1
+  read_only = buffer.op is Ops.PARAM and buffer.arg[0] not in program.written
+  return read_only and len(u.src) == 1 and buffer.dtype.itemsize in (4, 8) and u.dtype.itemsize <= 64

@@ -1,0 +1,135 @@
+"""Turn what a lane loads or stores side by side into one wide access, for targets whose lanes are threads (`Capabilities.lanes`).
+
+Copies of a body (UPCAST, UNROLL) touch `i + 0`, `i + 1`, … of one buffer: the index is the same but for its constant. Runs of them, under one gate
+and as long as `vector_bytes` allows, become one LOAD of a vector, of which each copy takes an element, or one STORE of a VECTORIZE. A run is a power
+of two of elements. Local memory wants the address to be a multiple of what is accessed, so there it must follow from the factors of the index. Other
+memory takes any multiple of an element. Stores of a SINK or GROUP run over the same ranges in any order (docs/design.md 3.3), and loads before them.
+
+On a CPU lanes are elements of vectors, which vectorize.py makes. Cost: one walk, and one look at the sum of each index.
+"""
+from __future__ import annotations
+import math
+from typing import NamedTuple
+
+from tinyhw import trace
+from tinyhw.codegen.affine import linear, make, number
+from tinyhw.dtype import DType, dtypes
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+class Run(NamedTuple):
+  """Elements first, first + 1, … of what their accesses have in common."""
+  first: int
+  size: int
+
+class Access(NamedTuple):
+  """common: what all accesses of a run share. at: the constant of the index. step: of the address, what all that is not constant is a multiple of."""
+  common: tuple[object, ...]
+  at: int
+  step: int
+
+def access_of(u: UOp) -> Access | None:
+  """A LOAD or STORE of one element; None for what cannot be part of a run."""
+  buffer, i = u.src[0].src
+  value = u if u.op is Ops.LOAD else u.src[1]
+  if value.dtype.count > 1 or i.dtype is not dtypes.weakint or value.dtype is dtypes.bool: return None
+  if u.op is Ops.LOAD and len(u.src) > 1 and u.src[2].op is not Ops.CONST: return None
+  terms, constant = linear(i)
+  rest = u.src[1:] if u.op is Ops.LOAD else u.src[2:]
+  step = math.gcd(*terms.values()) * value.dtype.itemsize if is_local(buffer) else 0
+  return Access((buffer, frozenset(terms.items()), *rest), constant, step)
+
+def is_local(buffer: UOp) -> bool: return buffer.op is Ops.DEFINE_LOCAL or buffer.op is Ops.AFTER and buffer.src[0].op is Ops.DEFINE_LOCAL
+
+def runs_of(places: list[int], itemsize: int, step: int, most: int) -> list[Run]:
+  """Runs of at least two of the places, of at most `most` bytes, none of which overlap."""
+  found: list[Run] = []
+  known = set(places)
+  for at in sorted(known):
+    if found and at < found[-1].first + found[-1].size: continue
+    size = 1 << max(most // itemsize, 1).bit_length() - 1
+    while size > 1 and not (all(at + k in known for k in range(size)) and fits(at * itemsize, step, size * itemsize)): size //= 2
+    if size > 1: found.append(Run(at, size))
+  return found
+
+def fits(offset: int, step: int, size: int) -> bool:
+  """May an address that is this offset and a multiple of step be accessed by so many bytes at once? step 0: it may be anywhere."""
+  return step == 0 or offset % size == step % size == 0
+
+class Walk:
+  """The state: `new[u]`, and for each load of a run the run and what it shares."""
+
+  def __init__(self, order: list[UOp], most: int):
+    self.most = most
+    self.new: dict[UOp, UOp] = {}
+    self.loads: dict[UOp, tuple[Run, Access]] = {}
+    self.wide: dict[tuple[Run, tuple[object, ...], DType], UOp] = {}
+    together: dict[tuple[tuple[object, ...], DType], dict[UOp, Access]] = {}
+    for u in order:
+      access = access_of(u) if u.op is Ops.LOAD else None
+      if access is not None: together.setdefault((access.common, u.dtype), {})[u] = access
+    for (_, dtype), loads in together.items():
+      if len(loads) < 2: continue
+      accesses = list(loads.values())
+      for run in runs_of([a.at for a in accesses], dtype.itemsize, accesses[0].step, most):
+        self.loads.update((u, (run, a)) for u, a in loads.items() if 0 <= a.at - run.first < run.size)
+
+  def visit(self, u: UOp) -> None:
+    src = tuple([self.new[s] for s in u.src])
+    if u in self.loads: self.new[u] = self.element(u, src)
+    else:
+      if u.op in _TOGETHER: src = self.stores(src)
+      self.new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+
+  def element(self, u: UOp, src: tuple[UOp, ...]) -> UOp:
+    """One element of a wide load."""
+    run, access = self.loads[u]
+    key = run, access.common, u.dtype
+    found = self.wide.get(key)
+    if found is None:
+      dtype = u.dtype.vec(run.size)
+      rest = (src[1], UOp(Ops.CONST, dtype, (), src[2].arg)) if len(src) > 1 else ()
+      found = self.wide[key] = UOp(Ops.LOAD, dtype, (moved(src[0], run.first - access.at), *rest))
+    return UOp(Ops.GEP, u.dtype, (found,), access.at - run.first)
+
+  def stores(self, src: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    """Stores that are done together, runs of them as one."""
+    together: dict[tuple[tuple[object, ...], DType], dict[int, UOp]] = {}
+    steps: dict[tuple[object, ...], int] = {}
+    for s in src:
+      access = access_of(s) if s.op is Ops.STORE else None
+      if access is None: continue
+      together.setdefault((access.common, s.src[1].dtype), {})[access.at] = s
+      steps[access.common] = access.step
+    wide: dict[UOp, UOp | None] = {}
+    for (common, dtype), stores in together.items():
+      for run in runs_of(list(stores), dtype.itemsize, steps[common], self.most) if len(stores) > 1 else ():
+        members = [stores[run.first + k] for k in range(run.size)]
+        first = members[0]
+        value = whole(tuple([s.src[1] for s in members]))
+        wide.update(dict.fromkeys(members))
+        wide[first] = UOp(Ops.STORE, dtypes.void, (first.src[0], value, *first.src[2:]))
+    return tuple([t for s in src if (t := wide.get(s, s)) is not None])
+
+_TOGETHER = frozenset({Ops.SINK, Ops.GROUP, Ops.AFTER})
+
+def moved(place: UOp, elements: int) -> UOp:
+  """The place some elements on."""
+  if not elements: return place
+  return UOp(Ops.INDEX, place.dtype, (place.src[0], make(Ops.ADD, dtypes.weakint, (place.src[1], number(elements)))))
+
+def whole(values: tuple[UOp, ...]) -> UOp:
+  """A vector of values; that of which they are all the elements is itself."""
+  source = values[0].src[0] if values[0].op is Ops.GEP else values[0]
+  if source.dtype.count == len(values) and all(v.op is Ops.GEP and v.src[0] is source and v.arg == k for k, v in enumerate(values)): return source
+  return UOp(Ops.VECTORIZE, values[0].dtype.vec(len(values)), values)
+
+def widen_runs(sink: UOp, capabilities: Capabilities) -> UOp:
+  """sink with its runs of loads and stores as wide ones."""
+  if not capabilities.lanes or capabilities.vector_bytes < 2: return sink
+  order = list(sink.toposort())
+  walk = Walk(order, capabilities.vector_bytes)
+  for u in order: walk.visit(u)
+  trace.hand_on(walk.new)
+  return walk.new[sink]

@@ -1,0 +1,89 @@
+"""Values of several registers: vectors that are loaded, stored, and taken apart into elements.
+
+Elements narrower than 32 bits are packed, the first one lowest; those of 64 bits have two registers. A vector that is the same in all lanes may be in
+scalar registers. There is no arithmetic on vectors, but on matrices (select_matrix.py).
+"""
+from __future__ import annotations
+from typing import Any
+
+from tinyhw.arithmetic import to_bytes
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError
+from tinyhw.isa.amd import macros, regs
+from tinyhw.isa.amd.select_cast import Casts
+from tinyhw.machine.inst import MInst, Reg, RegClass
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+class Groups(Casts):
+  """The part of Selector that knows groups of registers."""
+
+  def group_class(self, dtype: DType) -> RegClass:
+    """The registers of a vector."""
+    return self.generation.vectors[max(dtype.itemsize // 4, 1)]
+
+  def group(self, u: UOp) -> Reg:
+    """A vector in a group of vector registers."""
+    found = self.values.get(u)
+    if found is not None: return found if found.cls.bank is regs.VGPR else self.put_group("spread", self.group_class(u.dtype), [found])
+    found = self.values[u] = self.make_group(u)
+    return found
+
+  def put_group(self, name: str, cls: RegClass, sources: list[Reg], number: int | None = None) -> Reg:
+    """A row of macros.GROUPS that makes a group (or an element) of registers and sources; number: its last operand."""
+    dst = self.new(cls)
+    row = macros.group_row(name, self.generation, cls, tuple(s.cls for s in sources))
+    spare = [self.new(regs.V[1])] if name == "pack8" else []
+    self.block.insts.append(MInst(row, [dst, *spare, *sources, *([] if number is None else [number])], self.origin))
+    return dst
+
+  def make_group(self, u: UOp) -> Reg:
+    if u.op is Ops.CONST: return self.filled(u)
+    if u.op is Ops.GEP: return self.part_of(u)
+    if u.op not in (Ops.VECTORIZE, Ops.BROADCAST):
+      raise CompileError(f"{self.function.name}: AMD selection has no registers for {u.op.name} of {u.dtype}")
+    return self.packed(u.dtype, [self.value(s) for s in u.src] * (u.dtype.count // len(u.src)))
+
+  def part_of(self, u: UOp) -> Reg:
+    """Adjacent elements of a group."""
+    (source, first), scalar, count = origin_of(u), u.dtype.scalar(), u.dtype.count
+    if source.op in (Ops.VECTORIZE, Ops.BROADCAST, Ops.CONST):
+      own = source.src[first:first + count] if source.op is Ops.VECTORIZE else source.src or (UOp.const(scalar, source.arg),)
+      return self.packed(u.dtype, [self.value(s) for s in own] * (count // len(own)))
+    if u.dtype.itemsize % 4: return self.packed(u.dtype, [self.element(scalar, source, first + k) for k in range(count)])
+    return self.put_group("pick", self.group_class(u.dtype), [self.group(source)], first // count)
+
+  def filled(self, u: UOp) -> Reg:
+    """The same constant in all elements."""
+    scalar = u.dtype.scalar()
+    if scalar.itemsize == 8: return self.packed(u.dtype, [self.value(UOp.const(scalar, u.arg))] * u.dtype.count)
+    word = int.from_bytes((to_bytes(u.arg, scalar) * 4)[:4], "little")
+    return self.put_group("fill", self.group_class(u.dtype), [], word)
+
+  def packed(self, dtype: DType, elements: list[Any]) -> Reg:
+    """Elements that were computed or loaded one by one."""
+    scalar = dtype.scalar()
+    sources = [self.in_vector(value, max(scalar.itemsize, 4)) for value in elements]
+    if scalar is dtypes.int16: sources[::2] = [self.op(regs.V[1], "v_and_b32", 0xffff, low) for low in sources[::2]]
+    return self.put_group(f"pack{scalar.bitsize}", self.group_class(dtype), sources)
+
+  def element(self, dtype: DType, source: UOp, number: int) -> Reg:
+    """One element of a group."""
+    whole = self.values[source]
+    if dtype.itemsize < 4: return self.put_group(f"{'i' if dtype in dtypes.sints else 'u'}{dtype.bitsize}", regs.V[1], [whole], number)
+    units = dtype.itemsize // 4
+    return self.put_group("pick", regs.S[units] if whole.cls.bank is regs.SGPR else self.generation.vectors[units], [whole], number)
+
+  def loaded(self, u: UOp, address: Reg, offset: int) -> Reg:
+    """A vector of local memory that is more than one instruction loads."""
+    return self.put_group("load", self.group_class(u.dtype), [address], offset)
+
+  def constant_group(self, u: UOp) -> Any:
+    """A constant vector as an instruction takes it that has one number for all elements; another one in its registers."""
+    return self.value(UOp.const(u.dtype.scalar(), u.arg)) if u.op is Ops.CONST else self.group(u)
+
+def origin_of(u: UOp) -> tuple[UOp, int]:
+  """Of which vector a GEP takes elements, past other GEPs, and the first of them."""
+  source, number = u.src[0], int(u.arg)
+  while source.op is Ops.GEP: source, number = source.src[0], number + int(source.arg)
+  return source, number
