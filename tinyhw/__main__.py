@@ -67,12 +67,21 @@ def emulate(arguments: Sequence[str]) -> int:
   if arguments[0] in ("-h", "--help"): print(f"emulate {command.USAGE}\n\n{command.__doc__}")
   return 0 if arguments[0] in ("-h", "--help") else int(command.run(arguments))
 
+def selftest(arguments: Sequence[str]) -> int:
+  """Ask a device step by step whether it does what the driver and the compiler rely on; --faults provokes a hang and a page fault."""
+  words = [word for word in arguments if not word.startswith("-")]
+  unknown = set(arguments) - {*words, "--json", "--faults"}
+  if unknown or len(words) != 1: raise UsageError(f"a device is expected, and --faults or --json; got {' '.join(arguments) or 'nothing'}")
+  command = importlib.import_module("tinyhw.selftest.command")
+  return int(command.run(words[0], "--faults" in arguments, "--json" in arguments))
+
 # name: what it takes, and the function that gets the words after the name and returns the exit status
 COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
   "asm": ("--arch ARCH", asm),
   "disasm": ("--arch ARCH [--plain]", disasm),
   "doctor": ("[--json]", doctor),
   "emulate": ("FILE --arch ARCH ...", emulate),
+  "selftest": ("DEVICE [--faults] [--json]", selftest),
   "viz": ("[FILE] [--port N]", viz),
 }
 

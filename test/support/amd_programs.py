@@ -1,4 +1,4 @@
-"""What an AMD device must do, as functions over a device: kernels in each chip's own words. For virtual GPUs and for real ones."""
+"""What an AMD device must do, as functions over a device, with the kernels of the self-test. For virtual GPUs and for real ones."""
 from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
@@ -6,61 +6,16 @@ from typing import Any
 
 from tinyhw.device import Launch
 from tinyhw.drivers.amd.device import AMDDevice
+from tinyhw.drivers.amd.selftest_kernels import ADD, GROUPS, LANES, SPILL, N, bits, kernel
+from tinyhw.drivers.amd.topology import CHIPS
 from tinyhw.isa.amd import syntax
 from tinyhw.machine.code import Code
 
-LANES, GROUPS = 64, 5
-N = LANES * GROUPS
-# By chip: where the workgroup's number is, names of loads, an addition, waits
-WORDS = {
-  "gfx1100": {"group": "s15", "load": "b32", "load2": "b64", "load4": "b128", "add": "v_add_nc_u32", "scalars": "s_waitcnt lgkmcnt(0)",
-              "vectors": "s_waitcnt vmcnt(0)", "stores": "s_waitcnt_vscnt null, 0x0"},
-  "gfx1200": {"group": "ttmp9", "load": "b32", "load2": "b64", "load4": "b128", "add": "v_add_nc_u32", "scalars": "s_wait_kmcnt 0x0",
-              "vectors": "s_wait_loadcnt 0x0", "stores": "s_wait_storecnt 0x0"},
-  "gfx942": {"group": "s2", "load": "dword", "load2": "dwordx2", "load4": "dwordx4", "add": "v_add_u32", "scalars": "s_waitcnt lgkmcnt(0)",
-             "vectors": "s_waitcnt vmcnt(0)", "stores": "s_waitcnt vmcnt(0)"},
-}
-WORDS["gfx1201"], WORDS["gfx950"] = WORDS["gfx1200"], WORDS["gfx942"]
-# out[i] = a[i] + b[i] + x
-ADD = """s_load_{load4} s[4:7], s[0:1], 0x0
-s_load_{load2} s[8:9], s[0:1], 0x10
-s_load_{load} s10, s[0:1], 0x18
-s_lshl_b32 s11, {group}, 6
-v_and_b32 v0, 0x3ff, v0
-{add} v0, s11, v0
-v_lshlrev_b32 v0, 2, v0
-{scalars}
-global_load_{load} v1, v0, s[6:7]
-global_load_{load} v2, v0, s[8:9]
-{vectors}
-v_add_f32 v1, v1, v2
-v_add_f32 v1, s10, v1
-global_store_{load} v0, v1, s[4:5]
-s_endpgm"""
-# out[i] = i + (i + 7), both spilled before they are added
-SPILL = """s_load_{load2} s[4:5], s[0:1], 0x0
-s_lshl_b32 s11, {group}, 6
-v_and_b32 v0, 0x3ff, v0
-{add} v0, s11, v0
-{add} v3, 7, v0
-scratch_store_{load} off, v0, off offset:4
-scratch_store_{load} off, v3, off offset:64
-{stores}
-scratch_load_{load} v1, off, off offset:4
-scratch_load_{load} v2, off, off offset:64
-v_lshlrev_b32 v0, 2, v0
-{vectors}
-{add} v1, v1, v2
-{scalars}
-global_store_{load} v0, v1, s[4:5]
-s_endpgm"""
-
 def code(kind: str, text: str = ADD, name: str = "add", arguments: tuple[str, ...] = ("buffer", "buffer", "buffer", "int64"), **fields: Any) -> Code:
-  """A kernel of the texts above."""
-  made = b"".join(syntax.assemble(line, kind) for line in text.format(**WORDS[kind]).splitlines())
-  return Code(name, kind, made, arguments, lanes=LANES, registers=(("vgpr", 4), ("sgpr", 16)), **fields)
-
-def bits(value: float) -> int: return int(struct.unpack("<i", struct.pack("<f", value))[0])
+  """A kernel of the self-test's texts, for a chip."""
+  def assemble(lines: str, arch: str) -> bytes: return b"".join(syntax.assemble(line, arch) for line in lines.splitlines())
+  generation = next(chip.gc for chip in CHIPS.values() if chip.arch == kind)
+  return kernel(assemble, kind, generation, text, name, arguments, **fields)
 
 class Vectors:
   """Three buffers of floats on a device (zeros, i, i / 2), and the kernel that adds."""

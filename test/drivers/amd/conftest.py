@@ -3,11 +3,14 @@ from collections.abc import Iterator
 
 import pytest
 from amd_box import AMDBox, Opener
+from amd_selftest import Tried
 
+from tinyhw.device import Device
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.amd.device import AMDDevice
 from tinyhw.drivers.linux import files
+from tinyhw.emulator.amd.computer import Computer
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
@@ -25,3 +28,14 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
     kfd.forget(box)
     left = box.held()
     assert left == {"files": 0, "mappings": 0, "memory": 1, "queues": 0, "events": 0}, f"{left}: only the event page is the kernel's to free"
+
+@pytest.fixture
+def tester(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tried]:
+  """The self-test of a virtual gfx1100, step by step; there are two, so that they can copy from each other."""
+  Device.close("AMD")
+  computer = Computer("tested", ["gfx1100"] * 2, seed=5)
+  monkeypatch.setattr(files, "COMPUTER", computer)
+  made = Tried(computer)
+  yield made
+  monkeypatch.undo()
+  made.close()

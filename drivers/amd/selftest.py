@@ -1,0 +1,317 @@
+"""What `python3 -m tinyhw selftest AMD` asks of a GPU before and after it computes: from the device files to a copy, one part of the driver after
+the other.
+
+The steps before the device opens use the driver's parts by themselves (`Bench`), so the first that fails says which part of it, of the kernel or of
+the card is to be looked at. What kernels are asked is in selftest_kernels.py.
+"""
+from __future__ import annotations
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+
+from tinyhw.autogen.amd import kfd_ioctl
+from tinyhw.device import Device
+from tinyhw.drivers.amd import selftest_kernels
+from tinyhw.drivers.amd.aql import AQL_RING_BYTES, AqlQueue
+from tinyhw.drivers.amd.commands import Commands
+from tinyhw.drivers.amd.device import TICK_NS, AMDDevice
+from tinyhw.drivers.amd.events import Events
+from tinyhw.drivers.amd.kfd import CODE, HOST, USER, VRAM, Kfd, Kind, Memory, connect
+from tinyhw.drivers.amd.launch import ARGUMENT_ALIGNMENT
+from tinyhw.drivers.amd.queue import ComputeQueue, Pm4Queue
+from tinyhw.drivers.amd.sdma import CopyQueue
+from tinyhw.drivers.amd.topology import Gpu, choose, gpus
+from tinyhw.drivers.linux.files import PAGE, Mapping, map_memory, machine
+from tinyhw.drivers.queue import Timeline, Transient, wait_until
+from tinyhw.errors import DriverError, TinyError
+from tinyhw.selftest.frame import Session, Step, Tools, Wrong, short_bytes
+
+LIMIT_MS = 5000           # for what takes microseconds
+COPIED = 64 << 10         # bytes
+SLEEP_SECONDS = 0.02      # between two looks at the clock
+CLOCK_TOLERANCE = 0.02
+WORDS_AT, MEETING_AT = 64, 1024  # offsets in the page of signals: words of the steps, 64 bytes each; where dies meet
+
+class Bench:
+  """Queues and memory of a GPU, each made when it is first asked for: an `Owner` (queue.py) without an order of submissions."""
+  def __init__(self, kfd: Kfd, gpu: Gpu, limit_ms: int):
+    self.kfd, self.gpu, self.limit_ms = kfd, gpu, limit_ms
+    self.memories: list[Memory] = []
+    self.undo = contextlib.ExitStack()
+    self.doorbell_pages: Mapping | None = None
+    self.made: dict[str, ComputeQueue | CopyQueue | Events] = {}
+    self.used = 0
+    with contextlib.ExitStack() as failed:
+      failed.callback(self.close)
+      self.page = self.allocate(PAGE, HOST, "signals")
+      self.page.mapping.copyin(0, bytes(PAGE))
+      commands = self.allocate(PAGE * 16, HOST, "commands")
+      self.transient = Transient(commands.mapping, commands.address, Timeline(self.page.mapping, 0), self._no_room, ARGUMENT_ALIGNMENT)
+      failed.pop_all()
+
+  # **** what queues want ****
+
+  def allocate(self, size: int, kind: Kind, label: str) -> Memory:
+    memory = self.kfd.allocate(self.gpu, size, kind, label)
+    self.memories.append(memory)
+    self.undo.callback(memory.close)
+    return memory
+
+  def doorbells(self, offset: int) -> Mapping:
+    if self.doorbell_pages is None:
+      self.doorbell_pages = self.kfd.doorbells(offset)
+      self.undo.callback(self.doorbell_pages.close)
+    return self.doorbell_pages
+
+  def wait_for(self, done: Callable[[], bool], what: str) -> None:
+    """Look until a condition holds. Raises Wrong that tells how far the queues are."""
+    if wait_until(done, self.limit_ms, lambda ms: time.sleep(0.0005)): return
+    lines = [f"{what} did not come in {self.limit_ms / 1000:g} s"]
+    for queue in self.made.values():
+      if isinstance(queue, Events): continue
+      lines.append(queue.state())
+      if not isinstance(queue, CopyQueue): lines += queue.recent()
+    raise Wrong("\n".join(lines))
+
+  def words(self, address: int, count: int) -> list[int]: return []
+
+  @staticmethod
+  def _no_room(number: int) -> None: raise Wrong("the steps sent more commands than their memory holds")
+
+  # **** parts ****
+
+  @property
+  def compute(self) -> ComputeQueue:
+    if "compute" not in self.made:
+      queue = self.made["compute"] = Pm4Queue(self) if self.gpu.xccs == 1 else AqlQueue(self, AQL_RING_BYTES)
+      self.undo.callback(queue.close)
+    return self.made["compute"]  # type: ignore[return-value]
+
+  @property
+  def copies(self) -> CopyQueue:
+    if "copies" not in self.made:
+      queue = self.made["copies"] = CopyQueue(self)
+      self.undo.callback(queue.close)
+    return self.made["copies"]  # type: ignore[return-value]
+
+  @property
+  def events(self) -> Events:
+    if "events" not in self.made:
+      events = self.made["events"] = Events(self.kfd, self.gpu)
+      self.undo.callback(events.close)
+    return self.made["events"]  # type: ignore[return-value]
+
+  def word(self) -> int:
+    """The offset of a word of zero in the page of signals that nobody else uses."""
+    self.used += 1
+    assert WORDS_AT * self.used < MEETING_AT, "the page of signals is full"
+    self.page.mapping.store64(WORDS_AT * self.used, 0)
+    return WORDS_AT * self.used
+
+  def commands(self) -> Commands:
+    meeting = self.page.address + MEETING_AT
+    return Commands(self.gpu, (meeting, meeting + 64) if self.gpu.xccs > 1 else None)
+
+  def send(self, commands: Commands) -> None:
+    """Tell the compute queue."""
+    self.compute.put(commands.words)
+    self.compute.ring.ring()
+
+  def wait_word(self, offset: int, value: int, what: str) -> None:
+    self.wait_for(lambda: self.page.mapping.load32(offset) == value, what)
+
+  def close(self) -> None:
+    """Give everything back."""
+    self.undo.close()
+    self.made.clear()
+
+class AMDSession(Session):
+  """The self-test of one GPU. limit_ms: how long a part of it may take for what takes microseconds."""
+  limit_ms = LIMIT_MS
+
+  def __init__(self, name: str, tools: Tools):
+    super().__init__(name, tools)
+    self.ordinal, self.box = int(name.partition(":")[2] or 0), machine()
+    self.gpu: Gpu | None = None
+    self.kfd: Kfd | None = None
+    self.opened: Bench | None = None
+    self.available = 0     # bytes of the GPU's memory before the first step took any
+
+  @property
+  def bench(self) -> Bench:
+    assert self.gpu is not None and self.kfd is not None, "steps follow each other"
+    if self.opened is None: self.opened = Bench(self.kfd, self.gpu, self.limit_ms)
+    return self.opened
+
+  def first(self) -> Sequence[Step]: return (*SYSTEM, *selftest_kernels.STEPS)
+  def last(self) -> Sequence[Step]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.BAD_ADDRESS_STEP)
+
+  def recover(self) -> None:
+    """Let go of queues that may hang, and of a device that is lost."""
+    with contextlib.suppress(TinyError): self.close()
+    with contextlib.suppress(TinyError): Device.close(self.name)
+
+  def close(self) -> None:
+    opened, self.opened = self.opened, None
+    if opened is not None: opened.close()
+
+def begin(name: str, tools: Tools) -> AMDSession: return AMDSession(name, tools)
+
+# **** steps ****
+
+def topology(s: AMDSession) -> str:
+  s.gpu = gpu = choose(s.box, s.ordinal)
+  dies = f" on each of {gpu.xccs} dies" if gpu.xccs > 1 else ""
+  return (f"{gpu.chip.arch}, node {gpu.node}, one of {len(gpus(s.box))} GPUs; {gpu.compute_units} compute units{dies}; "
+          f"memory {short_bytes(gpu.vram_bytes)}, of which the processor sees {short_bytes(gpu.visible_bytes)}")
+
+def nodes(s: AMDSession) -> str:
+  assert s.gpu is not None
+  s.kfd = connect(s.box)
+  s.kfd.acquire(s.gpu)
+  s.available = available(s)
+  return f"interface {s.kfd.version[0]}.{s.kfd.version[1]}, {s.gpu.render_node}, {short_bytes(s.available)} of the GPU's memory are free"
+
+def available(s: AMDSession) -> int:
+  """Bytes of the GPU's memory that can be allocated."""
+  assert s.gpu is not None and s.kfd is not None
+  request = kfd_ioctl.GetAvailableMemory(gpu_id=s.gpu.gpu_id)
+  s.kfd.node.ioctl(request)
+  return int(request.available)
+
+def memory(s: AMDSession) -> str:
+  """Each kind of memory by itself; the processor writes and reads what it sees."""
+  assert s.gpu is not None and s.kfd is not None
+  host = map_memory(COPIED)
+  try:
+    for kind in (VRAM, CODE, HOST, USER):
+      try: made = s.kfd.allocate(s.gpu, COPIED, kind, "self-test", host.address if kind is USER else 0)
+      except DriverError as error: raise Wrong(f"{kind}: {error.message}") from error
+      try:
+        if not kind.visible: continue
+        made.mapping.store32(COPIED - 4, 0x12345678)
+        if made.mapping.load32(COPIED - 4) != 0x12345678: raise Wrong(f"{kind}: the processor does not read what it has written")
+      finally: made.close()
+  finally: host.close()
+  return f"{', '.join(map(str, (VRAM, CODE, HOST, USER)))}: allocated, mapped and given back"
+
+def compute_queue(s: AMDSession) -> str:
+  """The queue, and the mapping of its doorbell."""
+  assert s.gpu is not None
+  queue = s.bench.compute
+  sizes = s.gpu.queue_sizes()
+  return f"{type(queue).__name__}, {queue.state()}; area for saved waves {short_bytes(sizes.total)}, control stack {sizes.control_stack}"
+
+def command_processor(s: AMDSession) -> str:
+  """A doorbell, a packet that does nothing, and a word that it writes."""
+  bench, commands, word = s.bench, s.bench.commands(), s.bench.word()
+  commands.packet(commands.packets.NOP, data=[0, 0])
+  commands.release(bench.page.address + word, 1)
+  begin = time.perf_counter()
+  bench.send(commands)
+  bench.wait_word(word, 1, "the word that RELEASE_MEM writes")
+  return f"read {len(commands.words)} words and wrote one, {(time.perf_counter() - begin) * 1e6:.0f} us from the doorbell"
+
+def interrupts(s: AMDSession) -> str:
+  """Sleeping until a queue signals."""
+  bench, commands, word = s.bench, s.bench.commands(), s.bench.word()
+  commands.release(bench.page.address + word, 1, (bench.events.mailbox, bench.events.number))
+  bench.send(commands)
+  begin = time.monotonic()
+  fault = bench.events.wait(s.limit_ms)
+  milliseconds = (time.monotonic() - begin) * 1000
+  if fault is not None: raise Wrong(f"a fault came: {fault}")
+  bench.wait_word(word, 1, "the word that RELEASE_MEM writes")
+  if milliseconds >= s.limit_ms: raise Wrong(f"the word was written, but nothing woke the process in {s.limit_ms / 1000:g} s")
+  return f"woken after {milliseconds:.2f} ms"
+
+def copy_engine(s: AMDSession) -> str:
+  """From the host's memory to the GPU's, and back to another place."""
+  bench, word = s.bench, s.bench.word()
+  host, card = bench.allocate(2 * COPIED, HOST, "copied"), bench.allocate(COPIED, VRAM, "copied")
+  data, found = bytes(i * 7 & 0xFF for i in range(251)) * (COPIED // 251 + 1), bytearray(COPIED)
+  host.mapping.copyin(0, data[:COPIED] + bytes(COPIED))
+  bench.copies.copy(card.address, host.address, COPIED)
+  bench.copies.copy(host.address + COPIED, card.address, COPIED)
+  bench.copies.signal(bench.page.address + word, 1, (bench.events.mailbox, bench.events.number))
+  bench.copies.ring.ring()
+  bench.wait_word(word, 1, "the word that FENCE writes")
+  host.mapping.copyout(COPIED, memoryview(found))
+  wrong = [i for i in range(COPIED) if found[i] != data[i]]
+  if wrong: raise Wrong(f"{len(wrong)} of {COPIED} bytes differ after a copy there and back; the first is number {wrong[0]}, "
+                        f"{found[wrong[0]]:#04x} instead of {data[wrong[0]]:#04x}")
+  return f"{short_bytes(COPIED)} there and back"
+
+def clock(s: AMDSession) -> str:
+  """Two looks at the GPU's clock lie as far apart as the host's clock allows."""
+  bench, looks = s.bench, list[tuple[int, float, float]]()
+  for _ in range(2):
+    commands, stamp, word = bench.commands(), bench.word(), bench.word()
+    commands.timestamp(bench.page.address + stamp)
+    commands.release(bench.page.address + word, 1)
+    before = time.monotonic()
+    bench.send(commands)
+    bench.wait_word(word, 1, "the word behind a timestamp")
+    looks.append((bench.page.mapping.load64(stamp), before, time.monotonic()))
+    time.sleep(SLEEP_SECONDS)
+  (first, before, seen), (second, asked, after) = looks
+  seconds = (second - first) * TICK_NS / 1e9
+  if not (asked - seen) * (1 - CLOCK_TOLERANCE) <= seconds <= (after - before) * (1 + CLOCK_TOLERANCE):
+    raise Wrong(f"the clock went on by {second - first} ticks of {TICK_NS} ns, which are {seconds * 1e3:.3f} ms, while {(asked - seen) * 1e3:.3f} to "
+                f"{(after - before) * 1e3:.3f} ms went by")
+  return f"{second - first} ticks of {TICK_NS} ns in {(after - before) * 1e3:.2f} ms"
+
+def side_by_side(s: AMDSession) -> str:
+  """The compute queue waits for what the copy engine writes when it has seen what the compute queue wrote: neither may wait for the other's end."""
+  bench, commands = s.bench, s.bench.commands()
+  asked, answered, done = (bench.page.address + bench.word() for _ in range(3))
+  commands.release(asked, 1)
+  commands.wait(answered, 1)
+  commands.release(done, 1)
+  bench.copies.wait_memory(asked, 1)
+  bench.copies.signal(answered, 1, (bench.events.mailbox, bench.events.number))
+  bench.send(commands)
+  bench.copies.ring.ring()
+  bench.wait_word(done - bench.page.address, 1, "the answer of the copy engine to the compute queue")
+  return "each answered the other in the middle of its work"
+
+def opens(s: AMDSession) -> str:
+  """The device, as programs open it."""
+  s.close()
+  device = s.device
+  assert isinstance(device, AMDDevice)
+  return f"{device.arch}, {device.compute.state()}; {device.copies.state()}"
+
+def release(s: AMDSession) -> str:
+  """The device closes, and all of the GPU's memory is free again."""
+  assert s.kfd is not None and s.gpu is not None
+  Device.close(s.name)
+  if s.gpu.gpu_id in s.kfd.kept: raise Wrong(f"buffers are still referenced after the device was closed: {s.kfd.kept[s.gpu.gpu_id].memories}")
+  left = available(s)
+  if left < s.available: raise Wrong(f"{short_bytes(s.available - left)} less of the GPU's memory are free than in the beginning")
+  return f"{short_bytes(left)} of the GPU's memory are free"
+
+NOTHING_READ = ("the hardware has not read the queue: look into dmesg for the queue's creation and for hangs; is the doorbell's mapping that of this "
+                "process, is another program stopping the GPU (a debugger), is the firmware that of the kernel's version")
+SYSTEM = (
+  Step("topology", "does the kernel show a GPU that this driver knows", "`python3 -m tinyhw doctor` says what would change it; "
+       "/sys/devices/virtual/kfd/kfd/topology/nodes/*/properties has what was read", topology, basic=True),
+  Step("nodes", "can this user open the device files, and bind the GPU's address space", "the groups that own /dev/kfd and /dev/dri/renderD*, the "
+       "container's devices, and whether another driver of this process has the GPU", nodes, basic=True),
+  Step("memory", "does the kernel give and map each kind of memory", "the line of dmesg that came with it; free memory of GPU and host; "
+       "limits of locked memory (ulimit -l)", memory, basic=True),
+  Step("compute queue", "does the kernel make a queue for commands", "EINVAL: the sizes of the save area, which the kernel computes from the chip; "
+       "compare them with cwsr_size and ctl_stack_size of the node's properties, and send both with the kernel's version", compute_queue, basic=True),
+  Step("command processor", "does the hardware read the queue and write to the host's memory", NOTHING_READ, command_processor, basic=True),
+  Step("interrupts", "does a signal wake a sleeping process", "the event's slot and the interrupt's number (events.py): programs work without, but "
+       "wait a second for what takes longer than half a millisecond", interrupts),
+  Step("copy engine", "does the copy engine move bytes between the host and the GPU", "its packets (autogen/amd/sdma.py) if nothing came; "
+       "memory kinds and caches if bytes differ: are they whole lines of 64 or 128 bytes", copy_engine, basic=True),
+  Step("clock", f"does the GPU's clock tick every {TICK_NS} ns", "TICK_NS in device.py: times of DEBUG=2 and VIZ are wrong by the same factor, "
+       "results are not", clock),
+  Step("side by side", "do the compute queue and the copy engine work at the same time", "whether the kernel has both queues on the hardware: "
+       "another process may have taken their places (dmesg: over-subscribed)", side_by_side),
+  Step("opens", "does the device open as programs open it", "what of the steps before was there, and is not now", opens, basic=True),
+)
+RELEASE = Step("release", "is everything given back", "other programs that took memory meanwhile: run it again alone; else the order in "
+               "which the device closes (device.py)", release)

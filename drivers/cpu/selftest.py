@@ -1,0 +1,73 @@
+"""What `python3 -m tinyhw selftest CPU` asks before tensors: which processor it is, pages of code, native threads."""
+from __future__ import annotations
+import ctypes
+import os
+from collections.abc import Sequence
+
+from tinyhw.config import ARCH
+from tinyhw.device import Device, runtime
+from tinyhw.drivers.cpu import CPUDevice, choose_arch, processor
+from tinyhw.drivers.cpu.memory import CodeArena
+from tinyhw.selftest.frame import Absent, Session, Step, Tools, Wrong
+
+MAPS = "/proc/self/maps"
+ROUNDS = 20  # how often the threads are started and ended
+
+class CPUSession(Session):
+  def first(self) -> Sequence[Step]: return STEPS
+
+def begin(name: str, tools: Tools) -> CPUSession: return CPUSession(name, tools)
+
+def which(s: CPUSession) -> str:
+  found = processor(runtime)
+  return f"{found.brand or found.vendor}: {choose_arch(found, ARCH.value)}"
+
+def rights(address: int, lines: Sequence[str]) -> str:
+  """The rights of the mapping that an address is in, by the lines of /proc/self/maps: "r-xp"."""
+  for line in lines:
+    place, kept = line.split()[:2]
+    first, last = (int(number, 16) for number in place.split("-"))
+    if first <= address < last: return kept
+  raise Wrong(f"{MAPS} has no mapping at {address:#x}, where code was placed")
+
+def pages(s: CPUSession) -> str:
+  """Code is placed and called, twice, and its pages cannot be written."""
+  arena, code = CodeArena(), runtime("cpuid")
+  try:
+    for _ in range(2):
+      address, chunk = arena.add(code.text)
+      out = (ctypes.c_uint32 * 4)()
+      ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address + code.entry)(0, 0, ctypes.addressof(out))
+      if not out[1]: raise Wrong("code that was placed and called gave no result")
+    if not os.path.exists(MAPS): return "placed and called"
+    with open(MAPS, encoding="utf-8") as file: kept = rights(address, file.readlines())
+    if "w" in kept or "x" not in kept: raise Wrong(f"the pages of code are {kept}: they should be executable and not writable")
+    return f"placed and called; the pages are {kept}"
+  finally: arena.close(unmap=True)
+
+def opens(s: CPUSession) -> str:
+  found = s.device
+  return f"{found.arch}, {found.facts()['threads']} threads"
+
+def threads(s: CPUSession) -> str:
+  """The worker threads start and end, and are all there in between."""
+  found = Device[s.name]
+  assert isinstance(found, CPUDevice)
+  ring = found.ring
+  if ring.threads == 1: raise Absent("one thread: there are no others to start")
+  found.rest()
+  for _ in range(ROUNDS):
+    ring.start()
+    number = len(ring.handles)
+    found.rest()
+    if number != ring.threads - 1: raise Wrong(f"{number} of {ring.threads - 1} worker threads started")
+  return f"{ring.threads - 1} beside the caller, started and ended {ROUNDS} times"
+
+STEPS = (
+  Step("processor", "is it one that code can be made for", "ARCH; a virtual machine that hides AVX2; DEV=CLANG and DEV=PYTHON do without", which,
+       basic=True),
+  Step("code pages", "may this process make code and run it", "security settings that forbid it: SELinux (execmem), a hardened kernel, a sandbox",
+       pages, basic=True),
+  Step("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does not", opens, basic=True),
+  Step("threads", "do the worker threads start and end", "the limit on processes (ulimit -u, pids of a container); THREADS=1 does without", threads),
+)

@@ -1,0 +1,81 @@
+"""`python3 -m tinyhw selftest DEVICE`: asks a device step by step, prints what it found, and says what to look at where a step fails.
+
+The report is made to be pasted: it names the computer, the device, each step with its result and time, and explains the first failure.
+"""
+from __future__ import annotations
+import importlib
+import importlib.util
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from tinyhw import isa
+from tinyhw.config import EMULATE
+from tinyhw.device import DRIVERS, Device, on_disk
+from tinyhw.errors import ArgumentError
+from tinyhw.selftest import frame, tensors
+
+def assemble(text: str, arch: str) -> bytes:
+  """Machine code of several lines of assembly text."""
+  module = importlib.import_module(isa.ASSEMBLERS[arch.partition(":")[0]])
+  return b"".join(module.assemble(line, arch) for line in text.splitlines())
+
+def begin(name: str, faults: bool) -> frame.Session:
+  """The session of a device: of its driver's module `selftest` where there is one."""
+  module = DRIVERS[name.partition(":")[0]] + ".selftest"
+  try: found = importlib.util.find_spec(module)
+  except ModuleNotFoundError: found = None  # the driver is one module
+  tools = frame.Tools(assemble, faults)
+  if found is None: return frame.Session(name, tools)
+  beside: frame.Begins = importlib.import_module(module)
+  return beside.begin(name, tools)
+
+def opens(session: frame.Session) -> str: return session.device.arch
+
+OPENS = frame.Step("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does not and what would change that",
+                   opens, basic=True)
+
+def steps(session: frame.Session) -> list[frame.Step]: return [*(session.first() or (OPENS,)), *tensors.STEPS, *session.last()]
+
+def heading(session: frame.Session) -> str:
+  """What is tested, and where."""
+  virtual = f", virtual (EMULATE={EMULATE.value})" if EMULATE.value else ""
+  return f"selftest of {session.name}{virtual}: {platform.system()} {platform.release()}, {platform.machine()}, Python {platform.python_version()}"
+
+def line(number: int, result: frame.Result, width: int) -> str:
+  first, *rest = result.words.splitlines() or [""]
+  return "\n".join([f"{number:2} {result.step.name:<{width}}  {result.outcome:<7} {result.milliseconds:8.1f} ms  {first}",
+                    *(f"      {text}" for text in rest)])
+
+def summary(results: Sequence[frame.Result]) -> str:
+  """How many steps passed, and of the first that failed what it asked and what to look at."""
+  count = {outcome: sum(r.outcome == outcome for r in results) for outcome in (frame.OK, frame.FAILED, frame.ABSENT, frame.NOT_RUN)}
+  text = ", ".join(f"{number} {outcome}" for outcome, number in count.items() if number or outcome in (frame.OK, frame.FAILED))
+  failed = next((r for r in results if r.outcome == frame.FAILED), None)
+  if failed is None: return text
+  return (f"{text}\n\nThe first step that failed is \"{failed.step.name}\": {failed.step.question}?\n  it found: {failed.words.splitlines()[0]}\n"
+          f"  what to check: {failed.step.check}")
+
+def data(session: frame.Session, results: Sequence[frame.Result]) -> dict[str, Any]:
+  """The report as JSON can hold it."""
+  rows = [{"step": r.step.name, "outcome": r.outcome, "milliseconds": round(r.milliseconds, 3), "words": r.words,
+           **({"check": r.step.check} if r.outcome == frame.FAILED else {})} for r in results]
+  return {"device": session.name, "emulate": EMULATE.value, "heading": heading(session), "steps": rows}
+
+def run(name: str, faults: bool = False, as_json: bool = False, out: TextIO | None = None) -> int:
+  """Test a device; 0 if no step failed. faults: provoke a hang and a page fault too. Raises DeviceError for a name that no device has."""
+  out, name = out or sys.stdout, Device.canonicalize(name)
+  if on_disk(name): raise ArgumentError(f"{name} keeps a file and computes nothing; there are {', '.join(DRIVERS)}")
+  session, results = begin(name, faults), list[frame.Result]()
+  try:
+    todo = steps(session)
+    width = max(len(step.name) for step in todo)
+    if not as_json: print(heading(session), file=out)
+    for number, result in enumerate(frame.run(session, todo), 1):
+      results.append(result)
+      if not as_json and result.outcome != frame.NOT_RUN: print(line(number, result, width), file=out, flush=True)
+    print(json.dumps(data(session, results), indent=2) if as_json else summary(results), file=out)
+  finally: session.close()
+  return 1 if any(r.outcome == frame.FAILED for r in results) else 0
