@@ -7,10 +7,11 @@
 | events.py | interrupts to sleep for, and faults |
 | queue.py, aql.py, sdma.py | the hardware's queues: PM4, AQL with PM4 in it, copies |
 | commands.py | PM4 as words |
-| memory.py | buffers, and how bytes get there |
-| launch.py | programs and recordings |
-| device.py | one GPU: the order of all that |
-| faults.py | what went wrong, in words |
+| launch.py | the registers and packets of a launch |
+| device.py | one GPU |
+| faults.py | what KFD's faults mean, in words |
+
+What is not AMD's own is in drivers/gpu.
 """
 from __future__ import annotations
 import sys

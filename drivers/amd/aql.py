@@ -9,9 +9,10 @@ import struct
 from collections.abc import Callable, Sequence
 
 from tinyhw.autogen.amd import hsa, kfd_ioctl, pm4
-from tinyhw.drivers.amd.queue import READ_POINTER, Indirect, Queue, show_packets
+from tinyhw.drivers.amd.queue import READ_POINTER, Queue, show_packets
+from tinyhw.drivers.gpu.launch import Indirect
 from tinyhw.drivers.linux.files import PAGE, Mapping, fence
-from tinyhw.drivers.queue import Ring
+from tinyhw.drivers.gpu.queue import Ring
 
 WORDS = hsa.PACKET_BYTES // 4
 AQL_RING_BYTES = 4096 * hsa.PACKET_BYTES

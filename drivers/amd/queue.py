@@ -7,13 +7,14 @@ wants.
 from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from tinyhw.autogen.amd import hsa, kfd_ioctl, pm4
 from tinyhw.drivers.amd.kfd import DOORBELL_BYTES, HOST, VRAM, Kfd, Kind, Memory
 from tinyhw.drivers.amd.topology import Gpu
 from tinyhw.drivers.linux.files import PAGE, Mapping, fence
-from tinyhw.drivers.queue import Ring, Transient
+from tinyhw.drivers.gpu.launch import Indirect
+from tinyhw.drivers.gpu.queue import Ring, Transient
 
 RING_BYTES = 1 << 20
 MOST_SHOWN = 1 << 15                                    # words of an indirect buffer that a report looks through
@@ -21,11 +22,6 @@ EOP_BYTES = 4096
 PRIORITY = 7                                            # of 15; others on the machine may be more important
 WRITE_POINTER: int = hsa.Queue.write_dispatch_id.offset  # in the page of pointers, which is an AQL queue's descriptor
 READ_POINTER: int = hsa.Queue.read_dispatch_id.offset
-
-class Indirect(NamedTuple):
-  """Words that are in memory already: a buffer that the command processor is sent to."""
-  address: int
-  words: int
 
 class Owner(Protocol):
   """What a queue wants of its device."""

@@ -5,7 +5,7 @@ Packets: autogen/amd/sdma.py. A packet may not cross the end of the ring, so wha
 from __future__ import annotations
 from tinyhw.autogen.amd import kfd_ioctl, sdma
 from tinyhw.drivers.amd.queue import READ_POINTER, Queue
-from tinyhw.drivers.queue import Ring
+from tinyhw.drivers.gpu.queue import Ring
 
 # Bytes of one copy packet, by generation: as far as the count reaches; ROCm stays below 2^22 by 32 bytes on the older one.
 MOST_BYTES = {4: 0x3FFFE0, 6: 1 << 30, 7: 1 << 30}

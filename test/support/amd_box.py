@@ -9,6 +9,7 @@ import collections
 import ctypes
 import errno
 import os
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -269,3 +270,8 @@ def code(kind: str = "gfx1100", **fields: Any) -> Code:
   return Code(**{"name": "example", "arch": kind, "text": bytes(100), "arguments": ("buffer", "int64"), "lanes": 64, **fields})
 
 Opener = Callable[..., tuple[AMDBox, AMDDevice]]  # opens the device of a new box: test/drivers/amd/conftest.py
+
+def arguments(registers: dict[str, int], count: int) -> list[int]:
+  """What a kernel finds at the address in its first two scalar registers."""
+  address = registers["COMPUTE_USER_DATA_0"] | registers["COMPUTE_USER_DATA_1"] << 32
+  return list(struct.unpack(f"<{count}q", ctypes.string_at(address, 8 * count)))

@@ -1,8 +1,6 @@
 """Faults in words."""
-from amd_box import Opener, code
+from amd_box import Opener
 
-from tinyhw.config import Context
-from tinyhw.device import Launch
 from tinyhw.drivers.amd import faults
 from tinyhw.drivers.amd.events import HardwareFault, MemoryFault
 
@@ -20,45 +18,3 @@ def test_kinds_of_faults(opened: Opener) -> None:
   assert faults.explain(device, HardwareFault(True, False, True)) == (
     "was reset by the kernel (all of it), because of it did not respond; what was in its memory is gone")
   assert "an uncorrectable memory error" in faults.explain(device, HardwareFault(False, True, False))
-
-def test_places_are_told_by_what_lies_next_to_them(opened: Opener) -> None:
-  _, device = opened("gfx1100")
-  big = device.allocator.alloc(5 << 20)
-  assert faults.place(device, big.address + 5) == f"in a buffer of 5.00 MB (5242880 bytes) at {big.address:#x}"
-  assert f"{big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB" in faults.place(device, big.address + (5 << 20))
-  assert faults.place(device, 8) == "a null pointer, or an offset from one"
-  assert faults.place(device, big.address + (1 << 45)) == faults.place(device, 1 << 20) == "no memory of the device is near it"
-  address = big.address
-  device.allocator.free(big)
-  device.allocator.free_cache()
-  device.synchronize()
-  assert "which was freed" in faults.place(device, address)
-
-def test_a_report_shows_what_indirect_buffers_hold(opened: Opener) -> None:
-  box, device = opened("gfx942")
-  program, a = device.load(code("gfx942")), device.allocator.alloc(100)
-  device.synchronize()
-  box.stopped = True
-  device.submit([Launch(program, [a], [1], 77)])
-  report = faults.report(device, "has a fault")
-  assert "INDIRECT_BUFFER ib_base=0x" in report and "      DISPATCH_DIRECT dim_x=0x4d dim_y=1 dim_z=1" in report
-  box.stopped = False
-  device.timeline.memory.store32(0, device.timeline.submitted)
-
-def test_a_report_names_the_kernels_that_were_running(opened: Opener) -> None:
-  box, device = opened("gfx1100")
-  programs, a = [device.load(code(name=f"kernel_{i}")) for i in range(10)], device.allocator.alloc(100)
-  device.synchronize()
-  box.stopped = True
-  device.submit([Launch(program, [a], [1], 1) for program in programs])
-  lines = faults.report(device, "has a fault").splitlines()
-  done = device.timeline.completed
-  assert lines[0] == "AMD (gfx1100) has a fault"
-  assert lines[1] == f"  submission {done} is the last one that it has done, {done + 1} was submitted last"
-  assert lines[2] == f"  submission {done + 1}, which it was at: {', '.join(f'kernel_{i}' for i in range(8))} and 2 more"
-  assert lines[3].startswith("  compute queue ") and lines[4].startswith("  copy queue ")
-  assert any("DISPATCH_DIRECT" in line for line in lines)
-  assert "dmesg" in lines[-1] and "EMULATE=gfx1100" in lines[-1]
-  with Context(EMULATE="gfx1100"): assert "dmesg" not in faults.report(device, "has a fault")
-  box.stopped = False
-  device.timeline.memory.store32(0, done + 1)

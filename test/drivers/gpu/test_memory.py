@@ -8,7 +8,7 @@ from amd_box import AMDBox, Opener
 from tinyhw.device import Buffer, BufferOptions, Device
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
-from tinyhw.drivers.amd.memory import STAGE_BYTES, Part
+from tinyhw.drivers.gpu.memory import STAGE_BYTES, Part
 from tinyhw.drivers.linux import files
 from tinyhw.dtype import dtypes
 from tinyhw.errors import DeviceError, OutOfMemory

@@ -8,14 +8,14 @@ import errno
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Device, LRUAllocator
-from tinyhw.drivers.amd.kfd import HUGE_PAGE, USER, Kind, Memory
 from tinyhw.drivers.linux.files import PAGE, Refused
 from tinyhw.errors import DeviceError
 if TYPE_CHECKING:
   from tinyhw.device import Buffer
-  from tinyhw.drivers.amd.device import AMDDevice
+  from tinyhw.drivers.gpu.device import GpuDevice
 
 ALIGNMENT = 256
+HUGE_PAGE = 2 << 20
 SMALL_BYTES = HUGE_PAGE // 4  # larger buffers are allocations of their own
 STAGE_BYTES = 4 << 20         # of the memory through which bytes go; there are two, so that one is filled while the other is emptied
 
@@ -23,7 +23,7 @@ class Part:
   """A buffer: where it is, and the allocation that it lies in."""
   __slots__ = ("address", "size", "memory", "__weakref__")
 
-  def __init__(self, address: int, size: int, memory: Memory):
+  def __init__(self, address: int, size: int, memory: Any):
     self.address, self.size, self.memory = address, size, memory
 
   def __repr__(self) -> str: return f"<Part {self.size} bytes at {self.address:#x}>"
@@ -32,21 +32,21 @@ class Pinned(Part):
   """Memory of the program that the GPU sees as long as this object lives."""
   __slots__ = ("device",)
 
-  def __init__(self, device: AMDDevice, address: int, size: int):
+  def __init__(self, device: GpuDevice, address: int, size: int):
     first = address & -PAGE
-    memory = device.allocate(address + size - first, USER, "memory of the program", first)
+    memory = device.allocate(address + size - first, device.user_memory, "memory of the program", first)
     super().__init__(memory.address + address - first, size, memory)
     self.device = device
 
   def __del__(self) -> None:
     if hasattr(self, "device"): self.device.release(self.memory, self.device.mark())
 
-class AMDAllocator(LRUAllocator):
+class GpuAllocator(LRUAllocator):
   """The memory of one GPU, of one kind. Freed buffers are used again; work that still uses them comes before work that uses them anew."""
-  def __init__(self, device: AMDDevice, kind: Kind, limit: int | None):
+  def __init__(self, device: GpuDevice, kind: Any, limit: int | None):
     super().__init__(device.name, limit=limit, supports_transfer=True)
     self.device, self.kind = device, kind
-    self.slab: Memory | None = None
+    self.slab: Any = None
     self.slab_used = 0
     self.small: dict[int, list[Part]] = {}  # small buffers that the pool gave back, by size
 
@@ -73,7 +73,7 @@ class AMDAllocator(LRUAllocator):
     if size <= SMALL_BYTES: self.small.setdefault(size, []).append(opaque)
     else: self.device.release(opaque.memory, self.device.mark())
 
-  def keep(self, memories: set[Memory]) -> None:
+  def keep(self, memories: set[Any]) -> None:
     """All other memory is about to be given back."""
     self.pool, self.cached, self.slab = {}, 0, self.slab if self.slab in memories else None
     self.small = {size: [part for part in parts if part.memory in memories] for size, parts in self.small.items()}
@@ -93,7 +93,7 @@ class AMDAllocator(LRUAllocator):
     """A buffer of another GPU, to be used in place. Raises DeviceError where this GPU cannot see it."""
     opaque = buf._buf
     if not isinstance(opaque, Part): return super().map(buf)  # type: ignore[no-any-return]
-    try: self.device.kfd.share(opaque.memory, self.device.gpu)
+    try: self.device.share(opaque.memory)
     except Refused as error: raise DeviceError(f"{self.dev} cannot see memory of {buf.device}: {error.message}") from error
     return opaque
 
@@ -102,14 +102,14 @@ class AMDAllocator(LRUAllocator):
     if not isinstance(src, Part): return False
     other = src.memory.owner
     if not isinstance(other, type(self.device)): return False
-    try: other.kfd.share(dest.memory, other.gpu)
+    try: other.share(dest.memory)
     except Refused: return False
     other.wait_mark(other.enqueue_copy(dest.address, src.address, size))
     return True
 
 class Stage:
   """Two pieces of memory that both the GPU and the processor see, through which bytes go."""
-  def __init__(self, device: AMDDevice, memory: Memory):
+  def __init__(self, device: GpuDevice, memory: Any):
     self.device, self.memory = device, memory
     self.busy: list[tuple[int, int] | None] = [None, None]
     self.turn = 0

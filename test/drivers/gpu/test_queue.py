@@ -4,9 +4,9 @@ import struct
 import pytest
 from hypothesis import given, strategies as st
 
-from tinyhw.drivers import queue
+from tinyhw.drivers.gpu import queue
 from tinyhw.drivers.linux import files
-from tinyhw.drivers.queue import Ring, Timeline, Transient, wait_until
+from tinyhw.drivers.gpu.queue import Ring, Timeline, Transient, wait_until
 
 @pytest.fixture
 def memory() -> files.HostMapping: return files.map_memory(files.PAGE)

@@ -1,0 +1,12 @@
+"""What drivers of GPUs share: everything but how a kernel driver is spoken to, and what is in the packets.
+
+| file | what it owns |
+|---|---|
+| queue.py | waits with a deadline, a timeline, rings, memory for what a submission needs |
+| memory.py | buffers, and how bytes get there |
+| launch.py | kernels in the GPU's memory, arguments, recordings |
+| device.py | one GPU: the order of what its queues do, what it holds, how it is lost |
+| reports.py | what is told of a GPU that is lost |
+
+A vendor's driver (drivers/amd) subclasses `device.GpuDevice`, `launch.Kernel` and `launch.GpuRecording`.
+"""

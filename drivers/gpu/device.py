@@ -1,0 +1,369 @@
+"""A GPU: its compute queue, its copy engine, the order of what they do, the memory that it holds, and how it is lost.
+
+All submissions of a device, on both queues, are numbered by one timeline. One that follows a submission of the other queue waits for it in the
+hardware, so work happens in the order in which it was submitted, and memory that is freed can be used again at once. Nothing waits without a
+deadline: a GPU that misses it, or that reports a fault, is lost, says why (reports.py), and gives all that it holds back.
+
+A subclass knows the kernel driver, the queues and what is in the packets.
+"""
+from __future__ import annotations
+import collections
+import contextlib
+import errno
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
+from tinyhw.device import Compiled, Launch
+from tinyhw.drivers.gpu import reports
+from tinyhw.drivers.gpu.launch import GpuRecording, Kernel, explain
+from tinyhw.drivers.gpu.memory import GpuAllocator, Stage
+from tinyhw.drivers.gpu.queue import Ring, Timeline, Transient, wait_until
+from tinyhw.drivers.linux.files import Mapping, Refused
+from tinyhw.errors import DeviceError, DriverError, TinyError
+from tinyhw.machine.code import Code
+
+BATCH = 128              # launches of one submission
+EMULATED = 20            # a virtual GPU has so many times as long for what it does
+
+Mark = tuple[int, int]   # (how often the timeline began anew, the number of a submission)
+
+class Memory(Protocol):
+  """Memory that GPUs see at `address`; the processor sees it there too, through `found`, if it is visible. `close` gives it back."""
+  address: int
+  size: int
+  label: str
+  owner: object
+  found: Mapping | None
+  def close(self) -> None: ...
+
+class Left(NamedTuple):
+  """What a device that was closed leaves: the memory of buffers that are still referenced, which the next device of the GPU takes over."""
+  allocator: GpuAllocator
+  code: GpuAllocator
+  memories: set[Any]
+
+  def close(self) -> None:
+    """Nobody takes it over."""
+    with contextlib.ExitStack() as undo:
+      for memory in self.memories: undo.callback(memory.close)
+
+class Submits(Protocol):
+  """A queue, as submissions and reports see it."""
+  name: str
+  ring: Ring
+  def state(self) -> str: ...
+  def recent(self) -> list[str]: ...
+
+class Faulted(Exception):
+  """A wait met a fault. told: the end of a sentence that begins with the device's name."""
+  def __init__(self, told: str):
+    super().__init__(told)
+    self.told = told
+
+class GpuDevice(Compiled):
+  """A GPU. `lock` is held by whoever submits, allocates or frees, which the garbage collector does anywhere.
+
+  A subclass makes `timeline`, `stage`, `transient`, `compute` and `copies` in its __init__, calls `begin` last of all, and says what follows below.
+  """
+  allocator: GpuAllocator
+  code: GpuAllocator
+  timeline: Timeline
+  transient: Transient
+  stage: Stage
+  compute: Any
+  copies: Any
+  kernel: type[Kernel]
+  recording: type[GpuRecording]
+  user_memory: Any               # the kind of memory of the program that the GPU sees
+  undo: contextlib.ExitStack
+
+  def __init__(self, name: str):
+    self.name, self.lock = name, threading.RLock()
+    self.lost: str | None = None                                                  # why it can do nothing any more
+    self.closed = False
+    self.memories: set[Any] = set()
+    self.retired: collections.deque[tuple[Mark, Any]] = collections.deque()       # given back, but perhaps still in use
+    self.freed: collections.deque[Any] = collections.deque(maxlen=64)             # for reports
+    self.log: collections.deque[tuple[Mark, Sequence[str]]] = collections.deque(maxlen=64)  # what was submitted
+    self.epoch, self.last = 0, ""
+
+  def begin(self, left: Left, arch: str) -> None:
+    """All is there. left: of the device of this GPU before, or new allocators."""
+    super().__init__(self.name, left.allocator, arch=arch)
+    self.code = left.code
+    self.memories |= left.memories
+    for memory in left.memories: memory.owner = self
+    for allocator in (self.allocator, self.code): allocator.device, allocator.lock = self, self.lock
+
+  # **** what a subclass says ****
+
+  def get_memory(self, size: int, kind: Any, label: str, host: int) -> Any:
+    """Memory of the kernel driver. host: where it is, of memory of the program. Raises Refused."""
+    raise NotImplementedError
+
+  def share(self, memory: Any) -> None:
+    """See memory of another GPU. Raises Refused where it cannot."""
+    raise NotImplementedError
+
+  def sleep(self, ms: int) -> None:
+    """Give the processor away, for so long at most. Raises Faulted where the kernel driver reports a fault."""
+    raise NotImplementedError
+
+  def enqueue(self, pieces: Sequence[Any], names: Sequence[str]) -> Mark:
+    """Submit commands to the compute queue, between what makes memory coherent before and after them. names: of the kernels, for reports."""
+    raise NotImplementedError
+
+  def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
+    """Submit a copy to the copy engine."""
+    raise NotImplementedError
+
+  def between_stamps(self, call: list[int], begin: int, end: int) -> list[int]:
+    """The commands of a launch, between others that write the GPU's clock to two addresses."""
+    raise NotImplementedError
+
+  def to_ns(self, ticks: int) -> int:
+    """Nanoseconds, of a number of ticks of the GPU's clock."""
+    raise NotImplementedError
+
+  def hand_over(self, left: Left) -> None:
+    """Hold what this device leaves until the GPU is opened again."""
+    raise NotImplementedError
+
+  def leave(self) -> None:
+    """In the child of a fork: close what is the parent's."""
+    raise NotImplementedError
+
+  # **** memory ****
+
+  def allocate(self, size: int, kind: Any, label: str, host: int = 0) -> Any:
+    """Memory that this GPU sees, to be given to `release`. Raises Refused; when there is none, only after all that is freed has been given back."""
+    with self.lock:
+      self.check()
+      try: memory = self.get_memory(size, kind, label, host)
+      except Refused as error:
+        if error.errno != errno.ENOMEM or not self.retired: raise
+        self.synchronize()
+        memory = self.get_memory(size, kind, label, host)
+      memory.owner = self
+      self.memories.add(memory)
+      return memory
+
+  def release(self, memory: Any, busy: Mark | None = None) -> None:
+    """Give memory back, when submission `busy` is done. May be called by the garbage collector."""
+    with self.lock:
+      if memory not in self.memories: return   # the device was lost, or closed, and has given it back itself
+      if busy is None: self._free(memory)
+      else: self.retired.append((busy, memory))
+
+  def words(self, address: int, count: int) -> list[int]:
+    """Words that the processor sees at an address of the GPU's; none where it sees nothing."""
+    for memory in self.memories:
+      if memory.found is None or not memory.address <= address <= address + 4 * count <= memory.address + memory.size: continue
+      found = bytearray(4 * count)
+      memory.found.copyout(address - memory.address, memoryview(found))
+      return list(struct.unpack(f"<{count}I", found))
+    return []
+
+  def _free(self, memory: Any) -> None:
+    self.memories.discard(memory)
+    self.freed.append(memory)
+    memory.close()
+
+  def _reap(self) -> None:
+    """Give back what nothing uses any more."""
+    while self.retired and self._done(self.retired[0][0]): self._free(self.retired.popleft()[1])
+
+  # **** order ****
+
+  def mark(self) -> Mark:
+    """The last submission."""
+    return self.epoch, self.timeline.submitted
+
+  def _done(self, mark: Mark) -> bool: return mark[0] != self.epoch or self.timeline.reached(mark[1])
+
+  def check(self) -> None:
+    """Raises DeviceError if the device is lost."""
+    if self.lost is not None: raise DeviceError(self.lost)
+
+  def wait_mark(self, mark: Mark) -> None:
+    """Return when a submission is done. Raises DriverError when the GPU does not do it."""
+    self.wait_for(lambda: self._done(mark), f"submission {mark[1]}")
+
+  def wait_number(self, number: int) -> None:
+    """Return when a submission since the timeline began is done."""
+    self.wait_mark((self.epoch, number))
+
+  def wait_for(self, done: Callable[[], bool], what: str) -> None:
+    """Wait until a condition holds. Raises DriverError, and the device is lost, at a fault or at the deadline."""
+    with self.lock:
+      self.check()
+      timeout_ms = HCQDEV_WAIT_TIMEOUT_MS.value * (EMULATED if EMULATE.value else 1)
+      with self._driving():
+        try:
+          if wait_until(done, timeout_ms, self.sleep): return
+          self.sleep(1)  # a fault may have happened without an interrupt that came here
+          reason = f"did not finish {what} in {timeout_ms / 1000:g} s"
+        except Faulted as error: reason = error.told
+        report = reports.report(self, reason)
+        self._lose(reason)
+        raise DriverError(report)
+
+  @contextlib.contextmanager
+  def _driving(self, names: Sequence[str] = ()) -> Iterator[None]:
+    """The hardware works, or is waited for: an error here leaves it in a state that nobody knows, so the device is lost.
+
+    names: what is being submitted, for the error, which tells what the hardware was at.
+    """
+    try: yield
+    except TinyError as error:
+      if self.lost is None:
+        reason, lines = error.message.splitlines()[0], reports.current(self, names)
+        error.message += "".join(f"\n  {line}" for line in lines if line not in error.message)
+        self._lose(f"met an error ({reason})")
+      raise
+
+  def _lose(self, reason: str) -> None:
+    """Give everything back, as far as that goes, and be lost from now on."""
+    self.lost = f"{self.name} is lost since it {reason}; start the program again, or use another device"
+    with contextlib.suppress(TinyError): self._teardown()  # the first error is the one that is told
+
+  @contextlib.contextmanager
+  def submission(self, queue: Submits, names: Sequence[str]) -> Iterator[int]:
+    """What is put into a queue inside is the submission of the number that this gives; it starts at the end.
+
+    An exception that comes in between (Ctrl-C) takes it back, or lets it run if the hardware knows of it already.
+    """
+    self.check()
+    if self.timeline.submitted >= Timeline.LIMIT - 1: self._restart()
+    self._reap()
+    before, last, begin = self.timeline.submitted, self.last, queue.ring.written
+    with self._driving(names):
+      try:
+        yield before + 1
+        self.timeline.submitted, self.last = before + 1, queue.name
+        queue.ring.ring()
+      except TinyError: raise
+      except BaseException:
+        if queue.ring.cancel(begin): self.timeline.submitted, self.last = before, last
+        elif self.timeline.submitted == before: self._lose("was interrupted in the middle of a submission")
+        else: queue.ring.publish(queue.ring.written)  # once more does no harm
+        raise
+    self.transient.seal(before + 1)
+    self.log.append((self.mark(), names))
+
+  def _restart(self) -> None:
+    """The timeline begins anew."""
+    self.synchronize()
+    self.timeline.restart()
+    self.transient.restart()
+    self.epoch += 1
+
+  # **** work ****
+
+  def load(self, code: Code) -> Kernel:
+    with self.lock: return self.kernel(self, code)
+
+  def record(self, launches: Sequence[Launch]) -> GpuRecording: return self.recording(self, launches)
+
+  def _calls(self, launches: Sequence[Launch]) -> list[list[int]]:
+    """The packets of launches, whose arguments are the next submission's."""
+    self.check()
+    packed = [launch.program.pack(launch) if isinstance(launch.program, Kernel) else b"" for launch in launches]
+    for launch in launches:
+      if not isinstance(launch.program, Kernel): raise explain(launch)
+    places, joined, unit = [], bytearray(), self.kernel.alignment
+    for arguments in packed:
+      places.append(len(joined))
+      joined += arguments.ljust(-(-len(arguments) // unit) * unit, b"\0")
+    offset = self.transient.take(len(joined)) if joined else 0
+    address, view = self.transient.address + offset, memoryview(joined)
+    calls = [launch.program.launch(address + place, launch.grid, view[place:]) for launch, place in zip(launches, places)]
+    if joined: self.transient.memory.copyin(offset, joined)
+    return calls
+
+  def submit(self, launches: Sequence[Launch]) -> None:
+    """Start launches, in order; returns at once."""
+    for start in range(0, len(launches), BATCH):
+      with self.lock:
+        part = launches[start:start + BATCH]
+        words = [word for call in self._calls(part) for word in call]
+        self.enqueue([words], [launch.program.name for launch in part])
+
+  def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
+    """Run launches, and tell when each began and ended by the GPU's clock, in nanoseconds of time.perf_counter_ns."""
+    times: list[tuple[int, int]] = []
+    for start in range(0, len(launches), BATCH):
+      part = launches[start:start + BATCH]
+      with self.lock: times += self.enqueue_timed(self._calls(part), [launch.program.name for launch in part])
+    return times
+
+  def enqueue_timed(self, calls: Sequence[list[int]], names: Sequence[str]) -> list[tuple[int, int]]:
+    """Submit the packets of launches, wait for them, and tell when each began and ended, in nanoseconds of time.perf_counter_ns."""
+    times: list[tuple[int, int]] = []
+    self.check()
+    for start in range(0, len(calls), BATCH):
+      with self.lock:
+        part, number = calls[start:start + BATCH], len(calls[start:start + BATCH])
+        offset = self.transient.take(16 * number)
+        address = self.transient.address + offset
+        words = [word for i, call in enumerate(part) for word in self.between_stamps(call, address + 16 * i, address + 16 * i + 8)]
+        self.wait_mark(self.enqueue([words], names[start:start + BATCH]))
+        end_ns, stamps = time.perf_counter_ns(), bytearray(16 * number)
+        self.transient.memory.copyout(offset, memoryview(stamps))
+        ticks = struct.unpack(f"<{2 * number}Q", stamps)
+        at_ns = [end_ns - self.to_ns(ticks[-1] - tick) for tick in ticks]
+        times += list(zip(at_ns[::2], at_ns[1::2]))
+    return times
+
+  def synchronize(self) -> None:
+    with self.lock:
+      if self.lost is None: self.wait_mark(self.mark())
+      self._reap()
+
+  # **** the end ****
+
+  def rest(self) -> None:
+    """A queue that is destroyed while it works upsets the GPU's scheduler, so let it come to its end."""
+    with self.lock:
+      if self.lost is None and not self._done(self.mark()): self.wait_mark(self.mark())
+
+  def after_fork(self, in_child: bool) -> None:
+    """The child has neither the GPU's files nor its memory, and may open the device for itself."""
+    if not in_child: return
+    self.leave()
+    self.lock = self.allocator.lock = self.code.lock = threading.RLock()
+    self.memories.clear()
+    self.retired.clear()
+    self.lost = (f"{self.name} belongs to the process that opened it, and this is its child; call Device.close({self.name!r}) to open it anew here, "
+                 "or start processes with multiprocessing's \"spawn\"")
+
+  def close(self) -> None:
+    """Stop what runs and give memory back, but that of buffers which are still referenced: whoever reads them opens the device again."""
+    super().close()
+    with self.lock:
+      if self.lost is not None: return
+      self.synchronize()
+      for allocator in (self.allocator, self.code): allocator.free_cache()
+      self._reap()
+      kept = {part.memory for allocator in (self.allocator, self.code) for part, _ in allocator.live.values()} & self.memories
+      self.memories -= kept
+      if kept: self.hand_over(Left(self.allocator, self.code, kept))
+      for allocator in (self.allocator, self.code): allocator.keep(kept)
+      self.lost, self.closed = f"{self.name} was closed", True
+      self.undo.close()
+
+  def _teardown(self) -> None:
+    """Give back queues and memory. Each is tried, whatever becomes of the others."""
+    for allocator in (self.allocator, self.code): allocator.keep(set())
+    self.undo.close()
+
+  def give_back(self) -> None:
+    """Give all memory back; for `undo`, where it is the first and so comes last."""
+    with contextlib.ExitStack() as undo:
+      for memory in self.memories: undo.callback(memory.close)
+      self.memories = set()
+      self.retired.clear()
