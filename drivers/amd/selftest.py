@@ -17,12 +17,12 @@ from tinyhw.drivers.amd.commands import Commands
 from tinyhw.drivers.amd.device import TICK_NS, AMDDevice
 from tinyhw.drivers.amd.events import Events
 from tinyhw.drivers.amd.kfd import CODE, HOST, USER, VRAM, Kfd, Kind, Memory, connect
-from tinyhw.drivers.amd.launch import ARGUMENT_ALIGNMENT
+from tinyhw.drivers.amd.launch import Program
 from tinyhw.drivers.amd.queue import ComputeQueue, Pm4Queue
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.amd.topology import Gpu, choose, gpus
 from tinyhw.drivers.linux.files import PAGE, Mapping, map_memory, machine
-from tinyhw.drivers.queue import Timeline, Transient, wait_until
+from tinyhw.drivers.gpu.queue import Timeline, Transient, wait_until
 from tinyhw.errors import DriverError, TinyError
 from tinyhw.selftest.frame import Session, Step, Tools, Wrong, short_bytes
 
@@ -46,7 +46,7 @@ class Bench:
       self.page = self.allocate(PAGE, HOST, "signals")
       self.page.mapping.copyin(0, bytes(PAGE))
       commands = self.allocate(PAGE * 16, HOST, "commands")
-      self.transient = Transient(commands.mapping, commands.address, Timeline(self.page.mapping, 0), self._no_room, ARGUMENT_ALIGNMENT)
+      self.transient = Transient(commands.mapping, commands.address, Timeline(self.page.mapping, 0), self._no_room, Program.alignment)
       failed.pop_all()
 
   # **** what queues want ****

@@ -7,7 +7,7 @@ from amd_selftest import Tried
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.drivers.amd import commands, faults, launch, selftest_kernels
 from tinyhw.drivers.amd.device import AMDDevice
-from tinyhw.drivers.amd.memory import AMDAllocator
+from tinyhw.drivers.gpu.memory import GpuAllocator
 from tinyhw.emulator.amd.approximate import coarse, reciprocal
 from tinyhw.selftest.frame import ABSENT, OK
 
@@ -29,7 +29,7 @@ def one_group(patch: Patch) -> None: patch.setitem(selftest_kernels.WORDS[11], "
 def little_local_memory(patch: Patch) -> None: patch.setattr(launch, "LDS_UNIT", 8192)
 def no_scratch(patch: Patch) -> None: patch.setattr(AMDDevice, "reserve_scratch", lambda device, size: None)
 def old_code(patch: Patch) -> None: patch.setitem(commands.ACQUIRE[10], "all", {**commands.ACQUIRE[10]["all"], "gli_inv": 0})
-def nothing_copied(patch: Patch) -> None: patch.setattr(AMDAllocator, "transfer", lambda allocator, dest, src, size: True)
+def nothing_copied(patch: Patch) -> None: patch.setattr(GpuAllocator, "transfer", lambda allocator, dest, src, size: True)
 def silent(patch: Patch) -> None: patch.setattr(selftest_kernels, "HANG", selftest_kernels.EMPTY)
 def other_words(patch: Patch) -> None: patch.setattr(faults, "explain", lambda device, fault: "went wrong")
 
