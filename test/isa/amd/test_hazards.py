@@ -43,6 +43,11 @@ def test_the_data_of_a_wide_store_on_cdna() -> None:
   assert cured("gfx942", [store, build(rows["v_mov_b32"], v(5), 0)])[1] == "s_nop 1"
   assert cured("gfx942", [store, build(rows["v_mov_b32"], v(8), 0)])[1] == "v_mov_b32"
 
+def test_more_states_than_one_instruction_waits_on_cdna() -> None:
+  rows = table("gfx942")
+  product = build(rows["v_mfma_f32_32x32x2_f32"], ve(0, 16), v(16), v(17), 0)
+  assert cured("gfx942", [product, build(rows["v_mov_b32"], v(18), v(3))])[1:3] == ["s_nop 15", "s_nop 2"]
+
 @pytest.mark.parametrize("arch, cure", [("gfx942", "s_nop 0"), ("gfx1100", f"s_waitcnt_depctr {VECTOR_RESULTS}")])
 def test_a_transcendental_result(arch: str, cure: str) -> None:
   rows = table(arch)

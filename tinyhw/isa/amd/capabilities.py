@@ -37,7 +37,7 @@ def capabilities(arch: str) -> Capabilities:
   generation = generation_of(arch)
   compute_units, caches = CARDS[generation.name]
   return Capabilities(vector_bytes=16, vector_registers=128, operations=SCALAR, threads=compute_units * WAVES_PER_COMPUTE_UNIT, lanes=generation.wave,
-                      local_bytes=LDS_BYTES, cache_bytes=caches, matrix=tuple(unit.matrix for unit in units(generation.family, generation.wave)))
+                      local_bytes=LDS_BYTES, cache_bytes=caches, matrix=tuple(unit.matrix for unit in units(generation)))
 
 @functools.lru_cache(None)
 def generation_of(arch: str) -> Generation:

@@ -146,7 +146,7 @@ class Recognizer:
 
   def cures(self, cure: str, states: int, state: State) -> list[MInst]:
     """The instructions that hold one back."""
-    if cure == "nop": return [build(self.rows["s_nop"], states - 1)]
+    if cure == "nop": return [build(self.rows["s_nop"], min(states - passed, MOST_NOPS) - 1) for passed in range(0, states, MOST_NOPS)]
     if cure == "vector": return [build(self.rows["v_nop"]) for _ in range(states)]
     for key in [key for key in state if self.rules[key[0]].cure == cure]: del state[key]
     return [build(self.rows["s_waitcnt_depctr"], VECTOR_RESULTS)]
@@ -162,6 +162,7 @@ class Recognizer:
       for unit in rule.first(inst): state[number, unit] = rule.states if isinstance(rule.states, int) else rule.states(inst)
     out.append(inst)
 
+MOST_NOPS = 16           # that one s_nop is
 VECTOR_RESULTS = 0x0f9f  # of s_waitcnt_depctr: until va_vdst is 0
 
 # ***** RDNA4: scalar registers that the vector unit has read *****

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinyhw.dtype import DType, dtypes
+from tinyhw.isa.amd.form import Generation
 from tinyhw.uop.matrix import Layout, Matrix, by_columns
 
 class Unit(NamedTuple):
@@ -37,7 +38,14 @@ RDNA4 = (
   Unit("v_wmma_f32_16x16x16_f16", halves(16, 16, 16, HALF, FLOAT, 32, 8)),
   Unit("v_wmma_f32_16x16x16_bf16", halves(16, 16, 16, BFLOAT, FLOAT, 32, 8)),
   Unit("v_wmma_i32_16x16x16_iu8", halves(16, 16, 16, INT8, INT32, 32, 8), neg_lo=3),
+  *(Unit(f"v_wmma_f32_16x16x16_{name}_{name}", halves(16, 16, 16, dtype, FLOAT, 32, 8)) for name, dtype in zip(("fp8", "bf8"), dtypes.fp8_ocp)),
 )
+
+def narrow(types: tuple[DType, DType]) -> tuple[Unit, ...]:
+  """CDNA's products of 8-bit floats: fp8 and bf8 are other types in each generation."""
+  return tuple(Unit(f"v_mfma_f32_{m}x{m}x{k}_{name}_{name}", halves(m, m, k, dtype, FLOAT, 64, 4), passes=m // 4)
+               for name, dtype in zip(("fp8", "bf8"), types) for m, k in ((32, 16), (16, 32)))
+
 CDNA = (
   Unit("v_mfma_f32_32x32x8_f16", halves(32, 32, 8, HALF, FLOAT, 64, 4), passes=8),
   Unit("v_mfma_f32_16x16x16_f16", halves(16, 16, 16, HALF, FLOAT, 64, 4), passes=4),
@@ -46,10 +54,15 @@ CDNA = (
   Unit("v_mfma_i32_32x32x16_i8", halves(32, 32, 16, INT8, INT32, 64, 4), passes=8),
   Unit("v_mfma_i32_16x16x32_i8", halves(16, 16, 32, INT8, INT32, 64, 4), passes=4),
 )
+SINGLE = (  # last: it takes what the others' operands can be widened to
+  Unit("v_mfma_f32_32x32x2_f32", halves(32, 32, 2, FLOAT, FLOAT, 64, 4), passes=16),
+  Unit("v_mfma_f32_16x16x4_f32", halves(16, 16, 4, FLOAT, FLOAT, 64, 4), passes=8),
+)
+# in waves of the usual size
+UNITS = {"gfx1100": RDNA3, "gfx1200": RDNA4,
+         "gfx942": CDNA + narrow(dtypes.fp8_fnuz) + SINGLE, "gfx950": CDNA + narrow(dtypes.fp8_ocp) + SINGLE}
+PASSES = {unit.key: unit.passes for family in UNITS.values() for unit in family if unit.passes}
 
-PASSES = {unit.key: unit.passes for unit in CDNA}
-
-def units(family: str, wave: int) -> tuple[Unit, ...]:
-  """The shapes of a generation for waves of this size, best first."""
-  if family == "cdna": return CDNA
-  return {"rdna3": RDNA3, "rdna4": RDNA4}[family] if wave == 32 else ()
+def units(generation: Generation) -> tuple[Unit, ...]:
+  """The shapes of a generation for waves of its size, best first."""
+  return UNITS[generation.name] if generation.cdna or generation.wave == 32 else ()

@@ -14,7 +14,7 @@ class Matrices(Groups):
 
   def multiply(self, u: UOp) -> Reg:
     """MMA. The sum stays in the registers that it is added to; of a constant it starts by itself."""
-    unit = next((x for x in units(self.generation.family, self.generation.wave) if x.matrix == u.arg), None)
+    unit = next((x for x in units(self.generation) if x.matrix == u.arg), None)
     if unit is None: raise CompileError(f"{self.function.name}: {self.generation.arch} has no matrix unit for {u.arg}")
     a, b = self.group(u.src[0]), self.group(u.src[1])
     c = self.constant_group(u.src[2])
