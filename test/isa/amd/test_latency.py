@@ -2,7 +2,7 @@
 from __future__ import annotations
 import pytest
 
-from tinyhw.isa.amd.describe import Costs, element_of, operations
+from tinyhw.isa.amd.resources import Costs, element_of, operations
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.latency import CARDS, card, costs, matrix_cycles
 from tinyhw.isa.amd.table import table

@@ -26,7 +26,7 @@ from tinyhw.machine.scoreboard import PipeCost
 # letter -> whose waves share it, what it is
 RESOURCES = {"v": ("simd", "the vector unit"), "t": ("simd", "the unit of transcendental functions"), "x": ("simd", "the matrix unit"),
              "s": ("simd", "the scalar unit"), "b": ("simd", "the branch unit"), "c": ("unit", "scalar memory"), "d": ("unit", "LDS"),
-             "g": ("unit", "vector memory"), "2": ("unit", "the second-level cache"), "m": ("unit", "memory")}
+             "g": ("unit", "vector memory"), "2": ("unit", "the second-level cache"), "l": ("unit", "the last-level cache"), "m": ("unit", "memory")}
 
 RDNA3 = """
 salu            2    s        p
@@ -75,7 +75,7 @@ class Card:
   matrices ("f16"), and, with a "v" before it, of the vector unit.
 
   local_rate, first_rate: bytes a cycle that LDS, and the caches next to a unit, give its waves. second_rate: those that the second-level caches of
-  the card give to all units; there are `dies` of them. memory_gbs: GB/s. line: bytes that the second-level cache gives at once.
+  the card give to all units; there are `dies` of them. memory_gbs, last_gbs: GB/s of memory, and of a cache between it and several second-level ones.
   """
   title: str
   unit: Unit
@@ -85,15 +85,22 @@ class Card:
   first_rate: float
   second_rate: float
   memory_gbs: float
-  line: int
-  banks: int
   flops: Mapping[str, float]
   dies: int = 1
+  last_gbs: float = 0.0
 
   @property
   def memory_rate(self) -> float:
     """Bytes of memory a cycle, for the card."""
     return self.memory_gbs / self.clock_ghz
+
+  @property
+  def last_rate(self) -> float:
+    """Bytes of the last-level cache a cycle, for the card; 0: it has none that counts."""
+    return self.last_gbs / self.clock_ghz
+
+SECTOR = 64   # bytes that second-level caches are asked for: requests are of 64 or 128
+BANKS = 32    # of 4 bytes, of the LDS that one compute unit reads in a cycle
 
 # Scalar registers: CDNA adds vcc, flat_scratch and xnack_mask to a wave's own; on RDNA each wave has all of them
 _CDNA = {"vgpr": RegisterFile(512, 8), "sgpr": RegisterFile(800, 16, 6)}
@@ -110,13 +117,13 @@ _CDNA4_FLOPS = {"f16": 1024, "bf16": 1024, "i8": 2048, "fp8": 2048, "bf8": 2048,
                 "vf64": 32}
 
 # Sources: AMD's product pages; RDNA3: 64 bytes a cycle of each CU's first-level cache, 64 of each of 48 channels of L2; MI300: 64 and, on each of
-# eight dies, 16 channels of 128 (CDNA 3 white paper); CDNA4 reads LDS faster, which is not counted
+# eight dies, 16 channels of 128, behind which the last-level cache gives 17.2 TB/s (CDNA 3 white paper); CDNA4 reads LDS faster, not counted here
 CARDS = {
-  "gfx942": Card("MI300X", _CDNA3_CU, 304, 2.1, 128, 64, 16384, 5300, 128, 32, _CDNA3_FLOPS, 8),
-  "gfx950": Card("MI355X", _CDNA4_CU, 256, 2.4, 128, 64, 16384, 8000, 128, 64, _CDNA4_FLOPS, 8),
-  "gfx1100": Card("RX 7900 XTX", _WGP, 48, 2.5, 256, 128, 3072, 960, 128, 64, _RDNA3_FLOPS),
-  "gfx1200": Card("RX 9060 XT", _WGP, 16, 3.13, 256, 128, 1024, 320, 128, 64, _RDNA4_FLOPS),
-  "gfx1201": Card("RX 9070 XT", _WGP, 32, 2.97, 256, 128, 2048, 640, 128, 64, _RDNA4_FLOPS),
+  "gfx942": Card("MI300X", _CDNA3_CU, 304, 2.1, 128, 64, 16384, 5300, _CDNA3_FLOPS, 8, 17200),
+  "gfx950": Card("MI355X", _CDNA4_CU, 256, 2.4, 128, 64, 16384, 8000, _CDNA4_FLOPS, 8, 17200),
+  "gfx1100": Card("RX 7900 XTX", _WGP, 48, 2.5, 256, 128, 3072, 960, _RDNA3_FLOPS),
+  "gfx1200": Card("RX 9060 XT", _WGP, 16, 3.13, 256, 128, 1024, 320, _RDNA4_FLOPS),
+  "gfx1201": Card("RX 9070 XT", _WGP, 32, 2.97, 256, 128, 2048, 640, _RDNA4_FLOPS),
 }
 SOURCE = "published: LLVM's SISchedule.td, AMD's matrix instruction calculator, ISA guides; assumed: LDS, RDNA4 as RDNA3; nothing is measured"
 

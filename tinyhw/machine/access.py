@@ -1,0 +1,126 @@
+"""Which addresses the lanes of a wave touch, as a GPU's memory sees them: lines, banks, and what neighbouring workgroups ask for too.
+
+Input: the place (INDEX) of a load or store of a Program. Its index is made a Python function of ranges and variables once, and called for each lane.
+Ranges other than that of the lanes have sample values: all 0, then all 1 (as far as they go), since where a line begins may depend on them. Nothing
+is known of an index that depends on memory.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tinyhw.dtype import dtypes
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
+
+Index = Callable[..., int]
+INFIX = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.SHL: "<<", Ops.SHR: ">>",
+         Ops.IDIV: "//", Ops.MOD: "%", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "=="}
+SAMPLES = (0, 1)
+MOST_GROUPS = 512  # workgroups that are asked whether they want the same; of more, those that come first
+
+@dataclass(frozen=True)
+class Pattern:
+  """What one wave's load or store touches.
+
+  lanes: for each sample, the byte address of each lane within the buffer. fresh: of what all waves of the card that run at once ask for, the share
+  that is asked for once; shared: the same where only waves count that have a second-level cache together.
+  """
+  lanes: tuple[tuple[int, ...], ...]
+  fresh: float
+  shared: float
+
+class Accesses:
+  """The patterns of a program's loads and stores. wave: lanes of a wave. groups: workgroups that run at once. caches: second-level caches of the
+  card, of which workgroup n has number n % caches.
+  """
+
+  def __init__(self, uops: Iterable[UOp], wave: int, groups: int, caches: int = 1):
+    ranges = [u for u in uops if u.op is Ops.RANGE]
+    self.lane = next((u for u in ranges if u.arg[1] is AxisType.LOCAL), None)
+    self.grid = next((u for u in ranges if u.arg[1] is AxisType.GLOBAL), None)
+    self.lanes = int(self.lane.src[0].arg) if self.lane is not None else 1
+    self.wave, self.caches = wave, caches
+    most = self.grid.src[0].arg if self.grid is not None and self.grid.src[0].op is Ops.CONST else MOST_GROUPS
+    self.groups = max(1, min(groups, MOST_GROUPS, most)) if self.grid is not None else 1
+    self.known: dict[UOp, Pattern | None] = {}
+
+  def pattern(self, place: UOp) -> Pattern | None:
+    """Of the place of an access (an INDEX with one index); None where nothing is known."""
+    if place not in self.known: self.known[place] = self._pattern(place)
+    return self.known[place]
+
+  def _pattern(self, place: UOp) -> Pattern | None:
+    if place.op is not Ops.INDEX or place.src[1].dtype.count > 1: return None
+    index, size = place.src[1], place.src[0].dtype.itemsize
+    free = [u for u in index.toposort() if u.op in (Ops.RANGE, Ops.DEFINE_VAR)]
+    function = compiled(index, free)
+    if function is None: return None
+    samples = []
+    for sample in SAMPLES:
+      values = {u: min(sample, int(u.vmax)) if u.op is Ops.RANGE else int(u.vmin) for u in free}
+      samples.append(tuple(size * at for at in self._each(function, free, values, [(0, lane) for lane in range(min(self.wave, self.lanes))])))
+    starts = [(group, lane) for group in range(self.groups) for lane in range(0, self.lanes, self.wave)]
+    found = self._each(function, free, {u: int(u.vmin) for u in free}, starts)
+    caches = [group % self.caches for group, _ in starts]
+    return Pattern(tuple(samples), len(set(found)) / len(found), len(set(zip(caches, found))) / len(found))
+
+  def _each(self, function: Index, free: Sequence[UOp], values: Mapping[UOp, int], points: Iterable[tuple[int, int]]) -> list[int]:
+    """The index at (workgroup, lane)s, with these values of all else."""
+    before = [values[u] for u in free]
+    group_at, lane_at = ([i for i, u in enumerate(free) if u is which] for which in (self.grid, self.lane))
+    found = []
+    for group, lane in points:
+      for i in group_at: before[i] = group
+      for i in lane_at: before[i] = lane
+      found.append(int(function(*before)))
+    return found
+
+def compiled(index: UOp, free: Sequence[UOp]) -> Index | None:
+  """An index as a function of its ranges and variables, in order; None if it needs anything else."""
+  names: dict[UOp, str] = {u: f"f{i}" for i, u in enumerate(free)}
+  lines: list[str] = []
+  for u in index.toposort():
+    if u in names or u.op is Ops.RANGE: continue
+    if u.op is Ops.CONST and isinstance(u.arg, int): names[u] = repr(int(u.arg))
+    elif any(s not in names for s in u.src): continue  # the end of a range
+    else:
+      text = expression(u, [names[s] for s in u.src])
+      if text is None: return None
+      names[u] = f"x{len(lines)}"
+      lines.append(f"  {names[u]} = {text}\n")
+  scope: dict[str, Index] = {}
+  exec(f"def index({', '.join(names[u] for u in free)}):\n{''.join(lines)}  return {names[index]}\n", scope)
+  return scope["index"]
+
+def expression(u: UOp, names: Sequence[str]) -> str | None:
+  """One operation over names, or None."""
+  if u.op in INFIX: return f"{names[0]} {INFIX[u.op]} {names[1]}"
+  if u.op is Ops.CAST and dtypes.is_int(u.dtype) or u.op is Ops.BITCAST: return names[0]
+  if u.op is Ops.NEG: return f"-{names[0]}"
+  if u.op is Ops.MAX: return f"max({names[0]}, {names[1]})"
+  if u.op is Ops.MULACC: return f"{names[0]} * {names[1]} + {names[2]}"
+  if u.op is Ops.WHERE: return f"{names[1]} if {names[0]} else {names[2]}"
+  return None
+
+# ***** what memory makes of it *****
+
+def sectors(pattern: Pattern, width: int, sector: int) -> int:
+  """Aligned pieces of `sector` bytes that lanes with `width` bytes each touch, in the worse sample."""
+  return max(len({piece for at in lanes for piece in range(at // sector, (at + width - 1) // sector + 1)}) for lanes in pattern.lanes)
+
+def distinct_bytes(pattern: Pattern, width: int) -> int:
+  """Bytes that at least one lane touches, where lanes touch `width` each and the same ones or others; in the worse sample."""
+  return width * max(len(set(lanes)) for lanes in pattern.lanes)
+
+def bank_cycles(pattern: Pattern, width: int, banks: int) -> int:
+  """Cycles that local memory needs, with banks of 4 bytes: lanes go together as long as they want no more than one word of each bank could be. Lanes
+  that want the same word get it at once; different words of one bank come one after the other. The worse sample."""
+  together = max(1, min(4 * banks // max(width, 4), max(map(len, pattern.lanes))))
+  return max(sum(busiest_bank(lanes[first:first + together], width, banks) for first in range(0, len(lanes), together)) for lanes in pattern.lanes)
+
+def busiest_bank(addresses: Sequence[int], width: int, banks: int) -> int:
+  """Different words that these lanes want of the same bank."""
+  words = {word for at in addresses for word in range(at // 4, (at + width - 1) // 4 + 1)}
+  counts: dict[int, int] = {}
+  for word in words: counts[word % banks] = counts.get(word % banks, 0) + 1
+  return max(counts.values(), default=0)
