@@ -38,7 +38,7 @@ def test_no_device_at_all() -> None:
   assert "settings: DEV=ABACUS" in done.stdout
 
 def test_wrong_options() -> None:
-  assert (run("--xml").returncode, run("--xml").stderr) == (2, "doctor: the only option is --json, got --xml\n")
+  assert (run("--xml").returncode, run("--xml").stderr) == (2, "doctor: the options are --json and --device NAME, got --xml\n")
 
 def test_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(doctor.shutil, "which", lambda program: program if program in ("dnf", "apk") else None)
@@ -65,3 +65,18 @@ def test_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   assert not found["writable"] and found["reason"] and found["fix"].startswith("export CACHEDIR=")
   facts: dict[str, Any] = {**doctor.examine(), "cache": found}
   assert "not writable" in doctor.show(facts) and "to fix: export CACHEDIR=" in doctor.show(facts)
+
+def test_one_device() -> None:
+  done = run("--device", "AMD", EMULATE="gfx1100")
+  assert (done.returncode, done.stderr) == (0, "") and "chip                 ok       gfx1100, which is driven as gfx1100\n" in done.stdout
+  found = json.loads(run("--device", "PYTHON", "--json").stdout)
+  assert found == [{"name": "PYTHON", "state": "ok", "words": "opens: python", "fix": ""}]
+  refused = run("--device", "NV")
+  assert (refused.returncode, refused.stdout) == (1, "NV  problem  this version of tinyhw has no driver for it\n")
+  assert run("--device", "DISK:/x").stderr.startswith("doctor: DISK:/x keeps a file and computes nothing")
+  assert run("--device").returncode == 2 and run("--device", "A", "B").returncode == 2
+
+def test_findings_for_people() -> None:
+  found = [{"name": "card", "state": "ok", "words": "one", "fix": ""}, {"name": "a", "state": "problem", "words": "b", "fix": "c"}]
+  shown = doctor.show_findings(found)
+  assert shown == "card  ok       one\na     problem  b\n               to fix: c"

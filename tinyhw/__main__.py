@@ -38,11 +38,16 @@ def disasm(arguments: Sequence[str]) -> int:
   return translate(sys.stdin, one, sys.stdout, sys.stderr)
 
 def doctor(arguments: Sequence[str]) -> int:
-  """Which devices open here, why others do not, and the command that would change that; 1 if none opens."""
-  if list(arguments) not in ([], ["--json"]): raise UsageError(f"the only option is --json, got {' '.join(arguments)}")
-  examination = importlib.import_module("tinyhw.doctor")
+  """Which devices open here, why others do not, and the command that would change that; 1 if none opens. --device: all that is found about one."""
+  words = [word for word in arguments if word != "--json"]
+  if words and (words[0] != "--device" or len(words) != 2): raise UsageError(f"the options are --json and --device NAME, got {' '.join(arguments)}")
+  examination, as_json = importlib.import_module("tinyhw.doctor"), "--json" in arguments
+  if words:
+    findings = examination.diagnose(words[1])
+    print(json.dumps(findings, indent=2) if as_json else examination.show_findings(findings))
+    return int(any(finding["state"] == "problem" for finding in findings))
   facts = examination.examine()
-  print(json.dumps(facts, indent=2) if arguments else examination.show(facts))
+  print(json.dumps(facts, indent=2) if as_json else examination.show(facts))
   return 0 if facts["default"] else 1
 
 def viz(arguments: Sequence[str]) -> int:
@@ -79,7 +84,7 @@ def selftest(arguments: Sequence[str]) -> int:
 COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
   "asm": ("--arch ARCH", asm),
   "disasm": ("--arch ARCH [--plain]", disasm),
-  "doctor": ("[--json]", doctor),
+  "doctor": ("[--device NAME] [--json]", doctor),
   "emulate": ("FILE --arch ARCH ...", emulate),
   "selftest": ("DEVICE [--faults] [--json]", selftest),
   "viz": ("[FILE] [--port N]", viz),

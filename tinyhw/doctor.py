@@ -1,10 +1,12 @@
 """`python3 -m tinyhw doctor`: which devices open here, why others do not and what would change that, and where the caches are.
 
-`examine` collects facts, `show` makes them readable; `--json` prints the facts themselves. It only looks: nothing is installed or written, except
-a file in the cache folder that is removed at once.
+`examine` collects facts, `show` makes them readable; `--json` prints the facts themselves. `--device AMD` asks a driver that can tell more (its
+module `doctor`) for all that it finds, not only for the first reason: `diagnose`, `show_findings`. It only looks: nothing is installed or written,
+except a file in the cache folder that is removed at once.
 """
 from __future__ import annotations
 import importlib
+import importlib.util
 import os
 import platform
 import re
@@ -94,6 +96,28 @@ def examine() -> dict[str, Any]:
     "default": default, "problem": problem, "devices": found, "cache": _cache(),
     "settings": {key: value for key, value, default_value, _ in documentation() if value != default_value},
   }
+
+def diagnose(name: str) -> list[dict[str, Any]]:
+  """What a device's driver finds, in order: name, state ("ok", "note" or "problem"), words, and a fix where there is one. Raises DeviceError."""
+  name = Device.canonicalize(name)
+  kind, _, ordinal = name.partition(":")
+  if kind not in DRIVERS: raise DeviceError(f"{name} keeps a file and computes nothing; there are {', '.join(DRIVERS)}")
+  try: found = importlib.util.find_spec(DRIVERS[kind] + ".doctor")
+  except ModuleNotFoundError: found = None
+  if found is not None:
+    return [finding._asdict() for finding in importlib.import_module(DRIVERS[kind] + ".doctor").diagnose(int(ordinal or 0))]
+  device = _device(name)
+  if device["opens"]: return [{"name": name, "state": "ok", "words": f"opens: {device['arch']}", "fix": ""}]
+  return [{"name": name, "state": "problem", "words": device["reason"], "fix": fix(name, device["reason"]) or ""}]
+
+def show_findings(findings: list[dict[str, Any]]) -> str:
+  """Findings for people."""
+  width = max(len(finding["name"]) for finding in findings)
+  lines = []
+  for finding in findings:
+    lines.append(f"{finding['name']:<{width}}  {finding['state']:<7}  {finding['words']}")
+    if finding["fix"]: lines.append(f"{'':{width}}           to fix: {finding['fix']}")
+  return "\n".join(lines)
 
 # fact -> how it is printed, under its device
 LINES: dict[str, Callable[[dict[str, Any]], str]] = {

@@ -23,6 +23,7 @@ from tinyhw.errors import DriverError
 if sys.platform == "linux":
   import fcntl
   import grp
+  import pwd
 
 READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE if sys.platform != "win32" else 3
 PROT_NONE, MAP_FIXED, MAP_NORESERVE = 0, 0x10, 0x4000  # Linux on x86-64 and AArch64: uapi/asm-generic/mman-common.h, mman.h
@@ -77,7 +78,9 @@ class Box(Protocol):
     """The names in a folder, in any order."""
   def exists(self, path: str) -> bool: ...
   def group(self, path: str) -> str:
-    """The name of the group that a file belongs to."""
+    """The name of the group that a file belongs to; its number where that has no name."""
+  def member(self, group: str) -> tuple[bool, bool]:
+    """Is this process in a group; does the system's list of groups have its user in it?"""
 
 def machine() -> Box:
   """The computer whose devices are driven: the virtual one that EMULATE names, else this one. The only way to a device file or to sysfs."""
@@ -183,6 +186,13 @@ class Computer:
     number = os.stat(path).st_gid
     try: return grp.getgrgid(number).gr_name
     except KeyError: return str(number)  # a container knows its own groups only
+
+  def member(self, group: str) -> tuple[bool, bool]:
+    try: entry = grp.getgrgid(int(group)) if group.isdecimal() else grp.getgrnam(group)
+    except KeyError: return group.isdecimal() and int(group) in os.getgroups(), False
+    try: user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError: user = ""           # a number without a name, as containers have it
+    return entry.gr_gid in (*os.getgroups(), os.getegid()), user in entry.gr_mem
 
 COMPUTER: Box = Computer()
 

@@ -120,6 +120,7 @@ class Box:
     self.nodes: dict[str, Callable[[], VirtualFile]] = {}
     self.descriptors: dict[int, VirtualFile] = {}
     self.mappings: set[VirtualMapping] = set()
+    self.membership = (False, False)           # of the program in the group of the devices: now, and by the system's list
     self.refused: dict[str, int] = {}          # paths that cannot be opened or read, and why: for tests
     self.failures: dict[str, list[tuple[int, int]]] = {}  # what `fail` asked for: (how many calls from now, errno)
     self._next_descriptor = FIRST_DESCRIPTOR
@@ -152,6 +153,7 @@ class Box:
     return path in self.texts or path in self.nodes or any(known.startswith(path + "/") for known in (*self.texts, *self.nodes))
 
   def group(self, path: str) -> str: return "render"
+  def member(self, group: str) -> tuple[bool, bool]: return self.membership
 
   # **** descriptors ****
 

@@ -103,6 +103,16 @@ def test_no_permission_names_the_group(tmp_path: Path, monkeypatch: pytest.Monke
   monkeypatch.setattr(files.grp, "getgrgid", unknown)
   assert files.COMPUTER.group(str(tmp_path / "node")) == str((tmp_path / "node").stat().st_gid)
 
+def test_membership_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+  import grp
+  groups = {"render": grp.struct_group(("render", "x", 992, ["ada"])), "mine": grp.struct_group(("mine", "x", 1000, []))}
+  monkeypatch.setattr(files.grp, "getgrnam", groups.__getitem__)
+  monkeypatch.setattr(files.pwd, "getpwuid", lambda number: files.pwd.struct_passwd(("ada", "x", 1, 1, "", "", "")))
+  monkeypatch.setattr(files.os, "getgroups", lambda: [1000])
+  monkeypatch.setattr(files.os, "getegid", lambda: 1)
+  assert (files.COMPUTER.member("render"), files.COMPUTER.member("mine")) == ((False, True), (True, False))
+  assert files.COMPUTER.member("none") == (False, False) and files.COMPUTER.member("4294967295") == (False, False)
+
 def test_an_unknown_errno_still_has_words() -> None:
   error = files.refusal("call", OSError(errno.EXDEV, ""))
   assert "EXDEV" in error.message and "dmesg" in error.message
