@@ -171,8 +171,8 @@ NOOPT = ContextVar("NOOPT", 0, "1: kernels as they come, without optimisations")
 THREADS = ContextVar("THREADS", 0, "worker threads of the CPU device; 0: one per core that this process may use")
 ARCH = ContextVar("ARCH", "", "what the CPU device compiles for, e.g. x86_64:avx2 on a processor with AVX-512; empty: the best it has")
 CC = ContextVar("CC", "", "C compiler of the CLANG device; empty: clang, gcc or cc, the first found")
-EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, for their drivers: gfx1100, gfx1200, gfx1201 or gfx942; gfx1100x2: "
-                     "two of them")
+EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, for their drivers: gfx1100, gfx1200, gfx1201, gfx942 or gfx950; "
+                     "gfx1100x2: two of them")
 EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in a virtual GPU: orders, garbage, delays")
 EMULATE_STRICT = ContextVar("EMULATE_STRICT", 1, "0: virtual GPUs do not look for what real ones punish only now and then (stale caches, memory that "
                             "nothing has written), and are faster")

@@ -18,7 +18,7 @@ from tinyhw.drivers.linux import files
 from tinyhw.errors import DriverError
 
 ROOT = Path(__file__).resolve().parents[3]
-KINDS = ("gfx1100", "gfx1200", "gfx942")
+KINDS = ("gfx1100", "gfx1200", "gfx942", "gfx950")
 Opener = Callable[..., list[AMDDevice]]
 
 @pytest.fixture

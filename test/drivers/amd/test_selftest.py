@@ -19,7 +19,7 @@ from tinyhw.selftest.frame import FAILED, NOT_RUN, OK
 ROOT = Path(__file__).resolve().parents[3]
 Patch = pytest.MonkeyPatch
 
-@pytest.mark.parametrize("cards", ("gfx1100", "gfx1201", "gfx942x2"))
+@pytest.mark.parametrize("cards", ("gfx1100", "gfx1201", "gfx942", "gfx950x2"))
 def test_all_steps_pass_on_virtual_cards(cards: str) -> None:
   done = subprocess.run([sys.executable, "-m", "tinyhw", "selftest", "AMD", "--faults"], capture_output=True, text=True, cwd=ROOT,
                         env={**os.environ, "EMULATE": cards, "DEV": ""})

@@ -42,7 +42,7 @@ MISTAKES: dict[str, tuple[Callable[[Patch], None], str]] = {
   "scratch": (no_scratch, r"the kernel uses scratch \(SCRATCH_EN\), and there is none"),
   "caches": (old_code, "the instruction cache of XCC 0 was not invalidated since"),
   "approximations": (text("FLOAT", "{op} v2", "v_add_nc_u32 v2, 2, v2\n{op} v2"),
-                     r"v_rcp_f32 \S+ at \S+, where the emulator assumes 1; divisions and roots of the compiler rely on that"),
+                     r"v_rcp_f32 \S+ at \S+, where the emulator assumes 1; the compiler relies on that"),
   "peer copy": (nothing_copied, "a copy to AMD:1 and back: 319 of 320 elements differ"),
   "hang": (silent, "the GPU ended it without a word"),
   "bad address": (other_words, "it was told in other words than \"touches memory that it has not\": AMD .* went wrong"),

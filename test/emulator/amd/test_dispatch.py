@@ -61,6 +61,11 @@ def test_grids_in_work_items_end_inside_of_workgroups() -> None:
   _, registers = started("gfx1100", groups=(100, 1, 1), NUM_THREAD_X=64 | partial << 16, flags={"use_thread_dimensions": 1, "partial_tg_en": 1})
   assert registers.groups == (2, 1, 1) and registers.partial_size == (36, 0, 0)
 
+def test_local_memory_of_gfx950() -> None:
+  """Its compute units have 160 KiB, all of which one workgroup may take."""
+  _, registers = started("gfx950", lds=160 << 10)
+  assert registers.lds_bytes == 160 << 10
+
 def test_scratch() -> None:
   _, registers = started("gfx1100", PGM_RSRC2=15 << 1 | 1 << 7 | 1, TMPRING_SIZE=2 | 16 << 12, DISPATCH_SCRATCH_BASE_LO=0x5678,
                          DISPATCH_SCRATCH_BASE_HI=1)
@@ -70,6 +75,7 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any]]] = {
   "1024 work-items": ("gfx1100", "1 to 1024", {"size": (1024, 2, 1)}),
   "no work-items": ("gfx1100", "1 to 1024", {"size": (64, 0, 1)}),
   "LDS": ("gfx1100", "65536 bytes of LDS", {"lds": 66000}),
+  "LDS of gfx950": ("gfx950", "163840 bytes of LDS", {"lds": 164000}),
   "room": ("gfx1100", "never starts", {"size": (1024, 1, 1), "PGM_RSRC1": 1 << 30 | 31}),
   "VGPRs": ("gfx1100", "at most 256 VGPRs", {"PGM_RSRC1": 1 << 30 | 40}),
   "accumulation registers": ("gfx942", "ACCUM_OFFSET", {"PGM_RSRC3": 20}),

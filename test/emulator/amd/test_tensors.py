@@ -87,7 +87,7 @@ def differences(a: object, b: object, where: str) -> list[str]:
   if isinstance(a, float) and isinstance(b, float) and (a == b or a != a and b != b or abs(a - b) <= 2e-5 * max(abs(a), abs(b), 1.0)): return []
   return [] if a == b else [f"{where}: {a} on the CPU, {b} here"]
 
-@pytest.mark.parametrize("chip", ("gfx1100", "gfx1200", "gfx942"))
+@pytest.mark.parametrize("chip", ("gfx1100", "gfx1200", "gfx942", "gfx950"))
 def test_tensors(chip: str, expected: dict[str, object]) -> None:
   found = results("AMD", chip)
   assert list(found) == list(expected)
@@ -126,7 +126,7 @@ for lane, found in enumerate(struct.unpack(f"{lanes}d", content)):
   assert found == expected, (lane, found, expected)
 """
 
-@pytest.mark.parametrize("chip", ("gfx1100", "gfx1200", "gfx942"))
+@pytest.mark.parametrize("chip", ("gfx1100", "gfx1200", "gfx942", "gfx950"))
 def test_a_kernel_that_spills(chip: str) -> None:
   """320 registers of values that are alive at once: some go to the scratch memory that the launch provides."""
   environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "AMD", "EMULATE": chip, "CACHE": "0"}

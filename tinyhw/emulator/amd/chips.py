@@ -78,4 +78,7 @@ CHIPS = {chip.name: chip for chip in (
        vgprs=1536, vgpr_bytes=0x60000, gc=(12, 0, 1), sdma=(7, 0, 1), nbif=(6, 3, 1), clock_mhz=2970, sdma_engines=2),
   Chip("gfx942", "AMD Instinct MI300X", 90402, 9, 9, 4, 0x74A1, xccs=8, cus=38, engines=4, arrays=1, simds=4, waves=8, wave_size=64,
        vgprs=512, vgpr_bytes=0x80000, gc=(9, 4, 3), sdma=(4, 4, 2), nbif=(7, 9, 0), clock_mhz=2100, sdma_engines=2, xgmi_engines=14),
+  # guess: LDS_SIZE counts 512 bytes here too; registers and packets are those of GC 9.4.3
+  Chip("gfx950", "AMD Instinct MI355X", 90500, 9, 9, 4, 0x75A3, xccs=8, cus=32, engines=4, arrays=1, simds=4, waves=8, wave_size=64,
+       vgprs=512, vgpr_bytes=0x80000, gc=(9, 5, 0), sdma=(4, 4, 5), nbif=(7, 9, 1), clock_mhz=2400, sdma_engines=2, xgmi_engines=14, lds_kib=160),
 )}

@@ -23,7 +23,7 @@ RESIDENT = 8             # workgroups of a dispatch that take turns
 WINDOW = 64              # workgroups not started yet, of which the next one is drawn
 SLICE = 200              # instructions of a workgroup in a step
 MOST_WORK_ITEMS = 1024   # of a workgroup
-LDS_UNIT, MOST_LDS = 512, 64 << 10
+LDS_UNIT = 512
 SCRATCH_UNIT = {9: 1024, 11: 256, 12: 256}
 VGPR_GRANULE = {(9, 64): 8, (11, 32): 24, (11, 64): 12, (12, 32): 24, (12, 64): 12}  # in which a SIMD gives registers to a wave
 VGPR_UNIT = {(9, 64): 8, (11, 32): 8, (11, 64): 4, (12, 32): 8, (12, 64): 4}         # of PGM_RSRC1.VGPRS
@@ -128,7 +128,7 @@ def start(gpu: Gpu, program: Program, grid: Grid, user_data: Sequence[int | None
     raise MissingHazard(f"{chip.name} needs 16 SGPRs set at the start of a wave, and {given} are (USER_SGPR {two['user_sgpr']}); raise USER_SGPR")
   if two["user_sgpr"] > 16: raise PacketError(f"USER_SGPR is {two['user_sgpr']}, and there are 16 registers of user data")
   lds = two["lds_size"] * LDS_UNIT if program.lds_bytes is None else program.lds_bytes
-  if lds > MOST_LDS: raise PacketError(f"a workgroup has at most {MOST_LDS} bytes of LDS, not {lds}")
+  if lds > chip.lds_kib << 10: raise PacketError(f"a workgroup has at most {chip.lds_kib << 10} bytes of LDS, not {lds}")
   wgp = bool(one.get("wgp_mode", 0))
   check_fits(chip, grid, vgprs, wgp)
   bytes_per_wave, waves = _scratch(gpu, two, scratch)
