@@ -55,10 +55,10 @@ def test_lines() -> None:
   lines = wave_lines(kernel, CARD, function, find_loops(function), reader)
   assert lines[:2] == ["occupancy: 24 vs: 5 waves a SIMD (the next at 16); 100 bytes of local memory: 8 workgroups a unit",
                        "  workgroups of 8 lanes, 2 waves: 4 a unit, 4 waves a SIMD of 8, limited by the grid"]
-  assert lines[5:8] == ["bound of .b1 (r0 in LOOP 20): 8 cycles for an iteration of all 8 waves of a unit, by adders",
+  assert lines[5:8] == ["bound of .b1 (r0 in LOOP 20): 8 cycles for an iteration of 8 waves of a unit, by adders",
                         "  adders 8; a workgroup alone 5",
                         "  at most 4 flop a cycle of 4 (f32), 100.0 %"]
-  assert lines[-2:] == ["roofline: 33.6 k flop 840 ns, 400 bytes of memory 50 ns", "bounds: A card; table: made up"]
+  assert lines[-2:] == ["roofline: 33.6 k flop 840 ns, 400 bytes of memory 50 ns, the bound 840 ns in 1 round", "bounds: A card; table: made up"]
   assert lines[2].startswith("bound of .b0 (r1 in LOOP 5) (the hottest): ")
 
 def test_one_loop_is_hot() -> None:

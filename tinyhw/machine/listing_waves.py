@@ -119,7 +119,7 @@ def wave_lines(kernel: Kernel, card: Card, function: Function, loops: Sequence[L
   out = held_lines(kernel, card, found.held)
   for part in found.parts: out += part_lines(part, function, card, found)
   out += part_lines(found.whole, function, card, found)
-  out += roofline(found, card)
+  out += roofline(found, card, kernel.grid or 0)
   return [*out, f"bounds: {card.title}; table: {card.source}"]
 
 def held_lines(kernel: Kernel, card: Card, held: Residency) -> list[str]:
@@ -140,23 +140,26 @@ def part_lines(part: Part, function: Function, card: Card, found: Bounds) -> lis
   names, cost = card.model.names, part.cost
   name = loop_name(part.loop, function) if part.loop is not None else "the kernel"
   once = "an iteration of " if part.loop is not None else ""
+  waves = f"{cost.waves} wave{'s' if cost.waves > 1 else ''} of a {card.model.unit.name}"
   reasons = " and ".join(names.get(key, key) for key in cost.binding(NEAR)) or "nothing"
   taken = ", ".join(f"{names[key]} {size(cycles)}" for key, cycles in sorted(cost.resources.items(), key=lambda item: -item[1]))
   hot = " (the hottest)" if part is found.hottest else ""
-  out = [f"bound of {name}{hot}: {size(cost.cycles)} cycles for {once}all {cost.waves} waves of a {card.model.unit.name}, by {reasons}",
+  out = [f"bound of {name}{hot}: {size(cost.cycles)} cycles for {once}{waves}, by {reasons}",
          f"  {taken}; a workgroup alone {size(cost.alone)}"]
   if part.operations:
     peak = f" of {size(part.peak)} ({part.element}), {100 * part.share:.1f} %" if part.peak else ""
     out.append(f"  at most {size(part.rate)} flop a cycle{peak}")
   return out
 
-def roofline(found: Bounds, card: Card) -> list[str]:
-  """The launch on the whole card: by arithmetic, and by memory."""
+def roofline(found: Bounds, card: Card, grid: int) -> list[str]:
+  """The launch on the whole card: by arithmetic, by memory, and by the bound above, where workgroups come in rounds."""
   if found.operations is None or found.memory is None: return []
   hertz = card.clock_ghz * 1e9
   parts = [f"{size(found.operations)} flop"]
   if found.whole.peak: parts[0] += f" {time(found.operations / (found.whole.peak * card.units * hertz))}"
   parts.append(f"{size(found.memory)} bytes of memory {time(found.memory / (card.memory_rate * hertz))}")
+  rounds = -(-grid // (card.units * found.held.groups))
+  parts.append(f"the bound {time(rounds * found.whole.cost.cycles / hertz)} in {rounds} round{'s' if rounds > 1 else ''}")
   return [f"roofline: {', '.join(parts)}"]
 
 def time(seconds: float) -> str:

@@ -1,7 +1,10 @@
 """What the listing is told about AMD's instructions, and what the model says of a kernel."""
 from __future__ import annotations
+from pathlib import Path
+
 import pytest
 
+from amd_listed import ARCHS as LISTED, listed
 from test.codegen.kernels import elementwise
 from test.isa.amd.machine import ARCHS
 from test.isa.amd.test_matrix import product
@@ -41,3 +44,11 @@ def test_model_of_an_elementwise_kernel(arch: str) -> None:
   found = bounds(compiled(elementwise(1 << 16, 1, 1), arch), arch)
   assert found.hottest is found.whole or found.hottest.loop is not None
   assert found.memory is not None and found.memory >= 2 * 4 << 16 and found.hottest.share < 0.2
+
+GOLDEN = Path(__file__).parents[2] / "golden/amd_listing.txt"
+
+@pytest.mark.parametrize("arch", LISTED)
+def test_listing_is_the_golden_one(arch: str) -> None:
+  """test/golden/make_amd_listing.py writes it anew."""
+  sections = dict(section.split("\n", 1) for section in GOLDEN.read_text(encoding="utf-8").split("# ")[1:])
+  assert listed(arch).splitlines() == sections[arch].rstrip("\n").splitlines()

@@ -37,6 +37,11 @@ def read(inst: MInst) -> list[Unit]:
   form: Form = inst.row.isa
   return [unit for r in inst.reads() if isinstance(r, Reg) for unit in units_of(r)] + named(inst, tuple(n for n in form.reads if n != "exec"))
 
+def name_of(unit: Unit) -> str:
+  """s4, v5, vcc_lo."""
+  bank, index = unit
+  return regs.s(index).cls.name_of(index) if bank == "sgpr" else f"{bank[0]}{index}"
+
 def of_bank(units: Iterable[Unit], bank: str) -> list[Unit]: return [unit for unit in units if unit[0] == bank]
 
 VALU = frozenset({"valu", "trans", "f64", "dot", "wmma", "mfma"})
@@ -133,13 +138,13 @@ class Recognizer:
   def walk(self, block: Block, start: State, out: list[MInst]) -> State:
     state = dict(start)
     for inst in block.insts:
-      lacking: dict[str, int] = {}  # cure -> states
+      lacking: dict[str, tuple[int, Unit]] = {}  # cure -> states, and the register that lacks them
       for number, rule in enumerate(self.rules):
-        found = [state[number, unit] for unit in rule.then(inst) if (number, unit) in state]
-        if found: lacking[rule.cure] = max(lacking.get(rule.cure, 0), *found)
-      for cure, states in lacking.items():
+        found = [(state[number, unit], unit) for unit in rule.then(inst) if (number, unit) in state]
+        if found: lacking[rule.cure] = max(found + [lacking[rule.cure]] if rule.cure in lacking else found)
+      for cure, (states, unit) in lacking.items():
         for new in self.cures(cure, states, state):
-          new.origin, new.comment = inst.origin, "hazard"
+          new.origin, new.comment = inst.origin, f"hazard: {name_of(unit)} in {states} state{'s' if states > 1 else ''}"
           self.issue(state, new, out)
       self.issue(state, inst, out)
     return state
@@ -189,6 +194,7 @@ def wait_for_scalars(function: Function, rows: Table) -> None:
         elif pair in pairs and not needed & 1: mask &= SCALAR_RESULTS  # scalar instructions wait for vector ones by themselves
       if mask != 0xffff:
         out.append(build(rows["s_wait_alu"], mask))
+        out[-1].origin, out[-1].comment = inst.origin, "hazard: scalars"
         pending = {pair: needed for pair, needed in pending.items() if needed & mask != mask}
       out.append(inst)
       if inst.row.pipe == "smem" or inst.row.name.startswith("buffer_"): pending.clear()

@@ -78,10 +78,14 @@ def counters(inst: MInst) -> list[str]:
 # ***** what they take *****
 
 class Costs:
-  """What instructions of a generation take of the card's resources. pattern: which addresses the lanes of an access touch, where that is known."""
+  """What instructions of a generation take of the card's resources.
 
-  def __init__(self, generation: Generation, pattern: Callable[[MInst], Pattern | None] = lambda inst: None):
+  pattern: which addresses the lanes of an access touch, where that is known. units: that share the card's caches and memory; all, or as the grid has.
+  """
+
+  def __init__(self, generation: Generation, pattern: Callable[[MInst], Pattern | None] = lambda inst: None, units: int | None = None):
     self.generation, self.card, self.rows, self.pattern = generation, card(generation), costs(generation.family), pattern
+    self.units = self.card.units if units is None else units
     self.known: dict[object, dict[str, float]] = {}
 
   def takes(self, inst: MInst) -> Mapping[str, float]:
@@ -119,8 +123,8 @@ class Costs:
     elif pattern is None: count, fresh, shared, read = self.generation.wave * max(1, width // SECTOR), 1.0, 1.0, size
     else: count, fresh, shared, read = sectors(pattern, width, SECTOR), pattern.fresh, pattern.shared, distinct_bytes(pattern, width)
     moved = float(SECTOR * count)
-    found = {"g": moved / sizes.first_rate, "2": moved * sizes.units / sizes.second_rate, "m": read * fresh * sizes.units / sizes.memory_rate}
-    if sizes.last_rate: found["l"] = moved * shared * sizes.units / sizes.last_rate
+    found = {"g": moved / sizes.first_rate, "2": moved * self.units / sizes.second_rate, "m": read * fresh * self.units / sizes.memory_rate}
+    if sizes.last_rate: found["l"] = moved * shared * self.units / sizes.last_rate
     return found
 
   def latency(self, inst: MInst) -> float:
