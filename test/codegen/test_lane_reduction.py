@@ -1,4 +1,4 @@
-"""Reductions that lanes share: results as before, one stage over all lanes, the first lane stores."""
+"""Reductions that lanes share: results as before, one stage over all lanes for each, the first lane stores what does not run over lanes."""
 from __future__ import annotations
 
 import pytest
@@ -32,14 +32,50 @@ def test_columns_are_lanes_where_memory_lies_along_them() -> None:
   kernel = UOp.sink(out.index(i).store(a.index(x * 32 + i).load().reduce(Ops.ADD, x), i))
   assert opts(kernel)[:2] == (Opt(OptOps.LOCAL, 0, 16), Opt(OptOps.UPCAST, 0, 2)) and count(run(kernel), Ops.DEFINE_LOCAL) == 0
 
-def test_short_sums_and_several_reductions_are_each_lane_s_own() -> None:
+def test_short_sums_are_each_lane_s_own() -> None:
   assert not any(o.op is OptOps.LOCAL and o.axis == 1 for o in opts(rows(20, 15)))
+
+def softmax(n: int, m: int) -> UOp:
+  """Without exponentials: (x - max) * sum(x - max) of each row."""
+  out, a = UOp.param(0, F32, n * m), UOp.param(1, F32, n * m)
+  i, j, x, y = axis(n, 0), axis(m, 1), axis(m, 2, "REDUCE"), axis(m, 3, "REDUCE")
+  top = a.index(i * m + x).load().reduce(Ops.MAX, x)
+  total = (a.index(i * m + y).load() - top).reduce(Ops.ADD, y)
+  return UOp.sink(out.index(i * m + j).store((a.index(i * m + j).load() - top) * total, i, j))
+
+def lanes_of_axes(kernel: UOp) -> dict[int, int]: return {o.axis: o.amount for o in opts(kernel) if o.op is OptOps.LOCAL}
+
+@pytest.mark.parametrize("size", [(1, 16), (3, 64), (5, 40), (4, 37), (2, 50)])
+def test_a_softmax_s_reductions_and_its_row_are_over_the_same_lanes(size: tuple[int, int]) -> None:
+  kernel = softmax(*size)
+  found = lanes_of_axes(kernel)
+  assert len(found) == 3 and 0 not in found and len(set(found.values())) == 1, found
+  program = run(kernel, tolerance=1e-6)
+  assert program.grid == size[0] and program.lanes == found[1] and count(program, Ops.DEFINE_LOCAL) == 2
+
+def test_two_reductions_to_one_number_for_each_row() -> None:
   out, a = UOp.param(0, F32, 4), UOp.param(1, F32, 4 * 64)
   i, x, y = axis(4, 0), axis(64, 1, "REDUCE"), axis(64, 2, "REDUCE")
   top = a.index(i * 64 + x).load().reduce(Ops.MAX, x)
   kernel = UOp.sink(out.index(i).store((a.index(i * 64 + y).load() - top).reduce(Ops.ADD, y), i))
-  assert not any(o.op is OptOps.LOCAL and o.axis > 0 for o in opts(kernel))
-  run(kernel, tolerance=1e-6)
+  assert set(lanes_of_axes(kernel)) == {1, 2}
+  run(kernel)
+
+def test_two_reductions_over_one_range() -> None:
+  out, a = UOp.param(0, F32, 4), UOp.param(1, F32, 4 * 64)
+  i, x = axis(4, 0), axis(64, 1, "REDUCE")
+  value = a.index(i * 64 + x).load()
+  kernel = UOp.sink(out.index(i).store(value.reduce(Ops.MAX, x) + value.reduce(Ops.ADD, x), i))
+  assert set(lanes_of_axes(kernel)) == {1}
+  run(kernel)
+
+def test_a_reduction_inside_of_another_one_is_each_lane_s_own() -> None:
+  out, a = UOp.param(0, F32, 4), UOp.param(1, F32, 4 * 16 * 32)
+  i, x, y = axis(4, 0), axis(16, 1, "REDUCE"), axis(32, 2, "REDUCE")
+  top = a.index((i * 16 + x) * 32 + y).load().reduce(Ops.MAX, y)
+  kernel = UOp.sink(out.index(i).store((top * 2).reduce(Ops.ADD, x), i))
+  assert not set(lanes_of_axes(kernel)) & {1, 2}
+  run(kernel)
 
 def test_a_kernel_without_lanes_in_reductions_stays_as_it_is() -> None:
   kernel = rows(4, 8)

@@ -67,7 +67,7 @@ def test_reductions_are_not_repeated_by_lanes() -> None:
   program = run(UOp.sink(out.index(i).store(a.index(i).load() - total * 2, i)))
   assert program.lanes == 12
 
-@pytest.mark.parametrize("n, lanes", [(15, 1), (50, 8), (64, 16)])
+@pytest.mark.parametrize("n, lanes", [(15, 1), (50, 10), (53, 16), (64, 16)])
 def test_a_sum_of_everything_is_shared_if_it_is_long(n: int, lanes: int) -> None:
   out, a, r = UOp.param(0, F32, 1), UOp.param(1, F32, n), axis(n, 0, "REDUCE")
   assert run(UOp.sink(out.index(0).store(a.index(r).load().reduce(Ops.ADD, r)))).lanes == lanes

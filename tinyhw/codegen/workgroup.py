@@ -31,7 +31,7 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   ranges = [r for r in nest.ranges if size_of(r) > 1]
   shared = [r for r in ranges if all(r in u.ranges for u in nest.reduces)] or ranges
   best = max(shared, key=lambda r: (adjacent(nest, r), r.arg), default=None)
-  summed = along_sum(nest, best, capabilities)
+  summed = along_sums(nest, best, capabilities)
   if summed: return summed
   if best is None: return ()
   copies = copies_along(nest, best, capabilities)
@@ -54,19 +54,40 @@ def wide(nest: Nest, capabilities: Capabilities) -> int:
   """Elements of the widest type in memory that one access of a lane can have."""
   return max(capabilities.vector_bytes // max(a.node.src[0].dtype.itemsize for a in nest.accesses), 1)
 
-def along_sum(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Lanes along the range of the only reduction, where memory lies along it and not along the best of the output, or the output is too small."""
-  if len(nest.reduces) != 1: return ()
+def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tuple[Opt, ...]:
+  """Lanes along the ranges of all reductions, where memory lies along them and not along the best of the output, or the output is too small.
+
+  So are then the output's ranges that no reduction is under: a workgroup does a whole row of a softmax, in several steps over the same lanes.
+  """
   wave = capabilities.lanes
-  candidates = [r for r in ranges_of(nest.reduces[0]) if size_of(r) >= 2 * wave]
-  if not candidates: return ()
-  r = max(candidates, key=lambda r: (adjacent(nest, r), r.arg))
-  if best is not None and size_of(best) >= wave and adjacent(nest, best) >= adjacent(nest, r): return ()
-  lanes = 2 * wave if size_of(r) % (2 * wave) == 0 else wave
-  copies = wide(nest, capabilities) if adjacent(nest, r) else 1
+  if not nest.reduces or any(r not in nest.ranges for u in nest.reduces for r in u.ranges): return ()
+  candidates = [[r for r in ranges_of(u) if size_of(r) >= 2 * wave] for u in nest.reduces]
+  if not all(candidates): return ()
+  found = {max(ranges, key=lambda r: (adjacent(nest, r), r.arg)): None for ranges in candidates}   # two reductions may have one range
+  rows = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)]
+  if best in rows and size_of(best) >= wave and adjacent(nest, best) >= min(adjacent(nest, r) for r in found): return ()
+  lanes = lanes_of_row(list(found), math.prod(size_of(r) for r in rows), capabilities)
+  if best is not None and best not in rows and size_of(best) > lanes * max(size_of(r) for r in found): return ()   # better repeat the reduction
+  inner = [r for r in nest.ranges if not any(r in u.ranges for u in nest.reduces) and size_of(r) >= lanes]
+  if inner: found[max(inner, key=lambda r: (adjacent(nest, r), r.arg))] = None
+  return tuple([o for r in found for o in of_row(nest, r, lanes, capabilities)])
+
+def lanes_of_row(ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:
+  """Lanes that share a row: of the numbers that divide its ranges the one that leaves fewest lanes of waves without work, two waves if there is none.
+
+  More than two only where rows are few: in the end each lane folds the results of all.
+  """
+  wave = capabilities.lanes
+  most = wave * (2 if rows * 2 >= capabilities.threads else WAVES)
+  common = math.gcd(*[size_of(r) for r in ranges])
+  fitting = [d for d in range(wave, most + 1) if common % d == 0]
+  return max(fitting, key=lambda d: (d / (-(-d // wave)), d), default=2 * wave)
+
+def of_row(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list[Opt]:
+  """Lanes along a range, with as many neighbours each as one access has, if that divides it."""
+  copies = wide(nest, capabilities) if adjacent(nest, r) == len(nest.accesses) else 1
   while copies > 1 and size_of(r) % (lanes * copies): copies //= 2
-  chosen = Opt(OptOps.LOCAL, r.arg[0], lanes)
-  return (chosen, Opt(OptOps.UPCAST, r.arg[0], copies)) if copies > 1 else (chosen,)
+  return [Opt(OptOps.LOCAL, r.arg[0], lanes)] + [Opt(OptOps.UPCAST, r.arg[0], copies)] * (copies > 1)
 
 def lanes_along(n: int, wave: int) -> int:
   """Lanes for a range of n iterations: all of them, or a divisor that fills at least a wave, or whole waves."""
