@@ -46,7 +46,8 @@ def card_of(kernel: Kernel, generation: Generation, pattern: Callable[[MInst], P
   sizes = card(generation)
   busy = sizes.units if kernel.grid is None else max(1, min(sizes.units, kernel.grid))
   def peak(insts: Sequence[MInst]) -> tuple[float, str]:
-    return max([(sizes.flops.get(kind, 0.0), kind) for kind in sorted(set(map(element_of, insts)))], default=(0.0, ""))
+    best, kind = max([(sizes.flops.get(kind, 0.0), kind) for kind in sorted(set(map(element_of, insts)))], default=(0.0, ""))
+    return best, f"{kind[1:]}, vector unit" if kind[:1] == "v" else f"{kind}, matrix unit" if kind else ""
   return Card(f"{sizes.title} ({sizes.units} {sizes.unit.name}s, {sizes.clock_ghz} GHz, {sizes.memory_gbs:g} GB/s)", SOURCE,
               model(Costs(generation, pattern, busy)), sizes.units, sizes.clock_ghz, sizes.memory_rate, operations, touched, peak)
 
