@@ -175,7 +175,7 @@ EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, f
                      "gfx1100x2: two of them")
 EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in a virtual GPU: orders, garbage, delays")
 EMULATE_STRICT = ContextVar("EMULATE_STRICT", 1, "0: virtual GPUs do not look for what real ones punish only now and then (stale caches, memory that "
-                            "nothing has written), and are faster")
+                            "nothing has written), and are faster; 2: also for instructions whose results nothing reads")
 HCQDEV_WAIT_TIMEOUT_MS = ContextVar("HCQDEV_WAIT_TIMEOUT_MS", 30000, "milliseconds that a GPU may take for one submission; then it is given up, and "
                                     "what is known of the reason is told. Virtual ones (EMULATE) have 20 times as long")
 NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL device compiles for, without running anything")

@@ -51,5 +51,5 @@ print(box.strict, box.coherence is None, box.scheduler.random.random())"""
   def run(**variables: str) -> str:
     environment = {**os.environ, "EMULATE": "gfx1100", "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment).stdout
-  assert run().startswith("True False") and run(EMULATE_STRICT="0").startswith("False True")
+  assert run().startswith("1 False") and run(EMULATE_STRICT="0").startswith("0 True")
   assert run(EMULATE_SEED="5") == run(EMULATE_SEED="5") != run(EMULATE_SEED="6")

@@ -19,11 +19,11 @@ _boxes: dict[tuple[int, str], Files] = {}
 def box(name: str) -> Files:
   """The computer with these cards: "gfx1100", "gfx942x2" for two of them. The same one for each call of this process. Raises ConfigError."""
   key = os.getpid(), name
-  if key not in _boxes: _boxes[key] = make(name, EMULATE_SEED.value, bool(EMULATE_STRICT))
+  if key not in _boxes: _boxes[key] = make(name, EMULATE_SEED.value, EMULATE_STRICT.value)
   return _boxes[key]
 
-def make(name: str, seed: int = 0, strict: bool = True) -> Files:
-  """A new one. seed: of all that is random in it; strict: it checks what real hardware punishes only now and then."""
+def make(name: str, seed: int = 0, strict: int = 1) -> Files:
+  """A new one. seed: of all that is random in it; strict: as EMULATE_STRICT has it."""
   found = re.fullmatch(r"([a-z]+_?)([0-9a-f]+)(?:x([0-9]+))?", name)
   family = None if found is None else FAMILIES.get(found[1])
   if found is None or family is None:

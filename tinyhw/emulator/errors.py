@@ -35,6 +35,9 @@ class DataRace(StrictError):
 class StaleRead(StrictError):
   """A read through a cache that may hold what was there before a write: an invalidation or a write-back is missing."""
 
+class UnusedResult(StrictError):
+  """Instructions that nothing would miss (EMULATE_STRICT=2): no path reads what they write."""
+
 class PacketError(StrictError):
   """A packet that the command processor does not know, or whose fields it would misread."""
 

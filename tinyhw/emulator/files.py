@@ -111,8 +111,9 @@ class VirtualFile:
     """The descriptor is gone."""
 
 class Box:
-  """A virtual computer. seed: of every random choice in it. strict: check what real hardware punishes only now and then."""
-  def __init__(self, name: str, seed: int = 0, strict: bool = True):
+  """A virtual computer. seed: of every random choice in it. strict: 1: check what real hardware punishes only now and then; 2: also what
+  it minds nothing of, and is a mistake all the same."""
+  def __init__(self, name: str, seed: int = 0, strict: int = 1):
     self.name, self.strict = name, strict
     self.scheduler = Scheduler(seed)
     self.physical = Physical()

@@ -40,7 +40,7 @@ TENSORS: dict[str, Callable[[], Tensor]] = {
   "sum over lanes": lambda: empty(1100).sum(),
   "rows": lambda: empty(4, 33).sum(1),
   "softmax": softmax,
-  "product of halves": lambda: product(32, 32, 32, dtypes.float16),
+  "product of halves": lambda: product(64, 32, 16, dtypes.float16),
   "product": lambda: product(33, 18, 20, dtypes.float32),
   "convolution": lambda: empty(1, 2, 5, 5).conv2d(empty(3, 2, 3, 3), padding=1).relu(),
   "gated": lambda: empty(4, 33).pad(((1, 1), (0, 3))).flip(0),

@@ -1,4 +1,7 @@
-"""Damaged kernels: strict execution reports what breaks a rule of the hardware. Nightly more of them: --hypothesis-profile=nightly."""
+"""Damaged kernels: strict execution (EMULATE_STRICT=2) reports what changes a result or breaks a rule of the hardware.
+
+In CI the same mutants each time; nightly (--hypothesis-profile=nightly) twenty times as many, with another seed each time.
+"""
 from __future__ import annotations
 import random
 
@@ -16,24 +19,24 @@ def found() -> list[Mutant]:
   """The mutants of all architectures. In CI they are the same each time."""
   nightly = cases(0, 1) > 0
   seed = random.SystemRandom().randrange(1 << 32) if nightly else 0
-  return [mutant for arch in ARCHS for mutant in mutations.mutants(arch, cases(110, 2200), seed)]
+  return [mutant for arch in ARCHS for mutant in mutations.mutants(arch, cases(112, 2240), seed)]
 
 def rate(mutants: list[Mutant]) -> tuple[int, int]:
   """How many were noticed, of those that change a result or break a rule."""
   noticed = sum(m.verdict in NOTICED for m in mutants)
   return noticed, noticed + sum(m.verdict in MISSED for m in mutants)
 
-def test_what_breaks_a_rule_is_reported(found: list[Mutant]) -> None:
-  """Waits, wait states and barriers that are gone or weaker; and in any class of damage no broken rule is missed."""
-  classes = {c.name for c in DAMAGES if c.rules}
+def test_nearly_all_that_matters_is_reported(found: list[Mutant]) -> None:
   print(shown(counts(found)))
-  noticed, mattered = rate([m for m in found if m.kind in classes])
-  assert noticed >= 0.95 * mattered and mattered >= 100, f"{noticed} of {mattered}"
-  assert not [m for m in found if m.verdict == "missed: a rule"]
+  noticed, mattered = rate(found)
+  assert mattered >= 200 and noticed >= 0.95 * mattered, f"{noticed} of {mattered}"
 
-def test_there_are_enough(found: list[Mutant]) -> None:
-  _, mattered = rate(found)
-  assert mattered >= 200 and all(any(m.kind == c.name and m.verdict == "reported" for m in found) for c in DAMAGES)
+def test_every_broken_rule_is_reported(found: list[Mutant]) -> None:
+  """Waits, wait states and barriers that are gone or weaker; and whatever else in any class of damage breaks a rule."""
+  assert not [m for m in found if m.verdict == "missed: a rule"]
+  for kind in DAMAGES:
+    noticed, mattered = rate([m for m in found if m.kind == kind.name])
+    assert mattered > 5 and (noticed == mattered or not kind.rules), f"{kind.name}: {noticed} of {mattered}"
 
 def test_what_is_reported_is_wrong(found: list[Mutant]) -> None:
   """The oracle finds a broken rule, or results are others where strict checks are off: there are no false alarms."""

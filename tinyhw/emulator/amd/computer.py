@@ -34,7 +34,7 @@ class Computer(Box):
 
   large_bar: VRAM may be PUBLIC. peers: cards reach each other's VRAM. version: of the KFD interface.
   """
-  def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: bool = True, large_bar: bool = True, peers: bool = True,
+  def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: int = 1, large_bar: bool = True, peers: bool = True,
                version: tuple[int, int] = kfd.VERSION):
     super().__init__(name, seed, strict)
     self.large_bar, self.peers, self.version = large_bar, peers, version

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tinyhw.autogen.fields import Register
+from tinyhw.emulator.amd import unused
 from tinyhw.emulator.amd.races import Races, mark
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import EmulatorError, MissingHazard, PacketError, PageFault
@@ -171,6 +172,7 @@ class Dispatch:
     self.gpu, self.queue, self.xcc, self.registers = gpu, queue, xcc, registers
     self.races = races if gpu.computer.strict else None
     self.code: dict[tuple[int, int], bytes] = {}    # what has been fetched: it does not change while the dispatch runs
+    self.looked = False                             # for results that nothing reads
     x, y, z = registers.groups
     self.waiting: list[int] = []                    # drawn from next
     self.rest = iter(range(part, x * y * z, parts))
@@ -212,6 +214,9 @@ class Dispatch:
       found = self.code.get((address, size))
       if found is None: found = self.code[address, size] = port.load(address, size, INSTRUCTION)
       return found
+    if self.gpu.computer.strict > 1 and not self.looked:
+      self.looked = True
+      unused.check(self.registers, fetch)
     workgroup = self.gpu.computer.make_workgroup(self.gpu.chip.name, fetch, self.registers, group, port, self.registers.lds_bytes,
                                                  self.random.getrandbits(64), wave_base=slot * self.waves)
     self.residents.append(Resident(workgroup, slot))

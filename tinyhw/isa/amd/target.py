@@ -18,6 +18,7 @@ from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
 from tinyhw.machine.passes import run
 from tinyhw.machine.pseudo import copy
 from tinyhw.machine.target import Target, region
+from tinyhw.machine.unused import drop_unused
 
 __all__ = ["capabilities", "compile", "target"]
 
@@ -93,7 +94,8 @@ def target(arch: str) -> Target:
     move=moves.move, spill=moves.spill, reload=moves.reload, jump=moves.jump, swap=moves.swap, invert=moves.invert, select=select,
     table=table(generation.arch), region=region, abi=abi(generation.family),
     allocatable={"sgpr": tuple(range(generation.sgprs)), "vgpr": tuple(range(SPILL_REGISTERS[0]))},
-    hooks={"before:expand": (split_copies,), "after:expand": (expand_macros,), "after:layout": (add_waits, avoid_hazards)})
+    hooks={"before:order": (drop_unused,), "before:expand": (split_copies,),
+           "after:expand": (expand_macros,), "after:layout": (add_waits, avoid_hazards)})
 
 def classes(files: dict[int, RegClass]) -> tuple[RegClass, ...]:
   """Those that values of programs have."""
