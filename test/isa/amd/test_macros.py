@@ -1,6 +1,11 @@
 """Macros: their text, the rows that allocation sees, and what they become."""
+import struct
+from fractions import Fraction
+
 import pytest
 
+from test.isa.amd.machine import ARCHS as MACHINES, check
+from tinyhw.dtype import dtypes
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.encode import encode
 from tinyhw.isa.amd.form import Generation
@@ -8,6 +13,8 @@ from tinyhw.isa.amd.macros import MACROS, classes_of, expand_macros, macro_row, 
 from tinyhw.isa.amd.table import build, table
 from tinyhw.isa.amd.target import target
 from tinyhw.machine.inst import Access, Block, Effect, Function, MInst, Reg
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
 
 ARCHS = ("gfx1100", "gfx1100:wave64", "gfx1200", "gfx942", "gfx950")
 
@@ -73,3 +80,46 @@ def test_a_masked_access_narrows_exec_and_restores_it(arch: str) -> None:
   narrowed, access, whole = function.blocks[0].insts
   assert narrowed.row.name == f"s_and_saveexec_b{generation.wave}" and narrowed.operands == [mask[1], mask[0]]
   assert access.operands == load.operands and whole.operands[1] == mask[1] and repr(whole.operands[0])[:4] == "exec"
+
+# ***** division *****
+
+def rounded(x: Fraction, bits: int) -> Fraction:
+  """The nearest number with so many bits, the even one of two."""
+  if not x: return x
+  exponent = abs(x.numerator).bit_length() - x.denominator.bit_length()
+  unit = Fraction(2) ** (exponent - (abs(x) < Fraction(2) ** exponent) - bits + 1)
+  return round(x / unit) * unit
+
+def divided(a: Fraction, b: Fraction, estimate: Fraction, bits: int) -> Fraction:
+  """What div_f64's lines give in a format of so many bits and any exponent, where v_rcp_f64 gives `estimate`."""
+  values = {"a": a, "b": b}
+  def value(word: object) -> Fraction:
+    if isinstance(word, int): return Fraction(struct.unpack("d", word.to_bytes(8, "little"))[0])
+    assert isinstance(word, tuple)
+    return -values[word[0]] if word[2] == "-" else values[word[0]]
+  for key, (destination, *sources) in MACROS["div_f64"].lines:
+    if key.startswith("v_div_scale"): values[destination[0]] = value(("b" if destination[0] == "den" else "a", None, ""))
+    elif key == "v_rcp_f64": values[destination[0]] = estimate
+    elif key == "v_mul_f64": values[destination[0]] = rounded(value(sources[0]) * value(sources[1]), bits)
+    elif key in ("v_fma_f64", "v_div_fmas_f64"): values[destination[0]] = rounded(value(sources[0]) * value(sources[1]) + value(sources[2]), bits)
+    else: assert key == "v_div_fixup_f64"
+  return values["q"]
+
+@pytest.mark.parametrize("bits", (4, 5, 6))
+def test_division_is_correctly_rounded_in_small_formats(bits: int) -> None:
+  """All mantissas, from all estimates that are right to 4 bits. By hand: 7 and 8 bits, too."""
+  mantissas = [Fraction(k, 1 << bits - 1) for k in range(1 << bits - 1, 1 << bits)]
+  for b in mantissas:
+    estimates = [r for m in mantissas for r in (m / 2, m / 4, m) if abs(b * r - 1) <= Fraction(1, 16)]
+    assert estimates
+    for a in mantissas: assert {divided(a, b, r, bits) for r in estimates} == {rounded(a / b, bits)}, (a, b)
+
+@pytest.mark.parametrize("arch", MACHINES)
+def test_division_by_mantissas_of_ones(arch: str) -> None:
+  """1/b lies a little above the middle of two numbers."""
+  divisors = [x * 2.0 ** k for k in (-1000, -3, 0, 1, 900) for x in (1 - 2.0 ** -53, 1 - 2.0 ** -52, 1 - 3 * 2.0 ** -53, 1 + 2.0 ** -52)]
+  r = UOp.range(len(divisors), 0, AxisType.LOCAL)
+  a, b = (UOp.param(k, dtypes.float64, len(divisors)).index(r).load() for k in (1, 2))
+  kernel = UOp.sink(UOp.param(0, dtypes.float64, len(divisors)).index(r).store(UOp(Ops.FDIV, dtypes.float64, (a, b)), r))
+  for dividend in (1.0, -4.0, 1 - 2.0 ** -53, 3.0):
+    check(kernel, arch, data={0: [0.0] * len(divisors), 1: [dividend] * len(divisors), 2: divisors}, optimized=False, what="division")

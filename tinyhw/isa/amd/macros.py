@@ -4,6 +4,10 @@ The 64-bit values that a macro makes are never half written, exec is whole every
 vcc. machine/macros.py has the notation. Classes: v1 v2 (vector), s1 s2 (scalar), x1 x2 (vector, scalar or constant), m (a bit for each lane), i (an
 integer). A line is an instruction's key, then operands: a name, `name.lo` and `name.hi` for halves, "-" before it for the negated value and "|"
 around it for the absolute one, numbers, and vcc, exec.
+
+div_f64: v_rcp_f64 has 24 bits right, two steps of Newton's leave less than 1 unit in the last place. A third, r + r*e, is correctly rounded but for
+divisors with a mantissa of ones: 1/b is a little above the middle of two numbers, e*e, which the step leaves out. With 2*e*e in it all quotients are
+right: the same recipe in all formats of 4 to 8 bits, from all estimates with half of them right, for all operands, is (test/isa/amd/test_macros.py).
 """
 from __future__ import annotations
 import functools
@@ -116,6 +120,10 @@ div_f64        q=v2 a:v2 b:v2 | den=v2 num=v2 r=v2 e=v2 m=m
   v_fma_f64 e -den r 0x3ff0000000000000
   v_fma_f64 r r e r
   v_fma_f64 e -den r 0x3ff0000000000000
+  v_fma_f64 r r e r
+  v_fma_f64 e -den r 0x3ff0000000000000
+  v_mul_f64 num e e
+  v_fma_f64 e num 0x4000000000000000 e
   v_fma_f64 r r e r
   v_div_scale_f64 num vcc a b a
   v_mul_f64 q num r
