@@ -1,12 +1,19 @@
-"""What all tests share: random tests that are the same in every run, a cache of their own, machine code that is checked, engines."""
+"""What all tests share: random tests that are the same in every run, a cache of their own, machine code that is checked, engines; the tensor suite.
+
+`--suite tensor` takes the files of suite.py only, `--share N` one test of N of them.
+"""
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
-from test.helpers import ENGINES, on
-from tinyhw.config import CACHEDIR, CHECK
+import tinyhw.emulator as emulator
+from test import suite
+from test.helpers import ENGINES, keeps_host_memory, on
+from tinyhw.config import CACHEDIR, CHECK, DEV, EMULATE
 
 hypothesis.settings.register_profile("tinyhw", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("nightly", deadline=None, max_examples=5000, print_blob=True)   # pytest --hypothesis-profile=nightly
@@ -26,3 +33,53 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
   """The test runs on the interpreter and on every device, or on the one that DEV names."""
   with on(request.param) as name: yield name
+
+# ***** the tensor suite, and devices other than the host *****
+
+COUNTER = pytest.StashKey[suite.Counter]()
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+  group = parser.getgroup("tinyhw")
+  group.addoption("--suite", choices=("tensor",), help="run the tests of test/suite.py only")
+  group.addoption("--share", type=int, default=1, metavar="N", help="run one test of N, drawn by the names of test and card")
+  group.addoption("--count-into", metavar="FILE", help="write there what test/suite.py counts")
+
+def pytest_configure(config: pytest.Config) -> None: config.stash[COUNTER] = suite.Counter(suite.chip_of(EMULATE.value))
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+  """Other files than those of the suite."""
+  wanted = config.getoption("--suite") and collection_path.suffix == ".py" and collection_path.name != "conftest.py"
+  return True if wanted and collection_path.relative_to(suite.TEST).as_posix() not in suite.files() else None
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+  share, chip = config.getoption("--share"), config.stash[COUNTER].chip
+  items[:] = [item for item in items if suite.drawn(item.nodeid, chip, share)]
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+  mark = item.get_closest_marker("host")
+  if mark is not None and DEV.value and not keeps_host_memory(DEV.value): pytest.skip(f"of the host alone: {mark.args[0]}")
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+  report = yield
+  reason = report.longrepr[2].removeprefix("Skipped: ") if report.skipped and isinstance(report.longrepr, tuple) else ""
+  item.config.stash[COUNTER].add(report.when, report.outcome, reason)
+  return report
+
+@pytest.fixture(scope="session", autouse=True)
+def counted_workgroups(request: pytest.FixtureRequest) -> Iterator[None]:
+  """What the virtual computer of a suite's run executes is counted. A run that executes nothing shows nothing."""
+  if not (request.config.getoption("--suite") and EMULATE.value):
+    yield
+    return
+  counter, computer = request.config.stash[COUNTER], emulator.box(EMULATE.value)
+  make = computer.make_workgroup
+  def counting(*args: Any, **kwargs: Any) -> Any:
+    counter.workgroups += 1
+    return make(*args, **kwargs)
+  computer.make_workgroup = counting
+  yield
+  assert counter.workgroups or request.config.getoption("--share") > 1, f"nothing ran on {EMULATE.value}: set DEV=AMD"
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+  if into := session.config.getoption("--count-into"): Path(into).write_text(session.config.stash[COUNTER].run().line(), "utf-8")

@@ -15,6 +15,7 @@ import pytest
 import tinyhw.engine.realize as realizing
 from tinyhw.config import DEV, Context
 from tinyhw.device import Buffer, Device
+from tinyhw.dtype import dtypes
 from tinyhw.engine import writes
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.engine.compile import parts
@@ -27,7 +28,9 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp, to_indices
 
-ENGINES = (DEV.value,) if DEV.value else ("interpreter", "CPU", "AVX2", "CLANG", "PYTHON")
+BUILT_IN = ("interpreter", "CPU", "AVX2", "CLANG", "PYTHON")
+ENGINES = (DEV.value,) if DEV.value else BUILT_IN
+HOME = DEV.value or "CPU"   # the device of a test that wants a single one, or that compares it with PYTHON
 LOWER_LEVEL = "CPU:2"   # the engine AVX2: a CPU device opened with ARCH=x86_64:avx2
 
 def interpret(nodes: list[UOp], overwritten: Sequence[Buffer] = ()) -> None:
@@ -71,6 +74,16 @@ def open_engine(engine: str) -> str:
     if Device["CPU"].arch == "x86_64:avx2": pytest.skip("AVX2 is the best level of this processor: engine CPU is it")
     with Context(ARCH="x86_64:avx2"): return Device[device].name
   except DeviceError as error: pytest.skip(error.message)
+
+def keeps_host_memory(device: str) -> bool:
+  """Whether a device's tensors are in memory that the program sees, as the CPU's are, and a GPU's are not. False where it does not open."""
+  try: buffer = Buffer(device, 1, dtypes.uint8).allocate()
+  except DeviceError: return False
+  return buffer.allocator.as_memoryview(buffer._buf) is not None
+
+def only_on(engine: str, *names: str, why: str) -> None:
+  """Skip the test on other engines of BUILT_IN than `names`: these show it. A device from outside, which DEV names, shows it for itself."""
+  if engine in BUILT_IN and engine not in names: pytest.skip(why)
 
 class Ran(NamedTuple):
   """The kernels that a test was the first to run on CPU."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensor_programs
 
-from test.helpers import ENGINES, arrays, on, same
+from test.helpers import ENGINES, HOME, arrays, on, same
 from test.test_models import Convnet, Mlp
 from tinyhw import Context, Device, GlobalCounters, Tensor, TinyJit, UOp, dtypes, nn
 from tinyhw.errors import JitError
@@ -26,7 +26,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
 def everywhere(f: Callable[[], Any], *names: str) -> list[Any]:
   """What f gives on each of these devices."""
   out = []
-  for name in names or ("CPU", "PYTHON"):
+  for name in names or (HOME, "PYTHON"):
     with on(name): out.append(f())
   return out
 
@@ -41,11 +41,11 @@ def test_random_programs(name):
 
 def test_optimised_kernels_are_equal_to_plain_ones():
   """Where all arithmetic is exact the order of additions does not matter."""
-  with on("CPU"):
+  with on(HOME):
     for seed in range(500, 540):
       program = tensor_programs.make(seed, functions=False, inexact=False)
-      fast = tensor_programs.run(program, "CPU")
-      with Context(NOOPT=1): plain = tensor_programs.run(program, "CPU")
+      fast = tensor_programs.run(program, HOME)
+      with Context(NOOPT=1): plain = tensor_programs.run(program, HOME)
       for a, b in zip(fast, plain): np.testing.assert_array_equal(a, b, err_msg=str(program))
       tensor_programs.check(program, fast)
 
@@ -111,15 +111,15 @@ def losses(model: Any, optimizer: Callable[[list[Tensor]], Any], steps: int, jit
 @pytest.mark.parametrize("model", [Mlp, Convnet])
 def test_training_is_the_same_everywhere(model, optimizer):
   def train(jit: bool) -> list[float]: return losses(model(), OPTIMIZERS[optimizer], 4, jit)
-  cpu, python, jitted = *everywhere(lambda: train(False)), *everywhere(lambda: train(True), "CPU")
+  cpu, python, jitted = *everywhere(lambda: train(False)), *everywhere(lambda: train(True), HOME)
   np.testing.assert_allclose(cpu, python, rtol=1e-4, atol=1e-4)
   np.testing.assert_allclose(cpu, jitted, rtol=1e-5, atol=1e-5)
   assert cpu[-1] < cpu[0]
 
 def test_fused_optimizers_are_the_same():
   for make in OPTIMIZERS.values():
-    with on("CPU"): plain = losses(Mlp(), make, 3)
-    with on("CPU"): fused = losses(Mlp(), lambda p, make=make: make(p, fused=True), 3)
+    with on(HOME): plain = losses(Mlp(), make, 3)
+    with on(HOME): fused = losses(Mlp(), lambda p, make=make: make(p, fused=True), 3)
     np.testing.assert_allclose(plain, fused, rtol=1e-4)
 
 # ***** TinyJit *****
@@ -163,9 +163,9 @@ def test_replay_refuses_what_was_not_captured(device):
   with pytest.raises(JitError, match="changed"): f(Tensor.ones(3).contiguous().realize(), k=2)
 
 def test_replay_across_devices():
-  with on("CPU"):
+  with on(HOME):
     @TinyJit
-    def f(x: Tensor) -> Tensor: return ((x + 1).to("PYTHON") * 2).to("CPU").sum().realize()
+    def f(x: Tensor) -> Tensor: return ((x + 1).to("PYTHON") * 2).to(HOME).sum().realize()
     for seed in range(4):
       x = arrays((6,), seed=seed)[0]
       same(f(Tensor(x).realize()), ((x + 1) * 2).sum(), rtol=1e-5)
@@ -180,6 +180,7 @@ def test_kernels_are_few(device):
 
 # ***** looking at values while TinyJit captures *****
 
+@pytest.mark.host("a GPU's own memory is none that NumPy or PyTorch could look at")
 def test_reading_memory_while_capturing_is_refused(device):
   @TinyJit
   def f(x: Tensor) -> Any:

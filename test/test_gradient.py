@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from test.helpers import arrays, check_gradient, same
+from test.helpers import arrays, check_gradient, only_on, same
 from tinyhw import TinyJit, nn
 from tinyhw.engine.schedule import canonicalize, make_schedule
 from tinyhw.errors import ArgumentError, GradientError, ShapeError
@@ -192,7 +192,7 @@ def test_checkpoints_hold_less_memory():
   assert less < 0.4 * plain, f"{less} bytes with checkpoints, {plain} without"
 
 def test_a_large_network_bit_by_bit(engine):
-  if engine not in ("CPU", "AVX2"): pytest.skip("large")
+  only_on(engine, "CPU", "AVX2", why="large")
   plain, again = ([t.numpy() for t in deep(checkpoint, (300, 130), 6)] for checkpoint in (False, True))
   for a, b in zip(plain, again): np.testing.assert_array_equal(a, b)
 

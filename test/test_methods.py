@@ -9,7 +9,7 @@ from tensor_methods import NOT_DRAWN
 from tensor_programs import make
 from tensor_table import KINDS, ROWS, Row
 
-from test.helpers import on
+from test.helpers import HOME, on
 from tinyhw import Tensor
 
 SHAPES: list[tuple[int, ...]] = [(), (0,), (1,), (5,), (2, 3), (2, 0, 3), (1, 3, 2)]
@@ -51,7 +51,7 @@ def check(row: Row, a: Any) -> None:
     np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, err_msg=where)
 
 @pytest.mark.parametrize("name", sorted({row.name for row in ROWS}))
-@pytest.mark.parametrize("device", ["CPU", "interpreter"])
+@pytest.mark.parametrize("device", [HOME, "interpreter"])
 def test_method(device, name):
   with on(device):
     for row in ROWS:

@@ -173,7 +173,7 @@ print(t.shape[0], t[1 << 28:(1 << 28) + 1024].to(None).sum().item())
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no /proc")
 def test_a_file_larger_than_memory(tmp_path, engine):
-  if engine != "PYTHON": pytest.skip("once is enough, and a process of its own")
+  if engine != "PYTHON": pytest.skip("it is the host that reads; once is enough, and a process of its own")
   with open(tmp_path / "f", "wb") as file: file.truncate(2 << 30)
   done = subprocess.run([sys.executable, "-c", MEMORY, str(tmp_path / "f")], env={**os.environ, "PYTHONPATH": os.getcwd(), "DEV": "PYTHON"},
                         capture_output=True, text=True, timeout=60)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from test.helpers import HOME
 from tinyhw.config import Context
 from tinyhw.engine import realize as realizing
 from tinyhw.engine.jit import TinyJit
@@ -155,7 +156,7 @@ def test_results_that_were_dropped_are_used_again() -> None:
   seen = {address(jit(tensor(k, k))) for k in range(8)}
   assert len(seen) <= 2
 
-@pytest.mark.parametrize("device", ["CPU", "PYTHON"])
+@pytest.mark.parametrize("device", [HOME, "PYTHON"])
 def test_memory_that_is_looked_at_in_place_is_not_overwritten(device: str) -> None:
   """A memoryview without a copy, and what is made of it, holds the storage even when no Tensor is left."""
   jit = captured(lambda x: x + 1, tensor(1, 2, 3, 4, device=device))

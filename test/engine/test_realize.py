@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from test.helpers import HOME
 from tinyhw.device import Device
 from tinyhw.engine import compile as compiling
 from tinyhw.engine import realize as realizing
@@ -95,7 +96,7 @@ def test_what_is_stored_already_runs_nothing(monkeypatch: pytest.MonkeyPatch) ->
   monkeypatch.setattr(realizing, "schedule", lambda *_: pytest.fail("nothing was to be computed"))
   realizing.realize([x.uop, x.reshape(2, 1).uop])
 
-@pytest.mark.parametrize("device", ["CPU", "PYTHON"])
+@pytest.mark.parametrize("device", [HOME, "PYTHON"])
 def test_equal_expressions_see_what_was_written_in_between(device: str) -> None:
   from tinyhw import Tensor, TinyJit
   w = Tensor([1.0, 2.0], device=device).realize()
@@ -114,7 +115,7 @@ def test_equal_expressions_see_what_was_written_in_between(device: str) -> None:
     seen.append(kept[-1].item())
   assert seen == [10.0, 14.0, 18.0, 22.0, 26.0]
 
-@pytest.mark.parametrize("device", ["CPU", "PYTHON"])
+@pytest.mark.parametrize("device", [HOME, "PYTHON"])
 def test_a_capture_computes_what_was_computed_before(device: str) -> None:
   from tinyhw import Tensor, TinyJit
   a, b = Tensor([[1.0, 2.0], [3.0, 4.0]], device=device).realize(), Tensor([[1.0, 0.0], [0.0, 1.0]], device=device).realize()

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from test.helpers import HOME
 from tinyhw.config import Context
 from tinyhw.device import Device
 from tinyhw.dtype import dtypes
@@ -276,7 +277,7 @@ def test_variables_that_the_function_binds() -> None:
   assert jit(x, v.bind(3)).item() == jit(x, v.bind(3)).item() == 4
   with pytest.raises(JitError, match="the function binds w to 2 itself"): jit(x, v.bind(4))
 
-@pytest.mark.parametrize("device", ["CPU", "PYTHON"])
+@pytest.mark.parametrize("device", [HOME, "PYTHON"])
 def test_attention_with_a_cache(device: str) -> None:
   """One capture for all positions, as plain calls."""
   start = UOp.variable("start", 0, 7)
@@ -506,9 +507,9 @@ def test_a_jit_in_a_jit_that_updates_state() -> None:
     return [(inner(tensor(k)) if k % 3 == 2 else outer(tensor(k))).tolist() for k in range(8)]
   both(make)
 
-@pytest.mark.parametrize("device", ["CPU", "PYTHON"])
+@pytest.mark.parametrize("device", [HOME, "PYTHON"])
 def test_copies_between_devices(device: str) -> None:
-  other = "PYTHON" if device == "CPU" else "CPU"
+  other = "PYTHON" if device == HOME else HOME
   w = tensor(5, device=other)
   jit: Any = TinyJit(lambda x: [(x.to(other) + w).realize(), x.to(other).contiguous(), ((x.to(other) * 2).to(device) + x).realize()])
   held = [(k, jit(tensor(k, device=device))) for k in range(5)]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 import pytest
 
+from test.helpers import HOME
 from tinyhw.config import Context
 from tinyhw.device import Device
 from tinyhw.engine import compile as compiling
@@ -14,7 +15,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.verify import verify
 
-DEVICES = ("PYTHON", "CPU")
+DEVICES = ("PYTHON", HOME)
 
 def needs(device: str) -> None:
   try: Device[device]

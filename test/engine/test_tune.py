@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from test.helpers import HOME
 from tinyhw import storage
 from tinyhw.config import CACHEDIR, Context
 from tinyhw.engine import tune
@@ -44,7 +45,7 @@ def test_a_matmul_is_searched_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_what_does_not_compile_takes_forever(monkeypatch: pytest.MonkeyPatch) -> None:
   a, b = matmul(7)
   sink = schedule(canonicalize([(Tensor(a) @ Tensor(b)).uop])).kernels[0].sink
-  trial = tune.Trial("CPU", sink)
+  trial = tune.Trial(HOME, sink)
   assert trial.seconds(()) < 10
   monkeypatch.setattr(tune, "compile_kernel", lambda *_: (_ for _ in ()).throw(ValueError("no")))
   assert trial.seconds(()) == float("inf")

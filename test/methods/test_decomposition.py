@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from test.helpers import arrays, check_gradient
+from test.helpers import arrays, check_gradient, only_on
 from tinyhw import Tensor, TinyJit, dtypes
 from tinyhw.errors import ShapeError
 
@@ -59,7 +59,7 @@ def test_not_numbers():
   assert np.isnan(Tensor([[float("nan"), 1.0], [0.0, 1.0]]).svd()[1].numpy()).any()
 
 def test_gradients(engine):
-  if engine not in ("CPU", "PYTHON"): pytest.skip("hundreds of decompositions")
+  only_on(engine, "CPU", "PYTHON", why="hundreds of decompositions")
   check_gradient(lambda x: x.qr()[0][:, :2], (3, 2), tolerance=1e-5)
   check_gradient(lambda x: x.qr()[1], (3, 2), tolerance=1e-5)
   check_gradient(lambda x: x.svd()[1], (2, 3), tolerance=1e-5)

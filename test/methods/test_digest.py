@@ -4,6 +4,7 @@ import hashlib
 import numpy as np
 import pytest
 
+from test.helpers import only_on
 from tinyhw import Context, Tensor, dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.methods import digest
@@ -48,7 +49,7 @@ def tree(data: bytes, block: int, chunk: int) -> bytes:
 
 def test_hash(engine, monkeypatch):
   """With blocks of 64 bytes, which 4 digests fill."""
-  if engine not in ("CPU", "PYTHON"): pytest.skip("hundreds of kernels, which test_keccak has on all engines")
+  only_on(engine, "CPU", "PYTHON", why="hundreds of kernels, which test_keccak has on all engines")
   monkeypatch.setattr(digest, "BLOCK", 64)
   monkeypatch.setattr(digest, "CHUNK", 256)
   for n in (0, 64, 257):
@@ -58,6 +59,6 @@ def test_hash(engine, monkeypatch):
   assert Tensor([True, False]).hash().tolist() == Tensor(b"\1\0").hash().tolist()
 
 def test_hash_of_blocks_as_they_are(engine):
-  if engine != "CPU": pytest.skip("25 steps of 4 KiB: once is enough")
+  only_on(engine, "CPU", why="25 steps of 4 KiB: once is enough")
   data = bytes(range(256)) * 17
   with Context(SPEC=0): assert bytes(Tensor(data).hash().tolist()) == tree(data, 1 << 12, 1 << 20)

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from test.helpers import same
+from test.helpers import only_on, same
 from tinyhw.arithmetic import threefry
 from tinyhw.dtype import dtypes, to_dtype
 from tinyhw.engine import realize as realizing
@@ -161,7 +161,7 @@ def chi_square(counts) -> float:
 def normal_cdf(x): return np.array([0.5 * (1 + math.erf(v / math.sqrt(2))) for v in x])
 
 def large(engine: str) -> None:
-  if engine not in ("CPU", "AVX2"): pytest.skip("large, and its numbers are those of the CPU")
+  only_on(engine, "CPU", "AVX2", why="large, and its numbers are those of the CPU")
 
 def test_distributions_of_floats(engine):
   large(engine)

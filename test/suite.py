@@ -1,0 +1,141 @@
+"""The tensor suite: which tests say what a device computes, and the command that runs them on virtual GPUs.
+
+    python3 test/suite.py                          # all of them on each of CHIPS, in turn; writes down what ran (RECORD)
+    python3 test/suite.py --share 16 gfx942        # a sixteenth on one of them, drawn by the names of tests and chip; writes nothing
+    EMULATE=gfx1100x6 DEV=AMD python3 -m pytest --suite tensor -k softmax    # what it does for a chip; further arguments are pytest's
+
+The suite is every test file in AREA that OUT does not name, with a reason; so new ones belong to it. Nothing is made smaller for GPUs. What speaks of
+the host's own memory or processor has the marker `host`, with a reason, and is skipped where DEV names a device that has neither. A run in which no
+workgroup was executed has failed. README.md and docs/emulator.md say what the recorded runs counted.
+"""
+from __future__ import annotations
+import argparse
+import collections
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+TEST = Path(__file__).resolve().parent
+RECORD = TEST / "golden/tensor_suite.txt"
+CHIPS = ("gfx1100", "gfx1200", "gfx942")
+CARDS = 6   # tests of tensors on several devices name AMD, AMD:1, AMD:3, AMD:4 and AMD:5
+
+AREA = ("test_*.py", "methods/test_*.py", "engine/test_*.py", "nn/test_*.py")
+OUT = {file: reason for reason, files in {
+  "computes no tensor": """test_allocator test_api test_arithmetic test_config test_dtype test_errors test_helpers test_init test_layers test_main
+    test_progress test_run test_setup test_storage test_suite test_trace engine/test_backends engine/test_memory engine/test_show""",
+  "is about devices themselves; a GPU's driver has test/drivers/amd and test/emulator": "test_device test_doctor",
+  "runs programs of its own, which choose their devices": "test_docs engine/test_compile",
+  "is about formats of files, whose bytes are the same on every device; test_tensor_io and test_disk move them there and back":
+    "nn/test_datasets nn/test_npy nn/test_safetensors nn/test_tar_archive nn/test_torch_file nn/test_unpickle nn/test_zip_archive",
+}.items() for file in (f"{name}.py" for name in files.split())}
+
+def files() -> list[str]:
+  """The suite's files, relative to test/."""
+  found = sorted(str(path.relative_to(TEST).as_posix()) for pattern in AREA for path in TEST.glob(pattern))
+  return [name for name in found if name not in OUT]
+
+def chip_of(name: str) -> str:
+  """The chip of EMULATE's cards: "gfx1100" of "gfx1100x6"."""
+  found = re.match("[a-z]+[0-9a-f]+", name)
+  return found[0] if found else ""
+
+def drawn(test: str, chip: str, share: int) -> bool:
+  """Whether a test is among one of `share`: other ones on other chips, the same ones in each run."""
+  return zlib.crc32(f"{chip} {test}".encode()) % share == 0
+
+# ***** what ran *****
+
+class Run(NamedTuple):
+  """What a run of the suite on a chip counted. workgroups: executed by the virtual GPU. skipped: how many tests for each reason."""
+  chip: str
+  date: str
+  passed: int
+  failed: int
+  workgroups: int
+  skipped: dict[str, int]
+
+  def line(self) -> str:
+    return f"{self.chip} {self.date} {self.passed} passed, {self.failed} failed, {self.workgroups} workgroups; skipped: {json.dumps(self.skipped)}"
+
+def parse(line: str) -> Run:
+  """The inverse of Run.line."""
+  counts, _, skipped = line.partition("; skipped: ")
+  chip, date, passed, _, failed, _, workgroups, _ = counts.split()
+  return Run(chip, date, int(passed), int(failed), int(workgroups), json.loads(skipped))
+
+def recorded() -> dict[str, Run]:
+  """The last run of the whole suite on each chip."""
+  if not RECORD.exists(): return {}
+  return {run.chip: run for run in map(parse, filter(lambda line: line and not line.startswith("#"), RECORD.read_text("utf-8").splitlines()))}
+
+def record(runs: list[Run]) -> None:
+  """Write them down in the place of earlier ones of the same chips."""
+  all_runs = {**recorded(), **{run.chip: run for run in runs}}
+  head = "# The last runs of the whole tensor suite on virtual GPUs, under all checks; python3 test/suite.py writes this.\n"
+  RECORD.write_text(head + "".join(f"{all_runs[chip].line()}\n" for chip in CHIPS if chip in all_runs), "utf-8")
+
+def table() -> str:
+  """The recorded runs as Markdown, with what was skipped."""
+  runs = list(recorded().values())
+  lines = ["| card | run | tests that passed | failed | skipped | workgroups executed |", "|---|---|---|---|---|---|"]
+  lines += [f"| {r.chip} | {r.date} | {r.passed} | {r.failed} | {sum(r.skipped.values())} | {r.workgroups} |" for r in runs]
+  lines += ["", "| skipped because | " + " | ".join(r.chip for r in runs) + " |", "|---" * (1 + len(runs)) + "|"]
+  lines += [f"| {why} | " + " | ".join(str(r.skipped.get(why, 0)) for r in runs) + " |" for why in sorted({why for r in runs for why in r.skipped})]
+  lines += ["", "| not in the suite | because it |", "|---|---|"]
+  for reason in dict.fromkeys(OUT.values()): lines.append(f"| {', '.join(f'`{name}`' for name in OUT if OUT[name] == reason)} | {reason} |")
+  return "\n".join(lines) + "\n"
+
+class Counter:
+  """Counts the outcomes of a session's tests, and the workgroups that the virtual GPU executes; conftest.py tells it."""
+  def __init__(self, chip: str):
+    self.chip, self.workgroups = chip, 0
+    self.outcomes: collections.Counter[str] = collections.Counter()
+    self.reasons: collections.Counter[str] = collections.Counter()
+
+  def add(self, when: str, outcome: str, reason: str) -> None:
+    """A report: of the setup, the call or the teardown of a test."""
+    if outcome == "skipped": self.reasons[reason] += 1
+    elif outcome == "failed" or when == "call": self.outcomes[outcome] += 1
+
+  def run(self) -> Run:
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    return Run(self.chip, today, self.outcomes["passed"], self.outcomes["failed"], self.workgroups, dict(sorted(self.reasons.items())))
+
+# ***** the command *****
+
+def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
+  """pytest's exit status, and what it counted."""
+  environment = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV="AMD")
+  with tempfile.TemporaryDirectory() as folder:
+    told = Path(folder, "run")
+    command = [sys.executable, "-m", "pytest", "--suite", "tensor", "--share", str(share), "--count-into", str(told), *rest]
+    print(f"suite.py: {chip}: {' '.join(command[1:])}", flush=True)
+    status = subprocess.call(command, cwd=TEST.parent, env=environment)
+    return status, parse(told.read_text("utf-8")) if told.exists() else None
+
+def main() -> int:
+  """Run the suite on the chips that are named; 0 if all passed."""
+  parser = argparse.ArgumentParser(description="Run the tensor suite on virtual GPUs.")
+  parser.add_argument("chips", nargs="*", default=list(CHIPS), metavar="CHIP", help=f"one of {', '.join(CHIPS)}; all of them if none is named")
+  parser.add_argument("--share", type=int, default=1, metavar="N", help="run one test of N")
+  options, rest = parser.parse_known_args()
+  if wrong := set(options.chips) - set(CHIPS): parser.error(f"no such chip: {', '.join(sorted(wrong))}; there are {', '.join(CHIPS)}")
+  failed, runs = False, []
+  for chip in options.chips:
+    status, run = run_on(chip, options.share, rest)
+    failed |= status != 0
+    if run is not None:
+      runs.append(run)
+      print(f"suite.py: {run.line()}", flush=True)
+  if options.share == 1 and not rest: record(runs)
+  return int(failed)
+
+if __name__ == "__main__": sys.exit(main())

@@ -1,0 +1,56 @@
+"""test/suite.py: the list, what it counts, and a small run of it on each virtual GPU."""
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from test import suite
+
+def test_what_is_left_out_exists() -> None: assert [name for name in suite.OUT if not (suite.TEST / name).exists()] == []
+
+def test_the_list_has_every_other_file_of_tensors() -> None:
+  files = suite.files()
+  assert {"test_tensor.py", "methods/test_matmul.py", "engine/test_multi.py", "nn/test_training.py"} <= set(files)
+  assert not set(files) & set(suite.OUT) and len(files) == len(set(files))
+
+def test_shares_have_each_test_once_in_a_while() -> None:
+  names = [f"test_a.py::test_{k}" for k in range(2000)]
+  for chip in suite.CHIPS:
+    assert all(suite.drawn(name, chip, 1) for name in names)
+    assert 60 < sum(suite.drawn(name, chip, 20) for name in names) < 140
+  assert {name for name in names if suite.drawn(name, "gfx1100", 20)} != {name for name in names if suite.drawn(name, "gfx942", 20)}
+
+def test_runs_are_written_and_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+  monkeypatch.setattr(suite, "RECORD", tmp_path / "record.txt")
+  assert suite.recorded() == {}
+  first, second = suite.Run("gfx942", "2026-01-02", 7, 1, 12, {"large; and slow": 2}), suite.Run("gfx1100", "2026-01-02", 8, 0, 3, {})
+  suite.record([first])
+  suite.record([second])
+  assert suite.recorded() == {"gfx1100": second, "gfx942": first}
+  assert "| gfx942 | 2026-01-02 | 7 | 1 | 2 | 12 |" in suite.table() and "| large; and slow | 0 | 2 |" in suite.table()
+
+def test_outcomes_are_counted() -> None:
+  counter = suite.Counter("gfx1100")
+  for report in (("setup", "passed", ""), ("call", "passed", ""), ("teardown", "passed", ""), ("setup", "skipped", "why"), ("call", "failed", ""),
+                 ("setup", "failed", "")): counter.add(*report)
+  run = counter.run()
+  assert (run.passed, run.failed, run.skipped) == (1, 2, {"why": 1})
+
+@pytest.mark.parametrize("name, chip", [("gfx1100", "gfx1100"), ("gfx942x6", "gfx942"), ("", "")])
+def test_chips_of_names(name: str, chip: str) -> None: assert suite.chip_of(name) == chip
+
+@pytest.mark.parametrize("chip", suite.CHIPS)
+def test_a_few_tests_run_on_the_chip(chip: str, capfd: pytest.CaptureFixture[str]) -> None:
+  status, run = suite.run_on(chip, 1, ["test/methods/test_elementwise.py", "-k", "test_equal_operands_of_maximum"])
+  assert status == 0 and run is not None and run.chip == chip and run.passed and not run.failed and run.workgroups, capfd.readouterr().out
+
+def test_a_run_that_executes_nothing_fails() -> None:
+  command = [sys.executable, "-m", "pytest", "--suite", "tensor", "test/methods/test_elementwise.py", "-k", "test_equal_operands_of_maximum"]
+  done = subprocess.run(command, cwd=suite.TEST.parent, capture_output=True, text=True, env={"EMULATE": "gfx1100x6", "DEV": "PYTHON", "PATH": ""})
+  assert done.returncode != 0 and "nothing ran on gfx1100x6: set DEV=AMD" in done.stdout, done.stdout + done.stderr
+
+def test_a_chip_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(sys, "argv", ["suite.py", "gfx9999"])
+  with pytest.raises(SystemExit): suite.main()
+  assert "no such chip: gfx9999" in capsys.readouterr().err
