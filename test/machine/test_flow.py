@@ -28,3 +28,14 @@ def test_the_worse_path_holds_and_each_block_is_written_once() -> None:
   rewrite([entry, loop, end, never], 0, walk, meet)
   assert seen == {0: 0, 1: 5, 2: 5}
   assert [len(block.insts) for block in (entry, loop, end, never)] == [3, 3, 1, 1], "what is not reached stays as it is"
+
+def test_an_empty_block_goes_on_with_the_next() -> None:
+  first, empty, last = (Block(k) for k in range(3))
+  first.insts, last.insts = [MInst(STEP, [])], [MInst(STOP, [])]
+  walked: list[int] = []
+
+  def walk(block: Block, state: int, out: list[MInst]) -> int:
+    walked.append(block.id)
+    return state
+  rewrite([first, empty, last], 0, walk, lambda known, state: state if known is None else None)
+  assert walked == [0, 1, 2], "without a loop each block is walked once"

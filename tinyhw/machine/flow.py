@@ -1,7 +1,7 @@
 """What holds at a place of the code, whatever way led there: states that flow over blocks, for passes over laid out code.
 
-A pass says what a block does to a state, and what holds where two paths meet; blocks are walked until nothing changes, then once more to write
-their new code. Cost: linear in the instructions, times the depth of loops.
+A pass says what a block does to a state, and what holds where two paths meet; blocks are walked until nothing changes, and what they became in the
+last walk is their new code. Cost: linear in the instructions, times the depth of loops.
 """
 from __future__ import annotations
 from typing import TypeVar
@@ -14,28 +14,27 @@ T = TypeVar("T")
 def rewrite(blocks: list[Block], start: T, walk: Callable[[Block, T, list[MInst]], T], meet: Callable[[T | None, T], T | None]) -> None:
   """Rewrite the blocks of a function under a state that flows along all paths.
 
-  walk(block, state at its start, out): puts the block's new code into `out` and gives the state at its end. meet(known, state): what holds at the
-  start of a block where `known` held (None: nothing yet) and `state` comes along another path; None where that changes nothing.
+  walk(block, state at its start, out): puts the block's new code into `out` and gives the state at its end; it changes neither block nor state.
+  meet(known, state): what holds at the start of a block where `known` held (None: nothing yet) and `state` comes along another path; None where that
+  changes nothing.
   """
   following = dict(zip(blocks, blocks[1:]))
   starts = {blocks[0]: start}
   work = [blocks[0]]
+  made: dict[Block, list[MInst]] = {}
   while work:
     block = work.pop()
-    state = walk(block, starts[block], [])
+    made[block] = []
+    state = walk(block, starts[block], made[block])
     for goal in goals_of(block, following.get(block)):
       met = meet(starts.get(goal), state)
       if met is None: continue
       starts[goal] = met
       if goal not in work: work.append(goal)
-  for block in [block for block in blocks if block in starts]:
-    out: list[MInst] = []
-    walk(block, starts[block], out)
-    block.insts = out
+  for block, insts in made.items(): block.insts = insts
 
 def goals_of(block: Block, following: Block | None) -> Iterator[Block]:
   """The blocks that may come next; following: the one that stands behind."""
   for inst in block.insts:
     if inst.row.effects & Effect.JUMP: yield from [o for o in inst.operands if isinstance(o, Block)]
-  if following is not None and not block.insts[-1].row.effects & Effect.END: yield following
-  elif following is not None and not block.insts: yield following
+  if following is not None and not (block.insts and block.insts[-1].row.effects & Effect.END): yield following

@@ -16,26 +16,30 @@ from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.matrix import PASSES
 from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.machine.flow import rewrite
-from tinyhw.machine.inst import Block, Function, MInst, Reg
+from tinyhw.machine.inst import Block, Function, Inst, MInst, Reg
 from tinyhw.machine.moves import units_of
 from tinyhw.machine.target import Target
 
 Unit = tuple[str, int]
-Units = Callable[[MInst], Iterable[Unit]]
 
 # ***** what instructions touch *****
 
-def named(inst: MInst, names: tuple[str, ...]) -> list[Unit]:
+EXEC = (regs.EXEC, regs.EXEC + 1)  # nearly all read it; that is none of the rules' business
+
+@functools.lru_cache(None)
+def named(names: tuple[str, ...]) -> list[Unit]:
   """Registers that an instruction uses without saying so."""
   return [("sgpr", regs.SPECIAL[n][0] + k) for n in names if n in regs.SPECIAL for k in range(regs.SPECIAL[n][1])]
 
 def written(inst: MInst) -> list[Unit]:
   form: Form = inst.row.isa
-  return [unit for r in inst.writes() for unit in units_of(r)] + named(inst, form.writes)
+  found = [unit for r in inst.writes() for unit in units_of(r)]
+  return found + named(form.writes) if form.writes else found
 
 def read(inst: MInst) -> list[Unit]:
   form: Form = inst.row.isa
-  return [unit for r in inst.reads() if isinstance(r, Reg) for unit in units_of(r)] + named(inst, tuple(n for n in form.reads if n != "exec"))
+  found = [unit for r in inst.reads() for unit in units_of(r)]
+  return found + [unit for unit in named(form.reads) if unit[1] not in EXEC] if form.reads else found
 
 def name_of(unit: Unit) -> str:
   """s4, v5, vcc_lo."""
@@ -46,25 +50,30 @@ def of_bank(units: Iterable[Unit], bank: str) -> list[Unit]: return [unit for un
 
 VALU = frozenset({"valu", "trans", "f64", "dot", "wmma", "mfma"})
 
-def writes(bank: str, *pipes: str) -> Units:
-  """Registers of a bank that instructions of these pipes write."""
-  kinds = frozenset(pipes) or VALU
-  return lambda inst: of_bank(written(inst), bank) if inst.row.pipe in kinds else ()
+class Kind(NamedTuple):
+  """Instructions of these pipes (none: of all), with this beginning of their names, and which registers of theirs count."""
+  pipes: frozenset[str]
+  units: Callable[[MInst], list[Unit]]
+  name: str = ""
 
-def reads(bank: str, *pipes: str, name: str = "") -> Units:
+  def has(self, row: Inst) -> bool: return (not self.pipes or row.pipe in self.pipes) and row.name.startswith(self.name)
+
+def writes(bank: str, *pipes: str) -> Kind:
+  """Registers of a bank that instructions of these pipes write."""
+  return Kind(frozenset(pipes) or VALU, lambda inst: of_bank(written(inst), bank))
+
+def reads(bank: str, *pipes: str, name: str = "") -> Kind:
   """Registers of a bank that instructions of these pipes, with this beginning of their names, read."""
-  kinds = frozenset(pipes) or VALU
-  return lambda inst: of_bank(read(inst), bank) if inst.row.pipe in kinds and inst.row.name.startswith(name) else ()
+  return Kind(frozenset(pipes) or VALU, lambda inst: of_bank(read(inst), bank), name)
 
 def stored_wide(inst: MInst) -> list[Unit]:
   """The data of a store of more than 8 bytes."""
-  if inst.row.pipe != "vmem" or "store" not in inst.row.isa.words: return []
+  if "store" not in inst.row.isa.words: return []
   data = inst.operands[inst.row.isa.index["vdata"]]
   return units_of(data) if isinstance(data, Reg) and data.cls.units > 2 else []
 
 def factors(inst: MInst) -> list[Unit]:
   """A and B of a product of matrices."""
-  if inst.row.pipe not in ("wmma", "mfma"): return []
   return [unit for o, r in zip(inst.row.operands, inst.operands) if o.name in ("src0", "src1") and isinstance(r, Reg) for unit in units_of(r)]
 
 # ***** rules *****
@@ -76,8 +85,8 @@ def vector_instruction(inst: MInst) -> bool: return inst.row.pipe in VALU
 class Rule(NamedTuple):
   """first, then: the registers by which an instruction is of that kind. states: how many must be between, or what tells it of the first instruction.
   cure: "nop", "result" (wait until vector results are there) or "vector" (any vector instruction)."""
-  first: Units
-  then: Units
+  first: Kind
+  then: Kind
   states: int | Callable[[MInst], int]
   counts: Callable[[MInst], bool] = any_instruction
   cure: str = "nop"
@@ -96,35 +105,54 @@ def results_of_products(inst: MInst) -> int:
   passes = PASSES.get(inst.row.name, 16)
   return passes + 3 + (inst.row.isa.generation.name == "gfx950" and passes != 2)
 
+SCALARS_WRITTEN, VECTORS_WRITTEN = writes("sgpr"), writes("vgpr")
+FACTORS = Kind(frozenset({"wmma", "mfma"}), factors)
+
 RULES: dict[str, tuple[Rule, ...]] = {
   "cdna": (
-    Rule(writes("vgpr", "mfma"), touches, results_of_products),
+    Rule(writes("vgpr", "mfma"), Kind(frozenset(), touches), results_of_products),
     Rule(writes("vgpr", *(VALU - {"mfma"})), reads("vgpr", "mfma"), 2),
-    Rule(writes("sgpr"), reads("sgpr"), 2),
-    Rule(writes("sgpr"), reads("sgpr", name="v_div_fmas"), 4),
-    Rule(writes("sgpr"), reads("sgpr", "vmem"), 5),
-    Rule(writes("sgpr"), reads("sgpr", name="v_readlane"), 4),
-    Rule(writes("sgpr"), reads("sgpr", name="v_writelane"), 4),
-    Rule(writes("vgpr"), reads("vgpr", name="v_read"), 1),
+    Rule(SCALARS_WRITTEN, reads("sgpr"), 2),
+    Rule(SCALARS_WRITTEN, reads("sgpr", name="v_div_fmas"), 4),
+    Rule(SCALARS_WRITTEN, reads("sgpr", "vmem"), 5),
+    Rule(SCALARS_WRITTEN, reads("sgpr", name="v_readlane"), 4),
+    Rule(SCALARS_WRITTEN, reads("sgpr", name="v_writelane"), 4),
+    Rule(VECTORS_WRITTEN, reads("vgpr", name="v_read"), 1),
     Rule(writes("vgpr", "trans"), reads("vgpr", *(VALU - {"trans"})), 1),
-    Rule(stored_wide, writes("vgpr"), 2),
+    Rule(Kind(frozenset({"vmem"}), stored_wide), VECTORS_WRITTEN, 2),
   ),
   "rdna3": (
     Rule(writes("vgpr", "trans"), reads("vgpr"), 6, vector_instruction, "result"),
-    Rule(writes("vgpr", "wmma"), factors, 1, vector_instruction, "vector"),
+    Rule(writes("vgpr", "wmma"), FACTORS, 1, vector_instruction, "vector"),
   ),
   "rdna4": (
-    Rule(writes("vgpr", "wmma"), factors, 1, vector_instruction, "vector"),
+    Rule(writes("vgpr", "wmma"), FACTORS, 1, vector_instruction, "vector"),
   ),
 }
 
 State = dict[tuple[int, Unit], int]  # (number of a rule, register) -> states that are still lacking
+Kinds = list[tuple[Kind, list[int]]] # a kind, and the numbers of the rules that are about it
+
+@functools.lru_cache(None)
+def kinds_of(row: Inst, family: str) -> tuple[Kinds, Kinds]:
+  """Of which kinds instructions of a row are, as first and as second ones."""
+  first: dict[Kind, list[int]] = {}
+  then: dict[Kind, list[int]] = {}
+  for number, rule in enumerate(RULES[family]):
+    if rule.first.has(row): first.setdefault(rule.first, []).append(number)
+    if rule.then.has(row): then.setdefault(rule.then, []).append(number)
+  return list(first.items()), list(then.items())
 
 class Recognizer:
-  """The pass over one function."""
+  """The pass over one function.
+
+  Within a block there is a clock for each way in which rules count states; what is kept of a register is the time from which on it is safe.
+  """
   def __init__(self, function: Function, rows: Table):
     self.function, self.rows = function, rows
     self.rules = RULES[rows.generation.family]
+    self.ways = list(dict.fromkeys(rule.counts for rule in self.rules))
+    self.clock_of = [self.ways.index(rule.counts) for rule in self.rules]
 
   def run(self) -> None:
     start: State = {}
@@ -136,18 +164,20 @@ class Recognizer:
     return known | {key: max(states, known.get(key, 0)) for key, states in state.items()}
 
   def walk(self, block: Block, start: State, out: list[MInst]) -> State:
-    state = dict(start)
+    clock, safe, clock_of = [0] * len(self.ways), dict(start), self.clock_of
     for inst in block.insts:
       lacking: dict[str, tuple[int, Unit]] = {}  # cure -> states, and the register that lacks them
-      for number, rule in enumerate(self.rules):
-        found = [(state[number, unit], unit) for unit in rule.then(inst) if (number, unit) in state]
-        if found: lacking[rule.cure] = max(found + [lacking[rule.cure]] if rule.cure in lacking else found)
+      for kind, numbers in kinds_of(inst.row, self.rows.generation.family)[1]:
+        found = [(safe[number, unit] - clock[clock_of[number]], unit, self.rules[number].cure)
+                 for unit in kind.units(inst) for number in numbers if (number, unit) in safe]
+        for states, unit, cure in found:
+          if states > 0: lacking[cure] = max((states, unit), lacking.get(cure, (0, unit)))
       for cure, (states, unit) in lacking.items():
-        for new in self.cures(cure, states, state):
+        for new in self.cures(cure, states, safe):
           new.origin, new.comment = inst.origin, f"hazard: {name_of(unit)} in {states} state{'s' if states > 1 else ''}"
-          self.issue(state, new, out)
-      self.issue(state, inst, out)
-    return state
+          self.issue(clock, safe, new, out)
+      self.issue(clock, safe, inst, out)
+    return {key: time - clock[clock_of[key[0]]] for key, time in safe.items() if time > clock[clock_of[key[0]]]}
 
   def cures(self, cure: str, states: int, state: State) -> list[MInst]:
     """The instructions that hold one back."""
@@ -156,15 +186,17 @@ class Recognizer:
     for key in [key for key in state if self.rules[key[0]].cure == cure]: del state[key]
     return [build(self.rows["s_waitcnt_depctr"], VECTOR_RESULTS)]
 
-  def issue(self, state: State, inst: MInst, out: list[MInst]) -> None:
+  def issue(self, clock: list[int], safe: State, inst: MInst, out: list[MInst]) -> None:
     """An instruction goes its way; for what it starts, all states are lacking."""
     passed = 1 + inst.operands[0] if inst.row.name == "s_nop" else 1
-    counted = [passed if rule.counts(inst) else 0 for rule in self.rules]
-    for key in list(state):
-      state[key] -= counted[key[0]]
-      if state[key] <= 0: del state[key]
-    for number, rule in enumerate(self.rules):
-      for unit in rule.first(inst): state[number, unit] = rule.states if isinstance(rule.states, int) else rule.states(inst)
+    for number, counts in enumerate(self.ways):
+      if counts(inst): clock[number] += passed
+    for kind, numbers in kinds_of(inst.row, self.rows.generation.family)[0]:
+      units = kind.units(inst)
+      for number in numbers:
+        states = self.rules[number].states
+        time = clock[self.clock_of[number]] + (states if isinstance(states, int) else states(inst))
+        for unit in units: safe[number, unit] = time
     out.append(inst)
 
 MOST_NOPS = 16           # that one s_nop is
