@@ -48,7 +48,7 @@ def reduce_terms(op: Ops, terms: list[UOp], ranges: list[UOp], accumulators: int
   loops = [r for r in ranges if r.arg[1] is not AxisType.VECTOR]
   lanes = [r for r in ranges if r.arg[1] is AxisType.VECTOR]
   parts: list[UOp] = []
-  for chain in deal(terms, accumulators):
+  for chain in [terms] if terms[0].op is Ops.MMA else deal(terms, accumulators):   # a matrix has sums enough
     if loops:
       value = chain[0] if len(chain) == 1 else UOp(Ops.GROUP, chain[0].dtype, tuple(chain))
       parts.append(UOp(Ops.REDUCE, chain[0].dtype, (value, *loops), op))

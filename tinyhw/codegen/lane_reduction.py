@@ -45,7 +45,7 @@ def fold_lanes(sink: UOp) -> UOp:
   sink = over_the_same_lanes(sink, found)
   order = sink.toposort()
   fresh = 1 + max(u.arg[0] for u in order if u.op is Ops.RANGE)
-  stage = 1 + max((u.arg[0] for u in order if u.op is Ops.STAGE), default=-1)
+  stage = 1 + max((u.arg[0] for u in order if u.op in (Ops.STAGE, Ops.DEFINE_LOCAL)), default=-1)
   new: dict[UOp, UOp] = {}
   for u in order:
     src = tuple([new[s] for s in u.src])

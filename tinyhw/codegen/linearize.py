@@ -191,12 +191,16 @@ class Linearizer:
     reductions = [s.node for s in statements if s.node.op is Ops.REDUCE]
     updates = [[u for u in r.src[1:] if u.op is not Ops.RANGE] for r in reductions]
     for k in range(max(map(len, updates), default=0)):
+      for terms in updates:  # the factors of matrices first: what comes after does not wait for memory
+        for factor in terms[k].src[:2] if k < len(terms) and terms[k].op is Ops.MMA else (): self.emit(block, factor)
       for r, terms in zip(reductions, updates):
         if k >= len(terms): continue
         variable = self.variables[variable_of(r)]
         value = self.emit(block, terms[k])
         block.uops.append(UOp(Ops.ASSIGN_ACC, variable.dtype, (variable, value)))
     stores = [s.node for s in statements if s.node.op is Ops.STORE]
+    for statement in statements:
+      if self.lanes and statement.fills: self._load_first(block, statement.node)
     if self.in_place:
       for s in stores:
         for value in values_of(s): self.emit(block, value)
@@ -204,6 +208,16 @@ class Linearizer:
       new = UOp(Ops.STORE, s.dtype, tuple([self.emit(block, x) for x in values_of(s)]))
       if self.inherit is not None: self.inherit(new, s)
       block.uops.append(new)
+
+  def _load_first(self, block: Block, fill: UOp) -> None:
+    """Emit the loads of what fills local memory: all are under way before the first one is waited for."""
+    stack, seen = [fill.src[1]], {fill.src[1]}
+    while stack:
+      u = stack.pop()
+      if u.op is Ops.LOAD: self.emit(block, u)
+      elif u.op is not Ops.REDUCE:
+        stack += [s for s in reversed(u.src) if s not in seen]
+        seen.update(u.src)
 
   def home(self, block: Block, node: UOp) -> Block:
     """The innermost open loop that node depends on."""

@@ -1,15 +1,19 @@
 """Give a tile of a sum of products to the matrix unit, its factors staged in local memory.
 
-MATRIX opts split the ranges of rows, columns and the sum as UPCAST, LOCAL and UNROLL would. Then `use_matrix` turns all of a tile's products into one
-MMA: the columns' range becomes the lanes of a wave, and rows and columns of the tile become what the unit's layout says of a lane and an element
-(uop/matrix.py). The workgroup first copies the part of each factor that its waves need until the next barrier to local memory (STAGE), all lanes
-together; then a lane loads its share of the two matrices. What a tile does not cover has been peeled before and stays as it is.
+MATRIX opts split the ranges of rows, columns and the sum as UPCAST, LOCAL and UNROLL would; further UPCAST and LOCAL opts make several matrices of
+a wave and several waves (matrix_tile.py chooses them). `use_matrix` turns all of a tile's products into MMAs: the columns' range becomes the lanes
+of a wave, and rows and columns of the tile become what the unit's layout says of a lane and an element (uop/matrix.py). The workgroup first copies
+the part of each factor that its waves need until the next barrier to local memory, all lanes together, in blocks that lie along memory; there the
+steps of the sum lie beside each other, whatever the order in memory was, so that a lane loads its share of a factor in wide pieces. What a tile
+does not cover has been peeled before and stays as it is.
 
 MMA(a, b, c) has the vectors of one lane; with lanes, its meaning involves the other lanes, so only a Program can be executed, not the kernel.
 """
 from __future__ import annotations
+import math
 from typing import NamedTuple
 
+from tinyhw.codegen.access import strides_of
 from tinyhw.codegen.affine import make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.tiling import Opt, OptOps, substitute
@@ -19,14 +23,32 @@ from tinyhw.uop.matrix import Layout, Matrix
 from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
+PIECE_BYTES = 16      # that a lane copies at once
+SEGMENT_BYTES = 64    # of memory that lanes next to each other read, where they do not read more
+MOST_TURNS = 8        # of a lane's copying that are all under way at once
+RANGES = 3            # new ones for a local array
+
+class Side(NamedTuple):
+  """One of the three ranges of a product under its opts, parts outermost first; the last one is in the unit's matrix."""
+  parts: tuple[UOp, ...]
+
+  @property
+  def size(self) -> int: return math.prod(int(r.src[0].arg) for r in self.parts)
 
 class Tile(NamedTuple):
-  """The ranges of a matrix: rows, columns (lanes), steps of the sum. lanes: all LOCAL ranges; block: the summed ranges of one staging."""
-  rows: UOp
-  columns: UOp
-  steps: UOp
+  """What a workgroup computes between two barriers: rows and columns of the result (waves, matrices of a wave, within a matrix) and steps of the sum
+  (loops, copies, within a matrix). lanes: all LOCAL ranges."""
+  row: Side
+  column: Side
+  step: Side
   lanes: tuple[UOp, ...]
-  block: tuple[UOp, ...]
+
+  @property
+  def rows(self) -> UOp: return self.row.parts[-1]
+  @property
+  def columns(self) -> UOp: return self.column.parts[-1]
+  @property
+  def steps(self) -> UOp: return self.step.parts[-1]
 
 def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]]) -> Tile | None:
   """The tile that MATRIX opts made, if it is still there after peeling. pieces: what became of each range."""
@@ -34,13 +56,20 @@ def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]]) -> Tile | None:
   if not axes: return None
   parts = {r.arg[0]: list(p) for r, p in pieces.items() if r.arg[0] in axes and p}
   if len(parts) < 3: return None
-  def last(axis: int, kind: AxisType) -> UOp | None: return next((p for p in reversed(parts[axis]) if p.arg[1] is kind), None)
-  rows, columns, steps = (last(axis, kind) for axis, kind in zip(axes, (AxisType.UPCAST, AxisType.LOCAL, AxisType.UNROLL)))
-  if rows is None or columns is None or steps is None: return None
   blocked = any(o.op is OptOps.BLOCK and o.axis == axes[2] for o in opts)
-  block = tuple([p for p in parts[axes[2]] if p.arg[1] is AxisType.REDUCE][-1:]) if blocked else ()
+  def side(axis: int, own: AxisType, *others: AxisType) -> Side:
+    """The parts of these kinds, the unit's (the innermost of its kind) last."""
+    found = [p for kind in others for p in parts[axis] if p.arg[1] is kind]
+    last = [p for p in parts[axis] if p.arg[1] is own][-1:]
+    return Side((*(p for p in found if p not in last), *last))
+  sides = (side(axes[0], AxisType.UPCAST, AxisType.LOCAL, AxisType.UPCAST), side(axes[1], AxisType.LOCAL, AxisType.LOCAL, AxisType.UPCAST),
+           side(axes[2], AxisType.UNROLL, *([AxisType.REDUCE] if blocked else []), AxisType.UNROLL))
+  if any(not s.parts or s.parts[-1].arg[1] is not kind for s, kind in zip(sides, (AxisType.UPCAST, AxisType.LOCAL, AxisType.UNROLL))): return None
+  if blocked:   # of the loops, only the innermost one is between two barriers
+    loops = [p for p in sides[2].parts if p.arg[1] is AxisType.REDUCE]
+    sides = (*sides[:2], Side(tuple(p for p in sides[2].parts if p not in loops[:-1])))
   lanes = sorted((p for ps in pieces.values() for p in ps if p.arg[1] is AxisType.LOCAL), key=lambda p: p.arg)
-  return Tile(rows, columns, steps, tuple(lanes), block)
+  return Tile(*sides, tuple(lanes))
 
 def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
   """sink with the REDUCEs of the tile done by the matrix unit, of a shape of `matrices`; their stores become one for each element of a lane."""
@@ -54,7 +83,7 @@ def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
     matrix = unit_of(found[0], tile, matrices)
     assert matrix.c is not None, "only a unit that lanes share is chosen"
     wave = UOp(Ops.RANGE, weakint, (number(matrix.lanes),), tile.columns.arg)
-    products = {u: product(u, tile, matrix, wave, fresh + 2 * k, 2 * k) for k, u in enumerate(found)}
+    products = {u: product(u, tile, matrix, wave, fresh + 2 * RANGES * k, 2 * k) for k, u in enumerate(found)}
     ranges = tuple(wave if r is tile.columns else r for r in ranges_of(store) if r is not tile.rows)
     for element in range(matrix.c.count):
       changes = {tile.rows: place(matrix.c, "row", wave, element), tile.columns: place(matrix.c, "column", wave, element)}
@@ -78,12 +107,12 @@ def place(layout: Layout, axis: str, lane: UOp, element: int) -> UOp:
   return total
 
 def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: int) -> UOp:
-  """The matrix of sums, of which each lane has its vector. fresh: ids for two ranges, stage: two for STAGEs."""
+  """The matrix of sums, of which each lane has its vector. fresh: ids for 2 * RANGES ranges, stage: two for local arrays."""
   x, y = factors(u, matrix) or u.src[0].src
   if tile.rows not in x.ranges: x, y = y, x
   assert matrix.a is not None and matrix.b is not None and matrix.c is not None
-  a = share(x, tile, wave, matrix.a, fresh, stage)
-  b = share(y, tile, wave, matrix.b, fresh + 1, stage + 1)
+  a = share(x, tile, tile.row, wave, matrix.a, fresh, stage)
+  b = share(y, tile, tile.column, wave, matrix.b, fresh + RANGES, stage + 1)
   dtype = u.dtype.vec(matrix.c.count)
   result = UOp(Ops.MMA, dtype, (a, b, UOp(Ops.CONST, dtype, (), u.dtype.const(0))), matrix)
   loops = tuple(r for r in ranges_of(u) if r is not tile.steps)
@@ -96,34 +125,76 @@ def factors(reduction: UOp, matrix: Matrix) -> tuple[UOp, UOp] | None:
   x, y = (s.src[0] if s.op is Ops.CAST and s.src[0].dtype is matrix.operand else s for s in body.src)
   return (x, y) if x.dtype is y.dtype is matrix.operand else None
 
-def share(x: UOp, tile: Tile, wave: UOp, layout: Layout, fresh: int, stage: int) -> UOp:
-  """A lane's elements of a factor from local memory."""
-  axes = [r for r in (*tile.lanes, tile.rows, *tile.block, tile.steps) if r in x.ranges]
-  local = staged(x, axes, tile, wave, fresh, stage)
+# ***** local memory *****
+
+def share(x: UOp, tile: Tile, side: Side, wave: UOp, layout: Layout, fresh: int, stage: int) -> UOp:
+  """A lane's elements of a factor, which has rows or columns (side), from local memory."""
+  aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
+  local = staged(x, tile, side, wave, aligned, fresh, stage)
   names = {tile.rows: "row", tile.columns: "column", tile.steps: "step"}
   places = []
   for element in range(layout.count):
-    at = number(0)
-    for r in axes:
-      digit = place(layout, names[r], wave, element) if r in names else r
-      at = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (at, r.src[0])), digit))
+    outer, inner = (position([place(layout, names[r], wave, element) if r in names else r for r in s.parts], s) for s in (side, tile.step))
+    at = make(Ops.ADD, weakint, (times(outer, tile.step.size + aligned), inner))
     places.append(UOp(Ops.INDEX, x.dtype, (local, at)))
   dtype = x.dtype.vec(len(places))
-  if layout.elements == (("step", layout.count, 1),): return UOp(Ops.LOAD, dtype, (places[0],))  # steps are the last axis
+  if layout.elements == (("step", layout.count, 1),): return UOp(Ops.LOAD, dtype, (places[0],))   # steps lie beside each other
   return UOp(Ops.VECTORIZE, dtype, tuple([UOp(Ops.LOAD, x.dtype, (p,)) for p in places]))
 
-def staged(x: UOp, axes: list[UOp], tile: Tile, wave: UOp, fresh: int, stage: int) -> UOp:
-  """x at all points of axes, in row-major order, in local memory: each lane of the workgroup computes every so many-th element."""
-  lanes = tuple(wave if r is tile.columns else r for r in tile.lanes)
-  count, workgroup = 1, 1
-  for r in axes: count *= int(r.src[0].arg)
-  for r in lanes: workgroup *= int(r.src[0].arg)
-  turns = -(-count // workgroup)
-  at = turn = UOp(Ops.RANGE, weakint, (number(turns),), (fresh, AxisType.STAGE))
-  for r in lanes: at = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (at, r.src[0])), r))
-  if turns * workgroup != count: at = make(Ops.MOD, weakint, (at, number(count)))  # the last elements are made twice
-  points: dict[UOp, UOp] = {}
-  for r in reversed(axes):
-    points[r] = make(Ops.MOD, weakint, (at, r.src[0])) if r is not axes[0] else at
+def times(u: UOp, factor: int) -> UOp: return make(Ops.MUL, weakint, (u, number(factor)))
+
+def position(digits: list[UOp], side: Side) -> UOp:
+  """The number of a row, column or step within the tile, of its digits."""
+  total = number(0)
+  for digit, r in zip(digits, side.parts): total = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (total, r.src[0])), digit))
+  return total
+
+def digits_of(at: UOp, side: Side) -> dict[UOp, UOp]:
+  """The other way: its digits."""
+  found: dict[UOp, UOp] = {}
+  for r in reversed(side.parts):
+    found[r] = make(Ops.MOD, weakint, (at, r.src[0])) if r is not side.parts[0] else at
     at = make(Ops.IDIV, weakint, (at, r.src[0]))
-  return UOp(Ops.STAGE, x.dtype, (substitute(x, points), turn, *lanes), (stage,))
+  return found
+
+class Pieces(NamedTuple):
+  """How a factor is cut for copying: a lane has blocks of so many rows (or columns) by so many steps; `row` of them side by side, then along the
+  steps, then the other rows."""
+  high: int
+  wide: int
+  row: int
+
+def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int) -> Pieces:
+  """Blocks that lie along memory. Where that is along the rows, a block has several steps too, which it turns into neighbours."""
+  itemsize = x.dtype.itemsize
+  strides = [strides_of(u.src[0].src[1])[0] for u in x.toposort() if u.op is Ops.LOAD]
+  wide, most = PIECE_BYTES // itemsize, max(side.size * tile.step.size // workgroup, 1)
+  if any(s.get(tile.steps) == 1 for s in strides) or not any(s.get(side.parts[-1]) == 1 for s in strides):
+    return Pieces(1, math.gcd(wide, tile.step.size, most), 1)
+  high = math.gcd(wide, side.size, most)
+  return Pieces(high, math.gcd(wide // 2, tile.step.size, most // high), math.gcd(SEGMENT_BYTES // (high * itemsize), side.size // high))
+
+def staged(x: UOp, tile: Tile, side: Side, wave: UOp, aligned: int, fresh: int, stage: int) -> UOp:
+  """A local array of a factor: steps of a row (or column) beside each other, and some elements left out between rows, so that lanes that read rows
+  side by side do so from different banks. All lanes copy blocks, `turns` times."""
+  lanes = tuple(wave if r is tile.columns else r for r in tile.lanes)
+  workgroup = math.prod(int(r.src[0].arg) for r in lanes)
+  cut = pieces_of(x, tile, side, workgroup)
+  blocks = side.size * tile.step.size // (cut.high * cut.wide)
+  turns = -(-blocks // workgroup)
+  kind = AxisType.UPCAST if turns <= MOST_TURNS else AxisType.STAGE
+  turn, down, along = (UOp(Ops.RANGE, weakint, (number(n),), (fresh + k, t)) for k, (n, t) in enumerate((
+    (turns, kind), (cut.high, AxisType.UPCAST), (cut.wide, AxisType.UPCAST))))
+  at = turn
+  for r in lanes: at = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (at, r.src[0])), r))
+  if turns * workgroup != blocks: at = make(Ops.MOD, weakint, (at, number(blocks)))  # the last ones are made twice
+  across = number(tile.step.size // cut.wide)
+  near, rest = make(Ops.MOD, weakint, (at, number(cut.row))), make(Ops.IDIV, weakint, (at, number(cut.row)))
+  step = make(Ops.ADD, weakint, (times(make(Ops.MOD, weakint, (rest, across)), cut.wide), along))
+  row = make(Ops.ADD, weakint, (times(make(Ops.IDIV, weakint, (rest, across)), cut.row), near))
+  row = make(Ops.ADD, weakint, (times(row, cut.high), down))
+  value = substitute(x, {**digits_of(row, side), **digits_of(step, tile.step)})
+  pitch = tile.step.size + aligned
+  local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, side.size * pitch))
+  place = UOp(Ops.INDEX, x.dtype, (local, make(Ops.ADD, weakint, (times(row, pitch), step))))
+  return UOp(Ops.AFTER, x.dtype, (local, UOp(Ops.STORE, dtypes.void, (place, value, turn, down, along, *lanes))))

@@ -2,8 +2,7 @@
 
 An output range becomes lanes: one that all reductions are under, so that no lane repeats another's work, and of those the one along which memory is
 adjacent; a lane then has neighbours enough for a wide access (runs.py). Where memory is adjacent only along the sum, or there are few results, lanes
-share the reduction (lane_reduction.py). A product that the matrix unit can do gets MATRIX opts instead: a wave computes one matrix of the result,
-several waves share what they stage in local memory (matrix.py).
+share the reduction (lane_reduction.py). A product that the matrix unit can do gets MATRIX opts instead (matrix_tile.py).
 heuristic.py makes the grid of what is left.
 """
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from tinyhw.codegen.access import access_of
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.matrix import factors
+from tinyhw.codegen.matrix_tile import tile
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.matrix import Matrix
@@ -20,8 +20,7 @@ from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
   from tinyhw.codegen.heuristic import Nest
 
-WAVES = 4   # of a workgroup, at most; 2 by 2 where they compute matrices
-STEPS = 4   # of the matrix unit along k between two barriers, at most
+WAVES = 4   # of a workgroup, at most
 
 def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   """The opts that make lanes; none for a kernel without an output range."""
@@ -110,16 +109,8 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> tuple[Opt
     if size_of(n) < matrix.n or len(owners) != 1: continue
     rows = pair[0] if owners[0] is pair[1] else pair[1]
     of_rows = [r for r in nest.ranges if r.arg < n.arg and size_of(r) >= matrix.m and r in rows.ranges and r not in owners[0].ranges]
-    if of_rows: return tile(of_rows[-1], n, k, matrix, capabilities)
+    if not of_rows: continue
+    m = of_rows[-1]
+    others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
+    return tile(m, n, k, others, matrix, capabilities)
   return ()
-
-def tile(m: UOp, n: UOp, k: UOp, matrix: Matrix, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """One matrix a wave, two waves along each side where the sizes allow it, and as many steps along k as are staged at once."""
-  opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n), Opt(OptOps.MATRIX, k.arg[0], matrix.k)]
-  high, wide = (2 if size_of(r) // (2 * step) * 2 == size_of(r) // step else 1 for r, step in ((m, matrix.m), (n, matrix.n)))
-  if high > 1: opts.append(Opt(OptOps.LOCAL, m.arg[0], high))
-  if wide > 1: opts.append(Opt(OptOps.LOCAL, n.arg[0], wide))
-  staged = (high * matrix.m + wide * matrix.n) * matrix.k * matrix.operand.itemsize
-  steps = next(s for s in range(STEPS, 0, -1) if s == 1 or size_of(k) // matrix.k % s == 0 and s * staged <= capabilities.local_bytes)
-  if steps > 1: opts.append(Opt(OptOps.BLOCK, k.arg[0], steps))
-  return tuple(opts)

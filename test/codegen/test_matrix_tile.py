@@ -1,0 +1,53 @@
+"""Which part of a product a wave and a workgroup compute: within limits, larger where that pays."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from test.codegen.kernels import axis
+from test.codegen.test_workgroup import LANES
+from tinyhw.codegen.matrix_tile import OTHER_REGISTERS, Shape, cost, fits, registers, staged, tile
+from tinyhw.codegen.tiling import OptOps
+from tinyhw.dtype import dtypes
+from tinyhw.uop.matrix import Matrix, by_columns
+
+UNIT = by_columns(16, 16, 16, dtypes.float16, dtypes.float32, 32)
+CARD = replace(LANES, lanes=32, threads=64, local_bytes=65536, vector_registers=248, matrix=(UNIT,))
+
+def chosen(m: int, n: int, k: int, others: int = 1, unit: Matrix = UNIT, **changes: int) -> dict[tuple[OptOps, int], int]:
+  """Opts other than MATRIX, by what they do to which range."""
+  opts = tile(axis(m, 0), axis(n, 1), axis(k, 2), others, unit, replace(CARD, **changes))
+  return {(o.op, o.axis): o.amount for o in opts if o.op is not OptOps.MATRIX}
+
+def test_registers_are_counted() -> None:
+  """8 of sums, 8 of each factor; what is copied: 32 rows and columns of 16 halves, by 32 lanes."""
+  assert registers(Shape(1, 1, 1, 1, 1), UNIT) == 8 + 8 + 8 + 8 + OTHER_REGISTERS
+  assert registers(Shape(2, 2, 4, 4, 1), UNIT) == 128 + 64 + 16 + OTHER_REGISTERS
+
+@pytest.mark.parametrize("changes, shape", [
+  ({}, Shape(2, 2, 4, 4, 1)), ({"vector_registers": 200}, Shape(2, 2, 4, 2, 4)), ({"vector_registers": 100}, Shape(2, 2, 2, 2, 1))])
+def test_a_large_product_fills_the_registers(changes: dict[str, int], shape: Shape) -> None:
+  found = chosen(4096, 4096, 4096, **changes)
+  assert shape == (found[OptOps.LOCAL, 0], found[OptOps.LOCAL, 1], *sorted(
+    (found.get((OptOps.UPCAST, 0), 1), found.get((OptOps.UPCAST, 1), 1)), reverse=True), found.get((OptOps.UPCAST, 2), 1))
+  assert registers(shape, UNIT) <= replace(CARD, **changes).vector_registers
+
+def test_a_small_product_is_for_many_waves() -> None:
+  found = chosen(64, 64, 64)
+  assert found.get((OptOps.UPCAST, 0), 1) * found.get((OptOps.UPCAST, 1), 1) == 1
+  assert chosen(64, 64, 64, others=1000)[OptOps.UPCAST, 0] > 1, "many of them have work enough"
+
+def test_nothing_is_larger_than_the_product_nor_than_local_memory() -> None:
+  sizes = (48, 20, 80)
+  for shape in (Shape(2, 1, 2, 1, 1), Shape(1, 2, 1, 1, 1), Shape(1, 1, 1, 1, 2)): assert not fits(shape, sizes, UNIT, CARD)
+  assert fits(Shape(2, 1, 1, 1, 1), sizes, UNIT, CARD)
+  assert not fits(Shape(2, 2, 2, 2, 4), (512, 512, 512), UNIT, replace(CARD, local_bytes=8192))
+  assert fits(Shape(2, 2, 2, 2, 1), (512, 512, 512), UNIT, replace(CARD, local_bytes=8192)) and staged(Shape(2, 2, 2, 2, 1), UNIT) == 128
+
+def test_one_matrix_is_always_possible() -> None: assert chosen(16, 16, 16, vector_registers=0) == {}
+
+def test_what_is_computed_twice_costs() -> None:
+  """Of 80 rows, five matrices, a wave of four would compute three twice."""
+  sizes = (80, 4096, 256)
+  assert cost(Shape(1, 1, 4, 1, 1), sizes, 64, UNIT, CARD) > cost(Shape(1, 1, 1, 4, 1), sizes, 64, UNIT, CARD)

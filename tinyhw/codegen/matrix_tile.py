@@ -1,0 +1,73 @@
+"""Choose how much of a product a wave and a workgroup compute with the matrix unit: the Opts that matrix.py carries out.
+
+A wave has `tall` by `broad` matrices of the result in registers, so that what it loads of a factor serves several products; `high` by `wide` waves
+share what they stage in local memory, for `steps` of the unit between two barriers. All shapes that fit into registers and local memory are costed,
+in bytes of local memory: what a wave loads from it, what it stages, and its products at PRODUCTS_PER_BYTE; also of what is computed twice where a
+shape does not divide the sizes. Fewer waves than the card runs at once take as long as that many. Cost: a hundred candidates.
+"""
+from __future__ import annotations
+import itertools
+from typing import NamedTuple
+
+from tinyhw.codegen.tiling import Opt, OptOps, size_of
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.matrix import Layout, Matrix
+from tinyhw.uop.ops import UOp
+
+WAVES = (1, 2)             # of a workgroup along each side
+MATRICES = (1, 2, 4)       # of a wave along each side
+STEPS = (1, 2, 4)          # of the unit between two barriers
+PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while local memory gives it a byte: 2 to 8 on real ones
+BARRIER_BYTES = 1024       # what waiting for staged values costs a wave
+OTHER_REGISTERS = 28       # of a lane that hold neither factors nor sums: addresses, what is being computed
+
+class Shape(NamedTuple):
+  """Waves of a workgroup, matrices of a wave, steps of a staging."""
+  high: int
+  wide: int
+  tall: int
+  broad: int
+  steps: int
+
+  def rows(self, matrix: Matrix) -> int: return self.high * self.tall * matrix.m
+  def columns(self, matrix: Matrix) -> int: return self.wide * self.broad * matrix.n
+
+def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities) -> tuple[Opt, ...]:
+  """The best shape for ranges of rows, columns and the sum, as Opts. others: how many such products the kernel computes."""
+  sizes = size_of(m), size_of(n), size_of(k)
+  fitting = [s for s in map(Shape._make, itertools.product(WAVES, WAVES, MATRICES, MATRICES, STEPS)) if fits(s, sizes, matrix, capabilities)]
+  best = min(fitting, key=lambda s: cost(s, sizes, others, matrix, capabilities), default=Shape(1, 1, 1, 1, 1))
+  opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n), Opt(OptOps.MATRIX, k.arg[0], matrix.k)]
+  opts += [Opt(OptOps.UPCAST, r.arg[0], amount) for r, amount in ((m, best.tall), (n, best.broad), (k, best.steps)) if amount > 1]
+  opts += [Opt(OptOps.LOCAL, r.arg[0], amount) for r, amount in ((m, best.high), (n, best.wide)) if amount > 1]
+  return tuple(opts)
+
+def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities) -> bool:
+  """No larger than the product, and within registers and local memory."""
+  m, n, k = sizes
+  if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps: return False
+  if registers(s, matrix) > capabilities.vector_registers and s[2:4] != (1, 1): return False
+  return staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize <= capabilities.local_bytes
+
+PADDING = 8  # elements between rows in local memory, at most
+
+def staged(s: Shape, matrix: Matrix) -> int:
+  """Rows and columns of the workgroup's factors."""
+  return s.rows(matrix) + s.columns(matrix)
+
+def registers(s: Shape, matrix: Matrix) -> int:
+  """Of a lane: sums, factors of one step, and what it copies of the next staging."""
+  factors = s.tall * elements(matrix.a) + s.broad * elements(matrix.b) + staged(s, matrix) * s.steps * matrix.k // (s.high * s.wide * matrix.lanes)
+  sums = s.tall * s.broad * elements(matrix.c) * matrix.result.itemsize
+  return -(-(factors * matrix.operand.itemsize + sums) // 4) + OTHER_REGISTERS
+
+def elements(layout: Layout | None) -> int: return 0 if layout is None else layout.count
+
+def cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities) -> float:
+  """Of the whole product, in bytes of local memory of one wave at a time."""
+  groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
+  waves, size = s.high * s.wide, matrix.operand.itemsize
+  loaded = (s.tall * elements(matrix.a) + s.broad * elements(matrix.b)) * matrix.lanes * size
+  copied = staged(s, matrix) * matrix.k * size / waves
+  products = s.tall * s.broad * matrix.m * matrix.n * matrix.k / PRODUCTS_PER_BYTE
+  return (loaded + copied + products + BARRIER_BYTES / s.steps) * max(groups * waves, capabilities.threads / 2)
