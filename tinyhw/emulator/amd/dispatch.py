@@ -220,6 +220,7 @@ class Dispatch:
     workgroup = self.gpu.computer.make_workgroup(self.gpu.chip.name, fetch, self.registers, group, port, self.registers.lds_bytes,
                                                  self.random.getrandbits(64), wave_base=slot * self.waves)
     self.residents.append(Resident(workgroup, slot))
+    self.gpu.workgroups += 1
 
   def _run(self, resident: Resident) -> None:
     if resident.workgroup.step(1 + self.random.randrange(SLICE)) != DONE: return

@@ -39,6 +39,7 @@ class Gpu:
     self.vram_used = 0
     self.stopped: str | None = None
     self.work: list[Dispatch] = []
+    self.workgroups = 0                     # that have been started on it
 
   def engine_port(self, who: str) -> Port:
     """Memory for one engine, which errors call `who`."""
