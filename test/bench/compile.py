@@ -1,8 +1,10 @@
 """Time what a cold process spends on scheduling and compiling whole models, stage by stage. Nothing runs, so the CPU's speed is all that matters.
 
-    python3 test/bench/compile.py [convnet|resnet|chains] [--arch x86_64:avx2] [--profile tottime] [--kernels 10]
+    python3 test/bench/compile.py [convnet|resnet|chains|softmax|matmul] [--arch x86_64:avx2] [--profile tottime] [--kernels 10]
+    python3 test/bench/compile.py --against gfx1100 [--rounds 5]
 
-chains: two kernels of 500 operations on 250 constants each; the slower one is the first of the process, which loads the compiler.
+chains: two kernels of 500 operations on 250 constants each; the slower one is the first of the process, which loads the compiler. softmax: rows of
+1024; matmul: 4096^3 of float16. --against: the CPU time of all of these on --arch and on another architecture, in turns, a process for each.
 
 CPU time of this thread, not wall time, so that a busy machine disturbs it less; take the least of several runs. One model a process: the second
 one would find instructions and expansions ready. `code` is a digest of all machine code: a change that only makes compiling faster keeps it.
@@ -14,6 +16,8 @@ import cProfile
 import hashlib
 import os
 import pstats
+import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -27,6 +31,8 @@ def arguments() -> argparse.Namespace:
   parser.add_argument("model", nargs="?", default="convnet")
   parser.add_argument("--arch", default="x86_64:avx2")
   parser.add_argument("--profile", help="sort the functions by this: tottime, cumtime")
+  parser.add_argument("--against", help="compare with this architecture")
+  parser.add_argument("--rounds", type=int, default=5, help="of a comparison: the least counts")
   parser.add_argument("--kernels", type=int, default=0, help="print so many of the slowest kernels")
   return parser.parse_args()
 
@@ -37,6 +43,32 @@ def chains() -> None:
     x = Tensor.empty(4096)
     for k in range(250): x = x * x + (first + k / 256)
     x.realize()
+
+def softmax() -> None:
+  from tinyhw import Tensor
+  Tensor.empty(4096, 1024).softmax().realize()
+
+def matmul() -> None:
+  from tinyhw import Tensor
+  (Tensor.empty(4096, 4096, dtype="half") @ Tensor.empty(4096, 4096, dtype="half")).realize()
+
+SMALL = {"chains": chains, "softmax": softmax, "matmul": matmul}
+COMPARED = ("convnet", *SMALL)
+
+def seconds_of(model: str, arch: str) -> float:
+  """CPU seconds of a cold process."""
+  run = subprocess.run([sys.executable, __file__, model, "--arch", arch], capture_output=True, text=True, check=True)
+  found = re.search(r"([\d.]+) s,", run.stdout)
+  assert found is not None, run.stdout
+  return float(found[1])
+
+def compare(arch: str, other: str, rounds: int) -> None:
+  """A line for each model: seconds on both, and the ratio."""
+  print(f"{'':8} {arch:>12} {other:>12}  ratio")
+  for model in COMPARED:
+    times = [(seconds_of(model, arch), seconds_of(model, other)) for _ in range(rounds)]
+    one, two = (min(column) for column in zip(*times))
+    print(f"{model:8} {one:10.3f} s {two:10.3f} s  {two / one:.2f}", flush=True)
 
 class Clock:
   """Adds up the thread's CPU time in wrapped functions, by name."""
@@ -54,6 +86,7 @@ class Clock:
 
 def main() -> None:
   args = arguments()
+  if args.against: return compare(args.arch, args.against, args.rounds)
   os.environ.update(CACHE="0", DEV="NULL", NULL_ARCH=args.arch)
   import models
   from tinyhw.codegen import optimize, passes
@@ -65,7 +98,7 @@ def main() -> None:
   def compiled(made: Any, took: float) -> None:
     digest.update(made.code.text)
     kernels.append((took, len(made.code.text), made.code.name))
-  run = chains if args.model == "chains" else models.MODELS[args.model]["tinyhw"]()
+  run = SMALL[args.model] if args.model in SMALL else models.MODELS[args.model]["tinyhw"]()
   setattr(realize, "schedule", clock.wrap("schedule", scheduling.schedule))
   optimize.optimize, passes.lower = clock.wrap("optimize", optimize.optimize), clock.wrap("lower", passes.lower)
   engine._compile = clock.wrap("compile", engine._compile, compiled)
