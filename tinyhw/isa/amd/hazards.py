@@ -2,13 +2,14 @@
 
 A rule says: an instruction of the first kind that writes (or reads) registers, then one of the second kind that touches them, with fewer than so many
 *states* between them. A state is an issued instruction of the kinds that the rule counts. The states that registers still lack flow through the
-blocks; where paths meet the larger number holds, and where something is lacking the cure is put before the second instruction.
+blocks; where paths meet the larger number holds, and where something is lacking the cure is put before the second instruction. A rule is about one
+bank of registers, and sets of them are ints used as bitsets.
 
 Sources: LLVM, GCNHazardRecognizer; Mesa, src/amd/compiler/README-ISA.md; MI300 ISA guide, section 4.5; RDNA3 ISA guide, section 5.7.
 """
 from __future__ import annotations
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tinyhw.isa.amd import regs
@@ -16,65 +17,75 @@ from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.matrix import PASSES
 from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.machine.flow import rewrite
-from tinyhw.machine.inst import Block, Function, Inst, MInst, Reg
-from tinyhw.machine.moves import units_of
+from tinyhw.machine.inst import Bank, Block, Function, Inst, MInst, Reg
 from tinyhw.machine.target import Target
-
-Unit = tuple[str, int]
 
 # ***** what instructions touch *****
 
-EXEC = (regs.EXEC, regs.EXEC + 1)  # nearly all read it; that is none of the rules' business
+SGPR, VGPR = regs.SGPR, regs.VGPR
+EXEC_BITS = 3 << regs.EXEC  # nearly all read it; that is none of the rules' business
+
+def bits(registers: Iterable[Reg], bank: Bank) -> int:
+  """The registers of a bank among these."""
+  found = 0
+  for r in registers:
+    if r.cls.bank is bank:
+      assert r.index is not None, f"{r!r} has no register yet"
+      found |= ((1 << r.cls.units) - 1) << r.index
+  return found
 
 @functools.lru_cache(None)
-def named(names: tuple[str, ...]) -> list[Unit]:
-  """Registers that an instruction uses without saying so."""
-  return [("sgpr", regs.SPECIAL[n][0] + k) for n in names if n in regs.SPECIAL for k in range(regs.SPECIAL[n][1])]
+def named(names: tuple[str, ...]) -> int:
+  """Scalar registers that an instruction uses without saying so."""
+  return bits([regs.reg(regs.S[regs.SPECIAL[n][1]], regs.SPECIAL[n][0]) for n in names if n in regs.SPECIAL], SGPR)
 
-def written(inst: MInst) -> list[Unit]:
+def written(inst: MInst, bank: Bank) -> int:
   form: Form = inst.row.isa
-  found = [unit for r in inst.writes() for unit in units_of(r)]
-  return found + named(form.writes) if form.writes else found
+  return bits(inst.writes(), bank) | (named(form.writes) if form.writes and bank is SGPR else 0)
 
-def read(inst: MInst) -> list[Unit]:
+def read(inst: MInst, bank: Bank) -> int:
   form: Form = inst.row.isa
-  found = [unit for r in inst.reads() for unit in units_of(r)]
-  return found + [unit for unit in named(form.reads) if unit[1] not in EXEC] if form.reads else found
+  return bits(inst.reads(), bank) | (named(form.reads) & ~EXEC_BITS if form.reads and bank is SGPR else 0)
 
-def name_of(unit: Unit) -> str:
-  """s4, v5, vcc_lo."""
-  bank, index = unit
-  return regs.s(index).cls.name_of(index) if bank == "sgpr" else f"{bank[0]}{index}"
+def indices(mask: int) -> Iterator[int]:
+  """The numbers of the bits that are set."""
+  while mask:
+    yield (mask & -mask).bit_length() - 1
+    mask &= mask - 1
 
-def of_bank(units: Iterable[Unit], bank: str) -> list[Unit]: return [unit for unit in units if unit[0] == bank]
+def name_of(bank: Bank, mask: int) -> str:
+  """The first of these registers: s4, v5, vcc_lo."""
+  index = next(indices(mask))
+  return (regs.S if bank is SGPR else regs.V)[1].name_of(index)
 
 VALU = frozenset({"valu", "trans", "f64", "dot", "wmma", "mfma"})
 
 class Kind(NamedTuple):
-  """Instructions of these pipes (none: of all), with this beginning of their names, and which registers of theirs count."""
+  """Instructions of these pipes (none: of all), with this beginning of their names, and which registers of a bank count."""
   pipes: frozenset[str]
-  units: Callable[[MInst], list[Unit]]
+  bank: Bank
+  registers: Callable[[MInst, Bank], int]
   name: str = ""
 
   def has(self, row: Inst) -> bool: return (not self.pipes or row.pipe in self.pipes) and row.name.startswith(self.name)
 
-def writes(bank: str, *pipes: str) -> Kind:
+def writes(bank: Bank, *pipes: str) -> Kind:
   """Registers of a bank that instructions of these pipes write."""
-  return Kind(frozenset(pipes) or VALU, lambda inst: of_bank(written(inst), bank))
+  return Kind(frozenset(pipes) or VALU, bank, written)
 
-def reads(bank: str, *pipes: str, name: str = "") -> Kind:
+def reads(bank: Bank, *pipes: str, name: str = "") -> Kind:
   """Registers of a bank that instructions of these pipes, with this beginning of their names, read."""
-  return Kind(frozenset(pipes) or VALU, lambda inst: of_bank(read(inst), bank), name)
+  return Kind(frozenset(pipes) or VALU, bank, read, name)
 
-def stored_wide(inst: MInst) -> list[Unit]:
+def stored_wide(inst: MInst, bank: Bank) -> int:
   """The data of a store of more than 8 bytes."""
-  if "store" not in inst.row.isa.words: return []
+  if "store" not in inst.row.isa.words: return 0
   data = inst.operands[inst.row.isa.index["vdata"]]
-  return units_of(data) if isinstance(data, Reg) and data.cls.units > 2 else []
+  return bits([data], bank) if isinstance(data, Reg) and data.cls.units > 2 else 0
 
-def factors(inst: MInst) -> list[Unit]:
+def factors(inst: MInst, bank: Bank) -> int:
   """A and B of a product of matrices."""
-  return [unit for o, r in zip(inst.row.operands, inst.operands) if o.name in ("src0", "src1") and isinstance(r, Reg) for unit in units_of(r)]
+  return bits([r for o, r in zip(inst.row.operands, inst.operands) if o.name in ("src0", "src1") and isinstance(r, Reg)], bank)
 
 # ***** rules *****
 
@@ -91,46 +102,43 @@ class Rule(NamedTuple):
   counts: Callable[[MInst], bool] = any_instruction
   cure: str = "nop"
 
-def touches(inst: MInst) -> list[Unit]:
-  """Vector registers that an instruction reads or writes, but those of a sum that a product of matrices goes on with: they are passed on inside."""
-  units = [*read(inst), *written(inst)]
-  if inst.row.pipe == "mfma":
-    form: Form = inst.row.isa
-    total, result = inst.operands[form.index["src2"]], inst.operands[0]
-    if total == result: units = factors(inst)
-  return of_bank(units, "vgpr")
+def touches(inst: MInst, bank: Bank) -> int:
+  """Registers that an instruction reads or writes, but those of a sum that a product of matrices goes on with: they are passed on inside."""
+  if inst.row.pipe == "mfma" and inst.operands[inst.row.isa.index["src2"]] == inst.operands[0]: return factors(inst, bank)
+  return read(inst, bank) | written(inst, bank)
 
 def results_of_products(inst: MInst) -> int:
   """States until the result of a product of matrices is there: its passes and 3, on CDNA4 4. Source: MI300 and CDNA4 ISA guides, section 4.5."""
   passes = PASSES.get(inst.row.name, 16)
   return passes + 3 + (inst.row.isa.generation.name == "gfx950" and passes != 2)
 
-SCALARS_WRITTEN, VECTORS_WRITTEN = writes("sgpr"), writes("vgpr")
-FACTORS = Kind(frozenset({"wmma", "mfma"}), factors)
+SCALARS_WRITTEN, VECTORS_WRITTEN = writes(SGPR), writes(VGPR)
+FACTORS = Kind(frozenset({"wmma", "mfma"}), VGPR, factors)
 
 RULES: dict[str, tuple[Rule, ...]] = {
   "cdna": (
-    Rule(writes("vgpr", "mfma"), Kind(frozenset(), touches), results_of_products),
-    Rule(writes("vgpr", *(VALU - {"mfma"})), reads("vgpr", "mfma"), 2),
-    Rule(SCALARS_WRITTEN, reads("sgpr"), 2),
-    Rule(SCALARS_WRITTEN, reads("sgpr", name="v_div_fmas"), 4),
-    Rule(SCALARS_WRITTEN, reads("sgpr", "vmem"), 5),
-    Rule(SCALARS_WRITTEN, reads("sgpr", name="v_readlane"), 4),
-    Rule(SCALARS_WRITTEN, reads("sgpr", name="v_writelane"), 4),
-    Rule(VECTORS_WRITTEN, reads("vgpr", name="v_read"), 1),
-    Rule(writes("vgpr", "trans"), reads("vgpr", *(VALU - {"trans"})), 1),
-    Rule(Kind(frozenset({"vmem"}), stored_wide), VECTORS_WRITTEN, 2),
+    Rule(writes(VGPR, "mfma"), Kind(frozenset(), VGPR, touches), results_of_products),
+    Rule(writes(VGPR, *(VALU - {"mfma"})), reads(VGPR, "mfma"), 2),
+    Rule(SCALARS_WRITTEN, reads(SGPR), 2),
+    Rule(SCALARS_WRITTEN, reads(SGPR, name="v_div_fmas"), 4),
+    Rule(SCALARS_WRITTEN, reads(SGPR, "vmem"), 5),
+    Rule(SCALARS_WRITTEN, reads(SGPR, name="v_readlane"), 4),
+    Rule(SCALARS_WRITTEN, reads(SGPR, name="v_writelane"), 4),
+    Rule(VECTORS_WRITTEN, reads(VGPR, name="v_read"), 1),
+    Rule(writes(VGPR, "trans"), reads(VGPR, *(VALU - {"trans"})), 1),
+    Rule(Kind(frozenset({"vmem"}), VGPR, stored_wide), VECTORS_WRITTEN, 2),
   ),
   "rdna3": (
-    Rule(writes("vgpr", "trans"), reads("vgpr"), 6, vector_instruction, "result"),
-    Rule(writes("vgpr", "wmma"), FACTORS, 1, vector_instruction, "vector"),
+    Rule(writes(VGPR, "trans"), reads(VGPR), 6, vector_instruction, "result"),
+    Rule(writes(VGPR, "wmma"), FACTORS, 1, vector_instruction, "vector"),
   ),
   "rdna4": (
-    Rule(writes("vgpr", "wmma"), FACTORS, 1, vector_instruction, "vector"),
+    Rule(writes(VGPR, "wmma"), FACTORS, 1, vector_instruction, "vector"),
   ),
 }
 
-State = dict[tuple[int, Unit], int]  # (number of a rule, register) -> states that are still lacking
+Lacking = tuple[int, int]           # states, and the registers that lack them
+State = dict[int, list[Lacking]]    # number of a rule -> what is lacking
 Kinds = list[tuple[Kind, list[int]]] # a kind, and the numbers of the rules that are about it
 
 @functools.lru_cache(None)
@@ -146,44 +154,71 @@ def kinds_of(row: Inst, family: str) -> tuple[Kinds, Kinds]:
 class Recognizer:
   """The pass over one function.
 
-  Within a block there is a clock for each way in which rules count states; what is kept of a register is the time from which on it is safe.
+  Within a block there is a clock for each way in which rules count states; what is kept of registers is the time from which on they are safe.
   """
   def __init__(self, function: Function, rows: Table):
     self.function, self.rows = function, rows
     self.rules = RULES[rows.generation.family]
     self.ways = list(dict.fromkeys(rule.counts for rule in self.rules))
     self.clock_of = [self.ways.index(rule.counts) for rule in self.rules]
+    rows_used = dict.fromkeys(inst.row for block in function.blocks for inst in block.insts)
+    kinds = [kinds_of(row, rows.generation.family) for row in rows_used]
+    first, then = ({number for found in kinds for _, numbers in found[way] for number in numbers} for way in (0, 1))
+    self.active = frozenset(first & then)  # rules for which the function has instructions of both kinds
+    self.kinds: dict[Inst, tuple[Kinds, Kinds]] = {}
 
   def run(self) -> None:
     start: State = {}
     rewrite(self.function.blocks, start, self.walk, self.meet)
 
   def meet(self, known: State | None, state: State) -> State | None:
-    if known is None: return dict(state)
-    if all(known.get(key, 0) >= states for key, states in state.items()): return None
-    return known | {key: max(states, known.get(key, 0)) for key, states in state.items()}
+    if known is None: return {number: list(entries) for number, entries in state.items()}
+    found = {number: list(entries) for number, entries in known.items()}
+    changed = False
+    for number, entries in state.items():
+      for states, mask in entries:
+        for longer, registers in found.get(number, ()):
+          if longer >= states: mask &= ~registers
+        if mask:
+          found.setdefault(number, []).append((states, mask))
+          changed = True
+    return found if changed else None
+
+  def kinds_of(self, row: Inst) -> tuple[Kinds, Kinds]:
+    """The same for active rules only."""
+    found = self.kinds.get(row)
+    if found is None:
+      both = [[(kind, here) for kind, numbers in ways if (here := [n for n in numbers if n in self.active])]
+              for ways in kinds_of(row, self.rows.generation.family)]
+      found = self.kinds[row] = both[0], both[1]
+    return found
 
   def walk(self, block: Block, start: State, out: list[MInst]) -> State:
-    clock, safe, clock_of = [0] * len(self.ways), dict(start), self.clock_of
+    clock, safe = [0] * len(self.ways), {number: list(entries) for number, entries in start.items()}
     for inst in block.insts:
-      lacking: dict[str, tuple[int, Unit]] = {}  # cure -> states, and the register that lacks them
-      for kind, numbers in kinds_of(inst.row, self.rows.generation.family)[1]:
-        found = [(safe[number, unit] - clock[clock_of[number]], unit, self.rules[number].cure)
-                 for unit in kind.units(inst) for number in numbers if (number, unit) in safe]
-        for states, unit, cure in found:
-          if states > 0: lacking[cure] = max((states, unit), lacking.get(cure, (0, unit)))
-      for cure, (states, unit) in lacking.items():
+      lacking: dict[str, tuple[int, str]] = {}  # cure -> states, and the name of a register that lacks them
+      for kind, numbers in self.kinds_of(inst.row)[1]:
+        pending = [number for number in numbers if safe.get(number)]
+        if not pending: continue
+        mask = kind.registers(inst, kind.bank)
+        for number in pending:
+          now, cure = clock[self.clock_of[number]], self.rules[number].cure
+          safe[number] = [entry for entry in safe[number] if entry[0] > now]
+          for time, registers in safe[number]:
+            if registers & mask: lacking[cure] = max((time - now, name_of(kind.bank, registers & mask)), lacking.get(cure, (0, "")))
+      for cure, (states, name) in lacking.items():
         for new in self.cures(cure, states, safe):
-          new.origin, new.comment = inst.origin, f"hazard: {name_of(unit)} in {states} state{'s' if states > 1 else ''}"
+          new.origin, new.comment = inst.origin, f"hazard: {name} in {states} state{'s' if states > 1 else ''}"
           self.issue(clock, safe, new, out)
       self.issue(clock, safe, inst, out)
-    return {key: time - clock[clock_of[key[0]]] for key, time in safe.items() if time > clock[clock_of[key[0]]]}
+    left = {number: [(time - clock[self.clock_of[number]], mask) for time, mask in entries] for number, entries in safe.items()}
+    return {number: [entry for entry in entries if entry[0] > 0] for number, entries in left.items()}
 
   def cures(self, cure: str, states: int, state: State) -> list[MInst]:
     """The instructions that hold one back."""
     if cure == "nop": return [build(self.rows["s_nop"], min(states - passed, MOST_NOPS) - 1) for passed in range(0, states, MOST_NOPS)]
     if cure == "vector": return [build(self.rows["v_nop"]) for _ in range(states)]
-    for key in [key for key in state if self.rules[key[0]].cure == cure]: del state[key]
+    for number in [number for number in state if self.rules[number].cure == cure]: del state[number]
     return [build(self.rows["s_waitcnt_depctr"], VECTOR_RESULTS)]
 
   def issue(self, clock: list[int], safe: State, inst: MInst, out: list[MInst]) -> None:
@@ -191,12 +226,12 @@ class Recognizer:
     passed = 1 + inst.operands[0] if inst.row.name == "s_nop" else 1
     for number, counts in enumerate(self.ways):
       if counts(inst): clock[number] += passed
-    for kind, numbers in kinds_of(inst.row, self.rows.generation.family)[0]:
-      units = kind.units(inst)
+    for kind, numbers in self.kinds_of(inst.row)[0]:
+      mask = kind.registers(inst, kind.bank)
+      if not mask: continue
       for number in numbers:
         states = self.rules[number].states
-        time = clock[self.clock_of[number]] + (states if isinstance(states, int) else states(inst))
-        for unit in units: safe[number, unit] = time
+        safe.setdefault(number, []).append((clock[self.clock_of[number]] + (states if isinstance(states, int) else states(inst)), mask))
     out.append(inst)
 
 MOST_NOPS = 16           # that one s_nop is
@@ -212,13 +247,13 @@ def wait_for_scalars(function: Function, rows: Table) -> None:
   instruction, and what a scalar instruction wrote also to a scalar one; waiting for the writer avoids it; seen on gfx1200, gfx1201. Scalar loads and
   buffer instructions end it too. Blocks begin and end with all writers waited for.
   """
-  seen = {unit[1] >> 1 for block in function.blocks for inst in block.insts if inst.row.pipe in VALU for unit in of_bank(read(inst), "sgpr")}
+  seen = {index >> 1 for block in function.blocks for inst in block.insts if inst.row.pipe in VALU for index in indices(read(inst, SGPR))}
   for block in function.blocks:
     out: list[MInst] = []
     pending: dict[int, int] = {}  # pair -> mask of s_wait_alu
     for inst in block.insts:
       vector = inst.row.pipe in VALU
-      pairs = {unit[1] >> 1 for unit in of_bank(read(inst), "sgpr")} if vector or inst.row.pipe == "salu" else set()
+      pairs = {index >> 1 for index in indices(read(inst, SGPR))} if vector or inst.row.pipe == "salu" else set()
       leaving = inst is block.insts[-1]
       mask = 0xffff
       for pair, needed in pending.items():
@@ -230,9 +265,9 @@ def wait_for_scalars(function: Function, rows: Table) -> None:
         pending = {pair: needed for pair, needed in pending.items() if needed & mask != mask}
       out.append(inst)
       if inst.row.pipe == "smem" or inst.row.name.startswith("buffer_"): pending.clear()
-      for unit in of_bank(written(inst), "sgpr"):
-        pair = unit[1] >> 1
-        if pair in seen and inst.row.pipe != "smem": pending[pair] = pending.get(pair, 0xffff) & kind_of_write(vector, unit[1])
+      for index in indices(written(inst, SGPR)):
+        pair = index >> 1
+        if pair in seen and inst.row.pipe != "smem": pending[pair] = pending.get(pair, 0xffff) & kind_of_write(vector, index)
     if pending: out.append(build(rows["s_wait_alu"], functools.reduce(int.__and__, pending.values())))  # the last instruction, no jump, has written
     block.insts = out
 
