@@ -54,6 +54,7 @@ class Allocator:
 
   def out_of_memory(self, size: int) -> OutOfMemory:
     limit = "" if self.limit is None else f" of {show_bytes(self.limit)} that the device has"
+    if self.limit is None or self.held + size <= self.limit: limit += ", and the system gives no more: other programs may hold the rest"
     return OutOfMemory(f"{self.dev}: cannot allocate {show_bytes(size)}: {len(self.live)} live buffers hold {show_bytes(self.held)}{limit}; "
                        "drop references to tensors that are not needed, or use a smaller batch")
 

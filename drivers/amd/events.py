@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tinyhw.autogen.amd import kfd_ioctl
 from tinyhw.drivers.amd.kfd import HOST, Kfd, Memory
 from tinyhw.drivers.amd.topology import Gpu
+from tinyhw.drivers.linux.files import Returns
 
 PAGE_BYTES = 8 * kfd_ioctl.KFD_SIGNAL_EVENT_LIMIT
 
@@ -52,7 +53,9 @@ class Events:
   def _create(self, undo: contextlib.ExitStack, kind: int, page: int = 0) -> ctypes.Structure:
     request = kfd_ioctl.CreateEvent(event_page_offset=page, event_type=kind, auto_reset=1)
     self.kfd.node.ioctl(request)
-    undo.callback(self.kfd.node.ioctl, kfd_ioctl.DestroyEvent(event_id=request.event_id))
+    returns = Returns(self.kfd.unreturned)
+    returns.add(lambda: self.kfd.node.ioctl(kfd_ioctl.DestroyEvent(event_id=request.event_id)))
+    undo.callback(returns.close)
     return request
 
   def wait(self, timeout_ms: int) -> MemoryFault | HardwareFault | None:

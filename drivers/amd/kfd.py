@@ -11,7 +11,7 @@ from typing import Any
 
 from tinyhw.autogen.amd import kfd_ioctl
 from tinyhw.drivers.amd.topology import KFD, Gpu
-from tinyhw.drivers.linux.files import PAGE, PROT_NONE, RESERVED, Box, HostMapping, Mapping, Node, map_memory, refusal
+from tinyhw.drivers.linux.files import PAGE, PROT_NONE, RESERVED, Box, HostMapping, Mapping, Node, Refused, Returns, map_memory, refusal
 from tinyhw.errors import DeviceError
 
 OLDEST = (1, 11)          # the oldest interface whose structures were compared with ours
@@ -47,11 +47,10 @@ USER = Kind("memory of the program", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR |
 
 class Memory:
   """Memory that GPUs see at `address`; the processor sees it there too, through `mapping`, if its kind is visible. `close` gives it back."""
-  def __init__(self, kind: Kind, address: int, size: int, handle: int, label: str):
-    self.kind, self.address, self.size, self.handle, self.label = kind, address, size, handle, label
+  def __init__(self, kind: Kind, address: int, size: int, handle: int, label: str, returns: Returns):
+    self.kind, self.address, self.size, self.handle, self.label, self.returns = kind, address, size, handle, label, returns
     self.gpu_ids: list[int] = []           # who sees it
     self.owner: object = None              # the device that it belongs to
-    self.undo = contextlib.ExitStack()
     self.found: Mapping | None = None
     self.reserved: HostMapping | None = None
 
@@ -62,12 +61,12 @@ class Memory:
     return self.found
 
   def close(self) -> None:
-    """Give it back; the GPUs must have done with it. A second call does nothing."""
-    self.undo.close()
+    """Give it back; the GPUs must have done with it. Raises Refused; a second call does what is left. Its addresses stay taken until all is done."""
+    self.returns.close()
 
   def abandon(self) -> None:
     """Give back what the process has of it; the kernel keeps the rest until the process ends."""
-    self.undo.pop_all()
+    self.returns.steps.clear()
     if self.found is not None: self.found.close()
     if self.reserved is not None: self.reserved.close()
 
@@ -81,6 +80,7 @@ class Kfd:
     self.kept: dict[int, Any] = {}         # by gpu_id: what a device that was closed leaves to the next one (device.py)
     self.event_page: Memory | None = None  # also until the end: the kernel takes one page of events from a process, and does not let go of it
     self.events_begun = False
+    self.unreturned: list[Returns] = []    # what the kernel refused to take back
     with contextlib.ExitStack() as undo:
       self.node = Node(box, KFD, ADVICE)
       undo.callback(self.node.close)
@@ -110,28 +110,34 @@ class Kfd:
     host: for USER memory, where the program's pages are. The GPU sees them at another address, so that a page may be used twice.
     Raises Refused, with errno ENOMEM where there is no memory.
     """
+    self.offer_again()
     size = -(-size // PAGE) * PAGE
-    undo = contextlib.ExitStack()
-    with contextlib.ExitStack() as failed:
-      failed.callback(undo.close)
+    returns = Returns(self.unreturned)
+    try:
       step = HUGE_PAGE if size >= HUGE_PAGE else PAGE
       try: reserved = map_memory(size + step, prot=PROT_NONE, flags=RESERVED)  # a page at least stays unused behind it
       except OSError as error: raise refusal(f"reserving {size:#x} bytes of addresses", error) from error
-      undo.callback(reserved.close)
+      returns.add(reserved.close)
       address = -(-reserved.address // step) * step
       request = kfd_ioctl.AllocMemoryOfGpu(va_addr=address, size=size, gpu_id=gpu.gpu_id, flags=kind.flags, mmap_offset=host)
       self.node.ioctl(request)
-      undo.callback(self.node.ioctl, kfd_ioctl.FreeMemoryOfGpu(handle=request.handle))
-      memory = Memory(kind, address, size, request.handle, label)
+      returns.add(lambda: self.node.ioctl(kfd_ioctl.FreeMemoryOfGpu(handle=request.handle)))
+      memory = Memory(kind, address, size, request.handle, label, returns)
       memory.reserved = reserved
-      undo.callback(self.unshare, memory)
+      returns.add(lambda: self.unshare(memory))
       self.share(memory, gpu)
       if kind.visible:
         memory.found = self.renders[gpu.gpu_id].mmap(size, request.mmap_offset, address)
-        undo.callback(memory.found.close)
-      failed.pop_all()
-      memory.undo = undo
+        returns.add(memory.found.close)
+    except BaseException:
+      with contextlib.suppress(Refused): returns.close()  # the first error is the one that is told
+      raise
     return memory
+
+  def offer_again(self) -> None:
+    """Try once more to give back what the kernel has refused."""
+    for returns in list(self.unreturned):
+      with contextlib.suppress(Refused): returns.close()
 
   def share(self, memory: Memory, gpu: Gpu) -> None:
     """Let a GPU see memory, at the same address; of another GPU too. Raises Refused where it cannot."""
@@ -155,6 +161,7 @@ class Kfd:
     """Close all files. Only at the end of the process: a GPU's address space cannot be bound again."""
     for left in self.kept.values(): left.close()
     self.kept.clear()
+    self.offer_again()
     if self.event_page is not None: self.event_page.abandon()  # KFD refuses to free it: it writes there itself
     self.event_page = None
     for render in self.renders.values(): render.close()

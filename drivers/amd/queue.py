@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from tinyhw.autogen.amd import hsa, kfd_ioctl, pm4
 from tinyhw.drivers.amd.kfd import DOORBELL_BYTES, HOST, VRAM, Kfd, Kind, Memory
 from tinyhw.drivers.amd.topology import Gpu
-from tinyhw.drivers.linux.files import PAGE, Mapping, fence
+from tinyhw.drivers.linux.files import PAGE, Mapping, Returns, fence
 from tinyhw.drivers.gpu.launch import Indirect
 from tinyhw.drivers.gpu.queue import Ring, Transient
 
@@ -43,10 +43,12 @@ class Queue:
 
   def __init__(self, owner: Owner, ring_bytes: int = RING_BYTES):
     self.owner = owner
+    taken: list[Memory] = []
     with contextlib.ExitStack() as undo:
       def allocate(size: int, kind: Kind, label: str) -> Memory:
         memory = owner.allocate(size, kind, f"{self.name} queue: {label}")
         undo.callback(memory.close)
+        taken.append(memory)
         return memory
       self.memory, pointers = allocate(ring_bytes, HOST, "ring"), allocate(PAGE, HOST, "pointers")
       self.pointers = pointers.mapping
@@ -61,8 +63,10 @@ class Queue:
         request.eop_buffer_address, request.eop_buffer_size = allocate(EOP_BYTES, VRAM, "end of pipe").address, EOP_BYTES
         request.ctx_save_restore_address, request.ctx_save_restore_size, request.ctl_stack_size = save.address, sizes.save, sizes.control_stack
       owner.kfd.node.ioctl(request)
-      undo.callback(owner.kfd.node.ioctl, kfd_ioctl.DestroyQueue(queue_id=request.queue_id))
       self.number = int(request.queue_id)
+      destroyed = Returns(owner.kfd.unreturned)
+      destroyed.add(lambda: owner.kfd.node.ioctl(kfd_ioctl.DestroyQueue(queue_id=self.number)))
+      for memory in taken: memory.returns.add(destroyed.close)  # the kernel's queue reads it until it is destroyed, whatever happens
       self.doorbell, self.doorbell_offset = owner.doorbells(request.doorbell_offset), request.doorbell_offset & (DOORBELL_BYTES - 1)
       self.undo = undo.pop_all()
     self.ring = self.make_ring(ring_bytes // 4)

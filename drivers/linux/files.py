@@ -14,6 +14,7 @@ import os
 import select
 import sys
 import threading
+from collections.abc import Callable
 from collections.abc import Mapping as Table
 from typing import Any, Protocol
 
@@ -155,12 +156,7 @@ class ComputerFile:
 
   def fileno(self) -> int: return self.descriptor
 
-  def ioctl(self, request: int, argument: Any) -> None:
-    while True:
-      try:
-        fcntl.ioctl(self.descriptor, request, argument, True)
-        return
-      except InterruptedError: continue  # the signal's handler has run; the call had no effect
+  def ioctl(self, request: int, argument: Any) -> None: fcntl.ioctl(self.descriptor, request, argument, True)
 
   def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> HostMapping:
     return map_memory(length, address, prot, flags, self.descriptor, offset)
@@ -224,6 +220,28 @@ def refusal(what: str, error: OSError, advice: Table[int, str] | None = None) ->
   hint = (advice or {}).get(number) or ADVICE.get(number, "look into the kernel log (dmesg)")
   return Refused(f"{what}: {os.strerror(number).lower()} ({errno.errorcode.get(number, number)}); {hint}", number)
 
+class Returns:
+  """How a thing is given back: steps, done from the last one to the first. What is refused stays, and all before it, for another try.
+
+  unreturned: a list that this is in as long as something was refused.
+  """
+  def __init__(self, unreturned: list[Returns]):
+    self.unreturned = unreturned
+    self.steps: list[Callable[[], None]] = []
+
+  def add(self, step: Callable[[], None]) -> None: self.steps.append(step)
+
+  def close(self) -> None:
+    """Do the steps that are left. Raises Refused."""
+    try:
+      while self.steps:
+        self.steps[-1]()
+        self.steps.pop()
+    except Refused:
+      if self not in self.unreturned: self.unreturned.append(self)
+      raise
+    if self in self.unreturned: self.unreturned.remove(self)
+
 class Node:
   """An opened device file of a driver. Calls raise Refused.
 
@@ -243,8 +261,15 @@ class Node:
   def ioctl(self, argument: Any) -> None:
     """The call whose structure this is: its class has the number, as REQUEST."""
     kind = type(argument)
-    try: self.file.ioctl(kind.REQUEST, argument)
+    try: self._uninterrupted(kind.REQUEST, argument)
     except OSError as error: raise refusal(f"{self.path}: {kind.__name__}", error, self.advice.get(kind.__name__)) from error
+
+  def _uninterrupted(self, request: int, argument: Any) -> None:
+    while True:
+      try:
+        self.file.ioctl(request, argument)
+        return
+      except InterruptedError: continue  # the signal's handler has run; the call had no effect
 
   def mmap(self, length: int, offset: int, address: int = 0, prot: int = READ_WRITE) -> Mapping:
     """Share `length` bytes of the file with the processor; address: in addresses that the caller has reserved, or 0 for any."""

@@ -1,6 +1,5 @@
 """The AMD driver, unchanged, against the virtual computers: copies, kernels, recordings, failing calls, faults, several cards."""
 import dataclasses
-import errno
 import random
 import struct
 from collections.abc import Callable, Iterator
@@ -142,27 +141,6 @@ def test_bytes_go_there_and_back(opened: Opener, card: str, size: int) -> None:
   assert out == data
 
 # **** what goes wrong ****
-
-@pytest.mark.parametrize("number", [errno.ENOMEM, errno.EINVAL, errno.EIO])
-@pytest.mark.parametrize("card", ["gfx1100", "gfx942"])
-def test_each_call_of_opening_fails_in_turn(monkeypatch: pytest.MonkeyPatch, card: str, number: int) -> None:
-  for nth in range(1, 200):
-    computer = Computer(card, [card])
-    monkeypatch.setattr(files, "COMPUTER", computer)
-    computer.fail("*", nth, number)
-    try: device = amd.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
-    except DriverError as error:
-      assert error.message and not isinstance(error, AssertionError)
-      kfd.forget(computer)
-      census = computer.census()
-      assert not census or census.items() <= {"bytes": 0x8000, "buffers": 1, "ranges": 1}.items(), (nth, census)
-      continue
-    computer.failures.clear()
-    device.close()
-    kfd.forget(computer)
-    assert nth > 30 and set(computer.census()) <= {"bytes", "buffers", "ranges"}
-    return
-  raise AssertionError("it never opens")
 
 def outside(arch: str, far: int) -> Kernel:
   """Stores beyond its buffer."""

@@ -128,3 +128,37 @@ def test_poll_tells_whether_there_is_something_to_read(tmp_path: Path) -> None:
 
 def test_a_fence_is_no_error() -> None:
   files.fence()
+
+def test_what_is_refused_is_given_back_later() -> None:
+  """Steps go from the last to the first; the refused one and those before it wait for another try."""
+  unreturned: list[files.Returns] = []
+  done: list[str] = []
+  refuse = True
+  def refused() -> None:
+    if refuse: raise files.Refused("the middle: not now", errno.EBUSY)
+    done.append("middle")
+  returns = files.Returns(unreturned)
+  for step in (lambda: done.append("first"), refused, lambda: done.append("last")): returns.add(step)
+  for _ in range(2):
+    with pytest.raises(files.Refused, match="not now"): returns.close()
+    assert done == ["last"] and unreturned == [returns]
+  refuse = False
+  returns.close()
+  returns.close()
+  assert done == ["last", "middle", "first"] and not unreturned
+
+class Interrupted:
+  """A file whose calls are interrupted by a signal, twice."""
+  def __init__(self) -> None: self.calls = 0
+
+  def ioctl(self, request: int, argument: object) -> None:
+    self.calls += 1
+    if self.calls < 3: raise InterruptedError(errno.EINTR, "interrupted")
+
+def test_interrupted_calls_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+  file = Interrupted()
+  monkeypatch.setattr(files.COMPUTER, "open", lambda path, flags: file, raising=False)
+  class Call:
+    REQUEST = 1
+  files.Node(files.COMPUTER, "/dev/x").ioctl(Call())
+  assert file.calls == 3
