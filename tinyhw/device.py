@@ -36,7 +36,7 @@ DRIVERS = {
 DISK, DISK_DRIVER = "DISK", "tinyhw.drivers.disk"  # DISK:/path is the device of a file; it keeps bytes and is not among those that compute
 DeviceLike = str | tuple[str, ...]  # a name, or those of several devices that share a tensor
 ALIASES = {"CUDA": "NV", "GPU": "NV", "HIP": "AMD"}
-PREFERENCE = ("NV", "METAL", "CPU", "CLANG", "PYTHON")        # the default device is the first that opens; AMD has not met hardware yet
+PREFERENCE = ("METAL", "CPU", "CLANG", "PYTHON")  # the default device is the first that opens; AMD and NV have not met hardware yet
 FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
 
 # Processor, as the system names it -> module with code(name), the machine code that drivers need.

@@ -117,15 +117,19 @@ class Layout:
     if field is None or bool(index) != bool(field.stride): raise ValueError(f"a QMD of generation {self.generation} has no field {name}")
     return field, field.low + field.stride * int(index.rstrip("]") or 0)
 
-  def encode(self, values: Mapping[str, int]) -> bytes:
-    """The bytes of a QMD; what is not given is 0. Raises ValueError for a field that there is not, or a value that does not fit."""
+  def number(self, values: Mapping[str, int]) -> int:
+    """All bits of a QMD as one number; what is not given is 0. Raises ValueError for a field that there is not, or a value that does not fit."""
     whole = 0
     for name, value in values.items():
       field, low = self.place(name)
       if value & (1 << field.shift) - 1: raise ValueError(f"{name}={value:#x} is not a multiple of {1 << field.shift}")
       if value >> field.shift & ~field.mask: raise ValueError(f"{name}={value:#x} does not fit into {field.high - field.low + 1} bits")
       whole |= value >> field.shift << low
-    return whole.to_bytes(self.bytes, "little")
+    return whole
+
+  def encode(self, values: Mapping[str, int]) -> bytes:
+    """The bytes of a QMD."""
+    return self.number(values).to_bytes(self.bytes, "little")
 
   def get(self, data: bytes, name: str) -> int:
     """A field of a QMD."""

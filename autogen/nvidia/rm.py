@@ -2,7 +2,7 @@
 
 A row is a name, a number, and fields in C's order with C's alignment. A field is a u32 unless it says otherwise: `pMemory:u64`, `data:u8[256]`,
 another row's name. `field@570-` is there from branch 570 on, `field@-580` up to 580. Numbers: of a call its own; of a control its command; of the
-parameters of an object one of its classes.
+parameters of an object one of its classes. Parts of others have 0.
 
 Source: NVIDIA/open-gpu-kernel-modules, branches 535 (.288.01), 550 (.163.01), 570 (.211.01), 580 (.142) and 595 (.45.04): nvos.h, nv-ioctl.h,
 class/*.h, ctrl/*.h, alloc/alloc_channel.h, uvm_ioctl.h, by hand. Checked by test/autogen/nvidia/test_rm.py against test/golden/nvidia_rm.txt.
@@ -12,14 +12,15 @@ import ctypes
 import functools
 import re
 from collections.abc import Iterator
+from enum import IntEnum
 from typing import Any
 
 from tinyhw.autogen.fields import Table, lines
 
 BRANCHES = (535, 550, 570, 580, 590, 595)  # of the kernel driver, whose structures these are
 
-ROWS = """
 # calls of /dev/nvidiactl and /dev/nvidia<minor>
+CALLS = """
 RmAllocMemory        0x27  hRoot hObjectParent hObjectNew hClass flags pMemory:u64 limit:u64 status _ fd:i32
 RmFree               0x29  hRoot hObjectParent hObjectOld status
 RmControl            0x2a  hClient hObject cmd flags params:u64 paramsSize status
@@ -35,8 +36,10 @@ RegisterFd           0xc9  ctl_fd:i32
 CheckVersion         0xd2  cmd reply versionString:u8[64]
 SysParams            0xd6  memblock_size:u64
 WaitOpenComplete     0xda  rc:i32@550- adapterStatus@550-
+"""
 
 # parameters of objects, by one of their classes
+PARAMETERS = """
 DeviceParams         0x80   deviceId hClientShare hTargetClient hTargetDevice flags vaSpaceSize:u64 vaStartInternal:u64 vaLimitInternal:u64 vaMode
 SubdeviceParams      0x2080 subDeviceId
 UsermodeParams       0xc661 bBar1Mapping:u8 bPriv:u8
@@ -53,8 +56,10 @@ ChannelParams        0xc86f hObjectError hObjectBuffer gpFifoOffset:u64 gpFifoEn
                             eccErrorNotifierMem:MemoryDesc ProcessID SubProcessID encryptIv:u32[3] decryptIv:u32[3] hmacNonce:u32[8] tpcConfigID@570-
 CopyParams           0xc8b5 version engineType
 DebuggerParams       0x83de hDebuggerClient_Obsolete hAppClient hClass3dObject
+"""
 
 # controls, by their commands
+CONTROLS = """
 GetProbedIds         0x214      gpuIds:u32[32] excludedGpuIds:u32[32] gpuFlags:u32[32]@580-
 GetIdInfo            0x205      gpuId gpuFlags deviceInstance subDeviceInstance sliStatus boardId gpuInstance numaId
 GetClassList         0x800201   numClasses classList:u64
@@ -78,8 +83,10 @@ ReadMmuFaultInfo     0x83de0328 mmuFaultInfoList:MmuFault[4] count
 GetMmuFaultInfo      0x906f0106 addrHi addrLo faultType faultString:u8[32] shaderProgramVA:u64[7]
 GroupSchedule        0xa06c0101 bEnable:u8 bSkipSubmit:u8 bSkipEnable:u8@580-
 GetWorkSubmitToken   0xc36f0108 workSubmitToken
+"""
 
 # calls of /dev/nvidia-uvm
+UVM = """
 UvmInitialize        0x30000001 flags:u64 rmStatus
 UvmRegisterVaSpace   25  gpuUuid:u8[16] rmCtrlFd:i32 hClient hVaSpace rmStatus
 UvmUnregisterVaSpace 26  gpuUuid:u8[16] rmStatus
@@ -111,14 +118,19 @@ def _fields(text: str, branch: int, known: dict[str, Any]) -> Iterator[tuple[str
     yield found["name"] if found["name"] != "_" else f"_{number}", kind * int(found["count"]) if found["count"] else kind
 
 class Structures(Table):
-  """The structures of a branch, as attributes: ctypes classes with NUMBER."""
+  """The structures of a branch, as attributes: ctypes classes with NUMBER; those of calls have REQUEST, the number to call them by."""
   def __init__(self, branch: int):
     self.branch, known = branch, dict(_TYPES)
-    for name, text in lines(ROWS):
-      number, _, fields = text.strip().partition(" ")
-      made = type(name, (ctypes.Structure,), {"_fields_": list(_fields(fields, branch, known)), "NUMBER": int(number, 0), "name": name})
-      known[name] = made
-    super().__init__(known[name] for name, _ in lines(ROWS))
+    made: list[Any] = []
+    for rows in (CALLS, PARAMETERS, CONTROLS, UVM):
+      for name, text in lines(rows):
+        number, _, fields = text.strip().partition(" ")
+        kind: Any = type(name, (ctypes.Structure,), {"_fields_": list(_fields(fields, branch, known)), "NUMBER": int(number, 0), "name": name})
+        if rows is CALLS: kind.REQUEST = 3 << 30 | ctypes.sizeof(kind) << 16 | ord("F") << 8 | kind.NUMBER
+        if rows is UVM: kind.REQUEST = kind.NUMBER
+        known[name] = kind
+        made.append(kind)
+    super().__init__(made)
 
 @functools.cache
 def structures(version: int) -> Structures:
@@ -126,3 +138,36 @@ def structures(version: int) -> Structures:
   if version not in BRANCHES:
     raise ValueError(f"structures of NVIDIA's kernel driver {version} are not known; known are {', '.join(map(str, BRANCHES))}")
   return Structures(version)
+
+# Classes of objects
+ROOT, DEVICE, SUBDEVICE, VA_SPACE, CHANNEL_GROUP, CONTEXT_SHARE, DEBUGGER = 0x41, 0x80, 0x2080, 0x90F1, 0xA06C, 0x9067, 0x83DE
+MEMORY_SYSTEM, MEMORY_LOCAL, MEMORY_OF_PROGRAM = 0x3E, 0x40, 0x71
+HOPPER_USERMODE = 0xC661
+
+class Status(IntEnum):
+  """What calls answer (NV_STATUS): those that this driver tells apart."""
+  OK = 0
+  GPU_IS_LOST = 0x0F
+  IN_USE = 0x17
+  INSUFFICIENT_RESOURCES = 0x1A
+  INSUFFICIENT_PERMISSIONS = 0x1B
+  INVALID_ADDRESS = 0x1E
+  INVALID_ARGUMENT = 0x1F
+  INVALID_CLASS = 0x22
+  INVALID_CLIENT = 0x23
+  INVALID_COMMAND = 0x24
+  INVALID_DEVICE = 0x26
+  INVALID_LIMIT = 0x2E
+  INVALID_OBJECT_HANDLE = 0x33
+  INVALID_OBJECT_PARENT = 0x36
+  INVALID_PARAM_STRUCT = 0x3A
+  INVALID_STATE = 0x40
+  NO_MEMORY = 0x51
+  NOT_READY = 0x55
+  NOT_SUPPORTED = 0x56
+  OBJECT_NOT_FOUND = 0x57
+  RESET_REQUIRED = 0x62
+  STATE_IN_USE = 0x63
+  TIMEOUT = 0x65
+  UVM_ADDRESS_IN_USE = 0x68
+  VERSION_MISMATCH = 0x6A

@@ -80,6 +80,7 @@ class GpuDevice(Compiled):
   recording: type[GpuRecording]
   user_memory: Any               # the kind of memory of the program that the GPU sees
   undo: contextlib.ExitStack
+  stamp_bytes, stamp_place = 8, 0  # what a look at the GPU's clock writes, and where the time is in it
 
   def __init__(self, name: str):
     self.name, self.lock = name, threading.RLock()
@@ -308,13 +309,14 @@ class GpuDevice(Compiled):
     for start in range(0, len(calls), BATCH):
       with self.lock:
         part, number = calls[start:start + BATCH], len(calls[start:start + BATCH])
-        offset = self.transient.take(16 * number)
-        address = self.transient.address + offset
-        words = [word for i, call in enumerate(part) for word in self.between_stamps(call, address + 16 * i, address + 16 * i + 8)]
+        step = self.stamp_bytes
+        offset = self.transient.take(2 * step * number)
+        places = [self.transient.address + offset + step * i for i in range(2 * number)]
+        words = [word for call, begin, end in zip(part, places[::2], places[1::2]) for word in self.between_stamps(call, begin, end)]
         self.wait_mark(self.enqueue([words], names[start:start + BATCH]))
-        end_ns, stamps = time.perf_counter_ns(), bytearray(16 * number)
+        end_ns, stamps = time.perf_counter_ns(), bytearray(2 * step * number)
         self.transient.memory.copyout(offset, memoryview(stamps))
-        ticks = struct.unpack(f"<{2 * number}Q", stamps)
+        ticks = [struct.unpack_from("<Q", stamps, step * i + self.stamp_place)[0] for i in range(2 * number)]
         at_ns = [end_ns - self.to_ns(ticks[-1] - tick) for tick in ticks]
         times += list(zip(at_ns[::2], at_ns[1::2]))
     return times

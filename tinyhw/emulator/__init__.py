@@ -12,7 +12,7 @@ from tinyhw.config import EMULATE_SEED, EMULATE_STRICT
 from tinyhw.drivers.linux.files import Box as Files
 from tinyhw.errors import ConfigError
 
-FAMILIES = {"gfx": "tinyhw.emulator.amd"}
+FAMILIES = {"gfx": "tinyhw.emulator.amd", "sm_": "tinyhw.emulator.nvidia"}
 MOST_CARDS = 16
 _boxes: dict[tuple[int, str], Files] = {}
 

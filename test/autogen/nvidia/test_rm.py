@@ -52,3 +52,10 @@ def test_branches_between_the_known_ones_are_refused() -> None:
   assert rm.structures(590).UvmFree is not rm.structures(580).UvmFree
   for version in (470, 530, 560, 610):
     with pytest.raises(ValueError, match=f"driver {version} are not known; known are 535, 550"): rm.structures(version)
+
+def test_calls_have_the_numbers_of_the_interface() -> None:
+  calls = rm.structures(580)
+  assert calls.RmAlloc.REQUEST == 0xC030462B and calls.RmControl.REQUEST == 0xC020462A and calls.RegisterFd.REQUEST == 0xC00446C9
+  assert rm.structures(550).RmMapMemoryDma.REQUEST == 0xC0384657 and calls.RmMapMemoryDma.REQUEST == 0xC0404657
+  assert calls.UvmInitialize.REQUEST == 0x30000001 and calls.UvmMapExternal.REQUEST == 33
+  assert not hasattr(calls.ChannelParams, "REQUEST")

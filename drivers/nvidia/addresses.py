@@ -1,0 +1,58 @@
+"""Addresses that the processor and GPUs share: low ones, since command buffers and launches are told 40 bits.
+
+One region of the process is reserved, without memory, when the first GPU is opened. What is taken from it is mapped by GPUs, and by the processor
+where it is visible, at the same addresses.
+"""
+from __future__ import annotations
+import bisect
+
+from tinyhw.drivers.linux.files import PROT_NONE, RESERVED, HostMapping, map_memory, refusal
+from tinyhw.errors import DriverError
+
+LIMIT = 1 << 40
+SIZES = (1 << 39, 1 << 38, 1 << 37)     # of the region, if the system lets us have so many addresses
+STEP = 1 << 37
+FIRST = 1 << 37                         # below it live programs that are loaded at fixed addresses
+MAP_FIXED_NOREPLACE = 0x100000          # Linux 4.17; older ones take it for a wish
+
+class Addresses:
+  """The region, and what of it is free: (start, size), sorted, never adjacent."""
+  def __init__(self) -> None:
+    self.region = _reserve()
+    self.free_ranges: list[tuple[int, int]] = [(self.region.address, self.region.size)]
+
+  def take(self, size: int, alignment: int) -> int:
+    """The lowest place that fits, with a gap behind it. Both are whole pages. Raises DriverError when there is none."""
+    for i, (start, there) in enumerate(self.free_ranges):
+      place = -(-start // alignment) * alignment
+      if place + size > start + there: continue
+      rest = [(start, place - start), (place + size, start + there - place - size)]
+      self.free_ranges[i:i + 1] = [piece for piece in rest if piece[1]]
+      return place
+    raise DriverError(f"no {size:#x} addresses are left that command buffers can name; free tensors, or use several processes")
+
+  def give(self, start: int, size: int) -> None:
+    """Give addresses back."""
+    i = bisect.bisect(self.free_ranges, (start, size))
+    if i < len(self.free_ranges) and start + size == self.free_ranges[i][0]: size += self.free_ranges.pop(i)[1]
+    if i and sum(self.free_ranges[i - 1]) == start:
+      start, before = self.free_ranges.pop(i - 1)
+      size, i = size + before, i - 1
+    self.free_ranges.insert(i, (start, size))
+
+  def close(self) -> None:
+    """Nothing is taken any more."""
+    self.region.close()
+
+def _reserve() -> HostMapping:
+  """Addresses below LIMIT that nothing else has."""
+  failure: OSError | None = None
+  for size in SIZES:
+    for start in range(FIRST, LIMIT - size + 1, STEP):
+      try: found = map_memory(size, start, PROT_NONE, RESERVED | MAP_FIXED_NOREPLACE)
+      except OSError as error:
+        failure = error
+        continue
+      if found.address == start: return found
+      found.close()
+  raise refusal("reserving addresses below 2^40 (ulimit -v must not be set)", failure or OSError(12, "no place"))

@@ -1,0 +1,246 @@
+"""A GPU of this process: its nodes, its objects (device, subdevice, address space), its memory. It stays open as long as the process lives.
+
+Memory is allocated by the resource manager and mapped by unified memory (UVM), at addresses that processor and GPUs share (addresses.py).
+"""
+from __future__ import annotations
+import contextlib
+import ctypes
+from typing import Any, NamedTuple
+
+from tinyhw.autogen.nvidia import rm
+from tinyhw.drivers.linux.files import PAGE, Mapping, Node, Refused
+from tinyhw.drivers.nvidia.addresses import Addresses
+from tinyhw.drivers.nvidia.chips import CHIPS, Chip, chip_of, newest
+from tinyhw.drivers.nvidia.rm import Connection
+from tinyhw.errors import DeviceError
+
+HUGE_PAGE = 2 << 20
+EXTERNALLY_OWNED, PAGE_FAULTING = 1 << 3, 1 << 6          # flags of an address space
+GID_BINARY, GID_BYTES = 2, 16
+VIDEO_NO_BANKS, VIDEO_ALIGNED = 1, 0x100                  # flags of memory
+SMALL_PAGES, HUGE_PAGES, OF_HOST, CONTIGUOUS, SCATTERED, CACHED = 1 << 23, 3 << 23, 1 << 25, 2 << 27, 3 << 27, 1 << 29  # attr
+NO_CLEAR, GPU_CACHED, NOT_GPU_CACHED, HUGE_2M = 1, 1 << 2, 2 << 2, 1 << 20                                                # attr2
+PINNED = 1 << 4 | 1 << 12 | 1 << 30                       # of memory of the program: scattered, cached, not to be mapped by the kernel
+READ_WRITE_ATOMIC = 1
+USERMODE_BYTES = 0x10000
+INFO = {"memory_kib": 0x08, "free_kib": 0x16, "l2_kib": 0x1B}  # NV2080_CTRL_FB_INFO_INDEX
+
+class Kind(NamedTuple):
+  """What memory is: the class of its object, attributes, the pages that it comes in, whether the processor sees it."""
+  name: str
+  number: int
+  attr: int
+  attr2: int
+  page: int
+  visible: bool
+  def __repr__(self) -> str: return self.name
+
+_OWN = NO_CLEAR | GPU_CACHED | HUGE_2M
+VRAM = Kind("memory of the GPU", rm.MEMORY_LOCAL, HUGE_PAGES | SCATTERED, _OWN, HUGE_PAGE, visible=False)
+RING = Kind("memory of the GPU that the processor sees", rm.MEMORY_LOCAL, HUGE_PAGES | CONTIGUOUS, _OWN, HUGE_PAGE, visible=True)
+# Memory of the host that both sides see: no cache of the GPU keeps it, the processor's are snooped. For commands, arguments, signals.
+HOST = Kind("host memory", rm.MEMORY_SYSTEM, SMALL_PAGES | OF_HOST | SCATTERED | CACHED, NO_CLEAR | NOT_GPU_CACHED, PAGE, visible=True)
+USER = Kind("memory of the program", rm.MEMORY_OF_PROGRAM, 0, 0, PAGE, visible=False)
+
+class Memory:
+  """Memory that GPUs see at `address`, and the processor through `mapping` if its kind is visible. `close` gives it back."""
+  def __init__(self, kind: Kind, address: int, size: int, label: str):
+    self.kind, self.address, self.size, self.label = kind, address, size, label
+    self.handle = 0
+    self.seen_by: list[Card] = []
+    self.owner: object = None
+    self.undo = contextlib.ExitStack()
+    self.found: Mapping | None = None
+
+  @property
+  def mapping(self) -> Mapping:
+    """How the processor sees it."""
+    assert self.found is not None, f"{self!r} is not visible to the processor"
+    return self.found
+
+  def close(self) -> None:
+    """Give it back; the GPUs must have done with it. A second call does nothing."""
+    self.undo.close()
+
+  def __repr__(self) -> str: return f"<{self.label}: {self.size:#x} bytes of {self.kind} at {self.address:#x}>"
+
+class Card:
+  """An opened GPU. kept: what a device that was closed leaves to the next one."""
+  def __init__(self, connection: Connection, info: Any):
+    self.connection, self.minor, self.gpu_id = connection, int(info.minor_number), int(info.gpu_id)
+    self.place = f"{info.domain:04x}:{info.bus:02x}:{info.slot:02x}.0"
+    self.kept: Any = None
+    s = connection.structures
+    with contextlib.ExitStack() as undo:
+      self.node = connection.open_card(self.minor)
+      undo.callback(self.node.close)
+      instance = connection.control(connection.root, s.GetIdInfo(gpuId=self.gpu_id)).deviceInstance
+      self.device = connection.new(connection.root, rm.DEVICE, s.DeviceParams(deviceId=instance, hClientShare=connection.root))
+      undo.callback(connection.free, self.device)
+      self.subdevice = connection.new(self.device, rm.SUBDEVICE, s.SubdeviceParams())
+      self.classes = self._classes()
+      self.chip = self._chip()
+      self.name = bytes(connection.control(self.subdevice, s.GetNameString()).ascii).split(b"\0")[0].decode("ascii", "replace")
+      gid = connection.control(self.subdevice, s.GetGidInfo(flags=GID_BINARY, length=GID_BYTES))
+      self.uuid = bytes(gid.data[:GID_BYTES])
+      self.space = connection.new(self.device, rm.VA_SPACE, s.VaSpaceParams(flags=PAGE_FAULTING | EXTERNALLY_OWNED))
+      self._register(undo)
+      self.tpcs, self.facts = self._count(), self._facts()
+      self.undo = undo.pop_all()
+
+  def _classes(self) -> list[int]:
+    """The classes of objects that the GPU has."""
+    s, connection = self.connection.structures, self.connection
+    count = connection.control(self.device, s.GetClassList()).numClasses
+    found = (ctypes.c_uint32 * count)()
+    connection.control(self.device, s.GetClassList(numClasses=count, classList=ctypes.addressof(found)))
+    return list(found)
+
+  def _chip(self) -> Chip:
+    found = chip_of(self.classes)
+    if found is None:
+      raise DeviceError(f"the GPU at {self.place} has no compute class that is known here; known are {', '.join(c.arch for c in reversed(CHIPS))}")
+    return found
+
+  def _register(self, undo: contextlib.ExitStack) -> None:
+    """Let unified memory know of the GPU and its address space."""
+    s, uuid, call = self.connection.structures, _uuid(self.uuid), self.connection.call_uvm
+    call(s.UvmRegisterGpu(gpu_uuid=uuid, rmCtrlFd=-1))
+    undo.callback(call, s.UvmUnregisterGpu(gpu_uuid=uuid))
+    call(s.UvmRegisterVaSpace(gpuUuid=uuid, rmCtrlFd=self.connection.node.fileno(), hClient=self.connection.root, hVaSpace=self.space))
+    undo.callback(call, s.UvmUnregisterVaSpace(gpuUuid=uuid))
+
+  # **** what the GPU is ****
+
+  def _count(self) -> int:
+    """TPCs (pairs of multiprocessors) that are enabled."""
+    s, connection = self.connection.structures, self.connection
+    gpcs = connection.control(self.subdevice, s.GrGetGpcMask()).gpcMask
+    masks = [connection.control(self.subdevice, s.GrGetTpcMask(gpcId=i)).tpcMask for i in range(32) if gpcs >> i & 1]
+    return sum(bin(mask).count("1") for mask in masks)
+
+  def _facts(self) -> dict[str, int]:
+    """Sizes of its memory; what the driver does not tell is left out."""
+    request = self.connection.structures.FbGetInfo(fbInfoListSize=len(INFO))
+    for item, index in zip(request.fbInfoList, INFO.values()): item.index = index
+    try: answer = self.connection.control(self.subdevice, request)
+    except Refused: return {}
+    return {name: int(item.data) for name, item in zip(INFO, answer.fbInfoList)}
+
+  @property
+  def multiprocessors(self) -> int: return self.tpcs * self.chip.sms_of_tpc
+
+  def class_of(self, wanted: tuple[int, ...], what: str) -> int:
+    """The newest of some classes that the GPU has. Raises DeviceError."""
+    found = newest(wanted, self.classes)
+    if found is None:
+      raise DeviceError(f"{self.name} at {self.place} has no {what} of a known class ({', '.join(f'{c:#x}' for c in wanted)})")
+    return found
+
+  # **** memory ****
+
+  def allocate(self, size: int, kind: Kind, label: str, host: int = 0) -> Memory:
+    """Memory of `size` bytes (rounded up to pages) that the GPU sees. host: of USER memory, where the program's pages are. Raises Refused."""
+    size, space = -(-size // kind.page) * kind.page, self.addresses()
+    undo = contextlib.ExitStack()
+    with contextlib.ExitStack() as failed:
+      failed.callback(undo.close)
+      address = space.take(size + kind.page, kind.page)    # nothing lies on the page behind it
+      undo.callback(space.give, address, size + kind.page)
+      memory = Memory(kind, address, size, label)
+      memory.handle = self._pinned(host, size) if kind is USER else self._object(size, kind)
+      undo.callback(self.connection.free, memory.handle)
+      self._range(undo, memory)
+      undo.callback(self.unshare, memory)
+      self.share(memory)
+      if kind.visible: memory.found = self._view(undo, memory.handle, size, address)
+      failed.pop_all()
+      memory.undo = undo
+    return memory
+
+  def addresses(self) -> Addresses:
+    """The region of the process; made for the first card."""
+    found: Addresses | None = self.connection.addresses
+    if found is None: found = self.connection.addresses = Addresses()
+    return found
+
+  def _object(self, size: int, kind: Kind) -> int:
+    return self.connection.new(self.device, kind.number, self.connection.structures.MemoryParams(
+      owner=self.connection.root, flags=VIDEO_NO_BANKS | VIDEO_ALIGNED, attr=kind.attr, attr2=kind.attr2, size=size, alignment=kind.page,
+      limit=size - 1))
+
+  def _pinned(self, host: int, size: int) -> int:
+    """Pages of the program, which stay where they are."""
+    handle = self.connection.name()
+    self.connection.call(self.connection.structures.RmAllocMemory(
+      hRoot=self.connection.root, hObjectParent=self.device, hObjectNew=handle, hClass=rm.MEMORY_OF_PROGRAM, flags=PINNED, pMemory=host,
+      limit=size - 1, fd=-1), self.node)
+    return handle
+
+  def _range(self, undo: contextlib.ExitStack, memory: Memory) -> None:
+    """Tell unified memory that these addresses are for memory of ours."""
+    s = self.connection.structures
+    self.connection.call_uvm(s.UvmCreateExternal(base=memory.address, length=memory.size))
+    release = s.UvmFree(base=memory.address)
+    if hasattr(release, "length"): release.length = memory.size
+    undo.callback(self.connection.call_uvm, release)
+
+  def share(self, memory: Memory) -> None:
+    """See memory, also of another GPU, at the same address. Raises Refused where that cannot be."""
+    if self in memory.seen_by: return
+    s = self.connection.structures
+    request = s.UvmMapExternal(base=memory.address, length=memory.size, gpuAttributesCount=1, rmCtrlFd=self.connection.node.fileno(),
+                               hClient=self.connection.root, hMemory=memory.handle)
+    request.perGpuAttributes[0].gpuUuid, request.perGpuAttributes[0].gpuMappingType = _uuid(self.uuid), READ_WRITE_ATOMIC
+    for other in memory.seen_by[:1]: self.connect(other)
+    self.connection.call_uvm(request)
+    memory.seen_by.append(self)
+
+  def unshare(self, memory: Memory) -> None:
+    """No GPU sees the memory any more."""
+    while memory.seen_by:
+      card = memory.seen_by.pop()
+      self.connection.call_uvm(self.connection.structures.UvmUnmapExternal(base=memory.address, length=memory.size, gpuUuid=_uuid(card.uuid)))
+
+  def connect(self, other: Card) -> None:
+    """Let both GPUs reach each other's memory. Raises Refused where no link does."""
+    key = frozenset((self.uuid, other.uuid))
+    if self is other or key in self.connection.peers: return
+    self.connection.call_uvm(self.connection.structures.UvmEnablePeerAccess(gpuUuidA=_uuid(self.uuid), gpuUuidB=_uuid(other.uuid)))
+    self.connection.peers.add(key)
+
+  def _view(self, undo: contextlib.ExitStack, handle: int, size: int, address: int = 0) -> Mapping:
+    """What an object's memory looks like to the processor, through a node of its own."""
+    node: Node = self.connection.open_card(self.minor)
+    undo.callback(node.close)
+    self.connection.call(self.connection.structures.RmMapMemory(hClient=self.connection.root, hDevice=self.device, hMemory=handle, length=size,
+                                                                fd=node.fileno()))
+    found = node.mmap(size, 0, address)
+    undo.callback(found.close)
+    return found
+
+  def usermode(self, undo: contextlib.ExitStack) -> Mapping:
+    """The page with the doorbell and the clock. On Hopper and later it is the one behind the PCI window that the kernel's own channels use."""
+    number = self.class_of(self.chip.usermode, "doorbell page")
+    parameters = self.connection.structures.UsermodeParams(bBar1Mapping=1) if number >= rm.HOPPER_USERMODE else None
+    handle = self.connection.new(self.subdevice, number, parameters)
+    undo.callback(self.connection.free, handle)
+    return self._view(undo, handle, USERMODE_BYTES)
+
+  # **** the end ****
+
+  def forget(self) -> None:
+    """Nobody takes over what the last device left."""
+    kept, self.kept = self.kept, None
+    if kept is not None: kept.close()
+
+  def close(self) -> None:
+    """Give all back. A second call does nothing."""
+    self.undo.close()
+
+  def leave(self) -> None:
+    """In the child of a fork: close the node, and nothing else."""
+    self.undo.pop_all()
+    self.node.close()
+
+def _uuid(data: bytes) -> Any: return (ctypes.c_uint8 * 16)(*data)

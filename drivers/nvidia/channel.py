@@ -1,0 +1,156 @@
+"""Channels: how commands reach a GPU. Pushbuffers hold the words, a channel's ring (GPFIFO) says where they are, a doorbell tells of new entries.
+
+All channels of a device are one group, which the GPU gives time to as a whole. Ring and pointers (USERD) lie in the GPU's memory, as the kernel's own
+channels have them.
+"""
+from __future__ import annotations
+import contextlib
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from tinyhw.autogen.nvidia import methods, rm
+from tinyhw.drivers.gpu.launch import Indirect
+from tinyhw.drivers.gpu.queue import Ring, Transient
+from tinyhw.drivers.linux.files import Mapping, fence
+from tinyhw.drivers.nvidia.card import HOST, RING, Card, Memory
+
+ENTRIES = 1 << 12
+GRAPHICS = 1                      # engine type of the group: the engine that computes
+SUBCONTEXT_ASYNC = 1
+NO_TOKEN = 0xFFFF_FFFF
+RESERVED_BYTES = 64 << 20         # addresses that the kernel wants for a channel's own buffers
+NOTIFIER_BYTES = 1 << 16
+MOST_SHOWN = 64
+
+class Owner(Protocol):
+  """What a channel wants of its device."""
+  card: Card
+  transient: Transient
+  doorbell: Mapping
+  def allocate(self, size: int, kind: Any, label: str) -> Memory: ...
+  def wait_for(self, done: Callable[[], bool], what: str) -> None: ...
+  def words(self, address: int, count: int) -> list[int]: ...
+
+class Group:
+  """The channel group of a device, with a context share that its channels have in common. `start` lets it run, when all of them are there."""
+  def __init__(self, card: Card, undo: contextlib.ExitStack):
+    connection, s = card.connection, card.connection.structures
+    self.card = card
+    self.handle = connection.new(card.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=card.space, engineType=GRAPHICS))
+    undo.callback(connection.free, self.handle)
+    self.share = connection.new(self.handle, rm.CONTEXT_SHARE, s.ContextShareParams(hVASpace=card.space, flags=SUBCONTEXT_ASYNC))
+
+  def start(self) -> None:
+    """Let the channels run."""
+    self.card.connection.control(self.handle, self.card.connection.structures.GroupSchedule(bEnable=1))
+
+class Channel:
+  """One channel. name: of what it does; number: the class of its engine object."""
+  def __init__(self, owner: Owner, group: Group, name: str, number: int):
+    self.owner, self.name, self.number, self.card = owner, name, number, owner.card
+    connection, s = self.card.connection, self.card.connection.structures
+    with contextlib.ExitStack() as undo:
+      def allocate(size: int, kind: Any, label: str) -> Memory:
+        memory = owner.allocate(size, kind, f"{name} channel: {label}")
+        undo.callback(memory.close)
+        return memory
+      self.memory = allocate(8 * ENTRIES + methods.USERD_BYTES, RING, "ring")
+      self.notifier = allocate(NOTIFIER_BYTES, HOST, "errors")
+      self.memory.mapping.copyin(0, bytes(8 * ENTRIES + methods.USERD_BYTES))
+      self.notifier.mapping.copyin(0, bytes(16))
+      parameters = s.ChannelParams(hObjectError=self.notifier.handle, hObjectBuffer=self.memory.handle, gpFifoOffset=self.memory.address,
+                                   gpFifoEntries=ENTRIES, hContextShare=group.share)
+      parameters.hUserdMemory[0], parameters.userdOffset[0] = self.memory.handle, 8 * ENTRIES
+      self.handle = connection.new(group.handle, self.card.class_of(self.card.chip.channel, "channel"), parameters)
+      undo.callback(connection.free, self.handle)
+      self.engine = connection.new(self.handle, number, None)
+      self.undo = undo.pop_all()
+    self.token = 0
+    self.ring = Ring(self.memory.mapping, 2 * ENTRIES, self.consumed, self.publish, self.wait)
+
+  def begin(self) -> None:
+    """The group runs: find out what the doorbell is told, and let the kernel set up memory that the engine wants."""
+    connection, s = self.card.connection, self.card.connection.structures
+    self.token = int(connection.control(self.handle, s.GetWorkSubmitToken(workSubmitToken=NO_TOKEN)).workSubmitToken)
+    space = self.card.addresses()
+    base = space.take(RESERVED_BYTES, 2 << 20)
+    self.undo.callback(space.give, base, RESERVED_BYTES)
+    uuid = (type(s.UvmRegisterChannel().gpuUuid))(*self.card.uuid)
+    connection.call_uvm(s.UvmRegisterChannel(gpuUuid=uuid, rmCtrlFd=connection.node.fileno(), hClient=connection.root, hChannel=self.handle,
+                                             base=base, length=RESERVED_BYTES))
+    gone = s.UvmUnregisterChannel(hClient=connection.root, hChannel=self.handle)
+    if hasattr(gone, "gpuUuid"): gone.gpuUuid = uuid
+    self.undo.callback(connection.call_uvm, gone)
+
+  def put(self, *pieces: Sequence[int] | Indirect) -> None:
+    """Append commands, in order: words, which are copied to memory of the next submission, or such as are in memory already."""
+    words: list[int] = []
+    for piece in pieces:
+      if not isinstance(piece, Indirect): words += piece
+      else:
+        self._flush(words)
+        words = []
+        self._entry(piece.address, piece.words)
+    self._flush(words)
+
+  def _flush(self, words: list[int]) -> None:
+    most = self.owner.transient.size // 16
+    for start in range(0, len(words), most):
+      part = words[start:start + most]
+      self._entry(self.owner.transient.write(struct.pack(f"<{len(part)}I", *part)), len(part))
+
+  def _entry(self, address: int, words: int) -> None:
+    if words: self.ring.put(methods.ENTRY.encode({"address": address >> 2, "length": words}))
+
+  def wait(self, done: Callable[[], bool]) -> None:
+    """Wait for room in the ring."""
+    self.owner.wait_for(done, f"room in the {self.name} channel")
+
+  def consumed(self) -> int:
+    """The place in the ring of the next word that the GPU reads."""
+    return 2 * self.memory.mapping.load32(8 * ENTRIES + methods.USERD_GET)
+
+  def publish(self, written: int) -> None:
+    """Tell the GPU: the pointer first, then the doorbell."""
+    fence()
+    self.memory.mapping.store32(8 * ENTRIES + methods.USERD_PUT, written // 2 % ENTRIES)
+    fence()
+    self.owner.doorbell.store32(methods.USERMODE_DOORBELL, self.token)
+
+  def error(self) -> int:
+    """The kind of error that stopped the channel (an Xid), 0 if none did."""
+    return self.notifier.mapping.load32(8) if self.notifier.mapping.load32(12) >> 16 else 0
+
+  def state(self) -> str:
+    """For reports: how far it is."""
+    return f"{self.name} channel {self.token:#x}: {self.consumed() // 2} of {self.ring.written // 2 % ENTRIES} entries read (modulo {ENTRIES})"
+
+  def recent(self) -> list[str]:
+    """The commands around the place that the GPU reads, as text."""
+    entries = self.ring.recent(8)
+    lines: list[str] = []
+    for low, high in zip(entries[::2], entries[1::2]):
+      entry = methods.ENTRY.decode([low, high])
+      try: calls = methods.decode(self.owner.words(entry["address"] << 2, min(entry["length"], MOST_SHOWN)))
+      except ValueError: calls = []
+      lines += [f"{entry['length']} words at {entry['address'] << 2:#x}", *("  " + text for text in show(calls, self.card.chip.generation))]
+    return lines
+
+  def close(self) -> None:
+    """End the channel and give its memory back. A second call does nothing."""
+    self.undo.close()
+
+def show(calls: Sequence[methods.Call], generation: int) -> list[str]:
+  """Methods as text."""
+  tables = {methods.COMPUTE_SUBCHANNEL: methods.engines(generation).compute, methods.COPY_SUBCHANNEL: methods.engines(generation).copy}
+  lines: list[str] = []
+  for call in calls:
+    table = methods.engines(generation).host if call.offset < 0x100 else tables.get(call.subchannel)
+    method = table.offsets.get(call.offset) if table is not None else None
+    if method is None: lines.append(f"method {call.offset:#x} of subchannel {call.subchannel} = {call.data:#x}")
+    else:
+      try: fields = method.decode([call.data])
+      except ValueError: fields = {"data": call.data}
+      lines.append(f"{method.name} " + " ".join(f"{name}={value:#x}" for name, value in fields.items() if value))
+  return lines

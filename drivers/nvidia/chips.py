@@ -1,0 +1,61 @@
+"""What distinguishes NVIDIA's GPUs for the driver: a row for each kind that kernels are made for, by the newest compute class that the GPU has."""
+from __future__ import annotations
+from collections.abc import Collection
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Chip:
+  """A kind of GPU. generation: of autogen/nvidia/methods.py and qmd.py. version: SASS_VERSION of a launch.
+
+  compute, copy, channel, usermode: classes of objects. carve_outs: sizes of shared memory that a multiprocessor's cache can be split into, in KiB.
+  reserved: bytes of a block's shared memory that the system keeps, before the kernel's own.
+  """
+  arch: str
+  generation: int
+  compute: int
+  copy: tuple[int, ...]
+  channel: tuple[int, ...]
+  usermode: tuple[int, ...]
+  version: int
+  carve_outs: tuple[int, ...]
+  warps: int                       # of a multiprocessor
+  arguments: int                   # where they begin in constant bank 0
+  cache_bytes: int                 # of a multiprocessor's own cache and shared memory
+  reserved: int = 0
+  sms_of_tpc: int = 2
+
+  @property
+  def local_bytes(self) -> int:
+    """The most shared memory of a block."""
+    return (self.carve_outs[-1] << 10) - (self.reserved or 1024)
+
+SMALL = (0, 8, 16, 32, 64, 100)
+MIDDLE = (*SMALL, 132, 164)
+LARGE = (*MIDDLE, 196, 228)
+
+# The newest first. A GPU's class list has the classes of older ones too. sm_86 runs the code of sm_80.
+CHIPS = (
+  Chip("sm_120", 10, 0xCEC0, (0xCAB5, 0xC9B5), (0xCA6F, 0xC96F), (0xC761, 0xC661), 0xC0, SMALL, 48, 0x380, 128 << 10, reserved=1024),
+  Chip("sm_100", 10, 0xCDC0, (0xC9B5,), (0xC96F,), (0xC761, 0xC661), 0xA0, LARGE, 64, 0x380, 256 << 10, reserved=1024),
+  Chip("sm_90", 9, 0xCBC0, (0xC8B5,), (0xC86F,), (0xC661, 0xC561), 0x90, LARGE, 64, 0x210, 256 << 10, reserved=1024),
+  Chip("sm_89", 8, 0xC9C0, (0xC7B5, 0xC6B5), (0xC56F,), (0xC561, 0xC461), 0x89, SMALL, 48, 0x160, 128 << 10),
+  Chip("sm_86", 8, 0xC7C0, (0xC7B5, 0xC6B5), (0xC56F,), (0xC561, 0xC461), 0x86, SMALL, 48, 0x160, 128 << 10),
+  Chip("sm_80", 8, 0xC6C0, (0xC6B5,), (0xC56F,), (0xC561, 0xC461), 0x80, MIDDLE, 64, 0x160, 192 << 10),
+)
+
+def chip_of(classes: Collection[int]) -> Chip | None:
+  """The kind of a GPU that has these classes; None for one that is older, or newer and knows none of them."""
+  return next((chip for chip in CHIPS if chip.compute in classes), None)
+
+def newest(wanted: tuple[int, ...], classes: Collection[int]) -> int | None:
+  """The first of the wanted classes that a GPU has."""
+  return next((number for number in wanted if number in classes), None)
+
+def shared_config(chip: Chip, kib: int) -> int:
+  """How a launch names a split of the cache."""
+  return kib // 4 + 1
+
+def split(chip: Chip, block_bytes: int, blocks: int) -> int:
+  """The smallest split, in KiB, that holds so many blocks of so much shared memory; the largest where none does."""
+  wanted = block_bytes * max(blocks, 1)
+  return next((kib for kib in chip.carve_outs if kib << 10 >= wanted), chip.carve_outs[-1])

@@ -1,0 +1,141 @@
+"""One NVIDIA GPU: what drivers/gpu/device.py wants to know of it. Two channels of one group, one for kernels and one for copies."""
+from __future__ import annotations
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tinyhw.autogen.nvidia import methods
+from tinyhw.drivers.gpu.device import Faulted, GpuDevice, Left, Mark
+from tinyhw.drivers.gpu.launch import Indirect
+from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Stage
+from tinyhw.drivers.gpu.queue import Timeline, Transient
+from tinyhw.drivers.linux.files import PAGE
+from tinyhw.drivers.nvidia import faults
+from tinyhw.drivers.nvidia.card import HOST, USER, VRAM, Card, Kind, Memory
+from tinyhw.drivers.nvidia.channel import Channel, Group
+from tinyhw.drivers.nvidia.commands import Commands
+from tinyhw.drivers.nvidia.launch import NVRecording, Program
+from tinyhw.drivers.nvidia.rm import forget
+
+TRANSIENT_BYTES = 8 << 20
+SHARED_WINDOW, LOCAL_WINDOW = 0x7294_0000_0000, 0x7293_0000_0000   # addresses that nothing has; 4 GiB each
+WARP_UNIT, TPC_UNIT, LOCAL_UNIT = 0x200, 0x8000, 0x20000           # what local memory comes in; as Mesa NVK has it
+WARP = 32
+POLL_SECONDS = 0.0001
+
+def _up(value: int, unit: int) -> int: return -(-value // unit) * unit
+
+class NVDevice(GpuDevice):
+  """A GPU that is driven through NVIDIA's kernel driver."""
+  kernel, recording, user_memory = Program, NVRecording, USER
+  stamp_bytes, stamp_place = 16, 8
+
+  def __init__(self, name: str, card: Card):
+    super().__init__(name)
+    self.card = card
+    self.local: tuple[Memory, int] | None = None    # and its bytes for a TPC
+    self.local_lane = 0                             # bytes of a lane
+    with contextlib.ExitStack() as undo:
+      undo.callback(self.give_back)
+      words = self.allocate(PAGE, HOST, "signals").mapping
+      words.copyin(0, bytes(PAGE))
+      self.timeline = Timeline(words, 0)
+      staging, transient = self.allocate(2 * STAGE_BYTES, HOST, "staging"), self.allocate(TRANSIENT_BYTES, HOST, "commands and arguments")
+      self.stage = Stage(self, staging)
+      self.transient = Transient(transient.mapping, transient.address, self.timeline, self.wait_number, Program.alignment)
+      self.doorbell = card.usermode(undo)
+      group = Group(card, undo)
+      self.compute = self._channel(undo, group, "compute", card.chip.compute)
+      self.copies = self._channel(undo, group, "copy", card.class_of(card.chip.copy, "copy engine"))
+      group.start()
+      for channel in (self.compute, self.copies): channel.begin()
+      self.begin(card.kept or Left(GpuAllocator(self, VRAM, card.facts.get("memory_kib", 0) << 10 or None), GpuAllocator(self, VRAM, None), set()),
+                 card.chip.arch)
+      card.kept = None
+      self._introduce()
+      self.undo = undo.pop_all()
+
+  def _channel(self, undo: contextlib.ExitStack, group: Group, name: str, number: int) -> Channel:
+    channel = Channel(self, group, name, number)
+    undo.callback(channel.close)
+    return channel
+
+  def _introduce(self) -> None:
+    """Bind the engines' objects to the channels' subchannels."""
+    with self.submission(self.compute, ["setup"]) as number:
+      commands = self.commands()
+      commands.setup(self.card.chip.compute, SHARED_WINDOW, LOCAL_WINDOW)
+      commands.release(self.timeline.address, number, wait=True)
+      self.compute.put(commands.words)
+    with self.submission(self.copies, ["setup"]) as number:
+      commands = self.commands()
+      commands.acquire(self.timeline.address, number - 1)
+      commands.bind(methods.COPY_SUBCHANNEL, self.copies.number)
+      commands.release(self.timeline.address, number, wait=True)
+      self.copies.put(commands.words)
+    self.synchronize()
+
+  # **** memory ****
+
+  def get_memory(self, size: int, kind: Kind, label: str, host: int) -> Memory: return self.card.allocate(size, kind, label, host)
+  def share(self, memory: Memory) -> None: self.card.share(memory)
+
+  def reserve_local(self, lane_bytes: int) -> None:
+    """Have so many bytes for each lane that can run at once."""
+    with self.lock:
+      if lane_bytes <= self.local_lane: return
+      chip = self.card.chip
+      tpc_bytes = _up(_up(lane_bytes * WARP, WARP_UNIT) * chip.warps * chip.sms_of_tpc, TPC_UNIT)
+      memory = self.allocate(_up(tpc_bytes * self.card.tpcs, LOCAL_UNIT), VRAM, "local memory")
+      old, self.local, self.local_lane = self.local, (memory, tpc_bytes), lane_bytes
+      if old is not None: self.release(old[0], self.mark())
+
+  # **** order ****
+
+  def sleep(self, ms: int) -> None:
+    time.sleep(min(ms / 1000, POLL_SECONDS))
+    self.doorbell.load32(methods.USERMODE_TIME)  # a look at the device: a virtual one moves then
+    for channel in (self.compute, self.copies):
+      error = channel.error()
+      if error: raise Faulted(faults.explain(self, channel, error))
+
+  def to_ns(self, ticks: int) -> int: return ticks
+  def hand_over(self, left: Left) -> None: self.card.kept = left
+  def leave(self) -> None: forget(self.card.connection.box, in_child=True)
+
+  # **** work ****
+
+  def commands(self) -> Commands:
+    """An empty list of commands."""
+    return Commands(self.card.chip.generation)
+
+  def enqueue(self, pieces: Sequence[list[int] | Indirect], names: Sequence[str]) -> Mark:
+    with self.lock, self.submission(self.compute, names) as number:
+      first, last = self.commands(), self.commands()
+      if self.last == self.copies.name: first.acquire(self.timeline.address, number - 1)
+      if self.local is not None: first.local_memory(self.local[0].address, self.local[1], self.card.multiprocessors)
+      last.release(self.timeline.address, number, wait=True)
+      self.compute.put(first.words, *pieces, last.words)
+    return self.epoch, number
+
+  def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
+    with self.lock, self.submission(self.copies, [f"copy of {size} bytes from {source:#x} to {dest:#x}"]) as number:
+      commands = self.commands()
+      if self.last == self.compute.name: commands.acquire(self.timeline.address, number - 1)
+      commands.copy(dest, source, size)
+      commands.copied(self.timeline.address, number)
+      self.copies.put(commands.words)
+    return self.epoch, number
+
+  def between_stamps(self, call: list[int], begin: int, end: int) -> list[int]:
+    before, after = self.commands(), self.commands()
+    before.release(begin, 0, wait=True, timestamp=True)
+    after.release(end, 0, wait=True, timestamp=True)
+    return before.words + call + after.words
+
+  def facts(self) -> dict[str, Any]:
+    card, l2 = self.card, self.card.facts.get("l2_kib", 0) << 10
+    caches = {"cache_bytes": (card.chip.cache_bytes, l2)} if l2 else {}
+    return {"arch": self.arch, "processor": f"{card.name}, {card.multiprocessors} multiprocessors", **caches, "threads": card.multiprocessors,
+            "local_bytes": card.chip.local_bytes, "memory_limit": self.allocator.limit, "kernel_interface": f"NVIDIA {card.connection.shown}"}

@@ -1,0 +1,113 @@
+"""Kernels on an NVIDIA GPU: what a QMD says of a launch, and the constant bank that it finds its arguments in.
+
+The data of a launch is the QMD, then constant bank 0, whose arguments begin where `Chip.arguments` says; the commands are the QMD's address. Sources:
+autogen/nvidia/qmd.py; what to set as the open drivers tinygrad and NVK (Mesa) do.
+"""
+from __future__ import annotations
+import struct
+from typing import TYPE_CHECKING
+
+from tinyhw.autogen.nvidia import qmd
+from tinyhw.device import Launch
+from tinyhw.drivers.gpu.launch import GpuRecording, Kernel
+from tinyhw.drivers.nvidia.card import HOST
+from tinyhw.drivers.nvidia.chips import Chip, shared_config, split
+from tinyhw.drivers.nvidia.commands import Commands
+from tinyhw.errors import DeviceError
+from tinyhw.machine.code import Code
+if TYPE_CHECKING: from tinyhw.drivers.nvidia.device import NVDevice
+
+BANK = 512                   # where the constant bank is in the data of a launch: behind the QMD
+BANK_UNIT = 16
+CODE_ALIGNMENT = 128
+SHARED_UNIT = 256
+LOCAL_UNIT = 16
+MAX_LANES = 1024
+MOST_REGISTERS = 255
+PREFETCH_UNIT, MOST_PREFETCH = 256, 0x1FF
+GROUP_IDS = {8: 0x3F, 9: 0, 10: 0x1F}
+WARP = 32
+
+def _up(value: int, unit: int) -> int: return -(-value // unit) * unit
+
+def describe(code: Code, chip: Chip, start: int) -> dict[str, int]:
+  """The fields of a QMD for a kernel whose first instruction is at an address, but for its grid and its constant bank.
+
+  Raises DeviceError for what the chip has not.
+  """
+  used = dict(code.registers)
+  registers = used.get("r", MOST_REGISTERS)
+  limits = {"registers": (registers, MOST_REGISTERS), "lanes": (code.lanes, MAX_LANES),
+            "bytes of shared memory": (code.local_bytes, chip.local_bytes)}
+  for name, (number, most) in limits.items():
+    if number > most: raise DeviceError(f"kernel {code.name} wants {number} {name}, and {chip.arch} has {most}; compile it for fewer")
+  major, minor = qmd.VERSIONS[chip.generation]
+  shared = _up(code.local_bytes + chip.reserved, SHARED_UNIT)
+  blocks = chip.warps // max(1, -(-code.lanes // WARP))
+  fields = {
+    "qmd_major_version": major, "qmd_minor_version": minor, "qmd_group_id": GROUP_IDS[chip.generation], "sass_version": chip.version,
+    "api_visible_call_limit": qmd.NO_CHECK, "sampler_index": qmd.VIA_HEADER_INDEX, "cwd_membar_type": qmd.L1_SYSMEMBAR,
+    "cta_thread_dimension0": code.lanes, "cta_thread_dimension1": 1, "cta_thread_dimension2": 1, "grid_height": 1, "grid_depth": 1,
+    "register_count": registers, "barrier_count": used.get("barrier", 1), "program_address": start,
+    "shared_memory_size": shared, "min_sm_config_shared_mem_size": shared_config(chip, split(chip, shared, 1)),
+    "max_sm_config_shared_mem_size": shared_config(chip, chip.carve_outs[-1]),
+    "target_sm_config_shared_mem_size": shared_config(chip, split(chip, shared, blocks)),
+    "shader_local_memory_low_size": _up(code.private_bytes, LOCAL_UNIT),
+    "program_prefetch_size": min(len(code.text) // PREFETCH_UNIT, MOST_PREFETCH), "constant_buffer_valid[0]": 1, "constant_buffer_invalidate[0]": 1,
+    **{f"invalidate_{name}": 1 for name in ("texture_header_cache", "texture_sampler_cache", "texture_data_cache", "shader_data_cache",
+                                            "instruction_cache", "shader_constant_cache")}}
+  prefetch = start // PREFETCH_UNIT * PREFETCH_UNIT
+  if chip.generation == 8:
+    return {**fields, "sm_global_caching_enable": 1, "program_prefetch_addr_lower": prefetch & 0xFF_FFFF_FFFF,
+            "program_prefetch_addr_upper": prefetch >> 40}
+  return {**fields, "qmd_type": qmd.GRID_CTA, "program_prefetch_addr": prefetch}
+
+class Program(Kernel):
+  """A kernel in the GPU's memory."""
+  device: NVDevice
+  padding = 4096
+  alignment = qmd.ALIGNMENT
+
+  def check(self) -> None:
+    chip = self.device.card.chip
+    describe(self.code, chip, 0)
+    self.device.reserve_local(self.code.private_bytes)
+    self.layout, self.argument_offset = qmd.layout(chip.generation), BANK + chip.arguments
+    self.bank_bytes = _up(chip.arguments + self.slots.size, BANK_UNIT)
+
+  def prepare(self) -> None:
+    assert self.start % CODE_ALIGNMENT == 0, f"{self.name}: code begins at a multiple of {CODE_ALIGNMENT}"
+    fields = describe(self.code, self.device.card.chip, self.start)
+    self.described = self.layout.number({**fields, "constant_buffer_size[0]": self.bank_bytes})
+    self.words_of_launch = len(self._commands(0).words)
+
+  def _commands(self, address: int) -> Commands:
+    commands = Commands(self.device.card.chip.generation)
+    commands.see_earlier_kernels()
+    commands.launch(address)
+    return commands
+
+  def pack(self, launch: Launch) -> bytes:
+    slots = super().pack(launch)
+    return bytes(self.argument_offset) + slots.ljust(self.bank_bytes + BANK - self.argument_offset, b"\0")
+
+  def meta(self, address: int, groups: int) -> bytes:
+    """The QMD of a launch whose data is at an address."""
+    whole = self.described | self.layout.number({"grid_width": groups, "constant_buffer_addr[0]": address + BANK})
+    return whole.to_bytes(self.layout.bytes, "little")
+
+  def launch(self, address: int, groups: int, data: memoryview) -> list[int]:
+    data[:self.layout.bytes] = self.meta(address, groups)
+    return self._commands(address).words if groups else [0] * self.words_of_launch  # words of zero do nothing
+
+  def regrid(self, recording: GpuRecording, launch: int, groups: int) -> None:
+    slot, place = recording.slots[launch], recording.places[launch]
+    data = bytearray(self.meta(recording.memory.address + slot, groups))
+    words = self.launch(recording.memory.address + slot, groups, memoryview(data))
+    recording.memory.mapping.copyin(slot, data)
+    recording.memory.mapping.copyin(4 * place, struct.pack(f"<{len(words)}I", *words))
+
+class NVRecording(GpuRecording):
+  """Launches as a pushbuffer."""
+  memory_kind = HOST
+  most_words = (1 << 21) - 1

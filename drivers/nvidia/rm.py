@@ -1,0 +1,177 @@
+"""The process's connection to NVIDIA's kernel driver: /dev/nvidiactl, /dev/nvidia-uvm, a client of its resource manager (RM), and the version.
+
+The resource manager has objects, which know their parent: a client, under it devices, under those memory, address spaces, channels. `new` makes one,
+`control` asks one to do something, `free` ends one and all below it. Layouts of parameters depend on the version (autogen/nvidia/rm.py).
+"""
+from __future__ import annotations
+import contextlib
+import ctypes
+import errno
+import itertools
+import os
+import re
+from typing import Any
+
+from tinyhw.autogen.nvidia import rm
+from tinyhw.autogen.nvidia.rm import Status
+from tinyhw.drivers.linux.files import Box, Node, Refused
+from tinyhw.errors import DeviceError
+
+CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
+VERSION_FILES = ("/sys/module/nvidia/version", "/proc/driver/nvidia/version")
+MOST_CARDS = 32
+FIRST_NAME = 0xCAF00000
+CLASS_NAMES = {rm.ROOT: "a client", rm.DEVICE: "a device", rm.SUBDEVICE: "a subdevice", rm.VA_SPACE: "an address space",
+               rm.CHANNEL_GROUP: "a channel group", rm.CONTEXT_SHARE: "a context share", rm.MEMORY_LOCAL: "memory of the GPU",
+               rm.MEMORY_SYSTEM: "memory of the host", rm.DEBUGGER: "a debugger"}
+PARAMETER_BYTES = 512   # of an object's parameters: RM takes as many as it knows of, so these are more than any version has
+ADVICE = {
+  "open": {errno.ENOENT: "load the kernel's driver (modprobe nvidia, and nvidia-uvm: nvidia-modprobe -u); a container wants the devices given to it",
+           errno.EACCES: "the file's mode keeps you out; ask for read and write access to /dev/nvidia*",
+           errno.ENXIO: "the kernel's driver runs and its device does not answer; look into the kernel log (dmesg)",
+           errno.EIO: "the GPU did not start; look into the kernel log (dmesg) for NVRM"},
+}
+# what a status means for who called: errno, and what to do
+MEANING = {
+  Status.NO_MEMORY: (errno.ENOMEM, "drop references to tensors that are not needed, or use a smaller batch"),
+  Status.INSUFFICIENT_RESOURCES: (errno.ENOMEM, "the driver has no more of it: end other processes on the GPU"),
+  Status.INSUFFICIENT_PERMISSIONS: (errno.EPERM, "the driver keeps it for administrators, or the container does; look at its security settings"),
+  Status.INVALID_CLASS: (errno.EINVAL, "the GPU, or this version of the driver, does not have such objects"),
+  Status.INVALID_ARGUMENT: (errno.EINVAL, "the driver reads the parameters otherwise; report this with its version"),
+  Status.INVALID_PARAM_STRUCT: (errno.EINVAL, "the driver reads the parameters otherwise; report this with its version"),
+  Status.GPU_IS_LOST: (errno.ENODEV, "the GPU fell off the bus; restart the computer"),
+  Status.RESET_REQUIRED: (errno.EIO, "the GPU must be reset by its administrator"),
+  Status.NOT_SUPPORTED: (errno.ENOTSUP, "this GPU or this version of the driver does not do it"),
+  Status.STATE_IN_USE: (errno.EBUSY, "somebody has the GPU for himself (compute mode exclusive); wait, or choose another GPU"),
+  Status.IN_USE: (errno.EBUSY, "something still uses it"),
+  Status.TIMEOUT: (errno.EIO, "the GPU does not answer; look into the kernel log (dmesg) for NVRM and Xid"),
+  Status.VERSION_MISMATCH: (errno.EINVAL, "kernel module and library are of different versions; restart after an update"),
+}
+
+def check(what: str, status: int) -> None:
+  """Raise Refused unless a call went well. The one place where a status becomes words."""
+  if status == Status.OK: return
+  name = Status(status).name if status in list(Status) else f"status {status:#x}"
+  number, hint = MEANING.get(status, (errno.EINVAL, "look into the kernel log (dmesg) for NVRM"))  # type: ignore[call-overload]
+  raise Refused(f"{what}: NVIDIA's driver answers {name.lower().replace('_', ' ')}; {hint}", number)
+
+def version_of(box: Box) -> tuple[int, ...]:
+  """The version of the kernel's driver. Raises DeviceError where none is loaded."""
+  for path in VERSION_FILES:
+    try: text = box.read_text(path)
+    except OSError: continue
+    found = re.search(r"\b(\d{3,})\.(\d+)(?:\.(\d+))?\b", text)
+    if found: return tuple(int(part) for part in found.groups() if part)
+  raise DeviceError("NVIDIA's kernel driver is not loaded (no /sys/module/nvidia); install it, and run: modprobe nvidia && nvidia-modprobe -u")
+
+class Connection:
+  """One client of the resource manager. The caller of each method owns what it returns."""
+  def __init__(self, box: Box):
+    self.box, self.version = box, version_of(box)
+    self.shown = ".".join(map(str, self.version))
+    try: self.structures = rm.structures(self.version[0])
+    except ValueError as error:
+      raise DeviceError(f"version {self.shown} of NVIDIA's kernel driver is not known: {error}; install one of them") from error
+    self.cards: dict[int, Any] = {}                 # by gpu_id: what stays open as long as the process lives (card.py)
+    self.addresses: Any = None                      # those that processor and GPUs share (addresses.py)
+    self.peers: set[frozenset[bytes]] = set()       # GPUs that reach each other, by uuid
+    self._names = itertools.count(FIRST_NAME)
+    with contextlib.ExitStack() as undo:
+      self.node = Node(box, CONTROL, ADVICE)
+      undo.callback(self.node.close)
+      self.uvm = Node(box, UVM, ADVICE)
+      undo.callback(self.uvm.close)
+      self.root = self.new(0, rm.ROOT, None)
+      undo.callback(self.free, self.root)
+      self.call_uvm(self.structures.UvmInitialize())
+      self.undo = undo.pop_all()
+
+  # **** calls ****
+
+  def call(self, argument: Any, node: Node | None = None) -> Any:
+    """A call of the control node (or of a GPU's). Raises Refused."""
+    (node or self.node).ioctl(argument)
+    check(type(argument).__name__, argument.status)
+    return argument
+
+  def call_uvm(self, argument: Any) -> None:
+    """A call of unified memory. Raises Refused."""
+    self.uvm.ioctl(argument)
+    check(type(argument).__name__, argument.rmStatus)
+
+  def name(self) -> int:
+    """A handle for an object whose maker has to name it."""
+    return next(self._names)
+
+  def new(self, parent: int, kind: int, parameters: ctypes.Structure | None, answer: bool = False) -> int:
+    """An object of a class. answer: what RM writes into the parameters is wanted. Raises Refused."""
+    buffer = (ctypes.c_char * PARAMETER_BYTES)()
+    size = 0 if parameters is None else ctypes.sizeof(parameters)
+    if parameters is not None: ctypes.memmove(buffer, ctypes.addressof(parameters), size)
+    request = self.structures.RmAlloc(hRoot=self.root if parent else 0, hObjectParent=parent, hObjectNew=0, hClass=kind, paramsSize=size,
+                                      pAllocParms=ctypes.addressof(buffer) if parameters is not None else 0)
+    self.node.ioctl(request)
+    check(f"making {CLASS_NAMES.get(kind, f'an object of class {kind:#x}')}", request.status)
+    if answer and parameters is not None: ctypes.memmove(ctypes.addressof(parameters), buffer, size)
+    return int(request.hObjectNew)
+
+  def control(self, item: int, parameters: Any) -> Any:
+    """A control of an object, whose command is the number of the structure; gives it with what RM has written. Raises Refused."""
+    request = self.structures.RmControl(hClient=self.root, hObject=item, cmd=parameters.NUMBER, params=ctypes.addressof(parameters),
+                                        paramsSize=ctypes.sizeof(parameters))
+    self.node.ioctl(request)
+    check(type(parameters).__name__, request.status)
+    return parameters
+
+  def free(self, item: int) -> None:
+    """End an object and all below it."""
+    self.call(self.structures.RmFree(hRoot=self.root, hObjectOld=item))
+
+  def open_card(self, minor: int) -> Node:
+    """A GPU's node, bound to this client. A mapping wants one of its own."""
+    node = Node(self.box, f"/dev/nvidia{minor}", ADVICE)
+    try: node.ioctl(self.structures.RegisterFd(ctl_fd=self.node.fileno()))
+    except BaseException:
+      node.close()
+      raise
+    return node
+
+  def list_cards(self) -> list[Any]:
+    """CardInfo of the GPUs that the kernel's driver runs."""
+    found = (self.structures.CardInfo * MOST_CARDS)()
+    request: Any = type(found)
+    request.REQUEST = 3 << 30 | ctypes.sizeof(found) << 16 | ord("F") << 8 | self.structures.CardInfo.NUMBER
+    self.node.ioctl(found)
+    return [card for card in found if card.valid]
+
+  # **** the end ****
+
+  def close(self) -> None:
+    """End the client, and with it all that it has. A second call does nothing."""
+    for card in self.cards.values(): card.forget()  # what cards see of each other's memory ends before they do
+    for card in self.cards.values(): card.close()
+    self.cards.clear()
+    self.undo.close()
+    if self.addresses is not None: self.addresses.close()
+
+  def leave(self) -> None:
+    """Close the files and nothing else: in the child of a fork, to which neither they nor what they stand for belong."""
+    self.undo.pop_all()
+    for node in (self.node, self.uvm): node.close()
+    for card in self.cards.values(): card.leave()
+
+_connections: dict[tuple[int, int], Connection] = {}
+
+def connect(box: Box) -> Connection:
+  """The connection of this process; made when first asked for."""
+  key = os.getpid(), id(box)
+  found = _connections.get(key)
+  if found is None: found = _connections[key] = Connection(box)  # it holds the box, so the id stays its own
+  return found
+
+def forget(box: Box, in_child: bool = False) -> None:
+  """Close the connection: for tests, which make computers of their own; or, after a fork, leave the parent's."""
+  for key in [key for key in _connections if key[1] == id(box)]:
+    connection = _connections.pop(key)
+    if in_child: connection.leave()
+    else: connection.close()

@@ -1,0 +1,40 @@
+"""Memory: kinds, refusals, what is shared and given back; what a card tells of itself."""
+import ctypes
+
+import pytest
+
+from tinyhw.drivers.linux.files import Refused
+from tinyhw.drivers.nvidia.card import HOST, RING, VRAM
+from tinyhw.errors import DeviceError, OutOfMemory
+
+@pytest.mark.parametrize("kind", (VRAM, RING, HOST))
+def test_memory_is_seen_at_low_addresses_and_given_back(opened, kind) -> None:
+  computer, device = opened("sm_90")
+  before = computer.census()
+  memory = device.card.allocate(5000, kind, "some")
+  assert memory.address < 1 << 40 and memory.size % kind.page == 0
+  if kind.visible:
+    memory.mapping.store32(8, 77)
+    assert memory.mapping.load32(8) == 77 and memory.mapping.address == memory.address
+  memory.close()
+  assert computer.census() == before
+
+def test_there_is_no_more_memory_than_there_is(opened) -> None:
+  _, device = opened("sm_90")
+  with pytest.raises(Refused, match="making memory of the GPU: .* no memory; drop references"): device.card.allocate(8 << 30, VRAM, "too much")
+  with pytest.raises(OutOfMemory): device.allocator.alloc(8 << 30)
+
+def test_memory_of_the_program_is_used_in_place(opened) -> None:
+  _, device = opened("sm_90")
+  own = (ctypes.c_ubyte * 9000)(*[i % 256 for i in range(9000)])
+  part = device.allocator.external(ctypes.addressof(own), 9000)
+  out = bytearray(9000)
+  device.allocator.copyout(memoryview(out), part)
+  assert out == bytes(own)
+  del part
+
+def test_a_gpu_without_known_classes_is_refused(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+  _, device = opened("sm_90")
+  monkeypatch.setattr(device.card, "classes", [0xB0C0])
+  with pytest.raises(DeviceError, match="has no compute class that is known here; known are sm_80"): device.card._chip()
+  with pytest.raises(DeviceError, match="NVIDIA H200 at 0000:17:00.0 has no channel of a known class"): device.card.class_of((1, 2), "channel")

@@ -1,0 +1,33 @@
+"""Channels: rings that wrap and fill up, long lists of commands, reports."""
+import pytest
+from nvidia_box import Note, code
+
+from tinyhw.device import Launch
+from tinyhw.drivers.nvidia import channel
+
+def test_a_ring_wraps(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(channel, "ENTRIES", 64)
+  computer, device = opened("sm_90")
+  note, program, a = Note(computer), device.load(code()), device.allocator.alloc(100)
+  for i in range(250): device.submit([Launch(program, [a], [i], 1)])
+  device.synchronize()
+  assert len(note.launches) == 250 and device.compute.ring.written > 2 * 64 * 3
+  assert device.compute.state().startswith("compute channel 0x10000: ")
+
+def test_many_words_are_several_entries(opened) -> None:
+  computer, device = opened("sm_90")
+  Note(computer)
+  before = device.compute.ring.written
+  device.enqueue([[0] * (device.transient.size // 8)], ["nothing"])
+  device.synchronize()
+  assert device.compute.ring.written - before >= 4
+
+def test_commands_are_shown(opened) -> None:
+  computer, device = opened("sm_90")
+  Note(computer)
+  program, a = device.load(code()), device.allocator.alloc(100)
+  device.submit([Launch(program, [a], [1], 1)])
+  device.synchronize()
+  assert any("SEM_EXECUTE operation=0x1 release_wfi=0x1" in line for line in device.compute.recent())
+  assert device.compute.error() == 0
+  assert channel.show([channel.methods.Call(7, 0x900, 5)], 9) == ["method 0x900 of subchannel 7 = 0x5"]

@@ -1,0 +1,36 @@
+"""What a QMD says of a launch, and what is refused."""
+import pytest
+from nvidia_box import KINDS, code
+
+from tinyhw.autogen.nvidia import qmd
+from tinyhw.device import Launch
+from tinyhw.drivers.nvidia.chips import CHIPS
+from tinyhw.drivers.nvidia.launch import describe
+from tinyhw.errors import DeviceError
+
+@pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.arch)
+def test_fields_fit_into_each_generation(chip) -> None:
+  fields = describe(code(chip.arch, lanes=256, local_bytes=20000, private_bytes=40), chip, 0x12_3456_7800)
+  data = qmd.layout(chip.generation).encode(fields)
+  shown = qmd.layout(chip.generation).show(data)
+  assert shown["cta_thread_dimension0"] == 256 and shown["program_address"] == 0x12_3456_7800 and shown["sass_version"] == chip.version
+  assert shown["shared_memory_size"] >= 20000 + chip.reserved and shown["shader_local_memory_low_size"] == 48
+
+@pytest.mark.parametrize("fields, said", [({"registers": (("r", 256),)}, "wants 256 registers, and sm_90 has 255"),
+                                          ({"lanes": 2048}, "wants 2048 lanes, and sm_90 has 1024"),
+                                          ({"local_bytes": 300000}, "bytes of shared memory")])
+def test_more_than_the_chip_has_is_refused(opened, fields, said: str) -> None:
+  _, device = opened("sm_90")
+  with pytest.raises(DeviceError, match=said): device.load(code(**fields))
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_data_of_a_launch(opened, kind: str) -> None:
+  _, device = opened(kind)
+  program, a = device.load(code(kind)), device.allocator.alloc(100)
+  data = bytearray(program.pack(Launch(program, [a], [-3], 7)))
+  words = program.launch(0x10_0000, 7, memoryview(data))
+  assert len(words) == program.words_of_launch and 0x1000 in words
+  shown = program.layout.show(data)
+  assert shown["grid_width"] == 7 and shown["constant_buffer_addr[0]"] == 0x10_0000 + 512
+  place = program.argument_offset
+  assert int.from_bytes(data[place:place + 8], "little") == a.address and data[place + 8:place + 16] == (-3).to_bytes(8, "little", signed=True)

@@ -1,0 +1,99 @@
+"""The connection: versions, statuses in words, each call failing in turn, what a fork leaves."""
+import errno
+import os
+
+import pytest
+from nvidia_box import Note, code
+
+from tinyhw.autogen.nvidia.rm import BRANCHES, Status
+from tinyhw.device import Launch
+from tinyhw.drivers import nvidia
+from tinyhw.drivers.linux import files
+from tinyhw.drivers.linux.files import Refused
+from tinyhw.drivers.nvidia import rm
+from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.errors import DeviceError, TinyError
+
+@pytest.mark.parametrize("branch", BRANCHES)
+def test_each_branch_of_the_kernel_driver_is_spoken_to(opened, branch: int) -> None:
+  computer, device = opened("sm_90", version=(branch, 10, 2))
+  Note(computer)
+  program, a = device.load(code()), device.allocator.alloc(100)
+  device.submit([Launch(program, [a], [1], 1)])
+  device.synchronize()
+
+def test_no_driver_and_unknown_versions_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+  computer = Computer("sm_90", ["sm_90"])
+  monkeypatch.setattr(files, "COMPUTER", computer)
+  computer.texts["/sys/module/nvidia/version"] = "610.12\n"
+  with pytest.raises(DeviceError, match="version 610.12 of NVIDIA's kernel driver is not known: .* known are 535, .*; install one of them"):
+    rm.connect(computer)
+  del computer.texts["/sys/module/nvidia/version"]
+  with pytest.raises(DeviceError, match="is not loaded .* nvidia-modprobe -u"): rm.connect(computer)
+  computer.texts["/proc/driver/nvidia/version"] = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.163.01  Release Build\n"
+  assert rm.version_of(computer) == (550, 163, 1)
+
+def test_statuses_become_words() -> None:
+  with pytest.raises(Refused, match="x: NVIDIA's driver answers no memory; drop references") as refused: rm.check("x", Status.NO_MEMORY)
+  assert refused.value.errno == errno.ENOMEM
+  with pytest.raises(Refused, match="status 0x7e; look into the kernel log"): rm.check("x", 0x7E)
+  rm.check("x", 0)
+
+def calls_of_opening(computer: Computer) -> None:
+  device = nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+  try:
+    program, a = device.load(code()), device.allocator.alloc(5 << 20)
+    device.allocator.copyin(a, memoryview(bytes(100)))
+    device.submit([Launch(program, [a], [1], 1)])
+    device.synchronize()
+  finally: device.close()
+
+@pytest.mark.parametrize("number", (errno.EIO, errno.ENOMEM, errno.EPERM))
+def test_each_call_fails_in_turn_and_nothing_leaks(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+  failed, nth = 0, 1
+  while True:
+    computer = Computer("sm_90", ["sm_90"], seed=nth)
+    Note(computer)
+    monkeypatch.setattr(files, "COMPUTER", computer)
+    computer.fail("*", nth, number)
+    try: calls_of_opening(computer)
+    except TinyError as error:
+      assert "; " in error.message, "it says what to do"
+      failed += 1
+    left = computer.failures.get("*")
+    computer.failures.clear()
+    rm.forget(computer)
+    for kept in [computer.census()]: assert kept == {}, (nth, kept)
+    if left: break           # it was never reached
+    nth += 1
+  assert failed > 60
+
+def test_nodes_that_are_missing_or_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+  for path, number, said in (("/dev/nvidiactl", errno.ENOENT, "load the kernel's driver"), ("/dev/nvidia-uvm", errno.ENOENT, "nvidia-modprobe -u"),
+                             ("/dev/nvidia0", errno.EACCES, "read and write access"), ("/dev/nvidia0", errno.EIO, "the GPU did not start")):
+    computer = Computer("sm_90", ["sm_90"])
+    monkeypatch.setattr(files, "COMPUTER", computer)
+    computer.refused[path] = number
+    with pytest.raises(TinyError, match=said): nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+    rm.forget(computer)
+    assert computer.census() == {}
+
+def test_a_gpu_that_another_process_has_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+  computer = Computer("sm_90", ["sm_90"])
+  monkeypatch.setattr(files, "COMPUTER", computer)
+  computer.gpus[0].exclusive = True
+  with pytest.raises(Refused, match="making a device: .* state in use; somebody has the GPU for himself"):
+    nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+  rm.forget(computer)
+
+def test_the_child_of_a_fork_has_no_gpu_and_may_open_it(opened) -> None:
+  computer, device = opened("sm_90")
+  if (child := os.fork()) == 0:
+    status = 1
+    try:
+      device.after_fork(True)
+      try: device.allocator.alloc(1 << 20)
+      except DeviceError as error: status = 0 if "its child" in error.message else 2
+    finally: os._exit(status)
+  assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+  device.synchronize()

@@ -1,0 +1,47 @@
+"""Files: what they refuse, as the kernel's driver does."""
+import ctypes
+import errno
+import os
+
+import pytest
+
+from tinyhw.emulator.nvidia.computer import Computer
+
+def open_file(computer: Computer, path: str): return computer.open(path, os.O_RDWR)
+
+def refused(number: int): return pytest.raises(OSError, match=os.strerror(number))
+
+def test_calls_have_the_size_of_this_version() -> None:
+  computer = Computer("sm_90", ["sm_90"])
+  control, s = open_file(computer, "/dev/nvidiactl"), computer.structures
+  with refused(errno.EINVAL): control.ioctl(s.RmAlloc.REQUEST + (8 << 16), (ctypes.c_char * 64)())
+  with refused(errno.EINVAL): control.ioctl(0xC0044699, (ctypes.c_char * 64)())
+  version = s.CheckVersion()
+  control.ioctl(s.CheckVersion.REQUEST, version)
+  assert bytes(version.versionString).rstrip(b"\0") == b"580.142"
+  control.close()
+  with refused(errno.EBADF): control.ioctl(s.CheckVersion.REQUEST, version)
+
+def test_unified_memory_is_initialized_first() -> None:
+  computer = Computer("sm_90", ["sm_90"])
+  uvm, s = open_file(computer, "/dev/nvidia-uvm"), computer.structures
+  with refused(errno.EPERM): uvm.ioctl(s.UvmRegisterGpu.REQUEST, s.UvmRegisterGpu())
+  with refused(errno.EINVAL): uvm.ioctl(9999, s.UvmRegisterGpu())
+
+def test_a_card_is_bound_to_one_client_and_mapped_once() -> None:
+  computer = Computer("sm_90", ["sm_90"])
+  control, card, s = open_file(computer, "/dev/nvidiactl"), open_file(computer, "/dev/nvidia0"), computer.structures
+  with refused(errno.EINVAL): card.ioctl(s.RegisterFd.REQUEST, s.RegisterFd(ctl_fd=card.fileno()))
+  card.ioctl(s.RegisterFd.REQUEST, s.RegisterFd(ctl_fd=control.fileno()))
+  with refused(errno.EINVAL): card.ioctl(s.RegisterFd.REQUEST, s.RegisterFd(ctl_fd=control.fileno()))
+  with refused(errno.EINVAL): card.mmap(4096, 0, 0, 3, 1)
+
+def test_a_client_ends_with_its_file(opened) -> None:
+  computer, device = opened("sm_90")
+  assert computer.census()["objects"] > 10
+  device.close()
+  computer.end_process()
+  assert "objects" not in computer.census() and "ranges" not in computer.census()
+  device.card.connection.undo.pop_all()
+  for node in (*[mapping for mapping in list(computer.mappings)], *list(computer.descriptors.values())): node.close()
+  device.card.connection.cards.clear()

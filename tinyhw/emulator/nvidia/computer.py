@@ -1,0 +1,219 @@
+"""A computer with virtual NVIDIA GPUs: its files, and the calls of /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm.
+
+A call whose size is not this version's is refused, as the kernel's driver does. What a file is bound to follows open-gpu-kernel-modules,
+src/nvidia/arch/nvalloc/unix/src/escape.c.
+"""
+from __future__ import annotations
+import ctypes
+import errno
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from tinyhw.autogen.nvidia import rm
+from tinyhw.autogen.nvidia.rm import Status
+from tinyhw.emulator.amd.cache import Coherence, drop
+from tinyhw.emulator.files import Box, VirtualFile, VirtualMapping, refuse
+from tinyhw.emulator.nvidia.chips import CHIPS
+from tinyhw.emulator.nvidia.engines import DoorbellWatcher, Engines
+from tinyhw.emulator.nvidia.gpu import Gpu
+from tinyhw.emulator.nvidia.objects import Item, MemoryItem, Objects, Refusal
+from tinyhw.emulator.nvidia.uvm import Uvm
+from tinyhw.emulator.pages import Range
+from tinyhw.emulator.physical import PAGE, Frames, pages
+
+CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
+VERSION = (580, 142)
+
+class Computer(Box):
+  """A box with NVIDIA GPUs. cards: one name of a chip for each. version: of the kernel's driver; peers: cards reach each other's memory."""
+  def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: bool = True, version: tuple[int, ...] = VERSION, peers: bool = True):
+    super().__init__(name, seed, strict)
+    self.version, self.peers = version, peers
+    self.structures = rm.structures(version[0])
+    self.coherence = Coherence() if strict else None
+    self.gpus = [Gpu(self, CHIPS[card], index) for index, card in enumerate(cards)]
+    self.objects, self.uvm, self.engines = Objects(self), Uvm(self), Engines(self)
+    self.texts["/sys/module/nvidia/version"] = ".".join(map(str, version)) + "\n"
+    self.nodes[CONTROL], self.nodes[UVM] = partial(ControlFile, self, CONTROL), partial(UvmFile, self, UVM)
+    for gpu in self.gpus: self.nodes[f"/dev/nvidia{gpu.minor}"] = partial(CardFile, self, gpu)
+
+  def control_file(self, number: int) -> ControlFile:
+    """The open control file with this descriptor. Refused where there is none."""
+    found = self.descriptor(number)
+    if not isinstance(found, ControlFile): raise Refusal(Status.INVALID_ARGUMENT, f"descriptor {number} is no {CONTROL}")
+    return found
+
+  def forget(self, frames: Frames) -> None:
+    """Pages go back: no cache keeps them."""
+    if self.coherence is None: return
+    self.coherence.forget(frames.physical, frames.size)
+    for cache in self.engines.caches(): drop(cache, frames.physical, frames.size)
+
+  def devices_census(self) -> dict[str, int]:
+    return {"objects": len(self.objects.items), "ranges": len(self.uvm.ranges), "registered": len(self.uvm.spaces),
+            "kernels": len(self.engines.work)}
+
+  def end_process(self) -> None:
+    """The process ends: the kernel's driver takes back what it has forgotten."""
+    self.uvm.end()
+    for item in [item for item in self.objects.items.values() if item.parent is None]: self.objects.remove(item)
+
+class File(VirtualFile):
+  """A file whose calls are structures with a number. calls: by the number of the structure."""
+  calls: dict[int, tuple[Any, Callable[[Any], None]]]
+  status = "status"
+
+  def __init__(self, computer: Computer, path: str):
+    super().__init__(computer, path)
+    self.computer = computer
+
+  def find(self, request: int) -> tuple[Any, Callable[[Any], None]]:
+    """The structure and function of a call, by its number. Raises OSError as the kernel does."""
+    number, size = request & 0xFF, request >> 16 & 0x3FFF
+    found = self.calls.get(number)
+    if request >> 8 & 0xFF != ord("F") or found is None: raise refuse(errno.EINVAL, f"request {request:#x}")
+    if size != ctypes.sizeof(found[0]): raise refuse(errno.EINVAL, f"{found[0].__name__} has {ctypes.sizeof(found[0])} bytes, not {size}")
+    return found
+
+  def ioctl(self, request: int, argument: Any) -> None:
+    if os.getpid() != self.process: raise refuse(errno.EBADF, "the file is that of another process")
+    with self.computer.scheduler.whole():
+      kind, function = self.find(request)
+      self.check(kind.__name__)
+      self.answer(kind, function, argument)
+
+  def answer(self, kind: Any, function: Callable[[Any], None], argument: Any) -> None:
+    """Call, and write the status."""
+    own = kind()
+    ctypes.memmove(ctypes.addressof(own), ctypes.addressof(argument), min(ctypes.sizeof(own), ctypes.sizeof(argument)))
+    status = Status.OK
+    try: function(own)
+    except Refusal as refusal: status = refusal.status
+    if hasattr(own, self.status): setattr(own, self.status, int(status))
+    elif status: raise refuse(errno.EINVAL, status.name)
+    ctypes.memmove(ctypes.addressof(argument), ctypes.addressof(own), min(ctypes.sizeof(own), ctypes.sizeof(argument)))
+
+class ControlFile(File):
+  """/dev/nvidiactl. clients: made through it, which end with it."""
+  def __init__(self, computer: Computer, path: str):
+    super().__init__(computer, path)
+    s, objects = computer.structures, computer.objects
+    self.clients: list[int] = []
+    self.calls = {kind.NUMBER: (kind, function) for kind, function in (
+      (s.RmAlloc, self._alloc), (s.RmControl, objects.control), (s.RmFree, self._free), (s.RmMapMemory, self._map), (s.CheckVersion, self._version))}
+
+  def find(self, request: int) -> tuple[Any, Callable[[Any], None]]:
+    if request & 0xFFFF == ord("F") << 8 | self.computer.structures.CardInfo.NUMBER:
+      count = (request >> 16 & 0x3FFF) // ctypes.sizeof(self.computer.structures.CardInfo)
+      if count < len(self.computer.gpus): raise refuse(errno.EINVAL, "too short a list of cards")
+      return self.computer.structures.CardInfo * count, self._cards
+    return super().find(request)
+
+  def _alloc(self, request: Any) -> None:
+    self.computer.objects.alloc(request)
+    if request.hClass == rm.ROOT: self.clients.append(request.hObjectNew)
+
+  def _free(self, request: Any) -> None:
+    self.computer.objects.free(request)
+    if request.hObjectOld in self.clients: self.clients.remove(request.hObjectOld)
+
+  def _version(self, request: Any) -> None:
+    text = ".".join(map(str, self.computer.version)).encode()
+    request.versionString[:len(text)], request.reply = text, 1
+
+  def _cards(self, request: Any) -> None:
+    for entry, gpu in zip(request, self.computer.gpus):
+      entry.valid, entry.bus, entry.vendor_id, entry.device_id = 1, 0x17 + gpu.index, 0x10DE, gpu.chip.device_id
+      entry.gpu_id, entry.minor_number, entry.fb_size = gpu.gpu_id, gpu.minor, gpu.chip.vram
+
+  def _map(self, request: Any) -> None:
+    """Prepare a mapping, which the file named then makes: one for each file."""
+    objects = self.computer.objects
+    objects.client(request.hClient)
+    file = self.computer.descriptor(request.fd)
+    if not isinstance(file, CardFile) or file.control is None:
+      raise Refusal(Status.INVALID_ARGUMENT, f"descriptor {request.fd} is no registered card")
+    if file.prepared is not None: raise Refusal(Status.STATE_IN_USE, "the file has a mapping")
+    item = objects.find(request.hMemory)
+    if isinstance(item, MemoryItem):
+      if request.offset % PAGE or request.offset + request.length > item.frames.size: raise Refusal(Status.INVALID_LIMIT, "behind the memory's end")
+    elif item.gpu is None or item.kind not in item.gpu.chip.usermode: raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} cannot be mapped")
+    file.prepared = item, int(request.offset), int(request.length)
+
+  def released(self) -> None:
+    for handle in self.clients:
+      if handle in self.computer.objects.items: self.computer.objects.remove(self.computer.objects.items[handle])
+
+class CardFile(File):
+  """/dev/nvidia<minor>. control: the control file that it is bound to; prepared: what its mapping is going to be of."""
+  def __init__(self, computer: Computer, gpu: Gpu):
+    super().__init__(computer, f"/dev/nvidia{gpu.minor}")
+    self.gpu = gpu
+    self.control: ControlFile | None = None
+    self.prepared: tuple[Item, int, int] | None = None
+    s = computer.structures
+    self.calls = {kind.NUMBER: (kind, function) for kind, function in ((s.RegisterFd, self._register), (s.RmAllocMemory, computer.objects.pin))}
+
+  def _register(self, request: Any) -> None:
+    if self.control is not None: raise refuse(errno.EINVAL, "the file is registered")
+    found = self.computer.descriptor(request.ctl_fd)
+    if not isinstance(found, ControlFile): raise refuse(errno.EINVAL, f"descriptor {request.ctl_fd} is no control file")
+    self.control = found
+
+  def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> VirtualMapping:
+    with self.computer.scheduler.whole():
+      self.check("mmap")
+      if self.prepared is None: raise refuse(errno.EINVAL, "no mapping is prepared: RmMapMemory")
+      item, start, most = self.prepared
+      if offset or length > pages(most): raise refuse(errno.EINVAL, f"{length:#x} bytes at {offset:#x} of a mapping of {most:#x}")
+      if not isinstance(item, MemoryItem): return self._usermode(length, address, prot)
+      memory = self.computer.physical.map(item.frames, start, length, address, prot)
+      item.users += 1
+      return VirtualMapping(self.computer, memory, MemoryWatcher(self.computer, item, start, memory.address, length))
+
+  def _usermode(self, length: int, address: int, prot: int) -> VirtualMapping:
+    frames = self.computer.physical.allocate(length)
+    memory = self.computer.physical.map(frames, 0, length, address, prot)
+    return VirtualMapping(self.computer, memory, DoorbellWatcher(self.computer, self.gpu, frames))
+
+class UvmFile(File):
+  """/dev/nvidia-uvm. Its calls have plain numbers, and the kernel copies as many bytes as this version's structures have."""
+  status = "rmStatus"
+
+  def __init__(self, computer: Computer, path: str):
+    super().__init__(computer, path)
+    s, uvm = computer.structures, computer.uvm
+    self.calls = {kind.NUMBER: (kind, function) for kind, function in (
+      (s.UvmInitialize, uvm.initialize), (s.UvmRegisterGpu, uvm.register_gpu), (s.UvmUnregisterGpu, uvm.unregister_gpu),
+      (s.UvmRegisterVaSpace, uvm.register_space), (s.UvmUnregisterVaSpace, uvm.unregister_space), (s.UvmRegisterChannel, uvm.register_channel),
+      (s.UvmUnregisterChannel, uvm.unregister_channel), (s.UvmCreateExternal, uvm.create), (s.UvmMapExternal, uvm.map),
+      (s.UvmUnmapExternal, uvm.unmap), (s.UvmFree, uvm.free), (s.UvmEnablePeerAccess, uvm.enable_peers))}
+
+  def find(self, request: int) -> tuple[Any, Callable[[Any], None]]:
+    found = self.calls.get(request)
+    if found is None: raise refuse(errno.EINVAL, f"UVM call {request:#x}")
+    if not self.computer.uvm.begun and found[0] is not self.computer.structures.UvmInitialize: raise refuse(errno.EPERM, "UvmInitialize comes first")
+    return found
+
+  def released(self) -> None: self.computer.uvm.end()
+
+class MemoryWatcher:
+  """The program's view of memory: what it writes is there for all, what it reads must have left the GPU's caches."""
+  def __init__(self, computer: Computer, item: MemoryItem, offset: int, address: int, length: int):
+    self.computer, self.item = computer, item
+    self.entry = Range(address, item.frames, offset, length, True, False, False, True, item)
+
+  def before_load(self, offset: int, size: int) -> None:
+    if self.computer.coherence is not None: self.computer.coherence.read_memory(self.entry, offset, size, None, "the program")
+
+  def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
+    self.entry.frames.mark(self.entry.offset + offset, len(data))
+    if self.computer.coherence is not None: self.computer.coherence.write(self.entry, offset, data, None, (), "the program")
+
+  def after_store(self, offset: int, size: int) -> None: pass
+
+  def closed(self) -> None:
+    self.entry.let_go()
+    self.item.release()
