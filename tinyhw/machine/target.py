@@ -69,7 +69,8 @@ class Target:
     jump(block): unconditional. swap(a, b): exchanges two registers of one unit; may be several instructions; without it, cycles need a free one.
   invert(jump): the conditional jump with the opposite condition and the same block, or None where there is none.
   region(inst): which memory a load or store touches; instructions with different regions are disjoint. None: anything.
-  latency: pipe -> PipeCost (scoreboard.py); issue_width: micro-operations a cycle. abi: the calling convention, for the ISA's own passes.
+  latency: pipe, or the name of an instruction -> PipeCost (scoreboard.py); issue_width: micro-operations a cycle. free_registers: bank name -> how
+  many a function may have before fewer of its threads fit on the processor. abi: the calling convention, for the ISA's own passes.
   hooks: "before:<pass>" or "after:<pass>" -> passes to run there, for the names in passes.PASSES.
   """
   name: str
@@ -91,6 +92,7 @@ class Target:
   region: Callable[[MInst], Hashable] | None = None
   latency: Mapping[str, PipeCost] = field(default_factory=dict)
   issue_width: int = 4
+  free_registers: Mapping[str, int] = field(default_factory=dict)
   hooks: Mapping[str, Sequence[Hook]] = field(default_factory=dict)
   _registers: RegisterFile | None = None    # made by registers.registers_of at first use
 

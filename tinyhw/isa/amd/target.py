@@ -9,12 +9,15 @@ from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.emit import encode_function
 from tinyhw.isa.amd.hazards import avoid_hazards
+from tinyhw.isa.amd.latency import card, costs
 from tinyhw.isa.amd.macros import expand_macros, group_row, macro_row
 from tinyhw.isa.amd.select import select
 from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.isa.amd.waits import add_waits
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
+from tinyhw.machine.interleave import interleave
+from tinyhw.machine.occupancy import most_registers
 from tinyhw.machine.passes import run
 from tinyhw.machine.pseudo import copy
 from tinyhw.machine.target import Target, region
@@ -88,13 +91,14 @@ def target(arch: str) -> Target:
   """The Target for "gfx1100" and so on."""
   generation = generation_of(arch)
   moves = Moves(table(generation.arch))
-  values = generation.vectors
+  values, unit = generation.vectors, card(generation).unit
   return Target(
     name=arch, capabilities=capabilities(arch), banks=(regs.SGPR, regs.VGPR), classes=(*classes(regs.S), *classes(values)),
     move=moves.move, spill=moves.spill, reload=moves.reload, jump=moves.jump, swap=moves.swap, invert=moves.invert, select=select,
     table=table(generation.arch), region=region, abi=abi(generation.family),
     allocatable={"sgpr": tuple(range(generation.sgprs)), "vgpr": tuple(range(SPILL_REGISTERS[0]))},
-    hooks={"before:order": (drop_unused,), "before:expand": (split_copies,),
+    latency=costs(generation.family), free_registers={bank: most_registers(file, unit.waves) for bank, file in unit.files.items()},
+    hooks={"before:order": (drop_unused, interleave), "before:expand": (split_copies,),
            "after:expand": (expand_macros,), "after:layout": (add_waits, avoid_hazards)})
 
 def classes(files: dict[int, RegClass]) -> tuple[RegClass, ...]:

@@ -1,0 +1,119 @@
+"""Order instructions for a processor that issues them in order: loads early, chains that do not need each other side by side.
+
+A list scheduler, block by block, in stretches between barriers and calls. Of the instructions whose operands would be there, the one comes next from
+which the longest way leads to the stretch's end, by `Target.latency`; of equals the first in the source order, so that copies of one expression
+are side by side, instruction by instruction. A result is kept if it needs no more registers than the source order does or than cost no occupancy
+(`Target.free_registers`); else instructions are moved by less and less, at last not at all. What is so crowded that it may be spilled is left alone.
+
+What stays in order is told by order.Graph. Needs: SSA form. Cost: near linear in the instructions.
+"""
+from __future__ import annotations
+import heapq
+
+from tinyhw.machine.inst import Effect, Function, MInst
+from tinyhw.machine.liveness import Line, Liveness
+from tinyhw.machine.order import Graph
+from tinyhw.machine.registers import FIELD, RegisterFile, registers_of
+from tinyhw.machine.scoreboard import PipeCost
+from tinyhw.machine.target import Target
+
+WINDOWS = (1 << 30, 128, 64, 32, 16)  # how far behind the first one that waits an instruction may be that goes before it, tried in turn
+ENDS = Effect.BARRIER | Effect.CALL
+UNKNOWN = PipeCost(1)
+
+def interleave(function: Function, target: Target) -> Function:
+  """The function with its blocks reordered. Sets function.liveness."""
+  file = registers_of(target)
+  liveness = function.liveness = function.liveness or Liveness(function, file)
+  for b, block in enumerate(liveness.flow.blocks):
+    lines = liveness.code[b]
+    if liveness.over[b] or len(lines) < 3: continue
+    ordered = reordered(lines, liveness.leaves[b], liveness.weight, file, target)
+    if ordered is None: continue
+    block.insts = [line.inst for line in ordered]
+    liveness.reorder(b, ordered)
+  return function
+
+def reordered(lines: list[Line], leaves: set[int], weight: list[int], file: RegisterFile, target: Target) -> list[Line] | None:
+  """The best order of a block that registers allow; None: as it is."""
+  stretches: list[list[Line]] = [[]]
+  for line in lines:
+    if line.inst.row.effects & ENDS: stretches += [[line], []]
+    else: stretches[-1].append(line)
+  prepared = [Stretch(stretch, target) for stretch in stretches if stretch]
+  roomy = None
+  for window in WINDOWS:
+    found = [line for stretch in prepared for line in stretch.schedule(window)]
+    if found == lines: return None
+    if roomy is None: roomy = [max(a, b) for a, b in zip(peak(lines, leaves, weight, file), free(file, target))]
+    if all(a <= b for a, b in zip(peak(found, leaves, weight, file), roomy)): return found
+  return None
+
+def free(file: RegisterFile, target: Target) -> list[int]:
+  """Registers of each bank that a value may have at no cost."""
+  return [target.free_registers.get(bank.bank.name, 0) for bank in file.banks]
+
+def peak(lines: list[Line], leaves: set[int], weight: list[int], file: RegisterFile) -> list[int]:
+  """The most registers of each bank that are taken at once."""
+  live, now = set(leaves), sum(weight[v] for v in leaves)
+  mask, shifts = (1 << FIELD) - 1, [FIELD * bank.position for bank in file.banks]
+  most = [now >> shift & mask for shift in shifts]
+  for line in reversed(lines):
+    for v in line.writes:
+      if v not in live: continue
+      live.remove(v)
+      now -= weight[v]
+    for v in line.reads:
+      if v in live: continue
+      live.add(v)
+      now += weight[v]
+    for k, shift in enumerate(shifts):
+      if now >> shift & mask > most[k]: most[k] = now >> shift & mask
+  return most
+
+class Stretch:
+  """Some lines of a block, which may change places. cost: of each line; way: cycles from its start to the end of the last one that waits for it."""
+  def __init__(self, lines: list[Line], target: Target):
+    self.lines = lines
+    needs = Graph(lines, target).needs
+    self.needed = [len(n) for n in needs]
+    self.users: list[list[int]] = [[] for _ in lines]
+    for i, earlier in enumerate(needs):
+      for k in earlier: self.users[k].append(i)
+    self.cost = [cost_of(line.inst, target) for line in lines]
+    self.way = [0] * len(lines)
+    for i in range(len(lines) - 1, -1, -1):
+      self.way[i] = self.cost[i].latency + max([self.way[user] for user in self.users[i]], default=0)
+
+  def schedule(self, window: int) -> list[Line]:
+    """The lines in their new order."""
+    lines, way, cost = self.lines, self.way, self.cost
+    lacking, when, done = list(self.needed), [0] * len(lines), [False] * len(lines)
+    ready: list[tuple[int, int]] = []     # (-way, line): may be next
+    waiting = [(0, i) for i, n in enumerate(lacking) if not n]  # (when, line)
+    far: list[int] = []                   # beyond the window
+    order: list[Line] = []
+    now = first = 0
+    while len(order) < len(lines):
+      while far and far[0] < first + window: heapq.heappush(waiting, (when[far[0]], heapq.heappop(far)))
+      while waiting and waiting[0][0] <= now:
+        i = heapq.heappop(waiting)[1]
+        if i < first + window: heapq.heappush(ready, (-way[i], i))
+        else: heapq.heappush(far, i)
+      if not ready:
+        now = waiting[0][0]
+        continue
+      i = heapq.heappop(ready)[1]
+      order.append(lines[i])
+      done[i] = True
+      while first < len(lines) and done[first]: first += 1
+      for user in self.users[i]:
+        when[user] = max(when[user], now + cost[i].latency)
+        lacking[user] -= 1
+        if not lacking[user]: heapq.heappush(waiting, (when[user], user))
+      now += max(1, cost[i].ports.count("|") + 1)
+    return order
+
+def cost_of(inst: MInst, target: Target) -> PipeCost:
+  """What is known of an instruction."""
+  return target.latency.get(inst.row.name) or target.latency.get(inst.row.pipe) or UNKNOWN
