@@ -201,7 +201,7 @@ Kernel = Callable[[Memory, DispatchRegisters, tuple[int, int, int]], Iterator[No
 class FunctionWorkgroup:
   """A workgroup that is a Python generator: each of its steps is an instruction."""
   def __init__(self, kernel: Kernel, registers: DispatchRegisters, group: tuple[int, int, int], memory: Memory):
-    self.running = kernel(memory, registers, group)
+    self.running, self.decoder = kernel(memory, registers, group), None
 
   def step(self, budget: int) -> int:
     for _ in range(budget):
@@ -211,7 +211,7 @@ class FunctionWorkgroup:
 def kernels(computer: Computer, functions: dict[int, Kernel]) -> None:
   """Have the computer run functions in place of the code at these addresses."""
   def make(arch: str, reader: Any, registers: DispatchRegisters, group: tuple[int, int, int], memory: Memory, lds: int, seed: int,
-           wave_base: int = 0) -> FunctionWorkgroup:
+           wave_base: int = 0, decoder: Any = None) -> FunctionWorkgroup:
     return FunctionWorkgroup(functions[registers.code], registers, group, memory)
   computer.make_workgroup = make
 

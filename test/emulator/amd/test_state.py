@@ -36,7 +36,7 @@ def test_masks_and_wide_scalars() -> None:
 
 def test_the_order_of_scalar_registers() -> None:
   wave = waves(group=(7, 8, 9), group_ids=(True, False, True), group_info=True)[1]
-  assert wave.s[:4] == [11, 12, 7, 9] and wave.s[4] == 1 << 6 | 2
+  assert wave.s[:4].tolist() == [11, 12, 7, 9] and wave.s[4] == 1 << 6 | 2
   assert wave.strict.scalars & 0x3f == 0x1f
   first = waves(group_info=True)[0]
   assert first.s[3] == 1 << 31 | 2

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.emulator.amd.lanes import dpp_moves
-from tinyhw.emulator.amd.native import faster
 from tinyhw.emulator.amd.notation import Node, parse
 from tinyhw.emulator.amd.python_lanes import Form, Shape, Target, compiled, constant_argument
 from tinyhw.emulator.amd.semantics_packed import DOT, HALF, PACKED
@@ -71,27 +70,44 @@ def meaning_of(name: str) -> str | None:
   """The meaning of an instruction in the notation, or None."""
   return MEANINGS.get(name)
 
+class Computation(NamedTuple):
+  """What an instruction computes: its shape, the arguments (as makers of python_lanes.py have them), and the mask that EXEC becomes, if any."""
+  shape: Shape
+  arguments: dict[str, Any]
+  active: int | None = None
+
 def bind(uses: Uses, mode: Mode) -> Run:
   """The function of an instruction that has a meaning."""
+  runs = [_made(computation) for computation in computations(uses, mode)]
+  if len(runs) == 1: return runs[0]
+  one, two = runs
+  def both(wave: Wave) -> None:
+    one(wave)
+    two(wave)
+  return both
+
+def computations(uses: Uses, mode: Mode) -> list[Computation]:
+  """What an instruction that has a meaning does, one after the other."""
   if "::" in uses.name: return _dual(uses, mode)
   meaning = MEANINGS[uses.name]
   places = {name: next((n for n in names if n in uses), "") for name, names in NAMES.items()}
   places = {name: place for name, place in places.items() if place and not _is_mask(uses, place)}
   if "vdst" in uses: places["D"] = "vdst"
   shape, arguments = _shape(uses, mode, meaning, places)
-  return _made(shape, arguments, uses, mode)
+  active = None
+  if uses.name.startswith("v_cmpx") and "sdst" in uses: active = uses["sdst"].index
+  elif not shape.lanes and "sdst" in uses and uses["sdst"].index in (regs.EXEC, regs.EXEC + 1): active = regs.EXEC
+  return [Computation(shape, arguments, active)]
 
 def _is_mask(uses: Uses, place: str) -> bool:
   kind = uses.form.specs[uses.index[place]].type
   return kind is not None and kind.name == "mask"
 
-def _made(shape: Shape, arguments: dict[str, Any], uses: Uses, mode: Mode) -> Run:
-  function = compiled(shape)
-  run = function.make(*(_argument(p, arguments) for p in function.parameters))
-  if shape.lanes: run = faster(run, shape, arguments)
-  if uses.name.startswith("v_cmpx") and "sdst" in uses: register = uses["sdst"].index
-  elif not shape.lanes and "sdst" in uses and uses["sdst"].index in (regs.EXEC, regs.EXEC + 1): register = regs.EXEC
-  else: return run
+def _made(computation: Computation) -> Run:
+  function = compiled(computation.shape)
+  run = function.make(*(_argument(p, computation.arguments) for p in function.parameters))
+  register = computation.active
+  if register is None: return run
   def and_exec(wave: Wave) -> None:
     run(wave)
     wave.set_exec(wave.mask(register))
@@ -183,27 +199,23 @@ def _targets(uses: Uses, mode: Mode, meaning: str, places: dict[str, str], half:
 
 HALVES_OF_DUAL = ({"S0": "srcx0", "S1": "vsrcx1", "D": "vdstx", "K": "literalx"}, {"S0": "srcy0", "S1": "vsrcy1", "D": "vdsty", "K": "literaly"})
 
-def _dual(uses: Uses, mode: Mode) -> Run:
+def _dual(uses: Uses, mode: Mode) -> list[Computation]:
   """Two operations in one instruction; both read before either writes. One after the other where one does not read what the other writes."""
   meanings = [MEANINGS[name] for name in uses.name.split("::")]
   reads = [_rows_read(uses, meaning, places) for meaning, places in zip(meanings, HALVES_OF_DUAL)]
   for first, second in ((0, 1), (1, 0)):
     if uses[HALVES_OF_DUAL[first]["D"]].index in reads[second]: continue
-    one, two = (_half(uses, mode, meanings[i], HALVES_OF_DUAL[i]) for i in (first, second))
-    def both(wave: Wave, one: Run = one, two: Run = two) -> None:
-      one(wave)
-      two(wave)
-    return both
+    return [_half(uses, mode, meanings[i], HALVES_OF_DUAL[i]) for i in (first, second)]
   renamed = re.sub(r"\b(S0|S1|D|K)\b", lambda m: {"S0": "S3", "S1": "S4", "D": "D2", "K": "K2"}[m[1]], meanings[1])
   second_places = {"S3": "srcy0", "S4": "vsrcy1", "D2": "vdsty", "K2": "literaly"}
-  return _half(uses, mode, f"{meanings[0]}; {renamed}", {**HALVES_OF_DUAL[0], **second_places})
+  return [_half(uses, mode, f"{meanings[0]}; {renamed}", {**HALVES_OF_DUAL[0], **second_places})]
 
 def _rows_read(uses: Uses, meaning: str, places: dict[str, str]) -> set[int]:
   """The vector registers that one operation reads."""
   names = [place for name, place in places.items() if place in uses and (name != "D" or reads_result(meaning))]
   return {row_of(uses[place]) for place in names if isinstance(uses[place], Reg) and uses[place].cls.bank is not regs.SGPR}
 
-def _half(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> Run:
+def _half(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> Computation:
   """One operation of a dual instruction, or both in one meaning."""
   arguments: dict[str, Any] = {"VCC": regs.VCC, "CARRY": regs.VCC}
   sources, targets = [], []
@@ -214,7 +226,7 @@ def _half(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> Run:
     if name[0] == "D": targets.append((name, Target("v")))
     sources.append((name, Form("k" if not isinstance(value, Reg) else _SPECIAL.get(value.index, "s") if value.cls.bank is regs.SGPR else "v")))
   shape = Shape(meaning, ((tuple(sources), tuple(targets)),), mode.lanes, flush32=mode.denormals & 3 == 0, flush64=mode.denormals >> 2 == 0)
-  return _made(shape, arguments, uses, mode)
+  return Computation(shape, arguments)
 
 def check_mode(mode: Mode) -> None:
   """Raise for states that the emulator does not model."""

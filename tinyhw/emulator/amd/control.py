@@ -212,6 +212,10 @@ def _movrel(source_relative: bool, count: int) -> Builder:
     return run
   return bind
 
+FOR_STRICT = frozenset({*WAITS, "s_waitcnt", "s_wait_idle", "s_waitcnt_depctr", "s_wait_alu"})  # they do nothing but what strict.py watches
+# after these a block ends: what comes next is not what stands behind them, or depends on what they have done
+ALONE = frozenset({"s_sendmsg", "s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"})  # strict.py must watch them as they execute
+ENDS = frozenset({*CONDITIONS, *ALONE, "s_call_b64", "s_setpc_b64", "s_swappc_b64"})
 BREAKS = frozenset({"s_endpgm", "s_barrier", "s_barrier_wait", "s_denorm_mode", "s_round_mode", "s_setreg_b32", "s_setreg_imm32_b32"})
 
 BUILDERS: dict[str, Builder] = {

@@ -23,6 +23,7 @@ from tinyhw.machine.inst import Access, MInst, Reg
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.state import Wave
+  from tinyhw.emulator.amd.translate import Translation
 
 LONGEST = 20  # bytes of an instruction with all that may follow it
 
@@ -33,7 +34,8 @@ class Step:
   touched, read_set, results: registers as strict.Strict.pending numbers them: all, those that are read, those that a counted instruction writes.
   product: what a matrix instruction computes, factors and addend: the registers of its A and B, and of its C. mask_reads: of the scalar registers
   those that are read as masks of lanes. valu, trans: 1 for an instruction of these classes. breaks: it may end the wave, make it wait, or change its
-  mode. all_lanes: it writes lanes that are not active too. kind: of the event that it is where `counters` count it. states: how many wait states.
+  mode. ends: a block of steps ends behind it. steers: what it does is for strict.py alone. local: it may access the LDS. all_lanes: it writes lanes
+  that are not active too. activates: it may write EXEC. kind: of the event that it is where `counters` count it. states: how many wait states.
   """
   inst: MInst
   size: int
@@ -50,6 +52,7 @@ class Step:
   counters: tuple[str, ...] = ()
   kind: str = ""
   all_lanes: bool = False
+  activates: bool = False
   states: int = 1
   waits: tuple[Wait, ...] = ()
   starts: tuple[Start, ...] = ()
@@ -58,15 +61,24 @@ class Step:
   valu: int = 0
   trans: int = 0
   breaks: bool = False
+  ends: bool = False
+  steers: bool = False
+  local: bool = False
   product: matrix.Product | None = None
   factors: frozenset[int] = frozenset()
   addend: tuple[int, ...] = ()
 
 class Decoder:
-  """The steps of one workgroup's code, by address, for each mode that waves are in."""
+  """The steps of a dispatch's code, by address, for each mode that waves are in; and their translation, once something has asked for it."""
   def __init__(self, arch: str, registers: DispatchRegisters, code_reader: Callable[[int, int], bytes]):
     self.arch, self.lanes, self.sgprs, self.read = arch, registers.wave_size, registers.sgprs, code_reader
     self.by_mode: dict[int, dict[int, Step]] = {}
+    self.translations: list[Translation | None] = []
+
+  def shared(self, make: Callable[[], Translation | None]) -> Translation | None:
+    """The translation that all workgroups of the dispatch share; made for the first one."""
+    if not self.translations: self.translations.append(make())
+    return self.translations[0]
 
   def steps(self, mode: int) -> dict[int, Step]:
     """The steps that have been decoded for a mode."""
@@ -75,10 +87,15 @@ class Decoder:
   def decode(self, address: int, mode: int) -> Step:
     """The step at an address. Raises OutOfBounds outside of the code, UnknownInstruction."""
     code = self.fetch(address)
-    step = self.steps(mode)[address] = step_of(code, Mode(self.arch, self.lanes, mode >> 4 & 15, mode & 15))
+    step = step_of(code, self.mode(mode))
     if step.scalar_limit > self.sgprs:
       raise OutOfBounds(f"s{step.scalar_limit - 1} is beyond the {self.sgprs} scalar registers of the kernel; raise SGPRS in RSRC1")
+    self.steps(mode)[address] = step
     return step
+
+  def mode(self, bits: int) -> Mode:
+    """What the MODE of a wave means to its instructions."""
+    return Mode(self.arch, self.lanes, bits >> 4 & 15, bits & 15)
 
   def fetch(self, address: int) -> bytes:
     for size in range(LONGEST, 0, -4):
@@ -109,6 +126,10 @@ def make_step(inst: MInst, size: int, mode: Mode) -> Step:
   step.valu, step.trans = int("valu" in step.classes), int("trans" in step.classes)
   step.mask_reads = _mask_reads(uses)
   step.breaks = uses.name in control.BREAKS
+  step.ends = step.breaks or uses.name in control.ENDS
+  step.activates = bool(step.scalar_writes >> regs.EXEC & 3) or "exec" in uses.form.writes or uses.name.startswith("v_cmpx")
+  step.steers = uses.name in control.FOR_STRICT
+  step.local = inst.row.pipe in ("lds", "flat") or "_lds_" in uses.name
   step.states = states_of(uses)
   step.product = matrix.product_of(uses.name)
   if step.product is not None:
@@ -117,12 +138,17 @@ def make_step(inst: MInst, size: int, mode: Mode) -> Step:
   step.waits, step.starts = waits_of(step, uses, mode), starts_of(step, uses, mode)
   return step
 
+def is_computation(name: str) -> bool:
+  """Whether an instruction has a meaning in the notation, which is all that it does."""
+  if name in control.BUILDERS or name in lanes.BUILDERS: return False
+  return arithmetic.meaning_of(name) is not None or "::" in name
+
 def function_of(uses: Uses, mode: Mode) -> Callable[[Wave], None]:
   """What executes an instruction. Raises UnknownInstruction."""
   name = uses.name
   for table in (control.BUILDERS, lanes.BUILDERS):
     if name in table: return table[name](uses, mode)
-  if arithmetic.meaning_of(name) or "::" in name: return arithmetic.bind(uses, mode)
+  if is_computation(name): return arithmetic.bind(uses, mode)
   for module in (transfer_global, transfer_local, transfer_scalar, transfer_scratch, matrix):
     run: Callable[[Wave], None] | None = module.bind(uses, mode)
     if run is not None: return run

@@ -5,7 +5,7 @@ have, counts that do not fit together. Several workgroups are resident at once a
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tinyhw.autogen.fields import Register
 from tinyhw.emulator.amd import unused
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RESIDENT = 8             # workgroups of a dispatch that take turns
 WINDOW = 64              # workgroups not started yet, of which the next one is drawn
-SLICE = 200              # instructions of a workgroup in a step
+SLICE, MORE, MOST = 200, 20, 1 << 15  # most instructions of a workgroup in a step: at first, how many more with each step of the dispatch, at last
 MOST_WORK_ITEMS = 1024   # of a workgroup
 LDS_UNIT = 512
 SCRATCH_UNIT = {9: 1024, 11: 256, 12: 256}
@@ -34,7 +34,8 @@ DIMENSIONS = "XYZ"
 Triple = tuple[int, int, int]
 
 class WorkgroupLike(Protocol):
-  """What executes a workgroup: wave.Workgroup."""
+  """What executes a workgroup: wave.Workgroup. decoder: to be given to the next one of the dispatch."""
+  decoder: Any
   def step(self, budget: int) -> int:
     """Execute some instructions; DONE when all waves have ended."""
 
@@ -171,6 +172,7 @@ class Dispatch:
   def __init__(self, gpu: Gpu, queue: Queue, xcc: Xcc, registers: DispatchRegisters, races: Races, part: int = 0, parts: int = 1):
     self.gpu, self.queue, self.xcc, self.registers = gpu, queue, xcc, registers
     self.races = races if gpu.computer.strict else None
+    self.decoder: Any = None                        # that of the first workgroup: for all
     self.code: dict[tuple[int, int], bytes] = {}    # what has been fetched: it does not change while the dispatch runs
     self.looked = False                             # for results that nothing reads
     x, y, z = registers.groups
@@ -178,6 +180,7 @@ class Dispatch:
     self.rest = iter(range(part, x * y * z, parts))
     self.left = len(range(part, x * y * z, parts))
     self.residents: list[Resident] = []
+    self.slice = SLICE
     self.random = gpu.computer.scheduler.random
     items = registers.group_size[0] * registers.group_size[1] * registers.group_size[2]
     self.waves = -(-items // registers.wave_size)   # of a workgroup
@@ -218,12 +221,14 @@ class Dispatch:
       self.looked = True
       unused.check(self.registers, fetch)
     workgroup = self.gpu.computer.make_workgroup(self.gpu.chip.name, fetch, self.registers, group, port, self.registers.lds_bytes,
-                                                 self.random.getrandbits(64), wave_base=slot * self.waves)
+                                                 self.random.getrandbits(64), wave_base=slot * self.waves, decoder=self.decoder)
+    self.decoder = workgroup.decoder
     self.residents.append(Resident(workgroup, slot))
     self.gpu.workgroups += 1
 
   def _run(self, resident: Resident) -> None:
-    if resident.workgroup.step(1 + self.random.randrange(SLICE)) != DONE: return
+    self.slice = min(self.slice + MORE, MOST)
+    if resident.workgroup.step(1 + self.random.randrange(self.slice)) != DONE: return
     self.residents.remove(resident)
     self.left -= 1
     if not self.left: self._end()

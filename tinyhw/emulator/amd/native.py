@@ -1,139 +1,147 @@
-"""Vector instructions as machine code of the host, from the same meanings as python_lanes.py: for those whose shape is simple, and that are hot.
+"""Instructions that compute as machine code of the host, from the same meanings as python_lanes.py: functions for the records of threaded.py.
 
-A meaning becomes a Program over all lanes (UOps, codegen/program.py), which isa/x86 compiles: rows of the register file are buffers, scalar operands,
-EXEC and VCC are words of one more. What is not plain (64 bits, narrow integers, permutations, clamping, flushed denormals, fused sums of float16, two
-results, approximate functions) stays Python, and so does everything on other processors. Both give the same bits but for NaNs (test_native.py).
+A shape becomes a Program over all lanes (UOps, codegen/program.py), which isa/x86 compiles. Its state is the registers of a wave as words, its record
+the numbers of the operands' first words, and constants. What is not plain (permutations, clamped integers, flushed denormals, approximate functions,
+128 bits) stays Python, and so does everything on other processors. Both give the same bits but for NaNs (test_native.py).
 """
 from __future__ import annotations
-import ctypes
 import functools
 import importlib
-from array import array
-from platform import machine
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from tinyhw.codegen.program import Program
-from tinyhw.drivers.cpu import processor
-from tinyhw.drivers.cpu.memory import CodeArena
-from tinyhw.dtype import DType, dtypes
+from tinyhw.dtype import dtypes
+from tinyhw.emulator.amd.native_expressions import HOST, WIDE, Expressions, Untranslatable
 from tinyhw.emulator.amd.notation import TYPES as NOTATION
 from tinyhw.emulator.amd.notation import Node, Type, parse
 from tinyhw.emulator.amd.python_lanes import Form, Shape, Target
-from tinyhw.errors import CompileError, TinyError
+from tinyhw.emulator.threaded import HEAD, level, load
+from tinyhw.errors import CompileError
+from tinyhw.isa.amd import regs
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-if TYPE_CHECKING:
-  from tinyhw.emulator.amd.state import Wave
-
-# float16 values are float32 ones that it can hold: a sum, difference or product of two, rounded to float32 and then to float16, is right
-TYPES = {"u32": dtypes.uint32, "i32": dtypes.int32, "f32": dtypes.float32, "bool": dtypes.bool, "f16": dtypes.float32}
-# words of the scalar buffer: EXEC, VCC, the mask that is written; then scalar operands
-EXEC, VCC, CARRY, OPERANDS = 0, 2, 4, 6
-SCALARS = {"S0": OPERANDS, "S1": OPERANDS + 1, "S2": OPERANDS + 2, "K": OPERANDS + 3}
-HOT = 8  # executions of a shape in Python after which it is compiled
 LANE_BITS = 32
+SCC = regs.READ_ONLY["src_scc"]
+SPECIAL = ("scc", "vccz", "execz")
+VIEWS = ("u32", "i32", "f32")
 
-def place(buffer: UOp, index: int) -> UOp: return UOp(Ops.INDEX, buffer.dtype, (buffer, UOp.const(dtypes.int32, index)))
+class Operand(NamedTuple):
+  """What a word of a record is: the place in the state of a row ("row") or scalar register ("scalar") of an operand, `part` registers behind its
+  first one; or 32 bits of a constant ("constant")."""
+  kind: str
+  name: str
+  part: int = 0
 
-class Untranslatable(Exception):
-  """A shape that stays Python."""
-
-# ***** from a shape to a Program *****
-
-class Translator:
-  """One shape as a Program. masked: lanes that are not active keep what they have. width: lanes of a vector register."""
-  def __init__(self, shape: Shape, masked: bool, width: int):
-    if not shape.lanes or shape.permuted or shape.clamp or shape.omod or shape.flush32: raise Untranslatable
-    self.shape, self.masked, self.width = shape, masked, width
-    self.narrow = any(a.type.name == "f16" and a.target == "D" for a in parse(shape.meaning))
-    if (len(shape.passes) > 1 or shape.flush64) and not self.narrow or self.narrow and shape.flush64: raise Untranslatable
+class Translator(Expressions):
+  """One shape as a Program. masked: lanes that are not active keep what they have. lanes: of the wave. vector_bytes: of the host."""
+  def __init__(self, shape: Shape, masked: bool, lanes: int, vector_bytes: int):
+    if shape.permuted or shape.omod: raise Untranslatable
+    self.shape, self.masked, self.lanes = shape, masked, lanes
+    self.meaning = parse(shape.meaning)
+    types = {node.type.name for assignment in self.meaning for node in nodes(assignment.value)} | {a.type.name for a in self.meaning}
+    if shape.flush32 and "f32" in types or shape.flush64 and types & {"f16", "f64"}: raise Untranslatable
+    self.width = 1 if not shape.lanes else vector_bytes // (8 if types & WIDE else 4)
+    self.state, self.record = UOp.param(0, dtypes.uint32, 1 << 16), UOp.param(1, dtypes.int32, 1 << 8)
+    self.operands: dict[Operand, int] = {}
     self.sources: dict[str, Form] = {}
     self.targets: dict[str, Target] = {}
-    self.rows: dict[tuple[str, str], UOp] = {}          # (operand, type) -> its PARAM
-    self.scalars = UOp.param(0, dtypes.uint32, 16)
-    self.values: dict[Any, UOp] = {}
+    self.values: dict[tuple[str, str], UOp] = {}
+    self.locals = {}
     self.start = 0
+    self.results: dict[tuple[str, int], UOp] = {}       # a row -> its new lanes, where passes write parts of it
+    self.masks: list[list[UOp]] = [[] for _ in range(max(shape.lanes // LANE_BITS, 1))]
+    self.writes_exec = False
 
   def program(self) -> Program:
     """Raises Untranslatable."""
+    order: dict[UOp, None] = {}
     stores: list[UOp] = []
-    words: list[list[UOp]] = [[] for _ in range(self.shape.lanes // LANE_BITS)]
-    for self.start in range(0, self.shape.lanes, self.width):
-      stores += self.chunk(words)
-    for i, parts in enumerate(words):
-      if parts: stores.append(place(self.scalars, CARRY + i).store(functools.reduce(lambda a, b: a.alu(Ops.OR, b), parts)))
-    uops: dict[UOp, None] = {}
-    for store in stores: uops.update(dict.fromkeys(store.toposort()))
-    first = [u for u in uops if u.op in (Ops.PARAM, Ops.CONST)]
-    return Program("lanes", (*first, *(u for u in uops if u.op not in (Ops.PARAM, Ops.CONST))), 1,
-                   frozenset(u.src[0].src[0].arg[0] for u in uops if u.op is Ops.STORE))
+    for self.start in range(0, max(self.shape.lanes, 1), self.width):
+      stores += self.chunk()
+      if self.start + self.width < self.shape.lanes: self.place_in(order, stores)
+    if self.masks[0]: stores += self.mask_stores()
+    self.place_in(order, stores)
+    first = [u for u in order if u.op in (Ops.PARAM, Ops.CONST)]
+    return Program("lanes", (*first, *(u for u in order if u.op not in (Ops.PARAM, Ops.CONST))), 1, frozenset({0}))
 
-  def chunk(self, words: list[list[UOp]]) -> list[UOp]:
-    """The stores of a vector register's lanes. A lane mask goes to `words`."""
+  def place_in(self, order: dict[UOp, None], stores: list[UOp]) -> None:
+    """Add stores, behind all that they need: what one of them writes another one may read."""
+    for store in stores: order.update(dict.fromkeys(u for u in store.toposort() if u is not store))
+    order.update(dict.fromkeys(stores))
+    stores.clear()
+
+  def chunk(self) -> list[UOp]:
+    """The stores of a vector register's lanes, or of a scalar instruction."""
     stores: list[UOp] = []
-    result: UOp | None = None   # a register of which the passes write parts
+    self.results.clear()
     for sources, targets in self.shape.passes:
       self.sources, self.targets = dict(sources), dict(targets)
       self.values.clear()
-      for assignment in parse(self.shape.meaning):
-        value = self.value(assignment.value)
-        if assignment.target == "D" and assignment.type.name == "f16": result = self.part(value, result)
-        elif assignment.target == "D": stores.append(self.store(assignment.type, value))
-        elif assignment.target == "CARRY": words[self.start // LANE_BITS].append(self.mask_of(value))
-        elif assignment.target in ("SCC", "PC", "EXEC", "D1", "D2"): raise Untranslatable
-        else: self.values["local", assignment.target] = value
-    if result is not None: stores.append(self.stored(NOTATION["u32"], result))
-    return stores
+      self.locals.clear()
+      for assignment in self.meaning:
+        target, value = assignment.target, self.value(assignment.value)
+        if target == "CARRY" and self.shape.lanes: self.masks[self.start // LANE_BITS].append(self.mask_of(value))
+        elif target == "SCC": stores.append(self.word_store(UOp.const(dtypes.int32, SCC), self.number(value)))
+        elif target == "EXEC": stores += self.exec_stores(value)
+        elif target in ("PC", "CARRY"): raise Untranslatable
+        elif target in self.targets: stores += self.write(target, assignment.type, self.modified(value, assignment.type))
+        elif target.startswith("D") and target[1:].isdigit() or target == "D": raise Untranslatable
+        else: self.locals[target] = value
+    return stores + [self.row_store(name, part, bits) for (name, part), bits in self.results.items()]
 
-  def part(self, value: UOp, result: UOp | None) -> UOp:
-    """A register with one of its halves replaced by a float16."""
-    target = self.targets.get("D", Target("none"))
-    if target not in (Target("v", 0, target.shift, 16, target.keep), Target("v")): raise Untranslatable
-    words = self.vector(dtypes.uint32)
-    bits = value.cast(self.vector(dtypes.float16)).bitcast(self.vector(dtypes.uint16)).cast(words)
-    if target.shift: bits = bits.alu(Ops.SHL, self.constant(dtypes.uint32, target.shift))
-    if not target.keep: return bits
-    old = self.load("D", NOTATION["u32"]) if result is None else result
-    return old.alu(Ops.AND, self.constant(dtypes.uint32, 0xffffffff ^ 0xffff << target.shift)).alu(Ops.OR, bits)
+  # ***** results *****
 
-  def half(self, x: UOp) -> UOp:
-    """A float32 rounded to what float16 holds."""
-    return x.cast(self.vector(dtypes.float16)).cast(self.vector(dtypes.float32))
+  def modified(self, value: UOp, kind: Type) -> UOp:
+    """Clamped, if the instruction asks for it."""
+    if not self.shape.clamp: return value
+    if kind.kind != "f": raise Untranslatable
+    zero, one = self.constant(HOST[kind.name], 0.0), self.constant(HOST[kind.name], 1.0)
+    held = value.alu(Ops.CMPLT, zero).where(zero, one.alu(Ops.CMPLT, value).where(one, value))
+    return value.alu(Ops.CMPNE, value).where(zero, held)
 
-  def vector(self, kind: DType) -> DType: return kind.vec(self.width)
-  def constant(self, kind: DType, value: int | float) -> UOp: return UOp.const(self.vector(kind), value)
-  def numbers(self, values: list[int]) -> UOp:
-    """A vector of different constants."""
-    return UOp(Ops.VECTORIZE, self.vector(dtypes.uint32), tuple(UOp.const(dtypes.uint32, v) for v in values))
+  def write(self, target: str, kind: Type, value: UOp) -> list[UOp]:
+    form = self.targets[target]
+    if form.kind == "none": return []
+    words = self.words(value, kind)
+    if form.kind == "s": return [self.word_store(self.operand("scalar", target, form.dword + i), word) for i, word in enumerate(words)]
+    if kind.bits >= 32 and not form.width:
+      for i, word in enumerate(words): self.results[target, form.dword + i] = word
+    else: self.results[target, form.dword] = self.part(target, form, kind, words[0])
+    return []
 
-  def row(self, operand: str, kind: Type) -> UOp:
-    """The buffer of a vector operand as a type. Slots follow the order in which operands are met."""
-    key = operand, kind.name
-    if key not in self.rows: self.rows[key] = UOp.param(1 + len(self.rows), TYPES[kind.name], self.shape.lanes)
-    return self.rows[key]
+  def words(self, value: UOp, kind: Type) -> list[UOp]:
+    """The bits of a value, 32 at a time, or fewer in the low bits of one."""
+    if kind.kind == "b": return [self.number(value)]
+    if kind.name == "f16": return [self.half_bits(value)]
+    if kind.name == "bf16": raise Untranslatable
+    bits = self.unsigned(value)
+    word = self.vector(dtypes.uint32)
+    if kind.bits == 64: return [bits.cast(word), bits.alu(Ops.SHR, self.constant(dtypes.uint64, 32)).cast(word)]
+    return [bits.alu(Ops.AND, self.constant(dtypes.uint32, (1 << kind.bits) - 1)) if kind.bits < 32 else bits]
 
-  def load(self, operand: str, kind: Type) -> UOp:
-    return place(self.row(operand, kind), self.start).load(dtype=self.vector(TYPES[kind.name]))
+  def part(self, target: str, form: Target, kind: Type, bits: UOp) -> UOp:
+    """A register with a part of it replaced."""
+    width = form.width or kind.bits
+    mask = (1 << width) - 1
+    if width < kind.bits: bits = bits.alu(Ops.AND, self.constant(dtypes.uint32, mask))
+    if form.extend and not form.keep:
+      moved = self.constant(dtypes.int32, 32 - width)
+      bits = bits.bitcast(self.vector(dtypes.int32)).alu(Ops.SHL, moved).alu(Ops.SHR, moved).bitcast(self.vector(dtypes.uint32))
+    if form.shift: bits = bits.alu(Ops.SHL, self.constant(dtypes.uint32, form.shift))
+    if not form.keep: return bits
+    old = self.results.get((target, form.dword))
+    if old is None: old = self.row(target, form.dword)
+    return old.alu(Ops.AND, self.constant(dtypes.uint32, 0xffffffff ^ mask << form.shift)).alu(Ops.OR, bits)
 
-  def word(self, index: int) -> UOp:
-    """A word of the scalar buffer in all lanes."""
-    return UOp(Ops.BROADCAST, self.vector(dtypes.uint32), (place(self.scalars, index).load(),))
+  def number(self, truth: UOp) -> UOp: return truth.where(self.constant(dtypes.uint32, 1), self.constant(dtypes.uint32, 0))
 
-  def bit(self, mask: int) -> UOp:
-    """Each lane's bit of the mask that begins at a word."""
-    shifts = self.numbers([(self.start + i) % LANE_BITS for i in range(self.width)])
-    bits = self.word(mask + self.start // LANE_BITS).alu(Ops.SHR, shifts).alu(Ops.AND, self.constant(dtypes.uint32, 1))
-    return bits.alu(Ops.CMPNE, self.constant(dtypes.uint32, 0))
-
-  def store(self, kind: Type, value: UOp) -> UOp:
-    if self.targets.get("D") != Target("v") or kind.name not in ("u32", "i32", "f32"): raise Untranslatable
-    return self.stored(kind, value)
-
-  def stored(self, kind: Type, value: UOp) -> UOp:
-    if self.masked: value = self.bit(EXEC).where(value, self.load("D", kind))
-    return place(self.row("D", kind), self.start).store(value)
+  def exec_stores(self, value: UOp) -> list[UOp]:
+    """EXEC, as wide as the wave has it."""
+    self.writes_exec = True
+    words = self.words(value, NOTATION["u64"])[:self.lanes // 32]
+    return [self.word_store(UOp.const(dtypes.int32, regs.EXEC + i), word) for i, word in enumerate(words)]
 
   def mask_of(self, truth: UOp) -> UOp:
     """The truths of a vector as bits of a word, at the lanes' places."""
@@ -145,83 +153,50 @@ class Translator:
       bits = UOp(Ops.GEP, kind, (bits,), 0).alu(Ops.OR, UOp(Ops.GEP, kind, (bits,), count))
     return bits
 
-  # ***** expressions *****
+  def mask_stores(self) -> list[UOp]:
+    """The mask of lanes that is written: bits of active lanes."""
+    stores = []
+    for i, parts in enumerate(self.masks):
+      word = functools.reduce(lambda a, b: a.alu(Ops.OR, b), parts)
+      if self.masked: word = word.alu(Ops.AND, self.scalar_word(regs.EXEC + i))
+      stores.append(self.word_store(self.operand("scalar", "CARRY", i), word))
+    return stores
 
-  def value(self, node: Node) -> UOp:
-    if node.type.name not in TYPES: raise Untranslatable
-    kind = TYPES[node.type.name]
-    if node.op == "const": return self.constant(kind, node.value)  # type: ignore[arg-type]  # it is a number
-    if node.op == "local": return self.values["local", node.value]
-    if node.op == "read": return self.read(str(node.value), node.type)
-    if node.op == "bits": return self.bits(node)
-    if node.op == "convert": return self.convert(node)
-    if node.op == "call": return self.call(str(node.value), [self.value(a) for a in node.args], node.type)
-    args = [self.value(a) for a in node.args]
-    if node.op == "select": return args[0].where(args[1], args[2])
-    if node.op in ("<", ">", "==", "!=", "<=", ">="): return self.compare(node.op, args, node.args[0].type)
-    if node.op == "neg" and node.type.kind == "f": return self.flipped(args[0])
-    if node.op == "~": return args[0].alu(Ops.XOR, self.constant(kind, -1 if kind is dtypes.int32 else 0xffffffff))
-    if node.op in _BINARY:
-      result = args[0].alu(_BINARY[node.op], *self.counted(node, args[1]))
-      return self.half(result) if node.type.name == "f16" else result
-    if node.op in ("and", "or"): return functools.reduce(lambda a, b: a.alu(Ops.AND if node.op == "and" else Ops.OR, b), args)
-    if node.op == "not": return self.opposite(args[0])
-    raise Untranslatable
+  # ***** the state *****
 
-  def counted(self, node: Node, second: UOp) -> tuple[UOp]:
-    """The second operand; a count to shift by has the type of the first, and is below 32 as the meanings choose its bits."""
-    if node.op not in ("<<", ">>"): return (second,)
-    count = node.args[1]
-    if count.op == "bits" and count.value[0] - count.value[1] > 4 or count.op not in ("bits", "const"): raise Untranslatable  # type: ignore[index]
-    return (second.bitcast(self.vector(TYPES[node.type.name])),)
+  def operand(self, kind: str, name: str, part: int) -> UOp:
+    """A word of the record."""
+    at = self.operands.setdefault(Operand(kind, name, part), len(self.operands))
+    return place(self.record, UOp.const(dtypes.int32, 2 * (HEAD + at))).load()
 
-  def opposite(self, truth: UOp) -> UOp: return truth.alu(Ops.XOR, UOp.const(truth.dtype, True))
+  def lanes_of(self, name: str, part: int) -> UOp:
+    at = self.operand("row", name, part)
+    return place(self.state, at.alu(Ops.ADD, UOp.const(dtypes.int32, self.start)) if self.start else at)
 
-  def compare(self, sign: str, args: list[UOp], kind: Type) -> UOp:
-    if kind.name == "bool": raise Untranslatable
-    a, b = args
-    if sign in ("==", "!="): return a.alu(Ops.CMPEQ if sign == "==" else Ops.CMPNE, b)
-    if sign in (">", ">="): a, b = b, a
-    less = a.alu(Ops.CMPLT, b)
-    return less if len(sign) == 1 else less.alu(Ops.OR, a.alu(Ops.CMPEQ, b))
+  def row(self, name: str, part: int) -> UOp: return self.lanes_of(name, part).load(dtype=self.vector(dtypes.uint32))
 
-  def bits(self, node: Node) -> UOp:
-    assert isinstance(node.value, tuple), "bits have a pair"
-    high, low = node.value
-    if node.args[0].type.kind == "f": raise Untranslatable
-    x = self.value(node.args[0]).bitcast(self.vector(dtypes.uint32))
-    if low: x = x.alu(Ops.SHR, self.constant(dtypes.uint32, low))
-    return x.alu(Ops.AND, self.constant(dtypes.uint32, (1 << high - low + 1) - 1)) if high < 31 else x
+  def row_store(self, name: str, part: int, bits: UOp) -> UOp:
+    if self.masked: bits = self.lane_bit(lambda i: self.scalar_word(regs.EXEC + i)).where(bits, self.row(name, part))
+    return self.lanes_of(name, part).store(bits)
 
-  def convert(self, node: Node) -> UOp:
-    source, target = node.args[0].type, node.type
-    if source.name not in TYPES: raise Untranslatable
-    x = self.value(node.args[0])
-    if source.kind in "ui" and target.kind in "ui": return x.bitcast(self.vector(TYPES[target.name]))
-    if source.kind == "b" and target.name == "u32": return x.where(self.constant(dtypes.uint32, 1), self.constant(dtypes.uint32, 0))
-    if source.name == "i32" and target.name == "f32": return x.cast(self.vector(dtypes.float32))
-    if source.kind == "f" and target.kind == "f": return self.half(x) if target.name == "f16" else x
-    raise Untranslatable
+  def scalar_word(self, register: int) -> UOp: return place(self.state, UOp.const(dtypes.int32, register)).load()
+  def word_store(self, at: UOp, word: UOp) -> UOp: return place(self.state, at).store(word)
 
-  def call(self, name: str, args: list[UOp], kind: Type) -> UOp:
-    if name == "fma" and kind.name == "f32": return UOp(Ops.MULACC, self.vector(dtypes.float32), tuple(args))
-    if name in ("least", "most") and kind.kind in "ui":
-      a, b = args if name == "least" else args[::-1]
-      return a.alu(Ops.CMPLT, b).where(*args)
-    if name in ("min_num", "max_num"): return self.number_of(args[0], args[1], Ops.OR if name == "min_num" else Ops.AND)
-    raise Untranslatable
+  def spread(self, word: UOp) -> UOp:
+    """A scalar in all lanes."""
+    return word if self.width == 1 else UOp(Ops.BROADCAST, self.vector(word.dtype), (word,))
 
-  def number_of(self, a: UOp, b: UOp, zeros: Ops) -> UOp:
-    """The smaller (OR decides between zeros) or greater (AND) number; of a number and a NaN the number."""
-    words = self.vector(dtypes.uint32)
-    equal = a.bitcast(words).alu(zeros, b.bitcast(words)).bitcast(a.dtype)
-    if_less, if_not = (a, b) if zeros is Ops.OR else (b, a)
-    chosen = a.alu(Ops.CMPEQ, b).where(equal, a.alu(Ops.CMPLT, b).where(if_less, if_not))
-    return a.alu(Ops.CMPNE, a).where(b, b.alu(Ops.CMPNE, b).where(a, chosen))
+  def numbers(self, values: list[int]) -> UOp:
+    """A vector of different constants."""
+    return UOp(Ops.VECTORIZE, self.vector(dtypes.uint32), tuple(UOp.const(dtypes.uint32, v) for v in values))
 
-  def flipped(self, x: UOp) -> UOp:
-    words = self.vector(dtypes.uint32)
-    return x.bitcast(words).alu(Ops.XOR, self.constant(dtypes.uint32, 0x80000000)).bitcast(x.dtype)
+  def lane_bit(self, word: Callable[[int], UOp]) -> UOp:
+    """Each lane's bit of a mask, whose words are asked for by number."""
+    shifts = self.numbers([(self.start + i) % LANE_BITS for i in range(self.width)])
+    bits = self.spread(word(self.start // LANE_BITS)).alu(Ops.SHR, shifts).alu(Ops.AND, self.constant(dtypes.uint32, 1))
+    return bits.alu(Ops.CMPNE, self.constant(dtypes.uint32, 0))
+
+  # ***** operands *****
 
   def read(self, name: str, kind: Type) -> UOp:
     key = name, kind.name
@@ -229,106 +204,99 @@ class Translator:
     return self.values[key]
 
   def fetch(self, name: str, kind: Type) -> UOp:
-    if name == "VCC": return self.bit(VCC)
+    if name == "SCC": return self.spread(self.scalar_word(SCC)).alu(Ops.CMPNE, self.constant(dtypes.uint32, 0))
+    if name == "EXEC" and self.width == 1: return self.wave_mask(regs.EXEC)
     if name == "LANE": return self.numbers(list(range(self.start, self.start + self.width)))
-    form = self.sources.get(name)
-    if kind.name == "f16": return self.fetch_half(name, form)
-    if form is None or form._replace(negate=False, magnitude=False) not in (Form("v"), Form("s"), Form("k")) or kind.kind == "b": raise Untranslatable
-    if form.kind != "v" and name not in SCALARS: raise Untranslatable
-    x = self.load(name, kind) if form.kind == "v" else self.word(SCALARS[name]).bitcast(self.vector(TYPES[kind.name]))
-    if (form.negate or form.magnitude) and kind.kind != "f": raise Untranslatable
-    words = self.vector(dtypes.uint32)
-    if form.magnitude: x = x.bitcast(words).alu(Ops.AND, self.constant(dtypes.uint32, 0x7fffffff)).bitcast(x.dtype)
+    if name == "VCC" and self.shape.lanes: return self.lane_bit(lambda i: place(self.state, self.operand("scalar", "VCC", i)).load())
+    if name in ("SIGNED0", "SIGNED1"): return self.constant(dtypes.bool, self.sources["S" + name[-1]].negates[0])
+    if name in ("VCC", "PC", "EXEC"): raise Untranslatable
+    if name[0] == "M": return self.mixed("S" + name[1:])
+    name, _, element = name.partition("#")
+    form = self.sources[name]
+    return self.typed(name, element_form(form, kind, int(element)) if element else form, kind)
+
+  def wave_mask(self, register: int) -> UOp:
+    """A lane mask as a number of 64 bits."""
+    low = self.scalar_word(register).cast(dtypes.uint64)
+    if self.lanes == 32: return low
+    return low.alu(Ops.OR, self.scalar_word(register + 1).cast(dtypes.uint64).alu(Ops.SHL, UOp.const(dtypes.uint64, 32)))
+
+  def mixed(self, name: str) -> UOp:
+    """An operand that is a float32 or a half of a register as float16."""
+    form = self.sources[name]
+    if form.mix is None: return self.typed(name, form, NOTATION["f32"])
+    return self.typed(name, form._replace(shift=16 * form.mix, width=16), NOTATION["f16"])
+
+  def raw(self, name: str, form: Form, part: int) -> UOp:
+    """32 bits of an operand."""
+    if form.kind == "v":
+      if not self.shape.lanes: raise Untranslatable
+      return self.row(name, form.dword + part)
+    if form.kind == "k": return self.spread(self.operand("constant", name, part).bitcast(dtypes.uint32))
+    if form.kind in SPECIAL: return self.spread(self.special(form.kind) if not part else UOp.const(dtypes.uint32, 0))
+    return self.spread(place(self.state, self.operand("scalar", name, form.dword + part)).load())
+
+  def special(self, kind: str) -> UOp:
+    """A bit of the wave's state as a number."""
+    if kind == "scc": return self.scalar_word(SCC)
+    zero = self.wave_mask(regs.VCC if kind == "vccz" else regs.EXEC).alu(Ops.CMPEQ, UOp.const(dtypes.uint64, 0))
+    return zero.where(UOp.const(dtypes.uint32, 1), UOp.const(dtypes.uint32, 0))
+
+  def typed(self, name: str, form: Form, kind: Type) -> UOp:
+    """An operand, or a part of it, as a type, with the sign that the instruction asks for."""
+    if kind.name not in HOST or form.kind in SPECIAL and kind.kind == "f": raise Untranslatable
+    host = self.vector(HOST[kind.name])
+    if kind.bits == 64:
+      if form.width or form.shift: raise Untranslatable
+      wide = self.vector(dtypes.uint64)
+      high = self.raw(name, form, 1).cast(wide).alu(Ops.SHL, self.constant(dtypes.uint64, 32))
+      return self.signed(self.raw(name, form, 0).cast(wide).alu(Ops.OR, high).bitcast(host), form, kind)
+    bits, width = self.raw(name, form, 0), form.width or kind.bits
+    if form.shift: bits = bits.alu(Ops.SHR, self.constant(dtypes.uint32, form.shift))
+    extended = kind.kind == "i" and (width == kind.bits or form.signed) or form.signed
+    if width < 32 and extended:
+      moved = self.constant(dtypes.int32, 32 - width)
+      bits = bits.bitcast(self.vector(dtypes.int32)).alu(Ops.SHL, moved).alu(Ops.SHR, moved).bitcast(self.vector(dtypes.uint32))
+    low = kind.bits if form.signed else min(width, kind.bits)
+    if low < 32 and not (kind.kind == "i" and extended): bits = bits.alu(Ops.AND, self.constant(dtypes.uint32, (1 << low) - 1))
+    if kind.name == "f16": return self.signed(self.half_of(bits), form, kind)
+    if kind.name == "bf16": bits = bits.alu(Ops.SHL, self.constant(dtypes.uint32, 16))
+    return self.signed(bits.bitcast(host), form, kind)
+
+  def signed(self, x: UOp, form: Form, kind: Type) -> UOp:
+    """With the magnitude and the sign that the instruction asks for."""
+    if not form.negate and not form.magnitude: return x
+    if kind.kind != "f": raise Untranslatable
+    if form.magnitude: x = self.absolute(x)
     return self.flipped(x) if form.negate else x
 
-  def fetch_half(self, name: str, form: Form | None) -> UOp:
-    """A half of a register or constant as a float16."""
-    if form is None or form.kind not in ("v", "s", "k") or form.kind != "v" and name not in SCALARS: raise Untranslatable
-    if form.dword or form.signed or form.mix is not None or form.width not in (0, 16) or form.shift not in (0, 16): raise Untranslatable
-    x = self.load(name, NOTATION["u32"]) if form.kind == "v" else self.word(SCALARS[name])
-    if form.shift: x = x.alu(Ops.SHR, self.constant(dtypes.uint32, 16))
-    kept = 0x7fff if form.magnitude else 0xffff
-    x = x.alu(Ops.AND, self.constant(dtypes.uint32, kept))
-    if form.negate: x = x.alu(Ops.XOR, self.constant(dtypes.uint32, 0x8000))
-    return x.cast(self.vector(dtypes.uint16)).bitcast(self.vector(dtypes.float16)).cast(self.vector(dtypes.float32))
+def place(buffer: UOp, index: UOp) -> UOp: return UOp(Ops.INDEX, buffer.dtype, (buffer, index))
 
-_BINARY = {"+": Ops.ADD, "-": Ops.SUB, "*": Ops.MUL, "&": Ops.AND, "|": Ops.OR, "^": Ops.XOR, "<<": Ops.SHL, ">>": Ops.SHR}
+def nodes(node: Node) -> Iterator[Node]:
+  """A node and all below it."""
+  yield node
+  for child in node.args: yield from nodes(child)
 
-# ***** from a Program to a function *****
+def element_form(form: Form, kind: Type, index: int) -> Form:
+  """The form of element `index` of an operand that is an array of narrow values."""
+  if kind.bits == 16 and index < 2:
+    return form._replace(shift=16 * form.halves[index], width=16, negate=form.negates[index], magnitude=False)
+  return form._replace(dword=form.dword + index * kind.bits // 32, shift=index * kind.bits % 32, width=kind.bits, negate=False, magnitude=False)
 
-@functools.cache
-def level() -> str | None:
-  """What the host's code is compiled for, or None if it is no x86-64 with AVX2 or pages cannot be executable."""
-  if machine() not in ("x86_64", "AMD64"): return None
-  try: return processor(importlib.import_module("tinyhw.isa.x86.runtime").code).arch
-  except (TinyError, KeyError, OSError, AttributeError): return None
-
-_arena = CodeArena()
-_CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-
-class Native:
-  """A compiled shape. scalar: its first argument is the scalar buffer; rows: the operands whose rows follow."""
-  def __init__(self, translator: Translator, arch: str):
-    program = translator.program()
-    code = importlib.import_module("tinyhw.isa.x86.target").compile(program, arch)
-    if code.local_bytes: raise Untranslatable
-    address, self.chunk = _arena.add(code.text)
-    self.call: Callable[[int, int, int, int | None], None] = _CALL(address + code.entry)
-    self.rows = tuple(operand for operand, _ in translator.rows)
-    self.scalar = any(u is translator.scalars for u in program.uops)
+class Native(NamedTuple):
+  """A compiled shape: where it is, what the words of its records are, and whether it writes EXEC other than by an operand."""
+  address: int
+  operands: tuple[Operand, ...]
+  writes_exec: bool
 
 @functools.lru_cache(maxsize=None)
-def native(shape: Shape, masked: bool) -> Native | None:
-  """The compiled shape, or None if it stays Python."""
+def native(shape: Shape, masked: bool, lanes: int) -> Native | None:
+  """The compiled shape for waves of so many lanes, or None if it stays Python. masked: for when some lanes are not active."""
   arch = level()
   if arch is None: return None
-  width = 16 if arch.endswith("avx512") else 8
-  try: return Native(Translator(shape, masked, width), arch)
+  try:
+    translator = Translator(shape, masked, lanes, 64 if arch.endswith("avx512") else 32)
+    code = importlib.import_module("tinyhw.isa.x86.target").compile(translator.program(), arch)
   except (Untranslatable, CompileError, NotImplementedError): return None
-
-def faster(python: Callable[[Wave], None], shape: Shape, arguments: dict[str, Any]) -> Callable[[Wave], None]:
-  """A function of a wave that is `python` until it is hot, and then native code where there is some. arguments: as the maker has them."""
-  try: Translator(shape, False, 8).program()
-  except Untranslatable: return python
-  return Hot(python, shape, arguments)
-
-class Prepared(NamedTuple):
-  """What a call for a wave needs: the function, where its arguments are, the words of the scalar buffer, and what keeps the arguments alive."""
-  call: Callable[[int, int, int, int | None], None]
-  arguments: int
-  words: array[int]
-  slots: array[int]
-
-class Hot:
-  """An instruction that counts its executions."""
-  def __init__(self, python: Callable[[Wave], None], shape: Shape, arguments: dict[str, Any]):
-    self.python, self.shape, self.arguments, self.count = python, shape, arguments, 0
-    forms = dict(shape.passes[0][0])
-    self.constants = [(SCALARS[name], arguments[name] & 0xffffffff) for name, form in forms.items() if form.kind == "k" and name in arguments]
-    self.registers = [(SCALARS[name], arguments[name]) for name, form in forms.items() if form.kind == "s" and name in SCALARS]
-    self.reads_vcc, self.writes_mask = "VCC" in shape.meaning, "CARRY" in shape.meaning
-
-  def __call__(self, wave: Wave) -> None:
-    found = wave.prepared[wave.full].get(self) or self.prepare(wave)
-    if found is None: return self.python(wave)
-    call, arguments, words, _ = found
-    for index, register in self.registers: words[index] = wave.s[register]
-    if not wave.full: words[EXEC], words[EXEC + 1] = wave.exec & 0xffffffff, wave.exec >> 32
-    if self.reads_vcc:
-      mask = wave.mask(self.arguments["VCC"])
-      words[VCC], words[VCC + 1] = mask & 0xffffffff, mask >> 32
-    call(arguments, 0, 1, None)
-    if self.writes_mask: wave.set_mask(self.arguments["CARRY"], (words[CARRY] | words[CARRY + 1] << 32) & wave.exec)
-
-  def prepare(self, wave: Wave) -> Prepared | None:
-    """What a call for this wave needs; None while the instruction is not hot, or if it stays Python."""
-    self.count += 1
-    if self.count < HOT: return None
-    compiled = native(self.shape, not wave.full)
-    if compiled is None: return None
-    words = array("I", bytes(64))
-    for index, value in self.constants: words[index] = value
-    rows = [wave.file.address + wave.file.place(self.arguments[name]) for name in compiled.rows]
-    slots = array("Q", [words.buffer_info()[0]] * compiled.scalar + rows)
-    found = wave.prepared[wave.full][self] = Prepared(compiled.call, slots.buffer_info()[0], words, slots)
-    return found
+  if code.local_bytes: return None
+  return Native(load(code), tuple(translator.operands), translator.writes_exec)

@@ -1,13 +1,15 @@
 """The registers of a wave and how they are at its start. Instructions are functions on a `Wave`; strict.py watches what they read and write.
 
-Scalar registers are one list, by the indices of isa/amd/regs.py (106 VCC, 108 trap registers, 124 null, 125 M0, 126 EXEC, 128 flat_scratch). A vector
-register is a row of 32-bit lanes that is seen in three ways: `u` unsigned, `i` signed, `f` float32. Accumulation registers follow the 256 others.
-What nobody has set is garbage. Sources for the start: LLVM's AMDGPUUsage, "Initial Kernel Execution State"; ISA guides.
+All of them are one piece of memory, which translated code works on (threaded.py): a context, scalar registers by the indices of isa/amd/regs.py
+(106 VCC, 108 trap registers, 124 null, 125 M0, 126 EXEC, 128 flat_scratch; SCC has the index of src_scc), for each vector register a mask of the
+lanes that something has written, and the vector registers. One of these is a row of 32-bit lanes that is seen in three ways: `u` unsigned, `i`
+signed, `f` float32. Accumulation registers follow the 256 others. What nobody has set is garbage. Sources for the start: LLVM's AMDGPUUsage,
+"Initial Kernel Execution State"; ISA guides.
 """
 from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.amd.lanes import Moves, permutation
@@ -16,19 +18,29 @@ from tinyhw.emulator.amd.numerics import lane_bits
 from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES, DispatchRegisters
 from tinyhw.emulator.amd.strict import Strict
 from tinyhw.emulator.memory import Memory
+from tinyhw.emulator.threaded import AT, CONTEXT_BYTES
 from tinyhw.isa.amd import regs
 
-if TYPE_CHECKING:
-  from tinyhw.emulator.amd.native import Prepared
-
+_ACTIVE, _PARTIAL = AT["ACTIVE"], AT["PARTIAL"]
 AGPR = 256  # the row of the first accumulation register
+ROWS = 512
+SCC = regs.READ_ONLY["src_scc"]
+# Places in the memory of a wave, in bytes. Behind the scalar registers are DROPPED words for results that nobody wants.
+SCALARS_AT = CONTEXT_BYTES
+DROPPED = regs.SCALARS
+WRITTEN_AT = (SCALARS_AT + 4 * (DROPPED + 4) + 63) // 64 * 64
+VECTORS_AT = WRITTEN_AT + 8 * ROWS
 
 class RegisterFile:
-  """The vector registers of a wave: rows of 32-bit lanes in one piece of memory, garbage at first."""
+  """The registers of a wave in one piece of memory, garbage at first. Places count bytes from the scalar registers."""
   def __init__(self, arch: int, accumulation: int, lanes: int, source: random.Random):
     self.arch, self.accumulation, self.row_bytes = arch, accumulation, 4 * lanes
-    self.memory = bytearray(source.randbytes(self.row_bytes * (arch + accumulation)))
-    self.view, self.address = memoryview(self.memory), address_of(self.memory) if self.memory else 0
+    self.memory = bytearray(VECTORS_AT) + source.randbytes(self.row_bytes * (arch + accumulation))
+    self.memory[SCALARS_AT:SCALARS_AT + 4 * regs.SCALARS] = source.randbytes(4 * regs.SCALARS)
+    self.address, view = address_of(self.memory), memoryview(self.memory)
+    self.context, self.scalars = view[:CONTEXT_BYTES].cast("q"), view[SCALARS_AT:SCALARS_AT + 4 * regs.SCALARS].cast("I")
+    self.masks, self.vectors = view[WRITTEN_AT:VECTORS_AT].cast("Q"), view[VECTORS_AT:]
+    self.context[AT["STATE"]], self.context[AT["WRITTEN"]] = self.address + SCALARS_AT, self.address + WRITTEN_AT
 
   def numbers(self) -> list[int]:
     """The rows that there are."""
@@ -36,9 +48,14 @@ class RegisterFile:
 
   def place(self, row: int) -> int:
     """Where a row begins. Raises KeyError if there is no such register."""
-    if 0 <= row < self.arch: return row * self.row_bytes
-    if AGPR <= row < AGPR + self.accumulation: return (self.arch + row - AGPR) * self.row_bytes
+    if 0 <= row < self.arch: return VECTORS_AT - SCALARS_AT + row * self.row_bytes
+    if AGPR <= row < AGPR + self.accumulation: return VECTORS_AT - SCALARS_AT + (self.arch + row - AGPR) * self.row_bytes
     raise KeyError(row)
+
+  def row(self, number: int) -> memoryview:
+    """The bytes of a row. Raises KeyError."""
+    at = self.place(number) - (VECTORS_AT - SCALARS_AT)
+    return self.vectors[at:at + self.row_bytes]
 
 class Rows(dict[int, Any]):
   """Rows as memoryviews of a type, made when they are first asked for."""
@@ -47,41 +64,61 @@ class Rows(dict[int, Any]):
     self.file, self.code = file, code
 
   def __missing__(self, row: int) -> Any:
-    at = self.file.place(row)
-    found = self[row] = self.file.view[at:at + self.file.row_bytes].cast(self.code)  # type: ignore[call-overload]  # formats are literals
+    found = self[row] = self.file.row(row).cast(self.code)  # type: ignore[call-overload]  # formats are literals
     return found
 
 class Wave:
-  """One wave. `number`: within its workgroup. `active`: the lanes whose EXEC bit is set, `full` if that is all of them."""
+  """One wave. `number`: within its workgroup."""
   def __init__(self, registers: DispatchRegisters, number: int, memory: Memory, lds: LocalMemory, source: random.Random):
     self.registers, self.number, self.memory, self.lds = registers, number, memory, lds
     self.lanes = registers.wave_size
     self.all = (1 << self.lanes) - 1
-    self.s = [source.getrandbits(32) for _ in range(regs.SCALARS)]
-    self.s[regs.NULL] = 0
-    self.scc: int = source.getrandbits(1)
-    self.pc = registers.code
+    arch = registers.accumulator if registers.accumulator is not None else registers.vgprs
+    self.file = RegisterFile(arch, registers.vgprs - arch, self.lanes, source)
+    self.s, self.context = self.file.scalars, self.file.context
+    self.u, self.i, self.f = Rows(self.file, "I"), Rows(self.file, "i"), Rows(self.file, "f")
+    self.s[regs.NULL], self.s[SCC] = 0, source.getrandbits(1)
+    self.pc = self.at = registers.code          # at: the instruction that Python executes while the others are translated
+    self.known = False                          # what strict checks know is a state of the kernel's translation (translate.py), by number
     self.mode = registers.float_round | registers.float_denorm << 4
     self.waiting = self.ended = False
     self.signalled = False                      # gfx12: it has signalled the barrier that it is going to wait for
     self.between: list[Access] = []             # LDS accesses since then
     self.scratch_base = self.xcc = 0
-    arch = registers.accumulator if registers.accumulator is not None else registers.vgprs
-    self.file = RegisterFile(arch, registers.vgprs - arch, self.lanes, source)
-    self.u, self.i, self.f = Rows(self.file, "I"), Rows(self.file, "i"), Rows(self.file, "f")
-    self.prepared: tuple[dict[Any, Prepared], dict[Any, Prepared]] = ({}, {})  # native code that is ready to run: for some lanes, for all
-    self.exec, self.full, self.active = 0, False, ()  # type: tuple[int, bool, Sequence[int]]
+    self._active: tuple[int, Sequence[int]] = (0, ())
+    self.context[AT["ALL"]] = signed64(self.all)
     self.set_exec(self.all)
-    self.strict = Strict(self, self.file.numbers())
+    self.strict = Strict(self, self.file.masks, self.file.numbers())
     self.ticks = source.getrandbits(40)
+
+  @property
+  def scc(self) -> int: return self.s[SCC]
+  @scc.setter
+  def scc(self, value: int) -> None: self.s[SCC] = value
+
+  @property
+  def exec(self) -> int:
+    """The mask of the lanes that are active."""
+    return self.context[_ACTIVE] & self.all
+  @property
+  def full(self) -> bool:
+    """Whether all lanes are active."""
+    return not self.context[_PARTIAL]
+  @property
+  def active(self) -> Sequence[int]:
+    """The lanes that are active."""
+    mask, found = self.exec, self._active
+    if found[0] == mask: return found[1]
+    lanes = range(self.lanes) if mask == self.all else [i for i, bit in enumerate(lane_bits(mask, self.lanes)) if bit]
+    self._active = mask, lanes
+    return lanes
 
   def set_exec(self, mask: int) -> None:
     """Set EXEC, and what follows from it."""
     mask &= self.all
-    self.exec, self.full = mask, mask == self.all
+    self.context[_ACTIVE], self.context[_PARTIAL] = signed64(mask), 0 if mask == self.all else 8
     self.s[regs.EXEC] = mask & 0xffffffff
     if self.lanes == 64: self.s[regs.EXEC + 1] = mask >> 32
-    self.active = range(self.lanes) if self.full else [i for i, bit in enumerate(lane_bits(mask, self.lanes)) if bit]
 
   def mask(self, register: int) -> int:
     """The lane mask in a scalar register, of two of them in a wave of 64."""
@@ -100,7 +137,7 @@ class Wave:
 
   def touch_local(self, address: int, size: int, kind: int) -> None:
     """Note an LDS access of the instruction that executes."""
-    self.strict.accesses.append((address, size, kind))
+    self.strict.local.current.append((address, size, kind))
     if self.signalled: self.between.append((address, size, kind))
 
   def permutation(self, moves: Moves) -> tuple[list[int], list[int]]:
@@ -128,6 +165,10 @@ class Wave:
     """The values of other lanes; 0 where there is none."""
     values = row.tolist()
     return [values[i] if i >= 0 else 0 for i in moves]
+
+def signed64(word: int) -> int:
+  """A word of 64 bits as a number with a sign."""
+  return (word & (1 << 64) - 1 ^ 1 << 63) - (1 << 63)
 
 def start(registers: DispatchRegisters, group: tuple[int, int, int], memory: Memory, lds: LocalMemory, source: random.Random,
           base: int) -> list[Wave]:

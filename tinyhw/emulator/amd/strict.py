@@ -8,6 +8,7 @@
 - A register beyond those that the kernel was given raises OutOfBounds.
 """
 from __future__ import annotations
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.hazards import Watch
@@ -24,21 +25,60 @@ UNORDERED = ("smem", "flat")
 SCC = regs.READ_ONLY["src_scc"]
 
 class Event:
-  """An instruction that counters have counted. counters: those that no wait has covered yet."""
-  __slots__ = ("kind", "counters", "registers", "text", "pc", "accesses")
+  """An instruction that counters have counted. counters: those that no wait has covered yet. serial: which of the accesses of LDS it is, or -1."""
+  __slots__ = ("kind", "counters", "registers", "text", "pc", "serial")
 
-  def __init__(self, kind: str, counters: tuple[str, ...], registers: frozenset[int], text: str, pc: int, accesses: list[Access]):
-    self.kind, self.counters, self.registers, self.text, self.pc, self.accesses = kind, set(counters), registers, text, pc, accesses
+  def __init__(self, kind: str, counters: Iterable[str], registers: frozenset[int], text: str, pc: int, serial: int):
+    self.kind, self.counters, self.registers, self.text, self.pc, self.serial = kind, set(counters), registers, text, pc, serial
+
+class Written:
+  """Which lanes of each vector register have been written, in the words that translated code looks at. Of registers that there are not: KeyError."""
+  def __init__(self, masks: memoryview, rows: list[int]):
+    self.masks, self.rows = masks, frozenset(rows)
+
+  def __getitem__(self, row: int) -> int:
+    if row not in self.rows: raise KeyError(row)
+    return self.masks[row]
+
+  def __setitem__(self, row: int, lanes: int) -> None: self.masks[row] = lanes
+  def __contains__(self, row: int) -> bool: return row in self.rows
+  def get(self, row: int, default: int) -> int: return self.masks[row] if row in self.rows else default
+
+  def clear(self) -> None:
+    """There are no registers any more."""
+    for row in self.rows: self.masks[row] = 0
+    self.rows = frozenset()
+
+class LocalAccesses:
+  """Accesses of the LDS by instructions, numbered in their order: those that a barrier may still want to know of."""
+  def __init__(self) -> None:
+    self.number = 0                            # of the instruction that executes, among those that access the LDS
+    self.current: list[Access] = []
+    self.kept: dict[int, list[Access]] = {}
+
+  def end(self) -> int:
+    """The instruction is done. Its number."""
+    self.kept[self.number], self.current = self.current, []
+    self.number += 1
+    return self.number - 1
+
+  def of(self, number: int) -> list[Access]:
+    """What an instruction that no wait covers has accessed."""
+    return self.kept[number] if number >= 0 else []
+
+  def keep(self, numbers: Iterable[int]) -> None:
+    """Forget the others."""
+    self.kept = {number: self.kept[number] for number in numbers if number in self.kept}
 
 class Strict:
   """The watch over one wave."""
-  def __init__(self, wave: Wave, rows: list[int]):
+  def __init__(self, wave: Wave, masks: memoryview, rows: list[int]):
     self.wave = wave
-    self.vectors = dict.fromkeys(rows, 0)     # vector register -> lanes that have been written
+    self.vectors = Written(masks, rows)       # vector register -> lanes that have been written
     self.scalars = 0                          # scalar registers that have been written, as bits
     self.outstanding: list[Event] = []
     self.pending: dict[int, Event] = {}
-    self.accesses: list[Access] = []          # of the LDS, by the instruction that executes
+    self.local = LocalAccesses()
     self.hazards = Watch(wave.registers.arch, wave.lanes)
 
   def set_vector(self, register: int, lanes: int) -> None:
@@ -74,9 +114,22 @@ class Strict:
     for register in step.vector_writes: vectors[register] |= lanes
     if step.counters: self.count(step, wave.pc - step.size)
 
+  def foresee(self, wave: Wave, step: Step, pc: int) -> None:
+    """As `issue`, but that nothing is executed, and that nobody knows which lanes of vector registers have been written (foresight.py)."""
+    if self.pending and not step.touched.isdisjoint(self.pending): self.unwaited(step)
+    if step.scalar_reads & ~self.scalars: raise UninitialisedRead("a scalar register is read and nothing has written it")
+    hazards = self.hazards
+    if step.waits or hazards.alert: hazards.check(step)
+    if hazards.scalar.on: hazards.scalar.step(step)
+    if step.steers: step.run(wave)
+    hazards.now += step.states
+    hazards.valu += step.valu
+    if step.starts or step.trans or hazards.alert: hazards.note(step)
+    self.scalars |= step.scalar_writes
+    if step.counters: self.count(step, pc)
+
   def count(self, step: Step, pc: int) -> None:
-    event = Event(step.kind, step.counters, step.results, step.text, pc, self.accesses)
-    self.accesses = []
+    event = Event(step.kind, step.counters, step.results, step.text, pc, self.local.end() if step.local else -1)
     self.outstanding.append(event)
     for register in step.results: self.pending[register] = event
 
@@ -96,12 +149,13 @@ class Strict:
     event.counters.discard(counter)
     if event.counters: return
     self.outstanding.remove(event)
+    self.local.kept.pop(event.serial, None)
     for register in event.registers:
       if self.pending.get(register) is event: del self.pending[register]
 
   def unfinished_local(self) -> list[Access]:
     """Accesses of the LDS that no wait covers."""
-    return [access for event in self.outstanding for access in event.accesses]
+    return [access for event in self.outstanding for access in self.local.of(event.serial)]
 
   # ***** what to say *****
 

@@ -1,0 +1,93 @@
+"""The loop of translated code: records in order, entries that let known states in, jumps, checks of what has been written."""
+from __future__ import annotations
+from array import array
+
+import pytest
+
+from tinyhw.emulator import threaded
+from tinyhw.emulator.threaded import AT, CONTEXT, CONTEXT_BYTES, HEAD, PAIRS, WORD, Engine, Exit, Records
+
+pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")
+
+class Machine:
+  """A context with four words of state, and masks of two registers."""
+  def __init__(self, budget: int = 100):
+    self.state, self.masks, self.context = array("q", [0] * 4), array("Q", [0, 0]), array("q", bytes(CONTEXT_BYTES))
+    self["STATE"], self["WRITTEN"], self["BUDGET"] = self.state.buffer_info()[0], self.masks.buffer_info()[0], budget
+    self["ACTIVE"] = self["ALL"] = 0xff
+
+  def __getitem__(self, name: str) -> int: return self.context[AT[name]]
+  def __setitem__(self, name: str, value: int) -> None: self.context[AT[name]] = value
+
+  def run(self, records: Records) -> tuple[Exit, int]:
+    """(why it ended, the place of the record in words)."""
+    self["RECORD"] = records.address
+    reason = Exit(loop().run(self.context.buffer_info()[0]))
+    return reason, (self["RECORD"] - records.address) // WORD
+
+def loop() -> Engine:
+  found = threaded.engine()
+  assert found is not None
+  return found
+
+def test_a_context_has_room_for_its_words() -> None: assert len(CONTEXT) * WORD <= CONTEXT_BYTES
+
+def test_an_entry_lets_known_states_in_and_counts() -> None:
+  machine, records = Machine(10), Records(loop())
+  records.entry(7)
+  end = records.steer("python")
+  records.done()
+  machine["KNOWN"] = 5
+  assert machine.run(records) == (Exit.UNKNOWN, 0) and machine["BUDGET"] == 10
+  for i in range(PAIRS): records.words[HEAD + 1 + 2 * i:HEAD + 3 + 2 * i] = array("q", (i + 5, i + 50))
+  for i in range(PAIRS):
+    machine["KNOWN"], machine["BUDGET"] = i + 5, 10
+    assert machine.run(records) == (Exit.PYTHON, end)
+    assert (machine["KNOWN"], machine["ENTERED"], machine["ENTRY"], machine["BUDGET"]) == (i + 50, i + 5, records.address, 3)
+  machine["BUDGET"] = 0
+  assert machine.run(records) == (Exit.BUDGET, 0)
+
+@pytest.mark.parametrize("value", [0, 1, 1 << 32])
+def test_jumps_look_at_the_state(value: int) -> None:
+  machine, records = Machine(), Records(loop())
+  machine.state[2] = value
+  for name, wanted in (("jump_zero", not value & 1), ("jump_set", bool(value & 1))):
+    records = Records(loop())
+    at = records.steer(name, 0, 0, 16, 0xffffffff)
+    ends = [records.steer("link"), records.steer("python")]
+    records.addresses += [(at + HEAD + i, place) for i, place in enumerate(ends)]
+    records.done()
+    assert machine.run(records) == ((Exit.LINK, ends[0]) if wanted else (Exit.PYTHON, ends[1]))
+
+def test_links_become_jumps() -> None:
+  machine, records, target = Machine(), Records(loop()), Records(loop())
+  place = records.steer("link", 0)
+  target.steer("python")
+  for made in (records, target): made.done()
+  assert machine.run(records) == (Exit.LINK, place)
+  records.jump(place, target.address)
+  assert machine.run(records)[0] == Exit.PYTHON and machine["RECORD"] == target.address
+
+def test_some_lanes_take_the_other_function() -> None:
+  functions = loop().functions
+  for mask, reason in ((0xff, Exit.PYTHON), (0x7f, Exit.MAKE), (0x1ff, Exit.PYTHON)):
+    machine, records = Machine(), Records(loop())
+    machine.state[1] = mask
+    records.steer("activate", 8)
+    records.add((functions["python"], functions["make"]), ())
+    records.done()
+    assert machine.run(records)[0] == reason and machine["ACTIVE"] == mask & 0xff and machine["PARTIAL"] == (8 if reason == Exit.MAKE else 0)
+
+def test_what_is_read_must_have_been_written() -> None:
+  machine, records = Machine(), Records(loop())
+  machine["ACTIVE"] = 0x0f
+  first = records.steer("written", 1, 1, 0, 1)
+  last = records.steer("written_all", 1, 0, 1)
+  records.steer("python")
+  records.done()
+  machine.masks[0] = 0x07
+  assert machine.run(records) == (Exit.UNWRITTEN, first) and machine.masks[1] == 0
+  machine.masks[0] = 0x0f
+  assert machine.run(records) == (Exit.UNWRITTEN, last) and machine.masks[1] == 0x0f
+  machine.masks[1] = 0xff
+  assert machine.run(records)[0] == Exit.PYTHON
