@@ -42,8 +42,8 @@ def test_nothing_is_larger_than_the_product_nor_than_local_memory() -> None:
   sizes = (48, 20, 80)
   for shape in (Shape(2, 1, 2, 1, 1), Shape(1, 2, 1, 1, 1), Shape(1, 1, 1, 1, 2)): assert not fits(shape, sizes, UNIT, CARD)
   assert fits(Shape(2, 1, 1, 1, 1), sizes, UNIT, CARD)
-  assert not fits(Shape(2, 2, 2, 2, 4), (512, 512, 512), UNIT, replace(CARD, local_bytes=8192))
-  assert fits(Shape(2, 2, 2, 2, 1), (512, 512, 512), UNIT, replace(CARD, local_bytes=8192)) and staged(Shape(2, 2, 2, 2, 1), UNIT) == 128
+  assert not fits(Shape(2, 2, 2, 2, 4), (512, 512, 512), UNIT, replace(CARD, local_bytes=16384))
+  assert fits(Shape(2, 2, 2, 2, 1), (512, 512, 512), UNIT, replace(CARD, local_bytes=16384)) and staged(Shape(2, 2, 2, 2, 1), UNIT) == 128
 
 def test_one_matrix_is_always_possible() -> None: assert chosen(16, 16, 16, vector_registers=0) == {}
 

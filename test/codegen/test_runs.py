@@ -9,7 +9,7 @@ from test.codegen.kernels import axis, compare, count, data_for
 from test.codegen.test_workgroup import F32, LANES, run
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
-from tinyhw.codegen.runs import Run, fits, runs_of
+from tinyhw.codegen.runs import Run, fits, meaning_of, runs_of
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
@@ -60,7 +60,16 @@ def test_one_gate_for_all() -> None: assert widths(lowered(copied(4, 4, gated=Tr
 def test_gates_of_their_own_keep_accesses_apart() -> None:
   out, a, lane, k = UOp.param(0, F32, 32), UOp.param(1, F32, 32), axis(8, 0, "LOCAL"), axis(4, 1, "UPCAST")
   i = lane * 4 + k
-  assert widths(lowered(UOp.sink(out.index(i).store(a.index(i).load(i < 29), lane, k)))) == ([1] * 4, [4])
+  assert widths(lowered(UOp.sink(out.index(i).store(a.index(i).load(i < 29), lane, k)))) == ([1, 2, 1], [4]), "0 and 28; 1 and 2; 3"
+  assert widths(lowered(UOp.sink(out.index(i).store(a.index(i).load((i < 28) & (7 < i)), lane, k)))) == ([4], [4])
+
+def test_gates_are_compared_by_what_they_mean() -> None:
+  i, four = axis(8, 0), UOp.const(dtypes.weakint, 4)
+  first, second = (i * four + 1) < 12, (i * four + 3) < 12
+  assert first is not second and meaning_of(first) == meaning_of(second) != meaning_of((i * four) < 12 + 1)
+  assert meaning_of(first & (i < 7)) == meaning_of((i < 7) & second)
+  other = UOp.param(0, dtypes.bool, 1).index(0).load()
+  assert meaning_of(other) is other
 
 def test_what_lies_apart_stays_apart() -> None:
   out, a, lane, k = UOp.param(0, F32, 32), UOp.param(1, F32, 64), axis(8, 0, "LOCAL"), axis(4, 1, "UPCAST")

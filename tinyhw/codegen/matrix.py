@@ -122,8 +122,16 @@ def factors(reduction: UOp, matrix: Matrix) -> tuple[UOp, UOp] | None:
   """What a sum of products multiplies, if its types are the matrix unit's; factors may be widened to the type of the sum."""
   body = reduction.src[0]
   if reduction.arg is not Ops.ADD or body.op is not Ops.MUL or reduction.dtype is not matrix.result: return None
-  x, y = (s.src[0] if s.op is Ops.CAST and s.src[0].dtype is matrix.operand else s for s in body.src)
+  x, y = (s.src[0] if s.op is Ops.CAST and s.src[0].dtype is matrix.operand else s for s in map(without_choice, body.src))
   return (x, y) if x.dtype is y.dtype is matrix.operand else None
+
+def without_choice(u: UOp) -> UOp:
+  """A value, or 0 where a gate is false, is the value itself if it is an element of memory that has the same gate, and is 0 there."""
+  if u.op is not Ops.WHERE or not is_zero(u.src[2]): return u
+  load = u.src[1].src[0] if u.src[1].op is Ops.CAST else u.src[1]
+  return u.src[1] if load.op is Ops.LOAD and len(load.src) > 2 and load.src[1] is u.src[0] and is_zero(load.src[2]) else u
+
+def is_zero(u: UOp) -> bool: return u.op is Ops.CONST and u.arg == 0
 
 # ***** local memory *****
 

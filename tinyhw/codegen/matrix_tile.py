@@ -16,9 +16,9 @@ from tinyhw.uop.ops import UOp
 
 WAVES = (1, 2)             # of a workgroup along each side
 MATRICES = (1, 2, 4)       # of a wave along each side
-STEPS = (1, 2, 4)          # of the unit between two barriers
+STEPS = (1, 2, 4, 8)       # of the unit between two barriers
 PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while local memory gives it a byte: 2 to 8 on real ones
-BARRIER_BYTES = 1024       # what waiting for staged values costs a wave
+BARRIER_BYTES = 4096       # what waiting for staged values costs a wave
 OTHER_REGISTERS = 28       # of a lane that hold neither factors nor sums: addresses, what is being computed
 
 class Shape(NamedTuple):
@@ -47,9 +47,10 @@ def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Ca
   m, n, k = sizes
   if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps: return False
   if registers(s, matrix) > capabilities.vector_registers and s[2:4] != (1, 1): return False
-  return staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize <= capabilities.local_bytes
+  return WORKGROUPS * staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize <= capabilities.local_bytes
 
-PADDING = 8  # elements between rows in local memory, at most
+PADDING = 8     # elements between rows in local memory, at most
+WORKGROUPS = 2  # that should fit into local memory: one computes while the other one waits
 
 def staged(s: Shape, matrix: Matrix) -> int:
   """Rows and columns of the workgroup's factors."""

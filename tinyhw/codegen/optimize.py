@@ -9,6 +9,7 @@ from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose
 from tinyhw.codegen.lane_reduction import fold_lanes
 from tinyhw.codegen.matrix import tile_of, use_matrix
+from tinyhw.codegen.matrix_ranges import one_range_each
 from tinyhw.codegen.tiling import Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
 from tinyhw.codegen.window import stage_windows
 from tinyhw.config import NOOPT
@@ -21,9 +22,14 @@ def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
   """The kernel with final AxisTypes. The opts that were chosen are in its KernelInfo."""
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
   if NOOPT or len(sink.src) > 1 and not same_loops(sink): return outer_grid(sink)
-  sink = merge_ranges(sink)
+  sink = with_few_ranges(sink, capabilities)
   opts = info.opts if info.opts is not None else choose_all(sink, capabilities)
   return with_opts(sink, opts, capabilities.matrix)
+
+def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
+  """The kernel of whose ranges opts speak: what memory walks as one is one, and a product for the matrix unit has three."""
+  sink = merge_ranges(sink)
+  return one_range_each(sink, capabilities) if capabilities.matrix and capabilities.lanes else sink
 
 def same_loops(sink: UOp) -> bool:
   """Do all stores of a kernel run over the same ranges?"""

@@ -12,6 +12,7 @@ import math
 from typing import NamedTuple
 
 from tinyhw import trace
+from tinyhw.codegen.access import gate_of
 from tinyhw.codegen.affine import linear, make, number
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.target import Capabilities
@@ -36,9 +37,19 @@ def access_of(u: UOp) -> Access | None:
   if value.dtype.count > 1 or i.dtype is not dtypes.weakint or value.dtype is dtypes.bool: return None
   if u.op is Ops.LOAD and len(u.src) > 1 and u.src[2].op is not Ops.CONST: return None
   terms, constant = linear(i)
-  rest = u.src[1:] if u.op is Ops.LOAD else u.src[2:]
+  rest: tuple[object, ...] = u.src[1:] if u.op is Ops.LOAD else u.src[2:]
+  gate = gate_of(u)
+  if gate is not None: rest = (meaning_of(gate), *rest[1:])
   step = math.gcd(*terms.values()) * value.dtype.itemsize if is_local(buffer) else 0
   return Access((buffer, frozenset(terms.items()), *rest), constant, step)
+
+def meaning_of(gate: UOp) -> object:
+  """What gates that are written in different ways, but are the same, have in common: `8*i + 3 < 40` is `i < 5`."""
+  if gate.op is Ops.AND: return frozenset(meaning_of(s) for s in gate.src)
+  if gate.op is not Ops.CMPLT or gate.src[0].dtype is not dtypes.weakint: return gate
+  terms, constant = linear(make(Ops.SUB, dtypes.weakint, (gate.src[0], gate.src[1])))
+  step = math.gcd(*terms.values()) or 1
+  return frozenset((t, c // step) for t, c in terms.items()), -(constant // step)
 
 def is_local(buffer: UOp) -> bool: return buffer.op is Ops.DEFINE_LOCAL or buffer.op is Ops.AFTER and buffer.src[0].op is Ops.DEFINE_LOCAL
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 import math
 
-from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose, lanes_of, nest_of
-from tinyhw.codegen.optimize import same_loops
+from tinyhw.codegen.optimize import same_loops, with_few_ranges
 from tinyhw.codegen.register_tile import TILE_FACTORS
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
@@ -30,7 +29,7 @@ LOCALS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 def search(sink: UOp, capabilities: Capabilities, measure: Callable[[Opts], float], width: int, say: Callable[[str], None] | None = None) -> Opts:
   """The fastest opts found for a kernel. measure: seconds, or infinity for what does not work. say: is told each round's outcome."""
   if len(sink.src) > 1 and not same_loops(sink): return ()
-  merged = merge_ranges(sink)
+  merged = with_few_ranges(sink, capabilities)
   start = choose(merged.src[0], capabilities)
   seen = {canonical(start)}
   beam = [(measure(start), start)]

@@ -47,13 +47,14 @@ def execute(program: Program, arch: str, data: dict[int, list[Any]], variables: 
     data[param.arg[0]][:] = [from_bytes(bytes(content[k:k + scalar.itemsize]), scalar) for k in range(0, len(content), scalar.itemsize)]
   return executed
 
-def check(kernel: UOp, arch: str, data: dict[int, list[Any]] | None = None, optimized: bool = True, tolerance: float = 0.0, what: str = "") -> None:
-  """Compile a kernel, execute it, and compare with the interpreter. optimized: the heuristics spread it over lanes."""
+def check(kernel: UOp, arch: str, data: dict[int, list[Any]] | None = None, optimized: bool = True, tolerance: float = 0.0, what: str = "",
+          meaning: UOp | None = None) -> None:
+  """Compile a kernel, execute it, and compare with the interpreter. optimized: heuristics spread it over lanes; meaning: what it was before."""
   known, capable = data or data_for(kernel), capabilities(arch)
-  expected, found = ({k: list(v) for k, v in known.items()} for _ in range(2))
-  evaluate(kernel, expected)
+  wanted, found = ({k: list(v) for k, v in known.items()} for _ in range(2))
+  evaluate(kernel if meaning is None else meaning, wanted)
   execute(lower(optimize(kernel, capable) if optimized else kernel, capable, "test"), arch, found)
-  compare(f"{arch} {what}", expected, found, tolerance)
+  compare(f"{arch} {what}", wanted, found, tolerance)
 
 def value_of(x: Any, variables: Mapping[str, int]) -> int:
   """A grid under values of the variables."""

@@ -1,12 +1,16 @@
 """Products on the matrix unit: executed by the emulator, whose own layouts come from the vendor's calculator, beside the interpreter."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from test.codegen.kernels import axis
+from test.codegen.kernels import axis, data_for
+from test.codegen.test_matrix_ranges import convolution
 from test.isa.amd.machine import ARCHS, check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
+from tinyhw.codegen.tiling import OptOps
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.matrix import Unit, units
@@ -58,3 +62,34 @@ def test_sums_stay_in_their_registers(arch: str) -> None:
         assert inst.operands[0] == inst.operands[3] or not hasattr(inst.operands[3], "cls")
         around = [other.row.name for other in block.insts]
         assert around.count("v_mov_b32") < 8
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_large_tiles_and_loads_one_iteration_early(arch: str) -> None:
+  """Several matrices of a wave and several waves, as a large product has them; three stagings, of which the last is partly padding."""
+  card = replace(capabilities(arch), threads=1)
+  kernel = product(128, 64, 4 * 32 + 9, dtypes.float16, dtypes.float32)
+  optimized = optimize(kernel, card)
+  copies = [o.amount for o in optimized.arg.opts if o.op is OptOps.UPCAST]
+  assert len(copies) >= 2 and max(copies) > 1
+  check(optimized, arch, data_for(kernel), optimized=False, meaning=kernel)
+
+@pytest.mark.parametrize("pad", (0, 1))
+@pytest.mark.parametrize("arch", ARCHS)
+def test_convolutions(arch: str, pad: int) -> None:
+  kernel = halved(convolution(2, 5, 8, 32, 3, pad))
+  program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
+  assert any(u.op is Ops.MMA for u in program.uops)
+  check(kernel, arch, what=f"convolution padded by {pad}")
+
+def halved(kernel: UOp) -> UOp:
+  """A kernel whose factors are float16, and are added in float32."""
+  changes: dict[UOp, UOp] = {}
+  for u in kernel.toposort():
+    src = tuple(changes[s] for s in u.src)
+    if u.op is Ops.PARAM and u.arg[0] > 0: changes[u] = UOp.param(u.arg[0], dtypes.float16, u.arg[1])
+    elif u.op is Ops.INDEX: changes[u] = UOp(Ops.INDEX, src[0].dtype, src)
+    elif u.op is Ops.LOAD:
+      rest = src[1:] and (src[1], UOp.const(dtypes.float16, 0))
+      changes[u] = UOp(Ops.LOAD, dtypes.float16, (src[0], *rest)).cast(dtypes.float32)
+    else: changes[u] = u.replace(src=src)
+  return changes[kernel]

@@ -1,0 +1,81 @@
+"""Products of many ranges as products of three, and sums whose length is no multiple of the unit's steps."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from test.codegen.kernels import AVX2, agree, axis, count
+from test.codegen.test_matrix import matmul
+from test.codegen.test_workgroup import F32, LANES, run
+from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.matrix_ranges import one_range_each, padded
+from tinyhw.codegen.optimize import with_few_ranges
+from tinyhw.codegen.tiling import size_of
+from tinyhw.dtype import dtypes
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.matrix import by_columns
+from tinyhw.uop.ops import UOp
+
+def convolution(batch: int, channels: int, size: int, kernels: int, width: int, pad: int = 0) -> UOp:
+  """out[b, o, y, x] = sum over c, i, j of w[o, c, i, j] * a[b, c, y + i - pad, x + j - pad], 0 outside."""
+  places = size + 2 * pad - width + 1
+  out = UOp.param(0, F32, batch * kernels * places * places)
+  a, w = UOp.param(1, F32, batch * channels * size * size), UOp.param(2, F32, kernels * channels * width * width)
+  b, o, y, x = axis(batch, 0), axis(kernels, 1), axis(places, 2), axis(places, 3)
+  c, i, j = axis(channels, 4, "REDUCE"), axis(width, 5, "REDUCE"), axis(width, 6, "REDUCE")
+  near, beside = y + i - pad, x + j - pad
+  place = a.index((b * channels + c) * size * size + near * size + beside)
+  value = place.load((near >= 0) & (near < size) & (beside >= 0) & (beside < size)) if pad else place.load()
+  total = (value * w.index(((o * channels + c) * width + i) * width + j).load()).reduce(Ops.ADD, c, i, j)
+  return UOp.sink(out.index(((b * kernels + o) * places + y) * places + x).store(total, b, o, y, x))
+
+def sizes(kernel: UOp) -> tuple[list[int], list[int]]:
+  """Of the ranges of the store, and of the sum."""
+  reduce = next(u for u in kernel.toposort() if u.op is Ops.REDUCE)
+  return [size_of(r) for r in ranges_of(kernel.src[0])], [size_of(r) for r in ranges_of(reduce)]
+
+@pytest.mark.parametrize("pad", [0, 1])
+def test_a_convolution_has_three_ranges(pad: int) -> None:
+  kernel = convolution(2, 3, 6, 8, 3, pad)
+  places = 6 + 2 * pad - 2
+  changed = one_range_each(kernel, LANES)
+  assert sizes(changed) == ([8, 2 * places * places], [28])
+  agree(kernel, changed)
+
+@pytest.mark.parametrize("shape", [(2, 3, 6, 8, 3, 1), (1, 8, 8, 4, 3, 0), (3, 5, 5, 9, 2, 1), (2, 4, 9, 12, 1, 0)])
+def test_convolutions(shape: tuple[int, int, int, int, int, int]) -> None: assert count(run(convolution(*shape)), Ops.MMA) >= 1
+
+def test_batches_stay() -> None: assert sizes(one_range_each(matmul(8, 10, 8, batch=3), LANES)) == ([3, 8, 8], [12])
+
+def test_a_product_of_three_ranges_is_left_alone() -> None:
+  kernel = matmul(8, 16, 8)
+  assert one_range_each(kernel, LANES) is kernel
+
+@pytest.mark.parametrize("k", [3, 5, 13, 17, 30, 63])
+def test_sums_of_any_length(k: int) -> None: assert count(run(matmul(8, k, 8)), Ops.MMA) >= 1
+
+def test_few_steps_are_added() -> None:
+  unit = by_columns(16, 16, 16, dtypes.float16, F32, 32)
+  assert [padded(n, unit) for n in (16, 1, 40, 147, 1000, 4096, 4097)] == [16, 16, 48, 160, 1024, 4096, 4224]
+
+def test_a_factor_that_is_computed_is_0_where_steps_were_added() -> None:
+  """What is added to nothing is not nothing."""
+  out, a, w = UOp.param(0, F32, 64), UOp.param(1, F32, 80), UOp.param(2, F32, 80)
+  i, j, x = axis(8, 0), axis(8, 1), axis(10, 2, "REDUCE")
+  left = a.index(i * 10 + x).load() + 1
+  kernel = UOp.sink(out.index(i * 8 + j).store((left * w.index(x * 8 + j).load()).reduce(Ops.ADD, x), i, j))
+  changed = one_range_each(kernel, LANES)
+  assert sizes(changed)[1] == [12]
+  agree(kernel, changed)
+  assert count(run(kernel), Ops.MMA) >= 1
+
+def test_other_kernels_and_targets() -> None:
+  """No unit, too small, a reduction of something else, several reductions."""
+  for kernel in (convolution(1, 1, 4, 2, 2), convolution(2, 1, 6, 8, 1)): assert one_range_each(kernel, LANES) is kernel
+  product = convolution(2, 3, 6, 8, 3)
+  assert one_range_each(product, replace(LANES, matrix=())) is product
+  assert len(ranges_of(with_few_ranges(product, AVX2).src[0])) > 2
+  out, a, i, x = UOp.param(0, F32, 8), UOp.param(1, F32, 80), axis(8, 0), axis(10, 1, "REDUCE")
+  largest = UOp.sink(out.index(i).store(a.index(i * 10 + x).load().reduce(Ops.MAX, x), i))
+  assert one_range_each(largest, LANES) is largest

@@ -1,0 +1,104 @@
+"""Bring a product to one range of rows, one of columns and one of the sum, whatever it came from, so that the matrix unit's tiles fit it.
+
+A convolution is a sum over channels and places of the kernel, its columns are images and places in them. Output ranges that only one factor has
+become one range, those that the other one has another; summed ranges that both have become one. Each of the old ranges is a digit of the new one.
+What both factors have (a batch) stays. The range of the sum gets as many steps more as make it a multiple of the unit's; there, factors are 0, and
+memory is not touched. Divisions cost little: factors are staged in local memory once for many products (matrix.py).
+"""
+from __future__ import annotations
+import math
+
+from tinyhw import trace
+from tinyhw.codegen.affine import make, number
+from tinyhw.codegen.grid import ranges_of, values_of
+from tinyhw.codegen.matrix import factors, is_zero
+from tinyhw.codegen.matrix_tile import STEPS
+from tinyhw.codegen.tiling import size_of
+from tinyhw.dtype import DType, dtypes
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.matrix import Matrix
+from tinyhw.uop.ops import UOp
+
+MOST_PADDING = 16   # the share of a sum's steps, 1 in so many, that may be added so that more of them are staged at once
+
+def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
+  """A kernel whose stores share a product with one range for rows, columns and sum each; another kernel as it is."""
+  reduces = [u for u in sink.toposort() if u.op is Ops.REDUCE]
+  if len(reduces) != 1 or any(ranges_of(s) != ranges_of(sink.src[0]) for s in sink.src): return sink
+  outputs, summed = ranges_of(sink.src[0]), ranges_of(reduces[0])
+  if not all(size_of(r) for r in (*outputs, *summed)): return sink
+  for matrix in capabilities.matrix:
+    found = factors(reduces[0], matrix) if matrix.lanes == capabilities.lanes else None
+    if found is None: continue
+    x, y = (frozenset(factor.ranges) for factor in found)
+    sides = [r for r in outputs if r in x and r not in y], [r for r in outputs if r in y and r not in x]
+    groups = [*sorted(sides, key=lambda group: [r.arg[0] for r in group[-1:]]), [r for r in summed if r in x and r in y]]   # inner ones are columns
+    if all(product_of(group) >= least for group, least in zip(groups, least_of(matrix))): return merged(sink, groups, found, matrix)
+  return sink
+
+def least_of(matrix: Matrix) -> tuple[int, int, int]:
+  """Sizes of a product from which the unit is worth its while. Half of its steps may be padding."""
+  return matrix.m, matrix.n, matrix.k // 2 + 1
+
+def product_of(ranges: list[UOp]) -> int: return math.prod(size_of(r) for r in ranges)
+
+def padded(steps: int, matrix: Matrix) -> int:
+  """A multiple of the unit's steps, of as many of them as are staged at once if few are added for that."""
+  for count in sorted(STEPS, reverse=True):
+    whole = -(-steps // (matrix.k * count)) * matrix.k * count
+    if (whole - steps) * MOST_PADDING <= steps: return whole
+  return -(-steps // matrix.k) * matrix.k
+
+def merged(sink: UOp, groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: Matrix) -> UOp:
+  """sink with a range for each group, which has the place of the group's last one."""
+  steps = product_of(groups[2])
+  sizes = [product_of(groups[0]), product_of(groups[1]), padded(steps, matrix)]
+  if all(len(group) == 1 for group in groups) and sizes[2] == steps: return sink
+  new: dict[UOp, UOp] = {}
+  instead: dict[UOp, UOp] = {}
+  for group, size in zip(groups, sizes):
+    if len(group) == 1 and size == size_of(group[0]): continue
+    whole = UOp(Ops.RANGE, dtypes.weakint, (number(size),), group[-1].arg)
+    instead[group[-1]] = whole
+    new.update(digits_of(whole, group))
+  total = instead.get(groups[2][-1], groups[2][-1])
+  inside = make(Ops.CMPLT, dtypes.bool, (total, number(steps)))
+  gone = {r for group in groups for r in group if r in new} - set(instead)
+  below = set(found[0].toposort()) | set(found[1].toposort())
+  for u in sink.toposort():
+    if u in new: continue
+    src = tuple([new[s] for s in u.src])
+    if u.op is Ops.STORE or u.op is Ops.REDUCE:
+      values = tuple(new[s] for s in values_of(u)) if u.op is Ops.STORE else (multiplied(new[found[0]], new[found[1]], u.dtype),)
+      new[u] = UOp(u.op, u.dtype, values + tuple(instead.get(r, r) for r in ranges_of(u) if r not in gone), u.arg)
+    elif u.op is Ops.LOAD and u in below: new[u] = gated(src, inside, total)
+    else: new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg)
+    if u in found and not is_load(u) and total in new[u].ranges: new[u] = make(Ops.WHERE, u.dtype, (inside, new[u], UOp.const(u.dtype, 0)))
+  trace.hand_on(new)
+  return new[sink]
+
+def multiplied(x: UOp, y: UOp, dtype: DType) -> UOp:
+  """The product of factors, in the type of the sum."""
+  return UOp(Ops.MUL, dtype, tuple([s if s.dtype is dtype else UOp(Ops.CAST, dtype, (s,)) for s in (x, y)]))
+
+def digits_of(whole: UOp, ranges: list[UOp]) -> dict[UOp, UOp]:
+  """Ranges as digits of their common one, the last of them the fastest."""
+  found: dict[UOp, UOp] = {}
+  rest = whole
+  for k, r in reversed(list(enumerate(ranges))):
+    found[r] = make(Ops.MOD, dtypes.weakint, (rest, r.src[0])) if k else rest
+    rest = make(Ops.IDIV, dtypes.weakint, (rest, r.src[0]))
+  return found
+
+def gated(src: tuple[UOp, ...], condition: UOp, total: UOp) -> UOp:
+  """A load over these sources that is done where a condition on `total` holds, if it depends on that; elsewhere it gives 0."""
+  element = src[0].dtype
+  if total not in src[0].ranges: return UOp(Ops.LOAD, element, src)
+  gate = make(Ops.AND, dtypes.bool, (src[1], condition)) if len(src) > 1 else condition
+  return make(Ops.LOAD, element, (src[0], gate, src[2] if len(src) > 2 else UOp.const(element, 0)))
+
+def is_load(u: UOp) -> bool:
+  """Is this an element of memory, 0 where its gate is false?"""
+  while u.op is Ops.CAST: u = u.src[0]
+  return u.op is Ops.LOAD and (len(u.src) < 3 or is_zero(u.src[2]))
