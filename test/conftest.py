@@ -3,6 +3,7 @@
 `--suite tensor` takes the files of suite.py only, `--share N` one test of N of them.
 """
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
 
 # ***** the tensor suite, and devices other than the host *****
 
-COUNTER = pytest.StashKey[suite.Counter]()
+COUNTER = suite.Counter(suite.chip_of(EMULATE.value))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
   group = parser.getgroup("tinyhw")
@@ -44,36 +45,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
   group.addoption("--share", type=int, default=1, metavar="N", help="run one test of N, drawn by the names of test and card")
   group.addoption("--count-into", metavar="FILE", help="write there what test/suite.py counts")
 
-def pytest_configure(config: pytest.Config) -> None: config.stash[COUNTER] = suite.Counter(suite.chip_of(EMULATE.value))
-
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
   """Other files than those of the suite."""
   wanted = config.getoption("--suite") and collection_path.suffix == ".py" and collection_path.name != "conftest.py"
   return True if wanted and collection_path.relative_to(suite.TEST).as_posix() not in suite.files() else None
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-  share, chip = config.getoption("--share"), config.stash[COUNTER].chip
-  items[:] = [item for item in items if suite.drawn(item.nodeid, chip, share)]
+  items[:] = [item for item in items if suite.drawn(item.nodeid, COUNTER.chip, config.getoption("--share"))]
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
   mark = item.get_closest_marker("host")
   if mark is not None and DEV.value and not keeps_host_memory(DEV.value): pytest.skip(f"of the host alone: {mark.args[0]}")
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-  report = yield
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+  """Of this process's tests, or, where it shares them among others, of all of them."""
   reason = report.longrepr[2].removeprefix("Skipped: ") if report.skipped and isinstance(report.longrepr, tuple) else ""
-  item.config.stash[COUNTER].add(report.when, report.outcome, reason)
-  return report
+  COUNTER.add(report.when or "", report.outcome, reason)
 
-@pytest.fixture(scope="session", autouse=True)
-def counted_workgroups(request: pytest.FixtureRequest) -> Iterator[None]:
-  """What the virtual computer of a suite's run executes is counted. A run that executes nothing shows nothing."""
-  yield
-  if not (request.config.getoption("--suite") and EMULATE.value): return
-  counter = request.config.stash[COUNTER]
-  counter.workgroups = sum(gpu.workgroups for gpu in emulator.box(EMULATE.value).gpus)
-  assert counter.workgroups or request.config.getoption("--share") > 1, f"nothing ran on {EMULATE.value}: set DEV=AMD"
+def pytest_testnodedown(node: Any, error: object) -> None:
+  """A process that had a part of the tests has ended."""
+  COUNTER.workgroups += getattr(node, "workeroutput", {}).get("workgroups", 0)
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-  if into := session.config.getoption("--count-into"): Path(into).write_text(session.config.stash[COUNTER].run().line(), "utf-8")
+  """A run of the suite on a virtual GPU that executes nothing shows nothing, and has failed."""
+  if not (session.config.getoption("--suite") and EMULATE.value): return
+  COUNTER.workgroups += sum(gpu.workgroups for gpu in emulator.box(EMULATE.value).gpus)
+  if hasattr(session.config, "workeroutput"):
+    session.config.workeroutput["workgroups"] = COUNTER.workgroups
+    return
+  if into := session.config.getoption("--count-into"): Path(into).write_text(COUNTER.run().line(), "utf-8")
+  if not COUNTER.workgroups and session.config.getoption("--share") == 1:
+    sys.stdout.write(f"\nnothing ran on {EMULATE.value}: set DEV=AMD\n")
+    session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -3,33 +3,36 @@
     python3 test/evidence.py
 
 Levels: L0 it encodes; L1 it decodes back, and agrees with an independent assembler; L2 an emulator runs the exact bytes and passes the tensor tests;
-L3 the conversation with the driver is checked; L4 it ran on silicon. A level stands here only if what shows it is in the repository, counted here;
-runs on silicon are recorded by hand, in `silicon`. test/test_docs.py compares README.md with the table.
+L3 the conversation with the driver is checked; L4 it ran on silicon. A level stands here only if what shows it is in the repository, counted here.
+Runs of the whole tensor suite on virtual GPUs are recorded by test/suite.py, runs on silicon by hand, in `silicon`. test/test_docs.py compares
+README.md with the table.
 """
 from __future__ import annotations
 import re
 from pathlib import Path
 from typing import NamedTuple
 
+import suite
+
 TEST = Path(__file__).resolve().parent
 
 class Target(NamedTuple):
   """A line of the table. golden: vectors, and the pattern of those that belong to this target. files: tests that must exist for each level.
 
-  tools: independent assemblers that made the vectors. whole: all of the tensor tests ran on the emulator; else L2 is reached in part.
+  tools: independent assemblers that made the vectors. chip: the virtual GPU, whose recorded run of the tensor suite is all of L2; without one that
+  passed, L2 is reached in part.
   """
   name: str
   golden: tuple[str, str]
   files: dict[str, str]
   silicon: str = ""
   tools: str = "llvm-mc 14 and GNU as"
-  whole: bool = True
+  chip: str = ""
 
 WIDE = r"zmm|\{k\d\}|\bk[0-7]\b|[xy]mm(?:1[6-9]|2\d|3[01])\b"   # registers and forms that need EVEX, or masks
 DRIVER = "drivers/cpu/test_workers.py"
 
-ASSEMBLED = {"L0": "isa/amd/test_encode.py", "L1": "isa/amd/test_decode.py"}
-AMD = {**ASSEMBLED, "L2": "emulator/amd/test_tensors.py", "L3": "drivers/amd/test_emulated.py"}
+AMD = {"L0": "isa/amd/test_encode.py", "L1": "isa/amd/test_decode.py", "L2": "emulator/amd/test_tensors.py", "L3": "drivers/amd/test_emulated.py"}
 X86 = {"L0": "isa/x86/test_encode.py", "L1": "isa/x86/test_decode.py", "L3": DRIVER}
 
 TARGETS = (
@@ -37,9 +40,9 @@ TARGETS = (
          "AMD Zen 3 (EPYC, family 25 model 1) and Intel Granite Rapids, Linux: `examples/digits.py`, every kernel of `docs/tour.md`"),
   Target("x86-64, AVX-512", ("golden/x86_64.txt", f"(?:{WIDE})"), {**X86, "L2": "isa/x86/test_select_evex.py"},
          "Intel Granite Rapids (KVM guest), Linux: `examples/digits.py`, `test/isa/x86/test_silicon.py`"),
-  *(Target(f"AMD {name}", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD if emulated else ASSEMBLED, "", tools, False) for name, chip, tools, emulated in (
-    ("RDNA3 (gfx1100)", "gfx1100", "LLVM 19 and 22", True), ("RDNA4 (gfx1200)", "gfx1200", "LLVM 19 and 22", True),
-    ("CDNA3 (gfx942)", "gfx942", "LLVM 19 and 22", True), ("CDNA4 (gfx950)", "gfx950", "LLVM 22", False))),
+  *(Target(f"AMD {name} ({chip})", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD, tools=tools, chip=chip) for name, chip, tools in (
+    ("RDNA3", "gfx1100", "LLVM 19 and 22"), ("RDNA4", "gfx1200", "LLVM 19 and 22"), ("CDNA3", "gfx942", "LLVM 19 and 22"),
+    ("CDNA4", "gfx950", "LLVM 22"))),
 )
 SOURCES = (
   ("C (`DEV=CLANG`)", "drivers/test_clang.py", "an installed compiler makes the code; the same worker ring; tests compare it with PYTHON"),
@@ -59,13 +62,19 @@ def vectors(golden: tuple[str, str]) -> tuple[int, int]:
     elif " ! " in line: bad += 1
   return good, bad
 
+def suite_on(chip: str) -> str:
+  """What a recorded run of the whole tensor suite counted. Empty where there is none, or tests failed."""
+  run = suite.recorded().get(chip)
+  if run is None or run.failed: return ""
+  return f"the tensor suite (`test/suite.py`), {run.date}: {run.passed} tests passed, {sum(run.skipped.values())} skipped ([why](docs/emulator.md))"
+
 def row(target: Target) -> str:
   good, bad = vectors(target.golden)
   have = {level for level, name in target.files.items() if (TEST / name).exists()}
   encoded = f"yes, {good} vectors, {bad} refused" if "L0" in have and good else "–"
   decoded = f"yes, {target.tools}" if {"L0", "L1"} <= have and good else "–"
   emulated, driver = (f"`test/{target.files[level]}`" if level in have else "–" for level in ("L2", "L3"))
-  if "L2" in have and not target.whole: emulated = f"in part: {emulated}"
+  if "L2" in have and target.chip: emulated = suite_on(target.chip) or f"in part: {emulated}"
   return f"| {target.name} | {encoded} | {decoded} | {emulated} | {driver} | {target.silicon or 'not yet'} |\n"
 
 def table() -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import collections
 import datetime
+import importlib.util
 import json
 import os
 import re
@@ -24,7 +25,7 @@ from typing import NamedTuple
 
 TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
-CHIPS = ("gfx1100", "gfx1200", "gfx942")
+CHIPS = ("gfx1100", "gfx1200", "gfx942", "gfx950")
 CARDS = 6   # tests of tensors on several devices name AMD, AMD:1, AMD:3, AMD:4 and AMD:5
 
 AREA = ("test_*.py", "methods/test_*.py", "engine/test_*.py", "nn/test_*.py")
@@ -111,14 +112,22 @@ class Counter:
 
 # ***** the command *****
 
+def environment() -> tuple[str, list[str]]:
+  """A Python that has pytest, this one or that of test/run.py's environment, and arguments that share tests among the processor's cores."""
+  sys.path.insert(0, str(TEST))
+  import run  # beside this file, wherever that was imported from
+  python = sys.executable if importlib.util.find_spec("pytest") else run.prepare()
+  return python, run.processes() if python != sys.executable or importlib.util.find_spec("xdist") else []
+
 def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
   """pytest's exit status, and what it counted."""
-  environment = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV="AMD")
+  python, sharing = environment()
+  variables = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV="AMD")
   with tempfile.TemporaryDirectory() as folder:
     told = Path(folder, "run")
-    command = [sys.executable, "-m", "pytest", "--suite", "tensor", "--share", str(share), "--count-into", str(told), *rest]
+    command = [python, "-m", "pytest", *sharing, "--suite", "tensor", "--share", str(share), "--count-into", str(told), *rest]
     print(f"suite.py: {chip}: {' '.join(command[1:])}", flush=True)
-    status = subprocess.call(command, cwd=TEST.parent, env=environment)
+    status = subprocess.call(command, cwd=TEST.parent, env=variables)
     return status, parse(told.read_text("utf-8")) if told.exists() else None
 
 def main() -> int:

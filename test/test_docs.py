@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import evidence
 import reference
+import suite
 
 from tinyhw.config import documentation
 from tinyhw.device import Device
@@ -34,7 +35,7 @@ DOCUMENTS = [ROOT / "README.md"] + sorted(path for path in (ROOT / "docs").glob(
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 NAMED_FILE = re.compile(r"`((?:tinyhw|drivers|autogen|test|examples|docs)/[\w/.-]+\.(?:py|md|txt))`")
-GENERATED = "(<!-- {0}: .*? -->\\n).*?(<!-- end of {0} -->)"   # a part of README.md that is written by `with_tables`
+GENERATED = "(<!-- {0}: .*? -->\\n).*?(<!-- end of {0} -->)"   # a part of a document that `with_tables` writes
 ENVIRONMENT = {"DEV": "CPU", "THREADS": "2", "CACHE": "0", "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
 
 class Example(NamedTuple):
@@ -99,12 +100,16 @@ def speed_table() -> str:
     lines.append(f"| {row['what']} | {row['bar']} | {' | '.join(values)} |\n")
   return "| what | bar | tinyhw | ratio | verdict |\n|---|---|---|---|---|\n" + "".join(lines)
 
-def with_tables(readme: str) -> str:
-  """README.md with its generated parts up to date."""
-  for name, made in (("evidence", evidence.table()), ("speed", speed_table())):
-    readme, found = re.subn(GENERATED.format(name), lambda found: found[1] + made + found[2], readme, flags=re.S)
-    assert found == 1, f"README.md has no place for its table of {name}"
-  return readme
+def with_tables(path: Path) -> str:
+  """A document with its generated parts up to date."""
+  document = path.read_text(encoding="utf-8")
+  for name, made in TABLES.get(path.name, {}).items():
+    document, found = re.subn(GENERATED.format(name), lambda found, made=made: found[1] + made() + found[2], document, flags=re.S)
+    assert found == 1, f"{path.name} has no place for its table of {name}"
+  return document
+
+TABLES: dict[str, dict[str, Callable[[], str]]] = {   # the generated parts of documents
+  "README.md": {"evidence": evidence.table, "speed": speed_table}, "emulator.md": {"suite": suite.table}}
 
 def has_cpu() -> bool:
   try: return bool(Device["CPU"].arch)
@@ -129,9 +134,8 @@ def test_files_that_are_named_exist(path: Path) -> None:
 def test_environment_page_lists_every_variable() -> None:
   assert (ROOT / "docs/environment.md").read_text(encoding="utf-8") == environment_page()
 
-def test_tables_of_the_readme_are_up_to_date() -> None:
-  readme = (ROOT / "README.md").read_text(encoding="utf-8")
-  assert readme == with_tables(readme)
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if path.name in TABLES], ids=lambda path: path.name)
+def test_generated_tables_are_up_to_date(path: Path) -> None: assert path.read_text(encoding="utf-8") == with_tables(path)
 
 DESIGN = (ROOT / "docs/design.md").read_text(encoding="utf-8")
 CONSTANTS = [(row["constant"].strip("`"), row["value"]) for row in rows_of(DESIGN) if "constant" in row]
@@ -160,8 +164,7 @@ def rewrite(path: Path) -> None:
   path.write_text(document, encoding="utf-8")
 
 def write_all() -> Iterator[Path]:
-  readme = ROOT / "README.md"
-  readme.write_text(with_tables(readme.read_text(encoding="utf-8")), encoding="utf-8")
+  for path in DOCUMENTS: path.write_text(with_tables(path), encoding="utf-8")
   (ROOT / "docs/environment.md").write_text(environment_page(), encoding="utf-8")
   (ROOT / reference.FOLDER).mkdir(exist_ok=True)
   for name, text in reference.pages().items():

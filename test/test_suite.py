@@ -1,4 +1,5 @@
 """test/suite.py: the list, what it counts, and a small run of it on each virtual GPU."""
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -40,9 +41,11 @@ def test_outcomes_are_counted() -> None:
 @pytest.mark.parametrize("name, chip", [("gfx1100", "gfx1100"), ("gfx942x6", "gfx942"), ("", "")])
 def test_chips_of_names(name: str, chip: str) -> None: assert suite.chip_of(name) == chip
 
+@pytest.mark.parametrize("sharing", (["-n", "0"], ["-n", "2"]), ids=("one process", "two"))
 @pytest.mark.parametrize("chip", suite.CHIPS)
-def test_a_few_tests_run_on_the_chip(chip: str, capfd: pytest.CaptureFixture[str]) -> None:
-  status, run = suite.run_on(chip, 1, ["test/methods/test_elementwise.py", "-k", "test_equal_operands_of_maximum"])
+def test_a_few_tests_run_on_the_chip(chip: str, sharing: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+  if not importlib.util.find_spec("xdist"): pytest.skip("pytest-xdist is not installed")
+  status, run = suite.run_on(chip, 1, ["test/methods/test_elementwise.py", "-k", "test_equal_operands_of_maximum", *sharing])
   assert status == 0 and run is not None and run.chip == chip and run.passed and not run.failed and run.workgroups, capfd.readouterr().out
 
 def test_a_run_that_executes_nothing_fails() -> None:
