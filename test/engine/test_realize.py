@@ -79,6 +79,7 @@ def test_an_operation_takes_few_calls(expression: str) -> None:
   for _ in range(4): eval(code, names)
   assert 10 < calls(lambda: eval(code, names)) <= CALLS[expression]
 
+@pytest.mark.host("a copied process has none of the GPUs of the one that it was copied from")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not copy processes")
 def test_a_copied_process_goes_on() -> None:
   x = Tensor([1.0, 2.0]) + 1
