@@ -12,7 +12,7 @@ SLOW = {"vload": PipeCost(100), "vadd": PipeCost(5), "vfma": PipeCost(5), "call"
 
 def slow(target: Target, free: int = 100) -> Target:
   target.latency = SLOW
-  target.free_registers = {bank.name: free for bank in target.banks}
+  target.steps = {bank.name: (free,) for bank in target.banks}
   return target
 
 def names(function: Function) -> list[str]: return [i.row.name for b in function.blocks for i in b.insts]

@@ -34,6 +34,8 @@ class Allocator:
     self.free = list(self.all)
     self.entry: list[dict[int, int] | None] = [None] * len(self.flow.blocks)
     self.calm = [~units for units in self.hints.avoid]
+    self.reaches = [iter(file.reaches[1:]) for file in self.file.banks]
+    self.reach = [file.reaches[0] for file in self.file.banks]  # where values are put as long as they find a place
     self.kept: dict[int, list[int]] = {-1: [0] * len(self.all)}  # loop header -> units of the parameters of it and of the loops around it
     self.prefix: dict[int, list[MInst]] = {}
     self.out: list[MInst] = []
@@ -44,14 +46,18 @@ class Allocator:
     return self.hints.unit[self.hints.web[v]]
 
   def pick(self, v: int, free: int) -> int:
-    """A unit for v among the free ones of its bank, or -1: the one it wants, else a quiet one, else any."""
+    """A unit for v among the free ones of its bank, or -1: the one it wants, else a quiet one, else any; within reach, which grows where it must."""
     view, web = self.views[v], self.hints.web[v]
-    unit = self.hints.unit[web]
+    unit, bank = self.hints.unit[web], view.bank
     if unit >= 0:
       mask = view.mask << unit
       if free & mask == mask: return unit
-    found = view.find(free & self.calm[view.bank])
-    if found < 0: found = view.find(free)
+    while True:
+      near = free & self.reach[bank]
+      found = view.find(near & self.calm[bank])
+      if found < 0: found = view.find(near)
+      if found >= 0 or near == free: break
+      self.reach[bank] = next(self.reaches[bank])
     if unit < 0 <= found: self.hints.unit[web] = found
     return found
 

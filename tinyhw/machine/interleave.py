@@ -3,7 +3,8 @@
 A list scheduler, block by block, in stretches between barriers and calls. Of the instructions whose operands would be there, the one comes next from
 which the longest way leads to the stretch's end, by `Target.latency`; of equals the first in the source order, so that copies of one expression
 are side by side, instruction by instruction. A result is kept if it needs no more registers than the source order does or than cost no occupancy
-(`Target.free_registers`); else instructions are moved by less and less, at last not at all. What is so crowded that it may be spilled is left alone.
+(the first of `Target.steps`); else instructions are moved by less and less, at last not at all. What is so crowded that it may be spilled is left
+alone.
 
 What stays in order is told by order.Graph. Needs: SSA form. Cost: near linear in the instructions.
 """
@@ -51,7 +52,7 @@ def reordered(lines: list[Line], leaves: set[int], weight: list[int], file: Regi
 
 def free(file: RegisterFile, target: Target) -> list[int]:
   """Registers of each bank that a value may have at no cost."""
-  return [target.free_registers.get(bank.bank.name, 0) for bank in file.banks]
+  return [target.steps.get(bank.bank.name, (0,))[0] for bank in file.banks]
 
 def peak(lines: list[Line], leaves: set[int], weight: list[int], file: RegisterFile) -> list[int]:
   """The most registers of each bank that are taken at once."""

@@ -63,6 +63,10 @@ def most_registers(file: RegisterFile, waves: int) -> int:
   """Registers that each of so many waves may have."""
   return file.registers // waves // file.granule * file.granule - file.extra
 
+def steps(file: RegisterFile, most: int) -> tuple[int, ...]:
+  """Numbers of registers, rising, beyond which fewer waves run on a SIMD that holds `most` at most."""
+  return tuple(sorted({most_registers(file, waves) for waves in range(1, most + 1)}))
+
 def round_up(n: int, step: int) -> int: return (n + step - 1) // step * step
 
 def residency(unit: Unit, kernel: Kernel, units: int = 1) -> Residency:

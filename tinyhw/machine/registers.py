@@ -16,9 +16,9 @@ FIELD = 16  # bits of a bank's pressure, the top one being a guard
 
 class BankFile:
   """One bank: `free` is the set of units that may be allocated, `limit` how many units can be filled for sure, however they are aligned."""
-  __slots__ = ("bank", "position", "free", "limit", "numbers", "unit_of", "block", "wide", "solid")
+  __slots__ = ("bank", "position", "free", "limit", "numbers", "unit_of", "block", "wide", "solid", "reaches")
 
-  def __init__(self, bank: Bank, position: int, classes: list[RegClass], allocatable: tuple[int, ...]):
+  def __init__(self, bank: Bank, position: int, classes: list[RegClass], allocatable: tuple[int, ...], steps: tuple[int, ...] = ()):
     self.bank, self.position = bank, position
     self.wide = any(c.units > 1 or c.align > 1 for c in classes)
     rest = [i for i in range(bank.count) if i not in allocatable]
@@ -27,10 +27,20 @@ class BankFile:
     self.free = sum(1 << self.unit_of[i] for i in allocatable)
     self.block = 1
     while self.block < max((size_of(c) for c in classes), default=1): self.block *= 2
-    whole = (1 << self.block) - 1
-    # the units of aligned blocks that are free as a whole: any set of values whose sizes fit in sum can be packed there
-    self.solid = sum(whole << i for i in range(0, bank.count, self.block) if self.free & whole << i == whole << i)
+    self.solid = self.whole_blocks(self.free)  # any set of values whose sizes fit in sum can be packed there
     self.limit = self.solid.bit_count()
+    # growing sets of units: the allocator leaves one only if a value finds no place in it. What is less than a block at the end of one comes later,
+    # or it would be taken for a hole that small values should fill
+    reaches: dict[int, None] = {}
+    for step in (*steps, bank.count):
+      below = self.free & sum(1 << self.unit_of[i] for i in range(min(step, bank.count)))
+      reaches.update(dict.fromkeys((self.whole_blocks(below), below)))
+    self.reaches = [reach for reach in reaches if reach]
+
+  def whole_blocks(self, units: int) -> int:
+    """Those of aligned blocks that are among the units as a whole."""
+    whole = (1 << self.block) - 1
+    return sum(whole << i for i in range(0, self.bank.count, self.block) if units & whole << i == whole << i)
 
   def blocked(self, units: int) -> int:
     """How much of the limit is lost when these units are taken: their whole blocks."""
@@ -156,7 +166,8 @@ class RegisterFile:
     self.by_bank: dict[Bank, BankFile] = {}
     for position, bank in enumerate(target.banks):
       classes = [c for c in target.classes if c.bank is bank]
-      self.by_bank[bank] = BankFile(bank, position, classes, tuple(target.allocatable.get(bank.name, bank.allocatable)))
+      self.by_bank[bank] = BankFile(bank, position, classes, tuple(target.allocatable.get(bank.name, bank.allocatable)),
+                                    target.steps.get(bank.name, ()))
     self.banks = list(self.by_bank.values())
     self.guard = sum(1 << FIELD * b.position + FIELD - 1 for b in self.banks)
     self.limits = sum(b.limit << FIELD * b.position for b in self.banks)

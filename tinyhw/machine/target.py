@@ -62,15 +62,16 @@ class Target:
   """A processor as the machine passes see it. Data and functions, never a subclass.
 
   banks, classes, table: of its registers and instructions. allocatable: bank name -> physical indices that may be used, best first, where that
-  differs from the bank's own list (fewer registers on an older chip, or a limit for occupancy).
+  differs from the bank's own list (fewer registers on an older chip, or a limit for occupancy). steps: bank name -> numbers of registers, rising,
+  beyond which a kernel does worse (fewer waves run at once): interleaving stays below the first, and the allocator below each as long as it can.
   select: Program -> Function over virtual registers. encode: a laid out Function -> Code. decode: bytes and an offset -> (MInst, size).
   The functions below make single instructions over physical registers; they must leave the flags alone:
     move(dst, src): same bank, same number of units. spill(reg, slot), reload(reg, slot): slot is a byte offset in the function's stack frame.
     jump(block): unconditional. swap(a, b): exchanges two registers of one unit; may be several instructions; without it, cycles need a free one.
   invert(jump): the conditional jump with the opposite condition and the same block, or None where there is none.
   region(inst): which memory a load or store touches; instructions with different regions are disjoint. None: anything.
-  latency: pipe, or the name of an instruction -> PipeCost (scoreboard.py); issue_width: micro-operations a cycle. free_registers: bank name -> how
-  many a function may have before fewer of its threads fit on the processor. abi: the calling convention, for the ISA's own passes.
+  latency: pipe, or the name of an instruction -> PipeCost (scoreboard.py); issue_width: micro-operations a cycle.
+  abi: the calling convention, for the ISA's own passes.
   hooks: "before:<pass>" or "after:<pass>" -> passes to run there, for the names in passes.PASSES.
   """
   name: str
@@ -89,10 +90,10 @@ class Target:
   table: Any = ()
   abi: Any = None
   allocatable: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+  steps: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
   region: Callable[[MInst], Hashable] | None = None
   latency: Mapping[str, PipeCost] = field(default_factory=dict)
   issue_width: int = 4
-  free_registers: Mapping[str, int] = field(default_factory=dict)
   hooks: Mapping[str, Sequence[Hook]] = field(default_factory=dict)
   _registers: RegisterFile | None = None    # made by registers.registers_of at first use
 

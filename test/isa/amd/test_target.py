@@ -2,6 +2,7 @@
 import pytest
 
 from test.codegen.kernels import axis
+from test.isa.amd.machine import check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
@@ -63,3 +64,26 @@ def test_a_launch_is_told_of_scratch_memory(arch: str) -> None:
   for x in values: total = total * x
   code = compile(lower(UOp.sink(UOp.param(0, dtypes.float64, 64).index(r).store(total, r)), capabilities(arch), "crowded"), arch)
   assert code.private_bytes > 0 and dict(code.registers)["vgpr"] > 200
+
+@pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
+def test_spilled_scalars_take_the_next_vector_registers(arch: str) -> None:
+  """A hundred integers and more that all lanes share are alive at once: some go to lanes of vector registers, of which few are used."""
+  n = 140
+  out, a, r = UOp.param(0, dtypes.int32, 32), UOp.param(1, dtypes.int32, n), axis(32, 0, "LOCAL")
+  values = [a.index(k).load() for k in range(n)]
+  total = values[0]
+  for x in values[1:]: total = total ^ x
+  for x in values: total = total * 3 + x
+  kernel = UOp.sink(out.index(r).store(total, r))
+  program = lower(kernel, capabilities(arch), "crowded")
+  function, _, _ = assemble(program, arch)
+  names = [inst.row.name for block in function.blocks for inst in block.insts]
+  assert "v_writelane_b32" in names and "v_readlane_b32" in names
+  assert dict(compile(program, arch).registers)["vgpr"] < 16
+  check(kernel, arch, optimized=False)
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_steps_of_occupancy_are_those_of_the_register_files(arch: str) -> None:
+  steps = target(arch).steps["vgpr"]
+  assert list(steps) == sorted(steps)
+  assert {"gfx1100": (96, 120, 144), "gfx1100:wave64": (48, 60, 72), "gfx1200": (96, 120, 144)}.get(arch, (64, 72, 80)) == steps[:3]

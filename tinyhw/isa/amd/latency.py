@@ -16,11 +16,12 @@ of CDNA's memory, whose last-level cache is on another die.
 from __future__ import annotations
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.rows_matrix import Shape
-from tinyhw.machine.occupancy import RegisterFile, Unit
+from tinyhw.isa.amd.units import UNITS, unit_of
+from tinyhw.machine.occupancy import Unit
 from tinyhw.machine.scoreboard import PipeCost
 
 # letter -> whose waves share it, what it is
@@ -102,14 +103,6 @@ class Card:
 SECTOR = 64   # bytes that second-level caches are asked for: requests are of 64 or 128
 BANKS = 32    # of 4 bytes, of the LDS that one compute unit reads in a cycle
 
-# Scalar registers: CDNA adds vcc, flat_scratch and xnack_mask to a wave's own; on RDNA each wave has all of them
-_CDNA = {"vgpr": RegisterFile(512, 8), "sgpr": RegisterFile(800, 16, 6)}
-_RDNA = {"vgpr": RegisterFile(1536, 24)}
-_RDNA_WAVE64 = {"vgpr": RegisterFile(768, 12)}
-_WGP = Unit("WGP", 4, 16, 32, _RDNA, 128 << 10, 1024, 32)
-_CDNA3_CU = Unit("CU", 4, 8, 64, _CDNA, 64 << 10, 512, 16)
-_CDNA4_CU = Unit("CU", 4, 8, 64, _CDNA, 160 << 10, 1280, 16)
-
 _RDNA3_FLOPS = {"f16": 256, "bf16": 256, "iu8": 256, "iu4": 512, "vf32": 128, "vf16": 128, "vf64": 4}
 _RDNA4_FLOPS = {"f16": 512, "bf16": 512, "iu8": 1024, "iu4": 2048, "fp8": 1024, "bf8": 1024, "vf32": 128, "vf16": 128, "vf64": 4}
 _CDNA3_FLOPS = {"f16": 512, "bf16": 512, "i8": 1024, "fp8": 1024, "bf8": 1024, "f32": 64, "xf32": 256, "f64": 64, "vf32": 64, "vf16": 64, "vf64": 32}
@@ -119,21 +112,18 @@ _CDNA4_FLOPS = {"f16": 1024, "bf16": 1024, "i8": 2048, "fp8": 2048, "bf8": 2048,
 # Sources: AMD's product pages; RDNA3: 64 bytes a cycle of each CU's first-level cache, 64 of each of 48 channels of L2; MI300: 64 and, on each of
 # eight dies, 16 channels of 128, behind which the last-level cache gives 17.2 TB/s (CDNA 3 white paper); CDNA4 reads LDS faster, not counted here
 CARDS = {
-  "gfx942": Card("MI300X", _CDNA3_CU, 304, 2.1, 128, 64, 16384, 5300, _CDNA3_FLOPS, 8, 17200),
-  "gfx950": Card("MI355X", _CDNA4_CU, 256, 2.4, 128, 64, 16384, 8000, _CDNA4_FLOPS, 8, 17200),
-  "gfx1100": Card("RX 7900 XTX", _WGP, 48, 2.5, 256, 128, 3072, 960, _RDNA3_FLOPS),
-  "gfx1200": Card("RX 9060 XT", _WGP, 16, 3.13, 256, 128, 1024, 320, _RDNA4_FLOPS),
-  "gfx1201": Card("RX 9070 XT", _WGP, 32, 2.97, 256, 128, 2048, 640, _RDNA4_FLOPS),
+  "gfx942": Card("MI300X", UNITS["gfx942"], 304, 2.1, 128, 64, 16384, 5300, _CDNA3_FLOPS, 8, 17200),
+  "gfx950": Card("MI355X", UNITS["gfx950"], 256, 2.4, 128, 64, 16384, 8000, _CDNA4_FLOPS, 8, 17200),
+  "gfx1100": Card("RX 7900 XTX", UNITS["gfx1100"], 48, 2.5, 256, 128, 3072, 960, _RDNA3_FLOPS),
+  "gfx1200": Card("RX 9060 XT", UNITS["gfx1200"], 16, 3.13, 256, 128, 1024, 320, _RDNA4_FLOPS),
+  "gfx1201": Card("RX 9070 XT", UNITS["gfx1200"], 32, 2.97, 256, 128, 2048, 640, _RDNA4_FLOPS),
 }
 SOURCE = "published: LLVM's SISchedule.td, AMD's matrix instruction calculator, ISA guides; assumed: LDS, RDNA4 as RDNA3; nothing is measured"
 
 @functools.lru_cache(None)
 def card(generation: Generation) -> Card:
-  """The card of an architecture; waves of 64 lanes on RDNA have half as many registers each."""
-  found = CARDS[generation.arch.partition(":")[0]]
-  if generation.cdna or generation.wave == 32: return found
-  unit = Unit("WGP", 4, 16, 64, _RDNA_WAVE64, found.unit.local_bytes, found.unit.local_granule, found.unit.groups)
-  return Card(found.title, unit, *[getattr(found, name) for name in Card.__dataclass_fields__ if name not in ("title", "unit")])
+  """The card of an architecture, with its units as they are for waves of this size."""
+  return replace(CARDS[generation.arch.partition(":")[0]], unit=unit_of(generation))
 
 @functools.lru_cache(None)
 def costs(family: str) -> dict[str, PipeCost]:

@@ -9,15 +9,16 @@ from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.emit import encode_function
 from tinyhw.isa.amd.hazards import avoid_hazards
-from tinyhw.isa.amd.latency import card, costs
+from tinyhw.isa.amd.latency import costs
 from tinyhw.isa.amd.macros import expand_macros, group_row, macro_row
 from tinyhw.isa.amd.select import select
 from tinyhw.isa.amd.table import Table, build, table
+from tinyhw.isa.amd.units import register_steps
 from tinyhw.isa.amd.waits import add_waits
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
 from tinyhw.machine.interleave import interleave
-from tinyhw.machine.occupancy import most_registers
+from tinyhw.machine.macros import MACRO
 from tinyhw.machine.passes import run
 from tinyhw.machine.pseudo import copy
 from tinyhw.machine.target import Target, region
@@ -26,7 +27,7 @@ from tinyhw.machine.unused import drop_unused
 __all__ = ["capabilities", "compile", "target"]
 
 # Vector registers that hold spilled scalar registers, a lane each; never given to values. What is left are whole groups of four, which the
-# allocator fills from below
+# allocator fills from below. In the end they follow the others (`close_ranks`)
 SPILL_REGISTERS = tuple(range(248, 256))
 OPPOSITE = {"s_cbranch_scc0": "s_cbranch_scc1", "s_cbranch_scc1": "s_cbranch_scc0"}
 
@@ -86,20 +87,33 @@ def single_copies(inst: MInst) -> list[MInst]:
   steps = range(dst.cls.units) if dst.index < src.index else range(dst.cls.units - 1, -1, -1)
   return [copy(regs.v(dst.index + k), regs.v(src.index + k)) for k in steps] if dst.index != src.index else []
 
+def close_ranks(function: Function, target: Target) -> Function:
+  """Vector registers with spilled scalar ones behind those that values have: the highest one decides how many waves run at once."""
+  written = function.used.get("vgpr", set())
+  kept = sorted(written.intersection(SPILL_REGISTERS))
+  if not kept: return function
+  first = 1 + max(written.difference(kept), default=0)
+  moved = {regs.v(index): regs.v(first + n) for n, index in enumerate(kept)}
+  for block in function.blocks:
+    for inst in block.insts:
+      if inst.row.encoding is MACRO: inst.operands = [moved.get(o, o) if isinstance(o, Reg) else o for o in inst.operands]
+  function.used["vgpr"] = written.difference(kept) | {r.index for r in moved.values() if r.index is not None}
+  return function
+
 @functools.lru_cache(None)
 def target(arch: str) -> Target:
   """The Target for "gfx1100" and so on."""
   generation = generation_of(arch)
   moves = Moves(table(generation.arch))
-  values, unit = generation.vectors, card(generation).unit
+  values = generation.vectors
   return Target(
     name=arch, capabilities=capabilities(arch), banks=(regs.SGPR, regs.VGPR), classes=(*classes(regs.S), *classes(values)),
     move=moves.move, spill=moves.spill, reload=moves.reload, jump=moves.jump, swap=moves.swap, invert=moves.invert, select=select,
     table=table(generation.arch), region=region, abi=abi(generation.family),
     allocatable={"sgpr": tuple(range(generation.sgprs)), "vgpr": tuple(range(SPILL_REGISTERS[0]))},
-    latency=costs(generation.family), free_registers={bank: most_registers(file, unit.waves) for bank, file in unit.files.items()},
+    latency=costs(generation.family), steps=register_steps(generation),
     hooks={"before:order": (drop_unused, interleave), "before:expand": (split_copies,),
-           "after:expand": (expand_macros,), "after:layout": (add_waits, avoid_hazards)})
+           "after:expand": (close_ranks, expand_macros), "after:layout": (add_waits, avoid_hazards)})
 
 def classes(files: dict[int, RegClass]) -> tuple[RegClass, ...]:
   """Those that values of programs have."""
