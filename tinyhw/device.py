@@ -26,6 +26,7 @@ from tinyhw.storage import diskcache_get, diskcache_put
 # Name -> driver module. A missing module is a refusal with a reason, not an error.
 DRIVERS = {
   "NV": "tinyhw.drivers.nvidia",
+  "NV:CUDA": "tinyhw.drivers.nvidia.cuda",  # the same GPUs through the vendor's library
   "AMD": "tinyhw.drivers.amd",
   "METAL": "tinyhw.drivers.metal",
   "CPU": "tinyhw.drivers.cpu",
@@ -433,6 +434,8 @@ class _Devices:
     if device[:len(DISK)].upper() == DISK and device[len(DISK):len(DISK) + 1] in ("", ":"): return _canonical_path(device)
     name, _, ordinal = device.upper().partition(":")
     name = ALIASES.get(name, name)
+    way, _, number = ordinal.partition(":")
+    if f"{name}:{way}" in DRIVERS: name, ordinal = f"{name}:{way}", number
     if name not in DRIVERS:
       for module in filter(None, str(PLUGINS).split(",")):
         try: importlib.import_module(module.strip())  # they register theirs
@@ -458,7 +461,7 @@ class _Devices:
     with self._lock:
       if name in self._opened: return self._opened[name]
       if on_disk(name): return self._open_file(name)
-      kind, _, ordinal = name.partition(":")
+      kind, _, ordinal = (name, "", "") if name in DRIVERS else name.rpartition(":")
       try:
         if not _exists(DRIVERS[kind]): raise DeviceError("this version of tinyhw has no driver for it")
         self._opened[name] = importlib.import_module(DRIVERS[kind]).open(int(ordinal or 0), runtime)

@@ -1,4 +1,4 @@
-"""The NV device: NVIDIA's GPUs driven through the vendor's kernel driver, without its libraries.
+"""The NV device: NVIDIA's GPUs driven through the vendor's kernel driver, without its libraries; or (NV:CUDA) with one.
 
 | file | what it owns |
 |---|---|
@@ -11,23 +11,41 @@
 | launch.py | what a QMD says of a launch |
 | device.py | one GPU |
 | faults.py | what errors of channels mean, in words |
+| cuda.py, library.py, cubin.py | the same GPUs through the vendor's library, NV:CUDA |
 
 What is not NVIDIA's own is in drivers/gpu.
 """
 from __future__ import annotations
+import contextlib
+import errno
 import sys
 from collections.abc import Callable
 
-from tinyhw.drivers.linux.files import machine
+from tinyhw.device import Compiled
+from tinyhw.drivers.linux.files import Refused, machine
+from tinyhw.drivers.nvidia import cuda
 from tinyhw.drivers.nvidia.card import Card
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.rm import connect
-from tinyhw.errors import DeviceError
+from tinyhw.errors import DeviceError, DriverError
 from tinyhw.machine.code import Code
 
-def open(ordinal: int, runtime: Callable[[str], Code]) -> NVDevice:
-  """Open GPU number `ordinal` of those that the kernel's driver runs. Raises DeviceError or DriverError, which say what to do."""
+WALLED = (errno.EPERM, errno.ENOTSUP, errno.ENOTTY, errno.ENOSYS)  # what a container answers that keeps the kernel driver's calls from programs
+
+def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
+  """Open GPU number `ordinal` of those that the kernel's driver runs; where its calls are kept from programs, through the vendor's library.
+
+  Raises DeviceError or DriverError, which say what to do.
+  """
   if sys.platform != "linux": raise DeviceError("NVIDIA GPUs are driven through the Linux kernel; use another device on this system")
+  try: return open_directly(ordinal)
+  except Refused as refused:
+    if refused.errno not in WALLED: raise
+    with contextlib.suppress(DeviceError, DriverError): return cuda.open_as("NV", ordinal)
+    raise
+
+def open_directly(ordinal: int) -> NVDevice:
+  """The same, through the kernel's driver and nothing else."""
   connection = connect(machine())
   infos = connection.list_cards()
   if ordinal >= len(infos):

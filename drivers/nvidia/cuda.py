@@ -1,0 +1,212 @@
+"""The device NV through NVIDIA's driver library: the same code in the vendor's file format, loaded by libcuda.
+
+For containers that keep the kernel driver's calls from programs, and as a second witness of what our own driver does: DEV=NV:CUDA. All work is in one
+order, that of the library's default stream.
+"""
+from __future__ import annotations
+import contextlib
+import ctypes
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinyhw.device import Compiled, Launch, LRUAllocator
+from tinyhw.drivers.nvidia.chips import CHIPS, Chip
+from tinyhw.drivers.nvidia.cubin import cubin
+from tinyhw.drivers.nvidia.library import L2_BYTES, MAJOR, MAPPED, MINOR, MULTIPROCESSORS, OUT_OF_MEMORY, SHARED_OF_FUNCTION, STICKY
+from tinyhw.drivers.nvidia.library import Failure, Library, load_library
+from tinyhw.errors import DeviceError, DriverError
+from tinyhw.machine.code import Code
+
+MOST_GROUPS = (1 << 31) - 1
+SHARED_WITHOUT_ASKING = 48 << 10
+
+class CudaMemory:
+  """A buffer: where it is."""
+  __slots__ = ("address", "size", "device", "host", "__weakref__")
+  def __init__(self, address: int, size: int, device: CudaDevice, host: int = 0):
+    self.address, self.size, self.device, self.host = address, size, device, host
+
+  def __repr__(self) -> str: return f"<CudaMemory {self.size} bytes at {self.address:#x}>"
+
+class Registered(CudaMemory):
+  """Memory of the program that the GPU sees as long as this object lives."""
+  def __del__(self) -> None:
+    with contextlib.suppress(DriverError): self.device.call("cuMemHostUnregister", self.host)
+
+class CudaAllocator(LRUAllocator):
+  """The memory of one GPU."""
+  def __init__(self, device: CudaDevice, limit: int | None):
+    super().__init__(device.name, limit=limit, supports_transfer=True)
+    self.device = device
+
+  def _alloc(self, size: int) -> CudaMemory | None:
+    try: return CudaMemory(self.device.number("cuMemAlloc_v2", size, kind=ctypes.c_uint64), size, self.device)
+    except Failure as failure:
+      if failure.status == OUT_OF_MEMORY: return None
+      raise
+
+  def _free(self, opaque: CudaMemory, size: int) -> None:
+    with contextlib.suppress(DriverError): self.device.call("cuMemFree_v2", opaque.address)  # a context that is lost has given all back
+
+  def _copyin(self, dest: CudaMemory, src: memoryview) -> None:
+    data = src.cast("B")
+    source = (ctypes.c_char * data.nbytes).from_buffer(data) if not data.readonly else (ctypes.c_char * data.nbytes).from_buffer_copy(data)
+    self.device.call("cuMemcpyHtoD_v2", dest.address, source, data.nbytes)
+
+  def _copyout(self, dest: memoryview, src: CudaMemory) -> None:
+    self.device.call("cuMemcpyDtoH_v2", (ctypes.c_char * dest.nbytes).from_buffer(dest.cast("B")), src.address, dest.nbytes)
+
+  def address(self, opaque: CudaMemory) -> int: return opaque.address
+  def offset(self, opaque: CudaMemory, size: int, offset: int) -> CudaMemory: return CudaMemory(opaque.address + offset, size, self.device)
+
+  def external(self, address: int, size: int) -> CudaMemory:
+    self.device.call("cuMemHostRegister_v2", address, size, MAPPED)
+    return Registered(self.device.number("cuMemHostGetDevicePointer_v2", address, 0, kind=ctypes.c_uint64), size, self.device, address)
+
+  def transfer(self, dest: CudaMemory, src: Any, size: int) -> bool:
+    """Copy from another GPU of the library's. False for memory of other drivers."""
+    if not isinstance(src, CudaMemory): return False
+    src.device.synchronize()
+    self.device.call("cuMemcpyPeer", dest.address, self.device.context, src.address, src.device.context, size)
+    self.device.synchronize()
+    return True
+
+class CudaProgram:
+  """A kernel that the library has loaded. Unloaded when it is garbage."""
+  def __init__(self, device: CudaDevice, code: Code):
+    if code.arch.partition(":")[0] != device.arch:
+      raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} is {device.arch}; compile it for that")
+    self.device, self.name, self.code = device, code.name, code
+    self.buffers = code.arguments.count("buffer")
+    self.slots = struct.Struct(f"<{len(code.arguments)}q")
+    self.image = cubin(code)
+    self.module = device.number("cuModuleLoadData", ctypes.c_char_p(self.image), kind=ctypes.c_void_p)
+    self.function = device.number("cuModuleGetFunction", self.module, code.name.encode(), kind=ctypes.c_void_p)
+    if code.local_bytes > SHARED_WITHOUT_ASKING: device.call("cuFuncSetAttribute", self.function, SHARED_OF_FUNCTION, code.local_bytes)
+
+  def launch(self, launch: Launch) -> None:
+    """Start it. Raises DeviceError that says what is wrong with the launch."""
+    if len(launch.buffers) != self.buffers or len(launch.variables) != len(self.code.arguments) - self.buffers:
+      raise DeviceError(f"kernel {self.name} takes {self.buffers} buffers and {len(self.code.arguments) - self.buffers} variables, "
+                        f"not {len(launch.buffers)} and {len(launch.variables)}")
+    if not 0 <= launch.grid <= MOST_GROUPS: raise DeviceError(f"kernel {self.name}: a grid of {launch.grid} blocks; it is from 0 to {MOST_GROUPS}")
+    if not launch.grid: return
+    try: values = [ctypes.c_int64(v) for v in self.slots.unpack(self.slots.pack(*[b.address for b in launch.buffers], *launch.variables))]
+    except (struct.error, AttributeError, TypeError) as error:
+      raise DeviceError(f"kernel {self.name}: {launch.buffers} and {tuple(launch.variables)} are not all memory of this device, or 64-bit "
+                        "integers") from error
+    places = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(v) for v in values])
+    self.device.call("cuLaunchKernel", self.function, launch.grid, 1, 1, self.code.lanes, 1, 1, 0, None, places, None)
+
+  def __del__(self) -> None:
+    if getattr(self, "module", 0):
+      with contextlib.suppress(DriverError): self.device.call("cuModuleUnload", self.module)
+
+class CudaDevice(Compiled):
+  """A GPU that is driven through libcuda."""
+  allocator: CudaAllocator
+
+  def __init__(self, name: str, library: Library, ordinal: int):
+    self.name, self.library, self.lock = name, library, threading.RLock()
+    self.lost: str | None = None
+    self.context = 0
+    self.handle = library.number("cuDeviceGet", ordinal)
+    self.title = library.text("cuDeviceGetName", self.handle)
+    major, minor = (library.number("cuDeviceGetAttribute", which, self.handle) for which in (MAJOR, MINOR))
+    self.chip = self._chip(f"sm_{major}{minor}")
+    self.context = library.number("cuDevicePrimaryCtxRetain", self.handle, kind=ctypes.c_void_p)
+    limit = library.number("cuDeviceTotalMem_v2", self.handle, kind=ctypes.c_size_t)
+    super().__init__(name, CudaAllocator(self, limit), arch=self.chip.arch)
+
+  def _chip(self, arch: str) -> Chip:
+    found = next((chip for chip in CHIPS if chip.arch == arch), None)
+    if found is None: raise DeviceError(f"{self.title} is {arch}, and kernels are made for {', '.join(c.arch for c in reversed(CHIPS))}")
+    return found
+
+  def call(self, name: str, *arguments: Any) -> None:
+    """A call in this GPU's context, whichever thread makes it. Raises DriverError, and the device is lost if a kernel has destroyed the context."""
+    with self.lock:
+      if self.lost is not None: raise DeviceError(self.lost)
+      try:
+        self.library.call("cuCtxSetCurrent", self.context)
+        self.library.call(name, *arguments)
+      except Failure as failure:
+        if failure.status in STICKY: self.lost = f"{self.name} is lost since a kernel failed ({failure.message}); start the program again"
+        raise
+
+  def number(self, name: str, *arguments: Any, kind: Any = ctypes.c_int) -> int:
+    """A number that a call writes to its first argument."""
+    found = kind()
+    self.call(name, ctypes.byref(found), *arguments)
+    return int(found.value or 0)
+
+  def load(self, code: Code) -> CudaProgram: return CudaProgram(self, code)
+
+  def submit(self, launches: Sequence[Launch]) -> None:
+    """Start launches, in order; returns at once."""
+    for launch in launches:
+      if not isinstance(launch.program, CudaProgram): raise DeviceError(f"cannot launch {launch.program!r}; pass what load() of this device returned")
+      launch.program.launch(launch)
+
+  def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
+    """Run launches, and tell when each began and ended by the GPU's clock, in nanoseconds of time.perf_counter_ns."""
+    self.synchronize()
+    with contextlib.ExitStack() as undo:
+      def event() -> int:
+        made = self.number("cuEventCreate", 0, kind=ctypes.c_void_p)
+        undo.callback(self.call, "cuEventDestroy_v2", made)
+        return made
+      events = [event() for _ in range(len(launches) + 1)]
+      start = time.perf_counter_ns()
+      self.call("cuEventRecord", events[0], None)
+      for launch, mark in zip(launches, events[1:]):
+        self.submit([launch])
+        self.call("cuEventRecord", mark, None)
+      self.synchronize()
+      def elapsed(mark: int) -> int:
+        found = ctypes.c_float()
+        self.call("cuEventElapsedTime", ctypes.byref(found), events[0], mark)
+        return start + int(found.value * 1e6)
+      times = [start, *(elapsed(mark) for mark in events[1:])]
+    return list(zip(times, times[1:]))
+
+  def synchronize(self) -> None: self.call("cuCtxSynchronize")
+
+  def after_fork(self, in_child: bool) -> None:
+    if not in_child: return
+    self.lock = self.allocator.lock = threading.RLock()
+    self.lost = f"{self.name} belongs to the process that opened it; CUDA cannot be used after a fork: start processes with \"spawn\""
+
+  def close(self) -> None:
+    """Finish what runs. The context stays as long as the process lives: buffers that are still referenced are in it."""
+    super().close()
+    if self.lost is None:
+      self.synchronize()
+      self.allocator.free_cache()
+
+  def facts(self) -> dict[str, Any]:
+    version = self.library.number("cuDriverGetVersion")
+    count = self.library.number("cuDeviceGetAttribute", MULTIPROCESSORS, self.handle)
+    l2 = self.library.number("cuDeviceGetAttribute", L2_BYTES, self.handle)
+    return {"arch": self.arch, "processor": f"{self.title}, {count} multiprocessors", "cache_bytes": (self.chip.cache_bytes, l2), "threads": count,
+            "local_bytes": self.chip.local_bytes, "memory_limit": self.allocator.limit,
+            "kernel_interface": f"libcuda, CUDA {version // 1000}.{version % 1000 // 10}"}
+
+_library: list[Library] = []
+
+def open(ordinal: int, runtime: Callable[[str], Code]) -> CudaDevice:
+  """Open GPU number `ordinal` of the library's as NV:CUDA. Raises DeviceError or DriverError, which say what to do."""
+  return open_as("NV:CUDA", ordinal)
+
+def open_as(kind: str, ordinal: int) -> CudaDevice:
+  """The same, under another name."""
+  if not _library:
+    library = Library(load_library())
+    library.call("cuInit", 0)
+    _library.append(library)
+  count = _library[0].number("cuDeviceGetCount")
+  if ordinal >= count: raise DeviceError(f"there is no GPU number {ordinal}: NVIDIA's driver library sees {count}")
+  return CudaDevice(f"{kind}:{ordinal}" if ordinal else kind, _library[0], ordinal)

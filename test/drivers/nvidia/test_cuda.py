@@ -1,0 +1,99 @@
+"""The device that the vendor's library drives, on a stand-in for the library."""
+import ctypes
+import errno
+from collections.abc import Callable, Iterator
+
+import pytest
+from fake_cuda import FakeCuda, Loaded
+from nvidia_box import code
+
+from tinyhw.config import Context
+from tinyhw.device import Device, Launch
+from tinyhw.drivers import nvidia
+from tinyhw.drivers.linux import files
+from tinyhw.drivers.nvidia import cuda, rm
+from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.errors import DeviceError, DriverError, OutOfMemory
+
+Opener = Callable[..., tuple[FakeCuda, cuda.CudaDevice]]
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
+  def make(**arguments) -> tuple[FakeCuda, cuda.CudaDevice]:
+    made = FakeCuda(**arguments)
+    monkeypatch.setattr(cuda, "load_library", lambda: Loaded(made))
+    monkeypatch.setattr(cuda, "_library", [])
+    return made, cuda.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+  yield make
+
+def test_bytes_launches_and_what_is_given_back(fake: Opener) -> None:
+  library, device = fake()
+  data, out = bytes(range(256)) * 40, bytearray(10240)
+  a, program = device.allocator.alloc(10240), device.load(code())
+  device.allocator.copyin(a, memoryview(data))
+  device.allocator.copyout(memoryview(out), a)
+  assert out == data and device.arch == "sm_90" and device.name == "NV:CUDA"
+  device.submit([Launch(program, [a], [-5], 3), Launch(program, [a], [6], 0), Launch(program, [device.allocator.offset(a, 8, 16)], [7], 9)])
+  device.synchronize()
+  assert library.kernels == [("example", 3, 64, [a.address, -5]), ("example", 9, 64, [a.address + 16, 7])]
+  device.allocator.free(a)
+  del program
+  device.close()
+  assert not library.memory and not library.modules
+
+def test_recordings_and_times(fake: Opener) -> None:
+  library, device = fake()
+  a, program = device.allocator.alloc(100), device.load(code())
+  recording = device.record([Launch(program, [a], [1], 2)])
+  recording.patch(0, 1, 9)
+  recording.patch_grid(0, 5)
+  recording.submit()
+  assert library.kernels == [("example", 5, 64, [a.address, 9])]
+  times = device.submit_timed([Launch(program, [a], [1], 2)] * 3)
+  assert [end - begin for begin, end in times] == [1_000_000] * 3
+
+def test_what_is_wrong_is_told(fake: Opener) -> None:
+  library, device = fake()
+  a, program = device.allocator.alloc(100), device.load(code())
+  for launch, said in ((Launch(program, [], [1]), "takes 1 buffers and 1 variables"), (Launch(program, [a], [1], -1), "a grid of -1"),
+                       (Launch(program, [a], [1 << 70], 1), "64-bit integers"), (Launch("x", [a], [1], 1), "cannot launch 'x'")):
+    with pytest.raises(DeviceError, match=said): device.submit([launch])
+  with pytest.raises(DeviceError, match="is for sm_80, device NV:CUDA is sm_90"): device.load(code("sm_80"))
+  with pytest.raises(OutOfMemory): device.allocator.alloc(1 << 33)
+  with pytest.raises(DeviceError, match="there is no GPU number 1"): cuda.open(1, lambda name: None)  # type: ignore[arg-type,return-value]
+  with pytest.raises(DeviceError, match="Stand-in is sm_70"): fake(compute=(7, 0))
+
+def test_a_kernel_that_fails_loses_the_device(fake: Opener) -> None:
+  library, device = fake()
+  library.failing["cuCtxSynchronize"] = (0, 700)
+  with pytest.raises(DriverError, match="error number 700"): device.synchronize()
+  with pytest.raises(DeviceError, match="NV:CUDA is lost since a kernel failed"): device.load(code())
+  device.close()
+
+def test_memory_of_the_program_and_of_other_gpus(fake: Opener) -> None:
+  library, first = fake(count=2)
+  second = cuda.open(1, lambda name: None)  # type: ignore[arg-type,return-value]
+  own = (ctypes.c_char * 100)(*b"x" * 100)
+  part, a, out = first.allocator.external(ctypes.addressof(own), 100), second.allocator.alloc(100), bytearray(100)
+  assert second.name == "NV:CUDA:1" and second.allocator.transfer(a, part, 100) and not second.allocator.transfer(a, object(), 100)
+  second.allocator.copyout(memoryview(out), a)
+  assert out == b"x" * 100 and library.registered
+  del part
+  assert not library.registered
+
+def test_it_is_a_device_of_its_own_and_the_way_out(fake: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Where a container keeps the kernel driver's calls from programs, NV goes through the library; where nothing helps, the first refusal is told."""
+  fake()
+  assert [Device.canonicalize(name) for name in ("nv:cuda", "NV:CUDA:0", "cuda:cuda:2")] == ["NV:CUDA", "NV:CUDA", "NV:CUDA:2"]
+  computer = Computer("sm_90", ["sm_90"])
+  monkeypatch.setattr(files, "COMPUTER", computer)
+  with Context(EMULATE=""):
+    computer.fail("RmAlloc", 1, errno.EPERM)
+    device = nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+    assert isinstance(device, cuda.CudaDevice) and device.name == "NV"
+    computer.fail("RmAlloc", 1, errno.EPERM)
+    monkeypatch.setattr(cuda, "_library", [])
+    def missing() -> None: raise DeviceError("no library")
+    monkeypatch.setattr(cuda, "load_library", missing)
+    with pytest.raises(DriverError, match="RmAlloc: operation not permitted"): nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+  rm.forget(computer)
