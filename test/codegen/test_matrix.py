@@ -5,6 +5,7 @@ import pytest
 
 from test.codegen.kernels import axis, count
 from test.codegen.test_workgroup import F32, LANES, opts, run
+from tinyhw.codegen.matrix import lies_along
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.tiling import OptOps
 from tinyhw.dtype import DType, dtypes
@@ -106,3 +107,11 @@ def test_lanes_must_meet_at_the_same_operation() -> None:
   inside = [*lane.src, lane, *[u for u in (*first.src[0].toposort(), *second.src[0].toposort(), zero, vector) if u not in (lane, *lane.src)]]
   uops = list(dict.fromkeys([*inside, *body(first, 1), *body(second, 2), UOp(Ops.END, dtypes.void, (lane,))]))
   with pytest.raises(VerifyError, match="reach different operations of the matrix unit"): evaluate(Program("apart", tuple(uops)), {})
+
+def test_along_what_a_factor_is_copied() -> None:
+  """Memory may lie along the rows, along the steps, or along neither; the first elements tell, also where a range has digits."""
+  r, k = axis(16, 0), axis(16, 1)
+  assert lies_along(r * 16 + k, k, 8) and not lies_along(r * 16 + k, r, 8)
+  assert lies_along(k % 16 + r * 40, k, 8) and lies_along(k // 8 * 99 + k % 8, k, 8) and not lies_along(k // 4 * 99 + k % 4, k, 8)
+  data = UOp.param(0, dtypes.int32, 16).index(k).load().cast(dtypes.weakint)
+  assert not lies_along(data, k, 8)

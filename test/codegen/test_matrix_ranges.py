@@ -79,3 +79,20 @@ def test_other_kernels_and_targets() -> None:
   out, a, i, x = UOp.param(0, F32, 8), UOp.param(1, F32, 80), axis(8, 0), axis(10, 1, "REDUCE")
   largest = UOp.sink(out.index(i).store(a.index(i * 10 + x).load().reduce(Ops.MAX, x), i))
   assert one_range_each(largest, LANES) is largest
+
+def test_digits_that_memory_has_side_by_side_stay_together() -> None:
+  """A weight's channels and places are one row in memory: its index has no division."""
+  changed = one_range_each(convolution(2, 3, 6, 8, 3, 1), LANES)
+  loads = {u.src[0].src[0].arg[0]: u for u in changed.toposort() if u.op is Ops.LOAD}
+  def divisions(u: UOp) -> int: return sum(v.op in (Ops.IDIV, Ops.MOD) for v in u.src[0].src[1].toposort())
+  assert divisions(loads[2]) == 0 and divisions(loads[1]) > 0
+  store = changed.src[0]
+  assert {int(v.src[1].arg) for v in store.src[0].src[1].toposort() if v.op in (Ops.IDIV, Ops.MOD)} == {36}, "images apart, places together"
+
+def test_what_a_factor_reads_by_numbers_from_memory_is_left_alone() -> None:
+  out, a, w, rows = UOp.param(0, F32, 64), UOp.param(1, F32, 96), UOp.param(2, F32, 80), UOp.param(3, dtypes.int32, 8)
+  i, j, x = axis(8, 0), axis(8, 1), axis(10, 2, "REDUCE")
+  left = a.index((rows.index(i).load().cast(dtypes.weakint) % 8) * 10 + x).load()
+  kernel = UOp.sink(out.index(i * 8 + j).store((left * w.index(x * 8 + j).load()).reduce(Ops.ADD, x), i, j))
+  assert one_range_each(kernel, LANES) is kernel
+  run(kernel)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tinyhw.codegen.access import strides_of
 from tinyhw.codegen.affine import make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.tiling import Opt, OptOps, substitute
@@ -175,12 +174,18 @@ class Pieces(NamedTuple):
 def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int) -> Pieces:
   """Blocks that lie along memory. Where that is along the rows, a block has several steps too, which it turns into neighbours."""
   itemsize = x.dtype.itemsize
-  strides = [strides_of(u.src[0].src[1])[0] for u in x.toposort() if u.op is Ops.LOAD]
+  indices = [u.src[0].src[1] for u in x.toposort() if u.op is Ops.LOAD]
   wide, most = PIECE_BYTES // itemsize, max(side.size * tile.step.size // workgroup, 1)
-  if any(s.get(tile.steps) == 1 for s in strides) or not any(s.get(side.parts[-1]) == 1 for s in strides):
+  if any(lies_along(i, tile.steps, wide) for i in indices) or not any(lies_along(i, side.parts[-1], wide) for i in indices):
     return Pieces(1, math.gcd(wide, tile.step.size, most), 1)
   high = math.gcd(wide, side.size, most)
   return Pieces(high, math.gcd(wide // 2, tile.step.size, most // high), math.gcd(SEGMENT_BYTES // (high * itemsize), side.size // high))
+
+def lies_along(index: UOp, r: UOp, most: int) -> bool:
+  """Do the first elements along a range, up to so many, lie beside each other in memory?"""
+  last = min(most, int(r.src[0].arg)) - 1
+  ends = [substitute(index, {other: number(k if other is r else 0) for other in index.ranges}) for k in (0, last)]
+  return all(u.op is Ops.CONST for u in ends) and ends[1].arg - ends[0].arg == last
 
 def staged(x: UOp, tile: Tile, side: Side, wave: UOp, aligned: int, fresh: int, stage: int) -> UOp:
   """A local array of a factor: steps of a row (or column) beside each other, and some elements left out between rows, so that lanes that read rows

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 
 from tinyhw import trace
-from tinyhw.codegen.affine import make, number
+from tinyhw.codegen.affine import linear, make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.matrix import factors, is_zero
 from tinyhw.codegen.matrix_tile import STEPS
-from tinyhw.codegen.tiling import size_of
+from tinyhw.codegen.tiling import size_of, substitute
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
@@ -23,7 +23,7 @@ from tinyhw.uop.ops import UOp
 MOST_PADDING = 16   # the share of a sum's steps, 1 in so many, that may be added so that more of them are staged at once
 
 def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
-  """A kernel whose stores share a product with one range for rows, columns and sum each; another kernel as it is."""
+  """A kernel whose stores share a product with one range for rows, columns and sum each; another kernel as it is, and one with gathered factors."""
   reduces = [u for u in sink.toposort() if u.op is Ops.REDUCE]
   if len(reduces) != 1 or any(ranges_of(s) != ranges_of(sink.src[0]) for s in sink.src): return sink
   outputs, summed = ranges_of(sink.src[0]), ranges_of(reduces[0])
@@ -34,6 +34,7 @@ def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
     x, y = (frozenset(factor.ranges) for factor in found)
     sides = [r for r in outputs if r in x and r not in y], [r for r in outputs if r in y and r not in x]
     groups = [*sorted(sides, key=lambda group: [r.arg[0] for r in group[-1:]]), [r for r in summed if r in x and r in y]]   # inner ones are columns
+    if any(u.op is Ops.LOAD and any(v.op is Ops.LOAD for v in u.src[0].src[1].toposort()) for u in reduces[0].toposort()): return sink
     if all(product_of(group) >= least for group, least in zip(groups, least_of(matrix))): return merged(sink, groups, found, matrix)
   return sink
 
@@ -55,20 +56,23 @@ def merged(sink: UOp, groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: M
   steps = product_of(groups[2])
   sizes = [product_of(groups[0]), product_of(groups[1]), padded(steps, matrix)]
   if all(len(group) == 1 for group in groups) and sizes[2] == steps: return sink
-  new: dict[UOp, UOp] = {}
+  digits: dict[UOp, UOp] = {}
   instead: dict[UOp, UOp] = {}
+  changed: list[tuple[UOp, list[UOp]]] = []
   for group, size in zip(groups, sizes):
     if len(group) == 1 and size == size_of(group[0]): continue
-    whole = UOp(Ops.RANGE, dtypes.weakint, (number(size),), group[-1].arg)
-    instead[group[-1]] = whole
-    new.update(digits_of(whole, group))
+    whole = instead[group[-1]] = UOp(Ops.RANGE, dtypes.weakint, (number(size),), group[-1].arg)
+    changed.append((whole, group))
+    digits.update((r, digit(whole, group, k, k)) for k, r in enumerate(group))
   total = instead.get(groups[2][-1], groups[2][-1])
   inside = make(Ops.CMPLT, dtypes.bool, (total, number(steps)))
-  gone = {r for group in groups for r in group if r in new} - set(instead)
+  gone = set(digits) - set(instead)
   below = set(found[0].toposort()) | set(found[1].toposort())
+  new = dict(digits)
+  def source(u: UOp) -> UOp: return index_of(u, changed, digits) if u.dtype is dtypes.weakint and u.op is not Ops.RANGE else new[u]
   for u in sink.toposort():
-    if u in new: continue
-    src = tuple([new[s] for s in u.src])
+    if u in new or u.dtype is dtypes.weakint and u.op is not Ops.RANGE: continue
+    src = tuple([source(s) for s in u.src])
     if u.op is Ops.STORE or u.op is Ops.REDUCE:
       values = tuple(new[s] for s in values_of(u)) if u.op is Ops.STORE else (multiplied(new[found[0]], new[found[1]], u.dtype),)
       new[u] = UOp(u.op, u.dtype, values + tuple(instead.get(r, r) for r in ranges_of(u) if r not in gone), u.arg)
@@ -78,18 +82,31 @@ def merged(sink: UOp, groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: M
   trace.hand_on(new)
   return new[sink]
 
+def digit(whole: UOp, ranges: list[UOp], first: int, last: int) -> UOp:
+  """What stands at these places of a number whose digits the ranges are, the last of them the fastest; the first one is never cut off."""
+  at = make(Ops.IDIV, dtypes.weakint, (whole, number(product_of(ranges[last + 1:]))))
+  return make(Ops.MOD, dtypes.weakint, (at, number(product_of(ranges[first:last + 1])))) if first else at
+
+def index_of(u: UOp, changed: list[tuple[UOp, list[UOp]]], digits: dict[UOp, UOp]) -> UOp:
+  """An index over the new ranges. Neighbouring digits that it knows only together, as memory that has them side by side, are not taken apart."""
+  terms, constant = linear(u)
+  total = number(constant)
+  for whole, ranges in changed:
+    factors = [terms.pop(r, 0) for r in ranges]
+    first = len(ranges)
+    while first:
+      last = first = first - 1
+      while first and factors[first - 1] == factors[first] * size_of(ranges[first]): first -= 1
+      if factors[last]: total = plus(total, digit(whole, ranges, first, last), factors[last])
+  for term, factor in terms.items(): total = plus(total, substitute(term, digits), factor)
+  return total
+
+def plus(total: UOp, term: UOp, factor: int) -> UOp:
+  return make(Ops.ADD, dtypes.weakint, (total, make(Ops.MUL, dtypes.weakint, (term, number(factor)))))
+
 def multiplied(x: UOp, y: UOp, dtype: DType) -> UOp:
   """The product of factors, in the type of the sum."""
   return UOp(Ops.MUL, dtype, tuple([s if s.dtype is dtype else UOp(Ops.CAST, dtype, (s,)) for s in (x, y)]))
-
-def digits_of(whole: UOp, ranges: list[UOp]) -> dict[UOp, UOp]:
-  """Ranges as digits of their common one, the last of them the fastest."""
-  found: dict[UOp, UOp] = {}
-  rest = whole
-  for k, r in reversed(list(enumerate(ranges))):
-    found[r] = make(Ops.MOD, dtypes.weakint, (rest, r.src[0])) if k else rest
-    rest = make(Ops.IDIV, dtypes.weakint, (rest, r.src[0]))
-  return found
 
 def gated(src: tuple[UOp, ...], condition: UOp, total: UOp) -> UOp:
   """A load over these sources that is done where a condition on `total` holds, if it depends on that; elsewhere it gives 0."""

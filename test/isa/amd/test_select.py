@@ -95,3 +95,13 @@ def test_a_condition_that_lanes_take_differently_is_refused() -> None:
   less = UOp(Ops.CMPLT, dtypes.bool, (lane, UOp.const(dtypes.int32, 3)))
   condition = UOp(Ops.IF, dtypes.void, (less,))
   with pytest.raises(CompileError, match="gate its stores"): select(Program("k", (lane, less, condition)), target("gfx1100"))
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_place_that_no_lane_reaches_may_be_anywhere(arch: str) -> None:
+  """Lanes whose gate is false have an index below 0; the others' is within the buffer, so that 32 bits are enough for all."""
+  out, a, lane = UOp.param(0, dtypes.float32, 40), UOp.param(1, dtypes.float32, 32), axis(40, 0, "LOCAL")
+  kernel = UOp.sink(out.index(lane).store(a.index(lane * 3 - 60).load((lane > 19) & (lane < 30)), lane))
+  program = lower(kernel, capabilities(arch), "before")
+  names = [inst.row.name for block in select(program, target(arch)).blocks for inst in block.insts]
+  assert any("global_load" in name for name in names) and "add64" not in names
+  check(kernel, arch, optimized=False)

@@ -164,6 +164,7 @@ class Selector(Matrices):
     key = f"global_{kind}_{form}"
     if rest is None: return key, [self.in_vector(0, 4), self.values[buffer]], offset
     if rest.vmin >= 0 and (rest.vmax + 1) * size <= 1 << 32: return key, [self.scaled(rest, size), self.values[buffer]], offset
+    if buffer.arg[1] * size <= 1 << 32: return key, [self.scaled(i, size), self.values[buffer]], 0   # lanes that do access it are within it
     return key, [self.wide_address(buffer, rest, size), None], offset
 
   def scaled(self, i: UOp, size: int) -> Reg:
