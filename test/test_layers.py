@@ -95,7 +95,8 @@ WITHOUT_A_TEST = {"tinyhw.autogen.cpu_ring", "tinyhw.autogen.x86_runtime", "tiny
                   *(f"tinyhw.isa.x86.rows_{name}" for name in ("avx512", "float", "integer", "packed")),
                   *(f"tinyhw.isa.amd.rows_{name}" for name in (
                     "compare", "dual", "lds", "matrix", "memory", "packed", "scalar", "scaled", "vector", "vector3")),
-                  *(f"tinyhw.isa.sass.rows_{name}" for name in ("control", "float", "integer", "matrix", "memory", "uniform"))}
+                  *(f"tinyhw.isa.sass.rows_{name}" for name in ("control", "float", "integer", "matrix", "memory", "uniform")),
+                  *(f"tinyhw.isa.sass.macros_{name}" for name in ("float", "integer", "memory"))}
 
 def test_each_source_file_has_a_test_file_of_its_name() -> None:
   """tinyhw/a/b.py: test/a/test_b.py; drivers/b.py: test/drivers/test_b.py; a package's own code: test_init.py."""

@@ -2,11 +2,11 @@
 import pytest
 
 from test.codegen.kernels import AVX2, axis, check, convolution, matmul
-from tinyhw.codegen.expand import accumulate, deal, fold_tree, unroll
+from tinyhw.codegen.expand import accumulate, deal, fold_tree, unroll, vectors_as_copies
 from tinyhw.codegen.grid import flatten_grid
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
 F32 = dtypes.float32
@@ -73,3 +73,10 @@ def test_only_constants_can_be_unrolled() -> None:
   u = axis(UOp.variable("n", 1, 4), 7, "UPCAST")
   with pytest.raises(CompileError, match="range 7 is UPCAST and its end is not a constant"):
     unroll(UOp.sink(UOp.param(0, F32, 4).index(u).store(UOp.const(F32, 1.0), u)))
+
+def test_vectors_as_copies() -> None:
+  """Where lanes are threads, VECTOR ranges are copies: of a sum unrolled iterations."""
+  out, a, i, x = UOp.param(0, dtypes.float32, 8), UOp.param(1, dtypes.float32, 64), axis(8, 0, "VECTOR"), axis(8, 1, "VECTOR")
+  kernel = UOp.sink(out.index(i).store(a.index(i * 8 + x).load().reduce(Ops.ADD, x), i))
+  found = {r.arg for r in vectors_as_copies(kernel).toposort() if r.op is Ops.RANGE}
+  assert found == {(0, AxisType.UPCAST), (1, AxisType.UNROLL)}

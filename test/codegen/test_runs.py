@@ -38,14 +38,17 @@ def widths(program: Program) -> tuple[list[int], list[int]]:
   return [u.dtype.count for u in program.uops if u.op is Ops.LOAD], [u.src[1].dtype.count for u in program.uops if u.op is Ops.STORE]
 
 def test_runs_are_powers_of_two_and_do_not_overlap() -> None:
-  assert runs_of(list(range(7)), 4, 0, 16) == [Run(0, 4), Run(4, 2)]
-  assert runs_of([5, 6, 7, 9, 11, 12], 2, 0, 16) == [Run(5, 2), Run(11, 2)]
-  assert runs_of([0, 1, 2, 3], 8, 0, 16) == [Run(0, 2), Run(2, 2)] and runs_of([0, 2, 4], 4, 0, 16) == [] and runs_of([0, 1], 8, 0, 8) == []
+  assert runs_of(list(range(7)), 4, None, 16) == [Run(0, 4), Run(4, 2)]
+  assert runs_of([5, 6, 7, 9, 11, 12], 2, None, 16) == [Run(5, 2), Run(11, 2)]
+  assert runs_of([0, 1, 2, 3], 8, None, 16) == [Run(0, 2), Run(2, 2)]
+  assert runs_of([0, 2, 4], 4, None, 16) == [] and runs_of([0, 1], 8, None, 8) == []
 
 def test_local_memory_wants_what_is_a_multiple_for_certain() -> None:
   assert runs_of(list(range(8)), 2, 16, 16) == [Run(0, 8)] and runs_of(list(range(8)), 2, 8, 16) == [Run(0, 4), Run(4, 4)]
   assert runs_of(list(range(1, 8)), 2, 16, 16) == [Run(2, 2), Run(4, 4)] and runs_of(list(range(8)), 2, 2, 16) == []
-  assert fits(8, 24, 8) and not fits(8, 24, 16) and not fits(4, 24, 8) and fits(2, 0, 16)
+  assert fits(8, 24, 8) and not fits(8, 24, 16) and not fits(4, 24, 8) and fits(2, None, 16)
+  assert fits(32, 0, 16) and not fits(2, 0, 16), "an index without terms is as aligned as its constant"
+  assert runs_of([1, 2, 3, 4, 5], 4, 0, 16) == [Run(2, 2), Run(4, 2)]
 
 @pytest.mark.parametrize("dtype, most", [(dtypes.float64, 2), (F32, 4), (dtypes.float16, 8), (dtypes.int8, 16)])
 def test_neighbours_are_one_access_of_16_bytes_at_most(dtype: DType, most: int) -> None:
@@ -106,3 +109,12 @@ def test_a_shared_sum_reads_neighbours() -> None:
   out, a, r = UOp.param(0, F32, 1), UOp.param(1, F32, 256), axis(256, 0, "REDUCE")
   program = run(UOp.sink(out.index(0).store(a.index(r).load().reduce(Ops.ADD, r))))
   assert widths(program)[0][0] == 4 and AxisType.LOCAL in [u.arg[1] for u in program.uops if u.op is Ops.RANGE]
+
+@pytest.mark.parametrize("stride, wide", [(4, [4, 4]), (6, [2, 2, 2, 2]), (5, [1] * 8)])
+def test_memory_that_wants_multiples(stride: int, wide: list[int]) -> None:
+  """Neighbours of a lane, lanes a stride apart: as wide as all of them allow."""
+  n = 32 * stride
+  out, a, lane, k = UOp.param(0, F32, n), UOp.param(1, F32, n), axis(32, 0, "LOCAL"), axis(4, 1, "UPCAST")
+  program = lower(UOp.sink(out.index(lane * stride + k).store(a.index(lane * stride + k).load(), lane, k)), replace(LANES, aligned=True), "test")
+  loads, stores = widths(program)
+  assert loads + stores == wide

@@ -147,6 +147,15 @@ class Expansion:
     made = [s for s in made if s is not NOTHING]
     return made[0] if len(made) == 1 else UOp(Ops.GROUP, dtypes.void, tuple(made))
 
+def vectors_as_copies(sink: UOp) -> UOp:
+  """sink with UPCAST and UNROLL ranges in the place of VECTOR ones, for targets whose lanes are threads: what copies access side by side becomes wide
+  where memory allows it (runs.py)."""
+  order = sink.toposort()
+  summed = {r for u in order if u.op is Ops.REDUCE for r in ranges_of(u)}
+  vectors = [u for u in order if u.op is Ops.RANGE and u.arg[1] is AxisType.VECTOR]
+  kinds = {r: AxisType.UNROLL if r in summed else AxisType.UPCAST for r in vectors}
+  return sink.substitute({r: r.replace(arg=(r.arg[0], kind)) for r, kind in kinds.items()}) if vectors else sink
+
 def unroll(sink: UOp) -> UOp:
   """sink with every UPCAST and UNROLL range replaced by copies. The larger of a tile's sides varies slowest: fewer operands are live."""
   order = sink.toposort()

@@ -13,7 +13,7 @@ from tinyhw import trace
 from tinyhw.codegen.accumulate import accumulate_reductions
 from tinyhw.codegen.decompose import decompose
 from tinyhw.codegen.estimate import estimate
-from tinyhw.codegen.expand import unroll
+from tinyhw.codegen.expand import unroll, vectors_as_copies
 from tinyhw.codegen.grid import flatten_grid, grid_size
 from tinyhw.codegen.indices import fits, lower_indices
 from tinyhw.codegen.legalize import legalize
@@ -44,7 +44,8 @@ PASSES = (
   Pass("grid", lambda sink, _: flatten_grid(sink),
        "first: the others see one GLOBAL range, no range of one iteration, and indices in normal form"),
   Pass("stage", lambda sink, _: stage_values(sink), "before unroll: the stores that fill a local array are unrolled like others"),
-  Pass("unroll", lambda sink, _: unroll(sink), "before vectorize: a copy's index is linear in the lane more often than the original's"),
+  Pass("unroll", lambda sink, capabilities: unroll(vectors_as_copies(sink) if capabilities.lanes else sink),
+       "before vectorize: a copy's index is linear in the lane more often than the original's"),
   Pass("vectorize", vectorize, "before accumulate: the lanes of a reduction are folded once, after its loop"),
   Pass("runs", widen_runs, "after unroll, which makes the copies that access neighbours; before indices, while an index is a plain sum"),
   Pass("accumulate", accumulate_reductions, "before decompose: what folds (MAX, MULACC) may be an operation that a target does not have", False),

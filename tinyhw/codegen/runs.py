@@ -3,7 +3,8 @@
 Copies of a body (UPCAST, UNROLL) touch `i + 0`, `i + 1`, … of one buffer: the index is the same but for its constant. Runs of them, under one gate
 and as long as `vector_bytes` allows, become one LOAD of a vector, of which each copy takes an element, or one STORE of a VECTORIZE. A run is a power
 of two of elements. Local memory wants the address to be a multiple of what is accessed, so there it must follow from the factors of the index. Other
-memory takes any multiple of an element. Stores of a SINK or GROUP run over the same ranges in any order (docs/design.md 3.3), and loads before them.
+memory takes any multiple of an element, unless `Capabilities.aligned` says that it wants the same. Stores of a SINK or GROUP run over the same
+ranges in any order (docs/design.md 3.3), and loads before them.
 
 On a CPU lanes are elements of vectors, which vectorize.py makes. Cost: one walk, and one look at the sum of each index.
 """
@@ -25,13 +26,14 @@ class Run(NamedTuple):
   size: int
 
 class Access(NamedTuple):
-  """common: what all accesses of a run share. at: the constant of the index. step: of the address, what all that is not constant is a multiple of."""
+  """common: what all accesses of a run share. at: the constant of the index. step: of the address, what all that is not constant is a multiple of (0:
+  there is nothing else); None where it may be anywhere."""
   common: tuple[object, ...]
   at: int
-  step: int
+  step: int | None
 
-def access_of(u: UOp) -> Access | None:
-  """A LOAD or STORE of one element; None for what cannot be part of a run."""
+def access_of(u: UOp, aligned: bool = False) -> Access | None:
+  """A LOAD or STORE of one element; None for what cannot be part of a run. aligned: all memory wants multiples, not only local memory."""
   buffer, i = u.src[0].src
   value = u if u.op is Ops.LOAD else u.src[1]
   if value.dtype.count > 1 or i.dtype is not dtypes.weakint or value.dtype is dtypes.bool: return None
@@ -40,7 +42,7 @@ def access_of(u: UOp) -> Access | None:
   rest: tuple[object, ...] = u.src[1:] if u.op is Ops.LOAD else u.src[2:]
   gate = gate_of(u)
   if gate is not None: rest = (meaning_of(gate), *rest[1:])
-  step = math.gcd(*terms.values()) * value.dtype.itemsize if is_local(buffer) else 0
+  step = math.gcd(*terms.values()) * value.dtype.itemsize if aligned or is_local(buffer) else None
   return Access((buffer, frozenset(terms.items()), *rest), constant, step)
 
 def meaning_of(gate: UOp) -> object:
@@ -53,7 +55,7 @@ def meaning_of(gate: UOp) -> object:
 
 def is_local(buffer: UOp) -> bool: return buffer.op is Ops.DEFINE_LOCAL or buffer.op is Ops.AFTER and buffer.src[0].op is Ops.DEFINE_LOCAL
 
-def runs_of(places: list[int], itemsize: int, step: int, most: int) -> list[Run]:
+def runs_of(places: list[int], itemsize: int, step: int | None, most: int) -> list[Run]:
   """Runs of at least two of the places, of at most `most` bytes, none of which overlap."""
   found: list[Run] = []
   known = set(places)
@@ -64,21 +66,21 @@ def runs_of(places: list[int], itemsize: int, step: int, most: int) -> list[Run]
     if size > 1: found.append(Run(at, size))
   return found
 
-def fits(offset: int, step: int, size: int) -> bool:
-  """May an address that is this offset and a multiple of step be accessed by so many bytes at once? step 0: it may be anywhere."""
-  return step == 0 or offset % size == step % size == 0
+def fits(offset: int, step: int | None, size: int) -> bool:
+  """May an address that is this offset and a multiple of step be accessed by so many bytes at once? step None: it may be anywhere."""
+  return step is None or offset % size == step % size == 0
 
 class Walk:
   """The state: `new[u]`, and for each load of a run the run and what it shares."""
 
-  def __init__(self, order: list[UOp], most: int):
-    self.most = most
+  def __init__(self, order: list[UOp], most: int, aligned: bool):
+    self.most, self.aligned = most, aligned
     self.new: dict[UOp, UOp] = {}
     self.loads: dict[UOp, tuple[Run, Access]] = {}
     self.wide: dict[tuple[Run, tuple[object, ...], DType], UOp] = {}
     together: dict[tuple[tuple[object, ...], DType], dict[UOp, Access]] = {}
     for u in order:
-      access = access_of(u) if u.op is Ops.LOAD else None
+      access = access_of(u, aligned) if u.op is Ops.LOAD else None
       if access is not None: together.setdefault((access.common, u.dtype), {})[u] = access
     for (_, dtype), loads in together.items():
       if len(loads) < 2: continue
@@ -107,9 +109,9 @@ class Walk:
   def stores(self, src: tuple[UOp, ...]) -> tuple[UOp, ...]:
     """Stores that are done together, runs of them as one."""
     together: dict[tuple[tuple[object, ...], DType], dict[int, UOp]] = {}
-    steps: dict[tuple[object, ...], int] = {}
+    steps: dict[tuple[object, ...], int | None] = {}
     for s in src:
-      access = access_of(s) if s.op is Ops.STORE else None
+      access = access_of(s, self.aligned) if s.op is Ops.STORE else None
       if access is None: continue
       together.setdefault((access.common, s.src[1].dtype), {})[access.at] = s
       steps[access.common] = access.step
@@ -140,7 +142,7 @@ def widen_runs(sink: UOp, capabilities: Capabilities) -> UOp:
   """sink with its runs of loads and stores as wide ones."""
   if not capabilities.lanes or capabilities.vector_bytes < 2: return sink
   order = list(sink.toposort())
-  walk = Walk(order, capabilities.vector_bytes)
+  walk = Walk(order, capabilities.vector_bytes, capabilities.aligned)
   for u in order: walk.visit(u)
   trace.hand_on(walk.new)
   return walk.new[sink]

@@ -6,12 +6,14 @@ is the text without a control word, if there is one. A lister has `compile_liste
 microarchitecture) -> (Code, listing)`, for DEBUG=7, and `microarchitecture(vendor, signature, features)`, the name for what the processor says about
 itself.
 """
-NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a")  # no target yet
+NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a")
+KERNELS = NVIDIA[:5]  # those of them that kernels are made for
 AMD = ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201")  # from gfx1100 on also with ":wave64" behind it
 
 TARGETS = {
   "x86_64": "tinyhw.isa.x86.target",
   **dict.fromkeys(AMD, "tinyhw.isa.amd.target"),
+  **dict.fromkeys(KERNELS, "tinyhw.isa.sass.target"),
 }
 
 def register(arch: str, target: str) -> None:

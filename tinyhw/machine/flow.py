@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterator
 from tinyhw.machine.inst import Block, Effect, MInst
 
 T = TypeVar("T")
+L = TypeVar("L")
 
-def rewrite(blocks: list[Block], start: T, walk: Callable[[Block, T, list[MInst]], T], meet: Callable[[T | None, T], T | None]) -> None:
-  """Rewrite the blocks of a function under a state that flows along all paths.
+def walked(blocks: list[Block], start: T, walk: Callable[[Block, T, list[L]], T], meet: Callable[[T | None, T], T | None]) -> dict[Block, list[L]]:
+  """What the last walk of each block that is reached made, under a state that flows along all paths.
 
-  walk(block, state at its start, out): puts the block's new code into `out` and gives the state at its end; it changes neither block nor state.
+  walk(block, state at its start, out): puts what it makes into `out` and gives the state at the block's end; it changes neither block nor state.
   meet(known, state): what holds at the start of a block where `known` held (None: nothing yet) and `state` comes along another path; None where that
   changes nothing.
   """
   following = dict(zip(blocks, blocks[1:]))
   starts = {blocks[0]: start}
   work = [blocks[0]]
-  made: dict[Block, list[MInst]] = {}
+  made: dict[Block, list[L]] = {}
   while work:
     block = work.pop()
     made[block] = []
@@ -31,7 +32,11 @@ def rewrite(blocks: list[Block], start: T, walk: Callable[[Block, T, list[MInst]
       if met is None: continue
       starts[goal] = met
       if goal not in work: work.append(goal)
-  for block, insts in made.items(): block.insts = insts
+  return made
+
+def rewrite(blocks: list[Block], start: T, walk: Callable[[Block, T, list[MInst]], T], meet: Callable[[T | None, T], T | None]) -> None:
+  """Rewrite the blocks of a function: walk makes the new code of a block."""
+  for block, insts in walked(blocks, start, walk, meet).items(): block.insts = insts
 
 def goals_of(block: Block, following: Block | None) -> Iterator[Block]:
   """The blocks that may come next; following: the one that stands behind."""

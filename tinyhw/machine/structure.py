@@ -110,21 +110,23 @@ def assigned_variables(uops: Iterable[UOp]) -> dict[UOp, list[UOp]]:
         if u.src[0] not in found[r] and position[u.src[0]] < position[r]: found[r].append(u.src[0])
   return found
 
+def spread(uops: Iterable[UOp], reasons: set[UOp]) -> set[UOp]:
+  """The values that differ between lanes because of others that do: from sources to users, and around loops through variables. Changes `reasons`.
+
+  Cost: O(nodes) a round; rounds are bounded by the nesting of variables, usually two.
+  """
+  assignments = [u for u in uops if u.op is Ops.ASSIGN_ACC]
+  while True:
+    before = len(reasons)
+    for u in uops:
+      if u not in reasons and u.op is not Ops.CONST and not reasons.isdisjoint(u.src): reasons.add(u)
+    reasons.update(u.src[0] for u in assignments if u.src[1] in reasons)
+    if len(reasons) == before: return reasons
+
 # ***** values that stand beside each other *****
 
-def adjacent(u: UOp) -> UOp | None:
-  """The INDEX of the first element, if the elements of a VECTORIZE are loads that stand beside each other in a local array."""
-  places = [s.src[0] for s in u.src if s.op is Ops.LOAD and len(s.src) == 1]
-  if len(places) < len(u.src) or places[0].src[0].op is not Ops.DEFINE_LOCAL: return None
-  split = [(p.src[0], *((p.src[1].src[0], p.src[1].src[1].arg) if p.src[1].op is Ops.ADD and p.src[1].src[1].op is Ops.CONST else (p.src[1], 0)))
-           for p in places]
-  first = split[0]
-  return places[0] if all(s == (first[0], first[1], first[2] + k) for k, s in enumerate(split)) else None
-
-def swallowed_loads(uops: Iterable[UOp]) -> set[UOp]:
-  """Loads that only a group wants: they are done with it."""
-  users: dict[UOp, int] = {}
-  for u in uops:
-    for s in u.src: users[s] = users.get(s, 0) + 1
-  factors = {s for u in uops if u.op is Ops.MMA for s in u.src[:2] if s.op is Ops.VECTORIZE and adjacent(s) is not None}
-  return {load for u in factors for load in u.src if users[load] == 1}
+def origin_of(u: UOp) -> tuple[UOp, int]:
+  """Of which vector a GEP takes elements, past other GEPs, and the first of them."""
+  source, number = u.src[0], int(u.arg)
+  while source.op is Ops.GEP: source, number = source.src[0], number + int(source.arg)
+  return source, number

@@ -19,11 +19,10 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.amd import macros, regs
 from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import generation_of
-from tinyhw.isa.amd.select_group import origin_of
 from tinyhw.isa.amd.select_matrix import Matrices
 from tinyhw.isa.amd.uniform import varying_values
 from tinyhw.machine.inst import Block, Function, Reg, RegClass
-from tinyhw.machine.structure import HARDWARE, assigned_variables
+from tinyhw.machine.structure import HARDWARE, assigned_variables, origin_of
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.amd import macros, regs
 from tinyhw.isa.amd.select_cast import Casts
 from tinyhw.machine.inst import MInst, Reg, RegClass
+from tinyhw.machine.structure import origin_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -81,9 +82,3 @@ class Groups(Casts):
   def constant_group(self, u: UOp) -> Any:
     """A constant vector as an instruction takes it that has one number for all elements; another one in its registers."""
     return self.value(UOp.const(u.dtype.scalar(), u.arg)) if u.op is Ops.CONST else self.group(u)
-
-def origin_of(u: UOp) -> tuple[UOp, int]:
-  """Of which vector a GEP takes elements, past other GEPs, and the first of them."""
-  source, number = u.src[0], int(u.arg)
-  while source.op is Ops.GEP: source, number = source.src[0], number + int(source.arg)
-  return source, number

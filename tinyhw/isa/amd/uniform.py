@@ -4,25 +4,19 @@ A value that is the same in all lanes is uniform, and can live in a scalar regis
 and lives in vector registers, as does every float that is computed, since the scalar unit (before RDNA4) has no floats.
 
 The analysis is optimistic: everything is uniform until a reason says otherwise, and reasons spread from sources to users and around loops through
-variables until nothing changes. Cost: O(nodes) a round; rounds are bounded by the nesting of variables, usually two.
+variables until nothing changes (machine/structure.py).
 """
 from __future__ import annotations
 
 from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
+from tinyhw.machine.structure import spread
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 def varying_values(program: Program) -> set[UOp]:
   """The values that a vector register must hold."""
-  varying = {u for u in program.uops if differs(u, program)}
-  assignments = [u for u in program.uops if u.op is Ops.ASSIGN_ACC]
-  while True:
-    before = len(varying)
-    for u in program.uops:
-      if u not in varying and u.op is not Ops.CONST and not varying.isdisjoint(u.src): varying.add(u)
-    varying.update(u.src[0] for u in assignments if u.src[1] in varying)
-    if len(varying) == before: return varying
+  return spread(program.uops, {u for u in program.uops if differs(u, program)})
 
 def differs(u: UOp, program: Program) -> bool:
   """Whether a node is varying by itself: the lane's number, arithmetic of floats, and memory that only the vector unit can read."""

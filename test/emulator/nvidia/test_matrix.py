@@ -1,0 +1,39 @@
+"""HMMA: which lane has which element, and the sum, beside a product made from the layouts that selection uses."""
+from __future__ import annotations
+import random
+
+import pytest
+
+from sass_warps import after
+from tinyhw.arithmetic import encode_bfloat16, encode_float16
+from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
+from tinyhw.emulator.nvidia.matrix import total
+from tinyhw.emulator.nvidia.numbers import floats_of, words_of
+from tinyhw.emulator.nvidia.state import LANES
+
+@pytest.mark.parametrize("word, encode", [("", encode_float16), (".BF16", encode_bfloat16)])
+def test_products(word: str, encode) -> None:  # type: ignore[no-untyped-def]  # a function of numbers
+  """Registers are filled by the PTX ISA's formulas, written out: a0 (g, 2t..), a1 (g+8, 2t..), a2 (g, 2t+8..), a3 (g+8, 2t+8..)."""
+  rng = random.Random(5)
+  a, b, c = ([[float(rng.randint(-8, 8)) for _ in range(columns)] for _ in range(rows)] for rows, columns in ((16, 16), (16, 8), (16, 8)))
+  def halves(low: float, high: float) -> int: return encode(high) << 16 | encode(low)
+  given: dict[int, list[int]] = {k: [] for k in (*range(4, 8), 8, 9)}
+  sums: dict[int, list[float]] = {k: [] for k in range(12, 16)}
+  for lane in range(LANES):
+    g, t = lane // 4, 2 * (lane % 4)
+    for k, (i, j) in enumerate(((g, t), (g + 8, t), (g, t + 8), (g + 8, t + 8))): given[4 + k].append(halves(a[i][j], a[i][j + 1]))
+    for k, i in enumerate((t, t + 8)): given[8 + k].append(halves(b[i][g], b[i + 1][g]))
+    for k, (i, j) in enumerate(((g, t), (g, t + 1), (g + 8, t), (g + 8, t + 1))): sums[12 + k].append(c[i][j])
+  warp = after([f"HMMA.16816.F32{word} R16, R4, R8, R12"], registers={**given, **{k: words_of(x) for k, x in sums.items()}})
+  for lane in range(LANES):
+    g, t = lane // 4, 2 * (lane % 4)
+    for k, (i, j) in enumerate(((g, t), (g, t + 1), (g + 8, t), (g + 8, t + 1))):
+      assert floats_of(warp.registers[16 + k])[lane] == c[i][j] + sum(a[i][x] * b[x][j] for x in range(16))
+
+def test_sums_that_are_not_finite() -> None:
+  assert total(1.0, [1e308, 2.0], [0.5, 1.0]) == 5e307 + 3 and total(float("inf"), [1.0], [1.0]) == float("inf")
+
+def test_what_is_refused() -> None:
+  given = {k: [0] for k in range(4, 16)}
+  with pytest.raises(EmulatorError, match="all 32 must run"): after(["HMMA.16816.F32 R16, R4, R8, R12"], registers=given, threads=31)
+  with pytest.raises(UnknownInstruction, match="TF32"): after(["HMMA.16816.F32.TF32 R16, R4, R8, R12"], registers=given)

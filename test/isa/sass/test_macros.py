@@ -1,0 +1,64 @@
+"""Instructions from texts with names: which form is taken, parts of groups, several lines, what has no form."""
+from __future__ import annotations
+from typing import Any
+
+import pytest
+
+from tinyhw.isa.sass import macros, regs
+from tinyhw.isa.sass.macros import expand_macros, macros_of, make, pieces
+from tinyhw.isa.sass.syntax import show
+from tinyhw.isa.sass.target import target
+from tinyhw.machine.inst import Access, Block, Function, MInst, Reg
+from tinyhw.machine.macros import MACRO
+
+def r(index: int, units: int = 1) -> Reg: return regs.reg(regs.R[units], index)
+def p(index: int) -> Reg: return regs.reg(regs.P, index)
+
+def texts(name: str, *operands: Any, arch: str = "sm_90") -> list[str]:
+  """What a macro over physical registers becomes; temporary registers are given, too."""
+  made = pieces(arch, name, tuple(x.cls if isinstance(x, Reg) else None for x in operands))
+  assert made is not None
+  return [show(MInst(one.row, macros.filled(one, list(operands)))) for one in made]
+
+@pytest.mark.parametrize("arch", ("sm_80", "sm_89", "sm_90"))
+def test_every_macro_is_an_instruction(arch: str) -> None:
+  for name, macro in macros_of(arch).items():
+    kinds = tuple(None if letters == "i" else macros.CLASSES[letters] for _, _, letters in macro.operands)
+    assert pieces(arch, name, kinds), name
+
+def test_forms() -> None:
+  assert texts("add32", r(0), r(1), r(2)) == ["IADD3 R0, R1, R2, RZ"] and texts("add32", r(0), r(1), 0xfffffffb) == ["IADD3 R0, R1, -0x5, RZ"]
+  assert texts("mul_f32", r(0), r(1), 0x3fc00000) == ["FMUL R0, R1, 1.5"] and texts("add32", r(0), r(1), regs.RZ) == ["IADD3 R0, R1, RZ, RZ"]
+  assert pieces("sm_90", "add32", (regs.R[1], None, regs.R[1])) is None and make("sm_90", "add32", [r(0), 5, r(1)]) is None
+  assert texts("max_u32", r(0), r(1), r(2), arch="sm_80") == ["IMNMX.U32 R0, R1, R2, !PT"]
+
+def test_parts() -> None:
+  assert texts("add64", r(0, 2), r(2, 2), 0x0000000700000009, p(1)) == ["IADD3 R0, P1, R2, 0x9, RZ", "IADD3.X R1, R3, 0x7, RZ, P1, !PT"]
+  assert texts("bytes_of2", r(0), r(4, 4), 0x4410) == ["PRMT R0, R6, 0x4410, RZ"]
+  assert texts("load_b64_if", r(4, 2), p(0), r(2, 2), -8) == ["@P0 LDG.E.64 R4, desc[UR4][R2.64+-0x8]"]
+
+def test_rows_over_virtual_registers() -> None:
+  function = Function("k")
+  a, b, d = (function.new_reg(regs.R[1]) for _ in range(3))
+  one = make("sm_90", "add32", [d, a, b])
+  assert one is not None and one.row.encoding is not MACRO and list(one.writes()) == [d] and list(one.reads()) == [a, b]
+  wide = [function.new_reg(regs.R[2]) for _ in range(3)]
+  several = make("sm_90", "add64", wide, function.new_reg)
+  assert several is not None and several.row.encoding is MACRO and [o.early for o in several.row.operands] == [True, False, False, True]
+  assert several.operands[3].cls is regs.P, "the carry is a register of its own"
+  old, gate = function.new_reg(regs.R[1]), function.new_reg(regs.P)
+  load = make("sm_90", "load_b32_if", [d, gate, wide[0], 0], ties=(old,))
+  assert load is not None and load.row.both == (0,) and load.row.operands[0].access is Access.BOTH and set(load.reads()) == {gate, wide[0], old}
+  constant, argument = make("sm_90", "move", [d, 5]), make("sm_90", "argument_b32", [d, 0x210])
+  assert constant is not None and argument is not None and constant.row.rematerialize and argument.row.rematerialize and not one.row.rematerialize
+
+def test_expansion() -> None:
+  function, block = Function("k"), Block(0)
+  made = make("sm_90", "move64", [r(0, 2), r(4, 2)])
+  assert made is not None
+  block.insts, function.blocks = [made], [block]
+  assert [show(i) for i in expand_macros(function, target("sm_90")).blocks[0].insts] == ["MOV R0, R4", "MOV R1, R5"]
+  assert {i.comment for i in block.insts} == {"move64"}
+
+def test_operands_are_counted() -> None:
+  with pytest.raises(AssertionError, match="macro add32 takes 3 operands, got 2"): make("sm_90", "add32", [r(0), r(1)])

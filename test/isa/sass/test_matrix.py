@@ -1,0 +1,30 @@
+"""The layouts of matrix units: each element has a place, factors agree on the steps, results are where the PTX ISA has them."""
+from __future__ import annotations
+
+import pytest
+
+from tinyhw.isa.sass.macros import macros_of
+from tinyhw.isa.sass.matrix import Unit, units
+
+@pytest.mark.parametrize("unit", units(), ids=lambda unit: unit.key)
+def test_layouts(unit: Unit) -> None:
+  m = unit.matrix
+  assert unit.key in macros_of("sm_80") and m.a is not None and m.b is not None and m.c is not None
+  for layout, axes, size in ((m.a, ("row", "step"), m.m * m.k), (m.b, ("step", "column"), m.k * m.n), (m.c, ("row", "column"), m.m * m.n)):
+    places = {tuple(layout.place(axis, lane, element) for axis in axes) for lane in range(32) for element in range(layout.count)}
+    assert len(places) == size == 32 * layout.count
+
+@pytest.mark.parametrize("unit", units(), ids=lambda unit: unit.key)
+def test_places_are_the_hardware_s(unit: Unit) -> None:
+  """g is lane / 4, t is lane % 4. Register k of the result: row g + 8 * (k >> 1), column 2t + (k & 1). The hardware's steps 2t, 2t+1, 2t+8, 2t+9 are
+  called 4t to 4t+3 in both factors."""
+  m = unit.matrix
+  assert m.a is not None and m.b is not None and m.c is not None
+  for lane in range(32):
+    g, t = divmod(lane, 4)
+    for k in range(4):
+      assert (m.c.place("row", lane, k), m.c.place("column", lane, k)) == (g + 8 * (k >> 1), 2 * t + (k & 1))
+      assert (m.b.place("step", lane, k), m.b.place("column", lane, k)) == (4 * t + k, g)
+      for half in range(2):
+        assert m.a.place("row", lane, 2 * k + half) == g + 8 * (k & 1)
+        assert m.a.place("step", lane, 2 * k + half) == 4 * t + 2 * (k >> 1) + half

@@ -1,0 +1,56 @@
+"""Control words of straight code and of loops: stalls, NOPs, scoreboards, waits."""
+from __future__ import annotations
+
+from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.branch import JUMP_IF
+from tinyhw.isa.sass.control import NONE
+from tinyhw.isa.sass.form import Generation
+from tinyhw.isa.sass.schedule import Lines, schedule
+from tinyhw.isa.sass.syntax import parse
+from tinyhw.machine.inst import Block, Function, MInst
+
+def lines_of(*texts: str, arch: str = "sm_90") -> Lines:
+  function = Function("text")
+  function.blocks = [Block(0)]
+  function.blocks[0].insts = [parse(text, arch)[0] for text in texts]
+  return schedule(function, Generation(arch))[0][1]
+
+def stalls(*texts: str, arch: str = "sm_90") -> list[int]: return [control.stall for _, control in lines_of(*texts, arch=arch)]
+
+def test_stalls() -> None:
+  assert stalls("FADD R0, R1, R2", "FADD R3, R0, R0", "NOP") == [4, 1, 1]
+  assert stalls("FADD R0, R1, R2", "NOP", "NOP", "IADD3 R3, R0, R0, RZ") == [1, 1, 3, 1]
+  assert stalls("ISETP.EQ.AND P0, PT, R0, RZ, PT", "@P0 MOV R1, R2") == [13, 1]
+  assert all(control.yields == (1 <= control.stall <= 11) for _, control in lines_of("ISETP.EQ.AND P0, PT, R0, RZ, PT", "@P0 MOV R1, R2"))
+
+def test_what_no_stall_is_long_enough_for() -> None:
+  lines = lines_of("HMMA.16816.F32 R4, R8, R12, R4", "FADD R0, R4, R5")
+  assert [inst.row.name for inst, _ in lines] == ["HMMA.16816", "NOP", "FADD"] and [control.stall for _, control in lines] == [15, 9, 1]
+
+def test_scoreboards() -> None:
+  lines = lines_of("LDG.E R0, desc[UR4][R2.64]", "LDG.E R1, desc[UR4][R2.64]", "MUFU.RCP R4, R1", "STG.E desc[UR4][R2.64], R4", "MOV R4, R0",
+                   "MOV R2, R0")
+  found = [(control.write, control.read, control.wait) for _, control in lines]
+  assert found == [(0, NONE, 0), (1, NONE, 0), (3, NONE, 0b10), (NONE, 5, 0b1000), (NONE, NONE, 0b100001), (NONE, NONE, 0)]
+  assert [control.stall for _, control in lines][:4] == [2, 2, 2, 2]
+
+def test_a_barrier_waits_for_everything() -> None:
+  lines = lines_of("LDS R0, [R1]", "STS [R2], R3", "BAR.SYNC.DEFER_BLOCKING 0x0")
+  assert lines[2][1].wait == 0b100001
+
+def test_float64_by_generation() -> None:
+  assert [c.write for _, c in lines_of("DADD R0, R2, R4", "DADD R6, R0, R0", arch="sm_80")] == [3, 4]
+  assert [(c.write, c.stall) for _, c in lines_of("DADD R0, R2, R4", "DADD R6, R0, R0")] == [(NONE, 8), (NONE, 2)]
+
+def test_a_loop_meets_its_own_end() -> None:
+  """What the end of the loop has started is waited for at its beginning."""
+  function = Function("loop")
+  first, loop, end = function.new_block(), function.new_block(), function.new_block()
+  first.insts = [parse("MOV R0, RZ", "sm_90")[0]]
+  body = ("FADD R1, R0, R0", "LDG.E R0, desc[UR4][R2.64]", "ISETP.EQ.AND P0, PT, R4, RZ, PT")
+  loop.insts = [*(parse(text, "sm_90")[0] for text in body), MInst(JUMP_IF, [loop, regs.reg(regs.P, 0), 0], None, ([],))]
+  end.insts = [parse("EXIT", "sm_90")[0]]
+  scheduled = schedule(function, Generation("sm_90"))
+  start = [(inst.row.name, control) for inst, control in scheduled[1][1]]
+  assert start[0][0] == "NOP" and start[1][0] == "FADD" and start[1][1].wait == 1, "R0 comes from before the loop, or from its load"
+  assert scheduled[1][1][-2][1].stall == 13

@@ -1,0 +1,43 @@
+"""Products on the matrix unit: what a lane loads of the factors, and shapes that there are not."""
+from __future__ import annotations
+
+import pytest
+
+from test.codegen.kernels import axis
+from test.isa.sass.machine import ARCHS, check
+from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.passes import lower
+from tinyhw.codegen.program import Program
+from tinyhw.dtype import dtypes
+from tinyhw.errors import CompileError
+from tinyhw.isa.sass.capabilities import capabilities
+from tinyhw.isa.sass.select import Selector
+from tinyhw.isa.sass.target import assemble
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.matrix import by_columns
+from tinyhw.uop.ops import UOp
+
+HALF = dtypes.float16
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("dtype", (HALF, dtypes.bfloat16), ids=str)
+def test_products(dtype: object, arch: str) -> None:
+  """The same as the interpreter's, as small whole numbers have no rounding. Factors come from shared memory in pieces of 8 bytes."""
+  assert dtype is HALF or dtype is dtypes.bfloat16
+  out, a, b = UOp.param(0, dtypes.float32, 32 * 24), UOp.param(1, dtype, 32 * 48), UOp.param(2, dtype, 48 * 24)
+  i, j, x = axis(32, 0), axis(24, 1), axis(48, 2, "REDUCE")
+  total = a.index(i * 48 + x).load().cast(dtypes.float32) * b.index(x * 24 + j).load().cast(dtypes.float32)
+  kernel = UOp.sink(out.index(i * 24 + j).store(total.reduce(Ops.ADD, x), i, j))
+  program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "product")
+  placed = [inst for _, inst, _ in assemble(program, arch)[2]]
+  loads = [inst.operands[inst.row.isa.index["d"]].cls.units for inst in placed if inst.row.name == "LDS"]
+  assert any(inst.row.name == "HMMA.16816" for inst in placed) and loads and set(loads) == {2}
+  check(kernel, arch)
+
+def test_another_shape_is_refused() -> None:
+  local, base = UOp(Ops.DEFINE_LOCAL, HALF, (), (0, 256)), UOp(Ops.DEFINE_VAR, dtypes.int32, (), ("n", 0, 8))
+  factor = UOp(Ops.LOAD, HALF.vec(4), (UOp(Ops.INDEX, HALF, (local, base)),))
+  zero = UOp(Ops.CONST, dtypes.float32.vec(4), (), 0.0)
+  product = UOp(Ops.MMA, dtypes.float32.vec(4), (factor, factor, zero), by_columns(4, 8, 4, HALF, dtypes.float32, 8))
+  with pytest.raises(CompileError, match="sm_90 has no matrix unit for Matrix.m=4"):
+    Selector(Program("k", (base, local, factor, zero, product)), "sm_90").run()

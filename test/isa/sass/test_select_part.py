@@ -1,0 +1,40 @@
+"""Constants on their way into instructions: as immediates, as the register that is zero, in registers that a block shares."""
+from __future__ import annotations
+
+from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.form import Generation
+from tinyhw.isa.sass.select_part import Part
+from tinyhw.machine.inst import Function
+
+def part() -> Part:
+  made = Part(Generation("sm_90"), Function("k"))
+  made.enter(made.function.new_block())
+  return made
+
+def names(made: Part) -> list[str]: return [inst.row.name for inst in made.block.insts]
+
+def test_constants() -> None:
+  made = part()
+  x = made.new(regs.R[1])
+  made.op(regs.R[1], "add32", x, 5)
+  made.op(regs.R[1], "add32", 5, x)
+  made.op(regs.R[1], "sub32", 5, x)
+  assert names(made) == ["IADD3", "MOV", "IADD3", "IADD3"], "an immediate is the second source; the first one is made once"
+
+def test_zero_is_a_register() -> None:
+  made = part()
+  made.op(regs.R[1], "add32", made.new(regs.R[1]), 0)
+  assert regs.RZ in made.block.insts[0].operands and len(made.block.insts) == 1
+
+def test_truths() -> None:
+  made = part()
+  x = made.new(regs.P)
+  made.op(regs.P, "p_and", x, 1)
+  made.op(regs.P, "p_and", x, 0)
+  made.op(regs.P, "p_or", x, 0)
+  assert len(made.block.insts) == 4 and regs.PT in made.block.insts[0].operands, "false is made once"
+
+def test_halves() -> None:
+  made = part()
+  assert made.half(0x0000000700000009, "high") == 7 and made.half(0x0000000700000009, "low") == 9
+  assert made.half(made.new(regs.R[2]), "low").cls is regs.R[1]

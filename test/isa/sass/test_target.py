@@ -1,0 +1,70 @@
+"""Whole kernels through selection, allocation and scheduling to bytes that decode again, and that NVIDIA's disassembler reads as we do."""
+import pytest
+
+from sass_golden import Vector
+from sass_oracle import INSTALLED, disassemble_all
+from test.codegen.kernels import axis
+from test.codegen.random_kernels import Generator
+from test.isa.amd.test_select_alu import applied, operations
+from test.isa.sass.machine import ARCHS
+from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.passes import lower
+from tinyhw.codegen.program import Program
+from tinyhw.dtype import dtypes
+from tinyhw.errors import CompileError
+from tinyhw.isa.sass.decode import decode_all
+from tinyhw.isa.sass.syntax import show
+from tinyhw.isa.sass.target import assemble, capabilities, compile, target
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
+
+def elementwise(arch: str, n: int = 1000) -> Program:
+  out, a, b = [UOp.param(k, dtypes.float32, n) for k in range(3)]
+  r = axis(n, 0)
+  kernel = UOp.sink(out.index(r).store(a.index(r).load() * b.index(r).load() + a.index(r).load(), r))
+  return lower(optimize(kernel, capabilities(arch)), capabilities(arch), "E")
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_what_is_encoded_decodes(arch: str) -> None:
+  _, text, placed = assemble(elementwise(arch), arch)
+  decoded = list(decode_all(text, arch))
+  for (offset, inst, control), (at, found, same) in zip(placed, decoded):
+    assert offset == at and control == same and found.row.isa.key == inst.row.isa.key, f"{inst} at {offset} is read as {found}"
+  assert placed[-1][1].row.name == "EXIT" and decoded[len(placed)][1].row.name == "BRA"
+  assert len(text) % 128 == 0 and {inst.row.name for _, inst, _ in decoded[len(placed) + 1:]} <= {"NOP"}
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_code_says_what_a_launch_needs(arch: str) -> None:
+  code = compile(elementwise(arch), arch)
+  assert code.lanes in (125, 250) and code.wave == 32 and code.arguments == ("buffer",) * 3
+  counts = dict(code.registers)
+  assert 0 < counts["r"] <= 24 and counts["barrier"] == 0 and code.local_bytes == code.private_bytes == 0
+
+def test_barriers_are_counted() -> None:
+  n = 600
+  out, a, r = UOp.param(0, dtypes.float32, 1), UOp.param(1, dtypes.float32, n), axis(n, 0, "REDUCE")
+  kernel = UOp.sink(out.index(UOp.const(dtypes.weakint, 0)).store(a.index(r).load().reduce(Ops.ADD, r)))
+  program = lower(optimize(kernel, capabilities("sm_90")), capabilities("sm_90"), "sum")
+  code = compile(program, "sm_90")
+  assert dict(code.registers)["barrier"] == 1 and code.local_bytes == program.local_bytes > 0
+
+def test_other_generations_are_refused() -> None:
+  with pytest.raises(CompileError, match="kernels for sm_100 are not made yet; there is sm_80, sm_89, sm_90"): target("sm_100")
+  with pytest.raises(CompileError, match="no NVIDIA architecture is called sm_70"): target("sm_70")
+
+@pytest.mark.skipif(INSTALLED is None, reason="nvdisasm is not installed; pip install triton")
+@pytest.mark.parametrize("arch", ARCHS)
+def test_the_disassembler_reads_what_is_made(arch: str) -> None:
+  """Kernels of all operations, and random ones: each instruction's text is ours."""
+  capable = capabilities(arch)
+  kernels = [applied(op, dtype, AxisType.LOCAL, 64) for dtype in (dtypes.int32, dtypes.uint64, dtypes.float32, dtypes.float64, dtypes.float16)
+             for op in operations(dtype)]
+  programs = [lower(kernel, capable, "one") for kernel in kernels] + [lower(Generator(seed).kernel(), capable, "random") for seed in range(12)]
+  codes: dict[bytes, str] = {}
+  for program in programs:
+    _, text, placed = assemble(program, arch)
+    for offset, inst, control in placed:
+      if inst.row.name != "BRA": codes[text[offset:offset + 16]] = show(inst, control, 0)
+  found = disassemble_all(list(codes), arch)
+  wrong = [(ours, text) for (code, ours), (text, pc) in zip(codes.items(), found) if not Vector(arch, pc, code, text).same(" ".join(ours.split()))]
+  assert len(codes) > 300 and not wrong, f"{len(wrong)} of {len(codes)} differ: {wrong[:5]}"

@@ -1,0 +1,58 @@
+"""Texts of SASS that warps of the emulator execute: instructions with control words of their own, or those that the scheduler gives them."""
+from __future__ import annotations
+import random
+from collections.abc import Mapping, Sequence
+
+from tinyhw.emulator.memory import FlatMemory
+from tinyhw.emulator.nvidia.block import Block
+from tinyhw.emulator.nvidia.launch import Launch
+from tinyhw.emulator.nvidia.state import ALL, LANES, Warp
+from tinyhw.isa.sass.encode import encode
+from tinyhw.isa.sass.form import Generation
+from tinyhw.isa.sass.schedule import schedule
+from tinyhw.isa.sass.syntax import parse
+from tinyhw.machine.inst import Block as Code, Function
+
+ORIGIN, MEMORY = 0x7f00_0000_0000, 0x7f10_0000_0000
+END = "EXIT"
+
+def scheduled(lines: Sequence[str], arch: str = "sm_90") -> bytes:
+  """Straight code with the control words of the scheduler, and an end."""
+  function = Function("text")
+  function.blocks = [Code(0)]
+  function.blocks[0].insts = [parse(line, arch)[0] for line in (*lines, END)]
+  return b"".join(encode(inst, control) for _, code in schedule(function, Generation(arch)) for inst, control in code)
+
+def assembled(lines: Sequence[str], arch: str = "sm_90") -> bytes:
+  """The lines as they stand, with an end."""
+  return b"".join(encode(*parse(line, arch, ORIGIN + 16 * k)) for k, line in enumerate((*lines, END)))
+
+def block_of(code: bytes, arch: str = "sm_90", registers: Mapping[int, Sequence[int]] | None = None, content: bytearray | None = None,
+             threads: int = LANES, shared: int = 0, local: int = 0, constants: bytes = b"", count: int = 64, barriers: int = 1, seed: int = 0,
+             predicates: Mapping[int, int] | None = None) -> Block:
+  """A block that is about to execute code; R of all warps hold these words of the lanes. content: global memory at MEMORY."""
+  memory = FlatMemory()
+  memory.add(ORIGIN, bytearray(code))
+  if content is not None: memory.add(MEMORY, content)
+  block = Block(Launch("text", arch, ORIGIN, count, constants, threads, 1, shared, local, barriers), 0, memory, seed)
+  for warp in block.warps:
+    for index, words in (registers or {}).items(): give(warp, index, words)
+    for index, mask in (predicates or {}).items(): warp.predicates[index], warp.known["P", index] = mask, ALL
+    for index in range(4, 6): warp.known["UR", index] = ALL  # a descriptor of global memory
+  return block
+
+def give(warp: Warp, index: int, words: Sequence[int]) -> None:
+  """Put words into a register: one for each lane, or the same in all."""
+  warp.registers[index], warp.known["R", index] = list(words) * (LANES // len(words)), ALL
+
+def after(lines: Sequence[str], arch: str = "sm_90", **given: object) -> Warp:
+  """The first warp when scheduled lines have been executed. given: as for block_of."""
+  block = block_of(scheduled(lines, arch), arch, **given)  # type: ignore[arg-type]  # named as there
+  warp = block.warps[0]
+  block.run()
+  return warp
+
+def words(seed: int, corners: Sequence[int] = (0, 1, 0x7fffffff, 0x80000000, 0xffffffff)) -> list[int]:
+  """A word for each lane, some of them from the corners."""
+  rng = random.Random(seed)
+  return [rng.choice(corners) if rng.random() < 0.4 else rng.getrandbits(32) for _ in range(LANES)]

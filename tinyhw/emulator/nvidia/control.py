@@ -1,0 +1,51 @@
+"""Branches, barriers, the end, and special registers."""
+from __future__ import annotations
+from collections.abc import Callable
+
+from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UnknownInstruction
+from tinyhw.emulator.nvidia.operands import Operands, put
+from tinyhw.emulator.nvidia.state import LANES, Warp
+from tinyhw.isa.sass.special import names
+
+Step = Callable[[Warp, int], None]
+
+def branch(o: Operands) -> Step:
+  """To a place, for all lanes that still run, or for none."""
+  distance, condition = o.number("t"), o.predicate("pp")
+  def run(warp: Warp, mask: int) -> None:
+    taken = mask & condition(warp)
+    if taken == warp.active: warp.pc += distance
+    elif taken: raise EmulatorError(f"lanes {taken:#010x} of {warp.active:#010x} branch: ways that part are not emulated; gate what lanes do instead")
+  return run
+
+def leave(o: Operands) -> Step:
+  condition = o.predicate("pp")
+  def run(warp: Warp, mask: int) -> None: warp.active &= ~(mask & condition(warp))
+  return run
+
+def barrier(o: Operands) -> Step:
+  """BAR.SYNC of all warps of the block."""
+  o.word("defer")
+  number, threads = o.number("id"), o.number("n")
+  if threads: raise UnknownInstruction("a barrier for some threads of a block has no meaning here yet")
+  def run(warp: Warp, mask: int) -> None:
+    if number >= warp.launch.barriers: raise OutOfBounds(f"barrier {number}: the launch has {warp.launch.barriers}; raise BARRIER_COUNT")
+    if mask != warp.active: raise EmulatorError("some lanes of a warp are at a barrier, others are not")
+    warp.waiting = True
+  return run
+
+SPECIAL: dict[str, Callable[[Warp], list[int]]] = {
+  "SR_TID.X": lambda warp: [warp.number * LANES + lane for lane in range(LANES)],
+  "SR_CTAID.X": lambda warp: [warp.block] * LANES,
+  "SR_LANEID": lambda warp: list(range(LANES)),
+}
+
+def special(o: Operands) -> Step:
+  name = names(o.form.generation).get(o.number("sr"), "")
+  if name not in SPECIAL: raise UnknownInstruction(f"special register {name or o.number('sr')} has no meaning here yet")
+  read, index = SPECIAL[name], o.values["d"].index
+  return lambda warp, mask: put(warp, index, read(warp), mask)
+
+MEANINGS: dict[str, Callable[[Operands], Step]] = {
+  "BRA": branch, "EXIT": leave, "BAR": barrier, "S2R": special, "NOP": lambda o: lambda warp, mask: None,
+}

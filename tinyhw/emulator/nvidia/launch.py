@@ -1,0 +1,20 @@
+"""What a launch tells the hardware about its blocks: what a QMD says, as far as instructions can notice it."""
+from __future__ import annotations
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Launch:
+  """A grid in one dimension. code: the address of its first instruction. registers: that a lane may use, R0 and up. constants: constant bank 0.
+
+  shared_bytes: of a block. local_bytes: of a lane. barriers: that a block may use.
+  """
+  name: str
+  arch: str
+  code: int
+  registers: int
+  constants: bytes
+  threads: int
+  blocks: int
+  shared_bytes: int = 0
+  local_bytes: int = 0
+  barriers: int = 0

@@ -1,0 +1,94 @@
+"""What a warp is watched for while it executes: the schedule that its control words make, and registers that nothing has written.
+
+The hardware does not see whether a result of fixed time is there yet, nor whether a scoreboard that nobody waits for is still taken: an instruction
+reads what the register holds. Time passes here by stall counts alone, so waiting never hides a stall that is too short.
+"""
+from __future__ import annotations
+
+from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, UninitialisedRead
+from tinyhw.emulator.nvidia.state import Warp
+from tinyhw.isa.sass.control import NONE, SCOREBOARDS, Control
+from tinyhw.isa.sass.latency import BOARD_STALL, MOST, Latency, distance, latency_of, overwrite_distance
+from tinyhw.isa.sass.uses import Unit, Uses
+from tinyhw.machine.inst import MInst
+
+NEVER = 1 << SCOREBOARDS  # stands beside the scoreboards for none: nothing tells when it is done
+NAMES = {"R": "R{}", "P": "P{}", "UR": "UR{}", "UP": "UP{}", "B": "B{}"}
+
+def named(unit: Unit) -> str: return NAMES[unit[0]].format(unit[1])
+
+class Schedule:
+  """What is on its way in one warp. clock: cycles, by stalls. due: unit -> when its instruction was issued, its latency and pipe.
+
+  written, read: unit -> scoreboards that say when it is written, or when it has been read. taken: scoreboard -> when it was taken last.
+  """
+  __slots__ = ("clock", "due", "written", "read", "taken")
+
+  def __init__(self) -> None:
+    self.clock = 0
+    self.due: dict[Unit, tuple[int, Latency, str]] = {}
+    self.written: dict[Unit, int] = {}
+    self.read: dict[Unit, int] = {}
+    self.taken: dict[int, int] = {}
+
+  def issue(self, inst: MInst, uses: Uses, control: Control) -> None:
+    """Check that an instruction may issue now, and note what it starts. Raises MissingWait, MissingHazard."""
+    if control.wait: self.wait(control.wait)
+    for unit, guard in uses.reads: self.check_read(unit, guard, inst)
+    own = latency_of(inst.row) if uses.writes and not uses.board else None
+    for unit in uses.writes: self.check_write(unit, own, inst)
+    self.start(inst, uses, control, own)
+    self.clock += control.stall
+
+  def wait(self, boards: int) -> None:
+    """The scoreboards of a mask are free."""
+    for board in range(SCOREBOARDS):
+      if boards >> board & 1 and self.clock - self.taken.get(board, -MOST) < BOARD_STALL:
+        raise MissingHazard(f"scoreboard {board} is waited for {self.clock - self.taken[board]} cycles after it was taken; {BOARD_STALL} are needed")
+    for pending in (self.written, self.read):
+      for unit, taken in list(pending.items()):
+        if taken & ~boards: pending[unit] = taken & ~boards
+        else: del pending[unit]
+
+  def check_read(self, unit: Unit, guard: bool, inst: MInst) -> None:
+    if unit in self.written: raise MissingWait(f"{named(unit)} is read, and {waits(self.written[unit])} has not been waited for")
+    if unit not in self.due: return
+    at, latency, pipe = self.due[unit]
+    needed = distance(latency, pipe, inst.row, unit[0], guard)
+    early = f"{named(unit)} is read {self.clock - at} cycles after its instruction; it is there after {needed}: stall longer"
+    if self.clock - at < needed: raise MissingHazard(early)
+
+  def check_write(self, unit: Unit, own: Latency | None, inst: MInst) -> None:
+    for pending, what in ((self.written, "before its own result is there"), (self.read, "while it may still be read")):
+      if unit in pending: raise MissingWait(f"{named(unit)} is overwritten {what}: {waits(pending[unit])} has not been waited for")
+    if unit not in self.due: return
+    at, latency, _ = self.due[unit]
+    needed = overwrite_distance(latency, own, unit[0])
+    if self.clock - at < needed:
+      raise MissingHazard(f"{named(unit)} is overwritten {self.clock - at} cycles after another result was started; it would win up to {needed}")
+
+  def start(self, inst: MInst, uses: Uses, control: Control, own: Latency | None) -> None:
+    write, read = (1 << board if board != NONE else 0 for board in (control.write, control.read))
+    for board in (control.write, control.read):
+      if board != NONE: self.taken[board] = self.clock
+    for unit in uses.writes:
+      self.due.pop(unit, None)
+      if own is not None: self.due[unit] = self.clock, own, inst.row.pipe
+      else: self.written[unit] = write or NEVER
+    if uses.late:
+      for unit, _ in uses.reads: self.read[unit] = self.read.get(unit, 0) | (read | write or NEVER)
+
+def waits(boards: int) -> str:
+  """The scoreboards of a mask in words."""
+  found = [str(board) for board in range(SCOREBOARDS) if boards >> board & 1]
+  return f"scoreboard {', '.join(found)}" if found else "no scoreboard tells when; it"
+
+def check_registers(warp: Warp, uses: Uses, active: int, lanes: int) -> None:
+  """Registers exist, and have been written: guards in all lanes that run, sources where the instruction is executed. Raises OutOfBounds,
+  UninitialisedRead."""
+  for unit in (*(unit for unit, _ in uses.reads), *uses.writes):
+    if unit[0] == "R" and unit[1] >= warp.launch.registers:
+      raise OutOfBounds(f"{named(unit)}: the launch gives each lane {warp.launch.registers} registers; raise REGISTER_COUNT")
+  for unit, guard in uses.reads:
+    missing = (active if guard and unit[0] == "P" else lanes) & ~warp.known.get(unit, 0)
+    if missing: raise UninitialisedRead(f"{named(unit)} is read in lanes {missing:#010x}, in which nothing has written it")

@@ -1,0 +1,48 @@
+"""What NVIDIA GPUs can compute: `Capabilities` for codegen. What is missing here, codegen expresses in what is there."""
+from __future__ import annotations
+import functools
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError, EncodeError
+from tinyhw.isa.sass.form import Generation
+from tinyhw.isa.sass.matrix import units
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.enums import GroupOp, Ops
+
+COMPARE = tuple(GroupOp.Comparison)
+INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.NEG, Ops.MAX, Ops.WHERE, Ops.BITCAST)
+FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.MULACC, Ops.WHERE, Ops.CAST, Ops.BITCAST)
+LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST)
+MOVES = (Ops.WHERE, Ops.BITCAST)
+NARROW = dtypes.int8s + dtypes.int16s
+
+def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]: return frozenset((op, dtype) for op in ops for dtype in types)
+
+# There is no divider of integers.
+SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64)
+          | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
+          | pairs((Ops.CAST,), *dtypes.int32s, dtypes.int64, dtypes.float16))
+
+WARP = 32              # lanes that execute one instruction
+REGISTERS = 250        # that a lane may have, but for some that the hardware and spills of predicates take
+WARPS_PER_SM = 16      # that a launch should have, so that memory's latency is hidden
+LOCAL_BYTES = 48 << 10  # of shared memory that a block gets without asking the driver for another split of the cache
+
+# generation -> streaming multiprocessors of a typical card, and its caches; a device replaces them by what it finds out
+CARDS = {"sm_80": (108, (192 << 10, 40 << 20)), "sm_89": (128, (128 << 10, 72 << 20)), "sm_90": (132, (256 << 10, 50 << 20))}
+
+@functools.lru_cache(None)
+def capabilities(arch: str) -> Capabilities:
+  """For "sm_90" and so on. Raises CompileError for a generation that kernels are not made for."""
+  generation = generation_of(arch)
+  multiprocessors, caches = CARDS[generation.name]
+  return Capabilities(vector_bytes=16, vector_registers=REGISTERS, aligned=True, operations=SCALAR, threads=multiprocessors * WARPS_PER_SM,
+                      lanes=WARP, local_bytes=LOCAL_BYTES, cache_bytes=caches, matrix=tuple(unit.matrix for unit in units()))
+
+@functools.lru_cache(None)
+def generation_of(arch: str) -> Generation:
+  """The column of the table that an architecture means. Raises CompileError."""
+  try: found = Generation(arch)
+  except EncodeError as e: raise CompileError(str(e)) from None
+  if found.name not in CARDS: raise CompileError(f"kernels for {arch} are not made yet; there is {', '.join(CARDS)}")
+  return found

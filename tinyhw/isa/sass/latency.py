@@ -1,0 +1,59 @@
+"""How many cycles after an instruction another one may issue that uses its result, where the hardware does not see to that itself.
+
+Results of most arithmetic come a fixed time after the instruction was issued; nothing but the compiler's stall counts keeps a reader from being
+too early. The numbers are the smallest distances that are left between such instructions in code of NVIDIA's own assembler, for sm_80 and sm_90a,
+rounded up where few were seen. What takes no fixed time (`Form.result` and `Form.sources` are "board") has a scoreboard instead.
+"""
+from __future__ import annotations
+from typing import NamedTuple
+
+from tinyhw.machine.inst import Inst
+from tinyhw.machine.scoreboard import PipeCost
+
+class Latency(NamedTuple):
+  """Cycles until a reader may issue: on the same pipe, on another one; of a predicate as an operand, and as a guard or the condition of a jump."""
+  same: int
+  other: int
+  predicate: int = 5
+  guard: int = 13
+
+LATENCIES = {  # by pipe; of what is not here nothing is known
+  "alu": Latency(4, 5, 5, 13),
+  "fma": Latency(4, 5, 5, 13),
+  "half": Latency(6, 6, 6, 13),
+  "pack": Latency(6, 6),
+  "fp64": Latency(8, 10, 8, 14),
+  "tensor": Latency(24, 24),
+  "r2ur": Latency(15, 15, 8, 13),
+  "uniform": Latency(12, 12, 12, 13),
+  "warp": Latency(8, 8, 8, 13),
+  "misc": Latency(5, 5),
+}
+WIDE = Latency(6, 6, 6, 13)                # a product of 64 bits: its high word comes later
+LATE_READERS = {"fp64": 7, "tensor": 10}   # pipes that other pipes' results reach no sooner
+MOST = 24                                  # of all latencies
+
+# Cycles until the next instruction may issue at all. A scoreboard can be waited for two cycles after it was taken
+LEAST_STALL = {"branch": 5, "sync": 6, "fp64": 2, "tensor": 2}
+BOARD_STALL = 2
+
+def latency_of(row: Inst) -> Latency:
+  """Of an instruction whose result takes a fixed time."""
+  if row.name.startswith("IMAD.WIDE"): return WIDE
+  return LATENCIES[row.pipe]
+
+def distance(producer: Latency, pipe: str, reader: Inst, bank: str, guard: bool) -> int:
+  """Cycles from the producer, of a pipe, to a reader of its result. guard: the result decides whether the reader is executed."""
+  if bank in ("P", "UP"): return producer.guard if guard else producer.predicate
+  cycles = producer.same if reader.pipe == pipe else producer.other
+  return max(cycles, LATE_READERS.get(reader.pipe, 0)) if reader.pipe != pipe else cycles
+
+def overwrite_distance(producer: Latency, writer: Latency | None, bank: str) -> int:
+  """Cycles from the producer to an instruction that overwrites its result, so that the later one stays. None: the writer has a scoreboard."""
+  if bank in ("P", "UP"): return max(1, producer.guard - (writer.guard if writer else 4) + 1)
+  return max(1, producer.other - (writer.same if writer else 4) + 1)
+
+# What ordering counts with, by pipe or instruction: fixed latencies, and for the others what papers measured on Hopper (arXiv 2402.13499) or, of
+# conversions and the special function unit, assumed
+COSTS = {**{pipe: PipeCost(latency.other) for pipe, latency in LATENCIES.items()}, "memory": PipeCost(480), "LDS": PipeCost(30), "LDC": PipeCost(40),
+         "LDL": PipeCost(40), "convert": PipeCost(20), "xu": PipeCost(20)}

@@ -1,0 +1,179 @@
+"""Instructions as selection writes them: SASS text with names for operands, one line or several (machine/macros.py).
+
+A name is a word in small letters in the place of a register or of an immediate; `name.lo` and `name.hi` are the halves of a pair, `name.0` to
+`name.3` the registers of a group. Everything else is as the disassembler writes it: `@p FSEL d, -a, b, !q`. A line is parsed once for each kind of
+operands, with stand-ins for them; where there are registers a form with registers is taken, where there are constants one with an immediate, and if
+there is none, the text is refused and selection brings the constant into a register. A macro of one line, without parts of operands, is that
+instruction; others are rows of their own until allocation.
+
+Classes of operands: v1 v2 v4 (registers of a lane), x1 x2 (the same, or a constant), p (a predicate), i (an integer). "%8x", "%9+" ... behind a name
+limits it to generations, as in table.py.
+"""
+from __future__ import annotations
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from tinyhw.errors import TinyError
+from tinyhw.isa.sass import macros_float, macros_integer, macros_memory, regs
+from tinyhw.isa.sass.form import Form, Generation, Spec
+from tinyhw.isa.sass.syntax import parse
+from tinyhw.machine.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass, concrete
+from tinyhw.machine.macros import MACRO, Macro, expand, parse_macros
+from tinyhw.machine.target import Target
+
+TEXTS = (macros_integer.TEXT, macros_float.TEXT, macros_memory.text())
+CLASSES = {"v1": regs.R[1], "v2": regs.R[2], "v4": regs.R[4], "x1": regs.R[1], "x2": regs.R[2], "p": regs.P}
+NAME = re.compile(r"(?<![\w.\]])(?P<name>[a-z][a-z0-9]*)(?:\.(?P<part>lo|hi|[0-3](?!\d)))?(?![\w\[])")
+APART = 8                       # between the registers that stand for operands
+NUMBERS = range(0x14, 0x40, 4)  # that stand for constants: small, and multiples of 4, so that fields have room for them
+NOTHING = frozenset({regs.RZ, regs.PT})  # forget what is written
+PARTS = {None: 0, "lo": 0, "hi": 1, "0": 0, "1": 1, "2": 2, "3": 3}
+
+Kinds = tuple[RegClass | None, ...]  # of a macro's operands; None: a constant
+
+class Slot(NamedTuple):
+  """Which operand of the macro stands in an operand of an instruction, and which register of a group, or 32 bits of a constant."""
+  operand: int
+  at: int = 0
+
+class Piece(NamedTuple):
+  """An instruction of a macro: the operands of its row, and what takes the place of some of them."""
+  row: Inst
+  operands: tuple[Any, ...]
+  slots: tuple[tuple[int, Slot], ...]
+
+@functools.lru_cache(None)
+def macros_of(arch: str) -> dict[str, Macro]:
+  """The macros of a generation, by name."""
+  generation, found = Generation(arch), {}
+  for text in TEXTS:
+    for name, macro in parse_macros(text, str.strip).items():
+      name, _, group = name.partition("%")
+      if generation.has(group): found[name] = macro
+  return found
+
+@functools.lru_cache(None)
+def pieces(arch: str, name: str, kinds: Kinds) -> tuple[Piece, ...] | None:
+  """The instructions of a macro whose operands are of these kinds; None if an immediate has no place."""
+  macro = macros_of(arch)[name]
+  try: return tuple(piece(arch, macro, line, kinds) for line in macro.lines)
+  except TinyError:
+    if None not in kinds: raise
+    return None
+
+def piece(arch: str, macro: Macro, line: str, kinds: Kinds) -> Piece:
+  """A line with stand-ins for the names in it, parsed."""
+  names = {operand: k for k, (operand, _, _) in enumerate(macro.operands)}
+  predicates = [k for k, cls in enumerate(kinds) if cls is regs.P]
+  numbers: dict[Slot, int] = {}
+
+  def stand_in(match: re.Match[str]) -> str:
+    k, at = names[match["name"]], PARTS[match["part"]]
+    cls = kinds[k]
+    if cls is None: return hex(numbers.setdefault(Slot(k, at), NUMBERS[len(numbers)]))
+    return f"P{predicates.index(k)}" if cls is regs.P else f"R{APART * k + at}"
+
+  inst, _ = parse(NAME.sub(stand_in, line), arch)
+  form: Form = inst.row.isa
+  slots: list[tuple[int, Slot]] = []
+  for i, (spec, value) in enumerate(zip(form.specs, inst.operands)):
+    found = slot_of(spec, value, len(kinds), predicates, numbers)
+    if found is not None: slots.append((i, found))
+  missing = set(numbers) - {slot for _, slot in slots}
+  assert not missing, f"macro {macro.name}: {line} has no operand for {missing}"
+  return Piece(inst.row, tuple(inst.operands), tuple(slots))
+
+def slot_of(spec: Spec, value: Any, operands: int, predicates: list[int], numbers: dict[Slot, int]) -> Slot | None:
+  """What an operand of a parsed line stands for."""
+  if isinstance(value, Reg):
+    assert value.index is not None
+    if value.cls.bank is regs.VECTOR and value.index < APART * operands: return Slot(*divmod(value.index, APART))
+    return Slot(predicates[value.index]) if value.cls is regs.P and value.index < len(predicates) else None
+  if spec.kind in ("enum", "flag"): return None
+  return next((slot for slot, number in numbers.items() if number == value), None)
+
+def filled(one: Piece, values: list[Any]) -> list[Any]:
+  """The operands of a piece with the macro's own in their places."""
+  form: Form = one.row.isa
+  operands = list(one.operands)
+  for i, slot in one.slots:
+    value, spec = values[slot.operand], form.specs[i]
+    if not isinstance(value, Reg): operands[i] = immediate(spec, value >> 32 * slot.at)
+    elif operands[i].cls is value.cls or value.index == regs.ZERO: operands[i] = value
+    else:
+      assert value.index is not None, f"{value!r} has no register yet"
+      operands[i] = regs.reg(operands[i].cls, value.index + slot.at)
+  return operands
+
+def immediate(spec: Spec, value: int) -> int:
+  """A constant as its field wants it: wider ones are 32 bits."""
+  if spec.kind not in ("s", "u", "f32") or spec.at[0][1] - spec.at[0][0] != 31: return value
+  value &= 0xffffffff
+  return value - (1 << 32) if spec.signed and value >> 31 else value
+
+# ***** instructions over virtual registers *****
+
+@functools.lru_cache(None)
+def row_of(arch: str, name: str, kinds: Kinds) -> Inst | None:
+  """The row of a macro with such operands; None if an immediate has no place. What is read and written in one register has Access.BOTH."""
+  made, macro = pieces(arch, name, kinds), macros_of(arch)[name]
+  if made is None: return None
+  if single(made, kinds): return plain_row(macro, made[0], kinds)
+  operands = tuple(Operand(operand, access, cls, "reg" if cls is not None else "imm", early=access is Access.WRITE)
+                   for (operand, access, _), cls in zip(macro.operands, kinds))
+  effects = 0
+  for one in made: effects |= one.row.effects & (Effect.LOAD | Effect.STORE)
+  return Inst(name, MACRO, operands, made[0].row.pipe, effects, isa=(arch, macro, kinds))
+
+def single(made: tuple[Piece, ...], kinds: Kinds) -> bool:
+  """Whether a macro is one instruction, of whole operands."""
+  return len(made) == 1 and not any(slot.at for _, slot in made[0].slots) and all(
+    kinds[slot.operand] is None or made[0].operands[i].cls is kinds[slot.operand] for i, slot in made[0].slots)
+
+@functools.lru_cache(None)
+def plain_row(macro: Macro, one: Piece, kinds: Kinds) -> Inst:
+  """The row of a single instruction as allocation reads it: the classes of its operands, and which of them keep what they had. Registers that the
+  text names (RZ, PT, UR4) are none of allocation's business."""
+  given = {i for i, _ in one.slots}
+  row = concrete(one.row, tuple(value.cls if isinstance(value, Reg) and i in given else None for i, value in enumerate(one.operands)))
+  both = {i for i, slot in one.slots if macro.operands[slot.operand][1] is Access.BOTH}
+  repeat = not any(cls is not None for cls, (_, access, _) in zip(kinds, macro.operands) if access is not Access.WRITE) and repeatable(one)
+  operands = tuple(replace(o, access=Access.BOTH) if i in both and o.access is Access.WRITE else o for i, o in enumerate(row.operands))
+  hidden = any(isinstance(value, Reg) and i not in given and o.access & Access.WRITE and value not in NOTHING
+               for i, (value, o) in enumerate(zip(one.operands, one.row.operands)))
+  effects = Effect.NONE if repeat else row.effects | (Effect.BARRIER if hidden else 0)  # what is written to a named register stays where it is
+  return replace(row, operands=operands, effects=effects, rematerialize=repeat)
+
+def repeatable(one: Piece) -> bool:
+  """Whether an instruction without sources gives the same whenever it is done: a constant."""
+  return one.row.name in ("MOV", "LDC")
+
+def make(arch: str, name: str, operands: list[Any], new: Callable[[RegClass], Reg] | None = None, ties: tuple[Reg, ...] = ()) -> MInst | None:
+  """An instruction, or a macro with temporary registers of its own; None if a constant has no place in it. operands: those before "|"."""
+  macro = macros_of(arch)[name]
+  assert len(operands) == macro.shown, f"macro {name} takes {macro.shown} operands, got {len(operands)}"
+  temporary = [CLASSES[letters] for _, _, letters in macro.operands[macro.shown:]]
+  assert new is not None or not temporary, f"macro {name} needs temporary registers"
+  kinds = tuple(x.cls if isinstance(x, Reg) else None for x in operands) + tuple(temporary)
+  row = row_of(arch, name, kinds)
+  if row is None: return None
+  values = operands + [new(cls) for cls in temporary if new is not None]
+  if row.encoding is MACRO: return MInst(row, values, ties=ties)
+  made = pieces(arch, name, kinds)
+  assert made is not None
+  return MInst(row, filled(made[0], values), ties=ties)
+
+# ***** after allocation *****
+
+def expand_macros(function: Function, target: Target) -> Function:
+  """Every macro replaced by its instructions."""
+  return expand(function, instructions)
+
+def instructions(inst: MInst) -> list[MInst]:
+  arch, macro, kinds = inst.row.isa
+  made = pieces(arch, macro.name.partition("%")[0], kinds)
+  assert made is not None, f"{inst!r} was not made by `make`"
+  return [MInst(one.row, filled(one, inst.operands)) for one in made]

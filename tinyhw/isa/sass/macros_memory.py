@@ -1,0 +1,58 @@
+"""Macros of memory and of the matrix unit, in the notation that macros.py explains: made of a few lines for each size of an access.
+
+Global memory is reached through the descriptor in UR4, which selection loads at the start. Names: what, then the size: u8 s8 u16 s16 b32 b64 b128;
+"_if" behind: where a predicate is true; a load leaves what was in its register elsewhere.
+"""
+from __future__ import annotations
+
+SIZES = {"u8": (".U8", "v1"), "s8": (".S8", "v1"), "u16": (".U16", "v1"), "s16": (".S16", "v1"), "b32": ("", "v1"), "b64": (".64", "v2"),
+         "b128": (".128", "v4")}
+ACCESSES = """
+load_{size}          d={cls} a:v2 o:i
+  LDG.E{word} d, desc[UR4][a.64+o]
+load_{size}_if       d+{cls} p:p a:v2 o:i
+  @p LDG.E{word} d, desc[UR4][a.64+o]
+store_{size}         a:v2 b:{cls} o:i
+  STG.E{word} desc[UR4][a.64+o], b
+store_{size}_if      p:p a:v2 b:{cls} o:i
+  @p STG.E{word} desc[UR4][a.64+o], b
+shared_load_{size}   d={cls} a:v1 o:i
+  LDS{word} d, [a+o]
+shared_load_{size}_if  d+{cls} p:p a:v1 o:i
+  @p LDS{word} d, [a+o]
+shared_store_{size}  a:v1 b:{cls} o:i
+  STS{word} [a+o], b
+shared_store_{size}_if  p:p a:v1 b:{cls} o:i
+  @p STS{word} [a+o], b
+keep_{size}          b:{cls} o:i
+  STL{word} [RZ+o], b
+kept_{size}          d={cls} o:i
+  LDL{word} d, [RZ+o]
+"""
+OTHERS = """
+argument_b32   d=v1 o:i
+  LDC d, c[0x0][o]
+argument_b64   d=v2 o:i
+  LDC.64 d, c[0x0][o]
+descriptor     o:i
+  ULDC.64 UR4, c[0x0][o]
+address        d=v2 i:v1 n:x1 b:v2
+  IMAD.WIDE d, i, n, b
+address64      d=v2 i:v2 n:x1 b:v2
+  IMAD.WIDE.U32 d, i.lo, n, b
+  IMAD d.hi, i.hi, n, d.hi
+keep_p         p:p o:i
+  SEL R252, RZ, 0x1, !p
+  STL [RZ+o], R252
+kept_p         d=p o:i
+  LDL R252, [RZ+o]
+  ISETP.NE.AND d, PT, R252, RZ, PT
+product_f16    d=v4 a:v4 b:v2 c:v4
+  HMMA.16816.F32 d, a, b, c
+product_bf16   d=v4 a:v4 b:v2 c:v4
+  HMMA.16816.F32.BF16 d, a, b, c
+"""
+
+def text() -> str:
+  """All of them."""
+  return "".join(ACCESSES.format(size=size, word=word, cls=cls) for size, (word, cls) in SIZES.items()) + OTHERS

@@ -1,0 +1,146 @@
+"""The control word of every instruction: stalls until results of fixed time are there, scoreboards for those that take their time, and waits.
+
+Results of fixed time are followed by their age in cycles since their instruction was issued; where a reader would be too early the instruction
+before it stalls longer, or a NOP does. What takes no fixed time gets one of six scoreboards: loads 0 to 2 in turn, other units 3 and 4, the reading
+of what is stored 5. The first instruction that reads such a result, or overwrites it, or overwrites a source that may still be read, waits for its
+scoreboard. Where paths meet the younger age holds, and all scoreboards of both. Before a barrier everything is waited for.
+
+Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
+"""
+from __future__ import annotations
+from dataclasses import dataclass, field
+
+from tinyhw.isa.sass.control import MOST_STALL, NONE, Control
+from tinyhw.isa.sass.form import Generation
+from tinyhw.isa.sass.latency import BOARD_STALL, LEAST_STALL, MOST, Latency, distance, latency_of, overwrite_distance
+from tinyhw.isa.sass.table import build, table
+from tinyhw.isa.sass.uses import Unit, Uses, uses_of
+from tinyhw.machine.flow import walked
+from tinyhw.machine.inst import Block, Effect, Function, MInst
+
+Lines = list[tuple[MInst, Control]]
+Scheduled = list[tuple[Block, Lines]]
+
+LOAD_BOARDS, OTHER_BOARDS, STORE_BOARD = (0, 1, 2), (3, 4), 5
+MOST_YIELD = 11  # cycles of stall for which another warp may be preferred
+
+@dataclass
+class State:
+  """ages: (unit, its writer's latency, its pipe) -> cycles since. written, read: unit -> scoreboards that may be taken until that is done."""
+  ages: dict[tuple[Unit, Latency, str], int] = field(default_factory=dict)
+  written: dict[Unit, int] = field(default_factory=dict)
+  read: dict[Unit, int] = field(default_factory=dict)
+
+  def copy(self) -> State: return State(dict(self.ages), dict(self.written), dict(self.read))
+
+  def pass_time(self, cycles: int) -> None:
+    self.ages = {key: age + cycles for key, age in self.ages.items() if age + cycles < MOST}
+
+  def waited(self, boards: int) -> None:
+    """These scoreboards are free."""
+    for pending in (self.written, self.read):
+      for unit, taken in list(pending.items()):
+        if taken & ~boards: pending[unit] = taken & ~boards
+        else: del pending[unit]
+
+  def boards(self) -> int:
+    """All scoreboards that may be taken."""
+    found = 0
+    for taken in (*self.written.values(), *self.read.values()): found |= taken
+    return found
+
+def meet(known: State | None, state: State) -> State | None:
+  """What holds where two paths meet; None if the second one adds nothing."""
+  if known is None: return state.copy()
+  changed = False
+  for key, age in state.ages.items():
+    if age < known.ages.get(key, MOST): known.ages[key], changed = age, True
+  for mine, other in ((known.written, state.written), (known.read, state.read)):
+    for unit, taken in other.items():
+      if taken & ~mine.get(unit, 0): mine[unit], changed = mine.get(unit, 0) | taken, True
+  return known if changed else None
+
+class Scheduler:
+  """The pass over one function."""
+
+  def __init__(self, function: Function, generation: Generation):
+    self.function = function
+    self.nop = build(table(generation.arch)["NOP/918"])
+    self.uses: dict[int, Uses] = {}    # by id of the instruction
+    self.board: dict[int, int] = {}
+    loads = others = 0
+    for inst in [inst for block in function.blocks for inst in block.insts]:
+      uses = self.uses[id(inst)] = uses_of(inst)
+      if uses.board and inst.row.effects & Effect.LOAD: self.board[id(inst)], loads = LOAD_BOARDS[loads % len(LOAD_BOARDS)], loads + 1
+      elif uses.board: self.board[id(inst)], others = OTHER_BOARDS[others % len(OTHER_BOARDS)], others + 1
+      elif uses.late and uses.reads: self.board[id(inst)] = STORE_BOARD
+
+  def run(self) -> Scheduled:
+    found = walked(self.function.blocks, State(), self.walk, meet)
+    return [(block, found.get(block, [])) for block in self.function.blocks]
+
+  def walk(self, block: Block, start: State, lines: Lines) -> State:
+    """The block's lines under a state at its start; the state at its end."""
+    state = start.copy()
+    for inst in block.insts:
+      uses = self.uses[id(inst)]
+      boards = self.wanted(inst, uses, state)
+      state.waited(boards)
+      self.stall(self.lacking(inst, uses, state), state, lines)
+      self.issue(inst, uses, boards, state, lines)
+    return state
+
+  def wanted(self, inst: MInst, uses: Uses, state: State) -> int:
+    """The scoreboards to wait for."""
+    if inst.row.effects & Effect.BARRIER: return state.boards()
+    found = 0
+    for unit, _ in uses.reads: found |= state.written.get(unit, 0)
+    for unit in uses.writes: found |= state.written.get(unit, 0) | state.read.get(unit, 0)
+    return found
+
+  def lacking(self, inst: MInst, uses: Uses, state: State) -> int:
+    """Cycles by which the instruction would be too early."""
+    own = None if uses.board or not uses.writes else latency_of(inst.row)
+    reads: dict[Unit, bool] = {}
+    for unit, guard in uses.reads: reads[unit] = reads.get(unit, False) or guard
+    most = 0
+    for (unit, latency, pipe), age in state.ages.items():
+      if unit in reads: most = max(most, distance(latency, pipe, inst.row, unit[0], reads[unit]) - age)
+      if unit in uses.writes: most = max(most, overwrite_distance(latency, own, unit[0]) - age)
+    return most
+
+  def stall(self, cycles: int, state: State, lines: Lines) -> None:
+    """Let the instruction before stall for more cycles, and NOPs for what it cannot."""
+    if cycles <= 0: return
+    state.pass_time(cycles)
+    if lines:
+      inst, control = lines[-1]
+      most = min(cycles, MOST_STALL - control.stall)
+      lines[-1] = inst, with_stall(control, control.stall + most)
+      cycles -= most
+    while cycles > 0:
+      lines.append((self.nop, with_stall(Control(), min(cycles, MOST_STALL))))
+      cycles -= min(cycles, MOST_STALL)
+
+  def issue(self, inst: MInst, uses: Uses, boards: int, state: State, lines: Lines) -> None:
+    """The instruction is issued: its results and late reads are on their way."""
+    board = self.board.get(id(inst), NONE)
+    stall = max(LEAST_STALL.get(inst.row.pipe, 1), BOARD_STALL if board != NONE else 1)
+    control = with_stall(Control(write=board if uses.board else NONE, read=NONE if uses.board else board, wait=boards), stall)
+    lines.append((inst, control))
+    state.ages = {key: age for key, age in state.ages.items() if key[0] not in uses.writes}
+    for unit in uses.writes:
+      if uses.board: state.written[unit] = 1 << board
+      else: state.ages[unit, latency_of(inst.row), inst.row.pipe] = 0
+    if uses.late:
+      for unit, _ in uses.reads: state.read[unit] = state.read.get(unit, 0) | 1 << board
+    state.pass_time(stall)
+
+def with_stall(control: Control, stall: int) -> Control:
+  """The control word with another stall."""
+  return Control(stall, 1 <= stall <= MOST_YIELD, control.write, control.read, control.wait, control.reuse)
+
+def schedule(function: Function, generation: Generation) -> Scheduled:
+  """The blocks of a function as lines of instructions with control words."""
+  return Scheduler(function, generation).run()
+

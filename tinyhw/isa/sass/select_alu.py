@@ -1,0 +1,103 @@
+"""Arithmetic, comparisons and choices."""
+from __future__ import annotations
+from typing import Any
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError
+from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.select_part import Part
+from tinyhw.machine.inst import Reg, RegClass
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import UOp
+
+# op -> macro, by kind
+BITS_32 = {Ops.ADD: "add32", Ops.SUB: "sub32", Ops.MUL: "mul32", Ops.AND: "and32", Ops.OR: "or32", Ops.XOR: "xor32", Ops.SHL: "shl32"}
+BITS_64 = {Ops.ADD: "add64", Ops.SUB: "sub64", Ops.MUL: "mul64", Ops.AND: "and64", Ops.OR: "or64", Ops.XOR: "xor64", Ops.SHL: "shl64"}
+TABLES = {
+  "s32": {**BITS_32, Ops.SHR: "shr_s32", Ops.MAX: "max_s32"}, "u32": {**BITS_32, Ops.SHR: "shr_u32", Ops.MAX: "max_u32"},
+  "s64": {**BITS_64, Ops.SHR: "shr_s64"}, "u64": {**BITS_64, Ops.SHR: "shr_u64"},
+  **{f"f{bits}": {op: f"{name}_f{bits}" for op, name in (
+    (Ops.ADD, "add"), (Ops.SUB, "sub"), (Ops.MUL, "mul"), (Ops.MULACC, "fma"), (Ops.FDIV, "div"), (Ops.SQRT, "sqrt"), (Ops.TRUNC, "trunc"),
+    (Ops.NEG, "neg"))} for bits in (32, 64)},
+}
+SHIFTS = (Ops.SHL, Ops.SHR)
+LOGIC = {Ops.AND: "p_and", Ops.OR: "p_or", Ops.XOR: "p_xor"}
+PREDICATES = {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}
+MIRRORED = {"lt_s32": "gt_s32", "lt_u32": "gt_u32", "lt_f32": "gt_f32"}  # with their operands exchanged; others mean the same
+
+def kind_of(dtype: DType) -> str:
+  """The kind of numbers in registers: narrower integers are extended to 32 bits."""
+  if dtypes.is_float(dtype): return f"f{dtype.bitsize}"
+  return f"{'u' if dtypes.is_unsigned(dtype) else 's'}{max(dtype.bitsize, 32)}"
+
+class Arithmetic(Part):
+  """The part of Selector that computes."""
+
+  # what select.py has
+  def home(self, u: UOp) -> RegClass: raise NotImplementedError
+  def cast(self, u: UOp) -> Reg: raise NotImplementedError
+  def bitcast(self, u: UOp) -> Reg: raise NotImplementedError
+
+  def compute(self, u: UOp) -> Reg:
+    """An elementwise operation."""
+    if u.op is Ops.CAST: return self.cast(u)
+    if u.op is Ops.BITCAST: return self.bitcast(u)
+    if u.op is Ops.WHERE: return self.choose(u)
+    if u.op in GroupOp.Comparison: return self.comparison(u)
+    if u.dtype is dtypes.bool: return self.op(regs.P, LOGIC[u.op], *[self.value(s) for s in u.src])
+    return self.number(u)
+
+  def number(self, u: UOp) -> Reg:
+    cls, kind = self.home(u), kind_of(u.dtype)
+    sources = [self.value(s) for s in u.src]
+    if u.op is Ops.NEG and not dtypes.is_float(u.dtype): return self.op(cls, f"sub{kind[1:]}", 0, sources[0])
+    if u.op is Ops.MAX and kind[1:] == "64": return self.max64(kind, *sources)
+    name = TABLES[kind].get(u.op)
+    if name is None: raise CompileError(f"{self.function.name}: NVIDIA selection has no {u.op.name} of {u.dtype}")
+    if u.op is Ops.SUB and not isinstance(sources[1], Reg): name, sources[1] = TABLES[kind][Ops.ADD], negated(sources[1], kind)
+    if u.op in GroupOp.Commutative and not isinstance(sources[0], Reg): sources.reverse()
+    if u.op is Ops.MULACC and not isinstance(sources[0], Reg): sources[:2] = sources[1], sources[0]
+    if u.op in SHIFTS: sources[1] = self.half(sources[1], "low") if kind[1:] == "64" else sources[1]
+    if name == "mul64":
+      narrow = [self.low_half(s) for s in u.src]
+      if None not in narrow: return self.op(cls, "mul_wide", *sorted(narrow, key=lambda x: not isinstance(x, Reg)))
+    return self.op(cls, name, *sources)
+
+  def low_half(self, u: UOp) -> Any:
+    """The uint32 that an integer of 64 bits is, if it was made of one; else None."""
+    if u.op is Ops.CONST: return int(u.arg) if 0 <= u.arg < 1 << 32 else None
+    if u.op is Ops.CAST and u.src[0].dtype is dtypes.uint32: return self.value(u.src[0])
+    return None
+
+  def max64(self, kind: str, a: Any, b: Any) -> Reg:
+    less = self.op(regs.P, f"lt_{kind}", a, b)
+    return self.op(regs.R[2], "choose64", less, b, a)
+
+  def comparison(self, u: UOp) -> Reg:
+    dtype = u.src[0].dtype
+    a, b = (self.value(s) for s in u.src)
+    if dtype is dtypes.bool: return self.compare_bools(u.op, a, b)
+    kind = kind_of(dtype)
+    if u.op is not Ops.CMPLT and kind[0] == "s": kind = f"u{kind[1:]}"
+    name = f"{PREDICATES[u.op]}_{kind}"
+    if not isinstance(a, Reg) and (u.op is not Ops.CMPLT or name in MIRRORED): a, b, name = b, a, MIRRORED.get(name, name)
+    return self.op(regs.P, name, a, b)
+
+  def compare_bools(self, op: Ops, a: Any, b: Any) -> Reg:
+    """False is less than true."""
+    if op is Ops.CMPNE: return self.op(regs.P, "p_xor", a, b)
+    if op is Ops.CMPLT: return self.op(regs.P, "p_and", self.op(regs.P, "p_xor", a, 1), b)
+    return self.op(regs.P, "p_xor", self.op(regs.P, "p_xor", a, b), 1)
+
+  def choose(self, u: UOp) -> Reg:
+    """WHERE."""
+    condition, yes, no = (self.value(s) for s in u.src)
+    if u.dtype is dtypes.bool: return self.op(regs.P, "p_choose", condition, yes, no)
+    if u.dtype.itemsize == 8: return self.op(regs.R[2], "choose64", condition, yes, no)
+    if not isinstance(yes, Reg) and isinstance(no, Reg): return self.op(regs.R[1], "choose_not", condition, no, yes)
+    return self.op(regs.R[1], "choose", condition, yes, no)
+
+def negated(value: int, kind: str) -> int:
+  """The bits of minus a constant."""
+  bits = int(kind[1:])
+  return value ^ 1 << bits - 1 if kind[0] == "f" else -value & (1 << bits) - 1

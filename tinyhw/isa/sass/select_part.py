@@ -1,0 +1,77 @@
+"""What the parts of selection share: making instructions, and bringing operands into a form that an instruction takes."""
+from __future__ import annotations
+from typing import Any
+
+from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.form import Generation
+from tinyhw.isa.sass.macros import CLASSES, macros_of, make
+from tinyhw.machine.inst import Access, Function, MInst, Reg, RegClass
+from tinyhw.machine.structure import Structure
+
+FULL = 0xffffffff
+
+class Part(Structure):
+  """One selection as far as instructions go."""
+
+  def __init__(self, generation: Generation, function: Function):
+    super().__init__(function)
+    self.generation, self.macros = generation, macros_of(generation.arch)
+
+  # ***** instructions *****
+
+  def instruction(self, name: str, *operands: Any, ties: tuple[Reg, ...] = ()) -> MInst:
+    """A macro over these operands; constants that have no place in it are brought into registers before, from the first one on."""
+    values, letters = self.fitting(name, operands), [letters for _, _, letters in self.macros[name].operands]
+    for k, value in enumerate(values):
+      made = make(self.generation.arch, name, values, self.new, ties)
+      if made is not None: return made
+      if not isinstance(value, Reg) and letters[k] != "i": values[k] = self.in_register(value, int(letters[k][1]))
+    made = make(self.generation.arch, name, values, self.new, ties)
+    assert made is not None, f"macro {name} has no form with registers: {values}"
+    return made
+
+  def fitting(self, name: str, operands: tuple[Any, ...]) -> list[Any]:
+    """Operands as the classes of a macro want them; a zero of 32 bits is a register."""
+    found = []
+    for value, (_, access, letters) in zip(operands, self.macros[name].operands):
+      if access is not Access.WRITE and not isinstance(value, Reg):
+        if letters == "p": value = self.truth(value)
+        elif letters == "x1" and not value & FULL: value = regs.RZ
+        elif letters[0] == "v": value = self.in_register(value, int(letters[1]))
+      found.append(value)
+    return found
+
+  def emit(self, name: str, *operands: Any, ties: tuple[Reg, ...] = ()) -> None:
+    inst = self.instruction(name, *operands, ties=ties)
+    inst.origin = self.origin
+    self.block.insts.append(inst)
+
+  def op(self, cls: RegClass, name: str, *sources: Any) -> Reg:
+    """An instruction whose first operand is written, and is new."""
+    dst = self.new(cls)
+    self.emit(name, dst, *sources)
+    return dst
+
+  def once(self, cls: RegClass, name: str, *sources: Any) -> Reg:
+    """The same, once in a block."""
+    key = (name, *sources)
+    if key not in self.made: self.made[key] = self.op(cls, name, *sources)
+    return self.made[key]
+
+  # ***** operands *****
+
+  def in_register(self, value: Any, units: int) -> Reg:
+    """A value in registers; a constant is made once in a block."""
+    if isinstance(value, Reg): return value
+    if units == 2: return self.once(regs.R[2], "pack64", value & FULL, value >> 32 & FULL)
+    assert units == 1, f"a constant of {units} registers"
+    return self.once(regs.R[1], "move", value & FULL)
+
+  def truth(self, value: int) -> Reg:
+    """A bool that is known, as a predicate."""
+    return regs.PT if value else self.once(CLASSES["p"], "p_clear")
+
+  def half(self, value: Any, which: str) -> Any:
+    """The low or high half of 64 bits."""
+    if not isinstance(value, Reg): return value >> (32 if which == "high" else 0) & FULL
+    return self.once(regs.R[1], which, value)

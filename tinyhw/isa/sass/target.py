@@ -1,0 +1,81 @@
+"""NVIDIA GPUs as a `Target`: registers and instructions as the machine passes want them, and the way from a Program to Code."""
+from __future__ import annotations
+import functools
+from typing import Any
+
+from tinyhw.codegen.program import Program
+from tinyhw.isa.sass import branch, regs
+from tinyhw.isa.sass.abi import ABI
+from tinyhw.isa.sass.capabilities import WARP, capabilities, generation_of
+from tinyhw.isa.sass.control import Control
+from tinyhw.isa.sass.emit import encode_function
+from tinyhw.isa.sass.latency import COSTS
+from tinyhw.isa.sass.macros import expand_macros, make
+from tinyhw.isa.sass.schedule import schedule
+from tinyhw.isa.sass.select import select
+from tinyhw.isa.sass.table import table
+from tinyhw.machine.code import Code
+from tinyhw.machine.inst import Function, MInst, Reg
+from tinyhw.machine.interleave import interleave
+from tinyhw.machine.passes import run
+from tinyhw.machine.target import Target, region
+from tinyhw.machine.unused import drop_unused
+
+__all__ = ["capabilities", "compile", "target"]
+
+# R252 carries predicates to memory and back (macros_memory.py). What is below are whole groups of four, which the allocator fills from below
+ALLOCATABLE = {"R": tuple(range(252)), "P": tuple(range(regs.TRUE))}
+
+# Of a lane's registers: with more than each of these fewer warps fit into a multiprocessor's 65536, from 32 warps on
+STEPS = {"R": (64, 72, 80, 96, 128, 168)}
+
+class Moves:
+  """The instructions that the machine passes ask for, of one generation."""
+
+  def __init__(self, arch: str): self.arch = arch
+
+  def made(self, name: str, *operands: Any, ties: tuple[Reg, ...] = ()) -> MInst:
+    found = make(self.arch, name, list(operands), ties=ties)
+    assert found is not None, f"{name} does not take {operands}"
+    return found
+
+  def move(self, dst: Reg, src: Reg) -> MInst:
+    if dst.cls is regs.P: return self.made("p_move", dst, src)
+    return self.made({1: "move", 2: "move64", 4: "move128"}[dst.cls.units], dst, src)
+
+  def swap(self, a: Reg, b: Reg) -> list[MInst]: return [self.made("p_swap" if a.cls is regs.P else "swap", a, b)]
+
+  def spill(self, value: Reg, slot: int) -> MInst:
+    return self.made("keep_p" if value.cls is regs.P else f"keep_b{32 * value.cls.units}", value, slot)
+
+  def reload(self, value: Reg, slot: int) -> MInst:
+    return self.made("kept_p" if value.cls is regs.P else f"kept_b{32 * value.cls.units}", value, slot)
+
+@functools.lru_cache(None)
+def target(arch: str) -> Target:
+  """The Target for "sm_90" and so on."""
+  generation = generation_of(arch)
+  moves = Moves(arch)
+  return Target(
+    name=arch, capabilities=capabilities(arch), banks=(regs.VECTOR, regs.PREDICATE), classes=(regs.R[1], regs.R[2], regs.R[4], regs.P),
+    move=moves.move, spill=moves.spill, reload=moves.reload, jump=branch.jump, swap=moves.swap, invert=branch.invert, select=select,
+    table=table(arch), region=region, abi=ABI[generation.name], allocatable=ALLOCATABLE, latency=COSTS,
+    steps=STEPS, hooks={"before:order": (drop_unused, interleave), "after:expand": (expand_macros,)})
+
+def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[int, MInst, Control]]]:
+  """The laid out function, its bytes, and each instruction's offset and control word."""
+  t = target(arch)
+  function = run(select(program, t), t)
+  generation = generation_of(arch)
+  return function, *encode_function(schedule(function, generation), generation)
+
+def compile(program: Program, arch: str) -> Code:
+  """The program as machine code. Registers ("r") are counted up to the highest one; "barrier" is 1 where the lanes of a block meet."""
+  function, text, placed = assemble(program, arch)
+  arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
+  used = [r.index + r.cls.units for _, inst, _ in placed for r in inst.operands
+          if isinstance(r, Reg) and r.cls.bank is regs.VECTOR and r.index is not None and r.index < regs.ZERO]
+  barriers = int(any(inst.row.name == "BAR" for _, inst, _ in placed))
+  counts = ("r", max(used, default=0)), ("barrier", barriers)
+  return Code(program.name, arch, text, arguments, local_bytes=program.local_bytes, registers=counts, lanes=program.lanes, wave=WARP,
+              private_bytes=function.stack_bytes)
