@@ -73,7 +73,10 @@ def peak(lines: list[Line], leaves: set[int], weight: list[int], file: RegisterF
   return most
 
 class Stretch:
-  """Some lines of a block, which may change places. cost: of each line; way: cycles from its start to the end of the last one that waits for it."""
+  """Some lines of a block, which may change places. latency, slots: of each line.
+
+  way: cycles from a line's start to the end of the last one that waits for it.
+  """
   def __init__(self, lines: list[Line], target: Target):
     self.lines = lines
     needs = Graph(lines, target).needs
@@ -81,14 +84,23 @@ class Stretch:
     self.users: list[list[int]] = [[] for _ in lines]
     for i, earlier in enumerate(needs):
       for k in earlier: self.users[k].append(i)
-    self.cost = [cost_of(line.inst, target) for line in lines]
+    costs = [cost_of(line.inst, target) for line in lines]
+    self.latency = [cost.latency for cost in costs]
+    self.slots = [cost.ports.count("|") + 1 for cost in costs]
     self.way = [0] * len(lines)
     for i in range(len(lines) - 1, -1, -1):
-      self.way[i] = self.cost[i].latency + max([self.way[user] for user in self.users[i]], default=0)
+      self.way[i] = self.latency[i] + max([self.way[user] for user in self.users[i]], default=0)
+    self.known: dict[int, list[Line]] = {}
 
   def schedule(self, window: int) -> list[Line]:
-    """The lines in their new order."""
-    lines, way, cost = self.lines, self.way, self.cost
+    """The lines in their new order. Windows that are longer than the stretch are one and the same."""
+    window = min(window, len(self.lines))
+    found = self.known.get(window)
+    if found is None: found = self.known[window] = self.scheduled(window)
+    return found
+
+  def scheduled(self, window: int) -> list[Line]:
+    lines, way, latency = self.lines, self.way, self.latency
     lacking, when, done = list(self.needed), [0] * len(lines), [False] * len(lines)
     ready: list[tuple[int, int]] = []     # (-way, line): may be next
     waiting = [(0, i) for i, n in enumerate(lacking) if not n]  # (when, line)
@@ -109,10 +121,10 @@ class Stretch:
       done[i] = True
       while first < len(lines) and done[first]: first += 1
       for user in self.users[i]:
-        when[user] = max(when[user], now + cost[i].latency)
+        when[user] = max(when[user], now + latency[i])
         lacking[user] -= 1
         if not lacking[user]: heapq.heappush(waiting, (when[user], user))
-      now += max(1, cost[i].ports.count("|") + 1)
+      now += self.slots[i]
     return order
 
 def cost_of(inst: MInst, target: Target) -> PipeCost:

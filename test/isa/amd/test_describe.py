@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from amd_listed import ARCHS as LISTED, listed
-from test.codegen.kernels import elementwise
-from test.isa.amd.machine import ARCHS
+from test.codegen.kernels import data_for, elementwise
+from test.isa.amd.machine import ARCHS, execute
 from test.isa.amd.test_matrix import product
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
@@ -15,6 +15,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.isa.amd import target
 from tinyhw.isa.amd.capabilities import capabilities
 from tinyhw.isa.amd.describe import bounds, compile_listed
+from tinyhw.machine.listing import size
 from tinyhw.uop.ops import UOp
 
 def compiled(kernel: UOp, arch: str) -> Program:
@@ -53,3 +54,18 @@ def test_listing_is_the_golden_one(arch: str) -> None:
   """test/golden/make_amd_listing.py writes it anew."""
   sections = dict(section.split("\n", 1) for section in GOLDEN.read_text(encoding="utf-8").split("# ")[1:])
   assert listed(arch).splitlines() == sections[arch].rstrip("\n").splitlines()
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_instructions_are_as_many_as_waves_execute(arch: str) -> None:
+  """The listing's count of the whole launch beside the emulator's."""
+  for kernel in (product(64, 64, 256, dtypes.float16, dtypes.float32), elementwise(1 << 12, 1, 1)):
+    program = compiled(kernel, arch)
+    overall = next(line for line in compile_listed(program, arch)[1].splitlines() if line.startswith("overall "))
+    executed = execute(program, arch, data_for(kernel))
+    assert f": {size(executed)} instructions, " in overall, f"{executed} in {overall}"
+
+@pytest.mark.parametrize("arch", ("gfx942", "gfx1100", "gfx1200"))
+def test_a_large_product_keeps_the_matrix_unit_busy(arch: str) -> None:
+  """4096^3 of float16, stored as float16: at least 60 % of the matrix unit's peak by the model, in the loop and of the whole kernel."""
+  found = bounds(compiled(product(4096, 4096, 4096, dtypes.float16, dtypes.float32), arch), arch)
+  assert found.hottest.share >= 0.6 and found.whole.share >= 0.6, f"{found.hottest.binding}: {found.hottest.cost}"

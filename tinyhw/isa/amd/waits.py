@@ -9,17 +9,15 @@ waits for memory.
 Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
 """
 from __future__ import annotations
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.machine.flow import rewrite
 from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
-from tinyhw.machine.moves import units_of
 from tinyhw.machine.target import Target
-
-Unit = tuple[str, int]
 
 class Waits(NamedTuple):
   """A family's counters, and the instructions that wait until they are at most these numbers."""
@@ -47,35 +45,56 @@ FAMILIES = {
 LOCAL = {"cdna": "lgkmcnt", "rdna3": "lgkmcnt", "rdna4": "dscnt"}  # counts accesses to local memory
 
 class Flight:
-  """What one counter counts. behind: unit -> instructions of the counter since. unordered: a scalar load may be in flight. busy: anything may be."""
-  __slots__ = ("behind", "unordered", "busy")
+  """What one counter counts. registers: those of what is in flight, oldest first, so that the place from the end is how many came behind; a
+  set of them is an int used as a bitset. unordered: a scalar load may be in flight. busy: anything may be.
+  """
+  __slots__ = ("registers", "unordered", "busy")
 
   def __init__(self) -> None:
-    self.behind: dict[Unit, int] = {}
+    self.registers: list[int] = []
     self.unordered = self.busy = False
 
   def copy(self) -> Flight:
     new = Flight()
-    new.behind, new.unordered, new.busy = dict(self.behind), self.unordered, self.busy
+    new.registers, new.unordered, new.busy = list(self.registers), self.unordered, self.busy
     return new
 
   def meet(self, other: Flight) -> bool:
     """Take over what is worse in another one; has anything changed?"""
     changed = other.unordered > self.unordered or other.busy > self.busy
-    for unit, count in other.behind.items():
-      if count < self.behind.get(unit, 1 << 30): self.behind[unit], changed = count, True
+    self.registers = [0] * (len(other.registers) - len(self.registers)) + self.registers
+    covered = 0
+    for k in range(1, len(other.registers) + 1):
+      covered |= self.registers[-k]
+      new = other.registers[-k] & ~covered
+      if new:
+        self.registers[-k] |= new
+        changed = True
     self.unordered, self.busy = self.unordered or other.unordered, self.busy or other.busy
     return changed
 
-  def issue(self, units: list[Unit], unordered: bool) -> None:
-    self.behind = {unit: count + 1 for unit, count in self.behind.items()}
-    self.behind.update(dict.fromkeys(units, 0))
+  def issue(self, registers: int, unordered: bool) -> None:
+    self.registers.append(registers)
     self.unordered, self.busy = self.unordered or unordered, True
+
+  def behind(self, touched: int) -> int:
+    """How many came behind the last one that these registers have to do with; -1 if there is none."""
+    return next((k for k, registers in enumerate(reversed(self.registers)) if registers & touched), -1)
 
   def reached(self, value: int) -> None:
     """The counter was waited for."""
-    if value: self.behind = {unit: count for unit, count in self.behind.items() if count < value}
-    else: self.behind, self.unordered, self.busy = {}, False, False
+    if value: del self.registers[:-value]
+    else: self.registers, self.unordered, self.busy = [], False, False
+
+BASES = {bank: k << 8 for k, bank in enumerate(regs.BANKS)}  # where the bits of a bank begin
+
+def bits(registers: Iterable[Reg]) -> int:
+  """A set of registers."""
+  found = 0
+  for r in registers:
+    assert r.index is not None, f"{r!r} has no register yet"
+    found |= ((1 << r.cls.units) - 1) << r.index + BASES[r.cls.bank]
+  return found
 
 State = dict[str, Flight]
 
@@ -102,18 +121,21 @@ class Waiter:
           wait.origin = inst.origin
           out.append(wait)
       form: Form = inst.row.isa
-      units = [unit for r in inst.writes() for unit in units_of(r)]
-      for name in form.counter.split("+"):
-        if name in state: state[name].issue(units, inst.row.pipe in UNORDERED)
+      if form.counter:
+        written = bits(inst.writes())
+        for name in form.counter.split("+"):
+          if name in state: state[name].issue(written, inst.row.pipe in UNORDERED)
       out.append(inst)
     return state
 
   def wanted(self, inst: MInst, state: State) -> dict[str, int]:
     """What to wait for before an instruction: counter -> the most that it may be."""
     found: dict[str, int] = {}
-    touched = [unit for r in inst.operands if isinstance(r, Reg) for unit in units_of(r)]
+    touched = -1  # not known yet
     for name, flight in state.items():
-      least = min([flight.behind[unit] for unit in touched if unit in flight.behind], default=-1)
+      if not flight.busy: continue
+      if touched < 0: touched = bits([r for r in inst.operands if isinstance(r, Reg)])
+      least = flight.behind(touched)
       if inst.row.effects & Effect.BARRIER and name == self.local and flight.busy: least = 0
       if least < 0: continue
       found[name] = 0 if flight.unordered else min(least, self.waits.counters[name])
