@@ -94,7 +94,7 @@ def test_tensors(chip: str, expected: dict[str, object]) -> None:
   assert not [d for name in expected for d in differences(expected[name], found[name], name)][:20]
 
 SPILLED = r"""
-import struct
+import struct, sys
 from tinyhw import Device, dtypes
 from tinyhw.codegen.passes import lower
 from tinyhw.device import Buffer
@@ -102,7 +102,7 @@ from tinyhw.isa.amd.target import capabilities, compile
 from tinyhw.uop.enums import AxisType
 from tinyhw.uop.ops import UOp
 
-device, n, lanes = Device["AMD"], 160, 64
+device, n, lanes = Device["AMD"], int(sys.argv[1]), 64
 a, r = UOp.param(1, dtypes.float64, lanes * n), UOp.range(lanes, 0, AxisType.LOCAL)
 values = [a.index(r * n + k).load() for k in range(n)]
 total = values[0]
@@ -110,7 +110,7 @@ for x in values[1:]: total = total + x
 for x in values: total = total * x
 kernel = UOp.sink(UOp.param(0, dtypes.float64, lanes).index(r).store(total, r))
 code = compile(lower(kernel, capabilities(device.arch), "crowded"), device.arch)
-assert code.private_bytes, "nothing is spilled"
+assert code.private_bytes > int(sys.argv[2]), "not so much is spilled"
 out, data = Buffer("AMD", lanes, dtypes.float64).allocate(), Buffer("AMD", lanes * n, dtypes.float64).allocate()
 numbers = [1 + (i * 7 % 5 - 2) / 64 for i in range(lanes * n)]
 data.copyin(memoryview(bytearray(struct.pack(f"{lanes * n}d", *numbers))))
@@ -126,9 +126,10 @@ for lane, found in enumerate(struct.unpack(f"{lanes}d", content)):
   assert found == expected, (lane, found, expected)
 """
 
-@pytest.mark.parametrize("chip", ("gfx1100", "gfx1200", "gfx942", "gfx950"))
-def test_a_kernel_that_spills(chip: str) -> None:
-  """320 registers of values that are alive at once: some go to the scratch memory that the launch provides."""
+@pytest.mark.parametrize("chip, values, spilled", (
+  ("gfx1100", 160, 0), ("gfx1200", 160, 0), ("gfx942", 160, 0), ("gfx950", 160, 0), ("gfx1100", 800, 4096), ("gfx942", 800, 4096)))
+def test_a_kernel_that_spills(chip: str, values: int, spilled: int) -> None:
+  """More values are alive at once than there are registers: some go to the scratch memory that the launch provides, also far into it."""
   environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "AMD", "EMULATE": chip, "CACHE": "0"}
-  done = subprocess.run([sys.executable, "-c", SPILLED], env=environment, capture_output=True, text=True, timeout=600)
+  done = subprocess.run([sys.executable, "-c", SPILLED, str(values), str(spilled)], env=environment, capture_output=True, text=True, timeout=600)
   assert done.returncode == 0, done.stderr[-3000:]

@@ -53,6 +53,22 @@ def test_values_of_any_size_are_spilled_in_pieces_that_memory_takes(units: int, 
   assert [i.row.name for i in made] == [f"scratch_{what}_b{32 * n}" for what in ("store", "load") for n in sizes]
   assert all(encode(i) for i in made)
 
+@pytest.mark.parametrize("arch", ("gfx1100", "gfx942", "gfx1200"))
+@pytest.mark.parametrize("slot", (4092, 4096, 9000, 1 << 20))
+def test_scratch_memory_beyond_the_reach_of_an_instruction(slot: int, arch: str) -> None:
+  """A scalar register has a part of the offset; RDNA4's instructions reach 8 MiB."""
+  t = target(arch)
+  value = regs.reg(next(c for c in t.classes if c.bank is regs.VGPR and c.units == 8), 32)
+  function = Function("k")
+  function.blocks = [Block(0)]
+  function.blocks[0].insts = [t.spill(value, slot), t.reload(value, slot)]
+  made = expand_macros(function, t).blocks[0].insts
+  bases = [i.operands[1] for i in made if i.row.name == "s_mov_b32"]
+  assert len(bases) == (0 if arch == "gfx1200" else 2) and all(encode(i) for i in made)
+  moved = [i for i in made if i.row.name.startswith("scratch")]
+  offset = [spec.name for spec in moved[0].row.isa.specs].index("offset")
+  assert [i.operands[offset] + (bases[0] if bases else 0) for i in moved] == [slot, slot + 16] * 2
+
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
 def test_a_launch_is_told_of_scratch_memory(arch: str) -> None:
   """A hundred doubles and more that are alive at once: some are spilled."""

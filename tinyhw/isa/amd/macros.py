@@ -221,11 +221,22 @@ def load_group(generation: Generation, operands: list[Any]) -> list[MInst]:
 def keep_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   """To scratch memory, which each lane has; kept_group has it back."""
   rows, (value, slot) = table(generation.arch), operands
-  return [build(rows[f"scratch_store_b{32 * v.cls.units}"], None, v, None, offset=slot + at) for v, at in pieces(generation, value)]
+  made, base, start = scratch_base(generation, slot, 4 * value.cls.units)
+  return made + [build(rows[f"scratch_store_b{32 * v.cls.units}"], None, v, base, offset=slot - start + at) for v, at in pieces(generation, value)]
 
 def kept_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   rows, (value, slot) = table(generation.arch), operands
-  return [build(rows[f"scratch_load_b{32 * v.cls.units}"], v, None, None, offset=slot + at) for v, at in pieces(generation, value)]
+  made, base, start = scratch_base(generation, slot, 4 * value.cls.units)
+  return made + [build(rows[f"scratch_load_b{32 * v.cls.units}"], v, None, base, offset=slot - start + at) for v, at in pieces(generation, value)]
+
+def scratch_base(generation: Generation, slot: int, size: int) -> tuple[list[MInst], Reg | None, int]:
+  """What an offset within an instruction's reach starts from: nothing, or a part that is put into vcc, which holds nothing between instructions."""
+  if slot + size <= OFFSETS[generation.family][1]: return [], None, 0
+  base, start = regs.reg(regs.S[1], regs.VCC), slot - slot % SCRATCH_STEP
+  return [build(table(generation.arch)["s_mov_b32"], base, start)], base, start
+
+OFFSETS = {"cdna": (-4096, 4095), "rdna3": (-4096, 4095), "rdna4": (-(1 << 23), (1 << 23) - 1)}  # bytes in an instruction that accesses memory
+SCRATCH_STEP = 2048  # of what is in a register; the rest and a group's bytes are within reach
 
 def copy_words(generation: Generation, operands: list[Any]) -> list[MInst]:
   """Words from vector or scalar registers, one after the other."""

@@ -142,7 +142,7 @@ class Selector(Matrices):
 
   def offset_of(self, i: UOp, size: int) -> tuple[int, UOp | None]:
     """An index as a constant number of bytes, if an instruction has room for it, and what is left."""
-    low, high = OFFSETS[self.generation.family]
+    low, high = macros.OFFSETS[self.generation.family]
     if i.op is Ops.CONST and low <= i.arg * size <= high: return i.arg * size, None
     if i.op is Ops.ADD and i.src[1].op is Ops.CONST and i.src[0].vmin >= 0:
       more = i.src[1].arg * size
@@ -286,7 +286,6 @@ _STATEMENTS = {
   Ops.IF: Selector.condition, Ops.ENDIF: Selector.end_condition, Ops.BARRIER: Selector.barrier, Ops.ASSIGN_ACC: Selector.assign,
 }
 WIDEST = 16  # bytes of a load or store
-OFFSETS = {"cdna": (-4096, 4095), "rdna3": (-4096, 4095), "rdna4": (-(1 << 23), (1 << 23) - 1)}  # bytes in an instruction that accesses memory
 
 def select(program: Program, target: Target) -> Function:
   """The program as instructions over virtual registers. Raises CompileError for what no AMD kernel can be."""
