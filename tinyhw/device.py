@@ -66,13 +66,15 @@ def computing(device: DeviceLike) -> DeviceLike:
 class Launch(NamedTuple):
   """One kernel to run: a handle from `load`, opaque buffers, ints, and the number of work items.
 
-  small: a few microseconds of work at most; sharing it among workers would cost more than it gains.
+  small: a few microseconds of work at most; sharing it among workers would cost more than it gains. written: positions of the buffers that it stores
+  to, so that a device may run launches at the same time that do not need each other; None: any of them.
   """
   program: Any
   buffers: Sequence[Any]
   variables: Sequence[int] = ()
   grid: int = 1
   small: bool = False
+  written: Sequence[int] | None = None
 
 class Recording(Protocol):
   """Launches prepared for replay. Keeps its programs alive, not its buffers. One may have `submit_timed`, as drivers/cpu/launch.py has."""

@@ -108,6 +108,7 @@ class AMDDevice(GpuDevice):
       first.acquire("all")
       if self.scratch is not None: first.scratch(self.scratch[0].address, *self.scratch[1:])
       else: first.scratch(0, 0, 0, 0)
+      last.finish()
       last.release(self.timeline.address, number, self.event)
       self.compute.put(first.words, *pieces, last.words)
     return self.epoch, number
@@ -123,6 +124,7 @@ class AMDDevice(GpuDevice):
     commands = self.commands()
     commands.timestamp(begin)
     commands.words += call
+    commands.finish()
     commands.timestamp(end)
     return commands.words
 

@@ -52,7 +52,7 @@ def registers(code: Code, gpu: Gpu, commands: Commands) -> tuple[int, int, int]:
   return first, second, r.COMPUTE_PGM_RSRC3(inst_pref_size=min(_up(len(code.text), PREFETCH_BYTES), ahead))
 
 class Program(Kernel):
-  """A kernel in the GPU's memory."""
+  """A kernel in the GPU's memory. Its barrier waits for the waves of launches before, and lets loads find what those have written."""
   device: AMDDevice
 
   def check(self) -> None:
@@ -60,14 +60,18 @@ class Program(Kernel):
     self.device.reserve_scratch(self.code.private_bytes)
 
   def prepare(self) -> None:
-    self.words = self._words(self.device.commands(), self.rsrc, self.code.wave or self.device.gpu.chip.waves[0])
+    commands = self.device.commands()
+    commands.finish()
+    commands.see_earlier_kernels()
+    self.barrier = tuple(commands.words)
+    self.idle = tuple(commands.packets.NOP(data=[0] * (len(self.barrier) - 1)))
+    self.words = self._words(commands, self.rsrc, self.code.wave or self.device.gpu.chip.waves[0])
     self.words_of_launch = len(self.words.words)
 
   def _words(self, commands: Commands, rsrc: tuple[int, int, int], wave: int) -> Words:
-    """The packets of a launch, with arguments at 0 and no workgroups."""
+    """The packets of a launch behind its barrier, with arguments at 0 and no workgroups."""
     r, start = commands.gc, self.start
     assert start % CODE_ALIGNMENT == 0, f"{self.name}: code begins at a multiple of {CODE_ALIGNMENT}"
-    commands.see_earlier_kernels()
     commands.set_registers(r.COMPUTE_PGM_LO, start >> 8 & 0xFFFF_FFFF, start >> 40)
     commands.set_registers(r.COMPUTE_PGM_RSRC1, *rsrc[:2])
     commands.set_registers(r.COMPUTE_PGM_RSRC3, rsrc[2])
@@ -77,7 +81,6 @@ class Program(Kernel):
     commands.set_registers(r.COMPUTE_START_X, 0, 0, 0, r.COMPUTE_NUM_THREAD_X(num_thread_full=self.code.lanes), 1, 1, 0, 0)
     wave32 = {"cs_w32_en": 1} if wave == 32 else {}
     dispatch = commands.dispatch(r.COMPUTE_DISPATCH_INITIATOR(compute_shader_en=1, force_start_at_000=1, **wave32), 0)
-    commands.finish()
     return Words(tuple(commands.words), arguments, dispatch)
 
   def launch(self, address: int, groups: int, data: memoryview) -> list[int]:

@@ -21,6 +21,7 @@ from tinyhw.device import Compiled, Launch
 from tinyhw.drivers.gpu import reports
 from tinyhw.drivers.gpu.launch import GpuRecording, Kernel, explain
 from tinyhw.drivers.gpu.memory import GpuAllocator, Stage
+from tinyhw.drivers.gpu.order import order
 from tinyhw.drivers.gpu.queue import Ring, Timeline, Transient, wait_until
 from tinyhw.drivers.linux.files import Mapping, Refused
 from tinyhw.errors import DeviceError, DriverError, TinyError
@@ -271,7 +272,7 @@ class GpuDevice(Compiled):
   def record(self, launches: Sequence[Launch]) -> GpuRecording: return self.recording(self, launches)
 
   def _calls(self, launches: Sequence[Launch]) -> list[list[int]]:
-    """The packets of launches, whose arguments are the next submission's."""
+    """The packets of launches, whose arguments are the next submission's, and of which those wait for others that need them."""
     self.check()
     packed = [launch.program.pack(launch) if isinstance(launch.program, Kernel) else b"" for launch in launches]
     for launch in launches:
@@ -284,7 +285,7 @@ class GpuDevice(Compiled):
     address, view = self.transient.address + offset, memoryview(joined)
     calls = [launch.program.launch(address + place, launch.grid, view[place:]) for launch, place in zip(launches, places)]
     if joined: self.transient.memory.copyin(offset, joined)
-    return calls
+    return [call if waits else call[len(launch.program.barrier):] for launch, call, waits in zip(launches, calls, order(launches))]
 
   def submit(self, launches: Sequence[Launch]) -> None:
     """Start launches, in order; returns at once."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.device import Launch
+from tinyhw.drivers.gpu.order import ANYWHERE, Flight, place, written
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
 if TYPE_CHECKING:
@@ -27,8 +28,11 @@ class Kernel:
   """A kernel in the GPU's memory. Given back when it is garbage: later work finds what it needs in order.
 
   padding: readable bytes behind the code, which hardware fetches ahead. alignment: of the data of a launch; argument_offset: where the slots are in
-  it. words_of_launch: how many `launch` gives.
+  it. words_of_launch: how many `launch` gives. barrier: the first of these, which wait for the launches before, where launches can do without them
+  (order.py); idle: as many words that do nothing.
   """
+  barrier: Sequence[int] = ()
+  idle: Sequence[int] = ()
   padding = 256
   alignment = 64
   argument_offset = 0
@@ -95,9 +99,10 @@ def explain(launch: Launch) -> DeviceError:
   return DeviceError(f"kernel {program.name}: variables {tuple(launch.variables)} are not all 64-bit integers")
 
 class GpuRecording:
-  """Launches as commands in memory, with their data behind them: a replay is one submission.
+  """Launches as commands in memory, with their data behind them: a replay is one submission. Those that need each other wait for each other.
 
-  A patch writes that memory, so it waits until the last replay is done. most_words: of commands that the hardware is sent to at once.
+  A patch writes that memory, so it waits until the last replay is done. A buffer that was patched may be anywhere in later replays. most_words: of
+  commands that the hardware is sent to at once.
   """
   most_words = (1 << 20) - 1
   memory_kind: Any
@@ -108,6 +113,9 @@ class GpuRecording:
     self.busy: tuple[int, int] | None = None      # the last replay
     packed = [bytearray(launch.program.pack(launch)) if isinstance(launch.program, Kernel) else _refuse(launch) for launch in launches]
     self.grids = [launch.grid for launch in launches]
+    self.buffers = [list(map(place, launch.buffers)) for launch in launches]
+    self.written = [written(launch) for launch in launches]
+    self.waits = self._order()
     self.places: list[int] = []                   # of each launch's commands: the index of the first word
     self.slots: list[int] = []                    # of each launch's data: the offset
     self.words, unit = sum(program.words_of_launch for program in self.programs), device.kernel.alignment
@@ -117,9 +125,10 @@ class GpuRecording:
       end += -(-len(data) // unit) * unit
     self.memory = device.allocate(max(end, 1), self.memory_kind, f"recording of {len(launches)} kernels")
     words: list[int] = []
-    for program, slot, groups, data in zip(self.programs, self.slots, self.grids, packed):
+    for program, slot, groups, data, waits in zip(self.programs, self.slots, self.grids, packed, self.waits):
       self.places.append(len(words))
       words += program.launch(self.memory.address + slot, groups, memoryview(data))
+      if not waits: words[self.places[-1]:self.places[-1] + len(program.idle)] = program.idle
     assert len(words) == self.words, "launches have as many words as they say"
     if words: self.memory.mapping.copyin(0, struct.pack(f"<{len(words)}I", *words))
     self.pieces = list(self._cut([*self.places, len(words)]))
@@ -134,6 +143,20 @@ class GpuRecording:
       yield Indirect(self.memory.address + 4 * start, end - start)
       start = end
 
+  def _order(self) -> list[bool]:
+    """Which launches wait for those before them."""
+    flight = Flight()
+    return [flight.take(places, stores, program.code.private_bytes > 0)
+            for program, places, stores in zip(self.programs, self.buffers, self.written)]
+
+  def _moved(self, launch: int, position: int) -> None:
+    """A buffer is somewhere else from now on, and may be in each replay."""
+    self.buffers[launch][position] = ANYWHERE
+    for i, (before, now) in enumerate(zip(self.waits, self._order())):
+      if before or not now: continue   # one wait too many does no harm
+      self.waits[i], program = True, self.programs[i]
+      self.memory.mapping.copyin(4 * self.places[i], struct.pack(f"<{len(program.barrier)}I", *program.barrier))
+
   def patch(self, launch: int, position: int, value: Any) -> None:
     """Replace an argument. Raises DeviceError where there is none, or for an int that needs more than 64 bits."""
     program = self.programs[launch]
@@ -143,6 +166,7 @@ class GpuRecording:
     except (struct.error, AttributeError):
       raise DeviceError(f"kernel {program.name}, argument {position}: {value!r} is neither memory of this device nor a 64-bit integer") from None
     self._rest()
+    if position < program.buffers and self.buffers[launch][position] is not ANYWHERE: self._moved(launch, position)
     self.memory.mapping.copyin(self.slots[launch] + program.argument_offset + 8 * position, data)
 
   def patch_grid(self, launch: int, grid: int) -> None:

@@ -14,10 +14,14 @@ from tinyhw.drivers import amd
 from tinyhw.drivers.amd import commands, kfd
 from tinyhw.drivers.amd.device import AMDDevice
 from tinyhw.drivers.amd.queue import WRITE_POINTER, Queue
+from tinyhw.drivers.gpu import order
+from tinyhw.drivers.gpu.launch import GpuRecording
+from tinyhw.drivers.gpu.order import Flight
 from tinyhw.drivers.linux import files
 from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.amd.computer import Computer
-from tinyhw.emulator.errors import DoorbellError, MissingWait, StaleRead, StrictError
+from tinyhw.emulator.amd.pm4 import Executor
+from tinyhw.emulator.errors import DataRace, DoorbellError, MissingWait, StaleRead, StrictError
 from tinyhw.errors import DeviceError, DriverError, OutOfMemory
 from tinyhw.isa.amd import regs
 from tinyhw.machine.code import Code
@@ -92,6 +96,25 @@ def test_kernels_that_need_each_other(opened: Opener, card: str, seed: int) -> N
   a, b, c = it.buffers
   device.submit([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)])
   assert it.read(0) == [x + 2 * y for x, y in zip(*it.values[:2])]
+
+@pytest.mark.parametrize("card", ["gfx1100", "gfx1200"])
+def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Two sums of the same vectors; then one of their results."""
+  _, device = opened(card)
+  program, it, most = device.load(code(device, addition(card))), Vectors(device, 5), list[int]()
+  a, b, c, d, e = it.buffers
+  step = Executor.start_grid
+  def start(executor: Executor, groups: tuple[int, int, int], initiator: int) -> None:
+    step(executor, groups, initiator)
+    most.append(sum(not dispatch.done for dispatch in executor.running))
+  monkeypatch.setattr(Executor, "start_grid", start)
+  launches = [Launch(program, [a, b, c], (), GROUPS, written=[2]), Launch(program, [a, b, d], (), GROUPS, written=[2]),
+              Launch(program, [c, d, e], (), GROUPS, written=[2])]
+  for run in (lambda: device.submit(launches), device.record(launches).submit):
+    most.clear()
+    run()
+    assert it.read(4) == [2 * (x + y) for x, y in zip(*it.values[:2])]
+    assert max(most) == 2, "the second one starts while the first one runs, the third one when both are done"
 
 @pytest.mark.parametrize("dies", [1, 2, 4])
 def test_cards_of_fewer_dies(opened: Opener, dies: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,11 +254,21 @@ def doorbell_in_bytes(queue: Any, written: int) -> None:
   queue.pointers.store64(WRITE_POINTER, queue.pointer(written))
   queue.doorbell.store64(queue.doorbell_offset, queue.doorbell_value(written) * 4)
 
+def forgetful(flight: Flight, places: Any, writes: Any, spills: bool = False) -> bool:
+  """Only what launches write is remembered: one that writes what another one reads does not wait."""
+  waits = order.meet(places, flight.writes)
+  if waits: flight.writes = []
+  flight.writes += [p for i, p in enumerate(places) if i in writes]
+  return waits
+
 MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
   **{f"no {flag} on {card}": (card, StaleRead, without(packets, flag)) for card, packets, flags in (
     ("gfx1100", 10, "glv_inv gl1_inv glk_inv gli_inv gl2_inv gl2_wb"), ("gfx1200", 10, "glv_inv glk_inv gl2_inv gl2_wb"),
     ("gfx942", 9, "tcl1_action_ena sh_kcache_action_ena sh_icache_action_ena tc_action_ena tc_wb_action_ena")) for flag in flags.split()},
-  "no wait for kernels": ("gfx1100", StaleRead, instead(commands.Commands, "finish", lambda self: None)),
+  "no wait for kernels": ("gfx1100", DataRace, instead(commands.Commands, "finish", lambda self: None)),
+  "launches that need each other do not wait": ("gfx1200", DataRace, instead(Flight, "take", lambda self, places, writes, spills: False)),
+  "what launches only read is forgotten": ("gfx1100", DataRace, instead(Flight, "take", forgetful)),
+  "patched buffers are thought to be where they were": ("gfx1100", DataRace, instead(GpuRecording, "_moved", lambda self, launch, position: None)),
   "dies do not meet": ("gfx942", StaleRead, instead(commands.Commands, "dies_meet", lambda self: None)),
   "the doorbell before the write pointer": ("gfx1100", DoorbellError, instead(Queue, "publish", doorbell_first)),
   "the doorbell in bytes": ("gfx1100", DoorbellError, instead(Queue, "publish", doorbell_in_bytes)),
@@ -252,10 +285,18 @@ def work(card: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> bool:
     recording.patch(0, 1, buffer)
     recording.submit()
     if it.read(2) != [p + q for p, q in zip(x, values)]: return False
+  written = [2]                         # the only buffer that the kernel stores to
+  apart = device.record([Launch(program, [a, b, d], (), GROUPS, written=written), Launch(program, [a, b, c], (), GROUPS, written=written)])
+  apart.patch(1, 0, d)                  # now the second one needs the first one's result
+  apart.submit()
+  if it.read(2) != [p + 2 * q for p, q in zip(x, y)]: return False
+  device.submit([Launch(program, [a, b, c], (), GROUPS, written=written), Launch(program, [c, c, d], (), GROUPS, written=written),
+                 Launch(program, [b, b, c], (), GROUPS, written=written)])
+  if it.read(3) != [2 * (p + q) for p, q in zip(x, y)] or it.read(2) != [2 * q for q in y]: return False
   for turn in range(3):
     if turn == 1:  # other code at the same place
       kernel = addition(card)
-      program = recording = None  # type: ignore[assignment]
+      program = recording = apart = None  # type: ignore[assignment]
       program = device.load(code(device, kernel("s_nop", 0)))
     device.submit([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)] * 3)
     x = [p + 6 * q for p, q in zip(x, y)]

@@ -1,4 +1,4 @@
-"""Writes amd_launch.txt beside it: the words of one launch on each chip, with what they are. Run by hand, when the launch changes; review the diff.
+"""Writes amd_launch.txt beside it: the words of two launches on each chip, with what they are. Run by hand, when the launch changes; review the diff.
 
   python3 test/golden/make_amd_launch.py
 
@@ -32,7 +32,8 @@ def code(chip: str) -> Code:
   return Code("example", chip, bytes(1000), ("buffer", "buffer", "int64"), local_bytes=2048, registers=REGISTERS[chip], lanes=128)
 
 def dump(chip: str) -> Iterator[str]:
-  """A submission of one launch of 7 workgroups, a line for each packet. Addresses are shown by what they are."""
+  """A submission of two launches of 7 and 3 workgroups, of which the second needs the first; a line for each packet. Addresses are shown by what they
+  are."""
   box = AMDBox(chip)
   before, files.COMPUTER = files.COMPUTER, box
   try: device = amd.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
@@ -45,11 +46,11 @@ def dump(chip: str) -> Iterator[str]:
   device.compute.put = keep  # type: ignore[method-assign]
   buffers = [device.allocator.alloc(1024) for _ in range(2)]
   program = device.load(code(chip))
-  device.submit([Launch(program, buffers, [5], 7)])
-  arguments = device.transient.address + device.transient.sealed[-1][0] % device.transient.size - 64
+  device.submit([Launch(program, buffers, [5], 7), Launch(program, buffers, [6], 3)])
+  arguments = device.transient.address + device.transient.sealed[-1][0] % device.transient.size - 128
   if chip == "gfx942": arguments -= -(-4 * len(words) // 64) * 64  # the commands lie behind the arguments
-  names = {program.place.address >> 8: "code / 256", arguments: "arguments", device.timeline.address: "timeline", device.events.mailbox: "mailbox",
-           device.meeting[0]: "meeting[0]", device.meeting[1]: "meeting[1]"}
+  names = {program.place.address >> 8: "code / 256", arguments: "arguments", arguments + 64: "arguments + 64", device.timeline.address: "timeline",
+           device.events.mailbox: "mailbox", device.meeting[0]: "meeting[0]", device.meeting[1]: "meeting[1]"}
   yield f"# {chip}"
   place, table = 0, pm4.GFX9 if chip == "gfx942" else pm4.GFX10
   while place < len(words):

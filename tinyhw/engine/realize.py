@@ -310,7 +310,8 @@ def execute(steps: list[Step]) -> None:
     if step.runner is None: _copy(step)
     else:
       device = step.runner.device
-      batch.append(Launch(step.runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid, step.runner.small))
+      runner = step.runner
+      batch.append(Launch(runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid, runner.small, runner.written))
       if timed: batch = _timed(step, batch)
     GlobalCounters.kernel_count += 1
   if batch: Device[device].submit(batch)

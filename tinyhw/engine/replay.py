@@ -310,7 +310,7 @@ class Captured:
       for whole, points in found[:1]: points.copies.append((copy, position, b.offset - whole.offset))
 
   def _record_group(self, group: list[Step]) -> None:
-    launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid, s.runner.small)
+    launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid, s.runner.small, s.runner.written)
                 for s in group if s.runner is not None]
     recording = Device[group[0].runner.device].record(launches)  # type: ignore[union-attr]
     self.parts.append(recording)

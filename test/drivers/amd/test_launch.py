@@ -1,5 +1,6 @@
 """Programs and recordings: the words of a launch, register values, patches, what is refused."""
 import ctypes
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,13 @@ def test_the_words_of_a_launch_are_those_that_were_reviewed() -> None:
   made = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(GOLDEN)!r}); {program}"], check=True, capture_output=True,
                         text=True).stdout
   assert made == (GOLDEN / "amd_launch.txt").read_text(), "python3 test/golden/make_amd_launch.py, and review the difference"
+
+def test_the_words_in_the_documents_are_these() -> None:
+  text = (GOLDEN.parents[1] / "docs/amd.md").read_text(encoding="utf-8")
+  block = text.partition("<!-- launch of gfx1100")[2].split("```")[1]
+  def hexadecimal(line: str) -> list[str]: return [word for word in line.split() if re.fullmatch(r"[0-9a-f]{8}|\.{8}", word)]
+  golden = (GOLDEN / "amd_launch.txt").read_text().split("# gfx1200")[0]
+  assert [hexadecimal(line) for line in block.strip().splitlines()] == [hexadecimal(line) for line in golden.splitlines()[1:]]
 
 def rsrc(kind: str, **fields: Any) -> tuple[int, int, int]:
   gpu = topology.gpus(AMDBox(kind))[0]

@@ -38,7 +38,7 @@ MISTAKES: dict[str, tuple[Callable[[Patch], None], str]] = {
   "empty kernel": (endless, r"did not finish submission \d+ in 0.03 s"),
   "store": (one_group, "numbers of work-items: 63936 of 64000 elements differ; the first is number 64, 0 instead of 64, the last number 63999"),
   "arithmetic": (text("ADD", "s10, v2\n", "s10, v2\nv_add_nc_u32 v2, 1, v2\n"), r"a \+ b \+ 0.3: 320 of 320 elements differ"),
-  "local memory": (little_local_memory, "LDS write of 128 bytes at 0x80: the workgroup has 0 bytes"),
+  "local memory": (little_local_memory, r"LDS write of 128 bytes at 0x\w+: the workgroup has 0 bytes"),
   "scratch": (no_scratch, r"the kernel uses scratch \(SCRATCH_EN\), and there is none"),
   "caches": (old_code, "the instruction cache of XCC 0 was not invalidated since"),
   "approximations": (text("FLOAT", "{op} v2", "v_add_nc_u32 v2, 2, v2\n{op} v2"),

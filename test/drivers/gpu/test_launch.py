@@ -74,6 +74,35 @@ def test_a_long_recording_is_several_indirect_buffers(opened: Opener, monkeypatc
   device.synchronize()
   assert [groups for _, groups in box.dispatches] == list(range(1, 8))
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_launches_that_need_each_other_wait(opened: Opener, kind: str) -> None:
+  """Waits are EVENT_WRITE packets; one is at the end of each submission, and one around each launch that is timed."""
+  box, device = opened(kind)
+  program, (a, b) = device.load(code(kind)), (device.allocator.alloc(100) for _ in range(2))
+  def waits(*launches: Launch) -> list[int]:
+    found, recording = list[int](), device.record(launches)
+    for run in (lambda: device.submit(launches), recording.submit):
+      box.packets.clear()
+      run()
+      found.append(box.packets.count("EVENT_WRITE"))
+    return found
+  one, two = Launch(program, [a], [1], 1), Launch(program, [b], [1], 1)
+  assert waits(one) == waits(one, two) == [1, 1] and waits(one, one) == waits(one, two, one) == [2, 2]
+  assert waits(*[one._replace(written=())] * 5) == [1, 1], "all of them only read"
+  assert waits(*[one] * 5) == [5, 5]
+
+def test_a_patched_buffer_may_be_anywhere(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  program, buffers = device.load(code()), [device.allocator.alloc(100) for _ in range(4)]
+  recording = device.record([Launch(program, [b], [1], 1, written=[0]) for b in buffers[:3]])
+  counts = list[int]()
+  for position, value in ((1, 7), (0, buffers[3]), (0, buffers[1])):
+    recording.patch(1, position, value)
+    box.packets.clear()
+    recording.submit()
+    counts.append(box.packets.count("EVENT_WRITE"))
+  assert counts == [1, 3, 3], "a variable changes nothing; of a buffer nobody knows where it is in the next replay"
+
 def test_an_empty_recording_does_nothing(opened: Opener) -> None:
   box, device = opened("gfx1100")
   recording = device.record([])

@@ -61,9 +61,26 @@ def test_groups_that_do_not_meet() -> None:
 
 def test_the_xccs_of_a_dispatch_share_what_they_know() -> None:
   shared = SharedRaces(3)
-  first = [shared.begin("a") for _ in range(3)]
-  assert first[0] is first[1] is first[2] is not shared.begin("a") and shared.begin("b") is not shared.begin("c")
-  assert len(shared.open) == 3 and SharedRaces(1).begin("a") is not SharedRaces(1).begin("a")
+  first = [shared.begin(part, 0) for part in range(3)]
+  assert first[0] is first[1] is first[2] is not shared.begin(0, 1) and shared.begin(1, 1) is shared.begin(0, 1)
+  assert list(shared.open) == [0, 1] and shared.begin(2, 2) and list(shared.open) == [1, 2]
+
+@pytest.mark.parametrize("card", ["gfx1100", "gfx942"])
+@pytest.mark.parametrize("waits", [False, True], ids=["at once", "one after the other"])
+def test_dispatches_that_nothing_orders(card: str, waits: bool) -> None:
+  program = Program(card)
+  def kernel(value: int) -> Callable[[Memory, DispatchRegisters, Group], Iterator[None]]:
+    def run(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+      yield
+      memory.store((registers.user_data[0] | registers.user_data[1] << 32) + 4 * group[0], bytes([value] * 4))
+    return run
+  kernels(program.computer, {0x1000: kernel(1), 0x2000: kernel(2)})
+  data, queue = program.allocate(PAGE, DEVICE_MEMORY), program.queue()
+  first, second = (program.kernel_registers(code=code, user_data=split(data.address)) + program.dispatch(4) for code in (0x1000, 0x2000))
+  queue.submit(first, program.partial_flush() if waits else [], second)
+  if waits: return program.settle()
+  with pytest.raises(DataRace, match=r"workgroup number \d of the kernel at 0x[12]000 .*, for which the command processor has not waited, writes"):
+    program.settle()
 
 DEVICE = Kind(Unit.VECTOR, Scope.DEVICE)
 RACY: dict[str, tuple[bool, Callable[[Memory, int, int], None]]] = {

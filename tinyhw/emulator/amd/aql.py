@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tinyhw.autogen.amd import hsa
 from tinyhw.emulator.amd.dispatch import Dispatch, Grid, Program, Scratch, start
 from tinyhw.emulator.amd.pm4 import PACKETS as PM4_PACKETS, Executor
+from tinyhw.emulator.amd.races import Races
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE
@@ -29,7 +30,9 @@ MISSING_PROPERTIES = ("enable_sgpr_private_segment_buffer", "enable_sgpr_flat_sc
 
 class Progress:
   """A packet that some XCC has begun. done: how many XCCs have done their share; start: when the first one began, by the GPU's clock."""
-  def __init__(self, header: dict[str, int], packet: bytes, start: int): self.header, self.packet, self.start, self.done = header, packet, start, 0
+  def __init__(self, header: dict[str, int], packet: bytes, start: int):
+    self.header, self.packet, self.start, self.done = header, packet, start, 0
+    self.races = Races()
 
 class Shared:
   """What the XCCs of a queue know of each other. complete: packets that are, from the first on."""
@@ -178,6 +181,7 @@ class Processor:
     if found.name != "INDIRECT_BUFFER" or size != 4: raise PacketError(f"a vendor packet holds INDIRECT_BUFFER, not {found.name}")
     if not fields["valid"] or not fields["ib_size"] or fields["ib_base"] % 4: raise PacketError(f"INDIRECT_BUFFER {fields}")
     self.buffer = index
+    if progress.header["barrier"]: self.executor.wait_over()
     self.executor.begin(fields["ib_base"], fields["ib_size"])
 
   def _barrier(self, index: int, progress: Progress) -> None:
@@ -203,8 +207,7 @@ class Processor:
     if packet.kernarg_address % KERNARG_ALIGNMENT:
       raise PacketError(f"kernel arguments at {packet.kernarg_address:#x}: align them to {KERNARG_ALIGNMENT}")
     registers = self._start(packet, sizes, grids)
-    races = self.queue.races.begin(("packet", index))
-    self.shares.append((index, (Dispatch(self.gpu, self.queue, self.gpu.xccs[self.part], registers, races, self.part, self.shared.count),)))
+    self.shares.append((index, (Dispatch(self.gpu, self.queue, self.gpu.xccs[self.part], registers, progress.races, self.part, self.shared.count),)))
 
   def _start(self, packet: hsa.KernelDispatchPacket, sizes: tuple[int, int, int], grids: tuple[int, int, int]) -> DispatchRegisters:
     """What waves start with, by the kernel's descriptor."""

@@ -168,10 +168,14 @@ class Resident:
   def __init__(self, workgroup: WorkgroupLike, slot: int): self.workgroup, self.slot = workgroup, slot
 
 class Dispatch:
-  """The workgroups of a grid that one XCC does: those whose number is `part` of `parts`. An actor; `done` when all have ended."""
-  def __init__(self, gpu: Gpu, queue: Queue, xcc: Xcc, registers: DispatchRegisters, races: Races, part: int = 0, parts: int = 1):
+  """The workgroups of a grid that one XCC does: those whose number is `part` of `parts`. An actor; `done` when all have ended.
+
+  first: how many workgroups were started before that may still run, by which `races` tells them apart.
+  """
+  def __init__(self, gpu: Gpu, queue: Queue, xcc: Xcc, registers: DispatchRegisters, races: Races, part: int = 0, parts: int = 1, first: int = 0):
     self.gpu, self.queue, self.xcc, self.registers = gpu, queue, xcc, registers
-    self.races = races if gpu.computer.strict else None
+    self.races, self.first = races if gpu.computer.strict else None, first
+    races.join(first, registers.describe())
     self.decoder: Any = None                        # that of the first workgroup: for all
     self.code: dict[tuple[int, int], bytes] = {}    # what has been fetched: it does not change while the dispatch runs
     self.looked = False                             # for results that nothing reads
@@ -212,7 +216,7 @@ class Dispatch:
     taken = {resident.slot for resident in self.residents}
     slot = next(i for i in range(self.most) if i not in taken)
     port = self.gpu.unit_port(f"workgroup {group} of the {self.registers.describe()}", self.xcc, self.random.randrange(self.gpu.chip.cus))
-    port.races, port.mark = self.races, mark(number)
+    port.races, port.mark = self.races, mark(self.first + number)
     def fetch(address: int, size: int) -> bytes:
       found = self.code.get((address, size))
       if found is None: found = self.code[address, size] = port.load(address, size, INSTRUCTION)

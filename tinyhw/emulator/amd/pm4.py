@@ -69,7 +69,7 @@ class Executor:
     self.running: list[Dispatch] = []
     self.ends: deque[EndOfPipe] = deque()
     self.blocked: Callable[[], bool] | None = None  # a wait: gives True when it is over
-    self.started = 0                                # dispatches
+    self.phase = self.groups = 0                    # how often it has waited; workgroups that were started since
     self.skipped = 0                                # words that a packet has the next ones skip
     self.log: deque[str] = deque(maxlen=HISTORY)
     self.actions: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -101,6 +101,7 @@ class Executor:
     if waits: return False
     if self.blocked is not None:
       self.blocked = None
+      self.wait_over()
       return True
     if not self.cursors: return False
     cursor = self.cursors[-1]
@@ -110,6 +111,10 @@ class Executor:
     size = self.execute(cursor.words[cursor.at:])
     cursor.at += size
     return True
+
+  def wait_over(self) -> None:
+    """What was started before is done, or was waited for in another way: what starts from now on may rely on it."""
+    self.phase, self.groups = self.phase + 1, 0
 
   def execute(self, words: Sequence[int]) -> int:
     """Do the packet that words begin with; how many words it has."""
@@ -258,9 +263,9 @@ class Executor:
   def start_grid(self, groups: tuple[int, int, int], initiator: int) -> None:
     """Begin a dispatch with the registers as they stand."""
     registers = start_of_registers(self.registers, groups, initiator)
-    self.started += 1
-    key = self.started, registers.code, registers.user_data  # what PRED_EXEC gives to some XCCs alone is told apart by these
-    self.running.append(Dispatch(self.gpu, self.queue, self.xcc, registers, self.queue.races.begin(key), self.part, self.parts))
+    races = self.queue.races.begin(self.part, self.phase)
+    self.running.append(Dispatch(self.gpu, self.queue, self.xcc, registers, races, self.part, self.parts, self.groups))
+    self.groups += groups[0] * groups[1] * groups[2]
 
   # **** indirect buffers ****
 

@@ -1,9 +1,9 @@
-"""Races in global memory between the workgroups of one dispatch, byte by byte.
+"""Races in global memory between the workgroups of dispatches that may run at the same time, byte by byte.
 
-Nothing orders the workgroups of a dispatch. So what one of them reads and another one changes, and what two of them write with different values,
-comes out differently from run to run. A write of the value that is there already changes nothing, and is none: overlapping tiles store some elements
-twice. Atomic operations do not race with each other, and loads and stores of the whole device's scope are how programs make an order of their own:
-neither is looked at. Groups are remembered by 16 bits of their number.
+Nothing orders the workgroups of a dispatch, nor those of dispatches between which the command processor does not wait. So what one of them reads and
+another one changes, and what two of them write with different values, comes out differently from run to run. A write of the value that is there
+already changes nothing, and is none: overlapping tiles store some elements twice. Atomic operations do not race with each other, and loads and stores
+of the whole device's scope are how programs make an order of their own: neither is looked at. Groups are remembered by 16 bits of their number.
 """
 from __future__ import annotations
 from array import array
@@ -17,14 +17,19 @@ SEVERAL, ATOMIC = 0xFFFF, 0xFFFE  # marks of bytes that several groups have read
 MOST_MARK = 0xFFFD
 
 def mark(group: int) -> int:
-  """The mark of a workgroup, by its number in the grid. 0 is the mark of none."""
+  """The mark of a workgroup, by its number among all of the dispatches that may run at the same time. 0 is the mark of none."""
   return group % MOST_MARK + 1
 
 class Races:
-  """What the workgroups of one dispatch have read and written so far."""
+  """What the workgroups of dispatches have read and written so far. names: the number of a dispatch's first workgroup, and what it is called."""
   def __init__(self) -> None:
     self.readers: dict[int, array[int]] = {}
     self.writers: dict[int, array[int]] = {}
+    self.names: dict[int, str] = {}
+
+  def join(self, first: int, name: str) -> None:
+    """A dispatch begins, whose workgroups have numbers from `first` on."""
+    self.names[first] = name
 
   def read(self, entry: Range, offset: int, size: int, mine: int, who: str) -> None:
     """Group `mine` reads bytes of a range."""
@@ -34,8 +39,7 @@ class Races:
         part = writers[low:high]
         if part.count(0) + part.count(mine) != len(part):
           at = next(i for i, other in enumerate(part) if other not in (0, mine))
-          raise DataRace(f"{who} reads {entry.start + start + at:#x} (in {entry!r}), which {_name(part[at])} of the same dispatch writes; "
-                         "nothing orders them")
+          raise DataRace(f"{who} reads {entry.start + start + at:#x} (in {entry!r}), which {self._name(part[at], mine)} writes; nothing orders them")
       self._note(self.readers, page, low, high, mine, SEVERAL)
 
   def write(self, entry: Range, offset: int, data: bytes, mine: int, who: str, atomic: bool = False) -> None:
@@ -54,8 +58,17 @@ class Races:
     if marks.count(0) + marks.count(mine) + (marks.count(friend) if friend != mine else 0) == len(marks): return
     for i, other in enumerate(marks):
       if other in (0, mine, friend) or data[i] == entry.view[start + i]: continue
-      raise DataRace(f"{who} writes {entry.start + start + i:#x} (in {entry!r}), which {_name(other)} of the same dispatch {what}; "
-                     "nothing orders them")
+      raise DataRace(f"{who} writes {entry.start + start + i:#x} (in {entry!r}), which {self._name(other, mine)} {what}; nothing orders them")
+
+  def _name(self, other: int, mine: int) -> str:
+    """The workgroup of a mark."""
+    def first(mark: int) -> int: return max((number for number in self.names if number < mark), default=0)
+    if other >= ATOMIC:
+      several = "more than one workgroup" if other == SEVERAL else "an atomic operation of another workgroup"
+      return f"{several} of the same dispatch" + (", or of others that nothing has waited for," if len(self.names) > 1 else "")
+    number = other - 1 - first(other)
+    if first(other) == first(mine): return f"workgroup number {number} of the same dispatch"
+    return f"workgroup number {number} of the {self.names[first(other)]}, for which the command processor has not waited,"
 
   def _note(self, table: dict[int, array[int]], page: int, low: int, high: int, mine: int, several: int) -> None:
     """Put a mark on bytes; `several` where another one has its own."""
@@ -76,20 +89,14 @@ def _pages(entry: Range, offset: int, size: int) -> Iterator[tuple[int, int, int
     yield page, low, low + count, offset
     offset, size = offset + count, size - count
 
-def _name(other: int) -> str:
-  if other == SEVERAL: return "more than one workgroup"
-  if other == ATOMIC: return "an atomic operation of another workgroup"
-  return f"workgroup number {other - 1}"
-
 class SharedRaces:
-  """The Races of dispatches that several XCCs do together: each has one, from the first XCC that begins it to the last one."""
+  """The Races of what several XCCs do together. An XCC is in a *phase*, which ends when its command processor waits, as that of the others does."""
   def __init__(self, parts: int):
-    self.parts = parts
-    self.open: dict[object, tuple[Races, int]] = {}
+    self.phases = [0] * parts
+    self.open: dict[int, Races] = {}
 
-  def begin(self, key: object) -> Races:
-    """Those of the dispatch that all XCCs know by this key."""
-    races, count = self.open[key] if key in self.open else (Races(), 0)
-    if count + 1 < self.parts: self.open[key] = races, count + 1
-    else: self.open.pop(key, None)
-    return races
+  def begin(self, part: int, phase: int) -> Races:
+    """Those of the phase that an XCC is in. Phases that all have left are forgotten."""
+    self.phases[part] = phase
+    for old in [known for known in self.open if known < min(self.phases)]: del self.open[old]
+    return self.open.setdefault(phase, Races())
