@@ -50,9 +50,10 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
     kfd.forget(computer)
     assert computer.census() in (KEPT, {**KEPT, "ranges": len(computer.gpus)}), computer.census()
 
-def addition(arch: str) -> Kernel:
-  """arguments: a, b, c. c[i] = a[i] + b[i] for the element of each work-item."""
+def addition(arch: str, other: bool = False) -> Kernel:
+  """arguments: a, b, c. c[i] = a[i] + b[i] for the element of each work-item. other: in other bytes, from the first one on."""
   k = Kernel(arch)
+  if other: k("s_nop", 0)
   for i in range(3): k("s_load_b64", k.s(4 + 2 * i, 2), k.s(0, 2), None, offset=8 * i)
   k.wait(lgkm=0)
   k("v_and_b32", k.v(0), 0x3FF, k.v(0))
@@ -295,9 +296,8 @@ def work(card: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> bool:
   if it.read(3) != [2 * (p + q) for p, q in zip(x, y)] or it.read(2) != [2 * q for q in y]: return False
   for turn in range(3):
     if turn == 1:  # other code at the same place
-      kernel = addition(card)
       program = recording = apart = None  # type: ignore[assignment]
-      program = device.load(code(device, kernel("s_nop", 0)))
+      program = device.load(code(device, addition(card, other=True)))
     device.submit([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)] * 3)
     x = [p + 6 * q for p, q in zip(x, y)]
     if it.read(0) != x: return False
