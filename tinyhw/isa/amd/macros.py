@@ -293,9 +293,13 @@ NUMBERED = frozenset({"load", "keep", "kept", "pick", "u16", "i16", "u8", "i8", 
 def masked_row(row: Inst, generation: Generation) -> Inst:
   """A load or store that only the lanes of a mask do: the row's operands, behind the mask and a place to keep exec. A load replaces a value."""
   mask = classes_of(generation)["m"]
-  own = tuple(replace(o, access=Access.BOTH, early=False) if o.access is Access.WRITE else o for o in row.operands)
-  operands = (Operand("mask", Access.READ, mask), Operand("saved", Access.WRITE, mask, early=True), *own)
+  operands = (Operand("mask", Access.READ, mask), Operand("saved", Access.WRITE, mask, early=True), *merging(row).operands)
   return Inst(f"masked_{row.name}", MACRO, operands, row.pipe, row.effects | Effect.WRITE_FLAGS, isa=(generation, row))
+
+@functools.lru_cache(None)
+def merging(row: Inst) -> Inst:
+  """A row that leaves what it writes as it was in some lanes."""
+  return replace(row, operands=tuple(replace(o, access=Access.BOTH, early=False) if o.access is Access.WRITE else o for o in row.operands))
 
 # ***** expansion *****
 
@@ -316,7 +320,7 @@ def masked(inst: MInst, generation: Generation, row: Inst) -> list[MInst]:
   mask, saved, *own = inst.operands
   whole = regs.reg(regs.S[bits // 32], regs.EXEC)
   narrowed = build(rows[f"s_and_saveexec_b{bits}"], saved, mask)
-  return [narrowed, MInst(row, own), build(rows[f"s_mov_b{bits}"], whole, saved)]
+  return [narrowed, MInst(merging(row), own), build(rows[f"s_mov_b{bits}"], whole, saved)]
 
 def lines_of(inst: MInst, generation: Generation, macro: Macro) -> list[MInst]:
   """The instructions of a macro over the registers that it was given."""

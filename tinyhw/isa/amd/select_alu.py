@@ -35,6 +35,11 @@ TABLES = {  # (varying, bytes, unsigned)
   (False, 4, False): SCALAR_32, (False, 4, True): SCALAR_32_UNSIGNED, (False, 8, False): SCALAR_64, (False, 8, True): SCALAR_64_UNSIGNED,
 }
 SHIFTS = (Ops.SHL, Ops.SHR)
+COMMUTATIVE = (Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR)
+
+def scalar_first(a: Any, b: Any) -> tuple[Any, Any]:
+  """Two operands with a constant, or a scalar register, before a vector register: short instructions have room for it there."""
+  return (b, a) if isinstance(a, Reg) and a.cls.bank is regs.VGPR and not (isinstance(b, Reg) and b.cls.bank is regs.VGPR) else (a, b)
 
 def letters(dtype: DType) -> str:
   """The type as comparisons name it: f32, i64, u32."""
@@ -72,6 +77,9 @@ class Arithmetic(Part):
     if key is None: raise CompileError(f"{self.function.name}: AMD has no {u.op.name} of {u.dtype}")
     a, b = (self.value(s) for s in u.src)
     if u.op in SHIFTS and u.dtype.itemsize == 8: b = self.half(b, "low")
+    if varying and u.op in COMMUTATIVE: a, b = scalar_first(a, b)
+    if u.op is Ops.MUL and varying and u.dtype.itemsize == 4 and not isinstance(a, Reg) and a & a - 1 == 0 and a > 0:
+      return self.op(cls, VECTOR_32[Ops.SHL][1:], a.bit_length() - 1, b)   # products of integers take four times as long
     return self.keyed(cls, key, a, b)
 
   def keyed(self, cls: RegClass, key: str, a: Any, b: Any) -> Reg:
@@ -96,6 +104,7 @@ class Arithmetic(Part):
     if u.op is Ops.SUB and wide: return self.op(cls, "v_add_f64", *values, neg=2)
     key = (FLOAT_64 if wide else FLOAT_32).get(u.op)
     if key is None: raise CompileError(f"{self.function.name}: AMD has no {u.op.name} of {u.dtype}")
+    if u.op in COMMUTATIVE: values = list(scalar_first(*values))
     if u.op is Ops.MULACC and not wide: return self.multiply_add(cls, *values)
     return self.perform(cls, key, *values)
 
