@@ -26,3 +26,9 @@ def test_the_reuse_cache_is_refused() -> None:
 
 def test_code_that_runs_past_its_end() -> None:
   with pytest.raises(PageFault): block_of(assembled(["NOP"])[:16]).run()
+
+def test_a_budget_is_kept() -> None:
+  block = block_of(assembled(["NOP"] * 9), threads=64)
+  turns = 0
+  while not block.step(3): turns += 1
+  assert turns == 6 and block.executed == 20

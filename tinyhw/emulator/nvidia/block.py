@@ -1,7 +1,7 @@
 """A block that executes: its warps, in a seeded random order, from exact bytes, under the checks of strict.py."""
 from __future__ import annotations
 import random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.amd.lds import LocalMemory
 from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction
@@ -19,6 +19,10 @@ from tinyhw.isa.sass.encode import BYTES
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.uses import Uses, uses_of
 from tinyhw.machine.inst import MInst
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.nvidia.grid import Grid
+  from tinyhw.emulator.nvidia.port import Port
 
 MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **transfer.MEANINGS, **control.MEANINGS, **matrix.MEANINGS}
 SLICE = 24  # most instructions of one warp in a row; the number is drawn for each turn
@@ -60,12 +64,19 @@ class Block:
     self.executed = 0
 
   def run(self) -> int:
-    """Execute to the end; the number of instructions. Raises StrictError naming instruction and kernel, or PageFault."""
-    while self.alive:
-      ready = [warp for warp in self.alive if not warp.waiting]
-      if ready: self.turn(self.random.choice(ready), self.random.randint(1, SLICE))
-      else: self.release()
+    """Execute to the end; the number of instructions."""
+    while not self.step(1 << 20): pass
     return self.executed
+
+  def step(self, budget: int) -> bool:
+    """Execute so many instructions, of warps in a random order; True when all have ended. Raises StrictError naming instruction and kernel, or
+    PageFault."""
+    until = self.executed + budget
+    while self.alive and self.executed < until:
+      ready = [warp for warp in self.alive if not warp.waiting]
+      if ready: self.turn(self.random.choice(ready), min(self.random.randint(1, SLICE), until - self.executed))
+      else: self.release()
+    return not self.alive
 
   def release(self) -> None:
     """All warps that still run have come to the barrier. Accesses to shared memory before it are done in order, before it."""
@@ -76,13 +87,13 @@ class Block:
     """Let a warp execute some instructions, or fewer if it waits or ends."""
     for _ in range(count):
       at = warp.pc
-      try: self.step(warp)
+      try: self.issue(warp)
       except StrictError as e: raise self.located(e, warp, at) from e
       self.executed += 1
       if not warp.active: self.alive.remove(warp)
       if not warp.active or warp.waiting: return
 
-  def step(self, warp: Warp) -> None:
+  def issue(self, warp: Warp) -> None:
     decoded = self.decoded.get(warp.pc)
     if decoded is None: decoded = self.decoded[warp.pc] = self.fetch(warp.pc)
     mask = warp.predicates[decoded.guard]
@@ -101,3 +112,10 @@ class Block:
     found = self.decoded.get(at)
     where = f"{at:#x} (kernel + {at - self.launch.code:#x})" + (f": {found.text}" if found else "")
     return type(error)(f"{error.message}\n  at {where}\n  warp {warp.number} of block {self.number}, kernel {self.launch.name}")
+
+def block_of_grid(grid: Grid, number: int, port: Port, seed: int) -> Block:
+  """A block of a grid that a QMD started."""
+  get = grid.fields.get
+  launch = Launch(grid.name, grid.chip.name, get("program_address", 0), grid.registers, bytes(grid.bank), grid.lanes, grid.blocks, grid.shared_bytes,
+                  grid.private_bytes, get("barrier_count", 0))
+  return Block(launch, number, port, seed, grid.decoded)

@@ -13,6 +13,7 @@ from tinyhw.autogen.nvidia.methods import COMPUTE_SUBCHANNEL, COPY_SUBCHANNEL, C
 from tinyhw.emulator.amd.cache import ReadCache
 from tinyhw.emulator.errors import DoorbellError, EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE, Unit
+from tinyhw.emulator.nvidia.block import block_of_grid
 from tinyhw.emulator.nvidia.gpu import XID_MMU, Gpu
 from tinyhw.emulator.nvidia.grid import Grid, MakeBlock
 from tinyhw.emulator.nvidia.objects import ChannelItem, GroupItem
@@ -44,7 +45,7 @@ class Engines:
     self.channels: dict[int, Processor] = {}
     self.work: list[Grid] = []
     self.caches_of: dict[Gpu, Caches] = {gpu: Caches(gpu.name) for gpu in computer.gpus}
-    self.make_block: MakeBlock | None = None
+    self.make_block: MakeBlock | None = block_of_grid
 
   def begin(self, channel: ChannelItem) -> None:
     """A channel can be used from now on."""

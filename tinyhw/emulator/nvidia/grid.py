@@ -14,7 +14,9 @@ from tinyhw.emulator.memory import ENGINE, SCALAR
 from tinyhw.emulator.nvidia.gpu import XID_MMU
 from tinyhw.emulator.nvidia.port import Port
 
-if TYPE_CHECKING: from tinyhw.emulator.nvidia.engines import Processor
+if TYPE_CHECKING:
+  from tinyhw.emulator.nvidia.block import Decoded
+  from tinyhw.emulator.nvidia.engines import Processor
 
 RESIDENT = 8         # blocks of a grid that take turns
 SLICE = 200          # instructions of a block in a step
@@ -48,6 +50,7 @@ class Grid:
     self.races = Races() if processor.computer.strict else None
     self.rest, self.left = iter(range(self.blocks)), self.blocks
     self.residents: list[BlockLike] = []
+    self.decoded: dict[int, Decoded] = {}   # by address; what code is between two launches is another grid's
     if engines.make_block is None: raise PacketError(f"{self.name}: nothing executes blocks of {self.chip.name} here")
     self.make_block: MakeBlock = engines.make_block
     engines.work.append(self)
