@@ -1,10 +1,13 @@
 """Tables of costs: every instruction has one, matrix instructions take what AMD's calculator says, cards reach their published peaks."""
 from __future__ import annotations
+from pathlib import Path
+
 import pytest
 
 from tinyhw.isa.amd.resources import Costs, element_of, operations
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.latency import CARDS, card, costs, matrix_cycles
+from tinyhw.isa.amd.syntax import parse
 from tinyhw.isa.amd.table import table
 from tinyhw.machine.inst import MInst
 
@@ -52,6 +55,20 @@ def test_every_pipe_has_a_row_and_evidence(arch: str) -> None:
 
 def test_wide_waves_take_the_vector_unit_twice_as_long() -> None:
   narrow, wide = Costs(Generation("gfx1100")), Costs(Generation("gfx1100:wave64"))
-  for key, expected in (("v_add_f32", {"v": (1, 2)}), ("v_exp_f32", {"v": (1, 2), "t": (4, 8)}), ("s_add_u32", {"s": (1, 1)})):
-    one, two = (dict(c.takes(MInst(c.generation and table(c.generation.arch)[key], []))) for c in (narrow, wide))
+  for text, expected in (("v_add_f32 v0, v1, v2", {"v": (1, 2)}), ("v_exp_f32 v0, v1", {"v": (1, 2), "t": (4, 8)}),
+                         ("s_add_u32 s0, s1, s2", {"s": (1, 1)})):
+    one, two = (dict(c.takes(parse(text, c.generation.arch))) for c in (narrow, wide))
     assert {letter: (one[letter], two[letter]) for letter in one} == expected
+
+def test_the_table_of_the_documentation() -> None:
+  """docs/amd.md, "The model", has the numbers of CARDS."""
+  page = (Path(__file__).parents[3] / "docs/amd.md").read_text(encoding="utf-8")
+  archs = ("gfx1100", "gfx1200", "gfx1201", "gfx942", "gfx950")
+  def row(*cells: object) -> str: return f"| {' | '.join(map(str, cells))} |"
+  cards = [CARDS[arch] for arch in archs]
+  assert row("", *archs).replace("|  |", "| |") in page and row("typical card", *[one.title for one in cards]) in page
+  assert row("f16 matrix, operations a cycle and SIMD", *[one.flops["f16"] for one in cards]) in page
+  assert row("LDS, bytes a cycle and unit", *[one.local_rate for one in cards]) in page
+  assert row("first cache, bytes a cycle and unit", *[one.first_rate for one in cards]) in page
+  assert row("last-level cache", *[f"{one.last_gbs / 1000:g} TB/s" for one in cards]) in page
+  for one in cards: assert f"{one.units}" in page and f"{one.clock_ghz} GHz" in page

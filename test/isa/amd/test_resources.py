@@ -2,10 +2,12 @@
 from __future__ import annotations
 import pytest
 
+from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.resources import Costs, element_of, meets, operations, touched, waits
 from tinyhw.isa.amd.syntax import parse
 from tinyhw.machine.access import Pattern
+from tinyhw.uop.ops import UOp
 
 @pytest.mark.parametrize("arch, text, size, count, element", [
   ("gfx1100", "global_load_b128 v[0:3], v4, s[0:1]", 512, 0, ""),
@@ -65,3 +67,17 @@ def test_unknown_addresses() -> None:
   assert own.takes(parse("ds_read_b32 v0, v1", "gfx942"))["d"] == 2
   assert own.takes(parse("global_load_dword v0, v4, s[0:1]", "gfx942"))["g"] == 64
   assert own.takes(parse("scratch_load_dword v0, off, off", "gfx942"))["g"] == 4
+
+@pytest.mark.parametrize("text, cycles", [
+  ("v_fma_f32 v0, v1, v2, v3", 1), ("v_fma_f32 v0, v1, v5, v3", 2), ("v_fma_f32 v0, v1, v5, v9", 3), ("v_fma_f32 v0, v1, v1, v1", 1),
+  ("v_add_f32 v0, v1, s5", 1), ("v_fmac_f32 v4, v0, v1", 2), ("v_mul_lo_u32 v0, v4, v8", 5), ("v_add_f32 v0, v2, v6", 2)])
+def test_registers_of_one_bank_on_rdna(text: str, cycles: int) -> None:
+  assert Costs(Generation("gfx1100")).takes(parse(text, "gfx1100"))["v"] == cycles
+  if "fmac" not in text and "mul_lo" not in text: assert Costs(Generation("gfx942")).takes(parse(text, "gfx942"))["v"] == 4
+
+def test_memory_gives_what_the_last_level_cache_keeps_once() -> None:
+  buffer = UOp.param(0, dtypes.float32, 1 << 10)
+  inst = parse("global_load_b32 v0, v4, s[0:1]", "gfx1100")
+  inst.origin = buffer.index(UOp.const(dtypes.int32, 0)).load()
+  all_of_it, tenth = (Costs(Generation("gfx1100"), lambda inst: pattern(4), None, once).takes(inst) for once in ({}, {buffer: 0.1}))
+  assert tenth["m"] == pytest.approx(all_of_it["m"] / 10) and tenth["l"] == all_of_it["l"] == 128 * 48 / (5300 / 2.5)

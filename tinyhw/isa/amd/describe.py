@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tinyhw.codegen.program import Program
-from tinyhw.isa.amd.capabilities import generation_of
+from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.decode import decode
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.latency import SOURCE, card
@@ -12,12 +12,14 @@ from tinyhw.isa.amd.notes import Notes
 from tinyhw.isa.amd.resources import Costs, element_of, model, operations, place_of, touched
 from tinyhw.isa.amd.syntax import show
 from tinyhw.isa.amd.target import assemble, code_of, target
-from tinyhw.machine.access import Accesses, Pattern
+from tinyhw.machine.access import Accesses, Pattern, distinct_bytes
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Block, Function, MInst
-from tinyhw.machine.listing import Line, Reader, listing
-from tinyhw.machine.listing_waves import Bounds, Card, bounds_of, wave_lines
+from tinyhw.machine.listing import Line, Reader, find_loops, listing
+from tinyhw.machine.listing_waves import Bounds, Card, bounds_of, executions, wave_lines
 from tinyhw.machine.occupancy import Kernel, residency
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
 
 __all__ = ["bounds", "compile_listed", "describe", "microarchitecture"]
 
@@ -41,22 +43,38 @@ def pattern_of(kernel: Kernel, program: Program, generation: Generation) -> Call
     return accesses.pattern(place) if place is not None else None
   return pattern
 
-def card_of(kernel: Kernel, generation: Generation, pattern: Callable[[MInst], Pattern | None]) -> Card:
+def shares_of_memory(kernel: Kernel, function: Function, generation: Generation, pattern: Callable[[MInst], Pattern | None]) -> dict[UOp, float]:
+  """Of each buffer that fits into the last-level cache: its size / what waves that do not run at the same time ask for, at most 1."""
+  if kernel.grid is None: return {}
+  waves = kernel.grid * max(1, -(-kernel.lanes // generation.wave))
+  asked: dict[UOp, float] = {}
+  for count, block in zip(executions(function, find_loops(function)), function.blocks):
+    for inst in block.insts:
+      place, found = place_of(inst), pattern(inst)
+      if place is None or found is None or place.src[0].op is not Ops.PARAM: continue
+      read = distinct_bytes(found, max(1, touched(inst) // generation.wave))
+      asked[place.src[0]] = asked.get(place.src[0], 0.0) + read * found.fresh * count * waves
+  sizes = {buffer: buffer.arg[1] * buffer.dtype.itemsize for buffer in asked}
+  most = capabilities(generation.arch).cache_bytes[-1]
+  return {buffer: min(1.0, size / asked[buffer]) for buffer, size in sizes.items() if size <= most}
+
+def card_of(kernel: Kernel, function: Function, generation: Generation, pattern: Callable[[MInst], Pattern | None]) -> Card:
   """The typical card of a generation as the listing of a kernel with these accesses sees it."""
   sizes = card(generation)
   busy = sizes.units if kernel.grid is None else max(1, min(sizes.units, kernel.grid))
+  own = Costs(generation, pattern, busy, shares_of_memory(kernel, function, generation, pattern))
   def peak(insts: Sequence[MInst]) -> tuple[float, str]:
     best, kind = max([(sizes.flops.get(kind, 0.0), kind) for kind in sorted(set(map(element_of, insts)))], default=(0.0, ""))
     return best, f"{kind[1:]}, vector unit" if kind[:1] == "v" else f"{kind}, matrix unit" if kind else ""
   return Card(f"{sizes.title} ({sizes.units} {sizes.unit.name}s, {sizes.clock_ghz} GHz, {sizes.memory_gbs:g} GB/s)", SOURCE,
-              model(Costs(generation, pattern, busy)), sizes.units, sizes.clock_ghz, sizes.memory_rate, operations, touched, peak)
+              model(own), sizes.units, sizes.clock_ghz, sizes.memory_rate, operations, touched, peak)
 
 def bounds(program: Program, arch: str) -> Bounds:
   """What limits a kernel on the typical card of an architecture, without its listing."""
   generation = generation_of(arch)
   function, _, _ = assemble(program, arch)
   kernel = kernel_of(function, program, generation)
-  return bounds_of(function, kernel, card_of(kernel, generation, pattern_of(kernel, program, generation)))
+  return bounds_of(function, kernel, card_of(kernel, function, generation, pattern_of(kernel, program, generation)))
 
 def describe(function: Function, text: bytes, places: Sequence[tuple[int, MInst]], program: Program, arch: str) -> str:
   """The listing of an encoded function. places: as encode_function gives them."""
@@ -64,8 +82,8 @@ def describe(function: Function, text: bytes, places: Sequence[tuple[int, MInst]
   kernel = kernel_of(function, program, generation)
   pattern = pattern_of(kernel, program, generation)
   def notes(function: Function, offsets: Mapping[int, int]) -> Mapping[int, str]: return Notes(generation, pattern, function, offsets).found
-  waves = -(-program.lanes // generation.wave)
-  reader = Reader(text_of, touched, operations, functools.partial(wave_lines, kernel, card_of(kernel, generation, pattern)), is_local, notes, waves)
+  waves, seen = -(-program.lanes // generation.wave), card_of(kernel, function, generation, pattern)
+  reader = Reader(text_of, touched, operations, functools.partial(wave_lines, kernel, seen), is_local, notes, waves)
   lines = [Line(offset, text[offset:offset + decode(text, offset, arch)[1]], inst) for offset, inst in places]
   return listing(function, lines, t.banks, reader, kernel.grid, t.allocatable, program.uops)
 

@@ -10,8 +10,9 @@ Evidence: p published, a assumed. Nothing of this was measured here: there was n
 Published: LLVM, SISchedule.td (latencies of RDNA3 and of CDNA's pipelines, in steps of 4 cycles there); AMD's matrix instruction calculator
 (cycles of matrix instructions); MI300 and RDNA3 ISA guides; Chips and Cheese, "Latency testing is hard" (2023-06-14): the last-level cache of a
 7900 XTX answers vector loads after 150.3 ns and scalar ones after 128.4 ns, at 2.5 GHz 376 and 321 cycles; CDNA 3 white paper (rates of its caches).
-Assumed: WMMA holds the vector unit of its SIMD; RDNA4's latencies are those of RDNA3, where LLVM has no table of its own; those of LDS, and those
-of CDNA's memory, whose last-level cache is on another die.
+Assumed: WMMA holds the vector unit of its SIMD; registers of one bank are read one after the other, as LLVM had it for RDNA1
+(GCNRegBankReassign.cpp); RDNA4's latencies are those of RDNA3, where LLVM has no table of its own, and its last-level cache is as fast beside its
+memory; the latencies of LDS, and those of CDNA's memory, whose last-level cache is on another die.
 """
 from __future__ import annotations
 import functools
@@ -76,7 +77,7 @@ class Card:
   matrices ("f16"), and, with a "v" before it, of the vector unit.
 
   local_rate, first_rate: bytes a cycle that LDS, and the caches next to a unit, give its waves. second_rate: those that the second-level caches of
-  the card give to all units; there are `dies` of them. memory_gbs, last_gbs: GB/s of memory, and of a cache between it and several second-level ones.
+  the card give to all units; there are `dies` of them. memory_gbs, last_gbs: GB/s of memory, and of the last-level cache before it.
   """
   title: str
   unit: Unit
@@ -86,9 +87,9 @@ class Card:
   first_rate: float
   second_rate: float
   memory_gbs: float
+  last_gbs: float
   flops: Mapping[str, float]
   dies: int = 1
-  last_gbs: float = 0.0
 
   @property
   def memory_rate(self) -> float:
@@ -97,7 +98,7 @@ class Card:
 
   @property
   def last_rate(self) -> float:
-    """Bytes of the last-level cache a cycle, for the card; 0: it has none that counts."""
+    """Bytes of the last-level cache a cycle, for the card."""
     return self.last_gbs / self.clock_ghz
 
 SECTOR = 64   # bytes that second-level caches are asked for: requests are of 64 or 128
@@ -112,11 +113,11 @@ _CDNA4_FLOPS = {"f16": 1024, "bf16": 1024, "i8": 2048, "fp8": 2048, "bf8": 2048,
 # Sources: AMD's product pages; RDNA3: 64 bytes a cycle of each CU's first-level cache, 64 of each of 48 channels of L2; MI300: 64 and, on each of
 # eight dies, 16 channels of 128, behind which the last-level cache gives 17.2 TB/s (CDNA 3 white paper); CDNA4 reads LDS faster, not counted here
 CARDS = {
-  "gfx942": Card("MI300X", UNITS["gfx942"], 304, 2.1, 128, 64, 16384, 5300, _CDNA3_FLOPS, 8, 17200),
-  "gfx950": Card("MI355X", UNITS["gfx950"], 256, 2.4, 128, 64, 16384, 8000, _CDNA4_FLOPS, 8, 17200),
-  "gfx1100": Card("RX 7900 XTX", UNITS["gfx1100"], 48, 2.5, 256, 128, 3072, 960, _RDNA3_FLOPS),
-  "gfx1200": Card("RX 9060 XT", UNITS["gfx1200"], 16, 3.13, 256, 128, 1024, 320, _RDNA4_FLOPS),
-  "gfx1201": Card("RX 9070 XT", UNITS["gfx1200"], 32, 2.97, 256, 128, 2048, 640, _RDNA4_FLOPS),
+  "gfx942": Card("MI300X", UNITS["gfx942"], 304, 2.1, 128, 64, 16384, 5300, 17200, _CDNA3_FLOPS, 8),
+  "gfx950": Card("MI355X", UNITS["gfx950"], 256, 2.4, 128, 64, 16384, 8000, 17200, _CDNA4_FLOPS, 8),
+  "gfx1100": Card("RX 7900 XTX", UNITS["gfx1100"], 48, 2.5, 256, 128, 3072, 960, 5300, _RDNA3_FLOPS),
+  "gfx1200": Card("RX 9060 XT", UNITS["gfx1200"], 16, 3.13, 256, 128, 1024, 320, 1750, _RDNA4_FLOPS),
+  "gfx1201": Card("RX 9070 XT", UNITS["gfx1200"], 32, 2.97, 256, 128, 2048, 640, 3500, _RDNA4_FLOPS),
 }
 SOURCE = "published: LLVM's SISchedule.td, AMD's matrix instruction calculator, ISA guides; assumed: LDS, RDNA4 as RDNA3; nothing is measured"
 

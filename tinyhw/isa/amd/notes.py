@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.latency import BANKS, SECTOR
-from tinyhw.isa.amd.resources import counters, meets, touched, waits
+from tinyhw.isa.amd.resources import bank_conflicts, counters, meets, touched, waits
 from tinyhw.machine.access import Pattern, bank_cycles, sectors
 from tinyhw.machine.inst import Effect, Function, MInst, Reg
 from tinyhw.machine.listing import find_loops, innermost, uop_text
@@ -43,7 +43,9 @@ class Notes:
     return "; ".join([part for part in parts if part] + ([uop_text(inst.origin)] if isinstance(inst.origin, UOp) else []))
 
   def access(self, inst: MInst) -> str:
-    """Lanes that get in each other's way: `banks x4`, `32 sectors, not 2`."""
+    """Lanes that get in each other's way: `banks x4`, `32 sectors, not 2`; sources that do: `registers +1`."""
+    more = 0 if self.generation.cdna else bank_conflicts(inst)
+    if more: return f"registers +{more}"
     if inst.row.pipe not in ("vmem", "flat", "lds") or not inst.row.effects & (Effect.LOAD | Effect.STORE): return ""
     pattern, size = self.pattern(inst), touched(inst)
     if pattern is None: return ""

@@ -4,6 +4,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 
+from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form, Generation
 from tinyhw.isa.amd.immediates import WAIT
 from tinyhw.isa.amd.latency import (BANKS, ISSUE, MATRIX_SHARES_VECTOR, RESOURCES, SECTOR, card, costs, element_of_matrix, matrix_cycles,
@@ -75,17 +76,32 @@ def counters(inst: MInst) -> list[str]:
   form: Form = inst.row.isa
   return form.counter.split("+") if form.counter else []
 
+REGISTER_BANKS = 4   # of vector registers on RDNA, by the lowest bits of their numbers; a register of each is read in a cycle
+READING = ("valu", "trans", "f64", "dot")
+
+def bank_conflicts(inst: MInst) -> int:
+  """Cycles more that a vector instruction of RDNA takes since it reads several registers of one bank."""
+  if inst.row.pipe not in READING: return 0
+  read = {r.index + k for r in inst.reads() if r.cls.bank is regs.VGPR and r.index is not None for k in range(r.cls.units)}
+  if len(read) < 2: return 0
+  counts = [0] * REGISTER_BANKS
+  for index in read: counts[index % REGISTER_BANKS] += 1
+  return max(counts) - 1
+
 # ***** what they take *****
 
 class Costs:
   """What instructions of a generation take of the card's resources.
 
   pattern: which addresses the lanes of an access touch, where that is known. units: that share the card's caches and memory; all, or as the grid has.
+  once: of a buffer that the last-level cache keeps, the share of what waves ask of that cache which comes from memory.
   """
 
-  def __init__(self, generation: Generation, pattern: Callable[[MInst], Pattern | None] = lambda inst: None, units: int | None = None):
+  def __init__(self, generation: Generation, pattern: Callable[[MInst], Pattern | None] = lambda inst: None, units: int | None = None,
+               once: Mapping[UOp, float] | None = None):
     self.generation, self.card, self.rows, self.pattern = generation, card(generation), costs(generation.family), pattern
     self.units = self.card.units if units is None else units
+    self.once = once or {}
     self.known: dict[object, dict[str, float]] = {}
 
   def takes(self, inst: MInst) -> Mapping[str, float]:
@@ -94,7 +110,8 @@ class Costs:
     if pipe in ("vmem", "flat", "lds"): return self.moved(inst)
     found = self.known.get(row)
     if found is None: found = self.known[row] = self.of_row(inst)
-    return found
+    more = 0 if self.generation.cdna else bank_conflicts(inst)
+    return {**found, "v": found["v"] + more} if more else found
 
   def of_row(self, inst: MInst) -> dict[str, float]:
     name, pipe = inst.row.name, inst.row.pipe
@@ -112,7 +129,7 @@ class Costs:
   def moved(self, inst: MInst) -> dict[str, float]:
     """An access of vector memory or LDS, by the addresses of its lanes. Unknown ones are each in a sector of its own, but in no bank of another's.
 
-    What lanes of other waves ask for at the same time comes from memory once, and once into each second-level cache.
+    What lanes of other waves ask for at the same time goes once into each second-level cache, and comes from memory once.
     """
     sizes, pattern, size = self.card, self.pattern(inst), touched(inst)
     width = max(1, size // self.generation.wave)
@@ -122,10 +139,10 @@ class Costs:
     if inst.row.name.startswith("scratch_"): count, fresh, shared, read = size // SECTOR, 1.0, 1.0, size
     elif pattern is None: count, fresh, shared, read = self.generation.wave * max(1, width // SECTOR), 1.0, 1.0, size
     else: count, fresh, shared, read = sectors(pattern, width, SECTOR), pattern.fresh, pattern.shared, distinct_bytes(pattern, width)
-    moved = float(SECTOR * count)
-    found = {"g": moved / sizes.first_rate, "2": moved * self.units / sizes.second_rate, "m": read * fresh * self.units / sizes.memory_rate}
-    if sizes.last_rate: found["l"] = moved * shared * self.units / sizes.last_rate
-    return found
+    moved, place = float(SECTOR * count), place_of(inst)
+    once = self.once.get(place.src[0], 1.0) if place is not None else 1.0
+    return {"g": moved / sizes.first_rate, "2": moved * self.units / sizes.second_rate, "l": moved * shared * self.units / sizes.last_rate,
+            "m": read * fresh * once * self.units / sizes.memory_rate}
 
   def latency(self, inst: MInst) -> float:
     cost = self.rows.get(inst.row.name) or self.rows.get("dual" if "::" in inst.row.name else inst.row.pipe)
