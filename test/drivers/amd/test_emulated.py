@@ -1,5 +1,6 @@
 """The driver on a virtual computer, which enforces the kernel's rules and executes the bytes of kernels: all of a launch, at once."""
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -83,3 +84,40 @@ def test_programs_run_as_users_start_them(kind: str, program: str, cards: str) -
   environment = {**os.environ, "EMULATE": kind + cards, "DEV": "AMD", "PYTHONPATH": str(ROOT), "CACHE": "0"}
   done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
   assert (done.returncode, done.stderr) == (0, "")
+
+STEPS = """
+import sys
+from tinyhw import Tensor, TinyJit
+weight = (Tensor.arange(256).reshape(16, 16) * 0.25).realize()
+@TinyJit
+def step(x): return (x @ weight).relu().realize()
+n = int(sys.argv[1])
+for i in range(n):
+  x = [[float(i + 16 * row + column) for column in range(16)] for row in range(16)]
+  found = step(Tensor(x).realize()).tolist()
+  assert found == [[sum(x[row][k] * (16 * k + j) * 0.25 for k in range(16)) for j in range(16)] for row in range(16)]
+  print(i, flush=True)
+"""
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nobody is killed here")
+def test_users_of_one_card_and_one_that_is_killed(tmp_path: Path) -> None:
+  """Three processes with one cache. One is killed in the middle of a step: the others go on, and nothing of it stays, neither files nor locks."""
+  shared, cache = Path("/dev/shm"), tmp_path / "cache"
+  (tmp_path / "temporary").mkdir()
+  environment = {**os.environ, "EMULATE": "gfx1100", "DEV": "AMD", "PYTHONPATH": str(ROOT), "CACHEDIR": str(cache),
+                 "TMPDIR": str(tmp_path / "temporary")}
+  def listed() -> set[str]: return set(os.listdir(shared)) if shared.is_dir() else set()
+  def start(count: int) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", STEPS, str(count)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+  before, killed, others = listed(), start(1 << 20), [start(3) for _ in range(2)]
+  assert killed.stdout is not None
+  for i in range(3): assert killed.stdout.readline() == f"{i}\n"
+  killed.kill()
+  killed.communicate()
+  for other in others:
+    told, errors = other.communicate(timeout=300)
+    assert (other.returncode, told, errors) == (0, "0\n1\n2\n", "")
+  assert {name for name in listed() - before if "tinyhw" in name} == set() and not list((tmp_path / "temporary").iterdir())
+  assert not [path for path in cache.rglob("*") if path.suffix in (".tmp", ".lock")]
+  done = start(3)
+  assert done.communicate(timeout=300)[1] == "" and done.returncode == 0, "who comes later finds nothing in the way"
