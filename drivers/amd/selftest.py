@@ -7,7 +7,8 @@ the card is to be looked at. What kernels are asked is in selftest_kernels.py.
 from __future__ import annotations
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from tinyhw.autogen.amd import kfd_ioctl
 from tinyhw.device import Device
@@ -16,46 +17,27 @@ from tinyhw.drivers.amd.aql import AQL_RING_BYTES, AqlQueue
 from tinyhw.drivers.amd.commands import Commands
 from tinyhw.drivers.amd.device import TICK_NS, AMDDevice
 from tinyhw.drivers.amd.events import Events
-from tinyhw.drivers.amd.kfd import CODE, HOST, USER, VRAM, Kfd, Kind, Memory, connect
+from tinyhw.drivers.amd.kfd import CODE, HOST, USER, VRAM, Kfd, connect
 from tinyhw.drivers.amd.launch import Program
 from tinyhw.drivers.amd.queue import ComputeQueue, Pm4Queue
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.amd.topology import Gpu, choose, gpus
-from tinyhw.drivers.linux.files import PAGE, Mapping, map_memory, machine
-from tinyhw.drivers.gpu.queue import Timeline, Transient, wait_until
+from tinyhw.drivers.linux.files import Mapping, map_memory, machine
+from tinyhw.drivers.gpu.bench import COPIED, RESERVED_AT, Bench
 from tinyhw.errors import DriverError, TinyError
 from tinyhw.selftest.frame import Session, Step, Tools, Wrong, short_bytes
 
 LIMIT_MS = 5000           # for what takes microseconds
-COPIED = 64 << 10         # bytes
 SLEEP_SECONDS = 0.02      # between two looks at the clock
 CLOCK_TOLERANCE = 0.02
-WORDS_AT, MEETING_AT = 64, 1024  # offsets in the page of signals: words of the steps, 64 bytes each; where dies meet
 
-class Bench:
-  """Queues and memory of a GPU, each made when it is first asked for: an `Owner` (queue.py) without an order of submissions."""
+class AMDBench(Bench):
+  """Queues of an AMD GPU: an `Owner` (queue.py)."""
   def __init__(self, kfd: Kfd, gpu: Gpu, limit_ms: int):
-    self.kfd, self.gpu, self.limit_ms = kfd, gpu, limit_ms
-    self.memories: list[Memory] = []
-    self.undo = contextlib.ExitStack()
+    self.kfd, self.gpu = kfd, gpu
     self.doorbell_pages: Mapping | None = None
-    self.made: dict[str, ComputeQueue | CopyQueue | Events] = {}
-    self.used = 0
-    with contextlib.ExitStack() as failed:
-      failed.callback(self.close)
-      self.page = self.allocate(PAGE, HOST, "signals")
-      self.page.mapping.copyin(0, bytes(PAGE))
-      commands = self.allocate(PAGE * 16, HOST, "commands")
-      self.transient = Transient(commands.mapping, commands.address, Timeline(self.page.mapping, 0), self._no_room, Program.alignment)
-      failed.pop_all()
-
-  # **** what queues want ****
-
-  def allocate(self, size: int, kind: Kind, label: str) -> Memory:
-    memory = self.kfd.allocate(self.gpu, size, kind, label)
-    self.memories.append(memory)
-    self.undo.callback(memory.close)
-    return memory
+    self.made: dict[str, Any] = {}
+    super().__init__(lambda size, kind, label: kfd.allocate(gpu, size, kind, label), HOST, VRAM, Program.alignment, limit_ms)
 
   def doorbells(self, offset: int) -> Mapping:
     if self.doorbell_pages is None:
@@ -63,67 +45,31 @@ class Bench:
       self.undo.callback(self.doorbell_pages.close)
     return self.doorbell_pages
 
-  def wait_for(self, done: Callable[[], bool], what: str) -> None:
-    """Look until a condition holds. Raises Wrong that tells how far the queues are."""
-    if wait_until(done, self.limit_ms, lambda ms: time.sleep(0.0005)): return
-    lines = [f"{what} did not come in {self.limit_ms / 1000:g} s"]
-    for queue in self.made.values():
-      if isinstance(queue, Events): continue
-      lines.append(queue.state())
-      if not isinstance(queue, CopyQueue): lines += queue.recent()
-    raise Wrong("\n".join(lines))
-
-  def words(self, address: int, count: int) -> list[int]: return []
-
-  @staticmethod
-  def _no_room(number: int) -> None: raise Wrong("the steps sent more commands than their memory holds")
-
-  # **** parts ****
-
   @property
   def compute(self) -> ComputeQueue:
-    if "compute" not in self.made:
-      queue = self.made["compute"] = Pm4Queue(self) if self.gpu.xccs == 1 else AqlQueue(self, AQL_RING_BYTES)
-      self.undo.callback(queue.close)
-    return self.made["compute"]  # type: ignore[return-value]
+    if "compute" not in self.made: self.made["compute"] = self.keep(Pm4Queue(self) if self.gpu.xccs == 1 else AqlQueue(self, AQL_RING_BYTES))
+    return self.made["compute"]  # type: ignore[no-any-return]
 
   @property
   def copies(self) -> CopyQueue:
-    if "copies" not in self.made:
-      queue = self.made["copies"] = CopyQueue(self)
-      self.undo.callback(queue.close)
-    return self.made["copies"]  # type: ignore[return-value]
+    if "copies" not in self.made: self.made["copies"] = self.keep(CopyQueue(self))
+    return self.made["copies"]  # type: ignore[no-any-return]
 
   @property
   def events(self) -> Events:
     if "events" not in self.made:
-      events = self.made["events"] = Events(self.kfd, self.gpu)
-      self.undo.callback(events.close)
-    return self.made["events"]  # type: ignore[return-value]
-
-  def word(self) -> int:
-    """The offset of a word of zero in the page of signals that nobody else uses."""
-    self.used += 1
-    assert WORDS_AT * self.used < MEETING_AT, "the page of signals is full"
-    self.page.mapping.store64(WORDS_AT * self.used, 0)
-    return WORDS_AT * self.used
+      self.made["events"] = Events(self.kfd, self.gpu)
+      self.undo.callback(self.made["events"].close)
+    return self.made["events"]  # type: ignore[no-any-return]
 
   def commands(self) -> Commands:
-    meeting = self.page.address + MEETING_AT
+    meeting = self.page.address + RESERVED_AT
     return Commands(self.gpu, (meeting, meeting + 64) if self.gpu.xccs > 1 else None)
 
   def send(self, commands: Commands) -> None:
     """Tell the compute queue."""
     self.compute.put(commands.words)
     self.compute.ring.ring()
-
-  def wait_word(self, offset: int, value: int, what: str) -> None:
-    self.wait_for(lambda: self.page.mapping.load32(offset) == value, what)
-
-  def close(self) -> None:
-    """Give everything back."""
-    self.undo.close()
-    self.made.clear()
 
 class AMDSession(Session):
   """The self-test of one GPU. limit_ms: how long a part of it may take for what takes microseconds."""
@@ -134,13 +80,13 @@ class AMDSession(Session):
     self.ordinal, self.box = int(name.partition(":")[2] or 0), machine()
     self.gpu: Gpu | None = None
     self.kfd: Kfd | None = None
-    self.opened: Bench | None = None
+    self.opened: AMDBench | None = None
     self.available = 0     # bytes of the GPU's memory before the first step took any
 
   @property
-  def bench(self) -> Bench:
+  def bench(self) -> AMDBench:
     assert self.gpu is not None and self.kfd is not None, "steps follow each other"
-    if self.opened is None: self.opened = Bench(self.kfd, self.gpu, self.limit_ms)
+    if self.opened is None: self.opened = AMDBench(self.kfd, self.gpu, self.limit_ms)
     return self.opened
 
   def first(self) -> Sequence[Step]: return (*SYSTEM, *selftest_kernels.STEPS)
@@ -228,19 +174,11 @@ def interrupts(s: AMDSession) -> str:
 def copy_engine(s: AMDSession) -> str:
   """From the host's memory to the GPU's, and back to another place."""
   bench, word = s.bench, s.bench.word()
-  host, card = bench.allocate(2 * COPIED, HOST, "copied"), bench.allocate(COPIED, VRAM, "copied")
-  data, found = bytes(i * 7 & 0xFF for i in range(251)) * (COPIED // 251 + 1), bytearray(COPIED)
-  host.mapping.copyin(0, data[:COPIED] + bytes(COPIED))
-  bench.copies.copy(card.address, host.address, COPIED)
-  bench.copies.copy(host.address + COPIED, card.address, COPIED)
-  bench.copies.signal(bench.page.address + word, 1, (bench.events.mailbox, bench.events.number))
-  bench.copies.ring.ring()
-  bench.wait_word(word, 1, "the word that FENCE writes")
-  host.mapping.copyout(COPIED, memoryview(found))
-  wrong = [i for i in range(COPIED) if found[i] != data[i]]
-  if wrong: raise Wrong(f"{len(wrong)} of {COPIED} bytes differ after a copy there and back; the first is number {wrong[0]}, "
-                        f"{found[wrong[0]]:#04x} instead of {data[wrong[0]]:#04x}")
-  return f"{short_bytes(COPIED)} there and back"
+  def finish() -> None:
+    bench.copies.signal(bench.page.address + word, 1, (bench.events.mailbox, bench.events.number))
+    bench.copies.ring.ring()
+    bench.wait_word(word, 1, "the word that FENCE writes")
+  return bench.there_and_back(bench.copies.copy, finish)
 
 def clock(s: AMDSession) -> str:
   """Two looks at the GPU's clock lie as far apart as the host's clock allows."""

@@ -8,6 +8,7 @@
 | order.py | which launches wait for which |
 | device.py | one GPU: the order of what its queues do, what it holds, how it is lost |
 | reports.py | what is told of a GPU that is lost |
+| bench.py | memory and queues for self-tests |
 
 A vendor's driver (drivers/amd) subclasses `device.GpuDevice`, `launch.Kernel` and `launch.GpuRecording`.
 """

@@ -167,3 +167,19 @@ def test_canonicalize_visits_each_node_once(monkeypatch: pytest.MonkeyPatch) -> 
   for _ in range(3000): x = x + x
   canonicalize(roots(x))
   assert len(visited) == len(set(visited)) == len(x.uop.toposort())
+
+def test_schedules_that_are_kept_hold_no_results() -> None:
+  """A value that depends on no storage is its own canonical graph; its memory is free when nobody has it any more."""
+  import gc
+
+  from tinyhw.helpers import GlobalCounters
+  before = GlobalCounters.mem_used
+  for i in range(3):
+    x = Tensor.arange(5000 + i).realize()
+    y = (Tensor.full((700 + i, 7), 3.0).contiguous() * 2).realize()
+    late = Tensor.arange(6000 + i)
+    (Tensor([1, 2]).realize() + late.sum()).realize()
+    late.realize()
+    del x, y, late
+  gc.collect()
+  assert GlobalCounters.mem_used == before

@@ -20,6 +20,7 @@ from itertools import groupby
 from tinyhw import trace
 from tinyhw.config import DEBUG, VIZ
 from tinyhw.device import on_disk
+from tinyhw.dtype import dtypes
 from tinyhw.engine.disk import piece_node, resolve, truth
 from tinyhw.engine.fuse import fused
 from tinyhw.engine.group import group_kernels
@@ -28,7 +29,7 @@ from tinyhw.engine.memory import Plan, plan_memory, thrifty_order
 from tinyhw.engine.multi import Local, distribute, is_multi
 from tinyhw.engine.split import split_reductions
 from tinyhw.errors import SymbolicError
-from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, to_indices
 
 CACHE_SIZE = 512
@@ -99,6 +100,11 @@ def _follow(new: dict[UOp, UOp]) -> None:
   for v in reversed(new.values()):
     for s in v.src: trace.same_line(s, v)
 
+# A value that depends on no storage would be the user's own node, which keeps its result alive; the cache of schedules has another one, told apart
+# by this tag.
+OWN = 0
+COMPUTES = frozenset((Ops.IOTA, Ops.CONTIGUOUS, Ops.CAST, Ops.BITCAST, Ops.REDUCE_AXIS, *GroupOp.ALU))
+
 def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
   op = u.op
   if op is Ops.BUFFER:
@@ -116,7 +122,8 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
     while base.op is Ops.RESHAPE: base = base.src[0]
     source = base if base.op is Ops.BUFFER and base.size == src[0].size else UOp(Ops.CONTIGUOUS, u.dtype, (src[0],))
     return _reshaped(UOp(Ops.COPY, u.dtype, (source, src[1])), u.src[0]) if source is base else UOp(Ops.COPY, u.dtype, (source, src[1]))
-  tag = None if u.tag is None else out.tags.setdefault(u.tag, len(out.tags) + 1)
+  tag = None if u.tag in (None, OWN) else out.tags.setdefault(u.tag, len(out.tags) + 1)
+  if tag is None and src == u.src and op in COMPUTES and u.dtype is not dtypes.weakint: tag = OWN
   return u if src == u.src and tag == u.tag else UOp(op, u.dtype, src, u.arg, tag)
 
 def _from_disk(u: UOp, device: UOp, out: Canonical) -> UOp:

@@ -1,0 +1,91 @@
+"""What self-tests of GPUs put on a bench: memory and queues of a GPU, each made when it is first asked for, without an order of submissions.
+
+Words in a page that GPU and processor see tell when something is done. A subclass makes the queues of its vendor.
+"""
+from __future__ import annotations
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tinyhw.drivers.gpu.queue import Timeline, Transient, wait_until
+from tinyhw.drivers.linux.files import PAGE
+from tinyhw.selftest.frame import Wrong, short_bytes
+
+COPIED = 64 << 10         # bytes of a copy there and back
+COMMAND_BYTES = 16 * PAGE
+WORDS_AT, RESERVED_AT = 64, 1024  # offsets in the page of signals: words of the steps, 64 bytes each; what the subclass puts behind them
+
+class Bench:
+  """get: takes (bytes, kind, label) to memory of the driver. host: the kind that both sides see. own: the kind that only the GPU sees."""
+  def __init__(self, get: Callable[[int, Any, str], Any], host: Any, own: Any, alignment: int, limit_ms: int):
+    self.get, self.host, self.own, self.limit_ms = get, host, own, limit_ms
+    self.memories: list[Any] = []
+    self.undo = contextlib.ExitStack()
+    self.queues: list[Any] = []
+    self.used = 0
+    with contextlib.ExitStack() as failed:
+      failed.callback(self.close)
+      self.page = self.allocate(PAGE, host, "signals")
+      self.page.mapping.copyin(0, bytes(PAGE))
+      commands = self.allocate(COMMAND_BYTES, host, "commands")
+      self.transient = Transient(commands.mapping, commands.address, Timeline(self.page.mapping, 0), _no_room, alignment)
+      failed.pop_all()
+
+  def allocate(self, size: int, kind: Any, label: str) -> Any:
+    """Memory until the end of the bench."""
+    memory = self.get(size, kind, label)
+    self.memories.append(memory)
+    self.undo.callback(memory.close)
+    return memory
+
+  def keep(self, queue: Any) -> Any:
+    """A queue that has been made: it is told of in reports, and closed in the end."""
+    self.queues.append(queue)
+    self.undo.callback(queue.close)
+    return queue
+
+  def look(self, ms: int) -> None:
+    """What a wait does between two looks."""
+    time.sleep(0.0005)
+
+  def wait_for(self, done: Callable[[], bool], what: str) -> None:
+    """Look until a condition holds. Raises Wrong that tells how far the queues are."""
+    if wait_until(done, self.limit_ms, self.look): return
+    lines = [f"{what} did not come in {self.limit_ms / 1000:g} s"]
+    for queue in self.queues: lines += [queue.state(), *(queue.recent() if hasattr(queue, "recent") else ())]
+    raise Wrong("\n".join(lines))
+
+  def words(self, address: int, count: int) -> list[int]: return []
+
+  def word(self) -> int:
+    """The offset of a word of zero in the page of signals that nobody else uses."""
+    self.used += 1
+    assert WORDS_AT * self.used < RESERVED_AT, "the page of signals is full"
+    self.page.mapping.store64(WORDS_AT * self.used, 0)
+    return WORDS_AT * self.used
+
+  def wait_word(self, offset: int, value: int, what: str) -> None:
+    """Until a word of the page has a value."""
+    self.wait_for(lambda: self.page.mapping.load32(offset) == value, what)
+
+  def there_and_back(self, copy: Callable[[int, int, int], None], finish: Callable[[], None]) -> str:
+    """Bytes from the host's memory to the GPU's, and back to another place. copy: (dest, source, bytes); finish: until copies are done."""
+    host, card = self.allocate(2 * COPIED, self.host, "copied"), self.allocate(COPIED, self.own, "copied")
+    data, found = bytes(i * 7 & 0xFF for i in range(251)) * (COPIED // 251 + 1), bytearray(COPIED)
+    host.mapping.copyin(0, data[:COPIED] + bytes(COPIED))
+    copy(card.address, host.address, COPIED)
+    copy(host.address + COPIED, card.address, COPIED)
+    finish()
+    host.mapping.copyout(COPIED, memoryview(found))
+    wrong = [i for i in range(COPIED) if found[i] != data[i]]
+    if wrong: raise Wrong(f"{len(wrong)} of {COPIED} bytes differ after a copy there and back; the first is number {wrong[0]}, "
+                          f"{found[wrong[0]]:#04x} instead of {data[wrong[0]]:#04x}")
+    return f"{short_bytes(COPIED)} there and back"
+
+  def close(self) -> None:
+    """Give everything back."""
+    self.undo.close()
+    self.queues.clear()
+
+def _no_room(number: int) -> None: raise Wrong("the steps sent more commands than their memory holds")

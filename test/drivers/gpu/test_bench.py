@@ -1,0 +1,31 @@
+"""Memory and words for self-tests."""
+import pytest
+from amd_box import Opener
+
+from tinyhw.drivers.amd.kfd import HOST, VRAM
+from tinyhw.drivers.gpu.bench import COPIED, Bench
+from tinyhw.selftest.frame import Wrong
+
+def bench_of(device, limit_ms: int = 50) -> Bench:
+  return Bench(lambda size, kind, label: device.kfd.allocate(device.gpu, size, kind, label), HOST, VRAM, 64, limit_ms)
+
+def test_words_and_waits(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  before = box.held()
+  bench = bench_of(device)
+  word = bench.word()
+  assert word != bench.word() and bench.page.mapping.load64(word) == 0
+  with pytest.raises(Wrong, match=r"an answer did not come in 0.05 s"): bench.wait_word(word, 1, "an answer")
+  bench.page.mapping.store32(word, 1)
+  bench.wait_word(word, 1, "an answer")
+  bench.close()
+  assert box.held() == before
+
+def test_a_copy_that_loses_bytes_is_told(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  bench = bench_of(device)
+  def copy(dest: int, source: int, size: int) -> None: device.enqueue_copy(dest, source, size)
+  assert bench.there_and_back(copy, device.synchronize) == "64.00 KB there and back"
+  with pytest.raises(Wrong, match=f"1 of {COPIED} bytes differ .* number {COPIED - 1}"):
+    bench.there_and_back(lambda dest, source, size: copy(dest, source, size - 1), device.synchronize)
+  bench.close()
