@@ -23,7 +23,7 @@ from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
 PIECE_BYTES = 16      # that a lane copies at once
-SEGMENT_BYTES = 64    # of memory that lanes next to each other read, where they do not read more
+SEGMENT_BYTES = 32    # of memory that lanes next to each other read; more of them would store to the same banks of local memory
 MOST_TURNS = 8        # of a lane's copying that are all under way at once
 RANGES = 3            # new ones for a local array
 

@@ -19,7 +19,7 @@ from tinyhw.isa.amd.target import assemble
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-UNITS = [(arch, unit) for arch in ARCHS for unit in units(generation_of(arch))]
+UNITS = [(arch, unit) for arch in (*ARCHS, "gfx950") for unit in units(generation_of(arch))]
 NAMES = [f"{arch}-{unit.key}" for arch, unit in UNITS]
 
 def product(m: int, n: int, k: int, operand: DType, result: DType, transposed: bool = False) -> UOp:

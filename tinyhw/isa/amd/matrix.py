@@ -54,13 +54,21 @@ CDNA = (
   Unit("v_mfma_i32_32x32x16_i8", halves(32, 32, 16, INT8, INT32, 64, 4), passes=8),
   Unit("v_mfma_i32_16x16x32_i8", halves(16, 16, 32, INT8, INT32, 64, 4), passes=4),
 )
+LONG = (  # CDNA4: twice the steps in the same time
+  Unit("v_mfma_f32_32x32x16_f16", halves(32, 32, 16, HALF, FLOAT, 64, 4), passes=8),
+  Unit("v_mfma_f32_16x16x32_f16", halves(16, 16, 32, HALF, FLOAT, 64, 4), passes=4),
+  Unit("v_mfma_f32_32x32x16_bf16", halves(32, 32, 16, BFLOAT, FLOAT, 64, 4), passes=8),
+  Unit("v_mfma_f32_16x16x32_bf16", halves(16, 16, 32, BFLOAT, FLOAT, 64, 4), passes=4),
+  Unit("v_mfma_i32_32x32x32_i8", halves(32, 32, 32, INT8, INT32, 64, 4), passes=8),
+  Unit("v_mfma_i32_16x16x64_i8", halves(16, 16, 64, INT8, INT32, 64, 4), passes=4),
+)
 SINGLE = (  # last: it takes what the others' operands can be widened to
   Unit("v_mfma_f32_32x32x2_f32", halves(32, 32, 2, FLOAT, FLOAT, 64, 4), passes=16),
   Unit("v_mfma_f32_16x16x4_f32", halves(16, 16, 4, FLOAT, FLOAT, 64, 4), passes=8),
 )
 # in waves of the usual size
 UNITS = {"gfx1100": RDNA3, "gfx1200": RDNA4,
-         "gfx942": CDNA + narrow(dtypes.fp8_fnuz) + SINGLE, "gfx950": CDNA + narrow(dtypes.fp8_ocp) + SINGLE}
+         "gfx942": CDNA + narrow(dtypes.fp8_fnuz) + SINGLE, "gfx950": LONG + CDNA + narrow(dtypes.fp8_ocp) + SINGLE}
 PASSES = {unit.key: unit.passes for family in UNITS.values() for unit in family if unit.passes}
 
 def units(generation: Generation) -> tuple[Unit, ...]:
