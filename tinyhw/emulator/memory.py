@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
+from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.errors import PageFault
+from tinyhw.emulator.windows import Window, Windows
 
 class Unit(IntEnum):
   """Which caches an access goes through first."""
@@ -55,6 +57,10 @@ class Memory(Protocol):
     """Loads of several lanes: as many results as addresses, in their order."""
   def scatter(self, addresses: Sequence[int], data: Sequence[bytes], kind: Kind = VECTOR) -> None:
     """Stores of several lanes. Where two lanes write the same bytes, the later one in the order given stays."""
+  def windows(self) -> tuple[int, int]:
+    """Where the tables of windows are for plain accesses of VECTOR and SCALAR: asked for before translated code runs, and good until it stops."""
+  def open_window(self, kind: Kind) -> None:
+    """Have a window onto the place of the last access, if there can be one."""
   def invalidate(self, kind: Kind) -> None:
     """Forget what the unit's caches hold that are nearer than the scope (and, as far as the hardware does, at it): an acquire of a wave."""
   def write_back(self, kind: Kind) -> None:
@@ -64,6 +70,7 @@ class FlatMemory:
   """Regions of host memory that are always there, readable, writable and coherent: for tests of instructions, and for `emulate`."""
   def __init__(self) -> None:
     self.regions: list[tuple[int, int, memoryview]] = []
+    self.table, self.last = Windows(), (0, 0, memoryview(b""))
 
   def add(self, address: int, content: bytearray | memoryview) -> None:
     """Make `content` what is at `address`: any number; need not be the host's."""
@@ -75,7 +82,9 @@ class FlatMemory:
 
   def _find(self, address: int, size: int, write: bool) -> memoryview:
     for start, end, view in self.regions:
-      if start <= address and address + size <= end: return view[address - start:address - start + size]
+      if start <= address and address + size <= end:
+        self.last = start, end, view
+        return view[address - start:address - start + size]
     raise PageFault(address, write)
 
   def load(self, address: int, size: int, kind: Kind = VECTOR) -> bytes: return bytes(self._find(address, size, False))
@@ -92,6 +101,12 @@ class FlatMemory:
 
   def scatter(self, addresses: Sequence[int], data: Sequence[bytes], kind: Kind = VECTOR) -> None:
     for address, value in zip(addresses, data): self.store(address, value)
+
+  def windows(self) -> tuple[int, int]: return self.table.address, self.table.address
+
+  def open_window(self, kind: Kind) -> None:
+    start, end, view = self.last
+    if len(view) and not view.readonly: self.table.add(Window(start, end, address_of(view) - start, writable=1))
 
   def invalidate(self, kind: Kind) -> None: pass
 

@@ -21,16 +21,21 @@ from platform import machine
 
 from tinyhw.drivers.cpu import processor
 from tinyhw.drivers.cpu.memory import CodeArena
+from tinyhw.emulator import windows
 from tinyhw.errors import TinyError
 from tinyhw.machine.code import Code
 
 WORD = 8
-# words of a context. STATE: the address of the registers; RECORD: where the loop is; BUDGET: instructions that may still begin; KNOWN: the number of
-# what strict checks know, ENTERED: the same where the current block was entered; ACTIVE: the mask of active lanes, ALL: that of all lanes; PARTIAL:
-# 0 or 8, the place of the function that a record's next call takes; WRITTEN: the address of a mask of lanes for each vector register
-CONTEXT = ("STATE", "RECORD", "BUDGET", "KNOWN", "ENTERED", "ENTRY", "ACTIVE", "ALL", "PARTIAL", "WRITTEN")
+# words of a context. STATE: the address of the registers; RECORD: where the loop is; BUDGET: instructions that may still begin; KNOWN: the number
+# of what strict checks know, ENTERED: the same where the current block was entered, ENTRY: its record; ACTIVE: the mask of active lanes, ALL:
+# that of all; PARTIAL: 0 or 8, the place of the function that a record's next call takes; WRITTEN: the address of a mask of lanes for each vector
+# register; VECTOR_WINDOWS, SCALAR_WINDOWS: addresses of tables of windows.py, TABLE: of that in use; LOCAL: of a Local; PLACES and on: a word for
+# each place that lanes touch
+CONTEXT = ("STATE", "RECORD", "BUDGET", "KNOWN", "ENTERED", "ENTRY", "ACTIVE", "ALL", "PARTIAL", "WRITTEN", "VECTOR_WINDOWS", "SCALAR_WINDOWS",
+           "TABLE", "LOCAL", "PLACES")
 AT = {name: i for i, name in enumerate(CONTEXT)}
-CONTEXT_BYTES = 128
+MOST_PLACES = 256  # of an instruction
+CONTEXT_BYTES = (8 * (len(CONTEXT) + MOST_PLACES) + 63) // 64 * 64
 HEAD = 3          # words of a record before its operands
 PAIRS = 6         # of an entry
 
@@ -176,9 +181,10 @@ def text() -> str:
   mov rax, qword ptr [r12 + {WORD * HEAD}]
   sub qword ptr [rbx + {words["BUDGET"]}], rax
   ret""" for i in range(PAIRS))
-  return TEXT.format_map(words | {
+  steering = TEXT.format_map(words | {
     "pushes": "\n".join(f"  push {r}" for r in abi.saved), "pops": "\n".join(f"  pop {r}" for r in reversed(abi.saved)),
     "argument0": abi.arguments[0], "frame": abi.shadow_bytes + 8 * (1 - len(abi.saved) % 2)})  # rsp is a multiple of 16 at a call
+  return steering + windows.text({name: WORD * i for i, name in enumerate(CONTEXT)}, Exit.PYTHON)
 
 @functools.cache
 def level() -> str | None:

@@ -68,6 +68,10 @@ class Coherence:
     self.writers: dict[int, str] = {}  # who wrote a line last
     self.big_writes: deque[tuple[int, int, str]] = deque(maxlen=64)  # (first line, end, who), of those that were not noted by the line
 
+  def host_is_ahead(self) -> bool:
+    """Whether the program has written what has not been flushed to a card."""
+    return any(writes.starts for writes in self.host_writes)
+
   def read(self, entry: Range, offset: int, size: int, caches: tuple[ReadCache, ...], own: WriteBuffer | None, reader: str) -> None:
     """Check a read of bytes offset.. of a range, nearest cache first, and let the caches keep the lines. own: sees its writes."""
     base = entry.frames.physical + entry.offset

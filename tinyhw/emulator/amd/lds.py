@@ -8,7 +8,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
+from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.errors import DataRace, OutOfBounds, UninitialisedRead
+from tinyhw.emulator.windows import Local
 
 READ, WRITE, ATOMIC = 0, 1, 2
 WHAT = ("read", "write", "atomic operation")
@@ -24,6 +26,11 @@ class LocalMemory:
     self.data = bytearray(source.randbytes(size))
     self.written = bytearray(size)
     self.owners = tuple(bytearray(size) for _ in WHAT)
+
+  def reach(self, wave: int) -> Local:
+    """The LDS as translated code of a wave reaches it."""
+    places = [address_of(memory) for memory in (self.data, self.written, *self.owners)]
+    return Local(places, self.size, wave + 1)
 
   def load(self, wave: int, address: int, size: int) -> bytes:
     """Bytes that some wave has written."""
@@ -74,5 +81,5 @@ class LocalMemory:
 
   def barrier(self, unfinished: Iterable[tuple[int, Access]]) -> None:
     """All waves have met. `unfinished` are accesses, with their wave, that nobody has waited for: they may happen later."""
-    for marks in self.owners: marks[:] = bytes(self.size)
+    for marks in self.owners: marks[:] = bytes(self.size)  # in place: translated code has their addresses
     for wave, (address, size, kind) in unfinished: self.touch(wave, address, size, kind)

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.amd.cache import Coherence, ReadCache, WriteBuffer
 from tinyhw.emulator.amd.races import Races
 from tinyhw.emulator.errors import UninitialisedRead
-from tinyhw.emulator.memory import ENGINE, VECTOR, Kind, Scope, Unit
+from tinyhw.emulator.memory import ENGINE, SCALAR, VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.pages import PageTable, Range
+from tinyhw.emulator.windows import Window, Windows
 
 class Level(NamedTuple):
   """A kind of cache: what it is called, and the flag of ACQUIRE_MEM that makes it forget, by packets (9: GFX9, 10: later)."""
@@ -71,11 +73,15 @@ class Port:
     self.mark = 0
     self._chains: dict[tuple[Kind, bool], tuple[ReadCache, ...]] = {}
     self._last: Range | None = None
+    self._at = 0
     self._changes = -1
+    self._windows = {VECTOR: Windows(), SCALAR: Windows()}
+    self._windows_changes = -1
 
   # **** the table ****
 
   def _find(self, address: int, write: bool = False, execute: bool = False) -> Range:
+    self._at = address
     entry = self._last
     if entry is None or self._changes != self.table.changes or not entry.start <= address < entry.end or write > entry.writable or \
         execute > entry.executable:
@@ -179,6 +185,20 @@ class Port:
       self.store(first, b"".join(data), kind)
     else:
       for address, value in zip(addresses, data): self.store(address, value, kind)
+
+  def windows(self) -> tuple[int, int]:
+    if self._windows_changes != self.table.changes or self.coherence is not None and self.coherence.host_is_ahead():
+      for table in self._windows.values(): table.clear()
+      self._windows_changes = self.table.changes
+    return self._windows[VECTOR].address, self._windows[SCALAR].address
+
+  def open_window(self, kind: Kind) -> None:
+    entry, table = self._last, self._windows.get(kind)
+    if table is None or entry is None or self._changes != self.table.changes: return
+    start, written = entry.start, entry.frames.written
+    shadow = 0 if written is None else address_of(written) + entry.offset - start
+    window = Window(start, entry.end, address_of(entry.view) - start, 0, shadow, int(entry.writable))
+    if self.coherence is None: table.add(window)
 
   def invalidate(self, kind: Kind) -> None:
     if self.xcc is None: return

@@ -19,9 +19,10 @@ from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES, DispatchReg
 from tinyhw.emulator.amd.strict import Strict
 from tinyhw.emulator.memory import Memory
 from tinyhw.emulator.threaded import AT, CONTEXT_BYTES
+from tinyhw.emulator.windows import NOWHERE
 from tinyhw.isa.amd import regs
 
-_ACTIVE, _PARTIAL = AT["ACTIVE"], AT["PARTIAL"]
+_ACTIVE, _PARTIAL, _LOCAL = AT["ACTIVE"], AT["PARTIAL"], AT["LOCAL"]
 AGPR = 256  # the row of the first accumulation register
 ROWS = 512
 SCC = regs.READ_ONLY["src_scc"]
@@ -86,6 +87,7 @@ class Wave:
     self.between: list[Access] = []             # LDS accesses since then
     self.scratch_base = self.xcc = 0
     self._active: tuple[int, Sequence[int]] = (0, ())
+    self.local = None if not lds.size else lds.reach(number)
     self.context[AT["ALL"]] = signed64(self.all)
     self.set_exec(self.all)
     self.strict = Strict(self, self.file.masks, self.file.numbers())
@@ -139,6 +141,17 @@ class Wave:
     """Note an LDS access of the instruction that executes."""
     self.strict.local.current.append((address, size, kind))
     if self.signalled: self.between.append((address, size, kind))
+
+  def reach_local(self) -> None:
+    """Let translated code reach the LDS, but not while accesses are noted for a barrier that the wave has signalled."""
+    self.context[_LOCAL] = NOWHERE.address if self.local is None or self.signalled else self.local.address
+
+  def note_local(self) -> None:
+    """Take over what translated code has noted of its LDS accesses."""
+    if self.local is None: return
+    for accesses in self.local.noted():
+      self.strict.local.current = accesses
+      self.strict.local.end()
 
   def permutation(self, moves: Moves) -> tuple[list[int], list[int]]:
     """See lanes.permutation."""

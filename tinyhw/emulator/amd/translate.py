@@ -18,9 +18,11 @@ from tinyhw.emulator.amd.arithmetic import Computation, Uses
 from tinyhw.emulator.amd.foresight import Known, StandIn, foresee, known, tell
 from tinyhw.emulator.amd.native import Native, Operand, native
 from tinyhw.emulator.amd.decoded import is_computation
+from tinyhw.emulator.amd.native_transfer import transfer_of
 from tinyhw.emulator.amd.python_lanes import Shape
 from tinyhw.emulator.amd.state import AGPR, DROPPED, SCALARS_AT, SCC, VECTORS_AT
 from tinyhw.emulator.errors import EmulatorError, PageFault
+from tinyhw.emulator.memory import Kind
 from tinyhw.emulator.threaded import AT, HEAD, PAIRS, WORD, Engine, Exit, Records, engine
 from tinyhw.isa.amd import regs
 
@@ -33,16 +35,19 @@ HOT = 8          # executions of a block after which it is translated
 LONGEST = 256    # instructions of a block
 MOST = 512       # translations that are kept
 RECORD, BUDGET, KNOWN, ENTERED, ENTRY = (AT[name] for name in ("RECORD", "BUDGET", "KNOWN", "ENTERED", "ENTRY"))
+VECTOR_WINDOWS, SCALAR_WINDOWS = AT["VECTOR_WINDOWS"], AT["SCALAR_WINDOWS"]
 
 class Block:
   """A run of steps from an address, for waves in one mode. code: its bytes. By a record's place in words: python, the index of the step that Python
-  executes; shapes, the shape whose function for some lanes is not made yet; spots, the index of a checked stretch's first step; links, the address
-  of the code that comes next. ways: number of what is known before -> behind, None where there is an error."""
+  executes; transfers, how it accesses memory, where translated code had tried; shapes, the shape whose function for some lanes is not made yet;
+  spots, the index of a checked stretch's first step; links, the address of the code that comes next. ways: number of what is known before ->
+  behind, None where there is an error."""
   def __init__(self, pc: int, mode: int, steps: list[tuple[int, Step]], code: bytes, records: Records):
     self.pc, self.mode, self.steps, self.code, self.records = pc, mode, steps, code, records
     self.python: dict[int, int] = {}
     self.shapes: dict[int, Shape] = {}
     self.spots: dict[int, int] = {}
+    self.transfers: dict[int, Kind] = {}
     self.links: dict[int, int] = {}
     self.ways: dict[int, int | None] = {}
     self.pairs = 0
@@ -56,7 +61,7 @@ class Block:
 class Writer:
   """The records of one block."""
   def __init__(self, block: Block, decoder: Decoder, row_word: dict[int, int], lanes_of_wave: int):
-    self.block, self.decoder, self.row_word, self.lanes = block, decoder, row_word, lanes_of_wave
+    self.block, self.mode, self.row_word, self.lanes = block, decoder.mode(block.mode), row_word, lanes_of_wave
     self.records = block.records
 
   def write(self) -> None:
@@ -87,7 +92,12 @@ class Writer:
     if step.steers or step.run is control.nothing: return
     if uses.name == "s_branch" or uses.name in CONDITIONS: return self.branch(uses, pc + step.size)
     made = self.natives(uses) if is_computation(uses.name) else None
-    if made is None: self.block.python[self.records.steer("python")] = index
+    transfer = transfer_of(uses, self.mode, self.row_word)
+    if transfer is not None:
+      at = self.records.steer(transfer.function, *transfer.operands)
+      self.block.python[at] = index
+      if transfer.kind is not None: self.block.transfers[at] = transfer.kind
+    elif made is None: self.block.python[self.records.steer("python")] = index
     else:
       for computation, function in made: self.compute(computation, function)
       if step.activates: self.records.steer("activate", 4 * regs.EXEC)
@@ -95,7 +105,7 @@ class Writer:
   def natives(self, uses: Uses) -> list[tuple[Computation, Native]] | None:
     """The functions of an instruction, or None if one of them stays Python."""
     found = []
-    for computation in arithmetic.computations(uses, self.decoder.mode(self.block.mode)):
+    for computation in arithmetic.computations(uses, self.mode):
       function = native(computation.shape, False, self.lanes)
       if function is None or computation.active not in (None, regs.EXEC): return None
       found.append((computation, function))
@@ -223,6 +233,7 @@ class Translation:
   def leave(self, wave: Wave) -> None:
     """The wave is watched step by step from here on."""
     if not wave.known: return
+    wave.note_local()
     tell(wave.strict, self.states[wave.context[KNOWN]])
     wave.known = False
 
@@ -233,6 +244,8 @@ class Translation:
     instructions there were; `wave.pc` is where it goes on."""
     self.enter(wave)
     context, address = wave.context, wave.file.address
+    wave.reach_local()
+    context[VECTOR_WINDOWS], context[SCALAR_WINDOWS] = wave.memory.windows()
     context[RECORD], context[BUDGET] = block.records.address, budget
     while True:
       reason = self.engine.run(address)
@@ -280,9 +293,12 @@ class Translation:
     index = block.python[place]
     pc, step = block.steps[index]
     wave.at, wave.pc = pc, pc + step.size
+    wave.note_local()
     step.run(wave)
     if step.local: wave.strict.local.end()
-    wave.context[RECORD] += WORD * HEAD
+    if place in block.transfers: wave.memory.open_window(block.transfers[place])
+    if wave.lds.size: wave.reach_local()
+    wave.context[RECORD] += block.records.words[place + 2]
     return not step.ends
 
   def retreat(self, wave: Wave) -> None:
