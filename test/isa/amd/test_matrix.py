@@ -19,7 +19,8 @@ from tinyhw.isa.amd.target import assemble
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-UNITS = [(arch, unit) for arch in (*ARCHS, "gfx950") for unit in units(generation_of(arch))]
+MATRIX_ARCHS = (*ARCHS, "gfx950")
+UNITS = [(arch, unit) for arch in MATRIX_ARCHS for unit in units(generation_of(arch))]
 NAMES = [f"{arch}-{unit.key}" for arch, unit in UNITS]
 
 def product(m: int, n: int, k: int, operand: DType, result: DType, transposed: bool = False) -> UOp:
@@ -47,7 +48,7 @@ def test_one_tile_and_several(arch: str, unit: Unit) -> None:
     assert unit.key in names
     check(kernel, arch, what=f"{unit.key} {sizes}")
 
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("arch", MATRIX_ARCHS)
 def test_what_does_not_divide_and_a_transposed_factor(arch: str) -> None:
   check(product(37, 50, 40, dtypes.float16, dtypes.float32), arch)
   check(product(32, 32, 32, dtypes.float16, dtypes.float32, transposed=True), arch)
@@ -63,7 +64,7 @@ def test_sums_stay_in_their_registers(arch: str) -> None:
         around = [other.row.name for other in block.insts]
         assert around.count("v_mov_b32") < 8
 
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("arch", MATRIX_ARCHS)
 def test_large_tiles_and_loads_one_iteration_early(arch: str) -> None:
   """Several matrices of a wave and several waves, as a large product has them; three stagings, of which the last is partly padding."""
   card = replace(capabilities(arch), threads=1)

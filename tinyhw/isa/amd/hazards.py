@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from tinyhw.isa.amd import regs
-from tinyhw.isa.amd.form import Form
-from tinyhw.isa.amd.matrix import PASSES
+from tinyhw.isa.amd.form import Form, Generation
+from tinyhw.isa.amd.latency import matrix_cycles
 from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.machine.flow import rewrite
 from tinyhw.machine.inst import Bank, Block, Function, Inst, MInst, Reg
@@ -109,8 +109,9 @@ def touches(inst: MInst, bank: Bank) -> int:
 
 def results_of_products(inst: MInst) -> int:
   """States until the result of a product of matrices is there: its passes and 3, on CDNA4 4. Source: MI300 and CDNA4 ISA guides, section 4.5."""
-  passes = PASSES.get(inst.row.name, 16)
-  return passes + 3 + (inst.row.isa.generation.name == "gfx950" and passes != 2)
+  generation: Generation = inst.row.isa.generation
+  passes = matrix_cycles(inst.row.name, generation.name, generation.family) // 4
+  return passes + 3 + (generation.name == "gfx950" and passes != 2)
 
 SCALARS_WRITTEN, VECTORS_WRITTEN = writes(SGPR), writes(VGPR)
 FACTORS = Kind(frozenset({"wmma", "mfma"}), VGPR, factors)

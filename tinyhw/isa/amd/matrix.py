@@ -12,11 +12,10 @@ from tinyhw.isa.amd.form import Generation
 from tinyhw.uop.matrix import Layout, Matrix, by_columns
 
 class Unit(NamedTuple):
-  """An instruction and its shape. neg_lo: what the modifier must be; of integers it says that A (1) and B (2) are signed. passes: of four cycles."""
+  """An instruction and its shape. neg_lo: what the modifier must be; of integers it says that A (1) and B (2) are signed."""
   key: str
   matrix: Matrix
   neg_lo: int = 0
-  passes: int = 0
 
 def halves(m: int, n: int, k: int, operand: DType, result: DType, lanes: int, group: int) -> Matrix:
   """Lanes that have the same row (or column) have different steps; of the result a lane has groups of so many rows."""
@@ -43,33 +42,32 @@ RDNA4 = (
 
 def narrow(types: tuple[DType, DType]) -> tuple[Unit, ...]:
   """CDNA's products of 8-bit floats: fp8 and bf8 are other types in each generation."""
-  return tuple(Unit(f"v_mfma_f32_{m}x{m}x{k}_{name}_{name}", halves(m, m, k, dtype, FLOAT, 64, 4), passes=m // 4)
+  return tuple(Unit(f"v_mfma_f32_{m}x{m}x{k}_{name}_{name}", halves(m, m, k, dtype, FLOAT, 64, 4))
                for name, dtype in zip(("fp8", "bf8"), types) for m, k in ((32, 16), (16, 32)))
 
 CDNA = (
-  Unit("v_mfma_f32_32x32x8_f16", halves(32, 32, 8, HALF, FLOAT, 64, 4), passes=8),
-  Unit("v_mfma_f32_16x16x16_f16", halves(16, 16, 16, HALF, FLOAT, 64, 4), passes=4),
-  Unit("v_mfma_f32_32x32x8_bf16", halves(32, 32, 8, BFLOAT, FLOAT, 64, 4), passes=8),
-  Unit("v_mfma_f32_16x16x16_bf16", halves(16, 16, 16, BFLOAT, FLOAT, 64, 4), passes=4),
-  Unit("v_mfma_i32_32x32x16_i8", halves(32, 32, 16, INT8, INT32, 64, 4), passes=8),
-  Unit("v_mfma_i32_16x16x32_i8", halves(16, 16, 32, INT8, INT32, 64, 4), passes=4),
+  Unit("v_mfma_f32_32x32x8_f16", halves(32, 32, 8, HALF, FLOAT, 64, 4)),
+  Unit("v_mfma_f32_16x16x16_f16", halves(16, 16, 16, HALF, FLOAT, 64, 4)),
+  Unit("v_mfma_f32_32x32x8_bf16", halves(32, 32, 8, BFLOAT, FLOAT, 64, 4)),
+  Unit("v_mfma_f32_16x16x16_bf16", halves(16, 16, 16, BFLOAT, FLOAT, 64, 4)),
+  Unit("v_mfma_i32_32x32x16_i8", halves(32, 32, 16, INT8, INT32, 64, 4)),
+  Unit("v_mfma_i32_16x16x32_i8", halves(16, 16, 32, INT8, INT32, 64, 4)),
 )
 LONG = (  # CDNA4: twice the steps in the same time
-  Unit("v_mfma_f32_32x32x16_f16", halves(32, 32, 16, HALF, FLOAT, 64, 4), passes=8),
-  Unit("v_mfma_f32_16x16x32_f16", halves(16, 16, 32, HALF, FLOAT, 64, 4), passes=4),
-  Unit("v_mfma_f32_32x32x16_bf16", halves(32, 32, 16, BFLOAT, FLOAT, 64, 4), passes=8),
-  Unit("v_mfma_f32_16x16x32_bf16", halves(16, 16, 32, BFLOAT, FLOAT, 64, 4), passes=4),
-  Unit("v_mfma_i32_32x32x32_i8", halves(32, 32, 32, INT8, INT32, 64, 4), passes=8),
-  Unit("v_mfma_i32_16x16x64_i8", halves(16, 16, 64, INT8, INT32, 64, 4), passes=4),
+  Unit("v_mfma_f32_32x32x16_f16", halves(32, 32, 16, HALF, FLOAT, 64, 4)),
+  Unit("v_mfma_f32_16x16x32_f16", halves(16, 16, 32, HALF, FLOAT, 64, 4)),
+  Unit("v_mfma_f32_32x32x16_bf16", halves(32, 32, 16, BFLOAT, FLOAT, 64, 4)),
+  Unit("v_mfma_f32_16x16x32_bf16", halves(16, 16, 32, BFLOAT, FLOAT, 64, 4)),
+  Unit("v_mfma_i32_32x32x32_i8", halves(32, 32, 32, INT8, INT32, 64, 4)),
+  Unit("v_mfma_i32_16x16x64_i8", halves(16, 16, 64, INT8, INT32, 64, 4)),
 )
 SINGLE = (  # last: it takes what the others' operands can be widened to
-  Unit("v_mfma_f32_32x32x2_f32", halves(32, 32, 2, FLOAT, FLOAT, 64, 4), passes=16),
-  Unit("v_mfma_f32_16x16x4_f32", halves(16, 16, 4, FLOAT, FLOAT, 64, 4), passes=8),
+  Unit("v_mfma_f32_32x32x2_f32", halves(32, 32, 2, FLOAT, FLOAT, 64, 4)),
+  Unit("v_mfma_f32_16x16x4_f32", halves(16, 16, 4, FLOAT, FLOAT, 64, 4)),
 )
 # in waves of the usual size
 UNITS = {"gfx1100": RDNA3, "gfx1200": RDNA4,
          "gfx942": CDNA + narrow(dtypes.fp8_fnuz) + SINGLE, "gfx950": LONG + CDNA + narrow(dtypes.fp8_ocp) + SINGLE}
-PASSES = {unit.key: unit.passes for family in UNITS.values() for unit in family if unit.passes}
 
 def units(generation: Generation) -> tuple[Unit, ...]:
   """The shapes of a generation for waves of its size, best first."""
