@@ -9,7 +9,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.encode import encode
 from tinyhw.isa.amd.form import Generation
-from tinyhw.isa.amd.macros import MACROS, classes_of, expand_macros, macro_row, make, masked_row
+from tinyhw.isa.amd.macros import MACROS, classes_of, expand_macros, macro_row, make, masked_row, selector_of, weave
 from tinyhw.isa.amd.table import build, table
 from tinyhw.isa.amd.target import target
 from tinyhw.machine.inst import Access, Block, Effect, Function, MInst, Reg
@@ -123,3 +123,16 @@ def test_division_by_mantissas_of_ones(arch: str) -> None:
   kernel = UOp.sink(UOp.param(0, dtypes.float64, len(divisors)).index(r).store(UOp(Ops.FDIV, dtypes.float64, (a, b)), r))
   for dividend in (1.0, -4.0, 1 - 2.0 ** -53, 3.0):
     check(kernel, arch, data={0: [0.0] * len(divisors), 1: [dividend] * len(divisors), 2: divisors}, optimized=False, what="division")
+
+@pytest.mark.parametrize("low", range(4))
+@pytest.mark.parametrize("high", range(4))
+def test_halves_of_groups_are_picked_by_a_selector(low: int, high: int) -> None:
+  """What v_perm_b32 makes of two words, by its own definition: bytes 0 to 3 are the second source's, 4 to 7 the first one's."""
+  group, words = regs.v(4, 2), (0x1110_0100, 0x3130_2120)
+  selector = selector_of(low, high)
+  (inst,) = weave(((0, low, 0, high, 0),), 1, Generation("gfx1100"), [regs.v(9), group, regs.s(2)])
+  first, second = (words[o.index - 4] for o in inst.operands[1:3])
+  picked = (second | first << 32).to_bytes(8, "little")
+  result = int.from_bytes(bytes(picked[selector >> 8 * k & 255] for k in range(4)), "little")
+  def half(number: int) -> int: return words[number // 2] >> 16 * (number % 2) & 0xffff
+  assert inst.row.name == "v_perm_b32" and result == half(low) | half(high) << 16

@@ -70,3 +70,14 @@ def test_local_memory_is_read_in_wide_pieces() -> None:
   for arch in ARCHS:
     assert "ds_load_b128" in names(kernel, arch)
     check(kernel, arch, optimized=False)
+
+@pytest.mark.parametrize("dtype", (dtypes.int16, dtypes.float16), ids=str)
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_block_of_halves_is_turned_by_permutations(arch: str, dtype: DType) -> None:
+  """Each lane has two rows of four, and stores them as four columns of two: no element is extracted by itself."""
+  out, a, lane = UOp.param(0, dtype, LANES * 8), UOp.param(1, dtype, LANES * 8), axis(LANES, 0, "LOCAL")
+  column, row = axis(4, 1, "UPCAST"), axis(2, 2, "UPCAST")
+  kernel = UOp.sink(out.index(column * LANES * 2 + lane * 2 + row).store(a.index(lane * 8 + row * 4 + column).load(), lane, column, row))
+  made = names(kernel, arch)
+  assert made.count("v_perm_b32") == 4 and not any("bfe" in name or "lshl_or" in name for name in made)
+  check(kernel, arch, data_for(kernel, make=wild), optimized=False)

@@ -198,6 +198,25 @@ def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[R
   pipe, effects = ("lds", Effect.LOAD) if name == "load" else ("valu", 0)
   return Inst(f"{name}_{cls.name}", MACRO, tuple(operands), pipe, effects, isa=(generation, GROUPS[name]))
 
+Pattern = tuple[tuple[int, int, int, int, int], ...]  # for each word: group and element of its low and of its high half, number of the selector
+
+@functools.lru_cache(None)
+def woven_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], selectors: int, pattern: Pattern) -> Inst:
+  """A macro that makes a group of 16-bit elements of other groups, each two of them by one v_perm_b32."""
+  operands = [Operand("d", Access.WRITE, cls, early=True), *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)),
+              *(Operand(f"s{k}", Access.READ, regs.S[1]) for k in range(selectors))]
+  return Inst(f"weave_{cls.name}", MACRO, tuple(operands), "valu", 0, isa=(generation, functools.partial(weave, pattern, len(sources))))
+
+def weave(pattern: Pattern, count: int, generation: Generation, operands: list[Any]) -> list[MInst]:
+  groups, selectors = [registers(group) for group in operands[1:count + 1]], operands[count + 1:]
+  row = table(generation.arch)["v_perm_b32"]
+  return [build(row, d, groups[high][second // 2], groups[low][first // 2], selectors[n])
+          for d, (low, first, high, second, n) in zip(registers(operands[0]), pattern)]
+
+def selector_of(low: int, high: int) -> int:
+  """What v_perm_b32 picks of its sources: bytes 0 to 3 are those of the second one, 4 to 7 of the first. low, high: elements of 16 bits."""
+  return (0x0302 if low % 2 else 0x0100) | (0x0706 if high % 2 else 0x0504) << 16
+
 def registers(group: Reg) -> list[Reg]:
   """The single registers of a group."""
   assert group.index is not None, f"{group!r} has no register yet"

@@ -94,7 +94,9 @@ class Selector(Matrices):
     if u.dtype.count > 1: return
     source, number = origin_of(u)
     if source.op is Ops.CONST: self.values[u] = self.in_vector(self.value(UOp.const(u.dtype, source.arg)), u.dtype.itemsize)
-    elif source.op not in (Ops.VECTORIZE, Ops.BROADCAST): self.values[u] = self.element(u.dtype, source, number)
+    elif source.op not in (Ops.VECTORIZE, Ops.BROADCAST):
+      self.values[u] = self.element(u.dtype, source, number)
+      if u.dtype.itemsize == 2 and u in self.varying: self.halves[u] = self.values[source], number
     else: self.values[u] = self.variable_value(u, source.src[number if source.op is Ops.VECTORIZE else 0])
 
   # ***** memory *****

@@ -10,14 +10,19 @@ from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd import macros, regs
+from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.select_cast import Casts
-from tinyhw.machine.inst import MInst, Reg, RegClass
+from tinyhw.machine.inst import Function, MInst, Reg, RegClass
 from tinyhw.machine.structure import origin_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 class Groups(Casts):
-  """The part of Selector that knows groups of registers."""
+  """The part of Selector that knows groups of registers. halves: of which group a 16-bit element is which one."""
+
+  def __init__(self, generation: Generation, function: Function):
+    super().__init__(generation, function)
+    self.halves: dict[UOp, tuple[Reg, int]] = {}
 
   def group_class(self, dtype: DType) -> RegClass:
     """The registers of a vector."""
@@ -43,7 +48,21 @@ class Groups(Casts):
     if u.op is Ops.GEP: return self.part_of(u)
     if u.op not in (Ops.VECTORIZE, Ops.BROADCAST):
       raise CompileError(f"{self.function.name}: AMD selection has no registers for {u.op.name} of {u.dtype}")
+    if u.op is Ops.VECTORIZE and all(s in self.halves for s in u.src): return self.woven(u.dtype, [self.halves[s] for s in u.src])
     return self.packed(u.dtype, [self.value(s) for s in u.src] * (u.dtype.count // len(u.src)))
+
+  def woven(self, dtype: DType, halves: list[tuple[Reg, int]]) -> Reg:
+    """16-bit elements of groups, two by two: what is turned on its way to local memory."""
+    groups = list(dict.fromkeys(group for group, _ in halves))
+    numbers = [(groups.index(group), number) for group, number in halves]
+    selectors = [macros.selector_of(low, high) for (_, low), (_, high) in zip(numbers[::2], numbers[1::2])]
+    constants = {selector: self.constant(selector, 1) for selector in selectors}
+    pattern = tuple((*low, *high, list(constants).index(selector)) for low, high, selector in zip(numbers[::2], numbers[1::2], selectors))
+    cls = self.group_class(dtype)
+    dst = self.new(cls)
+    row = macros.woven_row(self.generation, cls, tuple(group.cls for group in groups), len(constants), pattern)
+    self.block.insts.append(MInst(row, [dst, *groups, *constants.values()], self.origin))
+    return dst
 
   def part_of(self, u: UOp) -> Reg:
     """Adjacent elements of a group."""
