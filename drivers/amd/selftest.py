@@ -6,6 +6,7 @@ the card is to be looked at. What kernels are asked is in selftest_kernels.py.
 """
 from __future__ import annotations
 import contextlib
+import gc
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -223,6 +224,7 @@ def opens(s: AMDSession) -> str:
 def release(s: AMDSession) -> str:
   """The device closes, and all of the GPU's memory is free again."""
   assert s.kfd is not None and s.gpu is not None
+  gc.collect()  # captured steps refer to themselves
   Device.close(s.name)
   if s.gpu.gpu_id in s.kfd.kept: raise Wrong(f"buffers are still referenced after the device was closed: {s.kfd.kept[s.gpu.gpu_id].memories}")
   left = available(s)

@@ -24,7 +24,7 @@ def assemble(text: str, arch: str) -> bytes:
 
 def begin(name: str, faults: bool) -> frame.Session:
   """The session of a device: of its driver's module `selftest` where there is one."""
-  module = DRIVERS[name.partition(":")[0]] + ".selftest"
+  module = DRIVERS[name.partition(":")[0]] + ".selftest"  # NV:CUDA has that of NV
   try: found = importlib.util.find_spec(module)
   except ModuleNotFoundError: found = None  # the driver is one module
   tools = frame.Tools(assemble, faults)

@@ -11,9 +11,12 @@ from tinyhw.emulator.amd.races import Races
 from tinyhw.emulator.errors import UninitialisedRead
 from tinyhw.emulator.memory import VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.pages import PageTable, Range
+from tinyhw.emulator.windows import Windows
 
 NAMES = {Unit.VECTOR: ("L1 cache of multiprocessor {index}", "global_data"), Unit.SCALAR: ("constant cache", "constant"),
          Unit.INSTRUCTION: ("instruction cache", "instruction")}
+
+NO_WINDOWS = Windows()  # nothing is translated for these GPUs yet
 
 class Caches:
   """The caches of a GPU that reads fill, by unit and multiprocessor."""
@@ -106,6 +109,10 @@ class Port:
 
   def scatter(self, addresses: Sequence[int], data: Sequence[bytes], kind: Kind = VECTOR) -> None:
     for address, value in zip(addresses, data): self.store(address, value, kind)
+
+  def windows(self) -> tuple[int, int]: return NO_WINDOWS.address, NO_WINDOWS.address
+
+  def open_window(self, kind: Kind) -> None: pass
 
   def invalidate(self, kind: Kind) -> None:
     if self.caches is not None: self.caches.find(kind.unit, self.index).clear()
