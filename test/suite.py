@@ -112,20 +112,24 @@ class Counter:
 
 # ***** the command *****
 
-def environment() -> tuple[str, list[str]]:
-  """A Python that has pytest, this one or that of test/run.py's environment, and arguments that share tests among the processor's cores."""
+def environment(share: int) -> tuple[str, list[str]]:
+  """A Python that has pytest, this one or that of test/run.py's environment, and arguments that spread tests over the processor's cores.
+
+  A small share is not worth it: each process collects all tests.
+  """
   sys.path.insert(0, str(TEST))
   import run  # beside this file, wherever that was imported from
   python = sys.executable if importlib.util.find_spec("pytest") else run.prepare()
-  return python, run.processes() if python != sys.executable or importlib.util.find_spec("xdist") else []
+  spread = share == 1 and (python != sys.executable or importlib.util.find_spec("xdist"))
+  return python, run.processes() if spread else []
 
 def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
   """pytest's exit status, and what it counted."""
-  python, sharing = environment()
+  python, spread = environment(share)
   variables = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV="AMD")
   with tempfile.TemporaryDirectory() as folder:
     told = Path(folder, "run")
-    command = [python, "-m", "pytest", *sharing, "--suite", "tensor", "--share", str(share), "--count-into", str(told), *rest]
+    command = [python, "-m", "pytest", *spread, "--suite", "tensor", "--share", str(share), "--count-into", str(told), *rest]
     print(f"suite.py: {chip}: {' '.join(command[1:])}", flush=True)
     status = subprocess.call(command, cwd=TEST.parent, env=variables)
     return status, parse(told.read_text("utf-8")) if told.exists() else None
