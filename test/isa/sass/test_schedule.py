@@ -27,30 +27,40 @@ def test_what_no_stall_is_long_enough_for() -> None:
   lines = lines_of("HMMA.16816.F32 R4, R8, R12, R4", "FADD R0, R4, R5")
   assert [inst.row.name for inst, _ in lines] == ["HMMA.16816", "NOP", "FADD"] and [control.stall for _, control in lines] == [15, 9, 1]
 
-def test_scoreboards() -> None:
-  lines = lines_of("LDG.E R0, desc[UR4][R2.64]", "LDG.E R1, desc[UR4][R2.64]", "MUFU.RCP R4, R1", "STG.E desc[UR4][R2.64], R4", "MOV R4, R0",
-                   "MOV R2, R0")
-  found = [(control.write, control.read, control.wait) for _, control in lines]
-  assert found == [(0, NONE, 0), (1, NONE, 0), (3, NONE, 0b10), (NONE, 5, 0b1000), (NONE, NONE, 0b100001), (NONE, NONE, 0)]
-  assert [control.stall for _, control in lines][:4] == [2, 2, 2, 2]
+def boards(*texts: str) -> list[tuple[int, int, int]]: return [(c.write, c.read, c.wait) for _, c in lines_of(*texts)]
 
-def test_a_barrier_waits_for_everything() -> None:
-  lines = lines_of("LDS R0, [R1]", "STS [R2], R3", "BAR.SYNC.DEFER_BLOCKING 0x0")
-  assert lines[2][1].wait == 0b100001
+def test_scoreboards() -> None:
+  found = boards("LDG.E R0, desc[UR4][R2.64]", "LDS R1, [R6]", "MUFU.RCP R4, R1", "STG.E desc[UR4][R2.64], R4", "MOV R4, R0", "MOV R6, R0")
+  assert found == [(0, 5, 0), (2, NONE, 0), (4, NONE, 0b100), (NONE, 5, 0b10000), (NONE, NONE, 0b100001), (NONE, NONE, 0)]
+
+def test_addresses_are_free_before_the_load_has_come() -> None:
+  assert boards("LDG.E R0, desc[UR4][R2.64]", "MOV R2, R1") == [(0, 5, 0), (NONE, NONE, 0b100000)]
+
+def test_loads_with_one_reader_share_a_scoreboard() -> None:
+  loads = [f"LDS R{k}, [R8]" for k in range(4)]
+  found = boards(*loads, "FADD R5, R0, R1", "FADD R6, R2, R3")
+  assert [write for write, _, _ in found[:4]] == [2, 2, 3, 3] and [wait for _, _, wait in found[4:]] == [0b100, 0b1000]
+
+def test_what_was_started_is_not_stalled_for_twice() -> None:
+  assert all(control.stall >= 2 for _, control in lines_of("LDG.E R0, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R4"))
+
+def test_a_barrier_waits_for_shared_memory() -> None:
+  lines = lines_of("LDS R0, [R1]", "LDG.E R6, desc[UR4][R4.64]", "STS [R2], R3", "BAR.SYNC.DEFER_BLOCKING 0x0")
+  assert lines[3][1].wait == 0b100100
 
 def test_float64_by_generation() -> None:
-  assert [c.write for _, c in lines_of("DADD R0, R2, R4", "DADD R6, R0, R0", arch="sm_80")] == [3, 4]
+  assert [(c.write, c.wait) for _, c in lines_of("DADD R0, R2, R4", "DADD R6, R0, R0", arch="sm_80")] == [(4, 0), (4, 0b10000)]
   assert [(c.write, c.stall) for _, c in lines_of("DADD R0, R2, R4", "DADD R6, R0, R0")] == [(NONE, 8), (NONE, 2)]
 
 def test_a_loop_meets_its_own_end() -> None:
-  """What the end of the loop has started is waited for at its beginning."""
+  """What the end of the loop has started is waited for at its beginning; what comes from before the loop is stalled for before it."""
   function = Function("loop")
-  first, loop, end = function.new_block(), function.new_block(), function.new_block()
+  first, loop, end = function.new_block(), function.new_block(depth=1), function.new_block()
   first.insts = [parse("MOV R0, RZ", "sm_90")[0]]
   body = ("FADD R1, R0, R0", "LDG.E R0, desc[UR4][R2.64]", "ISETP.EQ.AND P0, PT, R4, RZ, PT")
   loop.insts = [*(parse(text, "sm_90")[0] for text in body), MInst(JUMP_IF, [loop, regs.reg(regs.P, 0), 0], None, ([],))]
   end.insts = [parse("EXIT", "sm_90")[0]]
   scheduled = schedule(function, Generation("sm_90"))
   start = [(inst.row.name, control) for inst, control in scheduled[1][1]]
-  assert start[0][0] == "NOP" and start[1][0] == "FADD" and start[1][1].wait == 1, "R0 comes from before the loop, or from its load"
-  assert scheduled[1][1][-2][1].stall == 13
+  assert start[0][0] == "FADD" and start[0][1].wait == 1, "R0 comes from before the loop, or from its load"
+  assert scheduled[0][1][-1][1].stall == 10 and scheduled[1][1][-2][1].stall == 13

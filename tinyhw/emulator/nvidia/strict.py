@@ -13,6 +13,7 @@ from tinyhw.isa.sass.uses import Unit, Uses
 from tinyhw.machine.inst import MInst
 
 NEVER = 1 << SCOREBOARDS  # stands beside the scoreboards for none: nothing tells when it is done
+NOT_WAITED = "has not been waited for"
 NAMES = {"R": "R{}", "P": "P{}", "UR": "UR{}", "UP": "UP{}", "B": "B{}"}
 
 def named(unit: Unit) -> str: return NAMES[unit[0]].format(unit[1])
@@ -20,7 +21,8 @@ def named(unit: Unit) -> str: return NAMES[unit[0]].format(unit[1])
 class Schedule:
   """What is on its way in one warp. clock: cycles, by stalls. due: unit -> when its instruction was issued, its latency and pipe.
 
-  written, read: unit -> scoreboards that say when it is written, or when it has been read. taken: scoreboard -> when it was taken last.
+  written: unit -> the scoreboard (as a mask) that says when it is written. read: unit -> for each instruction that reads it late, the scoreboards of
+  which any says that it has. taken: scoreboard -> when it was taken last.
   """
   __slots__ = ("clock", "due", "written", "read", "taken")
 
@@ -28,7 +30,7 @@ class Schedule:
     self.clock = 0
     self.due: dict[Unit, tuple[int, Latency, str]] = {}
     self.written: dict[Unit, int] = {}
-    self.read: dict[Unit, int] = {}
+    self.read: dict[Unit, list[int]] = {}
     self.taken: dict[int, int] = {}
 
   def issue(self, inst: MInst, uses: Uses, control: Control) -> None:
@@ -45,13 +47,11 @@ class Schedule:
     for board in range(SCOREBOARDS):
       if boards >> board & 1 and self.clock - self.taken.get(board, -MOST) < BOARD_STALL:
         raise MissingHazard(f"scoreboard {board} is waited for {self.clock - self.taken[board]} cycles after it was taken; {BOARD_STALL} are needed")
-    for pending in (self.written, self.read):
-      for unit, taken in list(pending.items()):
-        if taken & ~boards: pending[unit] = taken & ~boards
-        else: del pending[unit]
+    self.written = {unit: taken for unit, taken in self.written.items() if not taken & boards}
+    self.read = {unit: left for unit, all_taken in self.read.items() if (left := [taken for taken in all_taken if not taken & boards])}
 
   def check_read(self, unit: Unit, guard: bool, inst: MInst) -> None:
-    if unit in self.written: raise MissingWait(f"{named(unit)} is read, and {waits(self.written[unit])} has not been waited for")
+    if unit in self.written: raise MissingWait(f"{named(unit)} is read, and {waits(self.written[unit])} {NOT_WAITED}")
     if unit not in self.due: return
     at, latency, pipe = self.due[unit]
     needed = distance(latency, pipe, inst.row, unit[0], guard)
@@ -59,8 +59,9 @@ class Schedule:
     if self.clock - at < needed: raise MissingHazard(early)
 
   def check_write(self, unit: Unit, own: Latency | None, inst: MInst) -> None:
-    for pending, what in ((self.written, "before its own result is there"), (self.read, "while it may still be read")):
-      if unit in pending: raise MissingWait(f"{named(unit)} is overwritten {what}: {waits(pending[unit])} has not been waited for")
+    if unit in self.written:
+      raise MissingWait(f"{named(unit)} is overwritten before its own result is there: {waits(self.written[unit])} {NOT_WAITED}")
+    if unit in self.read: raise MissingWait(f"{named(unit)} is overwritten while it may still be read: {waits(self.read[unit][0])} {NOT_WAITED}")
     if unit not in self.due: return
     at, latency, _ = self.due[unit]
     needed = overwrite_distance(latency, own, unit[0])
@@ -76,7 +77,7 @@ class Schedule:
       if own is not None: self.due[unit] = self.clock, own, inst.row.pipe
       else: self.written[unit] = write or NEVER
     if uses.late:
-      for unit, _ in uses.reads: self.read[unit] = self.read.get(unit, 0) | (read | write or NEVER)
+      for unit, _ in uses.reads: self.read.setdefault(unit, []).append(read | write or NEVER)
 
 def waits(boards: int) -> str:
   """The scoreboards of a mask in words."""

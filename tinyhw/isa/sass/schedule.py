@@ -1,9 +1,12 @@
 """The control word of every instruction: stalls until results of fixed time are there, scoreboards for those that take their time, and waits.
 
 Results of fixed time are followed by their age in cycles since their instruction was issued; where a reader would be too early the instruction
-before it stalls longer, or a NOP does. What takes no fixed time gets one of six scoreboards: loads 0 to 2 in turn, other units 3 and 4, the reading
-of what is stored 5. The first instruction that reads such a result, or overwrites it, or overwrites a source that may still be read, waits for its
-scoreboard. Where paths meet the younger age holds, and all scoreboards of both. Before a barrier everything is waited for.
+before it stalls longer, or a NOP does. Before a loop the last instruction stalls, so that its iterations do not.
+
+What takes no fixed time gets one of six scoreboards, by what it waits for: global memory 0 and 1, shared memory 2 and 3, other results 4, the reading
+of sources that stores and global loads read late 5. Loads with the same first reader share one; the next ones take the other. The first instruction
+that reads such a result, or overwrites it, or overwrites a source that may still be read, waits for its scoreboard. Where paths meet the younger
+age holds, and all scoreboards of both. Before a barrier what uses shared memory is waited for.
 
 Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
 """
@@ -12,7 +15,7 @@ from dataclasses import dataclass, field
 
 from tinyhw.isa.sass.control import MOST_STALL, NONE, Control
 from tinyhw.isa.sass.form import Generation
-from tinyhw.isa.sass.latency import BOARD_STALL, LEAST_STALL, MOST, Latency, distance, latency_of, overwrite_distance
+from tinyhw.isa.sass.latency import BOARD_STALL, LATE_READERS, LEAST_STALL, MOST, Latency, distance, latency_of, overwrite_distance
 from tinyhw.isa.sass.table import build, table
 from tinyhw.isa.sass.uses import Unit, Uses, uses_of
 from tinyhw.machine.flow import walked
@@ -21,7 +24,10 @@ from tinyhw.machine.inst import Block, Effect, Function, MInst
 Lines = list[tuple[MInst, Control]]
 Scheduled = list[tuple[Block, Lines]]
 
-LOAD_BOARDS, OTHER_BOARDS, STORE_BOARD = (0, 1, 2), (3, 4), 5
+BOARDS = {"LDG": (0, 1), "LDS": (2, 3)}  # of instructions by name
+OTHER_BOARD, READ_BOARD = 4, 5
+SHARED_BOARDS = sum(1 << board for board in (*BOARDS["LDS"], READ_BOARD))
+SLOW = frozenset({"LDG"})  # whose sources have been read long before the result is there: a scoreboard tells that, too
 MOST_YIELD = 11  # cycles of stall for which another warp may be preferred
 
 @dataclass
@@ -67,17 +73,27 @@ class Scheduler:
     self.function = function
     self.nop = build(table(generation.arch)["NOP/918"])
     self.uses: dict[int, Uses] = {}    # by id of the instruction
-    self.board: dict[int, int] = {}
-    loads = others = 0
-    for inst in [inst for block in function.blocks for inst in block.insts]:
-      uses = self.uses[id(inst)] = uses_of(inst)
-      if uses.board and inst.row.effects & Effect.LOAD: self.board[id(inst)], loads = LOAD_BOARDS[loads % len(LOAD_BOARDS)], loads + 1
-      elif uses.board: self.board[id(inst)], others = OTHER_BOARDS[others % len(OTHER_BOARDS)], others + 1
-      elif uses.late and uses.reads: self.board[id(inst)] = STORE_BOARD
+    self.board: dict[int, int] = {}    # of results
+    self.before_loops = {block for block, following in zip(function.blocks, function.blocks[1:]) if following.depth > block.depth}
+    for block in function.blocks:
+      for inst in block.insts: self.uses[id(inst)] = uses_of(inst)
+      self.choose(block)
 
   def run(self) -> Scheduled:
     found = walked(self.function.blocks, State(), self.walk, meet)
     return [(block, found.get(block, [])) for block in self.function.blocks]
+
+  def choose(self, block: Block) -> None:
+    """A scoreboard for each instruction of a block that needs one."""
+    readers = first_readers([self.uses[id(inst)] for inst in block.insts])
+    last: dict[str, tuple[int, int]] = {}  # name -> the first reader of its last group of loads, the number of the group
+    for k, inst in enumerate(block.insts):
+      uses, boards = self.uses[id(inst)], BOARDS.get(inst.row.name)
+      if uses.board and boards is not None:
+        reader, group = last.get(inst.row.name, (readers[k], 0))
+        last[inst.row.name] = readers[k], group + (reader != readers[k])
+        self.board[id(inst)] = boards[last[inst.row.name][1] % len(boards)]
+      elif uses.board: self.board[id(inst)] = OTHER_BOARD
 
   def walk(self, block: Block, start: State, lines: Lines) -> State:
     """The block's lines under a state at its start; the state at its end."""
@@ -88,11 +104,12 @@ class Scheduler:
       state.waited(boards)
       self.stall(self.lacking(inst, uses, state), state, lines)
       self.issue(inst, uses, boards, state, lines)
+    if block in self.before_loops: self.stall(max([due_after(*key) - age for key, age in state.ages.items()], default=0), state, lines)
     return state
 
   def wanted(self, inst: MInst, uses: Uses, state: State) -> int:
     """The scoreboards to wait for."""
-    if inst.row.effects & Effect.BARRIER: return state.boards()
+    if inst.row.effects & Effect.BARRIER: return state.boards() & SHARED_BOARDS
     found = 0
     for unit, _ in uses.reads: found |= state.written.get(unit, 0)
     for unit in uses.writes: found |= state.written.get(unit, 0) | state.read.get(unit, 0)
@@ -125,16 +142,31 @@ class Scheduler:
   def issue(self, inst: MInst, uses: Uses, boards: int, state: State, lines: Lines) -> None:
     """The instruction is issued: its results and late reads are on their way."""
     board = self.board.get(id(inst), NONE)
-    stall = max(LEAST_STALL.get(inst.row.pipe, 1), BOARD_STALL if board != NONE else 1)
-    control = with_stall(Control(write=board if uses.board else NONE, read=NONE if uses.board else board, wait=boards), stall)
+    read = READ_BOARD if uses.late and uses.reads and (board == NONE or inst.row.name in SLOW) else NONE
+    stall = max(LEAST_STALL.get(inst.row.pipe, 1), BOARD_STALL if (board, read) != (NONE, NONE) else 1)
+    control = with_stall(Control(write=board, read=read, wait=boards), stall)
     lines.append((inst, control))
     state.ages = {key: age for key, age in state.ages.items() if key[0] not in uses.writes}
     for unit in uses.writes:
       if uses.board: state.written[unit] = 1 << board
       else: state.ages[unit, latency_of(inst.row), inst.row.pipe] = 0
     if uses.late:
-      for unit, _ in uses.reads: state.read[unit] = state.read.get(unit, 0) | 1 << board
+      for unit, _ in uses.reads: state.read[unit] = state.read.get(unit, 0) | 1 << (board if read == NONE else read)
     state.pass_time(stall)
+
+def first_readers(uses: list[Uses]) -> list[int]:
+  """For each instruction of a block, the position of the first one behind it that reads or overwrites what it writes; the block's length if none."""
+  found = [len(uses)] * len(uses)
+  makers: dict[Unit, int] = {}
+  for k, one in enumerate(uses):
+    for unit in (*(unit for unit, _ in one.reads), *one.writes):
+      if unit in makers: found[makers[unit]] = min(found[makers[unit]], k)
+    makers.update((unit, k) for unit in one.writes)
+  return found
+
+def due_after(unit: Unit, latency: Latency, pipe: str) -> int:
+  """Cycles after which any instruction may read a result."""
+  return latency.guard if unit[0] in ("P", "UP") else max(latency.other, *LATE_READERS.values())
 
 def with_stall(control: Control, stall: int) -> Control:
   """The control word with another stall."""
