@@ -19,7 +19,7 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.text import render
 
 MOST_BYTES = 11        # of an instruction on its line; the rest follow an ellipsis of one dot
-MOST_TEXT, MOST_ORIGIN = 58, 44
+MOST_TEXT, MOST_ORIGIN = 76, 44
 SPILLS = {"spill": "spills", "reload": "reloads"}  # comments that moves.expand leaves
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ def listing(function: Function, lines: Sequence[Line], banks: Sequence[Bank], re
   total = sum(len(line.code) for line in lines)
   head = f"{function.name}: {len(lines)} instructions, {total} bytes, {static.spills} spills, {static.reloads} reloads"
   frame = f", {function.stack_bytes} bytes of stack" if function.stack_bytes else ""
-  local = f", {function.local_bytes} bytes of scratch" if function.local_bytes else ""
+  local = f", {function.local_bytes} bytes of local memory" if function.local_bytes else ""
   used = ", ".join(f"{len(function.used[b.name])} of {len((allocatable or {}).get(b.name, b.allocatable))} {b.name}"
                    for b in banks if function.used.get(b.name))
   out = [f"--- machine code of {function.name}", *code_lines(function, lines, registers, loops, reader, lines_of(uops)),
