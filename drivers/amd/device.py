@@ -16,6 +16,7 @@ from tinyhw.drivers.amd.topology import Gpu
 from tinyhw.drivers.gpu.device import Faulted, GpuDevice, Left, Mark
 from tinyhw.drivers.gpu.launch import Indirect
 from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Stage
+from tinyhw.drivers.gpu.order import EVERYTHING, Touched
 from tinyhw.drivers.gpu.queue import Timeline, Transient
 from tinyhw.drivers.linux.files import PAGE, Mapping
 
@@ -101,22 +102,27 @@ class AMDDevice(GpuDevice):
     """An empty list of commands for the compute queue."""
     return Commands(self.gpu, self.meeting if self.gpu.xccs > 1 else None)
 
-  def enqueue(self, pieces: Sequence[list[int] | Indirect], names: Sequence[str]) -> Mark:
+  def enqueue(self, pieces: Sequence[list[int] | Indirect], names: Sequence[str], what: Touched = EVERYTHING) -> Mark:
     with self.lock, self.submission(self.compute, names) as number:
       first, last = self.commands(), self.commands()
-      if self.last == self.copies.name: first.wait(self.timeline.address, number - 1)
+      needed = self.queues.take(self.compute.name, number, what, self.timeline.completed)
+      if needed: first.wait(self.timeline.address, needed)
       first.acquire("all")
       if self.scratch is not None: first.scratch(self.scratch[0].address, *self.scratch[1:])
       else: first.scratch(0, 0, 0, 0)
       last.finish()
+      if self.last == self.copies.name and needed < number - 1: last.wait(self.timeline.address, number - 1)
       last.release(self.timeline.address, number, self.event)
       self.compute.put(first.words, *pieces, last.words)
     return self.epoch, number
 
   def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
     with self.lock, self.submission(self.copies, [f"copy of {size} bytes from {source:#x} to {dest:#x}"]) as number:
-      if self.last == self.compute.name: self.copies.wait_memory(self.timeline.address, number - 1)
+      what = Touched([(source, source + size)], [(dest, dest + size)])
+      needed = self.queues.take(self.copies.name, number, what, self.timeline.completed)
+      if needed: self.copies.wait_memory(self.timeline.address, needed)
       self.copies.copy(dest, source, size)
+      if self.last == self.compute.name and needed < number - 1: self.copies.wait_memory(self.timeline.address, number - 1)
       self.copies.signal(self.timeline.address, number, self.event)
     return self.epoch, number
 

@@ -21,7 +21,7 @@ from tinyhw.device import Compiled, Launch
 from tinyhw.drivers.gpu import reports
 from tinyhw.drivers.gpu.launch import GpuRecording, Kernel, explain
 from tinyhw.drivers.gpu.memory import GpuAllocator, Stage
-from tinyhw.drivers.gpu.order import order
+from tinyhw.drivers.gpu.order import EVERYTHING, Queues, Touched, order, place, touched, written
 from tinyhw.drivers.gpu.queue import Ring, Timeline, Transient, wait_until
 from tinyhw.drivers.linux.files import Mapping, Refused
 from tinyhw.errors import DeviceError, DriverError, TinyError
@@ -92,6 +92,7 @@ class GpuDevice(Compiled):
     self.freed: collections.deque[Any] = collections.deque(maxlen=64)             # for reports
     self.log: collections.deque[tuple[Mark, Sequence[str]]] = collections.deque(maxlen=64)  # what was submitted
     self.epoch, self.last = 0, ""
+    self.queues = Queues()
 
   def begin(self, left: Left, arch: str) -> None:
     """All is there. left: of the device of this GPU before, or new allocators."""
@@ -115,12 +116,15 @@ class GpuDevice(Compiled):
     """Give the processor away, for so long at most. Raises Faulted where the kernel driver reports a fault."""
     raise NotImplementedError
 
-  def enqueue(self, pieces: Sequence[Any], names: Sequence[str]) -> Mark:
-    """Submit commands to the compute queue, between what makes memory coherent before and after them. names: of the kernels, for reports."""
+  def enqueue(self, pieces: Sequence[Any], names: Sequence[str], what: Touched = EVERYTHING) -> Mark:
+    """Submit commands to the compute queue, between what makes memory coherent before and after them. names: of the kernels, for reports.
+
+    what: the memory that they touch. They wait for the copies before that they need; that they are done is told after all that was submitted before.
+    """
     raise NotImplementedError
 
   def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
-    """Submit a copy to the copy engine."""
+    """Submit a copy to the copy engine, which waits for the kernels before that it needs."""
     raise NotImplementedError
 
   def between_stamps(self, call: list[int], begin: int, end: int) -> list[int]:
@@ -260,6 +264,7 @@ class GpuDevice(Compiled):
   def _restart(self) -> None:
     """The timeline begins anew."""
     self.synchronize()
+    self.queues = Queues()
     self.timeline.restart()
     self.transient.restart()
     self.epoch += 1
@@ -293,7 +298,8 @@ class GpuDevice(Compiled):
       with self.lock:
         part = launches[start:start + BATCH]
         words = [word for call in self._calls(part) for word in call]
-        self.enqueue([words], [launch.program.name for launch in part])
+        what = touched([(list(map(place, x.buffers)), written(x)) for x in part], [x.program.place for x in part])
+        self.enqueue([words], [launch.program.name for launch in part], what)
 
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
     """Run launches, and tell when each began and ended by the GPU's clock, in nanoseconds of time.perf_counter_ns."""

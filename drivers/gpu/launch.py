@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.device import Launch
-from tinyhw.drivers.gpu.order import ANYWHERE, Flight, place, written
+from tinyhw.drivers.gpu.order import ANYWHERE, Flight, Touched, place, touched, written
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class GpuRecording:
     self.buffers = [list(map(place, launch.buffers)) for launch in launches]
     self.written = [written(launch) for launch in launches]
     self.waits = self._order()
+    self.touched: Touched | None = None           # by all launches, once that was asked for
     self.places: list[int] = []                   # of each launch's commands: the index of the first word
     self.slots: list[int] = []                    # of each launch's data: the offset
     self.words, unit = sum(program.words_of_launch for program in self.programs), device.kernel.alignment
@@ -151,7 +152,7 @@ class GpuRecording:
 
   def _moved(self, launch: int, position: int) -> None:
     """A buffer is somewhere else from now on, and may be in each replay."""
-    self.buffers[launch][position] = ANYWHERE
+    self.buffers[launch][position], self.touched = ANYWHERE, None
     for i, (before, now) in enumerate(zip(self.waits, self._order())):
       if before or not now: continue   # one wait too many does no harm
       self.waits[i], program = True, self.programs[i]
@@ -186,7 +187,9 @@ class GpuRecording:
 
   def submit(self) -> None:
     """Run all launches."""
-    if self.launches: self.busy = self.device.enqueue(self.pieces, [program.name for program in self.programs])
+    if not self.launches: return
+    if self.touched is None: self.touched = touched(zip(self.buffers, self.written), [program.place for program in self.programs])
+    self.busy = self.device.enqueue(self.pieces, [program.name for program in self.programs], self.touched)
 
   def submit_timed(self) -> list[tuple[int, int]]:
     """The same, with a look at the GPU's clock between launches: when each began and ended, in nanoseconds of time.perf_counter_ns."""

@@ -9,6 +9,7 @@ from tinyhw.autogen.nvidia import methods
 from tinyhw.drivers.gpu.device import Faulted, GpuDevice, Left, Mark
 from tinyhw.drivers.gpu.launch import Indirect
 from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Stage
+from tinyhw.drivers.gpu.order import EVERYTHING, Touched
 from tinyhw.drivers.gpu.queue import Timeline, Transient
 from tinyhw.drivers.linux.files import PAGE
 from tinyhw.drivers.nvidia import faults
@@ -110,7 +111,8 @@ class NVDevice(GpuDevice):
     """An empty list of commands."""
     return Commands(self.card.chip.generation)
 
-  def enqueue(self, pieces: Sequence[list[int] | Indirect], names: Sequence[str]) -> Mark:
+  def enqueue(self, pieces: Sequence[list[int] | Indirect], names: Sequence[str], what: Touched = EVERYTHING) -> Mark:
+    """All of it waits for all before it: nothing runs at the same time yet."""
     with self.lock, self.submission(self.compute, names) as number:
       first, last = self.commands(), self.commands()
       if self.last == self.copies.name: first.acquire(self.timeline.address, number - 1)

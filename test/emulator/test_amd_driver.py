@@ -16,7 +16,7 @@ from tinyhw.drivers.amd.device import AMDDevice
 from tinyhw.drivers.amd.queue import WRITE_POINTER, Queue
 from tinyhw.drivers.gpu import order
 from tinyhw.drivers.gpu.launch import GpuRecording
-from tinyhw.drivers.gpu.order import Flight
+from tinyhw.drivers.gpu.order import Flight, Queues
 from tinyhw.drivers.linux import files
 from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.amd.computer import Computer
@@ -269,6 +269,7 @@ MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
   "no wait for kernels": ("gfx1100", DataRace, instead(commands.Commands, "finish", lambda self: None)),
   "launches that need each other do not wait": ("gfx1200", DataRace, instead(Flight, "take", lambda self, places, writes, spills: False)),
   "what launches only read is forgotten": ("gfx1100", DataRace, instead(Flight, "take", forgetful)),
+  "copies and kernels that need each other do not wait": ("gfx1200", StaleRead, instead(Queues, "take", lambda self, queue, number, what, done: 0)),
   "patched buffers are thought to be where they were": ("gfx1100", DataRace, instead(GpuRecording, "_moved", lambda self, launch, position: None)),
   "dies do not meet": ("gfx942", StaleRead, instead(commands.Commands, "dies_meet", lambda self: None)),
   "the doorbell before the write pointer": ("gfx1100", DoorbellError, instead(Queue, "publish", doorbell_first)),

@@ -45,6 +45,7 @@ def dump(chip: str) -> Iterator[str]:
     put(*pieces)
   device.compute.put = keep  # type: ignore[method-assign]
   buffers = [device.allocator.alloc(1024) for _ in range(2)]
+  box.stopped = True          # the copy of the code is still on its way, so the launch waits for it
   program = device.load(code(chip))
   device.submit([Launch(program, buffers, [5], 7), Launch(program, buffers, [6], 3)])
   arguments = device.transient.address + device.transient.sealed[-1][0] % device.transient.size - 128
@@ -57,6 +58,8 @@ def dump(chip: str) -> Iterator[str]:
     packet, fields, size = table.read(words, place)
     yield line(chip, packet.name, fields, words[place:place + size], names)
     place += size
+  box.stopped = False
+  for queue in (device.copies, device.compute): queue.publish(queue.ring.written)  # type: ignore[attr-defined]
   device.close()
   kfd.forget(box)
 

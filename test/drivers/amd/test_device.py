@@ -4,18 +4,49 @@ import pytest
 from amd_box import AMDBox, Opener, code
 
 from tinyhw.device import Launch
+from tinyhw.drivers.amd.device import AMDDevice
 from tinyhw.errors import DriverError
 
-def test_a_queue_waits_for_the_other_one_and_not_for_itself(opened: Opener) -> None:
+def unfinished(device: AMDDevice, patch: pytest.MonkeyPatch) -> None:
+  """The box does everything at once. Let the device think that nothing is done yet."""
+  take = device.queues.take
+  patch.setattr(device.queues, "take", lambda queue, number, what, completed: take(queue, number, what, 0))
+
+def order(box: AMDBox) -> list[str]:
+  return [name for name in box.packets if name in ("WAIT_REG_MEM", "DISPATCH_DIRECT", "sdma POLL_REGMEM", "sdma COPY_LINEAR")]
+
+def test_a_queue_waits_for_the_other_one_and_not_for_itself(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
   box, device = opened("gfx1100")
+  unfinished(device, monkeypatch)
   program, a = device.load(code()), device.allocator.alloc(100)
   box.packets.clear()
   device.submit([Launch(program, [a], [1], 1)])
   device.submit([Launch(program, [a], [1], 1)])
   device.allocator.copyin(a, memoryview(bytes(100)))
   device.allocator.copyin(a, memoryview(bytes(100)))
-  order = [name for name in box.packets if name in ("WAIT_REG_MEM", "DISPATCH_DIRECT", "sdma POLL_REGMEM", "sdma COPY_LINEAR")]
-  assert order == ["WAIT_REG_MEM", "DISPATCH_DIRECT", "DISPATCH_DIRECT", "sdma POLL_REGMEM", "sdma COPY_LINEAR", "sdma COPY_LINEAR"]
+  assert order(box) == ["WAIT_REG_MEM", "DISPATCH_DIRECT", "DISPATCH_DIRECT", "sdma POLL_REGMEM", "sdma COPY_LINEAR", "sdma COPY_LINEAR"]
+
+def test_a_copy_and_a_kernel_that_do_not_need_each_other_run_at_once(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Each waits only before it says that it is done."""
+  box, device = opened("gfx1100")
+  program, a, b = device.load(code()), device.allocator.alloc(100), device.allocator.alloc(100)
+  device.submit([Launch(program, [a], [1], 1)])
+  unfinished(device, monkeypatch)
+  box.packets.clear()
+  device.submit([Launch(program, [a], [1], 1)])
+  device.allocator.copyin(b, memoryview(bytes(100)))
+  device.submit([Launch(program, [a], [1], 1)])
+  assert order(box) == ["DISPATCH_DIRECT", "sdma COPY_LINEAR", "sdma POLL_REGMEM", "DISPATCH_DIRECT", "WAIT_REG_MEM"]
+  box.packets.clear()
+  device.record([Launch(program, [b], [1], 1)]).submit()
+  assert order(box) == ["WAIT_REG_MEM", "DISPATCH_DIRECT"], "it reads what was copied"
+
+def test_nothing_waits_for_what_is_done(opened: Opener) -> None:
+  box, device = opened("gfx1100")
+  program, a = device.load(code()), device.allocator.alloc(100)
+  box.packets.clear()
+  device.submit([Launch(program, [a], [1], 1)])
+  assert "DISPATCH_DIRECT" in order(box) and device.queues.take("compute", 100, device.queues.flying["compute"][-1][1], 99) == 0
 
 def test_each_submission_ends_with_its_number_and_the_event(opened: Opener) -> None:
   box, device = opened("gfx942")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tinyhw.device import Launch
-from tinyhw.drivers.gpu.order import ANYWHERE, MOST, Flight, meet, place, written
+from tinyhw.drivers.gpu.order import ANYWHERE, EVERYTHING, MOST, Flight, Queues, Touched, joined, meet, place, touched, written
 
 class At(NamedTuple):
   address: int
@@ -63,3 +63,41 @@ def test_what_needs_each_other_has_a_wait_between(launches: list[tuple[list[int]
 
 def test_places_that_touch_do_not_meet() -> None:
   assert not meet([(0, 10)], [(10, 20)]) and meet([(0, 11)], [(10, 20)]) and not meet([], [(0, 1)])
+
+# **** two queues ****
+
+X, Y, Z = (Touched([(10 * i, 10 * i + 5)], [(10 * i + 5, 10 * i + 10)]) for i in range(3))   # each reads five bytes and writes the next five
+
+def test_a_queue_waits_for_what_it_needs_of_the_other_one() -> None:
+  queues = Queues()
+  assert queues.take("compute", 1, X, 0) == 0 and queues.take("copy", 2, Y, 0) == 0
+  assert queues.take("copy", 3, Touched([(5, 6)], []), 0) == 1, "it reads what the first one writes"
+  assert queues.take("compute", 4, Touched([], [(0, 20)]), 0) == 3 and queues.take("compute", 5, X, 0) == 0, "its own queue is in order"
+
+def test_what_was_waited_for_is_not_waited_for_again() -> None:
+  queues = Queues()
+  queues.take("copy", 1, X, 0)
+  assert [queues.take("compute", n, X, 0) for n in (2, 3)] == [1, 0]
+  assert queues.take("compute", 3, X, 0) == 1, "a number that comes again: the wait may have been taken back"
+
+def test_what_is_done_is_forgotten() -> None:
+  queues = Queues()
+  queues.take("copy", 1, X, 0)
+  assert queues.take("compute", 2, X, 1) == 0 and not queues.flying["copy"]
+
+def test_a_submission_that_was_taken_back_is_not_waited_for() -> None:
+  queues = Queues()
+  queues.take("copy", 1, X, 0)
+  assert queues.take("compute", 1, X, 0) == 0
+
+def test_many_submissions_are_waited_for_without_a_look() -> None:
+  queues = Queues()
+  for n in range(1, MOST + 3): queues.take("copy", n, Y, 0)
+  assert queues.take("compute", 200, Z, 0) == 2 and len(queues.flying["copy"]) == MOST, "of the first two nothing is known any more"
+
+def test_what_launches_touch_together() -> None:
+  code = At(5000, 64)
+  found = touched([([place(A), place(B)], frozenset([0])), ([place(C), (1100, 1150)], frozenset())], [code, code])
+  assert found == ([(1100, 1150), (2000, 2100), (3000, 3100), (5000, 5064)], [(1000, 1100)])
+  assert joined([(5, 9), (0, 3), (3, 5), (20, 30), (21, 22)]) == [(0, 9), (20, 30)]
+  assert EVERYTHING.needs(X) and X.needs(EVERYTHING) and not Touched([(0, 5)], []).needs(Touched([(0, 5)], []))
