@@ -58,7 +58,7 @@ def name_of(bank: Bank, mask: int) -> str:
   index = next(indices(mask))
   return (regs.S if bank is SGPR else regs.V)[1].name_of(index)
 
-VALU = frozenset({"valu", "trans", "f64", "dot", "wmma", "mfma"})
+VALU = frozenset({"valu", "dual", "trans", "f64", "dot", "wmma", "mfma"})
 
 class Kind(NamedTuple):
   """Instructions of these pipes (none: of all), with this beginning of their names, and which registers of a bank count."""

@@ -34,12 +34,12 @@ exp2_f32 x
            v_ldexp_f32 power scale
 exp_f32 x
   near   = v_med3_f32 x -128.0 128.0
-  log2   = v_mul_f32 1.4426950216293335 near
-  whole  = v_rndne_f32 log2
-  first  = v_fma_f32 near 1.4426950216293335 -whole
+  log2   = v_mul_f32 0xbfb8aa3b near
+  minus  = v_rndne_f32 log2
+  first  = v_fmamk_f32 near 1.4426950216293335 minus
   rest   = v_fmamk_f32 x 1.925963033500011e-08 first
   power  = v_exp_f32 rest
-  scale  = v_cvt_i32_f32 whole
+  scale  = v_cvt_i32_f32 -minus
            v_ldexp_f32 power scale
 log2_f32 x
   small  = v_cmp_gt_f32 0x00800000 x

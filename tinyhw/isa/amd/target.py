@@ -8,6 +8,7 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.copies import drop_copies
+from tinyhw.isa.amd.dual import pair_operations
 from tinyhw.isa.amd.emit import encode_function
 from tinyhw.isa.amd.hazards import avoid_hazards
 from tinyhw.isa.amd.latency import costs
@@ -114,7 +115,7 @@ def target(arch: str) -> Target:
     allocatable={"sgpr": tuple(range(generation.sgprs)), "vgpr": tuple(range(SPILL_REGISTERS[0]))},
     latency=costs(generation.family), steps=register_steps(generation),
     hooks={"before:order": (drop_unused, interleave), "before:expand": (split_copies,),
-           "after:expand": (close_ranks, expand_macros, drop_copies), "after:layout": (add_waits, avoid_hazards)})
+           "after:expand": (close_ranks, expand_macros, drop_copies), "after:layout": (add_waits, pair_operations, avoid_hazards)})
 
 def classes(files: dict[int, RegClass]) -> tuple[RegClass, ...]:
   """Those that values of programs have."""

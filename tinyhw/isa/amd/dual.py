@@ -1,0 +1,110 @@
+"""Two operations in one instruction (VOPD): RDNA's vector unit does both at once, in waves of 32 lanes.
+
+Each instruction that can be one of two looks for a partner among those that follow, in between which nothing stands in the way of either: then the
+partner moves up, or the instruction down. Which pairs there are is asked of the encoder, which knows the rules of banks and scalar values; operands
+that may change places are tried both ways. Nothing crosses a wait, a jump, a barrier, or what changes exec.
+
+Needs: physical code with its waits, before hazards. Cost: linear in the instructions, times WINDOW.
+"""
+from __future__ import annotations
+import functools
+from typing import Any
+
+from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.copies import plain, vector
+from tinyhw.isa.amd.encode import compiled
+from tinyhw.isa.amd.form import Form
+from tinyhw.isa.amd.hazards import read, written
+from tinyhw.isa.amd.table import Table, table
+from tinyhw.machine.inst import Effect, Function, Inst, MInst, Reg
+from tinyhw.machine.target import Target
+
+WINDOW = 24  # instructions among which a partner is looked for
+COMMUTATIVE = frozenset({"v_dual_fmac_f32", "v_dual_fmaak_f32", "v_dual_mul_f32", "v_dual_add_f32", "v_dual_add_nc_u32", "v_dual_and_b32"})
+REVERSED = {"v_dual_sub_f32": "v_dual_subrev_f32", "v_dual_subrev_f32": "v_dual_sub_f32"}
+SECOND = {"v_dual_fmamk_f32": 3}  # the operand that must be a vector register, as the result must; of others it is operand 2
+Half = tuple[str, tuple[Any, ...]]  # an operation and its operands
+
+def pair_operations(function: Function, target: Target) -> Function:
+  """The function with pairs of operations where there can be any."""
+  rows = table(target.table.generation.arch)
+  if rows.generation.cdna or rows.generation.wave != 32: return function
+  for block in function.blocks:
+    if len(block.insts) > 2: block.insts = Pairs(block.insts, rows).run()
+  return function
+
+class Pairs:
+  """One block. reads, writes: the registers of each instruction, as bits. halves: what it could be as one of two."""
+  def __init__(self, insts: list[MInst], rows: Table):
+    self.rows = rows
+    self.insts: list[MInst | None] = list(insts)
+    self.halves = [halves_of(inst, rows) for inst in insts]
+    self.reads = [read(inst, regs.VGPR) | read(inst, regs.SGPR) << SCALARS for inst in insts]
+    self.writes = [written(inst, regs.VGPR) | written(inst, regs.SGPR) << SCALARS for inst in insts]
+
+  def run(self) -> list[MInst]:
+    for at in range(len(self.insts)):
+      if self.halves[at]: self.look(at)
+    return [inst for inst in self.insts if inst is not None]
+
+  def look(self, at: int) -> None:
+    """Find a partner for an instruction, and put both in the place of one."""
+    reads, writes = self.reads, self.writes
+    between_reads = between_writes = 0
+    for other in range(at + 1, min(at + WINDOW, len(self.insts))):
+      inst = self.insts[other]
+      if inst is None: continue
+      if is_wall(inst, writes[other]): return
+      if self.halves[other] and not (reads[other] | writes[other]) & writes[at]:
+        up = not (reads[other] & between_writes or writes[other] & (between_reads | between_writes))
+        down = not (between_reads & writes[at] or between_writes & (writes[at] | reads[at]))
+        if (up or down) and self.join(at, other, at if up else other): return
+      between_reads, between_writes = between_reads | reads[other], between_writes | writes[other]
+
+  def join(self, at: int, other: int, place: int) -> bool:
+    """Two instructions as one in the place of either, if there is such a one."""
+    first, second = self.insts[at], self.insts[other]
+    assert first is not None and second is not None
+    pair = next((pair for x, y in ((self.halves[at], self.halves[other]), (self.halves[other], self.halves[at]))
+                 for a in x for b in y if (pair := self.made(a, b)) is not None), None)
+    if pair is None: return False
+    pair.origin, pair.comment = first.origin, first.comment
+    gone = at + other - place
+    self.reads[place] |= self.reads[gone]
+    self.writes[place] |= self.writes[gone]
+    self.reads[gone] = self.writes[gone] = 0
+    self.halves[at] = self.halves[other] = ()
+    self.insts[gone], self.insts[place] = None, pair
+    return True
+
+  def made(self, a: Half, b: Half) -> MInst | None:
+    """The instruction of two operations, if the encoder knows it."""
+    if not (a[1][0].index ^ b[1][0].index) & 1: return None
+    row = pair_row(self.rows, a[0], b[0])
+    if row is None: return None
+    form: Form = row.isa
+    encoding, operands = form.encodings[0], [*a[1], *b[1]]
+    return MInst(row, operands) if (encoding.encode or compiled(form, encoding))(operands) is not None else None
+
+@functools.lru_cache(None)
+def pair_row(rows: Table, first: str, second: str) -> Inst | None: return rows.get(f"{first}::{second}")
+
+def halves_of(inst: MInst, rows: Table) -> tuple[Half, ...]:
+  """What an instruction could be as one of two."""
+  form: Form = inst.row.isa
+  name = f"v_dual_{inst.row.name[2:]}"
+  if name not in rows.texts or form.key != inst.row.name or inst.row.name == "v_cndmask_b32" or not plain(inst): return ()
+  operands = tuple(value for spec, value in zip(form.specs, inst.operands) if spec.show)
+  found: list[Half] = [(name, operands)]
+  if name in COMMUTATIVE or name in REVERSED:
+    found.append((REVERSED.get(name, name), (operands[0], operands[2], operands[1], *operands[3:])))
+  return tuple(half for half in found if all(vector(r) for r in half[1][SECOND.get(half[0], 2):][:1]))
+
+SCALARS = regs.VGPR.count      # among the bits, scalar registers stand behind vector registers
+EXEC = 3 << regs.EXEC + SCALARS
+WALLS = Effect.JUMP | Effect.END | Effect.BARRIER | Effect.CALL
+
+def is_wall(inst: MInst, writes: int) -> bool:
+  """Whether nothing may cross an instruction."""
+  if inst.row.effects & WALLS or writes & EXEC or inst.row.name.startswith("s_wait"): return True
+  return not any(isinstance(o, Reg) for o in inst.operands)
