@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import pytest
 
-from test.codegen.kernels import data_for, wild
+from test.codegen.kernels import axis, data_for, wild
 from test.isa.amd.test_select_group import TYPES, neighbours
 from test.isa.sass.machine import ARCHS, check
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.select_group import selector
+from tinyhw.isa.sass.select_group import gathering, selector
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.target import assemble
 from tinyhw.uop.ops import UOp
@@ -32,3 +32,20 @@ def test_accesses_are_as_wide_as_memory_allows() -> None:
 def test_selectors() -> None:
   assert [hex(selector(first, size, signed)) for first, size, signed in ((0, 1, False), (3, 1, True), (0, 2, False), (2, 2, True))] == [
     "0x4440", "0xbbb3", "0x4410", "0xbb32"]
+
+def test_bytes_of_several_registers() -> None:
+  """Two halves of two words, a word, and four bytes of three registers."""
+  made = gathering((4, 2), ((0, 2), (0, 3), (1, 4), (1, 5), *((0, 12 + k) for k in range(4))))
+  assert made.lines == ("PRMT d.0, s0.0, 0x5432, s1.1", "MOV d.1, s0.3")
+  made = gathering((1, 1, 1), ((0, 0), (1, 0), (2, 0), (2, 3)))
+  assert made.lines == ("PRMT t, s0, 0x40, s1", "PRMT d, s2, 0x30, RZ", "PRMT d, t, 0x5410, d") and [name for name, _, _ in made.operands][-1] == "t"
+  assert gathering((0,), ((0, 0), (0, 1), (0, 2), (0, 3))).lines == ("MOV d, s0",)
+
+def test_what_is_turned_takes_one_instruction_a_word() -> None:
+  """Halves of two loads side by side, the first of each, then the second: as a factor is stored with its steps beside each other."""
+  out, a = UOp.param(0, dtypes.float16, 256), UOp.param(1, dtypes.float16, 256)
+  lane, k, h = axis(32, 0, "LOCAL"), axis(4, 1, "UPCAST"), axis(2, 2, "UPCAST")
+  kernel = UOp.sink(out.index(lane * 8 + k * 2 + h).store(a.index(lane * 8 + h * 4 + k).load(), lane, k, h))
+  found = texts(kernel, "sm_90")
+  assert sum(line.startswith("PRMT") for line in found) == 4 and not any(line.startswith("MOV") for line in found)
+  check(kernel, "sm_90", optimized=False)

@@ -55,10 +55,14 @@ def macros_of(arch: str) -> dict[str, Macro]:
       if generation.has(group): found[name] = macro
   return found
 
+def macro_of(arch: str, what: str | Macro) -> Macro:
+  """A macro of the texts by its name; one that was made for a single use is itself."""
+  return macros_of(arch)[what] if isinstance(what, str) else what
+
 @functools.lru_cache(None)
-def pieces(arch: str, name: str, kinds: Kinds) -> tuple[Piece, ...] | None:
+def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
   """The instructions of a macro whose operands are of these kinds; None if an immediate has no place."""
-  macro = macros_of(arch)[name]
+  macro = macro_of(arch, what)
   try: return tuple(piece(arch, macro, line, kinds) for line in macro.lines)
   except TinyError:
     if None not in kinds: raise
@@ -117,16 +121,16 @@ def immediate(spec: Spec, value: int) -> int:
 # ***** instructions over virtual registers *****
 
 @functools.lru_cache(None)
-def row_of(arch: str, name: str, kinds: Kinds) -> Inst | None:
+def row_of(arch: str, what: str | Macro, kinds: Kinds) -> Inst | None:
   """The row of a macro with such operands; None if an immediate has no place. What is read and written in one register has Access.BOTH."""
-  made, macro = pieces(arch, name, kinds), macros_of(arch)[name]
+  made, macro = pieces(arch, what, kinds), macro_of(arch, what)
   if made is None: return None
   if single(made, kinds): return plain_row(macro, made[0], kinds)
   operands = tuple(Operand(operand, access, cls, "reg" if cls is not None else "imm", early=access is Access.WRITE)
                    for (operand, access, _), cls in zip(macro.operands, kinds))
   effects = 0
   for one in made: effects |= one.row.effects & (Effect.LOAD | Effect.STORE)
-  return Inst(name, MACRO, operands, made[0].row.pipe, effects, isa=(arch, macro, kinds))
+  return Inst(macro.name, MACRO, operands, made[0].row.pipe, effects, isa=(arch, what, kinds))
 
 def single(made: tuple[Piece, ...], kinds: Kinds) -> bool:
   """Whether a macro is one instruction, of whole operands."""
@@ -151,18 +155,20 @@ def repeatable(one: Piece) -> bool:
   """Whether an instruction without sources gives the same whenever it is done: a constant."""
   return one.row.name in ("MOV", "LDC")
 
-def make(arch: str, name: str, operands: list[Any], new: Callable[[RegClass], Reg] | None = None, ties: tuple[Reg, ...] = ()) -> MInst | None:
+New = Callable[[RegClass], Reg]
+
+def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = None, ties: tuple[Reg, ...] = ()) -> MInst | None:
   """An instruction, or a macro with temporary registers of its own; None if a constant has no place in it. operands: those before "|"."""
-  macro = macros_of(arch)[name]
-  assert len(operands) == macro.shown, f"macro {name} takes {macro.shown} operands, got {len(operands)}"
+  macro = macro_of(arch, what)
+  assert len(operands) == macro.shown, f"macro {macro.name} takes {macro.shown} operands, got {len(operands)}"
   temporary = [CLASSES[letters] for _, _, letters in macro.operands[macro.shown:]]
-  assert new is not None or not temporary, f"macro {name} needs temporary registers"
+  assert new is not None or not temporary, f"macro {macro.name} needs temporary registers"
   kinds = tuple(x.cls if isinstance(x, Reg) else None for x in operands) + tuple(temporary)
-  row = row_of(arch, name, kinds)
+  row = row_of(arch, what, kinds)
   if row is None: return None
   values = operands + [new(cls) for cls in temporary if new is not None]
   if row.encoding is MACRO: return MInst(row, values, ties=ties)
-  made = pieces(arch, name, kinds)
+  made = pieces(arch, what, kinds)
   assert made is not None
   return MInst(row, filled(made[0], values), ties=ties)
 
@@ -173,7 +179,7 @@ def expand_macros(function: Function, target: Target) -> Function:
   return expand(function, instructions)
 
 def instructions(inst: MInst) -> list[MInst]:
-  arch, macro, kinds = inst.row.isa
-  made = pieces(arch, macro.name.partition("%")[0], kinds)
+  arch, what, kinds = inst.row.isa
+  made = pieces(arch, what, kinds)
   assert made is not None, f"{inst!r} was not made by `make`"
   return [MInst(one.row, filled(one, inst.operands)) for one in made]

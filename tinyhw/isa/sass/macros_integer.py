@@ -54,38 +54,6 @@ move128        d=v4 a:v4
   MOV d.1, a.1
   MOV d.2, a.2
   MOV d.3, a.3
-words_4        d=v4 a:x1 b:x1 c:x1 e:x1
-  MOV d.0, a
-  MOV d.1, b
-  MOV d.2, c
-  MOV d.3, e
-pick0          d=v1 a:v4
-  MOV d, a.0
-pick1          d=v1 a:v4
-  MOV d, a.1
-pick2          d=v1 a:v4
-  MOV d, a.2
-pick3          d=v1 a:v4
-  MOV d, a.3
-halves_2       d=v1 a:v1 b:v1
-  PRMT d, a, 0x5410, b
-bytes_2        d=v1 a:v1 b:v1
-  PRMT d, a, 0x40, b
-bytes_4        d=v1 a:v1 b:v1 c:v1 e:v1 | t=v1
-  PRMT t, a, 0x40, b
-  PRMT d, c, 0x40, e
-  PRMT d, t, 0x5410, d
-pairs_2        d=v4 a:v2 b:v2
-  MOV d.0, a.lo
-  MOV d.1, a.hi
-  MOV d.2, b.lo
-  MOV d.3, b.hi
-pair0          d=v2 a:v4
-  MOV d.lo, a.0
-  MOV d.hi, a.1
-pair2          d=v2 a:v4
-  MOV d.lo, a.2
-  MOV d.hi, a.3
 bytes_of0      d=v1 a:v4 s:i
   PRMT d, a.0, s, RZ
 bytes_of1      d=v1 a:v4 s:i

@@ -1,21 +1,25 @@
 """Values of several registers: vectors that are loaded, stored, and taken apart into elements.
 
-Elements narrower than 32 bits are packed, the first one lowest; those of 64 bits have two registers. There is no arithmetic on vectors, but on
-matrices (select_matrix.py).
+Elements narrower than 32 bits are packed, the first one lowest; those of 64 bits have two registers. What a vector is made of is told byte by byte,
+so that it is put together straight from the registers in which other vectors have them. There is no arithmetic on vectors, but on matrices
+(select_matrix.py).
 """
 from __future__ import annotations
+import functools
+from typing import Any
 
 from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.select_cast import Casts
-from tinyhw.machine.inst import Reg, RegClass
+from tinyhw.machine.inst import Access, Reg, RegClass
+from tinyhw.machine.macros import Macro
 from tinyhw.machine.structure import origin_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-JOINED = {2: "pack64", 4: "words_4"}  # registers of a group -> the macro that makes it of single ones
+Place = tuple[Any, int]  # a register, group or constant, and a byte of it
 
 class Groups(Casts):
   """The part of Selector that knows groups of registers."""
@@ -31,67 +35,86 @@ class Groups(Casts):
     return found
 
   def make_group(self, u: UOp) -> Reg:
-    if u.op is Ops.CONST: return self.joined([self.once(regs.R[1], "move", word) for word in self.constant_words(u)])
+    if u.op is Ops.CONST: return self.gathered(self.group_class(u.dtype), [(word, k) for word in constant_words(u) for k in range(4)])
     if u.op is Ops.GEP: return self.part_of(u)
     if u.op not in (Ops.VECTORIZE, Ops.BROADCAST):
       raise CompileError(f"{self.function.name}: NVIDIA selection has no registers for {u.op.name} of {u.dtype}")
     return self.packed(u.dtype, list(u.src) * (u.dtype.count // len(u.src)))
 
-  def constant_words(self, u: UOp) -> list[int]:
-    """The same number in all elements, as words of 32 bits."""
-    content = (to_bytes(u.arg, u.dtype.scalar()) * max(u.dtype.count, 4))[:max(u.dtype.itemsize, 4)]
-    return [int.from_bytes(content[k:k + 4], "little") for k in range(0, len(content), 4)]
-
   def part_of(self, u: UOp) -> Reg:
-    """Adjacent elements of a group."""
-    (source, first), scalar, count = origin_of(u), u.dtype.scalar(), u.dtype.count
-    if source.op is Ops.VECTORIZE: return self.packed(u.dtype, list(source.src[first:first + count]))
-    if source.op is Ops.BROADCAST: return self.packed(u.dtype, list(source.src) * count)
-    if source.op is Ops.CONST: return self.make_group(UOp(Ops.CONST, u.dtype, (), source.arg))
-    at, units = divmod(first * scalar.itemsize, 4)[0], u.dtype.itemsize // 4
-    if units: return self.piece(self.group(source), at, units)
-    return self.packed(u.dtype, [UOp(Ops.GEP, scalar, (source,), first + k) for k in range(count)])
-
-  def piece(self, group: Reg, at: int, units: int) -> Reg:
-    """One or two registers of a group."""
-    if group.cls.units == units: return group
-    return self.op(regs.R[units], f"{'pick' if units == 1 else 'pair'}{at}", group)
+    """Adjacent elements of a vector."""
+    (source, first), scalar = origin_of(u), u.dtype.scalar()
+    return self.packed(u.dtype, [UOp(Ops.GEP, scalar, (source,), first + k) for k in range(u.dtype.count)])
 
   def packed(self, dtype: DType, elements: list[UOp]) -> Reg:
     """Elements that were computed or loaded one by one, or are parts of other vectors."""
     size = dtype.scalar().itemsize
-    if size == 8: return self.op(regs.R[4], "pairs_2", *[self.scalar(e) for e in elements])
-    each = max(4 // size, 1)
-    return self.joined([self.word(elements[k:k + each]) for k in range(0, len(elements), each)])
+    places: list[Place] = []
+    for e in elements:
+      value, first = self.place_of(e)
+      places += [(value, first + k) for k in range(size)]
+    return self.gathered(self.group_class(dtype), places + places[-1:] * (-len(places) % 4))
 
-  def joined(self, words: list[Reg]) -> Reg:
-    return words[0] if len(words) == 1 else self.op(regs.R[len(words)], JOINED[len(words)], *words)
-
-  def word(self, elements: list[UOp]) -> Reg:
-    """One register of elements."""
-    size = elements[0].dtype.itemsize
-    if all(e.op is Ops.GEP and e not in self.values for e in elements):
-      origins = [origin_of(e) for e in elements]
-      (source, first), at = origins[0], origins[0][1] * size
-      if source in self.values and at % 4 == 0 and origins == [(source, first + k) for k in range(len(elements))] and len(elements) * size == 4:
-        return self.piece(self.values[source], at // 4, 1)
-    values = [self.scalar(e) for e in elements]
-    return values[0] if size == 4 else self.op(regs.R[1], f"{'halves' if size == 2 else 'bytes'}_{len(elements)}", *values)
-
-  def scalar(self, u: UOp) -> Reg:
-    """One element in its registers."""
-    if u.op is Ops.GEP and u not in self.values:
+  def place_of(self, u: UOp) -> Place:
+    """Where the first byte of an element is. A variable may have changed since its element was taken."""
+    if u.op is Ops.GEP:
       source, number = origin_of(u)
-      if source.op not in (Ops.VECTORIZE, Ops.BROADCAST, Ops.CONST): self.values[u] = self.element(u.dtype, source, number)
-      else: return self.scalar(element_of(source, number))
-    return self.in_register(self.value(u), 2 if u.dtype.itemsize == 8 else 1)
+      if source.op in (Ops.VECTORIZE, Ops.BROADCAST, Ops.CONST): return self.place_of(element_of(source, number))
+      if source.op is not Ops.ACC or u not in self.values: return self.group(source), number * u.dtype.itemsize
+    value = self.value(u)
+    return (value if u.dtype.itemsize == 4 else self.in_register(value, max(u.dtype.itemsize // 4, 1))), 0
+
+  def gathered(self, cls: RegClass, places: list[Place]) -> Reg:
+    """A group of bytes from other registers; a group that is all of them is itself."""
+    first = places[0][0]
+    if isinstance(first, Reg) and first.cls is cls and places == [(first, k) for k in range(len(places))]: return first
+    sources: list[Any] = []
+    for value, _ in places:
+      if not any(value is s for s in sources): sources.append(value)
+    def number(value: Any) -> int: return next(k for k, s in enumerate(sources) if s is value)
+    units = tuple(s.cls.units if isinstance(s, Reg) else 0 for s in sources)
+    return self.op(cls, gathering(units, tuple((number(value), byte) for value, byte in places)), *sources)
 
   def element(self, dtype: DType, source: UOp, number: int) -> Reg:
     """One element of a group; narrow ones are extended to 32 bits."""
     group, size = self.group(source), dtype.itemsize
     at, low = divmod(number * size, 4)
-    if size >= 4: return self.piece(group, at, size // 4)
-    return self.op(regs.R[1], f"bytes_of{at}", group, selector(low, size, dtype in dtypes.sints))
+    if size < 4: return self.op(regs.R[1], f"bytes_of{at}", group, selector(low, size, dtype in dtypes.sints))
+    return self.gathered(self.group_class(dtype), [(group, number * size + k) for k in range(size)])
+
+def constant_words(u: UOp) -> list[int]:
+  """The same number in all elements of a vector, as words of 32 bits."""
+  content = (to_bytes(u.arg, u.dtype.scalar()) * max(u.dtype.count, 4))[:max(u.dtype.itemsize, 4)]
+  return [int.from_bytes(content[k:k + 4], "little") for k in range(0, len(content), 4)]
+
+@functools.lru_cache(None)
+def gathering(units: tuple[int, ...], places: tuple[tuple[int, int], ...]) -> Macro:
+  """A macro that makes a group of single bytes. units: registers of its sources, 0: a constant; places: source and byte of each byte of the group.
+
+  A word that is one of a source is moved, bytes of two words take one PRMT, those of more than two take three.
+  """
+  words = [places[k:k + 4] for k in range(0, len(places), 4)]
+  operands = [("d", Access.WRITE, f"v{len(words)}"), *((f"s{k}", Access.READ, f"v{n}" if n else "x1") for k, n in enumerate(units))]
+  lines: list[str] = []
+  for k, word in enumerate(words):
+    goal, found = f"d.{k}" if len(words) > 1 else "d", sorted({(source, byte // 4) for source, byte in word})
+    if len(found) == 1 and [byte % 4 for _, byte in word] == [0, 1, 2, 3]: lines.append(f"MOV {goal}, {named(found[0], units)}")
+    elif len(found) <= 2: lines.append(permutation(goal, word, units))
+    else: lines += [permutation("t", word[:2], units), permutation(goal, word[2:], units), f"PRMT {goal}, t, 0x5410, {goal}"]
+  if any(line.startswith("PRMT t") for line in lines): operands.append(("t", Access.WRITE, "v1"))
+  return Macro("gather", tuple(operands), 1 + len(units), tuple(lines))
+
+def named(word: tuple[int, int], units: tuple[int, ...]) -> str:
+  """A word of a source in the text of a macro."""
+  source, at = word
+  return f"s{source}.{at}" if units[source] > 1 else f"s{source}"
+
+def permutation(goal: str, places: tuple[tuple[int, int], ...], units: tuple[int, ...]) -> str:
+  """The line that puts bytes of at most two words, or the first two bytes, into a register."""
+  found = sorted({(source, byte // 4) for source, byte in places})
+  digits = [byte % 4 + 4 * found.index((source, byte // 4)) for source, byte in places]
+  selects = sum(digit << 4 * k for k, digit in enumerate(digits))
+  return f"PRMT {goal}, {named(found[0], units)}, {selects:#x}, {named(found[1], units) if len(found) > 1 else 'RZ'}"
 
 def selector(first: int, size: int, signed: bool) -> int:
   """What PRMT extends one or two bytes of a register by: a digit for each byte, 4 is a zero, 8 and a byte's number its sign."""

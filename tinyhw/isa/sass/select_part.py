@@ -4,8 +4,9 @@ from typing import Any
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.form import Generation
-from tinyhw.isa.sass.macros import CLASSES, macros_of, make
+from tinyhw.isa.sass.macros import CLASSES, macro_of, make
 from tinyhw.machine.inst import Access, Function, MInst, Reg, RegClass
+from tinyhw.machine.macros import Macro
 from tinyhw.machine.structure import Structure
 
 FULL = 0xffffffff
@@ -15,25 +16,26 @@ class Part(Structure):
 
   def __init__(self, generation: Generation, function: Function):
     super().__init__(function)
-    self.generation, self.macros = generation, macros_of(generation.arch)
+    self.generation = generation
 
   # ***** instructions *****
 
-  def instruction(self, name: str, *operands: Any, ties: tuple[Reg, ...] = ()) -> MInst:
+  def instruction(self, what: str | Macro, *operands: Any, ties: tuple[Reg, ...] = ()) -> MInst:
     """A macro over these operands; constants that have no place in it are brought into registers before, from the first one on."""
-    values, letters = self.fitting(name, operands), [letters for _, _, letters in self.macros[name].operands]
+    macro = macro_of(self.generation.arch, what)
+    values, letters = self.fitting(macro, operands), [letters for _, _, letters in macro.operands]
     for k, value in enumerate(values):
-      made = make(self.generation.arch, name, values, self.new, ties)
+      made = make(self.generation.arch, what, values, self.new, ties)
       if made is not None: return made
       if not isinstance(value, Reg) and letters[k] != "i": values[k] = self.in_register(value, int(letters[k][1]))
-    made = make(self.generation.arch, name, values, self.new, ties)
-    assert made is not None, f"macro {name} has no form with registers: {values}"
+    made = make(self.generation.arch, what, values, self.new, ties)
+    assert made is not None, f"macro {macro.name} has no form with registers: {values}"
     return made
 
-  def fitting(self, name: str, operands: tuple[Any, ...]) -> list[Any]:
+  def fitting(self, macro: Macro, operands: tuple[Any, ...]) -> list[Any]:
     """Operands as the classes of a macro want them; a zero of 32 bits is a register."""
     found = []
-    for value, (_, access, letters) in zip(operands, self.macros[name].operands):
+    for value, (_, access, letters) in zip(operands, macro.operands):
       if access is not Access.WRITE and not isinstance(value, Reg):
         if letters == "p": value = self.truth(value)
         elif letters == "x1" and not value & FULL: value = regs.RZ
@@ -41,15 +43,15 @@ class Part(Structure):
       found.append(value)
     return found
 
-  def emit(self, name: str, *operands: Any, ties: tuple[Reg, ...] = ()) -> None:
-    inst = self.instruction(name, *operands, ties=ties)
+  def emit(self, what: str | Macro, *operands: Any, ties: tuple[Reg, ...] = ()) -> None:
+    inst = self.instruction(what, *operands, ties=ties)
     inst.origin = self.origin
     self.block.insts.append(inst)
 
-  def op(self, cls: RegClass, name: str, *sources: Any) -> Reg:
+  def op(self, cls: RegClass, what: str | Macro, *sources: Any) -> Reg:
     """An instruction whose first operand is written, and is new."""
     dst = self.new(cls)
-    self.emit(name, dst, *sources)
+    self.emit(what, dst, *sources)
     return dst
 
   def once(self, cls: RegClass, name: str, *sources: Any) -> Reg:
