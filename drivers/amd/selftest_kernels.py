@@ -244,6 +244,21 @@ def caches(s: AMDSession) -> str:
       del program
   return f"vectors, scalars, code ({'in one place' if len(places) == 1 else f'in {len(places)} places'})"
 
+def order(s: AMDSession) -> str:
+  """Launches and copies of which some need each other and some do not: they may run at the same time, but not seem to."""
+  rounds = 8
+  with kernels(s) as k:
+    add = k.load(ADD, "add", ("buffer", "buffer", "buffer", "int64"))
+    a, b, c, d, e, f = (k.floats([float(start)] * N) for start in range(6))
+    def sums(*triples: tuple[Any, Any, Any]) -> list[Launch]: return [Launch(add, list(t), [0], GROUPS, written=[0]) for t in triples]
+    for i in range(rounds):
+      k.device.allocator.copyin(f, memoryview(struct.pack(f"<{N}f", *[float(i)] * N)))  # while the sums of the round before may still run
+      k.device.submit(sums((c, a, b), (d, b, b), (e, c, d), (a, e, f)))                  # c and d at once, then e, then a
+    values = [0.0, 1.0]
+    for i in range(rounds): values[0] = values[0] + values[1] + 2 * values[1] + i
+    k.expect(a, [values[0]] * N, f"{rounds} rounds of sums that need each other, with copies between", "f")
+  return f"{rounds} rounds of 4 launches and a copy"
+
 class Approximation(NamedTuple):
   """An instruction and the function that it approximates. bound: units of the last place (float32) or relative error (float64) that the compiler and
   the emulator assume. needed: the compiler's recipes and macros rely on it; others are measured only. low, high: where it is asked.
@@ -342,6 +357,8 @@ STEPS = (
        "scratch_unit of topology.py", scratch),
   Step("caches", "does a kernel see what was written just before, and by whom", "the flags of ACQUIRE and RELEASE in commands.py for this "
        "generation; the message says which cache kept old lines", caches),
+  Step("order", "do launches and copies that run at the same time give what they would one after the other", "what waits for what: gpu/order.py; the "
+       "barrier of a launch (launch.py); POLL_REGMEM and WAIT_REG_MEM on the timeline", order),
   Step("approximations", "are the hardware's approximations as exact as the compiler assumes", "isa/amd/macros.py and recipes.py make good an error "
        "of less than one unit in the last place; send the line with the operand", approximations),
 )

@@ -8,6 +8,7 @@ from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.drivers.amd import commands, faults, launch, selftest_kernels
 from tinyhw.drivers.amd.device import AMDDevice
 from tinyhw.drivers.gpu.memory import GpuAllocator
+from tinyhw.drivers.gpu.order import Flight
 from tinyhw.emulator.amd.approximate import coarse, reciprocal
 from tinyhw.selftest.frame import ABSENT, OK
 
@@ -29,6 +30,7 @@ def one_group(patch: Patch) -> None: patch.setitem(selftest_kernels.WORDS[11], "
 def little_local_memory(patch: Patch) -> None: patch.setattr(launch, "LDS_UNIT", 8192)
 def no_scratch(patch: Patch) -> None: patch.setattr(AMDDevice, "reserve_scratch", lambda device, size: None)
 def old_code(patch: Patch) -> None: patch.setitem(commands.ACQUIRE[10], "all", {**commands.ACQUIRE[10]["all"], "gli_inv": 0})
+def no_waits(patch: Patch) -> None: patch.setattr(Flight, "take", lambda flight, places, writes, spills: False)
 def nothing_copied(patch: Patch) -> None: patch.setattr(GpuAllocator, "transfer", lambda allocator, dest, src, size: True)
 def silent(patch: Patch) -> None: patch.setattr(selftest_kernels, "HANG", selftest_kernels.EMPTY)
 def other_words(patch: Patch) -> None: patch.setattr(faults, "explain", lambda device, fault: "went wrong")
@@ -41,6 +43,7 @@ MISTAKES: dict[str, tuple[Callable[[Patch], None], str]] = {
   "local memory": (little_local_memory, r"LDS write of 128 bytes at 0x\w+: the workgroup has 0 bytes"),
   "scratch": (no_scratch, r"the kernel uses scratch \(SCRATCH_EN\), and there is none"),
   "caches": (old_code, "the instruction cache of XCC 0 was not invalidated since"),
+  "order": (no_waits, "for which the command processor has not waited, writes; nothing orders them"),
   "approximations": (text("FLOAT", "{op} v2", "v_add_nc_u32 v2, 2, v2\n{op} v2"),
                      r"v_rcp_f32 \S+ at \S+, where the emulator assumes 1; the compiler relies on that"),
   "peer copy": (nothing_copied, "a copy to AMD:1 and back: 319 of 320 elements differ"),
