@@ -104,6 +104,7 @@ class GpuAllocator(LRUAllocator):
     if not isinstance(other, type(self.device)): return False
     try: other.share(dest.memory)
     except Refused: return False
+    self.device.wait_mark(self.device.mark())  # what this GPU still does with the place
     other.wait_mark(other.enqueue_copy(dest.address, src.address, size))
     return True
 

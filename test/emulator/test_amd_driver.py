@@ -14,6 +14,7 @@ from tinyhw.drivers import amd
 from tinyhw.drivers.amd import commands, kfd
 from tinyhw.drivers.amd.device import AMDDevice
 from tinyhw.drivers.amd.queue import WRITE_POINTER, Queue
+from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.gpu import order
 from tinyhw.drivers.gpu.launch import GpuRecording
 from tinyhw.drivers.gpu.order import Flight, Queues
@@ -271,7 +272,9 @@ MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
   "what launches only read is forgotten": ("gfx1100", DataRace, instead(Flight, "take", forgetful)),
   "copies and kernels that need each other do not wait": ("gfx1200", StaleRead, instead(Queues, "take", lambda self, queue, number, what, done: 0)),
   "patched buffers are thought to be where they were": ("gfx1100", DataRace, instead(GpuRecording, "_moved", lambda self, launch, position: None)),
-  "dies do not meet": ("gfx942", StaleRead, instead(commands.Commands, "dies_meet", lambda self: None)),
+  "dies do not meet": ("gfx942", DataRace, instead(commands.Commands, "dies_meet", lambda self: None)),
+  "the copy engine does not wait for kernels": ("gfx1100", DataRace, instead(CopyQueue, "wait_memory", lambda self, address, value: None)),
+  "kernels do not wait for the copy engine": ("gfx1200", DataRace, instead(commands.Commands, "wait", lambda self, address, value: None)),
   "the doorbell before the write pointer": ("gfx1100", DoorbellError, instead(Queue, "publish", doorbell_first)),
   "the doorbell in bytes": ("gfx1100", DoorbellError, instead(Queue, "publish", doorbell_in_bytes)),
 }

@@ -8,7 +8,7 @@ import random
 import pytest
 from mutations import cases
 
-from test.emulator.amd import mutation_kernels, mutations
+from test.emulator.amd import mutation_kernels, mutations, packet_mutations
 from test.emulator.amd.mutations import DAMAGES, Listing, Mutant, counts, shown
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
@@ -41,6 +41,17 @@ def test_every_broken_rule_is_reported(found: list[Mutant]) -> None:
 def test_what_is_reported_is_wrong(found: list[Mutant]) -> None:
   """The oracle finds a broken rule, or results are others where strict checks are off: there are no false alarms."""
   assert not [m for m in found if m.verdict == "unconfirmed"]
+
+@pytest.mark.parametrize("card", ARCHS)
+def test_packets(card: str) -> None:
+  """Flushes, cache flags, waits and signals that the driver leaves out: each is noticed."""
+  count = sum(card in damage.cards for damage in packet_mutations.DAMAGES)
+  nightly = cases(0, 1) > 0
+  found = list(packet_mutations.mutants(card, cases(count, 8 * count), random.SystemRandom().randrange(1 << 32) if nightly else 0))
+  print(shown(counts(found)))
+  noticed, mattered = rate(found)
+  assert mattered == len(found) and noticed >= 0.95 * mattered, [m for m in found if m.verdict not in NOTICED]
+  assert {m.verdict for m in found} >= {"reported", "by the card"}
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_kernels_are_assembled_as_they_were(arch: str) -> None:

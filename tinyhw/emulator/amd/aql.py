@@ -41,11 +41,13 @@ class Shared:
     self.progress: dict[int, Progress] = {}
     self.complete = self.reported = 0
     self.readers: list[Processor] = []
+    self.known = 0                       # tasks that have ended, to who waits for all packets before (order.py)
 
   def finish(self, index: int, port: Any) -> None:
     """One XCC more has done its share; the last one completes the packet."""
     progress = self.progress[index]
     progress.done += 1
+    self.known |= port.agent.known | port.agent.started
     if progress.done < self.count: return
     signal = int.from_bytes(progress.packet[56:64], "little")
     if signal: self._signal(signal, progress, port)
@@ -62,6 +64,7 @@ class Shared:
     if self._profiled(port):
       port.store(address + hsa.Signal.start_ts.offset, progress.start.to_bytes(8, "little"), ENGINE)
       port.store(address + hsa.Signal.end_ts.offset, self.queue.gpu.clock().to_bytes(8, "little"), ENGINE)
+    port.agent.learn(self.known)
     port.atomic(address + hsa.Signal.value.offset, 8, lambda word: word - 1, ENGINE)
     if signal.event_mailbox_ptr:
       port.store(signal.event_mailbox_ptr, int(signal.event_id).to_bytes(8, "little"), ENGINE)
@@ -134,6 +137,7 @@ class Processor:
       self._finish(index)
       return True
     if self.executor.reading: return False
+    self.executor.agent.idle = self.at >= self.queue.rung and self.executor.idle and not self.shares
     return self._read() or self.part == 0 and self.shared.report(self.port)
 
   def _finish(self, index: int) -> None:
@@ -157,6 +161,8 @@ class Processor:
       if header["type"] == hsa.PACKET_TYPE_INVALID: return False  # it may still be written
       progress = Progress(header, self.port.load(slot(self.queue, index), hsa.PACKET_BYTES, ENGINE), self.gpu.clock())
     if progress.header["barrier"] and self.shared.complete < index: return False
+    self.queue.look(self.executor.agent)
+    if progress.header["barrier"]: self.executor.agent.learn(self.shared.known)
     self.shared.progress[index] = progress
     self._acquire(progress.header["acquire_fence_scope"])
     self.at += 1
@@ -207,6 +213,7 @@ class Processor:
     if packet.kernarg_address % KERNARG_ALIGNMENT:
       raise PacketError(f"kernel arguments at {packet.kernarg_address:#x}: align them to {KERNARG_ALIGNMENT}")
     registers = self._start(packet, sizes, grids)
+    self.executor.agent.begin(progress.races, registers.describe())
     self.shares.append((index, (Dispatch(self.gpu, self.queue, self.gpu.xccs[self.part], registers, progress.races, self.part, self.shared.count),)))
 
   def _start(self, packet: hsa.KernelDispatchPacket, sizes: tuple[int, int, int], grids: tuple[int, int, int]) -> DispatchRegisters:

@@ -19,6 +19,7 @@ from tinyhw.emulator.amd.dispatch import MakeWorkgroup
 from tinyhw.emulator.amd.events import MMAP_TYPE_EVENTS, Events
 from tinyhw.emulator.amd.gpu import Gpu
 from tinyhw.emulator.amd.memory import MMAP_GPU_SHIFT, MMAP_TYPE_MMIO, FlushWatcher, MemoryManager
+from tinyhw.emulator.amd.order import Order
 from tinyhw.emulator.amd.queues import MMAP_TYPE_DOORBELL, QueueManager
 from tinyhw.emulator.amd.wave import Workgroup
 from tinyhw.emulator.files import Box, VirtualFile, VirtualMapping, refuse
@@ -39,6 +40,7 @@ class Computer(Box):
     super().__init__(name, seed, strict)
     self.large_bar, self.peers, self.version = large_bar, peers, version
     self.coherence = Coherence() if strict else None
+    self.order = Order() if strict else None
     self.memory = MemoryManager(self, SYSTEM_LIMIT)
     self.events = Events(self)
     self.queues = QueueManager(self)
@@ -78,6 +80,7 @@ class Computer(Box):
     """Pages go back: no cache keeps them."""
     if self.coherence is None: return
     self.coherence.forget(frames.physical, frames.size)
+    if self.order is not None: self.order.forget(frames.physical, frames.size)
     for gpu in self.gpus:
       for xcc in gpu.xccs:
         for cache in xcc.read_caches(): drop(cache, frames.physical, frames.size)

@@ -215,7 +215,7 @@ class Dispatch:
     group = (number % x, number // x % y, number // (x * y))
     taken = {resident.slot for resident in self.residents}
     slot = next(i for i in range(self.most) if i not in taken)
-    port = self.gpu.unit_port(f"workgroup {group} of the {self.registers.describe()}", self.xcc, self.random.randrange(self.gpu.chip.cus))
+    port = self.gpu.unit_port(f"workgroup {group} of the {self.registers.describe()}", self.xcc, self.gpu.pick_unit(self.random))
     port.races, port.mark = self.races, mark(self.first + number)
     def fetch(address: int, size: int) -> bytes:
       found = self.code.get((address, size))

@@ -1,6 +1,7 @@
 """A virtual AMD GPU: its address space, caches, clock, and what happens when it faults."""
 from __future__ import annotations
 import time
+from random import Random
 from typing import TYPE_CHECKING
 
 from tinyhw.autogen.amd import kfd_ioctl as kfd
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.queues import Queue
 
 FIRST_MINOR = 128  # of render nodes
+FAVOUR = 0.8       # of all workgroups come to the units that are favoured
 CLOCK_NS = 10      # the clock that timestamps show ticks at 100 MHz
 
 class Gpu:
@@ -48,6 +50,11 @@ class Gpu:
   def unit_port(self, who: str, xcc: Xcc, unit: int) -> Port:
     """Memory for waves on a compute unit."""
     return Port(self.table, self.computer.coherence, who, xcc, unit, shared=len(self.xccs) > 1)
+
+  def pick_unit(self, random: Random) -> int:
+    """The compute unit that a workgroup comes to. Mostly one of four, of two shader arrays, so that stale lines in caches are met."""
+    if random.random() > FAVOUR: return random.randrange(self.chip.cus)
+    return (random.randrange(2) * (self.xccs[0].array_units or 2) + random.randrange(2)) % self.chip.cus
 
   def clock(self) -> int:
     """The counter that timestamps read."""

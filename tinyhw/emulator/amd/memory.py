@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_SHARED, HostMapping
+from tinyhw.emulator.amd.order import MOST_WATCHED
 from tinyhw.emulator.files import VirtualFile, VirtualMapping, refuse
 from tinyhw.emulator.pages import Range
 from tinyhw.emulator.physical import PAGE, Frames, pages
@@ -49,6 +50,8 @@ class MemoryWatcher:
 
   def before_load(self, offset: int, size: int) -> None:
     if self.computer.coherence is not None: self.computer.coherence.read_memory(self.entry, offset, size, None, "the program")
+    if self.computer.order is not None and size <= MOST_WATCHED:
+      self.computer.order.host.observe(self.entry.frames.physical + self.entry.offset + offset, size)
 
   def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
     self.entry.frames.mark(self.entry.offset + offset, len(data))

@@ -64,6 +64,7 @@ class Executor:
     self.packets = PACKETS[self.gpu.chip.packets]
     self.registers = RegisterFile(self.gpu)
     self.port = self.gpu.engine_port(f"the command processor of {queue.name}")
+    self.agent = self.port.agent = queue.agent()
     self.random = self.gpu.computer.scheduler.random
     self.cursors: list[Cursor] = []                 # of indirect buffers
     self.running: list[Dispatch] = []
@@ -170,9 +171,11 @@ class Executor:
     if fields["data_sel"] > pm4.DATA_GPU_CLOCK or fields["int_sel"] > pm4.INT_WRITE_CONFIRM: raise PacketError(f"selectors {fields}")
     width = {pm4.DATA_NONE: 0, pm4.DATA_32: 4}.get(fields["data_sel"], 8)
     if width and fields["addr"] % width: raise PacketError(f"{width} bytes at {fields['addr']:#x}: align the address")
-    self.ends.append(EndOfPipe(tuple(self.running), lambda: self._end_of_pipe(fields, width)))
+    before = self.agent.started
+    self.ends.append(EndOfPipe(tuple(self.running), lambda: self._end_of_pipe(fields, width, before)))
 
-  def _end_of_pipe(self, fields: dict[str, Any], width: int) -> None:
+  def _end_of_pipe(self, fields: dict[str, Any], width: int, before: int) -> None:
+    """before: the tasks that have ended."""
     if not self.queue.has_eop: raise PageFault(0, True)  # the queue's buffer for these events
     if fields["event_type"] == pm4.CACHE_FLUSH_AND_INV_TS_EVENT:
       for action in RELEASE_ACTIONS[self.gpu.chip.packets]:
@@ -180,13 +183,17 @@ class Executor:
     if fields["int_sel"] == pm4.INT_ONLY: self.gpu.computer.events.interrupt(fields["int_ctxid"])  # it does not wait for the write
     if width:
       data = self.gpu.clock() if fields["data_sel"] == pm4.DATA_GPU_CLOCK else fields["data"]
-      self.port.store(fields["addr"], (data & ((1 << width * 8) - 1)).to_bytes(width, "little"), ENGINE)
+      self.port.store(fields["addr"], (data & ((1 << width * 8) - 1)).to_bytes(width, "little"), ENGINE, before)
     if fields["int_sel"] == pm4.INT_WRITE_CONFIRM: self.gpu.computer.events.interrupt(fields["int_ctxid"])
 
   def _event(self, fields: dict[str, Any]) -> None:
     if fields != {"event_type": pm4.CS_PARTIAL_FLUSH, "event_index": pm4.EVENT_INDEX_PARTIAL_FLUSH}: raise PacketError(f"{fields} is not emulated")
-    before = tuple(self.running)
-    self.blocked = lambda: all(dispatch.done for dispatch in before)
+    before, started = tuple(self.running), self.agent.started
+    def over() -> bool:
+      if not all(dispatch.done for dispatch in before): return False
+      self.agent.learn(started)
+      return True
+    self.blocked = over
 
   # **** waits and copies ****
 
@@ -264,6 +271,7 @@ class Executor:
     """Begin a dispatch with the registers as they stand."""
     registers = start_of_registers(self.registers, groups, initiator)
     races = self.queue.races.begin(self.part, self.phase)
+    self.agent.begin(races, registers.describe())
     self.running.append(Dispatch(self.gpu, self.queue, self.xcc, registers, races, self.part, self.parts, self.groups))
     self.groups += groups[0] * groups[1] * groups[2]
 
@@ -311,9 +319,11 @@ class Ring:
     if executor.advance(): return True
     if executor.reading: return self._report()
     if self.consumed < self.queue.rung and (self.reported == self.consumed or executor.random.random() < 0.75):
+      self.queue.look(executor.agent)
       self.consumed += executor.execute(self._words())
       self.queue.consumed = self.consumed
       return True
+    executor.agent.idle = self.consumed == self.queue.rung and executor.idle
     return self._report()
 
   def _words(self) -> list[int]:

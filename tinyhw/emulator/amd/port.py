@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.amd.cache import Coherence, ReadCache, WriteBuffer
+from tinyhw.emulator.amd.order import Agent
 from tinyhw.emulator.amd.races import Races
 from tinyhw.emulator.errors import UninitialisedRead
 from tinyhw.emulator.memory import ENGINE, SCALAR, VECTOR, Kind, Scope, Unit
@@ -70,6 +71,7 @@ class Port:
   def __init__(self, table: PageTable, coherence: Coherence | None, who: str, xcc: Xcc | None = None, unit: int = 0, shared: bool = False):
     self.table, self.coherence, self.who, self.xcc, self.unit, self.shared = table, coherence, who, xcc, unit, shared
     self.races: Races | None = None
+    self.agent: Agent | None = None      # of an engine: who learns by the words that are read here, and tells by those that are written
     self.mark = 0
     self._chains: dict[tuple[Kind, bool], tuple[ReadCache, ...]] = {}
     self._last: Range | None = None
@@ -128,6 +130,9 @@ class Port:
       offset, place = source - entry.start, target - into.start
       if self.coherence is not None: self.coherence.read(entry, offset, count, (), None, self.who)
       data = bytes(entry.view[offset:offset + count])
+      if self.races is not None:
+        self.races.read(entry, offset, count, 0, self.who)
+        self.races.write(into, place, data, 0, self.who)
       if self.coherence is None: into.view[place:place + count] = data
       else: self._write(self.coherence, into, place, data, ENGINE)
       into.frames.mark_as(into.offset + place, entry.frames, entry.offset + offset, count)
@@ -137,10 +142,12 @@ class Port:
     if not entry.frames.is_written(entry.offset + offset, size):
       raise UninitialisedRead(f"{self.who} reads {size} bytes at {entry.start + offset:#x} (in {entry!r}) that nothing has written")
     coherence.read(entry, offset, size, self._caches(kind, entry.uncached), None if self.xcc is None else self.xcc.dirty, self.who)
+    if self.agent is not None: self.agent.observe(entry.frames.physical + entry.offset + offset, size)
     if self.races is not None and kind.scope < Scope.DEVICE and kind.unit != Unit.INSTRUCTION and not kind.private:
       self.races.read(entry, offset, size, self.mark, self.who)
 
-  def store(self, address: int, data: bytes, kind: Kind = VECTOR) -> None:
+  def store(self, address: int, data: bytes, kind: Kind = VECTOR, more: int = 0) -> None:
+    """more: ended tasks that an engine's word stands for, besides those that the engine knows of (order.py)."""
     entry, size = self._find(address, write=True), len(data)
     if address + size > entry.end:
       inside = entry.end - address
@@ -149,6 +156,7 @@ class Port:
       self.store(entry.end, data[inside:], kind)
       return
     offset = address - entry.start
+    if self.agent is not None: self.agent.publish(entry.frames.physical + entry.offset + offset, size, more)
     entry.frames.mark(entry.offset + offset, size)
     if self.coherence is None: entry.view[offset:offset + size] = data
     else: self._write(self.coherence, entry, offset, data, kind)
@@ -164,11 +172,15 @@ class Port:
   def atomic(self, address: int, size: int, update: Callable[[int], int], kind: Kind = VECTOR) -> int:
     entry = self._find(address, write=True)
     offset = address - entry.start
-    if self.coherence is not None: self._check(self.coherence, entry, offset, size, Kind(kind.unit, max(kind.scope, Scope.DEVICE)))
-    old = int.from_bytes(entry.view[offset:offset + size], "little")
-    new = (update(old) & ((1 << size * 8) - 1)).to_bytes(size, "little")
-    if self.races is not None: self.races.write(entry, offset, new, self.mark, self.who, atomic=True)
-    self.store(address, new, Kind(kind.unit, max(kind.scope, Scope.DEVICE)))
+    agent, self.agent = self.agent, None
+    try:
+      if self.coherence is not None: self._check(self.coherence, entry, offset, size, Kind(kind.unit, max(kind.scope, Scope.DEVICE)))
+      old = int.from_bytes(entry.view[offset:offset + size], "little")
+      new = (update(old) & ((1 << size * 8) - 1)).to_bytes(size, "little")
+      if self.races is not None: self.races.write(entry, offset, new, self.mark, self.who, atomic=True)
+      self.store(address, new, Kind(kind.unit, max(kind.scope, Scope.DEVICE)))
+    finally: self.agent = agent
+    if agent is not None: agent.publish(entry.frames.physical + entry.offset + offset, size, keep=True)
     return old
 
   def gather(self, addresses: Sequence[int], size: int, kind: Kind = VECTOR) -> list[bytes]:

@@ -11,6 +11,7 @@ from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.emulator.amd import aql, pm4, sdma
 from tinyhw.emulator.amd.chips import EOP_BYTES
 from tinyhw.emulator.amd.memory import DOORBELL_SLICE, MMAP_GPU_SHIFT, Buffer, FramesWatcher
+from tinyhw.emulator.amd.order import Agent
 from tinyhw.emulator.amd.races import SharedRaces
 from tinyhw.emulator.files import ENOTSUPP, VirtualMapping, refuse
 from tinyhw.emulator.errors import DoorbellError, PageFault
@@ -46,6 +47,18 @@ class Queue:
     self.stopped: str | None = None
     self.races = SharedRaces(len(gpu.xccs) if self.kind == AQL else 1)
     self.actors: list[Actor] = []
+    self.known = 0                      # tasks that the program knew to have ended when it rang last (order.py)
+    self.agents: list[Agent] = []
+
+  def agent(self) -> Agent:
+    """A new agent, of one of its processors."""
+    self.agents.append(Agent(self.gpu.computer.order))
+    return self.agents[-1]
+
+  def look(self, agent: Agent) -> None:
+    """One of its processors reads what the program has put there."""
+    agent.learn(self.known)
+    agent.idle = False
 
   @property
   def active(self) -> bool:
@@ -160,6 +173,8 @@ class QueueManager:
     """The queue's work is dropped, also what has not ended."""
     queue = self.find(request.queue_id)
     for actor in queue.actors: self.computer.scheduler.remove(actor)
+    if self.computer.order is not None:
+      for agent in queue.agents: self.computer.order.leave(agent)
     queue.gpu.drop_work(queue)
     for buffer in queue.buffers: buffer.uses[queue.gpu] -= 1
     del self.queues[queue.number]
@@ -202,3 +217,4 @@ class QueueManager:
                           f"({queue.consumed:#x}): packets were overwritten; wait for the read pointer")
     if pointer < queue.rung: raise DoorbellError(f"{queue.name}: the doorbell was rung with {value:#x} after {queue.rung:#x}; pointers never go back")
     queue.rung = pointer
+    if self.computer.order is not None: queue.known |= self.computer.order.host.known

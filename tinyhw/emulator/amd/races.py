@@ -21,18 +21,50 @@ def mark(group: int) -> int:
   return group % MOST_MARK + 1
 
 class Races:
-  """What the workgroups of dispatches have read and written so far. names: the number of a dispatch's first workgroup, and what it is called."""
+  """What the workgroups of dispatches have read and written so far. names: the number of a dispatch's first workgroup, and what it is called.
+
+  mask, who: the dispatches as order.py knows them; rivals: those of dispatches and copies that nothing orders before or after them.
+  """
   def __init__(self) -> None:
     self.readers: dict[int, array[int]] = {}
     self.writers: dict[int, array[int]] = {}
     self.names: dict[int, str] = {}
+    self.mask = 0
+    self.who = ""
+    self.rivals: list[Races] = []
 
   def join(self, first: int, name: str) -> None:
     """A dispatch begins, whose workgroups have numbers from `first` on."""
     self.names[first] = name
 
+  def touched(self, page: int, low: int, high: int, reads: bool) -> int | None:
+    """The first byte of a piece of a page that has been written, or (reads) read."""
+    marks = (self.readers if reads else self.writers).get(page)
+    if marks is None: return None
+    part = marks[low:high]
+    return None if part.count(0) == len(part) else next(i for i, mark in enumerate(part) if mark)
+
+  def check_rivals(self, entry: Range, offset: int, size: int, who: str, data: bytes | None = None) -> None:
+    """Raise DataRace where a rival has touched bytes that are read, or (data) become others."""
+    done = 0
+    for page, low, high, start in _pages(entry, offset, size):
+      changes = data is None or data[done:done + high - low] != entry.view[start:start + high - low]
+      done += high - low
+      for rival in self.rivals if changes else ():
+        for reads in (False, True) if data is not None else (False,):
+          at = rival.touched(page, low, high, reads)
+          if at is not None:
+            raise DataRace(f"{who} {'reads' if data is None else 'writes'} {entry.start + start + at:#x} (in {entry!r}), which "
+                           f"{rival.who} {'reads' if reads else 'writes'}; nothing orders them: the second one must wait until the first is done")
+
+  def forget(self, physical: int, size: int) -> None:
+    """Pages were given back."""
+    for table in (self.readers, self.writers):
+      for page in [page for page in table if physical <= page * PAGE < physical + size]: del table[page]
+
   def read(self, entry: Range, offset: int, size: int, mine: int, who: str) -> None:
     """Group `mine` reads bytes of a range."""
+    if self.rivals: self.check_rivals(entry, offset, size, who)
     for page, low, high, start in _pages(entry, offset, size):
       writers = self.writers.get(page)
       if writers is not None:
@@ -44,6 +76,7 @@ class Races:
 
   def write(self, entry: Range, offset: int, data: bytes, mine: int, who: str, atomic: bool = False) -> None:
     """Group `mine` writes bytes of a range: called before they are there."""
+    if self.rivals: self.check_rivals(entry, offset, len(data), who, data)
     done = 0
     for page, low, high, start in _pages(entry, offset, len(data)):
       part = data[done:done + high - low]
@@ -79,6 +112,35 @@ class Races:
     if free == len(part): marks[low:high] = array("H", [mine]) * free
     elif free == 0: marks[low:high] = array("H", [several]) * len(part)
     else: marks[low:high] = array("H", [mine if other in (0, mine) else several for other in part])
+
+class Copied(Races):
+  """What one copy reads and writes: two pieces of physical memory."""
+  def __init__(self) -> None:
+    super().__init__()
+    self.pieces: dict[bool, list[tuple[int, int]]] = {True: [], False: []}  # by whether they are read
+
+  def touched(self, page: int, low: int, high: int, reads: bool) -> int | None:
+    start, end = page * PAGE + low, page * PAGE + high
+    found = [max(first, start) - start for first, last in self.pieces[reads] if first < end and start < last]
+    return min(found, default=None)
+
+  def read(self, entry: Range, offset: int, size: int, mine: int, who: str) -> None:
+    if self.rivals: self.check_rivals(entry, offset, size, who)
+    self._add(entry, offset, size, True)
+
+  def write(self, entry: Range, offset: int, data: bytes, mine: int, who: str, atomic: bool = False) -> None:
+    if self.rivals: self.check_rivals(entry, offset, len(data), who, data)
+    self._add(entry, offset, len(data), False)
+
+  def _add(self, entry: Range, offset: int, size: int, reads: bool) -> None:
+    start = entry.frames.physical + entry.offset + offset
+    pieces = self.pieces[reads]
+    if pieces and pieces[-1][1] == start: pieces[-1] = pieces[-1][0], start + size
+    else: pieces.append((start, start + size))
+
+  def forget(self, physical: int, size: int) -> None:
+    for reads, pieces in self.pieces.items():
+      self.pieces[reads] = [piece for piece in pieces if piece[1] <= physical or physical + size <= piece[0]]
 
 def _pages(entry: Range, offset: int, size: int) -> Iterator[tuple[int, int, int, int]]:
   """(page, first byte there, end there, offset in the range) for each page of a piece of a range."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.autogen.amd import pm4, sdma
 from tinyhw.emulator.amd.pm4 import COMPARE, HISTORY
 from tinyhw.emulator.amd.port import LEVELS
+from tinyhw.emulator.amd.races import Copied, Races
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE
 from tinyhw.emulator.schedule import Actor
@@ -31,6 +32,7 @@ class Engine:
     self.queue, self.gpu = queue, queue.gpu
     self.packets = PACKETS[self.gpu.chip.copies]
     self.port = self.gpu.engine_port(f"the copy engine of {queue.name}")
+    self.agent = self.port.agent = queue.agent()
     self.random = self.gpu.computer.scheduler.random
     self.consumed = self.reported = 0                       # bytes
     self.words: list[int] = []                              # of an indirect buffer
@@ -70,9 +72,11 @@ class Engine:
       if self.at >= len(self.words): self.words, self.at = [], 0
       return True
     if self.consumed < self.queue.rung and (self.reported == self.consumed or self.random.random() < 0.75):
+      self.queue.look(self.agent)
       self.consumed += 4 * self._execute(self._ring_words())
       self.queue.consumed = self.consumed
       return True
+    self.agent.idle = self.consumed == self.queue.rung
     return self._report()
 
   def _ring_words(self) -> Sequence[int]:
@@ -111,7 +115,20 @@ class Engine:
   def _copy(self, fields: dict[str, Any]) -> None:
     if fields.get("encrypt") or fields["tmz"] or fields.get("backwards") or fields["broadcast"]: raise PacketError(f"{fields} is not emulated")
     size, source, target = fields["count"] + 1, fields["src_addr"], fields["dst_addr"]
-    for start in range(0, size, PIECE): self.work.append(partial(self.port.copy, source + start, target + start, min(PIECE, size - start)))
+    races = Copied()
+    task = self.agent.begin(races, f"a copy of {size} bytes by {self.port.who}")
+    for start in range(0, size, PIECE): self.work.append(partial(self._piece, races, source + start, target + start, min(PIECE, size - start)))
+    self.work[-1] = partial(self._last_piece, self.work[-1], task)
+
+  def _piece(self, races: Races, source: int, target: int, size: int) -> None:
+    """A part of a copy."""
+    self.port.races = races if self.gpu.computer.order is not None else None
+    try: self.port.copy(source, target, size)
+    finally: self.port.races = None
+
+  def _last_piece(self, piece: Callable[[], object], task: int) -> None:
+    piece()
+    self.agent.learn(task)
 
   def _write(self, fields: dict[str, Any]) -> None:
     if fields["encrypt"] or fields["tmz"] or fields["sw"]: raise PacketError(f"{fields} is not emulated")
