@@ -37,12 +37,12 @@ def integers(dtype: DType) -> Tensor:
 
 TENSORS: dict[str, Callable[[], Tensor]] = {
   "elementwise": lambda: (empty(70) * 2 + empty(70)).relu() - empty(70).exp2() / 3,
-  "sum over lanes": lambda: empty(1100).sum(),
+  "sum over lanes": lambda: empty(700).sum(),
   "rows": lambda: empty(4, 33).sum(1),
   "softmax": softmax,
   "product of halves": lambda: product(64, 32, 16, dtypes.float16),
-  "product": lambda: product(33, 18, 20, dtypes.float32),
-  "convolution": lambda: empty(1, 2, 5, 5).conv2d(empty(3, 2, 3, 3), padding=1).relu(),
+  "product": lambda: product(17, 10, 12, dtypes.float32),
+  "convolution": lambda: empty(1, 2, 4, 4).conv2d(empty(2, 2, 3, 3), padding=1).relu(),
   "gated": lambda: empty(4, 33).pad(((1, 1), (0, 3))).flip(0),
   "gather": lambda: empty(5, 33)[empty(3, dtype=dtypes.int32).abs() % 5],
   "64 bits": lambda: integers(dtypes.int64),

@@ -28,7 +28,7 @@ from tinyhw.isa.amd.syntax import show
 from tinyhw.isa.amd.table import build, table
 from tinyhw.machine.inst import Effect, MInst, Reg
 
-MOST_TIMES = 20  # as many instructions as the whole kernel: then a mutant never ends
+MOST_TIMES = 5   # as many instructions as the whole kernel: then a mutant never ends
 
 # **** code ****
 
@@ -212,9 +212,13 @@ def local_of(inst: MInst, wave: Any) -> Local | None:
   if words[1] not in ("load", "store") or words[-1] not in LOCAL_BYTES or "2addr" in words: return None
   row, size = inst.operands[index["addr"]].index, LOCAL_BYTES[words[-1]]
   offset = inst.operands[index["offset"]] or 0
-  try: values = wave.u[row]
+  lanes = [lane for lane in range(wave.lanes) if wave.exec >> lane & 1]
+  try:
+    values = wave.u[row]
+    stored = [wave.u[inst.operands[index["data0"]].index + k] for k in range(-(-size // 4))] if words[1] == "store" else []
   except KeyError: return None
-  return Local(words[1] == "store", tuple((values[lane] + offset, size) for lane in range(wave.lanes) if wave.exec >> lane & 1))
+  data = tuple(b"".join(word[lane].to_bytes(4, "little") for word in stored)[:size] for lane in lanes) if stored else ()
+  return Local(words[1] == "store", tuple((values[lane] + offset, size) for lane in lanes), data)
 
 class Outcome(NamedTuple):
   """error: what strict mode reported; fault: what the card reported. results: what written buffers held at the end."""
@@ -271,9 +275,9 @@ def first_broken(case: Case, outcome: Outcome) -> Broken | None:
   groups = ([traces[k] for k in sorted(traces)] for traces in outcome.recorder.groups)
   return next((found for traces in groups for found in broken(traces, case.arch, case.code.local_bytes)), None)
 
-def judge(case: Case, text: bytes, seed: int, whole: Outcome) -> tuple[str, str]:
+def judge(case: Case, text: bytes, seed: int, whole: Outcome, strict: int) -> tuple[str, str]:
   """What became of a mutant, and why. whole: the outcome of the kernel as it was."""
-  outcome = run(case, text, seed, most=MOST_TIMES * whole.recorder.count)
+  outcome = run(case, text, seed, strict, most=1000 + MOST_TIMES * whole.recorder.count)
   rule = first_broken(case, outcome)
   if outcome.fault: return "by the card", outcome.fault.splitlines()[0]
   if outcome.error is None:
@@ -281,7 +285,7 @@ def judge(case: Case, text: bytes, seed: int, whole: Outcome) -> tuple[str, str]
     return ("harmless", "") if outcome.results == whole.results else ("missed: a result", "")
   message = outcome.error.message.splitlines()[0]
   if rule is not None: return "reported", f"{message} ({rule.rule})"
-  loose = run(case, text, seed, strict=0, most=MOST_TIMES * whole.recorder.count)
+  loose = run(case, text, seed, strict=0, most=1000 + MOST_TIMES * whole.recorder.count)
   if loose.error is None and not loose.fault and loose.results == whole.results:
     return ("needless" if isinstance(outcome.error, UnusedResult) else "unconfirmed"), message
   return "reported", message
@@ -290,7 +294,8 @@ def mutants(arch: str, count: int, seed: int = 0) -> Iterator[Mutant]:
   """So many mutants, of all kernels and classes in turn; each a function of the seed and its number."""
   kernels = cases(arch)
   listings = [Listing(arch, case.code.text) for case in kernels]
-  wholes = [run(case, case.code.text, seed) for case in kernels]
+  levels = [1 if isinstance(run(case, case.code.text, seed).error, UnusedResult) else 2 for case in kernels]
+  wholes = [run(case, case.code.text, seed, level) for case, level in zip(kernels, levels)]
   for case, listing, whole in zip(kernels, listings, wholes):
     assert whole.error is None and not whole.fault, f"{arch} {case.name}: {whole.error or whole.fault}"
     rule = first_broken(case, whole)
@@ -302,7 +307,7 @@ def mutants(arch: str, count: int, seed: int = 0) -> Iterator[Mutant]:
     made = None
     while made is None: made = damaged(kernels, listings, rng, DAMAGES[number % len(DAMAGES)], seen)
     place, text, what = made
-    verdict, why = judge(kernels[place], text, rng.getrandbits(32), wholes[place])
+    verdict, why = judge(kernels[place], text, rng.getrandbits(32), wholes[place], levels[place])
     yield Mutant(kernels[place].name, arch, DAMAGES[number % len(DAMAGES)].name, what, verdict, why)
 
 def damaged(kernels: Sequence[Case], listings: Sequence[Listing], rng: random.Random, kind: Class, seen: set[bytes]) -> tuple[int, bytes, str] | None:

@@ -19,9 +19,10 @@ ALWAYS_DEFINED = {("sgpr", i) for name, i in regs.READ_ONLY.items() if name != "
 STATES_SEEN = 20             # wait states that no rule goes beyond
 
 class Local(NamedTuple):
-  """What an instruction does to the LDS: (address, bytes) for each lane."""
+  """What an instruction does to the LDS: (address, size) for each lane. data: what a store writes there."""
   write: bool
   places: tuple[tuple[int, int], ...]
+  data: tuple[bytes, ...] = ()
 
 class Did(NamedTuple):
   """An instruction that a wave was about to execute. when: its number among those of the whole workgroup."""
@@ -302,7 +303,7 @@ def undefined(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
 
 def local_races(traces: Sequence[Sequence[Did]], know: Known) -> Iterator[Broken]:
   """Two waves on one byte, one of them writing, with no barrier between; an access that is under way at a barrier may happen behind it."""
-  owners: dict[tuple[int, int], dict[int, bool]] = {}   # (number of the barrier before, byte) -> wave -> whether it writes
+  owners: Owners = {}
   for wave, trace in enumerate(traces):
     epoch, signalled = 0, False
     for did, facts, flying in in_flight(trace, know):
@@ -314,14 +315,19 @@ def local_races(traces: Sequence[Sequence[Did]], know: Known) -> Iterator[Broken
       yield from claim(owners, wave, epoch, did)
       if signalled: yield from claim(owners, wave, epoch + 1, did)
 
-def claim(owners: dict[tuple[int, int], dict[int, bool]], wave: int, epoch: int, did: Did) -> Iterator[Broken]:
+Owners = dict[tuple[int, int], dict[int, set[int]]]  # (number of the barrier before, byte) -> wave -> what it writes there, READ for a read
+READ = -1
+
+def claim(owners: Owners, wave: int, epoch: int, did: Did) -> Iterator[Broken]:
+  """A wave accesses bytes. Two waves may write the same into one."""
   if did.local is None: return
-  write, places = did.local
-  for place, size in places:
-    for byte in range(place, place + size):
-      found = owners.setdefault((epoch, byte), {})
-      if any(other != wave and (write or wrote) for other, wrote in found.items()): yield Broken(f"waves race at byte {byte} of the LDS", did.inst)
-      found[wave] = found.get(wave, False) or write
+  for lane, (place, size) in enumerate(did.local.places):
+    for k in range(size):
+      value = (did.local.data[lane][k] if did.local.data else wave) if did.local.write else READ
+      found = owners.setdefault((epoch, place + k), {})
+      others = {v for other, values in found.items() if other != wave for v in values}
+      if others - {value}: yield Broken(f"waves race at byte {place + k} of the LDS", did.inst)
+      found.setdefault(wave, set()).add(value)
 
 def local_contents(traces: Sequence[Sequence[Did]], size: int) -> Iterator[Broken]:
   """Reads of bytes of the LDS that nothing has written, and accesses beyond it."""

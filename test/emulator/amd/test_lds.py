@@ -48,3 +48,13 @@ def test_what_is_unfinished_at_a_barrier_counts_after_it() -> None:
   m.store(0, 0, bytes(4))
   m.barrier([(0, (0, 4, WRITE))])
   with pytest.raises(DataRace): m.load(1, 0, 4)
+
+def test_waves_that_write_the_same_do_not_race() -> None:
+  m = memory()
+  m.store(0, 8, b"tile")
+  m.store(1, 8, b"tile")
+  with pytest.raises(DataRace, match="several waves do write there"): m.load(2, 8, 4)
+  with pytest.raises(DataRace, match="0x8.*write by wave 2"): m.store(2, 8, b"time")
+  m.barrier([])
+  m.load(0, 8, 4)
+  with pytest.raises(DataRace, match="wave 0 does read there"): m.store(1, 8, b"tile")

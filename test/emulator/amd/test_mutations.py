@@ -19,7 +19,7 @@ def found() -> list[Mutant]:
   """The mutants of all architectures. In CI they are the same each time."""
   nightly = cases(0, 1) > 0
   seed = random.SystemRandom().randrange(1 << 32) if nightly else 0
-  return [mutant for arch in ARCHS for mutant in mutations.mutants(arch, cases(112, 2240), seed)]
+  return [mutant for arch in ARCHS for mutant in mutations.mutants(arch, cases(96, 2240), seed)]
 
 def rate(mutants: list[Mutant]) -> tuple[int, int]:
   """How many were noticed, of those that change a result or break a rule."""

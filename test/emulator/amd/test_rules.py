@@ -135,3 +135,8 @@ def test_what_is_in_flight() -> None:
 def check(found: list[object], rule: str) -> None:
   """A rule is told, or none."""
   assert bool(found) == bool(rule) and all(rule in str(x) for x in found[:1]), found
+
+def test_waves_may_write_the_same() -> None:
+  def wave(value: bytes) -> list[Did]: return [did._replace(local=Local(True, ((4, 4),), (value,))) for did in trace("gfx1100", STORE)]
+  check(list(local_races([wave(b"same"), wave(b"same")], Known("gfx1100"))), "")
+  check(list(local_races([wave(b"same"), wave(b"some")], Known("gfx1100"))), "race at byte 5")

@@ -1,6 +1,7 @@
 """Local memory of a workgroup (LDS): bytes, bounds, what has been written, and races between waves.
 
-Two waves race if both touch a byte between two barriers and one of them writes; atomics do not race with atomics. An access that has not been waited
+Two waves race if both touch a byte between two barriers and one of them writes; atomics do not race with atomics, nor do writes of what is there
+already: waves that fill a tile may overlap. An access that has not been waited
 for at a barrier may still happen after it, so it counts on the other side too. For each byte and each kind of access there is the number of the wave
 that did it, plus 1, since the last barrier; SEVERAL if it was more than one.
 """
@@ -40,7 +41,8 @@ class LocalMemory:
 
   def store(self, wave: int, address: int, data: bytes) -> None:
     """Write bytes."""
-    self.touch(wave, address, len(data), WRITE)
+    there = self.data[address:address + len(data)] == data and 0 not in self.written[address:address + len(data)]
+    self.touch(wave, address, len(data), WRITE, (READ, ATOMIC) if there else RIVALS[WRITE])
     self.data[address:address + len(data)] = data
     self.written[address:address + len(data)] = b"\1" * len(data)
 
@@ -58,13 +60,13 @@ class LocalMemory:
     if 0 in self.written[address:address + size]:
       raise UninitialisedRead(f"LDS address {address:#x}: {size} bytes are read, of which no wave has written all")
 
-  def touch(self, wave: int, address: int, size: int, kind: int) -> None:
-    """Check bounds and races, and remember the access."""
+  def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
+    """Check bounds and races, and remember the access. rivals: what by another wave makes a race."""
     if address < 0 or address + size > self.size:
       raise OutOfBounds(f"LDS {WHAT[kind]} of {size} bytes at {address:#x}: the workgroup has {self.size} bytes; raise LDS_SIZE or mend the address")
     mark = wave + 1
     mine = bytes((0, mark))
-    for rival in RIVALS[kind]:
+    for rival in RIVALS[kind] if rivals is None else rivals:
       others = self.owners[rival][address:address + size].translate(None, mine)
       if others: raise DataRace(self.race(wave, address, size, kind, rival))
     marks = self.owners[kind]

@@ -199,14 +199,15 @@ class Port:
       for address, value in zip(addresses, data): self.store(address, value, kind)
 
   def windows(self) -> tuple[int, int]:
-    if self._windows_changes != self.table.changes or self.coherence is not None and self.coherence.host_is_ahead():
+    rivals = self.races is not None and self.races.rivals  # which translated code does not look for
+    if rivals or self._windows_changes != self.table.changes or self.coherence is not None and self.coherence.host_is_ahead():
       for table in self._windows.values(): table.clear()
       self._windows_changes = self.table.changes
     return self._windows[VECTOR].address, self._windows[SCALAR].address
 
   def open_window(self, kind: Kind) -> None:
     entry, table = self._last, self._windows.get(kind)
-    if table is None or entry is None or self._changes != self.table.changes: return
+    if table is None or entry is None or self._changes != self.table.changes or self.races is not None and self.races.rivals: return
     start, written = entry.start, entry.frames.written
     shadow = 0 if written is None else address_of(written) + entry.offset - start
     window = Window(start, entry.end, address_of(entry.view) - start, 0, shadow, int(entry.writable))
