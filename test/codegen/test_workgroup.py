@@ -1,4 +1,5 @@
 """Which ranges become lanes, and that workgroups compute what the kernel says, whatever does not divide."""
+import math
 from dataclasses import replace
 
 import pytest
@@ -56,6 +57,25 @@ def test_elementwise_kernels(size: tuple[int, int], in_place: bool) -> None:
 def test_lanes_run_along_memory() -> None:
   assert opts(elementwise(8, 16))[0] == Opt(OptOps.LOCAL, 1, 16)
   assert run(elementwise(8, 16)).grid == 8
+
+@pytest.mark.parametrize("sizes, lanes", [((6, 4, 3), [(2, 3), (1, 4)]), ((6, 1, 3), [(2, 3), (0, 6)]), ((5, 7, 3), [(2, 3), (1, 7)]),
+                                          ((3, 11, 2), [(2, 2), (1, 11)]), ((64, 11, 2), [(2, 2), (1, 11)])])
+def test_short_ranges_are_lanes_together(sizes: tuple[int, int, int], lanes: list[tuple[int, int]]) -> None:
+  """One of them leaves most lanes of a wave without work; rows are longer than what is read of them, so that ranges stay apart."""
+  out, a = UOp.param(0, F32, math.prod(sizes)), UOp.param(1, F32, math.prod(n + 1 for n in sizes))
+  i, j, k = (axis(n, position) for position, n in enumerate(sizes))
+  kernel = UOp.sink(out.index((i * sizes[1] + j) * sizes[2] + k).store(a.index((i * (sizes[1] + 1) + j) * (sizes[2] + 1) + k).load() * 3, i, j, k))
+  assert [o for o in opts(kernel) if o.op is OptOps.LOCAL] == [Opt(OptOps.LOCAL, *lane) for lane in lanes]
+  assert run(kernel).lanes == math.prod(n for _, n in lanes)
+
+@pytest.mark.parametrize("channels, shared", [(8, True), (32, False)])
+def test_few_results_share_the_sum_where_memory_lies_alike(channels: int, shared: bool) -> None:
+  """A sum for each channel of images: neither channels nor images are neighbours in memory, so what counts is that enough lanes run."""
+  out, a = UOp.param(0, F32, channels), UOp.param(1, F32, 16 * channels * 3)
+  c, n, x = axis(channels, 0), axis(16, 1, "REDUCE"), axis(3, 2, "REDUCE")
+  kernel = UOp.sink(out.index(c).store(a.index((n * channels + c) * 3 + x).load().reduce(Ops.ADD, n, x), c))
+  assert (opts(kernel)[0].axis == 1) == shared
+  assert run(kernel, tolerance=1e-5).lanes == (16 if shared else 32)
 
 def test_reductions_are_not_repeated_by_lanes() -> None:
   """Rows are lanes where a row is reduced; where nothing is left outside of the reduction, each lane does it."""

@@ -34,8 +34,19 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   if summed: return summed
   if best is None: return ()
   copies = copies_along(nest, best, capabilities)
-  lanes = Opt(OptOps.LOCAL, best.arg[0], lanes_along(size_of(best) // copies, capabilities.lanes))
-  return (lanes, Opt(OptOps.UPCAST, best.arg[0], copies)) if copies > 1 else (lanes,)
+  lanes = lanes_along(size_of(best) // copies, capabilities.lanes)
+  more = further_lanes(nest, lanes, [r for r in shared if r is not best], capabilities)
+  return (Opt(OptOps.LOCAL, best.arg[0], lanes), *[Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1), *more)
+
+def further_lanes(nest: Nest, lanes: int, ranges: list[UOp], capabilities: Capabilities) -> list[Opt]:
+  """Lanes along other ranges, if those that there are do not fill a wave: the largest parts that keep a workgroup small."""
+  found = []
+  for r in sorted(ranges, key=lambda r: (adjacent(nest, r), r.arg), reverse=True):
+    if lanes >= capabilities.lanes: break
+    part = max(d for d in range(1, capabilities.lanes * WAVES // lanes + 1) if size_of(r) % d == 0)
+    if part > 1: found.append(Opt(OptOps.LOCAL, r.arg[0], part))
+    lanes *= part
+  return found
 
 def adjacent(nest: Nest, r: UOp) -> int:
   """How many accesses lanes along r do side by side, or at one place."""
@@ -54,7 +65,8 @@ def wide(nest: Nest, capabilities: Capabilities) -> int:
   return max(capabilities.vector_bytes // max(a.node.src[0].dtype.itemsize for a in nest.accesses), 1)
 
 def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Lanes along the ranges of all reductions, where memory lies along them and not along the best of the output, or the output is too small.
+  """Lanes along the ranges of all reductions, where memory lies along them and not along the best of the output, or the output is too small: where
+  memory lies alike, that is fewer results than lanes that should run.
 
   So are then the output's ranges that no reduction is under: a workgroup does a whole row of a softmax, in several steps over the same lanes.
   """
@@ -64,7 +76,10 @@ def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tupl
   if not all(candidates): return ()
   found = {max(ranges, key=lambda r: (adjacent(nest, r), r.arg)): None for ranges in candidates}   # two reductions may have one range
   rows = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)]
-  if best in rows and size_of(best) >= wave and adjacent(nest, best) >= min(adjacent(nest, r) for r in found): return ()
+  if best in rows and size_of(best) >= wave:
+    closer = adjacent(nest, best) - min(adjacent(nest, r) for r in found)
+    results = math.prod(size_of(r) for r in rows)
+    if closer > 0 or closer == 0 and results >= capabilities.threads * wave: return ()
   lanes = lanes_of_row(list(found), math.prod(size_of(r) for r in rows), capabilities)
   if best is not None and best not in rows and size_of(best) > lanes * max(size_of(r) for r in found): return ()   # better repeat the reduction
   inner = [r for r in nest.ranges if not any(r in u.ranges for u in nest.reduces) and size_of(r) >= lanes]
