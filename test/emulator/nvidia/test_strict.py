@@ -16,6 +16,8 @@ CASES = [
   (["[B------:R-:W-:-:S12] ISETP.EQ.AND P0, PT, R1, RZ, PT", "@P0 MOV R0, R1"], MissingHazard, "P0 is read 12 cycles .* after 13"),
   (["[B------:R-:W-:Y:S04] ISETP.EQ.AND P0, PT, R1, RZ, PT", "SEL R0, R1, RZ, P0"], MissingHazard, "P0 is read 4 cycles .* after 5"),
   (["[B------:R-:W-:Y:S02] DADD R2, R4, R4", "MOV R2, R1"], MissingHazard, "R2 is overwritten 2 cycles after another result"),
+  (["[B------:R-:W-:Y:S01] IADD3 R0, R1, R1, RZ", "[B------:R-:W0:Y:S02] MUFU.RCP R1, R4"], MissingHazard,
+   "R1 is overwritten 1 cycles after another instruction began to read it"),
   (["[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "FADD R2, R0, R0"], MissingWait, "R0 is read, and scoreboard 0 has not been waited for"),
   (["[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "[B-1----:R-:W-:Y:S01] FADD R2, R0, R0"], MissingWait, "R0 is read, and scoreboard 0"),
   (["[B------:R-:W-:Y:S02] MUFU.RCP R0, R1", "[B012345:R-:W-:Y:S01] FADD R2, R0, R0"], MissingWait, "no scoreboard tells when"),
@@ -32,8 +34,10 @@ CASES = [
 def test_haste_is_found(lines: list[str], error: type[Exception], message: str) -> None:
   with pytest.raises(error, match=message): run(*lines, registers={1: [1], 4: [0], 5: [0]}, shared=16)
 
+WAITLESS = ("[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "FADD R2, R0, R0")
+
 def test_an_error_says_where() -> None:
-  with pytest.raises(MissingWait) as caught: run("NOP", CASES[5][0][0], CASES[5][0][1], registers={1: [1]})
+  with pytest.raises(MissingWait) as caught: run("NOP", *WAITLESS, registers={1: [1]})
   assert "\n  at 0x7f0000000020 (kernel + 0x20): [B------:R-:W-:Y:S01] FADD R2, R0, R0\n  warp 0 of block 0, kernel text" in str(caught.value)
 
 def test_patience_is_enough() -> None:

@@ -23,6 +23,9 @@ def test_stalls() -> None:
   assert stalls("ISETP.EQ.AND P0, PT, R0, RZ, PT", "@P0 MOV R1, R2") == [13, 1]
   assert all(control.yields == (1 <= control.stall <= 11) for _, control in lines_of("ISETP.EQ.AND P0, PT, R0, RZ, PT", "@P0 MOV R1, R2"))
 
+def test_what_is_read_is_not_overwritten_in_the_next_cycle() -> None:
+  assert stalls("FADD R1, R0, R2", "LDS R0, [R8]") == [2, 2] and stalls("FADD R1, R0, R2", "MOV R0, R8") == [1, 1]
+
 def test_what_no_stall_is_long_enough_for() -> None:
   lines = lines_of("HMMA.16816.F32 R4, R8, R12, R4", "FADD R0, R4, R5")
   assert [inst.row.name for inst, _ in lines] == ["HMMA.16816", "NOP", "FADD"] and [control.stall for _, control in lines] == [15, 9, 1]
@@ -63,4 +66,4 @@ def test_a_loop_meets_its_own_end() -> None:
   scheduled = schedule(function, Generation("sm_90"))
   start = [(inst.row.name, control) for inst, control in scheduled[1][1]]
   assert start[0][0] == "FADD" and start[0][1].wait == 1, "R0 comes from before the loop, or from its load"
-  assert scheduled[0][1][-1][1].stall == 10 and scheduled[1][1][-2][1].stall == 13
+  assert scheduled[0][1][-1][1].stall == 11 and scheduled[1][1][-2][1].stall == 13

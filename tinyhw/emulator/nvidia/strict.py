@@ -8,7 +8,7 @@ from __future__ import annotations
 from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.nvidia.state import Warp
 from tinyhw.isa.sass.control import NONE, SCOREBOARDS, Control
-from tinyhw.isa.sass.latency import BOARD_STALL, MOST, Latency, distance, latency_of, overwrite_distance
+from tinyhw.isa.sass.latency import BOARD_STALL, MOST, Latency, distance, latency_of, overwrite_distance, reuse_distance
 from tinyhw.isa.sass.uses import Unit, Uses
 from tinyhw.machine.inst import MInst
 
@@ -21,14 +21,15 @@ def named(unit: Unit) -> str: return NAMES[unit[0]].format(unit[1])
 class Schedule:
   """What is on its way in one warp. clock: cycles, by stalls. due: unit -> when its instruction was issued, its latency and pipe.
 
-  written: unit -> the scoreboard (as a mask) that says when it is written. read: unit -> for each instruction that reads it late, the scoreboards of
-  which any says that it has. taken: scoreboard -> when it was taken last.
+  fetched: unit -> when an instruction that takes a fixed time read it last. written: unit -> the scoreboard (as a mask) that says when it is written.
+  read: unit -> for each instruction that reads it late, the scoreboards of which any says that it has. taken: scoreboard -> when it was taken last.
   """
-  __slots__ = ("clock", "due", "written", "read", "taken")
+  __slots__ = ("clock", "due", "fetched", "written", "read", "taken")
 
   def __init__(self) -> None:
     self.clock = 0
     self.due: dict[Unit, tuple[int, Latency, str]] = {}
+    self.fetched: dict[Unit, int] = {}
     self.written: dict[Unit, int] = {}
     self.read: dict[Unit, list[int]] = {}
     self.taken: dict[int, int] = {}
@@ -38,7 +39,7 @@ class Schedule:
     if control.wait: self.wait(control.wait)
     for unit, guard in uses.reads: self.check_read(unit, guard, inst)
     own = latency_of(inst.row) if uses.writes and not uses.board else None
-    for unit in uses.writes: self.check_write(unit, own, inst)
+    for unit in uses.writes: self.check_write(unit, inst, uses.board)
     self.start(inst, uses, control, own)
     self.clock += control.stall
 
@@ -58,13 +59,15 @@ class Schedule:
     early = f"{named(unit)} is read {self.clock - at} cycles after its instruction; it is there after {needed}: stall longer"
     if self.clock - at < needed: raise MissingHazard(early)
 
-  def check_write(self, unit: Unit, own: Latency | None, inst: MInst) -> None:
+  def check_write(self, unit: Unit, inst: MInst, board: bool) -> None:
     if unit in self.written:
       raise MissingWait(f"{named(unit)} is overwritten before its own result is there: {waits(self.written[unit])} {NOT_WAITED}")
     if unit in self.read: raise MissingWait(f"{named(unit)} is overwritten while it may still be read: {waits(self.read[unit][0])} {NOT_WAITED}")
+    if self.clock - self.fetched.get(unit, -MOST) < reuse_distance(inst.row, board):
+      raise MissingHazard(f"{named(unit)} is overwritten {self.clock - self.fetched[unit]} cycles after another instruction began to read it")
     if unit not in self.due: return
-    at, latency, _ = self.due[unit]
-    needed = overwrite_distance(latency, own, unit[0])
+    at, latency, pipe = self.due[unit]
+    needed = overwrite_distance(latency, pipe, inst.row, board)
     if self.clock - at < needed:
       raise MissingHazard(f"{named(unit)} is overwritten {self.clock - at} cycles after another result was started; it would win up to {needed}")
 
@@ -76,7 +79,8 @@ class Schedule:
       self.due.pop(unit, None)
       if own is not None: self.due[unit] = self.clock, own, inst.row.pipe
       else: self.written[unit] = write or NEVER
-    if uses.late:
+    if not uses.late: self.fetched.update((unit, self.clock) for unit, _ in uses.reads)
+    else:
       for unit, _ in uses.reads: self.read.setdefault(unit, []).append(read | write or NEVER)
 
 def waits(boards: int) -> str:

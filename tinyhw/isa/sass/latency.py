@@ -2,7 +2,9 @@
 
 Results of most arithmetic come a fixed time after the instruction was issued; nothing but the compiler's stall counts keeps a reader from being
 too early. The numbers are the smallest distances that are left between such instructions in code of NVIDIA's own assembler, for sm_80 and sm_90a,
-rounded up where few were seen. What takes no fixed time (`Form.result` and `Form.sources` are "board") has a scoreboard instead.
+rounded up where few were seen; none is below what NVIDIA gave the Mesa project for Ampere and Ada (src/nouveau/compiler/nak,
+sm80_instr_latencies.rs), from where the distances between two writers, and from a reader to a writer, are. What takes no fixed time (`Form.result`
+and `Form.sources` are "board") has a scoreboard instead.
 """
 from __future__ import annotations
 from typing import NamedTuple
@@ -30,7 +32,7 @@ LATENCIES = {  # by pipe; of what is not here nothing is known
   "misc": Latency(5, 5),
 }
 WIDE = Latency(6, 6, 6, 13)                # a product of 64 bits: its high word comes later
-LATE_READERS = {"fp64": 7, "tensor": 10}   # pipes that other pipes' results reach no sooner
+LATE_READERS = {"fp64": 7, "tensor": 11}   # pipes that other pipes' results reach no sooner
 MOST = 24                                  # of all latencies
 
 # Cycles until the next instruction may issue at all. A scoreboard can be waited for two cycles after it was taken
@@ -48,10 +50,20 @@ def distance(producer: Latency, pipe: str, reader: Inst, bank: str, guard: bool)
   cycles = producer.same if reader.pipe == pipe else producer.other
   return max(cycles, LATE_READERS.get(reader.pipe, 0)) if reader.pipe != pipe else cycles
 
-def overwrite_distance(producer: Latency, writer: Latency | None, bank: str) -> int:
-  """Cycles from the producer to an instruction that overwrites its result, so that the later one stays. None: the writer has a scoreboard."""
-  if bank in ("P", "UP"): return max(1, producer.guard - (writer.guard if writer else 4) + 1)
-  return max(1, producer.other - (writer.same if writer else 4) + 1)
+def overwrite_distance(producer: Latency, pipe: str, writer: Inst, board: bool) -> int:
+  """Cycles from the producer, of a pipe, to an instruction that overwrites its result, so that the later one stays, whatever guards there are.
+
+  board: the later one takes no fixed time, so it may be quick.
+  """
+  if pipe == writer.pipe == "tensor": return PRODUCT_AFTER_PRODUCT
+  return producer.other + 1 if board or writer.pipe in LATE_READERS else max(1, producer.other - 2)
+
+def reuse_distance(writer: Inst, board: bool) -> int:
+  """Cycles from an instruction of fixed time that reads a register to one that overwrites it."""
+  return 2 if board or writer.pipe == "tensor" else 1
+
+PRODUCT_AFTER_PRODUCT = 8
+FIXED_READ = 2   # cycles after which no instruction of fixed time reads its sources any more
 
 # What ordering counts with, by pipe or instruction: fixed latencies, and for the others what papers measured on Hopper (arXiv 2402.13499) or, of
 # conversions and the special function unit, assumed

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 from tinyhw.isa.sass.control import MOST_STALL, NONE, Control
 from tinyhw.isa.sass.form import Generation
-from tinyhw.isa.sass.latency import BOARD_STALL, LATE_READERS, LEAST_STALL, MOST, Latency, distance, latency_of, overwrite_distance
+from tinyhw.isa.sass.latency import (BOARD_STALL, FIXED_READ, LATE_READERS, LEAST_STALL, MOST, Latency, distance, latency_of, overwrite_distance,
+                                     reuse_distance)
 from tinyhw.isa.sass.table import build, table
 from tinyhw.isa.sass.uses import Unit, Uses, uses_of
 from tinyhw.machine.flow import walked
@@ -32,15 +33,20 @@ MOST_YIELD = 11  # cycles of stall for which another warp may be preferred
 
 @dataclass
 class State:
-  """ages: (unit, its writer's latency, its pipe) -> cycles since. written, read: unit -> scoreboards that may be taken until that is done."""
+  """ages: (unit, its writer's latency, its pipe) -> cycles since. fetched: unit -> cycles since an instruction of fixed time began to read it.
+
+  written, read: unit -> scoreboards that may be taken until that is done.
+  """
   ages: dict[tuple[Unit, Latency, str], int] = field(default_factory=dict)
+  fetched: dict[Unit, int] = field(default_factory=dict)
   written: dict[Unit, int] = field(default_factory=dict)
   read: dict[Unit, int] = field(default_factory=dict)
 
-  def copy(self) -> State: return State(dict(self.ages), dict(self.written), dict(self.read))
+  def copy(self) -> State: return State(dict(self.ages), dict(self.fetched), dict(self.written), dict(self.read))
 
   def pass_time(self, cycles: int) -> None:
     self.ages = {key: age + cycles for key, age in self.ages.items() if age + cycles < MOST}
+    self.fetched = {unit: age + cycles for unit, age in self.fetched.items() if age + cycles < FIXED_READ}
 
   def waited(self, boards: int) -> None:
     """These scoreboards are free."""
@@ -61,6 +67,8 @@ def meet(known: State | None, state: State) -> State | None:
   changed = False
   for key, age in state.ages.items():
     if age < known.ages.get(key, MOST): known.ages[key], changed = age, True
+  for unit, age in state.fetched.items():
+    if age < known.fetched.get(unit, FIXED_READ): known.fetched[unit], changed = age, True
   for mine, other in ((known.written, state.written), (known.read, state.read)):
     for unit, taken in other.items():
       if taken & ~mine.get(unit, 0): mine[unit], changed = mine.get(unit, 0) | taken, True
@@ -117,13 +125,14 @@ class Scheduler:
 
   def lacking(self, inst: MInst, uses: Uses, state: State) -> int:
     """Cycles by which the instruction would be too early."""
-    own = None if uses.board or not uses.writes else latency_of(inst.row)
     reads: dict[Unit, bool] = {}
     for unit, guard in uses.reads: reads[unit] = reads.get(unit, False) or guard
     most = 0
     for (unit, latency, pipe), age in state.ages.items():
       if unit in reads: most = max(most, distance(latency, pipe, inst.row, unit[0], reads[unit]) - age)
-      if unit in uses.writes: most = max(most, overwrite_distance(latency, own, unit[0]) - age)
+      if unit in uses.writes: most = max(most, overwrite_distance(latency, pipe, inst.row, uses.board) - age)
+    for unit in uses.writes:
+      if unit in state.fetched: most = max(most, reuse_distance(inst.row, uses.board) - state.fetched[unit])
     return most
 
   def stall(self, cycles: int, state: State, lines: Lines) -> None:
@@ -150,7 +159,8 @@ class Scheduler:
     for unit in uses.writes:
       if uses.board: state.written[unit] = 1 << board
       else: state.ages[unit, latency_of(inst.row), inst.row.pipe] = 0
-    if uses.late:
+    if not uses.late: state.fetched.update((unit, 0) for unit, _ in uses.reads)
+    else:
       for unit, _ in uses.reads: state.read[unit] = state.read.get(unit, 0) | 1 << (board if read == NONE else read)
     state.pass_time(stall)
 
