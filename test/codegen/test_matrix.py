@@ -5,6 +5,7 @@ import pytest
 
 from test.codegen.kernels import axis, count
 from test.codegen.test_workgroup import F32, LANES, opts, run
+from tinyhw.codegen.linearize import AHEAD_BYTES
 from tinyhw.codegen.matrix import lies_along
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.tiling import OptOps
@@ -115,3 +116,9 @@ def test_along_what_a_factor_is_copied() -> None:
   assert lies_along(k % 16 + r * 40, k, 8) and lies_along(k // 8 * 99 + k % 8, k, 8) and not lies_along(k // 4 * 99 + k % 4, k, 8)
   data = UOp.param(0, dtypes.int32, 16).index(k).load().cast(dtypes.weakint)
   assert not lies_along(data, k, 8)
+
+def test_factors_are_loaded_some_steps_ahead() -> None:
+  """16 bytes of each factor a step: AHEAD_BYTES are three steps more. No product waits for what was loaded just before."""
+  program = run(matmul(4, 32, 8), replace(LANES, threads=64))
+  kinds = [u.op for u in program.uops if u.op is Ops.MMA or u.op is Ops.LOAD and u.src[0].src[0].op is Ops.DEFINE_LOCAL]
+  assert AHEAD_BYTES == 96 and kinds == [Ops.LOAD] * 8 + [Ops.MMA, Ops.LOAD, Ops.LOAD] * 4 + [Ops.MMA] * 4

@@ -48,8 +48,9 @@ def reduce_terms(op: Ops, terms: list[UOp], ranges: list[UOp], accumulators: int
   loops = [r for r in ranges if r.arg[1] is not AxisType.VECTOR]
   lanes = [r for r in ranges if r.arg[1] is AxisType.VECTOR]
   parts: list[UOp] = []
-  for chain in [terms] if terms[0].op is Ops.MMA else deal(terms, accumulators):   # a matrix has sums enough
-    if loops:
+  matrices = terms[0].op is Ops.MMA   # they have sums enough, and are done step by step, so that few factors are alive
+  for chain in [terms] if matrices else deal(terms, accumulators):
+    if loops or matrices and len(terms) > 1:
       value = chain[0] if len(chain) == 1 else UOp(Ops.GROUP, chain[0].dtype, tuple(chain))
       parts.append(UOp(Ops.REDUCE, chain[0].dtype, (value, *loops), op))
       continue

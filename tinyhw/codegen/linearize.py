@@ -20,6 +20,7 @@ from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
 _BEFORE = {Ops.ACC: 0, Ops.AFTER: 1}  # how many of the sources stand before a node, where that is not all of them
+AHEAD_BYTES = 96  # of a lane's factors that are loaded before the products of earlier steps
 _ARGUMENTS = (Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_LOCAL)
 
 class Block:
@@ -54,6 +55,11 @@ def bits_of(mask: int) -> Iterator[int]:
     low = mask & -mask
     yield low.bit_length() - 1
     mask ^= low
+
+def factors_of(updates: list[list[UOp]]) -> list[list[UOp]]:
+  """For each step what its products of matrices multiply. It is loaded first, and some steps ahead: so no product waits for memory."""
+  steps = range(max(map(len, updates), default=0))
+  return [list(dict.fromkeys(f for terms in updates if k < len(terms) and terms[k].op is Ops.MMA for f in terms[k].src[:2])) for k in steps]
 
 class Linearizer:
   """The state. `depends[u]`: ranges that u is inside of; `needs[u]`: statements directly below u."""
@@ -190,9 +196,12 @@ class Linearizer:
     """What statements do in their innermost loop: variables are assigned term by term, values are stored."""
     reductions = [s.node for s in statements if s.node.op is Ops.REDUCE]
     updates = [[u for u in r.src[1:] if u.op is not Ops.RANGE] for r in reductions]
+    factors = factors_of(updates) if self.lanes else []
+    ahead, loaded = AHEAD_BYTES // sum(f.dtype.itemsize for f in factors[0]) if factors and factors[0] else 0, 0
     for k in range(max(map(len, updates), default=0)):
-      for terms in updates:  # the factors of matrices first: what comes after does not wait for memory
-        for factor in terms[k].src[:2] if k < len(terms) and terms[k].op is Ops.MMA else (): self.emit(block, factor)
+      for step in factors[loaded:k + 1 + ahead]:
+        for factor in step: self.emit(block, factor)
+      loaded = k + 1 + ahead
       for r, terms in zip(reductions, updates):
         if k >= len(terms): continue
         variable = self.variables[variable_of(r)]

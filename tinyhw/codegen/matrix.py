@@ -200,7 +200,8 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, aligned: int, fresh: int, 
     (turns, kind), (cut.high, AxisType.UPCAST), (cut.wide, AxisType.UPCAST))))
   at = turn
   for r in lanes: at = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (at, r.src[0])), r))
-  if turns * workgroup != blocks: at = make(Ops.MOD, weakint, (at, number(blocks)))  # the last ones are made twice
+  gate = make(Ops.CMPLT, dtypes.bool, (at, number(blocks)))
+  at = make(Ops.MOD, weakint, (at, number(blocks)))   # lanes without a block of their own load another's, and store nothing
   across = number(tile.step.size // cut.wide)
   near, rest = make(Ops.MOD, weakint, (at, number(cut.row))), make(Ops.IDIV, weakint, (at, number(cut.row)))
   step = make(Ops.ADD, weakint, (times(make(Ops.MOD, weakint, (rest, across)), cut.wide), along))
@@ -210,4 +211,4 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, aligned: int, fresh: int, 
   pitch = tile.step.size + aligned
   local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, side.size * pitch))
   place = UOp(Ops.INDEX, x.dtype, (local, make(Ops.ADD, weakint, (times(row, pitch), step))))
-  return UOp(Ops.AFTER, x.dtype, (local, UOp(Ops.STORE, dtypes.void, (place, value, turn, down, along, *lanes))))
+  return UOp(Ops.AFTER, x.dtype, (local, make(Ops.STORE, dtypes.void, (place, value, gate, turn, down, along, *lanes))))

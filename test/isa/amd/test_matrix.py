@@ -10,14 +10,14 @@ from test.codegen.test_matrix_ranges import convolution
 from test.isa.amd.machine import ARCHS, check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.tiling import OptOps
+from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.matrix import Unit, units
 from tinyhw.isa.amd.table import table
 from tinyhw.isa.amd.target import assemble
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp
+from tinyhw.uop.ops import KernelInfo, UOp
 
 MATRIX_ARCHS = (*ARCHS, "gfx950")
 UNITS = [(arch, unit) for arch in MATRIX_ARCHS for unit in units(generation_of(arch))]
@@ -94,3 +94,11 @@ def halved(kernel: UOp) -> UOp:
       changes[u] = UOp(Ops.LOAD, dtypes.float16, (src[0], *rest)).cast(dtypes.float32)
     else: changes[u] = u.replace(src=src)
   return changes[kernel]
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_more_lanes_than_there_is_to_copy(arch: str) -> None:
+  """Of rows and steps there may be fewer elements than lanes: no two lanes store the same."""
+  unit = units(generation_of(arch))[-1].matrix
+  kernel = product(unit.m, 4 * unit.n, unit.k, unit.operand, unit.result)
+  opts = tuple(Opt(OptOps.MATRIX, axis, amount) for axis, amount in enumerate((unit.m, unit.n, unit.k))) + (Opt(OptOps.LOCAL, 1, 4),)
+  check(optimize(kernel.replace(arg=KernelInfo(opts=opts)), capabilities(arch)), arch, data_for(kernel), optimized=False, meaning=kernel)
