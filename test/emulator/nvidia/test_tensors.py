@@ -26,5 +26,5 @@ def test_a_kernel_that_spills(chip: str) -> None:
   """320 registers of values that are alive at once: some go to the local memory that the launch provides."""
   environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "NV", "EMULATE": chip, "CACHE": "0"}
   program = SPILLED.replace("isa.amd", "isa.sass").replace('"AMD"', '"NV"')
-  done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=600)
+  done = subprocess.run([sys.executable, "-c", program, "160", "0"], env=environment, capture_output=True, text=True, timeout=600)
   assert done.returncode == 0, done.stderr[-3000:]
