@@ -86,11 +86,15 @@ def record(runs: list[Run]) -> None:
 def table() -> str:
   """The recorded runs as Markdown, with what was skipped."""
   runs = list(recorded().values())
-  lines = ["| card | run | tests that passed | failed | skipped | workgroups executed |", "|---|---|---|---|---|---|"]
-  lines += [f"| {r.chip} | {r.date} | {r.passed} | {r.failed} | {sum(r.skipped.values())} | {r.workgroups} |" for r in runs]
-  lines += ["", "| skipped because | " + " | ".join(r.chip for r in runs) + " |", "|---" * (1 + len(runs)) + "|"]
-  lines += [f"| {why} | " + " | ".join(str(r.skipped.get(why, 0)) for r in runs) + " |" for why in sorted({why for r in runs for why in r.skipped})]
-  lines += ["", "| not in the suite | because it |", "|---|---|"]
+  missing = [chip for chip in CHIPS if chip not in recorded()]
+  lines = [f"No run of everything is recorded of {', '.join(missing)}.", ""] if missing else []
+  if runs:
+    lines += ["| card | run | tests that passed | failed | skipped | workgroups executed |", "|---|---|---|---|---|---|"]
+    lines += [f"| {r.chip} | {r.date} | {r.passed} | {r.failed} | {sum(r.skipped.values())} | {r.workgroups} |" for r in runs]
+    lines += ["", "| skipped because | " + " | ".join(r.chip for r in runs) + " |", "|---" * (1 + len(runs)) + "|"]
+    lines += [f"| {why} | " + " | ".join(str(r.skipped.get(why, 0)) for r in runs) + " |" for why in sorted({why for r in runs for why in r.skipped})]
+    lines.append("")
+  lines += ["| not in the suite | because it |", "|---|---|"]
   for reason in dict.fromkeys(OUT.values()): lines.append(f"| {', '.join(f'`{name}`' for name in OUT if OUT[name] == reason)} | {reason} |")
   return "\n".join(lines) + "\n"
 

@@ -1,6 +1,6 @@
 """Tensors on virtual GPUs, all the way: schedule, our machine code, the driver's packets, waves under all checks; beside the CPU's results.
 
-This is a part of what test/methods asks of a device. All of it: `EMULATE=gfx1100 DEV=AMD python3 -m pytest test/methods` (and gfx1200, gfx942).
+This is a small part of what tests ask of a device. All of it: `python3 test/suite.py`.
 """
 import json
 import os
