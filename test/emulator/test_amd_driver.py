@@ -270,7 +270,7 @@ MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
   "no wait for kernels": ("gfx1100", DataRace, instead(commands.Commands, "finish", lambda self: None)),
   "launches that need each other do not wait": ("gfx1200", DataRace, instead(Flight, "take", lambda self, places, writes, spills: False)),
   "what launches only read is forgotten": ("gfx1100", DataRace, instead(Flight, "take", forgetful)),
-  "copies and kernels that need each other do not wait": ("gfx1200", StaleRead, instead(Queues, "take", lambda self, queue, number, what, done: 0)),
+  "copies and kernels that need each other do not wait": ("gfx1200", DataRace, instead(Queues, "take", lambda self, queue, number, what, done: 0)),
   "patched buffers are thought to be where they were": ("gfx1100", DataRace, instead(GpuRecording, "_moved", lambda self, launch, position: None)),
   "dies do not meet": ("gfx942", DataRace, instead(commands.Commands, "dies_meet", lambda self: None)),
   "the copy engine does not wait for kernels": ("gfx1100", DataRace, instead(CopyQueue, "wait_memory", lambda self, address, value: None)),
