@@ -11,8 +11,10 @@ import ulps
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.capabilities import capabilities
+from tinyhw.isa.amd.macros import expand_macros
 from tinyhw.isa.amd.recipes import RECIPES
-from tinyhw.isa.amd.target import assemble
+from tinyhw.isa.amd.select import select
+from tinyhw.isa.amd.target import target
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
@@ -102,5 +104,5 @@ def vector_instructions(op: Ops | None, arch: str) -> int:
   operands = tuple(UOp.param(k, dtypes.float32, n).index(r).load() for k in ((1, 2) if op in (Ops.POW, Ops.FDIV) else (1,)))
   value = operands[0] if op is None else UOp(op, dtypes.float32, operands)
   kernel = UOp.sink(UOp.param(0, dtypes.float32, n).index(r).store(value, r))
-  function, _, _ = assemble(lower(kernel, capabilities(arch), "count"), arch)
+  function = expand_macros(select(lower(kernel, capabilities(arch), "count"), target(arch)), target(arch))
   return sum(inst.row.name.startswith("v_") for block in function.blocks for inst in block.insts)
