@@ -61,7 +61,8 @@ GPUS = """
 Kernels for AMD GPUs compute EXP2, EXP, LOG2, LOG, SQRT, RECIPROCAL and FDIV of float32 by the hardware's approximate units and what corrects those
 (`tinyhw/isa/amd/recipes.py`). They keep the same bars, but results are the unit's: they may differ in the last bit from other devices', and from one
 generation to the next. The error is the worst that can be if a unit is less than 1 ULP off, as the ISA guides have it; SQRT, RECIPROCAL and FDIV are
-correctly rounded whatever the unit gives. All else is the expressions above. Vector instructions of each, constants aside:
+correctly rounded whatever the unit gives. All else is the expressions above. Methods of section 2 are within 4 ULP there too, which
+`test/emulator/amd/test_accuracy.py` tries with units as far off as they may be. Vector instructions of each, constants aside:
 
 | | gfx1100 | gfx942 | float32 ULP |
 |---|---|---|---|
