@@ -118,6 +118,34 @@ def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: s
     assert it.read(4) == [2 * (x + y) for x, y in zip(*it.values[:2])]
     assert max(most) == 2, "the second one starts while the first one runs, the third one when both are done"
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("card", CARDS)
+def test_random_work_is_done_as_if_in_order(opened: Opener, card: str, seed: int) -> None:
+  """Sums of random buffers, in submissions and in recordings that are patched, and copies between, beside the same in Python."""
+  _, device = opened(card, seed=seed)
+  program, it, draw = device.load(code(device, addition(card))), Vectors(device, 5), random.Random(seed)
+  values = [list(v) for v in it.values]
+  def launch() -> tuple[list[int], Launch]:
+    chosen = [draw.randrange(5) for _ in range(3)]
+    return chosen, Launch(program, [it.buffers[i] for i in chosen], (), GROUPS, written=[2])
+  def add(chosen: list[int]) -> None: values[chosen[2]] = [x + y for x, y in zip(values[chosen[0]], values[chosen[1]])]
+  for _ in range(6):
+    launches = [launch() for _ in range(draw.randint(1, 4))]
+    if draw.random() < 0.5: device.submit([l for _, l in launches])
+    else:
+      recording = device.record([l for _, l in launches])
+      for _ in range(2):
+        which, position, buffer = draw.randrange(len(launches)), draw.randrange(3), draw.randrange(5)
+        recording.patch(which, position, it.buffers[buffer])
+        launches[which][0][position] = buffer
+      recording.submit()
+    for chosen, _ in launches: add(chosen)
+    for i in range(5):
+      if draw.random() < 0.4:
+        values[i] = [float(draw.randint(0, 9))] * COUNT
+        device.allocator._copyin(it.buffers[i], memoryview(bytearray(struct.pack(f"<{COUNT}f", *values[i]))))
+  assert [it.read(i) for i in range(5)] == values
+
 @pytest.mark.parametrize("dies", [1, 2, 4])
 def test_cards_of_fewer_dies(opened: Opener, dies: int, monkeypatch: pytest.MonkeyPatch) -> None:
   """Partitions of an MI300X: one die has a PM4 queue."""
