@@ -4,13 +4,14 @@ Optional. It serves processors that this repository has no assembler for, and as
 together: most of the time that a compiler takes for one kernel is its own start and the linker's.
 """
 from __future__ import annotations
+import contextlib
 import ctypes
 import os
 import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tinyhw.config import CC
@@ -82,9 +83,19 @@ def joined(group: Sequence[Source]) -> bytes:
   return b"".join(b"#define %b %b\n%b\n#undef %b\n" % (source.name.encode(), name.encode(), source.text, source.name.encode())
                   for source, name in zip(group, names_in(group)))
 
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[str]:
+  """A temporary folder. An interrupt while it is removed stays one: shutil makes an OSError of it, when it closes a file twice."""
+  folder = tempfile.mkdtemp(prefix="tinyhw-")
+  try: yield folder
+  finally:
+    try: shutil.rmtree(folder)
+    except OSError as error:
+      if isinstance(error.__context__, KeyboardInterrupt): raise error.__context__ from None
+
 def build(command: tuple[str, ...], texts: Sequence[bytes]) -> list[ctypes.CDLL | str]:
   """Each text as a shared object, or the exit status of the compiler and what it said. Compilers run at the same time, one for each text."""
-  with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
+  with scratch_folder() as folder:
     found = run_compilers(command, FLAGS, texts, folder)
     if any(isinstance(built, str) for built in found):  # some compilers do not know the machine they run on
       again = run_compilers(command, tuple(flag for flag in FLAGS if flag != "-march=native"), texts, folder)

@@ -1,4 +1,5 @@
 """The CLANG device: finding a compiler, what it refuses, and that a source is compiled once."""
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,11 @@ def test_what_cpu_ran_in_a_test_is_compiled_with_one_run_for_clang(monkeypatch: 
   with on("CPU"): assert computed() == [621, 623, 625]
   started = commands(monkeypatch)
   with on("CLANG"): assert computed() == [621, 623, 625] and len(started) == 1
+
+def test_an_interrupt_while_a_folder_is_removed_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+  def interrupted(folder: str) -> None:
+    os.rmdir(folder)
+    try: raise KeyboardInterrupt
+    finally: raise OSError("Bad file descriptor")
+  monkeypatch.setattr(clang.shutil, "rmtree", interrupted)
+  with pytest.raises(KeyboardInterrupt), clang.scratch_folder(): pass
