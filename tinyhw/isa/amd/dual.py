@@ -34,13 +34,18 @@ def pair_operations(function: Function, target: Target) -> Function:
   return function
 
 class Pairs:
-  """One block. reads, writes: the registers of each instruction, as bits. halves: what it could be as one of two."""
+  """One block. reads, writes: the registers of each instruction, as bits, none of one that is gone. halves: what it could be as one of two."""
   def __init__(self, insts: list[MInst], rows: Table):
     self.rows = rows
     self.insts: list[MInst | None] = list(insts)
     self.halves = [halves_of(inst, rows) for inst in insts]
     self.reads = [read(inst, regs.VGPR) | read(inst, regs.SGPR) << SCALARS for inst in insts]
     self.writes = [written(inst, regs.VGPR) | written(inst, regs.SGPR) << SCALARS for inst in insts]
+    self.ends = [0] * len(insts)    # how far each instruction may look: up to the next one that nothing crosses
+    end = len(insts)
+    for at in range(len(insts) - 1, -1, -1):
+      self.ends[at] = min(end, at + WINDOW)
+      if is_wall(insts[at], self.writes[at]): end = at
 
   def run(self) -> list[MInst]:
     for at in range(len(self.insts)):
@@ -51,10 +56,7 @@ class Pairs:
     """Find a partner for an instruction, and put both in the place of one."""
     reads, writes = self.reads, self.writes
     between_reads = between_writes = 0
-    for other in range(at + 1, min(at + WINDOW, len(self.insts))):
-      inst = self.insts[other]
-      if inst is None: continue
-      if is_wall(inst, writes[other]): return
+    for other in range(at + 1, self.ends[at]):
       if self.halves[other] and not (reads[other] | writes[other]) & writes[at]:
         up = not (reads[other] & between_writes or writes[other] & (between_reads | between_writes))
         down = not (between_reads & writes[at] or between_writes & (writes[at] | reads[at]))
