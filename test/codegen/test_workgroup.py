@@ -77,6 +77,18 @@ def test_few_results_share_the_sum_where_memory_lies_alike(channels: int, shared
   assert (opts(kernel)[0].axis == 1) == shared
   assert run(kernel, tolerance=1e-5).lanes == (16 if shared else 32)
 
+@pytest.mark.parametrize("sizes, copies", [((3, 3, 3), [(3, 3), (2, 3)]), ((4, 5, 6), [(3, 6)]), ((40, 1, 1), [(1, 10)]),
+                                           ((7, 2, 8), [(3, 8), (2, 2)])])
+def test_short_reductions_are_unrolled(sizes: tuple[int, int, int], copies: list[tuple[int, int]]) -> None:
+  """So that a lane has several loads under way; the order of additions stays."""
+  n = math.prod(size + 1 for size in sizes)
+  out, a = UOp.param(0, F32, 16), UOp.param(1, F32, 16 * n)
+  i, (x, y, z) = axis(16, 0), [axis(size, k, "REDUCE") for k, size in enumerate(sizes, 1)]
+  place = (x * (sizes[1] + 1) + y) * (sizes[2] + 1) + z
+  kernel = UOp.sink(out.index(i).store(a.index(place * 16 + i).load().reduce(Ops.ADD, x, y, z), i))
+  assert [o for o in opts(kernel) if o.op is OptOps.UPCAST] == [Opt(OptOps.UPCAST, *copy) for copy in copies]
+  run(kernel)
+
 def test_reductions_are_not_repeated_by_lanes() -> None:
   """Rows are lanes where a row is reduced; where nothing is left outside of the reduction, each lane does it."""
   assert opts(softmax(16, 5))[0] == Opt(OptOps.LOCAL, 0, 16)

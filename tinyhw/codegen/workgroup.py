@@ -20,7 +20,9 @@ from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
   from tinyhw.codegen.heuristic import Nest
 
-WAVES = 4   # of a workgroup, at most
+WAVES = 4            # of a workgroup, at most
+MOST_COPIES = 16     # of the body of a reduction: loads that a lane has under way at once
+MOST_OPERATIONS = 128  # of all copies of a body
 
 def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   """The opts that make lanes; none for a kernel without an output range."""
@@ -31,12 +33,28 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   shared = [r for r in ranges if all(r in u.ranges for u in nest.reduces)] or ranges
   best = max(shared, key=lambda r: (adjacent(nest, r), r.arg), default=None)
   summed = along_sums(nest, best, capabilities)
-  if summed: return summed
+  if summed: return (*summed, *unrolled(nest, {o.axis for o in summed}))
   if best is None: return ()
   copies = copies_along(nest, best, capabilities)
   lanes = lanes_along(size_of(best) // copies, capabilities.lanes)
   more = further_lanes(nest, lanes, [r for r in shared if r is not best], capabilities)
-  return (Opt(OptOps.LOCAL, best.arg[0], lanes), *[Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1), *more)
+  return (Opt(OptOps.LOCAL, best.arg[0], lanes), *[Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1), *more, *unrolled(nest, set()))
+
+def unrolled(nest: Nest, taken: set[int]) -> list[Opt]:
+  """Copies along the innermost ranges of reductions, so that many loads are under way at once. taken: ranges that have opts already.
+
+  Terms are added in the same order as without.
+  """
+  found: dict[int, Opt] = {}
+  for u in nest.reduces:
+    room = min(MOST_COPIES, MOST_OPERATIONS // max(nest.operations, 1))
+    for r in reversed(ranges_of(u)):
+      if r.arg[0] in taken: break
+      copies = max((d for d in range(1, room + 1) if size_of(r) % d == 0), default=1)
+      if copies > 1: found[r.arg[0]] = Opt(OptOps.UPCAST, r.arg[0], copies)
+      if copies < size_of(r): break
+      room //= copies
+  return list(found.values())
 
 def further_lanes(nest: Nest, lanes: int, ranges: list[UOp], capabilities: Capabilities) -> list[Opt]:
   """Lanes along other ranges, if those that there are do not fill a wave: the largest parts that keep a workgroup small."""
