@@ -57,14 +57,17 @@ class Memory(Protocol):
     """Loads of several lanes: as many results as addresses, in their order."""
   def scatter(self, addresses: Sequence[int], data: Sequence[bytes], kind: Kind = VECTOR) -> None:
     """Stores of several lanes. Where two lanes write the same bytes, the later one in the order given stays."""
-  def windows(self) -> tuple[int, int]:
-    """Where the tables of windows are for plain accesses of VECTOR and SCALAR: asked for before translated code runs, and good until it stops."""
-  def open_window(self, kind: Kind) -> None:
-    """Have a window onto the place of the last access, if there can be one."""
   def invalidate(self, kind: Kind) -> None:
     """Forget what the unit's caches hold that are nearer than the scope (and, as far as the hardware does, at it): an acquire of a wave."""
   def write_back(self, kind: Kind) -> None:
     """Make this wave's writes visible to the scope: a release of a wave."""
+
+class WindowedMemory(Memory, Protocol):
+  """Memory that translated code reaches too."""
+  def windows(self) -> tuple[int, int]:
+    """Where the tables of windows are for plain accesses of VECTOR and SCALAR: asked for before translated code runs, and good until it stops."""
+  def open_window(self, kind: Kind) -> None:
+    """Have a window onto the place of the last access, if there can be one."""
 
 class FlatMemory:
   """Regions of host memory that are always there, readable, writable and coherent: for tests of instructions, and for `emulate`."""

@@ -75,11 +75,11 @@ class Local:
     self.words = array("q", (*places, size, mark * 0x01010101, address_of(self.notes) if size else 0, 0))
     self.address, self.taken = self.words.buffer_info()[0], 0
 
-  def noted(self) -> Iterator[list[tuple[int, int, int]]]:
-    """(address, size, kind) of the accesses of each instruction since the last call; of more than NOTES the last ones, and nothing of the others."""
+  def noted(self, last: int) -> Iterator[list[tuple[int, int, int]]]:
+    """(address, size, kind) of the accesses of each instruction since the last call; nothing but of the `last` ones, of NOTES at most."""
     number = self.words[-1]
     for i in range(self.taken, number):
-      if number - i > NOTES: yield []
+      if number - i > last: yield []
       else:
         kind, size, count, *_ = note = struct.unpack_from("<72I", self.notes, i % NOTES * NOTE_BYTES)
         yield [(address, size, kind) for address in note[8:8 + count]]

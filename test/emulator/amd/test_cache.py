@@ -1,10 +1,11 @@
 """tinyhw/emulator/amd/cache.py: reads that would get old values are found, others are not."""
 import pytest
 
-from tinyhw.emulator.amd.cache import BIG_WRITE, LINE, Coherence, HostWrites, ReadCache, WriteBuffer, drop, lines_between
+from tinyhw.emulator.amd.cache import (ABSENT, BIG_WRITE, COPY, LINE, MANY, SAME, Coherence, HostWrites, ReadCache, WriteBuffer, drop,
+                                       lines_between)
 from tinyhw.emulator.errors import StaleRead
 from tinyhw.emulator.pages import PageTable, Range
-from tinyhw.emulator.physical import PAGE, Frames
+from tinyhw.emulator.physical import FOREIGN, PAGE, Frames
 
 def page(start: int = 0x10000, physical: int = 0) -> Range:
   frames = Frames(physical, PAGE, memoryview(bytearray(PAGE)))
@@ -96,7 +97,7 @@ def test_what_is_freed_is_forgotten() -> None:
   system.write(0, 0, b"new!")
   system.coherence.forget(0, PAGE)
   drop(system.caches[0], 0, PAGE)
-  assert not system.coherence.pending and not system.buffers[0].lines and not system.caches[0] and not system.coherence.writers
+  assert not system.coherence.pending and not system.buffers[0].lines and not system.caches[0].lines() and not system.coherence.writers
 
 def test_lines_of_addresses() -> None:
   table = PageTable()
@@ -138,3 +139,55 @@ def test_host_writes_must_be_flushed() -> None:
   with pytest.raises(StaleRead, match=r"0x1000a .*through the bar of card 0.*HDP_FLUSH_REQ"): system.read(None, 10, 4)
   writes.flush()
   system.read(None, 10, 4)
+
+def test_a_line_is_copied_when_somebody_else_writes_it() -> None:
+  """Until then the cache has it as memory does: translated code sees that in the map."""
+  system = System()
+  system.read(0, 0)
+  system.read(0, LINE)
+  one, other = system.caches
+  assert one.lines() == [0, 1] and not one.copies and one.state(0) == SAME and other.state(0) == ABSENT
+  system.write(0, 0, b"mine")
+  assert one.state(0) == SAME and not one.copies, "a write through the cache changes what it has"
+  system.coherence.write_back(system.buffers[0])
+  system.read(1, 0)
+  system.write(1, 4, b"here")
+  assert one.state(0) == COPY and one.copies[0][:8] == b"mine\0\0\0\0" and other.state(0) == SAME
+  one.clear()
+  assert one.state(0) == ABSENT and not one.copies and not one.lines()
+
+def test_lines_that_wait_for_one_buffer_and_for_several() -> None:
+  system = System()
+  dirty = system.coherence.dirty_of(0)
+  system.write(0, 0, b"zero")
+  assert dirty[0] == system.buffers[0].number != 0
+  system.write(1, 8, b"one!")
+  assert dirty[0] == MANY
+  system.coherence.write_back(system.buffers[0])
+  assert dirty[0] == system.buffers[1].number
+  system.coherence.write_back(system.buffers[1])
+  assert dirty[0] == 0
+
+def test_big_writes_leave_copies_too() -> None:
+  system = System()
+  system.read(0, 0)
+  system.coherence.write(system.entry, 0, bytes(b"x" * PAGE), None, (), "an engine") if BIG_WRITE < PAGE else system.write(None, 0, b"x" * PAGE)
+  assert system.caches[0].state(0) == COPY
+  with pytest.raises(StaleRead): system.read(0, 0)
+
+def test_nobody_has_a_line_any_more() -> None:
+  system = System()
+  system.read(0, 0)
+  system.caches[0].clear()
+  assert system.coherence.seen[0][0] == 1
+  system.write(1, 0, b"new!")
+  assert system.coherence.seen[0][0] == 0
+
+def test_memory_of_the_program_itself_is_always_copied() -> None:
+  """Nobody sees the program write to it."""
+  system = System()
+  system.entry = page(physical=FOREIGN + PAGE)
+  system.read(0, 0)
+  assert system.caches[0].state((FOREIGN + PAGE) // LINE) == COPY
+  system.entry.view[:4] = b"new!"
+  with pytest.raises(StaleRead): system.read(0, 0)

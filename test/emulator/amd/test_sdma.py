@@ -144,4 +144,4 @@ def test_cache_requests_empty_the_caches() -> None:
   port.store(it.vram.address, bytes(4))
   bits = 1 << 14 | 1 << 15 | 1 << 8 | 1 << 9
   it.submit(it.packets.GCR_REQ(gcr_control_15_0=bits))
-  assert not any(xcc.read_caches()) and not xcc.dirty.lines
+  assert not any(cache.lines() for cache in xcc.read_caches()) and not xcc.dirty.lines

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tinyhw.emulator.amd.strict import Event, Strict
 from tinyhw.emulator.errors import StrictError
+from tinyhw.emulator.windows import NOTES
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.decoded import Step
@@ -92,10 +93,12 @@ class StandIn:
     self.strict = Strict(cast("Wave", self), memoryview(b""), [])
 
 def foresee(stand_in: StandIn, before: Known, steps: Iterable[tuple[int, Step]]) -> Known | None:
-  """What is known behind steps, (address, step) each; None if one of them is an error, which executing them will tell."""
+  """What is known behind steps, (address, step) each; None if one of them is an error, which executing them will tell, or if more accesses of the LDS
+  are under way than translated code notes."""
   strict = stand_in.strict
   tell(strict, before)
   try:
     for pc, step in steps: strict.foresee(cast("Wave", stand_in), step, pc)
   except StrictError: return None
-  return known(strict)
+  found = known(strict)
+  return None if any(event.age > NOTES for event in found.events) else found

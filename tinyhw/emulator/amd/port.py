@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tinyhw.drivers.cpu.memory import address_of
-from tinyhw.emulator.amd.cache import Coherence, ReadCache, WriteBuffer
+from tinyhw.emulator.amd.cache import CHUNK, LINE, Coherence, ReadCache, WriteBuffer
 from tinyhw.emulator.amd.order import Agent
 from tinyhw.emulator.amd.races import Races
 from tinyhw.emulator.errors import UninitialisedRead
 from tinyhw.emulator.memory import ENGINE, SCALAR, VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.pages import PageTable, Range
+from tinyhw.emulator.physical import FOREIGN
 from tinyhw.emulator.windows import Window, Windows
 
 class Level(NamedTuple):
@@ -58,8 +59,7 @@ class Xcc:
     """Empty the caches of a level; lines: only those."""
     for cache in self.caches[level].values():
       if lines is None: cache.clear()
-      else:
-        for line in [line for line in cache if line in lines]: del cache[line]
+      else: cache.forget(lines)
 
 class Port:
   """Memory as one agent sees it: implements memory.Memory. who: for messages; may be changed while it is used.
@@ -78,7 +78,7 @@ class Port:
     self._at = 0
     self._changes = -1
     self._windows = {VECTOR: Windows(), SCALAR: Windows()}
-    self._windows_changes = -1
+    self._windows_changes = (-1, 0)
 
   # **** the table ****
 
@@ -199,19 +199,42 @@ class Port:
       for address, value in zip(addresses, data): self.store(address, value, kind)
 
   def windows(self) -> tuple[int, int]:
-    rivals = self.races is not None and self.races.rivals  # which translated code does not look for
-    if rivals or self._windows_changes != self.table.changes or self.coherence is not None and self.coherence.host_is_ahead():
+    changes = self.table.changes, self._rivals()
+    if self._windows_changes != changes or self.coherence is not None and self.coherence.host_is_ahead():
       for table in self._windows.values(): table.clear()
-      self._windows_changes = self.table.changes
+      self._windows_changes = changes
     return self._windows[VECTOR].address, self._windows[SCALAR].address
+
+  def _rivals(self) -> int:
+    """What rivals of this dispatch have written, as a count: translated code does not look for it, so windows leave it out."""
+    return 0 if self.races is None or not self.races.rivals else self.races.changes()
 
   def open_window(self, kind: Kind) -> None:
     entry, table = self._last, self._windows.get(kind)
-    if table is None or entry is None or self._changes != self.table.changes or self.races is not None and self.races.rivals: return
+    if table is None or entry is None or self._changes != self.table.changes or self._windows_changes != (self.table.changes, self._rivals()): return
     start, written = entry.start, entry.frames.written
     shadow = 0 if written is None else address_of(written) + entry.offset - start
     window = Window(start, entry.end, address_of(entry.view) - start, 0, shadow, int(entry.writable))
     if self.coherence is None: table.add(window)
+    elif self.xcc is not None and entry.frames.physical < FOREIGN and not self.coherence.host_is_ahead():
+      found = self._watched(window._replace(written=shadow), entry, kind, self.coherence, self.xcc)
+      if found is not None: table.add(found)
+
+  def _watched(self, window: Window, entry: Range, kind: Kind, coherence: Coherence, xcc: Xcc) -> Window | None:
+    """A window with all that is to be looked at, onto as much of the chunk of the last access as no rival has written; None if one has written there."""
+    moved = entry.frames.physical + entry.offset - entry.start  # from addresses to physical ones
+    chunk = (self._at + moved) // CHUNK
+    start, end = max(entry.start, chunk * CHUNK - moved), min(entry.end, (chunk + 1) * CHUNK - moved)
+    if self.races is not None and self.races.rivals:
+      start, end = (at - moved for at in self.races.unchanged(self._at + moved, start + moved, end + moved))
+      if start >= end: return None
+    first = (start + moved) % CHUNK
+    moved_lines, caches = first // LINE - start // LINE, self._caches(kind, entry.uncached)
+    held = [coherence.map_of(cache, chunk).address + moved_lines for cache in (*caches, *[caches[-1]] * (3 - len(caches)))]
+    readers, writers = (0, 0) if self.races is None else (address + 2 * (first - start) for address in self.races.addresses(chunk))
+    return window._replace(start=start, end=end, held0=held[0], held1=held[1], held2=held[2], seen=coherence.seen[chunk].address + moved_lines,
+                           dirty=coherence.dirty_of(chunk).address + moved_lines, own=coherence.number_of(xcc.dirty), readers=readers,
+                           writers=writers, mark=self.mark * 0x1000100010001)
 
   def invalidate(self, kind: Kind) -> None:
     if self.xcc is None: return

@@ -6,11 +6,15 @@ already changes nothing, and is none: overlapping tiles store some elements twic
 of the whole device's scope are how programs make an order of their own: neither is looked at. Groups are remembered by 16 bits of their number.
 """
 from __future__ import annotations
+import mmap
 from array import array
 from collections.abc import Iterator
 
+from tinyhw.drivers.cpu.memory import address_of
+from tinyhw.emulator.amd.cache import CHUNK
 from tinyhw.emulator.errors import DataRace
 from tinyhw.emulator.pages import Range
+from tinyhw.emulator.physical import PAGE
 from tinyhw.emulator.physical import PAGE
 
 SEVERAL, ATOMIC = 0xFFFF, 0xFFFE  # marks of bytes that several groups have read, and of those that atomic operations have changed
@@ -26,33 +30,53 @@ class Races:
   mask, who: the dispatches as order.py knows them; rivals: those of dispatches and copies that nothing orders before or after them.
   """
   def __init__(self) -> None:
-    self.readers: dict[int, array[int]] = {}
-    self.writers: dict[int, array[int]] = {}
+    self.readers: dict[int, memoryview] = {}  # by chunk of physical memory: a mark for each byte
+    self.writers: dict[int, memoryview] = {}
+    self.places: dict[int, tuple[int, int]] = {}
+    self.changed: set[int] = set()            # pages that have been written
     self.names: dict[int, str] = {}
     self.mask = 0
     self.who = ""
     self.rivals: list[Races] = []
 
+  def addresses(self, chunk: int) -> tuple[int, int]:
+    """Where the marks of the readers and of the writers of a chunk are, and stay."""
+    found = self.places.get(chunk)
+    if found is None: found = self.places[chunk] = (address_of(_marks(self.readers, chunk)), address_of(_marks(self.writers, chunk)))
+    return found
+
+  def changes(self) -> int:
+    """How many pages rivals have written, for those who have looked before."""
+    return sum(len(rival.changed) for rival in self.rivals)
+
+  def unchanged(self, physical: int, start: int, end: int) -> tuple[int, int]:
+    """The part of physical addresses start..end around one in which no rival has written; (0, 0) if one has written to its page."""
+    page = physical // PAGE
+    pages = [other for rival in self.rivals for other in rival.changed if start // PAGE <= other <= end // PAGE]
+    if page in pages: return 0, 0
+    low, high = max((other + 1 for other in pages if other < page), default=0), min((other for other in pages if other > page), default=1 << 52)
+    return max(start, low * PAGE), min(end, high * PAGE)
+
   def join(self, first: int, name: str) -> None:
     """A dispatch begins, whose workgroups have numbers from `first` on."""
     self.names[first] = name
 
-  def touched(self, page: int, low: int, high: int, reads: bool) -> int | None:
-    """The first byte of a piece of a page that has been written, or (reads) read."""
-    marks = (self.readers if reads else self.writers).get(page)
+  def touched(self, chunk: int, low: int, high: int, reads: bool) -> int | None:
+    """The first byte of a piece of a chunk that has been written, or (reads) read."""
+    marks = (self.readers if reads else self.writers).get(chunk)
     if marks is None: return None
-    part = marks[low:high]
+    part = marks[low:high].tolist()
     return None if part.count(0) == len(part) else next(i for i, mark in enumerate(part) if mark)
 
   def check_rivals(self, entry: Range, offset: int, size: int, who: str, data: bytes | None = None) -> None:
     """Raise DataRace where a rival has touched bytes that are read, or (data) become others."""
     done = 0
-    for page, low, high, start in _pages(entry, offset, size):
+    for chunk, low, high, start in _chunks(entry, offset, size):
       changes = data is None or data[done:done + high - low] != entry.view[start:start + high - low]
       done += high - low
       for rival in self.rivals if changes else ():
         for reads in (False, True) if data is not None else (False,):
-          at = rival.touched(page, low, high, reads)
+          at = rival.touched(chunk, low, high, reads)
           if at is not None:
             raise DataRace(f"{who} {'reads' if data is None else 'writes'} {entry.start + start + at:#x} (in {entry!r}), which "
                            f"{rival.who} {'reads' if reads else 'writes'}; nothing orders them: the second one must wait until the first is done")
@@ -60,33 +84,37 @@ class Races:
   def forget(self, physical: int, size: int) -> None:
     """Pages were given back."""
     for table in (self.readers, self.writers):
-      for page in [page for page in table if physical <= page * PAGE < physical + size]: del table[page]
+      for chunk, marks in table.items():
+        low, high = max(physical - chunk * CHUNK, 0), min(physical + size - chunk * CHUNK, CHUNK)
+        if low < high: marks[low:high] = array("H", bytes(2 * (high - low)))
+    self.changed -= {page for page in self.changed if physical <= page * PAGE < physical + size}
 
   def read(self, entry: Range, offset: int, size: int, mine: int, who: str) -> None:
     """Group `mine` reads bytes of a range."""
     if self.rivals: self.check_rivals(entry, offset, size, who)
-    for page, low, high, start in _pages(entry, offset, size):
-      writers = self.writers.get(page)
+    for chunk, low, high, start in _chunks(entry, offset, size):
+      writers = self.writers.get(chunk)
       if writers is not None:
-        part = writers[low:high]
+        part = writers[low:high].tolist()
         if part.count(0) + part.count(mine) != len(part):
           at = next(i for i, other in enumerate(part) if other not in (0, mine))
           raise DataRace(f"{who} reads {entry.start + start + at:#x} (in {entry!r}), which {self._name(part[at], mine)} writes; nothing orders them")
-      self._note(self.readers, page, low, high, mine, SEVERAL)
+      self._note(self.readers, chunk, low, high, mine, SEVERAL)
 
   def write(self, entry: Range, offset: int, data: bytes, mine: int, who: str, atomic: bool = False) -> None:
     """Group `mine` writes bytes of a range: called before they are there."""
     if self.rivals: self.check_rivals(entry, offset, len(data), who, data)
+    self._change(entry, offset, len(data))
     done = 0
-    for page, low, high, start in _pages(entry, offset, len(data)):
+    for chunk, low, high, start in _chunks(entry, offset, len(data)):
       part = data[done:done + high - low]
       done += high - low
       for table, what, friend in ((self.readers, "reads", mine), (self.writers, "writes", ATOMIC if atomic else mine)):
-        marks = table.get(page)
-        if marks is not None: self._check(entry, start, part, marks[low:high], mine, friend, what, who)
-      self._note(self.writers, page, low, high, ATOMIC if atomic else mine, ATOMIC if atomic else mine)
+        marks = table.get(chunk)
+        if marks is not None: self._check(entry, start, part, marks[low:high].tolist(), mine, friend, what, who)
+      self._note(self.writers, chunk, low, high, ATOMIC if atomic else mine, ATOMIC if atomic else mine)
 
-  def _check(self, entry: Range, start: int, data: bytes, marks: array[int], mine: int, friend: int, what: str, who: str) -> None:
+  def _check(self, entry: Range, start: int, data: bytes, marks: list[int], mine: int, friend: int, what: str, who: str) -> None:
     """Raise DataRace where another one's byte changes."""
     if marks.count(0) + marks.count(mine) + (marks.count(friend) if friend != mine else 0) == len(marks): return
     for i, other in enumerate(marks):
@@ -103,11 +131,15 @@ class Races:
     if first(other) == first(mine): return f"workgroup number {number} of the same dispatch"
     return f"workgroup number {number} of the {self.names[first(other)]}, for which the command processor has not waited,"
 
-  def _note(self, table: dict[int, array[int]], page: int, low: int, high: int, mine: int, several: int) -> None:
+  def _change(self, entry: Range, offset: int, size: int) -> None:
+    """Note the pages of bytes that are written."""
+    start = entry.frames.physical + entry.offset + offset
+    self.changed.update(range(start // PAGE, (start + size - 1) // PAGE + 1))
+
+  def _note(self, table: dict[int, memoryview], chunk: int, low: int, high: int, mine: int, several: int) -> None:
     """Put a mark on bytes; `several` where another one has its own."""
-    marks = table.get(page)
-    if marks is None: marks = table[page] = array("H", bytes(2 * PAGE))
-    part = marks[low:high]
+    marks = _marks(table, chunk)
+    part = marks[low:high].tolist()
     free = part.count(0) + part.count(mine)
     if free == len(part): marks[low:high] = array("H", [mine]) * free
     elif free == 0: marks[low:high] = array("H", [several]) * len(part)
@@ -119,8 +151,8 @@ class Copied(Races):
     super().__init__()
     self.pieces: dict[bool, list[tuple[int, int]]] = {True: [], False: []}  # by whether they are read
 
-  def touched(self, page: int, low: int, high: int, reads: bool) -> int | None:
-    start, end = page * PAGE + low, page * PAGE + high
+  def touched(self, chunk: int, low: int, high: int, reads: bool) -> int | None:
+    start, end = chunk * CHUNK + low, chunk * CHUNK + high
     found = [max(first, start) - start for first, last in self.pieces[reads] if first < end and start < last]
     return min(found, default=None)
 
@@ -130,6 +162,7 @@ class Copied(Races):
 
   def write(self, entry: Range, offset: int, data: bytes, mine: int, who: str, atomic: bool = False) -> None:
     if self.rivals: self.check_rivals(entry, offset, len(data), who, data)
+    self._change(entry, offset, len(data))
     self._add(entry, offset, len(data), False)
 
   def _add(self, entry: Range, offset: int, size: int, reads: bool) -> None:
@@ -142,13 +175,19 @@ class Copied(Races):
     for reads, pieces in self.pieces.items():
       self.pieces[reads] = [piece for piece in pieces if piece[1] <= physical or physical + size <= piece[0]]
 
-def _pages(entry: Range, offset: int, size: int) -> Iterator[tuple[int, int, int, int]]:
-  """(page, first byte there, end there, offset in the range) for each page of a piece of a range."""
+def _marks(table: dict[int, memoryview], chunk: int) -> memoryview:
+  """The marks of a chunk, 0 at first."""
+  found = table.get(chunk)
+  if found is None: found = table[chunk] = memoryview(mmap.mmap(-1, 2 * CHUNK)).cast("H")
+  return found
+
+def _chunks(entry: Range, offset: int, size: int) -> Iterator[tuple[int, int, int, int]]:
+  """(chunk, first byte there, end there, offset in the range) for each chunk of a piece of a range."""
   base = entry.frames.physical + entry.offset
   while size > 0:
-    page, low = divmod(base + offset, PAGE)
-    count = min(size, PAGE - low)
-    yield page, low, low + count, offset
+    chunk, low = divmod(base + offset, CHUNK)
+    count = min(size, CHUNK - low)
+    yield chunk, low, low + count, offset
     offset, size = offset + count, size - count
 
 class SharedRaces:

@@ -17,9 +17,9 @@ from tinyhw.emulator.amd.lds import Access, LocalMemory
 from tinyhw.emulator.amd.numerics import lane_bits
 from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES, DispatchRegisters
 from tinyhw.emulator.amd.strict import Strict
-from tinyhw.emulator.memory import Memory
+from tinyhw.emulator.memory import WindowedMemory
 from tinyhw.emulator.threaded import AT, CONTEXT_BYTES
-from tinyhw.emulator.windows import NOWHERE
+from tinyhw.emulator.windows import NOTES, NOWHERE
 from tinyhw.isa.amd import regs
 
 _ACTIVE, _PARTIAL, _LOCAL = AT["ACTIVE"], AT["PARTIAL"], AT["LOCAL"]
@@ -70,7 +70,7 @@ class Rows(dict[int, Any]):
 
 class Wave:
   """One wave. `number`: within its workgroup."""
-  def __init__(self, registers: DispatchRegisters, number: int, memory: Memory, lds: LocalMemory, source: random.Random):
+  def __init__(self, registers: DispatchRegisters, number: int, memory: WindowedMemory, lds: LocalMemory, source: random.Random):
     self.registers, self.number, self.memory, self.lds = registers, number, memory, lds
     self.lanes = registers.wave_size
     self.all = (1 << self.lanes) - 1
@@ -146,10 +146,10 @@ class Wave:
     """Let translated code reach the LDS, but not while accesses are noted for a barrier that the wave has signalled."""
     self.context[_LOCAL] = NOWHERE.address if self.local is None or self.signalled else self.local.address
 
-  def note_local(self) -> None:
-    """Take over what translated code has noted of its LDS accesses."""
+  def note_local(self, last: int = NOTES) -> None:
+    """Take over what translated code has noted of its LDS accesses, as far as the `last` ones matter."""
     if self.local is None: return
-    for accesses in self.local.noted():
+    for accesses in self.local.noted(last):
       self.strict.local.current = accesses
       self.strict.local.end()
 
@@ -183,7 +183,7 @@ def signed64(word: int) -> int:
   """A word of 64 bits as a number with a sign."""
   return (word & (1 << 64) - 1 ^ 1 << 63) - (1 << 63)
 
-def start(registers: DispatchRegisters, group: tuple[int, int, int], memory: Memory, lds: LocalMemory, source: random.Random,
+def start(registers: DispatchRegisters, group: tuple[int, int, int], memory: WindowedMemory, lds: LocalMemory, source: random.Random,
           base: int) -> list[Wave]:
   """The waves of a workgroup at their first instruction."""
   size = tuple(partial if partial and group[i] == registers.groups[i] - 1 else whole

@@ -233,8 +233,9 @@ class Translation:
   def leave(self, wave: Wave) -> None:
     """The wave is watched step by step from here on."""
     if not wave.known: return
-    wave.note_local()
-    tell(wave.strict, self.states[wave.context[KNOWN]])
+    what = self.states[wave.context[KNOWN]]
+    wave.note_local(max((event.age for event in what.events), default=0))
+    tell(wave.strict, what)
     wave.known = False
 
   # ***** execution *****
@@ -293,7 +294,7 @@ class Translation:
     index = block.python[place]
     pc, step = block.steps[index]
     wave.at, wave.pc = pc, pc + step.size
-    wave.note_local()
+    if step.local: wave.note_local()
     step.run(wave)
     if step.local: wave.strict.local.end()
     if place in block.transfers: wave.memory.open_window(block.transfers[place])

@@ -16,7 +16,7 @@ from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.state import Wave, start
 from tinyhw.emulator.amd.translate import Translation, translation
 from tinyhw.emulator.errors import StrictError
-from tinyhw.emulator.memory import Memory
+from tinyhw.emulator.memory import WindowedMemory
 
 class Status(IntEnum):
   """What a step ended with."""
@@ -34,7 +34,7 @@ class Workgroup:
   one of the same dispatch, if there is one already.
   """
   def __init__(self, arch: str, code_reader: Callable[[int, int], bytes], registers: DispatchRegisters, group_id: tuple[int, int, int],
-               memory: Memory, lds_bytes: int, seed: int, watch: Callable[[Wave, Step], None] | None = None, wave_base: int = 0,
+               memory: WindowedMemory, lds_bytes: int, seed: int, watch: Callable[[Wave, Step], None] | None = None, wave_base: int = 0,
                decoder: Decoder | None = None):
     self.registers, self.group_id, self.watch = registers, group_id, watch
     self.random = random.Random(seed)
