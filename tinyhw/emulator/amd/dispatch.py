@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RESIDENT = 8             # workgroups of a dispatch that take turns
 WINDOW = 64              # workgroups not started yet, of which the next one is drawn
-SLICE, MORE, MOST = 200, 20, 1 << 15  # most instructions of a workgroup in a step: at first, how many more with each step of the dispatch, at last
+SLICE, MORE, MOST = 200, 20, 1 << 16  # most instructions of a workgroup in a step: at first, how many more with each step of the dispatch, at last
 MOST_WORK_ITEMS = 1024   # of a workgroup
 LDS_UNIT = 512
 SCRATCH_UNIT = {9: 1024, 11: 256, 12: 256}

@@ -97,7 +97,7 @@ v_mad_i32_i24                   : D.i32 = i64((S0.i32 << 8) >> 8) * i64((S1.i32 
 v_mad_u32_u24                   : D.u32 = S0.u32[23:0] * S1.u32[23:0] + S2.u32
 v_mad_u32_u16                   : D.u32 = u32(S0.u16) * u32(S1.u16) + S2.u32
 v_mad_i32_i16                   : D.i32 = i32(S0.i16) * i32(S1.i16) + S2.i32
-v_mad_u64_u32 v_mad_co_u64_u32  : t = u128(S0.u32) * u128(S1.u32) + u128(S2.u64); D.u64 = t; CARRY = t[64]
+v_mad_u64_u32 v_mad_co_u64_u32  : p = u64(S0.u32) * u64(S1.u32); t = p + S2.u64; D.u64 = t; CARRY = t < p
 v_mad_i64_i32 v_mad_co_i64_i32  : t = i128(S0.i32) * i128(S1.i32) + i128(S2.i64); D.i64 = t; CARRY = t != i128(i64(t))
 v_mul_lo_u32                    : D.u32 = S0.u32 * S1.u32
 v_mul_hi_u32                    : D.u32 = (u64(S0.u32) * u64(S1.u32)) >> 32

@@ -54,7 +54,8 @@ class Workgroup:
         if not self.alive: return Status.DONE
         self.release()
         return Status.BARRIER
-      budget -= self.turn(self.random.choice(ready), min(budget, self.random.randint(1, self.random.choice(TURNS))))
+      count = budget if len(ready) == 1 else min(budget, self.random.randint(1, self.random.choice(TURNS)))
+      budget -= self.turn(self.random.choice(ready), count)
     return Status.RUNNING if self.alive else Status.DONE
 
   def run(self) -> int:
