@@ -108,3 +108,21 @@ def test_kernels(card: str, name: str) -> None:
   if races:
     with pytest.raises(DataRace, match="of the same dispatch"): program.settle()
   else: program.settle()
+
+def test_what_rivals_have_left_alone() -> None:
+  """Windows of translated code reach only that."""
+  one, other = Bytes(), Bytes()
+  one.races.rivals.append(other.races)
+  base = one.entry.frames.physical + one.entry.offset
+  assert one.races.changes() == 0 and one.races.unchanged(base, base, base + 2 * PAGE) == (base, base + 2 * PAGE)
+  other.write(5, PAGE, b"abcd")
+  assert one.races.changes() == 1
+  assert one.races.unchanged(base + 8, base, base + 2 * PAGE) == (base, base + PAGE)
+  assert one.races.unchanged(base + PAGE, base, base + 2 * PAGE) == (0, 0)
+
+def test_marks_stay_where_they_are() -> None:
+  it = Bytes()
+  places = it.races.addresses(0)
+  it.write(1, 0, b"abcd")
+  it.races.forget(it.entry.frames.physical, PAGE)
+  assert it.races.addresses(0) == places and it.races.touched(0, 0, PAGE, False) is None and it.races.changes() == 0 and not it.races.changed

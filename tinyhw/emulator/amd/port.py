@@ -221,7 +221,7 @@ class Port:
       if found is not None: table.add(found)
 
   def _watched(self, window: Window, entry: Range, kind: Kind, coherence: Coherence, xcc: Xcc) -> Window | None:
-    """A window with all that is to be looked at, onto as much of the chunk of the last access as no rival has written; None if one has written there."""
+    """A window with all that is to be looked at, onto what no rival has written of the last access's chunk; None if one has written there."""
     moved = entry.frames.physical + entry.offset - entry.start  # from addresses to physical ones
     chunk = (self._at + moved) // CHUNK
     start, end = max(entry.start, chunk * CHUNK - moved), min(entry.end, (chunk + 1) * CHUNK - moved)

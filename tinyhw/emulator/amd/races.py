@@ -15,7 +15,6 @@ from tinyhw.emulator.amd.cache import CHUNK
 from tinyhw.emulator.errors import DataRace
 from tinyhw.emulator.pages import Range
 from tinyhw.emulator.physical import PAGE
-from tinyhw.emulator.physical import PAGE
 
 SEVERAL, ATOMIC = 0xFFFF, 0xFFFE  # marks of bytes that several groups have read, and of those that atomic operations have changed
 MOST_MARK = 0xFFFD
