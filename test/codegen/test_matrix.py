@@ -122,3 +122,16 @@ def test_factors_are_loaded_some_steps_ahead() -> None:
   program = run(matmul(4, 32, 8), replace(LANES, threads=64))
   kinds = [u.op for u in program.uops if u.op is Ops.MMA or u.op is Ops.LOAD and u.src[0].src[0].op is Ops.DEFINE_LOCAL]
   assert AHEAD_BYTES == 96 and kinds == [Ops.LOAD] * 8 + [Ops.MMA, Ops.LOAD, Ops.LOAD] * 4 + [Ops.MMA] * 4
+
+@pytest.mark.parametrize("size, products", [((8, 8, 16), True), ((12, 8, 16), True), ((9, 8, 16), False), ((8, 8, 11), False)])
+def test_what_is_added_to_in_place(size: tuple[int, int, int], products: bool) -> None:
+  """No element may be computed twice: shapes divide the sizes, or lanes compute alone. So it is if only another store is in place."""
+  m, k, n = size
+  for other in (False, True):
+    out, a, w, more = UOp.param(0, F32, m * n), UOp.param(1, F32, m * k), UOp.param(2, F32, k * n), UOp.param(3, F32, m * n)
+    i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
+    total = (a.index(i * k + x).load() * w.index(x * n + j).load()).reduce(Ops.ADD, x)
+    at, beside = out.index(i * n + j), more.index(i * n + j)
+    second = [beside.store(beside.load() + total, i, j)] if other else []
+    program = run(UOp.sink(at.store(total if other else at.load() + total, i, j), *second))
+    assert (count(program, Ops.MMA) > 0) is products

@@ -32,10 +32,15 @@ class Shape(NamedTuple):
   def rows(self, matrix: Matrix) -> int: return self.high * self.tall * matrix.m
   def columns(self, matrix: Matrix) -> int: return self.wide * self.broad * matrix.n
 
-def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """The best shape for ranges of rows, columns and the sum, as Opts. others: how many such products the kernel computes."""
+def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities, exact: bool = False) -> tuple[Opt, ...]:
+  """The best shape for ranges of rows, columns and the sum, as Opts. others: how many such products the kernel computes.
+
+  exact: nothing may be computed twice, as the kernel reads what it overwrites; there are no Opts then where no shape divides the sizes.
+  """
   sizes = size_of(m), size_of(n), size_of(k)
   fitting = [s for s in map(Shape._make, itertools.product(WAVES, WAVES, MATRICES, MATRICES, STEPS)) if fits(s, sizes, matrix, capabilities)]
+  if exact: fitting = [s for s in fitting if sizes[0] % s.rows(matrix) == sizes[1] % s.columns(matrix) == 0]
+  if exact and not fitting: return ()
   best = min(fitting, key=lambda s: cost(s, sizes, others, matrix, capabilities), default=Shape(1, 1, 1, 1, 1))
   opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n), Opt(OptOps.MATRIX, k.arg[0], matrix.k)]
   opts += [Opt(OptOps.UPCAST, r.arg[0], amount) for r, amount in ((m, best.tall), (n, best.broad), (k, best.steps)) if amount > 1]

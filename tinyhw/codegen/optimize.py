@@ -3,6 +3,8 @@
 Input and output are kernels (docs/design.md 3.3); only ranges change, so `evaluate` gives the same for both. `NOOPT=1` only makes the grid.
 """
 from __future__ import annotations
+from collections.abc import Iterable
+from dataclasses import replace
 
 from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.grid import ranges_of
@@ -36,8 +38,16 @@ def same_loops(sink: UOp) -> bool:
   return all(ranges_of(s) == ranges_of(sink.src[0]) for s in sink.src)
 
 def choose_all(sink: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Opts for the first store, which the others share."""
-  return choose(sink.src[0], capabilities)
+  """Opts for the first store, which the others share. Products whose stores must be peeled are done without the matrix unit."""
+  opts = choose(sink.src[0], capabilities)
+  divided = all(size_of(r) % factor_of(r, opts) == 0 for r in ranges_of(sink.src[0]))
+  if divided or not any(o.op is OptOps.MATRIX for o in opts) or not reads_what_it_writes(sink, list(sink.toposort())): return opts
+  return choose(sink.src[0], replace(capabilities, matrix=()))
+
+def reads_what_it_writes(sink: UOp, nodes: Iterable[UOp]) -> bool:
+  """Does a kernel, of which these are the nodes, read a buffer that it writes? Then no element may be computed twice."""
+  stored = {store.src[0].src[0] for store in sink.src}
+  return any(u.op is Ops.LOAD and u.src[0].src[0] in stored for u in nodes)
 
 def outer_grid(sink: UOp) -> UOp:
   """The plain form: the outermost loop of a kernel with one store is the grid."""
@@ -64,9 +74,8 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
   applied = opts + copying
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
-  stored = {store.src[0].src[0] for store in sink.src}
   stores = list(sink.src)
-  if any(u.op is Ops.LOAD and u.src[0].src[0] in stored for u in nodes):  # else an element may be stored twice
+  if reads_what_it_writes(sink, nodes):
     cut = [peel(store, opts, fresh) for store in sink.src]
     stores = [piece for group in zip(*cut) for piece in group]
     fresh += len(ranges_of(sink.src[0]))

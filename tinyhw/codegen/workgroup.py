@@ -145,5 +145,6 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> tuple[Opt
     if not of_rows: continue
     m = of_rows[-1]
     others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
-    return tile(m, n, k, others, matrix, capabilities)
+    in_place = any(a.node.src[0].src[0] is nest.store.src[0].src[0] for a in nest.accesses if not a.is_store)
+    return tile(m, n, k, others, matrix, capabilities, in_place)
   return ()
