@@ -1,12 +1,28 @@
 """Control words that are too hasty, each found: the hardware would read what was there before."""
 from __future__ import annotations
+import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from sass_warps import assembled, block_of
+from test.isa.sass.machine import APART, BUFFERS, CODE, launch_of
+from tinyhw.codegen.passes import lower
+from tinyhw.dtype import dtypes
 from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, UninitialisedRead
+from tinyhw.emulator.memory import FlatMemory
+from tinyhw.emulator.nvidia.block import Block
 from tinyhw.emulator.nvidia.strict import waits
+from tinyhw.isa.sass.capabilities import capabilities
+from tinyhw.isa.sass.control import NONE
+from tinyhw.isa.sass.decode import decode_all
+from tinyhw.isa.sass.encode import encode
+from tinyhw.isa.sass.latency import BOARD_STALL, LEAST_STALL
+from tinyhw.isa.sass.target import compile
+from tinyhw.machine.code import Code
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
 
 def run(*lines: str, arch: str = "sm_90", **given: Any) -> None: block_of(assembled(lines, arch), arch, **given).run()
 
@@ -52,3 +68,40 @@ def test_float64_has_scoreboards_on_some_chips() -> None:
 
 def test_words() -> None:
   assert waits(0b100101) == "scoreboard 0, 2, 5"
+
+# ***** a kernel whose control words are damaged *****
+
+def kernel(arch: str) -> Code:
+  """Straight code: loads, a division with its conversions and doubles, a choice, a store."""
+  n = 32
+  a, b = (UOp.param(k, dtypes.float32, n).index(UOp.range(n, 0, AxisType.LOCAL)).load() for k in (1, 2))
+  r = UOp.range(n, 0, AxisType.LOCAL)
+  quotient = UOp(Ops.FDIV, dtypes.float32, (a, b))
+  chosen = UOp(Ops.WHERE, dtypes.float32, (a < b, quotient, a * b + quotient))
+  return compile(lower(UOp.sink(UOp.param(0, dtypes.float32, n).index(r).store(chosen, r)), capabilities(arch), "damaged"), arch)
+
+def run_kernel(code: Code, text: bytes) -> None:
+  memory, slots = FlatMemory(), b""
+  memory.add(CODE, bytearray(text))
+  for k in range(3):
+    memory.add(BUFFERS + k * APART, bytearray(struct.pack("<32f", *range(1, 33))))
+    slots += (BUFFERS + k * APART).to_bytes(8, "little")
+  Block(launch_of(code, slots, 1), 0, memory).run()
+
+@pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
+def test_every_wait_and_every_cycle_of_a_kernel_is_needed(arch: str) -> None:
+  """One bit of a wait mask less, one cycle of a stall less, one scoreboard that is not taken: each is an error, and the whole kernel is none."""
+  code = kernel(arch)
+  lines = list(decode_all(code.text, arch))
+  run_kernel(code, code.text)
+  damaged = 0
+  for at, inst, control in lines:
+    if inst.row.name == "BRA": break
+    least = max(LEAST_STALL.get(inst.row.pipe, 1), BOARD_STALL if (control.write, control.read) != (NONE, NONE) else 1)
+    worse = [replace(control, wait=control.wait & ~(1 << board)) for board in range(6) if control.wait >> board & 1]
+    if control.stall > least: worse.append(replace(control, stall=control.stall - 1, yields=control.stall - 1 <= 11))
+    if control.write != NONE: worse.append(replace(control, write=NONE))
+    for changed in worse:
+      with pytest.raises((MissingWait, MissingHazard)): run_kernel(code, code.text[:at] + encode(inst, changed) + code.text[at + 16:])
+      damaged += 1
+  assert damaged > 30

@@ -35,12 +35,13 @@ MOST_YIELD = 11  # cycles of stall for which another warp may be preferred
 class State:
   """ages: (unit, its writer's latency, its pipe) -> cycles since. fetched: unit -> cycles since an instruction of fixed time began to read it.
 
-  written, read: unit -> scoreboards that may be taken until that is done.
+  written: unit -> scoreboards that may be taken until that is done. read: unit -> for each instruction that reads it late, the scoreboards of which
+  any tells that it has.
   """
   ages: dict[tuple[Unit, Latency, str], int] = field(default_factory=dict)
   fetched: dict[Unit, int] = field(default_factory=dict)
   written: dict[Unit, int] = field(default_factory=dict)
-  read: dict[Unit, int] = field(default_factory=dict)
+  read: dict[Unit, frozenset[int]] = field(default_factory=dict)
 
   def copy(self) -> State: return State(dict(self.ages), dict(self.fetched), dict(self.written), dict(self.read))
 
@@ -50,15 +51,14 @@ class State:
 
   def waited(self, boards: int) -> None:
     """These scoreboards are free."""
-    for pending in (self.written, self.read):
-      for unit, taken in list(pending.items()):
-        if taken & ~boards: pending[unit] = taken & ~boards
-        else: del pending[unit]
+    self.written = {unit: taken & ~boards for unit, taken in self.written.items() if taken & ~boards}
+    left = {unit: frozenset(taken for taken in readers if not taken & boards) for unit, readers in self.read.items()}
+    self.read = {unit: readers for unit, readers in left.items() if readers}
 
   def boards(self) -> int:
     """All scoreboards that may be taken."""
     found = 0
-    for taken in (*self.written.values(), *self.read.values()): found |= taken
+    for taken in (*self.written.values(), *(taken for readers in self.read.values() for taken in readers)): found |= taken
     return found
 
 def meet(known: State | None, state: State) -> State | None:
@@ -69,9 +69,10 @@ def meet(known: State | None, state: State) -> State | None:
     if age < known.ages.get(key, MOST): known.ages[key], changed = age, True
   for unit, age in state.fetched.items():
     if age < known.fetched.get(unit, FIXED_READ): known.fetched[unit], changed = age, True
-  for mine, other in ((known.written, state.written), (known.read, state.read)):
-    for unit, taken in other.items():
-      if taken & ~mine.get(unit, 0): mine[unit], changed = mine.get(unit, 0) | taken, True
+  for unit, taken in state.written.items():
+    if taken & ~known.written.get(unit, 0): known.written[unit], changed = known.written.get(unit, 0) | taken, True
+  for unit, readers in state.read.items():
+    if not readers <= known.read.get(unit, frozenset()): known.read[unit], changed = known.read.get(unit, frozenset()) | readers, True
   return known if changed else None
 
 class Scheduler:
@@ -120,7 +121,9 @@ class Scheduler:
     if inst.row.effects & Effect.BARRIER: return state.boards() & SHARED_BOARDS
     found = 0
     for unit, _ in uses.reads: found |= state.written.get(unit, 0)
-    for unit in uses.writes: found |= state.written.get(unit, 0) | state.read.get(unit, 0)
+    for unit in uses.writes:
+      found |= state.written.get(unit, 0)
+      for taken in state.read.get(unit, ()): found |= taken & 1 << READ_BOARD or taken
     return found
 
   def lacking(self, inst: MInst, uses: Uses, state: State) -> int:
@@ -161,7 +164,8 @@ class Scheduler:
       else: state.ages[unit, latency_of(inst.row), inst.row.pipe] = 0
     if not uses.late: state.fetched.update((unit, 0) for unit, _ in uses.reads)
     else:
-      for unit, _ in uses.reads: state.read[unit] = state.read.get(unit, 0) | 1 << (board if read == NONE else read)
+      taken = sum(1 << one for one in (board, read) if one != NONE)
+      for unit, _ in uses.reads: state.read[unit] = state.read.get(unit, frozenset()) | {taken}
     state.pass_time(stall)
 
 def first_readers(uses: list[Uses]) -> list[int]:
