@@ -88,6 +88,15 @@ def test_the_graph_means_the_same() -> None:
   assert not any(r.arg[1] is AxisType.LOCAL for u in folded.toposort() if u.op is Ops.REDUCE for r in u.src[1:])
   agree(kernel, folded)
 
+@pytest.mark.parametrize("lanes, stages", [(32, 1), (64, 2), (48, 2), (37, 1), (256, 2)])
+def test_many_lanes_fold_groups_first(lanes: int, stages: int) -> None:
+  """Unless their number is prime."""
+  kernel = rows(2, 2 * lanes)
+  folded = fold_lanes(apply(kernel, (Opt(OptOps.LOCAL, 1, lanes),)))
+  assert sum(u.op is Ops.STAGE for u in folded.toposort()) == stages
+  agree(kernel, folded)
+  assert max(r.src[0].arg for u in folded.toposort() if u.op is Ops.REDUCE for r in u.src[1:]) <= max(16, lanes if stages == 1 else 0)
+
 def test_integers_too() -> None:
   out, a = UOp.param(0, dtypes.int64, 1), UOp.param(1, dtypes.int64, 96)
   x = axis(96, 0, "REDUCE")
