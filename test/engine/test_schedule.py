@@ -173,6 +173,7 @@ def test_schedules_that_are_kept_hold_no_results() -> None:
   import gc
 
   from tinyhw.helpers import GlobalCounters
+  gc.collect()   # what earlier tests left
   before = GlobalCounters.mem_used
   for i in range(3):
     x = Tensor.arange(5000 + i).realize()
