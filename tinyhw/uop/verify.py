@@ -251,7 +251,8 @@ def _store(u: UOp) -> str | None:
   return _gate(rest[0], value.dtype.count) if rest else None
 
 def _fold(u: UOp) -> str | None:
-  if len(u.src) < 2 or any(s.op is not Ops.RANGE for s in u.src[1:]): return "not (value, RANGE, ...)"
+  several = u.op is Ops.REDUCE and u.src[0].op is Ops.GROUP  # what unrolled iterations add, one after the other; no loop may be left of them
+  if len(u.src) < 2 - several or any(s.op is not Ops.RANGE for s in u.src[1:]): return "not (value, RANGE, ...)"
   if u.op is Ops.REDUCE and u.arg not in (Ops.ADD, Ops.MUL, Ops.MAX): return f"does not fold with {u.arg!r}"
   return _same_types(u, u.src[:1])
 

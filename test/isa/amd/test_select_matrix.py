@@ -7,6 +7,7 @@ from test.codegen.kernels import axis
 from test.isa.amd.machine import ARCHS, check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
+from tinyhw.config import Context
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd.capabilities import capabilities
@@ -26,7 +27,7 @@ def test_factors_that_are_loaded_whole(arch: str) -> None:
   i, j, x = axis(64, 0), axis(64, 1), axis(64, 2, "REDUCE")
   total = a.index(i * 64 + x).load().cast(dtypes.float32) * b.index(x * 64 + j).load().cast(dtypes.float32)
   kernel = UOp.sink(out.index(i * 64 + j).store(total.reduce(Ops.ADD, x), i, j))
-  program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
+  with Context(SPEC=1): program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
   loads = [inst.row.name for block in assemble(program, arch)[0].blocks for inst in block.insts if inst.row.pipe == "lds" and "load" in inst.row.name]
   products = sum(u.op is Ops.MMA for u in program.uops)
   assert loads == {"gfx1100": ["ds_load_b128"] * 4, "gfx1200": ["ds_load_b128"] * 2, "gfx942": ["ds_load_b64"] * 2}[arch] * products
