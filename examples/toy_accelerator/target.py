@@ -16,7 +16,7 @@ from examples.toy_accelerator.table import CLASSES, LANES, LINES, PREDICATE, SCA
 OPERATIONS = frozenset((Ops[name.upper()], dtype) for line in LINES for name in line.operations.split() if name.upper() in Ops.__members__
                        for dtype in line.types)
 CAPABILITIES = Capabilities(
-  vector_bytes=16, vector_registers=32, operations=OPERATIONS, vector_operations=frozenset({(Ops.MMA, dtypes.float32)}), threads=4, lanes=LANES,
+  vector_bytes=0, vector_registers=32, operations=OPERATIONS, vector_operations=frozenset({(Ops.MMA, dtypes.float32)}), threads=4, lanes=LANES,
   local_bytes=16384, matrix=(by_columns(4, 8, 4, dtypes.float32, dtypes.float32, LANES),))
 
 def add_waits(function: Function, target: Target) -> Function:

@@ -64,7 +64,7 @@ def test_what_an_address_needs_moves_along() -> None:
 
 def test_what_the_kernel_writes_stays() -> None:
   """A load of the buffer that is written stays where it is; others move."""
-  kernel = optimize(staged(4, in_place=True), LANES)
+  kernel = staged(4, in_place=True)
   uops = linearize(kernel_before(kernel), True)
   body = bodies_of(uops)
   assert len(body) == 1 and [u.src[0].src[0].arg[0] for u in loads_of(uops, body[0], frozenset({0}))] == [1]

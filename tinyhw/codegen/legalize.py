@@ -42,7 +42,7 @@ class Legalizer:
 
   def _find_widest(self, op: Ops, dtype: DType) -> int:
     scalar, n = dtype.scalar(), dtype.count
-    if dtype in self.shares and op in _WHOLE: return n
+    if dtype in self.shares and op in _WHOLE and (op is not Ops.LOAD or self.capabilities.vector_bytes): return n
     bytes_of_lane, lanes = max(scalar.itemsize, 1), self.capabilities.lanes
     for width in range(n, 1, -1):
       if n % width or lanes and width & width - 1: continue   # lanes that are threads load powers of two

@@ -49,7 +49,9 @@ def test_shared_memory() -> None:
   with pytest.raises(UnknownInstruction, match="a scaled address"): after(["LDS R3, [R1.X4]"], registers=given, shared=256)
 
 def test_warps_that_meet_in_shared_memory_without_a_barrier() -> None:
-  with pytest.raises(DataRace): after(["STS [R0], R2"], registers={0: [0], 2: [1]}, shared=16, threads=64)
+  number = "[B------:R-:W0:Y:S02] S2R R2, SR_TID.X"
+  with pytest.raises(DataRace): after([number, "[B0-----:R-:W-:Y:S02] STS [R0], R2"], registers={0: [0]}, shared=16, threads=64)
+  after(["STS [R0], R2"], registers={0: [0], 2: [1]}, shared=16, threads=64)   # who stores the same does not race
 
 def test_local_memory_is_the_lane_s() -> None:
   warp = after(["STL.64 [RZ+0x8], R2", "LDL R4, [RZ+0xc]", "LDL R5, [R0]"], registers={0: [8], 2: words(1), 3: words(2)}, local=16)
