@@ -62,6 +62,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
   reason = report.longrepr[2].removeprefix("Skipped: ") if report.skipped and isinstance(report.longrepr, tuple) else ""
   COUNTER.add(report.when or "", report.outcome, reason)
 
+@pytest.hookimpl(optionalhook=True)  # xdist's
 def pytest_testnodedown(node: Any, error: object) -> None:
   """A process that had a part of the tests has ended."""
   COUNTER.workgroups += getattr(node, "workeroutput", {}).get("workgroups", 0)

@@ -26,6 +26,7 @@ from typing import NamedTuple
 TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
 CHIPS = ("gfx1100", "gfx1200", "gfx942", "gfx950")
+NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
 CARDS = 6   # tests of tensors on several devices name AMD, AMD:1, AMD:3, AMD:4 and AMD:5
 
 AREA = ("test_*.py", "methods/test_*.py", "engine/test_*.py", "nn/test_*.py")
@@ -117,15 +118,14 @@ class Counter:
 # ***** the command *****
 
 def environment(share: int) -> tuple[str, list[str]]:
-  """A Python that has pytest, this one or that of test/run.py's environment, and arguments that spread tests over the processor's cores.
+  """A Python that has what is NEEDED, this one or that of test/run.py's environment, and arguments that spread tests over the processor's cores.
 
   A small share is not worth it: each process collects all tests.
   """
   sys.path.insert(0, str(TEST))
   import run  # beside this file, wherever that was imported from
-  python = sys.executable if importlib.util.find_spec("pytest") else run.prepare()
-  spread = share == 1 and (python != sys.executable or importlib.util.find_spec("xdist"))
-  return python, run.processes() if spread else []
+  python = sys.executable if all(importlib.util.find_spec(name) for name in NEEDED) else run.prepare()
+  return python, run.processes() if share == 1 else []
 
 def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
   """pytest's exit status, and what it counted."""
