@@ -16,6 +16,7 @@ from tinyhw.codegen.matrix_tile import tile
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.matrix import Matrix
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
   from tinyhw.codegen.heuristic import Nest
@@ -49,7 +50,7 @@ def unrolled(nest: Nest, taken: set[int]) -> list[Opt]:
   for u in nest.reduces:
     room = min(MOST_COPIES, MOST_OPERATIONS // max(nest.operations, 1))
     for r in reversed(ranges_of(u)):
-      if r.arg[0] in taken: break
+      if r.arg[0] in taken or r.src[0].op is not Ops.CONST: break
       copies = max((d for d in range(1, room + 1) if size_of(r) % d == 0), default=1)
       if copies > 1: found[r.arg[0]] = Opt(OptOps.UPCAST, r.arg[0], copies)
       if copies < size_of(r): break
