@@ -4,9 +4,11 @@ import pytest
 
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.form import Generation
+from tinyhw.isa.amd.latency import card
 from tinyhw.isa.amd.resources import Costs, element_of, meets, operations, touched, waits
 from tinyhw.isa.amd.syntax import parse
 from tinyhw.machine.access import Pattern
+from tinyhw.machine.traffic import Traffic
 from tinyhw.uop.ops import UOp
 
 @pytest.mark.parametrize("arch, text, size, count, element", [
@@ -39,6 +41,11 @@ def test_bytes_and_operations_of_a_wave(arch: str, text: str, size: int, count: 
 def test_waits(arch: str, text: str, counts: dict[str, int]) -> None:
   assert waits(parse(text, arch)) == counts and not meets(parse(text, arch))
 
+def costs_of(arch: str, pattern: Pattern, once: dict[UOp, float] | None = None) -> Costs:
+  """With accesses of which this is known."""
+  generation = Generation(arch)
+  return Costs(generation, Traffic(card(generation), generation.wave, lambda inst: pattern, None, once))
+
 def pattern(stride: int, lanes: int = 32, fresh: float = 1.0) -> Pattern:
   """Lanes with so many bytes between them."""
   return Pattern((tuple(stride * lane for lane in range(lanes)),), fresh, fresh)
@@ -47,19 +54,19 @@ def pattern(stride: int, lanes: int = 32, fresh: float = 1.0) -> Pattern:
   ("global_load_b32 v0, v4, s[0:1]", 4, 2), ("global_load_b128 v[0:3], v4, s[0:1]", 16, 8), ("global_load_b32 v0, v4, s[0:1]", 64, 32),
   ("global_store_b16 v4, v0, s[0:1]", 2, 1), ("global_load_b32 v0, v4, s[0:1]", 0, 1)])
 def test_memory_by_sectors(text: str, stride: int, sectors: int) -> None:
-  inst, own = parse(text, "gfx1100"), Costs(Generation("gfx1100"), lambda inst: pattern(stride))
-  assert own.takes(inst)["g"] == sectors * 64 / own.card.first_rate and own.takes(inst)["2"] == sectors * 64 * 48 / own.card.second_rate
+  inst, own, sizes = parse(text, "gfx1100"), costs_of("gfx1100", pattern(stride)), card(Generation("gfx1100"))
+  assert own.takes(inst)["g"] == sectors * 64 / sizes.first_rate and own.takes(inst)["2"] == sectors * 64 * 48 / sizes.second_rate
 
 def test_memory_counts_what_is_asked_for_once() -> None:
   inst = parse("global_load_b32 v0, v4, s[0:1]", "gfx1100")
-  once, quarter = (Costs(Generation("gfx1100"), lambda inst, fresh=fresh: pattern(4, fresh=fresh)).takes(inst)["m"] for fresh in (1.0, 0.25))
+  once, quarter = (costs_of("gfx1100", pattern(4, fresh=fresh)).takes(inst)["m"] for fresh in (1.0, 0.25))
   assert once == 4 * quarter == 128 * 48 / 384
 
 @pytest.mark.parametrize("text, stride, cycles", [
   ("ds_load_b32 v0, v1", 4, 1), ("ds_load_b32 v0, v1", 8, 2), ("ds_load_b32 v0, v1", 128, 32), ("ds_load_b32 v0, v1", 132, 1),
   ("ds_load_b32 v0, v1", 0, 1), ("ds_load_b128 v[0:3], v4", 16, 4), ("ds_load_b128 v[0:3], v4", 64, 16), ("ds_load_b128 v[0:3], v4", 80, 4)])
 def test_local_memory_by_banks(text: str, stride: int, cycles: int) -> None:
-  own = Costs(Generation("gfx1100"), lambda inst: pattern(stride))
+  own = costs_of("gfx1100", pattern(stride))
   assert own.takes(parse(text, "gfx1100"))["d"] == cycles / 2  # a WGP has two of what a compute unit has
 
 def test_unknown_addresses() -> None:
@@ -79,5 +86,5 @@ def test_memory_gives_what_the_last_level_cache_keeps_once() -> None:
   buffer = UOp.param(0, dtypes.float32, 1 << 10)
   inst = parse("global_load_b32 v0, v4, s[0:1]", "gfx1100")
   inst.origin = buffer.index(UOp.const(dtypes.int32, 0)).load()
-  all_of_it, tenth = (Costs(Generation("gfx1100"), lambda inst: pattern(4), None, once).takes(inst) for once in ({}, {buffer: 0.1}))
+  all_of_it, tenth = (costs_of("gfx1100", pattern(4), once).takes(inst) for once in ({}, {buffer: 0.1}))
   assert tenth["m"] == pytest.approx(all_of_it["m"] / 10) and tenth["l"] == all_of_it["l"] == 128 * 48 / (5300 / 2.5)

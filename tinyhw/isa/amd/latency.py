@@ -16,13 +16,12 @@ memory; the latencies of LDS, and those of CDNA's memory, whose last-level cache
 """
 from __future__ import annotations
 import functools
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.rows_matrix import Shape
 from tinyhw.isa.amd.units import UNITS, unit_of
-from tinyhw.machine.occupancy import Unit
+from tinyhw.machine.hardware import Hardware
 from tinyhw.machine.scoreboard import PipeCost
 
 # letter -> whose waves share it, what it is
@@ -71,39 +70,6 @@ COSTS = {"cdna": CDNA3, "rdna3": RDNA3, "rdna4": RDNA4}
 ISSUE = {"cdna": 4.0, "rdna3": 1.0, "rdna4": 1.0}  # cycles between two instructions of one wave
 MATRIX_SHARES_VECTOR = ("rdna3", "rdna4")          # a product of matrices holds the vector unit too
 
-@dataclass(frozen=True)
-class Card:
-  """A typical card of an architecture. units: of the kind that `unit` tells of. flops: type of element -> operations a cycle and SIMD, of products of
-  matrices ("f16"), and, with a "v" before it, of the vector unit.
-
-  local_rate, first_rate: bytes a cycle that LDS, and the caches next to a unit, give its waves. second_rate: those that the second-level caches of
-  the card give to all units; there are `dies` of them. memory_gbs, last_gbs: GB/s of memory, and of the last-level cache before it.
-  """
-  title: str
-  unit: Unit
-  units: int
-  clock_ghz: float
-  local_rate: float
-  first_rate: float
-  second_rate: float
-  memory_gbs: float
-  last_gbs: float
-  flops: Mapping[str, float]
-  dies: int = 1
-
-  @property
-  def memory_rate(self) -> float:
-    """Bytes of memory a cycle, for the card."""
-    return self.memory_gbs / self.clock_ghz
-
-  @property
-  def last_rate(self) -> float:
-    """Bytes of the last-level cache a cycle, for the card."""
-    return self.last_gbs / self.clock_ghz
-
-SECTOR = 64   # bytes that second-level caches are asked for: requests are of 64 or 128
-BANKS = 32    # of 4 bytes, of the LDS that one compute unit reads in a cycle
-
 _RDNA3_FLOPS = {"f16": 256, "bf16": 256, "iu8": 256, "iu4": 512, "vf32": 128, "vf16": 128, "vf64": 4}
 _RDNA4_FLOPS = {"f16": 512, "bf16": 512, "iu8": 1024, "iu4": 2048, "fp8": 1024, "bf8": 1024, "vf32": 128, "vf16": 128, "vf64": 4}
 _CDNA3_FLOPS = {"f16": 512, "bf16": 512, "i8": 1024, "fp8": 1024, "bf8": 1024, "f32": 64, "xf32": 256, "f64": 64, "vf32": 64, "vf16": 64, "vf64": 32}
@@ -113,16 +79,16 @@ _CDNA4_FLOPS = {"f16": 1024, "bf16": 1024, "i8": 2048, "fp8": 2048, "bf8": 2048,
 # Sources: AMD's product pages; RDNA3: 64 bytes a cycle of each CU's first-level cache, 64 of each of 48 channels of L2; MI300: 64 and, on each of
 # eight dies, 16 channels of 128, behind which the last-level cache gives 17.2 TB/s (CDNA 3 white paper); CDNA4 reads LDS faster, not counted here
 CARDS = {
-  "gfx942": Card("MI300X", UNITS["gfx942"], 304, 2.1, 128, 64, 16384, 5300, 17200, _CDNA3_FLOPS, 8),
-  "gfx950": Card("MI355X", UNITS["gfx950"], 256, 2.4, 128, 64, 16384, 8000, 17200, _CDNA4_FLOPS, 8),
-  "gfx1100": Card("RX 7900 XTX", UNITS["gfx1100"], 48, 2.5, 256, 128, 3072, 960, 5300, _RDNA3_FLOPS),
-  "gfx1200": Card("RX 9060 XT", UNITS["gfx1200"], 16, 3.13, 256, 128, 1024, 320, 1750, _RDNA4_FLOPS),
-  "gfx1201": Card("RX 9070 XT", UNITS["gfx1200"], 32, 2.97, 256, 128, 2048, 640, 3500, _RDNA4_FLOPS),
+  "gfx942": Hardware("MI300X", UNITS["gfx942"], 304, 2.1, 128, 64, 16384, 5300, 17200, _CDNA3_FLOPS, 8),
+  "gfx950": Hardware("MI355X", UNITS["gfx950"], 256, 2.4, 128, 64, 16384, 8000, 17200, _CDNA4_FLOPS, 8),
+  "gfx1100": Hardware("RX 7900 XTX", UNITS["gfx1100"], 48, 2.5, 256, 128, 3072, 960, 5300, _RDNA3_FLOPS),
+  "gfx1200": Hardware("RX 9060 XT", UNITS["gfx1200"], 16, 3.13, 256, 128, 1024, 320, 1750, _RDNA4_FLOPS),
+  "gfx1201": Hardware("RX 9070 XT", UNITS["gfx1200"], 32, 2.97, 256, 128, 2048, 640, 3500, _RDNA4_FLOPS),
 }
 SOURCE = "published: LLVM's SISchedule.td, AMD's matrix instruction calculator, ISA guides; assumed: LDS, RDNA4 as RDNA3; nothing is measured"
 
 @functools.lru_cache(None)
-def card(generation: Generation) -> Card:
+def card(generation: Generation) -> Hardware:
   """The card of an architecture, with its units as they are for waves of this size."""
   return replace(CARDS[generation.arch.partition(":")[0]], unit=unit_of(generation))
 

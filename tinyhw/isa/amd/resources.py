@@ -2,19 +2,15 @@
 from __future__ import annotations
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form, Generation
 from tinyhw.isa.amd.immediates import WAIT
-from tinyhw.isa.amd.latency import (BANKS, ISSUE, MATRIX_SHARES_VECTOR, RESOURCES, SECTOR, card, costs, element_of_matrix, matrix_cycles,
-                                    shape_of)
-from tinyhw.machine.access import Pattern, bank_cycles, distinct_bytes, sectors
-from tinyhw.machine.inst import Effect, MInst
-from tinyhw.machine.listing import SPILLS
+from tinyhw.isa.amd.latency import ISSUE, MATRIX_SHARES_VECTOR, RESOURCES, card, costs, element_of_matrix, matrix_cycles, shape_of
+from tinyhw.machine.inst import MInst
+from tinyhw.machine.traffic import Traffic
 from tinyhw.machine.waves import Model
-from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp
 
 MATRIX = ("wmma", "mfma")
 MEMORY = ("vmem", "flat", "smem", "lds")
@@ -81,7 +77,7 @@ READING = ("valu", "trans", "f64", "dot")
 
 def bank_conflicts(inst: MInst) -> int:
   """Cycles more that a vector instruction of RDNA takes since it reads several registers of one bank."""
-  if inst.row.pipe not in READING: return 0
+  if inst.row.pipe not in READING or inst.row.isa.generation.cdna: return 0
   read = {r.index + k for r in inst.reads() if r.cls.bank is regs.VGPR and r.index is not None for k in range(r.cls.units)}
   if len(read) < 2: return 0
   counts = [0] * REGISTER_BANKS
@@ -91,17 +87,11 @@ def bank_conflicts(inst: MInst) -> int:
 # ***** what they take *****
 
 class Costs:
-  """What instructions of a generation take of the card's resources.
+  """What instructions of a generation take of the card's resources. traffic: what accesses take; without it, of which nothing is known."""
 
-  pattern: which addresses the lanes of an access touch, where that is known. units: that share the card's caches and memory; all, or as the grid has.
-  once: of a buffer that the last-level cache keeps, the share of what waves ask of that cache which comes from memory.
-  """
-
-  def __init__(self, generation: Generation, pattern: Callable[[MInst], Pattern | None] = lambda inst: None, units: int | None = None,
-               once: Mapping[UOp, float] | None = None):
-    self.generation, self.card, self.rows, self.pattern = generation, card(generation), costs(generation.family), pattern
-    self.units = self.card.units if units is None else units
-    self.once = once or {}
+  def __init__(self, generation: Generation, traffic: Traffic | None = None):
+    self.generation, self.rows = generation, costs(generation.family)
+    self.traffic = traffic if traffic is not None else Traffic(card(generation), generation.wave)
     self.known: dict[object, dict[str, float]] = {}
 
   def takes(self, inst: MInst) -> Mapping[str, float]:
@@ -110,7 +100,7 @@ class Costs:
     if pipe in ("vmem", "flat", "lds"): return self.moved(inst)
     found = self.known.get(row)
     if found is None: found = self.known[row] = self.of_row(inst)
-    more = 0 if self.generation.cdna else bank_conflicts(inst)
+    more = bank_conflicts(inst)
     return {**found, "v": found["v"] + more} if more else found
 
   def of_row(self, inst: MInst) -> dict[str, float]:
@@ -127,22 +117,9 @@ class Costs:
     return found
 
   def moved(self, inst: MInst) -> dict[str, float]:
-    """An access of vector memory or LDS, by the addresses of its lanes. Unknown ones are each in a sector of its own, but in no bank of another's.
-
-    What lanes of other waves ask for at the same time goes once into each second-level cache, and comes from memory once.
-    """
-    sizes, pattern, size = self.card, self.pattern(inst), touched(inst)
-    width = max(1, size // self.generation.wave)
-    if inst.row.pipe == "lds":
-      cycles = bank_cycles(pattern, width, BANKS) if pattern is not None else max(1, size // (4 * BANKS))
-      return {"d": cycles * 4.0 * BANKS / sizes.local_rate}
-    if inst.row.name.startswith("scratch_"): count, fresh, shared, read = size // SECTOR, 1.0, 1.0, size
-    elif pattern is None: count, fresh, shared, read = self.generation.wave * max(1, width // SECTOR), 1.0, 1.0, size
-    else: count, fresh, shared, read = sectors(pattern, width, SECTOR), pattern.fresh, pattern.shared, distinct_bytes(pattern, width)
-    moved, place = float(SECTOR * count), place_of(inst)
-    once = self.once.get(place.src[0], 1.0) if place is not None else 1.0
-    return {"g": moved / sizes.first_rate, "2": moved * self.units / sizes.second_rate, "l": moved * shared * self.units / sizes.last_rate,
-            "m": read * fresh * once * self.units / sizes.memory_rate}
+    """An access of vector memory or LDS, by the addresses of its lanes."""
+    if is_local(inst): return {"d": self.traffic.local(inst, touched(inst))}
+    return self.traffic.shared(inst, touched(inst), is_private(inst))
 
   def latency(self, inst: MInst) -> float:
     cost = self.rows.get(inst.row.name) or self.rows.get("dual" if "::" in inst.row.name else inst.row.pipe)
@@ -156,10 +133,8 @@ class Costs:
 def model(own: Costs) -> Model:
   """The card of a generation as waves.py wants it."""
   scopes, names = {k: scope for k, (scope, _) in RESOURCES.items()}, {k: name for k, (_, name) in RESOURCES.items()}
-  return Model(own.card.unit, own.takes, scopes, names, own.latency, own.issue, counters, waits, meets)
+  return Model(own.traffic.hardware.unit, own.takes, scopes, names, own.latency, own.issue, counters, waits, meets)
 
-def place_of(inst: MInst) -> UOp | None:
-  """The place in the Program that a load or store of it touches; what is spilled has none."""
-  u = inst.origin
-  if not isinstance(u, UOp) or u.op not in (Ops.LOAD, Ops.STORE) or inst.comment in SPILLS: return None
-  return u.src[0] if inst.row.effects & (Effect.LOAD | Effect.STORE) else None
+def is_local(inst: MInst) -> bool: return inst.row.pipe == "lds"
+
+def is_private(inst: MInst) -> bool: return inst.row.name.startswith("scratch_")

@@ -3,12 +3,14 @@ from __future__ import annotations
 import pytest
 
 from amd_listed import ARCHS, laid_out, listed
+from tinyhw.isa.amd.describe import vendor_of
 from tinyhw.isa.amd.form import Generation
-from tinyhw.isa.amd.notes import Notes
 from tinyhw.isa.amd.syntax import parse
 from tinyhw.isa.amd.table import table
 from tinyhw.machine.access import Pattern
 from tinyhw.machine.inst import Function, MInst
+from tinyhw.machine.listing_notes import Notes
+from tinyhw.machine.traffic import Traffic
 
 def notes(*texts: str, arch: str = "gfx1100", loop: bool = False, pattern: Pattern | None = None) -> list[str]:
   """The notes of instructions at offsets 0, 100, 200 ..."""
@@ -17,7 +19,9 @@ def notes(*texts: str, arch: str = "gfx1100", loop: bool = False, pattern: Patte
   block.insts += [parse(text, arch) for text in texts]
   if loop: block.insts.append(MInst(table(arch)["s_cbranch_scc1"], [block], None, ([],)))
   offsets = {id(inst): 100 * n for n, inst in enumerate(block.insts)}
-  found = Notes(Generation(arch), lambda inst: pattern, function, offsets).found
+  vendor = vendor_of(Generation(arch))
+  traffic = Traffic(vendor.hardware, vendor.wave, lambda inst: pattern)
+  found = Notes(vendor.noted, vendor.model(traffic), traffic, function, offsets).found
   return [found.get(id(inst), "") for inst in block.insts[:len(texts)]]
 
 LOADS = ("global_load_b32 v1, v0, s[0:1]", "global_load_b64 v[2:3], v0, s[0:1]")

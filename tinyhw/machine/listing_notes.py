@@ -1,28 +1,45 @@
-"""What a listing says of AMD's instructions beside what they came from: waits and what they wait for, hazards, macros, scattered accesses.
+"""What a listing says of a GPU's instructions beside what they came from: waits and what they wait for, hazards, scattered accesses.
 
 A wait's note names the counter, what it may still be, and the instruction in flight that the next one needs: `vmcnt<=1: v3 of 336` is the load at
 offset 336. It is looked for backwards in the order of the code; in a loop also in the iteration before, which is then said.
 """
 from __future__ import annotations
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from tinyhw.isa.amd.form import Generation
-from tinyhw.isa.amd.latency import BANKS, SECTOR
-from tinyhw.isa.amd.resources import bank_conflicts, counters, meets, touched, waits
-from tinyhw.machine.access import Pattern, bank_cycles, sectors
 from tinyhw.machine.inst import Effect, Function, MInst, Reg
 from tinyhw.machine.listing import find_loops, innermost, uop_text
 from tinyhw.machine.moves import units_of
+from tinyhw.machine.traffic import Touched, Traffic
+from tinyhw.machine.waves import Model
 from tinyhw.uop.ops import UOp
 
 FARTHEST = 2000  # instructions that are looked through for what a wait waits for
 
-class Notes:
-  """The notes of one function. pattern: which addresses the lanes of an access touch. offsets: where instructions are, by id."""
+def written(inst: MInst, counter: str) -> Iterable[Reg]:
+  """Registers of an instruction under way that may not be touched before the counter says so: usually its results."""
+  return inst.writes()
 
-  def __init__(self, generation: Generation, pattern: Callable[[MInst], Pattern | None], function: Function, offsets: Mapping[int, int]):
-    self.generation, self.pattern, self.offsets = generation, pattern, offsets
+@dataclass(frozen=True)
+class Noted:
+  """What an ISA tells for notes. touched: bytes of an access. local: whether it is one of local memory, private: of each lane alone.
+
+  conflicts: cycles more that it takes since its registers are in the same bank. only_waits: it does nothing but wait, for the sake of the next one.
+  held: the registers of an instruction that a counter tells of.
+  """
+  touched: Touched
+  local: Callable[[MInst], bool]
+  private: Callable[[MInst], bool]
+  conflicts: Callable[[MInst], int]
+  only_waits: Callable[[MInst], bool]
+  held: Callable[[MInst, str], Iterable[Reg]] = written
+
+class Notes:
+  """The notes of one function, `found` by the id of the instruction. offsets: where instructions are, by id."""
+
+  def __init__(self, isa: Noted, model: Model, traffic: Traffic, function: Function, offsets: Mapping[int, int]):
+    self.isa, self.model, self.traffic, self.offsets = isa, model, traffic, offsets
     self.insts = [inst for block in function.blocks for inst in block.insts]
     self.loop_of: list[tuple[int, int]] = []  # of each instruction, where its innermost loop begins and ends; all of the code without one
     starts = [0]
@@ -36,38 +53,36 @@ class Notes:
 
   def note(self, inst: MInst, at: int) -> str:
     """What to say of instruction number `at`, or ""."""
-    wanted = waits(inst)
-    if wanted: return ", ".join(self.wait(counter, left, at) for counter, left in wanted.items())
-    parts = [self.access(inst), inst.comment]
+    waits = [self.wait(counter, left, at) for counter, left in self.model.waits(inst).items()]
+    if self.isa.only_waits(inst): return ", ".join(waits)
+    parts = [", ".join(waits), self.access(inst), inst.comment]
     if not any(parts): return ""
     return "; ".join([part for part in parts if part] + ([uop_text(inst.origin)] if isinstance(inst.origin, UOp) else []))
 
   def access(self, inst: MInst) -> str:
     """Lanes that get in each other's way: `banks x4`, `32 sectors, not 2`; sources that do: `registers +1`."""
-    more = 0 if self.generation.cdna else bank_conflicts(inst)
+    more = self.isa.conflicts(inst)
     if more: return f"registers +{more}"
-    if inst.row.pipe not in ("vmem", "flat", "lds") or not inst.row.effects & (Effect.LOAD | Effect.STORE): return ""
-    pattern, size = self.pattern(inst), touched(inst)
-    if pattern is None: return ""
-    width = max(1, size // self.generation.wave)
-    if inst.row.pipe == "lds":
-      times = bank_cycles(pattern, width, BANKS) / max(1, len(pattern.lanes[0]) * max(width, 4) // (4 * BANKS))
+    size = self.isa.touched(inst)
+    if not size or self.isa.private(inst) or not inst.row.effects & (Effect.LOAD | Effect.STORE): return ""
+    if self.isa.local(inst):
+      times = self.traffic.conflict(inst, size)
       return f"banks x{times:g}" if times > 1 else ""
-    count, least = sectors(pattern, width, SECTOR), -(-width * len(pattern.lanes[0]) // SECTOR)
+    count, least = self.traffic.scattered(inst, size)
     return f"{count} sectors, not {least}" if count > least + 1 else ""
 
   def wait(self, counter: str, left: int, at: int) -> str:
     """`vmcnt<=1: v3 of 336`"""
     text = f"{counter}<={left}"
-    user = next((inst for inst in self.insts[at:] if not waits(inst)), None)
+    user = next((inst for inst in self.insts[at:] if not self.isa.only_waits(inst)), None)
     if user is None: return text
     wanted = {unit for r in user.operands if isinstance(r, Reg) for unit in units_of(r)}
-    under_way = [(inst, again) for inst, again in self.backwards(at) if counter in counters(inst)]
+    under_way = [(inst, again) for inst, again in self.backwards(at) if counter in self.model.counters(inst)]
     for inst, again in under_way[left:]:
       where = f"{self.offsets.get(id(inst), 0)}{', last time' if again else ''}"
-      got = [r for r in inst.writes() if wanted.intersection(units_of(r))]
+      got = [r for r in self.isa.held(inst, counter) if wanted.intersection(units_of(r))]
       if got: return f"{text}: {got[0]!r} of {where}"
-      if meets(user): return f"{text}: {inst.row.isa.mnemonic} of {where}"
+      if self.model.meets(user): return f"{text}: {inst.row.isa.mnemonic} of {where}"
     return text
 
   def backwards(self, at: int) -> Iterator[tuple[MInst, bool]]:
