@@ -53,3 +53,15 @@ print(box.strict, box.coherence is None, box.scheduler.random.random())"""
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment).stdout
   assert run().startswith("1 False") and run(EMULATE_STRICT="0").startswith("0 True")
   assert run(EMULATE_SEED="5") == run(EMULATE_SEED="5") != run(EMULATE_SEED="6")
+
+def imported(path: Path) -> str:
+  """The lines of a file that import something."""
+  return "\n".join(line for line in path.read_text(encoding="utf-8").splitlines() if line.strip().startswith(("import ", "from ")))
+
+def test_families_share_what_is_above_them() -> None:
+  """What all virtual cards have in common imports none of them, and no family imports another one."""
+  folder = Path(emulator.__file__).parent
+  for path in folder.rglob("*.py"):
+    own = path.parent.name if path.parent != folder else ""
+    for family in {name.rpartition(".")[2] for name in emulator.FAMILIES.values()} - {own}:
+      assert f"tinyhw.emulator.{family}" not in imported(path), (path, family)

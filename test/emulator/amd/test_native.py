@@ -8,9 +8,9 @@ from amd_lanes import FLOAT16, FLOAT32, FLOAT64, INTEGERS, values
 
 from tinyhw.emulator import threaded
 from tinyhw.emulator.amd.arithmetic import MEANINGS, Computation
-from tinyhw.emulator.amd.lds import LocalMemory
+from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.amd.native import Translator, native
-from tinyhw.emulator.amd.native_expressions import Untranslatable
+from tinyhw.emulator.native_expressions import Untranslatable
 from tinyhw.emulator.amd.python_lanes import Form, Shape, Target, compiled, constant_argument
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.semantics_packed import HALF, PACKED

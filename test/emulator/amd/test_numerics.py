@@ -6,7 +6,8 @@ import random
 import pytest
 
 from tinyhw.emulator.amd import numerics
-from tinyhw.emulator.amd.numerics import FUNCTIONS, environment, max_num, maximum, median, min_num, minimum
+from tinyhw.emulator.amd.numerics import environment, max_num, maximum, median, min_num, minimum
+from tinyhw.emulator.notation import FUNCTIONS
 
 NAMES = environment(False)
 

@@ -1,9 +1,9 @@
 """tinyhw/emulator/amd/port.py: which caches an access meets, by unit, scope and generation; bounds of ranges; memory that nothing wrote."""
 import pytest
 
-from tinyhw.emulator.amd.cache import Coherence
+from tinyhw.emulator.cache import Coherence
 from tinyhw.emulator.amd.port import Port, Xcc
-from tinyhw.emulator.amd.races import Races
+from tinyhw.emulator.races import Races
 from tinyhw.emulator.errors import DataRace, PageFault, StaleRead, UninitialisedRead
 from tinyhw.emulator.memory import ENGINE, INSTRUCTION, SCALAR, VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.pages import PageTable, Range

@@ -5,7 +5,7 @@ import random
 import pytest
 from amd_lanes import FLOAT16, FLOAT32, INTEGERS, execute, values
 
-from tinyhw.emulator.amd.notation import TYPES, parse
+from tinyhw.emulator.notation import TYPES, parse
 from tinyhw.emulator.amd.python_lanes import Form, Shape, Target, compiled, constant_argument, constant_value
 from tinyhw.emulator.amd.semantics_packed import HALF
 from tinyhw.emulator.amd.semantics_vector import VECTOR

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tinyhw.emulator.amd.lds import LocalMemory
+from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.state import AGPR, Wave, start
 from tinyhw.emulator.memory import FlatMemory

@@ -1,7 +1,7 @@
 """Memory as blocks see it: page faults, what nothing has written, caches that keep what was there before."""
 import pytest
 
-from tinyhw.emulator.amd.cache import Coherence
+from tinyhw.emulator.cache import Coherence
 from tinyhw.emulator.errors import PageFault, StaleRead, UninitialisedRead
 from tinyhw.emulator.memory import ENGINE, INSTRUCTION, SCALAR, VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.nvidia.port import Caches, Port

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tinyhw.autogen.amd import hsa
 from tinyhw.emulator.amd.dispatch import Dispatch, Grid, Program, Scratch, start
 from tinyhw.emulator.amd.pm4 import PACKETS as PM4_PACKETS, Executor
-from tinyhw.emulator.amd.races import Races
+from tinyhw.emulator.races import Races
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE

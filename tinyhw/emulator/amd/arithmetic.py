@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.emulator.amd.lanes import dpp_moves
-from tinyhw.emulator.amd.notation import Node, parse
+from tinyhw.emulator.notation import Node, parse
 from tinyhw.emulator.amd.python_lanes import Form, Shape, Target, compiled, constant_argument
 from tinyhw.emulator.amd.semantics_packed import DOT, HALF, PACKED
 from tinyhw.emulator.amd.semantics_scalar import SCALAR

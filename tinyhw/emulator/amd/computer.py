@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.emulator.amd import sysfs
-from tinyhw.emulator.amd.cache import Coherence, drop
+from tinyhw.emulator.cache import Coherence, drop
 from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.amd.dispatch import MakeWorkgroup
 from tinyhw.emulator.amd.events import MMAP_TYPE_EVENTS, Events

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tinyhw.autogen.fields import Register
 from tinyhw.emulator.amd import unused
-from tinyhw.emulator.amd.races import Races, mark
+from tinyhw.emulator.races import Races, mark
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import EmulatorError, MissingHazard, PacketError, PageFault
 from tinyhw.emulator.memory import INSTRUCTION

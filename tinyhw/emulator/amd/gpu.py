@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.autogen.amd.gc import Registers, registers
-from tinyhw.emulator.amd.cache import HostWrites
+from tinyhw.emulator.cache import HostWrites
 from tinyhw.emulator.amd.chips import Chip
 from tinyhw.emulator.amd.port import Port, Xcc
 from tinyhw.emulator.errors import PageFault

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
-from tinyhw.emulator.amd.native_expressions import HOST, WIDE, Expressions, Untranslatable
-from tinyhw.emulator.amd.notation import TYPES as NOTATION
-from tinyhw.emulator.amd.notation import Node, Type, parse
+from tinyhw.emulator.native_expressions import HOST, WIDE, Expressions, Untranslatable
+from tinyhw.emulator.notation import TYPES as NOTATION
+from tinyhw.emulator.notation import Node, Type, parse
 from tinyhw.emulator.amd.python_lanes import Form, Shape, Target
 from tinyhw.emulator.threaded import HEAD, level, load
 from tinyhw.errors import CompileError

@@ -1,6 +1,6 @@
 """The functions of the notation: what AMD's arithmetic gives on one lane, in Python numbers. No registers, no lanes.
 
-`FUNCTIONS` says what each takes and gives, `environment` has the Python functions. Floats are Python floats that their type can hold. Conversions of
+notation.py says what each takes and gives, `environment` has the Python functions. Floats are Python floats that their type can hold. Conversions of
 floats to integers truncate and saturate, NaN gives 0. Signalling NaNs are taken as quiet ones. Source: ISA guides of RDNA3, RDNA4, CDNA3.
 """
 from __future__ import annotations
@@ -15,73 +15,6 @@ from tinyhw.emulator.amd.approximate import approximate, coarse, cosine, exponen
 from tinyhw.emulator.amd.division import DIVISION
 from tinyhw.emulator.amd.floats import (HALVES, bits_of_float32, bits_of_float64, clamp_float, doubtful, flush_f16, flush_f32, flush_f64,
                                         float32_of, float64_of, scaled, scaled_f32)
-
-# What each function takes and gives. T: any type, the same for all T; the result of "fma T T T -> T" with f32 is f32, and fma_f32 computes it.
-_FUNCTIONS = """
-fma T T T -> T
-mul_zero T T -> T
-fma_zero T T T -> T
-least T T -> T
-most T T -> T
-min_num T T -> T
-max_num T T -> T
-minimum T T -> T
-maximum T T -> T
-median T T T -> T
-magnitude T -> T
-isnan T -> bool
-trunc T -> T
-floor T -> T
-ceil T -> T
-rndne T -> T
-fract T -> T
-rcp T -> T
-rsq T -> T
-sqrt T -> T
-exp T -> T
-log T -> T
-sin T -> T
-cos T -> T
-ldexp T i32 -> T
-frexp_mant T -> T
-frexp_exp T -> i32
-div_scale T T T -> T
-div_scale_flag T T -> bool
-div_fixup T T T -> T
-div_fmas T T T bool -> T
-class_f16 u32 u32 -> bool
-class_f32 u32 u32 -> bool
-class_f64 u64 u32 -> bool
-leading_zeros T -> i32
-trailing_zeros T -> i32
-leading_signs T -> i32
-ones T -> u32
-reversed T -> T
-perm u32 u32 u32 -> u32
-f16_rtz f32 -> u32
-snorm f32 -> i32
-unorm f32 -> u32
-saturate_i16 i32 -> i16
-saturate_u16 u32 -> u16
-saturate_u8 i32 -> u32
-as_f32 u32 -> f32
-as_f16 u16 -> f16
-as_f64 u64 -> f64
-raw_f32 f32 -> u32
-raw_f16 f16 -> u32
-raw_bf16 bf16 -> u32
-fp8_to_f32 u32 -> f32
-bf8_to_f32 u32 -> f32
-f32_to_fp8 f32 -> u32
-f32_to_bf8 f32 -> u32
-f32_to_fp8_random f32 u32 -> u32
-f32_to_bf8_random f32 u32 -> u32
-sum_differences u32 u32 -> u32
-mask_to_bits u64 u32 -> u32
-trig_preop f64 u32 -> f64
-"""
-FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
-  line.split()[0]: (tuple(line.split(" -> ")[0].split()[1:]), line.split(" -> ")[1]) for line in _FUNCTIONS.strip().splitlines()}
 
 # ***** conversions *****
 

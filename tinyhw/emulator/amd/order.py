@@ -7,7 +7,7 @@ Two tasks are rivals if one began without knowing that the other had ended. What
 Not looked at: what the program itself reads and writes, scratch, instructions, and accesses of the whole device's scope, which make an order.
 """
 from __future__ import annotations
-from tinyhw.emulator.amd.races import Races
+from tinyhw.emulator.races import Races
 
 WORD = 4
 MOST_WATCHED = 64    # bytes of an access of the program that may be a look at signals

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.autogen.amd import pm4
-from tinyhw.emulator.amd.cache import lines_between
+from tinyhw.emulator.cache import lines_between
 from tinyhw.emulator.amd.dispatch import Dispatch, RegisterFile, start_of_registers
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tinyhw.drivers.cpu.memory import address_of
-from tinyhw.emulator.amd.cache import CHUNK, LINE, Coherence, ReadCache, WriteBuffer
+from tinyhw.emulator.cache import CHUNK, LINE, Coherence, ReadCache, WriteBuffer
 from tinyhw.emulator.amd.order import Agent
-from tinyhw.emulator.amd.races import Races
+from tinyhw.emulator.races import Races
 from tinyhw.emulator.errors import UninitialisedRead
 from tinyhw.emulator.memory import ENGINE, SCALAR, VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.pages import PageTable, Range

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from tinyhw.arithmetic import decode_bfloat16
 from tinyhw.emulator.amd import floats, numerics
-from tinyhw.emulator.amd.notation import TYPES, Assignment, Node, NotationError, Type, parse
-from tinyhw.emulator.amd.numerics import FUNCTIONS
+from tinyhw.emulator.notation import FUNCTIONS, TYPES, Assignment, Node, NotationError, Type, parse
 
 class Form(NamedTuple):
   """How an operand is read or written, but for its number.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.autogen.amd import pm4, sdma
 from tinyhw.emulator.amd.pm4 import COMPARE, HISTORY
 from tinyhw.emulator.amd.port import LEVELS
-from tinyhw.emulator.amd.races import Copied, Races
+from tinyhw.emulator.races import Copied, Races
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE
 from tinyhw.emulator.schedule import Actor

@@ -13,7 +13,7 @@ from typing import Any
 
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.amd.lanes import Moves, permutation
-from tinyhw.emulator.amd.lds import Access, LocalMemory
+from tinyhw.emulator.lds import Access, LocalMemory
 from tinyhw.emulator.amd.numerics import lane_bits
 from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES, DispatchRegisters
 from tinyhw.emulator.amd.strict import Strict

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.hazards import Watch
-from tinyhw.emulator.amd.lds import Access
+from tinyhw.emulator.lds import Access
 from tinyhw.emulator.errors import MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.isa.amd import regs
 

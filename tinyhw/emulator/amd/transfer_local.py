@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.amd.lds import ATOMIC, READ, WRITE
+from tinyhw.emulator.lds import ATOMIC, READ, WRITE
 from tinyhw.emulator.amd.transfer import Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at
 from tinyhw.emulator.amd.transfer_global import atomic_update
 from tinyhw.emulator.errors import StrictError, UnknownInstruction

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 from tinyhw import config
 from tinyhw.emulator.amd.decoded import Decoder, Step
-from tinyhw.emulator.amd.lds import Access, LocalMemory
+from tinyhw.emulator.lds import Access, LocalMemory
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.state import Wave, start
 from tinyhw.emulator.amd.translate import Translation, translation

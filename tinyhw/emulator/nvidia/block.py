@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, NamedTuple
 
-from tinyhw.emulator.amd.lds import LocalMemory
+from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction
 from tinyhw.emulator.memory import INSTRUCTION, Memory
 from tinyhw.emulator.nvidia import control, matrix, semantics_float, semantics_integer, transfer

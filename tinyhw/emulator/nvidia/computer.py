@@ -13,7 +13,7 @@ from typing import Any
 
 from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import Status
-from tinyhw.emulator.amd.cache import Coherence, drop
+from tinyhw.emulator.cache import Coherence, drop
 from tinyhw.emulator.files import Box, VirtualFile, VirtualMapping, refuse
 from tinyhw.emulator.nvidia.chips import CHIPS
 from tinyhw.emulator.nvidia.engines import DoorbellWatcher, Engines

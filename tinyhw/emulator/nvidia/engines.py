@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.autogen.nvidia import methods
 from tinyhw.autogen.nvidia.methods import COMPUTE_SUBCHANNEL, COPY_SUBCHANNEL, Call
-from tinyhw.emulator.amd.cache import ReadCache
+from tinyhw.emulator.cache import ReadCache
 from tinyhw.emulator.errors import DoorbellError, EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE, Unit
 from tinyhw.emulator.nvidia.block import block_of_grid

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from tinyhw.autogen.nvidia import qmd
-from tinyhw.emulator.amd.races import Races, mark
+from tinyhw.emulator.races import Races, mark
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE, SCALAR
 from tinyhw.emulator.nvidia.gpu import XID_MMU

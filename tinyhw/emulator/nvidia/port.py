@@ -6,8 +6,8 @@ cache has kept from before somebody else's write is a StaleRead (cache.py): an I
 from __future__ import annotations
 from collections.abc import Callable, Sequence
 
-from tinyhw.emulator.amd.cache import Coherence, ReadCache
-from tinyhw.emulator.amd.races import Races
+from tinyhw.emulator.cache import Coherence, ReadCache
+from tinyhw.emulator.races import Races
 from tinyhw.emulator.errors import UninitialisedRead
 from tinyhw.emulator.memory import VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.pages import PageTable, Range

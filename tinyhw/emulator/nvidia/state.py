@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.isa.sass.uses import Unit
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.lds import LocalMemory
+  from tinyhw.emulator.lds import LocalMemory
   from tinyhw.emulator.memory import Memory
   from tinyhw.emulator.nvidia.strict import Schedule
 

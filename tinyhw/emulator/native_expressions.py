@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.emulator.amd.notation import TYPES, Node, Type
+from tinyhw.emulator.notation import TYPES, Node, Type
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

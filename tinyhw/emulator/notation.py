@@ -5,7 +5,7 @@
 
 It has Python's syntax. `S0.u32` is an operand read as a type, `D.u32 = ...` writes one; `x[high:low]` and `x[n]` are bits of an integer, as unsigned
 numbers; `S0.i8(2)` is element 2 of an operand taken as an array; `M0.f32` is operand 0 of a mixed instruction, float16 or float32; `u64(x)` converts
-a number; `a if c else b` chooses; functions are those of numerics.py. Names without a type are SCC, VCC (this lane's bit), CARRY (this lane's bit of
+a number; `a if c else b` chooses; functions are those of FUNCTIONS. Names without a type are SCC, VCC (this lane's bit), CARRY (this lane's bit of
 the mask that is written), PC, EXEC, LANE (this lane's number), SIGNED0 and SIGNED1 (whether a dot product's operands are), and local values.
 
 Integers wrap to their type, floats are rounded to theirs after each operation. An integer is taken as another integer type where it is assigned or
@@ -16,8 +16,6 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import lru_cache
-
-from tinyhw.emulator.amd.numerics import FUNCTIONS
 
 @dataclass(frozen=True)
 class Type:
@@ -55,6 +53,73 @@ class Assignment:
   value: Node
 
 Meaning = tuple[Assignment, ...]
+
+# What each function takes and gives. T: any type, the same for all T; the result of "fma T T T -> T" with f32 is f32, and fma_f32 computes it.
+_FUNCTIONS = """
+fma T T T -> T
+mul_zero T T -> T
+fma_zero T T T -> T
+least T T -> T
+most T T -> T
+min_num T T -> T
+max_num T T -> T
+minimum T T -> T
+maximum T T -> T
+median T T T -> T
+magnitude T -> T
+isnan T -> bool
+trunc T -> T
+floor T -> T
+ceil T -> T
+rndne T -> T
+fract T -> T
+rcp T -> T
+rsq T -> T
+sqrt T -> T
+exp T -> T
+log T -> T
+sin T -> T
+cos T -> T
+ldexp T i32 -> T
+frexp_mant T -> T
+frexp_exp T -> i32
+div_scale T T T -> T
+div_scale_flag T T -> bool
+div_fixup T T T -> T
+div_fmas T T T bool -> T
+class_f16 u32 u32 -> bool
+class_f32 u32 u32 -> bool
+class_f64 u64 u32 -> bool
+leading_zeros T -> i32
+trailing_zeros T -> i32
+leading_signs T -> i32
+ones T -> u32
+reversed T -> T
+perm u32 u32 u32 -> u32
+f16_rtz f32 -> u32
+snorm f32 -> i32
+unorm f32 -> u32
+saturate_i16 i32 -> i16
+saturate_u16 u32 -> u16
+saturate_u8 i32 -> u32
+as_f32 u32 -> f32
+as_f16 u16 -> f16
+as_f64 u64 -> f64
+raw_f32 f32 -> u32
+raw_f16 f16 -> u32
+raw_bf16 bf16 -> u32
+fp8_to_f32 u32 -> f32
+bf8_to_f32 u32 -> f32
+f32_to_fp8 f32 -> u32
+f32_to_bf8 f32 -> u32
+f32_to_fp8_random f32 u32 -> u32
+f32_to_bf8_random f32 u32 -> u32
+sum_differences u32 u32 -> u32
+mask_to_bits u64 u32 -> u32
+trig_preop f64 u32 -> f64
+"""
+FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
+  line.split()[0]: (tuple(line.split(" -> ")[0].split()[1:]), line.split(" -> ")[1]) for line in _FUNCTIONS.strip().splitlines()}
 
 class NotationError(AssertionError):
   """A meaning that does not parse or type: a mistake in a table of this package."""

@@ -1,7 +1,7 @@
-"""tinyhw/emulator/amd/cache.py: reads that would get old values are found, others are not."""
+"""tinyhw/emulator/cache.py: reads that would get old values are found, others are not."""
 import pytest
 
-from tinyhw.emulator.amd.cache import (ABSENT, BIG_WRITE, COPY, LINE, MANY, SAME, Coherence, HostWrites, ReadCache, WriteBuffer, drop,
+from tinyhw.emulator.cache import (ABSENT, BIG_WRITE, COPY, LINE, MANY, SAME, Coherence, HostWrites, ReadCache, WriteBuffer, drop,
                                        lines_between)
 from tinyhw.emulator.errors import StaleRead
 from tinyhw.emulator.pages import PageTable, Range

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tinyhw.emulator.amd.lds import ATOMIC, READ, WRITE, LocalMemory
+from tinyhw.emulator.lds import ATOMIC, READ, WRITE, LocalMemory
 from tinyhw.emulator.errors import DataRace, OutOfBounds, UninitialisedRead
 
 def memory(size: int = 64) -> LocalMemory: return LocalMemory(size, random.Random(1))

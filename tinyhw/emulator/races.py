@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterator
 
 from tinyhw.drivers.cpu.memory import address_of
-from tinyhw.emulator.amd.cache import CHUNK
+from tinyhw.emulator.cache import CHUNK
 from tinyhw.emulator.errors import DataRace
 from tinyhw.emulator.pages import Range
 from tinyhw.emulator.physical import PAGE

@@ -1,10 +1,10 @@
-"""tinyhw/emulator/amd/races.py: what races between workgroups and what does not."""
+"""tinyhw/emulator/races.py: what races between workgroups and what does not."""
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from test.support.virtual_amd import DEVICE_MEMORY, PAGE, Group, Program, kernels, split
-from tinyhw.emulator.amd.races import Races, SharedRaces, mark
+from tinyhw.emulator.races import Races, SharedRaces, mark
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import DataRace
 from tinyhw.emulator.memory import Kind, Memory, Scope, Unit

@@ -4,8 +4,8 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.dtype import dtypes
-from tinyhw.emulator.amd.native_expressions import Expressions, Untranslatable
-from tinyhw.emulator.amd.notation import Node, Type, parse
+from tinyhw.emulator.native_expressions import Expressions, Untranslatable
+from tinyhw.emulator.notation import Node, Type, parse
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.emulator.amd.arithmetic import MEANINGS
-from tinyhw.emulator.amd.notation import BOOL, TYPES, NotationError, parse
+from tinyhw.emulator.notation import BOOL, TYPES, NotationError, parse
 
 def test_every_meaning_parses() -> None:
   for name, meaning in MEANINGS.items():
