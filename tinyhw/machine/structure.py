@@ -1,7 +1,7 @@
 """From the brackets of a Program to blocks in SSA form: what selection for GPUs shares, whatever the instructions are.
 
 Loops are tested at their end, and at their start if they may not run at all. Variables (ACC) become block parameters of the loops that assign them.
-An ISA's selector derives from `Structure` and has the few instructions that this needs: branches, and counters of loops.
+Selection (selection.py) derives from `Structure`; an ISA has the few instructions that this needs: branches, and counters of loops.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -130,3 +130,10 @@ def origin_of(u: UOp) -> tuple[UOp, int]:
   source, number = u.src[0], int(u.arg)
   while source.op is Ops.GEP: source, number = source.src[0], number + int(source.arg)
   return source, number
+
+LOOSE = (Ops.VECTORIZE, Ops.BROADCAST, Ops.CONST)  # vectors that are their elements, wherever those live
+
+def element_of(vector: UOp, number: int) -> UOp:
+  """An element of a LOOSE vector."""
+  if vector.op is Ops.CONST: return UOp.const(vector.dtype.scalar(), vector.arg)
+  return vector.src[number if vector.op is Ops.VECTORIZE else 0]

@@ -11,8 +11,8 @@ from tinyhw.config import Context
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd.capabilities import capabilities
-from tinyhw.isa.amd.select import Selector
-from tinyhw.isa.amd.target import assemble
+from tinyhw.isa.amd.select import select
+from tinyhw.isa.amd.target import assemble, target
 from tinyhw.codegen.program import Program
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import by_columns
@@ -38,4 +38,4 @@ def test_another_shape_is_refused() -> None:
   zero = UOp(Ops.CONST, dtypes.float32.vec(4), (), 0.0)
   product = UOp(Ops.MMA, dtypes.float32.vec(4), (factor, factor, zero), by_columns(4, 8, 4, HALF, dtypes.float32, 8))
   with pytest.raises(CompileError, match="gfx1100 has no matrix unit for Matrix.m=4"):
-    Selector(Program("k", (factor, zero, product)), "gfx1100").run()
+    select(Program("k", (factor, zero, product)), target("gfx1100"))

@@ -11,8 +11,8 @@ from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.select import Selector
-from tinyhw.isa.sass.target import assemble
+from tinyhw.isa.sass.select import select
+from tinyhw.isa.sass.target import assemble, target
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import by_columns
 from tinyhw.uop.ops import UOp
@@ -40,4 +40,4 @@ def test_another_shape_is_refused() -> None:
   zero = UOp(Ops.CONST, dtypes.float32.vec(4), (), 0.0)
   product = UOp(Ops.MMA, dtypes.float32.vec(4), (factor, factor, zero), by_columns(4, 8, 4, HALF, dtypes.float32, 8))
   with pytest.raises(CompileError, match="sm_90 has no matrix unit for Matrix.m=4"):
-    Selector(Program("k", (base, local, factor, zero, product)), "sm_90").run()
+    select(Program("k", (base, local, factor, zero, product)), target("sm_90"))

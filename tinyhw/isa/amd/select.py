@@ -1,6 +1,7 @@
-"""From a Program to AMD instructions over virtual registers: values, memory, loops. Arithmetic is in select_alu.py, conversions in select_cast.py.
+"""From a Program to AMD instructions over virtual registers: values, memory, control. Arithmetic is in select_alu.py, conversions in select_cast.py,
+the pass over the program in machine/selection.py.
 
-One pass over the program, in order. A value that is the same in all lanes (uniform.py) lives in scalar registers, another one in vector registers:
+A value that is the same in all lanes (uniform.py) lives in scalar registers, another one in vector registers:
 
   integers up to 64 bits, float32, float64     one register or two; narrower integers are extended to 32 bits, by their sign where they have one
   float16, bfloat16, fp8                       their codes, extended with zeros
@@ -13,17 +14,15 @@ along, and stores nothing.
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import CompileError
 from tinyhw.isa.amd import macros, regs
 from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import generation_of
 from tinyhw.isa.amd.select_matrix import Matrices
 from tinyhw.isa.amd.uniform import varying_values
 from tinyhw.machine.inst import Block, Function, Reg, RegClass
-from tinyhw.machine.structure import HARDWARE, assigned_variables, origin_of
-from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.machine.structure import LOOSE, origin_of
+from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
   from tinyhw.codegen.program import Program
@@ -34,11 +33,9 @@ class Selector(Matrices):
 
   def __init__(self, program: Program, arch: str):
     super().__init__(generation_of(arch), Function(program.name))
-    self.program, self.abi = program, abi(self.generation.family)
-    self.program_offsets = program.local_offsets
+    self.abi, self.offsets = abi(self.generation.family), program.local_offsets
+    self.slots = {u: 8 * k for k, u in enumerate([*program.params, *program.variables])}
     self.varying = varying_values(program)
-    self.conditions: list[Block] = []
-    self.assigned = assigned_variables(program.uops)
     self.enter(self.function.new_block(name="entry"))
     self.arguments, self.workgroup, self.lane = self.incoming()
     self.function.local_bytes = program.local_bytes
@@ -57,11 +54,6 @@ class Selector(Matrices):
 
   # ***** values *****
 
-  def constant_bits(self, u: UOp) -> int:
-    """A constant as its register would hold it."""
-    scalar = u.dtype.scalar()
-    return int.from_bytes(to_bytes(u.arg, scalar), "little", signed=scalar in dtypes.sints and scalar.itemsize < 4)
-
   def home(self, u: UOp) -> RegClass:
     """The class of registers in which u lives."""
     if u.dtype is dtypes.bool: return self.mask_class if u in self.varying else regs.S[1]
@@ -70,14 +62,6 @@ class Selector(Matrices):
   def class_of(self, dtype: DType, varying: bool) -> RegClass:
     units = max(dtype.itemsize // 4, 1)
     return self.generation.vectors[units] if varying else regs.S[units]
-
-  def value(self, u: UOp) -> Any:
-    """u as an operand: its register, or the bits of a constant."""
-    if u.op is Ops.CONST and u.dtype is not dtypes.bool: return self.constant_bits(u)
-    if u.op is Ops.CONST: return int(u.arg)
-    found = self.values.get(u)
-    if found is None: raise CompileError(f"{self.program.name}: no value for {u}; its definition does not come before its use")
-    return found
 
   def vector(self, u: UOp) -> Reg:
     """u in vector registers."""
@@ -89,26 +73,19 @@ class Selector(Matrices):
     if isinstance(value, int): return -1 if value else 0
     return value if u in self.varying else self.once(self.mask_class, "mask_of", value)
 
-  def pick(self, u: UOp) -> None:
-    """An element of values that stand beside each other. Vectors of elements are made where they are used."""
-    if u.dtype.count > 1: return
+  def pick(self, u: UOp) -> Reg:
     source, number = origin_of(u)
-    if source.op is Ops.CONST: self.values[u] = self.in_vector(self.value(UOp.const(u.dtype, source.arg)), u.dtype.itemsize)
-    elif source.op not in (Ops.VECTORIZE, Ops.BROADCAST):
-      self.values[u] = self.element(u.dtype, source, number)
-      if u.dtype.itemsize == 2 and u in self.varying: self.halves[u] = self.values[source], number
-    else: self.values[u] = self.variable_value(u, source.src[number if source.op is Ops.VECTORIZE else 0])
+    if u.dtype.itemsize == 2 and u in self.varying and source.op not in LOOSE: self.halves[u] = self.values[source], number
+    return super().pick(u)
 
   # ***** memory *****
 
-  def define(self, u: UOp) -> None:
+  def define(self, u: UOp) -> Reg:
     """PARAM and DEFINE_VAR: a slot of 8 bytes behind the pointer to the arguments."""
-    slot = [*self.program.params, *self.program.variables].index(u)
     units = 2 if u.op is Ops.PARAM or u.dtype.itemsize == 8 else 1
-    self.values[u] = self.op(regs.S[units], f"s_load_b{32 * units}", self.arguments, None, offset=8 * slot)
+    return self.op(regs.S[units], f"s_load_b{32 * units}", self.arguments, None, offset=self.slots[u])
 
   def load(self, u: UOp) -> Reg:
-    """A LOAD; one with a gate replaces the alternative value in the lanes where the gate is true."""
     index, dtype = u.src[0], u.dtype
     if u not in self.varying: return self.scalar_load(u)
     key, operands, offset = self.place(index, "load", self.extension(dtype))
@@ -157,8 +134,8 @@ class Selector(Matrices):
     size = buffer.dtype.itemsize
     if buffer.op is Ops.DEFINE_LOCAL:
       more, rest = (i.arg, None) if i.op is Ops.CONST else (i.src[1].arg, i.src[0]) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (0, i)
-      offset = self.program_offsets[buffer] + more * size
-      if not 0 <= offset < 1 << 16: offset, rest = self.program_offsets[buffer], i
+      offset = self.offsets[buffer] + more * size
+      if not 0 <= offset < 1 << 16: offset, rest = self.offsets[buffer], i
       address = self.in_vector(0, 4) if rest is None else self.scaled(rest, size)
       return f"ds_{kind}_{form}", [address], offset
     offset, rest = self.offset_of(i, size)
@@ -221,31 +198,14 @@ class Selector(Matrices):
 
   def count(self, counter: Reg) -> Reg: return self.op(counter.cls, "s_add_u32" if counter.cls.units == 1 else "s_add64", counter, 1)
 
-  def open(self, u: UOp) -> None:
-    """A RANGE. The grid and the lanes are the hardware's."""
-    if u.arg[1] not in HARDWARE: return self.open_loop(u)
+  def branch_unless(self, condition: UOp, block: Block) -> None:
+    self.emit("s_cmp_eq_u32", self.in_scalar(self.value(condition), regs.S[1]), 0)
+    self.emit("s_cbranch_scc1", block, arguments=([],))
+
+  def lane_or_block(self, u: UOp) -> Reg:
     value = self.workgroup if u.arg[1] is AxisType.GLOBAL else self.lane
-    if u.dtype.itemsize == 8: value = self.widen(value, dtypes.uint32, u in self.varying)
-    elif value is self.abi.workgroup: value = self.op(regs.S[1], "s_mov_b32", value)
-    self.values[u] = value
-
-  def close(self, u: UOp) -> None:
-    if u.src[0].arg[1] not in HARDWARE: self.close_loop(u.src[0])
-
-  def condition(self, u: UOp) -> None:
-    """IF: only where all lanes go one way."""
-    if u.src[0] in self.varying: raise CompileError(f"{self.program.name}: an IF that lanes take differently; gate its stores instead")
-    after, inside = self.function.new_block(self.block.depth, "after"), self.function.new_block(self.block.depth, "then")
-    self.conditions.append(after)
-    self.emit("s_cmp_eq_u32", self.in_scalar(self.value(u.src[0]), regs.S[1]), 0)
-    self.emit("s_cbranch_scc1", after, arguments=([],))
-    self.branch(inside, [])
-    self.enter(inside)
-
-  def end_condition(self, u: UOp) -> None:
-    after = self.conditions.pop()
-    self.branch(after, [])
-    self.enter(after)
+    if u.dtype.itemsize == 8: return self.widen(value, dtypes.uint32, u in self.varying)
+    return self.op(regs.S[1], "s_mov_b32", value) if value is self.abi.workgroup else value
 
   def barrier(self, u: UOp) -> None:
     """Waves of a workgroup meet; what they wrote to local memory is there (waits.py sees to that)."""
@@ -254,11 +214,9 @@ class Selector(Matrices):
       self.emit("s_barrier_wait", -1)
     else: self.emit("s_barrier")
 
-  def assign(self, u: UOp) -> None:
-    self.values[u.src[0]] = self.variable_value(u.src[0], u.src[1])
+  def finish(self) -> None: self.emit("s_endpgm")
 
   def variable_value(self, variable: UOp, u: UOp) -> Reg:
-    """A value as a variable holds it."""
     if variable.dtype.count > 1: return self.group(u)
     if variable.dtype is dtypes.bool:
       varying = variable in self.varying
@@ -268,27 +226,8 @@ class Selector(Matrices):
     if isinstance(value, Reg) and value.cls is cls: return value
     return self.in_vector(value, variable.dtype.itemsize) if variable in self.varying else self.in_scalar(value, cls)
 
-  def run(self) -> Function:
-    for u in self.program.uops:
-      self.origin = u
-      if u.op in GroupOp.Elementwise: self.values[u] = self.compute(u)
-      elif u.op is Ops.LOAD: self.values[u] = self.load(u)
-      elif u.op is Ops.MMA: self.values[u] = self.multiply(u)
-      elif u.op is Ops.GEP: self.pick(u)
-      elif u.op is Ops.ACC: self.values[u] = self.variable_value(u, u.src[0])
-      elif u.op in _STATEMENTS: _STATEMENTS[u.op](self, u)
-      elif u.op not in _OPERANDS: raise CompileError(f"{self.program.name}: AMD selection does not know {u.op.name}")
-    self.emit("s_endpgm")
-    self.function.blocks = self.order
-    return self.function
-
-_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
-_STATEMENTS = {
-  Ops.PARAM: Selector.define, Ops.DEFINE_VAR: Selector.define, Ops.STORE: Selector.store, Ops.RANGE: Selector.open, Ops.END: Selector.close,
-  Ops.IF: Selector.condition, Ops.ENDIF: Selector.end_condition, Ops.BARRIER: Selector.barrier, Ops.ASSIGN_ACC: Selector.assign,
-}
 WIDEST = 16  # bytes of a load or store
 
 def select(program: Program, target: Target) -> Function:
   """The program as instructions over virtual registers. Raises CompileError for what no AMD kernel can be."""
-  return Selector(program, target.name).run()
+  return Selector(program, target.name).select(program)

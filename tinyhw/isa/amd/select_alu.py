@@ -9,7 +9,7 @@ from tinyhw.isa.amd.constants import KINDS
 from tinyhw.isa.amd.recipes import RECIPES
 from tinyhw.isa.amd.select_part import Part
 from tinyhw.machine.inst import Reg, RegClass
-from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 # op -> key, for 32-bit integers (u: where unsigned numbers differ), 64-bit ones, floats; "~": the operands are exchanged
@@ -50,20 +50,10 @@ class Arithmetic(Part):
   """The part of Selector that computes."""
 
   # what select.py has
-  def value(self, u: UOp) -> Any: raise NotImplementedError
   def vector(self, u: UOp) -> Reg: raise NotImplementedError
   def mask(self, u: UOp) -> Any: raise NotImplementedError
-  def home(self, u: UOp) -> RegClass: raise NotImplementedError
-  def cast(self, u: UOp) -> Reg: raise NotImplementedError
-  def bitcast(self, u: UOp) -> Reg: raise NotImplementedError
 
-  def compute(self, u: UOp) -> Reg:
-    """An elementwise operation."""
-    if u.op is Ops.CAST: return self.cast(u)
-    if u.op is Ops.BITCAST: return self.bitcast(u)
-    if u.op is Ops.WHERE: return self.choose(u)
-    if u.op in GroupOp.Comparison: return self.comparison(u)
-    if u.dtype is dtypes.bool: return self.logic(u)
+  def number(self, u: UOp) -> Reg:
     return self.float_operation(u) if dtypes.is_float(u.dtype) else self.integer_operation(u)
 
   def integer_operation(self, u: UOp) -> Reg:

@@ -13,7 +13,7 @@ from tinyhw.isa.amd import macros, regs
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.select_cast import Casts
 from tinyhw.machine.inst import Function, MInst, Reg, RegClass
-from tinyhw.machine.structure import origin_of
+from tinyhw.machine.structure import LOOSE, origin_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -67,7 +67,7 @@ class Groups(Casts):
   def part_of(self, u: UOp) -> Reg:
     """Adjacent elements of a group."""
     (source, first), scalar, count = origin_of(u), u.dtype.scalar(), u.dtype.count
-    if source.op in (Ops.VECTORIZE, Ops.BROADCAST, Ops.CONST):
+    if source.op in LOOSE:
       own = source.src[first:first + count] if source.op is Ops.VECTORIZE else source.src or (UOp.const(scalar, source.arg),)
       return self.packed(u.dtype, [self.value(s) for s in own] * (count // len(own)))
     if u.dtype.itemsize % 4: return self.packed(u.dtype, [self.element(scalar, source, first + k) for k in range(count)])

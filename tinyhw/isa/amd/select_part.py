@@ -1,6 +1,6 @@
 """What the parts of selection share: making instructions, and bringing operands into a form that an instruction takes."""
 from __future__ import annotations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd import macros, regs
@@ -9,11 +9,9 @@ from tinyhw.isa.amd.form import Form, Generation
 from tinyhw.isa.amd.macros import MACROS, classes_of
 from tinyhw.isa.amd.table import table
 from tinyhw.machine.inst import Function, Inst, MInst, Reg, RegClass, concrete
-from tinyhw.machine.structure import Structure
-if TYPE_CHECKING:
-  from tinyhw.uop.ops import UOp
+from tinyhw.machine.selection import Selection
 
-class Part(Structure):
+class Part(Selection):
   """One selection as far as instructions go."""
 
   def __init__(self, generation: Generation, function: Function):
@@ -21,7 +19,6 @@ class Part(Structure):
     self.generation = generation
     self.table = table(generation.arch)
     self.mask_class = classes_of(generation)["m"]
-    self.varying: set[UOp] = set()
     self.constants: dict[tuple[int, int], Reg] = {}   # (bits, registers) -> where the function's beginning has left them
 
   # ***** instructions *****

@@ -1,5 +1,5 @@
 """From a Program to NVIDIA instructions over virtual registers: values, memory, control. Arithmetic is in select_alu.py, conversions in
-select_cast.py, vectors in select_group.py, matrices in select_matrix.py, loops in machine/structure.py.
+select_cast.py, vectors in select_group.py, matrices in select_matrix.py, the pass itself in machine/selection.py.
 
 One pass over the program, in order. Every lane computes for itself:
 
@@ -12,18 +12,15 @@ Constants are operands. Instructions are macros (macros.py). A gate is the guard
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.branch import JUMP, JUMP_IF
 from tinyhw.isa.sass.capabilities import generation_of
-from tinyhw.isa.sass.select_group import element_of
 from tinyhw.isa.sass.select_matrix import Matrices
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
-from tinyhw.machine.structure import HARDWARE, assigned_variables, origin_of, spread
-from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.machine.structure import spread
+from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
   from tinyhw.codegen.program import Program
@@ -36,10 +33,8 @@ class Selector(Matrices):
 
   def __init__(self, program: Program, arch: str):
     super().__init__(generation_of(arch), Function(program.name))
-    self.program, self.abi, self.offsets = program, ABI[self.generation.name], program.local_offsets
+    self.abi, self.offsets = ABI[self.generation.name], program.local_offsets
     self.varying = spread(program.uops, {u for u in program.uops if u.op is Ops.MMA or u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL})
-    self.conditions: list[Block] = []
-    self.assigned = assigned_variables(program.uops)
     self.slots = {u: self.abi.arguments + 8 * k for k, u in enumerate([*program.params, *program.variables])}
     self.enter(self.function.new_block(name="entry"))
     self.emit("descriptor", self.abi.descriptor)
@@ -52,27 +47,10 @@ class Selector(Matrices):
     if u.dtype is dtypes.bool: return regs.P
     return regs.R[2] if u.dtype.itemsize == 8 else regs.R[1]
 
-  def value(self, u: UOp) -> Any:
-    """u as an operand: its register, or the bits of a constant."""
-    if u.op is Ops.CONST:
-      scalar = u.dtype.scalar()
-      if scalar is dtypes.bool: return int(u.arg)
-      return int.from_bytes(to_bytes(u.arg, scalar), "little", signed=scalar in dtypes.sints and scalar.itemsize < 4)
-    found = self.values.get(u)
-    if found is None: raise CompileError(f"{self.program.name}: no value for {u}; its definition does not come before its use")
-    return found
-
-  def pick(self, u: UOp) -> None:
-    """An element of values that stand beside each other. Vectors of elements are made where they are used."""
-    if u.dtype.count > 1: return
-    source, number = origin_of(u)
-    if source.op not in (Ops.VECTORIZE, Ops.BROADCAST, Ops.CONST): self.values[u] = self.element(u.dtype, source, number)
-    else: self.values[u] = self.variable_value(u, element_of(source, number))
-
-  def define(self, u: UOp) -> None:
+  def define(self, u: UOp) -> Reg:
     """PARAM and DEFINE_VAR: a slot of 8 bytes in constant memory."""
     units = 2 if u.op is Ops.PARAM or u.dtype.itemsize == 8 else 1
-    self.values[u] = self.op(regs.R[units], f"argument_b{32 * units}", self.slots[u])
+    return self.op(regs.R[units], f"argument_b{32 * units}", self.slots[u])
 
   # ***** memory *****
 
@@ -99,7 +77,6 @@ class Selector(Matrices):
     return (self.in_register(value, 1) if size == 1 else self.once(regs.R[1], "shl32", value, size.bit_length() - 1)), start + more * size
 
   def load(self, u: UOp) -> Reg:
-    """A LOAD; one with a gate replaces the alternative value where the gate is true."""
     where, address, offset = self.place(u.src[0])
     name = f"{where}load_{access_of(u.dtype)}"
     cls = self.group_class(u.dtype)
@@ -135,59 +112,22 @@ class Selector(Matrices):
 
   def count(self, counter: Reg) -> Reg: return self.op(counter.cls, "add32" if counter.cls is regs.R[1] else "add64", counter, 1)
 
-  def open(self, u: UOp) -> None:
-    """A RANGE. The grid and the lanes are the hardware's."""
-    if u.arg[1] not in HARDWARE: return self.open_loop(u)
+  def branch_unless(self, condition: UOp, block: Block) -> None: self.jump_if(self.op(regs.P, "p_xor", self.value(condition), 1), block, [])
+
+  def lane_or_block(self, u: UOp) -> Reg:
     number = self.op(regs.R[1], "block" if u.arg[1] is AxisType.GLOBAL else "lane")
-    self.values[u] = number if u.dtype.itemsize == 4 else self.op(regs.R[2], "pack64", number, 0)
+    return number if u.dtype.itemsize == 4 else self.op(regs.R[2], "pack64", number, 0)
 
-  def close(self, u: UOp) -> None:
-    if u.src[0].arg[1] not in HARDWARE: self.close_loop(u.src[0])
+  def barrier(self, u: UOp) -> None: self.emit("barrier")
 
-  def condition(self, u: UOp) -> None:
-    """IF: only where all lanes go one way."""
-    if u.src[0] in self.varying: raise CompileError(f"{self.program.name}: an IF that lanes take differently; gate its stores instead")
-    after, inside = self.function.new_block(self.block.depth, "after"), self.function.new_block(self.block.depth, "then")
-    self.conditions.append(after)
-    self.jump_if(self.op(regs.P, "p_xor", self.value(u.src[0]), 1), after, [])
-    self.branch(inside, [])
-    self.enter(inside)
-
-  def end_condition(self, u: UOp) -> None:
-    after = self.conditions.pop()
-    self.branch(after, [])
-    self.enter(after)
-
-  def assign(self, u: UOp) -> None:
-    self.values[u.src[0]] = self.variable_value(u.src[0], u.src[1])
+  def finish(self) -> None: self.emit("end")
 
   def variable_value(self, variable: UOp, u: UOp) -> Reg:
-    """A value as a variable holds it."""
     if variable.dtype.count > 1: return self.group(u)
     value = self.value(u)
     if isinstance(value, Reg): return value
     if variable.dtype is dtypes.bool: return self.op(regs.P, "p_set" if value else "p_clear")
     return self.in_register(value, 2 if variable.dtype.itemsize == 8 else 1)
-
-  def run(self) -> Function:
-    for u in self.program.uops:
-      self.origin = u
-      if u.op in GroupOp.Elementwise: self.values[u] = self.compute(u)
-      elif u.op is Ops.LOAD: self.values[u] = self.load(u)
-      elif u.op is Ops.MMA: self.values[u] = self.multiply(u)
-      elif u.op is Ops.GEP: self.pick(u)
-      elif u.op is Ops.ACC: self.values[u] = self.variable_value(u, u.src[0])
-      elif u.op in _STATEMENTS: _STATEMENTS[u.op](self, u)
-      elif u.op not in _OPERANDS: raise CompileError(f"{self.program.name}: NVIDIA selection does not know {u.op.name}")
-    self.emit("end")
-    self.function.blocks = self.order
-    return self.function
-
-_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
-_STATEMENTS = {
-  Ops.PARAM: Selector.define, Ops.DEFINE_VAR: Selector.define, Ops.STORE: Selector.store, Ops.RANGE: Selector.open, Ops.END: Selector.close,
-  Ops.IF: Selector.condition, Ops.ENDIF: Selector.end_condition, Ops.BARRIER: lambda s, u: s.emit("barrier"), Ops.ASSIGN_ACC: Selector.assign,
-}
 
 def constant_part(i: UOp) -> tuple[int, UOp | None]:
   """An index as a constant and what is left."""
@@ -201,4 +141,4 @@ def access_of(dtype: DType) -> str:
 
 def select(program: Program, target: Target) -> Function:
   """The program as instructions over virtual registers. Raises CompileError for what no NVIDIA kernel can be."""
-  return Selector(program, target.name).run()
+  return Selector(program, target.name).select(program)

@@ -6,7 +6,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.select_part import Part
-from tinyhw.machine.inst import Reg, RegClass
+from tinyhw.machine.inst import Reg
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
@@ -33,19 +33,7 @@ def kind_of(dtype: DType) -> str:
 class Arithmetic(Part):
   """The part of Selector that computes."""
 
-  # what select.py has
-  def home(self, u: UOp) -> RegClass: raise NotImplementedError
-  def cast(self, u: UOp) -> Reg: raise NotImplementedError
-  def bitcast(self, u: UOp) -> Reg: raise NotImplementedError
-
-  def compute(self, u: UOp) -> Reg:
-    """An elementwise operation."""
-    if u.op is Ops.CAST: return self.cast(u)
-    if u.op is Ops.BITCAST: return self.bitcast(u)
-    if u.op is Ops.WHERE: return self.choose(u)
-    if u.op in GroupOp.Comparison: return self.comparison(u)
-    if u.dtype is dtypes.bool: return self.op(regs.P, LOGIC[u.op], *[self.value(s) for s in u.src])
-    return self.number(u)
+  def logic(self, u: UOp) -> Reg: return self.op(regs.P, LOGIC[u.op], *[self.value(s) for s in u.src])
 
   def number(self, u: UOp) -> Reg:
     cls, kind = self.home(u), kind_of(u.dtype)

@@ -15,7 +15,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.select_cast import Casts
 from tinyhw.machine.inst import Access, Reg, RegClass
 from tinyhw.machine.macros import Macro
-from tinyhw.machine.structure import origin_of
+from tinyhw.machine.structure import LOOSE, element_of, origin_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -59,7 +59,7 @@ class Groups(Casts):
     """Where the first byte of an element is. A variable may have changed since its element was taken."""
     if u.op is Ops.GEP:
       source, number = origin_of(u)
-      if source.op in (Ops.VECTORIZE, Ops.BROADCAST, Ops.CONST): return self.place_of(element_of(source, number))
+      if source.op in LOOSE: return self.place_of(element_of(source, number))
       if source.op is not Ops.ACC or u not in self.values: return self.group(source), number * u.dtype.itemsize
     value = self.value(u)
     return (value if u.dtype.itemsize == 4 else self.in_register(value, max(u.dtype.itemsize // 4, 1))), 0
@@ -121,8 +121,3 @@ def selector(first: int, size: int, signed: bool) -> int:
   digits = [first + k for k in range(size)]
   digits += [digits[-1] | 8 if signed else 4] * (4 - size)
   return sum(digit << 4 * k for k, digit in enumerate(digits))
-
-def element_of(vector: UOp, number: int) -> UOp:
-  """An element of a vector that is made of scalars."""
-  if vector.op is Ops.CONST: return UOp.const(vector.dtype.scalar(), vector.arg)
-  return vector.src[number if vector.op is Ops.VECTORIZE else 0]

@@ -7,11 +7,11 @@ from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.macros import CLASSES, macro_of, make
 from tinyhw.machine.inst import Access, Function, MInst, Reg, RegClass
 from tinyhw.machine.macros import Macro
-from tinyhw.machine.structure import Structure
+from tinyhw.machine.selection import Selection
 
 FULL = 0xffffffff
 
-class Part(Structure):
+class Part(Selection):
   """One selection as far as instructions go."""
 
   def __init__(self, generation: Generation, function: Function):

@@ -1,0 +1,89 @@
+"""The pass of selection that GPUs share: what it says of nodes, with an ISA that writes down what it is asked. What ISAs do is tested with them."""
+from __future__ import annotations
+from typing import Any
+
+import pytest
+
+from tinyhw.codegen.program import Program
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError
+from tinyhw.machine.inst import Bank, Block, Function, Reg, RegClass
+from tinyhw.machine.selection import Selection, constant_bits
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
+
+ANY = RegClass("r", Bank("r", 8, tuple(range(8))), 32)
+
+class Recorder(Selection):
+  """An ISA whose instructions are notes of what was asked for."""
+  def __init__(self) -> None:
+    super().__init__(Function("k"))
+    self.notes: list[str] = []
+    self.enter(self.function.new_block(name="entry"))
+
+  def note(self, text: str) -> Reg:
+    self.notes.append(text)
+    return self.new(ANY)
+
+  def home(self, u: UOp) -> RegClass: return ANY
+  def define(self, u: UOp) -> Reg: return self.note("define")
+  def lane_or_block(self, u: UOp) -> Reg: return self.note(f"hardware {u.arg[1].name}")
+  def load(self, u: UOp) -> Reg: return self.note("load")
+  def store(self, u: UOp) -> None: self.note("store")
+  def element(self, dtype: DType, source: UOp, number: int) -> Reg: return self.note(f"element {number} of {source.op.name}")
+  def variable_value(self, variable: UOp, u: UOp) -> Reg: return self.note(f"variable {u.op.name}")
+  def number(self, u: UOp) -> Reg: return self.note(f"number {u.op.name}")
+  def logic(self, u: UOp) -> Reg: return self.note(f"logic {u.op.name}")
+  def branch(self, block: Block, values: list[Reg]) -> None: self.note(f"branch {block.name}")
+  def branch_unless(self, condition: UOp, block: Block) -> None: self.note(f"unless {block.name}")
+  def branch_if(self, predicate: str, dtype: DType, a: Any, b: Any, block: Block, values: list[Reg]) -> None:
+    self.note(f"if {predicate} {block.name}")
+  def counter(self, dtype: DType) -> Reg: return self.note("zero")
+  def count(self, counter: Reg) -> Reg: return self.note("count")
+  def barrier(self, u: UOp) -> None: self.note("barrier")
+  def finish(self) -> None: self.note("finish")
+
+def notes(*uops: UOp) -> list[str]:
+  recorder = Recorder()
+  assert recorder.select(Program("k", uops)) is recorder.function
+  return recorder.notes
+
+def const(value: int) -> UOp: return UOp.const(dtypes.int32, value)
+
+def test_ranges_of_the_hardware_are_no_loops() -> None:
+  ranges = [UOp(Ops.RANGE, dtypes.int32, (const(4),), (k, kind)) for k, kind in enumerate((AxisType.GLOBAL, AxisType.LOCAL, AxisType.REDUCE))]
+  ends = [UOp(Ops.END, dtypes.void, (r,)) for r in reversed(ranges)]
+  assert notes(*ranges, *ends) == ["hardware GLOBAL", "hardware LOCAL", "zero", "branch loop", "count", "if lt loop", "branch after", "finish"]
+
+def test_a_condition_is_a_jump_around_its_statements() -> None:
+  condition = UOp(Ops.IF, dtypes.void, (UOp.const(dtypes.bool, True),))
+  assert notes(condition, UOp(Ops.BARRIER, dtypes.void), UOp(Ops.ENDIF, dtypes.void, (condition,))) == [
+    "unless after", "branch then", "barrier", "branch after", "finish"]
+
+def test_lanes_do_not_part() -> None:
+  recorder = Recorder()
+  lane = UOp(Ops.DEFINE_VAR, dtypes.bool, (), ("x", False, True))
+  recorder.varying.add(lane)
+  with pytest.raises(CompileError, match="k: an IF that lanes take differently"):
+    recorder.select(Program("k", (lane, UOp(Ops.IF, dtypes.void, (lane,)))))
+
+def test_elements_of_vectors_that_are_their_elements() -> None:
+  acc = UOp(Ops.ACC, dtypes.int32.vec(2), (UOp.const(dtypes.int32.vec(2), 0),), 0)
+  vector = UOp(Ops.VECTORIZE, dtypes.int32.vec(2), (const(1), const(2)))
+  taken = [UOp(Ops.GEP, dtypes.int32, (source,), 1) for source in (acc, vector)]
+  whole = UOp(Ops.GEP, dtypes.int32.vec(2), (acc,), 0)
+  assert notes(acc, vector, *taken, whole) == ["variable CONST", "element 1 of ACC", "variable CONST", "finish"]
+
+def test_bools_have_logic_and_others_numbers() -> None:
+  flags = UOp.const(dtypes.bool, True)
+  assert notes(UOp(Ops.AND, dtypes.bool, (flags, flags)), UOp(Ops.AND, dtypes.int32, (const(1), const(2)))) == ["logic AND", "number AND", "finish"]
+
+def test_what_is_not_known_is_named() -> None:
+  with pytest.raises(CompileError, match="k: selection for GPUs does not know SINK"): notes(UOp(Ops.SINK, dtypes.void))
+  with pytest.raises(CompileError, match="k: no value for .* before its use"): Recorder().value(UOp(Ops.DEFINE_VAR, dtypes.int32, (), ("x", 0, 1)))
+
+@pytest.mark.parametrize("dtype, value, bits", [
+  (dtypes.bool, True, 1), (dtypes.int8, -1, -1), (dtypes.uint8, 255, 255), (dtypes.int32, -1, 0xffffffff), (dtypes.int64, -2, (1 << 64) - 2),
+  (dtypes.float16, 1.0, 0x3c00), (dtypes.float32, -0.0, 1 << 31), (dtypes.float64, 1.0, 0x3ff << 52)])
+def test_constants_as_registers_hold_them(dtype: DType, value: float, bits: int) -> None:
+  assert constant_bits(UOp.const(dtype, value)) == bits

@@ -1,0 +1,162 @@
+"""Selection for GPUs: one pass over the nodes of a Program, in order, which says what each kind of node is and leaves to an ISA how it is done.
+
+An ISA's selector derives from `Selection`, adds how it makes instructions, and defines what raises NotImplementedError here. Lanes never part: an IF
+is a jump that all lanes take or none; gates of loads and stores are the ISA's, and narrow one instruction.
+"""
+from __future__ import annotations
+from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+
+from tinyhw.arithmetic import to_bytes
+from tinyhw.dtype import dtypes
+from tinyhw.errors import CompileError
+from tinyhw.machine.inst import Block, Function, Reg, RegClass
+from tinyhw.machine.structure import HARDWARE, LOOSE, Structure, assigned_variables, element_of, origin_of
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import UOp
+if TYPE_CHECKING:
+  from tinyhw.codegen.program import Program
+  from tinyhw.dtype import DType
+
+class Selection(Structure):
+  """The state of one selection. varying: values that differ between lanes; conditions: where what stands behind each open IF goes on."""
+
+  def __init__(self, function: Function):
+    super().__init__(function)
+    self.varying: set[UOp] = set()
+    self.conditions: list[Block] = []
+
+  def select(self, program: Program) -> Function:
+    """The program's instructions over virtual registers, in the function that was given. Its entry block is open."""
+    self.assigned = assigned_variables(program.uops)
+    for u in program.uops:
+      self.origin = u
+      if u.op in GroupOp.Elementwise: self.values[u] = self.compute(u)
+      elif u.op in _VALUES: self.values[u] = _VALUES[u.op](self, u)
+      elif u.op in _STATEMENTS: _STATEMENTS[u.op](self, u)
+      elif u.op not in _OPERANDS: raise CompileError(f"{program.name}: selection for GPUs does not know {u.op.name}")
+    self.finish()
+    self.function.blocks = self.order
+    return self.function
+
+  # ***** what an ISA has *****
+
+  def home(self, u: UOp) -> RegClass:
+    """The class of registers in which u lives."""
+    raise NotImplementedError
+
+  def define(self, u: UOp) -> Reg:
+    """PARAM and DEFINE_VAR: an argument of the launch."""
+    raise NotImplementedError
+
+  def lane_or_block(self, u: UOp) -> Reg:
+    """A RANGE of the hardware: the number of the block in the grid, or that of the lane in its block."""
+    raise NotImplementedError
+
+  def load(self, u: UOp) -> Reg:
+    """A LOAD; one with a gate replaces the alternative value in the lanes where the gate is true."""
+    raise NotImplementedError
+
+  def store(self, u: UOp) -> None:
+    """A STORE, in the lanes where its gate is true, if it has one."""
+    raise NotImplementedError
+
+  def element(self, dtype: DType, source: UOp, number: int) -> Reg:
+    """An element of a vector in registers."""
+    raise NotImplementedError
+
+  def multiply(self, u: UOp) -> Reg:
+    """An MMA: a product of the matrix unit."""
+    raise NotImplementedError
+
+  def variable_value(self, variable: UOp, u: UOp) -> Reg:
+    """u in registers as a variable (ACC) is kept in."""
+    raise NotImplementedError
+
+  def cast(self, u: UOp) -> Reg: raise NotImplementedError
+  def bitcast(self, u: UOp) -> Reg: raise NotImplementedError
+  def choose(self, u: UOp) -> Reg: raise NotImplementedError   # WHERE
+  def comparison(self, u: UOp) -> Reg: raise NotImplementedError
+  def logic(self, u: UOp) -> Reg: raise NotImplementedError    # AND, OR, XOR of bools
+  def number(self, u: UOp) -> Reg: raise NotImplementedError   # an operation of integers or floats
+
+  def branch_unless(self, condition: UOp, block: Block) -> None:
+    """A jump where a bool that is the same in all lanes is false; the block goes on where it is true."""
+    raise NotImplementedError
+
+  def barrier(self, u: UOp) -> None:
+    """BARRIER: lanes of a block meet, and what they wrote to its memory is there."""
+    raise NotImplementedError
+
+  def finish(self) -> None:
+    """The end of the kernel."""
+    raise NotImplementedError
+
+  # ***** values *****
+
+  def value(self, u: UOp) -> Any:
+    """u as an operand: its register, or the bits of a constant."""
+    if u.op is Ops.CONST: return constant_bits(u)
+    found = self.values.get(u)
+    if found is None: raise CompileError(f"{self.function.name}: no value for {u}; its definition does not come before its use")
+    return found
+
+  def compute(self, u: UOp) -> Reg:
+    """An elementwise operation."""
+    if u.op is Ops.CAST: return self.cast(u)
+    if u.op is Ops.BITCAST: return self.bitcast(u)
+    if u.op is Ops.WHERE: return self.choose(u)
+    if u.op in GroupOp.Comparison: return self.comparison(u)
+    return self.logic(u) if u.dtype is dtypes.bool else self.number(u)
+
+  def take(self, u: UOp) -> None:
+    """A GEP. Vectors of elements are made where they are used."""
+    if u.dtype.count == 1: self.values[u] = self.pick(u)
+
+  def pick(self, u: UOp) -> Reg:
+    """One element of values that stand beside each other."""
+    source, number = origin_of(u)
+    if source.op in LOOSE: return self.variable_value(u, element_of(source, number))
+    return self.element(u.dtype, source, number)
+
+  def assign(self, u: UOp) -> None: self.values[u.src[0]] = self.variable_value(u.src[0], u.src[1])
+
+  # ***** control *****
+
+  def open(self, u: UOp) -> None:
+    """A RANGE. The grid and the lanes are the hardware's."""
+    if u.arg[1] in HARDWARE: self.values[u] = self.lane_or_block(u)
+    else: self.open_loop(u)
+
+  def close(self, u: UOp) -> None:
+    if u.src[0].arg[1] not in HARDWARE: self.close_loop(u.src[0])
+
+  def condition(self, u: UOp) -> None:
+    """IF: only where all lanes go one way."""
+    if u.src[0] in self.varying: raise CompileError(f"{self.function.name}: an IF that lanes take differently; gate its stores instead")
+    after, inside = self.function.new_block(self.block.depth, "after"), self.function.new_block(self.block.depth, "then")
+    self.conditions.append(after)
+    self.branch_unless(u.src[0], after)
+    self.branch(inside, [])
+    self.enter(inside)
+
+  def end_condition(self, u: UOp) -> None:
+    after = self.conditions.pop()
+    self.branch(after, [])
+    self.enter(after)
+
+_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
+_VALUES: dict[Ops, Callable[[Selection, UOp], Reg]] = {
+  Ops.PARAM: lambda s, u: s.define(u), Ops.DEFINE_VAR: lambda s, u: s.define(u), Ops.LOAD: lambda s, u: s.load(u),
+  Ops.MMA: lambda s, u: s.multiply(u), Ops.ACC: lambda s, u: s.variable_value(u, u.src[0]),
+}
+_STATEMENTS: dict[Ops, Callable[[Selection, UOp], None]] = {
+  Ops.GEP: Selection.take, Ops.RANGE: Selection.open, Ops.END: Selection.close, Ops.IF: Selection.condition,
+  Ops.ENDIF: Selection.end_condition, Ops.ASSIGN_ACC: Selection.assign, Ops.STORE: lambda s, u: s.store(u), Ops.BARRIER: lambda s, u: s.barrier(u),
+}
+
+def constant_bits(u: UOp) -> int:
+  """A constant as its register would hold it: integers of less than 32 bits extended by their sign, a bool as 0 or 1."""
+  scalar = u.dtype.scalar()
+  if scalar is dtypes.bool: return int(u.arg)
+  return int.from_bytes(to_bytes(u.arg, scalar), "little", signed=scalar in dtypes.sints and scalar.itemsize < 4)
