@@ -19,7 +19,7 @@ from tinyhw.emulator.amd.dispatch import MakeWorkgroup
 from tinyhw.emulator.amd.events import MMAP_TYPE_EVENTS, Events
 from tinyhw.emulator.amd.gpu import Gpu
 from tinyhw.emulator.amd.memory import MMAP_GPU_SHIFT, MMAP_TYPE_MMIO, FlushWatcher, MemoryManager
-from tinyhw.emulator.amd.order import Order
+from tinyhw.emulator.order import Order
 from tinyhw.emulator.amd.queues import MMAP_TYPE_DOORBELL, QueueManager
 from tinyhw.emulator.amd.wave import Workgroup
 from tinyhw.emulator.files import Box, VirtualFile, VirtualMapping, refuse

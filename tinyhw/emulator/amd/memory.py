@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_SHARED, HostMapping
-from tinyhw.emulator.amd.order import MOST_WATCHED
+from tinyhw.emulator.order import MOST_WATCHED
 from tinyhw.emulator.files import VirtualFile, VirtualMapping, refuse
 from tinyhw.emulator.pages import Range
 from tinyhw.emulator.physical import PAGE, Frames, pages

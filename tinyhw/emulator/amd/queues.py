@@ -11,7 +11,7 @@ from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.emulator.amd import aql, pm4, sdma
 from tinyhw.emulator.amd.chips import EOP_BYTES
 from tinyhw.emulator.amd.memory import DOORBELL_SLICE, MMAP_GPU_SHIFT, Buffer, FramesWatcher
-from tinyhw.emulator.amd.order import Agent
+from tinyhw.emulator.order import Agent
 from tinyhw.emulator.races import SharedRaces
 from tinyhw.emulator.files import ENOTSUPP, VirtualMapping, refuse
 from tinyhw.emulator.errors import DoorbellError, PageFault

@@ -6,7 +6,7 @@ import pytest
 from virtual_amd import COMPUTE, SDMA, Area, Group, Program, kernels, split
 
 from tinyhw.autogen.amd import sdma
-from tinyhw.emulator.amd.order import Agent, Order
+from tinyhw.emulator.order import Agent, Order
 from tinyhw.emulator.races import Copied, Races
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import DataRace
