@@ -1,11 +1,6 @@
 """Operations of floats that are several instructions: approximate units with what makes their results good, and conversions.
 
-Unlike a macro (macros.py), a recipe is instructions of their own from selection on: constants are shared, temporary values are allocated like others,
-and what is independent can be brought between. `Arithmetic.follow` (select_alu.py) follows them.
-
-The text. A recipe begins in the first column: its name, then its operands. Below stand its lines: `name = key sources`; the last one has no name, it
-is the result. A source is a name; an integer, in decimal or hexadecimal; or a float with a point, of the instruction's type. "-" before a name
-or a float is the modifier that negates it, "|" around a name the one that makes it absolute.
+In the notation that machine/recipes.py explains; keys are those of rows and macros. `Arithmetic.perform` (select_alu.py) follows them.
 
 How good they are. v_exp_f32, v_log_f32, v_rcp_f32 and v_sqrt_f32 are less than one unit in the last place (ULP) off, and flush subnormal numbers
 (RDNA3 and MI300 ISA guides); the emulator gives the worst that this allows (emulator/amd/approximate.py). Of what is here:
@@ -19,10 +14,8 @@ How good they are. v_exp_f32, v_log_f32, v_rcp_f32 and v_sqrt_f32 are less than 
 test/isa/amd/test_recipes.py measures them; docs/numerics.md has the bars.
 """
 from __future__ import annotations
-import re
-from typing import NamedTuple
 
-from tinyhw.isa.amd.constants import float_bits
+from tinyhw.machine.recipes import parse
 
 TEXT = """
 exp2_f32 x
@@ -106,42 +99,5 @@ f64_to_u32 x
   low    = v_cvt_u32_f64 rest
            v_cndmask_b32 0 low inside
 """
-
-class Step(NamedTuple):
-  """A line. name: of its result, "" of the last one's. sources: names, or the bits of constants. modifiers: neg and abs, a bit for each source."""
-  name: str
-  key: str
-  sources: tuple[str | int, ...]
-  modifiers: dict[str, int]
-
-class Recipe(NamedTuple):
-  operands: tuple[str, ...]
-  steps: tuple[Step, ...]
-
-SIGNS = {"-": "neg", "|": "abs"}
-FLOAT = re.compile(r"\d+\.\d*(?:e-?\d+)?$")
-INTEGER = re.compile(r"-?(?:0x[0-9a-f]+|\d+)$")
-
-def source(word: str, key: str) -> tuple[str | int, str]:
-  """A word of a line of `key`, and its modifier."""
-  if INTEGER.match(word): return int(word, 0), ""
-  modifier = SIGNS.get(word[0], "")
-  bare = word.strip(word[0]) if modifier else word
-  return (float_bits(float(bare), "d" if key.endswith("f64") else "f") if FLOAT.match(bare) else bare), modifier
-
-def step(words: list[str]) -> Step:
-  """The words of a line."""
-  name, (key, *sources) = (words[0], words[2:]) if "=" in words else ("", words)
-  found = [source(word, key) for word in sources]
-  bits = {name: sum(1 << k for k, (_, modifier) in enumerate(found) if modifier == name) for name in SIGNS.values()}
-  return Step(name, key, tuple(value for value, _ in found), {modifier: value for modifier, value in bits.items() if value})
-
-def parse(text: str) -> dict[str, Recipe]:
-  """The recipes of a text."""
-  found: dict[str, Recipe] = {}
-  for block in re.split(r"\n(?=\w)", text.strip()):
-    (name, *operands), *lines = (line.split() for line in block.split("\n"))
-    found[name] = Recipe(tuple(operands), tuple(step(words) for words in lines if words))
-  return found
 
 RECIPES = parse(TEXT)

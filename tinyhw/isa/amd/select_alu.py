@@ -9,6 +9,7 @@ from tinyhw.isa.amd.constants import KINDS
 from tinyhw.isa.amd.recipes import RECIPES
 from tinyhw.isa.amd.select_part import Part
 from tinyhw.machine.inst import Reg, RegClass
+from tinyhw.machine.recipes import followed
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -113,15 +114,8 @@ class Arithmetic(Part):
 
   def perform(self, cls: RegClass, key: str, *sources: Any) -> Reg:
     """An instruction, a macro or a recipe."""
-    return self.follow(key, *sources) if key in RECIPES else self.op(cls, key, *sources)
-
-  def follow(self, name: str, *sources: Any) -> Reg:
-    """The result of a recipe."""
-    recipe = RECIPES[name]
-    values: dict[str | int, Any] = dict(zip(recipe.operands, sources))
-    for step in recipe.steps:
-      values[step.name] = self.op(self.result_class(step.key), step.key, *[values.get(s, s) for s in step.sources], **step.modifiers)
-    found: Reg = values[""]
+    if key not in RECIPES: return self.op(cls, key, *sources)
+    found: Reg = followed(RECIPES[key], sources, lambda line, values: self.op(self.result_class(line.key), line.key, *values, **line.modifiers))
     return found
 
   def comparison(self, u: UOp) -> Reg:
