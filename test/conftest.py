@@ -77,5 +77,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     return
   if into := session.config.getoption("--count-into"): Path(into).write_text(COUNTER.run().line(), "utf-8")
   if not COUNTER.workgroups and session.config.getoption("--share") == 1:
-    sys.stdout.write(f"\nnothing ran on {EMULATE.value}: set DEV=AMD\n")
+    sys.stdout.write(f"\nnothing ran on {EMULATE.value}: set DEV={suite.CHIPS.get(COUNTER.chip)}\n")
     session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -33,6 +33,9 @@ WIDE = r"zmm|\{k\d\}|\bk[0-7]\b|[xy]mm(?:1[6-9]|2\d|3[01])\b"   # registers and 
 DRIVER = "drivers/cpu/test_workers.py"
 
 AMD = {"L0": "isa/amd/test_encode.py", "L1": "isa/amd/test_decode.py", "L2": "emulator/amd/test_tensors.py", "L3": "drivers/amd/test_emulated.py"}
+NVIDIA = {"L0": "isa/sass/test_encode.py", "L1": "isa/sass/test_decode.py", "L2": "emulator/nvidia/test_tensors.py",
+          "L3": "drivers/nvidia/test_device.py"}
+ENCODES = {level: NVIDIA[level] for level in ("L0", "L1")}
 X86 = {"L0": "isa/x86/test_encode.py", "L1": "isa/x86/test_decode.py", "L3": DRIVER}
 
 TARGETS = (
@@ -43,6 +46,9 @@ TARGETS = (
   *(Target(f"AMD {name} ({chip})", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD, tools=tools, chip=chip) for name, chip, tools in (
     ("RDNA3", "gfx1100", "LLVM 19 and 22"), ("RDNA4", "gfx1200", "LLVM 19 and 22"), ("CDNA3", "gfx942", "LLVM 19 and 22"),
     ("CDNA4", "gfx950", "LLVM 22"))),
+  *(Target(f"NVIDIA {name} (sm_{number})", ("golden/sass.txt", rf"^[\d,]*\b{number}\b"), files, chip=f"sm_{number}",
+           tools="ptxas 13.0 and nvdisasm 13.1") for name, number, files in (
+    ("Ampere", 80, NVIDIA), ("Ada", 89, NVIDIA), ("Hopper", 90, NVIDIA), ("Blackwell", 100, ENCODES), ("Blackwell", 120, ENCODES))),
 )
 SOURCES = (
   ("C (`DEV=CLANG`)", "drivers/test_clang.py", "an installed compiler makes the code; the same worker ring; tests compare it with PYTHON"),
@@ -56,10 +62,9 @@ def vectors(golden: tuple[str, str]) -> tuple[int, int]:
   if not path.exists(): return 0, 0
   good = bad = 0
   for line in path.read_text(encoding="utf-8").splitlines():
-    text, _, code = line.partition(" ; ")
-    if line.startswith("#") or not belongs.search(text.partition(" ! ")[0]): continue
-    if code: good += 1
-    elif " ! " in line: bad += 1
+    if line.startswith("#") or not belongs.search(line.partition(" ; ")[0].partition(" ! ")[0]): continue
+    if " ! " in line: bad += 1
+    else: good += 1
   return good, bad
 
 def suite_on(chip: str) -> str:

@@ -25,9 +25,9 @@ from typing import NamedTuple
 
 TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
-CHIPS = ("gfx1100", "gfx1200", "gfx942", "gfx950")
+CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90"}.items() for chip in chips.split()}
 NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
-CARDS = 6   # tests of tensors on several devices name AMD, AMD:1, AMD:3, AMD:4 and AMD:5
+CARDS = 6   # tests of tensors on several devices name the first one, and those with the numbers 1, 3, 4 and 5
 
 AREA = ("test_*.py", "methods/test_*.py", "engine/test_*.py", "nn/test_*.py")
 OUT = {file: reason for reason, files in {
@@ -46,7 +46,7 @@ def files() -> list[str]:
 
 def chip_of(name: str) -> str:
   """The chip of EMULATE's cards: "gfx1100" of "gfx1100x6"."""
-  found = re.match("[a-z]+[0-9a-f]+", name)
+  found = re.match("[a-z]+_?[0-9a-f]+", name)
   return found[0] if found else ""
 
 def drawn(test: str, chip: str, share: int) -> bool:
@@ -130,7 +130,7 @@ def environment(share: int) -> tuple[str, list[str]]:
 def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
   """pytest's exit status, and what it counted."""
   python, spread = environment(share)
-  variables = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV="AMD")
+  variables = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV=CHIPS[chip])
   with tempfile.TemporaryDirectory() as folder:
     told = Path(folder, "run")
     command = [python, "-m", "pytest", *spread, "--suite", "tensor", "--share", str(share), "--count-into", str(told), *rest]

@@ -38,7 +38,7 @@ def test_outcomes_are_counted() -> None:
   run = counter.run()
   assert (run.passed, run.failed, run.skipped) == (1, 2, {"why": 1})
 
-@pytest.mark.parametrize("name, chip", [("gfx1100", "gfx1100"), ("gfx942x6", "gfx942"), ("", "")])
+@pytest.mark.parametrize("name, chip", [("gfx1100", "gfx1100"), ("gfx942x6", "gfx942"), ("sm_90x6", "sm_90"), ("", "")])
 def test_chips_of_names(name: str, chip: str) -> None: assert suite.chip_of(name) == chip
 
 @pytest.mark.parametrize("sharing", (["-n", "0"], ["-n", "2"]), ids=("one process", "two"))

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 XID_EXCEPTION, XID_MMU, XID_PUSHBUFFER = 13, 31, 32
 
 class Gpu:
-  """One card. fault: the access that stopped it. exclusive: another process has it for itself (compute mode); for tests."""
+  """One card. fault: the access that stopped it. workgroups: that have been started on it. exclusive: another process has it
+  for itself (compute mode); for tests."""
   def __init__(self, computer: Computer, chip: Chip, index: int):
     self.computer, self.chip, self.index, self.minor = computer, chip, index, index
     self.name = f"GPU {index} ({chip.name})"
     self.gpu_id = 0x4100 + 0x100 * index
     self.uuid = hashlib.sha256(f"{computer.name} {index}".encode()).digest()[:16]
-    self.vram_used = 0
+    self.vram_used = self.workgroups = 0
     self.fault: PageFault | None = None
     self.exclusive = False
 

@@ -113,6 +113,7 @@ class Grid:
     port = Port(self.processor.port.table, self.processor.port.coherence, f"block {number} of the {self.name}", caches,
                 self.random.randrange(2 * sum(self.chip.gpcs)))
     port.races, port.mark = self.races, mark(number)
+    self.gpu.workgroups += 1
     self.residents.append(self.make_block(self, number, port, self.random.getrandbits(64)))
 
   def _run(self, block: BlockLike) -> None:
