@@ -7,9 +7,11 @@ from tinyhw.isa.amd.describe import vendor_of
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.syntax import parse
 from tinyhw.isa.amd.table import table
+from tinyhw.isa.sass.resources import Costs, model, touched
+from tinyhw.isa.sass.syntax import parse as parse_sass
 from tinyhw.machine.access import Pattern
 from tinyhw.machine.inst import Function, MInst
-from tinyhw.machine.listing_notes import Notes
+from tinyhw.machine.listing_notes import Noted, Notes
 from tinyhw.machine.traffic import Traffic
 
 def notes(*texts: str, arch: str = "gfx1100", loop: bool = False, pattern: Pattern | None = None) -> list[str]:
@@ -59,3 +61,14 @@ def test_hazards_say_which_register_is_late() -> None:
 def test_every_wait_of_the_listed_kernel_says_for_what(arch: str) -> None:
   waits = [line for line in listed(arch).splitlines() if "<=" in line]
   assert len(waits) == 3 and all(" of " in line for line in waits)
+
+def test_scoreboards_of_nvidia() -> None:
+  """The wait is in the instruction itself; a scoreboard of sources names what reads them."""
+  function, texts = Function("test"), ("[B------:R5:W0:-:S02] LDG.E R0, desc[UR4][R2.64]", "[B0-----:R-:W-:-:S01] FFMA R1, R0, R0, R0",
+                                       "[B-----5:R-:W-:-:S01] MOV R2, R1", "[B------:R-:W-:-:S01] MOV R3, R1")
+  lines = [parse_sass(text, "sm_80") for text in texts]
+  function.new_block().insts += [inst for inst, _ in lines]
+  own = Costs("sm_80", None, {id(inst): control for inst, control in lines})
+  noted = Noted(touched, lambda inst: False, lambda inst: False, lambda inst: 0, lambda inst: False, own.held)
+  found = Notes(noted, model(own), own.traffic, function, {id(inst): 16 * n for n, (inst, _) in enumerate(lines)}).found
+  assert [found.get(id(inst), "") for inst, _ in lines] == ["", "sb0<=0: R0 of 0", "sb5<=0: R2 of 0", ""]

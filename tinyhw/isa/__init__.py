@@ -28,4 +28,5 @@ ASSEMBLERS = {
 LISTERS = {
   "x86_64": "tinyhw.isa.x86.describe",
   **dict.fromkeys(AMD, "tinyhw.isa.amd.describe"),
+  **dict.fromkeys(KERNELS, "tinyhw.isa.sass.describe"),
 }

@@ -31,6 +31,7 @@ class Reader:
   local: whether it touches memory of the worker or workgroup, which is counted apart. notes: what to say of instructions instead of what they came
   from, by their id; it gets the function and the offset of each.
   copies: how often all of the code is executed for each work item, by waves; 0: the code has a loop over its work items.
+  extra: a column more: its heading, and what it says of an instruction.
   """
   show: Callable[[MInst], str]
   touched: Callable[[MInst], int]
@@ -39,6 +40,7 @@ class Reader:
   local: Callable[[MInst], bool] = lambda inst: False
   notes: Callable[[Function, Mapping[int, int]], Mapping[int, str]] = lambda function, offsets: {}
   copies: int = 0
+  extra: tuple[str, Callable[[MInst], str]] | None = None
 
 @dataclass(frozen=True)
 class Line:
@@ -233,6 +235,12 @@ def gutter(loops: Sequence[Loop], block: int, at: int, count: int, width: int) -
     if first: marks[loop.depth] = "/"
   return "".join(marks)
 
+def column(heading: str, tell: Callable[[MInst], str], lines: Sequence[Line]) -> dict[int, str]:
+  """What a column says, as wide as it must be: by id of the instruction; 0 is the heading."""
+  texts = {0: heading, **{id(line.inst): tell(line.inst) for line in lines}}
+  wide = max(map(len, [text for key, text in texts.items() if key]), default=0)
+  return {key: f"{text:{wide}}" for key, text in texts.items()}
+
 def code_lines(function: Function, lines: Sequence[Line], registers: Registers, loops: Sequence[Loop], reader: Reader,
                came_from: Mapping[UOp, trace.Location]) -> list[str]:
   """The instructions. Labels stand where something jumps to."""
@@ -241,9 +249,10 @@ def code_lines(function: Function, lines: Sequence[Line], registers: Registers, 
   targets = {target for block in function.blocks for target in block.successors()}
   banks = [name for name in registers.banks if function.used.get(name)]
   width = 1 + max((loop.depth for loop in loops), default=-1)
-  texts = {id(line.inst): cut(reader.show(line.inst), MOST_TEXT) for line in lines}
-  columns = max(map(len, texts.values()), default=0)
-  head = f"{'':{width}} offset  {'bytes':{2 * MOST_BYTES + 1}}  {'instruction':{columns}}  {' '.join(f'{b:>4s}' for b in banks)}  "
+  told = [("instruction", lambda inst: cut(reader.show(inst), MOST_TEXT)), *([reader.extra] if reader.extra is not None else [])]
+  parts = [column(heading, tell, lines) for heading, tell in told]
+  texts = {key: "  ".join(part[key] for part in parts) for key in parts[0]}
+  head = f"{'':{width}} offset  {'bytes':{2 * MOST_BYTES + 1}}  {texts[0]}  {' '.join(f'{b:>4s}' for b in banks)}  "
   out = [head + f"{'from':{MOST_ORIGIN}}  line"]
   for n, block in enumerate(function.blocks):
     labelled = block in targets
@@ -253,7 +262,7 @@ def code_lines(function: Function, lines: Sequence[Line], registers: Registers, 
       if line is None: continue  # a jump to the next instruction is not encoded
       code = line.code.hex() if len(line.code) <= MOST_BYTES else line.code[:MOST_BYTES].hex() + "."
       location = came_from.get(inst.origin)
-      rows.append(f"{line.offset:7d}  {code:{2 * MOST_BYTES + 1}}  {texts[id(inst)]:{columns}}  {' '.join(f'{live[b]:4d}' for b in banks)}  "
+      rows.append(f"{line.offset:7d}  {code:{2 * MOST_BYTES + 1}}  {texts[id(inst)]}  {' '.join(f'{live[b]:4d}' for b in banks)}  "
                   f"{cut(notes.get(id(inst)) or short(inst), MOST_ORIGIN):{MOST_ORIGIN}}  {'' if location is None else trace.show(location)}")
     out += [f"{gutter(loops, n, i, len(rows), width)} {row}".rstrip() for i, row in enumerate(rows)]
   return out

@@ -26,6 +26,7 @@ class Vendor:
 
   show: the text of an instruction. operations: that one of a wave does; element: the type that it computes with, "f16" of a product of matrices, with
   a "v" before it on the vector unit, "" of others. model: what instructions take, where accesses cost what a Traffic says.
+  extra: a column of the listing more.
   """
   hardware: Hardware
   wave: int
@@ -36,6 +37,7 @@ class Vendor:
   element: Callable[[MInst], str]
   noted: Noted
   model: Callable[[Traffic], Model]
+  extra: tuple[str, Callable[[MInst], str]] | None = None
 
   def peak(self, insts: Sequence[MInst]) -> tuple[float, str]:
     """Operations a cycle and SIMD that the card could do with the best of these instructions, and what that is."""
@@ -66,5 +68,5 @@ class Launch:
       return Notes(vendor.noted, self.card.model, self.traffic, function, offsets).found
     vendor, waves = self.vendor, -(-self.program.lanes // self.vendor.wave)
     last_lines = functools.partial(wave_lines, self.kernel, self.card)
-    reader = Reader(vendor.show, vendor.noted.touched, vendor.operations, last_lines, vendor.noted.local, notes, waves)
+    reader = Reader(vendor.show, vendor.noted.touched, vendor.operations, last_lines, vendor.noted.local, notes, waves, vendor.extra)
     return listing(self.function, lines, target.banks, reader, self.kernel.grid, target.allocatable, self.program.uops)

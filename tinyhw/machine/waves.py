@@ -31,6 +31,7 @@ class Model:
   takes: resource -> cycles that one wave's instruction takes of it. scopes: resource -> "simd" or "unit", whose waves share it; names: in words.
   latency: cycles until the result is there. issue: cycles until the wave's next instruction. counters: what it increments until it is done.
   waits: counter -> how many may be left, for an instruction that waits. meets: it waits for the other waves of the workgroup.
+  early: cycles until a counter says so that tells of something before the result; None: it tells of the result.
   """
   unit: Unit
   takes: Callable[[MInst], Mapping[str, float]]
@@ -41,6 +42,7 @@ class Model:
   counters: Callable[[MInst], Sequence[str]]
   waits: Callable[[MInst], Mapping[str, int]]
   meets: Callable[[MInst], bool]
+  early: Callable[[MInst, str], float | None] = lambda inst, counter: None
 
 @dataclass(frozen=True)
 class Cost:
@@ -94,8 +96,8 @@ class Wave:
     done = start + model.latency(inst) + max([cycles for resource, cycles in takes.items() if model.scopes[resource] == "unit"], default=0.0)
     counters = model.counters(inst)
     for counter in counters:
-      flights = self.flights.setdefault(counter, [])
-      flights.append(max([done, *flights[-1:]]))
+      flights, early = self.flights.setdefault(counter, []), model.early(inst, counter)
+      flights.append(max([done if early is None else start + early, *flights[-1:]]))
     if not counters or not inst.row.effects & Effect.STORE:
       for r in inst.writes(): self.ready.update(dict.fromkeys(units_of(r), done))
     self.now = start + model.issue(inst)

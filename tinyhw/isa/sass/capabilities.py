@@ -6,6 +6,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.matrix import units
+from tinyhw.isa.sass.units import WARP
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 
@@ -23,13 +24,12 @@ SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT
           | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
           | pairs((Ops.CAST,), *dtypes.int32s, dtypes.int64, dtypes.float16))
 
-WARP = 32              # lanes that execute one instruction
 REGISTERS = 250        # that a lane may have, but for some that the hardware and spills of predicates take
 WARPS_PER_SM = 16      # that a launch should have, so that memory's latency is hidden
 LOCAL_BYTES = 48 << 10  # of shared memory that a block gets without asking the driver for another split of the cache
 
 # generation -> streaming multiprocessors of a typical card, and its caches; a device replaces them by what it finds out
-CARDS = {"sm_80": (108, (192 << 10, 40 << 20)), "sm_89": (128, (128 << 10, 72 << 20)), "sm_90": (132, (256 << 10, 50 << 20))}
+CARDS = {"sm_80": (108, (192 << 10, 40 << 20)), "sm_89": (142, (128 << 10, 96 << 20)), "sm_90": (132, (256 << 10, 50 << 20))}
 
 @functools.lru_cache(None)
 def capabilities(arch: str) -> Capabilities:

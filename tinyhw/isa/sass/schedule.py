@@ -80,7 +80,7 @@ class Scheduler:
 
   def __init__(self, function: Function, generation: Generation):
     self.function = function
-    self.nop = build(table(generation.arch)["NOP/918"])
+    self.nop = table(generation.arch)["NOP/918"]
     self.uses: dict[int, Uses] = {}    # by id of the instruction
     self.board: dict[int, int] = {}    # of results
     self.before_loops = {block for block, following in zip(function.blocks, function.blocks[1:]) if following.depth > block.depth}
@@ -148,7 +148,7 @@ class Scheduler:
       lines[-1] = inst, with_stall(control, control.stall + most)
       cycles -= most
     while cycles > 0:
-      lines.append((self.nop, with_stall(Control(), min(cycles, MOST_STALL))))
+      lines.append((build(self.nop), with_stall(Control(), min(cycles, MOST_STALL))))
       cycles -= min(cycles, MOST_STALL)
 
   def issue(self, inst: MInst, uses: Uses, boards: int, state: State, lines: Lines) -> None:

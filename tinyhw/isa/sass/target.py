@@ -6,14 +6,15 @@ from typing import Any
 from tinyhw.codegen.program import Program
 from tinyhw.isa.sass import branch, regs
 from tinyhw.isa.sass.abi import ABI
-from tinyhw.isa.sass.capabilities import WARP, capabilities, generation_of
+from tinyhw.isa.sass.capabilities import capabilities, generation_of
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.emit import encode_function
 from tinyhw.isa.sass.latency import COSTS
 from tinyhw.isa.sass.macros import expand_macros, make
-from tinyhw.isa.sass.schedule import schedule
+from tinyhw.isa.sass.schedule import Scheduled, schedule
 from tinyhw.isa.sass.select import select
 from tinyhw.isa.sass.table import table
+from tinyhw.isa.sass.units import STEPS, WARP
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Function, MInst, Reg
 from tinyhw.machine.interleave import interleave
@@ -25,9 +26,6 @@ __all__ = ["capabilities", "compile", "target"]
 
 # R252 carries predicates to memory and back (macros_memory.py). What is below are whole groups of four, which the allocator fills from below
 ALLOCATABLE = {"R": tuple(range(252)), "P": tuple(range(regs.TRUE))}
-
-# Of a lane's registers: with more than each of these fewer warps fit into a multiprocessor's 65536, from 32 warps on
-STEPS = {"R": (64, 72, 80, 96, 128, 168)}
 
 class Moves:
   """The instructions that the machine passes ask for, of one generation."""
@@ -62,16 +60,23 @@ def target(arch: str) -> Target:
     table=table(arch), region=region, abi=ABI[generation.name], allocatable=ALLOCATABLE, latency=COSTS,
     steps=STEPS, hooks={"before:order": (drop_unused, interleave), "after:expand": (expand_macros,)})
 
-def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[int, MInst, Control]]]:
-  """The laid out function, its bytes, and each instruction's offset and control word."""
+def scheduled(program: Program, arch: str) -> tuple[Function, Scheduled]:
+  """The laid out function, and its lines with their control words."""
   t = target(arch)
   function = run(select(program, t), t)
-  generation = generation_of(arch)
-  return function, *encode_function(schedule(function, generation), generation)
+  return function, schedule(function, generation_of(arch))
+
+def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[int, MInst, Control]]]:
+  """The laid out function, its bytes, and each instruction's offset and control word."""
+  function, lines = scheduled(program, arch)
+  return function, *encode_function(lines, generation_of(arch))
 
 def compile(program: Program, arch: str) -> Code:
   """The program as machine code. Registers ("r") are counted up to the highest one; "barrier" is 1 where the lanes of a block meet."""
-  function, text, placed = assemble(program, arch)
+  return code_of(program, arch, *assemble(program, arch))
+
+def code_of(program: Program, arch: str, function: Function, text: bytes, placed: list[tuple[int, MInst, Control]]) -> Code:
+  """The Code of an assembled function."""
   arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
   used = [r.index + r.cls.units for _, inst, _ in placed for r in inst.operands
           if isinstance(r, Reg) and r.cls.bank is regs.VECTOR and r.index is not None and r.index < regs.ZERO]

@@ -1,0 +1,60 @@
+"""What the listing says of NVIDIA's kernels, and the model behind it."""
+from __future__ import annotations
+import pytest
+
+from test.codegen.kernels import data_for, elementwise
+from test.isa.amd.test_matrix import product
+from test.isa.sass.machine import ARCHS, execute
+from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.passes import lower
+from tinyhw.codegen.program import Program
+from tinyhw.dtype import dtypes
+from tinyhw.isa.sass import target
+from tinyhw.isa.sass.capabilities import capabilities
+from tinyhw.isa.sass.describe import bounds, compile_listed
+from tinyhw.machine.listing import size
+from tinyhw.uop.ops import UOp
+
+def compiled(kernel: UOp, arch: str) -> Program:
+  return lower(optimize(kernel, capabilities(arch)), capabilities(arch), "kernel")
+
+@pytest.mark.parametrize("arch", (*ARCHS, "sm_86", "sm_90a"))
+def test_code_is_what_the_target_compiles(arch: str) -> None:
+  program = compiled(product(64, 64, 256, dtypes.float16, dtypes.float32), arch)
+  code, text = compile_listed(program, arch)
+  assert code == target.compile(program, arch)
+  lines = text.splitlines()
+  assert lines[1].split() == ["offset", "bytes", "instruction", "control", "R", "P", "from", "line"]
+  assert any(line.startswith("occupancy: ") for line in lines) and any(line.startswith("roofline: 2097 k flop") for line in lines)
+
+def test_lines_tell_of_control_words_and_of_what_they_wait_for() -> None:
+  lines = compile_listed(compiled(product(64, 64, 256, dtypes.float16, dtypes.float32), "sm_80"), "sm_80")[1].splitlines()
+  offsets = {int(words[0]): line for line in lines for words in [line.lstrip("/|\\ ").split()] if words and words[0].isdigit()}
+  first = next(line for line in offsets.values() if "sb2<=0: " in line or "sb3<=0: " in line)
+  at = int(first.partition(" of ")[2].split()[0].rstrip(",;"))
+  assert "after " in first and "; result " in offsets[at] and "LDS" in offsets[at]
+  assert any("BRA .loop" in line for line in lines) and any("@P0 BRA ." in line or "@!P0 BRA ." in line for line in lines)
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_model_of_a_product(arch: str) -> None:
+  """Whatever the lowering: the operations are the kernel's, nothing beats a peak, and what binds takes as long as the loop."""
+  found = bounds(compiled(product(256, 256, 256, dtypes.float16, dtypes.float32), arch), arch)
+  assert found.operations == 2 * 256 ** 3 and found.memory == 2 * 256 * 256 * 2 + 256 * 256 * 4
+  assert found.hottest.element == "f16, matrix unit" and 0 < found.hottest.share <= 1
+  for part in (*found.parts, found.whole):
+    assert part.cost.cycles == max(part.cost.alone, *part.cost.resources.values())
+    assert part.binding == "latency" or part.cost.resources[part.binding] == part.cost.cycles
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_model_of_an_elementwise_kernel(arch: str) -> None:
+  found = bounds(compiled(elementwise(1 << 16, 1, 1), arch), arch)
+  assert found.memory is not None and found.memory >= 2 * 4 << 16 and found.hottest.share < 0.2
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_instructions_are_as_many_as_warps_execute(arch: str) -> None:
+  """The listing's count of the whole launch beside the emulator's."""
+  for kernel in (product(64, 64, 256, dtypes.float16, dtypes.float32), elementwise(1 << 12, 1, 1)):
+    program = compiled(kernel, arch)
+    overall = next(line for line in compile_listed(program, arch)[1].splitlines() if line.startswith("overall "))
+    executed = execute(program, arch, data_for(kernel))
+    assert f": {size(executed)} instructions, " in overall, f"{executed} in {overall}"

@@ -1,0 +1,63 @@
+"""Listings of NVIDIA kernels for DEBUG=7: text, control words and notes of instructions, and the typical card that the model is of."""
+from __future__ import annotations
+from collections.abc import Collection
+
+from tinyhw.codegen.program import Program
+from tinyhw.isa.sass.branch import BRANCH
+from tinyhw.isa.sass.capabilities import capabilities, generation_of
+from tinyhw.isa.sass.control import Control
+from tinyhw.isa.sass.emit import encode_function
+from tinyhw.isa.sass.encode import BYTES
+from tinyhw.isa.sass.rates import CARDS, SOURCE, column
+from tinyhw.isa.sass.resources import Costs, conflicts_of, element_of, is_local, is_private, model, only_waits, operations, touched
+from tinyhw.isa.sass.syntax import show
+from tinyhw.isa.sass.target import code_of, scheduled, target
+from tinyhw.isa.sass.units import RESERVED_BYTES, WARP
+from tinyhw.machine.code import Code
+from tinyhw.machine.inst import Block, Function, MInst
+from tinyhw.machine.listing import Line
+from tinyhw.machine.listing_gpu import Launch, Vendor
+from tinyhw.machine.listing_notes import Noted
+from tinyhw.machine.listing_waves import Bounds
+from tinyhw.machine.occupancy import Kernel
+
+__all__ = ["bounds", "compile_listed", "microarchitecture"]
+
+def text_of(inst: MInst, control: Control) -> str:
+  """The instruction; jumps name their block."""
+  if inst.row.encoding is not BRANCH: return show(inst, control)
+  goal = next(o for o in inst.operands if isinstance(o, Block))
+  return f"@{'!' if inst.operands[2] else ''}{inst.operands[1]} BRA {goal!r}" if len(inst.operands) > 1 else f"BRA {goal!r}"
+
+def assembled(program: Program, arch: str) -> tuple[Code, Function, dict[int, Control]]:
+  """The code, the function with all of its lines, and the control words by id of the instruction."""
+  function, blocks = scheduled(program, arch)
+  code = code_of(program, arch, function, *encode_function(blocks, generation_of(arch)))
+  for block, lines in blocks: block.insts = [inst for inst, _ in lines]
+  return code, function, {id(inst): control for _, lines in blocks for inst, control in lines}
+
+def launch(code: Code, function: Function, controls: dict[int, Control], program: Program, arch: str) -> Launch:
+  """A kernel on the typical card of an architecture."""
+  conflicts = conflicts_of(function, controls)
+  own = Costs(arch, None, controls, conflicts)
+  noted = Noted(touched, is_local, is_private, lambda inst: conflicts.get(id(inst), 0), only_waits, own.held)
+  vendor = Vendor(CARDS[column(arch)], WARP, capabilities(arch).cache_bytes[-1], SOURCE, lambda inst: text_of(inst, own.control(inst)), operations,
+                  element_of, noted, lambda traffic: model(Costs(arch, traffic, controls, conflicts)), ("control", own.words))
+  kernel = Kernel({"R": dict(code.registers)["r"]}, program.local_bytes + RESERVED_BYTES, program.lanes,
+                  program.grid if isinstance(program.grid, int) else None)
+  return Launch(vendor, kernel, function, program)
+
+def bounds(program: Program, arch: str) -> Bounds:
+  """What limits a kernel on the typical card of an architecture, without its listing."""
+  return launch(*assembled(program, arch), program, arch).bounds()
+
+def compile_listed(program: Program, arch: str, device: str = "") -> tuple[Code, str]:
+  """What target.compile does, and the listing."""
+  code, function, controls = assembled(program, arch)
+  insts = [inst for block in function.blocks for inst in block.insts]
+  lines = [Line(BYTES * n, code.text[BYTES * n:BYTES * (n + 1)], inst) for n, inst in enumerate(insts)]
+  return code, launch(code, function, controls, program, arch).listing(lines, target(arch))
+
+def microarchitecture(vendor: str, signature: int, features: Collection[str] = ()) -> str:
+  """NVIDIA's architectures are named by `arch` alone."""
+  return ""

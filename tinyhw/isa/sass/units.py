@@ -1,0 +1,24 @@
+"""What warps share on NVIDIA's GPUs: registers of a sub-partition, shared memory of a multiprocessor (SM), and in what steps they are given out.
+
+An SM has four sub-partitions with 65536 bytes of registers each, 512 for each lane; a warp gets them by eights for each lane. Each block takes a KiB
+of shared memory more than its kernel wants. Source: CUDA C++ Programming Guide, "Compute Capabilities".
+"""
+from __future__ import annotations
+
+from tinyhw.machine.occupancy import RegisterFile, Unit, steps
+
+WARP = 32             # lanes that execute one instruction
+PARTITIONS = 4
+RESERVED_BYTES = 1024  # of shared memory, of each block
+FEWEST = 32           # warps of an SM; kernels do not try to leave room for more
+
+def multiprocessor(warps: int, blocks: int, shared_kib: int) -> Unit:
+  """The most warps and blocks that it holds, and its shared memory."""
+  return Unit("SM", PARTITIONS, warps // PARTITIONS, WARP, {"R": RegisterFile(512, 8)}, shared_kib << 10, 128, blocks)
+
+# by architecture: sm_86 has the instructions of sm_80
+UNITS = {"sm_80": multiprocessor(64, 32, 164), "sm_86": multiprocessor(48, 16, 100), "sm_89": multiprocessor(48, 24, 100),
+         "sm_90": multiprocessor(64, 32, 228)}
+
+# Of a lane's registers: with more than each of these fewer warps run at once
+STEPS = {"R": tuple(n for n in steps(UNITS["sm_80"].files["R"], FEWEST // PARTITIONS) if n < 256)}
