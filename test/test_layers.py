@@ -32,7 +32,8 @@ MAY_IMPORT = {name: names.split() for name, names in {
   "tinyhw.selftest.tensors": f"{COMPILER} tinyhw.tensor tinyhw.selftest.frame",
   "tinyhw.selftest.command": f"{BASE} tinyhw.device tinyhw.isa tinyhw.selftest",
   **{f"tinyhw.drivers.{name}": f"{BASE} tinyhw.autogen tinyhw.drivers tinyhw.device tinyhw.machine.code tinyhw.selftest.frame"
-     for name in ("gpu.bench", "amd.selftest", "amd.selftest_kernels", "cpu.selftest", "nvidia.selftest")},
+     for name in ("gpu.bench", "gpu.selftest", "gpu.selftest_kernels", "amd.selftest", "amd.selftest_kernels", "cpu.selftest", "nvidia.selftest",
+                  "nvidia.selftest_kernels")},
   "tinyhw.emulator": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.codegen.program tinyhw.isa tinyhw.autogen tinyhw.drivers",
   **dict.fromkeys((*(f"tinyhw.engine.{name}" for name in ("jit", "jit_gradients", "jit_views", "replay", "structure", "surroundings")),
                    "tinyhw.tensor", "tinyhw.methods", "tinyhw.gradient", "tinyhw.function", "tinyhw.nn", "tinyhw.llm"),

@@ -5,14 +5,11 @@ The steps before the device opens use the driver's parts by themselves (`Bench`)
 the card is to be looked at. What kernels are asked is in selftest_kernels.py.
 """
 from __future__ import annotations
-import contextlib
-import gc
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.autogen.amd import kfd_ioctl
-from tinyhw.device import Device
 from tinyhw.drivers.amd import selftest_kernels
 from tinyhw.drivers.amd.aql import AQL_RING_BYTES, AqlQueue
 from tinyhw.drivers.amd.commands import Commands
@@ -23,14 +20,12 @@ from tinyhw.drivers.amd.launch import Program
 from tinyhw.drivers.amd.queue import ComputeQueue, Pm4Queue
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.amd.topology import Gpu, choose, gpus
-from tinyhw.drivers.linux.files import Mapping, map_memory, machine
-from tinyhw.drivers.gpu.bench import COPIED, RESERVED_AT, Bench
-from tinyhw.errors import DriverError, TinyError
-from tinyhw.selftest.frame import Session, Step, Tools, Wrong, short_bytes
-
-LIMIT_MS = 5000           # for what takes microseconds
-SLEEP_SECONDS = 0.02      # between two looks at the clock
-CLOCK_TOLERANCE = 0.02
+from tinyhw.drivers.gpu.bench import RESERVED_AT, Bench
+from tinyhw.drivers.gpu.selftest import GpuSession, clock_step, let_go, memory_step, side_by_side_step
+from tinyhw.drivers.gpu.selftest_kernels import Texts
+from tinyhw.drivers.linux.files import Mapping
+from tinyhw.machine.code import Code
+from tinyhw.selftest.frame import Step, Tools, Wrong, short_bytes
 
 class AMDBench(Bench):
   """Queues of an AMD GPU: an `Owner` (queue.py)."""
@@ -72,35 +67,69 @@ class AMDBench(Bench):
     self.compute.put(commands.words)
     self.compute.ring.ring()
 
-class AMDSession(Session):
-  """The self-test of one GPU. limit_ms: how long a part of it may take for what takes microseconds."""
-  limit_ms = LIMIT_MS
+  def look_at_clock(self) -> tuple[int, float, float]:
+    commands, stamp, word = self.commands(), self.word(), self.word()
+    commands.timestamp(self.page.address + stamp)
+    commands.release(self.page.address + word, 1)
+    before = time.monotonic()
+    self.send(commands)
+    self.wait_word(word, 1, "the word behind a timestamp")
+    return self.page.mapping.load64(stamp), before, time.monotonic()
+
+  def converse(self, asked: int, answered: int, done: int) -> None:
+    commands = self.commands()
+    commands.release(asked, 1)
+    commands.wait(answered, 1)
+    commands.release(done, 1)
+    self.copies.wait_memory(asked, 1)
+    self.copies.signal(answered, 1, (self.events.mailbox, self.events.number))
+    self.send(commands)
+    self.copies.ring.ring()
+
+class AMDSession(GpuSession):
+  """The self-test of one GPU."""
+  kinds, user, tick_ns = (VRAM, CODE, HOST, USER), USER, TICK_NS
 
   def __init__(self, name: str, tools: Tools):
     super().__init__(name, tools)
-    self.ordinal, self.box = int(name.partition(":")[2] or 0), machine()
     self.gpu: Gpu | None = None
     self.kfd: Kfd | None = None
-    self.opened: AMDBench | None = None
     self.available = 0     # bytes of the GPU's memory before the first step took any
 
   @property
   def bench(self) -> AMDBench:
     assert self.gpu is not None and self.kfd is not None, "steps follow each other"
     if self.opened is None: self.opened = AMDBench(self.kfd, self.gpu, self.limit_ms)
+    assert isinstance(self.opened, AMDBench)
     return self.opened
 
+  def _open(self) -> AMDDevice:
+    assert isinstance(self.device, AMDDevice)
+    return self.device
+
+  @property
+  def texts(self) -> Texts: return selftest_kernels.texts(self._open().gpu.chip.gc)
+
+  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str], **fields: Any) -> Code:
+    device = self._open()
+    return selftest_kernels.kernel(self.tools.assemble, device.arch, device.gpu.chip.gc, text, name, arguments, lanes, words, **fields)
+
+  def allocate(self, size: int, kind: Any, host: int) -> Any:
+    assert self.gpu is not None and self.kfd is not None
+    return self.kfd.allocate(self.gpu, size, kind, "self-test", host)
+
+  def count(self) -> int: return len(gpus(self.box))
+
+  def spill_bytes(self) -> int:
+    found = self._open().scratch
+    return found[0].size if found is not None else 0
+
+  def kept(self) -> str:
+    assert self.gpu is not None and self.kfd is not None
+    return str(self.kfd.kept[self.gpu.gpu_id].memories) if self.gpu.gpu_id in self.kfd.kept else ""
+
   def first(self) -> Sequence[Step]: return (*SYSTEM, *selftest_kernels.STEPS)
-  def last(self) -> Sequence[Step]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.BAD_ADDRESS_STEP)
-
-  def recover(self) -> None:
-    """Let go of queues that may hang, and of a device that is lost."""
-    with contextlib.suppress(TinyError): self.close()
-    with contextlib.suppress(TinyError): Device.close(self.name)
-
-  def close(self) -> None:
-    opened, self.opened = self.opened, None
-    if opened is not None: opened.close()
+  def last(self) -> Sequence[Step]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.VERY_LAST)
 
 def begin(name: str, tools: Tools) -> AMDSession: return AMDSession(name, tools)
 
@@ -125,22 +154,6 @@ def available(s: AMDSession) -> int:
   request = kfd_ioctl.GetAvailableMemory(gpu_id=s.gpu.gpu_id)
   s.kfd.node.ioctl(request)
   return int(request.available)
-
-def memory(s: AMDSession) -> str:
-  """Each kind of memory by itself; the processor writes and reads what it sees."""
-  assert s.gpu is not None and s.kfd is not None
-  host = map_memory(COPIED)
-  try:
-    for kind in (VRAM, CODE, HOST, USER):
-      try: made = s.kfd.allocate(s.gpu, COPIED, kind, "self-test", host.address if kind is USER else 0)
-      except DriverError as error: raise Wrong(f"{kind}: {error.message}") from error
-      try:
-        if not kind.visible: continue
-        made.mapping.store32(COPIED - 4, 0x12345678)
-        if made.mapping.load32(COPIED - 4) != 0x12345678: raise Wrong(f"{kind}: the processor does not read what it has written")
-      finally: made.close()
-  finally: host.close()
-  return f"{', '.join(map(str, (VRAM, CODE, HOST, USER)))}: allocated, mapped and given back"
 
 def compute_queue(s: AMDSession) -> str:
   """The queue, and the mapping of its doorbell."""
@@ -181,39 +194,6 @@ def copy_engine(s: AMDSession) -> str:
     bench.wait_word(word, 1, "the word that FENCE writes")
   return bench.there_and_back(bench.copies.copy, finish)
 
-def clock(s: AMDSession) -> str:
-  """Two looks at the GPU's clock lie as far apart as the host's clock allows."""
-  bench, looks = s.bench, list[tuple[int, float, float]]()
-  for _ in range(2):
-    commands, stamp, word = bench.commands(), bench.word(), bench.word()
-    commands.timestamp(bench.page.address + stamp)
-    commands.release(bench.page.address + word, 1)
-    before = time.monotonic()
-    bench.send(commands)
-    bench.wait_word(word, 1, "the word behind a timestamp")
-    looks.append((bench.page.mapping.load64(stamp), before, time.monotonic()))
-    time.sleep(SLEEP_SECONDS)
-  (first, before, seen), (second, asked, after) = looks
-  seconds = (second - first) * TICK_NS / 1e9
-  if not (asked - seen) * (1 - CLOCK_TOLERANCE) <= seconds <= (after - before) * (1 + CLOCK_TOLERANCE):
-    raise Wrong(f"the clock went on by {second - first} ticks of {TICK_NS} ns, which are {seconds * 1e3:.3f} ms, while {(asked - seen) * 1e3:.3f} to "
-                f"{(after - before) * 1e3:.3f} ms went by")
-  return f"{second - first} ticks of {TICK_NS} ns in {(after - before) * 1e3:.2f} ms"
-
-def side_by_side(s: AMDSession) -> str:
-  """The compute queue waits for what the copy engine writes when it has seen what the compute queue wrote: neither may wait for the other's end."""
-  bench, commands = s.bench, s.bench.commands()
-  asked, answered, done = (bench.page.address + bench.word() for _ in range(3))
-  commands.release(asked, 1)
-  commands.wait(answered, 1)
-  commands.release(done, 1)
-  bench.copies.wait_memory(asked, 1)
-  bench.copies.signal(answered, 1, (bench.events.mailbox, bench.events.number))
-  bench.send(commands)
-  bench.copies.ring.ring()
-  bench.wait_word(done - bench.page.address, 1, "the answer of the copy engine to the compute queue")
-  return "each answered the other in the middle of its work"
-
 def opens(s: AMDSession) -> str:
   """The device, as programs open it."""
   s.close()
@@ -223,10 +203,7 @@ def opens(s: AMDSession) -> str:
 
 def release(s: AMDSession) -> str:
   """The device closes, and all of the GPU's memory is free again."""
-  assert s.kfd is not None and s.gpu is not None
-  gc.collect()  # captured steps refer to themselves
-  Device.close(s.name)
-  if s.gpu.gpu_id in s.kfd.kept: raise Wrong(f"buffers are still referenced after the device was closed: {s.kfd.kept[s.gpu.gpu_id].memories}")
+  let_go(s)
   left = available(s)
   if left < s.available: raise Wrong(f"{short_bytes(s.available - left)} less of the GPU's memory are free than in the beginning")
   return f"{short_bytes(left)} of the GPU's memory are free"
@@ -238,8 +215,7 @@ SYSTEM = (
        "/sys/devices/virtual/kfd/kfd/topology/nodes/*/properties has what was read", topology, basic=True),
   Step("nodes", "can this user open the device files, and bind the GPU's address space", "the groups that own /dev/kfd and /dev/dri/renderD*, the "
        "container's devices, and whether another driver of this process has the GPU", nodes, basic=True),
-  Step("memory", "does the kernel give and map each kind of memory", "the line of dmesg that came with it; free memory of GPU and host; "
-       "limits of locked memory (ulimit -l)", memory, basic=True),
+  memory_step("the line of dmesg that came with it; free memory of GPU and host; limits of locked memory (ulimit -l)"),
   Step("compute queue", "does the kernel make a queue for commands", "EINVAL: the sizes of the save area, which the kernel computes from the chip; "
        "compare them with cwsr_size and ctl_stack_size of the node's properties, and send both with the kernel's version", compute_queue, basic=True),
   Step("command processor", "does the hardware read the queue and write to the host's memory", NOTHING_READ, command_processor, basic=True),
@@ -247,10 +223,8 @@ SYSTEM = (
        "wait a second for what takes longer than half a millisecond", interrupts),
   Step("copy engine", "does the copy engine move bytes between the host and the GPU", "its packets (autogen/amd/sdma.py) if nothing came; "
        "memory kinds and caches if bytes differ: are they whole lines of 64 or 128 bytes", copy_engine, basic=True),
-  Step("clock", f"does the GPU's clock tick every {TICK_NS} ns", "TICK_NS in device.py: times of DEBUG=2 and VIZ are wrong by the same factor, "
-       "results are not", clock),
-  Step("side by side", "do the compute queue and the copy engine work at the same time", "whether the kernel has both queues on the hardware: "
-       "another process may have taken their places (dmesg: over-subscribed)", side_by_side),
+  clock_step("TICK_NS in device.py: times of DEBUG=2 and VIZ are wrong by the same factor, results are not"),
+  side_by_side_step("whether the kernel has both queues on the hardware: another process may have taken their places (dmesg: over-subscribed)"),
   Step("opens", "does the device open as programs open it", "what of the steps before was there, and is not now", opens, basic=True),
 )
 RELEASE = Step("release", "is everything given back", "other programs that took memory meanwhile: run it again alone; else the order in "

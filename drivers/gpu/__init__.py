@@ -9,6 +9,8 @@
 | device.py | one GPU: the order of what its queues do, what it holds, how it is lost |
 | reports.py | what is told of a GPU that is lost |
 | bench.py | memory and queues for self-tests |
+| selftest.py | steps that the self-tests of all GPUs have |
+| selftest_kernels.py | those that run kernels, which are in each vendor's words |
 
 A vendor's driver (drivers/amd) subclasses `device.GpuDevice`, `launch.Kernel` and `launch.GpuRecording`.
 """

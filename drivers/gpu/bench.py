@@ -49,6 +49,14 @@ class Bench:
     """What a wait does between two looks."""
     time.sleep(0.0005)
 
+  def look_at_clock(self) -> tuple[int, float, float]:
+    """Ticks of the GPU's clock, and the host's seconds before and after they were read."""
+    raise NotImplementedError
+
+  def converse(self, asked: int, answered: int, done: int) -> None:
+    """Compute queue: write 1 to `asked`, wait for 1 at `answered`, write 1 to `done`. Copy engine: wait for `asked`, write `answered`."""
+    raise NotImplementedError
+
   def wait_for(self, done: Callable[[], bool], what: str) -> None:
     """Look until a condition holds. Raises Wrong that tells how far the queues are."""
     if wait_until(done, self.limit_ms, self.look): return

@@ -11,7 +11,7 @@
 | launch.py | what a QMD says of a launch |
 | device.py | one GPU |
 | faults.py | what errors of channels mean, in words |
-| selftest.py | what `python3 -m tinyhw selftest NV` asks |
+| selftest.py, selftest_kernels.py | what `python3 -m tinyhw selftest NV` asks |
 | cuda.py, library.py, cubin.py | the same GPUs through the vendor's library, NV:CUDA |
 
 What is not NVIDIA's own is in drivers/gpu.

@@ -5,27 +5,24 @@ The steps before the device opens use the driver's parts by themselves, so the f
 to be looked at. Through the vendor's library (NV:CUDA) only the steps with tensors are run.
 """
 from __future__ import annotations
-import contextlib
-import gc
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from tinyhw.autogen.nvidia import methods
-from tinyhw.device import Device
-from tinyhw.drivers.gpu.bench import COPIED, Bench
-from tinyhw.drivers.linux.files import Mapping, machine, map_memory
+from tinyhw.drivers.gpu.bench import Bench
+from tinyhw.drivers.gpu.selftest import GpuSession, clock_step, let_go, memory_step, side_by_side_step
+from tinyhw.drivers.gpu.selftest_kernels import Texts
+from tinyhw.drivers.linux.files import Mapping
+from tinyhw.drivers.nvidia import selftest_kernels
 from tinyhw.drivers.nvidia.card import HOST, RING, USER, VRAM, Card
 from tinyhw.drivers.nvidia.channel import Channel, Group
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.device import LOCAL_WINDOW, SHARED_WINDOW, NVDevice
 from tinyhw.drivers.nvidia.launch import Program
 from tinyhw.drivers.nvidia.rm import Connection, connect
-from tinyhw.errors import DriverError, TinyError
+from tinyhw.machine.code import Code
 from tinyhw.selftest.frame import Session, Step, Tools, Wrong, short_bytes
-
-LIMIT_MS = 5000           # for what takes microseconds
-SLEEP_SECONDS = 0.02      # between two looks at the clock
-CLOCK_TOLERANCE = 0.02
 
 class NVBench(Bench):
   """Channels of a GPU: an `Owner` (channel.py)."""
@@ -56,33 +53,62 @@ class NVBench(Bench):
     self.channels[name].put(commands.words)
     self.channels[name].ring.ring()
 
-class NVSession(Session):
-  """The self-test of one GPU. limit_ms: how long a part of it may take for what takes microseconds."""
-  limit_ms = LIMIT_MS
+  def look_at_clock(self) -> tuple[int, float, float]:
+    before = time.monotonic()
+    return self.doorbell.load64(methods.USERMODE_TIME), before, time.monotonic()
+
+  def converse(self, asked: int, answered: int, done: int) -> None:
+    first, second = self.commands(), self.commands()
+    first.release(asked, 1, wait=False)
+    first.acquire(answered, 1)
+    first.release(done, 1, wait=False)
+    second.acquire(asked, 1)
+    second.release(answered, 1, wait=False)
+    self.send("compute", first)
+    self.send("copy", second)
+
+class NVSession(GpuSession):
+  """The self-test of one GPU."""
+  kinds, user = (VRAM, RING, HOST, USER), USER
 
   def __init__(self, name: str, tools: Tools):
     super().__init__(name, tools)
-    self.ordinal, self.box = int(name.partition(":")[2] or 0), machine()
     self.connection: Connection | None = None
     self.card: Card | None = None
-    self.opened: NVBench | None = None
 
   @property
   def bench(self) -> NVBench:
-    assert self.opened is not None, "steps follow each other"
+    assert self.card is not None, "steps follow each other"
+    if self.opened is None: self.opened = NVBench(self.card, self.limit_ms)
+    assert isinstance(self.opened, NVBench)
     return self.opened
 
-  def first(self) -> Sequence[Step]: return SYSTEM
-  def last(self) -> Sequence[Step]: return (RELEASE,)
+  def _open(self) -> NVDevice:
+    assert isinstance(self.device, NVDevice)
+    return self.device
 
-  def recover(self) -> None:
-    """Let go of channels that may hang, and of a device that is lost."""
-    with contextlib.suppress(TinyError): self.close()
-    with contextlib.suppress(TinyError): Device.close(self.name)
+  @property
+  def texts(self) -> Texts: return selftest_kernels.TEXTS
 
-  def close(self) -> None:
-    opened, self.opened = self.opened, None
-    if opened is not None: opened.close()
+  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str], **fields: Any) -> Code:
+    return selftest_kernels.kernel(self.tools.assemble, self._open().card.chip, text, name, arguments, lanes, words, **fields)
+
+  def allocate(self, size: int, kind: Any, host: int) -> Any:
+    assert self.card is not None
+    return self.card.allocate(size, kind, "self-test", host)
+
+  def count(self) -> int: return len(self._open().card.connection.list_cards())
+
+  def spill_bytes(self) -> int:
+    found = self._open().local
+    return found[0].size if found is not None else 0
+
+  def kept(self) -> str:
+    assert self.card is not None
+    return str(self.card.kept.memories) if self.card.kept is not None else ""
+
+  def first(self) -> Sequence[Step]: return (*SYSTEM, *selftest_kernels.STEPS)
+  def last(self) -> Sequence[Step]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.VERY_LAST)
 
 def begin(name: str, tools: Tools) -> Session: return Session(name, tools) if "CUDA" in name else NVSession(name, tools)
 
@@ -105,36 +131,6 @@ def card(s: NVSession) -> str:
   if s.card is None: s.card = s.connection.cards[info.gpu_id] = Card(s.connection, info)
   return (f"{s.card.name}, driven as {s.card.chip.arch}: {s.card.multiprocessors} multiprocessors, "
           f"memory {short_bytes(s.card.facts.get('memory_kib', 0) << 10)}; classes {' '.join(f'{c:x}' for c in s.card.classes)}")
-
-def memory(s: NVSession) -> str:
-  """Each kind of memory by itself; the processor writes and reads what it sees."""
-  assert s.card is not None
-  host = map_memory(COPIED)
-  try:
-    for kind in (VRAM, RING, HOST, USER):
-      try: made = s.card.allocate(COPIED, kind, "self-test", host.address if kind is USER else 0)
-      except DriverError as error: raise Wrong(f"{kind}: {error.message}") from error
-      try:
-        if not kind.visible: continue
-        made.mapping.store32(COPIED - 4, 0x12345678)
-        if made.mapping.load32(COPIED - 4) != 0x12345678: raise Wrong(f"{kind}: the processor does not read what it has written")
-      finally: made.close()
-  finally: host.close()
-  s.opened = NVBench(s.card, s.limit_ms)
-  return f"{', '.join(kind.name for kind in (VRAM, RING, HOST, USER))}: allocated, mapped and given back"
-
-def clock(s: NVSession) -> str:
-  """The nanoseconds of the doorbell's page go as the host's clock does."""
-  looks = list[tuple[int, float, float]]()
-  for _ in range(2):
-    before = time.monotonic()
-    looks.append((s.bench.doorbell.load64(methods.USERMODE_TIME), before, time.monotonic()))
-    time.sleep(SLEEP_SECONDS)
-  (first, before, seen), (second, asked, after) = looks
-  seconds = (second - first) / 1e9
-  if not (asked - seen) * (1 - CLOCK_TOLERANCE) <= seconds <= (after - before) * (1 + CLOCK_TOLERANCE):
-    raise Wrong(f"the clock went on by {seconds * 1e3:.3f} ms, while {(asked - seen) * 1e3:.3f} to {(after - before) * 1e3:.3f} ms went by")
-  return f"{seconds * 1e3:.3f} ms in {(after - before) * 1e3:.2f} ms"
 
 def channels(s: NVSession) -> str:
   s.bench.begin()
@@ -171,21 +167,6 @@ def copy_engine(s: NVSession) -> str:
     bench.wait_word(word, 1, "the word that the copy engine writes")
   return bench.there_and_back(commands.copy, finish)
 
-def side_by_side(s: NVSession) -> str:
-  """The compute channel waits for what the copy channel writes when it has seen what the compute channel wrote: neither waits for the other's end."""
-  bench = s.bench
-  asked, answered, done = (bench.page.address + bench.word() for _ in range(3))
-  first, second = bench.commands(), bench.commands()
-  first.release(asked, 1, wait=False)
-  first.acquire(answered, 1)
-  first.release(done, 1, wait=False)
-  second.acquire(asked, 1)
-  second.release(answered, 1, wait=False)
-  bench.send("compute", first)
-  bench.send("copy", second)
-  bench.wait_word(done - bench.page.address, 1, "the answer of the copy channel to the compute channel")
-  return "each answered the other in the middle of its work"
-
 def opens(s: NVSession) -> str:
   """The device, as programs open it."""
   s.close()
@@ -195,10 +176,7 @@ def opens(s: NVSession) -> str:
 
 def release(s: NVSession) -> str:
   """The device closes, and nothing is left of it."""
-  assert s.card is not None
-  gc.collect()  # captured steps refer to themselves
-  Device.close(s.name)
-  if s.card.kept is not None: raise Wrong(f"buffers are still referenced after the device was closed: {s.card.kept.memories}")
+  let_go(s)
   return "channels, objects and memory are given back"
 
 NOTHING_READ = ("the channel has not been read: look into dmesg for NVRM and Xid; is the doorbell that of this kind of GPU (class of the usermode "
@@ -209,10 +187,9 @@ SYSTEM: tuple[Step, ...] = (
   Step("cards", "which GPUs does the kernel's driver run", "`nvidia-smi -L`, and which /dev/nvidia* this process may open", cards, basic=True),
   Step("objects", "can a client have the GPU, its classes and an address space", "dmesg for NVRM; whether another process has the GPU for itself; "
        "MIG (nvidia-smi -q), which is not driven", card, basic=True),
-  Step("memory", "is memory of each kind allocated and mapped, also by unified memory", "the kind that is named: nvidia-smi for free memory; "
-       "`ls -l /dev/nvidia-uvm`, whether nvidia-uvm is loaded; ulimit -l for memory of the program", memory, basic=True),
-  Step("clock", "does the GPU's clock, behind the doorbell's page, go in nanoseconds", "the page is another one: class of the usermode object, "
-       "bBar1Mapping", clock),
+  memory_step("the kind that is named: nvidia-smi for free memory; `ls -l /dev/nvidia-uvm`, whether nvidia-uvm is loaded; ulimit -l for memory of "
+              "the program"),
+  clock_step("the page is another one: class of the usermode object, bBar1Mapping"),
   Step("channels", "are two channels made, scheduled and given tokens", "the structure of channel parameters of this version; dmesg for NVRM",
        channels, basic=True),
   Step("semaphore", "does a channel read its ring and write a word", NOTHING_READ, semaphore, basic=True),
@@ -220,8 +197,7 @@ SYSTEM: tuple[Step, ...] = (
        "\"objects\"", engines, basic=True),
   Step("copy engine", "do bytes come to the GPU's memory and back", "flags of LAUNCH_DMA; whether unified memory mapped both", copy_engine,
        basic=True),
-  Step("side by side", "do the channels run at the same time", "only one of the channels of a group may be on the engine: give copies a group of "
-       "their own", side_by_side),
+  side_by_side_step("only one of the channels of a group may be on the engine: give copies a group of their own"),
   Step("opens", "does the device open as programs open it", "what the steps before did not do: the first submissions of device.py", opens,
        basic=True),
 )

@@ -1,16 +1,14 @@
-"""The stand-in computer of test/support/amd_box.py in place of this one, and devices on it."""
+"""The stand-in computer of test/support/amd_box.py in place of this one, and devices on it; self-tests of virtual GPUs."""
 from collections.abc import Iterator
 
 import pytest
 from amd_box import AMDBox, Opener
-from amd_selftest import Tried
+from gpu_selftest import Tried, trying
 
-from tinyhw.device import Device
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.amd.device import AMDDevice
 from tinyhw.drivers.linux import files
-from tinyhw.emulator.amd.computer import Computer
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
@@ -29,13 +27,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
     left = box.held()
     assert left == {"files": 0, "mappings": 0, "memory": 1, "queues": 0, "events": 0}, f"{left}: only the event page is the kernel's to free"
 
-@pytest.fixture
-def tester(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tried]:
-  """The self-test of a virtual gfx1100, step by step; there are two, so that they can copy from each other."""
-  Device.close("AMD")
-  computer = Computer("tested", ["gfx1100"] * 2, seed=5)
-  monkeypatch.setattr(files, "COMPUTER", computer)
-  made = Tried(computer)
-  yield made
-  monkeypatch.undo()
-  made.close()
+@pytest.fixture(params=["AMD"])
+def tester(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tried]:
+  """The self-test of a virtual card, step by step; a test that is for others says so: parametrize("tester", ["NV"], indirect=True)."""
+  with trying(request.param, monkeypatch) as made: yield made

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 from mutations import cases
-from amd_programs import ADD, LANES, code
+from gpu_programs import LANES, code
 
 from tinyhw.device import Launch
 from tinyhw.drivers import amd
@@ -72,7 +72,7 @@ def step(device: AMDDevice) -> None:
   try:
     for buffer in buffers: device.allocator._copyin(buffer, memoryview(struct.pack(f"<{count}f", *numbers)))
     device.allocator._copyin(large, memoryview(bytearray(b"x" * (LARGE))))
-    program = device.load(code(device.arch, ADD, private_bytes=64))
+    program = device.load(code(device.arch, private_bytes=64))
     launch = Launch(program, [buffers[0], buffers[1], pinned], [0], 3)
     device.submit([launch])
     device.record([launch]).submit()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from amd_programs import DUTIES, GROUPS, N, Vectors
+from gpu_programs import DUTIES, GROUPS, N, Vectors
 
 from tinyhw import emulator
 from tinyhw.device import Launch

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from amd_programs import DUTIES
+from gpu_programs import DUTIES
 
 from tinyhw.device import Device
 from tinyhw.drivers.amd.device import AMDDevice
@@ -30,7 +30,7 @@ def device() -> AMDDevice:
 def test_a_device(device: AMDDevice, duty: Callable[[AMDDevice], None]) -> None: duty(device)
 
 ASTRAY = """
-from amd_programs import Vectors
+from gpu_programs import Vectors
 from tinyhw.device import Device, Launch
 v = Vectors(Device["AMD"])
 class Beyond: address = 0x100000

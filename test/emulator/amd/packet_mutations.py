@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from amd_programs import ADD, LANES, code
+from gpu_programs import LANES, code
 
 from test.emulator.amd.mutations import Mutant
 from tinyhw.device import Launch
@@ -106,7 +106,7 @@ class Program:
     self.values: list[list[float]] = [[] for _ in range(BUFFERS)]
     self.right = True
     for k in range(BUFFERS): self.write(k)
-    self.kernel = device.load(code(device.arch, ADD))
+    self.kernel = device.load(code(device.arch))
     self.recording = device.record([self.launch(0, 1, 2)])
 
   def write(self, k: int) -> None:

@@ -1,25 +1,37 @@
-"""What an AMD device must do, as functions over a device, with the kernels of the self-test. For virtual GPUs and for real ones."""
+"""What a GPU's device must do, as functions over a device, with the kernels of the self-test. For virtual GPUs and for real ones."""
 from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from tinyhw.device import Launch
-from tinyhw.drivers.amd.device import AMDDevice
-from tinyhw.drivers.amd.selftest_kernels import ADD, GROUPS, LANES, SPILL, N, bits, kernel
+from tinyhw.drivers.amd import selftest_kernels as amd
 from tinyhw.drivers.amd.topology import CHIPS
-from tinyhw.isa.amd import syntax
+from tinyhw.drivers.gpu.device import GpuDevice
+from tinyhw.drivers.gpu.selftest_kernels import GROUPS, LANES, SUM, N, Texts, bits
+from tinyhw.drivers.nvidia import selftest_kernels as nvidia
+from tinyhw.drivers.nvidia.chips import CHIPS as NVIDIA_CHIPS
 from tinyhw.machine.code import Code
+from tinyhw.selftest.command import assemble
 
-def code(kind: str, text: str = ADD, name: str = "add", arguments: tuple[str, ...] = ("buffer", "buffer", "buffer", "int64"), **fields: Any) -> Code:
-  """A kernel of the self-test's texts, for a chip."""
-  def assemble(lines: str, arch: str) -> bytes: return b"".join(syntax.assemble(line, arch) for line in lines.splitlines())
-  generation = next(chip.gc for chip in CHIPS.values() if chip.arch == kind)
-  return kernel(assemble, kind, generation, text, name, arguments, **fields)
+def texts(kind: str) -> Texts:
+  """The self-test's kernels for a chip."""
+  return nvidia.TEXTS if kind.startswith("sm_") else amd.texts(next(chip.gc for chip in CHIPS.values() if chip.arch == kind))
+
+def code(kind: str, text: str = "", name: str = "add", arguments: tuple[str, ...] = SUM, **fields: Any) -> Code:
+  """A kernel for a chip, of a text in its words: the one that adds, if none is given."""
+  found = text or texts(kind).add
+  if kind.startswith("sm_"):
+    return nvidia.kernel(assemble, next(chip for chip in NVIDIA_CHIPS if chip.arch == kind), found, name, arguments, **fields)
+  return amd.kernel(assemble, kind, next(chip.gc for chip in CHIPS.values() if chip.arch == kind), found, name, arguments, **fields)
+
+def spilling(kind: str, private_bytes: int) -> Code:
+  """out[i] = 2 * i + 7, both terms spilled."""
+  return code(kind, texts(kind).spill, "spill", ("buffer",), private_bytes=private_bytes)
 
 class Vectors:
   """Three buffers of floats on a device (zeros, i, i / 2), and the kernel that adds."""
-  def __init__(self, device: AMDDevice):
+  def __init__(self, device: GpuDevice):
     self.device, self.program = device, device.load(code(device.arch))
     self.out, self.one, self.half = self.floats([0.0] * N), self.floats(range(N)), self.floats(i / 2 for i in range(N))
 
@@ -39,7 +51,7 @@ class Vectors:
 
 # **** what it must do ****
 
-def copies_bytes(device: AMDDevice) -> None:
+def copies_bytes(device: GpuDevice) -> None:
   """There and back, also more than the memory that they go through holds."""
   for size in (1, 4096, 9 << 20):
     data, out = bytes(i * 7 & 0xFF for i in range(251)) * (size // 251 + 1), bytearray(size)
@@ -49,13 +61,13 @@ def copies_bytes(device: AMDDevice) -> None:
     assert out == data[:size]
     device.allocator.free(opaque)
 
-def computes(device: AMDDevice) -> None:
+def computes(device: GpuDevice) -> None:
   """One kernel."""
   v = Vectors(device)
   device.submit([v.launch(v.one, v.half, 100.0)])
   assert v.read(v.out) == [i * 1.5 + 100 for i in range(N)]
 
-def sees_what_was_written_before(device: AMDDevice) -> None:
+def sees_what_was_written_before(device: GpuDevice) -> None:
   """By other dies too, in one submission and over several, with copies between them."""
   v = Vectors(device)
   device.submit([v.launch(v.out, v.half)] * 3)
@@ -63,7 +75,7 @@ def sees_what_was_written_before(device: AMDDevice) -> None:
   device.submit([v.launch(v.out, v.one)])
   assert v.read(v.out) == [i * 1.5 + 1 for i in range(N)]
 
-def replays(device: AMDDevice) -> None:
+def replays(device: GpuDevice) -> None:
   """A recording, patched; and times by the GPU's clock."""
   v = Vectors(device)
   recording = device.record([v.launch(v.one, v.half), v.launch(v.out, v.one)])
@@ -78,26 +90,27 @@ def replays(device: AMDDevice) -> None:
   times = recording.submit_timed()
   assert v.read(v.out) == [i * 1.5 for i in range(N)] and len(times) == 2 and all(start < end for start, end in times)
 
-def spills(device: AMDDevice) -> None:
+def spills(device: GpuDevice) -> None:
   """Scratch memory, which grows while kernels that use it are recorded."""
   groups = 40
   out = device.allocator.alloc(4 * LANES * groups)
-  small = device.load(code(device.arch, SPILL, "spill", ("buffer",), private_bytes=68))
+  small = device.load(spilling(device.arch, 68))
   recording = device.record([Launch(small, [out], (), groups)])
-  device.load(code(device.arch, SPILL, "spill", ("buffer",), private_bytes=1000))
+  device.load(spilling(device.arch, 1000))
   recording.submit()
   found = bytearray(4 * LANES * groups)
   device.allocator.copyout(memoryview(found), out)
   assert struct.unpack(f"<{LANES * groups}I", found) == tuple(2 * i + 7 for i in range(LANES * groups))
 
-def goes_round_its_rings(device: AMDDevice) -> None:
+def goes_round_its_rings(device: GpuDevice) -> None:
   """More launches than a ring holds; none of them has workgroups but the last."""
   v = Vectors(device)
-  for _ in range(4 if device.gpu.xccs > 1 else 40): device.submit([v.launch(v.out, v.half, groups=0)] * 100)
+  rounds = 4 if getattr(getattr(device, "gpu", None), "xccs", 1) > 1 else 40
+  for _ in range(rounds): device.submit([v.launch(v.out, v.half, groups=0)] * 100)
   device.submit([v.launch(v.one, v.half)])
   assert v.read(v.out) == [i * 1.5 for i in range(N)]
 
-def starts_everywhere(device: AMDDevice) -> None:
+def starts_everywhere(device: GpuDevice) -> None:
   """Many workgroups: each must have its number, and each die its share."""
   groups = 1000
   sized = [device.allocator.alloc(4 * LANES * groups) for _ in range(2)]
@@ -108,5 +121,5 @@ def starts_everywhere(device: AMDDevice) -> None:
   device.allocator.copyout(memoryview(found), sized[0])
   assert struct.unpack(f"<{LANES * groups}f", found) == tuple(2 * i + 0.5 for i in range(LANES * groups))
 
-DUTIES: tuple[Callable[[AMDDevice], None], ...] = (copies_bytes, computes, sees_what_was_written_before, replays, spills, goes_round_its_rings,
+DUTIES: tuple[Callable[[GpuDevice], None], ...] = (copies_bytes, computes, sees_what_was_written_before, replays, spills, goes_round_its_rings,
                                                    starts_everywhere)
