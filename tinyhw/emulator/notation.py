@@ -14,6 +14,7 @@ python_lanes.py makes Python of the tree.
 """
 from __future__ import annotations
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -53,6 +54,11 @@ class Assignment:
   value: Node
 
 Meaning = tuple[Assignment, ...]
+
+def nodes(node: Node) -> Iterator[Node]:
+  """A node and all below it."""
+  yield node
+  for child in node.args: yield from nodes(child)
 
 # What each function takes and gives. T: any type, the same for all T; the result of "fma T T T -> T" with f32 is f32, and fma_f32 computes it.
 _FUNCTIONS = """

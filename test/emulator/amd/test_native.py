@@ -72,7 +72,7 @@ def run_native(shape: Shape, arguments: dict[str, Any], wave: Wave) -> None:
     return int(first + (value + operand.part) * wave.lanes if operand.kind == "row" else value + operand.part)
   records = Records(loop)
   records.add((function.address,), [word(operand) for operand in function.operands])
-  if function.writes_exec: records.steer("activate", 4 * 126)
+  if "EXEC = " in shape.meaning: records.steer("activate", 4 * 126)
   records.steer("python")
   records.done()
   wave.context[AT["RECORD"]] = records.address

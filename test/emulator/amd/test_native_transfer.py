@@ -7,8 +7,7 @@ import pytest
 from amd_kernels import Box, Kernel, words
 
 from tinyhw import Context
-from tinyhw.emulator import threaded
-from tinyhw.emulator.amd import translate
+from tinyhw.emulator import threaded, translate
 from tinyhw.emulator.amd.arithmetic import Mode, Uses
 from tinyhw.emulator.amd.native_transfer import transfer_of
 from tinyhw.emulator.errors import DataRace, StrictError

@@ -9,8 +9,7 @@ from amd_kernels import Box, Kernel, floats
 from amd_lanes import FLOAT32, INTEGERS, values
 
 from tinyhw import Context
-from tinyhw.emulator import threaded
-from tinyhw.emulator.amd import translate
+from tinyhw.emulator import threaded, translate
 from tinyhw.emulator.amd.state import Wave
 from tinyhw.emulator.amd.wave import Workgroup
 from tinyhw.emulator.errors import StrictError

@@ -64,6 +64,6 @@ def test_constant_memory() -> None:
   bank = bytes(range(64))
   warp = after(["LDC.64 R2, c[0x0][0x8]", "LDC.S8 R4, c[0x0][R0+0x10]", "ULDC.64 UR6, c[0x0][0x20]"], registers={0: [1]}, constants=bank)
   assert warp.registers[2] == [0x0b0a0908] * LANES and warp.registers[3] == [0x0f0e0d0c] * LANES and warp.registers[4] == [0x11] * LANES
-  assert warp.uniform[6:8] == [0x23222120, 0x27262524]
+  assert warp.uniform[6:8].tolist() == [0x23222120, 0x27262524]
   with pytest.raises(OutOfBounds, match="bank 0 has 64 bytes"): after(["LDC R2, c[0x0][0x40]"], constants=bank)
   with pytest.raises(OutOfBounds, match="constant bank 3 has not been given"): after(["LDC R2, c[0x3][0x0]"], constants=bank)

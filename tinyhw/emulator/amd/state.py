@@ -76,11 +76,12 @@ class Wave:
     self.all = (1 << self.lanes) - 1
     arch = registers.accumulator if registers.accumulator is not None else registers.vgprs
     self.file = RegisterFile(arch, registers.vgprs - arch, self.lanes, source)
+    self.address = self.file.address
     self.s, self.context = self.file.scalars, self.file.context
     self.u, self.i, self.f = Rows(self.file, "I"), Rows(self.file, "i"), Rows(self.file, "f")
     self.s[regs.NULL], self.s[SCC] = 0, source.getrandbits(1)
     self.pc = self.at = registers.code          # at: the instruction that Python executes while the others are translated
-    self.known = False                          # what strict checks know is a state of the kernel's translation (translate.py), by number
+    self.numbered = False                       # what strict checks know is a state of the kernel's translation (translate.py), by number
     self.mode = registers.float_round | registers.float_denorm << 4
     self.waiting = self.ended = False
     self.signalled = False                      # gfx12: it has signalled the barrier that it is going to wait for

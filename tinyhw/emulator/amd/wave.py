@@ -84,7 +84,7 @@ class Workgroup:
         block = None if found is None else found.block(wave.pc, wave.mode, self.decoder)
         if found is not None and block is not None:
           done += found.run(wave, block, count - done, self.decoder)
-          if wave.known: continue
+          if wave.numbered: continue
         done += self.steps(wave, count - done)
     except StrictError as e: raise self.located(e, wave, wave.at) from e
     self.executed += done

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction
-from tinyhw.emulator.memory import INSTRUCTION, Memory
+from tinyhw.emulator.memory import INSTRUCTION, WindowedMemory
 from tinyhw.emulator.nvidia import control, matrix, semantics_float, semantics_integer, transfer
 from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.emulator.nvidia.operands import Operands
@@ -54,7 +54,7 @@ def made_ready(code: bytes, arch: str, address: int) -> Decoded:
 class Block:
   """One block of a grid. seed: of the order in which warps run, and of what is in registers and memory at the start."""
 
-  def __init__(self, launch: Launch, number: int, memory: Memory, seed: int = 0, known: dict[int, Decoded] | None = None):
+  def __init__(self, launch: Launch, number: int, memory: WindowedMemory, seed: int = 0, known: dict[int, Decoded] | None = None):
     self.launch, self.number, self.memory = launch, number, memory
     self.random = random.Random(seed)
     self.shared = LocalMemory(launch.shared_bytes, self.random)

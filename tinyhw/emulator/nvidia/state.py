@@ -1,41 +1,107 @@
 """A warp: its lanes' registers, predicates, uniform registers, local memory, and where it is.
 
-A register is a list of 32 integers, one for each lane; a predicate is an int with a bit for each lane. What nothing has written is garbage, and known
-as such: `known` has the lanes in which a register holds something.
+All registers are one piece of memory, which translated code works on (threaded.py): a context; words of the warp (predicates as masks of lanes,
+uniform registers, the lanes that run); for each register a mask of the lanes in which something has written it; the registers, 32 words each, and
+one of zeros; constant bank 0. What nothing has written is garbage.
 """
 from __future__ import annotations
 import random
+import struct
 from typing import TYPE_CHECKING
 
+from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.nvidia.launch import Launch
+from tinyhw.emulator.threaded import AT, CONTEXT_BYTES
+from tinyhw.emulator.windows import NOWHERE
+from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.uses import Unit
 if TYPE_CHECKING:
   from tinyhw.emulator.lds import LocalMemory
-  from tinyhw.emulator.memory import Memory
+  from tinyhw.emulator.memory import WindowedMemory
   from tinyhw.emulator.nvidia.strict import Schedule
 
 LANES = 32
 ALL = (1 << LANES) - 1
 ZEROS = [0] * LANES
 REGISTERS, UNIFORM, PREDICATES = 255, 63, 7
+# words of a warp. RUNNING: lanes that have not ended; GUARDED: those in which the guard of translated code holds; DROPPED: what nobody wants
+P_AT, UP_AT, UR_AT, RUNNING, GUARDED, DROPPED = 0, 8, 16, 80, 81, 82
+STATE_AT = CONTEXT_BYTES
+WRITTEN_AT = STATE_AT + 384
+# registers by number, for the masks of what has been written
+BANKS = (("R", 0, 256), ("P", 256, 8), ("UP", 264, 8), ("UR", 272, 64), ("B", 336, 16))
+UNITS: dict[Unit, int] = {(bank, i): first + i for bank, first, count in BANKS for i in range(count)}
+ROWS_AT = (WRITTEN_AT + 8 * len(UNITS) + 63) // 64 * 64
+ROW_BYTES = 4 * LANES
+_ROW = struct.Struct(f"<{LANES}I")
+_ACTIVE, _PARTIAL, _ALL, _LOCAL = (AT[name] for name in ("ACTIVE", "PARTIAL", "ALL", "LOCAL"))
+
+def row_word(index: int, registers: int) -> int:
+  """Where the row of a register of a launch that gives `registers` begins, in words of the state. Raises KeyError if there is none."""
+  if index != regs.ZERO and index >= registers: raise KeyError(index)
+  return (ROWS_AT - STATE_AT + ROW_BYTES * min(index, registers)) // 4
+
+class Rows:
+  """The registers, each a list of 32 words; RZ is zeros, and takes nothing."""
+  __slots__ = ("memory", "rows")
+
+  def __init__(self, memory: bytearray, count: int):
+    self.memory = memory
+    view = memoryview(memory)[ROWS_AT:].cast("I")
+    self.rows = [view[LANES * i:LANES * (i + 1)] for i in range(count)]
+
+  def __getitem__(self, index: int) -> list[int]: return ZEROS if index == regs.ZERO else self.rows[index].tolist()
+  def __setitem__(self, index: int, words: list[int]) -> None: _ROW.pack_into(self.memory, ROWS_AT + ROW_BYTES * index, *words)
+
+class Written:
+  """Of each register the lanes in which something has written it."""
+  __slots__ = ("masks",)
+
+  def __init__(self, masks: memoryview): self.masks = masks
+  def __getitem__(self, unit: Unit) -> int: return self.masks[UNITS[unit]]
+  def __setitem__(self, unit: Unit, lanes: int) -> None: self.masks[UNITS[unit]] = lanes
+  def __contains__(self, unit: Unit) -> bool: return self[unit] != 0
+  def get(self, unit: Unit, default: int) -> int:
+    """The lanes; there is never a default."""
+    return self.masks[UNITS[unit]]
 
 class Warp:
-  """number: within its block. active: lanes that have not ended. waiting: at a barrier of the block."""
-  __slots__ = ("launch", "number", "block", "registers", "predicates", "uniform", "uniform_predicates", "known", "active", "pc", "waiting", "memory",
-               "shared", "local", "local_known", "schedule")
+  """number: within its block. waiting: at a barrier of the block. numbered: what strict checks know is a state of translated code, by number.
 
-  def __init__(self, launch: Launch, number: int, block: int, memory: Memory, shared: LocalMemory, schedule: Schedule, source: random.Random):
+  reach: shared memory as translated code reaches it."""
+  __slots__ = ("launch", "number", "block", "file", "address", "context", "words", "registers", "predicates", "uniform", "uniform_predicates",
+               "known", "pc", "waiting", "memory", "shared", "local", "local_known", "schedule", "reach", "numbered")
+
+  def __init__(self, launch: Launch, number: int, block: int, memory: WindowedMemory, shared: LocalMemory, schedule: Schedule, source: random.Random):
     self.launch, self.number, self.block, self.memory, self.shared, self.schedule = launch, number, block, memory, shared, schedule
-    garbage = source.getrandbits(32)
-    self.registers = [[garbage] * LANES for _ in range(REGISTERS)] + [ZEROS]
-    self.predicates = [source.getrandbits(LANES) for _ in range(PREDICATES)] + [ALL]
-    self.uniform = [source.getrandbits(32) for _ in range(UNIFORM)]
-    self.uniform_predicates = [ALL * source.getrandbits(1) for _ in range(PREDICATES)] + [ALL]
-    self.known: dict[Unit, int] = {}
+    garbage = source.randbytes(4) * (LANES * launch.registers)
+    self.file = bytearray(ROWS_AT) + garbage + bytes(ROW_BYTES) + launch.constants + bytes(-len(launch.constants) % 8)
+    self.file[STATE_AT:STATE_AT + 4 * RUNNING] = source.randbytes(4 * RUNNING)
+    self.address, view = address_of(self.file), memoryview(self.file)
+    self.context, self.words = view[:CONTEXT_BYTES].cast("q"), view[STATE_AT:WRITTEN_AT].cast("I")
+    self.known = Written(view[WRITTEN_AT:WRITTEN_AT + 8 * len(UNITS)].cast("Q"))
+    self.context[AT["STATE"]], self.context[AT["WRITTEN"]] = self.address + STATE_AT, self.address + WRITTEN_AT
+    self.registers = Rows(self.file, launch.registers)
+    self.predicates, self.uniform_predicates = self.words[P_AT:P_AT + 8], self.words[UP_AT:UP_AT + 8]
+    self.uniform = self.words[UR_AT:UR_AT + UNIFORM + 1]
+    self.predicates[regs.TRUE], self.uniform_predicates[regs.TRUE], self.uniform[UNIFORM] = ALL, ALL, 0
+    for i in range(PREDICATES): self.uniform_predicates[i] = ALL * (self.uniform_predicates[i] & 1)
+    self.context[_ALL] = ALL
     self.active = (1 << max(0, min(launch.threads - LANES * number, LANES))) - 1
-    self.pc, self.waiting = launch.code, False
+    self.reach = shared.reach(number) if shared.size else NOWHERE
+    self.context[_LOCAL] = self.reach.address
+    self.pc, self.waiting, self.numbered = launch.code, False, False
     self.local = [bytearray(source.randbytes(launch.local_bytes)) for _ in range(LANES)]
     self.local_known = [bytearray(launch.local_bytes) for _ in range(LANES)]
+
+  @property
+  def active(self) -> int:
+    """The lanes that have not ended."""
+    return self.words[RUNNING]
+  @active.setter
+  def active(self, lanes: int) -> None:
+    self.words[RUNNING] = self.words[GUARDED] = lanes
+    self.context[_ACTIVE], self.context[_PARTIAL] = lanes, 0 if lanes == ALL else 8
 
 def lanes_of(mask: int) -> list[int]:
   """The lanes of a mask, lowest first."""
