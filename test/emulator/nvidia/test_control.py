@@ -18,6 +18,17 @@ def test_ways_that_part() -> None:
   block = block_of(assembled(["@P0 BRA 0x7f0000000010"]), predicates={0: 1})
   with pytest.raises(EmulatorError, match="lanes 0x00000001 of 0xffffffff branch"): block.run()
 
+def test_votes() -> None:
+  """Of the lanes that are there: those that have ended have no vote."""
+  lines = [SLOW + "@P3 EXIT", SLOW + "VOTE.ANY P0, P4", SLOW + "VOTE.ALL P1, P4", SLOW + "VOTE.EQ P2, !P4", SLOW + "VOTE.ANY R0, PT, P4"]
+  for yes, expected in ((0, (0, 0, 1)), (0xf000, (1, 0, 0)), (0xffffff00, (1, 1, 1)), (0xffff00ff, (1, 0, 0)), (0xff, (0, 0, 1))):
+    block = block_of(assembled(lines), registers={0: [7]}, predicates={3: 0xff, 4: yes})
+    block.run()
+    warp = block.warps[0]
+    assert tuple(warp.predicates[k] >> 8 for k in range(3)) == tuple(x * 0xffffff for x in expected), hex(yes)
+    assert warp.registers[0] == [7] * 8 + [yes & 0xffffff00] * 24
+  with pytest.raises(UnknownInstruction, match="VOTE.ALL with a register"): block_of(assembled(["VOTE.ALL R0, PT, P4"]), predicates={4: 0}).run()
+
 def test_lanes_that_end_do_nothing_more() -> None:
   block = block_of(assembled(["@P0 EXIT", "MOV R0, 0x5"]), registers={0: [1]}, predicates={0: 0xff})
   block.run()

@@ -54,7 +54,8 @@ def test_division_of_float64(arch: str) -> None:
   for dividend in (1.0, -4.0, 1 - 2.0 ** -53, 3.0, 1e-170, 3e-308, 5e-324, 7e-320):
     check(kernel, arch, data={0: [0.0] * len(divisors), 1: [dividend] * len(divisors), 2: divisors}, optimized=False, what=f"{dividend} divided")
 
-@pytest.mark.parametrize("name, dtype", [("FDIV", dtypes.float32), ("SQRT", dtypes.float32), ("FDIV", dtypes.float64), ("SQRT", dtypes.float64)])
+@pytest.mark.parametrize("name, dtype", [("FDIV", dtypes.float32), ("SQRT", dtypes.float32), ("RECIPROCAL", dtypes.float32),
+                                         ("FDIV", dtypes.float64), ("SQRT", dtypes.float64)])
 def test_quotients_and_roots_are_correctly_rounded(name: str, dtype: DType) -> None:
   """Random bits: all exponents, denormals, special numbers."""
   rng, n, op = random.Random(11), 512, Ops[name]

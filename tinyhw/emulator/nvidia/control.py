@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.operands import Operands, put
-from tinyhw.emulator.nvidia.state import LANES, Warp
+from tinyhw.emulator.nvidia.state import ALL, LANES, Warp
+from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.special import names
 
 Step = Callable[[Warp, int], None]
@@ -34,6 +35,19 @@ def barrier(o: Operands) -> Step:
     warp.waiting = True
   return run
 
+VOTES: dict[str, Callable[[int, int], bool]] = {  # from lanes with the predicate, and lanes that take part
+  "ALL": lambda yes, mask: yes == mask, "ANY": lambda yes, mask: yes != 0, "EQ": lambda yes, mask: yes in (0, mask)}
+
+def vote(o: Operands) -> Step:
+  """What lanes have in common; with ANY, a register gets the lanes whose predicate is true."""
+  word, condition, ballot, put_truth = o.word("vote"), o.predicate("pp"), o.sink("d"), o.sink("pu", "p")
+  if word != "ANY" and o.values["d"] != regs.RZ: raise UnknownInstruction(f"VOTE.{word} with a register has no meaning here yet")
+  def run(warp: Warp, mask: int) -> None:
+    yes = condition(warp) & mask
+    put_truth(warp, ALL if VOTES[word](yes, mask) else 0, mask)
+    ballot(warp, [yes] * LANES, mask)
+  return run
+
 SPECIAL: dict[str, Callable[[Warp], list[int]]] = {
   "SR_TID.X": lambda warp: [warp.number * LANES + lane for lane in range(LANES)],
   "SR_CTAID.X": lambda warp: [warp.block] * LANES,
@@ -47,5 +61,5 @@ def special(o: Operands) -> Step:
   return lambda warp, mask: put(warp, index, read(warp), mask)
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
-  "BRA": branch, "EXIT": leave, "BAR": barrier, "S2R": special, "NOP": lambda o: lambda warp, mask: None,
+  "BRA": branch, "EXIT": leave, "BAR": barrier, "S2R": special, "VOTE": vote, "NOP": lambda o: lambda warp, mask: None,
 }

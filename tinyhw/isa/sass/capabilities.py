@@ -21,7 +21,7 @@ def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]: 
 
 # There is no divider of integers.
 SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64)
-          | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
+          | pairs((Ops.RECIPROCAL,), dtypes.float32) | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
           | pairs((Ops.CAST,), *dtypes.int32s, dtypes.int64, dtypes.float16))
 
 REGISTERS = 250        # that a lane may have, but for some that the hardware and spills of predicates take

@@ -4,7 +4,7 @@ A name is a word in small letters in the place of a register or of an immediate;
 `name.3` the registers of a group. Everything else is as the disassembler writes it: `@p FSEL d, -a, b, !q`. A line is parsed once for each kind of
 operands, with stand-ins for them; where there are registers a form with registers is taken, where there are constants one with an immediate, and if
 there is none, the text is refused and selection brings the constant into a register. A macro of one line, without parts of operands, is that
-instruction; others are rows of their own until allocation.
+instruction; others are rows of their own until allocation. `UNLESS p` is a jump behind the macro, taken by all lanes or none.
 
 Classes of operands: v1 v2 v4 (registers of a lane), x1 x2 (the same, or a constant), p (a predicate), i (an integer). "%8x", "%9+" ... behind a name
 limits it to generations, as in table.py.
@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 from tinyhw.errors import TinyError
 from tinyhw.isa.sass import macros_float, macros_integer, macros_memory, regs
+from tinyhw.isa.sass.branch import JUMP_IF
 from tinyhw.isa.sass.form import Form, Generation, Spec
 from tinyhw.isa.sass.syntax import parse
 from tinyhw.machine.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass, concrete
-from tinyhw.machine.macros import MACRO, Macro, expand, parse_macros
+from tinyhw.machine.macros import BEHIND, MACRO, Macro, expand, parse_macros
 from tinyhw.machine.target import Target
 
 TEXTS = (macros_integer.TEXT, macros_float.TEXT, macros_memory.text())
@@ -30,6 +31,7 @@ NAME = re.compile(r"(?<![\w.\]])(?P<name>[a-z][a-z0-9]*)(?:\.(?P<part>lo|hi|[0-3
 APART = 8                       # between the registers that stand for operands
 NUMBERS = range(0x14, 0x40, 4)  # that stand for constants: small, and multiples of 4, so that fields have room for them
 NOTHING = frozenset({regs.RZ, regs.PT})  # forget what is written
+UNLESS = "UNLESS "
 PARTS = {None: 0, "lo": 0, "hi": 1, "0": 0, "1": 1, "2": 2, "3": 3}
 
 Kinds = tuple[RegClass | None, ...]  # of a macro's operands; None: a constant
@@ -60,6 +62,15 @@ def macro_of(arch: str, what: str | Macro) -> Macro:
   return macros_of(arch)[what] if isinstance(what, str) else what
 
 @functools.lru_cache(None)
+def signed(macro: Macro, negative: int, absolute: int) -> Macro:
+  """A macro of one line some of whose sources are negated or absolute: a bit for each source."""
+  assert len(macro.lines) == 1, f"macro {macro.name} of several lines takes no signs"
+  sources = [operand for operand, access, _ in macro.operands if access is not Access.WRITE]
+  line, changed = macro.lines[0], {**{n: f"|{n}|" for k, n in enumerate(sources) if absolute >> k & 1},
+                                   **{n: f"-{n}" for k, n in enumerate(sources) if negative >> k & 1}}
+  return macro._replace(lines=(NAME.sub(lambda match: changed.get(match[0], match[0]), line),))
+
+@functools.lru_cache(None)
 def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
   """The instructions of a macro whose operands are of these kinds; None if an immediate has no place."""
   macro = macro_of(arch, what)
@@ -73,6 +84,7 @@ def piece(arch: str, macro: Macro, line: str, kinds: Kinds) -> Piece:
   names = {operand: k for k, (operand, _, _) in enumerate(macro.operands)}
   predicates = [k for k, cls in enumerate(kinds) if cls is regs.P]
   numbers: dict[Slot, int] = {}
+  if line.startswith(UNLESS): return Piece(JUMP_IF, (BEHIND, regs.PT, 1), ((1, Slot(names[line.removeprefix(UNLESS)])),))
 
   def stand_in(match: re.Match[str]) -> str:
     k, at = names[match["name"]], PARTS[match["part"]]
@@ -101,11 +113,10 @@ def slot_of(spec: Spec, value: Any, operands: int, predicates: list[int], number
 
 def filled(one: Piece, values: list[Any]) -> list[Any]:
   """The operands of a piece with the macro's own in their places."""
-  form: Form = one.row.isa
   operands = list(one.operands)
   for i, slot in one.slots:
-    value, spec = values[slot.operand], form.specs[i]
-    if not isinstance(value, Reg): operands[i] = immediate(spec, value >> 32 * slot.at)
+    value = values[slot.operand]
+    if not isinstance(value, Reg): operands[i] = immediate(one.row.isa.specs[i], value >> 32 * slot.at)
     elif operands[i].cls is value.cls or value.index == regs.ZERO: operands[i] = value
     else:
       assert value.index is not None, f"{value!r} has no register yet"
@@ -176,10 +187,10 @@ def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = No
 
 def expand_macros(function: Function, target: Target) -> Function:
   """Every macro replaced by its instructions."""
-  return expand(function, instructions)
+  return expand(function, instructions, target.jump)
 
 def instructions(inst: MInst) -> list[MInst]:
   arch, what, kinds = inst.row.isa
   made = pieces(arch, what, kinds)
   assert made is not None, f"{inst!r} was not made by `make`"
-  return [MInst(one.row, filled(one, inst.operands)) for one in made]
+  return [MInst(one.row, filled(one, inst.operands), None, ([],) if one.row is JUMP_IF else ()) for one in made]

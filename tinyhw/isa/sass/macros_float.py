@@ -1,9 +1,11 @@
 """Macros of floats and conversions, in the notation that macros.py explains.
 
-The units give reciprocals and roots to some 20 bits. What is here is correctly rounded, for all values.
+The units give reciprocals and roots to some 20 bits. What is here is correctly rounded, for all values; float32 is in recipes.py, and here is what
+is left for operands of unusual size.
 
-div_f32, sqrt_f32: in float64, where the quotient of two float32 numbers is far from where float32 rounds, unless it is exactly there: two steps of
-Newton's method, and one with the remainder. Zeros, infinities and NaNs go by the approximation, which is exact for them.
+div_rarely, rcp_rarely: for all lanes, if any of them wants it (div_rare, rcp_rare): in float64, where the quotient of two float32 numbers is far from
+where float32 rounds, unless it is exactly there: two steps of Newton's method, and one with the remainder. Zeros, infinities and NaNs go by the
+approximation, which is exact for them.
 div_f64: of the mantissas, both in 1 to 2, by three steps of Newton's method, the last one with 2*e*e in it, so that it is right for divisors with a
 mantissa of ones, too (test/isa/amd/test_macros.py tries the recipe in small formats); the remainder makes the quotient correctly rounded. Its
 exponent is put on in two steps, of which only the second may round: there, if the result is no normal number, the quotient is rounded to odd
@@ -103,12 +105,34 @@ f64_to_s64     d=v2 a:v2 | p=p
   SEL d.lo, d.lo, RZ, p
   SEL d.hi, d.hi, 0x80000000, p
 
-div_f32        d=v1 a:v1 b:v1 | x=v2 y=v2 r=v2 e=v2 s=v2 p=p
+rcp_f32        d=v1 a:v1
+  MUFU.RCP d, a
+rsq_f32        d=v1 a:v1
+  MUFU.RSQ d, a
+mul_f32_if     d+v1 p:p a:v1 b:x1
+  @p FMUL d, a, b
+with_sign_f32  d=v1 a:v1 b:v1
+  LOP3.LUT d, a, 0x7fffffff, b, 0xe2, !PT
+root_exact     d=p a:v1
+  FSETP.EQ.AND d, PT, a, RZ, PT
+  FSETP.EQ.OR d, PT, a, 0x7f800000, d
+div_rare       d=p a:v1 b:v1 q:v1
+  FSETP.LT.AND d, PT, |a|, 0x0d800000, PT
+  FSETP.LT.OR d, PT, |q|, 0x01000000, d
+  FSETP.NEU.AND d, PT, a, RZ, d
+  FSETP.GEU.OR d, PT, |q|, 0x7f000000, d
+  FSETP.GTU.OR d, PT, |b|, 0x7e800000, d
+rcp_rare       d=p b:v1 r:v1
+  FSETP.GTU.AND d, PT, |b|, 0x7e800000, PT
+  FSETP.GTU.OR d, PT, |r|, 0x7e800000, d
+div_rarely     d+v1 some:p a:v1 b:v1 | x=v2 y=v2 r=v2 e=v2 p=p
+  UNLESS some
   F2F.F64.F32 x, a
   F2F.F64.F32 y, b
   MUFU.RCP64H r.hi, y.hi
   MOV r.lo, RZ
-  DMUL s, x, r
+  DMUL e, x, r
+  F2F.F32.F64 d, e
   DFMA e, -y, r, 0x3ff00000
   DFMA r, r, e, r
   DFMA e, -y, r, 0x3ff00000
@@ -116,27 +140,23 @@ div_f32        d=v1 a:v1 b:v1 | x=v2 y=v2 r=v2 e=v2 s=v2 p=p
   DMUL e, x, r
   DFMA x, -y, e, x
   DFMA e, x, r, e
+  F2F.F32.F64 x.lo, e
   DSETP.NUM.AND p, PT, e, e, PT
   FSETP.NEU.AND p, PT, a, RZ, p
-  SEL e.lo, e.lo, s.lo, p
-  SEL e.hi, e.hi, s.hi, p
-  F2F.F32.F64 d, e
-sqrt_f32       d=v1 a:v1 | x=v2 r=v2 g=v2 e=v2 p=p
-  F2F.F64.F32 x, a
-  MUFU.RSQ64H r.hi, x.hi
+  SEL d, x.lo, d, p
+rcp_rarely     d+v1 some:p b:v1 | y=v2 r=v2 e=v2 p=p
+  UNLESS some
+  F2F.F64.F32 y, b
+  MUFU.RCP64H r.hi, y.hi
   MOV r.lo, RZ
-  DMUL g, x, r
-  DMUL r, r, 0x3fe00000
-  DFMA e, -r, g, 0x3fe00000
-  DFMA g, g, e, g
+  F2F.F32.F64 d, r
+  DFMA e, -y, r, 0x3ff00000
   DFMA r, r, e, r
-  DFMA e, -g, g, x
-  DFMA g, e, r, g
-  FSETP.NEU.AND p, PT, a, 0x7f800000, PT
-  FSETP.NEU.AND p, PT, a, RZ, p
-  SEL g.lo, g.lo, x.lo, p
-  SEL g.hi, g.hi, x.hi, p
-  F2F.F32.F64 d, g
+  DFMA e, -y, r, 0x3ff00000
+  DFMA r, r, e, r
+  F2F.F32.F64 y.lo, r
+  DSETP.NUM.AND p, PT, r, r, PT
+  SEL d, y.lo, d, p
 div_f64        d=v2 a:v2 b:v2 | x=v2 y=v2 r=v2 e=v2 s=v2 i=v1 j=v1 k=v1 p=p q=p
   DSETP.GT.AND q, PT, |b|, RZ, PT
   DSETP.LT.AND q, PT, |b|, 0x7ff00000, q

@@ -143,6 +143,8 @@ p_xor          d=p a:p b:p
   PLOP3.LUT d, PT, a, b, PT, 0x28, 0x0
 p_choose       d=p c:p a:p b:p
   PLOP3.LUT d, PT, c, a, b, 0xca, 0x0
+any_lane       d=p a:p
+  VOTE.ANY d, a
 p_swap         a+p b+p
   PLOP3.LUT a, b, a, b, PT, 0x88, 0xa0
 swap           a+v1 b+v1

@@ -5,8 +5,11 @@ from typing import Any
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.macros import CLASSES, macro_of, signed
+from tinyhw.isa.sass.recipes import RECIPES
 from tinyhw.isa.sass.select_part import Part
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.inst import Access, Reg, RegClass
+from tinyhw.machine.recipes import Step, followed
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
@@ -18,7 +21,7 @@ TABLES = {
   "s64": {**BITS_64, Ops.SHR: "shr_s64"}, "u64": {**BITS_64, Ops.SHR: "shr_u64"},
   **{f"f{bits}": {op: f"{name}_f{bits}" for op, name in (
     (Ops.ADD, "add"), (Ops.SUB, "sub"), (Ops.MUL, "mul"), (Ops.MULACC, "fma"), (Ops.FDIV, "div"), (Ops.SQRT, "sqrt"), (Ops.TRUNC, "trunc"),
-    (Ops.NEG, "neg"))} for bits in (32, 64)},
+    (Ops.NEG, "neg"), (Ops.RECIPROCAL, "reciprocal"))} for bits in (32, 64)},
 }
 SHIFTS = (Ops.SHL, Ops.SHR)
 LOGIC = {Ops.AND: "p_and", Ops.OR: "p_or", Ops.XOR: "p_xor"}
@@ -49,7 +52,23 @@ class Arithmetic(Part):
     if name == "mul64":
       narrow = [self.low_half(s) for s in u.src]
       if None not in narrow: return self.op(cls, "mul_wide", *sorted(narrow, key=lambda x: not isinstance(x, Reg)))
-    return self.op(cls, name, *sources)
+    return self.perform(cls, name, *sources)
+
+  def perform(self, cls: RegClass, name: str, *sources: Any) -> Reg:
+    """An instruction, a macro or a recipe."""
+    if name not in RECIPES: return self.op(cls, name, *sources)
+    found: Reg = followed(RECIPES[name], sources, self.line)
+    return found
+
+  def line(self, line: Step, sources: list[Any]) -> Reg:
+    """A line of a recipe. The first source of a macro that changes a register is what that held before."""
+    macro = macro_of(self.generation.arch, line.key)
+    if line.modifiers: macro = signed(macro, line.modifiers.get("neg", 0), line.modifiers.get("abs", 0))
+    _, access, letters = macro.operands[0]
+    if access is not Access.BOTH: return self.op(CLASSES[letters], macro, *sources)
+    result = self.new(CLASSES[letters])
+    self.emit(macro, result, *sources[1:], ties=(self.in_register(sources[0], 1),))
+    return result
 
   def low_half(self, u: UOp) -> Any:
     """The uint32 that an integer of 64 bits is, if it was made of one; else None."""
