@@ -1,6 +1,5 @@
 """The frame of a GPU's listing, with the instructions of test_waves.py: what of the launch and of the card it brings together."""
 from __future__ import annotations
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,7 +23,7 @@ def launch(grid: int | None) -> tuple[Launch, list[Traffic]]:
     seen.append(traffic)
     return MODEL
   noted = Noted(touched, never, never, lambda inst: 0, never)
-  card = replace(CARD, unit=MODEL.unit, flops={"f16": 2.0, "vf32": 8.0})
+  card = CARD._replace(unit=MODEL.unit, flops={"f16": 2.0, "vf32": 8.0})
   program: Any = SimpleNamespace(uops=(), lanes=8, local_bytes=0)
   return Launch(Vendor(card, 4, 1 << 20, "made up", repr, operations, element, noted, model), Kernel({"v": 16}, 0, 8, grid), nest(), program), seen
 

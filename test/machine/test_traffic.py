@@ -1,6 +1,5 @@
 """What accesses cost on a card that is made up: by sectors, by banks, and by what other waves ask for too."""
 from __future__ import annotations
-from dataclasses import replace
 
 from tinyhw.dtype import dtypes
 from tinyhw.machine.access import Pattern
@@ -26,7 +25,7 @@ def test_fewer_units_share_the_card() -> None:
   assert Traffic(CARD, 4, lambda inst: lanes(4), units=1).shared(LOAD, 16)["m"] == 16 / 20
 
 def test_another_cache_before_memory() -> None:
-  card = replace(CARD, last_gbs=80)
+  card = CARD._replace(last_gbs=80)
   assert Traffic(card, 4, lambda inst: lanes(4, 0.5)).shared(LOAD, 16)["l"] == 32 * 0.5 * 10 / 40
 
 def test_what_the_last_cache_keeps_comes_once() -> None:

@@ -19,7 +19,7 @@ MEANT = {"dpp_ctrl": lambda rng, form: rng.choice(permutations(form)), "omod": l
 
 def permutations(form: Form) -> list[int]:
   """The values of dpp_ctrl."""
-  if any(s.type is not None and s.type.bits * s.type.count == 64 for s in form.specs): return list(range(0x150, 0x160))
+  if any(s.type is not None and s.type.bits * s.type.elements == 64 for s in form.specs): return list(range(0x150, 0x160))
   common = [*range(256), *range(0x101, 0x110), *range(0x111, 0x120), *range(0x121, 0x130), 0x140, 0x141, *range(0x150, 0x160)]
   return common + ([0x130, 0x134, 0x138, 0x13c, 0x142, 0x143] if form.generation.cdna else list(range(0x160, 0x170)))
 

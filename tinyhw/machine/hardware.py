@@ -4,12 +4,11 @@ What a kernel asks of memory is in traffic.py, what its waves take of a unit in 
 """
 from __future__ import annotations
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tinyhw.machine.occupancy import Unit
 
-@dataclass(frozen=True)
-class Hardware:
+class Hardware(NamedTuple):
   """A card. units: of the kind that `unit` tells of. flops: type of element -> operations a cycle and SIMD, of products of matrices ("f16"), and,
   with a "v" before it, of the vector unit.
 

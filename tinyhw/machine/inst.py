@@ -11,8 +11,8 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any
-from collections.abc import Iterator
+from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
 
 class Access(IntEnum):
   """What an instruction does with an operand. BOTH reads the old value and writes the new one in the same register."""
@@ -47,7 +47,7 @@ class RegClass:
   """A view of a bank that an operand accepts: `units` consecutive registers whose first index is a multiple of `align`.
 
   Two classes with one bank share physical registers (x86: xmm3, ymm3 and zmm3 are index 3 of one bank). `bits` is the width of the value.
-  `name_of(index)` is the register's name in the manual.
+  `name_of(index)` is the register's name in the manual: one of `names`, or what `naming` makes where an ISA has too many of them to list.
   """
   name: str
   bank: Bank
@@ -55,9 +55,10 @@ class RegClass:
   units: int = 1
   align: int = 1
   names: tuple[str, ...] = ()
+  naming: Callable[[int], str] | None = None
 
   def name_of(self, index: int) -> str:
-    return self.names[index]
+    return self.names[index] if self.naming is None else self.naming(index)
 
 class Reg:
   """A register: virtual (`index` is None, `id` numbers it within its function) or physical (`index` is its first index in the bank)."""
@@ -77,8 +78,7 @@ class Reg:
   def __repr__(self) -> str:
     return f"%{self.id}:{self.cls.name}" if self.index is None else self.cls.name_of(self.index)
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(NamedTuple):
   """One operand of a row. `cls` is set for a register; otherwise it is an integer (`kind` says which: "imm8", "disp32", "scale") or a "block".
 
   tie: on a written operand, the index of the read operand that must be the same register (a destructive first source that the row spells out).
@@ -132,7 +132,7 @@ class Inst:
 @functools.lru_cache(None)
 def concrete(row: Inst, classes: tuple[RegClass | None, ...]) -> Inst:
   """The row with the classes of actual operands, which is what allocation reads, where an operand may be several; None: a constant, or nothing."""
-  operands = tuple(o if o.cls is cls else replace(o, cls=cls, kind="reg" if cls is not None else "imm") for o, cls in zip(row.operands, classes))
+  operands = tuple(o if o.cls is cls else o._replace(cls=cls, kind="reg" if cls is not None else "imm") for o, cls in zip(row.operands, classes))
   return row if operands == row.operands else replace(row, operands=operands)
 
 class MInst:

@@ -4,18 +4,16 @@ Waves wait for memory, and others go on meanwhile, so their number decides what 
 needs all its waves and its local memory at the same time. Input: the sizes of a unit (`Unit`) and of a kernel. Output: `Residency`.
 """
 from __future__ import annotations
-from dataclasses import dataclass
+from typing import NamedTuple
 from collections.abc import Mapping
 
-@dataclass(frozen=True)
-class RegisterFile:
+class RegisterFile(NamedTuple):
   """Registers of a bank that a SIMD has for each lane, how many more each step of a wave's share is, and what each wave has besides its own."""
   registers: int
   granule: int
   extra: int = 0
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
   """What waves of a workgroup share: AMD's compute unit or workgroup processor, NVIDIA's SM.
 
   name: in the vendor's words. simds: of a unit. waves: that a SIMD holds at most. lanes: of a wave. files: bank -> its register file on a SIMD.
@@ -30,16 +28,14 @@ class Unit:
   local_granule: int
   groups: int
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(NamedTuple):
   """What a launch needs. registers: by bank, up to the highest one. lanes: of a workgroup. grid: workgroups, None: many."""
   registers: Mapping[str, int]
   local_bytes: int
   lanes: int
   grid: int | None = None
 
-@dataclass(frozen=True)
-class Residency:
+class Residency(NamedTuple):
   """group_waves: of a workgroup. groups: that a unit holds. limit: what stops it from holding more, in words.
 
   by_registers: bank -> waves that fit on a SIMD. by_local: workgroups whose local memory fits in a unit, None where it has none.

@@ -11,14 +11,13 @@ end is the mean weight of the heaviest cycle. Cost: O(instructions x iterations 
 """
 from __future__ import annotations
 from collections import Counter
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 from collections.abc import Mapping, Sequence
 
 from tinyhw.machine.inst import Effect, MInst, Reg
 
-@dataclass(frozen=True)
-class PipeCost:
+class PipeCost(NamedTuple):
   """What one use of a pipe costs: cycles until the result is there, and the ports of its micro-operations.
 
   ports: one group per micro-operation, separated by "|"; a group lists the ports, a character each, that can execute it. "01|5" is two
@@ -31,8 +30,7 @@ class PipeCost:
   memory: str = ""
   slots: int = 1
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
   """Cycles an iteration takes at least, by reason. `unknown` lists pipes without a row in the table, which count as nothing."""
   ports: float
   issue: float

@@ -76,7 +76,7 @@ def test_every_other_instruction_is_emulated(arch: str) -> None:
   """Rows of the assembler, by their names: each has a meaning or a function."""
   from tinyhw.emulator.amd import arithmetic, control, lanes, matrix
   missing = []
-  for name in table(arch).names:
+  for name in table(arch).index.names:
     if name in control.BUILDERS or name in lanes.BUILDERS or arithmetic.meaning_of(name) or name.startswith(("v_dual_", "tbuffer")): continue
     if name.split("_")[0] in ("global", "flat", "scratch", "buffer", "ds") or name.startswith(("s_load", "s_buffer_load")): continue  # test_transfer*
     if matrix.product_of(name) or any(word in name for word in OUT_OF_SCOPE): continue

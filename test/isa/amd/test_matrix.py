@@ -34,7 +34,7 @@ def product(m: int, n: int, k: int, operand: DType, result: DType, transposed: b
 def test_layouts_have_the_registers_of_the_instruction(arch: str, unit: Unit) -> None:
   matrix, specs = unit.matrix, table(generation_of(arch).arch)[unit.key].isa.specs
   assert matrix.a is not None and matrix.b is not None and matrix.c is not None
-  assert [specs[k].type.count for k in range(3)] == [matrix.c.count, matrix.a.count, matrix.b.count]
+  assert [specs[k].type.elements for k in range(3)] == [matrix.c.count, matrix.a.count, matrix.b.count]
 
 @pytest.mark.parametrize("arch, unit", UNITS, ids=NAMES)
 def test_one_tile_and_several(arch: str, unit: Unit) -> None:

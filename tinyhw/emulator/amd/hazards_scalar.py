@@ -56,7 +56,7 @@ class ScalarWatch:
     elif used & self.by_valu: self.fail(used & self.by_valu, "VALU", "va_sdst(0)")
 
   def fail(self, registers: int, who: str, wait: str) -> None:
-    name = regs.S[1].names[registers.bit_length() - 1]
+    name = regs.S[1].name_of(registers.bit_length() - 1)
     how, instruction = ("", "s_wait_alu") if self.pairs else (" as a mask", "s_waitcnt_depctr")
     raise MissingHazard(f"{name} is read, which VALU had read{how} before {who} wrote it; put {instruction} {wait} between")
 

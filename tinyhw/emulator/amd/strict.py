@@ -178,5 +178,5 @@ class Strict:
                        + (f" (accumulation registers from {registers.accumulator} on)" if registers.accumulator is not None else "")
                        + "; raise VGPRS in RSRC1")
 
-def scalar_name(index: int) -> str: return regs.S[1].names[index]
+def scalar_name(index: int) -> str: return regs.S[1].name_of(index)
 def vector_name(row: int) -> str: return f"a{row - 256}" if row >= 256 else f"v{row}"

@@ -3,8 +3,7 @@
 Sources: RDNA3, RDNA4, MI300 and CDNA4 ISA guides; what an assembler refuses (docs/amd.md).
 """
 from __future__ import annotations
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 from collections.abc import Callable
 
 from tinyhw.isa.amd import regs
@@ -12,8 +11,7 @@ from tinyhw.isa.amd.form import MX_UNITS, SIGNED, Encoding, Form, Spec
 from tinyhw.machine.inst import Reg
 from tinyhw.machine.text import one_of
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
   """A rule: why operands cannot stand together, or "". scalars: it only matters if two sources are no vector registers."""
   reason: Callable[[Form, Encoding, list[Any]], str]
   scalars: bool = False
@@ -84,8 +82,7 @@ def dual(form: Form, encoding: Encoding, operands: list[Any]) -> str:
   if is_vector(a) and is_vector(b) and bank(a, 2) == bank(b, 2): return f"{a} and {b} are added; one must be even and one odd"
   return scalar_values(form, encoding, operands)
 
-@dataclass(frozen=True)
-class Half:
+class Half(NamedTuple):
   """One of two operations in an instruction. other: its second source."""
   name: str
   result: Reg

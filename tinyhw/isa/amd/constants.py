@@ -37,6 +37,15 @@ class Constants:
     self.codes.update({value & self.mask: 128 + value if value >= 0 else 192 - value for value in range(-16, 65)})
     self.values = {code: value for value, code in self.codes.items()}
 
+  def code(self, value: int) -> int | None:
+    """The code of the inline constant with these bits, or of a negative number; None if there is none."""
+    found = self.codes.get(value)
+    return self.codes.get(value & self.mask) if found is None and -1 << self.bits - 1 <= value < 0 else found
+
+  def fits(self, value: int) -> bool:
+    """Whether the operand can have these bits, or be this negative number."""
+    return -1 << self.bits - 1 <= value <= self.mask
+
   def literal(self, value: int) -> int | None:
     """The dword that stands for these bits, or None if there is none."""
     if self.bits <= 32: return value

@@ -84,18 +84,18 @@ class Decoder:
     return found
 
   def search(self, name: str, op: int) -> Iterator[tuple[Inst, Encoding]]:
-    base = name.split("_")[0] if name not in self.table.sections else name
+    base = name.split("_")[0] if name not in self.table.index.sections else name
     family = self.table.generation.family
     if base == "vopd":
-      for first in self.table.by_opcode.get((base, op >> 5), ()):
-        for second in self.table.by_opcode.get((base, op & 31), ()):
+      for first in self.table.index.by_opcode.get((base, op >> 5), ()):
+        for second in self.table.index.by_opcode.get((base, op & 31), ()):
           row = self.table.get(f"{first}::{second}")
           if row is not None and row.isa.encodings[0].format_name == name: yield row, row.isa.encodings[0]
       return
     bases = [(base, op)]
     if base in ("vop3", "vop3sd"): bases = [("vop3", op), ("vop3sd", op)] + [(short, op - first[family]) for short, first in PROMOTED.items()]
     for key in bases:
-      for instruction in self.table.by_opcode.get(key, ()):
+      for instruction in self.table.index.by_opcode.get(key, ()):
         for row in self.table.rows_of(instruction):
           for encoding in row.isa.encodings:
             if encoding.format_name == name and encoding.values["op"] == op: yield row, encoding

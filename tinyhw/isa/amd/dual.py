@@ -95,7 +95,7 @@ def halves_of(inst: MInst, rows: Table) -> tuple[Half, ...]:
   """What an instruction could be as one of two."""
   form: Form = inst.row.isa
   name = f"v_dual_{inst.row.name[2:]}"
-  if name not in rows.texts or form.key != inst.row.name or inst.row.name == "v_cndmask_b32" or not plain(inst): return ()
+  if not rows.entry(name) or form.key != inst.row.name or inst.row.name == "v_cndmask_b32" or not plain(inst): return ()
   operands = tuple(value for spec, value in zip(form.specs, inst.operands) if spec.show)
   found: list[Half] = [(name, operands)]
   if name in COMMUTATIVE or name in REVERSED:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from collections.abc import Callable
 
 from tinyhw.errors import EncodeError
@@ -54,22 +54,21 @@ class Generation:
 
 TYPE = re.compile(r"([a-z]+?)(\d+)(?:x(\d+)(?:/(\d+))?)?$")
 
-@dataclass(frozen=True)
-class Type:
+class Type(NamedTuple):
   """What an operand holds: "f32", "b64", "f16x2" (two in a register).
 
-  kind: f, bf, fp, i, u, iu, b. bits: of an element. count: of elements. units: registers.
+  kind: f, bf, fp, i, u, iu, b. bits: of an element. elements: how many. units: registers.
   twice: an inline float is in both halves.
   """
   name: str
   kind: str
   bits: int
-  count: int
+  elements: int
   units: int
   twice: bool = False
 
   @property
-  def half(self) -> bool: return self.bits * self.count == 16
+  def half(self) -> bool: return self.bits * self.elements == 16
 
   @property
   def floating(self) -> bool: return self.kind in ("f", "bf") and self.bits >= 16
@@ -77,7 +76,7 @@ class Type:
   @property
   def constants(self) -> Constants:
     """The constants that such an operand can be."""
-    if self.count > 1 and self.bits == 16 and self.floating: return constants.KINDS[f"{self.kind}16x2{' twice' * self.twice}"]
+    if self.elements > 1 and self.bits == 16 and self.floating: return constants.KINDS[f"{self.kind}16x2{' twice' * self.twice}"]
     if self.half: return constants.KINDS[f"{self.kind}16" if self.floating else "i16"]
     if self.bits == 64: return constants.KINDS["f64" if self.kind == "f" else "i64" if self.kind == "i" else "b64"]
     return constants.KINDS["f32" if self.floating and self.bits == 32 else "i32"]
@@ -99,8 +98,7 @@ def type_of(text: str, wave: int) -> Type:
 
 # ---- operands
 
-@dataclass(frozen=True)
-class Spec:
+class Spec(NamedTuple):
   """What an operand of a row is beyond machine.inst.Operand. kinds: letters of what it may be: v, s, a (registers), c (constant), l (literal)
   or "i", an integer that is no value. type: of a register or constant. classes: the register classes that it takes, the usual one first.
 

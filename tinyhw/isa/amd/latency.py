@@ -16,7 +16,6 @@ memory; the latencies of LDS, and those of CDNA's memory, whose last-level cache
 """
 from __future__ import annotations
 import functools
-from dataclasses import replace
 
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.rows_matrix import Shape
@@ -90,7 +89,7 @@ SOURCE = "published: LLVM's SISchedule.td, AMD's matrix instruction calculator, 
 @functools.lru_cache(None)
 def card(generation: Generation) -> Hardware:
   """The card of an architecture, with its units as they are for waves of this size."""
-  return replace(CARDS[generation.arch.partition(":")[0]], unit=unit_of(generation))
+  return CARDS[generation.arch.partition(":")[0]]._replace(unit=unit_of(generation))
 
 @functools.lru_cache(None)
 def costs(family: str) -> dict[str, PipeCost]:

@@ -318,7 +318,7 @@ def masked_row(row: Inst, generation: Generation) -> Inst:
 @functools.lru_cache(None)
 def merging(row: Inst) -> Inst:
   """A row that leaves what it writes as it was in some lanes."""
-  return replace(row, operands=tuple(replace(o, access=Access.BOTH, early=False) if o.access is Access.WRITE else o for o in row.operands))
+  return replace(row, operands=tuple(o._replace(access=Access.BOTH, early=False) if o.access is Access.WRITE else o for o in row.operands))
 
 # ***** expansion *****
 

@@ -4,7 +4,6 @@ A line has several encodings (short, long, DPP, SDWA) with operands of different
 whose operands are alike are one row with several encodings, of which the encoder takes the first that fits.
 """
 from __future__ import annotations
-from dataclasses import replace
 from collections.abc import Sequence
 
 from tinyhw.isa.amd import regs
@@ -135,7 +134,7 @@ def spec_of(token: Token, line: Line, suffix: str, generation: Generation) -> Sp
     if name in ("src0", "src1") and not token.kinds: kinds = "vs"
     if name == "vdst": access = Access.BOTH
   kind = type_of(token.type, generation.wave) if token.type != "address" else None
-  if kind is not None and "twice" in line.words: kind = replace(kind, twice=True)
+  if kind is not None and "twice" in line.words: kind = kind._replace(twice=True)
   if kind is None: sizes: tuple[int, ...] = (2, 1) if name == "vaddr" else (2,)
   else: sizes = tuple(dict.fromkeys(MX_UNITS)) if kind.name == "mx" else (kind.units,)
   files = {"v": generation.vectors, "s": regs.S, "m": regs.S, "a": regs.AE}

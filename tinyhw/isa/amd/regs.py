@@ -29,7 +29,8 @@ def _group(letter: str, index: int, units: int) -> str:
   """v4, v[4:7]."""
   return f"{letter}{index}" if units == 1 else f"{letter}[{index}:{index + units - 1}]"
 
-def _scalar_names(units: int) -> tuple[str, ...]:
+@functools.lru_cache(maxsize=None)
+def scalar_names(units: int) -> tuple[str, ...]:
   """s4, s[4:5], vcc, vcc_lo, ttmp[4:7], by index; names are those of RDNA, where s102 to s105 are registers as all others."""
   names = [_group("s", i, units) for i in range(SCALARS)]
   for i in range(16): names[TTMP + i] = _group("ttmp", i, units)
@@ -40,9 +41,9 @@ def _scalar_names(units: int) -> tuple[str, ...]:
   return tuple(names)
 
 def _class(letter: str, bank: Bank, units: int, align: int, even: bool = False) -> RegClass:
-  """The class of groups of so many registers."""
-  names = _scalar_names(units) if bank is SGPR else tuple(_group(letter, i, units) for i in range(bank.count))
-  return RegClass(f"{letter}{'e' if even else ''}{units}", bank, 32 * units, units, align, names)
+  """The class of groups of so many registers. Names are made when they are asked for: there are 11 000."""
+  def naming(index: int) -> str: return scalar_names(units)[index] if bank is SGPR else _group(letter, index, units)
+  return RegClass(f"{letter}{'e' if even else ''}{units}", bank, 32 * units, units, align, naming=naming)
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 32)
 S = {n: _class("s", SGPR, n, min(4, 1 << (n - 1).bit_length())) for n in (1, 2, 3, 4, 8, 16)}

@@ -22,7 +22,7 @@ def touched(inst: MInst) -> int:
   form: Form = inst.row.isa
   if inst.row.pipe not in MEMORY: return 0
   data = [spec for spec in form.specs if spec.name in ("vdata", "data0", "data1", "sdata")] or [spec for spec in form.specs if spec.name == "vdst"]
-  bits = sum(spec.type.bits * spec.type.count for spec in data if spec.type is not None)
+  bits = sum(spec.type.bits * spec.type.elements for spec in data if spec.type is not None)
   return bits // 8 * (1 if inst.row.pipe == "smem" else form.generation.wave)
 
 # What one element costs: the end of a name between v_ and the type -> operations

@@ -22,7 +22,7 @@ class Matrices(Groups):
     modifiers: dict[str, Any] = {"neg_lo": unit.neg_lo} if unit.neg_lo else {}
     inst = self.instruction(unit.key, dst, a, b, c, **modifiers)
     sums = next(i for i, o in enumerate(inst.row.operands) if o.name == "src2")
-    written = replace(inst.row.operands[0], tie=sums) if isinstance(c, Reg) else replace(inst.row.operands[0], early=True)
+    written = inst.row.operands[0]._replace(tie=sums) if isinstance(c, Reg) else inst.row.operands[0]._replace(early=True)
     inst.row = replace(inst.row, operands=(written, *inst.row.operands[1:]))
     inst.origin = self.origin
     self.block.insts.append(inst)

@@ -144,7 +144,7 @@ def candidates(mnemonic: str, rest: str, rows: Table) -> list[str]:
 
 def suggestion(mnemonic: str, rows: Table) -> str:
   """Names that begin alike."""
-  close = [name for name in rows.names if name[:8] == mnemonic[:8] and abs(len(name) - len(mnemonic)) < 3][:3]
+  close = [name for name in rows.index.names if name[:8] == mnemonic[:8] and abs(len(name) - len(mnemonic)) < 3][:3]
   return f"; did you mean {', '.join(close)}?" if close else ""
 
 def split(text: str, row: Inst) -> tuple[list[str], list[str]]:
@@ -266,7 +266,7 @@ def parse_register(text: str, spec: Spec, generation: Generation) -> Reg | None:
 def special_names(family: str, units: int) -> dict[str, int]:
   """Names of scalar registers that are not s and a number: name -> index."""
   codes = regs.NUMBERS["cdna" if family == "cdna" else "rdna"].codes
-  names = {name: i for i, name in enumerate(regs.S[units].names) if codes[i] >= 0 and i >= regs.SGPRS and not REGISTER.match(name)}
+  names = {name: i for i, name in enumerate(regs.scalar_names(units)) if codes[i] >= 0 and i >= regs.SGPRS and not REGISTER.match(name)}
   return {**names, **{name[4:]: i for name, i in names.items() if name[:4] == "src_"}}
 
 def special_register(text: str, spec: Spec, generation: Generation) -> Reg | None:

@@ -64,44 +64,71 @@ TEXTS = tuple(rows.TEXT for rows in (
   rows_scalar, rows_vector, rows_vector3, rows_scaled, rows_compare, rows_packed, rows_matrix, rows_memory, rows_lds, rows_dual))
 SUFFIXES = ("_e64_dpp8", "_e64_dpp", "_dpp8", "_dpp", "_sdwa", "_e32", "_e64", "_rtn")
 
+Entry = tuple[str, str]  # a line of the text, and its section
+
+@functools.lru_cache(maxsize=None)
+def entries() -> dict[str, list[Entry]]:
+  """The lines of all generations by any of their names; those whose one name it is stand first."""
+  found: dict[str, list[Entry]] = {}
+  others: list[tuple[str, Entry]] = []
+  for text in TEXTS:
+    section = ""
+    for line in text.split("\n"):
+      if not line: continue
+      if line[0] == "@":
+        section = line[1:].strip()
+        continue
+      first, *more = line[:line.index("  ")].split()
+      found.setdefault(first, []).append((line, section))
+      others += [(name.partition("@")[0], (line, section)) for name in more]
+  for name, entry in others: found.setdefault(name, []).append(entry)
+  return found
+
+class Index:
+  """What only decoder, text and those who want all rows ask of a generation's table.
+
+  names: the one name of each instruction. by_opcode: (format, opcode) -> names. by_spelling: any name -> names. sections: formats that sections and
+  opcodes name.
+  """
+
+  def __init__(self, generation: Generation):
+    self.names: list[str] = []
+    self.by_opcode: dict[tuple[str, int], list[str]] = {}
+    self.by_spelling: dict[str, list[str]] = {}
+    self.sections: set[str] = set()
+    for first, lines in entries().items():
+      for line, section in lines:
+        names = line[:line.index("  ")].split()
+        form, op = opcode(line, section, generation)
+        if op < 0 or names[0] != first: continue
+        self.names.append(first)
+        self.sections.add(form)
+        self.by_opcode.setdefault((form, op), []).append(first)
+        for name in names:
+          spelled, _, group = name.partition("@")
+          if not group or generation.name in GROUPS[group]: self.by_spelling.setdefault(spelled, []).append(first)
+
+def opcode(line: str, section: str, generation: Generation) -> tuple[str, int]:
+  """The format and opcode of a line; -1 where the generation has no such instruction."""
+  return cell(line[line.index("  "):].lstrip().split("  ", 1)[0], generation.column, section.split(None, 1)[0])
+
 class Table:
-  """The rows of a generation by key. Lines are found when the table is made; one is taken apart, and a row made, at first use."""
+  """The rows of a generation by key. A line is found, taken apart, and made into a row, at first use."""
 
   def __init__(self, arch: str):
     self.generation = Generation(arch)
-    self.texts: dict[str, tuple[str, str]] = {}            # any name -> (line, section)
-    self.by_opcode: dict[tuple[str, int], list[str]] = {}   # (format, opcode) -> names
+    self.found: dict[str, Entry | None] = {}
     self.made: dict[str, Inst | None] = {}
     self.lines: dict[str, Line] = {}
-    self.names: list[str] = []                              # the one name of each instruction
-    self.by_spelling: dict[str, list[str]] = {}             # any name -> names
-    self.sections: set[str] = set()                         # formats that sections and opcodes name
-    others: list[tuple[str, tuple[str, str]]] = []
-    for text in TEXTS:
-      section = ""
-      for line in text.split("\n"):
-        if not line: continue
-        if line[0] == "@":
-          section = line[1:].strip()
-          continue
-        self.add(line, section, others)
-    for name, entry in others: self.texts.setdefault(name, entry)
 
-  def add(self, line: str, section: str, others: list[tuple[str, tuple[str, str]]]) -> None:
-    """File a line under its names and its opcode, if this generation has it. others: names of other generations, which come last."""
-    names, rest = line.split("  ", 1)
-    form, op = cell(rest.lstrip().split("  ", 1)[0], self.generation.column, section.split(None, 1)[0])
-    if op < 0: return
-    self.sections.add(form)
-    first = names.split(" ", 1)[0]
-    entry = line, section
-    self.texts[first] = entry
-    self.names.append(first)
-    self.by_opcode.setdefault((form, op), []).append(first)
-    for name in names.split():
-      spelled, _, group = name.partition("@")
-      if not group or self.generation.name in GROUPS[group]: self.by_spelling.setdefault(spelled, []).append(first)
-      if name != first: others.append((spelled, entry))
+  @functools.cached_property
+  def index(self) -> Index: return Index(self.generation)
+
+  def entry(self, name: str) -> Entry | None:
+    """The line of any name that this generation has, or None."""
+    if name not in self.found:
+      self.found[name] = next((entry for entry in entries().get(name, ()) if opcode(*entry, self.generation)[1] >= 0), None)
+    return self.found[name]
 
   def __getitem__(self, key: str) -> Inst:
     """The row of a key. Raises EncodeError if there is none."""
@@ -115,7 +142,7 @@ class Table:
     name, suffix = self.split(key)
     row = None
     if "::" in key: row = self.pair(*key.split("::", 1))
-    elif name in self.texts:
+    elif self.entry(name):
       line = self.line(name)
       if line.format == "vopd": row = None
       elif line.name != name: row = self.get(line.name + suffix)
@@ -125,7 +152,7 @@ class Table:
 
   def pair(self, first: str, second: str) -> Inst | None:
     """The row of two operations in one instruction, or None."""
-    if self.generation.wave == 64 or first not in self.texts or second not in self.texts: return None
+    if self.generation.wave == 64 or not self.entry(first) or not self.entry(second): return None
     x, y = self.line(first), self.line(second)
     if x.format != "vopd" or y.format != "vopd" or "second" in x.words: return None
     if (x.name, y.name) != (first, second): return self.get(f"{x.name}::{y.name}")
@@ -133,20 +160,23 @@ class Table:
 
   def split(self, key: str) -> tuple[str, str]:
     """A key as name and suffix."""
-    if key in self.texts: return key, ""
+    if self.entry(key): return key, ""
     for suffix in SUFFIXES:
-      if key.endswith(suffix) and key[:-len(suffix)] in self.texts: return key[:-len(suffix)], suffix
+      if key.endswith(suffix) and self.entry(key[:-len(suffix)]): return key[:-len(suffix)], suffix
     return key, ""
 
   def spelled(self, name: str) -> list[str]:
     """The instructions that the text calls so: in this generation, else in another one."""
-    found = self.by_spelling.get(name, [])
-    return found or ([self.line(name).name] if name in self.texts else [])
+    found = self.index.by_spelling.get(name, [])
+    return found or ([self.line(name).name] if self.entry(name) else [])
 
   def line(self, name: str) -> Line:
-    """The line of a name of `texts`."""
+    """The line of a name that has an entry."""
     line = self.lines.get(name)
-    if line is None: line = self.lines[name] = Line(*self.texts[name], self.generation)
+    if line is None:
+      entry = self.entry(name)
+      if entry is None: raise EncodeError(f"{self.generation.arch} has no instruction {name}")
+      line = self.lines[name] = Line(*entry, self.generation)
     return line
 
   def __contains__(self, key: str) -> bool: return self.get(key) is not None
@@ -154,12 +184,12 @@ class Table:
   def rows_of(self, name: str) -> list[Inst]:
     """The rows of one name that are not held to an encoding: the plain one, _dpp, _dpp8, _sdwa, _rtn; all pairs of one of `rows_dual`."""
     if self.line(name).format == "vopd":
-      return [row for other in self.names if other[:7] == "v_dual_" and (row := self.get(f"{name}::{other}")) is not None]
+      return [row for other in self.index.names if other[:7] == "v_dual_" and (row := self.get(f"{name}::{other}")) is not None]
     return [row for row in map(self.get, (name, name + "_rtn", name + "_dpp", name + "_dpp8", name + "_sdwa")) if row is not None]
 
   def __iter__(self) -> Iterator[Inst]:
     """Every row that is not held to one encoding; makes them all."""
-    for name in self.names: yield from self.rows_of(name)
+    for name in self.index.names: yield from self.rows_of(name)
 
 @functools.lru_cache(maxsize=None)
 def table(arch: str) -> Table:

@@ -156,7 +156,7 @@ def plain_row(macro: Macro, one: Piece, kinds: Kinds) -> Inst:
   row = concrete(one.row, tuple(value.cls if isinstance(value, Reg) and i in given else None for i, value in enumerate(one.operands)))
   both = {i for i, slot in one.slots if macro.operands[slot.operand][1] is Access.BOTH}
   repeat = not any(cls is not None for cls, (_, access, _) in zip(kinds, macro.operands) if access is not Access.WRITE) and repeatable(one)
-  operands = tuple(replace(o, access=Access.BOTH) if i in both and o.access is Access.WRITE else o for i, o in enumerate(row.operands))
+  operands = tuple(o._replace(access=Access.BOTH) if i in both and o.access is Access.WRITE else o for i, o in enumerate(row.operands))
   hidden = any(isinstance(value, Reg) and i not in given and o.access & Access.WRITE and value not in NOTHING
                for i, (value, o) in enumerate(zip(one.operands, one.row.operands)))
   effects = Effect.NONE if repeat else row.effects | (Effect.BARRIER if hidden else 0)  # what is written to a named register stays where it is
