@@ -35,6 +35,18 @@ def test_float32(line: str, meaning: Callable[[float, float, float], float]) -> 
   found = floats_of(after([line], registers={0: words_of(F), 1: words_of(G), 2: words_of(H)}).registers[3])
   assert all(same(x, meaning(*y)) for x, y in zip(found, zip(a, b, c)))
 
+@pytest.mark.parametrize("smaller", (False, True))
+@pytest.mark.parametrize("keeps", (False, True))
+def test_the_smaller_or_larger_one(smaller: bool, keeps: bool) -> None:
+  """-0 is less than 0; a NaN stays or goes."""
+  a, b = (floats_of(words_of(x)) for x in (F, G))
+  line = f"FMNMX{'.NAN' * keeps} R2, R0, R1, {'' if smaller else '!'}PT"
+  found = floats_of(after([line], registers={0: words_of(F), 1: words_of(G)}).registers[2])
+  for x, y, result in zip(a, b, found):
+    numbers = sorted([v for v in (x, y) if v == v], key=lambda v: (v, math.copysign(1, v)))
+    expected = math.nan if not numbers or keeps and len(numbers) < 2 else numbers[0 if smaller else -1]
+    assert same(result, expected), (x, y)
+
 @pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
 @pytest.mark.parametrize("line, meaning", [
   ("DADD R6, R0, -R2", lambda a, b, c: a - b),

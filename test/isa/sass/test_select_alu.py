@@ -1,6 +1,7 @@
 """Every elementwise operation that codegen asks for, of every type, on corners: bit for bit as the interpreter has it."""
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -9,7 +10,10 @@ from test.codegen.kernels import data_for, wild
 from test.isa.amd.test_select_alu import applied, operations
 from test.isa.sass.machine import ARCHS, check
 from tinyhw.arithmetic import from_bytes, round_to
+from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
+from tinyhw.isa.sass.capabilities import capabilities
+from tinyhw.isa.sass.target import assemble
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
@@ -28,6 +32,21 @@ def test_choices(arch: str) -> None:
     flag = UOp.param(3, dtypes.int32, n).index(r).load() < 2
     kernel = UOp.sink(UOp.param(0, dtype, n).index(r).store(UOp(Ops.WHERE, dtype, (flag, a, b)), r))
     check(kernel, arch, data=data_for(kernel, 5, wild), optimized=False, what=f"WHERE of {dtype}")
+
+@pytest.mark.parametrize("bound", (2.0, -0.5, math.inf, 0.0))
+def test_numbers_that_a_constant_bounds(bound: float) -> None:
+  """One instruction, with NaN as the comparison has it; but for zeros, whose signs a maximum may mix up."""
+  numbers = [0.0, -0.0, 1.0, 2.0, -0.5, 3.0, -7.0, math.inf, -math.inf, math.nan, 2.0 ** -140]
+  n = len(numbers)
+  r = UOp.range(n, 0, AxisType.LOCAL)
+  x, c = UOp.param(1, dtypes.float32, n).index(r).load(), UOp.const(dtypes.float32, bound)
+  for test in ((x, c), (c, x)):
+    for chosen in ((x, c), (c, x)):
+      value = UOp(Ops.WHERE, dtypes.float32, (UOp(Ops.CMPLT, dtypes.bool, test), *chosen))
+      kernel = UOp.sink(UOp.param(0, dtypes.float32, n).index(r).store(value, r))
+      check(kernel, "sm_90", data={0: [0.0] * n, 1: numbers}, optimized=False, what=f"{bound}")
+      names = {inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities("sm_90"), "test"), "sm_90")[2]}
+      assert ("FMNMX" in names) == ("FSETP" not in names) == bool(bound)
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_constants_of_every_kind_are_operands(arch: str) -> None:

@@ -1,5 +1,6 @@
 """What instructions of floats, and conversions, mean. Rounding is to nearest, denormals are kept: what says otherwise is refused (operands.py)."""
 from __future__ import annotations
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ from tinyhw.emulator.nvidia.approximate import FUNCTIONS
 from tinyhw.emulator.nvidia.numbers import float_of, to_integer
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_integer import COMPARE, Step, compared, elementwise, mask_of
+from tinyhw.emulator.nvidia.state import Warp
 from tinyhw.emulator.errors import UnknownInstruction
 
 def float_compare(word: str) -> Callable[[float, float], bool]:
@@ -33,6 +35,19 @@ def ffma(o: Operands) -> Step: return elementwise(o, fused_float32, "a", "b", "c
 def dadd(o: Operands) -> Step: return elementwise(o, lambda a, b: a + b, "a", "c", kind="d")
 def dmul(o: Operands) -> Step: return elementwise(o, product, "a", "b", kind="d")
 def dfma(o: Operands) -> Step: return elementwise(o, fused_float64, "a", "b", "c", kind="d")
+
+def fmnmx(o: Operands) -> Step:
+  """The smaller one where pp is true, else the larger; -0 is less than 0. With NAN a NaN is the result, without it the other one is."""
+  keeps, first, second = o.word("nan") == "NAN", o.source("a", "f"), o.source("b", "f")
+  least, put = o.predicate("pp"), o.sink("d", "f")
+  def one(a: float, b: float, smaller: int) -> float:
+    if a != a or b != b: return math.nan if keeps or a != a and b != b else b if a != a else a
+    order = (a, math.copysign(1, a)) < (b, math.copysign(1, b))
+    return a if order == bool(smaller) else b
+  def run(warp: Warp, mask: int) -> None:
+    lowest = least(warp)
+    put(warp, [one(a, b, lowest >> lane & 1) for lane, (a, b) in enumerate(zip(first(warp), second(warp)))], mask)
+  return run
 
 # ***** conversions *****
 
@@ -103,7 +118,7 @@ def half_to_float(o: Operands) -> Step:
   return lambda warp, mask: put(warp, [a + b for a, b in zip(first(warp), second(warp))], mask)
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
-  "FADD": fadd, "FMUL": fmul, "FFMA": ffma, "DADD": dadd, "DMUL": dmul, "DFMA": dfma,
+  "FADD": fadd, "FMUL": fmul, "FFMA": ffma, "FMNMX": fmnmx, "DADD": dadd, "DMUL": dmul, "DFMA": dfma,
   "FSETP": setp("f", "fcmp"), "DSETP": setp("d", "dcmp"),
   "MUFU": mufu, "MUFU.64H": mufu, "FRND": truncated("f"), "FRND.F64": truncated("d"),
   "F2I": float_to_integer("f2i", "f", "u"), "F2I.F64": float_to_integer("f2i", "d", "u"),

@@ -23,6 +23,14 @@ mul_f32        d=v1 a:v1 b:x1
   FMUL d, a, b
 fma_f32        d=v1 a:v1 b:x1 c:x1
   FFMA d, a, b, c
+least_f32      d=v1 a:v1 b:x1
+  FMNMX d, a, b, PT
+least_nan_f32  d=v1 a:v1 b:x1
+  FMNMX.NAN d, a, b, PT
+most_f32       d=v1 a:v1 b:x1
+  FMNMX d, a, b, !PT
+most_nan_f32   d=v1 a:v1 b:x1
+  FMNMX.NAN d, a, b, !PT
 neg_f32        d=v1 a:v1
   LOP3.LUT d, a, 0x80000000, RZ, 0x3c, !PT
 trunc_f32      d=v1 a:v1

@@ -1,6 +1,6 @@
 """Arithmetic, comparisons and choices."""
 from __future__ import annotations
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
@@ -98,11 +98,30 @@ class Arithmetic(Part):
 
   def choose(self, u: UOp) -> Reg:
     """WHERE."""
+    limit = limit_of(u)
+    if limit is not None: return self.op(regs.R[1], limit.macro, self.value(limit.x), self.value(limit.bound))
     condition, yes, no = (self.value(s) for s in u.src)
     if u.dtype is dtypes.bool: return self.op(regs.P, "p_choose", condition, yes, no)
     if u.dtype.itemsize == 8: return self.op(regs.R[2], "choose64", condition, yes, no)
     if not isinstance(yes, Reg) and isinstance(no, Reg): return self.op(regs.R[1], "choose_not", condition, no, yes)
     return self.op(regs.R[1], "choose", condition, yes, no)
+
+class Limit(NamedTuple):
+  """A number that a constant bounds."""
+  macro: str
+  x: UOp
+  bound: UOp
+
+# (the constant is the left one of those compared, it is taken if so) -> the macro; what is taken if not is taken for NaN, too
+LIMITS = {(False, True): "most_nan_f32", (False, False): "least_f32", (True, True): "least_nan_f32", (True, False): "most_f32"}
+
+def limit_of(u: UOp) -> Limit | None:
+  """A choice of the larger or smaller one of a float32 and a constant, which is one instruction. Not of zeros: of equal ones it takes any."""
+  test, yes, no = u.src
+  if u.dtype is not dtypes.float32 or test.op is not Ops.CMPLT or {yes, no} != set(test.src) or yes is no: return None
+  bound = next((s for s in test.src if s.op is Ops.CONST and s.arg and s.arg == s.arg), None)
+  if bound is None: return None
+  return Limit(LIMITS[test.src[0] is bound, yes is bound], no if yes is bound else yes, bound)
 
 def negated(value: int, kind: str) -> int:
   """The bits of minus a constant."""
