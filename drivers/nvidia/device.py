@@ -38,6 +38,7 @@ class NVDevice(GpuDevice):
     self.local: tuple[Memory, int] | None = None    # and its bytes for a TPC
     self.local_lane = 0                             # bytes of a lane
     with contextlib.ExitStack() as undo:
+      self.undo = undo                              # for what loses the device before it is open
       undo.callback(self.give_back)
       words = self.allocate(PAGE, HOST, "signals").mapping
       words.copyin(0, bytes(PAGE))
@@ -112,20 +113,24 @@ class NVDevice(GpuDevice):
     return Commands(self.card.chip.generation)
 
   def enqueue(self, pieces: Sequence[list[int] | Indirect], names: Sequence[str], what: Touched = EVERYTHING) -> Mark:
-    """All of it waits for all before it: nothing runs at the same time yet."""
     with self.lock, self.submission(self.compute, names) as number:
       first, last = self.commands(), self.commands()
-      if self.last == self.copies.name: first.acquire(self.timeline.address, number - 1)
+      needed = self.queues.take(self.compute.name, number, what, self.timeline.completed)
+      if needed: first.acquire(self.timeline.address, needed)
+      first.see_earlier_kernels()
       if self.local is not None: first.local_memory(self.local[0].address, self.local[1], self.card.multiprocessors)
+      if self.last == self.copies.name and needed < number - 1: last.acquire(self.timeline.address, number - 1)
       last.release(self.timeline.address, number, wait=True)
       self.compute.put(first.words, *pieces, last.words)
     return self.epoch, number
 
   def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
     with self.lock, self.submission(self.copies, [f"copy of {size} bytes from {source:#x} to {dest:#x}"]) as number:
-      commands = self.commands()
-      if self.last == self.compute.name: commands.acquire(self.timeline.address, number - 1)
+      commands, what = self.commands(), Touched([(source, source + size)], [(dest, dest + size)])
+      needed = self.queues.take(self.copies.name, number, what, self.timeline.completed)
+      if needed: commands.acquire(self.timeline.address, needed)
       commands.copy(dest, source, size)
+      if self.last == self.compute.name and needed < number - 1: commands.acquire(self.timeline.address, number - 1)
       commands.copied(self.timeline.address, number)
       self.copies.put(commands.words)
     return self.epoch, number

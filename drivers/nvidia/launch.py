@@ -27,6 +27,7 @@ MOST_REGISTERS = 255
 PREFETCH_UNIT, MOST_PREFETCH = 256, 0x1FF
 GROUP_IDS = {8: 0x3F, 9: 0, 10: 0x1F}
 WARP = 32
+NOTHING = 0                  # a word that does nothing
 
 def _up(value: int, unit: int) -> int: return -(-value // unit) * unit
 
@@ -63,7 +64,7 @@ def describe(code: Code, chip: Chip, start: int) -> dict[str, int]:
   return {**fields, "qmd_type": qmd.GRID_CTA, "program_prefetch_addr": prefetch}
 
 class Program(Kernel):
-  """A kernel in the GPU's memory."""
+  """A kernel in the GPU's memory. Its barrier waits for kernels before, and has caches forget, so that loads find what those have written."""
   device: NVDevice
   padding = 4096
   alignment = qmd.ALIGNMENT
@@ -79,13 +80,19 @@ class Program(Kernel):
     assert self.start % CODE_ALIGNMENT == 0, f"{self.name}: code begins at a multiple of {CODE_ALIGNMENT}"
     fields = describe(self.code, self.device.card.chip, self.start)
     self.described = self.layout.number({**fields, "constant_buffer_size[0]": self.bank_bytes})
-    self.words_of_launch = len(self._commands(0).words)
-
-  def _commands(self, address: int) -> Commands:
-    commands = Commands(self.device.card.chip.generation)
+    commands = self._commands()
     commands.see_earlier_kernels()
+    self.barrier = tuple(commands.words)
+    self.idle = (NOTHING,) * len(self.barrier)
+    self.words_of_launch = len(self.barrier) + len(self._start(0, 1))
+
+  def _commands(self) -> Commands: return Commands(self.device.card.chip.generation)
+
+  def _start(self, address: int, groups: int) -> list[int]:
+    """The commands behind the barrier, of a launch whose data is at an address."""
+    commands = self._commands()
     commands.launch(address)
-    return commands
+    return commands.words if groups else [NOTHING] * len(commands.words)
 
   def pack(self, launch: Launch) -> bytes:
     slots = super().pack(launch)
@@ -98,13 +105,12 @@ class Program(Kernel):
 
   def launch(self, address: int, groups: int, data: memoryview) -> list[int]:
     data[:self.layout.bytes] = self.meta(address, groups)
-    return self._commands(address).words if groups else [0] * self.words_of_launch  # words of zero do nothing
+    return [*self.barrier, *self._start(address, groups)]
 
   def regrid(self, recording: GpuRecording, launch: int, groups: int) -> None:
-    slot, place = recording.slots[launch], recording.places[launch]
-    data = bytearray(self.meta(recording.memory.address + slot, groups))
-    words = self.launch(recording.memory.address + slot, groups, memoryview(data))
-    recording.memory.mapping.copyin(slot, data)
+    slot, place = recording.slots[launch], recording.places[launch] + len(self.barrier)
+    words = self._start(recording.memory.address + slot, groups)
+    recording.memory.mapping.copyin(slot, self.meta(recording.memory.address + slot, groups))
     recording.memory.mapping.copyin(4 * place, struct.pack(f"<{len(words)}I", *words))
 
 class NVRecording(GpuRecording):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from amd_kernels import Kernel
+from gpu_programs import done_in_order, works
 
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS, Context
 from tinyhw.device import Launch
@@ -51,10 +52,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
     kfd.forget(computer)
     assert computer.census() in (KEPT, {**KEPT, "ranges": len(computer.gpus)}), computer.census()
 
-def addition(arch: str, other: bool = False) -> Kernel:
-  """arguments: a, b, c. c[i] = a[i] + b[i] for the element of each work-item. other: in other bytes, from the first one on."""
+def addition(arch: str) -> Kernel:
+  """arguments: a, b, c. c[i] = a[i] + b[i] for the element of each work-item."""
   k = Kernel(arch)
-  if other: k("s_nop", 0)
   for i in range(3): k("s_load_b64", k.s(4 + 2 * i, 2), k.s(0, 2), None, offset=8 * i)
   k.wait(lgkm=0)
   k("v_and_b32", k.v(0), 0x3FF, k.v(0))
@@ -121,30 +121,7 @@ def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: s
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("card", CARDS)
 def test_random_work_is_done_as_if_in_order(opened: Opener, card: str, seed: int) -> None:
-  """Sums of random buffers, in submissions and in recordings that are patched, and copies between, beside the same in Python."""
-  _, device = opened(card, seed=seed)
-  program, it, draw = device.load(code(device, addition(card))), Vectors(device, 5), random.Random(seed)
-  values = [list(v) for v in it.values]
-  def launch() -> tuple[list[int], Launch]:
-    chosen = [draw.randrange(5) for _ in range(3)]
-    return chosen, Launch(program, [it.buffers[i] for i in chosen], (), GROUPS, written=[2])
-  def add(chosen: list[int]) -> None: values[chosen[2]] = [x + y for x, y in zip(values[chosen[0]], values[chosen[1]])]
-  for _ in range(6):
-    launches = [launch() for _ in range(draw.randint(1, 4))]
-    if draw.random() < 0.5: device.submit([l for _, l in launches])
-    else:
-      recording = device.record([l for _, l in launches])
-      for _ in range(2):
-        which, position, buffer = draw.randrange(len(launches)), draw.randrange(3), draw.randrange(5)
-        recording.patch(which, position, it.buffers[buffer])
-        launches[which][0][position] = buffer
-      recording.submit()
-    for chosen, _ in launches: add(chosen)
-    for i in range(5):
-      if draw.random() < 0.4:
-        values[i] = [float(draw.randint(0, 9))] * COUNT
-        device.allocator._copyin(it.buffers[i], memoryview(bytearray(struct.pack(f"<{COUNT}f", *values[i]))))
-  assert [it.read(i) for i in range(5)] == values
+  done_in_order(opened(card, seed=seed)[1], random.Random(seed))
 
 @pytest.mark.parametrize("dies", [1, 2, 4])
 def test_cards_of_fewer_dies(opened: Opener, dies: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,34 +285,9 @@ MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
 }
 
 def work(card: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> bool:
-  """Kernels, copies, patches and new code that overwrite what others have read, many times; are the results right?"""
+  """Are the results of work that overwrites what others have read right?"""
   monkeypatch.setattr(files, "COMPUTER", Computer(card, [card], seed))
-  device = amd.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
-  program, it = device.load(code(device, addition(card))), Vectors(device, 4)
-  (a, b, c, d), (x, y, _, z) = it.buffers, it.values
-  recording = device.record([Launch(program, [a, b, c], (), GROUPS)])
-  for buffer, values in ((b, y), (d, z), (b, y)):
-    recording.patch(0, 1, buffer)
-    recording.submit()
-    if it.read(2) != [p + q for p, q in zip(x, values)]: return False
-  written = [2]                         # the only buffer that the kernel stores to
-  apart = device.record([Launch(program, [a, b, d], (), GROUPS, written=written), Launch(program, [a, b, c], (), GROUPS, written=written)])
-  apart.patch(1, 0, d)                  # now the second one needs the first one's result
-  apart.submit()
-  if it.read(2) != [p + 2 * q for p, q in zip(x, y)]: return False
-  device.submit([Launch(program, [a, b, c], (), GROUPS, written=written), Launch(program, [c, c, d], (), GROUPS, written=written),
-                 Launch(program, [b, b, c], (), GROUPS, written=written)])
-  if it.read(3) != [2 * (p + q) for p, q in zip(x, y)] or it.read(2) != [2 * q for q in y]: return False
-  for turn in range(3):
-    if turn == 1:  # other code at the same place
-      program = recording = apart = None  # type: ignore[assignment]
-      program = device.load(code(device, addition(card, other=True)))
-    device.submit([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)] * 3)
-    x = [p + 6 * q for p, q in zip(x, y)]
-    if it.read(0) != x: return False
-    y = [float(turn + i % 7) for i in range(COUNT)]
-    device.allocator._copyin(b, memoryview(bytearray(struct.pack(f"<{COUNT}f", *y))))
-  return True
+  return works(amd.open(0, lambda name: None), random.Random(seed))  # type: ignore[arg-type]
 
 @pytest.mark.parametrize("card", CARDS)
 def test_the_driver_as_it_is(card: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """What a GPU's device must do, as functions over a device, with the kernels of the self-test. For virtual GPUs and for real ones."""
 from __future__ import annotations
+import random
 import struct
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -123,3 +124,72 @@ def starts_everywhere(device: GpuDevice) -> None:
 
 DUTIES: tuple[Callable[[GpuDevice], None], ...] = (copies_bytes, computes, sees_what_was_written_before, replays, spills, goes_round_its_rings,
                                                    starts_everywhere)
+
+def works(device: GpuDevice, draw: random.Random) -> bool:
+  """Kernels, copies, patches and new code that overwrite what others have read, many times; are the results right? For drivers with mistakes."""
+  it = Sums(device, draw)
+  program, (a, b, c, d), (x, y, _, z) = it.program, it.buffers, it.values
+  def add(out: Any, p: Any, q: Any) -> Launch: return Launch(program, [out, p, q], [0], GROUPS, written=[0])
+  recording = device.record([add(c, a, b)])
+  for buffer, values in ((b, y), (d, z), (b, y)):
+    recording.patch(0, 2, buffer)
+    recording.submit()
+    if it.read(c) != [p + q for p, q in zip(x, values)]: return False
+  apart = device.record([add(d, a, b), add(c, a, b)])
+  apart.patch(1, 1, d)                  # now the second one needs the first one's result
+  apart.submit()
+  if it.read(c) != [p + 2 * q for p, q in zip(x, y)]: return False
+  device.submit([add(c, a, b), add(d, c, c), add(c, b, b)])
+  if it.read(d) != [2 * (p + q) for p, q in zip(x, y)] or it.read(c) != [2 * q for q in y]: return False
+  for turn in range(3):
+    if turn == 1:  # other code at the same place
+      program = recording = apart = None  # type: ignore[assignment]
+      it.program = None
+      program = device.load(code(device.arch, ("NOP\n" if device.arch.startswith("sm_") else "s_nop 0\n") + texts(device.arch).add))
+    device.submit([add(c, a, b), add(a, c, b)] * 3)
+    x = [p + 6 * q for p, q in zip(x, y)]
+    if it.read(a) != x: return False
+    y = [float(turn + i % 7) for i in range(N)]
+    it.write(b, y)
+  return True
+
+class Sums:
+  """Buffers of small integers as floats, what they should hold, and the kernel that adds."""
+  def __init__(self, device: GpuDevice, draw: random.Random, count: int = 4):
+    self.device, self.program = device, device.load(code(device.arch))
+    self.values = [[float(draw.randint(-99, 99)) for _ in range(N)] for _ in range(count)]
+    self.buffers = [device.allocator.alloc(4 * N) for _ in range(count)]
+    for buffer, values in zip(self.buffers, self.values): self.write(buffer, values)
+
+  def write(self, buffer: Any, values: list[float]) -> None:
+    """By the copy engine."""
+    self.device.allocator.copyin(buffer, memoryview(bytearray(struct.pack(f"<{N}f", *values))))
+
+  def read(self, buffer: Any) -> list[float]:
+    out = bytearray(4 * N)
+    self.device.allocator.copyout(memoryview(out), buffer)
+    return list(struct.unpack(f"<{N}f", out))
+
+def done_in_order(device: GpuDevice, draw: random.Random) -> None:
+  """Sums of random buffers, in submissions and in recordings that are patched, and copies between, beside the same in Python."""
+  it = Sums(device, draw, 5)
+  def launch() -> tuple[list[int], Launch]:
+    chosen = [draw.randrange(5) for _ in range(3)]
+    return chosen, Launch(it.program, [it.buffers[i] for i in chosen], [0], GROUPS, written=[0])
+  def add(chosen: list[int]) -> None: it.values[chosen[0]] = [x + y for x, y in zip(it.values[chosen[1]], it.values[chosen[2]])]
+  for _ in range(6):
+    launches = [launch() for _ in range(draw.randint(1, 4))]
+    if draw.random() < 0.5: device.submit([l for _, l in launches])
+    else:
+      recording = device.record([l for _, l in launches])
+      for _ in range(2):
+        which, position, buffer = draw.randrange(len(launches)), draw.randrange(3), draw.randrange(5)
+        recording.patch(which, position, it.buffers[buffer])
+        launches[which][0][position] = buffer
+      recording.submit()
+    for chosen, _ in launches: add(chosen)
+    for i in range(5):
+      if draw.random() < 0.4:
+        it.values[i] = [float(draw.randint(0, 9))] * N
+        it.write(it.buffers[i], it.values[i])
+  assert [it.read(buffer) for buffer in it.buffers] == it.values

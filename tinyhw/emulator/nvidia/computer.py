@@ -20,6 +20,7 @@ from tinyhw.emulator.nvidia.engines import DoorbellWatcher, Engines
 from tinyhw.emulator.nvidia.gpu import Gpu
 from tinyhw.emulator.nvidia.objects import Item, MemoryItem, Objects, Refusal
 from tinyhw.emulator.nvidia.uvm import Uvm
+from tinyhw.emulator.order import MOST_WATCHED, Order
 from tinyhw.emulator.pages import Range
 from tinyhw.emulator.physical import PAGE, Frames, pages
 
@@ -33,6 +34,7 @@ class Computer(Box):
     self.version, self.peers = version, peers
     self.structures = rm.structures(version[0])
     self.coherence = Coherence() if strict else None
+    self.order = Order() if strict else None
     self.gpus = [Gpu(self, CHIPS[card], index) for index, card in enumerate(cards)]
     self.objects, self.uvm, self.engines = Objects(self), Uvm(self), Engines(self)
     self.texts["/sys/module/nvidia/version"] = ".".join(map(str, version)) + "\n"
@@ -48,6 +50,7 @@ class Computer(Box):
   def forget(self, frames: Frames) -> None:
     """Pages go back: no cache keeps them."""
     if self.coherence is None: return
+    if self.order is not None: self.order.forget(frames.physical, frames.size)
     self.coherence.forget(frames.physical, frames.size)
     for cache in self.engines.caches(): drop(cache, frames.physical, frames.size)
 
@@ -207,6 +210,8 @@ class MemoryWatcher:
 
   def before_load(self, offset: int, size: int) -> None:
     if self.computer.coherence is not None: self.computer.coherence.read_memory(self.entry, offset, size, None, "the program")
+    if self.computer.order is not None and size <= MOST_WATCHED:
+      self.computer.order.host.observe(self.entry.frames.physical + self.entry.offset + offset, size)
 
   def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
     self.entry.frames.mark(self.entry.offset + offset, len(data))

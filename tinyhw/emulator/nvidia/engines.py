@@ -18,7 +18,9 @@ from tinyhw.emulator.nvidia.gpu import XID_MMU, Gpu
 from tinyhw.emulator.nvidia.grid import Grid, MakeBlock
 from tinyhw.emulator.nvidia.objects import ChannelItem, GroupItem
 from tinyhw.emulator.nvidia.port import Caches, Port
+from tinyhw.emulator.order import Agent
 from tinyhw.emulator.physical import Frames
+from tinyhw.emulator.races import Copied
 
 if TYPE_CHECKING: from tinyhw.emulator.nvidia.computer import Computer
 
@@ -56,6 +58,7 @@ class Engines:
       self.channels.pop(channel.token, None)
       self.computer.scheduler.remove(found)
       found.drop_work()
+      if self.computer.order is not None: self.computer.order.leave(found.agent)
     channel.stop = stop
 
   def ring(self, gpu: Gpu, token: int) -> None:
@@ -85,6 +88,8 @@ class Processor:
     self.gpu: Gpu = gpu
     self.name = f"channel {channel.token:#x} of {gpu.name}"
     self.port = Port(channel.group.space.table, self.computer.coherence, f"an engine of {self.name}")
+    self.agent = self.port.agent = Agent(self.computer.order)
+    self.known = 0                        # tasks that the program knew to have ended when it rang last (order.py)
     self.tables = methods.engines(gpu.chip.generation)
     self.subchannels: dict[int, int] = {}
     self.registers: dict[int, dict[int, int]] = {}
@@ -103,7 +108,8 @@ class Processor:
     """There are new entries."""
     put = int.from_bytes(self._userd(methods.USERD_PUT), "little")
     if put >= self.channel.entries: raise DoorbellError(f"{self.name}: GPPut is {put}, and the ring has {self.channel.entries} entries")
-    self.put = put
+    self.put, self.agent.idle = put, False
+    if self.computer.order is not None: self.known |= self.computer.order.host.known
 
   def step(self) -> bool:
     """Read an entry, or execute a method. False while there is nothing to do, or something to wait for."""
@@ -111,7 +117,10 @@ class Processor:
     try:
       if self.calls: return self._execute()
       if self.open: self._entry_done()
-      if self.get == self.put: return False
+      if self.get == self.put:
+        self.agent.idle = not self._busy()
+        return False
+      self.agent.learn(self.known)
       self._read_entry()
       return True
     except PageFault as fault: self.gpu.stop(self.channel, XID_MMU, fault)
@@ -161,7 +170,7 @@ class Processor:
     name, fields = self._fields(self.tables.host, call)
     state = self.registers.setdefault(-1, {})
     state[call.offset] = call.data
-    if name == "WFI": return not self._busy()
+    if name == "WFI": return self._all_ended()
     if name != "SEM_EXECUTE": return True
     return self._semaphore(state, fields)
 
@@ -176,7 +185,7 @@ class Processor:
     value = self._word(state, host, "SEM_PAYLOAD_LO") | (self._word(state, host, "SEM_PAYLOAD_HI") << 32 if fields["payload_size"] else 0)
     size = 8 if fields["payload_size"] else 4
     if fields["operation"] == methods.RELEASE:
-      if fields["release_wfi"] and self._busy(): return False
+      if fields["release_wfi"] and not self._all_ended(): return False
       data = value.to_bytes(size, "little")
       if fields["release_timestamp"]: data = value.to_bytes(8, "little") + self.gpu.clock().to_bytes(8, "little")
       if address % len(data): raise PacketError(f"{self.name}: a semaphore of {len(data)} bytes at {address:#x}")
@@ -203,8 +212,14 @@ class Processor:
 
   def _busy(self) -> bool: return any(grid.processor is self for grid in self.engines.work)
 
+  def _all_ended(self) -> bool:
+    """Have all grids that it has started ended? Then it knows."""
+    if self._busy(): return False
+    self.agent.learn(self.agent.started)
+    return True
+
   def _compute(self, name: str, fields: dict[str, Any], state: dict[int, int]) -> bool:
-    if name == "WAIT_FOR_IDLE": return not self._busy()
+    if name == "WAIT_FOR_IDLE": return self._all_ended()
     if name in ("INVALIDATE_SHADER_CACHES_NO_WFI", "INVALIDATE_SHADER_CACHES"):
       for flag, unit in (("instruction", Unit.INSTRUCTION), ("global_data", Unit.VECTOR), ("data", Unit.VECTOR), ("constant", Unit.SCALAR)):
         if fields.get(flag): self.engines.caches_of[self.gpu].forget(unit)
@@ -239,7 +254,12 @@ class Processor:
     if not fields["src_memory_layout"] or not fields["dst_memory_layout"]: raise PacketError(f"{self.name}: a copy of block-linear memory; set PITCH")
     source = self._word(state, table, "OFFSET_IN_UPPER") << 32 | self._word(state, table, "OFFSET_IN_LOWER")
     target = self._word(state, table, "OFFSET_OUT_UPPER") << 32 | self._word(state, table, "OFFSET_OUT_LOWER")
-    self.port.copy(source, target, self._word(state, table, "LINE_LENGTH_IN"))
+    size, races = self._word(state, table, "LINE_LENGTH_IN"), Copied()
+    task = self.agent.begin(races, f"a copy of {size} bytes by {self.name}")
+    self.port.races = races if self.computer.order is not None else None
+    try: self.port.copy(source, target, size)
+    finally: self.port.races = None
+    self.agent.learn(task)
 
   def drop_work(self) -> None:
     """The channel ends."""

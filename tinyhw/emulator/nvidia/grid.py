@@ -48,6 +48,7 @@ class Grid:
     self.bank = processor.port.load(self.fields["constant_buffer_addr[0]"], self.fields["constant_buffer_size[0]"], SCALAR)
     self.random = processor.computer.scheduler.random
     self.races = Races() if processor.computer.strict else None
+    if self.races is not None: processor.agent.begin(self.races, f"the {self.name}, for which nothing has waited,")
     self.rest, self.left = iter(range(self.blocks)), self.blocks
     self.residents: list[BlockLike] = []
     self.decoded: dict[int, Decoded] = {}   # by address; what code is between two launches is another grid's
