@@ -3,12 +3,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from tinyhw.autogen.nvidia import bank
+
 @dataclass(frozen=True)
 class Chip:
   """A kind of GPU. generation: of autogen/nvidia/methods.py and qmd.py. version: SASS_VERSION of a launch.
 
   compute, copy, channel, usermode: classes of objects. carve_outs: sizes of shared memory that a multiprocessor's cache can be split into, in KiB.
-  reserved: bytes of a block's shared memory that the system keeps, before the kernel's own.
   """
   arch: str
   generation: int
@@ -19,11 +20,17 @@ class Chip:
   version: int
   carve_outs: tuple[int, ...]
   warps: int                       # of a multiprocessor
-  arguments: int                   # where they begin in constant bank 0
   cache_bytes: int                 # of a multiprocessor's own cache and shared memory
-  reserved: int = 0
   sms_of_tpc: int = 2
 
+  @property
+  def arguments(self) -> int:
+    """Where they begin in constant bank 0, in bytes."""
+    return bank.ARGUMENTS[self.generation]
+  @property
+  def reserved(self) -> int:
+    """Bytes of a block's shared memory that the system keeps, before the kernel's own."""
+    return bank.RESERVED[self.generation]
   @property
   def local_bytes(self) -> int:
     """The most shared memory of a block."""
@@ -35,12 +42,12 @@ LARGE = (*MIDDLE, 196, 228)
 
 # The newest first. A GPU's class list has the classes of older ones too. sm_86 runs the code of sm_80.
 CHIPS = (
-  Chip("sm_120", 10, 0xCEC0, (0xCAB5, 0xC9B5), (0xCA6F, 0xC96F), (0xC761, 0xC661), 0xC0, SMALL, 48, 0x380, 128 << 10, reserved=1024),
-  Chip("sm_100", 10, 0xCDC0, (0xC9B5,), (0xC96F,), (0xC761, 0xC661), 0xA0, LARGE, 64, 0x380, 256 << 10, reserved=1024),
-  Chip("sm_90", 9, 0xCBC0, (0xC8B5,), (0xC86F,), (0xC661, 0xC561), 0x90, LARGE, 64, 0x210, 256 << 10, reserved=1024),
-  Chip("sm_89", 8, 0xC9C0, (0xC7B5, 0xC6B5), (0xC56F,), (0xC561, 0xC461), 0x89, SMALL, 48, 0x160, 128 << 10),
-  Chip("sm_86", 8, 0xC7C0, (0xC7B5, 0xC6B5), (0xC56F,), (0xC561, 0xC461), 0x86, SMALL, 48, 0x160, 128 << 10),
-  Chip("sm_80", 8, 0xC6C0, (0xC6B5,), (0xC56F,), (0xC561, 0xC461), 0x80, MIDDLE, 64, 0x160, 192 << 10),
+  Chip("sm_120", 10, 0xCEC0, (0xCAB5, 0xC9B5), (0xCA6F, 0xC96F), (0xC761, 0xC661), 0xC0, SMALL, 48, 128 << 10),
+  Chip("sm_100", 10, 0xCDC0, (0xC9B5,), (0xC96F,), (0xC761, 0xC661), 0xA0, LARGE, 64, 256 << 10),
+  Chip("sm_90", 9, 0xCBC0, (0xC8B5,), (0xC86F,), (0xC661, 0xC561), 0x90, LARGE, 64, 256 << 10),
+  Chip("sm_89", 8, 0xC9C0, (0xC7B5, 0xC6B5), (0xC56F,), (0xC561, 0xC461), 0x89, SMALL, 48, 128 << 10),
+  Chip("sm_86", 8, 0xC7C0, (0xC7B5, 0xC6B5), (0xC56F,), (0xC561, 0xC461), 0x86, SMALL, 48, 128 << 10),
+  Chip("sm_80", 8, 0xC6C0, (0xC6B5,), (0xC56F,), (0xC561, 0xC461), 0x80, MIDDLE, 64, 192 << 10),
 )
 
 def chip_of(classes: Collection[int]) -> Chip | None:

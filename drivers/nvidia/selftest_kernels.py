@@ -16,33 +16,31 @@ from tinyhw.machine.code import Code
 FIXED, RESULT, SOURCES = "[B01----:R-:W-:-:S15] ", "[B01----:R-:W0:-:S15] ", "[B01----:R1:W-:-:S15] "
 CONTROL = {**dict.fromkeys(("S2R", "LDC", "ULDC", "LDG", "LDS", "LDL", "MUFU"), RESULT), **dict.fromkeys(("STG", "STS", "STL"), SOURCES)}
 REGISTERS = 24
-DESCRIPTOR = {8: 0x118, 9: 0x208, 10: 0x358}  # of global memory, in constant bank 0
 
 def patient(text: str) -> str:
   """Each line behind a control word that waits for all before."""
   return "\n".join(CONTROL.get(line.split()[0].partition(".")[0], FIXED) + line for line in text.splitlines())
 
-# R0: the number of the work-item; R4: the first argument; UR4: the descriptor of global memory
+# R0: the number of the work-item; R4: the first argument
 INDEX = """S2R R0, SR_TID.X
 S2R R1, SR_CTAID.X
 IMAD R0, R1, 0x40, R0
-ULDC.64 UR4, c[0x0][{descriptor}]
 LDC.64 R4, c[0x0][{argument0}]
 IMAD.WIDE R4, R0, 0x4, R4
 """
 EMPTY = "EXIT"
-STORE = INDEX + "STG.E desc[UR4][R4.64], R0\nEXIT"
+STORE = INDEX + "STG.E [R4], R0\nEXIT"
 # the constant is 32 of the 64 bits of the fourth argument
 ADD = INDEX + """LDC.64 R6, c[0x0][{argument1}]
 LDC.64 R8, c[0x0][{argument2}]
 LDC R10, c[0x0][{argument3}]
 IMAD.WIDE R6, R0, 0x4, R6
 IMAD.WIDE R8, R0, 0x4, R8
-LDG.E R11, desc[UR4][R6.64]
-LDG.E R12, desc[UR4][R8.64]
+LDG.E R11, [R6]
+LDG.E R12, [R8]
 FADD R11, R11, R12
 FADD R11, R10, R11
-STG.E desc[UR4][R4.64], R11
+STG.E [R4], R11
 EXIT"""
 SPILL = INDEX + """IADD3 R6, R0, 0x7, RZ
 STL [0x4], R0
@@ -50,10 +48,10 @@ STL [0x40], R6
 LDL R7, [0x4]
 LDL R8, [0x40]
 IADD3 R7, R7, R8, RZ
-STG.E desc[UR4][R4.64], R7
+STG.E [R4], R7
 EXIT"""
 CONSTANT = INDEX + """MOV R6, {number}
-STG.E desc[UR4][R4.64], R6
+STG.E [R4], R6
 EXIT"""
 # One exchange of a sum over 256 lanes: each adds what the lane has whose number differs in one bit
 EXCHANGE = """STS [R6+{shared}], R7
@@ -68,46 +66,43 @@ S2R R1, SR_CTAID.X
 IMAD R6, R0, 0x4, RZ
 IADD3 R7, R0, 0x1, RZ
 IMAD R0, R1, 0x100, R0
-ULDC.64 UR4, c[0x0][{descriptor}]
 LDC.64 R4, c[0x0][{argument0}]
 IMAD.WIDE R4, R0, 0x4, R4
-""" + "".join(EXCHANGE.replace("{distance}", hex(4 << bit)) for bit in range(8)) + "STG.E desc[UR4][R4.64], R7\nEXIT"
+""" + "".join(EXCHANGE.replace("{distance}", hex(4 << bit)) for bit in range(8)) + "STG.E [R4], R7\nEXIT"
 FLOAT = INDEX + """LDC.64 R6, c[0x0][{argument1}]
 IMAD.WIDE R6, R0, 0x4, R6
-LDG.E R8, desc[UR4][R6.64]
+LDG.E R8, [R6]
 MUFU.{op} R8, R8
-STG.E desc[UR4][R4.64], R8
+STG.E [R4], R8
 EXIT"""
 # the units take the upper word, and give the upper word of the result
 DOUBLE = """S2R R0, SR_TID.X
 S2R R1, SR_CTAID.X
 IMAD R0, R1, 0x40, R0
-ULDC.64 UR4, c[0x0][{descriptor}]
 LDC.64 R4, c[0x0][{argument0}]
 LDC.64 R6, c[0x0][{argument1}]
 IMAD.WIDE R4, R0, 0x8, R4
 IMAD.WIDE R6, R0, 0x8, R6
-LDG.E.64 R8, desc[UR4][R6.64]
+LDG.E.64 R8, [R6]
 MUFU.{op} R9, R9
 MOV R8, RZ
-STG.E.64 desc[UR4][R4.64], R8
+STG.E.64 [R4], R8
 EXIT"""
 HANG = "BRA 0x0\nEXIT"
 MATRIX = """S2R R0, SR_TID.X
-ULDC.64 UR4, c[0x0][{descriptor}]
 LDC.64 R4, c[0x0][{argument0}]
 LDC.64 R6, c[0x0][{argument1}]
 LDC.64 R2, c[0x0][{argument2}]
 IMAD.WIDE R4, R0, 0x10, R4
 IMAD.WIDE R6, R0, 0x10, R6
 IMAD.WIDE R2, R0, 0x8, R2
-LDG.E.128 R8, desc[UR4][R6.64]
-LDG.E.64 R12, desc[UR4][R2.64]
+LDG.E.128 R8, [R6]
+LDG.E.64 R12, [R2]
 HMMA.16816.F32 R16, R8, R12, RZ
 NOP
 NOP
 NOP
-STG.E.128 desc[UR4][R4.64], R16
+STG.E.128 [R4], R16
 EXIT"""
 
 UPPER = 2.0 ** -19   # of a float64 of whose operand and result the upper words are seen: 20 bits of the mantissa
@@ -131,14 +126,14 @@ def kernel(assemble: Callable[[str, str], bytes], chip: Chip, text: str, name: s
            words: dict[str, str] | None = None, **fields: Any) -> Code:
   """A kernel of the texts above. words: what else stands in braces there."""
   places = {f"argument{i}": hex(chip.arguments + 8 * i) for i in range(4)}
-  filled = text.format(**places, descriptor=hex(DESCRIPTOR[chip.generation]), shared=hex(chip.reserved), **(words or {}))
+  filled = text.format(**places, shared=hex(chip.reserved), **(words or {}))
   registers = ("r", REGISTERS), ("barrier", int("local_bytes" in fields))
   return Code(name, chip.arch, assemble(patient(filled), chip.arch), tuple(arguments), lanes=lanes, registers=registers, **fields)
 
 STEPS, LAST, VERY_LAST = steps({
   "empty kernel": "the fields of the QMD (launch.py; docs/nvidia.md shows one): its version for this class, the code's address, what must be set; "
                   "dmesg for Xid 13 or 69",
-  "store": "constant bank 0: where its arguments are (chips.py), the descriptor of global memory; the grid of the QMD",
+  "store": "constant bank 0: where its arguments are (autogen/nvidia/bank.py); the grid of the QMD",
   "arithmetic": "waits for loads (control words) if values are old; the constant bank's later arguments",
   "local memory": "SHARED_MEMORY_SIZE and the splits of the cache (launch.py), bytes that the system keeps (reserved in chips.py); BARRIER_COUNT",
   "scratch": "SET_SHADER_LOCAL_MEMORY and the sizes of reserve_local (device.py), SHADER_LOCAL_MEMORY_LOW_SIZE",

@@ -152,6 +152,7 @@ def uniform_constant_load(o: Operands) -> Step:
   return run
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
-  "LDG": global_load, "STG": global_store, "LDS": shared_load, "STS": shared_store, "LDL": local_load, "STL": local_store, "LDC": constant_load,
+  "LDG": global_load, "LDG.plain": global_load, "STG": global_store, "STG.plain": global_store,
+  "LDS": shared_load, "STS": shared_store, "LDL": local_load, "STL": local_store, "LDC": constant_load,
   "ULDC": uniform_constant_load,
 }

@@ -2,17 +2,22 @@
 
 Arguments are in constant bank 0: slots of 8 bytes, addresses of buffers, then integers. The grid has one dimension: work item n is block n. Memory
 of each lane (spills) is addressed from 0 on: the launch gives it as "low" local memory. Shared memory is addressed from 0 on (sm_8x) or behind
-what the system keeps for itself (sm_90), which the launch adds to what a kernel wants. Source: constant banks as compiled code of NVIDIA's own
-assembler reads them.
+what the system keeps for itself (sm_90), which the launch adds to what a kernel wants. Drivers read the same numbers in autogen/nvidia/bank.py.
+
+Global memory is reached by plain 64-bit addresses (LDG and STG without a descriptor). The descriptor that NVIDIA's own code loads from the bank is
+its driver's secret; Mesa's driver, which launches like ours, does without on all generations from sm_70 on, and ptxas itself emits a load without one
+for 16-bit compare-and-swap on sm_80 to sm_90.
 """
 from __future__ import annotations
 from dataclasses import dataclass
 
+from tinyhw.autogen.nvidia import bank
+
 @dataclass(frozen=True)
 class Abi:
-  """Bytes in constant bank 0. arguments: where the slots begin. descriptor: of global memory, 8 bytes. shared: where a block's memory begins."""
+  """arguments: where the slots begin, in bytes of constant bank 0. shared: where a block's memory begins."""
   arguments: int
-  descriptor: int
   shared: int
 
-ABI = {"sm_80": Abi(0x160, 0x118, 0), "sm_89": Abi(0x160, 0x118, 0), "sm_90": Abi(0x210, 0x208, 0x400)}
+GENERATIONS = {"sm_80": 8, "sm_89": 8, "sm_90": 9}  # of launches, as autogen/nvidia counts them
+ABI = {name: Abi(bank.ARGUMENTS[number], bank.RESERVED[number]) for name, number in GENERATIONS.items()}

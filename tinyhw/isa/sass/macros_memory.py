@@ -1,6 +1,6 @@
 """Macros of memory and of the matrix unit, in the notation that macros.py explains: made of a few lines for each size of an access.
 
-Global memory is reached through the descriptor in UR4, which selection loads at the start. Names: what, then the size: u8 s8 u16 s16 b32 b64 b128;
+Global memory is reached by plain addresses (abi.py says why). Names: what, then the size: u8 s8 u16 s16 b32 b64 b128;
 "_if" behind: where a predicate is true; a load leaves what was in its register elsewhere.
 """
 from __future__ import annotations
@@ -9,13 +9,13 @@ SIZES = {"u8": (".U8", "v1"), "s8": (".S8", "v1"), "u16": (".U16", "v1"), "s16":
          "b128": (".128", "v4")}
 ACCESSES = """
 load_{size}          d={cls} a:v2 o:i
-  LDG.E{word} d, desc[UR4][a.64+o]
+  LDG.E{word} d, [a+o]
 load_{size}_if       d+{cls} p:p a:v2 o:i
-  @p LDG.E{word} d, desc[UR4][a.64+o]
+  @p LDG.E{word} d, [a+o]
 store_{size}         a:v2 b:{cls} o:i
-  STG.E{word} desc[UR4][a.64+o], b
+  STG.E{word} [a+o], b
 store_{size}_if      p:p a:v2 b:{cls} o:i
-  @p STG.E{word} desc[UR4][a.64+o], b
+  @p STG.E{word} [a+o], b
 shared_load_{size}   d={cls} a:v1 o:i
   LDS{word} d, [a+o]
 shared_load_{size}_if  d+{cls} p:p a:v1 o:i
@@ -34,8 +34,6 @@ argument_b32   d=v1 o:i
   LDC d, c[0x0][o]
 argument_b64   d=v2 o:i
   LDC.64 d, c[0x0][o]
-descriptor     o:i
-  ULDC.64 UR4, c[0x0][o]
 address        d=v2 i:v1 n:x1 b:v2
   IMAD.WIDE d, i, n, b
 address64      d=v2 i:v2 n:x1 b:v2

@@ -17,6 +17,7 @@ LDC              b82                    d:csize= c[bank:u@54-58][a+w:s@38-53]  c
 STG              986                    desc[uc][a.64:2+o] b:size  E@72 evict size wscope volatile%8x @76 @90-91=3
 ST               985                    desc[uc][a.64:2+o] b:size  E@72 evict size wscope @76 @90-91=3
 ST.plain         385%9+                 [a:2+o:s@32-63] c:size    E@72 evict size wscope
+STG.plain        386                    [a:2+o] b:size             E@72 evict size wscope
 STL              387                    [a+o] b:size               evict size
 STS              388                    [a.index+o] b:size         size
 STS.U%10+        988                    [a.index+uc+o] b:size      size @91

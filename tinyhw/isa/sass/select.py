@@ -37,7 +37,6 @@ class Selector(Matrices):
     self.varying = spread(program.uops, {u for u in program.uops if u.op is Ops.MMA or u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL})
     self.slots = {u: self.abi.arguments + 8 * k for k, u in enumerate([*program.params, *program.variables])}
     self.enter(self.function.new_block(name="entry"))
-    self.emit("descriptor", self.abi.descriptor)
     self.function.local_bytes = program.local_bytes
 
   # ***** values *****
