@@ -17,6 +17,7 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 _ANY_WIDTH = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
+_TOGETHER = frozenset({Ops.MMA, Ops.FRAGMENT})  # what the lanes of a wave do together is never taken apart
 _WHOLE = frozenset({Ops.ACC, Ops.REDUCE, Ops.LOAD})  # of what a lane has of a matrix
 _MEMORY = frozenset({Ops.LOAD, Ops.GEP})  # where lanes are threads, vectors are only loaded, stored and taken apart
 _STRUCTURE = frozenset({Ops.GROUP, Ops.ACC, Ops.REDUCE, Ops.LOAD, Ops.GEP})  # limited only by what a register holds
@@ -56,7 +57,7 @@ class Legalizer:
     op, dtype = u.op, u.dtype
     if op is Ops.STORE: dtype = u.src[1].dtype
     if dtype.count == 1: return 1
-    if op in _ANY_WIDTH or op is Ops.MMA: return dtype.count
+    if op in _ANY_WIDTH or op in _TOGETHER: return dtype.count
     if op is Ops.STORE or op is Ops.LOAD:
       width = self.widest(Ops.LOAD, dtype)
       index = u.src[0].src[1].dtype
@@ -115,7 +116,7 @@ class Legalizer:
     elif u.op is Ops.GEP: self.new[u] = [self.lanes(u.src[0], k, width) for k in range(u.arg, u.arg + dtype.count, width)]
     elif u.op is Ops.LOAD or u.op is Ops.STORE: self.new[u] = self.memory(u, dtype, width)
     elif u.op is Ops.ACC: self.new[u] = [UOp(Ops.ACC, p.dtype, (p,), (u.arg[0], k, u.arg[2])) for k, p in enumerate(self.parts(u.src[0], width))]
-    elif u.op is Ops.MMA: self.new[u] = [UOp(u.op, dtype, tuple([self.value(s) for s in u.src]), u.arg)]
+    elif u.op in _TOGETHER: self.new[u] = [UOp(u.op, dtype, tuple([self.value(s) for s in u.src]), u.arg)]
     else: self.new[u] = self.split(u, width)
 
   def scalar(self, u: UOp) -> UOp:

@@ -4,8 +4,9 @@ MATRIX opts split the ranges of rows, columns and the sum as UPCAST, LOCAL and U
 a wave and several waves (matrix_tile.py chooses them). `use_matrix` turns all of a tile's products into MMAs: the columns' range becomes the lanes
 of a wave, and rows and columns of the tile become what the unit's layout says of a lane and an element (uop/matrix.py). The workgroup first copies
 the part of each factor that its waves need until the next barrier to local memory, all lanes together, in blocks that lie along memory; there the
-steps of the sum lie beside each other, whatever the order in memory was, so that a lane loads its share of a factor in wide pieces. What a tile
-does not cover has been peeled before and stays as it is.
+steps of the sum lie beside each other, whatever the order in memory was, so that a lane loads its share of a factor in wide pieces. Where lanes load
+factors together (`Matrix.fragments`), local memory has the order of memory instead, so that whole pieces can be copied as they are (fetch.py). What a
+tile does not cover has been peeled before and stays as it is.
 
 MMA(a, b, c) has the vectors of one lane; with lanes, its meaning involves the other lanes, so only a Program can be executed, not the kernel.
 """
@@ -18,7 +19,7 @@ from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.tiling import Opt, OptOps, substitute
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.matrix import Layout, Matrix
+from tinyhw.uop.matrix import BLOCK_ROWS, WORD_BYTES, Layout, Matrix
 from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
@@ -110,8 +111,8 @@ def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: in
   x, y = factors(u, matrix) or u.src[0].src
   if tile.rows not in x.ranges: x, y = y, x
   assert matrix.a is not None and matrix.b is not None and matrix.c is not None
-  a = share(x, tile, tile.row, wave, matrix.a, fresh, stage)
-  b = share(y, tile, tile.column, wave, matrix.b, fresh + RANGES, stage + 1)
+  a = share(x, tile, tile.row, wave, matrix, matrix.a, fresh, stage)
+  b = share(y, tile, tile.column, wave, matrix, matrix.b, fresh + RANGES, stage + 1)
   dtype = u.dtype.vec(matrix.c.count)
   result = UOp(Ops.MMA, dtype, (a, b, UOp(Ops.CONST, dtype, (), u.dtype.const(0))), matrix)
   loops = tuple(r for r in ranges_of(u) if r is not tile.steps)
@@ -134,19 +135,61 @@ def is_zero(u: UOp) -> bool: return u.op is Ops.CONST and u.arg == 0
 
 # ***** local memory *****
 
-def share(x: UOp, tile: Tile, side: Side, wave: UOp, layout: Layout, fresh: int, stage: int) -> UOp:
+def share(x: UOp, tile: Tile, side: Side, wave: UOp, matrix: Matrix, layout: Layout, fresh: int, stage: int) -> UOp:
   """A lane's elements of a factor, which has rows or columns (side), from local memory."""
+  if matrix.fragments: return fragment(x, tile, side, wave, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
-  local = staged(x, tile, side, wave, aligned, fresh, stage)
+  array, cut = Array(tile.step.size + aligned, False), pieces_of(x, tile, side, workgroup_of(tile, wave))
+  local = staged(x, tile, side, wave, array, cut, fresh, stage)
   names = {tile.rows: "row", tile.columns: "column", tile.steps: "step"}
   places = []
   for element in range(layout.count):
     outer, inner = (position([place(layout, names[r], wave, element) if r in names else r for r in s.parts], s) for s in (side, tile.step))
-    at = make(Ops.ADD, weakint, (times(outer, tile.step.size + aligned), inner))
-    places.append(UOp(Ops.INDEX, x.dtype, (local, at)))
+    places.append(UOp(Ops.INDEX, x.dtype, (local, array.place(outer, inner))))
   dtype = x.dtype.vec(len(places))
   if layout.elements == (("step", layout.count, 1),): return UOp(Ops.LOAD, dtype, (places[0],))   # steps lie beside each other
   return UOp(Ops.VECTORIZE, dtype, tuple([UOp(Ops.LOAD, x.dtype, (p,)) for p in places]))
+
+class Array(NamedTuple):
+  """How a factor lies in local memory: rows (or columns) beginning `pitch` elements apart, or (turned) steps, each with all rows beside each
+  other."""
+  pitch: int
+  turned: bool
+
+  def place(self, row: UOp, step: UOp) -> UOp:
+    outer, inner = (step, row) if self.turned else (row, step)
+    return make(Ops.ADD, weakint, (times(outer, self.pitch), inner))
+
+def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, layout: Layout, fresh: int, stage: int) -> UOp:
+  """A factor's elements by a FRAGMENT: blocks of rows that lie in local memory as in memory, with a piece left out between them, so that the rows
+  of a block are in different banks. Each lane says where one row is; which one, its number's digits tell."""
+  size = x.dtype.itemsize
+  piece = PIECE_BYTES // size
+  turned = size == 2 and lies(x, side.parts[-1], piece) and not lies(x, tile.steps, piece)
+  array = Array((side.size if turned else tile.step.size) + piece, turned)
+  cut = pieces_of(x, tile, side, workgroup_of(tile, wave))
+  if turned: cut = Pieces(math.gcd(piece, side.size), 1, max(side.size // piece, 1))
+  local = staged(x, tile, side, wave, array, cut, fresh, stage)
+  axis = "row" if side is tile.row else "column"
+  within = make(Ops.MOD, weakint, (wave, number(BLOCK_ROWS)))
+  at = {axis: number(0) if turned else within, "step": within if turned else number(0)}
+  span, skipped = BLOCK_ROWS, 1
+  for name, radix, stride in layout.elements:
+    if skipped < WORD_BYTES // size: skipped *= radix   # the steps of one word
+    else:
+      digit = make(Ops.MOD, weakint, (make(Ops.IDIV, weakint, (wave, number(span))), number(radix)))
+      at[name] = make(Ops.ADD, weakint, (at[name], times(digit, stride)))
+      span *= radix
+  row, step = (position([*s.parts[:-1], at[name]], s) for s, name in ((side, axis), (tile.step, "step")))
+  return UOp(Ops.FRAGMENT, x.dtype.vec(layout.count), (UOp(Ops.INDEX, x.dtype, (local, array.place(row, step))), wave), turned)
+
+def lies(x: UOp, r: UOp, most: int) -> bool:
+  """Do elements of the memory that a factor is computed from lie beside each other along a range?"""
+  return any(lies_along(u.src[0].src[1], r, most) for u in x.toposort() if u.op is Ops.LOAD)
+
+def workgroup_of(tile: Tile, wave: UOp) -> int:
+  """Lanes that copy a factor together."""
+  return math.prod(int((wave if r is tile.columns else r).src[0].arg) for r in tile.lanes)
 
 def times(u: UOp, factor: int) -> UOp: return make(Ops.MUL, weakint, (u, number(factor)))
 
@@ -174,9 +217,8 @@ class Pieces(NamedTuple):
 def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int) -> Pieces:
   """Blocks that lie along memory. Where that is along the rows, a block has several steps too, which it turns into neighbours."""
   itemsize = x.dtype.itemsize
-  indices = [u.src[0].src[1] for u in x.toposort() if u.op is Ops.LOAD]
   wide, most = PIECE_BYTES // itemsize, max(side.size * tile.step.size // workgroup, 1)
-  if any(lies_along(i, tile.steps, wide) for i in indices) or not any(lies_along(i, side.parts[-1], wide) for i in indices):
+  if lies(x, tile.steps, wide) or not lies(x, side.parts[-1], wide):
     return Pieces(1, math.gcd(wide, tile.step.size, most), 1)
   high = math.gcd(wide, side.size, most)
   return Pieces(high, math.gcd(wide // 2, tile.step.size, most // high), math.gcd(SEGMENT_BYTES // (high * itemsize), side.size // high))
@@ -187,12 +229,11 @@ def lies_along(index: UOp, r: UOp, most: int) -> bool:
   ends = [substitute(index, {other: number(k if other is r else 0) for other in index.ranges}) for k in (0, last)]
   return all(u.op is Ops.CONST for u in ends) and ends[1].arg - ends[0].arg == last
 
-def staged(x: UOp, tile: Tile, side: Side, wave: UOp, aligned: int, fresh: int, stage: int) -> UOp:
-  """A local array of a factor: steps of a row (or column) beside each other, and some elements left out between rows, so that lanes that read rows
-  side by side do so from different banks. All lanes copy blocks, `turns` times."""
+def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array, cut: Pieces, fresh: int, stage: int) -> UOp:
+  """A local array of a factor, some elements longer than it must be in each row, so that lanes that read rows side by side do so from different
+  banks. All lanes copy blocks, `turns` times."""
   lanes = tuple(wave if r is tile.columns else r for r in tile.lanes)
-  workgroup = math.prod(int(r.src[0].arg) for r in lanes)
-  cut = pieces_of(x, tile, side, workgroup)
+  workgroup = workgroup_of(tile, wave)
   blocks = side.size * tile.step.size // (cut.high * cut.wide)
   turns = -(-blocks // workgroup)
   kind = AxisType.UPCAST if turns <= MOST_TURNS else AxisType.STAGE
@@ -208,7 +249,6 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, aligned: int, fresh: int, 
   row = make(Ops.ADD, weakint, (times(make(Ops.IDIV, weakint, (rest, across)), cut.row), near))
   row = make(Ops.ADD, weakint, (times(row, cut.high), down))
   value = substitute(x, {**digits_of(row, side), **digits_of(step, tile.step)})
-  pitch = tile.step.size + aligned
-  local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, side.size * pitch))
-  place = UOp(Ops.INDEX, x.dtype, (local, make(Ops.ADD, weakint, (times(row, pitch), step))))
+  local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, (tile.step.size if array.turned else side.size) * array.pitch))
+  place = UOp(Ops.INDEX, x.dtype, (local, array.place(row, step)))
   return UOp(Ops.AFTER, x.dtype, (local, make(Ops.STORE, dtypes.void, (place, value, gate, turn, down, along, *lanes))))

@@ -14,6 +14,7 @@ from tinyhw.codegen.accumulate import accumulate_reductions
 from tinyhw.codegen.decompose import decompose
 from tinyhw.codegen.estimate import estimate
 from tinyhw.codegen.expand import unroll, vectors_as_copies
+from tinyhw.codegen.fragments import widen_fragments
 from tinyhw.codegen.grid import flatten_grid, grid_size
 from tinyhw.codegen.indices import fits, lower_indices
 from tinyhw.codegen.legalize import legalize
@@ -47,7 +48,8 @@ PASSES = (
   Pass("unroll", lambda sink, capabilities: unroll(vectors_as_copies(sink) if capabilities.lanes else sink),
        "before vectorize: a copy's index is linear in the lane more often than the original's"),
   Pass("vectorize", vectorize, "before accumulate: the lanes of a reduction are folded once, after its loop"),
-  Pass("runs", widen_runs, "after unroll, which makes the copies that access neighbours; before indices, while an index is a plain sum"),
+  Pass("runs", lambda sink, capabilities: widen_fragments(widen_runs(sink, capabilities)),
+       "after unroll, which makes the copies that access neighbours; before indices, while an index is a plain sum"),
   Pass("accumulate", accumulate_reductions, "before decompose: what folds (MAX, MULACC) may be an operation that a target does not have", False),
   Pass("indices", lambda sink, _: lower_indices(sink),
        "after all that multiplies indices; before decompose, which divides machine integers only", False),

@@ -69,6 +69,10 @@ class Selection(Structure):
     """An MMA: a product of the matrix unit."""
     raise NotImplementedError
 
+  def fragment(self, u: UOp) -> Reg:
+    """A FRAGMENT: blocks of local memory that the lanes of a wave load together."""
+    raise NotImplementedError
+
   def variable_value(self, variable: UOp, u: UOp) -> Reg:
     """u in registers as a variable (ACC) is kept in."""
     raise NotImplementedError
@@ -86,6 +90,18 @@ class Selection(Structure):
 
   def barrier(self, u: UOp) -> None:
     """BARRIER: lanes of a block meet, and what they wrote to its memory is there."""
+    raise NotImplementedError
+
+  def fetch(self, u: UOp) -> None:
+    """FETCH: the start of a copy from memory to local memory."""
+    raise NotImplementedError
+
+  def commit(self, u: UOp) -> None:
+    """COMMIT: the copies that were started are a group."""
+    raise NotImplementedError
+
+  def wait(self, u: UOp) -> None:
+    """WAIT for all groups of copies but the last ones."""
     raise NotImplementedError
 
   def finish(self) -> None:
@@ -148,11 +164,13 @@ class Selection(Structure):
 _OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
 _VALUES: dict[Ops, Callable[[Selection, UOp], Reg]] = {
   Ops.PARAM: lambda s, u: s.define(u), Ops.DEFINE_VAR: lambda s, u: s.define(u), Ops.LOAD: lambda s, u: s.load(u),
-  Ops.MMA: lambda s, u: s.multiply(u), Ops.ACC: lambda s, u: s.variable_value(u, u.src[0]),
+  Ops.MMA: lambda s, u: s.multiply(u), Ops.FRAGMENT: lambda s, u: s.fragment(u),
+  Ops.ACC: lambda s, u: s.variable_value(u, u.src[0]),
 }
 _STATEMENTS: dict[Ops, Callable[[Selection, UOp], None]] = {
   Ops.GEP: Selection.take, Ops.RANGE: Selection.open, Ops.END: Selection.close, Ops.IF: Selection.condition,
   Ops.ENDIF: Selection.end_condition, Ops.ASSIGN_ACC: Selection.assign, Ops.STORE: lambda s, u: s.store(u), Ops.BARRIER: lambda s, u: s.barrier(u),
+  Ops.FETCH: lambda s, u: s.fetch(u), Ops.COMMIT: lambda s, u: s.commit(u), Ops.WAIT: lambda s, u: s.wait(u),
 }
 
 def constant_bits(u: UOp) -> int:

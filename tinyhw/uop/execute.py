@@ -6,15 +6,15 @@ fold in one after the other). A Program's brackets become nested blocks. A node'
 Lanes of a workgroup (LOCAL ranges) are generators that meet at each BARRIER. Local arrays begin undefined; reading what was never written raises.
 """
 from __future__ import annotations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from collections.abc import Callable, Iterator, Mapping
 
 from tinyhw.arithmetic import Function, Scalar, cast, elements, from_bytes, operation, round_to, to_bytes
 from tinyhw.dtype import DType
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.matrix import BLOCK_BYTES, BLOCK_ROWS, FRAGMENT_LANES, WORD_BYTES, Matrix, blocks_of
 from tinyhw.uop.ops import UOp
-if TYPE_CHECKING: from tinyhw.uop.matrix import Matrix
 
 def element_function(u: UOp) -> Function:
   """The elementwise operation of u on one lane. Raises DTypeError where its type has none."""
@@ -83,6 +83,13 @@ def _store(dtype: DType) -> Function:
       if g: memory.write(i, x)
   return store
 
+def _fetch(n: int) -> Function:
+  """FETCH of n elements: done at once."""
+  def fetch(goal: tuple[Memory, int], place: tuple[Memory, int], gate: Any = True) -> None:
+    if not gate: return
+    for k in range(n): goal[0].write(goal[1] + k, place[0].read(place[1] + k))
+  return fetch
+
 # ***** operations on values with lanes *****
 
 def value_function(u: UOp) -> Function:
@@ -104,7 +111,8 @@ def value_function(u: UOp) -> Function:
     lane = u.arg
     return (lambda x: x[lane]) if n == 1 else lambda x: x[lane:lane + n]
   if op is Ops.MMA: return _matrix(u)
-  if op in (Ops.SINK, Ops.GROUP, Ops.NOOP): return lambda *sources: None
+  if op is Ops.FETCH: return _fetch(u.arg)
+  if op in (Ops.SINK, Ops.GROUP, Ops.NOOP, Ops.COMMIT, Ops.WAIT): return lambda *sources: None
   raise VerifyError(f"{op.name} cannot be executed: {u!r}")
 
 def _bitcast_lanes(source: DType, target: DType) -> Function:
@@ -307,7 +315,8 @@ class _Program:
     if op is Ops.ASSIGN_ACC:  # its result goes to the ACC's place
       self.places[u] = self.place(u.src[0])
       return lambda x: x, (self.place(u.src[1]),), self.place(u.src[0])
-    function = _Shared(u) if op is Ops.MMA and u.arg.lanes > 1 else value_function(u)
+    if op is Ops.MMA and u.arg.lanes > 1 or op is Ops.FRAGMENT: return _Shared(u), tuple([self.place(s) for s in u.src]), self.place(u)
+    function = value_function(u)
     return function, tuple([self.place(s) for s in u.src]), self.place(u)
 
   def run(self, block: _Block, values: list[Any]) -> Iterator[_Shared | None]:
@@ -348,7 +357,8 @@ class _Program:
       shared = [place for place in reached if isinstance(place, _Shared)]
       if shared and len({place.u for place in reached if isinstance(place, _Shared)} | {None for p in reached if p is None}) > 1:
         raise VerifyError("lanes of a workgroup reach different operations of the matrix unit")
-      for k in range(0, len(shared), shared[0].u.arg.lanes if shared else 1): shared[0].multiply(shared[k:k + shared[0].u.arg.lanes])
+      together = shared[0].lanes if shared else 1
+      for k in range(0, len(shared), together): shared[0].execute(shared[k:k + together])
       if waiting and not shared: yield None
       lanes = waiting
 
@@ -356,9 +366,34 @@ _DONE: Any = object()
 def _barrier() -> None: pass
 
 class _Shared:
-  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), and the values of one lane that has reached it."""
+  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), or a FRAGMENT, and the values of one lane that has reached it."""
   def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
     self.u, self.values, self.places, self.at = u, values, places, at
+
+  @property
+  def lanes(self) -> int:
+    """That execute it together."""
+    return FRAGMENT_LANES if self.u.op is Ops.FRAGMENT else int(self.u.arg.lanes)
+
+  def execute(self, lanes: list[_Shared]) -> None:
+    """Give each of the lanes its share."""
+    if self.u.op is Ops.FRAGMENT: self.load(lanes)
+    else: self.multiply(lanes)
+
+  def load(self, lanes: list[_Shared]) -> None:
+    """Blocks of local memory: the place of a row of them comes from each lane."""
+    if len(lanes) != FRAGMENT_LANES: raise VerifyError(f"{len(lanes)} lanes load a FRAGMENT, not {FRAGMENT_LANES}")
+    size, transposed, rows = self.u.dtype.scalar().itemsize, self.u.arg, list[list[Any]]()
+    for lane in lanes[:BLOCK_ROWS * blocks_of(self.u.dtype)]:
+      assert lane.values is not None
+      memory, at = lane.values[lane.places[0]]
+      rows.append([memory.read(at + k) for k in range(BLOCK_BYTES // size)])
+    each = WORD_BYTES // size
+    for number, lane in enumerate(lanes):
+      row, first = number // 4, number % 4 * each
+      blocks = [rows[k:k + BLOCK_ROWS] for k in range(0, len(rows), BLOCK_ROWS)]
+      assert lane.values is not None
+      lane.values[lane.at] = tuple([block[first + k][row] if transposed else block[row][first + k] for block in blocks for k in range(each)])
 
   def multiply(self, lanes: list[_Shared]) -> None:
     """Give each of the lanes that hold one matrix its share of the result."""

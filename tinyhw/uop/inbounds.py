@@ -169,6 +169,10 @@ def outside(access: UOp, size: int, given: Sequence[UOp] = ()) -> str | None:
     if reason is not None: return reason if lanes == 1 else f"{reason} (lane {k})"
   return None
 
+def outside_run(access: UOp, place: UOp, count: int, size: int, given: Sequence[UOp] = ()) -> str | None:
+  """The same of a place (INDEX) of `count` adjacent elements that another operation (FETCH, FRAGMENT) touches."""
+  return _outside(place.src[1], [*given, *(s for s in access.src if dtypes.is_bool(s.dtype))], size, (0, count - 1))
+
 def _outside(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> str | None:
   low, high = _interval(index)
   if 0 <= low + extra[0] and high + extra[1] < size: return None

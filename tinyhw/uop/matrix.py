@@ -46,7 +46,7 @@ class Matrix:
   """A shape of the matrix unit: (m, k) x (k, n) + (m, n), and the element types of its operands and of its result.
 
   lanes: how many lanes of a workgroup hold a matrix together. 1: an operand is a whole matrix, row by row, and there are no layouts. More: a, b, c
-  tell which elements a lane has.
+  tell which elements a lane has. fragments: lanes load a and b from local memory together (FRAGMENT).
   """
   m: int
   n: int
@@ -57,6 +57,15 @@ class Matrix:
   a: Layout | None = None
   b: Layout | None = None
   c: Layout | None = None
+  fragments: bool = False
+
+# What a FRAGMENT loads: blocks of 8 rows of 16 bytes, by 32 lanes. Lane 8b + r says where row r of block b is; of each block it gets the word number
+# lane % 4 of row lane // 4, or, with transposition, of elements of two bytes, the elements lane // 4 of rows 2 * (lane % 4) and the next one
+FRAGMENT_LANES, BLOCK_ROWS, BLOCK_BYTES, WORD_BYTES = 32, 8, 16, 4
+
+def blocks_of(dtype: DType) -> int:
+  """Blocks of the result of a FRAGMENT: 1, 2 or 4."""
+  return dtype.itemsize // WORD_BYTES
 
 def by_columns(m: int, n: int, k: int, operand: DType, result: DType, lanes: int) -> Matrix:
   """The plainest way to share: lane l has row l % m of the first operand, column l % n of the second, and every so many-th row of that column."""

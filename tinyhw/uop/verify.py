@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
-from tinyhw.uop.inbounds import outside
+from tinyhw.uop.inbounds import outside, outside_run
+from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, blocks_of
 from tinyhw.uop.ops import KernelInfo, UOp, resolve, same_shape
 from tinyhw.uop.text import line_number, show
 
@@ -274,8 +275,7 @@ KERNEL: dict[Ops, Check] = {
   **_ELEMENTWISE, **_LANES, Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.PARAM: _slot, Ops.RANGE: _range, Ops.INDEX: _index,
   Ops.LOAD: _load, Ops.STORE: _store, Ops.REDUCE: _fold, Ops.STAGE: _fold, Ops.GROUP: _anything, Ops.DEVICE: _anything, Ops.DEFINE_LOCAL: _slot,
   Ops.AFTER: _first_type,  # AFTER(DEFINE_LOCAL, stores): what codegen makes of a STAGE
-  Ops.MMA: lambda u: _matrix(u),
-  Ops.MMA: lambda u: _matrix(u),
+  Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2),
   Ops.SINK: lambda u: None if u.arg is None or isinstance(u.arg, KernelInfo) else f"argument {u.arg!r} is no KernelInfo",
 }
 
@@ -310,6 +310,22 @@ def _assign_accumulator(u: UOp) -> str | None:
 def _condition(u: UOp) -> str | None:
   return None if len(u.src) == 1 and u.src[0].dtype is dtypes.bool else f"a condition of {[s.dtype for s in u.src]}"
 
+def _fragment(u: UOp, most: int) -> str | None:
+  """most: sources, 2 with the number of the lane in its wave."""
+  if not 1 <= len(u.src) <= most or u.src[0].op is not Ops.INDEX or u.src[0].dtype is not u.dtype.scalar(): return "not of (INDEX), and its type"
+  if blocks_of(u.dtype) not in (1, 2, 4) or u.dtype.itemsize % WORD_BYTES: return f"of {u.dtype.itemsize} bytes, not of 4, 8 or 16"
+  return "transposes elements that have not two bytes" if u.arg and u.dtype.scalar().itemsize != 2 else None
+
+def _fetch(u: UOp) -> str | None:
+  if len(u.src) not in (2, 3) or any(s.op is not Ops.INDEX for s in u.src[:2]): return "not (INDEX, INDEX, gate)"
+  goal, place = u.src[0].src[0], u.src[1].src[0]
+  if goal.op is not Ops.DEFINE_LOCAL or place.op is not Ops.PARAM: return "not from memory to local memory"
+  if goal.dtype is not place.dtype: return f"of {place.dtype} into local memory of {goal.dtype}"
+  if not isinstance(u.arg, int) or u.arg < 1: return f"of {u.arg!r} elements"
+  return _gate(u.src[2], 1) if len(u.src) > 2 else None
+
+def _wait(u: UOp) -> str | None: return _no_sources(u) or (None if isinstance(u.arg, int) and u.arg >= 0 else f"leaves {u.arg!r} groups")
+
 def _matrix(u: UOp) -> str | None: return _sources(u, 3) or (None if u.src[2].dtype is u.dtype else f"adds {u.src[2].dtype} to {u.dtype}")
 
 PROGRAM: dict[Ops, Check] = {
@@ -318,6 +334,7 @@ PROGRAM: dict[Ops, Check] = {
   Ops.END: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.RANGE else "closes no RANGE",
   Ops.ENDIF: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.IF else "closes no IF",
   Ops.STORE: lambda u: _store(u) if all(s.op is not Ops.RANGE for s in u.src[2:]) else "names ranges; in a Program brackets do that",
+  Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.FETCH: _fetch, Ops.COMMIT: _no_sources, Ops.WAIT: _wait,
   Ops.SINK: _anything, Ops.NOOP: _anything,
 }
 
@@ -350,6 +367,10 @@ class _Program:
     if u.op is Ops.PARAM and self.slots.setdefault(u.arg[0], u) is not u: wrong = f"slot {u.arg[0]} is defined twice"
     if u.op in (Ops.LOAD, Ops.STORE) and self.level > 1:
       wrong = outside(u, memory_size(u.src[0].src[0]), [b.src[0] for b in self.open if b.op is Ops.IF])
+    if u.op in (Ops.FETCH, Ops.FRAGMENT) and self.level > 1:
+      count = u.arg if u.op is Ops.FETCH else BLOCK_BYTES // u.dtype.scalar().itemsize
+      for place in (s for s in u.src if s.op is Ops.INDEX):
+        wrong = wrong or outside_run(u, place, count, memory_size(place.src[0]), [b.src[0] for b in self.open if b.op is Ops.IF])
     self.defined[-1].add(u)
     self.visible.add(u)
     if u.op in (Ops.RANGE, Ops.IF):

@@ -32,7 +32,7 @@ def test_lines_tell_of_control_words_and_of_what_they_wait_for() -> None:
   offsets = {int(words[0]): line for line in lines for words in [line.lstrip("/|\\ ").split()] if words and words[0].isdigit()}
   first = next(line for line in offsets.values() if "sb2<=0: " in line or "sb3<=0: " in line)
   at = int(first.partition(" of ")[2].split()[0].rstrip(",;"))
-  assert "after " in first and "; result " in offsets[at] and "LDS" in offsets[at]
+  assert "after " in first and "result " in offsets[at] and "LDS" in offsets[at]
   assert any("BRA .loop" in line for line in lines) and any("@P0 BRA ." in line or "@!P0 BRA ." in line for line in lines)
 
 @pytest.mark.parametrize("arch", ARCHS)

@@ -127,12 +127,18 @@ class _Pseudo:
     self.line(f"{self.text[u.src[0]]} = {strip_parens(self.text[u.src[1]])}")
     self.text[u] = self.text[u.src[0]]
 
+  def fetch(self, u: UOp) -> None:
+    gate = f"if {strip_parens(self.text[u.src[2]])}: " if len(u.src) > 2 else ""
+    self.line(f"{gate}{self.place(u.src[0], u.arg)} <- {self.place(u.src[1], u.arg)}")
+
   def barrier(self, u: UOp) -> None: self.line("barrier")
+  def commit(self, u: UOp) -> None: self.line("commit")
+  def wait(self, u: UOp) -> None: self.line(f"wait until {u.arg} left")
   def nothing(self, u: UOp) -> None: pass
 
 _RULES: dict[Ops, Callable[[_Pseudo, UOp], None]] = {
   Ops.CONST: _Pseudo.constant, Ops.PARAM: _Pseudo.name, Ops.DEFINE_VAR: _Pseudo.name, Ops.DEFINE_LOCAL: _Pseudo.name, Ops.RANGE: _Pseudo.range,
   Ops.END: _Pseudo.end, Ops.IF: _Pseudo.condition, Ops.ENDIF: _Pseudo.end, Ops.INDEX: _Pseudo.index, Ops.LOAD: _Pseudo.load,
   Ops.STORE: _Pseudo.store, Ops.ACC: _Pseudo.accumulator, Ops.ASSIGN_ACC: _Pseudo.assign, Ops.BARRIER: _Pseudo.barrier, Ops.SINK: _Pseudo.nothing,
-  Ops.NOOP: _Pseudo.nothing, Ops.GROUP: _Pseudo.nothing,
+  Ops.NOOP: _Pseudo.nothing, Ops.GROUP: _Pseudo.nothing, Ops.FETCH: _Pseudo.fetch, Ops.COMMIT: _Pseudo.commit, Ops.WAIT: _Pseudo.wait,
 }

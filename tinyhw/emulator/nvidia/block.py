@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction
 from tinyhw.emulator.memory import INSTRUCTION, WindowedMemory
-from tinyhw.emulator.nvidia import control, matrix, semantics_float, semantics_integer, transfer
+from tinyhw.emulator.nvidia import control, fragments, matrix, semantics_float, semantics_integer, transfer
 from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_integer import Step
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.grid import Grid
   from tinyhw.emulator.nvidia.port import Port
 
-MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **transfer.MEANINGS, **control.MEANINGS, **matrix.MEANINGS}
+MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **transfer.MEANINGS, **control.MEANINGS, **matrix.MEANINGS,
+            **fragments.MEANINGS}
 SLICE = 24  # most instructions of one warp in a row; the number is drawn for each turn
 
 class Decoded(NamedTuple):

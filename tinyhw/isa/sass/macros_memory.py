@@ -45,10 +45,46 @@ keep_p         p:p o:i
 kept_p         d=p o:i
   LDL R252, [RZ+o]
   ISETP.NE.AND d, PT, R252, RZ, PT
+copy_b32       s:v1 a:v2 o:i g:i
+  LDGSTS.E [s+o], desc[UR4][a.64+g]
+copy_b64       s:v1 a:v2 o:i g:i
+  LDGSTS.E.64 [s+o], desc[UR4][a.64+g]
+copy_b128      s:v1 a:v2 o:i g:i
+  LDGSTS.E.BYPASS.128 [s+o], desc[UR4][a.64+g]
+copy_b32_if    p:p s:v1 a:v2 o:i g:i
+  @p LDGSTS.E [s+o], desc[UR4][a.64+g]
+copy_b64_if    p:p s:v1 a:v2 o:i g:i
+  @p LDGSTS.E.64 [s+o], desc[UR4][a.64+g]
+copy_b128_if   p:p s:v1 a:v2 o:i g:i
+  @p LDGSTS.E.BYPASS.128 [s+o], desc[UR4][a.64+g]
+commit
+  LDGDEPBAR
+wait           n:i
+  DEPBAR.LE SB0, n
+rows_b32       d=v1 a:v1 o:i
+  LDSM.16.M88 d, [a+o]
+rows_b64       d=v2 a:v1 o:i
+  LDSM.16.M88.2 d, [a+o]
+rows_b128      d=v4 a:v1 o:i
+  LDSM.16.M88.4 d, [a+o]
+columns_b32    d=v1 a:v1 o:i
+  LDSM.16.MT88 d, [a+o]
+columns_b64    d=v2 a:v1 o:i
+  LDSM.16.MT88.2 d, [a+o]
+columns_b128   d=v4 a:v1 o:i
+  LDSM.16.MT88.4 d, [a+o]
 product_f16    d=v4 a:v4 b:v2 c:v4
   HMMA.16816.F32 d, a, b, c
+product_f16_0  d+v4 a:v4 b:v4
+  HMMA.16816.F32 d, a, b.0, d
+product_f16_1  d+v4 a:v4 b:v4
+  HMMA.16816.F32 d, a, b.2, d
 product_bf16   d=v4 a:v4 b:v2 c:v4
   HMMA.16816.F32.BF16 d, a, b, c
+product_bf16_0  d+v4 a:v4 b:v4
+  HMMA.16816.F32.BF16 d, a, b.0, d
+product_bf16_1  d+v4 a:v4 b:v4
+  HMMA.16816.F32.BF16 d, a, b.2, d
 """
 
 def text() -> str:

@@ -1,8 +1,8 @@
 """The shapes of the matrix unit that kernels are given: the instruction, and how the lanes of a warp share the matrices.
 
-A lane has the row (of the sum: the rows) lane / 4, and of that the places that lane % 4 tells. The order of the steps along the sum is free, as long
-as both factors have the same one: the hardware gives a lane steps 2t, 2t+1, 2t+8 and 2t+9, here they are called 4t to 4t+3, so that they stand beside
-each other in memory. Source: PTX ISA, "Matrix Fragments for mma.m16n8k16"; registers of SASS are in the same order.
+A lane has the row (of the sum: the rows) lane / 4, and of that the places that lane % 4 tells: of the steps two that stand beside each other, and
+those eight further on. A warp loads the factors together (LDSM). Source: PTX ISA, "Matrix Fragments for mma.m16n8k16"; registers of SASS are in the
+same order.
 """
 from __future__ import annotations
 from typing import NamedTuple
@@ -17,10 +17,10 @@ class Unit(NamedTuple):
 
 def product_16816(operand: DType) -> Matrix:
   """(16, 16) x (16, 8) of elements of two bytes, summed in float32."""
-  a = Layout((("step", 4, 4), ("row", 8, 1)), (("step", 2, 1), ("row", 2, 8), ("step", 2, 2)))
-  b = Layout((("step", 4, 4), ("column", 8, 1)), (("step", 4, 1),))
+  a = Layout((("step", 4, 2), ("row", 8, 1)), (("step", 2, 1), ("row", 2, 8), ("step", 2, 8)))
+  b = Layout((("step", 4, 2), ("column", 8, 1)), (("step", 2, 1), ("step", 2, 8)))
   c = Layout((("column", 4, 2), ("row", 8, 1)), (("column", 2, 1), ("row", 2, 8)))
-  return Matrix(16, 8, 16, operand, dtypes.float32, 32, a, b, c)
+  return Matrix(16, 8, 16, operand, dtypes.float32, 32, a, b, c, fragments=True)
 
 UNITS = (Unit("product_f16", product_16816(dtypes.float16)), Unit("product_bf16", product_16816(dtypes.bfloat16)))
 

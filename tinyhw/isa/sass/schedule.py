@@ -25,7 +25,7 @@ from tinyhw.machine.inst import Block, Effect, Function, MInst
 Lines = list[tuple[MInst, Control]]
 Scheduled = list[tuple[Block, Lines]]
 
-BOARDS = {"LDG": (0, 1), "LDG.plain": (0, 1), "LDS": (2, 3)}  # of instructions by name
+BOARDS = {"LDG": (0, 1), "LDG.plain": (0, 1), "LDS": (2, 3), "LDSM": (2, 3)}  # of instructions by name
 OTHER_BOARD, READ_BOARD = 4, 5
 SHARED_BOARDS = sum(1 << board for board in (*BOARDS["LDS"], READ_BOARD))
 SLOW = frozenset({"LDG", "LDG.plain"})  # whose sources have been read long before the result is there: a scoreboard tells that, too

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
   from tinyhw.machine.target import Target
 
 FARTHEST = 1 << 23  # bytes that an instruction can add to an address, or subtract
+NEAREST = 1 << 11   # the same of LDGSTS
 
 class Selector(Matrices):
   """The state of one selection; `select` at the end of this file is the way in."""
@@ -118,6 +119,25 @@ class Selector(Matrices):
     return number if u.dtype.itemsize == 4 else self.op(regs.R[2], "pack64", number, 0)
 
   def barrier(self, u: UOp) -> None: self.emit("barrier")
+
+  # ***** copies that go on by themselves *****
+
+  def fetch(self, u: UOp) -> None:
+    """LDGSTS, whose constant for addresses of memory is a small one."""
+    goal, near = self.shared_place(u.src[0])
+    base, far = self.far_place(u.src[1])
+    size = u.arg * u.src[0].dtype.itemsize
+    if len(u.src) > 2: self.emit(f"copy_b{8 * size}_if", self.value(u.src[2]), goal, base, near, far)
+    else: self.emit(f"copy_b{8 * size}", goal, base, near, far)
+
+  def far_place(self, index: UOp) -> tuple[Reg, int]:
+    """An address in memory, and bytes to add to it that LDGSTS has room for."""
+    _, base, offset = self.place(index)
+    return (base, offset) if -NEAREST <= offset < NEAREST else (self.once(regs.R[2], "add64", base, offset), 0)
+
+  def commit(self, u: UOp) -> None: self.emit("commit")
+
+  def wait(self, u: UOp) -> None: self.emit("wait", u.arg)
 
   def finish(self) -> None: self.emit("end")
 

@@ -16,5 +16,25 @@ class Matrices(Groups):
     """MMA. What begins at zero adds to the register that is zero."""
     unit = next((x for x in units() if x.matrix == u.arg), None)
     if unit is None: raise CompileError(f"{self.function.name}: {self.generation.arch} has no matrix unit for {u.arg}")
-    c = regs.RZ if u.src[2].op is Ops.CONST and u.src[2].arg == 0 else self.group(u.src[2])
-    return self.op(self.group_class(u.dtype), unit.key, self.group(u.src[0]), self.group(u.src[1]), c)
+    a, cls = self.group(u.src[0]), self.group_class(u.dtype)
+    half = half_of(u.src[1])
+    if half is not None:
+      c, result = self.group(u.src[2]), self.new(cls)
+      self.emit(f"{unit.key}_{half[1]}", result, a, self.group(half[0]), ties=(c,))
+      return result
+    start = regs.RZ if u.src[2].op is Ops.CONST and u.src[2].arg == 0 else self.group(u.src[2])
+    return self.op(cls, unit.key, a, self.group(u.src[1]), start)
+
+  def fragment(self, u: UOp) -> Reg:
+    """FRAGMENT: LDSM, whose addresses are those of rows."""
+    address, offset = self.shared_place(u.src[0])
+    return self.op(self.group_class(u.dtype), f"{'columns' if u.arg else 'rows'}_b{8 * u.dtype.itemsize}", address, offset)
+
+  def shared_place(self, index: UOp) -> tuple[Reg, int]:
+    """An address in the block's memory, and bytes to add to it."""
+    raise NotImplementedError
+
+def half_of(u: UOp) -> tuple[UOp, int] | None:
+  """The FRAGMENT of which a factor is the first (0) or second (1) half: the instruction takes half of the registers."""
+  if u.op is not Ops.GEP or u.src[0].op is not Ops.FRAGMENT or u.src[0].dtype.count != 2 * u.dtype.count: return None
+  return u.src[0], u.arg // u.dtype.count
