@@ -57,3 +57,11 @@ def test_pairs_that_no_vector_unit_has() -> None:
 def test_a_target_without_conversions_is_told_so() -> None:
   with pytest.raises(CompileError, match="does not convert .*int32 to .*float32"):
     lower(convert(dtypes.int32, dtypes.float32, 1, 8), Capabilities(0, 0), "x")
+
+def test_lanes_that_are_threads_convert_one_by_one_what_they_can() -> None:
+  """Vectors that are put together to be stored are converted by scalars, not on their codes."""
+  operations = frozenset({(Ops.CAST, dtypes.float16), (Ops.ADD, dtypes.int32), (Ops.MUL, dtypes.int32)})
+  target = Capabilities(16, 64, operations=operations, lanes=32)
+  uops = lower(convert(dtypes.float32, dtypes.float16, 8, 64), target, "k").uops
+  casts = [u for u in uops if u.op is Ops.CAST and u.dtype is dtypes.float16]
+  assert len(casts) == 8 and not any(u.op is Ops.SHR for u in uops)

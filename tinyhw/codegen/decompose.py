@@ -49,6 +49,7 @@ class Decomposer:
     return found
 
   def _has(self, op: Ops, dtype: DType) -> bool:
+    if self.capabilities.lanes: dtype = dtype.scalar()  # lanes that are threads compute scalars: legalize.py takes vectors apart
     if dtype.count > 1 and dtype.itemsize > self.capabilities.vector_bytes:
       dtype = dtype.scalar().vec(max(self.capabilities.vector_bytes // dtype.scalar().itemsize, 1))
     return self.capabilities.supports(op, dtype)

@@ -74,6 +74,7 @@ def signed(macro: Macro, negative: int, absolute: int) -> Macro:
 def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
   """The instructions of a macro whose operands are of these kinds; None if an immediate has no place."""
   macro = macro_of(arch, what)
+  assert len(macro.lines) == 1 or not any(line.startswith("@") for line in macro.lines), f"macro {macro.name}: a line with a guard stands alone"
   try: return tuple(piece(arch, macro, line, kinds) for line in macro.lines)
   except TinyError:
     if None not in kinds: raise

@@ -8,6 +8,7 @@ from tinyhw.isa.sass import branch, regs
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
 from tinyhw.isa.sass.control import Control
+from tinyhw.isa.sass.copies import drop_copies
 from tinyhw.isa.sass.emit import encode_function
 from tinyhw.isa.sass.latency import COSTS
 from tinyhw.isa.sass.macros import expand_macros, make
@@ -58,7 +59,7 @@ def target(arch: str) -> Target:
     name=arch, capabilities=capabilities(arch), banks=(regs.VECTOR, regs.PREDICATE), classes=(regs.R[1], regs.R[2], regs.R[4], regs.P),
     move=moves.move, spill=moves.spill, reload=moves.reload, jump=branch.jump, swap=moves.swap, invert=branch.invert, select=select,
     table=table(arch), region=region, abi=ABI[generation.name], allocatable=ALLOCATABLE, latency=COSTS,
-    steps=STEPS, hooks={"before:order": (drop_unused, interleave), "after:expand": (expand_macros,)})
+    steps=STEPS, hooks={"before:order": (drop_unused, interleave), "after:expand": (expand_macros, drop_copies)})
 
 def scheduled(program: Program, arch: str) -> tuple[Function, Scheduled]:
   """The laid out function, and its lines with their control words."""

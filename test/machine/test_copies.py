@@ -1,0 +1,32 @@
+"""Copies of any bank: what an ISA tells decides. Each ISA's own test has the cases (test/isa/amd/test_copies.py, test/isa/sass/test_copies.py)."""
+from __future__ import annotations
+
+from tinyhw.machine.copies import Copies, drop_copies
+from tinyhw.machine.inst import Access, Bank, Block, Function, Inst, MInst, Operand, Reg, RegClass
+
+BANK, OTHER = Bank("a", 8, tuple(range(8))), Bank("b", 8, tuple(range(8)))
+A, B = RegClass("a", BANK, 32), RegClass("b", OTHER, 32)
+READ, WRITE, BOTH = Access.READ, Access.WRITE, Access.BOTH
+
+def reg(cls: RegClass, index: int) -> Reg: return Reg(cls, index=index)
+def row(name: str, cls: RegClass, *accesses: Access) -> Inst: return Inst(name, None, tuple(Operand(f"o{k}", a, cls) for k, a in enumerate(accesses)))
+def copied(inst: MInst) -> tuple[int, int] | None:
+  if inst.row.name != "copy" or inst.operands[0].cls is not A: return None
+  first, second = (r.index for r in inst.operands)
+  return first, second
+
+def left(cls: RegClass, *insts: tuple[Inst, tuple[int, ...]]) -> list[tuple[str, list[int]]]:
+  function = Function("k")
+  function.blocks = [Block(0)]
+  function.blocks[0].insts = [MInst(one, [reg(cls, k) for k in numbers]) for one, numbers in insts]
+  drop_copies(function, Copies(BANK, copied, reg))
+  return [(inst.row.name, [r.index for r in inst.operands]) for inst in function.blocks[0].insts]
+
+def test_one_bank() -> None:
+  for cls, expected in ((A, [("use", [1])]), (B, [("copy", [2, 1]), ("use", [2])])):
+    assert left(cls, (row("copy", cls, WRITE, READ), (2, 1)), (row("use", cls, READ), (2,))) == expected
+
+def test_what_may_leave_a_register_as_it_was_reads_it() -> None:
+  copy, use, some = row("copy", A, WRITE, READ), row("use", A, READ), row("some", A, BOTH)
+  assert left(A, (copy, (2, 1)), (some, (2,)), (use, (2,)), (use, (1,))) \
+    == [("copy", [2, 1]), ("some", [2]), ("use", [2]), ("use", [1])], "a partial write keeps the copy"

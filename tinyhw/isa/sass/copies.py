@@ -1,0 +1,24 @@
+"""Take out copies between registers of a lane (machine/copies.py)."""
+from __future__ import annotations
+
+from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.branch import BRANCH
+from tinyhw.isa.sass.form import Form
+from tinyhw.machine import copies
+from tinyhw.machine.inst import Function, MInst, Reg
+from tinyhw.machine.target import Target
+
+def copied(inst: MInst) -> tuple[int, int] | None:
+  """The registers to and from which an instruction copies, if it does nothing else, in all lanes."""
+  if inst.row.encoding is BRANCH or inst.row.name != "MOV": return None
+  form: Form = inst.row.isa
+  to, source = (inst.operands[form.index[name]] for name in ("d", "b"))
+  if inst.operands[form.index["guard"]] != regs.PT or inst.operands[form.index["guard_not"]] or not isinstance(source, Reg): return None
+  if source.cls is not regs.R[1] or regs.ZERO in (to.index, source.index): return None
+  return to.index, source.index
+
+COPIES = copies.Copies(regs.VECTOR, copied, regs.reg)
+
+def drop_copies(function: Function, target: Target) -> Function:
+  """The function without copies that nobody needs."""
+  return copies.drop_copies(function, COPIES)

@@ -1,0 +1,129 @@
+"""Take out copies between registers of one bank, after allocation.
+
+Selection takes groups of registers apart and puts them together with copies, since allocation sees a group as one value. Now that registers are
+known, a reader of a copy can read what was copied (as long as that is not overwritten), and what is copied in the end can be made there in the first
+place (as long as nothing else is there). Then nobody reads most copies, and they go.
+
+Needs: physical code without macros; an operand whose old content may stay, as under a guard, has Access.BOTH. Only copies of single registers, inside
+of blocks; what is alive at their ends is found by a data flow over sets of registers as bits of ints. Cost: linear in the instructions, and in the
+distances from copies to what makes their sources.
+"""
+from __future__ import annotations
+from typing import NamedTuple
+from collections.abc import Callable
+
+from tinyhw.machine.flow import goals_of
+from tinyhw.machine.inst import Access, Bank, Block, Function, MInst, Reg, RegClass
+
+FAR = 256   # instructions between a copy and what makes its source, at most
+
+class Copies(NamedTuple):
+  """What an ISA tells. copied: the indices to and from which an instruction copies, if it does nothing else. reg: a physical register."""
+  bank: Bank
+  copied: Callable[[MInst], tuple[int, int] | None]
+  reg: Callable[[RegClass, int], Reg]
+
+def drop_copies(function: Function, copies: Copies) -> Function:
+  """The function without copies that nobody needs."""
+  blocks, bank = function.blocks, copies.bank
+  for block in blocks: forward(block, copies)
+  leaving = live_out(blocks, bank)
+  for block in blocks:
+    live = drop_unread(block, leaving[block], copies)
+    backward(block, live, copies)
+  return function
+
+# ***** what instructions touch *****
+
+def within(operand: object, bank: Bank) -> bool: return isinstance(operand, Reg) and operand.cls.bank is bank
+
+def units(r: Reg) -> int:
+  """The registers of a group, as bits."""
+  assert r.index is not None, f"{r!r} has no register yet"
+  return (1 << r.cls.units) - 1 << r.index
+
+def touched(inst: MInst, access: int, bank: Bank) -> int:
+  """The registers of a bank that an instruction reads, or writes."""
+  found = 0
+  for spec, r in zip(inst.row.operands, inst.operands):
+    if spec.access & access and within(r, bank): found |= units(r)
+  return found
+
+# ***** the passes *****
+
+def forward(block: Block, copies: Copies) -> None:
+  """Readers of copies read what was copied."""
+  bank = copies.bank
+  source: dict[int, int] = {}   # register -> the one that it is a copy of
+  for inst in block.insts:
+    for i, (spec, r) in enumerate(zip(inst.row.operands, inst.operands)):
+      if spec.access is not Access.READ or not within(r, bank) or r.cls.units > 1 or r.index not in source: continue
+      inst.operands[i] = copies.reg(r.cls, source[r.index])
+    written = touched(inst, Access.WRITE, bank)
+    if source and written: source = {d: s for d, s in source.items() if not written >> d & 1 and not written >> s & 1}
+    copy = copies.copied(inst)
+    if copy is not None and copy[0] != copy[1]: source[copy[0]] = copy[1]
+
+def live_out(blocks: list[Block], bank: Bank) -> dict[Block, int]:
+  """The registers that are read behind each block."""
+  following = dict(zip(blocks, blocks[1:]))
+  goals = {block: list(goals_of(block, following.get(block))) for block in blocks}
+  needed, kept = {}, {}
+  for block in blocks:
+    reads = writes = 0
+    for inst in block.insts:
+      reads |= touched(inst, Access.READ, bank) & ~writes
+      writes |= touched(inst, Access.WRITE, bank)
+    needed[block], kept[block] = reads, ~writes
+  out, changed = dict.fromkeys(blocks, 0), True
+  while changed:
+    changed = False
+    for block in reversed(blocks):
+      new = 0
+      for goal in goals[block]: new |= needed[goal] | out[goal] & kept[goal]
+      if new != out[block]: out[block], changed = new, True
+  return out
+
+def drop_unread(block: Block, leaving: int, copies: Copies) -> list[int]:
+  """Drop copies that nobody reads, and those to where they come from. The registers that are alive behind each instruction that is left."""
+  bank = copies.bank
+  insts: list[MInst] = []
+  live: list[int] = []
+  for inst in reversed(block.insts):
+    copy = copies.copied(inst)
+    if copy is not None and (copy[0] == copy[1] or not leaving >> copy[0] & 1): continue
+    insts.append(inst)
+    live.append(leaving)
+    leaving = leaving & ~touched(inst, Access.WRITE, bank) | touched(inst, Access.READ, bank)
+  block.insts = insts[::-1]
+  return live[::-1]
+
+def backward(block: Block, live: list[int], copies: Copies) -> None:
+  """What is only made to be copied is made where the copy would be."""
+  bank, insts, gone = copies.bank, block.insts, set()
+  for at in range(len(insts) - 1, -1, -1):
+    copy = copies.copied(insts[at])
+    if copy is None or live[at] >> copy[1] & 1: continue
+    dst, src = copy
+    start = maker(insts, at, dst, src, bank)
+    if start is None: continue
+    for k in range(start, at):
+      for i, r in enumerate(insts[k].operands):
+        if not within(r, bank) or r.index != src: continue
+        if k > start or insts[k].row.operands[i].access & Access.WRITE: insts[k].operands[i] = copies.reg(r.cls, dst)
+      live[k] = live[k] & ~(1 << src) | 1 << dst
+    gone.add(at)
+  block.insts = [inst for at, inst in enumerate(insts) if at not in gone]
+
+def maker(insts: list[MInst], at: int, dst: int, src: int, bank: Bank) -> int | None:
+  """The place of the instruction before `at` that makes all of `src`, if `dst` could take its place from there on."""
+  both = 1 << dst | 1 << src
+  for k in range(at - 1, max(at - FAR, 0) - 1, -1):
+    inst, made = insts[k], False
+    for spec, r in zip(inst.row.operands, inst.operands):
+      if not within(r, bank) or not units(r) & both: continue
+      if r.cls.units > 1: return None
+      made = made or r.index == src and spec.access is Access.WRITE
+    if made: return k if not touched(inst, Access.WRITE, bank) >> dst & 1 else None
+    if (touched(inst, Access.READ, bank) | touched(inst, Access.WRITE, bank)) >> dst & 1: return None
+  return None
