@@ -91,3 +91,37 @@ def test_what_is_read_must_have_been_written() -> None:
   assert machine.run(records) == (Exit.UNWRITTEN, last) and machine.masks[1] == 0x0f
   machine.masks[1] = 0xff
   assert machine.run(records)[0] == Exit.PYTHON
+
+RUNNING, MASK, GUARDED = 0, 8, 16   # places in the state
+
+@pytest.mark.parametrize("mask,inverted", [(0x0f, 0), (0xf0, 0xffffffff), (0xff, 0), (0, 0)])
+def test_guards_choose_lanes(mask: int, inverted: int) -> None:
+  machine, records = Machine(), Records(loop())
+  machine.state[0], machine.state[1], machine.masks[1] = 0x3f, mask | 0xabc000, 0x3f
+  records.steer("guard", MASK, inverted, RUNNING, 1, GUARDED)
+  records.steer("python")
+  records.done()
+  expected = (mask ^ inverted) & 0x3f
+  assert machine.run(records)[0] == Exit.PYTHON
+  assert (machine["ACTIVE"], machine["PARTIAL"], machine.state[2]) == (expected, 8, expected), "never all of 0xff"
+
+def test_a_guard_that_nothing_has_written() -> None:
+  machine, records = Machine(), Records(loop())
+  machine.state[0], machine.masks[0] = 0x3f, 0x1f
+  first = records.steer("guard", MASK, 0, RUNNING, 0, GUARDED)
+  records.done()
+  assert machine.run(records) == (Exit.UNWRITTEN, first)
+  records = Records(loop())
+  records.steer("branch", 0, 0, MASK, 0, RUNNING, 0)
+  records.done()
+  assert machine.run(records) == (Exit.UNWRITTEN, 0)
+
+@pytest.mark.parametrize("mask,inverted,way", [(0x3f, 0, 0), (0xff, 0, 0), (0xc0, 0, 1), (0x01, 0, None), (0x3f, 0xffffffff, 1)])
+def test_branches_of_all_lanes_or_none(mask: int, inverted: int, way: int | None) -> None:
+  machine, records = Machine(), Records(loop())
+  machine.state[0], machine.state[1], machine.masks[1] = 0x3f, mask, 0xff
+  at = records.steer("branch", 0, 0, MASK, inverted, RUNNING, 1)
+  ends = [records.steer("link"), records.steer("link")]
+  records.addresses += [(at + HEAD + i, place) for i, place in enumerate(ends)]
+  records.done()
+  assert machine.run(records) == ((Exit.PYTHON, at) if way is None else (Exit.LINK, ends[way]))

@@ -30,13 +30,13 @@ class Machine:
     for name, value in (("STATE", self.state.buffer_info()[0]), ("ACTIVE", 0xf), ("ALL", 0xf), ("VECTOR_WINDOWS", self.table.address),
                         ("SCALAR_WINDOWS", self.table.address)): self.context[AT[name]] = value
 
-  def run(self, function: str, addresses: list[int], count: int = 1, base: int = -1) -> bool:
+  def run(self, function: str, addresses: list[int], count: int = 1, base: int = -1, aligned: int = 0) -> bool:
     """Whether the access was plain."""
     self.state[:LANES] = array("I", addresses)
     loop = threaded.engine()
     assert loop is not None
     records = Records(loop)
-    records.steer(function, 0, 0, base, 0, 16, 16, count)
+    records.steer(function, 0, 0, base, 0, 16, 16, count, aligned)
     records.steer("link")
     records.done()
     self.context[AT["RECORD"]] = records.address
@@ -45,6 +45,13 @@ class Machine:
   def words(self, count: int = LANES) -> list[int]: return self.state[4:4 + count].tolist()
 
 def word(at: int) -> int: return sum((at + i & 0xff) << 8 * i for i in range(4))
+
+def test_addresses_that_must_be_multiples() -> None:
+  machine = Machine()
+  machine.context[AT["ACTIVE"]] = 0b0111
+  for last, plain in ((START + 16, True), (START + 12, False)):
+    assert machine.run("load4", [START, START + 8, last, 3], 2, aligned=7) is plain
+  assert machine.run("load4", [START, START + 8, START + 12, 3], 2)
 
 def test_loads_of_each_size() -> None:
   machine = Machine()

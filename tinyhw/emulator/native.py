@@ -60,6 +60,7 @@ class Lanes(Expressions):
     stores: list[UOp] = []
     for self.start in range(0, max(self.lanes, 1), self.width):
       stores += self.chunk()
+      for word in (word for words in self.masks.values() for parts in words for word in parts): order.update(dict.fromkeys(word.toposort()))
       if self.start + self.width < self.lanes: self.place_in(order, stores)
     stores += self.mask_stores()
     self.place_in(order, stores)

@@ -120,6 +120,7 @@ TEXT = """
   mov rax, qword ptr [rcx + rdx]
   mov rcx, qword ptr [rbx + {ALL}]
   and rax, rcx
+.activate_these:
   mov qword ptr [rbx + {ACTIVE}], rax
   xor r13d, r13d
   mov edx, 8
@@ -127,6 +128,41 @@ TEXT = """
   cmovne r13, rdx
   mov qword ptr [rbx + {PARTIAL}], r13
   ret
+
+.guard:                                ; operands: place of a mask, what inverts it, place of the lanes that run, number of the mask among what has
+  call .guarded_lanes                  ; been written, and where the lanes go that are active from now on
+  mov rax, rdi
+  mov rdx, qword ptr [r12 + 56]
+  mov dword ptr [rcx + rdx], eax
+  mov rcx, qword ptr [rbx + {ALL}]
+  jmp .activate_these
+.branch:                               ; operands: records if all lanes that run go there and if none does; mask, inversion, lanes, number as above
+  add r12, 16
+  call .guarded_lanes
+  sub r12, 16
+  test rdi, rdi
+  je .not_taken
+  cmp rdi, rax
+  je .taken
+  jmp .python
+.guarded_lanes:                        ; gives rax: lanes that run, rdi: those of them in the mask, rcx: the state. Leaves the function of who calls
+  mov rcx, qword ptr [rbx + {STATE}]
+  mov rdx, qword ptr [r12 + 40]
+  mov eax, dword ptr [rcx + rdx]
+  mov rsi, qword ptr [rbx + {WRITTEN}]
+  mov rdi, qword ptr [r12 + 48]
+  mov rsi, qword ptr [rsi + 8*rdi]
+  not rsi
+  test rsi, rax
+  jne .guard_unwritten
+  mov rdx, qword ptr [r12 + 24]
+  mov edi, dword ptr [rcx + rdx]
+  xor rdi, qword ptr [r12 + 32]
+  and rdi, rax
+  ret
+.guard_unwritten:
+  add rsp, 8
+  jmp .unwritten
 
 .written_all:                          ; operands: how many are read, how many written, their numbers: checks for all lanes
   mov rax, qword ptr [rbx + {ALL}]

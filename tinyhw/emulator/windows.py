@@ -88,7 +88,8 @@ class Local:
 NOWHERE = Local((0,) * 5, 0, 0)
 
 # The places of lanes that an instruction touches stand in the context. Operands of the loads and stores of vectors: place of the addresses' low row,
-# distance of the high row or 0, place of a scalar base or -1, offset, place of the first row of data, distance of the next ones, how many.
+# distance of the high row or 0, place of a scalar base or -1, offset, place of the first row of data, distance of the next ones, how many, and bits
+# that are 0 in all addresses of plain accesses.
 VECTOR = """
 .{name}:
   mov rsi, qword ptr [rbx + {STATE}]
@@ -117,6 +118,8 @@ VECTOR = """
   or rax, rdx
 .narrow_{name}:
   add rax, r10
+  test qword ptr [r12 + 80], rax
+  jne .slow
   mov r11, qword ptr [r12 + 72]
 .word_{name}:
   call .probe_{probe}

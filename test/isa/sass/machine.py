@@ -41,8 +41,10 @@ def execute(program: Program, arch: str, data: dict[int, list[Any]], variables: 
     slots += (BUFFERS + k * APART).to_bytes(8, "little")
   for variable in program.variables: slots += (variables or {})[variable.arg[0]].to_bytes(8, "little", signed=True)
   launch = launch_of(code, slots, value_of(program.grid, variables or {}))
-  known: dict[int, Any] = {}
-  executed = sum(Block(launch, block, memory, seed + block, known).run() for block in range(launch.blocks))
+  decoder, executed = None, 0
+  for number in range(launch.blocks):
+    block = Block(launch, number, memory, seed + number, decoder)
+    decoder, executed = block.decoder, executed + block.run()
   for param in program.params:
     scalar, content = param.dtype.scalar(), contents[param.arg[0]]
     data[param.arg[0]][:] = [from_bytes(bytes(content[k:k + scalar.itemsize]), scalar) for k in range(0, len(content), scalar.itemsize)]

@@ -37,7 +37,8 @@ def _vector(uses: Uses, mode: Mode, action: str, what: str, row_word: dict[int, 
   count, row_bytes = max(element.bytes // 4, 1), 4 * mode.lanes
   if count * mode.lanes > MOST_PLACES: return None
   data = row_at(uses, "vdst" if action == "load" else "vdata")
-  operands = (4 * row_word[row_at(uses, "vaddr")], row_bytes if base is None else 0, scalar, uses.get("offset"), 4 * row_word[data], row_bytes, count)
+  addresses, high = 4 * row_word[row_at(uses, "vaddr")], row_bytes if base is None else 0
+  operands = (addresses, high, scalar, uses.get("offset"), 4 * row_word[data], row_bytes, count, 0)
   return Transfer(function, operands, VECTOR)
 
 def _local(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
@@ -47,7 +48,7 @@ def _local(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
   if function is None or element is None: return None
   count, row_bytes = max(element.bytes // 4, 1), 4 * mode.lanes
   data = row_at(uses, "vdst" if action == "load" else "data0")
-  return Transfer(f"local_{function}", (4 * row_word[row_at(uses, "addr")], 0, -1, uses.get("offset"), 4 * row_word[data], row_bytes, count), None)
+  return Transfer(f"local_{function}", (4 * row_word[row_at(uses, "addr")], 0, -1, uses.get("offset"), 4 * row_word[data], row_bytes, count, 0), None)
 
 def _function(action: str, element: Element) -> str | None:
   """What moves an element."""

@@ -15,7 +15,7 @@ from tinyhw.emulator.nvidia.gpu import XID_MMU
 from tinyhw.emulator.nvidia.port import Port
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.nvidia.block import Decoded
+  from tinyhw.emulator.nvidia.decoded import Decoder
   from tinyhw.emulator.nvidia.engines import Processor
 
 RESIDENT = 8         # blocks of a grid that take turns
@@ -51,7 +51,7 @@ class Grid:
     if self.races is not None: processor.agent.begin(self.races, f"the {self.name}, for which nothing has waited,")
     self.rest, self.left = iter(range(self.blocks)), self.blocks
     self.residents: list[BlockLike] = []
-    self.decoded: dict[int, Decoded] = {}   # by address; what code is between two launches is another grid's
+    self.decoder: Decoder | None = None   # that of the first block, for all; what code is between two launches is another grid's
     if engines.make_block is None: raise PacketError(f"{self.name}: nothing executes blocks of {self.chip.name} here")
     self.make_block: MakeBlock = engines.make_block
     engines.work.append(self)

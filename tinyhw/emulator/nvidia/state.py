@@ -24,13 +24,15 @@ LANES = 32
 ALL = (1 << LANES) - 1
 ZEROS = [0] * LANES
 REGISTERS, UNIFORM, PREDICATES = 255, 63, 7
-# words of a warp. RUNNING: lanes that have not ended; GUARDED: those in which the guard of translated code holds; DROPPED: what nobody wants
-P_AT, UP_AT, UR_AT, RUNNING, GUARDED, DROPPED = 0, 8, 16, 80, 81, 82
+# words of a warp. RUNNING: lanes that have not ended; GUARDED: those in which the guard of translated code holds; FIRST: the number of its first lane
+# in its block, BLOCK: that of the block
+P_AT, UP_AT, UR_AT, RUNNING, GUARDED, FIRST, BLOCK = 0, 8, 16, 80, 81, 82, 83
 STATE_AT = CONTEXT_BYTES
 WRITTEN_AT = STATE_AT + 384
 # registers by number, for the masks of what has been written
 BANKS = (("R", 0, 256), ("P", 256, 8), ("UP", 264, 8), ("UR", 272, 64), ("B", 336, 16))
 UNITS: dict[Unit, int] = {(bank, i): first + i for bank, first, count in BANKS for i in range(count)}
+PT: Unit = ("P", regs.TRUE)
 ROWS_AT = (WRITTEN_AT + 8 * len(UNITS) + 63) // 64 * 64
 ROW_BYTES = 4 * LANES
 _ROW = struct.Struct(f"<{LANES}I")
@@ -40,6 +42,10 @@ def row_word(index: int, registers: int) -> int:
   """Where the row of a register of a launch that gives `registers` begins, in words of the state. Raises KeyError if there is none."""
   if index != regs.ZERO and index >= registers: raise KeyError(index)
   return (ROWS_AT - STATE_AT + ROW_BYTES * min(index, registers)) // 4
+
+def constants_word(registers: int) -> int:
+  """Where constant bank 0 begins, in words of the state."""
+  return row_word(regs.ZERO, registers) + LANES
 
 class Rows:
   """The registers, each a list of 32 words; RZ is zeros, and takes nothing."""
@@ -66,11 +72,12 @@ class Written:
     return self.masks[UNITS[unit]]
 
 class Warp:
-  """number: within its block. waiting: at a barrier of the block. numbered: what strict checks know is a state of translated code, by number.
-
-  reach: shared memory as translated code reaches it."""
+  """number: within its block. pc: of the next instruction, at: of the one that executes. waiting: at a barrier of the block. numbered: what strict
+  checks know is a state of translated code, by number. reach: shared memory as translated code reaches it.
+  """
   __slots__ = ("launch", "number", "block", "file", "address", "context", "words", "registers", "predicates", "uniform", "uniform_predicates",
-               "known", "pc", "waiting", "memory", "shared", "local", "local_known", "schedule", "reach", "numbered")
+               "known", "pc", "waiting", "at", "memory", "shared", "local", "local_known", "schedule", "reach", "numbered")
+  mode = 0   # nothing of its state changes what instructions do
 
   def __init__(self, launch: Launch, number: int, block: int, memory: WindowedMemory, shared: LocalMemory, schedule: Schedule, source: random.Random):
     self.launch, self.number, self.block, self.memory, self.shared, self.schedule = launch, number, block, memory, shared, schedule
@@ -86,11 +93,14 @@ class Warp:
     self.uniform = self.words[UR_AT:UR_AT + UNIFORM + 1]
     self.predicates[regs.TRUE], self.uniform_predicates[regs.TRUE], self.uniform[UNIFORM] = ALL, ALL, 0
     for i in range(PREDICATES): self.uniform_predicates[i] = ALL * (self.uniform_predicates[i] & 1)
+    self.words[FIRST], self.words[BLOCK] = LANES * number, block
+    self.known[PT] = ALL
     self.context[_ALL] = ALL
     self.active = (1 << max(0, min(launch.threads - LANES * number, LANES))) - 1
     self.reach = shared.reach(number) if shared.size else NOWHERE
     self.context[_LOCAL] = self.reach.address
-    self.pc, self.waiting, self.numbered = launch.code, False, False
+    self.pc = self.at = launch.code
+    self.waiting = self.numbered = False
     self.local = [bytearray(source.randbytes(launch.local_bytes)) for _ in range(LANES)]
     self.local_known = [bytearray(launch.local_bytes) for _ in range(LANES)]
 
@@ -102,6 +112,16 @@ class Warp:
   def active(self, lanes: int) -> None:
     self.words[RUNNING] = self.words[GUARDED] = lanes
     self.context[_ACTIVE], self.context[_PARTIAL] = lanes, 0 if lanes == ALL else 8
+
+  @property
+  def ended(self) -> bool:
+    """All of its lanes have."""
+    return not self.words[RUNNING]
+
+  def guarded(self, guard: int, inverted: bool) -> int:
+    """The lanes that run in which a predicate is true, or (inverted) false."""
+    mask: int = self.predicates[guard]
+    return self.active & (~mask if inverted else mask)
 
 def lanes_of(mask: int) -> list[int]:
   """The lanes of a mask, lowest first."""

@@ -1,0 +1,27 @@
+"""Instructions are made ready once; what they mean is asked completely."""
+from __future__ import annotations
+
+import pytest
+
+from sass_warps import ORIGIN, assembled
+from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
+from tinyhw.emulator.nvidia.decoded import Decoder, made_ready
+from tinyhw.isa.sass.control import Control
+from tinyhw.isa.sass.encode import encode
+from tinyhw.isa.sass.syntax import parse
+
+def test_the_reuse_cache_is_refused() -> None:
+  inst, _ = parse("FADD R0, R1, R2", "sm_90")
+  with pytest.raises(UnknownInstruction, match="reuse cache"): made_ready(encode(inst, Control(reuse=1)), "sm_90", 0)
+
+def test_a_decoder_reads_each_instruction_once() -> None:
+  code, reads = assembled(["@!P3 FADD R0, R1, R2", "BAR.SYNC 0x0"]), []
+  def read(address: int, size: int) -> bytes:
+    reads.append(address)
+    return code[address - ORIGIN:address - ORIGIN + size]
+  decoder = Decoder("sm_90", read)
+  steps = [decoder.at(ORIGIN + 16 * i) for i in (0, 1, 2, 0)]
+  assert reads == [ORIGIN, ORIGIN + 16, ORIGIN + 32] and steps[3] is steps[0]
+  assert [(step.guard, step.inverted, step.ends) for step in steps[:3]] == [(3, True, False), (7, False, True), (7, False, True)]
+  assert "@!P3 FADD R0, R1, R2" in steps[0].text
+  with pytest.raises(OutOfBounds, match="multiples of 16"): decoder.at(ORIGIN + 8)

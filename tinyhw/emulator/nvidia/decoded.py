@@ -1,0 +1,72 @@
+"""Instructions made ready: bytes to what a warp executes, once for all blocks of a grid.
+
+A `Decoded` has the function of the instruction, its control word, and which registers it uses. `Decoder` has those of one launch's code, by address.
+"""
+from __future__ import annotations
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
+from tinyhw.emulator.nvidia import control, fragments, matrix, semantics_float, semantics_integer, transfer
+from tinyhw.emulator.nvidia.operands import Operands
+from tinyhw.emulator.nvidia.semantics_integer import Step
+from tinyhw.errors import DecodeError
+from tinyhw.isa.sass.control import Control
+from tinyhw.isa.sass.decode import decode
+from tinyhw.isa.sass.encode import BYTES
+from tinyhw.isa.sass.syntax import show
+from tinyhw.isa.sass.uses import Uses, uses_of
+from tinyhw.machine.inst import MInst
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.nvidia.translate import Translation
+
+MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **transfer.MEANINGS, **control.MEANINGS, **matrix.MEANINGS,
+            **fragments.MEANINGS}
+ENDS = frozenset({"branch", "sync"})   # pipes of instructions that may lead elsewhere, end lanes, or make warps wait
+
+class Decoded(NamedTuple):
+  """An instruction made ready. guard, inverted: the index of its predicate, and whether it is executed where that is false. ends: a block of steps
+  ends behind it."""
+  inst: MInst
+  control: Control
+  uses: Uses
+  guard: int
+  inverted: bool
+  ends: bool
+  run: Step
+  text: str
+
+def made_ready(code: bytes, arch: str, address: int) -> Decoded:
+  """Raises UnknownInstruction."""
+  try: inst, control_word = decode(code, 0, arch)
+  except DecodeError as e: raise UnknownInstruction(str(e)) from None
+  o = Operands(inst)
+  meaning = MEANINGS.get(inst.row.name)
+  if meaning is None: raise UnknownInstruction(f"{o.form.key} has no meaning here yet")
+  if control_word.reuse: raise UnknownInstruction("the reuse cache has no meaning here yet")
+  run = meaning(o)
+  o.finish()
+  guard = o.values["guard"]
+  text = f"{control_word} {show(inst, control_word, address)}"
+  return Decoded(inst, control_word, uses_of(inst), guard.index, bool(o.values["guard_not"]), inst.row.pipe in ENDS, run, text)
+
+class Decoder:
+  """The instructions of a launch's code, and their translation, once a block has asked for it. read(address, size): bytes of the code."""
+  def __init__(self, arch: str, read: Callable[[int, int], bytes]):
+    self.arch, self.read = arch, read
+    self.steps: dict[int, Decoded] = {}
+    self.translations: list[Translation | None] = []
+
+  def shared(self, make: Callable[[], Translation | None]) -> Translation | None:
+    """The translation that all blocks share; made for the first one."""
+    if not self.translations: self.translations.append(make())
+    return self.translations[0]
+
+  def at(self, address: int) -> Decoded:
+    """The instruction at an address. Raises OutOfBounds, UnknownInstruction, PageFault."""
+    found = self.steps.get(address)
+    if found is None:
+      if address % BYTES: raise OutOfBounds(f"code at {address:#x}: instructions are at multiples of {BYTES}")
+      found = self.steps[address] = made_ready(self.read(address, BYTES), self.arch, address)
+    return found
