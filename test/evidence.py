@@ -32,9 +32,9 @@ class Target(NamedTuple):
 WIDE = r"zmm|\{k\d\}|\bk[0-7]\b|[xy]mm(?:1[6-9]|2\d|3[01])\b"   # registers and forms that need EVEX, or masks
 DRIVER = "drivers/cpu/test_workers.py"
 
-AMD = {"L0": "isa/amd/test_encode.py", "L1": "isa/amd/test_decode.py", "L2": "emulator/amd/test_tensors.py", "L3": "drivers/amd/test_emulated.py"}
+AMD = {"L0": "isa/amd/test_encode.py", "L1": "isa/amd/test_decode.py", "L2": "emulator/amd/test_tensors.py", "L3": "drivers/gpu/test_emulated.py"}
 NVIDIA = {"L0": "isa/sass/test_encode.py", "L1": "isa/sass/test_decode.py", "L2": "emulator/nvidia/test_tensors.py",
-          "L3": "drivers/nvidia/test_device.py"}
+          "L3": "drivers/gpu/test_emulated.py"}
 ENCODES = {level: NVIDIA[level] for level in ("L0", "L1")}
 X86 = {"L0": "isa/x86/test_encode.py", "L1": "isa/x86/test_decode.py", "L3": DRIVER}
 

@@ -258,11 +258,11 @@ class Node:
 
   def fileno(self) -> int: return self.file.fileno()
 
-  def ioctl(self, argument: Any) -> None:
-    """The call whose structure this is: its class has the number, as REQUEST."""
+  def ioctl(self, argument: Any, what: str = "") -> None:
+    """The call whose structure this is: its class has the number, as REQUEST. what: it is for, in errors; the name of the structure if not given."""
     kind = type(argument)
     try: self._uninterrupted(kind.REQUEST, argument)
-    except OSError as error: raise refusal(f"{self.path}: {kind.__name__}", error, self.advice.get(kind.__name__)) from error
+    except OSError as error: raise refusal(f"{self.path}: {what or kind.__name__}", error, self.advice.get(kind.__name__)) from error
 
   def _uninterrupted(self, request: int, argument: Any) -> None:
     while True:

@@ -8,7 +8,7 @@ import ctypes
 from typing import Any, NamedTuple
 
 from tinyhw.autogen.nvidia import rm
-from tinyhw.drivers.linux.files import PAGE, Mapping, Node, Refused
+from tinyhw.drivers.linux.files import PAGE, Mapping, Node, Refused, Returns
 from tinyhw.drivers.nvidia.addresses import Addresses
 from tinyhw.drivers.nvidia.chips import CHIPS, Chip, chip_of, newest
 from tinyhw.drivers.nvidia.rm import Connection
@@ -22,6 +22,7 @@ SMALL_PAGES, HUGE_PAGES, OF_HOST, CONTIGUOUS, SCATTERED, CACHED = 1 << 23, 3 << 
 NO_CLEAR, GPU_CACHED, NOT_GPU_CACHED, HUGE_2M = 1, 1 << 2, 2 << 2, 1 << 20                                                # attr2
 PINNED = 1 << 4 | 1 << 12 | 1 << 30                       # of memory of the program: scattered, cached, not to be mapped by the kernel
 READ_WRITE_ATOMIC = 1
+INSTANCES = "/proc/driver/nvidia/capabilities/gpu{}/mig"
 USERMODE_BYTES = 0x10000
 INFO = {"memory_kib": 0x08, "free_kib": 0x16, "l2_kib": 0x1B}  # NV2080_CTRL_FB_INFO_INDEX
 
@@ -44,12 +45,11 @@ USER = Kind("memory of the program", rm.MEMORY_OF_PROGRAM, 0, 0, PAGE, visible=F
 
 class Memory:
   """Memory that GPUs see at `address`, and the processor through `mapping` if its kind is visible. `close` gives it back."""
-  def __init__(self, kind: Kind, address: int, size: int, label: str):
-    self.kind, self.address, self.size, self.label = kind, address, size, label
+  def __init__(self, kind: Kind, address: int, size: int, label: str, returns: Returns):
+    self.kind, self.address, self.size, self.label, self.returns = kind, address, size, label, returns
     self.handle = 0
     self.seen_by: list[Card] = []
     self.owner: object = None
-    self.undo = contextlib.ExitStack()
     self.found: Mapping | None = None
 
   @property
@@ -59,8 +59,8 @@ class Memory:
     return self.found
 
   def close(self) -> None:
-    """Give it back; the GPUs must have done with it. A second call does nothing."""
-    self.undo.close()
+    """Give it back; the GPUs must have done with it. Raises Refused; a second call does what is left. Its addresses stay taken until all is done."""
+    self.returns.close()
 
   def __repr__(self) -> str: return f"<{self.label}: {self.size:#x} bytes of {self.kind} at {self.address:#x}>"
 
@@ -70,6 +70,7 @@ class Card:
     self.connection, self.minor, self.gpu_id = connection, int(info.minor_number), int(info.gpu_id)
     self.place = f"{info.domain:04x}:{info.bus:02x}:{info.slot:02x}.0"
     self.kept: Any = None
+    self._refuse_instances()
     s = connection.structures
     with contextlib.ExitStack() as undo:
       self.node = connection.open_card(self.minor)
@@ -87,6 +88,13 @@ class Card:
       self._register(undo)
       self.tpcs, self.facts = self._count(), self._facts()
       self.undo = undo.pop_all()
+
+  def _refuse_instances(self) -> None:
+    """A GPU that is divided gives nothing to a client that has not chosen an instance. Source: the vendor's MIG user guide, "Device nodes"."""
+    box, path = self.connection.box, INSTANCES.format(self.minor)
+    if box.exists(path) and any(name.startswith("gi") for name in box.listdir(path)):
+      raise DeviceError(f"the GPU at {self.place} is divided into instances (MIG), which are not driven; sudo nvidia-smi -i {self.minor} -mig 0 "
+                        "makes one GPU of it, and NV:CUDA uses an instance")
 
   def _classes(self) -> list[int]:
     """The classes of objects that the GPU has."""
@@ -141,21 +149,21 @@ class Card:
 
   def allocate(self, size: int, kind: Kind, label: str, host: int = 0) -> Memory:
     """Memory of `size` bytes (rounded up to pages) that the GPU sees. host: of USER memory, where the program's pages are. Raises Refused."""
-    size, space = -(-size // kind.page) * kind.page, self.addresses()
-    undo = contextlib.ExitStack()
-    with contextlib.ExitStack() as failed:
-      failed.callback(undo.close)
+    self.connection.offer_again()
+    size, space, returns = -(-size // kind.page) * kind.page, self.addresses(), Returns(self.connection.unreturned)
+    try:
       address = space.take(size + kind.page, kind.page)    # nothing lies on the page behind it
-      undo.callback(space.give, address, size + kind.page)
-      memory = Memory(kind, address, size, label)
+      returns.add(lambda: space.give(address, size + kind.page))
+      memory = Memory(kind, address, size, label, returns)
       memory.handle = self._pinned(host, size) if kind is USER else self._object(size, kind)
-      undo.callback(self.connection.free, memory.handle)
-      self._range(undo, memory)
-      undo.callback(self.unshare, memory)
+      returns.add(lambda: self.connection.free(memory.handle))
+      self._range(memory)
+      returns.add(lambda: self.unshare(memory))
       self.share(memory)
-      if kind.visible: memory.found = self._view(undo, memory.handle, size, address)
-      failed.pop_all()
-      memory.undo = undo
+      if kind.visible: memory.found = self._view(returns, memory.handle, size, address)
+    except BaseException:
+      with contextlib.suppress(Refused): returns.close()   # the first error is the one that is told
+      raise
     return memory
 
   def addresses(self) -> Addresses:
@@ -177,13 +185,13 @@ class Card:
       limit=size - 1, fd=-1), self.node)
     return handle
 
-  def _range(self, undo: contextlib.ExitStack, memory: Memory) -> None:
+  def _range(self, memory: Memory) -> None:
     """Tell unified memory that these addresses are for memory of ours."""
     s = self.connection.structures
     self.connection.call_uvm(s.UvmCreateExternal(base=memory.address, length=memory.size))
     release = s.UvmFree(base=memory.address)
     if hasattr(release, "length"): release.length = memory.size
-    undo.callback(self.connection.call_uvm, release)
+    memory.returns.add(lambda: self.connection.call_uvm(release))
 
   def share(self, memory: Memory) -> None:
     """See memory, also of another GPU, at the same address. Raises Refused where that cannot be."""
@@ -199,8 +207,9 @@ class Card:
   def unshare(self, memory: Memory) -> None:
     """No GPU sees the memory any more."""
     while memory.seen_by:
-      card = memory.seen_by.pop()
-      self.connection.call_uvm(self.connection.structures.UvmUnmapExternal(base=memory.address, length=memory.size, gpuUuid=_uuid(card.uuid)))
+      uuid = _uuid(memory.seen_by[-1].uuid)
+      self.connection.call_uvm(self.connection.structures.UvmUnmapExternal(base=memory.address, length=memory.size, gpuUuid=uuid))
+      memory.seen_by.pop()
 
   def connect(self, other: Card) -> None:
     """Let both GPUs reach each other's memory. Raises Refused where no link does."""
@@ -209,23 +218,24 @@ class Card:
     self.connection.call_uvm(self.connection.structures.UvmEnablePeerAccess(gpuUuidA=_uuid(self.uuid), gpuUuidB=_uuid(other.uuid)))
     self.connection.peers.add(key)
 
-  def _view(self, undo: contextlib.ExitStack, handle: int, size: int, address: int = 0) -> Mapping:
+  def _view(self, returns: Returns, handle: int, size: int, address: int = 0) -> Mapping:
     """What an object's memory looks like to the processor, through a node of its own."""
     node: Node = self.connection.open_card(self.minor)
-    undo.callback(node.close)
+    returns.add(node.close)
     self.connection.call(self.connection.structures.RmMapMemory(hClient=self.connection.root, hDevice=self.device, hMemory=handle, length=size,
                                                                 fd=node.fileno()))
     found = node.mmap(size, 0, address)
-    undo.callback(found.close)
+    returns.add(found.close)
     return found
 
   def usermode(self, undo: contextlib.ExitStack) -> Mapping:
     """The page with the doorbell and the clock. On Hopper and later it is the one behind the PCI window that the kernel's own channels use."""
     number = self.class_of(self.chip.usermode, "doorbell page")
     parameters = self.connection.structures.UsermodeParams(bBar1Mapping=1) if number >= rm.HOPPER_USERMODE else None
-    handle = self.connection.new(self.subdevice, number, parameters)
-    undo.callback(self.connection.free, handle)
-    return self._view(undo, handle, USERMODE_BYTES)
+    handle, returns = self.connection.new(self.subdevice, number, parameters), Returns(self.connection.unreturned)
+    undo.callback(returns.close)
+    returns.add(lambda: self.connection.free(handle))
+    return self._view(returns, handle, USERMODE_BYTES)
 
   # **** the end ****
 

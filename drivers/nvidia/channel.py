@@ -7,13 +7,13 @@ from __future__ import annotations
 import contextlib
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from tinyhw.autogen.nvidia import methods, rm
 from tinyhw.drivers.gpu.launch import Indirect
 from tinyhw.drivers.gpu.queue import Ring, Transient
-from tinyhw.drivers.linux.files import Mapping, fence
-from tinyhw.drivers.nvidia.card import HOST, RING, Card, Memory
+from tinyhw.drivers.linux.files import Mapping, Returns, fence
+from tinyhw.drivers.nvidia.card import HOST, RING, Card, Kind, Memory
 
 ENTRIES = 1 << 12
 GRAPHICS = 1                      # engine type of the group: the engine that computes
@@ -28,17 +28,20 @@ class Owner(Protocol):
   card: Card
   transient: Transient
   doorbell: Mapping
-  def allocate(self, size: int, kind: Any, label: str) -> Memory: ...
   def wait_for(self, done: Callable[[], bool], what: str) -> None: ...
   def words(self, address: int, count: int) -> list[int]: ...
 
 class Group:
-  """The channel group of a device, with a context share that its channels have in common. `start` lets it run, when all of them are there."""
+  """The channel group of a device, with a context share that its channels have in common. `start` lets it run, when all of them are there.
+
+  returns: how all that is in it is given back, its channels first.
+  """
   def __init__(self, card: Card, undo: contextlib.ExitStack):
     connection, s = card.connection, card.connection.structures
-    self.card = card
+    self.card, self.returns = card, Returns(connection.unreturned)
     self.handle = connection.new(card.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=card.space, engineType=GRAPHICS))
-    undo.callback(connection.free, self.handle)
+    self.returns.add(lambda: connection.free(self.handle))
+    undo.callback(self.returns.close)
     self.share = connection.new(self.handle, rm.CONTEXT_SHARE, s.ContextShareParams(hVASpace=card.space, flags=SUBCONTEXT_ASYNC))
 
   def start(self) -> None:
@@ -46,28 +49,28 @@ class Group:
     self.card.connection.control(self.handle, self.card.connection.structures.GroupSchedule(bEnable=1))
 
 class Channel:
-  """One channel. name: of what it does; number: the class of its engine object."""
+  """One channel; it ends with its group. name: of what it does; number: the class of its engine object."""
   def __init__(self, owner: Owner, group: Group, name: str, number: int):
-    self.owner, self.name, self.number, self.card = owner, name, number, owner.card
+    self.owner, self.name, self.number, self.card, self.returns = owner, name, number, owner.card, group.returns
     connection, s = self.card.connection, self.card.connection.structures
-    with contextlib.ExitStack() as undo:
-      def allocate(size: int, kind: Any, label: str) -> Memory:
-        memory = owner.allocate(size, kind, f"{name} channel: {label}")
-        undo.callback(memory.close)
-        return memory
-      self.memory = allocate(8 * ENTRIES + methods.USERD_BYTES, RING, "ring")
-      self.notifier = allocate(NOTIFIER_BYTES, HOST, "errors")
-      self.memory.mapping.copyin(0, bytes(8 * ENTRIES + methods.USERD_BYTES))
-      self.notifier.mapping.copyin(0, bytes(16))
-      parameters = s.ChannelParams(hObjectError=self.notifier.handle, hObjectBuffer=self.memory.handle, gpFifoOffset=self.memory.address,
-                                   gpFifoEntries=ENTRIES, hContextShare=group.share)
-      parameters.hUserdMemory[0], parameters.userdOffset[0] = self.memory.handle, 8 * ENTRIES
-      self.handle = connection.new(group.handle, self.card.class_of(self.card.chip.channel, "channel"), parameters)
-      undo.callback(connection.free, self.handle)
-      self.engine = connection.new(self.handle, number, None)
-      self.undo = undo.pop_all()
+    self.memory = self._allocate(8 * ENTRIES + methods.USERD_BYTES, RING, "ring")
+    self.notifier = self._allocate(NOTIFIER_BYTES, HOST, "errors")
+    self.memory.mapping.copyin(0, bytes(8 * ENTRIES + methods.USERD_BYTES))
+    self.notifier.mapping.copyin(0, bytes(16))
+    parameters = s.ChannelParams(hObjectError=self.notifier.handle, hObjectBuffer=self.memory.handle, gpFifoOffset=self.memory.address,
+                                 gpFifoEntries=ENTRIES, hContextShare=group.share)
+    parameters.hUserdMemory[0], parameters.userdOffset[0] = self.memory.handle, 8 * ENTRIES
+    self.handle = connection.new(group.handle, self.card.class_of(self.card.chip.channel, "channel"), parameters)
+    self.returns.add(lambda: connection.free(self.handle))
+    self.engine = connection.new(self.handle, number, None)
     self.token = 0
     self.ring = Ring(self.memory.mapping, 2 * ENTRIES, self.consumed, self.publish, self.wait)
+
+  def _allocate(self, size: int, kind: Kind, label: str) -> Memory:
+    """Memory until the group ends: not the owner's, which gives its own back even where the kernel does not let go of a channel."""
+    memory = self.card.allocate(size, kind, f"{self.name} channel: {label}")
+    self.returns.add(memory.close)
+    return memory
 
   def begin(self) -> None:
     """The group runs: find out what the doorbell is told, and let the kernel set up memory that the engine wants."""
@@ -75,13 +78,13 @@ class Channel:
     self.token = int(connection.control(self.handle, s.GetWorkSubmitToken(workSubmitToken=NO_TOKEN)).workSubmitToken)
     space = self.card.addresses()
     base = space.take(RESERVED_BYTES, 2 << 20)
-    self.undo.callback(space.give, base, RESERVED_BYTES)
+    self.returns.add(lambda: space.give(base, RESERVED_BYTES))
     uuid = (type(s.UvmRegisterChannel().gpuUuid))(*self.card.uuid)
     connection.call_uvm(s.UvmRegisterChannel(gpuUuid=uuid, rmCtrlFd=connection.node.fileno(), hClient=connection.root, hChannel=self.handle,
                                              base=base, length=RESERVED_BYTES))
     gone = s.UvmUnregisterChannel(hClient=connection.root, hChannel=self.handle)
     if hasattr(gone, "gpuUuid"): gone.gpuUuid = uuid
-    self.undo.callback(connection.call_uvm, gone)
+    self.returns.add(lambda: connection.call_uvm(gone))
 
   def put(self, *pieces: Sequence[int] | Indirect) -> None:
     """Append commands, in order: words, which are copied to memory of the next submission, or such as are in memory already."""
@@ -136,10 +139,6 @@ class Channel:
       except ValueError: calls = []
       lines += [f"{entry['length']} words at {entry['address'] << 2:#x}", *("  " + text for text in show(calls, self.card.chip.generation))]
     return lines
-
-  def close(self) -> None:
-    """End the channel and give its memory back. A second call does nothing."""
-    self.undo.close()
 
 def show(calls: Sequence[methods.Call], generation: int) -> list[str]:
   """Methods as text."""

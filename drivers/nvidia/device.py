@@ -48,8 +48,8 @@ class NVDevice(GpuDevice):
       self.transient = Transient(transient.mapping, transient.address, self.timeline, self.wait_number, Program.alignment)
       self.doorbell = card.usermode(undo)
       group = Group(card, undo)
-      self.compute = self._channel(undo, group, "compute", card.chip.compute)
-      self.copies = self._channel(undo, group, "copy", card.class_of(card.chip.copy, "copy engine"))
+      self.compute = Channel(self, group, "compute", card.chip.compute)
+      self.copies = Channel(self, group, "copy", card.class_of(card.chip.copy, "copy engine"))
       group.start()
       for channel in (self.compute, self.copies): channel.begin()
       self.begin(card.kept or Left(GpuAllocator(self, VRAM, card.facts.get("memory_kib", 0) << 10 or None), GpuAllocator(self, VRAM, None), set()),
@@ -57,11 +57,6 @@ class NVDevice(GpuDevice):
       card.kept = None
       self._introduce()
       self.undo = undo.pop_all()
-
-  def _channel(self, undo: contextlib.ExitStack, group: Group, name: str, number: int) -> Channel:
-    channel = Channel(self, group, name, number)
-    undo.callback(channel.close)
-    return channel
 
   def _introduce(self) -> None:
     """Bind the engines' objects to the channels' subchannels."""

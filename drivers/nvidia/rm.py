@@ -14,7 +14,7 @@ from typing import Any
 
 from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import Status
-from tinyhw.drivers.linux.files import Box, Node, Refused
+from tinyhw.drivers.linux.files import Box, Node, Refused, Returns
 from tinyhw.errors import DeviceError
 
 CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
@@ -75,6 +75,7 @@ class Connection:
     self.cards: dict[int, Any] = {}                 # by gpu_id: what stays open as long as the process lives (card.py)
     self.addresses: Any = None                      # those that processor and GPUs share (addresses.py)
     self.peers: set[frozenset[bytes]] = set()       # GPUs that reach each other, by uuid
+    self.unreturned: list[Returns] = []             # what the kernel refused to take back
     self._names = itertools.count(FIRST_NAME)
     with contextlib.ExitStack() as undo:
       self.node = Node(box, CONTROL, ADVICE)
@@ -110,8 +111,9 @@ class Connection:
     if parameters is not None: ctypes.memmove(buffer, ctypes.addressof(parameters), size)
     request = self.structures.RmAlloc(hRoot=self.root if parent else 0, hObjectParent=parent, hObjectNew=0, hClass=kind, paramsSize=size,
                                       pAllocParms=ctypes.addressof(buffer) if parameters is not None else 0)
-    self.node.ioctl(request)
-    check(f"making {CLASS_NAMES.get(kind, f'an object of class {kind:#x}')}", request.status)
+    what = f"making {CLASS_NAMES.get(kind, f'an object of class {kind:#x}')}"
+    self.node.ioctl(request, what)
+    check(what, request.status)
     if answer and parameters is not None: ctypes.memmove(ctypes.addressof(parameters), buffer, size)
     return int(request.hObjectNew)
 
@@ -119,13 +121,18 @@ class Connection:
     """A control of an object, whose command is the number of the structure; gives it with what RM has written. Raises Refused."""
     request = self.structures.RmControl(hClient=self.root, hObject=item, cmd=parameters.NUMBER, params=ctypes.addressof(parameters),
                                         paramsSize=ctypes.sizeof(parameters))
-    self.node.ioctl(request)
+    self.node.ioctl(request, type(parameters).__name__)
     check(type(parameters).__name__, request.status)
     return parameters
 
   def free(self, item: int) -> None:
     """End an object and all below it."""
     self.call(self.structures.RmFree(hRoot=self.root, hObjectOld=item))
+
+  def offer_again(self) -> None:
+    """Try once more to give back what the kernel has refused."""
+    for returns in list(self.unreturned):
+      with contextlib.suppress(Refused): returns.close()
 
   def open_card(self, minor: int) -> Node:
     """A GPU's node, bound to this client. A mapping wants one of its own."""
@@ -141,7 +148,7 @@ class Connection:
     found = (self.structures.CardInfo * MOST_CARDS)()
     request: Any = type(found)
     request.REQUEST = 3 << 30 | ctypes.sizeof(found) << 16 | ord("F") << 8 | self.structures.CardInfo.NUMBER
-    self.node.ioctl(found)
+    self.node.ioctl(found, self.structures.CardInfo.__name__)
     return [card for card in found if card.valid]
 
   # **** the end ****
@@ -149,6 +156,7 @@ class Connection:
   def close(self) -> None:
     """End the client, and with it all that it has. A second call does nothing."""
     for card in self.cards.values(): card.forget()  # what cards see of each other's memory ends before they do
+    self.offer_again()
     for card in self.cards.values(): card.close()
     self.cards.clear()
     self.undo.close()

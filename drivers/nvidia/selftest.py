@@ -42,7 +42,8 @@ class NVBench(Bench):
     """Both channels, in their group."""
     group = Group(self.card, self.undo)
     for name, number in (("compute", self.card.chip.compute), ("copy", self.card.class_of(self.card.chip.copy, "copy engine"))):
-      self.channels[name] = self.keep(Channel(self, group, name, number))
+      self.channels[name] = Channel(self, group, name, number)
+      self.queues.append(self.channels[name])
     group.start()
     for channel in self.channels.values(): channel.begin()
 

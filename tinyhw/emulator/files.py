@@ -180,7 +180,11 @@ class Box:
       left = [(nth - 1, number) for nth, number in self.failures.get(name, ())]
       self.failures[name] = [item for item in left if item[0] > 0]
       for nth, number in left:
-        if nth == 0: raise refuse(number, f"injected into {call}")
+        if nth == 0: raise self.failing(number, call)
+
+  def failing(self, number: int, call: str) -> Exception:
+    """The error of a call that a test has fail."""
+    return refuse(number, f"injected into {call}")
 
   # **** what is there ****
 

@@ -95,5 +95,5 @@ def test_it_is_a_device_of_its_own_and_the_way_out(fake: Opener, monkeypatch: py
     monkeypatch.setattr(cuda, "_library", [])
     def missing() -> None: raise DeviceError("no library")
     monkeypatch.setattr(cuda, "load_library", missing)
-    with pytest.raises(DriverError, match="RmAlloc: operation not permitted"): nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+    with pytest.raises(DriverError, match="making a client: operation not permitted"): nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
   rm.forget(computer)

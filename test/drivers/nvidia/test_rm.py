@@ -39,35 +39,6 @@ def test_statuses_become_words() -> None:
   with pytest.raises(Refused, match="status 0x7e; look into the kernel log"): rm.check("x", 0x7E)
   rm.check("x", 0)
 
-def calls_of_opening(computer: Computer) -> None:
-  device = nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
-  try:
-    program, a = device.load(code()), device.allocator.alloc(5 << 20)
-    device.allocator.copyin(a, memoryview(bytes(100)))
-    device.submit([Launch(program, [a], [1], 1)])
-    device.synchronize()
-  finally: device.close()
-
-@pytest.mark.parametrize("number", (errno.EIO, errno.ENOMEM, errno.EPERM))
-def test_each_call_fails_in_turn_and_nothing_leaks(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-  failed, nth = 0, 1
-  while True:
-    computer = Computer("sm_90", ["sm_90"], seed=nth)
-    Note(computer)
-    monkeypatch.setattr(files, "COMPUTER", computer)
-    computer.fail("*", nth, number)
-    try: calls_of_opening(computer)
-    except TinyError as error:
-      assert "; " in error.message, "it says what to do"
-      failed += 1
-    left = computer.failures.get("*")
-    computer.failures.clear()
-    rm.forget(computer)
-    for kept in [computer.census()]: assert kept == {}, (nth, kept)
-    if left: break           # it was never reached
-    nth += 1
-  assert failed > 60
-
 def test_nodes_that_are_missing_or_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
   for path, number, said in (("/dev/nvidiactl", errno.ENOENT, "load the kernel's driver"), ("/dev/nvidia-uvm", errno.ENOENT, "nvidia-modprobe -u"),
                              ("/dev/nvidia0", errno.EACCES, "read and write access"), ("/dev/nvidia0", errno.EIO, "the GPU did not start")):

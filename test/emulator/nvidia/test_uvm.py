@@ -1,7 +1,7 @@
 """Unified memory: ranges do not overlap, memory is mapped whole, GPUs are registered first."""
 import pytest
 
-from tinyhw.drivers.linux.files import Refused
+from tinyhw.drivers.linux.files import Node, Refused
 from tinyhw.drivers.nvidia.card import HOST, VRAM, _uuid
 
 def test_ranges_are_checked(opened) -> None:
@@ -37,3 +37,12 @@ def test_memory_of_another_gpu_wants_a_link(opened) -> None:
   assert len(computer.uvm.peers) == 1 and memory.seen_by == [device.card, second.card]
   memory.close()
   second.close()
+
+def test_a_file_that_began_nothing_ends_nothing(opened) -> None:
+  """Looking whether the node opens does no harm to the process's own connection."""
+  computer, device = opened("sm_90")
+  other = Node(computer, "/dev/nvidia-uvm")
+  with pytest.raises(Refused, match="UvmFree: operation not permitted"): other.ioctl(computer.structures.UvmFree(base=0))
+  before = computer.census()["registered"]
+  other.close()
+  assert computer.census()["registered"] == before == 1

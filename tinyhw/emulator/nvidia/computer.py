@@ -54,6 +54,10 @@ class Computer(Box):
     self.coherence.forget(frames.physical, frames.size)
     for cache in self.engines.caches(): drop(cache, frames.physical, frames.size)
 
+  def failing(self, number: int, call: str) -> Exception:
+    """A Status is the resource manager's answer to a call that the kernel takes."""
+    return Refusal(number, f"injected into {call}") if isinstance(number, Status) else super().failing(number, call)
+
   def devices_census(self) -> dict[str, int]:
     return {"objects": len(self.objects.items), "ranges": len(self.uvm.ranges), "registered": len(self.uvm.spaces),
             "kernels": len(self.engines.work)}
@@ -84,8 +88,13 @@ class File(VirtualFile):
     if os.getpid() != self.process: raise refuse(errno.EBADF, "the file is that of another process")
     with self.computer.scheduler.whole():
       kind, function = self.find(request)
-      self.check(kind.__name__)
+      try: self.check(self.called(kind, argument))
+      except Refusal as injected: function = partial(_refused, injected)
       self.answer(kind, function, argument)
+
+  def called(self, kind: Any, argument: Any) -> str:
+    """The name of a call: of its structure."""
+    return str(kind.__name__)
 
   def answer(self, kind: Any, function: Callable[[Any], None], argument: Any) -> None:
     """Call, and write the status."""
@@ -113,6 +122,12 @@ class ControlFile(File):
       if count < len(self.computer.gpus): raise refuse(errno.EINVAL, "too short a list of cards")
       return self.computer.structures.CardInfo * count, self._cards
     return super().find(request)
+
+  def called(self, kind: Any, argument: Any) -> str:
+    """Controls have the name of their own structure."""
+    if kind is self.computer.structures.RmControl and argument.cmd in self.computer.objects.controls:
+      return str(self.computer.objects.controls[argument.cmd][0].__name__)
+    return str(self.computer.structures.CardInfo.__name__) if "CardInfo" in kind.__name__ else super().called(kind, argument)
 
   def _alloc(self, request: Any) -> None:
     self.computer.objects.alloc(request)
@@ -182,14 +197,15 @@ class CardFile(File):
     return VirtualMapping(self.computer, memory, DoorbellWatcher(self.computer, self.gpu, frames))
 
 class UvmFile(File):
-  """/dev/nvidia-uvm. Its calls have plain numbers, and the kernel copies as many bytes as this version's structures have."""
+  """/dev/nvidia-uvm. Its calls have plain numbers, and the kernel copies as many bytes as this version's structures have. begun: by UvmInitialize."""
   status = "rmStatus"
 
   def __init__(self, computer: Computer, path: str):
     super().__init__(computer, path)
+    self.begun = False
     s, uvm = computer.structures, computer.uvm
     self.calls = {kind.NUMBER: (kind, function) for kind, function in (
-      (s.UvmInitialize, uvm.initialize), (s.UvmRegisterGpu, uvm.register_gpu), (s.UvmUnregisterGpu, uvm.unregister_gpu),
+      (s.UvmInitialize, self._initialize), (s.UvmRegisterGpu, uvm.register_gpu), (s.UvmUnregisterGpu, uvm.unregister_gpu),
       (s.UvmRegisterVaSpace, uvm.register_space), (s.UvmUnregisterVaSpace, uvm.unregister_space), (s.UvmRegisterChannel, uvm.register_channel),
       (s.UvmUnregisterChannel, uvm.unregister_channel), (s.UvmCreateExternal, uvm.create), (s.UvmMapExternal, uvm.map),
       (s.UvmUnmapExternal, uvm.unmap), (s.UvmFree, uvm.free), (s.UvmEnablePeerAccess, uvm.enable_peers))}
@@ -197,10 +213,15 @@ class UvmFile(File):
   def find(self, request: int) -> tuple[Any, Callable[[Any], None]]:
     found = self.calls.get(request)
     if found is None: raise refuse(errno.EINVAL, f"UVM call {request:#x}")
-    if not self.computer.uvm.begun and found[0] is not self.computer.structures.UvmInitialize: raise refuse(errno.EPERM, "UvmInitialize comes first")
+    if not self.begun and found[0] is not self.computer.structures.UvmInitialize: raise refuse(errno.EPERM, "UvmInitialize comes first")
     return found
 
-  def released(self) -> None: self.computer.uvm.end()
+  def _initialize(self, request: Any) -> None: self.begun = True
+
+  def released(self) -> None:
+    if self.begun: self.computer.uvm.end()
+
+def _refused(injected: Refusal, request: Any) -> None: raise injected
 
 class MemoryWatcher:
   """The program's view of memory: what it writes is there for all, what it reads must have left the GPU's caches."""

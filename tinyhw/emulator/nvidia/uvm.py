@@ -27,12 +27,9 @@ class Uvm:
   """The process's ranges."""
   def __init__(self, computer: Computer):
     self.computer = computer
-    self.begun = False
     self.spaces: dict[bytes, SpaceItem | None] = {}       # GPUs that are registered, and their address spaces
     self.ranges: dict[int, External] = {}
     self.peers: set[frozenset[bytes]] = set()
-
-  def initialize(self, request: Any) -> None: self.begun = True
 
   def _registered(self, uuid: Any) -> bytes:
     key = bytes(uuid)
@@ -87,7 +84,6 @@ class Uvm:
     self.ranges.clear()
     self.spaces.clear()
     self.peers.clear()
-    self.begun = False
 
   def create(self, request: Any) -> None: self._add(External(request.base, request.length))
 

@@ -1,0 +1,95 @@
+"""Why an NVIDIA GPU cannot be driven here, in the order in which it would be noticed: `python3 -m tinyhw doctor --device NV`.
+
+Each thing is looked at by itself, so that one answer names all that is to be done, not only what the driver would refuse first. For NV:CUDA: the
+vendor's library.
+"""
+from __future__ import annotations
+import re
+
+from tinyhw.autogen.nvidia import rm
+from tinyhw.device import show_bytes
+from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, cards, module, node
+from tinyhw.drivers.linux.files import Box, Refused, machine
+from tinyhw.drivers.nvidia import WALLED
+from tinyhw.drivers.nvidia.card import Card
+from tinyhw.drivers.nvidia.rm import CONTROL, UVM, Connection, connect, version_of
+from tinyhw.errors import TinyError
+
+VENDOR, MODULE, UVM_MODULE = 0x10DE, "nvidia", "nvidia_uvm"
+CONTAINER = "--gpus all (the vendor's toolkit), or --device=/dev/nvidiactl --device=/dev/nvidia-uvm --device=/dev/nvidia0"
+MAKE_UVM = "sudo nvidia-modprobe -u -c=0, or sudo modprobe nvidia-uvm"
+LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/nvidia/lib64")  # where libcuda.so.N is
+FREE_SHARE = 0.9   # of a card's memory, below which somebody else has some of it
+
+def diagnose(ordinal: int) -> list[Finding]:
+  """What is found about GPU number `ordinal`. Looks only; the connection to the kernel's driver stays open as long as the process lives."""
+  box = machine()
+  on_bus = cards(box, VENDOR)
+  loaded = module(box, MODULE, CONTROL, on_bus)
+  found = [*([] if on_bus is None else [_card(on_bus)]), loaded]
+  if loaded.state == PROBLEM: return [next(f for f in found if f.state == PROBLEM)]  # the rest would follow from it
+  found += [_version(box), node(box, CONTROL, CONTAINER), _unified(box), *_library(box)]
+  if any(f.state == PROBLEM and f.name != "card" for f in found): return found
+  try: connection = connect(box)
+  except TinyError as error: return [*found, _refused("connection", error)]
+  try: infos = connection.list_cards()
+  except TinyError as error: return [*found, _refused("cards", error)]
+  if ordinal >= len(infos):
+    return [*found, Finding("cards", PROBLEM, f"the kernel's driver runs {len(infos)} for this process, number {ordinal} is not among them",
+                            f"start the container with {CONTAINER}; dmesg | grep NVRM says whether the module refused the card")]
+  info = infos[ordinal]
+  found += [Finding("cards", OK, f"{len(infos)} GPU{'s' if len(infos) > 1 else ''} that this process may use"),
+            node(box, f"/dev/nvidia{info.minor_number}", CONTAINER)]
+  if found[-1].state != PROBLEM: found += _driven(connection, info)
+  return found
+
+def _card(on_bus: list[str]) -> Finding:
+  if on_bus: return Finding("card", OK, ", ".join(on_bus))
+  return Finding("card", PROBLEM, "no GPU of NVIDIA is on the PCI bus", "look whether it has power and sits well; pass it on to a virtual machine")
+
+def _version(box: Box) -> Finding:
+  try: version = version_of(box)
+  except TinyError as error: return _refused("version", error)
+  shown = ".".join(map(str, version))
+  try: structures = rm.structures(version[0])
+  except ValueError as error: return Finding("version", PROBLEM, f"{shown} is not known: {error}", "install one of these versions, or use NV:CUDA")
+  return Finding("version", OK, f"{shown}, driven as branch {structures.branch}")
+
+def _unified(box: Box) -> Finding:
+  """The node of unified memory, which a module of its own makes, and often nobody has loaded yet."""
+  if box.exists(UVM): return node(box, UVM, CONTAINER)
+  there = box.exists(f"/sys/module/{UVM_MODULE}")
+  words = "it does not exist, although its module is loaded" if there else f"it does not exist: the kernel's module {UVM_MODULE} is not loaded"
+  return Finding(UVM, PROBLEM, words, f"{MAKE_UVM}; in a container: {CONTAINER}")
+
+def _library(box: Box) -> list[Finding]:
+  """The vendor's library, which only NV:CUDA uses, must be of the module's version."""
+  found = {name.rpartition("libcuda.so.")[2] for folder in LIBRARIES if box.exists(folder) for name in box.listdir(folder)
+           if re.fullmatch(r"libcuda\.so\.\d{3,}\.[\d.]+", name)}
+  try: version = ".".join(map(str, version_of(box)))
+  except TinyError: return []
+  if not found or any(tuple(map(int, name.split("."))) == version_of(box) for name in found): return []
+  words = f"the vendor's library is version {', '.join(sorted(found))}, and the kernel's module {version}: NV works, NV:CUDA does not"
+  return [Finding("library", NOTE, words, "restart the computer after an update; in a container: let the vendor's toolkit bring the library")]
+
+def _driven(connection: Connection, info: object) -> list[Finding]:
+  """The objects of a GPU: what the driver makes first of all."""
+  known = connection.cards.get(getattr(info, "gpu_id", 0))
+  try:
+    card = known or Card(connection, info)
+    if known is None: connection.cards[card.gpu_id] = card
+  except TinyError as error: return [_refused("chip" if "compute class" in error.message else "objects", error)]
+  return [Finding("chip", OK, f"{card.name}, which is driven as {card.chip.arch}"), _memory(card)]
+
+def _memory(card: Card) -> Finding:
+  total, free = (card.facts.get(name, 0) << 10 for name in ("memory_kib", "free_kib"))
+  words = f"{show_bytes(free).split(' (')[0]} of {show_bytes(total).split(' (')[0]} are free"
+  if not total: return Finding("memory", NOTE, "the driver does not tell how much there is")
+  if free >= FREE_SHARE * total: return Finding("memory", OK, words)
+  return Finding("memory", NOTE, f"{words}: other processes hold the rest", "nvidia-smi lists them")
+
+def _refused(name: str, error: TinyError) -> Finding:
+  """What the driver says. Where a sandbox keeps its calls from programs, there is another way."""
+  words, _, fix = error.message.partition("; ")
+  if isinstance(error, Refused) and error.errno in WALLED: fix += "; or DEV=NV:CUDA, through the vendor's library"
+  return Finding(name, PROBLEM, words, fix)
