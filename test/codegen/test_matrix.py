@@ -6,7 +6,7 @@ import pytest
 from test.codegen.kernels import axis, count
 from test.codegen.test_workgroup import F32, LANES, opts, run
 from tinyhw.codegen.linearize import AHEAD_BYTES
-from tinyhw.codegen.matrix import lies_along
+from tinyhw.codegen.matrix import lies_along, packed_place, reads_apart
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.tiling import OptOps
 from tinyhw.dtype import DType, dtypes
@@ -65,6 +65,22 @@ SHARED = {
 def test_any_layout(size: tuple[int, int, int], name: str) -> None:
   program = run(matmul(*size), replace(LANES, matrix=(SHARED[name],)))
   assert count(program, Ops.MMA) >= 1 and program.lanes % 8 == 0
+
+# A lane has neighbours of a row of the result, so lanes side by side have columns that are not.
+APART = Matrix(16, 16, 4, F32, F32, 32, Layout((("row", 16, 1), ("", 2, 0)), (("step", 4, 1),)),
+               Layout((("column", 2, 8), ("column", 8, 1), ("", 2, 0)), (("step", 4, 1),)),
+               Layout((("row", 16, 1), ("column", 2, 8)), (("column", 8, 1),)))
+
+@pytest.mark.parametrize("size", [(16, 8, 16), (32, 13, 16)])
+def test_local_memory_has_columns_in_the_order_of_lanes(size: tuple[int, int, int]) -> None:
+  assert APART.b is not None and reads_apart(APART.b, "column", 16) and not reads_apart(APART.b, "column", 8)
+  program = run(matmul(*size), replace(LANES, lanes=32, matrix=(APART,)))
+  assert count(program, Ops.MMA) >= 1 and any(u.op is Ops.STORE and u.src[1].dtype.count == 4 for u in program.uops)
+
+def test_where_local_memory_has_a_column() -> None:
+  digits = APART.b.digits("column") if APART.b is not None else ()
+  found = [packed_place(UOp.const(dtypes.weakint, k), digits).arg for k in range(32)]
+  assert found == [0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, *(16 + k for k in found[:16])]
 
 def test_factors_that_are_widened_for_the_sum() -> None:
   """Products of float16 summed in float32 are the unit's, as they are exact."""

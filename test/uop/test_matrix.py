@@ -24,6 +24,13 @@ def test_digits_are_fastest_first() -> None:
   layout = Layout((("column", 4, 1), ("row", 2, 4)), (("row", 4, 1), ("row", 2, 8)))
   assert [layout.place("row", 5, e) for e in range(8)] == [4, 5, 6, 7, 12, 13, 14, 15] and layout.place("column", 5, 3) == 1
 
+def test_places_are_numbered_in_the_order_of_lanes() -> None:
+  layout = Layout((("column", 2, 8), ("step", 2, 4), ("column", 4, 1)), (("column", 2, 4), ("step", 4, 1)))
+  assert layout.digits("column") == ((2, 8), (4, 1), (2, 4)) and layout.digits("row") == ()
+  packed = layout.packed("column")
+  assert packed == Layout((("column", 2, 1), ("step", 2, 4), ("column", 4, 2)), (("column", 2, 8), ("step", 4, 1)))
+  assert packed.packed("column") == packed
+
 def test_a_matrix_prints_and_parses() -> None:
   unit = by_columns(4, 8, 4, dtypes.float16, dtypes.float32, 8)
   vector = UOp(Ops.CONST, dtypes.float16.vec(4), (), 1.0)

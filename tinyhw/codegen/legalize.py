@@ -62,6 +62,7 @@ class Legalizer:
       width = self.widest(Ops.LOAD, dtype)
       index = u.src[0].src[1].dtype
       return width if index.count == 1 else min(width, self.widest(Ops.LOAD, index))
+    if op is Ops.GEP and self.capabilities.lanes and u.src[0].dtype in self.shares: return dtype.count
     if op in _STRUCTURE: return self.widest(op, dtype)
     if op in GroupOp.ALU and dtypes.is_bool(u.src[-1].dtype):  # masks are as wide as what was compared
       fixed = [self.width[s] for s in u.src if s.op not in _ANY_WIDTH]
@@ -72,6 +73,7 @@ class Legalizer:
       if op is Ops.CAST and lanewise(source.scalar(), dtype.scalar(), self.capabilities.wide_casts): return 1
       resized = op is Ops.CAST and dtypes.is_int(source) and dtypes.is_int(dtype) and not self.capabilities.lanes
       if resized: op = Ops.LOAD  # every target resizes the integers of a vector
+      if op is Ops.CAST and self.capabilities.lanes: return self.widest(op, dtype)
       return min(self.widest(op, dtype), self.widest(op, source))
     return self.widest(op, dtype)
 

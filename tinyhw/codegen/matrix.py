@@ -25,6 +25,7 @@ from tinyhw.uop.ops import UOp
 weakint = dtypes.weakint
 PIECE_BYTES = 16      # that a lane copies at once
 SEGMENT_BYTES = 32    # of memory that lanes next to each other read; more of them would store to the same banks of local memory
+LOCAL_BYTES = 128     # that local memory gives at once
 MOST_TURNS = 8        # of a lane's copying that are all under way at once
 RANGES = 3            # new ones for a local array
 
@@ -111,8 +112,8 @@ def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: in
   x, y = factors(u, matrix) or u.src[0].src
   if tile.rows not in x.ranges: x, y = y, x
   assert matrix.a is not None and matrix.b is not None and matrix.c is not None
-  a = share(x, tile, tile.row, wave, matrix, matrix.a, fresh, stage)
-  b = share(y, tile, tile.column, wave, matrix, matrix.b, fresh + RANGES, stage + 1)
+  a = share(x, tile, tile.row, "row", wave, matrix, matrix.a, fresh, stage)
+  b = share(y, tile, tile.column, "column", wave, matrix, matrix.b, fresh + RANGES, stage + 1)
   dtype = u.dtype.vec(matrix.c.count)
   result = UOp(Ops.MMA, dtype, (a, b, UOp(Ops.CONST, dtype, (), u.dtype.const(0))), matrix)
   loops = tuple(r for r in ranges_of(u) if r is not tile.steps)
@@ -135,13 +136,15 @@ def is_zero(u: UOp) -> bool: return u.op is Ops.CONST and u.arg == 0
 
 # ***** local memory *****
 
-def share(x: UOp, tile: Tile, side: Side, wave: UOp, matrix: Matrix, layout: Layout, fresh: int, stage: int) -> UOp:
-  """A lane's elements of a factor, which has rows or columns (side), from local memory."""
+def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout, fresh: int, stage: int) -> UOp:
+  """A lane's elements of a factor, which has rows or columns (side, axis), from local memory."""
   if matrix.fragments: return fragment(x, tile, side, wave, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
-  array, cut = Array(tile.step.size + aligned, False), pieces_of(x, tile, side, workgroup_of(tile, wave))
-  local = staged(x, tile, side, wave, array, cut, fresh, stage)
-  names = {tile.rows: "row", tile.columns: "column", tile.steps: "step"}
+  apart = reads_apart(layout, axis, aligned * x.dtype.itemsize)
+  array = Array(tile.step.size + aligned, False, layout.digits(axis) if apart else ())
+  local = staged(x, tile, side, wave, array, pieces_of(x, tile, side, workgroup_of(tile, wave)), fresh, stage)
+  if apart: layout = layout.packed(axis)
+  names = {side.parts[-1]: axis, tile.steps: "step"}
   places = []
   for element in range(layout.count):
     outer, inner = (position([place(layout, names[r], wave, element) if r in names else r for r in s.parts], s) for s in (side, tile.step))
@@ -151,10 +154,11 @@ def share(x: UOp, tile: Tile, side: Side, wave: UOp, matrix: Matrix, layout: Lay
   return UOp(Ops.VECTORIZE, dtype, tuple([UOp(Ops.LOAD, x.dtype, (p,)) for p in places]))
 
 class Array(NamedTuple):
-  """How a factor lies in local memory: rows (or columns) beginning `pitch` elements apart, or (turned) steps, each with all rows beside each
-  other."""
+  """How a factor lies in local memory: rows (or columns) beginning `pitch` elements apart, in an order that `digits` tells (packed_place), or
+  (turned) steps, each with all rows beside each other."""
   pitch: int
   turned: bool
+  digits: tuple[tuple[int, int], ...] = ()
 
   def place(self, row: UOp, step: UOp) -> UOp:
     outer, inner = (step, row) if self.turned else (row, step)
@@ -229,6 +233,21 @@ def lies_along(index: UOp, r: UOp, most: int) -> bool:
   ends = [substitute(index, {other: number(k if other is r else 0) for other in index.ranges}) for k in (0, last)]
   return all(u.op is Ops.CONST for u in ends) and ends[1].arg - ends[0].arg == last
 
+def reads_apart(layout: Layout, axis: str, size: int) -> bool:
+  """Whether lanes that read so many bytes each at once would do so from rows (or columns) that are not side by side, and so from the same banks."""
+  places = {layout.place(axis, lane, 0) for lane in range(LOCAL_BYTES // size)}
+  return places != set(range(len(places)))
+
+def packed_place(row: UOp, digits: tuple[tuple[int, int], ...]) -> UOp:
+  """Where local memory has a row (or column). digits: of its number within a matrix, as lanes have them: they are read in this order."""
+  if not digits: return row
+  size = math.prod(radix for radix, _ in digits)
+  total, span = times(make(Ops.IDIV, weakint, (row, number(size))), size), 1
+  for radix, stride in digits:
+    digit = make(Ops.MOD, weakint, (make(Ops.IDIV, weakint, (row, number(stride))), number(radix)))
+    total, span = make(Ops.ADD, weakint, (total, times(digit, span))), span * radix
+  return total
+
 def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array, cut: Pieces, fresh: int, stage: int) -> UOp:
   """A local array of a factor, some elements longer than it must be in each row, so that lanes that read rows side by side do so from different
   banks. All lanes copy blocks, `turns` times."""
@@ -250,5 +269,5 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array, cut: Pieces,
   row = make(Ops.ADD, weakint, (times(row, cut.high), down))
   value = substitute(x, {**digits_of(row, side), **digits_of(step, tile.step)})
   local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, (tile.step.size if array.turned else side.size) * array.pitch))
-  place = UOp(Ops.INDEX, x.dtype, (local, array.place(row, step)))
+  place = UOp(Ops.INDEX, x.dtype, (local, array.place(packed_place(row, array.digits), step)))
   return UOp(Ops.AFTER, x.dtype, (local, make(Ops.STORE, dtypes.void, (place, value, gate, turn, down, along, *lanes))))

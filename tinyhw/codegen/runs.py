@@ -9,7 +9,9 @@ ranges in any order (docs/design.md 3.3), and loads before them.
 On a CPU lanes are elements of vectors, which vectorize.py makes. Cost: one walk, and one look at the sum of each index.
 """
 from __future__ import annotations
+import functools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tinyhw import trace
@@ -73,8 +75,9 @@ def fits(offset: int, step: int | None, size: int) -> bool:
 class Walk:
   """The state: `new[u]`, and for each load of a run the run and what it shares."""
 
-  def __init__(self, order: list[UOp], most: int, aligned: bool):
-    self.most, self.aligned = most, aligned
+  def __init__(self, order: list[UOp], capabilities: Capabilities):
+    self.most, self.aligned = most, aligned = capabilities.vector_bytes, capabilities.aligned
+    self.converts = functools.partial(capabilities.supports, Ops.CAST)
     self.new: dict[UOp, UOp] = {}
     self.loads: dict[UOp, tuple[Run, Access]] = {}
     self.wide: dict[tuple[Run, tuple[object, ...], DType], UOp] = {}
@@ -120,7 +123,7 @@ class Walk:
       for run in runs_of(list(stores), dtype.itemsize, steps[common], self.most) if len(stores) > 1 else ():
         members = [stores[run.first + k] for k in range(run.size)]
         first = members[0]
-        value = whole(tuple([s.src[1] for s in members]))
+        value = whole(tuple([s.src[1] for s in members]), self.converts)
         wide.update(dict.fromkeys(members))
         wide[first] = UOp(Ops.STORE, dtypes.void, (first.src[0], value, *first.src[2:]))
     return tuple([t for s in src if (t := wide.get(s, s)) is not None])
@@ -132,17 +135,23 @@ def moved(place: UOp, elements: int) -> UOp:
   if not elements: return place
   return UOp(Ops.INDEX, place.dtype, (place.src[0], make(Ops.ADD, dtypes.weakint, (place.src[1], number(elements)))))
 
-def whole(values: tuple[UOp, ...]) -> UOp:
-  """A vector of values; that of which they are all the elements is itself."""
-  source = values[0].src[0] if values[0].op is Ops.GEP else values[0]
-  if source.dtype.count == len(values) and all(v.op is Ops.GEP and v.src[0] is source and v.arg == k for k, v in enumerate(values)): return source
-  return UOp(Ops.VECTORIZE, values[0].dtype.vec(len(values)), values)
+def whole(values: tuple[UOp, ...], converts: Callable[[DType], bool]) -> UOp:
+  """A vector of values. Neighbours among the elements of one are part of it; converted ones are converted together if the target does that."""
+  dtype = values[0].dtype.vec(len(values))
+  if all(v.op is Ops.CAST and v.src[0].dtype is dtypes.float32 for v in values) and converts(dtype):
+    source = whole(tuple([v.src[0] for v in values]), converts)
+    if source.op is not Ops.VECTORIZE: return UOp(Ops.CAST, dtype, (source,))
+  if values[0].op is not Ops.GEP: return UOp(Ops.VECTORIZE, dtype, values)
+  source, first = values[0].src[0], values[0].arg
+  if first % len(values) or any(v.op is not Ops.GEP or v.src[0] is not source or v.arg != first + k for k, v in enumerate(values)):
+    return UOp(Ops.VECTORIZE, dtype, values)
+  return source if source.dtype is dtype else UOp(Ops.GEP, dtype, (source,), first)
 
 def widen_runs(sink: UOp, capabilities: Capabilities) -> UOp:
   """sink with its runs of loads and stores as wide ones."""
   if not capabilities.lanes or capabilities.vector_bytes < 2: return sink
   order = list(sink.toposort())
-  walk = Walk(order, capabilities.vector_bytes, capabilities.aligned)
+  walk = Walk(order, capabilities)
   for u in order: walk.visit(u)
   trace.hand_on(walk.new)
   return walk.new[sink]

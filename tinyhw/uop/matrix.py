@@ -5,6 +5,7 @@ fastest digit first, and each digit adds digit * stride to the row, the column o
 nothing, so that lanes that differ there have copies. So a lane's number and an element's number give one place, and all of them the whole matrix.
 """
 from __future__ import annotations
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tinyhw.dtype import DType
@@ -27,6 +28,20 @@ class Layout:
   def place(self, axis: str, lane: int, element: int) -> int:
     """The row, column or step of an element of a lane."""
     return _along(self.lanes, axis, lane) + _along(self.elements, axis, element)
+
+  def digits(self, axis: str) -> tuple[tuple[int, int], ...]:
+    """Radix and stride of what an axis has in the numbers of lanes and, behind them, of elements."""
+    return tuple((radix, stride) for name, radix, stride in (*self.lanes, *self.elements) if name == axis)
+
+  def packed(self, axis: str) -> Layout:
+    """The same with the places along an axis numbered in the order in which lanes, then their elements, have them."""
+    span = 1
+    def pack(digits: tuple[Digit, ...]) -> Iterator[Digit]:
+      nonlocal span
+      for name, radix, stride in digits:
+        yield (name, radix, span if name == axis else stride)
+        if name == axis: span *= radix
+    return Layout(tuple(pack(self.lanes)), tuple(pack(self.elements)))
 
 def _product(digits: tuple[Digit, ...]) -> int:
   found = 1

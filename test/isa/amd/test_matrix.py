@@ -16,6 +16,7 @@ from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.matrix import Unit, units
 from tinyhw.isa.amd.table import table
 from tinyhw.isa.amd.target import assemble
+from tinyhw.machine.inst import Reg
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 
@@ -61,8 +62,23 @@ def test_sums_stay_in_their_registers(arch: str) -> None:
     for inst in block.insts:
       if inst.row.pipe in ("wmma", "mfma"):
         assert inst.operands[0] == inst.operands[3] or not hasattr(inst.operands[3], "cls")
-        around = [other.row.name for other in block.insts]
-        assert around.count("v_mov_b32") < 8
+        sums = set(range(inst.operands[0].index, inst.operands[0].index + inst.operands[0].cls.units))
+        moved = {r.index for other in block.insts if other.row.name == "v_mov_b32" for r in other.operands if isinstance(r, Reg)}
+        assert not sums & moved
+
+@pytest.mark.parametrize("arch", MATRIX_ARCHS)
+@pytest.mark.parametrize("result", (dtypes.float16, dtypes.float32), ids=lambda dtype: dtype.name)
+def test_results_are_stored_in_wide_pieces(arch: str, result: DType) -> None:
+  """A lane has neighbours of a row, and halves are converted together."""
+  out, a, b = UOp.param(0, result, 64 * 32), UOp.param(1, dtypes.float16, 64 * 16), UOp.param(2, dtypes.float16, 16 * 32)
+  i, j, x = axis(64, 0), axis(32, 1), axis(16, 2, "REDUCE")
+  terms = a.index(i * 16 + x).load().cast(dtypes.float32) * b.index(x * 32 + j).load().cast(dtypes.float32)
+  kernel = UOp.sink(out.index(i * 32 + j).store(terms.reduce(Ops.ADD, x).cast(result), i, j))
+  check(kernel, arch)
+  program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
+  stores = {inst.row.name for block in assemble(program, arch)[0].blocks for inst in block.insts if inst.row.name.startswith("global_store")}
+  assert stores == {"global_store_b128"}
+  assert not any(u.op is Ops.GEP and u.dtype.count == 1 and u.src[0].dtype.scalar() is dtypes.float32 for u in program.uops)
 
 @pytest.mark.parametrize("arch", MATRIX_ARCHS)
 def test_large_tiles_and_loads_one_iteration_early(arch: str) -> None:

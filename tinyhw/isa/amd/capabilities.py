@@ -24,6 +24,8 @@ SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT
           | pairs(UNITS, dtypes.float32) | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
           | pairs((Ops.CAST,), *dtypes.int32s, dtypes.float16))
 
+VECTOR = pairs((Ops.CAST,), dtypes.float16)   # of float32: how results of the matrix unit are stored
+
 LDS_BYTES = 64 * 1024       # that one workgroup may have
 REGISTERS = 248             # of vectors that a lane may have; the others hold spilled scalars
 WAVES_PER_COMPUTE_UNIT = 8  # that a launch should have, so that memory's latency is hidden
@@ -37,8 +39,8 @@ def capabilities(arch: str) -> Capabilities:
   """For "gfx1100" and so on. Raises CompileError for another generation."""
   generation = generation_of(arch)
   compute_units, caches = CARDS[generation.name]
-  return Capabilities(vector_bytes=16, vector_registers=REGISTERS, operations=SCALAR, threads=compute_units * WAVES_PER_COMPUTE_UNIT,
-                      lanes=generation.wave, local_bytes=LDS_BYTES, cache_bytes=caches,
+  return Capabilities(vector_bytes=16, vector_registers=REGISTERS, operations=SCALAR, vector_operations=VECTOR,
+                      threads=compute_units * WAVES_PER_COMPUTE_UNIT, lanes=generation.wave, local_bytes=LDS_BYTES, cache_bytes=caches,
                       matrix=tuple(unit.matrix for unit in units(generation)))
 
 @functools.lru_cache(None)

@@ -39,7 +39,7 @@ class Groups(Casts):
     """A row of macros.GROUPS that makes a group (or an element) of registers and sources; number: its last operand."""
     dst = self.new(cls)
     row = macros.group_row(name, self.generation, cls, tuple(s.cls for s in sources))
-    spare = [self.new(regs.V[1])] if name == "pack8" else []
+    spare = [self.new(regs.V[1])] if name in macros.SPARE else []
     self.block.insts.append(MInst(row, [dst, *spare, *sources, *([] if number is None else [number])], self.origin))
     return dst
 
@@ -50,6 +50,11 @@ class Groups(Casts):
       raise CompileError(f"{self.function.name}: AMD selection has no registers for {u.op.name} of {u.dtype}")
     if u.op is Ops.VECTORIZE and all(s in self.halves for s in u.src): return self.woven(u.dtype, [self.halves[s] for s in u.src])
     return self.packed(u.dtype, [self.value(s) for s in u.src] * (u.dtype.count // len(u.src)))
+
+  def cast(self, u: UOp) -> Reg:
+    """A conversion; of vectors, from float32 to float16."""
+    if u.dtype.count == 1: return super().cast(u)
+    return self.put_group("narrow", self.group_class(u.dtype), [self.group(u.src[0])])
 
   def woven(self, dtype: DType, halves: list[tuple[Reg, int]]) -> Reg:
     """16-bit elements of groups, two by two: what is turned on its way to local memory."""

@@ -16,11 +16,11 @@ class Matrices(Groups):
     """MMA. The sum stays in the registers that it is added to; of a constant it starts by itself."""
     unit = next((x for x in units(self.generation) if x.matrix == u.arg), None)
     if unit is None: raise CompileError(f"{self.function.name}: {self.generation.arch} has no matrix unit for {u.arg}")
-    a, b = self.group(u.src[0]), self.group(u.src[1])
+    rows, columns = self.group(u.src[0]), self.group(u.src[1])
     c = self.constant_group(u.src[2])
     dst = self.new(self.group_class(u.dtype))
     modifiers: dict[str, Any] = {"neg_lo": unit.neg_lo} if unit.neg_lo else {}
-    inst = self.instruction(unit.key, dst, a, b, c, **modifiers)
+    inst = self.instruction(unit.key, dst, columns, rows, c, **modifiers)  # products are made transposed (matrix.py)
     sums = next(i for i, o in enumerate(inst.row.operands) if o.name == "src2")
     written = inst.row.operands[0]._replace(tie=sums) if isinstance(c, Reg) else inst.row.operands[0]._replace(early=True)
     inst.row = replace(inst.row, operands=(written, *inst.row.operands[1:]))
