@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tinyhw.isa.sass import macros, regs
-from tinyhw.isa.sass.macros import expand_macros, macros_of, make, pieces
+from tinyhw.isa.sass.macros import Kind, expand_macros, kind_of, macros_of, make, pieces
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.target import target
 from tinyhw.machine.inst import Access, Block, Function, MInst, Reg
@@ -16,20 +16,20 @@ def p(index: int) -> Reg: return regs.reg(regs.P, index)
 
 def texts(name: str, *operands: Any, arch: str = "sm_90") -> list[str]:
   """What a macro over physical registers becomes; temporary registers are given, too."""
-  made = pieces(arch, name, tuple(x.cls if isinstance(x, Reg) else None for x in operands))
+  made = pieces(arch, name, tuple(map(kind_of, operands)))
   assert made is not None
   return [show(MInst(one.row, macros.filled(one, list(operands)))) for one in made]
 
 @pytest.mark.parametrize("arch", ("sm_80", "sm_89", "sm_90"))
 def test_every_macro_is_an_instruction(arch: str) -> None:
   for name, macro in macros_of(arch).items():
-    kinds = tuple(None if letters == "i" else macros.CLASSES[letters] for _, _, letters in macro.operands)
+    kinds = tuple(None if letters == "i" else Kind(macros.CLASSES[letters]) for _, _, letters in macro.operands)
     assert pieces(arch, name, kinds), name
 
 def test_forms() -> None:
   assert texts("add32", r(0), r(1), r(2)) == ["IADD3 R0, R1, R2, RZ"] and texts("add32", r(0), r(1), 0xfffffffb) == ["IADD3 R0, R1, -0x5, RZ"]
   assert texts("mul_f32", r(0), r(1), 0x3fc00000) == ["FMUL R0, R1, 1.5"] and texts("add32", r(0), r(1), regs.RZ) == ["IADD3 R0, R1, RZ, RZ"]
-  assert pieces("sm_90", "add32", (regs.R[1], None, regs.R[1])) is None and make("sm_90", "add32", [r(0), 5, r(1)]) is None
+  assert pieces("sm_90", "add32", (Kind(regs.R[1]), None, Kind(regs.R[1]))) is None and make("sm_90", "add32", [r(0), 5, r(1)]) is None
   assert texts("max_u32", r(0), r(1), r(2), arch="sm_80") == ["IMNMX.U32 R0, R1, R2, !PT"]
 
 def test_parts() -> None:
@@ -51,6 +51,31 @@ def test_rows_over_virtual_registers() -> None:
   assert load is not None and load.row.both == (0,) and load.row.operands[0].access is Access.BOTH and set(load.reads()) == {gate, wide[0], old}
   constant, argument = make("sm_90", "move", [d, 5]), make("sm_90", "argument_b32", [d, 0x210])
   assert constant is not None and argument is not None and constant.row.rematerialize and argument.row.rematerialize and not one.row.rematerialize
+
+def test_elements_of_groups_are_sources() -> None:
+  """The group is the operand; a line alone may write where it reads, since it has read by then."""
+  function = Function("k")
+  group, pair, d = (function.new_reg(regs.R[units]) for units in (4, 2, 1))
+  third, second = regs.Element(regs.R[1], group, 2), regs.Element(regs.R[1], pair, 1)
+  added = make("sm_90", "add32", [d, third, second])
+  assert added is not None and list(added.reads()) == [group, pair] and not any(o.early for o in added.row.operands)
+  for k, index in ((0, 1), (1, 4), (2, 8)): added.operands[k] = regs.reg(added.operands[k].cls, index)
+  block = Block(0)
+  function.blocks, block.insts = [block], [added]
+  assert [show(i) for i in expand_macros(function, target("sm_90")).blocks[0].insts] == ["IADD3 R1, R6, R9, RZ"]
+  wide = make("sm_90", "add64", [function.new_reg(regs.R[2]), regs.Element(regs.R[2], group, 2), 7], function.new_reg)
+  assert wide is not None and wide.row.operands[1].cls is regs.R[4] and wide.row.operands[0].early
+
+def test_lines_with_a_guard_keep_what_they_may_not_write() -> None:
+  function = Function("k")
+  old, gate, group = function.new_reg(regs.R[1]), function.new_reg(regs.P), function.new_reg(regs.R[2])
+  scaled = make("sm_90", "mul_f32_if", [function.new_reg(regs.R[1]), gate, regs.Element(regs.R[1], group, 1), 0x40000000], ties=(old,))
+  assert scaled is not None and scaled.row.encoding is MACRO and scaled.row.both == (0,)
+  for k, value in enumerate((r(3), p(1), r(4, 2))): scaled.operands[k] = value
+  block = Block(0)
+  function.blocks, block.insts = [block], [scaled]
+  last = expand_macros(function, target("sm_90")).blocks[0].insts[0]
+  assert show(last) == "@P1 FMUL R3, R5, 2" and last.row.operands[0].access is Access.BOTH
 
 def test_expansion() -> None:
   function, block = Function("k"), Block(0)

@@ -37,4 +37,15 @@ def test_truths() -> None:
 def test_halves() -> None:
   made = part()
   assert made.half(0x0000000700000009, "high") == 7 and made.half(0x0000000700000009, "low") == 9
-  assert made.half(made.new(regs.R[2]), "low").cls is regs.R[1]
+  pair = made.new(regs.R[2])
+  low, high = made.half(pair, "low"), made.half(pair, "high")
+  assert low.cls is high.cls is regs.R[1] and low is made.half(pair, "low") is not high and not made.block.insts, "no instruction"
+
+def test_elements() -> None:
+  made = part()
+  group = made.new(regs.R[4])
+  upper = made.part(regs.R[2], group, 2)
+  assert made.part(regs.R[4], group, 0) is group and made.part(regs.R[1], upper, 1) is made.part(regs.R[1], group, 3), "of the whole group"
+  assert made.whole(group) is group and not made.block.insts
+  copy = made.whole(upper)
+  assert not isinstance(copy, regs.Element) and copy.cls is regs.R[2] and list(made.block.insts[0].reads()) == [group]

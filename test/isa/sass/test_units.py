@@ -11,4 +11,4 @@ from tinyhw.machine.occupancy import Kernel, residency
 def test_warps_of_a_multiprocessor(arch: str, registers: int, shared: int, lanes: int, warps: int) -> None:
   assert residency(UNITS[arch], Kernel({"R": registers}, shared + RESERVED_BYTES, lanes)).waves == warps
 
-def test_steps_are_those_where_a_warp_less_fits() -> None: assert STEPS == {"R": (64, 72, 80, 96, 128, 168)}
+def test_steps_are_those_where_a_warp_less_fits() -> None: assert STEPS == {"R": (64, 72, 80, 96, 128, 168), "P": (6,)}

@@ -15,6 +15,7 @@ def copied(inst: MInst) -> tuple[int, int] | None:
   to, source = (inst.operands[form.index[name]] for name in ("d", "b"))
   if inst.operands[form.index["guard"]] != regs.PT or inst.operands[form.index["guard_not"]] or not isinstance(source, Reg): return None
   if source.cls is not regs.R[1] or regs.ZERO in (to.index, source.index): return None
+  assert to.index is not None and source.index is not None, f"{inst!r} has no registers yet"
   return to.index, source.index
 
 COPIES = copies.Copies(regs.VECTOR, copied, regs.reg)

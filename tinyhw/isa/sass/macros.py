@@ -34,7 +34,12 @@ NOTHING = frozenset({regs.RZ, regs.PT})  # forget what is written
 UNLESS = "UNLESS "
 PARTS = {None: 0, "lo": 0, "hi": 1, "0": 0, "1": 1, "2": 2, "3": 3}
 
-Kinds = tuple[RegClass | None, ...]  # of a macro's operands; None: a constant
+class Kind(NamedTuple):
+  """The class of a register, and where in it the operand begins, if it is an element of a group."""
+  cls: RegClass
+  at: int = 0
+
+Kinds = tuple[Kind | None, ...]  # of a macro's operands; None: a constant
 
 class Slot(NamedTuple):
   """Which operand of the macro stands in an operand of an instruction, and which register of a group, or 32 bits of a constant."""
@@ -74,7 +79,6 @@ def signed(macro: Macro, negative: int, absolute: int) -> Macro:
 def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
   """The instructions of a macro whose operands are of these kinds; None if an immediate has no place."""
   macro = macro_of(arch, what)
-  assert len(macro.lines) == 1 or not any(line.startswith("@") for line in macro.lines), f"macro {macro.name}: a line with a guard stands alone"
   try: return tuple(piece(arch, macro, line, kinds) for line in macro.lines)
   except TinyError:
     if None not in kinds: raise
@@ -83,15 +87,15 @@ def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | No
 def piece(arch: str, macro: Macro, line: str, kinds: Kinds) -> Piece:
   """A line with stand-ins for the names in it, parsed."""
   names = {operand: k for k, (operand, _, _) in enumerate(macro.operands)}
-  predicates = [k for k, cls in enumerate(kinds) if cls is regs.P]
+  predicates = [k for k, kind in enumerate(kinds) if kind is not None and kind.cls is regs.P]
   numbers: dict[Slot, int] = {}
   if line.startswith(UNLESS): return Piece(JUMP_IF, (BEHIND, regs.PT, 1), ((1, Slot(names[line.removeprefix(UNLESS)])),))
 
   def stand_in(match: re.Match[str]) -> str:
     k, at = names[match["name"]], PARTS[match["part"]]
-    cls = kinds[k]
-    if cls is None: return hex(numbers.setdefault(Slot(k, at), NUMBERS[len(numbers)]))
-    return f"P{predicates.index(k)}" if cls is regs.P else f"R{APART * k + at}"
+    kind = kinds[k]
+    if kind is None: return hex(numbers.setdefault(Slot(k, at), NUMBERS[len(numbers)]))
+    return f"P{predicates.index(k)}" if kind.cls is regs.P else f"R{APART * k + kind.at + at}"
 
   inst, _ = parse(NAME.sub(stand_in, line), arch)
   form: Form = inst.row.isa
@@ -101,7 +105,12 @@ def piece(arch: str, macro: Macro, line: str, kinds: Kinds) -> Piece:
     if found is not None: slots.append((i, found))
   missing = set(numbers) - {slot for _, slot in slots}
   assert not missing, f"macro {macro.name}: {line} has no operand for {missing}"
-  return Piece(inst.row, tuple(inst.operands), tuple(slots))
+  return Piece(guarded(inst.row) if line.startswith("@") else inst.row, tuple(inst.operands), tuple(slots))
+
+@functools.lru_cache(None)
+def guarded(row: Inst) -> Inst:
+  """The row of an instruction with a guard: what it writes stays as it was elsewhere."""
+  return replace(row, operands=tuple(o._replace(access=Access.BOTH) if o.access is Access.WRITE and o.cls is not None else o for o in row.operands))
 
 def slot_of(spec: Spec, value: Any, operands: int, predicates: list[int], numbers: dict[Slot, int]) -> Slot | None:
   """What an operand of a parsed line stands for."""
@@ -138,16 +147,19 @@ def row_of(arch: str, what: str | Macro, kinds: Kinds) -> Inst | None:
   made, macro = pieces(arch, what, kinds), macro_of(arch, what)
   if made is None: return None
   if single(made, kinds): return plain_row(macro, made[0], kinds)
-  operands = tuple(Operand(operand, access, cls, "reg" if cls is not None else "imm", early=access is Access.WRITE)
-                   for (operand, access, _), cls in zip(macro.operands, kinds))
+  several = len(made) > 1
+  operands = tuple(Operand(operand, access, kind.cls if kind else None, "reg" if kind else "imm", early=several and access is Access.WRITE)
+                   for (operand, access, _), kind in zip(macro.operands, kinds))
   effects = 0
   for one in made: effects |= one.row.effects & (Effect.LOAD | Effect.STORE)
   return Inst(macro.name, MACRO, operands, made[0].row.pipe, effects, isa=(arch, what, kinds))
 
 def single(made: tuple[Piece, ...], kinds: Kinds) -> bool:
   """Whether a macro is one instruction, of whole operands."""
-  return len(made) == 1 and not any(slot.at for _, slot in made[0].slots) and all(
-    kinds[slot.operand] is None or made[0].operands[i].cls is kinds[slot.operand] for i, slot in made[0].slots)
+  def whole(i: int, slot: Slot) -> bool:
+    kind = kinds[slot.operand]
+    return not slot.at and (kind is None or made[0].operands[i].cls is kind.cls)
+  return len(made) == 1 and all(whole(i, slot) for i, slot in made[0].slots)
 
 @functools.lru_cache(None)
 def plain_row(macro: Macro, one: Piece, kinds: Kinds) -> Inst:
@@ -155,8 +167,8 @@ def plain_row(macro: Macro, one: Piece, kinds: Kinds) -> Inst:
   text names (RZ, PT, UR4) are none of allocation's business."""
   given = {i for i, _ in one.slots}
   row = concrete(one.row, tuple(value.cls if isinstance(value, Reg) and i in given else None for i, value in enumerate(one.operands)))
-  both = {i for i, slot in one.slots if macro.operands[slot.operand][1] is Access.BOTH}
   repeat = not any(cls is not None for cls, (_, access, _) in zip(kinds, macro.operands) if access is not Access.WRITE) and repeatable(one)
+  both = {i for i, slot in one.slots if macro.operands[slot.operand][1] is Access.BOTH}
   operands = tuple(o._replace(access=Access.BOTH) if i in both and o.access is Access.WRITE else o for i, o in enumerate(row.operands))
   hidden = any(isinstance(value, Reg) and i not in given and o.access & Access.WRITE and value not in NOTHING
                for i, (value, o) in enumerate(zip(one.operands, one.row.operands)))
@@ -169,16 +181,21 @@ def repeatable(one: Piece) -> bool:
 
 New = Callable[[RegClass], Reg]
 
+def kind_of(x: Any) -> Kind | None:
+  """What an operand is."""
+  if not isinstance(x, Reg): return None
+  return Kind(x.group.cls, x.at) if isinstance(x, regs.Element) else Kind(x.cls)
+
 def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = None, ties: tuple[Reg, ...] = ()) -> MInst | None:
   """An instruction, or a macro with temporary registers of its own; None if a constant has no place in it. operands: those before "|"."""
   macro = macro_of(arch, what)
   assert len(operands) == macro.shown, f"macro {macro.name} takes {macro.shown} operands, got {len(operands)}"
   temporary = [CLASSES[letters] for _, _, letters in macro.operands[macro.shown:]]
   assert new is not None or not temporary, f"macro {macro.name} needs temporary registers"
-  kinds = tuple(x.cls if isinstance(x, Reg) else None for x in operands) + tuple(temporary)
+  kinds = tuple(map(kind_of, operands)) + tuple(map(Kind, temporary))
   row = row_of(arch, what, kinds)
   if row is None: return None
-  values = operands + [new(cls) for cls in temporary if new is not None]
+  values = [x.group if isinstance(x, regs.Element) else x for x in operands] + [new(cls) for cls in temporary if new is not None]
   if row.encoding is MACRO: return MInst(row, values, ties=ties)
   made = pieces(arch, what, kinds)
   assert made is not None

@@ -42,10 +42,6 @@ flag           d=v1 p:p a:x1
 pack64         d=v2 lo:x1 hi:x1
   MOV d.lo, lo
   MOV d.hi, hi
-low            d=v1 a:v2
-  MOV d, a.lo
-high           d=v1 a:v2
-  MOV d, a.hi
 move64         d=v2 a:v2
   MOV d.lo, a.lo
   MOV d.hi, a.hi

@@ -34,6 +34,14 @@ P = RegClass("P", PREDICATE, 1, names=numbered("P", 8, "PT"))
 UP = RegClass("UP", UNIFORM_PREDICATE, 1, names=numbered("UP", 8, "UPT"))
 B = RegClass("B", BARRIER, 32, names=tuple(f"B{i}" for i in range(16)))
 
+class Element(Reg):
+  """Registers of a group as a source of an instruction: from number `at` on. Selection makes the whole group the operand."""
+  __slots__ = ("group", "at")
+
+  def __init__(self, cls: RegClass, group: Reg, at: int):
+    super().__init__(cls)
+    self.group, self.at = group, at
+
 KINDS = {"R": R, "UR": UR, "P": {1: P}, "UP": {1: UP}, "B": {1: B}}
 NAMES = {name: (kind, i) for kind, group in KINDS.items() for i, name in enumerate(group[1].names)}
 _made: dict[tuple[RegClass, int], Reg] = {}

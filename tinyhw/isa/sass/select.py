@@ -142,9 +142,9 @@ class Selector(Matrices):
   def finish(self) -> None: self.emit("end")
 
   def variable_value(self, variable: UOp, u: UOp) -> Reg:
-    if variable.dtype.count > 1: return self.group(u)
+    if variable.dtype.count > 1: return self.whole(self.group(u))
     value = self.value(u)
-    if isinstance(value, Reg): return value
+    if isinstance(value, Reg): return self.whole(value)
     if variable.dtype is dtypes.bool: return self.op(regs.P, "p_set" if value else "p_clear")
     return self.in_register(value, 2 if variable.dtype.itemsize == 8 else 1)
 

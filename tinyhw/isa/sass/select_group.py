@@ -44,6 +44,8 @@ class Groups(Casts):
   def part_of(self, u: UOp) -> Reg:
     """Adjacent elements of a vector."""
     (source, first), scalar = origin_of(u), u.dtype.scalar()
+    if source.op not in LOOSE and u.dtype.itemsize % 4 == 0:
+      return self.part(self.group_class(u.dtype), self.group(source), first * scalar.itemsize // 4)
     return self.packed(u.dtype, [UOp(Ops.GEP, scalar, (source,), first + k) for k in range(u.dtype.count)])
 
   def packed(self, dtype: DType, elements: list[UOp]) -> Reg:
@@ -66,6 +68,7 @@ class Groups(Casts):
 
   def gathered(self, cls: RegClass, places: list[Place]) -> Reg:
     """A group of bytes from other registers; a group that is all of them is itself."""
+    places = [(value.group, 4 * value.at + byte) if isinstance(value, regs.Element) else (value, byte) for value, byte in places]
     first = places[0][0]
     if isinstance(first, Reg) and first.cls is cls and places == [(first, k) for k in range(len(places))]: return first
     sources: list[Any] = []
@@ -80,7 +83,7 @@ class Groups(Casts):
     group, size = self.group(source), dtype.itemsize
     at, low = divmod(number * size, 4)
     if size < 4: return self.op(regs.R[1], f"bytes_of{at}", group, selector(low, size, dtype in dtypes.sints))
-    return self.gathered(self.group_class(dtype), [(group, number * size + k) for k in range(size)])
+    return self.part(self.group_class(dtype), group, at)
 
 def constant_words(u: UOp) -> list[int]:
   """The same number in all elements of a vector, as words of 32 bits."""

@@ -10,6 +10,7 @@ from tinyhw.machine.macros import Macro
 from tinyhw.machine.selection import Selection
 
 FULL = 0xffffffff
+COPY = {1: "move", 2: "move64", 4: "move128"}  # by registers
 
 class Part(Selection):
   """One selection as far as instructions go."""
@@ -17,6 +18,7 @@ class Part(Selection):
   def __init__(self, generation: Generation, function: Function):
     super().__init__(function)
     self.generation = generation
+    self.parts: dict[tuple[RegClass, Reg, int], regs.Element] = {}
 
   # ***** instructions *****
 
@@ -44,7 +46,7 @@ class Part(Selection):
     return found
 
   def emit(self, what: str | Macro, *operands: Any, ties: tuple[Reg, ...] = ()) -> None:
-    inst = self.instruction(what, *operands, ties=ties)
+    inst = self.instruction(what, *operands, ties=tuple(map(self.whole, ties)))
     inst.origin = self.origin
     self.block.insts.append(inst)
 
@@ -62,6 +64,18 @@ class Part(Selection):
 
   # ***** operands *****
 
+  def part(self, cls: RegClass, group: Reg, at: int) -> Reg:
+    """Registers of a group, from number `at` on, without an instruction; the same object each time."""
+    if isinstance(group, regs.Element): at, group = group.at + at, group.group
+    if group.cls is cls: return group
+    found = self.parts.get((cls, group, at))
+    if found is None: found = self.parts[cls, group, at] = regs.Element(cls, group, at)
+    return found
+
+  def whole(self, value: Reg) -> Reg:
+    """A value in registers of its own, as jumps and what changes a register want it."""
+    return self.op(value.cls, COPY[value.cls.units], value) if isinstance(value, regs.Element) else value
+
   def in_register(self, value: Any, units: int) -> Reg:
     """A value in registers; a constant is made once in a block."""
     if isinstance(value, Reg): return value
@@ -76,4 +90,4 @@ class Part(Selection):
   def half(self, value: Any, which: str) -> Any:
     """The low or high half of 64 bits."""
     if not isinstance(value, Reg): return value >> (32 if which == "high" else 0) & FULL
-    return self.once(regs.R[1], which, value)
+    return self.part(regs.R[1], value, 1 if which == "high" else 0)

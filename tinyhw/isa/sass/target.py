@@ -14,6 +14,7 @@ from tinyhw.isa.sass.latency import COSTS
 from tinyhw.isa.sass.macros import expand_macros, make
 from tinyhw.isa.sass.schedule import Scheduled, schedule
 from tinyhw.isa.sass.select import select
+from tinyhw.isa.sass.select_part import COPY
 from tinyhw.isa.sass.table import table
 from tinyhw.isa.sass.units import STEPS, WARP
 from tinyhw.machine.code import Code
@@ -40,7 +41,7 @@ class Moves:
 
   def move(self, dst: Reg, src: Reg) -> MInst:
     if dst.cls is regs.P: return self.made("p_move", dst, src)
-    return self.made({1: "move", 2: "move64", 4: "move128"}[dst.cls.units], dst, src)
+    return self.made(COPY[dst.cls.units], dst, src)
 
   def swap(self, a: Reg, b: Reg) -> list[MInst]: return [self.made("p_swap" if a.cls is regs.P else "swap", a, b)]
 

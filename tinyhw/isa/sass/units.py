@@ -11,6 +11,7 @@ WARP = 32             # lanes that execute one instruction
 PARTITIONS = 4
 RESERVED_BYTES = 1024  # of shared memory, of each block
 FEWEST = 32           # warps of an SM; kernels do not try to leave room for more
+PREDICATES = 6        # of a lane that cost nothing; one is left for what needs it in between
 
 def multiprocessor(warps: int, blocks: int, shared_kib: int) -> Unit:
   """The most warps and blocks that it holds, and its shared memory."""
@@ -20,5 +21,5 @@ def multiprocessor(warps: int, blocks: int, shared_kib: int) -> Unit:
 UNITS = {"sm_80": multiprocessor(64, 32, 164), "sm_86": multiprocessor(48, 16, 100), "sm_89": multiprocessor(48, 24, 100),
          "sm_90": multiprocessor(64, 32, 228)}
 
-# Of a lane's registers: with more than each of these fewer warps run at once
-STEPS = {"R": tuple(n for n in steps(UNITS["sm_80"].files["R"], FEWEST // PARTITIONS) if n < 256)}
+# Of a lane's registers: with more than each of these fewer warps run at once, or predicates are short
+STEPS = {"R": tuple(n for n in steps(UNITS["sm_80"].files["R"], FEWEST // PARTITIONS) if n < 256), "P": (PREDICATES,)}
