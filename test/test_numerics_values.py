@@ -166,6 +166,12 @@ def test_quotients_of_floats(engine: str) -> None:
     ("lerp", lambda: (T([1e8, 0.0]).lerp(T([1.0, 4.0]), 1.0), T([1e8, 0.0]).lerp(T([1.0, 4.0]), T([1.0, 0.25]))), [[1.0, 4.0], [1.0, 1.0]]),
   ])
 
+def test_sums_start_at_zero(engine: str) -> None:
+  """However a sum is taken apart: by lanes, copies or loops. It can be seen where all that is added is -0.0."""
+  for n in (2, 8, 9, 16, 33, 64, 300):
+    zeros = T([[-0.0] * n] * 3).realize()
+    for total in (zeros.sum(1), (zeros * zeros.full_like(1.0)).sum(1)): assert str(total.tolist()) == "[0.0, 0.0, 0.0]", n
+
 def test_reductions(engine: str) -> None:
   check([
     ("sum", lambda: T([[inf, 1.0], [inf, -inf], [nan, 1.0], [-0.0, -0.0]]).sum(1), [inf, nan, nan, 0.0]),

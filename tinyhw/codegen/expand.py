@@ -9,6 +9,7 @@ other, unless there are too few accumulators to hide an addition's latency (CHAI
 REDUCE(GROUP(first, second, …), *loops) means: each iteration folds in first, then second, ….
 """
 from __future__ import annotations
+import functools
 import itertools
 
 from tinyhw import trace
@@ -29,6 +30,11 @@ def accumulate(op: Ops, total: UOp, term: UOp) -> UOp:
   if op is Ops.ADD and term.op is Ops.MMA and term.src[2].op is Ops.CONST: return UOp(Ops.MMA, term.dtype, (*term.src[:2], total), term.arg)
   if op is Ops.ADD and term.op is Ops.MUL and dtypes.is_float(term.dtype): return UOp(Ops.MULACC, term.dtype, (*term.src, total))
   return UOp(op, total.dtype, (total, term))
+
+def begun(op: Ops, term: UOp) -> UOp:
+  """The first term of a sum that starts at 0.0, as all sums do: terms that are all -0.0 have the sum 0.0."""
+  starts = op is Ops.ADD and dtypes.is_float(term.dtype) and term.op is not Ops.MMA
+  return accumulate(op, UOp(Ops.CONST, term.dtype, (), 0.0), term) if starts else term
 
 def fold_tree(op: Ops, values: list[UOp]) -> UOp:
   """values folded in pairs, so that the longest chain is short."""
@@ -54,9 +60,7 @@ def reduce_terms(op: Ops, terms: list[UOp], ranges: list[UOp], accumulators: int
       value = chain[0] if len(chain) == 1 else UOp(Ops.GROUP, chain[0].dtype, tuple(chain))
       parts.append(UOp(Ops.REDUCE, chain[0].dtype, (value, *loops), op))
       continue
-    result = chain[0]
-    for term in chain[1:]: result = accumulate(op, result, term)
-    parts.append(result)
+    parts.append(functools.reduce(lambda total, term: accumulate(op, total, term), chain[1:], chain[0] if parts else begun(op, chain[0])))
   result = fold_tree(op, parts)
   return UOp(Ops.REDUCE, result.dtype, (result, *lanes), op) if lanes else result
 
