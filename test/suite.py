@@ -27,6 +27,7 @@ TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
 CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90"}.items() for chip in chips.split()}
 NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
+PATIENCE = "200000"  # milliseconds for a submission, of which virtual cards get several times as many: the machine may have other work, too
 CARDS = 6   # tests of tensors on several devices name the first one, and those with the numbers 1, 3, 4 and 5
 
 AREA = ("test_*.py", "methods/test_*.py", "engine/test_*.py", "nn/test_*.py")
@@ -130,7 +131,7 @@ def environment(share: int) -> tuple[str, list[str]]:
 def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
   """pytest's exit status, and what it counted."""
   python, spread = environment(share)
-  variables = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV=CHIPS[chip])
+  variables = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV=CHIPS[chip], HCQDEV_WAIT_TIMEOUT_MS=PATIENCE)
   with tempfile.TemporaryDirectory() as folder:
     told = Path(folder, "run")
     command = [python, "-m", "pytest", *spread, "--suite", "tensor", "--share", str(share), "--count-into", str(told), *rest]

@@ -17,6 +17,12 @@ f32 = dtypes.float32
 i, j, k, l, many = [UOp.range(n, at) for at, n in enumerate((8, 6, 3, 3, MOST_POINTS))]
 x = UOp.param(1, f32, 48)
 
+p, q = i * 5 + j, i * 8 + j   # numbers of pixels in rows of 6, of which neither index is a row or a column
+
+def window(row: UOp, column: UOp, low: int = 1) -> UOp:
+  """The condition under which a pixel beside another one, in an image of 8 rows of 6, is in the image."""
+  return (row + k >= low) & (row + k < 9) & (column + l >= 1) & (column + l < 7)
+
 def load(index: UOp, gate: UOp | None = None, lanes: int = 1) -> UOp: return x.index(index).load(gate, 0.0, f32.vec(lanes))
 
 @pytest.mark.parametrize("access", [
@@ -29,6 +35,10 @@ def load(index: UOp, gate: UOp | None = None, lanes: int = 1) -> UOp: return x.i
   load(i * 6, None, 6), load(i * 8, i < 6, 8), load(i - 1, ((i < 1) | (j < 2)).logical_not()), load(i * 999, i < 0),
   load(48 - (k + (j + 1) // 3) * 16, (j >= 2) & (j < 5) & (k + (j + 1) // 3 >= 1) & (many < 3)),
   load(i - 1, 0 < i % 2), load(i + 41, i % 2 < 1), load(k * 2 - l, (l < k + 1) & (k < l + 3)),
+  load(p + k * 6 + l - 7, window(p // 6, p % 6)), load((q + 9) % 48 + k * 6 + l - 7, window((q + 9) // 6 % 8, (q + 9) % 6)),
+  load(i % 6 * 8 + j + k * 6 + l - 7, window(q // 6 % 8, q % 6)),
+  load((p + 14) % 48 + k * 6 + l - 7, window(((p + 2) // 6 + 2) % 8, (p + 2) % 6)),
+  load((i * 2 + j + 1 - k * 2) // 2 + l, (i * 2 + j >= k * 2 - 1)), load(i + (j + 1 - k) // 2, (k < i * 2 + j + 2)),
 ], ids=lambda u: u.render(False))
 def test_proven(access: UOp) -> None: assert outside(access, 48) is None
 
@@ -37,6 +47,11 @@ def test_proven(access: UOp) -> None: assert outside(access, 48) is None
   (load(i * 6, None, 7), "is in 0..48"), (load(i - 3, i < 3), "-3..-1"), (load(i * 7, j < 3), "0..49"),
   (load((i + j - 3) // 2 * 10, i + j < 13), "outside"), (load((i + j) % 8 * 9, i + j < 9), "outside"),
   (load((i + k - 1) * 6 + j + l - 1, (i + k >= 1) & (i + k < 9) & (j + l >= 1)), "outside"), (load(i - 1, (i < 1) | (j < 2)), "outside"),
+  (load(p + k * 6 + l - 7, window(p // 6, p % 6, 0)), "outside"),
+  (load((q + 9) % 48 + k * 6 + l - 7, window((q + 8) // 6 % 8, (q + 9) % 6)), "outside"),
+  (load(i % 6 * 8 + j + k * 6 + l - 7, window(q // 6 % 8, q % 6, 0)), "outside"), (load(i + (j + 1 - k) // 2, (k < i * 2 + j + 4)), "outside"),
+  (load((p + 14) % 48 + k * 6 + l - 7, window(((p + 2) // 6 + 1) % 8, (p + 2) % 6)), "outside"),
+  (load(i % 5 * 8 + j + k * 6 + l - 7, window(q // 6 % 8, q % 6)), "outside"),
 ])
 def test_not_proven(access: UOp, message: str) -> None: assert message in str(outside(access, 48))
 

@@ -1,9 +1,10 @@
 """Proves that an access stays inside its buffer, given the conditions under which it happens. Used by the verifier; independent of codegen's rules.
 
 An index is a sum of terms with integer factors. A condition `x < c` or `c <= x` narrows the interval of the sum x; where the index contains a
-multiple of x, that part gets the narrowed interval, and what is left its own. Conditions on a single expression narrow it wherever it occurs.
-Vectors are looked at lane by lane. What cannot be shown is tried once more with the index simplified, and then at every point, where the variables
-have MOST_POINTS values together at most. Cost: about 20 µs for a gated access, 0.1 s for one that is tried at every point.
+multiple of x, that part gets the narrowed interval, and what is left its own. Conditions on a single expression narrow it wherever it occurs, those
+on a dividend its quotients and remainders; a sum of which conditions know quotient and remainder is taken apart into these. Vectors are looked at
+lane by lane. What cannot be shown is tried once more with the index simplified, and then at every point, where the variables have MOST_POINTS values
+together at most. Cost: about 20 µs for a gated access, 0.1 s for one that is tried at every point.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -107,7 +108,11 @@ def _ratio(terms: dict[UOp, int], part: dict[UOp, int]) -> int | None:
 
 def bounds_under(u: UOp, given: Sequence[Condition]) -> Interval:
   """The smallest and largest value of an integer expression where the conditions hold. (1, 0) or another empty interval: they never do."""
-  terms, constant = linear(u)
+  return _bounds(linear(u), given)
+
+def _bounds(sum_: Terms, given: Sequence[Condition]) -> Interval:
+  """The same of a sum."""
+  terms, constant = sum_
   known: dict[UOp, Interval] = {}
   groups: list[Condition] = []
   for part, low, high in given:
@@ -124,7 +129,8 @@ def bounds_under(u: UOp, given: Sequence[Condition]) -> Interval:
     a, b = merged[key][1:] if key in merged else _sum(part, {**_narrowed(part, known), **known})
     merged[key] = part, max(a, low), min(b, high)
   if any(a > b for a, b in known.values()) or any(a > b for _, a, b in merged.values()): return 1, 0
-  low = high = constant
+  low, high, terms = _whole_quotients(terms, [c for c in merged.values()])
+  low, high = low + constant, high + constant
   for part, a, b in sorted(merged.values(), key=lambda c: -len(c[0])):
     m = _ratio(terms, part)
     if not m: continue
@@ -143,12 +149,73 @@ def _divided(terms: dict[UOp, int], given: Sequence[Condition]) -> dict[UOp, Int
   """Bounds of quotients and remainders by a number whose dividend is a sum that conditions narrow, such as (i + j) // 8 where i + j < 16."""
   out: dict[UOp, Interval] = {}
   for n in terms:
-    if n.op not in (Ops.IDIV, Ops.MOD) or n.src[1].op is not Ops.CONST or n.src[1].arg <= 0: continue
-    (low, high), by, (least, most) = bounds_under(n.src[0], given), int(n.src[1].arg), _interval(n)
+    by = _by(n, Ops.IDIV) or _by(n, Ops.MOD)
+    if not by: continue
+    (low, high), (least, most) = bounds_under(n.src[0], given), _interval(n)
     if low > high: continue
     if n.op is Ops.IDIV: out[n] = max(low // by, least), min(high // by, most)
     elif low // by == high // by: out[n] = max(low % by, least), min(high % by, most)
   return out
+
+def _whole_quotients(terms: dict[UOp, int], given: Sequence[Condition]) -> tuple[int, int, dict[UOp, int]]:
+  """The interval of quotients that conditions narrow together with other terms, and the terms that are left: i + j // 2 is (2 * i + j) // 2, and
+  conditions may say more of 2 * i + j than of its parts."""
+  low = high = 0
+  for n, f in list(terms.items()):
+    by = _by(n, Ops.IDIV)
+    if not by or n not in terms: continue
+    inner, constant = linear(n.src[0])
+    for part, least, most in given:
+      sign = _ratio(part, inner) if inner else None
+      if sign not in (1, -1): continue
+      if sign == -1: least, most = -most, -least
+      others = {x: sign * g for x, g in part.items() if x not in inner}
+      if not others or any(g % by or terms.get(x) != g // by * f for x, g in others.items()): continue
+      bounds = f * ((least + constant) // by), f * ((most + constant) // by)
+      low, high = low + min(bounds), high + max(bounds)
+      terms = {x: g for x, g in terms.items() if x is not n and x not in others}
+      break
+  return low, high, terms
+
+def _by(n: UOp, op: Ops) -> int:
+  """The positive constant by which n divides; 0 if n is no such quotient or remainder."""
+  return int(n.src[1].arg) if n.op is op and n.src[1].op is Ops.CONST and n.src[1].arg > 0 else 0
+
+def _taken_apart(sum_: Terms, given: Sequence[Condition]) -> Terms:
+  """The same sum with x, where conditions speak of x // c or of x % c, as x // c * c + x % c; and with x % (c * d), where they speak of x // c % d,
+  as x // c % d * c + x % c."""
+  terms, constant = sum_
+  for n in dict.fromkeys(n for part, _, _ in given for n in part):
+    d, q, s = _by(n, Ops.MOD), n, 0   # n is x // c or x % c, or (x // c + s) % d
+    if d:
+      inside, s = linear(n.src[0])
+      (first, f), *others = inside.items() or [(n, 0)]
+      if f == 1 and not others and _by(first, Ops.IDIV): q = first
+      else: d = s = 0
+    c = _by(q, Ops.IDIV) or _by(q, Ops.MOD)
+    if not c: continue
+    inner, shift = linear(q.src[0])
+    if d: inner, shift = _remainder((inner, shift + s * c), c * d, terms)
+    m = _ratio(terms, inner) if inner else None
+    if not m: continue
+    constant -= m * shift
+    changes = [(t, -m * f) for t, f in inner.items()]
+    changes += [(n if d else UOp(Ops.IDIV, q.dtype, q.src), m * c), (UOp(Ops.MOD, q.dtype, q.src), m)]
+    terms = dict(terms)
+    for t, f in changes: terms[t] = terms.get(t, 0) + f
+    terms = {t: f for t, f in terms.items() if f}
+  return terms, constant
+
+def _remainder(dividend: Terms, by: int, terms: dict[UOp, int]) -> Terms:
+  """dividend % by as it stands among terms: k * (a % (by / k)) + rest, if the dividend is k * a + rest and 0 <= rest < k. Empty if it does not."""
+  for t in terms:
+    if not (part := _by(t, Ops.MOD)) or by % part: continue
+    k, (a, more) = by // part, linear(t.src[0])
+    rest = {x: dividend[0].get(x, 0) - k * a.get(x, 0) for x in {**dividend[0], **a}}
+    rest, shift = {x: f for x, f in rest.items() if f}, dividend[1] - k * more
+    low, high = _sum(rest, {})
+    if 0 <= low + shift and high + shift < k: return {**rest, t: rest.get(t, 0) + k}, shift
+  return {}, 0
 
 # ***** accesses *****
 
@@ -180,8 +247,10 @@ def _outside(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> str 
     try: x, gates = (index.simplify(), [c.simplify() for c in clauses]) if simpler else (index, clauses)
     except ImportError: break
     if any(c.op is Ops.CONST and c.arg is False for c in gates): return None
-    low, high = bounds_under(x, [c for clause in gates for c in conditions(clause)])
-    if low > high or (0 <= low + extra[0] and high + extra[1] < size): return None
+    given = [c for clause in gates for c in conditions(clause)]
+    for terms in (linear(x), _taken_apart(linear(x), given)):
+      low, high = _bounds(terms, given)
+      if low > high or (0 <= low + extra[0] and high + extra[1] < size): return None
   if _inside_everywhere(index, clauses, size, extra): return None
   where = f" where {' and '.join(c.render(False) for c in clauses)}" if clauses else ""
   return f"index {index.render(False)} is in {low + extra[0]}..{high + extra[1]}{where}, outside of 0..{size - 1}"
