@@ -49,3 +49,15 @@ def test_what_is_turned_takes_one_instruction_a_word() -> None:
   found = texts(kernel, "sm_90")
   assert sum(line.startswith("PRMT") for line in found) == 4 and not any(line.startswith("MOV") for line in found)
   check(kernel, "sm_90", optimized=False)
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.bfloat16), ids=str)
+def test_halves_are_converted_where_they_are_and_rounded_in_pairs(dtype: DType, arch: str) -> None:
+  lane, k = axis(32, 0, "LOCAL"), axis(8, 1, "UPCAST")
+  place = lane * 8 + k
+  value = UOp.param(1, dtype, 256).index(place).load()
+  kernel = UOp.sink(UOp.param(0, dtype, 256).index(place).store(value + value, lane, k))
+  found = [line.split()[0] for line in texts(kernel, arch)]
+  assert sum(name.startswith("F2FP") for name in found) == 4
+  assert sum(name.startswith(("HADD2", "PRMT", "LOP3")) for name in found) == 8, "one for each element"
+  check(kernel, arch, data=data_for(kernel, 6, wild), optimized=False)

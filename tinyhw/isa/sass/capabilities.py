@@ -15,6 +15,7 @@ INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR
 FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.MULACC, Ops.WHERE, Ops.CAST, Ops.BITCAST)
 LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST)
 MOVES = (Ops.WHERE, Ops.BITCAST)
+HALVES = (dtypes.float16, dtypes.bfloat16)
 NARROW = dtypes.int8s + dtypes.int16s
 
 def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]: return frozenset((op, dtype) for op in ops for dtype in types)
@@ -22,7 +23,7 @@ def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]: 
 # There is no divider of integers.
 SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64)
           | pairs((Ops.RECIPROCAL,), dtypes.float32) | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
-          | pairs((Ops.CAST,), *dtypes.int32s, dtypes.int64, dtypes.float16))
+          | pairs((Ops.CAST,), *dtypes.int32s, dtypes.int64, *HALVES))
 
 REGISTERS = 250        # that a lane may have, but for some that the hardware and spills of predicates take
 WARPS_PER_SM = 16      # that a launch should have, so that memory's latency is hidden

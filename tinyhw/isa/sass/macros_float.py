@@ -82,10 +82,28 @@ f64_to_f32     d=v1 a:v2
   F2F.F32.F64 d, a
 f16_to_f32     d=v1 a:v1
   HADD2.F32 d, -RZ, a.H0_H0
+f16_to_f32_high  d=v1 a:v1
+  HADD2.F32 d, -RZ, a.H1_H1
+bf16_to_f32    d=v1 a:v1
+  PRMT d, a, 0x1044, RZ
+bf16_to_f32_high  d=v1 a:v1
+  LOP3.LUT d, a, 0xffff0000, RZ, 0xc0, !PT
 f32_to_f16%80  d=v1 a:v1
   F2FP.PACK_AB d, RZ, a
 f32_to_f16%89+ d=v1 a:v1
   F2FP.F16.F32.PACK_AB d, RZ, a
+f32_to_bf16%80  d=v1 a:v1
+  F2FP.BF16.PACK_AB d, RZ, a
+f32_to_bf16%89+  d=v1 a:v1
+  F2FP.BF16.F32.PACK_AB d, RZ, a
+both_to_f16%80  d=v1 low:v1 high:v1
+  F2FP.PACK_AB d, high, low
+both_to_f16%89+  d=v1 low:v1 high:v1
+  F2FP.F16.F32.PACK_AB d, high, low
+both_to_bf16%80  d=v1 low:v1 high:v1
+  F2FP.BF16.PACK_AB d, high, low
+both_to_bf16%89+  d=v1 low:v1 high:v1
+  F2FP.BF16.F32.PACK_AB d, high, low
 f32_to_s32     d=v1 a:v1 | p=p
   F2I.TRUNC.NTZ d, a
   FSETP.LT.AND p, PT, |a|, 0x4f000000, PT

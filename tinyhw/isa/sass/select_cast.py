@@ -10,6 +10,10 @@ from tinyhw.isa.sass.select_alu import Arithmetic, kind_of
 from tinyhw.machine.inst import Reg
 from tinyhw.uop.ops import UOp
 
+def code_of(dtype: DType) -> str:
+  """The kind of numbers as conversions have it, which tell types of 16 bits apart."""
+  return "bf16" if dtype is dtypes.bfloat16 else kind_of(dtype)
+
 class Casts(Arithmetic):
   """The part of Selector that converts."""
 
@@ -18,10 +22,17 @@ class Casts(Arithmetic):
     value = self.value(u.src[0])
     if source is dtypes.bool: return self.from_bool(value, target)
     if dtypes.is_int(source) and dtypes.is_int(target): return self.resize(value, source, target)
-    name = f"{kind_of(source)}_to_{kind_of(target)}"
-    if name not in macros_of(self.generation.arch) or source.itemsize == 1 or target.itemsize == 1 or dtypes.bfloat16 in (source, target):
+    name = f"{code_of(source)}_to_{code_of(target)}"
+    if name not in macros_of(self.generation.arch) or source.itemsize == 1 or target.itemsize == 1:
       raise CompileError(f"{self.function.name}: NVIDIA selection does not convert {source} to {target}")
+    if source.itemsize == 2:
+      word, high = self.half_of_word(u.src[0])
+      return self.op(self.home(u), f"{name}_high" if high else name, word)
     return self.op(self.home(u), name, value)
+
+  def half_of_word(self, u: UOp) -> tuple[Any, bool]:
+    """The register in which an element of 16 bits is, and whether it is the upper half."""
+    raise NotImplementedError
 
   def from_bool(self, value: Any, target: DType) -> Reg:
     """0 or 1."""

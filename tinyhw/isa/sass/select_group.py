@@ -12,7 +12,8 @@ from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.select_cast import Casts
+from tinyhw.isa.sass.capabilities import HALVES
+from tinyhw.isa.sass.select_cast import Casts, code_of
 from tinyhw.machine.inst import Access, Reg, RegClass
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.structure import LOOSE, element_of, origin_of
@@ -52,6 +53,10 @@ class Groups(Casts):
     """Elements that were computed or loaded one by one, or are parts of other vectors."""
     size = dtype.scalar().itemsize
     places: list[Place] = []
+    if all(rounded(e) for e in elements) and len(elements) % 2 == 0:
+      words = [self.once(regs.R[1], f"both_to_{code_of(dtype.scalar())}", *[self.in_register(self.value(e.src[0]), 1) for e in pair])
+               for pair in zip(elements[::2], elements[1::2])]
+      return self.gathered(self.group_class(dtype), [(word, k) for word in words for k in range(4)])
     for e in elements:
       value, first = self.place_of(e)
       places += [(value, first + k) for k in range(size)]
@@ -65,6 +70,11 @@ class Groups(Casts):
       if source.op is not Ops.ACC or u not in self.values: return self.group(source), number * u.dtype.itemsize
     value = self.value(u)
     return (value if u.dtype.itemsize == 4 else self.in_register(value, max(u.dtype.itemsize // 4, 1))), 0
+
+  def half_of_word(self, u: UOp) -> tuple[Any, bool]:
+    if u.op is not Ops.GEP or origin_of(u)[0].op in (*LOOSE, Ops.ACC): return self.value(u), False
+    source, number = origin_of(u)
+    return self.part(regs.R[1], self.group(source), number // 2), bool(number % 2)
 
   def gathered(self, cls: RegClass, places: list[Place]) -> Reg:
     """A group of bytes from other registers; a group that is all of them is itself."""
@@ -84,6 +94,10 @@ class Groups(Casts):
     at, low = divmod(number * size, 4)
     if size < 4: return self.op(regs.R[1], f"bytes_of{at}", group, selector(low, size, dtype in dtypes.sints))
     return self.part(self.group_class(dtype), group, at)
+
+def rounded(u: UOp) -> bool:
+  """Whether an element is a float32 rounded to 16 bits; an instruction rounds two of them."""
+  return u.op is Ops.CAST and u.dtype in HALVES and u.src[0].dtype is dtypes.float32
 
 def constant_words(u: UOp) -> list[int]:
   """The same number in all elements of a vector, as words of 32 bits."""
