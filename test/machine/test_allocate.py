@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from invented import Build, cisc, inputs, lanes, matmul_loop, random_function, run
 
 from tinyhw.errors import AllocationError
-from tinyhw.machine.allocate import allocate
+from tinyhw.machine.allocate import Allocator, allocate
 from tinyhw.machine.check import check, snapshot
 from tinyhw.machine.inst import Function
 from tinyhw.machine.layout import layout
@@ -147,3 +147,19 @@ def test_more_parameters_than_registers_are_refused() -> None:
   values = b.params(*["r64"] * 9)
   for k, r in enumerate(values): b.emit("store", values[0], k, r)
   with pytest.raises(AllocationError, match="small"): compile_checked(_returning(b, values[0]), target)
+
+@pytest.mark.parametrize("count", [2, 6, 12])
+def test_a_step_that_values_exceed_anyway_is_no_reason_to_crowd(count: int) -> None:
+  """The allocator begins with the first reach that can hold all values."""
+  target = cisc(15)
+  target.steps = {bank.name: (4, 8) for bank in target.banks}
+  b = Build(target)
+  x = b.params("r64")[0]
+  values = [b.new("r64") for _ in range(count - 1)]
+  for v in values: b.emit("lea", v, x, x, 0)
+  for v in values: b.emit("lea", b.new("r64"), v, x, 0)
+  b.emit("ret", x)
+  allocator = Allocator(b.function, target)
+  file = allocator.file.banks[allocator.views[x.id].bank]
+  sizes = [reach.bit_count() for reach in file.reaches]
+  assert len(sizes) > 2 and allocator.reach[file.position].bit_count() == next(size for size in sizes if size >= count)

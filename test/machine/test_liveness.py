@@ -46,6 +46,18 @@ def test_last_uses_and_dead_writes() -> None:
   assert [sorted(line.ends) for line in lines] == [[x.id], [], sorted([y.id, z.id]), [w.id]]
   assert [len(line.dead) for line in lines] == [0, 1, 0, 0]
 
+def test_peak_is_what_values_have_at_once() -> None:
+  b = Build(cisc())
+  x, y = b.params("r64", "r64")
+  b.emit("lea", z := b.new("r64"), x, y, 0)
+  b.emit("lea", b.new("r64"), z, x, 0)
+  b.emit("lea", w := b.new("r64"), z, y, 0)
+  b.emit("ret", w)
+  liveness = Liveness(b.function, registers_of(b.target))
+  gpr = registers_of(b.target).views[x.cls].bank
+  assert liveness.peak(gpr) == 3, "z, y and a value that nobody reads"
+  assert liveness.peak(registers_of(b.target).views[b.new("v").cls].bank) == 0
+
 def test_loops_nest() -> None:
   target = cisc()
   b = Build(target)

@@ -15,7 +15,7 @@ from tinyhw.machine.inst import Function, MInst, Reg
 from tinyhw.machine.liveness import Edge, Line, Liveness, bits
 from tinyhw.machine.place import place
 from tinyhw.machine.pseudo import PARALLEL
-from tinyhw.machine.registers import registers_of
+from tinyhw.machine.registers import BankFile, registers_of
 from tinyhw.machine.target import Target
 
 Pairs = list[tuple[Reg, Reg]]
@@ -34,12 +34,18 @@ class Allocator:
     self.free = list(self.all)
     self.entry: list[dict[int, int] | None] = [None] * len(self.flow.blocks)
     self.calm = [~units for units in self.hints.avoid]
-    self.reaches = [iter(file.reaches[1:]) for file in self.file.banks]
-    self.reach = [file.reaches[0] for file in self.file.banks]  # where values are put as long as they find a place
+    self.reaches = [iter(self._reaches(file)) for file in self.file.banks]
+    self.reach = [next(reaches) for reaches in self.reaches]  # where values are put as long as they find a place
     self.kept: dict[int, list[int]] = {-1: [0] * len(self.all)}  # loop header -> units of the parameters of it and of the loops around it
     self.prefix: dict[int, list[MInst]] = {}
     self.out: list[MInst] = []
     self.hoisted: Edge | None = None  # the edge whose copies stand before the jumps of the current block
+
+  def _reaches(self, file: BankFile) -> list[int]:
+    """The reaches of a bank, without those that cannot be enough: to fill them first would put values where a loop's parameters are wanted."""
+    if len(file.reaches) == 1: return file.reaches
+    peak = self.liveness.peak(file.position)
+    return [reach for reach in file.reaches[:-1] if reach.bit_count() >= peak] + file.reaches[-1:]
 
   def wish(self, v: int) -> int:
     """The unit that v's web wants, or -1."""

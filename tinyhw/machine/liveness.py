@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from tinyhw.machine.constraints import pressure_of
 from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
-from tinyhw.machine.registers import RegisterFile
+from tinyhw.machine.registers import FIELD, RegisterFile
 
 def bits(number: int) -> list[int]:
   """Positions of the set bits, lowest first."""
@@ -207,6 +207,18 @@ class Liveness:
         over |= (roof - pressure - more) & guard ^ guard | (roof - across - written) & guard ^ guard
     self.starts[b] = live
     return over | file.over(pressure)
+
+  def peak(self, bank: int) -> int:
+    """Units of a bank, by position, that values have at once at most."""
+    weight, most = self.weight, 0
+    for lines, start in zip(self.code, self.starts):
+      pressure = sum([weight[v] for v in start])
+      for line in lines:
+        for v in line.ends: pressure -= weight[v]
+        for v in line.writes: pressure += weight[v]
+        most = max(most, pressure >> FIELD * bank & (1 << FIELD - 1) - 1)
+        for v in line.dead: pressure -= weight[v]
+    return most
 
 def _lines(block: Block) -> list[Line]:
   """Loops, not comprehensions, of which each is a call before Python 3.12: a third of the time."""
