@@ -4,7 +4,7 @@ import ctypes
 import pytest
 
 from tinyhw.emulator.errors import PageFault
-from tinyhw.emulator.memory import FlatMemory
+from tinyhw.emulator.memory import VECTOR, FlatMemory
 
 def test_regions_are_read_and_written_at_their_addresses() -> None:
   memory, content = FlatMemory(), bytearray(range(16))
@@ -14,6 +14,12 @@ def test_regions_are_read_and_written_at_their_addresses() -> None:
   assert memory.gather([0x100f, 0x1000], 1) == [b"\x0f", b"\x00"]
   memory.scatter([0x1000, 0x1000], [b"\x01", b"\x02"])
   assert memory.load(0x1000, 1) == b"\x02"
+
+def test_windows_onto_regions() -> None:
+  memory = FlatMemory()
+  memory.add(0x1000, bytearray(16))
+  assert [memory.open_window(address, VECTOR, True) for address in (0x1010, 0x1004, 0x1008)] == [False, True, False]
+  assert memory.table.count == 1 and memory.windows() == (memory.table.address,) * 2
 
 def test_host_memory_is_where_it_is() -> None:
   memory, block = FlatMemory(), (ctypes.c_uint32 * 4)(1, 2, 3, 4)

@@ -43,15 +43,15 @@ def test_windows_come_and_go() -> None:
     return port._windows[VECTOR].count
   port.store(BASE, bytes(64))
   assert count() == 0
-  port.open_window(VECTOR)
+  assert port.open_window(BASE + 8, VECTOR, False) and not port.open_window(BASE, VECTOR, False), "one is enough"
+  assert not port.open_window(BASE + PAGE, VECTOR, True), "strict stores go through Python"
+  assert not port.open_window(BASE + 2 * PAGE, VECTOR, False), "there is nothing"
   assert count() == 1
   port.table.map(Range(BASE + 2 * PAGE, Frames(4 * PAGE, PAGE, memoryview(bytearray(PAGE))), 0, PAGE, True, True, False, False, "more"))
   assert count() == 0, "addresses may mean other places"
-  port.load(BASE, 4)
-  port.open_window(VECTOR)
+  assert port.open_window(BASE, VECTOR, False)
   assert count() == 1
   coherence.host_writes.append(writes := HostWrites("the card"))
   writes.add(0, 4)
   assert count() == 0, "what has not been flushed is looked for by Python"
-  port.open_window(VECTOR)
-  assert count() == 0
+  assert not port.open_window(BASE, VECTOR, False) and count() == 0

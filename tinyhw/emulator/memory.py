@@ -66,14 +66,14 @@ class WindowedMemory(Memory, Protocol):
   """Memory that translated code reaches too."""
   def windows(self) -> tuple[int, int]:
     """Where the tables of windows are for plain accesses of VECTOR and SCALAR: asked for before translated code runs, and good until it stops."""
-  def open_window(self, kind: Kind) -> None:
-    """Have a window onto the place of the last access, if there can be one."""
+  def open_window(self, address: int, kind: Kind, write: bool) -> bool:
+    """Have a window onto the place of an address, if there can be one for such an access and there is none yet. Whether there is a new one."""
 
 class FlatMemory:
   """Regions of host memory that are always there, readable, writable and coherent: for tests of instructions, and for `emulate`."""
   def __init__(self) -> None:
     self.regions: list[tuple[int, int, memoryview]] = []
-    self.table, self.last = Windows(), (0, 0, memoryview(b""))
+    self.table = Windows()
 
   def add(self, address: int, content: bytearray | memoryview) -> None:
     """Make `content` what is at `address`: any number; need not be the host's."""
@@ -85,9 +85,7 @@ class FlatMemory:
 
   def _find(self, address: int, size: int, write: bool) -> memoryview:
     for start, end, view in self.regions:
-      if start <= address and address + size <= end:
-        self.last = start, end, view
-        return view[address - start:address - start + size]
+      if start <= address and address + size <= end: return view[address - start:address - start + size]
     raise PageFault(address, write)
 
   def load(self, address: int, size: int, kind: Kind = VECTOR) -> bytes: return bytes(self._find(address, size, False))
@@ -107,9 +105,10 @@ class FlatMemory:
 
   def windows(self) -> tuple[int, int]: return self.table.address, self.table.address
 
-  def open_window(self, kind: Kind) -> None:
-    start, end, view = self.last
-    if len(view) and not view.readonly: self.table.add(Window(start, end, address_of(view) - start, writable=1))
+  def open_window(self, address: int, kind: Kind, write: bool) -> bool:
+    for start, end, view in self.regions:
+      if start <= address < end and not view.readonly: return self.table.add(Window(start, end, address_of(view) - start, writable=1))
+    return False
 
   def invalidate(self, kind: Kind) -> None: pass
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.cache import CHUNK, LINE, Coherence, ReadCache, WriteBuffer
-from tinyhw.emulator.errors import UninitialisedRead
+from tinyhw.emulator.errors import PageFault, UninitialisedRead
 from tinyhw.emulator.memory import ENGINE, SCALAR, VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.order import Agent
 from tinyhw.emulator.pages import PageTable, Range
@@ -165,16 +165,18 @@ class Port:
     """What rivals of this dispatch have written, as a count: translated code does not look for it, so windows leave it out."""
     return 0 if self.races is None or not self.races.rivals else self.races.changes()
 
-  def open_window(self, kind: Kind) -> None:
-    entry, table = self._last, self._windows.get(kind)
-    if table is None or entry is None or self._changes != self.table.changes or self._windows_changes != (self.table.changes, self._rivals()): return
+  def open_window(self, address: int, kind: Kind, write: bool) -> bool:
+    table = self._windows.get(kind)
+    if table is None or write and self.coherence is not None or self._windows_changes != (self.table.changes, self._rivals()): return False
+    try: entry = self._find(address)
+    except PageFault: return False
     start, written = entry.start, entry.frames.written
     shadow = 0 if written is None else address_of(written) + entry.offset - start
     window = Window(start, entry.end, address_of(entry.view) - start, 0, shadow, int(entry.writable))
-    if self.coherence is None: table.add(window)
-    elif self._is_of_lanes() and entry.frames.physical < FOREIGN and not self.coherence.host_is_ahead():
-      found = self._watched(window._replace(written=shadow), entry, kind, self.coherence)
-      if found is not None: table.add(found)
+    if self.coherence is None: return table.add(window)
+    if not self._is_of_lanes() or entry.frames.physical >= FOREIGN or self.coherence.host_is_ahead(): return False
+    found = self._watched(window._replace(written=shadow), entry, kind, self.coherence)
+    return found is not None and table.add(found)
 
   def _watched(self, window: Window, entry: Range, kind: Kind, coherence: Coherence) -> Window | None:
     """A window with all that is to be looked at, onto what no rival has written of the last access's chunk; None if one has written there."""

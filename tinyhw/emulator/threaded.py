@@ -29,10 +29,10 @@ WORD = 8
 # words of a context. STATE: the address of the registers; RECORD: where the loop is; BUDGET: instructions that may still begin; KNOWN: the number
 # of what strict checks know, ENTERED: the same where the current block was entered, ENTRY: its record; ACTIVE: the mask of active lanes, ALL:
 # that of all; PARTIAL: 0 or 8, the place of the function that a record's next call takes; WRITTEN: the address of a mask of lanes for each vector
-# register; VECTOR_WINDOWS, SCALAR_WINDOWS: addresses of tables of windows.py, TABLE: of that in use; LOCAL: of a Local; PLACES and on: a word for
-# each place that lanes touch
+# register; VECTOR_WINDOWS, SCALAR_WINDOWS: addresses of tables of windows.py, TABLE: of that in use; LOCAL: of a Local; FAILED: the address that
+# was not plain; PLACES and on: a word for each place that lanes touch
 CONTEXT = ("STATE", "RECORD", "BUDGET", "KNOWN", "ENTERED", "ENTRY", "ACTIVE", "ALL", "PARTIAL", "WRITTEN", "VECTOR_WINDOWS", "SCALAR_WINDOWS",
-           "TABLE", "LOCAL", "PLACES")
+           "TABLE", "LOCAL", "FAILED", "PLACES")
 AT = {name: i for i, name in enumerate(CONTEXT)}
 MOST_PLACES = 256  # of an instruction
 CONTEXT_BYTES = (8 * (len(CONTEXT) + MOST_PLACES) + 63) // 64 * 64

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 HOT = 8          # executions of a block after which it is translated
 MOST = 512       # translations that are kept
-RECORD, BUDGET, KNOWN, ENTERED, ENTRY = (AT[name] for name in ("RECORD", "BUDGET", "KNOWN", "ENTERED", "ENTRY"))
+TRIES = 4        # windows that are opened for one execution of an instruction
+RECORD, BUDGET, KNOWN, ENTERED, ENTRY, FAILED = (AT[name] for name in ("RECORD", "BUDGET", "KNOWN", "ENTERED", "ENTRY", "FAILED"))
 VECTOR_WINDOWS, SCALAR_WINDOWS = AT["VECTOR_WINDOWS"], AT["SCALAR_WINDOWS"]
 
 Wave = TypeVar("Wave", bound="WaveLike")
@@ -48,15 +49,15 @@ State = TypeVar("State", bound=Hashable)
 
 class Block(Generic[Step]):
   """A run of steps from an address, for waves in one mode. code: its bytes. By a record's place in words: python, the index of the step that Python
-  executes; transfers, how it accesses memory, where translated code had tried; makers, what compiles the function for some lanes, which is not made
-  yet; spots, the index of a checked stretch's first step; links, the address of the code that comes next. ways: number of what is known before ->
-  behind, None where there is an error."""
+  executes; transfers, how it accesses memory, and whether it writes, where translated code had tried; makers, what compiles the function for some
+  lanes, which is not made yet; spots, the index of a checked stretch's first step; links, the address of the code that comes next. ways: number of
+  what is known before -> behind, None where there is an error."""
   def __init__(self, pc: int, mode: int, steps: list[tuple[int, Step]], code: bytes, records: Records):
     self.pc, self.mode, self.steps, self.code, self.records = pc, mode, steps, code, records
     self.python: dict[int, int] = {}
     self.makers: dict[int, Callable[[], int]] = {}
     self.spots: dict[int, int] = {}
-    self.transfers: dict[int, Kind] = {}
+    self.transfers: dict[int, tuple[Kind, bool]] = {}
     self.links: dict[int, int] = {}
     self.ways: dict[int, int | None] = {}
     self.pairs = 0
@@ -82,6 +83,7 @@ class Translation(Generic[Wave, Code, Step, State]):
     self.counts: Counter[tuple[int, int]] = Counter()
     self.states: list[State] = []
     self.numbers: dict[State, int] = {}
+    self.tried = 0, 0     # the record for which windows are opened, and how many
 
   # ***** what a family says *****
 
@@ -226,14 +228,24 @@ class Translation(Generic[Wave, Code, Step, State]):
     return self.by_entry[entry], (wave.context[RECORD] - entry) // WORD
 
   def python(self, wave: Wave) -> bool:
-    """Execute a step in Python. Whether the loop goes on behind it."""
+    """Execute a step in Python, or have a window for it and try again. Whether the loop goes on."""
     block, place = self.here(wave)
+    if place in block.transfers and self.opened(wave, *block.transfers[place]): return True
     pc, step = block.steps[block.python[place]]
     goes_on = self.execute(wave, pc, step)
-    if place in block.transfers: wave.memory.open_window(block.transfers[place])
     self.prepare(wave)
     wave.context[RECORD] += block.records.words[place + 2]
     return goes_on
+
+  def opened(self, wave: Wave, kind: Kind, write: bool) -> bool:
+    """Whether there is a new window onto the place that an instruction could not access. Only so many for one instruction: they are few."""
+    address, wave.context[FAILED] = wave.context[FAILED], 0
+    again = wave.context[RECORD] == self.tried[0]
+    if not address or again and self.tried[1] >= TRIES or not wave.memory.open_window(address, kind, write):
+      self.tried = 0, 0
+      return False
+    self.tried = wave.context[RECORD], self.tried[1] + 1 if again else 1
+    return True
 
   def retreat(self, wave: Wave) -> None:
     """Back to the first step of the stretch whose check has failed, to be executed step by step."""

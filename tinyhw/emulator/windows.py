@@ -4,7 +4,7 @@ A `Windows` has a few windows: addresses, where the host has them, and what must
 written; whether the nearest caches hold a line just as memory has it (bytes 1, 0 for a line that a cache has not, 2 for one of which it has an older
 copy; `held` of one to three caches), or could take it in (`dirty`: 0, or the number of the only cache with writes to the line; `seen` becomes 1 for
 lines that any cache holds); and which workgroup of a dispatch has read and written each byte (marks of 16 bits). An access that is not plain in all
-of these, or outside of all windows, leaves the loop before anything has changed; Python executes the instruction then, and may add a window.
+of these, or outside of all windows, leaves the loop before anything has changed; Python adds a window then, or executes the instruction.
 
 A function first finds all places of its lanes, then moves the data. The same with an instruction's LDS addresses, for which there is one `Local`.
 """
@@ -49,12 +49,14 @@ class Windows:
     self.address = self.words.buffer_info()[0]
     self.count = self.next = 0
 
-  def add(self, window: Window) -> None:
-    """One more; where there are too many, in place of the oldest."""
+  def add(self, window: Window) -> bool:
+    """One more, if there is none from the same address; where there are too many, in place of the oldest. Whether it was added."""
+    if window.start in self.words[1:1 + self.count * len(Window._fields):len(Window._fields)]: return False
     at = 1 + self.next % MOST * len(Window._fields)
     self.words[at:at + len(window)] = array("q", [n - (1 << 64) if n >= 1 << 63 else n for n in window])
     self.next += 1
     self.words[0] = self.count = min(self.next, MOST)
+    return True
 
   def clear(self) -> None:
     """There are none."""
@@ -225,6 +227,7 @@ SCALAR = """
   mov eax, {PYTHON}
   jmp .leave
 .slow_probe:                           ; from a function that it calls
+  mov qword ptr [rbx + {FAILED}], rax
   add rsp, 8
   jmp .slow
 """

@@ -62,7 +62,7 @@ class Writer:
     if transfer is not None:
       at = self.records.steer(transfer.function, *transfer.operands)
       self.block.python[at] = index
-      if transfer.kind is not None: self.block.transfers[at] = transfer.kind
+      if transfer.kind is not None: self.block.transfers[at] = transfer.kind, transfer.function.startswith("store")
     elif made is None: self.block.python[self.records.steer("python")] = index
     else:
       for computation, function in made: self.compute(computation, function)

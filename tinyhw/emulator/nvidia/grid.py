@@ -19,7 +19,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.engines import Processor
 
 RESIDENT = 8         # blocks of a grid that take turns
-SLICE = 200          # instructions of a block in a step
+SLICE, MORE, MOST = 200, 20, 1 << 16  # most instructions of a block in a step: at first, how many more with each step of the grid, at last
 WARP, MOST_LANES = 32, 1024
 REGISTER_FILE = 65536
 REGISTER_UNIT = 8
@@ -51,6 +51,7 @@ class Grid:
     if self.races is not None: processor.agent.begin(self.races, f"the {self.name}, for which nothing has waited,")
     self.rest, self.left = iter(range(self.blocks)), self.blocks
     self.residents: list[BlockLike] = []
+    self.slice = SLICE
     self.decoder: Decoder | None = None   # that of the first block, for all; what code is between two launches is another grid's
     if engines.make_block is None: raise PacketError(f"{self.name}: nothing executes blocks of {self.chip.name} here")
     self.make_block: MakeBlock = engines.make_block
@@ -118,7 +119,8 @@ class Grid:
     self.residents.append(self.make_block(self, number, port, self.random.getrandbits(64)))
 
   def _run(self, block: BlockLike) -> None:
-    if not block.step(1 + self.random.randrange(SLICE)): return
+    self.slice = min(self.slice + MORE, MOST)
+    if not block.step(1 + self.random.randrange(self.slice)): return
     self.residents.remove(block)
     self.left -= 1
     if not self.left: self.abandon()

@@ -49,14 +49,11 @@ def constants_word(registers: int) -> int:
 
 class Rows:
   """The registers, each a list of 32 words; RZ is zeros, and takes nothing."""
-  __slots__ = ("memory", "rows")
+  __slots__ = ("memory",)
 
-  def __init__(self, memory: bytearray, count: int):
-    self.memory = memory
-    view = memoryview(memory)[ROWS_AT:].cast("I")
-    self.rows = [view[LANES * i:LANES * (i + 1)] for i in range(count)]
-
-  def __getitem__(self, index: int) -> list[int]: return ZEROS if index == regs.ZERO else self.rows[index].tolist()
+  def __init__(self, memory: bytearray): self.memory = memory
+  def __getitem__(self, index: int) -> list[int]:
+    return ZEROS if index == regs.ZERO else list(_ROW.unpack_from(self.memory, ROWS_AT + ROW_BYTES * index))
   def __setitem__(self, index: int, words: list[int]) -> None: _ROW.pack_into(self.memory, ROWS_AT + ROW_BYTES * index, *words)
 
 class Written:
@@ -88,7 +85,7 @@ class Warp:
     self.context, self.words = view[:CONTEXT_BYTES].cast("q"), view[STATE_AT:WRITTEN_AT].cast("I")
     self.known = Written(view[WRITTEN_AT:WRITTEN_AT + 8 * len(UNITS)].cast("Q"))
     self.context[AT["STATE"]], self.context[AT["WRITTEN"]] = self.address + STATE_AT, self.address + WRITTEN_AT
-    self.registers = Rows(self.file, launch.registers)
+    self.registers = Rows(self.file)
     self.predicates, self.uniform_predicates = self.words[P_AT:P_AT + 8], self.words[UP_AT:UP_AT + 8]
     self.uniform = self.words[UR_AT:UR_AT + UNIFORM + 1]
     self.predicates[regs.TRUE], self.uniform_predicates[regs.TRUE], self.uniform[UNIFORM] = ALL, ALL, 0
@@ -101,8 +98,9 @@ class Warp:
     self.context[_LOCAL] = self.reach.address
     self.pc = self.at = launch.code
     self.waiting = self.numbered = False
-    self.local = [bytearray(source.randbytes(launch.local_bytes)) for _ in range(LANES)]
-    self.local_known = [bytearray(launch.local_bytes) for _ in range(LANES)]
+    lanes = LANES if launch.local_bytes else 0
+    self.local = [bytearray(source.randbytes(launch.local_bytes)) for _ in range(lanes)]
+    self.local_known = [bytearray(launch.local_bytes) for _ in range(lanes)]
 
   @property
   def active(self) -> int:

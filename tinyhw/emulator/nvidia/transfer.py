@@ -3,7 +3,9 @@
 Addresses are multiples of the size of an access. Lanes without work touch nothing.
 """
 from __future__ import annotations
+import struct
 from collections.abc import Callable
+from itertools import chain
 
 from tinyhw.emulator.errors import OutOfBounds, UninitialisedRead, UnknownInstruction
 from tinyhw.emulator.nvidia.numbers import WORD, signed
@@ -39,8 +41,10 @@ def store(o: Operands, address: Source, write: Store) -> Step:
   def run(warp: Warp, mask: int) -> None:
     lanes = lanes_of(mask)
     places = address(warp)
-    rows = [warp.registers[index if index == regs.ZERO else index + k] for k in range(max(size // 4, 1))]
-    data = [b"".join(row[lane].to_bytes(4, "little") for row in rows)[:size] for lane in lanes]
+    count = max(size // 4, 1)
+    rows = [warp.registers[index if index == regs.ZERO else index + k] for k in range(count)]
+    whole = struct.pack(f"<{count * LANES}I", *chain.from_iterable(zip(*rows)))
+    data = [whole[4 * count * lane:4 * count * lane + size] for lane in lanes]
     write(warp, lanes, aligned([places[lane] for lane in lanes], size), data)
   return run
 

@@ -80,7 +80,7 @@ class Writer:
       return
     at = self.records.steer(transfer.function, *transfer.operands)
     self.block.python[at] = index
-    if transfer.outside: self.block.transfers[at] = VECTOR
+    if transfer.outside: self.block.transfers[at] = VECTOR, transfer.function.startswith("store")
 
   def compute(self, found: Computation) -> bool:
     """Whether it is machine code."""
