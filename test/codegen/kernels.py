@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tinyhw.arithmetic import round_to
+from tinyhw.codegen.maximum import FOLD
 from tinyhw.codegen.linearize import linearize
 from tinyhw.codegen.passes import PASSES, lower
 from tinyhw.codegen.program import Program
@@ -112,7 +113,8 @@ def check_form(program: Program, target: Capabilities) -> None:
     if u.op in GroupOp.Elementwise:
       operand = u.src[0].dtype if u.op in GroupOp.Comparison else u.dtype
       resize = u.op is Ops.CAST and dtypes.is_int(u.dtype) and dtypes.is_int(u.src[0].dtype)
-      assert resize or target.supports(u.op, operand) or u.op is Ops.BITCAST, f"{u.op.name} of {operand} is not there"
+      folds = u.op is Ops.MAX and u.tag == FOLD and u.dtype in target.maxima
+      assert resize or folds or target.supports(u.op, operand) or u.op is Ops.BITCAST, f"{u.op.name} of {operand} is not there"
   seen = set()
   for u in program.uops:
     assert u not in seen or u.op is Ops.BARRIER, f"{u} stands twice"

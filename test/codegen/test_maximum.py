@@ -1,4 +1,5 @@
 """Maxima of floats on targets whose instructions forget NaN: the same as the definition, for a NaN at any place, and cheap."""
+from dataclasses import replace
 import math
 
 import pytest
@@ -11,6 +12,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 F32 = dtypes.float32
+KEEPS = replace(AVX2, maxima=frozenset({F32}))
 FLOATS = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.fp8e4m3)
 
 def rows(dtype: DType, kind: str) -> UOp:
@@ -37,6 +39,18 @@ def test_a_nan_at_any_place_is_the_result(target: str, kind: str) -> None:
     check(kernel, ALL_TARGETS[target], data=with_nan(kernel))
     check(kernel, ALL_TARGETS[target], data=data_for(kernel, 4, wild))
 
+@pytest.mark.parametrize("kind", ("loop", "unrolled", "both", "lanes"))
+def test_an_instruction_that_keeps_nan(kind: str) -> None:
+  """It folds, with one variable; MAX of two operands is made of others."""
+  for dtype in FLOATS:
+    kernel = rows(dtype, kind)
+    check(kernel, KEEPS, data=with_nan(kernel))
+    uops = lower(kernel, KEEPS, "x").uops
+    assert any(u.op is Ops.MAX for u in uops) == (dtype is not dtypes.float64) and not any(u.op is Ops.MULACC for u in uops if dtype is F32)
+  r = axis(32, 0)
+  two = UOp.param(1, F32, 32).index(r).load().maximum(UOp.param(2, F32, 32).index(r).load())
+  assert not any(u.op is Ops.MAX for u in lower(UOp.sink(UOp.param(0, F32, 32).index(r).store(two, r)), KEEPS, "x").uops)
+
 def test_chains_and_trees() -> None:
   out, inputs = UOp.param(0, F32, 32), [UOp.param(k, F32, 32) for k in range(1, 6)]
   for lanes in (1, 8):
@@ -47,7 +61,7 @@ def test_chains_and_trees() -> None:
                   a.maximum(0.0), a.maximum(0.0).maximum(b), a.maximum(b).maximum(-1.0), a.maximum(b).maximum(a.maximum(b) * 2.0),
                   UOp.const(F32, 0.0).maximum(a), UOp.const(F32, math.nan).maximum(a), a.maximum(b).maximum(UOp.const(F32, math.nan))):
       kernel = UOp.sink(out.index(i).store(value, r, v))
-      for target in ALL_TARGETS.values(): check(kernel, target, data=data_for(kernel, 5, wild))
+      for target in (*ALL_TARGETS.values(), KEEPS): check(kernel, target, data=data_for(kernel, 5, wild))
 
 def count(sink: UOp, op: Ops) -> int: return sum(u.op is op for u in lower(sink, AVX2, "x").uops)
 

@@ -4,7 +4,7 @@ Each iteration assigns ACC its updates one after the other; an update is an ordi
 product), so the passes that follow need to know nothing of reductions. The node's value is ACC after the loops.
 An ACC's arg here is (variable, part, update): each update has a leaf of its own for the variable, so that equal terms do not become one node;
 legalize.py numbers the parts. Types narrower than float32 whose additions the target does not have accumulate in float32 and are rounded once.
-A maximum of floats has two variables where the target's instructions forget NaN (maximum.py).
+A maximum of floats has two variables where all of the target's instructions forget NaN (maximum.py).
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from tinyhw import trace
 from tinyhw.codegen.blocks import in_blocks
 from tinyhw.codegen.expand import accumulate
-from tinyhw.codegen.maximum import Folded, Maxima, forgets, widened
+from tinyhw.codegen.maximum import Folded, Maxima, forgets, keeps, widened
 from tinyhw.dtype import ConstType, DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
@@ -62,15 +62,16 @@ def _reduce(u: UOp, src: tuple[UOp, ...], count: int, capabilities: Capabilities
   return UOp(Ops.CAST, u.dtype, (result,)) if narrow else result
 
 def _largest(u: UOp, src: tuple[UOp, ...], count: int, maxima: Maxima) -> UOp:
-  """A maximum of floats, by a variable for the largest and one for the squares."""
+  """A maximum of floats, by a variable for the largest and, where instructions forget NaN, one for the squares."""
   dtype, loops = widened(u.dtype), [r for r in src[1:] if r.op is Ops.RANGE]
   old, new = [s.src if s.op is Ops.GROUP else (s,) for s in (u.src[0], src[0])]
-  starts = Folded(start_of(Ops.MAX, dtype), start_of(Ops.MUL, dtype))
-  variables = [Folded(*[UOp(Ops.ACC, dtype, (start,), (count + k, 0, n)) for k, start in enumerate(starts)]) for n in range(len(new))]
-  updates = zip(*[maxima.update(v, *terms) for v, *terms in zip(variables, old, new)])
-  largest, squares = [UOp(Ops.REDUCE, dtype, (first, *terms, *loops), op)
-                      for first, terms, op in zip(variables[0], updates, (Ops.MAX, Ops.ADD))]
-  maxima.folded[u] = folded = Folded(largest, squares)
+  def variable(n: int, k: int, op: Ops) -> UOp: return UOp(Ops.ACC, dtype, (start_of(op, dtype),), (count + k, 0, n))
+  one = keeps(maxima.capabilities, dtype)
+  variables = [Folded(variable(n, 0, Ops.MAX), None if one else variable(n, 1, Ops.MUL)) for n in range(len(new))]
+  updates = [maxima.update(v, *terms) for v, *terms in zip(variables, old, new)]
+  def reduced(k: int, op: Ops) -> UOp:
+    return UOp(Ops.REDUCE, dtype, tuple([x for x in (variables[0][k], *[update[k] for update in updates], *loops) if x is not None]), op)
+  maxima.folded[u] = folded = Folded(reduced(0, Ops.MAX), None if one else reduced(1, Ops.ADD))
   return maxima.value(folded, u.dtype)
 
 def _widened(term: UOp) -> UOp:

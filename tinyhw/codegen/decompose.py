@@ -17,7 +17,7 @@ from tinyhw import trace
 from tinyhw.arithmetic import round_to
 from tinyhw.codegen import casts, division
 from tinyhw.codegen.accumulate import SMALL_FLOATS
-from tinyhw.codegen.maximum import never_nan
+from tinyhw.codegen.maximum import FOLD, never_nan
 from tinyhw.codegen.transcendental import FUNCTIONS, expand, expansions
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
@@ -140,7 +140,7 @@ class Decomposer:
         self.new[u] = self.alu(op, *[self.widened(s) for s in u.src])
         return
     src = tuple([self.get(s) for s in u.src])
-    if op in GroupOp.Elementwise: self.new[u] = self.build(op, u.dtype, src)
+    if op in GroupOp.Elementwise and u.tag != FOLD: self.new[u] = self.build(op, u.dtype, src)
     else: self.new[u] = u if src == u.src else UOp(op, u.dtype, src, u.arg, u.tag)
 
   def _visit_narrow(self, u: UOp) -> bool:

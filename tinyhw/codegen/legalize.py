@@ -140,7 +140,7 @@ class Legalizer:
     columns = [self.parts(s, width if s.dtype.count > 1 else 1) for s in u.src]
     count = u.dtype.count // width
     rows = zip(*[c * count if len(c) == 1 else c for c in columns])
-    return [UOp(u.op, u.dtype.scalar().vec(width), src, u.arg) for src in rows]
+    return [UOp(u.op, u.dtype.scalar().vec(width), src, u.arg, u.tag) for src in rows]
 
   def memory(self, u: UOp, dtype: DType, width: int) -> list[UOp]:
     """Loads or stores of parts; what follows the value of a store (gate, ranges) and is scalar goes to each."""

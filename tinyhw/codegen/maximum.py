@@ -5,6 +5,9 @@ operands are folded there is a cheaper way, which is here. The largest of the nu
 of 1 and all squares: that is NaN exactly where one of the operands is, since it has no other way to be (no difference of infinities, no product of
 0 and infinity). So each operand costs two instructions that do not wait for each other, and the end one comparison and choice. A sum that begins at 1
 is never subnormal, which some processors are slow at.
+
+Some targets have an instruction that keeps NaN, but takes any of two zeros (`Capabilities.maxima`). That is no MAX, which takes the first; but in
+what order many operands are folded is nobody's promise, so a fold is made of it: a MAX with the tag FOLD, which decompose.py leaves alone.
 """
 from __future__ import annotations
 import math
@@ -15,14 +18,20 @@ from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
+FOLD = "fold"
+
 class Folded(NamedTuple):
-  """Operands folded so far: the largest of those that are numbers, and 1 with all squares, NaN if one of them is."""
+  """Operands folded so far: the largest of those that are numbers, and 1 with all squares, NaN if one of them is; None where the largest is then."""
   largest: UOp
-  squares: UOp
+  squares: UOp | None
 
 def forgets(capabilities: Capabilities, dtype: DType) -> bool:
   """Is this a type of floats whose maxima the target cannot find with NaN?"""
   return dtypes.is_float(dtype) and not capabilities.supports(Ops.MAX, dtype.scalar())
+
+def keeps(capabilities: Capabilities, dtype: DType) -> bool:
+  """Has the target an instruction for folds of this type that gives NaN?"""
+  return widened(dtype).scalar() in capabilities.maxima
 
 def never_nan(u: UOp) -> bool:
   """True only for what cannot be NaN."""
@@ -33,6 +42,10 @@ def never_nan(u: UOp) -> bool:
 def larger(a: UOp, b: UOp) -> UOp:
   """b where it is greater, else a: one instruction."""
   return UOp(Ops.WHERE, a.dtype, (UOp(Ops.CMPLT, dtypes.bool.vec(a.dtype.count), (a, b)), b, a))
+
+def lanes_of(x: UOp, u: UOp) -> UOp:
+  """The lanes of x that the GEP u takes."""
+  return UOp(Ops.GEP, x.dtype.scalar().vec(u.dtype.count), (x,), u.arg)
 
 def widened(dtype: DType) -> DType:
   """The type in which elements are compared and squared."""
@@ -53,7 +66,7 @@ class Maxima:
     """u over new sources. A MAX of two operands stays; one of more is made from what they were folded to."""
     if u.op is Ops.GEP:
       whole = self.folded[u.src[0]]
-      self.folded[u] = Folded(*[UOp(Ops.GEP, x.dtype.scalar().vec(u.dtype.count), (x,), u.arg) for x in whole])
+      self.folded[u] = Folded(lanes_of(whole.largest, u), None if whole.squares is None else lanes_of(whole.squares, u))
       return UOp(u.op, u.dtype, src, u.arg, u.tag)
     many = u.src[0] in self.folded or u.src[1] in self.folded
     if never_nan(src[1]) and not many: return UOp(Ops.MAX, u.dtype, src)
@@ -63,12 +76,16 @@ class Maxima:
   def _of(self, old: UOp, new: UOp) -> Folded:
     if old in self.folded: return self.folded[old]
     x = self._wide(new)
-    return Folded(x, self._square(x, UOp(Ops.CONST, x.dtype, (), 1.0)))
+    return Folded(x, None if keeps(self.capabilities, x.dtype) else self._square(x, UOp(Ops.CONST, x.dtype, (), 1.0)))
 
   def _both(self, left: Folded, old: UOp, new: UOp) -> Folded:
     """What is folded, with one operand more, which may itself be folded."""
     right = self.folded.get(old)
-    if right is not None: return Folded(larger(left.largest, right.largest), UOp(Ops.ADD, left.squares.dtype, (left.squares, right.squares)))
+    if left.squares is None:
+      other = self._wide(new) if right is None else right.largest
+      return Folded(UOp(Ops.MAX, other.dtype, (left.largest, other), None, FOLD), None)
+    if right is not None and right.squares is not None:
+      return Folded(larger(left.largest, right.largest), UOp(Ops.ADD, left.squares.dtype, (left.squares, right.squares)))
     x = self._wide(new)
     return Folded(larger(left.largest, x), left.squares if never_nan(x) else self._square(x, left.squares))
 
@@ -85,5 +102,7 @@ class Maxima:
   def value(self, folded: Folded, dtype: DType) -> UOp:
     """The maximum: NaN if an operand is NaN."""
     largest, squares = folded
-    result = UOp(Ops.WHERE, largest.dtype, (UOp(Ops.CMPNE, dtypes.bool.vec(squares.dtype.count), (squares, squares)), squares, largest))
+    result = largest
+    if squares is not None:
+      result = UOp(Ops.WHERE, largest.dtype, (UOp(Ops.CMPNE, dtypes.bool.vec(squares.dtype.count), (squares, squares)), squares, largest))
     return result if largest.dtype is dtype else UOp(Ops.CAST, dtype, (result,))

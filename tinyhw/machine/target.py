@@ -35,6 +35,7 @@ class Capabilities:
   gathers: the INDEX of a LOAD may be a vector; scatters: that of a STORE.
   matrix: shapes of the matrix unit, best first.
   wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
+  maxima: types of floats of which an instruction takes the larger, NaN where one is NaN, but of two zeros any: for folds of many.
   aligned: where lanes are threads, memory is accessed at multiples of the access only. Buffers begin at multiples of `vector_bytes`.
   """
   vector_bytes: int
@@ -51,6 +52,7 @@ class Capabilities:
   matrix: tuple[Matrix, ...] = ()
   wide_casts: bool = False
   aligned: bool = False
+  maxima: frozenset[DType] = frozenset()
 
   def supports(self, op: Ops, dtype: DType) -> bool:
     """Whether the selector knows op with a result of this dtype (compares: with operands of it), lanes counted."""

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from test.codegen.kernels import data_for, wild
+from test.codegen.test_maximum import rows, with_nan
 from test.isa.amd.test_select_alu import applied, operations
 from test.isa.sass.machine import ARCHS, check
 from tinyhw.arithmetic import from_bytes, round_to
@@ -47,6 +48,14 @@ def test_numbers_that_a_constant_bounds(bound: float) -> None:
       check(kernel, "sm_90", data={0: [0.0] * n, 1: numbers}, optimized=False, what=f"{bound}")
       names = {inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities("sm_90"), "test"), "sm_90")[2]}
       assert ("FMNMX" in names) == ("FSETP" not in names) == bool(bound)
+
+@pytest.mark.parametrize("kind", ("loop", "unrolled", "both"))
+def test_the_largest_of_many_is_one_instruction_each(kind: str) -> None:
+  for dtype in (dtypes.float32, dtypes.float16):
+    kernel = rows(dtype, kind)
+    check(kernel, "sm_80", data=with_nan(kernel), optimized=False, tolerance=1e-30, what=kind)  # the sign of a zero may be another one
+    found = [inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities("sm_90"), "test"), "sm_90")[2]]
+    assert "FMNMX" in found and not {"FSETP", "FFMA"} & set(found)
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_constants_of_every_kind_are_operands(arch: str) -> None:

@@ -23,6 +23,7 @@ TABLES = {
     (Ops.ADD, "add"), (Ops.SUB, "sub"), (Ops.MUL, "mul"), (Ops.MULACC, "fma"), (Ops.FDIV, "div"), (Ops.SQRT, "sqrt"), (Ops.TRUNC, "trunc"),
     (Ops.NEG, "neg"), (Ops.RECIPROCAL, "reciprocal"))} for bits in (32, 64)},
 }
+TABLES["f32"][Ops.MAX] = "most_nan_f32"  # of folds; MAX of two floats is made of other operations
 SHIFTS = (Ops.SHL, Ops.SHR)
 LOGIC = {Ops.AND: "p_and", Ops.OR: "p_or", Ops.XOR: "p_xor"}
 PREDICATES = {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}
