@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import accuracy
 import amd_recipes
 import numpy as np
+import sass_counts
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes, least_upper_dtype
 from tinyhw.methods import graph
 from tinyhw.tensor import Tensor
@@ -62,10 +63,18 @@ Kernels for AMD GPUs compute EXP2, EXP, LOG2, LOG, SQRT, RECIPROCAL and FDIV of 
 (`tinyhw/isa/amd/recipes.py`). They keep the same bars, but results are the unit's: they may differ in the last bit from other devices', and from one
 generation to the next. The error is the worst that can be if a unit is less than 1 ULP off, as the ISA guides have it; SQRT, RECIPROCAL and FDIV are
 correctly rounded whatever the unit gives. All else is the expressions above. Methods of section 2 are within 4 ULP there too, which
-`test/emulator/amd/test_accuracy.py` tries with units as far off as they may be. Vector instructions of each, constants aside:
+`test/emulator/test_accuracy.py` tries with units as far off as they may be. Vector instructions of each, constants aside:
 
 | | gfx1100 | gfx942 | float32 ULP |
 |---|---|---|---|
+"""
+NVIDIA = """
+Kernels for NVIDIA GPUs compute SQRT, RECIPROCAL and FDIV of float32 by MUFU.RSQ and MUFU.RCP and what corrects those (`tinyhw/isa/sass/recipes.py`),
+correctly rounded for all operands; the special function unit's EX2, LG2, SIN and COS are off by more than the bars here allow, so all else is the
+expressions above, with their errors. Instructions of each, constants aside; a quotient out of the common range costs 17 more:
+
+| | sm_80 to sm_90 |
+|---|---|
 """
 EXACTLY = (Ops.SQRT, Ops.RECIPROCAL, Ops.FDIV)
 METHODS = """
@@ -86,6 +95,7 @@ REST = """
 
 - NaN in, NaN out: relu, clamp, maximum, minimum, max, min, max_pool2d, cummax and all others that compute; argmax and argmin give the place of the
   first NaN; sort and topk take NaN as the largest. `x ** 0` and `1 ** x` are 1 for NaN too. Comparisons with NaN are false, except `!=`.
+- A sum of several numbers starts at 0.0, so that of negative zeros is 0.0; the sum of one number is that number.
 - Zeros keep their signs as in C; of two equal operands maximum and minimum give the first (-0.0 equals 0.0). sign(±0.0) is 0.0. round is to even.
 - max, min, argmax, argmin of no elements raise ShapeError; sum is 0, prod 1, mean and var NaN, logsumexp -inf, all True, any False.
 - logsumexp, softmax, logsigmoid, softplus, logaddexp and cross_entropy do not overflow, and take -inf: softmax([-inf, 0]) is [0, 1]. Where all is
@@ -171,6 +181,10 @@ def unit_row(op: Ops) -> str:
   error = shown(max(amd_recipes.worst(op, side)[0] for side in amd_recipes.SIDES)) if known else "0.5" if op in EXACTLY else "as above"
   return f"| {op.name} | " + " | ".join([*counts, error]) + " |\n"
 
+def nvidia_row(op: Ops) -> str:
+  (count,) = {sass_counts.instruction_count(op, arch) for arch in ("sm_80", "sm_89", "sm_90")}
+  return f"| {op.name} | {count} |\n"
+
 # ***** types *****
 
 def name_of(dtype: DType) -> str: return ALIASES_BY_TYPE[dtype]
@@ -225,7 +239,8 @@ def document() -> str:
   methods = "".join(accuracy_row(*item) for item in accuracy.METHODS.items())
   sums = "".join(f"| {what} | {error():.1e} |\n" for what, error in SUMS.items())
   return (head + TABLE + operations + FUNCTIONS + "".join(map(function_row, ulps.FUNCTIONS))
-          + GPUS + "".join(map(unit_row, (*EXACTLY, *ulps.FUNCTIONS))) + METHODS.format(swept=swept) + TABLE + methods + REST
+          + GPUS + "".join(map(unit_row, (*EXACTLY, *ulps.FUNCTIONS)))
+          + NVIDIA + "".join(map(nvidia_row, (*EXACTLY, *ulps.FUNCTIONS))) + METHODS.format(swept=swept) + TABLE + methods + REST
           + "".join(map(range_row, dtypes.floats)) + REDUCTIONS + "".join(map(sum_row, (dtypes.bool, *dtypes.ints, *dtypes.floats)))
           + ORDER + sums + PROMOTION + promotion_table())
 
