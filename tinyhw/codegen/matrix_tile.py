@@ -15,7 +15,8 @@ from tinyhw.uop.matrix import Layout, Matrix
 from tinyhw.uop.ops import UOp
 
 WAVES = (1, 2)             # of a workgroup along each side
-MATRICES = (1, 2, 4)       # of a wave along each side
+MATRICES = (1, 2, 4, 8)    # of a wave along each side; as many as 8 only
+MOST_OF_EIGHT = 64         # where they have together no more rows or columns than this
 STEPS = (1, 2, 4, 8)       # of the unit between two barriers
 PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while local memory gives it a byte: 2 to 8 on real ones
 BARRIER_BYTES = 4096       # what waiting for staged values costs a wave
@@ -50,11 +51,14 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
 def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities) -> bool:
   """No larger than the product, and within registers and local memory."""
   m, n, k = sizes
+  if s.tall == 8 and s.tall * matrix.m > MOST_OF_EIGHT or s.broad == 8 and s.broad * matrix.n > MOST_OF_EIGHT: return False
   if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps: return False
   if registers(s, matrix) > capabilities.vector_registers and s[2:4] != (1, 1): return False
-  return WORKGROUPS * staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize <= capabilities.local_bytes
+  arrays = ARRAYS if capabilities.copies else 1
+  return WORKGROUPS * arrays * staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize <= capabilities.local_bytes
 
 PADDING = 8     # elements between rows in local memory, at most
+ARRAYS = 4      # of each factor where they are copied some iterations ahead (fetch.py)
 WORKGROUPS = 2  # that should fit into local memory: one computes while the other one waits
 
 def staged(s: Shape, matrix: Matrix) -> int:

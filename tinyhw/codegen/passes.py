@@ -14,6 +14,7 @@ from tinyhw.codegen.accumulate import accumulate_reductions
 from tinyhw.codegen.decompose import decompose
 from tinyhw.codegen.estimate import estimate
 from tinyhw.codegen.expand import unroll, vectors_as_copies
+from tinyhw.codegen.fetch import fetch
 from tinyhw.codegen.fragments import widen_fragments
 from tinyhw.codegen.grid import flatten_grid, grid_size
 from tinyhw.codegen.indices import fits, lower_indices
@@ -72,7 +73,7 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   uops, order = linearize(kernel, capabilities.lanes > 0), list(sink.toposort())
   operations, bytes_moved = estimate(flat)
   written = frozenset(u.src[0].src[0].arg[0] for u in order if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM)
-  if capabilities.lanes: uops = pipeline(uops, written)
+  if capabilities.lanes: uops = pipeline(fetch(uops, written, capabilities), written)
   local_bytes = sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in uops if u.op is Ops.DEFINE_LOCAL)
   opts = sink.arg.opts if isinstance(sink.arg, KernelInfo) and sink.arg.opts is not None else ()
   uops = arguments(order, uops) + [u for u in uops if u.op not in (Ops.PARAM, Ops.DEFINE_VAR)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinyhw import trace
+from tinyhw.arithmetic import operation
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -22,7 +23,7 @@ class Body(NamedTuple):
   barrier: int
 
 _OPENING, _CLOSING = frozenset({Ops.RANGE, Ops.IF}), frozenset({Ops.END, Ops.ENDIF})
-_STATEMENTS = _OPENING | _CLOSING | {Ops.STORE, Ops.BARRIER, Ops.ACC, Ops.ASSIGN_ACC, Ops.PARAM, Ops.DEFINE_VAR}
+_STATEMENTS = _OPENING | _CLOSING | {Ops.STORE, Ops.BARRIER, Ops.FETCH, Ops.COMMIT, Ops.WAIT, Ops.ACC, Ops.ASSIGN_ACC, Ops.PARAM, Ops.DEFINE_VAR}
 
 def pipeline(uops: list[UOp], written: frozenset[int]) -> list[UOp]:
   """The uops with the loads of staging loops one iteration early. written: slots of buffers."""
@@ -129,8 +130,12 @@ class Copier:
       trace.inherit(made, u)
     return [new.get(u, u) for u in wanted]
 
+_FOLDED = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.SHL, Ops.SHR})
+
 def simple(u: UOp) -> UOp:
-  """What a sum or product with 0 is: the first iteration's addresses."""
+  """What an operation of constants is, or a sum or product with 0: addresses of the first iterations."""
+  if u.op in _FOLDED and all(s.op is Ops.CONST for s in u.src):
+    return UOp(Ops.CONST, u.dtype, (), operation(u.op.name, u.dtype)(*[s.arg for s in u.src]))
   zeros = [s.op is Ops.CONST and s.arg == 0 for s in u.src]
   if u.op is Ops.ADD and any(zeros): return u.src[1 if zeros[0] else 0]
   if u.op in (Ops.MUL, Ops.AND) and any(zeros) or u.op in (Ops.SHL, Ops.SHR, Ops.IDIV, Ops.MOD) and zeros[0]: return u.src[zeros.index(True)]

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterable
 
 from tinyhw.drivers.cpu.memory import address_of
-from tinyhw.emulator.errors import DataRace, OutOfBounds, UninitialisedRead
+from tinyhw.emulator.errors import DataRace, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.windows import Local
 
 READ, WRITE, ATOMIC = 0, 1, 2
@@ -27,6 +27,7 @@ class LocalMemory:
     self.data = bytearray(source.randbytes(size))
     self.written = bytearray(size)
     self.owners = tuple(bytearray(size) for _ in WHAT)
+    self.coming = bytearray(size)  # what asynchronous copies will write
 
   def reach(self, wave: int) -> Local:
     """The LDS as translated code of a wave reaches it."""
@@ -42,6 +43,7 @@ class LocalMemory:
   def store(self, wave: int, address: int, data: bytes) -> None:
     """Write bytes."""
     there = self.data[address:address + len(data)] == data and 0 not in self.written[address:address + len(data)]
+    if self.comes(address, len(data)): raise DataRace(f"LDS address {address:#x}: a store where an asynchronous copy still writes")
     self.touch(wave, address, len(data), WRITE, (READ, ATOMIC) if there else RIVALS[WRITE])
     self.data[address:address + len(data)] = data
     self.written[address:address + len(data)] = b"\1" * len(data)
@@ -56,8 +58,26 @@ class LocalMemory:
     """Second half of an atomic operation."""
     self.data[address:address + size] = value.to_bytes(size, "little")
 
+  def start(self, wave: int, address: int, size: int) -> None:
+    """An asynchronous copy will write here, sooner or later: until `finish` there is nothing to be read."""
+    self.touch(wave, address, size, WRITE)
+    if self.comes(address, size): raise DataRace(f"LDS address {address:#x}: two asynchronous copies write there in any order; wait between them")
+    self.written[address:address + size] = bytes(size)
+    self.coming[address:address + size] = b"\1" * size
+
+  def finish(self, address: int, data: bytes) -> None:
+    """An asynchronous copy that its wave has waited for."""
+    self.coming[address:address + len(data)] = bytes(len(data))
+    self.data[address:address + len(data)] = data
+    self.written[address:address + len(data)] = b"\1" * len(data)
+
+  def comes(self, address: int, size: int) -> bool:
+    """Whether an asynchronous copy may still write to these bytes."""
+    return 1 in self.coming[address:address + size]
+
   def check_written(self, address: int, size: int) -> None:
     if 0 in self.written[address:address + size]:
+      if self.comes(address, size): raise MissingWait(f"LDS address {address:#x}: {size} bytes are read that an asynchronous copy still writes")
       raise UninitialisedRead(f"LDS address {address:#x}: {size} bytes are read, of which no wave has written all")
 
   def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:

@@ -174,6 +174,17 @@ class Registers:
 
 # ***** what a line says *****
 
+def is_copy(inst: MInst) -> bool:
+  """Whether it copies from memory to local memory (FETCH)."""
+  return isinstance(inst.origin, UOp) and inst.origin.op is Ops.FETCH and bool(inst.row.effects & Effect.STORE)
+
+def place_of(inst: MInst) -> UOp | None:
+  """The place in the Program that a load or store of it touches, that of memory if it copies; what is spilled has none."""
+  u = inst.origin
+  if isinstance(u, UOp) and is_copy(inst): return u.src[1]
+  if not isinstance(u, UOp) or u.op not in (Ops.LOAD, Ops.STORE, Ops.FRAGMENT) or inst.comment in SPILLS: return None
+  return u.src[0] if inst.row.effects & (Effect.LOAD | Effect.STORE) else None
+
 def short(inst: MInst) -> str:
   """Why an instruction is there, in a few words: `load data1[r2*64+i1:+8]`, `mulacc f32x8`, `spill`."""
   u, words = inst.origin, []
@@ -194,6 +205,8 @@ def uop_text(u: UOp) -> str:
     return text + " gated" if len(u.src) > (2 if u.op is Ops.STORE else 1) else text
   if u.op is Ops.PARAM: return f"address of {render(u)}"
   if u.op in (Ops.DEFINE_VAR, Ops.DEFINE_LOCAL): return render(u)
+  if u.op is Ops.FETCH: return f"fetch {element(u.src[1], u.arg)}"
+  if u.op is Ops.FRAGMENT: return f"fragment {element(u.src[0], u.dtype.count)}"
   if u.op is Ops.CONST: return f"constant {cut(str(u.arg), 20)}"
   if u.dtype is dtypes.void: return name
   kind = ALIASES_BY_TYPE[u.dtype.scalar()]
@@ -278,7 +291,8 @@ def work_of(insts: Sequence[MInst], reader: Reader) -> Work:
       size = reader.touched(inst)
       if reader.local(inst): work.local += size
       elif effects & Effect.LOAD: work.loaded += size
-      if effects & Effect.STORE and not reader.local(inst): work.stored += size
+      if is_copy(inst): work.local += size
+      elif effects & Effect.STORE and not reader.local(inst): work.stored += size
     work.operations += reader.operations(inst)
     work.spills += inst.comment == "spill"
     work.reloads += inst.comment == "reload"

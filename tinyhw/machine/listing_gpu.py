@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from tinyhw.machine.hardware import Hardware
 from tinyhw.machine.inst import Function, MInst
-from tinyhw.machine.listing import Line, Reader, listing
+from tinyhw.machine.listing import Line, Reader, listing, place_of
 from tinyhw.machine.listing_notes import Noted, Notes
 from tinyhw.machine.listing_waves import Bounds, Card, bounds_of, wave_lines
 from tinyhw.machine.occupancy import Kernel
 from tinyhw.machine.target import Target
-from tinyhw.machine.traffic import Traffic, patterns, shares_of_memory
+from tinyhw.machine.traffic import Traffic, goal_of, patterns, shares_of_memory
 from tinyhw.machine.waves import Model
 if TYPE_CHECKING:
   from tinyhw.codegen.program import Program
@@ -50,10 +50,10 @@ class Launch:
   def __init__(self, vendor: Vendor, kernel: Kernel, function: Function, program: Program):
     self.vendor, self.kernel, self.function, self.program = vendor, kernel, function, program
     hardware, touched = vendor.hardware, vendor.noted.touched
-    pattern = patterns(hardware, vendor.wave, kernel, program.uops)
+    pattern, goal = (patterns(hardware, vendor.wave, kernel, program.uops, place) for place in (place_of, goal_of))
     busy = hardware.units if kernel.grid is None else max(1, min(hardware.units, kernel.grid))
     once = shares_of_memory(kernel, function, vendor.wave, touched, pattern, vendor.cache_bytes)
-    self.traffic = Traffic(hardware, vendor.wave, pattern, busy, once)
+    self.traffic = Traffic(hardware, vendor.wave, pattern, busy, once, goal)
     title = f"{hardware.title} ({hardware.units} {hardware.unit.name}s, {hardware.clock_ghz} GHz, {hardware.memory_gbs:g} GB/s)"
     self.card = Card(title, vendor.source, vendor.model(self.traffic), hardware.units, hardware.clock_ghz, hardware.memory_rate,
                      vendor.operations, touched, vendor.peak)

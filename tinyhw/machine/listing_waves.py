@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tinyhw.machine.inst import Effect, Function, MInst
-from tinyhw.machine.listing import Loop, Reader, find_loops, innermost, loop_name, size
+from tinyhw.machine.inst import Function, MInst
+from tinyhw.machine.listing import Loop, Reader, find_loops, innermost, loop_name, place_of, size
 from tinyhw.machine.occupancy import Kernel, Residency, most_registers, residency
-from tinyhw.machine.target import region
 from tinyhw.machine.waves import Cost, Model, kernel_cost, loop_cost
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -107,8 +106,9 @@ def memory_of(function: Function, counts: Sequence[int], card: Card, waves: int)
   touched: dict[UOp, float] = {}
   for count, block in zip(counts, function.blocks):
     for inst in block.insts:
-      buffer = region(inst) if inst.row.effects & (Effect.LOAD | Effect.STORE) else None
-      if isinstance(buffer, UOp) and buffer.op is Ops.PARAM: touched[buffer] = touched.get(buffer, 0.0) + float(count * waves * card.touched(inst))
+      place = place_of(inst)
+      buffer = place.src[0] if place is not None else None
+      if buffer is not None and buffer.op is Ops.PARAM: touched[buffer] = touched.get(buffer, 0.0) + float(count * waves * card.touched(inst))
   return sum([min(total, float(buffer.arg[1] * buffer.dtype.itemsize)) for buffer, total in touched.items()])
 
 # ***** text *****

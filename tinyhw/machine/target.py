@@ -37,6 +37,7 @@ class Capabilities:
   wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
   maxima: types of floats of which an instruction takes the larger, NaN where one is NaN, but of two zeros any: for folds of many.
   aligned: where lanes are threads, memory is accessed at multiples of the access only. Buffers begin at multiples of `vector_bytes`.
+  copies: bytes that one lane can copy from memory to local memory while it goes on (FETCH); none: there are no such copies.
   """
   vector_bytes: int
   vector_registers: int
@@ -53,6 +54,7 @@ class Capabilities:
   wide_casts: bool = False
   aligned: bool = False
   maxima: frozenset[DType] = frozenset()
+  copies: tuple[int, ...] = ()
 
   def supports(self, op: Ops, dtype: DType) -> bool:
     """Whether the selector knows op with a result of this dtype (compares: with operands of it), lanes counted."""

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tinyhw.machine.access import Accesses, Pattern, bank_cycles, distinct_bytes, sectors
 from tinyhw.machine.hardware import Hardware
-from tinyhw.machine.inst import Effect, Function, MInst
-from tinyhw.machine.listing import SPILLS, find_loops
+from tinyhw.machine.inst import Function, MInst
+from tinyhw.machine.listing import find_loops, is_copy, place_of
 from tinyhw.machine.listing_waves import executions
 from tinyhw.machine.occupancy import Kernel, residency
 from tinyhw.uop.enums import Ops
@@ -27,16 +27,18 @@ def unknown(inst: MInst) -> Pattern | None:
 class Traffic:
   """The cost of accesses. wave: lanes of a wave. units: that share the card's caches and memory; all, or as the grid has.
 
-  once: of a buffer that the last cache keeps, the share of what waves ask of that cache which comes from memory.
+  once: of a buffer that the last cache keeps, the share of what waves ask of that cache which comes from memory. goal: of what copies from memory
+  write to local memory.
   """
 
-  def __init__(self, hardware: Hardware, wave: int, pattern: Patterns = unknown, units: int | None = None, once: Mapping[UOp, float] | None = None):
-    self.hardware, self.wave, self.pattern, self.once = hardware, wave, pattern, once or {}
+  def __init__(self, hardware: Hardware, wave: int, pattern: Patterns = unknown, units: int | None = None, once: Mapping[UOp, float] | None = None,
+               goal: Patterns = unknown):
+    self.hardware, self.wave, self.pattern, self.once, self.goal = hardware, wave, pattern, once or {}, goal
     self.units = hardware.units if units is None else units
 
   def local(self, inst: MInst, size: int) -> float:
-    """Cycles of local memory, for `size` bytes of all lanes together."""
-    banks, pattern = self.hardware.banks, self.pattern(inst)
+    """Cycles of local memory, for `size` bytes of all lanes together; of a copy from memory, to write them."""
+    banks, pattern = self.hardware.banks, self.goal(inst) if is_copy(inst) else self.pattern(inst)
     cycles = bank_cycles(pattern, self.width(size), banks) if pattern is not None else max(1, size // (4 * banks))
     return cycles * 4.0 * banks / self.hardware.local_rate
 
@@ -69,13 +71,11 @@ class Traffic:
     if pattern is None: return 0, 0
     return sectors(pattern, width, self.hardware.sector), -(-width * len(pattern.lanes[0]) // self.hardware.sector)
 
-def place_of(inst: MInst) -> UOp | None:
-  """The place in the Program that a load or store of it touches; what is spilled has none."""
-  u = inst.origin
-  if not isinstance(u, UOp) or u.op not in (Ops.LOAD, Ops.STORE) or inst.comment in SPILLS: return None
-  return u.src[0] if inst.row.effects & (Effect.LOAD | Effect.STORE) else None
+def goal_of(inst: MInst) -> UOp | None:
+  """The place in local memory that a copy from memory (FETCH) writes."""
+  return inst.origin.src[0] if is_copy(inst) else None
 
-def patterns(hardware: Hardware, wave: int, kernel: Kernel, uops: Sequence[UOp]) -> Patterns:
+def patterns(hardware: Hardware, wave: int, kernel: Kernel, uops: Sequence[UOp], place_of: Callable[[MInst], UOp | None] = place_of) -> Patterns:
   """What tells which addresses the lanes of an access touch, while as many workgroups run as the card holds. uops: of the program."""
   groups = residency(hardware.unit, kernel, hardware.units).groups * hardware.units
   accesses = Accesses(uops, wave, groups, hardware.dies)

@@ -9,6 +9,7 @@ from tinyhw.isa.sass.syntax import assemble, plain
 @pytest.mark.parametrize("text,shown", [
   ("IMAD.U32 R24, RZ, RZ, R56", "IMAD.MOV.U32 R24, RZ, RZ, R56"),
   ("IMAD R0, R1, 0x1, R2", "IMAD.IADD R0, R1, 0x1, R2"),
+  ("IMAD R41, R18, 0x1, RZ", "IMAD.MOV R41, R18, 0x1, RZ"),
   ("IMAD.U32 R3, R10, 0x10, RZ", "IMAD.SHL.U32 R3, R10, 0x10, RZ"),
   ("IMAD.U32 R3, R10, 0x10000, RZ", "IMAD.U32 R3, R10, 0x10000, RZ"),
   ("IMAD.U32 R13, RZ, RZ, UR7", "IMAD.U32 R13, RZ, RZ, UR7"),

@@ -8,7 +8,7 @@ from test.isa.sass.machine import ARCHS, execute
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass import target
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.describe import bounds, compile_listed
@@ -58,3 +58,15 @@ def test_instructions_are_as_many_as_warps_execute(arch: str) -> None:
     overall = next(line for line in compile_listed(program, arch)[1].splitlines() if line.startswith("overall "))
     executed = execute(program, arch, data_for(kernel))
     assert f": {size(executed)} instructions, " in overall, f"{executed} in {overall}"
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.bfloat16), ids=str)
+def test_a_large_product_keeps_the_tensor_core_busy(dtype: DType, arch: str) -> None:
+  """4096^3: at least 85 % of the peak by the model, in the loop and of the whole kernel; nothing else is in the loop but what it must do."""
+  program = compiled(product(4096, 4096, 4096, dtype, dtypes.float32), arch)
+  found = bounds(program, arch)
+  assert found.hottest.share >= 0.85 and found.whole.share >= 0.85, f"{found.hottest.binding}: {found.hottest.cost}"
+  text = compile_listed(program, arch)[1].splitlines()
+  loop = [line for line in text if line[0] in "/|\\"]
+  products = sum("HMMA.16816" in line for line in loop)
+  assert products in (32, 64) and len(loop) < 2 * products + 20 and not any("banks x" in line and "LDSM" in line for line in loop)

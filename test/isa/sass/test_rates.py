@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tinyhw.isa.sass.rates import CARDS, COSTS, RESOURCES, column, costs
+from tinyhw.isa.sass.rates import CARDS, COSTS, RESOURCES, costs
+from tinyhw.isa.sass.units import column
 
 @pytest.mark.parametrize("arch, element, teraflops", [
   ("sm_80", "f16", 312), ("sm_80", "tf32", 156), ("sm_80", "i8", 624), ("sm_80", "vf32", 19.5), ("sm_80", "vf64", 9.7), ("sm_80", "f64", 19.5),

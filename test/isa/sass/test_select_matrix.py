@@ -45,3 +45,15 @@ def test_another_shape_is_refused() -> None:
   product = UOp(Ops.MMA, dtypes.float32.vec(4), (factor, factor, zero), by_columns(4, 8, 4, HALF, dtypes.float32, 8))
   with pytest.raises(CompileError, match="sm_90 has no matrix unit for Matrix.m=4"):
     select(Program("k", (base, local, factor, zero, product)), target("sm_90"))
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("transposed", (False, True))
+def test_factors_are_copied_ahead(arch: str, transposed: bool) -> None:
+  """Asynchronous copies, counted in scoreboard 0 and waited for by DEPBAR; what they make of shared memory the emulator has watched."""
+  kernel = product(16, 8, 512, HALF, dtypes.float32, transposed)
+  placed = assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "product"), arch)[2]
+  names = [inst.row.name for _, inst, _ in placed]
+  assert "LDGSTS.plain" in names and "DEPBAR.LE" in names and "STS" not in names and "LDG.plain" not in names
+  assert {control.write for _, inst, control in placed if inst.row.name == "LDGDEPBAR"} == {0}
+  assert all(control.write != 0 for _, inst, control in placed if inst.row.name != "LDGDEPBAR")
+  check(kernel, arch)

@@ -5,6 +5,7 @@ from sass_golden import Vector
 from sass_oracle import INSTALLED, disassemble_all
 from test.codegen.kernels import axis
 from test.codegen.random_kernels import Generator
+from test.isa.amd.test_matrix import product
 from test.isa.amd.test_select_alu import applied, operations
 from test.isa.sass.machine import ARCHS
 from tinyhw.codegen.optimize import optimize
@@ -60,6 +61,8 @@ def test_the_disassembler_reads_what_is_made(arch: str) -> None:
   kernels = [applied(op, dtype, AxisType.LOCAL, 64) for dtype in (dtypes.int32, dtypes.uint64, dtypes.float32, dtypes.float64, dtypes.float16)
              for op in operations(dtype)]
   programs = [lower(kernel, capable, "one") for kernel in kernels] + [lower(Generator(seed).kernel(), capable, "random") for seed in range(12)]
+  products = [product(16, 8, 512, dtype, dtypes.float32, dtype is dtypes.float16) for dtype in (dtypes.float16, dtypes.bfloat16)]
+  programs += [lower(optimize(kernel, capable), capable, "product") for kernel in products]
   codes: dict[bytes, str] = {}
   for program in programs:
     _, text, placed = assemble(program, arch)

@@ -11,6 +11,7 @@ from tinyhw import config
 from tinyhw.emulator.errors import PageFault, StrictError
 from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.memory import INSTRUCTION, WindowedMemory
+from tinyhw.emulator.nvidia.copies import Copies
 from tinyhw.emulator.nvidia.decoded import Decoder
 from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.emulator.nvidia.state import LANES, Warp
@@ -32,7 +33,7 @@ class Block:
     self.launch, self.number, self.memory = launch, number, memory
     self.random = random.Random(seed)
     self.shared = LocalMemory(launch.shared_bytes, self.random)
-    self.warps = [Warp(launch, k, number, memory, self.shared, Schedule(), self.random) for k in range(-(-launch.threads // LANES))]
+    self.warps = [Warp(launch, k, number, memory, self.shared, Schedule(), Copies(), self.random) for k in range(-(-launch.threads // LANES))]
     self.alive = list(self.warps)
     self.decoder = decoder or Decoder(launch.arch, lambda address, size: memory.load(address, size, INSTRUCTION))
     self.translation: Translation | None = None
@@ -58,8 +59,9 @@ class Block:
     return not self.alive
 
   def release(self) -> None:
-    """All warps that still run have come to the barrier. Accesses to shared memory before it are done in order, before it."""
-    self.shared.barrier(())
+    """All warps that still run have come to the barrier. Accesses to shared memory before it are done in order, before it; but for copies under
+    way."""
+    self.shared.barrier((warp.number, access) for warp in self.warps for access in warp.copies.unfinished())
     for warp in self.alive: warp.waiting = False
 
   def turn(self, warp: Warp, count: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
-from tinyhw.emulator.nvidia import control, fragments, matrix, semantics_float, semantics_integer, transfer
+from tinyhw.emulator.nvidia import control, copies, fragments, matrix, semantics_float, semantics_integer, transfer
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_integer import Step
 from tinyhw.errors import DecodeError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.translate import Translation
 
 MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **transfer.MEANINGS, **control.MEANINGS, **matrix.MEANINGS,
-            **fragments.MEANINGS}
+            **fragments.MEANINGS, **copies.MEANINGS}
 ENDS = frozenset({"branch", "sync"})   # pipes of instructions that may lead elsewhere, end lanes, or make warps wait
 
 class Decoded(NamedTuple):
@@ -41,7 +41,7 @@ def made_ready(code: bytes, arch: str, address: int) -> Decoded:
   """Raises UnknownInstruction."""
   try: inst, control_word = decode(code, 0, arch)
   except DecodeError as e: raise UnknownInstruction(str(e)) from None
-  o = Operands(inst)
+  o = Operands(inst, control_word)
   meaning = MEANINGS.get(inst.row.name)
   if meaning is None: raise UnknownInstruction(f"{o.form.key} has no meaning here yet")
   if control_word.reuse: raise UnknownInstruction("the reuse cache has no meaning here yet")

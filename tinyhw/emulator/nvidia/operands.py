@@ -12,6 +12,7 @@ from tinyhw.emulator.nvidia.numbers import (LONG, WORD, double_of, doubles_of, f
                                              words_of)
 from tinyhw.emulator.nvidia.state import ALL, LANES, ZEROS, Warp
 from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.control import USUAL, Control
 from tinyhw.isa.sass.form import Form
 from tinyhw.isa.sass.uses import units_of
 from tinyhw.machine.inst import MInst, Reg
@@ -22,8 +23,8 @@ Sink = Callable[[Warp, Any, int], None]
 class Operands:
   """One instruction. name: of its row, without what tells rows of one mnemonic apart."""
 
-  def __init__(self, inst: MInst):
-    self.inst = inst
+  def __init__(self, inst: MInst, control: Control = USUAL):
+    self.inst, self.control = inst, control
     self.form: Form = inst.row.isa
     self.values = dict(zip(self.form.index, inst.operands))
     self.asked: set[str] = {"guard", "guard_not"}

@@ -18,6 +18,7 @@ from tinyhw.isa.sass.uses import Unit
 if TYPE_CHECKING:
   from tinyhw.emulator.lds import LocalMemory
   from tinyhw.emulator.memory import WindowedMemory
+  from tinyhw.emulator.nvidia.copies import Copies
   from tinyhw.emulator.nvidia.strict import Schedule
 
 LANES = 32
@@ -73,11 +74,13 @@ class Warp:
   checks know is a state of translated code, by number. reach: shared memory as translated code reaches it.
   """
   __slots__ = ("launch", "number", "block", "file", "address", "context", "words", "registers", "predicates", "uniform", "uniform_predicates",
-               "known", "pc", "waiting", "at", "memory", "shared", "local", "local_known", "schedule", "reach", "numbered")
+               "known", "pc", "waiting", "at", "memory", "shared", "local", "local_known", "schedule", "copies", "reach", "numbered")
   mode = 0   # nothing of its state changes what instructions do
 
-  def __init__(self, launch: Launch, number: int, block: int, memory: WindowedMemory, shared: LocalMemory, schedule: Schedule, source: random.Random):
-    self.launch, self.number, self.block, self.memory, self.shared, self.schedule = launch, number, block, memory, shared, schedule
+  def __init__(self, launch: Launch, number: int, block: int, memory: WindowedMemory, shared: LocalMemory, schedule: Schedule, copies: Copies,
+               source: random.Random):
+    self.launch, self.number, self.block, self.memory, self.shared = launch, number, block, memory, shared
+    self.schedule, self.copies = schedule, copies
     garbage = source.randbytes(4) * (LANES * launch.registers)
     self.file = bytearray(ROWS_AT) + garbage + bytes(ROW_BYTES) + launch.constants + bytes(-len(launch.constants) % 8)
     self.file[STATE_AT:STATE_AT + 4 * RUNNING] = source.randbytes(4 * RUNNING)

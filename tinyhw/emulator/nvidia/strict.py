@@ -51,6 +51,10 @@ class Schedule:
     self.written = {unit: taken for unit, taken in self.written.items() if not taken & boards}
     self.read = {unit: left for unit, all_taken in self.read.items() if (left := [taken for taken in all_taken if not taken & boards])}
 
+  def since(self, board: int) -> int:
+    """Cycles since a scoreboard was taken last."""
+    return self.clock - self.taken.get(board, -MOST)
+
   def check_read(self, unit: Unit, guard: bool, inst: MInst) -> None:
     if unit in self.written: raise MissingWait(f"{named(unit)} is read, and {waits(self.written[unit])} {NOT_WAITED}")
     if unit not in self.due: return

@@ -6,7 +6,8 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.form import Form
 from tinyhw.machine.inst import Reg
 
-MEANINGS = {"MOV": "one factor is zero", "SHL": "the second source is a power of two and nothing is added", "IADD": "the second source is 0x1"}
+MEANINGS = {"MOV": "one factor is zero, or 0x1 and nothing is added", "SHL": "the second source is a power of two and nothing is added",
+            "IADD": "the second source is 0x1"}
 
 def special_case(form: Form, values: dict[str, Any]) -> str:
   """The name of the special case that an instruction is, or ""."""
@@ -16,7 +17,7 @@ def special_case(form: Form, values: dict[str, Any]) -> str:
   immediate = form.specs[form.index["b"]].kind == "s"
   if a == regs.RZ or b == regs.RZ or b == 0 and immediate: return "MOV"
   if not immediate or b < 0: return ""
-  if b == 1: return "IADD"
+  if b == 1: return "MOV" if c == regs.RZ else "IADD"
   return "SHL" if c == regs.RZ and b.bit_count() == 1 and b != 0x10000 else ""
 
 def without(words: list[str], form: Form) -> tuple[str, list[str]]:

@@ -6,7 +6,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.matrix import units
-from tinyhw.isa.sass.units import WARP
+from tinyhw.isa.sass.units import RESERVED_BYTES, UNITS, WARP, column
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 
@@ -27,10 +27,14 @@ SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT
 
 REGISTERS = 250        # that a lane may have, but for some that the hardware and spills of predicates take
 WARPS_PER_SM = 16      # that a launch should have, so that memory's latency is hidden
-LOCAL_BYTES = 48 << 10  # of shared memory that a block gets without asking the driver for another split of the cache
+COPIES = (4, 8, 16)    # bytes of an asynchronous copy
 
 # generation -> streaming multiprocessors of a typical card, and its caches; a device replaces them by what it finds out
 CARDS = {"sm_80": (108, (192 << 10, 40 << 20)), "sm_89": (142, (128 << 10, 96 << 20)), "sm_90": (132, (256 << 10, 50 << 20))}
+
+def local_bytes(arch: str) -> int:
+  """The most shared memory that a block may have: all but what the system keeps."""
+  return UNITS[column(arch)].local_bytes - RESERVED_BYTES
 
 @functools.lru_cache(None)
 def capabilities(arch: str) -> Capabilities:
@@ -39,7 +43,7 @@ def capabilities(arch: str) -> Capabilities:
   multiprocessors, caches = CARDS[generation.name]
   return Capabilities(vector_bytes=16, vector_registers=REGISTERS, aligned=True, operations=SCALAR, maxima=frozenset({dtypes.float32}),
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
-                      local_bytes=LOCAL_BYTES, cache_bytes=caches, matrix=tuple(unit.matrix for unit in units()))
+                      local_bytes=local_bytes(arch), copies=COPIES, cache_bytes=caches, matrix=tuple(unit.matrix for unit in units()))
 
 @functools.lru_cache(None)
 def generation_of(arch: str) -> Generation:

@@ -8,11 +8,11 @@ from tinyhw.isa.sass.capabilities import capabilities, generation_of
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.emit import encode_function
 from tinyhw.isa.sass.encode import BYTES
-from tinyhw.isa.sass.rates import CARDS, SOURCE, column
+from tinyhw.isa.sass.rates import CARDS, SOURCE
 from tinyhw.isa.sass.resources import Costs, conflicts_of, element_of, is_local, is_private, model, only_waits, operations, touched
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.target import code_of, scheduled, target
-from tinyhw.isa.sass.units import RESERVED_BYTES, WARP
+from tinyhw.isa.sass.units import RESERVED_BYTES, WARP, column
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Block, Function, MInst
 from tinyhw.machine.listing import Line

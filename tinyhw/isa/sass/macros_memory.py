@@ -46,17 +46,17 @@ kept_p         d=p o:i
   LDL R252, [RZ+o]
   ISETP.NE.AND d, PT, R252, RZ, PT
 copy_b32       s:v1 a:v2 o:i g:i
-  LDGSTS.E [s+o], desc[UR4][a.64+g]
+  LDGSTS.E [s+o], [a.64+g]
 copy_b64       s:v1 a:v2 o:i g:i
-  LDGSTS.E.64 [s+o], desc[UR4][a.64+g]
+  LDGSTS.E.64 [s+o], [a.64+g]
 copy_b128      s:v1 a:v2 o:i g:i
-  LDGSTS.E.BYPASS.128 [s+o], desc[UR4][a.64+g]
+  LDGSTS.E.BYPASS.128 [s+o], [a.64+g]
 copy_b32_if    p:p s:v1 a:v2 o:i g:i
-  @p LDGSTS.E [s+o], desc[UR4][a.64+g]
+  @p LDGSTS.E [s+o], [a.64+g]
 copy_b64_if    p:p s:v1 a:v2 o:i g:i
-  @p LDGSTS.E.64 [s+o], desc[UR4][a.64+g]
+  @p LDGSTS.E.64 [s+o], [a.64+g]
 copy_b128_if   p:p s:v1 a:v2 o:i g:i
-  @p LDGSTS.E.BYPASS.128 [s+o], desc[UR4][a.64+g]
+  @p LDGSTS.E.BYPASS.128 [s+o], [a.64+g]
 commit
   LDGDEPBAR
 wait           n:i

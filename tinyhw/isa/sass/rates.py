@@ -14,7 +14,7 @@ Assumed: two instructions of FMA pipes that are half as wide each count as one p
 from __future__ import annotations
 import functools
 
-from tinyhw.isa.sass.units import UNITS
+from tinyhw.isa.sass.units import UNITS, column
 from tinyhw.machine.hardware import Hardware
 from tinyhw.machine.scoreboard import PipeCost
 
@@ -60,10 +60,6 @@ CARDS = {
   "sm_90": Hardware("H100 SXM", UNITS["sm_90"], 132, 1.83, 128, 64, 5120, 3350, 0, _H100, sector=32),
 }
 SOURCE = "published: CUDA C++ Programming Guide, NVIDIA's white papers, arXiv 2402.13499; assumed: conversions, caches; nothing is measured"
-
-def column(arch: str) -> str:
-  """The architecture of these tables: "sm_90a" is "sm_90"."""
-  return arch.rstrip("a")
 
 @functools.lru_cache(None)
 def costs(arch: str) -> dict[str, PipeCost]:

@@ -12,8 +12,8 @@ from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.control import NONE, SCOREBOARDS, USUAL, Control
 from tinyhw.isa.sass.form import Form
 from tinyhw.isa.sass.latency import COSTS
-from tinyhw.isa.sass.rates import CARDS, RESOURCES, column, costs
-from tinyhw.isa.sass.units import WARP
+from tinyhw.isa.sass.rates import CARDS, RESOURCES, costs
+from tinyhw.isa.sass.units import WARP, column
 from tinyhw.machine.inst import Effect, Function, MInst, Reg
 from tinyhw.machine.traffic import Traffic
 from tinyhw.machine.waves import Model
@@ -122,15 +122,13 @@ class Costs:
     """Resource -> cycles, of one warp's instruction. Registers of one bank hold up the issue of others."""
     size = touched(inst)
     if size and is_local(inst): return {"i": 1.0, "d": self.traffic.local(inst, size)}
-    if size: return {"i": 1.0, **self.traffic.shared(inst, size, is_private(inst)), **self.stored(inst, size)}
+    if size:
+      copied = {"d": self.traffic.local(inst, size)} if mnemonic(inst) == "LDGSTS" else {}
+      return {"i": 1.0, **self.traffic.shared(inst, size, is_private(inst)), **copied}
     found = self.known.get(inst.row)
     if found is None: found = self.known[inst.row] = self.of_row(inst)
     more = self.conflicts.get(id(inst), 0)
     return {**found, "i": found["i"] + more} if more else found
-
-  def stored(self, inst: MInst, size: int) -> dict[str, float]:
-    """What an asynchronous copy takes of shared memory."""
-    return {"d": size / self.card.local_rate} if mnemonic(inst) == "LDGSTS" else {}
 
   def of_row(self, inst: MInst) -> dict[str, float]:
     found = {"i": 1.0}

@@ -39,6 +39,7 @@ RED%8x           98e                    desc[uc][a.64:2+o] b:atype8  E@72 rop ev
 REDG%9+          98e                    desc[uc][a.64:2+o] b:atype  E@72 rop evict atype wscope @71%90 @81%10+ @90-91=3
 REDG.float%9+    9a6                    desc[uc][a.64:2+o] b:afloat  E@72 fop evict afloat wscope @71%90 @81%10+ @90-91=3
 LDGSTS%9-        fae                    [d+s:s@44-63] desc[uc][a.64:2+g:s@32-43] ?pp  E bypass evict ltcs copy zfill @70 @76 @91
+LDGSTS.plain%9-  fae                    [d+s:s@44-63] [a.64:2+g:s@32-43] ?pp  E bypass evict ltcs copy zfill @64-69=63 @70 @91
 LDGSTS%10+       fae                    [d+s:s@44-63] desc[uc][a.64:2+g:s@32-43] ?pp  E bypass evict ltcs@72-73 copy10 zfill @76 @83 @91
 LDGDEPBAR        9af                    -                          -  board
 CCTL             98f                    [a:2+o:s@32-63]            E@72 cctlop cctl

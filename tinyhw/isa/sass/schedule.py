@@ -4,9 +4,10 @@ Results of fixed time are followed by their age in cycles since their instructio
 before it stalls longer, or a NOP does. Before a loop the last instruction stalls, so that its iterations do not.
 
 What takes no fixed time gets one of six scoreboards, by what it waits for: global memory 0 and 1, shared memory 2 and 3, other results 4, the reading
-of sources that stores and global loads read late 5. Loads with the same first reader share one; the next ones take the other. The first instruction
-that reads such a result, or overwrites it, or overwrites a source that may still be read, waits for its scoreboard. Where paths meet the younger
-age holds, and all scoreboards of both. Before a barrier what uses shared memory is waited for.
+of sources that stores and global loads read late 5. Where there are asynchronous copies, 0 counts their groups, and nothing else. Loads with the
+same first reader share one; the next ones take the other. The first instruction that reads such a result, or overwrites it, or overwrites a source
+that may still be read, waits for its scoreboard. Where paths meet the younger age holds, and all scoreboards of both. Before a barrier what uses
+shared memory is waited for.
 
 Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
 """
@@ -27,6 +28,7 @@ Scheduled = list[tuple[Block, Lines]]
 
 BOARDS = {"LDG": (0, 1), "LDG.plain": (0, 1), "LDS": (2, 3), "LDSM": (2, 3)}  # of instructions by name
 OTHER_BOARD, READ_BOARD = 4, 5
+COUNTED, COUNTED_BOARD = "LDGDEPBAR", 0  # counts groups of asynchronous copies, which DEPBAR.LE SB0 waits for; nothing else takes it then
 SHARED_BOARDS = sum(1 << board for board in (*BOARDS["LDS"], READ_BOARD))
 SLOW = frozenset({"LDG", "LDG.plain"})  # whose sources have been read long before the result is there: a scoreboard tells that, too
 MOST_YIELD = 11  # cycles of stall for which another warp may be preferred
@@ -83,6 +85,7 @@ class Scheduler:
     self.nop = table(generation.arch)["NOP/918"]
     self.uses: dict[int, Uses] = {}    # by id of the instruction
     self.board: dict[int, int] = {}    # of results
+    self.counts = any(inst.row.name == COUNTED for block in function.blocks for inst in block.insts)
     self.before_loops = {block for block, following in zip(function.blocks, function.blocks[1:]) if following.depth > block.depth}
     for block in function.blocks:
       for inst in block.insts: self.uses[id(inst)] = uses_of(inst)
@@ -101,8 +104,13 @@ class Scheduler:
       if uses.board and boards is not None:
         reader, group = last.get(inst.row.name, (readers[k], 0))
         last[inst.row.name] = readers[k], group + (reader != readers[k])
-        self.board[id(inst)] = boards[last[inst.row.name][1] % len(boards)]
+        self.board[id(inst)] = self.free_of(boards)[last[inst.row.name][1] % len(self.free_of(boards))]
       elif uses.board: self.board[id(inst)] = OTHER_BOARD
+      elif inst.row.name == COUNTED: self.board[id(inst)] = COUNTED_BOARD
+
+  def free_of(self, boards: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of some scoreboards that count no copies."""
+    return tuple(board for board in boards if board != COUNTED_BOARD or not self.counts)
 
   def walk(self, block: Block, start: State, lines: Lines) -> State:
     """The block's lines under a state at its start; the state at its end."""

@@ -39,6 +39,7 @@ class Selector(Matrices):
     self.slots = {u: self.abi.arguments + 8 * k for k, u in enumerate([*program.params, *program.variables])}
     self.enter(self.function.new_block(name="entry"))
     self.function.local_bytes = program.local_bytes
+    self.started: list[tuple[UOp, str, tuple[Any, ...]]] = []  # copies of no group yet: the FETCH, a macro and its operands
 
   # ***** values *****
 
@@ -123,19 +124,26 @@ class Selector(Matrices):
   # ***** copies that go on by themselves *****
 
   def fetch(self, u: UOp) -> None:
-    """LDGSTS, whose constant for addresses of memory is a small one."""
+    """LDGSTS, whose constant for addresses of memory is a small one. It is written down at the COMMIT: addresses are read late, so they have
+    registers of their own."""
     goal, near = self.shared_place(u.src[0])
     base, far = self.far_place(u.src[1])
     size = u.arg * u.src[0].dtype.itemsize
-    if len(u.src) > 2: self.emit(f"copy_b{8 * size}_if", self.value(u.src[2]), goal, base, near, far)
-    else: self.emit(f"copy_b{8 * size}", goal, base, near, far)
+    gate = [self.value(u.src[2])] if len(u.src) > 2 else []
+    self.started.append((u, f"copy_b{8 * size}{'_if' * len(gate)}", (*gate, goal, base, near, far)))
 
   def far_place(self, index: UOp) -> tuple[Reg, int]:
     """An address in memory, and bytes to add to it that LDGSTS has room for."""
     _, base, offset = self.place(index)
     return (base, offset) if -NEAREST <= offset < NEAREST else (self.once(regs.R[2], "add64", base, offset), 0)
 
-  def commit(self, u: UOp) -> None: self.emit("commit")
+  def commit(self, u: UOp) -> None:
+    """The copies of the group, behind all of their addresses, and what counts them."""
+    for origin, name, operands in self.started:
+      self.origin = origin
+      self.emit(name, *operands)
+    self.origin, self.started = u, []
+    self.emit("commit")
 
   def wait(self, u: UOp) -> None: self.emit("wait", u.arg)
 

@@ -21,5 +21,9 @@ def multiprocessor(warps: int, blocks: int, shared_kib: int) -> Unit:
 UNITS = {"sm_80": multiprocessor(64, 32, 164), "sm_86": multiprocessor(48, 16, 100), "sm_89": multiprocessor(48, 24, 100),
          "sm_90": multiprocessor(64, 32, 228)}
 
+def column(arch: str) -> str:
+  """The architecture of tables: "sm_90a" is "sm_90"."""
+  return arch.rstrip("a")
+
 # Of a lane's registers: with more than each of these fewer warps run at once, or predicates are short
 STEPS = {"R": tuple(n for n in steps(UNITS["sm_80"].files["R"], FEWEST // PARTITIONS) if n < 256), "P": (PREDICATES,)}

@@ -1,0 +1,80 @@
+"""Local memory filled some iterations ahead: what becomes of the loop, that it computes the same, and what is left alone."""
+from __future__ import annotations
+from dataclasses import replace
+
+import pytest
+
+from test.codegen.kernels import axis, compare, data_for
+from test.isa.amd.test_matrix import product
+from tinyhw.codegen.fetch import STAGES
+from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.passes import lower
+from tinyhw.codegen.program import Program
+from tinyhw.dtype import dtypes
+from tinyhw.isa.sass.capabilities import capabilities
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.ops import UOp
+from tinyhw.uop.verify import verify
+
+CAPABLE = capabilities("sm_80")
+
+def lowered(kernel: UOp, local_bytes: int = CAPABLE.local_bytes) -> Program:
+  capable = replace(CAPABLE, local_bytes=local_bytes)
+  return lower(optimize(kernel, capable), capable, "kernel")
+
+def count(program: Program, op: Ops) -> int: return sum(u.op is op for u in program.uops)
+
+def same(kernel: UOp, program: Program) -> None:
+  verify(program, 2)
+  data = data_for(kernel)
+  expected, found = ({slot: list(values) for slot, values in data.items()} for _ in range(2))
+  evaluate(kernel, expected)
+  evaluate(program, found)
+  compare("fetch", expected, found, 0.0)
+
+@pytest.mark.parametrize("transposed", (False, True))
+def test_a_product(transposed: bool) -> None:
+  kernel = product(16, 8, 1024, dtypes.float16, dtypes.float32, transposed)
+  program = lowered(kernel)
+  assert count(program, Ops.COMMIT) == STAGES[0] and [u.arg for u in program.uops if u.op is Ops.WAIT] == [STAGES[0] - 2]
+  assert count(program, Ops.BARRIER) == 1 and not any(u.op is Ops.STORE and u.src[0].src[0].op is Ops.DEFINE_LOCAL for u in program.uops)
+  order = [u.op for u in program.uops]
+  loop = max(at for at, u in enumerate(program.uops) if u.op is Ops.RANGE)
+  assert order[loop + 1:loop + 3] == [Ops.WAIT, Ops.BARRIER] and order.index(Ops.MMA) > len(order) - 1 - order[::-1].index(Ops.COMMIT)
+  same(kernel, program)
+
+def test_arrays_are_as_many_as_fit() -> None:
+  kernel = product(16, 8, 1024, dtypes.float16, dtypes.float32)
+  for local_bytes, stages in ((100 << 10, 4), (5200, 2), (2100, 0)):
+    program = lowered(kernel, local_bytes)
+    assert count(program, Ops.COMMIT) == stages
+    same(kernel, program)
+
+def test_no_more_than_there_are_iterations() -> None:
+  for k, commits in ((128, 0), (256, 2), (384, 2), (512, 4)):
+    program = lowered(product(16, 8, k, dtypes.float16, dtypes.float32))
+    assert count(program, Ops.COMMIT) == commits, k
+
+def test_what_is_computed_before_it_is_stored_is_stored() -> None:
+  out, a, b = UOp.param(0, dtypes.float32, 128), UOp.param(1, dtypes.float32, 16 * 512), UOp.param(2, dtypes.float16, 512 * 8)
+  i, j, x = axis(16, 0), axis(8, 1), axis(512, 2, "REDUCE")
+  left = a.index(i * 512 + x).load().cast(dtypes.float16).cast(dtypes.float32)
+  kernel = UOp.sink(out.index(i * 8 + j).store((left * b.index(x * 8 + j).load().cast(dtypes.float32)).reduce(Ops.ADD, x), i, j))
+  program = lowered(kernel)
+  assert count(program, Ops.MMA) and not count(program, Ops.FETCH) and count(program, Ops.BARRIER) > 1
+  same(kernel, program)
+
+def test_lanes_of_a_batch_meet_before_arrays_are_filled_again() -> None:
+  """A loop around the loop: what the last one read must be read before the next one's first fillings are started."""
+  n, m, k = 3, 16, 512
+  out, a, b = UOp.param(0, dtypes.float32, m * 8), UOp.param(1, dtypes.float16, n * m * k), UOp.param(2, dtypes.float16, n * k * 8)
+  i, j, batch, x = axis(m, 0), axis(8, 1), axis(n, 2, "REDUCE"), axis(k, 3, "REDUCE")
+  left, right = a.index(batch * (m * k) + i * k + x).load(), b.index(batch * (k * 8) + x * 8 + j).load()
+  kernel = UOp.sink(out.index(i * 8 + j).store((left.cast(dtypes.float32) * right.cast(dtypes.float32)).reduce(Ops.ADD, batch, x), i, j))
+  same(kernel, lowered(kernel))
+
+def test_targets_without_such_copies_have_none() -> None:
+  capable = replace(CAPABLE, copies=())
+  program = lower(optimize(product(16, 8, 1024, dtypes.float16, dtypes.float32), capable), capable, "kernel")
+  assert not count(program, Ops.FETCH) and not count(program, Ops.WAIT)

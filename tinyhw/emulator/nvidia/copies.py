@@ -1,0 +1,87 @@
+"""Asynchronous copies from global to shared memory: LDGSTS, and what waits for them, LDGDEPBAR and DEPBAR.LE.
+
+A copy may write to shared memory at any time until its warp has waited for it. So from its start on nobody may read those bytes, nor write them;
+other warps may not have done so since the last barrier either. When the warp waits, the bytes are there for it; for others behind the next barrier.
+LDGDEPBAR makes a group of the copies that the warp has started since the last one, and counts it in a scoreboard; groups are done in order, and
+DEPBAR.LE waits until the scoreboard counts no more than so many. A copy that is never waited for is never seen.
+"""
+from __future__ import annotations
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tinyhw.emulator.errors import MissingHazard, MissingWait, UnknownInstruction
+from tinyhw.emulator.lds import Access, WRITE
+from tinyhw.emulator.nvidia.operands import Operands
+from tinyhw.emulator.nvidia.numbers import WORD
+from tinyhw.emulator.nvidia.state import Warp, lanes_of
+from tinyhw.emulator.nvidia.transfer import aligned, hints
+from tinyhw.isa.sass.control import NONE
+from tinyhw.isa.sass.latency import BOARD_STALL
+
+Step = Callable[[Warp, int], None]
+SIZES = {"": 4, "64": 8, "128": 16}
+
+class Copy(NamedTuple):
+  """Bytes on their way to an address of shared memory."""
+  address: int
+  data: bytes
+
+class Copies:
+  """Those of one warp. open: started, in no group yet. groups: scoreboard and copies, the oldest first."""
+  __slots__ = ("open", "groups")
+
+  def __init__(self) -> None:
+    self.open: list[Copy] = []
+    self.groups: list[tuple[int, list[Copy]]] = []
+
+  def unfinished(self) -> list[Access]:
+    """The accesses to shared memory that may still happen."""
+    return [(copy.address, len(copy.data), WRITE) for copies in (self.open, *(group for _, group in self.groups)) for copy in copies]
+
+  def finish(self, board: int, left: int) -> list[Copy]:
+    """The copies that are done when a scoreboard counts `left` groups at most; they are under way no longer."""
+    mine = [at for at, (other, _) in enumerate(self.groups) if other == board]
+    done = set(mine[:len(mine) - left])
+    found = [copy for at in sorted(done) for copy in self.groups[at][1]]
+    self.groups = [group for at, group in enumerate(self.groups) if at not in done]
+    return found
+
+def start(o: Operands) -> Step:
+  """shared memory = memory, some time."""
+  size = SIZES[o.word("copy")]
+  for name in ("bypass", "ltcs"): o.word(name)  # how caches are used
+  hints(o)
+  if o.word("zfill"): raise UnknownInstruction("LDGSTS that fills with zeros has no meaning here yet")
+  goal, near, place, far = o.raw("d", "u"), o.number("s"), o.raw("a", "q"), o.number("g")
+  condition = o.predicate("pp")
+  def run(warp: Warp, mask: int) -> None:
+    lanes = lanes_of(mask & condition(warp))
+    goals, places = goal(warp), place(warp)
+    goals = aligned([goals[lane] + near & WORD for lane in lanes], size)
+    data = warp.memory.gather(aligned([places[lane] + far & (1 << 64) - 1 for lane in lanes], size), size)
+    for address, piece in zip(goals, data):
+      warp.shared.start(warp.number, address, len(piece))
+      warp.copies.open.append(Copy(address, bytes(piece)))
+  return run
+
+def commit(o: Operands) -> Step:
+  """What has been started is a group."""
+  board = o.control.write
+  def run(warp: Warp, mask: int) -> None:
+    if board == NONE: raise MissingWait("LDGDEPBAR takes no scoreboard: nothing tells when its copies are done")
+    warp.copies.groups.append((board, warp.copies.open))
+    warp.copies.open = []
+  return run
+
+def wait(o: Operands) -> Step:
+  """Copies of older groups are there."""
+  board, left = o.number("board"), o.number("n")
+  own = o.control.stall   # has passed already
+  if o.number("boards"): raise UnknownInstruction("DEPBAR for several scoreboards has no meaning here yet")
+  def run(warp: Warp, mask: int) -> None:
+    since = warp.schedule.since(board) - own
+    if since < BOARD_STALL: raise MissingHazard(f"scoreboard {board} is waited for {since} cycles after it was taken; {BOARD_STALL} are needed")
+    for copy in warp.copies.finish(board, left): warp.shared.finish(copy.address, copy.data)
+  return run
+
+MEANINGS: dict[str, Callable[[Operands], Step]] = {"LDGSTS": start, "LDGSTS.plain": start, "LDGDEPBAR": commit, "DEPBAR.LE": wait}
