@@ -34,7 +34,8 @@ class GpuSession(Session):
 
   def __init__(self, name: str, tools: Tools):
     super().__init__(name, tools)
-    self.ordinal, self.box = int(name.partition(":")[2] or 0), machine()
+    last = name.rpartition(":")[2]
+    self.ordinal, self.box = int(last) if last.isdecimal() else 0, machine()
     self.opened: Any = None
 
   # **** what a subclass says ****

@@ -2,7 +2,7 @@
 after the other.
 
 The steps before the device opens use the driver's parts by themselves, so the first that fails says which part of it, of the kernel or of the card is
-to be looked at. Through the vendor's library (NV:CUDA) only the steps with tensors are run.
+to be looked at. Through the vendor's library (NV:CUDA) there are only the steps with kernels and with tensors.
 """
 from __future__ import annotations
 import time
@@ -18,6 +18,7 @@ from tinyhw.drivers.nvidia import selftest_kernels
 from tinyhw.drivers.nvidia.card import HOST, RING, USER, VRAM, Card
 from tinyhw.drivers.nvidia.channel import Channel, Group
 from tinyhw.drivers.nvidia.commands import Commands
+from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import LOCAL_WINDOW, SHARED_WINDOW, NVDevice
 from tinyhw.drivers.nvidia.launch import Program
 from tinyhw.drivers.nvidia.rm import Connection, connect
@@ -111,7 +112,26 @@ class NVSession(GpuSession):
   def first(self) -> Sequence[Step]: return (*SYSTEM, *selftest_kernels.STEPS)
   def last(self) -> Sequence[Step]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.VERY_LAST)
 
-def begin(name: str, tools: Tools) -> Session: return Session(name, tools) if "CUDA" in name else NVSession(name, tools)
+class CudaSession(GpuSession):
+  """The self-test of one GPU through the vendor's library: kernels, but nothing of our own driver."""
+  @property
+  def texts(self) -> Texts: return selftest_kernels.TEXTS
+
+  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str], **fields: Any) -> Code:
+    assert isinstance(self.device, CudaDevice)
+    return selftest_kernels.kernel(self.tools.assemble, self.device.chip, text, name, arguments, lanes, words, **fields)
+
+  def spill_bytes(self) -> int: return 0
+  def first(self) -> Sequence[Step]: return (OPENS, *(step for step in selftest_kernels.STEPS if step.name not in OF_OUR_DRIVER))
+
+OF_OUR_DRIVER = ("caches", "order")  # steps that the library sees to
+
+def opens_by_library(s: CudaSession) -> str: return f"{s.device.facts()['processor']}, {s.device.facts()['kernel_interface']}"
+
+OPENS = Step("opens", "does the vendor's library open the GPU", "`python3 -m tinyhw doctor --device NV`: the library's version; nvidia-smi",
+             opens_by_library, basic=True)
+
+def begin(name: str, tools: Tools) -> Session: return CudaSession(name, tools) if "CUDA" in name else NVSession(name, tools)
 
 # **** steps ****
 

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_cuda import FakeCuda, Loaded
 from gpu_selftest import Tried
 
-from tinyhw.drivers.nvidia import selftest
+from tinyhw.device import Device
+from tinyhw.drivers.nvidia import cuda, selftest
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.emulator.nvidia.computer import Computer
 from tinyhw.selftest import frame
@@ -64,5 +66,19 @@ def test_each_step_has_a_mistake() -> None:
   others = ("clock", "side by side")  # test/drivers/gpu/test_selftest.py, as the last one
   assert list(MISTAKES) == [step.name for step in selftest.SYSTEM if step.name not in others]
 
-def test_the_vendors_library_has_the_steps_with_tensors_only() -> None:
-  assert type(selftest.begin("NV:CUDA", Tools(assemble, False))) is frame.Session
+def test_the_vendors_library_has_the_steps_with_kernels() -> None:
+  session = selftest.begin("NV:CUDA", Tools(assemble, False))
+  assert isinstance(session, selftest.CudaSession) and [step.name for step in session.first()] == [
+    "opens", "empty kernel", "store", "arithmetic", "local memory", "scratch", "matrix unit", "approximations"]
+  assert not session.last()
+
+def test_kernels_are_run_by_the_vendors_library(monkeypatch: Patch) -> None:
+  """A stand-in for it notes the launches, and computes nothing: the first step with a result fails."""
+  fake = FakeCuda()
+  monkeypatch.setattr(cuda, "_library", [])
+  monkeypatch.setattr(cuda, "load_library", lambda: Loaded(fake))
+  monkeypatch.setitem(Device._opened, "NV:CUDA", cuda.open(0, lambda name: None))  # type: ignore[arg-type,return-value]
+  session = selftest.begin("NV:CUDA", Tools(assemble, False))
+  found = list(frame.run(session, session.first()[:3]))
+  assert [r.outcome for r in found] == ["ok", "ok", "FAILED"] and "numbers of work-items: 63999 of 64000 elements differ" in found[-1].words
+  assert [name for name, *_ in fake.kernels] == ["empty"] * 3 + ["store"]

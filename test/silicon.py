@@ -1,0 +1,80 @@
+"""Ask a real NVIDIA GPU many questions in one call, and write down all answers.
+
+    python3 test/silicon.py                      # at most 9.5 minutes; the report, and silicon.json
+    python3 test/silicon.py --only library capture "variant: .*"
+    EMULATE=sm_90 python3 test/silicon.py        # the same of a virtual card
+
+Each question has a process and a deadline of its own, so one that crashes does not end the rest. Needs Python and this repository; PyTorch, pytest
+and the vendor's library are asked too where they are. docs/silicon.md says what is asked, and what to do with the answers.
+"""
+from __future__ import annotations
+import argparse
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "support"), str(HERE.parent)]
+
+import silicon_capture as capture  # noqa: E402
+import silicon_launch as launch  # noqa: E402
+import silicon_numbers as numbers  # noqa: E402
+import silicon_system as system  # noqa: E402
+from silicon_frame import ABSENT, OK, Result, Step, answer, as_json, ask_all, heading, line  # noqa: E402
+
+MINUTES = 9.5
+
+STEPS = (
+  Step("files", "which files and nodes of the kernel's driver are there, and who may open them", 30, system.files_and_nodes),
+  Step("doctor", "what keeps the GPU from being driven", 30, system.examined),
+  Step("version", "does the driver tell the version that its module has", 20, system.version),
+  Step("cards", "which GPUs are there, of which classes", 30, system.cards),
+  Step("controls", "which controls are answered", 30, system.controls),
+  Step("objects", "which objects can be made and mapped", 30, system.objects),
+  Step("library", "do kernels run through the vendor's library", 120, launch.selftest, ("NV:CUDA",)),
+  Step("capture", "what does the vendor's library tell the GPU for one of our kernels, and what differs from ours", 60, capture.library),
+  Step("raw", "how far does our own driver come", 180, launch.selftest, ("NV",)),
+  Step("own capture", "is what is searched for found in our own submission", 30, capture.own),
+  *(Step(f"variant: {name}", "does a kernel run with this", 25, launch.variant, (name,)) for name in launch.VARIANTS),
+  Step("numbers", "how fast is our own driver", 120, numbers.measure, ("NV",)),
+  Step("numbers of the library", "how fast is the same code through the vendor's library", 90, numbers.measure, ("NV:CUDA",)),
+  Step("numbers of PyTorch", "how fast is PyTorch", 90, numbers.measure, ("torch",)),
+  Step("digits", "does a network learn", 120, numbers.digits, ("NV",)),
+  Step("suite", "does a share of the tensor suite pass", 240, numbers.suite, ("NV", 200)),
+  Step("faults", "are a hang and a bad address told, and does the GPU recover", 90, launch.selftest, ("NV", True)),
+)
+
+def chosen(patterns: list[str]) -> list[Step]:
+  """The steps whose whole names match one of some regular expressions; all if there are none. Raises SystemExit for one that matches nothing."""
+  for pattern in patterns:
+    if not any(re.fullmatch(pattern, step.name) for step in STEPS):
+      raise SystemExit(f"silicon.py: no step is called {pattern!r}; there are {', '.join(step.name for step in STEPS)}")
+  return [step for step in STEPS if not patterns or any(re.fullmatch(pattern, step.name) for pattern in patterns)]
+
+def tell(result: Result) -> None: print(line(result), flush=True)
+
+def main() -> int:
+  """Ask; 0 if nothing failed. With --step: answer, in the process of that step."""
+  parser = argparse.ArgumentParser(description="Ask a real NVIDIA GPU many questions in one call.")
+  parser.add_argument("--only", nargs="+", default=[], metavar="STEP", help="steps to ask, regular expressions; all without it")
+  parser.add_argument("--minutes", type=float, default=MINUTES, help="for all steps together")
+  parser.add_argument("--json", default="silicon.json", help="where the answers are written")
+  parser.add_argument("--list", action="store_true", help="print the steps, and ask nothing")
+  parser.add_argument("--step", help=argparse.SUPPRESS)
+  parser.add_argument("--out", help=argparse.SUPPRESS)
+  options = parser.parse_args()
+  if options.step: return answer(next(step for step in STEPS if step.name == options.step), options.out)
+  steps = chosen(options.only)
+  if options.list:
+    for step in steps: print(f"{step.name:<45} {step.seconds:4.0f} s  {step.question}?")
+    return 0
+  print(" ".join(f"{key}={value}" for key, value in heading().items() if value), flush=True)
+  results = ask_all(steps, [sys.executable, os.path.abspath(__file__)], 60 * options.minutes, tell)
+  Path(options.json).write_text(json.dumps(as_json(results), indent=1), "utf-8")
+  count = {outcome: sum(r.outcome == outcome for r in results) for outcome in dict.fromkeys(r.outcome for r in results)}
+  print(f"\n{', '.join(f'{number} {outcome}' for outcome, number in count.items())}; the answers are in {options.json}")
+  return int(any(r.outcome not in (OK, ABSENT) for r in results))
+
+if __name__ == "__main__": sys.exit(main())

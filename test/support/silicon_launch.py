@@ -1,0 +1,120 @@
+"""The driver's own way on a card: the self-test's steps, and a store kernel with one thing about its launch changed at a time.
+
+`VARIANTS` are what could not be known without a card (docs/nvidia.md): each runs in a process of its own and says whether the kernel still does its
+work, so that one call tells which of them matter.
+"""
+from __future__ import annotations
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from silicon_frame import Absent, Notes
+
+from tinyhw.autogen.nvidia import methods
+from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
+from tinyhw.device import Device, Launch
+from tinyhw.drivers.nvidia import card, launch, rm
+from tinyhw.drivers.nvidia.commands import Commands
+from tinyhw.drivers.nvidia.selftest_kernels import STORE, kernel
+from tinyhw.errors import TinyError
+from tinyhw.selftest import command, frame
+from tinyhw.selftest.command import assemble
+
+GROUPS, LANES = 50, 64
+
+def selftest(notes: Notes, device: str, faults: bool = False) -> None:
+  """`python3 -m tinyhw selftest`, each result as soon as it is there."""
+  if "CUDA" in device:
+    try: Device[device]
+    except TinyError as error: raise Absent(error.message) from error
+  session, failed = command.begin(device, faults), list[str]()
+  steps = command.steps(session)
+  if faults: steps = [step for step in steps if step in (*session.first(), *session.last())]
+  for result in frame.run(session, steps):
+    notes(result.step.name, f"{result.outcome} ({result.milliseconds:.0f} ms): {result.words}")
+    if result.outcome == frame.FAILED: failed.append(result.step.name)
+  session.close()
+  if failed: raise AssertionError(f"failed: {', '.join(failed)}")
+
+# **** variants of a launch ****
+
+def fields(**changed: int | None) -> Callable[[], None]:
+  """Fields of the QMD have other values; None: they are left out. Those that this generation has not are left alone."""
+  def change() -> None:
+    kept = launch.describe
+    def describe(*arguments: Any) -> dict[str, int]:
+      found = kept(*arguments)
+      for name, value in changed.items():
+        if name not in found: continue
+        if value is None: del found[name]
+        else: found[name] = value
+      return found
+    launch.describe = describe
+  return change
+
+def without(prefix: str) -> Callable[[], None]:
+  """Fields whose names begin so are left out."""
+  def change() -> None:
+    kept = launch.describe
+    launch.describe = lambda *a: {name: value for name, value in kept(*a).items() if not name.startswith(prefix)}
+  return change
+
+def action(number: int) -> Callable[[], None]:
+  """Another action of SEND_SIGNALING_PCAS2_B."""
+  def change() -> None: methods.INVALIDATE_COPY_SCHEDULE = number
+  return change
+
+def older_layout() -> None:
+  """On Hopper: the QMD of Ampere, which its class defines too."""
+  found = card.Card._chip
+  def chip(self: card.Card) -> Any:
+    made = found(self)
+    if made.generation != 9: raise Absent("it is for Hopper")
+    return dataclasses.replace(made, generation=8)
+  card.Card._chip = chip  # type: ignore[method-assign]
+
+def first_window() -> None:
+  """The doorbell of BAR0, where it is of BAR1 otherwise."""
+  kept = rm.Connection.new
+  def new(self: rm.Connection, parent: int, kind: int, parameters: Any, answer: bool = False) -> int:
+    if hasattr(parameters, "bBar1Mapping"): parameters.bBar1Mapping = 0
+    return kept(self, parent, kind, parameters, answer)
+  rm.Connection.new = new  # type: ignore[method-assign]
+
+def no_caches() -> None:
+  """Caches keep what they hold."""
+  Commands.see_earlier_kernels = lambda c: c.call(1, c.engines.compute.WAIT_FOR_IDLE, 0) and None  # type: ignore[method-assign,assignment]
+
+VARIANTS: dict[str, Callable[[], None]] = {
+  "as the driver has it": lambda: None,
+  "QMD_GROUP_ID 0x3f": fields(qmd_group_id=0x3F), "QMD_GROUP_ID 0x1f": fields(qmd_group_id=0x1F), "QMD_GROUP_ID 0": fields(qmd_group_id=0),
+  "PCAS action 9 (prefetch, schedule)": action(9), "PCAS action 2 (schedule)": action(2), "PCAS action 0xa": action(0xA),
+  "no prefetch of the program": without("program_prefetch"), "no SASS_VERSION": fields(sass_version=None), "no invalidations": without("invalidate_"),
+  "no API_VISIBLE_CALL_LIMIT": fields(api_visible_call_limit=None), "no SAMPLER_INDEX": fields(sampler_index=None),
+  "no CWD_MEMBAR_TYPE": fields(cwd_membar_type=None), "no shared memory": fields(shared_memory_size=None),
+  "the smallest split of the cache": fields(min_sm_config_shared_mem_size=1, target_sm_config_shared_mem_size=9),
+  "BARRIER_COUNT 0": fields(barrier_count=None), "16 registers more": fields(register_count=40),
+  "the QMD of Ampere": older_layout, "the doorbell of BAR0": first_window, "no invalidation before kernels": no_caches,
+}
+
+def variant(notes: Notes, name: str) -> None:
+  """Does the kernel that stores its numbers work with one thing changed? That it does not is an answer, but for the first one."""
+  if not EMULATE.value: HCQDEV_WAIT_TIMEOUT_MS.value = 2000
+  VARIANTS[name]()
+  try: stores(notes)
+  except (TinyError, AssertionError) as error:
+    if name == next(iter(VARIANTS)): raise
+    notes("works", f"no: {getattr(error, 'message', error)}")
+  else: notes("works", "yes")
+
+def stores(notes: Notes) -> None:
+  """Run it on the device, and look at what it stored."""
+  device: Any = Device["NV"]
+  out = device.allocator.alloc(4 * LANES * GROUPS)
+  device.allocator.copyin(out, memoryview(bytes(4 * LANES * GROUPS)))
+  device.submit([Launch(device.load(kernel(assemble, device.card.chip, STORE, "store")), [out], [], GROUPS)])
+  found = bytearray(4 * LANES * GROUPS)
+  device.allocator.copyout(memoryview(found), out)
+  wrong = [i for i in range(LANES * GROUPS) if int.from_bytes(found[4 * i:4 * i + 4], "little") != i]
+  notes("numbers stored", f"{LANES * GROUPS - len(wrong)} of {LANES * GROUPS}")
+  if wrong: raise AssertionError(f"{len(wrong)} numbers are missing, the first is {wrong[0]}")

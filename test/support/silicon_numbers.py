@@ -1,0 +1,111 @@
+"""How fast a card is with us, and with PyTorch where that is installed: the same work on both, the best of several runs.
+
+Times are of the host's clock around work that is waited for, so small work is repeated in one run. Sizes are small where EMULATE is set, where times
+say nothing.
+"""
+from __future__ import annotations
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from silicon_frame import Absent, Notes
+
+from tinyhw import Tensor, TinyJit, dtypes
+from tinyhw.config import EMULATE
+from tinyhw.device import Device
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS = 5
+
+def best(work: Callable[[], None], wait: Callable[[], None], runs: int = RUNS) -> float:
+  """Seconds of the fastest run."""
+  work()
+  wait()
+  found = []
+  for _ in range(runs):
+    begin = time.perf_counter()
+    work()
+    wait()
+    found.append(time.perf_counter() - begin)
+  return min(found)
+
+def size(full: int, small: int) -> int: return small if EMULATE.value else full
+
+class Ours:
+  """The work on a device of ours."""
+  def __init__(self, device: str): self.name, self.device = device, Device[device]
+
+  def wait(self) -> None: self.device.synchronize()
+  def array(self, *shape: int, half: bool = False) -> Any:
+    return Tensor.rand(*shape, dtype=dtypes.float32, device=self.name).cast(dtypes.bfloat16 if half else dtypes.float32).contiguous().realize()
+  def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]: return TinyJit(lambda *arrays: function(*arrays).realize())
+  def softmax(self, x: Any) -> Any: return x.softmax(-1)
+  def layernorm(self, x: Any) -> Any: return x.layernorm()
+  def copied(self, x: Any) -> Any: return x + 0
+
+class Torch(Ours):
+  """The same with PyTorch."""
+  def __init__(self, device: str):
+    if importlib.util.find_spec("torch") is None: raise Absent("PyTorch is not installed")
+    import torch
+    if not torch.cuda.is_available() and not EMULATE.value: raise Absent("PyTorch sees no GPU")
+    self.torch, self.place = torch, "cuda" if torch.cuda.is_available() else "cpu"
+
+  def wait(self) -> None:
+    if self.place == "cuda": self.torch.cuda.synchronize()
+  def array(self, *shape: int, half: bool = False) -> Any:
+    return self.torch.rand(*shape, device=self.place).to(self.torch.bfloat16 if half else self.torch.float32)
+  def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]: return function
+  def layernorm(self, x: Any) -> Any: return self.torch.nn.functional.layer_norm(x, (x.shape[-1],))
+  def copied(self, x: Any) -> Any: return x.clone()
+
+def measure(notes: Notes, device: str) -> None:
+  """Bandwidth, reductions, products, and what a launch costs. device: one of ours, or "torch"."""
+  it = Torch(device) if device == "torch" else Ours(device)
+  def seconds(function: Callable[..., Any], *arrays: Any) -> float:
+    made = it.compiled(function)
+    for _ in range(3): made(*arrays)
+    return best(lambda: made(*arrays), it.wait)
+  n = size(1 << 28, 1 << 12)
+  x, y = it.array(n), it.array(n)
+  notes("copy GB/s", round(8 * n / seconds(it.copied, x) / 1e9, 1))
+  notes("a + b GB/s", round(12 * n / seconds(lambda a, b: a + b, x, y) / 1e9, 1))
+  del x, y
+  rows, columns = size(8192, 8), size(8192, 64)
+  x = it.array(rows, columns)
+  notes("softmax GB/s", round(8 * rows * columns / seconds(it.softmax, x) / 1e9, 1))
+  notes("layernorm GB/s", round(8 * rows * columns / seconds(it.layernorm, x) / 1e9, 1))
+  for name, n, half in (("float32 matmul TFLOP/s", size(4096, 16), False), ("bfloat16 matmul TFLOP/s", size(8192, 16), True)):
+    x, y = it.array(n, n, half=half), it.array(n, n, half=half)
+    notes(f"{name}, {n}^3", round(2 * n ** 3 / seconds(lambda a, b: a @ b, x, y) / 1e12, 3))
+  small = it.array(64)
+  count = size(100, 4)
+  def many(a: Any) -> Any:
+    for _ in range(count): a = (a + 1).contiguous()
+    return a
+  notes("one small kernel, us", round(seconds(lambda a: a + 1, small) * 1e6, 1))
+  notes(f"each of {count} small kernels of a captured step, us", round(seconds(many, small) / count * 1e6, 2))
+
+def digits(notes: Notes, device: str) -> None:
+  """examples/digits.py: what it prints last, and how long it takes."""
+  if EMULATE.value: raise Absent("it takes a virtual card very long")
+  begin = time.perf_counter()
+  done = subprocess.run([sys.executable, str(ROOT / "examples/digits.py")], env={**os.environ, "DEV": device}, capture_output=True, text=True)
+  notes("seconds", round(time.perf_counter() - begin, 1))
+  notes("last line", (done.stdout.strip().splitlines() or [""])[-1])
+  if done.returncode: raise AssertionError(done.stderr[-2000:])
+
+def suite(notes: Notes, device: str, share: int) -> None:
+  """A share of the tensor suite on the card."""
+  if EMULATE.value: raise Absent("test/suite.py is for virtual cards")
+  missing = [name for name in ("pytest", "hypothesis", "numpy") if importlib.util.find_spec(name) is None]
+  if missing: raise Absent(f"not installed: {', '.join(missing)}")
+  command = [sys.executable, "-m", "pytest", "-q", "-x", "--suite", "tensor", "--share", str(share)]
+  done = subprocess.run(command, cwd=ROOT, env={**os.environ, "DEV": device}, capture_output=True, text=True)
+  notes("end", done.stdout[-1500:])
+  if done.returncode: raise AssertionError(done.stdout[-4000:])

@@ -1,0 +1,128 @@
+"""test/silicon.py: steps that crash or hang do not end the rest; what it asks of a card it asks of a virtual one; what it searches for is found."""
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import silicon_capture as capture
+import silicon_numbers as numbers
+from nvidia_box import code
+from silicon_frame import Absent, Notes, Step, answer, as_json, ask_all, line, show
+
+from tinyhw.autogen.nvidia import qmd
+from tinyhw.drivers.nvidia.chips import CHIPS
+from tinyhw.drivers.nvidia.launch import describe
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# **** the frame ****
+
+def works(notes: Notes, value: int) -> None: notes("value", value)
+def fails(notes: Notes) -> None:
+  notes("before", [1, 2])
+  raise ValueError("this is wrong")
+def crashes(notes: Notes) -> None:
+  notes("before", "it")
+  print("the last words")
+  sys.stdout.flush()
+  os.kill(os.getpid(), signal.SIGSEGV)
+def hangs(notes: Notes) -> None:
+  notes("before", "it")
+  subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+  time.sleep(600)
+def lacks(notes: Notes) -> None: raise Absent("there is no card")
+
+STEPS = (Step("works", "does it", 20, works, (7,)), Step("fails", "does it", 20, fails), Step("crashes", "does it", 20, crashes),
+         Step("hangs", "does it", 3, hangs), Step("lacks", "does it", 20, lacks))
+RUN = "import sys; sys.path[:0] = [{support!r}, {root!r}, {here!r}]; import test_silicon as t; at = sys.argv.index\n" \
+      "sys.exit(t.answer(next(s for s in t.STEPS if s.name == sys.argv[at('--step') + 1]), sys.argv[at('--out') + 1]))"
+
+def test_each_step_is_answered_whatever_becomes_of_others() -> None:
+  told, here = list[str](), Path(__file__).parent
+  program = RUN.format(support=str(here / "support"), root=str(ROOT), here=str(here))
+  results = ask_all([*STEPS, STEPS[0]], [sys.executable, "-c", program], 100, lambda result: told.append(line(result)))
+  assert [r.outcome for r in results] == ["ok", "FAILED", "CRASHED", "LATE", "absent", "ok"], told
+  assert results[0].found == {"value": 7} and results[1].found == {"before": [1, 2]} and "ValueError: this is wrong" in results[1].words
+  assert results[2].found == {"before": "it"} and "SIGSEGV" in results[2].words and "the last words" in results[2].words
+  assert results[3].found == {"before": "it"} and "not answered in 3 s" in results[3].words and results[4].words == "there is no card"
+  assert json.loads(json.dumps(as_json(results)))["steps"][2]["outcome"] == "CRASHED" and "== fails: FAILED" in told[1]
+
+def test_steps_for_which_no_time_is_left_are_not_asked() -> None:
+  results = ask_all(STEPS, ["no such program"], 0.5, lambda result: None)
+  assert {r.outcome for r in results} == {"not asked"}
+
+def test_what_was_found_is_shown() -> None:
+  assert show({"a": 1, "b": [1, 2], "c": {"d": "e"}}) == "\n    a: 1\n    b: 1, 2\n    c: \n      d: e"
+  assert answer.__doc__ and show(["x" * 61]) == "\n    " + "x" * 61
+
+# **** the capture ****
+
+@pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.arch)
+def test_a_launch_is_found_in_any_layout(chip) -> None:
+  """Among random words, and at a place that is not a multiple of what the hardware wants."""
+  made, layout = code(chip.arch, lanes=capture.LANES), qmd.layout(chip.generation)
+  fields = {**describe(made, chip, 0x12_3456_0000), "grid_width": capture.GROUPS, "constant_buffer_size[0]": chip.arguments + 16}
+  blob = layout.encode(fields)
+  data = os.urandom(4000) + blob + os.urandom(4000)
+  found = [(at, generation) for at, generation, _ in capture.launches(data)]
+  assert (4000, chip.generation) in found
+  assert capture.compare(blob, chip.generation, made, chip) == {}
+  other = layout.encode({**fields, "register_count": 77})
+  assert capture.compare(other, chip.generation, made, chip) == {"register_count": "0x4d, ours 0x20"}
+
+def test_a_constant_bank_is_read_back_from_its_argument() -> None:
+  data = bytes(64) + bytes(0x20C) + (99).to_bytes(4, "little") + (0x1234).to_bytes(8, "little") + capture.MARK.to_bytes(8, "little")
+  assert capture.bank(data, data.index(capture.MARK.to_bytes(8, "little")), 0x210) == {
+    "0x20c": "0x63", "0x210": "0x1234", "0x218": "0x55667788", "0x21c": "0x11223344"}
+  assert capture.bank(data, 8, 0x210) == {}
+
+def test_headers_of_methods_are_found() -> None:
+  words = (0, 0x2001_20AD, 0x99, 0x2060_20C8, *range(96), 0x2001_20B0, 3)
+  data = b"".join(word.to_bytes(4, "little") for word in words)
+  assert [(method, count) for _, method, count in capture.headers(data, tuple(capture.SENDS))] == [(0x2B4, 1), (0x320, 96), (0x2C0, 1)]
+
+def test_mappings_are_read_in_pieces() -> None:
+  own = (ctypes.c_ubyte * (3 * capture.PIECE // 2))()
+  own[capture.PIECE] = 7
+  pieces = list(capture.pieces(capture.Region(ctypes.addressof(own), len(own), "memory")))
+  assert len(pieces) == 2 and pieces[1][1][0] == 7 and len(pieces[0][1]) == capture.PIECE + qmd.BYTES[9]
+  assert all(region.size <= capture.MOST_BYTES for region in capture.regions(every=True)) and capture.regions(every=True)
+
+# **** the whole, on a virtual card ****
+
+def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
+  out = tmp_path / "answers.json"
+  steps = ["files", "doctor", "version", "cards", "controls", "objects", "library", "capture", "own capture",
+           "variant: as the driver has it", "variant: the QMD of Ampere", "digits"]
+  done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--json", str(out), "--only", *steps], cwd=tmp_path,
+                        env={**os.environ, "EMULATE": "sm_90", "DEV": "", "CACHEDIR": str(tmp_path)}, capture_output=True, text=True)
+  assert done.returncode == 0, done.stdout + done.stderr
+  answers = {step["step"]: step for step in json.loads(out.read_text())["steps"]}
+  assert answers["version"]["found"]["by call"] == "580.142" and answers["cards"]["found"]["driven as"] == "sm_90"
+  assert answers["doctor"]["outcome"] == "ok" and answers["controls"]["found"]["FbGetInfo"]["RAM KiB"] == 4194304
+  own = answers["own capture"]["found"]
+  assert [found["differs"] for found in own["QMDs"]] == [{}] and own["constant banks"][0]["words"]["0x218"] == "0x55667788"
+  assert own["class setup"][0]["methods"][0] == "SET_OBJECT class_id=0xcbc0" and {s["method"] for s in own["sends"]} >= {"SEND_PCAS_A"}
+  assert answers["variant: as the driver has it"]["found"]["works"] == "yes"
+  assert answers["variant: the QMD of Ampere"]["found"]["works"].startswith("no: the QMD at")
+  assert answers["library"]["outcome"] == answers["capture"]["outcome"] == answers["digits"]["outcome"] == "absent"
+
+def test_numbers_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(numbers, "size", lambda full, small: small)
+  found = [Notes(), Notes()]
+  numbers.measure(found[0], "CPU")
+  try: numbers.measure(found[1], "torch")
+  except Absent as absent: assert "PyTorch" in str(absent)
+  else: assert found[1].found.keys() == found[0].found.keys()
+  assert len(found[0].found) == 8 and all(value >= 0 for value in found[0].found.values())
+
+def test_steps_are_named_right(tmp_path: Path) -> None:
+  done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--only", "nothing"], capture_output=True, text=True)
+  assert done.returncode == 1 and "no step is called 'nothing'; there are files, doctor" in done.stderr
+  done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--list"], capture_output=True, text=True)
+  assert done.returncode == 0 and "what does the vendor's library tell the GPU" in done.stdout
