@@ -8,6 +8,10 @@ add32          d=v1 a:x1 b:x1
   IADD3 d, a, b, RZ
 sub32          d=v1 a:v1 b:v1
   IADD3 d, a, -b, RZ
+sum32          d=v1 a:x1 b:x1 c:x1
+  IADD3 d, a, b, c
+mad32          d=v1 a:v1 b:x1 c:x1
+  IMAD d, a, b, c
 mul32          d=v1 a:x1 b:x1
   IMAD d, a, b, RZ
 and32          d=v1 a:x1 b:x1
@@ -71,8 +75,14 @@ mul64          d=v2 a:v2 b:x2
   IMAD.WIDE.U32 d, a.lo, b.lo, RZ
   IMAD d.hi, a.lo, b.hi, d.hi
   IMAD d.hi, a.hi, b.lo, d.hi
-mul_wide       d=v2 a:v1 b:x1
+mul_wide_u     d=v2 a:v1 b:x1
   IMAD.WIDE.U32 d, a, b, RZ
+mul_wide_s     d=v2 a:v1 b:x1
+  IMAD.WIDE d, a, b, RZ
+mad_wide_u     d=v2 a:v1 b:x1 c:v2
+  IMAD.WIDE.U32 d, a, b, c
+mad_wide_s     d=v2 a:v1 b:x1 c:v2
+  IMAD.WIDE d, a, b, c
 and64          d=v2 a:v2 b:x2
   LOP3.LUT d.lo, a.lo, b.lo, RZ, 0xc0, !PT
   LOP3.LUT d.hi, a.hi, b.hi, RZ, 0xc0, !PT

@@ -10,6 +10,7 @@ One pass over the program, in order. Every lane computes for itself:
 Constants are operands. Instructions are macros (macros.py). A gate is the guard of the load or store; lanes never go different ways.
 """
 from __future__ import annotations
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import DType, dtypes
@@ -18,6 +19,7 @@ from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.branch import JUMP, JUMP_IF
 from tinyhw.isa.sass.capabilities import generation_of
 from tinyhw.isa.sass.select_matrix import Matrices
+from tinyhw.isa.sass.select_part import FULL
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
 from tinyhw.machine.structure import spread
 from tinyhw.uop.enums import AxisType, Ops
@@ -37,6 +39,7 @@ class Selector(Matrices):
     self.abi, self.offsets = ABI[self.generation.name], program.local_offsets
     self.varying = spread(program.uops, {u for u in program.uops if u.op is Ops.MMA or u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL})
     self.slots = {u: self.abi.arguments + 8 * k for k, u in enumerate([*program.params, *program.variables])}
+    self.uses = Counter(s for u in program.uops for s in u.src)
     self.enter(self.function.new_block(name="entry"))
     self.function.local_bytes = program.local_bytes
     self.started: list[tuple[UOp, str, tuple[Any, ...]]] = []  # copies of no group yet: the FETCH, a macro and its operands
@@ -83,9 +86,20 @@ class Selector(Matrices):
     cls = self.group_class(u.dtype)
     if len(u.src) == 1: result = self.op(cls, name, address, offset)
     else:
-      old, result = self.stored(u.src[2]), self.new(cls)
+      old, result = self.alternative(u.src[2]), self.new(cls)
       self.emit(f"{name}_if", result, self.value(u.src[1]), address, offset, ties=(old,))
     return self.op(regs.P, "ne_u32", result, 0) if u.dtype is dtypes.bool else result
+
+  def alternative(self, u: UOp) -> Reg:
+    """u as memory holds it, in registers that a load may write to. Constants are made anew, which is no more than a copy."""
+    constant = u.src[0] if u.op is Ops.BROADCAST else u
+    if constant.op is not Ops.CONST or u.dtype is dtypes.bool: return self.stored(u)
+    return self.filled(u.dtype, constant.arg) if u.dtype.count > 1 else self.made_anew(self.value(u), u.dtype)
+
+  def made_anew(self, value: int, dtype: DType) -> Reg:
+    """A constant in registers that nobody else has."""
+    if dtype.itemsize == 8: return self.op(regs.R[2], "pack64", value & FULL, value >> 32 & FULL)
+    return self.op(regs.R[1], "move", value & FULL)
 
   def stored(self, u: UOp) -> Reg:
     """u as memory holds it; a bool is a byte."""
@@ -113,7 +127,10 @@ class Selector(Matrices):
 
   def count(self, counter: Reg) -> Reg: return self.op(counter.cls, "add32" if counter.cls is regs.R[1] else "add64", counter, 1)
 
-  def branch_unless(self, condition: UOp, block: Block) -> None: self.jump_if(self.op(regs.P, "p_xor", self.value(condition), 1), block, [])
+  def branch_unless(self, condition: UOp, block: Block) -> None:
+    value = self.value(condition)
+    predicate = value if isinstance(value, Reg) else self.truth(value)
+    self.block.insts.append(MInst(JUMP_IF, [block, predicate, 1], self.origin, ([],)))
 
   def lane_or_block(self, u: UOp) -> Reg:
     number = self.op(regs.R[1], "block" if u.arg[1] is AxisType.GLOBAL else "lane")

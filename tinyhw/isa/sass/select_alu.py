@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.macros import CLASSES, macro_of, signed
+from tinyhw.isa.sass.macros import CLASSES, signed
 from tinyhw.isa.sass.recipes import RECIPES
-from tinyhw.isa.sass.select_part import Part
+from tinyhw.isa.sass.select_fused import Fused
 from tinyhw.machine.inst import Access, Reg, RegClass
 from tinyhw.machine.recipes import Step, followed
 from tinyhw.uop.enums import GroupOp, Ops
@@ -34,13 +34,15 @@ def kind_of(dtype: DType) -> str:
   if dtypes.is_float(dtype): return f"f{dtype.bitsize}"
   return f"{'u' if dtypes.is_unsigned(dtype) else 's'}{max(dtype.bitsize, 32)}"
 
-class Arithmetic(Part):
+class Arithmetic(Fused):
   """The part of Selector that computes."""
 
-  def logic(self, u: UOp) -> Reg: return self.op(regs.P, LOGIC[u.op], *[self.value(s) for s in u.src])
+  def logic(self, u: UOp) -> Reg: return self.compared_and(u) or self.op(regs.P, LOGIC[u.op], *[self.value(s) for s in u.src])
 
   def number(self, u: UOp) -> Reg:
     cls, kind = self.home(u), kind_of(u.dtype)
+    fused = self.total(u) if dtypes.is_int(u.dtype) else None
+    if fused is not None: return fused
     sources = [self.value(s) for s in u.src]
     if u.op is Ops.NEG and not dtypes.is_float(u.dtype): return self.op(cls, f"sub{kind[1:]}", 0, sources[0])
     if u.op is Ops.MAX and kind[1:] == "64": return self.max64(kind, *sources)
@@ -51,8 +53,8 @@ class Arithmetic(Part):
     if u.op is Ops.MULACC and not isinstance(sources[0], Reg): sources[:2] = sources[1], sources[0]
     if u.op in SHIFTS: sources[1] = self.half(sources[1], "low") if kind[1:] == "64" else sources[1]
     if name == "mul64":
-      narrow = [self.low_half(s) for s in u.src]
-      if None not in narrow: return self.op(cls, "mul_wide", *sorted(narrow, key=lambda x: not isinstance(x, Reg)))
+      narrow = self.narrow_factors(u)
+      if narrow is not None: return self.op(cls, f"mul_wide_{narrow[0]}", *narrow[1])
     return self.perform(cls, name, *sources)
 
   def perform(self, cls: RegClass, name: str, *sources: Any) -> Reg:
@@ -63,7 +65,7 @@ class Arithmetic(Part):
 
   def line(self, line: Step, sources: list[Any]) -> Reg:
     """A line of a recipe. The first source of a macro that changes a register is what that held before."""
-    macro = macro_of(self.generation.arch, line.key)
+    macro = self.macro(line.key)
     if line.modifiers: macro = signed(macro, line.modifiers.get("neg", 0), line.modifiers.get("abs", 0))
     _, access, letters = macro.operands[0]
     if access is not Access.BOTH: return self.op(CLASSES[letters], macro, *sources)
@@ -71,25 +73,21 @@ class Arithmetic(Part):
     self.emit(macro, result, *sources[1:], ties=(self.in_register(sources[0], 1),))
     return result
 
-  def low_half(self, u: UOp) -> Any:
-    """The uint32 that an integer of 64 bits is, if it was made of one; else None."""
-    if u.op is Ops.CONST: return int(u.arg) if 0 <= u.arg < 1 << 32 else None
-    if u.op is Ops.CAST and u.src[0].dtype is dtypes.uint32: return self.value(u.src[0])
-    return None
-
   def max64(self, kind: str, a: Any, b: Any) -> Reg:
     less = self.op(regs.P, f"lt_{kind}", a, b)
     return self.op(regs.R[2], "choose64", less, b, a)
 
   def comparison(self, u: UOp) -> Reg:
-    dtype = u.src[0].dtype
+    if u.src[0].dtype is dtypes.bool: return self.compare_bools(u.op, *[self.value(s) for s in u.src])
+    return self.op(regs.P, *self.test(u))
+
+  def test(self, u: UOp) -> tuple[str, Any, Any]:
     a, b = (self.value(s) for s in u.src)
-    if dtype is dtypes.bool: return self.compare_bools(u.op, a, b)
-    kind = kind_of(dtype)
+    kind = kind_of(u.src[0].dtype)
     if u.op is not Ops.CMPLT and kind[0] == "s": kind = f"u{kind[1:]}"
     name = f"{PREDICATES[u.op]}_{kind}"
     if not isinstance(a, Reg) and (u.op is not Ops.CMPLT or name in MIRRORED): a, b, name = b, a, MIRRORED.get(name, name)
-    return self.op(regs.P, name, a, b)
+    return name, a, b
 
   def compare_bools(self, op: Ops, a: Any, b: Any) -> Reg:
     """False is less than true."""

@@ -36,11 +36,15 @@ class Groups(Casts):
     return found
 
   def make_group(self, u: UOp) -> Reg:
-    if u.op is Ops.CONST: return self.gathered(self.group_class(u.dtype), [(word, k) for word in constant_words(u) for k in range(4)])
+    if u.op is Ops.CONST: return self.filled(u.dtype, u.arg)
     if u.op is Ops.GEP: return self.part_of(u)
     if u.op not in (Ops.VECTORIZE, Ops.BROADCAST):
       raise CompileError(f"{self.function.name}: NVIDIA selection has no registers for {u.op.name} of {u.dtype}")
     return self.packed(u.dtype, list(u.src) * (u.dtype.count // len(u.src)))
+
+  def filled(self, dtype: DType, number: Any) -> Reg:
+    """The same constant in all elements, in new registers."""
+    return self.gathered(self.group_class(dtype), [(word, k) for word in constant_words(dtype, number) for k in range(4)])
 
   def part_of(self, u: UOp) -> Reg:
     """Adjacent elements of a vector."""
@@ -99,9 +103,9 @@ def rounded(u: UOp) -> bool:
   """Whether an element is a float32 rounded to 16 bits; an instruction rounds two of them."""
   return u.op is Ops.CAST and u.dtype in HALVES and u.src[0].dtype is dtypes.float32
 
-def constant_words(u: UOp) -> list[int]:
+def constant_words(dtype: DType, number: Any) -> list[int]:
   """The same number in all elements of a vector, as words of 32 bits."""
-  content = (to_bytes(u.arg, u.dtype.scalar()) * max(u.dtype.count, 4))[:max(u.dtype.itemsize, 4)]
+  content = (to_bytes(number, dtype.scalar()) * max(dtype.count, 4))[:max(dtype.itemsize, 4)]
   return [int.from_bytes(content[k:k + 4], "little") for k in range(0, len(content), 4)]
 
 @functools.lru_cache(None)

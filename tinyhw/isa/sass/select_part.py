@@ -34,6 +34,8 @@ class Part(Selection):
     assert made is not None, f"macro {macro.name} has no form with registers: {values}"
     return made
 
+  def macro(self, name: str) -> Macro: return macro_of(self.generation.arch, name)
+
   def fitting(self, macro: Macro, operands: tuple[Any, ...]) -> list[Any]:
     """Operands as the classes of a macro want them; a zero of 32 bits is a register."""
     found = []

@@ -1,0 +1,100 @@
+"""Instructions that do two operations: sums with a product or a third term, comparisons combined with another truth.
+
+The inner operation was selected where it stood; if this is its only user, nobody reads it, and it goes (machine/unused.py). What a variable holds may
+have changed since, so operations on variables are left alone.
+"""
+from __future__ import annotations
+import functools
+from collections import Counter
+from typing import Any
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.select_part import FULL, Part
+from tinyhw.machine.inst import Access, Reg
+from tinyhw.machine.macros import Macro
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import UOp
+
+# types whose numbers a register holds as 32 bits, by how those are extended to 64
+EXTENDED = {"u": (dtypes.uint32, dtypes.uint16, dtypes.uint8), "s": (dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint16, dtypes.uint8)}
+LIMITS = {"u": (0, FULL), "s": (-1 << 31, (1 << 31) - 1)}
+
+class Fused(Part):
+  """The part of Selector that looks into operands. uses: of nodes by others."""
+  uses: Counter[UOp] = Counter()
+
+  def inner(self, u: UOp, *ops: Ops) -> bool:
+    """Whether u is one of these operations, which its user may do by itself."""
+    return u.op in ops and self.uses[u] == 1 and not any(s.op is Ops.ACC for s in u.src)
+
+  # ***** sums *****
+
+  def total(self, u: UOp) -> Reg | None:
+    """A sum or difference of integers with a product or a sum in it as one instruction; None if it is none."""
+    if u.op is Ops.SUB: return self.difference(u)
+    if u.op is not Ops.ADD or any(s.op is Ops.CONST for s in u.src): return None
+    first, second = u.src
+    for product, other in ((second, first), (first, second)):
+      if self.inner(product, Ops.MUL): return self.product_and(product, other)
+    for terms, other in ((first, second), (second, first)):
+      if u.dtype.itemsize == 4 and self.inner(terms, Ops.ADD) and not any(self.inner(s, Ops.MUL) for s in terms.src):
+        return self.op(regs.R[1], "sum32", *[self.value(s) for s in (*terms.src, other)])
+    return None
+
+  def product_and(self, product: UOp, other: UOp) -> Reg | None:
+    """product + other."""
+    if product.dtype.itemsize == 4: return self.op(regs.R[1], "mad32", *self.register_first([self.value(s) for s in product.src]), self.value(other))
+    found = self.narrow_factors(product)
+    if found is None: return None
+    return self.op(regs.R[2], f"mad_wide_{found[0]}", *found[1], self.in_register(self.value(other), 2))
+
+  def difference(self, u: UOp) -> Reg | None:
+    """x - y * constant."""
+    first, product = u.src
+    if u.dtype.itemsize != 4 or first.op is Ops.CONST or not self.inner(product, Ops.MUL) or product.src[1].op is not Ops.CONST: return None
+    return self.op(regs.R[1], "mad32", self.value(product.src[0]), -product.src[1].arg & FULL, self.value(first))
+
+  def register_first(self, values: list[Any]) -> list[Any]: return sorted(values, key=lambda x: not isinstance(x, Reg))
+
+  # ***** products of 64 bits *****
+
+  def narrow_factors(self, u: UOp) -> tuple[str, list[Any]] | None:
+    """The factors of a product of 64 bits as 32 bits each, if both were made of such, and how they are extended; None if not."""
+    for letter in EXTENDED:
+      found = [self.narrow(s, letter) for s in u.src]
+      if None not in found: return letter, self.register_first(found)
+    return None
+
+  def narrow(self, u: UOp, letter: str) -> Any:
+    """32 bits that an integer of 64 bits is an extension of; None if it is not known to be one."""
+    low, high = LIMITS[letter]
+    if u.op is Ops.CONST: return int(u.arg) & FULL if low <= u.arg <= high else None
+    if u.op is Ops.CAST and u.src[0].dtype in EXTENDED[letter] and u.src[0].op is not Ops.ACC: return self.value(u.src[0])
+    return None
+
+  # ***** truths *****
+
+  def compared_and(self, u: UOp) -> Reg | None:
+    """A truth with a comparison in it: the comparison combines its result with the other one."""
+    for test, other in (u.src, u.src[::-1]):
+      if not self.inner(test, *GroupOp.Comparison) or other.op is Ops.CONST or narrow_type(test.src[0].dtype): continue
+      name, a, b = self.test(test)
+      return self.op(regs.P, combined(self.macro(name), u.op.name), a, b, self.value(other))
+    return None
+
+  def test(self, u: UOp) -> tuple[str, Any, Any]:
+    """The macro of a comparison of numbers, and its sources."""
+    raise NotImplementedError
+
+def narrow_type(dtype: DType) -> bool:
+  """Not one that a single instruction compares."""
+  return dtype is dtypes.bool or dtype.itemsize != 4
+
+@functools.lru_cache(None)
+def combined(macro: Macro, word: str) -> Macro:
+  """The macro of a comparison whose result is combined with another truth: AND, OR, XOR."""
+  (line,) = macro.lines
+  assert ".AND d, PT, " in line and line.endswith(", PT"), f"macro {macro.name} is no comparison"
+  return macro._replace(operands=(*macro.operands, ("p", Access.READ, "p")), shown=macro.shown + 1,
+                        lines=(line.replace(".AND d, PT, ", f".{word} d, PT, ").removesuffix("PT") + "p",))
