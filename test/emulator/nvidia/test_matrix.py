@@ -1,4 +1,4 @@
-"""HMMA: which lane has which element, and the sum, beside a product made from the layouts that selection uses."""
+"""HMMA and IMMA: which lane has which element, and the sum, beside a product made from the layouts that selection uses."""
 from __future__ import annotations
 import random
 
@@ -30,6 +30,26 @@ def test_products(word: str, encode) -> None:  # type: ignore[no-untyped-def]  #
     for k, (i, j) in enumerate(((g, t), (g, t + 1), (g + 8, t), (g + 8, t + 1))):
       assert floats_of(warp.registers[16 + k])[lane] == c[i][j] + sum(a[i][x] * b[x][j] for x in range(16))
 
+@pytest.mark.parametrize("left", ("S8", "U8"))
+@pytest.mark.parametrize("right", ("S8", "U8"))
+def test_products_of_bytes(left: str, right: str) -> None:
+  """a0 (g, 4t..), a1 (g+8, 4t..), a2 (g, 4t+16..), a3 (g+8, 4t+16..); b0 (4t.., g), b1 (4t+16.., g). Sums wrap."""
+  rng, signs = random.Random(6), {"S8": (-128, 127), "U8": (0, 255)}
+  a, b = [[rng.randint(*signs[left]) for _ in range(32)] for _ in range(16)], [[rng.randint(*signs[right]) for _ in range(8)] for _ in range(32)]
+  c = [[rng.choice((0x7fffffff, 0x80000000, 5)) for _ in range(8)] for _ in range(16)]
+  def four(values: list[int]) -> int: return int.from_bytes(bytes(x & 255 for x in values), "little")
+  given: dict[int, list[int]] = {k: [] for k in (*range(4, 10), *range(12, 16))}
+  for lane in range(LANES):
+    g, t = lane // 4, lane % 4
+    for k, (i, j) in enumerate(((g, 4 * t), (g + 8, 4 * t), (g, 4 * t + 16), (g + 8, 4 * t + 16))): given[4 + k].append(four(a[i][j:j + 4]))
+    for k, i in enumerate((4 * t, 4 * t + 16)): given[8 + k].append(four([b[i + n][g] for n in range(4)]))
+    for k, (i, j) in enumerate(((g, 2 * t), (g, 2 * t + 1), (g + 8, 2 * t), (g + 8, 2 * t + 1))): given[12 + k].append(c[i][j])
+  warp = after([f"IMMA.16832.{left}.{right} R16, R4.ROW, R8.COL, R12"], registers=given)
+  for lane in range(LANES):
+    g, t = lane // 4, 2 * (lane % 4)
+    for k, (i, j) in enumerate(((g, t), (g, t + 1), (g + 8, t), (g + 8, t + 1))):
+      assert warp.registers[16 + k][lane] == (c[i][j] + sum(a[i][x] * b[x][j] for x in range(32))) & 0xffffffff
+
 def test_sums_that_are_not_finite() -> None:
   assert total(1.0, [1e308, 2.0], [0.5, 1.0]) == 5e307 + 3 and total(float("inf"), [1.0], [1.0]) == float("inf")
 
@@ -37,3 +57,6 @@ def test_what_is_refused() -> None:
   given = {k: [0] for k in range(4, 16)}
   with pytest.raises(EmulatorError, match="all 32 must run"): after(["HMMA.16816.F32 R16, R4, R8, R12"], registers=given, threads=31)
   with pytest.raises(UnknownInstruction, match="TF32"): after(["HMMA.16816.F32.TF32 R16, R4, R8, R12"], registers=given)
+  with pytest.raises(EmulatorError, match="IMMA is executed by some lanes only"):
+    after(["IMMA.16832.S8.S8 R16, R4.ROW, R8.COL, R12"], registers=given, threads=31)
+  with pytest.raises(UnknownInstruction, match="saturates"): after(["IMMA.16832.S8.S8.SAT R16, R4.ROW, R8.COL, R12"], registers=given)

@@ -16,14 +16,15 @@ def test_layouts(unit: Unit) -> None:
 
 @pytest.mark.parametrize("unit", units(), ids=lambda unit: unit.key)
 def test_places_are_the_hardware_s(unit: Unit) -> None:
-  """g is lane / 4, t is lane % 4. Register k of the result: row g + 8 * (k >> 1), column 2t + (k & 1); of the factors steps 2t, 2t+1, 2t+8, 2t+9."""
+  """g is lane / 4, t is lane % 4. Register k of the result: row g + 8 * (k >> 1), column 2t + (k & 1). A register of a factor has n steps beside each
+  other: those from n * t on, and from n * t + 4n on."""
   m = unit.matrix
   assert m.a is not None and m.b is not None and m.c is not None
+  n = 4 // m.operand.itemsize
   for lane in range(32):
     g, t = divmod(lane, 4)
-    for k in range(4):
-      assert (m.c.place("row", lane, k), m.c.place("column", lane, k)) == (g + 8 * (k >> 1), 2 * t + (k & 1))
-      assert (m.b.place("step", lane, k), m.b.place("column", lane, k)) == (2 * t + (k & 1) + 8 * (k >> 1), g)
-      for half in range(2):
-        assert m.a.place("row", lane, 2 * k + half) == g + 8 * (k & 1)
-        assert m.a.place("step", lane, 2 * k + half) == 2 * t + half + 8 * (k >> 1)
+    for k in range(4): assert (m.c.place("row", lane, k), m.c.place("column", lane, k)) == (g + 8 * (k >> 1), 2 * t + (k & 1))
+    for k in range(2 * n): assert (m.b.place("step", lane, k), m.b.place("column", lane, k)) == (n * t + k % n + 4 * n * (k // n), g)
+    for k in range(4 * n):
+      register = k // n
+      assert (m.a.place("row", lane, k), m.a.place("step", lane, k)) == (g + 8 * (register & 1), n * t + k % n + 4 * n * (register >> 1))

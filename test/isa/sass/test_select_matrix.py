@@ -9,7 +9,7 @@ from test.isa.sass.machine import ARCHS, check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.select import select
@@ -57,3 +57,14 @@ def test_factors_are_copied_ahead(arch: str, transposed: bool) -> None:
   assert {control.write for _, inst, control in placed if inst.row.name == "LDGDEPBAR"} == {0}
   assert all(control.write != 0 for _, inst, control in placed if inst.row.name != "LDGDEPBAR")
   check(kernel, arch)
+
+@pytest.mark.parametrize("dtype, result", [(dtypes.int8, dtypes.int32), (dtypes.uint8, dtypes.uint32)], ids=str)
+@pytest.mark.parametrize("transposed", (False, True))
+def test_products_of_bytes(dtype: DType, result: DType, transposed: bool) -> None:
+  """Exact, with all values of a byte. Only a factor whose steps lie beside each other can be copied as it is."""
+  for m, n, k in ((16, 8, 32), (32, 32, 1024), (21, 12, 40)):
+    kernel = product(m, n, k, dtype, result, transposed)
+    for arch in ("sm_80", "sm_90"):
+      names = [inst.row.name for _, inst, _ in assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "product"), arch)[2]]
+      assert "IMMA.16832" in names and "LDSM" in names and ("LDGSTS.plain" in names) == (transposed and k > 1000)
+    if k < 1000 or transposed: check(kernel, "sm_80")

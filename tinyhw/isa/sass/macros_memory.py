@@ -73,20 +73,22 @@ columns_b64    d=v2 a:v1 o:i
   LDSM.16.MT88.2 d, [a+o]
 columns_b128   d=v4 a:v1 o:i
   LDSM.16.MT88.4 d, [a+o]
-product_f16    d=v4 a:v4 b:v2 c:v4
-  HMMA.16816.F32 d, a, b, c
-product_f16_0  d+v4 a:v4 b:v4
-  HMMA.16816.F32 d, a, b.0, d
-product_f16_1  d+v4 a:v4 b:v4
-  HMMA.16816.F32 d, a, b.2, d
-product_bf16   d=v4 a:v4 b:v2 c:v4
-  HMMA.16816.F32.BF16 d, a, b, c
-product_bf16_0  d+v4 a:v4 b:v4
-  HMMA.16816.F32.BF16 d, a, b.0, d
-product_bf16_1  d+v4 a:v4 b:v4
-  HMMA.16816.F32.BF16 d, a, b.2, d
 """
+
+# Products, of a pair of registers, and of the first and second half of four
+PRODUCTS = """
+product_{kind}     d=v4 a:v4 b:v2 c:v4
+  {word} d, a{row}, b{column}, c
+product_{kind}_0   d+v4 a:v4 b:v4
+  {word} d, a{row}, b.0{column}, d
+product_{kind}_1   d+v4 a:v4 b:v4
+  {word} d, a{row}, b.2{column}, d
+"""
+FLOATS, INTEGERS = ("", ""), (".ROW", ".COL")
+KINDS = {"f16": ("HMMA.16816.F32", FLOATS), "bf16": ("HMMA.16816.F32.BF16", FLOATS), "i8": ("IMMA.16832.S8.S8", INTEGERS),
+         "u8": ("IMMA.16832.U8.U8", INTEGERS)}
 
 def text() -> str:
   """All of them."""
-  return "".join(ACCESSES.format(size=size, word=word, cls=cls) for size, (word, cls) in SIZES.items()) + OTHERS
+  products = "".join(PRODUCTS.format(kind=kind, word=word, row=row, column=column) for kind, (word, (row, column)) in KINDS.items())
+  return products + "".join(ACCESSES.format(size=size, word=word, cls=cls) for size, (word, cls) in SIZES.items()) + OTHERS

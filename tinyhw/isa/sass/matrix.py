@@ -22,7 +22,15 @@ def product_16816(operand: DType) -> Matrix:
   c = Layout((("column", 4, 2), ("row", 8, 1)), (("column", 2, 1), ("row", 2, 8)))
   return Matrix(16, 8, 16, operand, dtypes.float32, 32, a, b, c, fragments=True)
 
-UNITS = (Unit("product_f16", product_16816(dtypes.float16)), Unit("product_bf16", product_16816(dtypes.bfloat16)))
+def product_16832(operand: DType, result: DType) -> Matrix:
+  """(16, 32) x (32, 8) of integers of one byte, summed in 32 bits."""
+  a = Layout((("step", 4, 4), ("row", 8, 1)), (("step", 4, 1), ("row", 2, 8), ("step", 2, 16)))
+  b = Layout((("step", 4, 4), ("column", 8, 1)), (("step", 4, 1), ("step", 2, 16)))
+  c = Layout((("column", 4, 2), ("row", 8, 1)), (("column", 2, 1), ("row", 2, 8)))
+  return Matrix(16, 8, 32, operand, result, 32, a, b, c, fragments=True)
+
+UNITS = (Unit("product_f16", product_16816(dtypes.float16)), Unit("product_bf16", product_16816(dtypes.bfloat16)),
+         Unit("product_i8", product_16832(dtypes.int8, dtypes.int32)), Unit("product_u8", product_16832(dtypes.uint8, dtypes.uint32)))
 
 def units() -> tuple[Unit, ...]:
   """The shapes that all generations from sm_80 on have, best first."""
