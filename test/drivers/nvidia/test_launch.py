@@ -1,4 +1,9 @@
-"""What a QMD says of a launch, and what is refused."""
+"""What a QMD says of a launch, and what is refused; the words of a launch, in a reviewed file and in the documents."""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from nvidia_box import KINDS, code
 
@@ -34,3 +39,24 @@ def test_the_data_of_a_launch(opened, kind: str) -> None:
   assert shown["grid_width"] == 7 and shown["constant_buffer_addr[0]"] == 0x10_0000 + 512
   place = program.argument_offset
   assert int.from_bytes(data[place:place + 8], "little") == a.address and data[place + 8:place + 16] == (-3).to_bytes(8, "little", signed=True)
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+
+def test_a_launch_is_as_it_was_reviewed() -> None:
+  program = "import make_nvidia_launch as m; print(*(text for chip in m.CHIPS for text in m.dump(chip)), sep='\\n')"
+  made = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(GOLDEN)!r}); {program}"], check=True, capture_output=True,
+                        text=True).stdout
+  assert made == (GOLDEN / "nvidia_launch.txt").read_text(), "python3 test/golden/make_nvidia_launch.py, and review the difference"
+
+def test_the_launch_in_the_documents_is_this_one() -> None:
+  """Words of commands; bits, names and values of the QMD; offsets and values of the constant bank."""
+  text = (GOLDEN.parents[1] / "docs/nvidia.md").read_text(encoding="utf-8")
+  block = text.partition("<!-- launch of sm_90")[2].split("```")[1]
+  golden = (GOLDEN / "nvidia_launch.txt").read_text().partition("# sm_90")[2]
+  def facts(line: str) -> list[str]:
+    words = re.match(r"((?:[0-9a-f]{8}|\.{8})(?: |$))+", line)
+    if words: return words[0].split()
+    field = re.match(r"(\d+(?:-\d+)?) +(\S+) +(\S+)", line)
+    return list(field.groups()) if field else line.split() if line.startswith("0x") else []
+  wanted, found = ([facts(line) for line in lines.splitlines() if facts(line)] for lines in (golden, block))
+  assert found == wanted and len(found) > 40
