@@ -5,12 +5,13 @@ from invented import Build, cisc
 from tinyhw.machine.inst import Block, Reg, RegClass
 from tinyhw.machine.layout import layout
 
-def graph(*lines: str) -> tuple[Build, dict[str, Block]]:
+def graph(*lines: str, rare: str = "") -> tuple[Build, dict[str, Block]]:
   """`a: b c` is a conditional jump from a to b, else to c; `a: b` a jump; `a:` returns. Returns the laid out function."""
   b = Build(cisc())
   parsed = [(name, goals.split()) for name, _, goals in (line.partition(":") for line in lines)]
   blocks = {parsed[0][0]: b.at}
   for name, _ in parsed[1:]: blocks[name] = b.block(name)
+  if rare: blocks[rare].rare = True
   r0 = b.classes["r64"]
   for name, goals in parsed:
     b.at = blocks[name]
@@ -60,3 +61,8 @@ def test_both_ways_to_one_block() -> None:
 
 def test_endless_empty_loop_survives() -> None:
   assert shown(*graph("A: b", "b: b")) == ["A:", "b: jmp b"]
+
+def test_what_is_rare_stands_behind_all_others() -> None:
+  """Of a loop, too; the common way falls through."""
+  b, blocks = graph("A: B", "B: D R", "R: D", "D: B X", "X:", rare="R")
+  assert shown(b, blocks) == ["A:", "B: jge R", "D: jl B", "X:", "R: jmp D"]

@@ -25,5 +25,5 @@ def instructions(op: Ops | None, arch: str, operands: int) -> int:
   known = target(arch)
   assert known.select is not None
   function = run(known.select(lower(kernel, capabilities(arch), "count"), known), known)
-  common = [inst.row.name for block in function.blocks if block.name != "rarely" for inst in block.insts]
+  common = [inst.row.name for block in function.blocks if not block.rare for inst in block.insts]
   return sum(name not in ("MOV", "LDC", "IMAD.WIDE", "LDG.plain") for name in common)

@@ -168,11 +168,14 @@ class MInst:
   def __repr__(self) -> str: return f"{self.row.name} {', '.join(map(str, self.operands))}"
 
 class Block:
-  """A straight run of instructions; the last has Effect.END. `params` get their values from the jumps that lead here. `depth` counts loops."""
-  __slots__ = ("id", "params", "insts", "depth", "name")
+  """A straight run of instructions; the last has Effect.END. `params` get their values from the jumps that lead here. `depth` counts loops.
 
-  def __init__(self, id: int, depth: int = 0, name: str = ""):
-    self.id, self.depth, self.name = id, depth, name
+  rare: it is not expected to run, and stands behind the others.
+  """
+  __slots__ = ("id", "params", "insts", "depth", "name", "rare")
+
+  def __init__(self, id: int, depth: int = 0, name: str = "", rare: bool = False):
+    self.id, self.depth, self.name, self.rare = id, depth, name, rare
     self.params: list[Reg] = []
     self.insts: list[MInst] = []
 
@@ -201,7 +204,7 @@ class Function:
     self.registers.append(reg)
     return reg
 
-  def new_block(self, depth: int = 0, name: str = "") -> Block:
-    block = Block(len(self.blocks), depth, name)
+  def new_block(self, depth: int = 0, name: str = "", rare: bool = False) -> Block:
+    block = Block(len(self.blocks), depth, name, rare)
     self.blocks.append(block)
     return block

@@ -1,8 +1,9 @@
 """The order of blocks in memory, and as few jumps as possible.
 
 Needs: physical code without arguments on jumps. Blocks that only jump on are skipped by those who jump to them, unreachable ones vanish. Loops
-become contiguous. A loop whose condition stands at its top is rotated: the header goes to the bottom, so that an iteration executes one
-conditional jump and entering the loop costs one jump. A jump to the next block is dropped; for `jcc next; jmp other` the condition is inverted.
+become contiguous, but for what is rare: that stands behind all others. A loop whose condition stands at its top is rotated: the header goes to the
+bottom, so that an iteration executes one conditional jump and entering the loop costs one jump. A jump to the next block is dropped; for
+`jcc next; jmp other` the condition is inverted.
 Output: blocks may fall through into the next one. Cost: linear, times the depth of loops.
 """
 from __future__ import annotations
@@ -22,7 +23,7 @@ def layout(function: Function, target: Target) -> Function:
   _skip_empty(function)
   flow = Flow(function)
   order = _contiguous(flow, list(range(len(flow.blocks))), -1)
-  function.blocks = [flow.blocks[b] for b in order]
+  function.blocks = sorted([flow.blocks[b] for b in order], key=lambda block: block.rare)
   for block, following in zip(function.blocks, [*function.blocks[1:], None]): _fall_through(block, following, target)
   return function
 

@@ -61,7 +61,7 @@ def expand_block(function: Function, block: Block, instructions: Callable[[MInst
       block.insts.append(made)
       if BEHIND not in made.operands: continue
       assert behind is None and jump is not None, f"macro {inst.row.name} jumps behind itself twice, or nobody can"
-      inside, behind = function.new_block(block.depth, "rarely"), function.new_block(block.depth, "after")
+      inside, behind = function.new_block(block.depth, "rarely", rare=True), function.new_block(block.depth, "after", block.rare)
       made.operands = [behind if o is BEHIND else o for o in made.operands]
       block.insts.append(jump(inside))
       block = inside

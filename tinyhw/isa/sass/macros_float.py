@@ -142,15 +142,15 @@ with_sign_f32  d=v1 a:v1 b:v1
 root_exact     d=p a:v1
   FSETP.EQ.AND d, PT, a, RZ, PT
   FSETP.EQ.OR d, PT, a, 0x7f800000, d
-div_rare       d=p a:v1 b:v1 q:v1
-  FSETP.LT.AND d, PT, |a|, 0x0d800000, PT
-  FSETP.LT.OR d, PT, |q|, 0x01000000, d
+div_rare       d=p a:v1 b:v1
+  FSETP.LT.AND d, PT, |a|, 0x21800000, PT
   FSETP.NEU.AND d, PT, a, RZ, d
-  FSETP.GEU.OR d, PT, |q|, 0x7f000000, d
-  FSETP.GTU.OR d, PT, |b|, 0x7e800000, d
-rcp_rare       d=p b:v1 r:v1
+  FSETP.GTU.OR d, PT, |a|, 0x5d800000, d
+  FSETP.LT.OR d, PT, |b|, 0x21800000, d
+  FSETP.GTU.OR d, PT, |b|, 0x5d800000, d
+rcp_rare       d=p b:v1
   FSETP.GTU.AND d, PT, |b|, 0x7e800000, PT
-  FSETP.GTU.OR d, PT, |r|, 0x7e800000, d
+  FSETP.LT.OR d, PT, |b|, 0x00800000, d
 div_rarely     d+v1 some:p a:v1 b:v1 | x=v2 y=v2 r=v2 e=v2 p=p
   UNLESS some
   F2F.F64.F32 x, a

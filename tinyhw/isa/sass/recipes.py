@@ -5,7 +5,7 @@ In the notation that machine/recipes.py explains; keys are macros. `Arithmetic.p
 MUFU.RCP and MUFU.RSQ are off by a unit or two, and take subnormal numbers for zeros. One step of Newton's method makes them correctly rounded, for
 every mantissa: NVIDIA's own code for rcp.rn and sqrt.rn is that step, and the emulator's units err by no more than it allows. A quotient is that of
 a correctly rounded reciprocal, with one step by the remainder (Markstein 1990, theorem 8.2). That holds where nothing on the way is too large or
-too small: roots are scaled; a quotient that is out of the common range in some lane is made again, by the whole warp (macros_float.py).
+too small: roots are scaled; a quotient of numbers out of 2**-60 to 2**60 (and 0) in some lane is made again, by the whole warp (macros_float.py).
 
 EX2 and LG2 are off by 2 units and by 2**-22, more than docs/numerics.md allows; they are the expressions of codegen.
 """
@@ -26,13 +26,15 @@ sqrt_f32 x
   whole  = choose itself normal best
            mul_f32_if whole small whole 2.3283064365386963e-10
 reciprocal_f32 x
+  rare   = rcp_rare x
+  some   = any_lane rare
   rough  = rcp_f32 x
   error  = fma_f32 -x rough 1.0
   best   = fma_f32 rough error rough
-  rare   = rcp_rare x rough
-  some   = any_lane rare
            rcp_rarely best some x
 div_f32 x y
+  rare   = div_rare x y
+  some   = any_lane rare
   rough  = rcp_f32 y
   error  = fma_f32 -y rough 1.0
   better = fma_f32 rough error rough
@@ -40,8 +42,6 @@ div_f32 x y
   rest   = fma_f32 -y first x
   best   = fma_f32 rest better first
   signed = with_sign_f32 best first
-  rare   = div_rare x y first
-  some   = any_lane rare
            div_rarely signed some x y
 """
 
