@@ -155,7 +155,7 @@ def documentation() -> list[tuple[str, int | str, int | str, str]]:
 
 DEBUG = ContextVar("DEBUG", 0, "1 devices and why others were refused; 2 a line per kernel; 3 optimisations; 4 pseudo-code; 5 UOps; 6 linear "
                    "program; 7 annotated machine code")
-DEV = ContextVar("DEV", "", "the default device: AMD, CPU, CLANG or PYTHON; empty: the best that opens")
+DEV = ContextVar("DEV", "", "the default device: AMD, NV, CPU, CLANG or PYTHON; empty: the best of the last three that opens")
 PLUGINS = ContextVar("PLUGINS", "", "modules with devices of their own, separated by commas; imported when a device is named that is not known")
 
 # what is computed
@@ -171,8 +171,8 @@ NOOPT = ContextVar("NOOPT", 0, "1: kernels as they come, without optimisations")
 THREADS = ContextVar("THREADS", 0, "worker threads of the CPU device; 0: one per core that this process may use")
 ARCH = ContextVar("ARCH", "", "what the CPU device compiles for, e.g. x86_64:avx2 on a processor with AVX-512; empty: the best it has")
 CC = ContextVar("CC", "", "C compiler of the CLANG device; empty: clang, gcc or cc, the first found")
-EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, for their drivers: gfx1100, gfx1200, gfx1201, gfx942 or gfx950; "
-                     "gfx1100x2: two of them")
+EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, for their drivers: gfx1100, gfx1200, gfx1201, gfx942, gfx950, "
+                     "sm_80, sm_89 or sm_90; gfx1100x2: two of them")
 EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in a virtual GPU: orders, garbage, delays")
 EMULATE_TRANSLATE = ContextVar("EMULATE_TRANSLATE", 1, "0: virtual GPUs execute all instructions in Python, none as translated code of the host")
 EMULATE_STRICT = ContextVar("EMULATE_STRICT", 1, "0: virtual GPUs do not look for what real ones punish only now and then (stale caches, memory that "
