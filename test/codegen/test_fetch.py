@@ -78,3 +78,11 @@ def test_targets_without_such_copies_have_none() -> None:
   capable = replace(CAPABLE, copies=())
   program = lower(optimize(product(16, 8, 1024, dtypes.float16, dtypes.float32), capable), capable, "kernel")
   assert not count(program, Ops.FETCH) and not count(program, Ops.WAIT)
+
+@pytest.mark.parametrize("arch", ("sm_80", "sm_89", "sm_90"))
+@pytest.mark.parametrize("n", (512, 1024, 4096))
+def test_products_of_all_sizes_are_fetched_by_four_waves(arch: str, n: int) -> None:
+  """None of them copies so much that a lane's turns are a loop of their own, which cannot be done ahead; and waves are enough to hide each other."""
+  capable = capabilities(arch)
+  program = lower(optimize(product(n, n, n, dtypes.float16, dtypes.float32), capable), capable, "kernel")
+  assert program.lanes == 128 and count(program, Ops.COMMIT) == STAGES[0] and 2 * program.local_bytes <= capable.local_bytes

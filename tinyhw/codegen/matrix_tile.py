@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
+from tinyhw.codegen.matrix import MOST_TURNS, PIECE_BYTES
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.matrix import Layout, Matrix
@@ -54,12 +55,19 @@ def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Ca
   if s.tall == 8 and s.tall * matrix.m > MOST_OF_EIGHT or s.broad == 8 and s.broad * matrix.n > MOST_OF_EIGHT: return False
   if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps: return False
   if registers(s, matrix) > capabilities.vector_registers and s[2:4] != (1, 1): return False
-  arrays = ARRAYS if capabilities.copies else 1
-  return WORKGROUPS * arrays * staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize <= capabilities.local_bytes
+  size = staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize
+  if not capabilities.copies: return WORKGROUPS * size <= capabilities.local_bytes
+  return max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes and turns(s, matrix) <= MOST_TURNS
 
 PADDING = 8     # elements between rows in local memory, at most
 ARRAYS = 4      # of each factor where they are copied some iterations ahead (fetch.py)
+UNIT_WAVES = 8  # that should be there together then: two for each SIMD of a unit
 WORKGROUPS = 2  # that should fit into local memory: one computes while the other one waits
+
+def turns(s: Shape, matrix: Matrix) -> float:
+  """Of the larger factor, how many pieces a lane copies."""
+  pieces = max(s.rows(matrix), s.columns(matrix)) * s.steps * matrix.k * matrix.operand.itemsize / PIECE_BYTES
+  return pieces / (s.high * s.wide * matrix.lanes)
 
 def staged(s: Shape, matrix: Matrix) -> int:
   """Rows and columns of the workgroup's factors."""
