@@ -34,18 +34,25 @@ class Access(NamedTuple):
   at: int
   step: int | None
 
-def access_of(u: UOp, aligned: bool = False) -> Access | None:
-  """A LOAD or STORE of one element; None for what cannot be part of a run. aligned: all memory wants multiples, not only local memory."""
+Sums = dict[UOp, tuple[frozenset[tuple[UOp, int]], int, int]]   # of an index without its last constant: terms, the rest, what terms are multiples of
+
+def access_of(u: UOp, sums: Sums, aligned: bool = False) -> Access | None:
+  """A LOAD or STORE of one element; None for what cannot be part of a run. sums: those known, as copies of a body share them. aligned: all memory
+  wants multiples, not only local memory."""
   buffer, i = u.src[0].src
   value = u if u.op is Ops.LOAD else u.src[1]
   if value.dtype.count > 1 or i.dtype is not dtypes.weakint or value.dtype is dtypes.bool: return None
   if u.op is Ops.LOAD and len(u.src) > 1 and u.src[2].op is not Ops.CONST: return None
-  terms, constant = linear(i)
+  base, last = (i.src[0], i.src[1].arg) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (i, 0)
+  if base not in sums:
+    terms, more = linear(base)
+    sums[base] = frozenset(terms.items()), more, math.gcd(*terms.values())
+  shared, more, factor = sums[base]
   rest: tuple[object, ...] = u.src[1:] if u.op is Ops.LOAD else u.src[2:]
   gate = gate_of(u)
   if gate is not None: rest = (meaning_of(gate), *rest[1:])
-  step = math.gcd(*terms.values()) * value.dtype.itemsize if aligned or is_local(buffer) else None
-  return Access((buffer, frozenset(terms.items()), *rest), constant, step)
+  step = factor * value.dtype.itemsize if aligned or is_local(buffer) else None
+  return Access((buffer, shared, *rest), more + last, step)
 
 def meaning_of(gate: UOp) -> object:
   """What gates that are written in different ways, but are the same, have in common: `8*i + 3 < 40` is `i < 5`."""
@@ -81,9 +88,10 @@ class Walk:
     self.new: dict[UOp, UOp] = {}
     self.loads: dict[UOp, tuple[Run, Access]] = {}
     self.wide: dict[tuple[Run, tuple[object, ...], DType], UOp] = {}
+    self.sums: Sums = {}
     together: dict[tuple[tuple[object, ...], DType], dict[UOp, Access]] = {}
     for u in order:
-      access = access_of(u, aligned) if u.op is Ops.LOAD else None
+      access = access_of(u, self.sums, aligned) if u.op is Ops.LOAD else None
       if access is not None: together.setdefault((access.common, u.dtype), {})[u] = access
     for (_, dtype), loads in together.items():
       if len(loads) < 2: continue
@@ -114,7 +122,7 @@ class Walk:
     together: dict[tuple[tuple[object, ...], DType], dict[int, UOp]] = {}
     steps: dict[tuple[object, ...], int | None] = {}
     for s in src:
-      access = access_of(s, self.aligned) if s.op is Ops.STORE else None
+      access = access_of(s, self.sums, self.aligned) if s.op is Ops.STORE else None
       if access is None: continue
       together.setdefault((access.common, s.src[1].dtype), {})[access.at] = s
       steps[access.common] = access.step

@@ -210,7 +210,7 @@ def _moved(store: UOp, old: UOp, new: UOp, value: UOp) -> UOp:
 def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
   """u with ranges replaced by index expressions, which are brought to normal form."""
   new: dict[UOp, UOp] = dict(changes)
-  for v in u.toposort():
+  for v in u.toposort(lambda v: v not in changes):
     if v in new: continue
     src = tuple([new[s] for s in v.src])
     new[v] = v if src == v.src else make(v.op, v.dtype, src, v.arg)

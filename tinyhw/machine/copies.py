@@ -26,10 +26,10 @@ class Copies(NamedTuple):
 def drop_copies(function: Function, copies: Copies) -> Function:
   """The function without copies that nobody needs."""
   blocks, bank = function.blocks, copies.bank
-  for block in blocks: forward(block, copies)
-  leaving = live_out(blocks, bank)
+  uses = {block: forward(block, copies) for block in blocks}
+  leaving = live_out(uses)
   for block in blocks:
-    live = drop_unread(block, leaving[block], copies)
+    live = drop_unread(block, uses[block], leaving[block], copies)
     backward(block, live, copies)
   return function
 
@@ -42,38 +42,47 @@ def units(r: Reg) -> int:
   assert r.index is not None, f"{r!r} has no register yet"
   return (1 << r.cls.units) - 1 << r.index
 
-def touched(inst: MInst, access: int, bank: Bank) -> int:
-  """The registers of a bank that an instruction reads, or writes."""
-  found = 0
-  for spec, r in zip(inst.row.operands, inst.operands):
-    if spec.access & access and within(r, bank): found |= units(r)
-  return found
+class Touched(NamedTuple):
+  """The registers of a bank that an instruction reads, and that it writes, as bits."""
+  reads: int
+  writes: int
+
+def touched(inst: MInst, bank: Bank) -> Touched:
+  row, operands, reads, writes = inst.row, inst.operands, 0, 0
+  for i in row.reads:
+    if within(operands[i], bank): reads |= units(operands[i])
+  for i in row.writes:
+    if within(operands[i], bank): writes |= units(operands[i])
+  return Touched(reads, writes)
 
 # ***** the passes *****
 
-def forward(block: Block, copies: Copies) -> None:
-  """Readers of copies read what was copied."""
-  bank = copies.bank
+def forward(block: Block, copies: Copies) -> list[Touched]:
+  """Readers of copies read what was copied. What each instruction touches then."""
+  bank, uses = copies.bank, []
   source: dict[int, int] = {}   # register -> the one that it is a copy of
   for inst in block.insts:
-    for i, (spec, r) in enumerate(zip(inst.row.operands, inst.operands)):
-      if spec.access is not Access.READ or not within(r, bank) or r.cls.units > 1 or r.index not in source: continue
-      inst.operands[i] = copies.reg(r.cls, source[r.index])
-    written = touched(inst, Access.WRITE, bank)
+    for i in inst.row.only_reads if source else ():
+      r = inst.operands[i]
+      if within(r, bank) and r.cls.units == 1 and r.index in source: inst.operands[i] = copies.reg(r.cls, source[r.index])
+    uses.append(touched(inst, bank))
+    written = uses[-1].writes
     if source and written: source = {d: s for d, s in source.items() if not written >> d & 1 and not written >> s & 1}
     copy = copies.copied(inst)
     if copy is not None and copy[0] != copy[1]: source[copy[0]] = copy[1]
+  return uses
 
-def live_out(blocks: list[Block], bank: Bank) -> dict[Block, int]:
-  """The registers that are read behind each block."""
+def live_out(uses: dict[Block, list[Touched]]) -> dict[Block, int]:
+  """The registers that are read behind each block, of which is known what its instructions touch."""
+  blocks = list(uses)
   following = dict(zip(blocks, blocks[1:]))
   goals = {block: list(goals_of(block, following.get(block))) for block in blocks}
   needed, kept = {}, {}
   for block in blocks:
     reads = writes = 0
-    for inst in block.insts:
-      reads |= touched(inst, Access.READ, bank) & ~writes
-      writes |= touched(inst, Access.WRITE, bank)
+    for read, written in uses[block]:
+      reads |= read & ~writes
+      writes |= written
     needed[block], kept[block] = reads, ~writes
   out, changed = dict.fromkeys(blocks, 0), True
   while changed:
@@ -84,17 +93,16 @@ def live_out(blocks: list[Block], bank: Bank) -> dict[Block, int]:
       if new != out[block]: out[block], changed = new, True
   return out
 
-def drop_unread(block: Block, leaving: int, copies: Copies) -> list[int]:
+def drop_unread(block: Block, uses: list[Touched], leaving: int, copies: Copies) -> list[int]:
   """Drop copies that nobody reads, and those to where they come from. The registers that are alive behind each instruction that is left."""
-  bank = copies.bank
   insts: list[MInst] = []
   live: list[int] = []
-  for inst in reversed(block.insts):
+  for inst, (reads, writes) in zip(reversed(block.insts), reversed(uses)):
     copy = copies.copied(inst)
     if copy is not None and (copy[0] == copy[1] or not leaving >> copy[0] & 1): continue
     insts.append(inst)
     live.append(leaving)
-    leaving = leaving & ~touched(inst, Access.WRITE, bank) | touched(inst, Access.READ, bank)
+    leaving = leaving & ~writes | reads
   block.insts = insts[::-1]
   return live[::-1]
 
@@ -124,6 +132,7 @@ def maker(insts: list[MInst], at: int, dst: int, src: int, bank: Bank) -> int | 
       if not within(r, bank) or not units(r) & both: continue
       if r.cls.units > 1: return None
       made = made or r.index == src and spec.access is Access.WRITE
-    if made: return k if not touched(inst, Access.WRITE, bank) >> dst & 1 else None
-    if (touched(inst, Access.READ, bank) | touched(inst, Access.WRITE, bank)) >> dst & 1: return None
+    reads, writes = touched(inst, bank)
+    if made: return k if not writes >> dst & 1 else None
+    if (reads | writes) >> dst & 1: return None
   return None
