@@ -22,7 +22,7 @@ def test_the_notation() -> None:
   assert found["swap"].shown == 2 and found["swap"].operands[0] == ("x", Access.BOTH, "v1")
 
 def test_a_name_stands_once() -> None:
-  with pytest.raises(AssertionError, match="macro add stands twice"): parse_macros(TEXT + "add d=v1\n  low d\n", str.split)
+  with pytest.raises(AssertionError, match="add stands twice"): parse_macros(TEXT + "add d=v1\n  low d\n", str.split)
 
 def test_macros_are_replaced_in_their_places() -> None:
   plain, macro = Inst("plain", None, ()), Inst("several", MACRO, ())

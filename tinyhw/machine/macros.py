@@ -9,11 +9,11 @@ temporary registers (after "|") share no register with the sources. Classes are 
 A macro may jump behind itself (BEHIND): what stands after the jump is then a block of its own, for what happens rarely.
 """
 from __future__ import annotations
-import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from tinyhw.machine.inst import Access, Block, Function, MInst
+from tinyhw.machine.lazy import Lazy, blocks_of
 
 MACRO = "macro"  # the `encoding` of these rows
 ACCESS = {"=": Access.WRITE, ":": Access.READ, "+": Access.BOTH}
@@ -26,21 +26,18 @@ class Macro(NamedTuple):
   shown: int
   lines: tuple[Any, ...]
 
-def parse_macros(text: str, parse_line: Callable[[str], Any]) -> dict[str, Macro]:
+def parse_macros(text: str, parse_line: Callable[[str], Any]) -> Lazy[Macro]:
   """The macros of a text, by name."""
-  found: dict[str, Macro] = {}
-  for block in re.split(r"\n(?=\w)", text.strip()):
-    head, *lines = block.split("\n")
-    name, *words = head.split()
-    assert name not in found, f"macro {name} stands twice in the text"
+  def parse(block: list[str]) -> Macro:
+    name, *words = block[0].split()
     shown = words.index("|") if "|" in words else len(words)
     operands = []
     for word in words[:shown] + words[shown + 1:]:
       mark = next(c for c in word if c in ACCESS)
       operand, _, cls = word.partition(mark)
       operands.append((operand, ACCESS[mark], cls))
-    found[name] = Macro(name, tuple(operands), shown, tuple(parse_line(line) for line in lines if line.strip()))
-  return found
+    return Macro(name, tuple(operands), shown, tuple(parse_line(line) for line in block[1:]))
+  return Lazy(blocks_of(text), parse)
 
 def expand(function: Function, instructions: Callable[[MInst], Iterable[MInst]], jump: Callable[[Block], MInst] | None = None) -> Function:
   """Every macro replaced by its instructions, over the registers that it was given. jump: an unconditional one, for macros that have BEHIND."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import dtypes
+from tinyhw.machine.lazy import Lazy, blocks_of
 
 class Step(NamedTuple):
   """A line. name: of its result, "" of the last one's. sources: names, or the bits of constants. modifiers: neg and abs, a bit for each source."""
@@ -27,15 +28,14 @@ class Recipe(NamedTuple):
   steps: tuple[Step, ...]
 
 SIGNS = {"-": "neg", "|": "abs"}
-FLOAT = re.compile(r"\d+\.\d*(?:e-?\d+)?$")
-INTEGER = re.compile(r"-?(?:0x[0-9a-f]+|\d+)$")
+FLOAT, INTEGER = r"\d+\.\d*(?:e-?\d+)?$", r"-?(?:0x[0-9a-f]+|\d+)$"
 
 def source(word: str, key: str) -> tuple[str | int, str]:
   """A word of a line of `key`, and its modifier."""
-  if INTEGER.match(word): return int(word, 0), ""
+  if re.match(INTEGER, word): return int(word, 0), ""
   modifier = SIGNS.get(word[0], "")
   bare = word.strip(word[0]) if modifier else word
-  if not FLOAT.match(bare): return bare, modifier
+  if not re.match(FLOAT, bare): return bare, modifier
   return int.from_bytes(to_bytes(float(bare), dtypes.float64 if key.endswith("f64") else dtypes.float32), "little"), modifier
 
 def step(words: list[str]) -> Step:
@@ -45,13 +45,13 @@ def step(words: list[str]) -> Step:
   bits = {name: sum(1 << k for k, (_, modifier) in enumerate(found) if modifier == name) for name in SIGNS.values()}
   return Step(name, key, tuple(value for value, _ in found), {modifier: value for modifier, value in bits.items() if value})
 
-def parse(text: str) -> dict[str, Recipe]:
+def parse(text: str) -> Lazy[Recipe]:
   """The recipes of a text."""
-  found: dict[str, Recipe] = {}
-  for block in re.split(r"\n(?=\w)", text.strip()):
-    (name, *operands), *lines = (line.split() for line in block.split("\n"))
-    found[name] = Recipe(tuple(operands), tuple(step(words) for words in lines if words))
-  return found
+  return Lazy(blocks_of(text), recipe)
+
+def recipe(block: list[str]) -> Recipe:
+  """The lines of a recipe."""
+  return Recipe(tuple(block[0].split()[1:]), tuple(step(line.split()) for line in block[1:]))
 
 def followed(recipe: Recipe, sources: Sequence[Any], perform: Callable[[Step, list[Any]], Any]) -> Any:
   """The result of a recipe: perform(line, its sources) makes each line's."""

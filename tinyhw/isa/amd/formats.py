@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 
 from tinyhw.machine.bits import Format, fmt
+from tinyhw.machine.lazy import Lazy
 
 SOURCES = "neg:3 omod:2 src2:9 src1:9 src0:9"
 PACKED = "neg_lo:3 op_sel_hi[1:0] src2:9 src1:9 src0:9"
@@ -102,6 +103,6 @@ def texts(family: str) -> dict[str, str]:
   return made
 
 @functools.lru_cache(maxsize=None)
-def formats(family: str) -> dict[str, Format]:
+def formats(family: str) -> Lazy[Format]:
   """The formats of a family by name."""
-  return {name: fmt(text) for name, text in texts(family).items()}
+  return Lazy(texts(family), fmt)

@@ -75,12 +75,14 @@ def entries() -> dict[str, list[Entry]]:
     section = ""
     for line in text.split("\n"):
       if not line: continue
-      if line[0] == "@":
-        section = line[1:].strip()
-        continue
-      first, *more = line[:line.index("  ")].split()
-      found.setdefault(first, []).append((line, section))
-      others += [(name.partition("@")[0], (line, section)) for name in more]
+      end = line.find(" ")
+      first = line[:end]
+      if first[:1] == "@": section = line[1:].strip()
+      else:
+        entry = line, section
+        if first in found: found[first].append(entry)
+        else: found[first] = [entry]
+        if line[end + 1] != " ": others += [(name.partition("@")[0], entry) for name in line[end:line.index("  ")].split()]
   for name, entry in others: found.setdefault(name, []).append(entry)
   return found
 
