@@ -25,7 +25,7 @@ class Copies(NamedTuple):
 
 def drop_copies(function: Function, copies: Copies) -> Function:
   """The function without copies that nobody needs."""
-  blocks, bank = function.blocks, copies.bank
+  blocks = function.blocks
   uses = {block: forward(block, copies) for block in blocks}
   leaving = live_out(uses)
   for block in blocks:
