@@ -86,8 +86,9 @@ def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
     wave = UOp(Ops.RANGE, weakint, (number(matrix.lanes),), tile.columns.arg)
     products = {u: product(u, tile, matrix, wave, fresh + 2 * RANGES * k, 2 * k) for k, u in enumerate(found)}
     ranges = tuple(wave if r is tile.columns else r for r in ranges_of(store) if r is not tile.rows)
+    row, column = place(matrix.c, "row", wave), place(matrix.c, "column", wave)
     for element in range(matrix.c.count):
-      changes = {tile.rows: place(matrix.c, "row", wave, element), tile.columns: place(matrix.c, "column", wave, element)}
+      changes = {tile.rows: further(row, matrix.c, "row", element), tile.columns: further(column, matrix.c, "column", element)}
       changes.update((u, UOp(Ops.GEP, u.dtype, (p,), element)) for u, p in products.items())
       stores.append(UOp(Ops.STORE, store.dtype, tuple(substitute(s, changes) for s in values_of(store)) + ranges, store.arg))
   return sink.replace(src=tuple(stores))
@@ -97,15 +98,19 @@ def unit_of(reduction: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> Matrix:
   sizes = tuple(int(r.src[0].arg) for r in (tile.rows, tile.columns, tile.steps))
   return next(x for x in matrices if (x.m, x.n, x.k) == sizes and factors(reduction, x) is not None)
 
-def place(layout: Layout, axis: str, lane: UOp, element: int) -> UOp:
-  """The row, column or step of an element of a lane, as an index."""
-  total, span = number(layout.place(axis, 0, element)), 1
+def place(layout: Layout, axis: str, lane: UOp) -> UOp:
+  """The row, column or step of the first element of a lane, as an index."""
+  total, span = number(0), 1
   for name, radix, stride in layout.lanes:
     if name == axis:
       digit = make(Ops.MOD, weakint, (make(Ops.IDIV, weakint, (lane, number(span))), number(radix)))
       total = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (digit, number(stride))), total))
     span *= radix
   return total
+
+def further(first: UOp, layout: Layout, axis: str, element: int) -> UOp:
+  """That of another element of the lane."""
+  return make(Ops.ADD, weakint, (first, number(layout.place(axis, 0, element))))
 
 def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: int) -> UOp:
   """The matrix of sums, of which each lane has its vector. fresh: ids for 2 * RANGES ranges, stage: two for local arrays."""
@@ -145,12 +150,13 @@ def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, 
   local = staged(x, tile, side, wave, array, pieces_of(x, tile, side, workgroup_of(tile, wave)), fresh, stage)
   if apart: layout = layout.packed(axis)
   names = {side.parts[-1]: axis, tile.steps: "step"}
-  places = []
-  for element in range(layout.count):
-    outer, inner = (position([place(layout, names[r], wave, element) if r in names else r for r in s.parts], s) for s in (side, tile.step))
+  firsts = {r: place(layout, name, wave) for r, name in names.items()}
+  beside = layout.elements == (("step", layout.count, 1),)   # steps lie beside each other: one wide load
+  dtype, places = x.dtype.vec(layout.count), []
+  for element in range(1 if beside else layout.count):
+    outer, inner = (position([further(firsts[r], layout, names[r], element) if r in names else r for r in s.parts], s) for s in (side, tile.step))
     places.append(UOp(Ops.INDEX, x.dtype, (local, array.place(outer, inner))))
-  dtype = x.dtype.vec(len(places))
-  if layout.elements == (("step", layout.count, 1),): return UOp(Ops.LOAD, dtype, (places[0],))   # steps lie beside each other
+  if beside: return UOp(Ops.LOAD, dtype, (places[0],))
   return UOp(Ops.VECTORIZE, dtype, tuple([UOp(Ops.LOAD, x.dtype, (p,)) for p in places]))
 
 class Array(NamedTuple):

@@ -29,8 +29,8 @@ def drop_copies(function: Function, copies: Copies) -> Function:
   uses = {block: forward(block, copies) for block in blocks}
   leaving = live_out(uses)
   for block in blocks:
-    live = drop_unread(block, uses[block], leaving[block], copies)
-    backward(block, live, copies)
+    live, found = drop_unread(block, uses[block], leaving[block])
+    backward(block, live, found, copies)
   return function
 
 # ***** what instructions touch *****
@@ -43,17 +43,21 @@ def units(r: Reg) -> int:
   return (1 << r.cls.units) - 1 << r.index
 
 class Touched(NamedTuple):
-  """The registers of a bank that an instruction reads, and that it writes, as bits."""
+  """The registers of a bank that an instruction reads, and that it writes, as bits. copy: those to and from which it copies."""
   reads: int
   writes: int
+  copy: tuple[int, int] | None = None
 
-def touched(inst: MInst, bank: Bank) -> Touched:
+def touched(inst: MInst, bank: Bank) -> tuple[int, int]:
+  """What an instruction reads and writes."""
   row, operands, reads, writes = inst.row, inst.operands, 0, 0
   for i in row.reads:
-    if within(operands[i], bank): reads |= units(operands[i])
+    r = operands[i]
+    if r.__class__ is Reg and r.cls.bank is bank: reads |= (1 << r.cls.units) - 1 << r.index
   for i in row.writes:
-    if within(operands[i], bank): writes |= units(operands[i])
-  return Touched(reads, writes)
+    r = operands[i]
+    if r.__class__ is Reg and r.cls.bank is bank: writes |= (1 << r.cls.units) - 1 << r.index
+  return reads, writes
 
 # ***** the passes *****
 
@@ -65,10 +69,10 @@ def forward(block: Block, copies: Copies) -> list[Touched]:
     for i in inst.row.only_reads if source else ():
       r = inst.operands[i]
       if within(r, bank) and r.cls.units == 1 and r.index in source: inst.operands[i] = copies.reg(r.cls, source[r.index])
-    uses.append(touched(inst, bank))
-    written = uses[-1].writes
-    if source and written: source = {d: s for d, s in source.items() if not written >> d & 1 and not written >> s & 1}
+    read, written = touched(inst, bank)
     copy = copies.copied(inst)
+    uses.append(Touched(read, written, copy))
+    if source and written: source = {d: s for d, s in source.items() if not written >> d & 1 and not written >> s & 1}
     if copy is not None and copy[0] != copy[1]: source[copy[0]] = copy[1]
   return uses
 
@@ -80,7 +84,7 @@ def live_out(uses: dict[Block, list[Touched]]) -> dict[Block, int]:
   needed, kept = {}, {}
   for block in blocks:
     reads = writes = 0
-    for read, written in uses[block]:
+    for read, written, _ in uses[block]:
       reads |= read & ~writes
       writes |= written
     needed[block], kept[block] = reads, ~writes
@@ -93,23 +97,25 @@ def live_out(uses: dict[Block, list[Touched]]) -> dict[Block, int]:
       if new != out[block]: out[block], changed = new, True
   return out
 
-def drop_unread(block: Block, uses: list[Touched], leaving: int, copies: Copies) -> list[int]:
-  """Drop copies that nobody reads, and those to where they come from. The registers that are alive behind each instruction that is left."""
+def drop_unread(block: Block, uses: list[Touched], leaving: int) -> tuple[list[int], list[int]]:
+  """Drop copies that nobody reads, and those to where they come from. The registers that are alive behind each instruction that is left, and which of
+  these are copies, the last one first."""
   insts: list[MInst] = []
   live: list[int] = []
-  for inst, (reads, writes) in zip(reversed(block.insts), reversed(uses)):
-    copy = copies.copied(inst)
+  left: list[int] = []
+  for inst, (reads, writes, copy) in zip(reversed(block.insts), reversed(uses)):
     if copy is not None and (copy[0] == copy[1] or not leaving >> copy[0] & 1): continue
+    if copy is not None: left.append(len(insts))
     insts.append(inst)
     live.append(leaving)
     leaving = leaving & ~writes | reads
   block.insts = insts[::-1]
-  return live[::-1]
+  return live[::-1], [len(insts) - 1 - at for at in left]
 
-def backward(block: Block, live: list[int], copies: Copies) -> None:
-  """What is only made to be copied is made where the copy would be."""
+def backward(block: Block, live: list[int], left: list[int], copies: Copies) -> None:
+  """What is only made to be copied is made where the copy would be. left: the copies, the last one first."""
   bank, insts, gone = copies.bank, block.insts, set()
-  for at in range(len(insts) - 1, -1, -1):
+  for at in left:
     copy = copies.copied(insts[at])
     if copy is None or live[at] >> copy[1] & 1: continue
     dst, src = copy

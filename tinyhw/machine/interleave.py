@@ -46,13 +46,29 @@ def reordered(lines: list[Line], leaves: set[int], weight: list[int], file: Regi
   for window in WINDOWS:
     found = [line for stretch in prepared for line in stretch.schedule(window)]
     if found == lines: return None
-    if roomy is None: roomy = [max(a, b) for a, b in zip(peak(lines, leaves, weight, file), free(file, target))]
-    if all(a <= b for a, b in zip(peak(found, leaves, weight, file), roomy)): return found
+    if roomy is None: roomy = room(peak(lines, leaves, weight, file), file, target)
+    if fits(found, leaves, weight, roomy, file.guard): return found
   return None
 
-def free(file: RegisterFile, target: Target) -> list[int]:
-  """Registers of each bank that a value may have at no cost."""
-  return [target.steps.get(bank.bank.name, (0,))[0] for bank in file.banks]
+def room(taken: list[int], file: RegisterFile, target: Target) -> int:
+  """Registers that values may have at no cost: as many as now of each bank, and those of its first step. With a guard bit in each bank's field."""
+  steps = [target.steps.get(bank.bank.name, (0,))[0] for bank in file.banks]
+  return file.guard + sum(max(a, b) << FIELD * bank.position for a, b, bank in zip(taken, steps, file.banks))
+
+def fits(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, guard: int) -> bool:
+  """Whether values have no more registers than that at any time."""
+  live, now = set(leaves), sum([weight[v] for v in leaves])
+  for line in reversed(lines):
+    for v in line.writes:
+      if v not in live: continue
+      live.remove(v)
+      now -= weight[v]
+    for v in line.reads:
+      if v in live: continue
+      live.add(v)
+      now += weight[v]
+    if roomy - now & guard != guard: return False
+  return True
 
 def peak(lines: list[Line], leaves: set[int], weight: list[int], file: RegisterFile) -> list[int]:
   """The most registers of each bank that are taken at once."""

@@ -14,7 +14,7 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.copies import plain, vector
 from tinyhw.isa.amd.encode import compiled
 from tinyhw.isa.amd.form import Form
-from tinyhw.isa.amd.hazards import read, written
+from tinyhw.isa.amd.hazards import EXEC_BITS, named
 from tinyhw.isa.amd.table import Table, table
 from tinyhw.machine.inst import Effect, Function, Inst, MInst, Reg
 from tinyhw.machine.target import Target
@@ -22,6 +22,7 @@ from tinyhw.machine.target import Target
 WINDOW = 24  # instructions among which a partner is looked for
 COMMUTATIVE = frozenset({"v_dual_fmac_f32", "v_dual_fmaak_f32", "v_dual_mul_f32", "v_dual_add_f32", "v_dual_add_nc_u32", "v_dual_and_b32"})
 REVERSED = {"v_dual_sub_f32": "v_dual_subrev_f32", "v_dual_subrev_f32": "v_dual_sub_f32"}
+PAIRED = frozenset({"valu", "dot"})  # pipes of what may be one of two
 SECOND = {"v_dual_fmamk_f32": 3}  # the operand that must be a vector register, as the result must; of others it is operand 2
 Half = tuple[str, tuple[Any, ...]]  # an operation and its operands
 
@@ -30,17 +31,17 @@ def pair_operations(function: Function, target: Target) -> Function:
   rows = table(target.table.generation.arch)
   if rows.generation.cdna or rows.generation.wave != 32: return function
   for block in function.blocks:
-    if len(block.insts) > 2: block.insts = Pairs(block.insts, rows).run()
+    halves = [halves_of(inst, rows) for inst in block.insts]
+    if sum(map(bool, halves)) > 1: block.insts = Pairs(block.insts, halves, rows).run()
   return function
 
 class Pairs:
   """One block. reads, writes: the registers of each instruction, as bits, none of one that is gone. halves: what it could be as one of two."""
-  def __init__(self, insts: list[MInst], rows: Table):
-    self.rows = rows
+  def __init__(self, insts: list[MInst], halves: list[tuple[Half, ...]], rows: Table):
+    self.rows, self.halves = rows, halves
     self.insts: list[MInst | None] = list(insts)
-    self.halves = [halves_of(inst, rows) for inst in insts]
-    self.reads = [read(inst, regs.VGPR) | read(inst, regs.SGPR) << SCALARS for inst in insts]
-    self.writes = [written(inst, regs.VGPR) | written(inst, regs.SGPR) << SCALARS for inst in insts]
+    self.reads = [touched(inst, inst.row.reads) | (named(inst.row.isa.reads) & ~EXEC_BITS) << SCALARS for inst in insts]
+    self.writes = [touched(inst, inst.row.writes) | named(inst.row.isa.writes) << SCALARS for inst in insts]
     self.ends = [0] * len(insts)    # how far each instruction may look: up to the next one that nothing crosses
     end = len(insts)
     for at in range(len(insts) - 1, -1, -1):
@@ -94,8 +95,9 @@ def pair_row(rows: Table, first: str, second: str) -> Inst | None: return rows.g
 def halves_of(inst: MInst, rows: Table) -> tuple[Half, ...]:
   """What an instruction could be as one of two."""
   form: Form = inst.row.isa
+  if inst.row.pipe not in PAIRED or form.key != inst.row.name or inst.row.name == "v_cndmask_b32": return ()
   name = f"v_dual_{inst.row.name[2:]}"
-  if not rows.entry(name) or form.key != inst.row.name or inst.row.name == "v_cndmask_b32" or not plain(inst): return ()
+  if not rows.entry(name) or not plain(inst): return ()
   operands = tuple(value for spec, value in zip(form.specs, inst.operands) if spec.show)
   found: list[Half] = [(name, operands)]
   if name in COMMUTATIVE or name in REVERSED:
@@ -103,6 +105,16 @@ def halves_of(inst: MInst, rows: Table) -> tuple[Half, ...]:
   return tuple(half for half in found if all(vector(r) for r in half[1][SECOND.get(half[0], 2):][:1]))
 
 SCALARS = regs.VGPR.count      # among the bits, scalar registers stand behind vector registers
+BASES = {regs.VGPR: 0, regs.SGPR: SCALARS}
+
+def touched(inst: MInst, places: tuple[int, ...]) -> int:
+  """The registers of both banks that these operands are, as bits."""
+  found = 0
+  for i in places:
+    r = inst.operands[i]
+    if r.__class__ is Reg: found |= (1 << r.cls.units) - 1 << r.index + BASES[r.cls.bank]
+  return found
+
 EXEC = 3 << regs.EXEC + SCALARS
 WALLS = Effect.JUMP | Effect.END | Effect.BARRIER | Effect.CALL
 

@@ -160,15 +160,16 @@ class Recognizer:
   def __init__(self, function: Function, rows: Table):
     self.function, self.rows = function, rows
     self.rules = RULES[rows.generation.family]
-    self.ways = list(dict.fromkeys(rule.counts for rule in self.rules))
-    self.clock_of = [self.ways.index(rule.counts) for rule in self.rules]
     rows_used = dict.fromkeys(inst.row for block in function.blocks for inst in block.insts)
     kinds = [kinds_of(row, rows.generation.family) for row in rows_used]
     first, then = ({number for found in kinds for _, numbers in found[way] for number in numbers} for way in (0, 1))
     self.active = frozenset(first & then)  # rules for which the function has instructions of both kinds
+    self.ways = list(dict.fromkeys(self.rules[number].counts for number in sorted(self.active)))
+    self.clock_of = {number: self.ways.index(self.rules[number].counts) for number in self.active}
     self.kinds: dict[Inst, tuple[Kinds, Kinds]] = {}
 
   def run(self) -> None:
+    if not self.active: return
     start: State = {}
     rewrite(self.function.blocks, start, self.walk, self.meet)
 
