@@ -53,10 +53,10 @@ def touched(inst: MInst, bank: Bank) -> tuple[int, int]:
   row, operands, reads, writes = inst.row, inst.operands, 0, 0
   for i in row.reads:
     r = operands[i]
-    if r.__class__ is Reg and r.cls.bank is bank: reads |= (1 << r.cls.units) - 1 << r.index
+    if r.__class__ is Reg and r.cls.bank is bank: reads |= (1 << r.cls.units) - 1 << r.index  # type: ignore[operator]  # all registers are physical
   for i in row.writes:
     r = operands[i]
-    if r.__class__ is Reg and r.cls.bank is bank: writes |= (1 << r.cls.units) - 1 << r.index
+    if r.__class__ is Reg and r.cls.bank is bank: writes |= (1 << r.cls.units) - 1 << r.index  # type: ignore[operator]
   return reads, writes
 
 # ***** the passes *****

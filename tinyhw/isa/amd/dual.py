@@ -112,7 +112,7 @@ def touched(inst: MInst, places: tuple[int, ...]) -> int:
   found = 0
   for i in places:
     r = inst.operands[i]
-    if r.__class__ is Reg: found |= (1 << r.cls.units) - 1 << r.index + BASES[r.cls.bank]
+    if r.__class__ is Reg: found |= (1 << r.cls.units) - 1 << r.index + BASES[r.cls.bank]  # type: ignore[operator]  # all are physical
   return found
 
 EXEC = 3 << regs.EXEC + SCALARS
