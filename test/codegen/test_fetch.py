@@ -52,7 +52,7 @@ def test_arrays_are_as_many_as_fit() -> None:
     same(kernel, program)
 
 def test_no_more_than_there_are_iterations() -> None:
-  for k, commits in ((128, 0), (256, 2), (384, 2), (512, 4)):
+  for k, commits in ((64, 0), (128, 2), (192, 2), (256, 4)):   # iterations of 64 steps
     program = lowered(product(16, 8, k, dtypes.float16, dtypes.float32))
     assert count(program, Ops.COMMIT) == commits, k
 
