@@ -84,3 +84,27 @@ def test_constants_in_the_place_of_what_is_not_loaded(dtype: DType) -> None:
   load = UOp(Ops.LOAD, dtype, (UOp.param(1, dtype, N).index(at), gate, UOp.const(dtype, 5)))
   kernel = UOp.sink(UOp.param(0, dtype, N).index(at).store(load, r, k))
   check(kernel, "sm_90", data=data_for(kernel, 6, wild), optimized=False, what=str(dtype))
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_bits(arch: str) -> None:
+  """All pairs of operations, with a constant at any place."""
+  logic = (Ops.AND, Ops.OR, Ops.XOR)
+  a, b, c = inputs(dtypes.uint32, 3)
+  number = UOp.const(dtypes.uint32, 0x0ff1c3a5)
+  for inside in logic:
+    for outside in logic:
+      for x, y, z in ((a, b, c), (a, b, number), (a, number, c), (number, b, c)):
+        for src in ((alu(inside, x, y), z), (z, alu(inside, x, y))):
+          kernel = stored(alu(outside, *src))
+          check(kernel, arch, data=data_for(kernel, 7, wild), optimized=False, what=f"{inside.name} in {outside.name}")
+          assert counts(kernel, arch)["LOP3.LUT"] == 1
+
+def test_rotations() -> None:
+  (x,) = inputs(dtypes.uint32, 1)
+  def shifted(op: Ops, n: int) -> UOp: return alu(op, x, UOp.const(dtypes.uint32, n))
+  for n in (1, 13, 31):
+    for op in (Ops.OR, Ops.XOR):
+      kernel = stored(alu(op, shifted(Ops.SHR, 32 - n), shifted(Ops.SHL, n)))
+      check(kernel, "sm_90", data=data_for(kernel, 7, wild), optimized=False, what=f"by {n}")
+      assert counts(kernel)["SHF"] == 1 and not counts(kernel)["LOP3.LUT"]
+  assert counts(stored(alu(Ops.OR, shifted(Ops.SHR, 20), shifted(Ops.SHL, 13))))["SHF"] == 2, "not all bits"

@@ -26,6 +26,8 @@ shr_u32        d=v1 a:x1 n:x1
   SHF.R.U32.HI d, RZ, n, a
 shr_s32        d=v1 a:x1 n:x1
   SHF.R.S32.HI d, RZ, n, a
+rotate32       d=v1 a:v1 n:i
+  SHF.L.W.U32.HI d, a, n, a
 max_s32%8x     d=v1 a:x1 b:x1
   IMNMX d, a, b, !PT
 max_u32%8x     d=v1 a:x1 b:x1

@@ -41,7 +41,7 @@ class Arithmetic(Fused):
 
   def number(self, u: UOp) -> Reg:
     cls, kind = self.home(u), kind_of(u.dtype)
-    fused = self.total(u) if dtypes.is_int(u.dtype) else None
+    fused = self.total(u) or self.bitwise(u) if dtypes.is_int(u.dtype) else None
     if fused is not None: return fused
     sources = [self.value(s) for s in u.src]
     if u.op is Ops.NEG and not dtypes.is_float(u.dtype): return self.op(cls, f"sub{kind[1:]}", 0, sources[0])

@@ -5,6 +5,7 @@ have changed since, so operations on variables are left alone.
 """
 from __future__ import annotations
 import functools
+import operator
 from collections import Counter
 from typing import Any
 
@@ -18,6 +19,9 @@ from tinyhw.uop.ops import UOp
 
 # types whose numbers a register holds as 32 bits, by how those are extended to 64
 EXTENDED = {"u": (dtypes.uint32, dtypes.uint16, dtypes.uint8), "s": (dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint16, dtypes.uint8)}
+TRUTH = {Ops.AND: operator.and_, Ops.OR: operator.or_, Ops.XOR: operator.xor}
+BITS = (0xf0, 0xcc, 0xaa)                  # what the sources of LOP3 are in the table of its truths
+PLACES = ((0, 2, 1), (0, 1, 2), (1, 0, 2))  # for a constant that is the last, the second or the first of three
 LIMITS = {"u": (0, FULL), "s": (-1 << 31, (1 << 31) - 1)}
 
 class Fused(Part):
@@ -57,6 +61,30 @@ class Fused(Part):
 
   def register_first(self, values: list[Any]) -> list[Any]: return sorted(values, key=lambda x: not isinstance(x, Reg))
 
+  # ***** bits *****
+
+  def bitwise(self, u: UOp) -> Reg | None:
+    """Logic of 32 bits with more logic in it, or a rotation, as one instruction; None if it is neither."""
+    if u.op not in TRUTH or u.dtype.itemsize != 4: return None
+    turned = self.rotation(u)
+    if turned is not None: return self.op(regs.R[1], "rotate32", self.value(turned[0]), turned[1])
+    for inside, other in (u.src, u.src[::-1]):
+      if not self.inner(inside, *TRUTH) or self.rotation(inside) is not None: continue
+      sources = (*inside.src, other)
+      if sum(s.op is Ops.CONST for s in sources) > 1: continue
+      places = next((p for p in PLACES if sources[p.index(1)].op is Ops.CONST), PLACES[0])
+      values = [self.value(s) for s in sources]
+      return self.op(regs.R[1], three_bits(inside.op, u.op, places), *[values[places.index(k)] for k in range(3)])
+    return None
+
+  def rotation(self, u: UOp) -> tuple[UOp, int] | None:
+    """x and n of x << n | x >> 32 - n, of a number without a sign."""
+    for left, right in (u.src, u.src[::-1]):
+      if u.dtype is not dtypes.uint32 or not (self.inner(left, Ops.SHL) and self.inner(right, Ops.SHR)): continue
+      (x, n), (same, m) = left.src, right.src
+      if x is same and n.op is Ops.CONST and m.op is Ops.CONST and n.arg + m.arg == 32 and 0 < n.arg < 32: return x, n.arg
+    return None
+
   # ***** products of 64 bits *****
 
   def narrow_factors(self, u: UOp) -> tuple[str, list[Any]] | None:
@@ -86,6 +114,14 @@ class Fused(Part):
   def test(self, u: UOp) -> tuple[str, Any, Any]:
     """The macro of a comparison of numbers, and its sources."""
     raise NotImplementedError
+
+@functools.lru_cache(None)
+def three_bits(inside: Ops, outside: Ops, places: tuple[int, int, int]) -> Macro:
+  """(x inside y) outside z, bit by bit. places: which source of LOP3 each of the three is; only the second one may be a constant."""
+  x, y, z = (BITS[place] for place in places)
+  table = TRUTH[outside](TRUTH[inside](x, y), z)
+  operands = (("d", Access.WRITE, "v1"), ("a", Access.READ, "v1"), ("b", Access.READ, "x1"), ("c", Access.READ, "v1"))
+  return Macro("three_bits", operands, len(operands), (f"LOP3.LUT d, a, b, c, {table:#x}, !PT",))
 
 def narrow_type(dtype: DType) -> bool:
   """Not one that a single instruction compares."""
