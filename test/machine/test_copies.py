@@ -30,3 +30,21 @@ def test_what_may_leave_a_register_as_it_was_reads_it() -> None:
   copy, use, some = row("copy", A, WRITE, READ), row("use", A, READ), row("some", A, BOTH)
   assert left(A, (copy, (2, 1)), (some, (2,)), (use, (2,)), (use, (1,))) \
     == [("copy", [2, 1]), ("some", [2]), ("use", [2]), ("use", [1])], "a partial write keeps the copy"
+
+def early(cls: RegClass, reads: int) -> Inst:
+  return Inst("early", None, (Operand("d", WRITE, cls, early=True), *(Operand(f"o{k}", READ, cls) for k in range(reads))))
+
+def test_a_copy_that_keeps_a_source_from_an_early_result_stays() -> None:
+  copy, use = row("copy", A, WRITE, READ), row("use", A, READ)
+  assert left(A, (copy, (2, 1)), (early(A, 1), (1, 2)), (use, (1,))) == [("copy", [2, 1]), ("early", [1, 2]), ("use", [1])]
+  assert left(A, (copy, (2, 1)), (early(A, 1), (3, 2)), (use, (3,)))[0] == ("early", [3, 1])
+
+def test_an_early_result_is_not_made_where_its_source_is() -> None:
+  pair = RegClass("pair", BANK, 64, 2)
+  copy, pairs = row("copy", A, WRITE, READ), row("pairs", pair, READ)
+  for made, register in ((row("plain", A, WRITE, READ), 2), (early(A, 1), 3)):
+    function = Function("k")
+    function.blocks = [Block(0)]
+    function.blocks[0].insts = [MInst(made, [reg(A, 3), reg(A, 2)]), MInst(copy, [reg(A, 2), reg(A, 3)]), MInst(pairs, [reg(pair, 1)])]
+    drop_copies(function, Copies(BANK, copied, reg))
+    assert [r.index for r in function.blocks[0].insts[0].operands] == [register, 2] and len(function.blocks[0].insts) == register

@@ -26,6 +26,9 @@ class MissingWait(StrictError):
 class MissingHazard(StrictError):
   """Too few wait states between two instructions: the second may see what was there before the first."""
 
+class EarlyWrite(StrictError):
+  """An instruction that may write its result before it has read all operands, with one of them in the same register."""
+
 class OutOfBounds(StrictError):
   """A register beyond those that the kernel was given, local memory beyond its size, or code beyond its end."""
 

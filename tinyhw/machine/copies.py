@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from collections.abc import Callable
 
+from tinyhw.machine.early import overwritten
 from tinyhw.machine.flow import goals_of
 from tinyhw.machine.inst import Access, Bank, Block, Function, MInst, Reg, RegClass
 
@@ -68,7 +69,9 @@ def forward(block: Block, copies: Copies) -> list[Touched]:
   for inst in block.insts:
     for i in inst.row.only_reads if source else ():
       r = inst.operands[i]
-      if within(r, bank) and r.cls.units == 1 and r.index in source: inst.operands[i] = copies.reg(r.cls, source[r.index])
+      if not within(r, bank) or r.cls.units > 1 or r.index not in source: continue
+      copied = copies.reg(r.cls, source[r.index])
+      if not inst.row.early or overwritten(inst, copied) is None: inst.operands[i] = copied
     read, written = touched(inst, bank)
     copy = copies.copied(inst)
     uses.append(Touched(read, written, copy))
@@ -139,6 +142,6 @@ def maker(insts: list[MInst], at: int, dst: int, src: int, bank: Bank) -> int | 
       if r.cls.units > 1: return None
       made = made or r.index == src and spec.access is Access.WRITE
     reads, writes = touched(inst, bank)
-    if made: return k if not writes >> dst & 1 else None
+    if made: return k if not (writes | reads * bool(inst.row.early)) >> dst & 1 else None  # an early result may not be where a source is
     if (reads | writes) >> dst & 1: return None
   return None

@@ -119,6 +119,7 @@ class Inst:
   writes: tuple[int, ...] = field(init=False)
   both: tuple[int, ...] = field(init=False)       # those in reads and in writes
   only_reads: tuple[int, ...] = field(init=False)
+  early: tuple[int, ...] = field(init=False)      # those in writes that may share a register with no source
 
   def __post_init__(self) -> None:
     registers = [(i, o) for i, o in enumerate(self.operands) if o.cls is not None]
@@ -126,6 +127,7 @@ class Inst:
     self.writes = tuple(i for i, o in registers if o.access & Access.WRITE)
     self.both = tuple(i for i, o in registers if o.access == Access.BOTH)
     self.only_reads = tuple(i for i, o in registers if o.access == Access.READ)
+    self.early = tuple(i for i in self.writes if self.operands[i].early)
 
   def __repr__(self) -> str: return f"<{self.name} {' '.join(o.name for o in self.operands)}>"
 

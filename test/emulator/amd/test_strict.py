@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 from amd_kernels import Box, Kernel
 
-from tinyhw.emulator.errors import MissingWait, OutOfBounds, UninitialisedRead
+from tinyhw.emulator.errors import EarlyWrite, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.isa.amd import regs
 
 def kernel(arch: str = "gfx1100") -> tuple[Kernel, Box]:
@@ -148,3 +148,16 @@ def test_no_vector_register_is_left_after_they_were_given_back() -> None:
   k("s_sendmsg", 3)
   k("v_mov_b32", k.v(2), 0)
   with pytest.raises(OutOfBounds, match="v2"): box.run(k)
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_wide_product_in_the_registers_of_its_source(arch: str) -> None:
+  """RDNA3 writes a half of the result before it has read everything."""
+  for first in (2, 4):
+    k, box = kernel(arch)
+    k("v_mov_b32", k.v(2), 5)
+    carry = k.s(8, 2) if arch == "gfx942" else k.s(8)
+    k("v_mad_u64_u32", regs.reg(regs.VE[2] if arch == "gfx942" else regs.V[2], first), carry, k.v(2), k.v(2), 0)
+    k("s_endpgm")
+    if first == 4 or arch != "gfx1100": box.run(k)
+    else:
+      with pytest.raises(EarlyWrite, match=r"v_mad_u64_u32 v\[2:3\], s8, v2, v2, 0 may write its result before it reads v2"): box.run(k)

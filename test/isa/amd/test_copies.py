@@ -69,3 +69,9 @@ def test_sums_in_their_registers_are_short(a: Any, b: Any, key: str) -> None:
   assert left([make("v_fma_f32", v(3), a, b, v(3)), store(3)])[0][0] == key
   assert left([make("v_fma_f32", v(3), a, v(2), v(3), neg=1), store(3)])[0][0].startswith("v_fma_f32")
   assert left([make("v_fma_f32", v(3), a, v(2), v(5)), store(3)])[0][0].startswith("v_fma_f32")
+
+def test_a_wide_product_does_not_write_what_it_reads_on_rdna3() -> None:
+  code = [load(4, 2), move(8, 4), make("v_mad_u64_u32", v(4, 2), s(2), v(8), v(9), 0), store(4, 2)]
+  assert left(code) == [same(*code)]
+  clear = [load(4, 2), move(8, 4), make("v_mad_u64_u32", v(6, 2), s(2), v(8), v(9), 0), store(6, 2)]
+  assert left(clear) == [same(clear[0], make("v_mad_u64_u32", v(6, 2), s(2), v(4), v(9), 0), clear[3])]

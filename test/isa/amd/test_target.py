@@ -12,6 +12,7 @@ from tinyhw.isa.amd.decode import decode
 from tinyhw.isa.amd.encode import encode
 from tinyhw.isa.amd.macros import expand_macros
 from tinyhw.isa.amd.target import assemble, capabilities, compile, target
+from tinyhw.machine.early import overwritten
 from tinyhw.machine.inst import Block, Function
 from tinyhw.uop.ops import UOp
 
@@ -103,3 +104,11 @@ def test_steps_of_occupancy_are_those_of_the_register_files(arch: str) -> None:
   steps = target(arch).steps["vgpr"]
   assert list(steps) == sorted(steps)
   assert {"gfx1100": (96, 120, 144), "gfx1100:wave64": (48, 60, 72), "gfx1200": (96, 120, 144)}.get(arch, (64, 72, 80)) == steps[:3]
+
+def test_no_early_result_is_in_the_register_of_a_source() -> None:
+  """A division by a constant multiplies elements of a wide load, which have just been copied; CHECK=1 refuses what is wrong, too."""
+  n, capable = 90300, capabilities("gfx1100")
+  out, a, r = UOp.param(0, dtypes.int32, n), UOp.param(1, dtypes.int32, n), axis(n, 0)
+  program = lower(optimize(UOp.sink(out.index(r).store(a.index(r).load() // 7, r)), capable), capable, "sevenths")
+  insts = [inst for _, inst in assemble(program, "gfx1100")[2]]
+  assert any(inst.row.early for inst in insts) and not any(overwritten(inst) for inst in insts)

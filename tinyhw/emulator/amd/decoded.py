@@ -14,11 +14,12 @@ from tinyhw.emulator.amd.arithmetic import Mode, Uses, row_of
 from tinyhw.emulator.amd.hazards import Start, Wait, classes, registers_of, starts_of, states_of, waits_of
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.strict import SCALAR_BASE, SCC
-from tinyhw.emulator.errors import OutOfBounds, PageFault, UnknownInstruction
+from tinyhw.emulator.errors import EarlyWrite, OutOfBounds, PageFault, UnknownInstruction
 from tinyhw.errors import DecodeError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.decode import decoder
 from tinyhw.isa.amd.syntax import show
+from tinyhw.machine.early import overwritten
 from tinyhw.machine.inst import Access, MInst, Reg
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Step:
   those that are read as masks of lanes. valu, trans: 1 for an instruction of these classes. breaks: it may end the wave, make it wait, or change its
   mode. ends: a block of steps ends behind it. steers: what it does is for strict.py alone. local: it may access the LDS. all_lanes: it writes lanes
   that are not active too. activates: it may write EXEC. kind: of the event that it is where `counters` count it. states: how many wait states.
+  overwritten: the source that is in the registers of an early result, if there is one.
   """
   inst: MInst
   size: int
@@ -67,6 +69,7 @@ class Step:
   product: matrix.Product | None = None
   factors: frozenset[int] = frozenset()
   addend: tuple[int, ...] = ()
+  overwritten: str = ""
 
 class Decoder:
   """The steps of a dispatch's code, by address, for each mode that waves are in; and their translation, once something has asked for it."""
@@ -85,11 +88,13 @@ class Decoder:
     return self.by_mode.setdefault(mode, {})
 
   def decode(self, address: int, mode: int) -> Step:
-    """The step at an address. Raises OutOfBounds outside of the code, UnknownInstruction."""
+    """The step at an address. Raises OutOfBounds outside of the code, UnknownInstruction, EarlyWrite."""
     code = self.fetch(address)
     step = step_of(code, self.mode(mode))
     if step.scalar_limit > self.sgprs:
       raise OutOfBounds(f"s{step.scalar_limit - 1} is beyond the {self.sgprs} scalar registers of the kernel; raise SGPRS in RSRC1")
+    if step.overwritten:
+      raise EarlyWrite(f"{step.text} may write its result before it reads {step.overwritten}; give it registers that no source has")
     self.steps(mode)[address] = step
     return step
 
@@ -121,6 +126,8 @@ def make_step(inst: MInst, size: int, mode: Mode) -> Step:
     step.counters = tuple(uses.form.counter.split("+"))
     step.kind = inst.row.pipe if len(step.counters) == 1 else "flat"
     step.results = _written(step, uses)
+  found = overwritten(inst)
+  if found is not None: step.overwritten = str(found[1])
   step.all_lanes = matrix.is_matrix(uses.name)
   step.classes = classes(uses, mode)
   step.valu, step.trans = int("valu" in step.classes), int("trans" in step.classes)

@@ -49,7 +49,8 @@ def make_row(key: str, line: Line, suffix: str, generation: Generation) -> Inst 
   if "scc" in writes: effects |= Effect.WRITE_FLAGS
   clobbers = tuple((regs.SGPR, regs.SPECIAL[w][0] + i) for w in writes if w in regs.SPECIAL for i in range(regs.SPECIAL[w][1]))
   name = line.name + ("_rtn" if suffix == "_rtn" else "")
-  row = Inst(name, line.text, tuple(map(machine_operand, specs)), line.pipe, effects, isa=form, clobbers=clobbers)
+  operands = tuple(machine_operand(spec, "early" in line.words) for spec in specs)
+  row = Inst(name, line.text, operands, line.pipe, effects, isa=form, clobbers=clobbers)
   form.row = row
   return row
 
@@ -248,9 +249,10 @@ def encoding_of(variant: Variant, line: Line, specs: list[Spec], suffix: str, ge
 
 VECTOR_FIELDS = ("vsrc1", "vsrcx1", "vsrcy1")  # of eight bits: a vector register
 
-def machine_operand(spec: Spec) -> Operand:
-  """The operand as machine code shared by all ISAs sees it."""
-  return Operand(spec.name, spec.access, spec.classes[0] if spec.classes else None, "reg" if spec.classes else spec.integer, optional=spec.optional)
+def machine_operand(spec: Spec, early: bool = False) -> Operand:
+  """The operand as machine code shared by all ISAs sees it. early: the instruction writes its vector registers before it has read all operands."""
+  return Operand(spec.name, spec.access, spec.classes[0] if spec.classes else None, "reg" if spec.classes else spec.integer, optional=spec.optional,
+                 early=early and spec.name == "vdst")
 
 # What an instruction increments until it is done: for (pipe, whether it only stores).
 COUNTERS = {

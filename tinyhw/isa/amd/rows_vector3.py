@@ -38,9 +38,9 @@ v_div_fixup_f64                                  1df . 228 .        f64= f64 f64
 v_div_fmas_f32                                   1e2 . 237 .        f32= f32 f32 f32             clamp omod nodpp reads:vcc
 v_div_fmas_f64                                   1e3 . 238 .        f64= f64 f64 f64             clamp omod reads:vcc pipe:f64
 v_msad_u8                                        1e4 . 239 .        u32= b32 b32 u32             clamp
-v_qsad_pk_u16_u8                                 1e5 . 23a .        b64= b64 b32 b64             clamp
-v_mqsad_pk_u16_u8                                1e6 . 23b .        b64= b64 b32 b64             clamp
-v_mqsad_u32_u8                                   1e7 . 23d .        b128= b64 b32 b128[v]        clamp
+v_qsad_pk_u16_u8                                 1e5 . 23a .        b64= b64 b32 b64             clamp early
+v_mqsad_pk_u16_u8                                1e6 . 23b .        b64= b64 b32 b64             clamp early
+v_mqsad_u32_u8                                   1e7 . 23d .        b128= b64 b32 b128[v]        clamp early
 v_xor3_b32                                       - - 240 .          b32= b32 b32 b32
 v_mad_u16                                        204 . 241 .        u16= u16 u16 u16             op_sel clamp
 v_perm_b32                                       1ed . 244 .        b32= b32 b32 b32
@@ -170,8 +170,9 @@ v_maximum_f16                                    - - - 368          f16= f16 f16
 @ vop3sd valu
 v_div_scale_f32                       1e0 . 2fc .      f32= sdst:mask= f32 f32 f32  clamp omod nodpp
 v_div_scale_f64                       1e1 . 2fd .      f64= sdst:mask= f64 f64 f64  clamp omod pipe:f64
-v_mad_u64_u32 v_mad_co_u64_u32@rdna4  1e8 . 2fe .      u64= sdst:mask= u32 u32 u64  clamp
-v_mad_i64_i32 v_mad_co_i64_i32@rdna4  1e9 . 2ff .      i64= sdst:mask= i32 i32 i64  clamp
+# ERRATA the result shares a register with a source; registers that no source has avoid it; on gfx11.0, LLVM FeatureMADIntraFwdBug
+v_mad_u64_u32 v_mad_co_u64_u32@rdna4  1e8 . 2fe .      u64= sdst:mask= u32 u32 u64  clamp early@rdna3
+v_mad_i64_i32 v_mad_co_i64_i32@rdna4  1e9 . 2ff .      i64= sdst:mask= i32 i32 i64  clamp early@rdna3
 v_add_co_u32                          vop2:19 . 300 .  u32= sdst:mask= u32 u32      clamp
 v_sub_co_u32                          vop2:1a . 301 .  u32= sdst:mask= u32 u32      clamp
 v_subrev_co_u32                       vop2:1b . 302 .  u32= sdst:mask= u32 u32      clamp

@@ -16,8 +16,9 @@ behind it, and `table[...]` and the text take each of them; `Inst.name` is the o
 generation's.
 
 The text. Columns are separated by two spaces: names, opcodes, operands, pipe and properties. A line "@ format pipe
-properties" sets them for what follows. Names: the one name, then what others call it, "name@group" what a generation
-does. Opcodes are hexadecimal, for CDNA3, CDNA4, RDNA3 and RDNA4 (gfx942, gfx950, gfx1100, gfx1200): "-" where there
+properties" sets them for what follows, and one that begins with "#" says something of the
+next. Names: the one name, then what others call it, "name@group" what a generation does. Opcodes are
+hexadecimal, for CDNA3, CDNA4, RDNA3 and RDNA4 (gfx942, gfx950, gfx1100, gfx1200): "-" where there
 is no such instruction, "." for the one of the column before, "vop2:1f" in another format than the section's. VOP1,
 VOP2 and VOPC instructions are VOP3 instructions too, with an opcode that follows from theirs, unless "short" says
 otherwise. Operands have the names of the format's slots in order, or `name:`; then a type:
@@ -44,6 +45,7 @@ say it; "?" may be left out. Properties, each limited to some generations by "@c
   bare only:sc1                      memory without offset and cache policy; with this modifier alone
   atomic                             has a form with _rtn, which gives the old value
   second                             only the second one of a pair
+  early                              vdst is written before all sources are read: it may have no register of theirs
   glc:0 vdst:126 ...                 what a field has
   load store jump call end barrier   effects;  reads:vcc writes:scc  registers that no operand names;  pipe:trans
 """
@@ -78,7 +80,7 @@ def entries() -> dict[str, list[Entry]]:
       end = line.find(" ")
       first = line[:end]
       if first[:1] == "@": section = line[1:].strip()
-      else:
+      elif first != "#":
         entry = line, section
         if first in found: found[first].append(entry)
         else: found[first] = [entry]
