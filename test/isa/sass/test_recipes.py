@@ -36,7 +36,7 @@ def test_lines_are_known_and_read_what_was_made(name: str, arch: str) -> None:
 def test_signs() -> None:
   fma = macros_of("sm_90")["fma_f32"]
   assert signed(fma, 5, 2).lines == ("FFMA d, -a, |b|, -c",)
-  with pytest.raises(AssertionError, match="takes no signs"): signed(macros_of("sm_90")["rcp_rare"], 1, 0)
+  with pytest.raises(AssertionError, match="takes no signs"): signed(macros_of("sm_90")["rcp_rarely"], 1, 0)
 
 def operands(op: Ops) -> list[list[float]]:
   """All pairs of the more unusual numbers, or all numbers."""

@@ -3,9 +3,9 @@
 The units give reciprocals and roots to some 20 bits. What is here is correctly rounded, for all values; float32 is in recipes.py, and here is what
 is left for operands of unusual size.
 
-div_rarely, rcp_rarely: for all lanes, if any of them wants it (div_rare, rcp_rare): in float64, where the quotient of two float32 numbers is far from
-where float32 rounds, unless it is exactly there: two steps of Newton's method, and one with the remainder. Zeros, infinities and NaNs go by the
-approximation, which is exact for them.
+div_rarely, rcp_rarely: for all lanes, if any of them wants it: in float64, where the quotient of two float32 numbers is far from where float32 rounds,
+unless it is exactly there: two steps of Newton's method, and one with the remainder. Zeros, infinities and NaNs go by the approximation, which is
+exact for them.
 div_f64: of the mantissas, both in 1 to 2, by three steps of Newton's method, the last one with 2*e*e in it, so that it is right for divisors with a
 mantissa of ones, too (test/isa/amd/test_macros.py tries the recipe in small formats); the remainder makes the quotient correctly rounded. Its
 exponent is put on in two steps, of which only the second may round: there, if the result is no normal number, the quotient is rounded to odd
@@ -139,18 +139,16 @@ mul_f32_if     d+v1 p:p a:v1 b:x1
   @p FMUL d, a, b
 with_sign_f32  d=v1 a:v1 b:v1
   LOP3.LUT d, a, 0x7fffffff, b, 0xe2, !PT
-root_exact     d=p a:v1
-  FSETP.EQ.AND d, PT, a, RZ, PT
-  FSETP.EQ.OR d, PT, a, 0x7f800000, d
-div_rare       d=p a:v1 b:v1
-  FSETP.LT.AND d, PT, |a|, 0x21800000, PT
-  FSETP.NEU.AND d, PT, a, RZ, d
-  FSETP.GTU.OR d, PT, |a|, 0x5d800000, d
-  FSETP.LT.OR d, PT, |b|, 0x21800000, d
-  FSETP.GTU.OR d, PT, |b|, 0x5d800000, d
-rcp_rare       d=p b:v1
-  FSETP.GTU.AND d, PT, |b|, 0x7e800000, PT
-  FSETP.LT.OR d, PT, |b|, 0x00800000, d
+gtu_f32        d=p a:v1 b:x1
+  FSETP.GTU.AND d, PT, a, b, PT
+ne_and_f32     d=p a:v1 b:x1 p:p
+  FSETP.NEU.AND d, PT, a, b, p
+eq_or_f32      d=p a:v1 b:x1 p:p
+  FSETP.EQ.OR d, PT, a, b, p
+lt_or_f32      d=p a:v1 b:x1 p:p
+  FSETP.LT.OR d, PT, a, b, p
+gtu_or_f32     d=p a:v1 b:x1 p:p
+  FSETP.GTU.OR d, PT, a, b, p
 div_rarely     d+v1 some:p a:v1 b:v1 | x=v2 y=v2 r=v2 e=v2 p=p
   UNLESS some
   F2F.F64.F32 x, a

@@ -22,18 +22,24 @@ sqrt_f32 x
   half   = mul_f32 rough 0.5
   error  = fma_f32 -root root normal
   best   = fma_f32 error half root
-  itself = root_exact normal
+  zero   = eq_f32 normal 0
+  itself = eq_or_f32 normal 0x7f800000 zero
   whole  = choose itself normal best
            mul_f32_if whole small whole 2.3283064365386963e-10
 reciprocal_f32 x
-  rare   = rcp_rare x
+  large  = gtu_f32 |x| 0x7e800000
+  rare   = lt_or_f32 |x| 0x00800000 large
   some   = any_lane rare
   rough  = rcp_f32 x
   error  = fma_f32 -x rough 1.0
   best   = fma_f32 rough error rough
            rcp_rarely best some x
 div_f32 x y
-  rare   = div_rare x y
+  tiny   = lt_f32 |x| 0x21800000
+  small  = ne_and_f32 x 0 tiny
+  large  = gtu_or_f32 |x| 0x5d800000 small
+  under  = lt_or_f32 |y| 0x21800000 large
+  rare   = gtu_or_f32 |y| 0x5d800000 under
   some   = any_lane rare
   rough  = rcp_f32 y
   error  = fma_f32 -y rough 1.0
