@@ -1,26 +1,18 @@
-"""Mutations of machine code: real kernels with one thing damaged at random, run on the virtual GPU by the driver, and what became of each.
-
-A mutant is made from the exact bytes: decoded, damaged (`DAMAGES`), assembled again with its branches. What it did wrong is told by rules.py, from
-the trace of what its waves executed; what it computed is compared with what the whole kernel computes. The verdict says who noticed.
-"""
+"""The damages of AMD's kernels, and how mutants of them run: for test/emulator/mutations.py. Branches are assembled again; the oracle is rules.py."""
 from __future__ import annotations
-import collections
-import dataclasses
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from test.emulator.amd.mutation_kernels import Case, cases
-from test.emulator.amd.rules import Broken, Did, Local, broken
-from tinyhw.device import Launch
+from test.emulator import mutations
+from test.emulator.amd.rules import Did, Local, broken
+from test.emulator.mutation_kernels import Case, cases
+from test.emulator.mutations import Class, Damage, Family, Insts, Outcome, Recorder
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
-from tinyhw.drivers.linux import files
 from tinyhw.emulator.amd.computer import Computer
 from tinyhw.emulator.amd.wave import Workgroup
-from tinyhw.emulator.errors import StrictError, UnusedResult
-from tinyhw.errors import DecodeError, DriverError, EncodeError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.decode import decode_all
 from tinyhw.isa.amd.encode import encode
@@ -28,11 +20,9 @@ from tinyhw.isa.amd.syntax import show
 from tinyhw.isa.amd.table import build, table
 from tinyhw.machine.inst import Effect, MInst, Reg
 
-MOST_TIMES = 5   # as many instructions as the whole kernel: then a mutant never ends
-
 # **** code ****
 
-class Listing:
+class Listing(mutations.Listing):
   """A kernel's instructions, and which of them each branch goes to; without what lies behind the end."""
   def __init__(self, arch: str, text: bytes):
     self.arch = arch
@@ -60,9 +50,6 @@ def with_operand(inst: MInst, place: int, value: Any) -> MInst:
   return MInst(inst.row, [value if k == place else o for k, o in enumerate(inst.operands)])
 
 # **** damages ****
-
-Insts = list[MInst | None]
-Damage = Callable[[Insts, random.Random, Case], str | None]  # damages a place, and says how; None: it finds none
 
 MEMORY_WAITS = ("s_waitcnt", "s_waitcnt_vscnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_wait_loadcnt_dscnt")
 STATES = ("s_nop", "v_nop", "s_waitcnt_depctr")
@@ -161,12 +148,6 @@ def move_up(insts: Insts, rng: random.Random, case: Case) -> str | None:
   assert first is not None and second is not None
   return f"{show(first)} before {show(second)}"
 
-class Class(NamedTuple):
-  """A class of damage. rules: it breaks rules of the hardware, if anything; else it may compute something else by the rules, which nobody can see."""
-  name: str
-  act: Damage
-  rules: bool
-
 DAMAGES = (
   Class("a wait is gone", remove(*MEMORY_WAITS), True),
   Class("a wait is weaker", weaken_wait, True),
@@ -179,29 +160,6 @@ DAMAGES = (
 )
 
 # **** runs ****
-
-class Endless(Exception):
-  """A mutant goes on and on."""
-
-class Recorder:
-  """Watches the waves of one launch. traces: of each workgroup, by wave."""
-  def __init__(self, most: int):
-    self.most = most
-    self.count = 0
-    self.groups: list[dict[int, list[Did]]] = []
-
-  def make(self, *arguments: Any, **named: Any) -> Workgroup:
-    """A workgroup that is watched."""
-    traces: dict[int, list[Did]] = {}
-    self.groups.append(traces)
-    return Workgroup(*arguments, watch=partial(self.note, traces), **named)
-
-  def note(self, traces: dict[int, list[Did]], wave: Any, step: Any) -> None:
-    self.count += 1
-    if self.count > self.most: raise Endless
-    inst = step.inst
-    local = local_of(inst, wave) if inst.row.isa.key.startswith("ds_") else None
-    traces.setdefault(wave.number, []).append(Did(inst, wave.exec, self.count, local))
 
 LOCAL_BYTES = {"b8": 1, "u8": 1, "i8": 1, "b16": 2, "u16": 2, "i16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16}
 
@@ -220,118 +178,30 @@ def local_of(inst: MInst, wave: Any) -> Local | None:
   data = tuple(b"".join(word[lane].to_bytes(4, "little") for word in stored)[:size] for lane in lanes) if stored else ()
   return Local(words[1] == "store", tuple((values[lane] + offset, size) for lane in lanes), data)
 
-class Outcome(NamedTuple):
-  """error: what strict mode reported; fault: what the card reported. results: what written buffers held at the end."""
-  error: StrictError | None
-  fault: str
-  results: tuple[bytes, ...]
-  recorder: Recorder
+class Amd(Family):
+  """The mutants of AMD's GPUs."""
+  isa, damages, driver = "amd", DAMAGES, amd
 
-def run(case: Case, text: bytes, seed: int, strict: int = 2, most: int = 1 << 40) -> Outcome:
-  """Launch a kernel with this code on a new computer."""
-  computer, recorder = Computer(case.arch, [case.arch], seed, strict), Recorder(most)
-  computer.make_workgroup = recorder.make
-  before, files.COMPUTER = files.COMPUTER, computer
-  device: Any = None
-  error: StrictError | None = None
-  fault, results = "", list[bytes]()
-  try:
-    device = amd.open(0, lambda name: None)  # type: ignore[arg-type]  # nobody else has it
-    buffers = [device.allocator.alloc(size) for size in case.sizes]
-    for buffer, content in zip(buffers, case.buffers):
-      if content is not None: device.allocator.copyin(buffer, memoryview(content))
-    device.submit([Launch(device.load(dataclasses.replace(case.code, text=text)), buffers, (), case.grid)])
-    device.synchronize()
-    for buffer, content, size in zip(buffers, case.buffers, case.sizes):
-      if content is not None: continue
-      out = bytearray(size)
-      device.allocator.copyout(memoryview(out), buffer)
-      results.append(bytes(out))
-  except StrictError as e: error = e
-  except Endless: fault = "endless"
-  except DriverError as e: fault = e.message
-  finally:
-    try:
-      if device is not None: device.close()
-    except (StrictError, DriverError, Endless): pass  # it is lost
-    kfd.forget(computer)
-    files.COMPUTER = before
-  return Outcome(error, fault, tuple(results), recorder)
+  def cases(self, arch: str) -> Sequence[Case]: return cases("amd", arch)
+  def listing(self, arch: str, text: bytes) -> Listing: return Listing(arch, text)
+  def check(self, arch: str, text: bytes) -> None: list(decode_all(text, arch))
+  def forget(self, computer: Computer) -> None: kfd.forget(computer)
 
-# **** verdicts ****
+  def computer(self, arch: str, seed: int, strict: int, recorder: Recorder[Did]) -> Computer:
+    computer = Computer(arch, [arch], seed, strict)
+    def make(*arguments: Any, **named: Any) -> Workgroup: return Workgroup(*arguments, watch=partial(note, recorder, recorder.begin()), **named)
+    computer.make_workgroup = make
+    return computer
 
-VERDICTS = ("reported", "by the card", "missed: a rule", "missed: a result", "needless", "unconfirmed", "harmless")
+  def first_broken(self, case: Case, outcome: Outcome) -> str | None:
+    groups = ([traces[k] for k in sorted(traces)] for traces in outcome.recorder.groups)
+    found = next((found for traces in groups for found in broken(traces, case.arch, case.code.local_bytes)), None)
+    return None if found is None else f"{found.rule}: {show(found.at)}"
 
-class Mutant(NamedTuple):
-  case: str
-  arch: str
-  kind: str
-  what: str
-  verdict: str
-  why: str
+def note(recorder: Recorder[Did], traces: dict[int, list[Did]], wave: Any, step: Any) -> None:
+  """Remember what a wave is about to execute."""
+  number, inst = recorder.next(), step.inst
+  local = local_of(inst, wave) if inst.row.isa.key.startswith("ds_") else None
+  traces.setdefault(wave.number, []).append(Did(inst, wave.exec, number, local))
 
-def first_broken(case: Case, outcome: Outcome) -> Broken | None:
-  """A rule that a run did not keep."""
-  groups = ([traces[k] for k in sorted(traces)] for traces in outcome.recorder.groups)
-  return next((found for traces in groups for found in broken(traces, case.arch, case.code.local_bytes)), None)
-
-def judge(case: Case, text: bytes, seed: int, whole: Outcome, strict: int) -> tuple[str, str]:
-  """What became of a mutant, and why. whole: the outcome of the kernel as it was."""
-  outcome = run(case, text, seed, strict, most=1000 + MOST_TIMES * whole.recorder.count)
-  rule = first_broken(case, outcome)
-  if outcome.fault: return "by the card", outcome.fault.splitlines()[0]
-  if outcome.error is None:
-    if rule is not None: return "missed: a rule", f"{rule.rule}: {show(rule.at)}"
-    return ("harmless", "") if outcome.results == whole.results else ("missed: a result", "")
-  message = outcome.error.message.splitlines()[0]
-  if rule is not None: return "reported", f"{message} ({rule.rule})"
-  loose = run(case, text, seed, strict=0, most=1000 + MOST_TIMES * whole.recorder.count)
-  if loose.error is None and not loose.fault and loose.results == whole.results:
-    return ("needless" if isinstance(outcome.error, UnusedResult) else "unconfirmed"), message
-  return "reported", message
-
-def mutants(arch: str, count: int, seed: int = 0) -> Iterator[Mutant]:
-  """So many mutants, of all kernels and classes in turn; each a function of the seed and its number."""
-  kernels = cases(arch)
-  listings = [Listing(arch, case.code.text) for case in kernels]
-  levels = [1 if isinstance(run(case, case.code.text, seed).error, UnusedResult) else 2 for case in kernels]
-  wholes = [run(case, case.code.text, seed, level) for case, level in zip(kernels, levels)]
-  for case, listing, whole in zip(kernels, listings, wholes):
-    assert whole.error is None and not whole.fault, f"{arch} {case.name}: {whole.error or whole.fault}"
-    rule = first_broken(case, whole)
-    assert rule is None, f"{arch} {case.name} breaks a rule: {rule}"
-    assert listing.bytes(listing.insts) == case.code.text, f"{arch} {case.name} is not assembled as it was"
-  seen: set[bytes] = set()
-  for number in range(count):
-    rng = random.Random(f"{seed} {arch} {number}")
-    made = None
-    while made is None: made = damaged(kernels, listings, rng, DAMAGES[number % len(DAMAGES)], seen)
-    place, text, what = made
-    verdict, why = judge(kernels[place], text, rng.getrandbits(32), wholes[place], levels[place])
-    yield Mutant(kernels[place].name, arch, DAMAGES[number % len(DAMAGES)].name, what, verdict, why)
-
-def damaged(kernels: Sequence[Case], listings: Sequence[Listing], rng: random.Random, kind: Class, seen: set[bytes]) -> tuple[int, bytes, str] | None:
-  """A mutant that there has not been yet: the number of its kernel, its code, what was done."""
-  place = rng.randrange(len(kernels))
-  insts: Insts = list(listings[place].insts)
-  what = kind.act(insts, rng, kernels[place])
-  if what is None: return None
-  try:
-    text = listings[place].bytes(insts)
-    list(decode_all(text, kernels[place].arch))
-  except (EncodeError, DecodeError): return None
-  if text in seen and rng.random() < 0.98: return None
-  seen.add(text)
-  return place, text, what
-
-def counts(found: Iterable[Mutant]) -> dict[tuple[str, str], collections.Counter[str]]:
-  """How many of each verdict, by architecture and class."""
-  table: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
-  for mutant in found: table[mutant.arch, mutant.kind][mutant.verdict] += 1
-  return table
-
-def shown(table: dict[tuple[str, str], collections.Counter[str]]) -> str:
-  """The counts as text."""
-  lines = [f"{'':40}" + " ".join(f"{v:>15}" for v in VERDICTS)]
-  for (arch, kind), verdicts in sorted(table.items()): lines.append(f"{arch:8} {kind:31}" + " ".join(f"{verdicts[v]:15}" for v in VERDICTS))
-  return "\n".join(lines)
+AMD = Amd()

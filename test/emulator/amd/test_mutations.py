@@ -8,23 +8,19 @@ import random
 import pytest
 from mutations import cases
 
-from test.emulator.amd import mutation_kernels, mutations, packet_mutations
-from test.emulator.amd.mutations import DAMAGES, Listing, Mutant, counts, shown
+from test.emulator import mutation_kernels, packet_mutations
+from test.emulator.amd.mutations import AMD, DAMAGES, Listing
+from test.emulator.amd.packet_mutations import AMD_PACKETS
+from test.emulator.mutations import NOTICED, Mutant, counts, mutants, rate, shown
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
-NOTICED, MISSED = ("reported", "by the card"), ("missed: a rule", "missed: a result")
 
 @pytest.fixture(scope="module")
 def found() -> list[Mutant]:
   """The mutants of all architectures. In CI they are the same each time."""
   nightly = cases(0, 1) > 0
   seed = random.SystemRandom().randrange(1 << 32) if nightly else 0
-  return [mutant for arch in ARCHS for mutant in mutations.mutants(arch, cases(96, 2240), seed)]
-
-def rate(mutants: list[Mutant]) -> tuple[int, int]:
-  """How many were noticed, of those that change a result or break a rule."""
-  noticed = sum(m.verdict in NOTICED for m in mutants)
-  return noticed, noticed + sum(m.verdict in MISSED for m in mutants)
+  return [mutant for arch in ARCHS for mutant in mutants(AMD, arch, cases(96, 2240), seed)]
 
 def test_nearly_all_that_matters_is_reported(found: list[Mutant]) -> None:
   print(shown(counts(found)))
@@ -45,9 +41,9 @@ def test_what_is_reported_is_wrong(found: list[Mutant]) -> None:
 @pytest.mark.parametrize("card", ARCHS)
 def test_packets(card: str) -> None:
   """Flushes, cache flags, waits and signals that the driver leaves out: each is noticed."""
-  count = sum(card in damage.cards for damage in packet_mutations.DAMAGES)
+  count = sum(card in damage.cards for damage in AMD_PACKETS.damages)
   nightly = cases(0, 1) > 0
-  found = list(packet_mutations.mutants(card, cases(count, 8 * count), random.SystemRandom().randrange(1 << 32) if nightly else 0))
+  found = list(packet_mutations.mutants(AMD_PACKETS, card, cases(count, 8 * count), random.SystemRandom().randrange(1 << 32) if nightly else 0))
   print(shown(counts(found)))
   noticed, mattered = rate(found)
   assert mattered == len(found) and noticed >= 0.95 * mattered, [m for m in found if m.verdict not in NOTICED]
@@ -56,7 +52,7 @@ def test_packets(card: str) -> None:
 @pytest.mark.parametrize("arch", ARCHS)
 def test_kernels_are_assembled_as_they_were(arch: str) -> None:
   """Also without an instruction and put back: branches find their goals."""
-  for case in mutation_kernels.cases(arch):
+  for case in mutation_kernels.cases("amd", arch):
     listing = Listing(arch, case.code.text)
     assert listing.bytes(listing.insts) == case.code.text
     shorter = Listing(arch, listing.bytes([inst if k else None for k, inst in enumerate(listing.insts)]))

@@ -1,39 +1,25 @@
-"""Results that nothing reads: EMULATE_STRICT=2 looks for instructions whose results no path reads before they are overwritten or the wave ends.
-
-Hardware minds nothing of it, and a compiler makes none: such an instruction stands for a mistake, mostly that another register was meant, here or
-where it should be read; or for time that is lost. It is a look at the code before it runs, so that data do not matter: from each result along all
-branches. Vector registers are overwritten only by what has the lanes of the first writer at least: where EXEC has changed since, the old value lives.
-Code that goes where only registers tell (calls, s_setpc_b64) is left alone.
+"""Results of AMD's instructions that nothing reads (unused.py). Vector registers are overwritten only by what has the lanes of the first writer at
+least: where EXEC has changed since, the old value lives. Code that goes where only registers tell (calls, s_setpc_b64) is left alone.
 """
 from __future__ import annotations
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tinyhw.emulator.amd.decoded import Decoder
 from tinyhw.emulator.amd.registers import DispatchRegisters
-from tinyhw.emulator.errors import OutOfBounds, UnusedResult
+from tinyhw.emulator.errors import OutOfBounds
+from tinyhw.emulator.unused import Node, Register, refuse, unused
 from tinyhw.errors import DecodeError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.decode import decoder
 from tinyhw.isa.amd.syntax import show
 from tinyhw.machine.inst import Access, Effect, MInst, Reg
 
-Register = tuple[str, int]  # bank and index
 SCC = ("sgpr", regs.READ_ONLY["src_scc"])
 EXEC = {("sgpr", regs.EXEC), ("sgpr", regs.EXEC + 1)}
 NULL = ("sgpr", regs.NULL)
 ANYWHERE = ("s_setpc", "s_swappc", "s_call", "s_rfe", "s_movrel", "v_movrel", "s_set_gpr_idx", "s_subvector")
-SHOWN = 4
-
-class Node(NamedTuple):
-  """An instruction of the code. next: offsets of those that may follow. exec: it changes EXEC. results: what it should be there for."""
-  inst: MInst
-  reads: frozenset[Register]
-  writes: frozenset[Register]
-  results: frozenset[Register]
-  exec: bool
-  next: tuple[int, ...]
+SCALAR = frozenset({"sgpr"})
 
 def check(registers: DispatchRegisters, reader: Callable[[int, int], bytes]) -> None:
   """Raise UnusedResult for a kernel with results that nothing reads. reader: see wave.Workgroup."""
@@ -51,11 +37,8 @@ def check(registers: DispatchRegisters, reader: Callable[[int, int], bytes]) -> 
     if inst.row.isa.key.startswith(ANYWHERE): return
     found[at] = code[:size]
     work += follow(inst, at, size)
-  lines = unused(arch, tuple((at - entry, code) for at, code in sorted(found.items())))
-  if lines:
-    raise UnusedResult("no instruction that can come later reads what these write; is another register meant, or is the instruction needless?"
-                       + "".join(f"\n  kernel + {at:#x}: {text}" for at, text in lines[:SHOWN])
-                       + (f"\n  and {len(lines) - SHOWN} more" if len(lines) > SHOWN else "") + f"\n  {registers.describe()}")
+  lines = looked_at(arch, tuple((at - entry, code) for at, code in sorted(found.items())))
+  refuse(lines, registers.describe())
 
 def follow(inst: MInst, at: int, size: int) -> list[int]:
   """The addresses that may come next."""
@@ -66,25 +49,10 @@ def follow(inst: MInst, at: int, size: int) -> list[int]:
   return [goal] if name == "s_branch" else [goal, at + size]
 
 @functools.lru_cache(maxsize=256)
-def unused(arch: str, code: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int, str], ...]:
+def looked_at(arch: str, code: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int, str], ...]:
   """(offset, text) of the instructions whose results nothing reads. code: offsets and bytes of all that can be reached."""
   one = decoder(arch)
-  nodes = {at: node(one(piece, 0)[0], at, len(piece)) for at, piece in code}
-  return tuple((at, show(made.inst)) for at, made in nodes.items() if made.results and not any(is_read(nodes, at, r) for r in made.results))
-
-def is_read(nodes: dict[int, Node], start: int, register: Register) -> bool:
-  """Whether a path leads from the write of a register to a read of it."""
-  seen: set[tuple[int, bool]] = set()
-  work = [(at, False) for at in nodes[start].next]
-  while work:
-    at, fewer = place = work.pop()
-    if place in seen: continue
-    seen.add(place)
-    node = nodes[at]
-    if register in node.reads: return True
-    if register in node.writes and (register[0] == "sgpr" or not fewer): continue
-    work += [(following, fewer or node.exec) for following in node.next]
-  return False
+  return unused({at: node(one(piece, 0)[0], at, len(piece)) for at, piece in code}, SCALAR)
 
 def node(inst: MInst, at: int, size: int) -> Node:
   """An instruction with what it reads and writes."""
@@ -102,7 +70,7 @@ def node(inst: MInst, at: int, size: int) -> Node:
   changes_exec = bool(writes & EXEC)
   results = written if changes_exec else writes - {NULL}
   if inst.row.effects & (Effect.STORE | Effect.BARRIER): results = set()
-  return Node(inst, frozenset(reads), frozenset(writes), frozenset(results), changes_exec, tuple(follow(inst, at, size)))
+  return Node(show(inst), frozenset(reads), frozenset(writes), frozenset(results), changes_exec, tuple(follow(inst, at, size)))
 
 def implied(name: str, wave: int) -> list[Register]:
   """The registers of a name that stands in no operand."""

@@ -5,14 +5,16 @@ step by step.
 """
 from __future__ import annotations
 import random
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tinyhw import config
 from tinyhw.emulator.errors import PageFault, StrictError
 from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.memory import INSTRUCTION, WindowedMemory
+from tinyhw.emulator.nvidia import unused
 from tinyhw.emulator.nvidia.copies import Copies
-from tinyhw.emulator.nvidia.decoded import Decoder
+from tinyhw.emulator.nvidia.decoded import Decoded, Decoder
 from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.emulator.nvidia.state import LANES, Warp
 from tinyhw.emulator.nvidia.strict import Schedule, check_registers
@@ -27,17 +29,18 @@ TURNS = (2, 24, 400, 8192)  # most instructions of one warp in a row: one of the
 
 class Block:
   """One block of a grid. seed: of the order in which warps run, and of what is in registers and memory at the start. decoder: one of the same launch,
-  if there is one already."""
+  if there is one already. watch: called before each instruction, which then all go step by step."""
 
-  def __init__(self, launch: Launch, number: int, memory: WindowedMemory, seed: int = 0, decoder: Decoder | None = None):
-    self.launch, self.number, self.memory = launch, number, memory
+  def __init__(self, launch: Launch, number: int, memory: WindowedMemory, seed: int = 0, decoder: Decoder | None = None,
+               watch: Callable[[Warp, Decoded], None] | None = None):
+    self.launch, self.number, self.memory, self.watch = launch, number, memory, watch
     self.random = random.Random(seed)
     self.shared = LocalMemory(launch.shared_bytes, self.random)
     self.warps = [Warp(launch, k, number, memory, self.shared, Schedule(), Copies(), self.random) for k in range(-(-launch.threads // LANES))]
     self.alive = list(self.warps)
     self.decoder = decoder or Decoder(launch.arch, lambda address, size: memory.load(address, size, INSTRUCTION))
     self.translation: Translation | None = None
-    if config.EMULATE_TRANSLATE: self.translation = self.decoder.shared(lambda: translation(launch, self.decoder))
+    if watch is None and config.EMULATE_TRANSLATE: self.translation = self.decoder.shared(lambda: translation(launch, self.decoder))
     self.executed = 0
 
   def run(self) -> int:
@@ -88,6 +91,7 @@ class Block:
     while done < count and not warp.waiting and not warp.ended:
       warp.at = warp.pc
       decoded = decoder.steps.get(warp.pc) or decoder.at(warp.pc)
+      if self.watch is not None: self.watch(warp, decoded)
       lanes = warp.guarded(decoded.guard, decoded.inverted)
       check_registers(warp, decoded.uses, warp.active, lanes)
       warp.schedule.issue(decoded.inst, decoded.uses, decoded.control)
@@ -104,11 +108,12 @@ class Block:
     except (StrictError, PageFault): pass  # it is about what could not be decoded
     return type(error)(f"{error.message}\n  at {where}\n  warp {warp.number} of block {self.number}, kernel {self.launch.name}")
 
-def block_of_grid(grid: Grid, number: int, port: Port, seed: int) -> Block:
+def block_of_grid(grid: Grid, number: int, port: Port, seed: int, watch: Callable[[Warp, Decoded], None] | None = None) -> Block:
   """A block of a grid that a QMD started."""
   get = grid.fields.get
   launch = Launch(grid.name, grid.chip.name, get("program_address", 0), grid.registers, bytes(grid.bank), grid.lanes, grid.blocks, grid.shared_bytes,
                   grid.private_bytes, get("barrier_count", 0))
-  block = Block(launch, number, port, seed, grid.decoder)
+  block = Block(launch, number, port, seed, grid.decoder, watch)
+  if grid.decoder is None and grid.processor.computer.strict > 1: unused.check(launch, block.decoder)
   grid.decoder = block.decoder
   return block

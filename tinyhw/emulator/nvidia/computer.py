@@ -29,7 +29,7 @@ VERSION = (580, 142)
 
 class Computer(Box):
   """A box with NVIDIA GPUs. cards: one name of a chip for each. version: of the kernel's driver; peers: cards reach each other's memory."""
-  def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: bool = True, version: tuple[int, ...] = VERSION, peers: bool = True):
+  def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: int = 1, version: tuple[int, ...] = VERSION, peers: bool = True):
     super().__init__(name, seed, strict)
     self.version, self.peers = version, peers
     self.structures = rm.structures(version[0])

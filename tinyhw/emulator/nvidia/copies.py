@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tinyhw.emulator.errors import MissingHazard, MissingWait, UnknownInstruction
+from tinyhw.emulator.errors import MissingWait, UnknownInstruction
 from tinyhw.emulator.lds import Access, WRITE
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.numbers import WORD
 from tinyhw.emulator.nvidia.state import Warp, lanes_of
 from tinyhw.emulator.nvidia.transfer import aligned, hints
 from tinyhw.isa.sass.control import NONE
-from tinyhw.isa.sass.latency import BOARD_STALL
 
 Step = Callable[[Warp, int], None]
 SIZES = {"": 4, "64": 8, "128": 16}
@@ -76,11 +75,8 @@ def commit(o: Operands) -> Step:
 def wait(o: Operands) -> Step:
   """Copies of older groups are there."""
   board, left = o.number("board"), o.number("n")
-  own = o.control.stall   # has passed already
   if o.number("boards"): raise UnknownInstruction("DEPBAR for several scoreboards has no meaning here yet")
   def run(warp: Warp, mask: int) -> None:
-    since = warp.schedule.since(board) - own
-    if since < BOARD_STALL: raise MissingHazard(f"scoreboard {board} is waited for {since} cycles after it was taken; {BOARD_STALL} are needed")
     for copy in warp.copies.finish(board, left): warp.shared.finish(copy.address, copy.data)
   return run
 

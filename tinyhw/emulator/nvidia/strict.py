@@ -13,6 +13,7 @@ from tinyhw.isa.sass.uses import Unit, Uses
 from tinyhw.machine.inst import MInst
 
 NEVER = 1 << SCOREBOARDS  # stands beside the scoreboards for none: nothing tells when it is done
+COUNTS = "DEPBAR.LE"            # waits until a scoreboard counts no more than so many
 NOT_WAITED = "has not been waited for"
 NAMES = {"R": "R{}", "P": "P{}", "UR": "UR{}", "UP": "UP{}", "B": "B{}"}
 
@@ -37,6 +38,7 @@ class Schedule:
   def issue(self, inst: MInst, uses: Uses, control: Control) -> None:
     """Check that an instruction may issue now, and note what it starts. Raises MissingWait, MissingHazard."""
     if control.wait: self.wait(control.wait)
+    if inst.row.name == COUNTS: self.check_taken(inst.operands[inst.row.isa.index["board"]])
     for unit, guard in uses.reads: self.check_read(unit, guard, inst)
     own = latency_of(inst.row) if uses.writes and not uses.board else None
     for unit in uses.writes: self.check_write(unit, inst, uses.board)
@@ -46,14 +48,15 @@ class Schedule:
   def wait(self, boards: int) -> None:
     """The scoreboards of a mask are free."""
     for board in range(SCOREBOARDS):
-      if boards >> board & 1 and self.clock - self.taken.get(board, -MOST) < BOARD_STALL:
-        raise MissingHazard(f"scoreboard {board} is waited for {self.clock - self.taken[board]} cycles after it was taken; {BOARD_STALL} are needed")
+      if boards >> board & 1: self.check_taken(board)
     self.written = {unit: taken for unit, taken in self.written.items() if not taken & boards}
     self.read = {unit: left for unit, all_taken in self.read.items() if (left := [taken for taken in all_taken if not taken & boards])}
 
-  def since(self, board: int) -> int:
-    """Cycles since a scoreboard was taken last."""
-    return self.clock - self.taken.get(board, -MOST)
+  def check_taken(self, board: int) -> None:
+    """A scoreboard says what it counts some cycles after it was taken."""
+    since = self.clock - self.taken.get(board, -MOST)
+    if since < BOARD_STALL:
+      raise MissingHazard(f"scoreboard {board} is waited for {since} cycles after it was taken; {BOARD_STALL} are needed")
 
   def check_read(self, unit: Unit, guard: bool, inst: MInst) -> None:
     if unit in self.written: raise MissingWait(f"{named(unit)} is read, and {waits(self.written[unit])} {NOT_WAITED}")

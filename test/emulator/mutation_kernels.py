@@ -1,6 +1,7 @@
 """Kernels of the engine, one of each kind, with data: what mutations.py damages. Tensor programs are scheduled, optimised and compiled as always."""
 from __future__ import annotations
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,7 +12,6 @@ from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType
 from tinyhw.engine.schedule import canonicalize, schedule
-from tinyhw.isa.amd.target import capabilities, compile
 from tinyhw.machine.code import Code
 from tinyhw.uop.enums import AxisType
 from tinyhw.uop.ops import UOp
@@ -60,20 +60,22 @@ def crowded() -> UOp:
   for x in values: total = total + x
   return UOp.sink(UOp.param(0, dtypes.float64, lanes).index(r).store(total, r))
 
-def case(name: str, arch: str, kernel: UOp, spread: bool = True) -> Case:
+def case(name: str, isa: str, arch: str, kernel: UOp, spread: bool = True) -> Case:
   """A kernel as machine code, and data for it: small whole numbers."""
-  program = lower(optimize(kernel, capabilities(arch)) if spread else kernel, capabilities(arch), name.replace(" ", "_"))
+  target = importlib.import_module(f"tinyhw.isa.{isa}.target")
+  capable = target.capabilities(arch)
+  program = lower(optimize(kernel, capable) if spread else kernel, capable, name.replace(" ", "_"))
   data: dict[int, list[Any]] = data_for(kernel)
   contents = [b"".join(to_bytes(x, p.dtype.scalar()) for x in data[p.arg[0]]) for p in program.params]
   buffers = tuple([None if p.arg[0] in program.written else content for p, content in zip(program.params, contents)])
   assert isinstance(program.grid, int) and not program.variables
-  return Case(name, arch, compile(program, arch), buffers, tuple(map(len, contents)), program.grid)
+  return Case(name, arch, target.compile(program, arch), buffers, tuple(map(len, contents)), program.grid)
 
 @functools.lru_cache(None)
-def cases(arch: str) -> tuple[Case, ...]:
-  """All kernels for an architecture."""
+def cases(isa: str, arch: str) -> tuple[Case, ...]:
+  """All kernels for an architecture of an ISA, which is a folder of tinyhw/isa."""
   found = []
   for name, make in TENSORS.items():
     kernels = [k.sink for k in schedule(canonicalize([make().uop])).kernels]
-    found += [case(name if len(kernels) == 1 else f"{name} {i}", arch, kernel) for i, kernel in enumerate(kernels)]
-  return (*found, case("spilled", arch, crowded(), spread=False))
+    found += [case(name if len(kernels) == 1 else f"{name} {i}", isa, arch, kernel) for i, kernel in enumerate(kernels)]
+  return (*found, case("spilled", isa, arch, crowded(), spread=False))

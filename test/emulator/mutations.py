@@ -1,0 +1,207 @@
+"""Mutations of machine code: real kernels with one thing damaged at random, run on a virtual GPU by the driver, and what became of each.
+
+A mutant is made from the exact bytes: decoded, damaged, assembled again. What it did wrong is told by an oracle of the family, from the trace of what
+its waves executed; what it computed is compared with what the whole kernel computes. The verdict says who noticed.
+"""
+from __future__ import annotations
+import collections
+import dataclasses
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import ModuleType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from test.emulator.mutation_kernels import Case
+from tinyhw.device import Launch
+from tinyhw.drivers.linux import files
+from tinyhw.emulator.errors import StrictError, UnusedResult
+from tinyhw.errors import DecodeError, DriverError, EncodeError
+
+MOST_TIMES = 5   # as many instructions as the whole kernel: then a mutant never ends
+Insts = list[Any]                                            # of a kernel, as its family has them; None: it is gone
+Damage = Callable[[Insts, random.Random, Case], str | None]  # damages a place, and says how; None: it finds none
+Trace = TypeVar("Trace")
+
+class Class(NamedTuple):
+  """A class of damage. rules: it breaks rules of the hardware, if anything; else it may compute something else by the rules, which nobody can see."""
+  name: str
+  act: Damage
+  rules: bool
+
+class Endless(Exception):
+  """A mutant goes on and on."""
+
+class Recorder(Generic[Trace]):
+  """Watches the waves of one launch. groups: of each workgroup the traces, by wave; buffers: (address, size) of those of the kernel."""
+  def __init__(self, most: int):
+    self.most = most
+    self.buffers: list[tuple[int, int]] = []
+    self.count = 0
+    self.groups: list[dict[int, list[Trace]]] = []
+
+  def begin(self) -> dict[int, list[Trace]]:
+    """The traces of one more workgroup."""
+    self.groups.append({})
+    return self.groups[-1]
+
+  def next(self) -> int:
+    """The number of an instruction that is about to be executed. Raises Endless."""
+    self.count += 1
+    if self.count > self.most: raise Endless
+    return self.count
+
+class Outcome(NamedTuple):
+  """error: what strict mode reported; fault: what the card reported. results: what written buffers held at the end."""
+  error: StrictError | None
+  fault: str
+  results: tuple[bytes, ...]
+  recorder: Recorder[Any]
+
+class Family:
+  """What the mutants of a family of GPUs need. driver: its package, forget: what lets go of a virtual computer that a driver has used."""
+  isa: str
+  damages: tuple[Class, ...]
+  driver: ModuleType
+
+  def cases(self, arch: str) -> Sequence[Case]:
+    """The kernels of an architecture."""
+    raise NotImplementedError
+
+  def listing(self, arch: str, text: bytes) -> Listing:
+    """The instructions of a kernel."""
+    raise NotImplementedError
+
+  def check(self, arch: str, text: bytes) -> None:
+    """Raises DecodeError for what no decoder reads."""
+    raise NotImplementedError
+
+  def computer(self, arch: str, seed: int, strict: int, recorder: Recorder[Any]) -> Any:
+    """A virtual computer whose workgroups are watched."""
+    raise NotImplementedError
+
+  def forget(self, computer: Any) -> None:
+    """No driver uses the computer any more."""
+
+  def first_broken(self, case: Case, outcome: Outcome) -> str | None:
+    """A rule that a run did not keep, in words."""
+    raise NotImplementedError
+
+class Listing:
+  """A kernel's instructions."""
+  insts: Insts
+
+  def bytes(self, insts: Sequence[Any]) -> bytes:
+    """The code with these instructions in their places. Raises EncodeError."""
+    raise NotImplementedError
+
+def run(family: Family, case: Case, text: bytes, seed: int, strict: int = 2, most: int = 1 << 40) -> Outcome:
+  """Launch a kernel with this code on a new computer."""
+  recorder: Recorder[Any] = Recorder(most)
+  computer = family.computer(case.arch, seed, strict, recorder)
+  before, files.COMPUTER = files.COMPUTER, computer
+  device: Any = None
+  error: StrictError | None = None
+  fault, results = "", list[bytes]()
+  try:
+    device = family.driver.open(0, lambda name: None)  # nobody else has it
+    buffers = [device.allocator.alloc(size) for size in case.sizes]
+    recorder.buffers = [(buffer.address, size) for buffer, size in zip(buffers, case.sizes)]
+    for buffer, content in zip(buffers, case.buffers):
+      if content is not None: device.allocator.copyin(buffer, memoryview(content))
+    device.submit([Launch(device.load(dataclasses.replace(case.code, text=text)), buffers, (), case.grid)])
+    device.synchronize()
+    for buffer, content, size in zip(buffers, case.buffers, case.sizes):
+      if content is not None: continue
+      out = bytearray(size)
+      device.allocator.copyout(memoryview(out), buffer)
+      results.append(bytes(out))
+  except StrictError as e: error = e
+  except Endless: fault = "endless"
+  except DriverError as e: fault = e.message
+  finally:
+    try:
+      if device is not None: device.close()
+    except (StrictError, DriverError, Endless): pass  # it is lost
+    family.forget(computer)
+    files.COMPUTER = before
+  return Outcome(error, fault, tuple(results), recorder)
+
+VERDICTS = ("reported", "by the card", "missed: a rule", "missed: a result", "needless", "unconfirmed", "harmless")
+
+NOTICED, MISSED = VERDICTS[:2], VERDICTS[2:4]
+
+class Mutant(NamedTuple):
+  case: str
+  arch: str
+  kind: str
+  what: str
+  verdict: str
+  why: str
+
+def judge(family: Family, case: Case, text: bytes, seed: int, whole: Outcome, strict: int) -> tuple[str, str]:
+  """What became of a mutant, and why. whole: the outcome of the kernel as it was."""
+  outcome = run(family, case, text, seed, strict, most=1000 + MOST_TIMES * whole.recorder.count)
+  rule = family.first_broken(case, outcome)
+  if outcome.fault: return "by the card", outcome.fault.splitlines()[0]
+  if outcome.error is None:
+    if rule is not None: return "missed: a rule", rule
+    return ("harmless", "") if outcome.results == whole.results else ("missed: a result", "")
+  message = outcome.error.message.splitlines()[0]
+  if rule is not None: return "reported", f"{message} ({rule})"
+  loose = run(family, case, text, seed, strict=0, most=1000 + MOST_TIMES * whole.recorder.count)
+  if loose.error is None and not loose.fault and loose.results == whole.results:
+    return ("needless" if isinstance(outcome.error, UnusedResult) else "unconfirmed"), message
+  return "reported", message
+
+def mutants(family: Family, arch: str, count: int, seed: int = 0) -> Iterator[Mutant]:
+  """So many mutants, of all kernels and classes in turn; each a function of the seed and its number."""
+  kernels = family.cases(arch)
+  listings = [family.listing(arch, case.code.text) for case in kernels]
+  levels = [1 if isinstance(run(family, case, case.code.text, seed).error, UnusedResult) else 2 for case in kernels]
+  wholes = [run(family, case, case.code.text, seed, level) for case, level in zip(kernels, levels)]
+  for case, listing, whole in zip(kernels, listings, wholes):
+    assert whole.error is None and not whole.fault, f"{arch} {case.name}: {whole.error or whole.fault}"
+    rule = family.first_broken(case, whole)
+    assert rule is None, f"{arch} {case.name} breaks a rule: {rule}"
+    assert listing.bytes(listing.insts) == case.code.text, f"{arch} {case.name} is not assembled as it was"
+  seen: set[bytes] = set()
+  for number in range(count):
+    rng, kind = random.Random(f"{seed} {arch} {number}"), family.damages[number % len(family.damages)]
+    made = None
+    while made is None: made = damaged(family, kernels, listings, rng, kind, seen)
+    place, text, what = made
+    verdict, why = judge(family, kernels[place], text, rng.getrandbits(32), wholes[place], levels[place])
+    yield Mutant(kernels[place].name, arch, kind.name, what, verdict, why)
+
+def damaged(family: Family, kernels: Sequence[Case], listings: Sequence[Listing], rng: random.Random, kind: Class,
+            seen: set[bytes]) -> tuple[int, bytes, str] | None:
+  """A mutant that there has not been yet: the number of its kernel, its code, what was done."""
+  place = rng.randrange(len(kernels))
+  insts: Insts = list(listings[place].insts)
+  what = kind.act(insts, rng, kernels[place])
+  if what is None: return None
+  try:
+    text = listings[place].bytes(insts)
+    family.check(kernels[place].arch, text)
+  except (EncodeError, DecodeError): return None
+  if text in seen and rng.random() < 0.98: return None
+  seen.add(text)
+  return place, text, what
+
+def rate(found: Iterable[Mutant]) -> tuple[int, int]:
+  """How many were noticed, of those that change a result or break a rule."""
+  verdicts = [mutant.verdict for mutant in found]
+  noticed = sum(verdict in NOTICED for verdict in verdicts)
+  return noticed, noticed + sum(verdict in MISSED for verdict in verdicts)
+
+def counts(found: Iterable[Mutant]) -> dict[tuple[str, str], collections.Counter[str]]:
+  """How many of each verdict, by architecture and class."""
+  table: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
+  for mutant in found: table[mutant.arch, mutant.kind][mutant.verdict] += 1
+  return table
+
+def shown(table: dict[tuple[str, str], collections.Counter[str]]) -> str:
+  """The counts as text."""
+  lines = [f"{'':40}" + " ".join(f"{v:>15}" for v in VERDICTS)]
+  for (arch, kind), verdicts in sorted(table.items()): lines.append(f"{arch:8} {kind:31}" + " ".join(f"{verdicts[v]:15}" for v in VERDICTS))
+  return "\n".join(lines)

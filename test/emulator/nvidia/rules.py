@@ -1,0 +1,140 @@
+"""The documented rules of control words, registers and shared memory, on what warps have executed: a slow oracle beside the emulator's watches.
+
+It looks at straight-line traces after the fact, backwards from each instruction, and knows nothing of tinyhw/emulator. Facts: which registers an
+instruction touches and how it is waited for (isa/sass/uses.py, from the rows of the assembler), and distances in cycles (isa/sass/latency.py).
+Only what mutations of our own kernels can meet is here: loads and stores of shared memory, one barrier.
+"""
+from __future__ import annotations
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tinyhw.isa.sass.control import NONE, Control
+from tinyhw.isa.sass.latency import BOARD_STALL, distance, latency_of, overwrite_distance, reuse_distance
+from tinyhw.isa.sass.uses import Unit, Uses
+from tinyhw.machine.inst import MInst
+
+ALL = (1 << 32) - 1
+
+class Local(NamedTuple):
+  """What an instruction does to shared memory: (address, size) for each lane. data: what a store writes there."""
+  write: bool
+  places: tuple[tuple[int, int], ...]
+  data: tuple[bytes, ...] = ()
+
+class Did(NamedTuple):
+  """An instruction that a warp was about to execute. running, lanes: those that have not ended, and those in which its guard holds. when: its number
+  among those of the whole block. loads: (address, size) of what it loads of global memory."""
+  inst: MInst
+  control: Control
+  uses: Uses
+  running: int
+  lanes: int
+  when: int
+  local: Local | None = None
+  loads: tuple[tuple[int, int], ...] = ()
+
+class Broken(NamedTuple):
+  """A rule that was not kept, and by which instruction."""
+  rule: str
+  at: MInst
+
+def boards(control: Control) -> set[int]: return {board for board in (control.write, control.read) if board != NONE}
+
+class Trace:
+  """What one warp did. times: when each instruction was issued, by stalls alone."""
+  def __init__(self, did: Sequence[Did]):
+    self.did, self.times = did, [0]
+    for one in did: self.times.append(self.times[-1] + one.control.stall)
+
+  def waited(self, board: int, after: int, until: int) -> bool:
+    """Whether an instruction behind one, up to another one, waits for a scoreboard."""
+    return board != NONE and any(self.did[k].control.wait >> board & 1 for k in range(after + 1, until + 1))
+
+  def writer(self, unit: Unit, before: int) -> int | None:
+    """The last instruction that wrote a register."""
+    return next((k for k in range(before - 1, -1, -1) if unit in self.did[k].uses.writes), None)
+
+def schedule(trace: Trace) -> Iterator[Broken]:
+  """Scoreboards and stalls."""
+  for i, one in enumerate(trace.did):
+    for board in (b for b in range(NONE) if one.control.wait >> b & 1):
+      taken = next((k for k in range(i - 1, -1, -1) if board in boards(trace.did[k].control)), None)
+      if taken is not None and trace.times[i] - trace.times[taken] < BOARD_STALL: yield Broken("a scoreboard is waited for too early", one.inst)
+    for unit, guard in one.uses.reads:
+      writer = trace.writer(unit, i)
+      if writer is not None and not result_is_there(trace, writer, i, unit, guard): yield Broken("a result is read too early", one.inst)
+    for unit in one.uses.writes: yield from overwritten(trace, i, unit)
+
+def result_is_there(trace: Trace, writer: int, reader: int, unit: Unit, guard: bool) -> bool:
+  """Whether a result is there when it is read."""
+  first, second = trace.did[writer], trace.did[reader]
+  if first.uses.board: return trace.waited(first.control.write, writer, reader)
+  needed = distance(latency_of(first.inst.row), first.inst.row.pipe, second.inst.row, unit[0], guard)
+  return trace.times[reader] - trace.times[writer] >= needed
+
+def overwritten(trace: Trace, at: int, unit: Unit) -> Iterator[Broken]:
+  """A register is overwritten when neither its own result nor an earlier reader can come late."""
+  one = trace.did[at]
+  writer = trace.writer(unit, at)
+  if writer is not None:
+    first = trace.did[writer]
+    if first.uses.board: fine = trace.waited(first.control.write, writer, at)
+    else:
+      needed = overwrite_distance(latency_of(first.inst.row), first.inst.row.pipe, one.inst.row, one.uses.board)
+      fine = trace.times[at] - trace.times[writer] >= needed
+    if not fine: yield Broken("a register is overwritten before its own result is there", one.inst)
+  for k in range(at):
+    first = trace.did[k]
+    if not any(unit == read for read, _ in first.uses.reads): continue
+    if first.uses.late: fine = any(trace.waited(board, k, at) for board in (first.control.read, first.control.write))
+    else: fine = trace.times[at] - trace.times[k] >= reuse_distance(one.inst.row, one.uses.board)
+    if not fine: yield Broken("a register is overwritten before it has been read", one.inst)
+
+def undefined(trace: Trace) -> Iterator[Broken]:
+  """Registers that nothing has written, lane by lane; guards in all lanes that run."""
+  known: dict[Unit, int] = {}
+  for one in trace.did:
+    for unit, guard in one.uses.reads:
+      lanes = one.running if guard and unit[0] == "P" else one.lanes
+      if lanes & ~known.get(unit, 0): yield Broken("a register is read that nothing has written", one.inst)
+    for unit in one.uses.writes: known[unit] = known.get(unit, 0) | (ALL if unit[0] in ("UR", "UP") else one.lanes)
+
+def shared_memory(traces: Sequence[Trace]) -> Iterator[Broken]:
+  """Two warps on the same byte between barriers, one of which writes another value there; bytes that nothing has written."""
+  order = sorted((one.when, warp, epoch, one) for warp, trace in enumerate(traces) for epoch, one in epochs(trace))
+  memory: dict[int, int] = {}
+  owners: dict[tuple[int, int, bool], set[int]] = {}    # (epoch, byte, whether it is written) -> warps
+  for _, warp, epoch, one in order:
+    local = one.local
+    if local is None: continue
+    for k, (address, size) in enumerate(local.places):
+      for i, byte in enumerate(range(address, address + size)):
+        if not local.write and byte not in memory: yield Broken("shared memory is read that nothing has written", one.inst)
+        changes = local.write and memory.get(byte) != local.data[k][i]
+        rivals = owners.get((epoch, byte, True), set()) if not changes and not local.write else set()
+        if local.write: rivals = owners.get((epoch, byte, False), set()) | (owners.get((epoch, byte, True), set()) if changes else set())
+        if rivals - {warp} and (changes or not local.write): yield Broken("two warps touch a byte of shared memory between barriers", one.inst)
+        owners.setdefault((epoch, byte, local.write), set()).add(warp)
+        if local.write: memory[byte] = local.data[k][i]
+
+def epochs(trace: Trace) -> Iterator[tuple[int, Did]]:
+  """Each instruction with how many barriers came before it."""
+  epoch = 0
+  for one in trace.did:
+    yield epoch, one
+    epoch += one.inst.row.name == "BAR"
+
+def outside(trace: Trace, buffers: Sequence[tuple[int, int]]) -> Iterator[Broken]:
+  """Loads of what is in no buffer of the kernel."""
+  for one in trace.did:
+    if not all(any(first <= at and at + size <= first + length for first, length in buffers) for at, size in one.loads):
+      yield Broken("memory is read that is not the kernel's", one.inst)
+
+def broken(traces: Sequence[Sequence[Did]], buffers: Sequence[tuple[int, int]]) -> Iterator[Broken]:
+  """The rules that the warps of a block have not kept. buffers: (address, size) of those that the kernel got."""
+  known = [Trace(did) for did in traces]
+  for trace in known:
+    yield from schedule(trace)
+    yield from undefined(trace)
+    yield from outside(trace, buffers)
+  yield from shared_memory(known)

@@ -1,0 +1,55 @@
+"""Damaged kernels and pushbuffers: strict execution (EMULATE_STRICT=2) reports what changes a result or breaks a rule of the hardware.
+
+In CI the same mutants each time; nightly (--hypothesis-profile=nightly) some twenty times as many, with another seed each time.
+"""
+from __future__ import annotations
+import random
+
+import pytest
+from mutations import cases
+
+from test.emulator import mutation_kernels, packet_mutations
+from test.emulator.mutations import MISSED, NOTICED, Mutant, counts, mutants, rate, shown
+from test.emulator.nvidia.mutations import DAMAGES, NVIDIA, Listing
+from test.emulator.nvidia.packet_mutations import CARDS, NVIDIA_PACKETS
+
+ARCHS = ("sm_80", "sm_90")
+
+def seed() -> int: return random.SystemRandom().randrange(1 << 32) if cases(0, 1) else 0
+
+@pytest.fixture(scope="module")
+def of_kernels() -> list[Mutant]: return [mutant for arch in ARCHS for mutant in mutants(NVIDIA, arch, cases(110, 1290), seed())]
+
+@pytest.fixture(scope="module")
+def of_packets() -> list[Mutant]:
+  count = cases(len(NVIDIA_PACKETS.damages), 20 * len(NVIDIA_PACKETS.damages))
+  return [mutant for card in CARDS for mutant in packet_mutations.mutants(NVIDIA_PACKETS, card, count, seed())]
+
+def test_nearly_all_that_matters_is_reported(of_kernels: list[Mutant], of_packets: list[Mutant]) -> None:
+  found = of_kernels + of_packets
+  print(shown(counts(found)))
+  noticed, mattered = rate(found)
+  assert mattered >= 200 and noticed >= 0.95 * mattered, f"{noticed} of {mattered}: {[m for m in found if m.verdict in MISSED]}"
+
+def test_every_broken_rule_is_reported(of_kernels: list[Mutant]) -> None:
+  """Stalls, waits, scoreboards and barriers that are gone or weaker; and whatever else breaks a rule."""
+  assert not [m for m in of_kernels if m.verdict == "missed: a rule"]
+  for kind in DAMAGES:
+    noticed, mattered = rate(m for m in of_kernels if m.kind == kind.name)
+    assert mattered > 5 and (noticed == mattered or not kind.rules), f"{kind.name}: {noticed} of {mattered}"
+
+def test_what_is_reported_is_wrong(of_kernels: list[Mutant]) -> None:
+  """The oracle finds a broken rule, or results are others where strict checks are off: there are no false alarms."""
+  assert not [m for m in of_kernels if m.verdict == "unconfirmed"]
+
+def test_packets(of_packets: list[Mutant]) -> None:
+  """Invalidations, waits and semaphores that the driver leaves out: each is noticed."""
+  noticed, mattered = rate(of_packets)
+  assert mattered == len(of_packets) and noticed >= 0.95 * mattered, [m for m in of_packets if m.verdict not in NOTICED]
+  assert {m.verdict for m in of_packets} >= {"reported", "by the card"}
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_kernels_are_assembled_as_they_were(arch: str) -> None:
+  for case in mutation_kernels.cases("sass", arch):
+    listing = Listing(arch, case.code.text)
+    assert listing.bytes(listing.insts) == case.code.text
