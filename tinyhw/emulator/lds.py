@@ -31,7 +31,7 @@ class LocalMemory:
 
   def reach(self, wave: int) -> Local:
     """The LDS as translated code of a wave reaches it."""
-    places = [address_of(memory) for memory in (self.data, self.written, *self.owners)]
+    places = [address_of(memory) for memory in (self.data, self.written, *self.owners, self.coming)]
     return Local(places, self.size, wave + 1)
 
   def load(self, wave: int, address: int, size: int) -> bytes:

@@ -68,9 +68,9 @@ KINDS = {"read": 0, "write": 1}
 NOTES, NOTE_BYTES = 64, 32 + 4 * 64   # the last accesses that are remembered
 
 class Local:
-  """The LDS of a workgroup for one wave, as lds.py has it: places of its bytes, of what has been written, of who has read, written, changed each.
-  What the wave's instructions access is noted: kind, size, how many, and at 32 the addresses of the lanes."""
-  FIELDS = ("data", "written", "readers", "writers", "atomics", "size", "mark", "notes", "noted")
+  """The LDS of a workgroup for one wave, as lds.py has it: places of its bytes, of what has been written, of who has read, written, changed each, and
+  of what comes later. What the wave's instructions access is noted: kind, size, how many, and at 32 the addresses of the lanes."""
+  FIELDS = ("data", "written", "readers", "writers", "atomics", "coming", "size", "mark", "notes", "noted")
 
   def __init__(self, places: Sequence[int], size: int, mark: int):
     self.notes = bytearray(NOTES * NOTE_BYTES if size else 0)
@@ -87,7 +87,7 @@ class Local:
         yield [(address, size, kind) for address in note[8:8 + count]]
     self.taken = number
 
-NOWHERE = Local((0,) * 5, 0, 0)
+NOWHERE = Local((0,) * 6, 0, 0)
 
 # The places of lanes that an instruction touches stand in the context. Operands of the loads and stores of vectors: place of the addresses' low row,
 # distance of the high row or 0, place of a scalar base or -1, offset, place of the first row of data, distance of the next ones, how many, and bits
@@ -303,6 +303,9 @@ LOCAL_READ = """
 .marked_{name}:
 """
 LOCAL_WRITE = """
+  mov rdx, qword ptr [r15 + {coming}]
+  cmp {word} ptr [rdx + rax], 0
+  jne .slow_probe
   mov rdx, qword ptr [r15 + {writers}]
   mov {c}, {word} ptr [r15 + {mark}]
   mov {word} ptr [rdx + rax], {c}

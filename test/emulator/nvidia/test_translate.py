@@ -4,7 +4,7 @@ import random
 
 import pytest
 from sass_both import assert_same, hot, run_both
-from sass_warps import assembled, scheduled
+from sass_warps import MEMORY, assembled, scheduled
 from test.emulator.nvidia.test_native import LINES
 from test.emulator.nvidia.test_native_transfer import ADDRESSES, CONTENT, GLOBAL, SHARED
 
@@ -97,3 +97,18 @@ def test_barriers_and_shared_memory() -> None:
   for seed in range(6):
     _, (machine, _, error) = assert_same(lines, seed, threads=128, shared=512)
     assert not error and machine.warps[1].registers[7] == list(range(32))
+
+# R1: 4 times the lane's number, R2, R3: MEMORY and that
+COPY = ["[B------:R-:W0:-:S02] S2R R1, SR_TID.X", "[B0-----:R-:W-:-:S15] SHF.L.U32 R1, R1, 0x2, RZ",
+        f"IADD3 R2, R1, {MEMORY & 0xffffffff:#x}, RZ", f"MOV R3, {MEMORY >> 32:#x}", "[B------:R5:W-:-:S02] LDGSTS.E [R1], [R2.64]"]
+WAIT = ["[B------:R-:W0:-:S02] LDGDEPBAR", "[B------:R-:W-:-:S04] DEPBAR.LE SB0, 0x0"]
+
+@pytest.mark.parametrize("lines,message", [
+  ([*COPY, *WAIT, "[B------:R-:W1:-:S02] LDS R8, [R1]", "[B-1----:R-:W-:-:S15] MOV R9, R8"], ""),
+  ([*COPY, "[B------:R-:W1:-:S02] LDS R8, [R1]"], "MissingWait: LDS address 0x0"),
+  ([*COPY, "[B------:R2:W-:-:S02] STS [R1], R9"], "DataRace: LDS address 0x0: a store where an asynchronous copy still writes"),
+  ([*COPY, WAIT[0].replace("S02", "S01"), WAIT[1]], "MissingHazard: scoreboard 0 is waited for 1 cycles")])
+def test_asynchronous_copies(lines: list[str], message: str) -> None:
+  _, (machine, memory, error) = assert_same(assembled(patient(lines)), 1, content=CONTENT, shared=256)
+  assert error.startswith(message) and bool(error) is bool(message)
+  if not error: assert machine.warps[0].registers[9] == [int.from_bytes(CONTENT[4 * k:4 * k + 4], "little") for k in range(32)]
