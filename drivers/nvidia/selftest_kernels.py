@@ -14,7 +14,7 @@ from tinyhw.machine.code import Code
 
 # The longest stall; scoreboard 0 tells when a result is there, scoreboard 1 when sources have been read
 FIXED, RESULT, SOURCES = "[B01----:R-:W-:-:S15] ", "[B01----:R-:W0:-:S15] ", "[B01----:R1:W-:-:S15] "
-CONTROL = {**dict.fromkeys(("S2R", "LDC", "ULDC", "LDG", "LDS", "LDL", "MUFU"), RESULT), **dict.fromkeys(("STG", "STS", "STL"), SOURCES)}
+CONTROL = {**dict.fromkeys(("S2R", "LDC", "LDG", "LDS", "LDL", "MUFU"), RESULT), **dict.fromkeys(("STG", "STS", "STL"), SOURCES)}
 REGISTERS = 24
 
 def patient(text: str) -> str:
@@ -107,7 +107,7 @@ EXIT"""
 
 UPPER = 2.0 ** -19   # of a float64 of whose operand and result the upper words are seen: 20 bits of the mantissa
 APPROXIMATIONS = (
-  Approximation("RCP", lambda x: 1 / x, 1.0, 2.0), Approximation("RSQ", lambda x: 1 / math.sqrt(x), 1.0, 4.0, 2.0),
+  Approximation("RCP", lambda x: 1 / x, 1.0, 2.0, needed=True), Approximation("RSQ", lambda x: 1 / math.sqrt(x), 1.0, 4.0, 2.0, needed=True),
   Approximation("SQRT", math.sqrt, 1.0, 4.0, 2.0), Approximation("EX2", lambda x: 2.0 ** x, -8.0, 8.0, 2.0),
   Approximation("LG2", math.log2, 2.0, 64.0, 2.0),
   Approximation("RCP64H", lambda x: 1 / x, 1.0, 2.0, UPPER, needed=True, kind="d"),
@@ -140,7 +140,7 @@ STEPS, LAST, VERY_LAST = steps({
   "caches": "INVALIDATE_SHADER_CACHES_NO_WFI before kernels (commands.py), INVALIDATE of the QMD; the message says what was old",
   "order": "what waits for what: gpu/order.py; the barrier of a launch (launch.py); SEM_EXECUTE on the timeline",
   "matrix unit": "the layouts of isa/sass/matrix.py: send the line, which tells how many elements differ",
-  "approximations": "isa/sass/macros_float.py makes good what the upper words lack; send the line with the operand",
+  "approximations": "isa/sass/recipes.py and macros_float.py make good an error of so much; send the line with the operand",
   "peer copy": "NVLink or PCIe peer access (nvidia-smi topo -p2p r), UvmEnablePeerAccess",
   "hang": "dmesg: Xid 109 or a reset; the deadline is HCQDEV_WAIT_TIMEOUT_MS",
   "bad address": "the error notifier of the channel (channel.py), faults.py; dmesg has Xid 31",

@@ -1,7 +1,9 @@
 """What a GPU's device must do, as functions over a device, with the kernels of the self-test. For virtual GPUs and for real ones."""
 from __future__ import annotations
+import ctypes
 import random
 import struct
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +12,7 @@ from tinyhw.drivers.amd import selftest_kernels as amd
 from tinyhw.drivers.amd.topology import CHIPS
 from tinyhw.drivers.gpu.device import GpuDevice
 from tinyhw.drivers.gpu.selftest_kernels import GROUPS, LANES, SUM, N, Texts, bits
+from tinyhw.drivers.linux.files import PAGE
 from tinyhw.drivers.nvidia import selftest_kernels as nvidia
 from tinyhw.drivers.nvidia.chips import CHIPS as NVIDIA_CHIPS
 from tinyhw.machine.code import Code
@@ -122,8 +125,40 @@ def starts_everywhere(device: GpuDevice) -> None:
   device.allocator.copyout(memoryview(found), sized[0])
   assert struct.unpack(f"<{LANES * groups}f", found) == tuple(2 * i + 0.5 for i in range(LANES * groups))
 
+def uses_memory_of_the_program(device: GpuDevice) -> None:
+  """In place, at an odd place on its page, from two buffers on one page, and given back."""
+  v, size = Vectors(device), 4 * N
+  own = (ctypes.c_ubyte * (3 * PAGE))()
+  start = -(-ctypes.addressof(own) // PAGE) * PAGE + 256
+  ctypes.memmove(start, struct.pack(f"<{N}f", *range(N)), size)
+  before = len(device.memories)
+  first, second = device.allocator.external(start, size), device.allocator.external(start, size)
+  device.submit([Launch(v.program, [v.out, first, second], [0], GROUPS)])
+  assert v.read(v.out) == [2.0 * i for i in range(N)] and v.read(first) == [float(i) for i in range(N)]
+  device.submit([Launch(v.program, [first, v.one, v.one], [0], GROUPS)])
+  device.synchronize()
+  assert struct.unpack(f"<{N}f", ctypes.string_at(start, size)) == tuple(2.0 * i for i in range(N))
+  device.allocator.copyin(second, memoryview(struct.pack(f"<{N}f", *[7.0] * N)))
+  device.synchronize()
+  assert struct.unpack(f"<{N}f", ctypes.string_at(start, size)) == (7.0,) * N
+  del first, second
+  device.synchronize()
+  assert len(device.memories) == before
+
+def tells_times(device: GpuDevice) -> None:
+  """Of launches by the GPU's clock, as nanoseconds of the host's: one after the other, and not longer than the host has waited."""
+  v = Vectors(device)
+  launches = [v.launch(v.one, v.half)] * 5
+  for run in (lambda: device.submit_timed(launches), device.record(launches).submit_timed):
+    begin = time.perf_counter_ns()
+    times = run()
+    end = time.perf_counter_ns()
+    flat = [stamp for pair in times for stamp in pair]
+    assert len(times) == 5 and flat == sorted(flat) and all(start < stop for start, stop in times)
+    assert begin <= flat[0] and flat[-1] <= end, "they are the host's nanoseconds"
+
 DUTIES: tuple[Callable[[GpuDevice], None], ...] = (copies_bytes, computes, sees_what_was_written_before, replays, spills, goes_round_its_rings,
-                                                   starts_everywhere)
+                                                   starts_everywhere, uses_memory_of_the_program, tells_times)
 
 def works(device: GpuDevice, draw: random.Random) -> bool:
   """Kernels, copies, patches and new code that overwrite what others have read, many times; are the results right? For drivers with mistakes."""

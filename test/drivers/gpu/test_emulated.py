@@ -1,4 +1,5 @@
 """The drivers on virtual computers, which enforce the kernel's rules and execute the bytes of kernels: all of a launch, at once."""
+import json
 import os
 import re
 import signal
@@ -18,7 +19,7 @@ from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.gpu.device import GpuDevice
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
-from tinyhw.errors import DriverError
+from tinyhw.errors import DeviceError, DriverError
 
 ROOT = Path(__file__).resolve().parents[3]
 KINDS = ("gfx1100", "gfx1200", "gfx942", "gfx950", "sm_80", "sm_90")
@@ -68,6 +69,39 @@ def test_gpus_copy_from_each_other(virtual: Opener, kind: str) -> None:
   v, w = map(Vectors, virtual(f"{kind}x2"))
   assert w.device.allocator.transfer(w.out, v.one, 4 * N)
   assert w.read(w.out) == list(map(float, range(N)))
+
+@pytest.mark.parametrize("kind", FEW)
+def test_gpus_use_each_others_memory_in_place_or_not_at_all(virtual: Opener, kind: str) -> None:
+  """A kernel of one reads a buffer of the other; bytes of the program are nothing that a GPU copies from another one."""
+  v, w = map(Vectors, virtual(f"{kind}x2"))
+  class Shared:
+    _buf, device = v.one, v.device.name
+  v.device.synchronize()  # nothing orders what two GPUs do but the program
+  w.device.submit([Launch(w.program, [w.out, w.device.allocator.map(Shared), w.half], [0], GROUPS)])  # type: ignore[arg-type]
+  assert w.read(w.out) == [i * 1.5 for i in range(N)]
+  assert not w.device.allocator.transfer(w.out, b"bytes", 5)
+
+@pytest.mark.parametrize("kind", FEW)
+def test_without_a_link_copies_go_another_way(virtual: Opener, kind: str) -> None:
+  v, w = map(Vectors, virtual(f"{kind}x2"))
+  files.COMPUTER.peers = False  # type: ignore[attr-defined]
+  assert not w.device.allocator.transfer(w.out, v.one, 4 * N)
+  class Shared:
+    _buf, device = v.one, v.device.name
+  with pytest.raises(DeviceError, match=f"{w.device.name} cannot see memory of {v.device.name}"): w.device.allocator.map(Shared)  # type: ignore[arg-type]
+
+@pytest.mark.parametrize("kind", FEW)
+def test_kernels_are_timed_where_users_ask_for_it(kind: str, tmp_path: Path) -> None:
+  """With PROFILE=1 each launch is in the trace, those of replays too, with the time that it took."""
+  trace = tmp_path / "trace.json"
+  environment = {**os.environ, "EMULATE": kind, "DEV": vendor(kind), "PYTHONPATH": str(ROOT), "CACHE": "0", "PROFILE": "1",
+                 "PROFILE_FILE": str(trace)}
+  done = subprocess.run([sys.executable, "-c", STEP], env=environment, capture_output=True, text=True)
+  assert done.returncode == 0, done.stderr
+  events = json.loads(trace.read_text())
+  events = events["traceEvents"] if isinstance(events, dict) else events
+  kernels = [e for e in events if e.get("ph") == "X" and "grid" in e.get("args", {})]
+  assert len(kernels) >= 4 and all(e["dur"] > 0 for e in kernels)
 
 STEP = """
 from tinyhw import Tensor, TinyJit

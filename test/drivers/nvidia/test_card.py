@@ -1,5 +1,4 @@
 """Memory: kinds, refusals, what is shared and given back; what a card tells of itself."""
-import ctypes
 
 import pytest
 
@@ -23,15 +22,6 @@ def test_there_is_no_more_memory_than_there_is(opened) -> None:
   _, device = opened("sm_90")
   with pytest.raises(Refused, match="making memory of the GPU: .* no memory; drop references"): device.card.allocate(8 << 30, VRAM, "too much")
   with pytest.raises(OutOfMemory): device.allocator.alloc(8 << 30)
-
-def test_memory_of_the_program_is_used_in_place(opened) -> None:
-  _, device = opened("sm_90")
-  own = (ctypes.c_ubyte * 9000)(*[i % 256 for i in range(9000)])
-  part = device.allocator.external(ctypes.addressof(own), 9000)
-  out = bytearray(9000)
-  device.allocator.copyout(memoryview(out), part)
-  assert out == bytes(own)
-  del part
 
 def test_a_gpu_without_known_classes_is_refused(opened, monkeypatch: pytest.MonkeyPatch) -> None:
   _, device = opened("sm_90")

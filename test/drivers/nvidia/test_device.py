@@ -7,18 +7,7 @@ from nvidia_box import KINDS, Note, argument, code
 from tinyhw.config import Context
 from tinyhw.device import Launch
 from tinyhw.drivers import nvidia
-from tinyhw.drivers.gpu.memory import STAGE_BYTES
 from tinyhw.errors import DeviceError, DriverError
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size", (1, 4096, STAGE_BYTES + 1))
-def test_bytes_come_back(opened, kind: str, size: int) -> None:
-  _, device = opened(kind)
-  data, out = bytes(i * 7 & 0xFF for i in range(251)) * (size // 251 + 1), bytearray(size)
-  opaque = device.allocator.alloc(size)
-  device.allocator.copyin(opaque, memoryview(data)[:size])
-  device.allocator.copyout(memoryview(out), opaque)
-  assert out == data[:size]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_launches_reach_the_gpu_with_their_arguments(opened, kind: str) -> None:
@@ -84,50 +73,6 @@ def test_a_kernel_that_never_ends_misses_the_deadline(opened) -> None:
     with Context(HCQDEV_WAIT_TIMEOUT_MS=50), pytest.raises(DriverError, match=r"NV \(sm_90\) did not finish submission .* in 0.05 s"):
       device.synchronize()
   finally: note.Block.step = kept
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_recording_replays_with_what_was_patched(opened, kind: str) -> None:
-  computer, device = opened(kind)
-  note, program, a, b = Note(computer), device.load(code(kind)), device.allocator.alloc(400), device.allocator.alloc(400)
-  recording = device.record([Launch(program, [a], [1], 5), Launch(program, [a], [2], 6)])
-  recording.submit()
-  recording.patch(0, 0, b)
-  recording.patch(1, 1, -9)
-  recording.patch_grid(0, 60)
-  recording.patch_grid(1, 0)
-  recording.submit()
-  recording.patch_grid(1, 4)
-  recording.submit()
-  device.synchronize()
-  assert [grid.blocks for grid in note.launches] == [5, 6, 60, 60, 4]
-  assert [argument(grid, 0) for grid in note.launches] == [a.address, a.address, b.address, b.address, a.address]
-  assert argument(note.launches[-1], 1) == -9
-
-def test_launches_are_timed_by_the_gpu(opened) -> None:
-  computer, device = opened("sm_90")
-  Note(computer)
-  program, a = device.load(code()), device.allocator.alloc(400)
-  times = device.submit_timed([Launch(program, [a], [i], 2) for i in range(5)])
-  assert len(times) == 5 and all(begin < end for begin, end in times) and sorted(times) == times
-
-def test_two_gpus_copy_to_each_other(opened) -> None:
-  _, first = opened("sm_90x2")
-  second = nvidia.open(1, lambda name: None)  # type: ignore[arg-type,return-value]
-  data = bytes(range(200))
-  a, b, out = first.allocator.alloc(200), second.allocator.alloc(200), bytearray(200)
-  first.allocator.copyin(a, memoryview(data))
-  first.synchronize()
-  assert second.allocator.transfer(b, a, 200)
-  second.allocator.copyout(memoryview(out), b)
-  assert out == data
-  second.close()
-
-def test_gpus_without_a_link_do_not_copy_to_each_other(opened) -> None:
-  _, first = opened("sm_90x2", peers=False)
-  second = nvidia.open(1, lambda name: None)  # type: ignore[arg-type,return-value]
-  a, b = first.allocator.alloc(200), second.allocator.alloc(200)
-  assert not second.allocator.transfer(b, a, 200)
-  second.close()
 
 def test_what_buffers_hold_outlives_the_device(opened) -> None:
   _, device = opened("sm_90")

@@ -28,8 +28,8 @@ MISTAKES: Mistakes = {
   "caches": (old_constants, r"the (L1|constant|instruction) cache .* was not invalidated since"),
   "order": (no_waits, "for which nothing has waited, (reads|writes); nothing orders them"),
   "matrix unit": (altered("NV", "matrix", "F32 R16", "F32.BF16 R16"), r"the product of two matrices: \d+ of 128 elements differ"),
-  "approximations": (altered("NV", "points d", "MUFU.{op} R9, R9", "IADD3 R9, R9, 0x10, RZ\nMUFU.{op} R9, R9"),
-                     r"RCP64H \S+ at \S+, where the emulator assumes 1.91e-06; the compiler relies on that"),
+  "approximations": (altered("NV", "points f", "MUFU.{op} R8, R8", "IADD3 R8, R8, 0x10, RZ\nMUFU.{op} R8, R8"),
+                     r"RCP \S+ at \S+, where the emulator assumes 1; the compiler relies on that"),
   "peer copy": (nothing_copied, "a copy to NV:1 and back: 319 of 320 elements differ"),
   "hang": (silent("NV"), "the GPU ended it without a word"),
   "bad address": (other_words, "it was told in other words than \"touches memory that it has not\": NV .* went wrong"),
@@ -47,5 +47,5 @@ def test_the_bounds_are_those_of_the_emulator() -> None:
   assert selftest_kernels.UPPER / 4 < worst <= selftest_kernels.UPPER
 
 def test_control_words_wait_for_everything() -> None:
-  assert selftest_kernels.patient("LDG.E R1, desc[UR4][R2.64]\nSTG.E desc[UR4][R2.64], R1\nFADD R1, R1, R2").splitlines() == [
-    "[B01----:R-:W0:-:S15] LDG.E R1, desc[UR4][R2.64]", "[B01----:R1:W-:-:S15] STG.E desc[UR4][R2.64], R1", "[B01----:R-:W-:-:S15] FADD R1, R1, R2"]
+  assert selftest_kernels.patient("LDG.E R1, [R2]\nSTG.E [R2], R1\nFADD R1, R1, R2").splitlines() == [
+    "[B01----:R-:W0:-:S15] LDG.E R1, [R2]", "[B01----:R1:W-:-:S15] STG.E [R2], R1", "[B01----:R-:W-:-:S15] FADD R1, R1, R2"]
