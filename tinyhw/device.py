@@ -67,7 +67,7 @@ class Launch(NamedTuple):
   """One kernel to run: a handle from `load`, opaque buffers, ints, and the number of work items.
 
   small: a few microseconds of work at most; sharing it among workers would cost more than it gains. written: positions of the buffers that it stores
-  to, so that a device may run launches at the same time that do not need each other; None: any of them.
+  to, so that a device may run launches at the same time that do not need each other; None: any of them. line: where the program wants it, for errors.
   """
   program: Any
   buffers: Sequence[Any]
@@ -75,6 +75,7 @@ class Launch(NamedTuple):
   grid: int = 1
   small: bool = False
   written: Sequence[int] | None = None
+  line: trace.Location | None = None
 
 class Recording(Protocol):
   """Launches prepared for replay. Keeps its programs alive, not its buffers. One may have `submit_timed`, as drivers/cpu/launch.py has."""

@@ -14,7 +14,7 @@ from tinyhw.drivers.amd.queue import ComputeQueue, Pm4Queue
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.amd.topology import Gpu
 from tinyhw.drivers.gpu.device import Faulted, GpuDevice, Left, Mark
-from tinyhw.drivers.gpu.launch import Indirect
+from tinyhw.drivers.gpu.launch import Indirect, Work, work_of_copy
 from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Stage
 from tinyhw.drivers.gpu.order import EVERYTHING, Touched
 from tinyhw.drivers.gpu.queue import Timeline, Transient
@@ -102,8 +102,8 @@ class AMDDevice(GpuDevice):
     """An empty list of commands for the compute queue."""
     return Commands(self.gpu, self.meeting if self.gpu.xccs > 1 else None)
 
-  def enqueue(self, pieces: Sequence[list[int] | Indirect], names: Sequence[str], what: Touched = EVERYTHING) -> Mark:
-    with self.lock, self.submission(self.compute, names) as number:
+  def enqueue(self, pieces: Sequence[list[int] | Indirect], work: Sequence[Work], what: Touched = EVERYTHING) -> Mark:
+    with self.lock, self.submission(self.compute, work) as number:
       first, last = self.commands(), self.commands()
       needed = self.queues.take(self.compute.name, number, what, self.timeline.completed)
       if needed: first.wait(self.timeline.address, needed)
@@ -117,7 +117,7 @@ class AMDDevice(GpuDevice):
     return self.epoch, number
 
   def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
-    with self.lock, self.submission(self.copies, [f"copy of {size} bytes from {source:#x} to {dest:#x}"]) as number:
+    with self.lock, self.submission(self.copies, work_of_copy(dest, source, size)) as number:
       what = Touched([(source, source + size)], [(dest, dest + size)])
       needed = self.queues.take(self.copies.name, number, what, self.timeline.completed)
       if needed: self.copies.wait_memory(self.timeline.address, needed)

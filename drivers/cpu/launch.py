@@ -131,7 +131,7 @@ class HostDevice(Compiled):
   def submit(self, launches: Sequence[Launch]) -> None:
     """Run launches in order; returns when they are done. One alone, the most frequent case, takes a short way: 1 us of Python."""
     if len(launches) != 1: return HostRecording(self, launches).submit()
-    program, buffers, variables, grid, small, _ = launches[0]
+    program, buffers, variables, grid, small, _, _ = launches[0]
     ring = self.ring
     chunks, size = (1, grid) if small or grid <= 1 else split(grid, ring.threads)
     with ring.lock:

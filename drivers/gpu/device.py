@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch
 from tinyhw.drivers.gpu import reports
-from tinyhw.drivers.gpu.launch import GpuRecording, Kernel, explain
+from tinyhw.drivers.gpu.launch import GpuRecording, Kernel, Work, explain, work_of
 from tinyhw.drivers.gpu.memory import GpuAllocator, Stage
 from tinyhw.drivers.gpu.order import EVERYTHING, Queues, Touched, order, place, touched, written
 from tinyhw.drivers.gpu.queue import Ring, Timeline, Transient, wait_until
@@ -90,7 +90,7 @@ class GpuDevice(Compiled):
     self.memories: set[Any] = set()
     self.retired: collections.deque[tuple[Mark, Any]] = collections.deque()       # given back, but perhaps still in use
     self.freed: collections.deque[Any] = collections.deque(maxlen=64)             # for reports
-    self.log: collections.deque[tuple[Mark, Sequence[str]]] = collections.deque(maxlen=64)  # what was submitted
+    self.log: collections.deque[tuple[Mark, Sequence[Work]]] = collections.deque(maxlen=64)  # what was submitted
     self.epoch, self.last = 0, ""
     self.queues = Queues()
 
@@ -116,8 +116,8 @@ class GpuDevice(Compiled):
     """Give the processor away, for so long at most. Raises Faulted where the kernel driver reports a fault."""
     raise NotImplementedError
 
-  def enqueue(self, pieces: Sequence[Any], names: Sequence[str], what: Touched = EVERYTHING) -> Mark:
-    """Submit commands to the compute queue, between what makes memory coherent before and after them. names: of the kernels, for reports.
+  def enqueue(self, pieces: Sequence[Any], work: Sequence[Work], what: Touched = EVERYTHING) -> Mark:
+    """Submit commands to the compute queue, between what makes memory coherent before and after them. work: what they are, for reports.
 
     what: the memory that they touch. They wait for the copies before that they need; that they are done is told after all that was submitted before.
     """
@@ -219,15 +219,15 @@ class GpuDevice(Compiled):
         raise DriverError(report)
 
   @contextlib.contextmanager
-  def _driving(self, names: Sequence[str] = ()) -> Iterator[None]:
+  def _driving(self, work: Sequence[Work] = ()) -> Iterator[None]:
     """The hardware works, or is waited for: an error here leaves it in a state that nobody knows, so the device is lost.
 
-    names: what is being submitted, for the error, which tells what the hardware was at.
+    work: what is being submitted, for the error, which tells what the hardware was at.
     """
     try: yield
     except TinyError as error:
       if self.lost is None:
-        reason, lines = error.message.splitlines()[0], reports.current(self, names)
+        reason, lines = error.message.splitlines()[0], reports.current(self, work)
         error.message += "".join(f"\n  {line}" for line in lines if line not in error.message)
         self._lose(f"met an error ({reason})")
       raise
@@ -238,7 +238,7 @@ class GpuDevice(Compiled):
     with contextlib.suppress(TinyError): self._teardown()  # the first error is the one that is told
 
   @contextlib.contextmanager
-  def submission(self, queue: Submits, names: Sequence[str]) -> Iterator[int]:
+  def submission(self, queue: Submits, work: Sequence[Work]) -> Iterator[int]:
     """What is put into a queue inside is the submission of the number that this gives; it starts at the end.
 
     An exception that comes in between (Ctrl-C) takes it back, or lets it run if the hardware knows of it already.
@@ -247,7 +247,7 @@ class GpuDevice(Compiled):
     if self.timeline.submitted >= Timeline.LIMIT - 1: self._restart()
     self._reap()
     before, last, begin = self.timeline.submitted, self.last, queue.ring.written
-    with self._driving(names):
+    with self._driving(work):
       try:
         yield before + 1
         self.timeline.submitted, self.last = before + 1, queue.name
@@ -259,7 +259,7 @@ class GpuDevice(Compiled):
         else: queue.ring.publish(queue.ring.written)  # once more does no harm
         raise
     self.transient.seal(before + 1)
-    self.log.append((self.mark(), names))
+    self.log.append((self.mark(), work))
 
   def _restart(self) -> None:
     """The timeline begins anew."""
@@ -299,17 +299,17 @@ class GpuDevice(Compiled):
         part = launches[start:start + BATCH]
         words = [word for call in self._calls(part) for word in call]
         what = touched([(list(map(place, x.buffers)), written(x)) for x in part], [x.program.place for x in part])
-        self.enqueue([words], [launch.program.name for launch in part], what)
+        self.enqueue([words], list(map(work_of, part)), what)
 
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
     """Run launches, and tell when each began and ended by the GPU's clock, in nanoseconds of time.perf_counter_ns."""
     times: list[tuple[int, int]] = []
     for start in range(0, len(launches), BATCH):
       part = launches[start:start + BATCH]
-      with self.lock: times += self.enqueue_timed(self._calls(part), [launch.program.name for launch in part])
+      with self.lock: times += self.enqueue_timed(self._calls(part), list(map(work_of, part)))
     return times
 
-  def enqueue_timed(self, calls: Sequence[list[int]], names: Sequence[str]) -> list[tuple[int, int]]:
+  def enqueue_timed(self, calls: Sequence[list[int]], work: Sequence[Work]) -> list[tuple[int, int]]:
     """Submit the packets of launches, wait for them, and tell when each began and ended, in nanoseconds of time.perf_counter_ns."""
     times: list[tuple[int, int]] = []
     self.check()
@@ -320,7 +320,7 @@ class GpuDevice(Compiled):
         offset = self.transient.take(2 * step * number)
         places = [self.transient.address + offset + step * i for i in range(2 * number)]
         words = [word for call, begin, end in zip(part, places[::2], places[1::2]) for word in self.between_stamps(call, begin, end)]
-        self.wait_mark(self.enqueue([words], names[start:start + BATCH]))
+        self.wait_mark(self.enqueue([words], work[start:start + BATCH]))
         end_ns, stamps = time.perf_counter_ns(), bytearray(2 * step * number)
         self.transient.memory.copyout(offset, memoryview(stamps))
         ticks = [struct.unpack_from("<Q", stamps, step * i + self.stamp_place)[0] for i in range(2 * number)]

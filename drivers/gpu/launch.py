@@ -8,10 +8,12 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinyhw.config import TRACEMETA
 from tinyhw.device import Launch
 from tinyhw.drivers.gpu.order import ANYWHERE, Flight, Touched, place, touched, written
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
+from tinyhw.trace import Location, caller
 if TYPE_CHECKING:
   from tinyhw.drivers.gpu.device import GpuDevice
   from tinyhw.drivers.gpu.memory import Part
@@ -23,6 +25,14 @@ class Indirect(NamedTuple):
   """Words that are in memory already: commands that the hardware is sent to."""
   address: int
   words: int
+
+Work = tuple[str, Location | None]  # a kernel or copy of a submission, for reports: its name, and where the program wants it
+
+def work_of(launch: Launch) -> Work: return launch.program.name, launch.line
+
+def work_of_copy(dest: int, source: int, size: int) -> list[Work]:
+  """A submission that copies bytes from one address to another."""
+  return [(f"copy of {size} bytes from {source:#x} to {dest:#x}", caller() if TRACEMETA.value else None)]
 
 class Kernel:
   """A kernel in the GPU's memory. Given back when it is garbage: later work finds what it needs in order.
@@ -110,6 +120,7 @@ class GpuRecording:
   def __init__(self, device: GpuDevice, launches: Sequence[Launch]):
     self.device, self.launches = device, len(launches)
     self.programs: list[Kernel] = [launch.program for launch in launches]
+    self.work = [work_of(launch) for launch in launches if isinstance(launch.program, Kernel)]
     self.busy: tuple[int, int] | None = None      # the last replay
     packed = [bytearray(launch.program.pack(launch)) if isinstance(launch.program, Kernel) else _refuse(launch) for launch in launches]
     self.grids = [launch.grid for launch in launches]
@@ -189,7 +200,7 @@ class GpuRecording:
     """Run all launches."""
     if not self.launches: return
     if self.touched is None: self.touched = touched(zip(self.buffers, self.written), [program.place for program in self.programs])
-    self.busy = self.device.enqueue(self.pieces, [program.name for program in self.programs], self.touched)
+    self.busy = self.device.enqueue(self.pieces, self.work, self.touched)
 
   def submit_timed(self) -> list[tuple[int, int]]:
     """The same, with a look at the GPU's clock between launches: when each began and ended, in nanoseconds of time.perf_counter_ns."""
@@ -197,7 +208,7 @@ class GpuRecording:
     if data: self.memory.mapping.copyout(0, memoryview(data))
     words = struct.unpack(f"<{self.words}I", data)
     calls = [list(words[start:end]) for start, end in zip(self.places, [*self.places[1:], None])]
-    return self.device.enqueue_timed(calls, [program.name for program in self.programs])
+    return self.device.enqueue_timed(calls, self.work)
 
   def __del__(self) -> None:
     memory = getattr(self, "memory", None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tinyhw.autogen.nvidia import methods
 from tinyhw.drivers.gpu.device import Faulted, GpuDevice, Left, Mark
-from tinyhw.drivers.gpu.launch import Indirect
+from tinyhw.drivers.gpu.launch import Indirect, Work, work_of_copy
 from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Stage
 from tinyhw.drivers.gpu.order import EVERYTHING, Touched
 from tinyhw.drivers.gpu.queue import Timeline, Transient
@@ -24,6 +24,7 @@ SHARED_WINDOW, LOCAL_WINDOW = 0x7294_0000_0000, 0x7293_0000_0000   # addresses t
 WARP_UNIT, TPC_UNIT, LOCAL_UNIT = 0x200, 0x8000, 0x20000           # what local memory comes in; as Mesa NVK has it
 WARP = 32
 POLL_SECONDS = 0.0001
+SETUP: list[Work] = [("setup", None)]
 
 def _up(value: int, unit: int) -> int: return -(-value // unit) * unit
 
@@ -60,12 +61,12 @@ class NVDevice(GpuDevice):
 
   def _introduce(self) -> None:
     """Bind the engines' objects to the channels' subchannels."""
-    with self.submission(self.compute, ["setup"]) as number:
+    with self.submission(self.compute, SETUP) as number:
       commands = self.commands()
       commands.setup(self.card.chip.compute, SHARED_WINDOW, LOCAL_WINDOW)
       commands.release(self.timeline.address, number, wait=True)
       self.compute.put(commands.words)
-    with self.submission(self.copies, ["setup"]) as number:
+    with self.submission(self.copies, SETUP) as number:
       commands = self.commands()
       commands.acquire(self.timeline.address, number - 1)
       commands.bind(methods.COPY_SUBCHANNEL, self.copies.number)
@@ -107,8 +108,8 @@ class NVDevice(GpuDevice):
     """An empty list of commands."""
     return Commands(self.card.chip.generation)
 
-  def enqueue(self, pieces: Sequence[list[int] | Indirect], names: Sequence[str], what: Touched = EVERYTHING) -> Mark:
-    with self.lock, self.submission(self.compute, names) as number:
+  def enqueue(self, pieces: Sequence[list[int] | Indirect], work: Sequence[Work], what: Touched = EVERYTHING) -> Mark:
+    with self.lock, self.submission(self.compute, work) as number:
       first, last = self.commands(), self.commands()
       needed = self.queues.take(self.compute.name, number, what, self.timeline.completed)
       if needed: first.acquire(self.timeline.address, needed)
@@ -120,7 +121,7 @@ class NVDevice(GpuDevice):
     return self.epoch, number
 
   def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
-    with self.lock, self.submission(self.copies, [f"copy of {size} bytes from {source:#x} to {dest:#x}"]) as number:
+    with self.lock, self.submission(self.copies, work_of_copy(dest, source, size)) as number:
       commands, what = self.commands(), Touched([(source, source + size)], [(dest, dest + size)])
       needed = self.queues.take(self.copies.name, number, what, self.timeline.completed)
       if needed: commands.acquire(self.timeline.address, needed)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tinyhw import nn
+from tinyhw.config import Context
 from tinyhw.dtype import dtypes
 from tinyhw.engine import schedule as scheduling
 from tinyhw.engine.realize import realize
@@ -20,6 +21,28 @@ DEVICE = "PYTHON"
 def tensor(*values: float) -> Tensor: return Tensor([float(v) for v in values], device=DEVICE).realize()
 
 def empty(*shape: int) -> Tensor: return Tensor.empty(*shape, device=DEVICE)
+
+def test_kernels_have_the_lines_of_the_run() -> None:
+  """Equal graphs have one schedule, and the lines of who runs it; kernels that several nodes became have the line of what they compute."""
+  def lines(*tensors: Tensor) -> list[str]:
+    kernels = schedule(canonicalize([t.uop for t in tensors])).kernels
+    return ["?" if k.line is None else f"{k.line[1] - first}" for k in kernels]
+  first = test_kernels_have_the_lines_of_the_run.__code__.co_firstlineno
+  x, large = tensor(1, 2, 3), empty(1 << 17).realize()
+  a = (x * 2).exp()                             # 7
+  b = a.sum().reshape(1) if a.shape else a      # 8
+  assert lines(b) == ["8"] and lines(x * 2 + 1, b) == ["9", "8"]
+  c = (x * 2).exp()                             # 10
+  assert lines(a) == ["7"] and lines(c) == ["7"], "the same node"
+  y = tensor(4, 5, 6)
+  d = (y * 2).exp()                             # 13
+  e = d.sum().reshape(1)                        # 14
+  assert lines(d) == ["13"] and lines(e) == ["14"] and lines(a) == ["7"], "another node, and the same schedule"
+  assert lines(large.sum()) == ["16", "16"], "both halves of a sum in two steps"
+  with Context(TRACEMETA=0): z = tensor(7, 8, 9).sqrt()
+  assert lines(z) == ["?"]
+  x.assign(x + 1)                               # 19
+  assert lines(x) == ["19"]
 
 def test_readers_come_before_the_writer() -> None:
   x = tensor(1, 2, 3)

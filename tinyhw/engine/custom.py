@@ -6,12 +6,14 @@ memory has new nodes.
 """
 from __future__ import annotations
 
+from tinyhw.config import TRACEMETA
 from tinyhw.engine.buffers import buffer_of
 from tinyhw.engine.compile import parts
 from tinyhw.engine.lower import loop_order
 from tinyhw.engine.realize import step_of, execute, realize, this_thread
 from tinyhw.engine.writes import overwrite
 from tinyhw.errors import ArgumentError, VerifyError
+from tinyhw.trace import caller
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, to_indices
 from tinyhw.uop.verify import verify
@@ -58,7 +60,8 @@ def launch(sink: UOp, device: str, nodes: list[UOp]) -> None:
   fresh = [b for b in written if not b.is_allocated()]    # nobody has written there before
   realize([], written)
   for b in buffers: b.ensure_allocated()
-  steps = [step_of(part, tuple(buffers), {}) for part in parts(device, [sink])[0]]
+  line = caller() if TRACEMETA.value else None
+  steps = [step_of(part, tuple(buffers), {}, line) for part in parts(device, [sink])[0]]
   execute(steps)
   overwrite(written)
   capture = this_thread.capture

@@ -75,4 +75,4 @@ def join(a: Kernel, b: Kernel) -> Kernel | None:
     loads[u] = stored[u.src[0]]
   moved = moved.substitute(loads)
   reads = a.reads + [r for r in b.reads if r not in a.reads and r not in a.writes]
-  return Kernel(a.node, UOp.sink(*a.sink.src, *moved.src, arg=a.sink.arg), buffers, reads, a.writes + b.writes, late=a.late + b.late)
+  return Kernel(a.node, UOp.sink(*a.sink.src, *moved.src, arg=a.sink.arg), buffers, reads, a.writes + b.writes, late=a.late + b.late, origin=a.origin)

@@ -20,7 +20,8 @@ class Kernel:
   """A kernel of a schedule. sink: its expression over PARAMs, or a COPY node. buffers: by slot. writes: slots stored to. node: what it computes.
 
   versions: by slot, the state of its buffer that is meant; two states of one buffer have two slots until copies tell them apart (schedule.py).
-  late: BUFFERs that should be written before it runs, though it does not read them."""
+  late: BUFFERs that should be written before it runs, though it does not read them. origin: the node of the canonical graph whose line, in each run,
+  is the kernel's."""
   node: UOp
   sink: UOp
   buffers: list[UOp] = field(default_factory=list)
@@ -28,6 +29,12 @@ class Kernel:
   writes: list[UOp] = field(default_factory=list)
   versions: list[UOp] = field(default_factory=list)
   late: list[UOp] = field(default_factory=list)
+  origin: UOp | None = None
+
+  @property
+  def line(self) -> trace.Location | None:
+    """Where the operation is written that the last run wants it for (TRACEMETA)."""
+    return None if self.origin is None else self.origin.line
 
 _TRACED = GroupOp.Elementwise | {Ops.REDUCE}
 

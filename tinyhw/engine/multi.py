@@ -64,11 +64,16 @@ def check_axis(shape: tuple[sint, ...], axis: int, devices: Devices) -> None:
     raise ShapeError(f"cannot divide axis {axis}, of size {size if isinstance(size, int) else size.render()}, among {len(devices)} devices: their "
                      "parts must be equal; pad it to a multiple, choose another axis, or axis=None to give each device all")
 
-def distribute(roots: list[UOp]) -> list[Local]:
-  """What each device computes for each of these nodes; the nodes themselves where no tensor is on several devices."""
+def distribute(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[Local]:
+  """What each device computes for each of these nodes; the nodes themselves where no tensor is on several devices.
+
+  came: gets for each node that is new the one in whose place it is.
+  """
   if not any(is_multi(u) for u in UOp.sink(*roots).toposort()): return [Local(r, None) for r in roots]
   distribution = Distribution()
-  return [distribution.of(r) for r in roots]
+  found = [distribution.of(r) for r in roots]
+  if came is not None: came.update((local.node, u) for u, local in distribution.local.items() if local.node is not u)
+  return found
 
 # ***** building *****
 

@@ -27,11 +27,12 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, to_indices
 
 class Step(NamedTuple):
-  """One kernel or copy of a run: `runner` None means that buffers[1] is copied to buffers[0]."""
+  """One kernel or copy of a run: `runner` None means that buffers[1] is copied to buffers[0]. line: where its operation is written."""
   runner: Runner | None
   buffers: tuple[Buffer, ...]
   variables: tuple[int, ...]
   grid: int
+  line: trace.Location | None = None
 
   @property
   def written(self) -> tuple[Buffer, ...]: return self.buffers[:1] if self.runner is None else tuple(self.buffers[k] for k in self.runner.written)
@@ -262,7 +263,8 @@ def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storag
   """The steps of kernels that run on the same devices: all on the first one, then all on the next."""
   used: list[tuple[Any, ...]] = [tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]]) for b in k.buffers])
                                  for k in kernels]
-  if devices == COPIES: return [Step(None, pair, (), 0) for k, (to, source) in zip(kernels, used) for pair in copies(k.sink.arg, to, source)]
+  if devices == COPIES:
+    return [Step(None, pair, (), 0, k.line) for k, (to, source) in zip(kernels, used) for pair in copies(k.sink.arg, to, source)]
   if isinstance(devices, str): return _launches(devices, kernels, used, canonical.variables)
   return [s for i, device in enumerate(devices)
           for s in _launches(device, kernels, [tuple([b.bufs[i] for b in bufs]) for bufs in used], {**canonical.variables, SHARD: i})]
@@ -276,14 +278,18 @@ def _launches(device: str, kernels: Sequence[Kernel], used: Sequence[tuple[Buffe
   found = _parts(device, kernels)
   if trace.recorder is not None:
     for kernel, launched in zip(kernels, found): trace.recorder.ran(kernel.sink, [part.runner for part in launched])
-  return [step_of(part, buffers, variables) for launched, buffers in zip(found, used) for part in launched]
+  return [step_of(part, buffers, variables, kernel.line) for kernel, launched, buffers in zip(kernels, found, used) for part in launched]
 
-def step_of(part: Part, buffers: tuple[Buffer, ...], variables: dict[str, int]) -> Step:
+def step_of(part: Part, buffers: tuple[Buffer, ...], variables: dict[str, int], line: trace.Location | None = None) -> Step:
   found = part.runner
   if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])
   try: values = part.fixed + tuple([variables[name] for name in found.variables])
   except KeyError as error: raise SymbolicError(f"the variable {error} has no value; bind it: variable.bind(3)") from None
-  return Step(found, buffers, values, value_of(found.grid, variables) if isinstance(found.grid, UOp) else found.grid)
+  return Step(found, buffers, values, value_of(found.grid, variables) if isinstance(found.grid, UOp) else found.grid, line)
+
+def launch_of(step: Step, runner: Runner) -> Launch:
+  """A Step that runs a kernel, as a device wants it."""
+  return Launch(runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid, runner.small, runner.written, step.line)
 
 def copies(how: str | None, to: Storage, source: Storage) -> list[tuple[Buffer, Buffer]]:
   """What a COPY does, as pairs of Buffers (to, from): docs/design.md, section 3.2."""
@@ -310,8 +316,7 @@ def execute(steps: list[Step]) -> None:
     if step.runner is None: _copy(step)
     else:
       device = step.runner.device
-      runner = step.runner
-      batch.append(Launch(runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid, runner.small, runner.written))
+      batch.append(launch_of(step, step.runner))
       if timed: batch = _timed(step, batch)
     GlobalCounters.kernel_count += 1
   if batch: Device[device].submit(batch)

@@ -16,14 +16,14 @@ from typing import Any
 
 from tinyhw import trace
 from tinyhw.config import JIT
-from tinyhw.device import Buffer, Device, Launch, Recording
+from tinyhw.device import Buffer, Device, Recording
 from tinyhw.engine import realize as realizing
 from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, new_buffer, storage_with
 from tinyhw.engine.compile import value_of
 from tinyhw.engine.jit_gradients import Gradients, refuse_gradient
 from tinyhw.engine.jit_views import base_buffer, binds_in, chain, with_values
 from tinyhw.engine.multi import SHARD
-from tinyhw.engine.realize import Capture, Step
+from tinyhw.engine.realize import Capture, Step, launch_of
 from tinyhw.engine.structure import leaves_of, rebuilt
 from tinyhw.engine.writes import Holder, assign_of, memory_of, overwrite, rebased, values, viewers
 from tinyhw.errors import JitError
@@ -310,8 +310,7 @@ class Captured:
       for whole, points in found[:1]: points.copies.append((copy, position, b.offset - whole.offset))
 
   def _record_group(self, group: list[Step]) -> None:
-    launches = [Launch(s.runner.program, [b.get_buf() for b in s.buffers], s.variables, s.grid, s.runner.small, s.runner.written)
-                for s in group if s.runner is not None]
+    launches = [launch_of(s, s.runner) for s in group if s.runner is not None]
     recording = Device[group[0].runner.device].record(launches)  # type: ignore[union-attr]
     self.parts.append(recording)
     self.part_steps.append(group)

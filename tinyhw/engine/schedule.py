@@ -13,7 +13,7 @@ A schedule depends only on the canonical graph, so it is kept: the next step of 
 """
 from __future__ import annotations
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -84,8 +84,12 @@ def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized
       stack += u.src[::-1] if held is None else (held,)
       continue
     held = known(u)
-    new[u] = new[held] if held is not None else _canonical_node(u, tuple([new[s] for s in u.src]), out)
-    if u.op is Ops.ASSIGN and held is None: out.assigns[new[u]] = u
+    if held is not None:
+      new[u] = new[held]
+      continue
+    made = new[u] = _canonical_node(u, tuple([new[s] for s in u.src]), out)
+    if u.op not in DROPPED: made.line = u.line   # of this run: equal graphs are one, wherever they were written
+    if u.op is Ops.ASSIGN: out.assigns[made] = u
   out.roots += tuple([new[u] for u in roots])
   if DEBUG >= 7 or VIZ: _follow(new)
   return out
@@ -151,21 +155,25 @@ def schedule(canonical: Canonical) -> Schedule:
     return found
   recorder = trace.recorder
   if recorder is not None: recorder.begin("schedule", "", canonical.roots)
-  made = _schedules[canonical.roots] = make_schedule([strip(r) for r in canonical.roots])
+  made = _schedules[canonical.roots] = make_schedule(canonical.roots)
   if recorder is not None: recorder.done(canonical, made)
   while len(_schedules) > CACHE_SIZE: _schedules.popitem(last=False)
   return made
 
-def make_schedule(roots: list[UOp]) -> Schedule:
+def make_schedule(wanted: Sequence[UOp]) -> Schedule:
+  """The schedule of canonical roots. What it knows of one is found by the node under its reshapes."""
   passed = _not_recorded if trace.recorder is None else trace.recorder.passed
-  given = [r for r in dict.fromkeys(roots) if r.op not in IN_MEMORY]
-  local = dict(zip(given, distribute(given)))
-  roots = [strip(r) for r in split_reductions([_computed(x.node) for x in local.values()])]
+  asked = {strip(r): r for r in wanted}
+  given = [r for r in asked if r.op not in IN_MEMORY]
+  came: dict[UOp, UOp] = {}
+  local = dict(zip(given, distribute(given, came)))
+  roots = [strip(r) for r in split_reductions([_computed(x.node) for x in local.values()], came)]
   passed("split", roots)
   places = fused(roots)
   passed("fuse", places)
   lowering = Lowering(places)
   kernels = lowering.kernels()
+  find_origins(kernels, places.nodes, came, {r: asked[g] for g, r in zip(given, roots)})
   passed("lower", kernels)
   storage = dict(lowering.storage)
   storage.update((g, storage[r]) for g, r in zip(given, roots))
@@ -180,6 +188,20 @@ def make_schedule(roots: list[UOp]) -> Schedule:
   runs = [(place, list(run)) for place, run in groupby(kernels, place_of)]
   return Schedule(kernels, runs, storage, plan, next((d for d in (r.device for r in roots) if d), ""),
                   {g: x for g, x in local.items() if is_multi(g)})
+
+def find_origins(kernels: list[Kernel], nodes: Sequence[UOp], came: dict[UOp, UOp], asked: dict[UOp, UOp]) -> None:
+  """Tell kernels from which canonical node they have their line: what their own node came from, or where that has no line, one that uses it.
+
+  nodes: of the graph that was lowered, sources first. came: what new nodes stand in the place of. asked: the canonical roots, by what was lowered.
+  """
+  found = dict(asked)
+  for v in reversed(nodes):
+    u = v
+    while u in came: u = came[u]
+    if u.line is not None: found[v] = u
+    elif v not in found: continue
+    for s in v.src: found.setdefault(s, found[v])
+  for k in kernels: k.origin = found.get(k.node)
 
 COPIES = "copies"
 

@@ -16,8 +16,8 @@ MAX_PARTS = 256
 PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into local memory
 PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
 
-def split_reductions(roots: list[UOp]) -> list[UOp]:
-  """The same graph with large reductions in two steps."""
+def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[UOp]:
+  """The same graph with large reductions in two steps. came: gets for each node that is new the one in whose place it is."""
   new: dict[UOp, UOp] = {}
   changed = False
   nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
@@ -30,7 +30,9 @@ def split_reductions(roots: list[UOp]) -> list[UOp]:
       changed |= halves is not v
       v = halves
     new[u] = v
-  return [new[r] for r in roots] if changed else roots
+  if not changed: return roots
+  if came is not None: came.update((v, u) for u, v in new.items() if v is not u)
+  return [new[r] for r in roots]
 
 def parts_of(u: UOp, extent: dict[UOp, int]) -> tuple[int, int]:
   """The smallest and largest number of parts that are wanted; (1, 1) for a reduction that is best done at once."""

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from gpu_programs import DUTIES, GROUPS, N, Vectors
 
-from tinyhw import emulator
-from tinyhw.device import Launch
+from tinyhw import Tensor, TinyJit, emulator
+from tinyhw.device import Device, Launch
 from tinyhw.drivers import amd, nvidia
 from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.gpu.device import GpuDevice
+from tinyhw.drivers.gpu.launch import GpuRecording, Kernel
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
 from tinyhw.errors import DeviceError, DriverError
@@ -63,6 +64,29 @@ def test_a_bad_address_is_told_and_another_device_goes_on(virtual: Opener, kind:
   w = Vectors(other)
   other.submit([w.launch(w.one, w.one)])
   assert w.read(w.out) == [i * 2.0 for i in range(N)]
+
+@pytest.mark.parametrize("kind", ("gfx1100", "sm_90"))
+@pytest.mark.parametrize("replayed", (False, True))
+def test_a_fault_of_a_tensors_kernel_names_the_line_and_the_nearest_tensor(virtual: Opener, monkeypatch: pytest.MonkeyPatch, kind: str,
+                                                                           replayed: bool) -> None:
+  name, device = vendor(kind), virtual(kind)[0]
+  monkeypatch.setattr(Device, "_opened", {name: device})
+  def model(x: Tensor) -> Tensor:
+    return (x * 2 + x.sum()).realize()  # the line
+  line = model.__code__.co_firstlineno + 1
+  step = TinyJit(model) if replayed else model
+  large = Tensor.zeros(1 << 18, device=name).contiguous().realize()
+  for i in range(3 if replayed else 1): step(Tensor([1.0, 2.0, i], device=name).realize())
+  device.synchronize()
+  class Astray:
+    address, size = large.uop.buffer._buf.address + (1 << 30), 12
+  pack, patch = Kernel.pack, GpuRecording.patch
+  monkeypatch.setattr(Kernel, "pack", lambda kernel, launch: pack(kernel, launch._replace(buffers=[Astray] * len(launch.buffers))))
+  monkeypatch.setattr(GpuRecording, "patch", lambda recording, launch, position, value: patch(recording, launch, position, Astray))
+  with pytest.raises(DriverError) as caught: step(Tensor([1.0, 2.0, 5.0], device=name).realize()).tolist()
+  text = caught.value.message
+  assert re.search(rf"which it was at: \w+ of {re.escape(__file__)}:{line}\b", text), text
+  assert re.search(r"is the end of a buffer of .* with \d+ float32, .* before it", text), text
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_gpus_copy_from_each_other(virtual: Opener, kind: str) -> None:

@@ -1,9 +1,13 @@
 """What is told of a GPU that is lost."""
+import re
+
+import pytest
 from amd_box import Opener, code
 
 from tinyhw.config import Context
-from tinyhw.device import Launch
+from tinyhw.device import Buffer, Device, Launch
 from tinyhw.drivers.gpu import reports
+from tinyhw.dtype import dtypes
 
 def test_places_are_told_by_what_lies_next_to_them(opened: Opener) -> None:
   _, device = opened("gfx1100")
@@ -11,12 +15,29 @@ def test_places_are_told_by_what_lies_next_to_them(opened: Opener) -> None:
   assert reports.place(device, big.address + 5) == f"in a buffer of 5.00 MB (5242880 bytes) at {big.address:#x}"
   assert f"{big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB" in reports.place(device, big.address + (5 << 20))
   assert reports.place(device, 8) == "a null pointer, or an offset from one"
-  assert reports.place(device, big.address + (1 << 45)) == reports.place(device, 1 << 20) == "no memory of the device is near it"
+  far = f"of all buffers {big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB (5242880 bytes), 32.00 TB (35184366845952 bytes) before it"
+  assert reports.place(device, big.address + (1 << 45)) == far
   address = big.address
   device.allocator.free(big)
+  assert reports.place(device, address + (1 << 45)) == "no memory of the device is near it"
   device.allocator.free_cache()
   device.synchronize()
   assert "which was freed" in reports.place(device, address)
+
+def test_buffers_are_told_with_what_they_hold(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  _, device = opened("gfx1100")
+  monkeypatch.setattr(Device, "_opened", {"AMD": device})
+  buffer = Buffer("AMD", 300, dtypes.float32).allocate()
+  view, program = buffer.view(7, dtypes.int64, 80).allocate(), device.load(code("gfx1100", name="adds"))
+  start = buffer._buf.address
+  assert reports.place(device, start) == f"in a buffer of 1.17 KB (1200 bytes) with 300 float32 at {start:#x}"
+  assert reports.place(device, start + 90) == f"in a part of a buffer of 56 bytes with 7 int64 at {start + 80:#x}"
+  assert f"{start + 1200:#x} is the end of a buffer of 1.17 KB (1200 bytes) with 300 float32, 8 bytes before" in reports.place(device, start + 1208)
+  assert re.match("in code of .* with kernel adds at", reports.place(device, program.start))
+  signals = device.timeline.memory.address
+  told = reports.place(device, signals)
+  assert re.fullmatch(f'in "signals" of 4.00 KB .* at {signals:#x}; of all buffers 0x.* of a (part of a )?buffer of .*', told)
+  del view
 
 def test_a_report_shows_what_indirect_buffers_hold(opened: Opener) -> None:
   box, device = opened("gfx942")
@@ -34,12 +55,13 @@ def test_a_report_names_the_kernels_that_were_running(opened: Opener) -> None:
   programs, a = [device.load(code(name=f"kernel_{i}")) for i in range(10)], device.allocator.alloc(100)
   device.synchronize()
   box.stopped = True
-  device.submit([Launch(program, [a], [1], 1) for program in programs])
+  device.submit([Launch(program, [a], [1], 1, line=("model.py", 7 + i, "f") if i else None) for i, program in enumerate(programs)])
   lines = reports.report(device, "has a fault").splitlines()
   done = device.timeline.completed
   assert lines[0] == "AMD (gfx1100) has a fault"
   assert lines[1] == f"  submission {done} is the last one that it has done, {done + 1} was submitted last"
-  assert lines[2] == f"  submission {done + 1}, which it was at: {', '.join(f'kernel_{i}' for i in range(8))} and 2 more"
+  shown = ", ".join(f"kernel_{i} of model.py:{7 + i}" for i in range(1, 8))
+  assert lines[2] == f"  submission {done + 1}, which it was at: kernel_0, {shown} and 2 more"
   assert lines[3].startswith("  compute queue ") and lines[4].startswith("  copy queue ")
   assert any("DISPATCH_DIRECT" in line for line in lines)
   assert "dmesg" in lines[-1] and "EMULATE=gfx1100" in lines[-1]

@@ -18,7 +18,7 @@ def test_many_words_are_several_entries(opened) -> None:
   computer, device = opened("sm_90")
   Note(computer)
   before = device.compute.ring.written
-  device.enqueue([[0] * (device.transient.size // 8)], ["nothing"])
+  device.enqueue([[0] * (device.transient.size // 8)], [("nothing", None)])
   device.synchronize()
   assert device.compute.ring.written - before >= 4
 

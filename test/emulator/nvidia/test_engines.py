@@ -10,7 +10,7 @@ from tinyhw.emulator.errors import DoorbellError, StrictError
 from tinyhw.errors import TinyError
 
 def run(device, words: list[int]) -> None:
-  device.enqueue([words], ["by hand"])
+  device.enqueue([words], [("by hand", None)])
   device.synchronize()
 
 @pytest.mark.parametrize("words, said", [
