@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.hazards import VECTOR_RESULTS, avoid_hazards
 from tinyhw.isa.amd.regs import s, v, ve
 from tinyhw.isa.amd.table import build, table
@@ -59,18 +58,3 @@ def test_only_vector_instructions_count_for_a_transcendental_result_on_rdna3() -
   scalar, vector = build(rows["s_mov_b32"], s(0), 0), build(rows["v_mov_b32"], v(9), 0)
   assert f"s_waitcnt_depctr {VECTOR_RESULTS}" in cured("gfx1100", [start, *[scalar] * 8, use])
   assert f"s_waitcnt_depctr {VECTOR_RESULTS}" not in cured("gfx1100", [start, *[vector] * 6, use])
-
-def test_a_scalar_register_that_was_read_by_the_vector_unit_on_rdna4() -> None:
-  rows = table("gfx1200")
-  add, write = build(rows["v_add_nc_u32"], v(0), s(4), v(0)), build(rows["s_mov_b32"], s(4), 0)
-  assert cured("gfx1200", [add, write, add])[2] == f"s_waitcnt_depctr {0xff9e}"
-  assert cured("gfx1200", [write, build(rows["v_mov_b32"], v(0), 0)]) == ["s_mov_b32", "v_mov_b32"]
-  load = build(rows["s_load_b32"], s(8), regs.s(0, 2), None)
-  assert cured("gfx1200", [add, write, load, add]) == ["v_add_nc_u32", "s_mov_b32", "s_load_b32", "v_add_nc_u32"]
-  compare = build(rows["s_cmp_eq_u32"], s(4), 0)
-  assert cured("gfx1200", [add, write, compare])[2] == f"s_waitcnt_depctr {0xff9e}", "scalar instructions read it too late as well"
-
-def test_a_block_that_runs_into_the_next_one_waits_for_its_last_write_on_rdna4() -> None:
-  rows = table("gfx1200")
-  add, write = build(rows["v_add_nc_u32"], v(0), s(4), v(0)), build(rows["s_mov_b32"], s(4), 0)
-  assert cured("gfx1200", [add, write])[-1] == f"s_waitcnt_depctr {0xff9e}"

@@ -31,7 +31,8 @@ class KnownEvent(NamedTuple):
 
 class Known(NamedTuple):
   """What is known of a wave. hazards: (row of the table, register, wait states since, VALU instructions since, text). scalar: masks of the scalar
-  watch. results, addends: of matrix instructions. transcendental: (register, VALU and transcendental instructions since, text)."""
+  watch. results, addends: of matrix instructions. transcendental: (register, VALU and transcendental instructions since, text).
+  forwarding: (register, VALU instructions and writes of EXEC since)."""
   scalars: int
   events: tuple[KnownEvent, ...]
   hazards: tuple[tuple[int, int, int, int, str], ...]
@@ -39,6 +40,7 @@ class Known(NamedTuple):
   results: tuple[tuple[int, int, Product, tuple[int, ...], str], ...]
   addends: tuple[tuple[int, int, Product, str], ...]
   transcendental: tuple[tuple[int, int, int, str], ...]
+  forwarding: tuple[tuple[int, int, int], ...]
 
 def known(strict: Strict) -> Known:
   """What a Strict knows."""
@@ -57,7 +59,8 @@ def known(strict: Strict) -> Known:
            if valu - t[0] < TRANS_VALU and hazards.trans - t[1] < TRANS_TRANS]
   watch = hazards.scalar
   return Known(strict.scalars, tuple(_events(strict)), tuple(sorted(last)), (watch.read, watch.by_salu, watch.by_valu),
-               tuple(sorted(results)), tuple(sorted(addends)), tuple(sorted(trans)))
+               tuple(sorted(results)), tuple(sorted(addends)), tuple(sorted(trans)),
+               hazards.forwarding.known(valu) if hazards.forwarding is not None else ())
 
 def _events(strict: Strict) -> Iterable[KnownEvent]:
   """Outstanding events, less those that no later one can tell: they keep nothing, and none before them waits for their turn."""
@@ -84,6 +87,7 @@ def tell(strict: Strict, what: Known) -> None:
   if hazards.matrix is not None:
     hazards.matrix.results = {register: (now - since, *rest) for register, since, *rest in what.results}  # type: ignore[misc]  # as they were
     hazards.matrix.addends = {register: (now - since, *rest) for register, since, *rest in what.addends}  # type: ignore[misc]
+  if hazards.forwarding is not None: hazards.forwarding.tell(what.forwarding, valu)
   hazards.alert = bool(what.transcendental or what.results)
 
 class StandIn:

@@ -2,13 +2,14 @@
 
 A wait state is an issued instruction; s_nop n is n + 1 of them. A row names what comes first and which of its registers count, what must not come too
 soon after it and how it uses them, and how many wait states must lie between. hazards_mfma.py has
-those of MFMA, hazards_scalar.py those of scalar registers on RDNA.
+those of MFMA, hazards_scalar.py those of scalar registers on RDNA, hazards_forwarding.py that of EXEC in RDNA3's waves of 64.
 Sources: LLVM GCNHazardRecognizer.cpp; ISA guides, "manually inserted wait states". What has no row is interlocked, or has nothing to do with compute.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.amd import matrix
+from tinyhw.emulator.amd.hazards_forwarding import ForwardingWatch
 from tinyhw.emulator.amd.hazards_mfma import MatrixWatch
 from tinyhw.emulator.amd.hazards_scalar import ScalarWatch
 from tinyhw.emulator.errors import MissingHazard
@@ -157,6 +158,7 @@ class Watch:
   def __init__(self, arch: str, lanes: int):
     self.table = table(arch)
     self.scalar = ScalarWatch(arch, lanes)
+    self.forwarding = ForwardingWatch() if arch.startswith("gfx11") and lanes == 64 else None
     self.now = self.valu = self.trans = 0
     self.alert = False
     self.last: dict[tuple[int, int], tuple[int, int, str]] = {} # (row, register) -> when, VALU instructions until then, by what
@@ -174,6 +176,11 @@ class Watch:
         if since < states: self.fail(row, found[2], since)
     if self.matrix is not None and self.matrix.results: self.matrix.check(step, self.now)
     if self.transcendental and step.valu: self.check_transcendental(step)
+
+  def chain(self, step: Step) -> None:
+    """Hazards that three instructions make. Raises MissingHazard."""
+    self.scalar.step(step)
+    if self.forwarding is not None: self.forwarding.step(step, self.valu)
 
   def note(self, step: Step) -> None:
     """The step has been issued, and counted in `now` and `valu`."""
@@ -204,6 +211,7 @@ class Watch:
     if immediate >> 12 & 15 == 0:
       self.last.clear()
       self.transcendental.clear()
+      if self.forwarding is not None: self.forwarding.clear()
 
   def fail(self, row: int, text: str, since: int) -> None:
     hazard = self.table[row]

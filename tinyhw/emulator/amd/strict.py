@@ -105,7 +105,7 @@ class Strict:
         if register not in vectors: raise self.beyond(register)
     hazards = self.hazards
     if step.waits or hazards.alert: hazards.check(step)
-    if hazards.scalar.on: hazards.scalar.step(step)
+    if hazards.scalar.on: hazards.chain(step)
     step.run(wave)
     hazards.now += step.states
     hazards.valu += step.valu
@@ -120,7 +120,7 @@ class Strict:
     if step.scalar_reads & ~self.scalars: raise UninitialisedRead("a scalar register is read and nothing has written it")
     hazards = self.hazards
     if step.waits or hazards.alert: hazards.check(step)
-    if hazards.scalar.on: hazards.scalar.step(step)
+    if hazards.scalar.on: hazards.chain(step)
     if step.steers: step.run(wave)
     hazards.now += step.states
     hazards.valu += step.valu

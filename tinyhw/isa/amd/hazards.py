@@ -3,7 +3,7 @@
 A rule says: an instruction of the first kind that writes (or reads) registers, then one of the second kind that touches them, with fewer than so many
 *states* between them. A state is an issued instruction of the kinds that the rule counts. The states that registers still lack flow through the
 blocks; where paths meet the larger number holds, and where something is lacking the cure is put before the second instruction. A rule is about one
-bank of registers, and sets of them are ints used as bitsets.
+bank of registers, and sets of them are ints used as bitsets. What three instructions do together is in hazards_rdna.py.
 
 Sources: LLVM, GCNHazardRecognizer; Mesa, src/amd/compiler/README-ISA.md; MI300 ISA guide, section 4.5; RDNA3 ISA guide, section 5.7.
 """
@@ -239,48 +239,7 @@ class Recognizer:
 MOST_NOPS = 16           # that one s_nop is
 VECTOR_RESULTS = 0x0f9f  # of s_waitcnt_depctr: until va_vdst is 0
 
-# ***** RDNA4: scalar registers that the vector unit has read *****
-
-SCALAR_RESULTS, VECTOR_SCALARS = 0xff9e, 0xf19f  # of s_wait_alu: until sa_sdst is 0; until va_sdst is 0
-VECTOR_VCC = 0xff9d                              # until va_vcc is 0
-
-def wait_for_scalars(function: Function, rows: Table) -> None:
-  """ERRATA a pair of scalar registers that a vector instruction read, was written since and is read again may give the old value to a vector
-  instruction, and what a scalar instruction wrote also to a scalar one; waiting for the writer avoids it; seen on gfx1200, gfx1201. Scalar loads and
-  buffer instructions end it too. Blocks begin and end with all writers waited for.
-  """
-  seen = {index >> 1 for block in function.blocks for inst in block.insts if inst.row.pipe in VALU for index in indices(read(inst, SGPR))}
-  for block in function.blocks:
-    out: list[MInst] = []
-    pending: dict[int, int] = {}  # pair -> mask of s_wait_alu
-    for inst in block.insts:
-      vector = inst.row.pipe in VALU
-      pairs = {index >> 1 for index in indices(read(inst, SGPR))} if vector or inst.row.pipe == "salu" else set()
-      leaving = inst is block.insts[-1]
-      mask = 0xffff
-      for pair, needed in pending.items():
-        if pair in pairs and vector or leaving: mask &= needed
-        elif pair in pairs and not needed & 1: mask &= SCALAR_RESULTS  # scalar instructions wait for vector ones by themselves
-      if mask != 0xffff:
-        out.append(build(rows["s_wait_alu"], mask))
-        out[-1].origin, out[-1].comment = inst.origin, "hazard: scalars"
-        pending = {pair: needed for pair, needed in pending.items() if needed & mask != mask}
-      out.append(inst)
-      if inst.row.pipe == "smem" or inst.row.name.startswith("buffer_"): pending.clear()
-      for index in indices(written(inst, SGPR)):
-        pair = index >> 1
-        if pair in seen and inst.row.pipe != "smem": pending[pair] = pending.get(pair, 0xffff) & kind_of_write(vector, index)
-    if pending: out.append(build(rows["s_wait_alu"], functools.reduce(int.__and__, pending.values())))  # the last instruction, no jump, has written
-    block.insts = out
-
-def kind_of_write(vector: bool, index: int) -> int:
-  """The mask of s_wait_alu that waits for a write."""
-  if not vector: return SCALAR_RESULTS
-  return VECTOR_VCC if index in (regs.VCC, regs.VCC + 1) else VECTOR_SCALARS
-
 def avoid_hazards(function: Function, target: Target) -> Function:
   """The function with its hazards cured."""
-  rows = table(target.table.generation.arch)
-  Recognizer(function, rows).run()
-  if rows.generation.family == "rdna4": wait_for_scalars(function, rows)
+  Recognizer(function, table(target.table.generation.arch)).run()
   return function
