@@ -71,7 +71,8 @@ correctly rounded whatever the unit gives. All else is the expressions above. Me
 NVIDIA = """
 Kernels for NVIDIA GPUs compute SQRT, RECIPROCAL and FDIV of float32 by MUFU.RSQ and MUFU.RCP and what corrects those (`tinyhw/isa/sass/recipes.py`),
 correctly rounded for all operands; the special function unit's EX2, LG2, SIN and COS are off by more than the bars here allow, so all else is the
-expressions above, with their errors. Instructions of each, constants aside; a quotient out of the common range costs 17 more:
+expressions above, with their errors. Instructions of each, constants aside; a quotient out of the common range costs 17 more, one by
+a constant is 9, of an integer by a constant 3:
 
 | | sm_80 to sm_90 |
 |---|---|

@@ -5,16 +5,19 @@ from typing import Any
 
 import pytest
 
+from test.codegen.kernels import data_for, wild
 from test.isa.sass.test_select_alu import applied
 from test.isa.sass.machine import ARCHS, check, execute
 from tinyhw.codegen.passes import lower
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.nvidia import approximate
 from tinyhw.emulator.nvidia.numbers import float_of
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.macros import macros_of, signed
 from tinyhw.isa.sass.recipes import RECIPES
+from tinyhw.isa.sass.target import assemble
 from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
 
 OPS = (Ops.SQRT, Ops.RECIPROCAL, Ops.FDIV)
 MANTISSAS = (0, 1, 2, 0x123456, 0x3504f2, 0x3504f3, 0x400000, 0x5a5a5a, 0x7ffffe, 0x7fffff)
@@ -62,3 +65,25 @@ def test_rare_operands_cost_more(op: Ops, common: float, rare: float) -> None:
     return execute(program, "sm_90", {0: [0.0] * 32, 1: divisors if op is Ops.RECIPROCAL else [0.0, 1.0] * 16, 2: divisors})
   usual = executed([common] * 32)
   assert usual + 10 < executed([common] * 31 + [rare]) == executed([rare] * 32)
+
+@pytest.mark.parametrize("divisor", (3.0, -7.0, 255.0, 1.9999998807907104, -1.5 * 2.0 ** -60, 2.0 ** 60, 3.0 * 2.0 ** 61))
+def test_divisors_that_are_constants(divisor: float) -> None:
+  """No reciprocal is asked for, unless it is out of the common range."""
+  n, r = len(NUMBERS), UOp.range(len(NUMBERS), 0, AxisType.LOCAL)
+  x, y = UOp.param(1, dtypes.float32, n).index(r).load(), UOp.const(dtypes.float32, divisor)
+  kernel = UOp.sink(UOp.param(0, dtypes.float32, n).index(r).store(UOp(Ops.FDIV, dtypes.float32, (x, y)), r))
+  check(kernel, "sm_90", data={0: [0.0] * n, 1: NUMBERS}, optimized=False, what=f"by {divisor}")
+  names = [inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities("sm_90"), "test"), "sm_90")[2]]
+  assert ("MUFU" in names) == (abs(divisor) > 2.0 ** 60)
+
+@pytest.mark.parametrize("source", (dtypes.int32, dtypes.uint32, dtypes.uint8), ids=str)
+def test_integers_divided_by_constants_need_no_check(source: DType) -> None:
+  n = 96
+  r = UOp.range(n, 0, AxisType.LOCAL)
+  x = UOp(Ops.CAST, dtypes.float32, (UOp.param(1, source, n).index(r).load(),))
+  for divisor in (255.0, -3.0, 2.0 ** 59 * 1.7):
+    y = UOp.const(dtypes.float32, divisor)
+    kernel = UOp.sink(UOp.param(0, dtypes.float32, n).index(r).store(UOp(Ops.FDIV, dtypes.float32, (x, y)), r))
+    check(kernel, "sm_80", data=data_for(kernel, 3, wild), optimized=False, what=f"{source} by {divisor}")
+    names = [inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities("sm_80"), "test"), "sm_80")[2]]
+    assert "VOTE" not in names and "FSETP" not in names

@@ -12,6 +12,7 @@ from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.select_group import gathering, selector
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.target import assemble
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 def texts(kernel: UOp, arch: str) -> list[str]: return [show(inst) for _, inst, _ in assemble(lower(kernel, capabilities(arch), "k"), arch)[2]]
@@ -61,3 +62,19 @@ def test_halves_are_converted_where_they_are_and_rounded_in_pairs(dtype: DType, 
   assert sum(name.startswith("F2FP") for name in found) == 4
   assert sum(name.startswith(("HADD2", "PRMT", "LOP3")) for name in found) == 8, "one for each element"
   check(kernel, arch, data=data_for(kernel, 6, wild), optimized=False)
+
+@pytest.mark.parametrize("copies", (1, 4))
+@pytest.mark.parametrize("dtype", (dtypes.int8, dtypes.uint8, dtypes.int16), ids=str)
+def test_what_memory_does_not_take_is_not_extended(dtype: DType, copies: int) -> None:
+  """Sums of narrow integers are stored as they are; as a number they are extended."""
+  lane, k = axis(32, 0, "LOCAL"), axis(copies, 1, "UPCAST")
+  place, n = lane * copies + k, 32 * copies
+  x, y = (UOp.param(slot, dtype, n).index(place).load() for slot in (1, 2))
+  kernel = UOp.sink(UOp.param(0, dtype, n).index(place).store(x + y, lane, k))
+  assert not any(line.startswith(("SGXT", "LOP3")) for line in texts(kernel, "sm_90"))
+  check(kernel, "sm_90", data=data_for(kernel, 8, wild), optimized=False)
+  wider = UOp.sink(UOp.param(0, dtypes.int32, n).index(place).store((x + y).cast(dtypes.int32), lane, k))
+  check(wider, "sm_90", data=data_for(wider, 8, wild), optimized=False)
+  gated = UOp(Ops.LOAD, dtype, (UOp.param(3, dtype, n).index(place), UOp(Ops.CMPLT, dtypes.bool, (lane, lane.const_like(9))), x + y))
+  gated = UOp.sink(UOp.param(0, dtypes.int32, n).index(place).store(gated.cast(dtypes.int32), lane, k))
+  check(gated, "sm_90", data=data_for(gated, 8, wild), optimized=False)

@@ -7,6 +7,9 @@ every mantissa: NVIDIA's own code for rcp.rn and sqrt.rn is that step, and the e
 a correctly rounded reciprocal, with one step by the remainder (Markstein 1990, theorem 8.2). That holds where nothing on the way is too large or
 too small: roots are scaled; a quotient of numbers out of 2**-60 to 2**60 (and 0) in some lane is made again, by the whole warp (macros_float.py).
 
+div_constant_f32 is that for a divisor of common size whose reciprocal is known; div_integer_f32, whose dividend was an integer of at most 32 bits (so
+no -0), needs no check either.
+
 EX2 and LG2 are off by 2 units and by 2**-22, more than docs/numerics.md allows; they are the expressions of codegen.
 """
 from __future__ import annotations
@@ -49,6 +52,20 @@ div_f32 x y
   best   = fma_f32 rest better first
   signed = with_sign_f32 best first
            div_rarely signed some x y
+div_constant_f32 x y inverse
+  tiny   = lt_f32 |x| 0x21800000
+  small  = ne_and_f32 x 0 tiny
+  rare   = gtu_or_f32 |x| 0x5d800000 small
+  some   = any_lane rare
+  first  = mul_f32 x inverse
+  rest   = fma_f32 -first y x
+  best   = fma_f32 rest inverse first
+  signed = with_sign_f32 best first
+           div_rarely signed some x y
+div_integer_f32 x y inverse
+  first  = mul_f32 x inverse
+  rest   = fma_f32 -first y x
+           fma_f32 rest inverse first
 """
 
 RECIPES = parse(TEXT)

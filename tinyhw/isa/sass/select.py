@@ -18,6 +18,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.branch import JUMP, JUMP_IF
 from tinyhw.isa.sass.capabilities import generation_of
+from tinyhw.isa.sass.select_group import lowest_bits
 from tinyhw.isa.sass.select_matrix import Matrices
 from tinyhw.isa.sass.select_part import FULL
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
@@ -109,7 +110,7 @@ class Selector(Matrices):
 
   def store(self, u: UOp) -> None:
     where, address, offset = self.place(u.src[0])
-    name, value = f"{where}store_{access_of(u.src[1].dtype)}", self.stored(u.src[1])
+    name, value = f"{where}store_{access_of(u.src[1].dtype)}", self.stored(lowest_bits(u.src[1]))
     if len(u.src) > 2 and not (u.src[2].op is Ops.CONST and u.src[2].arg): self.emit(f"{name}_if", self.value(u.src[2]), address, value, offset)
     else: self.emit(name, address, value, offset)
 

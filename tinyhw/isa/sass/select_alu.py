@@ -2,6 +2,7 @@
 from __future__ import annotations
 from typing import Any, NamedTuple
 
+from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
@@ -25,6 +26,7 @@ TABLES = {
 }
 TABLES["f32"][Ops.MAX] = "most_nan_f32"  # of folds; MAX of two floats is made of other operations
 SHIFTS = (Ops.SHL, Ops.SHR)
+COMMON = 60  # exponents of float32 that recipes divide without a second look
 LOGIC = {Ops.AND: "p_and", Ops.OR: "p_or", Ops.XOR: "p_xor"}
 PREDICATES = {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}
 MIRRORED = {"lt_s32": "gt_s32", "lt_u32": "gt_u32", "lt_f32": "gt_f32"}  # with their operands exchanged; others mean the same
@@ -55,7 +57,14 @@ class Arithmetic(Fused):
     if name == "mul64":
       narrow = self.narrow_factors(u)
       if narrow is not None: return self.op(cls, f"mul_wide_{narrow[0]}", *narrow[1])
+    if name == "div_f32" and is_common(u.src[1]): return self.divided(u.src[0], u.src[1])
     return self.perform(cls, name, *sources)
+
+  def divided(self, x: UOp, y: UOp) -> Reg:
+    """A float32 divided by a constant of common size."""
+    whole = x.op is Ops.CAST and dtypes.is_int(x.src[0].dtype) and x.src[0].dtype.itemsize <= 4
+    inverse = int.from_bytes(to_bytes(1 / y.arg, dtypes.float32), "little")
+    return self.perform(regs.R[1], "div_integer_f32" if whole else "div_constant_f32", self.value(x), self.value(y), inverse)
 
   def perform(self, cls: RegClass, name: str, *sources: Any) -> Reg:
     """An instruction, a macro or a recipe."""
@@ -121,6 +130,10 @@ def limit_of(u: UOp) -> Limit | None:
   bound = next((s for s in test.src if s.op is Ops.CONST and s.arg and s.arg == s.arg), None)
   if bound is None: return None
   return Limit(LIMITS[test.src[0] is bound, yes is bound], no if yes is bound else yes, bound)
+
+def is_common(u: UOp) -> bool:
+  """A constant divisor for which quotients of common numbers are common, and its reciprocal is correctly rounded from float64."""
+  return u.op is Ops.CONST and 2.0 ** -COMMON <= abs(u.arg) <= 2.0 ** COMMON
 
 def negated(value: int, kind: str) -> int:
   """The bits of minus a constant."""

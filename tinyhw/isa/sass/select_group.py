@@ -72,7 +72,7 @@ class Groups(Casts):
       source, number = origin_of(u)
       if source.op in LOOSE: return self.place_of(element_of(source, number))
       if source.op is not Ops.ACC or u not in self.values: return self.group(source), number * u.dtype.itemsize
-    value = self.value(u)
+    value = self.value(lowest_bits(u))
     return (value if u.dtype.itemsize == 4 else self.in_register(value, max(u.dtype.itemsize // 4, 1))), 0
 
   def half_of_word(self, u: UOp) -> tuple[Any, bool]:
@@ -98,6 +98,14 @@ class Groups(Casts):
     at, low = divmod(number * size, 4)
     if size < 4: return self.op(regs.R[1], f"bytes_of{at}", group, selector(low, size, dtype in dtypes.sints))
     return self.part(self.group_class(dtype), group, at)
+
+def lowest_bits(u: UOp) -> UOp:
+  """The number of which an integer narrower than 32 bits is the lowest bits: memory takes no more of it."""
+  while u.op in (Ops.CAST, Ops.BITCAST) and dtypes.is_int(u.dtype) and u.dtype.itemsize < 4:
+    wider = u.src[0]
+    if not dtypes.is_int(wider.dtype) or not u.dtype.itemsize <= wider.dtype.itemsize <= 4 or wider.op is Ops.ACC: break
+    u = wider
+  return u
 
 def rounded(u: UOp) -> bool:
   """Whether an element is a float32 rounded to 16 bits; an instruction rounds two of them."""
