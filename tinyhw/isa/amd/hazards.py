@@ -200,13 +200,16 @@ class Recognizer:
     for inst in block.insts:
       lacking: dict[str, tuple[int, str]] = {}  # cure -> states, and the name of a register that lacks them
       for kind, numbers in self.kinds_of(inst.row)[1]:
-        pending = [number for number in numbers if safe.get(number)]
+        pending = []
+        for number in numbers:
+          if not safe.get(number): continue
+          now = clock[self.clock_of[number]]
+          safe[number] = [entry for entry in safe[number] if entry[0] > now]
+          if safe[number]: pending.append((now, safe[number], self.rules[number].cure))
         if not pending: continue
         mask = kind.registers(inst, kind.bank)
-        for number in pending:
-          now, cure = clock[self.clock_of[number]], self.rules[number].cure
-          safe[number] = [entry for entry in safe[number] if entry[0] > now]
-          for time, registers in safe[number]:
+        for now, entries, cure in pending:
+          for time, registers in entries:
             if registers & mask: lacking[cure] = max((time - now, name_of(kind.bank, registers & mask)), lacking.get(cure, (0, "")))
       for cure, (states, name) in lacking.items():
         for new in self.cures(cure, states, safe):
