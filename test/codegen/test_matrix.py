@@ -7,6 +7,7 @@ from test.codegen.kernels import axis, count
 from test.codegen.test_workgroup import F32, LANES, opts, run
 from tinyhw.codegen.linearize import AHEAD_BYTES
 from tinyhw.codegen.matrix import lies_along, packed_place, reads_apart
+from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.tiling import OptOps
 from tinyhw.dtype import DType, dtypes
@@ -81,6 +82,21 @@ def test_where_local_memory_has_a_column() -> None:
   digits = APART.b.digits("column") if APART.b is not None else ()
   found = [packed_place(UOp.const(dtypes.weakint, k), digits).arg for k in range(32)]
   assert found == [0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, *(16 + k for k in found[:16])]
+
+def plain(m: int, k: int, n: int, result: DType = F32, pitch: int = 0) -> UOp:
+  """out[i, j] = sum over x of a[i, x] * w[x, j], rows of the result `pitch` apart."""
+  out, a, w = UOp.param(0, result, m * (pitch or n)), UOp.param(1, F32, m * k), UOp.param(2, F32, k * n)
+  i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
+  total = (a.index(i * k + x).load() * w.index(x * n + j).load()).reduce(Ops.ADD, x)
+  return UOp.sink(out.index(i * (pitch or n) + j).store(total.cast(result), i, j))
+
+@pytest.mark.parametrize("result, pitch, lanes", [(F32, 0, 4), (dtypes.float16, 0, 8), (dtypes.float16, 20, 1), (dtypes.int32, 0, 1), (F32, 18, 1)])
+def test_neighbours_are_stored_at_once_where_that_is_certain(result: DType, pitch: int, lanes: int) -> None:
+  kernel = plain(16, 8, 16, result, pitch)
+  units = replace(LANES, lanes=32, matrix=(APART,))
+  assert count(run(kernel, units), Ops.MMA) >= 1
+  optimized = optimize(kernel, units)
+  assert {s.src[1].dtype.count for s in optimized.src} == {lanes}
 
 def test_factors_that_are_widened_for_the_sum() -> None:
   """Products of float16 summed in float32 are the unit's, as they are exact."""

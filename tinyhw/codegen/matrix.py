@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tinyhw.codegen.affine import make, number
+from tinyhw.codegen.affine import linear, make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.tiling import Opt, OptOps, substitute
 from tinyhw.dtype import dtypes
@@ -86,12 +86,31 @@ def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
     wave = UOp(Ops.RANGE, weakint, (number(matrix.lanes),), tile.columns.arg)
     products = {u: product(u, tile, matrix, wave, fresh + 2 * RANGES * k, 2 * k) for k, u in enumerate(found)}
     ranges = tuple(wave if r is tile.columns else r for r in ranges_of(store) if r is not tile.rows)
-    row, column = place(matrix.c, "row", wave), place(matrix.c, "column", wave)
-    for element in range(matrix.c.count):
+    row, column, count = place(matrix.c, "row", wave), place(matrix.c, "column", wave), matrix.c.count
+    beside = neighbours(store, found, tile, matrix.c)
+    for element in range(0, count, beside):
       changes = {tile.rows: further(row, matrix.c, "row", element), tile.columns: further(column, matrix.c, "column", element)}
+      if beside > 1:
+        index, value = substitute(store.src[0], changes), products[found[0]]
+        if beside < count: value = UOp(Ops.GEP, value.dtype.scalar().vec(beside), (value,), element)
+        if store.src[1] is not found[0]: value = UOp(Ops.CAST, store.src[1].dtype.vec(beside), (value,))
+        stores.append(UOp(Ops.STORE, store.dtype, (index, value, *ranges), store.arg))
+        continue
       changes.update((u, UOp(Ops.GEP, u.dtype, (p,), element)) for u, p in products.items())
       stores.append(UOp(Ops.STORE, store.dtype, tuple(substitute(s, changes) for s in values_of(store)) + ranges, store.arg))
   return sink.replace(src=tuple(stores))
+
+def neighbours(store: UOp, found: list[UOp], tile: Tile, layout: Layout) -> int:
+  """How many elements of a lane a product's store has side by side for certain, at multiples of their number, and at most a piece, if it stores them
+  as they are or as halves. 1: `runs` may find some."""
+  index, value, *gate = values_of(store)
+  name, radix, stride = layout.elements[0]
+  stored = value.src[0] if value.op is Ops.CAST and value.dtype is dtypes.float16 else value
+  if gate or (name, stride) != ("column", 1) or stored is not found[0]: return 1
+  terms, constant = linear(index.src[1])
+  if terms.pop(tile.columns, 0) != 1 or any(tile.columns in term.ranges for term in terms): return 1
+  beside = math.gcd(radix, PIECE_BYTES // value.dtype.itemsize)
+  return beside if not any(factor % beside for factor in (constant, *terms.values())) else 1
 
 def unit_of(reduction: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> Matrix:
   """The shape that a tile was made for."""
