@@ -165,8 +165,10 @@ def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, 
   if matrix.fragments: return fragment(x, tile, side, wave, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
   apart = reads_apart(layout, axis, aligned * x.dtype.itemsize)
-  array = Array(tile.step.size + aligned, False, layout.digits(axis) if apart else ())
-  local = staged(x, tile, side, wave, array, pieces_of(x, tile, side, workgroup_of(tile, wave)), fresh, stage)
+  array, cut = Array(tile.step.size + aligned, False, layout.digits(axis) if apart else ()), pieces_of(x, tile, side, workgroup_of(tile, wave))
+  if layout.beside(axis) * x.dtype.itemsize >= PIECE_BYTES and lies_along_side(x, tile, side):
+    array, cut, apart = *as_in_memory(x, side), False
+  local = staged(x, tile, side, wave, array, cut, fresh, stage)
   if apart: layout = layout.packed(axis)
   names = {side.parts[-1]: axis, tile.steps: "step"}
   firsts = {r: place(layout, name, wave) for r, name in names.items()}
@@ -194,10 +196,9 @@ def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, layout: Layout, fresh: i
   of a block are in different banks. Each lane says where one row is; which one, its number's digits tell."""
   size = x.dtype.itemsize
   piece = PIECE_BYTES // size
-  turned = size == 2 and lies(x, side.parts[-1], piece) and not lies(x, tile.steps, piece)
-  array = Array((side.size if turned else tile.step.size) + piece, turned)
-  cut = pieces_of(x, tile, side, workgroup_of(tile, wave))
-  if turned: cut = Pieces(math.gcd(piece, side.size), 1, max(side.size // piece, 1))
+  turned = size == 2 and lies_along_side(x, tile, side)
+  array, cut = Array(tile.step.size + piece, False), pieces_of(x, tile, side, workgroup_of(tile, wave))
+  if turned: array, cut = as_in_memory(x, side)
   local = staged(x, tile, side, wave, array, cut, fresh, stage)
   axis = "row" if side is tile.row else "column"
   within = make(Ops.MOD, weakint, (wave, number(BLOCK_ROWS)))
@@ -211,6 +212,16 @@ def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, layout: Layout, fresh: i
       span *= radix
   row, step = (position([*s.parts[:-1], at[name]], s) for s, name in ((side, axis), (tile.step, "step")))
   return UOp(Ops.FRAGMENT, x.dtype.vec(layout.count), (UOp(Ops.INDEX, x.dtype, (local, array.place(row, step))), wave), turned)
+
+def lies_along_side(x: UOp, tile: Tile, side: Side) -> bool:
+  """Does a factor lie along its rows (or columns) in memory, not along the steps?"""
+  piece = PIECE_BYTES // x.dtype.itemsize
+  return lies(x, side.parts[-1], piece) and not lies(x, tile.steps, piece)
+
+def as_in_memory(x: UOp, side: Side) -> tuple[Array, Pieces]:
+  """Local memory, and how it is filled, for a factor that lies along its rows (or columns) there too."""
+  piece = PIECE_BYTES // x.dtype.itemsize
+  return Array(side.size + piece, True), Pieces(math.gcd(piece, side.size), 1, max(side.size // piece, 1))
 
 def lies(x: UOp, r: UOp, most: int) -> bool:
   """Do elements of the memory that a factor is computed from lie beside each other along a range?"""

@@ -29,6 +29,10 @@ class Layout:
     """The row, column or step of an element of a lane."""
     return _along(self.lanes, axis, lane) + _along(self.elements, axis, element)
 
+  def beside(self, axis: str) -> int:
+    """How many places that lie beside each other along an axis a lane has."""
+    return next((radix for name, radix, stride in self.elements if name == axis and stride == 1), 1)
+
   def digits(self, axis: str) -> tuple[tuple[int, int], ...]:
     """Radix and stride of what an axis has in the numbers of lanes and, behind them, of elements."""
     return tuple((radix, stride) for name, radix, stride in (*self.lanes, *self.elements) if name == axis)

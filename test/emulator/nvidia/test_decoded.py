@@ -4,15 +4,18 @@ from __future__ import annotations
 import pytest
 
 from sass_warps import ORIGIN, assembled
-from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
+from tinyhw.emulator.errors import MissingHazard, OutOfBounds
 from tinyhw.emulator.nvidia.decoded import Decoder, made_ready
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.encode import encode
 from tinyhw.isa.sass.syntax import parse
 
-def test_the_reuse_cache_is_refused() -> None:
+def test_what_is_kept_for_the_next_instruction_stays_true() -> None:
   inst, _ = parse("FADD R0, R1, R2", "sm_90")
-  with pytest.raises(UnknownInstruction, match="reuse cache"): made_ready(encode(inst, Control(reuse=1)), "sm_90", 0)
+  made_ready(encode(inst, Control(reuse=1)), "sm_90", 0)
+  own, _ = parse("FADD R1, R1, R2", "sm_90")
+  made_ready(encode(own, Control(reuse=2)), "sm_90", 0)
+  with pytest.raises(MissingHazard, match="R1.reuse keeps what its own instruction overwrites"): made_ready(encode(own, Control(reuse=1)), "sm_90", 0)
 
 def test_a_decoder_reads_each_instruction_once() -> None:
   code, reads = assembled(["@!P3 FADD R0, R1, R2", "BAR.SYNC 0x0"]), []

@@ -11,7 +11,7 @@ def test_what_there_is() -> None:
   for arch in ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"):
     known = capabilities(arch)
     assert known.lanes == 32 and known.copies == (4, 8, 16)
-    assert {m.operand for m in known.matrix} == {dtypes.float16, dtypes.bfloat16, dtypes.int8, dtypes.uint8}
+    assert {m.operand for m in known.matrix} == {dtypes.float16, dtypes.bfloat16, dtypes.int8, dtypes.uint8, dtypes.float32}
     assert known.supports(Ops.FDIV, dtypes.float64) and known.supports(Ops.CAST, dtypes.int64) and not known.supports(Ops.IDIV, dtypes.int32)
 
 def test_generations() -> None:

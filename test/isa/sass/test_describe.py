@@ -70,3 +70,9 @@ def test_a_large_product_keeps_the_tensor_core_busy(dtype: DType, arch: str) -> 
   loop = [line for line in text if line[0] in "/|\\"]
   products = sum("HMMA.16816" in line for line in loop)
   assert products in (32, 64) and len(loop) < 2 * products + 20 and not any("banks x" in line and "LDSM" in line for line in loop)
+
+@pytest.mark.parametrize("arch, least", [("sm_80", 0.95), ("sm_89", 0.85), ("sm_90", 0.85)])
+def test_a_large_product_of_floats_keeps_the_fma_pipe_busy(arch: str, least: float) -> None:
+  """4096^3 of float32, which no tensor core does without loss."""
+  found = bounds(compiled(product(4096, 4096, 4096, dtypes.float32, dtypes.float32), arch), arch)
+  assert found.hottest.element == "f32, vector unit" and found.hottest.share >= least, f"{found.hottest.binding}: {found.hottest.cost}"

@@ -68,3 +68,11 @@ def test_products_of_bytes(dtype: DType, result: DType, transposed: bool) -> Non
       names = [inst.row.name for _, inst, _ in assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "product"), arch)[2]]
       assert "IMMA.16832" in names and "LDSM" in names and ("LDGSTS.plain" in names) == (transposed and k > 1000)
     if k < 1000 or transposed: check(kernel, "sm_80")
+
+@pytest.mark.parametrize("m, n, k, transposed", [(4, 32, 4, False), (64, 64, 256, False), (64, 64, 256, True), (37, 50, 40, False)])
+def test_products_of_floats(m: int, n: int, k: int, transposed: bool) -> None:
+  """On the FMA pipe, from shared memory, in both orders of the second factor."""
+  kernel = product(m, n, k, dtypes.float32, dtypes.float32, transposed)
+  placed = assemble(lower(optimize(kernel, capabilities("sm_80")), capabilities("sm_80"), "product"), "sm_80")[2]
+  assert sum(inst.row.name == "FFMA" for _, inst, _ in placed) >= 16 and {"LDS", "BAR"} <= {inst.row.name for _, inst, _ in placed}
+  check(kernel, "sm_80", tolerance=1e-5)

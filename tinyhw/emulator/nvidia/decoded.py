@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
+from tinyhw.emulator.errors import MissingHazard, OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia import control, copies, fragments, matrix, semantics_float, semantics_integer, transfer
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_integer import Step
@@ -14,9 +14,10 @@ from tinyhw.errors import DecodeError
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.decode import decode
 from tinyhw.isa.sass.encode import BYTES
+from tinyhw.isa.sass.form import Form
 from tinyhw.isa.sass.syntax import show
-from tinyhw.isa.sass.uses import Uses, uses_of
-from tinyhw.machine.inst import MInst
+from tinyhw.isa.sass.uses import Uses, units_of, uses_of
+from tinyhw.machine.inst import MInst, Reg
 
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.translate import Translation
@@ -44,12 +45,20 @@ def made_ready(code: bytes, arch: str, address: int) -> Decoded:
   o = Operands(inst, control_word)
   meaning = MEANINGS.get(inst.row.name)
   if meaning is None: raise UnknownInstruction(f"{o.form.key} has no meaning here yet")
-  if control_word.reuse: raise UnknownInstruction("the reuse cache has no meaning here yet")
+  check_reuse(inst, control_word)
   run = meaning(o)
   o.finish()
   guard = o.values["guard"]
   text = f"{control_word} {show(inst, control_word, address)}"
   return Decoded(inst, control_word, uses_of(inst), guard.index, bool(o.values["guard_not"]), inst.row.pipe in ENDS, run, text)
+
+def check_reuse(inst: MInst, control_word: Control) -> None:
+  """What is kept for the next instruction stays true: it reads the same, wherever that comes from. Raises MissingHazard."""
+  form: Form = inst.row.isa
+  written = {unit for r in inst.writes() for unit in units_of(r)}
+  for spec, value in zip(form.specs, inst.operands):
+    if spec.reuse < 0 or not control_word.reuse >> spec.reuse & 1 or not isinstance(value, Reg): continue
+    if written.intersection(units_of(value)): raise MissingHazard(f"{value}.reuse keeps what its own instruction overwrites for the next one")
 
 class Decoder:
   """The instructions of a launch's code, and their translation, once a block has asked for it. read(address, size): bytes of the code."""

@@ -84,11 +84,24 @@ product_{kind}_0   d+v4 a:v4 b:v4
 product_{kind}_1   d+v4 a:v4 b:v4
   {word} d, a{row}, b.2{column}, d
 """
+# Four columns of a row on the FMA pipe: steps of the second factor, or columns of it, in a group each
+VECTOR = "product_f32_{order}  d+v4 a:v4 w:v4 x:v4 y:v4 z:v4\n"
 FLOATS, INTEGERS = ("", ""), (".ROW", ".COL")
 KINDS = {"f16": ("HMMA.16816.F32", FLOATS), "bf16": ("HMMA.16816.F32.BF16", FLOATS), "i8": ("IMMA.16832.S8.S8", INTEGERS),
          "u8": ("IMMA.16832.U8.U8", INTEGERS)}
 
+def vector_products() -> str:
+  """d += a * (w, x, y, z), step by step; an element is added to again three to five instructions later. A step begins with a column whose sum is in
+  the other bank than its factors, which the reuse cache does not have yet."""
+  found = []
+  for order in ("columns", "steps"):
+    factors = [[f"{'wxyz'[column]}.{step}" if order == "columns" else f"{'wxyz'[step]}.{column}" for column in range(4)] for step in range(4)]
+    orders = [(0, 1, 2, 3) if step % 2 else (1, 0, 3, 2) for step in range(4)]
+    lines = [f"  FFMA d.{column}, a.{step}, {factors[step][column]}, d.{column}\n" for step in range(4) for column in orders[step]]
+    found.append(VECTOR.format(order=order) + "".join(lines))
+  return "".join(found)
+
 def text() -> str:
   """All of them."""
   products = "".join(PRODUCTS.format(kind=kind, word=word, row=row, column=column) for kind, (word, (row, column)) in KINDS.items())
-  return products + "".join(ACCESSES.format(size=size, word=word, cls=cls) for size, (word, cls) in SIZES.items()) + OTHERS
+  return products + vector_products() + "".join(ACCESSES.format(size=size, word=word, cls=cls) for size, (word, cls) in SIZES.items()) + OTHERS

@@ -32,6 +32,11 @@ def product_16832(operand: DType, result: DType) -> Matrix:
 UNITS = (Unit("product_f16", product_16816(dtypes.float16)), Unit("product_bf16", product_16816(dtypes.bfloat16)),
          Unit("product_i8", product_16832(dtypes.int8, dtypes.int32)), Unit("product_u8", product_16832(dtypes.uint8, dtypes.uint32)))
 
+# On the FMA pipe: a lane has four columns of a row, so that each factor that it loads (16 bytes) serves four operations of four
+_LANES = ("column", 8, 4), ("row", 4, 1)
+VECTOR = Unit("product_f32", Matrix(4, 32, 4, dtypes.float32, dtypes.float32, 32, Layout((("", 8, 0), ("row", 4, 1)), (("step", 4, 1),)),
+                                    Layout((("column", 8, 4), ("", 4, 0)), (("step", 4, 1), ("column", 4, 1))), Layout(_LANES, (("column", 4, 1),))))
+
 def units() -> tuple[Unit, ...]:
   """The shapes that all generations from sm_80 on have, best first."""
-  return UNITS
+  return (*UNITS, VECTOR)

@@ -18,6 +18,7 @@ from tinyhw.isa.sass.control import MOST_STALL, NONE, Control
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.latency import (BOARD_STALL, FIXED_READ, LATE_READERS, LEAST_STALL, MOST, Latency, distance, latency_of, overwrite_distance,
                                      reuse_distance)
+from tinyhw.isa.sass.reuse import mark_reuse
 from tinyhw.isa.sass.table import build, table
 from tinyhw.isa.sass.uses import Unit, Uses, uses_of
 from tinyhw.machine.flow import walked
@@ -93,7 +94,7 @@ class Scheduler:
 
   def run(self) -> Scheduled:
     found = walked(self.function.blocks, State(), self.walk, meet)
-    return [(block, found.get(block, [])) for block in self.function.blocks]
+    return [(block, mark_reuse(found.get(block, []))) for block in self.function.blocks]
 
   def choose(self, block: Block) -> None:
     """A scoreboard for each instruction of a block that needs one."""
