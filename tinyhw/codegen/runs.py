@@ -36,12 +36,12 @@ class Access(NamedTuple):
 
 Sums = dict[UOp, tuple[frozenset[tuple[UOp, int]], int, int]]   # of an index without its last constant: terms, the rest, what terms are multiples of
 
-def access_of(u: UOp, sums: Sums, aligned: bool = False) -> Access | None:
+def access_of(u: UOp, sums: Sums, aligned: bool = False, truths: bool = False) -> Access | None:
   """A LOAD or STORE of one element; None for what cannot be part of a run. sums: those known, as copies of a body share them. aligned: all memory
-  wants multiples, not only local memory."""
+  wants multiples, not only local memory. truths: bools, too."""
   buffer, i = u.src[0].src
   value = u if u.op is Ops.LOAD else u.src[1]
-  if value.dtype.count > 1 or i.dtype is not dtypes.weakint or value.dtype is dtypes.bool: return None
+  if value.dtype.count > 1 or i.dtype is not dtypes.weakint or value.dtype is dtypes.bool and not truths: return None
   if u.op is Ops.LOAD and len(u.src) > 1 and u.src[2].op is not Ops.CONST: return None
   base, last = (i.src[0], i.src[1].arg) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (i, 0)
   if base not in sums:
@@ -83,7 +83,8 @@ class Walk:
   """The state: `new[u]`, and for each load of a run the run and what it shares."""
 
   def __init__(self, order: list[UOp], capabilities: Capabilities):
-    self.most, self.aligned = most, aligned = capabilities.vector_bytes, capabilities.aligned
+    self.most = most = capabilities.vector_bytes
+    self.kinds = capabilities.aligned, capabilities.truths
     self.converts = functools.partial(capabilities.supports, Ops.CAST)
     self.new: dict[UOp, UOp] = {}
     self.loads: dict[UOp, tuple[Run, Access]] = {}
@@ -91,7 +92,7 @@ class Walk:
     self.sums: Sums = {}
     together: dict[tuple[tuple[object, ...], DType], dict[UOp, Access]] = {}
     for u in order:
-      access = access_of(u, self.sums, aligned) if u.op is Ops.LOAD else None
+      access = access_of(u, self.sums, *self.kinds) if u.op is Ops.LOAD else None
       if access is not None: together.setdefault((access.common, u.dtype), {})[u] = access
     for (_, dtype), loads in together.items():
       if len(loads) < 2: continue
@@ -122,7 +123,7 @@ class Walk:
     together: dict[tuple[tuple[object, ...], DType], dict[int, UOp]] = {}
     steps: dict[tuple[object, ...], int | None] = {}
     for s in src:
-      access = access_of(s, self.sums, self.aligned) if s.op is Ops.STORE else None
+      access = access_of(s, self.sums, *self.kinds) if s.op is Ops.STORE else None
       if access is None: continue
       together.setdefault((access.common, s.src[1].dtype), {})[access.at] = s
       steps[access.common] = access.step

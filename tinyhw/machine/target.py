@@ -35,6 +35,7 @@ class Capabilities:
   gathers: the INDEX of a LOAD may be a vector; scatters: that of a STORE.
   matrix: shapes of the matrix unit, best first.
   wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
+  truths: where lanes are threads, vectors of bool are loaded and stored, a byte for each.
   maxima: types of floats of which an instruction takes the larger, NaN where one is NaN, but of two zeros any: for folds of many.
   aligned: where lanes are threads, memory is accessed at multiples of the access only. Buffers begin at multiples of `vector_bytes`.
   copies: bytes that one lane can copy from memory to local memory while it goes on (FETCH); none: there are no such copies.
@@ -53,6 +54,7 @@ class Capabilities:
   matrix: tuple[Matrix, ...] = ()
   wide_casts: bool = False
   aligned: bool = False
+  truths: bool = False
   maxima: frozenset[DType] = frozenset()
   copies: tuple[int, ...] = ()
 

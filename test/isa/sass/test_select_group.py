@@ -78,3 +78,20 @@ def test_what_memory_does_not_take_is_not_extended(dtype: DType, copies: int) ->
   gated = UOp(Ops.LOAD, dtype, (UOp.param(3, dtype, n).index(place), UOp(Ops.CMPLT, dtypes.bool, (lane, lane.const_like(9))), x + y))
   gated = UOp.sink(UOp.param(0, dtypes.int32, n).index(place).store(gated.cast(dtypes.int32), lane, k))
   check(gated, "sm_90", data=data_for(gated, 8, wild), optimized=False)
+
+@pytest.mark.parametrize("copies", (2, 4, 8, 16))
+def test_truths_are_loaded_and_stored_together(copies: int) -> None:
+  """A byte each: compared, negated, combined, chosen by, with gates and constants."""
+  lane, k = axis(32, 0, "LOCAL"), axis(copies, 1, "UPCAST")
+  place, n = lane * copies + k, 32 * copies
+  a, b = (UOp.param(slot, dtypes.bool, n).index(place).load() for slot in (1, 2))
+  x = UOp.param(3, dtypes.float32, n).index(place).load()
+  gate = UOp(Ops.CMPLT, dtypes.bool, (lane, lane.const_like(9)))
+  for number in (False, True):
+    some = UOp(Ops.LOAD, dtypes.bool, (UOp.param(1, dtypes.bool, n).index(place), gate, UOp.const(dtypes.bool, number)))
+    for value in (UOp(Ops.CMPLT, dtypes.bool, (x, UOp.const(dtypes.float32, 0.5))), UOp(Ops.AND, dtypes.bool, (a, b)),
+                  UOp(Ops.XOR, dtypes.bool, (some, b)), UOp(Ops.WHERE, dtypes.float32, (a, x, UOp.const(dtypes.float32, 2.0))), some):
+      kernel = UOp.sink(UOp.param(0, value.dtype, n).index(place).store(value, lane, k))
+      found = texts(kernel, "sm_90")
+      assert not any("LDG.E.U8" in line or "STG.E.U8" in line for line in found)
+      check(kernel, ARCHS[copies % 3], data=data_for(kernel, 9, wild), optimized=False, what=f"{copies} of {value.op.name}")

@@ -41,7 +41,7 @@ def capabilities(arch: str) -> Capabilities:
   """For "sm_90" and so on. Raises CompileError for a generation that kernels are not made for."""
   generation = generation_of(arch)
   multiprocessors, caches = CARDS[generation.name]
-  return Capabilities(vector_bytes=16, vector_registers=REGISTERS, aligned=True, operations=SCALAR, maxima=frozenset({dtypes.float32}),
+  return Capabilities(vector_bytes=16, vector_registers=REGISTERS, aligned=True, operations=SCALAR, maxima=frozenset({dtypes.float32}), truths=True,
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
                       local_bytes=local_bytes(arch), copies=COPIES, cache_bytes=caches, matrix=tuple(unit.matrix for unit in units()))
 

@@ -20,6 +20,10 @@ or32           d=v1 a:x1 b:x1
   LOP3.LUT d, a, b, RZ, 0xfc, !PT
 xor32          d=v1 a:x1 b:x1
   LOP3.LUT d, a, b, RZ, 0x3c, !PT
+or_three       d=v1 a:v1 b:x1 c:x1
+  LOP3.LUT d, a, b, c, 0xfe, !PT
+any_bits       d=p a:v1 m:x1
+  LOP3.LUT d, RZ, a, m, RZ, 0xc0, !PT
 shl32          d=v1 a:x1 n:x1
   SHF.L.U32 d, a, n, RZ
 shr_u32        d=v1 a:x1 n:x1

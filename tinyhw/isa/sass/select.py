@@ -18,7 +18,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.branch import JUMP, JUMP_IF
 from tinyhw.isa.sass.capabilities import generation_of
-from tinyhw.isa.sass.select_group import lowest_bits
+from tinyhw.isa.sass.select_group import lowest_bits, memory_bytes
 from tinyhw.isa.sass.select_matrix import Matrices
 from tinyhw.isa.sass.select_part import FULL
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
@@ -181,8 +181,8 @@ def constant_part(i: UOp) -> tuple[int, UOp | None]:
 
 def access_of(dtype: DType) -> str:
   """The size of an access, narrow ones with the extension that registers want."""
-  if dtype.itemsize >= 4: return f"b{8 * dtype.itemsize}"
-  return f"{'s' if dtype in dtypes.sints else 'u'}{8 * dtype.itemsize}"
+  size = memory_bytes(dtype)
+  return f"b{8 * size}" if size >= 4 else f"{'s' if dtype in dtypes.sints else 'u'}{8 * size}"
 
 def select(program: Program, target: Target) -> Function:
   """The program as instructions over virtual registers. Raises CompileError for what no NVIDIA kernel can be."""

@@ -27,7 +27,7 @@ class Groups(Casts):
 
   def group_class(self, dtype: DType) -> RegClass:
     """The registers of a value."""
-    return regs.R[max(dtype.itemsize // 4, 1)]
+    return regs.R[max(memory_bytes(dtype) // 4, 1)]
 
   def group(self, u: UOp) -> Reg:
     """A vector in a group of registers."""
@@ -49,7 +49,7 @@ class Groups(Casts):
   def part_of(self, u: UOp) -> Reg:
     """Adjacent elements of a vector."""
     (source, first), scalar = origin_of(u), u.dtype.scalar()
-    if source.op not in LOOSE and u.dtype.itemsize % 4 == 0:
+    if source.op not in LOOSE and memory_bytes(u.dtype) % 4 == 0:
       return self.part(self.group_class(u.dtype), self.group(source), first * scalar.itemsize // 4)
     return self.packed(u.dtype, [UOp(Ops.GEP, scalar, (source,), first + k) for k in range(u.dtype.count)])
 
@@ -61,10 +61,20 @@ class Groups(Casts):
       words = [self.once(regs.R[1], f"both_to_{code_of(dtype.scalar())}", *[self.in_register(self.value(e.src[0]), 1) for e in pair])
                for pair in zip(elements[::2], elements[1::2])]
       return self.gathered(self.group_class(dtype), [(word, k) for word in words for k in range(4)])
+    if dtype.scalar() is dtypes.bool: return self.truths(dtype, [self.value(e) for e in elements])
     for e in elements:
       value, first = self.place_of(e)
       places += [(value, first + k) for k in range(size)]
     return self.gathered(self.group_class(dtype), places + places[-1:] * (-len(places) % 4))
+
+  def truths(self, dtype: DType, values: list[Any]) -> Reg:
+    """Predicates as bytes of 0 and 1."""
+    words = []
+    for start in range(0, len(values), 4):
+      flags = [self.op(regs.R[1], "flag", value, 1 << 8 * k) for k, value in enumerate(values[start:start + 4])]
+      while len(flags) > 1: flags = [self.op(regs.R[1], "or_three", *(*flags, regs.RZ)[:3]), *flags[3:]]
+      words += flags
+    return self.gathered(self.group_class(dtype), [(word, k) for word in words for k in range(4)])
 
   def place_of(self, u: UOp) -> Place:
     """Where the first byte of an element is. A variable may have changed since its element was taken."""
@@ -96,6 +106,7 @@ class Groups(Casts):
     """One element of a group; narrow ones are extended to 32 bits."""
     group, size = self.group(source), dtype.itemsize
     at, low = divmod(number * size, 4)
+    if dtype is dtypes.bool: return self.op(regs.P, "any_bits", self.part(regs.R[1], group, at), 0xff << 8 * low)
     if size < 4: return self.op(regs.R[1], f"bytes_of{at}", group, selector(low, size, dtype in dtypes.sints))
     return self.part(self.group_class(dtype), group, at)
 
@@ -111,9 +122,13 @@ def rounded(u: UOp) -> bool:
   """Whether an element is a float32 rounded to 16 bits; an instruction rounds two of them."""
   return u.op is Ops.CAST and u.dtype in HALVES and u.src[0].dtype is dtypes.float32
 
+def memory_bytes(dtype: DType) -> int:
+  """How many bytes a value is in memory: a bool is one, also as an element."""
+  return dtype.count * dtype.scalar().itemsize
+
 def constant_words(dtype: DType, number: Any) -> list[int]:
   """The same number in all elements of a vector, as words of 32 bits."""
-  content = (to_bytes(number, dtype.scalar()) * max(dtype.count, 4))[:max(dtype.itemsize, 4)]
+  content = (to_bytes(number, dtype.scalar()) * max(dtype.count, 4))[:max(memory_bytes(dtype), 4)]
   return [int.from_bytes(content[k:k + 4], "little") for k in range(0, len(content), 4)]
 
 @functools.lru_cache(None)
