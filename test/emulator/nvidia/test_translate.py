@@ -5,10 +5,16 @@ import random
 import pytest
 from sass_both import assert_same, hot, run_both
 from sass_warps import MEMORY, assembled, scheduled
+from test.codegen.kernels import compare, data_for
+from test.codegen.random_kernels import Generator
 from test.emulator.nvidia.test_native import LINES
 from test.emulator.nvidia.test_native_transfer import ADDRESSES, CONTENT, GLOBAL, SHARED
+from test.isa.sass.machine import ARCHS, execute
 
+from tinyhw import Context
+from tinyhw.codegen.passes import lower
 from tinyhw.emulator import threaded
+from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.decode import decode_all
 from tinyhw.isa.sass.encode import encode
@@ -112,3 +118,16 @@ def test_asynchronous_copies(lines: list[str], message: str) -> None:
   _, (machine, memory, error) = assert_same(assembled(patient(lines)), 1, content=CONTENT, shared=256)
   assert error.startswith(message) and bool(error) is bool(message)
   if not error: assert machine.warps[0].registers[9] == [int.from_bytes(CONTENT[4 * k:4 * k + 4], "little") for k in range(32)]
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_kernels(seed: int) -> None:
+  """Kernels of the compiler: both ways execute as many instructions, and leave the same bits."""
+  generator, arch = Generator(seed + 100), ARCHS[seed % len(ARCHS)]
+  kernel, found, executed = generator.kernel(), [], []
+  for translated in (0, 1):
+    data = data_for(kernel)
+    program = lower(kernel, capabilities(arch), "random")
+    with Context(EMULATE_TRANSLATE=translated): executed.append(execute(program, arch, data, generator.variables, seed))
+    found.append(data)
+  assert executed[0] == executed[1]
+  compare(arch, found[0], found[1], 0.0)
