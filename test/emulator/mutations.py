@@ -127,7 +127,6 @@ def run(family: Family, case: Case, text: bytes, seed: int, strict: int = 2, mos
   return Outcome(error, fault, tuple(results), recorder)
 
 VERDICTS = ("reported", "by the card", "missed: a rule", "missed: a result", "needless", "unconfirmed", "harmless")
-
 NOTICED, MISSED = VERDICTS[:2], VERDICTS[2:4]
 
 class Mutant(NamedTuple):

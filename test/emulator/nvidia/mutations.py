@@ -140,7 +140,9 @@ class Nvidia(Family):
   def cases(self, arch: str) -> Sequence[Case]: return cases("sass", arch)
   def listing(self, arch: str, text: bytes) -> Listing: return Listing(arch, text)
   def check(self, arch: str, text: bytes) -> None: list(decode_all(text, arch))
-  def forget(self, computer: Computer) -> None: rm.forget(computer)
+  def forget(self, computer: Computer) -> None:
+    for grid in list(computer.engines.work): grid.abandon()   # it may never end
+    rm.forget(computer)
 
   def computer(self, arch: str, seed: int, strict: int, recorder: Recorder[Did]) -> Computer:
     computer = Computer(arch, [arch], seed, strict)
