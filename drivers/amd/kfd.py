@@ -26,7 +26,8 @@ ADVICE = {
                        errno.EINVAL: "the kernel refuses the kind of memory; enable Resizable BAR in the firmware's setup if it is the GPU's own"},
   "MapMemoryToGpu": {errno.ENOMEM: "the GPU cannot reach the memory: between GPUs that wants Resizable BAR and peer-to-peer access"},
   "CreateQueue": {errno.EINVAL: "the kernel wants other sizes for the queue's memory; report this with the kernel's version and dmesg",
-                  errno.ENOMEM: "other processes have all queues of the GPU; end one of them"},
+                  errno.ENOMEM: "other processes have all queues of the GPU; end one of them",
+                  errno.EPERM: "processes have as many queues as the kernel allows a GPU (amdgpu.max_num_of_queues_per_device); end one of them"},
   "ImportDmabuf": {errno.EINVAL: "the GPUs cannot see each other's memory; copy through the host"},
 }
 _F = kfd_ioctl

@@ -9,6 +9,7 @@ from tinyhw.drivers.linux.files import Box as Files
 from tinyhw.drivers.linux.files import File, Mapping, map_memory
 from tinyhw.emulator.files import FIRST_DESCRIPTOR, Box, VirtualFile, VirtualMapping
 from tinyhw.emulator.errors import EmulatorError
+from tinyhw.errors import DriverError
 
 def box() -> Box:
   made = Box("test")
@@ -100,3 +101,40 @@ def test_mappings_tell_their_watcher_and_let_devices_move() -> None:
   mapping.close()
   mapping.close()
   assert it.census() == {} and watcher.log[-1] == ("closed",)
+
+# **** processes ****
+
+class Shared(Box):
+  """A box whose families make a file for each process."""
+  def __init__(self) -> None:
+    super().__init__("shared")
+    self.begin_process()
+
+  def begin_process(self) -> None: self.nodes["/dev/thing"] = lambda: VirtualFile(self, "/dev/thing")
+
+def test_processes_have_their_own_files_and_share_the_computer() -> None:
+  one = Shared()
+  other = one.process()
+  assert other.scheduler is one.scheduler and other.physical is one.physical and one.processes == other.processes == [one, other]
+  file = one.open("/dev/thing", os.O_RDWR)
+  assert one.census() == {"files": 1} and other.census() == {} and other.descriptor(file.fileno()) is None
+  one.fail("open")
+  other.open("/dev/thing", os.O_RDWR).close()
+  with pytest.raises(OSError, match="injected"): one.open("/dev/thing", os.O_RDWR)
+
+def test_a_process_that_is_killed_holds_nothing_and_opens_nothing() -> None:
+  one = Shared()
+  other = one.process()
+  kept, file = one.open("/dev/thing", os.O_RDWR), other.open("/dev/thing", os.O_RDWR)
+  class Quiet:
+    def before_load(self, offset: int, size: int) -> None: pass
+    def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None: pass
+    def after_store(self, offset: int, size: int) -> None: pass
+    def closed(self) -> None: pass
+  mapping = VirtualMapping(other, map_memory(4096), Quiet())
+  other.kill()
+  assert other.census() == {} and mapping.closed and one.processes == [one] and not kept.closed
+  for call in (lambda: other.open("/dev/thing", os.O_RDWR), lambda: file.check("call")):
+    with pytest.raises(OSError): call()
+  with pytest.raises(DriverError, match="closed"): mapping.load32(0)
+  kept.check("call")

@@ -69,3 +69,9 @@ def test_what_was_written_is_known_by_the_byte(memory: Physical) -> None:
   frames.mark(8, 4)
   assert frames.is_written(8, 4) and frames.is_written(9, 2) and not frames.is_written(8, 5) and not frames.is_written(7, 1)
   assert memory.allocate(PAGE).is_written(0, PAGE)
+
+def test_pages_are_counted_for_who_holds_them(memory: Physical) -> None:
+  first, second = memory.allocate(PAGE, holder="one"), memory.allocate(2 * PAGE, holder="two")
+  assert (memory.held["one"], memory.held["two"], memory.allocated) == (PAGE, 2 * PAGE, 3 * PAGE)
+  memory.free(first)
+  assert (memory.held["one"], memory.held["two"]) == (0, 2 * PAGE) and second.holder == "two"

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from tinyhw.emulator.errors import EmulatorError
 from tinyhw.emulator.schedule import Scheduler
 
 class Counter:
@@ -56,7 +57,7 @@ def test_errors_reach_the_caller_and_the_rest_goes_on() -> None:
   broken = Broken()
   scheduler.add(broken)
   with pytest.raises(ValueError, match="broken"): scheduler.run(1)
-  assert isinstance(scheduler.error, ValueError)
+  assert isinstance(scheduler.errors[None], ValueError)
   scheduler.remove(broken)
   scheduler.remove(broken)
   scheduler.add(Counter("a", 1, log))
@@ -100,3 +101,26 @@ def test_other_threads_have_no_signals_to_hold() -> None:
   thread.start()
   thread.join()
   assert log == ["a"] * 3
+
+def test_an_error_is_told_to_the_process_whose_actor_was_at_fault() -> None:
+  """Another process, which only looked, goes on; and who looks for nobody is told of all of them."""
+  class Broken:
+    def step(self) -> bool:
+      scheduler.remove(self)
+      raise EmulatorError("broken")
+  scheduler, log = Scheduler(0), list[str]()
+  def broken(owner: str) -> None: scheduler.add(Broken(), owner)
+  scheduler.add(Counter("a", 3, log), "other")
+  broken("guilty")
+  assert scheduler.run(100, "other") == 4 and log == ["a"] * 3
+  with pytest.raises(EmulatorError, match="broken"): scheduler.advance("guilty")
+  scheduler.advance("guilty")
+  assert isinstance(scheduler.errors["guilty"], EmulatorError) and "other" not in scheduler.errors
+  broken("guilty")
+  scheduler.run(100, "other")
+  with pytest.raises(EmulatorError, match="broken"): scheduler.settle()
+  broken("guilty")
+  scheduler.run(100, "other")
+  scheduler.ended("guilty")
+  scheduler.settle()
+  assert not scheduler.errors and not scheduler.untold and set(scheduler.owners.values()) == {"other"}

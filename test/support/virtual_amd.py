@@ -49,9 +49,9 @@ class Ring:
     self.ring_doorbell()
 
 class Program:
-  """A process that uses GPU `index` of a computer."""
-  def __init__(self, card: str = "gfx1100", count: int = 1, index: int = 0, **options: Any):
-    self.computer = Computer(card, [card] * count, **options)
+  """A process that uses GPU `index` of a computer. beside: another process of the same computer."""
+  def __init__(self, card: str = "gfx1100", count: int = 1, index: int = 0, beside: Program | None = None, **options: Any):
+    self.computer = Computer(card, [card] * count, **options) if beside is None else beside.computer.process()
     self.gpu = self.computer.gpus[index]
     self.kfd = self.computer.open("/dev/kfd", 2)
     self.drm = self.computer.open(f"/dev/dri/renderD{self.gpu.minor}", 2)

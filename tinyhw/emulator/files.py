@@ -2,13 +2,19 @@
 
 Implements the protocol of drivers/linux/files.py. A device adds its files (`nodes`) and sysfs texts (`texts`); this file knows descriptors, mappings,
 faults that tests inject, and the census, by which they see that nothing leaks. Refusals are OSErrors with the kernel's errno.
+
+A `Box` is the computer as one process sees it. `process` gives another process, in the same interpreter: descriptors, mappings, and what the kernel's
+drivers keep of a process are its own; GPUs with their memory, the pages of the computer and whose turn it is are shared. A family says what is a
+process's own in `begin_process`. Not modelled: what one process may send to another (descriptors), and that the memory of one that is killed becomes
+free a moment later.
 """
 from __future__ import annotations
+import copy
 import errno
 import os
 import posixpath
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from tinyhw.drivers.linux.files import HostMapping
 from tinyhw.emulator.errors import EmulatorError
@@ -17,6 +23,7 @@ from tinyhw.emulator.schedule import Scheduler
 
 FIRST_DESCRIPTOR = 1 << 20  # beyond those of real files
 ENOTSUPP = 524              # the kernel's own, not POSIX; programs do see it
+AnyBox = TypeVar("AnyBox", bound="Box")
 
 def refuse(number: int, why: str = "") -> OSError:
   """The error of a refused call, to be raised. why: for who debugs the virtual box; a real kernel tells it to its log at most."""
@@ -42,12 +49,12 @@ class VirtualMapping:
     box.mappings.add(self)
 
   def _load(self, offset: int, size: int) -> None:
-    self.box.scheduler.advance()
+    self.box.scheduler.advance(self.box)
     self.watcher.before_load(offset, size)
 
   def _store(self, offset: int, data: bytes | bytearray | memoryview, write: Callable[[], None]) -> None:
     with self.box.scheduler.whole():
-      self.box.scheduler.advance()
+      self.box.scheduler.advance(self.box)
       self.watcher.before_store(offset, data)
       write()
       self.watcher.after_store(offset, len(data))
@@ -99,7 +106,7 @@ class VirtualFile:
     """What every call begins with: the file is open, of this process, and no test has it fail."""
     if self.closed: raise refuse(errno.EBADF, "closed")
     self.box.injected(call)
-    self.box.scheduler.advance()
+    self.box.scheduler.advance(self.box)
 
   def close(self) -> None:
     if self.closed: return
@@ -111,13 +118,20 @@ class VirtualFile:
     """The descriptor is gone."""
 
 class Box:
-  """A virtual computer. seed: of every random choice in it. strict: 1: check what real hardware punishes only now and then; 2: also what
-  it minds nothing of, and is a mistake all the same."""
+  """A virtual computer, as one process sees it. seed: of every random choice in it. strict: 1: check what real hardware punishes only now and then;
+  2: also what it minds nothing of, and is a mistake all the same. processes: those that have begun and not ended, this one among them; all have the
+  same list."""
   def __init__(self, name: str, seed: int = 0, strict: int = 1):
     self.name, self.strict = name, strict
     self.scheduler = Scheduler(seed)
     self.physical = Physical()
     self.texts: dict[str, str | Callable[[], str]] = {}
+    self.processes: list[Any] = []
+    self._begin()
+
+  # **** processes ****
+
+  def _begin(self) -> None:
     self.nodes: dict[str, Callable[[], VirtualFile]] = {}
     self.descriptors: dict[int, VirtualFile] = {}
     self.mappings: set[VirtualMapping] = set()
@@ -125,10 +139,34 @@ class Box:
     self.refused: dict[str, int] = {}          # paths that cannot be opened or read, and why: for tests
     self.failures: dict[str, list[tuple[int, int]]] = {}  # what `fail` asked for: (how many calls from now, errno)
     self._next_descriptor = FIRST_DESCRIPTOR
+    self.processes.append(self)
+
+  def process(self: AnyBox) -> AnyBox:
+    """Another process on the same computer. It has opened nothing yet."""
+    made = copy.copy(self)
+    made._begin()
+    made.begin_process()
+    return made
+
+  def begin_process(self) -> None:
+    """Make what the devices' drivers keep of a process. A family calls it for the first one, when its hardware is there."""
+
+  def kill(self) -> None:
+    """The process ends, wherever it is: the kernel ends what runs for it, and takes back files, mappings and memory. It can open nothing any more."""
+    with self.scheduler.whole():
+      self.end_process()
+      for mapping in list(self.mappings): mapping.close()
+      for file in list(self.descriptors.values()): file.close()
+      self.scheduler.ended(self)
+      self.processes.remove(self)
+
+  def end_process(self) -> None:
+    """The process ends: the kernel's drivers take back what it holds, whatever files are open."""
 
   # **** the protocol ****
 
   def open(self, path: str, flags: int) -> VirtualFile:
+    if self not in self.processes: raise refuse(errno.ESRCH, "the process was killed")
     self.injected("open")
     make = self.nodes.get(path)
     if path in self.refused: raise refuse(self.refused[path])
@@ -189,8 +227,8 @@ class Box:
   # **** what is there ****
 
   def census(self) -> dict[str, int]:
-    """How much of everything the program holds, by name; what it does not hold is left out. Empty: nothing leaks."""
-    counted = {"files": len(self.descriptors), "mappings": len(self.mappings), "bytes": self.physical.allocated, **self.devices_census()}
+    """How much of everything the process holds, by name; what it does not hold is left out. Empty: nothing leaks."""
+    counted = {"files": len(self.descriptors), "mappings": len(self.mappings), "bytes": self.physical.held[self], **self.devices_census()}
     return {name: count for name, count in counted.items() if count}
 
   def devices_census(self) -> dict[str, int]:

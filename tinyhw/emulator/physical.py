@@ -11,6 +11,7 @@ import mmap
 import os
 import tempfile
 import weakref
+from collections import Counter
 
 from tinyhw.drivers.linux.files import MAP_FIXED, MAP_SHARED, HostMapping, map_memory
 
@@ -22,11 +23,12 @@ def pages(size: int) -> int:
   return (size + PAGE - 1) & -PAGE
 
 class Frames:
-  """Contiguous physical pages. view: all bytes of them; written: one byte for each byte of it, not 0 where something was written; None: all were."""
-  __slots__ = ("physical", "size", "view", "written", "_mapping", "_shadow")
+  """Contiguous physical pages. view: all bytes of them; written: one byte for each byte of it, not 0 where something was written; None: all were.
+  holder: the process that they were allocated for."""
+  __slots__ = ("physical", "size", "view", "written", "holder", "_mapping", "_shadow")
 
-  def __init__(self, physical: int, size: int, view: memoryview, mapping: mmap.mmap | None = None, cleared: bool = True):
-    self.physical, self.size, self.view, self._mapping = physical, size, view, mapping
+  def __init__(self, physical: int, size: int, view: memoryview, mapping: mmap.mmap | None = None, cleared: bool = True, holder: object = None):
+    self.physical, self.size, self.view, self._mapping, self.holder = physical, size, view, mapping, holder
     self._shadow = None if cleared else mmap.mmap(-1, size)
     self.written = None if self._shadow is None else memoryview(self._shadow)
 
@@ -51,7 +53,7 @@ class Frames:
       if self._mapping is not None: self._mapping.close()
 
 class Physical:
-  """All pages of the computer. allocated: bytes that are in use, without user pointers.
+  """All pages of the computer. allocated: bytes that are in use, without user pointers; held: of them, by process.
 
   `close` gives the file back; so does the garbage collector.
   """
@@ -61,14 +63,16 @@ class Physical:
     self.end = 0                             # of the file
     self.free_ranges: list[tuple[int, int]] = []  # (start, size), sorted, never adjacent
     self.allocated = 0
+    self.held: Counter[object] = Counter()
 
-  def allocate(self, size: int, cleared: bool = True) -> Frames:
+  def allocate(self, size: int, cleared: bool = True, holder: object = None) -> Frames:
     """Pages of zeros. cleared: they count as written, as the kernel clears them. size is rounded up to pages. Raises OSError."""
     size = pages(size)
     start = self._take(size)
     mapping = mmap.mmap(self.file, size, mmap.MAP_SHARED, offset=start)
     self.allocated += size
-    return Frames(start, size, memoryview(mapping), mapping, cleared)
+    self.held[holder] += size
+    return Frames(start, size, memoryview(mapping), mapping, cleared, holder)
 
   def foreign(self, address: int, size: int) -> Frames:
     """The program's own pages at a host address, used in place."""
@@ -91,6 +95,7 @@ class Physical:
     frames._close()
     if mapping is None: return
     self.allocated -= frames.size
+    self.held[frames.holder] -= frames.size
     start, size = frames.physical, frames.size
     i = bisect.bisect(self.free_ranges, (start, size))
     if i < len(self.free_ranges) and self.free_ranges[i][0] == start + size: size += self.free_ranges.pop(i)[1]

@@ -34,7 +34,7 @@ def unknown_chip(box: Computer, patch: Patch) -> None:
 def no_permission(box: Computer, patch: Patch) -> None: box.refused["/dev/kfd"] = errno.EACCES
 def no_memory(box: Computer, patch: Patch) -> None: box.fail("AllocMemoryOfGpu", 3, errno.ENOMEM)
 def no_queue(box: Computer, patch: Patch) -> None: box.fail("CreateQueue", 1, errno.EINVAL)
-def no_reaction(box: Computer, patch: Patch) -> None: patch.setattr(box.scheduler, "advance", lambda: None)
+def no_reaction(box: Computer, patch: Patch) -> None: patch.setattr(box.scheduler, "advance", lambda caller: None)
 def no_interrupt(box: Computer, patch: Patch) -> None: patch.setattr(box.events, "interrupt", lambda number: None)
 def no_event(box: Computer, patch: Patch) -> None: box.fail("CreateEvent", 2, errno.ENOMEM)
 

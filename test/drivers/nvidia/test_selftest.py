@@ -34,7 +34,7 @@ def no_card(box: Computer, patch: Patch) -> None: patch.setattr(box, "gpus", [])
 def exclusive(box: Computer, patch: Patch) -> None: box.gpus[0].exclusive = True
 def no_memory(box: Computer, patch: Patch) -> None: box.fail("UvmMapExternal", 3, errno.ENOMEM)
 def no_channel(box: Computer, patch: Patch) -> None: box.gpus[0].chip = type(box.gpus[0].chip)(**{**vars(box.gpus[0].chip), "channels": ()})
-def no_reaction(box: Computer, patch: Patch) -> None: patch.setattr(box.scheduler, "advance", lambda: None)
+def no_reaction(box: Computer, patch: Patch) -> None: patch.setattr(box.scheduler, "advance", lambda caller: None)
 def other_class(box: Computer, patch: Patch) -> None: patch.setattr(Commands, "bind", lambda self, subchannel, number: self.call(
   subchannel, self.engines.host.SET_OBJECT, 0xC6C0))
 def no_engine(box: Computer, patch: Patch) -> None: box.fail("UvmRegisterChannel", 1, errno.EIO)

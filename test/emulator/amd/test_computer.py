@@ -127,3 +127,48 @@ def test_computers_share_nothing() -> None:
   assert isinstance(first.computer, Computer)
   first.allocate(PAGE)
   assert "buffers" in first.computer.census() and "buffers" not in second.computer.census()
+
+# **** two processes on one computer ****
+
+def test_processes_have_address_spaces_of_their_own() -> None:
+  """The same addresses are other memory, handles and events of one are not the other's, and each binds a GPU once."""
+  one = Program()
+  other = Program(beside=one)
+  place = 0x10_0000_0000
+  first, second = (program.allocate(PAGE, address=place) for program in (one, other))
+  first.mapping.store32(0, 1)
+  second.mapping.store32(0, 2)
+  assert [program.gpu.port.load(place, 4)[0] for program in (one, other)] == [1, 2]
+  lone = other.allocate(PAGE)
+  with pytest.raises(OSError, match="no buffer") as caught: one.call(kfd.FreeMemoryOfGpu(handle=lone.handle))
+  assert caught.value.errno == errno.EINVAL
+  event = one.call(kfd.CreateEvent(event_type=kfd.KFD_IOC_EVENT_SIGNAL))
+  with pytest.raises(OSError, match="no event"): other.call(kfd.SetEvent(event_id=event.event_id))
+  queue = one.queue()
+  with pytest.raises(OSError, match="no queue"): other.call(kfd.DestroyQueue(queue_id=queue.request.queue_id))
+  one.call(kfd.RuntimeEnable(mode_mask=1))
+  other.call(kfd.RuntimeEnable(mode_mask=1))
+  one.call(kfd.DestroyEvent(event_id=event.event_id))
+  assert other.close() == {}
+
+def test_a_process_that_is_killed_leaves_nothing_and_the_other_goes_on() -> None:
+  one = Program("gfx942")
+  other = Program(beside=one)
+  for kind in (0, 2, SDMA): other.queue(kind)
+  other.call(kfd.CreateEvent(event_type=kfd.KFD_IOC_EVENT_SIGNAL))
+  shared = other.allocate(PAGE)
+  other.call(kfd.ExportDmabuf(handle=shared.handle))
+  waits, signal, queue = other.allocate(PAGE), one.allocate(PAGE), one.queue()
+  ring = other.queue()
+  ring.submit(other.wait(waits.address, 1), other.release(waits.address, 2))
+  one.settle()
+  actors = len(one.computer.scheduler.actors)
+  other.computer.kill()
+  assert other.computer.census() == {} and len(one.computer.scheduler.actors) < actors and not other.gpu.table.ranges
+  with pytest.raises(OSError) as caught: other.call(kfd.GetVersion())
+  assert caught.value.errno == errno.EBADF
+  queue.submit(one.release(signal.address, 7))
+  one.settle()
+  assert signal.mapping.load64(0) == 7
+  one.computer.kill()
+  assert one.computer.physical.allocated == one.gpu.vram_used == 0 and not one.computer.scheduler.actors

@@ -8,7 +8,7 @@ import pytest
 from test.support.virtual_amd import DEVICE_MEMORY, EXECUTABLE, GTT, PAGE, PUBLIC, SHARED_MEMORY, VRAM, WRITABLE, Program
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_PRIVATE, MAP_SHARED, READ_WRITE, map_memory
-from tinyhw.emulator.errors import StaleRead
+from tinyhw.emulator.errors import StaleRead, UninitialisedRead
 
 def refused(number: int, message: str, call: Any) -> None:
   with pytest.raises(OSError, match=message) as caught: call()
@@ -202,3 +202,31 @@ def test_rights_are_those_of_the_flags(flags: int, rights: str) -> None:
   area = program.allocate(PAGE, flags)
   entry = program.gpu.table.find(area.address)
   assert entry is not None and repr(entry).split()[1] == rights
+
+# **** two processes ****
+
+def test_the_memory_that_one_process_takes_is_missing_for_the_other() -> None:
+  one = Program()
+  other = Program(beside=one)
+  def available() -> int: return int(other.call(kfd.GetAvailableMemory(gpu_id=other.gpu.gpu_id)).available)
+  large = one.gpu.chip.vram - PAGE
+  taken = one.allocate(large, VRAM | WRITABLE, see=False)
+  assert available() == PAGE
+  refused(errno.ENOMEM, "0x1000 bytes of VRAM are left", lambda: other.allocate(2 * PAGE, VRAM | WRITABLE))
+  one.free(taken)
+  assert available() == other.gpu.chip.vram
+  other.allocate(2 * PAGE, VRAM | WRITABLE)
+  limit = one.computer.memory.system_limit
+  one.allocate(limit - PAGE, GTT | WRITABLE)
+  refused(errno.ENOMEM, "0x1000 bytes of system memory are left", lambda: other.allocate(2 * PAGE))
+  one.computer.kill()
+  other.allocate(2 * PAGE)
+
+def test_what_another_process_left_in_memory_is_no_value() -> None:
+  one = Program()
+  other = Program(beside=one)
+  left = one.allocate(PAGE, DEVICE_MEMORY)
+  left.mapping.store32(0, 7)
+  one.computer.kill()
+  found = other.allocate(PAGE, DEVICE_MEMORY)
+  with pytest.raises(UninitialisedRead): other.gpu.port.load(found.address, 4)

@@ -171,3 +171,41 @@ def test_destroying_drops_the_work() -> None:
   program.settle()
   assert signal.mapping.load64(0) == 1 and not program.computer.scheduler.actors
   with pytest.raises(OSError, match="no queue"): program.call(kfd.DestroyQueue(queue_id=queue.request.queue_id))
+
+# **** two processes ****
+
+def test_the_queues_of_copy_engines_are_the_cards() -> None:
+  one = Program("gfx1200")
+  other = Program(beside=one)
+  count = one.gpu.chip.sdma_engines * one.gpu.chip.sdma_queues
+  queues = [(program, program.queue(SDMA)) for program in [one, other] * (count // 2)]
+  for program in (one, other):
+    with pytest.raises(OSError, match="no more SDMA queues") as caught: program.queue(SDMA)
+    assert caught.value.errno == errno.ENOMEM
+    program.queue()
+  queues[0][0].destroy(queues[0][1])
+  other.queue(SDMA)
+
+def test_a_card_has_so_many_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr("tinyhw.emulator.amd.queues.MOST_OF_CARD", 3)
+  one = Program(count=2)
+  other = Program(beside=one)
+  for program in (one, other, one): program.queue()
+  with pytest.raises(OSError, match="at most 3 queues") as caught: other.queue()
+  assert caught.value.errno == errno.EPERM
+  one.computer.kill()
+  other.queue()
+
+def test_doorbells_ring_the_queues_of_their_own_process_only() -> None:
+  one = Program()
+  other = Program(beside=one)
+  mine, theirs, signal = one.queue(), other.queue(), other.allocate(PAGE)
+  theirs.put(other.release(signal.address, 1))
+  theirs.write.mapping.store64(0, theirs.count)
+  if mine.doorbell != theirs.doorbell:
+    with pytest.raises(DoorbellError, match="that of no queue"): one.doorbells.store64(theirs.doorbell, theirs.count)
+  one.settle()
+  assert signal.mapping.load64(0) == 0
+  theirs.ring_doorbell()
+  one.settle()
+  assert signal.mapping.load64(0) == 1

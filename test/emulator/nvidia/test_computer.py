@@ -4,7 +4,10 @@ import errno
 import os
 
 import pytest
+from gpu_processes import User
 
+from tinyhw.autogen.nvidia import methods
+from tinyhw.emulator.errors import DoorbellError, PageFault
 from tinyhw.emulator.nvidia.computer import Computer
 
 def open_file(computer: Computer, path: str): return computer.open(path, os.O_RDWR)
@@ -45,3 +48,19 @@ def test_a_client_ends_with_its_file(opened) -> None:
   device.card.connection.undo.pop_all()
   for node in (*[mapping for mapping in list(computer.mappings)], *list(computer.descriptors.values())): node.close()
   device.card.connection.cards.clear()
+
+def test_processes_share_the_cards_and_nothing_else(opened) -> None:
+  """Memory that one has is missing for the other; an error of one stops its channels only; one that is killed leaves nothing."""
+  computer, device = opened("sm_90")
+  user = User(computer.process())
+  other, second = user.box, user.device
+  assert other.gpus is computer.gpus and not set(other.engines.channels) & set(computer.engines.channels)
+  assert other.gpus[0].vram_used > 0 and other.census()["bytes"] + computer.census()["bytes"] == computer.physical.allocated
+  with pytest.raises(DoorbellError, match="no channel's token"): second.doorbell.store32(methods.USERMODE_DOORBELL, device.compute.token)
+  channel = computer.engines.channels[device.compute.token].channel
+  computer.engines.fail(channel, 31, PageFault(0x1000, True))
+  assert device.compute.error() == 31 and second.compute.error() == 0
+  assert not any(processor.stopped for processor in other.engines.channels.values())
+  before = computer.census()
+  user.kill()
+  assert other.census() == {} and computer.census() == before and computer.physical.allocated == before["bytes"]

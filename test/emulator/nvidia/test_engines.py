@@ -6,7 +6,7 @@ from tinyhw.autogen.nvidia import methods
 from tinyhw.autogen.nvidia.methods import COMPUTE_SUBCHANNEL
 from tinyhw.device import Launch
 from tinyhw.drivers.nvidia.commands import Commands
-from tinyhw.emulator.errors import DoorbellError, StrictError
+from tinyhw.emulator.errors import DoorbellError, PageFault, StrictError
 from tinyhw.errors import TinyError
 
 def run(device, words: list[int]) -> None:
@@ -23,6 +23,15 @@ def test_what_would_be_misread_is_told(opened, words: list[int], said: str) -> N
   computer, device = opened("sm_90")
   Note(computer)
   with pytest.raises(TinyError, match=said): run(device, words)
+
+def test_an_error_reaches_the_notifiers_of_the_group(opened) -> None:
+  computer, device = opened("sm_90")
+  Note(computer)
+  channel = computer.engines.channels[device.compute.token].channel
+  assert device.compute.error() == device.copies.error() == 0
+  computer.engines.fail(channel, 31, PageFault(0x1000, True))
+  assert device.compute.error() == device.copies.error() == 31
+  assert channel.group.fault is not None and computer.engines.channels[device.copies.token].stopped
 
 def test_the_doorbell_wants_a_token(opened) -> None:
   _, device = opened("sm_90")

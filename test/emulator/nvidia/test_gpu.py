@@ -1,15 +1,9 @@
-"""What a GPU does when a channel meets an error."""
-from nvidia_box import Note
+"""What tells GPUs apart, and their clock."""
+from tinyhw.emulator.nvidia.computer import Computer
 
-from tinyhw.emulator.errors import PageFault
-
-def test_an_error_reaches_the_notifiers_of_the_group(opened) -> None:
-  computer, device = opened("sm_90")
-  Note(computer)
-  gpu = computer.gpus[0]
-  channel = computer.engines.channels[device.compute.token].channel
-  assert device.compute.error() == device.copies.error() == 0
-  gpu.stop(channel, 31, PageFault(0x1000, True))
-  assert device.compute.error() == device.copies.error() == 31
-  assert gpu.fault is not None and computer.engines.channels[device.copies.token].stopped
-  assert gpu.clock() <= gpu.clock()
+def test_gpus_have_names_and_a_clock_that_goes_on() -> None:
+  computer = Computer("sm_90x2", ["sm_90", "sm_90"])
+  first, second = computer.gpus
+  assert first.uuid != second.uuid and first.gpu_id != second.gpu_id and first.minor != second.minor
+  assert first.uuid == Computer("sm_90x2", ["sm_90"]).gpus[0].uuid, "the same in each run"
+  assert first.clock() <= first.clock()

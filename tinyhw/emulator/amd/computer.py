@@ -1,6 +1,7 @@
 """A computer with virtual AMD GPUs: its files, and the calls of /dev/kfd.
 
-Each process that opens it has its own (emulator.box makes them so): processes share no memory and no queues, as the real driver keeps them apart.
+Processes (`Box.process`) have address spaces, buffers, events, doorbells and queues of their own. They share the cards' memory, caches and compute
+units, the engines that copy, and the system memory that GPUs may use. What orders the work of one process is not compared with that of another.
 """
 from __future__ import annotations
 import ctypes
@@ -17,7 +18,7 @@ from tinyhw.emulator.cache import Coherence, drop
 from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.amd.dispatch import MakeWorkgroup
 from tinyhw.emulator.amd.events import MMAP_TYPE_EVENTS, Events
-from tinyhw.emulator.amd.gpu import Gpu
+from tinyhw.emulator.amd.gpu import Card, Gpu
 from tinyhw.emulator.amd.memory import MMAP_GPU_SHIFT, MMAP_TYPE_MMIO, FlushWatcher, MemoryManager
 from tinyhw.emulator.order import Order
 from tinyhw.emulator.amd.queues import MMAP_TYPE_DOORBELL, QueueManager
@@ -40,14 +41,19 @@ class Computer(Box):
     super().__init__(name, seed, strict)
     self.large_bar, self.peers, self.version = large_bar, peers, version
     self.coherence = Coherence() if strict else None
-    self.order = Order() if strict else None
+    self.make_workgroup: MakeWorkgroup = Workgroup  # tests may put another one in its place
+    self.cards = [Card(CHIPS[card], index) for index, card in enumerate(cards)]
+    if self.coherence is not None: self.coherence.host_writes += [card.host_writes for card in self.cards]
+    self.begin_process()
+    self.texts.update(sysfs.tree(self))
+
+  def begin_process(self) -> None:
+    self.order = Order() if self.strict else None
     self.memory = MemoryManager(self, SYSTEM_LIMIT)
     self.events = Events(self)
     self.queues = QueueManager(self)
     self.runtime_enabled = False
-    self.make_workgroup: MakeWorkgroup = Workgroup  # tests may put another one in its place
-    self.gpus = [Gpu(self, CHIPS[card], index) for index, card in enumerate(cards)]
-    self.texts.update(sysfs.tree(self))
+    self.gpus = [Gpu(self, card) for card in self.cards]
     self.nodes[KFD] = partial(KfdFile, self, KFD)
     for gpu in self.gpus: self.nodes[f"/dev/dri/renderD{gpu.minor}"] = partial(RenderFile, self, gpu)
 
@@ -91,7 +97,7 @@ class Computer(Box):
             "kernels": sum(len(gpu.work) for gpu in self.gpus)}
 
   def end_process(self) -> None:
-    """The process ends: only now does the kernel's driver take back what the program has forgotten, and the address spaces; not with a close."""
+    """Only now does the kernel's driver take back what the program has forgotten, and the address spaces; not with a close."""
     for number in list(self.queues.queues): self.queues.destroy(kfd.DestroyQueue(queue_id=number))
     self.events.events.clear()
     self.events.drop_page()

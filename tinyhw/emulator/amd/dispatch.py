@@ -193,7 +193,7 @@ class Dispatch:
     self.done = self.left == 0
     if not self.done:
       gpu.work.append(self)
-      gpu.computer.scheduler.add(self)
+      gpu.computer.scheduler.add(self, gpu.computer)
 
   def step(self) -> bool:
     """Start a workgroup, or let one run."""

@@ -119,7 +119,7 @@ class Events:
       if all(done) if request.wait_for_all else any(done) or not events:
         request.wait_result = kfd.KFD_IOC_WAIT_RESULT_COMPLETE
         return
-      moved = self.computer.scheduler.run(STEPS)
+      moved = self.computer.scheduler.run(STEPS, self.computer)
       if self.computer.scheduler.interrupted is not None: raise refuse(errno.EINTR)
       if deadline is not None and time.monotonic() >= deadline and not any(event.signaled for event in events):
         request.wait_result = kfd.KFD_IOC_WAIT_RESULT_TIMEOUT
@@ -131,7 +131,8 @@ class Events:
 
     After an error of a device the program would wait for what never comes, so it is told again.
     """
-    if self.computer.scheduler.error is not None: raise self.computer.scheduler.error
+    error = self.computer.scheduler.errors.get(self.computer)
+    if error is not None: raise error
     lock = self.computer.scheduler.lock
     lock.release()
     try: time.sleep(0.0005 if deadline is None else max(0.0, min(0.0005, deadline - time.monotonic())))

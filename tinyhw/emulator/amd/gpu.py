@@ -1,4 +1,4 @@
-"""A virtual AMD GPU: its address space, caches, clock, and what happens when it faults."""
+"""A virtual AMD GPU: its caches and clock, a process's address space on it, and what happens when it faults."""
 from __future__ import annotations
 import time
 from random import Random
@@ -21,27 +21,36 @@ FIRST_MINOR = 128  # of render nodes
 FAVOUR = 0.8       # of all workgroups come to the units that are favoured
 CLOCK_NS = 10      # the clock that timestamps show ticks at 100 MHz
 
-class Gpu:
-  """One card. drm: the render node's file whose address space this process uses, None before ACQUIRE_VM.
-
-  stopped: the fault after which it does nothing. port: memory as engines see it, beside the caches of compute units. work: the dispatches that run.
-  """
-  def __init__(self, computer: Computer, chip: Chip, index: int):
-    self.computer, self.chip, self.index = computer, chip, index
+class Card:
+  """What all processes share of a GPU. vram_used: bytes that they hold together."""
+  def __init__(self, chip: Chip, index: int):
+    self.chip, self.index = chip, index
     self.name = f"GPU {index} ({chip.name})"
     self.gpu_id = 0x4B00 + 0x1D * index + 1  # 16 bits, never 0
-    self.node, self.minor = index + 1, FIRST_MINOR + index
-    self.registers: Registers = registers(chip.generation)
-    self.table = PageTable()
     self.host_writes = HostWrites(self.name)
-    if computer.coherence is not None: computer.coherence.host_writes.append(self.host_writes)
     self.xccs = [Xcc(i, chip.packets, chip.cus // (chip.engines * chip.arrays) if chip.first_level else 0) for i in range(chip.xccs)]
+    self.vram_used = 0
+
+class Gpu:
+  """A card as one process has it. drm: the render node's file whose address space this process uses, None before ACQUIRE_VM.
+
+  stopped: the fault after which it does nothing for this process. port: memory as engines see it, beside the caches of compute units. work: the
+  dispatches that run for this process.
+  """
+  def __init__(self, computer: Computer, card: Card):
+    self.computer, self.card, self.chip, self.index, self.name, self.gpu_id = computer, card, card.chip, card.index, card.name, card.gpu_id
+    self.node, self.minor = card.index + 1, FIRST_MINOR + card.index
+    self.registers: Registers = registers(card.chip.generation)
+    self.host_writes, self.xccs = card.host_writes, card.xccs
+    self.table = PageTable()
     self.port = Port(self.table, computer.coherence, f"an engine of {self.name}")
     self.drm: RenderFile | None = None
-    self.vram_used = 0
     self.stopped: str | None = None
     self.work: list[Dispatch] = []
     self.workgroups = 0                     # that have been started on it
+
+  @property
+  def vram_used(self) -> int: return self.card.vram_used
 
   def engine_port(self, who: str) -> Port:
     """Memory for one engine, which errors call `who`."""
@@ -70,7 +79,12 @@ class Gpu:
     self.drop_work(None)
 
   def reset(self, cause: int = kfd.KFD_HW_EXCEPTION_GPU_HANG) -> None:
-    """The driver resets the GPU: for tests. All queues and the contents of VRAM are lost."""
+    """The driver resets the GPU: for tests. The queues of all processes and the contents of VRAM are lost, and each process is told; only one that
+    begins afterwards can use it again. Source: Linux, kfd_signal_reset_event in amdkfd/kfd_events.c."""
+    for process in self.computer.processes: process.gpus[self.index].lose(cause)
+
+  def lose(self, cause: int) -> None:
+    """What a reset does to one process."""
     self.stopped = "the GPU was reset"
     self.drop_work(None)
     for buffer in self.computer.memory.buffers.values():

@@ -86,7 +86,7 @@ class FlushWatcher(FramesWatcher):
   def after_store(self, offset: int, size: int) -> None: self.gpu.host_writes.flush()
 
 class MemoryManager:
-  """The buffers of the process. limit: bytes of system memory that GPUs may use."""
+  """The buffers of the process. system_limit: bytes of system memory that GPUs may use, for all processes; system_used: that this one holds."""
   def __init__(self, computer: Computer, system_limit: int):
     self.computer, self.system_limit = computer, system_limit
     self.system_used = 0
@@ -116,21 +116,22 @@ class MemoryManager:
     """Pages for a buffer, within the limits."""
     if domain == VRAM:
       if gpu.vram_used + size > gpu.chip.vram: raise refuse(errno.ENOMEM, f"{gpu.chip.vram - gpu.vram_used:#x} bytes of VRAM are left")
-      gpu.vram_used += size
-      frames = self.computer.physical.allocate(size, cleared=not self.computer.strict)  # the driver wipes VRAM with a pattern when it is freed
+      gpu.card.vram_used += size
+      # the driver wipes VRAM with a pattern when it is freed
+      frames = self.computer.physical.allocate(size, cleared=not self.computer.strict, holder=self.computer)
       self.vram_frames[frames] = gpu
       return frames
     if domain == USERPTR:
       if address % PAGE: raise refuse(errno.EINVAL, "a user pointer begins a page")
       return self.computer.physical.foreign(address, size)
-    left = self.system_limit - self.system_used
+    left = self.system_limit - sum(process.memory.system_used for process in self.computer.processes)
     if size > left: raise refuse(errno.ENOMEM, f"{left:#x} bytes of system memory are left")
     self.system_used += size
-    return self.computer.physical.allocate(size)
+    return self.computer.physical.allocate(size, holder=self.computer)
 
   def system_pages(self, size: int) -> Frames:
     """Pages of the kernel's own, with one user."""
-    frames = self.computer.physical.allocate(size)
+    frames = self.computer.physical.allocate(size, holder=self.computer)
     self.system_used += frames.size
     self.users[frames] += 1
     return frames
@@ -158,7 +159,7 @@ class MemoryManager:
     if self.users[frames]: return
     del self.users[frames]
     gpu = self.vram_frames.pop(frames, None)
-    if gpu is not None: gpu.vram_used -= frames.size
+    if gpu is not None: gpu.card.vram_used -= frames.size
     elif frames.physical < 1 << 60: self.system_used -= frames.size
     self.computer.forget(frames)
     self.computer.physical.free(frames)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MMAP_TYPE_DOORBELL = 3 << 62
 DOORBELLS = DOORBELL_SLICE // 8
 MOST_QUEUES = 1024                     # of a process
+MOST_OF_CARD = 4096                    # of all processes: the kernel module's max_num_of_queues_per_device
 COMPUTE, SDMA, AQL = kfd.KFD_IOC_QUEUE_TYPE_COMPUTE, kfd.KFD_IOC_QUEUE_TYPE_SDMA, kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL
 XGMI, BY_ENGINE = kfd.KFD_IOC_QUEUE_TYPE_SDMA_XGMI, kfd.KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID
 TYPE_NAMES = {COMPUTE: "PM4", SDMA: "SDMA", AQL: "AQL", XGMI: "SDMA", BY_ENGINE: "SDMA"}
@@ -96,6 +97,7 @@ class QueueManager:
     if gpu.stopped is not None: raise refuse(errno.EIO, gpu.stopped)
     buffers = self._buffers(gpu, request)
     if len(self.queues) >= MOST_QUEUES: raise refuse(errno.ENOMEM, f"a process has at most {MOST_QUEUES} queues")
+    if len(self.of_card(gpu)) >= MOST_OF_CARD: raise refuse(errno.EPERM, f"a GPU has at most {MOST_OF_CARD} queues")
     engine = self._engine(gpu, request)
     number = next(i for i in range(MOST_QUEUES) if i not in self.queues)
     queue = Queue(gpu, number, request, buffers, self._doorbell(gpu))
@@ -105,7 +107,7 @@ class QueueManager:
     if request.queue_type == COMPUTE: queue.actors = pm4.processors(queue, request.queue_percentage >> TARGET_XCC_SHIFT & 0xFF)
     elif request.queue_type == AQL: queue.actors = aql.processors(queue)
     else: queue.actors = sdma.processors(queue)
-    for actor in queue.actors: self.computer.scheduler.add(actor)
+    for actor in queue.actors: self.computer.scheduler.add(actor, self.computer)
     request.queue_id = number
     request.doorbell_offset = MMAP_TYPE_DOORBELL | gpu.gpu_id << MMAP_GPU_SHIFT | queue.doorbell * 8
 
@@ -150,10 +152,14 @@ class QueueManager:
     if request.queue_type == BY_ENGINE:
       if request.sdma_engine_id >= chip.sdma_engines + chip.xgmi_engines: raise refuse(errno.EINVAL, f"no engine {request.sdma_engine_id}")
       engines = range(request.sdma_engine_id, request.sdma_engine_id + 1)
-    used = [queue.engine for queue in self.queues.values() if queue.gpu is gpu and queue.kind not in (COMPUTE, AQL)]
+    used = [queue.engine for queue in self.of_card(gpu) if queue.kind not in (COMPUTE, AQL)]
     free = [engine for engine in engines if used.count(engine) < chip.sdma_queues]
     if not free: raise refuse(errno.ENOMEM, "no more SDMA queues")
     return min(free, key=used.count)
+
+  def of_card(self, gpu: Gpu) -> list[Queue]:
+    """The queues that all processes have on a GPU."""
+    return [queue for process in self.computer.processes for queue in process.queues.queues.values() if queue.gpu.card is gpu.card]
 
   def _doorbell(self, gpu: Gpu) -> int:
     taken = {queue.doorbell for queue in self.queues.values() if queue.gpu is gpu}

@@ -2,10 +2,14 @@
 
 A call whose size is not this version's is refused, as the kernel's driver does. What a file is bound to follows open-gpu-kernel-modules,
 src/nvidia/arch/nvalloc/unix/src/escape.c.
+
+Processes (`Box.process`) have objects, address spaces and channels of their own. They share the GPUs with their memory and caches, the numbers that
+doorbells are told, and the system memory that GPUs may use. An error stops the channel group that it is of, and nothing else.
 """
 from __future__ import annotations
 import ctypes
 import errno
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,6 +23,7 @@ from tinyhw.emulator.nvidia.chips import CHIPS
 from tinyhw.emulator.nvidia.engines import DoorbellWatcher, Engines
 from tinyhw.emulator.nvidia.gpu import Gpu
 from tinyhw.emulator.nvidia.objects import Item, MemoryItem, Objects, Refusal
+from tinyhw.emulator.nvidia.port import Caches
 from tinyhw.emulator.nvidia.uvm import Uvm
 from tinyhw.emulator.order import MOST_WATCHED, Order
 from tinyhw.emulator.pages import Range
@@ -26,6 +31,7 @@ from tinyhw.emulator.physical import PAGE, Frames, pages
 
 CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
 VERSION = (580, 142)
+FIRST_TOKEN = 0x10000
 
 class Computer(Box):
   """A box with NVIDIA GPUs. cards: one name of a chip for each. version: of the kernel's driver; peers: cards reach each other's memory."""
@@ -34,10 +40,15 @@ class Computer(Box):
     self.version, self.peers = version, peers
     self.structures = rm.structures(version[0])
     self.coherence = Coherence() if strict else None
-    self.order = Order() if strict else None
-    self.gpus = [Gpu(self, CHIPS[card], index) for index, card in enumerate(cards)]
-    self.objects, self.uvm, self.engines = Objects(self), Uvm(self), Engines(self)
+    self.gpus = [Gpu(name, CHIPS[card], index) for index, card in enumerate(cards)]
+    self.caches_of = {gpu: Caches(gpu.name) for gpu in self.gpus}
+    self.tokens = itertools.count(FIRST_TOKEN)
     self.texts["/sys/module/nvidia/version"] = ".".join(map(str, version)) + "\n"
+    self.begin_process()
+
+  def begin_process(self) -> None:
+    self.order = Order() if self.strict else None
+    self.objects, self.uvm, self.engines = Objects(self), Uvm(self), Engines(self)
     self.nodes[CONTROL], self.nodes[UVM] = partial(ControlFile, self, CONTROL), partial(UvmFile, self, UVM)
     for gpu in self.gpus: self.nodes[f"/dev/nvidia{gpu.minor}"] = partial(CardFile, self, gpu)
 
@@ -63,7 +74,6 @@ class Computer(Box):
             "kernels": len(self.engines.work)}
 
   def end_process(self) -> None:
-    """The process ends: the kernel's driver takes back what it has forgotten."""
     self.uvm.end()
     for item in [item for item in self.objects.items.values() if item.parent is None]: self.objects.remove(item)
 
@@ -192,7 +202,7 @@ class CardFile(File):
       return VirtualMapping(self.computer, memory, MemoryWatcher(self.computer, item, start, memory.address, length))
 
   def _usermode(self, length: int, address: int, prot: int) -> VirtualMapping:
-    frames = self.computer.physical.allocate(length)
+    frames = self.computer.physical.allocate(length, holder=self.computer)
     memory = self.computer.physical.map(frames, 0, length, address, prot)
     return VirtualMapping(self.computer, memory, DoorbellWatcher(self.computer, self.gpu, frames))
 

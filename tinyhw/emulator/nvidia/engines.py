@@ -4,6 +4,7 @@ A channel is an actor: each step reads an entry of its ring, or executes a metho
 What an engine would misread, or hang on, is a PacketError at once. Source: autogen/nvidia/methods.py.
 """
 from __future__ import annotations
+import time
 from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,8 @@ from tinyhw.emulator.memory import ENGINE, Unit
 from tinyhw.emulator.nvidia.block import block_of_grid
 from tinyhw.emulator.nvidia.gpu import XID_MMU, Gpu
 from tinyhw.emulator.nvidia.grid import Grid, MakeBlock
-from tinyhw.emulator.nvidia.objects import ChannelItem, GroupItem
-from tinyhw.emulator.nvidia.port import Caches, Port
+from tinyhw.emulator.nvidia.objects import ChannelItem
+from tinyhw.emulator.nvidia.port import Port
 from tinyhw.emulator.order import Agent
 from tinyhw.emulator.physical import Frames
 from tinyhw.emulator.races import Copied
@@ -41,19 +42,19 @@ class DoorbellWatcher:
   def closed(self) -> None: self.computer.physical.free(self.frames)
 
 class Engines:
-  """The channels that run, and the grids that they have started. make_block: what executes a block; tests may put another one in its place."""
+  """The channels of a process that run, and the grids that they have started. make_block: what executes a block; tests may put another one there."""
   def __init__(self, computer: Computer):
     self.computer = computer
     self.channels: dict[int, Processor] = {}
     self.work: list[Grid] = []
-    self.caches_of: dict[Gpu, Caches] = {gpu: Caches(gpu.name) for gpu in computer.gpus}
+    self.caches_of = computer.caches_of
     self.make_block: MakeBlock | None = block_of_grid
 
   def begin(self, channel: ChannelItem) -> None:
     """A channel can be used from now on."""
     if channel.token in self.channels: return
     found = self.channels[channel.token] = Processor(self, channel)
-    self.computer.scheduler.add(found)
+    self.computer.scheduler.add(found, self.computer)
     def stop() -> None:
       self.channels.pop(channel.token, None)
       self.computer.scheduler.remove(found)
@@ -68,8 +69,14 @@ class Engines:
       raise DoorbellError(f"the doorbell of {gpu.name} is told {token:#x}, which is no channel's token; ask for it (GetWorkSubmitToken)")
     found.rung()
 
-  def stop(self, group: GroupItem) -> None:
-    """An error: the channels of a group do nothing any more."""
+  def fail(self, channel: ChannelItem, xid: int, fault: PageFault | None = None) -> None:
+    """An error of a channel: the driver stops its whole group, and writes into the notifiers which error it was. Other groups go on."""
+    group = channel.group
+    group.fault = fault
+    for item in group.children:
+      notifier = getattr(item, "notifier", None)
+      if notifier is None: continue
+      notifier.frames.view[:16] = time.monotonic_ns().to_bytes(8, "little") + xid.to_bytes(4, "little") + b"\0\0\xff\xff"
     for processor in self.channels.values():
       if processor.channel.group is group: processor.stopped = True
     for grid in list(self.work):
@@ -123,7 +130,7 @@ class Processor:
       self.agent.learn(self.known)
       self._read_entry()
       return True
-    except PageFault as fault: self.gpu.stop(self.channel, XID_MMU, fault)
+    except PageFault as fault: self.engines.fail(self.channel, XID_MMU, fault)
     except EmulatorError:
       self.stopped = True
       raise

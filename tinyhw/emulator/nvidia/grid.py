@@ -56,7 +56,7 @@ class Grid:
     if engines.make_block is None: raise PacketError(f"{self.name}: nothing executes blocks of {self.chip.name} here")
     self.make_block: MakeBlock = engines.make_block
     engines.work.append(self)
-    processor.computer.scheduler.add(self)
+    processor.computer.scheduler.add(self, processor.computer)
 
   def _check(self, state: dict[int, int]) -> None:
     """Refuse what would be misread or would never start."""
@@ -102,7 +102,7 @@ class Grid:
     try:
       if len(self.residents) < RESIDENT and self.left > len(self.residents) and (not self.residents or self.random.random() < 0.5): self._start()
       else: self._run(self.residents[self.random.randrange(len(self.residents))])
-    except PageFault as fault: self.gpu.stop(self.processor.channel, XID_MMU, fault)
+    except PageFault as fault: self.processor.engines.fail(self.processor.channel, XID_MMU, fault)
     except EmulatorError:
       self.processor.stopped = True
       self.abandon()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.autogen.nvidia import methods, rm
 from tinyhw.autogen.nvidia.rm import Status
-from tinyhw.emulator.errors import PacketError
+from tinyhw.emulator.errors import PacketError, PageFault
 from tinyhw.emulator.pages import PageTable
 from tinyhw.emulator.physical import PAGE, Frames, pages
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 FIRST_HANDLE = 0xC1D00000
 SYSTEM_LIMIT = 4 << 30
 USERD_UNIT = methods.USERD_BYTES
-TOKEN_BASE = 0x10000
 MOST_ENTRIES = 1 << 21
 
 class Refusal(Exception):
@@ -75,10 +74,11 @@ class SpaceItem(Item):
     self.table = PageTable()
 
 class GroupItem(Item):
-  """A channel group. running: its channels have been scheduled."""
+  """A channel group. running: its channels have been scheduled. fault: the access that stopped it."""
   def __init__(self, handle: int, parent: Item, gpu: Gpu, space: SpaceItem):
     super().__init__(handle, rm.CHANNEL_GROUP, parent, gpu)
     self.space, self.running = space, False
+    self.fault: PageFault | None = None
 
 class ChannelItem(Item):
   """A channel: where its ring and its pointers are. engine: the classes of its engine objects; registered: memory that engines want is set up."""
@@ -99,7 +99,7 @@ class Objects:
     self.computer = computer
     self.items: dict[int, Item] = {}
     self.handles = itertools.count(FIRST_HANDLE)
-    self.tokens = itertools.count(TOKEN_BASE)
+    self.tokens = computer.tokens
     self.system_used = 0
     s = computer.structures
     self.makers: dict[int, tuple[Any, tuple[int, ...], Callable[[int, Item, Any], Item]]] = {
@@ -241,16 +241,18 @@ class Objects:
     size = pages(request.size)
     if gpu.vram_used + size > gpu.chip.vram: raise Refusal(Status.NO_MEMORY, f"{gpu.chip.vram - gpu.vram_used:#x} bytes are left")
     gpu.vram_used += size
-    return MemoryItem(handle, rm.MEMORY_LOCAL, parent, gpu, self.computer.physical.allocate(size, cleared=not self.computer.strict), self)
+    return MemoryItem(handle, rm.MEMORY_LOCAL, parent, gpu, self._pages(size, cleared=not self.computer.strict), self)
 
   def _system(self, handle: int, parent: Item, request: Any) -> Item:
     assert parent.gpu is not None
     if request.size == 0: raise Refusal(Status.INVALID_ARGUMENT, "size 0")
     if request.attr >> 25 & 3 != 1: raise Refusal(Status.INVALID_ARGUMENT, "host memory has another LOCATION among its attributes")
     size = pages(request.size)
-    if self.system_used + size > SYSTEM_LIMIT: raise Refusal(Status.NO_MEMORY)
+    if sum(process.objects.system_used for process in self.computer.processes) + size > SYSTEM_LIMIT: raise Refusal(Status.NO_MEMORY)
     self.system_used += size
-    return MemoryItem(handle, rm.MEMORY_SYSTEM, parent, parent.gpu, self.computer.physical.allocate(size), self)
+    return MemoryItem(handle, rm.MEMORY_SYSTEM, parent, parent.gpu, self._pages(size), self)
+
+  def _pages(self, size: int, cleared: bool = True) -> Frames: return self.computer.physical.allocate(size, cleared, holder=self.computer)
 
   def pin(self, request: Any) -> None:
     """RmAllocMemory: pages of the program."""
@@ -324,7 +326,8 @@ class Objects:
     self.computer.engines.begin(item)
 
   def _fault_info(self, item: Item, request: Any) -> None:
-    fault = self._gpu(item).fault
+    if not isinstance(item, ChannelItem): raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} is no channel")
+    fault = item.group.fault
     if fault is None: return
     request.addrHi, request.addrLo, request.faultType = fault.address >> 32, fault.address & 0xFFFF_FFFF, 0
     text = ("FAULT_RO_VIOLATION" if fault.reason == "read only" else "FAULT_PTE").encode()
