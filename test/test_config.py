@@ -35,6 +35,15 @@ def test_bad_environment_is_refused_at_import() -> None:
   done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={"DEBUG": "loud"}, capture_output=True, text=True)
   assert done.returncode and "DEBUG='loud' is not a number" in done.stderr
 
+@pytest.mark.parametrize("key, value, why", [("HCQDEV_WAIT_TIMEOUT_MS", 0, "the least that it takes is 1"), ("EMULATE_SEED", -1, "it takes is 0"),
+                                             ("HCQDEV_WAIT_TIMEOUT_MS", -5, "it takes is 1"), ("EMULATE_STRICT", 3, "it is from 0 to 2")])
+def test_numbers_out_of_a_variables_range_are_refused(key: str, value: int, why: str) -> None:
+  for given in (value, str(value)):
+    with pytest.raises(ConfigError, match=f"{key}={value}: .*{why}"): Context(**{key: given})
+  with pytest.raises(ConfigError, match=why): ContextVar._cache[key].value = value
+  done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={key: str(value)}, capture_output=True, text=True)
+  assert done.returncode and f"{key}={value}: " in done.stderr and why in done.stderr
+
 def test_variable_compares_as_its_value() -> None:
   with Context(DEBUG=2):
     assert DEBUG and DEBUG == 2 and DEBUG >= 2 and DEBUG > 1 and DEBUG < 3 and DEBUG <= 2 and int(DEBUG) == 2 and list(range(DEBUG)) == [0, 1]

@@ -43,14 +43,15 @@ def _getenv(key: str, default: Any = 0) -> Any:
 getenv: Getenv = _getenv
 
 class ContextVar(Generic[Value]):
-  """A variable with a key, a default whose type (int or str) it keeps, and one line of documentation."""
+  """A variable with a key, a default whose type (int or str) it keeps, and one line of documentation. A number is from `least` to `most`."""
   _cache: dict[str, ContextVar[Any]] = {}
 
-  def __init__(self, key: str, default_value: Value, doc: str = "") -> None:
+  def __init__(self, key: str, default_value: Value, doc: str = "", least: int | None = None, most: int | None = None) -> None:
     if key in ContextVar._cache: raise ConfigError(f"variable {key} is declared already; use that one, or another name")
     self.key, self.default, self.__doc__ = key, default_value, doc
     self._kind: type[Any] = int if isinstance(default_value, int) else str
-    self._base: Value = _getenv(key, default_value)
+    self._limits = least, most
+    self._base: Value = self._within(_getenv(key, default_value))
     self._override: contextvars.ContextVar[Value] = contextvars.ContextVar(key)
     ContextVar._cache[key] = self
 
@@ -69,9 +70,17 @@ class ContextVar(Generic[Value]):
       if not isinstance(value, str): raise ConfigError(f"{self.key} is text, not {value!r}; pass a str")
       return value
     if isinstance(value, ContextVar): value = value.value
-    if isinstance(value, str): return self._kind(_convert(self.key, value, int))
-    try: return self._kind(value)
+    if isinstance(value, str): return self._within(_convert(self.key, value, int))
+    try: value = self._kind(value)
     except (TypeError, ValueError): raise ConfigError(f"{self.key} is a number, not {value!r}; pass an int") from None
+    return self._within(value)
+
+  def _within(self, value: Any) -> Any:
+    """A value, if the variable takes it. Raises ConfigError."""
+    least, most = self._limits
+    if least is not None and value < least or most is not None and value > most:
+      raise ConfigError(f"{self.key}={value}: " + (f"the least that it takes is {least}" if most is None else f"it is from {least} to {most}"))
+    return value
 
   def tolist(self, obj: object = None) -> list[Any]:
     """The comma-separated parts of a str variable, looked up as attributes of obj if given."""
@@ -173,12 +182,12 @@ ARCH = ContextVar("ARCH", "", "what the CPU device compiles for, e.g. x86_64:avx
 CC = ContextVar("CC", "", "C compiler of the CLANG device; empty: clang, gcc or cc, the first found")
 EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, for their drivers: gfx1100, gfx1200, gfx1201, gfx942, gfx950, "
                      "sm_80, sm_89 or sm_90; gfx1100x2: two of them")
-EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in a virtual GPU: orders, garbage, delays")
+EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in a virtual GPU: orders, garbage, delays", least=0)
 EMULATE_TRANSLATE = ContextVar("EMULATE_TRANSLATE", 1, "0: virtual GPUs execute all instructions in Python, none as translated code of the host")
 EMULATE_STRICT = ContextVar("EMULATE_STRICT", 1, "0: virtual GPUs do not look for what real ones punish only now and then (stale caches, memory that "
-                            "nothing has written), and are faster; 2: also for instructions whose results nothing reads")
+                            "nothing has written), and are faster; 2: also for instructions whose results nothing reads", least=0, most=2)
 HCQDEV_WAIT_TIMEOUT_MS = ContextVar("HCQDEV_WAIT_TIMEOUT_MS", 30000, "milliseconds that a GPU may take for one submission; then it is given up, and "
-                                    "what is known of the reason is told. Virtual ones (EMULATE) have 20 times as long")
+                                    "what is known of the reason is told. Virtual ones (EMULATE) have 20 times as long", least=1)
 NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL device compiles for, without running anything")
 
 # how it is checked and seen
