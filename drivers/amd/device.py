@@ -30,7 +30,7 @@ class AMDDevice(GpuDevice):
   kernel, recording, user_memory = Program, AMDRecording, USER
 
   def __init__(self, name: str, kfd: Kfd, gpu: Gpu):
-    super().__init__(name)
+    super().__init__(name, kfd.box)
     self.kfd, self.gpu = kfd, gpu
     self.scratch: tuple[Memory, int, int, int] | None = None                      # with what Commands.scratch wants
     self.scratch_lane = 0                                                         # bytes of a lane

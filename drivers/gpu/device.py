@@ -22,8 +22,8 @@ from tinyhw.drivers.gpu import reports
 from tinyhw.drivers.gpu.launch import GpuRecording, Kernel, Work, explain, work_of
 from tinyhw.drivers.gpu.memory import GpuAllocator, Stage
 from tinyhw.drivers.gpu.order import EVERYTHING, Queues, Touched, order, place, touched, written
-from tinyhw.drivers.gpu.queue import Ring, Timeline, Transient, wait_until
-from tinyhw.drivers.linux.files import Mapping, Refused
+from tinyhw.drivers.gpu.queue import VIRTUAL_LOOKS, Ring, Timeline, Transient, wait_until
+from tinyhw.drivers.linux.files import Box, Mapping, Refused
 from tinyhw.errors import DeviceError, DriverError, TinyError
 from tinyhw.machine.code import Code
 
@@ -83,8 +83,8 @@ class GpuDevice(Compiled):
   undo: contextlib.ExitStack
   stamp_bytes, stamp_place = 8, 0  # what a look at the GPU's clock writes, and where the time is in it
 
-  def __init__(self, name: str):
-    self.name, self.lock = name, threading.RLock()
+  def __init__(self, name: str, box: Box):
+    self.name, self.box, self.lock = name, box, threading.RLock()
     self.lost: str | None = None                                                  # why it can do nothing any more
     self.closed = False
     self.memories: set[Any] = set()
@@ -210,8 +210,9 @@ class GpuDevice(Compiled):
       timeout_ms = HCQDEV_WAIT_TIMEOUT_MS.value * (EMULATED if EMULATE.value else 1)
       with self._driving():
         try:
-          if wait_until(done, timeout_ms, self.sleep): return
-          self.sleep(1)  # a fault may have happened without an interrupt that came here
+          if wait_until(done, timeout_ms, self.sleep, VIRTUAL_LOOKS if self.box.virtual else None): return
+          self.sleep(1)          # a fault may have happened without an interrupt that came here
+          if done(): return      # and this program may have had no time to look
           reason = f"did not finish {what} in {timeout_ms / 1000:g} s"
         except Faulted as error: reason = error.told
         report = reports.report(self, reason)

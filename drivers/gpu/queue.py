@@ -12,16 +12,20 @@ from collections.abc import Callable, Sequence
 from tinyhw.drivers.linux.files import Mapping
 
 SPIN_SECONDS = 0.0005  # a wait looks so long, as fast as it can, before it sleeps: most kernels take no longer
+VIRTUAL_LOOKS = 32     # that a wait for a virtual GPU has before it sleeps: each moves the GPU, so their number must not depend on time
 
-def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int], None]) -> bool:
-  """Wait until done(); False when timeout_ms are over. sleep(ms) gives the processor away for so long at most; it may return earlier."""
+def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int], None], looks: int | None = None) -> bool:
+  """Wait until done(); False when timeout_ms are over. sleep(ms) gives the processor away for so long at most; it may return earlier.
+
+  looks: how often it looks before it sleeps; None: as often as fits into SPIN_SECONDS.
+  """
   if done(): return True
   start = time.monotonic()
-  end = start + timeout_ms / 1000
+  end, looked = start + timeout_ms / 1000, 0
   while not done():
-    now = time.monotonic()
+    now, looked = time.monotonic(), looked + 1
     if now >= end: return False
-    if now >= start + SPIN_SECONDS: sleep(max(1, min(1000, int((end - now) * 1000))))
+    if now >= start + SPIN_SECONDS if looks is None else looked >= looks: sleep(max(1, min(1000, int((end - now) * 1000))))
   return True
 
 class Timeline:

@@ -70,7 +70,9 @@ class File(Protocol):
     """Give the descriptor back. A second call does nothing."""
 
 class Box(Protocol):
-  """A computer's files. Paths are absolute."""
+  """A computer's files. Paths are absolute. virtual: its devices move when a program looks at them, and time is nothing to them."""
+  @property
+  def virtual(self) -> bool: ...
   def open(self, path: str, flags: int) -> File:
     """Open a device file. flags: of os.open."""
   def read_text(self, path: str) -> str:
@@ -172,6 +174,8 @@ class ComputerFile:
 
 class Computer:
   """The computer that this program runs on."""
+  virtual = False
+
   def open(self, path: str, flags: int) -> ComputerFile: return ComputerFile(path, flags)
   def read_text(self, path: str) -> str:
     with open(path, encoding="utf-8", errors="replace") as file: return file.read()

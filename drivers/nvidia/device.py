@@ -34,7 +34,7 @@ class NVDevice(GpuDevice):
   stamp_bytes, stamp_place = 16, 8
 
   def __init__(self, name: str, card: Card):
-    super().__init__(name)
+    super().__init__(name, card.connection.box)
     self.card = card
     self.local: tuple[Memory, int] | None = None    # and its bytes for a TPC
     self.local_lane = 0                             # bytes of a lane

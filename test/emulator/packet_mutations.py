@@ -65,7 +65,7 @@ class Damaging:
     self.count += 1
     return fields if self.first is None or self.count <= self.first else changed
 
-def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int], None]) -> bool:
+def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int], None], looks: int | None = None) -> bool:
   """The driver's waits, with a deadline that counts looks, each of which lets the devices move, and not time."""
   for _ in range(MOST_LOOKS):
     if done(): return True

@@ -71,6 +71,8 @@ class Queue:
 
 class AMDBox:
   """The computer. kind: of its GPUs. version: of the kernel's interface. dispatches: what ran, as (registers by name, groups)."""
+  virtual = False
+
   def __init__(self, kind: str = "gfx1100", count: int = 1, version: tuple[int, int] = (1, 17)):
     self.kind, self.version = kind, version
     self.files: set[File] = set()

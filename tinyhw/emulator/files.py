@@ -121,6 +121,8 @@ class Box:
   """A virtual computer, as one process sees it. seed: of every random choice in it. strict: 1: check what real hardware punishes only now and then;
   2: also what it minds nothing of, and is a mistake all the same. processes: those that have begun and not ended, this one among them; all have the
   same list."""
+  virtual = True
+
   def __init__(self, name: str, seed: int = 0, strict: int = 1):
     self.name, self.strict = name, strict
     self.scheduler = Scheduler(seed)

@@ -91,6 +91,14 @@ def test_a_deadline_that_is_missed_loses_the_device_and_all_is_given_back(opened
   device.synchronize()
   device.close()
 
+def test_what_is_done_at_the_deadline_is_done(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  """A program that had no time to look for as long as that looks once more before it gives the GPU up."""
+  from tinyhw.drivers.gpu import device as module
+  _, device = opened("gfx1100")
+  monkeypatch.setattr(module, "wait_until", lambda *arguments: False)
+  device.wait_for(lambda: True, "x")
+  with pytest.raises(DriverError, match="did not finish x"): device.wait_for(lambda: False, "x")
+
 def test_a_refused_wait_loses_the_device(opened: Opener) -> None:
   box, device = opened("gfx1100")
   box.stopped = True
@@ -104,7 +112,7 @@ def test_virtual_gpus_have_longer(opened: Opener, monkeypatch: pytest.MonkeyPatc
   from tinyhw.drivers.gpu import device as module
   _, device = opened("gfx1100")
   given = list[int]()
-  monkeypatch.setattr(module, "wait_until", lambda done, timeout_ms, sleep: given.append(timeout_ms) or True)
+  monkeypatch.setattr(module, "wait_until", lambda done, timeout_ms, sleep, looks: given.append(timeout_ms) or True)
   device.wait_for(lambda: False, "x")
   with Context(EMULATE="gfx1100"): device.wait_for(lambda: False, "x")
   assert given == [30_000, 600_000]

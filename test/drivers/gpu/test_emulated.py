@@ -1,25 +1,29 @@
 """The drivers on virtual computers, which enforce the kernel's rules and execute the bytes of kernels: all of a launch, at once."""
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_programs import DUTIES, GROUPS, N, Vectors
+from gpu_programs import DUTIES, GROUPS, N, Vectors, works
 
 from tinyhw import Tensor, TinyJit, emulator
 from tinyhw.device import Device, Launch
 from tinyhw.drivers import amd, nvidia
 from tinyhw.drivers.amd import kfd
+from tinyhw.drivers.gpu import queue
 from tinyhw.drivers.gpu.device import GpuDevice
 from tinyhw.drivers.gpu.launch import GpuRecording, Kernel
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
+from tinyhw.emulator.amd import events
 from tinyhw.errors import DeviceError, DriverError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -87,6 +91,25 @@ def test_a_fault_of_a_tensors_kernel_names_the_line_and_the_nearest_tensor(virtu
   text = caught.value.message
   assert re.search(rf"which it was at: \w+ of {re.escape(__file__)}:{line}\b", text), text
   assert re.search(r"is the end of a buffer of .* with \d+ float32, .* before it", text), text
+
+@pytest.mark.parametrize("kind", FEW)
+def test_a_seed_is_a_run_however_busy_the_machine_is(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+  """Between two looks at the clock pass a microsecond, or 10 ms."""
+  class Clock:
+    def __init__(self, seconds: float): self.seconds, self.now, self.sleep = seconds, 0.0, time.sleep
+    def monotonic(self) -> float:
+      self.now += self.seconds
+      return self.now
+  def run(seconds: float) -> tuple[int, object]:
+    box, clock = emulator.make(kind, seed=5), Clock(seconds)
+    monkeypatch.setattr(files, "COMPUTER", box)
+    for module in (queue, events): monkeypatch.setattr(module, "time", clock)
+    device = (amd if vendor(kind) == "AMD" else nvidia).open(0, lambda name: None)  # type: ignore[arg-type]
+    assert works(device, random.Random(0))  # type: ignore[arg-type]
+    device.close()
+    for forget in (kfd.forget, rm.forget): forget(box)
+    return box.scheduler.steps, box.scheduler.random.getstate()  # type: ignore[attr-defined]
+  assert run(1e-6) == run(1e-2)
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_gpus_copy_from_each_other(virtual: Opener, kind: str) -> None:

@@ -21,6 +21,16 @@ def test_wait_until_looks_then_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
   assert slept == [1000, 1000]
   assert wait_until(lambda: True, 0, slept.append) and len(slept) == 2
 
+def test_wait_until_counts_looks_where_time_is_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+  for seconds in (0.0, 0.1):
+    clock, looked, slept = [0.0], list[int](), list[int]()
+    def now(clock: list[float] = clock, seconds: float = seconds) -> float:
+      clock[0] += seconds
+      return clock[0]
+    monkeypatch.setattr(queue.time, "monotonic", now)
+    assert wait_until(lambda looked=looked, slept=slept: looked.append(len(slept)) or len(slept) == 2, 5000, slept.append, 3)  # type: ignore[misc]
+    assert looked == [0, 0, 0, 0, 1, 2], "the first one is before it looks at the clock"
+
 def test_wait_until_gives_up_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
   clock = [0.0]
   monkeypatch.setattr(queue.time, "monotonic", lambda: clock[0])

@@ -22,7 +22,8 @@ UNSIGNALED = b"\xff" * 8
 MMAP_TYPE_EVENTS = 2 << 62
 NO_TIMEOUT = 0xFFFFFFFF
 SIGNALS = (kfd.KFD_IOC_EVENT_SIGNAL, kfd.KFD_IOC_EVENT_DEBUG_EVENT)
-STEPS = 1 << 12                # of the devices, between two looks at the clock
+STEPS = 1 << 12                # of the devices, between two looks at what has happened
+STEPS_OF_MS = 1 << 4           # of the devices, in a millisecond of a wait
 
 class Event:
   """One event. waiters: how many calls wait for it now."""
@@ -103,10 +104,14 @@ class Events:
     return event
 
   def wait(self, request: Any) -> None:
-    """Let the devices move until what is asked for has happened, or the time is over: real time, as the program measures it."""
+    """Let the devices move until what is asked for has happened, or the time is over.
+
+    While they move they are what counts it, so that a seed is a run; when nothing moves it is real time, as the program's other threads have it.
+    """
     wanted = self.computer.read_structures(kfd.EventData, request.events_ptr, request.num_events)
     events = [self.find(item.event_id) for item in wanted]
     deadline = None if request.timeout == NO_TIMEOUT else time.monotonic() + request.timeout / 1000
+    most, taken = request.timeout * STEPS_OF_MS, 0
     done = [False] * len(events)
     while True:
       for i, event in enumerate(events):
@@ -121,7 +126,9 @@ class Events:
         return
       moved = self.computer.scheduler.run(STEPS, self.computer)
       if self.computer.scheduler.interrupted is not None: raise refuse(errno.EINTR)
-      if deadline is not None and time.monotonic() >= deadline and not any(event.signaled for event in events):
+      taken += moved
+      over = deadline is not None and (taken >= most if moved else time.monotonic() >= deadline)
+      if over and not any(event.signaled for event in events):
         request.wait_result = kfd.KFD_IOC_WAIT_RESULT_TIMEOUT
         return
       if not moved: self._rest(deadline)
