@@ -8,7 +8,7 @@ import ctypes
 from typing import Any, NamedTuple
 
 from tinyhw.autogen.nvidia import rm
-from tinyhw.drivers.linux.files import PAGE, Mapping, Node, Refused, Returns
+from tinyhw.drivers.linux.files import PAGE, Mapping, Refused, Returns
 from tinyhw.drivers.nvidia.addresses import Addresses
 from tinyhw.drivers.nvidia.chips import CHIPS, Chip, chip_of, newest
 from tinyhw.drivers.nvidia.rm import Connection
@@ -160,7 +160,7 @@ class Card:
       self._range(memory)
       returns.add(lambda: self.unshare(memory))
       self.share(memory)
-      if kind.visible: memory.found = self._view(returns, memory.handle, size, address)
+      if kind.visible: memory.found = self._view(returns, memory.handle, size, address, of_host=kind.number == rm.MEMORY_SYSTEM)
     except BaseException:
       with contextlib.suppress(Refused): returns.close()   # the first error is the one that is told
       raise
@@ -218,9 +218,12 @@ class Card:
     self.connection.call_uvm(self.connection.structures.UvmEnablePeerAccess(gpuUuidA=_uuid(self.uuid), gpuUuidB=_uuid(other.uuid)))
     self.connection.peers.add(key)
 
-  def _view(self, returns: Returns, handle: int, size: int, address: int = 0) -> Mapping:
-    """What an object's memory looks like to the processor, through a node of its own."""
-    node: Node = self.connection.open_card(self.minor)
+  def _view(self, returns: Returns, handle: int, size: int, address: int = 0, of_host: bool = False) -> Mapping:
+    """What an object's memory looks like to the processor, through a node of its own: of the control device, where it is the host's.
+
+    Source: open-gpu-kernel-modules, src/nvidia/arch/nvalloc/unix/src/osapi.c, RmCreateMmapContextLocked.
+    """
+    node = self.connection.open_control() if of_host else self.connection.open_card(self.minor)
     returns.add(node.close)
     self.connection.call(self.connection.structures.RmMapMemory(hClient=self.connection.root, hDevice=self.device, hMemory=handle, length=size,
                                                                 fd=node.fileno()))

@@ -143,6 +143,10 @@ class Connection:
       raise
     return node
 
+  def open_control(self) -> Node:
+    """Another control node, for a mapping of host memory."""
+    return Node(self.box, CONTROL, ADVICE)
+
   def list_cards(self) -> list[Any]:
     """CardInfo of the GPUs that the kernel's driver runs."""
     found = (self.structures.CardInfo * MOST_CARDS)()

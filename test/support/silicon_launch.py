@@ -13,7 +13,7 @@ from silicon_frame import Absent, Notes
 from tinyhw.autogen.nvidia import methods
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Device, Launch
-from tinyhw.drivers.nvidia import card, launch, rm
+from tinyhw.drivers.nvidia import card, channel, launch, rm
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.selftest_kernels import STORE, kernel
 from tinyhw.errors import TinyError
@@ -85,6 +85,26 @@ def no_caches() -> None:
   """Caches keep what they hold."""
   Commands.see_earlier_kernels = lambda c: c.call(1, c.engines.compute.WAIT_FOR_IDLE, 0) and None  # type: ignore[method-assign,assignment]
 
+def ring_of_host() -> None:
+  """Ring and pointers in host memory."""
+  channel.RING = card.HOST  # type: ignore[attr-defined]
+
+def parameter(**changed: int) -> Callable[[], None]:
+  """Parameters of channels have other values."""
+  def change() -> None:
+    kept = rm.Connection.new
+    def new(self: rm.Connection, parent: int, kind: int, parameters: Any, answer: bool = False) -> int:
+      for name, value in changed.items():
+        if hasattr(parameters, "gpFifoEntries"): setattr(parameters, name, value)
+      return kept(self, parent, kind, parameters, answer)
+    rm.Connection.new = new  # type: ignore[method-assign]
+  return change
+
+def acquires_stay() -> None:
+  """A channel that waits does not let others have the engine."""
+  def acquire(self: Commands, address: int, value: int) -> None: self._semaphore(address, value, operation=methods.ACQUIRE_AT_LEAST)
+  Commands.acquire = acquire  # type: ignore[method-assign]
+
 def by_descriptor() -> None:
   """Global memory through the descriptor that NVIDIA's compilers take from the constant bank, where we leave zeros."""
   place = {8: 0x118, 9: 0x208, 10: 0x358}
@@ -103,7 +123,8 @@ VARIANTS: dict[str, Callable[[], None]] = {
   "the smallest split of the cache": fields(min_sm_config_shared_mem_size=1, target_sm_config_shared_mem_size=9),
   "BARRIER_COUNT 0": fields(barrier_count=None), "16 registers more": fields(register_count=40),
   "the QMD of Ampere": older_layout, "the doorbell of BAR0": first_window, "no invalidation before kernels": no_caches,
-  "a descriptor of zeros": by_descriptor,
+  "a descriptor of zeros": by_descriptor, "the ring in host memory": ring_of_host, "no error notifier": parameter(hObjectError=0),
+  "no hObjectBuffer": parameter(hObjectBuffer=0), "acquires without ACQUIRE_SWITCH_TSG": acquires_stay,
 }
 
 def variant(notes: Notes, name: str) -> None:

@@ -7,6 +7,8 @@ import pytest
 from gpu_processes import User
 
 from tinyhw.autogen.nvidia import methods
+from tinyhw.drivers.linux.files import Refused
+from tinyhw.drivers.nvidia.card import HOST, RING
 from tinyhw.emulator.errors import DoorbellError, PageFault
 from tinyhw.emulator.nvidia.computer import Computer
 
@@ -64,3 +66,19 @@ def test_processes_share_the_cards_and_nothing_else(opened) -> None:
   before = computer.census()
   user.kill()
   assert other.census() == {} and computer.census() == before and computer.physical.allocated == before["bytes"]
+
+def test_host_memory_is_mapped_through_the_control_device(opened) -> None:
+  """The real driver looks where the memory is, and wants a file of that device; the GPU's own memory and registers want a card's."""
+  computer, device = opened("sm_90")
+  connection, card, s = device.card.connection, device.card, computer.structures
+  for kind, right, wrong in ((HOST, "/dev/nvidiactl", "/dev/nvidia0"), (RING, "/dev/nvidia0", "/dev/nvidiactl")):
+    memory = card.allocate(4096, kind, "some")
+    for path, goes in ((wrong, False), (right, True)):
+      file = open_file(computer, path)
+      if path == "/dev/nvidia0": file.ioctl(s.RegisterFd.REQUEST, s.RegisterFd(ctl_fd=connection.node.fileno()))
+      request = s.RmMapMemory(hClient=connection.root, hDevice=card.device, hMemory=memory.handle, length=4096, fd=file.fileno())
+      if goes: connection.call(request)
+      else:
+        with pytest.raises(Refused, match="RmMapMemory: NVIDIA's driver answers invalid argument"): connection.call(request)
+      file.close()
+    memory.close()

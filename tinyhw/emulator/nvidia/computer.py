@@ -117,7 +117,28 @@ class File(VirtualFile):
     elif status: raise refuse(errno.EINVAL, status.name)
     ctypes.memmove(ctypes.addressof(argument), ctypes.addressof(own), min(ctypes.sizeof(own), ctypes.sizeof(argument)))
 
-class ControlFile(File):
+class MappedFile(File):
+  """A file through which one mapping can be made. prepared: what it is going to be of, by RmMapMemory: the object, the offset, the bytes."""
+  def __init__(self, computer: Computer, path: str):
+    super().__init__(computer, path)
+    self.prepared: tuple[Item, int, int] | None = None
+
+  def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> VirtualMapping:
+    with self.computer.scheduler.whole():
+      self.check("mmap")
+      if self.prepared is None: raise refuse(errno.EINVAL, "no mapping is prepared: RmMapMemory")
+      item, start, most = self.prepared
+      if offset or length > pages(most): raise refuse(errno.EINVAL, f"{length:#x} bytes at {offset:#x} of a mapping of {most:#x}")
+      if not isinstance(item, MemoryItem): return self.usermode(length, address, prot)
+      memory = self.computer.physical.map(item.frames, start, length, address, prot)
+      item.users += 1
+      return VirtualMapping(self.computer, memory, MemoryWatcher(self.computer, item, start, memory.address, length))
+
+  def usermode(self, length: int, address: int, prot: int) -> VirtualMapping:
+    """The page of doorbells."""
+    raise refuse(errno.EINVAL, "registers are mapped through a card's file")
+
+class ControlFile(MappedFile):
   """/dev/nvidiactl. clients: made through it, which end with it."""
   def __init__(self, computer: Computer, path: str):
     super().__init__(computer, path)
@@ -160,11 +181,12 @@ class ControlFile(File):
     """Prepare a mapping, which the file named then makes: one for each file."""
     objects = self.computer.objects
     objects.client(request.hClient)
-    file = self.computer.descriptor(request.fd)
-    if not isinstance(file, CardFile) or file.control is None:
+    file, item = self.computer.descriptor(request.fd), objects.find(request.hMemory)
+    if isinstance(item, MemoryItem) and not item.own:
+      if not isinstance(file, ControlFile): raise Refusal(Status.INVALID_ARGUMENT, f"host memory is mapped through a file of {CONTROL}")
+    elif not isinstance(file, CardFile) or file.control is None:
       raise Refusal(Status.INVALID_ARGUMENT, f"descriptor {request.fd} is no registered card")
     if file.prepared is not None: raise Refusal(Status.STATE_IN_USE, "the file has a mapping")
-    item = objects.find(request.hMemory)
     if isinstance(item, MemoryItem):
       if request.offset % PAGE or request.offset + request.length > item.frames.size: raise Refusal(Status.INVALID_LIMIT, "behind the memory's end")
     elif item.gpu is None or item.kind not in item.gpu.chip.usermode: raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} cannot be mapped")
@@ -174,13 +196,12 @@ class ControlFile(File):
     for handle in self.clients:
       if handle in self.computer.objects.items: self.computer.objects.remove(self.computer.objects.items[handle])
 
-class CardFile(File):
-  """/dev/nvidia<minor>. control: the control file that it is bound to; prepared: what its mapping is going to be of."""
+class CardFile(MappedFile):
+  """/dev/nvidia<minor>. control: the control file that it is bound to."""
   def __init__(self, computer: Computer, gpu: Gpu):
     super().__init__(computer, f"/dev/nvidia{gpu.minor}")
     self.gpu = gpu
     self.control: ControlFile | None = None
-    self.prepared: tuple[Item, int, int] | None = None
     s = computer.structures
     self.calls = {kind.NUMBER: (kind, function) for kind, function in ((s.RegisterFd, self._register), (s.RmAllocMemory, computer.objects.pin))}
 
@@ -190,18 +211,7 @@ class CardFile(File):
     if not isinstance(found, ControlFile): raise refuse(errno.EINVAL, f"descriptor {request.ctl_fd} is no control file")
     self.control = found
 
-  def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> VirtualMapping:
-    with self.computer.scheduler.whole():
-      self.check("mmap")
-      if self.prepared is None: raise refuse(errno.EINVAL, "no mapping is prepared: RmMapMemory")
-      item, start, most = self.prepared
-      if offset or length > pages(most): raise refuse(errno.EINVAL, f"{length:#x} bytes at {offset:#x} of a mapping of {most:#x}")
-      if not isinstance(item, MemoryItem): return self._usermode(length, address, prot)
-      memory = self.computer.physical.map(item.frames, start, length, address, prot)
-      item.users += 1
-      return VirtualMapping(self.computer, memory, MemoryWatcher(self.computer, item, start, memory.address, length))
-
-  def _usermode(self, length: int, address: int, prot: int) -> VirtualMapping:
+  def usermode(self, length: int, address: int, prot: int) -> VirtualMapping:
     frames = self.computer.physical.allocate(length, holder=self.computer)
     memory = self.computer.physical.map(frames, 0, length, address, prot)
     return VirtualMapping(self.computer, memory, DoorbellWatcher(self.computer, self.gpu, frames))
