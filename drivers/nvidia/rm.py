@@ -20,7 +20,7 @@ from tinyhw.errors import DeviceError
 CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
 VERSION_FILES = ("/sys/module/nvidia/version", "/proc/driver/nvidia/version")
 MOST_CARDS = 32
-FIRST_NAME = 0xCAF00000
+FIRST_NAME = 0x10000000   # of objects that we name: those that RM names itself begin at 0xCAF00000, clients at 0xC1D00000
 CLASS_NAMES = {rm.ROOT: "a client", rm.DEVICE: "a device", rm.SUBDEVICE: "a subdevice", rm.VA_SPACE: "an address space",
                rm.CHANNEL_GROUP: "a channel group", rm.CONTEXT_SHARE: "a context share", rm.MEMORY_LOCAL: "memory of the GPU",
                rm.MEMORY_SYSTEM: "memory of the host", rm.DEBUGGER: "a debugger"}

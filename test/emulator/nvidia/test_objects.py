@@ -5,6 +5,7 @@ import pytest
 
 from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import Status
+from tinyhw.drivers.linux.files import Refused
 from tinyhw.emulator.errors import PacketError
 from tinyhw.emulator.nvidia.computer import Computer
 from tinyhw.emulator.nvidia.objects import Refusal
@@ -41,7 +42,7 @@ def test_objects_have_their_place(client: Client) -> None:
   with refused(Status.INVALID_CLASS): client.new(client.device, 0xC6C0)
   with refused(Status.INVALID_DEVICE): client.new(client.root, rm.DEVICE, s.DeviceParams(deviceId=2))
   with refused(Status.INVALID_PARAM_STRUCT): client.new(client.device, rm.VA_SPACE)
-  with refused(Status.INVALID_ARGUMENT): client.new(client.device, rm.VA_SPACE, s.VaSpaceParams(), handle=client.device)
+  with refused(Status.INSERT_DUPLICATE_NAME): client.new(client.device, rm.VA_SPACE, s.VaSpaceParams(), handle=client.device)
   subdevice = client.new(client.device, rm.SUBDEVICE, s.SubdeviceParams())
   with refused(Status.INSUFFICIENT_PERMISSIONS): client.new(subdevice, 0xC661, s.UsermodeParams(bPriv=1))
   with refused(Status.INVALID_CLIENT): client.objects.control(s.RmControl(hClient=5))
@@ -91,3 +92,13 @@ def test_controls_have_exactly_their_size(client: Client) -> None:
   with refused(Status.INVALID_ARGUMENT): client.control(client.device, s.GetClassList(), size=8)
   class Unknown(ctypes.Structure): NUMBER = 0x20801234
   with refused(Status.NOT_SUPPORTED): client.control(client.device, Unknown())
+
+def test_names_of_the_program_are_none_that_the_manager_makes(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+  """It begins to count objects at 0xCAF00000; memory of the program is named by who pins it."""
+  computer, device = opened("sm_90")
+  own = (ctypes.c_ubyte * 9000)()
+  part = device.allocator.external(ctypes.addressof(own), 9000)
+  assert part.memory.handle < min(computer.objects.items) + 1 and device.card.device >= 0xCAF00000 and device.card.connection.root == 0xC1D00000
+  monkeypatch.setattr(device.card.connection, "name", lambda: device.card.device)
+  with pytest.raises(Refused, match="RmAllocMemory: .* insert duplicate name"): device.allocator.external(ctypes.addressof(own), 9000)
+  del part

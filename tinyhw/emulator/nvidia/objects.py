@@ -20,7 +20,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.computer import Computer
   from tinyhw.emulator.nvidia.gpu import Gpu
 
-FIRST_HANDLE = 0xC1D00000
+FIRST_CLIENT, FIRST_HANDLE = 0xC1D00000, 0xCAF00000  # of handles that RM makes: rs_server.h, rs_client.h
 SYSTEM_LIMIT = 4 << 30
 USERD_UNIT = methods.USERD_BYTES
 MOST_ENTRIES = 1 << 21
@@ -98,7 +98,7 @@ class Objects:
   def __init__(self, computer: Computer):
     self.computer = computer
     self.items: dict[int, Item] = {}
-    self.handles = itertools.count(FIRST_HANDLE)
+    self.handles, self.clients = itertools.count(FIRST_HANDLE), itertools.count(FIRST_CLIENT)
     self.tokens = computer.tokens
     self.system_used = 0
     s = computer.structures
@@ -123,8 +123,8 @@ class Objects:
 
   def alloc(self, request: Any) -> None:
     """RmAlloc."""
-    handle = request.hObjectNew or next(self.handles)
-    if handle in self.items: raise Refusal(Status.INVALID_ARGUMENT, f"the handle {handle:#x} is taken")
+    handle = request.hObjectNew or next(self.clients if request.hClass == rm.ROOT else self.handles)
+    if handle in self.items: raise Refusal(Status.INSERT_DUPLICATE_NAME, f"the handle {handle:#x} is taken")
     if request.hClass == rm.ROOT: made = Item(handle, rm.ROOT, None, None)
     else:
       self.client(request.hRoot)
@@ -261,7 +261,8 @@ class Objects:
     self._below(parent, (rm.DEVICE,), request.hClass)
     if request.hClass != rm.MEMORY_OF_PROGRAM: raise Refusal(Status.INVALID_CLASS, f"{request.hClass:#x}")
     if request.pMemory % PAGE or (request.limit + 1) % PAGE: raise Refusal(Status.INVALID_LIMIT, "no whole pages")
-    if not request.hObjectNew or request.hObjectNew in self.items: raise Refusal(Status.INVALID_ARGUMENT, "hObjectNew")
+    if not request.hObjectNew: raise Refusal(Status.INVALID_OBJECT_HANDLE, "hObjectNew")
+    if request.hObjectNew in self.items: raise Refusal(Status.INSERT_DUPLICATE_NAME, f"the handle {request.hObjectNew:#x} is taken")
     assert parent.gpu is not None
     frames = self.computer.physical.foreign(request.pMemory, request.limit + 1)
     made = MemoryItem(request.hObjectNew, request.hClass, parent, parent.gpu, frames, self)
