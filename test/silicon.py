@@ -38,6 +38,7 @@ STEPS = (
   Step("raw", "how far does our own driver come", 180, launch.selftest, ("NV",)),
   Step("own capture", "is what is searched for found in our own submission", 30, capture.own),
   *(Step(f"variant: {name}", "does a kernel run with this", 25, launch.variant, (name,)) for name in launch.VARIANTS),
+  Step("products", "are products of all types right", 60, numbers.products, ("NV",)),
   Step("numbers", "how fast is our own driver", 120, numbers.measure, ("NV",)),
   Step("numbers of the library", "how fast is the same code through the vendor's library", 90, numbers.measure, ("NV:CUDA",)),
   Step("numbers of PyTorch", "how fast is PyTorch", 90, numbers.measure, ("torch",)),

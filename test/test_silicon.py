@@ -126,3 +126,14 @@ def test_steps_are_named_right(tmp_path: Path) -> None:
   assert done.returncode == 1 and "no step is called 'nothing'; there are files, doctor" in done.stderr
   done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--list"], capture_output=True, text=True)
   assert done.returncode == 0 and "what does the vendor's library tell the GPU" in done.stdout
+
+def test_products_name_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+  """A device that is right, the CPU itself, and one that gives another sum in one place."""
+  monkeypatch.setattr(numbers, "size", lambda full, small: small)
+  notes = Notes()
+  numbers.products(notes, "CPU")
+  assert len(notes.found) == 10 and set(notes.found.values()) == {"right"}
+  assert numbers.differing([[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [5.0, 4.0]]) == [(1, 0)]
+  monkeypatch.setattr(numbers, "differing", lambda expected, found: [(3, 4)])
+  with pytest.raises(AssertionError, match="products are wrong: float16; float16, transposed; bfloat16"): numbers.products(notes, "CPU")
+  assert notes.found["int8"] == "1 of 512 wrong: [(3, 4)]"

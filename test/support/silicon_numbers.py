@@ -18,6 +18,7 @@ from silicon_frame import Absent, Notes
 from tinyhw import Tensor, TinyJit, dtypes
 from tinyhw.config import EMULATE
 from tinyhw.device import Device
+from tinyhw.dtype import DType
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = 5
@@ -90,6 +91,35 @@ def measure(notes: Notes, device: str) -> None:
     return a
   notes("one small kernel, us", round(seconds(lambda a: a + 1, small) * 1e6, 1))
   notes(f"each of {count} small kernels of a captured step, us", round(seconds(many, small) / count * 1e6, 2))
+
+PRODUCTS = ((dtypes.float16, dtypes.float32), (dtypes.bfloat16, dtypes.float32), (dtypes.int8, dtypes.int32), (dtypes.uint8, dtypes.uint32),
+            (dtypes.float32, dtypes.float32))  # of factors, and of their sums
+
+def factor(rows: int, columns: int, kind: DType, step: int) -> Tensor:
+  """Small whole numbers, so that no sum of them is rounded."""
+  return ((Tensor.arange(rows * columns, device="CPU").reshape(rows, columns) * step) % 7).cast(kind).contiguous().realize()
+
+def differing(expected: list[list[float]], found: list[list[float]]) -> list[tuple[int, int]]:
+  """The places of elements that are not as expected."""
+  return [(i, j) for i, row in enumerate(expected) for j, value in enumerate(row) if found[i][j] != value]
+
+def products(notes: Notes, device: str) -> None:
+  """Are products right, of each type that has instructions of its own, with the second factor as it is and transposed? What differs is told by place:
+  a whole row or column points at how lanes share a matrix, scattered ones at a wait that is missing."""
+  rows, columns, depth = size(256, 16), size(256, 32), size(1024, 64)
+  wrong = []
+  for kind, total in PRODUCTS:
+    for turned in (False, True):
+      x, y = factor(rows, depth, kind, 3), factor(*((columns, depth) if turned else (depth, columns)), kind, 5)
+      def multiplied(place: str) -> list[list[float]]:
+        a, b = x.to(place), y.to(place)
+        return a.matmul(b.T if turned else b, dtype=total).tolist()
+      expected, found = multiplied("CPU"), multiplied(device)
+      places = differing(expected, found)
+      title = f"{str(kind).rpartition('.')[2]}{', transposed' if turned else ''}"
+      notes(title, f"{len(places)} of {rows * columns} wrong: {places[:8]}" if places else "right")
+      if places: wrong.append(title)
+  if wrong: raise AssertionError(f"products are wrong: {'; '.join(wrong)}")
 
 def digits(notes: Notes, device: str) -> None:
   """examples/digits.py: what it prints last, and how long it takes."""
