@@ -8,6 +8,7 @@ from tinyhw.arithmetic import from_bytes, to_bytes
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
+from tinyhw.emulator.amd import unused
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.wave import Workgroup
 from tinyhw.emulator.memory import FlatMemory
@@ -39,6 +40,7 @@ def execute(program: Program, arch: str, data: dict[int, list[Any]], variables: 
   registers = DispatchRegisters(
     arch=generation.name, code=CODE, wave_size=generation.wave, vgprs=max(counts["vgpr"], 1), sgprs=generation.sgprs, group_size=(code.lanes, 1, 1),
     groups=(grid, 1, 1), user_data=tuple(user), lds_bytes=code.local_bytes, float_denorm=15)
+  unused.check(registers, memory.load)
   executed = 0
   for group in range(grid):
     executed += Workgroup(generation.name, memory.load, registers, (group, 0, 0), memory, code.local_bytes, seed + group).run()

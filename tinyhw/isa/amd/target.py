@@ -10,6 +10,7 @@ from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.copies import drop_copies
 from tinyhw.isa.amd.dual import pair_operations
 from tinyhw.isa.amd.emit import encode_function
+from tinyhw.isa.amd.halves import make_halves
 from tinyhw.isa.amd.hazards import avoid_hazards
 from tinyhw.isa.amd.hazards_rdna import avoid_chains
 from tinyhw.isa.amd.latency import costs
@@ -115,7 +116,7 @@ def target(arch: str) -> Target:
     table=table(generation.arch), region=region, abi=abi(generation.family),
     allocatable={"sgpr": tuple(range(generation.sgprs)), "vgpr": tuple(range(SPILL_REGISTERS[0]))},
     latency=costs(generation.family), steps=register_steps(generation),
-    hooks={"before:order": (drop_unused, interleave), "before:expand": (split_copies,),
+    hooks={"before:order": (make_halves, drop_unused, interleave), "before:expand": (split_copies,),
            "after:expand": (close_ranks, expand_macros, drop_copies), "after:layout": (add_waits, pair_operations, avoid_hazards, avoid_chains)})
 
 def classes(files: dict[int, RegClass]) -> tuple[RegClass, ...]:
