@@ -260,6 +260,16 @@ def test_another_kernel_at_the_same_address() -> None:
     assert out[0] == 30 * constant
     assert box.run(k).translation is first.translation and len(translate._kept) == 1
 
+def test_errors_say_where_in_every_dispatch(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Also in one that has decoded nothing, because another one translated the kernel."""
+  monkeypatch.setattr(translate, "HOT", 1)
+  k = start("gfx1100", 3)
+  k("ds_load_b32", k.v(2), k.v(1))
+  k.wait(lgkm=0)
+  k("s_endpgm")
+  for _ in range(2):
+    with pytest.raises(StrictError, match="ds_load_b32 v2, v1"): Box().run(k, lds=512)
+
 def test_values_of_the_same_seed() -> None:
   source = random.Random(0)
   fill = b"".join(x.to_bytes(4, "little") for x in values(source, FLOAT32, 32, 1024))

@@ -112,6 +112,7 @@ class Workgroup:
 
   def located(self, error: StrictError, wave: Wave, pc: int) -> StrictError:
     """The error with where it happened."""
-    step = self.decoder.steps(wave.mode).get(pc)
-    where = f"{pc:#x} (kernel + {pc - self.registers.code:#x})" + (f": {step.text}" if step else "")
+    where = f"{pc:#x} (kernel + {pc - self.registers.code:#x})"
+    try: where += f": {(self.decoder.steps(wave.mode).get(pc) or self.decoder.decode(pc, wave.mode)).text}"
+    except StrictError: pass  # it is about what could not be decoded
     return type(error)(f"{error.message}\n  at {where}\n  wave {wave.number} of workgroup {self.group_id}, {self.registers.describe()}")
