@@ -115,11 +115,12 @@ class Channel:
     return 2 * self.memory.mapping.load32(8 * ENTRIES + methods.USERD_GET)
 
   def publish(self, written: int) -> None:
-    """Tell the GPU: the pointer first, then the doorbell."""
+    """Tell the GPU: the pointer first, then the doorbell. Both may be behind PCI windows whose stores the processor collects (write-combining)."""
     fence()
     self.memory.mapping.store32(8 * ENTRIES + methods.USERD_PUT, written // 2 % ENTRIES)
     fence()
     self.owner.doorbell.store32(methods.USERMODE_DOORBELL, self.token)
+    fence()
 
   def error(self) -> int:
     """The kind of error that stopped the channel (an Xid), 0 if none did."""

@@ -4,6 +4,7 @@ from nvidia_box import Note, code
 
 from tinyhw.device import Launch
 from tinyhw.drivers.nvidia import channel
+from tinyhw.emulator.files import VirtualMapping
 
 def test_a_ring_wraps(opened, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(channel, "ENTRIES", 64)
@@ -31,3 +32,19 @@ def test_commands_are_shown(opened) -> None:
   assert any("SEM_EXECUTE operation=0x1 release_wfi=0x1" in line for line in device.compute.recent())
   assert device.compute.error() == 0
   assert channel.show([channel.methods.Call(7, 0x900, 5)], 9) == ["method 0x900 of subchannel 7 = 0x5"]
+
+def test_the_doorbell_comes_after_the_pointer_and_is_not_left_in_the_processor(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Stores to a window that is write-combined leave the processor at a fence."""
+  computer, device = opened("sm_90")
+  Note(computer)
+  seen, store = list[str](), VirtualMapping.store32
+  names = {device.compute.memory.mapping: "pointer", device.doorbell: "doorbell"}
+  def noted(mapping: VirtualMapping, offset: int, value: int) -> None:
+    seen.append(names.get(mapping, "other"))
+    store(mapping, offset, value)
+  monkeypatch.setattr(VirtualMapping, "store32", noted)
+  monkeypatch.setattr(channel, "fence", lambda: seen.append("fence"))
+  program, a = device.load(code()), device.allocator.alloc(100)
+  seen.clear()
+  device.submit([Launch(program, [a], [1], 1)])
+  assert seen == ["fence", "pointer", "fence", "doorbell", "fence"]
