@@ -1,18 +1,25 @@
 """Products on the matrix unit: what a lane loads of the factors, and shapes that there are not."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from test.codegen.kernels import axis
+from test.codegen.kernels import axis, data_for
 from test.isa.amd.test_matrix import product
+from test.isa.sass import machine
 from test.isa.sass.machine import ARCHS, check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
+from tinyhw.emulator.errors import DataRace, MissingWait, UninitialisedRead
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass.capabilities import capabilities
+from tinyhw.isa.sass.control import Control, unpack
+from tinyhw.isa.sass.encode import encode
 from tinyhw.isa.sass.select import select
+from tinyhw.isa.sass.table import build, table
 from tinyhw.isa.sass.target import assemble, target
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import by_columns
@@ -76,3 +83,17 @@ def test_products_of_floats(m: int, n: int, k: int, transposed: bool) -> None:
   placed = assemble(lower(optimize(kernel, capabilities("sm_80")), capabilities("sm_80"), "product"), "sm_80")[2]
   assert sum(inst.row.name == "FFMA" for _, inst, _ in placed) >= 16 and {"LDS", "BAR"} <= {inst.row.name for _, inst, _ in placed}
   check(kernel, "sm_80", tolerance=1e-5)
+
+@pytest.mark.parametrize("name, which", [("LDGDEPBAR", 0), ("LDGDEPBAR", -1), ("DEPBAR.LE", 0), ("BAR", 0)])
+def test_each_wait_for_copies_is_needed(name: str, which: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Without it the emulator finds what may go wrong: a group that nobody counts, factors that are still on their way, arrays that others read."""
+  kernel = product(16, 16, 256, HALF, dtypes.float32)
+  program = lower(optimize(kernel, capabilities("sm_80")), capabilities("sm_80"), "product")
+  assert program.lanes == 64
+  _, _, placed = assemble(program, "sm_80")
+  at = [offset for offset, inst, _ in placed if inst.row.name == name][which]
+  code = machine.compile(program, "sm_80")
+  nop = encode(build(table("sm_80")["NOP/918"]), unpack(int.from_bytes(code.text[at:at + 16], "little")) or Control())
+  monkeypatch.setattr(machine, "compile", lambda *_: replace(code, text=code.text[:at] + nop + code.text[at + 16:]))
+  with pytest.raises((DataRace, MissingWait, UninitialisedRead)):
+    for seed in range(3): machine.execute(program, "sm_80", data_for(kernel), seed=seed)
