@@ -232,10 +232,11 @@ class Card:
     return found
 
   def usermode(self, undo: contextlib.ExitStack) -> Mapping:
-    """The page with the doorbell and the clock. On Hopper and later it is the one behind the PCI window that the kernel's own channels use."""
-    number = self.class_of(self.chip.usermode, "doorbell page")
-    parameters = self.connection.structures.UsermodeParams(bBar1Mapping=1) if number >= rm.HOPPER_USERMODE else None
-    handle, returns = self.connection.new(self.subdevice, number, parameters), Returns(self.connection.unreturned)
+    """The page with the doorbell and the clock, among the GPU's registers (BAR0). Hopper and later have a doorbell behind BAR1, too, which takes
+    parameters to be asked for, and has no clock beside it.
+    """
+    number, returns = self.class_of(self.chip.usermode, "doorbell page"), Returns(self.connection.unreturned)
+    handle = self.connection.new(self.subdevice, number, None)
     undo.callback(returns.close)
     returns.add(lambda: self.connection.free(handle))
     return self._view(returns, handle, USERMODE_BYTES)

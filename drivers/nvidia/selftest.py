@@ -210,7 +210,7 @@ SYSTEM: tuple[Step, ...] = (
        "MIG (nvidia-smi -q), which is not driven", card, basic=True),
   memory_step("the kind that is named: nvidia-smi for free memory; `ls -l /dev/nvidia-uvm`, whether nvidia-uvm is loaded; ulimit -l for memory of "
               "the program"),
-  clock_step("the page is another one: class of the usermode object, bBar1Mapping"),
+  clock_step("the page is another one: class of the usermode object"),
   Step("channels", "are two channels made, scheduled and given tokens", "the structure of channel parameters of this version; dmesg for NVRM",
        channels, basic=True),
   Step("semaphore", "does a channel read its ring and write a word", NOTHING_READ, semaphore, basic=True),

@@ -73,11 +73,13 @@ def older_layout() -> None:
     return dataclasses.replace(made, generation=8)
   card.Card._chip = chip  # type: ignore[method-assign]
 
-def first_window() -> None:
-  """The doorbell of BAR0, where it is of BAR1 otherwise."""
+WITH_WINDOWS = (0xC661, 0xC761)   # classes of the usermode object that take parameters
+
+def other_window() -> None:
+  """From Hopper on: the doorbell behind BAR1, which the kernel's own channels use."""
   kept = rm.Connection.new
   def new(self: rm.Connection, parent: int, kind: int, parameters: Any, answer: bool = False) -> int:
-    if hasattr(parameters, "bBar1Mapping"): parameters.bBar1Mapping = 0
+    if kind in WITH_WINDOWS: parameters = self.structures.UsermodeParams(bBar1Mapping=1)
     return kept(self, parent, kind, parameters, answer)
   rm.Connection.new = new  # type: ignore[method-assign]
 
@@ -122,7 +124,7 @@ VARIANTS: dict[str, Callable[[], None]] = {
   "no CWD_MEMBAR_TYPE": fields(cwd_membar_type=None), "no shared memory": fields(shared_memory_size=None),
   "the smallest split of the cache": fields(min_sm_config_shared_mem_size=1, target_sm_config_shared_mem_size=9),
   "BARRIER_COUNT 0": fields(barrier_count=None), "16 registers more": fields(register_count=40),
-  "the QMD of Ampere": older_layout, "the doorbell of BAR0": first_window, "no invalidation before kernels": no_caches,
+  "the QMD of Ampere": older_layout, "the doorbell of BAR1": other_window, "no invalidation before kernels": no_caches,
   "a descriptor of zeros": by_descriptor, "the ring in host memory": ring_of_host, "no error notifier": parameter(hObjectError=0),
   "no hObjectBuffer": parameter(hObjectBuffer=0), "acquires without ACQUIRE_SWITCH_TSG": acquires_stay,
 }

@@ -45,6 +45,7 @@ def test_objects_have_their_place(client: Client) -> None:
   with refused(Status.INSERT_DUPLICATE_NAME): client.new(client.device, rm.VA_SPACE, s.VaSpaceParams(), handle=client.device)
   subdevice = client.new(client.device, rm.SUBDEVICE, s.SubdeviceParams())
   with refused(Status.INSUFFICIENT_PERMISSIONS): client.new(subdevice, 0xC661, s.UsermodeParams(bPriv=1))
+  assert client.new(subdevice, 0xC661), "without parameters it is the page among the registers"
   with refused(Status.INVALID_CLIENT): client.objects.control(s.RmControl(hClient=5))
 
 def test_memory_has_limits(client: Client) -> None:

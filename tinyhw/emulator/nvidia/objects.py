@@ -150,7 +150,8 @@ class Objects:
     if gpu is None: raise Refusal(Status.INVALID_CLASS, f"{kind:#x}")
     if kind in gpu.chip.usermode:
       self._below(parent, (rm.SUBDEVICE,), kind)
-      if kind >= rm.HOPPER_USERMODE and self._parameters(request, self.computer.structures.UsermodeParams).bPriv:
+      given = kind >= rm.HOPPER_USERMODE and request.pAllocParms  # without parameters it is the page among the registers
+      if given and self._parameters(request, self.computer.structures.UsermodeParams).bPriv:
         raise Refusal(Status.INSUFFICIENT_PERMISSIONS, "bPriv")
       return Item(handle, kind, parent, gpu)
     if kind in gpu.chip.channels:
