@@ -53,7 +53,8 @@ def test_amd() -> None:
   done = run("disasm", "--arch", "gfx1100:wave64", text="00 05 22 7c\n")
   assert (done.returncode, done.stdout, done.stderr) == (0, "v_cmp_lt_f32_e32 vcc, v0, v2\n", "")
   refused = run("asm", "--arch", "gfx942:wave32", text="s_endpgm\n").stderr
-  assert refused.startswith("line 1: no AMD architecture is called gfx942:wave32; there is gfx942")
+  assert refused == "asm: gfx942:wave32 is unknown; there is gfx942, gfx942:wave64\n"
+  for arch in ("gfx942:", "gfx1100:wave16", "sm_90:", "x86_64:foo"): assert run("asm", "--arch", arch, text="").returncode == 2
 
 def test_emulate(tmp_path: Path) -> None:
   kernel = tmp_path / "kernel.s"

@@ -18,8 +18,11 @@ def assembler(arguments: Sequence[str]) -> tuple[ModuleType, str]:
   """The architecture that --arch, an option of asm and disasm, names, and the module that knows it."""
   words = [w for a in arguments for w in a.split("=", 1)]
   if len(words) != 2 or words[0] != "--arch": raise UsageError(f"an architecture is expected: --arch {' or '.join(isa.ASSEMBLERS)}")
-  name = words[1].partition(":")[0]
+  name, colon, variant = words[1].partition(":")
   if name not in isa.ASSEMBLERS: raise UsageError(f"no instruction set is called {name}; there is {', '.join(isa.ASSEMBLERS)}")
+  known = isa.VARIANTS.get(name, ())
+  if colon and variant not in known:
+    raise UsageError(f"{words[1]} is unknown; there is {', '.join([name, *(f'{name}:{other}' for other in known)])}")
   return importlib.import_module(isa.ASSEMBLERS[name]), words[1]
 
 def asm(arguments: Sequence[str]) -> int:

@@ -8,7 +8,8 @@ itself.
 """
 NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a")
 KERNELS = NVIDIA[:5]  # those of them that kernels are made for
-AMD = ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201")  # from gfx1100 on also with ":wave64" behind it
+AMD = ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201")
+VARIANTS = {"x86_64": ("avx2", "avx512"), **dict.fromkeys(AMD[:2], ("wave64",)), **dict.fromkeys(AMD[2:], ("wave32", "wave64"))}  # behind a colon
 
 TARGETS = {
   "x86_64": "tinyhw.isa.x86.target",

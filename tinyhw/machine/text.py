@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TextIO
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tinyhw.errors import TinyError
+from tinyhw.errors import ParseError, TinyError
 
 OPENING, CLOSING = "([{<", ")]}>"
 
@@ -17,8 +17,20 @@ def strip_comment(line: str) -> str:
     if at >= 0: line = line[:at]
   return line.strip()
 
+def ascii_only(text: str) -> str:
+  """The text, of which Python would take characters beyond ASCII for digits and letters. Raises ParseError if there is one."""
+  strange = next((c for c in text if not c.isascii()), "") if not text.isascii() else ""
+  if strange: raise ParseError(f"{strange!r} (U+{ord(strange):04X}) is not ASCII, in which instructions are written")
+  return text
+
+def none_missing(operands: list[str]) -> list[str]:
+  """The operands. Raises ParseError if there is nothing between two commas, or behind the last one."""
+  if "" not in operands: return operands
+  at = operands.index("")
+  raise ParseError(f"operand {at + 1} is missing: nothing stands {'before' if at < len(operands) - 1 else 'behind'} a comma")
+
 def split_operands(text: str) -> list[str]:
-  """Split at commas that are in no bracket: "v0, s[0:1], [a, b]" -> three operands."""
+  """Split at commas that are in no bracket: "v0, s[0:1], [a, b]" -> three operands. Raises ParseError if one of them is missing."""
   if not text.strip(): return []
   parts, depth, start = [], 0, 0
   for i, c in enumerate(text):
@@ -27,7 +39,7 @@ def split_operands(text: str) -> list[str]:
     elif c == "," and depth <= 0:
       parts.append(text[start:i].strip())
       start = i + 1
-  return parts + [text[start:].strip()]
+  return none_missing([*parts, text[start:].strip()])
 
 def parse_integer(text: str) -> int | None:
   """12, -0x1f, 0b101, 1fh; None if it is no integer."""
@@ -36,7 +48,7 @@ def parse_integer(text: str) -> int | None:
   while body[:1] in ("+", "-"):
     if body[0] == "-": sign = -sign
     body = body[1:].lstrip()
-  if not body[:1].isdigit(): return None
+  if not body[:1].isdigit() or not body.isascii(): return None
   if body[-1] in "hH" and body[:2].lower() != "0x": body = "0x" + body[:-1]
   try: return sign * int(body, 0 if body[:1] == "0" and body[1:2].lower() in ("x", "b", "o") else 10)
   except ValueError: return None

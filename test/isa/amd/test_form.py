@@ -12,12 +12,12 @@ from tinyhw.isa.amd.form import Generation, type_of
 ])
 def test_types(text: str, wave: int, expected: tuple[str, int, int, int]) -> None:
   found = type_of(text, wave)
-  assert (found.kind, found.bits, found.count, found.units) == expected
+  assert (found.kind, found.bits, found.elements, found.units) == expected
 
 def test_generations() -> None:
   assert [Generation(a).wave for a in ("gfx942", "gfx1100", "gfx1100:wave64", "gfx1201")] == [64, 32, 64, 32]
   assert Generation("gfx1201").name == "gfx1200"
 
-@pytest.mark.parametrize("arch", ["gfx906", "gfx942:wave32", "gfx1100:wave16"])
+@pytest.mark.parametrize("arch", ["gfx906", "gfx942:", "gfx942:wave32", "gfx1100:wave16"])
 def test_an_unknown_architecture(arch: str) -> None:
   with pytest.raises(EncodeError, match=f"no AMD architecture is called {arch}; there is gfx942, gfx950, gfx1100, gfx1200, gfx1201"): Generation(arch)

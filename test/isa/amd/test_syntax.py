@@ -66,7 +66,7 @@ def test_other_ways_to_write_it(arch: str, text: str, same: str) -> None:
 @pytest.mark.parametrize("text,message", [
   ("", "an instruction is expected"),
   ("v_ad_f32 v0, v1, v2", "gfx1100 has no instruction v_ad_f32"),
-  ("v_add_f32 v0, v1", "v_add_f32 takes 3 operands (vdst, src0, src1), got 2"),
+  ("v_add_f32 v0, v1", "v_add_f32 takes 3 operands (vdst, src0, src1), got 2; src1 is missing"),
   ("v_add_f32 v0, v1, v300", "v300: gfx1100 has no such register"),
   ("v_add_f32 v0, v1, s106", "s106: gfx1100 has no such register"),
   ("s_mov_b64 s[1:2], 0", "s[1:2]: a group of 2 s registers starts at a multiple of 2 on gfx1100"),
@@ -81,6 +81,11 @@ def test_other_ways_to_write_it(arch: str, text: str, same: str) -> None:
   ("v_mov_b32_dpp v0, v1 dpp8:[0,1]", "dpp8 must be eight lanes in 0..7, got [0,1]"),
   ("global_atomic_add_u32 v0, v[2:3], v1, off", "global_atomic_add_u32 takes 3 operands (vaddr, vdata, saddr), got 4"),
   ("s_waitcnt foo(0)", "gfx1100 has no foo; it has vmcnt, lgkmcnt or expcnt"),
+  ("v_mov_b32 v0,", "operand 2 is missing: nothing stands behind a comma"), ("s_nop ,", "operand 1 is missing: nothing stands before a comma"),
+  ("s_load_b32 s0, s[0:1], ", "operand 3 is missing: nothing stands behind a comma"),
+  ("v_mov_b32 v0, v\u0663", "'\u0663' (U+0663) is not ASCII, in which instructions are written"),
+  ("s_waitcnt", "s_waitcnt takes 1 operand (simm16), got 0; simm16 is missing"),
+  ("v_mov_b32", "v_mov_b32 takes 2 operands (vdst, src0), got 0; vdst and src0 are missing"),
   ("s_waitcnt now", "now is neither a number nor parts like vmcnt(0)"),
   ("s_delay_alu instid0(VALU_DEP_9)", "instid0 must be NO_DEP, VALU_DEP_1, VALU_DEP_2, VALU_DEP_3, VALU_DEP_4, TRANS32_DEP_1, TRANS32_DEP_2, "
    "TRANS32_DEP_3, FMA_ACCUM_CYCLE_1, SALU_CYCLE_1, SALU_CYCLE_2 or SALU_CYCLE_3, got VALU_DEP_9"),

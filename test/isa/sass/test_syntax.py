@@ -58,6 +58,8 @@ def test_control_words_and_guards() -> None:
 @pytest.mark.parametrize("arch,text,why", [
   ("sm_90", "FADDX R0, R1", "sm_90 has no instruction FADDX; did you mean FADD?"),
   ("sm_90", "FADD R0, R1", "FADD takes 3 operands, got 2"),
+  ("sm_90", "MOV R0,", "operand 2 is missing: nothing stands behind a comma"), ("sm_90", "NOP ,", "operand 1 is missing"),
+  ("sm_90", "MOV R0, 0x\u0663", "'\u0663' (U+0663) is not ASCII"),
   ("sm_90", "FADD.WIDE R0, R1, R2", "takes .FTZ, .RM|RP|RZ, .SAT, got WIDE"),
   ("sm_90", "FADD R0, R1, ~R2", "operand b wants a R register, got ~R2"),
   ("sm_90", "FADD R0, R1, R256", "sm_90 has no register R256"),

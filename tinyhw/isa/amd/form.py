@@ -35,9 +35,9 @@ class Generation:
 
   def __init__(self, arch: str):
     self.arch = arch
-    name, _, wave = arch.partition(":")
+    name, colon, wave = arch.partition(":")
     self.name = SAME.get(name, name)
-    if self.name not in FAMILY or wave not in ("", "wave32", "wave64") or wave == "wave32" and FAMILY[self.name] == "cdna":
+    if self.name not in FAMILY or wave not in ("wave32", "wave64") and (wave or colon) or wave == "wave32" and FAMILY[self.name] == "cdna":
       known = ", ".join((*GENERATIONS, *SAME))
       raise EncodeError(f"no AMD architecture is called {arch}; there is {known}, those from gfx1100 on also with :wave64")
     self.column, self.family = GENERATIONS.index(self.name), FAMILY[self.name]

@@ -23,7 +23,7 @@ from tinyhw.isa.amd.modifiers import FLAGS, parse_one, show_all, sources
 from tinyhw.isa.amd.make import is_half
 from tinyhw.isa.amd.table import SUFFIXES, Table, table
 from tinyhw.machine.inst import Inst, MInst, Reg
-from tinyhw.machine.text import parse_integer, split_operands
+from tinyhw.machine.text import ascii_only, parse_integer, split_operands
 
 def assemble(text: str, arch: str) -> bytes:
   """The bytes of one instruction."""
@@ -103,7 +103,7 @@ COMMENT = re.compile(r"/\*.*?\*/")
 def parse(text: str, arch: str) -> MInst:
   """The instruction that a line of text means. Raises ParseError or EncodeError saying what is wrong and what is expected."""
   rows = table(arch)
-  text = COMMENT.sub("", text).strip()
+  text = ascii_only(COMMENT.sub("", text).strip())
   mnemonic, _, rest = text.partition(" ")
   if not mnemonic: raise ParseError("an instruction is expected")
   if "::" in text: return parse_pair(text, rows)
@@ -151,7 +151,7 @@ def split(text: str, row: Inst) -> tuple[list[str], list[str]]:
   """The operands, and the words behind them."""
   form: Form = row.isa
   specs = [spec for spec in form.specs if spec.show]
-  if len(specs) == 1 and specs[0].integer in ("waitcnt", "depctr", "delay"): return [text.strip()], []
+  if len(specs) == 1 and specs[0].integer in ("waitcnt", "depctr", "delay"): return [text.strip()] if text.strip() else [], []
   operands, words = split_operands(text), []
   if operands:
     last, *behind = words_of(operands[-1])
@@ -174,7 +174,9 @@ def fill(row: Inst, given: list[str], words: list[str]) -> MInst:
   if row.pipe == "smem" and "soffset" in form.index: given, words = scalar_memory(form, given, words)
   if len(given) + 1 == len(specs) and row.name[:6] == "v_cmpx": given = [str(form.generation.vcc), *given]
   if len(given) != len(specs):
-    raise ParseError(f"{form.mnemonic} takes {len(specs)} operands ({', '.join(s.name for _, s in specs)}), got {len(given)}")
+    names = [spec.name for _, spec in specs]
+    missing = f"; {' and '.join(names[len(given):])} {'is' if len(names) == len(given) + 1 else 'are'} missing" if len(given) < len(names) else ""
+    raise ParseError(f"{form.mnemonic} takes {len(names)} operand{'s' * (len(names) != 1)} ({', '.join(names)}), got {len(given)}{missing}")
   order = sources(form)
   marks: dict[str, int] = {}
   for (i, spec), text in zip(specs, given):

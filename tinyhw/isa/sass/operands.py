@@ -11,7 +11,7 @@ from tinyhw.isa.sass.form import Form, Part, Spec, Token, width_of
 from tinyhw.isa.sass.immediates import parse_float, parse_signed, parse_unsigned, show_float, show_signed
 from tinyhw.isa.sass.special import parse_special, show_special
 from tinyhw.machine.inst import Reg
-from tinyhw.machine.text import parse_integer
+from tinyhw.machine.text import none_missing, parse_integer
 
 BRACKETS = re.compile(r"([a-z]*)\[([^\]]*)\]")
 NAME = re.compile(r"(U?R(?:\d+|Z)|U?P(?:[0-6]|T)|B\d+)((?:\.\w+)*)$")
@@ -20,9 +20,9 @@ LETTERS = {"sb": "SB", "gsb": "gsb", "gsb0": "gsb"}  # before the number of a sc
 INNER = "h1"  # the suffix that stands between the bars of an absolute value
 
 def split_operands(text: str) -> list[str]:
-  """Split at commas outside of brackets and braces."""
+  """Split at commas outside of brackets and braces. Raises ParseError if an operand is missing."""
   parts = re.split(r",(?![^\[{]*[\]}])", text)
-  return [part.strip() for part in parts] if text.strip() else []
+  return none_missing([part.strip() for part in parts]) if text.strip() else []
 
 # ---- printing
 

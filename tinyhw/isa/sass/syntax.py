@@ -18,6 +18,7 @@ from tinyhw.isa.sass.operands import parse_token, show_token, split_operands, wo
 from tinyhw.isa.sass.table import Table, table
 from tinyhw.isa.sass import regs
 from tinyhw.machine.inst import Inst, MInst, Reg
+from tinyhw.machine.text import ascii_only
 
 GUARD = re.compile(r"@(!?)(U?P[0-6T])\s+")
 
@@ -67,7 +68,7 @@ def show_guard(values: dict[str, Any]) -> str:
 
 def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
   """The instruction and control word that a line means, at an address. Raises ParseError or EncodeError saying what is wrong and what is expected."""
-  control, text = parse_prefix(text.strip())
+  control, text = parse_prefix(ascii_only(text.strip()))
   guard, inverted = None, 0
   found = GUARD.match(text)
   if found is not None:

@@ -15,7 +15,7 @@ from tinyhw.isa.x86.encode import encode, encode_function
 from tinyhw.isa.x86.form import CLASS_OF, Form, Kind
 from tinyhw.isa.x86.table import TABLE
 from tinyhw.machine.inst import Block, Function, Inst, MInst, Operand, Reg
-from tinyhw.machine.text import one_of, parse_integer, split_operands, statements
+from tinyhw.machine.text import ascii_only, one_of, parse_integer, split_operands, statements
 
 SIZES = {8: "byte", 16: "word", 32: "dword", 64: "qword", 128: "xmmword", 256: "ymmword", 512: "zmmword"}
 BITS = {**{name: bits for bits, name in SIZES.items()}, "oword": 128}
@@ -119,7 +119,7 @@ def parse(text: str, labels: bool = False) -> MInst:
 
   Raises ParseError saying what is wrong and what is expected.
   """
-  words = text.lower().strip().split(None, 1)
+  words = ascii_only(text).lower().strip().split(None, 1)
   if not words: raise ParseError("an instruction is expected")
   mnemonic, rest = words[0], words[1] if len(words) > 1 else ""
   if mnemonic in ("lock", "rep") and rest:
