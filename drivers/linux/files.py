@@ -219,8 +219,12 @@ ADVICE = {  # what an errno means wherever a call has no advice of its own
 }
 
 def refusal(what: str, error: OSError, advice: Table[int, str] | None = None) -> Refused:
-  """The error of a failed call: what was tried, the reason, and what to do. The one place where an errno becomes words."""
-  number = error.errno or 0
+  """The error of a failed call: what was tried, the reason, and what to do. The one place where an errno becomes words.
+
+  Raises an error that has none as it is: the handler of a signal did that, during the call.
+  """
+  if error.errno is None: raise error
+  number = error.errno
   hint = (advice or {}).get(number) or ADVICE.get(number, "look into the kernel log (dmesg)")
   return Refused(f"{what}: {os.strerror(number).lower()} ({errno.errorcode.get(number, number)}); {hint}", number)
 

@@ -1,11 +1,20 @@
 """tinyhw/emulator/schedule.py: seeded order, waiting actors, errors."""
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from tinyhw.emulator.errors import EmulatorError
 from tinyhw.emulator.schedule import Scheduler
+
+@pytest.fixture
+def alarm() -> Iterator[None]:
+  """SIGALRM has a handler that raises."""
+  def late(number: int, frame: object) -> None: raise TimeoutError("too slow")
+  kept = signal.signal(signal.SIGALRM, late)
+  yield
+  signal.signal(signal.SIGALRM, kept)
 
 class Counter:
   """Moves `times` times, then waits; notes each move."""
@@ -77,20 +86,21 @@ def test_an_actor_that_looks_does_not_move_others() -> None:
   scheduler.settle()
   assert looks.seen == 0
 
-def test_an_interruption_waits_for_the_end_of_a_step() -> None:
+@pytest.mark.parametrize("number, error", [(signal.SIGINT, KeyboardInterrupt), (signal.SIGALRM, TimeoutError)])
+def test_an_interruption_waits_for_the_end_of_a_step(number: signal.Signals, error: type[BaseException], alarm: None) -> None:
   scheduler, log = Scheduler(0), list[str]()
   class Interrupted:
     def step(self) -> bool:
       log.append("begin")
-      signal.raise_signal(signal.SIGINT)
+      signal.raise_signal(number)
       log.append("end")
       return True
   scheduler.add(Interrupted())
-  kept = signal.getsignal(signal.SIGINT)
-  with pytest.raises(KeyboardInterrupt): scheduler.run(100)
-  assert log == ["begin", "end"] and scheduler.interrupted is None and signal.getsignal(signal.SIGINT) is kept
-  with pytest.raises(KeyboardInterrupt), scheduler.whole(), scheduler.whole():
-    signal.raise_signal(signal.SIGINT)
+  kept = signal.getsignal(number)
+  with pytest.raises(error): scheduler.run(100)
+  assert log == ["begin", "end"] and not scheduler.interrupted and signal.getsignal(number) is kept
+  with pytest.raises(error), scheduler.whole(), scheduler.whole():
+    signal.raise_signal(number)
     log.append("inside")
   assert log[-1] == "inside"
 

@@ -8,12 +8,12 @@ to processes: whoever looks moves all of them, but what strict checks find is to
 from __future__ import annotations
 import contextlib
 import random
-import signal
 import threading
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from tinyhw.emulator.errors import EmulatorError
+from tinyhw.emulator.signals import Signals
 
 BURSTS = (0, 0, 1, 2, 5, 20, 80)  # steps that an access lets the devices take, one of them at random
 
@@ -33,8 +33,7 @@ class Scheduler:
     self.owners: dict[int, object] = {}   # by the id of an actor: its process; nobody's are everybody's
     self.errors: dict[object, Exception] = {}   # the last one that an actor of each process raised
     self.untold: dict[object, Exception] = {}   # those that were raised while another process looked
-    self.interrupted: tuple[int, Any] | None = None  # a Ctrl-C that waits, as a signal's handler gets it
-    self._held = False
+    self.signals = Signals()
 
   def add(self, actor: Actor, owner: object = None) -> None:
     """It moves from now on. owner: the process that it works for."""
@@ -58,22 +57,13 @@ class Scheduler:
 
   @contextlib.contextmanager
   def whole(self) -> Iterator[None]:
-    """A Ctrl-C waits until what is inside is done: neither hardware nor the kernel stop halfway. Takes the lock."""
-    with self.lock:
-      kept = signal.getsignal(signal.SIGINT)
-      if self._held or not callable(kept) or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-      self._held = True
-      signal.signal(signal.SIGINT, self._hold)
-      try: yield
-      finally:
-        signal.signal(signal.SIGINT, kept)
-        self._held = False
-        noted, self.interrupted = self.interrupted, None
-        if noted is not None: kept(*noted)
+    """Signals of the program wait until what is inside is done: neither hardware nor the kernel stop halfway. Takes the lock."""
+    with self.lock, self.signals.wait(): yield
 
-  def _hold(self, number: int, frame: Any) -> None: self.interrupted = number, frame
+  @property
+  def interrupted(self) -> bool:
+    """Does a signal wait? Then what takes long should end."""
+    return bool(self.signals.noted)
 
   def run(self, most: int, caller: object = None) -> int:
     """Up to `most` steps of actors in a random order; fewer if all wait for the program. How many were taken.
@@ -87,7 +77,7 @@ class Scheduler:
       self.running, taken = True, 0
       try:
         waiting: set[int] = set()
-        while taken < most and self.interrupted is None:
+        while taken < most and not self.signals.noted:
           ready = [actor for actor in self.actors if id(actor) not in waiting] if waiting else self.actors
           if not ready: break
           actor = ready[self.random.randrange(len(ready))]

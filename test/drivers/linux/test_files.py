@@ -114,6 +114,7 @@ def test_membership_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
   assert files.COMPUTER.member("none") == (False, False) and files.COMPUTER.member("4294967295") == (False, False)
 
 def test_an_unknown_errno_still_has_words() -> None:
+  with pytest.raises(TimeoutError, match="an alarm"): files.refusal("call", TimeoutError("an alarm"))
   error = files.refusal("call", OSError(errno.EXDEV, ""))
   assert "EXDEV" in error.message and "dmesg" in error.message
 

@@ -125,7 +125,7 @@ class Events:
         request.wait_result = kfd.KFD_IOC_WAIT_RESULT_COMPLETE
         return
       moved = self.computer.scheduler.run(STEPS, self.computer)
-      if self.computer.scheduler.interrupted is not None: raise refuse(errno.EINTR)
+      if self.computer.scheduler.interrupted: raise refuse(errno.EINTR)
       taken += moved
       over = deadline is not None and (taken >= most if moved else time.monotonic() >= deadline)
       if over and not any(event.signaled for event in events):
