@@ -46,6 +46,9 @@ TARGETS = (
   *(Target(f"AMD {name} ({chip})", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD, tools=tools, chip=chip) for name, chip, tools in (
     ("RDNA3", "gfx1100", "LLVM 19 and 22"), ("RDNA4", "gfx1200", "LLVM 19 and 22"), ("CDNA3", "gfx942", "LLVM 19 and 22"),
     ("CDNA4", "gfx950", "LLVM 22"))),
+  # Its vectors are gfx1200's, which LLVM 22 gives for it, too (isa/amd/test_oracle.py).
+  Target("AMD RDNA4 (gfx1201)", ("golden/amd_gfx1200.txt", "^(?!@)"), {"L0": "isa/amd/test_encode.py", "L1": "isa/amd/test_oracle.py"},
+         tools="LLVM 22"),
   *(Target(f"NVIDIA {name} (sm_{number})", ("golden/sass.txt", rf"^[\d,]*\b{number}\b"), files, chip=f"sm_{number}",
            tools="ptxas 13.0 and nvdisasm 13.1") for name, number, files in (
     ("Ampere", 80, NVIDIA), ("Ada", 89, NVIDIA), ("Hopper", 90, NVIDIA), ("Blackwell", 100, ENCODES), ("Blackwell", 120, ENCODES))),

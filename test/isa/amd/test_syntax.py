@@ -18,6 +18,12 @@ def test_bytes_are_those_of_other_assemblers(arch: str) -> None:
   wrong = [(v.text, assemble(v.text, v.arch).hex(), v.right) for v in vectors(arch, ";") if assemble(v.text, v.arch).hex() != v.right]
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
+def test_gfx1201_has_the_bytes_of_gfx1200() -> None:
+  """That other assemblers say so, too, is asked in test_oracle.py."""
+  for v in vectors("gfx1200", ";"):
+    arch = v.arch.replace("gfx1200", "gfx1201")
+    assert assemble(v.text, arch).hex() == v.right and assemble(disassemble(bytes.fromhex(v.right), arch), arch).hex() == v.right, v.text
+
 @pytest.mark.parametrize("arch", ARCHS)
 def test_text_of_their_bytes_gives_the_bytes_again(arch: str) -> None:
   wrong = []
