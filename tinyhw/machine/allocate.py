@@ -70,16 +70,26 @@ class Allocator:
   # one block
 
   def block(self, b: int) -> None:
+    """Give registers to a block of whose start is known where values are."""
     entry = self.entry[b]
     assert entry is not None, f"block {self.flow.blocks[b]} was reached before its predecessors"
-    where = self.where = dict(entry)
+    self.where = dict(entry)
     self._count_free()
     kept = self.kept[self.flow.loop[b]]
     self.calm = [~(avoid | units) for avoid, units in zip(self.hints.avoid, kept)]
     self.out = self.prefix.pop(b, [])
-    out, free, views, shapes, everything = self.out, self.free, self.views, self.file.shapes, self.all
+    self._assign(self.liveness.code[b])
+    self._leave(b)
+
+  def _assign(self, lines: list[Line]) -> None:
+    """Give registers to what instructions write, one after the other.
+
+    Most rows ask for nothing but a register of a class: those are done here, in a loop without calls; others, and wide values that find only
+    scattered registers, in `_hard`.
+    """
+    out, free, where, views, shapes, everything = self.out, self.free, self.where, self.views, self.file.shapes, self.all
     web, wishes = self.hints.web, self.hints.unit
-    for line in self.liveness.code[b]:
+    for line in lines:
       inst = line.inst
       shape = shapes[inst.row]
       if not shape.plain and not self._easy(line):
@@ -127,7 +137,6 @@ class Allocator:
       self.free = free = saved  # a wide value found no place
       self._hard(line)
       free = self.free
-    self._leave(b)
 
   def _easy(self, line: Line) -> bool:
     """Whether every tie of the row is with a value that ends here, and nothing else is asked."""

@@ -116,6 +116,11 @@ class Stretch:
     return found
 
   def scheduled(self, window: int) -> list[Line]:
+    """The lines in the order in which they are issued, for a window that was not asked for before.
+
+    first: the first line in the source order that has not been issued; when: the cycle from which on a line's operands are there; waiting: lines that
+    lack no operand's instruction any more, by that cycle; ready: those of them whose cycle has come; far: those that are too far behind `first`.
+    """
     lines, way, latency = self.lines, self.way, self.latency
     lacking, when, done = list(self.needed), [0] * len(lines), [False] * len(lines)
     ready: list[tuple[int, int]] = []     # (-way, line): may be next

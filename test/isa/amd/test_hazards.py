@@ -58,3 +58,11 @@ def test_only_vector_instructions_count_for_a_transcendental_result_on_rdna3() -
   scalar, vector = build(rows["s_mov_b32"], s(0), 0), build(rows["v_mov_b32"], v(9), 0)
   assert f"s_waitcnt_depctr {VECTOR_RESULTS}" in cured("gfx1100", [start, *[scalar] * 8, use])
   assert f"s_waitcnt_depctr {VECTOR_RESULTS}" not in cured("gfx1100", [start, *[vector] * 6, use])
+
+def test_what_no_rule_is_about_is_not_let_through() -> None:
+  """Selection makes none of these; whoever lets it must add the rules of their hazards."""
+  for arch, key, operands in (("gfx942", "v_mov_b32_dpp", (v(0), v(1))), ("gfx1100", "v_cmpx_eq_u32", (v(0), v(1)))):
+    row = table(arch)[key]
+    shown = len([spec for spec in row.isa.specs if spec.show])
+    inst = build(row, *operands[:shown]) if shown == 2 else build(row, table(arch).generation.vcc, *operands)
+    with pytest.raises(AssertionError, match=f"there are hazards of {key}, and no rules"): cured(arch, [inst])

@@ -9,6 +9,7 @@ Sources: LLVM, GCNHazardRecognizer; Mesa, src/amd/compiler/README-ISA.md; MI300 
 """
 from __future__ import annotations
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -138,6 +139,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
   ),
 }
 
+# What has hazards that no rule is about, since selection makes none of it: DPP, SDWA, exec written by comparisons, dot products, m0, modes.
+UNRULED = re.compile(r"v_cmpx|v_dot|v_permlane|[sv]_movrel|s_sendmsg|s_[gs]etreg|\w*addtid|\w*_(dpp8?|sdwa)$")
+
 Lacking = tuple[int, int]           # states, and the registers that lack them
 State = dict[int, list[Lacking]]    # number of a rule -> what is lacking
 Kinds = list[tuple[Kind, list[int]]] # a kind, and the numbers of the rules that are about it
@@ -155,12 +159,14 @@ def kinds_of(row: Inst, family: str) -> tuple[Kinds, Kinds]:
 class Recognizer:
   """The pass over one function.
 
-  Within a block there is a clock for each way in which rules count states; what is kept of registers is the time from which on they are safe.
+  Within a block there is a clock for each way in which rules count states; what is kept of registers is the time until which they lack something.
   """
   def __init__(self, function: Function, rows: Table):
     self.function, self.rows = function, rows
     self.rules = RULES[rows.generation.family]
     rows_used = dict.fromkeys(inst.row for block in function.blocks for inst in block.insts)
+    unruled = [row.isa.key for row in rows_used if UNRULED.match(row.isa.key)]
+    assert not unruled, f"{function.name}: there are hazards of {', '.join(unruled)}, and no rules, as nothing emitted them; add the rules"
     kinds = [kinds_of(row, rows.generation.family) for row in rows_used]
     first, then = ({number for found in kinds for _, numbers in found[way] for number in numbers} for way in (0, 1))
     self.active = frozenset(first & then)  # rules for which the function has instructions of both kinds
@@ -174,6 +180,7 @@ class Recognizer:
     rewrite(self.function.blocks, start, self.walk, self.meet)
 
   def meet(self, known: State | None, state: State) -> State | None:
+    """What registers lack where two paths meet: of each register and rule the more. None if `known` says so already."""
     if known is None: return {number: list(entries) for number, entries in state.items()}
     found = {number: list(entries) for number, entries in known.items()}
     changed = False
@@ -196,27 +203,31 @@ class Recognizer:
     return found
 
   def walk(self, block: Block, start: State, out: list[MInst]) -> State:
-    clock, safe = [0] * len(self.ways), {number: list(entries) for number, entries in start.items()}
+    """Put a block's instructions into `out`, and cures before those that would come too soon. What registers lack at its end.
+
+    until: as `start`, but with times on the block's clocks in the place of states.
+    """
+    clock, until = [0] * len(self.ways), {number: list(entries) for number, entries in start.items()}
     for inst in block.insts:
       lacking: dict[str, tuple[int, str]] = {}  # cure -> states, and the name of a register that lacks them
       for kind, numbers in self.kinds_of(inst.row)[1]:
         pending = []
         for number in numbers:
-          if not safe.get(number): continue
+          if not until.get(number): continue
           now = clock[self.clock_of[number]]
-          safe[number] = [entry for entry in safe[number] if entry[0] > now]
-          if safe[number]: pending.append((now, safe[number], self.rules[number].cure))
+          until[number] = [entry for entry in until[number] if entry[0] > now]
+          if until[number]: pending.append((now, until[number], self.rules[number].cure))
         if not pending: continue
         mask = kind.registers(inst, kind.bank)
         for now, entries, cure in pending:
           for time, registers in entries:
             if registers & mask: lacking[cure] = max((time - now, name_of(kind.bank, registers & mask)), lacking.get(cure, (0, "")))
       for cure, (states, name) in lacking.items():
-        for new in self.cures(cure, states, safe):
+        for new in self.cures(cure, states, until):
           new.origin, new.comment = inst.origin, f"hazard: {name} in {states} state{'s' if states > 1 else ''}"
-          self.issue(clock, safe, new, out)
-      self.issue(clock, safe, inst, out)
-    left = {number: [(time - clock[self.clock_of[number]], mask) for time, mask in entries] for number, entries in safe.items()}
+          self.issue(clock, until, new, out)
+      self.issue(clock, until, inst, out)
+    left = {number: [(time - clock[self.clock_of[number]], mask) for time, mask in entries] for number, entries in until.items()}
     return {number: [entry for entry in entries if entry[0] > 0] for number, entries in left.items()}
 
   def cures(self, cure: str, states: int, state: State) -> list[MInst]:
@@ -226,7 +237,7 @@ class Recognizer:
     for number in [number for number in state if self.rules[number].cure == cure]: del state[number]
     return [build(self.rows["s_waitcnt_depctr"], VECTOR_RESULTS)]
 
-  def issue(self, clock: list[int], safe: State, inst: MInst, out: list[MInst]) -> None:
+  def issue(self, clock: list[int], until: State, inst: MInst, out: list[MInst]) -> None:
     """An instruction goes its way; for what it starts, all states are lacking."""
     passed = 1 + inst.operands[0] if inst.row.name == "s_nop" else 1
     for number, counts in enumerate(self.ways):
@@ -236,7 +247,7 @@ class Recognizer:
       if not mask: continue
       for number in numbers:
         states = self.rules[number].states
-        safe.setdefault(number, []).append((clock[self.clock_of[number]] + (states if isinstance(states, int) else states(inst)), mask))
+        until.setdefault(number, []).append((clock[self.clock_of[number]] + (states if isinstance(states, int) else states(inst)), mask))
     out.append(inst)
 
 MOST_NOPS = 16           # that one s_nop is
