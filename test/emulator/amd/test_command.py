@@ -59,7 +59,7 @@ def test_loops_waves_and_bytes(tmp_path: Path) -> None:
 
 def test_buffers() -> None:
   assert Buffer("u32:3").data == bytes(12) and Buffer("u8=1,2").data == b"\1\2" and Buffer("i32:iota:2").show() == "0 1"
-  for wrong in ("f33:4", "f32", "u8=300", "f32=a", "u32:iota"):
+  for wrong in ("f33:4", "f32", "u8=300", "f32=a", "u32:iota", "f32:-3", "u32:iota:-1", "f32:99999999999", "u8:0x1000001"):
     with pytest.raises(ArgumentError, match="is no buffer|number is expected"): Buffer(wrong)
 
 @pytest.mark.parametrize("arguments,why", [
@@ -68,6 +68,35 @@ def test_buffers() -> None:
   (["k.s", "--show", "q1"], "no register to show")])
 def test_command_lines_that_are_refused(arguments: list[str], why: str) -> None:
   with pytest.raises(ArgumentError, match=why): request(arguments)
+
+@pytest.mark.parametrize("arch, option, why", [
+  ("gfx1100", "--lds -4", "0 or more is expected, up to 65536"), ("gfx1100", "--lds 999999999", "up to 65536"),
+  ("gfx950", "--lds 163841", "up to 163840"),
+  ("gfx1100", "--vgprs 0", "1 or more is expected, up to 256"), ("gfx1100", "--vgprs 999", "up to 256"), ("gfx942", "--vgprs 513", "up to 512"),
+  ("gfx1100", "--threads 0", "one to three numbers from 1 on"), ("gfx1100", "--threads -1", "numbers from 1 on"),
+  ("gfx1100", "--threads 32,32,2", "of 1024 together"), ("gfx1100", "--threads 1,1,1,1", "one to three"),
+  ("gfx1100", "--wave 16", "has 32 or 64 lanes"),
+  ("gfx942", "--wave 32", "a wave of gfx942 has 64 lanes"), ("gfx1", "--wave 32", "no such virtual GPU; there are gfx1100,"),
+  ("gfx1100", "--show v300", "has 256 registers of the kind v; with --vgprs 256"), ("gfx942", "--show v128", "has 128 registers of the kind v"),
+  ("gfx1100", "--show a0", "has 0 registers of the kind a"), ("gfx1100", "--show s[104:106]", "has 106 registers of the kind s"),
+  ("gfx1100", "--show v[5:3]", r"--show v\[5:3\]"), ("gfx1100", "--scratch -1", "0 or more"), ("gfx1100", "--seed -1", "0 or more is expected"),
+  ("gfx1100", "--most 0", "1 or more is expected"), ("gfx1100", "--buffer f32:1 " * 64, "64 buffers are too many; there is room for 63")])
+def test_what_a_chip_has_not_is_refused(arch: str, option: str, why: str) -> None:
+  with pytest.raises(ArgumentError, match=why): request(["k.s", "--arch", arch, *option.split()])
+
+def test_an_endless_kernel_is_stopped(tmp_path: Path) -> None:
+  path, lines = tmp_path / "kernel.s", list[str]()
+  path.write_text("v_mov_b32 v1, 5\nagain:\ns_branch again")
+  assert run([str(path), "--arch=gfx1100", "--threads=2", "--most=1000", "--show=v1", "--buffer=u8=7"], lines.append) == 1
+  assert lines[0] == "1000 instructions by 1 waves; the kernel has not ended, see --most 1000"
+  assert lines[1].split()[:5] == ["wave", "0:", "v1:", "0", "0x5"] and lines[-1] == "buffer 0 (u8=7): 7"
+
+def test_labels_that_are_not_there_or_twice(tmp_path: Path) -> None:
+  with pytest.raises(ParseError, match="line 2: there is no label nowhere; there are here"): assemble_all("here:\ns_cbranch_scc0  nowhere", "gfx1100")
+  with pytest.raises(ParseError, match="line 3: there is a label here before"): assemble_all("here:\ns_nop 0\nhere:\ns_endpgm", "gfx1100")
+  assert assemble_all("s_branch -1", "gfx1100")[0] == assemble_all("here:\ns_branch here", "gfx1100")[0]
+  for stop, why in (("nolabel", "--stop nolabel: there is no such label; there are compute"), ("0x400", "--stop 0x400: the code has 0x.* bytes")):
+    with pytest.raises(ArgumentError, match=why): execute(tmp_path, SAXPY, "--arch=gfx1100", "--stop", stop)
 
 def test_files_and_text_that_are_refused(tmp_path: Path) -> None:
   with pytest.raises(MissingFileError, match="cannot be read"): run([str(tmp_path / "none.s"), "--arch", "gfx1100"])

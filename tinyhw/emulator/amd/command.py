@@ -4,6 +4,7 @@ The kernel gets the addresses of its buffers as arguments: s[0:1] points to them
 line, `name:` for labels, which branches may name, and comments after // ; or #. Nothing here is interactive: what is to be seen is said before.
 """
 from __future__ import annotations
+import math
 import re
 import struct
 from collections.abc import Callable, Sequence
@@ -11,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.view import Place, changes, place, show
-from tinyhw.emulator.amd.wave import Workgroup
+from tinyhw.emulator.amd.wave import Status, Workgroup
 from tinyhw.emulator.errors import PageFault
 from tinyhw.emulator.memory import FlatMemory
 from tinyhw.errors import ArgumentError, EncodeError, MissingFileError, ParseError
@@ -25,9 +27,15 @@ if TYPE_CHECKING:
 
 CODE, DATA, ARGUMENTS, SCRATCH = 0x10000, 0x1000000, 0x20000, 0x40000000
 BUFFER_STEP = 1 << 24
+MOST_BUFFERS = (SCRATCH - DATA) // BUFFER_STEP
+MOST_SCRATCH = 1 << 16   # bytes of a lane
+MOST_THREADS = 1024
+MOST_EXECUTED = 1 << 21  # instructions of all waves, before a kernel is thought to be endless: half a minute
 TYPES = {"f32": ("f", 4, float), "u32": ("I", 4, int), "i32": ("i", 4, int), "f16": ("e", 2, float), "u8": ("B", 1, int), "f64": ("d", 8, float)}
+SGPRS = {False: 106, True: 102}  # of a wave: of RDNA, of CDNA
+NAME = re.compile(r"[A-Za-z_.$][\w.$]*")
 USAGE = """FILE --arch ARCH [--wave 32|64] [--threads N[,N[,N]]] [--buffer TYPE:COUNT | TYPE:iota:COUNT | TYPE=1,2,3]... [--lds BYTES] [--vgprs N]
-[--scratch BYTES] [--seed N] [--trace] [--stop LABEL|OFFSET]... [--show REGISTER[:TYPE]]..."""
+[--scratch BYTES] [--seed N] [--most INSTRUCTIONS] [--trace] [--stop LABEL|OFFSET]... [--show REGISTER[:TYPE]]..."""
 
 @dataclass
 class Request:
@@ -41,9 +49,18 @@ class Request:
   vgprs: int = 256
   scratch: int = 0
   seed: int = 0
+  most: int = MOST_EXECUTED
   trace: bool = False
   stops: list[str] = field(default_factory=list)
   shown: list[Place] = field(default_factory=list)
+
+  @property
+  def cdna(self) -> bool: return self.arch.startswith("gfx9")
+
+  @property
+  def accumulator(self) -> int | None:
+    """The first accumulation register, among those of a lane."""
+    return self.vgprs // 2 if self.cdna else None
 
 def number(text: str) -> int:
   """A decimal or 0x number. Raises ArgumentError."""
@@ -53,7 +70,7 @@ def number(text: str) -> int:
 def request(arguments: Sequence[str]) -> Request:
   """The command line as a Request. Raises ArgumentError."""
   asked = Request()
-  numbers = {"--wave": "wave", "--lds": "lds", "--vgprs": "vgprs", "--scratch": "scratch", "--seed": "seed"}
+  numbers = {"--wave": "wave", "--lds": "lds", "--vgprs": "vgprs", "--scratch": "scratch", "--seed": "seed", "--most": "most"}
   lists: dict[str, Callable[[str], None]] = {"--buffer": asked.buffers.append, "--stop": asked.stops.append,
                                              "--show": lambda text: asked.shown.append(place(text))}
   words = list(arguments)
@@ -72,7 +89,28 @@ def request(arguments: Sequence[str]) -> Request:
     elif asked.file: raise ArgumentError(f"one file is expected, got {asked.file} and {name}")
     else: asked.file = name
   if not asked.file or not asked.arch: raise ArgumentError(f"a file and --arch are expected: emulate {USAGE}")
+  check(asked)
   return asked
+
+def check(asked: Request) -> None:
+  """Raises ArgumentError for what the chip has not."""
+  chip, waves = CHIPS.get(asked.arch), (64,) if asked.cdna else (32, 64)
+  if chip is None: raise ArgumentError(f"--arch {asked.arch}: there is no such virtual GPU; there are {', '.join(CHIPS)}")
+  if asked.wave not in (0, *waves): raise ArgumentError(f"--wave {asked.wave}: a wave of {asked.arch} has {' or '.join(map(str, waves))} lanes")
+  least, most = (8, 512) if asked.cdna else (1, 256)
+  for name, value, low, high in (("--lds", asked.lds, 0, chip.lds_kib << 10), ("--vgprs", asked.vgprs, least, most), ("--seed", asked.seed, 0, None),
+                                 ("--scratch", asked.scratch, 0, MOST_SCRATCH), ("--most", asked.most, 1, None)):
+    if value < low or high is not None and value > high:
+      raise ArgumentError(f"{name} {value}: a number of {low} or more is expected" + (f", up to {high}" if high is not None else ""))
+  if len(asked.threads) > 3 or any(n < 1 for n in asked.threads) or math.prod(asked.threads) > MOST_THREADS:
+    raise ArgumentError(f"--threads {','.join(map(str, asked.threads))}: one to three numbers from 1 on are expected, of {MOST_THREADS} together")
+  if len(asked.buffers) > MOST_BUFFERS: raise ArgumentError(f"{len(asked.buffers)} buffers are too many; there is room for {MOST_BUFFERS}")
+  has = {"s": SGPRS[asked.cdna], "v": asked.accumulator or asked.vgprs, "a": asked.vgprs - (asked.accumulator or asked.vgprs)}
+  for shown in asked.shown:
+    if shown.file in has and not 0 < shown.units <= has[shown.file] - shown.first:
+      name = f"{shown.file}{shown.first}" if shown.units == 1 else f"{shown.file}[{shown.first}:{shown.first + shown.units - 1}]"
+      raise ArgumentError(f"--show {name}: the kernel has {has[shown.file]} registers of the kind {shown.file}" +
+                          (f"; with --vgprs {asked.vgprs}" if shown.file != "s" else ""))
 
 # ***** the kernel *****
 
@@ -91,19 +129,26 @@ def assemble_all(text: str, arch: str) -> tuple[bytes, dict[str, int]]:
   offset = 0
   pieces: list[tuple[int, int, str]] = []
   for i, line in lines:
-    if line.endswith(":"): labels[line[:-1].strip()] = offset
+    if line.endswith(":"):
+      name = line[:-1].strip()
+      if name in labels: raise ParseError(f"line {i}: there is a label {name} before; give one of them another name")
+      labels[name] = offset
     elif line:
       pieces.append((i, offset, line))
       offset += 4 if is_branch(line) else len(assembled(line, arch, i))
-  return b"".join(assembled(resolved(line, at, labels), arch, i) for i, at, line in pieces), labels
+  return b"".join(assembled(resolved(line, at, labels, i), arch, i) for i, at, line in pieces), labels
 
 def is_branch(line: str) -> bool: return line.startswith(("s_branch", "s_cbranch"))
 
-def resolved(line: str, offset: int, labels: dict[str, int]) -> str:
-  """A branch with the distance of its label."""
+def resolved(line: str, offset: int, labels: dict[str, int], number: int) -> str:
+  """A branch with the distance of its label; one that has a number is left alone. Raises ParseError."""
   if not is_branch(line): return line
-  name, _, target = line.partition(" ")
-  return f"{name} {(labels[target.strip()] - offset - 4) // 4}" if target.strip() in labels else line
+  name, _, target = map(str.strip, line.partition(" "))
+  if target in labels: return f"{name} {(labels[target] - offset - 4) // 4}"
+  if NAME.fullmatch(target): raise ParseError(f"line {number}: there is no label {target}; {known(labels)}")
+  return line
+
+def known(labels: dict[str, int]) -> str: return f"there are {', '.join(labels)}" if labels else "there are none"
 
 def assembled(line: str, arch: str, number: int) -> bytes:
   try: return assemble(line, arch)
@@ -119,6 +164,8 @@ class Buffer:
     self.text, (self.code, self.size, make) = text, TYPES[kind]
     words = text.replace("=", ":").split(":")[1:]
     try:
+      if "=" not in text and not 0 <= number(words[-1]) * self.size <= BUFFER_STEP:
+        raise ValueError(f"it has from 0 to {BUFFER_STEP // self.size} elements")
       if "=" in text: self.values: list[Any] = [make(word) for word in words[0].split(",")]
       elif words[0] == "iota": self.values = [make(i) for i in range(number(words[1]))]
       else: self.values = [make(0)] * number(words[0])
@@ -156,10 +203,10 @@ class Observer:
 def run(arguments: Sequence[str], write: Callable[[str], None] = print) -> int:
   """The command. Raises errors of the emulator, ArgumentError, ParseError."""
   asked = request(arguments)
-  cdna = asked.arch.startswith("gfx9")
+  cdna = asked.cdna
   lanes = asked.wave or (64 if cdna else 32)
   code, labels = load(asked.file, asked.arch if cdna or lanes == 32 else f"{asked.arch}:wave64")
-  stops = {labels[name] if name in labels else number(name) for name in asked.stops}
+  stops = {offset_of(name, labels, len(code)) for name in asked.stops}
   buffers = [Buffer(text) for text in asked.buffers]
   memory, program = FlatMemory(), FlatMemory()
   program.add(CODE, bytearray(code))
@@ -169,21 +216,31 @@ def run(arguments: Sequence[str], write: Callable[[str], None] = print) -> int:
   size = (x, y, z)
   waves = -(-size[0] * size[1] * size[2] // lanes)
   memory.add(SCRATCH, bytearray(asked.scratch * lanes * waves))
-  registers = DispatchRegisters(asked.arch, CODE, lanes, asked.vgprs, 102 if cdna else 106, size, (1, 1, 1), (ARGUMENTS, 0), work_item_ids=3,
-                                lds_bytes=asked.lds, accumulator=asked.vgprs // 2 if cdna else None, scratch_base=SCRATCH, float_denorm=15,
+  registers = DispatchRegisters(asked.arch, CODE, lanes, asked.vgprs, SGPRS[cdna], size, (1, 1, 1), (ARGUMENTS, 0), work_item_ids=3,
+                                lds_bytes=asked.lds, accumulator=asked.accumulator, scratch_base=SCRATCH, float_denorm=15,
                                 scratch_wave_bytes=asked.scratch * lanes, scratch_enabled=bool(asked.scratch))
   observer = Observer(asked, stops, write)
   group = Workgroup(asked.arch, program.load, registers, (0, 0, 0), memory, asked.lds, asked.seed, observer)
-  try: executed = group.run()
+  try:
+    while group.executed < asked.most and group.step(asked.most - group.executed) is not Status.DONE: pass
   except PageFault as fault:
     places = ", ".join(f"{DATA + i * BUFFER_STEP:#x} to {DATA + i * BUFFER_STEP + len(b.data):#x}" for i, b in enumerate(buffers))
     raise ArgumentError(f"{fault}; the buffers are at {places}") from fault
   finally:
     for wave in group.waves: observer.flush(wave)
-  write(f"{executed} instructions by {len(group.waves)} waves")
+  endless = f"; the kernel has not ended, see --most {asked.most}" if group.alive else ""
+  write(f"{group.executed} instructions by {len(group.waves)} waves{endless}")
   if not stops:
     for wave in group.waves:
       for shown in asked.shown:
         for line in show(wave, shown): write(f"wave {wave.number}: {line}")
   for i, buffer in enumerate(buffers): write(f"buffer {i} ({buffer.text}): {buffer.show()}")
-  return 0
+  return 1 if group.alive else 0
+
+def offset_of(stop: str, labels: dict[str, int], size: int) -> int:
+  """Where a stop is in code of a size. Raises ArgumentError."""
+  if stop in labels: return labels[stop]
+  if NAME.fullmatch(stop): raise ArgumentError(f"--stop {stop}: there is no such label; {known(labels)}")
+  offset = number(stop)
+  if not 0 <= offset < size: raise ArgumentError(f"--stop {stop}: the code has {size:#x} bytes")
+  return offset
