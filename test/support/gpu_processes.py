@@ -1,6 +1,6 @@
 """Users of one virtual card: processes of one computer, each with a device of its own, in one interpreter."""
 from __future__ import annotations
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -56,8 +56,7 @@ def sharing(first: Callable[[], Any], count: int) -> list[User]:
   users += [User(users[0].box.process()) for _ in range(count - 1)]
   return users
 
-def ending(users: list[User]) -> Iterator[None]:
+def end(users: list[User]) -> None:
   """All end; then the computer has its memory back, and nothing moves."""
-  yield
   for user in users: user.close()
   for user in users: assert not user.box.physical.allocated and not user.box.scheduler.actors and not user.box.processes

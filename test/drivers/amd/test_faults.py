@@ -16,5 +16,5 @@ def test_kinds_of_faults(opened: Opener) -> None:
   assert said(imprecise=True).startswith("touches memory that it has not at 0x1000 or near it: ")
   assert said(error_type=True).startswith("met a memory error (ECC) at 0x1000")
   assert faults.explain(device, HardwareFault(True, False, True)) == (
-    "was reset by the kernel (all of it), because of it did not respond; what was in its memory is gone")
-  assert "an uncorrectable memory error" in faults.explain(device, HardwareFault(False, True, False))
+    "was reset by the kernel (all of it), because it did not respond to this program or to another one; what was in its memory is gone")
+  assert "because of an uncorrectable memory error" in faults.explain(device, HardwareFault(False, True, False))

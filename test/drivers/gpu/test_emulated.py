@@ -193,8 +193,9 @@ for i in range(n):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nobody is killed here")
 @pytest.mark.parametrize("kind", ("gfx1100", "sm_90"))
-def test_users_of_one_card_and_one_that_is_killed(kind: str, tmp_path: Path) -> None:
-  """Three processes with one cache. One is killed in the middle of a step: the others go on, and nothing of it stays, neither files nor locks."""
+def test_processes_with_one_cache_of_kernels_and_one_that_is_killed(kind: str, tmp_path: Path) -> None:
+  """Three processes of the operating system, each with a card of its own (test/emulator/test_processes.py has users of one card), write to one cache
+  on disk. One is killed in the middle of a step: the others go on, and nothing of it stays, neither files, shared memory nor locks."""
   shared, cache = Path("/dev/shm"), tmp_path / "cache"
   (tmp_path / "temporary").mkdir()
   environment = {**os.environ, "EMULATE": kind, "DEV": vendor(kind), "PYTHONPATH": str(ROOT), "CACHEDIR": str(cache),
