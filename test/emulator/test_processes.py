@@ -13,14 +13,12 @@ from typing import Any
 import pytest
 from gpu_failures import step
 from gpu_processes import User, Users, end, sharing
-from gpu_programs import GROUPS, N, Sums, Vectors, code, texts
+from gpu_programs import GROUPS, N, Sums, Vectors, code, small_rings, texts
 from mutations import cases
 
 from tinyhw import Device, Tensor, emulator
 from tinyhw.config import Context
 from tinyhw.device import Launch
-from tinyhw.drivers.amd.queue import Queue
-from tinyhw.drivers.linux.files import PAGE
 from tinyhw.emulator.amd.chips import CHIPS as AMD_CHIPS
 from tinyhw.emulator.errors import UninitialisedRead
 from tinyhw.emulator.nvidia.chips import CHIPS as NVIDIA_CHIPS
@@ -108,9 +106,7 @@ def test_tensors_of_two_processes(users: Users, kind: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("kind", ("gfx1200", *KINDS[1:]))
 def test_the_rings_of_two_processes_fill_and_wrap(users: Users, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
   """Small rings, and more submissions of both, in turn, than they hold: who finds no room waits, and the other goes on."""
-  monkeypatch.setattr(Queue.__init__, "__defaults__", (PAGE,))
-  monkeypatch.setattr("tinyhw.drivers.amd.device.AQL_RING_BYTES", PAGE)
-  monkeypatch.setattr("tinyhw.drivers.nvidia.channel.ENTRIES", 64)
+  small_rings(monkeypatch)
   both = users(kind)
   scheduler, work, waited = both[0].box.scheduler, [Vectors(user.device) for user in both], list[int]()
   moves = scheduler.advance
