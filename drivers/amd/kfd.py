@@ -15,7 +15,10 @@ from tinyhw.drivers.linux.files import PAGE, PROT_NONE, RESERVED, Box, HostMappi
 from tinyhw.errors import DeviceError
 
 OLDEST = (1, 11)          # the oldest interface whose structures were compared with ours
-RUNTIME_ENABLE = (1, 14)  # from here on a process announces itself
+# From here on the process has its settings for debuggers made anew. For KFD they are those of a new process with and without the call (mode_mask 0
+# is its runtime_disable); but firmware that schedules processes (MES, from GC 11 on) is told them by it, and may still have those of a process
+# that has ended. Source: Linux, kfd_chardev.c, kfd_process.c, kfd_debug.c.  guess: without the call all goes well
+RUNTIME_ENABLE = (1, 14)
 HUGE_PAGE = 2 << 20
 DOORBELL_BYTES = 8192     # of a GPU's doorbells in a process: 1024 of 8 bytes
 ADVICE = {
@@ -91,7 +94,7 @@ class Kfd:
       if self.version[0] != OLDEST[0] or self.version < OLDEST:
         raise DeviceError(f"the kernel's compute driver has interface {self.version[0]}.{self.version[1]}, and {OLDEST[0]}.{OLDEST[1]} is the oldest "
                           "that is driven; update the kernel to 6.1 or newer")
-      if self.version >= RUNTIME_ENABLE: self.node.ioctl(kfd_ioctl.RuntimeEnable())
+      if self.version >= RUNTIME_ENABLE: self.node.ioctl(kfd_ioctl.RuntimeEnable(mode_mask=0))
       undo.pop_all()
 
   def acquire(self, gpu: Gpu) -> None:

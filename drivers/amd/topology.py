@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tinyhw.config import EMULATE
 from tinyhw.drivers.linux.files import PAGE, Box
 from tinyhw.errors import DeviceError
 
@@ -125,6 +126,7 @@ def version_name(version: int) -> str:
 def choose(box: Box, ordinal: int) -> Gpu:
   """GPU number `ordinal` of those that there are. Raises DeviceError that says why there is none, or why it cannot be driven."""
   if not box.exists(KFD):
+    if EMULATE: raise DeviceError(f"EMULATE={EMULATE} has no AMD GPU; name one, such as EMULATE=gfx1100, or use the device NV")
     raise DeviceError(f"there is no {KFD}: the kernel's amdgpu driver is not loaded or knows no GPU that computes; load it (modprobe amdgpu), or in "
                       "a container pass the devices on (--device=/dev/kfd --device=/dev/dri)")
   try: found = gpus(box)

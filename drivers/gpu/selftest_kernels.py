@@ -26,8 +26,10 @@ SPILLED_BYTES = 68
 HANG_MS = 1500, 20        # how long a kernel that never ends may run: on a card, on a virtual one (which takes 20 times as long)
 BAD_ADDRESS = 0x100000    # no memory of a device is so low
 
+UNITS = {"f": "units of the last place", "d": "parts of the result"}  # of errors, by the kind of numbers
+
 class Approximation(NamedTuple):
-  """An instruction and the function that it approximates. kind: of numbers, "f" or "d". bound: units of the last place (float32) or relative error
+  """An instruction and the function that it approximates. kind: of numbers (UNITS). bound: units of the last place (float32) or relative error
   (float64) that the compiler and the emulator assume. needed: the compiler relies on it; others are measured only. low, high: where it is asked.
   """
   op: str
@@ -229,7 +231,7 @@ def error_of(a: Approximation, x: float, found: float) -> float:
 
 def approximations(s: GpuSession) -> str:
   """The worst error of each over a few thousand operands, the ends of a binade and mantissas of ones among them."""
-  groups, report = 40, list[str]()
+  groups, report = 40, {kind: dict[str, tuple[float, str]]() for kind in UNITS}
   with kernels(s) as k:
     for a in s.texts.approximations:
       size, count = struct.calcsize(a.kind), LANES * groups
@@ -240,8 +242,8 @@ def approximations(s: GpuSession) -> str:
       worst, x = max((error_of(a, x, y), x) for x, y in zip(struct.unpack(f"<{count}{a.kind}", data), k.read(out, a.kind, count)))
       words = f"{a.op} {worst:.3g}" + ("" if worst <= a.bound else f" at {x!r}, where the emulator assumes {a.bound:.3g}")
       if a.needed and worst > a.bound: raise Wrong(f"{words}; the compiler relies on that")
-      report.append(words)
-  return "worst errors: " + ", ".join(report)
+      report[a.kind][a.op] = max(report[a.kind].get(a.op, (-1.0, "")), (worst, words))
+  return "; ".join(f"worst errors in {UNITS[kind]}: {', '.join(words for _, words in rows.values())}" for kind, rows in report.items() if rows)
 
 def peers(s: GpuSession) -> str:
   """Between this GPU and the next one, both ways, without the host."""

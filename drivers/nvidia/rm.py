@@ -14,6 +14,7 @@ from typing import Any
 
 from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import Status
+from tinyhw.config import EMULATE
 from tinyhw.drivers.linux.files import Box, Node, Refused, Returns
 from tinyhw.errors import DeviceError
 
@@ -62,6 +63,7 @@ def version_of(box: Box) -> tuple[int, ...]:
     except OSError: continue
     found = re.search(r"\b(\d{3,})\.(\d+)(?:\.(\d+))?\b", text)
     if found: return tuple(int(part) for part in found.groups() if part)
+  if EMULATE: raise DeviceError(f"EMULATE={EMULATE} has no NVIDIA GPU; name one, such as EMULATE=sm_90, or use the device AMD")
   raise DeviceError("NVIDIA's kernel driver is not loaded (no /sys/module/nvidia); install it, and run: modprobe nvidia && nvidia-modprobe -u")
 
 class Connection:

@@ -28,9 +28,10 @@ def test_boxes_of_other_names_are_others() -> None:
   assert emulator.box("gfx1200") is not emulator.box("gfx942")
   assert emulator.make("gfx1200") is not emulator.make("gfx1200")
 
-@pytest.mark.parametrize("name", ["x", "sm_", "1100", "gfx1100x0", "gfx1100x17", "gfx1100,gfx942", "gfx1100 "])
+@pytest.mark.parametrize("name", ["x", "sm_", "1100", "gfx1100x0", "gfx1100x17", "gfx1100,gfx942", "gfx1100 ", "gfx1100x2x2", "gfx1100:wave64"])
 def test_names_that_are_none(name: str) -> None:
-  with pytest.raises(ConfigError, match="EMULATE="): emulator.make(name)
+  form = "name 1 to 16 cards" if name in ("gfx1100x0", "gfx1100x17") else "there is no virtual 1100|several cards x and their number .* gfx1100x2"
+  with pytest.raises(ConfigError, match=f"EMULATE={name!r}.*({form})"): emulator.make(name)
 
 def test_a_forked_child_has_its_own() -> None:
   mine = emulator.box("gfx1100")

@@ -27,7 +27,8 @@ def make(name: str, seed: int = 0, strict: int = 1) -> Files:
   found = re.fullmatch(r"([a-z]+_?)([0-9a-f]+)(?:x([0-9]+))?", name)
   family = None if found is None else FAMILIES.get(found[1])
   if found is None or family is None:
-    raise ConfigError(f"EMULATE={name!r} is no virtual card; names begin with {', '.join(FAMILIES)}, such as gfx1100")
+    raise ConfigError(f"EMULATE={name!r} is no virtual card; a name is that of a chip, which begins with {' or '.join(FAMILIES)}, and for "
+                      "several cards x and their number behind it: gfx1100, sm_90, gfx1100x2")
   count = int(found[3] or 1)
   if not 1 <= count <= MOST_CARDS: raise ConfigError(f"EMULATE={name!r}: name 1 to {MOST_CARDS} cards")
   made: Files = importlib.import_module(family).make(name, [found[1] + found[2]] * count, seed, strict)

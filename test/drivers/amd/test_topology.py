@@ -4,6 +4,7 @@ import errno
 import pytest
 from amd_box import TOPOLOGY, AMDBox
 
+from tinyhw.config import Context
 from tinyhw.drivers.amd import topology
 from tinyhw.errors import DeviceError
 
@@ -58,6 +59,7 @@ def test_reasons_why_there_is_none() -> None:
   box = AMDBox()
   box.nodes.clear()
   assert "there is no /dev/kfd" in reason(box) and "--device=/dev/kfd" in reason(box) and "modprobe amdgpu" in reason(box)
+  with Context(EMULATE="sm_90"): assert reason(box) == "EMULATE=sm_90 has no AMD GPU; name one, such as EMULATE=gfx1100, or use the device NV"
   assert "shows no GPU that this process may use" in reason(AMDBox(count=0))
   assert reason(AMDBox(count=1), 1) == "there is 1 GPU, and number 1 is none of them"
   assert reason(AMDBox(count=2), 5) == "there are 2 GPUs, and number 5 is none of them"

@@ -6,6 +6,7 @@ import pytest
 from nvidia_box import Note, code
 
 from tinyhw.autogen.nvidia.rm import BRANCHES, Status
+from tinyhw.config import Context
 from tinyhw.device import Launch
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
@@ -30,6 +31,7 @@ def test_no_driver_and_unknown_versions_are_told(monkeypatch: pytest.MonkeyPatch
     rm.connect(computer)
   del computer.texts["/sys/module/nvidia/version"]
   with pytest.raises(DeviceError, match="is not loaded .* nvidia-modprobe -u"): rm.connect(computer)
+  with Context(EMULATE="gfx1100"), pytest.raises(DeviceError, match="EMULATE=gfx1100 has no NVIDIA GPU; .* EMULATE=sm_90"): rm.connect(computer)
   computer.texts["/proc/driver/nvidia/version"] = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.163.01  Release Build\n"
   assert rm.version_of(computer) == (550, 163, 1)
 
