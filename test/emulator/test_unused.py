@@ -13,7 +13,7 @@ def node(text: str, *following: int, parts: bool = False) -> Node:
   names = {"A": A, "B": B, "S": S}
   writes, _, reads = text.partition("=")
   written = frozenset(names[name] for name in writes.split())
-  return Node(text, frozenset(names[name] for name in reads.split()), written, written, parts, following)
+  return Node(text, frozenset(names[name] for name in reads.split()), written, (written,), parts, following)
 
 def found(*nodes: Node) -> list[str]: return [text for _, text in unused(dict(enumerate(nodes)), frozenset({"s"}))]
 
@@ -26,6 +26,10 @@ def test_what_is_overwritten_or_left_is_not() -> None:
   assert found(node("A =", 1), node("A =", 2), node("= A")) == ["A ="]
   assert found(node("A B =", 1), node("= B")) == [], "one of its results is enough"
   assert found(node("A =", 1), node("= B")) == ["A ="]
+
+def test_each_of_two_operations_wants_a_reader() -> None:
+  two = Node("A, B", frozenset(), frozenset((A, B)), (frozenset((A,)), frozenset((B,))), False, (1,))
+  assert found(two, node("= A B")) == [] and found(two, node("= B")) == found(two, node("= A")) == ["A, B"]
 
 def test_lanes_that_part_keep_the_old_value() -> None:
   assert found(node("A =", 1), node("=", 2, parts=True), node("A =", 3), node("= A")) == []

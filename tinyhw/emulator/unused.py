@@ -15,17 +15,18 @@ SHOWN = 4
 
 class Node(NamedTuple):
   """An instruction of the code. next: offsets of those that may follow. parts: behind it other lanes may be active. results: what it should be there
-  for."""
+  for, a set for each operation that it is; one of a set is enough."""
   text: str
   reads: frozenset[Register]
   writes: frozenset[Register]
-  results: frozenset[Register]
+  results: tuple[frozenset[Register], ...]
   parts: bool
   next: tuple[int, ...]
 
 def unused(nodes: dict[int, Node], scalar: frozenset[str]) -> tuple[tuple[int, str], ...]:
   """(offset, text) of the instructions whose results nothing reads. scalar: banks of registers that have no lanes."""
-  return tuple((at, made.text) for at, made in nodes.items() if made.results and not any(is_read(nodes, at, r, scalar) for r in made.results))
+  def needless(at: int, results: frozenset[Register]) -> bool: return bool(results) and not any(is_read(nodes, at, r, scalar) for r in results)
+  return tuple((at, made.text) for at, made in nodes.items() if any(needless(at, results) for results in made.results))
 
 def is_read(nodes: dict[int, Node], start: int, register: Register, scalar: frozenset[str]) -> bool:
   """Whether a path leads from the write of a register to a read of it."""

@@ -84,6 +84,14 @@ def test_a_loop_reads_what_its_end_writes(arch: str) -> None:
   k.label("end")
   look(k)
 
+@pytest.mark.parametrize("arch", ("gfx1100", "gfx1200"))
+def test_each_half_of_a_pair_of_operations_is_used(arch: str) -> None:
+  for read in (2, 3):
+    k = Kernel(arch)
+    k("v_dual_mul_f32::v_dual_add_f32", k.v(2), k.v(0), k.v(0), k.v(3), k.v(1), k.v(1))
+    k("global_store_b32", k.v(0), k.v(read), k.s(2, 2))
+    refused(k, "v_dual_mul_f32")
+
 def test_code_that_goes_anywhere_is_left_alone() -> None:
   k = Kernel()
   k("v_mov_b32", k.v(1), 0)

@@ -68,9 +68,10 @@ def node(inst: MInst, at: int, size: int) -> Node:
   for names, found in ((form.reads, reads), (form.writes, writes)):
     for name in names: found.update(implied(name, form.generation.wave))
   changes_exec = bool(writes & EXEC)
-  results = written if changes_exec else writes - {NULL}
-  if inst.row.effects & (Effect.STORE | Effect.BARRIER): results = set()
-  return Node(show(inst), frozenset(reads), frozenset(writes), frozenset(results), changes_exec, tuple(follow(inst, at, size)))
+  results = [written if changes_exec else writes - {NULL}]
+  if inst.row.effects & (Effect.STORE | Effect.BARRIER): results = []
+  elif inst.row.pipe == "dual": results = [{(r.cls.bank.name, r.index or 0)} for r in inst.writes()]   # two operations, of 32 bits each
+  return Node(show(inst), frozenset(reads), frozenset(writes), tuple(map(frozenset, results)), changes_exec, tuple(follow(inst, at, size)))
 
 def implied(name: str, wave: int) -> list[Register]:
   """The registers of a name that stands in no operand."""

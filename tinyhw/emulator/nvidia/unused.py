@@ -49,5 +49,5 @@ def looked_at(arch: str, code: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int
 def node(step: Decoded, at: int) -> Node:
   """An instruction with what it reads and writes."""
   reads, writes = frozenset(unit for unit, _ in step.uses.reads), frozenset(step.uses.writes)
-  results = frozenset() if step.inst.row.effects & (Effect.STORE | Effect.BARRIER) else writes
+  results = () if step.inst.row.effects & (Effect.STORE | Effect.BARRIER) else (writes,)
   return Node(show(step.inst, step.control), reads, writes if step.guard == regs.TRUE else frozenset(), results, False, tuple(follow(step, at)))
