@@ -10,6 +10,7 @@ What stays in order is told by order.Graph. Needs: SSA form. Cost: near linear i
 """
 from __future__ import annotations
 import heapq
+from collections.abc import Iterator
 
 from tinyhw.machine.inst import Effect, Function, MInst
 from tinyhw.machine.liveness import Line, Liveness
@@ -55,8 +56,8 @@ def room(taken: list[int], file: RegisterFile, target: Target) -> int:
   steps = [target.steps.get(bank.bank.name, (0,))[0] for bank in file.banks]
   return file.guard + sum(max(a, b) << FIELD * bank.position for a, b, bank in zip(taken, steps, file.banks))
 
-def fits(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, guard: int) -> bool:
-  """Whether values have no more registers than that at any time."""
+def taken(lines: list[Line], leaves: set[int], weight: list[int]) -> Iterator[int]:
+  """The weight of the values that are alive before each line, from the last line to the first."""
   live, now = set(leaves), sum([weight[v] for v in leaves])
   for line in reversed(lines):
     for v in line.writes:
@@ -67,26 +68,18 @@ def fits(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, gua
       if v in live: continue
       live.add(v)
       now += weight[v]
+    yield now
+
+def fits(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, guard: int) -> bool:
+  """Whether values have no more registers than that at any time."""
+  for now in taken(lines, leaves, weight):
     if roomy - now & guard != guard: return False
   return True
 
 def peak(lines: list[Line], leaves: set[int], weight: list[int], file: RegisterFile) -> list[int]:
   """The most registers of each bank that are taken at once."""
-  live, now = set(leaves), sum(weight[v] for v in leaves)
-  mask, shifts = (1 << FIELD) - 1, [FIELD * bank.position for bank in file.banks]
-  most = [now >> shift & mask for shift in shifts]
-  for line in reversed(lines):
-    for v in line.writes:
-      if v not in live: continue
-      live.remove(v)
-      now -= weight[v]
-    for v in line.reads:
-      if v in live: continue
-      live.add(v)
-      now += weight[v]
-    for k, shift in enumerate(shifts):
-      if now >> shift & mask > most[k]: most[k] = now >> shift & mask
-  return most
+  mask, times = (1 << FIELD) - 1, {sum([weight[v] for v in leaves]), *taken(lines, leaves, weight)}
+  return [max([now >> FIELD * bank.position & mask for now in times]) for bank in file.banks]
 
 class Stretch:
   """Some lines of a block, which may change places. latency, slots: of each line.
