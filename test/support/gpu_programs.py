@@ -235,3 +235,12 @@ def done_in_order(device: GpuDevice, draw: random.Random) -> None:
         it.values[i] = [float(draw.randint(0, 9))] * N
         it.write(it.buffers[i], it.values[i])
   assert [it.read(buffer) for buffer in it.buffers] == it.values
+
+SEEDS = 16  # of which one at least shows a mistake; what a seed shows does not depend on time
+
+def noticed(work: Callable[[int], bool], kind: type[Exception]) -> bool:
+  """Whether a mistake in a driver shows under one of the seeds: work(seed) is false, or raises what is expected."""
+  def shows(seed: int) -> bool:
+    try: return not work(seed)
+    except kind: return True
+  return any(map(shows, range(SEEDS)))
