@@ -1,7 +1,6 @@
 """Which kernels a tensor program becomes: how many, and at what cost in nodes looked at."""
 from __future__ import annotations
 from collections.abc import Callable
-import time
 
 import pytest
 
@@ -135,6 +134,4 @@ def test_doubling_a_graph_doubles_the_cost(make: Callable[[int], list[Tensor]], 
 def test_deep_graphs_need_no_deep_stack() -> None:
   x = empty(4)
   for _ in range(1500): x = x + empty(4)
-  start = time.perf_counter()
   assert kernels(x) >= 1
-  assert time.perf_counter() - start < 20

@@ -1,13 +1,12 @@
 """Fuzzing of what reads files: mutations of valid files, and the check that a reader survives them.
 
-A reader survives if it gives a result or raises a TinyError, within SECONDS of processor time and with memory bounded by the file's size. Which
+A reader survives if it gives a result or raises a TinyError, does not hang, and takes memory bounded by the file's size. Which
 mutations there are follows from how readers fail: lengths and offsets that lie, ends that come too early, parts of one place or file in another.
 """
 from __future__ import annotations
 import contextlib
 import random
 import signal
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
@@ -19,7 +18,7 @@ from tinyhw.errors import OutOfMemory, TinyError
 from tinyhw.helpers import GlobalCounters
 from tinyhw.tensor import Tensor
 
-SECONDS = 1.0
+SECONDS = 30.0           # of processor time, after which a reader hangs: a hundred times what the slowest file here takes on a slow machine
 BASE_BYTES = 16 << 20    # what a reader may take whatever the file's size
 TIMES_FILE = 64          # and as many times the file's bytes on top: Python objects for bytes
 
@@ -99,23 +98,20 @@ class Hang(BaseException):
 
 @contextlib.contextmanager
 def limited(what: str, size: int, seconds: float = SECONDS) -> Iterator[None]:
-  """Inside, Python and devices may take only so much processor time and memory. size: bytes of the file. Raises Hang, AssertionError."""
+  """Inside, Python and devices may take only so much memory, and must not hang. size: bytes of the file. Raises Hang, AssertionError."""
   def late(number: int, frame: FrameType | None) -> None: raise Hang(f"{what}: still busy after {seconds} s")
   before = signal.signal(signal.SIGVTALRM, late)
   tracing = tracemalloc.is_tracing()
   if not tracing: tracemalloc.start(1)
   tracemalloc.reset_peak()
   held, on_devices = tracemalloc.get_traced_memory()[0], GlobalCounters.mem_used
-  start = time.thread_time()
-  signal.setitimer(signal.ITIMER_VIRTUAL, 4 * seconds)  # tracing costs time, and other threads' counts too
+  signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
   try: yield
   finally:
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     signal.signal(signal.SIGVTALRM, before)
-    spent = time.thread_time() - start
     peak = tracemalloc.get_traced_memory()[1] - held + GlobalCounters.mem_used - on_devices
     if not tracing: tracemalloc.stop()
-  assert spent <= 2 * seconds, f"{what}: took {spent:.2f} s of processor time"
   assert peak <= BASE_BYTES + TIMES_FILE * size, f"{what}: took {peak} bytes of memory for a file of {size}"
 
 def survives(read: Callable[[bytes], Any], data: bytes, what: str) -> bool:
