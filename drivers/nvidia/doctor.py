@@ -8,15 +8,17 @@ import re
 
 from tinyhw.autogen.nvidia import rm
 from tinyhw.device import show_bytes
-from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, cards, module, node
+from tinyhw.drivers.gpu.doctor import Vendor, begin, counted, refused
+from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, node
 from tinyhw.drivers.linux.files import Box, Refused, machine
 from tinyhw.drivers.nvidia import WALLED
 from tinyhw.drivers.nvidia.card import Card
 from tinyhw.drivers.nvidia.rm import CONTROL, UVM, Connection, connect, version_of
 from tinyhw.errors import TinyError
 
-VENDOR, MODULE, UVM_MODULE = 0x10DE, "nvidia", "nvidia_uvm"
-CONTAINER = "--gpus all (the vendor's toolkit), or --device=/dev/nvidiactl --device=/dev/nvidia-uvm --device=/dev/nvidia0"
+NVIDIA = Vendor("NVIDIA", "NV", pci=0x10DE, module="nvidia", control=CONTROL, log="NVRM",
+                container="--gpus all (the vendor's toolkit), or --device=/dev/nvidiactl --device=/dev/nvidia-uvm --device=/dev/nvidia0")
+UVM_MODULE = "nvidia_uvm"
 MAKE_UVM = "sudo nvidia-modprobe -u -c=0, or sudo modprobe nvidia-uvm"
 LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/nvidia/lib64")  # where libcuda.so.N is
 FREE_SHARE = 0.9   # of a card's memory, below which somebody else has some of it
@@ -24,28 +26,20 @@ FREE_SHARE = 0.9   # of a card's memory, below which somebody else has some of i
 def diagnose(ordinal: int) -> list[Finding]:
   """What is found about GPU number `ordinal`. Looks only; the connection to the kernel's driver stays open as long as the process lives."""
   box = machine()
-  on_bus = cards(box, VENDOR)
-  loaded = module(box, MODULE, CONTROL, on_bus)
-  found = [*([] if on_bus is None else [_card(on_bus)]), loaded]
-  if loaded.state == PROBLEM: return [next(f for f in found if f.state == PROBLEM)]  # the rest would follow from it
-  found += [_version(box), node(box, CONTROL, CONTAINER), _unified(box), *_library(box)]
+  found = begin(box, NVIDIA)
+  if found[-1].state == PROBLEM: return found
+  found += [_version(box), node(box, CONTROL, NVIDIA.container), _unified(box), *_library(box)]
   if any(f.state == PROBLEM and f.name != "card" for f in found): return found
   try: connection = connect(box)
   except TinyError as error: return [*found, _refused("connection", error)]
   try: infos = connection.list_cards()
   except TinyError as error: return [*found, _refused("cards", error)]
-  if ordinal >= len(infos):
-    return [*found, Finding("cards", PROBLEM, f"the kernel's driver runs {len(infos)} for this process, number {ordinal} is not among them",
-                            f"start the container with {CONTAINER}; dmesg | grep NVRM says whether the module refused the card")]
+  found.append(counted(NVIDIA, "cards", len(infos), ordinal))
+  if found[-1].state == PROBLEM: return found
   info = infos[ordinal]
-  found += [Finding("cards", OK, f"{len(infos)} GPU{'s' if len(infos) > 1 else ''} that this process may use"),
-            node(box, f"/dev/nvidia{info.minor_number}", CONTAINER)]
+  found.append(node(box, f"/dev/nvidia{info.minor_number}", NVIDIA.container))
   if found[-1].state != PROBLEM: found += _driven(connection, info)
   return found
-
-def _card(on_bus: list[str]) -> Finding:
-  if on_bus: return Finding("card", OK, ", ".join(on_bus))
-  return Finding("card", PROBLEM, "no GPU of NVIDIA is on the PCI bus", "look whether it has power and sits well; pass it on to a virtual machine")
 
 def _version(box: Box) -> Finding:
   try: version = version_of(box)
@@ -57,10 +51,10 @@ def _version(box: Box) -> Finding:
 
 def _unified(box: Box) -> Finding:
   """The node of unified memory, which a module of its own makes, and often nobody has loaded yet."""
-  if box.exists(UVM): return node(box, UVM, CONTAINER)
+  if box.exists(UVM): return node(box, UVM, NVIDIA.container)
   there = box.exists(f"/sys/module/{UVM_MODULE}")
   words = "it does not exist, although its module is loaded" if there else f"it does not exist: the kernel's module {UVM_MODULE} is not loaded"
-  return Finding(UVM, PROBLEM, words, f"{MAKE_UVM}; in a container: {CONTAINER}")
+  return Finding(UVM, PROBLEM, words, f"{MAKE_UVM}; in a container: {NVIDIA.container}")
 
 def _library(box: Box) -> list[Finding]:
   """The vendor's library, which only NV:CUDA uses, must be of the module's version."""
@@ -90,6 +84,6 @@ def _memory(card: Card) -> Finding:
 
 def _refused(name: str, error: TinyError) -> Finding:
   """What the driver says. Where a sandbox keeps its calls from programs, there is another way."""
-  words, _, fix = error.message.partition("; ")
-  if isinstance(error, Refused) and error.errno in WALLED: fix += "; or DEV=NV:CUDA, through the vendor's library"
-  return Finding(name, PROBLEM, words, fix)
+  found = refused(name, error)
+  if not isinstance(error, Refused) or error.errno not in WALLED: return found
+  return found._replace(fix=f"{found.fix}; or DEV=NV:CUDA, through the vendor's library")

@@ -62,7 +62,7 @@ def small_window(box: Computer) -> None:
   (wrong_group, "/dev/kfd", PROBLEM, "it belongs to the group render, in which this user is not", "sudo usermod -aG render $USER, then log in again"),
   (not_yet_in_the_group, "/dev/kfd", PROBLEM, "this session began before that", "newgrp render"),
   (other_render_node, "/dev/dri/renderD128", PROBLEM, "it does not exist", "--device=/dev/kfd --device=/dev/dri"),
-  (hidden_gpus, "topology", PROBLEM, "it shows no GPU that this process may use", "start the container with"),
+  (hidden_gpus, "topology", PROBLEM, "shows no GPU that this process may use", "start the container with"),
   (hidden_sysfs, "topology", PROBLEM, "cannot be read (", "let the container or service see /sys"),
   (unknown_chip, "chip", PROBLEM, "it is a gfx1032, which has no driver here; there are gfx942, gfx950, gfx1100", "use another device"),
   (six_dies, "driver", PROBLEM, "6 compute dies as one", "change its compute partition"),

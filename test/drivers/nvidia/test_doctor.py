@@ -76,7 +76,7 @@ WRONG = [
   (no_unified_memory, "/dev/nvidia-uvm", PROBLEM, "the kernel's module nvidia_uvm is not loaded", "sudo nvidia-modprobe -u -c=0"),
   (no_node_of_unified_memory, "/dev/nvidia-uvm", PROBLEM, "although its module is loaded", "sudo nvidia-modprobe -u -c=0"),
   (other_library, "library", NOTE, "is version 575.57.08, and the kernel's module 580.142: NV works, NV:CUDA does not", "restart the computer"),
-  (no_gpu_for_us, "cards", PROBLEM, "runs 0 for this process, number 0 is not among them", "start the container with --gpus all"),
+  (no_gpu_for_us, "cards", PROBLEM, "shows no GPU that this process may use", "start the container with --gpus all"),
   (walled, "connection", PROBLEM, "making a client: operation not permitted (EPERM)", "DEV=NV:CUDA"),
   (unknown_gpu, "chip", PROBLEM, "has no compute class that is known here", "known are sm_80"),
   (instances, "objects", PROBLEM, "is divided into instances (MIG), which are not driven", "sudo nvidia-smi -i 0 -mig 0"),
@@ -109,8 +109,7 @@ def test_the_device_says_so_too_and_opens_when_it_is_mended(computer: Computer, 
   assert computer.census() == {}
 
 def test_a_number_that_no_gpu_has(computer: Computer) -> None:
-  last = doctor.diagnose(3)[-1]
-  assert last == Finding("cards", PROBLEM, "the kernel's driver runs 1 for this process, number 3 is not among them", last.fix)
+  assert doctor.diagnose(3)[-1] == Finding("cards", PROBLEM, "there is 1 GPU, and number 3 is none of them", "use NV")
 
 def test_a_card_that_is_not_on_the_bus_but_driven(computer: Computer) -> None:
   """A virtual machine may hide the bus."""
