@@ -65,6 +65,7 @@ GetIdInfo            0x205      gpuId gpuFlags deviceInstance subDeviceInstance 
 GetClassList         0x800201   numClasses classList:u64
 GetNameString        0x20800110 gpuNameStringFlags ascii:u8[64] _:u8[64]@-580
 GetGidInfo           0x2080014a index flags length data:u8[256]
+AcquireComputeModeReservation 0x20800145
 GetTimeCorrelation   0x20800406 cpuClkId:u8 sampleCount:u8 samples:u64[32]
 GrInfo               0          index data
 GrRoute              0          flags route:u64

@@ -5,6 +5,7 @@ Memory is allocated by the resource manager and mapped by unified memory (UVM), 
 from __future__ import annotations
 import contextlib
 import ctypes
+import errno
 from typing import Any, NamedTuple
 
 from tinyhw.autogen.nvidia import rm
@@ -79,6 +80,7 @@ class Card:
       self.device = connection.new(connection.root, rm.DEVICE, s.DeviceParams(deviceId=instance, hClientShare=connection.root))
       undo.callback(connection.free, self.device)
       self.subdevice = connection.new(self.device, rm.SUBDEVICE, s.SubdeviceParams())
+      self._reserve()
       self.classes = self._classes()
       self.chip = self._chip()
       self.name = bytes(connection.control(self.subdevice, s.GetNameString()).ascii).split(b"\0")[0].decode("ascii", "replace")
@@ -95,6 +97,19 @@ class Card:
     if box.exists(path) and any(name.startswith("gi") for name in box.listdir(path)):
       raise DeviceError(f"the GPU at {self.place} is divided into instances (MIG), which are not driven; sudo nvidia-smi -i {self.minor} -mig 0 "
                         "makes one GPU of it, and NV:CUDA uses an instance")
+
+  def _reserve(self) -> None:
+    """Be the one who computes, where the GPU's compute mode lets only one: until the subdevice ends. The vendor's library does so, too.
+
+    Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/subdevice/subdevice_ctrl_gpu_kernel.c. Nothing else hangs on the answer, so a container
+    or a version that does not know the question is no hindrance.
+    """
+    try: self.connection.control(self.subdevice, self.connection.structures.AcquireComputeModeReservation())
+    except Refused as refused:
+      if refused.errno != errno.EBUSY: return
+      raise DeviceError(f"the GPU at {self.place} is kept from this process: another one has it for itself (compute mode exclusive), or nobody may "
+                        f"compute on it (prohibited); wait for the other's end, choose another GPU, or have its mode changed: "
+                        f"sudo nvidia-smi -i {self.minor} -c DEFAULT") from refused
 
   def _classes(self) -> list[int]:
     """The classes of objects that the GPU has."""

@@ -43,7 +43,7 @@ MEANING = {
   Status.GPU_IS_LOST: (errno.ENODEV, "the GPU fell off the bus; restart the computer"),
   Status.RESET_REQUIRED: (errno.EIO, "the GPU must be reset by its administrator"),
   Status.NOT_SUPPORTED: (errno.ENOTSUP, "this GPU or this version of the driver does not do it"),
-  Status.STATE_IN_USE: (errno.EBUSY, "somebody has the GPU for himself (compute mode exclusive); wait, or choose another GPU"),
+  Status.STATE_IN_USE: (errno.EBUSY, "something still uses it"),
   Status.IN_USE: (errno.EBUSY, "something still uses it"),
   Status.TIMEOUT: (errno.EIO, "the GPU does not answer; look into the kernel log (dmesg) for NVRM and Xid"),
   Status.VERSION_MISMATCH: (errno.EINVAL, "kernel module and library are of different versions; restart after an update"),
@@ -121,8 +121,9 @@ class Connection:
 
   def control(self, item: int, parameters: Any) -> Any:
     """A control of an object, whose command is the number of the structure; gives it with what RM has written. Raises Refused."""
-    request = self.structures.RmControl(hClient=self.root, hObject=item, cmd=parameters.NUMBER, params=ctypes.addressof(parameters),
-                                        paramsSize=ctypes.sizeof(parameters))
+    size = ctypes.sizeof(parameters)   # of none there is no address, either
+    request = self.structures.RmControl(hClient=self.root, hObject=item, cmd=parameters.NUMBER, paramsSize=size,
+                                        params=ctypes.addressof(parameters) if size else 0)
     self.node.ioctl(request, type(parameters).__name__)
     check(type(parameters).__name__, request.status)
     return parameters

@@ -30,8 +30,8 @@ PLAUSIBLE: dict[str, tuple[int, ...]] = {
   "RmAllocMemory": (S.NO_MEMORY, errno.EFAULT, S.INVALID_ARGUMENT, errno.ENOMEM),
   "RmMapMemory": (S.NO_MEMORY, S.INSUFFICIENT_RESOURCES, errno.EINVAL, S.INVALID_LIMIT),
   "RmFree": GIVEN_BACK,
-  **dict.fromkeys(("GetIdInfo", "GetClassList", "GetNameString", "GetGidInfo", "GrGetGpcMask", "GrGetTpcMask", "FbGetInfo", "GroupSchedule",
-                   "GetWorkSubmitToken"), CONTROL),
+  **dict.fromkeys(("GetIdInfo", "GetClassList", "GetNameString", "GetGidInfo", "AcquireComputeModeReservation", "GrGetGpcMask", "GrGetTpcMask",
+                   "FbGetInfo", "GroupSchedule", "GetWorkSubmitToken"), CONTROL),
   "UvmInitialize": (S.NOT_SUPPORTED, errno.ENOMEM, S.INVALID_ARGUMENT),
   "UvmRegisterGpu": (S.INVALID_DEVICE, S.NO_MEMORY, S.GPU_IS_LOST, errno.EINVAL),
   "UvmRegisterVaSpace": (S.NO_MEMORY, S.INVALID_DEVICE, S.NOT_SUPPORTED),
@@ -41,7 +41,8 @@ PLAUSIBLE: dict[str, tuple[int, ...]] = {
   "UvmMapExternal": (S.NO_MEMORY, S.INVALID_DEVICE, S.NOT_SUPPORTED, errno.ENOMEM),
 }
 NV = Vendor(lambda card: Computer(card, [card]), lambda: nvidia.open(0, lambda name: None),  # type: ignore[arg-type,return-value]
-            rm.forget, PLAUSIBLE, frozenset({"FbGetInfo"}), said=lambda call: "making " if call == "RmAlloc" else call)
+            rm.forget, PLAUSIBLE, frozenset({"AcquireComputeModeReservation", "FbGetInfo"}),
+            said=lambda call: "making " if call == "RmAlloc" else call)
 
 @pytest.mark.parametrize("card", ("sm_80", "sm_90"))
 def test_opening(card: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,9 @@ from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding
 from tinyhw.drivers.nvidia import doctor, rm
+from tinyhw.drivers.nvidia.card import Card
 from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.emulator.nvidia.gpu import ComputeMode
 from tinyhw.errors import TinyError
 
 PCI = "/sys/bus/pci/devices/0000:17:00.0"
@@ -24,6 +26,11 @@ def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computer]:
   monkeypatch.setattr(files, "COMPUTER", box)
   with Context(EMULATE=""): yield box
   rm.forget(box)
+  others_end(box)
+
+def others_end(box: Computer) -> None:
+  """All processes but the first one."""
+  for other in box.processes[1:]: other.kill()
 
 def test_a_card_that_is_driven(computer: Computer) -> None:
   found = doctor.diagnose(0)
@@ -58,7 +65,12 @@ def no_gpu_for_us(box: Computer) -> None: box.gpus.clear()
 def walled(box: Computer) -> None: box.fail("RmAlloc", 1, errno.EPERM)
 def unknown_gpu(box: Computer) -> None: box.gpus[0].chip = type(box.gpus[0].chip)(**{**vars(box.gpus[0].chip), "compute": 0xD0C0})
 def instances(box: Computer) -> None: box.texts["/proc/driver/nvidia/capabilities/gpu0/mig/gi1/access"] = "DeviceFileMinor: 3\n"
-def exclusive(box: Computer) -> None: box.gpus[0].exclusive = True
+def exclusive(box: Computer) -> None:
+  """Another process has the GPU: its client has made a device and a subdevice."""
+  box.gpus[0].mode = ComputeMode.EXCLUSIVE_COMPUTE_PROCESS
+  other = rm.Connection(box.process())  # type: ignore[arg-type]
+  Card(other, other.list_cards()[0])
+def prohibited(box: Computer) -> None: box.gpus[0].mode = ComputeMode.COMPUTE_PROHIBITED
 def fell_off(box: Computer) -> None: box.fail("GetGidInfo", 1, Status.GPU_IS_LOST)
 def somebody_else(box: Computer) -> None: box.gpus[0].vram_used = 3 << 30
 def did_not_start(box: Computer) -> None: box.refused["/dev/nvidia0"] = errno.EIO
@@ -80,7 +92,8 @@ WRONG = [
   (walled, "connection", PROBLEM, "making a client: operation not permitted (EPERM)", "DEV=NV:CUDA"),
   (unknown_gpu, "chip", PROBLEM, "has no compute class that is known here", "known are sm_80"),
   (instances, "objects", PROBLEM, "is divided into instances (MIG), which are not driven", "sudo nvidia-smi -i 0 -mig 0"),
-  (exclusive, "objects", PROBLEM, "answers state in use", "compute mode exclusive"),
+  (exclusive, "objects", PROBLEM, "another one has it for itself (compute mode exclusive)", "wait for the other's end"),
+  (prohibited, "objects", PROBLEM, "or nobody may compute on it (prohibited)", "sudo nvidia-smi -i 0 -c DEFAULT"),
   (fell_off, "objects", PROBLEM, "GetGidInfo: NVIDIA's driver answers gpu is lost", "restart the computer"),
   (somebody_else, "memory", NOTE, "1.00 GB of 4.00 GB are free: other processes hold the rest", "nvidia-smi"),
 ]
@@ -101,7 +114,9 @@ def test_the_device_says_so_too_and_opens_when_it_is_mended(computer: Computer, 
   with pytest.raises(TinyError) as caught: nvidia.open(0, lambda name: None)  # type: ignore[arg-type]
   assert "; " in caught.value.message or ": " in caught.value.message
   computer.texts, computer.nodes, computer.gpus[:] = kept[0], kept[1], kept[2]
-  computer.gpus[0].chip, computer.gpus[0].exclusive = kept[3], False
+  computer.gpus[0].chip = kept[3]
+  if wrong is prohibited: computer.gpus[0].mode = ComputeMode.EXCLUSIVE_COMPUTE_PROCESS
+  others_end(computer)
   computer.refused.clear()
   computer.failures.clear()
   nvidia.open(0, lambda name: None).close()  # type: ignore[arg-type]

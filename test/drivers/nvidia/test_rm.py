@@ -3,6 +3,7 @@ import errno
 import os
 
 import pytest
+from gpu_processes import User
 from nvidia_box import Note, code
 
 from tinyhw.autogen.nvidia.rm import BRANCHES, Status
@@ -13,6 +14,7 @@ from tinyhw.drivers.linux import files
 from tinyhw.drivers.linux.files import Refused
 from tinyhw.drivers.nvidia import rm
 from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.emulator.nvidia.gpu import ComputeMode
 from tinyhw.errors import DeviceError, TinyError
 
 @pytest.mark.parametrize("branch", BRANCHES)
@@ -54,10 +56,32 @@ def test_nodes_that_are_missing_or_forbidden(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_gpu_that_another_process_has_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
   computer = Computer("sm_90", ["sm_90"])
   monkeypatch.setattr(files, "COMPUTER", computer)
-  computer.gpus[0].exclusive = True
-  with pytest.raises(Refused, match="making a device: .* state in use; somebody has the GPU for himself"):
-    nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
-  rm.forget(computer)
+  computer.gpus[0].mode = ComputeMode.EXCLUSIVE_COMPUTE_PROCESS
+  with Context(EMULATE=""):
+    one, waits = User(computer), computer.process()
+    for _ in range(2):
+      with pytest.raises(DeviceError, match="the GPU at 0000:17:00.0 is kept from this process: another one has it .*; wait for the other's end"):
+        User(waits)
+      one.device.close()  # a process keeps its GPUs until it ends
+    one.close()
+    other = User(waits)
+    with pytest.raises(DeviceError, match="another one has it"): User(late := computer.process())
+    other.kill()
+    User(late).close()
+  assert computer.gpus[0].reserved is None and not computer.processes and not computer.physical.allocated
+
+def test_a_gpu_that_nobody_may_compute_on_and_one_that_does_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
+  computer = Computer("sm_90", ["sm_90"])
+  monkeypatch.setattr(files, "COMPUTER", computer)
+  computer.gpus[0].mode = ComputeMode.COMPUTE_PROHIBITED
+  with Context(EMULATE=""):
+    with pytest.raises(DeviceError, match=r"nobody may compute on it \(prohibited\).*sudo nvidia-smi -i 0 -c DEFAULT"): User(computer)
+    rm.forget(computer)
+    for answer in (Status.NOT_SUPPORTED, Status.INVALID_COMMAND, errno.EPERM):
+      computer.fail("AcquireComputeModeReservation", 1, answer)
+      nvidia.open(0, lambda name: None).close()  # type: ignore[arg-type]
+      rm.forget(computer)
+  assert computer.census() == {}
 
 def test_the_child_of_a_fork_has_no_gpu_and_may_open_it(opened) -> None:
   computer, device = opened("sm_90")

@@ -15,6 +15,7 @@ from tinyhw.device import Device
 from tinyhw.drivers.nvidia import cuda, selftest
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.emulator.nvidia.gpu import ComputeMode
 from tinyhw.selftest import frame
 from tinyhw.selftest.command import assemble
 from tinyhw.selftest.frame import Tools
@@ -31,7 +32,7 @@ def test_all_steps_pass_on_virtual_cards(cards: str) -> None:
 
 def no_driver(box: Computer, patch: Patch) -> None: box.texts["/sys/module/nvidia/version"] = "470.1\n"
 def no_card(box: Computer, patch: Patch) -> None: patch.setattr(box, "gpus", [])
-def exclusive(box: Computer, patch: Patch) -> None: box.gpus[0].exclusive = True
+def prohibited(box: Computer, patch: Patch) -> None: box.gpus[0].mode = ComputeMode.COMPUTE_PROHIBITED
 def no_memory(box: Computer, patch: Patch) -> None: box.fail("UvmMapExternal", 3, errno.ENOMEM)
 def no_channel(box: Computer, patch: Patch) -> None: box.gpus[0].chip = type(box.gpus[0].chip)(**{**vars(box.gpus[0].chip), "channels": ()})
 def no_reaction(box: Computer, patch: Patch) -> None: patch.setattr(box.scheduler, "advance", lambda caller: None)
@@ -47,7 +48,7 @@ def short_copies(box: Computer, patch: Patch) -> None:
 MISTAKES: dict[str, tuple[Callable[[Any, Any], None], str]] = {
   "driver": (no_driver, "version 470.1 of NVIDIA's kernel driver is not known"),
   "cards": (no_card, "there is no GPU number 0; the kernel's driver runs 0"),
-  "objects": (exclusive, "somebody has the GPU for himself"),
+  "objects": (prohibited, r"the GPU at 0000:17:00.0 is kept from this process: .* nobody may compute on it \(prohibited\)"),
   "memory": (no_memory, "host memory: /dev/nvidia-uvm: UvmMapExternal: cannot allocate memory"),
   "channels": (no_channel, "making an object of class 0xc86f: NVIDIA's driver answers invalid class"),
   "semaphore": (no_reaction, r"the word that SEM_EXECUTE writes did not come in 0.05 s\ncompute channel .*: 0 of 1 entries read"),

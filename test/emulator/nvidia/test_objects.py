@@ -8,6 +8,7 @@ from tinyhw.autogen.nvidia.rm import Status
 from tinyhw.drivers.linux.files import Refused
 from tinyhw.emulator.errors import PacketError
 from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.emulator.nvidia.gpu import ComputeMode
 from tinyhw.emulator.nvidia.objects import Refusal
 
 class Client:
@@ -93,6 +94,32 @@ def test_controls_have_exactly_their_size(client: Client) -> None:
   with refused(Status.INVALID_ARGUMENT): client.control(client.device, s.GetClassList(), size=8)
   class Unknown(ctypes.Structure): NUMBER = 0x20801234
   with refused(Status.NOT_SUPPORTED): client.control(client.device, Unknown())
+
+def test_controls_without_parameters_have_no_address(client: Client) -> None:
+  subdevice = client.new(client.device, rm.SUBDEVICE, client.s.SubdeviceParams())
+  with refused(Status.INVALID_ARGUMENT): client.control(subdevice, client.s.AcquireComputeModeReservation())
+  with refused(Status.INVALID_ARGUMENT):
+    client.objects.control(client.s.RmControl(hClient=client.root, hObject=subdevice, cmd=client.s.GetNameString.NUMBER,
+                                              paramsSize=ctypes.sizeof(client.s.GetNameString)))
+
+def test_one_client_computes_where_the_mode_lets_only_one(client: Client) -> None:
+  """Until its subdevice ends."""
+  s, (gpu, _) = client.s, client.computer.gpus
+  subdevice = client.new(client.device, rm.SUBDEVICE, s.SubdeviceParams())
+  def acquire(item: int = subdevice) -> None:
+    client.objects.control(s.RmControl(hClient=client.root, hObject=item, cmd=s.AcquireComputeModeReservation.NUMBER))
+  acquire()
+  acquire()
+  for mode in (ComputeMode.EXCLUSIVE_COMPUTE, ComputeMode.EXCLUSIVE_COMPUTE_PROCESS, ComputeMode.COMPUTE_PROHIBITED):
+    gpu.mode = mode
+    with refused(Status.STATE_IN_USE): acquire()
+  with refused(Status.INVALID_OBJECT_HANDLE): acquire(client.device)
+  client.objects.free(s.RmFree(hRoot=client.root, hObjectOld=subdevice))
+  again = client.new(client.device, rm.SUBDEVICE, s.SubdeviceParams())
+  with refused(Status.STATE_IN_USE): acquire(again)
+  gpu.mode = ComputeMode.EXCLUSIVE_COMPUTE_PROCESS
+  acquire(again)
+  assert gpu.reserved is client.objects.items[client.root]
 
 def test_names_of_the_program_are_none_that_the_manager_makes(opened, monkeypatch: pytest.MonkeyPatch) -> None:
   """It begins to count objects at 0xCAF00000; memory of the program is named by who pins it."""

@@ -2,15 +2,20 @@
 from __future__ import annotations
 import hashlib
 import time
+from enum import IntEnum
 
 from tinyhw.emulator.nvidia.chips import Chip
+
+class ComputeMode(IntEnum):
+  """Who may compute on a GPU, as its administrator has set it. Source: open-gpu-kernel-modules, ctrl2080gpu.h, COMPUTE_MODE_RULES."""
+  NONE, EXCLUSIVE_COMPUTE, COMPUTE_PROHIBITED, EXCLUSIVE_COMPUTE_PROCESS = range(4)
 
 XID_MMU = 31  # the driver's number of an access that the page table does not allow
 
 class Gpu:
   """One card. computer: its name. vram_used: bytes that all processes hold together. workgroups: that have been started on it.
 
-  exclusive: another process has it for itself (compute mode); for tests.
+  reserved: the client that computes on it, where the mode lets only one.
   """
   def __init__(self, computer: str, chip: Chip, index: int):
     self.chip, self.index, self.minor = chip, index, index
@@ -18,7 +23,8 @@ class Gpu:
     self.gpu_id = 0x4100 + 0x100 * index
     self.uuid = hashlib.sha256(f"{computer} {index}".encode()).digest()[:16]
     self.vram_used = self.workgroups = 0
-    self.exclusive = False
+    self.mode = ComputeMode.NONE
+    self.reserved: object = None
 
   def clock(self) -> int:
     """The time that timestamps show, in nanoseconds."""

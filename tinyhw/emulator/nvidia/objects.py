@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.autogen.nvidia import methods, rm
 from tinyhw.autogen.nvidia.rm import Status
 from tinyhw.emulator.errors import PacketError, PageFault
+from tinyhw.emulator.nvidia.gpu import ComputeMode
 from tinyhw.emulator.pages import PageTable
 from tinyhw.emulator.physical import PAGE, Frames, pages
 
@@ -67,6 +68,21 @@ class MemoryItem(Item):
   def freed(self) -> None: self.release()
   def __repr__(self) -> str: return f"{'memory of ' + self.gpu.name if self.own and self.gpu else 'host memory'} {self.handle:#x}"
 
+class SubdeviceItem(Item):
+  """One GPU of a device, which has one."""
+  def __init__(self, handle: int, parent: Item, gpu: Gpu):
+    super().__init__(handle, rm.SUBDEVICE, parent, gpu)
+    self.card = gpu
+
+  @property
+  def client(self) -> Item:
+    """Whose it is."""
+    *_, found = self.above()
+    return found
+
+  def freed(self) -> None:
+    if self.card.reserved is self.client: self.card.reserved = None
+
 class SpaceItem(Item):
   """An address space: what a GPU sees."""
   def __init__(self, handle: int, parent: Item, gpu: Gpu):
@@ -103,13 +119,14 @@ class Objects:
     self.system_used = 0
     s = computer.structures
     self.makers: dict[int, tuple[Any, tuple[int, ...], Callable[[int, Item, Any], Item]]] = {
-      rm.DEVICE: (s.DeviceParams, (rm.ROOT,), self._device), rm.SUBDEVICE: (s.SubdeviceParams, (rm.DEVICE,), self._plain(rm.SUBDEVICE)),
+      rm.DEVICE: (s.DeviceParams, (rm.ROOT,), self._device), rm.SUBDEVICE: (s.SubdeviceParams, (rm.DEVICE,), self._subdevice),
       rm.VA_SPACE: (s.VaSpaceParams, (rm.DEVICE,), self._space), rm.CHANNEL_GROUP: (s.ChannelGroupParams, (rm.DEVICE,), self._group),
       rm.CONTEXT_SHARE: (s.ContextShareParams, (rm.CHANNEL_GROUP,), self._share),
       rm.MEMORY_LOCAL: (s.MemoryParams, (rm.DEVICE,), self._video), rm.MEMORY_SYSTEM: (s.MemoryParams, (rm.DEVICE,), self._system)}
     self.controls: dict[int, tuple[Any, Callable[[Item, Any], None]]] = {
       kind.NUMBER: (kind, function) for kind, function in (
         (s.GetIdInfo, self._id_info), (s.GetClassList, self._class_list), (s.GetNameString, self._name), (s.GetGidInfo, self._gid),
+        (s.AcquireComputeModeReservation, self._reserve),
         (s.GrGetGpcMask, self._gpcs), (s.GrGetTpcMask, self._tpcs), (s.FbGetInfo, self._memory_info), (s.GroupSchedule, self._schedule),
         (s.GetWorkSubmitToken, self._token), (s.GetMmuFaultInfo, self._fault_info), (s.GetTimeCorrelation, self._times))}
 
@@ -179,7 +196,8 @@ class Objects:
     structure, function = found
     if request.paramsSize != ctypes.sizeof(structure):
       raise Refusal(Status.INVALID_ARGUMENT, f"{structure.__name__} has {ctypes.sizeof(structure)} bytes, not {request.paramsSize}")
-    function(item, structure.from_address(request.params))
+    if bool(request.params) != bool(request.paramsSize): raise Refusal(Status.INVALID_ARGUMENT, f"{request.paramsSize} bytes at {request.params:#x}")
+    function(item, structure.from_address(request.params) if request.params else None)
 
   def free(self, request: Any) -> None:
     """RmFree: an object and all below it, the youngest first."""
@@ -197,10 +215,11 @@ class Objects:
   def _device(self, handle: int, parent: Item, request: Any) -> Item:
     if request.deviceId >= len(self.computer.gpus): raise Refusal(Status.INVALID_DEVICE, f"instance {request.deviceId}")
     gpu = self.computer.gpus[request.deviceId]
-    if gpu.exclusive: raise Refusal(Status.STATE_IN_USE, "another process has the GPU for itself")
     return Item(handle, rm.DEVICE, parent, gpu)
 
-  def _plain(self, kind: int) -> Callable[[int, Item, Any], Item]: return lambda handle, parent, request: Item(handle, kind, parent, parent.gpu)
+  def _subdevice(self, handle: int, parent: Item, request: Any) -> Item:
+    assert parent.gpu is not None
+    return SubdeviceItem(handle, parent, parent.gpu)
 
   def _space(self, handle: int, parent: Item, request: Any) -> Item:
     assert parent.gpu is not None
@@ -302,6 +321,14 @@ class Objects:
   def _gid(self, item: Item, request: Any) -> None:
     if request.flags != 2: raise Refusal(Status.NOT_SUPPORTED, "an id as text")
     request.data[:16], request.length = self._gpu(item).uuid, 16
+
+  def _reserve(self, item: Item, request: None) -> None:
+    """Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/subdevice/subdevice_ctrl_gpu_kernel.c. It ends with the client's subdevice."""
+    if not isinstance(item, SubdeviceItem): raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} is no subdevice")
+    gpu = item.card
+    if gpu.mode == ComputeMode.COMPUTE_PROHIBITED: raise Refusal(Status.STATE_IN_USE, "nobody may compute on it")
+    if gpu.mode != ComputeMode.NONE and gpu.reserved is not None: raise Refusal(Status.STATE_IN_USE, f"{gpu.reserved!r} computes on it")
+    gpu.reserved = item.client
 
   def _gpcs(self, item: Item, request: Any) -> None: request.gpcMask = (1 << len(self._gpu(item).chip.gpcs)) - 1
 
