@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from test.helpers import arrays, check_gradient, only_on, same
-from tinyhw import TinyJit, nn
+from tinyhw import Context, TinyJit, nn
 from tinyhw.config import EMULATE
 from tinyhw.engine.schedule import canonicalize, make_schedule
 from tinyhw.errors import ArgumentError, GradientError, ShapeError
@@ -215,8 +215,11 @@ def test_nested_checkpoints():
     h = (v @ w).exp()
     return Tensor.checkpoint(inner, h) if inside else inner(h)   # the same node is the result of both
   def gradients_of(f) : return [g.tolist() for g in f(x).square().sum().gradient(x, w)]
-  want = gradients_of(lambda v: outer(v, False))
-  assert gradients_of(lambda v: outer(v, True)) == gradients_of(lambda v: Tensor.checkpoint(outer, v, True)) == want
+  ways = [lambda v: outer(v, False), lambda v: outer(v, True), lambda v: Tensor.checkpoint(outer, v, True)]
+  with Context(NOOPT=1): want, *found = map(gradients_of, ways)
+  assert found == [want, want]
+  for result in map(gradients_of, ways):   # one kernel reads the softmax of both passes, and may add up otherwise than that of one
+    for a, b in zip(result, want): np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
 
 def test_a_checkpoint_with_several_results():
   x, w = (Tensor(a) for a in arrays((3, 4), (4, 4)))

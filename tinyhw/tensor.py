@@ -358,8 +358,9 @@ class Tensor(Kernels, metaclass=_TensorType):
     """fxn(*args), whose inner values are not kept for the backward pass but computed again there: less memory for more work.
 
     fxn: a function of Tensors (and anything else) that returns a Tensor, or Tensors in tuples, lists and dicts. Kept are its arguments, its results,
-    and Tensors from outside that it uses. Gradients reach all of them, and are bit for bit what they would be without. fxn is called once, so what
-    else it does happens once, and random numbers inside are the same again. Raises ArgumentError if fxn is not callable.
+    and Tensors from outside that it uses. Gradients reach all of them, and are what they would be without, bit for bit but where a kernel that
+    needs a value of both passes is optimised to add up in another order. fxn is called once, so what else it does happens once, and random
+    numbers inside are the same again. Raises ArgumentError if fxn is not callable.
 
     >>> w = Tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> Tensor.checkpoint(lambda x: (x @ w).square(), Tensor([[1.0, -1.0]])).sum().gradient(w)[0].tolist()
