@@ -36,6 +36,7 @@ ADVICE = {
 MEANING = {
   Status.NO_MEMORY: (errno.ENOMEM, "drop references to tensors that are not needed, or use a smaller batch"),
   Status.INSUFFICIENT_RESOURCES: (errno.ENOMEM, "the driver has no more of it: end other processes on the GPU"),
+  Status.NO_FREE_FIFOS: (errno.EBUSY, "other processes have all channels of the GPU: end one of them"),
   Status.INSUFFICIENT_PERMISSIONS: (errno.EPERM, "the driver keeps it for administrators, or the container does; look at its security settings"),
   Status.INVALID_CLASS: (errno.EINVAL, "the GPU, or this version of the driver, does not have such objects"),
   Status.INVALID_ARGUMENT: (errno.EINVAL, "the driver reads the parameters otherwise; report this with its version"),

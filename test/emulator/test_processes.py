@@ -170,6 +170,18 @@ def test_queues_that_the_other_has(users: Users, kind: str, monkeypatch: pytest.
   with pytest.raises(DriverError, match="CreateQueue: .*EPERM.*amdgpu.max_num_of_queues_per_device"): User(box)
   box.kill()
 
+def test_channels_that_the_other_has(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
+  """A GPU has so many for all processes. Who got only one of two leaves nothing."""
+  one, = users("sm_90", 1)
+  monkeypatch.setattr("tinyhw.emulator.nvidia.objects.MOST_CHANNELS", 3)
+  box = one.box.process()
+  with pytest.raises(DriverError, match="no free fifos; other processes have all channels of the GPU: end one of them"): User(box)
+  goes_on(one)
+  one.close()
+  other = User(box)
+  try: goes_on(other)
+  finally: other.close()
+
 # **** what goes wrong with one of them ****
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -227,6 +239,21 @@ def test_a_reset_is_told_to_both_and_a_third_one_works(users: Users, kind: str) 
     with pytest.raises(DriverError, match="because it did not respond to this program or to another one; what was in its memory is gone"):
       device.synchronize()
   third = User(one.box.process())
+  try: goes_on(third)
+  finally: third.close()
+
+def test_an_error_of_the_card_is_told_to_both_and_a_third_one_works(users: Users) -> None:
+  """The kernel's driver writes it into the notifiers of all channels; each learns of it at its next submission."""
+  both = users("sm_90")
+  work = [Vectors(user.device) for user in both]
+  for user in both:
+    device: Any = user.device
+    user.box.engines.fail(user.box.engines.channels[device.compute.token].channel, 79)
+  for v in work:
+    v.device.submit([v.launch(v.one, v.half)])
+    with pytest.raises(DriverError, match=r"fell off the bus \(Xid 79, compute channel\)"): v.device.synchronize()
+    with pytest.raises(DeviceError, match="is lost"): v.device.submit([v.launch(v.one, v.half)])
+  third = User(both[0].box.process())
   try: goes_on(third)
   finally: third.close()
 

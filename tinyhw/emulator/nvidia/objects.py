@@ -25,6 +25,7 @@ FIRST_CLIENT, FIRST_HANDLE = 0xC1D00000, 0xCAF00000  # of handles that RM makes:
 SYSTEM_LIMIT = 4 << 30
 USERD_UNIT = methods.USERD_BYTES
 MOST_ENTRIES = 1 << 21
+MOST_CHANNELS = 2048   # of a GPU, of all processes: as many numbers as its list of channels that can run has
 
 class Refusal(Exception):
   """A call that is refused. why: for who debugs the virtual driver; a real one tells it to its log at most."""
@@ -250,6 +251,8 @@ class Objects:
     found = group.space.table.find(request.gpFifoOffset)
     if self.computer.strict and (found is None or end > found.end):
       raise PacketError(f"the ring at {request.gpFifoOffset:#x} is not mapped in the channel's address space; map it before the channel is made")
+    everybodys = (item for process in self.computer.processes for item in process.objects.items.values() if item.gpu is group.gpu)
+    if sum(isinstance(item, ChannelItem) for item in everybodys) >= MOST_CHANNELS: raise Refusal(Status.NO_FREE_FIFOS, f"{MOST_CHANNELS} channels")
     made = ChannelItem(handle, kind, group, next(self.tokens), request, userd, place)
     if request.hObjectError: made.notifier = self.find(request.hObjectError, MemoryItem)
     return made
