@@ -11,7 +11,6 @@ end is the mean weight of the heaviest cycle. Cost: O(instructions x iterations 
 """
 from __future__ import annotations
 from collections import Counter
-from fractions import Fraction
 from typing import NamedTuple
 from collections.abc import Mapping, Sequence
 
@@ -60,12 +59,12 @@ def port_bound(groups: Mapping[str, int]) -> tuple[float, str]:
   for ports in list(groups):
     if len(unions) > 4096: break  # more distinct sets than any known chip has; the bound stays valid, it only may be lower than it could be
     unions |= {union | frozenset(ports) for union in unions}
-  best, busiest = Fraction(0), ""
+  best, busiest = 0.0, ""
   for union in unions:
-    time = Fraction(sum(count for ports, count in groups.items() if union.issuperset(ports)), len(union))
+    time = sum(count for ports, count in groups.items() if union.issuperset(ports)) / len(union)
     name = "".join(sorted(union))
     if (time, -len(union), name) > (best, -len(busiest), busiest): best, busiest = time, name
-  return float(best), busiest
+  return best, busiest
 
 ADDRESS = ("base", "index")  # the names, in all tables, of the operands of a row that make an address
 ITERATIONS = 24  # followed by latency_bound; a heaviest cycle through n registers shows after n iterations, and real ones have one or two

@@ -3,7 +3,6 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -59,11 +58,11 @@ def shorter(inst: MInst, control: Control, rng: random.Random) -> Control | None
   least = max(LEAST_STALL.get(inst.row.pipe, 1), BOARD_STALL if (control.write, control.read) != (NONE, NONE) else 1)
   if control.stall <= least: return None
   stall = rng.choice((control.stall - 1, rng.randrange(least, control.stall)))
-  return replace(control, stall=stall, yields=stall <= 11)
+  return control._replace(stall=stall, yields=stall <= 11)
 
 def impatient(inst: MInst, control: Control, rng: random.Random) -> Control | None:
   waited = [board for board in range(SCOREBOARDS) if control.wait >> board & 1]
-  return replace(control, wait=control.wait & ~(1 << rng.choice(waited))) if waited else None
+  return control._replace(wait=control.wait & ~(1 << rng.choice(waited))) if waited else None
 
 def untold(inst: MInst, control: Control, rng: random.Random) -> Control | None:
   """A scoreboard is not taken, or another one in its place."""
@@ -71,7 +70,7 @@ def untold(inst: MInst, control: Control, rng: random.Random) -> Control | None:
   if not names: return None
   name = rng.choice(names)
   others = [board for board in range(SCOREBOARDS) if board != getattr(control, name)]
-  return replace(control, **{name: rng.choice((NONE, NONE, rng.choice(others)))})
+  return control._replace(**{name: rng.choice((NONE, NONE, rng.choice(others)))})
 
 def remove_barrier(insts: Insts, rng: random.Random, case: Case) -> str | None:
   found = [k for k in reachable(insts) if insts[k][0].row.name == "BAR"]

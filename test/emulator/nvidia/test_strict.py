@@ -1,7 +1,6 @@
 """Control words that are too hasty, each found: the hardware would read what was there before."""
 from __future__ import annotations
 import struct
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -98,9 +97,9 @@ def test_every_wait_and_every_cycle_of_a_kernel_is_needed(arch: str) -> None:
   for at, inst, control in lines:
     if inst.row.name == "BRA": break
     least = max(LEAST_STALL.get(inst.row.pipe, 1), BOARD_STALL if (control.write, control.read) != (NONE, NONE) else 1)
-    worse = [replace(control, wait=control.wait & ~(1 << board)) for board in range(6) if control.wait >> board & 1]
-    if control.stall > least: worse.append(replace(control, stall=control.stall - 1, yields=control.stall - 1 <= 11))
-    if control.write != NONE: worse.append(replace(control, write=NONE))
+    worse = [control._replace(wait=control.wait & ~(1 << board)) for board in range(6) if control.wait >> board & 1]
+    if control.stall > least: worse.append(control._replace(stall=control.stall - 1, yields=control.stall - 1 <= 11))
+    if control.write != NONE: worse.append(control._replace(write=NONE))
     for changed in worse:
       with pytest.raises((MissingWait, MissingHazard)): run_kernel(code, code.text[:at] + encode(inst, changed) + code.text[at + 16:])
       damaged += 1

@@ -9,12 +9,11 @@ its driver's secret; Mesa's driver, which launches like ours, does without on al
 for 16-bit compare-and-swap on sm_80 to sm_90.
 """
 from __future__ import annotations
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tinyhw.autogen.nvidia import bank
 
-@dataclass(frozen=True)
-class Abi:
+class Abi(NamedTuple):
   """arguments: where the slots begin, in bytes of constant bank 0. shared: where a block's memory begins."""
   arguments: int
   shared: int

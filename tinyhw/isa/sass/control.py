@@ -6,7 +6,7 @@ later; Y prefers another warp meanwhile. Operands that stay in the reuse cache a
 """
 from __future__ import annotations
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tinyhw.errors import EncodeError, ParseError
 from tinyhw.machine.bits import fmt
@@ -19,8 +19,7 @@ SCOREBOARDS = 6
 MOST_STALL = 15
 PREFIX = re.compile(r"\[B([0-5-]{6}):R([0-5-]):W([0-5-]):([Y-]):S(\d\d?)\]\s*")
 
-@dataclass(frozen=True)
-class Control:
+class Control(NamedTuple):
   """stall: cycles until the next instruction may issue, 0..15. yields: another warp is preferred. write, read: the scoreboard that is taken until the
   result is written, the sources are read; 7 is none. wait: bits of the scoreboards that must be free. reuse: bit 0 to 2 for sources a, b and c."""
   stall: int = 1

@@ -4,7 +4,8 @@ of a row (`Inst.isa`).
 The notation is explained in table.py.
 """
 from __future__ import annotations
-from dataclasses import dataclass, field
+import functools
+from typing import Any, NamedTuple
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.sass.modifiers import Enumeration
@@ -50,7 +51,16 @@ def ranges(text: str) -> Ranges:
     found.append((int(low), int(high or low)))
   return tuple(found)
 
+@functools.lru_cache(maxsize=None)
 def width_of(places: Ranges) -> int: return sum(high - low + 1 for low, high in places)
+
+def placed(places: Ranges, value: int) -> int:
+  """The lowest bits of a value in their places in an instruction."""
+  word = 0
+  for low, high in places:
+    word |= (value & (1 << high - low + 1) - 1) << low
+    value >>= high - low + 1
+  return word
 
 WORD_BITS, CONTROL_BIT = 128, 105  # bits of an instruction, and the first one of its control word
 
@@ -75,8 +85,7 @@ SCALE = {"to": 4, "rel": 4, "w": 4}
 NO_GROUP = 7  # of a matrix product: it is in no group that can be waited for
 ALLOWED = {"sb": tuple(range(6)), "gsb": (0, NO_GROUP), "gsb0": (0,)}  # what integers can be, where not all values have a meaning
 
-@dataclass(frozen=True)
-class Spec:
+class Spec(NamedTuple):
   """A field of a row, which is an operand of its instructions.
 
   kind: R, UR, P, UP, B (registers), "enum" (a modifier), "flag" (a sign or so of an operand), or a kind of integer: u (unsigned), s, s24 (signed),
@@ -102,8 +111,7 @@ class Spec:
   @property
   def signed(self) -> bool: return self.kind in SIGNED
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
   """A field in the text of an operand. not_, neg, abs: fields that say "!", "-", "|..|";
   inverse: neg is written "~". suffixes: fields or literal words."""
   name: str
@@ -114,8 +122,7 @@ class Part:
   suffixes: tuple[str, ...] = ()
   following: bool = False  # the register behind that of the field, which the text spells out, too
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
   """An operand of the text: brackets with a word before them and a sum inside, or one bare part. optional: it is left out where it says nothing."""
   groups: tuple[tuple[str, tuple[Part, ...]], ...]
   optional: bool = False
@@ -126,24 +133,33 @@ class Token:
 
   def parts(self) -> list[Part]: return [part for _, parts in self.groups for part in parts]
 
-@dataclass(eq=False)
 class Form:
   """What a row has in `Inst.isa`.
 
   key: of the table; mnemonic: the first word of the text. words: what follows it, dotted: names of modifiers, or literal words ("=WIDE").
   specs: parallel to the row's operands: those of the text, then modifiers and flags, then the guard. index: name -> position.
-  result: "fixed" or "board", whether the result comes after a fixed time or releases a scoreboard. sources: the same of the reading of the sources.
-  properties: the other words of its line.
+  constants: bits that are always so. properties: the words of its line. result: "fixed" or "board", whether the result comes after a fixed time or
+  releases a scoreboard. sources: the same of the reading of the sources. row: whose form it is. fields: what the encoder keeps.
   """
-  key: str
-  mnemonic: str
-  generation: Generation
-  words: tuple[str, ...]
-  tokens: tuple[Token, ...]
-  specs: tuple[Spec, ...]
-  format: Format
-  result: str
-  sources: str
-  properties: frozenset[str]
-  index: dict[str, int] = field(default_factory=dict)
   row: Inst | None = None
+  fields: tuple[Any, ...] = ()
+
+  def __init__(self, key: str, generation: Generation, words: tuple[str, ...], tokens: tuple[Token, ...], specs: tuple[Spec, ...],
+               constants: dict[Ranges, int], properties: frozenset[str]):
+    self.key, self.mnemonic, self.generation = key, key.partition("/")[0].partition(".")[0], generation
+    self.words, self.tokens, self.specs, self.constants, self.properties = words, tokens, specs, constants, properties
+    self.result = "board" if "board" in properties else "fixed"
+    self.sources = "board" if "reads" in properties else "fixed"
+    self.index = {spec.name: i for i, spec in enumerate(specs)}
+
+  @functools.cached_property
+  def format(self) -> Format:
+    """Every bit of the instruction."""
+    return layout({spec.name: (spec.at, spec.signed) for spec in self.specs}, self.constants)
+
+  @functools.cached_property
+  def constant(self) -> int:
+    """The bits that are always so, in their places."""
+    word = 0
+    for at, value in self.constants.items(): word |= placed(at, value)
+    return word

@@ -5,7 +5,7 @@ many registers an operand has whose size the modifier tells. The same words may 
 A line that begins with a blank goes on with the words of the one before.
 """
 from __future__ import annotations
-from dataclasses import dataclass
+from typing import NamedTuple
 
 SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE CONSTANT STRONG.SM STRONG.GPU.PRIVATE STRONG.GPU MMIO.GPU CONSTANT.SM STRONG.SYS "
          "CONSTANT.SM.PRIVATE MMIO.SYS CONSTANT.VC CONSTANT.VC.PRIVATE CONSTANT.GPU")
@@ -168,8 +168,7 @@ TEXT += "".join(f"{name:<7} 53-57  {' '.join(f'64x{n}x{depth}*{n // share}' for 
                 for name, depth, share in (("gmma16", 16, 2), ("gmma16h", 16, 4), ("gmma8", 8, 2), ("gmma32", 32, 2)))
 TEXT += f"gmmai   53-58  {' '.join(f'64x{BYTE_COLUMNS[i]}x32*{BYTE_COLUMNS[i] // 2}' if i in BYTE_COLUMNS else '?' for i in range(52))}\n"
 
-@dataclass(frozen=True)
-class Enumeration:
+class Enumeration(NamedTuple):
   """A modifier. bits: where it usually is. words: the text of each value, "" where it is left out, "?" where there is none. units: registers by
   value."""
   name: str

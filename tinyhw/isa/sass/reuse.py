@@ -5,7 +5,6 @@ one are faster. Only registers of 32 bits on the pipes of integers and floats, o
 executed, do not write what they keep, and need not be waited for. Input and output are scheduled lines; nothing moves. Cost: one walk.
 """
 from __future__ import annotations
-from dataclasses import replace
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import BRANCH
@@ -35,6 +34,6 @@ def mark_reuse(lines: list[tuple[MInst, Control]]) -> list[tuple[MInst, Control]
     own = sources(inst)
     written = {r.index + k for r in inst.writes() if r.cls.bank is regs.VECTOR and r.index is not None for k in range(r.cls.units)} if own else set()
     marks = sum(1 << bit for bit, index in own.items() if following.get(bit) == index and index not in written)
-    if marks: out[at] = inst, replace(control, reuse=marks)
+    if marks: out[at] = inst, control._replace(reuse=marks)
     following = own if not control.wait else {}
   return out

@@ -35,13 +35,12 @@ reads (one tells when sources have been read); alias (alias.py); plain.
 from __future__ import annotations
 import functools
 import re
-from dataclasses import replace
 from typing import Any, NamedTuple
 from collections.abc import Iterator, Sequence
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.sass import regs, rows_control, rows_float, rows_integer, rows_matrix, rows_memory, rows_uniform
-from tinyhw.isa.sass.form import NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, layout, ranges
+from tinyhw.isa.sass.form import NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, ranges
 from tinyhw.isa.sass.modifiers import ENUMERATIONS, Enumeration
 from tinyhw.machine.inst import Access, Effect, Inst, MInst, Operand
 
@@ -190,12 +189,7 @@ class Maker:
     kind, true = ("UP", regs.UPT) if "up" in self.properties else ("P", regs.PT)
     guard = Spec("guard", kind, ranges("12-14"), implied=true, classes=(true.cls,))
     specs = (*self.specs, *self.flags, guard, Spec("guard_not", "flag", ranges("15")))
-    form = layout({spec.name: (spec.at, spec.signed) for spec in specs}, self.constants)
-    result = "board" if "board" in self.properties else "fixed"
-    sources = "board" if "reads" in self.properties else "fixed"
-    key, mnemonic = f"{line.name}/{self.opcode:03x}", line.name.partition(".")[0]
-    index = {spec.name: i for i, spec in enumerate(specs)}
-    made = Form(key, mnemonic, self.generation, words, tokens, specs, form, result, sources, self.properties, index)
+    made = Form(f"{line.name}/{self.opcode:03x}", self.generation, words, tokens, specs, self.constants, self.properties)
     effects = sum({EFFECTS[p] for p in self.properties if p in EFFECTS})
     row = Inst(line.name, line.text, tuple(map(machine_operand, specs)), line.properties[0], effects, isa=made)
     made.row = row
@@ -210,7 +204,7 @@ class Maker:
       rest = GROUP.sub("", word.lstrip("?"))
       first = len(self.specs)
       groups = tuple((prefix, tuple(self.part(piece) for piece in inside.split("+"))) for prefix, inside in found)
-      self.specs[first:] = [replace(spec, reuse=-1) for spec in self.specs[first:]]
+      self.specs[first:] = [spec._replace(reuse=-1) for spec in self.specs[first:]]
       flags = tuple((self.modifier(name), name) for name in rest.split(".") if name)
       return [Token(groups, optional, True, flags=tuple((field, word) for field, word in flags if field))]
     if "&" in word: return [Token((("", tuple(self.part(piece) for piece in word.split("&"))),), optional, spaced=True)]
