@@ -12,7 +12,6 @@ shared memory is waited for.
 Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
 """
 from __future__ import annotations
-from dataclasses import dataclass, field
 
 from tinyhw.isa.sass.control import MOST_STALL, NONE, Control
 from tinyhw.isa.sass.form import Generation
@@ -34,23 +33,37 @@ SHARED_BOARDS = sum(1 << board for board in (*BOARDS["LDS"], READ_BOARD))
 SLOW = frozenset({"LDG", "LDG.plain"})  # whose sources have been read long before the result is there: a scoreboard tells that, too
 MOST_YIELD = 11  # cycles of stall for which another warp may be preferred
 
-@dataclass
-class State:
-  """ages: (unit, its writer's latency, its pipe) -> cycles since. fetched: unit -> cycles since an instruction of fixed time began to read it.
+Written = tuple[Latency, str, int]  # an instruction of fixed time that writes a unit: its latency, its pipe, when it was issued
 
+class State:
+  """What is under way at a place, in cycles since some moment; `now` is the place's own. At the start of a block it is 0.
+
+  results: unit -> what writes it; where paths meet there may be several. fetched: unit -> when an instruction of fixed time began to read it.
   written: unit -> scoreboards that may be taken until that is done. read: unit -> for each instruction that reads it late, the scoreboards of which
   any tells that it has.
   """
-  ages: dict[tuple[Unit, Latency, str], int] = field(default_factory=dict)
-  fetched: dict[Unit, int] = field(default_factory=dict)
-  written: dict[Unit, int] = field(default_factory=dict)
-  read: dict[Unit, frozenset[int]] = field(default_factory=dict)
+  __slots__ = ("now", "results", "fetched", "written", "read")
 
-  def copy(self) -> State: return State(dict(self.ages), dict(self.fetched), dict(self.written), dict(self.read))
+  def __init__(self) -> None:
+    self.now = 0
+    self.results: dict[Unit, tuple[Written, ...]] = {}
+    self.fetched: dict[Unit, int] = {}
+    self.written: dict[Unit, int] = {}
+    self.read: dict[Unit, frozenset[int]] = {}
 
-  def pass_time(self, cycles: int) -> None:
-    self.ages = {key: age + cycles for key, age in self.ages.items() if age + cycles < MOST}
-    self.fetched = {unit: age + cycles for unit, age in self.fetched.items() if age + cycles < FIXED_READ}
+  def copy(self) -> State:
+    """The same, with 0 as `now`; what is as old as can matter to nobody is left out."""
+    made, since = State(), self.now
+    for unit, writers in self.results.items():
+      young = tuple((latency, pipe, at - since) for latency, pipe, at in writers if since - at < MOST)
+      if young: made.results[unit] = young
+    made.fetched = {unit: at - since for unit, at in self.fetched.items() if since - at < FIXED_READ}
+    made.written, made.read = dict(self.written), dict(self.read)
+    return made
+
+  def due(self) -> int:
+    """Cycles until any instruction may read what is under way in a fixed time."""
+    return max([due_after(unit, latency) + at - self.now for unit, writers in self.results.items() for latency, _, at in writers], default=0)
 
   def waited(self, boards: int) -> None:
     """These scoreboards are free."""
@@ -66,17 +79,25 @@ class State:
 
 def meet(known: State | None, state: State) -> State | None:
   """What holds where two paths meet; None if the second one adds nothing."""
-  if known is None: return state.copy()
+  state = state.copy()
+  if known is None: return state
   changed = False
-  for key, age in state.ages.items():
-    if age < known.ages.get(key, MOST): known.ages[key], changed = age, True
-  for unit, age in state.fetched.items():
-    if age < known.fetched.get(unit, FIXED_READ): known.fetched[unit], changed = age, True
+  for unit, writers in state.results.items():
+    both = youngest((*known.results.get(unit, ()), *writers))
+    if both != known.results.get(unit): known.results[unit], changed = both, True
+  for unit, at in state.fetched.items():
+    if at > known.fetched.get(unit, -FIXED_READ): known.fetched[unit], changed = at, True
   for unit, taken in state.written.items():
     if taken & ~known.written.get(unit, 0): known.written[unit], changed = known.written.get(unit, 0) | taken, True
   for unit, readers in state.read.items():
     if not readers <= known.read.get(unit, frozenset()): known.read[unit], changed = known.read.get(unit, frozenset()) | readers, True
   return known if changed else None
+
+def youngest(writers: tuple[Written, ...]) -> tuple[Written, ...]:
+  """The last one of each latency and pipe."""
+  found: dict[tuple[Latency, str], int] = {}
+  for latency, pipe, at in writers: found[latency, pipe] = max(at, found.get((latency, pipe), at))
+  return tuple((latency, pipe, at) for (latency, pipe), at in found.items())
 
 class Scheduler:
   """The pass over one function."""
@@ -119,10 +140,10 @@ class Scheduler:
     for inst in block.insts:
       uses = self.uses[id(inst)]
       boards = self.wanted(inst, uses, state)
-      state.waited(boards)
+      if boards: state.waited(boards)
       self.stall(self.lacking(inst, uses, state), state, lines)
       self.issue(inst, uses, boards, state, lines)
-    if block in self.before_loops: self.stall(max([due_after(*key) - age for key, age in state.ages.items()], default=0), state, lines)
+    if block in self.before_loops: self.stall(state.due(), state, lines)
     return state
 
   def wanted(self, inst: MInst, uses: Uses, state: State) -> int:
@@ -137,20 +158,18 @@ class Scheduler:
 
   def lacking(self, inst: MInst, uses: Uses, state: State) -> int:
     """Cycles by which the instruction would be too early."""
-    reads: dict[Unit, bool] = {}
-    for unit, guard in uses.reads: reads[unit] = reads.get(unit, False) or guard
-    most = 0
-    for (unit, latency, pipe), age in state.ages.items():
-      if unit in reads: most = max(most, distance(latency, pipe, inst.row, unit[0], reads[unit]) - age)
-      if unit in uses.writes: most = max(most, overwrite_distance(latency, pipe, inst.row, uses.board) - age)
+    most, now = 0, state.now
+    for unit, guard in uses.reads:
+      for latency, pipe, at in state.results.get(unit, ()): most = max(most, distance(latency, pipe, inst.row, unit[0], guard) + at - now)
     for unit in uses.writes:
-      if unit in state.fetched: most = max(most, reuse_distance(inst.row, uses.board) - state.fetched[unit])
+      for latency, pipe, at in state.results.get(unit, ()): most = max(most, overwrite_distance(latency, pipe, inst.row, uses.board) + at - now)
+      if unit in state.fetched: most = max(most, reuse_distance(inst.row, uses.board) + state.fetched[unit] - now)
     return most
 
   def stall(self, cycles: int, state: State, lines: Lines) -> None:
     """Let the instruction before stall for more cycles, and NOPs for what it cannot."""
     if cycles <= 0: return
-    state.pass_time(cycles)
+    state.now += cycles
     if lines:
       inst, control = lines[-1]
       most = min(cycles, MOST_STALL - control.stall)
@@ -165,17 +184,17 @@ class Scheduler:
     board = self.board.get(id(inst), NONE)
     read = READ_BOARD if uses.late and uses.reads and (board == NONE or inst.row.name in SLOW) else NONE
     stall = max(LEAST_STALL.get(inst.row.pipe, 1), BOARD_STALL if (board, read) != (NONE, NONE) else 1)
-    control = with_stall(Control(write=board, read=read, wait=boards), stall)
-    lines.append((inst, control))
-    state.ages = {key: age for key, age in state.ages.items() if key[0] not in uses.writes}
-    for unit in uses.writes:
-      if uses.board: state.written[unit] = 1 << board
-      else: state.ages[unit, latency_of(inst.row), inst.row.pipe] = 0
-    if not uses.late: state.fetched.update((unit, 0) for unit, _ in uses.reads)
+    lines.append((inst, Control(stall, stall <= MOST_YIELD, board, read, boards)))
+    if uses.board:
+      for unit in uses.writes:
+        state.results.pop(unit, None)
+        state.written[unit] = 1 << board
+    elif uses.writes: state.results.update(dict.fromkeys(uses.writes, ((latency_of(inst.row), inst.row.pipe, state.now),)))
+    if not uses.late: state.fetched.update([(unit, state.now) for unit, _ in uses.reads])
     else:
       taken = sum(1 << one for one in (board, read) if one != NONE)
       for unit, _ in uses.reads: state.read[unit] = state.read.get(unit, frozenset()) | {taken}
-    state.pass_time(stall)
+    state.now += stall
 
 def first_readers(uses: list[Uses]) -> list[int]:
   """For each instruction of a block, the position of the first one behind it that reads or overwrites what it writes; the block's length if none."""
@@ -187,7 +206,7 @@ def first_readers(uses: list[Uses]) -> list[int]:
     makers.update((unit, k) for unit in one.writes)
   return found
 
-def due_after(unit: Unit, latency: Latency, pipe: str) -> int:
+def due_after(unit: Unit, latency: Latency) -> int:
   """Cycles after which any instruction may read a result."""
   return latency.guard if unit[0] in ("P", "UP") else max(latency.other, *LATE_READERS.values())
 
