@@ -133,6 +133,10 @@ class Token(NamedTuple):
 
   def parts(self) -> list[Part]: return [part for _, parts in self.groups for part in parts]
 
+def mnemonic_of(key: str) -> str:
+  """The first word of the text, of a row's key or a line's name."""
+  return key.partition("/")[0].partition(".")[0]
+
 class Form:
   """What a row has in `Inst.isa`.
 
@@ -146,7 +150,7 @@ class Form:
 
   def __init__(self, key: str, generation: Generation, words: tuple[str, ...], tokens: tuple[Token, ...], specs: tuple[Spec, ...],
                constants: dict[Ranges, int], properties: frozenset[str]):
-    self.key, self.mnemonic, self.generation = key, key.partition("/")[0].partition(".")[0], generation
+    self.key, self.mnemonic, self.generation = key, mnemonic_of(key), generation
     self.words, self.tokens, self.specs, self.constants, self.properties = words, tokens, specs, constants, properties
     self.result = "board" if "board" in properties else "fixed"
     self.sources = "board" if "reads" in properties else "fixed"

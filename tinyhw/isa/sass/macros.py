@@ -12,7 +12,7 @@ limits it to generations, as in table.py.
 from __future__ import annotations
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from tinyhw.isa.sass.branch import JUMP_IF
 from tinyhw.isa.sass.form import Form, Generation, Spec
 from tinyhw.isa.sass.syntax import parse
 from tinyhw.machine.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass, concrete
+from tinyhw.machine.lazy import Lazy
 from tinyhw.machine.macros import BEHIND, MACRO, Macro, expand, parse_macros
 from tinyhw.machine.target import Target
 
@@ -53,14 +54,15 @@ class Piece(NamedTuple):
   slots: tuple[tuple[int, Slot], ...]
 
 @functools.lru_cache(None)
-def macros_of(arch: str) -> dict[str, Macro]:
+def macros_of(arch: str) -> Mapping[str, Macro]:
   """The macros of a generation, by name."""
   generation, found = Generation(arch), {}
   for text in TEXTS:
-    for name, macro in parse_macros(text, str.strip).items():
-      name, _, group = name.partition("%")
-      if generation.has(group): found[name] = macro
-  return found
+    macros = parse_macros(text, str.strip)
+    for full in macros:
+      name, _, group = full.partition("%")
+      if generation.has(group): found[name] = macros, full
+  return Lazy(found, lambda source: source[0][source[1]])
 
 def macro_of(arch: str, what: str | Macro) -> Macro:
   """A macro of the texts by its name; one that was made for a single use is itself."""

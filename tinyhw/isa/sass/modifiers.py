@@ -7,6 +7,8 @@ A line that begins with a blank goes on with the words of the one before.
 from __future__ import annotations
 from typing import NamedTuple
 
+from tinyhw.machine.lazy import Lazy
+
 SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE CONSTANT STRONG.SM STRONG.GPU.PRIVATE STRONG.GPU MMIO.GPU CONSTANT.SM STRONG.SYS "
          "CONSTANT.SM.PRIVATE MMIO.SYS CONSTANT.VC CONSTANT.VC.PRIVATE CONSTANT.GPU")
 # Of what writes. The last three mean other things on sm_100.
@@ -187,4 +189,4 @@ def enumeration(line: str) -> Enumeration:
   split = [word.partition("*") for word in words]
   return Enumeration(name, bits, tuple("" if word == "-" else word for word, _, _ in split), tuple(int(units or 1) for _, _, units in split))
 
-ENUMERATIONS = {made.name: made for made in map(enumeration, filter(None, TEXT.replace("\n ", " ").split("\n")))}
+ENUMERATIONS = Lazy({line.split(None, 1)[0]: line for line in TEXT.replace("\n ", " ").split("\n") if line}, enumeration)

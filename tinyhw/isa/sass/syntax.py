@@ -15,7 +15,7 @@ from tinyhw.isa.sass.decode import decode
 from tinyhw.isa.sass.encode import BYTES, encode
 from tinyhw.isa.sass.form import Form
 from tinyhw.isa.sass.operands import parse_token, show_token, split_operands, word_of
-from tinyhw.isa.sass.table import Table, table
+from tinyhw.isa.sass.table import FORMS, Line, Table, entries, table
 from tinyhw.isa.sass import regs
 from tinyhw.machine.inst import Inst, MInst, Reg
 from tinyhw.machine.text import ascii_only
@@ -78,11 +78,11 @@ def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
   if not mnemonic: raise ParseError("an instruction is expected")
   rows = table(arch)
   first, *words = mnemonic.split(".")
-  keys = rows.mnemonics.get(first)
+  keys = rows.forms(first)
   if not keys: raise ParseError(f"{arch} has no instruction {first}{suggestion(first, rows)}")
   texts = split_operands(rest)
   errors: list[tuple[int, TinyError]] = []
-  for key in keys:
+  for key in sorted(keys, key=lambda key: unlikely(*keys[key], texts)):
     try:
       inst, reuse = fill(rows[key], words, texts, (guard, inverted), pc)
       made = Control(control.stall, control.yields, control.write, control.read, control.wait, reuse)
@@ -92,6 +92,13 @@ def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
     except EncodeError as error: errors.append((len(texts) + 1, error))
   raise max(errors, key=lambda error: error[0])[1]
 
+def unlikely(line: Line, opcode: int, texts: list[str]) -> bool:
+  """Whether a form has a source of a kind that a text does not have: its row need not be made before the others were tried."""
+  kinds = FORMS[opcode >> 9] if "plain" not in line.properties else ""
+  if "I" in kinds: return not any(text.lstrip("-+")[:1].isdigit() for text in texts)
+  if "C" in kinds: return not any("c[" in text for text in texts)
+  return "U" in kinds and not any("UR" in text for text in texts)
+
 class Unfit(Exception):
   """A text is none of a row. depth: how much of it fits."""
 
@@ -100,7 +107,7 @@ class Unfit(Exception):
 
 def suggestion(name: str, rows: Table) -> str:
   """Names that begin alike."""
-  close = [other for other in rows.mnemonics if other[:3] == name[:3]][:4]
+  close = [other for other in entries() if other[:3] == name[:3] and rows.forms(other)][:4]
   return f"; did you mean {', '.join(close)}?" if close else ""
 
 def fill(row: Inst, words: list[str], texts: list[str], guard: tuple[Reg | None, int], pc: int) -> tuple[MInst, int]:

@@ -40,7 +40,7 @@ from collections.abc import Iterator, Sequence
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.sass import regs, rows_control, rows_float, rows_integer, rows_matrix, rows_memory, rows_uniform
-from tinyhw.isa.sass.form import NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, ranges
+from tinyhw.isa.sass.form import NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, mnemonic_of, ranges
 from tinyhw.isa.sass.modifiers import ENUMERATIONS, Enumeration
 from tinyhw.machine.inst import Access, Effect, Inst, MInst, Operand
 
@@ -86,19 +86,28 @@ def limited(words: str, generation: Generation) -> tuple[str, ...]:
   split = [word.partition("%") for word in words.split() if word != "-"]
   return tuple(word for word, _, group in split if generation.has(group))
 
-def lines(generation: Generation) -> Iterator[Line]:
-  """The lines of the table that have an opcode in a generation."""
+Entry = tuple[str, str]  # a line of the text, and its section
+
+@functools.lru_cache(maxsize=None)
+def entries() -> dict[str, list[Entry]]:
+  """The lines of all generations by mnemonic."""
+  found: dict[str, list[Entry]] = {}
   for text in TEXTS:
     section = ""
     for line in filter(None, text.split("\n")):
-      if line[0] == "@":
-        section = line[1:]
-        continue
-      name, opcodes, operands, modifiers, properties = (*re.split(r"\s\s+", line.strip()), "", "", "")[:5]
-      name, _, group = name.partition("%")
-      codes = tuple(code for word in limited(opcodes, generation) for code in opcodes_of(word, generation))
-      if codes and generation.has(group):
-        yield Line(name, codes, limited(operands, generation), limited(modifiers, generation), limited(f"{section} {properties}", generation), line)
+      if line[0] == "@": section = line[1:]
+      else: found.setdefault(line[:line.index(" ")].partition("%")[0].partition(".")[0], []).append((line, section))
+  return found
+
+def line_of(entry: Entry, generation: Generation) -> Line | None:
+  """A line as it is in a generation; None if it has no opcode there."""
+  text, section = entry
+  name, opcodes, operands, modifiers, properties = (*re.split(r"\s\s+", text.strip()), "", "", "")[:5]
+  name, _, group = name.partition("%")
+  if not generation.has(group): return None
+  codes = tuple(code for word in limited(opcodes, generation) for code in opcodes_of(word, generation))
+  if not codes: return None
+  return Line(name, codes, limited(operands, generation), limited(modifiers, generation), limited(f"{section} {properties}", generation), text)
 
 # The pipes that have a reuse cache, and the sources that can stay there.
 REUSE = {"alu": "abc", "fma": "abc", "fp64": "abc", "half": "abch", "pack": "abc", "tensor": "ab", "r2ur": "a"}
@@ -112,42 +121,60 @@ def opcodes_of(word: str, generation: Generation) -> list[int]:
   return [int(base, 16) | form << 9 for form in map(int, forms) if constant or form not in CONSTANT_FORMS]
 
 class Table:
-  """The rows of a generation by key, in the order of the lines. A row is made at first use."""
+  """The rows of a generation by key. The lines of a mnemonic are taken apart, and a row is made, at first use."""
 
   def __init__(self, arch: str):
     self.generation = Generation(arch)
-    self.lines: dict[str, tuple[Line, int]] = {}
-    self.names: dict[str, list[str]] = {}        # name of a line -> keys
-    self.mnemonics: dict[str, list[str]] = {}    # first word -> keys
-    self.opcodes: dict[int, list[str]] = {}
     self.made: dict[str, Inst] = {}
-    for line in lines(self.generation):
-      for opcode in line.opcodes:
-        key = f"{line.name}/{opcode:03x}"
-        assert key not in self.lines, f"{key} stands twice in the table"
-        self.lines[key] = line, opcode
-        self.names.setdefault(line.name, []).append(key)
-        self.mnemonics.setdefault(line.name.partition(".")[0], []).append(key)
-        self.opcodes.setdefault(opcode, []).append(key)
+    self.known: dict[str, dict[str, tuple[Line, int]]] = {}
+
+  def forms(self, mnemonic: str) -> dict[str, tuple[Line, int]]:
+    """The forms of all lines of a mnemonic by key: the line, and the opcode."""
+    found = self.known.get(mnemonic)
+    if found is None:
+      found = self.known[mnemonic] = {}
+      for line in (line_of(entry, self.generation) for entry in entries().get(mnemonic, ())):
+        for opcode in line.opcodes if line is not None else ():
+          key = f"{line.name}/{opcode:03x}"
+          assert key not in found, f"{key} stands twice in the table"
+          found[key] = line, opcode
+    return found
+
+  @functools.cached_property
+  def lines(self) -> dict[str, tuple[Line, int]]:
+    """All forms."""
+    return {key: form for mnemonic in entries() for key, form in self.forms(mnemonic).items()}
+
+  @functools.cached_property
+  def opcodes(self) -> dict[int, list[str]]:
+    """Keys by opcode."""
+    found: dict[int, list[str]] = {}
+    for key, (_, opcode) in self.lines.items(): found.setdefault(opcode, []).append(key)
+    return found
 
   def __getitem__(self, key: str) -> Inst:
     """The row of a key. Raises EncodeError if there is none."""
     row = self.made.get(key)
     if row is None:
-      if key not in self.lines: raise EncodeError(f"{self.generation.arch} has no instruction {key}{self.others(key)}")
-      row = self.made[key] = Maker(*self.lines[key], self.generation).row()
+      form = self.forms(mnemonic_of(key)).get(key)
+      if form is None: raise EncodeError(f"{self.generation.arch} has no instruction {key}{self.others(key)}")
+      row = self.made[key] = Maker(*form, self.generation).row()
     return row
 
   def others(self, key: str) -> str:
     """What there is instead, for an error."""
-    found = self.names.get(key.partition("/")[0], [])
+    found = self.keys_of(key.partition("/")[0])
     return f"; its forms are {', '.join(found)}" if found else ""
 
-  def __contains__(self, key: str) -> bool: return key in self.lines
+  def __contains__(self, key: str) -> bool: return key in self.forms(mnemonic_of(key))
+
+  def keys_of(self, name: str) -> list[str]:
+    """The keys of a line."""
+    return [key for key in self.forms(mnemonic_of(name)) if key.partition("/")[0] == name]
 
   def rows_of(self, name: str) -> list[Inst]:
     """The forms of a line."""
-    return [self[key] for key in self.names.get(name, ())]
+    return [self[key] for key in self.keys_of(name)]
 
   def __iter__(self) -> Iterator[Inst]:
     """Every row; makes them all."""
