@@ -1,11 +1,12 @@
-"""Makes rows of autogen/amd/ from headers of Linux, and checks those that are there against them.
+"""Makes rows of autogen/amd/ from headers of Linux, and checks those that are there, and nvidia/rm.py, against headers.
 
   python3 -m tinyhw.autogen.generate --check FOLDER                 all tables; exit status 1 if something differs
   python3 -m tinyhw.autogen.generate --check FOLDER sdma gc         some of them
   python3 -m tinyhw.autogen.generate --rows FOLDER gc COMPUTE_NEW   rows in the notation of the table, to be put there
 
-FOLDER is a tree of Linux (or of its headers: /usr/include has kfd_ioctl.h). The tables are a choice: what headers have and a table has not is no
-difference. Which files a table is compared with is in `FILES`; files that FOLDER lacks are told, and what they would say is not compared.
+FOLDER is a tree of Linux (or of its headers: /usr/include has kfd_ioctl.h), or of a version of NVIDIA's open kernel modules. The tables are a choice:
+what headers have and a table has not is no difference. Which files a table is compared with is in `FILES`; files that FOLDER lacks are told, and what
+they would say is not compared.
 
 Each table becomes facts, once from the headers and once from the tree: for each name a set of short texts, which must be equal.
 """
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 from tinyhw.autogen import c_reader
 from tinyhw.autogen.amd import gc, kfd_ioctl, pm4, sdma
 from tinyhw.autogen.c_reader import Header, HeaderError
+from tinyhw.autogen.nvidia import headers as nvidia
 
 AMDGPU, ASIC = "drivers/gpu/drm/amd/amdgpu", "drivers/gpu/drm/amd/include/asic_reg"
 Facts = dict[str, frozenset[str]]
@@ -29,6 +31,8 @@ class Files(NamedTuple):
   table: str
   generation: int
   headers: tuple[tuple[str, ...], ...]
+  prelude: str = ""                      # declarations that the headers have from elsewhere
+  prepare: Callable[[str], str] = str    # makes of a header's text what c_reader.py takes
 
 CHIPS = ((9, "9_4_3", ("7_9_0",)), (11, "11_0_0", ("4_3_0",)), (12, "12_0_0", ()))   # generation, versions of GC and NBIO
 FILES = (
@@ -37,6 +41,7 @@ FILES = (
                              *((f"{ASIC}/nbio/nbio_{bridge}_offset.h",) for bridge in bridges))) for generation, version, bridges in CHIPS),
   Files("sdma", 4, ((f"{AMDGPU}/vega10_sdma_pkt_open.h",),)), Files("sdma", 6, ((f"{AMDGPU}/sdma_v6_0_0_pkt_open.h",),)),
   Files("pm4", 9, ((f"{AMDGPU}/soc15d.h",),)), Files("pm4", 10, ((f"{AMDGPU}/nvd.h",),)),
+  Files("rm", 0, tuple((name,) for name in nvidia.HEADERS), nvidia.PRELUDE, nvidia.plain),
 )
 
 # **** kfd: calls, structures, constants ****
@@ -224,6 +229,9 @@ def pm4_tree(generation: int, told: Facts) -> Facts:
 def facts(files: Files, header: Header) -> tuple[Facts, Facts]:
   """What the headers say, and what the tree has."""
   table, generation = files.table, files.generation
+  if table == "rm":
+    told = nvidia.told(header)
+    return told, nvidia.tree(header, told)
   if table == "kfd": return kfd_headers(header), kfd_tree()
   if table == "gc":
     told, tree = gc_headers(header, generation), gc_tree(generation)
@@ -235,11 +243,11 @@ def facts(files: Files, header: Header) -> tuple[Facts, Facts]:
 
 def load(folder: Path, files: Files) -> tuple[Header | None, list[str]]:
   """The headers of a table's generation read one after the other, and those that are not there."""
-  header, missing = Header(), list[str]()
+  header, missing = c_reader.read(files.prelude), list[str]()
   for places in files.headers:
     path = next((folder / place for place in places if (folder / place).is_file() and (folder / place).stat().st_size), None)
     if path is None: missing.append(places[0])
-    else: c_reader.read(path.read_text(encoding="utf-8", errors="replace"), header)
+    else: c_reader.read(files.prepare(path.read_text(encoding="utf-8", errors="replace")), header)
   return (None if len(missing) == len(files.headers) else header), missing
 
 def differences(told: Facts, tree: Facts) -> Iterator[str]:
@@ -260,6 +268,7 @@ def check(folder: Path, tables: Sequence[str], say: Callable[[str], None]) -> in
     for path in missing: say(f"{label}: {folder} has no {path}, so what it tells is not compared")
     if header is None: continue
     if files.table == "kfd": _say_version(header, say)
+    if files.table == "rm": say(nvidia.about(header))
     told, tree = facts(files, header)
     lines = [line for line in differences(told, tree) if not (missing and line.endswith("not in the headers"))]
     for line in lines: say(f"{label}: {line}")
@@ -303,7 +312,7 @@ def rows(folder: Path, table: str, names: Sequence[str]) -> list[str]:
       words = sorted({field[0] for fields in places.values() for field in fields})
       parts = [merged({g: [f[3] + place(f[1], f[2]) for f in fields if f[0] == word] for g, fields in places.items()}) for word in words]
       found.append(f"{name} " + " | ".join(" ".join(part) for part in parts) if places else "")
-    else: raise HeaderError("the headers do not tell where fields of PM4 packets are; only --check compares what they tell")
+    else: raise HeaderError(f"rows of {table} are made by hand, since headers do not tell all of them; --check compares what they tell")
     if not found[-1]: raise HeaderError(f"no header of {table} has {name}")
   return found
 

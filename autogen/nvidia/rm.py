@@ -1,11 +1,15 @@
 """Structures of NVIDIA's kernel driver, for the branches that we know: calls of /dev/nvidiactl, parameters of objects and controls, UVM's calls.
 
 A row is a name, a number, and fields in C's order with C's alignment. A field is a u32 unless it says otherwise: `pMemory:u64`, `data:u8[256]`,
-another row's name. `field@570-` is there from branch 570 on, `field@-580` up to 580. Numbers: of a call its own; of a control its command; of the
-parameters of an object one of its classes. Parts of others have 0.
+another row's name. `field@570-` is there from version 570 on, `field@-580` up to the last of 580, `field@550.40.53-` begins within a branch. Numbers:
+of a call its own; of a control its command; of the parameters of an object one of its classes. Parts of others have 0.
 
-Source: NVIDIA/open-gpu-kernel-modules, branches 535 (.288.01), 550 (.163.01), 570 (.211.01), 580 (.142) and 595 (.45.04): nvos.h, nv-ioctl.h,
-class/*.h, ctrl/*.h, alloc/alloc_channel.h, uvm_ioctl.h, by hand. Checked by test/autogen/nvidia/test_rm.py against test/golden/nvidia_rm.txt.
+Sizes of calls, controls and UVM's structures must be exactly right. Parameters of objects must only be long enough: RM takes as many bytes as it
+knows of.
+
+Source: NVIDIA/open-gpu-kernel-modules, all versions that are published there from 535.43.02 to 595.45.04: nvos.h, nv-ioctl.h, class/*.h, ctrl/*.h,
+alloc/alloc_channel.h, uvm_ioctl.h, by hand. test/autogen/nvidia/test_rm.py compares one or two versions of each branch (test/golden/nvidia_rm.txt),
+`generate --check` any.
 """
 from __future__ import annotations
 import ctypes
@@ -17,7 +21,7 @@ from typing import Any
 
 from tinyhw.autogen.fields import Table, lines
 
-BRANCHES = (535, 550, 570, 580, 590, 595)  # of the kernel driver, whose structures these are
+BRANCHES = (535, 545, 550, 555, 560, 565, 570, 575, 580, 590, 595)  # of the kernel driver, whose structures these are
 
 # calls of /dev/nvidiactl and /dev/nvidia<minor>
 CALLS = """
@@ -47,7 +51,7 @@ VaSpaceParams        0x90f1 index flags vaSize:u64 vaStartInternal:u64 vaLimitIn
 ChannelGroupParams   0xa06c hObjectError hObjectEccError hVASpace engineType bIsCallingContextVgpuPlugin:u8
 ContextShareParams   0x9067 hVASpace flags subctxId
 MemoryParams         0x40   owner type flags width height pitch attr attr2 format comprCovg zcullCovg rangeLo:u64 rangeHi:u64 size:u64
-                            alignment:u64 offset:u64 limit:u64 address:u64 ctagOffset hVASpace internalflags tag numaNode@550-
+                            alignment:u64 offset:u64 limit:u64 address:u64 ctagOffset hVASpace internalflags tag numaNode@545-
 MemoryVirtualParams  0x70   offset:u64 limit:u64 hVASpace
 MemoryDesc           0      base:u64 size:u64 addressSpace cacheAttrib
 ChannelParams        0xc86f hObjectError hObjectBuffer gpFifoOffset:u64 gpFifoEntries flags hContextShare hVASpace hUserdMemory:u32[8]
@@ -63,7 +67,7 @@ CONTROLS = """
 GetProbedIds         0x214      gpuIds:u32[32] excludedGpuIds:u32[32] gpuFlags:u32[32]@580-
 GetIdInfo            0x205      gpuId gpuFlags deviceInstance subDeviceInstance sliStatus boardId gpuInstance numaId
 GetClassList         0x800201   numClasses classList:u64
-GetNameString        0x20800110 gpuNameStringFlags ascii:u8[64] _:u8[64]@-580
+GetNameString        0x20800110 gpuNameStringFlags ascii:u8[64] _:u8[64]@-590
 GetGidInfo           0x2080014a index flags length data:u8[256]
 AcquireComputeModeReservation 0x20800145
 GetTimeCorrelation   0x20800406 cpuClkId:u8 sampleCount:u8 samples:u64[32]
@@ -72,7 +76,7 @@ GrRoute              0          flags route:u64
 GrGetInfo            0x20801201 grInfoListSize grInfoList:u64 grRouteInfo:GrRoute
 GrGetGpcMask         0x2080122a grRouteInfo:GrRoute gpcMask
 GrGetTpcMask         0x2080122b grRouteInfo:GrRoute gpcId tpcMask
-FbGetInfo            0x20801303 fbInfoListSize fbInfoList:GrInfo[54]@-535 fbInfoList:GrInfo[55]@550-550 fbInfoList:GrInfo[57]@570-570
+FbGetInfo            0x20801303 fbInfoListSize fbInfoList:GrInfo[54]@-535 fbInfoList:GrInfo[55]@545-555 fbInfoList:GrInfo[57]@560-575
                                 fbInfoList:GrInfo[128]@580-
 GetArchInfo          0x20801701 architecture implementation revision subRevision:u8
 PerfBoost            0x2080200a flags duration
@@ -82,7 +86,7 @@ ReadSmErrorStates    0x83de030c hTargetChannel numSMsToRead smErrorStateArray:Sm
 MmuFault             0          faultAddress:u64 faultType accessType
 ReadMmuFaultInfo     0x83de0328 mmuFaultInfoList:MmuFault[4] count
 GetMmuFaultInfo      0x906f0106 addrHi addrLo faultType faultString:u8[32] shaderProgramVA:u64[7]
-GroupSchedule        0xa06c0101 bEnable:u8 bSkipSubmit:u8 bSkipEnable:u8@580-
+GroupSchedule        0xa06c0101 bEnable:u8 bSkipSubmit:u8 bSkipEnable:u8@575-
 GetWorkSubmitToken   0xc36f0108 workSubmitToken
 """
 
@@ -96,8 +100,8 @@ UvmUnregisterChannel 28  gpuUuid:u8[16]@-580 hClient hChannel rmStatus
 UvmEnablePeerAccess  29  gpuUuidA:u8[16] gpuUuidB:u8[16] rmStatus
 UvmDisablePeerAccess 30  gpuUuidA:u8[16] gpuUuidB:u8[16] rmStatus
 UvmMappingAttributes 0   gpuUuid:u8[16] gpuMappingType gpuCachingType gpuFormatType gpuElementBits gpuCompressionType
-UvmMapExternal       33  base:u64 length:u64 offset:u64 perGpuAttributes:UvmMappingAttributes[32]@-535
-                         perGpuAttributes:UvmMappingAttributes[256]@550- gpuAttributesCount:u64 rmCtrlFd:i32 hClient hMemory rmStatus
+UvmMapExternal       33  base:u64 length:u64 offset:u64 perGpuAttributes:UvmMappingAttributes[32]@-550.40.07
+                         perGpuAttributes:UvmMappingAttributes[256]@550.40.53- gpuAttributesCount:u64 rmCtrlFd:i32 hClient hMemory rmStatus
 UvmFree              34  base:u64 length:u64@-580 rmStatus
 UvmRegisterGpu       37  gpu_uuid:u8[16] numaEnabled:u8 numaNodeId:i32 rmCtrlFd:i32 hClient hSmcPartRef rmStatus
 UvmUnregisterGpu     38  gpu_uuid:u8[16] rmStatus
@@ -107,26 +111,33 @@ UvmCreateExternal    73  base:u64 length:u64 rmStatus
 UvmMmInitialize      75  uvmFd:i32 rmStatus
 """
 
-_FIELD = re.compile(r"(?P<name>\w+)(:(?P<type>\w+)(\[(?P<count>\d+)\])?)?(@(?P<first>\d*)-(?P<last>\d*))?$")
+_FIELD = re.compile(r"(?P<name>\w+)(:(?P<type>\w+)(\[(?P<count>\d+)\])?)?(@(?P<first>[\d.]*)-(?P<last>[\d.]*))?$")
 _TYPES: dict[str, Any] = {"u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64, "i32": ctypes.c_int32}
 
-def _fields(text: str, branch: int, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+Version = tuple[int, ...]   # (550, 40, 7)
+
+def version_of(text: str) -> Version:
+  """550.40.07 -> (550, 40, 7); nothing of nothing."""
+  return tuple(int(part) for part in text.split(".") if part)
+
+def _fields(text: str, version: Version, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
   for number, item in enumerate(text.split()):
     found = _FIELD.match(item)
     assert found, f"{item} is no field"
-    if not int(found["first"] or 0) <= branch <= int(found["last"] or 9999): continue
+    first, last = version_of(found["first"] or ""), version_of(found["last"] or "")
+    if version < first or last and version[:len(last)] > last: continue
     kind = known[found["type"] or "u32"]
     yield found["name"] if found["name"] != "_" else f"_{number}", kind * int(found["count"]) if found["count"] else kind
 
 class Structures(Table):
-  """The structures of a branch, as attributes: ctypes classes with NUMBER; those of calls have REQUEST, the number to call them by."""
-  def __init__(self, branch: int):
-    self.branch, known = branch, dict(_TYPES)
+  """The structures of a version, as attributes: ctypes classes with NUMBER; those of calls have REQUEST, the number to call them by."""
+  def __init__(self, version: Version):
+    self.branch, known = version[0], dict(_TYPES)
     made: list[Any] = []
     for rows in (CALLS, PARAMETERS, CONTROLS, UVM):
       for name, text in lines(rows):
         number, _, fields = text.strip().partition(" ")
-        kind: Any = type(name, (ctypes.Structure,), {"_fields_": list(_fields(fields, branch, known)), "NUMBER": int(number, 0), "name": name})
+        kind: Any = type(name, (ctypes.Structure,), {"_fields_": list(_fields(fields, version, known)), "NUMBER": int(number, 0), "name": name})
         if rows is CALLS: kind.REQUEST = 3 << 30 | ctypes.sizeof(kind) << 16 | ord("F") << 8 | kind.NUMBER
         if rows is UVM: kind.REQUEST = kind.NUMBER
         known[name] = kind
@@ -134,10 +145,10 @@ class Structures(Table):
     super().__init__(made)
 
 @functools.cache
-def structures(version: int) -> Structures:
-  """The structures of a version of the kernel driver, by its first number. Raises ValueError for one that is not known."""
-  if version not in BRANCHES:
-    raise ValueError(f"structures of NVIDIA's kernel driver {version} are not known; known are {', '.join(map(str, BRANCHES))}")
+def structures(version: Version) -> Structures:
+  """The structures of a version of the kernel driver: (580, 142). Raises ValueError for one of a branch that is not known."""
+  if version[0] not in BRANCHES:
+    raise ValueError(f"structures of NVIDIA's kernel driver {version[0]} are not known; known are {', '.join(map(str, BRANCHES))}")
   return Structures(version)
 
 # Classes of objects
@@ -173,4 +184,4 @@ class Status(IntEnum):
   STATE_IN_USE = 0x63
   TIMEOUT = 0x65
   UVM_ADDRESS_IN_USE = 0x68
-  VERSION_MISMATCH = 0x6A
+  LIB_RM_VERSION_MISMATCH = 0x6A

@@ -45,7 +45,7 @@ def _version(box: Box) -> Finding:
   try: version = version_of(box)
   except TinyError as error: return _refused("version", error)
   shown = ".".join(map(str, version))
-  try: structures = rm.structures(version[0])
+  try: structures = rm.structures(version)
   except ValueError as error: return Finding("version", PROBLEM, f"{shown} is not known: {error}", "install one of these versions, or use NV:CUDA")
   return Finding("version", OK, f"{shown}, driven as branch {structures.branch}")
 

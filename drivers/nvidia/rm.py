@@ -47,7 +47,7 @@ MEANING = {
   Status.STATE_IN_USE: (errno.EBUSY, "something still uses it"),
   Status.IN_USE: (errno.EBUSY, "something still uses it"),
   Status.TIMEOUT: (errno.EIO, "the GPU does not answer; look into the kernel log (dmesg) for NVRM and Xid"),
-  Status.VERSION_MISMATCH: (errno.EINVAL, "kernel module and library are of different versions; restart after an update"),
+  Status.LIB_RM_VERSION_MISMATCH: (errno.EINVAL, "kernel module and library are of different versions; restart after an update"),
 }
 
 def check(what: str, status: int) -> None:
@@ -72,7 +72,7 @@ class Connection:
   def __init__(self, box: Box):
     self.box, self.version = box, version_of(box)
     self.shown = ".".join(map(str, self.version))
-    try: self.structures = rm.structures(self.version[0])
+    try: self.structures = rm.structures(self.version)
     except ValueError as error:
       raise DeviceError(f"version {self.shown} of NVIDIA's kernel driver is not known: {error}; install one of them") from error
     self.cards: dict[int, Any] = {}                 # by gpu_id: what stays open as long as the process lives (card.py)

@@ -17,9 +17,10 @@ from tinyhw.emulator.nvidia.computer import Computer
 from tinyhw.emulator.nvidia.gpu import ComputeMode
 from tinyhw.errors import DeviceError, TinyError
 
-@pytest.mark.parametrize("branch", BRANCHES)
-def test_each_branch_of_the_kernel_driver_is_spoken_to(opened, branch: int) -> None:
-  computer, device = opened("sm_90", version=(branch, 10, 2))
+@pytest.mark.parametrize("version", [*((branch, 90, 7) for branch in BRANCHES), (550, 40, 7)], ids=lambda version: ".".join(map(str, version)))
+def test_each_version_of_the_kernel_driver_is_spoken_to(opened, version: tuple[int, ...]) -> None:
+  """Those of a branch, and one that differs from its branch."""
+  computer, device = opened("sm_90", version=version)
   Note(computer)
   program, a = device.load(code()), device.allocator.alloc(100)
   device.submit([Launch(program, [a], [1], 1)])

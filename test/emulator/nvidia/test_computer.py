@@ -7,10 +7,13 @@ import pytest
 from gpu_processes import User
 
 from tinyhw.autogen.nvidia import methods
+from tinyhw.autogen.nvidia.rm import BRANCHES, ROOT, Status, Version, structures
 from tinyhw.drivers.linux.files import Refused
 from tinyhw.drivers.nvidia.card import HOST, RING
 from tinyhw.emulator.errors import DoorbellError, PageFault
 from tinyhw.emulator.nvidia.computer import Computer
+
+VERSIONS = [(535, 288, 1), (550, 40, 7), *((branch, 90, 7) for branch in BRANCHES[2:])]
 
 def open_file(computer: Computer, path: str): return computer.open(path, os.O_RDWR)
 
@@ -26,6 +29,26 @@ def test_calls_have_the_size_of_this_version() -> None:
   assert bytes(version.versionString).rstrip(b"\0") == b"580.142"
   control.close()
   with refused(errno.EBADF): control.ioctl(s.CheckVersion.REQUEST, version)
+
+@pytest.mark.parametrize("version, older", list(zip(VERSIONS[1:], VERSIONS)), ids=lambda version: ".".join(map(str, version)))
+def test_structures_of_the_version_before_are_refused(version: Version, older: Version) -> None:
+  """Calls and controls by their size; UVM's, which do not tell it, where the kernel would read more than there is."""
+  computer = Computer("sm_90", ["sm_90"], version=version)
+  control, uvm, new, old = open_file(computer, "/dev/nvidiactl"), open_file(computer, "/dev/nvidia-uvm"), computer.structures, structures(older)
+  uvm.ioctl(new.UvmInitialize.REQUEST, new.UvmInitialize())
+  root = new.RmAlloc(hClass=ROOT)
+  control.ioctl(new.RmAlloc.REQUEST, root)
+  for number, (own, _) in computer.objects.controls.items():
+    parameters = getattr(old, own.__name__)()
+    if ctypes.sizeof(parameters) == ctypes.sizeof(own): continue
+    request = new.RmControl(hClient=root.hObjectNew, hObject=root.hObjectNew, cmd=number, params=ctypes.addressof(parameters),
+                            paramsSize=ctypes.sizeof(parameters))
+    control.ioctl(new.RmControl.REQUEST, request)
+    assert request.status == Status.INVALID_ARGUMENT, own.__name__
+  for number, (own, _) in uvm.calls.items():
+    parameters = getattr(old, own.__name__)()
+    if ctypes.sizeof(parameters) >= ctypes.sizeof(own): continue
+    with refused(errno.EFAULT): uvm.ioctl(number, parameters)
 
 def test_unified_memory_is_initialized_first() -> None:
   computer = Computer("sm_90", ["sm_90"])

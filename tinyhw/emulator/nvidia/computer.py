@@ -38,7 +38,7 @@ class Computer(Box):
   def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: int = 1, version: tuple[int, ...] = VERSION, peers: bool = True):
     super().__init__(name, seed, strict)
     self.version, self.peers = version, peers
-    self.structures = rm.structures(version[0])
+    self.structures = rm.structures(version)
     self.coherence = Coherence() if strict else None
     self.gpus = [Gpu(name, CHIPS[card], index) for index, card in enumerate(cards)]
     self.caches_of = {gpu: Caches(gpu.name) for gpu in self.gpus}
@@ -109,6 +109,8 @@ class File(VirtualFile):
   def answer(self, kind: Any, function: Callable[[Any], None], argument: Any) -> None:
     """Call, and write the status."""
     own = kind()
+    if ctypes.sizeof(argument) < ctypes.sizeof(own):   # calls of UVM do not tell their size: the kernel would read what lies behind
+      raise refuse(errno.EFAULT, f"{kind.__name__} has {ctypes.sizeof(own)} bytes, not {ctypes.sizeof(argument)}")
     ctypes.memmove(ctypes.addressof(own), ctypes.addressof(argument), min(ctypes.sizeof(own), ctypes.sizeof(argument)))
     status = Status.OK
     try: function(own)
