@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from sass_warps import assembled, block_of
-from test.isa.sass.machine import APART, BUFFERS, CODE, launch_of
+from test.isa.executed import APART, BUFFERS, CODE
+from test.isa.sass.machine import launch_of
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
 from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, UninitialisedRead

@@ -7,8 +7,7 @@ import pytest
 
 from test.codegen.kernels import axis, data_for
 from test.isa.amd.test_matrix import product
-from test.isa.sass import machine
-from test.isa.sass.machine import ARCHS, check
+from test.isa.sass.machine import ARCHS, SASS, check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
@@ -85,15 +84,15 @@ def test_products_of_floats(m: int, n: int, k: int, transposed: bool) -> None:
   check(kernel, "sm_80", tolerance=1e-5)
 
 @pytest.mark.parametrize("name, which", [("LDGDEPBAR", 0), ("LDGDEPBAR", -1), ("DEPBAR.LE", 0), ("BAR", 0)])
-def test_each_wait_for_copies_is_needed(name: str, which: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_wait_for_copies_is_needed(name: str, which: int) -> None:
   """Without it the emulator finds what may go wrong: a group that nobody counts, factors that are still on their way, arrays that others read."""
   kernel = product(16, 16, 256, HALF, dtypes.float32)
   program = lower(optimize(kernel, capabilities("sm_80")), capabilities("sm_80"), "product")
   assert program.lanes == 64
   _, _, placed = assemble(program, "sm_80")
   at = [offset for offset, inst, _ in placed if inst.row.name == name][which]
-  code = machine.compile(program, "sm_80")
+  code = SASS.compile(program, "sm_80")
   nop = encode(build(table("sm_80")["NOP/918"]), unpack(int.from_bytes(code.text[at:at + 16], "little")) or Control())
-  monkeypatch.setattr(machine, "compile", lambda *_: replace(code, text=code.text[:at] + nop + code.text[at + 16:]))
+  hasty = replace(SASS, compile=lambda *_: replace(code, text=code.text[:at] + nop + code.text[at + 16:]))
   with pytest.raises((DataRace, MissingWait, UninitialisedRead)):
-    for seed in range(3): machine.execute(program, "sm_80", data_for(kernel), seed=seed)
+    for seed in range(3): hasty.execute(program, "sm_80", data_for(kernel), seed=seed)

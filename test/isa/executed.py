@@ -1,0 +1,59 @@
+"""Programs that a virtual processor executes in flat memory, beside the interpreter: what is the same for the GPUs of all vendors."""
+from __future__ import annotations
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from test.codegen.kernels import compare, data_for
+from tinyhw.arithmetic import from_bytes, to_bytes
+from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.passes import lower
+from tinyhw.codegen.program import Program
+from tinyhw.emulator.memory import FlatMemory
+from tinyhw.machine.code import Code
+from tinyhw.machine.target import Capabilities
+from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.ops import UOp
+
+CODE, BUFFERS, APART = 0x7f00_0000_0000, 0x7f20_0000_0000, 1 << 32
+
+@dataclass(frozen=True)
+class Machine:
+  """A vendor's GPUs. run(code, arguments, workgroups, memory, seed): executes code that lies at CODE, and counts the instructions of all waves;
+  arguments: the slots of 8 bytes that a kernel finds."""
+  archs: tuple[str, ...]
+  capabilities: Callable[[str], Capabilities]
+  compile: Callable[[Program, str], Code]
+  run: Callable[[Code, bytes, int, FlatMemory, int], int]
+
+  def execute(self, program: Program, arch: str, data: dict[int, list[Any]], variables: Mapping[str, int] | None = None, seed: int = 0) -> int:
+    """Run all workgroups over the contents of buffers (slot -> values, changed in place); the number of instructions executed by waves."""
+    code, memory, values = self.compile(program, arch), FlatMemory(), variables or {}
+    memory.add(CODE, bytearray(code.text))
+    contents: dict[int, bytearray] = {}
+    slots = b""
+    for k, param in enumerate(program.params):
+      scalar = param.dtype.scalar()
+      contents[param.arg[0]] = bytearray(b"".join(to_bytes(x, scalar) for x in data[param.arg[0]]))
+      memory.add(BUFFERS + k * APART, contents[param.arg[0]])
+      slots += (BUFFERS + k * APART).to_bytes(8, "little")
+    for variable in program.variables: slots += values[variable.arg[0]].to_bytes(8, "little", signed=True)
+    executed = self.run(code, slots, value_of(program.grid, values), memory, seed)
+    for param in program.params:
+      scalar, content = param.dtype.scalar(), contents[param.arg[0]]
+      data[param.arg[0]][:] = [from_bytes(bytes(content[k:k + scalar.itemsize]), scalar) for k in range(0, len(content), scalar.itemsize)]
+    return executed
+
+  def check(self, kernel: UOp, arch: str, data: dict[int, list[Any]] | None = None, optimized: bool = True, tolerance: float = 0.0, what: str = "",
+            meaning: UOp | None = None) -> None:
+    """Compile a kernel, execute it, and compare with the interpreter. optimized: heuristics spread it over lanes; meaning: what it was before."""
+    known, capable = data or data_for(kernel), self.capabilities(arch)
+    wanted, found = ({k: list(v) for k, v in known.items()} for _ in range(2))
+    evaluate(kernel if meaning is None else meaning, wanted)
+    self.execute(lower(optimize(kernel, capable) if optimized else kernel, capable, "test"), arch, found)
+    compare(f"{arch} {what}", wanted, found, tolerance)
+
+def value_of(x: Any, variables: Mapping[str, int]) -> int:
+  """A grid under values of the variables."""
+  if isinstance(x, int): return x
+  return int(x.substitute({v: v.const_like(variables[v.arg[0]]) for v in x.variables()}).simplify().arg)
