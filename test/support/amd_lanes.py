@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from tinyhw.emulator.amd.numerics import lane_bits
 from tinyhw.emulator.amd.state import RegisterFile, Rows
-from tinyhw.emulator.amd.python_lanes import Form, Shape, Target, compiled, constant_argument
+from tinyhw.emulator.amd.python_lanes import compiled
+from tinyhw.emulator.amd.python_operands import constant_argument
+from tinyhw.emulator.amd.shapes import Form, Pass, Shape, Target
 
 class Lanes:
   """What generated functions see of a wave: registers in three views, EXEC, SCC."""
@@ -45,7 +47,7 @@ def execute(meaning: str, operands: dict[str, Sequence[int]], exec_mask: int | N
   wave.s[106] = vcc
   sources = tuple((name, Form("v")) for name in ("S0", "S1", "S2", "D", "K"))
   targets = (("D", Target("v")), ("D1", Target("v", dword=1)))
-  made = compiled(Shape(meaning, ((sources, targets),), 32, **shape))  # type: ignore[arg-type]  # what the caller names
+  made = compiled(Shape(meaning, (Pass(sources, targets),), 32, **shape))  # type: ignore[arg-type]  # what the caller names
   made.make(*(PLACES[parameter] for parameter in made.parameters))(wave)
   return wave
 
@@ -56,7 +58,7 @@ def scalar(meaning: str, s0: int = 0, s1: int = 0, old: int = 0, scc: int = 0, e
   wave.scc = scc
   wave.set_exec(exec_mask)
   forms = (("S0", Form("s")), ("S1", Form("s")), ("D", Form("s")), ("K", Form("k")))
-  made = compiled(Shape(meaning, ((forms, (("D", Target("s")),)),), 0))
+  made = compiled(Shape(meaning, (Pass(forms, (("D", Target("s")),)),), 0))
   made.make(*(constant_argument(p, literal) if p.startswith("K_") else PLACES[p] for p in made.parameters))(wave)
   return wave
 

@@ -11,11 +11,13 @@ from tinyhw.emulator.amd.arithmetic import MEANINGS, Computation
 from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.amd.native import Translator, native
 from tinyhw.emulator.native_expressions import Untranslatable
-from tinyhw.emulator.amd.python_lanes import Form, Shape, Target, compiled, constant_argument
+from tinyhw.emulator.amd.python_lanes import compiled
+from tinyhw.emulator.amd.python_operands import constant_argument
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.semantics_packed import HALF, PACKED
 from tinyhw.emulator.amd.semantics_scalar import SCALAR
 from tinyhw.emulator.amd.semantics_vector import VECTOR
+from tinyhw.emulator.amd.shapes import Form, Pass, Shape, Target
 from tinyhw.emulator.amd.state import SCALARS_AT, VECTORS_AT, Wave
 from tinyhw.emulator.memory import FlatMemory
 from tinyhw.emulator.threaded import AT, HEAD, WORD, Exit, Records
@@ -31,10 +33,10 @@ WORDS = VALUES + tuple(x >> 32 for x in FLOAT64) + tuple(x & 0xffffffff for x in
 
 def vector_shape(meaning: str, lanes: int = 32, s1: Form = VECTOR_FORM, **more: bool) -> Shape:
   sources = tuple((name, s1 if name == "S1" else Form("v")) for name in ("S0", "S1", "S2", "D", "K"))
-  return Shape(meaning, ((sources, (("D", Target("v")), ("D1", Target("v", dword=1)))),), lanes, **more)
+  return Shape(meaning, (Pass(sources, (("D", Target("v")), ("D1", Target("v", dword=1)))),), lanes, **more)
 
 def scalar_shape(meaning: str) -> Shape:
-  return Shape(meaning, ((tuple((name, Form("s")) for name in ("S0", "S1", "D")) + (("K", Form("k")),), (("D", Target("s")),)),), 0)
+  return Shape(meaning, (Pass(tuple((name, Form("s")) for name in ("S0", "S1", "D")) + (("K", Form("k")),), (("D", Target("s")),)),), 0)
 
 def translates(shape: Shape, lanes: int = 32) -> bool:
   try: Translator(shape, False, lanes, 32).program()
@@ -137,7 +139,7 @@ def test_forms_of_operands(form: Form) -> None:
 def half_shape(meaning: str, lanes: int, op_sel: int, keep: bool = True, negate: bool = False, **more: bool) -> Shape:
   """A 16-bit instruction on chosen halves: bit 0 and 1 of op_sel for the sources, bit 3 for the result."""
   sources = tuple((name, Form("v", shift=16 * (op_sel >> i & 1), width=16, negate=negate and i == 0)) for i, name in enumerate(("S0", "S1", "S2")))
-  return Shape(meaning, (((*sources, ("D", Form("v")), ("K", Form("v"))), (("D", Target("v", shift=16 * (op_sel >> 3), width=16, keep=keep)),)),),
+  return Shape(meaning, (Pass((*sources, ("D", Form("v")), ("K", Form("v"))), (("D", Target("v", shift=16 * (op_sel >> 3), width=16, keep=keep)),)),),
                lanes, **more)
 
 @pytest.mark.parametrize("name", ["v_add_f16", "v_sub_f16", "v_mul_f16", "v_max_f16", "v_min_f16", "v_cvt_f16_i16"])
@@ -157,8 +159,10 @@ def test_clamping_of_floats() -> None:
 @pytest.mark.parametrize("name", ["v_pk_add_f16", "v_pk_mul_f16", "v_pk_max_f16", "v_pk_add_u16", "v_pk_mad_i16", "v_pk_lshlrev_b16", "v_pk_min_i16"])
 def test_packed_halves(name: str) -> None:
   floating = name.endswith("f16")
-  passes = tuple(((("S0", Form("v", shift=16 * half, width=16)), ("S1", Form("v", shift=16 - 16 * half, width=16, negate=floating and bool(half))),
-                   ("S2", Form("v", shift=16 * half, width=16))), (("D", Target("v", shift=16 * half, width=16)),)) for half in (0, 1))
+  def sources(half: int) -> tuple[tuple[str, Form], ...]:
+    same, crossed = Form("v", shift=16 * half, width=16), Form("v", shift=16 - 16 * half, width=16, negate=floating and bool(half))
+    return ("S0", same), ("S1", crossed), ("S2", same)
+  passes = tuple(Pass(sources(half), (("D", Target("v", shift=16 * half, width=16)),)) for half in (0, 1))
   for lanes, mask in MASKS:
     for seed in range(4): compare(Shape(PACKED[name], passes, lanes), lanes, mask, seed)
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.emulator.amd.lanes import dpp_moves
 from tinyhw.emulator.notation import Node, parse
-from tinyhw.emulator.amd.python_lanes import Form, Shape, Target, compiled, constant_argument
+from tinyhw.emulator.amd.python_lanes import compiled
+from tinyhw.emulator.amd.python_operands import constant_argument
 from tinyhw.emulator.amd.semantics_packed import DOT, HALF, PACKED
 from tinyhw.emulator.amd.semantics_scalar import SCALAR
 from tinyhw.emulator.amd.semantics_vector import VECTOR
+from tinyhw.emulator.amd.shapes import Form, Pass, Shape, Target
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import MInst, Reg
@@ -129,8 +131,8 @@ def _shape(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> tupl
   if permuted: arguments["MOVES"] = dpp_moves(uses, mode.lanes)
   sources = {name: place for name, place in places.items() if name != "D" or reads_result(meaning)}
   packed = uses.name in PACKED
-  passes = tuple((tuple((name, _source(uses, name, place, half, packed)) for name, place in sources.items()),
-                  _targets(uses, mode, meaning, places, half, packed)) for half in range(1 + packed))
+  passes = tuple(Pass(tuple((name, _source(uses, name, place, half, packed)) for name, place in sources.items()),
+                      _targets(uses, mode, meaning, places, half, packed)) for half in range(1 + packed))
   lanes = mode.lanes if uses.name.startswith("v_") and not uses.name.startswith("v_s_") else 0
   shape = Shape(meaning, passes, lanes, bool(uses.get("clamp")), (0, 1, 2, -1)[uses.get("omod")], mode.denormals & 3 == 0, mode.denormals >> 2 == 0,
                 mode.arch == "gfx942", permuted)
@@ -225,7 +227,7 @@ def _half(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> Compu
     arguments[name] = _number(value)
     if name[0] == "D": targets.append((name, Target("v")))
     sources.append((name, Form("k" if not isinstance(value, Reg) else _SPECIAL.get(value.index, "s") if value.cls.bank is regs.SGPR else "v")))
-  shape = Shape(meaning, ((tuple(sources), tuple(targets)),), mode.lanes, flush32=mode.denormals & 3 == 0, flush64=mode.denormals >> 2 == 0)
+  shape = Shape(meaning, (Pass(tuple(sources), tuple(targets)),), mode.lanes, flush32=mode.denormals & 3 == 0, flush64=mode.denormals >> 2 == 0)
   return Computation(shape, arguments)
 
 def check_mode(mode: Mode) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 
 from tinyhw.dtype import dtypes
-from tinyhw.emulator.amd.python_lanes import Form, Shape, Target
+from tinyhw.emulator.amd.shapes import Form, Shape, Target
 from tinyhw.emulator.native import Lanes, Native, built
 from tinyhw.emulator.native_expressions import HOST, Untranslatable
 from tinyhw.emulator.notation import TYPES as NOTATION
@@ -37,8 +37,8 @@ class Translator(Lanes):
     """The stores of a vector register's lanes, or of a scalar instruction."""
     stores: list[UOp] = []
     self.results.clear()
-    for sources, targets in self.shape.passes:
-      self.sources, self.targets = dict(sources), dict(targets)
+    for part in self.shape.passes:
+      self.sources, self.targets = dict(part.sources), dict(part.targets)
       self.values.clear()
       self.locals.clear()
       for assignment in self.meaning:
@@ -105,22 +105,16 @@ class Translator(Lanes):
     if name == "VCC" and self.shape.lanes: return self.mask_bit("VCC")
     if name in ("SIGNED0", "SIGNED1"): return self.constant(dtypes.bool, self.sources["S" + name[-1]].negates[0])
     if name in ("VCC", "PC", "EXEC"): raise Untranslatable
-    if name[0] == "M": return self.mixed("S" + name[1:])
+    if name[0] == "M": return self.typed("S" + name[1:], *self.sources["S" + name[1:]].mixed())
     name, _, element = name.partition("#")
     form = self.sources[name]
-    return self.typed(name, element_form(form, kind, int(element)) if element else form, kind)
+    return self.typed(name, form.element(kind, int(element)) if element else form, kind)
 
   def wave_mask(self, register: int) -> UOp:
     """A lane mask as a number of 64 bits."""
     low = self.scalar_word(register).cast(dtypes.uint64)
     if self.wave == 32: return low
     return low.alu(Ops.OR, self.scalar_word(register + 1).cast(dtypes.uint64).alu(Ops.SHL, UOp.const(dtypes.uint64, 32)))
-
-  def mixed(self, name: str) -> UOp:
-    """An operand that is a float32 or a half of a register as float16."""
-    form = self.sources[name]
-    if form.mix is None: return self.typed(name, form, NOTATION["f32"])
-    return self.typed(name, form._replace(shift=16 * form.mix, width=16), NOTATION["f16"])
 
   def raw(self, name: str, form: Form, part: int) -> UOp:
     """32 bits of an operand."""
@@ -155,12 +149,6 @@ class Translator(Lanes):
     if kind.name == "f16": return self.signed(self.half_of(bits), form.negate, form.magnitude, kind)
     if kind.name == "bf16": bits = bits.alu(Ops.SHL, self.constant(dtypes.uint32, 16))
     return self.signed(bits.bitcast(host), form.negate, form.magnitude, kind)
-
-def element_form(form: Form, kind: Type, index: int) -> Form:
-  """The form of element `index` of an operand that is an array of narrow values."""
-  if kind.bits == 16 and index < 2:
-    return form._replace(shift=16 * form.halves[index], width=16, negate=form.negates[index], magnitude=False)
-  return form._replace(dword=form.dword + index * kind.bits // 32, shift=index * kind.bits % 32, width=kind.bits, negate=False, magnitude=False)
 
 @functools.lru_cache(maxsize=None)
 def native(shape: Shape, masked: bool, lanes: int) -> Native | None:

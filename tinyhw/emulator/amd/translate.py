@@ -13,8 +13,8 @@ from tinyhw.emulator.amd.decoded import Decoder, Step, is_computation
 from tinyhw.emulator.amd.foresight import Known, StandIn, foresee, known, tell
 from tinyhw.emulator.amd.native import native
 from tinyhw.emulator.amd.native_transfer import transfer_of
-from tinyhw.emulator.amd.python_lanes import Shape
 from tinyhw.emulator.amd.registers import DispatchRegisters
+from tinyhw.emulator.amd.shapes import Shape
 from tinyhw.emulator.amd.state import AGPR, DROPPED, SCALARS_AT, SCC, VECTORS_AT, Wave
 from tinyhw.emulator.errors import EmulatorError
 from tinyhw.emulator.native import Native, Operand
