@@ -8,7 +8,8 @@ from tinyhw.emulator import threaded
 from tinyhw.emulator.native import Lanes, Native, built
 from tinyhw.emulator.native_expressions import HOST, Untranslatable
 from tinyhw.emulator.notation import Type, parse
-from tinyhw.emulator.threaded import AT, CONTEXT_BYTES, Exit, Records
+from tinyhw.emulator.records import Records
+from tinyhw.emulator.threaded import AT, CONTEXT_BYTES, Exit
 from tinyhw.uop.ops import UOp
 
 pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")
@@ -40,10 +41,10 @@ def run(function: Native, active: int, a: list[int], constant: int) -> array[int
   """The state behind a record of the function."""
   loop = threaded.engine()
   assert loop is not None
-  state, context, records = array("I", [active, 0xffff0000] + [7] * 38 + a + [0] * 32), array("q", bytes(CONTEXT_BYTES)), Records(loop)
+  state, context, records = array("I", [active, 0xffff0000] + [7] * 38 + a + [0] * 32), array("q", bytes(CONTEXT_BYTES)), Records(loop.functions)
   words = {"row": lambda o: ROWS[o.name] + LANES * o.part, "scalar": lambda o: TRUTH, "constant": lambda o: constant}
-  records.add((function.address,), [words[operand.kind](operand) for operand in function.operands])
-  records.steer("python")
+  records.add(function.address, function.address, [words[operand.kind](operand) for operand in function.operands])
+  records.python()
   records.done()
   context[AT["STATE"]], context[AT["RECORD"]] = state.buffer_info()[0], records.address
   assert loop.run(context.buffer_info()[0]) == Exit.PYTHON

@@ -5,7 +5,8 @@ from array import array
 import pytest
 
 from tinyhw.emulator import threaded
-from tinyhw.emulator.threaded import AT, CONTEXT, CONTEXT_BYTES, HEAD, PAIRS, WORD, Engine, Exit, Records
+from tinyhw.emulator.records import PAIRS, WORD, Lanes, Records
+from tinyhw.emulator.threaded import AT, CONTEXT, CONTEXT_BYTES, Engine, Exit
 
 pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")
 
@@ -30,16 +31,18 @@ def loop() -> Engine:
   assert found is not None
   return found
 
+def new() -> Records: return Records(loop().functions)
+
 def test_a_context_has_room_for_its_words() -> None: assert len(CONTEXT) * WORD <= CONTEXT_BYTES
 
 def test_an_entry_lets_known_states_in_and_counts() -> None:
-  machine, records = Machine(10), Records(loop())
+  machine, records = Machine(10), new()
   records.entry(7)
-  end = records.steer("python")
+  end = records.python()
   records.done()
   machine["KNOWN"] = 5
   assert machine.run(records) == (Exit.UNKNOWN, 0) and machine["BUDGET"] == 10
-  for i in range(PAIRS): records.words[HEAD + 1 + 2 * i:HEAD + 3 + 2 * i] = array("q", (i + 5, i + 50))
+  for i in range(PAIRS): records.admit(i, i + 5, i + 50)
   for i in range(PAIRS):
     machine["KNOWN"], machine["BUDGET"] = i + 5, 10
     assert machine.run(records) == (Exit.PYTHON, end)
@@ -49,41 +52,41 @@ def test_an_entry_lets_known_states_in_and_counts() -> None:
 
 @pytest.mark.parametrize("value", [0, 1, 1 << 32])
 def test_jumps_look_at_the_state(value: int) -> None:
-  machine, records = Machine(), Records(loop())
+  machine, records = Machine(), new()
   machine.state[2] = value
   for name, wanted in (("jump_zero", not value & 1), ("jump_set", bool(value & 1))):
-    records = Records(loop())
-    at = records.steer(name, 0, 0, 16, 0xffffffff)
-    ends = [records.steer("link"), records.steer("python")]
-    records.addresses += [(at + HEAD + i, place) for i, place in enumerate(ends)]
+    records = new()
+    at = records.jump(name, 16, 0xffffffff)
+    ends = [records.link(), records.python()]
+    records.choose(at, *ends)
     records.done()
     assert machine.run(records) == ((Exit.LINK, ends[0]) if wanted else (Exit.PYTHON, ends[1]))
 
 def test_links_become_jumps() -> None:
-  machine, records, target = Machine(), Records(loop()), Records(loop())
-  place = records.steer("link", 0)
-  target.steer("python")
+  machine, records, target = Machine(), new(), new()
+  place = records.link()
+  target.python()
   for made in (records, target): made.done()
   assert machine.run(records) == (Exit.LINK, place)
-  records.jump(place, target.address)
+  records.join(place, target.address)
   assert machine.run(records)[0] == Exit.PYTHON and machine["RECORD"] == target.address
 
 def test_some_lanes_take_the_other_function() -> None:
   functions = loop().functions
   for mask, reason in ((0xff, Exit.PYTHON), (0x7f, Exit.MAKE), (0x1ff, Exit.PYTHON)):
-    machine, records = Machine(), Records(loop())
+    machine, records = Machine(), new()
     machine.state[1] = mask
-    records.steer("activate", 8)
-    records.add((functions["python"], functions["make"]), ())
+    records.activate(8)
+    records.add(functions["python"], functions["make"], ())
     records.done()
     assert machine.run(records)[0] == reason and machine["ACTIVE"] == mask & 0xff and machine["PARTIAL"] == (8 if reason == Exit.MAKE else 0)
 
 def test_what_is_read_must_have_been_written() -> None:
-  machine, records = Machine(), Records(loop())
+  machine, records = Machine(), new()
   machine["ACTIVE"] = 0x0f
-  first = records.steer("written", 1, 1, 0, 1)
-  last = records.steer("written_all", 1, 0, 1)
-  records.steer("python")
+  first = records.written([0], [1])
+  last = records.written([1], [], all_lanes=True)
+  records.python()
   records.done()
   machine.masks[0] = 0x07
   assert machine.run(records) == (Exit.UNWRITTEN, first) and machine.masks[1] == 0
@@ -96,32 +99,32 @@ RUNNING, MASK, GUARDED = 0, 8, 16   # places in the state
 
 @pytest.mark.parametrize("mask,inverted", [(0x0f, 0), (0xf0, 0xffffffff), (0xff, 0), (0, 0)])
 def test_guards_choose_lanes(mask: int, inverted: int) -> None:
-  machine, records = Machine(), Records(loop())
+  machine, records = Machine(), new()
   machine.state[0], machine.state[1], machine.masks[1] = 0x3f, mask | 0xabc000, 0x3f
-  records.steer("guard", MASK, inverted, RUNNING, 1, GUARDED)
-  records.steer("python")
+  records.guard(Lanes(MASK, inverted, RUNNING, 1), GUARDED)
+  records.python()
   records.done()
   expected = (mask ^ inverted) & 0x3f
   assert machine.run(records)[0] == Exit.PYTHON
   assert (machine["ACTIVE"], machine["PARTIAL"], machine.state[2]) == (expected, 8, expected), "never all of 0xff"
 
 def test_a_guard_that_nothing_has_written() -> None:
-  machine, records = Machine(), Records(loop())
+  machine, records = Machine(), new()
   machine.state[0], machine.masks[0] = 0x3f, 0x1f
-  first = records.steer("guard", MASK, 0, RUNNING, 0, GUARDED)
+  first = records.guard(Lanes(MASK, 0, RUNNING, 0), GUARDED)
   records.done()
   assert machine.run(records) == (Exit.UNWRITTEN, first)
-  records = Records(loop())
-  records.steer("branch", 0, 0, MASK, 0, RUNNING, 0)
+  records = new()
+  records.branch(Lanes(MASK, 0, RUNNING, 0))
   records.done()
   assert machine.run(records) == (Exit.UNWRITTEN, 0)
 
 @pytest.mark.parametrize("mask,inverted,way", [(0x3f, 0, 0), (0xff, 0, 0), (0xc0, 0, 1), (0x01, 0, None), (0x3f, 0xffffffff, 1)])
 def test_branches_of_all_lanes_or_none(mask: int, inverted: int, way: int | None) -> None:
-  machine, records = Machine(), Records(loop())
+  machine, records = Machine(), new()
   machine.state[0], machine.state[1], machine.masks[1] = 0x3f, mask, 0xff
-  at = records.steer("branch", 0, 0, MASK, inverted, RUNNING, 1)
-  ends = [records.steer("link"), records.steer("link")]
-  records.addresses += [(at + HEAD + i, place) for i, place in enumerate(ends)]
+  at = records.branch(Lanes(MASK, inverted, RUNNING, 1))
+  ends = [records.link(), records.link()]
+  records.choose(at, *ends)
   records.done()
   assert machine.run(records) == ((Exit.PYTHON, at) if way is None else (Exit.LINK, ends[way]))

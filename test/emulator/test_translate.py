@@ -40,7 +40,7 @@ class Counting(translate.Translation[Wave, Code, str, int]):
     for i, (pc, step) in enumerate(block.steps):
       if step == "add 0": raise KeyError(0)
       if step.startswith("to "): block.link(int(step.split()[1]))
-      else: block.python[block.records.steer("python")] = i
+      else: block.python(i)
 
   def known(self, wave: Wave) -> int: return wave.tired
   def tell(self, wave: Wave, what: int) -> None: wave.tired = what

@@ -1,7 +1,7 @@
 """What an instruction computes over all lanes as machine code of the host: the frame of a family's translator, and the functions that it compiles.
 
 A translator makes a Program (UOps, codegen/program.py) of one shape of instruction, which isa/x86 compiles. Its state is the registers of a wave as
-words: rows of lanes, scalars, masks of lanes. Its record (threaded.py) has the numbers of the operands' first words, and constants. What is not
+words: rows of lanes, scalars, masks of lanes. Its record (records.py) has the numbers of the operands' first words, and constants. What is not
 plain raises Untranslatable and stays Python, and so does everything on other processors.
 """
 from __future__ import annotations
@@ -14,7 +14,8 @@ from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.emulator.native_expressions import WIDE, Expressions, Untranslatable
 from tinyhw.emulator.notation import Meaning, Type, nodes
-from tinyhw.emulator.threaded import HEAD, level, load
+from tinyhw.emulator.records import HEAD
+from tinyhw.emulator.threaded import level, load
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

@@ -1,10 +1,9 @@
 """Threaded code: the loop in machine code of the host that walks what a virtual processor's program has been translated to. x86-64 only.
 
-A program becomes `records`, one after the other, in 8-byte words: two addresses of functions, the size of the record in bytes, operands. The loop
-calls a record's first function, or its second one while some lanes are not active, and goes on to the next record. A function gets the address of a
-`context`: the processor's state, the record, and what else stands in the table below; most are compiled from Programs (UOps) with the state as
-parameter 0 and the record as parameter 1. The functions that steer are written here: entries of blocks, jumps, exits to Python, checks of what has
-been written.
+A program becomes records (records.py), one after the other. The loop calls a record's first function, or its second one while some lanes are not
+active, and goes on to the next record. A function gets the address of a `context`: the processor's state, the record, and what else stands in the
+table below; most are compiled from Programs (UOps) with the state as parameter 0 and the record as parameter 1. The functions that steer are written
+here: entries of blocks, jumps, exits to Python, checks of what has been written; those that load and store in window_access.py.
 
 Strict checks that depend only on the way that was taken are done once: what they know is a numbered state, and the entry of a block has pairs
 (state before, state behind) of those for which Python has found no mistake. Another state leaves the loop, and Python looks. Nothing here knows an
@@ -14,30 +13,37 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import IntEnum
 from platform import machine
 
 from tinyhw.drivers.cpu import processor
 from tinyhw.drivers.cpu.memory import CodeArena
-from tinyhw.emulator import windows
+from tinyhw.emulator import window_access
+from tinyhw.emulator.records import OPERANDS, PAIRS, WORD, offsets
 from tinyhw.errors import TinyError
 from tinyhw.machine.code import Code
 
-WORD = 8
-# words of a context. STATE: the address of the registers; RECORD: where the loop is; BUDGET: instructions that may still begin; KNOWN: the number
-# of what strict checks know, ENTERED: the same where the current block was entered, ENTRY: its record; ACTIVE: the mask of active lanes, ALL:
-# that of all; PARTIAL: 0 or 8, the place of the function that a record's next call takes; WRITTEN: the address of a mask of lanes for each vector
-# register; VECTOR_WINDOWS, SCALAR_WINDOWS: addresses of tables of windows.py, TABLE: of that in use; LOCAL: of a Local; FAILED: the address that
-# was not plain; PLACES and on: a word for each place that lanes touch
-CONTEXT = ("STATE", "RECORD", "BUDGET", "KNOWN", "ENTERED", "ENTRY", "ACTIVE", "ALL", "PARTIAL", "WRITTEN", "VECTOR_WINDOWS", "SCALAR_WINDOWS",
-           "TABLE", "LOCAL", "FAILED", "PLACES")
+CONTEXT = (           # words of a context
+  "STATE",            # the address of the registers
+  "RECORD",           # that of the record where the loop is
+  "BUDGET",           # instructions that may still begin
+  "KNOWN",            # the number of what strict checks know
+  "ENTERED",          # the same where the current block was entered
+  "ENTRY",            # the address of its record
+  "ACTIVE",           # the mask of active lanes
+  "ALL",              # that of all
+  "PARTIAL",          # 0 or 8, the place of the function that a record's next call takes
+  "WRITTEN",          # the address of a mask for each register: lanes in which something has written it
+  "VECTOR_WINDOWS",   # those of tables of windows (windows.py) for accesses of vectors and
+  "SCALAR_WINDOWS",   # of scalars
+  "TABLE",            # that of the table in use
+  "LOCAL",            # that of a Local
+  "FAILED",           # an address whose access was not plain
+  "PLACES")           # and on: a word for each place that an instruction's lanes touch
 AT = {name: i for i, name in enumerate(CONTEXT)}
 MOST_PLACES = 256  # of an instruction
 CONTEXT_BYTES = (8 * (len(CONTEXT) + MOST_PLACES) + 63) // 64 * 64
-HEAD = 3          # words of a record before its operands
-PAIRS = 6         # of an entry
 
 class Exit(IntEnum):
   """Why the loop has ended; RECORD is where."""
@@ -48,6 +54,7 @@ class Exit(IntEnum):
   UNWRITTEN = 4  # a register that is about to be read has not been written in an active lane
   MAKE = 5       # the function for some lanes is not there yet
 
+# r12: the record, r13: 0, or 8 while some lanes are not active, rbx: the context. `{jump.to}` is an operand of a record, by name.
 TEXT = """
 {pushes}
   sub rsp, {frame}
@@ -70,7 +77,7 @@ TEXT = """
 {pops}
   ret
 
-.entry:                                ; operands: instructions, pairs
+.entry:
   cmp qword ptr [rbx + {BUDGET}], 0
   jle .entry_budget
   mov rax, qword ptr [rbx + {KNOWN}]
@@ -92,31 +99,31 @@ TEXT = """
   mov eax, {MAKE}
   jmp .leave
 
-.jump:                                 ; operands: record
-  mov r12, qword ptr [r12 + 24]
+.jump:
+  mov r12, qword ptr [r12 + {jump.to}]
   jmp .go
-.jump_zero:                            ; operands: records if true and if not, place in the state, mask
+.jump_zero:
   mov rcx, qword ptr [rbx + {STATE}]
-  mov rdx, qword ptr [r12 + 40]
+  mov rdx, qword ptr [r12 + {jump_zero.place}]
   mov rax, qword ptr [rcx + rdx]
-  and rax, qword ptr [r12 + 48]
+  and rax, qword ptr [r12 + {jump_zero.mask}]
   je .taken
-.not_taken:
-  mov r12, qword ptr [r12 + 32]
+.not_taken:                            ; those that choose between two records have these as their first operands
+  mov r12, qword ptr [r12 + {jump_zero.no}]
   jmp .go
 .jump_set:
   mov rcx, qword ptr [rbx + {STATE}]
-  mov rdx, qword ptr [r12 + 40]
+  mov rdx, qword ptr [r12 + {jump_set.place}]
   mov rax, qword ptr [rcx + rdx]
-  and rax, qword ptr [r12 + 48]
+  and rax, qword ptr [r12 + {jump_set.mask}]
   je .not_taken
 .taken:
-  mov r12, qword ptr [r12 + 24]
+  mov r12, qword ptr [r12 + {jump_set.yes}]
   jmp .go
 
-.activate:                             ; operands: place of the mask in the state
+.activate:
   mov rcx, qword ptr [rbx + {STATE}]
-  mov rdx, qword ptr [r12 + 24]
+  mov rdx, qword ptr [r12 + {activate.mask}]
   mov rax, qword ptr [rcx + rdx]
   mov rcx, qword ptr [rbx + {ALL}]
   and rax, rcx
@@ -129,17 +136,17 @@ TEXT = """
   mov qword ptr [rbx + {PARTIAL}], r13
   ret
 
-.guard:                                ; operands: place of a mask, what inverts it, place of the lanes that run, number of the mask among what has
-  call .guarded_lanes                  ; been written, and where the lanes go that are active from now on
+.guard:
+  call .guarded_lanes
   mov rax, rdi
-  mov rdx, qword ptr [r12 + 56]
+  mov rdx, qword ptr [r12 + {guard.active}]
   mov dword ptr [rcx + rdx], eax
   mov rcx, qword ptr [rbx + {ALL}]
   jmp .activate_these
-.branch:                               ; operands: records if all lanes that run go there and if none does; mask, inversion, lanes, number as above
-  add r12, 16
+.branch:
+  add r12, {branch_is_later}           ; its operands of this kind stand behind two others
   call .guarded_lanes
-  sub r12, 16
+  sub r12, {branch_is_later}
   test rdi, rdi
   je .not_taken
   cmp rdi, rax
@@ -147,33 +154,33 @@ TEXT = """
   jmp .python
 .guarded_lanes:                        ; gives rax: lanes that run, rdi: those of them in the mask, rcx: the state. Leaves the function of who calls
   mov rcx, qword ptr [rbx + {STATE}]
-  mov rdx, qword ptr [r12 + 40]
+  mov rdx, qword ptr [r12 + {guard.running}]
   mov eax, dword ptr [rcx + rdx]
   mov rsi, qword ptr [rbx + {WRITTEN}]
-  mov rdi, qword ptr [r12 + 48]
+  mov rdi, qword ptr [r12 + {guard.number}]
   mov rsi, qword ptr [rsi + 8*rdi]
   not rsi
   test rsi, rax
   jne .guard_unwritten
-  mov rdx, qword ptr [r12 + 24]
+  mov rdx, qword ptr [r12 + {guard.mask}]
   mov edi, dword ptr [rcx + rdx]
-  xor rdi, qword ptr [r12 + 32]
+  xor rdi, qword ptr [r12 + {guard.inversion}]
   and rdi, rax
   ret
 .guard_unwritten:
   add rsp, 8
   jmp .unwritten
 
-.written_all:                          ; operands: how many are read, how many written, their numbers: checks for all lanes
+.written_all:                          ; checks for all lanes
   mov rax, qword ptr [rbx + {ALL}]
   jmp .written_lanes
 .written:                              ; the same for the active lanes
   mov rax, qword ptr [rbx + {ACTIVE}]
 .written_lanes:
   mov rcx, qword ptr [rbx + {WRITTEN}]
-  mov r8, qword ptr [r12 + 24]
-  mov r9, qword ptr [r12 + 32]
-  lea r10, [r12 + 40]
+  mov r8, qword ptr [r12 + {written.reads}]
+  mov r9, qword ptr [r12 + {written.writes}]
+  lea r10, [r12 + {written.numbers}]
   test r8, r8
   je .written_writes
 .written_read:
@@ -201,26 +208,34 @@ TEXT = """
   jmp .leave
 """
 
+# For each of an entry's pairs: whether the state before is what is known, and what happens then
+TEST = """\
+  cmp rax, qword ptr [r12 + {before}]
+  je .found{i}"""
+FOUND = """
+.found{i}:
+  mov qword ptr [rbx + {ENTERED}], rax
+  mov qword ptr [rbx + {ENTRY}], r12
+  mov rax, qword ptr [r12 + {behind}]
+  mov qword ptr [rbx + {KNOWN}], rax
+  mov rax, qword ptr [r12 + {entry.instructions}]
+  sub qword ptr [rbx + {BUDGET}], rax
+  ret"""
+
 def text() -> str:
   """The assembly text of the loop and its functions."""
   abi = importlib.import_module("tinyhw.isa.x86.abi").abi()
-  words: dict[str, int | str] = {name: WORD * i for i, name in enumerate(CONTEXT)}
+  context = {name: WORD * i for i, name in enumerate(CONTEXT)}
+  words: dict[str, object] = {**context, **{function: offsets(function) for function in OPERANDS}}
   words |= {f"{name}_EXIT" if name in words else name: int(code) for name, code in Exit.__members__.items()}
-  first = WORD * (HEAD + 1)
-  words["tests"] = "\n".join(f"  cmp rax, qword ptr [r12 + {first + 16 * i}]\n  je .found{i}" for i in range(PAIRS))
-  words["founds"] = "\n".join(f"""
-.found{i}:
-  mov qword ptr [rbx + {words["ENTERED"]}], rax
-  mov qword ptr [rbx + {words["ENTRY"]}], r12
-  mov rax, qword ptr [r12 + {first + 16 * i + 8}]
-  mov qword ptr [rbx + {words["KNOWN"]}], rax
-  mov rax, qword ptr [r12 + {WORD * HEAD}]
-  sub qword ptr [rbx + {words["BUDGET"]}], rax
-  ret""" for i in range(PAIRS))
+  words["branch_is_later"] = offsets("branch").mask - offsets("guard").mask
+  pairs = [words | {"i": i, "before": offsets("entry").pairs + 16 * i, "behind": offsets("entry").pairs + 16 * i + WORD} for i in range(PAIRS)]
+  words["tests"] = "\n".join(TEST.format_map(pair) for pair in pairs)
+  words["founds"] = "".join(FOUND.format_map(pair) for pair in pairs)
   steering = TEXT.format_map(words | {
     "pushes": "\n".join(f"  push {r}" for r in abi.saved), "pops": "\n".join(f"  pop {r}" for r in reversed(abi.saved)),
     "argument0": abi.arguments[0], "frame": abi.shadow_bytes + 8 * (1 - len(abi.saved) % 2)})  # rsp is a multiple of 16 at a call
-  return steering + windows.text({name: WORD * i for i, name in enumerate(CONTEXT)}, Exit.PYTHON)
+  return steering + window_access.text(context, Exit.PYTHON)
 
 @functools.cache
 def level() -> str | None:
@@ -254,34 +269,3 @@ def load(code: Code) -> int:
   return address + code.entry
 
 _kept: list[object] = []
-
-class Records:
-  """Records of one block while they are made, and their memory afterwards. Numbers are 64-bit words."""
-  def __init__(self, engine: Engine):
-    self.engine = engine
-    self.words = array("q")
-    self.address = 0
-    self.addresses: list[tuple[int, int]] = []   # places of words that are to be addresses of records, and the places of those
-
-  def add(self, functions: Sequence[int], operands: Sequence[int]) -> int:
-    """Append a record; its place in words."""
-    at = len(self.words)
-    self.words.extend((functions[0], functions[-1], WORD * (HEAD + len(operands)), *operands))
-    return at
-
-  def steer(self, name: str, *operands: int) -> int:
-    """Append a record of one of the functions of TEXT."""
-    return self.add((self.engine.functions[name],), operands)
-
-  def entry(self, instructions: int) -> int:
-    """Append the entry of a block, which no state has passed yet."""
-    return self.steer("entry", instructions, *[-1, -1] * PAIRS)
-
-  def done(self) -> None:
-    """Nothing more is added; the records stay where they are from now on."""
-    self.address = self.words.buffer_info()[0]
-    for at, place in self.addresses: self.words[at] = self.address + WORD * place
-
-  def jump(self, at: int, target: int) -> None:
-    """A record with one operand becomes a jump to an address."""
-    self.words[at:at + HEAD + 1] = array("q", (self.engine.functions["jump"], self.engine.functions["jump"], WORD * (HEAD + 1), target))

@@ -8,14 +8,15 @@ between checks of what has been written, and executes step by step: errors are t
 A `Translation` has the blocks of one kernel's code as it stands at its address. Launches share it as long as the bytes are the same.
 """
 from __future__ import annotations
-from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from tinyhw.emulator.errors import EmulatorError, PageFault
 from tinyhw.emulator.memory import Kind, WindowedMemory
-from tinyhw.emulator.threaded import AT, HEAD, PAIRS, WORD, Engine, Exit, Records, engine
+from tinyhw.emulator.records import PAIRS, WORD, Records, ScalarAccess, VectorAccess
+from tinyhw.emulator.threaded import AT, Engine, Exit, engine
 
 if TYPE_CHECKING:
   from typing import Protocol
@@ -47,32 +48,72 @@ Code = TypeVar("Code")                  # what decodes a launch's code
 Step = TypeVar("Step")
 State = TypeVar("State", bound=Hashable)
 
+class Access(NamedTuple):
+  """How an instruction reaches memory."""
+  kind: Kind
+  write: bool
+
+class Transfer(NamedTuple):
+  """A load or store that translated code does itself. function: of window_access.py, with its operands; access: to memory, None for the LDS."""
+  function: str
+  operands: VectorAccess | ScalarAccess
+  access: Access | None
+
+@dataclass
+class Stop:
+  """What Python has to know of a record where the loop may stop.
+
+  step: index of the step that it executes; access: how that accesses memory, where a function has tried: a window may be opened for it. make:
+  compiles the function for some lanes, which is not there yet; its address. first: index of the first step of the stretch whose check may fail.
+  following: the address of the code that comes next.
+  """
+  step: int = -1
+  access: Access | None = None
+  make: Callable[[], int] | None = None
+  first: int = -1
+  following: int = -1
+
 class Block(Generic[Step]):
-  """A run of steps from an address, for waves in one mode. code: its bytes. By a record's place in words: python, the index of the step that Python
-  executes; transfers, how it accesses memory, and whether it writes, where translated code had tried; makers, what compiles the function for some
-  lanes, which is not made yet; spots, the index of a checked stretch's first step; links, the address of the code that comes next. ways: number of
-  what is known before -> behind, None where there is an error."""
+  """A run of steps from an address, for waves in one mode.
+
+  steps: (address, step); code: their bytes. stops: by a record's place in words. ways: number of what is known before -> behind, None where there is
+  an error. pairs: how many of them the entry has been told.
+  """
   def __init__(self, pc: int, mode: int, steps: list[tuple[int, Step]], code: bytes, records: Records):
     self.pc, self.mode, self.steps, self.code, self.records = pc, mode, steps, code, records
-    self.python: dict[int, int] = {}
-    self.makers: dict[int, Callable[[], int]] = {}
-    self.spots: dict[int, int] = {}
-    self.transfers: dict[int, tuple[Kind, bool]] = {}
-    self.links: dict[int, int] = {}
+    self.stops: dict[int, Stop] = {}
     self.ways: dict[int, int | None] = {}
     self.pairs = 0
 
   def pass_through(self, before: int, behind: int) -> None:
     """From now on the entry lets this state in."""
-    at = HEAD + 1 + 2 * (self.pairs % PAIRS)
-    self.records.words[at:at + 2] = array("q", (before, behind))
+    self.records.admit(self.pairs % PAIRS, before, behind)
     self.pairs += 1
+
+  # ***** records with stops *****
 
   def link(self, pc: int) -> int:
     """Append a record that goes to the block at an address; its place."""
-    at = self.records.steer("link", 0)
-    self.links[at] = pc
+    at = self.records.link()
+    self.stops[at] = Stop(following=pc)
     return at
+
+  def python(self, step: int) -> None:
+    """Append a step that Python executes."""
+    self.stops[self.records.python()] = Stop(step=step)
+
+  def transfer(self, step: int, found: Transfer) -> None:
+    """Append a load or store."""
+    self.stops[self.records.steer(found.function, *found.operands)] = Stop(step=step, access=found.access)
+
+  def compute(self, function: int, operands: Sequence[int], make: Callable[[], int] | None) -> None:
+    """Append a call of a compiled function. make: what compiles it for some lanes; None where it does not ask which are active."""
+    at = self.records.add(function, function if make is None else self.records.functions["make"], operands)
+    if make is not None: self.stops[at] = Stop(make=make)
+
+  def check(self, at: int, first: int) -> None:
+    """The record at a place checks a stretch that begins with step `first`."""
+    self.stops[at] = Stop(first=first)
 
 class Translation(Generic[Wave, Code, Step, State]):
   """The blocks of a kernel, by address and mode of the wave, and the states that strict checks have come to, by number."""
@@ -83,7 +124,8 @@ class Translation(Generic[Wave, Code, Step, State]):
     self.counts: Counter[tuple[int, int]] = Counter()
     self.states: list[State] = []
     self.numbers: dict[State, int] = {}
-    self.tried = 0, 0     # the record for which windows are opened, and how many
+    self.opening = 0      # the address of the record for which windows have been opened last, and how many
+    self.opened = 0
 
   # ***** what a family says *****
 
@@ -152,7 +194,7 @@ class Translation(Generic[Wave, Code, Step, State]):
     steps = self.steps_from(pc, mode, decoder)
     if not steps: return None
     last, step = steps[-1]
-    block = Block(pc, mode, steps, self.read(decoder, pc, last + self.size(step) - pc), Records(self.engine))
+    block = Block(pc, mode, steps, self.read(decoder, pc, last + self.size(step) - pc), Records(self.engine.functions))
     block.records.entry(len(steps))
     try: self.write(block, decoder)
     except KeyError: return None  # a register that there is not: strict.py says so
@@ -198,10 +240,10 @@ class Translation(Generic[Wave, Code, Step, State]):
         context[RECORD] = following.records.address
       elif reason == Exit.LINK:
         block, place = self.here(wave)
-        wave.pc = block.links[place]
+        wave.pc = block.stops[place].following
         following = self.block(wave.pc, wave.mode, decoder)
         if following is None: break
-        block.records.jump(place, following.records.address)
+        block.records.join(place, following.records.address)
         context[RECORD] = following.records.address
       elif reason == Exit.UNKNOWN:
         block = self.by_entry[context[RECORD]]
@@ -213,7 +255,9 @@ class Translation(Generic[Wave, Code, Step, State]):
         block.pass_through(context[KNOWN], behind)
       elif reason == Exit.MAKE:
         block, place = self.here(wave)
-        block.records.words[place + 1] = block.makers[place]()
+        make = block.stops[place].make
+        assert make is not None, "a record without a function for some lanes has what makes one"
+        block.records.complete(place, make())
       elif reason == Exit.BUDGET:
         wave.pc = self.by_entry[context[RECORD]].pc
         break
@@ -230,27 +274,27 @@ class Translation(Generic[Wave, Code, Step, State]):
   def python(self, wave: Wave) -> bool:
     """Execute a step in Python, or have a window for it and try again. Whether the loop goes on."""
     block, place = self.here(wave)
-    if place in block.transfers and self.opened(wave, *block.transfers[place]): return True
-    pc, step = block.steps[block.python[place]]
-    goes_on = self.execute(wave, pc, step)
+    stop = block.stops[place]
+    if stop.access is not None and self.has_opened(wave, stop.access): return True
+    goes_on = self.execute(wave, *block.steps[stop.step])
     self.prepare(wave)
-    wave.context[RECORD] += block.records.words[place + 2]
+    wave.context[RECORD] += block.records.size(place)
     return goes_on
 
-  def opened(self, wave: Wave, kind: Kind, write: bool) -> bool:
+  def has_opened(self, wave: Wave, access: Access) -> bool:
     """Whether there is a new window onto the place that an instruction could not access. Only so many for one instruction: they are few."""
     address, wave.context[FAILED] = wave.context[FAILED], 0
-    again = wave.context[RECORD] == self.tried[0]
-    if not address or again and self.tried[1] >= TRIES or not wave.memory.open_window(address, kind, write):
-      self.tried = 0, 0
+    if wave.context[RECORD] != self.opening: self.opening, self.opened = wave.context[RECORD], 0
+    if not address or self.opened >= TRIES or not wave.memory.open_window(address, access.kind, access.write):
+      self.opening = 0
       return False
-    self.tried = wave.context[RECORD], self.tried[1] + 1 if again else 1
+    self.opened += 1
     return True
 
   def retreat(self, wave: Wave) -> None:
     """Back to the first step of the stretch whose check has failed, to be executed step by step."""
     block, place = self.here(wave)
-    first = block.spots[place]
+    first = block.stops[place].first
     found = self.foresee(wave, self.states[wave.context[ENTERED]], block.steps[:first])
     assert found is not None, "a part of a block without errors has none"
     wave.context[KNOWN], wave.pc = self.number(found), block.steps[first][0]

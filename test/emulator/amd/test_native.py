@@ -20,7 +20,8 @@ from tinyhw.emulator.amd.semantics_vector import VECTOR
 from tinyhw.emulator.amd.shapes import Form, Pass, Shape, Target
 from tinyhw.emulator.amd.state import SCALARS_AT, VECTORS_AT, Wave
 from tinyhw.emulator.memory import FlatMemory
-from tinyhw.emulator.threaded import AT, HEAD, WORD, Exit, Records
+from tinyhw.emulator.records import HEAD, WORD, Records
+from tinyhw.emulator.threaded import AT, Exit
 
 pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")
 
@@ -72,10 +73,10 @@ def run_native(shape: Shape, arguments: dict[str, Any], wave: Wave) -> None:
     value = arguments[operand.name]
     if operand.kind == "constant": return int(value) >> 32 * operand.part & 0xffffffff
     return int(first + (value + operand.part) * wave.lanes if operand.kind == "row" else value + operand.part)
-  records = Records(loop)
-  records.add((function.address,), [word(operand) for operand in function.operands])
-  if "EXEC = " in shape.meaning: records.steer("activate", 4 * 126)
-  records.steer("python")
+  records = Records(loop.functions)
+  records.add(function.address, function.address, [word(operand) for operand in function.operands])
+  if "EXEC = " in shape.meaning: records.activate(4 * 126)
+  records.python()
   records.done()
   wave.context[AT["RECORD"]] = records.address
   assert loop.run(wave.file.address) == Exit.PYTHON

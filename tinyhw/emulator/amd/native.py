@@ -1,4 +1,4 @@
-"""Instructions that compute as machine code of the host, from the same meanings as python_lanes.py: functions for the records of threaded.py.
+"""Instructions that compute as machine code of the host, from the same meanings as python_lanes.py: functions for records.
 
 What is not plain (permutations, clamped integers, flushed denormals, approximate functions, 128 bits) stays Python, and so does everything on other
 processors. Both give the same bits but for NaNs (test_native.py).

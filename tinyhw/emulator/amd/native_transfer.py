@@ -1,23 +1,18 @@
-"""Loads and stores that translated code does itself, as records of windows.py: plain global and LDS ones of vectors, loads into scalar registers.
+"""Loads and stores that translated code does itself, by window_access.py: plain global and LDS ones of vectors, loads into scalar registers.
 
 Atomic operations, buffers, flat addresses and scratch stay Python, and so do accesses that pass by caches.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.emulator.amd.arithmetic import Mode, Uses
 from tinyhw.emulator.amd.control import cache_scope
 from tinyhw.emulator.amd.transfer import Element, element_of, row_at
-from tinyhw.emulator.memory import SCALAR, VECTOR, Kind, Scope
+from tinyhw.emulator.memory import SCALAR, VECTOR, Scope
+from tinyhw.emulator.records import ScalarAccess, VectorAccess
 from tinyhw.emulator.threaded import MOST_PLACES
+from tinyhw.emulator.translate import Access, Transfer
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
-
-class Transfer(NamedTuple):
-  """A function of windows.py, its operands, and how it accesses memory, None for the LDS."""
-  function: str
-  operands: tuple[int, ...]
-  kind: Kind | None
 
 def transfer_of(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
   """The record of an instruction, or None if it stays Python. row_word: where rows begin in the state, in words."""
@@ -37,9 +32,9 @@ def _vector(uses: Uses, mode: Mode, action: str, what: str, row_word: dict[int, 
   count, row_bytes = max(element.bytes // 4, 1), 4 * mode.lanes
   if count * mode.lanes > MOST_PLACES: return None
   data = row_at(uses, "vdst" if action == "load" else "vdata")
-  addresses, high = 4 * row_word[row_at(uses, "vaddr")], row_bytes if base is None else 0
-  operands = (addresses, high, scalar, uses.get("offset"), 4 * row_word[data], row_bytes, count, 0)
-  return Transfer(function, operands, VECTOR)
+  operands = VectorAccess(addresses=4 * row_word[row_at(uses, "vaddr")], high=row_bytes if base is None else 0, base=scalar,
+                          offset=uses.get("offset"), data=4 * row_word[data], row=row_bytes, words=count, unaligned=0)
+  return Transfer(function, operands, Access(VECTOR, action == "store"))
 
 def _local(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
   action, _, what = uses.name[3:].partition("_")
@@ -48,7 +43,9 @@ def _local(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
   if function is None or element is None: return None
   count, row_bytes = max(element.bytes // 4, 1), 4 * mode.lanes
   data = row_at(uses, "vdst" if action == "load" else "data0")
-  return Transfer(f"local_{function}", (4 * row_word[row_at(uses, "addr")], 0, -1, uses.get("offset"), 4 * row_word[data], row_bytes, count, 0), None)
+  operands = VectorAccess(addresses=4 * row_word[row_at(uses, "addr")], high=0, base=-1, offset=uses.get("offset"), data=4 * row_word[data],
+                          row=row_bytes, words=count, unaligned=0)
+  return Transfer(f"local_{function}", operands, None)
 
 def _function(action: str, element: Element) -> str | None:
   """What moves an element."""
@@ -64,4 +61,5 @@ def _scalar(uses: Uses) -> Transfer | None:
   register = uses.get("soffset")
   moved = uses.get("offset") + (0 if isinstance(register, Reg) else int(register or 0))
   place = 4 * register.index if isinstance(register, Reg) and register.index is not None else -1
-  return Transfer("load_scalar", (4 * uses["sbase"].index, place, moved, 4 * uses["sdata"].index, element.bytes // 4), SCALAR)
+  operands = ScalarAccess(base=4 * uses["sbase"].index, register=place, offset=moved, data=4 * uses["sdata"].index, words=element.bytes // 4)
+  return Transfer("load_scalar", operands, Access(SCALAR, False))

@@ -18,7 +18,7 @@ from tinyhw.emulator.amd.shapes import Shape
 from tinyhw.emulator.amd.state import AGPR, DROPPED, SCALARS_AT, SCC, VECTORS_AT, Wave
 from tinyhw.emulator.errors import EmulatorError
 from tinyhw.emulator.native import Native, Operand
-from tinyhw.emulator.threaded import HEAD, Engine
+from tinyhw.emulator.threaded import Engine
 from tinyhw.emulator.translate import kept
 from tinyhw.isa.amd import regs
 
@@ -48,8 +48,7 @@ class Writer:
       writes.update(dict.fromkeys(step.vector_writes))
     for row in (*reads, *writes): self.row_word[row]
     if not reads and not writes: return
-    name = "written_all" if self.block.steps[first][1].all_lanes else "written"
-    self.block.spots[self.records.steer(name, len(reads), len(writes), *reads, *writes)] = first
+    self.block.check(self.records.written([*reads], [*writes], self.block.steps[first][1].all_lanes), first)
 
   def step(self, index: int) -> None:
     """The records of a step."""
@@ -59,14 +58,11 @@ class Writer:
     if uses.name == "s_branch" or uses.name in CONDITIONS: return self.branch(uses, pc + step.size)
     made = self.natives(uses) if is_computation(uses.name) else None
     transfer = transfer_of(uses, self.mode, self.row_word)
-    if transfer is not None:
-      at = self.records.steer(transfer.function, *transfer.operands)
-      self.block.python[at] = index
-      if transfer.kind is not None: self.block.transfers[at] = transfer.kind, transfer.function.startswith("store")
-    elif made is None: self.block.python[self.records.steer("python")] = index
+    if transfer is not None: self.block.transfer(index, transfer)
+    elif made is None: self.block.python(index)
     else:
       for computation, function in made: self.compute(computation, function)
-      if step.activates: self.records.steer("activate", 4 * regs.EXEC)
+      if step.activates: self.records.activate(4 * regs.EXEC)
 
   def natives(self, uses: Uses) -> list[tuple[Computation, Native]] | None:
     """The functions of an instruction, or None if one of them stays Python."""
@@ -78,10 +74,9 @@ class Writer:
     return found
 
   def compute(self, computation: Computation, function: Native) -> None:
-    shape = computation.shape
-    some = self.records.engine.functions["make"] if shape.lanes else function.address
-    at = self.records.add((function.address, some), [self.word(operand, computation) for operand in function.operands])
-    if shape.lanes: self.block.makers[at] = lambda: self.for_some(shape)
+    """The record of a computation."""
+    shape, words = computation.shape, [self.word(operand, computation) for operand in function.operands]
+    self.block.compute(function.address, words, (lambda: self.for_some(shape)) if shape.lanes else None)
 
   def for_some(self, shape: Shape) -> int:
     """The function of a shape for waves in which not all lanes are active."""
@@ -104,9 +99,10 @@ class Writer:
       return
     jump, register = CONDITIONS[uses.name]
     mask = (1 << 32) - 1 if register == SCC or self.lanes == 32 else -1
-    at = self.records.steer(jump, 0, 0, 4 * register, mask)
-    for i, pc in enumerate((target, behind)): self.records.addresses.append((at + HEAD + i, self.block.link(pc)))
+    at = self.records.jump(jump, 4 * register, mask)
+    self.records.choose(at, yes=self.block.link(target), no=self.block.link(behind))
 
+# Branches that depend on a word of the state: how, and the register
 CONDITIONS = {"s_cbranch_scc0": ("jump_zero", SCC), "s_cbranch_scc1": ("jump_set", SCC),
               "s_cbranch_vccz": ("jump_zero", regs.VCC), "s_cbranch_vccnz": ("jump_set", regs.VCC),
               "s_cbranch_execz": ("jump_zero", regs.EXEC), "s_cbranch_execnz": ("jump_set", regs.EXEC)}

@@ -1,4 +1,4 @@
-"""Instructions that compute as machine code of the host, from meanings.py: functions for the records of threaded.py, and the words of those.
+"""Instructions that compute as machine code of the host, from meanings.py: functions for records, and the words of those.
 
 What has no meaning there, modifiers that it does not know and functions that native_expressions.py has not stay Python.
 """

@@ -1,4 +1,4 @@
-"""Loads and stores that translated code does itself, as records of windows.py: plain global ones, and those of shared memory.
+"""Loads and stores that translated code does itself, by window_access.py: plain global ones, and those of shared memory.
 
 Local memory, atomic operations, and addresses that are constants stay Python.
 """
@@ -6,26 +6,30 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinyhw.emulator.errors import UnknownInstruction
+from tinyhw.emulator.memory import VECTOR
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.state import ROW_BYTES, row_word
 from tinyhw.emulator.nvidia.transfer import SIZES, hints
+from tinyhw.emulator.records import VectorAccess
 from tinyhw.emulator.threaded import MOST_PLACES
+from tinyhw.emulator.translate import Access, Transfer
 from tinyhw.isa.sass import regs
 from tinyhw.machine.inst import MInst, Reg
 
-class Transfer(NamedTuple):
-  """A function of windows.py, its operands, and whether it accesses global memory."""
-  function: str
-  operands: tuple[int, ...]
+class Moves(NamedTuple):
+  """What an instruction moves. action: "load" or "store"; data: the name of the operand; outside: to or from global memory, not shared memory."""
+  action: str
+  data: str
   outside: bool
 
-NAMES = {"LDG": ("load", "d", True), "LDG.plain": ("load", "d", True), "STG": ("store", "b", True), "STG.plain": ("store", "b", True),
-         "LDS": ("load", "d", False), "STS": ("store", "b", False)}   # action, operand, whether it accesses global memory
+_LOAD, _STORE = Moves("load", "d", True), Moves("store", "b", True)
+INSTRUCTIONS = {"LDG": _LOAD, "LDG.plain": _LOAD, "STG": _STORE, "STG.plain": _STORE,
+                "LDS": _LOAD._replace(outside=False), "STS": _STORE._replace(outside=False)}
 
 def transfer_of(inst: MInst, registers: int) -> Transfer | None:
   """The record of an instruction, or None if it stays Python. registers: of the launch."""
-  if inst.row.name not in NAMES: return None
-  action, data, outside = NAMES[inst.row.name]
+  if inst.row.name not in INSTRUCTIONS: return None
+  action, data, outside = INSTRUCTIONS[inst.row.name]
   o = Operands(inst)
   base, value = o.values.get("a"), o.values.get(data)
   if not isinstance(base, Reg) or base.index is None or not isinstance(value, Reg) or value.index is None: return None
@@ -39,6 +43,6 @@ def transfer_of(inst: MInst, registers: int) -> Transfer | None:
   count = max(size // 4, 1)
   if count * (ROW_BYTES // 4) > MOST_PLACES: return None
   function = f"{action}{min(size, 4)}" + "s" * (action == "load" and signed)
-  rows = 4 * row_word(base.index, registers), ROW_BYTES * outside, 4 * row_word(value.index, registers), ROW_BYTES * (value.index != regs.ZERO)
-  operands = (rows[0], rows[1], -1, offset, rows[2], rows[3], count, size - 1)
-  return Transfer(function if outside else f"local_{function}", operands, outside)
+  operands = VectorAccess(addresses=4 * row_word(base.index, registers), high=ROW_BYTES * outside, base=-1, offset=offset,
+                          data=4 * row_word(value.index, registers), row=ROW_BYTES * (value.index != regs.ZERO), words=count, unaligned=size - 1)
+  return Transfer(function, operands, Access(VECTOR, action == "store")) if outside else Transfer(f"local_{function}", operands, None)

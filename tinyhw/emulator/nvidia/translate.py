@@ -9,15 +9,15 @@ from collections.abc import Sequence
 
 from tinyhw.emulator import translate
 from tinyhw.emulator.errors import EmulatorError, PageFault
-from tinyhw.emulator.memory import VECTOR
 from tinyhw.emulator.nvidia.decoded import Decoded, Decoder
 from tinyhw.emulator.nvidia.foresight import Known, foresee, known, tell
 from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.emulator.nvidia.native import Computation, computation, native, words_of
 from tinyhw.emulator.nvidia.native_transfer import transfer_of
 from tinyhw.emulator.nvidia.state import GUARDED, P_AT, RUNNING, UNITS, Warp, row_word
-from tinyhw.emulator.threaded import HEAD, Engine
-from tinyhw.emulator.translate import kept
+from tinyhw.emulator.records import Lanes
+from tinyhw.emulator.threaded import Engine
+from tinyhw.emulator.translate import Stop, kept
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.encode import BYTES
 from tinyhw.isa.sass.uses import Unit
@@ -55,7 +55,7 @@ class Writer:
     """From here on the lanes of a guard are active. index: of the first step that it is for."""
     if guard == self.guard: return
     self.guard = guard
-    self.block.spots[self.records.steer("guard", *mask_of(*guard), 4 * GUARDED)] = index
+    self.block.check(self.records.guard(lanes_of(*guard), 4 * GUARDED), index)
 
   def check(self, first: int, last: int) -> None:
     """The check of what has been written of a stretch of steps; what they write has been from here on."""
@@ -65,8 +65,8 @@ class Writer:
       reads.update((unit, None) for unit, _ in step.uses.reads if unit not in writes and unit != ("P", step.guard))
       writes.update(dict.fromkeys(step.uses.writes))
     uniform, lanes = ([UNITS[unit] for unit in writes if (unit[0] in UNIFORM) is whole] for whole in (True, False))
-    if reads or lanes: self.block.spots[self.records.steer("written", len(reads), len(lanes), *(UNITS[unit] for unit in reads), *lanes)] = first
-    if uniform: self.records.steer("written_all", 0, len(uniform), *uniform)
+    if reads or lanes: self.block.check(self.records.written([UNITS[unit] for unit in reads], lanes), first)
+    if uniform: self.records.written((), uniform, all_lanes=True)
 
   def step(self, index: int) -> None:
     """The record of a step."""
@@ -75,20 +75,15 @@ class Writer:
     found = computation(step.inst, self.launch.registers, len(self.launch.constants))
     if found is not None and self.compute(found): return
     transfer = None if found is not None else transfer_of(step.inst, self.launch.registers)
-    if transfer is None:
-      self.block.python[self.records.steer("python")] = index
-      return
-    at = self.records.steer(transfer.function, *transfer.operands)
-    self.block.python[at] = index
-    if transfer.outside: self.block.transfers[at] = VECTOR, transfer.function.startswith("store")
+    if transfer is None: self.block.python(index)
+    else: self.block.transfer(index, transfer)
 
   def compute(self, found: Computation) -> bool:
     """Whether it is machine code."""
     function = native(found.shape, False)
     if function is None: return False
-    some = self.records.engine.functions["make"] if found.shape.lanes else function.address
-    at = self.records.add((function.address, some), words_of(function, found, self.launch.registers))
-    if found.shape.lanes: self.block.makers[at] = lambda: for_some(found)
+    words = words_of(function, found, self.launch.registers)
+    self.block.compute(function.address, words, (lambda: for_some(found)) if found.shape.lanes else None)
     return True
 
   def branch(self, index: int) -> bool:
@@ -98,19 +93,19 @@ class Writer:
     values = dict(zip(step.inst.row.isa.index, step.inst.operands))
     if values["pp"].index != regs.TRUE or values["pp_not"]: return False
     self.set_guard((regs.TRUE, False), index)
-    ways = pc + BYTES + values["t"], pc + BYTES
+    target, behind = pc + BYTES + values["t"], pc + BYTES
     if step.guard == regs.TRUE:
       if step.inverted: return False
-      self.block.link(ways[0])
+      self.block.link(target)
       return True
-    at = self.records.steer("branch", 0, 0, *mask_of(step.guard, step.inverted))
-    self.block.python[at], self.block.spots[at] = index, index
-    for i, way in enumerate(ways): self.records.addresses.append((at + HEAD + i, self.block.link(way)))
+    at = self.records.branch(lanes_of(step.guard, step.inverted))
+    self.block.stops[at] = Stop(step=index, first=index)
+    self.records.choose(at, yes=self.block.link(target), no=self.block.link(behind))
     return True
 
-def mask_of(guard: int, inverted: bool) -> tuple[int, int, int, int]:
-  """The operands that say which lanes a guard is for: its place, what inverts it, the place of the lanes that run, its number."""
-  return 4 * (P_AT + guard), ONES * inverted, 4 * RUNNING, UNITS["P", guard]
+def lanes_of(guard: int, inverted: bool) -> Lanes:
+  """The lanes that a guard is for."""
+  return Lanes(4 * (P_AT + guard), ONES * inverted, 4 * RUNNING, UNITS["P", guard])
 
 def for_some(found: Computation) -> int:
   """The function of a computation for warps in which not all lanes are active."""
