@@ -35,6 +35,9 @@ class OutOfBounds(StrictError):
 class DataRace(StrictError):
   """Two waves, or a wave and a copy, touch the same memory, one of them writes, and nothing orders them."""
 
+class Hang(StrictError):
+  """Waves that wait for what never comes."""
+
 class StaleRead(StrictError):
   """A read through a cache that may hold what was there before a write: an invalidation or a write-back is missing."""
 

@@ -65,7 +65,7 @@ class LocalMemory:
     self.written[address:address + size] = bytes(size)
     self.coming[address:address + size] = b"\1" * size
 
-  def finish(self, address: int, data: bytes) -> None:
+  def finish(self, wave: int, address: int, data: bytes) -> None:
     """An asynchronous copy that its wave has waited for."""
     self.coming[address:address + len(data)] = bytes(len(data))
     self.data[address:address + len(data)] = data
@@ -80,10 +80,13 @@ class LocalMemory:
       if self.comes(address, size): raise MissingWait(f"LDS address {address:#x}: {size} bytes are read that an asynchronous copy still writes")
       raise UninitialisedRead(f"LDS address {address:#x}: {size} bytes are read, of which no wave has written all")
 
-  def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
-    """Check bounds and races, and remember the access. rivals: what by another wave makes a race."""
+  def check_bounds(self, address: int, size: int, kind: int) -> None:
     if address < 0 or address + size > self.size:
       raise OutOfBounds(f"LDS {WHAT[kind]} of {size} bytes at {address:#x}: the workgroup has {self.size} bytes; raise LDS_SIZE or mend the address")
+
+  def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
+    """Check bounds and races, and remember the access. rivals: what by another wave makes a race."""
+    self.check_bounds(address, size, kind)
     mark = wave + 1
     mine = bytes((0, mark))
     for rival in RIVALS[kind] if rivals is None else rivals:

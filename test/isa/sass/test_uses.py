@@ -11,7 +11,7 @@ def test_registers() -> None:
   found = uses("@!P2 IMAD.WIDE R4, R1, R2, RZ")
   assert set(found.reads) == {(("R", 1), False), (("R", 2), False), (("P", 2), True)} and found.writes == (("R", 4), ("R", 5))
   assert not found.board and not found.late
-  assert uses("MOV RZ, RZ") == ((), (), False, False)
+  assert uses("MOV RZ, RZ") == ((), (), False, False, False, "")
 
 def test_memory() -> None:
   load = uses("LDG.E.64 R4, desc[UR4][R2.64]")

@@ -9,16 +9,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tinyhw import config
-from tinyhw.emulator.errors import PageFault, StrictError
+from tinyhw.emulator.errors import Hang, PageFault, StrictError
 from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.memory import INSTRUCTION, WindowedMemory
 from tinyhw.emulator.nvidia import unused
 from tinyhw.emulator.nvidia.copies import Copies
 from tinyhw.emulator.nvidia.decoded import Decoded, Decoder
 from tinyhw.emulator.nvidia.launch import Launch
+from tinyhw.emulator.nvidia.shared import SharedMemory
 from tinyhw.emulator.nvidia.state import LANES, Warp
 from tinyhw.emulator.nvidia.strict import Schedule, check_registers
 from tinyhw.emulator.nvidia.translate import Translation, translation
+from tinyhw.emulator.nvidia.warpgroup import group_warps
+from tinyhw.emulator.nvidia.ways import is_asynchronous
 from tinyhw.isa.sass.encode import BYTES
 
 if TYPE_CHECKING:
@@ -35,10 +38,13 @@ class Block:
                watch: Callable[[Warp, Decoded], None] | None = None):
     self.launch, self.number, self.memory, self.watch = launch, number, memory, watch
     self.random = random.Random(seed)
-    self.shared = LocalMemory(launch.shared_bytes, self.random)
-    self.warps = [Warp(launch, k, number, memory, self.shared, Schedule(), Copies(), self.random) for k in range(-(-launch.threads // LANES))]
-    self.alive = list(self.warps)
     self.decoder = decoder or Decoder(launch.arch, lambda address, size: memory.load(address, size, INSTRUCTION))
+    count = -(-launch.threads // LANES)
+    beside = is_asynchronous(launch, self.decoder)
+    self.shared = SharedMemory(launch.shared_bytes, self.random, count) if beside else LocalMemory(launch.shared_bytes, self.random)
+    self.warps = [Warp(launch, k, number, memory, self.shared, Schedule(), Copies(), self.random) for k in range(count)]
+    if isinstance(self.shared, SharedMemory): group_warps(self.warps, self.shared)
+    self.alive = list(self.warps)
     self.translation: Translation | None = None
     if watch is None and config.EMULATE_TRANSLATE: self.translation = self.decoder.shared(lambda: translation(launch, self.decoder))
     self.executed = 0
@@ -53,6 +59,7 @@ class Block:
     instruction and kernel, or PageFault."""
     until = self.executed + budget
     while self.alive and self.executed < until:
+      for warp in self.alive: warp.wake()
       ready = [warp for warp in self.alive if not warp.waiting]
       if not ready: self.release()
       else:
@@ -63,7 +70,9 @@ class Block:
 
   def release(self) -> None:
     """All warps that still run have come to the barrier. Accesses to shared memory before it are done in order, before it; but for copies under
-    way."""
+    way. Raises Hang if one waits for something else."""
+    lost = next((warp for warp in self.alive if warp.until is not None), None)
+    if lost is not None: raise self.located(Hang(f"it waits {lost.goal}, and all other warps wait too, or have ended"), lost)
     self.shared.barrier((warp.number, access) for warp in self.warps for access in warp.copies.unfinished())
     for warp in self.alive: warp.waiting = False
 

@@ -77,7 +77,7 @@ def wait(o: Operands) -> Step:
   board, left = o.number("board"), o.number("n")
   if o.number("boards"): raise UnknownInstruction("DEPBAR for several scoreboards has no meaning here yet")
   def run(warp: Warp, mask: int) -> None:
-    for copy in warp.copies.finish(board, left): warp.shared.finish(copy.address, copy.data)
+    for copy in warp.copies.finish(board, left): warp.shared.finish(warp.number, copy.address, copy.data)
   return run
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {"LDGSTS": start, "LDGSTS.plain": start, "LDGDEPBAR": commit, "DEPBAR.LE": wait}

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.errors import MissingHazard, OutOfBounds, UnknownInstruction
-from tinyhw.emulator.nvidia import control, copies, fragments, matrix, semantics_float, semantics_integer, transfer
+from tinyhw.emulator.nvidia import control, copies, fragments, matrix, semantics_float, semantics_integer, transfer, uniform, warpgroup
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_integer import Step
 from tinyhw.errors import DecodeError
+from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.decode import decode
 from tinyhw.isa.sass.encode import BYTES
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.translate import Translation
 
 MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **transfer.MEANINGS, **control.MEANINGS, **matrix.MEANINGS,
-            **fragments.MEANINGS, **copies.MEANINGS}
+            **fragments.MEANINGS, **copies.MEANINGS, **uniform.MEANINGS, **warpgroup.MEANINGS}
 ENDS = frozenset({"branch", "sync"})   # pipes of instructions that may lead elsewhere, end lanes, or make warps wait
 
 class Decoded(NamedTuple):
@@ -49,6 +50,8 @@ def made_ready(code: bytes, arch: str, address: int) -> Decoded:
   run = meaning(o)
   o.finish()
   guard = o.values["guard"]
+  if guard.cls.bank is regs.UNIFORM_PREDICATE and guard is not regs.UPT:
+    raise UnknownInstruction(f"{o.form.key} with the guard {guard} has no meaning here yet: branch around it")
   text = f"{control_word} {show(inst, control_word, address)}"
   return Decoded(inst, control_word, uses_of(inst), guard.index, bool(o.values["guard_not"]), inst.row.pipe in ENDS, run, text)
 

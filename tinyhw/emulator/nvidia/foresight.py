@@ -9,17 +9,20 @@ from typing import NamedTuple
 
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.nvidia.decoded import Decoded
+from tinyhw.emulator.nvidia.products import KnownProducts
 from tinyhw.emulator.nvidia.strict import Schedule
 from tinyhw.isa.sass.latency import BOARD_STALL, FIXED_READ, MOST, Latency
 from tinyhw.isa.sass.uses import Unit
 
 class Known(NamedTuple):
-  """due, fetched, written, read, taken: those of a Schedule, with cycles since then."""
+  """due, fetched, written, read, taken, view, products: those of a Schedule, with cycles since then."""
   due: tuple[tuple[Unit, int, Latency, str], ...]
   fetched: tuple[tuple[Unit, int], ...]
   written: tuple[tuple[Unit, int], ...]
   read: tuple[tuple[Unit, tuple[int, ...]], ...]
   taken: tuple[tuple[int, int], ...]
+  view: int
+  products: KnownProducts
 
 def known(schedule: Schedule) -> Known:
   """What a Schedule knows. Nothing is waited for longer than MOST cycles, and one more by who overwrites."""
@@ -28,7 +31,8 @@ def known(schedule: Schedule) -> Known:
                tuple(sorted((unit, now - at) for unit, at in schedule.fetched.items() if now - at < FIXED_READ)),
                tuple(sorted(schedule.written.items())),
                tuple(sorted((unit, tuple(sorted(set(boards)))) for unit, boards in schedule.read.items())),
-               tuple(sorted((board, now - at) for board, at in schedule.taken.items() if now - at < BOARD_STALL)))
+               tuple(sorted((board, now - at) for board, at in schedule.taken.items() if now - at < BOARD_STALL)),
+               schedule.view, schedule.products.known())
 
 def tell(schedule: Schedule, what: Known) -> None:
   """Make a Schedule know this."""
@@ -38,6 +42,8 @@ def tell(schedule: Schedule, what: Known) -> None:
   schedule.written = dict(what.written)
   schedule.read = {unit: list(boards) for unit, boards in what.read}
   schedule.taken = {board: now - since for board, since in what.taken}
+  schedule.view = what.view
+  schedule.products.tell(what.products)
 
 def foresee(before: Known, steps: Iterable[Decoded]) -> Known | None:
   """What is known behind steps; None if one of them is an error, which executing them will tell."""

@@ -93,7 +93,7 @@ def plop3(o: Operands) -> Step:
     for put, lut in zip(sinks, luts): put(warp, from_table(lut, a, b, c, ALL), mask)
   return run
 
-def shf(o: Operands) -> Step:
+def shift_of(o: Operands) -> Callable[[int, int, int], int]:
   """A shift of the 64 bits c:a. Amounts end at the width of the type, but where they wrap."""
   left, kind, high = o.word("dir") == "L", o.word("shf"), o.word("hi") == "HI"
   width, wraps = int(kind[1:]), o.word("wrap") == "W"
@@ -103,7 +103,7 @@ def shf(o: Operands) -> Step:
     if left: return (whole << n) >> 32 if high else a << n
     if kind[0] == "S": whole = signed(whole, 64)
     return whole >> n >> 32 if high else whole >> n
-  return elementwise(o, shift, "a", "b", "c")
+  return shift
 
 def prmt(o: Operands) -> Step:
   """Bytes of b:a (the text has the selector between them) by four digits; a digit of 8 and more copies the sign."""
@@ -162,7 +162,8 @@ def isetp(o: Operands) -> Step:
   return compared(o, test)
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
-  "IADD3": iadd3, "IADD3.X": iadd3, "IMAD": imad, "IMAD.WIDE": imad_wide, "LOP3.LUT": lop3, "PLOP3.LUT": plop3, "SHF": shf, "PRMT": prmt,
+  "IADD3": iadd3, "IADD3.X": iadd3, "IMAD": imad, "IMAD.WIDE": imad_wide, "LOP3.LUT": lop3, "PLOP3.LUT": plop3, "PRMT": prmt,
+  "SHF": lambda o: elementwise(o, shift_of(o), "a", "b", "c"),
   "SGXT": sgxt,
   "SEL": sel, "IMNMX": minimum_or_maximum, "VIMNMX": minimum_or_maximum, "ISETP": isetp, "ISETP.EX": isetp,
   "MOV": lambda o: elementwise(o, lambda b: b, "b"),

@@ -7,6 +7,7 @@ one of zeros; constant bank 0. What nothing has written is garbage.
 from __future__ import annotations
 import random
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tinyhw.drivers.cpu.memory import address_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.memory import WindowedMemory
   from tinyhw.emulator.nvidia.copies import Copies
   from tinyhw.emulator.nvidia.strict import Schedule
+  from tinyhw.emulator.nvidia.warpgroup import Warpgroup
 
 LANES = 32
 ALL = (1 << LANES) - 1
@@ -34,6 +36,8 @@ WRITTEN_AT = STATE_AT + 384
 BANKS = (("R", 0, 256), ("P", 256, 8), ("UP", 264, 8), ("UR", 272, 64), ("B", 336, 16))
 UNITS: dict[Unit, int] = {(bank, i): first + i for bank, first, count in BANKS for i in range(count)}
 PT: Unit = ("P", regs.TRUE)
+def named(unit: Unit) -> str: return f"{unit[0]}{unit[1]}"
+
 ROWS_AT = (WRITTEN_AT + 8 * len(UNITS) + 63) // 64 * 64
 ROW_BYTES = 4 * LANES
 _ROW = struct.Struct(f"<{LANES}I")
@@ -71,10 +75,12 @@ class Written:
 
 class Warp:
   """number: within its block. pc: of the next instruction, at: of the one that executes. waiting: at a barrier of the block. numbered: what strict
-  checks know is a state of translated code, by number. reach: shared memory as translated code reaches it.
+  checks know is a state of translated code, by number. reach: shared memory as translated code reaches it. group: the warpgroup. until: what ends its
+  waiting, but for that at a barrier, and goal: what it waits for, in words.
   """
   __slots__ = ("launch", "number", "block", "file", "address", "context", "words", "registers", "predicates", "uniform", "uniform_predicates",
-               "known", "pc", "waiting", "at", "memory", "shared", "local", "local_known", "schedule", "copies", "reach", "numbered")
+               "known", "pc", "waiting", "at", "memory", "shared", "local", "local_known", "schedule", "copies", "reach", "numbered", "group",
+               "until", "goal")
   mode = 0   # nothing of its state changes what instructions do
 
   def __init__(self, launch: Launch, number: int, block: int, memory: WindowedMemory, shared: LocalMemory, schedule: Schedule, copies: Copies,
@@ -101,6 +107,9 @@ class Warp:
     self.context[_LOCAL] = self.reach.address
     self.pc = self.at = launch.code
     self.waiting = self.numbered = False
+    self.group: Warpgroup | None = None
+    self.until: Callable[[], bool] | None = None
+    self.goal = ""
     lanes = LANES if launch.local_bytes else 0
     self.local = [bytearray(source.randbytes(launch.local_bytes)) for _ in range(lanes)]
     self.local_known = [bytearray(launch.local_bytes) for _ in range(lanes)]
@@ -118,6 +127,14 @@ class Warp:
   def ended(self) -> bool:
     """All of its lanes have."""
     return not self.words[RUNNING]
+
+  def wait_until(self, until: Callable[[], bool], goal: str) -> None:
+    """Wait for something else than a barrier of the block. goal: in words, for an error if it never comes."""
+    self.waiting, self.until, self.goal = True, until, goal
+
+  def wake(self) -> None:
+    """Go on if what it waits for, no barrier, has come."""
+    if self.until is not None and self.until(): self.waiting, self.until = False, None
 
   def guarded(self, guard: int, inverted: bool) -> int:
     """The lanes that run in which a predicate is true, or (inverted) false."""

@@ -6,26 +6,24 @@ reads what the register holds. Time passes here by stall counts alone, so waitin
 from __future__ import annotations
 
 from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, UninitialisedRead
-from tinyhw.emulator.nvidia.state import Warp
+from tinyhw.emulator.nvidia.products import Products
+from tinyhw.emulator.nvidia.state import Warp, named
 from tinyhw.isa.sass.control import NONE, SCOREBOARDS, Control
 from tinyhw.isa.sass.latency import BOARD_STALL, MOST, Latency, distance, latency_of, overwrite_distance, reuse_distance
-from tinyhw.isa.sass.uses import Unit, Uses
+from tinyhw.isa.sass.uses import MAKES, WANTS, Unit, Uses
 from tinyhw.machine.inst import MInst
 
 NEVER = 1 << SCOREBOARDS  # stands beside the scoreboards for none: nothing tells when it is done
 COUNTS = "DEPBAR.LE"            # waits until a scoreboard counts no more than so many
 NOT_WAITED = "has not been waited for"
-NAMES = {"R": "R{}", "P": "P{}", "UR": "UR{}", "UP": "UP{}", "B": "B{}"}
-
-def named(unit: Unit) -> str: return NAMES[unit[0]].format(unit[1])
-
 class Schedule:
   """What is on its way in one warp. clock: cycles, by stalls. due: unit -> when its instruction was issued, its latency and pipe.
 
   fetched: unit -> when an instruction that takes a fixed time read it last. written: unit -> the scoreboard (as a mask) that says when it is written.
   read: unit -> for each instruction that reads it late, the scoreboards of which any says that it has. taken: scoreboard -> when it was taken last.
+  view: the scoreboards of FENCE that has not been waited for. products: registers that asynchronous products have.
   """
-  __slots__ = ("clock", "due", "fetched", "written", "read", "taken")
+  __slots__ = ("clock", "due", "fetched", "written", "read", "taken", "view", "products")
 
   def __init__(self) -> None:
     self.clock = 0
@@ -34,13 +32,17 @@ class Schedule:
     self.written: dict[Unit, int] = {}
     self.read: dict[Unit, list[int]] = {}
     self.taken: dict[int, int] = {}
+    self.view = 0
+    self.products = Products()
 
   def issue(self, inst: MInst, uses: Uses, control: Control) -> None:
     """Check that an instruction may issue now, and note what it starts. Raises MissingWait, MissingHazard."""
     if control.wait: self.wait(control.wait)
     if inst.row.name == COUNTS: self.check_taken(inst.operands[inst.row.isa.index["board"]])
+    if uses.view == WANTS and self.view: raise MissingWait(f"FENCE has not made visible what was written: {waits(self.view)} {NOT_WAITED}")
     for unit, guard in uses.reads: self.check_read(unit, guard, inst)
-    own = latency_of(inst.row) if uses.writes and not uses.board else None
+    self.products.issue(inst, uses, self.written)
+    own = latency_of(inst.row) if uses.writes and not uses.board and not uses.product else None
     for unit in uses.writes: self.check_write(unit, inst, uses.board)
     self.start(inst, uses, control, own)
     self.clock += control.stall
@@ -49,6 +51,7 @@ class Schedule:
     """The scoreboards of a mask are free."""
     for board in range(SCOREBOARDS):
       if boards >> board & 1: self.check_taken(board)
+    if self.view & boards: self.view = 0
     self.written = {unit: taken for unit, taken in self.written.items() if not taken & boards}
     self.read = {unit: left for unit, all_taken in self.read.items() if (left := [taken for taken in all_taken if not taken & boards])}
 
@@ -85,7 +88,8 @@ class Schedule:
     for unit in uses.writes:
       self.due.pop(unit, None)
       if own is not None: self.due[unit] = self.clock, own, inst.row.pipe
-      else: self.written[unit] = write or NEVER
+      elif not uses.product: self.written[unit] = write or NEVER
+    if uses.view == MAKES: self.view = write or NEVER
     if not uses.late: self.fetched.update((unit, self.clock) for unit, _ in uses.reads)
     else:
       for unit, _ in uses.reads: self.read.setdefault(unit, []).append(read | write or NEVER)
@@ -102,5 +106,6 @@ def check_registers(warp: Warp, uses: Uses, active: int, lanes: int) -> None:
     if unit[0] == "R" and unit[1] >= warp.launch.registers:
       raise OutOfBounds(f"{named(unit)}: the launch gives each lane {warp.launch.registers} registers; raise REGISTER_COUNT")
   for unit, guard in uses.reads:
+    if uses.product and unit in uses.writes: continue  # whether a product reads its sums is decided when it begins
     missing = (active if guard and unit[0] == "P" else lanes) & ~warp.known.get(unit, 0)
     if missing: raise UninitialisedRead(f"{named(unit)} is read in lanes {missing:#010x}, in which nothing has written it")

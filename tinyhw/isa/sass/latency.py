@@ -9,6 +9,7 @@ and `Form.sources` are "board") has a scoreboard instead.
 from __future__ import annotations
 from typing import NamedTuple
 
+from tinyhw.isa.sass.uses import PRODUCTS
 from tinyhw.machine.inst import Inst
 from tinyhw.machine.scoreboard import PipeCost
 
@@ -33,6 +34,7 @@ LATENCIES = {  # by pipe; of what is not here nothing is known
 }
 WIDE = Latency(6, 6, 6, 13)                # a product of 64 bits: its high word comes later
 LATE_READERS = {"fp64": 7, "tensor": 11}   # pipes that other pipes' results reach no sooner
+PRODUCT_READS = 16                         # vector registers that asynchronous products read (pipe "gmma") are there no sooner
 MOST = 24                                  # of all latencies
 
 # Cycles until the next instruction may issue at all. A scoreboard can be waited for two cycles after it was taken
@@ -48,6 +50,7 @@ def distance(producer: Latency, pipe: str, reader: Inst, bank: str, guard: bool)
   """Cycles from the producer, of a pipe, to a reader of its result. guard: the result decides whether the reader is executed."""
   if bank in ("P", "UP"): return producer.guard if guard else producer.predicate
   cycles = producer.same if reader.pipe == pipe else producer.other
+  if reader.pipe == PRODUCTS and bank == "R": return max(cycles, PRODUCT_READS)
   return max(cycles, LATE_READERS.get(reader.pipe, 0)) if reader.pipe != pipe else cycles
 
 def overwrite_distance(producer: Latency, pipe: str, writer: Inst, board: bool) -> int:

@@ -22,18 +22,18 @@ ENDCOLLECTIVE%9+  91b                   ?pp                        -  barrier
 EXIT             94d                    ?pp                        keep atexit  end
 YIELD%9+         946                    ?pp                        -  barrier
 @ sync plain barrier
-BAR              b1d                    id:u@54-57 ?n:u@42-53      SYNC defer  reads
-BAR.ARV          b1d                    id:u@54-57 n:u@42-53       ARV@77  reads
-BAR.RED          b1d                    id:u@54-57 ?n:u@42-53 pp   RED@78 barred defer  reads
-BAR.R            51d                    b                          SYNC defer  reads
-BAR.RR           31d                    b b                        SYNC defer  reads
+BAR              b1d                    id:u@54-57 ?n:u@42-53      SYNC defer  reads wants_view
+BAR.ARV          b1d                    id:u@54-57 n:u@42-53       ARV@77  reads wants_view
+BAR.RED          b1d                    id:u@54-57 ?n:u@42-53 pp   RED@78 barred defer  reads wants_view
+BAR.R            51d                    b                          SYNC defer  reads wants_view
+BAR.RR           31d                    b b                        SYNC defer  reads wants_view
 B2R              31c                    d= ?pu=                    RESULT@78  board
 MEMBAR           992                    -                          order mem  reads
 ERRBAR           9ab
 CGAERRBAR%9+     5ab
 DEPBAR           91a                    boards:boards@32-37        -
 DEPBAR.LE        91a                    board:sb@44-46 n:u@38-43 ?boards:boards@32-37  LE@47
-FENCE%9+         3c6                    -                          VIEW.ASYNC sync  board
+FENCE%9+         3c6                    -                          VIEW.ASYNC sync  board makes_view
 UCGABAR_ARV%9+   9c7                    -                          @91  up
 UCGABAR_WAIT%9+  dc7                    -                          @91  up
 PREEXIT%9+       82d

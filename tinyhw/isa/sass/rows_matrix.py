@@ -21,7 +21,7 @@ QMMA.F16%89      27a                    d:2= a.ROW:4 b.COL:2 c:2   16832@74-75=3
 QMMA.F16%120     27a                    d:2= a:4 b:2 c:2           16832@74-75=3 F16 fp8mma
 QMMA%89          27a                    d:4= a.ROW:4 b.COL:2 c:4   16832@74-75=3 F32@77 fp8mma
 QMMA%120         27a                    d:4= a:4 b:2 c:4           16832@74-75=3 F32@77 fp8mma
-@ gmma plain @91
+@ gmma plain barrier wants_view @91
 HGMMA%90         9f0                    d:gmma16= gdesc[ua:4].negA.negB.tnspA.tnspB c:gmma16 ?qi ?group:gsb@84-86  gmma16 F32@75 gmbf
 HGMMA.F16%90     9f0                    d:gmma16h= gdesc[ua:4].negA.negB.tnspA.tnspB c:gmma16h ?qi ?group:gsb@84-86  gmma16h F16
 HGMMA.TF32%90    9f0                    d:gmma8= gdesc[ua:4].negA.negB c:gmma8 ?qi ?group:gsb@84-86  gmma8 @58 F32@75 TF32@77

@@ -49,11 +49,11 @@ QSPC             3aa                    pu= d= [a:2]               E@72 qspc  bo
 ARRIVES          9b0                    [a+uc+o]                   LDGSTSBAR.64 arvcnt%90 arvcnt@76-77%10+ @72-75=10 @91
 @ memory plain board reads load store
 SYNCS.PHASECHK%9+  5a7                  pu= [a+uc+o] b             PHASECHK.TRANS64 @70%9- @76%10+ trywait @91
-SYNCS.ARRIVE%9+  9a7                    d= [a+uc+o] b              ARRIVE.TRANS64 red optout arrive @91
+SYNCS.ARRIVE%9+  9a7                    d= [a+uc+o] b              ARRIVE.TRANS64 red optout arrive @91  wants_view
 SYNCS.EXCH%9+    5b2                    ud:2= [ua+o] ub:2          EXCH.64@72 @91  up
 SYNCS.IV%9+      9b1                    [a+uc+o]                   CCTL.IV @91
 SYNCS.IVALL%10+  9b1                    -                          CCTL.IVALL
-@ tma plain up reads load store
+@ tma plain up reads load store wants_view
 UBLKCP.S.G%9+    3ba                    [ub:2] [ua:2] uc           S.G@73 @91
 UBLKCP.G.S%9+    3ba                    [ub:2] [ua] uc             G.S@74 @91
 UBLKPF%9+        3bc                    [ua:2] uc                  L2 @91

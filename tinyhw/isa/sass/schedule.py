@@ -7,7 +7,8 @@ What takes no fixed time gets one of six scoreboards, by what it waits for: glob
 of sources that stores and global loads read late 5. Where there are asynchronous copies, 0 counts their groups, and nothing else. Loads with the
 same first reader share one; the next ones take the other. The first instruction that reads such a result, or overwrites it, or overwrites a source
 that may still be read, waits for its scoreboard. Where paths meet the younger age holds, and all scoreboards of both. Before a barrier what uses
-shared memory is waited for.
+shared memory is waited for. Before WARPGROUP.ARRIVE, which hands vector registers over to asynchronous products, all results are: what such
+products write is waited for by WARPGROUP.DEPBAR, which selection has put where it belongs.
 
 Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
 """
@@ -19,7 +20,7 @@ from tinyhw.isa.sass.latency import (BOARD_STALL, FIXED_READ, LATE_READERS, LEAS
                                      reuse_distance)
 from tinyhw.isa.sass.reuse import mark_reuse
 from tinyhw.isa.sass.table import build, table
-from tinyhw.isa.sass.uses import Unit, Uses, uses_of
+from tinyhw.isa.sass.uses import ARRIVAL, MAKES, PRODUCTS_DONE, WANTS, Unit, Uses, uses_of
 from tinyhw.machine.flow import walked
 from tinyhw.machine.inst import Block, Effect, Function, MInst
 
@@ -40,12 +41,12 @@ class State:
 
   results: unit -> what writes it; where paths meet there may be several. fetched: unit -> when an instruction of fixed time began to read it.
   written: unit -> scoreboards that may be taken until that is done. read: unit -> for each instruction that reads it late, the scoreboards of which
-  any tells that it has.
+  any tells that it has. view: scoreboards of FENCE that may be taken.
   """
-  __slots__ = ("now", "results", "fetched", "written", "read")
+  __slots__ = ("now", "results", "fetched", "written", "read", "view")
 
   def __init__(self) -> None:
-    self.now = 0
+    self.now = self.view = 0
     self.results: dict[Unit, tuple[Written, ...]] = {}
     self.fetched: dict[Unit, int] = {}
     self.written: dict[Unit, int] = {}
@@ -58,7 +59,7 @@ class State:
       young = tuple((latency, pipe, at - since) for latency, pipe, at in writers if since - at < MOST)
       if young: made.results[unit] = young
     made.fetched = {unit: at - since for unit, at in self.fetched.items() if since - at < FIXED_READ}
-    made.written, made.read = dict(self.written), dict(self.read)
+    made.written, made.read, made.view = dict(self.written), dict(self.read), self.view
     return made
 
   def due(self) -> int:
@@ -70,11 +71,13 @@ class State:
     self.written = {unit: taken & ~boards for unit, taken in self.written.items() if taken & ~boards}
     left = {unit: frozenset(taken for taken in readers if not taken & boards) for unit, readers in self.read.items()}
     self.read = {unit: readers for unit, readers in left.items() if readers}
+    self.view &= ~boards
 
-  def boards(self) -> int:
-    """All scoreboards that may be taken."""
+  def boards(self, sources: bool = True) -> int:
+    """All scoreboards that may be taken, with or without those of sources."""
+    readers = [taken for readers in self.read.values() for taken in readers] if sources else []
     found = 0
-    for taken in (*self.written.values(), *(taken for readers in self.read.values() for taken in readers)): found |= taken
+    for taken in (*self.written.values(), *readers): found |= taken
     return found
 
 def meet(known: State | None, state: State) -> State | None:
@@ -91,6 +94,7 @@ def meet(known: State | None, state: State) -> State | None:
     if taken & ~known.written.get(unit, 0): known.written[unit], changed = known.written.get(unit, 0) | taken, True
   for unit, readers in state.read.items():
     if not readers <= known.read.get(unit, frozenset()): known.read[unit], changed = known.read.get(unit, frozenset()) | readers, True
+  if state.view & ~known.view: known.view, changed = known.view | state.view, True
   return known if changed else None
 
 def youngest(writers: tuple[Written, ...]) -> tuple[Written, ...]:
@@ -127,7 +131,7 @@ class Scheduler:
         reader, group = last.get(inst.row.name, (readers[k], 0))
         last[inst.row.name] = readers[k], group + (reader != readers[k])
         self.board[id(inst)] = self.free_of(boards)[last[inst.row.name][1] % len(self.free_of(boards))]
-      elif uses.board: self.board[id(inst)] = OTHER_BOARD
+      elif uses.board or uses.view == MAKES: self.board[id(inst)] = OTHER_BOARD
       elif inst.row.name == COUNTED: self.board[id(inst)] = COUNTED_BOARD
 
   def free_of(self, boards: tuple[int, ...]) -> tuple[int, ...]:
@@ -148,8 +152,9 @@ class Scheduler:
 
   def wanted(self, inst: MInst, uses: Uses, state: State) -> int:
     """The scoreboards to wait for."""
-    if inst.row.effects & Effect.BARRIER: return state.boards() & SHARED_BOARDS
-    found = 0
+    found = state.view if uses.view == WANTS else 0
+    if inst.row.name == ARRIVAL: return found | state.boards(sources=False)
+    if inst.row.effects & Effect.BARRIER and not uses.product and inst.row.name != PRODUCTS_DONE: return found | state.boards() & SHARED_BOARDS
     for unit, _ in uses.reads: found |= state.written.get(unit, 0)
     for unit in uses.writes:
       found |= state.written.get(unit, 0)
@@ -185,11 +190,12 @@ class Scheduler:
     read = READ_BOARD if uses.late and uses.reads and (board == NONE or inst.row.name in SLOW) else NONE
     stall = max(LEAST_STALL.get(inst.row.pipe, 1), BOARD_STALL if (board, read) != (NONE, NONE) else 1)
     lines.append((inst, Control(stall, stall <= MOST_YIELD, board, read, boards)))
-    if uses.board:
+    if uses.board or uses.product:
       for unit in uses.writes:
         state.results.pop(unit, None)
-        state.written[unit] = 1 << board
+        if uses.board: state.written[unit] = 1 << board
     elif uses.writes: state.results.update(dict.fromkeys(uses.writes, ((latency_of(inst.row), inst.row.pipe, state.now),)))
+    if uses.view == MAKES: state.view |= 1 << board
     if not uses.late: state.fetched.update([(unit, state.now) for unit, _ in uses.reads])
     else:
       taken = sum(1 << one for one in (board, read) if one != NONE)

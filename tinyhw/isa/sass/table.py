@@ -30,7 +30,7 @@ A modifier is its name (modifiers.py), `name@bits`, a literal word WORD, a liter
 WORD@70-71=2, or bits without text, @81-83=7.
 Properties: the pipe; f32, f64, half, s32 (the type of immediates; f64 also makes all registers pairs); load, store,
 jump, end, barrier, call; up (the guard is a uniform predicate); board (a scoreboard tells when the result is there),
-reads (one tells when sources have been read); alias (alias.py); plain.
+reads (one tells when sources have been read); alias (alias.py); plain; makes_view, wants_view (uses.py).
 """
 from __future__ import annotations
 import functools
