@@ -133,8 +133,8 @@ class Table:
     found = self.known.get(mnemonic)
     if found is None:
       found = self.known[mnemonic] = {}
-      for line in (line_of(entry, self.generation) for entry in entries().get(mnemonic, ())):
-        for opcode in line.opcodes if line is not None else ():
+      for line in filter(None, [line_of(entry, self.generation) for entry in entries().get(mnemonic, ())]):
+        for opcode in line.opcodes:
           key = f"{line.name}/{opcode:03x}"
           assert key not in found, f"{key} stands twice in the table"
           found[key] = line, opcode
