@@ -67,6 +67,14 @@ class Groups(Casts):
       places += [(value, first + k) for k in range(size)]
     return self.gathered(self.group_class(dtype), places + places[-1:] * (-len(places) % 4))
 
+  def cast(self, u: UOp) -> Reg:
+    """A conversion; of vectors, from float32 to float16, two elements in one instruction."""
+    if u.dtype.count == 1: return super().cast(u)
+    source = self.group(u.src[0])
+    pairs = [[self.part(regs.R[1], source, k + at) for at in range(2)] for k in range(0, u.dtype.count, 2)]
+    words = [self.once(regs.R[1], f"both_to_{code_of(u.dtype.scalar())}", *pair) for pair in pairs]
+    return self.gathered(self.group_class(u.dtype), [(word, k) for word in words for k in range(4)])
+
   def truths(self, dtype: DType, values: list[Any]) -> Reg:
     """Predicates as bytes of 0 and 1."""
     words = []
