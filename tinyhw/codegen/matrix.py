@@ -306,4 +306,16 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array, cut: Pieces,
   value = substitute(x, {**digits_of(row, side), **digits_of(step, tile.step)})
   local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, (tile.step.size if array.turned else side.size) * array.pitch))
   place = UOp(Ops.INDEX, x.dtype, (local, array.place(packed_place(row, array.digits), step)))
-  return UOp(Ops.AFTER, x.dtype, (local, make(Ops.STORE, dtypes.void, (place, value, gate, turn, down, along, *lanes))))
+  for r in (down, along): value, place = side_by_side(value, place, r)
+  block = [r for r in (down, along) if r in place.ranges]
+  return UOp(Ops.AFTER, x.dtype, (local, make(Ops.STORE, dtypes.void, (place, value, gate, turn, *block, *lanes))))
+
+def side_by_side(value: UOp, place: UOp, r: UOp) -> tuple[UOp, UOp]:
+  """What is copied to a place for each point of a range: where both lie along it, at multiples of its length, a vector to the first place."""
+  length, first = int(r.src[0].arg), {r: number(0)}
+  if length == 1 or value.op is not Ops.LOAD or len(value.src) > 1 or value.dtype.count > 1: return value, place
+  for index in (value.src[0].src[1], place.src[1]):
+    terms, constant = linear(index)
+    if terms.pop(r, 0) != 1 or any(r in term.ranges for term in terms): return value, place
+    if any(factor % length for factor in (constant, *terms.values())): return value, place
+  return UOp(Ops.LOAD, value.dtype.vec(length), (substitute(value.src[0], first),)), substitute(place, first)

@@ -58,9 +58,7 @@ class Groups(Casts):
     size = dtype.scalar().itemsize
     places: list[Place] = []
     if all(rounded(e) for e in elements) and len(elements) % 2 == 0:
-      words = [self.once(regs.R[1], f"both_to_{code_of(dtype.scalar())}", *[self.in_register(self.value(e.src[0]), 1) for e in pair])
-               for pair in zip(elements[::2], elements[1::2])]
-      return self.gathered(self.group_class(dtype), [(word, k) for word in words for k in range(4)])
+      return self.rounded_pairs(dtype, [self.in_register(self.value(e.src[0]), 1) for e in elements])
     if dtype.scalar() is dtypes.bool: return self.truths(dtype, [self.value(e) for e in elements])
     for e in elements:
       value, first = self.place_of(e)
@@ -70,10 +68,19 @@ class Groups(Casts):
   def cast(self, u: UOp) -> Reg:
     """A conversion; of vectors, from float32 to float16, two elements in one instruction."""
     if u.dtype.count == 1: return super().cast(u)
-    source = self.group(u.src[0])
-    pairs = [[self.part(regs.R[1], source, k + at) for at in range(2)] for k in range(0, u.dtype.count, 2)]
-    words = [self.once(regs.R[1], f"both_to_{code_of(u.dtype.scalar())}", *pair) for pair in pairs]
-    return self.gathered(self.group_class(u.dtype), [(word, k) for word in words for k in range(4)])
+    values = [self.word(u.src[0], k) for k in range(u.dtype.count)]
+    return self.rounded_pairs(u.dtype, values)
+
+  def word(self, vector: UOp, number: int) -> Reg:
+    """An element of 32 bits of a vector that may have no registers of its own."""
+    source, first = origin_of(vector) if vector.op is Ops.GEP else (vector, 0)
+    if source.op in LOOSE: return self.in_register(self.value(element_of(source, first + number)), 1)
+    return self.part(regs.R[1], self.group(source), first + number)
+
+  def rounded_pairs(self, dtype: DType, values: list[Reg]) -> Reg:
+    """Numbers of float32 as elements of 16 bits: an instruction rounds two."""
+    words = [self.once(regs.R[1], f"both_to_{code_of(dtype.scalar())}", *pair) for pair in zip(values[::2], values[1::2])]
+    return self.gathered(self.group_class(dtype), [(word, k) for word in words for k in range(4)])
 
   def truths(self, dtype: DType, values: list[Any]) -> Reg:
     """Predicates as bytes of 0 and 1."""
