@@ -103,10 +103,13 @@ def check_types(python):  # type: (str) -> int
     options = ["--config-file", os.path.join(ROOT, "pyproject.toml"), "--cache-dir", cache, "-p", "tinyhw", "-p", "examples"]
     return subprocess.call([python, "-m", "mypy"] + options, cwd=tree)
 
+def at_once():  # type: () -> int
+  """How many processes run side by side."""
+  return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, MOST_PROCESSES)
+
 def processes():  # type: () -> list[str]
   """Arguments that share the tests among cores, by whole files, so that what a file prepares is prepared once."""
-  cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-  return ["-n", str(min(cores, MOST_PROCESSES)), "--dist", "loadfile"] if cores > 1 else []
+  return ["-n", str(at_once()), "--dist", "loadfile"] if at_once() > 1 else []
 
 def main():  # type: () -> int
   """Run the three tools; the number of them that failed."""

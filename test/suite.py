@@ -11,6 +11,7 @@ workgroup was executed has failed. README.md and docs/emulator.md say what the r
 from __future__ import annotations
 import argparse
 import collections
+import concurrent.futures
 import datetime
 import importlib.util
 import json
@@ -27,6 +28,7 @@ TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
 CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90"}.items() for chip in chips.split()}
 NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
+ENDED = (0, 1)  # pytest's statuses of runs that came to their end: others were interrupted, or never began
 PATIENCE = "200000"  # milliseconds for a submission, of which virtual cards get several times as many: the machine may have other work, too
 CARDS = 6   # tests of tensors on several devices name the first one, and those with the numbers 1, 3, 4 and 5
 
@@ -118,25 +120,30 @@ class Counter:
 
 # ***** the command *****
 
-def environment(share: int) -> tuple[str, list[str]]:
-  """A Python that has what is NEEDED, this one or that of test/run.py's environment, and arguments that spread tests over the processor's cores.
-
-  A small share is not worth it: each process collects all tests.
+def environment(share: int) -> tuple[str, list[str], int]:
+  """A Python that has what is NEEDED, this one or that of test/run.py's environment; arguments that spread tests over the processor's cores; and how
+  many chips run side by side. A small share is not worth spreading: each process collects all tests.
   """
   sys.path.insert(0, str(TEST))
   import run  # beside this file, wherever that was imported from
   python = sys.executable if all(importlib.util.find_spec(name) for name in NEEDED) else run.prepare()
-  return python, run.processes() if share == 1 else []
+  return (python, run.processes(), 1) if share == 1 else (python, [], run.at_once())
 
 def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
   """pytest's exit status, and what it counted."""
-  python, spread = environment(share)
+  python, spread, _ = environment(share)
   variables = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV=CHIPS[chip], HCQDEV_WAIT_TIMEOUT_MS=PATIENCE)
   with tempfile.TemporaryDirectory() as folder:
     told = Path(folder, "run")
     command = [python, "-m", "pytest", *spread, "--suite", "tensor", "--share", str(share), "--count-into", str(told), *rest]
-    print(f"suite.py: {chip}: {' '.join(command[1:])}", flush=True)
-    status = subprocess.call(command, cwd=TEST.parent, env=variables)
+    title = f"suite.py: {chip}: {' '.join(command[1:])}"
+    if share == 1:
+      print(title, flush=True)
+      status = subprocess.call(command, cwd=TEST.parent, env=variables)
+    else:
+      done = subprocess.run(command, cwd=TEST.parent, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+      print(f"{title}\n{done.stdout}", end="", flush=True)
+      status = done.returncode
     return status, parse(told.read_text("utf-8")) if told.exists() else None
 
 def main() -> int:
@@ -146,14 +153,13 @@ def main() -> int:
   parser.add_argument("--share", type=int, default=1, metavar="N", help="run one test of N")
   options, rest = parser.parse_known_args()
   if wrong := set(options.chips) - set(CHIPS): parser.error(f"no such chip: {', '.join(sorted(wrong))}; there are {', '.join(CHIPS)}")
-  failed, runs = False, []
-  for chip in options.chips:
-    status, run = run_on(chip, options.share, rest)
-    failed |= status != 0
-    if run is not None:
-      runs.append(run)
-      print(f"suite.py: {run.line()}", flush=True)
-  if options.share == 1 and not rest: record(runs)
+  failed, (_, _, at_once) = False, environment(options.share)
+  with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+    for status, found in (pool.map if at_once > 1 else map)(lambda chip: run_on(chip, options.share, rest), options.chips):
+      failed |= status != 0
+      if found is None: continue
+      print(f"suite.py: {found.line()}", flush=True)
+      if options.share == 1 and not rest and status in ENDED: record([found])
   return int(failed)
 
 if __name__ == "__main__": sys.exit(main())

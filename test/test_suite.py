@@ -53,6 +53,18 @@ def test_a_run_that_executes_nothing_fails() -> None:
   done = subprocess.run(command, cwd=suite.TEST.parent, capture_output=True, text=True, env={"EMULATE": "gfx1100x6", "DEV": "PYTHON", "PATH": ""})
   assert done.returncode != 0 and "nothing ran on gfx1100x6: set DEV=AMD" in done.stdout, done.stdout + done.stderr
 
+def test_whole_runs_that_came_to_their_end_are_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+  """Each when it has ended; what is interrupted is not, nor are shares and selections."""
+  monkeypatch.setattr(suite, "RECORD", tmp_path / "record.txt")
+  statuses = {"gfx1100": 1, "sm_80": 0, "sm_90": 2}
+  def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, suite.Run]:
+    if chip == "sm_80" and not rest and share == 1: assert list(suite.recorded()) == ["gfx1100"]
+    return statuses[chip], suite.Run(chip, "2026-01-02", 7, statuses[chip], 12, {})
+  monkeypatch.setattr(suite, "run_on", run_on)
+  for arguments, recorded in (("--share 16", []), ("-ksoftmax", []), ("", ["gfx1100", "sm_80"])):
+    monkeypatch.setattr(sys, "argv", ["suite.py", *arguments.split(), *statuses])
+    assert suite.main() == 1 and list(suite.recorded()) == recorded
+
 def test_a_chip_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(sys, "argv", ["suite.py", "gfx9999"])
   with pytest.raises(SystemExit): suite.main()
