@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from mutations import cases as many
+
 from test.emulator.mutation_kernels import Case
 from tinyhw.device import Launch
 from tinyhw.drivers.linux import files
@@ -186,6 +188,12 @@ def damaged(family: Family, kernels: Sequence[Case], listings: Sequence[Listing]
   if text in seen and rng.random() < 0.98: return None
   seen.add(text)
   return place, text, what
+
+def drawn_seed() -> int:
+  """0 in CI; nightly another one each time, which pytest shows with what fails."""
+  seed = random.SystemRandom().randrange(1 << 32) if many(0, 1) else 0
+  print(f"the seed of these mutations is {seed}")
+  return seed
 
 def rate(found: Iterable[Mutant]) -> tuple[int, int]:
   """How many were noticed, of those that change a result or break a rule."""

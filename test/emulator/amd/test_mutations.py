@@ -3,24 +3,20 @@
 In CI the same mutants each time; nightly (--hypothesis-profile=nightly) twenty times as many, with another seed each time.
 """
 from __future__ import annotations
-import random
-
 import pytest
 from mutations import cases
 
 from test.emulator import mutation_kernels, packet_mutations
 from test.emulator.amd.mutations import AMD, DAMAGES, Listing
 from test.emulator.amd.packet_mutations import AMD_PACKETS
-from test.emulator.mutations import NOTICED, Mutant, counts, mutants, rate, shown
+from test.emulator.mutations import NOTICED, Mutant, counts, drawn_seed, mutants, rate, shown
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
 
 @pytest.fixture(scope="module")
 def found() -> list[Mutant]:
   """The mutants of all architectures. In CI they are the same each time."""
-  nightly = cases(0, 1) > 0
-  seed = random.SystemRandom().randrange(1 << 32) if nightly else 0
-  return [mutant for arch in ARCHS for mutant in mutants(AMD, arch, cases(96, 2240), seed)]
+  return [mutant for arch in ARCHS for mutant in mutants(AMD, arch, cases(96, 2240), drawn_seed())]
 
 def test_nearly_all_that_matters_is_reported(found: list[Mutant]) -> None:
   print(shown(counts(found)))
@@ -42,8 +38,7 @@ def test_what_is_reported_is_wrong(found: list[Mutant]) -> None:
 def test_packets(card: str) -> None:
   """Flushes, cache flags, waits and signals that the driver leaves out: each is noticed."""
   count = sum(card in damage.cards for damage in AMD_PACKETS.damages)
-  nightly = cases(0, 1) > 0
-  found = list(packet_mutations.mutants(AMD_PACKETS, card, cases(count, 8 * count), random.SystemRandom().randrange(1 << 32) if nightly else 0))
+  found = list(packet_mutations.mutants(AMD_PACKETS, card, cases(count, 8 * count), drawn_seed()))
   print(shown(counts(found)))
   noticed, mattered = rate(found)
   assert mattered == len(found) and noticed >= 0.95 * mattered, [m for m in found if m.verdict not in NOTICED]

@@ -3,27 +3,23 @@
 In CI the same mutants each time; nightly (--hypothesis-profile=nightly) some twenty times as many, with another seed each time.
 """
 from __future__ import annotations
-import random
-
 import pytest
 from mutations import cases
 
 from test.emulator import mutation_kernels, packet_mutations
-from test.emulator.mutations import MISSED, NOTICED, Mutant, counts, mutants, rate, shown
+from test.emulator.mutations import MISSED, NOTICED, Mutant, counts, drawn_seed, mutants, rate, shown
 from test.emulator.nvidia.mutations import DAMAGES, NVIDIA, Listing
 from test.emulator.nvidia.packet_mutations import CARDS, NVIDIA_PACKETS
 
 ARCHS = ("sm_80", "sm_90")
 
-def seed() -> int: return random.SystemRandom().randrange(1 << 32) if cases(0, 1) else 0
-
 @pytest.fixture(scope="module")
-def of_kernels() -> list[Mutant]: return [mutant for arch in ARCHS for mutant in mutants(NVIDIA, arch, cases(110, 1290), seed())]
+def of_kernels() -> list[Mutant]: return [mutant for arch in ARCHS for mutant in mutants(NVIDIA, arch, cases(110, 1290), drawn_seed())]
 
 @pytest.fixture(scope="module")
 def of_packets() -> list[Mutant]:
   count = cases(len(NVIDIA_PACKETS.damages), 20 * len(NVIDIA_PACKETS.damages))
-  return [mutant for card in CARDS for mutant in packet_mutations.mutants(NVIDIA_PACKETS, card, count, seed())]
+  return [mutant for card in CARDS for mutant in packet_mutations.mutants(NVIDIA_PACKETS, card, count, drawn_seed())]
 
 def test_nearly_all_that_matters_is_reported(of_kernels: list[Mutant], of_packets: list[Mutant]) -> None:
   found = of_kernels + of_packets
