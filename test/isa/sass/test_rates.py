@@ -10,7 +10,7 @@ from tinyhw.isa.sass.units import column
 @pytest.mark.parametrize("arch, element, teraflops", [
   ("sm_80", "f16", 312), ("sm_80", "tf32", 156), ("sm_80", "i8", 624), ("sm_80", "vf32", 19.5), ("sm_80", "vf64", 9.7), ("sm_80", "f64", 19.5),
   ("sm_80", "vf16", 78), ("sm_86", "f16", 71), ("sm_86", "vf32", 35.6), ("sm_89", "f16", 362), ("sm_89", "fp8", 733), ("sm_89", "vf32", 91.6),
-  ("sm_90", "f16", 0.62 * 989.4), ("sm_90", "vf32", 61.8), ("sm_90", "vf64", 30.9)])
+  ("sm_90", "f16", 0.62 * 989.4), ("sm_90", "wgmma bf16", 989.4), ("sm_90", "vf32", 61.8), ("sm_90", "vf64", 30.9)])
 def test_cards_reach_their_published_peaks(arch: str, element: str, teraflops: float) -> None:
   found = CARDS[arch]
   assert found.flops[element] * found.unit.simds * found.units * found.clock_ghz / 1000 == pytest.approx(teraflops, rel=0.02)

@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.isa.sass.control import Control, parse_prefix
-from tinyhw.isa.sass.resources import Costs, conflicts_of, element_of, is_local, is_private, meets, only_waits, operations, touched
+from tinyhw.isa.sass.resources import Costs, conflicts_of, element_of, is_local, is_private, meets, model, only_waits, operations, touched
 from tinyhw.isa.sass.syntax import parse
 from tinyhw.machine.inst import Function, MInst
+from tinyhw.machine.waves import Wave
 
 @pytest.mark.parametrize("arch, text, size, count, element", [
   ("sm_80", "LDG.E.128 R0, desc[UR4][R4.64]", 512, 0, ""), ("sm_90", "LDG.E.U8 R0, desc[UR4][R4.64]", 32, 0, ""),
@@ -16,6 +17,9 @@ from tinyhw.machine.inst import Function, MInst
   ("sm_80", "IADD3 R0, R1, R2, R3", 0, 0, ""), ("sm_80", "MUFU.EX2 R0, R1", 0, 32, "vf32"),
   ("sm_80", "HMMA.16816.F32 R0, R4, R8, R0", 0, 4096, "f16"), ("sm_80", "HMMA.16816.F32.BF16 R0, R4, R8, R0", 0, 4096, "bf16"),
   ("sm_80", "HMMA.1688.F32.TF32 R0, R4, R8, R0", 0, 2048, "tf32"), ("sm_80", "IMMA.16832.S8.S8 R0, R4.ROW, R8.COL, R0", 0, 8192, "i8"),
+  ("sm_90", "HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4], R24", 0, 131072, "wgmma bf16"),
+  ("sm_90", "HGMMA.64x64x16.F32 R24, R56, gdesc[UR4], R24", 0, 32768, "wgmma f16"),
+  ("sm_90", "IGMMA.64x64x32.S8.S8 R24, gdesc[UR8], R24", 0, 65536, "wgmma i8"),
   ("sm_89", "QMMA.16832.F32.E4M3.E4M3 R0, R4.ROW, R8.COL, R0", 0, 8192, "fp8"), ("sm_80", "DMMA.884 R0, R4, R8, R0", 0, 512, "f64")])
 def test_bytes_and_operations_of_a_warp(arch: str, text: str, size: int, count: int, element: str) -> None:
   inst, _ = parse(text, arch)
@@ -25,6 +29,9 @@ def test_bytes_and_operations_of_a_warp(arch: str, text: str, size: int, count: 
   ("sm_80", "FFMA R0, R1, R2, R3", {"i": 1, "f": 2}), ("sm_90", "FFMA R0, R1, R2, R3", {"i": 1, "f": 1}),
   ("sm_90", "IMAD R0, R1, R2, R3", {"i": 1, "f": 2}), ("sm_80", "IADD3 R0, R1, R2, R3", {"i": 1, "a": 2}),
   ("sm_80", "HMMA.16816.F32 R0, R4, R8, R0", {"i": 1, "x": 8}), ("sm_89", "HMMA.16816.F32 R0, R4, R8, R0", {"i": 1, "x": 16}),
+  ("sm_90", "HGMMA.64x256x16.F32 R24, gdesc[UR4], R24", {"i": 1, "x": 128, "d": 20}),
+  ("sm_90", "HGMMA.64x128x16.F32.BF16 R24, R56, gdesc[UR4], R24", {"i": 1, "x": 64, "d": 8}),
+  ("sm_90", "IGMMA.64x64x32.S8.S8 R24, gdesc[UR8], R24", {"i": 1, "x": 32, "d": 8}),
   ("sm_80", "LDSM.16.M88.4 R0, [R4]", {"i": 1, "d": 4}), ("sm_80", "NOP", {"i": 1}), ("sm_80", "MUFU.EX2 R0, R1", {"i": 1, "s": 8})])
 def test_what_instructions_take(arch: str, text: str, taken: dict[str, float]) -> None: assert Costs(arch).takes(parse(text, arch)[0]) == taken
 
@@ -48,6 +55,24 @@ def test_control_words() -> None:
   assert own.early(inst, "sb1") is None and early is not None and early < own.latency(inst)
   assert [r.index for r in own.held(inst, "sb1")] == [0] and 4 in [r.index for r in own.held(inst, "sb5")]
   assert Costs("sm_80").words(inst) == "1 cycle" and Costs("sm_80").latency(inst) == 0
+
+def test_groups_of_products() -> None:
+  costs = Costs("sm_90")
+  ends, goes_on, done = (parse(text, "sm_90")[0] for text in (
+    "HGMMA.64x256x16.F32 R24, gdesc[UR4], R24, gsb0", "HGMMA.64x256x16.F32 R24, gdesc[UR4], R24", "WARPGROUP.DEPBAR.LE gsb0, 0x1"))
+  assert costs.counters(ends) == ["gsb"] and costs.counters(goes_on) == [] and costs.waits(done) == {"gsb": 1} and only_waits(done)
+  assert costs.latency(ends) == 0 and costs.early(ends, "gsb") == 152 and [r.index for r in costs.held(ends, "gsb")] == [24]
+
+def test_products_of_a_warpgroup_fill_the_tensor_core() -> None:
+  """Two groups of a (64, 256) product in flight: a loop of four products takes their operations' cycles, not their latency."""
+  lines = [parse(text, "sm_90") for text in ("[B------:R-:W-:-:S06] WARPGROUP.ARRIVE", *["HGMMA.64x256x16.F32 R24, gdesc[UR4], R24"] * 3,
+           "HGMMA.64x256x16.F32 R24, gdesc[UR4], R24, gsb0", "[B------:R-:W-:-:S06] WARPGROUP.DEPBAR.LE gsb0, 0x1")]
+  own = Costs("sm_90", None, {id(inst): control for inst, control in lines})
+  wave = Wave(model(own), 4)
+  for _ in range(8):
+    before = wave.now
+    for inst, _ in lines: wave.step(inst)
+  assert wave.now - before == pytest.approx(512, rel=0.03)
 
 def test_a_counting_wait() -> None: assert Costs("sm_80").waits(one("DEPBAR.LE SB0, 0x2")[0]) == {"sb0": 2}
 

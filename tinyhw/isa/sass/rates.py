@@ -8,7 +8,7 @@ Evidence: p published, a assumed. Nothing of this was measured here.
 
 Published: CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions" (results a cycle and SM; a sub-partition has a fourth); white
 papers of A100, GA102, AD102 and H100 (units, clocks, rates of tensor cores, caches); Luo et al. 2024 (arXiv 2402.13499): on Hopper products of a warp
-reach 62 % of what those of four warps (wgmma) do, which is its published peak.
+reach 62 % of what those of four warps (wgmma) do, which is its published peak: (64, N) x 16 steps of float16 in N / 2 cycles.
 Assumed: two instructions of FMA pipes that are half as wide each count as one pipe; rates of second-level caches of Ada and Hopper.
 """
 from __future__ import annotations
@@ -47,7 +47,7 @@ COSTS = {  # a later row takes the place of an earlier one
 
 WARP_SHARE = 0.62  # of Hopper's tensor core that products of one warp reach
 _H100 = {kind: round(WARP_SHARE * rate, 1) for kind, rate in {"f16": 1024, "bf16": 1024, "tf32": 512, "i8": 2048}.items()}
-_H100 |= {"f64": 64, "vf32": 64, "vf16": 128, "vf64": 32}
+_H100 |= {"wgmma f16": 1024, "wgmma bf16": 1024, "wgmma i8": 2048, "f64": 64, "vf32": 64, "vf16": 128, "vf64": 32}
 _A100 = {"f16": 512, "bf16": 512, "tf32": 256, "i8": 1024, "f64": 32, "vf32": 32, "vf16": 128, "vf64": 16}
 _3090 = {"f16": 128, "bf16": 128, "tf32": 64, "i8": 512, "vf32": 64, "vf16": 64, "vf64": 1}
 _L40S = {"f16": 256, "bf16": 256, "tf32": 128, "i8": 512, "fp8": 512, "vf32": 64, "vf16": 64, "vf64": 1}

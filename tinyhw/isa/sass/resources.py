@@ -1,19 +1,22 @@
 """What NVIDIA's instructions do and what they take of a card's resources, for the model of machine/waves.py.
 
 Control words (schedule.py) are part of it: an instruction holds its warp back by its stall, waits for scoreboards, and takes some. A scoreboard that
-counts memory in order (LDGDEPBAR) is waited for by DEPBAR.LE.
+counts memory in order (LDGDEPBAR) is waited for by DEPBAR.LE. Products of a warpgroup go on while their warps do other things: the tensor core is
+busy for as long as their operations take, and "gsb" counts the groups that WARPGROUP.DEPBAR waits for.
 """
 from __future__ import annotations
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.control import NONE, SCOREBOARDS, USUAL, Control
-from tinyhw.isa.sass.form import Form
+from tinyhw.isa.sass.form import NO_GROUP, Form
 from tinyhw.isa.sass.latency import COSTS
 from tinyhw.isa.sass.rates import CARDS, RESOURCES, costs
 from tinyhw.isa.sass.units import WARP, column
+from tinyhw.isa.sass.uses import PRODUCTS, PRODUCTS_DONE
 from tinyhw.machine.inst import Effect, Function, MInst, Reg
 from tinyhw.machine.traffic import Traffic
 from tinyhw.machine.waves import Model
@@ -26,6 +29,10 @@ READ_CYCLES = 20     # after which what reads its sources late has read them; as
 BANKS = 2            # of vector registers, by the lowest bit of their numbers
 PORTS = 2            # registers of a bank that are read in a cycle
 READING = ("alu", "fma", "half", "pack")
+GROUPS = "gsb"       # counts groups of products
+PRODUCT_CYCLES = 24  # from the last operation of a product to its result; assumed, as those of HMMA
+WARPGROUP = 4        # warps
+PIECE = 32           # bytes of a row's or column's steps in a product of a warpgroup
 
 def mnemonic(inst: MInst) -> str:
   """The first word of an instruction's text."""
@@ -62,12 +69,35 @@ ELEMENTS = {"F": "vf32", "M": "vf32", "D": "vf64", "H": "vf16"}
 def element_of(inst: MInst) -> str:
   """The type of what a floating-point instruction computes with: f16 and so on of a product of matrices, vf32 on the pipes of lanes; "" of others."""
   name = mnemonic(inst)
+  if inst.row.pipe == PRODUCTS: return WARPGROUP_ELEMENTS.get(name, "") or f"wgmma {'bf16' if has_word(inst, 'gmbf') else 'f16'}"
   if inst.row.pipe != "tensor": return ELEMENTS[name[0]] if name in OPERATIONS else ""
   if name == "HMMA": return {"BF16": "bf16", "TF32": "tf32"}.get(modifier(inst, "mmafmt") if "mmafmt" in inst.row.isa.index else "", "f16")
   return {"IMMA": "i8", "QMMA": "fp8", "DMMA": "f64"}.get(name, "")
 
+WARPGROUP_ELEMENTS = {"IGMMA": "wgmma i8", "QGMMA": "wgmma fp8"}
+
+def has_word(inst: MInst, name: str) -> bool:
+  """Whether a modifier says something."""
+  return name in inst.row.isa.index and bool(modifier(inst, name))
+
+def product_shape(inst: MInst) -> tuple[int, int, int]:
+  """Rows, columns and steps of a product of a warpgroup."""
+  rows, columns, steps = map(int, modifier(inst, next(name for name in SHAPES if name in inst.row.isa.index)).split("x"))
+  return rows, columns, steps
+
+SHAPES = ("gmma16", "gmma16h", "gmma8", "gmma32", "gmmai")
+
+def factor_bytes(inst: MInst) -> int:
+  """Bytes of shared memory that a product of a warpgroup reads for each of its warps: a row of the first factor is for one warp, columns are for
+  all."""
+  rows, columns, _ = product_shape(inst)
+  return PIECE * (columns + (0 if "a" in inst.row.isa.index else rows)) // WARPGROUP
+
+def ends_group(inst: MInst) -> bool: return inst.row.pipe == PRODUCTS and operand(inst, "group") != NO_GROUP
+
 def operations(inst: MInst) -> int:
   """Operations of one warp: a multiply-add is two for each element, of integers only products of matrices count."""
+  if inst.row.pipe == PRODUCTS: return 2 * math.prod(product_shape(inst)) // WARPGROUP
   shapes = [found for found in map(SHAPE.match, inst.row.isa.words) if found is not None] if inst.row.pipe == "tensor" else []
   if shapes: return 2 * int(shapes[0]["m"]) * 8 * int(shapes[0]["k"])
   return OPERATIONS.get(mnemonic(inst), 0) * WARP
@@ -80,7 +110,7 @@ def meets(inst: MInst) -> bool:
   """Whether a warp waits here for the others of its block."""
   return inst.row.name in ("BAR", "BAR.RED", "BAR.R", "BAR.RR")
 
-def only_waits(inst: MInst) -> bool: return mnemonic(inst) == "DEPBAR"
+def only_waits(inst: MInst) -> bool: return mnemonic(inst) == "DEPBAR" or inst.row.name == PRODUCTS_DONE
 
 # ***** what they take *****
 
@@ -136,13 +166,20 @@ class Costs:
     if inst.row.pipe == "tensor":
       rate = self.card.flops.get(element_of(inst), 0.0)
       return {**found, "x": operations(inst) / rate} if rate else found
+    if inst.row.pipe == PRODUCTS:
+      return {**found, "x": self.tensor_cycles(inst), "d": factor_bytes(inst) / self.card.local_rate}
     cost = self.rows.get(mnemonic(inst)) or self.rows.get(inst.row.pipe)
     for letter in cost.ports.split("|") if cost is not None else (): found[letter] = found.get(letter, 0.0) + 1.0
     return found
 
+  def tensor_cycles(self, inst: MInst) -> float:
+    """Of the tensor core, for a product of a warpgroup."""
+    rate = self.card.flops.get(element_of(inst), 0.0)
+    return operations(inst) / rate if rate else 0.0
+
   def latency(self, inst: MInst) -> float:
-    """Cycles until the result is there. Those of fixed time are in the stalls."""
-    if not self.counters(inst): return 0
+    """Cycles until the result is there. Those of fixed time are in the stalls, and products add to what comes from the one before without delay."""
+    if inst.row.pipe == PRODUCTS or not self.counters(inst): return 0
     cost = COSTS.get(mnemonic(inst)) or COSTS.get(inst.row.pipe)
     return cost.latency if cost is not None else 1
 
@@ -151,23 +188,27 @@ class Costs:
   def control(self, inst: MInst) -> Control: return self.controls.get(id(inst), USUAL)
 
   def counters(self, inst: MInst) -> list[str]:
-    """Scoreboards that are taken."""
+    """Scoreboards that are taken, and groups of products."""
     control = self.control(inst)
+    if ends_group(inst): return [GROUPS]
     return [f"sb{board}" for board in (control.write, control.read) if board != NONE]
 
   def early(self, inst: MInst, counter: str) -> float | None:
-    """The scoreboard of late sources is free when they have been read."""
+    """The scoreboard of late sources is free when they have been read; a group is done when its last product is."""
+    if counter == GROUPS: return self.tensor_cycles(inst) + PRODUCT_CYCLES
     control = self.control(inst)
     return READ_CYCLES if counter == f"sb{control.read}" and control.read != NONE else None
 
   def waits(self, inst: MInst) -> dict[str, int]:
     """Scoreboards that are waited for -> how many may be left of them."""
     found = {f"sb{board}": 0 for board in range(SCOREBOARDS) if self.control(inst).wait >> board & 1}
+    if inst.row.name == PRODUCTS_DONE: found[GROUPS] = operand(inst, "n")
     if inst.row.name == "DEPBAR.LE": found[f"sb{operand(inst, 'board')}"] = operand(inst, "n")
     return found
 
   def held(self, inst: MInst, counter: str) -> Iterable[Reg]:
     """The registers that may not be touched before a scoreboard is free."""
+    if counter == GROUPS: return inst.writes()
     return inst.reads() if self.early(inst, counter) is not None else inst.writes()
 
   def words(self, inst: MInst) -> str:
