@@ -73,6 +73,8 @@ def test_one_device() -> None:
   assert found == [{"name": "PYTHON", "state": "ok", "words": "opens: python", "fix": ""}]
   refused = run("--device", "METAL")
   assert (refused.returncode, refused.stdout) == (1, "METAL  problem  this version of tinyhw has no driver for it\n")
+  for name in ("NV:CUDA", "NV:CUDA:3"):   # a way to a device's GPUs that has no findings of its own
+    assert run("--device", name).stdout.startswith(f"{name}  problem  ") or "opens" in run("--device", name).stdout
   assert run("--device", "DISK:/x").stderr.startswith("doctor: DISK:/x keeps a file and computes nothing")
   assert run("--device").returncode == 2 and run("--device", "A", "B").returncode == 2
 

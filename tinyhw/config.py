@@ -186,6 +186,8 @@ EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in 
 EMULATE_TRANSLATE = ContextVar("EMULATE_TRANSLATE", 1, "0: virtual GPUs execute all instructions in Python, none as translated code of the host")
 EMULATE_STRICT = ContextVar("EMULATE_STRICT", 1, "0: virtual GPUs do not look for what real ones punish only now and then (stale caches, memory that "
                             "nothing has written), and are faster; 2: also for instructions whose results nothing reads", least=0, most=2)
+CUDA_VISIBLE_DEVICES = ContextVar("CUDA_VISIBLE_DEVICES", "", "the GPUs that NV uses (NV:CUDA, too, by its library), separated by commas: numbers of "
+                                  "nvidia-smi, or how UUIDs begin; -1 ends it. Empty: all; virtual ones are always all there")
 HCQDEV_WAIT_TIMEOUT_MS = ContextVar("HCQDEV_WAIT_TIMEOUT_MS", 30000, "milliseconds that a GPU may take for one submission; then it is given up, and "
                                     "what is known of the reason is told. Virtual ones (EMULATE) have 20 times as long", least=1)
 NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL device compiles for, without running anything")

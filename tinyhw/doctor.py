@@ -100,12 +100,12 @@ def examine() -> dict[str, Any]:
 def diagnose(name: str) -> list[dict[str, Any]]:
   """What a device's driver finds, in order: name, state ("ok", "note" or "problem"), words, and a fix where there is one. Raises DeviceError."""
   name = Device.canonicalize(name)
-  kind, _, ordinal = name.partition(":")
+  kind, _, ordinal = (name, "", "0") if name in DRIVERS else name.rpartition(":")
   if kind not in DRIVERS: raise DeviceError(f"{name} keeps a file and computes nothing; there are {', '.join(DRIVERS)}")
   try: found = importlib.util.find_spec(DRIVERS[kind] + ".doctor")
   except ModuleNotFoundError: found = None
   if found is not None:
-    return [finding._asdict() for finding in importlib.import_module(DRIVERS[kind] + ".doctor").diagnose(int(ordinal or 0))]
+    return [finding._asdict() for finding in importlib.import_module(DRIVERS[kind] + ".doctor").diagnose(int(ordinal))]
   device = _device(name)
   if device["opens"]: return [{"name": name, "state": "ok", "words": f"opens: {device['arch']}", "fix": ""}]
   return [{"name": name, "state": "problem", "words": device["reason"], "fix": fix(name, device["reason"]) or ""}]

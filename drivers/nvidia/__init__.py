@@ -3,6 +3,7 @@
 | file | what it owns |
 |---|---|
 | rm.py | the resource manager: its calls, the version of the kernel driver |
+| visible.py | which GPUs a process uses |
 | chips.py | what distinguishes GPUs |
 | addresses.py | addresses that processor and GPUs share |
 | card.py | a GPU of this process: its objects and its memory |
@@ -26,7 +27,7 @@ from collections.abc import Callable
 from tinyhw.device import Compiled
 from tinyhw.drivers.linux.files import Refused, machine
 from tinyhw.drivers.nvidia import cuda
-from tinyhw.drivers.nvidia.card import Card
+from tinyhw.drivers.nvidia.card import opened
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.rm import connect
 from tinyhw.errors import DeviceError, DriverError
@@ -49,10 +50,12 @@ def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
 def open_directly(ordinal: int) -> NVDevice:
   """The same, through the kernel's driver and nothing else."""
   connection = connect(machine())
-  infos = connection.list_cards()
-  if ordinal >= len(infos):
-    raise DeviceError(f"there is no GPU number {ordinal}: NVIDIA's kernel driver runs {len(infos)}; in a container only those that it was given")
-  info = infos[ordinal]
-  card = connection.cards.get(info.gpu_id)
-  if card is None: card = connection.cards[info.gpu_id] = Card(connection, info)
-  return NVDevice(f"NV:{ordinal}" if ordinal else "NV", card)
+  info = connection.find_card(ordinal)
+  try: card = opened(connection, info)
+  except DeviceError as error:
+    others = [name_of(number) for number in range(len(connection.list_cards())) if number != ordinal]
+    if not others: raise
+    raise DeviceError(f"{error.message}; other GPUs here: {', '.join(others)}") from error
+  return NVDevice(name_of(ordinal), card)
+
+def name_of(ordinal: int) -> str: return f"NV:{ordinal}" if ordinal else "NV"

@@ -13,6 +13,7 @@ from tinyhw.drivers.linux.files import PAGE, Mapping, Refused, Returns
 from tinyhw.drivers.nvidia.addresses import Addresses
 from tinyhw.drivers.nvidia.chips import CHIPS, Chip, chip_of, newest
 from tinyhw.drivers.nvidia.rm import Connection
+from tinyhw.drivers.nvidia.visible import place
 from tinyhw.errors import DeviceError
 
 HUGE_PAGE = 2 << 20
@@ -69,7 +70,7 @@ class Card:
   """An opened GPU. kept: what a device that was closed leaves to the next one."""
   def __init__(self, connection: Connection, info: Any):
     self.connection, self.minor, self.gpu_id = connection, int(info.minor_number), int(info.gpu_id)
-    self.place = f"{info.domain:04x}:{info.bus:02x}:{info.slot:02x}.0"
+    self.place = place(info)
     self.kept: Any = None
     self._refuse_instances()
     s = connection.structures
@@ -81,9 +82,9 @@ class Card:
       undo.callback(connection.free, self.device)
       self.subdevice = connection.new(self.device, rm.SUBDEVICE, s.SubdeviceParams())
       self._reserve()
+      self.name = bytes(connection.control(self.subdevice, s.GetNameString()).ascii).split(b"\0")[0].decode("ascii", "replace")
       self.classes = self._classes()
       self.chip = self._chip()
-      self.name = bytes(connection.control(self.subdevice, s.GetNameString()).ascii).split(b"\0")[0].decode("ascii", "replace")
       gid = connection.control(self.subdevice, s.GetGidInfo(flags=GID_BINARY, length=GID_BYTES))
       self.uuid = bytes(gid.data[:GID_BYTES])
       self.space = connection.new(self.device, rm.VA_SPACE, s.VaSpaceParams(flags=PAGE_FAULTING | EXTERNALLY_OWNED))
@@ -122,7 +123,8 @@ class Card:
   def _chip(self) -> Chip:
     found = chip_of(self.classes)
     if found is None:
-      raise DeviceError(f"the GPU at {self.place} has no compute class that is known here; known are {', '.join(c.arch for c in reversed(CHIPS))}")
+      known = ", ".join(chip.arch for chip in reversed(CHIPS))
+      raise DeviceError(f"{self.name} at {self.place} has no compute class that is known here; known are {known}")
     return found
 
   def _register(self, undo: contextlib.ExitStack) -> None:
@@ -271,5 +273,11 @@ class Card:
     """In the child of a fork: close the node, and nothing else."""
     self.undo.pop_all()
     self.node.close()
+
+def opened(connection: Connection, info: Any) -> Card:
+  """The process's GPU that a CardInfo tells of; opened when first asked for. Raises DeviceError or Refused."""
+  found: Card | None = connection.cards.get(info.gpu_id)
+  if found is None: found = connection.cards[info.gpu_id] = Card(connection, info)
+  return found
 
 def _uuid(data: bytes) -> Any: return (ctypes.c_uint8 * 16)(*data)

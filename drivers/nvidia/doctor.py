@@ -12,8 +12,9 @@ from tinyhw.drivers.gpu.doctor import Vendor, begin, counted, refused
 from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, node
 from tinyhw.drivers.linux.files import Box, Refused, machine
 from tinyhw.drivers.nvidia import WALLED
-from tinyhw.drivers.nvidia.card import Card
-from tinyhw.drivers.nvidia.rm import CONTROL, UVM, Connection, connect, version_of
+from tinyhw.drivers.nvidia.card import Card, opened
+from tinyhw.drivers.nvidia.rm import CONTROL, UVM, WSL, Connection, connect, version_of
+from tinyhw.drivers.nvidia.visible import node_of
 from tinyhw.errors import TinyError
 
 NVIDIA = Vendor("NVIDIA", "NV", pci=0x10DE, module="nvidia", control=CONTROL, log="NVRM",
@@ -26,6 +27,7 @@ FREE_SHARE = 0.9   # of a card's memory, below which somebody else has some of i
 def diagnose(ordinal: int) -> list[Finding]:
   """What is found about GPU number `ordinal`. Looks only; the connection to the kernel's driver stays open as long as the process lives."""
   box = machine()
+  if box.exists(WSL): return [_version(box)]   # neither a PCI bus nor modules are to be looked at
   found = begin(box, NVIDIA)
   if found[-1].state == PROBLEM: return found
   found += [_version(box), node(box, CONTROL, NVIDIA.container), _unified(box), *_library(box)]
@@ -37,7 +39,7 @@ def diagnose(ordinal: int) -> list[Finding]:
   found.append(counted(NVIDIA, "cards", len(infos), ordinal))
   if found[-1].state == PROBLEM: return found
   info = infos[ordinal]
-  found.append(node(box, f"/dev/nvidia{info.minor_number}", NVIDIA.container))
+  found.append(node(box, node_of(info), NVIDIA.container))
   if found[-1].state != PROBLEM: found += _driven(connection, info)
   return found
 
@@ -68,10 +70,7 @@ def _library(box: Box) -> list[Finding]:
 
 def _driven(connection: Connection, info: object) -> list[Finding]:
   """The objects of a GPU: what the driver makes first of all."""
-  known = connection.cards.get(getattr(info, "gpu_id", 0))
-  try:
-    card = known or Card(connection, info)
-    if known is None: connection.cards[card.gpu_id] = card
+  try: card = opened(connection, info)
   except TinyError as error: return [_refused("chip" if "compute class" in error.message else "objects", error)]
   return [Finding("chip", OK, f"{card.name}, which is driven as {card.chip.arch}"), _memory(card)]
 
@@ -85,5 +84,5 @@ def _memory(card: Card) -> Finding:
 def _refused(name: str, error: TinyError) -> Finding:
   """What the driver says. Where a sandbox keeps its calls from programs, there is another way."""
   found = refused(name, error)
-  if not isinstance(error, Refused) or error.errno not in WALLED: return found
+  if not isinstance(error, Refused) or error.errno not in WALLED or "NV:CUDA" in found.fix: return found
   return found._replace(fix=f"{found.fix}; or DEV=NV:CUDA, through the vendor's library")

@@ -16,9 +16,11 @@ from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import Status
 from tinyhw.config import EMULATE
 from tinyhw.drivers.linux.files import Box, Node, Refused, Returns
+from tinyhw.drivers.nvidia.visible import missing, visible
 from tinyhw.errors import DeviceError
 
 CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
+WSL = "/dev/dxg"   # Linux inside of Windows, whose driver this node leads to
 VERSION_FILES = ("/sys/module/nvidia/version", "/proc/driver/nvidia/version")
 MOST_CARDS = 32
 FIRST_NAME = 0x10000000   # of objects that we name: those that RM names itself begin at 0xCAF00000, clients at 0xC1D00000
@@ -58,13 +60,16 @@ def check(what: str, status: int) -> None:
   raise Refused(f"{what}: NVIDIA's driver answers {name.lower().replace('_', ' ')}; {hint}", number)
 
 def version_of(box: Box) -> tuple[int, ...]:
-  """The version of the kernel's driver. Raises DeviceError where none is loaded."""
+  """The version of the kernel's driver. Raises DeviceError where none is loaded, Refused where Windows has it."""
   for path in VERSION_FILES:
     try: text = box.read_text(path)
     except OSError: continue
     found = re.search(r"\b(\d{3,})\.(\d+)(?:\.(\d+))?\b", text)
     if found: return tuple(int(part) for part in found.groups() if part)
   if EMULATE: raise DeviceError(f"EMULATE={EMULATE} has no NVIDIA GPU; name one, such as EMULATE=sm_90, or use the device AMD")
+  if box.exists(WSL):
+    raise Refused("this is Linux inside of Windows (WSL), where NVIDIA's kernel driver is that of Windows; use DEV=NV:CUDA, which has its library",
+                  errno.ENOSYS)
   raise DeviceError("NVIDIA's kernel driver is not loaded (no /sys/module/nvidia); install it, and run: modprobe nvidia && nvidia-modprobe -u")
 
 class Connection:
@@ -74,7 +79,7 @@ class Connection:
     self.shown = ".".join(map(str, self.version))
     try: self.structures = rm.structures(self.version)
     except ValueError as error:
-      raise DeviceError(f"version {self.shown} of NVIDIA's kernel driver is not known: {error}; install one of them") from error
+      raise DeviceError(f"version {self.shown} of NVIDIA's kernel driver is not known: {error}; install one of them, or use DEV=NV:CUDA") from error
     self.cards: dict[int, Any] = {}                 # by gpu_id: what stays open as long as the process lives (card.py)
     self.addresses: Any = None                      # those that processor and GPUs share (addresses.py)
     self.peers: set[frozenset[bytes]] = set()       # GPUs that reach each other, by uuid
@@ -152,7 +157,18 @@ class Connection:
     return Node(self.box, CONTROL, ADVICE)
 
   def list_cards(self) -> list[Any]:
-    """CardInfo of the GPUs that the kernel's driver runs."""
+    """CardInfo of the GPUs that this process uses, by number. Raises DeviceError where CUDA_VISIBLE_DEVICES names others."""
+    return visible(self.box, self.run_cards())
+
+  def find_card(self, ordinal: int) -> Any:
+    """CardInfo of GPU number `ordinal`. Raises DeviceError where there is none."""
+    running = self.run_cards()
+    found = visible(self.box, running)
+    if ordinal >= len(found): raise missing(self.box, running, ordinal)
+    return found[ordinal]
+
+  def run_cards(self) -> list[Any]:
+    """CardInfo of all GPUs that the kernel's driver runs, also of those that others were given."""
     found = (self.structures.CardInfo * MOST_CARDS)()
     request: Any = type(found)
     request.REQUEST = 3 << 30 | ctypes.sizeof(found) << 16 | ord("F") << 8 | self.structures.CardInfo.NUMBER

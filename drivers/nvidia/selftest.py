@@ -15,13 +15,14 @@ from tinyhw.drivers.gpu.selftest import GpuSession, clock_step, let_go, memory_s
 from tinyhw.drivers.gpu.selftest_kernels import Texts
 from tinyhw.drivers.linux.files import Mapping
 from tinyhw.drivers.nvidia import selftest_kernels
-from tinyhw.drivers.nvidia.card import HOST, RING, USER, VRAM, Card
+from tinyhw.drivers.nvidia.card import HOST, RING, USER, VRAM, Card, opened
 from tinyhw.drivers.nvidia.channel import Channel, Group
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import LOCAL_WINDOW, SHARED_WINDOW, NVDevice
 from tinyhw.drivers.nvidia.launch import Program
 from tinyhw.drivers.nvidia.rm import Connection, connect
+from tinyhw.drivers.nvidia.visible import node_of, place
 from tinyhw.machine.code import Code
 from tinyhw.selftest.frame import Session, Step, Tools, Wrong, short_bytes
 
@@ -141,15 +142,12 @@ def version(s: NVSession) -> str:
 
 def cards(s: NVSession) -> str:
   assert s.connection is not None
-  infos = s.connection.list_cards()
-  if s.ordinal >= len(infos): raise Wrong(f"there is no GPU number {s.ordinal}; the kernel's driver runs {len(infos)}")
-  return ", ".join(f"/dev/nvidia{i.minor_number} at {i.domain:04x}:{i.bus:02x}:{i.slot:02x}.0 (device {i.device_id:#06x})" for i in infos)
+  s.connection.find_card(s.ordinal)
+  return ", ".join(f"{node_of(info)} at {place(info)} (device {info.device_id:#06x})" for info in s.connection.list_cards())
 
 def card(s: NVSession) -> str:
   assert s.connection is not None
-  info = s.connection.list_cards()[s.ordinal]
-  s.card = s.connection.cards.get(info.gpu_id)
-  if s.card is None: s.card = s.connection.cards[info.gpu_id] = Card(s.connection, info)
+  s.card = opened(s.connection, s.connection.find_card(s.ordinal))
   return (f"{s.card.name}, driven as {s.card.chip.arch}: {s.card.multiprocessors} multiprocessors, "
           f"memory {short_bytes(s.card.facts.get('memory_kib', 0) << 10)}; classes {' '.join(f'{c:x}' for c in s.card.classes)}")
 

@@ -12,9 +12,10 @@ from silicon_frame import Absent, Notes
 from tinyhw.autogen.nvidia import rm
 from tinyhw.drivers.linux.files import machine
 from tinyhw.drivers.nvidia import doctor
-from tinyhw.drivers.nvidia.card import HOST, RING, VRAM, Card, _uuid
+from tinyhw.drivers.nvidia.card import HOST, RING, VRAM, Card, _uuid, opened
 from tinyhw.drivers.nvidia.chips import CHIPS
 from tinyhw.drivers.nvidia.rm import Connection, connect, version_of
+from tinyhw.drivers.nvidia.visible import node_of, place
 from tinyhw.errors import TinyError
 
 FILES = ("/proc/driver/nvidia/version", "/sys/module/nvidia/version", "/sys/module/nvidia_uvm/version", "/proc/driver/nvidia/params")
@@ -67,16 +68,13 @@ def version(notes: Notes) -> None:
 
 def first_card() -> tuple[Connection, Card]:
   connection = connect(machine())
-  info = connection.list_cards()[0]
-  card = connection.cards.get(info.gpu_id)
-  if card is None: card = connection.cards[info.gpu_id] = Card(connection, info)
-  return connection, card
+  return connection, opened(connection, connection.find_card(0))
 
 def cards(notes: Notes) -> None:
   """Each GPU that the kernel's driver runs; of the first one its classes, and which of ours they mean."""
   connection = connect(machine())
   for info in connection.list_cards():
-    notes(f"/dev/nvidia{info.minor_number}", f"{info.domain:04x}:{info.bus:02x}:{info.slot:02x}.0, device {info.device_id:#06x}, id {info.gpu_id:#x}")
+    notes(node_of(info), f"{place(info)}, device {info.device_id:#06x}, id {info.gpu_id:#x}")
   _, card = first_card()
   notes("name", card.name)
   notes("classes", " ".join(f"{number:#x}" for number in card.classes))

@@ -92,6 +92,11 @@ def test_it_is_a_device_of_its_own_and_the_way_out(fake: Opener, monkeypatch: py
     device = nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
     assert isinstance(device, cuda.CudaDevice) and device.name == "NV"
     computer.fail("RmAlloc", 1, errno.EPERM)
+    del computer.texts["/sys/module/nvidia/version"]
+    computer.nodes["/dev/dxg"] = lambda: None   # type: ignore[assignment,return-value]
+    assert isinstance(nvidia.open(0, lambda name: None), cuda.CudaDevice), "Windows' driver"  # type: ignore[arg-type,return-value]
+    del computer.nodes["/dev/dxg"]
+    computer.texts["/sys/module/nvidia/version"] = "580.142\n"
     monkeypatch.setattr(cuda, "_library", [])
     def missing() -> None: raise DeviceError("no library")
     monkeypatch.setattr(cuda, "load_library", missing)

@@ -9,7 +9,7 @@ def test_gpus_are_counted(opened) -> None:
   second = nvidia.open(1, lambda name: None)  # type: ignore[arg-type,return-value]
   assert second.name == "NV:1" and second.card.minor == 1
   second.close()
-  with pytest.raises(DeviceError, match="there is no GPU number 2: NVIDIA's kernel driver runs 2"):
+  with pytest.raises(DeviceError, match="there is no GPU number 2: NVIDIA's kernel driver runs 2; use NV to NV:1"):
     nvidia.open(2, lambda name: None)  # type: ignore[arg-type,return-value]
 
 def test_other_systems_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ def short_copies(box: Computer, patch: Patch) -> None:
 # By step: what goes wrong, and what the step says of it
 MISTAKES: dict[str, tuple[Callable[[Any, Any], None], str]] = {
   "driver": (no_driver, "version 470.1 of NVIDIA's kernel driver is not known"),
-  "cards": (no_card, "there is no GPU number 0; the kernel's driver runs 0"),
+  "cards": (no_card, "there is no GPU number 0: NVIDIA's kernel driver runs 0; dmesg"),
   "objects": (prohibited, r"the GPU at 0000:17:00.0 is kept from this process: .* nobody may compute on it \(prohibited\)"),
   "memory": (no_memory, "host memory: /dev/nvidia-uvm: UvmMapExternal: cannot allocate memory"),
   "channels": (no_channel, "making an object of class 0xc86f: NVIDIA's driver answers invalid class"),

@@ -44,6 +44,7 @@ class Computer(Box):
     self.caches_of = {gpu: Caches(gpu.name) for gpu in self.gpus}
     self.tokens = itertools.count(FIRST_TOKEN)
     self.texts["/sys/module/nvidia/version"] = ".".join(map(str, version)) + "\n"
+    for gpu in self.gpus: self.texts[f"/proc/driver/nvidia/gpus/0000:{gpu.bus:02x}:00.0/information"] = gpu.information()
     self.begin_process()
 
   def begin_process(self) -> None:
@@ -176,7 +177,7 @@ class ControlFile(MappedFile):
 
   def _cards(self, request: Any) -> None:
     for entry, gpu in zip(request, self.computer.gpus):
-      entry.valid, entry.bus, entry.vendor_id, entry.device_id = 1, 0x17 + gpu.index, 0x10DE, gpu.chip.device_id
+      entry.valid, entry.bus, entry.vendor_id, entry.device_id = 1, gpu.bus, 0x10DE, gpu.chip.device_id
       entry.gpu_id, entry.minor_number, entry.fb_size = gpu.gpu_id, gpu.minor, gpu.chip.vram
 
   def _map(self, request: Any) -> None:

@@ -12,19 +12,28 @@ class ComputeMode(IntEnum):
 
 XID_MMU = 31  # the driver's number of an access that the page table does not allow
 
+FIRST_BUS = 0x17   # of PCI
+
 class Gpu:
   """One card. computer: its name. vram_used: bytes that all processes hold together. workgroups: that have been started on it.
 
-  reserved: the client that computes on it, where the mode lets only one.
+  bus: of PCI, where it is. reserved: the client that computes on it, where the mode lets only one.
   """
   def __init__(self, computer: str, chip: Chip, index: int):
     self.chip, self.index, self.minor = chip, index, index
     self.name = f"GPU {index} ({chip.name})"
+    self.bus = FIRST_BUS + index
     self.gpu_id = 0x4100 + 0x100 * index
     self.uuid = hashlib.sha256(f"{computer} {index}".encode()).digest()[:16]
     self.vram_used = self.workgroups = 0
     self.mode = ComputeMode.NONE
     self.reserved: object = None
+
+  def information(self) -> str:
+    """What procfs tells of it. Source: open-gpu-kernel-modules, kernel-open/nvidia/nv-procfs.c."""
+    digits = self.uuid.hex()
+    uuid = "-".join(digits[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
+    return f"Model: \t\t {self.chip.marketing}\nGPU UUID: \t GPU-{uuid}\nBus Location: \t 0000:{self.bus:02x}:00.0\n"
 
   def clock(self) -> int:
     """The time that timestamps show, in nanoseconds."""
