@@ -33,7 +33,8 @@ class AMDBench(Bench):
     self.kfd, self.gpu = kfd, gpu
     self.doorbell_pages: Mapping | None = None
     self.made: dict[str, Any] = {}
-    super().__init__(lambda size, kind, label: kfd.allocate(gpu, size, kind, label), HOST, VRAM, Program.alignment, limit_ms)
+    super().__init__(lambda size, kind, label: kfd.allocate(gpu, size, kind, label), HOST, VRAM, Program.alignment, limit_ms,
+                     kfd.box.virtual)
 
   def doorbells(self, offset: int) -> Mapping:
     if self.doorbell_pages is None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tinyhw.drivers.gpu.queue import Timeline, Transient, wait_until
+from tinyhw.drivers.gpu.queue import VIRTUAL_LOOKS, Timeline, Transient, wait_until
 from tinyhw.drivers.linux.files import PAGE
 from tinyhw.selftest.frame import Wrong, short_bytes
 
@@ -17,9 +17,12 @@ COMMAND_BYTES = 16 * PAGE
 WORDS_AT, RESERVED_AT = 64, 1024  # offsets in the page of signals: words of the steps, 64 bytes each; what the subclass puts behind them
 
 class Bench:
-  """get: takes (bytes, kind, label) to memory of the driver. host: the kind that both sides see. own: the kind that only the GPU sees."""
-  def __init__(self, get: Callable[[int, Any, str], Any], host: Any, own: Any, alignment: int, limit_ms: int):
-    self.get, self.host, self.own, self.limit_ms = get, host, own, limit_ms
+  """get: takes (bytes, kind, label) to memory of the driver. host: the kind that both sides see. own: the kind that only the GPU sees.
+
+  virtual: the GPU is, so it moves when it is looked at, and waits count looks.
+  """
+  def __init__(self, get: Callable[[int, Any, str], Any], host: Any, own: Any, alignment: int, limit_ms: int, virtual: bool):
+    self.get, self.host, self.own, self.limit_ms, self.virtual = get, host, own, limit_ms, virtual
     self.memories: list[Any] = []
     self.undo = contextlib.ExitStack()
     self.queues: list[Any] = []
@@ -59,7 +62,7 @@ class Bench:
 
   def wait_for(self, done: Callable[[], bool], what: str) -> None:
     """Look until a condition holds. Raises Wrong that tells how far the queues are."""
-    if wait_until(done, self.limit_ms, self.look): return
+    if wait_until(done, self.limit_ms, self.look, VIRTUAL_LOOKS if self.virtual else None): return
     lines = [f"{what} did not come in {self.limit_ms / 1000:g} s"]
     for queue in self.queues: lines += [queue.state(), *(queue.recent() if hasattr(queue, "recent") else ())]
     raise Wrong("\n".join(lines))

@@ -30,7 +30,8 @@ class NVBench(Bench):
   """Channels of a GPU: an `Owner` (channel.py)."""
   def __init__(self, card: Card, limit_ms: int):
     self.card = card
-    super().__init__(lambda size, kind, label: card.allocate(size, kind, label), HOST, VRAM, Program.alignment, limit_ms)
+    super().__init__(lambda size, kind, label: card.allocate(size, kind, label), HOST, VRAM, Program.alignment, limit_ms,
+                     card.connection.box.virtual)
     self.doorbell: Mapping = card.usermode(self.undo)
     self.channels: dict[str, Channel] = {}
 
