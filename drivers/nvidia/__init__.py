@@ -29,11 +29,16 @@ from tinyhw.drivers.linux.files import Refused, machine
 from tinyhw.drivers.nvidia import cuda
 from tinyhw.drivers.nvidia.card import opened
 from tinyhw.drivers.nvidia.device import NVDevice
-from tinyhw.drivers.nvidia.rm import connect
+from tinyhw.drivers.nvidia.rm import Answered, connect
 from tinyhw.errors import DeviceError, DriverError
 from tinyhw.machine.code import Code
 
-WALLED = (errno.EPERM, errno.ENOTSUP, errno.ENOTTY, errno.ENOSYS)  # what a container answers that keeps the kernel driver's calls from programs
+# What a container answers that keeps the kernel driver's calls from programs, or a sandbox that does not know one of them
+WALLED, UNKNOWN = (errno.EPERM, errno.ENOTSUP, errno.ENOTTY, errno.ENOSYS), errno.EINVAL
+
+def walled(refused: Refused) -> bool:
+  """May the vendor's library still reach the GPU?"""
+  return refused.errno in WALLED or refused.errno == UNKNOWN and not isinstance(refused, Answered)
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
   """Open GPU number `ordinal` of those that the kernel's driver runs; where its calls are kept from programs, through the vendor's library.
@@ -43,7 +48,7 @@ def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
   if sys.platform != "linux": raise DeviceError("NVIDIA GPUs are driven through the Linux kernel; use another device on this system")
   try: return open_directly(ordinal)
   except Refused as refused:
-    if refused.errno not in WALLED: raise
+    if not walled(refused): raise
     with contextlib.suppress(DeviceError, DriverError): return cuda.open_as("NV", ordinal)
     raise
 
@@ -51,11 +56,15 @@ def open_directly(ordinal: int) -> NVDevice:
   """The same, through the kernel's driver and nothing else."""
   connection = connect(machine())
   info = connection.find_card(ordinal)
+  known = info.gpu_id in connection.cards
   try: card = opened(connection, info)
   except DeviceError as error:
     others = [name_of(number) for number in range(len(connection.list_cards())) if number != ordinal]
     if not others: raise
     raise DeviceError(f"{error.message}; other GPUs here: {', '.join(others)}") from error
-  return NVDevice(name_of(ordinal), card)
+  try: return NVDevice(name_of(ordinal), card)
+  except Refused as refused:
+    if walled(refused) and not known: connection.close_card(card)  # it may be reserved for us, and the library is another client
+    raise
 
 def name_of(ordinal: int) -> str: return f"NV:{ordinal}" if ordinal else "NV"

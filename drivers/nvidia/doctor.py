@@ -11,7 +11,7 @@ from tinyhw.device import show_bytes
 from tinyhw.drivers.gpu.doctor import Vendor, begin, counted, refused
 from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, node
 from tinyhw.drivers.linux.files import Box, Refused, machine
-from tinyhw.drivers.nvidia import WALLED
+from tinyhw.drivers.nvidia import walled
 from tinyhw.drivers.nvidia.card import Card, opened
 from tinyhw.drivers.nvidia.rm import CONTROL, UVM, WSL, Connection, connect, version_of
 from tinyhw.drivers.nvidia.visible import node_of
@@ -84,5 +84,5 @@ def _memory(card: Card) -> Finding:
 def _refused(name: str, error: TinyError) -> Finding:
   """What the driver says. Where a sandbox keeps its calls from programs, there is another way."""
   found = refused(name, error)
-  if not isinstance(error, Refused) or error.errno not in WALLED or "NV:CUDA" in found.fix: return found
+  if not isinstance(error, Refused) or not walled(error) or "NV:CUDA" in found.fix: return found
   return found._replace(fix=f"{found.fix}; or DEV=NV:CUDA, through the vendor's library")

@@ -22,6 +22,7 @@ from tinyhw.errors import DeviceError
 CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
 WSL = "/dev/dxg"   # Linux inside of Windows, whose driver this node leads to
 VERSION_FILES = ("/sys/module/nvidia/version", "/proc/driver/nvidia/version")
+QUERY = ord("2")   # of CheckVersion: nothing is compared, the version is told
 MOST_CARDS = 32
 FIRST_NAME = 0x10000000   # of objects that we name: those that RM names itself begin at 0xCAF00000, clients at 0xC1D00000
 CLASS_NAMES = {rm.ROOT: "a client", rm.DEVICE: "a device", rm.SUBDEVICE: "a subdevice", rm.VA_SPACE: "an address space",
@@ -52,25 +53,45 @@ MEANING = {
   Status.LIB_RM_VERSION_MISMATCH: (errno.EINVAL, "kernel module and library are of different versions; restart after an update"),
 }
 
+class Answered(Refused):
+  """What the resource manager itself answers, with a status; other refusals are those of the kernel, or of a sandbox before it."""
+
 def check(what: str, status: int) -> None:
-  """Raise Refused unless a call went well. The one place where a status becomes words."""
+  """Raise Answered unless a call went well. The one place where a status becomes words."""
   if status == Status.OK: return
   name = Status(status).name if status in list(Status) else f"status {status:#x}"
   number, hint = MEANING.get(status, (errno.EINVAL, "look into the kernel log (dmesg) for NVRM"))  # type: ignore[call-overload]
-  raise Refused(f"{what}: NVIDIA's driver answers {name.lower().replace('_', ' ')}; {hint}", number)
+  raise Answered(f"{what}: NVIDIA's driver answers {name.lower().replace('_', ' ')}; {hint}", number)
+
+NUMBER = re.compile(r"\b\d{3,}\.\d+(?:\.\d+)?\b")
 
 def version_of(box: Box) -> tuple[int, ...]:
   """The version of the kernel's driver. Raises DeviceError where none is loaded, Refused where Windows has it."""
   for path in VERSION_FILES:
     try: text = box.read_text(path)
     except OSError: continue
-    found = re.search(r"\b(\d{3,})\.(\d+)(?:\.(\d+))?\b", text)
-    if found: return tuple(int(part) for part in found.groups() if part)
+    found = NUMBER.search(text)
+    if found: return rm.version_of(found[0])
+  found = NUMBER.search(_asked(box))
+  if found: return rm.version_of(found[0])
   if EMULATE: raise DeviceError(f"EMULATE={EMULATE} has no NVIDIA GPU; name one, such as EMULATE=sm_90, or use the device AMD")
   if box.exists(WSL):
     raise Refused("this is Linux inside of Windows (WSL), where NVIDIA's kernel driver is that of Windows; use DEV=NV:CUDA, which has its library",
                   errno.ENOSYS)
   raise DeviceError("NVIDIA's kernel driver is not loaded (no /sys/module/nvidia); install it, and run: modprobe nvidia && nvidia-modprobe -u")
+
+def _asked(box: Box) -> str:
+  """The version as the driver itself tells it: sandboxes have its nodes and not its files. Empty where nobody answers. Raises Refused."""
+  if not box.exists(CONTROL): return ""
+  try: node = Node(box, CONTROL, ADVICE)
+  except Refused as refused:
+    if refused.errno in (errno.ENXIO, errno.ENODEV): return ""  # a node that was left when the module was unloaded
+    raise
+  try:
+    request = rm.structures(rm.BRANCHES[:1]).CheckVersion(cmd=QUERY)   # it is the same in all versions
+    node.ioctl(request)
+    return bytes(request.versionString).split(b"\0")[0].decode("ascii", "replace")
+  finally: node.close()
 
 class Connection:
   """One client of the resource manager. The caller of each method owns what it returns."""
@@ -176,6 +197,13 @@ class Connection:
     return [card for card in found if card.valid]
 
   # **** the end ****
+
+  def close_card(self, card: Any) -> None:
+    """End a GPU of this process, which no device uses."""
+    card.forget()
+    self.offer_again()
+    del self.cards[card.gpu_id]
+    card.close()
 
   def close(self) -> None:
     """End the client, and with it all that it has. A second call does nothing."""

@@ -81,6 +81,31 @@ def test_memory_of_the_program_and_of_other_gpus(fake: Opener) -> None:
   del part
   assert not library.registered
 
+@pytest.mark.parametrize("call", ("open", "mmap", "CardInfo", "RegisterFd", "GetClassList", "UvmInitialize", "UvmRegisterGpu", "UvmMapExternal",
+                                  "RmMapMemory", "GetWorkSubmitToken", "UvmRegisterChannel"))
+@pytest.mark.parametrize("number", (errno.EPERM, errno.EINVAL), ids=errno.errorcode.get)
+def test_a_sandbox_that_does_not_know_a_call(fake: Opener, monkeypatch: pytest.MonkeyPatch, call: str, number: int) -> None:
+  """The library takes over, and finds the GPU free: it is a client of its own, for which we may not keep it."""
+  fake()
+  computer = Computer("sm_90", ["sm_90"])
+  monkeypatch.setattr(files, "COMPUTER", computer)
+  with Context(EMULATE=""):
+    computer.fail(call, 1, number)
+    assert isinstance(nvidia.open(0, lambda name: None), cuda.CudaDevice)  # type: ignore[arg-type,return-value]
+    assert computer.gpus[0].reserved is None and computer.gpus[0].vram_used == 0
+    rm.forget(computer)
+    assert computer.census() == {}
+
+def test_what_the_resource_manager_answers_is_no_sandbox(fake: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  fake()
+  computer = Computer("sm_90", ["sm_90"])
+  monkeypatch.setattr(files, "COMPUTER", computer)
+  with Context(EMULATE=""):
+    computer.fail("GetClassList", 1, rm.Status.INVALID_ARGUMENT)
+    with pytest.raises(DriverError, match="GetClassList: NVIDIA's driver answers invalid argument"):
+      nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+    rm.forget(computer)
+
 def test_it_is_a_device_of_its_own_and_the_way_out(fake: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
   """Where a container keeps the kernel driver's calls from programs, NV goes through the library; where nothing helps, the first refusal is told."""
   fake()
@@ -91,12 +116,12 @@ def test_it_is_a_device_of_its_own_and_the_way_out(fake: Opener, monkeypatch: py
     computer.fail("RmAlloc", 1, errno.EPERM)
     device = nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
     assert isinstance(device, cuda.CudaDevice) and device.name == "NV"
-    computer.fail("RmAlloc", 1, errno.EPERM)
     del computer.texts["/sys/module/nvidia/version"]
+    node = computer.nodes.pop("/dev/nvidiactl")
     computer.nodes["/dev/dxg"] = lambda: None   # type: ignore[assignment,return-value]
     assert isinstance(nvidia.open(0, lambda name: None), cuda.CudaDevice), "Windows' driver"  # type: ignore[arg-type,return-value]
-    del computer.nodes["/dev/dxg"]
-    computer.texts["/sys/module/nvidia/version"] = "580.142\n"
+    computer.nodes["/dev/nvidiactl"] = node
+    computer.fail("RmAlloc", 1, errno.EPERM)
     monkeypatch.setattr(cuda, "_library", [])
     def missing() -> None: raise DeviceError("no library")
     monkeypatch.setattr(cuda, "load_library", missing)

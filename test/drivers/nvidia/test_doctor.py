@@ -51,7 +51,6 @@ def unknown_version(box: Computer) -> None: box.texts["/sys/module/nvidia/versio
 def windows(box: Computer) -> None:
   no_card_and_no_module(box)
   box.nodes["/dev/dxg"] = lambda: None   # type: ignore[assignment,return-value]
-def hidden_version(box: Computer) -> None: box.texts["/sys/module/nvidia/version"] = "unknown\n"
 def bare_container(box: Computer) -> None:
   box.nodes.clear()
   box.texts["/.dockerenv"] = ""
@@ -84,7 +83,6 @@ WRONG = [
   (no_module, "kernel module", PROBLEM, "(device 0x2335) is on the PCI bus, but the kernel's module nvidia is not loaded", "sudo modprobe nvidia"),
   (unknown_version, "version", PROBLEM, "610.12 is not known: structures of NVIDIA's kernel driver 610 are not known; known are 535", "NV:CUDA"),
   (windows, "version", PROBLEM, "Linux inside of Windows (WSL), where NVIDIA's kernel driver is that of Windows", "use DEV=NV:CUDA"),
-  (hidden_version, "version", PROBLEM, "is not loaded", "nvidia-modprobe -u"),
   (bare_container, "/dev/nvidiactl", PROBLEM, "this container was started without it", "start the container with --gpus all"),
   (forbidden, "/dev/nvidiactl", PROBLEM, "it belongs to the group render, in which this user is not", "usermod"),
   (forbidden_by_the_container, "/dev/nvidia0", PROBLEM, "the container may not use it", "--gpus all"),

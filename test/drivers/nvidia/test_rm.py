@@ -33,10 +33,30 @@ def test_no_driver_and_unknown_versions_are_told(monkeypatch: pytest.MonkeyPatch
   with pytest.raises(DeviceError, match="version 610.12 of NVIDIA's kernel driver is not known: .* known are 535, .*; install one of them"):
     rm.connect(computer)
   del computer.texts["/sys/module/nvidia/version"]
+  node = computer.nodes.pop("/dev/nvidiactl")
   with pytest.raises(DeviceError, match="is not loaded .* nvidia-modprobe -u"): rm.connect(computer)
   with Context(EMULATE="gfx1100"), pytest.raises(DeviceError, match="EMULATE=gfx1100 has no NVIDIA GPU; .* EMULATE=sm_90"): rm.connect(computer)
+  computer.nodes["/dev/nvidiactl"] = node
+  for number in (errno.ENXIO, errno.ENODEV):   # the module was unloaded
+    computer.refused["/dev/nvidiactl"] = number
+    with pytest.raises(DeviceError, match="is not loaded .* nvidia-modprobe -u"): rm.connect(computer)
+  computer.refused.clear()
   computer.texts["/proc/driver/nvidia/version"] = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.163.01  Release Build\n"
   assert rm.version_of(computer) == (550, 163, 1)
+
+def test_a_sandbox_with_nodes_and_without_files(opened) -> None:
+  """The driver tells its version itself; who may not ask is told that, and not that there is no driver."""
+  computer, device = opened("sm_90", version=(550, 54, 14))
+  for text in ("", "unknown"):
+    computer.texts["/sys/module/nvidia/version"] = text
+    assert rm.version_of(computer) == (550, 54, 14)
+  before = computer.census()
+  computer.fail("CheckVersion", 1, errno.EPERM)
+  with pytest.raises(Refused, match="CheckVersion: operation not permitted"): rm.version_of(computer)
+  computer.refused["/dev/nvidiactl"] = errno.EACCES
+  with pytest.raises(Refused, match="opening /dev/nvidiactl: permission denied .*read and write access"): rm.version_of(computer)
+  computer.refused.clear()
+  assert computer.census() == before
 
 def test_statuses_become_words() -> None:
   with pytest.raises(Refused, match="x: NVIDIA's driver answers no memory; drop references") as refused: rm.check("x", Status.NO_MEMORY)

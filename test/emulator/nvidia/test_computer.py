@@ -24,7 +24,8 @@ def test_calls_have_the_size_of_this_version() -> None:
   control, s = open_file(computer, "/dev/nvidiactl"), computer.structures
   with refused(errno.EINVAL): control.ioctl(s.RmAlloc.REQUEST + (8 << 16), (ctypes.c_char * 64)())
   with refused(errno.EINVAL): control.ioctl(0xC0044699, (ctypes.c_char * 64)())
-  version = s.CheckVersion()
+  with refused(errno.EINVAL): control.ioctl(s.CheckVersion.REQUEST, s.CheckVersion())
+  version = s.CheckVersion(cmd=ord("2"))
   control.ioctl(s.CheckVersion.REQUEST, version)
   assert bytes(version.versionString).rstrip(b"\0") == b"580.142"
   control.close()

@@ -31,6 +31,7 @@ from tinyhw.emulator.physical import PAGE, Frames, pages
 
 CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
 VERSION = (580, 142)
+QUERY_VERSION = ord("2")
 FIRST_TOKEN = 0x10000
 
 class Computer(Box):
@@ -172,7 +173,10 @@ class ControlFile(MappedFile):
     if request.hObjectOld in self.clients: self.clients.remove(request.hObjectOld)
 
   def _version(self, request: Any) -> None:
+    """Source: open-gpu-kernel-modules, src/nvidia/arch/nvalloc/unix/src/osapi.c, rm_perform_version_check."""
     text = ".".join(map(str, self.computer.version)).encode()
+    same = bytes(request.versionString).rstrip(b"\0") == text
+    if request.cmd != QUERY_VERSION and not same: raise Refusal(Status.INVALID_ARGUMENT, "library and kernel module are of different versions")
     request.versionString[:len(text)], request.reply = text, 1
 
   def _cards(self, request: Any) -> None:
