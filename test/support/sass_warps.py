@@ -1,27 +1,42 @@
 """Texts of SASS that warps of the emulator execute: instructions with control words of their own, or those that the scheduler gives them."""
 from __future__ import annotations
 import random
+import re
 from collections.abc import Mapping, Sequence
 
 from tinyhw.emulator.memory import FlatMemory
 from tinyhw.emulator.nvidia.block import Block
 from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.emulator.nvidia.state import ALL, LANES, Warp
-from tinyhw.isa.sass.encode import encode
+from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.branch import JUMP_IF
+from tinyhw.isa.sass.emit import encode_function
+from tinyhw.isa.sass.encode import BYTES, encode
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.schedule import schedule
 from tinyhw.isa.sass.syntax import parse
-from tinyhw.machine.inst import Block as Code, Function
+from tinyhw.machine.inst import Function, MInst
 
 ORIGIN, MEMORY = 0x7f00_0000_0000, 0x7f10_0000_0000
 END = "EXIT"
 
+JUMP_TEXT = re.compile(r"@(!?)(P\d) BRA ([a-z]\w*)$")
+
 def scheduled(lines: Sequence[str], arch: str = "sm_90") -> bytes:
-  """Straight code with the control words of the scheduler, and an end."""
+  """Code with the control words of the scheduler, and an end. `name:` is a place, to which `@P0 BRA name` goes."""
   function = Function("text")
-  function.blocks = [Code(0)]
-  function.blocks[0].insts = [parse(line, arch)[0] for line in (*lines, END)]
-  return b"".join(encode(inst, control) for _, code in schedule(function, Generation(arch)) for inst, control in code)
+  block, places, jumps = function.new_block(), {}, []
+  for line in (*lines, END):
+    goes = JUMP_TEXT.match(line)
+    if line.endswith(":"): block = places[line[:-1]] = function.new_block()
+    elif goes is None: block.insts.append(parse(line, arch)[0])
+    else:
+      block.insts.append(MInst(JUMP_IF, [goes[3], regs.reg(regs.P, int(goes[2][1])), int(goes[1] == "!")]))
+      jumps.append(block.insts[-1])
+      block = function.new_block()
+  for jump in jumps: jump.operands[0] = places[jump.operands[0]]
+  code, placed = encode_function(schedule(function, Generation(arch)), Generation(arch))
+  return code[:BYTES * len(placed)]
 
 def assembled(lines: Sequence[str], arch: str = "sm_90") -> bytes:
   """The lines as they stand, with an end."""

@@ -70,8 +70,9 @@ class Block:
 
   def release(self) -> None:
     """All warps that still run have come to the barrier. Accesses to shared memory before it are done in order, before it; but for copies under
-    way. Raises Hang if one waits for something else."""
+    way. Where one waits for something else, a copy arrives that may be it. Raises Hang if there is none."""
     lost = next((warp for warp in self.alive if warp.until is not None), None)
+    if lost is not None and isinstance(self.shared, SharedMemory) and self.shared.deliver(): return
     if lost is not None: raise self.located(Hang(f"it waits {lost.goal}, and all other warps wait too, or have ended"), lost)
     self.shared.barrier((warp.number, access) for warp in self.warps for access in warp.copies.unfinished())
     for warp in self.alive: warp.waiting = False
@@ -87,6 +88,7 @@ class Block:
           done += found.run(warp, block, count - done, self.decoder)
           if warp.numbered: continue
         done += self.steps(warp, count - done)
+      if warp.ended and self.alive == [warp] and isinstance(self.shared, SharedMemory): self.shared.check_end()
     except StrictError as e: raise self.located(e, warp) from e
     self.executed += done
     if warp.ended: self.alive.remove(warp)

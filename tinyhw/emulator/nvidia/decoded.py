@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.errors import MissingHazard, OutOfBounds, UnknownInstruction
-from tinyhw.emulator.nvidia import control, copies, fragments, matrix, semantics_float, semantics_integer, transfer, uniform, warpgroup
+from tinyhw.emulator.nvidia import (control, copies, fragments, matrix, mbarrier, semantics_float, semantics_integer, tensor_copies, transfer,
+                                    uniform, warpgroup)
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_integer import Step
 from tinyhw.errors import DecodeError
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.translate import Translation
 
 MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **transfer.MEANINGS, **control.MEANINGS, **matrix.MEANINGS,
-            **fragments.MEANINGS, **copies.MEANINGS, **uniform.MEANINGS, **warpgroup.MEANINGS}
-ENDS = frozenset({"branch", "sync"})   # pipes of instructions that may lead elsewhere, end lanes, or make warps wait
+            **fragments.MEANINGS, **copies.MEANINGS, **uniform.MEANINGS, **warpgroup.MEANINGS, **mbarrier.MEANINGS, **tensor_copies.MEANINGS}
+ENDS = frozenset({"branch", "sync", "SYNCS.PHASECHK"})   # pipes, and names, of instructions that may lead elsewhere, end lanes, or make warps wait
 
 class Decoded(NamedTuple):
   """An instruction made ready. guard, inverted: the index of its predicate, and whether it is executed where that is false. ends: a block of steps
@@ -53,7 +54,7 @@ def made_ready(code: bytes, arch: str, address: int) -> Decoded:
   if guard.cls.bank is regs.UNIFORM_PREDICATE and guard is not regs.UPT:
     raise UnknownInstruction(f"{o.form.key} with the guard {guard} has no meaning here yet: branch around it")
   text = f"{control_word} {show(inst, control_word, address)}"
-  return Decoded(inst, control_word, uses_of(inst), guard.index, bool(o.values["guard_not"]), inst.row.pipe in ENDS, run, text)
+  return Decoded(inst, control_word, uses_of(inst), guard.index, bool(o.values["guard_not"]), bool({inst.row.pipe, inst.row.name} & ENDS), run, text)
 
 def check_reuse(inst: MInst, control_word: Control) -> None:
   """What is kept for the next instruction stays true: it reads the same, wherever that comes from. Raises MissingHazard."""

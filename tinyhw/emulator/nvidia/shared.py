@@ -12,20 +12,29 @@ from __future__ import annotations
 import random
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.errors import DataRace
 from tinyhw.emulator.lds import ATOMIC, READ, RIVALS, WHAT, WRITE, Access, LocalMemory
 from tinyhw.emulator.windows import NOWHERE, Local
 
+if TYPE_CHECKING: from tinyhw.emulator.nvidia.mbarrier import Mbarrier
+
 VIEW = 3              # becoming visible to the asynchronous proxy
 DONE = (*WHAT, "make visible to products and copies")
 Clock = dict[int, int]   # actor -> time
 
+class Delivery(NamedTuple):
+  """A copy under way: pieces by address. arrived: called when they are there. actor: that of its mbarrier."""
+  actor: int
+  pieces: list[tuple[int, bytes]]
+  arrived: Callable[[], None]
+
 class SharedMemory(LocalMemory):
   """warps: of the block. names: of actors by number: the warps, then others. now: an actor's clock. knows: up to when an actor knows what others have
   done. marks: by kind and actor, the clock of its last such access to each byte. unfenced: of each byte the warp, plus 1, that has stored it and not
-  made visible to the asynchronous proxy since."""
+  made visible to the asynchronous proxy since. mbarriers: by address. deliveries: tensor copies under way."""
 
   def __init__(self, size: int, source: random.Random, warps: int):
     super().__init__(size, source)
@@ -35,6 +44,9 @@ class SharedMemory(LocalMemory):
     self.knows: list[Clock] = []
     self.marks: tuple[dict[int, array[int]], ...] = tuple({} for _ in DONE)
     self.unfenced = bytearray(size)
+    self.mbarriers: dict[int, Mbarrier] = {}
+    self.deliveries: list[Delivery] = []
+    self.source = source
     for warp in self.warps: self.actor(f"wave {warp}")
 
   def actor(self, name: str) -> int:
@@ -80,6 +92,25 @@ class SharedMemory(LocalMemory):
   def finish(self, wave: int, address: int, data: bytes) -> None:
     super().finish(wave, address, data)
     self.unfenced[address:address + len(data)] = bytes((wave + 1,)) * len(data)
+
+  def expect(self, actor: int, address: int, size: int) -> None:
+    """A tensor copy will write here, sooner or later."""
+    self.touch(actor, address, size, WRITE, (*RIVALS[WRITE], VIEW))
+    self.check_fenced(address, size)
+    self.start(actor, address, size)
+
+  def check_end(self) -> None:
+    """Raise DataRace if the block ends too early."""
+    if self.deliveries: raise DataRace(f"the block ends, and {len(self.deliveries)} copies to its memory have not been waited for (SYNCS.PHASECHK)")
+
+  def deliver(self) -> bool:
+    """Some copies arrive, in any order. Whether there was one under way."""
+    if not self.deliveries: return False
+    for delivery in self.source.sample(self.deliveries, self.source.randint(1, len(self.deliveries))):
+      self.deliveries.remove(delivery)
+      for address, data in delivery.pieces: super().finish(delivery.actor, address, data)
+      delivery.arrived()
+    return True
 
   def fence(self, warp: int) -> None:
     """What a warp has stored is visible to the asynchronous proxy from now on, for those who know that it is."""

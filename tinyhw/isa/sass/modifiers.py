@@ -153,7 +153,7 @@ negA    72     - negA
 negB    63     - negB
 tnspA   61     - tnspA
 tnspB   62     - tnspB
-dims    79-81  1D 2D 3D 4D 5D
+dims    79-81  1D*3 2D*4 3D*5 4D*6 5D*7
 im2col  82     - IM2COL
 mcast   75     - MULTICAST
 tred    87-90  ADD MIN MAX INC DEC AND OR XOR

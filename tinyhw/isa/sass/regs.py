@@ -29,7 +29,7 @@ def classes(bank: Bank, names: tuple[str, ...], sizes: tuple[int, ...]) -> dict[
   return {n: RegClass(bank.name + (f"x{n}" if n > 1 else ""), bank, 32 * n, n, {1: 1, 2: 2}.get(n, 4 if n % 8 else 8), names) for n in sizes}
 
 R = classes(VECTOR, numbered("R", 256, "RZ"), SIZES)
-UR = classes(UNIFORM, numbered("UR", 256, "URZ"), (1, 2, 4))
+UR = classes(UNIFORM, numbered("UR", 256, "URZ"), (1, 2, 3, 4, 5, 6, 7))
 P = RegClass("P", PREDICATE, 1, names=numbered("P", 8, "PT"))
 UP = RegClass("UP", UNIFORM_PREDICATE, 1, names=numbered("UP", 8, "UPT"))
 B = RegClass("B", BARRIER, 32, names=tuple(f"B{i}" for i in range(16)))

@@ -58,9 +58,9 @@ UBLKCP.S.G%9+    3ba                    [ub:2] [ua:2] uc           S.G@73 @91
 UBLKCP.G.S%9+    3ba                    [ub:2] [ua] uc             G.S@74 @91
 UBLKPF%9+        3bc                    [ua:2] uc                  L2 @91
 UBLKRED%9+       3bb                    [ub:2] [ua] uc             G.S.ADD.F32.RN@74,81,83=7 @91
-UTMALDG%9+       3b4                    [ub] [ua:2] uc             dims im2col mcast @91
-UTMALDG.plain%9+  5b4                   [ub] [ua:2]                dims @91
-UTMALDG.desc%9+  5b4                    [ub] [ua:2] desc[ue]  dims @76 @91
+UTMALDG%9+       3b4                    [ub:dims] [ua:2] uc             dims im2col mcast @91
+UTMALDG.plain%9+  5b4                   [ub:dims] [ua:2]           dims @91
+UTMALDG.desc%9+  5b4                    [ub:dims] [ua:2] desc[ue]  dims @76 @91
 UTMAPF%9+        5b8                    [ub] [ua:2]                L2 dims @91
 UTMASTG%9+       3b5                    [ub] [ua:2]                dims im2col @91
 UTMAREDG%9+      3b6                    [ub] [ua:2]                dims im2col tred @91
