@@ -8,7 +8,7 @@ from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.inst import Bank, Block, Function, Reg, RegClass
-from tinyhw.machine.selection import Selection, constant_bits
+from tinyhw.machine.selection import Selection, constant_bits, constant_part, gate_of, is_extended
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
@@ -33,6 +33,11 @@ class Recorder(Selection):
   def element(self, dtype: DType, source: UOp, number: int) -> Reg: return self.note(f"element {number} of {source.op.name}")
   def variable_value(self, variable: UOp, u: UOp) -> Reg: return self.note(f"variable {u.op.name}")
   def number(self, u: UOp) -> Reg: return self.note(f"number {u.op.name}")
+  def cast(self, u: UOp) -> Reg: return self.resize(u)
+  def half(self, value: Any, which: str) -> Any: return self.note(which)
+  def moved(self, value: Any, u: UOp) -> Reg: return self.note("moved")
+  def widen(self, value: Any, source: DType, u: UOp) -> Reg: return self.note(f"widen {source.name}")
+  def extend(self, value: Any, u: UOp) -> Reg: return self.note(f"extend to {u.dtype.name}")
   def logic(self, u: UOp) -> Reg: return self.note(f"logic {u.op.name}")
   def branch(self, block: Block, values: list[Reg]) -> None: self.note(f"branch {block.name}")
   def branch_unless(self, condition: UOp, block: Block) -> None: self.note(f"unless {block.name}")
@@ -77,6 +82,33 @@ def test_elements_of_vectors_that_are_their_elements() -> None:
 def test_bools_have_logic_and_others_numbers() -> None:
   flags = UOp.const(dtypes.bool, True)
   assert notes(UOp(Ops.AND, dtypes.bool, (flags, flags)), UOp(Ops.AND, dtypes.int32, (const(1), const(2)))) == ["logic AND", "number AND", "finish"]
+
+# a type, another one, how an integer becomes one of the other, how its bits do (of types of one size)
+SIZES = [
+  (dtypes.int64, dtypes.uint64, "moved", "moved"), (dtypes.int64, dtypes.int16, "low; extend to short", ""),
+  (dtypes.uint64, dtypes.uint32, "low; moved", ""), (dtypes.int8, dtypes.int64, "widen signed char", ""),
+  (dtypes.int8, dtypes.int16, "moved", ""), (dtypes.uint8, dtypes.int16, "moved", ""), (dtypes.int8, dtypes.uint16, "extend to unsigned short", ""),
+  (dtypes.int16, dtypes.int8, "extend to signed char", ""), (dtypes.int16, dtypes.uint16, "extend to unsigned short", "extend to unsigned short"),
+  (dtypes.float16, dtypes.uint16, "", "moved"), (dtypes.float16, dtypes.int16, "", "extend to short"), (dtypes.float32, dtypes.int32, "", "moved")]
+
+@pytest.mark.parametrize("source, target, resized, taken", SIZES)
+def test_integers_of_other_sizes(source: DType, target: DType, resized: str, taken: str) -> None:
+  for op, wanted in ((Ops.CAST, resized), (Ops.BITCAST, taken)):
+    if wanted: assert notes(UOp(op, target, (UOp.const(source, 1),))) == [*wanted.split("; "), "finish"]
+
+def test_an_integer_stands_extended_as_its_type_wants_it() -> None:
+  narrow = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16)
+  wanted = {(a, b) for a in narrow for b in narrow if int(b.min) <= int(a.min) and int(a.max) <= int(b.max)}
+  assert {(a, b) for a in narrow for b in narrow if is_extended(a, b)} == wanted
+
+def test_indices_and_gates() -> None:
+  n = UOp(Ops.DEFINE_VAR, dtypes.int32, (), ("n", 0, 8))
+  assert constant_part(n + 5) == (5, n) and constant_part(n) == (0, n) and constant_part(const(3)) == (3, None)
+  place, gate = UOp.param(0, dtypes.int32, 8).index(n), n < 3
+  def store(*gates: UOp) -> UOp: return UOp(Ops.STORE, dtypes.void, (place, const(1), *gates))
+  assert gate_of(store()) is None and gate_of(store(UOp.const(dtypes.bool, True))) is None and gate_of(store(gate)) is gate
+  never = UOp.const(dtypes.bool, False)
+  assert gate_of(store(never)) is never
 
 def test_what_is_not_known_is_named() -> None:
   with pytest.raises(CompileError, match="k: selection for GPUs does not know SINK"): notes(UOp(Ops.SINK, dtypes.void))

@@ -77,8 +77,23 @@ class Selection(Structure):
     """u in registers as a variable (ACC) is kept in."""
     raise NotImplementedError
 
+  def half(self, value: Any, which: str) -> Any:
+    """The "low" or "high" 32 bits of 64, of an operand."""
+    raise NotImplementedError
+
+  def moved(self, value: Any, u: UOp) -> Reg:
+    """An operand with the bits of u, in registers such as u has."""
+    raise NotImplementedError
+
+  def widen(self, value: Any, source: DType, u: UOp) -> Reg:
+    """32 bits of an integer type as the 64 of u."""
+    raise NotImplementedError
+
+  def extend(self, value: Any, u: UOp) -> Reg:
+    """The lowest bits, as many as u's type has, extended to 32: by their sign if it has one."""
+    raise NotImplementedError
+
   def cast(self, u: UOp) -> Reg: raise NotImplementedError
-  def bitcast(self, u: UOp) -> Reg: raise NotImplementedError
   def choose(self, u: UOp) -> Reg: raise NotImplementedError   # WHERE
   def comparison(self, u: UOp) -> Reg: raise NotImplementedError
   def logic(self, u: UOp) -> Reg: raise NotImplementedError    # AND, OR, XOR of bools
@@ -124,6 +139,19 @@ class Selection(Structure):
     if u.op is Ops.WHERE: return self.choose(u)
     if u.op in GroupOp.Comparison: return self.comparison(u)
     return self.logic(u) if u.dtype is dtypes.bool else self.number(u)
+
+  def resize(self, u: UOp) -> Reg:
+    """A CAST of an integer to another one; those of less than 32 bits stand extended in 32."""
+    value, source, target = self.value(u.src[0]), u.src[0].dtype, u.dtype
+    if source.itemsize == 8 and target.itemsize == 8: return self.moved(value, u)
+    if source.itemsize == 8: value, source = self.half(value, "low"), dtypes.uint32
+    if target.itemsize == 8: return self.widen(value, source, u)
+    return self.moved(value, u) if is_extended(source, target) else self.extend(value, u)
+
+  def bitcast(self, u: UOp) -> Reg:
+    """The same bits; of narrow types, extended as the new type wants it."""
+    value, same_sign = self.value(u.src[0]), (u.src[0].dtype in dtypes.sints) == (u.dtype in dtypes.sints)
+    return self.moved(value, u) if u.dtype.itemsize >= 4 or same_sign else self.extend(value, u)
 
   def take(self, u: UOp) -> None:
     """A GEP. Vectors of elements are made where they are used."""
@@ -172,6 +200,21 @@ _STATEMENTS: dict[Ops, Callable[[Selection, UOp], None]] = {
   Ops.ENDIF: Selection.end_condition, Ops.ASSIGN_ACC: Selection.assign, Ops.STORE: lambda s, u: s.store(u), Ops.BARRIER: lambda s, u: s.barrier(u),
   Ops.FETCH: lambda s, u: s.fetch(u), Ops.COMMIT: lambda s, u: s.commit(u), Ops.WAIT: lambda s, u: s.wait(u),
 }
+
+def is_extended(source: DType, target: DType) -> bool:
+  """Whether an integer of 32 bits or fewer, extended to 32, stands as another such type wants it."""
+  if target.itemsize == 4 or source is target: return True
+  return source.itemsize < target.itemsize and (target in dtypes.sints or source not in dtypes.sints)
+
+def constant_part(i: UOp) -> tuple[int, UOp | None]:
+  """An index as a constant and what is left."""
+  if i.op is Ops.CONST: return i.arg, None
+  return (i.src[1].arg, i.src[0]) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (0, i)
+
+def gate_of(store: UOp) -> UOp | None:
+  """The gate of a STORE; None if it has none, or one that is always true."""
+  gate = store.src[2] if len(store.src) > 2 else None
+  return None if gate is not None and gate.op is Ops.CONST and gate.arg else gate
 
 def constant_bits(u: UOp) -> int:
   """A constant as its register would hold it: integers of less than 32 bits extended by their sign, a bool as 0 or 1."""

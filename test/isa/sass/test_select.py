@@ -8,7 +8,6 @@ from test.isa.sass.machine import ARCHS, check
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.select import constant_part
 from tinyhw.isa.sass.target import assemble
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -41,7 +40,3 @@ def test_more_values_than_registers(arch: str) -> None:
   for flag in flags: chosen = UOp(Ops.WHERE, dtypes.float64, (flag, chosen + 1, chosen * 2))
   for flag in flags: chosen = UOp(Ops.WHERE, dtypes.float64, (flag, chosen + 3, chosen))
   check(UOp.sink(out.index(r).store(chosen, r)), arch, optimized=False)
-
-def test_constant_parts_of_indices() -> None:
-  n = UOp(Ops.DEFINE_VAR, dtypes.int32, (), ("n", 0, 8))
-  assert constant_part(n + 5) == (5, n) and constant_part(n) == (0, n) and constant_part(UOp.const(dtypes.int32, 3)) == (3, None)

@@ -21,6 +21,7 @@ from tinyhw.isa.amd.capabilities import generation_of
 from tinyhw.isa.amd.select_matrix import Matrices
 from tinyhw.isa.amd.uniform import varying_values
 from tinyhw.machine.inst import Block, Function, Reg, RegClass
+from tinyhw.machine.selection import constant_part, gate_of
 from tinyhw.machine.structure import LOOSE, origin_of
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -122,18 +123,16 @@ class Selector(Matrices):
   def offset_of(self, i: UOp, size: int) -> tuple[int, UOp | None]:
     """An index as a constant number of bytes, if an instruction has room for it, and what is left."""
     low, high = macros.OFFSETS[self.generation.family]
-    if i.op is Ops.CONST and low <= i.arg * size <= high: return i.arg * size, None
-    if i.op is Ops.ADD and i.src[1].op is Ops.CONST and i.src[0].vmin >= 0:
-      more = i.src[1].arg * size
-      if low <= more <= high: return more, i.src[0]
-    return 0, i
+    more, rest = constant_part(i)
+    fits = low <= more * size <= high and (rest is None or rest.vmin >= 0)
+    return (more * size, rest) if fits else (0, i)
 
   def place(self, index: UOp, kind: str, form: str) -> tuple[str, list[Any], int]:
     """The key of an access to memory by vectors, the operands of its address, and the constant number of bytes."""
     buffer, i = index.src
     size = buffer.dtype.itemsize
     if buffer.op is Ops.DEFINE_LOCAL:
-      more, rest = (i.arg, None) if i.op is Ops.CONST else (i.src[1].arg, i.src[0]) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (0, i)
+      more, rest = constant_part(i)
       offset = self.offsets[buffer] + more * size
       if not 0 <= offset < 1 << 16: offset, rest = self.offsets[buffer], i
       address = self.in_vector(0, 4) if rest is None else self.scaled(rest, size)
@@ -181,7 +180,8 @@ class Selector(Matrices):
     index, value = u.src[0], u.src[1]
     key, address, offset = self.place(index, "store", f"b{8 * value.dtype.itemsize}")
     operands = [address[0], self.stored(value), *address[1:]]
-    if len(u.src) > 2 and not (u.src[2].op is Ops.CONST and u.src[2].arg): self.masked(u.src[2], key, operands, offset, None)
+    gate = gate_of(u)
+    if gate is not None: self.masked(gate, key, operands, offset, None)
     else: self.emit(key, *operands, offset=offset)
 
   # ***** control *****
@@ -204,7 +204,7 @@ class Selector(Matrices):
 
   def lane_or_block(self, u: UOp) -> Reg:
     value = self.workgroup if u.arg[1] is AxisType.GLOBAL else self.lane
-    if u.dtype.itemsize == 8: return self.widen(value, dtypes.uint32, u in self.varying)
+    if u.dtype.itemsize == 8: return self.widen(value, dtypes.uint32, u)
     return self.op(regs.S[1], "s_mov_b32", value) if value is self.abi.workgroup else value
 
   def barrier(self, u: UOp) -> None:

@@ -23,7 +23,7 @@ class Casts(Arithmetic):
   def cast(self, u: UOp) -> Reg:
     source, target = u.src[0].dtype, u.dtype
     if source is dtypes.bool: return self.from_bool(u)
-    if dtypes.is_int(source) and dtypes.is_int(target): return self.resize(self.value(u.src[0]), source, target, u in self.varying)
+    if dtypes.is_int(source) and dtypes.is_int(target): return self.resize(u)
     cls, value = self.home(u), self.vector(u.src[0])
     if source is dtypes.float32 and target is dtypes.uint32:
       source, value = dtypes.float64, self.op(self.generation.vectors[2], "v_cvt_f64_f32", value)
@@ -43,38 +43,20 @@ class Casts(Arithmetic):
     if cls.units == 1: return word
     return self.op(cls, "pack64", 0, word) if dtypes.is_float(target) else self.op(cls, "pack64", word, 0)
 
-  def resize(self, value: Any, source: DType, target: DType, varying: bool) -> Reg:
-    """An integer of another size; narrow ones are extended to 32 bits."""
-    if source.itemsize == 8 and target.itemsize == 8: return self.moved(value, 8, varying)
-    if source.itemsize == 8: value, source = self.half(value, "low"), dtypes.uint32
-    if target.itemsize == 8: return self.widen(value, source, varying)
-    if target.itemsize == 4 or source.itemsize < target.itemsize and not (source in dtypes.sints and target not in dtypes.sints) or source is target:
-      return self.moved(value, 4, varying)
-    return self.extend(value, target.bitsize, target in dtypes.sints, varying)
+  def moved(self, value: Any, u: UOp) -> Reg:
+    return self.in_vector(value, u.dtype.itemsize) if u in self.varying else self.in_scalar(value, regs.S[max(1, u.dtype.itemsize // 4)])
 
-  def moved(self, value: Any, size: int, varying: bool) -> Reg:
-    """The value where it is wanted."""
-    return self.in_vector(value, size) if varying else self.in_scalar(value, regs.S[max(1, size // 4)])
-
-  def widen(self, value: Any, source: DType, varying: bool) -> Reg:
-    """32 bits as 64."""
-    if varying:
+  def widen(self, value: Any, source: DType, u: UOp) -> Reg:
+    if u in self.varying:
       low = self.in_vector(value, 4)
       cls = self.generation.vectors[2]
       return self.op(cls, "sign64", low) if source in dtypes.sints else self.op(cls, "pack64", low, 0)
     low = self.in_scalar(value, regs.S[1])
     return self.op(regs.S[2], "s_sign64", low) if source in dtypes.sints else self.op(regs.S[2], "s_pack64", low, 0)
 
-  def extend(self, value: Any, bits: int, signed: bool, varying: bool) -> Reg:
-    """The lowest bits of a register, extended to 32."""
-    if varying: return self.op(regs.V[1], "v_bfe_i32" if signed else "v_bfe_u32", value, 0, bits)
+  def extend(self, value: Any, u: UOp) -> Reg:
+    bits, signed = u.dtype.bitsize, u.dtype in dtypes.sints
+    if u in self.varying: return self.op(regs.V[1], "v_bfe_i32" if signed else "v_bfe_u32", value, 0, bits)
     value = self.in_scalar(value, regs.S[1])
     if signed: return self.op(regs.S[1], f"s_sext_i32_i{bits}", value)
     return self.op(regs.S[1], "s_and_b32", value, (1 << bits) - 1)
-
-  def bitcast(self, u: UOp) -> Reg:
-    """The same bits; of narrow types, extended as the new type wants it."""
-    source, target = u.src[0].dtype, u.dtype
-    varying, value = u in self.varying, self.value(u.src[0])
-    if target.itemsize >= 4 or (source in dtypes.sints) == (target in dtypes.sints): return self.moved(value, target.itemsize, varying)
-    return self.extend(value, target.bitsize, target in dtypes.sints, varying)

@@ -22,6 +22,7 @@ from tinyhw.isa.sass.select_group import lowest_bits, memory_bytes
 from tinyhw.isa.sass.select_matrix import Matrices
 from tinyhw.isa.sass.select_part import FULL
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
+from tinyhw.machine.selection import constant_part, gate_of
 from tinyhw.machine.structure import spread
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -111,7 +112,8 @@ class Selector(Matrices):
   def store(self, u: UOp) -> None:
     where, address, offset = self.place(u.src[0])
     name, value = f"{where}store_{access_of(u.src[1].dtype)}", self.stored(lowest_bits(u.src[1]))
-    if len(u.src) > 2 and not (u.src[2].op is Ops.CONST and u.src[2].arg): self.emit(f"{name}_if", self.value(u.src[2]), address, value, offset)
+    gate = gate_of(u)
+    if gate is not None: self.emit(f"{name}_if", self.value(gate), address, value, offset)
     else: self.emit(name, address, value, offset)
 
   # ***** control *****
@@ -173,11 +175,6 @@ class Selector(Matrices):
     if isinstance(value, Reg): return self.whole(value)
     if variable.dtype is dtypes.bool: return self.op(regs.P, "p_set" if value else "p_clear")
     return self.in_register(value, 2 if variable.dtype.itemsize == 8 else 1)
-
-def constant_part(i: UOp) -> tuple[int, UOp | None]:
-  """An index as a constant and what is left."""
-  if i.op is Ops.CONST: return i.arg, None
-  return (i.src[1].arg, i.src[0]) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (0, i)
 
 def access_of(dtype: DType) -> str:
   """The size of an access, narrow ones with the extension that registers want."""

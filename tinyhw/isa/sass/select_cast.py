@@ -21,7 +21,7 @@ class Casts(Arithmetic):
     source, target = u.src[0].dtype, u.dtype
     value = self.value(u.src[0])
     if source is dtypes.bool: return self.from_bool(value, target)
-    if dtypes.is_int(source) and dtypes.is_int(target): return self.resize(value, source, target)
+    if dtypes.is_int(source) and dtypes.is_int(target): return self.resize(u)
     name = f"{code_of(source)}_to_{code_of(target)}"
     if name not in macros_of(self.generation.arch) or source.itemsize == 1 or target.itemsize == 1:
       raise CompileError(f"{self.function.name}: NVIDIA selection does not convert {source} to {target}")
@@ -41,24 +41,12 @@ class Casts(Arithmetic):
     if target.itemsize < 8: return word
     return self.op(regs.R[2], "pack64", *((0, word) if dtypes.is_float(target) else (word, 0)))
 
-  def resize(self, value: Any, source: DType, target: DType) -> Reg:
-    """An integer of another size; narrow ones are extended to 32 bits."""
-    if source.itemsize == 8 and target.itemsize == 8: return self.in_register(value, 2)
-    if source.itemsize == 8: value, source = self.half(value, "low"), dtypes.uint32
-    if target.itemsize == 8:
-      low = self.in_register(value, 1)
-      return self.op(regs.R[2], "sign64", low) if source in dtypes.sints else self.op(regs.R[2], "pack64", low, 0)
-    if target.itemsize == 4 or source.itemsize < target.itemsize and not (source in dtypes.sints and target not in dtypes.sints) or source is target:
-      return self.in_register(value, 1)
-    return self.extend(value, target)
+  def moved(self, value: Any, u: UOp) -> Reg: return self.in_register(value, max(u.dtype.itemsize // 4, 1))
 
-  def extend(self, value: Any, target: DType) -> Reg:
-    """The lowest bits of a register, extended to 32."""
-    if target in dtypes.sints: return self.op(regs.R[1], "sign_extend", value, target.bitsize)
-    return self.op(regs.R[1], "and32", self.in_register(value, 1), (1 << target.bitsize) - 1)
+  def widen(self, value: Any, source: DType, u: UOp) -> Reg:
+    low = self.in_register(value, 1)
+    return self.op(regs.R[2], "sign64", low) if source in dtypes.sints else self.op(regs.R[2], "pack64", low, 0)
 
-  def bitcast(self, u: UOp) -> Reg:
-    """The same bits; of narrow types, extended as the new type wants it."""
-    source, target, value = u.src[0].dtype, u.dtype, self.value(u.src[0])
-    if target.itemsize >= 4 or (source in dtypes.sints) == (target in dtypes.sints): return self.in_register(value, max(target.itemsize // 4, 1))
-    return self.extend(value, target)
+  def extend(self, value: Any, u: UOp) -> Reg:
+    if u.dtype in dtypes.sints: return self.op(regs.R[1], "sign_extend", value, u.dtype.bitsize)
+    return self.op(regs.R[1], "and32", self.in_register(value, 1), (1 << u.dtype.bitsize) - 1)
