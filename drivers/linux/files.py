@@ -19,7 +19,7 @@ from collections.abc import Mapping as Table
 from typing import Any, Protocol
 
 from tinyhw.config import EMULATE
-from tinyhw.errors import DriverError
+from tinyhw.errors import DeviceError, DriverError
 
 if sys.platform == "linux":
   import fcntl
@@ -80,15 +80,24 @@ class Box(Protocol):
   def listdir(self, path: str) -> list[str]:
     """The names in a folder, in any order."""
   def exists(self, path: str) -> bool: ...
+  def barred(self, path: str) -> bool:
+    """Do a container's rules (the cgroup's) keep this process from a device file that is there, whatever its mode says?"""
   def group(self, path: str) -> str:
     """The name of the group that a file belongs to; its number where that has no name."""
   def member(self, group: str) -> tuple[bool, bool]:
     """Is this process in a group; does the system's list of groups have its user in it?"""
 
 def machine() -> Box:
-  """The computer whose devices are driven: the virtual one that EMULATE names, else this one. The only way to a device file or to sysfs."""
+  """The computer whose devices are driven: the virtual one that EMULATE names, else this one. The only way to a device file or to sysfs.
+
+  Raises DeviceError where this one's memory comes in other pages than drivers know.
+  """
   name = EMULATE.value
-  if not name: return COMPUTER
+  if not name:
+    if sys.platform == "linux" and mmap.PAGESIZE != PAGE and not COMPUTER.virtual:
+      raise DeviceError(f"this system's pages have {mmap.PAGESIZE} bytes, and GPUs are driven with pages of {PAGE}; start a kernel that has those, "
+                        "or use a device that goes through its vendor's library")
+    return COMPUTER
   found: Box = importlib.import_module("tinyhw.emulator").box(name)
   return found
 
@@ -181,6 +190,8 @@ class Computer:
     with open(path, encoding="utf-8", errors="replace") as file: return file.read()
   def listdir(self, path: str) -> list[str]: return os.listdir(path)
   def exists(self, path: str) -> bool: return os.path.exists(path)
+  def barred(self, path: str) -> bool:
+    return _libc().access(os.fsencode(path), os.R_OK | os.W_OK) != 0 and ctypes.get_errno() == errno.EPERM  # the mode's no is EACCES
 
   def group(self, path: str) -> str:
     number = os.stat(path).st_gid

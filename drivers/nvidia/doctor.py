@@ -13,7 +13,7 @@ from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, node
 from tinyhw.drivers.linux.files import Box, Refused, machine
 from tinyhw.drivers.nvidia import walled
 from tinyhw.drivers.nvidia.card import Card, opened
-from tinyhw.drivers.nvidia.rm import CONTROL, UVM, WSL, Connection, connect, version_of
+from tinyhw.drivers.nvidia.rm import CONTROL, INSTEAD_OF_NOUVEAU, NOUVEAU, UVM, WSL, Connection, connect, version_of
 from tinyhw.drivers.nvidia.visible import node_of
 from tinyhw.errors import TinyError
 
@@ -29,7 +29,7 @@ def diagnose(ordinal: int) -> list[Finding]:
   box = machine()
   if box.exists(WSL): return [_version(box)]   # neither a PCI bus nor modules are to be looked at
   found = begin(box, NVIDIA)
-  if found[-1].state == PROBLEM: return found
+  if found[-1].state == PROBLEM: return [_replaced(box, found[-1])]
   found += [_version(box), node(box, CONTROL, NVIDIA.container), _unified(box), *_library(box)]
   if any(f.state == PROBLEM and f.name != "card" for f in found): return found
   try: connection = connect(box)
@@ -42,6 +42,11 @@ def diagnose(ordinal: int) -> list[Finding]:
   found.append(node(box, node_of(info), NVIDIA.container))
   if found[-1].state != PROBLEM: found += _driven(connection, info)
   return found
+
+def _replaced(box: Box, problem: Finding) -> Finding:
+  """Where the module is not loaded, another one may have the GPU."""
+  if problem.name != "kernel module" or not box.exists(NOUVEAU): return problem
+  return problem._replace(words=f"{problem.words}, and nouveau has the GPU", fix=INSTEAD_OF_NOUVEAU)
 
 def _version(box: Box) -> Finding:
   try: version = version_of(box)

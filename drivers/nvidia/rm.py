@@ -22,6 +22,8 @@ from tinyhw.errors import DeviceError
 CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
 WSL = "/dev/dxg"   # Linux inside of Windows, whose driver this node leads to
 VERSION_FILES = ("/sys/module/nvidia/version", "/proc/driver/nvidia/version")
+NOUVEAU = "/sys/module/nouveau"   # the kernel's own driver of NVIDIA's GPUs, which does not compute
+INSTEAD_OF_NOUVEAU = "install NVIDIA's, which keeps it from the GPU (its installer, or a package of the distribution), and restart the computer"
 QUERY = ord("2")   # of CheckVersion: nothing is compared, the version is told
 MOST_CARDS = 32
 FIRST_NAME = 0x10000000   # of objects that we name: those that RM names itself begin at 0xCAF00000, clients at 0xC1D00000
@@ -78,6 +80,7 @@ def version_of(box: Box) -> tuple[int, ...]:
   if box.exists(WSL):
     raise Refused("this is Linux inside of Windows (WSL), where NVIDIA's kernel driver is that of Windows; use DEV=NV:CUDA, which has its library",
                   errno.ENOSYS)
+  if box.exists(NOUVEAU): raise DeviceError(f"NVIDIA's kernel driver is not loaded: nouveau has the GPU; {INSTEAD_OF_NOUVEAU}")
   raise DeviceError("NVIDIA's kernel driver is not loaded (no /sys/module/nvidia); install it, and run: modprobe nvidia && nvidia-modprobe -u")
 
 def _asked(box: Box) -> str:

@@ -1,8 +1,9 @@
 """Which of the GPUs that NVIDIA's kernel driver runs a process uses, and their numbers.
 
-The kernel's driver tells of all, also in a container that was given one of them: those count whose node is there. Their order is that of the PCI bus,
-as nvidia-smi has it. CUDA_VISIBLE_DEVICES chooses among them as it does for the vendor's library with CUDA_DEVICE_ORDER=PCI_BUS_ID: numbers, or how
-UUIDs begin, until -1. Virtual GPUs are all used. A GPU is told by its CardInfo (autogen/nvidia/rm.py).
+The kernel's driver tells of all, also in a container that was given one of them: those count whose node is there, and not kept from us by the
+container's rules. Their order is that of the PCI bus, as nvidia-smi has it. CUDA_VISIBLE_DEVICES chooses among them as it does for the vendor's
+library with CUDA_DEVICE_ORDER=PCI_BUS_ID: numbers, or how UUIDs begin, until -1. Virtual GPUs are all used. A GPU is told by its CardInfo
+(autogen/nvidia/rm.py).
 """
 from __future__ import annotations
 import re
@@ -23,7 +24,8 @@ def node_of(info: Any) -> str: return f"/dev/nvidia{info.minor_number}"
 
 def visible(box: Box, infos: Sequence[Any]) -> list[Any]:
   """The GPUs that this process uses, in order. infos: those that the kernel's driver runs. Raises DeviceError for a choice that cannot be."""
-  given = sorted((info for info in infos if box.exists(node_of(info))), key=place)
+  there = sorted((info for info in infos if box.exists(node_of(info))), key=place)
+  given = [info for info in there if not box.barred(node_of(info))] or there   # of none that may be opened it is told why
   if EMULATE or not CUDA_VISIBLE_DEVICES: return given
   chosen = list[Any]()
   for word in str(CUDA_VISIBLE_DEVICES).split(","):
@@ -51,7 +53,7 @@ def _uuid(box: Box, info: Any) -> str:
 def missing(box: Box, infos: Sequence[Any], ordinal: int) -> DeviceError:
   """The error for GPU number `ordinal`, which is not among those that this process uses."""
   count, used = len(infos), len(visible(box, infos))
-  hidden = [node_of(info) for info in infos if not box.exists(node_of(info))]
+  hidden = [node_of(info) for info in infos if not box.exists(node_of(info)) or box.barred(node_of(info))]
   words = f"there is no GPU number {ordinal}: NVIDIA's kernel driver runs {count}"
   if used < count: words += f", and this process uses {used} of them"
   if CUDA_VISIBLE_DEVICES and not EMULATE: return DeviceError(f"{words}; look at {CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES}")

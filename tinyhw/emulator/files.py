@@ -193,6 +193,8 @@ class Box:
     path = posixpath.normpath(path)
     return path in self.texts or path in self.nodes or any(known.startswith(path + "/") for known in (*self.texts, *self.nodes))
 
+  def barred(self, path: str) -> bool: return self.refused.get(path) == errno.EPERM
+
   def group(self, path: str) -> str: return "render"
   def member(self, group: str) -> tuple[bool, bool]: return self.membership
 

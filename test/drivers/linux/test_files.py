@@ -10,7 +10,7 @@ import pytest
 
 from tinyhw.config import Context
 from tinyhw.drivers.linux import files
-from tinyhw.errors import DriverError
+from tinyhw.errors import DeviceError, DriverError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="device files of Linux")
 
@@ -35,6 +35,25 @@ def test_text_files_and_folders(tmp_path: Path) -> None:
   (tmp_path / "name").write_text("value 3\n")
   assert files.COMPUTER.read_text(str(tmp_path / "name")) == "value 3\n" and files.COMPUTER.listdir(str(tmp_path)) == ["name"]
   assert files.COMPUTER.exists(str(tmp_path)) and not files.COMPUTER.exists(str(tmp_path / "none"))
+
+def test_a_node_that_a_container_keeps_from_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """access(2) tells the rules of a cgroup by EPERM, and the mode of a file by EACCES."""
+  (tmp_path / "node").write_text("")
+  path = str(tmp_path / "node")
+  assert not files.COMPUTER.barred(path) and not files.COMPUTER.barred(path + "missing")
+  for number, barred in ((errno.EPERM, True), (errno.EACCES, False)):
+    class Library:
+      @staticmethod
+      def access(name: bytes, mode: int, number: int = number) -> int:
+        assert name == os.fsencode(path) and mode == os.R_OK | os.W_OK
+        ctypes.set_errno(number)
+        return -1
+    monkeypatch.setattr(files, "_libc", Library)
+    assert files.COMPUTER.barred(path) == barred
+
+def test_a_kernel_with_other_pages_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(files.mmap, "PAGESIZE", 65536)
+  with pytest.raises(DeviceError, match="pages have 65536 bytes, .* pages of 4096; start a kernel that has those"): files.machine()
 
 def test_words_and_bytes_of_a_mapping() -> None:
   mapping = files.map_memory(files.PAGE)

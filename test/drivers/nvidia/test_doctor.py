@@ -48,6 +48,9 @@ def no_card_and_no_module(box: Computer) -> None:
   no_card(box)
   no_module(box)
 def unknown_version(box: Computer) -> None: box.texts["/sys/module/nvidia/version"] = "610.12\n"
+def nouveau(box: Computer) -> None:
+  no_module(box)
+  box.texts["/sys/module/nouveau/version"] = ""
 def windows(box: Computer) -> None:
   no_card_and_no_module(box)
   box.nodes["/dev/dxg"] = lambda: None   # type: ignore[assignment,return-value]
@@ -82,6 +85,7 @@ WRONG = [
   (no_card_and_no_module, "card", PROBLEM, "no GPU of NVIDIA is on the PCI bus", "look whether it has power"),
   (no_module, "kernel module", PROBLEM, "(device 0x2335) is on the PCI bus, but the kernel's module nvidia is not loaded", "sudo modprobe nvidia"),
   (unknown_version, "version", PROBLEM, "610.12 is not known: structures of NVIDIA's kernel driver 610 are not known; known are 535", "NV:CUDA"),
+  (nouveau, "kernel module", PROBLEM, "the kernel's module nvidia is not loaded, and nouveau has the GPU", "install NVIDIA's, which keeps it from"),
   (windows, "version", PROBLEM, "Linux inside of Windows (WSL), where NVIDIA's kernel driver is that of Windows", "use DEV=NV:CUDA"),
   (bare_container, "/dev/nvidiactl", PROBLEM, "this container was started without it", "start the container with --gpus all"),
   (forbidden, "/dev/nvidiactl", PROBLEM, "it belongs to the group render, in which this user is not", "usermod"),

@@ -44,6 +44,14 @@ def test_a_container_that_was_given_one_of_them(computer: Computer) -> None:
   del computer.nodes["/dev/nvidia1"]
   with pytest.raises(DeviceError, match="number 0: .* driver runs 3, and this process uses 0 of them: without .*nvidia-modprobe"): arch(0)
 
+def test_a_batch_system_that_keeps_gpus_from_jobs(computer: Computer) -> None:
+  """By rules of the cgroup: the nodes are there. Where none may be opened, opening says so."""
+  computer.refused |= {"/dev/nvidia0": errno.EPERM, "/dev/nvidia2": errno.EPERM}
+  assert used(computer) == used(computer, "0") == [1] and arch(0) == "sm_89"
+  with pytest.raises(DeviceError, match="runs 3, and this process uses 1 of them: without /dev/nvidia0, /dev/nvidia2"): arch(1)
+  computer.refused["/dev/nvidia1"] = errno.EPERM
+  with pytest.raises(DriverError, match="opening /dev/nvidia0: operation not permitted"): arch(0)
+
 def test_a_choice(computer: Computer) -> None:
   names = {number: "GPU-" + computer.gpus[number].uuid.hex()[:8] for number in range(3)}
   for text, wanted in (("1", [1]), ("2,0", [2, 0]), (" 1 , 2", [1, 2]), ("-1", []), ("0,-1,1", [0]), ("2,-1,x", [2]), (names[1], [1]),
