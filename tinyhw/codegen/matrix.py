@@ -306,16 +306,24 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array, cut: Pieces,
   value = substitute(x, {**digits_of(row, side), **digits_of(step, tile.step)})
   local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, (tile.step.size if array.turned else side.size) * array.pitch))
   place = UOp(Ops.INDEX, x.dtype, (local, array.place(packed_place(row, array.digits), step)))
-  for r in (down, along): value, place = side_by_side(value, place, r)
-  block = [r for r in (down, along) if r in place.ranges]
-  return UOp(Ops.AFTER, x.dtype, (local, make(Ops.STORE, dtypes.void, (place, value, gate, turn, *block, *lanes))))
+  copies = side_by_side(value, place, along) or side_by_side(value, place, down) or [(value, place)]
+  stores = [make(Ops.STORE, dtypes.void, (to, what, gate, turn, *[r for r in (down, along) if r in to.ranges], *lanes)) for what, to in copies]
+  return UOp(Ops.AFTER, x.dtype, (local, *stores))
 
-def side_by_side(value: UOp, place: UOp, r: UOp) -> tuple[UOp, UOp]:
-  """What is copied to a place for each point of a range: where both lie along it, at multiples of its length, a vector to the first place."""
-  length, first = int(r.src[0].arg), {r: number(0)}
-  if length == 1 or value.op is not Ops.LOAD or len(value.src) > 1 or value.dtype.count > 1: return value, place
-  for index in (value.src[0].src[1], place.src[1]):
-    terms, constant = linear(index)
-    if terms.pop(r, 0) != 1 or any(r in term.ranges for term in terms): return value, place
-    if any(factor % length for factor in (constant, *terms.values())): return value, place
-  return UOp(Ops.LOAD, value.dtype.vec(length), (substitute(value.src[0], first),)), substitute(place, first)
+def side_by_side(value: UOp, place: UOp, r: UOp) -> list[tuple[UOp, UOp]]:
+  """What is copied to a place for each point of a range as few vectors and their places, where that lies along it in memory and in local memory,
+  at multiples of what is accessed. Nothing where it does not: `runs` may find more."""
+  length = int(r.src[0].arg)
+  if length == 1 or value.op is not Ops.LOAD or len(value.src) > 1: return []
+  most = [multiple_along(index, r, length) for index in (value.src[0].src[1], place.src[1])]
+  if most[0] < length or most[1] == 1: return []
+  dtype, size = value.dtype, most[1]
+  whole = UOp(Ops.LOAD, dtype.vec(length), (substitute(value.src[0], {r: number(0)}),))
+  pieces = {k: whole if size == length else UOp(Ops.GEP, dtype.vec(size), (whole,), k) for k in range(0, length, size)}
+  return [(piece, substitute(place, {r: number(k)})) for k, piece in pieces.items()]
+
+def multiple_along(index: UOp, r: UOp, length: int) -> int:
+  """The most elements, a divisor of `length`, that lie beside each other along a range, and begin at multiples of their number."""
+  terms, constant = linear(index)
+  if terms.pop(r, 0) != 1 or any(r in term.ranges for term in terms): return 1
+  return math.gcd(length, constant, *terms.values())

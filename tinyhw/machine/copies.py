@@ -66,17 +66,20 @@ def forward(block: Block, copies: Copies) -> list[Touched]:
   """Readers of copies read what was copied. What each instruction touches then."""
   bank, uses = copies.bank, []
   source: dict[int, int] = {}   # register -> the one that it is a copy of
+  involved = 0                  # all of these, and some that were
   for inst in block.insts:
     for i in inst.row.only_reads if source else ():
       r = inst.operands[i]
-      if not within(r, bank) or r.cls.units > 1 or r.index not in source: continue
+      if r.__class__ is not Reg or r.index not in source or r.cls.bank is not bank or r.cls.units > 1: continue
       copied = copies.reg(r.cls, source[r.index])
       if not inst.row.early or overwritten(inst, copied) is None: inst.operands[i] = copied
     read, written = touched(inst, bank)
     copy = copies.copied(inst)
     uses.append(Touched(read, written, copy))
-    if source and written: source = {d: s for d, s in source.items() if not written >> d & 1 and not written >> s & 1}
-    if copy is not None and copy[0] != copy[1]: source[copy[0]] = copy[1]
+    if written & involved: source = {d: s for d, s in source.items() if not written >> d & 1 and not written >> s & 1}
+    if copy is None or copy[0] == copy[1]: continue
+    source[copy[0]] = copy[1]
+    involved |= 1 << copy[0] | 1 << copy[1]
   return uses
 
 def live_out(uses: dict[Block, list[Touched]]) -> dict[Block, int]:

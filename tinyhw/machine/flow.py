@@ -40,6 +40,5 @@ def rewrite(blocks: list[Block], start: T, walk: Callable[[Block, T, list[MInst]
 
 def goals_of(block: Block, following: Block | None) -> Iterator[Block]:
   """The blocks that may come next; following: the one that stands behind."""
-  for inst in block.insts:
-    if inst.row.effects & Effect.JUMP: yield from [o for o in inst.operands if isinstance(o, Block)]
+  for inst in [inst for inst in block.insts if inst.row.effects & Effect.JUMP]: yield from [o for o in inst.operands if isinstance(o, Block)]
   if following is not None and not (block.insts and block.insts[-1].row.effects & Effect.END): yield following

@@ -19,16 +19,18 @@ def drop_unused(function: Function, target: Target) -> Function:
   for block in function.blocks:
     flags_read = False
     for inst in reversed(block.insts):
-      for r in inst.writes(): makers[r.id] = inst
-      for goal, values in jumps(inst):
+      for i in inst.row.writes:
+        if inst.operands[i] is not None: makers[inst.operands[i].id] = inst
+      for goal, values in jumps(inst) if inst.arguments else ():
         for parameter, value in zip(goal.params, values): passed.setdefault(parameter.id, []).append(value)
       if stays(inst, flags_read): work.append(inst)
       if inst.row.effects & (Effect.READ_FLAGS | Effect.WRITE_FLAGS): flags_read = bool(inst.row.effects & Effect.READ_FLAGS)
   used, kept = needed(work, makers, passed)
   for block in function.blocks: block.insts = [inst for inst in block.insts if id(inst) in kept]
   for block in function.blocks:
-    for inst in block.insts: inst.arguments = tuple([[value for parameter, value in zip(goal.params, values) if parameter.id in used]
-                                                          for goal, values in jumps(inst)])
+    for inst in block.insts:
+      if inst.arguments: inst.arguments = tuple([[value for parameter, value in zip(goal.params, values) if parameter.id in used]
+                                                 for goal, values in jumps(inst)])
   for block in function.blocks[1:]: block.params = [p for p in block.params if p.id in used]
   function.liveness = None
   return function
@@ -41,8 +43,8 @@ def stays(inst: MInst, flags_read: bool) -> bool:
   """Whether an instruction does something besides writing virtual registers. flags_read: those that it writes are read."""
   effects = inst.row.effects
   if effects & ~DROPPED or effects & Effect.WRITE_FLAGS and flags_read: return True
-  results = list(inst.writes())
-  return not results or any(r.index is not None for r in results)
+  results = [r for i in inst.row.writes if (r := inst.operands[i]) is not None]
+  return not results or any([r.index is not None for r in results])
 
 def needed(work: list[MInst], makers: dict[int, MInst], passed: dict[int, list[Reg]]) -> tuple[set[int], set[int]]:
   """The virtual registers that the instructions need, and all instructions (by id) that make these. `work` is used up."""

@@ -5,6 +5,7 @@ fastest digit first, and each digit adds digit * stride to the row, the column o
 nothing, so that lanes that differ there have copies. So a lane's number and an element's number give one place, and all of them the whole matrix.
 """
 from __future__ import annotations
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -77,6 +78,14 @@ class Matrix:
   b: Layout | None = None
   c: Layout | None = None
   fragments: bool = False
+
+  @functools.cached_property
+  def _hash(self) -> int:
+    return hash((self.m, self.n, self.k, self.operand, self.result, self.lanes, self.a, self.b, self.c, self.fragments))
+
+  def __hash__(self) -> int:
+    """Kept, as each pass looks up each of its products by it."""
+    return self._hash
 
 # What a FRAGMENT loads: blocks of 8 rows of 16 bytes, by 32 lanes. Lane 8b + r says where row r of block b is; of each block it gets the word number
 # lane % 4 of row lane // 4, or, with transposition, of elements of two bytes, the elements lane // 4 of rows 2 * (lane % 4) and the next one

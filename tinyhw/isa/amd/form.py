@@ -6,7 +6,6 @@ The notation is explained in table.py.
 from __future__ import annotations
 import functools
 import re
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from collections.abc import Callable
 
@@ -116,26 +115,21 @@ class Spec(NamedTuple):
   integer: str = ""
   mask: int = -1
 
-@dataclass(eq=False)
 class Encoding:
   """One way to write a row. name: the suffix of the text: e32, e64, dpp, e64_dpp, dpp8, sdwa, or "" where there is only one way.
 
   values: fields that always have this value. needs: operands that must have this value. places: field -> operand index.
   halves: field -> bit of op_sel that stands for it; in a short encoding bit 7 of the field is that bit, if the field has a vector register.
+  literal: a dword may follow for a source that is a literal. sources: fields that may be constants.
   encode: operands -> bytes, or None if the operands do not fit this encoding; made at first use.
   """
-  name: str
-  format: Format
-  format_name: str
-  values: dict[str, int]
-  needs: dict[int, Any]
-  places: dict[str, int]
-  literal: bool  # a dword may follow for a source that is a literal
-  sources: tuple[str, ...]  # fields that may be constants
-  halves: dict[str, int] = field(default_factory=dict)
   encode: Callable[[list[Any]], bytes | None] | None = None
 
-@dataclass(eq=False)
+  def __init__(self, name: str, format: Format, format_name: str, values: dict[str, int], needs: dict[int, Any], places: dict[str, int],
+               literal: bool, sources: tuple[str, ...], halves: dict[str, int]):
+    self.name, self.format, self.format_name, self.values, self.needs = name, format, format_name, values, needs
+    self.places, self.literal, self.sources, self.halves = places, literal, sources, halves
+
 class Form:
   """What an AMD row has in `Inst.isa`.
 
@@ -143,19 +137,16 @@ class Form:
   reads, writes: registers that the instruction reads and writes besides its operands (vcc, exec, scc, m0, vcc), by name.
   counter: what it increments until it is done: vmcnt, vscnt, lgkmcnt, expcnt, loadcnt, storecnt, dscnt, kmcnt ... ; several joined by "+".
   words: the properties of its line for this generation. halves: of two operations in one instruction, how many operands the first one has.
+  row: whose form it is.
   """
-  key: str
-  mnemonic: str
-  generation: Generation
-  specs: tuple[Spec, ...]
-  encodings: tuple[Encoding, ...]
-  reads: tuple[str, ...] = ()
-  writes: tuple[str, ...] = ()
-  counter: str = ""
-  words: frozenset[str] = frozenset()
-  index: dict[str, int] = field(default_factory=dict)
   row: Inst | None = None
-  halves: int = 0
+
+  def __init__(self, key: str, mnemonic: str, generation: Generation, specs: tuple[Spec, ...], encodings: tuple[Encoding, ...],
+               reads: tuple[str, ...] = (), writes: tuple[str, ...] = (), counter: str = "", words: frozenset[str] = frozenset(),
+               halves: int = 0):
+    self.key, self.mnemonic, self.generation, self.specs, self.encodings = key, mnemonic, generation, specs, encodings
+    self.reads, self.writes, self.counter, self.words, self.halves = reads, writes, counter, words, halves
+    self.index = {spec.name: i for i, spec in enumerate(specs)}
 
 # Types of operands that are integers and stand among the operands of the text.
 INTEGERS = ("imm", "simm", "block", "waitcnt", "depctr", "delay", "hwreg", "sendmsg", "gpr_idx", "length", "k32", "k16")

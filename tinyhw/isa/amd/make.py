@@ -42,8 +42,7 @@ def make_row(key: str, line: Line, suffix: str, generation: Generation) -> Inst 
   encodings = tuple(encoding_of(v, line, specs, suffix, generation) for v in chosen)
   reads = behind("reads:", line.words) + (() if line.pipe in SCALAR_PIPES else ("exec",))
   writes = behind("writes:", line.words)
-  form = Form(key, line.mnemonic, generation, tuple(specs), encodings, reads, writes, counter_of(line, suffix, generation), line.words,
-              {spec.name: i for i, spec in enumerate(specs)})
+  form = Form(key, line.mnemonic, generation, tuple(specs), encodings, reads, writes, counter_of(line, suffix, generation), line.words)
   effects = sum({EFFECTS[w] for w in line.words if w in EFFECTS})
   if "scc" in reads: effects |= Effect.READ_FLAGS
   if "scc" in writes: effects |= Effect.WRITE_FLAGS
@@ -64,7 +63,7 @@ def make_pair(x: Line, y: Line, generation: Generation) -> Inst:
   reads = behind("reads:", x.words | y.words) + ("exec",)
   key = f"{x.name}::{y.name}"
   form = Form(key, f"{x.mnemonic} :: {y.mnemonic}", generation, tuple(specs), (encoding,), reads, words=x.words | y.words,
-              index={spec.name: i for i, spec in enumerate(specs)}, halves=len(x.operands))
+              halves=len(x.operands))
   row = Inst(key, f"{x.text} :: {y.text}", tuple(map(machine_operand, specs)), "dual", isa=form)
   form.row = row
   return row

@@ -1,11 +1,12 @@
 """Which registers an instruction reads and writes, and how it is waited for: what scheduling and the emulator's checks ask."""
 from __future__ import annotations
+import functools
 from typing import NamedTuple
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.form import Form
-from tinyhw.machine.inst import Access, MInst, Reg
+from tinyhw.machine.inst import Access, Inst, MInst, Reg, RegClass
 
 Unit = tuple[str, int]
 ALWAYS_GUARD = frozenset({"branch", "sync", "warp", "memory"})  # pipes whose predicates are wanted as early as a guard
@@ -32,20 +33,31 @@ class Uses(NamedTuple):
 def units_of(reg: Reg) -> list[Unit]:
   """The single registers of an operand, but for those that are always zero or true."""
   assert reg.index is not None, f"{reg!r} is virtual"
-  if reg.index == NOTHING.get(reg.cls.bank): return []
-  return [(reg.cls.bank.name, reg.index + k) for k in range(reg.cls.units)]
+  return list(units_from(reg.cls, reg.index))
+
+@functools.lru_cache(maxsize=None)
+def units_from(cls: RegClass, index: int) -> tuple[Unit, ...]:
+  """The same of the register of a class with an index."""
+  return () if index == NOTHING.get(cls.bank) else tuple((cls.bank.name, index + k) for k in range(cls.units))
+
+@functools.lru_cache(maxsize=None)
+def roles_of(row: Inst) -> tuple[tuple[tuple[int, Access, bool], ...], Uses]:
+  """Of each operand its position, what is done with it, and whether it decides what is executed; and Uses without registers."""
+  roles = tuple((i, o.access, o.name == "guard" or row.pipe in ALWAYS_GUARD) for i, o in enumerate(row.operands))
+  if row.encoding is BRANCH: return roles, Uses((), (), False, False)
+  form: Form = row.isa
+  view = next((word for word in (MAKES, WANTS) if word in form.properties), "")
+  return roles, Uses((), (), form.result == "board", form.sources == "board", row.pipe == PRODUCTS, view)
 
 def uses_of(inst: MInst) -> Uses:
   """What a physical instruction uses."""
   reads: list[tuple[Unit, bool]] = []
   writes: list[Unit] = []
-  form: Form | None = None if inst.row.encoding is BRANCH else inst.row.isa
-  for operand, value in zip(inst.row.operands, inst.operands):
-    if not isinstance(value, Reg): continue
-    units = units_of(value)
-    guard = operand.name == "guard" or inst.row.pipe in ALWAYS_GUARD
-    if operand.access & Access.READ: reads += [(unit, guard) for unit in units]
-    if operand.access & Access.WRITE: writes += units
-  if form is None: return Uses(tuple(reads), tuple(writes), False, False)
-  view = next((word for word in (MAKES, WANTS) if word in form.properties), "")
-  return Uses(tuple(reads), tuple(writes), form.result == "board" and bool(writes), form.sources == "board", inst.row.pipe == PRODUCTS, view)
+  roles, common = roles_of(inst.row)
+  for i, access, guard in roles:
+    value = inst.operands[i]
+    if value.__class__ is not Reg: continue
+    units = units_from(value.cls, value.index)
+    if access & Access.READ: reads += [(unit, guard) for unit in units]
+    if access & Access.WRITE: writes += units
+  return Uses(tuple(reads), tuple(writes), common.board and bool(writes), *common[3:])
