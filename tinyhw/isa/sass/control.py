@@ -5,6 +5,7 @@ scoreboard 3 until its sources have been read, none for its result, and the next
 later; Y prefers another warp meanwhile. Operands that stay in the reuse cache are marked there (`R2.reuse`).
 """
 from __future__ import annotations
+import functools
 import re
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ class Control(NamedTuple):
   wait: int = 0
   reuse: int = 0
 
+  @functools.lru_cache(maxsize=1 << 12)
   def pack(self) -> int:
     """The bits in their places in the instruction. Raises EncodeError for what the hardware does not know."""
     for name, board in (("write", self.write), ("read", self.read)):

@@ -43,6 +43,7 @@ class Generation:
 
 Ranges = tuple[tuple[int, int], ...]  # first and last bit, the least significant range first
 
+@functools.lru_cache(maxsize=None)
 def ranges(text: str) -> Ranges:
   """"76,80" or "16-23,34-81"."""
   found = []

@@ -185,16 +185,18 @@ New = Callable[[RegClass], Reg]
 
 def kind_of(x: Any) -> Kind | None:
   """What an operand is."""
-  if not isinstance(x, Reg): return None
-  return Kind(x.group.cls, x.at) if isinstance(x, regs.Element) else Kind(x.cls)
+  if x.__class__ is Reg: return kind(x.cls)
+  return kind(x.group.cls, x.at) if x.__class__ is regs.Element else None
+
+kind = functools.lru_cache(maxsize=None)(Kind)  # the same object each time
 
 def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = None, ties: tuple[Reg, ...] = ()) -> MInst | None:
   """An instruction, or a macro with temporary registers of its own; None if a constant has no place in it. operands: those before "|"."""
   macro = macro_of(arch, what)
   assert len(operands) == macro.shown, f"macro {macro.name} takes {macro.shown} operands, got {len(operands)}"
-  temporary = [CLASSES[letters] for _, _, letters in macro.operands[macro.shown:]]
+  temporary = [CLASSES[letters] for _, _, letters in macro.operands[macro.shown:]] if len(macro.operands) > macro.shown else []
   assert new is not None or not temporary, f"macro {macro.name} needs temporary registers"
-  kinds = tuple(map(kind_of, operands)) + tuple(map(Kind, temporary))
+  kinds = (*map(kind_of, operands), *map(kind, temporary))
   row = row_of(arch, what, kinds)
   if row is None: return None
   values = [x.group if isinstance(x, regs.Element) else x for x in operands] + [new(cls) for cls in temporary if new is not None]

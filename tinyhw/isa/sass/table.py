@@ -72,6 +72,11 @@ TOKEN = re.compile(r"(?P<optional>\??)(?P<sign>[-~]?)(?P<absolute>\|?)(?P<name>\
 GROUP = re.compile(r"([a-z]*)\[([^\]]*)\]")
 ACCESS = {"=": Access.WRITE, "+": Access.BOTH, "": Access.READ}
 
+@functools.lru_cache(maxsize=None)
+def token_of(word: str) -> re.Match[str] | None:
+  """The parts of an operand, which are those of many lines."""
+  return TOKEN.match(word)
+
 class Line(NamedTuple):
   """A line of the table as it is in one generation."""
   name: str
@@ -201,7 +206,7 @@ class Maker:
     kinds = FORMS[opcode >> 9]
     self.type = next((p for p in line.properties if p in TYPES), "u32")
     self.plain = "plain" in self.properties
-    names = [found["name"] for found in map(TOKEN.match, line.operands) if found]
+    names = [found["name"] for found in map(token_of, line.operands) if found]
     self.second_is_c = not {"c", "h"} & set(names) and any(code >> 9 in (2, 3, 7) for code in line.opcodes) and not self.plain
     self.third = "h" if "h" in names else "c"
     swapped = kinds[1] != "R" and self.third in names
@@ -235,7 +240,7 @@ class Maker:
       flags = tuple((self.modifier(name), name) for name in rest.split(".") if name)
       return [Token(groups, optional, True, flags=tuple((field, word) for field, word in flags if field))]
     if "&" in word: return [Token((("", tuple(self.part(piece) for piece in word.split("&"))),), optional, spaced=True)]
-    found_token = TOKEN.match(word)
+    found_token = token_of(word)
     name = found_token["name"] if found_token else ""
     kind = self.kinds.get(name, "R") if not self.plain else "R"
     if kind == "C": return [Token((("c", (self.number(f"{name}_bank", "u", "54-58"),)), ("c", (self.place_constant(word, name),))), optional, True)]
@@ -257,7 +262,7 @@ class Maker:
   def part(self, word: str) -> Part:
     """One field with what is written around it."""
     if word[-1] == "'": return Part(word[:-1], following=True)
-    found = TOKEN.match(word)
+    found = token_of(word)
     assert found is not None, f"{self.line.name}: {word} is no operand"
     name, kind = found["name"], ""
     slot = SLOTS.get(self.moved.get(name, name)) if not found["bits"] or name in SLOTS else None
@@ -300,14 +305,14 @@ class Maker:
 
   def signs(self, word: str, name: str, slot: Slot) -> Part:
     """The flags around a field."""
-    found = TOKEN.match(word)
+    found = token_of(word)
     assert found is not None, f"{self.line.name}: {word} is no operand"
     sign = absolute = negate = ""
     if slot.kind in ("P", "UP", "~UP"):
       if slot.negate: negate = self.flag(f"{name}_not", slot.negate)
     elif found["sign"]: sign = self.flag(f"{name}_neg", slot.negate)
     if name == "b" and self.moved:  # the suffixes of the place where it is
-      found = next(other for other in map(TOKEN.match, self.line.operands) if other and other["name"] == self.third)
+      found = next(other for other in map(token_of, self.line.operands) if other and other["name"] == self.third)
     if found["absolute"]: absolute = self.flag(f"{name}_abs", slot.absolute)
     suffixes = tuple(self.suffix(name, s) for s in found["suffixes"].split(".") if s) if slot.kind in ("R", "UR") and slot.at != "32-37" else ()
     return Part(name, negate, sign, absolute, found["sign"] == "~", suffixes)
