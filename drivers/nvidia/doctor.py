@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 from tinyhw.autogen.nvidia import rm
+from tinyhw.config import CUDA_VISIBLE_DEVICES, EMULATE
 from tinyhw.device import show_bytes
 from tinyhw.drivers.gpu.doctor import Vendor, begin, counted, refused
 from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, node
@@ -37,7 +38,9 @@ def diagnose(ordinal: int) -> list[Finding]:
   try: infos = connection.list_cards()
   except TinyError as error: return [*found, _refused("cards", error)]
   found.append(counted(NVIDIA, "cards", len(infos), ordinal))
-  if found[-1].state == PROBLEM: return found
+  if found[-1].state == PROBLEM:
+    chosen = f"look at {CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES}" if CUDA_VISIBLE_DEVICES and not EMULATE else ""
+    return [*found[:-1], found[-1]._replace(fix=chosen or found[-1].fix)]
   info = infos[ordinal]
   found.append(node(box, node_of(info), NVIDIA.container))
   if found[-1].state != PROBLEM: found += _driven(connection, info)

@@ -22,11 +22,14 @@ def place(info: Any) -> str:
 
 def node_of(info: Any) -> str: return f"/dev/nvidia{info.minor_number}"
 
+def _given(box: Box, infos: Sequence[Any]) -> list[Any]:
+  there = sorted((info for info in infos if box.exists(node_of(info))), key=place)
+  return [info for info in there if not box.barred(node_of(info))] or there   # where none may be opened, opening tells why
+
 def visible(box: Box, infos: Sequence[Any]) -> list[Any]:
   """The GPUs that this process uses, in order. infos: those that the kernel's driver runs. Raises DeviceError for a choice that cannot be."""
-  there = sorted((info for info in infos if box.exists(node_of(info))), key=place)
-  given = [info for info in there if not box.barred(node_of(info))] or there   # of none that may be opened it is told why
-  if EMULATE or not CUDA_VISIBLE_DEVICES: return given
+  given = _given(box, infos)
+  if EMULATE or not CUDA_VISIBLE_DEVICES or not given: return given
   chosen = list[Any]()
   for word in str(CUDA_VISIBLE_DEVICES).split(","):
     if word.strip() == "-1": break
@@ -52,11 +55,11 @@ def _uuid(box: Box, info: Any) -> str:
 
 def missing(box: Box, infos: Sequence[Any], ordinal: int) -> DeviceError:
   """The error for GPU number `ordinal`, which is not among those that this process uses."""
-  count, used = len(infos), len(visible(box, infos))
-  hidden = [node_of(info) for info in infos if not box.exists(node_of(info)) or box.barred(node_of(info))]
+  count, used, given = len(infos), len(visible(box, infos)), _given(box, infos)
+  hidden = [node_of(info) for info in infos if info not in given]
   words = f"there is no GPU number {ordinal}: NVIDIA's kernel driver runs {count}"
   if used < count: words += f", and this process uses {used} of them"
-  if CUDA_VISIBLE_DEVICES and not EMULATE: return DeviceError(f"{words}; look at {CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES}")
+  if used < len(given): return DeviceError(f"{words}; look at {CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES}")
   if hidden: return DeviceError(f"{words}: without {', '.join(hidden)}; have them given to the container, or made: sudo nvidia-modprobe -c=0")
   if used: return DeviceError(f"{words}; use {'NV' if used == 1 else f'NV to NV:{used - 1}'}")
   return DeviceError(f"{words}; dmesg | grep NVRM says whether the module refused the card")

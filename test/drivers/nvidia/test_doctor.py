@@ -132,6 +132,14 @@ def test_the_device_says_so_too_and_opens_when_it_is_mended(computer: Computer, 
 def test_a_number_that_no_gpu_has(computer: Computer) -> None:
   assert doctor.diagnose(3)[-1] == Finding("cards", PROBLEM, "there is 1 GPU, and number 3 is none of them", "use NV")
 
+def test_a_choice_of_gpus_that_cannot_be(computer: Computer) -> None:
+  with Context(CUDA_VISIBLE_DEVICES="3"): last = doctor.diagnose(0)[-1]
+  assert last == Finding("cards", PROBLEM, "CUDA_VISIBLE_DEVICES=3: '3' is no GPU of the 1 that this process was given",
+                         "set it to numbers of nvidia-smi, or unset it")
+  with Context(CUDA_VISIBLE_DEVICES="-1"): last = doctor.diagnose(0)[-1]
+  assert "no GPU that this process may use" in last.words and last.fix == "look at CUDA_VISIBLE_DEVICES=-1"
+  with Context(CUDA_VISIBLE_DEVICES="0"): assert doctor.diagnose(0)[-1].state == OK
+
 def test_a_card_that_is_not_on_the_bus_but_driven(computer: Computer) -> None:
   """A virtual machine may hide the bus."""
   no_card(computer)
