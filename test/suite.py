@@ -59,22 +59,26 @@ def drawn(test: str, chip: str, share: int) -> bool:
 # ***** what ran *****
 
 class Run(NamedTuple):
-  """What a run of the suite on a chip counted. workgroups: executed by the virtual GPU. skipped: how many tests for each reason."""
+  """What a run of the suite on a chip counted. commit: of the tree that was tested. workgroups: executed by the virtual GPU. skipped: how many
+  tests for each reason.
+  """
   chip: str
   date: str
+  commit: str
   passed: int
   failed: int
   workgroups: int
   skipped: dict[str, int]
 
   def line(self) -> str:
-    return f"{self.chip} {self.date} {self.passed} passed, {self.failed} failed, {self.workgroups} workgroups; skipped: {json.dumps(self.skipped)}"
+    counts = f"{self.passed} passed, {self.failed} failed, {self.workgroups} workgroups; skipped: {json.dumps(self.skipped)}"
+    return f"{self.chip} {self.date} {self.commit} {counts}"
 
 def parse(line: str) -> Run:
   """The inverse of Run.line."""
   counts, _, skipped = line.partition("; skipped: ")
-  chip, date, passed, _, failed, _, workgroups, _ = counts.split()
-  return Run(chip, date, int(passed), int(failed), int(workgroups), json.loads(skipped))
+  chip, date, commit, passed, _, failed, _, workgroups, _ = counts.split()
+  return Run(chip, date, commit, int(passed), int(failed), int(workgroups), json.loads(skipped))
 
 def recorded() -> dict[str, Run]:
   """The last run of the whole suite on each chip."""
@@ -93,14 +97,20 @@ def table() -> str:
   missing = [chip for chip in CHIPS if chip not in recorded()]
   lines = [f"No run of everything is recorded of {', '.join(missing)}.", ""] if missing else []
   if runs:
-    lines += ["| card | run | tests that passed | failed | skipped | workgroups executed |", "|---|---|---|---|---|---|"]
-    lines += [f"| {r.chip} | {r.date} | {r.passed} | {r.failed} | {sum(r.skipped.values())} | {r.workgroups} |" for r in runs]
+    lines += ["| card | run | commit | tests that passed | failed | skipped | workgroups executed |", "|---|---|---|---|---|---|---|"]
+    lines += [f"| {r.chip} | {r.date} | {r.commit} | {r.passed} | {r.failed} | {sum(r.skipped.values())} | {r.workgroups} |" for r in runs]
     lines += ["", "| skipped because | " + " | ".join(r.chip for r in runs) + " |", "|---" * (1 + len(runs)) + "|"]
     lines += [f"| {why} | " + " | ".join(str(r.skipped.get(why, 0)) for r in runs) + " |" for why in sorted({why for r in runs for why in r.skipped})]
     lines.append("")
   lines += ["| not in the suite | because it |", "|---|---|"]
   for reason in dict.fromkeys(OUT.values()): lines.append(f"| {', '.join(f'`{name}`' for name in OUT if OUT[name] == reason)} | {reason} |")
   return "\n".join(lines) + "\n"
+
+def commit() -> str:
+  """What git calls the tree: a short hash, with +changes where files other than RECORD differ from it. `unknown` without git."""
+  def git(*arguments: str) -> str: return subprocess.run(["git", *arguments], cwd=TEST, check=True, capture_output=True, text=True).stdout.strip()
+  try: return git("rev-parse", "--short", "HEAD") + "+changes" * bool(git("diff", "--name-only", "HEAD", "--", ":/", f":(exclude){RECORD}"))
+  except (OSError, subprocess.CalledProcessError): return "unknown"
 
 class Counter:
   """Counts the outcomes of a session's tests, and the workgroups that the virtual GPU executes; conftest.py tells it."""
@@ -116,7 +126,7 @@ class Counter:
 
   def run(self) -> Run:
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    return Run(self.chip, today, self.outcomes["passed"], self.outcomes["failed"], self.workgroups, dict(sorted(self.reasons.items())))
+    return Run(self.chip, today, commit(), self.outcomes["passed"], self.outcomes["failed"], self.workgroups, dict(sorted(self.reasons.items())))
 
 # ***** the command *****
 

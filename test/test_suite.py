@@ -25,11 +25,16 @@ def test_shares_have_each_test_once_in_a_while() -> None:
 def test_runs_are_written_and_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
   monkeypatch.setattr(suite, "RECORD", tmp_path / "record.txt")
   assert suite.recorded() == {}
-  first, second = suite.Run("gfx942", "2026-01-02", 7, 1, 12, {"large; and slow": 2}), suite.Run("gfx1100", "2026-01-02", 8, 0, 3, {})
+  first = suite.Run("gfx942", "2026-01-02", "0a1b2c3", 7, 1, 12, {"large; and slow": 2})
+  second = suite.Run("gfx1100", "2026-01-02", "unknown", 8, 0, 3, {})
   suite.record([first])
   suite.record([second])
   assert suite.recorded() == {"gfx1100": second, "gfx942": first}
-  assert "| gfx942 | 2026-01-02 | 7 | 1 | 2 | 12 |" in suite.table() and "| large; and slow | 0 | 2 |" in suite.table()
+  assert "| gfx942 | 2026-01-02 | 0a1b2c3 | 7 | 1 | 2 | 12 |" in suite.table() and "| large; and slow | 0 | 2 |" in suite.table()
+
+def test_a_tree_without_git_has_no_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+  monkeypatch.setattr(suite, "TEST", tmp_path)
+  assert suite.commit() == "unknown"
 
 def test_outcomes_are_counted() -> None:
   counter = suite.Counter("gfx1100")
@@ -59,7 +64,7 @@ def test_whole_runs_that_came_to_their_end_are_recorded(monkeypatch: pytest.Monk
   statuses = {"gfx1100": 1, "sm_80": 0, "sm_90": 2}
   def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, suite.Run]:
     if chip == "sm_80" and not rest and share == 1: assert list(suite.recorded()) == ["gfx1100"]
-    return statuses[chip], suite.Run(chip, "2026-01-02", 7, statuses[chip], 12, {})
+    return statuses[chip], suite.Run(chip, "2026-01-02", suite.commit(), 7, statuses[chip], 12, {})
   monkeypatch.setattr(suite, "run_on", run_on)
   for arguments, recorded in (("--share 16", []), ("-ksoftmax", []), ("", ["gfx1100", "sm_80"])):
     monkeypatch.setattr(sys, "argv", ["suite.py", *arguments.split(), *statuses])
