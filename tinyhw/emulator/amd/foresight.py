@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from tinyhw.emulator.amd.hazards import TRANS_TRANS, TRANS_VALU
+from tinyhw.emulator.amd.hazards_forwarding import KnownWrite
+from tinyhw.emulator.amd.hazards_mfma import LONGEST, MatrixWatch
 from tinyhw.emulator.amd.strict import Event, Strict
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.windows import NOTES
@@ -16,9 +19,6 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.decoded import Step
   from tinyhw.emulator.amd.matrix import Product
   from tinyhw.emulator.amd.state import Wave
-
-MATRIX_STATES = 24   # wait states after which no result of a matrix instruction is watched
-TRANS_VALU, TRANS_TRANS = 6, 2
 
 class KnownEvent(NamedTuple):
   """An event. registers: those that it still keeps. age: how many instructions that access the LDS came behind it, or -1 for none that does."""
@@ -29,38 +29,69 @@ class KnownEvent(NamedTuple):
   pc: int
   age: int
 
+class KnownStart(NamedTuple):
+  """The first half of a hazard. row: of the table; states, valu: wait states and VALU instructions since."""
+  row: int
+  register: int
+  states: int
+  valu: int
+  text: str
+
+class KnownResult(NamedTuple):
+  """A register of a matrix instruction's result. states: since; registers: all that it wrote."""
+  register: int
+  states: int
+  product: Product
+  registers: tuple[int, ...]
+  text: str
+
+class KnownAddend(NamedTuple):
+  """A register that a matrix instruction adds to, and may still read."""
+  register: int
+  states: int
+  product: Product
+  text: str
+
+class KnownTranscendental(NamedTuple):
+  """A register with a transcendental result. valu, trans: VALU and transcendental instructions since."""
+  register: int
+  valu: int
+  trans: int
+  text: str
+
 class Known(NamedTuple):
-  """What is known of a wave. hazards: (row of the table, register, wait states since, VALU instructions since, text). scalar: masks of the scalar
-  watch. results, addends: of matrix instructions. transcendental: (register, VALU and transcendental instructions since, text).
-  forwarding: (register, VALU instructions and writes of EXEC since)."""
+  """What is known of a wave. scalars: those that have been written; scalar: masks of the scalar watch."""
   scalars: int
   events: tuple[KnownEvent, ...]
-  hazards: tuple[tuple[int, int, int, int, str], ...]
+  hazards: tuple[KnownStart, ...]
   scalar: tuple[int, int, int]
-  results: tuple[tuple[int, int, Product, tuple[int, ...], str], ...]
-  addends: tuple[tuple[int, int, Product, str], ...]
-  transcendental: tuple[tuple[int, int, int, str], ...]
-  forwarding: tuple[tuple[int, int, int], ...]
+  results: tuple[KnownResult, ...]
+  addends: tuple[KnownAddend, ...]
+  transcendental: tuple[KnownTranscendental, ...]
+  forwarding: tuple[KnownWrite, ...]
 
 def known(strict: Strict) -> Known:
   """What a Strict knows."""
-  hazards, matrix = strict.hazards, strict.hazards.matrix
-  now, valu, table = hazards.now, hazards.valu, hazards.table
-  last = []
+  hazards, scalar = strict.hazards, strict.hazards.scalar
+  now, valu, trans, table = hazards.now, hazards.valu, hazards.trans, hazards.table
+  starts = []
   for (row, register), (when, when_valu, text) in hazards.last.items():
     since = now - when if table[row].counts == "any" else valu - when_valu
-    if since < table[row].states: last.append((row, register, now - when, valu - when_valu, text))
-  results: list[tuple[int, int, Product, tuple[int, ...], str]] = []
-  addends: list[tuple[int, int, Product, str]] = []
-  if matrix is not None:
-    results = [(register, now - r[0], *r[1:]) for register, r in matrix.results.items() if now - r[0] <= MATRIX_STATES]
-    addends = [(register, now - a[0], *a[1:]) for register, a in matrix.addends.items() if now - a[0] <= MATRIX_STATES]
-  trans = [(register, valu - t[0], hazards.trans - t[1], t[2]) for register, t in hazards.transcendental.items()
-           if valu - t[0] < TRANS_VALU and hazards.trans - t[1] < TRANS_TRANS]
-  watch = hazards.scalar
-  return Known(strict.scalars, tuple(_events(strict)), tuple(sorted(last)), (watch.read, watch.by_salu, watch.by_valu),
-               tuple(sorted(results)), tuple(sorted(addends)), tuple(sorted(trans)),
-               hazards.forwarding.known(valu) if hazards.forwarding is not None else ())
+    if since < table[row].states: starts.append(KnownStart(row, register, now - when, valu - when_valu, text))
+  slow = [KnownTranscendental(register, valu - when_valu, trans - when_trans, text)
+          for register, (when_valu, when_trans, text) in hazards.transcendental.items()
+          if valu - when_valu < TRANS_VALU and trans - when_trans < TRANS_TRANS]
+  results, addends = ((), ()) if hazards.matrix is None else _products(hazards.matrix, now)
+  return Known(strict.scalars, tuple(_events(strict)), tuple(sorted(starts)), (scalar.read, scalar.by_salu, scalar.by_valu), results, addends,
+               tuple(sorted(slow)), hazards.forwarding.known(valu) if hazards.forwarding is not None else ())
+
+def _products(matrix: MatrixWatch, now: int) -> tuple[tuple[KnownResult, ...], tuple[KnownAddend, ...]]:
+  """Results and addends of matrix instructions that may still be in flight."""
+  results = [KnownResult(register, now - when, product, registers, text)
+             for register, (when, product, registers, text) in matrix.results.items() if now - when <= LONGEST]
+  addends = [KnownAddend(register, now - when, product, text)
+             for register, (when, product, text) in matrix.addends.items() if now - when <= LONGEST]
+  return tuple(sorted(results)), tuple(sorted(addends))
 
 def _events(strict: Strict) -> Iterable[KnownEvent]:
   """Outstanding events, less those that no later one can tell: they keep nothing, and none before them waits for their turn."""
@@ -80,13 +111,12 @@ def tell(strict: Strict, what: Known) -> None:
   strict.local.keep(event.serial for event in strict.outstanding)
   hazards = strict.hazards
   now, valu = hazards.now, hazards.valu
-  hazards.last = {(row, register): (now - since, valu - since_valu, text) for row, register, since, since_valu, text in what.hazards}
+  hazards.last = {(start.row, start.register): (now - start.states, valu - start.valu, start.text) for start in what.hazards}
   hazards.scalar.read, hazards.scalar.by_salu, hazards.scalar.by_valu = what.scalar
-  hazards.transcendental = {register: (valu - since, hazards.trans - since_trans, text)
-                            for register, since, since_trans, text in what.transcendental}
+  hazards.transcendental = {slow.register: (valu - slow.valu, hazards.trans - slow.trans, slow.text) for slow in what.transcendental}
   if hazards.matrix is not None:
-    hazards.matrix.results = {register: (now - since, *rest) for register, since, *rest in what.results}  # type: ignore[misc]  # as they were
-    hazards.matrix.addends = {register: (now - since, *rest) for register, since, *rest in what.addends}  # type: ignore[misc]
+    hazards.matrix.results = {result.register: (now - result.states, result.product, result.registers, result.text) for result in what.results}
+    hazards.matrix.addends = {addend.register: (now - addend.states, addend.product, addend.text) for addend in what.addends}
   if hazards.forwarding is not None: hazards.forwarding.tell(what.forwarding, valu)
   hazards.alert = bool(what.transcendental or what.results)
 

@@ -150,6 +150,8 @@ def _used(how: str, step: Step, uses: Uses) -> frozenset[int]:
   if how == "operands": return registers_of(uses, "src0", "src1")
   return registers_of(uses, "src0" if how == "src0" else "src1")
 
+TRANS_VALU, TRANS_TRANS = 6, 2   # VALU and transcendental instructions after which a transcendental result is there, on RDNA3
+
 class Watch:
   """When this wave last did what may be the first half of a hazard. now: wait states until here; valu: VALU instructions.
 
@@ -194,11 +196,13 @@ class Watch:
     """RDNA3 (VALUTransUse): VALU may read a transcendental result after 6 VALU or 2 transcendental instructions, a memory access, or va_vdst(0)."""
     for register in step.read_set & self.transcendental.keys():
       valu, trans, text = self.transcendental[register]
-      if self.valu - valu < 6 and self.trans - trans < 2:
-        raise MissingHazard(f"{text} may not be done: put s_waitcnt_depctr va_vdst(0) (0x0fff), 6 VALU or 2 transcendental instructions between")
+      if self.valu - valu < TRANS_VALU and self.trans - trans < TRANS_TRANS:
+        raise MissingHazard(f"{text} may not be done: put s_waitcnt_depctr va_vdst(0) (0x0fff), {TRANS_VALU} VALU or {TRANS_TRANS} transcendental "
+                            "instructions between")
       del self.transcendental[register]
 
   def note_transcendental(self, step: Step) -> None:
+    """An access of memory waits for them, a register that is written again is another result."""
     if "vmem" in step.classes or "lds" in step.classes: self.transcendental.clear()
     for register in self.transcendental.keys() & set(step.vector_writes): del self.transcendental[register]
     if step.trans:

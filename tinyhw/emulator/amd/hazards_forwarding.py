@@ -5,7 +5,7 @@ between the last of them and the reader. An access to memory ends it, and va_vds
 fixVALUPartialForwardingHazard.
 """
 from __future__ import annotations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.errors import MissingHazard
 
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 BETWEEN, BEHIND = 2, 4           # VALU instructions between the writes; between the later one and the reader
 KEPT = BETWEEN + BEHIND + 2      # VALU instructions for which a write can matter
+
+class KnownWrite(NamedTuple):
+  """A register that VALU wrote. valu, execs: VALU instructions and writes of EXEC since."""
+  register: int
+  valu: int
+  execs: int
 
 class ForwardingWatch:
   """The vector registers that VALU wrote lately: by which VALU instruction, and how often SALU had written EXEC then."""
@@ -42,11 +48,11 @@ class ForwardingWatch:
     self.writes.clear()
     self.execs = 0
 
-  def known(self, now: int) -> tuple[tuple[int, int, int], ...]:
-    """What can still matter: (register, VALU instructions since, writes of EXEC since)."""
-    return tuple(sorted((register, now - at, self.execs - execs) for register, (at, execs) in self.writes.items() if now - at <= KEPT))
+  def known(self, now: int) -> tuple[KnownWrite, ...]:
+    """What can still matter."""
+    return tuple(sorted(KnownWrite(register, now - at, self.execs - execs) for register, (at, execs) in self.writes.items() if now - at <= KEPT))
 
-  def tell(self, what: tuple[tuple[int, int, int], ...], now: int) -> None:
+  def tell(self, what: tuple[KnownWrite, ...], now: int) -> None:
     """Make this what is known."""
-    self.execs = max((execs for _, _, execs in what), default=0)
-    self.writes = {register: (now - since, self.execs - execs) for register, since, execs in what}
+    self.execs = max((write.execs for write in what), default=0)
+    self.writes = {write.register: (now - write.valu, self.execs - write.execs) for write in what}

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.decoded import Step
   from tinyhw.emulator.amd.matrix import Product
 
+LONGEST = 24   # wait states after which no result is watched: none is needed for more
+
 class Use(IntEnum):
   """What the second instruction does with a register of the first one's D."""
   MEMORY = 0        # VMEM or LDS reads it
@@ -58,7 +60,7 @@ class MatrixWatch:
       use = use_of(step, register, registers)
       need = states(first, use, step.product, self.arch)
       if now - when < need: self.fail(need, now - when, text, f"a use of its result as {use.name}")
-      if now - when > 24: del self.results[register]
+      if now - when > LONGEST: del self.results[register]
     if "valu" not in step.classes or step.product is not None: return
     for register in self.addends.keys() & set(step.vector_writes):
       when, first, text = self.addends[register]

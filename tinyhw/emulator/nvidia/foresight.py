@@ -14,34 +14,62 @@ from tinyhw.emulator.nvidia.strict import Schedule
 from tinyhw.isa.sass.latency import BOARD_STALL, FIXED_READ, MOST, Latency
 from tinyhw.isa.sass.uses import Unit
 
+class Due(NamedTuple):
+  """A result of fixed time. since: cycles since its instruction was issued."""
+  unit: Unit
+  since: int
+  latency: Latency
+  pipe: str
+
+class Fetched(NamedTuple):
+  """A unit that an instruction of fixed time has read. since: cycles."""
+  unit: Unit
+  since: int
+
+class Coming(NamedTuple):
+  """A result of which scoreboards tell. boards: their mask."""
+  unit: Unit
+  boards: int
+
+class Reading(NamedTuple):
+  """A unit that instructions may still read. boards: for each of them the mask of those that tell."""
+  unit: Unit
+  boards: tuple[int, ...]
+
+class Taken(NamedTuple):
+  """A scoreboard. since: cycles since it was taken last."""
+  board: int
+  since: int
+
 class Known(NamedTuple):
-  """due, fetched, written, read, taken, view, products: those of a Schedule, with cycles since then."""
-  due: tuple[tuple[Unit, int, Latency, str], ...]
-  fetched: tuple[tuple[Unit, int], ...]
-  written: tuple[tuple[Unit, int], ...]
-  read: tuple[tuple[Unit, tuple[int, ...]], ...]
-  taken: tuple[tuple[int, int], ...]
+  """What a Schedule has by the same names, in order."""
+  due: tuple[Due, ...]
+  fetched: tuple[Fetched, ...]
+  written: tuple[Coming, ...]
+  read: tuple[Reading, ...]
+  taken: tuple[Taken, ...]
   view: int
   products: KnownProducts
 
 def known(schedule: Schedule) -> Known:
   """What a Schedule knows. Nothing is waited for longer than MOST cycles, and one more by who overwrites."""
   now = schedule.clock
-  return Known(tuple(sorted((unit, now - at, latency, pipe) for unit, (at, latency, pipe) in schedule.due.items() if now - at <= MOST)),
-               tuple(sorted((unit, now - at) for unit, at in schedule.fetched.items() if now - at < FIXED_READ)),
-               tuple(sorted(schedule.written.items())),
-               tuple(sorted((unit, tuple(sorted(set(boards)))) for unit, boards in schedule.read.items())),
-               tuple(sorted((board, now - at) for board, at in schedule.taken.items() if now - at < BOARD_STALL)),
-               schedule.view, schedule.products.known())
+  return Known(
+    due=tuple(sorted(Due(unit, now - at, latency, pipe) for unit, (at, latency, pipe) in schedule.due.items() if now - at <= MOST)),
+    fetched=tuple(sorted(Fetched(unit, now - at) for unit, at in schedule.fetched.items() if now - at < FIXED_READ)),
+    written=tuple(sorted(Coming(unit, boards) for unit, boards in schedule.written.items())),
+    read=tuple(sorted(Reading(unit, tuple(sorted(set(boards)))) for unit, boards in schedule.read.items())),
+    taken=tuple(sorted(Taken(board, now - at) for board, at in schedule.taken.items() if now - at < BOARD_STALL)),
+    view=schedule.view, products=schedule.products.known())
 
 def tell(schedule: Schedule, what: Known) -> None:
   """Make a Schedule know this."""
   now = schedule.clock
-  schedule.due = {unit: (now - since, latency, pipe) for unit, since, latency, pipe in what.due}
-  schedule.fetched = {unit: now - since for unit, since in what.fetched}
-  schedule.written = dict(what.written)
-  schedule.read = {unit: list(boards) for unit, boards in what.read}
-  schedule.taken = {board: now - since for board, since in what.taken}
+  schedule.due = {due.unit: (now - due.since, due.latency, due.pipe) for due in what.due}
+  schedule.fetched = {fetched.unit: now - fetched.since for fetched in what.fetched}
+  schedule.written = {coming.unit: coming.boards for coming in what.written}
+  schedule.read = {reading.unit: list(reading.boards) for reading in what.read}
+  schedule.taken = {taken.board: now - taken.since for taken in what.taken}
   schedule.view = what.view
   schedule.products.tell(what.products)
 
