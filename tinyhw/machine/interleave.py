@@ -9,7 +9,7 @@ alone.
 What stays in order is told by order.Graph. Needs: SSA form. Cost: near linear in the instructions.
 """
 from __future__ import annotations
-import heapq
+from heapq import heappop as pop, heappush as push
 from collections.abc import Iterator
 
 from tinyhw.machine.inst import Effect, Function, MInst
@@ -113,31 +113,32 @@ class Stretch:
 
     first: the first line in the source order that has not been issued; when: the cycle from which on a line's operands are there; waiting: lines that
     lack no operand's instruction any more, by that cycle; ready: those of them whose cycle has come; far: those that are too far behind `first`.
+    A line and what orders it are one number, which is faster in a heap than a pair.
     """
-    lines, way, latency = self.lines, self.way, self.latency
-    lacking, when, done = list(self.needed), [0] * len(lines), [False] * len(lines)
-    ready: list[tuple[int, int]] = []     # (-way, line): may be next
-    waiting = [(0, i) for i, n in enumerate(lacking) if not n]  # (when, line)
-    far: list[int] = []                   # beyond the window
+    lines, way, latency, count = self.lines, self.way, self.latency, len(self.lines)
+    lacking, when, done = list(self.needed), [0] * count, [False] * count
+    ready: list[int] = []      # -way * count + line: may be next
+    waiting = [i for i, n in enumerate(lacking) if not n]  # when * count + line
+    far: list[int] = []        # beyond the window
     order: list[Line] = []
     now = first = 0
-    while len(order) < len(lines):
-      while far and far[0] < first + window: heapq.heappush(waiting, (when[far[0]], heapq.heappop(far)))
-      while waiting and waiting[0][0] <= now:
-        i = heapq.heappop(waiting)[1]
-        if i < first + window: heapq.heappush(ready, (-way[i], i))
-        else: heapq.heappush(far, i)
+    while len(order) < count:
+      while far and far[0] < first + window: push(waiting, when[far[0]] * count + pop(far))
+      while waiting and waiting[0] < (now + 1) * count:
+        i = pop(waiting) % count
+        if i < first + window: push(ready, i - way[i] * count)
+        else: push(far, i)
       if not ready:
-        now = waiting[0][0]
+        now = waiting[0] // count
         continue
-      i = heapq.heappop(ready)[1]
+      i = pop(ready) % count
       order.append(lines[i])
       done[i] = True
-      while first < len(lines) and done[first]: first += 1
+      while first < count and done[first]: first += 1
       for user in self.users[i]:
         when[user] = max(when[user], now + latency[i])
         lacking[user] -= 1
-        if not lacking[user]: heapq.heappush(waiting, (when[user], user))
+        if not lacking[user]: push(waiting, when[user] * count + user)
       now += self.slots[i]
     return order
 

@@ -130,7 +130,8 @@ class Scheduler:
       if uses.board and boards is not None:
         reader, group = last.get(inst.row.name, (readers[k], 0))
         last[inst.row.name] = readers[k], group + (reader != readers[k])
-        self.board[id(inst)] = self.free_of(boards)[last[inst.row.name][1] % len(self.free_of(boards))]
+        free = self.free_of(boards)
+        self.board[id(inst)] = free[last[inst.row.name][1] % len(free)]
       elif uses.board or uses.view == MAKES: self.board[id(inst)] = OTHER_BOARD
       elif inst.row.name == COUNTED: self.board[id(inst)] = COUNTED_BOARD
 
@@ -155,20 +156,24 @@ class Scheduler:
     found = state.view if uses.view == WANTS else 0
     if inst.row.name == ARRIVAL: return found | state.boards(sources=False)
     if inst.row.effects & Effect.BARRIER and not uses.product and inst.row.name != PRODUCTS_DONE: return found | state.boards() & SHARED_BOARDS
-    for unit, _ in uses.reads: found |= state.written.get(unit, 0)
-    for unit in uses.writes:
-      found |= state.written.get(unit, 0)
-      for taken in state.read.get(unit, ()): found |= taken & 1 << READ_BOARD or taken
+    written, read = state.written, state.read
+    if written:
+      for unit, _ in uses.reads: found |= written.get(unit, 0)
+      for unit in uses.writes: found |= written.get(unit, 0)
+    for unit in uses.writes if read else ():
+      for taken in read.get(unit, ()): found |= taken & 1 << READ_BOARD or taken
     return found
 
   def lacking(self, inst: MInst, uses: Uses, state: State) -> int:
     """Cycles by which the instruction would be too early."""
-    most, now = 0, state.now
+    most, now, row, results = 0, state.now, inst.row, state.results
     for unit, guard in uses.reads:
-      for latency, pipe, at in state.results.get(unit, ()): most = max(most, distance(latency, pipe, inst.row, unit[0], guard) + at - now)
+      for latency, pipe, at in results.get(unit, ()):
+        if now - at < MOST: most = max(most, distance(latency, pipe, row, unit[0], guard) + at - now)
     for unit in uses.writes:
-      for latency, pipe, at in state.results.get(unit, ()): most = max(most, overwrite_distance(latency, pipe, inst.row, uses.board) + at - now)
-      if unit in state.fetched: most = max(most, reuse_distance(inst.row, uses.board) + state.fetched[unit] - now)
+      for latency, pipe, at in results.get(unit, ()):
+        if now - at < MOST: most = max(most, overwrite_distance(latency, pipe, row, uses.board) + at - now)
+      if now - state.fetched.get(unit, -MOST) < FIXED_READ: most = max(most, reuse_distance(row, uses.board) + state.fetched[unit] - now)
     return most
 
   def stall(self, cycles: int, state: State, lines: Lines) -> None:
@@ -207,9 +212,9 @@ def first_readers(uses: list[Uses]) -> list[int]:
   found = [len(uses)] * len(uses)
   makers: dict[Unit, int] = {}
   for k, one in enumerate(uses):
-    for unit in (*(unit for unit, _ in one.reads), *one.writes):
-      if unit in makers: found[makers[unit]] = min(found[makers[unit]], k)
-    makers.update((unit, k) for unit in one.writes)
+    for unit in [unit for unit, _ in one.reads if unit in makers] + [unit for unit in one.writes if unit in makers]:
+      found[makers[unit]] = min(found[makers[unit]], k)
+    makers.update(dict.fromkeys(one.writes, k))
   return found
 
 def due_after(unit: Unit, latency: Latency) -> int:
