@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from tinyhw.machine.inst import Access, Block, Effect, Function, MInst
+from tinyhw.machine.inst import Access, Block, Function, MInst
 from tinyhw.machine.lazy import Lazy, blocks_of
 
 MACRO = "macro"  # the `encoding` of these rows
@@ -56,7 +56,7 @@ def expand_block(function: Function, block: Block, instructions: Callable[[MInst
     for made in instructions(inst):
       made.origin, made.comment = inst.origin, made.comment or inst.row.name
       block.insts.append(made)
-      if not made.row.effects & Effect.JUMP or BEHIND not in made.operands: continue
+      if not any([o is BEHIND for o in made.operands]): continue
       assert behind is None and jump is not None, f"macro {inst.row.name} jumps behind itself twice, or nobody can"
       inside, behind = function.new_block(block.depth, "rarely", rare=True), function.new_block(block.depth, "after", block.rare)
       made.operands = [behind if o is BEHIND else o for o in made.operands]

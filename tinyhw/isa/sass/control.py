@@ -10,10 +10,9 @@ import re
 from typing import NamedTuple
 
 from tinyhw.errors import EncodeError, ParseError
-from tinyhw.machine.bits import fmt
 
-# Bits 105 to 127 of the instruction. The disassembler's tables call `free` no name; it is 0 in all code that was seen.
-LAYOUT = fmt("free:2 reuse:4 wait:6 read:3 write:3 yields:1 stall:4")
+# Bits 105 to 125 of the instruction: the fields of Control, from the lowest one on. Those above have no name; they are 0 in all code that was seen.
+WIDTHS = {"stall": 4, "yields": 1, "write": 3, "read": 3, "wait": 6, "reuse": 4}
 SHIFT = 105
 NONE = 7          # the scoreboard that is none
 SCOREBOARDS = 6
@@ -37,7 +36,11 @@ class Control(NamedTuple):
       if board != NONE and not 0 <= board < SCOREBOARDS: raise EncodeError(f"scoreboard {name} must be in 0..5, or 7 for none, got {board}")
     if self.yields and self.stall in (0, *range(12, MOST_STALL + 1)):
       raise EncodeError(f"stall {self.stall} does not go with yields; it goes with stalls 1 to 11")
-    return LAYOUT.pack(free=0, reuse=self.reuse, wait=self.wait, read=self.read, write=self.write, yields=int(self.yields), stall=self.stall) << SHIFT
+    word, at = 0, SHIFT
+    for (name, width), value in zip(WIDTHS.items(), self):
+      if not 0 <= value < 1 << width: raise EncodeError(f"field {name} must be in 0..{(1 << width) - 1}, got {value}")
+      word, at = word | value << at, at + width
+    return word
 
   def __str__(self) -> str:
     waits = "".join(str(i) if self.wait >> i & 1 else "-" for i in range(SCOREBOARDS))
@@ -48,10 +51,13 @@ USUAL = Control()  # of a line without one: nothing to wait for, and the next in
 
 def unpack(word: int) -> Control | None:
   """The control word of an instruction; None for one that the hardware does not know."""
-  fields = LAYOUT.unpack(word >> SHIFT)
-  if fields is None or fields["free"] or SCOREBOARDS in (fields["read"], fields["write"]): return None
-  if fields["yields"] and fields["stall"] in (0, *range(12, MOST_STALL + 1)): return None
-  return Control(fields["stall"], bool(fields["yields"]), fields["write"], fields["read"], fields["wait"], fields["reuse"])
+  fields, left = [], word >> SHIFT
+  for width in WIDTHS.values():
+    fields.append(left & (1 << width) - 1)
+    left >>= width
+  stall, yields, write, read, wait, reuse = fields
+  if left or SCOREBOARDS in (read, write) or yields and stall in (0, *range(12, MOST_STALL + 1)): return None
+  return Control(stall, bool(yields), write, read, wait, reuse)
 
 def parse_prefix(text: str) -> tuple[Control, str]:
   """The control word of a line, the usual one where it has none, and the rest of the line."""
