@@ -10,6 +10,8 @@ from test.codegen.test_workgroup import LANES
 from tinyhw.codegen.matrix_tile import OTHER_REGISTERS, Shape, cost, fits, registers, staged, tile
 from tinyhw.codegen.tiling import OptOps
 from tinyhw.dtype import dtypes
+from tinyhw.isa.sass.capabilities import capabilities
+from tinyhw.isa.sass.matrix import product_of_group
 from tinyhw.uop.matrix import Matrix, by_columns
 
 UNIT = by_columns(16, 16, 16, dtypes.float16, dtypes.float32, 32)
@@ -17,8 +19,9 @@ CARD = replace(LANES, lanes=32, threads=64, local_bytes=65536, vector_registers=
 
 def chosen(m: int, n: int, k: int, others: int = 1, unit: Matrix = UNIT, **changes: int) -> dict[tuple[OptOps, int], int]:
   """Opts other than MATRIX, by what they do to which range."""
-  opts = tile(axis(m, 0), axis(n, 1), axis(k, 2), others, unit, replace(CARD, **changes))
-  return {(o.op, o.axis): o.amount for o in opts if o.op is not OptOps.MATRIX}
+  choice = tile(axis(m, 0), axis(n, 1), axis(k, 2), others, unit, replace(CARD, **changes))
+  assert choice is not None and choice.cost > 0
+  return {(o.op, o.axis): o.amount for o in choice.opts if o.op is not OptOps.MATRIX}
 
 def test_registers_are_counted() -> None:
   """8 of sums, 8 of each factor; what is copied: 32 rows and columns of 16 halves, by 32 lanes."""
@@ -51,3 +54,31 @@ def test_what_is_computed_twice_costs() -> None:
   """Of 80 rows, five matrices, a wave of four would compute three twice."""
   sizes = (80, 4096, 256)
   assert cost(Shape(1, 1, 4, 1, 1), sizes, 64, UNIT, CARD) > cost(Shape(1, 1, 1, 4, 1), sizes, 64, UNIT, CARD)
+
+# A unit that reads local memory itself
+
+HOPPER = capabilities("sm_90")
+
+def in_panels(m: int, n: int, k: int, columns: int, exact: bool = False, **changes: int) -> dict[tuple[OptOps, int], int] | None:
+  choice = tile(axis(m, 0), axis(n, 1), axis(k, 2), 1, product_of_group(columns, dtypes.bfloat16), replace(HOPPER, **changes), exact)
+  return None if choice is None else {(o.op, o.axis): o.amount for o in choice.opts if o.op is not OptOps.MATRIX}
+
+def test_panels_are_shared_by_as_many_groups_of_waves_as_registers_allow() -> None:
+  assert in_panels(4096, 4096, 4096, 256) == {(OptOps.LOCAL, 0): 3}
+  assert in_panels(4096, 4096, 4096, 256, unit_registers=49152) == {(OptOps.LOCAL, 0): 2}, "three groups would leave 128 registers to a lane"
+  assert in_panels(4096, 4096, 4096, 256, local_bytes=160 << 10) is None, "factors of one group would fit, but its lanes have too much to copy"
+  assert in_panels(4096, 4096, 4096, 256, exact=True) == {(OptOps.LOCAL, 0): 2}, "three groups compute some rows twice"
+
+@pytest.mark.parametrize("m, n, k", [(63, 256, 512), (64, 255, 512), (64, 256, 500), (64, 256, 192), (64, 256, 65536)])
+def test_panels_want_whole_steps_and_neither_few_nor_many_of_them(m: int, n: int, k: int) -> None:
+  assert in_panels(m, n, k, 256) is None
+
+def test_panels_are_for_large_products() -> None:
+  """By cost: a step of the sum costs more where few workgroups have a card for themselves."""
+  def cost_of(size: int, unit: Matrix) -> float:
+    choice = tile(axis(size, 0), axis(size, 1), axis(4096, 2), 1, unit, HOPPER)
+    assert choice is not None
+    return choice.cost
+  warp = next(x for x in HOPPER.matrix if x.operand is dtypes.bfloat16 and x.lanes == 32)
+  assert cost_of(4096, product_of_group(256, dtypes.bfloat16)) < cost_of(4096, warp)
+  assert cost_of(256, product_of_group(256, dtypes.bfloat16)) > cost_of(256, warp)

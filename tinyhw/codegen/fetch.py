@@ -10,6 +10,9 @@ the filling is there, and that everybody has done with the array that is filled 
 iterations that there are not have a gate, their groups are empty. Loops that compute what they store, or store elements too small to be copied, are
 pipeline.py's.
 
+Where the matrix unit reads the arrays itself (PANEL), products of an iteration may go on in the next one. So the copies start an iteration later than
+they could, into the array of the iteration before the last one, whose products are waited for together with the oldest group.
+
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
 from __future__ import annotations
@@ -40,8 +43,9 @@ def fetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) 
   if not capabilities.copies: return uops
   for body in reversed(bodies_of(uops)):   # from the last one on, so that positions stay true
     fills = fills_of(uops, body, written, capabilities.copies)
-    stages = stages_of(uops[body.start], fills, capabilities.local_bytes)
-    if stages: uops = without_unused(ahead(uops, body, fills, stages))
+    late = in_panels(uops, fills)
+    stages = stages_of(uops[body.start], fills, capabilities.local_bytes, 1 if late else WORKGROUPS)
+    if stages: uops = without_unused(ahead(uops, body, fills, stages, late))
   return uops
 
 def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[int, ...]) -> list[Fill]:
@@ -61,31 +65,38 @@ def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[
     found.append(fill)
   return found
 
-def stages_of(counter: UOp, fills: list[Fill], local_bytes: int) -> int:
-  """How many arrays of each kind fit, of no more iterations than there are; 0: none."""
+def in_panels(uops: list[UOp], fills: list[Fill]) -> bool:
+  """Does the matrix unit read the arrays itself?"""
+  arrays = {fill.goal.src[0] for fill in fills}
+  return any(u.op is Ops.PANEL and u.src[0].src[0] in arrays for u in uops)
+
+def stages_of(counter: UOp, fills: list[Fill], local_bytes: int, workgroups: int) -> int:
+  """How many arrays of each kind fit, of no more iterations than there are; 0: none. workgroups: that should fit together."""
   arrays = {fill.goal.src[0] for fill in fills}
   size = sum(u.arg[1] * u.dtype.itemsize for u in arrays)
   if not fills or counter.src[0].op is not Ops.CONST: return 0
-  return next((n for n in STAGES if n <= counter.src[0].arg and n * size * WORKGROUPS <= local_bytes), 0)
+  return next((n for n in STAGES if n <= counter.src[0].arg and n * size * workgroups <= local_bytes), 0)
 
-def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int) -> list[UOp]:
-  """The uops with one body changed."""
+def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: bool) -> list[UOp]:
+  """The uops with one body changed. late: products of the iteration before may go on, if there are arrays enough."""
+  going = int(late and stages > 2)
+  distance = stages - 1 - going   # iterations by which copies start ahead
   counter, inside = uops[body.start], uops[body.start + 1:body.barrier]
   arrays = {u: UOp(Ops.DEFINE_LOCAL, u.dtype, (), (u.arg[0], u.arg[1] * stages)) for u in (fill.goal.src[0] for fill in fills)}
   needed = {u for fill in fills for s in fill.sources for u in s.toposort()}
   nodes = [u for u in inside if u in needed]
   copier = Copier(uops, body)
   before: list[UOp] = [UOp(Ops.BARRIER)] if in_loop(uops[:body.start]) else []
-  for k in range(stages - 1):
+  for k in range(distance):
     number = copier.put(UOp.const(counter.dtype, k))
     before += filled(copier, nodes, counter, number, fills, arrays, UOp.const(dtypes.int32, k), None)
   copier.visible.update((counter, *inside))
-  later = copier.put(UOp(Ops.ADD, counter.dtype, (counter, copier.put(UOp.const(counter.dtype, stages - 1)))))
+  later = copier.put(UOp(Ops.ADD, counter.dtype, (counter, copier.put(UOp.const(counter.dtype, distance)))))
   more = copier.put(UOp(Ops.CMPLT, dtypes.bool, (later, counter.src[0])))
   inner = filled(copier, nodes, counter, later, fills, arrays, slot_of(copier, later, stages), more)
   slot = slot_of(copier, counter, stages)
   offsets = {u: times(copier, slot, u.arg[1]) for u in arrays}
-  start = [UOp(Ops.WAIT, dtypes.void, (), stages - 2), UOp(Ops.BARRIER)]
+  start = [UOp(Ops.WAIT, dtypes.void, (), (distance - 1, going) if late else distance - 1), UOp(Ops.BARRIER)]
   inner += copier.made
   copier.made = []
   rest = moved_reads(copier, uops[body.barrier + 1:], arrays, offsets)

@@ -17,7 +17,7 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 _ANY_WIDTH = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
-_TOGETHER = frozenset({Ops.MMA, Ops.FRAGMENT})  # what the lanes of a wave do together is never taken apart
+_TOGETHER = frozenset({Ops.MMA, Ops.FRAGMENT, Ops.PANEL})  # what the lanes of a wave do together is never taken apart
 _WHOLE = frozenset({Ops.ACC, Ops.REDUCE, Ops.LOAD})  # of what a lane has of a matrix
 _MEMORY = frozenset({Ops.LOAD, Ops.GEP})  # where lanes are threads, vectors are only loaded, stored and taken apart
 _STRUCTURE = frozenset({Ops.GROUP, Ops.ACC, Ops.REDUCE, Ops.LOAD, Ops.GEP})  # limited only by what a register holds
@@ -30,8 +30,8 @@ class Legalizer:
     self.width: dict[UOp, int] = {}
     self._parts: dict[tuple[UOp, int], list[UOp]] = {}
     self._widest: dict[tuple[Ops, DType], int] = {}
-    self.shares = {d for x in capabilities.matrix if x.a and x.b and x.c
-                   for d in (x.operand.vec(x.a.count), x.operand.vec(x.b.count), x.result.vec(x.c.count))}  # what a lane has of matrices stays whole
+    self.shares = {dtype.vec(layout.count) for x in capabilities.matrix
+                   for dtype, layout in ((x.operand, x.a), (x.operand, x.b), (x.result, x.c)) if layout}  # what a lane has of matrices stays whole
 
   # ***** widths *****
 

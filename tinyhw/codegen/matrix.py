@@ -5,8 +5,8 @@ a wave and several waves (matrix_tile.py chooses them). `use_matrix` turns all o
 of a wave, and rows and columns of the tile become what the unit's layout says of a lane and an element (uop/matrix.py). The workgroup first copies
 the part of each factor that its waves need until the next barrier to local memory, all lanes together, in blocks that lie along memory; there the
 steps of the sum lie beside each other, whatever the order in memory was, so that a lane loads its share of a factor in wide pieces. Where lanes load
-factors together (`Matrix.fragments`), local memory has the order of memory instead, so that whole pieces can be copied as they are (fetch.py). What a
-tile does not cover has been peeled before and stays as it is.
+factors together (`Matrix.fragments`), local memory has the order of memory instead, so that whole pieces can be copied as they are (fetch.py);
+where the unit reads them itself (`Matrix.panels`), too, in panels. What a tile does not cover has been peeled before and stays as it is.
 
 MMA(a, b, c) has the vectors of one lane; with lanes, its meaning involves the other lanes, so only a Program can be executed, not the kernel.
 """
@@ -19,11 +19,10 @@ from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.tiling import Opt, OptOps, substitute
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.matrix import BLOCK_ROWS, WORD_BYTES, Layout, Matrix
+from tinyhw.uop.matrix import BLOCK_ROWS, LINE_BYTES, LINES, PIECE_BYTES, WORD_BYTES, Layout, Matrix, Panels
 from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
-PIECE_BYTES = 16      # that a lane copies at once
 SEGMENT_BYTES = 32    # of memory that lanes next to each other read; more of them would store to the same banks of local memory
 LOCAL_BYTES = 128     # that local memory gives at once
 MOST_TURNS = 8        # of a lane's copying that are all under way at once
@@ -135,7 +134,7 @@ def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: in
   """The matrix of sums, of which each lane has its vector. fresh: ids for 2 * RANGES ranges, stage: two for local arrays."""
   x, y = factors(u, matrix) or u.src[0].src
   if tile.rows not in x.ranges: x, y = y, x
-  assert matrix.a is not None and matrix.b is not None and matrix.c is not None
+  assert matrix.c is not None
   a = share(x, tile, tile.row, "row", wave, matrix, matrix.a, fresh, stage)
   b = share(y, tile, tile.column, "column", wave, matrix, matrix.b, fresh + RANGES, stage + 1)
   dtype = u.dtype.vec(matrix.c.count)
@@ -160,8 +159,9 @@ def is_zero(u: UOp) -> bool: return u.op is Ops.CONST and u.arg == 0
 
 # ***** local memory *****
 
-def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout, fresh: int, stage: int) -> UOp:
-  """A lane's elements of a factor, which has rows or columns (side, axis), from local memory."""
+def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout | None, fresh: int, stage: int) -> UOp:
+  """A lane's elements of a factor, which has rows or columns (side, axis), from local memory, or where the unit finds them there."""
+  if layout is None: return panel(x, tile, side, wave, fresh, stage)
   if matrix.fragments: return fragment(x, tile, side, wave, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
   apart = reads_apart(layout, axis, aligned * x.dtype.itemsize)
@@ -190,6 +190,38 @@ class Array(NamedTuple):
   def place(self, row: UOp, step: UOp) -> UOp:
     outer, inner = (step, row) if self.turned else (row, step)
     return make(Ops.ADD, weakint, (times(outer, self.pitch), inner))
+
+  def size(self, rows: int, steps: int) -> int: return (steps if self.turned else rows) * self.pitch
+
+class PanelArray(NamedTuple):
+  """A factor in panels, as `Panels` has them."""
+  panels: Panels
+  length: int   # elements of a line
+  digits: tuple[tuple[int, int], ...] = ()
+
+  def place(self, row: UOp, step: UOp) -> UOp:
+    line, along = (step, row) if self.panels.turned else (row, step)
+    piece = self.length * PIECE_BYTES // LINE_BYTES
+    number_of_piece = make(Ops.IDIV, weakint, (make(Ops.MOD, weakint, (along, number(self.length))), number(piece)))
+    changed = make(Ops.XOR, weakint, (number_of_piece, make(Ops.MOD, weakint, (line, number(LINES)))))
+    within = make(Ops.ADD, weakint, (times(changed, piece), make(Ops.MOD, weakint, (along, number(piece)))))
+    return make(Ops.ADD, weakint, (self.begin(row, step), within))
+
+  def begin(self, row: UOp, step: UOp) -> UOp:
+    """Where the line of an element begins."""
+    line, along = (step, row) if self.panels.turned else (row, step)
+    before = times(make(Ops.IDIV, weakint, (along, number(self.length))), self.panels.lines)
+    return times(make(Ops.ADD, weakint, (before, line)), self.length)
+
+  def size(self, rows: int, steps: int) -> int: return rows * steps
+
+def panel(x: UOp, tile: Tile, side: Side, wave: UOp, fresh: int, stage: int) -> UOp:
+  """A factor as a PANEL: local memory lies as memory does, along the steps or along the rows (or columns)."""
+  turned = lies_along_side(x, tile, side)
+  array = PanelArray(Panels(tile.step.size if turned else side.size, turned), LINE_BYTES // x.dtype.itemsize)
+  local = staged(x, tile, side, wave, array, as_in_memory(x, side)[1] if turned else pieces_of(x, tile, side, workgroup_of(tile, wave)), fresh, stage)
+  row, step = (position([*s.parts[:-1], number(0)], s) for s in (side, tile.step))
+  return UOp(Ops.PANEL, x.dtype, (UOp(Ops.INDEX, x.dtype, (local, array.begin(row, step))),), array.panels)
 
 def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, layout: Layout, fresh: int, stage: int) -> UOp:
   """A factor's elements by a FRAGMENT: blocks of rows that lie in local memory as in memory, with a piece left out between them, so that the rows
@@ -284,7 +316,7 @@ def packed_place(row: UOp, digits: tuple[tuple[int, int], ...]) -> UOp:
     total, span = make(Ops.ADD, weakint, (total, times(digit, span))), span * radix
   return total
 
-def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array, cut: Pieces, fresh: int, stage: int) -> UOp:
+def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array | PanelArray, cut: Pieces, fresh: int, stage: int) -> UOp:
   """A local array of a factor, some elements longer than it must be in each row, so that lanes that read rows side by side do so from different
   banks. All lanes copy blocks, `turns` times."""
   lanes = tuple(wave if r is tile.columns else r for r in tile.lanes)
@@ -304,7 +336,7 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array, cut: Pieces,
   row = make(Ops.ADD, weakint, (times(make(Ops.IDIV, weakint, (rest, across)), cut.row), near))
   row = make(Ops.ADD, weakint, (times(row, cut.high), down))
   value = substitute(x, {**digits_of(row, side), **digits_of(step, tile.step)})
-  local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, (tile.step.size if array.turned else side.size) * array.pitch))
+  local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, array.size(side.size, tile.step.size)))
   place = UOp(Ops.INDEX, x.dtype, (local, array.place(packed_place(row, array.digits), step)))
   copies = side_by_side(value, place, along) or side_by_side(value, place, down) or [(value, place)]
   stores = [make(Ops.STORE, dtypes.void, (to, what, gate, turn, *[r for r in (down, along) if r in to.ranges], *lanes)) for what, to in copies]

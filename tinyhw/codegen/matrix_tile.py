@@ -4,22 +4,28 @@ A wave has `tall` by `broad` matrices of the result in registers, so that what i
 share what they stage in local memory, for `steps` of the unit between two barriers. All shapes that fit into registers and local memory are costed,
 in bytes of local memory: what a wave loads from it, what it stages, and its products at PRODUCTS_PER_BYTE; also of what is computed twice where a
 shape does not divide the sizes. Fewer waves than the card runs at once take as long as that many. Cost: a hundred candidates.
+
+Where the unit reads its operands from local memory itself (`Matrix.panels`), all goes on at the same time: what takes longest counts, of products,
+local memory and the caches between it and memory, each for the whole workgroup.
 """
 from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from tinyhw.codegen.matrix import MOST_TURNS, PIECE_BYTES
+from tinyhw.codegen.matrix import MOST_TURNS
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
-from tinyhw.uop.matrix import Layout, Matrix
+from tinyhw.uop.matrix import PIECE_BYTES, Layout, Matrix
 from tinyhw.uop.ops import UOp
 
 WAVES = (1, 2)             # of a workgroup along each side
+GROUPS = (1, 2, 3, 4)      # of waves that compute a matrix of panels together, along the rows
 MATRICES = (1, 2, 4, 8)    # of a wave along each side; as many as 8 only
 MOST_OF_EIGHT = 64         # where they have together no more rows or columns than this
 STEPS = (1, 2, 4, 8)       # of the unit between two barriers
 PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while local memory gives it a byte: 2 to 8 on real ones
+PANEL_PRODUCTS = 16        # the same of products of panels
+CACHE_BYTES = 3.3          # that local memory gives while caches give one
 BARRIER_BYTES = 4096       # what waiting for staged values costs a wave
 OTHER_REGISTERS = 28       # of a lane that hold neither factors nor sums: addresses, what is being computed
 
@@ -34,24 +40,32 @@ class Shape(NamedTuple):
   def rows(self, matrix: Matrix) -> int: return self.high * self.tall * matrix.m
   def columns(self, matrix: Matrix) -> int: return self.wide * self.broad * matrix.n
 
-def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities, exact: bool = False) -> tuple[Opt, ...]:
+class Choice(NamedTuple):
+  """Opts, and what a step of the sum costs with them."""
+  opts: tuple[Opt, ...]
+  cost: float
+
+def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities, exact: bool = False) -> Choice | None:
   """The best shape for ranges of rows, columns and the sum, as Opts. others: how many such products the kernel computes.
 
-  exact: nothing may be computed twice, as the kernel reads what it overwrites; there are no Opts then where no shape divides the sizes.
+  exact: nothing may be computed twice, as the kernel reads what it overwrites; there is no choice then where no shape divides the sizes.
   """
   sizes = size_of(m), size_of(n), size_of(k)
-  fitting = [s for s in map(Shape._make, itertools.product(WAVES, WAVES, MATRICES, MATRICES, STEPS)) if fits(s, sizes, matrix, capabilities)]
+  counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.panels else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
+  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities)]
   if exact: fitting = [s for s in fitting if sizes[0] % s.rows(matrix) == sizes[1] % s.columns(matrix) == 0]
-  if exact and not fitting: return ()
-  best = min(fitting, key=lambda s: cost(s, sizes, others, matrix, capabilities), default=Shape(1, 1, 1, 1, 1))
+  if not fitting and (exact or matrix.panels): return None
+  def cost_of(s: Shape) -> float: return (panels_cost if matrix.panels else cost)(s, sizes, others, matrix, capabilities)
+  best = min(fitting, key=cost_of, default=Shape(1, 1, 1, 1, 1))
   opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n), Opt(OptOps.MATRIX, k.arg[0], matrix.k)]
   opts += [Opt(OptOps.UPCAST, r.arg[0], amount) for r, amount in ((m, best.tall), (n, best.broad), (k, best.steps)) if amount > 1]
   opts += [Opt(OptOps.LOCAL, r.arg[0], amount) for r, amount in ((m, best.high), (n, best.wide)) if amount > 1]
-  return tuple(opts)
+  return Choice(tuple(opts), cost_of(best) / matrix.k)
 
 def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities) -> bool:
   """No larger than the product, and within registers and local memory."""
   m, n, k = sizes
+  if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities)
   if s.tall == 8 and s.tall * matrix.m > MOST_OF_EIGHT or s.broad == 8 and s.broad * matrix.n > MOST_OF_EIGHT: return False
   if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps: return False
   if registers(s, matrix) > capabilities.vector_registers and s[2:4] != (1, 1): return False
@@ -59,6 +73,14 @@ def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Ca
   if not capabilities.copies: return WORKGROUPS * size <= capabilities.local_bytes
   return max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes and turns(s, matrix) <= MOST_TURNS
 
+def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities) -> bool:
+  """The same where the unit reads local memory itself: sums must not be too long for one variable, and copies must be ahead (fetch.py)."""
+  steps = s.steps * matrix.k
+  if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or not ARRAYS * steps <= sizes[2] <= MOST_STEPS: return False
+  if registers(s, matrix) > min(capabilities.vector_registers, capabilities.unit_registers // (s.high * s.wide * matrix.lanes) // 8 * 8): return False
+  return ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize <= capabilities.local_bytes and turns(s, matrix) <= MOST_TURNS
+
+MOST_STEPS = 32768  # of a sum of products of panels, which are added to one variable
 PADDING = 8     # elements between rows in local memory, at most
 ARRAYS = 4      # of each factor where they are copied some iterations ahead (fetch.py)
 UNIT_WAVES = 8  # that should be there together then: two for each SIMD of a unit
@@ -75,8 +97,9 @@ def staged(s: Shape, matrix: Matrix) -> int:
 
 def registers(s: Shape, matrix: Matrix) -> int:
   """Of a lane: sums, factors of one step, and what it copies of the next staging."""
-  factors = s.tall * elements(matrix.a) + s.broad * elements(matrix.b) + staged(s, matrix) * s.steps * matrix.k // (s.high * s.wide * matrix.lanes)
   sums = s.tall * s.broad * elements(matrix.c) * matrix.result.itemsize
+  if matrix.panels: return sums // 4 + OTHER_REGISTERS
+  factors = s.tall * elements(matrix.a) + s.broad * elements(matrix.b) + staged(s, matrix) * s.steps * matrix.k // (s.high * s.wide * matrix.lanes)
   return -(-(factors * matrix.operand.itemsize + sums) // 4) + OTHER_REGISTERS
 
 def elements(layout: Layout | None) -> int: return 0 if layout is None else layout.count
@@ -89,3 +112,14 @@ def cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, cap
   copied = staged(s, matrix) * matrix.k * size / waves
   products = s.tall * s.broad * matrix.m * matrix.n * matrix.k / PRODUCTS_PER_BYTE
   return (loaded + copied + products + BARRIER_BYTES / s.steps) * max(groups * waves, capabilities.threads / 2)
+
+def panels_cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities) -> float:
+  """The same where the unit reads local memory itself."""
+  groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
+  size, matrices = matrix.operand.itemsize, s.high * s.wide * s.tall * s.broad
+  copied = staged(s, matrix) * matrix.k * size
+  local = matrices * (matrix.m + matrix.n) * matrix.k * size + copied
+  products = matrices * matrix.m * matrix.n * matrix.k / PANEL_PRODUCTS
+  units = capabilities.threads // UNIT_WAVES / 2
+  alone = 1 + ARRAYS * s.steps * matrix.k / sizes[2]   # the first copies, and the last products, are beside nothing else
+  return (max(local, products, copied * CACHE_BYTES) + BARRIER_BYTES / s.steps) * alone * -(-groups // units) * units

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 import math
 
 from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.heuristic import choose, lanes_of, nest_of
+from tinyhw.codegen.heuristic import choose, grid, lanes_of, nest_of
 from tinyhw.codegen.optimize import same_loops, with_few_ranges
 from tinyhw.codegen.register_tile import TILE_FACTORS
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
+from tinyhw.codegen.workgroup import products
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -57,6 +58,9 @@ def neighbours(sink: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Op
   outputs = ranges_of(sink.src[0])
   reduced = tuple(dict.fromkeys(r for u in sink.toposort() if u.op is Ops.REDUCE for r in ranges_of(u)))
   matrix = {o.axis for o in opts if o.op is OptOps.MATRIX}
+  if matrix:
+    nest = nest_of(sink.src[0])
+    yield from (grid(nest, other, capabilities) for other in products(nest, capabilities))
   for r in outputs + reduced:
     if not size_of(r) or r.arg[0] in matrix: continue
     if not capabilities.lanes: yield from _vectors(sink, r, opts, capabilities)

@@ -10,12 +10,13 @@ import math
 from typing import TYPE_CHECKING
 
 from tinyhw.codegen.access import access_of
+from tinyhw.codegen.affine import linear
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.matrix import factors
-from tinyhw.codegen.matrix_tile import tile
+from tinyhw.codegen.matrix_tile import Choice, tile
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
-from tinyhw.uop.matrix import Matrix
+from tinyhw.uop.matrix import PIECE_BYTES, Matrix
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
@@ -27,9 +28,8 @@ MOST_OPERATIONS = 128  # of all copies of a body
 
 def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   """The opts that make lanes; none for a kernel without an output range."""
-  for matrix in capabilities.matrix:
-    found = product(nest, matrix, capabilities) if matrix.lanes == capabilities.lanes and matrix.c is not None else ()
-    if found: return found
+  found = products(nest, capabilities)
+  if found: return found[0]
   ranges = [r for r in nest.ranges if size_of(r) > 1]
   shared = [r for r in ranges if all(r in u.ranges for u in nest.reduces)] or ranges
   best = max(shared, key=lambda r: (adjacent(nest, r), r.arg), default=None)
@@ -129,13 +129,19 @@ def lanes_along(n: int, wave: int) -> int:
 
 # ***** products *****
 
-def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> tuple[Opt, ...]:
+def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
+  """Opts for each shape of the matrix unit that does a kernel's product, best first."""
+  shapes = [x for x in capabilities.matrix if x.c is not None and (x.panels or x.lanes == capabilities.lanes)]
+  choices = [choice for choice in (product(nest, matrix, capabilities) for matrix in shapes) if choice is not None]
+  return [choice.opts for choice in sorted(choices, key=lambda choice: choice.cost)]
+
+def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> Choice | None:
   """Opts for the matrix unit, if the only reduction is a product: one factor has rows, the other columns, both the summed range."""
-  if len(nest.reduces) != 1 or not all(r in nest.reduces[0].ranges for r in nest.ranges): return ()
+  if len(nest.reduces) != 1 or not all(r in nest.reduces[0].ranges for r in nest.ranges): return None
   pair = factors(nest.reduces[0], matrix)
-  if pair is None: return ()
+  if pair is None or matrix.panels and not all(map(copied_whole, pair)): return None
   inner = [r for r in ranges_of(nest.reduces[0]) if size_of(r) >= matrix.k and all(r in x.ranges for x in pair)]
-  if not inner: return ()
+  if not inner: return None
   k = inner[-1]
   store = access_of(nest.store)
   for n in sorted(nest.ranges, key=lambda r: (store.stride(r) == 1, r.arg), reverse=True):
@@ -148,4 +154,13 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> tuple[Opt
     others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
     in_place = any(a.node.src[0].src[0] is nest.store.src[0].src[0] for a in nest.accesses if not a.is_store)
     return tile(m, n, k, others, matrix, capabilities, in_place)
-  return ()
+  return None
+
+def copied_whole(factor: UOp) -> bool:
+  """Can a factor be copied from memory as it is, in whole pieces? It lies along one of its ranges, and all else moves it by whole pieces."""
+  if factor.op is not Ops.LOAD or len(factor.src) > 1: return False
+  terms, constant = linear(factor.src[0].src[1])
+  piece = PIECE_BYTES // factor.dtype.itemsize
+  along = [r for r, stride in terms.items() if stride == 1]
+  if len(along) != 1 or along[0].op is not Ops.RANGE or size_of(along[0]) % piece: return False
+  return not any(stride % piece for stride in (constant, *(stride for r, stride in terms.items() if r is not along[0])))

@@ -189,7 +189,7 @@ class Selection(Structure):
     self.branch(after, [])
     self.enter(after)
 
-_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
+_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.PANEL, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
 _VALUES: dict[Ops, Callable[[Selection, UOp], Reg]] = {
   Ops.PARAM: lambda s, u: s.define(u), Ops.DEFINE_VAR: lambda s, u: s.define(u), Ops.LOAD: lambda s, u: s.load(u),
   Ops.MMA: lambda s, u: s.multiply(u), Ops.FRAGMENT: lambda s, u: s.fragment(u),

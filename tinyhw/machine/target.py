@@ -30,6 +30,7 @@ class Capabilities:
   vector_operations: the same for vectors of that scalar; any number of lanes that fills at most vector_bytes.
   threads: workers that run a grid together. lanes: of a workgroup, as many as execute one instruction (a wave); LOCAL axes exist. Lanes of a
   workgroup share local memory and a barrier. 0 on a CPU.
+  unit_registers: of all lanes that a workgroup may have together; 0: a lane has as many in any workgroup.
   local_bytes: budget of STAGE: half of L2 on a CPU, LDS or shared memory on a GPU. cache_bytes: L1, L2, L3 as one worker sees them.
   masked_bytes: sizes of elements that a vector gate of a LOAD or STORE may keep.
   gathers: the INDEX of a LOAD may be a vector; scatters: that of a STORE.
@@ -57,6 +58,7 @@ class Capabilities:
   truths: bool = False
   maxima: frozenset[DType] = frozenset()
   copies: tuple[int, ...] = ()
+  unit_registers: int = 0
 
   def supports(self, op: Ops, dtype: DType) -> bool:
     """Whether the selector knows op with a result of this dtype (compares: with operands of it), lanes counted."""

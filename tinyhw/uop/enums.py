@@ -107,6 +107,7 @@ class Ops(Named):
   COMMIT = auto()
   WAIT = auto()
   FRAGMENT = auto()
+  PANEL = auto()
   MMA = auto()
   BROADCAST = auto()
   VECTORIZE = auto()

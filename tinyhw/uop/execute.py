@@ -13,7 +13,7 @@ from tinyhw.arithmetic import Function, Scalar, cast, elements, from_bytes, oper
 from tinyhw.dtype import DType
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
-from tinyhw.uop.matrix import BLOCK_BYTES, BLOCK_ROWS, FRAGMENT_LANES, WORD_BYTES, Matrix, blocks_of
+from tinyhw.uop.execute_matrix import Shared, matrix_product
 from tinyhw.uop.ops import UOp
 
 def element_function(u: UOp) -> Function:
@@ -110,8 +110,9 @@ def value_function(u: UOp) -> Function:
   if op is Ops.GEP:
     lane = u.arg
     return (lambda x: x[lane]) if n == 1 else lambda x: x[lane:lane + n]
-  if op is Ops.MMA: return _matrix(u)
+  if op is Ops.MMA: return matrix_product(u)
   if op is Ops.FETCH: return _fetch(u.arg)
+  if op is Ops.PANEL: return lambda place: place
   if op in (Ops.SINK, Ops.GROUP, Ops.NOOP, Ops.COMMIT, Ops.WAIT): return lambda *sources: None
   raise VerifyError(f"{op.name} cannot be executed: {u!r}")
 
@@ -122,19 +123,6 @@ def _bitcast_lanes(source: DType, target: DType) -> Function:
     parts = tuple([from_bytes(data[i:i + size], target.scalar()) for i in range(0, len(data), size)])
     return parts[0] if target.count == 1 else parts
   return bitcast
-
-def _matrix(u: UOp) -> Function:
-  """MMA: c + a @ b, all row-major, folded over k with fused multiply-adds in c's type."""
-  m, n, k = u.arg.m, u.arg.n, u.arg.k
-  scalar = u.dtype.scalar()
-  fused, widen = operation("MULACC", scalar), cast(u.src[0].dtype.scalar(), scalar)
-  def multiply(a: Any, b: Any, c: Any) -> tuple[Scalar, ...]:
-    out = list(c)
-    for i in range(m):
-      for j in range(n):
-        for x in range(k): out[i * n + j] = fused(widen(a[i * k + x]), widen(b[x * n + j]), out[i * n + j])
-    return tuple(out)
-  return multiply
 
 # ***** kernels *****
 
@@ -275,7 +263,7 @@ class _Block:
   """Steps in order. A step's function is None where a nested block (a loop or a condition) stands: see `bracket`."""
   def __init__(self, bracket: UOp | None = None):
     self.bracket = bracket
-    self.steps: list[tuple[Callable[..., Any] | _Shared | None, Any, int]] = []
+    self.steps: list[tuple[Callable[..., Any] | Shared | None, Any, int]] = []
 
 class _Program:
   """A Program as nested blocks."""
@@ -297,7 +285,7 @@ class _Program:
 
   def place(self, u: UOp) -> int: return self.places.setdefault(u, len(self.places))
 
-  def _step(self, u: UOp) -> tuple[Callable[..., Any] | _Shared, tuple[int, ...], int]:
+  def _step(self, u: UOp) -> tuple[Callable[..., Any] | Shared, tuple[int, ...], int]:
     op = u.op
     if op is Ops.BARRIER: return _barrier, (), self.place(u)
     missing = [s for s in u.src if s not in self.places]
@@ -315,19 +303,19 @@ class _Program:
     if op is Ops.ASSIGN_ACC:  # its result goes to the ACC's place
       self.places[u] = self.place(u.src[0])
       return lambda x: x, (self.place(u.src[1]),), self.place(u.src[0])
-    if op is Ops.MMA and u.arg.lanes > 1 or op is Ops.FRAGMENT: return _Shared(u), tuple([self.place(s) for s in u.src]), self.place(u)
+    if op is Ops.MMA and u.arg.lanes > 1 or op is Ops.FRAGMENT: return Shared(u), tuple([self.place(s) for s in u.src]), self.place(u)
     function = value_function(u)
     return function, tuple([self.place(s) for s in u.src]), self.place(u)
 
-  def run(self, block: _Block, values: list[Any]) -> Iterator[_Shared | None]:
+  def run(self, block: _Block, values: list[Any]) -> Iterator[Shared | None]:
     """Execute a block; yields at every BARRIER, and what it needs other lanes for."""
     for f, sources, at in block.steps:
       if f is None: yield from self._bracket(sources, values, at)
       elif f is _barrier: yield None
-      elif isinstance(f, _Shared): yield _Shared(f.u, values, sources, at)
+      elif isinstance(f, Shared): yield Shared(f.u, values, sources, at)
       else: values[at] = f(*[values[i] for i in sources])
 
-  def _bracket(self, block: _Block, values: list[Any], at: int) -> Iterator[_Shared | None]:
+  def _bracket(self, block: _Block, values: list[Any], at: int) -> Iterator[Shared | None]:
     u = block.bracket
     assert u is not None
     given = values[self.places[u.src[0]]]
@@ -343,7 +331,7 @@ class _Program:
       values[at] = i
       yield from self.run(block, values)
 
-  def _workgroup(self, block: _Block, values: list[Any], at: int, points: range) -> Iterator[_Shared | None]:
+  def _workgroup(self, block: _Block, values: list[Any], at: int, points: range) -> Iterator[Shared | None]:
     """Run a copy of the values for each lane, all of them up to the next BARRIER in turn. Nested LOCAL ranges are lanes of one workgroup."""
     lanes = []
     for i in points:
@@ -354,8 +342,8 @@ class _Program:
       reached = [next(lane, _DONE) for lane in lanes]
       waiting = [lane for lane, place in zip(lanes, reached) if place is not _DONE]
       if waiting and len(waiting) != len(lanes): raise VerifyError("some lanes of a workgroup reach a BARRIER that others do not")
-      shared = [place for place in reached if isinstance(place, _Shared)]
-      if shared and len({place.u for place in reached if isinstance(place, _Shared)} | {None for p in reached if p is None}) > 1:
+      shared = [place for place in reached if isinstance(place, Shared)]
+      if shared and len({place.u for place in reached if isinstance(place, Shared)} | {None for p in reached if p is None}) > 1:
         raise VerifyError("lanes of a workgroup reach different operations of the matrix unit")
       together = shared[0].lanes if shared else 1
       for k in range(0, len(shared), together): shared[0].execute(shared[k:k + together])
@@ -364,57 +352,6 @@ class _Program:
 
 _DONE: Any = object()
 def _barrier() -> None: pass
-
-class _Shared:
-  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), or a FRAGMENT, and the values of one lane that has reached it."""
-  def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
-    self.u, self.values, self.places, self.at = u, values, places, at
-
-  @property
-  def lanes(self) -> int:
-    """That execute it together."""
-    return FRAGMENT_LANES if self.u.op is Ops.FRAGMENT else int(self.u.arg.lanes)
-
-  def execute(self, lanes: list[_Shared]) -> None:
-    """Give each of the lanes its share."""
-    if self.u.op is Ops.FRAGMENT: self.load(lanes)
-    else: self.multiply(lanes)
-
-  def load(self, lanes: list[_Shared]) -> None:
-    """Blocks of local memory: the place of a row of them comes from each lane."""
-    if len(lanes) != FRAGMENT_LANES: raise VerifyError(f"{len(lanes)} lanes load a FRAGMENT, not {FRAGMENT_LANES}")
-    size, transposed, rows = self.u.dtype.scalar().itemsize, self.u.arg, list[list[Any]]()
-    for lane in lanes[:BLOCK_ROWS * blocks_of(self.u.dtype)]:
-      assert lane.values is not None
-      memory, at = lane.values[lane.places[0]]
-      rows.append([memory.read(at + k) for k in range(BLOCK_BYTES // size)])
-    each = WORD_BYTES // size
-    for number, lane in enumerate(lanes):
-      row, first = number // 4, number % 4 * each
-      blocks = [rows[k:k + BLOCK_ROWS] for k in range(0, len(rows), BLOCK_ROWS)]
-      assert lane.values is not None
-      lane.values[lane.at] = tuple([block[first + k][row] if transposed else block[row][first + k] for block in blocks for k in range(each)])
-
-  def multiply(self, lanes: list[_Shared]) -> None:
-    """Give each of the lanes that hold one matrix its share of the result."""
-    matrix: Matrix = self.u.arg
-    sides = ((matrix.a, "row", "step", matrix.m * matrix.k, matrix.k), (matrix.b, "step", "column", matrix.k * matrix.n, matrix.n),
-             (matrix.c, "row", "column", matrix.m * matrix.n, matrix.n))
-    whole: list[list[Any]] = []
-    for i, (layout, down, across, size, width) in enumerate(sides):
-      assert layout is not None
-      content: list[Any] = [None] * size
-      for number, lane in enumerate(lanes):
-        for e, x in enumerate(lane.values[lane.places[i]]):  # type: ignore[index]  # all of them have values now
-          content[layout.place(down, number, e) * width + layout.place(across, number, e)] = x
-      whole.append(content)
-    result = _matrix(self.u)(*whole)
-    c = matrix.c
-    assert c is not None
-    for number, lane in enumerate(lanes):
-      assert lane.values is not None
-      places = [c.place("row", number, e) * matrix.n + c.place("column", number, e) for e in range(c.count)]
-      lane.values[lane.at] = tuple([result[at] for at in places])
 
 def run_program(program: Any, buffers: Mapping[Any, Any], variables: Mapping[str, int], first: int, last: int | None) -> None:
   """Run work items first to last-1 of a Program's grid (all of it by default)."""

@@ -66,7 +66,8 @@ class Matrix:
   """A shape of the matrix unit: (m, k) x (k, n) + (m, n), and the element types of its operands and of its result.
 
   lanes: how many lanes of a workgroup hold a matrix together. 1: an operand is a whole matrix, row by row, and there are no layouts. More: a, b, c
-  tell which elements a lane has. fragments: lanes load a and b from local memory together (FRAGMENT).
+  tell which elements a lane has. fragments: lanes load a and b from local memory together (FRAGMENT). panels: the unit reads them from there itself
+  (PANEL), so no lane has any of them; the steps of one MMA fill a row of a panel.
   """
   m: int
   n: int
@@ -78,14 +79,35 @@ class Matrix:
   b: Layout | None = None
   c: Layout | None = None
   fragments: bool = False
+  panels: bool = False
 
   @functools.cached_property
   def _hash(self) -> int:
-    return hash((self.m, self.n, self.k, self.operand, self.result, self.lanes, self.a, self.b, self.c, self.fragments))
+    return hash((self.m, self.n, self.k, self.operand, self.result, self.lanes, self.a, self.b, self.c, self.fragments, self.panels))
 
   def __hash__(self) -> int:
     """Kept, as each pass looks up each of its products by it."""
     return self._hash
+
+@register
+@dataclass(frozen=True)
+class Panels:
+  """How a factor lies in local memory for a unit that reads it itself: the argument of PANEL.
+
+  A panel is so many lines of 128 bytes, which are rows (or columns) of the factor and have its steps; turned: lines are steps, and have its rows (or
+  columns). What does not fit into a line is in the next panel. A line's pieces of 16 bytes change places: where p would be, is p ^ line % 8. Panels
+  begin at multiples of eight lines.
+  """
+  lines: int
+  turned: bool
+
+  def place(self, line: int, along: int, itemsize: int) -> int:
+    """Where an element is, in elements from the beginning of a panel, its line and its place along the line given."""
+    length, piece = LINE_BYTES // itemsize, PIECE_BYTES // itemsize
+    panel, at = divmod(along, length)
+    return (panel * self.lines + line) * length + (at // piece ^ line % LINES) * piece + at % piece
+
+LINE_BYTES, PIECE_BYTES, LINES = 128, 16, 8  # of panels: a line, its pieces, and how many lines change them each in its own way
 
 # What a FRAGMENT loads: blocks of 8 rows of 16 bytes, by 32 lanes. Lane 8b + r says where row r of block b is; of each block it gets the word number
 # lane % 4 of row lane // 4, or, with transposition, of elements of two bytes, the elements lane // 4 of rows 2 * (lane % 4) and the next one

@@ -12,7 +12,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.inbounds import outside, outside_run
-from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, blocks_of
+from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, Matrix, Panels, blocks_of
 from tinyhw.uop.ops import KernelInfo, UOp, resolve, same_shape
 from tinyhw.uop.text import line_number, show
 
@@ -275,7 +275,7 @@ KERNEL: dict[Ops, Check] = {
   **_ELEMENTWISE, **_LANES, Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.PARAM: _slot, Ops.RANGE: _range, Ops.INDEX: _index,
   Ops.LOAD: _load, Ops.STORE: _store, Ops.REDUCE: _fold, Ops.STAGE: _fold, Ops.GROUP: _anything, Ops.DEVICE: _anything, Ops.DEFINE_LOCAL: _slot,
   Ops.AFTER: _first_type,  # AFTER(DEFINE_LOCAL, stores): what codegen makes of a STAGE
-  Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2),
+  Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2), Ops.PANEL: lambda u: _panel(u),
   Ops.SINK: lambda u: None if u.arg is None or isinstance(u.arg, KernelInfo) else f"argument {u.arg!r} is no KernelInfo",
 }
 
@@ -324,9 +324,18 @@ def _fetch(u: UOp) -> str | None:
   if not isinstance(u.arg, int) or u.arg < 1: return f"of {u.arg!r} elements"
   return _gate(u.src[2], 1) if len(u.src) > 2 else None
 
-def _wait(u: UOp) -> str | None: return _no_sources(u) or (None if isinstance(u.arg, int) and u.arg >= 0 else f"leaves {u.arg!r} groups")
+def _wait(u: UOp) -> str | None:
+  """arg: groups of copies, or those and groups of products."""
+  left = u.arg if isinstance(u.arg, tuple) else (u.arg,)
+  return _no_sources(u) or (None if len(left) in (1, 2) and all(isinstance(n, int) and n >= 0 for n in left) else f"leaves {u.arg!r} groups")
 
-def _matrix(u: UOp) -> str | None: return _sources(u, 3) or (None if u.src[2].dtype is u.dtype else f"adds {u.src[2].dtype} to {u.dtype}")
+def _matrix(u: UOp) -> str | None:
+  if len(u.src) == 3 and isinstance(u.arg, Matrix) and u.arg.panels != (u.src[0].op is u.src[1].op is Ops.PANEL): return "takes PANELs, or values"
+  return _sources(u, 3) or (None if u.src[2].dtype is u.dtype else f"adds {u.src[2].dtype} to {u.dtype}")
+
+def _panel(u: UOp) -> str | None:
+  if len(u.src) != 1 or u.src[0].op is not Ops.INDEX or u.src[0].dtype is not u.dtype: return "not of (INDEX), and its type"
+  return None if isinstance(u.arg, Panels) else f"lies as {u.arg!r}, not as Panels"
 
 PROGRAM: dict[Ops, Check] = {
   **{op: KERNEL[op] for op in (*_ELEMENTWISE, *_LANES, Ops.CONST, Ops.DEFINE_VAR, Ops.PARAM, Ops.RANGE, Ops.INDEX, Ops.LOAD)},
@@ -334,7 +343,7 @@ PROGRAM: dict[Ops, Check] = {
   Ops.END: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.RANGE else "closes no RANGE",
   Ops.ENDIF: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.IF else "closes no IF",
   Ops.STORE: lambda u: _store(u) if all(s.op is not Ops.RANGE for s in u.src[2:]) else "names ranges; in a Program brackets do that",
-  Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.FETCH: _fetch, Ops.COMMIT: _no_sources, Ops.WAIT: _wait,
+  Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.PANEL: _panel, Ops.FETCH: _fetch, Ops.COMMIT: _no_sources, Ops.WAIT: _wait,
   Ops.SINK: _anything, Ops.NOOP: _anything,
 }
 

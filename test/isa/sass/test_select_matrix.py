@@ -11,18 +11,21 @@ from test.isa.sass.machine import ARCHS, SASS, check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
+from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.errors import DataRace, MissingWait, UninitialisedRead
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.control import Control, unpack
 from tinyhw.isa.sass.encode import encode
+from tinyhw.isa.sass.matrix import product_of_group
 from tinyhw.isa.sass.select import select
 from tinyhw.isa.sass.table import build, table
 from tinyhw.isa.sass.target import assemble, target
+from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import by_columns
-from tinyhw.uop.ops import UOp
+from tinyhw.uop.ops import KernelInfo, UOp
 
 HALF = dtypes.float16
 
@@ -96,3 +99,22 @@ def test_each_wait_for_copies_is_needed(name: str, which: int) -> None:
   hasty = replace(SASS, compile=lambda *_: replace(code, text=code.text[:at] + nop + code.text[at + 16:]))
   with pytest.raises((DataRace, MissingWait, UninitialisedRead)):
     for seed in range(3): hasty.execute(program, "sm_80", data_for(kernel), seed=seed)
+
+# Products of four warps
+
+def of_groups(columns: int, dtype: DType = HALF) -> Capabilities: return replace(capabilities("sm_90"), matrix=(product_of_group(columns, dtype),))
+
+def opts_of(columns: int, groups: int) -> tuple[Opt, ...]:
+  """So many groups of warps, one below the other."""
+  matrix = (Opt(OptOps.MATRIX, 0, 64), Opt(OptOps.MATRIX, 1, columns), Opt(OptOps.MATRIX, 2, 64))
+  return (*matrix, *[Opt(OptOps.LOCAL, 0, groups)] * (groups > 1), Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1))
+
+@pytest.mark.parametrize("m, n, k, columns, groups, dtype, transposed", [
+  (64, 64, 256, 64, 1, HALF, False), (128, 64, 256, 64, 2, dtypes.bfloat16, True), (72, 72, 320, 64, 1, HALF, False)])
+def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, dtype: DType, transposed: bool) -> None:
+  """Factors along the sum and across it, one group and two, sizes that are no multiples."""
+  kernel = product(m, n, k, dtype, dtypes.float32, transposed).replace(arg=KernelInfo(opts=opts_of(columns, groups)))
+  program = lower(optimize(kernel, of_groups(columns, dtype)), of_groups(columns, dtype), "product")
+  placed = [inst for _, inst, _ in assemble(program, "sm_90")[2]]
+  assert program.lanes == 128 * groups and sum(inst.row.name == "HGMMA" for inst in placed) == 4
+  check(kernel, "sm_90")

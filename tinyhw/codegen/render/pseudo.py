@@ -133,7 +133,7 @@ class _Pseudo:
 
   def barrier(self, u: UOp) -> None: self.line("barrier")
   def commit(self, u: UOp) -> None: self.line("commit")
-  def wait(self, u: UOp) -> None: self.line(f"wait until {u.arg} left")
+  def wait(self, u: UOp) -> None: self.line(f"wait until {u.arg if isinstance(u.arg, int) else ' and '.join(map(str, u.arg))} left")
   def nothing(self, u: UOp) -> None: pass
 
 _RULES: dict[Ops, Callable[[_Pseudo, UOp], None]] = {

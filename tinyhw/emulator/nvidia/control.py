@@ -60,6 +60,12 @@ def special(o: Operands) -> Step:
   read, index = SPECIAL[name], o.values["d"].index
   return lambda warp, mask: put(warp, index, read(warp), mask)
 
+def ordered(o: Operands) -> Step:
+  """MEMBAR of a block: accesses of a warp to its memory are done in order here. Raises UnknownInstruction for wider ones."""
+  o.word("order")
+  if o.word("mem") != "CTA": raise UnknownInstruction(f"MEMBAR of {o.word('mem')} has no meaning here yet")
+  return lambda warp, mask: None
+
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
-  "BRA": branch, "EXIT": leave, "BAR": barrier, "S2R": special, "VOTE": vote, "NOP": lambda o: lambda warp, mask: None,
+  "BRA": branch, "EXIT": leave, "BAR": barrier, "S2R": special, "VOTE": vote, "NOP": lambda o: lambda warp, mask: None, "MEMBAR": ordered,
 }

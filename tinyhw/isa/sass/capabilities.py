@@ -28,6 +28,7 @@ SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT
 VECTOR = pairs((Ops.CAST,), dtypes.float16)   # of float32: how results of the matrix unit are stored
 
 REGISTERS = 250        # that a lane may have, but for some that the hardware and spills of predicates take
+UNIT_REGISTERS = 65536 # of all lanes of an SM together
 WARPS_PER_SM = 16      # that a launch should have, so that memory's latency is hidden
 COPIES = (4, 8, 16)    # bytes of an asynchronous copy
 
@@ -46,7 +47,8 @@ def capabilities(arch: str) -> Capabilities:
   return Capabilities(vector_bytes=16, vector_registers=REGISTERS, aligned=True, operations=SCALAR, vector_operations=VECTOR,
                       maxima=frozenset({dtypes.float32}), truths=True,
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
-                      local_bytes=local_bytes(arch), copies=COPIES, cache_bytes=caches, matrix=tuple(unit.matrix for unit in units()))
+                      local_bytes=local_bytes(arch), unit_registers=UNIT_REGISTERS, copies=COPIES, cache_bytes=caches,
+                      matrix=tuple(unit.matrix for unit in units(generation.name)))
 
 @functools.lru_cache(None)
 def generation_of(arch: str) -> Generation:

@@ -1,16 +1,19 @@
 """Instructions as selection writes them: SASS text with names for operands, one line or several (machine/macros.py).
 
 A name is a word in small letters in the place of a register or of an immediate; `name.lo` and `name.hi` are the halves of a pair, `name.0` to
-`name.3` the registers of a group. Everything else is as the disassembler writes it: `@p FSEL d, -a, b, !q`. A line is parsed once for each kind of
-operands, with stand-ins for them; where there are registers a form with registers is taken, where there are constants one with an immediate, and if
-there is none, the text is refused and selection brings the constant into a register. A macro of one line, without parts of operands, is that
-instruction; others are rows of their own until allocation. `UNLESS p` is a jump behind the macro, taken by all lanes or none.
+`name.3` the registers of a group, `name.r4` and so on the further ones of a large group. Everything else is as the disassembler writes it: `@p FSEL
+d, -a, b, !q`. A line is parsed once for each kind of operands, with stand-ins for them; where there are registers a form with registers is taken,
+where there are constants one with an immediate, and if there is none, the text is refused and selection brings the constant into a register. A
+macro of one line, without parts of operands, is that instruction; others are rows of their own until allocation. `UNLESS p` is a jump behind the
+macro, taken by all lanes or none.
 
-Classes of operands: v1 v2 v4 (registers of a lane), x1 x2 (the same, or a constant), p (a predicate), i (an integer). "%8x", "%9+" ... behind a name
-limits it to generations, as in table.py.
+Classes of operands: v1 v2 v4 v128 ... (registers of a lane), x1 x2 (the same, or a constant), p (a predicate), i (an integer). "%8x", "%9+" ...
+behind a name limits it to generations, as in table.py.
 """
 from __future__ import annotations
+import bisect
 import functools
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -27,13 +30,13 @@ from tinyhw.machine.macros import BEHIND, MACRO, Macro, expand, parse_macros
 from tinyhw.machine.target import Target
 
 TEXTS = (macros_integer.TEXT, macros_float.TEXT, macros_memory.text())
-CLASSES = {"v1": regs.R[1], "v2": regs.R[2], "v4": regs.R[4], "x1": regs.R[1], "x2": regs.R[2], "p": regs.P}
-NAME = re.compile(r"(?<![\w.\]])(?P<name>[a-z][a-z0-9]*)(?:\.(?P<part>lo|hi|[0-3](?!\d)))?(?![\w\[])")
-APART = 8                       # between the registers that stand for operands
+CLASSES: dict[str, RegClass] = {"x1": regs.R[1], "x2": regs.R[2], "p": regs.P, **{f"v{n}": cls for n, cls in regs.R.items()}}
+NAME = re.compile(r"(?<![\w.\]])(?P<name>[a-z][a-z0-9]*)(?:\.(?P<part>lo|hi|[0-3](?!\d)|r\d+))?(?![\w\[])")
+APART = 8                       # between the registers that stand for operands, at least
 NUMBERS = range(0x14, 0x40, 4)  # that stand for constants: small, and multiples of 4, so that fields have room for them
 NOTHING = frozenset({regs.RZ, regs.PT})  # forget what is written
 UNLESS = "UNLESS "
-PARTS = {None: 0, "lo": 0, "hi": 1, "0": 0, "1": 1, "2": 2, "3": 3}
+PARTS: dict[str | None, int] = {None: 0, "lo": 0, "hi": 1, "0": 0, "1": 1, "2": 2, "3": 3, **{f"r{k}": k for k in range(4, 128)}}
 
 class Kind(NamedTuple):
   """The class of a register, and where in it the operand begins, if it is an element of a group."""
@@ -89,6 +92,7 @@ def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | No
 def piece(arch: str, macro: Macro, line: str, kinds: Kinds) -> Piece:
   """A line with stand-ins for the names in it, parsed."""
   names = {operand: k for k, (operand, _, _) in enumerate(macro.operands)}
+  starts = starts_of(kinds)
   predicates = [k for k, kind in enumerate(kinds) if kind is not None and kind.cls is regs.P]
   numbers: dict[Slot, int] = {}
   if line.startswith(UNLESS): return Piece(JUMP_IF, (BEHIND, regs.PT, 1), ((1, Slot(names[line.removeprefix(UNLESS)])),))
@@ -97,13 +101,13 @@ def piece(arch: str, macro: Macro, line: str, kinds: Kinds) -> Piece:
     k, at = names[match["name"]], PARTS[match["part"]]
     kind = kinds[k]
     if kind is None: return hex(numbers.setdefault(Slot(k, at), NUMBERS[len(numbers)]))
-    return f"P{predicates.index(k)}" if kind.cls is regs.P else f"R{APART * k + kind.at + at}"
+    return f"P{predicates.index(k)}" if kind.cls is regs.P else f"R{starts[k] + kind.at + at}"
 
   inst, _ = parse(NAME.sub(stand_in, line), arch)
   form: Form = inst.row.isa
   slots: list[tuple[int, Slot]] = []
   for i, (spec, value) in enumerate(zip(form.specs, inst.operands)):
-    found = slot_of(spec, value, len(kinds), predicates, numbers)
+    found = slot_of(spec, value, starts, predicates, numbers)
     if found is not None: slots.append((i, found))
   missing = set(numbers) - {slot for _, slot in slots}
   assert not missing, f"macro {macro.name}: {line} has no operand for {missing}"
@@ -114,11 +118,18 @@ def guarded(row: Inst) -> Inst:
   """The row of an instruction with a guard: what it writes stays as it was elsewhere."""
   return replace(row, operands=tuple(o._replace(access=Access.BOTH) if o.access is Access.WRITE and o.cls is not None else o for o in row.operands))
 
-def slot_of(spec: Spec, value: Any, operands: int, predicates: list[int], numbers: dict[Slot, int]) -> Slot | None:
+def starts_of(kinds: Kinds) -> tuple[int, ...]:
+  """The registers that stand for the operands of a macro, and the first one behind them."""
+  sizes = [APART if kind is None else -(-kind.cls.units // APART) * APART for kind in kinds]
+  return (0, *itertools.accumulate(sizes))
+
+def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: list[int], numbers: dict[Slot, int]) -> Slot | None:
   """What an operand of a parsed line stands for."""
   if isinstance(value, Reg):
     assert value.index is not None
-    if value.cls.bank is regs.VECTOR and value.index < APART * operands: return Slot(*divmod(value.index, APART))
+    if value.cls.bank is regs.VECTOR and value.index < starts[-1]:
+      operand = bisect.bisect(starts, value.index) - 1
+      return Slot(operand, value.index - starts[operand])
     return Slot(predicates[value.index]) if value.cls is regs.P and value.index < len(predicates) else None
   if spec.kind in ("enum", "flag"): return None
   return next((slot for slot, number in numbers.items() if number == value), None)

@@ -32,6 +32,8 @@ OTHER_BOARD, READ_BOARD = 4, 5
 COUNTED, COUNTED_BOARD = "LDGDEPBAR", 0  # counts groups of asynchronous copies, which DEPBAR.LE SB0 waits for; nothing else takes it then
 SHARED_BOARDS = sum(1 << board for board in (*BOARDS["LDS"], READ_BOARD))
 SLOW = frozenset({"LDG", "LDG.plain"})  # whose sources have been read long before the result is there: a scoreboard tells that, too
+ORDERS = "MEMBAR"  # is done when the scoreboard of late sources is free: memory is its source
+MEMORY: tuple[tuple[Unit, bool], ...] = ((("memory", 0), False),)
 MOST_YIELD = 11  # cycles of stall for which another warp may be preferred
 
 Written = tuple[Latency, str, int]  # an instruction of fixed time that writes a unit: its latency, its pipe, when it was issued
@@ -192,7 +194,8 @@ class Scheduler:
   def issue(self, inst: MInst, uses: Uses, boards: int, state: State, lines: Lines) -> None:
     """The instruction is issued: its results and late reads are on their way."""
     board = self.board.get(id(inst), NONE)
-    read = READ_BOARD if uses.late and uses.reads and (board == NONE or inst.row.name in SLOW) else NONE
+    sources = uses.reads or (MEMORY if inst.row.name == ORDERS else ())
+    read = READ_BOARD if uses.late and sources and (board == NONE or inst.row.name in SLOW) else NONE
     stall = max(LEAST_STALL.get(inst.row.pipe, 1), BOARD_STALL if (board, read) != (NONE, NONE) else 1)
     lines.append((inst, Control(stall, stall <= MOST_YIELD, board, read, boards)))
     if uses.board or uses.product:
@@ -204,7 +207,7 @@ class Scheduler:
     if not uses.late: state.fetched.update([(unit, state.now) for unit, _ in uses.reads])
     else:
       taken = sum(1 << one for one in (board, read) if one != NONE)
-      for unit, _ in uses.reads: state.read[unit] = state.read.get(unit, frozenset()) | {taken}
+      for unit, _ in sources: state.read[unit] = state.read.get(unit, frozenset()) | {taken}
     state.now += stall
 
 def first_readers(uses: list[Uses]) -> list[int]:

@@ -18,6 +18,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.branch import JUMP, JUMP_IF
 from tinyhw.isa.sass.capabilities import generation_of
+from tinyhw.isa.sass.groups import wait_products
 from tinyhw.isa.sass.select_group import lowest_bits, memory_bytes
 from tinyhw.isa.sass.select_matrix import Matrices
 from tinyhw.isa.sass.select_part import FULL
@@ -45,6 +46,7 @@ class Selector(Matrices):
     self.enter(self.function.new_block(name="entry"))
     self.function.local_bytes = program.local_bytes
     self.started: list[tuple[UOp, str, tuple[Any, ...]]] = []  # copies of no group yet: the FETCH, a macro and its operands
+    self.crowded = any(u.op is Ops.PANEL for u in program.uops)   # most registers hold sums
 
   # ***** values *****
 
@@ -145,12 +147,13 @@ class Selector(Matrices):
 
   def fetch(self, u: UOp) -> None:
     """LDGSTS, whose constant for addresses of memory is a small one. It is written down at the COMMIT: addresses are read late, so they have
-    registers of their own."""
+    registers of their own, if there are enough."""
     goal, near = self.shared_place(u.src[0])
     base, far = self.far_place(u.src[1])
     size = u.arg * u.src[0].dtype.itemsize
     gate = [self.value(u.src[2])] if len(u.src) > 2 else []
     self.started.append((u, f"copy_b{8 * size}{'_if' * len(gate)}", (*gate, goal, base, near, far)))
+    if self.crowded: self.start_copies()
 
   def far_place(self, index: UOp) -> tuple[Reg, int]:
     """An address in memory, and bytes to add to it that LDGSTS has room for."""
@@ -159,13 +162,22 @@ class Selector(Matrices):
 
   def commit(self, u: UOp) -> None:
     """The copies of the group, behind all of their addresses, and what counts them."""
+    self.start_copies()
+    self.origin = u
+    self.emit("commit")
+
+  def start_copies(self) -> None:
+    """What was put off."""
     for origin, name, operands in self.started:
       self.origin = origin
       self.emit(name, *operands)
-    self.origin, self.started = u, []
-    self.emit("commit")
+    self.started = []
 
-  def wait(self, u: UOp) -> None: self.emit("wait", u.arg)
+  def wait(self, u: UOp) -> None:
+    """Copies, and products of panels, of which groups.py makes the instruction where there are any."""
+    copies, *products = u.arg if isinstance(u.arg, tuple) else (u.arg,)
+    self.emit("wait", copies)
+    self.block.insts += [wait_products(self.generation.arch, n) for n in products]
 
   def finish(self) -> None: self.emit("end")
 

@@ -156,7 +156,7 @@ def gathering(units: tuple[int, ...], places: tuple[tuple[int, int], ...]) -> Ma
   operands = [("d", Access.WRITE, f"v{len(words)}"), *((f"s{k}", Access.READ, f"v{n}" if n else "x1") for k, n in enumerate(units))]
   lines: list[str] = []
   for k, word in enumerate(words):
-    goal, found = f"d.{k}" if len(words) > 1 else "d", sorted({(source, byte // 4) for source, byte in word})
+    goal, found = part("d", k) if len(words) > 1 else "d", sorted({(source, byte // 4) for source, byte in word})
     if len(found) == 1 and [byte % 4 for _, byte in word] == [0, 1, 2, 3]: lines.append(f"MOV {goal}, {named(found[0], units)}")
     elif len(found) <= 2: lines.append(permutation(goal, word, units))
     else: lines += [permutation("t", word[:2], units), permutation(goal, word[2:], units), f"PRMT {goal}, t, 0x5410, {goal}"]
@@ -166,7 +166,11 @@ def gathering(units: tuple[int, ...], places: tuple[tuple[int, int], ...]) -> Ma
 def named(word: tuple[int, int], units: tuple[int, ...]) -> str:
   """A word of a source in the text of a macro."""
   source, at = word
-  return f"s{source}.{at}" if units[source] > 1 else f"s{source}"
+  return part(f"s{source}", at) if units[source] > 1 else f"s{source}"
+
+def part(name: str, at: int) -> str:
+  """A register of a group in the text of a macro."""
+  return f"{name}.{at}" if at < 4 else f"{name}.r{at}"
 
 def permutation(goal: str, places: tuple[tuple[int, int], ...], units: tuple[int, ...]) -> str:
   """The line that puts bytes of at most two words, or the first two bytes, into a register."""

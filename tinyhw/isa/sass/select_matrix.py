@@ -1,22 +1,33 @@
 """Products on the matrix unit, of groups of registers (select_group.py)."""
 from __future__ import annotations
 
+import functools
+
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.matrix import VECTOR, units
+from tinyhw.isa.sass.matrix import VECTOR, Unit, units
 from tinyhw.isa.sass.select_group import Groups
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.inst import Access, Reg
+from tinyhw.machine.macros import Macro
 from tinyhw.machine.structure import element_of
 from tinyhw.uop.enums import Ops
+from tinyhw.uop.matrix import LINE_BYTES, LINES
 from tinyhw.uop.ops import UOp
+
+UNIT_STEPS = 16                # of the sum, of an HGMMA
+DESCRIBED_BYTES = 16           # of which a descriptor counts addresses and offsets
+SWIZZLE_128 = 1 << 30          # in the upper half of a descriptor
+PANEL_WORD = SWIZZLE_128 | LINES * LINE_BYTES // DESCRIBED_BYTES   # the upper half: from eight lines to the next ones
+FIRST_UNIFORM = 4              # of the uniform registers that descriptors have, which nothing else uses
 
 class Matrices(Groups):
   """The part of Selector that knows the matrix unit."""
 
   def multiply(self, u: UOp) -> Reg:
     """MMA. What begins at zero adds to the register that is zero."""
-    unit = next((x for x in units() if x.matrix == u.arg), None)
+    unit = next((x for x in units(self.generation.name) if x.matrix == u.arg), None)
     if unit is None: raise CompileError(f"{self.function.name}: {self.generation.arch} has no matrix unit for {u.arg}")
+    if unit.matrix.panels: return self.multiply_panels(u, unit)
     a, cls = self.group(u.src[0]), self.group_class(u.dtype)
     if unit is VECTOR: return self.multiply_lanes(u, a)
     half = half_of(u.src[1])
@@ -35,6 +46,17 @@ class Matrices(Groups):
     factors = [self.group(whole_of(group)) for group in groups[order]]
     c, result = self.group(u.src[2]), self.new(self.group_class(u.dtype))
     self.emit(f"product_f32_{order}", result, a, *factors, ties=(c,))
+    return result
+
+  def multiply_panels(self, u: UOp, unit: Unit) -> Reg:
+    """A product of four warps: HGMMAs whose factors are descriptors. Where they are waited for, groups.py knows."""
+    c, result = self.group(u.src[2]), self.new(self.group_class(u.dtype))
+    places, factors = [], []
+    for factor in u.src[:2]:
+      address, offset = self.shared_place(factor.src[0])
+      places.append(address if address is regs.RZ else self.once(regs.R[1], "shr_u32", address, DESCRIBED_BYTES.bit_length() - 1))
+      factors.append((offset // DESCRIBED_BYTES | leading(factor) << 16, advance(factor), factor.arg.turned))
+    self.emit(product_of_panels(unit.key.format(unit.matrix.n), u.dtype.count, unit.matrix.k // UNIT_STEPS, *factors), result, *places, ties=(c,))
     return result
 
   def fragment(self, u: UOp) -> Reg:
@@ -56,3 +78,27 @@ def half_of(u: UOp) -> tuple[UOp, int] | None:
   """The FRAGMENT of which a factor is the first (0) or second (1) half: the instruction takes half of the registers."""
   if u.op is not Ops.GEP or u.src[0].op is not Ops.FRAGMENT or u.src[0].dtype.count != 2 * u.dtype.count: return None
   return u.src[0], u.arg // u.dtype.count
+
+# ***** descriptors: the lower half is an address and, from bit 16 on, the distance of panels *****
+
+def leading(panel: UOp) -> int:
+  """What a descriptor says of the distance from one panel to the next, which matters only where a factor's rows (or columns) take several."""
+  return panel.arg.lines * LINE_BYTES // DESCRIBED_BYTES if panel.arg.turned else 1
+
+def advance(panel: UOp) -> int:
+  """By what a descriptor grows from an instruction to the next one: lines are steps, or their bytes are."""
+  return UNIT_STEPS * (LINE_BYTES if panel.arg.turned else panel.dtype.itemsize) // DESCRIBED_BYTES
+
+@functools.lru_cache(None)
+def product_of_panels(instruction: str, sums: int, times: int, a: tuple[int, int, bool], b: tuple[int, int, bool]) -> Macro:
+  """So many instructions, each with descriptors of its own: all are made before the first one. a, b: what is added to the lower half of the first
+  descriptor, by how much it grows, whether the factor is turned."""
+  made, products = [], []
+  turned = ".tnspA" * a[2] + ".tnspB" * b[2]
+  for k in range(times):
+    first = FIRST_UNIFORM + 4 * k
+    made += [f"IADD3 x, a, {a[0] + k * a[1]:#x}, RZ", f"IADD3 y, b, {b[0] + k * b[1]:#x}, RZ", f"UMOV UR{first + 1}, {PANEL_WORD:#x}",
+             f"UMOV UR{first + 3}, {PANEL_WORD:#x}", f"R2UR UR{first}, x", f"R2UR UR{first + 2}, y"]
+    products.append(f"{instruction} d, gdesc[UR{first}]{turned}, d")
+  operands = [("d", Access.BOTH, f"v{sums}"), *((name, Access.READ, "v1") for name in "ab"), *((name, Access.WRITE, "v1") for name in "xy")]
+  return Macro("product of panels", tuple(operands), 3, (*made, *products))

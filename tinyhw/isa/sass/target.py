@@ -6,10 +6,11 @@ from typing import Any
 from tinyhw.codegen.program import Program
 from tinyhw.isa.sass import branch, regs
 from tinyhw.isa.sass.abi import ABI
-from tinyhw.isa.sass.capabilities import capabilities, generation_of
+from tinyhw.isa.sass.capabilities import UNIT_REGISTERS, capabilities, generation_of
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.copies import drop_copies
 from tinyhw.isa.sass.emit import encode_function
+from tinyhw.isa.sass.groups import order_groups
 from tinyhw.isa.sass.latency import COSTS
 from tinyhw.isa.sass.macros import expand_macros, make
 from tinyhw.isa.sass.schedule import Scheduled, schedule
@@ -51,20 +52,25 @@ class Moves:
   def reload(self, value: Reg, slot: int) -> MInst:
     return self.made("kept_p" if value.cls is regs.P else f"kept_b{32 * value.cls.units}", value, slot)
 
+def registers_for(lanes: int) -> int:
+  """How many registers a lane may have in a block of so many lanes: those of an SM must do, which it gives out by eights."""
+  return min(len(ALLOCATABLE["R"]), UNIT_REGISTERS // lanes // 8 * 8)
+
 @functools.lru_cache(None)
-def target(arch: str) -> Target:
-  """The Target for "sm_90" and so on."""
+def target(arch: str, registers: int = len(ALLOCATABLE["R"])) -> Target:
+  """The Target for "sm_90" and so on. registers: of a lane, at most."""
   generation = generation_of(arch)
   moves = Moves(arch)
   return Target(
     name=arch, capabilities=capabilities(arch), banks=(regs.VECTOR, regs.PREDICATE), classes=(regs.R[1], regs.R[2], regs.R[4], regs.P),
     move=moves.move, spill=moves.spill, reload=moves.reload, jump=branch.jump, swap=moves.swap, invert=branch.invert, select=select,
-    table=table(arch), region=region, abi=ABI[generation.name], allocatable=ALLOCATABLE, latency=COSTS,
-    steps=STEPS, hooks={"before:order": (drop_unused, interleave), "after:expand": (expand_macros, drop_copies)})
+    table=table(arch), region=region, abi=ABI[generation.name], latency=COSTS,
+    allocatable={**ALLOCATABLE, "R": ALLOCATABLE["R"][:registers]}, steps={**STEPS, "R": tuple(n for n in STEPS["R"] if n < registers)},
+    hooks={"before:order": (drop_unused, interleave), "after:expand": (expand_macros, drop_copies, order_groups)})
 
 def scheduled(program: Program, arch: str) -> tuple[Function, Scheduled]:
   """The laid out function, and its lines with their control words."""
-  t = target(arch)
+  t = target(arch, registers_for(program.lanes))
   function = run(select(program, t), t)
   return function, schedule(function, generation_of(arch))
 

@@ -1,0 +1,87 @@
+"""What the interpreter does for matrix units: products, also of matrices that lanes share (uop/matrix.py), and blocks that lanes load together."""
+from __future__ import annotations
+from typing import Any
+
+from tinyhw.arithmetic import Function, Scalar, cast, operation
+from tinyhw.errors import VerifyError
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.matrix import BLOCK_BYTES, BLOCK_ROWS, FRAGMENT_LANES, WORD_BYTES, Matrix, blocks_of
+from tinyhw.uop.ops import UOp
+
+def matrix_product(u: UOp) -> Function:
+  """MMA: c + a @ b, all row-major, folded over k with fused multiply-adds in c's type."""
+  m, n, k = u.arg.m, u.arg.n, u.arg.k
+  scalar = u.dtype.scalar()
+  fused, widen = operation("MULACC", scalar), cast(u.src[0].dtype.scalar(), scalar)
+  def multiply(a: Any, b: Any, c: Any) -> tuple[Scalar, ...]:
+    out = list(c)
+    for i in range(m):
+      for j in range(n):
+        for x in range(k): out[i * n + j] = fused(widen(a[i * k + x]), widen(b[x * n + j]), out[i * n + j])
+    return tuple(out)
+  return multiply
+
+class Shared:
+  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), or a FRAGMENT, and the values of one lane that has reached it."""
+  def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
+    self.u, self.values, self.places, self.at = u, values, places, at
+
+  @property
+  def lanes(self) -> int:
+    """That execute it together."""
+    return FRAGMENT_LANES if self.u.op is Ops.FRAGMENT else int(self.u.arg.lanes)
+
+  def execute(self, lanes: list[Shared]) -> None:
+    """Give each of the lanes its share."""
+    if self.u.op is Ops.FRAGMENT: self.load(lanes)
+    else: self.multiply(lanes)
+
+  def load(self, lanes: list[Shared]) -> None:
+    """Blocks of local memory: the place of a row of them comes from each lane."""
+    if len(lanes) != FRAGMENT_LANES: raise VerifyError(f"{len(lanes)} lanes load a FRAGMENT, not {FRAGMENT_LANES}")
+    size, transposed, rows = self.u.dtype.scalar().itemsize, self.u.arg, list[list[Any]]()
+    for lane in lanes[:BLOCK_ROWS * blocks_of(self.u.dtype)]:
+      assert lane.values is not None
+      memory, at = lane.values[lane.places[0]]
+      rows.append([memory.read(at + k) for k in range(BLOCK_BYTES // size)])
+    each = WORD_BYTES // size
+    for number, lane in enumerate(lanes):
+      row, first = number // 4, number % 4 * each
+      blocks = [rows[k:k + BLOCK_ROWS] for k in range(0, len(rows), BLOCK_ROWS)]
+      assert lane.values is not None
+      lane.values[lane.at] = tuple([block[first + k][row] if transposed else block[row][first + k] for block in blocks for k in range(each)])
+
+  def multiply(self, lanes: list[Shared]) -> None:
+    """Give each of the lanes that hold one matrix its share of the result."""
+    matrix: Matrix = self.u.arg
+    sides = ((matrix.a, "row", "step", matrix.m * matrix.k, matrix.k), (matrix.b, "step", "column", matrix.k * matrix.n, matrix.n),
+             (matrix.c, "row", "column", matrix.m * matrix.n, matrix.n))
+    whole: list[list[Any]] = []
+    for i, (layout, down, across, size, width) in enumerate(sides):
+      if layout is None:
+        whole.append(self.operand(lanes, i))
+        continue
+      content: list[Any] = [None] * size
+      for number, lane in enumerate(lanes):
+        for e, x in enumerate(lane.values[lane.places[i]]):  # type: ignore[index]  # all of them have values now
+          content[layout.place(down, number, e) * width + layout.place(across, number, e)] = x
+      whole.append(content)
+    result = matrix_product(self.u)(*whole)
+    c = matrix.c
+    assert c is not None
+    for number, lane in enumerate(lanes):
+      assert lane.values is not None
+      places = [c.place("row", number, e) * matrix.n + c.place("column", number, e) for e in range(c.count)]
+      lane.values[lane.at] = tuple([result[at] for at in places])
+
+  def operand(self, lanes: list[Shared], number: int) -> list[Any]:
+    """What the unit reads from local memory itself: the first or the second operand, row by row."""
+    matrix, panel = self.u.arg, self.u.src[number]
+    places = [lane.values[lane.places[number]] for lane in lanes]  # type: ignore[index]  # all of them have values now
+    if any(place != places[0] for place in places): raise VerifyError(f"lanes of one product name different places of {panel!r}")
+    (memory, at), size = places[0], panel.dtype.itemsize
+    def element(row: int, step: int) -> Any:
+      line, along = (step, row) if panel.arg.turned else (row, step)
+      return memory.read(at + panel.arg.place(line, along, size))
+    if number == 0: return [element(row, step) for row in range(matrix.m) for step in range(matrix.k)]
+    return [element(column, step) for step in range(matrix.k) for column in range(matrix.n)]
