@@ -6,6 +6,7 @@ each other.
 """
 from __future__ import annotations
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,10 +46,10 @@ def matrix(rows: list[list[int]], place: Place, decode: Decode, shape: tuple[int
 
 def total(c: float, row: Sequence[float], column: Sequence[float]) -> float:
   """c plus the products; infinities and NaNs as sums of them have it."""
-  terms = [c, *(x * y for x, y in zip(row, column))]
-  return math.fsum(terms) if all(map(math.isfinite, terms)) else sum(terms)
+  try: return math.fsum((c, *map(operator.mul, row, column)))
+  except (ValueError, OverflowError): return sum((c, *map(operator.mul, row, column)))  # infinities of both signs; sums beyond doubles
 
-def whole_total(c: int, row: Sequence[int], column: Sequence[int]) -> int: return c + sum(x * y for x, y in zip(row, column)) & WORD
+def whole_total(c: int, row: Sequence[int], column: Sequence[int]) -> int: return c + sum(map(operator.mul, row, column)) & WORD
 
 def multiply(o: Operands, each: int, decodes: tuple[Decode, Decode], numbers: Callable[[list[int]], list[Any]], add: Callable[..., Any],
              words: Callable[[list[Any]], list[int]]) -> Step:

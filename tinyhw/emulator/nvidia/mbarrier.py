@@ -18,7 +18,7 @@ from tinyhw.isa.sass import regs
 
 Step = Callable[[Warp, int], None]
 BYTES, MOST = 8, (1 << 20) - 1   # of a barrier; the most arrivals and bytes
-HASTE = 4                        # one of so many times a look with patience gives up at once
+HASTE, LATE = 2, 8               # one of so many looks with patience gives up at once; at one of so many looks a copy arrives
 
 class Mbarrier:
   """count: arrivals of a phase. missing: of this one. expected: bytes that have not come. phase: its number. actor: of the copies that it counts.
@@ -120,7 +120,7 @@ def look(o: Operands) -> Step:
   def run(warp: Warp, mask: int) -> None:
     shared, places, values = shared_of(warp), address(warp), source(warp)
     def see() -> int:
-      shared.deliver()
+      if shared.source.randrange(LATE) == 0: shared.deliver()
       return sum(1 << lane for lane in lanes_of(mask) if has_completed(warp, places[lane], values[lane] >> 31))
     found = see()
     truth(warp, found, mask)

@@ -104,12 +104,11 @@ class SharedMemory(LocalMemory):
     if self.deliveries: raise DataRace(f"the block ends, and {len(self.deliveries)} copies to its memory have not been waited for (SYNCS.PHASECHK)")
 
   def deliver(self) -> bool:
-    """Some copies arrive, in any order. Whether there was one under way."""
+    """A copy arrives, any of them. Whether there was one under way."""
     if not self.deliveries: return False
-    for delivery in self.source.sample(self.deliveries, self.source.randint(1, len(self.deliveries))):
-      self.deliveries.remove(delivery)
-      for address, data in delivery.pieces: super().finish(delivery.actor, address, data)
-      delivery.arrived()
+    delivery = self.deliveries.pop(self.source.randrange(len(self.deliveries)))
+    for address, data in delivery.pieces: super().finish(delivery.actor, address, data)
+    delivery.arrived()
     return True
 
   def fence(self, warp: int) -> None:

@@ -10,6 +10,7 @@ may write there meanwhile. Here it is computed when it begins; products.py and s
 exact as far as doubles go and rounded once, those of HMMA (matrix.py); hardware keeps fewer bits of each term.
 """
 from __future__ import annotations
+import functools
 import struct
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -138,12 +139,14 @@ def add(warp: Warp, product: Product, i: int, rows: Rows, columns: Rows) -> None
   """Register i of the sums."""
   kind, first = product.kind, i * product.kind.each
   sums = kind.numbers(warp.registers[product.d + i] if product.sums else ZEROS)
-  found = []
-  for at, old in enumerate(sums):
-    lane, number = at // kind.each, first + at % kind.each
-    row, column = lane // 4 + 8 * (number >> 1 & 1), 8 * (number >> 2) + 2 * (lane % 4) + (number & 1)
-    found.append(kind.add(old, rows[row], columns[column]))
+  found = [kind.add(old, rows[row], columns[column]) for old, (row, column) in zip(sums, places(first, kind.each))]
   put(warp, product.d + i, kind.words(found), ALL)
+
+@functools.lru_cache(maxsize=256)
+def places(first: int, each: int) -> list[tuple[int, int]]:
+  """Rows and columns of sums number `first` and, if a register has several, the next ones, lane by lane."""
+  return [(lane // 4 + 8 * (number >> 1 & 1), 8 * (number >> 2) + 2 * (lane % 4) + (number & 1))
+          for lane in range(LANES) for number in range(first, first + each)]
 
 _PAIRS = struct.Struct(f"<{LANES}I"), struct.Struct(f"<{2 * LANES}H")
 def halves(words: list[int]) -> list[float]: return [decode_float16(x) for x in _PAIRS[1].unpack(_PAIRS[0].pack(*words))]
