@@ -18,6 +18,9 @@ SEEN = [
   ("ISETP.EQ.AND P0, PT, R0, RZ, PT", "SEL R1, R2, R3, P0", "P", False, 4), ("ISETP.EQ.AND P0, PT, R0, RZ, PT", "@P0 BRA 0x0", "P", True, 13),
   ("DSETP.LT.AND P0, PT, R0, R2, PT", "FSEL R1, R2, R3, P0", "P", False, 6), ("DSETP.LT.AND P0, PT, R0, R2, PT", "@P0 BRA 0x0", "P", True, 14),
   ("IMAD.WIDE R0, R2, R3, R4", "LDG.E R6, desc[UR4][R0.64]", "R", False, 5),
+  ("R2UR UR8, R12", "HGMMA.64x64x8.F32.TF32 R24, gdesc[UR8], R24", "UR", False, 15),
+  ("MOV R24, R56", "HGMMA.64x64x16.F32.BF16 R24, R56, gdesc[UR4], R24", "R", False, 16),
+  ("VOTEU.ANY UP0, P0", "HGMMA.64x8x16.F32.BF16 R24, gdesc[UR8], R24, !UP0, gsb0", "UP", False, 8),
   ("ULDC.64 UR4, c[0x0][0x208]", "LDG.E R6, desc[UR4][R0.64]", "UR", False, 2),
 ]
 

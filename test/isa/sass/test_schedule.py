@@ -51,6 +51,30 @@ def test_a_barrier_waits_for_shared_memory() -> None:
   lines = lines_of("LDS R0, [R1]", "LDG.E R6, desc[UR4][R4.64]", "STS [R2], R3", "BAR.SYNC.DEFER_BLOCKING 0x0")
   assert lines[3][1].wait == 0b100100
 
+PRODUCT = "HGMMA.64x8x16.F32.BF16 R24, gdesc[UR8], "
+
+def test_a_fence_is_waited_for_by_who_meets_others() -> None:
+  found = boards("STS [R1], R2", "FENCE.VIEW.ASYNC.S", "MOV R4, R5", "BAR.SYNC.DEFER_BLOCKING 0x0")
+  assert found == [(NONE, 5, 0), (4, NONE, 0b100000), (NONE, NONE, 0), (NONE, NONE, 0b10000)]
+  for later in (f"{PRODUCT}RZ, !UPT", "UTMALDG.2D [UR8], [UR4]", "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR2], RZ"):
+    assert boards("FENCE.VIEW.ASYNC.S", later)[1][2] == 0b10000
+
+def test_registers_are_handed_over_when_they_are_there() -> None:
+  """ARRIVE waits for all results, not for sources that are still read; the wait for products waits for nothing else."""
+  found = boards("LDS R24, [R1]", "LDG.E R0, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R4", "WARPGROUP.ARRIVE", f"{PRODUCT}R24, gsb0")
+  assert [wait for _, _, wait in found] == [0, 0, 0, 0b101, 0]
+  assert [wait for _, _, wait in boards("LDS R4, [R1]", "WARPGROUP.DEPBAR.LE gsb0, 0x0", "MOV R5, R4")] == [0, 0, 0b100]
+
+def test_products_take_no_fixed_time() -> None:
+  """They follow each other at once; what reads them is not stalled for, since WARPGROUP.DEPBAR stands before. A register that is read late stays."""
+  assert stalls(f"{PRODUCT}RZ, !UPT", f"{PRODUCT}R24, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x0", "FADD R0, R24, R24") == [1, 1, 6, 1]
+  assert sum(stalls("MOV R24, R0", f"{PRODUCT}R24, gsb0")[:-1]) == 16 and sum(stalls("R2UR UR8, R0", f"{PRODUCT}RZ, !UPT")[:-1]) == 15
+  assert boards("STG.E desc[UR4][R2.64], R24", f"{PRODUCT}RZ, !UPT")[1][2] == 0b100000
+
+def test_registers_of_a_tensor_copy_are_kept() -> None:
+  found = boards("UTMALDG.2D [UR8], [UR4]", "UMOV UR12, 0x0", "UMOV UR11, 0x1")
+  assert found == [(NONE, 5, 0), (NONE, NONE, 0), (NONE, NONE, 0b100000)]
+
 def test_float64_by_generation() -> None:
   assert [(c.write, c.wait) for _, c in lines_of("DADD R0, R2, R4", "DADD R6, R0, R0", arch="sm_80")] == [(4, 0), (4, 0b10000)]
   assert [(c.write, c.stall) for _, c in lines_of("DADD R0, R2, R4", "DADD R6, R0, R0")] == [(NONE, 8), (NONE, 2)]

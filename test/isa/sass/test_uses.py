@@ -2,7 +2,7 @@
 from tinyhw.isa.sass.branch import JUMP_IF
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.syntax import parse
-from tinyhw.isa.sass.uses import uses_of
+from tinyhw.isa.sass.uses import MAKES, WANTS, uses_of
 from tinyhw.machine.inst import Block, MInst
 
 def uses(text: str, arch: str = "sm_90"): return uses_of(parse(text, arch)[0])  # type: ignore[no-untyped-def]  # what uses_of gives
@@ -21,6 +21,15 @@ def test_memory() -> None:
 
 def test_generations_differ() -> None:
   assert uses("DADD R0, R2, R4", "sm_80").board and not uses("DADD R0, R2, R4").board
+
+def test_asynchronous_products() -> None:
+  found = uses("HGMMA.64x8x16.F32.BF16 R24, R16, gdesc[UR4], R24, !UP0, gsb0")
+  assert found.product and found.view == WANTS and not found.board and not found.late and found.writes == tuple(("R", 24 + k) for k in range(4))
+  assert {unit for unit, _ in found.reads} == {*found.writes, *(("R", 16 + k) for k in range(4)), ("UR", 4), ("UR", 5), ("UP", 0)}
+  assert uses("FENCE.VIEW.ASYNC.S").view == MAKES and uses("BAR.SYNC.DEFER_BLOCKING 0x0").view == WANTS and not uses("MOV R0, R1").view
+
+def test_all_registers_of_a_tensor_copy() -> None:
+  assert {unit for unit, _ in uses("UTMALDG.3D [UR8], [UR4]").reads} == {("UR", k) for k in (4, 5, *range(8, 13))}
 
 def test_jumps() -> None:
   found = uses_of(MInst(JUMP_IF, [Block(0), regs.reg(regs.P, 1), 0]))

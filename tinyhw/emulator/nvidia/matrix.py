@@ -7,7 +7,7 @@ each other.
 from __future__ import annotations
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tinyhw.arithmetic import decode_bfloat16, decode_float16
@@ -49,7 +49,9 @@ def total(c: float, row: Sequence[float], column: Sequence[float]) -> float:
   try: return math.fsum((c, *map(operator.mul, row, column)))
   except (ValueError, OverflowError): return sum((c, *map(operator.mul, row, column)))  # infinities of both signs; sums beyond doubles
 
-def whole_total(c: int, row: Sequence[int], column: Sequence[int]) -> int: return c + sum(map(operator.mul, row, column)) & WORD
+def whole_total(c: int, row: Sequence[int], column: Sequence[int]) -> int:
+  products: Iterable[int] = map(operator.mul, row, column)
+  return c + sum(products) & WORD
 
 def multiply(o: Operands, each: int, decodes: tuple[Decode, Decode], numbers: Callable[[list[int]], list[Any]], add: Callable[..., Any],
              words: Callable[[list[Any]], list[int]]) -> Step:

@@ -59,7 +59,7 @@ def overwrite_distance(producer: Latency, pipe: str, writer: Inst, board: bool) 
   board: the later one takes no fixed time, so it may be quick.
   """
   if pipe == writer.pipe == "tensor": return PRODUCT_AFTER_PRODUCT
-  return producer.other + 1 if board or writer.pipe in LATE_READERS else max(1, producer.other - 2)
+  return producer.other + 1 if board or writer.pipe in (*LATE_READERS, PRODUCTS) else max(1, producer.other - 2)
 
 def reuse_distance(writer: Inst, board: bool) -> int:
   """Cycles from an instruction of fixed time that reads a register to one that overwrites it."""
