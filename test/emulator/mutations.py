@@ -16,7 +16,7 @@ from mutations import cases as many
 from test.emulator.mutation_kernels import Case
 from tinyhw.device import Launch
 from tinyhw.drivers.linux import files
-from tinyhw.emulator.errors import StrictError, UnusedResult
+from tinyhw.emulator.errors import EmulatorError, UnusedResult
 from tinyhw.errors import DecodeError, DriverError, EncodeError
 
 MOST_TIMES = 5   # as many instructions as the whole kernel: then a mutant never ends
@@ -53,8 +53,8 @@ class Recorder(Generic[Trace]):
     return self.count
 
 class Outcome(NamedTuple):
-  """error: what strict mode reported; fault: what the card reported. results: what written buffers held at the end."""
-  error: StrictError | None
+  """error: what strict mode reported, or what is not emulated; fault: what the card reported. results: what written buffers held at the end."""
+  error: EmulatorError | None
   fault: str
   results: tuple[bytes, ...]
   recorder: Recorder[Any]
@@ -102,7 +102,7 @@ def run(family: Family, case: Case, text: bytes, seed: int, strict: int = 2, mos
   computer = family.computer(case.arch, seed, strict, recorder)
   before, files.COMPUTER = files.COMPUTER, computer
   device: Any = None
-  error: StrictError | None = None
+  error: EmulatorError | None = None
   fault, results = "", list[bytes]()
   try:
     device = family.driver.open(0, lambda name: None)  # nobody else has it
@@ -117,13 +117,13 @@ def run(family: Family, case: Case, text: bytes, seed: int, strict: int = 2, mos
       out = bytearray(size)
       device.allocator.copyout(memoryview(out), buffer)
       results.append(bytes(out))
-  except StrictError as e: error = e
+  except EmulatorError as e: error = e
   except Endless: fault = "endless"
   except DriverError as e: fault = e.message
   finally:
     try:
       if device is not None: device.close()
-    except (StrictError, DriverError, Endless): pass  # it is lost
+    except (EmulatorError, DriverError, Endless): pass  # it is lost
     family.forget(computer)
     files.COMPUTER = before
   return Outcome(error, fault, tuple(results), recorder)
