@@ -41,7 +41,7 @@ FILES = (
                              *((f"{ASIC}/nbio/nbio_{bridge}_offset.h",) for bridge in bridges))) for generation, version, bridges in CHIPS),
   Files("sdma", 4, ((f"{AMDGPU}/vega10_sdma_pkt_open.h",),)), Files("sdma", 6, ((f"{AMDGPU}/sdma_v6_0_0_pkt_open.h",),)),
   Files("pm4", 9, ((f"{AMDGPU}/soc15d.h",),)), Files("pm4", 10, ((f"{AMDGPU}/nvd.h",),)),
-  Files("rm", 0, tuple((name,) for name in nvidia.HEADERS), nvidia.PRELUDE, nvidia.plain),
+  Files("rm", 0, nvidia.HEADERS, nvidia.PRELUDE, nvidia.plain),
 )
 
 # **** kfd: calls, structures, constants ****

@@ -4,29 +4,35 @@ A fact of a structure is its number, its size, or the place of a field: "hRoot@0
 the outer one, arrays as one field. What the table calls `_` covers fields that are not used; they are not compared.
 """
 from __future__ import annotations
+import contextlib
 import ctypes
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from tinyhw.autogen.c_reader import Header, HeaderError, Struct
+from tinyhw.autogen.fields import lines
 from tinyhw.autogen.nvidia import rm
 
 _SDK, _UNIX, _OPEN = "src/common/sdk/nvidia/inc", "src/nvidia/arch/nvalloc/unix/include", "kernel-open"
-_CLASSES = ("0000", "0080", "2080", "83de", "90f1", "a06c", "9067", "0040", "003e", "0070", "0071", "c661", "c86f", "c8b5", "b0b5sw")
+_CLASSES = ("0000", "0080", "2080", "2080_notification", "83de", "90f1", "a06c", "9067", "0040", "003e", "0070", "0071", "c661", "c86f", "c8b5",
+            "b0b5sw")
 _CONTROLS = ("xxxx", "0000/ctrl0000base", "0000/ctrl0000gpu", "0080/ctrl0080gpu", "0080/ctrl0080gr", "2080/ctrl2080gpu", "2080/ctrl2080tmr",
              "2080/ctrl2080gr", "2080/ctrl2080fb", "2080/ctrl2080mc", "2080/ctrl2080perf", "83de/ctrl83dedebug", "906f", "a06f/ctrla06fgpfifo",
              "a06c", "c36f")
-# in the order in which they need each other
+# in the order in which they need each other; of some places the first that there is
 HEADERS = (
-  "src/common/inc/nvUnixVersion.h",
-  *(f"{_SDK}/{name}.h" for name in ("nvstatuscodes", "nvlimits", "nvos", "alloc/alloc_channel")),
-  *(f"{_UNIX}/{name}.h" for name in ("nv_escape", "nv-ioctl-numbers", "nv-ioctl", "nv-unix-nvos-params-wrappers")),
-  *(f"{_SDK}/class/cl{name}.h" for name in _CLASSES), *(f"{_SDK}/ctrl/ctrl{name}.h" for name in _CONTROLS),
-  *(f"{_OPEN}/{name}.h" for name in ("common/inc/nvCpuUuid", "nvidia-uvm/uvm_types", "nvidia-uvm/uvm_ioctl", "nvidia-uvm/uvm_linux_ioctl")),
+  *((name,) for name in (
+    "src/common/inc/nvUnixVersion.h",
+    *(f"{_SDK}/{name}.h" for name in ("nvstatuscodes", "nvlimits", "nvos", "alloc/alloc_channel")),
+    *(f"{_UNIX}/{name}.h" for name in ("nv_escape", "nv-ioctl-numbers", "nv-ioctl", "nv-unix-nvos-params-wrappers")),
+    *(f"{_SDK}/class/cl{name}.h" for name in _CLASSES), *(f"{_SDK}/ctrl/ctrl{name}.h" for name in _CONTROLS),
+    f"{_OPEN}/common/inc/nvCpuUuid.h")),
+  (f"{_OPEN}/common/inc/nv_uvm_user_types.h", f"{_OPEN}/nvidia-uvm/uvm_types.h"),
+  *((f"{_OPEN}/nvidia-uvm/{name}.h",) for name in ("uvm_types", "uvm_ioctl", "uvm_linux_ioctl")),
 )
 # what nvtypes.h has for 64-bit Linux
-PRELUDE = "#define NV_LINUX 1\n" + "".join(f"typedef {kind} {names};\n" for kind, names in (
+PRELUDE = "#define NV_LINUX 1\n#define BIT(b) (1U << (b))\n" + "".join(f"typedef {kind} {names};\n" for kind, names in (
   ("u8", "NvU8, NvBool"), ("u16", "NvU16"), ("u32", "NvU32, NvV32, NvHandle, NV_STATUS"), ("s32", "NvS32"),
   ("u64", "NvU64, NvP64, NvUPtr, NvLength"), ("s64", "NvS64")))
 # Alignments that are told are those that members have anyway on 64-bit Linux. Statuses are the arguments of a macro whose meaning changes.
@@ -137,9 +143,21 @@ def told(header: Header) -> Facts:
     number = {f"number {header.value(macro):#x}"} if macro else set[str]()
     found[name] = frozenset({f"{struct.size} bytes", *number, *_places(struct)})
   for name, macro in _constants():
-    try: found[name] = frozenset({f"{header.value(macro):#x}"})
-    except HeaderError: continue
+    with contextlib.suppress(HeaderError): found[name] = frozenset({f"{header.value(macro):#x}"})
+  for name, _, start in _flags():
+    with contextlib.suppress(HeaderError): found[name] = frozenset({f"{header.value(name) << _first_bit(header, start):#x}"})
   return found
+
+def _flags() -> Iterator[tuple[str, int, str]]:
+  """Name, value, and what the name begins with, of all flags of the table."""
+  for start, text in lines(rm.FLAGS):
+    for item in text.split()[1:]: yield start + item.partition("=")[0], rm.flags(start, item.partition("=")[0]), start
+
+def _first_bit(header: Header, start: str) -> int:
+  """Of a field that a macro tells as high:low; 0 where the values are flags themselves."""
+  found = header.macros.get(start.rstrip("_"))
+  words = [word for word in found.tokens if word not in "()"] if found else []
+  return int(words[2]) if words[1:2] == [":"] else 0
 
 def about(header: Header) -> str:
   """A line that says which versions are compared."""
@@ -160,6 +178,7 @@ def tree(header: Header, headers: Facts) -> Facts:
     found[name] = frozenset({f"{ctypes.sizeof(kind)} bytes", *number, *own, *_covered(headers.get(name, frozenset()), unused)})
   for name, _ in _constants():
     found[name] = frozenset({f"{int(rm.Status[name] if name in rm.Status.__members__ else getattr(rm, name)):#x}"})
+  for name, value, _ in _flags(): found[name] = frozenset({f"{value:#x}"})
   return found
 
 def _constants() -> Iterator[tuple[str, str]]:

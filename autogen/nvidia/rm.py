@@ -111,6 +111,28 @@ UvmCreateExternal    73  base:u64 length:u64 rmStatus
 UvmMmInitialize      75  uvmFd:i32 rmStatus
 """
 
+# Flags of calls and parameters, the same in all versions: what their names begin with, the first bit of their field, and the values that are used
+FLAGS = """
+NV_VASPACE_ALLOCATION_FLAGS_             0 IS_EXTERNALLY_OWNED=0x8 ENABLE_PAGE_FAULTING=0x40
+NV_CTXSHARE_ALLOCATION_FLAGS_SUBCONTEXT_ 0 ASYNC=1
+NVOS02_FLAGS_PHYSICALITY_                4 NONCONTIGUOUS=1
+NVOS02_FLAGS_COHERENCY_                 12 CACHED=1
+NVOS02_FLAGS_MAPPING_                   30 NO_MAP=1
+NVOS32_ALLOC_FLAGS_                      0 IGNORE_BANK_PLACEMENT=0x1 ALIGNMENT_FORCE=0x100
+NVOS32_ATTR_PAGE_SIZE_                  23 4KB=1 HUGE=3
+NVOS32_ATTR_LOCATION_                   25 PCI=1
+NVOS32_ATTR_PHYSICALITY_                27 CONTIGUOUS=2 ALLOW_NONCONTIGUOUS=3
+NVOS32_ATTR_COHERENCY_                  29 CACHED=1
+NVOS32_ATTR2_ZBC_                        0 PREFER_NO_ZBC=1
+NVOS32_ATTR2_GPU_CACHEABLE_              2 YES=1 NO=2
+NVOS32_ATTR2_PAGE_SIZE_HUGE_            20 2MB=1
+NV2080_GPU_CMD_GPU_GET_GID_FLAGS_FORMAT_ 0 BINARY=2
+NV2080_CTRL_FB_INFO_INDEX_               0 TOTAL_RAM_SIZE=0x8 HEAP_FREE=0x16 L2CACHE_SIZE=0x1b
+NV2080_ENGINE_TYPE_                      0 GRAPHICS=1
+NV_RM_API_VERSION_CMD_                   0 QUERY=0x32
+UvmGpuMappingType                        0 ReadWriteAtomic=1
+"""
+
 _FIELD = re.compile(r"(?P<name>\w+)(:(?P<type>\w+)(\[(?P<count>\d+)\])?)?(@(?P<first>[\d.]*)-(?P<last>[\d.]*))?$")
 _TYPES: dict[str, Any] = {"u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64, "i32": ctypes.c_int32}
 
@@ -150,6 +172,20 @@ def structures(version: Version) -> Structures:
   if version[0] not in BRANCHES:
     raise ValueError(f"structures of NVIDIA's kernel driver {version[0]} are not known; known are {', '.join(map(str, BRANCHES))}")
   return Structures(version)
+
+@functools.cache
+def _flags() -> dict[str, int]:
+  found = dict[str, int]()
+  for start, text in lines(FLAGS):
+    bit, *values = text.split()
+    for name, _, value in (item.partition("=") for item in values): found[start + name] = int(value, 0) << int(bit)
+  return found
+
+def flags(start: str, *ends: str) -> int:
+  """Flags of FLAGS whose names are start and an end, all together: flags("NVOS32_ATTR_", "PAGE_SIZE_HUGE", "LOCATION_PCI")."""
+  found = 0
+  for end in ends: found |= _flags()[start + end]
+  return found
 
 # Classes of objects
 ROOT, DEVICE, SUBDEVICE, VA_SPACE, CHANNEL_GROUP, CONTEXT_SHARE, DEBUGGER = 0x41, 0x80, 0x2080, 0x90F1, 0xA06C, 0x9067, 0x83DE

@@ -9,6 +9,7 @@ import errno
 from typing import Any, NamedTuple
 
 from tinyhw.autogen.nvidia import rm
+from tinyhw.autogen.nvidia.rm import flags
 from tinyhw.drivers.linux.files import PAGE, Mapping, Refused, Returns
 from tinyhw.drivers.nvidia.addresses import Addresses
 from tinyhw.drivers.nvidia.chips import CHIPS, Chip, chip_of, newest
@@ -17,16 +18,15 @@ from tinyhw.drivers.nvidia.visible import place
 from tinyhw.errors import DeviceError
 
 HUGE_PAGE = 2 << 20
-EXTERNALLY_OWNED, PAGE_FAULTING = 1 << 3, 1 << 6          # flags of an address space
-GID_BINARY, GID_BYTES = 2, 16
-VIDEO_NO_BANKS, VIDEO_ALIGNED = 1, 0x100                  # flags of memory
-SMALL_PAGES, HUGE_PAGES, OF_HOST, CONTIGUOUS, SCATTERED, CACHED = 1 << 23, 3 << 23, 1 << 25, 2 << 27, 3 << 27, 1 << 29  # attr
-NO_CLEAR, GPU_CACHED, NOT_GPU_CACHED, HUGE_2M = 1, 1 << 2, 2 << 2, 1 << 20                                                # attr2
-PINNED = 1 << 4 | 1 << 12 | 1 << 30                       # of memory of the program: scattered, cached, not to be mapped by the kernel
-READ_WRITE_ATOMIC = 1
+SPACE = flags("NV_VASPACE_ALLOCATION_FLAGS_", "IS_EXTERNALLY_OWNED", "ENABLE_PAGE_FAULTING")   # of an address space
+GID_BINARY, GID_BYTES = flags("NV2080_GPU_CMD_GPU_GET_GID_FLAGS_", "FORMAT_BINARY"), 16
+ALLOCATED = flags("NVOS32_ALLOC_FLAGS_", "IGNORE_BANK_PLACEMENT", "ALIGNMENT_FORCE")           # of memory
+PINNED = flags("NVOS02_FLAGS_", "PHYSICALITY_NONCONTIGUOUS", "COHERENCY_CACHED", "MAPPING_NO_MAP")  # of memory of the program
+READ_WRITE_ATOMIC = flags("UvmGpuMappingType", "ReadWriteAtomic")
 INSTANCES = "/proc/driver/nvidia/capabilities/gpu{}/mig"
 USERMODE_BYTES = 0x10000
-INFO = {"memory_kib": 0x08, "free_kib": 0x16, "l2_kib": 0x1B}  # NV2080_CTRL_FB_INFO_INDEX
+INFO = {name: flags("NV2080_CTRL_FB_INFO_INDEX_", index) for name, index in (
+  ("memory_kib", "TOTAL_RAM_SIZE"), ("free_kib", "HEAP_FREE"), ("l2_kib", "L2CACHE_SIZE"))}
 
 class Kind(NamedTuple):
   """What memory is: the class of its object, attributes, the pages that it comes in, whether the processor sees it."""
@@ -38,11 +38,14 @@ class Kind(NamedTuple):
   visible: bool
   def __repr__(self) -> str: return self.name
 
-_OWN = NO_CLEAR | GPU_CACHED | HUGE_2M
-VRAM = Kind("memory of the GPU", rm.MEMORY_LOCAL, HUGE_PAGES | SCATTERED, _OWN, HUGE_PAGE, visible=False)
-RING = Kind("memory of the GPU that the processor sees", rm.MEMORY_LOCAL, HUGE_PAGES | CONTIGUOUS, _OWN, HUGE_PAGE, visible=True)
+_SCATTERED = flags("NVOS32_ATTR_", "PAGE_SIZE_HUGE", "PHYSICALITY_ALLOW_NONCONTIGUOUS")
+_WHOLE = flags("NVOS32_ATTR_", "PAGE_SIZE_HUGE", "PHYSICALITY_CONTIGUOUS")
+_HOST = flags("NVOS32_ATTR_", "PAGE_SIZE_4KB", "LOCATION_PCI", "PHYSICALITY_ALLOW_NONCONTIGUOUS", "COHERENCY_CACHED")
+_OWN = flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_YES", "PAGE_SIZE_HUGE_2MB")
+VRAM = Kind("memory of the GPU", rm.MEMORY_LOCAL, _SCATTERED, _OWN, HUGE_PAGE, visible=False)
+RING = Kind("memory of the GPU that the processor sees", rm.MEMORY_LOCAL, _WHOLE, _OWN, HUGE_PAGE, visible=True)
 # Memory of the host that both sides see: no cache of the GPU keeps it, the processor's are snooped. For commands, arguments, signals.
-HOST = Kind("host memory", rm.MEMORY_SYSTEM, SMALL_PAGES | OF_HOST | SCATTERED | CACHED, NO_CLEAR | NOT_GPU_CACHED, PAGE, visible=True)
+HOST = Kind("host memory", rm.MEMORY_SYSTEM, _HOST, flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_NO"), PAGE, visible=True)
 USER = Kind("memory of the program", rm.MEMORY_OF_PROGRAM, 0, 0, PAGE, visible=False)
 
 class Memory:
@@ -87,7 +90,7 @@ class Card:
       self.chip = self._chip()
       gid = connection.control(self.subdevice, s.GetGidInfo(flags=GID_BINARY, length=GID_BYTES))
       self.uuid = bytes(gid.data[:GID_BYTES])
-      self.space = connection.new(self.device, rm.VA_SPACE, s.VaSpaceParams(flags=PAGE_FAULTING | EXTERNALLY_OWNED))
+      self.space = connection.new(self.device, rm.VA_SPACE, s.VaSpaceParams(flags=SPACE))
       self._register(undo)
       self.tpcs, self.facts = self._count(), self._facts()
       self.undo = undo.pop_all()
@@ -191,7 +194,7 @@ class Card:
 
   def _object(self, size: int, kind: Kind) -> int:
     return self.connection.new(self.device, kind.number, self.connection.structures.MemoryParams(
-      owner=self.connection.root, flags=VIDEO_NO_BANKS | VIDEO_ALIGNED, attr=kind.attr, attr2=kind.attr2, size=size, alignment=kind.page,
+      owner=self.connection.root, flags=ALLOCATED, attr=kind.attr, attr2=kind.attr2, size=size, alignment=kind.page,
       limit=size - 1))
 
   def _pinned(self, host: int, size: int) -> int:

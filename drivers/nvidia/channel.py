@@ -16,8 +16,8 @@ from tinyhw.drivers.linux.files import Mapping, Returns, fence
 from tinyhw.drivers.nvidia.card import HOST, RING, Card, Kind, Memory
 
 ENTRIES = 1 << 12
-GRAPHICS = 1                      # engine type of the group: the engine that computes
-SUBCONTEXT_ASYNC = 1
+GRAPHICS = rm.flags("NV2080_ENGINE_TYPE_", "GRAPHICS")   # engine type of the group: the engine that computes
+SUBCONTEXT_ASYNC = rm.flags("NV_CTXSHARE_ALLOCATION_FLAGS_", "SUBCONTEXT_ASYNC")
 NO_TOKEN = 0xFFFF_FFFF
 RESERVED_BYTES = 64 << 20         # addresses that the kernel wants for a channel's own buffers
 NOTIFIER_BYTES = 1 << 16

@@ -14,6 +14,11 @@ TEXTS = {
     typedef struct { NvHandle hRoot; NvHandle hObjectParent; NvHandle hObjectNew; NvV32 hClass; NvV32 flags;
                      NvP64 pMemory NV_ALIGN_BYTES(8); NvU64 limit NV_ALIGN_BYTES(8); NvV32 status; } NVOS02_PARAMETERS;
     #define NV01_ROOT_CLIENT (0x41)
+    #define NVOS32_ATTR_LOCATION                 26:25
+    #define NVOS32_ATTR_LOCATION_PCI             0x00000001
+    #define NVOS02_FLAGS_MAPPING                 (31:30)
+    #define NVOS02_FLAGS_MAPPING_NO_MAP          (0x00000001)
+    #define NV_VASPACE_ALLOCATION_FLAGS_ENABLE_PAGE_FAULTING BIT(6)
   """,
   "nv_escape": "#define NV_ESC_RM_FREE 0x29\n#define NV_ESC_RM_ALLOC_MEMORY 0x27\n",
   "nv-unix-nvos-params-wrappers": "typedef struct { NVOS02_PARAMETERS params; int fd; } nv_ioctl_nvos02_parameters_with_fd;\n",
@@ -32,18 +37,21 @@ TEXTS = {
       union { NvU8 ascii[64]; NvU16 unicode[64]; } gpuNameString; } NV2080_CTRL_GPU_GET_NAME_STRING_PARAMS;
   """,
   "nvCpuUuid": "typedef struct nv_uuid { NvU8 uuid[16]; } NvUuid;\ntypedef NvUuid NvProcessorUuid;\n",
+  "nv_uvm_user_types": "typedef enum { UvmGpuMappingTypeDefault = 0, UvmGpuMappingTypeReadWriteAtomic = 1 } UvmGpuMappingType;\n",
   "uvm_ioctl": """
     #define UVM_IOCTL_BASE(i) i
     #define UVM_UNREGISTER_CHANNEL UVM_IOCTL_BASE(28)
     typedef struct { NvProcessorUuid gpuUuid; NvHandle hClient; NvHandle hChannel; NV_STATUS rmStatus; } UVM_UNREGISTER_CHANNEL_PARAMS;
   """,
 }
-TOLD = {"OK", "INVALID_COMMAND", "RmFree", "RmAllocMemory", "GrInfo", "GrRoute", "GrGetGpcMask", "GetNameString", "UvmUnregisterChannel", "ROOT"}
+TOLD = {"OK", "INVALID_COMMAND", "RmFree", "RmAllocMemory", "GrInfo", "GrRoute", "GrGetGpcMask", "GetNameString", "UvmUnregisterChannel", "ROOT",
+        "NVOS32_ATTR_LOCATION_PCI", "NVOS02_FLAGS_MAPPING_NO_MAP", "NV_VASPACE_ALLOCATION_FLAGS_ENABLE_PAGE_FAULTING",
+        "UvmGpuMappingTypeReadWriteAtomic"}
 
 def tree(folder: Path, version: str, old: str = "", new: str = "") -> Path:
   """A folder with all headers, of which those above are not empty. old, new: what is changed in them."""
   assert not old or any(old in text for text in TEXTS.values()), old
-  for name in headers.HEADERS:
+  for name, *_ in headers.HEADERS:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(TEXTS.get(path.stem, "").replace("@", version).replace(old or "\0", new) + "/* */\n")
@@ -69,6 +77,10 @@ def test_headers_that_agree(tmp_path: Path) -> None:
    "RmFree: headers have 20 bytes, more@12:4, status@16:4; here 16 bytes, status@12:4"),
   ("580.142", "NV_ESC_RM_FREE 0x29", "NV_ESC_RM_FREE 0x2a", "RmFree: headers have number 0x2a; here number 0x29"),
   ("580.142", "0x00000024", "0x00000025", "INVALID_COMMAND: headers have 0x25; here 0x24"),
+  ("580.142", "26:25", "25:24", "NVOS32_ATTR_LOCATION_PCI: headers have 0x1000000; here 0x2000000"),
+  ("580.142", "(31:30)", "(31:31)", "NVOS02_FLAGS_MAPPING_NO_MAP: headers have 0x80000000; here 0x40000000"),
+  ("580.142", "BIT(6)", "BIT(5)", "NV_VASPACE_ALLOCATION_FLAGS_ENABLE_PAGE_FAULTING: headers have 0x20; here 0x40"),
+  ("580.142", "Atomic = 1", "Atomic = 4", "UvmGpuMappingTypeReadWriteAtomic: headers have 0x4; here 0x1"),
   ("580.142", "(0x41)", "(0x42)", "ROOT: headers have 0x42; here 0x41"),
   ("580.142", "NvU64 route, 8", "NvU32 route, 8",
    "GrGetGpcMask: headers have 12 bytes, gpcMask@8:4, route@4:4; here 24 bytes, gpcMask@16:4, route@8:8"),
@@ -84,7 +96,7 @@ def test_what_differs(tmp_path: Path, version: str, old: str, new: str, words: s
 def test_a_version_that_the_table_has_not(tmp_path: Path) -> None:
   assert said(tree(tmp_path, "610.12"))[0] == "rm: the headers are of version 610.12, which the table has not; its branch 595 is compared"
   assert said(tree(tmp_path, "525.60.11"))[0].endswith("its branch 535 is compared")
-  (tmp_path / headers.HEADERS[0]).write_text("/* */")
+  (tmp_path / headers.HEADERS[0][0]).write_text("/* */")
   assert said(tmp_path)[0] == "rm: the headers do not tell their version; the table's first is compared"
 
 def test_a_structure_that_a_version_lacks(tmp_path: Path) -> None:

@@ -61,6 +61,13 @@ def test_a_version_has_what_came_until_then() -> None:
   assert [last(580), last(590, 44, 1), last(590, 999, 99), last(595), last(595, 45, 4)] == [132, 132, 132, 68, 68]
   assert rm.version_of("550.40.07") == (550, 40, 7) and rm.version_of("") == ()
 
+def test_flags_are_where_their_fields_are() -> None:
+  """Headers tell fields as high:low, and values from 0 on."""
+  assert rm.flags("NVOS32_ATTR_", "PAGE_SIZE_4KB", "LOCATION_PCI", "PHYSICALITY_ALLOW_NONCONTIGUOUS", "COHERENCY_CACHED") == 0x3A80_0000
+  assert rm.flags("NVOS02_FLAGS_", "PHYSICALITY_NONCONTIGUOUS", "COHERENCY_CACHED", "MAPPING_NO_MAP") == 0x4000_1010
+  assert rm.flags("NV_VASPACE_ALLOCATION_FLAGS_", "IS_EXTERNALLY_OWNED", "ENABLE_PAGE_FAULTING") == 0x48
+  with pytest.raises(KeyError): rm.flags("NVOS32_ATTR_", "LOCATION_MOON")
+
 def test_calls_have_the_numbers_of_the_interface() -> None:
   calls = rm.structures((580, 142))
   assert calls.RmAlloc.REQUEST == 0xC030462B and calls.RmControl.REQUEST == 0xC020462A and calls.RegisterFd.REQUEST == 0xC00446C9
