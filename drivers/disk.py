@@ -115,6 +115,7 @@ class DiskAllocator(Allocator):
   def alloc(self, size: int, options: BufferOptions | None = None) -> Part:
     return Part(File(self.path, size, options is not None and options.writable), 0)
   def free(self, opaque: Part, size: int | None = None, options: Any = None) -> None: pass  # the last reference closes it
+  def drop(self, opaque: Part) -> None: pass
 
   def _copyin(self, dest: Part, src: memoryview) -> None: dest.file.write(dest.begin, src)
   def _copyout(self, dest: memoryview, src: Part) -> None: src.file.read(src.begin, dest)

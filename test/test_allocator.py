@@ -1,4 +1,5 @@
 """Allocators: limits, messages, the pool. On the devices that open: test_device.py."""
+import threading
 from typing import Any
 
 import pytest
@@ -37,3 +38,23 @@ def test_plain_allocators_keep_nothing() -> None:
   with pytest.raises(OutOfMemory, match=message): allocator.alloc(200)
   allocator.free(found)
   with pytest.raises(DeviceError, match="freed twice"): allocator.free(found)
+
+def test_finalizers_wait_for_no_lock() -> None:
+  """They may run under a lock that the one who holds the allocator's is waiting for."""
+  allocator = FakeAllocator("FAKE", limit=1000)
+  first, second = allocator.alloc(600), allocator.alloc(300)
+  held, go_on = threading.Event(), threading.Event()
+  def hold() -> None:
+    with allocator.lock:
+      held.set()
+      go_on.wait()
+  holder = threading.Thread(target=hold)
+  holder.start()
+  held.wait()
+  allocator.drop(first)  # returns
+  assert allocator.held == 900
+  go_on.set()
+  holder.join()
+  assert len(allocator.alloc(700)) >= 700, "given back before it is asked whether there is room"
+  allocator.drop(second)
+  assert allocator.held == 700, "at once where nobody holds the lock"

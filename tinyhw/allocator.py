@@ -3,11 +3,33 @@
 Drivers subclass one of them (docs/new-accelerator.md). Buffers, which own what they are given, are in device.py, as are these names.
 """
 from __future__ import annotations
+import collections
+from collections.abc import Callable
 import threading
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.errors import ArgumentError, DeviceError, OutOfMemory
 if TYPE_CHECKING: from tinyhw.device import Buffer
+
+class Returned:
+  """What finalizers give back to the owner of a lock: at once if the lock is free, else when its owner calls `take`.
+
+  A finalizer runs wherever garbage is collected, under whatever locks its thread holds. If it waited for another one, and the thread that holds that
+  one waited for one of these, both would wait for ever. So finalizers call `put`.
+  """
+  def __init__(self, give: Callable[..., None]):
+    self.give, self.waiting = give, collections.deque[tuple[Any, ...]]()
+
+  def put(self, lock: threading.RLock, *what: Any) -> None:
+    """give(*what), under the lock, now or later."""
+    self.waiting.append(what)
+    if lock.acquire(blocking=False):
+      try: self.take()
+      finally: lock.release()
+
+  def take(self) -> None:
+    """Give back what waits. The lock must be held."""
+    while self.waiting: self.give(*self.waiting.popleft())
 
 class Allocator:
   """Memory of one device. Subclasses provide _alloc, _free, _copyin, _copyout, address, offset, and as_memoryview if the host can see it.
@@ -23,11 +45,13 @@ class Allocator:
     self.lock = threading.RLock()  # reentrant: garbage collection may free a buffer while one is being allocated
     self.live: dict[int, tuple[Any, int]] = {}  # by id: the opaque buffer (so that its id stays its own) and its bytes
     self.held = 0                   # bytes in live buffers
+    self.returned = Returned(self._free_now)
 
   def alloc(self, size: int, options: Any = None) -> Any:
     """An opaque buffer of `size` bytes. Contents are undefined. Raises OutOfMemory."""
     if size < 0: raise ArgumentError(f"cannot allocate {size} bytes; a size is at least 0")
     with self.lock:
+      self.returned.take()
       opaque = self._take(size or 1)
       self.live[id(opaque)] = (opaque, size)
       self.held += size
@@ -35,11 +59,17 @@ class Allocator:
 
   def free(self, opaque: Any, size: int | None = None, options: Any = None) -> None:
     """Give a buffer back. Raises DeviceError if it is not live."""
-    with self.lock:
-      found = self.live.pop(id(opaque), None)
-      if found is None: raise DeviceError(f"{self.dev}: buffer {opaque!r} is freed twice, or came from another allocator")
-      self.held -= found[1]
-      self._give(opaque, found[1] or 1)
+    with self.lock: self._free_now(opaque)
+
+  def drop(self, opaque: Any) -> None:
+    """What finalizers call to free: it waits for nothing, so the buffer may be given back a little later."""
+    self.returned.put(self.lock, opaque)
+
+  def _free_now(self, opaque: Any) -> None:
+    found = self.live.pop(id(opaque), None)
+    if found is None: raise DeviceError(f"{self.dev}: buffer {opaque!r} is freed twice, or came from another allocator")
+    self.held -= found[1]
+    self._give(opaque, found[1] or 1)
 
   def _take(self, size: int) -> Any:
     self._check_limit(size)
@@ -147,6 +177,7 @@ class LRUAllocator(Allocator):
   def free_cache(self) -> None:
     """Give all kept buffers back to the system."""
     with self.lock:
+      self.returned.take()
       pool, self.pool, self.cached = self.pool, {}, 0
       for size, buffers in pool.items():
         for opaque in buffers: self._free(opaque, size)

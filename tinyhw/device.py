@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, overload
 
 from tinyhw import trace
-from tinyhw.allocator import Allocator as Allocator, LRUAllocator as LRUAllocator, show_bytes as show_bytes
+from tinyhw.allocator import Allocator as Allocator, LRUAllocator as LRUAllocator, Returned as Returned, show_bytes as show_bytes
 from tinyhw.config import DEBUG, DEV, PLUGINS
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
@@ -296,19 +296,26 @@ class Buffer:
   def deallocate(self) -> None:
     """Give the memory back. Views of it lose it too. Raises DeviceError if there is none."""
     if self._buf is None: raise DeviceError(f"{self!r} is not allocated, or is deallocated twice")
+    allocator, opaque = self._leave()
+    if allocator is not None: allocator.free(opaque, self.nbytes, self.options)
+
+  def _leave(self) -> tuple[Allocator | None, Any]:
+    """Forget the memory; it is to be given back to the allocator, if there is one."""
     opaque, self._buf, allocator, self._allocator = self._buf, None, self._allocator, None
     if self._views:
       for view in self._views:
         found = view()
         if found is not None: found._buf = found._allocator = None
       self._views.clear()
-    if self._owns:
-      assert allocator is not None
-      if not allocator.lasting: _count_memory(self, -self.nbytes)
-      allocator.free(opaque, self.nbytes, self.options)
+    if not self._owns: return None, opaque
+    assert allocator is not None
+    if not allocator.lasting: _count_memory(self, -self.nbytes)
+    return allocator, opaque
 
   def __del__(self) -> None:
-    if getattr(self, "_buf", None) is not None and self._owns: self.deallocate()
+    if getattr(self, "_buf", None) is not None and self._owns:
+      allocator, opaque = self._leave()
+      if allocator is not None: allocator.drop(opaque)
 
   def get_buf(self, device: str | None = None) -> Any:
     """The opaque memory, as Launch wants it; allocates. Raises DeviceError for another device that cannot see it."""

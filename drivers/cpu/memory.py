@@ -15,7 +15,7 @@ import sys
 import threading
 from typing import Any
 
-from tinyhw.device import LRUAllocator
+from tinyhw.device import LRUAllocator, Returned
 from tinyhw.errors import DriverError
 
 ALIGNMENT = 64
@@ -216,10 +216,12 @@ class CodeArena:
     self.adding = False
     self.chunk: CodeChunk | None = None  # being filled
     self.chunks: set[CodeChunk] = set()
+    self.returned = Returned(self._release)
 
   def add(self, code: bytes) -> tuple[int, CodeChunk]:
     """The address of a copy of code that can run, 64-byte aligned, and the chunk, to be given to `release`."""
     with self.lock:
+      self.returned.take()
       nested = self.adding  # a signal handler came in between: leave its caller's chunk alone
       chunk = None if nested else self.chunk
       self.adding = True
@@ -242,10 +244,12 @@ class CodeArena:
     return chunk
 
   def release(self, chunk: CodeChunk) -> None:
-    """One program of the chunk will not run again."""
-    with self.lock:
-      chunk.programs -= 1
-      if not chunk.programs and chunk is not self.chunk: self._drop(chunk)
+    """One program of the chunk will not run again. Finalizers call this: it waits for nothing."""
+    self.returned.put(self.lock, chunk)
+
+  def _release(self, chunk: CodeChunk) -> None:
+    chunk.programs -= 1
+    if not chunk.programs and chunk is not self.chunk: self._drop(chunk)
 
   def _drop(self, chunk: CodeChunk) -> None:
     if chunk in self.chunks:
@@ -255,6 +259,7 @@ class CodeArena:
   def close(self, unmap: bool = False) -> None:
     """Give back pages without programs now, others when their programs are garbage. unmap: all pages now; nothing there may run any more."""
     with self.lock:
+      self.returned.take()
       self.chunk = None
       for chunk in list(self.chunks):
         if unmap or not chunk.programs: self._drop(chunk)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
-from tinyhw.device import Compiled, Launch
+from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu import reports
 from tinyhw.drivers.gpu.launch import GpuRecording, Kernel, Work, explain, work_of
 from tinyhw.drivers.gpu.memory import GpuAllocator, Stage
@@ -66,7 +66,7 @@ class Faulted(Exception):
     self.told = told
 
 class GpuDevice(Compiled):
-  """A GPU. `lock` is held by whoever submits, allocates or frees, which the garbage collector does anywhere.
+  """A GPU. `lock` is held by whoever submits, allocates or frees; finalizers do not wait for it (`Returned`).
 
   A subclass makes `timeline`, `stage`, `transient`, `compute` and `copies` in its __init__, calls `begin` last of all, and says what follows below.
   """
@@ -89,6 +89,7 @@ class GpuDevice(Compiled):
     self.closed = False
     self.memories: set[Any] = set()
     self.retired: collections.deque[tuple[Mark, Any]] = collections.deque()       # given back, but perhaps still in use
+    self.returned = Returned(self._release)
     self.freed: collections.deque[Any] = collections.deque(maxlen=64)             # for reports
     self.log: collections.deque[tuple[Mark, Sequence[Work]]] = collections.deque(maxlen=64)  # what was submitted
     self.epoch, self.last = 0, ""
@@ -149,6 +150,7 @@ class GpuDevice(Compiled):
     """Memory that this GPU sees, to be given to `release`. Raises Refused; when there is none, only after all that is freed has been given back."""
     with self.lock:
       self.check()
+      self.returned.take()
       try: memory = self.get_memory(size, kind, label, host)
       except Refused as error:
         if error.errno != errno.ENOMEM or not self.retired: raise
@@ -159,11 +161,13 @@ class GpuDevice(Compiled):
       return memory
 
   def release(self, memory: Any, busy: Mark | None = None) -> None:
-    """Give memory back, when submission `busy` is done. May be called by the garbage collector."""
-    with self.lock:
-      if memory not in self.memories: return   # the device was lost, or closed, and has given it back itself
-      if busy is None: self._free(memory)
-      else: self.retired.append((busy, memory))
+    """Give memory back, when submission `busy` is done. Finalizers may call this: it waits for nothing."""
+    self.returned.put(self.lock, memory, busy)
+
+  def _release(self, memory: Any, busy: Mark | None) -> None:
+    if memory not in self.memories: return   # the device was lost, or closed, and has given it back itself
+    if busy is None: self._free(memory)
+    else: self.retired.append((busy, memory))
 
   def words(self, address: int, count: int) -> list[int]:
     """Words that the processor sees at an address of the GPU's; none where it sees nothing."""
@@ -180,7 +184,8 @@ class GpuDevice(Compiled):
     memory.close()
 
   def _reap(self) -> None:
-    """Give back what nothing uses any more."""
+    """Give back what nothing uses any more. The lock must be held."""
+    self.returned.take()
     while self.retired and self._done(self.retired[0][0]): self._free(self.retired.popleft()[1])
 
   # **** order ****

@@ -90,7 +90,7 @@ class Kernel:
 
   def __del__(self) -> None:
     place = getattr(self, "place", None)
-    if place is not None: self.device.code.free(place)
+    if place is not None: self.device.code.drop(place)
 
   def __repr__(self) -> str: return f"<{type(self).__name__} {self.name} on {self.device.name} at {self.place.address:#x}>"
 

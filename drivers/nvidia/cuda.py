@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyhw.device import Compiled, Launch, LRUAllocator
+from tinyhw.device import Compiled, Launch, LRUAllocator, Returned
 from tinyhw.drivers.nvidia.chips import CHIPS, Chip
 from tinyhw.drivers.nvidia.cubin import cubin
 from tinyhw.drivers.nvidia.library import L2_BYTES, MAJOR, MAPPED, MINOR, MULTIPROCESSORS, OUT_OF_MEMORY, SHARED_OF_FUNCTION, STICKY
@@ -34,7 +34,7 @@ class CudaMemory:
 class Registered(CudaMemory):
   """Memory of the program that the GPU sees as long as this object lives."""
   def __del__(self) -> None:
-    with contextlib.suppress(DriverError): self.device.call("cuMemHostUnregister", self.host)
+    self.device.returned.put(self.device.lock, "cuMemHostUnregister", self.host)
 
 class CudaAllocator(LRUAllocator):
   """The memory of one GPU."""
@@ -102,8 +102,7 @@ class CudaProgram:
     self.device.call("cuLaunchKernel", self.function, launch.grid, 1, 1, self.code.lanes, 1, 1, 0, None, places, None)
 
   def __del__(self) -> None:
-    if getattr(self, "module", 0):
-      with contextlib.suppress(DriverError): self.device.call("cuModuleUnload", self.module)
+    if getattr(self, "module", 0): self.device.returned.put(self.device.lock, "cuModuleUnload", self.module)
 
 class CudaDevice(Compiled):
   """A GPU that is driven through libcuda."""
@@ -111,6 +110,7 @@ class CudaDevice(Compiled):
 
   def __init__(self, name: str, library: Library, ordinal: int):
     self.name, self.library, self.lock = name, library, threading.RLock()
+    self.returned = Returned(self._undo)
     self.lost: str | None = None
     self.context = 0
     self.handle = library.number("cuDeviceGet", ordinal)
@@ -129,6 +129,7 @@ class CudaDevice(Compiled):
   def call(self, name: str, *arguments: Any) -> None:
     """A call in this GPU's context, whichever thread makes it. Raises DriverError, and the device is lost if a kernel has destroyed the context."""
     with self.lock:
+      self.returned.take()
       if self.lost is not None: raise DeviceError(self.lost)
       try:
         self.library.call("cuCtxSetCurrent", self.context)
@@ -136,6 +137,10 @@ class CudaDevice(Compiled):
       except Failure as failure:
         if failure.status in STICKY: self.lost = f"{self.name} is lost since a kernel failed ({failure.message}); start the program again"
         raise
+
+  def _undo(self, name: str, handle: Any) -> None:
+    """A call for something that is garbage. If the device is lost it is gone already."""
+    with contextlib.suppress(DriverError, DeviceError): self.call(name, handle)
 
   def number(self, name: str, *arguments: Any, kind: Any = ctypes.c_int) -> int:
     """A number that a call writes to its first argument."""

@@ -1,4 +1,5 @@
 """The drivers on virtual computers, which enforce the kernel's rules and execute the bytes of kernels: all of a launch, at once."""
+import concurrent.futures
 import json
 import os
 import random
@@ -53,6 +54,19 @@ def vendor(kind: str) -> str: return "NV" if kind.startswith("sm_") else "AMD"
 def test_a_device(virtual: Opener, duty: Callable[[GpuDevice], None], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
   if duty is goes_round_its_rings: small_rings(monkeypatch)
   duty(virtual(kind)[0])
+
+@pytest.mark.parametrize("kind", FEW)
+def test_what_becomes_garbage_waits_for_no_lock(virtual: Opener, kind: str) -> None:
+  """Of another thread, that is, which may wait for one of this thread's; it goes when the lock is free."""
+  device = virtual(kind)[0]
+  v = Vectors(device)
+  kept: list[Any] = [device.load(v.program.code), device.record([v.launch(v.one, v.half)])]
+  code, memories = len(device.code.live), len(device.memories)
+  with device.lock, concurrent.futures.ThreadPoolExecutor(1) as pool: pool.submit(kept.clear).result(timeout=60)
+  assert not kept
+  device.synchronize()
+  device.code.free_cache()
+  assert len(device.code.live) == code - 1 and len(device.memories) == memories - 1
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bad_address_is_told_and_another_device_goes_on(virtual: Opener, kind: str) -> None:
