@@ -22,14 +22,14 @@ sint = Union[int, "UOp"]
 T = TypeVar("T")
 
 class _Reference(weakref.ref["UOp"]):
-  """A weak reference that knows its key in the cache, to remove it."""
+  """A weak reference that knows its key in the cache, to remove it; None where another one has taken its place there."""
   __slots__ = ("key",)
-  key: tuple[Any, ...]
+  key: tuple[Any, ...] | None
 
 _cache: dict[tuple[Any, ...], _Reference] = {}
 
 def _forget(reference: _Reference) -> None:
-  if _cache.get(reference.key) is reference: del _cache[reference.key]
+  if reference.key is not None: _cache.pop(reference.key, None)
 
 _SIGNED_ZERO = "-0.0"  # -0.0 == 0.0 in Python; in the cache they must differ
 
@@ -76,6 +76,7 @@ class UOp:
     if first is not reference:  # dead and not yet forgotten, or another thread was faster
       found = first()
       if found is not None: return found
+      first.key = None
       _cache[key] = reference
     return self
 

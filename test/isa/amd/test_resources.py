@@ -4,7 +4,7 @@ import pytest
 
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.form import Generation
-from tinyhw.isa.amd.latency import card
+from tinyhw.isa.amd.rates import card
 from tinyhw.isa.amd.resources import Costs, element_of, meets, operations, touched, waits
 from tinyhw.isa.amd.syntax import parse
 from tinyhw.machine.access import Pattern

@@ -6,7 +6,7 @@ from tinyhw.codegen.program import Program
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.decode import decode
 from tinyhw.isa.amd.form import Generation
-from tinyhw.isa.amd.latency import SOURCE, card
+from tinyhw.isa.amd.rates import SOURCE, card
 from tinyhw.isa.amd.resources import Costs, bank_conflicts, element_of, is_local, is_private, model, operations, touched, waits
 from tinyhw.isa.amd.syntax import show
 from tinyhw.isa.amd.target import assemble, code_of, target

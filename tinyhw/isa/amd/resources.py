@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form, Generation
 from tinyhw.isa.amd.immediates import WAIT
-from tinyhw.isa.amd.latency import ISSUE, MATRIX_SHARES_VECTOR, RESOURCES, card, costs, element_of_matrix, matrix_cycles, shape_of
+from tinyhw.isa.amd.latency import ISSUE, MATRIX_SHARES_VECTOR, RESOURCES, costs, element_of_matrix, matrix_cycles, shape_of
+from tinyhw.isa.amd.rates import card
 from tinyhw.machine.inst import MInst
 from tinyhw.machine.traffic import Traffic
 from tinyhw.machine.waves import Model
