@@ -5,7 +5,7 @@ from invented import Build, cisc, inputs, lanes, random_function, run
 
 from tinyhw.machine.inst import Function
 from tinyhw.machine.interleave import interleave
-from tinyhw.machine.scoreboard import PipeCost
+from tinyhw.machine.costs import PipeCost
 from tinyhw.machine.target import Target
 
 SLOW = {"vload": PipeCost(100), "vadd": PipeCost(5), "vfma": PipeCost(5), "call": PipeCost(50)}

@@ -5,7 +5,8 @@ from invented import Build, cisc, matmul_loop
 from tinyhw.isa.x86.syntax import parse
 from tinyhw.machine.inst import Block, MInst, Reg
 from tinyhw.machine.passes import run
-from tinyhw.machine.scoreboard import PipeCost, bound, costs_of, latency_bound, port_bound
+from tinyhw.machine.costs import PipeCost
+from tinyhw.machine.scoreboard import bound, costs_of, latency_bound, port_bound
 
 def test_ports_by_hall() -> None:
   assert port_bound({"01": 4}) == (2.0, "01")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tinyhw.machine.inst import Access, Bank, Block, Effect, Function, Inst, MInst, Operand, Reg, RegClass
 from tinyhw.machine.pseudo import PARALLEL, PSEUDO
-from tinyhw.machine.scoreboard import PipeCost
+from tinyhw.machine.costs import PipeCost
 from tinyhw.machine.target import Capabilities, Target
 
 ADDRESSES = 61  # memory wraps around, so that every address is one

@@ -12,11 +12,11 @@ from __future__ import annotations
 from heapq import heappop as pop, heappush as push
 from collections.abc import Iterator
 
+from tinyhw.machine.costs import PipeCost
 from tinyhw.machine.inst import Effect, Function, MInst
 from tinyhw.machine.liveness import Line, Liveness
 from tinyhw.machine.order import Graph
 from tinyhw.machine.registers import FIELD, RegisterFile, registers_of
-from tinyhw.machine.scoreboard import PipeCost
 from tinyhw.machine.target import Target
 
 WINDOWS = (1 << 30, 128, 64, 32, 16)  # how far behind the first one that waits an instruction may be that goes before it, tried in turn

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from tinyhw.machine.inst import Function, MInst
 from tinyhw.machine.listing import Loop, Reader, loop_name, work_of
-from tinyhw.machine.scoreboard import Bound, PipeCost, bound
+from tinyhw.machine.costs import PipeCost
+from tinyhw.machine.scoreboard import Bound, bound
 
 @dataclass(frozen=True)
 class Core:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
   from tinyhw.dtype import DType
   from tinyhw.machine.code import Code
   from tinyhw.machine.registers import RegisterFile
-  from tinyhw.machine.scoreboard import PipeCost
+  from tinyhw.machine.costs import PipeCost
 
 @dataclass(frozen=True)
 class Capabilities:
@@ -80,7 +80,7 @@ class Target:
     jump(block): unconditional. swap(a, b): exchanges two registers of one unit; may be several instructions; without it, cycles need a free one.
   invert(jump): the conditional jump with the opposite condition and the same block, or None where there is none.
   region(inst): which memory a load or store touches; instructions with different regions are disjoint. None: anything.
-  latency: pipe, or the name of an instruction -> PipeCost (scoreboard.py); issue_width: micro-operations a cycle.
+  latency: pipe, or the name of an instruction -> PipeCost (costs.py); issue_width: micro-operations a cycle.
   abi: the calling convention, for the ISA's own passes.
   hooks: "before:<pass>" or "after:<pass>" -> passes to run there, for the names in passes.PASSES.
   """

@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 
 from tinyhw.isa.amd.rows_matrix import Shape
-from tinyhw.machine.scoreboard import PipeCost
+from tinyhw.machine.costs import PipeCost
 
 # letter -> whose waves share it, what it is
 RESOURCES = {"v": ("simd", "the vector unit"), "t": ("simd", "the unit of transcendental functions"), "x": ("simd", "the matrix unit"),

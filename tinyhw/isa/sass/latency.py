@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tinyhw.isa.sass.uses import PRODUCTS
 from tinyhw.machine.inst import Inst
-from tinyhw.machine.scoreboard import PipeCost
+from tinyhw.machine.costs import PipeCost
 
 class Latency(NamedTuple):
   """Cycles until a reader may issue: on the same pipe, on another one; of a predicate as an operand, and as a guard or the condition of a jump."""

@@ -16,7 +16,7 @@ import functools
 
 from tinyhw.isa.sass.units import UNITS, column
 from tinyhw.machine.hardware import Hardware
-from tinyhw.machine.scoreboard import PipeCost
+from tinyhw.machine.costs import PipeCost
 
 # letter -> whose warps share it, what it is
 RESOURCES = {"i": ("simd", "the issue slots"), "f": ("simd", "the FMA pipe"), "a": ("simd", "the ALU pipe"), "w": ("simd", "the FP64 pipe"),

@@ -1,6 +1,6 @@
 """Latency and ports of x86-64 microarchitectures: which tables there are, what their text means, and which one a processor needs.
 
-A table is text, one row a line: pipe, latency in cycles, ports, issue slots, evidence. The notation of ports is that of scoreboard.PipeCost, with
+A table is text, one row a line: pipe, latency in cycles, ports, issue slots, evidence. The notation of ports is that of costs.PipeCost, with
 `*4` for a group that stands four times, and `-` for none. Rows of a pipe may differ by width and memory operand, as scoreboard.costs_of has it:
 
   fma           4  01    1  p      any form
@@ -20,7 +20,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tinyhw.isa.x86 import latency_intel, latency_zen
-from tinyhw.machine.scoreboard import PipeCost
+from tinyhw.machine.costs import PipeCost
 
 # Pipes that only move data between registers and memory: their ports are the bound by memory.
 MEMORY = {"load": "load", "store": "store", "load_masked": "load", "store_masked": "store", "load_pop": "load", "store_push": "store",
