@@ -66,6 +66,19 @@ def test_elements_of_groups_are_sources() -> None:
   wide = make("sm_90", "add64", [function.new_reg(regs.R[2]), regs.Element(regs.R[2], group, 2), 7], function.new_reg)
   assert wide is not None and wide.row.operands[1].cls is regs.R[4] and wide.row.operands[0].early
 
+def test_elements_of_large_groups_are_sources_wherever_they_stand() -> None:
+  """Two of 128 registers each: the text is parsed for single registers, whatever they are part of."""
+  function = Function("k")
+  first, second = function.new_reg(regs.R[64]), function.new_reg(regs.R[128])
+  sources = [regs.Element(regs.R[1], first, 63), regs.Element(regs.R[1], second, 126)]
+  made = make("sm_90", "add_f32", [function.new_reg(regs.R[1]), *sources])
+  assert made is not None
+  made.operands = [r(9), r(32, 64), r(96, 128)]
+  function.blocks = [Block(0)]
+  function.blocks[0].insts = [made]
+  expand_macros(function, target("sm_90"))
+  assert [show(inst) for inst in function.blocks[0].insts] == ["FADD R9, R95, R222"]
+
 def test_lines_with_a_guard_keep_what_they_may_not_write() -> None:
   function = Function("k")
   old, gate, group = function.new_reg(regs.R[1]), function.new_reg(regs.P), function.new_reg(regs.R[2])

@@ -84,6 +84,15 @@ def signed(macro: Macro, negative: int, absolute: int) -> Macro:
 def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
   """The instructions of a macro whose operands are of these kinds; None if an immediate has no place."""
   macro = macro_of(arch, what)
+  made = parsed(arch, what, tuple(None if found is None else kind(CLASSES[letters]) for found, (_, _, letters) in zip(kinds, macro.operands)))
+  begins = [found.at if found is not None else 0 for found in kinds]
+  if made is None or not any(begins): return made
+  return tuple(one._replace(slots=tuple((i, Slot(k, at + begins[k])) for i, (k, at) in one.slots)) for one in made)
+
+@functools.lru_cache(None)
+def parsed(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
+  """The same where operands are of the macro's own classes, or constants."""
+  macro = macro_of(arch, what)
   try: return tuple(piece(arch, macro, line, kinds) for line in macro.lines)
   except TinyError:
     if None not in kinds: raise
@@ -101,7 +110,7 @@ def piece(arch: str, macro: Macro, line: str, kinds: Kinds) -> Piece:
     k, at = names[match["name"]], PARTS[match["part"]]
     kind = kinds[k]
     if kind is None: return hex(numbers.setdefault(Slot(k, at), NUMBERS[len(numbers)]))
-    return f"P{predicates.index(k)}" if kind.cls is regs.P else f"R{starts[k] + kind.at + at}"
+    return f"P{predicates.index(k)}" if kind.cls is regs.P else f"R{starts[k] + at}"
 
   inst, _ = parse(NAME.sub(stand_in, line), arch)
   form: Form = inst.row.isa
