@@ -137,6 +137,8 @@ def test_registers_that_the_row_does_not_allow() -> None:
   refused(target, b.function, reference, "dup4", "not aligned")
   made.operands[0] = Reg(quad.cls, -1, 32)
   refused(target, b.function, reference, "dup4", "may not be used")
+  made.operands[0] = Reg(quad.cls, -1, 4000)
+  refused(target, b.function, reference, "dup4", "which there is not")
 
 def test_fixed_register() -> None:
   target = cisc()

@@ -9,7 +9,7 @@ instruction may be missing, added or out of order. What `order` did is not check
 Sets of values are ints: value v has bits for each of its units. Cost: O(instructions x locations), some rounds for loops. On with CHECK=1.
 """
 from __future__ import annotations
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from tinyhw.errors import AllocationError
 from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
@@ -19,14 +19,21 @@ from tinyhw.machine.pseudo import PARALLEL, PSEUDO
 from tinyhw.machine.registers import registers_of
 from tinyhw.machine.target import Target
 
+class Original(NamedTuple):
+  """An instruction before spilling: what it read and wrote, as virtual registers."""
+  inst: MInst
+  operands: list[Any]
+  ties: tuple[Reg, ...]
+  arguments: tuple[list[Reg], ...]
+
 class Reference:
-  """A function before spilling: what each instruction read and wrote, as virtual registers."""
+  """A function before spilling. first: the bit of a value's first unit."""
   def __init__(self, function: Function):
-    self.blocks = list(function.blocks)
     self.params = {block: list(block.params) for block in function.blocks}
-    self.code = {block: [(inst, list(inst.operands), inst.ties, tuple(list(a) for a in inst.arguments)) for inst in block.insts]
+    self.code = {block: [Original(inst, list(inst.operands), inst.ties, tuple(map(list, inst.arguments))) for inst in block.insts]
                  for block in function.blocks}
-    self.first, count = {}, 0   # bit of a value's first unit
+    self.first: dict[int, int] = {}
+    count = 0
     for reg in function.registers:
       self.first[reg.id] = count
       count += reg.cls.units
@@ -35,20 +42,25 @@ def snapshot(function: Function) -> Reference:
   """Remember a function before `spill` and `allocate` change its instructions in place."""
   return Reference(function)
 
-State = dict[Unit, int]
+State = dict[Unit, int]   # unit or slot -> the values that it surely holds
 
 class Checker:
+  """One check.
+
+  originals: by id of the instruction. constants: (row, operands but the result) of what may be repeated -> values that it computes. errors: whether
+  what is wrong is told, which waits until the states are known. block: where the walk is.
+  """
   def __init__(self, function: Function, target: Target, reference: Reference):
     self.function, self.target, self.reference = function, target, reference
     self.file = registers_of(target)
     self.flow = Flow(function)
-    self.virtual = {inst: (operands, ties, arguments) for code in reference.code.values() for inst, operands, ties, arguments in
-                    ((id(i), o, t, a) for i, o, t, a in code)}
-    self.constants: dict[Any, int] = {}  # (row, operands but the result) of what may be repeated -> values it computes
-    for code in reference.code.values():
-      for inst, operands, _, _ in code:
-        if inst.row.rematerialize: self.constants[self._repeat_key(inst, operands)] = self.constants.get(self._repeat_key(inst, operands), 0) | \
-          self._bits_of(operands[inst.row.writes[0]])
+    self.originals = {id(original.inst): original for code in reference.code.values() for original in code}
+    self.constants: dict[Any, int] = {}
+    for original in self.originals.values():
+      row = original.inst.row
+      if not row.rematerialize: continue
+      key = self._repeat_key(original.inst, original.operands)
+      self.constants[key] = self.constants.get(key, 0) | self._bits_of(original.operands[row.writes[0]])
     self.errors = True
     self.block: Block = function.blocks[0]
 
@@ -62,7 +74,7 @@ class Checker:
   def _bits_of(self, value: Reg) -> int:
     return ((1 << value.cls.units) - 1) << self.reference.first[value.id]
 
-  # the walk
+  # ***** the walk *****
 
   def run(self) -> None:
     """To a fixed point first, without complaints; then once more with them."""
@@ -85,6 +97,7 @@ class Checker:
     for b in range(len(flow.blocks)): self._through(b, dict(states[b] or {}), True)
 
   def _incoming(self) -> State:
+    """The state at the start of the function: its parameters, where the caller puts them."""
     entry = self.function.blocks[0]
     state: State = {}
     for i, (virtual, physical) in enumerate(zip(self.reference.params[entry], entry.params)):
@@ -99,21 +112,20 @@ class Checker:
     for block in self.flow.blocks:
       self.block = block
       code = self.reference.code.get(block)
-      mine = [inst for inst in block.insts if id(inst) in self.virtual]
-      added = [inst for inst in block.insts if id(inst) not in self.virtual]
-      for inst in added:
+      mine = [inst for inst in block.insts if id(inst) in self.originals]
+      for inst in block.insts:
+        if id(inst) in self.originals: continue
         jumps = code is None and inst.row.effects & Effect.JUMP
         if not jumps and inst.row.encoding is not PSEUDO and self._repeat_key(inst, inst.operands) not in self.constants:
           self._fail(inst, "is not in the unallocated function")
-      wanted = [] if code is None else [inst for inst, _, _, _ in code]
       i = 0
-      for inst in wanted:
-        if i < len(mine) and mine[i] is inst: i += 1
-        elif not inst.row.rematerialize: self._fail(inst, "is missing, or not in its order")
+      for original in code or ():
+        if i < len(mine) and mine[i] is original.inst: i += 1
+        elif not original.inst.row.rematerialize: self._fail(original.inst, "is missing, or not in its order")
       if i < len(mine): self._fail(mine[i], "is not in its order")
-      for inst in wanted:
-        for o, p in zip(self.virtual[id(inst)][0], inst.operands):
-          if isinstance(o, Block) and self._destination(p) is not o: self._fail(inst, f"jumps to {p!r} instead of {o!r}")
+      for original in code or ():
+        for was, now in zip(original.operands, original.inst.operands):
+          if isinstance(was, Block) and self._destination(now) is not was: self._fail(original.inst, f"jumps to {now!r} instead of {was!r}")
 
   def _destination(self, block: Any) -> Any:
     """The block of the reference that one leads to, through the blocks put on edges."""
@@ -125,9 +137,9 @@ class Checker:
     edge = self.flow.out[b][k]
     if self.flow.blocks[edge.target] not in self.reference.code: return dict(state)
     while self.flow.blocks[edge.source] not in self.reference.code: edge = self.flow.into[edge.source][0]  # a block that was put on an edge
-    found = self.virtual[id(edge.jump)]
-    targets = [o for o in found[0] if isinstance(o, Block)]
-    arguments = found[2][edge.operand] if found[2] else []
+    jump = self.originals[id(edge.jump)]
+    targets = [o for o in jump.operands if isinstance(o, Block)]
+    arguments = jump.arguments[edge.operand] if jump.arguments else []
     pairs = list(zip(self.reference.params[targets[edge.operand]], arguments))
     stale = 0
     for param, _ in pairs: stale |= self._bits_of(param)
@@ -142,10 +154,11 @@ class Checker:
     return after
 
   def _through(self, b: int, state: State, complain: bool) -> State:
+    """The state at the end of a block, from that at its start, which changes."""
     self.errors, self.block = complain, self.flow.blocks[b]
     for inst in self.block.insts:
-      found = self.virtual.get(id(inst))
-      if found is not None: self._instruction(inst, state, found[0], found[1])
+      original = self.originals.get(id(inst))
+      if original is not None: self._instruction(original, state)
       elif inst.row.encoding is PSEUDO: self._pseudo(inst, state)
       elif not inst.row.effects & Effect.JUMP:
         for i in inst.row.writes:
@@ -162,6 +175,7 @@ class Checker:
     return found
 
   def _pseudo(self, inst: MInst, state: State) -> None:
+    """What spill, allocate or moves has added: values go from units or slots to others, at once."""
     name, operands = inst.row.name, inst.operands
     if inst.row is PARALLEL: pairs = [(units_of(d), units_of(s)) for d, s in zip(operands[::2], operands[1::2])]
     elif name == "copy": pairs = [(units_of(operands[0]), units_of(operands[1]))]
@@ -183,11 +197,14 @@ class Checker:
     for unit in state: state[unit] &= stale
     for j, unit in enumerate(units): state[unit] = 1 << self.reference.first[virtual.id] + j
 
-  # one instruction
+  # ***** one instruction *****
 
-  def _instruction(self, inst: MInst, state: State, virtual: list[Any], ties: tuple[Reg, ...]) -> None:
-    row = inst.row
-    if self.errors: self._operands(inst, virtual, ties, state)
+  def _instruction(self, original: Original, state: State) -> None:
+    """An instruction of the reference: it reads what it should, and its results replace what their registers held."""
+    inst, row, virtual = original.inst, original.inst.row, original.operands
+    if self.errors:
+      self._check_reads(original, state)
+      for i in range(len(row.operands)): self._check_register(inst, i, virtual[i])
     for bank, number in row.clobbers: state.pop((bank.name, number), None)
     written: set[Unit] = set()
     for i in row.writes:
@@ -203,9 +220,10 @@ class Checker:
           state[d] |= 1 << self.reference.first[source.id] + j
           if s in state: state[s] |= 1 << self.reference.first[result.id] + j
 
-  def _operands(self, inst: MInst, virtual: list[Any], ties: tuple[Reg, ...], state: State) -> None:
-    row = inst.row
-    reads = [(i, virtual[i]) for i in row.only_reads] + list(zip(row.both, ties or [virtual[i] for i in row.both]))
+  def _check_reads(self, original: Original, state: State) -> None:
+    """Each operand that is read holds its value; those that commute may be exchanged."""
+    inst, row, virtual = original.inst, original.inst.row, original.operands
+    reads = [(i, virtual[i]) for i in row.only_reads] + list(zip(row.both, original.ties or [virtual[i] for i in row.both]))
     if row.commutes and not all(self._holds(state, inst.operands[i], value) for i, value in reads if i in row.commutes):
       a, b = row.commutes
       values = dict(reads)
@@ -216,27 +234,29 @@ class Checker:
         if inst.operands[i] != value and i not in row.both: self._fail(inst, f"operand {row.operands[i].name} was {value!r}")
       elif not self._holds(state, inst.operands[i], value):
         self._fail(inst, f"reads {value!r} from {inst.operands[i]!r}, which holds {self._names(state, inst.operands[i])}")
-    for i, operand in enumerate(row.operands):
-      value, physical = virtual[i], inst.operands[i]
-      if operand.cls is None:
-        if value != physical and not isinstance(value, Block): self._fail(inst, f"operand {operand.name} was {value!r}")
-        continue
-      if value is None or value.index is not None: continue
-      if operand.fixed is not None and physical.index != operand.fixed:
-        self._fail(inst, f"operand {operand.name} is {physical!r}, not register {operand.fixed}")
-      if physical.cls is not operand.cls: self._fail(inst, f"operand {operand.name} is {physical!r}, not a {operand.cls.name}")
-      bank = self.file.by_bank[operand.cls.bank]
-      unit = bank.unit_of.get(physical.index, -1)
-      if physical.index % operand.cls.align: self._fail(inst, f"operand {operand.name} is {physical!r}, which is not aligned")
-      mask = (1 << operand.cls.units) - 1 << unit
-      if i in row.writes and operand.fixed is None and bank.free & mask != mask: self._fail(inst, f"writes {physical!r}, which may not be used")
-      if operand.tie is not None and inst.operands[operand.tie].index != physical.index:
-        self._fail(inst, f"operand {operand.name} is {physical!r}, but is tied to {inst.operands[operand.tie]!r}")
-      if operand.early:
-        for j in row.only_reads:
-          other = inst.operands[j]
-          if other is not None and j != operand.tie and set(units_of(other)) & set(units_of(physical)):
-            self._fail(inst, f"operand {operand.name} is written early, but {other!r} is read")
+
+  def _check_register(self, inst: MInst, i: int, value: Any) -> None:
+    """The register of an operand is one that its row allows. value: what it was before allocation."""
+    row, operand, physical = inst.row, inst.row.operands[i], inst.operands[i]
+    if operand.cls is None:
+      if value != physical and not isinstance(value, Block): self._fail(inst, f"operand {operand.name} was {value!r}")
+      return
+    if value is None or value.index is not None: return
+    bank = self.file.by_bank[operand.cls.bank]
+    if physical.index not in bank.unit_of: self._fail(None, f"operand {operand.name} of {row.name} is register {physical.index}, which there is not")
+    is_this = f"operand {operand.name} is {physical!r}"
+    if operand.fixed is not None and physical.index != operand.fixed: self._fail(inst, f"{is_this}, not register {operand.fixed}")
+    if physical.cls is not operand.cls: self._fail(inst, f"{is_this}, not a {operand.cls.name}")
+    if physical.index % operand.cls.align: self._fail(inst, f"{is_this}, which is not aligned")
+    mask = (1 << operand.cls.units) - 1 << bank.unit_of[physical.index]
+    if i in row.writes and operand.fixed is None and bank.free & mask != mask: self._fail(inst, f"writes {physical!r}, which may not be used")
+    if operand.tie is not None and inst.operands[operand.tie].index != physical.index:
+      self._fail(inst, f"{is_this}, but is tied to {inst.operands[operand.tie]!r}")
+    if not operand.early: return
+    for j in row.only_reads:
+      other = inst.operands[j]
+      if other is not None and j != operand.tie and set(units_of(other)) & set(units_of(physical)):
+        self._fail(inst, f"operand {operand.name} is written early, but {other!r} is read")
 
   def _holds(self, state: State, physical: Reg, value: Reg | None) -> bool:
     if value is None or value.index is not None: return physical == value
