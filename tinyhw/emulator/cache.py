@@ -149,6 +149,8 @@ class Coherence:
                     "there before: flush the host data path first (WAIT_REG_MEM on HDP_FLUSH_REQ and _DONE, or POLL_REGMEM with hdp_flush)")
 
   def _read_line(self, entry: Range, start: int, low: int, high: int, caches: tuple[ReadCache, ...], own: WriteBuffer | None, reader: str) -> None:
+    """Check a read of bytes low..high of a line, which begins at `start` of the range. Caches that have not got it take it in, as it is seen from
+    here; the nearest one that has it must have it as memory does, or, if none has it, everybody's writes must have arrived there."""
     line = (entry.frames.physical + entry.offset + start) // LINE
     current = entry.view[start + low:start + high]
     missed = 0

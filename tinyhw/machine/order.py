@@ -138,6 +138,7 @@ class Scheduler:
     return total
 
   def _schedule(self, lines: list[Line], graph: Graph, live: set[int]) -> list[Line]:
+    """Lines from the last one up: the latest that is ready while there is room, one that ends live values where there is little."""
     weight, users = self.weight, graph.users
     ready = [i for i, count in enumerate(users) if not count]
     near = sum(max(0, bank.limit - MARGIN) << FIELD * bank.position for bank in self.file.banks) | self.file.guard

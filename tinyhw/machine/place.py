@@ -80,6 +80,7 @@ class Plan:
     return self._gentle_writes(taken)
 
   def _gentle_writes(self, taken: list[int]) -> bool:
+    """Registers for what is written, those first that must be there beside the reads. taken: units of each bank, by what stays. False as above."""
     allocator, shape, files = self.allocator, self.shape, self.allocator.file.banks
     where, views, operands = allocator.where, allocator.views, self.line.inst.operands
     sources = sources_of(self.line.inst)

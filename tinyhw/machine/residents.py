@@ -14,6 +14,7 @@ from tinyhw.machine.liveness import Liveness
 from tinyhw.machine.registers import FIELD
 
 class Residents:
+  """Choices for the blocks of one function. bodies: the blocks of a loop, by its header; repeats: values that can be computed again."""
   def __init__(self, function: Function, liveness: Liveness, distances: Distances, repeats: Collection[int]):
     self.web = Hints(function, liveness).web
     self.liveness, self.distances, self.repeats = liveness, distances, repeats

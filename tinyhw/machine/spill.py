@@ -69,6 +69,7 @@ class Spiller:
   # one block
 
   def block(self, b: int) -> None:
+    """Spills and reloads of one block, line by line; its jumps are one, with what all of them read. Notes what is in registers behind it."""
     self._enter(b)
     self.inside, self.stored = set(self.entry_inside[b]), set(self.entry_stored[b])
     self.pressure = sum(self.weight[v] for v in self.inside)

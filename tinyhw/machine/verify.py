@@ -51,6 +51,7 @@ def _ending(function: Function, block: Block, blocks: set[Block]) -> None:
     if inst.row.writes: raise AllocationError(f"{function.name}, block {block}, `{inst!r}`: a jump may write no register")
 
 def _operands(function: Function, inst: MInst, target: Target, where: str) -> None:
+  """As many as the row has, of its classes, with an old value for each that is read and written; physical registers only where no value goes."""
   row, file = inst.row, registers_of(target)
   if len(inst.operands) != len(row.operands):
     raise AllocationError(f"{function.name}, {where}: {len(inst.operands)} operands, the row has {len(row.operands)}")

@@ -6,7 +6,7 @@ goes on.
 """
 from __future__ import annotations
 import ctypes
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tinyhw.autogen.amd import hsa
 from tinyhw.emulator.amd.dispatch import Dispatch, Grid, Program, Scratch, start
@@ -95,16 +95,28 @@ def slot(queue: Queue, index: int) -> int:
   """Where a packet lies."""
   return int(queue.ring + index * hsa.PACKET_BYTES % queue.ring_size)
 
+class Share(NamedTuple):
+  """An XCC's share of a kernel packet."""
+  packet: int
+  dispatch: Dispatch
+
+class Barrier(NamedTuple):
+  """A barrier packet that waits for signals, for all of them or for one. signals: addresses."""
+  packet: int
+  everyone: bool
+  signals: list[int]
+
 class Processor:
-  """The command processor of one XCC. at: the packet that it reads next; shares: what it has begun, as (packet, dispatches)."""
+  """The command processor of one XCC. at: the packet that it reads next; shares: the kernels that it has begun; buffer: the packet whose indirect
+  buffer is being executed; barrier: the one that it waits at."""
   def __init__(self, shared: Shared, part: int):
     self.shared, self.queue, self.gpu, self.part = shared, shared.queue, shared.queue.gpu, part
     self.executor = Executor(self.queue, self.gpu.xccs[part], part, shared.count)
     self.port = self.executor.port
     self.at = 0
-    self.shares: list[tuple[int, tuple[Dispatch, ...]]] = []
-    self.buffer: int | None = None       # the packet whose indirect buffer is being executed
-    self.waits: tuple[int, bool, list[int]] | None = None  # a barrier packet: (packet, all of them?, signals)
+    self.shares: list[Share] = []
+    self.buffer: int | None = None
+    self.barrier: Barrier | None = None
 
   def step(self) -> bool:
     """Go on by a packet, or by what one has begun."""
@@ -121,19 +133,20 @@ class Processor:
       raise
 
   def _step(self) -> bool:
+    """The first of what can go on: an indirect buffer, the end of a share, a barrier, the next packet. Whether anything has."""
     if self.executor.advance(): return True
     if self.buffer is not None and self.executor.idle:
       index, self.buffer = self.buffer, None
       self._finish(index)
       return True
     for share in self.shares:
-      if all(dispatch.done for dispatch in share[1]):
+      if share.dispatch.done:
         self.shares.remove(share)
-        self._finish(share[0])
+        self._finish(share.packet)
         return True
-    if self.waits is not None:
-      if not self._signalled(): return False
-      index, self.waits = self.waits[0], None
+    if self.barrier is not None:
+      if not self._signalled(self.barrier): return False
+      index, self.barrier = self.barrier.packet, None
       self._finish(index)
       return True
     if self.executor.reading: return False
@@ -180,6 +193,7 @@ class Processor:
     if scope == hsa.FENCE_SCOPE_AGENT and self.shared.count > 1: self.executor.maintain("last")
 
   def _vendor(self, index: int, progress: Progress) -> None:
+    """Begin the indirect buffer of a vendor packet."""
     packet = hsa.Pm4IndirectPacket.from_buffer_copy(progress.packet)
     if packet.format != hsa.FORMAT_PM4_IB or packet.remaining != hsa.PM4_REMAINING: raise PacketError("a vendor packet that holds no PM4 buffer")
     if any(packet.reserved): raise PacketError("reserved words of a vendor packet are 0")
@@ -191,18 +205,19 @@ class Processor:
     self.executor.begin(fields["ib_base"], fields["ib_size"])
 
   def _barrier(self, index: int, progress: Progress) -> None:
+    """Wait at a barrier packet."""
     signals = [address for address in hsa.BarrierAndPacket.from_buffer_copy(progress.packet).dep_signal if address]
-    self.waits = index, progress.header["type"] == hsa.PACKET_TYPE_BARRIER_AND, signals
+    self.barrier = Barrier(index, progress.header["type"] == hsa.PACKET_TYPE_BARRIER_AND, signals)
 
-  def _signalled(self) -> bool:
-    assert self.waits is not None
-    _, everyone, signals = self.waits
-    zero = [not any(self.port.load(address + hsa.Signal.value.offset, 8, ENGINE)) for address in signals]
-    return all(zero) if everyone else any(zero) or not signals
+  def _signalled(self, barrier: Barrier) -> bool:
+    """Whether the signals of a barrier packet are 0."""
+    zero = [not any(self.port.load(address + hsa.Signal.value.offset, 8, ENGINE)) for address in barrier.signals]
+    return all(zero) if barrier.everyone else any(zero) or not zero
 
   # **** kernels ****
 
   def _kernel(self, index: int, progress: Progress) -> None:
+    """Begin this XCC's share of a kernel."""
     packet = hsa.KernelDispatchPacket.from_buffer_copy(progress.packet)
     dimensions = packet.setup & 3
     sizes = (packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z)
@@ -214,7 +229,8 @@ class Processor:
       raise PacketError(f"kernel arguments at {packet.kernarg_address:#x}: align them to {KERNARG_ALIGNMENT}")
     registers = self._start(packet, sizes, grids)
     self.executor.agent.begin(progress.races, registers.describe())
-    self.shares.append((index, (Dispatch(self.gpu, self.queue, self.gpu.xccs[self.part], registers, progress.races, self.part, self.shared.count),)))
+    dispatch = Dispatch(self.gpu, self.queue, self.gpu.xccs[self.part], registers, progress.races, self.part, self.shared.count)
+    self.shares.append(Share(index, dispatch))
 
   def _start(self, packet: hsa.KernelDispatchPacket, sizes: tuple[int, int, int], grids: tuple[int, int, int]) -> DispatchRegisters:
     """What waves start with, by the kernel's descriptor."""

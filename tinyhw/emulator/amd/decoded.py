@@ -129,7 +129,7 @@ def make_step(inst: MInst, size: int, mode: Mode) -> Step:
   found = overwritten(inst)
   if found is not None: step.overwritten = str(found[1])
   step.all_lanes = matrix.is_matrix(uses.name)
-  step.classes = classes(uses, mode)
+  step.classes = classes(uses)
   step.valu, step.trans = int("valu" in step.classes), int("trans" in step.classes)
   step.mask_reads = _mask_reads(uses)
   step.breaks = uses.name in control.BREAKS

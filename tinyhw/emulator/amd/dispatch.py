@@ -209,6 +209,7 @@ class Dispatch:
     return True
 
   def _start(self) -> None:
+    """Begin one of the workgroups that wait, in a free slot, on some compute unit."""
     while len(self.waiting) < WINDOW and (number := next(self.rest, None)) is not None: self.waiting.append(number)
     number = self.waiting.pop(self.random.randrange(len(self.waiting)))
     x, y, _ = self.registers.groups

@@ -78,7 +78,7 @@ def states_of(uses: Uses) -> int:
 
 VALU = ("valu", "trans", "wmma", "mfma")
 
-def classes(uses: Uses, mode: Mode) -> frozenset[str]:
+def classes(uses: Uses) -> frozenset[str]:
   """The classes of an instruction."""
   name, pipe = uses.name, uses.row.pipe
   found = {pipe}

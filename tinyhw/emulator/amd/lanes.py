@@ -42,6 +42,7 @@ def dpp_sources(control: int, lanes: int) -> tuple[int, ...]:
   return tuple(_dpp_source(control, lane, lanes) for lane in range(lanes))
 
 def _dpp_source(control: int, lane: int, lanes: int) -> int:
+  """The lane from which one lane reads. Rows have 16 lanes."""
   row, place, n = lane & ~15, lane & 15, control & 15
   kind = control >> 4
   if control < 0x100: return lane & ~3 | control >> 2 * (lane & 3) & 3

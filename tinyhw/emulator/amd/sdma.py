@@ -59,6 +59,7 @@ class Engine:
       raise
 
   def _step(self) -> bool:
+    """The first of what can go on: a piece of a copy, a poll, an indirect buffer, the next packet. Whether anything has."""
     if self.work:
       self.work.popleft()()
       return True

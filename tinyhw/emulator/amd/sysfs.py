@@ -11,7 +11,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.gpu import Gpu
 
 TOPOLOGY = "/sys/devices/virtual/kfd/kfd/topology"
-HEAP_SYSTEM, HEAP_PUBLIC, HEAP_PRIVATE, HEAP_LDS = 0, 1, 2, 4
+HEAP_SYSTEM, HEAP_PUBLIC, HEAP_PRIVATE = 0, 1, 2
 LINK_PCIE, LINK_XGMI = 2, 11
 LINK_ENABLED, LINK_NO_PEER_DMA = 1, 1 << 4
 CAPABILITY_DOORBELL_64 = 2 << 12

@@ -23,7 +23,6 @@ SLICE, MORE, MOST = 200, 20, 1 << 16  # most instructions of a block in a step: 
 WARP, MOST_LANES = 32, 1024
 REGISTER_FILE = 65536
 REGISTER_UNIT = 8
-SHARED_RESERVED = 1024
 MOST_BARRIERS = 16
 
 class BlockLike(Protocol):

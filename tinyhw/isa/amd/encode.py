@@ -168,6 +168,7 @@ def compiled(form: Form, encoding: Encoding) -> Encode:
   more = [step for step in (accumulation_bit(form, encoding), half_bits(form, encoding)) if step is not None]
 
   def encode_operands(o: list[Any]) -> bytes | None:
+    """Numbers, registers and constants into their places; then what concerns several operands. A loop for each kind, since all of them are hot."""
     for i, need in needs:
       if o[i] != need: return None
     code, scalars, literal = constant, 0, None if literal_at < 0 else o[literal_at]

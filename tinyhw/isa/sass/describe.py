@@ -51,7 +51,7 @@ def bounds(program: Program, arch: str) -> Bounds:
   """What limits a kernel on the typical card of an architecture, without its listing."""
   return launch(*assembled(program, arch), program, arch).bounds()
 
-def compile_listed(program: Program, arch: str, device: str = "") -> tuple[Code, str]:
+def compile_listed(program: Program, arch: str, microarchitecture: str = "") -> tuple[Code, str]:
   """What target.compile does, and the listing."""
   code, function, controls = assembled(program, arch)
   insts = [inst for block in function.blocks for inst in block.insts]
