@@ -11,6 +11,8 @@ from tinyhw import isa
 from tinyhw.errors import ParseError, TinyError
 from tinyhw.machine.text import parse_bytes, show_bytes, translate
 
+HELP = {"-h", "--help"}
+
 class UsageError(Exception):
   """The command line cannot be understood."""
 
@@ -72,8 +74,8 @@ def emulate(arguments: Sequence[str]) -> int:
   """Run a kernel of an AMD GPU on a virtual compute unit that forgives nothing, with a trace, stops, and registers lane by lane."""
   if not arguments: raise UsageError("a file and --arch are expected; `emulate --help` says what else there is")
   command = importlib.import_module("tinyhw.emulator.amd.command")
-  if arguments[0] in ("-h", "--help"): print(f"emulate {command.USAGE}\n\n{command.__doc__}")
-  return 0 if arguments[0] in ("-h", "--help") else int(command.run(arguments))
+  if HELP & set(arguments): print(f"usage: python3 -m tinyhw emulate {command.USAGE}\n\n{command.__doc__}")
+  return 0 if HELP & set(arguments) else int(command.run(arguments))
 
 def selftest(arguments: Sequence[str]) -> int:
   """Ask a device step by step whether it does what the driver and the compiler rely on; --faults provokes a hang and a page fault."""
@@ -97,13 +99,17 @@ def main(arguments: Sequence[str]) -> int:
   """Run a command; 2 if there is no such command or its options are wrong, 1 if it cannot do what it is asked, or a variable is wrong."""
   width = max(len(f"{name} {takes}") for name, (takes, _) in COMMANDS.items()) + 2
   usage = "\n".join([f"  {f'{name} {takes}':<{width}}{' '.join((function.__doc__ or '').split())}" for name, (takes, function) in COMMANDS.items()])
-  if not arguments or arguments[0] in ("-h", "--help", "help"):
+  if not arguments or arguments[0] in HELP | {"help"}:
     print(f"usage: python3 -m tinyhw <command>\n{usage}")
     return 0 if arguments else 2
   if arguments[0] not in COMMANDS:
     print(f"no command is called {arguments[0]!r}; the commands are\n{usage}", file=sys.stderr)
     return 2
-  try: return COMMANDS[arguments[0]][1](arguments[1:])
+  takes, function = COMMANDS[arguments[0]]
+  if function is not emulate and HELP & set(arguments):
+    print(f"usage: python3 -m tinyhw {arguments[0]} {takes}\n\n{' '.join((function.__doc__ or '').split())}")
+    return 0
+  try: return function(arguments[1:])
   except UsageError as e:
     print(f"{arguments[0]}: {e}", file=sys.stderr)
     return 2

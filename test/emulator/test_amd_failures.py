@@ -13,7 +13,7 @@ from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.emulator.amd.computer import Computer
 
-CARDS = ("gfx1100", "gfx942")
+CARDS = ("gfx1100", "gfx1200", "gfx942")
 # What Linux gives, by call: kfd_chardev.c and what it calls; mmap(2), open(2)
 PLAUSIBLE: dict[str, tuple[int, ...]] = {
   "open": (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENODEV, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO),

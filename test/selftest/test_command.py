@@ -41,6 +41,7 @@ def test_wrong_words() -> None:
 
 def test_names() -> None:
   with pytest.raises(ArgumentError, match="DISK:/tmp/x keeps a file and computes nothing"): command.run("DISK:/tmp/x")
+  with pytest.raises(ArgumentError, match="NULL runs no kernels and computes nothing; there are .*CPU"): command.run("NULL")
   with pytest.raises(DeviceError, match="there is no device"): command.run("ABACUS")
 
 def test_the_first_failure_is_explained() -> None:

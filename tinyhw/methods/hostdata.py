@@ -121,7 +121,8 @@ def from_array(data: Any, dtype: DType | None) -> HostData:
 def _array_of(data: Any) -> Any:
   """What has no buffer of its own as an array of NumPy's. Raises ArgumentError."""
   if not hasattr(data, "__array__") and not hasattr(data, "__array_interface__"):
-    raise ArgumentError(f"cannot make a tensor of {type(data)}; give numbers, lists, bytes or an array")
+    hint = "; of a file it is made from a pathlib.Path, or Tensor.from_url" if isinstance(data, str) else ""
+    raise ArgumentError(f"cannot make a tensor of {type(data)}; give numbers, lists, bytes or an array{hint}")
   try: return data.__array__() if hasattr(data, "__array__") else importlib.import_module("numpy").asarray(data)
   except Exception as error:  # another library's, of any kind
     raise ArgumentError(f"{type(data)} gives no array: {error}; Tensor.from_dlpack takes what has __dlpack__") from error

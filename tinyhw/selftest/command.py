@@ -67,7 +67,8 @@ def data(session: frame.Session, results: Sequence[frame.Result]) -> dict[str, A
 def run(name: str, faults: bool = False, as_json: bool = False, out: TextIO | None = None) -> int:
   """Test a device; 0 if no step failed. faults: provoke a hang and a page fault too. Raises DeviceError for a name that no device has."""
   out, name = out or sys.stdout, Device.canonicalize(name)
-  if on_disk(name): raise ArgumentError(f"{name} keeps a file and computes nothing; there are {', '.join(DRIVERS)}")
+  no_work = f"{name} keeps a file" if on_disk(name) else "NULL runs no kernels" if name.partition(":")[0] == "NULL" else ""
+  if no_work: raise ArgumentError(f"{no_work} and computes nothing; there are {', '.join(other for other in DRIVERS if other != 'NULL')}")
   session, results = begin(name, faults), list[frame.Result]()
   try:
     todo = steps(session)
