@@ -130,9 +130,12 @@ def lanes_along(n: int, wave: int) -> int:
 # ***** products *****
 
 def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
-  """Opts for each shape of the matrix unit that does a kernel's product, best first."""
-  shapes = [x for x in capabilities.matrix if x.c is not None and (x.panels or x.lanes == capabilities.lanes)]
-  choices = [choice for choice in (product(nest, matrix, capabilities) for matrix in shapes) if choice is not None]
+  """Opts for the first shape of the matrix unit that does a kernel's product, and for those whose unit reads local memory itself, cheapest first."""
+  choices: list[Choice] = []
+  for matrix in capabilities.matrix:
+    if matrix.c is None or not matrix.panels and (matrix.lanes != capabilities.lanes or choices): continue
+    choice = product(nest, matrix, capabilities)
+    if choice is not None: choices.append(choice)
   return [choice.opts for choice in sorted(choices, key=lambda choice: choice.cost)]
 
 def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> Choice | None:

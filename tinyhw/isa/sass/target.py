@@ -56,6 +56,10 @@ def registers_for(lanes: int) -> int:
   """How many registers a lane may have in a block of so many lanes: those of an SM must do, which it gives out by eights."""
   return min(len(ALLOCATABLE["R"]), UNIT_REGISTERS // lanes // 8 * 8)
 
+def has_groups(arch: str) -> bool:
+  """Whether there are products of four warps."""
+  return any(matrix.panels for matrix in capabilities(arch).matrix)
+
 @functools.lru_cache(None)
 def target(arch: str, registers: int = len(ALLOCATABLE["R"])) -> Target:
   """The Target for "sm_90" and so on. registers: of a lane, at most."""
@@ -66,7 +70,7 @@ def target(arch: str, registers: int = len(ALLOCATABLE["R"])) -> Target:
     move=moves.move, spill=moves.spill, reload=moves.reload, jump=branch.jump, swap=moves.swap, invert=branch.invert, select=select,
     table=table(arch), region=region, abi=ABI[generation.name], latency=COSTS,
     allocatable={**ALLOCATABLE, "R": ALLOCATABLE["R"][:registers]}, steps={**STEPS, "R": tuple(n for n in STEPS["R"] if n < registers)},
-    hooks={"before:order": (drop_unused, interleave), "after:expand": (expand_macros, drop_copies, order_groups)})
+    hooks={"before:order": (drop_unused, interleave), "after:expand": (expand_macros, drop_copies, *[order_groups] * has_groups(arch))})
 
 def scheduled(program: Program, arch: str) -> tuple[Function, Scheduled]:
   """The laid out function, and its lines with their control words."""
