@@ -118,3 +118,34 @@ def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, d
   placed = [inst for _, inst, _ in assemble(program, "sm_90")[2]]
   assert program.lanes == 128 * groups and sum(inst.row.name == "HGMMA" for inst in placed) == 4
   check(kernel, "sm_90")
+
+def with_epilogue(batch: int, m: int, n: int, k: int) -> UOp:
+  """out[b, i, j] = half(max(sum over x of a[b, x, i] * w[b, x, j] + bias[j], 0)): both factors lie across the sum."""
+  out, a, w = (UOp.param(slot, HALF, batch * size) for slot, size in enumerate((m * n, k * m, k * n)))
+  bias, zero = UOp.param(3, dtypes.float32, n), UOp.const(dtypes.float32, 0)
+  b, i, j, x = axis(batch, 0), axis(m, 1), axis(n, 2), axis(k, 3, "REDUCE")
+  factors = a.index((b * k + x) * m + i).load(), w.index((b * k + x) * n + j).load()
+  total = (factors[0].cast(dtypes.float32) * factors[1].cast(dtypes.float32)).reduce(Ops.ADD, x) + bias.index(j).load()
+  return UOp.sink(out.index((b * m + i) * n + j).store(UOp(Ops.MAX, dtypes.float32, (total, zero)).cast(HALF), b, i, j))
+
+def test_batches_and_what_follows_a_product_of_groups() -> None:
+  opts = (*[Opt(OptOps.MATRIX, axis, amount) for axis, amount in ((1, 64), (2, 64), (3, 64))], *[Opt(OptOps.GRID, axis) for axis in range(3)])
+  kernel = with_epilogue(2, 64, 64, 256).replace(arg=KernelInfo(opts=opts))
+  program = lower(optimize(kernel, of_groups(64)), of_groups(64), "product")
+  assert program.grid == 2 and [u.arg.turned for u in program.uops if u.op is Ops.PANEL] == [True, True]
+  check(kernel, "sm_90")
+
+WAITS = [("WARPGROUP", 0), ("WARPGROUP.DEPBAR", 0), ("WARPGROUP.DEPBAR", -1), ("FENCE", 0), ("BAR", 0), ("DEPBAR.LE", 0)]
+
+@pytest.mark.parametrize("name, which", WAITS)
+def test_each_wait_for_products_of_groups_is_needed(name: str, which: int) -> None:
+  """Without it the emulator finds sums that others touch, arrays that are overwritten, factors that are not there, or that products do not see."""
+  kernel = product(64, 64, 512, HALF, dtypes.float32, True).replace(arg=KernelInfo(opts=opts_of(64, 1)))
+  program = lower(optimize(kernel, of_groups(64)), of_groups(64), "product")
+  _, _, placed = assemble(program, "sm_90")
+  at = [offset for offset, inst, _ in placed if inst.row.name == name][which]
+  code = SASS.compile(program, "sm_90")
+  nop = encode(build(table("sm_90")["NOP/918"]), unpack(int.from_bytes(code.text[at:at + 16], "little")) or Control())
+  hasty = replace(SASS, compile=lambda *_: replace(code, text=code.text[:at] + nop + code.text[at + 16:]))
+  with pytest.raises((DataRace, MissingWait, UninitialisedRead)):
+    for seed in range(3): hasty.execute(program, "sm_90", data_for(kernel), seed=seed)
