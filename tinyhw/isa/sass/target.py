@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 from tinyhw.codegen.program import Program
-from tinyhw.isa.sass import branch, regs
+from tinyhw.isa.sass import branch, regs, wide
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import UNIT_REGISTERS, capabilities, generation_of
 from tinyhw.isa.sass.control import Control
@@ -21,6 +21,7 @@ from tinyhw.isa.sass.units import STEPS, WARP
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Function, MInst, Reg
 from tinyhw.machine.interleave import interleave
+from tinyhw.machine.macros import Macro
 from tinyhw.machine.passes import run
 from tinyhw.machine.target import Target, region
 from tinyhw.machine.unused import drop_unused
@@ -35,21 +36,25 @@ class Moves:
 
   def __init__(self, arch: str): self.arch = arch
 
-  def made(self, name: str, *operands: Any, ties: tuple[Reg, ...] = ()) -> MInst:
+  def made(self, name: str | Macro, *operands: Any, ties: tuple[Reg, ...] = ()) -> MInst:
     found = make(self.arch, name, list(operands), ties=ties)
     assert found is not None, f"{name} does not take {operands}"
     return found
 
   def move(self, dst: Reg, src: Reg) -> MInst:
     if dst.cls is regs.P: return self.made("p_move", dst, src)
-    return self.made(COPY[dst.cls.units], dst, src)
+    if dst.cls.units in COPY: return self.made(COPY[dst.cls.units], dst, src)
+    assert dst.index is not None and src.index is not None, f"{dst!r} or {src!r} is virtual"
+    return self.made(wide.copied(dst.cls.units, dst.index > src.index), dst, src)
 
   def swap(self, a: Reg, b: Reg) -> list[MInst]: return [self.made("p_swap" if a.cls is regs.P else "swap", a, b)]
 
   def spill(self, value: Reg, slot: int) -> MInst:
+    if value.cls.units > max(COPY): return self.made(wide.kept(value.cls.units, slot), value)
     return self.made("keep_p" if value.cls is regs.P else f"keep_b{32 * value.cls.units}", value, slot)
 
   def reload(self, value: Reg, slot: int) -> MInst:
+    if value.cls.units > max(COPY): return self.made(wide.reloaded(value.cls.units, slot), value)
     return self.made("kept_p" if value.cls is regs.P else f"kept_b{32 * value.cls.units}", value, slot)
 
 def registers_for(lanes: int) -> int:
