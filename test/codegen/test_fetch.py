@@ -10,11 +10,12 @@ from tinyhw.codegen.fetch import STAGES
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
+from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate import evaluate
-from tinyhw.uop.ops import UOp
+from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.verify import verify
 
 CAPABLE = capabilities("sm_80")
@@ -79,10 +80,28 @@ def test_targets_without_such_copies_have_none() -> None:
   program = lower(optimize(product(16, 8, 1024, dtypes.float16, dtypes.float32), capable), capable, "kernel")
   assert not count(program, Ops.FETCH) and not count(program, Ops.WAIT)
 
-@pytest.mark.parametrize("arch", ("sm_80", "sm_89", "sm_90"))
+@pytest.mark.parametrize("arch", ("sm_80", "sm_89"))
 @pytest.mark.parametrize("n", (512, 1024, 4096))
 def test_products_of_all_sizes_are_fetched_by_four_waves(arch: str, n: int) -> None:
   """None of them copies so much that a lane's turns are a loop of their own, which cannot be done ahead; and waves are enough to hide each other."""
   capable = capabilities(arch)
   program = lower(optimize(product(n, n, n, dtypes.float16, dtypes.float32), capable), capable, "kernel")
   assert program.lanes == 128 and count(program, Ops.COMMIT) == STAGES[0] and 2 * program.local_bytes <= capable.local_bytes
+
+@pytest.mark.parametrize("n", (1024, 4096))
+@pytest.mark.parametrize("transposed", (False, True))
+def test_products_that_read_local_memory_themselves_may_go_on(n: int, transposed: bool) -> None:
+  """Copies start an iteration later than they could, so that the products of the iteration before need not be done."""
+  capable = capabilities("sm_90")
+  program = lower(optimize(product(n, n, n, dtypes.float16, dtypes.float32, transposed), capable), capable, "kernel")
+  assert count(program, Ops.PANEL) == 2 and program.lanes % 128 == 0 and count(program, Ops.STORE) > 0
+  assert count(program, Ops.COMMIT) == STAGES[0] - 1 and [u.arg for u in program.uops if u.op is Ops.WAIT] == [(STAGES[0] - 3, 1)]
+  assert program.local_bytes <= capable.local_bytes and all(u.arg[1] * u.dtype.itemsize % 1024 == 0 for u in program.uops if u.op is Ops.DEFINE_LOCAL)
+
+def test_with_two_arrays_all_products_are_done_first() -> None:
+  capable = replace(capabilities("sm_90"), local_bytes=100 << 10)
+  kernel = product(4096, 4096, 4096, dtypes.float16, dtypes.float32)
+  matrix = [Opt(OptOps.MATRIX, axis, size) for axis, size in enumerate((64, 256, 64))]
+  opts = (*matrix, Opt(OptOps.LOCAL, 0, 2), Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1))
+  program = lower(optimize(kernel.replace(arg=KernelInfo(opts=opts)), capable), capable, "kernel")
+  assert count(program, Ops.COMMIT) == 2 and [u.arg for u in program.uops if u.op is Ops.WAIT] == [(0, 0)]

@@ -7,12 +7,15 @@ import pytest
 
 from test.codegen.kernels import AVX2, agree
 from test.codegen.random_kernels import Nest
+from test.isa.amd.test_matrix import product
 from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.heuristic import choose
-from tinyhw.codegen.optimize import optimize, with_opts
+from tinyhw.codegen.optimize import optimize, with_few_ranges, with_opts
 from tinyhw.codegen.search import Opts, canonical, neighbours, search
 from tinyhw.codegen.tiling import Opt, OptOps
+from tinyhw.dtype import dtypes
 from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 
@@ -65,3 +68,11 @@ def test_whatever_is_tried_computes_the_same(seed: int) -> None:
     if not tried: return
     opts = nest.rng.choice(tried)
     agree(sink, with_opts(sink, opts))
+
+def test_each_shape_of_the_matrix_unit_is_tried() -> None:
+  """Products of one warp, and of four with each number of columns, whatever the heuristic chose."""
+  capable = capabilities("sm_90")
+  merged = with_few_ranges(product(1024, 1024, 1024, dtypes.float16, dtypes.float32), capable)
+  start = choose(merged.src[0], capable)
+  tried = {tuple(o.amount for o in opts if o.op is OptOps.MATRIX) for opts in neighbours(merged, start, capable)}
+  assert {(16, 8, 16), (64, 64, 64), (64, 128, 64), (64, 256, 64)} <= tried
