@@ -49,7 +49,7 @@ def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
   try: return open_directly(ordinal)
   except Refused as refused:
     if not walled(refused): raise
-    with contextlib.suppress(DeviceError, DriverError): return cuda.open_as("NV", ordinal)
+    with contextlib.suppress(DeviceError, DriverError): return cuda.open_as("NV", ordinal, refused.message)
     raise
 
 def open_directly(ordinal: int) -> NVDevice:

@@ -105,11 +105,11 @@ class CudaProgram:
     if getattr(self, "module", 0): self.device.returned.put(self.device.lock, "cuModuleUnload", self.module)
 
 class CudaDevice(Compiled):
-  """A GPU that is driven through libcuda."""
+  """A GPU that is driven through libcuda. instead: why the kernel's driver is not spoken to, where that was wanted."""
   allocator: CudaAllocator
 
-  def __init__(self, name: str, library: Library, ordinal: int):
-    self.name, self.library, self.lock = name, library, threading.RLock()
+  def __init__(self, name: str, library: Library, ordinal: int, instead: str = ""):
+    self.name, self.library, self.lock, self.instead = name, library, threading.RLock(), instead
     self.returned = Returned(self._undo)
     self.lost: str | None = None
     self.context = 0
@@ -198,7 +198,7 @@ class CudaDevice(Compiled):
     l2 = self.library.number("cuDeviceGetAttribute", L2_BYTES, self.handle)
     return {"arch": self.arch, "processor": f"{self.title}, {count} multiprocessors", "cache_bytes": (self.chip.cache_bytes, l2), "threads": count,
             "local_bytes": self.chip.local_bytes, "memory_limit": self.allocator.limit,
-            "kernel_interface": f"libcuda, CUDA {version // 1000}.{version % 1000 // 10}"}
+            "kernel_interface": f"libcuda, CUDA {version // 1000}.{version % 1000 // 10}" + (f", since {self.instead}" if self.instead else "")}
 
 _library: list[Library] = []
 
@@ -206,12 +206,12 @@ def open(ordinal: int, runtime: Callable[[str], Code]) -> CudaDevice:
   """Open GPU number `ordinal` of the library's as NV:CUDA. Raises DeviceError or DriverError, which say what to do."""
   return open_as("NV:CUDA", ordinal)
 
-def open_as(kind: str, ordinal: int) -> CudaDevice:
-  """The same, under another name."""
+def open_as(kind: str, ordinal: int, instead: str = "") -> CudaDevice:
+  """The same, under another name. instead: why."""
   if not _library:
     library = Library(load_library())
     library.call("cuInit", 0)
     _library.append(library)
   count = _library[0].number("cuDeviceGetCount")
   if ordinal >= count: raise DeviceError(f"there is no GPU number {ordinal}: NVIDIA's driver library sees {count}")
-  return CudaDevice(f"{kind}:{ordinal}" if ordinal else kind, _library[0], ordinal)
+  return CudaDevice(f"{kind}:{ordinal}" if ordinal else kind, _library[0], ordinal, instead)

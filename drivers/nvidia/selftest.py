@@ -191,7 +191,8 @@ def opens(s: NVSession) -> str:
   """The device, as programs open it."""
   s.close()
   device = s.device
-  if not isinstance(device, NVDevice): raise Wrong(f"{device!r} opened in its place: the kernel driver's calls are kept from programs")
+  if isinstance(device, CudaDevice): raise Wrong(f"the vendor's library opened in its place: {device.instead}")
+  assert isinstance(device, NVDevice)
   return f"{device.arch}, {device.compute.state()}; {device.copies.state()}"
 
 def release(s: NVSession) -> str:

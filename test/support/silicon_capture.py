@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from silicon_frame import Absent, Notes
+from silicon_system import our_device
 
 from tinyhw.autogen.nvidia import methods, qmd
 from tinyhw.device import Device, Launch
@@ -149,8 +150,8 @@ def library(notes: Notes, every: bool = False) -> None:
 
 def own(notes: Notes) -> None:
   """The same of our own driver: that what is searched for is found, and does not differ."""
-  device = Device["NV"]
-  chip: Chip = device.card.chip  # type: ignore[attr-defined]
+  device = our_device()
+  chip = device.card.chip
   code = marked(device, chip)
-  memory = device.transient.memory  # type: ignore[attr-defined]
+  memory = device.transient.memory
   search(notes, [Region(memory.address, memory.size, "commands and arguments")], code, chip)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from silicon_frame import Absent, Notes
+from silicon_system import our_device
 
 from tinyhw.autogen.nvidia import methods
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
@@ -141,7 +142,7 @@ def variant(notes: Notes, name: str) -> None:
 
 def stores(notes: Notes) -> None:
   """Run it on the device, and look at what it stored."""
-  device: Any = Device["NV"]
+  device = our_device()
   out = device.allocator.alloc(4 * LANES * GROUPS)
   device.allocator.copyin(out, memoryview(bytes(4 * LANES * GROUPS)))
   chip = device.card.chip

@@ -10,10 +10,12 @@ from typing import Any
 from silicon_frame import Absent, Notes
 
 from tinyhw.autogen.nvidia import rm
+from tinyhw.device import Device
 from tinyhw.drivers.linux.files import machine
 from tinyhw.drivers.nvidia import doctor
 from tinyhw.drivers.nvidia.card import HOST, RING, VRAM, Card, _uuid, opened
 from tinyhw.drivers.nvidia.chips import CHIPS
+from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.rm import QUERY, Connection, connect, version_of
 from tinyhw.drivers.nvidia.visible import node_of, place
 from tinyhw.errors import TinyError
@@ -23,6 +25,12 @@ NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvi
 FB_INFO = {0x05: "BAR1 KiB", 0x07: "RAM KiB", 0x08: "memory KiB", 0x16: "free KiB", 0x1B: "L2 KiB", 0x1D: "BAR1 free KiB"}
 GR_INFO = {0x07: "shader pipes", 0x09: "TPCs", 0x0A: "register banks of an SM", 0x0C: "SM version", 0x0D: "warps of an SM", 0x0E: "lanes of a warp",
            0x14: "GPCs", 0x17: "TPCs of a GPC", 0x1D: "cores", 0x20: "SMs of a TPC"}
+
+def our_device() -> NVDevice:
+  """The device NV through our own driver. Raises AssertionError where the vendor's library opened in its place, with the reason."""
+  device = Device["NV"]
+  assert isinstance(device, NVDevice), f"the vendor's library opened in its place: {getattr(device, 'instead', '')}"
+  return device
 
 def attempt(function: Any, *arguments: Any) -> Any:
   """What a call gives, or the words of its refusal."""

@@ -91,7 +91,9 @@ def test_a_sandbox_that_does_not_know_a_call(fake: Opener, monkeypatch: pytest.M
   monkeypatch.setattr(files, "COMPUTER", computer)
   with Context(EMULATE=""):
     computer.fail(call, 1, number)
-    assert isinstance(nvidia.open(0, lambda name: None), cuda.CudaDevice)  # type: ignore[arg-type,return-value]
+    device = nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+    assert isinstance(device, cuda.CudaDevice) and f"CUDA 12.8, since {device.instead}" in device.facts()["kernel_interface"]
+    assert errno.errorcode[number] in device.instead
     assert computer.gpus[0].reserved is None and computer.gpus[0].vram_used == 0
     rm.forget(computer)
     assert computer.census() == {}

@@ -63,6 +63,13 @@ def test_a_step_that_fails_is_explained(name: str, tester: Tried, monkeypatch: P
   wrong, words = MISTAKES[name]
   with monkeypatch.context() as patch: tester.fails(name, lambda box: wrong(box, patch), words)
 
+@pytest.mark.parametrize("tester", ["NV"], indirect=True)
+def test_the_library_in_place_of_our_driver_is_told_with_the_reason(tester: Tried, monkeypatch: Patch) -> None:
+  monkeypatch.setattr(cuda, "_library", [])
+  monkeypatch.setattr(cuda, "load_library", lambda: Loaded(FakeCuda()))
+  words = "the vendor's library opened in its place: /dev/nvidia-uvm: UvmRegisterChannel: invalid argument"
+  tester.fails("opens", lambda box: box.fail("UvmRegisterChannel", 1, errno.EINVAL), words)
+
 def test_each_step_has_a_mistake() -> None:
   others = ("clock", "side by side")  # test/drivers/gpu/test_selftest.py, as the last one
   assert list(MISTAKES) == [step.name for step in selftest.SYSTEM if step.name not in others]
