@@ -10,7 +10,7 @@ import pytest
 from test.support.virtual_amd import AQL, COMPUTE, PAGE, SDMA, Program
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_SHARED, READ_WRITE, map_memory
-from tinyhw.emulator.amd.memory import VRAM, MemoryWatcher
+from tinyhw.emulator.amd.memory import VRAM
 
 FLAGS = [1 << bit for bit in (0, 0, 1, 1, 2, 3, 4, 24, 25, 26, 28, 29, 29, 30, 31, 31)]
 SIZES = [0, 1, PAGE, 2 * PAGE, 5 * PAGE, 8192, 1 << 20, 1 << 40]
@@ -82,7 +82,7 @@ class Random:
     memory = self.computer.memory
     users = Counter(buffer.frames for buffer in memory.buffers.values())
     watchers: list[Any] = [mapping.watcher for mapping in self.computer.mappings]
-    users.update(watcher.buffer.frames if isinstance(watcher, MemoryWatcher) else watcher.frames for watcher in watchers)
+    users.update(watcher.frames for watcher in watchers)
     shared = [self.computer.descriptor(number) for number in self.shared]
     users.update(item.buffer.frames for item in shared if item is not None)  # type: ignore[attr-defined]
     if self.computer.events.owned is not None: users[self.computer.events.owned] += 1

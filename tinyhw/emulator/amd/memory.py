@@ -7,14 +7,15 @@ from __future__ import annotations
 import errno
 import itertools
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_SHARED, HostMapping
-from tinyhw.emulator.order import MOST_WATCHED
 from tinyhw.emulator.files import VirtualFile, VirtualMapping, refuse
 from tinyhw.emulator.pages import Range
 from tinyhw.emulator.physical import PAGE, Frames, pages
+from tinyhw.emulator.watch import MemoryWatcher
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.computer import Computer
@@ -42,30 +43,16 @@ class Buffer:
 
   def __repr__(self) -> str: return f"{DOMAINS[self.domain]} buffer {self.handle & 0xFFFFFFFF} of {self.gpu.name}"
 
-class MemoryWatcher:
-  """The program's view of a buffer's pages: what it reads must have been written back, what it writes passes the host data path if it is VRAM."""
+class BufferWatcher(MemoryWatcher):
+  """The program's view of a buffer: what it writes passes the host data path if it is VRAM."""
   def __init__(self, computer: Computer, buffer: Buffer, offset: int, address: int, length: int):
-    self.computer, self.buffer = computer, buffer
-    self.entry = Range(address, buffer.frames, offset, length, True, False, False, True, buffer)
-
-  def before_load(self, offset: int, size: int) -> None:
-    if self.computer.coherence is not None: self.computer.coherence.read_memory(self.entry, offset, size, None, "the program")
-    if self.computer.order is not None and size <= MOST_WATCHED:
-      self.computer.order.host.observe(self.entry.frames.physical + self.entry.offset + offset, size)
+    super().__init__(computer, buffer.frames, offset, address, length, buffer, partial(computer.memory.release, buffer.frames))
+    self.buffer = buffer
 
   def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
-    self.entry.frames.mark(self.entry.offset + offset, len(data))
-    coherence = self.computer.coherence
-    if coherence is None: return
-    coherence.write(self.entry, offset, data, None, (), "the program")
-    physical = self.entry.frames.physical + self.entry.offset + offset
-    if self.buffer.domain == VRAM: self.buffer.gpu.host_writes.add(physical, physical + len(data))
-
-  def after_store(self, offset: int, size: int) -> None: pass
-
-  def closed(self) -> None:
-    self.entry.let_go()
-    self.computer.memory.release(self.buffer.frames)
+    super().before_store(offset, data)
+    if self.computer.coherence is None or self.buffer.domain != VRAM: return
+    self.buffer.gpu.host_writes.add(self.physical(offset), self.physical(offset) + len(data))
 
 class FramesWatcher:
   """Pages of the kernel's own that the program may see: nothing happens when it does."""
@@ -221,7 +208,7 @@ class MemoryManager:
     if inside % PAGE or length <= 0 or inside + length > buffer.size: raise refuse(errno.EINVAL, "outside of the buffer")
     memory: HostMapping = self.computer.physical.map(buffer.frames, inside, length, address, prot)
     self.users[buffer.frames] += 1
-    return VirtualMapping(self.computer, memory, MemoryWatcher(self.computer, buffer, inside, memory.address, length))
+    return VirtualMapping(self.computer, memory, BufferWatcher(self.computer, buffer, inside, memory.address, length))
 
   # **** sharing ****
 

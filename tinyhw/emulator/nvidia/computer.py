@@ -25,9 +25,9 @@ from tinyhw.emulator.nvidia.gpu import Gpu
 from tinyhw.emulator.nvidia.objects import Item, MemoryItem, Objects, Refusal
 from tinyhw.emulator.nvidia.port import Caches
 from tinyhw.emulator.nvidia.uvm import Uvm
-from tinyhw.emulator.order import MOST_WATCHED, Order
-from tinyhw.emulator.pages import Range
+from tinyhw.emulator.order import Order
 from tinyhw.emulator.physical import PAGE, Frames, pages
+from tinyhw.emulator.watch import MemoryWatcher
 
 CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
 VERSION = (580, 142)
@@ -136,7 +136,7 @@ class MappedFile(File):
       if not isinstance(item, MemoryItem): return self.usermode(length, address, prot)
       memory = self.computer.physical.map(item.frames, start, length, address, prot)
       item.users += 1
-      return VirtualMapping(self.computer, memory, MemoryWatcher(self.computer, item, start, memory.address, length))
+      return VirtualMapping(self.computer, memory, MemoryWatcher(self.computer, item.frames, start, memory.address, length, item, item.release))
 
   def usermode(self, length: int, address: int, prot: int) -> VirtualMapping:
     """The page of doorbells."""
@@ -249,24 +249,3 @@ class UvmFile(File):
     if self.begun: self.computer.uvm.end()
 
 def _refused(injected: Refusal, request: Any) -> None: raise injected
-
-class MemoryWatcher:
-  """The program's view of memory: what it writes is there for all, what it reads must have left the GPU's caches."""
-  def __init__(self, computer: Computer, item: MemoryItem, offset: int, address: int, length: int):
-    self.computer, self.item = computer, item
-    self.entry = Range(address, item.frames, offset, length, True, False, False, True, item)
-
-  def before_load(self, offset: int, size: int) -> None:
-    if self.computer.coherence is not None: self.computer.coherence.read_memory(self.entry, offset, size, None, "the program")
-    if self.computer.order is not None and size <= MOST_WATCHED:
-      self.computer.order.host.observe(self.entry.frames.physical + self.entry.offset + offset, size)
-
-  def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
-    self.entry.frames.mark(self.entry.offset + offset, len(data))
-    if self.computer.coherence is not None: self.computer.coherence.write(self.entry, offset, data, None, (), "the program")
-
-  def after_store(self, offset: int, size: int) -> None: pass
-
-  def closed(self) -> None:
-    self.entry.let_go()
-    self.item.release()
