@@ -59,6 +59,7 @@ def test_examples_print_what_stands_there(name: str, tmp_path: Path, monkeypatch
     for test in doctest.DocTestFinder(recurse=True).find(module, name, extraglobs=NAMES): runner.run(test, out=report.append)
   assert not runner.failures, "".join(report)
 
+@pytest.mark.host("pages about Python are the same on every device")
 @pytest.mark.parametrize("path", reference.pages())
 def test_pages_are_up_to_date(path: str) -> None:
   assert (ROOT / path).read_text(encoding="utf-8") == reference.pages()[path], "run python3 test/test_docs.py"
