@@ -50,6 +50,7 @@ class Accesses:
     return self.known[place]
 
   def _pattern(self, place: UOp) -> Pattern | None:
+    """From the index at the lanes of one wave, at a few samples of all else; and at the first lanes of all waves, for what they share."""
     if place.op is not Ops.INDEX or place.src[1].dtype.count > 1: return None
     index, size = place.src[1], place.src[0].dtype.itemsize
     free = [u for u in index.toposort() if u.op in (Ops.RANGE, Ops.DEFINE_VAR)]

@@ -76,6 +76,7 @@ class Format:
     return self._unpack(word)
 
   def _compile_pack(self) -> Callable[..., int]:
+    """A function with the fields as keywords, which are checked and shifted to their places."""
     lines = [f"def pack({'*, ' if self.fields else ''}{', '.join(self.fields)}):"]
     terms = [hex(self.constant)]
     for name, field in self.fields.items():
@@ -90,6 +91,7 @@ class Format:
     return pack
 
   def _compile_unpack(self) -> Callable[[int], dict[str, int]]:
+    """A function of a word: the fields, put together from their pieces."""
     items = []
     for name, field in self.fields.items():
       terms = []

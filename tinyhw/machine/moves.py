@@ -120,6 +120,7 @@ def expand(function: Function, target: Target) -> Function:
   return function
 
 def _real(function: Function, inst: MInst, target: Target) -> list[MInst]:
+  """The target's instructions for a copy, swap, spill or reload. They say what they are for in their comments."""
   name, operands = inst.row.name, inst.operands
   if name == "copy": found = [target.move(operands[0], operands[1])] if operands[0] != operands[1] else []
   elif name == "swap":

@@ -84,6 +84,7 @@ class Decoder:
     return found
 
   def search(self, name: str, op: int) -> Iterator[tuple[Inst, Encoding]]:
+    """The same, by going through the table. Two halves make a dual opcode; in VOP3 stand the opcodes of short formats, too, from a number on."""
     base = name.split("_")[0] if name not in self.table.index.sections else name
     family = self.table.generation.family
     if base == "vopd":

@@ -58,6 +58,7 @@ class Arithmetic(Part):
     return self.float_operation(u) if dtypes.is_float(u.dtype) else self.integer_operation(u)
 
   def integer_operation(self, u: UOp) -> Reg:
+    """The instruction of the operation's table; before it those that are made in another way, or cheaper for these operands."""
     cls, varying = self.home(u), u in self.varying
     if u.op is Ops.NEG: return self.keyed(cls, TABLES[varying, u.dtype.itemsize, False][Ops.SUB], 0, self.value(u.src[0]))
     if u.op is Ops.MUL and varying and u.dtype.itemsize == 8:
@@ -83,11 +84,13 @@ class Arithmetic(Part):
     return self.value(u.src[0]) if u.op is Ops.CAST and u.src[0].dtype is dtypes.uint32 else None
 
   def max64(self, u: UOp) -> Reg:
+    """The greater of two integers of 64 bits, for which there is no instruction."""
     a, b = (self.vector(s) for s in u.src)
     less = self.op(self.mask_class, f"v_cmp_lt_{letters(u.dtype)}", a, b)
     return self.op(self.home(u), "choose64", less, b, a)
 
   def float_operation(self, u: UOp) -> Reg:
+    """The same for floats."""
     cls, wide = self.home(u), u.dtype.itemsize == 8
     values = [self.value(s) for s in u.src]
     if u.op is Ops.NEG:

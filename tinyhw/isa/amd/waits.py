@@ -108,10 +108,12 @@ class Waiter:
   def run(self) -> None: rewrite(self.function.blocks, {name: Flight() for name in self.waits.counters}, self.walk, self.meet)
 
   def meet(self, known: State | None, state: State) -> State | None:
+    """What may be under way where two paths meet; None if that was known."""
     if known is None: return {name: flight.copy() for name, flight in state.items()}
     return known if any([known[name].meet(flight) for name, flight in state.items()]) else None
 
   def walk(self, block: Block, start: State, out: list[MInst]) -> State:
+    """A block with its waits, which are put into `out`, and what is under way behind it."""
     state = {name: flight.copy() for name, flight in start.items()}
     for inst in block.insts:
       wanted = self.wanted(inst, state)
@@ -136,7 +138,7 @@ class Waiter:
       if not flight.busy: continue
       if touched < 0: touched = bits([r for r in inst.operands if isinstance(r, Reg)])
       least = flight.behind(touched)
-      if inst.row.effects & Effect.BARRIER and name == self.local and flight.busy: least = 0
+      if inst.row.effects & Effect.BARRIER and name == self.local: least = 0
       if least < 0: continue
       found[name] = 0 if flight.unordered else min(least, self.waits.counters[name])
     return found
