@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.config import TRACEMETA
-from tinyhw.device import Launch
+from tinyhw.device import Launch, LRUAllocator
 from tinyhw.drivers.gpu.order import ANYWHERE, Flight, Touched, place, touched, written
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
@@ -55,7 +55,8 @@ class Kernel:
     self.buffers = code.arguments.count("buffer")
     self.slots = struct.Struct(f"<{len(code.arguments)}q")
     self.check()
-    self.place: Part = device.code.alloc(len(code.text) + self.padding)
+    # a size that other kernels have too: so a virtual GPU puts new code where old code was, and finds what instruction caches keep
+    self.place: Part = device.code.alloc(LRUAllocator.rounded(len(code.text) + self.padding))
     device.code.copyin(self.place, memoryview(code.text + bytes(self.padding)))
     self.prepare()
 

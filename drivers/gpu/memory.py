@@ -2,6 +2,8 @@
 
 So nothing depends on the size of the PCI window (Resizable BAR), and no cache of the bridge has to be flushed. Small buffers are cut from bigger
 pieces, because the kernel gives whole pages and takes its time.
+
+On a virtual GPU buffers have the size that was asked for, and bytes that are nobody's behind them, so that it can tell of accesses beyond their ends.
 """
 from __future__ import annotations
 import errno
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 ALIGNMENT = 256
 HUGE_PAGE = 2 << 20
 SMALL_BYTES = HUGE_PAGE // 4  # larger buffers are allocations of their own
+GAP_BYTES = 64 << 10          # most bytes of nobody's behind a small buffer of a virtual GPU
 STAGE_BYTES = 4 << 20         # of the memory through which bytes go; there are two, so that one is filled while the other is emptied
 
 class Part:
@@ -50,6 +53,9 @@ class GpuAllocator(LRUAllocator):
     self.slab_used = 0
     self.small: dict[int, list[Part]] = {}  # small buffers that the pool gave back, by size
 
+  def rounded(self, size: int) -> int:  # type: ignore[override]  # which is a function there
+    return size if self.device.box.virtual else LRUAllocator.rounded(size)
+
   def _alloc(self, size: int) -> Part | None:
     self.device.check()
     try: return self._cut(size) if size <= SMALL_BYTES else self._own(size)
@@ -59,14 +65,18 @@ class GpuAllocator(LRUAllocator):
 
   def _own(self, size: int) -> Part:
     memory = self.device.allocate(size, self.kind, "buffer")
+    self.device.box.outline(memory.address, size, memory.size)  # behind it nothing is mapped
     return Part(memory.address, size, memory)
 
   def _cut(self, size: int) -> Part:
     if self.small.get(size): return self.small[size].pop()
-    step = -(-size // ALIGNMENT) * ALIGNMENT
+    gap = min(max(size // 4, ALIGNMENT), GAP_BYTES) if self.device.box.virtual else 0
+    step = -(-(size + gap) // ALIGNMENT) * ALIGNMENT
     if self.slab is None or self.slab_used + step > self.slab.size:
       self.slab, self.slab_used = self.device.allocate(HUGE_PAGE, self.kind, "small buffers"), 0
+      self.device.box.outline(self.slab.address, 0, self.slab.size)
     start, self.slab_used = self.slab_used, self.slab_used + step
+    self.device.box.outline(self.slab.address + start, size, step)
     return Part(self.slab.address + start, size, self.slab)
 
   def _free(self, opaque: Part, size: int) -> None:

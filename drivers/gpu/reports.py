@@ -5,7 +5,6 @@ import gc
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tinyhw.config import EMULATE
 from tinyhw.device import Buffer, show_bytes
 from tinyhw.drivers.gpu.launch import Kernel, Work
 from tinyhw.drivers.gpu.memory import Part
@@ -93,6 +92,7 @@ def report(device: GpuDevice, reason: str) -> str:
   packets = device.compute.recent()
   if packets: lines.append("  packets around the place it reads:")
   lines += [f"    {text}" for text in packets]
-  if not EMULATE.value:
+  lines += [f"  {text}" for text in device.box.told().splitlines()]
+  if not device.box.virtual:
     lines.append(f"  the kernel's log (dmesg) may tell more; with EMULATE={device.arch} a virtual GPU runs the same and names the instruction")
   return "\n".join(lines)

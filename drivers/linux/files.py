@@ -86,6 +86,10 @@ class Box(Protocol):
     """The name of the group that a file belongs to; its number where that has no name."""
   def member(self, group: str) -> tuple[bool, bool]:
     """Is this process in a group; does the system's list of groups have its user in it?"""
+  def outline(self, address: int, size: int, whole: int) -> None:
+    """Tell a virtual computer that of `whole` bytes of memory at a GPU's address the first `size` are a buffer, and that the others are nobody's."""
+  def told(self) -> str:
+    """What a virtual computer knows of the last page fault, with instruction and lane; once. Nothing of a real one: its kernel's log is not read."""
 
 def machine() -> Box:
   """The computer whose devices are driven: the virtual one that EMULATE names, else this one. The only way to a device file or to sysfs.
@@ -192,6 +196,9 @@ class Computer:
   def exists(self, path: str) -> bool: return os.path.exists(path)
   def barred(self, path: str) -> bool:
     return _libc().access(os.fsencode(path), os.R_OK | os.W_OK) != 0 and ctypes.get_errno() == errno.EPERM  # the mode's no is EACCES
+
+  def outline(self, address: int, size: int, whole: int) -> None: pass
+  def told(self) -> str: return ""
 
   def group(self, path: str) -> str:
     number = os.stat(path).st_gid

@@ -27,6 +27,25 @@ def test_the_program_and_a_device_see_the_same_pages(memory: Physical) -> None:
   reserved.close()
   memory.free(frames)
 
+def test_bytes_that_no_buffer_has(memory: Physical) -> None:
+  frames = memory.allocate(PAGE, cleared=False)
+  assert frames.outside(0, PAGE) is None, "nobody has told of buffers"
+  frames.outline(0, 0, PAGE)
+  frames.outline(512, 100, 768)
+  frames.outline(2048, 256, 512)
+  assert frames.outside(512, 100) is None and frames.outside(511, 1) == 511 and frames.outside(600, 20) == 612 and frames.outside(0, PAGE) == 0
+  assert frames.buffers_near(700) == [(512, 612), (2048, 2304)]
+  assert frames.buffers_near(0) == [(512, 612)] and frames.buffers_near(PAGE - 1) == [(2048, 2304)]
+  frames.mark(512, 100)
+  assert frames.is_written(512, 100) and frames.buffers_near(700) == [(512, 612), (2048, 2304)]
+  frames.outline(PAGE - 96, 96, 96)
+  assert frames.buffers_near(3000) == [(2048, 2304), (PAGE - 96, PAGE)]
+  memory.free(frames)
+  cleared = memory.allocate(PAGE)
+  cleared.outline(0, 0, PAGE)
+  assert cleared.outside(0, PAGE) is None, "memory that is not watched"
+  memory.free(cleared)
+
 def test_freed_pages_are_zero_again_and_holes_are_used(memory: Physical) -> None:
   first, second, third = (memory.allocate(PAGE) for _ in range(3))
   first.view[:] = second.view[:] = b"\xff" * PAGE

@@ -137,6 +137,8 @@ class AMDBox:
   def exists(self, path: str) -> bool: return path in self.nodes or any(name == path or name.startswith(path + "/") for name in self.texts)
 
   def barred(self, path: str) -> bool: return False
+  def outline(self, address: int, size: int, whole: int) -> None: pass
+  def told(self) -> str: return ""
   def group(self, path: str) -> str: return "render"
   def member(self, group: str) -> tuple[bool, bool]: return False, False
 

@@ -6,13 +6,32 @@ reports (an event of the kernel's driver), and it is the driver that tells.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from tinyhw.errors import TinyError
+
+AnyError = TypeVar("AnyError", bound="StrictError")
+
+class Misplaced(Exception):
+  """What errors about a place in memory have. address: of the first byte that is not to be accessed; None: it is about something else. lane: whose
+  access it was, or None."""
+  address: int | None = None
+  lane: int | None = None
+
+  def blame(self, lanes: Sequence[int], places: Sequence[int | None]) -> None:
+    """Find the lane, of those whose accesses begin at these places."""
+    before = [(place, -lane) for lane, place in zip(lanes, places) if place is not None and self.address is not None and place <= self.address]
+    if before: self.lane = -max(before)[1]
 
 class EmulatorError(TinyError, RuntimeError):
   """The virtual hardware cannot go on: something that it does not know, or that the hardware forbids."""
 
 class StrictError(EmulatorError):
   """A program or driver relied on luck. The message says which kernel or packet, where, and what would make it right."""
+  def located(self: AnyError, where: str) -> AnyError:
+    """The same, with lines that say where it happened."""
+    return type(self)(self.message + where)
 
 class UnknownInstruction(StrictError):
   """Bytes that are no instruction of this architecture, or one that the emulator has no meaning for."""
@@ -29,8 +48,11 @@ class MissingHazard(StrictError):
 class EarlyWrite(StrictError):
   """An instruction that may write its result before it has read all operands, with one of them in the same register."""
 
-class OutOfBounds(StrictError):
-  """A register beyond those that the kernel was given, local memory beyond its size, or code beyond its end."""
+class OutOfBounds(StrictError, Misplaced):
+  """A register beyond those that the kernel was given, local memory beyond its size, code beyond its end, or memory that is in no buffer."""
+  def __init__(self, message: str = "", address: int | None = None):
+    super().__init__(message)
+    self.address = address
 
 class DataRace(StrictError):
   """Two waves, or a wave and a copy, touch the same memory, one of them writes, and nothing orders them."""
@@ -53,8 +75,19 @@ class DoorbellError(StrictError):
 class Fault(Exception):
   """What stops a queue on real hardware too. Not an error of the emulator: it becomes an event."""
 
-class PageFault(Fault):
-  """An access that the page table forbids. reason: "not present", "read only", "not executable"."""
+class PageFault(Fault, Misplaced):
+  """An access that the page table forbids. reason: "not present", "read only", "not executable". where: lines that name the instruction."""
   def __init__(self, address: int, write: bool, reason: str = "not present"):
-    super().__init__(f"{'write to' if write else 'read of'} {address:#x}: {reason}")
-    self.address, self.write, self.reason = address, write, reason
+    super().__init__(address, write, reason)
+    self.address: int = address
+    self.write, self.reason, self.where = write, reason, ""
+
+  def located(self, where: str) -> PageFault:
+    """The same, with lines that say where it happened."""
+    found = PageFault(self.address, self.write, self.reason)
+    found.lane, found.where = self.lane, where
+    return found
+
+  @property
+  def summary(self) -> str: return f"{'write to' if self.write else 'read of'} {self.address:#x}: {self.reason}"
+  def __str__(self) -> str: return self.summary + self.where

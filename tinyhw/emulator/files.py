@@ -13,11 +13,12 @@ import copy
 import errno
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
 from tinyhw.drivers.linux.files import HostMapping
 from tinyhw.emulator.errors import EmulatorError
+from tinyhw.emulator.pages import PageTable
 from tinyhw.emulator.physical import Physical
 from tinyhw.emulator.schedule import Scheduler
 
@@ -134,6 +135,7 @@ class Box:
   # **** processes ****
 
   def _begin(self) -> None:
+    self.fault = ""                            # the last page fault, in words
     self.nodes: dict[str, Callable[[], VirtualFile]] = {}
     self.descriptors: dict[int, VirtualFile] = {}
     self.mappings: set[VirtualMapping] = set()
@@ -209,6 +211,22 @@ class Box:
   def descriptor(self, number: int) -> VirtualFile | None:
     """The open file with this number."""
     return self.descriptors.get(number)
+
+  # **** beside what the kernel's drivers tell ****
+
+  def told(self) -> str:
+    found, self.fault = self.fault, ""
+    return found
+
+  def outline(self, address: int, size: int, whole: int) -> None:
+    if not self.strict: return
+    found = next((entry for table in self.tables() if (entry := table.find(address)) is not None), None)
+    assert found is not None and address + whole <= found.end, f"{address:#x} is mapped nowhere"
+    found.frames.outline(found.offset + address - found.start, size, whole)
+
+  def tables(self) -> Iterable[PageTable]:
+    """The address spaces of this process's devices."""
+    return ()
 
   # **** faults ****
 

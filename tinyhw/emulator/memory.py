@@ -83,17 +83,27 @@ class FlatMemory:
     """Make host memory visible at its own address. Its owner keeps it there."""
     self.add(address, memoryview((ctypes.c_ubyte * size).from_address(address)))
 
-  def _find(self, address: int, size: int, write: bool) -> memoryview:
-    for start, end, view in self.regions:
-      if start <= address and address + size <= end: return view[address - start:address - start + size]
-    raise PageFault(address, write)
+  def _find(self, address: int, size: int, write: bool) -> list[memoryview]:
+    """The bytes, in as many pieces as there are regions."""
+    found = []
+    while size > 0:
+      start, end, view = next((region for region in self.regions if region[0] <= address < region[1]), (0, 0, None))
+      if view is None: raise PageFault(address, write)
+      count = min(size, end - address)
+      found.append(view[address - start:address - start + count])
+      address, size = address + count, size - count
+    return found
 
-  def load(self, address: int, size: int, kind: Kind = VECTOR) -> bytes: return bytes(self._find(address, size, False))
+  def load(self, address: int, size: int, kind: Kind = VECTOR) -> bytes: return b"".join(self._find(address, size, False))
 
-  def store(self, address: int, data: bytes, kind: Kind = VECTOR) -> None: self._find(address, len(data), True)[:] = data
+  def store(self, address: int, data: bytes, kind: Kind = VECTOR) -> None:
+    done = 0
+    for piece in self._find(address, len(data), True):
+      piece[:] = data[done:done + len(piece)]
+      done += len(piece)
 
   def atomic(self, address: int, size: int, update: Callable[[int], int], kind: Kind = VECTOR) -> int:
-    old = int.from_bytes(self._find(address, size, True), "little")
+    old = int.from_bytes(b"".join(self._find(address, size, True)), "little")
     self.store(address, (update(old) & ((1 << size * 8) - 1)).to_bytes(size, "little"))
     return old
 

@@ -16,6 +16,7 @@ from collections import Counter
 from tinyhw.drivers.linux.files import MAP_FIXED, MAP_SHARED, HostMapping, map_memory
 
 PAGE = 4096
+NOBODYS, OF_BUFFERS = b"\2", (b"\0", b"\1")  # in what is known of each byte
 FOREIGN = 1 << 60  # physical addresses of the program's own memory begin here, those of the file at 0
 
 def pages(size: int) -> int:
@@ -23,18 +24,45 @@ def pages(size: int) -> int:
   return (size + PAGE - 1) & -PAGE
 
 class Frames:
-  """Contiguous physical pages. view: all bytes of them; written: one byte for each byte of it, not 0 where something was written; None: all were.
-  holder: the process that they were allocated for."""
-  __slots__ = ("physical", "size", "view", "written", "holder", "_mapping", "_shadow")
+  """Contiguous physical pages. view: all bytes of them; written: for each byte of it 1 where something was written, NOBODYS where no buffer of the
+  program is, else 0; None: all were. outlined: whether there are any of NOBODYS. holder: the process that they were allocated for."""
+  __slots__ = ("physical", "size", "view", "written", "outlined", "holder", "_mapping", "_shadow")
 
   def __init__(self, physical: int, size: int, view: memoryview, mapping: mmap.mmap | None = None, cleared: bool = True, holder: object = None):
     self.physical, self.size, self.view, self._mapping, self.holder = physical, size, view, mapping, holder
     self._shadow = None if cleared else mmap.mmap(-1, size)
     self.written = None if self._shadow is None else memoryview(self._shadow)
+    self.outlined = False
 
   def is_written(self, offset: int, size: int) -> bool:
     """Has every byte of a part been written?"""
     return self._shadow is None or self._shadow.find(b"\0", offset, offset + size) < 0
+
+  def outline(self, offset: int, size: int, whole: int) -> None:
+    """Of `whole` bytes the first `size` are a new buffer, and no buffer has the others."""
+    if self.written is None: return
+    self.outlined = True
+    self.written[offset:offset + size] = bytes(size)
+    self.written[offset + size:offset + whole] = NOBODYS * (whole - size)
+
+  def outside(self, offset: int, size: int) -> int | None:
+    """The first of these bytes that no buffer has."""
+    if not self.outlined or self._shadow is None: return None
+    found = self._shadow.find(NOBODYS, offset, offset + size)
+    return None if found < 0 else found
+
+  def buffers_near(self, offset: int) -> list[tuple[int, int]]:
+    """(start, end) of the buffers before and behind a byte that none has."""
+    assert self._shadow is not None, "all bytes are somebody's"
+    shadow, found = self._shadow, []
+    last = max(shadow.rfind(state, 0, offset) for state in OF_BUFFERS)
+    if last >= 0: found.append((shadow.rfind(NOBODYS, 0, last) + 1, last + 1))
+    firsts = [shadow.find(state, offset) for state in OF_BUFFERS]
+    first = min((at for at in firsts if at >= 0), default=None)
+    if first is not None:
+      end = shadow.find(NOBODYS, first)
+      found.append((first, self.size if end < 0 else end))
+    return found
 
   def mark(self, offset: int, size: int) -> None:
     """A part is written now."""

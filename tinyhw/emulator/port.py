@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.cache import CHUNK, LINE, Coherence, ReadCache, WriteBuffer
-from tinyhw.emulator.errors import PageFault, UninitialisedRead
+from tinyhw.emulator.errors import OutOfBounds, PageFault, UninitialisedRead
 from tinyhw.emulator.memory import ENGINE, SCALAR, VECTOR, Kind, Scope, Unit
 from tinyhw.emulator.order import Agent
 from tinyhw.emulator.pages import PageTable, Range
@@ -86,6 +86,8 @@ class Port:
       entry, into = self._find(source), self.table.at(target, write=True)
       count = min(size, entry.end - source, into.end - target)
       offset, place = source - entry.start, target - into.start
+      if entry.frames.outlined: self._within(entry, offset, count, "reads")
+      if into.frames.outlined: self._within(into, place, count, "writes")
       if self.coherence is not None: self.coherence.read(entry, offset, count, (), None, self.who)
       data = bytes(entry.view[offset:offset + count])
       if self.races is not None:
@@ -96,7 +98,20 @@ class Port:
       into.frames.mark_as(into.offset + place, entry.frames, entry.offset + offset, count)
       source, target, size = source + count, target + count, size - count
 
+  def _within(self, entry: Range, offset: int, size: int, verb: str) -> None:
+    """Raises OutOfBounds where no buffer of the program has a byte."""
+    found = entry.frames.outside(entry.offset + offset, size)
+    if found is None: return
+    moved = entry.start - entry.offset  # from places in the pages to addresses
+    address, near = found + moved, []
+    for start, end in entry.frames.buffers_near(found):
+      where = f"begins {start - found} bytes behind" if start > found else f"ended {found - end} bytes before"
+      near.append(f"one of {end - start} bytes at {start + moved:#x} {where} it")
+    raise OutOfBounds(f"{self.who} {verb} {size} bytes at {entry.start + offset:#x}, and no buffer has {address:#x}: " +
+                      (" and ".join(near) or "there is none near it"), address)
+
   def _check(self, coherence: Coherence, entry: Range, offset: int, size: int, kind: Kind) -> None:
+    if entry.frames.outlined: self._within(entry, offset, size, "reads")
     if not entry.frames.is_written(entry.offset + offset, size):
       raise UninitialisedRead(f"{self.who} reads {size} bytes at {entry.start + offset:#x} (in {entry!r}) that nothing has written")
     coherence.read(entry, offset, size, self._caches(kind, entry.uncached), self._buffer(), self.who)
@@ -114,6 +129,7 @@ class Port:
       self.store(entry.end, data[inside:], kind)
       return
     offset = address - entry.start
+    if entry.frames.outlined: self._within(entry, offset, size, "writes")
     if self.agent is not None: self.agent.publish(entry.frames.physical + entry.offset + offset, size, more)
     entry.frames.mark(entry.offset + offset, size)
     if self.coherence is None: entry.view[offset:offset + size] = data

@@ -16,6 +16,7 @@ import pytest
 from gpu_programs import DUTIES, GROUPS, N, Vectors, goes_round_its_rings, small_rings, works
 
 from tinyhw import Tensor, TinyJit, emulator
+from tinyhw.config import Context
 from tinyhw.device import Device, Launch
 from tinyhw.drivers import amd, nvidia
 from tinyhw.drivers.amd import kfd
@@ -25,6 +26,7 @@ from tinyhw.drivers.gpu.launch import GpuRecording, Kernel
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
 from tinyhw.emulator.amd import events
+from tinyhw.emulator.errors import OutOfBounds
 from tinyhw.errors import DeviceError, DriverError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -80,10 +82,54 @@ def test_a_bad_address_is_told_and_another_device_goes_on(virtual: Opener, kind:
   found = re.search(r"touches memory that it has not.*? at (0x\w+)", text)
   assert text.startswith(f"{device.name} ({kind}) touches memory") and found and 0 <= int(found[1], 16) - Beyond.address < 4 * N, text
   assert "which it was at: add" in text
+  place = r"\n  (.*: )?(read of|write to) 0x\w+: not present; .*\n +at 0x\w+ \(kernel \+ 0x\w+\): .*\n +lane \d+ of (wave|warp) \d+ of .*kernel"
+  assert re.search(place, text) and "dmesg" not in text, text
   assert f"{Beyond.address:#x} is the end of a buffer of 4.00 MB" in text
   w = Vectors(other)
   other.submit([w.launch(w.one, w.one)])
   assert w.read(w.out) == [i * 2.0 for i in range(N)]
+
+class Moved:
+  """A buffer whose address is wrong by some bytes."""
+  def __init__(self, buffer: Any, by: int): self.address, self.size = buffer.address + by, 4 * N
+
+@pytest.mark.parametrize("translate", (0, 1))
+@pytest.mark.parametrize("kind", KINDS)
+def test_accesses_beyond_the_ends_of_buffers_are_errors(virtual: Opener, kind: str, translate: int) -> None:
+  """Beyond the end, of the last lanes; before the start, of the first one. Memory there is mapped, and other buffers are next to it."""
+  with Context(EMULATE_TRANSLATE=translate):
+    for verb, by, beyond, lane in (("writes", 16, 4 * N, "28|60"), ("reads", 16, 4 * N, "28|60"), ("writes", -4, -4, "0")):
+      device = virtual(kind)[-1]
+      v = Vectors(device)
+      v.out = v.floats([0.0] * N)
+      target, source = (Moved(v.out, by), v.one) if verb == "writes" else (v.out, Moved(v.one, by))
+      with pytest.raises(OutOfBounds) as caught:
+        device.submit([Launch(v.program, [target, source, v.half], [0], GROUPS)])
+        device.synchronize()
+      text, place = caught.value.message, (v.out if verb == "writes" else v.one).address + beyond
+      assert re.search(rf"{verb} \d+ bytes at 0x\w+, and no buffer has {place:#x}: .*one of {4 * N} bytes at", text), text
+      assert re.search(rf"\n  at 0x\w+ \(kernel \+ 0x\w+\): .*\n  lane ({lane}) of (wave|warp) \d+ of (.*\n)+.*: add", text), text
+
+@pytest.mark.parametrize("kind", FEW)
+def test_copies_beyond_the_ends_of_buffers_are_errors(virtual: Opener, kind: str) -> None:
+  device = virtual(kind)[0]
+  v = Vectors(device)
+  with pytest.raises(OutOfBounds, match=f"reads {4 * N + 1} bytes .* no buffer has {v.one.address + 4 * N:#x}"):
+    device.enqueue_copy(v.out.address, v.one.address, 4 * N + 1)
+    device.synchronize()
+
+@pytest.mark.parametrize("kind", FEW)
+def test_buffers_of_all_sizes_have_bytes_of_nobody_behind_them(virtual: Opener, kind: str) -> None:
+  device = virtual(kind)[0]
+  parts = sorted((device.allocator.alloc(size) for size in (1, 60, 256, 257, 5000, 100_000, 1 << 19, (1 << 19) + 1)), key=lambda part: part.address)
+  for part, behind in zip(parts, [*parts[1:], None]):
+    table = next(iter(device.box.tables()))  # type: ignore[attr-defined]
+    entry = table.find(part.address)
+    start = entry.offset + part.address - entry.start
+    assert entry.frames.outside(start, part.size) is None
+    rest = min(entry.frames.size - start, part.size + 256)
+    assert rest == part.size or entry.frames.outside(start, rest) == start + part.size
+    assert behind is None or behind.address >= part.address + part.size + 256
 
 @pytest.mark.parametrize("kind", ("gfx1100", "sm_90"))
 @pytest.mark.parametrize("replayed", (False, True))

@@ -4,7 +4,6 @@ import re
 import pytest
 from amd_box import Opener, code
 
-from tinyhw.config import Context
 from tinyhw.device import Buffer, Device, Launch
 from tinyhw.drivers.gpu import reports
 from tinyhw.dtype import dtypes
@@ -65,6 +64,9 @@ def test_a_report_names_the_kernels_that_were_running(opened: Opener) -> None:
   assert lines[3].startswith("  compute queue ") and lines[4].startswith("  copy queue ")
   assert any("DISPATCH_DIRECT" in line for line in lines)
   assert "dmesg" in lines[-1] and "EMULATE=gfx1100" in lines[-1]
-  with Context(EMULATE="gfx1100"): assert "dmesg" not in reports.report(device, "has a fault")
+  box.virtual, box.told = True, lambda: "write to 0x10\n  at 0x20"  # type: ignore[method-assign]
+  told = reports.report(device, "has a fault")
+  box.virtual = False
+  assert "dmesg" not in told and told.endswith("\n  write to 0x10\n    at 0x20")
   box.stopped = False
   device.timeline.memory.store32(0, done + 1)

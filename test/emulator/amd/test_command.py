@@ -41,8 +41,11 @@ def test_a_kernel_with_a_trace_and_a_stop(tmp_path: Path) -> None:
 def test_mistakes_are_told(tmp_path: Path) -> None:
   with pytest.raises(MissingWait, match=r"(?s)v2 is read before global_load_b32.*v_fmac_f32_e32 v3, 2.0, v2"):
     execute(tmp_path, SAXPY.replace("s_waitcnt vmcnt(0)", ""), "--arch=gfx1100", "--buffer=f32:32", "--buffer=f32:32")
-  with pytest.raises(ArgumentError, match=r"read of 0x1000010: not present; the buffers are at 0x1000000 to 0x1000010"):
+  with pytest.raises(ArgumentError, match=r"read of 0x1000010: not present; the buffers are at 0x1000000 to 0x1000010.*\n"
+                                          r"  at 0x10018 \(kernel \+ 0x18\): global_load_b32 v2, v1, s\[4:5\]\n  lane 4 of wave 0 of workgroup"):
     execute(tmp_path, SAXPY, "--arch=gfx1100", "--buffer=f32:4", "--buffer=f32:32")
+  with pytest.raises(ArgumentError, match=r"read of 0x0: not present; there are no buffers, see --buffer\n  at "):
+    execute(tmp_path, SAXPY, "--arch=gfx1100")
 
 def test_loops_waves_and_bytes(tmp_path: Path) -> None:
   """Labels in both directions; the same from the bytes that the text becomes."""

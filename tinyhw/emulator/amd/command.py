@@ -225,7 +225,8 @@ def run(arguments: Sequence[str], write: Callable[[str], None] = print) -> int:
     while group.executed < asked.most and group.step(asked.most - group.executed) is not Status.DONE: pass
   except PageFault as fault:
     places = ", ".join(f"{DATA + i * BUFFER_STEP:#x} to {DATA + i * BUFFER_STEP + len(b.data):#x}" for i, b in enumerate(buffers))
-    raise ArgumentError(f"{fault}; the buffers are at {places}") from fault
+    there = f"the buffers are at {places}" if places else "there are no buffers, see --buffer"
+    raise ArgumentError(f"{fault.summary}; {there}{fault.where}") from fault
   finally:
     for wave in group.waves: observer.flush(wave)
   endless = f"; the kernel has not ended, see --most {asked.most}" if group.alive else ""

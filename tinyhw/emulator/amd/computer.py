@@ -24,6 +24,7 @@ from tinyhw.emulator.order import Order
 from tinyhw.emulator.amd.queues import MMAP_TYPE_DOORBELL, QueueManager
 from tinyhw.emulator.amd.wave import Workgroup
 from tinyhw.emulator.files import Box, VirtualFile, VirtualMapping, refuse
+from tinyhw.emulator.pages import PageTable
 from tinyhw.emulator.physical import PAGE, Frames
 
 Struct = TypeVar("Struct", bound=ctypes.Structure)
@@ -90,6 +91,8 @@ class Computer(Box):
     for gpu in self.gpus:
       for xcc in gpu.xccs:
         for cache in xcc.read_caches(): drop(cache, frames.physical, frames.size)
+
+  def tables(self) -> list[PageTable]: return [gpu.table for gpu in self.gpus]
 
   def devices_census(self) -> dict[str, int]:
     return {"buffers": len(self.memory.buffers), "queues": len(self.queues.queues), "events": len(self.events.events),

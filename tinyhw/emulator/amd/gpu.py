@@ -73,7 +73,8 @@ class Gpu:
 
   def page_fault(self, fault: PageFault, who: str) -> None:
     """The driver stops all queues of the process on this GPU, and tells it what was at fault."""
-    if self.stopped is None: self.stopped = f"{who}: {fault}; {self.table.nearest(fault.address)}"
+    found = f"{who}: {fault.summary}; {self.table.nearest(fault.address)}{fault.where}"
+    if self.stopped is None: self.stopped = self.computer.fault = found
     self.computer.events.memory_exception(self, fault.address, fault.reason == "not present", fault.reason == "read only",
                                           fault.reason == "not executable")
     self.drop_work(None)

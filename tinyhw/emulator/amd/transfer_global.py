@@ -11,7 +11,7 @@ from tinyhw.emulator.amd.control import cache_scope, scalar_value
 from tinyhw.emulator.lds import WRITE
 from tinyhw.emulator.amd.transfer import ATOMICS, COMPARE, Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at
 from tinyhw.emulator.amd.transfer_scratch import SHARED, Flat, Global
-from tinyhw.emulator.errors import PageFault, StrictError, UnknownInstruction
+from tinyhw.emulator.errors import Misplaced, StrictError, UnknownInstruction
 from tinyhw.emulator.memory import Kind, Unit
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
@@ -65,10 +65,13 @@ def _load(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat) 
     lanes = wave.active
     if not lanes: return
     places = addresses(wave, lanes)
-    if is_run(places, element.bytes) and places[-1] < SHARED:
-      try: return put_run(wave, row, element, lanes, wave.memory.load(places[0], len(places) * element.bytes, kind))
-      except PageFault: pass  # lane by lane it names the address
-    put_lanes(wave, row, element, lanes, space.gather(wave, lanes, places, element.bytes, kind))
+    try:
+      if is_run(places, element.bytes) and places[-1] < SHARED:
+        return put_run(wave, row, element, lanes, wave.memory.load(places[0], len(places) * element.bytes, kind))
+      put_lanes(wave, row, element, lanes, space.gather(wave, lanes, places, element.bytes, kind))
+    except Misplaced as error:
+      error.blame(lanes, places)
+      raise
   return run
 
 def _store(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat) -> Run:
@@ -77,10 +80,13 @@ def _store(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat)
     lanes = wave.active
     if not lanes: return
     places = addresses(wave, lanes)
-    if wave.full and is_run(places, element.bytes) and places[-1] < SHARED:
-      try: return wave.memory.store(places[0], get_run(wave, row, element), kind)
-      except PageFault: pass
-    space.scatter(wave, lanes, places, get_lanes(wave, row, element, lanes), kind)
+    try:
+      if wave.full and is_run(places, element.bytes) and places[-1] < SHARED:
+        return wave.memory.store(places[0], get_run(wave, row, element), kind)
+      space.scatter(wave, lanes, places, get_lanes(wave, row, element, lanes), kind)
+    except Misplaced as error:
+      error.blame(lanes, places)
+      raise
   return run
 
 def atomic_update(uses: Uses, what: str) -> tuple[int, int, Callable[[Sequence[int]], Callable[[int], int]]]:
@@ -102,7 +108,10 @@ def _atomic(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat
     words = [get_words(wave, row + i * size // 4, size, lanes) for i in range(data_size // size)]
     for i, address in enumerate(addresses(wave, lanes)):
       if address % size: raise StrictError(f"lane {lanes[i]}: an atomic operation on {size} bytes at {address:#x}, which is not a multiple of {size}")
-      old.append(space.atomic(wave, address, size, update([part[i] for part in words]), kind).to_bytes(size, "little"))
+      try: old.append(space.atomic(wave, address, size, update([part[i] for part in words]), kind).to_bytes(size, "little"))
+      except Misplaced as error:
+        error.lane = lanes[i]
+        raise
     if result is not None and lanes: put_lanes(wave, result, Element(size), lanes, old)
   return run
 
@@ -141,12 +150,20 @@ def _buffer(uses: Uses, mode: Mode, action: str, what: str, kind: Kind) -> Run:
     return found
   def load(wave: Wave) -> None:
     lanes = wave.active
-    data = [bytes(element.bytes) if a is None else wave.memory.load(a, element.bytes, kind) for a in addresses(wave, lanes)]
+    places = addresses(wave, lanes)
+    try: data = [bytes(element.bytes) if a is None else wave.memory.load(a, element.bytes, kind) for a in places]
+    except Misplaced as error:
+      error.blame(lanes, places)
+      raise
     if lanes: put_lanes(wave, row, element, lanes, data)
   def store(wave: Wave) -> None:
     lanes = wave.active
-    for address, data in zip(addresses(wave, lanes), get_lanes(wave, row, element, lanes)):
-      if address is not None: wave.memory.store(address, data, kind)
+    for lane, address, data in zip(lanes, addresses(wave, lanes), get_lanes(wave, row, element, lanes)):
+      if address is None: continue
+      try: wave.memory.store(address, data, kind)
+      except Misplaced as error:
+        error.lane = lane
+        raise
   def atomic(wave: Wave) -> None:
     assert update is not None, "only atomics come here"
     lanes, old = wave.active, []

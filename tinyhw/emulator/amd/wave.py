@@ -15,7 +15,7 @@ from tinyhw.emulator.lds import Access, LocalMemory
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.state import Wave, start
 from tinyhw.emulator.amd.translate import Translation, translation
-from tinyhw.emulator.errors import StrictError
+from tinyhw.emulator.errors import Misplaced, PageFault, StrictError
 from tinyhw.emulator.memory import WindowedMemory
 
 class Status(IntEnum):
@@ -86,7 +86,7 @@ class Workgroup:
           done += found.run(wave, block, count - done, self.decoder)
           if wave.numbered: continue
         done += self.steps(wave, count - done)
-    except StrictError as e: raise self.located(e, wave, wave.at) from e
+    except (StrictError, PageFault) as e: raise self.located(e, wave, wave.at) from e
     self.executed += done
     if wave.ended: self.alive.remove(wave)
     return max(done, 1)
@@ -110,9 +110,10 @@ class Workgroup:
         if step.breaks or self.translation is not None: break
     return done
 
-  def located(self, error: StrictError, wave: Wave, pc: int) -> StrictError:
+  def located(self, error: StrictError | PageFault, wave: Wave, pc: int) -> StrictError | PageFault:
     """The error with where it happened."""
     where = f"{pc:#x} (kernel + {pc - self.registers.code:#x})"
     try: where += f": {(self.decoder.steps(wave.mode).get(pc) or self.decoder.decode(pc, wave.mode)).text}"
     except StrictError: pass  # it is about what could not be decoded
-    return type(error)(f"{error.message}\n  at {where}\n  wave {wave.number} of workgroup {self.group_id}, {self.registers.describe()}")
+    lane = "" if not isinstance(error, Misplaced) or error.lane is None else f"lane {error.lane} of "
+    return error.located(f"\n  at {where}\n  {lane}wave {wave.number} of workgroup {self.group_id}, {self.registers.describe()}")

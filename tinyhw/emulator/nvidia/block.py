@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tinyhw import config
-from tinyhw.emulator.errors import Hang, PageFault, StrictError
+from tinyhw.emulator.errors import Hang, Misplaced, PageFault, StrictError
 from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.memory import INSTRUCTION, WindowedMemory
 from tinyhw.emulator.nvidia import unused
@@ -89,7 +89,7 @@ class Block:
           if warp.numbered: continue
         done += self.steps(warp, count - done)
       if warp.ended and self.alive == [warp] and isinstance(self.shared, SharedMemory): self.shared.check_end()
-    except StrictError as e: raise self.located(e, warp) from e
+    except (StrictError, PageFault) as e: raise self.located(e, warp) from e
     self.executed += done
     if warp.ended: self.alive.remove(warp)
 
@@ -112,12 +112,13 @@ class Block:
       if decoded.ends and self.translation is not None: break
     return done
 
-  def located(self, error: StrictError, warp: Warp) -> StrictError:
+  def located(self, error: StrictError | PageFault, warp: Warp) -> StrictError | PageFault:
     """The error with where it happened."""
     where = f"{warp.at:#x} (kernel + {warp.at - self.launch.code:#x})"
     try: where += f": {self.decoder.at(warp.at).text}"
     except (StrictError, PageFault): pass  # it is about what could not be decoded
-    return type(error)(f"{error.message}\n  at {where}\n  warp {warp.number} of block {self.number}, kernel {self.launch.name}")
+    lane = "" if not isinstance(error, Misplaced) or error.lane is None else f"lane {error.lane} of "
+    return error.located(f"\n  at {where}\n  {lane}warp {warp.number} of block {self.number}, kernel {self.launch.name}")
 
 def block_of_grid(grid: Grid, number: int, port: Port, seed: int, watch: Callable[[Warp, Decoded], None] | None = None) -> Block:
   """A block of a grid that a QMD started."""

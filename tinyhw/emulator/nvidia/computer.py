@@ -22,10 +22,11 @@ from tinyhw.emulator.files import Box, VirtualFile, VirtualMapping, refuse
 from tinyhw.emulator.nvidia.chips import CHIPS
 from tinyhw.emulator.nvidia.engines import DoorbellWatcher, Engines
 from tinyhw.emulator.nvidia.gpu import Gpu
-from tinyhw.emulator.nvidia.objects import Item, MemoryItem, Objects, Refusal
+from tinyhw.emulator.nvidia.objects import Item, MemoryItem, Objects, Refusal, SpaceItem
 from tinyhw.emulator.nvidia.port import Caches
 from tinyhw.emulator.nvidia.uvm import Uvm
 from tinyhw.emulator.order import Order
+from tinyhw.emulator.pages import PageTable
 from tinyhw.emulator.physical import PAGE, Frames, pages
 from tinyhw.emulator.watch import MemoryWatcher
 
@@ -70,6 +71,8 @@ class Computer(Box):
   def failing(self, number: int, call: str) -> Exception:
     """A Status is the resource manager's answer to a call that the kernel takes."""
     return Refusal(number, f"injected into {call}") if isinstance(number, Status) else super().failing(number, call)
+
+  def tables(self) -> list[PageTable]: return [item.table for item in self.objects.items.values() if isinstance(item, SpaceItem)]
 
   def devices_census(self) -> dict[str, int]:
     return {"objects": len(self.objects.items), "ranges": len(self.uvm.ranges), "registered": len(self.uvm.spaces),

@@ -73,6 +73,7 @@ class Engines:
     """An error of a channel: the driver stops its whole group, and writes into the notifiers which error it was. Other groups go on."""
     group = channel.group
     group.fault = fault
+    if fault is not None: self.computer.fault = f"{fault.summary}; {group.space.table.nearest(fault.address)}{fault.where}"
     for item in group.children:
       notifier = getattr(item, "notifier", None)
       if notifier is None: continue

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from itertools import chain
 
-from tinyhw.emulator.errors import OutOfBounds, UninitialisedRead, UnknownInstruction
+from tinyhw.emulator.errors import Misplaced, OutOfBounds, UninitialisedRead, UnknownInstruction
 from tinyhw.emulator.nvidia.numbers import WORD, signed
 from tinyhw.emulator.nvidia.operands import Operands, Source, put
 from tinyhw.emulator.nvidia.state import LANES, Warp, lanes_of
@@ -25,7 +25,10 @@ def load(o: Operands, address: Source, fetch: Load) -> Step:
   def run(warp: Warp, mask: int) -> None:
     lanes = lanes_of(mask)
     places = address(warp)
-    data = fetch(warp, lanes, aligned([places[lane] for lane in lanes], size), size)
+    try: data = fetch(warp, lanes, aligned([places[lane] for lane in lanes], size), size)
+    except Misplaced as error:
+      error.blame(lanes, [places[lane] for lane in lanes])
+      raise
     for k in range(max(size // 4, 1)):
       words = [0] * LANES
       for lane, piece in zip(lanes, data):
@@ -45,7 +48,10 @@ def store(o: Operands, address: Source, write: Store) -> Step:
     rows = [warp.registers[index if index == regs.ZERO else index + k] for k in range(count)]
     whole = struct.pack(f"<{count * LANES}I", *chain.from_iterable(zip(*rows)))
     data = [whole[4 * count * lane:4 * count * lane + size] for lane in lanes]
-    write(warp, lanes, aligned([places[lane] for lane in lanes], size), data)
+    try: write(warp, lanes, aligned([places[lane] for lane in lanes], size), data)
+    except Misplaced as error:
+      error.blame(lanes, [places[lane] for lane in lanes])
+      raise
   return run
 
 def aligned(addresses: list[int], size: int) -> list[int]:
