@@ -3,6 +3,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from test.codegen.kernels import data_for
@@ -14,6 +15,7 @@ from tinyhw.dtype import DType
 from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.machine.code import Code
 from tinyhw.uop.enums import AxisType
+from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp
 
 class Case(NamedTuple):
@@ -60,10 +62,10 @@ def crowded() -> UOp:
   for x in values: total = total + x
   return UOp.sink(UOp.param(0, dtypes.float64, lanes).index(r).store(total, r))
 
-def case(name: str, isa: str, arch: str, kernel: UOp, spread: bool = True) -> Case:
-  """A kernel as machine code, and data for it: small whole numbers."""
+def case(name: str, isa: str, arch: str, kernel: UOp, spread: bool = True, matrix: tuple[Matrix, ...] | None = None) -> Case:
+  """A kernel as machine code, and data for it: small whole numbers. matrix: the shapes of the matrix unit that it may use, where not all."""
   target = importlib.import_module(f"tinyhw.isa.{isa}.target")
-  capable = target.capabilities(arch)
+  capable = target.capabilities(arch) if matrix is None else replace(target.capabilities(arch), matrix=matrix)
   program = lower(optimize(kernel, capable) if spread else kernel, capable, name.replace(" ", "_"))
   data: dict[int, list[Any]] = data_for(kernel)
   contents = [b"".join(to_bytes(x, p.dtype.scalar()) for x in data[p.arg[0]]) for p in program.params]

@@ -1,5 +1,6 @@
 """The damages of NVIDIA's kernels, and how mutants of them run: for test/emulator/mutations.py. The oracle is rules.py."""
 from __future__ import annotations
+import functools
 import random
 import struct
 from collections.abc import Callable, Sequence
@@ -7,9 +8,12 @@ from functools import partial
 from typing import Any
 
 from test.emulator import mutations
-from test.emulator.mutation_kernels import Case, cases
+from test.emulator.mutation_kernels import Case, case, cases
 from test.emulator.mutations import Class, Family, Insts, Outcome, Recorder
 from test.emulator.nvidia.rules import Did, Local, broken
+from test.isa.amd.test_matrix import product
+from test.isa.sass.test_select_matrix import opts_of
+from tinyhw import dtypes
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.nvidia import rm
 from tinyhw.emulator.nvidia.block import Block, block_of_grid
@@ -21,9 +25,11 @@ from tinyhw.isa.sass.control import NONE, SCOREBOARDS, Control
 from tinyhw.isa.sass.decode import decode_all
 from tinyhw.isa.sass.encode import encode
 from tinyhw.isa.sass.latency import BOARD_STALL, LEAST_STALL
+from tinyhw.isa.sass.matrix import product_of_group
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.table import build, table
 from tinyhw.machine.inst import MInst, Reg
+from tinyhw.uop.ops import KernelInfo
 
 Line = tuple[MInst, Control]
 
@@ -72,12 +78,15 @@ def untold(inst: MInst, control: Control, rng: random.Random) -> Control | None:
   others = [board for board in range(SCOREBOARDS) if board != getattr(control, name)]
   return control._replace(**{name: rng.choice((NONE, NONE, rng.choice(others)))})
 
+MEETINGS = ("BAR", "DEPBAR.LE", "FENCE", "WARPGROUP", "WARPGROUP.DEPBAR")
+
 def remove_barrier(insts: Insts, rng: random.Random, case: Case) -> str | None:
-  found = [k for k in reachable(insts) if insts[k][0].row.name == "BAR"]
+  """What warps, copies or products wait for, or are made to see, is gone; its control word stays."""
+  found = [k for k in reachable(insts) if insts[k][0].row.name in MEETINGS]
   if not found: return None
   k = rng.choice(found)
-  insts[k] = build(table(case.arch)["NOP/918"]), insts[k][1]
-  return "without a barrier"
+  name, insts[k] = insts[k][0].row.name, (build(table(case.arch)["NOP/918"]), insts[k][1])
+  return f"without {name}"
 
 def swap_register(insts: Insts, rng: random.Random, case: Case) -> str | None:
   """One operand is another register of its kind, among those that the kernel has: it is read, or written, in the other's place."""
@@ -136,7 +145,7 @@ class Nvidia(Family):
   """The mutants of NVIDIA's GPUs."""
   isa, damages, driver = "sass", DAMAGES, nvidia
 
-  def cases(self, arch: str) -> Sequence[Case]: return cases("sass", arch)
+  def cases(self, arch: str) -> Sequence[Case]: return (*cases("sass", arch), *(products_of_groups() if arch == "sm_90" else ()))
   def listing(self, arch: str, text: bytes) -> Listing: return Listing(arch, text)
   def check(self, arch: str, text: bytes) -> None: list(decode_all(text, arch))
   def forget(self, computer: Computer) -> None:
@@ -155,5 +164,11 @@ class Nvidia(Family):
     groups = ([traces[k] for k in sorted(traces)] for traces in outcome.recorder.groups)
     found = next((found for traces in groups for found in broken(traces, buffers)), None)
     return None if found is None else f"{found.rule}: {show(found.at)}"
+
+@functools.lru_cache(None)
+def products_of_groups() -> tuple[Case, ...]:
+  """A product of four warps, with copies that go on beside it."""
+  kernel = product(64, 64, 256, dtypes.float16, dtypes.float32, True).replace(arg=KernelInfo(opts=opts_of(64, 1)))
+  return (case("product of four warps", "sass", "sm_90", kernel, matrix=(product_of_group(64, dtypes.float16),)),)
 
 NVIDIA = Nvidia()

@@ -2,15 +2,17 @@
 
 It looks at straight-line traces after the fact, backwards from each instruction, and knows nothing of tinyhw/emulator. Facts: which registers an
 instruction touches and how it is waited for (isa/sass/uses.py, from the rows of the assembler), and distances in cycles (isa/sass/latency.py).
-Only what mutations of our own kernels can meet is here: loads and stores of shared memory, one barrier.
+Only what mutations of our own kernels can meet is here: loads and stores of shared memory, one barrier, registers of asynchronous products; not what
+copies and products do to shared memory, for which results speak.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tinyhw.isa.sass.control import NONE, Control
+from tinyhw.isa.sass.form import NO_GROUP
 from tinyhw.isa.sass.latency import BOARD_STALL, distance, latency_of, overwrite_distance, reuse_distance
-from tinyhw.isa.sass.uses import Unit, Uses
+from tinyhw.isa.sass.uses import ARRIVAL, PRODUCTS_DONE, Unit, Uses
 from tinyhw.machine.inst import MInst
 
 ALL = (1 << 32) - 1
@@ -50,6 +52,15 @@ class Trace:
     """Whether an instruction behind one, up to another one, waits for a scoreboard."""
     return board != NONE and any(self.did[k].control.wait >> board & 1 for k in range(after + 1, until + 1))
 
+  def done(self, product: int, until: int) -> bool:
+    """Whether the group of an asynchronous product has been waited for, up to another instruction."""
+    for k in range(product + 1, until + 1):
+      inst = self.did[k].inst
+      if inst.row.name != PRODUCTS_DONE: continue
+      ended = sum(other.uses.product and other.inst.operands[other.inst.row.isa.index["group"]] != NO_GROUP for other in self.did[product:k])
+      if ended > inst.operands[inst.row.isa.index["n"]]: return True
+    return False
+
   def writer(self, unit: Unit, before: int) -> int | None:
     """The last instruction that wrote a register."""
     return next((k for k in range(before - 1, -1, -1) if unit in self.did[k].uses.writes), None)
@@ -63,14 +74,27 @@ def schedule(trace: Trace) -> Iterator[Broken]:
     for unit, guard in one.uses.reads:
       writer = trace.writer(unit, i)
       if writer is not None and not result_is_there(trace, writer, i, unit, guard): yield Broken("a result is read too early", one.inst)
+    if one.uses.product: yield from handed_over(trace, i)
     for unit in one.uses.writes: yield from overwritten(trace, i, unit)
 
 def result_is_there(trace: Trace, writer: int, reader: int, unit: Unit, guard: bool) -> bool:
   """Whether a result is there when it is read."""
   first, second = trace.did[writer], trace.did[reader]
+  if first.uses.product: return second.uses.product or trace.done(writer, reader)
   if first.uses.board: return trace.waited(first.control.write, writer, reader)
   needed = distance(latency_of(first.inst.row), first.inst.row.pipe, second.inst.row, unit[0], guard)
   return trace.times[reader] - trace.times[writer] >= needed
+
+def handed_over(trace: Trace, product: int) -> Iterator[Broken]:
+  """The registers of an asynchronous product are as they were at the last WARPGROUP.ARRIVE."""
+  one = trace.did[product]
+  last = next((k for k in range(product, -1, -1) if trace.did[k].inst.row.name == ARRIVAL), None)
+  touched = {unit for did in trace.did[last or 0:product] if not did.uses.product for unit in registers(did)}
+  if last is None or touched & registers(one): yield Broken("registers of a product have not been handed over", one.inst)
+
+def registers(did: Did) -> set[Unit]:
+  """The vector registers that an instruction touches."""
+  return {unit for unit in (*(unit for unit, _ in did.uses.reads), *did.uses.writes) if unit[0] == "R"}
 
 def overwritten(trace: Trace, at: int, unit: Unit) -> Iterator[Broken]:
   """A register is overwritten when neither its own result nor an earlier reader can come late."""
@@ -78,7 +102,8 @@ def overwritten(trace: Trace, at: int, unit: Unit) -> Iterator[Broken]:
   writer = trace.writer(unit, at)
   if writer is not None:
     first = trace.did[writer]
-    if first.uses.board: fine = trace.waited(first.control.write, writer, at)
+    if first.uses.product: fine = one.uses.product or trace.done(writer, at)
+    elif first.uses.board: fine = trace.waited(first.control.write, writer, at)
     else:
       needed = overwrite_distance(latency_of(first.inst.row), first.inst.row.pipe, one.inst.row, one.uses.board)
       fine = trace.times[at] - trace.times[writer] >= needed
@@ -86,7 +111,8 @@ def overwritten(trace: Trace, at: int, unit: Unit) -> Iterator[Broken]:
   for k in range(at):
     first = trace.did[k]
     if not any(unit == read for read, _ in first.uses.reads): continue
-    if first.uses.late: fine = any(trace.waited(board, k, at) for board in (first.control.read, first.control.write))
+    if first.uses.product and unit[0] == "R": fine = one.uses.product or trace.done(k, at)
+    elif first.uses.late: fine = any(trace.waited(board, k, at) for board in (first.control.read, first.control.write))
     else: fine = trace.times[at] - trace.times[k] >= reuse_distance(one.inst.row, one.uses.board)
     if not fine: yield Broken("a register is overwritten before it has been read", one.inst)
 

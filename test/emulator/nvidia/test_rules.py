@@ -16,7 +16,7 @@ def rules(code: bytes, threads: int = 32, buffers: tuple[tuple[int, int], ...] =
   """The rules that a run breaks, until strict execution ends it."""
   recorder: Recorder[Did] = Recorder(10000)
   traces = recorder.begin()
-  block = block_of(code, threads=threads, shared=512, content=bytearray(4096), **given)  # type: ignore[arg-type]  # named as there
+  block = block_of(code, threads=threads, shared=2048, content=bytearray(4096), **given)  # type: ignore[arg-type]  # named as there
   watched = Block(block.launch, 0, block.memory, 1, watch=lambda warp, step: note(recorder, traces, warp, step))
   try: watched.run()
   except (StrictError, PageFault): pass
@@ -40,6 +40,24 @@ PATIENCE = "[B------:R-:W-:-:S15]"
   ([f"{PATIENCE} MOV R2, {MEMORY + 4096 & 0xffffffff:#x}", f"{PATIENCE} MOV R3, {MEMORY >> 32:#x}", "[B------:R-:W0:Y:S02] LDG.E R0, [R2]"],
    "memory is read that is not the kernel's")])
 def test_each_rule(lines: list[str], rule: str) -> None: assert rules(assembled(lines)) == {rule}
+
+ARRIVE, PRODUCT = f"{PATIENCE} WARPGROUP.ARRIVE", f"{PATIENCE} HGMMA.64x8x16.F32 R8, gdesc[UR8], "
+DESCRIPTORS = [f"{PATIENCE} UMOV UR{8 + k}, {word:#x}" for k, word in enumerate((0x80000, 0x10, 0x80000, 0x10))]   # zeros, at the same place
+ZEROS = [*GIVEN, "SHF.L.U32 R2, R1, 0x2, RZ", "MOV R4, RZ", "MOV R5, RZ", "MOV R6, RZ", "MOV R7, RZ", "STS.128 [R2], R4", "FENCE.VIEW.ASYNC.S",
+         "BAR.SYNC 0x0"]
+
+@pytest.mark.parametrize("lines, rule", [
+  ([ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x0", "FADD R4, R8, R8"], ""),
+  ([ARRIVE, f"{PRODUCT}RZ, !UPT", f"{PRODUCT}R8, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x0", "MOV R8, R4"], ""),
+  ([ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x1", "FADD R4, R8, R8"], "a result is read too early"),
+  ([ARRIVE, f"{PRODUCT}RZ, !UPT", "WARPGROUP.DEPBAR.LE gsb0, 0x0", "FADD R4, R8, R8"], "a result is read too early"),
+  ([ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", "MOV R8, R4"], "a register is overwritten before its own result is there"),
+  ([f"{PRODUCT}RZ, !UPT, gsb0"], "registers of a product have not been handed over"),
+  ([ARRIVE, f"{PATIENCE} MOV R9, RZ", f"{PRODUCT}RZ, !UPT, gsb0"], "registers of a product have not been handed over")])
+def test_products(lines: list[str], rule: str) -> None:
+  """Of four warps, over zeros."""
+  code = [line.partition("] ")[2] if line.startswith("[") else line for line in (*ZEROS, *DESCRIPTORS, *lines)]
+  assert rules(scheduled(code), 128) == ({rule} if rule else set())
 
 def test_races_of_warps() -> None:
   store = ["STS [RZ], R1", "BAR.SYNC 0x0"]
