@@ -31,10 +31,17 @@ class Delivery(NamedTuple):
   pieces: list[tuple[int, bytes]]
   arrived: Callable[[], None]
 
+class Marks:
+  """Of each byte the clock of somebody's last access of a kind, and the latest of all."""
+  __slots__ = ("times", "latest")
+
+  def __init__(self, size: int):
+    self.times, self.latest = array("I", bytes(4 * size)), 0
+
 class SharedMemory(LocalMemory):
   """warps: of the block. names: of actors by number: the warps, then others. now: an actor's clock. knows: up to when an actor knows what others have
-  done. marks: by kind and actor, the clock of its last such access to each byte. unfenced: of each byte the warp, plus 1, that has stored it and not
-  made visible to the asynchronous proxy since. mbarriers: by address. deliveries: tensor copies under way."""
+  done. marks: by kind and actor, its accesses. unfenced: of each byte the warp, plus 1, that has stored it and not made visible to the asynchronous
+  proxy since. mbarriers: by address. deliveries: tensor copies under way."""
 
   def __init__(self, size: int, source: random.Random, warps: int):
     super().__init__(size, source)
@@ -42,7 +49,7 @@ class SharedMemory(LocalMemory):
     self.names: list[str] = []
     self.now: list[int] = []
     self.knows: list[Clock] = []
-    self.marks: tuple[dict[int, array[int]], ...] = tuple({} for _ in DONE)
+    self.marks: tuple[dict[int, Marks], ...] = tuple({} for _ in DONE)
     self.unfenced = bytearray(size)
     self.mbarriers: dict[int, Mbarrier] = {}
     self.deliveries: list[Delivery] = []
@@ -135,15 +142,16 @@ class SharedMemory(LocalMemory):
     known = self.knows[wave]
     for rival in RIVALS[kind] if rivals is None else rivals:
       for other, marks in self.marks[rival].items():
-        if other == wave: continue
-        latest = max(marks[address:address + size])
-        if latest > known.get(other, 0): raise DataRace(self.conflict(wave, address, kind, other, rival))
+        seen = known.get(other, 0)
+        if other == wave or marks.latest <= seen: continue
+        if max(marks.times[address:address + size]) > seen: raise DataRace(self.conflict(wave, address, kind, other, rival))
     self.mark(wave, address, size, kind)
 
   def mark(self, actor: int, address: int, size: int, kind: int) -> None:
     marks = self.marks[kind].get(actor)
-    if marks is None: marks = self.marks[kind][actor] = array("I", bytes(4 * self.size))
-    marks[address:address + size] = array("I", (self.now[actor],)) * size
+    if marks is None: marks = self.marks[kind][actor] = Marks(self.size)
+    marks.times[address:address + size] = array("I", (self.now[actor],)) * size
+    marks.latest = self.now[actor]
 
   def conflict(self, actor: int, address: int, kind: int, other: int, rival: int) -> str:
     cure = "put a barrier between them, with a wait for LDS operations before it" if other in self.warps else \
