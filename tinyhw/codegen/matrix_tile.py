@@ -121,5 +121,6 @@ def panels_cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matr
   local = matrices * (matrix.m + matrix.n) * matrix.k * size + copied
   products = matrices * matrix.m * matrix.n * matrix.k / PANEL_PRODUCTS
   units = capabilities.threads // UNIT_WAVES / 2
+  cached = copied * CACHE_BYTES * min(groups / units, 1)   # caches are for all units
   alone = 1 + ARRAYS * s.steps * matrix.k / sizes[2]   # the first copies, and the last products, are beside nothing else
-  return (max(local, products, copied * CACHE_BYTES) + BARRIER_BYTES / s.steps) * alone * -(-groups // units) * units
+  return (max(local, products, cached) + BARRIER_BYTES / s.steps) * alone * -(-groups // units) * units

@@ -173,7 +173,7 @@ def row_of(arch: str, what: str | Macro, kinds: Kinds) -> Inst | None:
   operands = tuple(Operand(operand, access, kind.cls if kind else None, "reg" if kind else "imm", early=several and access is Access.WRITE)
                    for (operand, access, _), kind in zip(macro.operands, kinds))
   effects = 0
-  for one in made: effects |= one.row.effects & (Effect.LOAD | Effect.STORE)
+  for one in made: effects |= one.row.effects & (Effect.LOAD | Effect.STORE | Effect.BARRIER)
   return Inst(macro.name, MACRO, operands, made[0].row.pipe, effects, isa=(arch, what, kinds))
 
 def single(made: tuple[Piece, ...], kinds: Kinds) -> bool:

@@ -33,11 +33,13 @@ if TYPE_CHECKING:
 
 FARTHEST = 1 << 23  # bytes that an instruction can add to an address, or subtract
 NEAREST = 1 << 11   # the same of LDGSTS
+REGISTER_BYTES = 4  # of a lane
+ROOM = 64           # registers beside sums of four warps that addresses of copies may have
 
 class Selector(Matrices):
   """The state of one selection; `select` at the end of this file is the way in."""
 
-  def __init__(self, program: Program, arch: str):
+  def __init__(self, program: Program, arch: str, registers: int):
     super().__init__(generation_of(arch), Function(program.name))
     self.abi, self.offsets = ABI[self.generation.name], program.local_offsets
     self.varying = spread(program.uops, {u for u in program.uops if u.op is Ops.MMA or u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL})
@@ -46,7 +48,8 @@ class Selector(Matrices):
     self.enter(self.function.new_block(name="entry"))
     self.function.local_bytes = program.local_bytes
     self.started: list[tuple[UOp, str, tuple[Any, ...]]] = []  # copies of no group yet: the FETCH, a macro and its operands
-    self.crowded = any(u.op is Ops.PANEL for u in program.uops)   # most registers hold sums
+    sums = max([memory_bytes(u.dtype) // REGISTER_BYTES for u in program.uops if u.op is Ops.MMA and u.arg.panels], default=0)
+    self.crowded = registers - sums < ROOM
 
   # ***** values *****
 
@@ -195,4 +198,4 @@ def access_of(dtype: DType) -> str:
 
 def select(program: Program, target: Target) -> Function:
   """The program as instructions over virtual registers. Raises CompileError for what no NVIDIA kernel can be."""
-  return Selector(program, target.name).select(program)
+  return Selector(program, target.name, len(target.allocatable["R"])).select(program)
