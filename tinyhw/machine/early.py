@@ -21,7 +21,7 @@ def overwritten(inst: MInst, reads: Reg | None = None) -> tuple[Reg, Reg] | None
   for i in row.early:
     result = inst.operands[i]
     if not isinstance(result, Reg): continue
-    sources = [inst.operands[k] for k in row.reads if k != row.operands[i].tie]
+    sources = [inst.operands[k] for k in row.reads if k != row.operands[i].tie and not (row.operands[k].shared and inst.operands[k] == result)]
     for source in sources if reads is None else (*sources, reads):
       if isinstance(source, Reg) and meets(result, source): return result, source
   return None

@@ -86,6 +86,7 @@ class Operand(NamedTuple):
   A register operand may be an integer instead, where the ISA says so: a constant in the place of a source.
   optional: None is allowed (no index register).
   early: written before all operands are read, so that it may share a register with none of them.
+  shared: of a source: an early result may have exactly its registers.
   """
   name: str
   access: Access
@@ -95,6 +96,7 @@ class Operand(NamedTuple):
   fixed: int | None = None
   optional: bool = False
   early: bool = False
+  shared: bool = False
 
 @dataclass(eq=False)
 class Inst:

@@ -62,6 +62,9 @@ def test_dpp_masks_and_inactive_sources() -> None:
 def test_dpp8() -> None:
   selects = sum(n << 3 * i for i, n in enumerate((7, 6, 5, 4, 3, 2, 1, 0)))
   assert run("gfx1100", "v_mov_b32_dpp8", dpp8=selects) == [100 + (lane ^ 7) for lane in range(32)]
+  got = run("gfx1100", "v_mov_b32_dpp8", dpp8=selects, exec_mask=0x1f)
+  assert got[:8] == [0, 0, 0, 104, 103, 7, 7, 7], "inactive lanes give zeros, and are not written themselves"
+  assert run("gfx1100", "v_mov_b32_dpp8", dpp8=selects, exec_mask=0x1f, fi=1)[:8] == [107, 106, 105, 104, 103, 7, 7, 7]
 
 def test_halves_of_a_wave() -> None:
   assert run("gfx1100", "v_permlane64_b32", 64) == [100 + (lane ^ 32) for lane in range(64)]

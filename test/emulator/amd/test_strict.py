@@ -161,3 +161,26 @@ def test_a_wide_product_in_the_registers_of_its_source(arch: str) -> None:
     if first == 4 or arch != "gfx1100": box.run(k)
     else:
       with pytest.raises(EarlyWrite, match=r"v_mad_u64_u32 v\[2:3\], s8, v2, v2, 0 may write its result before it reads v2"): box.run(k)
+
+PRODUCTS = [  # (architecture, instruction, D, A, B, C or None, what is overwritten): registers as (first, how many)
+  ("gfx1100", "v_wmma_f32_16x16x16_f16", (0, 8), (0, 8), (8, 8), None, r"v\[0:7\]; give it registers that no source has"),
+  ("gfx1100", "v_wmma_f32_16x16x16_f16", (15, 8), (0, 8), (8, 8), None, r"v\[8:15\]; give it registers"),
+  ("gfx1100", "v_wmma_f32_16x16x16_f16", (16, 8), (0, 8), (8, 8), (20, 8), r"v\[20:27\]; give it registers"),
+  ("gfx1100", "v_wmma_f32_16x16x16_f16", (16, 8), (0, 8), (8, 8), (16, 8), None),
+  ("gfx1200", "v_wmma_f32_16x16x16_f16", (4, 8), (0, 4), (4, 4), None, r"v\[4:7\]; give it registers"),
+  ("gfx1200", "v_wmma_f32_16x16x16_f16", (8, 8), (0, 4), (4, 4), (8, 8), None),
+  ("gfx942", "v_mfma_f32_32x32x8_f16", (0, 16), (0, 2), (2, 2), None, None),
+  ("gfx942", "v_mfma_f32_32x32x8_f16", (8, 16), (0, 2), (2, 2), (8, 16), None)]
+
+@pytest.mark.parametrize("arch,name,d,a,b,c,told", PRODUCTS)
+def test_products_in_the_registers_of_their_sources(arch: str, name: str, d: tuple[int, int], a: tuple[int, int], b: tuple[int, int],
+                                                    c: tuple[int, int] | None, told: str | None) -> None:
+  """LLVM's constraints: D of WMMA may be C, and meet no other source; that of MFMA may meet A and B."""
+  k, box = Kernel(arch), Box()
+  for i in range(28): k("v_mov_b32", k.v(i), 0)
+  k("s_nop", 7)
+  k(name, k.v(*d), k.v(*a), k.v(*b), 0 if c is None else k.v(*c))
+  k("s_endpgm")
+  if told is None: box.run(k, (k.lanes,))
+  else:
+    with pytest.raises(EarlyWrite, match=f"may write its result before it reads {told}"): box.run(k, (k.lanes,))

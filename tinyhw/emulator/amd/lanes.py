@@ -31,7 +31,8 @@ def dpp_moves(uses: Uses, lanes: int) -> Moves:
   """The permutation of an instruction with a DPP control."""
   if "dpp8" in uses.index:
     selects = uses["dpp8"]
-    return Moves(tuple(lane & ~7 | selects >> 3 * (lane & 7) & 7 for lane in range(lanes)), (1 << lanes) - 1, False, bool(uses.get("fi")))
+    # Without fi an inactive lane gives 0, and the lane that reads it is written. Source: LLVM, AMDGPUModifierSyntax, "fi" of dpp8
+    return Moves(tuple(lane & ~7 | selects >> 3 * (lane & 7) & 7 for lane in range(lanes)), (1 << lanes) - 1, True, bool(uses.get("fi")))
   rows, banks = uses["row_mask"], uses["bank_mask"]
   enabled = sum(1 << lane for lane in range(lanes) if rows >> (lane >> 4 & 3) & 1 and banks >> (lane >> 2 & 3) & 1)
   return Moves(dpp_sources(uses["dpp_ctrl"], lanes), enabled, bool(uses["bound_ctrl"]), bool(uses.get("fi")))

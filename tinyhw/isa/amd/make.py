@@ -4,7 +4,7 @@ A line has several encodings (short, long, DPP, SDWA) with operands of different
 whose operands are alike are one row with several encodings, of which the encoder takes the first that fits.
 """
 from __future__ import annotations
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import EFFECTS, INTEGERS, MX_UNITS, Encoding, Form, Generation, Spec, type_of
@@ -48,7 +48,7 @@ def make_row(key: str, line: Line, suffix: str, generation: Generation) -> Inst 
   if "scc" in writes: effects |= Effect.WRITE_FLAGS
   clobbers = tuple((regs.SGPR, regs.SPECIAL[w][0] + i) for w in writes if w in regs.SPECIAL for i in range(regs.SPECIAL[w][1]))
   name = line.name + ("_rtn" if suffix == "_rtn" else "")
-  operands = tuple(machine_operand(spec, "early" in line.words) for spec in specs)
+  operands = tuple(machine_operand(spec, line.words) for spec in specs)
   row = Inst(name, line.text, operands, line.pipe, effects, isa=form, clobbers=clobbers)
   form.row = row
   return row
@@ -248,10 +248,10 @@ def encoding_of(variant: Variant, line: Line, specs: list[Spec], suffix: str, ge
 
 VECTOR_FIELDS = ("vsrc1", "vsrcx1", "vsrcy1")  # of eight bits: a vector register
 
-def machine_operand(spec: Spec, early: bool = False) -> Operand:
-  """The operand as machine code shared by all ISAs sees it. early: the instruction writes its vector registers before it has read all operands."""
+def machine_operand(spec: Spec, words: Collection[str] = ()) -> Operand:
+  """The operand as machine code shared by all ISAs sees it. words: properties of the instruction."""
   return Operand(spec.name, spec.access, spec.classes[0] if spec.classes else None, "reg" if spec.classes else spec.integer, optional=spec.optional,
-                 early=early and spec.name == "vdst")
+                 early="early" in words and spec.name == "vdst", shared="early:sum" in words and spec.name == "src2")
 
 # What an instruction increments until it is done: for (pipe, whether it only stores).
 COUNTERS = {

@@ -3,7 +3,9 @@ explains.
 
 A name says the type of the result, the shape MxNxK, on CDNA how many such products there are at once, and the types
 of the sources. How many elements a lane has of each matrix follows: elements / lanes. A of a sparse product has half
-of its K, and an index that says which half. On RDNA3 both halves of a wave have the same rows of A and B, and 16-bit
+of its K, and an index that says which half. WMMA writes D before it has read all of A and B; D may be C. MFMA may have
+D where A or B is, and C where D is or apart (check.py). Source: LLVM, VOP3PInstructions.td, the constraints of
+WMMAInst and what VOPProfileMAI.NoDstOverlap says of the hardware. On RDNA3 both halves of a wave have the same rows of A and B, and 16-bit
 results use half of each register.
 """
 from __future__ import annotations
@@ -143,7 +145,7 @@ def wmma(op: str, name: str, s: Shape, rdna3: bool, sparse: bool) -> str:
   cells = f"- - {op} -" if rdna3 else f"- - - {op}"
   words = signs(s, rdna3, sparse) + (" clamp" if s.result == "i32" else "") + (" op_sel" if rdna3 and s.result[-2:] == "16" else "")
   if sparse: return f"v_swmmac_{name}  {cells}  {d}+ {a}[v] {b}[v] b32[v]  {words} {keys(s)} op_sel_hi:7 index_key"
-  return f"v_wmma_{name}  {cells}  {d}= {a}[v] {b}[v] {d}[vc]  {words}"
+  return f"v_wmma_{name}  {cells}  {d}= {a}[v] {b}[v] {d}[vc]  {words} early early:sum"
 
 def signs(s: Shape, rdna3: bool, sparse: bool) -> str:
   """The properties of neg_lo and neg_hi: floats have both for each operand, integers neg_lo of A and B, which says that they have a sign."""

@@ -46,6 +46,7 @@ say it; "?" may be left out. Properties, each limited to some generations by "@c
   atomic                             has a form with _rtn, which gives the old value
   second                             only the second one of a pair
   early                              vdst is written before all sources are read: it may have no register of theirs
+  early:sum                          but vdst may have exactly those of src2
   glc:0 vdst:126 ...                 what a field has
   load store jump call end barrier   effects;  reads:vcc writes:scc  registers that no operand names;  pipe:trans
 """
