@@ -103,6 +103,20 @@ def test_halves_keep_the_other_half() -> None:
   box.run(k, (1,))
   assert box.buffers[1] == struct.pack("<2H", 0x1234, 0xabcd)
 
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("name,there", [("global_load_d16_b16", 0x5678abcd), ("global_load_d16_hi_b16", 0xabcd1234)])
+def test_the_other_half_of_a_load_is_lost_where_registers_have_ecc(arch: str, name: str, there: int) -> None:
+  k, box = prepared(arch, struct.pack("<H", 0xabcd), 4)
+  k("v_mov_b32", k.v(2), 0)
+  k("v_mov_b32", k.v(3), 0x56781234)
+  k(name, k.v(3), k.v(2), k.s(4, 2))
+  k.wait(vm=0)
+  k("global_store_b32", k.v(2), k.v(3), k.s(6, 2))
+  k("s_endpgm")
+  box.run(k, (1,))
+  lost = 0 if arch != "gfx942" else 0xffff0000 if there & 0xffff == 0xabcd else 0xffff
+  assert box.buffers[1] == struct.pack("<I", there ^ lost)
+
 def test_faults_come_from_memory() -> None:
   k, box = prepared("gfx1100", 64)
   k("global_load_b32", k.v(2), k.v(1), k.s(4, 2), offset=0)

@@ -25,7 +25,7 @@ def transfer_of(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | 
 
 def _vector(uses: Uses, mode: Mode, action: str, what: str, row_word: dict[int, int]) -> Transfer | None:
   element = element_of(what)
-  function = None if element is None else _function(action, element)
+  function = None if element is None else _function(action, element, mode)
   if function is None or element is None: return None
   base: Reg | None = uses.get("saddr", 0) or None
   scalar = -1 if base is None or base.index is None else 4 * base.index
@@ -39,7 +39,7 @@ def _vector(uses: Uses, mode: Mode, action: str, what: str, row_word: dict[int, 
 def _local(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
   action, _, what = uses.name[3:].partition("_")
   element = element_of(what) if action in ("load", "store") else None
-  function = None if element is None else _function(action, element)
+  function = None if element is None else _function(action, element, mode)
   if function is None or element is None: return None
   count, row_bytes = max(element.bytes // 4, 1), 4 * mode.lanes
   data = row_at(uses, "vdst" if action == "load" else "data0")
@@ -47,11 +47,11 @@ def _local(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
                           row=row_bytes, words=count, unaligned=0)
   return Transfer(f"local_{function}", operands, None)
 
-def _function(action: str, element: Element) -> str | None:
+def _function(action: str, element: Element, mode: Mode) -> str | None:
   """What moves an element."""
   if element.bytes >= 4: return f"{action}4"
   if element.half is None: return f"{action}{element.bytes}" + "s" * (action == "load" and element.signed)
-  if element.bytes == 1: return None
+  if element.bytes == 1 or action == "load" and mode.cdna: return None  # CDNA loses the other half
   if action == "load": return ("load2low", "load2high")[element.half]
   return ("store2", "store2high")[element.half]
 

@@ -23,8 +23,13 @@ def row_at(uses: Uses, name: str) -> int:
   register = uses[name]
   return int(register.index) + 256 * (register.cls.bank is regs.AGPR)
 
+# MI300 and MI350 run with ECC of their registers, and so a load into one half does not keep the other one, which becomes anything, here never what it
+# was. Source: LLVM, GCNSubtarget::d16PreservesUnusedBits, which is false with SRAM-ECC.
+LOST_HALF = 0xffffffff
+
 class Element(NamedTuple):
-  """bytes: in memory. signed: sign extended to 32 bits. half: which half of the register is meant (the other stays), or None for all of it."""
+  """bytes: in memory. signed: sign extended to 32 bits. half: which half of the register is meant, or None for all of it. Of a load RDNA keeps the
+  other half."""
   bytes: int
   signed: bool = False
   half: int | None = None
@@ -46,9 +51,12 @@ def put_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int], data
   """Write what each of `lanes` has loaded into its registers from `row` on."""
   if element.bytes >= 4: return put_run(wave, row, element, lanes, b"".join(data))
   target, half = wave.u[row], element.half
+  lost = LOST_HALF if wave.registers.arch.startswith("gfx9") else 0
   for lane, piece in zip(lanes, data):
     word = int.from_bytes(piece, "little", signed=element.signed) & (0xffffffff if half is None else 0xffff)
-    if half is not None: word = target[lane] & 0xffff0000 | word if half == 0 else target[lane] & 0xffff | word << 16
+    if half is not None:
+      other = target[lane] ^ lost
+      word = other & 0xffff0000 | word if half == 0 else other & 0xffff | word << 16
     target[lane] = word
 
 def put_run(wave: Wave, row: int, element: Element, lanes: Sequence[int], data: bytes) -> None:
