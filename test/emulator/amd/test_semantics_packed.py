@@ -74,6 +74,14 @@ def test_mixed_precision() -> None:
   got = execute("v_fma_mixhi_f16", [[one_and_half] * 32, [two] * 32, [two] * 32], old=0x1234, op_sel_hi=6)
   assert got[0] == bits(5.0) << 16 | 0x1234
 
+@pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
+def test_signs_of_mixed_precision(arch: str) -> None:
+  """-|a| * b + -c, of halves and of float32; 0 negated is -0.0, to which nothing is added."""
+  half, one = [bits(1.5) << 16] * 32, [0x3f800000] * 32
+  assert execute("v_fma_mix_f32", [half, one, one], arch, op_sel=1, op_sel_hi=1, neg=5, abs=1)[0] == 0xc0200000
+  assert execute("v_fma_mix_f32", [[0x80000000] * 32, one, [0] * 32], arch, neg=4)[0] == 0x80000000
+  assert execute("v_fma_mixlo_f16", [[bits(-1.0)] * 32, [0] * 32, [0] * 32], arch, op_sel_hi=3, neg=4)[0] & 0xffff == 0x8000
+
 def test_dot_products() -> None:
   source = random.Random(1)
   a, b, c = ([source.getrandbits(32) for _ in range(32)] for _ in range(3))

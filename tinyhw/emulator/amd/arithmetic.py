@@ -156,8 +156,8 @@ def _source(uses: Uses, name: str, place: str, half: int, packed: bool) -> Form:
   if packed: return _packed_source(uses, place, kind, half, bit)
   form = Form(kind, negate=bit("neg"), magnitude=bit("abs"))
   if "op_sel_hi" in uses.index or "neg_lo" in uses.index:
-    if uses.name.startswith("v_fma_mix"):
-      return Form(kind, negate=bit("neg_lo"), magnitude=bit("neg_hi"), mix=int(bit("op_sel")) if bit("op_sel_hi") else None)
+    if uses.name.startswith("v_fma_mix"):   # whose signs are called neg and abs
+      return form._replace(mix=int(bit("op_sel")) if bit("op_sel_hi") else None)
     if uses.name == "v_pk_mov_b32": return Form(kind, dword=int(bit("op_sel")) if kind != "k" else 0)
     halves = int(bit("op_sel")), int(uses.get("op_sel_hi", 7) >> i & 1)
     return Form(kind, halves=halves, negates=(bit("neg_lo"), bit("neg_hi")), negate=bit("neg_lo"))
