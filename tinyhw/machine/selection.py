@@ -206,6 +206,14 @@ def is_extended(source: DType, target: DType) -> bool:
   if target.itemsize == 4 or source is target: return True
   return source.itemsize < target.itemsize and (target in dtypes.sints or source not in dtypes.sints)
 
+def lowest_bits(u: UOp) -> UOp:
+  """The number of which an integer narrower than 32 bits is the lowest bits: memory takes no more of it."""
+  while u.op in (Ops.CAST, Ops.BITCAST) and dtypes.is_int(u.dtype) and u.dtype.itemsize < 4:
+    wider = u.src[0]
+    if not dtypes.is_int(wider.dtype) or not u.dtype.itemsize <= wider.dtype.itemsize <= 4 or wider.op is Ops.ACC: break
+    u = wider
+  return u
+
 def constant_part(i: UOp) -> tuple[int, UOp | None]:
   """An index as a constant and what is left."""
   if i.op is Ops.CONST: return i.arg, None

@@ -281,13 +281,6 @@ def pack_bytes(generation: Generation, operands: list[Any]) -> list[MInst]:
     found.append(build(rows["v_lshl_or_b32"], d, last, 8 * len(middle) + 8, d))
   return found
 
-def narrow_group(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """Elements of float32 as float16."""
-  rows, (dst, spare, source) = table(generation.arch), operands
-  words = registers(source)
-  return [inst for d, low, high in zip(registers(dst), words[::2], words[1::2])
-          for inst in (build(rows["v_cvt_f16_f32"], d, low), build(rows["v_cvt_f16_f32"], spare, high), build(rows["v_pack_b32_f16"], d, d, spare))]
-
 def pick_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   """An element of 32 or 64 bits, in the bank of its group."""
   dst, group, number = operands
@@ -310,9 +303,8 @@ GROUPS: dict[str, Callable[[Generation, list[Any]], list[MInst]]] = {
   "load": load_group, "keep": keep_group, "kept": kept_group,
   "pick": pick_group, "u16": extract("v_bfe_u32", 16), "i16": extract("v_bfe_i32", 16), "u8": extract("v_bfe_u32", 8), "i8": extract("v_bfe_i32", 8),
   "fill": fill_group, "spread": copy_words, "pack64": copy_words, "pack32": copy_words, "pack16": pack_halves, "pack8": pack_bytes,
-  "narrow": narrow_group,
 }
-SPARE = frozenset({"pack8", "narrow"})  # that need a register to compute in
+SPARE = frozenset({"pack8"})  # that need a register to compute in
 NUMBERED = frozenset({"load", "keep", "kept", "pick", "u16", "i16", "u8", "i8", "fill"})  # whose last operand is an integer
 
 # ***** loads and stores of some lanes *****

@@ -30,11 +30,13 @@ def touched(inst: MInst) -> int:
 OPERATIONS = {"fma": 2, "fmac": 2, "fmaak": 2, "fmamk": 2, "mad": 2, "add": 1, "sub": 1, "subrev": 1, "mul": 1, "min": 1, "max": 1, "rcp": 1,
               "rsq": 1, "sqrt": 1, "exp": 1, "log": 1, "sin": 1, "cos": 1, "trunc": 1, "floor": 1, "ceil": 1, "rndne": 1}
 NAME = re.compile(r"v_(?P<pk>pk_)?(?:dual_)?(?P<op>[a-z]+)(?:_num|_legacy)?_(?P<type>b?f\d+)$")
+MIXED, ONE = "v_fma_mix", 0x3f800000   # a conversion is a product with 1.0 and a sum with 0
 DOT = re.compile(r"v_(?:dual_)?dot(?P<n>\d)(?:acc|c)?_f32_")
 
 def element_of(inst: MInst) -> str:
   """The type of what a floating-point instruction computes with: f16 and so on of a product of matrices, vf32 on the vector unit; "" of others."""
   if inst.row.pipe in MATRIX: return element_of_matrix(inst.row.name)
+  if inst.row.name.startswith(MIXED): return "vf32"
   found = NAME.match(inst.row.name.partition("::")[0])
   return f"v{found['type']}" if found is not None and found["op"] in OPERATIONS else "vf32" if DOT.match(inst.row.name) else ""
 
@@ -43,7 +45,10 @@ def operations(inst: MInst) -> int:
   if inst.row.pipe in MATRIX:
     shape = shape_of(inst.row.name)
     return 2 * shape.m * shape.n * shape.k * shape.blocks
-  return sum(map(lane_operations, inst.row.name.split("::"))) * inst.row.isa.generation.wave if inst.row.name[:2] == "v_" else 0
+  name = inst.row.name
+  wave: int = inst.row.isa.generation.wave
+  if name.startswith(MIXED): return wave * (int(inst.operands[2] != ONE) + int(inst.operands[3] != 0))
+  return sum(map(lane_operations, name.split("::"))) * wave if name[:2] == "v_" else 0
 
 @functools.lru_cache(None)
 def lane_operations(name: str) -> int:

@@ -163,7 +163,7 @@ class Selector(Matrices):
   def stored(self, u: UOp) -> Reg:
     """u as memory holds it, in vector registers; a bool is a byte."""
     if u.dtype.count > 1: return self.group(u)
-    if u.dtype is not dtypes.bool: return self.vector(u)
+    if u.dtype is not dtypes.bool: return self.lowest(u) if u.dtype.itemsize < 4 else self.vector(u)
     if u not in self.varying: return self.in_vector(self.value(u), 4)
     return self.once(regs.V[1], "v_cndmask_b32", 0, 1, self.value(u))
 

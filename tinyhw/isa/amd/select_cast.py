@@ -5,8 +5,10 @@ from typing import Any
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.select_alu import Arithmetic
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.inst import Function, Reg
+from tinyhw.machine.selection import lowest_bits
 from tinyhw.uop.ops import UOp
 
 CONVERSIONS = {  # (from, to) -> instruction or recipe
@@ -18,7 +20,15 @@ CONVERSIONS = {  # (from, to) -> instruction or recipe
 }
 
 class Casts(Arithmetic):
-  """The part of Selector that converts."""
+  """The part of Selector that converts. codes: registers of which the low half is a float16, whatever the high one is."""
+
+  def __init__(self, generation: Generation, function: Function):
+    super().__init__(generation, function)
+    self.codes: dict[UOp, Reg] = {}
+
+  def lowest(self, u: UOp) -> Reg:
+    """A register that has a number of 32 bits or fewer in its lowest bits: all that memory takes."""
+    return self.codes.get(u) or self.vector(lowest_bits(u))
 
   def cast(self, u: UOp) -> Reg:
     source, target = u.src[0].dtype, u.dtype
@@ -30,7 +40,9 @@ class Casts(Arithmetic):
     key = CONVERSIONS.get((source, target))
     if key is None: raise CompileError(f"{self.function.name}: AMD does not convert {source} to {target}")
     result = self.perform(cls, key, value)
-    return self.op(cls, "v_and_b32", 0xffff, result) if target is dtypes.float16 else result
+    if target is not dtypes.float16: return result
+    self.codes[u] = result
+    return self.op(cls, "v_and_b32", 0xffff, result)
 
   def from_bool(self, u: UOp) -> Reg:
     """0 or 1."""

@@ -48,16 +48,12 @@ class Groups(Casts):
     if u.op is Ops.GEP: return self.part_of(u)
     if u.op not in (Ops.VECTORIZE, Ops.BROADCAST):
       raise CompileError(f"{self.function.name}: AMD selection has no registers for {u.op.name} of {u.dtype}")
-    if u.op is Ops.VECTORIZE and all(s in self.halves for s in u.src): return self.woven(u.dtype, [self.halves[s] for s in u.src])
+    if u.op is Ops.VECTORIZE and u.dtype.scalar().itemsize == 2:
+      return self.woven(u.dtype, [self.halves.get(s) or (self.lowest(s), 0) for s in u.src])
     return self.packed(u.dtype, [self.value(s) for s in u.src] * (u.dtype.count // len(u.src)))
 
-  def cast(self, u: UOp) -> Reg:
-    """A conversion; of vectors, from float32 to float16."""
-    if u.dtype.count == 1: return super().cast(u)
-    return self.put_group("narrow", self.group_class(u.dtype), [self.group(u.src[0])])
-
   def woven(self, dtype: DType, halves: list[tuple[Reg, int]]) -> Reg:
-    """16-bit elements of groups, two by two: what is turned on its way to local memory."""
+    """16-bit elements of groups, or the lowest bits of registers, two by two: also what is turned on its way to local memory."""
     groups = list(dict.fromkeys(group for group, _ in halves))
     numbers = [(groups.index(group), number) for group, number in halves]
     selectors = [macros.selector_of(low, high) for (_, low), (_, high) in zip(numbers[::2], numbers[1::2])]

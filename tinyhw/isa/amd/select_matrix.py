@@ -5,11 +5,11 @@ from typing import Any
 
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd.matrix import units
-from tinyhw.isa.amd.select_group import Groups
+from tinyhw.isa.amd.select_mixed import Mixed
 from tinyhw.machine.inst import Reg
 from tinyhw.uop.ops import UOp
 
-class Matrices(Groups):
+class Matrices(Mixed):
   """The part of Selector that knows the matrix unit."""
 
   def multiply(self, u: UOp) -> Reg:

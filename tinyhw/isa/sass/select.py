@@ -19,11 +19,11 @@ from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.branch import JUMP, JUMP_IF
 from tinyhw.isa.sass.capabilities import generation_of
 from tinyhw.isa.sass.groups import wait_products
-from tinyhw.isa.sass.select_group import lowest_bits, memory_bytes
+from tinyhw.isa.sass.select_group import memory_bytes
 from tinyhw.isa.sass.select_matrix import Matrices
 from tinyhw.isa.sass.select_part import FULL
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
-from tinyhw.machine.selection import constant_part, gate_of
+from tinyhw.machine.selection import constant_part, gate_of, lowest_bits
 from tinyhw.machine.structure import spread
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp

@@ -16,6 +16,7 @@ from tinyhw.isa.sass.capabilities import HALVES
 from tinyhw.isa.sass.select_cast import Casts, code_of
 from tinyhw.machine.inst import Access, Reg, RegClass
 from tinyhw.machine.macros import Macro
+from tinyhw.machine.selection import lowest_bits
 from tinyhw.machine.structure import LOOSE, element_of, origin_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -124,14 +125,6 @@ class Groups(Casts):
     if dtype is dtypes.bool: return self.op(regs.P, "any_bits", self.part(regs.R[1], group, at), 0xff << 8 * low)
     if size < 4: return self.op(regs.R[1], f"bytes_of{at}", group, selector(low, size, dtype in dtypes.sints))
     return self.part(self.group_class(dtype), group, at)
-
-def lowest_bits(u: UOp) -> UOp:
-  """The number of which an integer narrower than 32 bits is the lowest bits: memory takes no more of it."""
-  while u.op in (Ops.CAST, Ops.BITCAST) and dtypes.is_int(u.dtype) and u.dtype.itemsize < 4:
-    wider = u.src[0]
-    if not dtypes.is_int(wider.dtype) or not u.dtype.itemsize <= wider.dtype.itemsize <= 4 or wider.op is Ops.ACC: break
-    u = wider
-  return u
 
 def rounded(u: UOp) -> bool:
   """Whether an element is a float32 rounded to 16 bits; an instruction rounds two of them."""
