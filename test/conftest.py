@@ -3,6 +3,7 @@
 `--suite tensor` takes the files of suite.py only, `--share N` one test of N of them.
 """
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,9 @@ import tinyhw.emulator as emulator
 from test import suite
 from test.helpers import ENGINES, keeps_host_memory, on
 from tinyhw.config import CACHEDIR, CHECK, DEV, EMULATE
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would all that starts there; tests interrupt themselves and their programs.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN: signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("tinyhw", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("nightly", deadline=None, max_examples=5000, print_blob=True)   # pytest --hypothesis-profile=nightly
