@@ -1,6 +1,7 @@
 """A wave that is only registers, to execute single meanings of the AMD emulator, and values that show mistakes."""
 from __future__ import annotations
 import random
+from types import SimpleNamespace
 import struct
 from collections.abc import Sequence
 
@@ -12,8 +13,9 @@ from tinyhw.emulator.amd.shapes import Form, Pass, Shape, Target
 
 class Lanes:
   """What generated functions see of a wave: registers in three views, EXEC, SCC."""
-  def __init__(self, lanes: int = 32, registers: int = 16):
+  def __init__(self, lanes: int = 32, registers: int = 16, arch: str = "gfx1100"):
     self.lanes = lanes
+    self.registers = SimpleNamespace(arch=arch)
     self.s = [0] * 148
     self.scc = 0
     self.pc = 0x1000

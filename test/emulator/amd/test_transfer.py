@@ -41,6 +41,10 @@ def test_narrow_elements_extend_or_go_to_a_half() -> None:
     wave.u[0][3] = 0x55555555
     put_lanes(wave, 0, element, [3], [data])  # type: ignore[arg-type]
     assert wave.u[0][3] == word, element
+  with_ecc = Lanes(arch="gfx942")
+  with_ecc.u[0][3] = 0x55555555
+  put_lanes(with_ecc, 0, Element(2, half=0), [3], [b"\x34\x12"])  # type: ignore[arg-type]
+  assert with_ecc.u[0][3] == 0xaaaa1234, "the other half is lost"
   assert get_lanes(wave, 0, Element(2, half=1), [3]) == [b"\x80\xff"]  # type: ignore[arg-type]
 
 def f(x: float) -> int: return int(struct.unpack("<I", struct.pack("<f", x))[0])
