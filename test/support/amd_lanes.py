@@ -1,9 +1,9 @@
 """A wave that is only registers, to execute single meanings of the AMD emulator, and values that show mistakes."""
 from __future__ import annotations
 import random
-from types import SimpleNamespace
 import struct
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 from tinyhw.emulator.amd.numerics import lane_bits
 from tinyhw.emulator.amd.state import RegisterFile, Rows
