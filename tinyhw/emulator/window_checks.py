@@ -66,6 +66,28 @@ PROBE = """
   add r15, {WINDOW_BYTES}
   jmp .next_{name}
 """
+def _marked(table: str, unit: str, place: str, bits: int) -> str:
+  """It is marked as read: by this one, or by several (-1) if all its bytes had the same other reader; else Python looks. unit: of memory that has the
+  marks of all bytes that are read; place: where they stand among the readers of the table; bits: of a byte's mark."""
+  there, mark = f"{unit} ptr [rdx + {place}]", f"{unit} ptr [r15 + {{{table}.mark}}]"
+  return f"""
+  mov rdx, qword ptr [r15 + {{{table}.readers}}]
+  mov {{c}}, {there}
+  cmp {{c}}, {mark}
+  je .marked_{{name}}
+  test {{c}}, {{c}}
+  je .mine_{{name}}
+  mov {{b}}, {{c}}
+  rol {{b}}, {bits}
+  cmp {{b}}, {{c}}
+  jne .slow_probe
+  mov {there}, -1
+  jmp .marked_{{name}}
+.mine_{{name}}:
+  mov {{c}}, {mark}
+  mov {there}, {{c}}
+.marked_{{name}}:
+"""
 # Has it been written? Do caches hold it as memory has it, or can they take it in? Has another workgroup written it? It is marked as read.
 READ = """
   mov rdx, qword ptr [r15 + {window.written}]
@@ -110,30 +132,13 @@ READ = """
 .coherent_{name}:
   mov rdx, qword ptr [r15 + {window.writers}]
   test rdx, rdx
-  je .ordered_{name}
+  je .marked_{name}
   mov {c}, {marks} ptr [rdx + 2*rax]
   test {c}, {c}
   je .readers_{name}
   cmp {c}, {marks} ptr [r15 + {window.mark}]
   jne .slow_probe
-.readers_{name}:
-  mov rdx, qword ptr [r15 + {window.readers}]
-  mov {c}, {marks} ptr [rdx + 2*rax]
-  cmp {c}, {marks} ptr [r15 + {window.mark}]
-  je .ordered_{name}
-  test {c}, {c}
-  je .mine_{name}
-  mov {b}, {c}
-  rol {b}, 16
-  cmp {b}, {c}
-  jne .slow_probe
-  mov {marks} ptr [rdx + 2*rax], -1
-  jmp .ordered_{name}
-.mine_{name}:
-  mov {c}, {marks} ptr [r15 + {window.mark}]
-  mov {marks} ptr [rdx + 2*rax], {c}
-.ordered_{name}:
-"""
+.readers_{name}:""" + _marked("window", "{marks}", "2*rax", 16)
 # May it be written, with nothing to be looked at?
 WRITE = """
   cmp qword ptr [r15 + {window.writable}], 0
@@ -177,24 +182,7 @@ RIVAL = """
 LOCAL_READ = """
   mov rdx, qword ptr [r15 + {local.written}]
   cmp {word} ptr [rdx + rax], {ones}
-  jne .slow_probe
-  mov rdx, qword ptr [r15 + {local.readers}]
-  mov {c}, {word} ptr [rdx + rax]
-  cmp {c}, {word} ptr [r15 + {local.mark}]
-  je .marked_{name}
-  test {c}, {c}
-  je .mine_{name}
-  mov {b}, {c}
-  rol {b}, 8
-  cmp {b}, {c}
-  jne .slow_probe
-  mov {word} ptr [rdx + rax], -1
-  jmp .marked_{name}
-.mine_{name}:
-  mov {c}, {word} ptr [r15 + {local.mark}]
-  mov {word} ptr [rdx + rax], {c}
-.marked_{name}:
-"""
+  jne .slow_probe""" + _marked("local", "{word}", "rax", 8)
 # Will an asynchronous copy write it? It is marked as written by this wave, and has been.
 LOCAL_WRITE = """
   mov rdx, qword ptr [r15 + {local.coming}]
