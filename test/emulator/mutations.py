@@ -154,11 +154,11 @@ def judge(family: Family, case: Case, text: bytes, seed: int, whole: Outcome, st
     return ("needless" if isinstance(outcome.error, UnusedResult) else "unconfirmed"), message
   return "reported", message
 
-def mutants(family: Family, arch: str, count: int, seed: int = 0) -> Iterator[Mutant]:
-  """So many mutants, of all kernels and classes in turn; each a function of the seed and its number."""
+def mutants(family: Family, arch: str, count: int, seed: int = 0, strict: int = 2) -> Iterator[Mutant]:
+  """So many mutants, of all kernels and classes in turn; each a function of the seed and its number. strict: EMULATE_STRICT, at most."""
   kernels = family.cases(arch)
   listings = [family.listing(arch, case.code.text) for case in kernels]
-  levels = [1 if isinstance(run(family, case, case.code.text, seed).error, UnusedResult) else 2 for case in kernels]
+  levels = [1 if isinstance(run(family, case, case.code.text, seed, strict).error, UnusedResult) else strict for case in kernels]
   wholes = [run(family, case, case.code.text, seed, level) for case, level in zip(kernels, levels)]
   for case, listing, whole in zip(kernels, listings, wholes):
     assert whole.error is None and not whole.fault, f"{arch} {case.name}: {whole.error or whole.fault}"
