@@ -4,9 +4,11 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.isa.sass.macros import macros_of
-from tinyhw.isa.sass.matrix import VECTOR, Unit, units
+from tinyhw.isa.sass.matrix import OF_GROUPS, VECTOR, Unit, units
 
-@pytest.mark.parametrize("unit", units(), ids=lambda unit: unit.key)
+OF_WARPS = units("sm_80")
+
+@pytest.mark.parametrize("unit", OF_WARPS, ids=lambda unit: unit.key)
 def test_layouts(unit: Unit) -> None:
   m = unit.matrix
   assert f"{unit.key}{'_steps' * (unit is VECTOR)}" in macros_of("sm_80") and m.a is not None and m.b is not None and m.c is not None
@@ -14,7 +16,7 @@ def test_layouts(unit: Unit) -> None:
     places = {tuple(layout.place(axis, lane, element) for axis in axes) for lane in range(32) for element in range(layout.count)}
     assert len(places) == size and (size == 32 * layout.count or unit is VECTOR)
 
-@pytest.mark.parametrize("unit", [unit for unit in units() if unit is not VECTOR], ids=lambda unit: unit.key)
+@pytest.mark.parametrize("unit", [unit for unit in OF_WARPS if unit is not VECTOR], ids=lambda unit: unit.key)
 def test_places_are_the_hardware_s(unit: Unit) -> None:
   """g is lane / 4, t is lane % 4. Register k of the result: row g + 8 * (k >> 1), column 2t + (k & 1). A register of a factor has n steps beside each
   other: those from n * t on, and from n * t + 4n on."""
@@ -28,3 +30,13 @@ def test_places_are_the_hardware_s(unit: Unit) -> None:
     for k in range(4 * n):
       register = k // n
       assert (m.a.place("row", lane, k), m.a.place("step", lane, k)) == (g + 8 * (register & 1), n * t + k % n + 4 * n * (register >> 1))
+
+@pytest.mark.parametrize("unit", OF_GROUPS, ids=lambda unit: unit.key.format(unit.matrix.n))
+def test_places_of_a_group_s_result_are_the_hardware_s(unit: Unit) -> None:
+  """Warp w of the four has the rows from 16w on; of eight columns after the other, what a warp's product has of its eight."""
+  m = unit.matrix
+  assert unit in units("sm_90") and unit not in OF_WARPS and m.c is not None and m.lanes == 128
+  for thread in range(m.lanes):
+    warp, g, t = thread // 32, thread % 32 // 4, thread % 4
+    for k in range(m.n // 2):
+      assert (m.c.place("row", thread, k), m.c.place("column", thread, k)) == (16 * warp + g + 8 * (k >> 1 & 1), 8 * (k >> 2) + 2 * t + (k & 1))
