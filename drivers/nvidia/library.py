@@ -26,9 +26,9 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
   "cuEventElapsedTime": (_pointer, _pointer, _pointer), "cuGetErrorName": (_int, _pointer), "cuGetErrorString": (_int, _pointer),
 }
 OUT_OF_MEMORY, NO_DEVICE, INVALID_IMAGE, NO_BINARY = 2, 100, 200, 209
-MOST_LANES, MULTIPROCESSORS, MAJOR, MINOR, L2_BYTES, MOST_SHARED = 1, 16, 75, 76, 38, 97   # CUdevice_attribute
-SHARED_OF_FUNCTION = 8                                                                     # CUfunction_attribute
-MAPPED = 2                                                                                 # of cuMemHostRegister
+MULTIPROCESSORS, MAJOR, MINOR, L2_BYTES = 16, 75, 76, 38   # CUdevice_attribute
+SHARED_OF_FUNCTION = 8                                     # CUfunction_attribute
+MAPPED = 2                                                 # of cuMemHostRegister
 ADVICE = {
   OUT_OF_MEMORY: (errno.ENOMEM, "drop references to tensors that are not needed, or use a smaller batch"),
   NO_DEVICE: (errno.ENODEV, "no GPU is visible; look at CUDA_VISIBLE_DEVICES, and at nvidia-smi"),
