@@ -8,14 +8,14 @@ from tinyhw.drivers.amd import faults
 from tinyhw.drivers.amd.aql import AQL_RING_BYTES, AqlQueue
 from tinyhw.drivers.amd.commands import Commands
 from tinyhw.drivers.amd.events import Events
-from tinyhw.drivers.amd.kfd import CODE, HOST, USER, VRAM, Kfd, Kind, Memory, leave
+from tinyhw.drivers.amd.kfd import CODE, HOST, USER, VRAM, Kfd, Kind, Reserved, leave
 from tinyhw.drivers.amd.launch import AMDRecording, Program
 from tinyhw.drivers.amd.queue import ComputeQueue, Pm4Queue
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.amd.topology import Gpu
 from tinyhw.drivers.gpu.device import Faulted, GpuDevice, Left, Mark
 from tinyhw.drivers.gpu.launch import Indirect, Work, work_of_copy
-from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Stage
+from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Memory, Stage
 from tinyhw.drivers.gpu.order import EVERYTHING, Touched
 from tinyhw.drivers.gpu.queue import Timeline, Transient
 from tinyhw.drivers.linux.files import PAGE, Mapping
@@ -56,7 +56,7 @@ class AMDDevice(GpuDevice):
 
   # **** memory ****
 
-  def get_memory(self, size: int, kind: Kind, label: str, host: int) -> Memory: return self.kfd.allocate(self.gpu, size, kind, label, host)
+  def get_memory(self, size: int, kind: Kind, label: str, host: int) -> Reserved: return self.kfd.allocate(self.gpu, size, kind, label, host)
   def share(self, memory: Memory) -> None: self.kfd.share(memory, self.gpu)
 
   def reserve_scratch(self, lane_bytes: int) -> None:

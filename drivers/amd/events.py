@@ -9,7 +9,7 @@ import ctypes
 from typing import NamedTuple
 
 from tinyhw.autogen.amd import kfd_ioctl
-from tinyhw.drivers.amd.kfd import HOST, Kfd, Memory
+from tinyhw.drivers.amd.kfd import HOST, Kfd, Reserved
 from tinyhw.drivers.amd.topology import Gpu
 from tinyhw.drivers.linux.files import Returns
 
@@ -43,7 +43,7 @@ class Events:
       self.hardware_fault = int(self._create(undo, kfd_ioctl.KFD_IOC_EVENT_HW_EXCEPTION).event_id)
       self.undo = undo.pop_all()
 
-  def _page(self) -> Memory:
+  def _page(self) -> Reserved:
     """The process's page, visible to this GPU."""
     page = self.kfd.event_page
     if page is None: page = self.kfd.event_page = self.kfd.allocate(self.gpu, PAGE_BYTES, HOST, "event page")

@@ -11,7 +11,9 @@ from typing import Any
 
 from tinyhw.autogen.amd import kfd_ioctl
 from tinyhw.drivers.amd.topology import KFD, Gpu
-from tinyhw.drivers.linux.files import PAGE, PROT_NONE, RESERVED, Box, HostMapping, Mapping, Node, Refused, Returns, map_memory, refusal
+from tinyhw.drivers.gpu.memory import HUGE_PAGE, Memory
+from tinyhw.drivers.linux.files import (PAGE, PROT_NONE, RESERVED, Box, HostMapping, Mapping, Node, Refused, Returns, Unreturned, map_memory,
+                                        refusal)
 from tinyhw.errors import DeviceError
 
 OLDEST = (1, 11)          # the oldest interface whose structures were compared with ours
@@ -19,7 +21,6 @@ OLDEST = (1, 11)          # the oldest interface whose structures were compared 
 # is its runtime_disable); but firmware that schedules processes (MES, from GC 11 on) is told them by it, and may still have those of a process
 # that has ended. Source: Linux, kfd_chardev.c, kfd_process.c, kfd_debug.c.  guess: without the call all goes well
 RUNTIME_ENABLE = (1, 14)
-HUGE_PAGE = 2 << 20
 DOORBELL_BYTES = 8192     # of a GPU's doorbells in a process: 1024 of 8 bytes
 ADVICE = {
   "open": {errno.EPERM: "the kernel takes 64-bit processes, and containers to which the device was given (--device=/dev/kfd --device=/dev/dri)",
@@ -49,32 +50,17 @@ HOST = Kind("host memory", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_GTT | _F.KFD_IOC_AL
             _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE | _F.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC, visible=True)
 USER = Kind("memory of the program", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT, visible=False)
 
-class Memory:
-  """Memory that GPUs see at `address`; the processor sees it there too, through `mapping`, if its kind is visible. `close` gives it back."""
-  def __init__(self, kind: Kind, address: int, size: int, handle: int, label: str, returns: Returns):
-    self.kind, self.address, self.size, self.handle, self.label, self.returns = kind, address, size, handle, label, returns
-    self.gpu_ids: list[int] = []           # who sees it
-    self.owner: object = None              # the device that it belongs to
-    self.found: Mapping | None = None
-    self.reserved: HostMapping | None = None
-
-  @property
-  def mapping(self) -> Mapping:
-    """How the processor sees it."""
-    assert self.found is not None, f"{self!r} is not visible to the processor"
-    return self.found
-
-  def close(self) -> None:
-    """Give it back; the GPUs must have done with it. Raises Refused; a second call does what is left. Its addresses stay taken until all is done."""
-    self.returns.close()
+class Reserved(Memory):
+  """Memory at addresses of the process that are reserved for it. seen_by: gpu_ids."""
+  def __init__(self, kind: Kind, address: int, size: int, label: str, returns: Returns, handle: int, reserved: HostMapping):
+    super().__init__(kind, address, size, label, returns, handle)
+    self.reserved = reserved
 
   def abandon(self) -> None:
     """Give back what the process has of it; the kernel keeps the rest until the process ends."""
     self.returns.steps.clear()
     if self.found is not None: self.found.close()
-    if self.reserved is not None: self.reserved.close()
-
-  def __repr__(self) -> str: return f"<{self.label}: {self.size:#x} bytes of {self.kind} at {self.address:#x}>"
+    self.reserved.close()
 
 class Kfd:
   """/dev/kfd of this process. The caller of each method owns what it returns."""
@@ -82,9 +68,9 @@ class Kfd:
     self.box = box
     self.renders: dict[int, Node] = {}     # by gpu_id; kept until the end, see above
     self.kept: dict[int, Any] = {}         # by gpu_id: what a device that was closed leaves to the next one (device.py)
-    self.event_page: Memory | None = None  # also until the end: the kernel takes one page of events from a process, and does not let go of it
+    self.event_page: Reserved | None = None  # also until the end: the kernel takes one page of events from a process, and does not let go of it
     self.events_begun = False
-    self.unreturned: list[Returns] = []    # what the kernel refused to take back
+    self.unreturned = Unreturned()         # what the kernel refused to take back
     with contextlib.ExitStack() as undo:
       self.node = Node(box, KFD, ADVICE)
       undo.callback(self.node.close)
@@ -107,14 +93,14 @@ class Kfd:
       raise
     self.renders[gpu.gpu_id] = render
 
-  def allocate(self, gpu: Gpu, size: int, kind: Kind, label: str, host: int = 0) -> Memory:
+  def allocate(self, gpu: Gpu, size: int, kind: Kind, label: str, host: int = 0) -> Reserved:
     """Memory of `size` bytes (rounded up to pages) that the GPU sees. Source: kfd_ioctl.h, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU.
 
     Its address is a free one of the process, at a huge page for what fills one; nothing lies on the page behind it. Contents are undefined.
     host: for USER memory, where the program's pages are. The GPU sees them at another address, so that a page may be used twice.
     Raises Refused, with errno ENOMEM where there is no memory.
     """
-    self.offer_again()
+    self.unreturned.offer_again()
     size = -(-size // PAGE) * PAGE
     returns = Returns(self.unreturned)
     try:
@@ -126,8 +112,7 @@ class Kfd:
       request = kfd_ioctl.AllocMemoryOfGpu(va_addr=address, size=size, gpu_id=gpu.gpu_id, flags=kind.flags, mmap_offset=host)
       self.node.ioctl(request)
       returns.add(lambda: self.node.ioctl(kfd_ioctl.FreeMemoryOfGpu(handle=request.handle)))
-      memory = Memory(kind, address, size, request.handle, label, returns)
-      memory.reserved = reserved
+      memory = Reserved(kind, address, size, label, returns, request.handle, reserved)
       returns.add(lambda: self.unshare(memory))
       self.share(memory, gpu)
       if kind.visible:
@@ -138,24 +123,19 @@ class Kfd:
       raise
     return memory
 
-  def offer_again(self) -> None:
-    """Try once more to give back what the kernel has refused."""
-    for returns in list(self.unreturned):
-      with contextlib.suppress(Refused): returns.close()
-
   def share(self, memory: Memory, gpu: Gpu) -> None:
     """Let a GPU see memory, at the same address; of another GPU too. Raises Refused where it cannot."""
-    if gpu.gpu_id in memory.gpu_ids: return
+    if gpu.gpu_id in memory.seen_by: return
     ids = (ctypes.c_uint32 * 1)(gpu.gpu_id)
     self.node.ioctl(kfd_ioctl.MapMemoryToGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids), n_devices=1))
-    memory.gpu_ids.append(gpu.gpu_id)
+    memory.seen_by.append(gpu.gpu_id)
 
   def unshare(self, memory: Memory) -> None:
     """No GPU sees the memory any more."""
-    if not memory.gpu_ids: return
-    ids = (ctypes.c_uint32 * len(memory.gpu_ids))(*memory.gpu_ids)
-    self.node.ioctl(kfd_ioctl.UnmapMemoryFromGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids), n_devices=len(memory.gpu_ids)))
-    memory.gpu_ids.clear()
+    if not memory.seen_by: return
+    ids = (ctypes.c_uint32 * len(memory.seen_by))(*memory.seen_by)
+    self.node.ioctl(kfd_ioctl.UnmapMemoryFromGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids), n_devices=len(memory.seen_by)))
+    memory.seen_by.clear()
 
   def doorbells(self, offset: int) -> Mapping:
     """The page pair of a GPU's doorbells in this process, from the doorbell_offset of one of its queues."""
@@ -165,7 +145,7 @@ class Kfd:
     """Close all files. Only at the end of the process: a GPU's address space cannot be bound again."""
     for left in self.kept.values(): left.close()
     self.kept.clear()
-    self.offer_again()
+    self.unreturned.offer_again()
     if self.event_page is not None: self.event_page.abandon()  # KFD refuses to free it: it writes there itself
     self.event_page = None
     for render in self.renders.values(): render.close()

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tinyhw.autogen.amd import hsa, kfd_ioctl, pm4
-from tinyhw.drivers.amd.kfd import DOORBELL_BYTES, HOST, VRAM, Kfd, Kind, Memory
+from tinyhw.drivers.amd.kfd import DOORBELL_BYTES, HOST, VRAM, Kfd, Kind
 from tinyhw.drivers.amd.topology import Gpu
-from tinyhw.drivers.linux.files import PAGE, Mapping, Returns, fence
 from tinyhw.drivers.gpu.launch import Indirect
+from tinyhw.drivers.gpu.memory import Memory
 from tinyhw.drivers.gpu.queue import Ring, Transient
+from tinyhw.drivers.linux.files import PAGE, Mapping, Returns, fence
 
 RING_BYTES = 1 << 20
 MOST_SHOWN = 1 << 15                                    # words of an indirect buffer that a report looks through

@@ -3,7 +3,7 @@
 | file | what it owns |
 |---|---|
 | queue.py | waits with a deadline, a timeline, rings, memory for what a submission needs |
-| memory.py | buffers, and how bytes get there |
+| memory.py | what a kernel driver gives of memory, buffers in it, and how bytes get there |
 | launch.py | kernels in the GPU's memory, arguments, recordings |
 | order.py | which launches wait for which |
 | device.py | one GPU: the order of what its queues do, what it holds, how it is lost |

@@ -20,10 +20,10 @@ from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu import reports
 from tinyhw.drivers.gpu.launch import GpuRecording, Kernel, Work, explain, work_of
-from tinyhw.drivers.gpu.memory import GpuAllocator, Stage
+from tinyhw.drivers.gpu.memory import GpuAllocator, Memory, Stage
 from tinyhw.drivers.gpu.order import EVERYTHING, Queues, Touched, order, place, touched, written
 from tinyhw.drivers.gpu.queue import VIRTUAL_LOOKS, Ring, Timeline, Transient, wait_until
-from tinyhw.drivers.linux.files import Box, Mapping, Refused
+from tinyhw.drivers.linux.files import Box, Refused
 from tinyhw.errors import DeviceError, DriverError, TinyError
 from tinyhw.machine.code import Code
 
@@ -32,20 +32,11 @@ EMULATED = 20            # a virtual GPU has so many times as long for what it d
 
 Mark = tuple[int, int]   # (how often the timeline began anew, the number of a submission)
 
-class Memory(Protocol):
-  """Memory that GPUs see at `address`; the processor sees it there too, through `found`, if it is visible. `close` gives it back."""
-  address: int
-  size: int
-  label: str
-  owner: object
-  found: Mapping | None
-  def close(self) -> None: ...
-
 class Left(NamedTuple):
   """What a device that was closed leaves: the memory of buffers that are still referenced, which the next device of the GPU takes over."""
   allocator: GpuAllocator
   code: GpuAllocator
-  memories: set[Any]
+  memories: set[Memory]
 
   def close(self) -> None:
     """Nobody takes it over."""
@@ -87,10 +78,10 @@ class GpuDevice(Compiled):
     self.name, self.box, self.lock = name, box, threading.RLock()
     self.lost: str | None = None                                                  # why it can do nothing any more
     self.closed = False
-    self.memories: set[Any] = set()
-    self.retired: collections.deque[tuple[Mark, Any]] = collections.deque()       # given back, but perhaps still in use
+    self.memories: set[Memory] = set()
+    self.retired: collections.deque[tuple[Mark, Memory]] = collections.deque()    # given back, but perhaps still in use
     self.returned = Returned(self._release)
-    self.freed: collections.deque[Any] = collections.deque(maxlen=64)             # for reports
+    self.freed: collections.deque[Memory] = collections.deque(maxlen=64)          # for reports
     self.log: collections.deque[tuple[Mark, Sequence[Work]]] = collections.deque(maxlen=64)  # what was submitted
     self.epoch, self.last = 0, ""
     self.queues = Queues()
@@ -105,11 +96,11 @@ class GpuDevice(Compiled):
 
   # **** what a subclass says ****
 
-  def get_memory(self, size: int, kind: Any, label: str, host: int) -> Any:
+  def get_memory(self, size: int, kind: Any, label: str, host: int) -> Memory:
     """Memory of the kernel driver. host: where it is, of memory of the program. Raises Refused."""
     raise NotImplementedError
 
-  def share(self, memory: Any) -> None:
+  def share(self, memory: Memory) -> None:
     """See memory of another GPU. Raises Refused where it cannot."""
     raise NotImplementedError
 
@@ -146,7 +137,7 @@ class GpuDevice(Compiled):
 
   # **** memory ****
 
-  def allocate(self, size: int, kind: Any, label: str, host: int = 0) -> Any:
+  def allocate(self, size: int, kind: Any, label: str, host: int = 0) -> Memory:
     """Memory that this GPU sees, to be given to `release`. Raises Refused; when there is none, only after all that is freed has been given back."""
     with self.lock:
       self.check()
@@ -160,11 +151,11 @@ class GpuDevice(Compiled):
       self.memories.add(memory)
       return memory
 
-  def release(self, memory: Any, busy: Mark | None = None) -> None:
+  def release(self, memory: Memory, busy: Mark | None = None) -> None:
     """Give memory back, when submission `busy` is done. Finalizers may call this: it waits for nothing."""
     self.returned.put(self.lock, memory, busy)
 
-  def _release(self, memory: Any, busy: Mark | None) -> None:
+  def _release(self, memory: Memory, busy: Mark | None) -> None:
     if memory not in self.memories: return   # the device was lost, or closed, and has given it back itself
     if busy is None: self._free(memory)
     else: self.retired.append((busy, memory))
@@ -178,7 +169,7 @@ class GpuDevice(Compiled):
       return list(struct.unpack(f"<{count}I", found))
     return []
 
-  def _free(self, memory: Any) -> None:
+  def _free(self, memory: Memory) -> None:
     self.memories.discard(memory)
     self.freed.append(memory)
     memory.close()

@@ -1,4 +1,5 @@
-"""Buffers in a GPU's memory. The processor does not see them: bytes go through memory that both see, moved by the copy engine.
+"""What a kernel driver gives a GPU of memory, and the buffers in it. The processor does not see buffers: bytes go through memory that both
+see, moved by the copy engine.
 
 So nothing depends on the size of the PCI window (Resizable BAR), and no cache of the bridge has to be flushed. Small buffers are cut from bigger
 pieces, because the kernel gives whole pages and takes its time.
@@ -10,17 +11,40 @@ import errno
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Device, LRUAllocator
-from tinyhw.drivers.linux.files import PAGE, Refused
+from tinyhw.drivers.linux.files import PAGE, Mapping, Refused, Returns
 from tinyhw.errors import DeviceError
 if TYPE_CHECKING:
   from tinyhw.device import Buffer
   from tinyhw.drivers.gpu.device import GpuDevice
 
 ALIGNMENT = 256
-HUGE_PAGE = 2 << 20
+HUGE_PAGE = 2 << 20           # of GPUs of all vendors, and of x86-64
 SMALL_BYTES = HUGE_PAGE // 4  # larger buffers are allocations of their own
 GAP_BYTES = 64 << 10          # most bytes of nobody's behind a small buffer of a virtual GPU
 STAGE_BYTES = 4 << 20         # of the memory through which bytes go; there are two, so that one is filled while the other is emptied
+
+class Memory:
+  """Memory that GPUs see at `address`; the processor sees it there too, through `mapping`, if it is visible. `close` gives it back.
+
+  kind, handle: what it is and what the kernel calls it, in the words of a driver, which adds to `returns` how each of its steps is undone.
+  """
+  def __init__(self, kind: object, address: int, size: int, label: str, returns: Returns, handle: int = 0):
+    self.kind, self.address, self.size, self.label, self.returns, self.handle = kind, address, size, label, returns, handle
+    self.seen_by: list[Any] = []           # the GPUs, as the driver knows them
+    self.owner: object = None              # the device that it belongs to
+    self.found: Mapping | None = None
+
+  @property
+  def mapping(self) -> Mapping:
+    """How the processor sees it."""
+    assert self.found is not None, f"{self!r} is not visible to the processor"
+    return self.found
+
+  def close(self) -> None:
+    """Give it back; the GPUs must have done with it. Raises Refused; a second call does what is left. Its addresses stay taken until all is done."""
+    self.returns.close()
+
+  def __repr__(self) -> str: return f"<{self.label}: {self.size:#x} bytes of {self.kind} at {self.address:#x}>"
 
 class Part:
   """A buffer: where it is, and the allocation that it lies in."""

@@ -5,6 +5,7 @@ same protocol, so the same driver runs against both. The protocol raises OSError
 driver holds, turns that into a DriverError that says what to do. Nothing here knows a vendor.
 """
 from __future__ import annotations
+import contextlib
 import ctypes
 import errno
 import functools
@@ -246,12 +247,19 @@ def refusal(what: str, error: OSError, advice: Table[int, str] | None = None) ->
   hint = (advice or {}).get(number) or ADVICE.get(number, "look into the kernel log (dmesg)")
   return Refused(f"{what}: {os.strerror(number).lower()} ({errno.errorcode.get(number, number)}); {hint}", number)
 
+class Unreturned(list["Returns"]):
+  """What the kernel refused to take back."""
+  def offer_again(self) -> None:
+    """Try once more to give it back."""
+    for returns in list(self):
+      with contextlib.suppress(Refused): returns.close()
+
 class Returns:
   """How a thing is given back: steps, done from the last one to the first. What is refused stays, and all before it, for another try.
 
-  unreturned: a list that this is in as long as something was refused.
+  unreturned: has this as long as something was refused.
   """
-  def __init__(self, unreturned: list[Returns]):
+  def __init__(self, unreturned: Unreturned):
     self.unreturned = unreturned
     self.steps: list[Callable[[], None]] = []
 

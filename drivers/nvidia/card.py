@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import flags
+from tinyhw.drivers.gpu.memory import HUGE_PAGE, Memory
 from tinyhw.drivers.linux.files import PAGE, Mapping, Refused, Returns
 from tinyhw.drivers.nvidia.addresses import Addresses
 from tinyhw.drivers.nvidia.chips import CHIPS, Chip, chip_of, newest
@@ -17,7 +18,6 @@ from tinyhw.drivers.nvidia.rm import Connection
 from tinyhw.drivers.nvidia.visible import place
 from tinyhw.errors import DeviceError
 
-HUGE_PAGE = 2 << 20
 SPACE = flags("NV_VASPACE_ALLOCATION_FLAGS_", "IS_EXTERNALLY_OWNED", "ENABLE_PAGE_FAULTING")   # of an address space
 GID_BINARY, GID_BYTES = flags("NV2080_GPU_CMD_GPU_GET_GID_FLAGS_", "FORMAT_BINARY"), 16
 ALLOCATED = flags("NVOS32_ALLOC_FLAGS_", "IGNORE_BANK_PLACEMENT", "ALIGNMENT_FORCE")           # of memory
@@ -47,27 +47,6 @@ RING = Kind("memory of the GPU that the processor sees", rm.MEMORY_LOCAL, _WHOLE
 # Memory of the host that both sides see: no cache of the GPU keeps it, the processor's are snooped. For commands, arguments, signals.
 HOST = Kind("host memory", rm.MEMORY_SYSTEM, _HOST, flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_NO"), PAGE, visible=True)
 USER = Kind("memory of the program", rm.MEMORY_OF_PROGRAM, 0, 0, PAGE, visible=False)
-
-class Memory:
-  """Memory that GPUs see at `address`, and the processor through `mapping` if its kind is visible. `close` gives it back."""
-  def __init__(self, kind: Kind, address: int, size: int, label: str, returns: Returns):
-    self.kind, self.address, self.size, self.label, self.returns = kind, address, size, label, returns
-    self.handle = 0
-    self.seen_by: list[Card] = []
-    self.owner: object = None
-    self.found: Mapping | None = None
-
-  @property
-  def mapping(self) -> Mapping:
-    """How the processor sees it."""
-    assert self.found is not None, f"{self!r} is not visible to the processor"
-    return self.found
-
-  def close(self) -> None:
-    """Give it back; the GPUs must have done with it. Raises Refused; a second call does what is left. Its addresses stay taken until all is done."""
-    self.returns.close()
-
-  def __repr__(self) -> str: return f"<{self.label}: {self.size:#x} bytes of {self.kind} at {self.address:#x}>"
 
 class Card:
   """An opened GPU. kept: what a device that was closed leaves to the next one."""
@@ -169,7 +148,7 @@ class Card:
 
   def allocate(self, size: int, kind: Kind, label: str, host: int = 0) -> Memory:
     """Memory of `size` bytes (rounded up to pages) that the GPU sees. host: of USER memory, where the program's pages are. Raises Refused."""
-    self.connection.offer_again()
+    self.connection.unreturned.offer_again()
     size, space, returns = -(-size // kind.page) * kind.page, self.addresses(), Returns(self.connection.unreturned)
     try:
       address = space.take(size + kind.page, kind.page)    # nothing lies on the page behind it

@@ -11,9 +11,10 @@ from typing import Protocol
 
 from tinyhw.autogen.nvidia import methods, rm
 from tinyhw.drivers.gpu.launch import Indirect
+from tinyhw.drivers.gpu.memory import Memory
 from tinyhw.drivers.gpu.queue import Ring, Transient
 from tinyhw.drivers.linux.files import Mapping, Returns, fence
-from tinyhw.drivers.nvidia.card import HOST, RING, Card, Kind, Memory
+from tinyhw.drivers.nvidia.card import HOST, RING, Card, Kind
 
 ENTRIES = 1 << 12
 GRAPHICS = rm.flags("NV2080_ENGINE_TYPE_", "GRAPHICS")   # engine type of the group: the engine that computes

@@ -8,12 +8,12 @@ from typing import Any
 from tinyhw.autogen.nvidia import methods
 from tinyhw.drivers.gpu.device import Faulted, GpuDevice, Left, Mark
 from tinyhw.drivers.gpu.launch import Indirect, Work, work_of_copy
-from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Stage
+from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Memory, Stage
 from tinyhw.drivers.gpu.order import EVERYTHING, Touched
 from tinyhw.drivers.gpu.queue import Timeline, Transient
 from tinyhw.drivers.linux.files import PAGE
 from tinyhw.drivers.nvidia import faults
-from tinyhw.drivers.nvidia.card import HOST, USER, VRAM, Card, Kind, Memory
+from tinyhw.drivers.nvidia.card import HOST, USER, VRAM, Card, Kind
 from tinyhw.drivers.nvidia.channel import Channel, Group
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.launch import NVRecording, Program

@@ -15,7 +15,7 @@ from typing import Any
 from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import Status
 from tinyhw.config import EMULATE
-from tinyhw.drivers.linux.files import Box, Node, Refused, Returns
+from tinyhw.drivers.linux.files import Box, Node, Refused, Unreturned
 from tinyhw.drivers.nvidia.visible import missing, visible
 from tinyhw.errors import DeviceError
 
@@ -107,7 +107,7 @@ class Connection:
     self.cards: dict[int, Any] = {}                 # by gpu_id: what stays open as long as the process lives (card.py)
     self.addresses: Any = None                      # those that processor and GPUs share (addresses.py)
     self.peers: set[frozenset[bytes]] = set()       # GPUs that reach each other, by uuid
-    self.unreturned: list[Returns] = []             # what the kernel refused to take back
+    self.unreturned = Unreturned()                  # what the kernel refused to take back
     self._names = itertools.count(FIRST_NAME)
     with contextlib.ExitStack() as undo:
       self.node = Node(box, CONTROL, ADVICE)
@@ -162,11 +162,6 @@ class Connection:
     """End an object and all below it."""
     self.call(self.structures.RmFree(hRoot=self.root, hObjectOld=item))
 
-  def offer_again(self) -> None:
-    """Try once more to give back what the kernel has refused."""
-    for returns in list(self.unreturned):
-      with contextlib.suppress(Refused): returns.close()
-
   def open_card(self, minor: int) -> Node:
     """A GPU's node, bound to this client. A mapping wants one of its own."""
     node = Node(self.box, f"/dev/nvidia{minor}", ADVICE)
@@ -204,14 +199,14 @@ class Connection:
   def close_card(self, card: Any) -> None:
     """End a GPU of this process, which no device uses."""
     card.forget()
-    self.offer_again()
+    self.unreturned.offer_again()
     del self.cards[card.gpu_id]
     card.close()
 
   def close(self) -> None:
     """End the client, and with it all that it has. A second call does nothing."""
     for card in self.cards.values(): card.forget()  # what cards see of each other's memory ends before they do
-    self.offer_again()
+    self.unreturned.offer_again()
     for card in self.cards.values(): card.close()
     self.cards.clear()
     self.undo.close()

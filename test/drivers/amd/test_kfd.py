@@ -61,7 +61,7 @@ def test_memory_is_where_it_was_reserved_and_is_given_back() -> None:
   before = box.held()
   memory = made.allocate(gpu, 5000, kfd.HOST, "commands")
   request = next(r for name, r in box.calls if name == "AllocMemoryOfGpu")
-  assert memory.size == 8192 == request.size and memory.address == request.va_addr == memory.mapping.address and memory.gpu_ids == [1000]
+  assert memory.size == 8192 == request.size and memory.address == request.va_addr == memory.mapping.address and memory.seen_by == [1000]
   assert request.flags == (kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_GTT | kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT |
                            kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED | kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE |
                            kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE | kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE |
@@ -111,7 +111,7 @@ def test_a_second_gpu_can_see_it_too() -> None:
   memory = made.allocate(first, 4096, kfd.VRAM, "buffer")
   made.share(memory, second)
   made.share(memory, second)
-  assert box.memory[memory.handle][1] == [1000, 1001] == memory.gpu_ids
+  assert box.memory[memory.handle][1] == [1000, 1001] == memory.seen_by
   memory.close()
   assert not box.memory
   made.close()

@@ -151,7 +151,7 @@ def test_a_fence_is_no_error() -> None:
 
 def test_what_is_refused_is_given_back_later() -> None:
   """Steps go from the last to the first; the refused one and those before it wait for another try."""
-  unreturned: list[files.Returns] = []
+  unreturned = files.Unreturned()
   done: list[str] = []
   refuse = True
   def refused() -> None:
@@ -162,8 +162,10 @@ def test_what_is_refused_is_given_back_later() -> None:
   for _ in range(2):
     with pytest.raises(files.Refused, match="not now"): returns.close()
     assert done == ["last"] and unreturned == [returns]
+  unreturned.offer_again()
+  assert done == ["last"] and unreturned == [returns], "what is refused again is no error there"
   refuse = False
-  returns.close()
+  unreturned.offer_again()
   returns.close()
   assert done == ["last", "middle", "first"] and not unreturned
 
