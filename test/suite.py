@@ -27,7 +27,7 @@ from typing import NamedTuple
 TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
 CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90"}.items() for chip in chips.split()}
-NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
+NEEDED = ("pytest", "xdist", "hypothesis", "numpy", "torch")  # what a Python must have to run the suite itself, oracles included
 ENDED = (0, 1)  # pytest's statuses of runs that came to their end: others were interrupted, or never began
 PATIENCE = "200000"  # milliseconds for a submission, of which virtual cards get several times as many: the machine may have other work, too
 CARDS = 6   # tests of tensors on several devices name the first one, and those with the numbers 1, 3, 4 and 5
