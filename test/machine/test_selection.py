@@ -31,6 +31,9 @@ class Recorder(Selection):
   def load(self, u: UOp) -> Reg: return self.note("load")
   def store(self, u: UOp) -> None: self.note("store")
   def element(self, dtype: DType, source: UOp, number: int) -> Reg: return self.note(f"element {number} of {source.op.name}")
+  def filled(self, dtype: DType, number: Any) -> Reg: return self.note(f"filled with {number}")
+  def part_of(self, u: UOp) -> Reg: return self.note(f"part from {u.arg}")
+  def joined(self, u: UOp) -> Reg: return self.note(f"joined {len(u.src)}")
   def variable_value(self, variable: UOp, u: UOp) -> Reg: return self.note(f"variable {u.op.name}")
   def number(self, u: UOp) -> Reg: return self.note(f"number {u.op.name}")
   def cast(self, u: UOp) -> Reg: return self.resize(u)
@@ -78,6 +81,15 @@ def test_elements_of_vectors_that_are_their_elements() -> None:
   taken = [UOp(Ops.GEP, dtypes.int32, (source,), 1) for source in (acc, vector)]
   whole = UOp(Ops.GEP, dtypes.int32.vec(2), (acc,), 0)
   assert notes(acc, vector, *taken, whole) == ["variable CONST", "element 1 of ACC", "variable CONST", "finish"]
+
+def test_a_group_is_made_where_it_is_first_used_and_once() -> None:
+  pair = dtypes.int32.vec(2)
+  recorder, vector = Recorder(), UOp(Ops.VECTORIZE, pair, (const(1), const(2)))
+  groups = (UOp.const(pair, 7), vector, UOp(Ops.BROADCAST, pair, (const(3),)), UOp(Ops.GEP, pair, (vector,), 0))
+  registers = [recorder.group(u) for u in (*groups, *groups)]
+  assert registers[:4] == registers[4:] and recorder.notes == ["filled with 7", "joined 2", "joined 1", "part from 0"]
+  loaded = UOp(Ops.LOAD, pair, (UOp(Ops.PARAM, pair, (), (0, 2)),))
+  with pytest.raises(CompileError, match="k: selection for GPUs has no registers for LOAD of dtypes.int32.vec"): recorder.group(loaded)
 
 def test_bools_have_logic_and_others_numbers() -> None:
   flags = UOp.const(dtypes.bool, True)

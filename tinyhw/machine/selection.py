@@ -65,6 +65,18 @@ class Selection(Structure):
     """An element of a vector in registers."""
     raise NotImplementedError
 
+  def filled(self, dtype: DType, number: Any) -> Reg:
+    """A vector with the same number in all elements, in new registers."""
+    raise NotImplementedError
+
+  def part_of(self, u: UOp) -> Reg:
+    """A GEP of several adjacent elements of a vector."""
+    raise NotImplementedError
+
+  def joined(self, u: UOp) -> Reg:
+    """A VECTORIZE or BROADCAST: its elements beside each other."""
+    raise NotImplementedError
+
   def multiply(self, u: UOp) -> Reg:
     """An MMA: a product of the matrix unit."""
     raise NotImplementedError
@@ -152,6 +164,18 @@ class Selection(Structure):
     """The same bits; of narrow types, extended as the new type wants it."""
     value, same_sign = self.value(u.src[0]), (u.src[0].dtype in dtypes.sints) == (u.dtype in dtypes.sints)
     return self.moved(value, u) if u.dtype.itemsize >= 4 or same_sign else self.extend(value, u)
+
+  def group(self, u: UOp) -> Reg:
+    """A vector in a group of registers; what is made where it is used is made once."""
+    found = self.values.get(u)
+    if found is None: found = self.values[u] = self.make_group(u)
+    return found
+
+  def make_group(self, u: UOp) -> Reg:
+    if u.op is Ops.CONST: return self.filled(u.dtype, u.arg)
+    if u.op is Ops.GEP: return self.part_of(u)
+    if u.op in (Ops.VECTORIZE, Ops.BROADCAST): return self.joined(u)
+    raise CompileError(f"{self.function.name}: selection for GPUs has no registers for {u.op.name} of {u.dtype}")
 
   def take(self, u: UOp) -> None:
     """A GEP. Vectors of elements are made where they are used."""

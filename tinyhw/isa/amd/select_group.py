@@ -8,7 +8,6 @@ from typing import Any
 
 from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import CompileError
 from tinyhw.isa.amd import macros, regs
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.select_cast import Casts
@@ -29,11 +28,9 @@ class Groups(Casts):
     return self.generation.vectors[max(dtype.itemsize // 4, 1)]
 
   def group(self, u: UOp) -> Reg:
-    """A vector in a group of vector registers."""
-    found = self.values.get(u)
-    if found is not None: return found if found.cls.bank is regs.VGPR else self.put_group("spread", self.group_class(u.dtype), [found])
-    found = self.values[u] = self.make_group(u)
-    return found
+    """A vector in a group of vector registers; one that was loaded into scalar ones is copied."""
+    found = super().group(u)
+    return found if found.cls.bank is regs.VGPR else self.put_group("spread", self.group_class(u.dtype), [found])
 
   def put_group(self, name: str, cls: RegClass, sources: list[Reg], number: int | None = None) -> Reg:
     """A row of macros.GROUPS that makes a group (or an element) of registers and sources; number: its last operand."""
@@ -43,11 +40,7 @@ class Groups(Casts):
     self.block.insts.append(MInst(row, [dst, *spare, *sources, *([] if number is None else [number])], self.origin))
     return dst
 
-  def make_group(self, u: UOp) -> Reg:
-    if u.op is Ops.CONST: return self.filled(u)
-    if u.op is Ops.GEP: return self.part_of(u)
-    if u.op not in (Ops.VECTORIZE, Ops.BROADCAST):
-      raise CompileError(f"{self.function.name}: AMD selection has no registers for {u.op.name} of {u.dtype}")
+  def joined(self, u: UOp) -> Reg:
     if u.op is Ops.VECTORIZE and u.dtype.scalar().itemsize == 2:
       return self.woven(u.dtype, [self.halves.get(s) or (self.lowest(s), 0) for s in u.src])
     return self.packed(u.dtype, [self.value(s) for s in u.src] * (u.dtype.count // len(u.src)))
@@ -66,7 +59,6 @@ class Groups(Casts):
     return dst
 
   def part_of(self, u: UOp) -> Reg:
-    """Adjacent elements of a group."""
     (source, first), scalar, count = origin_of(u), u.dtype.scalar(), u.dtype.count
     if source.op in LOOSE:
       own = source.src[first:first + count] if source.op is Ops.VECTORIZE else source.src or (UOp.const(scalar, source.arg),)
@@ -74,12 +66,11 @@ class Groups(Casts):
     if u.dtype.itemsize % 4: return self.packed(u.dtype, [self.element(scalar, source, first + k) for k in range(count)])
     return self.put_group("pick", self.group_class(u.dtype), [self.group(source)], first // count)
 
-  def filled(self, u: UOp) -> Reg:
-    """The same constant in all elements."""
-    scalar = u.dtype.scalar()
-    if scalar.itemsize == 8: return self.packed(u.dtype, [self.value(UOp.const(scalar, u.arg))] * u.dtype.count)
-    word = int.from_bytes((to_bytes(u.arg, scalar) * 4)[:4], "little")
-    return self.put_group("fill", self.group_class(u.dtype), [], word)
+  def filled(self, dtype: DType, number: Any) -> Reg:
+    scalar = dtype.scalar()
+    if scalar.itemsize == 8: return self.packed(dtype, [self.value(UOp.const(scalar, number))] * dtype.count)
+    word = int.from_bytes((to_bytes(number, scalar) * 4)[:4], "little")
+    return self.put_group("fill", self.group_class(dtype), [], word)
 
   def packed(self, dtype: DType, elements: list[Any]) -> Reg:
     """Elements that were computed or loaded one by one."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.capabilities import HALVES
 from tinyhw.isa.sass.select_cast import Casts, code_of
@@ -30,25 +29,12 @@ class Groups(Casts):
     """The registers of a value."""
     return regs.R[max(memory_bytes(dtype) // 4, 1)]
 
-  def group(self, u: UOp) -> Reg:
-    """A vector in a group of registers."""
-    found = self.values.get(u)
-    if found is None: found = self.values[u] = self.make_group(u)
-    return found
-
-  def make_group(self, u: UOp) -> Reg:
-    if u.op is Ops.CONST: return self.filled(u.dtype, u.arg)
-    if u.op is Ops.GEP: return self.part_of(u)
-    if u.op not in (Ops.VECTORIZE, Ops.BROADCAST):
-      raise CompileError(f"{self.function.name}: NVIDIA selection has no registers for {u.op.name} of {u.dtype}")
-    return self.packed(u.dtype, list(u.src) * (u.dtype.count // len(u.src)))
+  def joined(self, u: UOp) -> Reg: return self.packed(u.dtype, list(u.src) * (u.dtype.count // len(u.src)))
 
   def filled(self, dtype: DType, number: Any) -> Reg:
-    """The same constant in all elements, in new registers."""
     return self.gathered(self.group_class(dtype), [(word, k) for word in constant_words(dtype, number) for k in range(4)])
 
   def part_of(self, u: UOp) -> Reg:
-    """Adjacent elements of a vector."""
     (source, first), scalar = origin_of(u), u.dtype.scalar()
     if source.op not in LOOSE and memory_bytes(u.dtype) % 4 == 0:
       return self.part(self.group_class(u.dtype), self.group(source), first * scalar.itemsize // 4)
