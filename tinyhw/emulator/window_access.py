@@ -12,12 +12,11 @@ from tinyhw.emulator.lds import READ, WRITE
 from tinyhw.emulator.records import offsets
 from tinyhw.emulator.windows import NOTE_BYTES, NOTE_HEAD, NOTES, Local
 
-# rsi: the state, r8: lanes that are left, r9: where the next place goes in the context, r10: what is added to addresses
+# rsi: the state, r10: what is added to addresses. First all places are found, then the data are moved
 VECTOR = """
 .{name}:
   mov rsi, qword ptr [rbx + {STATE}]
-  mov r8, qword ptr [rbx + {ACTIVE}]
-  test r8, r8
+  cmp qword ptr [rbx + {ACTIVE}], 0
   je .done_{name}
   mov r10, qword ptr [r12 + {vector.offset}]
   mov rcx, qword ptr [r12 + {vector.base}]
@@ -28,10 +27,35 @@ VECTOR = """
   mov rdi, qword ptr [r12 + {vector.addresses}]
   add rdi, rsi
   mov r14, qword ptr [r12 + {vector.high}]
-  lea r9, [rbx + {PLACES}]
 {reach}
-.lane_{name}:
+{find}
+{note}
+  mov rdi, qword ptr [r12 + {vector.data}]
+  add rdi, rsi
+  mov r14, qword ptr [r12 + {vector.row}]
+{move}
+.done_{name}:
+  ret
+"""
+# Something for each lane, and something for each of its words. rcx: the lane, r8: lanes that are left, r9: where the word's place is in the context,
+# r11: words that are left
+LANES = """
+  mov r8, qword ptr [rbx + {ACTIVE}]
+  lea r9, [rbx + {PLACES}]
+.{loop}_lane_{name}:
   tzcnt rcx, r8
+{lane}
+  mov r11, qword ptr [r12 + {vector.words}]
+.{loop}_word_{name}:
+{word}
+  add r9, 8
+  sub r11, 1
+  jne .{loop}_word_{name}
+  blsr r8, r8
+  jne .{loop}_lane_{name}
+"""
+# rax: the lane's address
+FIND_LANE = """
   mov eax, dword ptr [rdi + 4*rcx]
   test r14, r14
   je .narrow_{name}
@@ -43,37 +67,18 @@ VECTOR = """
   add rax, r10
   test qword ptr [r12 + {vector.unaligned}], rax
   jne .slow
-  mov r11, qword ptr [r12 + {vector.words}]
-.word_{name}:
+"""
+FIND_WORD = """
   call .probe_{probe}
   mov qword ptr [r9], rdx
-  add r9, 8
   add rax, {step}
-  sub r11, 1
-  jne .word_{name}
-  blsr r8, r8
-  jne .lane_{name}
-  mov r8, qword ptr [rbx + {ACTIVE}]
-  lea r9, [rbx + {PLACES}]
-{note}
-  mov rdi, qword ptr [r12 + {vector.data}]
-  add rdi, rsi
-  mov r14, qword ptr [r12 + {vector.row}]
-.move_lane_{name}:
-  tzcnt rcx, r8
-  lea rsi, [rdi + 4*rcx]
-  mov r11, qword ptr [r12 + {vector.words}]
-.move_{name}:
+"""
+# rsi: the lane's element of a row
+MOVE_LANE = "  lea rsi, [rdi + 4*rcx]"
+MOVE_WORD = """
   mov rdx, qword ptr [r9]
-  add r9, 8
-{move}
+{one}
   add rsi, r14
-  sub r11, 1
-  jne .move_{name}
-  blsr r8, r8
-  jne .move_lane_{name}
-.done_{name}:
-  ret
 """
 # r15 for the probes: the first window of the table, which is in use from now on
 WINDOWED = """
@@ -84,6 +89,7 @@ WINDOWED = """
 REACHED = "  mov r15, qword ptr [rbx + {LOCAL}]"
 # The wave's access of the LDS is noted: its kind, size and addresses
 NOTE = """
+  lea r9, [rbx + {PLACES}]
   mov rax, qword ptr [r15 + {local.noted}]
   and eax, {LAST_NOTE}
   imul rax, rax, {NOTE_BYTES}
@@ -93,7 +99,7 @@ NOTE = """
   mov dword ptr [rax], {kind}
   imul rcx, r11, {step}
   mov dword ptr [rax + 4], ecx
-  popcnt rcx, r8
+  popcnt rcx, qword ptr [rbx + {ACTIVE}]
   mov dword ptr [rax + 8], ecx
   add rax, {NOTE_HEAD}
 .note_{name}:
@@ -104,7 +110,6 @@ NOTE = """
   lea r9, [r9 + 8*r11]
   sub rcx, 1
   jne .note_{name}
-  lea r9, [rbx + {PLACES}]
 """
 SCALAR = """
 .load_scalar:
@@ -169,11 +174,18 @@ def text(context: Mapping[str, int], python: int) -> str:
   """The functions, for contexts with words at these places. python: what leaves the loop for Python."""
   operands = {"vector": offsets("vector"), "scalar": offsets("scalar")}
   parts = [(SCALAR + SLOW).format_map({**context, **operands, "PYTHON": python})]
-  for name, move in MOVES.items():
+  for name, one in MOVES.items():
     kind, size = "read" if name.startswith("load") else "write", int(next(c for c in name if c.isdigit()))
-    words: dict[str, object] = {**context, **operands, "name": name, "probe": f"{kind}{size}", "step": size, "move": move, "note": ""}
-    parts.append(VECTOR.format_map({**words, "reach": WINDOWED.format_map(words)}))
+    words: dict[str, object] = {**context, **operands, "name": name, "probe": f"{kind}{size}", "step": size, "one": one}
+    parts.append(_vector(words, WINDOWED, ""))
     words |= {"name": f"local_{name}", "probe": f"local_{kind}{size}", "local": window_checks.at(Local.FIELDS),
               "kind": READ if kind == "read" else WRITE, "LAST_NOTE": NOTES - 1, "NOTE_HEAD": NOTE_HEAD, "NOTE_BYTES": NOTE_BYTES}
-    parts.append(VECTOR.format_map({**words, "reach": REACHED.format_map(words), "note": NOTE.format_map(words)}))
+    parts.append(_vector(words, REACHED, NOTE))
   return "".join((*parts, window_checks.text(context)))
+
+def _vector(words: Mapping[str, object], reach: str, note: str) -> str:
+  """The function of one size. reach: how places are reached; note: what is kept of the access."""
+  def loop(name: str, lane: str, word: str) -> str:
+    return LANES.format_map({**words, "loop": name, "lane": lane.format_map(words), "word": word.format_map(words)})
+  return VECTOR.format_map({**words, "reach": reach.format_map(words), "note": note.format_map(words),
+                            "find": loop("find", FIND_LANE, FIND_WORD), "move": loop("move", MOVE_LANE, MOVE_WORD)})
