@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 import zipfile
 from collections.abc import Iterator
 from functools import partial
@@ -105,6 +106,22 @@ def test_a_writer_that_is_killed_leaves_the_old_value(folder: Path) -> None:
   assert diskcache_get("t", "k") == "newer"
   diskcache_clear()
   assert entries(folder) == [], "what the writer left is gone with the rest"
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nobody is killed here")
+def test_what_killed_writers_left_long_ago_is_removed(folder: Path, tmp_path: Path) -> None:
+  """By the next process that writes to the folder: not what may still be written, nor what has another name or is not in the cache."""
+  kill = "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
+  for value in (1, 2): in_child(f"import os, signal; from tinyhw.storage import diskcache_put; {kill}; diskcache_put('t', 'k', {value})", folder)
+  old, young = entries(folder)
+  unpacked, named, outside = old.with_name("archive.extracted.77.0.tmp"), old.with_name("77.0.tmp"), tmp_path / old.name
+  unpacked.mkdir()
+  for path in (unpacked / "member", named, outside): path.write_bytes(b"")
+  for path in (old, unpacked, named, outside): os.utime(path, (time.time() - 90_000,) * 2)
+  os.utime(young, (time.time() - 80_000,) * 2)
+  write = f"diskcache_put('t', 'k', 3); write_atomically({str(tmp_path / 'x')!r}, b'')"
+  done = in_child(f"from tinyhw.storage import diskcache_put, write_atomically; {write}", folder)
+  assert done.returncode == 0 and not done.stderr and diskcache_get("t", "k") == 3
+  assert not old.exists() and not unpacked.exists() and young.exists() and named.exists() and outside.exists() and len(entries(folder)) == 3
 
 def test_a_link_stays_and_what_it_means_is_replaced(tmp_path: Path) -> None:
   target, link = tmp_path / "deep" / "file", tmp_path / "link"
@@ -230,6 +247,14 @@ def test_fetch_downloads_once(server: Server, folder: Path) -> None:
   fetch(url(server, "a.txt"), allow_caching=False)
   with Context(DISABLE_HTTP_CACHE=1): fetch(url(server, "a.txt"))
   assert server.hits == 3 and entries(folder) == [path]
+
+def test_fetch_removes_what_killed_downloads_left(server: Server, folder: Path) -> None:
+  (folder / "downloads").mkdir(parents=True)
+  left = [folder / "downloads" / f"file.{number}.0.tmp" for number in (1, 2)]
+  for path in left: path.write_bytes(b"part")
+  os.utime(left[0], (time.time() - 90_000,) * 2)
+  path = fetch(url(server, "a.gz"), gunzip=True)
+  assert sorted(entries(folder)) == sorted([left[1], path])
 
 def test_fetch_names(server: Server, folder: Path, tmp_path: Path) -> None:
   assert fetch(url(server, "a.txt"), name="b.txt", subdir="sub") == folder / "downloads" / "sub" / "b.txt"

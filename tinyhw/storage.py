@@ -2,7 +2,8 @@
 
 The disk cache is best effort: a read-only or missing folder costs speed and never raises; a damaged entry is a miss. A value is one file,
 written under another name and renamed, so any number of processes may share the folder. Values are pickled, and to read a pickle is to run it: files
-that another user wrote are misses too.
+that another user wrote are misses too. A writer that is killed leaves its file under the other name; who next writes to the same folder of the cache
+removes it, once it is a day old.
 
 urllib, hashlib, pickle, ... are imported inside the functions that need them: together they would double the time of `import tinyhw`.
 """
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
 _FORMAT = b"tinyhw1\n"  # head of every entry, before the digest of the pickled value and the value
 _DIGEST_BYTES = 16
+_ABANDONED_SECONDS = 86400  # nobody writes to a file for a day without changing it
 _ABSENT = object()
 _numbers = itertools.count()
+_looked_at: set[str] = set()  # folders of the cache in which this process has looked for what others left
 
 def cache_dir() -> str:
   """CACHEDIR, else the folder tinyhw in what the system calls the user's cache. It need not exist, nor be writable.
@@ -43,6 +46,30 @@ def cache_dir() -> str:
     if not os.path.isabs(base): base = os.path.join(home, "Library", "Caches") if sys.platform == "darwin" else os.path.join(home, ".cache")
   return os.path.join(base, "tinyhw")
 
+# **** files that are whole ****
+
+def _temporary(path: str) -> str:
+  """A name beside path that no other writer has."""
+  return f"{path}.{os.getpid()}.{next(_numbers)}.tmp"
+
+def _is_temporary(name: str) -> bool:
+  parts = name.rsplit(".", 3)
+  return len(parts) == 4 and parts[1].isdecimal() and parts[2].isdecimal() and parts[3] == "tmp"
+
+def _remove_abandoned(folder: str) -> None:
+  """Remove what writers that were killed left in a folder, long ago. Only in the cache, and once in a process: one look at the names there."""
+  if folder in _looked_at or not os.path.join(folder, "").startswith(os.path.join(os.path.realpath(cache_dir()), "")): return
+  _looked_at.add(folder)
+  import shutil
+  import time
+  try:
+    with os.scandir(folder) as entries: found = [entry for entry in entries if _is_temporary(entry.name)]
+    for entry in found:
+      if time.time() - entry.stat(follow_symlinks=False).st_mtime < _ABANDONED_SECONDS: continue
+      if entry.is_dir(follow_symlinks=False): shutil.rmtree(entry.path, ignore_errors=True)
+      else: os.unlink(entry.path)
+  except OSError: pass  # another process was faster, or the folder is somebody else's
+
 class atomic_file:
   """`with atomic_file(path) as file`: a file to write that takes path's place when the block ends: readers see the old file or the new one, whole.
 
@@ -52,10 +79,12 @@ class atomic_file:
   def __init__(self, path: str, durable: bool = False):
     self.path, self.durable = os.path.realpath(path), durable
     self.replaces = not os.path.exists(self.path) or os.path.isfile(self.path) or os.path.isdir(self.path)  # a folder then refuses
-    self.temporary = f"{self.path}.{os.getpid()}.{next(_numbers)}.tmp"
+    self.temporary = _temporary(self.path)
 
   def __enter__(self) -> BinaryIO:
-    os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+    folder = os.path.dirname(self.path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    _remove_abandoned(folder)
     self.file: BinaryIO = open(self.temporary, "xb") if self.replaces else open(self.path, "wb")
     return self.file
 
@@ -170,7 +199,7 @@ def _unpack(archive: str, folder: str) -> None:
   import shutil
   import tarfile
   import zipfile
-  temporary = f"{folder}.{os.getpid()}.{next(_numbers)}.tmp"
+  temporary = _temporary(folder)
   try:
     if zipfile.is_zipfile(archive):
       with zipfile.ZipFile(archive) as z: z.extractall(temporary)  # drops .. and absolute paths itself
@@ -218,10 +247,10 @@ def fetch(url: str, name: pathlib.Path | str | None = None, subdir: str | None =
   path = _target(url, name, subdir, headers or {}, ".gunzip" if gunzip else "")
   fresh = not (allow_caching and os.path.isfile(path) and os.path.getsize(path) > 0 and (gunzip or sha256 in (None, _sha256(path))))
   if fresh:
-    temporary = f"{path}.{os.getpid()}.{next(_numbers)}.tmp"
-    unpacked = temporary + ".gunzip"
+    temporary, unpacked = _temporary(path), _temporary(path)
     try:
       os.makedirs(os.path.dirname(path), exist_ok=True)
+      _remove_abandoned(os.path.realpath(os.path.dirname(path)))
       _download(url, temporary, headers or {})
       if sha256 is not None and (found := _sha256(temporary)) != sha256:
         raise FetchError(f"{url} has the sha256 {found}, not {sha256}; the file there has changed or was damaged on the way")
