@@ -50,6 +50,19 @@ def test_other_shapes_and_types_of_the_unit() -> None:
   assert count(run(matmul(6, 6, 12), replace(LANES, lanes=4, matrix=(half, by_columns(2, 4, 2, F32, F32, 4)))), Ops.MMA) >= 1
   assert count(run(matmul(8, 8, 8, dtypes.float64)), Ops.MMA) == 0
 
+@pytest.mark.parametrize("left, right, fits", [
+  (dtypes.fp8e4m3, dtypes.fp8e5m2, True), (dtypes.int8, dtypes.float16, True), (dtypes.bool, dtypes.fp8e4m3, True),
+  (dtypes.int16, dtypes.float16, False), (dtypes.bfloat16, dtypes.float16, False)])
+@pytest.mark.parametrize("steps", (8, 7))
+def test_factors_of_narrower_types(left: DType, right: DType, fits: bool, steps: int) -> None:
+  """They are converted where the unit's type has all of their numbers, whatever they are padded with."""
+  out, a, w = UOp.param(0, F32, 16 * 16), UOp.param(1, left, 16 * steps), UOp.param(2, right, steps * 16)
+  i, j, x = axis(16, 0), axis(16, 1), axis(steps, 2, "REDUCE")
+  terms = a.index(i * steps + x).load().cast(F32) * w.index(x * 16 + j).load().cast(F32)
+  unit = replace(LANES, matrix=(by_columns(4, 8, 4, dtypes.float16, F32, 8),))
+  program = run(UOp.sink(out.index(i * 16 + j).store(terms.reduce(Ops.ADD, x), i, j)), unit)
+  assert (count(program, Ops.MMA) >= 1) == fits
+
 # How real units share their matrices: all have 8 lanes here, and the digits of a real one.
 SHARED = {
   "lanes have copies of the factors, rows go back and forth": by_columns(4, 4, 4, F32, F32, 8),

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tinyhw.codegen.affine import linear, make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.tiling import Opt, OptOps, substitute
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, can_lossless_cast, dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import BLOCK_ROWS, LINE_BYTES, LINES, PIECE_BYTES, WORD_BYTES, Layout, Matrix, Panels
 from tinyhw.uop.ops import UOp
@@ -143,11 +143,19 @@ def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: in
   return UOp(Ops.REDUCE, dtype, (result, *loops), u.arg) if loops else result
 
 def factors(reduction: UOp, matrix: Matrix) -> tuple[UOp, UOp] | None:
-  """What a sum of products multiplies, if its types are the matrix unit's; factors may be widened to the type of the sum."""
+  """What a sum of products multiplies, as the matrix unit takes it: factors that were widened to the type of the sum are converted to the unit's type
+  instead, if that has all of their numbers."""
   body = reduction.src[0]
   if reduction.arg is not Ops.ADD or body.op is not Ops.MUL or reduction.dtype is not matrix.result: return None
-  x, y = (s.src[0] if s.op is Ops.CAST and s.src[0].dtype is matrix.operand else s for s in map(without_choice, body.src))
-  return (x, y) if x.dtype is y.dtype is matrix.operand else None
+  x, y = (operand_of(without_choice(s), matrix.operand) for s in body.src)
+  return None if x is None or y is None else (x, y)
+
+def operand_of(u: UOp, dtype: DType) -> UOp | None:
+  """A factor in a type of the matrix unit, exactly; None if that cannot be."""
+  source = u.src[0] if u.op is Ops.CAST else u
+  if source.dtype is dtype: return source
+  if u.dtype is dtype: return u
+  return UOp(Ops.CAST, dtype, (source,)) if u.op is Ops.CAST and can_lossless_cast(source.dtype, dtype) else None
 
 def without_choice(u: UOp) -> UOp:
   """A value, or 0 where a gate is false, is the value itself if it is an element of memory that has the same gate, and is 0 there."""

@@ -67,10 +67,10 @@ def merged(sink: UOp, groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: M
   total = instead.get(groups[2][-1], groups[2][-1])
   inside = make(Ops.CMPLT, dtypes.bool, (total, number(steps)))
   gone = set(digits) - set(instead)
-  below = set(found[0].toposort()) | set(found[1].toposort())
+  below = dict.fromkeys((*found[0].toposort(), *found[1].toposort()))   # factors may be conversions that sink has not
   new = dict(digits)
   def source(u: UOp) -> UOp: return index_of(u, changed, digits) if u.dtype is dtypes.weakint and u.op is not Ops.RANGE else new[u]
-  for u in sink.toposort():
+  for u in (*below, *sink.toposort()):
     if u in new or u.dtype is dtypes.weakint and u.op is not Ops.RANGE: continue
     src = tuple([source(s) for s in u.src])
     if u.op is Ops.STORE or u.op is Ops.REDUCE:

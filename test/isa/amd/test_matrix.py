@@ -54,6 +54,14 @@ def test_what_does_not_divide_and_a_transposed_factor(arch: str) -> None:
   check(product(37, 50, 40, dtypes.float16, dtypes.float32), arch)
   check(product(32, 32, 32, dtypes.float16, dtypes.float32, transposed=True), arch)
 
+@pytest.mark.parametrize("arch, operand", [("gfx1100", dtypes.fp8e4m3), ("gfx942", dtypes.fp8e5m2)])
+def test_narrower_factors_are_converted_to_halves(arch: str, operand: DType) -> None:
+  """Where the unit has none of fp8, or of fp8 of other kinds, as on gfx942."""
+  kernel = product(32, 32, 32, operand, dtypes.float32)
+  program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
+  assert {u.arg.operand for u in program.uops if u.op is Ops.MMA} == {dtypes.float16}
+  check(kernel, arch)
+
 @pytest.mark.parametrize("arch", ARCHS)
 def test_sums_stay_in_their_registers(arch: str) -> None:
   """The loop along the sum copies no accumulators."""

@@ -44,6 +44,21 @@ def test_products(dtype: object, arch: str) -> None:
   assert "HMMA.16816" in names and "LDSM" in names and "LDS" not in names
   check(kernel, arch)
 
+FP8 = dtypes.fp8e4m3
+WIDENED = [(FP8, FP8), (dtypes.fp8e5m2, FP8), (dtypes.int8, HALF), (dtypes.fp8e5m2, dtypes.bfloat16)]
+
+@pytest.mark.parametrize("left, right", WIDENED, ids=lambda dtype: str(dtype).removeprefix("dtypes."))
+def test_narrower_factors_are_converted_to_what_the_unit_takes(left: DType, right: DType) -> None:
+  """Exactly: all numbers of 8 bits are halves, too."""
+  out, a, b = UOp.param(0, dtypes.float32, 32 * 24), UOp.param(1, left, 32 * 40), UOp.param(2, right, 40 * 24)
+  i, j, x = axis(32, 0), axis(24, 1), axis(40, 2, "REDUCE")
+  total = a.index(i * 40 + x).load().cast(dtypes.float32) * b.index(x * 24 + j).load().cast(dtypes.float32)
+  kernel = UOp.sink(out.index(i * 24 + j).store(total.reduce(Ops.ADD, x), i, j))
+  for arch in ARCHS:
+    placed = assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "product"), arch)[2]
+    assert "HMMA.16816" in {inst.row.name for _, inst, _ in placed}
+  check(kernel, "sm_80")
+
 @pytest.mark.parametrize("m, n, k, transposed", [(16, 8, 16, False), (16, 8, 16, True), (64, 64, 64, False), (64, 64, 64, True), (37, 50, 40, False)])
 def test_shapes(m: int, n: int, k: int, transposed: bool) -> None: check(product(m, n, k, HALF, dtypes.float32, transposed), "sm_80")
 

@@ -53,10 +53,10 @@ RDNA3 = (
   Unit("v_wmma_i32_16x16x16_iu8", transposed(16, 16, INT8, INT32, 32, 1, copies=True), neg_lo=3),
 )
 RDNA4 = (
+  *(Unit(f"v_wmma_f32_16x16x16_{name}_{name}", transposed(16, 16, dtype, FLOAT, 32, 8)) for name, dtype in zip(("fp8", "bf8"), dtypes.fp8_ocp)),
   Unit("v_wmma_f32_16x16x16_f16", transposed(16, 16, HALF, FLOAT, 32, 8)),
   Unit("v_wmma_f32_16x16x16_bf16", transposed(16, 16, BFLOAT, FLOAT, 32, 8)),
   Unit("v_wmma_i32_16x16x16_iu8", transposed(16, 16, INT8, INT32, 32, 8), neg_lo=3),
-  *(Unit(f"v_wmma_f32_16x16x16_{name}_{name}", transposed(16, 16, dtype, FLOAT, 32, 8)) for name, dtype in zip(("fp8", "bf8"), dtypes.fp8_ocp)),
 )
 
 def narrow(types: tuple[DType, DType]) -> tuple[Unit, ...]:
@@ -84,9 +84,9 @@ SINGLE = (  # last: it takes what the others' operands can be widened to
   Unit("v_mfma_f32_32x32x2_f32", transposed(32, 2, FLOAT, FLOAT, 64, 4)),
   Unit("v_mfma_f32_16x16x4_f32", transposed(16, 4, FLOAT, FLOAT, 64, 4)),
 )
-# in waves of the usual size
+# In waves of the usual size. Factors go to the first unit whose type has all of their numbers, so narrow types are before those that have theirs
 UNITS = {"gfx1100": RDNA3, "gfx1200": RDNA4,
-         "gfx942": CDNA + narrow(dtypes.fp8_fnuz) + SINGLE, "gfx950": LONG + CDNA + narrow(dtypes.fp8_ocp) + SINGLE}
+         "gfx942": narrow(dtypes.fp8_fnuz) + CDNA + SINGLE, "gfx950": narrow(dtypes.fp8_ocp) + LONG + CDNA + SINGLE}
 
 def units(generation: Generation) -> tuple[Unit, ...]:
   """The shapes of a generation for waves of its size, best first."""
