@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from tinyhw.errors import TinyError
 
-AnyError = TypeVar("AnyError", bound="StrictError")
+AnyError = TypeVar("AnyError", bound="EmulatorError")
 
 class Misplaced(Exception):
   """What errors about a place in memory have. address: of the first byte that is not to be accessed; None: it is about something else. lane: whose
@@ -26,12 +26,12 @@ class Misplaced(Exception):
 
 class EmulatorError(TinyError, RuntimeError):
   """The virtual hardware cannot go on: something that it does not know, or that the hardware forbids."""
-
-class StrictError(EmulatorError):
-  """A program or driver relied on luck. The message says which kernel or packet, where, and what would make it right."""
   def located(self: AnyError, where: str) -> AnyError:
     """The same, with lines that say where it happened."""
     return type(self)(self.message + where)
+
+class StrictError(EmulatorError):
+  """A program or driver relied on luck. The message says which kernel or packet, where, and what would make it right."""
 
 class UnknownInstruction(StrictError):
   """Bytes that are no instruction of this architecture, or one that the emulator has no meaning for."""

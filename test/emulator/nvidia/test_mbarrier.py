@@ -61,7 +61,7 @@ def test_the_word() -> None:
   """As ptxas makes it, and takes its pending count out: 2^20 - (bits 43 on)."""
   m = memory()
   barrier = Mbarrier(m, 8, 5)
-  assert barrier.word() == (2 ** 20 - 5) << 1 | (2 ** 20 - 5) << 43 and m.load(0, 8, 8) == barrier.word().to_bytes(8, "little")
+  assert barrier.word() == (2 ** 20 - 5) << 1 | (2 ** 20 - 5) << 43 and m.data[8:16] == barrier.word().to_bytes(8, "little")
   barrier.arrive(m.release(0), 2, 0)
   assert 2 ** 20 - (barrier.word() >> 43 & 0xfffff) == 3
   barrier.arrive(m.release(0), 3, 0)
@@ -75,6 +75,14 @@ def test_misuse() -> None:
   with pytest.raises(EmulatorError, match=r"1 arrive where 0 of 2 are missing; the phase is not complete \(16 bytes are under way\)"):
     barrier.arrive(m.release(0), 1, 0)
   with pytest.raises(EmulatorError, match="1048575 are the most"): barrier.change(0, 1 << 20)
+
+def test_nothing_else_touches_its_bytes() -> None:
+  m = memory()
+  Mbarrier(m, 8, 1)
+  for beside in (0, 16): m.store(0, beside, bytes(8))
+  for address, size in ((4, 8), (15, 1), (0, 32)):
+    with pytest.raises(EmulatorError, match="where an mbarrier is, at 0x8: until SYNCS.CCTL.IV only"): m.store(0, address, bytes(size))
+    with pytest.raises(EmulatorError, match="where an mbarrier is, at 0x8"): m.look(0, address, size)
 
 # ***** programs *****
 
@@ -125,10 +133,22 @@ def test_waiting_for_what_never_comes() -> None:
   (["UIADD3 UR2, UR2, 0x4, URZ", ARRIVE], OutOfBounds, "its address is no multiple of 8"),
   (["MOV R6, 0x3", "SYNCS.ARRIVE.TRANS64.ART0 RZ, [UR2], R6"], EmulatorError, "3 arrive where 1 of 64 are missing"),
   (["SYNCS.CCTL.IV [UR3]", "UIADD3 UR2, UR3, URZ, URZ", ARRIVE], UninitialisedRead, "no mbarrier has been initialised"),
-  (["UMOV UR0, 0x7", "SYNCS.EXCH.64 URZ, [UR3], UR0"], EmulatorError, "is no word of a barrier whose first phase has just begun"),
+  (["UMOV UR0, 0x7", "UMOV UR3, 0x80", "SYNCS.EXCH.64 URZ, [UR3], UR0"], EmulatorError, "is no word of a barrier whose first phase has just begun"),
+  (["SYNCS.EXCH.64 URZ, [UR3], UR0"], EmulatorError, "mbarrier 0x4. is initialised again: SYNCS.CCTL.IV must end it before"),
+  (["UMOV UR0, 0x0", "UMOV UR3, 0x80", "SYNCS.EXCH.64 URZ, [UR3], UR0"], EmulatorError, "0x80: 0x.* is a word of 1048576 arrivals; there are 1 to"),
+  (["MOV R6, UR2", "LDS R4, [R6]", "MOV R5, R4"], EmulatorError, "LDS address 0x40: 4 bytes are read or written where an mbarrier is, at 0x40"),
+  (["MOV R2, RZ", "STS.64 [R2+0x48], RZ"], EmulatorError, "8 bytes are read or written where an mbarrier is, at 0x48"),
   (["SYNCS.ARRIVE.TRANS64.A0T1 RZ, [UR2], RZ"], UnknownInstruction, "SYNCS.ARRIVE..A0T1 has no meaning here yet")])
 def test_rules(lines: list[str], error: type[EmulatorError], message: str) -> None:
-  with pytest.raises(error, match=message): ran([*start(64), *lines])
+  """What is wrong is told with its instruction, whatever class of error it is."""
+  with pytest.raises(error, match=f"(?s){message}.* at 0x.* of block .*, kernel "): ran([*start(64), *lines])
+
+def test_memory_that_is_no_mbarrier_any_more() -> None:
+  """The warp that initialised it may initialise it again, or use the memory."""
+  ended = [*start(64), "SYNCS.CCTL.IV [UR3]"]
+  ran([*ended, "SYNCS.EXCH.64 URZ, [UR3], UR0"])
+  block = ran([*ended, "MOV R6, UR3", "STS [R6], R6", "LDS R4, [R6]", "MOV R5, R4"])
+  assert [warp.registers[5][0] for warp in block.warps] == [AT, AT + 8]
 
 def test_others_meet_who_initialises() -> None:
   lines = start(64)

@@ -126,6 +126,8 @@ RULES = [
   ([*box(GOAL, (0, 0)), *box(GOAL + 128, (0, 0)), *expect(SIZE)], WAIT, EmulatorError, "a phase is complete while 1 of its copies are under way"),
   ([*expect(2 * SIZE), *box(GOAL, (0, 0))], WAIT, Hang, "for which arrivals or bytes are missing"),
   (box(GOAL, (0, 0)), [], DataRace, "the block ends, and 1 copies to its memory have not been waited for"),
+  ([*expect(2 * SIZE), *box(GOAL, (0, 0)), "SYNCS.CCTL.IV [UR2]"], [], EmulatorError, "ends while 1 of its copies are under way"),
+  ([*expect(SIZE), *box(AT - AT % 128, (0, 0))], WAIT, EmulatorError, "LDS address 0x3f00: 16 bytes are read or written where an mbarrier is"),
   ([*expect(SIZE), *box(GOAL + 64, (0, 0))], WAIT, OutOfBounds, "a box at shared memory 0x440 is no multiple of 128"),
   ([*expect(SIZE), *box(16384, (0, 0))], WAIT, OutOfBounds, "the workgroup has 16384 bytes"),
   ([*expect(SIZE), *(line.replace(f"UR9, {AT:#x}", "UR9, 0x200") for line in box(GOAL, (0, 0)))], WAIT, UninitialisedRead,

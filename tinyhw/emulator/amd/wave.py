@@ -15,7 +15,7 @@ from tinyhw.emulator.lds import Access, LocalMemory
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.state import Wave, start
 from tinyhw.emulator.amd.translate import Translation, translation
-from tinyhw.emulator.errors import Misplaced, PageFault, StrictError
+from tinyhw.emulator.errors import EmulatorError, Misplaced, PageFault, StrictError
 from tinyhw.emulator.memory import WindowedMemory
 
 class Status(IntEnum):
@@ -47,7 +47,7 @@ class Workgroup:
     self.executed = 0
 
   def step(self, budget: int) -> Status:
-    """Execute up to `budget` instructions, of waves in a random order. Raises StrictError naming instruction and kernel, or PageFault."""
+    """Execute up to `budget` instructions, of waves in a random order. Raises EmulatorError naming instruction and kernel, or PageFault."""
     while budget > 0:
       ready = [wave for wave in self.alive if not wave.waiting]
       if not ready:
@@ -86,7 +86,7 @@ class Workgroup:
           done += found.run(wave, block, count - done, self.decoder)
           if wave.numbered: continue
         done += self.steps(wave, count - done)
-    except (StrictError, PageFault) as e: raise self.located(e, wave, wave.at) from e
+    except (EmulatorError, PageFault) as e: raise self.located(e, wave, wave.at) from e
     self.executed += done
     if wave.ended: self.alive.remove(wave)
     return max(done, 1)
@@ -110,7 +110,7 @@ class Workgroup:
         if step.breaks or self.translation is not None: break
     return done
 
-  def located(self, error: StrictError | PageFault, wave: Wave, pc: int) -> StrictError | PageFault:
+  def located(self, error: EmulatorError | PageFault, wave: Wave, pc: int) -> EmulatorError | PageFault:
     """The error with where it happened."""
     where = f"{pc:#x} (kernel + {pc - self.registers.code:#x})"
     try: where += f": {(self.decoder.steps(wave.mode).get(pc) or self.decoder.decode(pc, wave.mode)).text}"

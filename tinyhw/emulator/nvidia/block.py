@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tinyhw import config
-from tinyhw.emulator.errors import Hang, Misplaced, PageFault, StrictError
+from tinyhw.emulator.errors import EmulatorError, Hang, Misplaced, PageFault, StrictError
 from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.memory import INSTRUCTION, WindowedMemory
 from tinyhw.emulator.nvidia import unused
@@ -55,7 +55,7 @@ class Block:
     return self.executed
 
   def step(self, budget: int) -> bool:
-    """Execute so many instructions, of warps in a random order, or up to the end of a run more; True when all have ended. Raises StrictError naming
+    """Execute so many instructions, of warps in a random order, or up to the end of a run more; True when all have ended. Raises EmulatorError naming
     instruction and kernel, or PageFault."""
     until = self.executed + budget
     while self.alive and self.executed < until:
@@ -72,8 +72,11 @@ class Block:
     """All warps that still run have come to the barrier. Accesses to shared memory before it are done in order, before it; but for copies under
     way. Where one waits for something else, a copy arrives that may be it. Raises Hang if there is none."""
     lost = next((warp for warp in self.alive if warp.until is not None), None)
-    if lost is not None and isinstance(self.shared, SharedMemory) and self.shared.deliver(): return
-    if lost is not None: raise self.located(Hang(f"it waits {lost.goal}, and all other warps wait too, or have ended"), lost)
+    if lost is not None:
+      try:
+        if isinstance(self.shared, SharedMemory) and self.shared.deliver(): return
+        raise Hang(f"it waits {lost.goal}, and all other warps wait too, or have ended")
+      except EmulatorError as e: raise self.located(e, lost) from e
     self.shared.barrier((warp.number, access) for warp in self.warps for access in warp.copies.unfinished())
     for warp in self.alive: warp.waiting = False
 
@@ -89,7 +92,7 @@ class Block:
           if warp.numbered: continue
         done += self.steps(warp, count - done)
       if warp.ended and self.alive == [warp] and isinstance(self.shared, SharedMemory): self.shared.check_end()
-    except (StrictError, PageFault) as e: raise self.located(e, warp) from e
+    except (EmulatorError, PageFault) as e: raise self.located(e, warp) from e
     self.executed += done
     if warp.ended: self.alive.remove(warp)
 
@@ -112,7 +115,7 @@ class Block:
       if decoded.ends and self.translation is not None: break
     return done
 
-  def located(self, error: StrictError | PageFault, warp: Warp) -> StrictError | PageFault:
+  def located(self, error: EmulatorError | PageFault, warp: Warp) -> EmulatorError | PageFault:
     """The error with where it happened."""
     where = f"{warp.at:#x} (kernel + {warp.at - self.launch.code:#x})"
     try: where += f": {self.decoder.at(warp.at).text}"

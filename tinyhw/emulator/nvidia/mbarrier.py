@@ -12,12 +12,12 @@ from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.lds import ATOMIC, WRITE
 from tinyhw.emulator.nvidia.numbers import WORD
 from tinyhw.emulator.nvidia.operands import Operands, Source, put
-from tinyhw.emulator.nvidia.shared import Clock, SharedMemory
+from tinyhw.emulator.nvidia.shared import MBARRIER_BYTES, Clock, SharedMemory
 from tinyhw.emulator.nvidia.state import ZEROS, Warp, lanes_of
 from tinyhw.isa.sass import regs
 
 Step = Callable[[Warp, int], None]
-BYTES, MOST = 8, (1 << 20) - 1   # of a barrier; the most arrivals and bytes
+MOST = (1 << 20) - 1             # arrivals, and bytes
 HASTE, LATE = 2, 8               # one of so many looks with patience gives up at once; at one of so many looks a copy arrives
 
 class Mbarrier:
@@ -29,6 +29,7 @@ class Mbarrier:
     self.actor = shared.actor(f"a copy that mbarrier {address:#x} counts")
     self.gathered: Clock = {}
     self.published: Clock = {}
+    shared.mbarriers[address] = self
     self.write()
 
   def word(self) -> int:
@@ -37,8 +38,8 @@ class Mbarrier:
     return (self.phase & 1) << 63 | arrivals << 43 | bytes_missing << 21 | (MOST + 1 - self.count & MOST) << 1
 
   def write(self) -> None:
-    self.shared.put(self.address, BYTES, self.word())
-    self.shared.written[self.address:self.address + BYTES] = b"\1" * BYTES
+    self.shared.put(self.address, MBARRIER_BYTES, self.word())
+    self.shared.written[self.address:self.address + MBARRIER_BYTES] = b"\1" * MBARRIER_BYTES
 
   def arrive(self, known: Clock, arrivals: int, expects: int) -> None:
     """So many threads arrive, and say that so many bytes will come. Raises EmulatorError."""
@@ -48,12 +49,16 @@ class Mbarrier:
     for actor, time in known.items(): self.gathered[actor] = max(time, self.gathered.get(actor, 0))
     self.change(arrivals, expects)
 
+  def under_way(self) -> int:
+    """How many copies that it counts have not come."""
+    return sum(delivery.actor == self.actor for delivery in self.shared.deliveries)
+
   def change(self, arrivals: int, expects: int) -> None:
     """Count, and begin the next phase if this one is complete."""
     self.missing, self.expected = self.missing - arrivals, self.expected + expects
     if not -MOST <= self.expected <= MOST: raise EmulatorError(f"mbarrier {self.address:#x}: {self.expected} bytes are expected, {MOST} are the most")
     if not self.missing and not self.expected:
-      late = sum(delivery.actor == self.actor for delivery in self.shared.deliveries)
+      late = self.under_way()
       if late: raise EmulatorError(f"mbarrier {self.address:#x}: a phase is complete while {late} of its copies are under way: expect all bytes")
       self.phase += 1
       self.missing, self.published = self.count, {**self.gathered, self.actor: self.phase}
@@ -71,7 +76,7 @@ def shared_of(warp: Warp) -> SharedMemory:
 
 def checked(address: int) -> int:
   """Raises OutOfBounds."""
-  if address % BYTES: raise OutOfBounds(f"mbarrier at {address:#x}: its address is no multiple of {BYTES}")
+  if address % MBARRIER_BYTES: raise OutOfBounds(f"mbarrier at {address:#x}: its address is no multiple of {MBARRIER_BYTES}")
   return address
 
 # ***** instructions *****
@@ -89,9 +94,10 @@ def initialise(o: Operands) -> Step:
     address, word, shared = checked(base(warp)[0] + offset & WORD), source(warp)[0], shared_of(warp)
     count = MOST + 1 - (word >> 1 & MOST)
     if count > MOST: raise EmulatorError(f"mbarrier {address:#x}: {word:#x} is a word of {count} arrivals; there are 1 to {MOST}")
-    shared.touch(warp.number, address, BYTES, WRITE)
-    shared.mbarriers[address] = made = Mbarrier(shared, address, count)
-    if made.word() != word: raise EmulatorError(f"mbarrier {address:#x}: {word:#x} is no word of a barrier whose first phase has just begun")
+    if address in shared.mbarriers: raise EmulatorError(f"mbarrier {address:#x} is initialised again: SYNCS.CCTL.IV must end it before")
+    shared.touch(warp.number, address, MBARRIER_BYTES, WRITE)
+    if Mbarrier(shared, address, count).word() != word:
+      raise EmulatorError(f"mbarrier {address:#x}: {word:#x} is no word of a barrier whose first phase has just begun")
   return run
 
 # what a lane's register means: arrivals, and bytes that are expected
@@ -108,7 +114,7 @@ def arrive(o: Operands) -> Step:
     known = shared.release(warp.number)
     for lane in lanes_of(mask):
       barrier = barrier_at(shared, checked(places[lane]))
-      shared.touch(warp.number, barrier.address, BYTES, ATOMIC)
+      shared.touch(warp.number, barrier.address, MBARRIER_BYTES, ATOMIC)
       words[lane] = barrier.word() >> 32
       barrier.arrive(known, *meaning(values[lane]))
     if index != regs.ZERO: put(warp, index, words, mask)
@@ -136,7 +142,7 @@ def has_completed(warp: Warp, address: int, parity: int) -> bool:
   """Whether a warp sees a phase as complete; then it knows what those knew who arrived."""
   shared = shared_of(warp)
   barrier = barrier_at(shared, checked(address))
-  shared.touch(warp.number, address, BYTES, ATOMIC)
+  shared.touch(warp.number, address, MBARRIER_BYTES, ATOMIC)
   if barrier.phase & 1 == parity: return False
   shared.acquire(warp.number, barrier.published)
   return True
@@ -145,10 +151,12 @@ def forget(o: Operands) -> Step:
   """SYNCS.CCTL.IV: the memory is no barrier any more."""
   address = place(o)
   def run(warp: Warp, mask: int) -> None:
-    shared = shared_of(warp)
-    for at in {address(warp)[lane] for lane in lanes_of(mask)}:
-      shared.touch(warp.number, barrier_at(shared, checked(at)).address, BYTES, WRITE)
+    shared, places = shared_of(warp), address(warp)
+    for at in {places[lane] for lane in lanes_of(mask)}:
+      if late := barrier_at(shared, checked(at)).under_way():
+        raise EmulatorError(f"mbarrier {at:#x} ends while {late} of its copies are under way: wait for their phase before")
       del shared.mbarriers[at]
+      shared.touch(warp.number, at, MBARRIER_BYTES, WRITE)
   return run
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {"SYNCS.EXCH": initialise, "SYNCS.ARRIVE": arrive, "SYNCS.PHASECHK": look, "SYNCS.IV": forget}

@@ -15,12 +15,13 @@ from array import array
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from tinyhw.emulator.errors import DataRace
+from tinyhw.emulator.errors import DataRace, EmulatorError
 from tinyhw.emulator.lds import ATOMIC, READ, RIVALS, WHAT, WRITE, Access, LocalMemory
 from tinyhw.emulator.windows import NOWHERE, Local
 
 if TYPE_CHECKING: from tinyhw.emulator.nvidia.mbarrier import Mbarrier
 
+MBARRIER_BYTES = 8
 VIEW = 3              # becoming visible to the asynchronous proxy
 DONE = (*WHAT, "make visible to products and copies")
 Clock = dict[int, int]   # actor -> time
@@ -139,6 +140,7 @@ class SharedMemory(LocalMemory):
   def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
     """wave: or another actor."""
     self.check_bounds(address, size, kind)
+    if kind != ATOMIC and self.mbarriers: self.check_no_mbarrier(address, size)
     known = self.knows[wave]
     for rival in RIVALS[kind] if rivals is None else rivals:
       for other, marks in self.marks[rival].items():
@@ -146,6 +148,13 @@ class SharedMemory(LocalMemory):
         if other == wave or marks.latest <= seen: continue
         if max(marks.times[address:address + size]) > seen: raise DataRace(self.conflict(wave, address, kind, other, rival))
     self.mark(wave, address, size, kind)
+
+  def check_no_mbarrier(self, address: int, size: int) -> None:
+    """Raises EmulatorError for memory that only SYNCS may touch."""
+    for at in self.mbarriers:
+      if at < address + size and address < at + MBARRIER_BYTES:
+        raise EmulatorError(f"LDS address {address:#x}: {size} bytes are read or written where an mbarrier is, at {at:#x}: until SYNCS.CCTL.IV only "
+                            "SYNCS may touch it")
 
   def mark(self, actor: int, address: int, size: int, kind: int) -> None:
     marks = self.marks[kind].get(actor)

@@ -17,10 +17,10 @@ from typing import NamedTuple
 from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UnknownInstruction
 from tinyhw.emulator.lds import ATOMIC
 from tinyhw.emulator.nvidia.descriptors import LINES, PIECE, swizzled
-from tinyhw.emulator.nvidia.mbarrier import BYTES, MOST, barrier_at, checked, shared_of
+from tinyhw.emulator.nvidia.mbarrier import MOST, barrier_at, checked, shared_of
 from tinyhw.emulator.nvidia.numbers import WORD, signed
 from tinyhw.emulator.nvidia.operands import Operands
-from tinyhw.emulator.nvidia.shared import Delivery
+from tinyhw.emulator.nvidia.shared import MBARRIER_BYTES, Delivery
 from tinyhw.emulator.nvidia.state import Warp
 
 Step = Callable[[Warp, int], None]
@@ -79,7 +79,7 @@ def deliver_later(warp: Warp, barrier: int, pieces: list[tuple[int, bytes]]) -> 
   shared = shared_of(warp)
   counter = barrier_at(shared, checked(barrier))
   shared.knows[counter.actor], shared.now[counter.actor] = shared.release(warp.number), counter.phase + 1
-  shared.touch(counter.actor, barrier, BYTES, ATOMIC)
+  shared.touch(counter.actor, barrier, MBARRIER_BYTES, ATOMIC)
   total = sum(len(data) for _, data in pieces)
   if total > MOST: raise EmulatorError(f"a copy of {total} bytes: an mbarrier counts no more than {MOST}")
   for address, data in pieces: shared.expect(counter.actor, address, len(data))
