@@ -15,7 +15,7 @@ import bisect
 import functools
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -99,40 +99,53 @@ def parsed(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | No
     return None
 
 def piece(arch: str, macro: Macro, line: str, kinds: Kinds) -> Piece:
-  """A line with stand-ins for the names in it, parsed."""
+  """A line with stand-ins for the names in it, parsed. They begin at the first part that the line has of an operand, so that lines which differ in
+  parts are one text."""
   names = {operand: k for k, (operand, _, _) in enumerate(macro.operands)}
-  starts = starts_of(kinds)
-  predicates = [k for k, kind in enumerate(kinds) if kind is not None and kind.cls is regs.P]
-  numbers: dict[Slot, int] = {}
   if line.startswith(UNLESS): return Piece(JUMP_IF, (BEHIND, regs.PT, 1), ((1, Slot(names[line.removeprefix(UNLESS)])),))
+  first: dict[int, int] = {}  # parts of the operands that the line has
+  for match in NAME.finditer(line):
+    k, at = names[match["name"]], PARTS[match["part"]]
+    first[k] = min(first.get(k, at), at)
+  order = list(first)
+  starts = starts_of([kinds[k] for k in order])
+  predicates = [k for k in order if is_predicate(kinds[k])]
+  numbers: dict[Slot, int] = {}
 
   def stand_in(match: re.Match[str]) -> str:
-    k, at = names[match["name"]], PARTS[match["part"]]
-    kind = kinds[k]
-    if kind is None: return hex(numbers.setdefault(Slot(k, at), NUMBERS[len(numbers)]))
-    return f"P{predicates.index(k)}" if kind.cls is regs.P else f"R{starts[k] + at}"
+    k = names[match["name"]]
+    at = PARTS[match["part"]] - first[k]
+    if kinds[k] is None: return hex(numbers.setdefault(Slot(order.index(k), at), NUMBERS[len(numbers)]))
+    return f"P{predicates.index(k)}" if k in predicates else f"R{starts[order.index(k)] + at}"
 
-  inst, _ = parse(NAME.sub(stand_in, line), arch)
+  text = NAME.sub(stand_in, line)
+  one = parsed_text(arch, text, starts, tuple(map(order.index, predicates)), tuple(numbers.items()))
+  return one._replace(slots=tuple([(i, Slot(order[k], first[order[k]] + at)) for i, (k, at) in one.slots]))
+
+@functools.lru_cache(None)
+def parsed_text(arch: str, text: str, starts: tuple[int, ...], predicates: tuple[int, ...], numbers: tuple[tuple[Slot, int], ...]) -> Piece:
+  """A line of stand-ins, which many macros have alike, and which operands stand for which."""
+  inst, _ = parse(text, arch)
   form: Form = inst.row.isa
-  slots: list[tuple[int, Slot]] = []
-  for i, (spec, value) in enumerate(zip(form.specs, inst.operands)):
-    found = slot_of(spec, value, starts, predicates, numbers)
-    if found is not None: slots.append((i, found))
-  missing = set(numbers) - {slot for _, slot in slots}
-  assert not missing, f"macro {macro.name}: {line} has no operand for {missing}"
-  return Piece(guarded(inst.row) if line.startswith("@") else inst.row, tuple(inst.operands), tuple(slots))
+  found = [(i, slot_of(spec, value, starts, predicates, numbers)) for i, (spec, value) in enumerate(zip(form.specs, inst.operands))]
+  slots = tuple([(i, slot) for i, slot in found if slot is not None])
+  missing = {slot for slot, _ in numbers} - {slot for _, slot in slots}
+  assert not missing, f"{text} has no operand for {missing}"
+  return Piece(guarded(inst.row) if text.startswith("@") else inst.row, tuple(inst.operands), slots)
+
+def is_predicate(kind: Kind | None) -> bool: return kind is not None and kind.cls is regs.P
 
 @functools.lru_cache(None)
 def guarded(row: Inst) -> Inst:
   """The row of an instruction with a guard: what it writes stays as it was elsewhere."""
   return replace(row, operands=tuple(o._replace(access=Access.BOTH) if o.access is Access.WRITE and o.cls is not None else o for o in row.operands))
 
-def starts_of(kinds: Kinds) -> tuple[int, ...]:
-  """The registers that stand for the operands of a macro, and the first one behind them."""
+def starts_of(kinds: Iterable[Kind | None]) -> tuple[int, ...]:
+  """The registers that stand for operands, and the first one behind them."""
   sizes = [APART if kind is None else -(-kind.cls.units // APART) * APART for kind in kinds]
   return (0, *itertools.accumulate(sizes))
 
-def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: list[int], numbers: dict[Slot, int]) -> Slot | None:
+def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: tuple[int, ...], numbers: tuple[tuple[Slot, int], ...]) -> Slot | None:
   """What an operand of a parsed line stands for."""
   if isinstance(value, Reg):
     assert value.index is not None
@@ -141,7 +154,7 @@ def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: list[in
       return Slot(operand, value.index - starts[operand])
     return Slot(predicates[value.index]) if value.cls is regs.P and value.index < len(predicates) else None
   if spec.kind in ("enum", "flag"): return None
-  return next((slot for slot, number in numbers.items() if number == value), None)
+  return next((slot for slot, number in numbers if number == value), None)
 
 def filled(one: Piece, values: list[Any]) -> list[Any]:
   """The operands of a piece with the macro's own in their places."""
