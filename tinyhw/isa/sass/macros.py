@@ -159,13 +159,13 @@ def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: tuple[i
 def filled(one: Piece, values: list[Any]) -> list[Any]:
   """The operands of a piece with the macro's own in their places."""
   operands = list(one.operands)
-  for i, slot in one.slots:
-    value = values[slot.operand]
-    if not isinstance(value, Reg): operands[i] = immediate(one.row.isa.specs[i], value >> 32 * slot.at)
+  for i, (operand, at) in one.slots:
+    value = values[operand]
+    if not isinstance(value, Reg): operands[i] = immediate(one.row.isa.specs[i], value >> 32 * at)
     elif operands[i].cls is value.cls or value.index == regs.ZERO: operands[i] = value
     else:
       assert value.index is not None, f"{value!r} has no register yet"
-      operands[i] = regs.reg(operands[i].cls, value.index + slot.at)
+      operands[i] = regs.reg(operands[i].cls, value.index + at)
   return operands
 
 def immediate(spec: Spec, value: int) -> int:
@@ -176,18 +176,29 @@ def immediate(spec: Spec, value: int) -> int:
 
 # ***** instructions over virtual registers *****
 
+class Ready(NamedTuple):
+  """What is known of a macro with operands of some kinds. piece: what it is where it is one instruction, of whole operands. temporary: the classes of
+  registers that it has beside the operands."""
+  row: Inst
+  piece: Piece | None
+  temporary: tuple[RegClass, ...]
+
 @functools.lru_cache(None)
-def row_of(arch: str, what: str | Macro, kinds: Kinds) -> Inst | None:
-  """The row of a macro with such operands; None if an immediate has no place. What is read and written in one register has Access.BOTH."""
-  made, macro = pieces(arch, what, kinds), macro_of(arch, what)
+def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
+  """A macro over operands of these kinds; None if an immediate has no place. What is read and written in one register has Access.BOTH."""
+  macro = macro_of(arch, what)
+  assert len(shown) == macro.shown, f"macro {macro.name} takes {macro.shown} operands, got {len(shown)}"
+  temporary = tuple([CLASSES[letters] for _, _, letters in macro.operands[macro.shown:]])
+  kinds = (*shown, *map(kind, temporary))
+  made = pieces(arch, what, kinds)
   if made is None: return None
-  if single(made, kinds): return plain_row(macro, made[0], kinds)
+  if single(made, kinds): return Ready(plain_row(macro, made[0], kinds), made[0], temporary)
   several = len(made) > 1
   operands = tuple(Operand(operand, access, kind.cls if kind else None, "reg" if kind else "imm", early=several and access is Access.WRITE)
                    for (operand, access, _), kind in zip(macro.operands, kinds))
   effects = 0
   for one in made: effects |= one.row.effects & (Effect.LOAD | Effect.STORE | Effect.BARRIER)
-  return Inst(macro.name, MACRO, operands, made[0].row.pipe, effects, isa=(arch, what, kinds))
+  return Ready(Inst(macro.name, MACRO, operands, made[0].row.pipe, effects, isa=made), None, temporary)
 
 def single(made: tuple[Piece, ...], kinds: Kinds) -> bool:
   """Whether a macro is one instruction, of whole operands."""
@@ -196,7 +207,6 @@ def single(made: tuple[Piece, ...], kinds: Kinds) -> bool:
     return not slot.at and (kind is None or made[0].operands[i].cls is kind.cls)
   return len(made) == 1 and all(whole(i, slot) for i, slot in made[0].slots)
 
-@functools.lru_cache(None)
 def plain_row(macro: Macro, one: Piece, kinds: Kinds) -> Inst:
   """The row of a single instruction as allocation reads it: the classes of its operands, and which of them keep what they had. Registers that the
   text names (RZ, PT, UR4) are none of allocation's business."""
@@ -225,18 +235,14 @@ kind = functools.lru_cache(maxsize=None)(Kind)  # the same object each time
 
 def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = None, ties: tuple[Reg, ...] = ()) -> MInst | None:
   """An instruction, or a macro with temporary registers of its own; None if a constant has no place in it. operands: those before "|"."""
-  macro = macro_of(arch, what)
-  assert len(operands) == macro.shown, f"macro {macro.name} takes {macro.shown} operands, got {len(operands)}"
-  temporary = [CLASSES[letters] for _, _, letters in macro.operands[macro.shown:]] if len(macro.operands) > macro.shown else []
-  assert new is not None or not temporary, f"macro {macro.name} needs temporary registers"
-  kinds = (*map(kind_of, operands), *map(kind, temporary))
-  row = row_of(arch, what, kinds)
-  if row is None: return None
-  values = [x.group if isinstance(x, regs.Element) else x for x in operands] + [new(cls) for cls in temporary if new is not None]
-  if row.encoding is MACRO: return MInst(row, values, ties=ties)
-  made = pieces(arch, what, kinds)
-  assert made is not None
-  return MInst(row, filled(made[0], values), ties=ties)
+  found = ready(arch, what, tuple([kind_of(x) for x in operands]))
+  if found is None: return None
+  row, one, temporary = found
+  values = [x.group if x.__class__ is regs.Element else x for x in operands]
+  if temporary:
+    assert new is not None, f"macro {row.name} needs temporary registers"
+    values += [new(cls) for cls in temporary]
+  return MInst(row, values if one is None else filled(one, values), ties=ties)
 
 # ***** after allocation *****
 
@@ -245,7 +251,5 @@ def expand_macros(function: Function, target: Target) -> Function:
   return expand(function, instructions, target.jump)
 
 def instructions(inst: MInst) -> list[MInst]:
-  arch, what, kinds = inst.row.isa
-  made = pieces(arch, what, kinds)
-  assert made is not None, f"{inst!r} was not made by `make`"
-  return [MInst(one.row, filled(one, inst.operands), None, ([],) if one.row is JUMP_IF else ()) for one in made]
+  """What a macro that `make` made stands for."""
+  return [MInst(one.row, filled(one, inst.operands), None, ([],) if one.row is JUMP_IF else ()) for one in inst.row.isa]

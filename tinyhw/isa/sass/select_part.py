@@ -5,7 +5,7 @@ from typing import Any
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.macros import CLASSES, macro_of, make
-from tinyhw.machine.inst import Access, Function, MInst, Reg, RegClass
+from tinyhw.machine.inst import Function, MInst, Reg, RegClass
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.selection import Selection
 
@@ -24,28 +24,29 @@ class Part(Selection):
 
   def instruction(self, what: str | Macro, *operands: Any, ties: tuple[Reg, ...] = ()) -> MInst:
     """A macro over these operands; constants that have no place in it are brought into registers before, from the first one on."""
-    macro = macro_of(self.generation.arch, what)
-    values, letters = self.fitting(macro, operands), [letters for _, _, letters in macro.operands]
-    for k, value in enumerate(values):
-      made = make(self.generation.arch, what, values, self.new, ties)
-      if made is not None: return made
-      if not isinstance(value, Reg) and letters[k] != "i": values[k] = self.in_register(value, int(letters[k][1]))
+    values = [value if isinstance(value, Reg) else self.fitting(what, k, value) for k, value in enumerate(operands)]
     made = make(self.generation.arch, what, values, self.new, ties)
-    assert made is not None, f"macro {macro.name} has no form with registers: {values}"
+    for k, value in enumerate(values):
+      if made is not None: return made
+      letters = self.letters(what, k)
+      if isinstance(value, Reg) or letters == "i": continue
+      values[k] = self.in_register(value, int(letters[1]))
+      made = make(self.generation.arch, what, values, self.new, ties)
+    assert made is not None, f"macro {macro_of(self.generation.arch, what).name} has no form with registers: {values}"
     return made
 
   def macro(self, name: str) -> Macro: return macro_of(self.generation.arch, name)
 
-  def fitting(self, macro: Macro, operands: tuple[Any, ...]) -> list[Any]:
-    """Operands as the classes of a macro want them; a zero of 32 bits is a register."""
-    found = []
-    for value, (_, access, letters) in zip(operands, macro.operands):
-      if access is not Access.WRITE and not isinstance(value, Reg):
-        if letters == "p": value = self.truth(value)
-        elif letters == "x1" and not value & FULL: value = regs.RZ
-        elif letters[0] == "v": value = self.in_register(value, int(letters[1]))
-      found.append(value)
-    return found
+  def letters(self, what: str | Macro, k: int) -> str:
+    """The class of an operand of a macro."""
+    return macro_of(self.generation.arch, what).operands[k][2]
+
+  def fitting(self, what: str | Macro, k: int, value: int) -> Any:
+    """A constant as operand number k of a macro wants it; a zero of 32 bits is a register."""
+    letters = self.letters(what, k)
+    if letters == "p": return self.truth(value)
+    if letters == "x1" and not value & FULL: return regs.RZ
+    return self.in_register(value, int(letters[1])) if letters[0] == "v" else value
 
   def emit(self, what: str | Macro, *operands: Any, ties: tuple[Reg, ...] = ()) -> None:
     inst = self.instruction(what, *operands, ties=tuple(map(self.whole, ties)))
