@@ -11,6 +11,7 @@ The function's Python runs in each call, so nothing that it reads can be out of 
 """
 from __future__ import annotations
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -145,9 +146,7 @@ class _Module(ModuleType):
   def __call__(self, *args: Any, **kwargs: Any) -> Any: return function(*args, **kwargs)
 
   @property
-  def __signature__(self) -> Any:
-    import inspect  # only who asks for signatures needs it
-    return inspect.signature(function)
+  def __signature__(self) -> Any: return inspect.signature(function)
 
 sys.modules[__name__].__class__ = _Module
 function.function = function  # type: ignore[attr-defined]  # so that tinyhw.function.function is found through either

@@ -12,6 +12,7 @@ import functools
 import itertools
 import os
 import sys
+import time
 
 from tinyhw.config import CACHE, CACHEDIR, DISABLE_HTTP_CACHE
 from tinyhw.errors import FetchError
@@ -60,13 +61,13 @@ def _remove_abandoned(folder: str) -> None:
   """Remove what writers that were killed left in a folder, long ago. Only in the cache, and once in a process: one look at the names there."""
   if folder in _looked_at or not os.path.join(folder, "").startswith(os.path.join(os.path.realpath(cache_dir()), "")): return
   _looked_at.add(folder)
-  import shutil
-  import time
   try:
     with os.scandir(folder) as entries: found = [entry for entry in entries if _is_temporary(entry.name)]
     for entry in found:
       if time.time() - entry.stat(follow_symlinks=False).st_mtime < _ABANDONED_SECONDS: continue
-      if entry.is_dir(follow_symlinks=False): shutil.rmtree(entry.path, ignore_errors=True)
+      if entry.is_dir(follow_symlinks=False):
+        import shutil
+        shutil.rmtree(entry.path, ignore_errors=True)
       else: os.unlink(entry.path)
   except OSError: pass  # another process was faster, or the folder is somebody else's
 

@@ -21,6 +21,7 @@ from tinyhw.machine.code import Code
 from tinyhw.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, sint
+from tinyhw.uop.verify import verify
 if TYPE_CHECKING: from tinyhw.machine.target import Capabilities
 
 SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
@@ -75,7 +76,7 @@ def value_of(x: sint, variables: dict[str, int]) -> int:
 
 def backend(arch: str) -> Any:
   """The module that turns Programs into Code for an architecture: `capabilities(arch)` and `compile(program, arch) -> Code`. Raises DeviceError."""
-  from tinyhw.engine.backends import BACKENDS
+  from tinyhw.engine.backends import BACKENDS  # importing tinyhw loads no ISA, nor the list of them
   kind = arch.partition(":")[0]
   if kind not in BACKENDS:
     raise DeviceError(f"nothing compiles for the architecture {arch!r}; there are {', '.join(BACKENDS)} (the NULL device's is set by NULL_ARCH)")
@@ -86,7 +87,7 @@ def compiler_version(arch: str) -> str:
   made it."""
   kind = arch.partition(":")[0]
   if kind not in _versions:
-    import hashlib
+    import hashlib  # 3 ms, and only caches need it
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     digest = hashlib.blake2b(digest_size=12)
     own = os.path.dirname(backend(arch).__file__)
@@ -121,9 +122,8 @@ def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   return made
 
 def _compile(sink: UOp, arch: str, device: str) -> Compiled:
-  from tinyhw.codegen.optimize import optimize
+  from tinyhw.codegen.optimize import optimize  # codegen is loaded where something is compiled
   from tinyhw.codegen.passes import lower
-  from tinyhw.uop.verify import verify
   if DEBUG >= 3 or VIZ: from tinyhw.engine import show
   recorder = trace.recorder
   module = backend(arch)
@@ -177,7 +177,7 @@ def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[Part, ...]]:
 def _of_any_size(device: str, sink: UOp) -> tuple[Part, ...]:
   """Launches of the forms for any size, each with as many work items as it can fill; none where the kernel has no such forms."""
   if not any(u.op is Ops.THREEFRY for u in sink.toposort()): return ()
-  from tinyhw.engine.sizes import MOST, START, any_size
+  from tinyhw.engine.sizes import MOST, START, any_size  # of codegen
   general = any_size(sink)
   if general is None: return ()
   found: list[Part] = []

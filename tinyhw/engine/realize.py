@@ -329,7 +329,7 @@ def _copy(step: Step) -> None:
   end = time.perf_counter_ns()
   if trace.recorder is not None: trace.recorder.launched(step, start, end)
   if DEBUG < 2: return
-  from tinyhw.engine.show import show_copy
+  from tinyhw.engine.show import show_copy  # it loads half of codegen
   show_copy(step.buffers[0], step.buffers[1], (end - start) * 1e-9)
 
 def _timed(step: Step, batch: list[Launch]) -> list[Launch]:

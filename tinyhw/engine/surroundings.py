@@ -10,6 +10,7 @@ Each such place is noted twice: with what it held when its function was entered,
 with what it holds after the capture, for the replays. A comparison is of identity first: 0.05 us a place where nothing has changed.
 """
 from __future__ import annotations
+import dis
 import functools
 import gc
 import os
@@ -73,7 +74,6 @@ class Names(NamedTuple):
 @functools.lru_cache(maxsize=None)
 def names_of(code: CodeType) -> Names:
   """The names in code. Remembered: a capture asks for each call."""
-  import dis  # only a capture needs it, and it takes longer to load than this file
   found: dict[str, set[str]] = {kind: set() for kind in ("global", "attribute", "asked", "grown", "read", "module")}
   todo = [code]
   while todo:

@@ -1,6 +1,7 @@
 """Layers: classes with parameters as attributes, whose names are the keys of `state.get_state_dict`, and a call that computes."""
 from __future__ import annotations
 from collections.abc import Sequence
+import importlib
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -284,7 +285,5 @@ class LSTMCell:
     return hidden.contiguous(), cell.contiguous()
 
 def __getattr__(name: str) -> Any:
-  if name == "datasets":
-    import importlib
-    return importlib.import_module("tinyhw.nn.datasets")
+  if name == "datasets": return importlib.import_module("tinyhw.nn.datasets")
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

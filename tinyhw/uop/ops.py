@@ -6,6 +6,7 @@ What a node's ops, sources and arguments mean stands in docs/design.md, section 
 """
 from __future__ import annotations
 from dataclasses import dataclass
+import importlib
 import math
 import weakref
 from typing import Any, TypeVar, Union
@@ -421,6 +422,8 @@ class UOp:
       if u.op is op: stack.extend(reversed(u.src))
       else: yield u
 
+  # ***** conveniences; imports are here because what does the work is built from this class *****
+
   def const_factor(self) -> int:
     """The largest number known to divide this integer expression: gcd of its coefficients; 1 when nothing is known."""
     from tinyhw.uop.linear import const_factor
@@ -430,8 +433,6 @@ class UOp:
     """This integer expression divided by n, if that is exact for all values; else None."""
     from tinyhw.uop.linear import divides
     return divides(self, n)
-
-  # ***** conveniences; imports are here because symbolic rules and text are built from this class *****
 
   def simplify(self) -> UOp:
     """This index expression in its simplest form that the symbolic rules find."""
@@ -513,7 +514,5 @@ _LAZY = {"UPat": "upat", "PatternMatcher": "match", "graph_rewrite": "rewrite"}
 
 def __getattr__(name: str) -> Any:
   """`UPat`, `PatternMatcher` and `graph_rewrite` can be imported from here too, as users know it; they are built from this file."""
-  if name in _LAZY:
-    import importlib
-    return getattr(importlib.import_module(f"tinyhw.uop.{_LAZY[name]}"), name)
+  if name in _LAZY: return getattr(importlib.import_module(f"tinyhw.uop.{_LAZY[name]}"), name)
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

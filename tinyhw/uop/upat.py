@@ -3,6 +3,7 @@
 `match` here is the plain, slow interpreter; match.py compiles patterns to Python functions and is tested against it.
 """
 from __future__ import annotations
+import importlib
 import itertools
 from typing import Any
 from collections.abc import Iterable, Sequence
@@ -192,7 +193,5 @@ _LAZY = {"PatternMatcher": "match", "rule": "match", "graph_rewrite": "rewrite"}
 
 def __getattr__(name: str) -> Any:
   """`PatternMatcher` and `graph_rewrite` can be imported from here too, as users know it; they are built from this file."""
-  if name in _LAZY:
-    import importlib
-    return getattr(importlib.import_module(f"tinyhw.uop.{_LAZY[name]}"), name)
+  if name in _LAZY: return getattr(importlib.import_module(f"tinyhw.uop.{_LAZY[name]}"), name)
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
