@@ -82,8 +82,14 @@ def fused_float64(a: float, b: float, c: float) -> float:
 def fused_float32(a: float, b: float, c: float) -> float:
   """a*b + c, rounded once to float32.
 
-  The product is exact in a double. The sum is rounded to odd there (the last bit is 1 where something was cut off), which makes the second
-  rounding right. Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008.
+  Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008.
+  """
+  return round_float32(fused_to_odd(a, b, c))
+
+def fused_to_odd(a: float, b: float, c: float) -> float:
+  """a*b + c in a double that rounds to float32 and narrower types as if it was exact. The product must be exact in a double.
+
+  The sum is rounded to odd: the last bit is 1 where something was cut off.
   """
   product = a * b
   total = product + c
@@ -91,7 +97,7 @@ def fused_float32(a: float, b: float, c: float) -> float:
     part = total - product
     error = (product - (total - part)) + (c - part)
     if error and not int(math.frexp(total)[0] * 9007199254740992.0) & 1: total = math.nextafter(total, math.inf if error > 0 else -math.inf)
-  return round_float32(total)
+  return total
 
 def _guarded(f: Callable[[float], float], overflow: float = math.inf) -> Function:
   """f without exceptions: outside of its domain NaN, beyond the range infinity."""

@@ -194,6 +194,7 @@ class Expressions:
       return args[0].alu(Ops.CMPLT, self.constant(HOST[kind.name], 0)).where(self.constant(HOST[kind.name], 0).alu(Ops.SUB, args[0]), args[0])
     if name == "raw_f32": return self.unsigned(args[0])
     if name == "as_f32": return args[0].bitcast(self.vector(dtypes.float32))
+    if name == "as_f16": return self.half_of(args[0])
     if name == "raw_f16": return self.half_bits(args[0])
     raise Untranslatable
 

@@ -57,7 +57,7 @@ def test_halves_are_converted_where_they_are_and_rounded_in_pairs(dtype: DType, 
   lane, k = axis(32, 0, "LOCAL"), axis(8, 1, "UPCAST")
   place = lane * 8 + k
   value = UOp.param(1, dtype, 256).index(place).load()
-  kernel = UOp.sink(UOp.param(0, dtype, 256).index(place).store(value + value, lane, k))
+  kernel = UOp.sink(UOp.param(0, dtype, 256).index(place).store(value + value + value, lane, k))
   found = [line.split()[0] for line in texts(kernel, arch)]
   assert sum(name.startswith("F2FP") for name in found) == 4
   assert sum(name.startswith(("HADD2", "PRMT", "LOP3")) for name in found) == 8, "one for each element"

@@ -238,6 +238,39 @@ def packed_halves(o: Operands) -> str:
   if (o.word("f2to") or o.word("f2bf")) == "BF16": return ""
   return "D.u32 = raw_f16(f16(A.f32)) << 16 | raw_f16(f16(B.f32))"
 
+# ***** two numbers of 16 bits *****
+
+PLACES = {"": ("[15:0]", "[31:16]"), "H0_H0": ("[15:0]", "[15:0]"), "H1_H1": ("[31:16]", "[31:16]")}
+
+def halves(o: Operands, name: str) -> list[str]:
+  """The low and the high number of a source, with its signs."""
+  if o.has(f"{name}_low"): words = [f"{name.upper()}_LOW.u32[15:0]", f"{name.upper()}_HIGH.u32[15:0]"]
+  else: words = [f"{name.upper()}.u32{bits}" for bits in PLACES[o.word(f"half_{name}")]]
+  absolute, negative = (o.flag(f"{name}_{sign}") for sign in ("abs", "neg"))
+  if absolute: words = [f"({word} & 0x7fff)" for word in words]
+  if negative: words = [f"({word} ^ 0x8000)" for word in words]
+  return [f"as_f16(u16({word}))" for word in words]
+
+def packed(o: Operands, result: str) -> str:
+  """The same of both halves; of bfloat16 in Python only."""
+  if o.word("bf16") or o.word("bf16c"): return ""
+  low, high = (result.format(a=a, b=b) for a, b in zip(halves(o, "a"), halves(o, "b")))
+  return f"D.u32 = {low} | {high} << 16"
+
+def packed_arithmetic(sign: str) -> Callable[[Operands], str]: return lambda o: packed(o, f"raw_f16({{a}} {sign} {{b}})")
+
+def packed_extreme(o: Operands) -> str:
+  least, nan = truth(o, "pp"), o.word("nan") == "NAN"
+  if least not in ("True", "False"): return ""
+  return packed(o, f"raw_f16({('max_num', 'min_num', 'maximum', 'minimum')[2 * nan + (least == 'True')]}({{a}}, {{b}}))")
+
+def packed_masks(o: Operands) -> str:
+  sign, unordered = SIGNS.get(o.word("fcmp").removesuffix("U")), o.word("fcmp").endswith("U")
+  if sign is None or o.word("bf") or (o.word("bool"), truth(o, "pp")) != ("AND", "True"): return ""
+  known = "({a} == {a} and {b} == {b})"
+  if unordered: return packed(o, f"(65535 if not {known} or {{a}} {sign} {{b}} else u32(0))")
+  return packed(o, f"(65535 if {known} and {{a}} {sign} {{b}} else u32(0))")
+
 # ***** what stands in the state of a warp *****
 
 def special(o: Operands) -> str:
@@ -261,5 +294,6 @@ MEANINGS: dict[str, str | Callable[[Operands], str]] = {
   "F2I": float_to_integer("f32", "f2i"), "F2I.F64": float_to_integer("f64", "f2i"),
   "I2F": integer_to_float("f32"), "I2F.F64": integer_to_float("f64"), "F2F.F64": widened,
   "F2F": narrowed, "F2FP": packed_halves, "HADD2.F32": "D.f32 = f32(A.f16) + f32(B.f16)",
+  "HADD2": packed_arithmetic("+"), "HMUL2": packed_arithmetic("*"), "HMNMX2": packed_extreme, "HSET2": packed_masks,
   "S2R": special, "LDC": constant_load("D"), "ULDC": constant_load("UD"),
 }

@@ -36,17 +36,19 @@ def dadd(o: Operands) -> Step: return elementwise(o, lambda a, b: a + b, "a", "c
 def dmul(o: Operands) -> Step: return elementwise(o, product, "a", "b", kind="d")
 def dfma(o: Operands) -> Step: return elementwise(o, fused_float64, "a", "b", "c", kind="d")
 
+def larger_or_smaller(a: float, b: float, smaller: bool, keeps: bool) -> float:
+  """Of two numbers; -0 is less than 0. keeps: of a NaN and a number it is the NaN, else the number."""
+  if (a != a or b != b) and keeps or a != a and b != b: return math.nan
+  if a != a or b != b: return b if a != a else a
+  return a if ((a, math.copysign(1, a)) < (b, math.copysign(1, b))) is smaller else b
+
 def fmnmx(o: Operands) -> Step:
-  """The smaller one where pp is true, else the larger; -0 is less than 0. With NAN a NaN is the result, without it the other one is."""
+  """The smaller one where pp is true, else the larger. With NAN a NaN is the result, without it the other one is."""
   keeps, first, second = o.word("nan") == "NAN", o.source("a", "f"), o.source("b", "f")
   least, put = o.predicate("pp"), o.sink("d", "f")
-  def one(a: float, b: float, smaller: int) -> float:
-    if a != a or b != b: return math.nan if keeps or a != a and b != b else b if a != a else a
-    order = (a, math.copysign(1, a)) < (b, math.copysign(1, b))
-    return a if order == bool(smaller) else b
   def run(warp: Warp, mask: int) -> None:
     lowest = least(warp)
-    put(warp, [one(a, b, lowest >> lane & 1) for lane, (a, b) in enumerate(zip(first(warp), second(warp)))], mask)
+    put(warp, [larger_or_smaller(a, b, bool(lowest >> lane & 1), keeps) for lane, (a, b) in enumerate(zip(first(warp), second(warp)))], mask)
   return run
 
 # ***** conversions *****

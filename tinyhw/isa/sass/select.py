@@ -45,6 +45,7 @@ class Selector(Matrices):
     self.varying = spread(program.uops, {u for u in program.uops if u.op is Ops.MMA or u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL})
     self.slots = {u: self.abi.arguments + 8 * k for k, u in enumerate([*program.params, *program.variables])}
     self.uses = Counter(s for u in program.uops for s in u.src)
+    self.kept = Counter(u.src[1] for u in program.uops if u.op is Ops.STORE)
     self.enter(self.function.new_block(name="entry"))
     self.function.local_bytes = program.local_bytes
     self.started: list[tuple[UOp, str, tuple[Any, ...]]] = []  # copies of no group yet: the FETCH, a macro and its operands

@@ -10,6 +10,7 @@ from tinyhw.isa.sass.macros import CLASSES, signed
 from tinyhw.isa.sass.recipes import RECIPES
 from tinyhw.isa.sass.select_fused import Fused
 from tinyhw.machine.inst import Access, Reg, RegClass
+from tinyhw.machine.narrow import is_exact_product, parts_of, unsigned
 from tinyhw.machine.recipes import Step, followed
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -43,7 +44,7 @@ class Arithmetic(Fused):
 
   def number(self, u: UOp) -> Reg:
     cls, kind = self.home(u), kind_of(u.dtype)
-    fused = self.total(u) or self.bitwise(u) if dtypes.is_int(u.dtype) else None
+    fused = self.total(u) or self.bitwise(u) if dtypes.is_int(u.dtype) else self.product_and_sum(u)
     if fused is not None: return fused
     sources = [self.value(s) for s in u.src]
     if u.op is Ops.NEG and not dtypes.is_float(u.dtype): return self.op(cls, f"sub{kind[1:]}", 0, sources[0])
@@ -59,6 +60,17 @@ class Arithmetic(Fused):
       if narrow is not None: return self.op(cls, f"mul_wide_{narrow[0]}", *narrow[1])
     if name == "div_f32" and is_common(u.src[1]): return self.divided(u.src[0], u.src[1])
     return self.perform(cls, name, *sources)
+
+  def product_and_sum(self, u: UOp) -> Reg | None:
+    """A sum with a product that is exact in float32, as one instruction with the same bits; None if it is none, or others want the product."""
+    if u.op not in (Ops.ADD, Ops.SUB) or not any(self.inner(s, Ops.MUL) and is_exact_product(s) for s in u.src): return None
+    a, b, c = parts_of(u)
+    if b is None or c is None: return None
+    (a, negative), (b, other), (c, minus) = (unsigned(x) for x in (a, b, c))
+    if a.op is Ops.CONST: a, b = b, a
+    term = self.value(c) if isinstance(self.value(c), Reg) or not minus else negated(self.value(c), "f32")
+    signs = (negative is not other) | (minus and isinstance(term, Reg)) << 2
+    return self.op(regs.R[1], signed(self.macro("fma_f32"), signs, 0), self.value(a), self.value(b), term)
 
   def divided(self, x: UOp, y: UOp) -> Reg:
     """A float32 divided by a constant of common size."""

@@ -45,7 +45,7 @@ class Groups(Casts):
     size = dtype.scalar().itemsize
     places: list[Place] = []
     if all(rounded(e) for e in elements) and len(elements) % 2 == 0:
-      return self.rounded_pairs(dtype, [self.in_register(self.value(e.src[0]), 1) for e in elements])
+      return self.words(dtype, [self.rounded_word(dtype.scalar(), low.src[0], high.src[0]) for low, high in zip(elements[::2], elements[1::2])])
     if dtype.scalar() is dtypes.bool: return self.truths(dtype, [self.value(e) for e in elements])
     for e in elements:
       value, first = self.place_of(e)
@@ -53,21 +53,23 @@ class Groups(Casts):
     return self.gathered(self.group_class(dtype), places + places[-1:] * (-len(places) % 4))
 
   def cast(self, u: UOp) -> Reg:
-    """A conversion; of vectors, from float32 to float16, two elements in one instruction."""
+    """A conversion; of vectors, from float32 to 16 bits, two elements in one instruction."""
     if u.dtype.count == 1: return super().cast(u)
-    values = [self.word(u.src[0], k) for k in range(u.dtype.count)]
-    return self.rounded_pairs(u.dtype, values)
+    source, first = origin_of(u.src[0]) if u.src[0].op is Ops.GEP else (u.src[0], 0)
+    scalar, numbers = u.dtype.scalar(), range(first, first + u.dtype.count, 2)
+    if source.op in LOOSE: return self.words(u.dtype, [self.rounded_word(scalar, element_of(source, k), element_of(source, k + 1)) for k in numbers])
+    group = self.group(source)
+    return self.words(u.dtype, [self.rounded_pair(scalar, *[self.part(regs.R[1], group, k + i) for i in (0, 1)]) for k in numbers])
 
-  def word(self, vector: UOp, number: int) -> Reg:
-    """An element of 32 bits of a vector that may have no registers of its own."""
-    source, first = origin_of(vector) if vector.op is Ops.GEP else (vector, 0)
-    if source.op in LOOSE: return self.in_register(self.value(element_of(source, first + number)), 1)
-    return self.part(regs.R[1], self.group(source), first + number)
-
-  def rounded_pairs(self, dtype: DType, values: list[Reg]) -> Reg:
-    """Numbers of float32 as elements of 16 bits: an instruction rounds two."""
-    words = [self.once(regs.R[1], f"both_to_{code_of(dtype.scalar())}", *pair) for pair in zip(values[::2], values[1::2])]
+  def words(self, dtype: DType, words: list[Reg]) -> Reg:
+    """Words as a vector."""
     return self.gathered(self.group_class(dtype), [(word, k) for word in words for k in range(4)])
+
+  def rounded_word(self, dtype: DType, low: UOp, high: UOp) -> Reg:
+    """Two float32 as a word of two elements of 16 bits."""
+    return self.rounded_pair(dtype, *[self.in_register(self.value(u), 1) for u in (low, high)])
+
+  def rounded_pair(self, dtype: DType, low: Reg, high: Reg) -> Reg: return self.once(regs.R[1], f"both_to_{code_of(dtype)}", low, high)
 
   def truths(self, dtype: DType, values: list[Any]) -> Reg:
     """Predicates as bytes of 0 and 1."""

@@ -6,7 +6,7 @@ import functools
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.matrix import VECTOR, Unit, units
-from tinyhw.isa.sass.select_group import Groups
+from tinyhw.isa.sass.select_packed import Packed
 from tinyhw.machine.inst import Access, Reg
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.structure import element_of
@@ -20,7 +20,7 @@ SWIZZLE_128 = 1 << 30          # in the upper half of a descriptor
 PANEL_WORD = SWIZZLE_128 | LINES * LINE_BYTES // DESCRIBED_BYTES   # the upper half: from eight lines to the next ones
 FIRST_UNIFORM = 4              # of the uniform registers that descriptors have, which nothing else uses
 
-class Matrices(Groups):
+class Matrices(Packed):
   """The part of Selector that knows the matrix unit."""
 
   def multiply(self, u: UOp) -> Reg:
