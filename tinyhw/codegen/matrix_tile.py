@@ -6,7 +6,7 @@ in bytes of local memory: what a wave loads from it, what it stages, and its pro
 shape does not divide the sizes. Fewer waves than the card runs at once take as long as that many. Cost: a hundred candidates.
 
 Where the unit reads its operands from local memory itself (`Matrix.panels`), all goes on at the same time: what takes longest counts, of products,
-local memory and the caches between it and memory, each for the whole workgroup.
+local memory and the caches between it and memory, each for the whole workgroup, by the rates in `Capabilities`.
 """
 from __future__ import annotations
 import itertools
@@ -24,8 +24,6 @@ MATRICES = (1, 2, 4, 8)    # of a wave along each side; as many as 8 only
 MOST_OF_EIGHT = 64         # where they have together no more rows or columns than this
 STEPS = (1, 2, 4, 8)       # of the unit between two barriers
 PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while local memory gives it a byte: 2 to 8 on real ones
-PANEL_PRODUCTS = 16        # the same of products of panels
-CACHE_BYTES = 3.3          # that local memory gives while caches give one
 BARRIER_BYTES = 4096       # what waiting for staged values costs a wave
 OTHER_REGISTERS = 28       # of a lane that hold neither factors nor sums: addresses, what is being computed
 
@@ -119,8 +117,8 @@ def panels_cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matr
   size, matrices = matrix.operand.itemsize, s.high * s.wide * s.tall * s.broad
   copied = staged(s, matrix) * matrix.k * size
   local = matrices * (matrix.m + matrix.n) * matrix.k * size + copied
-  products = matrices * matrix.m * matrix.n * matrix.k / PANEL_PRODUCTS
+  products = matrices * matrix.m * matrix.n * matrix.k * size / capabilities.panel_products
   units = capabilities.threads // UNIT_WAVES / 2
-  cached = copied * CACHE_BYTES * min(groups / units, 1)   # caches are for all units
+  cached = copied * capabilities.cache_cost * min(groups / units, 1)   # caches are for all units
   alone = 1 + ARRAYS * s.steps * matrix.k / sizes[2]   # the first copies, and the last products, are beside nothing else
   return (max(local, products, cached) + BARRIER_BYTES / s.steps) * alone * -(-groups // units) * units

@@ -35,6 +35,8 @@ class Capabilities:
   masked_bytes: sizes of elements that a vector gate of a LOAD or STORE may keep.
   gathers: the INDEX of a LOAD may be a vector; scatters: that of a STORE.
   matrix: shapes of the matrix unit, best first.
+  panel_products: where the unit reads local memory itself, products that it makes while local memory gives a byte, of elements of one byte; of two
+  bytes half as many. cache_cost: bytes that local memory gives a workgroup while the caches between it and memory give each workgroup one.
   wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
   truths: where lanes are threads, vectors of bool are loaded and stored, a byte for each.
   maxima: types of floats of which an instruction takes the larger, NaN where one is NaN, but of two zeros any: for folds of many.
@@ -59,6 +61,8 @@ class Capabilities:
   maxima: frozenset[DType] = frozenset()
   copies: tuple[int, ...] = ()
   unit_registers: int = 0
+  panel_products: float = 1
+  cache_cost: float = 1
 
   def supports(self, op: Ops, dtype: DType) -> bool:
     """Whether the selector knows op with a result of this dtype (compares: with operands of it), lanes counted."""

@@ -31,6 +31,8 @@ REGISTERS = 250        # that a lane may have, but for some that the hardware an
 UNIT_REGISTERS = 65536 # of all lanes of an SM together
 WARPS_PER_SM = 16      # that a launch should have, so that memory's latency is hidden
 COPIES = (4, 8, 16)    # bytes of an asynchronous copy
+PANEL_PRODUCTS = 32    # of bytes by four warps together (wgmma), while shared memory gives one: 4096 and 128 a cycle and SM
+CACHE_COST = 3.3       # 128 bytes a cycle of shared memory, and an SM's share of the 5120 of Hopper's second-level cache
 
 # generation -> streaming multiprocessors of a typical card, and its caches; a device replaces them by what it finds out
 CARDS = {"sm_80": (108, (192 << 10, 40 << 20)), "sm_89": (142, (128 << 10, 96 << 20)), "sm_90": (132, (256 << 10, 50 << 20))}
@@ -48,6 +50,7 @@ def capabilities(arch: str) -> Capabilities:
                       maxima=frozenset({dtypes.float32}), truths=True,
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
                       local_bytes=local_bytes(arch), unit_registers=UNIT_REGISTERS, copies=COPIES, cache_bytes=caches,
+                      panel_products=PANEL_PRODUCTS, cache_cost=CACHE_COST,
                       matrix=tuple(unit.matrix for unit in units(generation.name)))
 
 @functools.lru_cache(None)
