@@ -172,6 +172,9 @@ DEFAULT_FLOAT = ContextVar("DEFAULT_FLOAT", "float32", "dtype of Tensor(1.5), ra
 TRAINING = ContextVar("TRAINING", 0, "1: dropout drops and batchnorm learns its statistics, as Tensor.train() does")
 SEED = ContextVar("SEED", -1, "seed of Tensor.rand and its relatives; -1: another one in each process")
 
+ALLOW_FP8_SUMS = ContextVar("ALLOW_FP8_SUMS", 0, "1: sums of products of fp8 may keep 13 bits of mantissa, those of sm_89's and sm_90's matrix units "
+                            "for fp8 (docs/numerics.md, section 6)")
+
 # how it is compiled
 JIT = ContextVar("JIT", 1, "0: TinyJit runs its function each time; 1: it captures and replays; 2: it replays kernel by kernel")
 BEAM = ContextVar("BEAM", 0, "n > 0: time candidates for each kernel, keep the best n in each round")

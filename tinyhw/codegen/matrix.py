@@ -170,7 +170,7 @@ def is_zero(u: UOp) -> bool: return u.op is Ops.CONST and u.arg == 0
 def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout | None, fresh: int, stage: int) -> UOp:
   """A lane's elements of a factor, which has rows or columns (side, axis), from local memory, or where the unit finds them there."""
   if layout is None: return panel(x, tile, side, wave, fresh, stage)
-  if matrix.fragments: return fragment(x, tile, side, wave, layout, fresh, stage)
+  if matrix.fragments: return fragment(x, tile, side, wave, matrix, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
   apart = reads_apart(layout, axis, aligned * x.dtype.itemsize)
   array, cut = Array(tile.step.size + aligned, False, layout.digits(axis) if apart else ()), pieces_of(x, tile, side, workgroup_of(tile, wave))
@@ -231,12 +231,12 @@ def panel(x: UOp, tile: Tile, side: Side, wave: UOp, fresh: int, stage: int) -> 
   row, step = (position([*s.parts[:-1], number(0)], s) for s in (side, tile.step))
   return UOp(Ops.PANEL, x.dtype, (UOp(Ops.INDEX, x.dtype, (local, array.begin(row, step))),), array.panels)
 
-def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, layout: Layout, fresh: int, stage: int) -> UOp:
+def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, matrix: Matrix, layout: Layout, fresh: int, stage: int) -> UOp:
   """A factor's elements by a FRAGMENT: blocks of rows that lie in local memory as in memory, with a piece left out between them, so that the rows
   of a block are in different banks. Each lane says where one row is; which one, its number's digits tell."""
   size = x.dtype.itemsize
   piece = PIECE_BYTES // size
-  turned = size == 2 and lies_along_side(x, tile, side)
+  turned = matrix.turns and lies_along_side(x, tile, side)
   array, cut = Array(tile.step.size + piece, False), pieces_of(x, tile, side, workgroup_of(tile, wave))
   if turned: array, cut = as_in_memory(x, side)
   local = staged(x, tile, side, wave, array, cut, fresh, stage)

@@ -142,10 +142,13 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> Choice | 
   """Opts for the matrix unit, if the only reduction is a product: one factor has rows, the other columns, both the summed range."""
   if len(nest.reduces) != 1 or not all(r in nest.reduces[0].ranges for r in nest.ranges): return None
   pair = factors(nest.reduces[0], matrix)
-  if pair is None or matrix.panels and not all(map(copied_whole, pair)): return None
+  if pair is None: return None
+  lines = [copied_along(x) for x in pair] if matrix.panels else []
+  if None in lines: return None
   inner = [r for r in ranges_of(nest.reduces[0]) if size_of(r) >= matrix.k and all(r in x.ranges for x in pair)]
   if not inner: return None
   k = inner[-1]
+  if not matrix.turns and any(r is not k for r in lines): return None
   store = access_of(nest.store)
   for n in sorted(nest.ranges, key=lambda r: (store.stride(r) == 1, r.arg), reverse=True):
     owners = [x for x in pair if n in x.ranges]
@@ -159,11 +162,11 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> Choice | 
     return tile(m, n, k, others, matrix, capabilities, in_place)
   return None
 
-def copied_whole(factor: UOp) -> bool:
-  """Can a factor be copied from memory as it is, in whole pieces? It lies along one of its ranges, and all else moves it by whole pieces."""
-  if factor.op is not Ops.LOAD or len(factor.src) > 1: return False
+def copied_along(factor: UOp) -> UOp | None:
+  """The range along which a factor lies in memory, if it can be copied as it is, in whole pieces: all else moves it by whole pieces."""
+  if factor.op is not Ops.LOAD or len(factor.src) > 1: return None
   terms, constant = linear(factor.src[0].src[1])
   piece = PIECE_BYTES // factor.dtype.itemsize
   along = [r for r, stride in terms.items() if stride == 1]
-  if len(along) != 1 or along[0].op is not Ops.RANGE or size_of(along[0]) % piece: return False
-  return not any(stride % piece for stride in (constant, *(stride for r, stride in terms.items() if r is not along[0])))
+  if len(along) != 1 or along[0].op is not Ops.RANGE or size_of(along[0]) % piece: return None
+  return None if any(stride % piece for stride in (constant, *(stride for r, stride in terms.items() if r is not along[0]))) else along[0]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw import trace
-from tinyhw.config import BEAM, CACHE, DEBUG, NOOPT, SPEC, VIZ
+from tinyhw.config import ALLOW_FP8_SUMS, BEAM, CACHE, DEBUG, NOOPT, SPEC, VIZ
 from tinyhw.device import Device, on_disk
 from tinyhw.engine.disk import refusal
 from tinyhw.errors import DeviceError
@@ -25,6 +25,7 @@ from tinyhw.uop.verify import verify
 if TYPE_CHECKING: from tinyhw.machine.target import Capabilities
 
 SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
+ALLOWED = (ALLOW_FP8_SUMS,)            # variables that allow units of `Capabilities.less_exact`
 MEASURED = ("threads", "cache_bytes", "local_bytes")  # fields of Capabilities that a device finds out itself, where it can
 
 class Runner(NamedTuple):
@@ -105,7 +106,13 @@ def measured(device: str) -> dict[str, Any]:
 def capabilities_of(arch: str, device: str) -> Capabilities:
   """What codegen may ask about an architecture, on the machine of a device."""
   assumed: Capabilities = backend(arch).capabilities(arch)
-  return dataclasses.replace(assumed, **measured(device))
+  names = [variable.key for variable in ALLOWED if variable]
+  allowed = [matrix for name, found in assumed.less_exact if name in names for matrix in found]
+  return dataclasses.replace(assumed, matrix=(*allowed, *assumed.matrix), **measured(device))
+
+def mode() -> tuple[int, ...]:
+  """The variables that code depends on."""
+  return int(NOOPT), int(BEAM), *map(int, ALLOWED)
 
 def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   """The kernel as Code for an architecture. The disk cache is asked first unless something is to be shown.
@@ -114,7 +121,7 @@ def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   """
   key = None
   if CACHE and DEBUG < 3 and not SPEC and not VIZ:
-    key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {measured(device)} {int(NOOPT)} {int(BEAM)}"
+    key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {measured(device)} {mode()}"
     found = diskcache_get("code", key)
     if isinstance(found, Compiled): return found
   with disable_gc(): made = _compile(sink, arch, device)
@@ -152,14 +159,14 @@ class Part(NamedTuple):
 
 def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
   """What to launch for each of a schedule's kernels, in order: itself, loaded, or the forms for any size that do the same (sizes.py)."""
-  opened, mode = Device[device], int(NOOPT) + 2 * int(BEAM)
-  found: list[Any] = [opened.kernels.get((sink, mode)) for sink in sinks]
+  opened, now = Device[device], mode()
+  found: list[Any] = [opened.kernels.get((sink, now)) for sink in sinks]
   if None not in found: return found
   if on_disk(device): raise refusal(device, "a kernel")
   missing = [sink for sink, kept in zip(sinks, found) if kept is None]
   for together in [missing] if trace.recorder is None else [[sink] for sink in missing]:  # one by one, where the time of each is wanted
-    for sink, made in _loaded(device, list(dict.fromkeys(together))).items(): opened.kernels[sink, mode] = made
-  return [opened.kernels[sink, mode] for sink in sinks]
+    for sink, made in _loaded(device, list(dict.fromkeys(together))).items(): opened.kernels[sink, now] = made
+  return [opened.kernels[sink, now] for sink in sinks]
 
 def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[Part, ...]]:
   """Kernels, compiled, and loaded together."""

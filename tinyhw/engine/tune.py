@@ -12,7 +12,7 @@ from typing import Any
 
 from tinyhw.config import BEAM, CACHE, DEBUG, IGNORE_BEAM_CACHE, Context
 from tinyhw.device import Buffer, Device, Launch
-from tinyhw.engine.compile import Runner, capabilities_of, compile_kernel, compiler_version, kernel_name, measured, value_of
+from tinyhw.engine.compile import Runner, capabilities_of, compile_kernel, compiler_version, kernel_name, measured, mode, value_of
 from tinyhw.errors import OutOfMemory, TinyError
 from tinyhw.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import Ops
@@ -27,7 +27,7 @@ def tuned(device: str, sink: UOp) -> UOp:
   """The kernel with the opts that ran fastest on a device; as it is where its opts are given already."""
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
   if info.opts is not None: return sink
-  key = (device, sink, int(BEAM))
+  key = (device, sink, mode())
   found = _tuned.get(key)
   if found is None:
     opts = _stored(device, sink)
@@ -37,7 +37,7 @@ def tuned(device: str, sink: UOp) -> UOp:
 def _stored(device: str, sink: UOp) -> tuple[Any, ...]:
   """The winner on disk, or that of a search."""
   arch = Device[device].arch
-  key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {measured(device)} {int(BEAM)}" if CACHE else ""
+  key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {measured(device)} {mode()}" if CACHE else ""
   kept = None if IGNORE_BEAM_CACHE or not CACHE else diskcache_get("beam", key)
   if isinstance(kept, tuple): return kept
   from tinyhw.codegen.search import search  # codegen is loaded where something is compiled

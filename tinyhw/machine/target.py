@@ -37,6 +37,7 @@ class Capabilities:
   matrix: shapes of the matrix unit, best first.
   panel_products: where the unit reads local memory itself, products that it makes while local memory gives a byte, of elements of one byte; of two
   bytes half as many. cache_cost: bytes that local memory gives a workgroup while the caches between it and memory give each workgroup one.
+  less_exact: more shapes, of which docs/numerics.md does not promise the usual precision, by the variable of config.py that allows them.
   wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
   truths: where lanes are threads, vectors of bool are loaded and stored, a byte for each.
   maxima: types of floats of which an instruction takes the larger, NaN where one is NaN, but of two zeros any: for folds of many.
@@ -55,6 +56,7 @@ class Capabilities:
   gathers: bool = False
   scatters: bool = False
   matrix: tuple[Matrix, ...] = ()
+  less_exact: tuple[tuple[str, tuple[Matrix, ...]], ...] = ()
   wide_casts: bool = False
   aligned: bool = False
   truths: bool = False

@@ -81,6 +81,11 @@ class Matrix:
   fragments: bool = False
   panels: bool = False
 
+  @property
+  def turns(self) -> bool:
+    """Whether fragments or panels may lie across the steps: only elements of two bytes are turned on their way to the unit."""
+    return self.operand.itemsize == 2
+
   @functools.cached_property
   def _hash(self) -> int:
     return hash((self.m, self.n, self.k, self.operand, self.result, self.lanes, self.a, self.b, self.c, self.fragments, self.panels))

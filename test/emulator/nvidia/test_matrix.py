@@ -6,8 +6,9 @@ import pytest
 
 from sass_warps import after
 from tinyhw.arithmetic import encode_bfloat16, encode_float16
+from tinyhw.dtype import dtypes, fp8_to_float
 from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
-from tinyhw.emulator.nvidia.matrix import total
+from tinyhw.emulator.nvidia.matrix import short, total
 from tinyhw.emulator.nvidia.numbers import floats_of, words_of
 from tinyhw.emulator.nvidia.state import LANES
 
@@ -50,13 +51,49 @@ def test_products_of_bytes(left: str, right: str) -> None:
     for k, (i, j) in enumerate(((g, t), (g, t + 1), (g + 8, t), (g + 8, t + 1))):
       assert warp.registers[16 + k][lane] == (c[i][j] + sum(a[i][x] * b[x][j] for x in range(32))) & 0xffffffff
 
+@pytest.mark.parametrize("left, right", [("E4M3", "E4M3"), ("E5M2", "E4M3"), ("E4M3", "E5M2"), ("E5M2", "E5M2")])
+def test_products_of_fp8(left: str, right: str) -> None:
+  """Registers as those of IMMA. Products of small numbers are exact; of a sum 14 bits are kept, the rest is cut off."""
+  rng, types = random.Random(7), {"E4M3": dtypes.fp8e4m3, "E5M2": dtypes.fp8e5m2}
+  codes = [[[rng.randrange(8) << 4 | rng.randrange(2) << 7 for _ in range(columns)] for _ in range(rows)] for rows, columns in ((16, 32), (32, 8))]
+  a, b = ([[fp8_to_float(code, types[kind]) for code in row] for row in rows] for rows, kind in zip(codes, (left, right)))
+  given: dict[int, list[int]] = {k: [] for k in range(4, 16)}
+  for lane in range(LANES):
+    g, t = lane // 4, lane % 4
+    for k, (i, j) in enumerate(((g, 4 * t), (g + 8, 4 * t), (g, 4 * t + 16), (g + 8, 4 * t + 16))):
+      given[4 + k].append(int.from_bytes(bytes(codes[0][i][j:j + 4]), "little"))
+    for k, i in enumerate((4 * t, 4 * t + 16)): given[8 + k].append(int.from_bytes(bytes(codes[1][i + n][g] for n in range(4)), "little"))
+    for k in range(4): given[12 + k].append(words_of([1e-3] * LANES)[0])
+  warp = after([f"QMMA.16832.F32.{left}.{right} R16, R4.ROW, R8.COL, R12"], registers={k: v for k, v in given.items() if v}, arch="sm_89")
+  for lane in range(LANES):
+    g, t = lane // 4, 2 * (lane % 4)
+    for k, (i, j) in enumerate(((g, t), (g, t + 1), (g + 8, t), (g + 8, t + 1))):
+      found, exact = floats_of(warp.registers[16 + k])[lane], sum(a[i][x] * b[x][j] for x in range(32)) + floats_of(given[12])[0]
+      assert abs(found) <= abs(exact) and abs(found - exact) < abs(exact) * 2 ** -13 and warp.registers[16 + k][lane] & 0x3ff == 0
+
+def test_products_of_tf32() -> None:
+  """a0 (g, t), a1 (g+8, t), a2 (g, t+4), a3 (g+8, t+4); b0 (t, g), b1 (t+4, g). The lowest 13 bits of a factor count for nothing."""
+  rng = random.Random(8)
+  a, b = ([[float(rng.randint(-512, 512)) for _ in range(columns)] for _ in range(rows)] for rows, columns in ((16, 8), (8, 8)))
+  given: dict[int, list[int]] = {k: [] for k in range(4, 10)}
+  for lane in range(LANES):
+    g, t = lane // 4, lane % 4
+    for k, (i, j) in enumerate(((g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4))): given[4 + k].append(words_of([a[i][j]] * LANES)[0] | 0x1fff)
+    for k, i in enumerate((t, t + 4)): given[8 + k].append(words_of([b[i][g]] * LANES)[0] | rng.randrange(0x2000))
+  warp = after(["HMMA.1688.F32.TF32 R16, R4, R8, RZ"], registers=given)
+  for lane in range(LANES):
+    g, t = lane // 4, 2 * (lane % 4)
+    for k, (i, j) in enumerate(((g, t), (g, t + 1), (g + 8, t), (g + 8, t + 1))):
+      assert floats_of(warp.registers[16 + k])[lane] == sum(a[i][x] * b[x][j] for x in range(8))
+
 def test_sums_that_are_not_finite() -> None:
+  assert short(float("-inf")) == float("-inf") and str(short(float("nan"))) == "nan" and short(-(2.0 ** 13 + 1.5)) == -(2.0 ** 13 + 1)
   assert total(1.0, [1e308, 2.0], [0.5, 1.0]) == 5e307 + 3 and total(float("inf"), [1.0], [1.0]) == float("inf")
 
 def test_what_is_refused() -> None:
   given = {k: [0] for k in range(4, 16)}
   with pytest.raises(EmulatorError, match="all 32 must run"): after(["HMMA.16816.F32 R16, R4, R8, R12"], registers=given, threads=31)
-  with pytest.raises(UnknownInstruction, match="TF32"): after(["HMMA.16816.F32.TF32 R16, R4, R8, R12"], registers=given)
+  with pytest.raises(UnknownInstruction, match="HMMA.1684/23c has no meaning"): after(["HMMA.1684.F32.TF32 R16, R4, R8, R12"], registers=given)
   with pytest.raises(EmulatorError, match="IMMA is executed by some lanes only"):
     after(["IMMA.16832.S8.S8 R16, R4.ROW, R8.COL, R12"], registers=given, threads=31)
   with pytest.raises(UnknownInstruction, match="saturates"): after(["IMMA.16832.S8.S8.SAT R16, R4.ROW, R8.COL, R12"], registers=given)

@@ -117,11 +117,12 @@ def test_each_wait_for_copies_is_needed(name: str, which: int) -> None:
 
 # Products of four warps
 
-def of_groups(columns: int, dtype: DType = HALF) -> Capabilities: return replace(capabilities("sm_90"), matrix=(product_of_group(columns, dtype),))
+def of_groups(columns: int, dtype: DType = HALF, result: DType = dtypes.float32) -> Capabilities:
+  return replace(capabilities("sm_90"), matrix=(product_of_group(columns, dtype, result),))
 
-def opts_of(columns: int, groups: int) -> tuple[Opt, ...]:
+def opts_of(columns: int, groups: int, steps: int = 64) -> tuple[Opt, ...]:
   """So many groups of warps, one below the other."""
-  matrix = (Opt(OptOps.MATRIX, 0, 64), Opt(OptOps.MATRIX, 1, columns), Opt(OptOps.MATRIX, 2, 64))
+  matrix = (Opt(OptOps.MATRIX, 0, 64), Opt(OptOps.MATRIX, 1, columns), Opt(OptOps.MATRIX, 2, steps))
   return (*matrix, *[Opt(OptOps.LOCAL, 0, groups)] * (groups > 1), Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1))
 
 @pytest.mark.parametrize("m, n, k, columns, groups, dtype, transposed", [
@@ -133,6 +134,39 @@ def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, d
   placed = [inst for _, inst, _ in assemble(program, "sm_90")[2]]
   assert program.lanes == 128 * groups and sum(inst.row.name == "HGMMA" for inst in placed) == 4
   check(kernel, "sm_90")
+
+def allowing(arch: str) -> Capabilities:
+  """With the units that are less exact, too."""
+  found = capabilities(arch)
+  return replace(found, matrix=(*(matrix for _, shapes in found.less_exact for matrix in shapes), *found.matrix))
+
+OF_BYTES = [(dtypes.int8, dtypes.int32, "IGMMA"), (dtypes.uint8, dtypes.uint32, "IGMMA"), (FP8, dtypes.float32, "QGMMA"),
+            (dtypes.fp8e5m2, dtypes.float32, "QGMMA")]
+
+@pytest.mark.parametrize("dtype, result, name", OF_BYTES, ids=[str(dtype) for dtype, _, _ in OF_BYTES])
+def test_products_of_groups_of_bytes(dtype: DType, result: DType, name: str) -> None:
+  """A row of a panel has 128 steps, of which an instruction has 32."""
+  kernel = product(72, 64, 512, dtype, result, True).replace(arg=KernelInfo(opts=opts_of(64, 1, 128)))
+  optimized = optimize(kernel, of_groups(64, dtype, result))
+  placed = [inst for _, inst, _ in assemble(lower(optimized, of_groups(64, dtype, result), "product"), "sm_90")[2]]
+  assert sum(inst.row.name == name for inst in placed) == 4
+  check(optimized, "sm_90", data_for(kernel), optimized=False, meaning=kernel)
+
+@pytest.mark.parametrize("dtype, result, name", OF_BYTES, ids=[str(dtype) for dtype, _, _ in OF_BYTES])
+def test_bytes_must_lie_along_the_sum_for_products_of_groups(dtype: DType, result: DType, name: str) -> None:
+  """The unit turns no panels of bytes."""
+  for transposed in (True, False):
+    kernel = optimize(product(1024, 1024, 1024, dtype, result, transposed), allowing("sm_90"))
+    assert any(u.op is Ops.MMA and u.arg.panels for u in kernel.toposort()) == transposed
+
+@pytest.mark.parametrize("dtype", dtypes.fp8_ocp, ids=str)
+def test_products_of_fp8_with_short_sums(dtype: DType) -> None:
+  """Where they are allowed; of small numbers sums are exact."""
+  kernel = product(32, 16, 64, dtype, dtypes.float32)
+  for caps, name in ((capabilities("sm_89"), "HMMA.16816"), (allowing("sm_89"), "QMMA")):
+    optimized = optimize(kernel, caps)
+    assert name in {inst.row.name for _, inst, _ in assemble(lower(optimized, caps, "product"), "sm_89")[2]}
+  check(optimized, "sm_89", data_for(kernel), optimized=False, meaning=kernel)
 
 def with_epilogue(batch: int, m: int, n: int, k: int) -> UOp:
   """out[b, i, j] = half(max(sum over x of a[b, x, i] * w[b, x, j] + bias[j], 0)): both factors lie across the sum."""

@@ -1,4 +1,4 @@
-"""Asynchronous products of four warps: HGMMA and IGMMA, and WARPGROUP, which waits for them.
+"""Asynchronous products of four warps: HGMMA, IGMMA and QGMMA, and WARPGROUP, which waits for them.
 
 (64, K) x (K, N) with K of 32 bytes and N of 8 to 256. The second factor is in shared memory (descriptors.py), the first one too or, of each warp's 16
 rows, in registers as HMMA has it. Warp w of a group has rows 16 w to 16 w + 15 of the sum: register i of a lane is row lane / 4 + 8 * (i / 2 % 2),
@@ -7,7 +7,7 @@ instructions".
 
 A product begins when all four warps have issued it, and may read shared memory until WARPGROUP.DEPBAR has waited for its group in one of them: nobody
 may write there meanwhile. Here it is computed when it begins; products.py and shared.py see to it that nobody looks too early. Sums of floats are
-exact as far as doubles go and rounded once, those of HMMA (matrix.py); hardware keeps fewer bits of each term.
+exact as far as doubles go and rounded once, those of HMMA (matrix.py); hardware keeps fewer bits of each term. Those of QGMMA are as short as QMMA's.
 """
 from __future__ import annotations
 import functools
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from tinyhw.arithmetic import decode_bfloat16, decode_float16, encode_float16
 from tinyhw.emulator.errors import EmulatorError, UninitialisedRead, UnknownInstruction
 from tinyhw.emulator.nvidia.descriptors import DEPTH, PIECE, Descriptor, descriptor, k_major, mn_major
-from tinyhw.emulator.nvidia.matrix import matrix, place_a, rows_of, total, whole_total
+from tinyhw.emulator.nvidia.matrix import FP8, decode_tf32, matrix, place_a, rows_of, short_total, total, whole_total
 from tinyhw.emulator.nvidia.numbers import floats_of, signed, words_of
 from tinyhw.emulator.nvidia.operands import Operands, put
 from tinyhw.emulator.nvidia.shared import SharedMemory
@@ -148,6 +148,7 @@ def places(first: int, each: int) -> list[tuple[int, int]]:
   return [(lane // 4 + 8 * (number >> 1 & 1), 8 * (number >> 2) + 2 * (lane % 4) + (number & 1))
           for lane in range(LANES) for number in range(first, first + each)]
 
+SHAPES = ("gmma16", "gmma16h", "gmma8", "gmma32", "gmmai")   # modifiers that have rows, columns and steps
 _PAIRS = struct.Struct(f"<{LANES}I"), struct.Struct(f"<{2 * LANES}H")
 def halves(words: list[int]) -> list[float]: return [decode_float16(x) for x in _PAIRS[1].unpack(_PAIRS[0].pack(*words))]
 def words_of_halves(numbers: list[float]) -> list[int]: return list(_PAIRS[0].unpack(_PAIRS[1].pack(*map(encode_float16, numbers))))
@@ -159,6 +160,10 @@ def kind_of(o: Operands) -> Kind:
     if o.word("sat"): raise UnknownInstruction("IGMMA that saturates has no meaning here yet")
     decodes = [(lambda x: signed(x, 8)) if o.word(word) == "S8" else int for word in ("itype_a", "itype_b")]
     return Kind(1, decodes[0], decodes[1], 1, list, list, whole_total)
+  if name in ("QGMMA", "QGMMA.R"):
+    left, right = o.word("fp8mma").split(".")
+    return Kind(1, FP8[left], FP8[right], 1, floats_of, words_of, short_total)
+  if name == "HGMMA.TF32": return Kind(4, decode_tf32, decode_tf32, 1, floats_of, words_of, total)
   decode = decode_bfloat16 if o.word("gmbf") else decode_float16
   if name == "HGMMA.F16": return Kind(2, decode, decode, 2, halves, words_of_halves, total)
   return Kind(2, decode, decode, 1, floats_of, words_of, total)
@@ -166,8 +171,8 @@ def kind_of(o: Operands) -> Kind:
 # ***** instructions *****
 
 def multiply(o: Operands) -> Step:
-  """HGMMA, IGMMA: d = a * b + d, or without d where the uniform predicate is false."""
-  kind, shape = kind_of(o), next(name for name in ("gmma16", "gmma16h", "gmmai") if o.has(name))
+  """d = a * b + d, or without d where the uniform predicate is false."""
+  kind, shape = kind_of(o), next(name for name in SHAPES if o.has(name))
   columns, d, c = int(o.word(shape).split("x")[1]), o.values["d"], o.values["c"]
   if c not in (d, regs.RZ): raise UnknownInstruction(f"{o.form.key} adds to {c} and writes {d}: only {d} or RZ has a meaning here")
   a, descriptors = (o.values["a"].index, o.values["ub"].index - 2) if o.has("a") else (-1, o.values["ua"].index)
@@ -215,5 +220,6 @@ def fence(o: Operands) -> Step:
   return run
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
-  "HGMMA": multiply, "HGMMA.F16": multiply, "HGMMA.R": multiply, "IGMMA": multiply, "WARPGROUP": arrive, "WARPGROUP.DEPBAR": wait, "FENCE": fence,
+  **dict.fromkeys(("HGMMA", "HGMMA.F16", "HGMMA.R", "HGMMA.TF32", "IGMMA", "QGMMA", "QGMMA.R"), multiply),
+  "WARPGROUP": arrive, "WARPGROUP.DEPBAR": wait, "FENCE": fence,
 }

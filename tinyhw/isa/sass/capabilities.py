@@ -5,7 +5,7 @@ import functools
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
 from tinyhw.isa.sass.form import Generation
-from tinyhw.isa.sass.matrix import units
+from tinyhw.isa.sass.matrix import less_exact, units
 from tinyhw.isa.sass.units import RESERVED_BYTES, UNITS, WARP, column
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
@@ -51,7 +51,8 @@ def capabilities(arch: str) -> Capabilities:
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
                       local_bytes=local_bytes(arch), unit_registers=UNIT_REGISTERS, copies=COPIES, cache_bytes=caches,
                       panel_products=PANEL_PRODUCTS, cache_cost=CACHE_COST,
-                      matrix=tuple(unit.matrix for unit in units(generation.name)))
+                      matrix=tuple(unit.matrix for unit in units(generation.name)),
+                      less_exact=tuple((name, tuple(unit.matrix for unit in found)) for name, found in less_exact(generation.name).items()))
 
 @functools.lru_cache(None)
 def generation_of(arch: str) -> Generation:

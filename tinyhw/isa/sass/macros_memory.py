@@ -77,18 +77,19 @@ columns_b128   d=v4 a:v1 o:i
 
 # Products, of a pair of registers, and of the first and second half of four
 PRODUCTS = """
-product_{kind}     d=v4 a:v4 b:v2 c:v4
+product_{kind}{group}    d=v4 a:v4 b:v2 c:v4
   {word} d, a{row}, b{column}, c
-product_{kind}_0   d+v4 a:v4 b:v4
+product_{kind}_0{group}  d+v4 a:v4 b:v4
   {word} d, a{row}, b.0{column}, d
-product_{kind}_1   d+v4 a:v4 b:v4
+product_{kind}_1{group}  d+v4 a:v4 b:v4
   {word} d, a{row}, b.2{column}, d
 """
 # Four columns of a row on the FMA pipe: steps of the second factor, or columns of it, in a group each
 VECTOR = "product_f32_{order}  d+v4 a:v4 w:v4 x:v4 y:v4 z:v4\n"
-FLOATS, INTEGERS = ("", ""), (".ROW", ".COL")
-KINDS = {"f16": ("HMMA.16816.F32", FLOATS), "bf16": ("HMMA.16816.F32.BF16", FLOATS), "i8": ("IMMA.16832.S8.S8", INTEGERS),
-         "u8": ("IMMA.16832.U8.U8", INTEGERS)}
+FLOATS, BYTES = ("", ""), (".ROW", ".COL")   # what is written behind the factors
+KINDS = {"f16": ("HMMA.16816.F32", FLOATS), "bf16": ("HMMA.16816.F32.BF16", FLOATS), "i8": ("IMMA.16832.S8.S8", BYTES),
+         "u8": ("IMMA.16832.U8.U8", BYTES)}
+OF_ADA = {"e4m3": ("QMMA.16832.F32.E4M3.E4M3", BYTES), "e5m2": ("QMMA.16832.F32.E5M2.E5M2", BYTES)}
 
 def vector_products() -> str:
   """d += a * (w, x, y, z), step by step; an element is added to again three to five instructions later. A step begins with a column whose sum is in
@@ -103,5 +104,6 @@ def vector_products() -> str:
 
 def text() -> str:
   """All of them."""
-  products = "".join(PRODUCTS.format(kind=kind, word=word, row=row, column=column) for kind, (word, (row, column)) in KINDS.items())
+  products = "".join(PRODUCTS.format(kind=kind, group=group, word=word, row=row, column=column)
+                     for group, kinds in (("", KINDS), ("%89", OF_ADA)) for kind, (word, (row, column)) in kinds.items())
   return products + vector_products() + "".join(ACCESSES.format(size=size, word=word, cls=cls) for size, (word, cls) in SIZES.items()) + OTHERS

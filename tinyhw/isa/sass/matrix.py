@@ -4,14 +4,17 @@ Products of a warp. A lane has the row (of the sum: the rows) lane / 4, and of t
 each other, and those eight further on. A warp loads the factors together (LDSM). Source: PTX ISA, "Matrix Fragments for mma.m16n8k16"; registers of
 SASS are in the same order.
 
-Products of four warps (wgmma, sm_90), whose unit reads the factors from shared memory itself: 64 steps, four instructions of 16, are what a line of a
-panel has. Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", "Matrix descriptor".
+Products of four warps (wgmma, sm_90), whose unit reads the factors from shared memory itself: the steps of four instructions, 32 bytes each, are
+what a line of a panel has. Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", "Matrix descriptor".
+
+Some units are less exact than docs/numerics.md promises of sums in float32: kernels are given them only where a variable of config.py allows it.
 """
 from __future__ import annotations
+import functools
 from typing import NamedTuple
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.uop.matrix import Layout, Matrix
+from tinyhw.uop.matrix import LINE_BYTES, Layout, Matrix
 
 class Unit(NamedTuple):
   """The macro that multiplies (macros.py), or of several warps the instruction, without its number of columns; and its shape."""
@@ -26,7 +29,7 @@ def product_16816(operand: DType) -> Matrix:
   return Matrix(16, 8, 16, operand, dtypes.float32, 32, a, b, c, fragments=True)
 
 def product_16832(operand: DType, result: DType) -> Matrix:
-  """(16, 32) x (32, 8) of integers of one byte, summed in 32 bits."""
+  """(16, 32) x (32, 8) of elements of one byte, summed in 32 bits."""
   a = Layout((("step", 4, 4), ("row", 8, 1)), (("step", 4, 1), ("row", 2, 8), ("step", 2, 16)))
   b = Layout((("step", 4, 4), ("column", 8, 1)), (("step", 4, 1), ("step", 2, 16)))
   c = Layout((("column", 4, 2), ("row", 8, 1)), (("column", 2, 1), ("row", 2, 8)))
@@ -42,14 +45,32 @@ VECTOR = Unit("product_f32", Matrix(4, 32, 4, dtypes.float32, dtypes.float32, 32
 
 GROUP_COLUMNS = (256, 128, 64)   # of the products of four warps that are used: whole lines of a panel that has them
 
-def product_of_group(columns: int, operand: DType) -> Matrix:
-  """(64, 64) x (64, columns) of elements of two bytes, summed in float32."""
+def product_of_group(columns: int, operand: DType, result: DType = dtypes.float32) -> Matrix:
+  """(64, k) x (k, columns) of lines of panels, summed in 32 bits."""
   c = Layout((("column", 4, 2), ("row", 8, 1), ("row", 4, 16)), (("column", 2, 1), ("row", 2, 8), ("column", columns // 8, 8)))
-  return Matrix(64, columns, 64, operand, dtypes.float32, 128, c=c, panels=True)
+  return Matrix(64, columns, LINE_BYTES // operand.itemsize, operand, result, 128, c=c, panels=True)
 
-OF_GROUPS = tuple(Unit(key, product_of_group(columns, operand)) for key, operand in (("HGMMA.64x{}x16.F32", dtypes.float16),
-                  ("HGMMA.64x{}x16.F32.BF16", dtypes.bfloat16)) for columns in GROUP_COLUMNS)
+def of_groups(key: str, operand: DType, result: DType = dtypes.float32) -> tuple[Unit, ...]:
+  return tuple(Unit(key, product_of_group(columns, operand, result)) for columns in GROUP_COLUMNS)
+
+OF_GROUPS = (*of_groups("HGMMA.64x{}x16.F32", dtypes.float16), *of_groups("HGMMA.64x{}x16.F32.BF16", dtypes.bfloat16),
+             *of_groups("IGMMA.64x{}x32.S8.S8", dtypes.int8, dtypes.int32), *of_groups("IGMMA.64x{}x32.U8.U8", dtypes.uint8, dtypes.uint32))
 
 def units(generation: str) -> tuple[Unit, ...]:
   """The shapes that a generation has, best first; those of several warps last."""
   return (*UNITS, VECTOR, *(OF_GROUPS if generation == "sm_90" else ()))
+
+# Sums of products of fp8 keep 13 bits of mantissa (Zhang et al., arXiv 2411.10958, section 3.2; DeepSeek-V3, arXiv 2412.19437, section 3.5.2)
+FP8_OF_WARPS = tuple(Unit(f"product_{name}", product_16832(operand, dtypes.float32)) for name, operand in zip(("e4m3", "e5m2"), dtypes.fp8_ocp))
+FP8_OF_GROUPS = tuple(unit for name, operand in zip(("E4M3", "E5M2"), dtypes.fp8_ocp)
+                      for unit in of_groups(f"QGMMA.64x{{}}x32.F32.{name}.{name}", operand))
+LESS_EXACT = {"ALLOW_FP8_SUMS": {"sm_89": FP8_OF_WARPS, "sm_90": FP8_OF_GROUPS}}
+
+def less_exact(generation: str) -> dict[str, tuple[Unit, ...]]:
+  """Shapes that a generation has besides, by the variable that allows them."""
+  return {variable: by_generation[generation] for variable, by_generation in LESS_EXACT.items() if generation in by_generation}
+
+@functools.lru_cache(None)
+def every_unit(generation: str) -> tuple[Unit, ...]:
+  """All shapes, those that must be allowed too."""
+  return (*units(generation), *(unit for found in less_exact(generation).values() for unit in found))

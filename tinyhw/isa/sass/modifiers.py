@@ -146,6 +146,7 @@ u2fp    74     U32 S32
 itype_a 76-77  U8 S8
 itype_b 78-79  U8 S8
 mmafmt  82-83  - BF16 TF32
+mmabf   82-83  - BF16 ? ?
 mmasat  82     - SAT
 fp8mma  78-79  E4M3.E4M3 E5M2.E4M3 E4M3.E5M2 E5M2.E5M2
 gmbf    76     - BF16

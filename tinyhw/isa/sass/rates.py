@@ -47,7 +47,8 @@ COSTS = {  # a later row takes the place of an earlier one
 
 WARP_SHARE = 0.62  # of Hopper's tensor core that products of one warp reach
 _H100 = {kind: round(WARP_SHARE * rate, 1) for kind, rate in {"f16": 1024, "bf16": 1024, "tf32": 512, "i8": 2048}.items()}
-_H100 |= {"wgmma f16": 1024, "wgmma bf16": 1024, "wgmma i8": 2048, "f64": 64, "vf32": 64, "vf16": 128, "vf64": 32}
+_H100 |= {"wgmma f16": 1024, "wgmma bf16": 1024, "wgmma i8": 2048, "wgmma fp8": 2048, "wgmma tf32": 512}
+_H100 |= {"f64": 64, "vf32": 64, "vf16": 128, "vf64": 32}
 _A100 = {"f16": 512, "bf16": 512, "tf32": 256, "i8": 1024, "f64": 32, "vf32": 32, "vf16": 128, "vf64": 16}
 _3090 = {"f16": 128, "bf16": 128, "tf32": 64, "i8": 512, "vf32": 64, "vf16": 64, "vf64": 1}
 _L40S = {"f16": 256, "bf16": 256, "tf32": 128, "i8": 512, "fp8": 512, "vf32": 64, "vf16": 64, "vf64": 1}

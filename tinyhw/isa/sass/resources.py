@@ -69,12 +69,17 @@ ELEMENTS = {"F": "vf32", "M": "vf32", "D": "vf64", "H": "vf16"}
 def element_of(inst: MInst) -> str:
   """The type of what a floating-point instruction computes with: f16 and so on of a product of matrices, vf32 on the pipes of lanes; "" of others."""
   name = mnemonic(inst)
-  if inst.row.pipe == PRODUCTS: return WARPGROUP_ELEMENTS.get(name, "") or f"wgmma {'bf16' if has_word(inst, 'gmbf') else 'f16'}"
+  if inst.row.pipe == PRODUCTS:
+    return WARPGROUP_ELEMENTS.get(inst.row.name.removesuffix(".R"), "") or f"wgmma {'bf16' if has_word(inst, 'gmbf') else 'f16'}"
   if inst.row.pipe != "tensor": return ELEMENTS[name[0]] if name in OPERATIONS else ""
-  if name == "HMMA": return {"BF16": "bf16", "TF32": "tf32"}.get(modifier(inst, "mmafmt") if "mmafmt" in inst.row.isa.index else "", "f16")
+  if name == "HMMA": return next((kind for kind in ("bf16", "tf32") if kind.upper() in words_of(inst)), "f16")
   return {"IMMA": "i8", "QMMA": "fp8", "DMMA": "f64"}.get(name, "")
 
-WARPGROUP_ELEMENTS = {"IGMMA": "wgmma i8", "QGMMA": "wgmma fp8"}
+WARPGROUP_ELEMENTS = {"IGMMA": "wgmma i8", "QGMMA": "wgmma fp8", "HGMMA.TF32": "wgmma tf32"}
+
+def words_of(inst: MInst) -> set[str]:
+  """Literal words of an instruction's text, and what the modifiers say that tell the type of a product."""
+  return {*(word.lstrip("=") for word in inst.row.isa.words), *(modifier(inst, name) for name in ("mmabf", "mmafmt") if name in inst.row.isa.index)}
 
 def has_word(inst: MInst, name: str) -> bool:
   """Whether a modifier says something."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 TEXT = """
 @ tensor plain
 HMMA.16816.F16   23c                    d:2= a:4 b:2 c:2           16816@75 F16
-HMMA.16816       23c                    d:4= a:4 b:2 c:4           16816@75 F32@76 mmafmt
+HMMA.16816       23c                    d:4= a:4 b:2 c:4           16816@75 F32@76 mmabf
 HMMA.1688.F16    23c                    d:2= a:2 b c:2             1688 F16
-HMMA.1688        23c                    d:4= a:2 b c:4             1688 F32@76 mmafmt
+HMMA.1688        23c                    d:4= a:2 b c:4             1688 F32@76 mmabf
+HMMA.1688.TF32   23c                    d:4= a:4 b:2 c:4           1688 F32@76 TF32@82-83=2
 HMMA.1684        23c                    d:4= a:2 b c:4             1684@78 F32@76 mmafmt
 HMMA.SP.16832    23c                    d:4= a:4 b:4 c:4 e:R@40-47 n:u@48-49  SP@73 16832@75,78=3 F32@76 mmafmt
 IMMA.16816       237                    d:4= a.ROW:2 b.COL c:4     16816@74 itype_a itype_b mmasat @86

@@ -5,7 +5,7 @@ import functools
 
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.matrix import VECTOR, Unit, units
+from tinyhw.isa.sass.matrix import VECTOR, Unit, every_unit
 from tinyhw.isa.sass.select_packed import Packed
 from tinyhw.machine.inst import Access, Reg
 from tinyhw.machine.macros import Macro
@@ -14,7 +14,8 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import LINE_BYTES, LINES
 from tinyhw.uop.ops import UOp
 
-UNIT_STEPS = 16                # of the sum, of an HGMMA
+UNIT_BYTES = 32                # of steps of the sum, of an instruction
+UNIT_LINES = 16                # the same, of a turned panel of elements of two bytes
 DESCRIBED_BYTES = 16           # of which a descriptor counts addresses and offsets
 SWIZZLE_128 = 1 << 30          # in the upper half of a descriptor
 PANEL_WORD = SWIZZLE_128 | LINES * LINE_BYTES // DESCRIBED_BYTES   # the upper half: from eight lines to the next ones
@@ -25,7 +26,7 @@ class Matrices(Packed):
 
   def multiply(self, u: UOp) -> Reg:
     """MMA. What begins at zero adds to the register that is zero."""
-    unit = next((x for x in units(self.generation.name) if x.matrix == u.arg), None)
+    unit = next((x for x in every_unit(self.generation.name) if x.matrix == u.arg), None)
     if unit is None: raise CompileError(f"{self.function.name}: {self.generation.arch} has no matrix unit for {u.arg}")
     if unit.matrix.panels: return self.multiply_panels(u, unit)
     a, cls = self.group(u.src[0]), self.group_class(u.dtype)
@@ -49,14 +50,14 @@ class Matrices(Packed):
     return result
 
   def multiply_panels(self, u: UOp, unit: Unit) -> Reg:
-    """A product of four warps: HGMMAs whose factors are descriptors. Where they are waited for, groups.py knows."""
+    """A product of four warps: instructions whose factors are descriptors. Where they are waited for, groups.py knows."""
     c, result = self.group(u.src[2]), self.new(self.group_class(u.dtype))
     places, factors = [], []
     for factor in u.src[:2]:
       address, offset = self.shared_place(factor.src[0])
       places.append(address if address is regs.RZ else self.once(regs.R[1], "shr_u32", address, DESCRIBED_BYTES.bit_length() - 1))
       factors.append((offset // DESCRIBED_BYTES | leading(factor) << 16, advance(factor), factor.arg.turned))
-    self.emit(product_of_panels(unit.key.format(unit.matrix.n), u.dtype.count, unit.matrix.k // UNIT_STEPS, *factors), result, *places, ties=(c,))
+    self.emit(product_of_panels(unit.key.format(unit.matrix.n), u.dtype.count, LINE_BYTES // UNIT_BYTES, *factors), result, *places, ties=(c,))
     return result
 
   def fragment(self, u: UOp) -> Reg:
@@ -87,7 +88,7 @@ def leading(panel: UOp) -> int:
 
 def advance(panel: UOp) -> int:
   """By what a descriptor grows from an instruction to the next one: lines are steps, or their bytes are."""
-  return UNIT_STEPS * (LINE_BYTES if panel.arg.turned else panel.dtype.itemsize) // DESCRIBED_BYTES
+  return (UNIT_LINES * LINE_BYTES if panel.arg.turned else UNIT_BYTES) // DESCRIBED_BYTES
 
 @functools.lru_cache(None)
 def product_of_panels(instruction: str, sums: int, times: int, a: tuple[int, int, bool], b: tuple[int, int, bool]) -> Macro:
