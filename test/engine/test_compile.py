@@ -15,7 +15,7 @@ from tinyhw.config import CACHEDIR, Context
 from tinyhw.engine import compile as compiling
 from tinyhw.device import Device
 from tinyhw.errors import DeviceError
-from tinyhw.engine.compile import Compiled, backend, capabilities_of, compile_kernel, compiler_version, kernel_name, measured, value_of
+from tinyhw.engine.compile import Compiled, backend, capabilities_of, compile_kernel, compiler_version, kernel_name, measured, mode, value_of
 from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
@@ -84,6 +84,15 @@ def test_what_a_device_does_not_know_is_assumed(monkeypatch: pytest.MonkeyPatch)
   monkeypatch.setattr(Device["PYTHON"], "facts", lambda: {"arch": ARCH, "threads": 3, "cache_bytes": None, "local_bytes": 0})
   assumed = backend("c").capabilities("c")
   assert capabilities_of("c", "") == assumed and capabilities_of("c", "PYTHON") == dataclasses.replace(assumed, threads=3)
+
+def test_units_that_are_less_exact_are_there_where_they_are_allowed() -> None:
+  """They come first, and code made with them is other code."""
+  usual, before = capabilities_of("sm_89", ""), mode()
+  assert usual == backend("sm_89").capabilities("sm_89") and usual.less_exact
+  with Context(ALLOW_FP8_SUMS=1):
+    shapes = dict(usual.less_exact)["ALLOW_FP8_SUMS"]
+    assert capabilities_of("sm_89", "").matrix == (*shapes, *usual.matrix) and mode() != before
+    assert capabilities_of("sm_80", "") == backend("sm_80").capabilities("sm_80")
 
 def test_a_folder_that_cannot_be_made_costs_speed_only(count: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
   (tmp_path / "file").write_text("")
