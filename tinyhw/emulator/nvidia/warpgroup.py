@@ -57,7 +57,8 @@ class Product(NamedTuple):
   ends: bool
 
 class Warpgroup:
-  """Four warps. issued: how many products of each warp; ends: the numbers of those that end a group; begun: how many have."""
+  """Four warps, or the fewer ones at a block's end, which issue no products. issued: how many products of each warp; ends: the numbers of those that
+  end a group; begun: how many have."""
   def __init__(self, warps: Sequence[Warp], shared: SharedMemory):
     self.warps, self.shared = warps, shared
     self.name = f"the products of waves {warps[0].number} to {warps[-1].number}"
@@ -77,7 +78,7 @@ class Warpgroup:
       raise EmulatorError(f"wave {warp.number} issues another product than the waves before it: the four of a group issue the same ones")
     self.issued[warp.number] += 1
     for index in range(product.d, product.d + registers_of(product)): warp.known["R", index] = ALL
-    if len(self.warps) == WARPS and min(self.issued.values()) > self.begun: self.begin()
+    if min(self.issued.values()) > self.begun: self.begin()
 
   def begin(self) -> None:
     """All have issued a product."""
