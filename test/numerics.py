@@ -133,8 +133,11 @@ ORDER = """
 max and min keep the type; `dtype=` names both the accumulator and the result. float16, bfloat16 and fp8 are rounded once, at the end. var, std and
 layernorm take the mean first, then squares of differences (two passes). Products of a matmul or convolution are added with one rounding (MULACC).
 
-Where a variable allows it, matrix units are used whose sums are less exact:
+Where a variable allows it, matrix units are used that are less exact:
 
+- `ALLOW_TF32=1`: products of float32 on NVIDIA's GPUs. Factors are rounded to 10 bits of mantissa, to nearest, so a sum of products is off by
+  2**-10 of the sum of their absolute values at most, beside what float32 rounds. Sums are those of float32. A NaN whose first 10 bits of mantissa
+  are zeros may become an infinity; no operation makes one.
 - `ALLOW_FP8_SUMS=1`: products of fp8, both factors of the same kind, on sm_89 and sm_90. Partial sums keep 13 bits of mantissa instead of 23, so each
   32 steps may lose some 2**-13 of the largest of them. NVIDIA states no bound; DeepSeek measured 2 % for sums of 4096 products (arXiv 2412.19437,
   section 3.5.2). Without it factors are converted to float16, and nothing is lost before float32 rounds.

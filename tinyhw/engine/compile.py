@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw import trace
-from tinyhw.config import ALLOW_FP8_SUMS, BEAM, CACHE, DEBUG, NOOPT, SPEC, VIZ
+from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, DEBUG, NOOPT, SPEC, VIZ
 from tinyhw.device import Device, on_disk
 from tinyhw.engine.disk import refusal
 from tinyhw.errors import DeviceError
@@ -25,7 +25,7 @@ from tinyhw.uop.verify import verify
 if TYPE_CHECKING: from tinyhw.machine.target import Capabilities
 
 SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
-ALLOWED = (ALLOW_FP8_SUMS,)            # variables that allow units of `Capabilities.less_exact`
+ALLOWED = (ALLOW_TF32, ALLOW_FP8_SUMS) # variables that allow units of `Capabilities.less_exact`
 MEASURED = ("threads", "cache_bytes", "local_bytes")  # fields of Capabilities that a device finds out itself, where it can
 
 class Runner(NamedTuple):
@@ -106,9 +106,7 @@ def measured(device: str) -> dict[str, Any]:
 def capabilities_of(arch: str, device: str) -> Capabilities:
   """What codegen may ask about an architecture, on the machine of a device."""
   assumed: Capabilities = backend(arch).capabilities(arch)
-  names = [variable.key for variable in ALLOWED if variable]
-  allowed = [matrix for name, found in assumed.less_exact if name in names for matrix in found]
-  return dataclasses.replace(assumed, matrix=(*allowed, *assumed.matrix), **measured(device))
+  return dataclasses.replace(assumed.allowing([variable.key for variable in ALLOWED if variable]), **measured(device))
 
 def mode() -> tuple[int, ...]:
   """The variables that code depends on."""

@@ -4,9 +4,9 @@ Both are data. A difference between two ISAs is a value in a row, else a field h
 asks which ISA it serves.
 """
 from __future__ import annotations
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from tinyhw.machine.inst import Bank, Block, Effect, Function, MInst, Reg, RegClass
 from tinyhw.uop.enums import Ops
@@ -65,6 +65,13 @@ class Capabilities:
   unit_registers: int = 0
   panel_products: float = 1
   cache_cost: float = 1
+
+  def allowing(self, names: Collection[str]) -> Capabilities:
+    """With the shapes that these variables allow. A product takes the first shape that has all numbers of its factors: of narrow types first, and of
+    the same type the one that had to be allowed; those of panels are last, and chosen by their cost."""
+    allowed = [matrix for name, found in self.less_exact if name in names for matrix in found]
+    if not allowed: return self
+    return replace(self, matrix=tuple(sorted((*allowed, *self.matrix), key=lambda matrix: (matrix.panels, matrix.operand.itemsize))))
 
   def supports(self, op: Ops, dtype: DType) -> bool:
     """Whether the selector knows op with a result of this dtype (compares: with operands of it), lanes counted."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.isa.sass.macros import macros_of
-from tinyhw.isa.sass.matrix import FP8_OF_GROUPS, FP8_OF_WARPS, OF_GROUPS, VECTOR, Unit, every_unit, less_exact, units
+from tinyhw.isa.sass.matrix import FP8_OF_GROUPS, FP8_OF_WARPS, OF_GROUPS, TF32, VECTOR, Unit, every_unit, less_exact, units
 
-OF_WARPS = (*units("sm_89"), *FP8_OF_WARPS)
+OF_WARPS = (*units("sm_89"), *FP8_OF_WARPS, TF32)
 
 @pytest.mark.parametrize("unit", OF_WARPS, ids=lambda unit: unit.key)
 def test_layouts(unit: Unit) -> None:
@@ -43,5 +43,5 @@ def test_places_of_a_group_s_result_are_the_hardware_s(unit: Unit) -> None:
 
 def test_units_that_are_less_exact_must_be_allowed() -> None:
   assert {generation: sorted(less_exact(generation)) for generation in ("sm_80", "sm_89", "sm_90")} == {
-    "sm_80": [], "sm_89": ["ALLOW_FP8_SUMS"], "sm_90": ["ALLOW_FP8_SUMS"]}
-  assert not {*units("sm_89"), *units("sm_90")} & {*FP8_OF_WARPS, *FP8_OF_GROUPS}
+    "sm_80": ["ALLOW_TF32"], "sm_89": ["ALLOW_FP8_SUMS", "ALLOW_TF32"], "sm_90": ["ALLOW_FP8_SUMS", "ALLOW_TF32"]}
+  assert not {*units("sm_89"), *units("sm_90")} & {*FP8_OF_WARPS, *FP8_OF_GROUPS, TF32}

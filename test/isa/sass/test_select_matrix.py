@@ -1,6 +1,7 @@
 """Products on the matrix unit: what a lane loads of the factors, and shapes that there are not."""
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -135,10 +136,7 @@ def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, d
   assert program.lanes == 128 * groups and sum(inst.row.name == "HGMMA" for inst in placed) == 4
   check(kernel, "sm_90")
 
-def allowing(arch: str) -> Capabilities:
-  """With the units that are less exact, too."""
-  found = capabilities(arch)
-  return replace(found, matrix=(*(matrix for _, shapes in found.less_exact for matrix in shapes), *found.matrix))
+def allowing(arch: str, *names: str) -> Capabilities: return capabilities(arch).allowing(names or ("ALLOW_FP8_SUMS", "ALLOW_TF32"))
 
 OF_BYTES = [(dtypes.int8, dtypes.int32, "IGMMA"), (dtypes.uint8, dtypes.uint32, "IGMMA"), (FP8, dtypes.float32, "QGMMA"),
             (dtypes.fp8e5m2, dtypes.float32, "QGMMA")]
@@ -167,6 +165,33 @@ def test_products_of_fp8_with_short_sums(dtype: DType) -> None:
     optimized = optimize(kernel, caps)
     assert name in {inst.row.name for _, inst, _ in assemble(lower(optimized, caps, "product"), "sm_89")[2]}
   check(optimized, "sm_89", data_for(kernel), optimized=False, meaning=kernel)
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("transposed", (False, True))
+def test_products_of_tf32(arch: str, transposed: bool) -> None:
+  """Where they are allowed; factors are rounded to 10 bits of mantissa. Halves go to their own unit."""
+  kernel, caps = product(32, 16, 24, dtypes.float32, dtypes.float32, transposed), allowing(arch)
+  optimized = optimize(kernel, caps)
+  names = [inst.row.name for _, inst, _ in assemble(lower(optimized, caps, "product"), arch)[2]]
+  assert "HMMA.1688.TF32" in names and "LDSM" in names and "FFMA" not in names
+  rng, few = random.Random(3), {0: [0.0] * 512}
+  few.update((slot, [round(rng.uniform(-8, 8) * 128) / 128 for _ in range(24 * size)]) for slot, size in ((1, 32), (2, 16)))
+  few[1][5], few[2][40] = float("inf"), float("nan")
+  check(optimized, arch, few, optimized=False, meaning=kernel, tolerance=1e-6)
+  halves = optimize(product(32, 16, 32, HALF, dtypes.float32), caps)
+  assert {u.arg.operand for u in halves.toposort() if u.op is Ops.MMA} == {HALF}
+
+def test_factors_are_rounded_to_tf32() -> None:
+  """To nearest: a factor with a bit more than half of the last bit that counts is the next number, with a bit less the one before."""
+  out, a, b = UOp.param(0, dtypes.float32, 16 * 8), UOp.param(1, dtypes.float32, 16 * 8), UOp.param(2, dtypes.float32, 8 * 8)
+  i, j, x = axis(16, 0), axis(8, 1), axis(8, 2, "REDUCE")
+  kernel = UOp.sink(out.index(i * 8 + j).store((a.index(i * 8 + x).load() * b.index(x * 8 + j).load()).reduce(Ops.ADD, x), i, j))
+  near = [1 + 2 ** -11 + 2 ** -20, 1 + 2 ** -11 - 2 ** -20, -1 - 2 ** -11 - 2 ** -20, 3.0e38]
+  data = {0: [0.0] * 128, 1: [near[row % 4] if row == step + 8 * (row // 8) else 0.0 for row in range(16) for step in range(8)],
+          2: [1.0 if row == column else 0.0 for row in range(8) for column in range(8)]}
+  program = lower(optimize(kernel, allowing("sm_80")), allowing("sm_80"), "product")
+  SASS.execute(program, "sm_80", data)
+  assert [data[0][9 * k] for k in range(3)] == [1 + 2 ** -10, 1.0, -1 - 2 ** -10] and abs(data[0][27] - 3.0e38) < 3.0e38 * 2 ** -11
 
 def with_epilogue(batch: int, m: int, n: int, k: int) -> UOp:
   """out[b, i, j] = half(max(sum over x of a[b, x, i] * w[b, x, j] + bias[j], 0)): both factors lie across the sum."""

@@ -87,8 +87,12 @@ product_{kind}_1{group}  d+v4 a:v4 b:v4
 # Four columns of a row on the FMA pipe: steps of the second factor, or columns of it, in a group each
 VECTOR = "product_f32_{order}  d+v4 a:v4 w:v4 x:v4 y:v4 z:v4\n"
 FLOATS, BYTES = ("", ""), (".ROW", ".COL")   # what is written behind the factors
+# NVIDIA's compiler rounds to TF32 in this way: half of the last bit that counts is added, but to infinities and NaN
+ROUND_TF32 = """
+round_tf32_{units}  d+v{units} | {predicates}
+{tests}{additions}"""
 KINDS = {"f16": ("HMMA.16816.F32", FLOATS), "bf16": ("HMMA.16816.F32.BF16", FLOATS), "i8": ("IMMA.16832.S8.S8", BYTES),
-         "u8": ("IMMA.16832.U8.U8", BYTES)}
+         "u8": ("IMMA.16832.U8.U8", BYTES), "tf32": ("HMMA.1688.F32.TF32", FLOATS)}
 OF_ADA = {"e4m3": ("QMMA.16832.F32.E4M3.E4M3", BYTES), "e5m2": ("QMMA.16832.F32.E5M2.E5M2", BYTES)}
 
 def vector_products() -> str:
@@ -102,8 +106,16 @@ def vector_products() -> str:
     found.append(VECTOR.format(order=order) + "".join(lines))
   return "".join(found)
 
+def tf32_rounding(units: int) -> str:
+  """Registers of factors rounded where they are: first all tests, as a guard takes long."""
+  letters = "pqrs"[:units]
+  tests = "".join(f"  FSETP.GEU.AND {letter}, PT, |d.{k}|, 0x7f800000, PT\n" for k, letter in enumerate(letters))
+  additions = "".join(f"  @!{letter} IADD3 d.{k}, d.{k}, 0x1000, RZ\n" for k, letter in enumerate(letters))
+  return ROUND_TF32.format(units=units, predicates=" ".join(f"{letter}=p" for letter in letters), tests=tests, additions=additions)
+
 def text() -> str:
   """All of them."""
   products = "".join(PRODUCTS.format(kind=kind, group=group, word=word, row=row, column=column)
                      for group, kinds in (("", KINDS), ("%89", OF_ADA)) for kind, (word, (row, column)) in kinds.items())
+  products += tf32_rounding(2) + tf32_rounding(4)
   return products + vector_products() + "".join(ACCESSES.format(size=size, word=word, cls=cls) for size, (word, cls) in SIZES.items()) + OTHERS

@@ -28,6 +28,13 @@ def product_16816(operand: DType) -> Matrix:
   c = Layout((("column", 4, 2), ("row", 8, 1)), (("column", 2, 1), ("row", 2, 8)))
   return Matrix(16, 8, 16, operand, dtypes.float32, 32, a, b, c, fragments=True)
 
+def product_1688() -> Matrix:
+  """(16, 8) x (8, 8) of TF32: float32 without the last 13 bits of its mantissa."""
+  a = Layout((("step", 4, 1), ("row", 8, 1)), (("row", 2, 8), ("step", 2, 4)))
+  b = Layout((("step", 4, 1), ("column", 8, 1)), (("step", 2, 4),))
+  c = Layout((("column", 4, 2), ("row", 8, 1)), (("column", 2, 1), ("row", 2, 8)))
+  return Matrix(16, 8, 8, dtypes.float32, dtypes.float32, 32, a, b, c, fragments=True)
+
 def product_16832(operand: DType, result: DType) -> Matrix:
   """(16, 32) x (32, 8) of elements of one byte, summed in 32 bits."""
   a = Layout((("step", 4, 4), ("row", 8, 1)), (("step", 4, 1), ("row", 2, 8), ("step", 2, 16)))
@@ -64,7 +71,9 @@ def units(generation: str) -> tuple[Unit, ...]:
 FP8_OF_WARPS = tuple(Unit(f"product_{name}", product_16832(operand, dtypes.float32)) for name, operand in zip(("e4m3", "e5m2"), dtypes.fp8_ocp))
 FP8_OF_GROUPS = tuple(unit for name, operand in zip(("E4M3", "E5M2"), dtypes.fp8_ocp)
                       for unit in of_groups(f"QGMMA.64x{{}}x32.F32.{name}.{name}", operand))
-LESS_EXACT = {"ALLOW_FP8_SUMS": {"sm_89": FP8_OF_WARPS, "sm_90": FP8_OF_GROUPS}}
+TF32 = Unit("product_tf32", product_1688())
+LESS_EXACT = {"ALLOW_TF32": dict.fromkeys(("sm_80", "sm_89", "sm_90"), (TF32,)),
+              "ALLOW_FP8_SUMS": {"sm_89": FP8_OF_WARPS, "sm_90": FP8_OF_GROUPS}}
 
 def less_exact(generation: str) -> dict[str, tuple[Unit, ...]]:
   """Shapes that a generation has besides, by the variable that allows them."""

@@ -5,7 +5,7 @@ import functools
 
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.matrix import VECTOR, Unit, every_unit
+from tinyhw.isa.sass.matrix import TF32, VECTOR, Unit, every_unit
 from tinyhw.isa.sass.select_packed import Packed
 from tinyhw.machine.inst import Access, Reg
 from tinyhw.machine.macros import Macro
@@ -32,12 +32,22 @@ class Matrices(Packed):
     a, cls = self.group(u.src[0]), self.group_class(u.dtype)
     if unit is VECTOR: return self.multiply_lanes(u, a)
     half = half_of(u.src[1])
+    b = self.group(u.src[1] if half is None else half[0])
+    if unit is TF32: a, b = self.rounded_to_tf32(a), self.rounded_to_tf32(b)
     if half is not None:
       c, result = self.group(u.src[2]), self.new(cls)
-      self.emit(f"{unit.key}_{half[1]}", result, a, self.group(half[0]), ties=(c,))
+      self.emit(f"{unit.key}_{half[1]}", result, a, b, ties=(c,))
       return result
     start = regs.RZ if u.src[2].op is Ops.CONST and u.src[2].arg == 0 else self.group(u.src[2])
-    return self.op(cls, unit.key, a, self.group(u.src[1]), start)
+    return self.op(cls, unit.key, a, b, start)
+
+  def rounded_to_tf32(self, factor: Reg) -> Reg:
+    """A factor with 10 bits of mantissa, once in a block; the unit takes the leading bits as they are."""
+    key = "tf32", factor
+    if key not in self.made:
+      self.made[key] = self.new(factor.cls)
+      self.emit(f"round_tf32_{factor.cls.units}", self.made[key], ties=(factor,))
+    return self.made[key]
 
   def multiply_lanes(self, u: UOp, a: Reg) -> Reg:
     """Products on the FMA pipe: each lane's own. The second factor is 16 elements, columns one after the other."""
