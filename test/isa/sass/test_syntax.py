@@ -8,7 +8,7 @@ import pytest
 from sass_golden import vectors
 from sass_random import random_control, random_instruction
 from tinyhw.errors import ParseError, TinyError
-from tinyhw.isa.sass import regs
+from tinyhw.isa.sass import regs, syntax
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.decode import decode
 from tinyhw.isa.sass.encode import encode
@@ -44,6 +44,21 @@ def test_parse_inverts_show(key: tuple[str, str], seed: int) -> None:
   rng, row = random.Random(seed), table(key[0])[key[1]]
   inst, control = random_instruction(row, rng), random_control(row, rng)
   assert parse(f"{control} {show(inst, control, 0x400)}", key[0], 0x400) == (inst, control)
+
+def test_rows_that_do_not_fit_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Immediates in one or the other place, words of a line's own, other banks, descriptors: the first row that is tried is that of the text."""
+  tried: list[str] = []
+  fill = syntax.fill
+  monkeypatch.setattr(syntax, "fill", lambda row, *rest: (tried.append(row.isa.key), fill(row, *rest))[1])
+  texts = {"IADD3 R0, R1, 0x10, RZ": "IADD3/810", "IADD3 R0, R1, R2, R3": "IADD3/210", "IADD3.X R0, R1, 0x10, RZ, P0, !PT": "IADD3.X/810",
+           "SHF.R.S32.HI R0, RZ, 0x4, R1": "SHF/819", "IMAD R0, R1, R2, 0x5": "IMAD/424", "IMAD.WIDE R0, R2, 0x4, R4": "IMAD.WIDE/825",
+           "LOP3.LUT R0, R1, 0xf, RZ, 0xc0, !PT": "LOP3.LUT/812", "MOV R0, 0x5": "MOV/802", "MOV R0, UR4": "MOV/c02",
+           "FFMA R0, R1, R2, 1.5": "FFMA/423", "STG.E [R0+0x10], R2": "STG.plain/386", "STG.E desc[UR4][R0.64], R2": "STG/986",
+           "DEPBAR.LE SB0, 0x1": "DEPBAR.LE/91a"}
+  for text, key in texts.items():
+    tried.clear()
+    parse(text, "sm_90")
+    assert tried == [key], text
 
 def test_control_words_and_guards() -> None:
   text = "[B0-2---:R3:W1:Y:S04] @!P2 FFMA.FTZ R7, -R0.reuse, |R2|, 1.5"

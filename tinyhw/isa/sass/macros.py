@@ -103,23 +103,22 @@ def piece(arch: str, macro: Macro, line: str, kinds: Kinds) -> Piece:
   parts are one text."""
   names = {operand: k for k, (operand, _, _) in enumerate(macro.operands)}
   if line.startswith(UNLESS): return Piece(JUMP_IF, (BEHIND, regs.PT, 1), ((1, Slot(names[line.removeprefix(UNLESS)])),))
+  found = [(match, names[match["name"]], PARTS[match["part"]]) for match in NAME.finditer(line)]
   first: dict[int, int] = {}  # parts of the operands that the line has
-  for match in NAME.finditer(line):
-    k, at = names[match["name"]], PARTS[match["part"]]
-    first[k] = min(first.get(k, at), at)
+  for _, k, at in found: first[k] = min(first.get(k, at), at)
   order = list(first)
   starts = starts_of([kinds[k] for k in order])
   predicates = [k for k in order if is_predicate(kinds[k])]
   numbers: dict[Slot, int] = {}
-
-  def stand_in(match: re.Match[str]) -> str:
-    k = names[match["name"]]
-    at = PARTS[match["part"]] - first[k]
-    if kinds[k] is None: return hex(numbers.setdefault(Slot(order.index(k), at), NUMBERS[len(numbers)]))
-    return f"P{predicates.index(k)}" if k in predicates else f"R{starts[order.index(k)] + at}"
-
-  text = NAME.sub(stand_in, line)
-  one = parsed_text(arch, text, starts, tuple(map(order.index, predicates)), tuple(numbers.items()))
+  words: list[str] = []
+  end = 0
+  for match, k, at in found:
+    at -= first[k]
+    if kinds[k] is None: word = hex(numbers.setdefault(Slot(order.index(k), at), NUMBERS[len(numbers)]))
+    else: word = f"P{predicates.index(k)}" if k in predicates else f"R{starts[order.index(k)] + at}"
+    words += [line[end:match.start()], word]
+    end = match.end()
+  one = parsed_text(arch, "".join(words) + line[end:], starts, tuple(map(order.index, predicates)), tuple(numbers.items()))
   return one._replace(slots=tuple([(i, Slot(order[k], first[order[k]] + at)) for i, (k, at) in one.slots]))
 
 @functools.lru_cache(None)
