@@ -87,17 +87,24 @@ def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
     ranges = tuple(wave if r is tile.columns else r for r in ranges_of(store) if r is not tile.rows)
     row, column, count = place(matrix.c, "row", wave), place(matrix.c, "column", wave), matrix.c.count
     beside = neighbours(store, found, tile, matrix.c)
+    lines: dict[int, UOp] = {}  # where a lane stores the first columns of its rows, by row
     for element in range(0, count, beside):
-      changes = {tile.rows: further(row, matrix.c, "row", element), tile.columns: further(column, matrix.c, "column", element)}
       if beside > 1:
-        index, value = substitute(store.src[0], changes), products[found[0]]
+        down, value = matrix.c.place("row", 0, element), products[found[0]]
+        if down not in lines: lines[down] = substitute(store.src[0], {tile.rows: further(row, matrix.c, "row", element), tile.columns: column})
+        index = behind(lines[down], matrix.c.place("column", 0, element))
         if beside < count: value = UOp(Ops.GEP, value.dtype.scalar().vec(beside), (value,), element)
         if store.src[1] is not found[0]: value = UOp(Ops.CAST, store.src[1].dtype.vec(beside), (value,))
         stores.append(UOp(Ops.STORE, store.dtype, (index, value, *ranges), store.arg))
         continue
+      changes = {tile.rows: further(row, matrix.c, "row", element), tile.columns: further(column, matrix.c, "column", element)}
       changes.update((u, UOp(Ops.GEP, u.dtype, (p,), element)) for u, p in products.items())
       stores.append(UOp(Ops.STORE, store.dtype, tuple(substitute(s, changes) for s in values_of(store)) + ranges, store.arg))
   return sink.replace(src=tuple(stores))
+
+def behind(index: UOp, elements: int) -> UOp:
+  """The place so many elements behind an INDEX."""
+  return UOp(Ops.INDEX, index.dtype, (index.src[0], make(Ops.ADD, weakint, (index.src[1], number(elements)))))
 
 def neighbours(store: UOp, found: list[UOp], tile: Tile, layout: Layout) -> int:
   """How many elements of a lane a product's store has side by side for certain, at multiples of their number, and at most a piece, if it stores them
