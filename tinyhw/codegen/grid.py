@@ -92,6 +92,6 @@ def _is_output(store: UOp) -> bool: return store.src[0].src[0].op is Ops.PARAM
 
 def grid_size(sink: UOp) -> sint:
   """How many work items a flattened kernel has."""
-  for u in sink.toposort():
-    if u.op is Ops.RANGE and u.arg == (FLAT, AxisType.GLOBAL): return int(u.src[0].arg) if u.src[0].op is Ops.CONST else u.src[0]
+  for r in [r for store in sink.src for r in ranges_of(store) if r.arg == (FLAT, AxisType.GLOBAL)]:
+    return int(r.src[0].arg) if r.src[0].op is Ops.CONST else r.src[0]
   return 1

@@ -5,6 +5,7 @@ decode to it. Targets of branches are addresses, so both take the address of the
 disassembler's, text for sm_8x has the memory descriptor of an instruction that has one (`desc[UR4][R2.64]`).
 """
 from __future__ import annotations
+import operator
 import re
 from typing import Any
 
@@ -21,7 +22,6 @@ from tinyhw.machine.inst import Inst, MInst, Reg
 from tinyhw.machine.text import ascii_only
 
 GUARD = re.compile(r"@(!?)(U?P[0-6T])\s+")
-SOURCES = (("C", "c["), ("U", "UR"))  # letters of a form, and what the text of such a source has
 
 def assemble(text: str, arch: str) -> bytes:
   """The bytes of one instruction at address 0; without a control word it has stall 1 and no scoreboards."""
@@ -83,27 +83,33 @@ def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
   if not keys: raise ParseError(f"{arch} has no instruction {first}{suggestion(first, rows)}")
   texts = split_operands(rest)
   errors: list[tuple[int, int, TinyError]] = []  # by how much fits, the first form of the table before others
-  for place, key in sorted(enumerate(keys), key=lambda found: unlikely(*keys[found[1]], words, texts)):
+  likely, places = Likely(words, texts), {key: place for place, key in enumerate(keys)}
+  for key in sorted(keys, key=lambda key: likely.order(keys[key])):
     try:
       inst, reuse = fill(rows[key], words, texts, (guard, inverted), pc)
       made = Control(control.stall, control.yields, control.write, control.read, control.wait, reuse)
       encode(inst, made)
       return inst, made
-    except Unfit as misfit: errors.append((misfit.depth, -place, misfit.error))
-    except EncodeError as error: errors.append((len(texts) + 1, -place, error))
+    except Unfit as misfit: errors.append((misfit.depth, -places[key], misfit.error))
+    except EncodeError as error: errors.append((len(texts) + 1, -places[key], error))
   raise max(errors, key=lambda error: error[:2])[2]
 
-def unlikely(line: Line, opcode: int, words: list[str], texts: list[str]) -> tuple[int, bool, int]:
-  """How much a form wants that a text does not have, or the other way; of forms where that is equal, those come first that have an immediate last
-  as the text has, then those with most words of their own. Rows of forms that do not fit need not be made, nor tried."""
-  kinds = "" if "plain" in line.properties else FORMS[opcode >> 9]
-  own = [word for modifier in line.modifiers for word in modifier.partition("@")[0].split(".") if word.isupper() or word.isdigit()]
-  wanted = ("I" in kinds) + sum([":u" in operand and "[" not in operand for operand in line.operands])
-  numbers = [text.lstrip("-+")[:1].isdigit() for text in texts]
-  amiss = (any([word not in words for word in own]), wanted != sum(numbers),
-           *[(letter in kinds) != any([mark in text for text in texts]) for letter, mark in SOURCES],
-           any(["desc[" in operand for operand in line.operands]) != any(["desc[" in text for text in texts]))
-  return sum(amiss), (kinds[1:] == "I") != (True in numbers[-1:]), -len(own)
+class Likely:
+  """Which forms a text can be: rows of those that do not fit need not be made, nor tried."""
+
+  def __init__(self, words: list[str], texts: list[str]):
+    numbers = [text.lstrip("-+")[:1].isdigit() for text in texts]
+    self.words, self.numbers, self.number_last = words, sum(numbers), True in numbers[-1:]
+    self.marks = tuple([any([mark in text for text in texts]) for mark in ("c[", "UR", "desc[")])
+
+  def order(self, form: tuple[Line, int]) -> tuple[int, bool, int]:
+    """How much a form wants that the text does not have, or the other way; of forms where that is equal, those come first that have an immediate last
+    as the text has, then those with most words of their own."""
+    line, opcode = form
+    kinds = "" if "plain" in line.properties else FORMS[opcode >> 9]
+    amiss = ((line.numbers + ("I" in kinds) != self.numbers) + any([word not in self.words for word in line.words])
+             + sum(map(operator.ne, self.marks, ("C" in kinds, "U" in kinds, line.described))))
+    return amiss, (kinds[1:] == "I") != self.number_last, -len(line.words)
 
 class Unfit(Exception):
   """A text is none of a row. depth: how much of it fits."""

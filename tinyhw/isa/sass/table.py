@@ -78,13 +78,17 @@ def token_of(word: str) -> re.Match[str] | None:
   return TOKEN.match(word)
 
 class Line(NamedTuple):
-  """A line of the table as it is in one generation."""
+  """A line of the table as it is in one generation. words: literal ones of its modifiers; numbers: how many of its operands are immediates in each
+  form; described: whether an address has a descriptor."""
   name: str
   opcodes: tuple[int, ...]
   operands: tuple[str, ...]
   modifiers: tuple[str, ...]
   properties: tuple[str, ...]
   text: str
+  words: tuple[str, ...]
+  numbers: int
+  described: bool
 
 def limited(words: str, generation: Generation) -> tuple[str, ...]:
   """The words that hold in a generation."""
@@ -112,7 +116,11 @@ def line_of(entry: Entry, generation: Generation) -> Line | None:
   if not generation.has(group): return None
   codes = tuple(code for word in limited(opcodes, generation) for code in opcodes_of(word, generation))
   if not codes: return None
-  return Line(name, codes, limited(operands, generation), limited(modifiers, generation), limited(f"{section} {properties}", generation), text)
+  fields, modifiers_of = limited(operands, generation), limited(modifiers, generation)
+  words = tuple([word for modifier in modifiers_of for word in modifier.partition("@")[0].split(".") if word.isupper() or word.isdigit()])
+  numbers = sum([":u" in field and "[" not in field for field in fields])
+  return Line(name, codes, fields, modifiers_of, limited(f"{section} {properties}", generation), text, words, numbers,
+              any(["desc[" in field for field in fields]))
 
 # The pipes that have a reuse cache, and the sources that can stay there.
 REUSE = {"alu": "abc", "fma": "abc", "fp64": "abc", "half": "abch", "pack": "abc", "tensor": "ab", "r2ur": "a"}
