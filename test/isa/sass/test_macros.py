@@ -73,11 +73,20 @@ def test_elements_of_large_groups_are_sources_wherever_they_stand() -> None:
   sources = [regs.Element(regs.R[1], first, 63), regs.Element(regs.R[1], second, 126)]
   made = make("sm_90", "add_f32", [function.new_reg(regs.R[1]), *sources])
   assert made is not None
-  made.operands = [r(9), r(32, 64), r(96, 128)]
+  made.operands[:3] = [r(9), r(32, 64), r(96, 128)]
   function.blocks = [Block(0)]
   function.blocks[0].insts = [made]
   expand_macros(function, target("sm_90"))
   assert [show(inst) for inst in function.blocks[0].insts] == ["FADD R9, R95, R222"]
+
+def test_elements_of_a_group_have_one_row() -> None:
+  """Where they begin are operands; so the sums of a product are rounded and stored by the same row, each pair of them."""
+  function = Function("k")
+  group = function.new_reg(regs.R[128])
+  made = [make("sm_90", "add_f32", [function.new_reg(regs.R[1]), regs.Element(regs.R[1], group, k), regs.Element(regs.R[1], group, k + 1)])
+          for k in (0, 40)]
+  assert made[0] is not None and made[1] is not None and made[0].row is made[1].row
+  assert [one.operands[3:] for one in made if one is not None] == [[0, 1], [40, 41]]
 
 def test_lines_with_a_guard_keep_what_they_may_not_write() -> None:
   function = Function("k")

@@ -15,7 +15,7 @@ import bisect
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -39,16 +39,18 @@ UNLESS = "UNLESS "
 PARTS: dict[str | None, int] = {None: 0, "lo": 0, "hi": 1, "0": 0, "1": 1, "2": 2, "3": 3, **{f"r{k}": k for k in range(4, 128)}}
 
 class Kind(NamedTuple):
-  """The class of a register, and where in it the operand begins, if it is an element of a group."""
+  """The class of a register. part: the operand is an element of it; where that begins is an integer among the operands, behind the macro's own."""
   cls: RegClass
-  at: int = 0
+  part: bool = False
 
 Kinds = tuple[Kind | None, ...]  # of a macro's operands; None: a constant
 
 class Slot(NamedTuple):
-  """Which operand of the macro stands in an operand of an instruction, and which register of a group, or 32 bits of a constant."""
+  """Which operand of the macro stands in an operand of an instruction, and which register of a group, or 32 bits of a constant. begin: the operand
+  that says where an element begins, of an element."""
   operand: int
   at: int = 0
+  begin: int | None = None
 
 class Piece(NamedTuple):
   """An instruction of a macro: the operands of its row, and what takes the place of some of them."""
@@ -85,66 +87,68 @@ def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | No
   """The instructions of a macro whose operands are of these kinds; None if an immediate has no place."""
   macro = macro_of(arch, what)
   made = parsed(arch, what, tuple(None if found is None else kind(CLASSES[letters]) for found, (_, _, letters) in zip(kinds, macro.operands)))
-  begins = [found.at if found is not None else 0 for found in kinds]
-  if made is None or not any(begins): return made
-  return tuple(one._replace(slots=tuple((i, Slot(k, at + begins[k])) for i, (k, at) in one.slots)) for one in made)
+  begins = begins_of(kinds)
+  if made is None or not begins: return made
+  return tuple([one._replace(slots=tuple([(i, slot._replace(begin=begins.get(slot.operand))) for i, slot in one.slots])) for one in made])
+
+def begins_of(kinds: Kinds) -> dict[int, int]:
+  """For operands that are elements of groups, the number of the operand that says where each begins."""
+  parts = [k for k, found in enumerate(kinds) if found is not None and found.part]
+  return {k: len(kinds) + n for n, k in enumerate(parts)}
 
 @functools.lru_cache(None)
 def parsed(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
   """The same where operands are of the macro's own classes, or constants."""
   macro = macro_of(arch, what)
-  try: return tuple(piece(arch, macro, line, kinds) for line in macro.lines)
+  names = {operand: k for k, (operand, _, _) in enumerate(macro.operands)}
+  try: return tuple([piece(arch, names, line, kinds) for line in macro.lines])
   except TinyError:
     if None not in kinds: raise
     return None
 
-def piece(arch: str, macro: Macro, line: str, kinds: Kinds) -> Piece:
-  """A line with stand-ins for the names in it, parsed. They begin at the first part that the line has of an operand, so that lines which differ in
-  parts are one text."""
-  names = {operand: k for k, (operand, _, _) in enumerate(macro.operands)}
+def piece(arch: str, names: dict[str, int], line: str, kinds: Kinds) -> Piece:
+  """A line, parsed. Stand-ins for an operand begin at the first part of it that the line has, so lines that differ in names and parts are one."""
   if line.startswith(UNLESS): return Piece(JUMP_IF, (BEHIND, regs.PT, 1), ((1, Slot(names[line.removeprefix(UNLESS)])),))
-  found = [(match, names[match["name"]], PARTS[match["part"]]) for match in NAME.finditer(line)]
-  first: dict[int, int] = {}  # parts of the operands that the line has
-  for _, k, at in found: first[k] = min(first.get(k, at), at)
+  words = NAME.split(line)  # what is between names, a name, its part, and so on
+  found = [(names[name], PARTS[part]) for name, part in zip(words[1::3], words[2::3])]
+  first: dict[int, int] = {}
+  for k, at in found: first[k] = min(first.get(k, at), at)
   order = list(first)
-  starts = starts_of([kinds[k] for k in order])
-  predicates = [k for k in order if is_predicate(kinds[k])]
-  numbers: dict[Slot, int] = {}
-  words: list[str] = []
-  end = 0
-  for match, k, at in found:
-    at -= first[k]
-    if kinds[k] is None: word = hex(numbers.setdefault(Slot(order.index(k), at), NUMBERS[len(numbers)]))
-    else: word = f"P{predicates.index(k)}" if k in predicates else f"R{starts[order.index(k)] + at}"
-    words += [line[end:match.start()], word]
-    end = match.end()
-  one = parsed_text(arch, "".join(words) + line[end:], starts, tuple(map(order.index, predicates)), tuple(numbers.items()))
-  return one._replace(slots=tuple([(i, Slot(order[k], first[order[k]] + at)) for i, (k, at) in one.slots]))
+  places = tuple([(order.index(k), at - first[k]) for k, at in found])
+  one = parsed_line(arch, tuple(words[::3]), places, tuple([kinds[k] for k in order]))
+  return one._replace(slots=tuple([(i, Slot(order[k], first[order[k]] + at)) for i, (k, at, _) in one.slots]))
 
 @functools.lru_cache(None)
-def parsed_text(arch: str, text: str, starts: tuple[int, ...], predicates: tuple[int, ...], numbers: tuple[tuple[Slot, int], ...]) -> Piece:
-  """A line of stand-ins, which many macros have alike, and which operands stand for which."""
+def parsed_line(arch: str, words: tuple[str, ...], places: tuple[tuple[int, int], ...], kinds: Kinds) -> Piece:
+  """A line of these words with operands between them. places: which one, and which part of it."""
+  starts = starts_of(kinds)
+  predicates = [k for k, kind in enumerate(kinds) if kind is not None and kind.cls is regs.P]
+  numbers: dict[Slot, int] = {}
+
+  def stand_in(k: int, at: int) -> str:
+    if kinds[k] is None: return hex(numbers.setdefault(Slot(k, at), NUMBERS[len(numbers)]))
+    return f"P{predicates.index(k)}" if k in predicates else f"R{starts[k] + at}"
+
+  text = words[0] + "".join([stand_in(*place) + word for place, word in zip(places, words[1:])])
   inst, _ = parse(text, arch)
   form: Form = inst.row.isa
   found = [(i, slot_of(spec, value, starts, predicates, numbers)) for i, (spec, value) in enumerate(zip(form.specs, inst.operands))]
   slots = tuple([(i, slot) for i, slot in found if slot is not None])
-  missing = {slot for slot, _ in numbers} - {slot for _, slot in slots}
+  missing = set(numbers) - {slot for _, slot in slots}
   assert not missing, f"{text} has no operand for {missing}"
   return Piece(guarded(inst.row) if text.startswith("@") else inst.row, tuple(inst.operands), slots)
-
-def is_predicate(kind: Kind | None) -> bool: return kind is not None and kind.cls is regs.P
 
 @functools.lru_cache(None)
 def guarded(row: Inst) -> Inst:
   """The row of an instruction with a guard: what it writes stays as it was elsewhere."""
   return replace(row, operands=tuple(o._replace(access=Access.BOTH) if o.access is Access.WRITE and o.cls is not None else o for o in row.operands))
 
-def starts_of(kinds: Iterable[Kind | None]) -> tuple[int, ...]:
+def starts_of(kinds: Kinds) -> tuple[int, ...]:
   """The registers that stand for operands, and the first one behind them."""
   sizes = [APART if kind is None else -(-kind.cls.units // APART) * APART for kind in kinds]
   return (0, *itertools.accumulate(sizes))
 
-def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: tuple[int, ...], numbers: tuple[tuple[Slot, int], ...]) -> Slot | None:
+def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: list[int], numbers: dict[Slot, int]) -> Slot | None:
   """What an operand of a parsed line stands for."""
   if isinstance(value, Reg):
     assert value.index is not None
@@ -153,18 +157,18 @@ def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: tuple[i
       return Slot(operand, value.index - starts[operand])
     return Slot(predicates[value.index]) if value.cls is regs.P and value.index < len(predicates) else None
   if spec.kind in ("enum", "flag"): return None
-  return next((slot for slot, number in numbers if number == value), None)
+  return next((slot for slot, number in numbers.items() if number == value), None)
 
 def filled(one: Piece, values: list[Any]) -> list[Any]:
   """The operands of a piece with the macro's own in their places."""
   operands = list(one.operands)
-  for i, (operand, at) in one.slots:
+  for i, (operand, at, begin) in one.slots:
     value = values[operand]
     if not isinstance(value, Reg): operands[i] = immediate(one.row.isa.specs[i], value >> 32 * at)
     elif operands[i].cls is value.cls or value.index == regs.ZERO: operands[i] = value
     else:
       assert value.index is not None, f"{value!r} has no register yet"
-      operands[i] = regs.reg(operands[i].cls, value.index + at)
+      operands[i] = regs.reg(operands[i].cls, value.index + at + (values[begin] if begin is not None else 0))
   return operands
 
 def immediate(spec: Spec, value: int) -> int:
@@ -195,6 +199,7 @@ def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
   several = len(made) > 1
   operands = tuple(Operand(operand, access, kind.cls if kind else None, "reg" if kind else "imm", early=several and access is Access.WRITE)
                    for (operand, access, _), kind in zip(macro.operands, kinds))
+  operands += tuple(Operand(f"{macro.operands[k][0]}_begin", Access.READ, None, "imm") for k in begins_of(kinds))
   effects = 0
   for one in made: effects |= one.row.effects & (Effect.LOAD | Effect.STORE | Effect.BARRIER)
   return Ready(Inst(macro.name, MACRO, operands, made[0].row.pipe, effects, isa=made), None, temporary)
@@ -203,7 +208,7 @@ def single(made: tuple[Piece, ...], kinds: Kinds) -> bool:
   """Whether a macro is one instruction, of whole operands."""
   def whole(i: int, slot: Slot) -> bool:
     kind = kinds[slot.operand]
-    return not slot.at and (kind is None or made[0].operands[i].cls is kind.cls)
+    return not slot.at and (kind is None or not kind.part and made[0].operands[i].cls is kind.cls)
   return len(made) == 1 and all(whole(i, slot) for i, slot in made[0].slots)
 
 def plain_row(macro: Macro, one: Piece, kinds: Kinds) -> Inst:
@@ -228,7 +233,7 @@ New = Callable[[RegClass], Reg]
 def kind_of(x: Any) -> Kind | None:
   """What an operand is."""
   if x.__class__ is Reg: return kind(x.cls)
-  return kind(x.group.cls, x.at) if x.__class__ is regs.Element else None
+  return kind(x.group.cls, True) if x.__class__ is regs.Element else None
 
 kind = functools.lru_cache(maxsize=None)(Kind)  # the same object each time
 
@@ -241,6 +246,7 @@ def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = No
   if temporary:
     assert new is not None, f"macro {row.name} needs temporary registers"
     values += [new(cls) for cls in temporary]
+  values += [x.at for x in operands if x.__class__ is regs.Element]
   return MInst(row, values if one is None else filled(one, values), ties=ties)
 
 # ***** after allocation *****
