@@ -23,7 +23,8 @@ class Body(NamedTuple):
   barrier: int
 
 _OPENING, _CLOSING = frozenset({Ops.RANGE, Ops.IF}), frozenset({Ops.END, Ops.ENDIF})
-_STATEMENTS = _OPENING | _CLOSING | {Ops.STORE, Ops.BARRIER, Ops.FETCH, Ops.COMMIT, Ops.WAIT, Ops.ACC, Ops.ASSIGN_ACC, Ops.PARAM, Ops.DEFINE_VAR}
+_STATEMENTS = _OPENING | _CLOSING | {Ops.STORE, Ops.BARRIER, Ops.FETCH, Ops.COMMIT, Ops.WAIT, Ops.SIGNALS, Ops.ACC, Ops.ASSIGN_ACC, Ops.PARAM,
+                                     Ops.DEFINE_VAR}
 
 def pipeline(uops: list[UOp], written: frozenset[int]) -> list[UOp]:
   """The uops with the loads of staging loops one iteration early. written: slots of buffers."""

@@ -108,6 +108,8 @@ class Ops(Named):
   WAIT = auto()
   FRAGMENT = auto()
   PANEL = auto()
+  BOX = auto()
+  SIGNALS = auto()
   MMA = auto()
   BROADCAST = auto()
   VECTORIZE = auto()

@@ -112,8 +112,9 @@ def value_function(u: UOp) -> Function:
     return (lambda x: x[lane]) if n == 1 else lambda x: x[lane:lane + n]
   if op is Ops.MMA: return matrix_product(u)
   if op is Ops.FETCH: return _fetch(u.arg)
+  if op is Ops.BOX: return lambda memory, *first: (memory, first)
   if op is Ops.PANEL: return lambda place: place
-  if op in (Ops.SINK, Ops.GROUP, Ops.NOOP, Ops.COMMIT, Ops.WAIT): return lambda *sources: None
+  if op in (Ops.SINK, Ops.GROUP, Ops.NOOP, Ops.SIGNALS, Ops.COMMIT, Ops.WAIT): return lambda *sources: None
   raise VerifyError(f"{op.name} cannot be executed: {u!r}")
 
 def _bitcast_lanes(source: DType, target: DType) -> Function:
@@ -303,7 +304,8 @@ class _Program:
     if op is Ops.ASSIGN_ACC:  # its result goes to the ACC's place
       self.places[u] = self.place(u.src[0])
       return lambda x: x, (self.place(u.src[1]),), self.place(u.src[0])
-    if op is Ops.MMA and u.arg.lanes > 1 or op is Ops.FRAGMENT: return Shared(u), tuple([self.place(s) for s in u.src]), self.place(u)
+    together = op is Ops.MMA and u.arg.lanes > 1 or op is Ops.FRAGMENT or op is Ops.FETCH and u.src[1].op is Ops.BOX
+    if together: return Shared(u), tuple([self.place(s) for s in u.src]), self.place(u)
     function = value_function(u)
     return function, tuple([self.place(s) for s in u.src]), self.place(u)
 
@@ -345,7 +347,7 @@ class _Program:
       shared = [place for place in reached if isinstance(place, Shared)]
       if shared and len({place.u for place in reached if isinstance(place, Shared)} | {None for p in reached if p is None}) > 1:
         raise VerifyError("lanes of a workgroup reach different operations of the matrix unit")
-      together = shared[0].lanes if shared else 1
+      together = (shared[0].lanes or len(shared)) if shared else 1
       for k in range(0, len(shared), together): shared[0].execute(shared[k:k + together])
       if waiting and not shared: yield None
       lanes = waiting

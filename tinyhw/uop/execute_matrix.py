@@ -1,8 +1,10 @@
-"""What the interpreter does for matrix units: products, also of matrices that lanes share (uop/matrix.py), and blocks that lanes load together."""
+"""What the interpreter does for matrix units: products, also of matrices that lanes share (uop/matrix.py), blocks that lanes load together,
+and boxes that are copied for all of them."""
 from __future__ import annotations
 from typing import Any
 
 from tinyhw.arithmetic import Function, Scalar, cast, operation
+from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import BLOCK_BYTES, BLOCK_ROWS, FRAGMENT_LANES, WORD_BYTES, Matrix, blocks_of
@@ -22,19 +24,32 @@ def matrix_product(u: UOp) -> Function:
   return multiply
 
 class Shared:
-  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), or a FRAGMENT, and the values of one lane that has reached it."""
+  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), a FRAGMENT, or a FETCH of a BOX, and the values of one lane that has
+  reached it."""
   def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
     self.u, self.values, self.places, self.at = u, values, places, at
 
   @property
   def lanes(self) -> int:
-    """That execute it together."""
+    """That execute it together; 0: all of the workgroup."""
+    if self.u.op is Ops.FETCH: return 0
     return FRAGMENT_LANES if self.u.op is Ops.FRAGMENT else int(self.u.arg.lanes)
 
   def execute(self, lanes: list[Shared]) -> None:
     """Give each of the lanes its share."""
-    if self.u.op is Ops.FRAGMENT: self.load(lanes)
+    if self.u.op is Ops.FETCH: self.copy(lanes)
+    elif self.u.op is Ops.FRAGMENT: self.load(lanes)
     else: self.multiply(lanes)
+
+  def copy(self, lanes: list[Shared]) -> None:
+    """A box to local memory, at once and once: all lanes name the same one."""
+    named = [[lane.values[at] for at in lane.places] for lane in lanes]  # type: ignore[index]  # all of them have values now
+    if any(own != named[0] for own in named): raise VerifyError(f"lanes of a workgroup name different boxes of {self.u!r}")
+    (goal, begin), (memory, first), *gate = named[0]
+    if gate and not gate[0]: return
+    zero = cast(dtypes.int32, self.u.src[0].dtype)(0)
+    for to, place in self.u.src[1].arg.places(first, self.u.src[0].dtype.itemsize):
+      goal.write(begin + to, zero if place is None else memory.read(place))
 
   def load(self, lanes: list[Shared]) -> None:
     """Blocks of local memory: the place of a row of them comes from each lane."""

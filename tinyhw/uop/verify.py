@@ -15,6 +15,7 @@ from tinyhw.uop.inbounds import outside, outside_run
 from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, Matrix, Panels, blocks_of
 from tinyhw.uop.ops import KernelInfo, UOp, resolve, same_shape
 from tinyhw.uop.text import line_number, show
+from tinyhw.uop.verify_copies import COPIES
 
 Check = Callable[[UOp], "str | None"]
 
@@ -275,7 +276,7 @@ KERNEL: dict[Ops, Check] = {
   **_ELEMENTWISE, **_LANES, Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.PARAM: _slot, Ops.RANGE: _range, Ops.INDEX: _index,
   Ops.LOAD: _load, Ops.STORE: _store, Ops.REDUCE: _fold, Ops.STAGE: _fold, Ops.GROUP: _anything, Ops.DEVICE: _anything, Ops.DEFINE_LOCAL: _slot,
   Ops.AFTER: _first_type,  # AFTER(DEFINE_LOCAL, stores): what codegen makes of a STAGE
-  Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2), Ops.PANEL: lambda u: _panel(u),
+  Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2), Ops.PANEL: lambda u: _panel(u), Ops.BOX: COPIES[Ops.BOX],
   Ops.SINK: lambda u: None if u.arg is None or isinstance(u.arg, KernelInfo) else f"argument {u.arg!r} is no KernelInfo",
 }
 
@@ -316,19 +317,6 @@ def _fragment(u: UOp, most: int) -> str | None:
   if blocks_of(u.dtype) not in (1, 2, 4) or u.dtype.itemsize % WORD_BYTES: return f"of {u.dtype.itemsize} bytes, not of 4, 8 or 16"
   return "transposes elements that have not two bytes" if u.arg and u.dtype.scalar().itemsize != 2 else None
 
-def _fetch(u: UOp) -> str | None:
-  if len(u.src) not in (2, 3) or any(s.op is not Ops.INDEX for s in u.src[:2]): return "not (INDEX, INDEX, gate)"
-  goal, place = u.src[0].src[0], u.src[1].src[0]
-  if goal.op is not Ops.DEFINE_LOCAL or place.op is not Ops.PARAM: return "not from memory to local memory"
-  if goal.dtype is not place.dtype: return f"of {place.dtype} into local memory of {goal.dtype}"
-  if not isinstance(u.arg, int) or u.arg < 1: return f"of {u.arg!r} elements"
-  return _gate(u.src[2], 1) if len(u.src) > 2 else None
-
-def _wait(u: UOp) -> str | None:
-  """arg: groups of copies, or those and groups of products."""
-  left = u.arg if isinstance(u.arg, tuple) else (u.arg,)
-  return _no_sources(u) or (None if len(left) in (1, 2) and all(isinstance(n, int) and n >= 0 for n in left) else f"leaves {u.arg!r} groups")
-
 def _matrix(u: UOp) -> str | None:
   if len(u.src) == 3 and isinstance(u.arg, Matrix) and u.arg.panels != (u.src[0].op is u.src[1].op is Ops.PANEL): return "takes PANELs, or values"
   return _sources(u, 3) or (None if u.src[2].dtype is u.dtype else f"adds {u.src[2].dtype} to {u.dtype}")
@@ -343,7 +331,7 @@ PROGRAM: dict[Ops, Check] = {
   Ops.END: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.RANGE else "closes no RANGE",
   Ops.ENDIF: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.IF else "closes no IF",
   Ops.STORE: lambda u: _store(u) if all(s.op is not Ops.RANGE for s in u.src[2:]) else "names ranges; in a Program brackets do that",
-  Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.PANEL: _panel, Ops.FETCH: _fetch, Ops.COMMIT: _no_sources, Ops.WAIT: _wait,
+  Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.PANEL: _panel, **COPIES,
   Ops.SINK: _anything, Ops.NOOP: _anything,
 }
 

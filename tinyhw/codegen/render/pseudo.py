@@ -129,11 +129,22 @@ class _Pseudo:
 
   def fetch(self, u: UOp) -> None:
     gate = f"if {strip_parens(self.text[u.src[2]])}: " if len(u.src) > 2 else ""
-    self.line(f"{gate}{self.place(u.src[0], u.arg)} <- {self.place(u.src[1], u.arg)}")
+    self.line(f"{gate}{self.place(u.src[0], u.arg)} <- {self.text[u.src[1]] if u.src[1].op is Ops.BOX else self.place(u.src[1], u.arg)}")
+
+  def box(self, u: UOp) -> None:
+    sizes, first = "x".join(map(str, u.arg.sizes)), ", ".join(strip_parens(self.text[s]) for s in u.src[1:])
+    self.text[u] = f"box {sizes} of {self.text[u.src[0]]} at ({first})"
 
   def barrier(self, u: UOp) -> None: self.line("barrier")
-  def commit(self, u: UOp) -> None: self.line("commit")
-  def wait(self, u: UOp) -> None: self.line(f"wait until {u.arg if isinstance(u.arg, int) else ' and '.join(map(str, u.arg))} left")
+  def signals(self, u: UOp) -> None: self.line(f"signals {self.text[u.src[0]]}")
+
+  def commit(self, u: UOp) -> None:
+    gate = f"if {strip_parens(self.text[u.src[1]])}: " if len(u.src) > 1 else ""
+    self.line(f"{gate}commit to {self.text[u.src[0]]}" if u.src else "commit")
+
+  def wait(self, u: UOp) -> None:
+    phase = f" for phase {strip_parens(self.text[u.src[1]])} of {self.text[u.src[0]]}," if u.src else ""
+    self.line(f"wait{phase} until {u.arg if isinstance(u.arg, int) else ' and '.join(map(str, u.arg))} left")
   def nothing(self, u: UOp) -> None: pass
 
 _RULES: dict[Ops, Callable[[_Pseudo, UOp], None]] = {
@@ -141,4 +152,5 @@ _RULES: dict[Ops, Callable[[_Pseudo, UOp], None]] = {
   Ops.END: _Pseudo.end, Ops.IF: _Pseudo.condition, Ops.ENDIF: _Pseudo.end, Ops.INDEX: _Pseudo.index, Ops.LOAD: _Pseudo.load,
   Ops.STORE: _Pseudo.store, Ops.ACC: _Pseudo.accumulator, Ops.ASSIGN_ACC: _Pseudo.assign, Ops.BARRIER: _Pseudo.barrier, Ops.SINK: _Pseudo.nothing,
   Ops.NOOP: _Pseudo.nothing, Ops.GROUP: _Pseudo.nothing, Ops.FETCH: _Pseudo.fetch, Ops.COMMIT: _Pseudo.commit, Ops.WAIT: _Pseudo.wait,
+  Ops.BOX: _Pseudo.box, Ops.SIGNALS: _Pseudo.signals,
 }
