@@ -53,7 +53,7 @@ class Kernel:
       raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} is {device.arch}; compile it for that")
     self.device, self.name, self.code = device, code.name, code
     self.buffers = code.arguments.count("buffer")
-    self.slots = struct.Struct(f"<{len(code.arguments)}q")
+    self.slots = struct.Struct(f"<{len(code.arguments) + bool(code.descriptors)}q")
     self.check()
     # a size that other kernels have too: so a virtual GPU puts new code where old code was, and finds what instruction caches keep
     self.place: Part = device.code.alloc(LRUAllocator.rounded(len(code.text) + self.padding))
@@ -76,6 +76,10 @@ class Kernel:
     """Another number of workgroups, of a launch of a recording that does not run."""
     raise NotImplementedError
 
+  def places(self, position: int) -> list[tuple[int, int]]:
+    """Where the data of a launch has an argument: offsets, and what is added to it there."""
+    return [(self.argument_offset + 8 * position, 0)]
+
   @property
   def start(self) -> int:
     """The address of the first instruction."""
@@ -86,7 +90,7 @@ class Kernel:
     buffers, variables, groups = launch.buffers, launch.variables, launch.grid
     try:
       if len(buffers) != self.buffers or not 0 <= groups <= MOST_GROUPS: raise explain(launch)
-      return self.slots.pack(*[b.address for b in buffers], *variables)
+      return self.slots.pack(*[b.address for b in buffers], *variables, *[0] * bool(self.code.descriptors))
     except (struct.error, AttributeError, TypeError): raise explain(launch) from None
 
   def __del__(self) -> None:
@@ -175,12 +179,14 @@ class GpuRecording:
     program = self.programs[launch]
     if not 0 <= position < len(program.code.arguments):
       raise DeviceError(f"kernel {program.name} has {len(program.code.arguments)} arguments; there is no number {position} to patch")
-    try: data = _SLOT.pack(value if isinstance(value, int) else value.address)
+    try:
+      number = value if isinstance(value, int) else value.address
+      changes = [(offset, _SLOT.pack(number + added)) for offset, added in program.places(position)]
     except (struct.error, AttributeError):
       raise DeviceError(f"kernel {program.name}, argument {position}: {value!r} is neither memory of this device nor a 64-bit integer") from None
     self._rest()
     if position < program.buffers and self.buffers[launch][position] is not ANYWHERE: self._moved(launch, position)
-    self.memory.mapping.copyin(self.slots[launch] + program.argument_offset + 8 * position, data)
+    for offset, data in changes: self.memory.mapping.copyin(self.slots[launch] + offset, data)
 
   def patch_grid(self, launch: int, grid: int) -> None:
     """Replace the number of workgroups of a launch."""

@@ -53,10 +53,11 @@ def cubin(code: Code) -> bytes:
   if chip is None: raise DeviceError(f"kernel {code.name} is for {code.arch}, which is no NVIDIA GPU that is known here")
   registers, number, name = dict(code.registers).get("r", 255), int(chip.arch[3:]), code.name
   kernel, bank = 3, 2                                                # symbols: sections first, the kernel last
-  slots = 8 * len(code.arguments)
+  arguments = len(code.arguments) + bool(code.descriptors)
+  slots = 8 * arguments
   globals_ = b"".join(attribute(a, struct.pack("<II", kernel, v)) for a, v in (
     (REGISTERS, registers), (FRAME, code.private_bytes), (LEAST_STACK, code.private_bytes)))
-  parameters = [attribute(PARAMETER, struct.pack("<IHHI", 0, i, 8 * i, 8 << 18 | ANY_BANK)) for i in reversed(range(len(code.arguments)))]
+  parameters = [attribute(PARAMETER, struct.pack("<IHHI", 0, i, 8 * i, 8 << 18 | ANY_BANK)) for i in reversed(range(arguments))]
   own = b"".join((
     attribute(VERSION, struct.pack("<I", 0x80)), *parameters, *([attribute(NO_ALIASES, 0, SHORT)] if chip.generation > 8 else []),
     attribute(MOST_REGISTERS, 0xFF, SHORT),

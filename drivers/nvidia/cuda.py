@@ -82,6 +82,8 @@ class CudaProgram:
     self.device, self.name, self.code = device, code.name, code
     self.buffers = code.arguments.count("buffer")
     self.slots = struct.Struct(f"<{len(code.arguments)}q")
+    self.maps, self.written = None, b""   # of tensors, in memory of the card, and what is there
+    if code.descriptors: self.maps = device.allocator.alloc(sum(len(data) for _, data in code.descriptors))
     self.image = cubin(code)
     self.module = device.number("cuModuleLoadData", ctypes.c_char_p(self.image), kind=ctypes.c_void_p)
     self.function = device.number("cuModuleGetFunction", self.module, code.name.encode(), kind=ctypes.c_void_p)
@@ -98,10 +100,21 @@ class CudaProgram:
     except (struct.error, AttributeError, TypeError) as error:
       raise DeviceError(f"kernel {self.name}: {launch.buffers} and {tuple(launch.variables)} are not all memory of this device, or 64-bit "
                         "integers") from error
+    if self.maps is not None: values.append(ctypes.c_int64(self.tell_maps(launch)))
     places = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(v) for v in values])
     self.device.call("cuLaunchKernel", self.function, launch.grid, 1, 1, self.code.lanes, 1, 1, 0, None, places, None)
 
+  def tell_maps(self, launch: Launch) -> int:
+    """Write the maps of a launch's buffers, in order with kernels before and behind; their address."""
+    assert self.maps is not None, "only kernels with maps write any"
+    data = b"".join((int.from_bytes(data[:8], "little") + launch.buffers[buffer].address).to_bytes(8, "little") + data[8:]
+                    for buffer, data in self.code.descriptors)
+    if data != self.written: self.device.allocator.copyin(self.maps, memoryview(data))
+    self.written = data
+    return int(self.maps.address)
+
   def __del__(self) -> None:
+    if getattr(self, "maps", None) is not None: self.device.allocator.free(self.maps)
     if getattr(self, "module", 0): self.device.returned.put(self.device.lock, "cuModuleUnload", self.module)
 
 class CudaDevice(Compiled):

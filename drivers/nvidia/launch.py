@@ -1,7 +1,8 @@
 """Kernels on an NVIDIA GPU: what a QMD says of a launch, and the constant bank that it finds its arguments in.
 
-The data of a launch is the QMD, then constant bank 0, whose arguments begin where `Chip.arguments` says; the commands are the QMD's address. Sources:
-autogen/nvidia/qmd.py; what to set as the open drivers tinygrad and NVK (Mesa) do.
+The data of a launch is the QMD, then constant bank 0, whose arguments begin where `Chip.arguments` says, then tensor maps (`Code.descriptors`), which
+kernels reach by an address that is the last argument; the commands are the QMD's address. Sources: autogen/nvidia/qmd.py; what to set as the open
+drivers tinygrad and NVK (Mesa) do.
 """
 from __future__ import annotations
 import struct
@@ -20,6 +21,7 @@ if TYPE_CHECKING: from tinyhw.drivers.nvidia.device import NVDevice
 BANK = 512                   # where the constant bank is in the data of a launch: behind the QMD
 BANK_UNIT = 16
 CODE_ALIGNMENT = 128
+MAP_ALIGNMENT = 128
 SHARED_UNIT = 256
 LOCAL_UNIT = 16
 MAX_LANES = 1024
@@ -66,6 +68,7 @@ def describe(code: Code, chip: Chip, start: int) -> dict[str, int]:
 class Program(Kernel):
   """A kernel in the GPU's memory. Its barrier waits for kernels before, and has caches forget, so that loads find what those have written."""
   device: NVDevice
+  maps: list[tuple[int, int, int, bytes]]   # where in the data, the number of the buffer, what is added to its address, the bytes
   padding = 4096
   alignment = qmd.ALIGNMENT
 
@@ -75,6 +78,10 @@ class Program(Kernel):
     self.device.reserve_local(self.code.private_bytes)
     self.layout, self.argument_offset = qmd.layout(chip.generation), BANK + chip.arguments
     self.bank_bytes = _up(chip.arguments + self.slots.size, BANK_UNIT)
+    self.maps, at = [], _up(BANK + self.bank_bytes, MAP_ALIGNMENT)
+    for buffer, data in self.code.descriptors:
+      self.maps.append((at, buffer, int.from_bytes(data[:8], "little"), data))
+      at += _up(len(data), MAP_ALIGNMENT)
 
   def prepare(self) -> None:
     assert self.start % CODE_ALIGNMENT == 0, f"{self.name}: code begins at a multiple of {CODE_ALIGNMENT}"
@@ -96,7 +103,16 @@ class Program(Kernel):
 
   def pack(self, launch: Launch) -> bytes:
     slots = super().pack(launch)
-    return bytes(self.argument_offset) + slots.ljust(self.bank_bytes + BANK - self.argument_offset, b"\0")
+    bank = bytes(self.argument_offset) + slots.ljust(self.bank_bytes + BANK - self.argument_offset, b"\0")
+    if not self.maps: return bank
+    found = bytearray(bank)
+    for at, buffer, offset, data in self.maps:
+      found += bytes(at - len(found))
+      found += (launch.buffers[buffer].address + offset).to_bytes(8, "little") + data[8:]
+    return bytes(found)
+
+  def places(self, position: int) -> list[tuple[int, int]]:
+    return [*super().places(position), *((at, offset) for at, buffer, offset, _ in self.maps if buffer == position)]
 
   def meta(self, address: int, groups: int) -> bytes:
     """The QMD of a launch whose data is at an address."""
@@ -105,6 +121,7 @@ class Program(Kernel):
 
   def launch(self, address: int, groups: int, data: memoryview) -> list[int]:
     data[:self.layout.bytes] = self.meta(address, groups)
+    if self.maps: struct.pack_into("<Q", data, self.argument_offset + 8 * len(self.code.arguments), address + self.maps[0][0])
     return [*self.barrier, *self._start(address, groups)]
 
   def regrid(self, recording: GpuRecording, launch: int, groups: int) -> None:

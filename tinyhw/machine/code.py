@@ -14,6 +14,8 @@ class Code:
   local_bytes: scratch memory that each worker (CPU) or workgroup (GPU) needs. lanes: of a workgroup; 1 on a CPU.
   wave: lanes that execute one instruction, where the hardware lets code choose; 0: it does not. private_bytes: memory of each lane, for what it
   spills. registers: registers used by bank (AMD: "sgpr", "vgpr", "agpr"): what the hardware is told, or for occupancy.
+  descriptors: what a unit of the card reads of buffers (docs/design.md, section 8): the number of the buffer, and bytes whose first eight are an
+  offset, to which the buffer's address is added. A launch has them one behind the other, at an address that is one argument more, the last.
   Instruction origins for DEBUG=7 are kept apart, in trace.
   """
   name: str
@@ -26,3 +28,4 @@ class Code:
   lanes: int = 1
   wave: int = 0
   private_bytes: int = 0
+  descriptors: tuple[tuple[int, bytes], ...] = ()

@@ -41,6 +41,18 @@ def test_bytes_launches_and_what_is_given_back(fake: Opener) -> None:
   device.close()
   assert not library.memory and not library.modules
 
+def test_tensor_maps_are_in_memory_of_the_card(fake: Opener) -> None:
+  """Written before the launch, where the addresses are others than those that are there."""
+  library, device = fake()
+  maps = (0, (64).to_bytes(8, "little") + bytes(range(120))), (0, bytes(128))
+  program, a, b = device.load(code(descriptors=maps)), device.allocator.alloc(1000), device.allocator.alloc(1000)
+  for buffer in (a, a, b):
+    device.submit([Launch(program, [buffer], [5], 3)])
+    data = bytearray(256)
+    device.allocator.copyout(memoryview(data), program.maps)
+    assert [int.from_bytes(data[k:k + 8], "little") - buffer.address for k in (0, 128)] == [64, 0] and data[8:128] == bytes(range(120))
+  assert [kernel[3][1:] for kernel in library.kernels] == [[5, program.maps.address]] * 3
+
 def test_recordings_and_times(fake: Opener) -> None:
   library, device = fake()
   a, program = device.allocator.alloc(100), device.load(code())

@@ -40,6 +40,37 @@ def test_the_data_of_a_launch(opened, kind: str) -> None:
   place = program.argument_offset
   assert int.from_bytes(data[place:place + 8], "little") == a.address and data[place + 8:place + 16] == (-3).to_bytes(8, "little", signed=True)
 
+MAPS = (0, (64).to_bytes(8, "little") + bytes(range(120))), (0, bytes(8) + bytes(120))   # of one buffer, the first from byte 64 on
+
+def addresses(data: bytes, program) -> list[int]:
+  """Of the maps that the last argument of a launch at 0x10_0000 leads to."""
+  place = program.argument_offset + 16
+  at = int.from_bytes(data[place:place + 8], "little") - 0x10_0000
+  assert at % 128 == 0 and at >= place + 8 and data[at + 8:at + 128] == bytes(range(120)) and len(data) == at + 256
+  return [int.from_bytes(data[k:k + 8], "little") for k in (at, at + 128)]
+
+def test_tensor_maps_are_behind_the_constant_bank(opened) -> None:
+  _, device = opened("sm_90")
+  program, a = device.load(code("sm_90", descriptors=MAPS)), device.allocator.alloc(1000)
+  data = bytearray(program.pack(Launch(program, [a], [-3], 7)))
+  program.launch(0x10_0000, 7, memoryview(data))
+  assert addresses(data, program) == [a.address + 64, a.address]
+  assert program.layout.show(data)["constant_buffer_size[0]"] >= program.argument_offset + 24 - 512
+
+def test_a_recording_with_another_buffer_has_other_maps(opened) -> None:
+  _, device = opened("sm_90")
+  program, a, b = device.load(code("sm_90", descriptors=MAPS)), *(device.allocator.alloc(1000) for _ in range(2))
+  recording = device.record([Launch(program, [a], [-3], 7)])
+  recording.patch(0, 0, b)
+  recording.patch(0, 1, 5)
+  size = len(program.pack(Launch(program, [a], [-3], 7)))
+  data, start = bytearray(size), recording.slots[0]
+  recording.memory.mapping.copyout(start, memoryview(data))
+  place = program.argument_offset + 16
+  own = int.from_bytes(data[place:place + 8], "little") - (recording.memory.address + start)
+  data[place:place + 8] = (own + 0x10_0000).to_bytes(8, "little")
+  assert addresses(data, program) == [b.address + 64, b.address] and int.from_bytes(data[place - 16:place - 8], "little") == b.address
+
 GOLDEN = Path(__file__).parents[2] / "golden"
 
 def test_a_launch_is_as_it_was_reviewed() -> None:
