@@ -15,7 +15,7 @@ from tinyhw.machine.target import Capabilities
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
-CODE, BUFFERS, APART = 0x7f00_0000_0000, 0x7f20_0000_0000, 1 << 32
+CODE, DESCRIPTORS, BUFFERS, APART = 0x7f00_0000_0000, 0x7f10_0000_0000, 0x7f20_0000_0000, 1 << 32
 
 @dataclass(frozen=True)
 class Machine:
@@ -38,6 +38,10 @@ class Machine:
       memory.add(BUFFERS + k * APART, contents[param.arg[0]])
       slots += (BUFFERS + k * APART).to_bytes(8, "little")
     for variable in program.variables: slots += values[variable.arg[0]].to_bytes(8, "little", signed=True)
+    maps = [(int.from_bytes(made[:8], "little") + BUFFERS + number * APART).to_bytes(8, "little") + made[8:] for number, made in code.descriptors]
+    if maps:
+      memory.add(DESCRIPTORS, bytearray(b"".join(maps)))
+      slots += DESCRIPTORS.to_bytes(8, "little")
     executed = self.run(code, slots, value_of(program.grid, values), memory, seed)
     for param in program.params:
       scalar, content = param.dtype.scalar(), contents[param.arg[0]]

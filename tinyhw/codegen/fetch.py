@@ -13,6 +13,9 @@ pipeline.py's.
 Where the matrix unit reads the arrays itself (PANEL), products of an iteration may go on in the next one. So the copies start an iteration later than
 they could, into the array of the iteration before the last one, whose products are waited for together with the oldest group.
 
+What is filled with BOXes (boxes.py) has a signal for each array: a filling is the next phase of its signal, and iteration i waits for phase
+i // stages of signal i % stages, in the place of a group.
+
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
 from __future__ import annotations
@@ -22,14 +25,16 @@ from tinyhw import trace
 from tinyhw.codegen.matrix_tile import WORKGROUPS
 from tinyhw.codegen.pipeline import Body, Copier, bodies_of, without_unused
 from tinyhw.dtype import dtypes
+from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
-STAGES = (4, 2)  # numbers of arrays, best first: powers of two, so that an iteration's is a mask of its number
+STAGES = (4, 2)      # numbers of arrays, best first: powers of two, so that an iteration's is a mask of its number
+SIGNALS_BYTES = 64   # of local memory, for those of a loop
 
 class Fill(NamedTuple):
-  """A STORE of a body: its place in local memory, the place in memory that it is loaded from, and where it is done, if not by all lanes."""
+  """A STORE of a body: its place in local memory, the place in memory (or BOX) that it is loaded from, and where it is done, if not by all lanes."""
   store: UOp
   goal: UOp
   place: UOp
@@ -38,14 +43,21 @@ class Fill(NamedTuple):
   @property
   def sources(self) -> list[UOp]: return [self.goal.src[1], self.place, *([self.gate] if self.gate is not None else [])]
 
+  @property
+  def elements(self) -> int:
+    """That are copied."""
+    return int(self.place.arg.count) if self.place.op is Ops.BOX else self.store.src[1].dtype.count
+
 def fetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
-  """The uops with the fillings of local memory done ahead. written: slots of buffers."""
+  """The uops with the fillings of local memory done ahead. written: slots of buffers. Raises CompileError for boxes that cannot be."""
   if not capabilities.copies: return uops
   for body in reversed(bodies_of(uops)):   # from the last one on, so that positions stay true
     fills = fills_of(uops, body, written, capabilities.copies)
     late = in_panels(uops, fills)
     stages = stages_of(uops[body.start], fills, capabilities.local_bytes, 1 if late else WORKGROUPS)
     if stages: uops = without_unused(ahead(uops, body, fills, stages, late))
+  if any(u.op is Ops.STORE and u.src[1].op is Ops.BOX for u in uops):
+    raise CompileError("boxes are copied in loops of two iterations and more, from buffers that the kernel does not write; leave BOX out")
   return uops
 
 def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[int, ...]) -> list[Fill]:
@@ -58,12 +70,16 @@ def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[
   changing = {counter, *inside}
   for u in fills:
     load = u.src[1]
+    if load.op is Ops.BOX:
+      if load.src[0].arg[0] in written: return []
+      found.append(Fill(u, u.src[0], load, None))
+      continue
     if load.op is not Ops.LOAD or len(load.src) > 1 or load.dtype.itemsize not in sizes or load.src[0].src[0].op is not Ops.PARAM: return []
     if load.src[0].src[0].arg[0] in written or u.src[0].src[0].op is not Ops.DEFINE_LOCAL: return []
     fill = Fill(u, u.src[0], load.src[0], u.src[2] if len(u.src) > 2 else None)
     if any(v in changing and v.op in (Ops.LOAD, Ops.ACC) for s in fill.sources for v in s.toposort()): return []
     found.append(fill)
-  return found
+  return found if len({fill.place.op for fill in found}) < 2 else []
 
 def in_panels(uops: list[UOp], fills: list[Fill]) -> bool:
   """Does the matrix unit read the arrays itself?"""
@@ -74,6 +90,7 @@ def stages_of(counter: UOp, fills: list[Fill], local_bytes: int, workgroups: int
   """How many arrays of each kind fit, of no more iterations than there are; 0: none. workgroups: that should fit together."""
   arrays = {fill.goal.src[0] for fill in fills}
   size = sum(u.arg[1] * u.dtype.itemsize for u in arrays)
+  if any(fill.place.op is Ops.BOX for fill in fills): local_bytes -= SIGNALS_BYTES
   if not fills or counter.src[0].op is not Ops.CONST: return 0
   return next((n for n in STAGES if n <= counter.src[0].arg and n * size * workgroups <= local_bytes), 0)
 
@@ -83,27 +100,54 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
   distance = stages - 1 - going   # iterations by which copies start ahead
   counter, inside = uops[body.start], uops[body.start + 1:body.barrier]
   arrays = {u: UOp(Ops.DEFINE_LOCAL, u.dtype, (), (u.arg[0], u.arg[1] * stages)) for u in (fill.goal.src[0] for fill in fills)}
+  signals = signals_of(uops, stages) if fills[0].place.op is Ops.BOX else None
   needed = {u for fill in fills for s in fill.sources for u in s.toposort()}
-  nodes = [u for u in inside if u in needed]
+  filling = Filling(fills, [u for u in inside if u in needed], counter, arrays, signals)
   copier = Copier(uops, body)
+  if signals is not None: copier.visible.add(signals)
   before: list[UOp] = [UOp(Ops.BARRIER)] if in_loop(uops[:body.start]) else []
-  for k in range(distance):
-    number = copier.put(UOp.const(counter.dtype, k))
-    before += filled(copier, nodes, counter, number, fills, arrays, UOp.const(dtypes.int32, k), None)
+  if signals is not None: before += [UOp(Ops.SIGNALS, dtypes.void, (signals,)), UOp(Ops.BARRIER)]
+  for k in range(distance): before += filled(copier, filling, copier.put(UOp.const(counter.dtype, k)), UOp.const(dtypes.int32, k), None)
   copier.visible.update((counter, *inside))
+  phase = phase_of(copier, signals, counter, stages) if signals is not None else ()
+  start = [*copier.made, UOp(Ops.WAIT, dtypes.void, phase, awaited(distance - 1 if signals is None else 0, late, going)), UOp(Ops.BARRIER)]
+  copier.made = []
   later = copier.put(UOp(Ops.ADD, counter.dtype, (counter, copier.put(UOp.const(counter.dtype, distance)))))
   more = copier.put(UOp(Ops.CMPLT, dtypes.bool, (later, counter.src[0])))
-  inner = filled(copier, nodes, counter, later, fills, arrays, slot_of(copier, later, stages), more)
+  inner = filled(copier, filling, later, slot_of(copier, later, stages), more)
   slot = slot_of(copier, counter, stages)
   offsets = {u: times(copier, slot, u.arg[1]) for u in arrays}
-  start = [UOp(Ops.WAIT, dtypes.void, (), (distance - 1, going) if late else distance - 1), UOp(Ops.BARRIER)]
   inner += copier.made
   copier.made = []
   rest = moved_reads(copier, uops[body.barrier + 1:], arrays, offsets)
   gone = {fill.store for fill in fills}
   kept = [u for u in inside if u not in gone and u.op is not Ops.BARRIER]
-  first = [arrays.get(u, u) for u in uops[:body.start]]
-  return [*first, *before, counter, *start, *kept, *inner, *rest]
+  return [*with_signals([arrays.get(u, u) for u in uops[:body.start]], signals), *before, counter, *start, *kept, *inner, *rest]
+
+def awaited(left: int, late: bool, going: int) -> int | tuple[int, int]:
+  """The argument of a WAIT: groups of copies that are left, and of products, where those may go on."""
+  return (left, going) if late else left
+
+# ***** signals *****
+
+def signals_of(uops: list[UOp], stages: int) -> UOp:
+  """Signals of a loop, in local memory of their own."""
+  return UOp(Ops.DEFINE_LOCAL, dtypes.uint64, (), (1 + max(u.arg[0] for u in uops if u.op is Ops.DEFINE_LOCAL), stages))
+
+def with_signals(uops: list[UOp], signals: UOp | None) -> list[UOp]:
+  """The uops with one local array more, behind the others: theirs begin where they did."""
+  if signals is None: return uops
+  last = 1 + max(at for at, u in enumerate(uops) if u.op is Ops.DEFINE_LOCAL)
+  return [*uops[:last], signals, *uops[last:]]
+
+def phase_of(copier: Copier, signals: UOp, counter: UOp, stages: int) -> tuple[UOp, UOp]:
+  """The signal of an iteration, and its phase."""
+  number = counter if counter.dtype is dtypes.int32 else copier.put(UOp(Ops.CAST, dtypes.int32, (counter,)))
+  shift = copier.put(UOp.const(dtypes.int32, stages.bit_length() - 1))
+  signal = copier.put(UOp(Ops.INDEX, signals.dtype, (signals, slot_of(copier, counter, stages))))
+  return signal, copier.put(UOp(Ops.SHR, dtypes.int32, (number, shift)))
+
+# ***** parts of a body *****
 
 def in_loop(uops: list[UOp]) -> bool:
   """Is a loop open behind these uops, other than the grid's and the lanes'?"""
@@ -120,29 +164,41 @@ def times(copier: Copier, slot: UOp, size: int) -> UOp:
   if slot.op is Ops.CONST: return copier.put(UOp.const(dtypes.int32, slot.arg * size))
   return copier.put(UOp(Ops.MUL, dtypes.int32, (slot, copier.put(UOp.const(dtypes.int32, size)))))
 
-def filled(copier: Copier, nodes: list[UOp], counter: UOp, number: UOp, fills: list[Fill], arrays: dict[UOp, UOp], slot: UOp,
-           condition: UOp | None) -> list[UOp]:
+class Filling(NamedTuple):
+  """What a body fills, the nodes that say where, in order, its counter, what its arrays became, and the signals that count its boxes."""
+  fills: list[Fill]
+  nodes: list[UOp]
+  counter: UOp
+  arrays: dict[UOp, UOp]
+  signals: UOp | None
+
+def filled(copier: Copier, filling: Filling, number: UOp, slot: UOp, condition: UOp | None) -> list[UOp]:
   """The copies of iteration `number` to the arrays of a slot, done where a condition holds, as a group. What they need is made by the copier."""
-  wanted = [s for fill in fills for s in fill.sources]
-  made = iter(copier.copy(nodes, counter, number, wanted))
+  wanted = [s for fill in filling.fills for s in fill.sources]
+  made = iter(copier.copy(filling.nodes, filling.counter, number, wanted))
   found: list[UOp] = []
-  for fill in fills:
+  for fill in filling.fills:
     position, place, gate = next(made), next(made), next(made) if fill.gate is not None else None
-    local = arrays[fill.goal.src[0]]
+    local = filling.arrays[fill.goal.src[0]]
     at = shifted(copier, position, times(copier, slot, fill.goal.src[0].arg[1]))
     goal = copier.put(UOp(Ops.INDEX, fill.goal.dtype, (local, at)))
     gates = [g for g in (gate, condition) if g is not None]
     if len(gates) == 2: gates = [copier.put(UOp(Ops.AND, dtypes.bool, tuple(gates)))]
-    started = UOp(Ops.FETCH, dtypes.void, (goal, place, *gates), fill.store.src[1].dtype.count)
+    started = UOp(Ops.FETCH, dtypes.void, (goal, place, *gates), fill.elements)
     trace.inherit(started, fill.store)
     copier.made.append(started)
-  copier.made.append(UOp(Ops.COMMIT))
+  counted: tuple[UOp, ...] = ()
+  if filling.signals is not None:
+    signal = copier.put(UOp(Ops.INDEX, filling.signals.dtype, (filling.signals, copier.put(slot) if slot.op is Ops.CONST else slot)))
+    counted = (signal,) if condition is None else (signal, condition)
+  copier.made.append(UOp(Ops.COMMIT, dtypes.void, counted))
   found, copier.made = copier.made, []
   return found
 
 def shifted(copier: Copier, position: UOp, offset: UOp) -> UOp:
   """An index with an offset added; its constant stays last."""
   if offset.op is Ops.CONST and offset.arg == 0: return position
+  if position.op is Ops.CONST and position.arg == 0 and position.dtype is offset.dtype: return offset
   if position.dtype is not offset.dtype: offset = copier.put(UOp(Ops.CAST, position.dtype, (offset,)))
   if position.op is Ops.ADD and position.src[1].op is Ops.CONST:
     return copier.put(UOp(Ops.ADD, position.dtype, (copier.put(UOp(Ops.ADD, position.dtype, (position.src[0], offset))), position.src[1])))

@@ -15,6 +15,7 @@ import math
 from typing import NamedTuple
 
 from tinyhw.codegen.affine import linear, make, number
+from tinyhw.codegen.boxes import MOST_LINES, Tensor, boxes_of, tensor_of, weights
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.tiling import Opt, OptOps, substitute
 from tinyhw.dtype import DType, can_lossless_cast, dtypes
@@ -37,11 +38,12 @@ class Side(NamedTuple):
 
 class Tile(NamedTuple):
   """What a workgroup computes between two barriers: rows and columns of the result (waves, matrices of a wave, within a matrix) and steps of the sum
-  (loops, copies, within a matrix). lanes: all LOCAL ranges."""
+  (loops, copies, within a matrix). lanes: all LOCAL ranges. boxed: factors are copied as boxes, if both are tensors."""
   row: Side
   column: Side
   step: Side
   lanes: tuple[UOp, ...]
+  boxed: bool = False
 
   @property
   def rows(self) -> UOp: return self.row.parts[-1]
@@ -69,7 +71,7 @@ def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]]) -> Tile | None:
     loops = [p for p in sides[2].parts if p.arg[1] is AxisType.REDUCE]
     sides = (*sides[:2], Side(tuple(p for p in sides[2].parts if p not in loops[:-1])))
   lanes = sorted((p for ps in pieces.values() for p in ps if p.arg[1] is AxisType.LOCAL), key=lambda p: p.arg)
-  return Tile(*sides, tuple(lanes))
+  return Tile(*sides, tuple(lanes), any(o.op is OptOps.BOX and o.axis == axes[2] for o in opts))
 
 def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
   """sink with the REDUCEs of the tile done by the matrix unit, of a shape of `matrices`; their stores become one for each element of a lane."""
@@ -142,8 +144,10 @@ def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: in
   x, y = factors(u, matrix) or u.src[0].src
   if tile.rows not in x.ranges: x, y = y, x
   assert matrix.c is not None
-  a = share(x, tile, tile.row, "row", wave, matrix, matrix.a, fresh, stage)
-  b = share(y, tile, tile.column, "column", wave, matrix, matrix.b, fresh + RANGES, stage + 1)
+  if matrix.panels: a, b = panels(x, y, tile, wave, fresh, stage)
+  else:
+    a = share(x, tile, tile.row, "row", wave, matrix, matrix.a, fresh, stage)
+    b = share(y, tile, tile.column, "column", wave, matrix, matrix.b, fresh + RANGES, stage + 1)
   dtype = u.dtype.vec(matrix.c.count)
   result = UOp(Ops.MMA, dtype, (a, b, UOp(Ops.CONST, dtype, (), u.dtype.const(0))), matrix)
   loops = tuple(r for r in ranges_of(u) if r is not tile.steps)
@@ -175,8 +179,8 @@ def is_zero(u: UOp) -> bool: return u.op is Ops.CONST and u.arg == 0
 # ***** local memory *****
 
 def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout | None, fresh: int, stage: int) -> UOp:
-  """A lane's elements of a factor, which has rows or columns (side, axis), from local memory, or where the unit finds them there."""
-  if layout is None: return panel(x, tile, side, wave, fresh, stage)
+  """A lane's elements of a factor, which has rows or columns (side, axis), from local memory."""
+  assert layout is not None, "only panels are none of a lane's"
   if matrix.fragments: return fragment(x, tile, side, wave, matrix, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
   apart = reads_apart(layout, axis, aligned * x.dtype.itemsize)
@@ -230,13 +234,36 @@ class PanelArray(NamedTuple):
 
   def size(self, rows: int, steps: int) -> int: return rows * steps
 
-def panel(x: UOp, tile: Tile, side: Side, wave: UOp, fresh: int, stage: int) -> UOp:
+def panels(x: UOp, y: UOp, tile: Tile, wave: UOp, fresh: int, stage: int) -> tuple[UOp, UOp]:
+  """Both factors as PANELs."""
+  sides = (x, tile.row), (y, tile.column)
+  tensors = [tensor_in(factor, tile, side) if tile.boxed else None for factor, side in sides]
+  if None in tensors: tensors = [None, None]
+  a, b = (panel(factor, tile, side, wave, fresh + RANGES * k, stage + k, tensor) for k, ((factor, side), tensor) in enumerate(zip(sides, tensors)))
+  return a, b
+
+def tensor_in(x: UOp, tile: Tile, side: Side) -> Tensor | None:
+  """A factor as a tensor of which local memory has boxes."""
+  along, line = (side, tile.step) if lies_along_side(x, tile, side) else (tile.step, side)
+  return tensor_of(x, weights(along.parts), weights(line.parts)) if line.size <= MOST_LINES else None
+
+def panel(x: UOp, tile: Tile, side: Side, wave: UOp, fresh: int, stage: int, tensor: Tensor | None) -> UOp:
   """A factor as a PANEL: local memory lies as memory does, along the steps or along the rows (or columns)."""
   turned = lies_along_side(x, tile, side)
   array = PanelArray(Panels(tile.step.size if turned else side.size, turned), LINE_BYTES // x.dtype.itemsize)
-  local = staged(x, tile, side, wave, array, as_in_memory(x, side)[1] if turned else pieces_of(x, tile, side, workgroup_of(tile, wave)), fresh, stage)
+  cut = as_in_memory(x, side)[1] if turned else pieces_of(x, tile, side, workgroup_of(tile, wave))
+  if tensor is None: local = staged(x, tile, side, wave, array, cut, fresh, stage)
+  else: local = boxed(tensor, tile, wave, array, side.size * tile.step.size, stage)
   row, step = (position([*s.parts[:-1], number(0)], s) for s in (side, tile.step))
   return UOp(Ops.PANEL, x.dtype, (UOp(Ops.INDEX, x.dtype, (local, array.begin(row, step))),), array.panels)
+
+def boxed(tensor: Tensor, tile: Tile, wave: UOp, array: PanelArray, size: int, stage: int) -> UOp:
+  """A local array of panels, of which each is filled by a BOX that is stored whole."""
+  local = UOp(Ops.DEFINE_LOCAL, tensor.buffer.dtype, (), (stage, size))
+  lanes, lines = tuple(wave if r is tile.columns else r for r in tile.lanes), array.panels.lines
+  places = [UOp(Ops.INDEX, local.dtype, (local, number(at))) for at in range(0, size, lines * array.length)]
+  stores = [UOp(Ops.STORE, dtypes.void, (place, box, *lanes)) for place, box in zip(places, boxes_of(tensor, size // lines, lines))]
+  return UOp(Ops.AFTER, local.dtype, (local, *stores))
 
 def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, matrix: Matrix, layout: Layout, fresh: int, stage: int) -> UOp:
   """A factor's elements by a FRAGMENT: blocks of rows that lie in local memory as in memory, with a piece left out between them, so that the rows

@@ -39,14 +39,17 @@ class Shape(NamedTuple):
   def columns(self, matrix: Matrix) -> int: return self.wide * self.broad * matrix.n
 
 class Choice(NamedTuple):
-  """Opts, and what a step of the sum costs with them."""
+  """Opts, and what a step of the sum costs with them. boxed: factors are copied as boxes."""
   opts: tuple[Opt, ...]
   cost: float
+  boxed: bool = False
 
-def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities, exact: bool = False) -> Choice | None:
+def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities, exact: bool = False,
+         boxed: bool = False) -> Choice | None:
   """The best shape for ranges of rows, columns and the sum, as Opts. others: how many such products the kernel computes.
 
   exact: nothing may be computed twice, as the kernel reads what it overwrites; there is no choice then where no shape divides the sizes.
+  boxed: factors are copied as boxes.
   """
   sizes = size_of(m), size_of(n), size_of(k)
   counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.panels else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
@@ -58,7 +61,8 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
   opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n), Opt(OptOps.MATRIX, k.arg[0], matrix.k)]
   opts += [Opt(OptOps.UPCAST, r.arg[0], amount) for r, amount in ((m, best.tall), (n, best.broad), (k, best.steps)) if amount > 1]
   opts += [Opt(OptOps.LOCAL, r.arg[0], amount) for r, amount in ((m, best.high), (n, best.wide)) if amount > 1]
-  return Choice(tuple(opts), cost_of(best) / matrix.k)
+  if boxed: opts.append(Opt(OptOps.BOX, k.arg[0], 1))
+  return Choice(tuple(opts), cost_of(best) / matrix.k, boxed)
 
 def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities) -> bool:
   """No larger than the product, and within registers and local memory."""

@@ -10,6 +10,8 @@
   WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
   LOCAL   the innermost `amount` iterations are lanes of a workgroup
   MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
+  BOX     factors of the MATRIX whose sum has this range are copied to local memory by the unit that copies boxes (boxes.py), if both can be;
+          its amount is 1
 
 No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins early enough to be whole, and
 computes some elements a second time. Where that must not be (the kernel reads what it overwrites), the range is peeled: the kernel does the largest
@@ -37,6 +39,7 @@ class OptOps(Named):
   LOCAL = 6
   MATRIX = 7
   WINDOW = 8
+  BOX = 9
 
 LEAST_LANES = 4            # of what is left of a reduction's range; fewer elements than that are folded one by one
 OF_BUFFERS = frozenset({OptOps.STAGE, OptOps.WINDOW})   # axis is a slot

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.codegen.access import access_of
 from tinyhw.codegen.affine import linear
+from tinyhw.codegen.boxes import tensor_of
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.matrix import factors
 from tinyhw.codegen.matrix_tile import Choice, tile
@@ -130,20 +131,23 @@ def lanes_along(n: int, wave: int) -> int:
 # ***** products *****
 
 def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
-  """Opts for the first shape of the matrix unit that does a kernel's product, and for those whose unit reads local memory itself, cheapest first."""
+  """Opts for the first shape of the matrix unit that does a kernel's product, and for those whose unit reads local memory itself, whose factors are
+  copied by lanes or, behind these, as boxes; cheapest first."""
   choices: list[Choice] = []
   for matrix in capabilities.matrix:
     if matrix.c is None or not matrix.panels and (matrix.lanes != capabilities.lanes or choices): continue
-    choice = product(nest, matrix, capabilities)
-    if choice is not None: choices.append(choice)
-  return [choice.opts for choice in sorted(choices, key=lambda choice: choice.cost)]
+    for boxed in (False, True) if matrix.panels and capabilities.boxes else (False,):
+      choice = product(nest, matrix, capabilities, boxed)
+      if choice is not None: choices.append(choice)
+  return [choice.opts for choice in sorted(choices, key=lambda choice: (choice.boxed, choice.cost))]
 
-def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> Choice | None:
-  """Opts for the matrix unit, if the only reduction is a product: one factor has rows, the other columns, both the summed range."""
+def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool = False) -> Choice | None:
+  """Opts for the matrix unit, if the only reduction is a product: one factor has rows, the other columns, both the summed range. boxed: they
+  are copied as boxes."""
   if len(nest.reduces) != 1 or not all(r in nest.reduces[0].ranges for r in nest.ranges): return None
   pair = factors(nest.reduces[0], matrix)
   if pair is None: return None
-  lines = [copied_along(x) for x in pair] if matrix.panels else []
+  lines = [copied_along(x) for x in pair] if matrix.panels and not boxed else []
   if None in lines: return None
   inner = [r for r in ranges_of(nest.reduces[0]) if size_of(r) >= matrix.k and all(r in x.ranges for x in pair)]
   if not inner: return None
@@ -157,10 +161,16 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities) -> Choice | 
     of_rows = [r for r in nest.ranges if r.arg < n.arg and size_of(r) >= matrix.m and r in rows.ranges and r not in owners[0].ranges]
     if not of_rows: continue
     m = of_rows[-1]
+    if boxed and not (is_tensor(rows, m, k, matrix.turns) and is_tensor(owners[0], n, k, matrix.turns)): return None
     others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
     in_place = any(a.node.src[0].src[0] is nest.store.src[0].src[0] for a in nest.accesses if not a.is_store)
-    return tile(m, n, k, others, matrix, capabilities, in_place)
+    return tile(m, n, k, others, matrix, capabilities, in_place, boxed)
   return None
+
+def is_tensor(factor: UOp, side: UOp, summed: UOp, turns: bool) -> bool:
+  """Is a factor a tensor of which boxes can be copied, along the sum or, if the unit turns that, along its other range?"""
+  ways = ((summed, side), (side, summed))
+  return any(tensor_of(factor, {along: 1}, {line: 1}) is not None for along, line in ways[:1 + turns])
 
 def copied_along(factor: UOp) -> UOp | None:
   """The range along which a factor lies in memory, if it can be copied as it is, in whole pieces: all else moves it by whole pieces."""

@@ -120,15 +120,19 @@ class Selection(Structure):
     raise NotImplementedError
 
   def fetch(self, u: UOp) -> None:
-    """FETCH: the start of a copy from memory to local memory."""
+    """FETCH: the start of a copy from memory to local memory, of a lane's elements or of a box."""
     raise NotImplementedError
 
   def commit(self, u: UOp) -> None:
-    """COMMIT: the copies that were started are a group."""
+    """COMMIT: the copies that were started are a group, or the boxes a phase of a signal."""
     raise NotImplementedError
 
   def wait(self, u: UOp) -> None:
-    """WAIT for all groups of copies but the last ones."""
+    """WAIT for all groups of copies but the last ones, and for a phase of a signal."""
+    raise NotImplementedError
+
+  def signals(self, u: UOp) -> None:
+    """SIGNALS: elements of local memory begin to count boxes."""
     raise NotImplementedError
 
   def finish(self) -> None:
@@ -213,7 +217,7 @@ class Selection(Structure):
     self.branch(after, [])
     self.enter(after)
 
-_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.PANEL, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
+_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.PANEL, Ops.BOX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
 _VALUES: dict[Ops, Callable[[Selection, UOp], Reg]] = {
   Ops.PARAM: lambda s, u: s.define(u), Ops.DEFINE_VAR: lambda s, u: s.define(u), Ops.LOAD: lambda s, u: s.load(u),
   Ops.MMA: lambda s, u: s.multiply(u), Ops.FRAGMENT: lambda s, u: s.fragment(u),
@@ -223,6 +227,7 @@ _STATEMENTS: dict[Ops, Callable[[Selection, UOp], None]] = {
   Ops.GEP: Selection.take, Ops.RANGE: Selection.open, Ops.END: Selection.close, Ops.IF: Selection.condition,
   Ops.ENDIF: Selection.end_condition, Ops.ASSIGN_ACC: Selection.assign, Ops.STORE: lambda s, u: s.store(u), Ops.BARRIER: lambda s, u: s.barrier(u),
   Ops.FETCH: lambda s, u: s.fetch(u), Ops.COMMIT: lambda s, u: s.commit(u), Ops.WAIT: lambda s, u: s.wait(u),
+  Ops.SIGNALS: lambda s, u: s.signals(u),
 }
 
 def is_extended(source: DType, target: DType) -> bool:

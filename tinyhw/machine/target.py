@@ -43,6 +43,7 @@ class Capabilities:
   maxima: types of floats of which an instruction takes the larger, NaN where one is NaN, but of two zeros any: for folds of many.
   aligned: where lanes are threads, memory is accessed at multiples of the access only. Buffers begin at multiples of `vector_bytes`.
   copies: bytes that one lane can copy from memory to local memory while it goes on (FETCH); none: there are no such copies.
+  boxes: a unit copies boxes of tensors there by itself (BOX), which signals count.
   """
   vector_bytes: int
   vector_registers: int
@@ -65,6 +66,7 @@ class Capabilities:
   unit_registers: int = 0
   panel_products: float = 1
   cache_cost: float = 1
+  boxes: bool = False
 
   def allowing(self, names: Collection[str]) -> Capabilities:
     """With the shapes that these variables allow. A product takes the first shape that has all numbers of its factors: of narrow types first, and of

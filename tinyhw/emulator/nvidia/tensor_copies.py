@@ -114,4 +114,11 @@ def load_run(o: Operands) -> Step:
     deliver_later(warp, barrier, [(goal + at, data[at:at + PIECE]) for at in range(0, size, PIECE)])
   return run
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {"UTMALDG.plain": load_box, "UBLKCP.S.G": load_run}
+def forget(o: Operands) -> Step:
+  """UTMACCTL.IV: what the unit knows of a map is read anew. PF, which has it read, changes nothing here."""
+  map_at = o.raw("ua", "q")
+  if o.word("utmacctl") not in ("IV", "PF"): raise UnknownInstruction(f"UTMACCTL.{o.word('utmacctl')} has no meaning here yet")
+  def run(warp: Warp, mask: int) -> None: tensor_map(warp.memory.load(aligned("a tensor map at", map_at(warp)[0], MAP_ALIGN), MAP_BYTES))
+  return run
+
+MEANINGS: dict[str, Callable[[Operands], Step]] = {"UTMALDG.plain": load_box, "UBLKCP.S.G": load_run, "UTMACCTL": forget}

@@ -1,6 +1,7 @@
 """How a kernel starts: what constant memory and special registers hold, and what the launch must see to. Data for selection and for drivers.
 
-Arguments are in constant bank 0: slots of 8 bytes, addresses of buffers, then integers. The grid has one dimension: work item n is block n. Memory
+Arguments are in constant bank 0: slots of 8 bytes, addresses of buffers, then integers, then, where a kernel has any, the address of its tensor maps
+(`Code.descriptors`). The grid has one dimension: work item n is block n. Memory
 of each lane (spills) is addressed from 0 on: the launch gives it as "low" local memory. Shared memory is addressed from 0 on (sm_8x) or behind
 what the system keeps for itself (sm_90), which the launch adds to what a kernel wants. Drivers read the same numbers in autogen/nvidia/bank.py.
 

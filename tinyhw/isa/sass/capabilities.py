@@ -33,6 +33,7 @@ WARPS_PER_SM = 16      # that a launch should have, so that memory's latency is 
 COPIES = (4, 8, 16)    # bytes of an asynchronous copy
 PANEL_PRODUCTS = 32    # of bytes by four warps together (wgmma), while shared memory gives one: 4096 and 128 a cycle and SM
 CACHE_COST = 3.3       # 128 bytes a cycle of shared memory, and an SM's share of the 5120 of Hopper's second-level cache
+WITH_BOXES = frozenset({"sm_90"})   # that have a unit which copies boxes
 
 # generation -> streaming multiprocessors of a typical card, and its caches; a device replaces them by what it finds out
 CARDS = {"sm_80": (108, (192 << 10, 40 << 20)), "sm_89": (142, (128 << 10, 96 << 20)), "sm_90": (132, (256 << 10, 50 << 20))}
@@ -49,8 +50,8 @@ def capabilities(arch: str) -> Capabilities:
   return Capabilities(vector_bytes=16, vector_registers=REGISTERS, aligned=True, operations=SCALAR, vector_operations=VECTOR,
                       maxima=frozenset({dtypes.float32}), truths=True,
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
-                      local_bytes=local_bytes(arch), unit_registers=UNIT_REGISTERS, copies=COPIES, cache_bytes=caches,
-                      panel_products=PANEL_PRODUCTS, cache_cost=CACHE_COST,
+                      local_bytes=local_bytes(arch), unit_registers=UNIT_REGISTERS, copies=COPIES, boxes=generation.name in WITH_BOXES,
+                      panel_products=PANEL_PRODUCTS, cache_cost=CACHE_COST, cache_bytes=caches,
                       matrix=tuple(unit.matrix for unit in units(generation.name)),
                       less_exact=tuple((name, tuple(unit.matrix for unit in found)) for name, found in less_exact(generation.name).items()))
 

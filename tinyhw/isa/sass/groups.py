@@ -6,7 +6,8 @@ Their sums stay in registers that nothing else may touch meanwhile, and their fa
   gsb0                         at the last product before a wait, a meeting or the end of a block: those since the last one are a group
   WARPGROUP.DEPBAR.LE gsb0, 0  before an instruction that touches sums of products that may still go on, and before a meeting, behind which others may
                                overwrite the factors, unless the program has waited itself (WAIT with two numbers): it knows which groups matter
-  MEMBAR, FENCE.VIEW.ASYNC     before a meeting, where a warp has written shared memory by STS, or has waited for copies: products see it then
+  MEMBAR, FENCE.VIEW.ASYNC     before a meeting, where a warp has written shared memory (STS, signals), or has waited for its own copies: the units
+                               that multiply and copy see it then
 
 A state flows over the blocks, so that a loop's products are waited for where a register is touched in its next iteration, or behind it. Functions
 without products stay as they are.
@@ -24,6 +25,7 @@ from tinyhw.machine.inst import Block, Function, MInst, Reg
 from tinyhw.machine.target import Target
 
 FIRST_GROUP = 0   # the only one that there is
+WRITES = frozenset({"STS", "STS.U", "DEPBAR.LE", "SYNCS.EXCH"})  # behind them there may be something new in shared memory
 
 class State(NamedTuple):
   """going: registers of sums that may not be done. waited: the program has waited for products itself, since the last one. written: shared memory
@@ -79,7 +81,7 @@ class Groups:
     if registers & state.going:
       out.append(wait_products(self.arch, 0))
       state = State(frozenset(), True, state.written)
-    if inst.row.name.partition(".")[0] == "STS" or inst.row.name == "DEPBAR.LE": state = state._replace(written=True)
+    if inst.row.name in WRITES: state = state._replace(written=True)
     return state, ready and not registers & self.sums
 
 def left_of(inst: MInst) -> int:

@@ -59,6 +59,10 @@ copy_b128_if   p:p s:v1 a:v2 o:i g:i
   @p LDGSTS.E.BYPASS.128 [s+o], [a.64+g]
 commit
   LDGDEPBAR
+expect%9+      p:p s:v1 b:v1 o:i
+  @p SYNCS.ARRIVE.TRANS64 RZ, [s+URZ+o], b
+phase_done%9+  d=p s:v1 b:v1 o:i
+  SYNCS.PHASECHK.TRANS64.TRYWAIT d, [s+URZ+o], b
 wait           n:i
   DEPBAR.LE SB0, n
 rows_b32       d=v1 a:v1 o:i

@@ -1,5 +1,6 @@
 """From a Program to NVIDIA instructions over virtual registers: values, memory, control. Arithmetic is in select_alu.py, conversions in
-select_cast.py, vectors in select_group.py, matrices in select_matrix.py, the pass itself in machine/selection.py.
+select_cast.py, vectors in select_group.py, matrices in select_matrix.py, copies to shared memory in select_copies.py, the pass itself in
+machine/selection.py.
 
 One pass over the program, in order. Every lane computes for itself:
 
@@ -18,10 +19,10 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.branch import JUMP, JUMP_IF
 from tinyhw.isa.sass.capabilities import generation_of
-from tinyhw.isa.sass.groups import wait_products
+from tinyhw.isa.sass.select_copies import Copies
 from tinyhw.isa.sass.select_group import memory_bytes
-from tinyhw.isa.sass.select_matrix import Matrices
 from tinyhw.isa.sass.select_part import FULL
+from tinyhw.isa.sass.tensor_map import maps_of
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
 from tinyhw.machine.selection import constant_part, gate_of, lowest_bits
 from tinyhw.machine.structure import spread
@@ -32,11 +33,10 @@ if TYPE_CHECKING:
   from tinyhw.machine.target import Target
 
 FARTHEST = 1 << 23  # bytes that an instruction can add to an address, or subtract
-NEAREST = 1 << 11   # the same of LDGSTS
 REGISTER_BYTES = 4  # of a lane
 ROOM = 64           # registers beside sums of four warps that addresses of copies may have
 
-class Selector(Matrices):
+class Selector(Copies):
   """The state of one selection; `select` at the end of this file is the way in."""
 
   def __init__(self, program: Program, arch: str, registers: int):
@@ -48,7 +48,10 @@ class Selector(Matrices):
     self.kept = Counter(u.src[1] for u in program.uops if u.op is Ops.STORE)
     self.enter(self.function.new_block(name="entry"))
     self.function.local_bytes = program.local_bytes
-    self.started: list[tuple[UOp, str, tuple[Any, ...]]] = []  # copies of no group yet: the FETCH, a macro and its operands
+    self.started, self.boxes, self.maps = [], [], maps_of(program)
+    self.maps_slot = self.abi.arguments + 8 * len(self.slots)
+    self.lanes = next((u for u in program.uops if u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL), None)
+    self.counted = any(u.op is Ops.FETCH and u.src[1].op is Ops.INDEX for u in program.uops)
     sums = max([memory_bytes(u.dtype) // REGISTER_BYTES for u in program.uops if u.op is Ops.MMA and u.arg.panels], default=0)
     self.crowded = registers - sums < ROOM
 
@@ -146,42 +149,6 @@ class Selector(Matrices):
     return number if u.dtype.itemsize == 4 else self.op(regs.R[2], "pack64", number, 0)
 
   def barrier(self, u: UOp) -> None: self.emit("barrier")
-
-  # ***** copies that go on by themselves *****
-
-  def fetch(self, u: UOp) -> None:
-    """LDGSTS, whose constant for addresses of memory is a small one. It is written down at the COMMIT: addresses are read late, so they have
-    registers of their own, if there are enough."""
-    goal, near = self.shared_place(u.src[0])
-    base, far = self.far_place(u.src[1])
-    size = u.arg * u.src[0].dtype.itemsize
-    gate = [self.value(u.src[2])] if len(u.src) > 2 else []
-    self.started.append((u, f"copy_b{8 * size}{'_if' * len(gate)}", (*gate, goal, base, near, far)))
-    if self.crowded: self.start_copies()
-
-  def far_place(self, index: UOp) -> tuple[Reg, int]:
-    """An address in memory, and bytes to add to it that LDGSTS has room for."""
-    _, base, offset = self.place(index)
-    return (base, offset) if -NEAREST <= offset < NEAREST else (self.once(regs.R[2], "add64", base, offset), 0)
-
-  def commit(self, u: UOp) -> None:
-    """The copies of the group, behind all of their addresses, and what counts them."""
-    self.start_copies()
-    self.origin = u
-    self.emit("commit")
-
-  def start_copies(self) -> None:
-    """What was put off."""
-    for origin, name, operands in self.started:
-      self.origin = origin
-      self.emit(name, *operands)
-    self.started = []
-
-  def wait(self, u: UOp) -> None:
-    """Copies, and products of panels, of which groups.py makes the instruction where there are any."""
-    copies, *products = u.arg if isinstance(u.arg, tuple) else (u.arg,)
-    self.emit("wait", copies)
-    self.block.insts += [wait_products(self.generation.arch, n) for n in products]
 
   def finish(self) -> None: self.emit("end")
 

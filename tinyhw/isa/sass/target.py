@@ -17,6 +17,7 @@ from tinyhw.isa.sass.schedule import Scheduled, schedule
 from tinyhw.isa.sass.select import select
 from tinyhw.isa.sass.select_part import COPY
 from tinyhw.isa.sass.table import table
+from tinyhw.isa.sass.tensor_map import descriptors
 from tinyhw.isa.sass.units import STEPS, WARP
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Function, MInst, Reg
@@ -100,4 +101,4 @@ def code_of(program: Program, arch: str, function: Function, text: bytes, placed
   barriers = int(any(inst.row.name == "BAR" for _, inst, _ in placed))
   counts = ("r", max(used, default=0)), ("barrier", barriers)
   return Code(program.name, arch, text, arguments, local_bytes=program.local_bytes, registers=counts, lanes=program.lanes, wave=WARP,
-              private_bytes=function.stack_bytes)
+              private_bytes=function.stack_bytes, descriptors=descriptors(program))

@@ -1,0 +1,51 @@
+"""Tensor maps: the 128 bytes by which the unit that copies boxes (TMA, sm_90) knows a tensor, made from a Box (uop/boxes.py).
+
+They have 0 as the address of the tensor, to which a launch adds the buffer's (`Code.descriptors`). Boxes lie in shared memory with the 128-byte
+swizzle; what is outside of the tensor is 0. Fields as NVIDIA's assembler sets them (tensormap.replace); those behind byte 64 as in
+reed-lau/cute-gemm, which found them equal to the driver's.
+"""
+from __future__ import annotations
+import struct
+
+from tinyhw.codegen.program import Program
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError
+from tinyhw.uop.boxes import Box
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.matrix import LINE_BYTES, LINES
+
+BYTES = 128
+MOST_AXES = 5
+STRIDE_UNIT = 16      # bytes, of which the strides of all axes but the innermost one are multiples
+SWIZZLE_128 = 3 << 13
+TYPES = {dtypes.float16: 6, dtypes.bfloat16: 10}
+BY_SIZE = {1: 0, 2: 1, 4: 2, 8: 4}   # unsigned integers: elements are only moved
+
+Map = tuple[int, Box, DType]  # the slot of a buffer, its tensor and box, its elements
+
+def maps_of(program: Program) -> dict[Map, int]:
+  """The maps that a program wants, in order of appearance."""
+  found: dict[Map, int] = {}
+  for u in program.uops:
+    if u.op is Ops.BOX: found.setdefault((u.src[0].arg[0], u.arg, u.dtype), len(found))
+  return found
+
+def descriptors(program: Program) -> tuple[tuple[int, bytes], ...]:
+  """The maps, with the numbers of their buffers, as Code has them."""
+  numbers = {param.arg[0]: k for k, param in enumerate(program.params)}
+  return tuple((numbers[slot], tensor_map(box, dtype)) for slot, box, dtype in maps_of(program))
+
+def tensor_map(box: Box, dtype: DType) -> bytes:
+  """The map of a tensor at address 0. Raises CompileError for one that no map can say."""
+  size, axes = dtype.itemsize, len(box.dims)
+  strides = [stride * size for stride in box.strides[1:]]
+  if axes > MOST_AXES or any(stride % STRIDE_UNIT or stride >> 40 for stride in strides) or max(box.dims) > 1 << 32 or max(box.sizes) > 256:
+    raise CompileError(f"no tensor map can say {box}: axes are {MOST_AXES} at most, strides multiples of {STRIDE_UNIT} bytes, boxes up to 256 wide")
+  made = bytearray(BYTES)
+  struct.pack_into("<I", made, 8, axes - 1 << 4 | TYPES.get(dtype, BY_SIZE[size]) << 7 | SWIZZLE_128)
+  for k, stride in enumerate(strides): struct.pack_into("<I", made, 12 + 4 * k, stride // STRIDE_UNIT & 0xffffffff)
+  struct.pack_into("<H", made, 28, sum((stride // STRIDE_UNIT >> 32) << 4 * k for k, stride in enumerate(strides)))
+  for k, n in enumerate(box.dims): struct.pack_into("<I", made, 32 + 4 * k, n - 1)
+  for k, n in enumerate(box.sizes): made[55 + k] = n - 1
+  struct.pack_into("<I4xI", made, 64, box.count * size, LINES * LINE_BYTES)
+  return bytes(made)
