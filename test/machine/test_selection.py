@@ -74,6 +74,10 @@ def test_lanes_do_not_part() -> None:
   recorder.varying.add(lane)
   with pytest.raises(CompileError, match="k: an IF that lanes take differently"):
     recorder.select(Program("k", (lane, UOp(Ops.IF, dtypes.void, (lane,)))))
+  end = UOp(Ops.DEFINE_VAR, dtypes.int32, (), ("n", 1, 4))
+  recorder.varying.add(end)
+  with pytest.raises(CompileError, match="k: a loop that lanes end differently; go round for all, and gate its stores"):
+    recorder.select(Program("k", (end, UOp(Ops.RANGE, dtypes.int32, (end,), (0, AxisType.LOOP)))))
 
 def test_elements_of_vectors_that_are_their_elements() -> None:
   acc = UOp(Ops.ACC, dtypes.int32.vec(2), (UOp.const(dtypes.int32.vec(2), 0),), 0)

@@ -1,7 +1,8 @@
 """Selection for GPUs: one pass over the nodes of a Program, in order, which says what each kind of node is and leaves to an ISA how it is done.
 
 An ISA's selector derives from `Selection`, adds how it makes instructions, and defines what raises NotImplementedError here. Lanes never part: an IF
-is a jump that all lanes take or none; gates of loads and stores are the ISA's, and narrow one instruction.
+is a jump that all lanes take or none, and the end of a loop is the same for all; what is not is refused. Gates of loads and stores are the ISA's, and
+narrow one instruction.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -196,9 +197,12 @@ class Selection(Structure):
   # ***** control *****
 
   def open(self, u: UOp) -> None:
-    """A RANGE. The grid and the lanes are the hardware's."""
-    if u.arg[1] in HARDWARE: self.values[u] = self.lane_or_block(u)
-    else: self.open_loop(u)
+    """A RANGE. The grid and the lanes are the hardware's; all lanes go round a loop equally often."""
+    if u.arg[1] in HARDWARE:
+      self.values[u] = self.lane_or_block(u)
+      return
+    if u.src[0] in self.varying: raise CompileError(f"{self.function.name}: a loop that lanes end differently; go round for all, and gate its stores")
+    self.open_loop(u)
 
   def close(self, u: UOp) -> None:
     if u.src[0].arg[1] not in HARDWARE: self.close_loop(u.src[0])

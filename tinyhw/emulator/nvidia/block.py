@@ -13,11 +13,12 @@ from tinyhw.emulator.errors import EmulatorError, Hang, Misplaced, PageFault, St
 from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.memory import INSTRUCTION, WindowedMemory
 from tinyhw.emulator.nvidia import unused
+from tinyhw.emulator.nvidia.convergence import Convergence
 from tinyhw.emulator.nvidia.copies import Copies
 from tinyhw.emulator.nvidia.decoded import Decoded, Decoder
 from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.emulator.nvidia.shared import SharedMemory
-from tinyhw.emulator.nvidia.state import LANES, Warp
+from tinyhw.emulator.nvidia.state import LANES, Warp, named
 from tinyhw.emulator.nvidia.strict import Schedule, check_registers
 from tinyhw.emulator.nvidia.translate import Translation, translation
 from tinyhw.emulator.nvidia.warpgroup import group_warps
@@ -42,7 +43,7 @@ class Block:
     count = -(-launch.threads // LANES)
     beside = is_asynchronous(launch, self.decoder)
     self.shared = SharedMemory(launch.shared_bytes, self.random, count) if beside else LocalMemory(launch.shared_bytes, self.random)
-    self.warps = [Warp(launch, k, number, memory, self.shared, Schedule(), Copies(), self.random) for k in range(count)]
+    self.warps = [Warp(launch, k, number, memory, self.shared, Schedule(), Copies(), Convergence(self.random), self.random) for k in range(count)]
     if isinstance(self.shared, SharedMemory): group_warps(self.warps, self.shared)
     self.alive = list(self.warps)
     self.translation: Translation | None = None
@@ -85,7 +86,7 @@ class Block:
     done = 0
     try:
       while done < count and not warp.waiting and not warp.ended:
-        found = self.translation
+        found = None if warp.convergence.barriers else self.translation
         block = None if found is None else found.block(warp.pc, warp.mode, self.decoder)
         if found is not None and block is not None:
           done += found.run(warp, block, count - done, self.decoder)
@@ -110,6 +111,7 @@ class Block:
       check_registers(warp, decoded.uses, warp.active, lanes)
       warp.schedule.issue(decoded.inst, decoded.uses, decoded.control)
       warp.pc += BYTES
+      if warp.convergence.barriers and warp.convergence.parted: check_together(decoded)
       if lanes: decoded.run(warp, lanes)
       done += 1
       if decoded.ends and self.translation is not None: break
@@ -122,6 +124,11 @@ class Block:
     except (StrictError, PageFault): pass  # it is about what could not be decoded
     lane = "" if not isinstance(error, Misplaced) or error.lane is None else f"lane {error.lane} of "
     return error.located(f"\n  at {where}\n  {lane}warp {warp.number} of block {self.number}, kernel {self.launch.name}")
+
+def check_together(decoded: Decoded) -> None:
+  """Lanes that go different ways have their uniform registers together. Raises EmulatorError for a write to one of them."""
+  written = [unit for unit in decoded.uses.writes if unit[0] in ("UR", "UP")]
+  if written: raise EmulatorError(f"{named(written[0])} is written while lanes go different ways, and all of them have it")
 
 def block_of_grid(grid: Grid, number: int, port: Port, seed: int, watch: Callable[[Warp, Decoded], None] | None = None) -> Block:
   """A block of a grid that a QMD started."""

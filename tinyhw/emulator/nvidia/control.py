@@ -11,17 +11,30 @@ from tinyhw.isa.sass.special import names
 Step = Callable[[Warp, int], None]
 
 def branch(o: Operands) -> Step:
-  """To a place, for all lanes that still run, or for none."""
+  """To a place. Lanes that go different ways meet again at a barrier (convergence.py)."""
   distance, condition = o.number("t"), o.predicate("pp")
   def run(warp: Warp, mask: int) -> None:
     taken = mask & condition(warp)
     if taken == warp.active: warp.pc += distance
-    elif taken: raise EmulatorError(f"lanes {taken:#010x} of {warp.active:#010x} branch: ways that part are not emulated; gate what lanes do instead")
+    elif taken: return warp.convergence.part(warp, taken, warp.pc + distance)
+    if warp.convergence.ready: warp.convergence.switch(warp)
   return run
+
+def meeting(o: Operands) -> Step:
+  """BSSY: the lanes that are there will meet, and go on at a place."""
+  number, distance = o.values["bar"].index, o.number("t")
+  o.word("reconv")
+  return lambda warp, mask: warp.convergence.set(number, mask, warp.pc + distance)
+
+def meet(o: Operands) -> Step:
+  """BSYNC: these lanes have come to where they meet the others."""
+  number, condition = o.values["bar"].index, o.predicate("pp")
+  o.word("reconv")
+  return lambda warp, mask: warp.convergence.arrive(warp, number, mask & condition(warp))
 
 def leave(o: Operands) -> Step:
   condition = o.predicate("pp")
-  def run(warp: Warp, mask: int) -> None: warp.active &= ~(mask & condition(warp))
+  def run(warp: Warp, mask: int) -> None: warp.convergence.leave(warp, mask & condition(warp))
   return run
 
 def barrier(o: Operands) -> Step:
@@ -31,7 +44,7 @@ def barrier(o: Operands) -> Step:
   if threads: raise UnknownInstruction("a barrier for some threads of a block has no meaning here yet")
   def run(warp: Warp, mask: int) -> None:
     if number >= warp.launch.barriers: raise OutOfBounds(f"barrier {number}: the launch has {warp.launch.barriers}; raise BARRIER_COUNT")
-    if mask != warp.active: raise EmulatorError("some lanes of a warp are at a barrier, others are not")
+    if mask != warp.active or warp.convergence.parted: raise EmulatorError("some lanes of a warp are at a barrier, others are not")
     warp.waiting = True
   return run
 
@@ -67,5 +80,6 @@ def ordered(o: Operands) -> Step:
   return lambda warp, mask: None
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
-  "BRA": branch, "EXIT": leave, "BAR": barrier, "S2R": special, "VOTE": vote, "NOP": lambda o: lambda warp, mask: None, "MEMBAR": ordered,
+  "BRA": branch, "BSSY": meeting, "BSYNC": meet, "EXIT": leave, "BAR": barrier, "S2R": special, "VOTE": vote, "MEMBAR": ordered,
+  "NOP": lambda o: lambda warp, mask: None,
 }

@@ -19,6 +19,7 @@ from tinyhw.isa.sass.uses import Unit
 if TYPE_CHECKING:
   from tinyhw.emulator.lds import LocalMemory
   from tinyhw.emulator.memory import WindowedMemory
+  from tinyhw.emulator.nvidia.convergence import Convergence
   from tinyhw.emulator.nvidia.copies import Copies
   from tinyhw.emulator.nvidia.strict import Schedule
   from tinyhw.emulator.nvidia.warpgroup import Warpgroup
@@ -75,18 +76,18 @@ class Written:
 
 class Warp:
   """number: within its block. pc: of the next instruction, at: of the one that executes. waiting: at a barrier of the block. numbered: what strict
-  checks know is a state of translated code, by number. reach: shared memory as translated code reaches it. group: the warpgroup. until: what ends its
-  waiting, but for that at a barrier, and goal: what it waits for, in words.
+  checks know is a state of translated code, by number. reach: shared memory as translated code reaches it. group: the warpgroup. convergence:
+  lanes that go other ways. until: what ends its waiting, but for that at a barrier, and goal: what it waits for, in words.
   """
   __slots__ = ("launch", "number", "block", "file", "address", "context", "words", "registers", "predicates", "uniform", "uniform_predicates",
                "known", "pc", "waiting", "at", "memory", "shared", "local", "local_known", "schedule", "copies", "reach", "numbered", "group",
-               "until", "goal")
+               "until", "goal", "convergence")
   mode = 0   # nothing of its state changes what instructions do
 
   def __init__(self, launch: Launch, number: int, block: int, memory: WindowedMemory, shared: LocalMemory, schedule: Schedule, copies: Copies,
-               source: random.Random):
+               convergence: Convergence, source: random.Random):
     self.launch, self.number, self.block, self.memory, self.shared = launch, number, block, memory, shared
-    self.schedule, self.copies = schedule, copies
+    self.schedule, self.copies, self.convergence = schedule, copies, convergence
     garbage = source.randbytes(4) * (LANES * launch.registers)
     self.file = bytearray(ROWS_AT) + garbage + bytes(ROW_BYTES) + launch.constants + bytes(-len(launch.constants) % 8)
     self.file[STATE_AT:STATE_AT + 4 * RUNNING] = source.randbytes(4 * RUNNING)
@@ -116,7 +117,7 @@ class Warp:
 
   @property
   def active(self) -> int:
-    """The lanes that have not ended."""
+    """The lanes that have not ended, and go this way."""
     return self.words[RUNNING]
   @active.setter
   def active(self, lanes: int) -> None:

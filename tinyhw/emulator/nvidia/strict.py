@@ -94,6 +94,25 @@ class Schedule:
     else:
       for unit, _ in uses.reads: self.read.setdefault(unit, []).append(read | write or NEVER)
 
+  def forked(self) -> Schedule:
+    """The same for other lanes of the warp, from here on."""
+    return met([self])
+
+def met(schedules: list[Schedule]) -> Schedule:
+  """Of lanes that went different ways, where they are together again: what any of them has on its way. Products stay the warp's."""
+  found = Schedule()
+  found.clock, found.products = max(s.clock for s in schedules), schedules[0].products
+  for s in schedules:
+    later = found.clock - s.clock
+    for unit, (at, latency, pipe) in s.due.items():
+      if unit not in found.due or found.due[unit][0] < at + later: found.due[unit] = at + later, latency, pipe
+    for unit, since in s.fetched.items(): found.fetched[unit] = max(found.fetched.get(unit, since + later), since + later)
+    for board, since in s.taken.items(): found.taken[board] = max(found.taken.get(board, since + later), since + later)
+    for unit, boards in s.written.items(): found.written[unit] = found.written.get(unit, 0) | boards
+    for unit, taken in s.read.items(): found.read[unit] = found.read.get(unit, []) + taken
+    found.view |= s.view
+  return found
+
 def waits(boards: int) -> str:
   """The scoreboards of a mask in words."""
   found = [str(board) for board in range(SCOREBOARDS) if boards >> board & 1]

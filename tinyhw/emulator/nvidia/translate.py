@@ -162,7 +162,9 @@ class Translation(translate.Translation[Warp, Decoder, Decoded, Known]):
     return not step.ends
 
 def is_alone(step: Decoded) -> bool:
-  """What goes step by step: with a guard, what writes uniform registers, or asks predicates of all lanes that run besides the guard."""
+  """What goes step by step: barriers of lanes that part, who go so until they have met; with a guard, what writes uniform registers, or asks
+  predicates of all lanes that run besides the guard."""
+  if step.inst.row.name in ("BSSY", "BSYNC"): return True
   if step.guard == regs.TRUE or step.ends: return False
   return any(bank in UNIFORM for bank, _ in step.uses.writes) or \
     any(guard and unit[0] == "P" and unit != ("P", step.guard) for unit, guard in step.uses.reads)

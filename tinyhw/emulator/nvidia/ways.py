@@ -34,6 +34,7 @@ def follow(step: Decoded, at: int) -> list[int]:
   values = dict(zip(step.inst.row.isa.index, step.inst.operands))
   always = (step.guard, step.inverted) == (regs.TRUE, False) and ("pp" not in values or values["pp"] is regs.PT and not values["pp_not"])
   if step.inst.row.name == "EXIT": return [] if always else [at + BYTES]
+  if step.inst.row.name == "BSSY": return [at + BYTES + values["t"], at + BYTES]   # it says where BSYNC leads
   if "t" not in values or not step.inst.row.effects & Effect.JUMP: return [at + BYTES]
   return [at + BYTES + values["t"], *([] if always else [at + BYTES])]
 

@@ -37,8 +37,8 @@ def units_of(reg: Reg) -> list[Unit]:
 
 @functools.lru_cache(maxsize=None)
 def units_from(cls: RegClass, index: int) -> tuple[Unit, ...]:
-  """The same of the register of a class with an index."""
-  return () if index == NOTHING.get(cls.bank) else tuple((cls.bank.name, index + k) for k in range(cls.units))
+  """The same of the register of a class with an index. Barriers of lanes that part are the branch unit's, and want no schedule."""
+  return () if cls.bank is regs.BARRIER or index == NOTHING.get(cls.bank) else tuple((cls.bank.name, index + k) for k in range(cls.units))
 
 @functools.lru_cache(maxsize=None)
 def roles_of(row: Inst) -> tuple[tuple[tuple[int, Access, bool], ...], Uses]:
