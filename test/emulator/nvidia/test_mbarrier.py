@@ -122,6 +122,7 @@ def test_an_arrival_tells_what_was_before() -> None:
 def test_counts_in_registers() -> None:
   ran([*start(64), "MOV R6, 0x2", "SYNCS.ARRIVE.TRANS64.ART0 RZ, [UR2], R6", *look(0)], threads=32)
   ran([*start(32), "MOV R6, RZ", "SYNCS.ARRIVE.TRANS64 RZ, [UR2], R6", *look(0)], threads=32)
+  ran([*start(32), "MOV R6, 0x10", "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR2], R6", *look(0)], threads=32)  # no bytes
 
 def test_waiting_for_what_never_comes() -> None:
   with pytest.raises(Hang, match="for the phases of mbarrier 0x40, for which arrivals or bytes are missing"): ran([*start(65), ARRIVE, *look(0)])
@@ -138,7 +139,8 @@ def test_waiting_for_what_never_comes() -> None:
   (["UMOV UR0, 0x0", "UMOV UR3, 0x80", "SYNCS.EXCH.64 URZ, [UR3], UR0"], EmulatorError, "0x80: 0x.* is a word of 1048576 arrivals; there are 1 to"),
   (["MOV R6, UR2", "LDS R4, [R6]", "MOV R5, R4"], EmulatorError, "LDS address 0x40: 4 bytes are read or written where an mbarrier is, at 0x40"),
   (["MOV R2, RZ", "STS.64 [R2+0x48], RZ"], EmulatorError, "8 bytes are read or written where an mbarrier is, at 0x48"),
-  (["SYNCS.ARRIVE.TRANS64.A0T1 RZ, [UR2], RZ"], UnknownInstruction, "SYNCS.ARRIVE..A0T1 has no meaning here yet")])
+  (["SYNCS.ARRIVE.TRANS64.A0T1 RZ, [UR2], RZ"], UnknownInstruction, "SYNCS.ARRIVE..A0T1 has no meaning here yet"),
+  (["SYNCS.ARRIVE.TRANS64.TMASK.A1T0 RZ, [UR2], RZ"], UnknownInstruction, "SYNCS.ARRIVE.TMASK.A1T0 has no meaning here yet")])
 def test_rules(lines: list[str], error: type[EmulatorError], message: str) -> None:
   """What is wrong is told with its instruction, whatever class of error it is."""
   with pytest.raises(error, match=f"(?s){message}.* at 0x.* of block .*, kernel "): ran([*start(64), *lines])

@@ -135,7 +135,7 @@ RULES = [
   ([*expect(SIZE), *box(GOAL, (0, 0, 0), 0, 3)], WAIT, OutOfBounds, "UTMALDG.3D of a tensor with 2 dimensions"),
 ]
 
-@pytest.mark.parametrize("lines, then, error, message", RULES, ids=[str(k) for k in range(len(RULES))])
+@pytest.mark.parametrize("lines, then, error, message", RULES, ids=[message for *_, message in RULES])
 def test_rules(lines: list[str], then: list[str], error: type[EmulatorError], message: str) -> None:
   for seed in range(2):
     with pytest.raises(error, match=message): ran(lines, then, PLANE, seed=seed)

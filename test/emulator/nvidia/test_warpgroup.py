@@ -155,7 +155,7 @@ def test_translated_code_does_the_same() -> None:
 # ***** rules *****
 
 PRODUCED = [*START, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"]
-ORDER = [
+RULES = [
   ([*START, f"{PRODUCT}RZ, !UPT, gsb0"], MissingWait, "no WARPGROUP.ARRIVE stands before"),
   ([*START, ARRIVE, "MOV R24, RZ", f"{PRODUCT}RZ, !UPT, gsb0"], MissingWait, "R24 was read or written after the last WARPGROUP.ARRIVE"),
   ([*PRODUCED, "FADD R40, R24, RZ"], MissingWait, "R24 belongs to an asynchronous product: no WARPGROUP.DEPBAR has waited"),
@@ -183,7 +183,7 @@ ORDER = [
   ([*START, ARRIVE, "HGMMA.64x16x16.F32.BF16 R24, gdesc[UR8], R32, gsb0"], UnknownInstruction, "adds to R32 and writes R24"),
 ]
 
-@pytest.mark.parametrize("lines, error, message", ORDER, ids=[str(k) for k in range(len(ORDER))])
+@pytest.mark.parametrize("lines, error, message", RULES, ids=[message for *_, message in RULES])
 def test_rules(lines: list[str], error: type[EmulatorError], message: str) -> None:
   for seed in range(2):
     with pytest.raises(error, match=message): ran(lines, seed)

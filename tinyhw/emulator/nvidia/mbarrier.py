@@ -18,7 +18,7 @@ from tinyhw.isa.sass import regs
 
 Step = Callable[[Warp, int], None]
 MOST = (1 << 20) - 1             # arrivals, and bytes
-HASTE, LATE = 2, 8               # one of so many looks with patience gives up at once; at one of so many looks a copy arrives
+HASTE, LATE = 2, 8               # drawn: one of so many looks with patience gives up at once, at one of so many looks a copy arrives
 
 class Mbarrier:
   """count: arrivals of a phase. missing: of this one. expected: bytes that have not come. phase: its number. actor: of the copies that it counts.

@@ -24,7 +24,8 @@ class KnownProducts(NamedTuple):
 class Products:
   """arrived: registers have been handed over at least once. touched: those that the warp has used since.
 
-  taken: unit -> how many groups have ended since a product took it, that of the product included, and the product's shape and first register.
+  taken: unit -> (age, owner). age: how many groups have ended since a product took it, that of the product included. owner: shape and first register
+  of the sums that it is one of; "" of a factor.
   """
   __slots__ = ("arrived", "touched", "taken")
 
@@ -36,12 +37,12 @@ class Products:
   def known(self) -> KnownProducts:
     """What is known."""
     if not self.arrived: return KnownProducts()
-    return KnownProducts(True, tuple(sorted(self.touched)), tuple(sorted((unit, age, of) for unit, (age, of) in self.taken.items())))
+    return KnownProducts(True, tuple(sorted(self.touched)), tuple(sorted((unit, age, owner) for unit, (age, owner) in self.taken.items())))
 
   def tell(self, what: KnownProducts) -> None:
     """Make it known."""
     self.arrived, self.touched = what.arrived, set(what.touched)
-    self.taken = {unit: (age, of) for unit, age, of in what.taken}
+    self.taken = {unit: (age, owner) for unit, age, owner in what.taken}
 
   def issue(self, inst: MInst, uses: Uses, coming: Collection[Unit]) -> None:
     """Check that an instruction may have its registers, and note what it changes. coming: those whose result has not been waited for. Raises
@@ -58,18 +59,18 @@ class Products:
 
   def wait(self, left: int) -> None:
     """All groups but the last ones are done."""
-    self.taken = {unit: (age, of) for unit, (age, of) in self.taken.items() if age <= left}
+    self.taken = {unit: (age, owner) for unit, (age, owner) in self.taken.items() if age <= left}
 
   def multiply(self, inst: MInst, uses: Uses) -> None:
     """A product takes its registers."""
     if not self.arrived: raise MissingWait("no WARPGROUP.ARRIVE stands before the first asynchronous product")
     form = inst.row.isa
     sums = inst.operands[form.index["d"]]
-    of = f"{form.key} {sums.cls.name} {sums.index}"
-    units = {unit for unit, _ in uses.reads if unit[0] == "R"} | set(uses.writes)
-    for unit in sorted(units):
+    owner = f"{form.key} {sums.cls.name} {sums.index}"
+    wanted = {unit: "" for unit, _ in uses.reads if unit[0] == "R"} | dict.fromkeys(uses.writes, owner)
+    for unit, whose in sorted(wanted.items()):
       if unit in self.touched: raise MissingWait(f"{named(unit)} was read or written after the last WARPGROUP.ARRIVE: another one must hand it over")
-      if unit in self.taken and self.taken[unit][1] != (of if unit in uses.writes else ""):
+      if unit in self.taken and self.taken[unit][1] != whose:
         raise MissingWait(f"{named(unit)} belongs to another asynchronous product: no WARPGROUP.DEPBAR has waited for its group")
-    self.taken.update((unit, (0, of if unit in uses.writes else "")) for unit in units)
-    if inst.operands[form.index["group"]] != NO_GROUP: self.taken = {unit: (age + 1, of) for unit, (age, of) in self.taken.items()}
+    self.taken.update((unit, (0, whose)) for unit, whose in wanted.items())
+    if inst.operands[form.index["group"]] != NO_GROUP: self.taken = {unit: (age + 1, owner) for unit, (age, owner) in self.taken.items()}
