@@ -1,5 +1,6 @@
 """Assembly text, against a golden file of NVIDIA's assembler and disassembler."""
 from __future__ import annotations
+import gc
 import random
 
 from hypothesis import given, strategies as st
@@ -59,6 +60,15 @@ def test_rows_that_do_not_fit_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> 
     tried.clear()
     parse(text, "sm_90")
     assert tried == [key], text
+
+def test_errors_of_forms_that_do_not_fit_keep_nothing_alive() -> None:
+  """An error with its frames, kept in one of them, is a circle that has all that callers know: selection, a whole function."""
+  parse("IADD3 R0, R1, R2, RZ", "sm_90")
+  gc.collect()
+  parse("IADD3 R0, R1, R2, RZ", "sm_90")  # optional predicates are looked for
+  try: parse("IADD3 R0, R1, 0x5, 0x6", "sm_90")
+  except ParseError: pass
+  assert not gc.collect()
 
 def test_control_words_and_guards() -> None:
   text = "[B0-2---:R3:W1:Y:S04] @!P2 FFMA.FTZ R7, -R0.reuse, |R2|, 1.5"

@@ -91,8 +91,8 @@ def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
       encode(inst, made)
       return inst, made
     except Unfit as misfit: errors.append((misfit.depth, -places[key], misfit.error))
-    except EncodeError as error: errors.append((len(texts) + 1, -places[key], error))
-  raise max(errors, key=lambda error: error[:2])[2]
+    except EncodeError as error: errors.append((len(texts) + 1, -places[key], without_frames(error)))
+  raise errors.pop(max(range(len(errors)), key=lambda n: errors[n][:2]))[2]  # taken out: it gets this frame
 
 class Likely:
   """Which forms a text can be: rows of those that do not fit need not be made, nor tried."""
@@ -116,6 +116,10 @@ class Unfit(Exception):
 
   def __init__(self, depth: int, error: TinyError):
     self.depth, self.error = depth, error
+
+def without_frames(error: TinyError) -> TinyError:
+  """An error that is kept for later: without the frames in which it was raised, which would keep it, and all that callers have, in a circle."""
+  return error.with_traceback(None)
 
 def suggestion(name: str, rows: Table) -> str:
   """Names that begin alike."""
@@ -186,7 +190,7 @@ class Matching:
         if current in self.form.tokens[:token] and self.values != saved: raise ParseError(f"{self.texts[text]} must be the operand before it")
         if self.match(token + 1, text + 1): return True
       except (ParseError, EncodeError) as error:
-        if self.error is None or text >= self.depth: self.depth, self.error = text, error
+        if self.error is None or text >= self.depth: self.depth, self.error = text, without_frames(error)
       self.values.update(saved)
       self.reuse = reuse
     return current.optional and self.match(token + 1, text)
