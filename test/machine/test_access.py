@@ -4,6 +4,7 @@ import pytest
 
 from tinyhw.dtype import dtypes
 from tinyhw.machine.access import Accesses, Pattern, bank_cycles, compiled, distinct_bytes, sectors
+from tinyhw.uop.boxes import Box
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
@@ -34,6 +35,22 @@ def test_samples_differ_where_loops_count() -> None:
   (LOOP, 1 / 32),
 ])
 def test_what_waves_have_in_common(index: UOp, fresh: float) -> None: assert pattern(index).fresh == fresh
+
+def test_a_gate_leaves_lanes_out() -> None:
+  """The share of all lanes of a workgroup; where memory decides, none is left out for certain."""
+  accesses = Accesses([GRID, LANE, LOOP], 32, 4)
+  def done(gate: UOp) -> float:
+    found = accesses.pattern(BUFFER.index(LANE), gate)
+    assert found is not None
+    return found.done
+  less = UOp(Ops.CMPLT, dtypes.bool, (LANE, UOp.const(I32, 48)))
+  assert done(less) == 0.75 and done(UOp(Ops.AND, dtypes.bool, (less, UOp(Ops.CMPLT, dtypes.bool, (LOOP, UOp.const(I32, 5)))))) == 0.75
+  assert done(UOp.param(1, dtypes.bool, 64).index(LANE).load()) == 1.0 == pattern(LANE).done
+
+def test_boxes_are_asked_for_once_by_a_workgroup() -> None:
+  box = UOp(Ops.BOX, dtypes.float32, (BUFFER, LOOP * 32, (GRID // 4) * 8), Box((512, 128), (1, 512), (32, 8)))
+  found = Accesses([GRID, LANE, LOOP], 32, 16).pattern(box)
+  assert found is not None and found.fresh == 4 / 16 and found.lanes == ((0,) * 32, (128,) * 32)
 
 def test_caches_get_what_their_workgroups_want() -> None:
   """Workgroups 0 to 15 over 4 caches: columns are those of number % 4, of which each cache sees one; rows are seen by all."""

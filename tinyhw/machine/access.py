@@ -6,7 +6,7 @@ is known of an index that depends on memory.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
@@ -23,11 +23,13 @@ class Pattern:
   """What one wave's load or store touches.
 
   lanes: for each sample, the byte address of each lane within the buffer. fresh: of what all waves of the card that run at once ask for, the share
-  that is asked for once; shared: the same where only waves count that have a second-level cache together.
+  that is asked for once; shared: the same where only waves count that have a second-level cache together. done: the share of a workgroup's lanes that
+  access it at all, as a gate says.
   """
   lanes: tuple[tuple[int, ...], ...]
   fresh: float
   shared: float
+  done: float = 1.0
 
 class Accesses:
   """The patterns of a program's loads and stores. wave: lanes of a wave. groups: workgroups that run at once. caches: second-level caches of the
@@ -42,17 +44,27 @@ class Accesses:
     self.wave, self.caches = wave, caches
     most = self.grid.src[0].arg if self.grid is not None and self.grid.src[0].op is Ops.CONST else MOST_GROUPS
     self.groups = max(1, min(groups, MOST_GROUPS, most)) if self.grid is not None else 1
-    self.known: dict[UOp, Pattern | None] = {}
+    self.known: dict[tuple[UOp, UOp | None], Pattern | None] = {}
 
-  def pattern(self, place: UOp) -> Pattern | None:
-    """Of the place of an access (an INDEX with one index); None where nothing is known."""
-    if place not in self.known: self.known[place] = self._pattern(place)
-    return self.known[place]
+  def pattern(self, place: UOp, gate: UOp | None = None) -> Pattern | None:
+    """Of the place of an access (an INDEX with one index, or a BOX: where its first element is); None where nothing is known."""
+    if (place, gate) not in self.known:
+      found = self._pattern(place)
+      self.known[place, gate] = found if found is None or gate is None else replace(found, done=self._done(gate))
+    return self.known[place, gate]
+
+  def _done(self, gate: UOp) -> float:
+    """For how many of the first workgroup's lanes a gate is true, when all loops begin; all of them where that is not known."""
+    free = [u for u in gate.toposort() if u.op in (Ops.RANGE, Ops.DEFINE_VAR)]
+    function = compiled(gate, free)
+    if function is None: return 1.0
+    found = self._each(function, free, {u: int(u.vmin) for u in free}, [(0, lane) for lane in range(self.lanes)])
+    return sum(map(bool, found)) / len(found)
 
   def _pattern(self, place: UOp) -> Pattern | None:
     """From the index at the lanes of one wave, at a few samples of all else; and at the first lanes of all waves, for what they share."""
-    if place.op is not Ops.INDEX or place.src[1].dtype.count > 1: return None
-    index, size = place.src[1], place.src[0].dtype.itemsize
+    if place.op not in (Ops.INDEX, Ops.BOX) or place.src[1].dtype.count > 1: return None
+    index, size = first_of(place), place.src[0].dtype.itemsize
     free = [u for u in index.toposort() if u.op in (Ops.RANGE, Ops.DEFINE_VAR)]
     function = compiled(index, free)
     if function is None: return None
@@ -60,7 +72,8 @@ class Accesses:
     for sample in SAMPLES:
       values = {u: min(sample, int(u.vmax)) if u.op is Ops.RANGE else int(u.vmin) for u in free}
       samples.append(tuple(size * at for at in self._each(function, free, values, [(0, lane) for lane in range(min(self.wave, self.lanes))])))
-    starts = [(group, lane) for group in range(self.groups) for lane in range(0, self.lanes, self.wave)]
+    once = place.op is Ops.BOX   # for a workgroup, not for each wave
+    starts = [(group, lane) for group in range(self.groups) for lane in range(0, 1 if once else self.lanes, self.wave)]
     found = self._each(function, free, {u: int(u.vmin) for u in free}, starts)
     caches = [group % self.caches for group, _ in starts]
     return Pattern(tuple(samples), len(set(found)) / len(found), len(set(zip(caches, found))) / len(found))
@@ -75,6 +88,14 @@ class Accesses:
       for i in lane_at: before[i] = lane
       found.append(int(function(*before)))
     return found
+
+def first_of(place: UOp) -> UOp:
+  """The index of the first element of a place."""
+  if place.op is Ops.INDEX: return place.src[1]
+  total, dtype = place.src[1], place.src[1].dtype
+  for x, stride in zip(place.src[2:], place.arg.strides[1:]):
+    total = UOp(Ops.ADD, dtype, (total, UOp(Ops.MUL, dtype, (x, UOp.const(dtype, stride)))))
+  return total
 
 def compiled(index: UOp, free: Sequence[UOp]) -> Index | None:
   """An index as a function of its ranges and variables, in order; None if it needs anything else."""

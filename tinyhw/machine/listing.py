@@ -65,7 +65,8 @@ class Work:
 
 @dataclass(eq=False)
 class Loop:
-  """Blocks first to last in layout order. range: what it counts, if that is known. times: its iterations, None if they depend on the launch."""
+  """Blocks first to last in layout order. range: what it counts, if that is known. times: its iterations, None if they depend on the launch.
+  waits: it looks until something has happened, which counts as once."""
   first: int
   last: int
   parent: Loop | None = None
@@ -73,9 +74,11 @@ class Loop:
   range: UOp | None = None
   own: list[MInst] = field(default_factory=list)      # instructions that are in no inner loop
   depth: int = 0
+  waits: bool = False
 
   @property
   def times(self) -> int | None:
+    if self.waits: return 1
     if self.range is None or self.range.arg[1] is AxisType.GLOBAL: return None
     end = self.range.src[0]
     return int(end.arg) if end.op is Ops.CONST else None
@@ -101,7 +104,9 @@ def find_loops(function: Function) -> list[Loop]:
     if inside is None: continue
     inside.own += block.insts
     for inst in block.insts:
-      if inst.row.effects & Effect.JUMP and isinstance(inst.origin, UOp) and inst.origin.op is Ops.END: inside.range = inst.origin.src[0]
+      if not inst.row.effects & Effect.JUMP or not isinstance(inst.origin, UOp): continue
+      if inst.origin.op is Ops.END: inside.range = inst.origin.src[0]
+      elif inst.origin.op is Ops.WAIT and block in block.successors(): inside.waits = True
   return loops
 
 def innermost(loops: Sequence[Loop], block: int) -> Loop | None:
@@ -178,6 +183,10 @@ def is_copy(inst: MInst) -> bool:
   """Whether it copies from memory to local memory (FETCH)."""
   return isinstance(inst.origin, UOp) and inst.origin.op is Ops.FETCH and bool(inst.row.effects & Effect.STORE)
 
+def is_box(inst: MInst) -> bool:
+  """Whether it copies a box, which a unit of the card does in whole lines."""
+  return is_copy(inst) and inst.origin.src[1].op is Ops.BOX
+
 def place_of(inst: MInst) -> UOp | None:
   """The place in the Program that a load or store of it touches, that of memory if it copies; what is spilled has none."""
   u = inst.origin
@@ -205,12 +214,18 @@ def uop_text(u: UOp) -> str:
     return text + " gated" if len(u.src) > (2 if u.op is Ops.STORE else 1) else text
   if u.op is Ops.PARAM: return f"address of {render(u)}"
   if u.op in (Ops.DEFINE_VAR, Ops.DEFINE_LOCAL): return render(u)
-  if u.op is Ops.FETCH: return f"fetch {element(u.src[1], u.arg)}"
+  if u.op is Ops.FETCH: return f"fetch {box(u.src[1]) if u.src[1].op is Ops.BOX else element(u.src[1], u.arg)}"
+  if u.op in (Ops.COMMIT, Ops.WAIT, Ops.SIGNALS) and u.src: return f"{name} {' phase '.join(render(s) for s in u.src if s.dtype is not dtypes.bool)}"
   if u.op is Ops.FRAGMENT: return f"fragment {element(u.src[0], u.dtype.count)}"
   if u.op is Ops.CONST: return f"constant {cut(str(u.arg), 20)}"
   if u.dtype is dtypes.void: return name
   kind = ALIASES_BY_TYPE[u.dtype.scalar()]
   return f"{name} {kind}" + (f"x{u.dtype.count}" if u.dtype.count > 1 else "")
+
+def box(u: UOp) -> str:
+  """`64x192 of data1(r2*64, r0)`: sizes of a box, innermost axis first, and where it begins."""
+  first = ", ".join(cut(sum_text(s), 16) for s in u.src[1:])
+  return f"{'x'.join(map(str, u.arg.sizes))} of {render(u.src[0])}({first})"
 
 def element(index: UOp, lanes: int) -> str:
   """`data0[i]`, or `data0[i:+8]` for so many from there on. Deep expressions are left out: written as text they can be long."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tinyhw.machine.access import Accesses, Pattern, bank_cycles, distinct_bytes, sectors
 from tinyhw.machine.hardware import Hardware
 from tinyhw.machine.inst import Function, MInst
-from tinyhw.machine.listing import find_loops, is_copy, place_of
+from tinyhw.machine.listing import find_loops, is_box, is_copy, place_of
 from tinyhw.machine.listing_waves import executions
 from tinyhw.machine.occupancy import Kernel, residency
 from tinyhw.uop.enums import Ops
@@ -39,15 +39,22 @@ class Traffic:
   def local(self, inst: MInst, size: int) -> float:
     """Cycles of local memory, for `size` bytes of all lanes together; of a copy from memory, to write them."""
     banks, pattern = self.hardware.banks, self.goal(inst) if is_copy(inst) else self.pattern(inst)
+    if is_box(inst): return size / self.hardware.local_rate
     cycles = bank_cycles(pattern, self.width(size), banks) if pattern is not None else max(1, size // (4 * banks))
-    return cycles * 4.0 * banks / self.hardware.local_rate
+    return done(pattern) * cycles * 4.0 * banks / self.hardware.local_rate
 
   def shared(self, inst: MInst, size: int, private: bool = False) -> dict[str, float]:
     """Cycles of caches and memory. private: memory that each lane has for itself, whose addresses are interleaved."""
     card, pattern, width = self.hardware, self.pattern(inst), self.width(size)
-    if private: count, fresh, shared, read = size // card.sector, 1.0, 1.0, size
+    count: float
+    read: float
+    if is_box(inst):
+      count, read = size / card.sector, size
+      fresh, shared = (pattern.fresh, pattern.shared) if pattern is not None else (1.0, 1.0)
+    elif private: count, fresh, shared, read = size // card.sector, 1.0, 1.0, size
     elif pattern is None: count, fresh, shared, read = self.wave * max(1, width // card.sector), 1.0, 1.0, size
     else: count, fresh, shared, read = sectors(pattern, width, card.sector), pattern.fresh, pattern.shared, distinct_bytes(pattern, width)
+    if not is_box(inst): count, read = count * done(pattern), read * done(pattern)
     moved, place = float(card.sector * count), place_of(inst)
     once = self.once.get(place.src[0], 1.0) if place is not None else 1.0
     found = {"g": moved / card.first_rate, "2": moved * self.units / card.second_rate,
@@ -71,6 +78,10 @@ class Traffic:
     if pattern is None: return 0, 0
     return sectors(pattern, width, self.hardware.sector), -(-width * len(pattern.lanes[0]) // self.hardware.sector)
 
+def done(pattern: Pattern | None) -> float:
+  """The share of lanes that access memory."""
+  return 1.0 if pattern is None else pattern.done
+
 def goal_of(inst: MInst) -> UOp | None:
   """The place in local memory that a copy from memory (FETCH) writes."""
   return inst.origin.src[0] if is_copy(inst) else None
@@ -81,7 +92,8 @@ def patterns(hardware: Hardware, wave: int, kernel: Kernel, uops: Sequence[UOp],
   accesses = Accesses(uops, wave, groups, hardware.dies)
   def pattern(inst: MInst) -> Pattern | None:
     place = place_of(inst)
-    return accesses.pattern(place) if place is not None else None
+    if place is None: return None
+    return accesses.pattern(place, inst.origin.src[2] if is_copy(inst) and len(inst.origin.src) > 2 else None)
   return pattern
 
 def shares_of_memory(kernel: Kernel, function: Function, wave: int, touched: Touched, pattern: Patterns, cache_bytes: int) -> dict[UOp, float]:
@@ -93,7 +105,7 @@ def shares_of_memory(kernel: Kernel, function: Function, wave: int, touched: Tou
     for inst in block.insts:
       place, found = place_of(inst), pattern(inst)
       if place is None or found is None or place.src[0].op is not Ops.PARAM: continue
-      read = distinct_bytes(found, max(1, touched(inst) // wave))
+      read = touched(inst) if is_box(inst) else done(found) * distinct_bytes(found, max(1, touched(inst) // wave))
       asked[place.src[0]] = asked.get(place.src[0], 0.0) + read * found.fresh * count * waves
   sizes = {buffer: buffer.arg[1] * buffer.dtype.itemsize for buffer in asked}
   return {buffer: min(1.0, size / asked[buffer]) for buffer, size in sizes.items() if size <= cache_bytes}

@@ -1,5 +1,6 @@
 """Listings of NVIDIA kernels for DEBUG=7: text, control words and notes of instructions, and the typical card that the model is of."""
 from __future__ import annotations
+import functools
 from collections.abc import Collection
 
 from tinyhw.codegen.program import Program
@@ -39,10 +40,11 @@ def assembled(program: Program, arch: str) -> tuple[Code, Function, dict[int, Co
 def launch(code: Code, function: Function, controls: dict[int, Control], program: Program, arch: str) -> Launch:
   """A kernel on the typical card of an architecture."""
   conflicts = conflicts_of(function, controls)
-  own = Costs(arch, None, controls, conflicts)
-  noted = Noted(touched, is_local, is_private, lambda inst: conflicts.get(id(inst), 0), only_waits, own.held)
+  waves = -(-program.lanes // WARP)
+  own = Costs(arch, None, controls, conflicts, waves)
+  noted = Noted(functools.partial(touched, waves=waves), is_local, is_private, lambda inst: conflicts.get(id(inst), 0), only_waits, own.held)
   vendor = Vendor(CARDS[column(arch)], WARP, capabilities(arch).cache_bytes[-1], SOURCE, lambda inst: text_of(inst, own.control(inst)), operations,
-                  element_of, noted, lambda traffic: model(Costs(arch, traffic, controls, conflicts)), ("control", own.words))
+                  element_of, noted, lambda traffic: model(Costs(arch, traffic, controls, conflicts, waves)), ("control", own.words))
   kernel = Kernel({"R": dict(code.registers)["r"]}, program.local_bytes + RESERVED_BYTES, program.lanes,
                   program.grid if isinstance(program.grid, int) else None)
   return Launch(vendor, kernel, function, program)

@@ -20,6 +20,8 @@ from tinyhw.isa.sass.uses import PRODUCTS, PRODUCTS_DONE
 from tinyhw.machine.inst import Effect, Function, MInst, Reg
 from tinyhw.machine.traffic import Traffic
 from tinyhw.machine.waves import Model
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
 
 MOVES_DATA = Effect.LOAD | Effect.STORE
 LOCAL = ("LDS", "STS", "LDSM", "STSM", "ATOMS")
@@ -40,8 +42,10 @@ def mnemonic(inst: MInst) -> str:
 
 # ***** what instructions do *****
 
-def touched(inst: MInst) -> int:
-  """Bytes of memory that an instruction of one warp names: of all its lanes, the same ones too."""
+def touched(inst: MInst, waves: int = 1) -> int:
+  """Bytes of memory that an instruction of one warp names: of all its lanes, the same ones too. waves: warps of a block, of which one asks for a box,
+  where the model has all of them do what one does: each has a share of it."""
+  if mnemonic(inst) == BOX: return box_bytes(inst) // waves
   if not inst.row.effects & MOVES_DATA or inst.row.encoding is BRANCH or mnemonic(inst) in NO_DATA: return 0
   form: Form = inst.row.isa
   if mnemonic(inst) == "LDGSTS": return WARP * {"": 4, "64": 8, "128": 16}[modifier(inst, "copy")]
@@ -49,6 +53,13 @@ def touched(inst: MInst) -> int:
   if data is None: return 0
   word = modifier(inst, data)
   return WARP * (4 * int(word or 1) if data == "count" else BYTES.get(word.partition(".")[0], 4))
+
+BOX = "UTMALDG"
+
+def box_bytes(inst: MInst) -> int:
+  """Of a copy that the program wants; 0 where it is not known of which box."""
+  u = inst.origin
+  return int(u.arg) * u.src[0].dtype.itemsize if isinstance(u, UOp) and u.op is Ops.FETCH else 0
 
 SIZED = ("size", "count", "atype", "atype8", "stype", "stype8", "afloat")
 BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "S64": 8, "F64": 8, "128": 16}
@@ -143,22 +154,22 @@ def conflicts_of(function: Function, controls: Mapping[int, Control]) -> dict[in
 class Costs:
   """What instructions of an architecture take. traffic: what accesses take; without it, of which nothing is known. controls: by id of instructions.
 
-  conflicts: cycles more, by id. sm_86 differs from sm_80 here.
+  conflicts: cycles more, by id. waves: warps of a block. sm_86 differs from sm_80 here.
   """
 
   def __init__(self, arch: str, traffic: Traffic | None = None, controls: Mapping[int, Control] | None = None,
-               conflicts: Mapping[int, int] | None = None):
+               conflicts: Mapping[int, int] | None = None, waves: int = 1):
     self.rows, self.card = costs(arch), CARDS[column(arch)]
     self.traffic = traffic if traffic is not None else Traffic(self.card, WARP)
-    self.controls, self.conflicts = controls or {}, conflicts or {}
+    self.controls, self.conflicts, self.waves = controls or {}, conflicts or {}, waves
     self.known: dict[object, dict[str, float]] = {}
 
   def takes(self, inst: MInst) -> Mapping[str, float]:
     """Resource -> cycles, of one warp's instruction. Registers of one bank hold up the issue of others."""
-    size = touched(inst)
+    size = touched(inst, self.waves)
     if size and is_local(inst): return {"i": 1.0, "d": self.traffic.local(inst, size)}
     if size:
-      copied = {"d": self.traffic.local(inst, size)} if mnemonic(inst) == "LDGSTS" else {}
+      copied = {"d": self.traffic.local(inst, size)} if mnemonic(inst) in ("LDGSTS", BOX) else {}
       return {"i": 1.0, **self.traffic.shared(inst, size, is_private(inst)), **copied}
     found = self.known.get(inst.row)
     if found is None: found = self.known[inst.row] = self.of_row(inst)
