@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinyhw import trace
-from tinyhw.codegen.matrix_tile import WORKGROUPS
+from tinyhw.codegen.matrix_tile import SIGNALS_BYTES, WORKGROUPS
 from tinyhw.codegen.pipeline import Body, Copier, bodies_of, without_unused
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
@@ -30,8 +30,7 @@ from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
-STAGES = (4, 2)      # numbers of arrays, best first: powers of two, so that an iteration's is a mask of its number
-SIGNALS_BYTES = 64   # of local memory, for those of a loop
+STAGES = (4, 2)  # numbers of arrays, best first: powers of two, so that an iteration's is a mask of its number
 
 class Fill(NamedTuple):
   """A STORE of a body: its place in local memory, the place in memory (or BOX) that it is loaded from, and where it is done, if not by all lanes."""

@@ -53,7 +53,7 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
   """
   sizes = size_of(m), size_of(n), size_of(k)
   counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.panels else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
-  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities)]
+  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed)]
   if exact: fitting = [s for s in fitting if sizes[0] % s.rows(matrix) == sizes[1] % s.columns(matrix) == 0]
   if not fitting and (exact or matrix.panels): return None
   def cost_of(s: Shape) -> float: return (panels_cost if matrix.panels else cost)(s, sizes, others, matrix, capabilities)
@@ -64,10 +64,10 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
   if boxed: opts.append(Opt(OptOps.BOX, k.arg[0], 1))
   return Choice(tuple(opts), cost_of(best) / matrix.k, boxed)
 
-def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities) -> bool:
+def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool = False) -> bool:
   """No larger than the product, and within registers and local memory."""
   m, n, k = sizes
-  if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities)
+  if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities, boxed)
   if s.tall == 8 and s.tall * matrix.m > MOST_OF_EIGHT or s.broad == 8 and s.broad * matrix.n > MOST_OF_EIGHT: return False
   if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps: return False
   if registers(s, matrix) > capabilities.vector_registers and s[2:4] != (1, 1): return False
@@ -75,16 +75,18 @@ def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Ca
   if not capabilities.copies: return WORKGROUPS * size <= capabilities.local_bytes
   return max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes and turns(s, matrix) <= MOST_TURNS
 
-def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities) -> bool:
+def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool) -> bool:
   """The same where the unit reads local memory itself: sums must not be too long for one variable, and copies must be ahead (fetch.py)."""
   steps = s.steps * matrix.k
   if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or not ARRAYS * steps <= sizes[2] <= MOST_STEPS: return False
   if registers(s, matrix) > min(capabilities.vector_registers, capabilities.unit_registers // (s.high * s.wide * matrix.lanes) // 8 * 8): return False
-  return ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize <= capabilities.local_bytes and turns(s, matrix) <= MOST_TURNS
+  if not boxed and turns(s, matrix) > MOST_TURNS: return False
+  return ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize + boxed * SIGNALS_BYTES <= capabilities.local_bytes
 
 MOST_STEPS = 32768  # of a sum of products of panels, which are added to one variable
 PADDING = 8     # elements between rows in local memory, at most
 ARRAYS = 4      # of each factor where they are copied some iterations ahead (fetch.py)
+SIGNALS_BYTES = 64  # of local memory, for the signals that count boxes
 UNIT_WAVES = 8  # that should be there together then: two for each SIMD of a unit
 WORKGROUPS = 2  # that should fit into local memory: one computes while the other one waits
 

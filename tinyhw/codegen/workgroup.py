@@ -132,14 +132,14 @@ def lanes_along(n: int, wave: int) -> int:
 
 def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
   """Opts for the first shape of the matrix unit that does a kernel's product, and for those whose unit reads local memory itself, whose factors are
-  copied by lanes or, behind these, as boxes; cheapest first."""
+  copied by lanes or as boxes; cheapest first, of equals those with copies by lanes: boxes win where lanes cannot copy whole pieces."""
   choices: list[Choice] = []
   for matrix in capabilities.matrix:
     if matrix.c is None or not matrix.panels and (matrix.lanes != capabilities.lanes or choices): continue
     for boxed in (False, True) if matrix.panels and capabilities.boxes else (False,):
       choice = product(nest, matrix, capabilities, boxed)
       if choice is not None: choices.append(choice)
-  return [choice.opts for choice in sorted(choices, key=lambda choice: (choice.boxed, choice.cost))]
+  return [choice.opts for choice in sorted(choices, key=lambda choice: (choice.cost, choice.boxed))]
 
 def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool = False) -> Choice | None:
   """Opts for the matrix unit, if the only reduction is a product: one factor has rows, the other columns, both the summed range. boxed: they

@@ -1,5 +1,7 @@
 """What a QMD says of a launch, and what is refused; the words of a launch, in a reviewed file and in the documents."""
+import random
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -8,10 +10,17 @@ import pytest
 from nvidia_box import KINDS, code
 
 from tinyhw.autogen.nvidia import qmd
+from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.passes import lower
+from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.device import Launch
 from tinyhw.drivers.nvidia.chips import CHIPS
 from tinyhw.drivers.nvidia.launch import describe
+from tinyhw.dtype import dtypes
 from tinyhw.errors import DeviceError
+from tinyhw.isa.sass import target as sass
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import KernelInfo, UOp
 
 @pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.arch)
 def test_fields_fit_into_each_generation(chip) -> None:
@@ -70,6 +79,37 @@ def test_a_recording_with_another_buffer_has_other_maps(opened) -> None:
   own = int.from_bytes(data[place:place + 8], "little") - (recording.memory.address + start)
   data[place:place + 8] = (own + 0x10_0000).to_bytes(8, "little")
   assert addresses(data, program) == [b.address + 64, b.address] and int.from_bytes(data[place - 16:place - 8], "little") == b.address
+
+def boxed_product() -> UOp:
+  """A product of four warps, (64, 256) x (256, 64), whose factors TMA copies."""
+  out, a, b = UOp.param(0, dtypes.float32, 64 * 64), UOp.param(1, dtypes.float16, 64 * 256), UOp.param(2, dtypes.float16, 256 * 64)
+  i, j, x = (UOp(Ops.RANGE, dtypes.weakint, (UOp.const(dtypes.weakint, n),), (k, kind))
+             for k, (n, kind) in enumerate(((64, AxisType.LOOP), (64, AxisType.LOOP), (256, AxisType.REDUCE))))
+  left, right = (place.load().cast(dtypes.float32) for place in (a.index(i * 256 + x), b.index(x * 64 + j)))
+  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in range(3)), Opt(OptOps.BOX, 2, 1)
+  return UOp.sink(out.index(i * 64 + j).store((left * right).reduce(Ops.ADD, x), i, j), arg=KernelInfo(opts=opts))
+
+def test_a_replay_with_other_buffers_copies_boxes_of_those(opened) -> None:
+  """Small whole numbers, whose sums are exact."""
+  _, device = opened("sm_90")
+  capable = sass.capabilities("sm_90")
+  program = device.load(sass.compile(lower(optimize(boxed_product(), capable), capable, "product"), "sm_90"))
+  assert len(program.code.descriptors) == 2
+  draw, buffers = random.Random(3), []
+  for _ in range(3):
+    values = [draw.randrange(-4, 5) for _ in range(64 * 256)]
+    buffer = device.allocator.alloc(2 * len(values))
+    device.allocator.copyin(buffer, memoryview(struct.pack(f"<{len(values)}e", *values)))
+    buffers.append((buffer, values))
+  (first, _), (other, a), (second, b) = buffers
+  out, result = device.allocator.alloc(4 * 64 * 64), bytearray(4 * 64 * 64)
+  recording = device.record([Launch(program, [out, first, second], [], 1)])
+  recording.submit()
+  recording.patch(0, 1, other)
+  recording.submit()
+  device.allocator.copyout(memoryview(result), out)
+  expected = [sum(a[256 * i + x] * b[64 * x + j] for x in range(256)) for i in range(64) for j in range(64)]
+  assert list(struct.unpack(f"<{64 * 64}f", result)) == expected
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 

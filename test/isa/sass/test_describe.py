@@ -1,5 +1,7 @@
 """What the listing says of NVIDIA's kernels, and the model behind it."""
 from __future__ import annotations
+from dataclasses import replace
+
 import pytest
 
 from test.codegen.kernels import data_for, elementwise
@@ -13,6 +15,7 @@ from tinyhw.isa.sass import target
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.describe import bounds, compile_listed
 from tinyhw.machine.listing import size
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 def compiled(kernel: UOp, arch: str) -> Program:
@@ -81,6 +84,17 @@ def test_a_large_product_of_four_warps_keeps_the_tensor_core_busy(dtype: DType) 
   loop = [line for line in compile_listed(program, "sm_90")[1].splitlines() if line[0] in "/|\\"]
   at = [k for k, line in enumerate(loop) if "HGMMA.64x256x16" in line]
   assert len(at) == 4 and at[-1] - at[0] == 3 and len(loop) < 110 and not any("MOV R" in line or "banks x" in line for line in loop)
+
+def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_are_faster() -> None:
+  """A sum that is no multiple of 64: its zeros are outside of the tensors. With equal bounds lanes copy."""
+  kernel, capable = product(4096, 4096, 1000, dtypes.float16, dtypes.float32), capabilities("sm_90")
+  program, without = compiled(kernel, "sm_90"), lower(optimize(kernel, replace(capable, boxes=False)), capable, "product")
+  assert any(u.op is Ops.BOX for u in program.uops) and not any(u.op is Ops.BOX for u in without.uops)
+  assert not any(u.op is Ops.BOX for u in compiled(product(4096, 4096, 1024, dtypes.float16, dtypes.float32), "sm_90").uops)
+  found, other = bounds(program, "sm_90"), bounds(without, "sm_90")
+  assert found.hottest.share >= 0.95 and found.whole.rate > 1.4 * other.whole.rate
+  text = compile_listed(program, "sm_90")[1]
+  assert "fetch 64x192 of data1(" in text and "all 1 iterations" in text and "overall: not known" not in text
 
 @pytest.mark.parametrize("arch, least", [("sm_80", 0.95), ("sm_89", 0.85), ("sm_90", 0.85)])
 def test_a_large_product_of_floats_keeps_the_fma_pipe_busy(arch: str, least: float) -> None:
