@@ -76,9 +76,13 @@ def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[
     if load.op is not Ops.LOAD or len(load.src) > 1 or load.dtype.itemsize not in sizes or load.src[0].src[0].op is not Ops.PARAM: return []
     if load.src[0].src[0].arg[0] in written or u.src[0].src[0].op is not Ops.DEFINE_LOCAL: return []
     fill = Fill(u, u.src[0], load.src[0], u.src[2] if len(u.src) > 2 else None)
-    if any(v in changing and v.op in (Ops.LOAD, Ops.ACC) for s in fill.sources for v in s.toposort()): return []
     found.append(fill)
+  if any(v in changing and v.op in (Ops.LOAD, Ops.ACC) for v in needed_by([fill for fill in found if fill.place.op is not Ops.BOX])): return []
   return found if len({fill.place.op for fill in found}) < 2 else []
+
+def needed_by(fills: list[Fill]) -> dict[UOp, None]:
+  """All that places and gates of copies are computed from."""
+  return UOp(Ops.GROUP, dtypes.void, tuple([s for fill in fills for s in fill.sources])).toposort()
 
 def in_panels(uops: list[UOp], fills: list[Fill]) -> bool:
   """Does the matrix unit read the arrays itself?"""
@@ -100,7 +104,7 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
   counter, inside = uops[body.start], uops[body.start + 1:body.barrier]
   arrays = {u: UOp(Ops.DEFINE_LOCAL, u.dtype, (), (u.arg[0], u.arg[1] * stages)) for u in (fill.goal.src[0] for fill in fills)}
   signals = signals_of(uops, stages) if fills[0].place.op is Ops.BOX else None
-  needed = {u for fill in fills for s in fill.sources for u in s.toposort()}
+  needed = needed_by(fills)
   filling = Filling(fills, [u for u in inside if u in needed], counter, arrays, signals)
   copier = Copier(uops, body)
   if signals is not None: copier.visible.add(signals)

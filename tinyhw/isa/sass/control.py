@@ -17,7 +17,7 @@ SHIFT = 105
 NONE = 7          # the scoreboard that is none
 SCOREBOARDS = 6
 MOST_STALL = 15
-PREFIX = re.compile(r"\[B([0-5-]{6}):R([0-5-]):W([0-5-]):([Y-]):S(\d\d?)\]\s*")
+PREFIX = r"\[B([0-5-]{6}):R([0-5-]):W([0-5-]):([Y-]):S(\d\d?)\]\s*"
 
 class Control(NamedTuple):
   """stall: cycles until the next instruction may issue, 0..15. yields: another warp is preferred. write, read: the scoreboard that is taken until the
@@ -61,10 +61,9 @@ def unpack(word: int) -> Control | None:
 
 def parse_prefix(text: str) -> tuple[Control, str]:
   """The control word of a line, the usual one where it has none, and the rest of the line."""
-  found = PREFIX.match(text)
-  if found is None:
-    if text.startswith("["): raise ParseError(f"a control word looks like {USUAL}, got {text.partition(']')[0]}]")
-    return USUAL, text
+  if not text.startswith("["): return USUAL, text
+  found = re.match(PREFIX, text)
+  if found is None: raise ParseError(f"a control word looks like {USUAL}, got {text.partition(']')[0]}]")
   waits, read, write, yields, stall = found.groups()
   wait = sum(1 << i for i, c in enumerate(waits) if c != "-")
   if any(c not in ("-", str(i)) for i, c in enumerate(waits)):

@@ -12,7 +12,7 @@ from tinyhw.errors import ParseError
 from tinyhw.machine.text import parse_integer
 
 BITS = {"f32": 32, "f64": 32, "f16": 16, "bf16": 16}  # of the field
-FLOAT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$", re.IGNORECASE)
+FLOAT = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 INFINITY = {"f32": 0x7f800000, "f64": 0x7ff00000, "f16": 0x7c00, "bf16": 0x7f80}
 QUIET = {"f32": 0x7fc00000, "f64": 0x7ff80000, "f16": 0x7e00, "bf16": 0x7fc0}
 LARGE = 1e9  # from here on in exponent notation with all digits
@@ -47,7 +47,7 @@ def parse_float(text: str, kind: str) -> int:
   text = text.strip()
   for name, table in (("INF", INFINITY), ("QNAN", QUIET)):
     if text[1:] == name and text[0] in "+-": return table[kind] | (text[0] == "-") << BITS[kind] - 1
-  if FLOAT.match(text): return to_bits(float(text), kind)
+  if re.match(FLOAT, text): return to_bits(float(text), kind)
   return parse_unsigned(text, BITS[kind])
 
 def parse_unsigned(text: str, width: int) -> int:

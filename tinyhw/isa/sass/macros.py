@@ -74,6 +74,11 @@ def macro_of(arch: str, what: str | Macro) -> Macro:
   return macros_of(arch)[what] if isinstance(what, str) else what
 
 @functools.lru_cache(None)
+def letters_of(arch: str, what: str | Macro) -> tuple[str, ...]:
+  """The classes of a macro's operands."""
+  return tuple([letters for _, _, letters in macro_of(arch, what).operands])
+
+@functools.lru_cache(None)
 def signed(macro: Macro, negative: int, absolute: int) -> Macro:
   """A macro of one line some of whose sources are negated or absolute: a bit for each source."""
   assert len(macro.lines) == 1, f"macro {macro.name} of several lines takes no signs"
@@ -181,10 +186,11 @@ def immediate(spec: Spec, value: int) -> int:
 
 class Ready(NamedTuple):
   """What is known of a macro with operands of some kinds. piece: what it is where it is one instruction, of whole operands. temporary: the classes of
-  registers that it has beside the operands."""
+  registers that it has beside the operands. parts: the operands that are elements of groups."""
   row: Inst
   piece: Piece | None
   temporary: tuple[RegClass, ...]
+  parts: tuple[int, ...]
 
 @functools.lru_cache(None)
 def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
@@ -195,14 +201,14 @@ def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
   kinds = (*shown, *map(kind, temporary))
   made = pieces(arch, what, kinds)
   if made is None: return None
-  if single(made, kinds): return Ready(plain_row(macro, made[0], kinds), made[0], temporary)
-  several = len(made) > 1
+  if single(made, kinds): return Ready(plain_row(macro, made[0], kinds), made[0], temporary, ())
+  several, parts = len(made) > 1, tuple(begins_of(kinds))
   operands = tuple(Operand(operand, access, kind.cls if kind else None, "reg" if kind else "imm", early=several and access is Access.WRITE)
                    for (operand, access, _), kind in zip(macro.operands, kinds))
-  operands += tuple(Operand(f"{macro.operands[k][0]}_begin", Access.READ, None, "imm") for k in begins_of(kinds))
+  operands += tuple(Operand(f"{macro.operands[k][0]}_begin", Access.READ, None, "imm") for k in parts)
   effects = 0
   for one in made: effects |= one.row.effects & (Effect.LOAD | Effect.STORE | Effect.BARRIER)
-  return Ready(Inst(macro.name, MACRO, operands, made[0].row.pipe, effects, isa=made), None, temporary)
+  return Ready(Inst(macro.name, MACRO, operands, made[0].row.pipe, effects, isa=made), None, temporary, parts)
 
 def single(made: tuple[Piece, ...], kinds: Kinds) -> bool:
   """Whether a macro is one instruction, of whole operands."""
@@ -241,12 +247,13 @@ def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = No
   """An instruction, or a macro with temporary registers of its own; None if a constant has no place in it. operands: those before "|"."""
   found = ready(arch, what, tuple([kind_of(x) for x in operands]))
   if found is None: return None
-  row, one, temporary = found
-  values = [x.group if x.__class__ is regs.Element else x for x in operands]
+  row, one, temporary, parts = found
+  values = list(operands)
+  for k in parts: values[k] = operands[k].group
   if temporary:
     assert new is not None, f"macro {row.name} needs temporary registers"
     values += [new(cls) for cls in temporary]
-  values += [x.at for x in operands if x.__class__ is regs.Element]
+  values += [operands[k].at for k in parts]
   return MInst(row, values if one is None else filled(one, values), ties=ties)
 
 # ***** after allocation *****

@@ -99,12 +99,10 @@ class Groups(Casts):
     places = [(value.group, 4 * value.at + byte) if isinstance(value, regs.Element) else (value, byte) for value, byte in places]
     first = places[0][0]
     if isinstance(first, Reg) and first.cls is cls and places == [(first, k) for k in range(len(places))]: return first
-    sources: list[Any] = []
-    for value, _ in places:
-      if not any(value is s for s in sources): sources.append(value)
-    def number(value: Any) -> int: return next(k for k, s in enumerate(sources) if s is value)
-    units = tuple(s.cls.units if isinstance(s, Reg) else 0 for s in sources)
-    return self.op(cls, gathering(units, tuple((number(value), byte) for value, byte in places)), *sources)
+    sources = {id(value): value for value, _ in places}
+    numbers = {key: k for k, key in enumerate(sources)}
+    units = tuple([s.cls.units if isinstance(s, Reg) else 0 for s in sources.values()])
+    return self.op(cls, gathering(units, tuple([(numbers[id(value)], byte) for value, byte in places])), *sources.values())
 
   def element(self, dtype: DType, source: UOp, number: int) -> Reg:
     """One element of a group; narrow ones are extended to 32 bits."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.form import Generation
-from tinyhw.isa.sass.macros import CLASSES, macro_of, make
+from tinyhw.isa.sass.macros import CLASSES, letters_of, macro_of, make
 from tinyhw.machine.inst import Function, MInst, Reg, RegClass
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.selection import Selection
@@ -39,7 +39,7 @@ class Part(Selection):
 
   def letters(self, what: str | Macro, k: int) -> str:
     """The class of an operand of a macro."""
-    return macro_of(self.generation.arch, what).operands[k][2]
+    return letters_of(self.generation.arch, what)[k]
 
   def fitting(self, what: str | Macro, k: int, value: int) -> Any:
     """A constant as operand number k of a macro wants it; a zero of 32 bits is a register."""
