@@ -181,6 +181,16 @@ def test_products_of_tf32(arch: str, transposed: bool) -> None:
   halves = optimize(product(32, 16, 32, HALF, dtypes.float32), caps)
   assert {u.arg.operand for u in halves.toposort() if u.op is Ops.MMA} == {HALF}
 
+@pytest.mark.parametrize("m, n, k, transposed", [(37, 50, 40, False), (16, 16, 512, True)])
+def test_shapes_of_tf32(m: int, n: int, k: int, transposed: bool) -> None:
+  """What does not divide, and factors that are copied ahead."""
+  kernel, caps = product(m, n, k, dtypes.float32, dtypes.float32, transposed), allowing("sm_80")
+  optimized = optimize(kernel, caps)
+  names = {inst.row.name for _, inst, _ in assemble(lower(optimized, caps, "product"), "sm_80")[2]}
+  assert {"HMMA.1688.TF32", "LDGSTS.plain"} <= names
+  data = {slot: [float(round(x)) for x in values] for slot, values in data_for(kernel).items()}
+  check(optimized, "sm_80", data, optimized=False, meaning=kernel)
+
 def test_factors_are_rounded_to_tf32() -> None:
   """To nearest: a factor with a bit more than half of the last bit that counts is the next number, with a bit less the one before."""
   out, a, b = UOp.param(0, dtypes.float32, 16 * 8), UOp.param(1, dtypes.float32, 16 * 8), UOp.param(2, dtypes.float32, 8 * 8)

@@ -26,7 +26,7 @@ LATENCIES = {  # by pipe; of what is not here nothing is known
   "half": Latency(6, 6, 6, 13),
   "pack": Latency(6, 6),
   "fp64": Latency(8, 10, 8, 14),
-  "tensor": Latency(24, 24),
+  "tensor": Latency(24, 24),        # HMMA.16816; IMMA.16832, HMMA.1688 of TF32 and QMMA have the same distances there
   "r2ur": Latency(15, 15, 8, 13),
   "uniform": Latency(12, 12, 12, 13),
   "warp": Latency(8, 8, 8, 13),
