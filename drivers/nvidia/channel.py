@@ -35,22 +35,28 @@ class Owner(Protocol):
 class Group:
   """The channel group of a device, with a context share that its channels have in common. `start` lets it run, when all of them are there.
 
-  returns: how all that is in it is given back, its channels first.
+  channels: those that have been made in it. returns: how all that is in it is given back, its channels first.
   """
   def __init__(self, card: Card, undo: contextlib.ExitStack):
     connection, s = card.connection, card.connection.structures
     self.card, self.returns = card, Returns(connection.unreturned)
+    self.channels = list[Channel]()
     self.handle = connection.new(card.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=card.space, engineType=GRAPHICS))
     self.returns.add(lambda: connection.free(self.handle))
     undo.callback(self.returns.close)
     self.share = connection.new(self.handle, rm.CONTEXT_SHARE, s.ContextShareParams(hVASpace=card.space, flags=SUBCONTEXT_ASYNC))
 
   def start(self) -> None:
-    """Let the channels run."""
+    """Let the channels run. Each is registered with unified memory before: the resource manager schedules no channel of an address space that unified
+    memory keeps, as long as its engine's memory has no addresses.
+
+    Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/fifo/kernel_channel.c, kchannelIsSchedulable.
+    """
+    for channel in self.channels: channel.register()
     self.card.connection.control(self.handle, self.card.connection.structures.GroupSchedule(bEnable=1))
 
 class Channel:
-  """One channel; it ends with its group. name: of what it does; number: the class of its engine object."""
+  """One channel, which can be used when its group has started, and ends with it. name: of what it does; number: the class of its engine object."""
   def __init__(self, owner: Owner, group: Group, name: str, number: int):
     self.owner, self.name, self.number, self.card, self.returns = owner, name, number, owner.card, group.returns
     connection, s = self.card.connection, self.card.connection.structures
@@ -65,6 +71,7 @@ class Channel:
     self.returns.add(lambda: connection.free(self.handle))
     self.engine = connection.new(self.handle, number, None)
     self.token = 0
+    group.channels.append(self)
     self.ring = Ring(self.memory.mapping, 2 * ENTRIES, self.consumed, self.publish, self.wait)
 
   def _allocate(self, size: int, kind: Kind, label: str) -> Memory:
@@ -73,8 +80,8 @@ class Channel:
     self.returns.add(memory.close)
     return memory
 
-  def begin(self) -> None:
-    """The group runs: find out what the doorbell is told, and let the kernel set up memory that the engine wants."""
+  def register(self) -> None:
+    """Find out what the doorbell is told, and let the kernel set up memory that the engine wants."""
     connection, s = self.card.connection, self.card.connection.structures
     self.token = int(connection.control(self.handle, s.GetWorkSubmitToken(workSubmitToken=NO_TOKEN)).workSubmitToken)
     space = self.card.addresses()

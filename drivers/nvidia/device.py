@@ -52,7 +52,6 @@ class NVDevice(GpuDevice):
       self.compute = Channel(self, group, "compute", card.chip.compute)
       self.copies = Channel(self, group, "copy", card.class_of(card.chip.copy, "copy engine"))
       group.start()
-      for channel in (self.compute, self.copies): channel.begin()
       self.begin(card.kept or Left(GpuAllocator(self, VRAM, card.facts.get("memory_kib", 0) << 10 or None), GpuAllocator(self, VRAM, None), set()),
                  card.chip.arch)
       card.kept = None

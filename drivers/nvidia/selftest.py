@@ -48,7 +48,6 @@ class NVBench(Bench):
       self.channels[name] = Channel(self, group, name, number)
       self.queues.append(self.channels[name])
     group.start()
-    for channel in self.channels.values(): channel.begin()
 
   def commands(self) -> Commands: return Commands(self.card.chip.generation)
 

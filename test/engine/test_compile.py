@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tinyhw.codegen.optimize import optimize
 from tinyhw.config import CACHEDIR, Context
 from tinyhw.engine import compile as compiling
 from tinyhw.device import Device
@@ -18,6 +19,8 @@ from tinyhw.errors import DeviceError
 from tinyhw.engine.compile import Compiled, backend, capabilities_of, compile_kernel, compiler_version, kernel_name, measured, mode, value_of
 from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +52,25 @@ def test_the_kernels_of_a_schedule_are_loaded_together(monkeypatch: pytest.Monke
 def test_a_kernel_is_compiled_once(count: list[str]) -> None:
   first, second = compile_kernel(sink(11), ARCH), compile_kernel(sink(11), ARCH)
   assert isinstance(second, Compiled) and first[1:] == second[1:] and len(count) == 1
+
+UNITS: dict[str, Callable[[Matrix], bool]] = {
+  "gfx1100": lambda unit: not unit.fragments and not unit.panels, "gfx942": lambda unit: not unit.fragments and not unit.panels,
+  "sm_80": lambda unit: unit.fragments, "sm_90": lambda unit: unit.panels}
+
+@pytest.mark.parametrize("arch", UNITS)
+def test_operations_are_those_asked_for_whatever_unit_does_them(count: list[str], arch: str) -> None:
+  """Lanes that share matrices, fragments and panels: an MMA is one node for each lane, and factors go by way of local memory."""
+  kernel = schedule(canonicalize([(Tensor.empty(256, 512, dtype="half") @ Tensor.empty(512, 128, dtype="half")).uop])).kernels[0].sink
+  units = {u.arg for u in optimize(kernel, capabilities_of(arch, "")).toposort() if u.op is Ops.MMA}
+  assert units and all(map(UNITS[arch], units))
+  made = compile_kernel(kernel, arch)
+  assert (made.operations, made.bytes_moved) == (2 * 256 * 512 * 128, 2 * (256 * 512 + 512 * 128 + 256 * 128))
+
+@pytest.mark.parametrize("arch", ["x86_64:avx2", "gfx1100"])
+def test_elements_that_a_tile_computes_again_are_counted_once(count: list[str], arch: str) -> None:
+  kernel = schedule(canonicalize([(Tensor.empty(1001) * 2 + 1).uop])).kernels[0].sink
+  made = compile_kernel(kernel, arch)
+  assert (made.operations, made.bytes_moved) == (2 * 1001, 2 * 1001 * 4)
 
 def test_cache_0_neither_reads_nor_writes(count: list[str], tmp_path: Path) -> None:
   with Context(CACHE=0):

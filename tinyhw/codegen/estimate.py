@@ -1,5 +1,8 @@
 """How much work a kernel is: arithmetic operations and bytes moved, for DEBUG=2 and for comparison with what the hardware could do.
 
+It looks at a kernel as the schedule made it, before tiles are chosen: the work that is asked for, whatever unit does it and however often a tile
+computes an element again.
+
 Operations: each operation on data (not on indices) once for each iteration of the loops that it depends on; a MULACC counts twice, a conversion
 not at all. Bytes: what a perfect cache would move, each element of a buffer once however often it is used; never more than the buffer holds.
 Both are ints, or expressions of the kernel's variables.
@@ -21,7 +24,7 @@ def iterations(ranges: tuple[UOp, ...]) -> sint:
 def added(a: sint, b: sint) -> sint: return b + a if isinstance(b, UOp) and not isinstance(a, UOp) else a + b
 
 def estimate(kernel: UOp) -> tuple[sint, sint]:
-  """(operations, bytes moved) of a kernel, before it is unrolled and vectorised."""
+  """(operations, bytes moved) of a kernel without opts."""
   work: dict[tuple[UOp, ...], int] = {}
   touched: dict[tuple[UOp, bool], dict[tuple[UOp, ...], None]] = {}  # (buffer, stored?) -> the loops of each access
   for u in kernel.toposort():

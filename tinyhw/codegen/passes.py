@@ -12,7 +12,6 @@ from typing import NamedTuple
 from tinyhw import trace
 from tinyhw.codegen.accumulate import accumulate_reductions
 from tinyhw.codegen.decompose import decompose
-from tinyhw.codegen.estimate import estimate
 from tinyhw.codegen.expand import unroll, vectors_as_copies
 from tinyhw.codegen.fetch import fetch
 from tinyhw.codegen.fragments import widen_fragments
@@ -71,13 +70,12 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
     if DUMP: dump(step.name, name, kernel)
     if recorder is not None: recorder.passed(step.name, kernel, step.because)
   uops, order = linearize(kernel, capabilities.lanes > 0), list(sink.toposort())
-  operations, bytes_moved = estimate(flat)
   written = frozenset(u.src[0].src[0].arg[0] for u in order if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM)
   if capabilities.lanes: uops = pipeline(fetch(uops, written, capabilities), written)
   local_bytes = sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in uops if u.op is Ops.DEFINE_LOCAL)
   opts = sink.arg.opts if isinstance(sink.arg, KernelInfo) and sink.arg.opts is not None else ()
   uops = arguments(order, uops) + [u for u in uops if u.op not in (Ops.PARAM, Ops.DEFINE_VAR)]
-  program = Program(name, tuple(uops), grid_size(flat), written, local_bytes, operations, bytes_moved, tuple(opts))
+  program = Program(name, tuple(uops), grid_size(flat), written, local_bytes, tuple(opts))
   if DUMP: dump("linearize", name, program)
   if recorder is not None: recorder.passed("linearize", program, "the order in which it runs, with loops as brackets")
   return program

@@ -16,16 +16,13 @@ class Program:
   """One kernel, ready for a renderer or an instruction selector.
 
   uops: in execution order, brackets balanced. grid: work items of the GLOBAL range (an expression of the variables), 1 without one.
-  written: slots that are stored to. local_bytes: bytes of all DEFINE_LOCALs,
-  as `local_offsets` lays them out. operations and bytes_moved: estimates for DEBUG=2, per launch.
+  written: slots that are stored to. local_bytes: bytes of all DEFINE_LOCALs, as `local_offsets` lays them out. opts: how it was tiled.
   """
   name: str
   uops: tuple[UOp, ...]
   grid: sint = 1
   written: frozenset[int] = frozenset()
   local_bytes: int = 0
-  operations: sint = 0
-  bytes_moved: sint = 0
   opts: tuple[object, ...] = ()
 
   @property

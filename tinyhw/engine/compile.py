@@ -127,7 +127,8 @@ def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   return made
 
 def _compile(sink: UOp, arch: str, device: str) -> Compiled:
-  from tinyhw.codegen.optimize import optimize  # codegen is loaded where something is compiled
+  from tinyhw.codegen.estimate import estimate  # codegen is loaded where something is compiled
+  from tinyhw.codegen.optimize import optimize
   from tinyhw.codegen.passes import lower
   if DEBUG >= 3 or VIZ: from tinyhw.engine import show
   recorder = trace.recorder
@@ -148,7 +149,7 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   if recorder is not None: recorder.done(program, code, listing)
   slots = tuple(p.arg[0] for p in program.params)
   written = tuple(slots.index(slot) for slot in sorted(program.written))
-  return Compiled(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, program.operations, program.bytes_moved)
+  return Compiled(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, *estimate(sink))
 
 class Part(NamedTuple):
   """A runner as one launch of a kernel wants it, and the values of those variables that are not the user's."""

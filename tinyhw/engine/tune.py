@@ -21,7 +21,7 @@ from tinyhw.uop.ops import KernelInfo, UOp
 RUNS = 4
 HOPELESS = 3.0    # a first run that takes this many times the best time is the last
 
-_tuned: dict[tuple[str, UOp, int], UOp] = {}
+_tuned: dict[tuple[str, UOp, tuple[int, ...]], UOp] = {}
 
 def tuned(device: str, sink: UOp) -> UOp:
   """The kernel with the opts that ran fastest on a device; as it is where its opts are given already."""

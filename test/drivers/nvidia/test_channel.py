@@ -3,7 +3,10 @@ import pytest
 from nvidia_box import Note, code
 
 from tinyhw.device import Launch
+from tinyhw.drivers.linux import files
+from tinyhw.drivers.linux.files import Refused
 from tinyhw.drivers.nvidia import channel
+from tinyhw.drivers.nvidia.rm import Connection, forget
 from tinyhw.emulator.files import VirtualMapping
 
 def test_a_ring_wraps(opened, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,6 +25,24 @@ def test_many_words_are_several_entries(opened) -> None:
   device.enqueue([[0] * (device.transient.size // 8)], [("nothing", None)])
   device.synchronize()
   assert device.compute.ring.written - before >= 4
+
+def test_channels_are_registered_and_then_scheduled(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+  """A kernel's driver refuses the other order, and so does the virtual one."""
+  said, control, uvm = list[str](), Connection.control, Connection.call_uvm
+  def noted(connection: Connection, item: int, parameters: object) -> object:
+    said.append(type(parameters).__name__)
+    return control(connection, item, parameters)
+  def told(connection: Connection, argument: object) -> None:
+    said.append(type(argument).__name__)
+    uvm(connection, argument)
+  monkeypatch.setattr(Connection, "control", noted)
+  monkeypatch.setattr(Connection, "call_uvm", told)
+  opened("sm_90")
+  order = [name for name in said if name in ("GetWorkSubmitToken", "UvmRegisterChannel", "GroupSchedule")]
+  assert order == ["GetWorkSubmitToken", "UvmRegisterChannel"] * 2 + ["GroupSchedule"]
+  monkeypatch.setattr(channel.Channel, "register", lambda channel: None)
+  with pytest.raises(Refused, match="GroupSchedule: .* invalid state"): opened("sm_90")
+  forget(files.COMPUTER)
 
 def test_commands_are_shown(opened) -> None:
   computer, device = opened("sm_90")

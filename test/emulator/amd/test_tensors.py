@@ -30,6 +30,10 @@ def programs(device):
   yield "broadcast", a[:, :23] + b[0] * b[1:2]
   yield "matmul", a @ b
   yield "matmul of halves", (h @ h.T).float()
+  count = Tensor.arange(1 << 18, device=device)   # so many that a lane has two and more side by side
+  x, y = (((count * factor % 65519) - 32000).cast(dtypes.float16) / 128 for factor in (7919, 104729))
+  for name, value in (("difference", (x - y).relu()), ("product", x * y), ("greater", x.maximum(y)), ("product and sum", x * y + x)):
+    yield f"{name} of halves", (value.contiguous().realize().bitcast(dtypes.uint16).cast(dtypes.int32) * (count % 1009 + 1)).sum()
   yield "sums", a.sum(1) + a.max(1) - a.min(1) + a.mean(1)
   yield "all", (a * a).sum()
   yield "softmax", a.softmax(1)

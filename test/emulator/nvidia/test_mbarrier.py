@@ -154,4 +154,18 @@ def test_memory_that_is_no_mbarrier_any_more() -> None:
 
 def test_others_meet_who_initialises() -> None:
   lines = start(64)
-  with pytest.raises((DataRace, UninitialisedRead)): ran([*lines[:-1], ARRIVE], seed=1)
+  for seed in range(3):
+    with pytest.raises((DataRace, UninitialisedRead)): ran([*lines[:-1], ARRIVE], seed=seed)
+    with pytest.raises((DataRace, UninitialisedRead)): ran([*lines[:-1], *look(1)], seed=seed)
+
+def test_others_meet_who_ends_it() -> None:
+  for seed in range(3):
+    with pytest.raises((DataRace, UninitialisedRead)): ran([*start(64), ARRIVE, "SYNCS.CCTL.IV [UR3]"], seed=seed)
+    ran([*start(64), ARRIVE, MEET, "SYNCS.CCTL.IV [UR3]"], seed=seed)
+
+def test_offsets() -> None:
+  """Of the barrier that is initialised, and of those at which threads arrive and look."""
+  def moved(lines: Sequence[str]) -> list[str]: return [line.replace("[UR2]", "[UR2+0x40]") for line in lines]
+  ran([*start(64)[:-1], "SYNCS.EXCH.64 URZ, [UR3+0x40], UR0", MEET, *moved([ARRIVE, *look(0)])])
+  with pytest.raises(UninitialisedRead, match="shared memory 0x80: no mbarrier"): ran([*start(64), *moved([ARRIVE])])
+  with pytest.raises(UninitialisedRead, match="shared memory 0x80: no mbarrier"): ran([*start(64), *moved(look(1))])

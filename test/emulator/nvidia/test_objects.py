@@ -9,7 +9,7 @@ from tinyhw.drivers.linux.files import Refused
 from tinyhw.emulator.errors import PacketError
 from tinyhw.emulator.nvidia.computer import Computer
 from tinyhw.emulator.nvidia.gpu import ComputeMode
-from tinyhw.emulator.nvidia.objects import Refusal
+from tinyhw.emulator.nvidia.objects import EXTERNALLY_OWNED, Refusal
 
 class Client:
   """A client that speaks to the objects themselves."""
@@ -86,6 +86,24 @@ def test_a_channel_is_checked(client: Client) -> None:
   wrong = channel()
   wrong.userdOffset[0] = 100
   with refused(Status.INVALID_ARGUMENT): client.new(group, 0xC86F, wrong)
+
+def test_unified_memory_knows_a_channel_before_it_is_scheduled(client: Client) -> None:
+  """Its token it has from the beginning; of an address space that the program keeps itself nothing is asked."""
+  s = client.s
+  for flags, asked in ((EXTERNALLY_OWNED, True), (0, False)):
+    space = client.new(client.device, rm.VA_SPACE, s.VaSpaceParams(flags=flags))
+    group = client.new(client.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=space, engineType=1))
+    memory = client.new(client.device, rm.MEMORY_LOCAL, s.MemoryParams(size=8192))
+    client.computer.strict = False  # a ring need not be mapped
+    parameters = s.ChannelParams(gpFifoOffset=1 << 30, gpFifoEntries=64)
+    parameters.hUserdMemory[0], parameters.userdOffset[0] = memory, 512
+    channel = client.new(group, 0xC86F, parameters)
+    assert client.control(channel, s.GetWorkSubmitToken()).workSubmitToken
+    if asked:
+      with refused(Status.INVALID_STATE): client.control(group, s.GroupSchedule(bEnable=1))
+      client.objects.items[channel].registered = True
+    client.control(group, s.GroupSchedule(bEnable=1))
+    assert client.objects.items[group].running
 
 def test_controls_have_exactly_their_size(client: Client) -> None:
   s = client.s

@@ -8,7 +8,7 @@ import pytest
 
 from sass_warps import after, words
 from tinyhw import arithmetic
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.numbers import doubles_of, floats_of, longs_of, longs_of_doubles, words_of
 from tinyhw.emulator.nvidia.state import LANES
@@ -104,6 +104,28 @@ def test_between_floats() -> None:
   for register, numbers in ((8, F), (9, G)):
     halves = [arithmetic.round_to(dtypes.float16)(x) for x in floats_of(words_of(numbers))]
     assert all(map(same, floats_of(warp.registers[register]), halves))
+
+@pytest.mark.parametrize("word, dtype, largest", [("E4M3", dtypes.fp8e4m3, 448.0), ("E5M2", dtypes.fp8e5m2, 57344.0)])
+def test_floats_of_a_byte(word: str, dtype: DType, largest: float) -> None:
+  """All codes as halves; and codes of numbers between theirs, and of larger ones, which are the largest then."""
+  decode, encode = arithmetic.CODED[dtype]
+  for start in range(0, 256, 4 * LANES):
+    codes = [start + k for k in range(4 * LANES)]
+    quads = [int.from_bytes(bytes(codes[4 * lane:4 * lane + 4]), "little") for lane in range(LANES)]
+    lines = [f"F2FP.F16.{word}.UNPACK_B R{2 + k}, R0{'.H1' * k}" for k in range(2)]
+    lines += [f"HADD2.F32 R{4 + k}, -RZ, R{2 + k // 2}.H{k % 2}_H{k % 2}" for k in range(4)]
+    warp = after(lines, registers={0: quads})
+    for k in range(4): assert all(map(same, floats_of(warp.registers[4 + k]), [decode(x) for x in codes[k::4]]))
+  numbers = [largest, -largest, math.inf, -math.inf, math.nan, 1e38, -largest * 1.01, largest * 1.03, 0.0, -0.0]
+  numbers += [0.013 * 1.7 ** k for k in range(18)]
+  given = (numbers * 2)[:LANES]
+  lines = [f"F2FP.SATFINITE.{word}.F32.PACK_AB_MERGE_C R2, R1, R0, RZ"]
+  found = after(lines, registers={0: words_of(given), 1: words_of(given[::-1])}).registers[2]
+  expected = [0x7f if x != x else encode(min(max(x, -largest), largest)) for x in floats_of(words_of(given))]
+  assert found == [high << 8 | low for low, high in zip(expected, expected[::-1])]
+  for line in (lines[0].replace("SATFINITE.", ""), lines[0].replace("RZ", "R3")):
+    with pytest.raises(UnknownInstruction, match="without SATFINITE or with a third source"): after([line], registers={0: [0], 1: [0], 3: [0]})
+  with pytest.raises(UnknownInstruction, match="for F16 without RELU only"): after([f"F2FP.RELU.F16.{word}.UNPACK_B R2, R0"], registers={0: [0]})
 
 def test_rounding_and_flushing_are_refused() -> None:
   for line in ("FADD.FTZ R0, R1, R2", "FMUL.RZ R0, R1, R2", "F2I.FLOOR.NTZ R0, R1", "MUFU.TANH R0, R1", "FMUL.D2 R0, R1, R2"):

@@ -62,6 +62,12 @@ def test_boxes(first: tuple[int, int]) -> None:
     expected = [1 + x + COLUMNS * y if 0 <= x < COLUMNS and 0 <= y < ROWS else 0 for x, y in places]
     assert [list(warp.registers[4]) for warp in block.warps] == [expected] * 2
 
+def test_a_copy_comes_though_nobody_waits_with_patience() -> None:
+  """256 looks: one of them finds it."""
+  looks = ["MOV R3, RZ", "MOV R7, RZ", "again:", "SYNCS.PHASECHK.TRANS64 P0, [UR2], R3", "IADD3 R7, R7, 0x1, RZ",
+           "ISETP.LT.AND P2, PT, R7, 0x100, PT", "@P2 BRA again", "SEL R9, R7, RZ, P0"]
+  assert ran([*expect(SIZE), *box(GOAL, (0, 0))], looks, PLANE).warps[1].registers[9] == [256] * LANES
+
 def test_three_dimensions() -> None:
   data = struct.pack("<480I", *range(480))
   memory = memory_of([tensor_map(MEMORY + TENSOR, (8, 5, 12), (32, 160), (4, 4, 2), F32, 0, 4)], data)
@@ -142,6 +148,14 @@ def test_rules(lines: list[str], then: list[str], error: type[EmulatorError], me
 
 def test_what_was_stored_before_is_overwritten_behind_a_fence() -> None:
   ran([f"STS [R1+{GOAL:#x}], RZ", "FENCE.VIEW.ASYNC.S", *START], WAIT, PLANE)
+
+def test_who_starts_a_copy_has_met_who_initialised_its_mbarrier() -> None:
+  """The second warp starts a copy, and nothing tells it that the first one has made the barrier."""
+  lines = ["S2R R0, SR_TID.X", "ISETP.GE.U32.AND P1, PT, R0, 0x20, PT", f"UMOV UR2, {AT:#x}", "@P1 BRA other", *initialise(AT, 1), "EXIT", "other:",
+           *box(GOAL, (0, 0))]
+  for seed in range(3):
+    with pytest.raises((DataRace, UninitialisedRead), match="0x3f00"):
+      block_of(scheduled(lines), threads=64, shared=16384, content=bytearray(PLANE), seed=seed, count=64).run()
 
 def changed(at: int, value: int) -> bytes:
   found = bytearray(PLANE[512:640])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FIRST_CLIENT, FIRST_HANDLE = 0xC1D00000, 0xCAF00000  # of handles that RM makes: rs_server.h, rs_client.h
 SYSTEM_LIMIT = 4 << 30
+EXTERNALLY_OWNED = rm.flags("NV_VASPACE_ALLOCATION_FLAGS_", "IS_EXTERNALLY_OWNED")
 USERD_UNIT = methods.USERD_BYTES
 MOST_ENTRIES = 1 << 21
 MOST_CHANNELS = 2048   # of a GPU, of all processes: as many numbers as its list of channels that can run has
@@ -85,10 +86,10 @@ class SubdeviceItem(Item):
     if self.card.reserved is self.client: self.card.reserved = None
 
 class SpaceItem(Item):
-  """An address space: what a GPU sees."""
-  def __init__(self, handle: int, parent: Item, gpu: Gpu):
+  """An address space: what a GPU sees. external: unified memory keeps it."""
+  def __init__(self, handle: int, parent: Item, gpu: Gpu, external: bool):
     super().__init__(handle, rm.VA_SPACE, parent, gpu)
-    self.table = PageTable()
+    self.table, self.external = PageTable(), external
 
 class GroupItem(Item):
   """A channel group. running: its channels have been scheduled. fault: the access that stopped it."""
@@ -224,7 +225,7 @@ class Objects:
 
   def _space(self, handle: int, parent: Item, request: Any) -> Item:
     assert parent.gpu is not None
-    return SpaceItem(handle, parent, parent.gpu)
+    return SpaceItem(handle, parent, parent.gpu, bool(request.flags & EXTERNALLY_OWNED))
 
   def _group(self, handle: int, parent: Item, request: Any) -> Item:
     assert parent.gpu is not None
@@ -348,12 +349,16 @@ class Objects:
       entry.data = known[entry.index]
 
   def _schedule(self, item: Item, request: Any) -> None:
+    """If unified memory keeps the address space, it knows the channels. Source: gpu/fifo/kernel_channel.c, kchannelIsSchedulable."""
     if not isinstance(item, GroupItem): raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} is no channel group")
+    for channel in item.children:
+      if isinstance(channel, ChannelItem) and item.space.external and not channel.registered:
+        raise Refusal(Status.INVALID_STATE, f"{channel!r} is scheduled before UvmRegisterChannel")
     item.running = bool(request.bEnable)
 
   def _token(self, item: Item, request: Any) -> None:
+    """What the doorbell is told. A channel has it as soon as it is made: from Ampere on its runlist is that of its group's engine."""
     if not isinstance(item, ChannelItem): raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} is no channel")
-    if not item.group.running: raise Refusal(Status.INVALID_STATE, "the group has not been scheduled")
     request.workSubmitToken = item.token
     self.computer.engines.begin(item)
 

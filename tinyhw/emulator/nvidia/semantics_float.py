@@ -4,13 +4,17 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tinyhw.arithmetic import decode_float16, encode_bfloat16, encode_float16, fused_float32, fused_float64, int_to_float32, truncate_float
+from tinyhw.arithmetic import CODED, decode_float16, encode_bfloat16, encode_float16, fused_float32, fused_float64, int_to_float32, truncate_float
+from tinyhw.dtype import FLOAT_FORMATS, decode_float, dtypes
 from tinyhw.emulator.nvidia.approximate import FUNCTIONS
 from tinyhw.emulator.nvidia.numbers import float_of, to_integer
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_integer import COMPARE, Step, compared, elementwise, mask_of
 from tinyhw.emulator.nvidia.state import Warp
 from tinyhw.emulator.errors import UnknownInstruction
+from tinyhw.isa.sass import regs
+
+FP8 = dict(zip(("E4M3", "E5M2"), dtypes.fp8_ocp))
 
 def float_compare(word: str) -> Callable[[float, float], bool]:
   """A comparison by its name: with U it is true if there is a NaN, without it false."""
@@ -106,6 +110,24 @@ def pack_halves(o: Operands) -> Step:
   encode = encode_bfloat16 if narrow_type == "BF16" else encode_float16
   return elementwise(o, lambda a, b: encode(float_of(a)) << 16 | encode(float_of(b)), "a", "b")
 
+def unpack_bytes(o: Operands) -> Step:
+  """F2FP.UNPACK_B: two floats of a byte as halves, which have all of their numbers; a NaN is 0x7fff."""
+  decode, high = CODED[FP8[o.word("fp8")]][0], o.word("h1hi") == "H1"
+  if o.word("f2relu") or o.word("f2to") != "F16": raise UnknownInstruction("F2FP.UNPACK_B has a meaning for F16 without RELU only")
+  halves = [0x7fff if number != number else encode_float16(number) for number in map(decode, range(256))]
+  return elementwise(o, lambda x: halves[x >> 24 if high else x >> 8 & 0xff] << 16 | halves[x >> 16 & 0xff if high else x & 0xff], "b")
+
+def pack_bytes(o: Operands) -> Step:
+  """F2FP.PACK_AB_MERGE_C: b in the lowest byte, a in the next one. What is too large is the largest number; a NaN is 0x7f."""
+  dtype = FP8[o.word("fp8to")]
+  if o.word("satfinite") != "SATFINITE" or o.values["c"] is not regs.RZ:
+    raise UnknownInstruction("F2FP.PACK_AB_MERGE_C without SATFINITE or with a third source has no meaning here yet")
+  largest = decode_float(FLOAT_FORMATS[dtype].largest_code, dtype)
+  def code(word: int) -> int:
+    x = float_of(word)
+    return 0x7f if x != x else CODED[dtype][1](min(max(x, -largest), largest))
+  return elementwise(o, lambda a, b: code(a) << 8 | code(b), "a", "b")
+
 def half_to_float(o: Operands) -> Step:
   """HADD2.F32: a sum of a half of each operand, as float32."""
   def term(name: str) -> Any:
@@ -127,5 +149,5 @@ MEANINGS: dict[str, Callable[[Operands], Step]] = {
   "F2I.S64": float_to_integer("f2i64", "", "q"),
   "I2F": integer_to_float("ifrom", "f"), "I2F.F64": integer_to_float("ifrom", "d"), "I2F.S64": integer_to_float("ifrom64", "f"),
   "I2F.F64.S64": integer_to_float("ifrom64", "d"),
-  "F2F.F64": widen, "F2F": narrow, "F2FP": pack_halves, "HADD2.F32": half_to_float,
+  "F2F.F64": widen, "F2F": narrow, "F2FP": pack_halves, "F2FP.UNPACK": unpack_bytes, "F2FP.PACK8": pack_bytes, "HADD2.F32": half_to_float,
 }

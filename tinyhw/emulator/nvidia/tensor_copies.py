@@ -14,10 +14,10 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UnknownInstruction
+from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.lds import ATOMIC
 from tinyhw.emulator.nvidia.descriptors import LINES, PIECE, swizzled
-from tinyhw.emulator.nvidia.mbarrier import MOST, barrier_at, checked, shared_of
+from tinyhw.emulator.nvidia.mbarrier import barrier_at, checked, shared_of
 from tinyhw.emulator.nvidia.numbers import WORD, signed
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.shared import MBARRIER_BYTES, Delivery
@@ -75,13 +75,12 @@ def rows(warp: Warp, tensor: TensorMap, first: tuple[int, ...]) -> Iterator[byte
       yield bytes((low - first[0]) * tensor.size) + found + bytes((first[0] + tensor.box[0] - high) * tensor.size)
 
 def deliver_later(warp: Warp, barrier: int, pieces: list[tuple[int, bytes]]) -> None:
-  """Pieces of 16 bytes are under way to shared memory, and an mbarrier counts them. Raises EmulatorError, DataRace."""
+  """Pieces of 16 bytes are under way to shared memory, and an mbarrier counts them. Raises UninitialisedRead, OutOfBounds, DataRace."""
   shared = shared_of(warp)
   counter = barrier_at(shared, checked(barrier))
   shared.knows[counter.actor], shared.now[counter.actor] = shared.release(warp.number), counter.phase + 1
   shared.touch(counter.actor, barrier, MBARRIER_BYTES, ATOMIC)
   total = sum(len(data) for _, data in pieces)
-  if total > MOST: raise EmulatorError(f"a copy of {total} bytes: an mbarrier counts no more than {MOST}")
   for address, data in pieces: shared.expect(counter.actor, address, len(data))
   shared.deliveries.append(Delivery(counter.actor, pieces, lambda: counter.change(0, -total)))
 

@@ -25,6 +25,8 @@ SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT
           | pairs((Ops.RECIPROCAL,), dtypes.float32) | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
           | pairs((Ops.CAST,), *dtypes.int32s, dtypes.int64, *HALVES))
 
+FP8 = pairs((Ops.CAST,), *dtypes.fp8_ocp)      # from sm_89 on
+
 VECTOR = pairs((Ops.CAST,), dtypes.float16)   # of float32: how results of the matrix unit are stored
 
 REGISTERS = 250        # that a lane may have, but for some that the hardware and spills of predicates take
@@ -47,7 +49,8 @@ def capabilities(arch: str) -> Capabilities:
   """For "sm_90" and so on. Raises CompileError for a generation that kernels are not made for."""
   generation = generation_of(arch)
   multiprocessors, caches = CARDS[generation.name]
-  return Capabilities(vector_bytes=16, vector_registers=REGISTERS, aligned=True, operations=SCALAR, vector_operations=VECTOR,
+  return Capabilities(vector_bytes=16, vector_registers=REGISTERS, aligned=True, operations=SCALAR | FP8 if generation.has("89+") else SCALAR,
+                      vector_operations=VECTOR,
                       maxima=frozenset({dtypes.float32}), truths=True,
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
                       local_bytes=local_bytes(arch), unit_registers=UNIT_REGISTERS, copies=COPIES, boxes=generation.name in WITH_BOXES,

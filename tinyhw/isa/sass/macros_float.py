@@ -104,6 +104,28 @@ both_to_bf16%80  d=v1 low:v1 high:v1
   F2FP.BF16.PACK_AB d, high, low
 both_to_bf16%89+  d=v1 low:v1 high:v1
   F2FP.BF16.F32.PACK_AB d, high, low
+two_e4m3%89+   d=v1 a:v1
+  F2FP.F16.E4M3.UNPACK_B d, a
+two_e4m3_high%89+  d=v1 a:v1
+  F2FP.F16.E4M3.UNPACK_B d, a.H1
+two_e5m2%89+   d=v1 a:v1
+  F2FP.F16.E5M2.UNPACK_B d, a
+two_e5m2_high%89+  d=v1 a:v1
+  F2FP.F16.E5M2.UNPACK_B d, a.H1
+e4m3_to_f32%89+  d=v1 a:v1
+  F2FP.F16.E4M3.UNPACK_B d, a
+  HADD2.F32 d, -RZ, d.H0_H0
+e5m2_to_f32%89+  d=v1 a:v1
+  F2FP.F16.E5M2.UNPACK_B d, a
+  HADD2.F32 d, -RZ, d.H0_H0
+f32_to_e4m3%89+  d=v1 a:v1 | p=p
+  F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C d, RZ, a, RZ
+  FSETP.LEU.AND p, PT, |a|, 0x43e80000, PT
+  @!p IADD3 d, d, 0x1, RZ
+f32_to_e5m2%89+  d=v1 a:v1 | p=p
+  F2FP.SATFINITE.E5M2.F32.PACK_AB_MERGE_C d, RZ, a, RZ
+  FSETP.LTU.AND p, PT, |a|, 0x47700000, PT
+  @!p IADD3 d, d, 0x1, RZ
 f32_to_s32     d=v1 a:v1 | p=p
   F2I.TRUNC.NTZ d, a
   FSETP.LT.AND p, PT, |a|, 0x4f000000, PT

@@ -72,8 +72,9 @@ FP8_OF_WARPS = tuple(Unit(f"product_{name}", product_16832(operand, dtypes.float
 FP8_OF_GROUPS = tuple(unit for name, operand in zip(("E4M3", "E5M2"), dtypes.fp8_ocp)
                       for unit in of_groups(f"QGMMA.64x{{}}x32.F32.{name}.{name}", operand))
 TF32 = Unit("product_tf32", product_1688())
-LESS_EXACT = {"ALLOW_TF32": dict.fromkeys(("sm_80", "sm_89", "sm_90"), (TF32,)),
-              "ALLOW_FP8_SUMS": {"sm_89": FP8_OF_WARPS, "sm_90": FP8_OF_GROUPS}}
+LESS_EXACT: dict[str, dict[str, tuple[Unit, ...]]] = {
+  "ALLOW_TF32": dict.fromkeys(("sm_80", "sm_89", "sm_90"), (TF32,)),
+  "ALLOW_FP8_SUMS": {"sm_89": FP8_OF_WARPS, "sm_90": FP8_OF_GROUPS}}
 
 def less_exact(generation: str) -> dict[str, tuple[Unit, ...]]:
   """Shapes that a generation has besides, by the variable that allows them."""

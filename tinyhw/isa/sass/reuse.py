@@ -5,24 +5,31 @@ one are faster. Only registers of 32 bits on the pipes of integers and floats, o
 executed, do not write what they keep, and need not be waited for. Input and output are scheduled lines; nothing moves. Cost: one walk.
 """
 from __future__ import annotations
+import functools
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.form import Form
-from tinyhw.machine.inst import MInst, Reg
+from tinyhw.machine.inst import Inst, MInst, Reg
 
 PIPES = frozenset({"alu", "fma"})
 
+@functools.lru_cache(maxsize=None)
+def places_of(row: Inst) -> tuple[tuple[int, int], ...]:
+  """The operands that could be kept, with the bit of each in Control.reuse, of a row; and last the guard, with -1."""
+  if row.encoding is BRANCH or row.pipe not in PIPES: return ()
+  form: Form = row.isa
+  return (*[(i, spec.reuse) for i, spec in enumerate(form.specs) if spec.reuse >= 0], (form.index["guard"], -1))
+
 def sources(inst: MInst) -> dict[int, int]:
   """The registers that an instruction could keep, by the bit of their place in Control.reuse."""
-  if inst.row.encoding is BRANCH or inst.row.pipe not in PIPES: return {}
-  form: Form = inst.row.isa
+  places, operands = places_of(inst.row), inst.operands
+  if not places or operands[places[-1][0]] != regs.PT: return {}
   found: dict[int, int] = {}
-  for spec, value in zip(form.specs, inst.operands):
-    if spec.name == "guard" and value != regs.PT: return {}
-    if spec.reuse < 0 or not isinstance(value, Reg) or value.cls is not regs.R[1] or value.index in (None, regs.ZERO): continue
-    found[spec.reuse] = value.index or 0
+  for i, bit in places[:-1]:
+    value = operands[i]
+    if value.__class__ is Reg and value.cls is regs.R[1] and value.index not in (None, regs.ZERO): found[bit] = value.index
   return found
 
 def mark_reuse(lines: list[tuple[MInst, Control]]) -> list[tuple[MInst, Control]]:

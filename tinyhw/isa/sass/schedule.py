@@ -168,15 +168,17 @@ class Scheduler:
 
   def lacking(self, inst: MInst, uses: Uses, state: State) -> int:
     """Cycles by which the instruction would be too early."""
-    most, now, row, results = 0, state.now, inst.row, state.results
+    now, row, results, fetched = state.now, inst.row, state.results, state.fetched
+    free = now  # the cycle from which on it may be issued
     for unit, guard in uses.reads:
       for latency, pipe, at in results.get(unit, ()):
-        if now - at < MOST: most = max(most, distance(latency, pipe, row, unit[0], guard) + at - now)
+        if now - at < MOST: free = max(free, at + distance(latency, pipe, row, unit[0], guard))
     for unit in uses.writes:
       for latency, pipe, at in results.get(unit, ()):
-        if now - at < MOST: most = max(most, overwrite_distance(latency, pipe, row, uses.board) + at - now)
-      if now - state.fetched.get(unit, -MOST) < FIXED_READ: most = max(most, reuse_distance(row, uses.board) + state.fetched[unit] - now)
-    return most
+        if now - at < MOST: free = max(free, at + overwrite_distance(latency, pipe, row, uses.board))
+      read = fetched.get(unit)
+      if read is not None and now - read < FIXED_READ: free = max(free, read + reuse_distance(row, uses.board))
+    return free - now
 
   def stall(self, cycles: int, state: State, lines: Lines) -> None:
     """Let the instruction before stall for more cycles, and NOPs for what it cannot."""
@@ -202,22 +204,27 @@ class Scheduler:
       for unit in uses.writes:
         state.results.pop(unit, None)
         if uses.board: state.written[unit] = 1 << board
-    elif uses.writes: state.results.update(dict.fromkeys(uses.writes, ((latency_of(inst.row), inst.row.pipe, state.now),)))
+    elif uses.writes:
+      made = ((latency_of(inst.row), inst.row.pipe, state.now),)
+      for unit in uses.writes: state.results[unit] = made
     if uses.view == MAKES: state.view |= 1 << board
-    if not uses.late: state.fetched.update([(unit, state.now) for unit, _ in uses.reads])
+    if not uses.late:
+      for unit, _ in uses.reads: state.fetched[unit] = state.now
     else:
       taken = sum(1 << one for one in (board, read) if one != NONE)
       for unit, _ in sources: state.read[unit] = state.read.get(unit, frozenset()) | {taken}
     state.now += stall
 
 def first_readers(uses: list[Uses]) -> list[int]:
-  """For each instruction of a block, the position of the first one behind it that reads or overwrites what it writes; the block's length if none."""
+  """For each instruction of a block that a scoreboard tells of, the position of the first one behind it that reads or overwrites what it writes; the
+  block's length if none, and for other instructions."""
   found = [len(uses)] * len(uses)
   makers: dict[Unit, int] = {}
   for k, one in enumerate(uses):
-    for unit in [unit for unit, _ in one.reads if unit in makers] + [unit for unit in one.writes if unit in makers]:
-      found[makers[unit]] = min(found[makers[unit]], k)
-    makers.update(dict.fromkeys(one.writes, k))
+    if makers:
+      for unit in (*[unit for unit, _ in one.reads], *one.writes):
+        if unit in makers: found[makers[unit]] = min(found[makers[unit]], k)
+    if one.board: makers.update(dict.fromkeys(one.writes, k))
   return found
 
 def due_after(unit: Unit, latency: Latency) -> int:

@@ -10,9 +10,11 @@ from tinyhw.isa.sass.select_alu import Arithmetic, kind_of
 from tinyhw.machine.inst import Reg
 from tinyhw.uop.ops import UOp
 
+CODES = {dtypes.bfloat16: "bf16", **dict(zip(dtypes.fp8_ocp, ("e4m3", "e5m2")))}
+
 def code_of(dtype: DType) -> str:
-  """The kind of numbers as conversions have it, which tell types of 16 bits apart."""
-  return "bf16" if dtype is dtypes.bfloat16 else kind_of(dtype)
+  """The kind of numbers as conversions have it, which tell types of 8 and of 16 bits apart."""
+  return CODES.get(dtype) or kind_of(dtype)
 
 class Casts(Arithmetic):
   """The part of Selector that converts."""
@@ -23,7 +25,7 @@ class Casts(Arithmetic):
     if source is dtypes.bool: return self.from_bool(value, target)
     if dtypes.is_int(source) and dtypes.is_int(target): return self.resize(u)
     name = f"{code_of(source)}_to_{code_of(target)}"
-    if name not in macros_of(self.generation.arch) or source.itemsize == 1 or target.itemsize == 1:
+    if name not in macros_of(self.generation.arch) or any(dtypes.is_int(x) and x.itemsize == 1 for x in (source, target)):
       raise CompileError(f"{self.function.name}: NVIDIA selection does not convert {source} to {target}")
     if source.itemsize == 2:
       word, high = self.half_of_word(u.src[0])

@@ -12,6 +12,7 @@ from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.capabilities import HALVES
+from tinyhw.isa.sass.macros import macros_of
 from tinyhw.isa.sass.select_cast import Casts, code_of
 from tinyhw.machine.inst import Access, Reg, RegClass
 from tinyhw.machine.macros import Macro
@@ -67,7 +68,19 @@ class Groups(Casts):
 
   def rounded_word(self, dtype: DType, low: UOp, high: UOp) -> Reg:
     """Two float32 as a word of two elements of 16 bits."""
-    return self.rounded_pair(dtype, *[self.in_register(self.value(u), 1) for u in (low, high)])
+    word = self.unpacked(low, high) if dtype is dtypes.float16 else None
+    return word or self.rounded_pair(dtype, *[self.in_register(self.value(u), 1) for u in (low, high)])
+
+  def unpacked(self, low: UOp, high: UOp) -> Reg | None:
+    """Two float32 that were fp8 of one kind as halves, which have all of their numbers, if an instruction converts two."""
+    sources = [u.src[0] for u in (low, high) if u.op is Ops.CAST and u.src[0].dtype in dtypes.fp8_ocp]
+    if len(sources) < 2 or sources[0].dtype is not sources[1].dtype: return None
+    name = f"two_{code_of(sources[0].dtype)}"
+    if name not in macros_of(self.generation.arch): return None
+    (value, first), (other, second) = map(self.place_of, sources)
+    if value is not other or first % 2 or second != first + 1:
+      value, first = self.gathered(regs.R[1], [(value, first), (other, second)] * 2), 0
+    return self.once(regs.R[1], f"{name}_high" if first % 4 else name, self.part(regs.R[1], value, first // 4))
 
   def rounded_pair(self, dtype: DType, low: Reg, high: Reg) -> Reg: return self.once(regs.R[1], f"both_to_{code_of(dtype)}", low, high)
 

@@ -41,11 +41,17 @@ def units_from(cls: RegClass, index: int) -> tuple[Unit, ...]:
   return () if cls.bank is regs.BARRIER or index == NOTHING.get(cls.bank) else tuple((cls.bank.name, index + k) for k in range(cls.units))
 
 @functools.lru_cache(maxsize=None)
+def reads_from(cls: RegClass, index: int, guard: bool) -> tuple[tuple[Unit, bool], ...]:
+  """The same with whether it decides what is executed."""
+  return tuple((unit, guard) for unit in units_from(cls, index))
+
+@functools.lru_cache(maxsize=None)
 def roles_of(row: Inst) -> tuple[tuple[tuple[int, Access, bool], ...], Uses]:
-  """Of each operand its position, what is done with it, and whether it decides what is executed; and Uses without registers."""
+  """Of each operand that may be a register its position, what is done with it, and whether it decides what is executed; Uses without registers."""
   roles = tuple((i, o.access, o.name == "guard" or row.pipe in ALWAYS_GUARD) for i, o in enumerate(row.operands))
   if row.encoding is BRANCH: return roles, Uses((), (), False, False)
   form: Form = row.isa
+  roles = tuple([role for role, spec in zip(roles, form.specs) if spec.register])
   view = next((word for word in (MAKES, WANTS) if word in form.properties), "")
   return roles, Uses((), (), form.result == "board", form.sources == "board", row.pipe == PRODUCTS, view)
 
@@ -57,7 +63,6 @@ def uses_of(inst: MInst) -> Uses:
   for i, access, guard in roles:
     value = inst.operands[i]
     if value.__class__ is not Reg: continue
-    units = units_from(value.cls, value.index)
-    if access & Access.READ: reads += [(unit, guard) for unit in units]
-    if access & Access.WRITE: writes += units
+    if access & Access.READ: reads += reads_from(value.cls, value.index, guard)
+    if access & Access.WRITE: writes += units_from(value.cls, value.index)
   return Uses(tuple(reads), tuple(writes), common.board and bool(writes), *common[3:])
