@@ -118,8 +118,10 @@ def test_runs_of_bytes() -> None:
           "UMOV UR4, 0x80", "UBLKCP.S.G [UR8], [UR6], UR4"]
   block = ran([*expect(128), *copy], [*WAIT, "LOP3.LUT R2, R1, 0x7c, RZ, 0xc0, !PT", f"LDS R4, [R2+{GOAL:#x}]"], PLANE)
   assert list(block.warps[1].registers[4]) == list(range(5, 37))
-  with pytest.raises(OutOfBounds, match="a number of bytes 0x82 is no multiple of 16"):
-    ran([*expect(128), *(line.replace("UR4, 0x80", "UR4, 0x82") for line in copy)], WAIT, PLANE)
+  for right, wrong, told in (("UR4, 0x80", "UR4, 0x82", "a number of bytes 0x82"), (f"UR8, {GOAL:#x}", "UR8, 0x408", "a copy to shared memory 0x408"),
+                             ("410", "418", "a copy from 0x.*418")):
+    lines = [line.replace(right, wrong) for line in copy]
+    with pytest.raises(OutOfBounds, match=f"{told} is no multiple of 16"): ran([*expect(128), *lines], WAIT, PLANE)
 
 LOAD = [f"LDS R4, [R1+{GOAL:#x}]", "MOV R5, R4"]
 START = [*expect(SIZE), *box(GOAL, (0, 0))]
@@ -157,13 +159,20 @@ def test_who_starts_a_copy_has_met_who_initialised_its_mbarrier() -> None:
     with pytest.raises((DataRace, UninitialisedRead), match="0x3f00"):
       block_of(scheduled(lines), threads=64, shared=16384, content=bytearray(PLANE), seed=seed, count=64).run()
 
+def test_maps() -> None:
+  """Strides have 36 bits of units of 16 bytes. Steps of dimensions that a tensor does not have mean nothing."""
+  made = tensor_copies.tensor_map(tensor_map(64, (64, 3, 5), (1 << 39, 5 << 37), (8, 2, 1), F32, 0, 4))
+  assert made == tensor_copies.TensorMap(64, 4, 16, (64, 3, 5), (4, 1 << 39, 5 << 37), (8, 2, 1))
+  assert tensor_copies.tensor_map(changed(52, 0x40)) == tensor_copies.tensor_map(PLANE[512:640])
+
 def changed(at: int, value: int) -> bytes:
   found = bytearray(PLANE[512:640])
   found[at] = value
   return bytes(found)
 
 @pytest.mark.parametrize("data, message", [
-  (changed(8, 1), "flags 0x.* have no meaning here yet"), (changed(0, 8), "which is no multiple of 16"), (changed(9, 11), "interleaved"),
+  (changed(8, 1), "flags 0x.* have no meaning here yet"), (changed(8, PLANE[520] | 0x50), "flags 0x3d0 have no meaning here yet"),
+  (changed(0, 8), "which is no multiple of 16"), (changed(9, 11), "interleaved"),
   (changed(52, 1), "steps between elements"), (changed(64, 3), "byte 64 says that a box has 3 bytes; it has 128"), (changed(72, 0), "byte 72"),
   (changed(55, 1), "a row of the box has 8 bytes"), (tensor_map(0, (64, 8), (128,), (32, 8), swizzle=3), "a row of the box has 64 bytes, a line of"),
   (tensor_map(0, (64, 8), (128,), (32, 8), kind=11), "there is no type 11")])
