@@ -150,6 +150,15 @@ def test_products_of_groups_of_bytes(dtype: DType, result: DType, name: str) -> 
   assert sum(inst.row.name == name for inst in placed) == 4
   check(optimized, "sm_90", data_for(kernel), optimized=False, meaning=kernel)
 
+@pytest.mark.parametrize("dtype, result, name", OF_BYTES[1:3], ids=[str(dtype) for dtype, _, _ in OF_BYTES[1:3]])
+def test_boxes_of_bytes(dtype: DType, result: DType, name: str) -> None:
+  """Factors of products of groups that the unit for boxes copies."""
+  kernel = product(64, 64, 512, dtype, result, True).replace(arg=KernelInfo(opts=(*opts_of(64, 1, 128), Opt(OptOps.BOX, 2, 1))))
+  optimized = optimize(kernel, of_groups(64, dtype, result))
+  names = [inst.row.name for _, inst, _ in assemble(lower(optimized, of_groups(64, dtype, result), "product"), "sm_90")[2]]
+  assert names.count(name) == 4 and "UTMALDG.plain" in names and not {"LDGSTS.plain", "LDG.plain", "STS"} & set(names)
+  check(optimized, "sm_90", data_for(kernel), optimized=False, meaning=kernel)
+
 @pytest.mark.parametrize("dtype, result, name", OF_BYTES, ids=[str(dtype) for dtype, _, _ in OF_BYTES])
 def test_bytes_must_lie_along_the_sum_for_products_of_groups(dtype: DType, result: DType, name: str) -> None:
   """The unit turns no panels of bytes."""
