@@ -5,12 +5,13 @@ The notation is explained in table.py.
 """
 from __future__ import annotations
 import functools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.sass.modifiers import Enumeration
-from tinyhw.machine.bits import Format, fmt
 from tinyhw.machine.inst import Access, Inst, RegClass
+if TYPE_CHECKING:
+  from tinyhw.machine.bits import Format
 
 # ---- generations
 
@@ -67,6 +68,7 @@ WORD_BITS, CONTROL_BIT = 128, 105  # bits of an instruction, and the first one o
 
 def layout(places: dict[str, tuple[Ranges, bool]], constants: dict[Ranges, int]) -> Format:
   """The format of an instruction without its control word: fields by name with whether they are signed, bits that never change, zeros elsewhere."""
+  from tinyhw.machine.bits import fmt  # the encoder needs no format
   bits = ["0"] * CONTROL_BIT
   for at, value in constants.items():
     for low, high in at:

@@ -12,7 +12,6 @@ from typing import Any
 from tinyhw.errors import DecodeError, EncodeError, ParseError, TinyError
 from tinyhw.isa.sass import alias
 from tinyhw.isa.sass.control import USUAL, Control, parse_prefix
-from tinyhw.isa.sass.decode import decode
 from tinyhw.isa.sass.encode import BYTES, encode
 from tinyhw.isa.sass.form import Form
 from tinyhw.isa.sass.operands import parse_token, show_token, split_operands, word_of
@@ -29,10 +28,12 @@ def assemble(text: str, arch: str) -> bytes:
 
 def disassemble(code: bytes, arch: str) -> str:
   """The text of one instruction at address 0, behind its control word."""
+  from tinyhw.isa.sass.decode import decode  # who compiles reads no bytes
   return f"{decode(code, 0, arch)[1]} {plain(code, arch)}"
 
 def plain(code: bytes, arch: str) -> str:
   """The text of one instruction at address 0, without its control word."""
+  from tinyhw.isa.sass.decode import decode  # who compiles reads no bytes
   if len(code) > BYTES: raise DecodeError(f"an instruction has {BYTES} bytes, got {len(code)}")
   return show(*decode(code, 0, arch))
 
