@@ -104,6 +104,11 @@ def test_the_first_factor_in_registers() -> None:
   block.run()
   assert sums_of(block, 16) == [[word_of(x) for x in row] for row in product_of(a, b)]
   with pytest.raises(MissingWait, match="R17 belongs to an asynchronous product"): program([*lines, "MOV R17, RZ"], bytes(memory)).run()
+  block = program([*lines, lines[-1].replace("R24", "R32"), DONE], bytes(memory))   # several may read a factor
+  block.run()
+  assert sums_of(block, 16, 32) == sums_of(block, 16)
+  with pytest.raises(MissingWait, match="R16 belongs to another asynchronous product"):
+    program([*lines, lines[-1].replace("R24", "R16")], bytes(memory)).run()
 
 def test_sums_in_halves() -> None:
   a, b = numbers(64, 16, 7), numbers(16, 16, 8)
