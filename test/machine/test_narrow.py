@@ -46,6 +46,7 @@ def narrow(found: Found, values: dict[UOp, float], high: bool, dtype: DType) -> 
   """What was found in the narrow type. values: by the widened element."""
   if isinstance(found, Neighbours):
     element = found.high if high else found.low
+    if element.dtype is dtypes.bool: return values[element]
     value = element.arg if element.op is Ops.CONST else values[UOp(Ops.CAST, dtypes.float32, (element,))]
     return -value if found.signs[high] else value
   result = MEANINGS[found.op](*[narrow(s, values, high, dtype) for s in found.sources])
@@ -88,6 +89,19 @@ def test_what_is_found_has_the_bits_of_float32(dtype: DType, name: str) -> None:
       for which, u in enumerate((low, high)):
         assert same(narrow(found, values, bool(which), dtype), end(wide(u, values)), dtype), f"{name} of {x!r}, {y!r}"
 
+def test_choices_by_truths_of_any_kind() -> None:
+  a, b, c, d = elements(dtypes.float16, 2)
+  p, q = (UOp(Ops.DEFINE_VAR, dtypes.bool, (), (name, False, True)) for name in "pq")
+  finder = Finder(dtypes.float16, ALL, lambda x, y: True)
+  found = finder.rounded(where(p, a, negative(b)), where(q, c, negative(d)))
+  assert found is not None
+  for truths in ((False, True), (True, False)):
+    values: dict[UOp, Any] = {a: 1.5, b: -0.0, c: -3.0, d: 2.0 ** -24, **dict(zip((p, q), truths))}
+    assert [narrow(found, values, high, dtypes.float16) for high in (False, True)] == [values[a] if truths[0] else -values[b],
+                                                                                       values[c] if truths[1] else -values[d]]
+  variable = UOp(Ops.ACC, dtypes.bool, (UOp.const(dtypes.bool, True),), 0)
+  assert finder.rounded(where(variable, a, b), where(variable, c, d)) is None, "it may have changed"
+
 def test_what_would_have_other_bits_is_not_found() -> None:
   a, b, c, d = elements(dtypes.float16, 2)
   def found(low: UOp, high: UOp, dtype: DType = dtypes.float16) -> Found | None: return Finder(dtype, ALL, lambda x, y: True).rounded(low, high)
@@ -95,7 +109,8 @@ def test_what_would_have_other_bits_is_not_found() -> None:
   assert found(larger(a * b, 0.0), larger(c * d, 0.0)) is None, "a small negative product is 0.0 where it is chosen, and would be -0.0"
   assert found(larger(a + b, 0.1), larger(c + d, 0.1)) is None and found(a + 0.1, c + 0.1) is None, "0.1 is no float16"
   assert found(a + b, c * d) is None and found(larger(a + b, 1.0), smaller(c + d, 1.0)) is None and found(a + b + a, c + d + c) is None
-  assert found(where(less(a + b, a), a, b), where(less(c + d, c), c, d)) is None, "a comparison of what is not rounded yet"
+  compared = found(where(less(a + b, a), a, b), where(less(c + d, c), c, d))
+  assert isinstance(compared, Both) and isinstance(compared.sources[0], Neighbours), "what is not rounded yet is compared as it is"
   assert found(a + b, c + d, dtypes.bfloat16) is None, "elements of another type"
   assert Finder(dtypes.float16, frozenset({Ops.ADD}), lambda x, y: True).rounded(a * b, c * d) is None, "what an ISA has not"
 
@@ -103,8 +118,21 @@ def test_operands_are_in_the_order_in_which_they_stand_beside_each_other() -> No
   a, b, c, d = elements(dtypes.float16, 2)
   beside = {(x.src[0], y.src[0]) for x, y in ((a, c), (b, d))}
   finder = Finder(dtypes.float16, ALL, lambda x, y: (x, y) in beside)
-  assert finder.rounded(a + b, d + c) == Both(Ops.ADD, (Neighbours(a.src[0], c.src[0]), Neighbours(b.src[0], d.src[0])))
-  assert finder.rounded(minus(a, b), d + c) == Both(Ops.ADD, (Neighbours(a.src[0], c.src[0]), Neighbours(b.src[0], d.src[0], (True, False))))
+  for low, signs in ((a + b, (False, False)), (minus(a, b), (True, False))):
+    found = finder.rounded(low, d + c)
+    assert isinstance(found, Both) and found.op is Ops.ADD
+    assert found.sources == (Neighbours(a.src[0], c.src[0]), Neighbours(b.src[0], d.src[0], signs))
+
+def test_what_is_used_often_is_looked_at_once() -> None:
+  """Each step of a network of choices uses both results of the one before it: the expression has 2**depth leaves."""
+  a, b, c, d = elements(dtypes.float16, 2)
+  low, high = [a, b], [c, d]
+  def step(x: UOp, y: UOp) -> list[UOp]: return [where(less(x, y), x, y), where(less(x, y), y, x)]
+  for _ in range(10): low, high = step(*low), step(*high)
+  finder = Finder(dtypes.float16, ALL, lambda x, y: True)
+  assert isinstance(finder.rounded(low[0], high[0]), Both) and len(finder.known) == 3 * 10 + 1
+  for _ in range(500): low, high = step(*low), step(*high)
+  assert finder.rounded(low[0], high[0]) is None, "that deep"
 
 def test_a_variable_may_have_changed() -> None:
   variable = UOp(Ops.ACC, dtypes.float16, (UOp.const(dtypes.float16, 0.0),), 0)

@@ -14,6 +14,7 @@ Found here is what is computed (`Finder`); which elements stand beside each othe
 """
 from __future__ import annotations
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from tinyhw.arithmetic import round_to
@@ -63,23 +64,27 @@ def parts_of(u: UOp) -> Parts:
 # ***** two values at once *****
 
 class Neighbours(NamedTuple):
-  """Two numbers of the narrow type as they stand, or constants, and whether each of them is negated."""
+  """Two numbers of the narrow type as they stand, or constants, and whether each of them is negated; as the condition of a WHERE two truths."""
   low: UOp
   high: UOp
   signs: tuple[bool, bool] = (False, False)
 
-class Both(NamedTuple):
-  """The same operation for two neighbours: ADD, MUL, NEG, WHERE; comparisons, and logic of their results."""
+@dataclass(frozen=True, eq=False)
+class Both:
+  """The same operation for two neighbours: ADD, MUL, NEG, WHERE; comparisons, and logic of their results. One object for what is used twice."""
   op: Ops
   sources: tuple[Both | Neighbours, ...]
 
 Found = Both | Neighbours
+LEVELS = 24  # of operations in each other; deeper ones are left alone
 Beside = Callable[[UOp, UOp], bool]  # whether two narrow numbers stand in one register, so that an instruction can take both
 
 class Finder:
-  """Finds pairs. dtype: the narrow type; ops: what an ISA has for pairs of it."""
+  """Finds pairs. dtype: the narrow type; ops: what an ISA has for pairs of it. known: what has been looked at; level: how deep this is."""
 
   def __init__(self, dtype: DType, ops: frozenset[Ops], beside: Beside):
+    self.known: dict[tuple[UOp, UOp], Found | None] = {}
+    self.level = 0
     self.dtype, self.ops, self.beside = dtype, ops - {Ops.MUL} if dtype is not dtypes.float16 else ops, beside
 
   def rounded(self, low: UOp, high: UOp) -> Found | None:
@@ -116,6 +121,18 @@ class Finder:
 
   def exact(self, low: UOp, high: UOp) -> Found | None:
     """Two float32 that are numbers of the type."""
+    return self.once(low, high, self.numbers)
+
+  def once(self, low: UOp, high: UOp, find: Callable[[UOp, UOp], Found | None]) -> Found | None:
+    """Each two are looked at once, unless they are too deep inside of others."""
+    key = low, high
+    if key not in self.known and self.level < LEVELS:
+      self.level += 1
+      self.known[key] = find(low, high)
+      self.level -= 1
+    return self.known.get(key)
+
+  def numbers(self, low: UOp, high: UOp) -> Found | None:
     (a, minus), (b, other) = unsigned(low), unsigned(high)
     if self.stands(a) and self.stands(b): return Neighbours(self.element(a), self.element(b), (minus, other))
     if low.op is not high.op: return None
@@ -124,13 +141,20 @@ class Finder:
     return self.arithmetic(low, high) if is_zero_and_number(low) and is_zero_and_number(high) else None
 
   def choice(self, low: UOp, high: UOp) -> Both | None:
-    condition = self.truth(low.src[0], high.src[0]) if Ops.WHERE in self.ops else None
-    values = [self.exact(a, b) for a, b in zip(low.src[1:], high.src[1:])] if condition is not None else [None]
-    if condition is None or None in values: return None
-    return Both(Ops.WHERE, (condition, *(v for v in values if v is not None)))
+    """By what both have in common, or by two truths of any kind. Variables may have changed since."""
+    if Ops.WHERE not in self.ops: return None
+    values = [self.exact(a, b) for a, b in zip(low.src[1:], high.src[1:])]
+    if None in values: return None
+    first, second = low.src[0], high.src[0]
+    condition = self.truth(first, second)
+    if condition is None and Ops.ACC in (first.op, second.op): return None
+    return Both(Ops.WHERE, (condition or Neighbours(first, second), *(v for v in values if v is not None)))
 
-  def truth(self, low: UOp, high: UOp) -> Both | None:
+  def truth(self, low: UOp, high: UOp) -> Found | None:
     """Two conditions: a comparison of exact numbers, or logic of such."""
+    return self.once(low, high, self.common_truth)
+
+  def common_truth(self, low: UOp, high: UOp) -> Both | None:
     if low.op is not high.op or low.op not in self.ops: return None
     if low.op in GroupOp.Comparison: return self.same(low, high, self.exact) if low.src[0].dtype is dtypes.float32 else None
     return self.same(low, high, self.truth) if low.dtype is dtypes.bool else None

@@ -21,6 +21,7 @@ CONVERSIONS = ("HADD2.F32", "F2FP", "PRMT", "FADD", "FMUL", "FSETP", "SEL")
 
 def code(dtype: DType, rng: random.Random) -> Any:
   """A corner, a small number, or any."""
+  if dtype is dtypes.bool: return rng.random() < 0.5
   word = rng.choice((rng.choice(CORNERS), rng.getrandbits(16), rng.getrandbits(10) | rng.getrandbits(1) << 15))
   return from_bytes(word.to_bytes(2, "little"), dtype) if dtype in HALVES else rng.uniform(-4, 4)
 
@@ -88,6 +89,21 @@ def test_choices_are_made_by_masks(dtype: DType, arch: str) -> None:
     found = counted(sink, arch, "HSET2", "LOP3", "HADD2", *CONVERSIONS)
     assert found[:3] == [count * COPIES // 2 for count in (masks, choices, sums)] and not any(found[3:]), f"{value}: {found}"
     for seed in range(2): compare(sink, arch, seed)
+
+@pytest.mark.parametrize("dtype, arch", [*((dtypes.float16, arch) for arch in ARCHS), (dtypes.bfloat16, "sm_90")])
+def test_choices_by_truths_that_are_no_masks(dtype: DType, arch: str) -> None:
+  """Two words are chosen, and half of each is taken; elements are not converted for that."""
+  a, b, _, ranges = elements(dtype)
+  lane, k = ranges
+  truth = UOp.param(4, dtypes.bool, LANES * COPIES).index(lane * COPIES + k).load()
+  for value in (where(truth, a, b), where(truth, a, constant(0.0)), where(truth, constant(-1.5), a)):
+    sink = kernel(dtype, value, ranges)
+    assert counted(sink, arch, "SEL", "PRMT", "HADD2.F32", "F2FP") == [COPIES, COPIES // 2, 0, 0]
+    compare(sink, arch)
+  same = UOp.param(4, dtypes.bool, LANES).index(lane).load()
+  sink = kernel(dtype, where(same, a, b), ranges)
+  assert counted(sink, arch, "SEL", "PRMT", "F2FP") == [COPIES // 2, 0, 0], "one truth for both"
+  compare(sink, arch)
 
 @pytest.mark.parametrize("dtype, arch", [*((dtypes.float16, arch) for arch in ARCHS), (dtypes.bfloat16, "sm_90")])
 def test_a_bound_is_one_instruction(dtype: DType, arch: str) -> None:

@@ -123,8 +123,11 @@ class Arithmetic(Fused):
     condition, yes, no = (self.value(s) for s in u.src)
     if u.dtype is dtypes.bool: return self.op(regs.P, "p_choose", condition, yes, no)
     if u.dtype.itemsize == 8: return self.op(regs.R[2], "choose64", condition, yes, no)
-    if not isinstance(yes, Reg) and isinstance(no, Reg): return self.op(regs.R[1], "choose_not", condition, no, yes)
-    return self.op(regs.R[1], "choose", condition, yes, no)
+    return self.op(regs.R[1], *self.choice_of(condition, yes, no))
+
+  def choice_of(self, condition: Any, yes: Any, no: Any) -> tuple[str, Any, Any, Any]:
+    """The macro of a choice of 32 bits and its sources: a constant has a place as the second one."""
+    return ("choose_not", condition, no, yes) if not isinstance(yes, Reg) and isinstance(no, Reg) else ("choose", condition, yes, no)
 
 class Limit(NamedTuple):
   """A number that a constant bounds."""

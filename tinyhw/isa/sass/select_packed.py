@@ -66,7 +66,7 @@ class Packed(Groups):
     return self.op(regs.R[1], "xor32", word, signs) if signs else word
 
   def computed(self, found: Both, dtype: DType) -> Reg:
-    op, sources = found
+    op, sources = found.op, found.sources
     if op is Ops.NEG: return self.op(regs.R[1], "xor32", self.both(sources[0], dtype), SIGNS)
     if op is Ops.WHERE: return self.chosen(found, dtype)
     if op in LOGIC: return self.op(regs.R[1], LOGIC[op], *[self.both(s, dtype) for s in sources])
@@ -90,11 +90,18 @@ class Packed(Groups):
       nan, least = EXTREMES[limit]
       bound, x = (yes, no) if is_constant(yes) else (no, yes)
       return self.packed_line(f"HMNMX2{kind_of(dtype)}{nan}", dtype, x, bound, f", {least}")
+    if isinstance(condition, Neighbours): return self.chosen_by_truths(condition, yes, no, dtype)
     mask = self.both(condition, dtype)
     for name, kept, other in (("choose_bits", no, yes), ("choose_bits_not", yes, no)):
       if not isinstance(other, Neighbours) or not is_constant(other): continue
       return self.op(regs.R[1], name, mask, constant_word(other, dtype), self.both(kept, dtype))
     return self.op(regs.R[1], "choose_bits", mask, self.both(yes, dtype), self.both(no, dtype))
+
+  def chosen_by_truths(self, condition: Neighbours, yes: Found, no: Found, dtype: DType) -> Reg:
+    """By a truth for each half: whole words are chosen by each of them, and half of each is taken."""
+    words = [constant_word(s, dtype) if isinstance(s, Neighbours) and is_constant(s) else self.both(s, dtype) for s in (yes, no)]
+    low, high = (self.once(regs.R[1], *self.choice_of(self.value(truth), *words)) for truth in (condition.low, condition.high))
+    return low if low is high else self.op(regs.R[1], "beside", low, high)
 
   # ***** operands *****
 
