@@ -7,7 +7,7 @@ from sass_warps import assembled
 from tinyhw.emulator.errors import MissingWait
 from tinyhw.emulator.nvidia.decoded import made_ready
 from tinyhw.emulator.nvidia.foresight import Known, foresee, known
-from tinyhw.emulator.nvidia.products import KnownProducts
+from tinyhw.emulator.nvidia.products import KnownProducts, Products
 from tinyhw.emulator.nvidia.strict import Schedule
 
 START = known(Schedule())
@@ -33,6 +33,13 @@ def test_what_is_known() -> None:
   assert ages(f"{PRODUCT}RZ, !UPT, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x1") == [(unit, 1) for unit in sums]
   assert ages(f"{PRODUCT}RZ, !UPT, gsb0", DONE) == []
   assert ages(f"{PRODUCT}RZ, !UPT", DONE) == [(unit, 0) for unit in sums], "it is in no group yet"
+
+def test_what_is_told_is_known() -> None:
+  """As a schedule that stands for a warp's begins where the warp is."""
+  found, made = products(ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", "FADD R1, R0, R0"), Products()
+  assert found.touched and found.taken
+  made.tell(found)
+  assert made.known() == found
 
 def test_haste_is_foreseen() -> None:
   assert state(ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", "FADD R0, R24, R24") is None

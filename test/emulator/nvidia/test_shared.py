@@ -93,6 +93,27 @@ def test_fences() -> None:
   assert m.look(other, 0, 4) == bytes(4)
   with pytest.raises(DataRace, match="must execute"): m.look(other, 0, 8)
 
+def test_copies_of_tensors_overwrite_what_is_visible_to_them() -> None:
+  m = memory()
+  m.store(0, 0, bytes(8))
+  other = m.actor("a copy")
+  m.acquire(other, m.release(0))
+  with pytest.raises(DataRace, match="what wave 0 has stored: that wave must execute FENCE.VIEW.ASYNC.S"): m.expect(other, 0, 8)
+  m.fence(0)
+  with pytest.raises(DataRace, match="wave 0 does make visible to products and copies there"): m.expect(other, 0, 8)
+  m.acquire(other, m.release(0))
+  m.expect(other, 0, 8)
+
+def test_atomic_operations_race_with_products() -> None:
+  m = memory()
+  m.store(0, 0, bytes(8))
+  m.fence(0)
+  other = m.actor("a product")
+  m.acquire(other, m.release(0))
+  assert m.look(other, 0, 4) == bytes(4)
+  m.touch(0, 4, 4, ATOMIC)
+  with pytest.raises(DataRace, match="wave 0 does atomic operation there"): m.look(other, 0, 8)
+
 def test_copies_under_way() -> None:
   m = memory()
   m.start(0, 0, 4)
