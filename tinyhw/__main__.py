@@ -71,9 +71,9 @@ def viz(arguments: Sequence[str]) -> int:
   return 0
 
 def emulate(arguments: Sequence[str]) -> int:
-  """Run a kernel of an AMD GPU on a virtual compute unit that forgives nothing, with a trace, stops, and registers lane by lane."""
+  """Run a kernel of an AMD or NVIDIA GPU on a virtual one that forgives nothing, with a trace, stops, and registers lane by lane."""
   if not arguments: raise UsageError("a file and --arch are expected; `emulate --help` says what else there is")
-  command = importlib.import_module("tinyhw.emulator.amd.command")
+  command = importlib.import_module("tinyhw.emulator.command")
   if HELP & set(arguments): print(f"usage: python3 -m tinyhw emulate {command.USAGE}\n\n{command.__doc__}")
   return 0 if HELP & set(arguments) else int(command.run(arguments))
 

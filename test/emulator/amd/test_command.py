@@ -1,12 +1,13 @@
-"""`emulate`: a kernel from text, its buffers, the trace, stops, and what is said about mistakes."""
+"""`emulate` with an AMD GPU: a kernel from text, the trace, stops, and what is said about mistakes."""
 from __future__ import annotations
 from pathlib import Path
 
 import pytest
 
-from tinyhw.emulator.amd.command import Buffer, assemble_all, request, run
+from tinyhw.emulator.amd.command import AmdMachine
+from tinyhw.emulator.command import assemble_all, request, run
 from tinyhw.emulator.errors import MissingWait
-from tinyhw.errors import ArgumentError, MissingFileError, ParseError
+from tinyhw.errors import ArgumentError, ParseError
 
 SAXPY = """
 // y = 2 x + y
@@ -22,6 +23,8 @@ compute:
   global_store_b32 v1, v3, s[6:7]
   s_endpgm
 """
+
+MACHINE = AmdMachine(request(["k.s", "--arch", "gfx1100"]))
 
 def execute(tmp_path: Path, text: str, *arguments: str) -> list[str]:
   path, lines = tmp_path / "kernel.s", []
@@ -52,25 +55,13 @@ def test_loops_waves_and_bytes(tmp_path: Path) -> None:
   text = "s_mov_b32 s4, 3\nagain:\ns_sub_u32 s4, s4, 1\ns_cmp_eq_u32 s4, 0\ns_cbranch_scc1 done\ns_branch again\ndone: \ns_endpgm"
   lines = execute(tmp_path, text, "--arch=gfx1100", "--threads=64", "--show=s4")
   assert lines == ["26 instructions by 2 waves", "wave 0: s4 = 0x0", "wave 1: s4 = 0x0"]
-  code, labels = assemble_all(text, "gfx1100")
+  code, labels = assemble_all(text, MACHINE)
   assert labels == {"again": 4, "done": 20}
   path = tmp_path / "kernel.bin"
   path.write_bytes(code)
   found: list[str] = []
   run([str(path), "--arch", "gfx1100", "--threads", "64", "--stop", "0x14", "--show", "scc"], found.append)
   assert sorted(found) == ["  scc = 1", "  scc = 1", "26 instructions by 2 waves", *(f"stop: wave {n} at +0x14: s_endpgm" for n in (0, 1))]
-
-def test_buffers() -> None:
-  assert Buffer("u32:3").data == bytes(12) and Buffer("u8=1,2").data == b"\1\2" and Buffer("i32:iota:2").show() == "0 1"
-  for wrong in ("f33:4", "f32", "u8=300", "f32=a", "u32:iota", "f32:-3", "u32:iota:-1", "f32:99999999999", "u8:0x1000001"):
-    with pytest.raises(ArgumentError, match="is no buffer|number is expected"): Buffer(wrong)
-
-@pytest.mark.parametrize("arguments,why", [
-  (["k.s"], "a file and --arch"), (["k.s", "j.s", "--arch", "gfx1100"], "one file"), (["k.s", "--arch"], "wants a value"),
-  (["k.s", "--frames", "3"], "no option --frames"), (["k.s", "--seed", "x"], "a number is expected"),
-  (["k.s", "--show", "q1"], "no register to show")])
-def test_command_lines_that_are_refused(arguments: list[str], why: str) -> None:
-  with pytest.raises(ArgumentError, match=why): request(arguments)
 
 @pytest.mark.parametrize("arch, option, why", [
   ("gfx1100", "--lds -4", "0 or more is expected, up to 65536"), ("gfx1100", "--lds 999999999", "up to 65536"),
@@ -83,9 +74,9 @@ def test_command_lines_that_are_refused(arguments: list[str], why: str) -> None:
   ("gfx1100", "--show v300", "has 256 registers of the kind v; with --vgprs 256"), ("gfx942", "--show v128", "has 128 registers of the kind v"),
   ("gfx1100", "--show a0", "has 0 registers of the kind a"), ("gfx1100", "--show s[104:106]", "has 106 registers of the kind s"),
   ("gfx1100", "--show v[5:3]", r"--show v\[5:3\]"), ("gfx1100", "--scratch -1", "0 or more"), ("gfx1100", "--seed -1", "0 or more is expected"),
-  ("gfx1100", "--most 0", "1 or more is expected"), ("gfx1100", "--buffer f32:1 " * 64, "64 buffers are too many; there is room for 63")])
+  ("gfx1100", "--most 0", "1 or more is expected"), ("gfx1100", "--show q1", "no register to show")])
 def test_what_a_chip_has_not_is_refused(arch: str, option: str, why: str) -> None:
-  with pytest.raises(ArgumentError, match=why): request(["k.s", "--arch", arch, *option.split()])
+  with pytest.raises(ArgumentError, match=why): AmdMachine(request(["k.s", "--arch", arch, *option.split()]))
 
 def test_an_endless_kernel_is_stopped(tmp_path: Path) -> None:
   path, lines = tmp_path / "kernel.s", list[str]()
@@ -95,12 +86,8 @@ def test_an_endless_kernel_is_stopped(tmp_path: Path) -> None:
   assert lines[1].split()[:5] == ["wave", "0:", "v1:", "0", "0x5"] and lines[-1] == "buffer 0 (u8=7): 7"
 
 def test_labels_that_are_not_there_or_twice(tmp_path: Path) -> None:
-  with pytest.raises(ParseError, match="line 2: there is no label nowhere; there are here"): assemble_all("here:\ns_cbranch_scc0  nowhere", "gfx1100")
-  with pytest.raises(ParseError, match="line 3: there is a label here before"): assemble_all("here:\ns_nop 0\nhere:\ns_endpgm", "gfx1100")
-  assert assemble_all("s_branch -1", "gfx1100")[0] == assemble_all("here:\ns_branch here", "gfx1100")[0]
+  with pytest.raises(ParseError, match="line 2: there is no label nowhere; there are here"): assemble_all("here:\ns_cbranch_scc0  nowhere", MACHINE)
+  with pytest.raises(ParseError, match="line 3: there is a label here before"): assemble_all("here:\ns_nop 0\nhere:\ns_endpgm", MACHINE)
+  assert assemble_all("s_branch -1", MACHINE)[0] == assemble_all("here:\ns_branch here", MACHINE)[0]
   for stop, why in (("nolabel", "--stop nolabel: there is no such label; there are compute"), ("0x400", "--stop 0x400: the code has 0x.* bytes")):
     with pytest.raises(ArgumentError, match=why): execute(tmp_path, SAXPY, "--arch=gfx1100", "--stop", stop)
-
-def test_files_and_text_that_are_refused(tmp_path: Path) -> None:
-  with pytest.raises(MissingFileError, match="cannot be read"): run([str(tmp_path / "none.s"), "--arch", "gfx1100"])
-  with pytest.raises(ParseError, match="line 2: "): assemble_all("s_endpgm\nv_frobnicate v0", "gfx1100")

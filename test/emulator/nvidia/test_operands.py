@@ -1,10 +1,12 @@
 """Sources with their signs, results in some lanes, and modifiers that nobody knows."""
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from sass_warps import after, block_of, give, words
-from tinyhw.emulator.errors import UnknownInstruction
+from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.operands import Operands, put
 from tinyhw.emulator.nvidia.state import ALL, LANES
 from tinyhw.isa.sass.syntax import parse
@@ -28,6 +30,19 @@ def test_uniform_registers_are_the_same_in_all_lanes() -> None:
   warp.uniform[6], warp.uniform[7] = 0x3f800000, 0x40000000
   assert operands("FADD R0, R1, UR6").source("b", "f")(warp) == [1.0] * LANES
   assert operands("DADD R0, R2, UR6").source("c", "d")(warp)[0] == 2 + 0x3f800000 * 2.0 ** -51
+
+def test_words_of_constant_memory() -> None:
+  """Read as the operand's kind, with its sign; they are no immediates."""
+  bank = bytes(8) + struct.pack("<fId", -1.5, 0xfffffff0, 0.75)
+  warp = block_of(b"", constants=bank).warps[0]
+  assert operands("FADD R0, R1, -c[0x0][0x8]").source("b", "f")(warp) == [1.5] * LANES
+  assert operands("IADD3 R0, R1, c[0x0][0xc], RZ").source("b")(warp) == [0xfffffff0] * LANES
+  assert operands("DADD R4, R2, |c[0x0][0x10]|").source("c", "d")(warp) == [0.75] * LANES
+  assert operands("IMAD.WIDE R4, R2, R3, c[0x0][0x8]").raw("c", "q")(warp)[0] == int.from_bytes(bank[8:16], "little")
+  assert after(["MOV R3, c[0x0][0xc]", "IMAD.WIDE.U32 R4, RZ, RZ, c[0x0][0x8]"], constants=bank).registers[4][0] == 0xbfc00000
+  for text, why in (("MOV R0, c[0x0][0x18]", "bank 0 has 24 bytes"), ("MOV R0, c[0x2][0x0]", "constant bank 2 has not been given"),
+                    ("DADD R4, R2, c[0x0][0xc]", "no multiple of its size")):
+    with pytest.raises(OutOfBounds, match=why): after([text], registers={2: [0], 3: [0]}, constants=bank)
 
 def test_predicates() -> None:
   warp = block_of(b"", predicates={1: 0xff}).warps[0]

@@ -1,15 +1,13 @@
 """What a person sees of a wave: registers lane by lane, and what an instruction has changed.
 
-A register to show is `v4`, `v4:f32`, `s2`, `s[2:3]`, `vcc`, `exec`, `scc`, `m0`; types are those of notation.py (u32, i32, f32, f16, x32 for hex).
+A register to show is `v4`, `v4:f32`, `s2`, `s[2:3]`, `vcc`, `exec`, `scc`, `m0`; types are those of emulator/view.py.
 """
 from __future__ import annotations
 import re
-import struct
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from tinyhw.emulator.amd.floats import HALVES
 from tinyhw.emulator.amd.strict import SCC, scalar_name, vector_name
+from tinyhw.emulator.view import FORMATS, by_lane
 from tinyhw.errors import ArgumentError
 from tinyhw.isa.amd import regs
 
@@ -17,10 +15,6 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.decoded import Step
   from tinyhw.emulator.amd.state import Wave
 
-COLUMNS = 8  # lanes in a line
-FORMATS: dict[str, Callable[[int], str]] = {"x32": lambda x: f"{x:#x}", "u32": str, "i32": lambda x: str((x ^ 0x80000000) - 0x80000000),
-           "f32": lambda x: f"{struct.unpack('<f', struct.pack('<I', x))[0]:.6g}",
-           "f16": lambda x: f"{HALVES[x & 0xffff]:.4g},{HALVES[x >> 16]:.4g}"}
 _PLACE = re.compile(r"(?:([vas])(\d+)|([vas])\[(\d+):(\d+)\]|(vcc|exec|m0|scc))(?::(\w+))?$")
 _NAMED = {"vcc": regs.VCC, "exec": regs.EXEC, "m0": regs.M0}
 
@@ -59,9 +53,7 @@ def vector(wave: Wave, row: int, form: str) -> list[str]:
   name = vector_name(row)
   if row not in wave.strict.vectors: return [f"{name}: the kernel has no such register"]
   cells = [cell(wave, row, lane, form) for lane in range(wave.lanes)]
-  width = max(map(len, cells))
-  return [f"{name + ':' if not first else '':6}{first:3} " + " ".join(c.rjust(width) for c in cells[first:first + COLUMNS])
-          for first in range(0, wave.lanes, COLUMNS)]
+  return by_lane(name, cells)
 
 def cell(wave: Wave, row: int, lane: int, form: str) -> str:
   text = FORMATS[form](wave.u[row][lane]) if wave.strict.vectors.get(row, 0) >> lane & 1 else "-"

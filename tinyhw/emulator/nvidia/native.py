@@ -48,6 +48,7 @@ def computation(inst: MInst, registers: int, constants: int) -> Computation | No
   meaning = MEANINGS.get(inst.row.name)
   if meaning is None: return None
   o = Operands(inst)
+  if any(name.endswith("_bank") for name in o.values): return None   # operands in constant memory, which no compiled kernel has
   try:
     text = meaning if isinstance(meaning, str) else meaning(o)
     if not text: return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinyhw.emulator.errors import UnknownInstruction
+from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.numbers import (LONG, WORD, double_of, doubles_of, float_of, floats_of, halves_of, longs_of, longs_of_doubles, signed,
                                              words_of)
 from tinyhw.emulator.nvidia.state import ALL, LANES, ZEROS, Warp
@@ -74,6 +74,7 @@ class Operands:
   def raw(self, name: str, kind: str) -> Source:
     """A source as it stands."""
     value = self.values[name]
+    if f"{name}_bank" in self.values: return in_bank(self.number(f"{name}_bank"), value, kind)
     if not isinstance(value, Reg): return constant(value, kind, self.form.specs[self.form.index[name]].kind)
     index = value.index
     assert index is not None
@@ -137,6 +138,22 @@ def uniform(index: int, kind: str) -> Source:
   convert: dict[str, Callable[[Warp], Any]] = {
     "u": word, "s": lambda warp: signed(word(warp)), "f": lambda warp: float_of(word(warp)), "q": pair, "d": lambda warp: double_of(pair(warp))}
   return lambda warp: [convert[kind](warp)] * LANES
+
+def constants(warp: Warp, bank: int, address: int, size: int) -> bytes:
+  """Bytes of constant bank 0. Raises OutOfBounds."""
+  if bank: raise OutOfBounds(f"constant bank {bank} has not been given to this launch")
+  if address < 0 or address + size > len(warp.launch.constants):
+    raise OutOfBounds(f"constant memory {address:#x}: bank 0 has {len(warp.launch.constants)} bytes")
+  if address % size: raise OutOfBounds(f"an access of {size} bytes at {address:#x}: the address is no multiple of its size")
+  return warp.launch.constants[address:address + size]
+
+def in_bank(bank: int, offset: int, kind: str) -> Source:
+  """A word of a constant bank, or two of them, in all lanes."""
+  size = 8 if kind in ("q", "sq", "d") else 4
+  convert: dict[str, Callable[[int], Any]] = {
+    "u": int, "q": int, "s": signed, "sq": lambda x: signed(x, 64), "f": float_of, "d": double_of}
+  as_number = convert[kind]
+  return lambda warp: [as_number(int.from_bytes(constants(warp, bank, offset, size), "little"))] * LANES
 
 def constant(value: int, kind: str, field: str) -> Source:
   """An immediate in all lanes."""

@@ -9,7 +9,7 @@ from itertools import chain
 
 from tinyhw.emulator.errors import Misplaced, OutOfBounds, UninitialisedRead, UnknownInstruction
 from tinyhw.emulator.nvidia.numbers import WORD, signed
-from tinyhw.emulator.nvidia.operands import Operands, Source, put
+from tinyhw.emulator.nvidia.operands import Operands, Source, constants, put
 from tinyhw.emulator.nvidia.state import LANES, Warp, lanes_of
 from tinyhw.isa.sass import regs
 
@@ -127,14 +127,6 @@ def local_store(o: Operands) -> Step:
   return store(o, sum_of(o, False), local_scatter)
 
 # ***** constant memory *****
-
-def constants(warp: Warp, bank: int, address: int, size: int) -> bytes:
-  """Bytes of constant bank 0."""
-  if bank: raise OutOfBounds(f"constant bank {bank} has not been given to this launch")
-  if address < 0 or address + size > len(warp.launch.constants):
-    raise OutOfBounds(f"constant memory {address:#x}: bank 0 has {len(warp.launch.constants)} bytes")
-  aligned([address], size)
-  return warp.launch.constants[address:address + size]
 
 def constant_load(o: Operands) -> Step:
   size, is_signed = SIZES[o.word("csize")]

@@ -1,0 +1,130 @@
+"""What `python3 -m tinyhw emulate` (emulator/command.py) must know of NVIDIA's GPUs: their options, how a block starts, and its registers.
+
+Text is NVIDIA's own, with control words or without (then an instruction stalls for one cycle and waits for nothing); the first instruction is at
+address 0, as the disassembler shows it. A register to show is `R4`, `R4:f32`, `R[4:7]`, `UR4`, `P0`, `UP0`; types are those of emulator/view.py.
+"""
+from __future__ import annotations
+import re
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tinyhw.emulator.command import NAME, Machine, Option, Request, label_of
+from tinyhw.emulator.memory import FlatMemory
+from tinyhw.emulator.nvidia.block import Block
+from tinyhw.emulator.nvidia.chips import CHIPS
+from tinyhw.emulator.nvidia.decoded import Decoder
+from tinyhw.emulator.nvidia.grid import MOST_BARRIERS, MOST_LANES
+from tinyhw.emulator.nvidia.launch import Launch
+from tinyhw.emulator.nvidia.state import LANES, PREDICATES, REGISTERS, UNIFORM, lanes_of, named
+from tinyhw.emulator.view import FORMATS, by_lane
+from tinyhw.errors import ArgumentError
+from tinyhw.isa.sass.abi import ABI
+from tinyhw.isa.sass.encode import BYTES, encode
+from tinyhw.isa.sass.syntax import parse
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.nvidia.decoded import Decoded
+  from tinyhw.emulator.nvidia.state import Warp
+  from tinyhw.isa.sass.uses import Unit
+
+CODE = 0
+MOST_LOCAL = 1 << 16   # bytes of a lane
+COUNTS = {"R": REGISTERS, "UR": UNIFORM, "P": PREDICATES, "UP": PREDICATES}
+FLOATS = frozenset({"FADD", "FMUL", "FFMA", "FMNMX", "FSEL", "MUFU", "I2F"})   # their results are shown as such in a trace
+CHANGED = 4            # lanes of a register in a trace
+_PLACE = re.compile(r"(U?[RP])(?:(\d+)|\[(\d+):(\d+)\])(?::(\w+))?$")
+_TARGET = re.compile(r"([\w.$]+)(?=\s*$)")   # of a branch: its last operand
+
+class Place(NamedTuple):
+  """Registers to show: their bank, the first and the last one, and as what."""
+  bank: str
+  first: int
+  last: int
+  form: str
+
+def place(text: str) -> Place:
+  """What a text names. Raises ArgumentError."""
+  found = _PLACE.match(text)
+  form = found[5] or "x32" if found else ""
+  if found is None or form not in FORMATS:
+    raise ArgumentError(f"{text} is no register to show; R4, R4:f32, R[4:7], UR4, P0 and UP0 are, with {', '.join(FORMATS)} as types")
+  first, last = int(found[2] or found[3]), int(found[2] or found[4])
+  if not first <= last < COUNTS[found[1]]: raise ArgumentError(f"--show {text}: there are {found[1]}0 to {found[1]}{COUNTS[found[1]] - 1}")
+  return Place(found[1], first, last, form)
+
+class NvidiaMachine(Machine):
+  """See emulator/command.py."""
+  code, wave = CODE, "warp"
+
+  @classmethod
+  def options(cls, arch: str) -> Mapping[str, Option]:
+    if arch not in CHIPS: raise ArgumentError(f"--arch {arch}: there is no such virtual GPU; there are {', '.join(CHIPS)}")
+    return {"registers": (REGISTERS, 1, REGISTERS), "shared": (0, 0, CHIPS[arch].shared_kib << 10), "local": (0, 0, MOST_LOCAL)}
+
+  def __init__(self, asked: Request):
+    self.asked, self.threads = asked, (asked.threads or (LANES,))[0]
+    if len(asked.threads) > 1 or not 0 < self.threads <= MOST_LANES:
+      given = ",".join(map(str, asked.threads))
+      raise ArgumentError(f"--threads {given}: a number from 1 to {MOST_LANES} is expected: blocks have one dimension here")
+    self.shown = [place(text) for text in asked.shown]
+    for it in self.shown:
+      if it.bank == "R" and it.last >= asked.numbers["registers"]:
+        raise ArgumentError(f"--show R{it.last}: the kernel has {asked.numbers['registers']} registers, see --registers")
+
+  def size(self, line: str) -> int: return BYTES
+
+  def assembled(self, line: str, offset: int, labels: Mapping[str, int]) -> bytes:
+    target = _TARGET.search(line)
+    if target is not None and has_target(line) and NAME.fullmatch(target[1]):
+      line = f"{line[:target.start()]}{label_of(target[1], labels):#x}"
+    return encode(*parse(line, self.asked.arch, CODE + offset))
+
+  def start(self, code: bytes, memory: FlatMemory, buffers: Sequence[int], watch: Callable[[Any, Any], None]) -> tuple[Block, Sequence[Warp]]:
+    asked, given, program = self.asked, self.asked.numbers, FlatMemory()
+    program.add(CODE, bytearray(code))
+    constants = bytes(ABI[asked.arch].arguments) + struct.pack(f"<{len(buffers)}Q", *buffers) + bytes(64)
+    launch = Launch(Path(asked.file).name, asked.arch, CODE, given["registers"], constants, self.threads, 1, given["shared"], given["local"],
+                    MOST_BARRIERS)
+    block = Block(launch, 0, memory, given["seed"], Decoder(asked.arch, program.load), watch)
+    return block, list(block.warps)
+
+  def show(self, wave: Warp) -> list[str]:
+    return [line for it in self.shown for index in range(it.first, it.last + 1) for line in show(wave, (it.bank, index), it.form)]
+
+  def changes(self, wave: Warp, step: Decoded) -> str:
+    form = "f32" if step.inst.row.isa.mnemonic in FLOATS else "x32"
+    return "  ".join(f"{named(unit)}={changed(wave, unit, form)}" for unit in step.uses.writes)
+
+def has_target(line: str) -> bool:
+  """Whether an instruction's last operand is where it leads."""
+  return re.search(r"(?:^|\s)(?:BRA|BSSY|CALL)[.\s]", line) is not None
+
+def words(warp: Warp, unit: Unit) -> list[int]:
+  """A register or predicate of all lanes; one word for those that all share."""
+  bank, index = unit
+  if bank == "R": return warp.registers[index]
+  if bank == "UR": return [warp.uniform[index]]
+  if bank == "UP": return [warp.uniform_predicates[index] & 1]
+  return [warp.predicates[index] >> lane & 1 for lane in range(LANES)]
+
+def show(warp: Warp, unit: Unit, form: str) -> list[str]:
+  """Lines with a register. A lane that nothing has written is -, one that has ended stands in parentheses."""
+  found, known = words(warp, unit), warp.known[unit]
+  if unit in warp.schedule.written: return [f"{named(unit)}: its result has not been waited for"]
+  if len(found) == 1: return [f"{named(unit)} = {FORMATS[form](found[0]) if known else '-'}"]
+  if unit[0] == "P": form = "u32"
+  cells = [FORMATS[form](word) if known >> lane & 1 else "-" for lane, word in enumerate(found)]
+  return by_lane(named(unit), [cell if warp.active >> lane & 1 else f"({cell})" for lane, cell in enumerate(cells)])
+
+def changed(warp: Warp, unit: Unit, form: str) -> str:
+  """A register in a few words: those of the first lanes that run."""
+  if unit in warp.schedule.written: return "(pending)"
+  found = words(warp, unit)
+  if len(found) == 1: return FORMATS["x32"](found[0])
+  if unit[0] == "P": return f"{warp.predicates[unit[1]] & warp.active:#x}"
+  lanes = lanes_of(warp.active)
+  return " ".join(FORMATS[form](found[lane]) for lane in lanes[:CHANGED]) + (" ..." if len(lanes) > CHANGED else "")
+
+MACHINE = NvidiaMachine
