@@ -14,12 +14,17 @@ from tinyhw.machine.code import Code
 
 # The longest stall; scoreboard 0 tells when a result is there, scoreboard 1 when sources have been read
 FIXED, RESULT, SOURCES = "[B01----:R-:W-:-:S15] ", "[B01----:R-:W0:-:S15] ", "[B01----:R1:W-:-:S15] "
-CONTROL = {**dict.fromkeys(("S2R", "LDC", "LDG", "LDS", "LDL", "MUFU"), RESULT), **dict.fromkeys(("STG", "STS", "STL"), SOURCES)}
+CONTROL = {**dict.fromkeys(("S2R", "LDC", "LDG", "LDS", "LDL", "MUFU", "FENCE", "PHASECHK"), RESULT),
+           **dict.fromkeys(("STG", "STS", "STL", "SYNCS", "UTMACCTL", "UTMALDG"), SOURCES)}
 REGISTERS = 24
 
 def patient(text: str) -> str:
   """Each line behind a control word that waits for all before."""
-  return "\n".join(CONTROL.get(line.split()[0].partition(".")[0], FIXED) + line for line in text.splitlines())
+  return "\n".join(control_of(next(word for word in line.split() if word[0] != "@").split(".")) + line for line in text.splitlines())
+
+def control_of(name: list[str]) -> str:
+  """The control word of an instruction, by the words of its name; PHASECHK is one of SYNCS that has a result."""
+  return CONTROL.get("PHASECHK" if "PHASECHK" in name else name[0], FIXED)
 
 # R0: the number of the work-item; R4: the first argument
 INDEX = """S2R R0, SR_TID.X

@@ -148,6 +148,15 @@ def test_rules(lines: list[str], then: list[str], error: type[EmulatorError], me
   for seed in range(2):
     with pytest.raises(error, match=message): ran(lines, then, PLANE, seed=seed)
 
+def about_maps(word: str, at: int) -> list[str]:
+  return [f"UMOV UR4, {at & 0xffffffff:#x}", f"UMOV UR5, {at >> 32:#x}", f"UTMACCTL.{word} [UR4]"]
+
+@pytest.mark.parametrize("word", ["IV", "PF"])
+def test_what_the_unit_knows_of_a_map(word: str) -> None:
+  """Forgetting it, or having it read, changes nothing here; the place is looked at."""
+  ran([*about_maps(word, MAP), *expect(SIZE), *box(GOAL, (0, 0))], WAIT, PLANE)
+  with pytest.raises(OutOfBounds, match="a tensor map at .* is no multiple of 64"): ran(about_maps(word, MAP + 32), [], PLANE)
+
 def test_what_was_stored_before_is_overwritten_behind_a_fence() -> None:
   ran([f"STS [R1+{GOAL:#x}], RZ", "FENCE.VIEW.ASYNC.S", *START], WAIT, PLANE)
 
