@@ -30,7 +30,8 @@ def test_a_box_that_a_signal_counts() -> None:
   (BOX.replace(arg=Box((64, 17), (1, 64), (64, 8))), "last element is 1087, of 1024"),
   (BOX.replace(src=(LOCAL, ZERO, ONE)), "not of .PARAM"), (BOX.replace(arg=Box((64, 16), (1, 64), (32, 8))), "lines of 64 bytes"),
   (UOp(Ops.FETCH, VOID, (GOAL, ELEMENT), 0), "of 0 elements"), (UOp(Ops.FETCH, VOID, (ELEMENT, ELEMENT), 8), "not from memory to local memory"),
-  (UOp(Ops.SIGNALS, VOID, (LOCAL,)), "not of local memory of uint64"), (UOp(Ops.COMMIT, VOID, (GOAL,)), "nor of .a signal, gate"),
+  (UOp(Ops.SIGNALS, VOID, (LOCAL,)), "not of local memory of uint64"),
+  (UOp(Ops.SIGNALS, VOID, (COUNT,), "never"), "neither begins nor ends"), (UOp(Ops.COMMIT, VOID, (GOAL,)), "nor of .a signal, gate"),
   (UOp(Ops.COMMIT, VOID, (SIGNAL, ZERO)), "gate of type"), (UOp(Ops.WAIT, VOID, (SIGNAL,), 0), "nor for .a signal, phase"),
   (UOp(Ops.WAIT, VOID, (), -1), "leaves -1 groups")])
 def test_what_is_wrong_is_told(wrong: UOp, said: str) -> None:

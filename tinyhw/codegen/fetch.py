@@ -123,6 +123,7 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
   inner += copier.made
   copier.made = []
   rest = moved_reads(copier, uops[body.barrier + 1:], arrays, offsets)
+  if signals is not None and in_loop(uops[:body.start]): rest = ended(rest, counter, signals)
   gone = {fill.store for fill in fills}
   kept = [u for u in inside if u not in gone and u.op is not Ops.BARRIER]
   return [*with_signals([arrays.get(u, u) for u in uops[:body.start]], signals), *before, counter, *start, *kept, *inner, *rest]
@@ -142,6 +143,11 @@ def with_signals(uops: list[UOp], signals: UOp | None) -> list[UOp]:
   if signals is None: return uops
   last = 1 + max(at for at, u in enumerate(uops) if u.op is Ops.DEFINE_LOCAL)
   return [*uops[:last], signals, *uops[last:]]
+
+def ended(uops: list[UOp], counter: UOp, signals: UOp) -> list[UOp]:
+  """The uops with an end of the signals behind that of their loop, when nobody looks any more: a loop around begins them again."""
+  behind = 1 + next(at for at, u in enumerate(uops) if u.op is Ops.END and u.src[0] is counter)
+  return [*uops[:behind], UOp(Ops.BARRIER), UOp(Ops.SIGNALS, dtypes.void, (signals,), "end"), *uops[behind:]]
 
 def phase_of(copier: Copier, signals: UOp, counter: UOp, stages: int) -> tuple[UOp, UOp]:
   """The signal of an iteration, and its phase."""

@@ -33,7 +33,9 @@ def _is_signal(u: UOp) -> bool: return u.op is Ops.INDEX and _counts(u.src[0])
 
 def _counts(u: UOp) -> bool: return u.op is Ops.DEFINE_LOCAL and u.dtype is dtypes.uint64
 
-def _signals(u: UOp) -> str | None: return None if len(u.src) == 1 and _counts(u.src[0]) else "not of local memory of uint64"
+def _signals(u: UOp) -> str | None:
+  if len(u.src) != 1 or not _counts(u.src[0]): return "not of local memory of uint64"
+  return None if u.arg in (None, "end") else f"neither begins nor ends, but {u.arg!r}"
 
 def _commit(u: UOp) -> str | None:
   if u.src and (len(u.src) > 2 or not _is_signal(u.src[0])): return "neither of nothing nor of (a signal, gate)"

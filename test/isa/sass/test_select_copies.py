@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from test.codegen.kernels import axis, data_for
+from test.codegen.kernels import axis, compare, data_for
 from test.isa.amd.test_matrix import product
 from test.isa.sass.machine import SASS, check
 from tinyhw.codegen.optimize import optimize
@@ -16,9 +16,11 @@ from tinyhw.emulator.errors import EmulatorError
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.control import Control, unpack
 from tinyhw.isa.sass.encode import encode
+from tinyhw.isa.sass.matrix import product_of_group
 from tinyhw.isa.sass.table import build, table
 from tinyhw.isa.sass.target import assemble
 from tinyhw.uop.enums import Ops
+from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import KernelInfo, UOp
 
 HALF, CAPABLE = dtypes.float16, capabilities("sm_90")
@@ -54,6 +56,23 @@ def test_a_batch_and_an_epilogue() -> None:
   kernel, program = boxed(UOp.sink(store))
   assert "UTMALDG.plain" in names(program)
   check(kernel, "sm_90")
+
+def test_a_loop_around_ends_signals_before_it_begins_them_again() -> None:
+  """A sum over two ranges, of which the outer one is a loop."""
+  batch, m, n, k = 2, 64, 64, 256
+  out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF, batch * m * k), UOp.param(2, HALF, batch * k * n)
+  i, j, z, x = axis(m, 0), axis(n, 1), axis(batch, 2, "REDUCE"), axis(k, 3, "REDUCE")
+  left, right = (place.load().cast(dtypes.float32) for place in (a.index(z * (m * k) + i * k + x), b.index(z * (k * n) + x * n + j)))
+  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in (0, 1, 3)), Opt(OptOps.BOX, 3, 1)
+  alone = replace(CAPABLE, matrix=(product_of_group(64, HALF),))   # which leaves both ranges of the sum as they are
+  kernel = UOp.sink(out.index(i * n + j).store((left * right).reduce(Ops.ADD, z, x), i, j), arg=KernelInfo(opts=opts))
+  program = lower(optimize(kernel, alone), alone, "product")
+  assert [u.arg for u in program.uops if u.op is Ops.SIGNALS] == [None, "end"]
+  data = data_for(kernel)
+  wanted, found = ({slot: list(values) for slot, values in data.items()} for _ in range(2))
+  evaluate(kernel, wanted)
+  SASS.execute(program, "sm_90", found)
+  compare("boxes in a loop", wanted, found, 0.0)
 
 @pytest.mark.parametrize("name, which", [("SYNCS.ARRIVE", 0), ("SYNCS.EXCH", 0), ("BAR", 0), ("WARPGROUP.DEPBAR", 0), ("UTMALDG.plain", 2)])
 def test_nothing_can_be_left_out(name: str, which: int) -> None:

@@ -136,7 +136,7 @@ class _Pseudo:
     self.text[u] = f"box {sizes} of {self.text[u.src[0]]} at ({first})"
 
   def barrier(self, u: UOp) -> None: self.line("barrier")
-  def signals(self, u: UOp) -> None: self.line(f"signals {self.text[u.src[0]]}")
+  def signals(self, u: UOp) -> None: self.line(f"signals {self.text[u.src[0]]}{' end' if u.arg else ''}")
 
   def commit(self, u: UOp) -> None:
     gate = f"if {strip_parens(self.text[u.src[1]])}: " if len(u.src) > 1 else ""

@@ -61,6 +61,8 @@ commit
   LDGDEPBAR
 expect%9+      p:p s:v1 b:v1 o:i
   @p SYNCS.ARRIVE.TRANS64 RZ, [s+URZ+o], b
+end_signal%9+  s:v1 o:i
+  SYNCS.CCTL.IV [s+URZ+o]
 phase_done%9+  d=p s:v1 b:v1 o:i
   SYNCS.PHASECHK.TRANS64.TRYWAIT d, [s+URZ+o], b
 wait           n:i

@@ -87,10 +87,16 @@ class Copies(Matrices):
   # ***** boxes *****
 
   def signals(self, u: UOp) -> None:
-    """SIGNALS: the first warp makes mbarriers. groups.py makes them visible to the unit before the next meeting."""
+    """SIGNALS: the first warp makes mbarriers, or ends them. groups.py makes them visible to the unit before the next meeting."""
+    address, count = self.abi.shared + self.offsets[u.src[0]], u.src[0].arg[1]
+    if u.arg == "end":
+      after = self.first_warp(None)
+      for k in range(count): self.emit("end_signal", regs.RZ, address + SIGNAL_BYTES * k)
+      self.go_on(after)
+      return
     maps = self.op(regs.R[2], "argument_b64", self.maps_slot)
     after = self.first_warp(None)
-    self.emit(begin(self.abi.shared + self.offsets[u.src[0]], u.src[0].arg[1], len(self.maps)), maps)
+    self.emit(begin(address, count, len(self.maps)), maps)
     self.go_on(after)
 
   def ask(self, u: UOp) -> None:
