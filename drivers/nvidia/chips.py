@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from tinyhw.autogen.nvidia import bank
+from tinyhw.machine.code import Code
 
 @dataclass(frozen=True)
 class Chip:
@@ -57,6 +58,14 @@ def chip_of(classes: Collection[int]) -> Chip | None:
 def newest(wanted: tuple[int, ...], classes: Collection[int]) -> int | None:
   """The first of the wanted classes that a GPU has."""
   return next((number for number in wanted if number in classes), None)
+
+def registers_used(code: Code) -> int:
+  """Up to the highest one; the most that there can be where the code does not say."""
+  return dict(code.registers).get("r", bank.MOST_REGISTERS - bank.HIDDEN_REGISTERS)
+
+def registers_given(code: Code) -> int:
+  """What a launch gives each lane: those that the code uses, and those of the hardware."""
+  return max(bank.LEAST_REGISTERS, registers_used(code) + bank.HIDDEN_REGISTERS)
 
 def shared_config(chip: Chip, kib: int) -> int:
   """How a launch names a split of the cache."""

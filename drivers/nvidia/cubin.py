@@ -7,7 +7,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from tinyhw.drivers.nvidia.chips import CHIPS
+from tinyhw.drivers.nvidia.chips import CHIPS, registers_given
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
 
@@ -51,7 +51,7 @@ def cubin(code: Code) -> bytes:
   """The file of a kernel. Raises DeviceError for an architecture that is not known."""
   chip = next((chip for chip in CHIPS if chip.arch == code.arch.partition(":")[0]), None)
   if chip is None: raise DeviceError(f"kernel {code.name} is for {code.arch}, which is no NVIDIA GPU that is known here")
-  registers, number, name = dict(code.registers).get("r", 255), int(chip.arch[3:]), code.name
+  registers, number, name = registers_given(code), int(chip.arch[3:]), code.name
   kernel, bank = 3, 2                                                # symbols: sections first, the kernel last
   arguments = len(code.arguments) + bool(code.descriptors)
   slots = 8 * arguments

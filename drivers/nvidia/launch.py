@@ -8,11 +8,11 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from tinyhw.autogen.nvidia import qmd
+from tinyhw.autogen.nvidia import bank, qmd
 from tinyhw.device import Launch
 from tinyhw.drivers.gpu.launch import GpuRecording, Kernel
 from tinyhw.drivers.nvidia.card import HOST
-from tinyhw.drivers.nvidia.chips import Chip, shared_config, split
+from tinyhw.drivers.nvidia.chips import Chip, registers_given, registers_used, shared_config, split
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
@@ -25,7 +25,6 @@ MAP_ALIGNMENT = 128
 SHARED_UNIT = 256
 LOCAL_UNIT = 16
 MAX_LANES = 1024
-MOST_REGISTERS = 255
 PREFETCH_UNIT, MOST_PREFETCH = 256, 0x1FF
 GROUP_IDS = {8: 0x3F, 9: 0, 10: 0x1F}
 WARP = 32
@@ -38,9 +37,7 @@ def describe(code: Code, chip: Chip, start: int) -> dict[str, int]:
 
   Raises DeviceError for what the chip has not.
   """
-  used = dict(code.registers)
-  registers = used.get("r", MOST_REGISTERS)
-  limits = {"registers": (registers, MOST_REGISTERS), "lanes": (code.lanes, MAX_LANES),
+  limits = {"registers": (registers_used(code), bank.MOST_REGISTERS - bank.HIDDEN_REGISTERS), "lanes": (code.lanes, MAX_LANES),
             "bytes of shared memory": (code.local_bytes, chip.local_bytes)}
   for name, (number, most) in limits.items():
     if number > most: raise DeviceError(f"kernel {code.name} wants {number} {name}, and {chip.arch} has {most}; compile it for fewer")
@@ -51,7 +48,7 @@ def describe(code: Code, chip: Chip, start: int) -> dict[str, int]:
     "qmd_major_version": major, "qmd_minor_version": minor, "qmd_group_id": GROUP_IDS[chip.generation], "sass_version": chip.version,
     "api_visible_call_limit": qmd.NO_CHECK, "sampler_index": qmd.VIA_HEADER_INDEX, "cwd_membar_type": qmd.L1_SYSMEMBAR,
     "cta_thread_dimension0": code.lanes, "cta_thread_dimension1": 1, "cta_thread_dimension2": 1, "grid_height": 1, "grid_depth": 1,
-    "register_count": registers, "barrier_count": used.get("barrier", 1), "program_address": start,
+    "register_count": registers_given(code), "barrier_count": dict(code.registers).get("barrier", 1), "program_address": start,
     "shared_memory_size": shared, "min_sm_config_shared_mem_size": shared_config(chip, split(chip, shared, 1)),
     "max_sm_config_shared_mem_size": shared_config(chip, chip.carve_outs[-1]),
     "target_sm_config_shared_mem_size": shared_config(chip, split(chip, shared, blocks)),

@@ -79,8 +79,8 @@ def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabi
   """The same where the unit reads local memory itself: sums must not be too long for one variable, and copies must be ahead (fetch.py)."""
   steps = s.steps * matrix.k
   if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or not ARRAYS * steps <= sizes[2] <= MOST_STEPS: return False
-  if registers(s, matrix) > min(capabilities.vector_registers, capabilities.unit_registers // (s.high * s.wide * matrix.lanes) // 8 * 8): return False
-  if not boxed and turns(s, matrix) > MOST_TURNS: return False
+  own = capabilities.unit_registers // (s.high * s.wide * matrix.lanes) // 8 * 8 - capabilities.hidden_registers
+  if registers(s, matrix) > min(capabilities.vector_registers, own) or not boxed and turns(s, matrix) > MOST_TURNS: return False
   return ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize + boxed * SIGNALS_BYTES <= capabilities.local_bytes
 
 MOST_STEPS = 32768  # of a sum of products of panels, which are added to one variable

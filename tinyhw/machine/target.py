@@ -31,6 +31,7 @@ class Capabilities:
   threads: workers that run a grid together. lanes: of a workgroup, as many as execute one instruction (a wave); LOCAL axes exist. Lanes of a
   workgroup share local memory and a barrier. 0 on a CPU.
   unit_registers: of all lanes that a workgroup may have together; 0: a lane has as many in any workgroup.
+  hidden_registers: of a lane's part of those, that the hardware keeps for itself.
   local_bytes: budget of STAGE: half of L2 on a CPU, LDS or shared memory on a GPU. cache_bytes: L1, L2, L3 as one worker sees them.
   masked_bytes: sizes of elements that a vector gate of a LOAD or STORE may keep.
   gathers: the INDEX of a LOAD may be a vector; scatters: that of a STORE.
@@ -64,6 +65,7 @@ class Capabilities:
   maxima: frozenset[DType] = frozenset()
   copies: tuple[int, ...] = ()
   unit_registers: int = 0
+  hidden_registers: int = 0
   panel_products: float = 1
   cache_cost: float = 1
   boxes: bool = False

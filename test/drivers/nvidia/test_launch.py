@@ -30,7 +30,11 @@ def test_fields_fit_into_each_generation(chip) -> None:
   assert shown["cta_thread_dimension0"] == 256 and shown["program_address"] == 0x12_3456_7800 and shown["sass_version"] == chip.version
   assert shown["shared_memory_size"] >= 20000 + chip.reserved and shown["shader_local_memory_low_size"] == 48
 
-@pytest.mark.parametrize("fields, said", [({"registers": (("r", 256),)}, "wants 256 registers, and sm_90 has 255"),
+@pytest.mark.parametrize("used, given", [(0, 4), (2, 4), (8, 10), (79, 81), (253, 255)])
+def test_a_launch_asks_for_registers_of_the_hardware_too(used: int, given: int) -> None:
+  for chip in CHIPS: assert describe(code(chip.arch, registers=(("r", used),)), chip, 0)["register_count"] == given
+
+@pytest.mark.parametrize("fields, said", [({"registers": (("r", 254),)}, "wants 254 registers, and sm_90 has 253"),
                                           ({"lanes": 2048}, "wants 2048 lanes, and sm_90 has 1024"),
                                           ({"local_bytes": 300000}, "bytes of shared memory")])
 def test_more_than_the_chip_has_is_refused(opened, fields, said: str) -> None:

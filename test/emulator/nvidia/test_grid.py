@@ -1,6 +1,7 @@
 """Launches: every field of a QMD that hardware would misread, or never start, is told."""
 import pytest
 from nvidia_box import Note, code
+from sass_warps import assembled
 
 from tinyhw.device import Launch
 from tinyhw.drivers.nvidia import launch as launching
@@ -23,6 +24,18 @@ def test_fields_are_checked(opened, monkeypatch: pytest.MonkeyPatch, fields: dic
   program, a = device.load(code()), device.allocator.alloc(100)
   device.submit([Launch(program, [a], [1], 1)])
   with pytest.raises(TinyError, match=said): device.synchronize()
+
+def test_registers_that_the_hardware_keeps_are_not_the_kernels(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The highest one is R7: with a count of 8 the last two of those eight hold the program counter."""
+  text = assembled(["MOV R7, RZ"]).ljust(128, b"\0")
+  describe = launching.describe
+  for count in (10, 9, 8):
+    monkeypatch.setattr(launching, "describe", lambda *arguments, count=count: {**describe(*arguments), "register_count": count})
+    _, device = opened("sm_90")
+    device.submit([Launch(device.load(code(text=text, arguments=(), registers=(("r", 8),), lanes=32)), [], [], 1)])
+    if count == 10: device.synchronize()
+    else:
+      with pytest.raises(TinyError, match=f"R7: the launch gives each lane {count - 2} registers, but for 2 .* raise REGISTER"): device.synchronize()
 
 def test_blocks_take_turns_in_an_order_that_the_seed_decides(opened) -> None:
   def order(seed: int) -> list[int]:

@@ -15,7 +15,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass.decode import decode_all
 from tinyhw.isa.sass.syntax import show
-from tinyhw.isa.sass.target import assemble, capabilities, compile, target
+from tinyhw.isa.sass.target import assemble, capabilities, compile, registers_for, target
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
@@ -40,6 +40,11 @@ def test_code_says_what_a_launch_needs(arch: str) -> None:
   assert code.lanes in (125, 250) and code.wave == 32 and code.arguments == ("buffer",) * 3
   counts = dict(code.registers)
   assert 0 < counts["r"] <= 24 and counts["barrier"] == 0 and code.local_bytes == code.private_bytes == 0
+
+@pytest.mark.parametrize("lanes, registers", [(32, 252), (256, 252), (288, 222), (384, 166), (512, 126), (1024, 62)])
+def test_registers_of_a_block_fit_with_those_of_the_hardware(lanes: int, registers: int) -> None:
+  """65536 of an SM, given out by eights for each lane, of which two are the hardware's; R252 is for spills of predicates."""
+  assert registers_for(lanes) == registers == target("sm_90", registers).allocatable["R"][-1] + 1
 
 def test_barriers_are_counted() -> None:
   n = 600

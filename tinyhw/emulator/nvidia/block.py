@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tinyhw import config
+from tinyhw.autogen.nvidia import bank
 from tinyhw.emulator.errors import EmulatorError, Hang, Misplaced, PageFault, StrictError
 from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.memory import INSTRUCTION, WindowedMemory
@@ -133,8 +134,8 @@ def check_together(decoded: Decoded) -> None:
 def block_of_grid(grid: Grid, number: int, port: Port, seed: int, watch: Callable[[Warp, Decoded], None] | None = None) -> Block:
   """A block of a grid that a QMD started."""
   get = grid.fields.get
-  launch = Launch(grid.name, grid.chip.name, get("program_address", 0), grid.registers, bytes(grid.bank), grid.lanes, grid.blocks, grid.shared_bytes,
-                  grid.private_bytes, get("barrier_count", 0))
+  launch = Launch(grid.name, grid.chip.name, get("program_address", 0), grid.registers - bank.HIDDEN_REGISTERS, bytes(grid.bank), grid.lanes,
+                  grid.blocks, grid.shared_bytes, grid.private_bytes, get("barrier_count", 0))
   block = Block(launch, number, port, seed, grid.decoder, watch)
   if grid.decoder is None and grid.processor.computer.strict > 1: unused.check(launch, block.decoder)
   grid.decoder = block.decoder

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from tinyhw.autogen.nvidia import qmd
+from tinyhw.autogen.nvidia import bank, qmd
 from tinyhw.emulator.races import Races, mark
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE, SCALAR
@@ -79,7 +79,7 @@ class Grid:
   def _check_room(self, wrong: Callable[[str], PacketError]) -> None:
     warps = -(-self.lanes // WARP)
     registers = -(-self.registers // REGISTER_UNIT) * REGISTER_UNIT
-    if not 0 < self.registers <= 255 or warps * WARP * registers > REGISTER_FILE:
+    if not bank.LEAST_REGISTERS <= self.registers <= bank.MOST_REGISTERS or warps * WARP * registers > REGISTER_FILE:
       raise wrong(f"a block of {warps} warps with {self.registers} registers never starts: there are {REGISTER_FILE}")
     names = [f"{which}_sm_config_shared_mem_size" for which in ("min", "target", "max")]
     sizes = [(self.fields.get(name, 0) - 1) * 4 << 10 for name in names]

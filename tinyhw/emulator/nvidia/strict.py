@@ -5,6 +5,7 @@ reads what the register holds. Time passes here by stall counts alone, so waitin
 """
 from __future__ import annotations
 
+from tinyhw.autogen.nvidia import bank
 from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.nvidia.products import Products
 from tinyhw.emulator.nvidia.state import Warp, named
@@ -123,7 +124,8 @@ def check_registers(warp: Warp, uses: Uses, active: int, lanes: int) -> None:
   UninitialisedRead."""
   for unit in (*(unit for unit, _ in uses.reads), *uses.writes):
     if unit[0] == "R" and unit[1] >= warp.launch.registers:
-      raise OutOfBounds(f"{named(unit)}: the launch gives each lane {warp.launch.registers} registers; raise REGISTER_COUNT")
+      raise OutOfBounds(f"{named(unit)}: the launch gives each lane {warp.launch.registers} registers, but for {bank.HIDDEN_REGISTERS} that the "
+                        "hardware keeps for itself; raise REGISTER_COUNT")
   for unit, guard in uses.reads:
     if uses.product and unit in uses.writes: continue  # whether a product reads its sums is decided when it begins
     missing = (active if guard and unit[0] == "P" else lanes) & ~warp.known.get(unit, 0)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 import functools
 
+from tinyhw.autogen.nvidia import bank
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
 from tinyhw.isa.sass.form import Generation
@@ -53,8 +54,8 @@ def capabilities(arch: str) -> Capabilities:
                       vector_operations=VECTOR,
                       maxima=frozenset({dtypes.float32}), truths=True,
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
-                      local_bytes=local_bytes(arch), unit_registers=UNIT_REGISTERS, copies=COPIES, boxes=generation.name in WITH_BOXES,
-                      panel_products=PANEL_PRODUCTS, cache_cost=CACHE_COST, cache_bytes=caches,
+                      local_bytes=local_bytes(arch), unit_registers=UNIT_REGISTERS, hidden_registers=bank.HIDDEN_REGISTERS,
+                      copies=COPIES, boxes=generation.name in WITH_BOXES, panel_products=PANEL_PRODUCTS, cache_cost=CACHE_COST, cache_bytes=caches,
                       matrix=tuple(unit.matrix for unit in units(generation.name)),
                       less_exact=tuple((name, tuple(unit.matrix for unit in found)) for name, found in less_exact(generation.name).items()))
 

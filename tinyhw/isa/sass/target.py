@@ -18,7 +18,7 @@ from tinyhw.isa.sass.select import select
 from tinyhw.isa.sass.select_part import COPY
 from tinyhw.isa.sass.table import table
 from tinyhw.isa.sass.tensor_map import descriptors
-from tinyhw.isa.sass.units import STEPS, WARP
+from tinyhw.isa.sass.units import FILE, STEPS, WARP
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Function, MInst, Reg
 from tinyhw.machine.interleave import interleave
@@ -59,8 +59,8 @@ class Moves:
     return self.made("kept_p" if value.cls is regs.P else f"kept_b{32 * value.cls.units}", value, slot)
 
 def registers_for(lanes: int) -> int:
-  """How many registers a lane may have in a block of so many lanes: those of an SM must do, which it gives out by eights."""
-  return min(len(ALLOCATABLE["R"]), UNIT_REGISTERS // lanes // 8 * 8)
+  """How many registers a lane may have in a block of so many lanes: those of an SM must do, which it gives out by eights, two of them for itself."""
+  return min(len(ALLOCATABLE["R"]), UNIT_REGISTERS // lanes // FILE.granule * FILE.granule - FILE.extra)
 
 def has_groups(arch: str) -> bool:
   """Whether there are products of four warps."""
@@ -90,7 +90,7 @@ def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[i
   return function, *encode_function(lines, generation_of(arch))
 
 def compile(program: Program, arch: str) -> Code:
-  """The program as machine code. Registers ("r") are counted up to the highest one; "barrier" is 1 where the lanes of a block meet."""
+  """The program as machine code. Registers ("r") are up to the highest one, without the hardware's; "barrier" is 1 where lanes of a block meet."""
   return code_of(program, arch, *assemble(program, arch))
 
 def code_of(program: Program, arch: str, function: Function, text: bytes, placed: list[tuple[int, MInst, Control]]) -> Code:

@@ -1,21 +1,24 @@
 """What warps share on NVIDIA's GPUs: registers of a sub-partition, shared memory of a multiprocessor (SM), and in what steps they are given out.
 
-An SM has four sub-partitions with 65536 bytes of registers each, 512 for each lane; a warp gets them by eights for each lane. Each block takes a KiB
+An SM has four sub-partitions with 65536 bytes of registers each, 512 for each lane; a warp gets them by eights for each lane, of which the hardware
+keeps two (autogen/nvidia/bank.py). Each block takes a KiB
 of shared memory more than its kernel wants. Source: CUDA C++ Programming Guide, "Compute Capabilities".
 """
 from __future__ import annotations
 
+from tinyhw.autogen.nvidia import bank
 from tinyhw.machine.occupancy import RegisterFile, Unit, steps
 
 WARP = 32             # lanes that execute one instruction
 PARTITIONS = 4
+FILE = RegisterFile(512, 8, bank.HIDDEN_REGISTERS)  # of a sub-partition, for each of its lanes
 RESERVED_BYTES = 1024  # of shared memory, of each block
 FEWEST = 32           # warps of an SM; kernels do not try to leave room for more
 PREDICATES = 6        # of a lane that cost nothing; one is left for what needs it in between
 
 def multiprocessor(warps: int, blocks: int, shared_kib: int) -> Unit:
   """The most warps and blocks that it holds, and its shared memory."""
-  return Unit("SM", PARTITIONS, warps // PARTITIONS, WARP, {"R": RegisterFile(512, 8)}, shared_kib << 10, 128, blocks)
+  return Unit("SM", PARTITIONS, warps // PARTITIONS, WARP, {"R": FILE}, shared_kib << 10, 128, blocks)
 
 # by architecture: sm_86 has the instructions of sm_80
 UNITS = {"sm_80": multiprocessor(64, 32, 164), "sm_86": multiprocessor(48, 16, 100), "sm_89": multiprocessor(48, 24, 100),
@@ -26,4 +29,4 @@ def column(arch: str) -> str:
   return arch.rstrip("a")
 
 # Of a lane's registers: with more than each of these fewer warps run at once, or predicates are short
-STEPS = {"R": tuple(n for n in steps(UNITS["sm_80"].files["R"], FEWEST // PARTITIONS) if n < 256), "P": (PREDICATES,)}
+STEPS = {"R": tuple(n for n in steps(UNITS["sm_80"].files["R"], FEWEST // PARTITIONS) if n + FILE.extra <= bank.MOST_REGISTERS), "P": (PREDICATES,)}
