@@ -1,12 +1,13 @@
 """Shared memory with clocks: the same races between warps as lds.py finds, those of others, and who knows of what."""
 from __future__ import annotations
 import random
+from functools import partial
 
 import pytest
 
 from tinyhw.emulator.errors import DataRace, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.lds import ATOMIC, READ, WRITE
-from tinyhw.emulator.nvidia.shared import SharedMemory
+from tinyhw.emulator.nvidia.shared import Delivery, SharedMemory
 from tinyhw.emulator.windows import NOWHERE
 
 def memory(size: int = 64, warps: int = 4) -> SharedMemory: return SharedMemory(size, random.Random(1), warps)
@@ -113,6 +114,15 @@ def test_atomic_operations_race_with_products() -> None:
   assert m.look(other, 0, 4) == bytes(4)
   m.touch(0, 4, 4, ATOMIC)
   with pytest.raises(DataRace, match="wave 0 does atomic operation there"): m.look(other, 0, 8)
+
+def test_copies_come_in_any_order() -> None:
+  orders = set()
+  for seed in range(8):
+    m, came = SharedMemory(64, random.Random(seed), 1), list[int]()
+    for number in range(2): m.deliveries.append(Delivery(0, [(8 * number, bytes(8))], partial(came.append, number)))
+    while m.deliver(): pass
+    orders.add(tuple(came))
+  assert orders == {(0, 1), (1, 0)}
 
 def test_copies_under_way() -> None:
   m = memory()
