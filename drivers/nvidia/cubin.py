@@ -1,6 +1,7 @@
 """Code as NVIDIA's driver library loads it: an ELF file ("cubin") with one kernel.
 
 Format: that of CUDA 12's assembler, which later libraries read too; sections and attributes as `ptxas` writes them, without debug information.
+A block's shared memory is dynamic, as "extern __shared__" is: the section has only what the system keeps, and each launch says how much there is.
 Compared with what `ptxas` makes, and read by `nvdisasm`, where those are installed (test/drivers/nvidia/test_cubin.py).
 """
 from __future__ import annotations
@@ -73,8 +74,7 @@ def cubin(code: Code) -> bytes:
     Section(f".nv.info.{name}", CUDA_INFO, own, INFO_LINK, 3, 7, 4), Section(".nv.callgraph", CUDA_CALLGRAPH, CALLGRAPH, 0, 3, 0, 4, 8),
     Section(f".text.{name}", PROGBITS, code.text, ALLOC | EXECUTE, 3, kernel | (registers << 24 if chip.generation == 8 else 0), 128),
     Section(f".nv.constant0.{name}", PROGBITS, bytes(chip.arguments + slots), ALLOC | INFO_LINK, 0, 7, 4)]
-  if code.local_bytes:
-    sections.append(Section(f".nv.shared.{name}", NOBITS, b"", WRITE | ALLOC | INFO_LINK, 0, 7, 1024, size=code.local_bytes + chip.reserved))
+  if code.local_bytes: sections.append(Section(f".nv.shared.{name}", NOBITS, b"", WRITE | ALLOC | INFO_LINK, 0, 7, 1024, size=chip.reserved))
   symbols = [(0, 0, 0, 0, 0, 0), (0, LOCAL_SECTION, 0, 7, 0, 0), (0, LOCAL_SECTION, 0, 8, 0, 0),
              (1, GLOBAL_FUNCTION, KERNEL_ENTRY, 7, 0, len(code.text))]
   sections[3] = sections[3]._replace(data=b"".join(SYMBOL.pack(*symbol) for symbol in symbols))

@@ -21,7 +21,7 @@ from tinyhw.errors import DeviceError, DriverError
 from tinyhw.machine.code import Code
 
 MOST_GROUPS = (1 << 31) - 1
-SHARED_WITHOUT_ASKING = 48 << 10
+SHARED_WITHOUT_ASKING = 48 << 10  # of a block; static memory is never more
 
 class CudaMemory:
   """A buffer: where it is."""
@@ -102,7 +102,7 @@ class CudaProgram:
                         "integers") from error
     if self.maps is not None: values.append(ctypes.c_int64(self.tell_maps(launch)))
     places = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(v) for v in values])
-    self.device.call("cuLaunchKernel", self.function, launch.grid, 1, 1, self.code.lanes, 1, 1, 0, None, places, None)
+    self.device.call("cuLaunchKernel", self.function, launch.grid, 1, 1, self.code.lanes, 1, 1, self.code.local_bytes, None, places, None)
 
   def tell_maps(self, launch: Launch) -> int:
     """Write the maps of a launch's buffers, in order with kernels before and behind; their address."""

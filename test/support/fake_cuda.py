@@ -19,7 +19,7 @@ class Function:
     return int(done or 0)
 
 class FakeCuda:
-  """kernels: (name, grid, lanes, arguments) of each launch. run: called for each launch."""
+  """kernels: (name, grid, lanes, arguments) of each launch; shared: its dynamic shared memory. run: called for each launch."""
   def __init__(self, count: int = 1, compute: tuple[int, int] = (9, 0)):
     self.count, self.compute = count, compute
     self.calls: collections.Counter[str] = collections.Counter()
@@ -27,14 +27,30 @@ class FakeCuda:
     self.memory: dict[int, Any] = {}
     self.modules: dict[int, bytes] = {}
     self.kernels: list[tuple[str, int, int, list[int]]] = []
+    self.shared: list[int] = []
     self.run: Callable[[bytes, int, list[int]], None] | None = None
     self.events, self.clock, self.next, self.registered = dict[int, float](), 0.0, 100, set[int]()
+
+    self.allowed = dict[int, int]()   # dynamic shared memory of functions that have asked for more
 
   def handle(self) -> int:
     self.next += 1
     return self.next
 
 def put(place: Any, value: Any) -> None: place._obj.value = value
+
+KIB = 1 << 10
+UNASKED = 48 * KIB                                            # shared memory of a block whose function has not asked for more
+OPT_IN = {(8, 0): 163 * KIB, (8, 9): 99 * KIB, (9, 0): 227 * KIB}  # the most: MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+RESERVED = {8: 0, 9: KIB}                                     # in a section's size, but none of the block's
+MAX_DYNAMIC_SHARED = 8
+
+def static_bytes(image: bytes, compute: tuple[int, int]) -> int:
+  """Shared memory that a kernel's file declares."""
+  start, count, names = struct.unpack_from("<Q", image, 40)[0], *struct.unpack_from("<HH", image, 60)
+  headers = [struct.unpack_from("<IIQQQQIIQQ", image, start + 64 * k) for k in range(count)]
+  found = [h[5] - RESERVED[compute[0]] for h in headers if image.startswith(b".nv.shared.", headers[names][4] + h[0])]
+  return sum(found)
 
 def _methods() -> dict[str, Callable[..., Any]]:
   def alloc(fake: FakeCuda, place: Any, size: int) -> int:
@@ -61,10 +77,19 @@ def _methods() -> dict[str, Callable[..., Any]]:
   def launch(fake: FakeCuda, handle: int, x: int, y: int, z: int, lanes: int, ly: int, lz: int, shared: int, stream: Any, places: Any,
              extra: Any) -> int:
     module, name = fake.functions[handle]
+    if static_bytes(fake.modules[module], fake.compute) + shared > max(UNASKED, fake.allowed.get(handle, 0)): return 1
+    fake.shared.append(shared)
     found = [ctypes.c_int64.from_address(place).value for place in places if place]
     fake.kernels.append((name, x, lanes, found))
     if fake.run is not None: fake.run(fake.modules[module], x, found)
     fake.clock += 1.0
+    return 0
+  def set_attribute(fake: FakeCuda, handle: int, which: int, value: int) -> int:
+    """The driver API's rule: this and the function's static memory may not exceed what a block may opt in to."""
+    if which != MAX_DYNAMIC_SHARED: return 1
+    static = static_bytes(fake.modules[fake.functions[handle][0]], fake.compute)
+    if static > UNASKED or static + value > OPT_IN[fake.compute]: return 1
+    fake.allowed[handle] = static + value
     return 0
   return {
     "cuInit": lambda fake, flags: 0, "cuDriverGetVersion": lambda fake, place: put(place, 12080), "cuDeviceGetCount": lambda f, p: put(p, f.count),
@@ -79,7 +104,7 @@ def _methods() -> dict[str, Callable[..., Any]]:
     "cuMemHostUnregister": lambda fake, address: fake.registered.remove(address),
     "cuMemHostGetDevicePointer_v2": lambda fake, place, address, flags: put(place, address), "cuModuleLoadData": load,
     "cuModuleUnload": lambda fake, module: 0 if fake.modules.pop(module, None) else 1, "cuModuleGetFunction": function,
-    "cuFuncSetAttribute": lambda fake, handle, which, value: 0, "cuLaunchKernel": launch,
+    "cuFuncSetAttribute": set_attribute, "cuLaunchKernel": launch,
     "cuEventCreate": lambda fake, place, flags: put(place, fake.handle()), "cuEventDestroy_v2": lambda fake, event: 0 if event in fake.events else 1,
     "cuEventRecord": lambda fake, event, stream: fake.events.__setitem__(event, fake.clock), "cuEventSynchronize": lambda fake, event: 0,
     "cuEventElapsedTime": lambda fake, place, a, b: put(place, fake.events[b] - fake.events[a]),

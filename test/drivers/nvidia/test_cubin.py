@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from fake_cuda import static_bytes
 from nvidia_box import KINDS, code
 from sass_oracle import INSTALLED
 
@@ -43,6 +44,25 @@ def attributes(data: bytes) -> list[tuple[int, int, bytes]]:
     found.append((number, form, data[at:at + value] if form == 4 else value.to_bytes(2, "little")))
     at += value if form == 4 else 0
   return found
+
+SHARED = """.version 8.0
+.target {arch}
+.address_size 64
+.extern .shared .align 1024 .b8 memory[];
+.visible .entry example() {{
+  .reg .u32 %r<4>;
+  mov.u32 %r1, memory; mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2; add.u32 %r3, %r3, %r1; st.volatile.shared.u32 [%r3], %r2; ret;
+}}
+"""
+
+@pytest.mark.parametrize("arch", KINDS)
+@pytest.mark.skipif(PTXAS is None, reason="ptxas is not installed; pip install triton")
+def test_shared_memory_is_that_of_a_kernel_whose_launch_says_how_much(tmp_path: Path, arch: str) -> None:
+  (tmp_path / "k.ptx").write_text(SHARED.format(arch=arch))
+  subprocess.run([str(PTXAS), f"-arch={arch}", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")], check=True)
+  theirs, ours = (tmp_path / "k.cubin").read_bytes(), cubin(code(arch, local_bytes=200000))
+  sizes = [static_bytes(file, (int(arch[3]), int(arch[4]))) for file in (ours, theirs)]
+  assert sizes == [0, 0] and sections(ours)[".nv.shared.example"] == sections(theirs)[".nv.shared.example"]
 
 def highest(text: bytes, arch: str) -> int:
   """The highest vector register of code."""

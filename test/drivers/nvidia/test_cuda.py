@@ -53,6 +53,16 @@ def test_tensor_maps_are_in_memory_of_the_card(fake: Opener) -> None:
     assert [int.from_bytes(data[k:k + 8], "little") - buffer.address for k in (0, 128)] == [64, 0] and data[8:128] == bytes(range(120))
   assert [kernel[3][1:] for kernel in library.kernels] == [[5, program.maps.address]] * 3
 
+@pytest.mark.parametrize("compute, most", [((8, 0), 166912), ((8, 9), 101376), ((9, 0), 232448)])
+def test_shared_memory_is_dynamic(fake: Opener, compute: tuple[int, int], most: int) -> None:
+  """The library takes no more than 48 KiB of static memory, and more of dynamic only if that and the static are no more than the card has."""
+  library, device = fake(compute=compute)
+  for size in (0, 1000, 48 << 10, (48 << 10) + 4, most):
+    program = device.load(code(device.arch, arguments=(), local_bytes=size))
+    device.submit([Launch(program, [], [], 1)])
+    assert library.shared[-1] == size and library.calls["cuFuncSetAttribute"] == (0 if size <= 48 << 10 else 1 + (size == most))
+  with pytest.raises(DriverError, match="error number 1"): device.load(code(device.arch, local_bytes=most + 4))
+
 def test_recordings_and_times(fake: Opener) -> None:
   library, device = fake()
   a, program = device.allocator.alloc(100), device.load(code())
