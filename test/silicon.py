@@ -21,30 +21,46 @@ sys.path[:0] = [str(HERE / "support"), str(HERE.parent)]
 import silicon_capture as capture  # noqa: E402
 import silicon_launch as launch  # noqa: E402
 import silicon_numbers as numbers  # noqa: E402
+import silicon_programs as programs  # noqa: E402
 import silicon_system as system  # noqa: E402
-from silicon_frame import ABSENT, OK, Result, Step, answer, as_json, ask_all, heading, line  # noqa: E402
+from silicon_bars import bars  # noqa: E402
+from silicon_frame import ABSENT, NOT_ASKED, OK, Result, Step, answer, as_json, ask_all, heading, line  # noqa: E402
+
+from tinyhw.config import EMULATE  # noqa: E402
 
 MINUTES = 9.5
+SHARE = 50    # one test of so many of the tensor suite
 
+# In the order of what they cost and tell: what the kernel's driver says; our code through the vendor's library, which needs nothing of our driver
+# and comes before it, for that may leave the GPU in a bad state; then numbers. What a driver without kernels could not answer needs STORES.
+STORES = f"variant: {next(iter(launch.VARIANTS))}"
+VARIANTS = [Step(f"variant: {name}", "does a kernel run with this", 15, launch.variant, (name,)) for name in launch.VARIANTS]
 STEPS = (
   Step("files", "which files and nodes of the kernel's driver are there, and who may open them", 30, system.files_and_nodes),
-  Step("doctor", "what keeps the GPU from being driven", 30, system.examined),
+  Step("doctor", "what keeps the GPU from being driven", 20, system.examined),
   Step("version", "does the driver tell the version that its module has", 20, system.version),
-  Step("cards", "which GPUs are there, of which classes", 30, system.cards),
-  Step("controls", "which controls are answered", 30, system.controls),
-  Step("objects", "which objects can be made and mapped", 30, system.objects),
-  Step("library", "do kernels run through the vendor's library", 120, launch.selftest, ("NV:CUDA",)),
-  Step("capture", "what does the vendor's library tell the GPU for one of our kernels, and what differs from ours", 60, capture.library),
-  Step("raw", "how far does our own driver come", 180, launch.selftest, ("NV",)),
-  Step("own capture", "is what is searched for found in our own submission", 30, capture.own),
-  *(Step(f"variant: {name}", "does a kernel run with this", 25, launch.variant, (name,)) for name in launch.VARIANTS),
-  Step("products", "are products of all types right", 60, numbers.products, ("NV",)),
-  Step("numbers", "how fast is our own driver", 120, numbers.measure, ("NV",)),
+  Step("cards", "which GPUs are there, of which classes", 20, system.cards),
+  Step("controls", "which controls are answered", 20, system.controls),
+  Step("objects", "which objects can be made and mapped", 20, system.objects),
+  Step("library", "do kernels run through the vendor's library", 60, launch.selftest, ("NV:CUDA",)),
+  Step("capture", "what does the vendor's library tell the GPU for one of our kernels, and what differs from ours", 30, capture.library),
+  Step("products of the library", "are products of all types right through the vendor's library", 40, numbers.products, ("NV:CUDA",)),
+  Step("suite of the library", "does a share of the tensor suite pass through the vendor's library", 45, programs.suite, ("NV:CUDA", SHARE, 40)),
+  Step("raw", "how far does our own driver come", 90, launch.selftest, ("NV",)),
+  Step("own capture", "is what is searched for found in our own submission", 20, capture.own),
+  VARIANTS[0],
+  Step("products", "are products of all types right", 40, numbers.products, ("NV",), STORES),
+  Step("numbers of PyTorch", "how fast is PyTorch", 60, numbers.measure, ("torch",)),
+  Step("numbers", "how fast is our own driver", 90, numbers.measure, ("NV",), STORES),
+  *VARIANTS[1:],
   Step("numbers of the library", "how fast is the same code through the vendor's library", 90, numbers.measure, ("NV:CUDA",)),
-  Step("numbers of PyTorch", "how fast is PyTorch", 90, numbers.measure, ("torch",)),
-  Step("digits", "does a network learn", 120, numbers.digits, ("NV",)),
-  Step("suite", "does a share of the tensor suite pass", 240, numbers.suite, ("NV", 200)),
-  Step("faults", "are a hang and a bad address told, and does the GPU recover", 90, launch.selftest, ("NV", True)),
+  *(Step(what + ending, question, seconds, function, (device,), needed) for what, question, seconds, function in (
+    ("start", "how soon does a process have its first kernel", 30, programs.start),
+    ("digits", "does a network learn", 60, programs.digits),
+    ("convnet", "does the network for MNIST learn as on the CPU", 60, programs.convnet))
+    for ending, device, needed in (("", "NV", STORES), (" of the library", "NV:CUDA", ""))),
+  Step("suite", "does a share of the tensor suite pass", 125, programs.suite, ("NV", SHARE, 120), STORES),
+  Step("faults", "are a hang and a bad address told, and does the GPU recover", 60, launch.selftest, ("NV", True)),
 )
 
 def chosen(patterns: list[str]) -> list[Step]:
@@ -55,6 +71,13 @@ def chosen(patterns: list[str]) -> list[Step]:
   return [step for step in STEPS if not patterns or any(re.fullmatch(pattern, step.name) for pattern in patterns)]
 
 def tell(result: Result) -> None: print(line(result), flush=True)
+
+def compared(results: list[Result]) -> dict[str, dict[str, str]]:
+  """How the numbers of each way to the card compare with what is expected of them: by way, by number. Only of ways that were asked."""
+  found = {result.step.name: result.found for result in results if result.outcome not in (ABSENT, NOT_ASKED)}
+  ways = {"our own driver": "", "the library": " of the library"}
+  return {way: dict(bars({**found.get("numbers" + ending, {}), **found.get("start" + ending, {})}, found.get("numbers of PyTorch", {})))
+          for way, ending in ways.items() if "numbers" + ending in found}
 
 def main() -> int:
   """Ask; 0 if nothing failed. With --step: answer, in the process of that step."""
@@ -73,7 +96,11 @@ def main() -> int:
     return 0
   print(" ".join(f"{key}={value}" for key, value in heading().items() if value), flush=True)
   results = ask_all(steps, [sys.executable, os.path.abspath(__file__)], 60 * options.minutes, tell)
-  Path(options.json).write_text(json.dumps(as_json(results), indent=1), "utf-8")
+  judged = compared(results)
+  note = "; a virtual card's times say nothing" if EMULATE.value else ""
+  for way, told in judged.items():
+    print(f"\n== {way}, and what is expected{note}", *(f"{name}: {words}" for name, words in told.items()), sep="\n    ")
+  Path(options.json).write_text(json.dumps({**as_json(results), "expected": judged}, indent=1), "utf-8")
   count = {outcome: sum(r.outcome == outcome for r in results) for outcome in dict.fromkeys(r.outcome for r in results)}
   print(f"\n{', '.join(f'{number} {outcome}' for outcome, number in count.items())}; the answers are in {options.json}")
   return int(any(r.outcome not in (OK, ABSENT) for r in results))

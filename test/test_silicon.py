@@ -1,5 +1,6 @@
 """test/silicon.py: steps that crash or hang do not end the rest; what it asks of a card it asks of a virtual one; what it searches for is found."""
 import ctypes
+import importlib
 import json
 import os
 import signal
@@ -7,18 +8,25 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import silicon_capture as capture
 import silicon_numbers as numbers
+import silicon_programs as programs
+import silicon_system as system
 from nvidia_box import code
+from silicon_bars import BARS, Bar, bars
 from silicon_frame import Absent, Notes, Step, answer, as_json, ask_all, line, show
 
 from tinyhw.autogen.nvidia import qmd
+from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.chips import CHIPS
 from tinyhw.drivers.nvidia.launch import describe
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "test"))
+silicon = importlib.import_module("silicon")
 
 # **** the frame ****
 
@@ -55,6 +63,73 @@ def test_each_step_is_answered_whatever_becomes_of_others() -> None:
 def test_steps_for_which_no_time_is_left_are_not_asked() -> None:
   results = ask_all(STEPS, ["no such program"], 0.5, lambda result: None)
   assert {r.outcome for r in results} == {"not asked"}
+
+def test_a_step_that_needs_another_is_asked_after_its_success_only() -> None:
+  """Or where that one was not asked at all."""
+  with_need = [STEPS[4]._replace(needs="nothing of these"), STEPS[1], STEPS[0]._replace(needs="fails")]
+  here = Path(__file__).parent
+  program = RUN.format(support=str(here / "support"), root=str(ROOT), here=str(here))
+  results = ask_all(with_need, [sys.executable, "-c", program], 1000, lambda result: None)
+  assert [r.outcome for r in results] == ["absent", "FAILED", "not asked"] and results[2].words == '"fails" has no success'
+
+def test_our_own_driver_comes_behind_what_needs_none_of_it_and_has_time_left() -> None:
+  """Even if everything before takes all of its time, it is asked; each way to the card has all questions; what may harm the GPU is the last one."""
+  names = [step.name for step in silicon.STEPS]
+  assert len(set(names)) == len(names) and names[-1] == "faults"
+  before = silicon.STEPS[:names.index("raw") + 1]
+  assert sum(step.seconds for step in before) <= 60 * silicon.MINUTES * 0.75
+  assert {step.function for step in before} >= {programs.suite, numbers.products, capture.library}
+  assert all("NV" not in step.arguments for step in before[:-1]) and all(not step.needs for step in silicon.STEPS if "NV:CUDA" in step.arguments)
+  asked = {device: {step.function for step in silicon.STEPS if device in step.arguments} for device in ("NV", "NV:CUDA")}
+  assert asked["NV"] == asked["NV:CUDA"] >= {numbers.measure, programs.start, programs.digits, programs.convnet, programs.suite}
+  assert {step.needs for step in silicon.STEPS} == {"", silicon.STORES} and silicon.STORES in names
+
+def test_numbers_are_compared_with_what_is_expected() -> None:
+  assert Bar("a", 0.85, "b").judge(90.0, 100.0) == "90, PyTorch 100: 90 % (at least 85 % of it): met"
+  assert Bar("a", 0.6, "a", most=True).judge(7.0, 10.0) == "7, PyTorch 10: 70 % (at most 60 % of it): NOT met"
+  assert Bar("a", 1.5, most=True).judge(1.2, None) == "1.2 (at most 1.5): met"
+  found = dict(bars({"copy GB/s": 50.0, "softmax GB/s": 2.0}, {"copy GB/s": 100.0}))
+  assert found.keys() == {bar.number for bar in BARS} and found["copy GB/s"].endswith("NOT met") and found["first kernel, s"] == "not measured"
+  assert found["softmax GB/s"] == "2; PyTorch's is not measured"
+  of_steps = [silicon.Result(step, "ok", 0.0, {"copy GB/s": 1.0} if step.name == "numbers" else {"first kernel, s": 1.0}, "")
+              for step in silicon.STEPS if step.name in ("numbers", "start")]
+  assert silicon.compared(of_steps)["our own driver"]["first kernel, s"] == "1 (at most 1.5): met" and len(silicon.compared(of_steps)) == 1
+
+def test_the_library_is_not_measured_in_the_place_of_our_own_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+  """NV opens the library where a container keeps the kernel's calls from programs."""
+  library = object.__new__(CudaDevice)
+  library.instead = "RmAlloc: operation not permitted"
+  monkeypatch.setattr(system, "Device", {"NV": library, "NV:CUDA": library})
+  monkeypatch.setattr(programs, "EMULATE", SimpleNamespace(value=""))
+  assert system.device_of("NV:CUDA") is library
+  asked = ((numbers.measure,), (numbers.products,), (programs.start,), (programs.digits,), (programs.convnet,), (programs.suite, 1, 1))
+  for function, *arguments in asked:
+    with pytest.raises(AssertionError, match="the vendor's library opened in the place of our own driver: RmAlloc"):
+      function(Notes(), "NV", *arguments)
+
+# **** programs ****
+
+def test_the_network_for_mnist_learns() -> None:
+  """A few steps on enlarged digits, twice the same."""
+  name, data = programs.images()
+  assert data[0].shape[1:] == (1, 28, 28) and data[0].shape[0] == data[1].shape[0] and "digits" in name or name == "MNIST"
+  first = programs.learned("CPU", data, 3, 16, 40)
+  assert 0 < first <= 100 and programs.learned("CPU", data, 3, 16, 40) == first
+
+def test_tests_are_counted_by_name(tmp_path: Path) -> None:
+  """As pytest itself tells them, and as its processes side by side do."""
+  file = tmp_path / "test_some.py"
+  file.write_text("import pytest\ndef test_good(): pass\ndef test_bad(): assert 0\n@pytest.fixture\ndef no(): raise ValueError\n"
+                  "def test_error(no): pass\ndef test_other(): pass\n")
+  for arguments in ([], ["-n", "2"]):
+    notes = Notes()
+    with pytest.raises(AssertionError, match="2 failed, 2 passed"): programs.tested(notes, [str(file), *arguments], "CPU", 300)
+    assert [name.rpartition("::")[2] for name in notes.found["which"]] == ["test_bad", "test_error"] and notes.found["ended"] == "with status 1"
+
+def test_the_first_kernel_of_a_process_is_timed() -> None:
+  notes = Notes()
+  programs.start(notes, "CPU")
+  assert all(value > 0 for value in notes.found.values()) and len(notes.found) == 2
 
 def test_what_was_found_is_shown() -> None:
   assert show({"a": 1, "b": [1, 2], "c": {"d": "e"}}) == "\n    a: 1\n    b: 1, 2\n    c: \n      d: e"
@@ -97,8 +172,8 @@ def test_mappings_are_read_in_pieces() -> None:
 
 def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   out = tmp_path / "answers.json"
-  steps = ["files", "doctor", "version", "cards", "controls", "objects", "library", "capture", "own capture",
-           "variant: as the driver has it", "variant: the QMD of Ampere", "digits"]
+  steps = ["files", "doctor", "version", "cards", "controls", "objects", "library", "capture", ".* of the library", "own capture",
+           "variant: as the driver has it", "variant: the QMD of Ampere", "numbers", "start", "digits", "convnet", "suite"]
   done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--json", str(out), "--only", *steps], cwd=tmp_path,
                         env={**os.environ, "EMULATE": "sm_90", "DEV": "", "CACHEDIR": str(tmp_path)}, capture_output=True, text=True)
   assert done.returncode == 0, done.stdout + done.stderr
@@ -110,7 +185,13 @@ def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   assert own["class setup"][0]["methods"][0] == "SET_OBJECT class_id=0xcbc0" and {s["method"] for s in own["sends"]} >= {"SEND_PCAS_A"}
   assert answers["variant: as the driver has it"]["found"]["works"] == "yes"
   assert answers["variant: the QMD of Ampere"]["found"]["works"].startswith("no: the QMD at")
-  assert answers["library"]["outcome"] == answers["capture"]["outcome"] == answers["digits"]["outcome"] == "absent"
+  absent = {name for name, found in answers.items() if found["outcome"] == "absent"}
+  assert absent == {"library", "capture", "digits", "convnet", "suite", *(name for name in answers if name.endswith("of the library"))}
+  assert answers["objects"]["found"]["memory of the program"].startswith("at 0x")
+  assert {"copy GB/s", "empty launch to completion, us"} <= answers["numbers"]["found"].keys() and "first kernel, s" in answers["start"]["found"]
+  judged = json.loads(out.read_text())["expected"]
+  assert list(judged) == ["our own driver"]
+  assert all(("not measured" in words) == ("at most 1.5" not in words) for words in judged["our own driver"].values())
 
 def test_numbers_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(numbers, "size", lambda full, small: small)
@@ -119,7 +200,8 @@ def test_numbers_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
   try: numbers.measure(found[1], "torch")
   except Absent as absent: assert "PyTorch" in str(absent)
   else: assert found[1].found.keys() == found[0].found.keys()
-  assert len(found[0].found) == 8 and all(value >= 0 for value in found[0].found.values())
+  assert len(found[0].found) == 8 and not {bar.number for bar in BARS} - {"first kernel, s", "empty launch to completion, us"} - found[0].found.keys()
+  assert all(value >= 0 for value in found[0].found.values())
 
 def test_steps_are_named_right(tmp_path: Path) -> None:
   done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--only", "nothing"], capture_output=True, text=True)

@@ -11,16 +11,15 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from silicon_frame import Absent, Notes
-from silicon_system import our_device
+from silicon_frame import Notes
+from silicon_system import device_of, our_device
 
 from tinyhw.autogen.nvidia import methods, qmd
-from tinyhw.device import Device, Launch
+from tinyhw.device import Launch
 from tinyhw.drivers.nvidia.channel import show
 from tinyhw.drivers.nvidia.chips import Chip
 from tinyhw.drivers.nvidia.launch import describe
 from tinyhw.drivers.nvidia.selftest_kernels import STORE, kernel
-from tinyhw.errors import TinyError
 from tinyhw.selftest.command import assemble
 
 GROUPS, LANES, MARK = 0x357, 64, 0x1122_3344_5566_7788
@@ -137,8 +136,7 @@ def marked(device: Any, chip: Chip) -> Any:
 
 def library(notes: Notes, every: bool = False) -> None:
   """The vendor's library's launch, searched for in this process."""
-  try: device = Device["NV:CUDA"]
-  except TinyError as error: raise Absent(error.message) from error
+  device = device_of("NV:CUDA")
   chip: Chip = device.chip  # type: ignore[attr-defined]
   code = marked(device, chip)
   found = regions()

@@ -26,12 +26,14 @@ class Absent(Exception):
   """This computer lacks what the step is about; why, in words."""
 
 class Step(NamedTuple):
-  """One question. seconds: the deadline. function: answers it. arguments: of the function, behind the Notes."""
+  """One question. seconds: the deadline. function: answers it. arguments: of the function, behind the Notes. needs: the step before whose success it
+  is about; it is not asked if that one, having been asked, has none."""
   name: str
   question: str
   seconds: float
   function: Callable[..., None]
   arguments: tuple[Any, ...] = ()
+  needs: str = ""
 
 class Notes:
   """What a step finds, by name; written to a file at once."""
@@ -96,8 +98,9 @@ def ask_all(steps: Sequence[Step], command: Sequence[str], seconds: float, tell:
   """All steps, in order, in so many seconds at most; those for which none are left are not asked."""
   end, results = time.monotonic() + seconds, list[Result]()
   for step in steps:
-    left = end - time.monotonic()
-    results.append(ask(step, command, left) if left > 1 else Result(step, NOT_ASKED, 0.0, {}, "no time was left"))
+    left, lacks = end - time.monotonic(), any(result.step.name == step.needs and result.outcome != OK for result in results)
+    why = f'"{step.needs}" has no success' if lacks else "no time was left" if left <= 1 else ""
+    results.append(Result(step, NOT_ASKED, 0.0, {}, why) if why else ask(step, command, left))
     tell(results[-1])
   return results
 

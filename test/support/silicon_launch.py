@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from silicon_frame import Absent, Notes
-from silicon_system import our_device
+from silicon_system import device_of, our_device
 
 from tinyhw.autogen.nvidia import methods
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
-from tinyhw.device import Device, Launch
+from tinyhw.device import Launch
 from tinyhw.drivers.nvidia import card, channel, launch, rm
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.selftest_kernels import STORE, kernel
@@ -25,9 +25,7 @@ GROUPS, LANES = 50, 64
 
 def selftest(notes: Notes, device: str, faults: bool = False) -> None:
   """`python3 -m tinyhw selftest`, each result as soon as it is there."""
-  if "CUDA" in device:
-    try: Device[device]
-    except TinyError as error: raise Absent(error.message) from error
+  if "CUDA" in device: device_of(device)
   session, failed = command.begin(device, faults), list[str]()
   steps = command.steps(session)
   if faults: steps = [step for step in steps if step in (*session.first(), *session.last())]

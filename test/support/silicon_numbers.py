@@ -5,22 +5,22 @@ say nothing.
 """
 from __future__ import annotations
 import importlib.util
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from silicon_frame import Absent, Notes
+from silicon_system import device_of
 
 from tinyhw import Tensor, TinyJit, dtypes
 from tinyhw.config import EMULATE
-from tinyhw.device import Device
+from tinyhw.device import Launch
+from tinyhw.drivers.nvidia.cuda import CudaDevice
+from tinyhw.drivers.nvidia.device import NVDevice
+from tinyhw.drivers.nvidia.selftest_kernels import EMPTY, kernel
 from tinyhw.dtype import DType
+from tinyhw.selftest.command import assemble
 
-ROOT = Path(__file__).resolve().parents[2]
 RUNS = 5
 
 def best(work: Callable[[], None], wait: Callable[[], None], runs: int = RUNS) -> float:
@@ -39,12 +39,19 @@ def size(full: int, small: int) -> int: return small if EMULATE.value else full
 
 class Ours:
   """The work on a device of ours."""
-  def __init__(self, device: str): self.name, self.device = device, Device[device]
+  def __init__(self, device: str): self.name, self.device = device, device_of(device)
 
   def wait(self) -> None: self.device.synchronize()
   def array(self, *shape: int, half: bool = False) -> Any:
     return Tensor.rand(*shape, dtype=dtypes.float32, device=self.name).cast(dtypes.bfloat16 if half else dtypes.float32).contiguous().realize()
   def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]: return TinyJit(lambda *arrays: function(*arrays).realize())
+  def captured(self, function: Callable[..., Any], *arrays: Any) -> Callable[..., Any]: return self.compiled(function)
+  def empty(self) -> Callable[[], None] | None:
+    """Starts a kernel that does nothing; None for what is no GPU."""
+    if not isinstance(self.device, (NVDevice, CudaDevice)): return None
+    chip = self.device.card.chip if isinstance(self.device, NVDevice) else self.device.chip
+    launch, device = Launch(self.device.load(kernel(assemble, chip, EMPTY, "empty", ())), [], [], 1), self.device
+    return lambda: device.submit([launch])
   def softmax(self, x: Any) -> Any: return x.softmax(-1)
   def layernorm(self, x: Any) -> Any: return x.layernorm()
   def copied(self, x: Any) -> Any: return x + 0
@@ -62,14 +69,23 @@ class Torch(Ours):
   def array(self, *shape: int, half: bool = False) -> Any:
     return self.torch.rand(*shape, device=self.place).to(self.torch.bfloat16 if half else self.torch.float32)
   def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]: return function
+  def captured(self, function: Callable[..., Any], *arrays: Any) -> Callable[..., Any]:
+    """A CUDA graph, where there is a GPU."""
+    if self.place != "cuda": return function
+    graph, stream = self.torch.cuda.CUDAGraph(), self.torch.cuda.Stream()
+    with self.torch.cuda.stream(stream): function(*arrays)   # what it does once only
+    self.wait()
+    with self.torch.cuda.graph(graph): function(*arrays)
+    return lambda *again: graph.replay()
+  def empty(self) -> Callable[[], None] | None: return (lambda: self.torch.cuda._sleep(0)) if self.place == "cuda" else None
   def layernorm(self, x: Any) -> Any: return self.torch.nn.functional.layer_norm(x, (x.shape[-1],))
   def copied(self, x: Any) -> Any: return x.clone()
 
 def measure(notes: Notes, device: str) -> None:
-  """Bandwidth, reductions, products, and what a launch costs. device: one of ours, or "torch"."""
+  """Bandwidth, reductions, products of 4096^3 and 8192^3, what a launch costs, alone and as one of 100. device: one of ours, or "torch"."""
   it = Torch(device) if device == "torch" else Ours(device)
-  def seconds(function: Callable[..., Any], *arrays: Any) -> float:
-    made = it.compiled(function)
+  def seconds(function: Callable[..., Any], *arrays: Any, captured: bool = False) -> float:
+    made = it.captured(function, *arrays) if captured else it.compiled(function)
     for _ in range(3): made(*arrays)
     return best(lambda: made(*arrays), it.wait)
   n = size(1 << 28, 1 << 12)
@@ -83,14 +99,16 @@ def measure(notes: Notes, device: str) -> None:
   notes("layernorm GB/s", round(8 * rows * columns / seconds(it.layernorm, x) / 1e9, 1))
   for name, n, half in (("float32 matmul TFLOP/s", size(4096, 16), False), ("bfloat16 matmul TFLOP/s", size(8192, 16), True)):
     x, y = it.array(n, n, half=half), it.array(n, n, half=half)
-    notes(f"{name}, {n}^3", round(2 * n ** 3 / seconds(lambda a, b: a @ b, x, y) / 1e12, 3))
+    notes(name, round(2 * n ** 3 / seconds(lambda a, b: a @ b, x, y) / 1e12, 3))
   small = it.array(64)
   count = size(100, 4)
   def many(a: Any) -> Any:
     for _ in range(count): a = (a + 1).contiguous()
     return a
-  notes("one small kernel, us", round(seconds(lambda a: a + 1, small) * 1e6, 1))
-  notes(f"each of {count} small kernels of a captured step, us", round(seconds(many, small) / count * 1e6, 2))
+  notes("one captured small kernel, us", round(seconds(lambda a: a + 1, small, captured=True) * 1e6, 1))
+  notes("each small kernel of a captured step, us", round(seconds(many, small, captured=True) / count * 1e6, 2))
+  empty = it.empty()
+  if empty is not None: notes("empty launch to completion, us", round(best(empty, it.wait, 10 * RUNS) * 1e6, 1))
 
 PRODUCTS = ((dtypes.float16, dtypes.float32), (dtypes.bfloat16, dtypes.float32), (dtypes.int8, dtypes.int32), (dtypes.uint8, dtypes.uint32),
             (dtypes.float32, dtypes.float32))  # of factors, and of their sums
@@ -106,6 +124,7 @@ def differing(expected: list[list[float]], found: list[list[float]]) -> list[tup
 def products(notes: Notes, device: str) -> None:
   """Are products right, of each type that has instructions of its own, with the second factor as it is and transposed? What differs is told by place:
   a whole row or column points at how lanes share a matrix, scattered ones at a wait that is missing."""
+  device_of(device)
   rows, columns, depth = size(256, 16), size(256, 32), size(1024, 64)
   wrong = []
   for kind, total in PRODUCTS:
@@ -120,22 +139,3 @@ def products(notes: Notes, device: str) -> None:
       notes(title, f"{len(places)} of {rows * columns} wrong: {places[:8]}" if places else "right")
       if places: wrong.append(title)
   if wrong: raise AssertionError(f"products are wrong: {'; '.join(wrong)}")
-
-def digits(notes: Notes, device: str) -> None:
-  """examples/digits.py: what it prints last, and how long it takes."""
-  if EMULATE.value: raise Absent("it takes a virtual card very long")
-  begin = time.perf_counter()
-  done = subprocess.run([sys.executable, str(ROOT / "examples/digits.py")], env={**os.environ, "DEV": device}, capture_output=True, text=True)
-  notes("seconds", round(time.perf_counter() - begin, 1))
-  notes("last line", (done.stdout.strip().splitlines() or [""])[-1])
-  if done.returncode: raise AssertionError(done.stderr[-2000:])
-
-def suite(notes: Notes, device: str, share: int) -> None:
-  """A share of the tensor suite on the card."""
-  if EMULATE.value: raise Absent("test/suite.py is for virtual cards")
-  missing = [name for name in ("pytest", "hypothesis", "numpy") if importlib.util.find_spec(name) is None]
-  if missing: raise Absent(f"not installed: {', '.join(missing)}")
-  command = [sys.executable, "-m", "pytest", "-q", "-x", "--suite", "tensor", "--share", str(share)]
-  done = subprocess.run(command, cwd=ROOT, env={**os.environ, "DEV": device}, capture_output=True, text=True)
-  notes("end", done.stdout[-1500:])
-  if done.returncode: raise AssertionError(done.stdout[-4000:])

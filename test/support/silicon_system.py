@@ -1,6 +1,7 @@
 """What the kernel's driver of a computer with NVIDIA GPUs says: nodes, versions, classes, which calls it answers. Looks only."""
 from __future__ import annotations
 import ctypes
+import mmap
 import os
 import shutil
 import stat
@@ -10,11 +11,12 @@ from typing import Any
 from silicon_frame import Absent, Notes
 
 from tinyhw.autogen.nvidia import rm
-from tinyhw.device import Device
+from tinyhw.device import Compiled, Device
 from tinyhw.drivers.linux.files import machine
 from tinyhw.drivers.nvidia import doctor
-from tinyhw.drivers.nvidia.card import HOST, RING, VRAM, Card, _uuid, opened
+from tinyhw.drivers.nvidia.card import HOST, RING, USER, VRAM, Card, _uuid, opened
 from tinyhw.drivers.nvidia.chips import CHIPS
+from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.rm import QUERY, Connection, connect, version_of
 from tinyhw.drivers.nvidia.visible import node_of, place
@@ -26,10 +28,20 @@ FB_INFO = {0x05: "BAR1 KiB", 0x07: "RAM KiB", 0x08: "memory KiB", 0x16: "free Ki
 GR_INFO = {0x07: "shader pipes", 0x09: "TPCs", 0x0A: "register banks of an SM", 0x0C: "SM version", 0x0D: "warps of an SM", 0x0E: "lanes of a warp",
            0x14: "GPCs", 0x17: "TPCs of a GPC", 0x1D: "cores", 0x20: "SMs of a TPC"}
 
+def device_of(name: str) -> Compiled:
+  """A device, by the way to the GPU that its name tells. Raises AssertionError where the vendor's library opened in the place of our own driver, with
+  the reason; `Absent` where NV:CUDA is asked for and there is no such library."""
+  if "CUDA" not in name:
+    device = Device[name]
+    assert not isinstance(device, CudaDevice), f"the vendor's library opened in the place of our own driver: {device.instead}"
+    return device
+  try: return Device[name]
+  except TinyError as error: raise Absent(error.message) from error
+
 def our_device() -> NVDevice:
-  """The device NV through our own driver. Raises AssertionError where the vendor's library opened in its place, with the reason."""
-  device = Device["NV"]
-  assert isinstance(device, NVDevice), f"the vendor's library opened in its place: {getattr(device, 'instead', '')}"
+  """The device NV through our own driver."""
+  device = device_of("NV")
+  assert isinstance(device, NVDevice)
   return device
 
 def attempt(function: Any, *arguments: Any) -> Any:
@@ -102,8 +114,7 @@ def controls(notes: Notes) -> None:
   def correlation() -> Any:
     found = control(card.subdevice, s.GetTimeCorrelation(cpuClkId=1, sampleCount=2))
     return list(found.samples[:4])
-  def boost() -> Any: return control(card.subdevice, s.PerfBoost(flags=1 << 4 | 1 << 6, duration=1)) and "answered"
-  for name, function in (("GetProbedIds", probed), ("GetArchInfo", architecture), ("GetTimeCorrelation", correlation), ("PerfBoost", boost)):
+  for name, function in (("GetProbedIds", probed), ("GetArchInfo", architecture), ("GetTimeCorrelation", correlation)):
     notes(name, attempt(function))
   notes("FbGetInfo", {name: attempt(_fb, connection, card, index) for index, name in FB_INFO.items()})
   notes("GrGetInfo", {name: attempt(_gr, connection, card, index) for index, name in GR_INFO.items()})
@@ -126,11 +137,12 @@ def _masks(connection: Connection, card: Card) -> str:
 
 def objects(notes: Notes) -> None:
   """Which objects can be made: memory of each kind, with the calls that map it; a debugger; unified memory's look at a range."""
+  own = mmap.mmap(-1, 1 << 20)   # pages of this program
   connection, card = first_card()
   s = connection.structures
-  for kind in (VRAM, RING, HOST):
+  for kind in (VRAM, RING, HOST, USER):
     def made(kind: Any = kind) -> str:
-      memory = card.allocate(1 << 20, kind, "asked")
+      memory = card.allocate(1 << 20, kind, "asked", ctypes.addressof(ctypes.c_char.from_buffer(own)) if kind is USER else 0)
       words = f"at {memory.address:#x}"
       if kind.visible:
         memory.mapping.store32(64, 0x1234)

@@ -1,0 +1,34 @@
+"""What is expected of a card's numbers, most of it as a share of PyTorch's on the same card in the same run, and whether it was met."""
+from __future__ import annotations
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+class Bar(NamedTuple):
+  """number: what it is about; limit: its bound; of: the number of PyTorch's that the bound is a share of; most: the number may not exceed it."""
+  number: str
+  limit: float
+  of: str | None = None
+  most: bool = False
+
+  def judge(self, value: float, peer: float | None) -> str:
+    """In words. peer: PyTorch's number."""
+    unit = 1.0 if peer is None else peer
+    share = f"{value:g}, PyTorch {peer:g}: {100 * value / unit:.0f} %" if peer else f"{value:g}"
+    wanted = f"{'at most' if self.most else 'at least'} {f'{100 * self.limit:.0f} % of it' if self.of else f'{self.limit:g}'}"
+    met = value <= self.limit * unit if self.most else value >= self.limit * unit
+    return f"{share} ({wanted}): {'met' if met else 'NOT met'}"
+
+COPY, EMPTY = "copy GB/s", "empty launch to completion, us"
+BARS = (
+  Bar(COPY, 0.85, COPY), Bar("a + b GB/s", 0.85, COPY), Bar("softmax GB/s", 1, "softmax GB/s"), Bar("layernorm GB/s", 1, "layernorm GB/s"),
+  Bar("float32 matmul TFLOP/s", 0.8, "float32 matmul TFLOP/s"), Bar("bfloat16 matmul TFLOP/s", 0.75, "bfloat16 matmul TFLOP/s"),
+  Bar(EMPTY, 0.6, EMPTY, most=True), Bar("each small kernel of a captured step, us", 1.5, most=True), Bar("first kernel, s", 1.5, most=True),
+)
+
+def bars(ours: Mapping[str, Any], peer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+  """(what it is about, how it compares) for each bar. ours, peer: numbers by name; what is missing is said to be."""
+  for bar in BARS:
+    value, base = ours.get(bar.number), peer.get(bar.of) if bar.of is not None else None
+    if value is None: yield bar.number, "not measured"
+    elif bar.of is not None and not base: yield bar.number, f"{value:g}; PyTorch's is not measured"
+    else: yield bar.number, bar.judge(float(value), float(base) if base is not None else None)
