@@ -49,7 +49,7 @@ def static_bytes(image: bytes, compute: tuple[int, int]) -> int:
   """Shared memory that a kernel's file declares."""
   start, count, names = struct.unpack_from("<Q", image, 40)[0], *struct.unpack_from("<HH", image, 60)
   headers = [struct.unpack_from("<IIQQQQIIQQ", image, start + 64 * k) for k in range(count)]
-  found = [h[5] - RESERVED[compute[0]] for h in headers if image.startswith(b".nv.shared.", headers[names][4] + h[0])]
+  found = [max(0, h[5] - RESERVED[compute[0]]) for h in headers if image.startswith(b".nv.shared.", headers[names][4] + h[0])]
   return sum(found)
 
 def _methods() -> dict[str, Callable[..., Any]]:

@@ -49,9 +49,10 @@ SHARED = """.version 8.0
 .target {arch}
 .address_size 64
 .extern .shared .align 1024 .b8 memory[];
-.visible .entry example() {{
-  .reg .u32 %r<4>;
-  mov.u32 %r1, memory; mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2; add.u32 %r3, %r3, %r1; st.volatile.shared.u32 [%r3], %r2; ret;
+.visible .entry example(.param .u64 a) {{
+  .reg .u64 %rd<3>; .reg .u32 %r<5>;
+  ld.param.u64 %rd1, [a]; mov.u32 %r1, memory; mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2; add.u32 %r3, %r3, %r1; st.shared.u32 [%r3], %r2;
+  bar.sync 0; ld.shared.u32 %r4, [%r3+64]; st.global.u32 [%rd1], %r4; ret;
 }}
 """
 
