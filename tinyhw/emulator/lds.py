@@ -1,4 +1,4 @@
-"""Local memory of a workgroup (LDS): bytes, bounds, what has been written, and races between waves.
+"""Local memory of a workgroup (AMD's LDS, NVIDIA's shared memory): bytes, bounds, what has been written, and races between waves.
 
 Two waves race if both touch a byte between two barriers and one of them writes; atomics do not race with atomics, nor do writes of what is there
 already: waves that fill a tile may overlap. An access that has not been waited
@@ -8,6 +8,7 @@ that did it, plus 1, since the last barrier; SEVERAL if it was more than one.
 from __future__ import annotations
 import random
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.errors import DataRace, MissingWait, OutOfBounds, UninitialisedRead
@@ -20,10 +21,20 @@ SEVERAL = 255
 
 Access = tuple[int, int, int]  # address, size, kind
 
+class Words(NamedTuple):
+  """What a vendor calls the memory, lanes that execute together, and all that share it; what gives more of it, what parts two waves' accesses."""
+  memory: str = "LDS"
+  wave: str = "wave"
+  group: str = "workgroup"
+  more: str = "raise LDS_SIZE"
+  apart: str = "put a barrier between them, with a wait for LDS operations before it"
+
+AMD = Words()
+
 class LocalMemory:
   """`size` bytes, garbage at first. Addresses are offsets. `wave` is the number of the wave that accesses, 0 to 253."""
-  def __init__(self, size: int, source: random.Random):
-    self.size = size
+  def __init__(self, size: int, source: random.Random, words: Words = AMD):
+    self.size, self.words = size, words
     self.data = bytearray(source.randbytes(size))
     self.written = bytearray(size)
     self.owners = tuple(bytearray(size) for _ in WHAT)
@@ -43,7 +54,7 @@ class LocalMemory:
   def store(self, wave: int, address: int, data: bytes) -> None:
     """Write bytes."""
     there = self.data[address:address + len(data)] == data and 0 not in self.written[address:address + len(data)]
-    if self.comes(address, len(data)): raise DataRace(f"LDS address {address:#x}: a store where an asynchronous copy still writes")
+    if self.comes(address, len(data)): raise DataRace(f"{self.words.memory} address {address:#x}: a store where an asynchronous copy still writes")
     self.touch(wave, address, len(data), WRITE, (READ, ATOMIC) if there else RIVALS[WRITE])
     self.data[address:address + len(data)] = data
     self.written[address:address + len(data)] = b"\1" * len(data)
@@ -61,7 +72,8 @@ class LocalMemory:
   def start(self, wave: int, address: int, size: int) -> None:
     """An asynchronous copy will write here, sooner or later: until `finish` there is nothing to be read."""
     self.touch(wave, address, size, WRITE)
-    if self.comes(address, size): raise DataRace(f"LDS address {address:#x}: two asynchronous copies write there in any order; wait between them")
+    if self.comes(address, size):
+      raise DataRace(f"{self.words.memory} address {address:#x}: two asynchronous copies write there in any order; wait between them")
     self.written[address:address + size] = bytes(size)
     self.coming[address:address + size] = b"\1" * size
 
@@ -77,12 +89,14 @@ class LocalMemory:
 
   def check_written(self, address: int, size: int) -> None:
     if 0 in self.written[address:address + size]:
-      if self.comes(address, size): raise MissingWait(f"LDS address {address:#x}: {size} bytes are read that an asynchronous copy still writes")
-      raise UninitialisedRead(f"LDS address {address:#x}: {size} bytes are read, of which no wave has written all")
+      if self.comes(address, size):
+        raise MissingWait(f"{self.words.memory} address {address:#x}: {size} bytes are read that an asynchronous copy still writes")
+      raise UninitialisedRead(f"{self.words.memory} address {address:#x}: {size} bytes are read, of which no {self.words.wave} has written all")
 
   def check_bounds(self, address: int, size: int, kind: int) -> None:
     if address < 0 or address + size > self.size:
-      raise OutOfBounds(f"LDS {WHAT[kind]} of {size} bytes at {address:#x}: the workgroup has {self.size} bytes; raise LDS_SIZE or mend the address")
+      raise OutOfBounds(f"{self.words.memory} {WHAT[kind]} of {size} bytes at {address:#x}: the {self.words.group} has {self.size} bytes; "
+                        f"{self.words.more} or mend the address")
 
   def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
     """Check bounds and races, and remember the access. rivals: what by another wave makes a race."""
@@ -100,9 +114,9 @@ class LocalMemory:
   def race(self, wave: int, address: int, size: int, kind: int, rival: int) -> str:
     place = next(i for i in range(address, address + size) if self.owners[rival][i] not in (0, wave + 1))
     owner = self.owners[rival][place]
-    other = "several waves do" if owner == SEVERAL else f"wave {owner - 1} does"
-    return (f"LDS address {place:#x}: {WHAT[kind]} by wave {wave}, and {other} {WHAT[rival]} there; "
-            "put a barrier between them, with a wait for LDS operations before it")
+    name = self.words.wave
+    other = f"several {name}s do" if owner == SEVERAL else f"{name} {owner - 1} does"
+    return f"{self.words.memory} address {place:#x}: {WHAT[kind]} by {name} {wave}, and {other} {WHAT[rival]} there; {self.words.apart}"
 
   def barrier(self, unfinished: Iterable[tuple[int, Access]]) -> None:
     """All waves have met. `unfinished` are accesses, with their wave, that nobody has waited for: they may happen later."""

@@ -86,7 +86,7 @@ def test_scoreboards() -> None:
 
 def test_places() -> None:
   with pytest.raises(OutOfBounds, match="no multiple of its size"): block([START.replace("R0", "R0+0x2")]).run()
-  with pytest.raises(OutOfBounds, match="the workgroup has 1024 bytes"): block([START.replace("R0", "R0+0x400")]).run()
+  with pytest.raises(OutOfBounds, match="the block has 1024 bytes"): block([START.replace("R0", "R0+0x400")]).run()
   with pytest.raises(PageFault): block([START.replace("R2.64", "R2.64+0x7f0")]).run()
 
 def test_lanes_without_work_copy_nothing() -> None:

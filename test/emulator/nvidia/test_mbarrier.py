@@ -137,7 +137,7 @@ def test_waiting_for_what_never_comes() -> None:
   (["UMOV UR0, 0x7", "UMOV UR3, 0x80", "SYNCS.EXCH.64 URZ, [UR3], UR0"], EmulatorError, "is no word of a barrier whose first phase has just begun"),
   (["SYNCS.EXCH.64 URZ, [UR3], UR0"], EmulatorError, "mbarrier 0x4. is initialised again: SYNCS.CCTL.IV must end it before"),
   (["UMOV UR0, 0x0", "UMOV UR3, 0x80", "SYNCS.EXCH.64 URZ, [UR3], UR0"], EmulatorError, "0x80: 0x.* is a word of 1048576 arrivals; there are 1 to"),
-  (["MOV R6, UR2", "LDS R4, [R6]", "MOV R5, R4"], EmulatorError, "LDS address 0x40: 4 bytes are read or written where an mbarrier is, at 0x40"),
+  (["MOV R6, UR2", "LDS R4, [R6]", "MOV R5, R4"], EmulatorError, "memory address 0x40: 4 bytes are read or written where an mbarrier is, at 0x40"),
   (["MOV R2, RZ", "STS.64 [R2+0x48], RZ"], EmulatorError, "8 bytes are read or written where an mbarrier is, at 0x48"),
   (["SYNCS.ARRIVE.TRANS64.A0T1 RZ, [UR2], RZ"], UnknownInstruction, "SYNCS.ARRIVE..A0T1 has no meaning here yet"),
   (["SYNCS.ARRIVE.TRANS64.TMASK.A1T0 RZ, [UR2], RZ"], UnknownInstruction, "SYNCS.ARRIVE.TMASK.A1T0 has no meaning here yet")])

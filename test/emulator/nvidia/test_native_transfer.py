@@ -30,11 +30,11 @@ def test_both_agree(lines: list[str]) -> None:
     for guard in ("", "@P5 "):
       code = scheduled([*ADDRESSES, *(guard * (i % 2) + line for i, line in enumerate(lines))])
       _, (_, _, error) = assert_same(code, seed, guard, content=CONTENT, shared=4096, threads=(32, 45, 70)[seed % 3])
-      assert not error or guard and "no wave has written" in error
+      assert not error or guard and "no warp has written" in error
 
 @pytest.mark.parametrize("line,message", [
   ("LDG.E.64 R4, desc[UR4][R2.64+0x4]", "OutOfBounds: an access of 8 bytes at 0x7f1000000004"), ("LDS.64 R4, [R1+0x4]", "OutOfBounds"),
-  ("LDS R4, [R1+0x100]", "UninitialisedRead: LDS address 0x100"), ("STS [R1+0xffc], R1", "OutOfBounds")])
+  ("LDS R4, [R1+0x100]", "UninitialisedRead: shared memory address 0x100"), ("STS [R1+0xffc], R1", "OutOfBounds")])
 def test_what_is_not_plain_is_an_error_of_python(line: str, message: str) -> None:
   for seed in range(2):
     _, (_, _, error) = assert_same(scheduled([*ADDRESSES, line]), seed, line, content=CONTENT, shared=4096)
@@ -43,7 +43,7 @@ def test_what_is_not_plain_is_an_error_of_python(line: str, message: str) -> Non
 def test_races_of_warps_are_found() -> None:
   code = scheduled(["STS [RZ], R1", "S2R R1, SR_TID.X", "LDS R5, [RZ]"])
   _, (_, _, error) = assert_same(code, 1, shared=16, threads=64)
-  assert error.startswith("DataRace: LDS address 0x0")
+  assert error.startswith("DataRace: shared memory address 0x0")
 
 @pytest.mark.parametrize("line", ["LDG.E R4, desc[UR4][RZ.64]", "LDL R4, [R1]", "LDG.E RZ, desc[UR4][R2.64]", "MOV R1, R2"])
 def test_what_stays_python(line: str) -> None: assert transfer_of(parse(line, "sm_90")[0], 24) is None

@@ -23,7 +23,7 @@ def test_races_of_warps(first: int, second: int, race: bool) -> None:
   m.touch(0, 8, 4, first)
   m.touch(1, 12, 4, second)    # beside it
   if race:
-    with pytest.raises(DataRace, match="by wave 1, and wave 0 does .* there; put a barrier between them"): m.touch(1, 10, 1, second)
+    with pytest.raises(DataRace, match="by warp 1, and warp 0 does .* there; put a barrier between them"): m.touch(1, 10, 1, second)
   else: m.touch(1, 10, 1, second)
   m.barrier([])
   m.touch(1, 8, 4, second)
@@ -41,7 +41,7 @@ def test_all_readers_are_remembered() -> None:
   for warp in range(3): m.load(warp, 0, 4)
   m.acquire(3, m.release(0))
   m.acquire(3, m.release(2))
-  with pytest.raises(DataRace, match="wave 1 does read there"): m.store(3, 0, b"abcd")
+  with pytest.raises(DataRace, match="warp 1 does read there"): m.store(3, 0, b"abcd")
   m.acquire(3, m.release(1))
   m.store(3, 0, b"abcd")
 
@@ -67,7 +67,7 @@ def test_others_know_what_all_of_some_warps_know() -> None:
   other = m.actor("a copy")
   m.acquire(1, m.release(0))
   m.acquire(other, m.in_common((0, 1, 2)))
-  with pytest.raises(DataRace, match="read by a copy, and wave 0 does write there"): m.look(other, 0, 4)
+  with pytest.raises(DataRace, match="read by a copy, and warp 0 does write there"): m.look(other, 0, 4)
   m.acquire(other, m.in_common((0, 1)))
   assert m.look(other, 0, 4) == bytes(4)
   with pytest.raises(DataRace, match="a copy does read there; wait until that is done"): m.store(1, 0, b"abcd")
@@ -80,11 +80,11 @@ def test_fences() -> None:
   other = m.actor("a product")
   m.barrier([])
   m.acquire(other, m.in_common((0, 1)))
-  with pytest.raises(DataRace, match="what wave 0 has stored: that wave must execute FENCE.VIEW.ASYNC.S"): m.look(other, 0, 4)
+  with pytest.raises(DataRace, match="what warp 0 has stored: that warp must execute FENCE.VIEW.ASYNC.S"): m.look(other, 0, 4)
   m.fence(1)
   with pytest.raises(DataRace, match="must execute"): m.look(other, 0, 4)
   m.fence(0)
-  with pytest.raises(DataRace, match="wave 0 does make visible to products and copies there"): m.look(other, 0, 4)
+  with pytest.raises(DataRace, match="warp 0 does make visible to products and copies there"): m.look(other, 0, 4)
   m.load(1, 0, 4)   # other warps need no fence
   m.acquire(other, m.release(0))
   assert m.look(other, 0, 8) == bytes(8)
@@ -99,9 +99,9 @@ def test_copies_of_tensors_overwrite_what_is_visible_to_them() -> None:
   m.store(0, 0, bytes(8))
   other = m.actor("a copy")
   m.acquire(other, m.release(0))
-  with pytest.raises(DataRace, match="what wave 0 has stored: that wave must execute FENCE.VIEW.ASYNC.S"): m.expect(other, 0, 8)
+  with pytest.raises(DataRace, match="what warp 0 has stored: that warp must execute FENCE.VIEW.ASYNC.S"): m.expect(other, 0, 8)
   m.fence(0)
-  with pytest.raises(DataRace, match="wave 0 does make visible to products and copies there"): m.expect(other, 0, 8)
+  with pytest.raises(DataRace, match="warp 0 does make visible to products and copies there"): m.expect(other, 0, 8)
   m.acquire(other, m.release(0))
   m.expect(other, 0, 8)
 
@@ -113,7 +113,7 @@ def test_atomic_operations_race_with_products() -> None:
   m.acquire(other, m.release(0))
   assert m.look(other, 0, 4) == bytes(4)
   m.touch(0, 4, 4, ATOMIC)
-  with pytest.raises(DataRace, match="wave 0 does atomic operation there"): m.look(other, 0, 8)
+  with pytest.raises(DataRace, match="warp 0 does atomic operation there"): m.look(other, 0, 8)
 
 def test_copies_come_in_any_order() -> None:
   orders = set()
@@ -135,4 +135,4 @@ def test_copies_under_way() -> None:
   assert m.load(1, 0, 4) == b"abcd"
   other = m.actor("a product")
   m.acquire(other, m.in_common((0, 1)))
-  with pytest.raises(DataRace, match="what wave 0 has stored"): m.look(other, 0, 4)
+  with pytest.raises(DataRace, match="what warp 0 has stored"): m.look(other, 0, 4)

@@ -127,7 +127,7 @@ LOAD = [f"LDS R4, [R1+{GOAL:#x}]", "MOV R5, R4"]
 START = [*expect(SIZE), *box(GOAL, (0, 0))]
 RULES = [
   (START, LOAD, DataRace, "a copy that mbarrier 0x3f00 counts does write there; wait until that is done"),
-  (START, [*WAIT, f"LDS R4, [R1+{GOAL + 64:#x}]"], UninitialisedRead, "no wave has written all"),
+  (START, [*WAIT, f"LDS R4, [R1+{GOAL + 64:#x}]"], UninitialisedRead, "no warp has written all"),
   ([*START, f"STS [R1+{GOAL:#x}], RZ"], WAIT, DataRace, "a store where an asynchronous copy still writes"),
   ([*START, *box(GOAL, (0, 0))], WAIT, DataRace, "two asynchronous copies write there"),
   ([f"STS [R1+{GOAL:#x}], RZ", *START], WAIT, DataRace, "must execute FENCE.VIEW.ASYNC.S behind the store"),
@@ -135,9 +135,9 @@ RULES = [
   ([*expect(2 * SIZE), *box(GOAL, (0, 0))], WAIT, Hang, "for which arrivals or bytes are missing"),
   (box(GOAL, (0, 0)), [], DataRace, "the block ends, and 1 copies to its memory have not been waited for"),
   ([*expect(2 * SIZE), *box(GOAL, (0, 0)), "SYNCS.CCTL.IV [UR2]"], [], EmulatorError, "ends while 1 of its copies are under way"),
-  ([*expect(SIZE), *box(AT - AT % 128, (0, 0))], WAIT, EmulatorError, "LDS address 0x3f00: 16 bytes are read or written where an mbarrier is"),
+  ([*expect(SIZE), *box(AT - AT % 128, (0, 0))], WAIT, EmulatorError, "memory address 0x3f00: 16 bytes are read or written where an mbarrier is"),
   ([*expect(SIZE), *box(GOAL + 64, (0, 0))], WAIT, OutOfBounds, "a box at shared memory 0x440 is no multiple of 128"),
-  ([*expect(SIZE), *box(16384, (0, 0))], WAIT, OutOfBounds, "the workgroup has 16384 bytes"),
+  ([*expect(SIZE), *box(16384, (0, 0))], WAIT, OutOfBounds, "the block has 16384 bytes"),
   ([*expect(SIZE), *(line.replace(f"UR9, {AT:#x}", "UR9, 0x200") for line in box(GOAL, (0, 0)))], WAIT, UninitialisedRead,
    "no mbarrier has been initialised"),
   ([*expect(SIZE), *box(GOAL, (0, 0, 0), 0, 3)], WAIT, OutOfBounds, "UTMALDG.3D of a tensor with 2 dimensions"),

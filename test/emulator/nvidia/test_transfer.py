@@ -44,7 +44,7 @@ def test_shared_memory() -> None:
   warp = after(["STS [R0+0x40], R2", "LDS R3, [R1+0x40]", "STS.U8 [R0], R2", "LDS.S8 R4, [R0]"], registers=given, shared=256)
   assert warp.registers[3] == words(1)[::-1]
   assert warp.registers[4] == [x | 0xffffff00 if x & 0x80 else x & 0xff for x in words(1)]
-  with pytest.raises(OutOfBounds, match="the workgroup has 128 bytes"): after(["STS [R0+0x40], R2"], registers=given, shared=128)
+  with pytest.raises(OutOfBounds, match="the block has 128 bytes"): after(["STS [R0+0x40], R2"], registers=given, shared=128)
   with pytest.raises(UninitialisedRead): after(["LDS R3, [R1+0x40]"], registers=given, shared=256)
   with pytest.raises(UnknownInstruction, match="a scaled address"): after(["LDS R3, [R1.X4]"], registers=given, shared=256)
 

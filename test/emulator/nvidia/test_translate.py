@@ -111,8 +111,8 @@ WAIT = ["[B------:R-:W0:-:S02] LDGDEPBAR", "[B------:R-:W-:-:S04] DEPBAR.LE SB0,
 
 @pytest.mark.parametrize("lines,message", [
   ([*COPY, *WAIT, "[B------:R-:W1:-:S02] LDS R8, [R1]", "[B-1----:R-:W-:-:S15] MOV R9, R8"], ""),
-  ([*COPY, "[B------:R-:W1:-:S02] LDS R8, [R1]"], "MissingWait: LDS address 0x0"),
-  ([*COPY, "[B------:R2:W-:-:S02] STS [R1], R9"], "DataRace: LDS address 0x0: a store where an asynchronous copy still writes"),
+  ([*COPY, "[B------:R-:W1:-:S02] LDS R8, [R1]"], "MissingWait: shared memory address 0x0"),
+  ([*COPY, "[B------:R2:W-:-:S02] STS [R1], R9"], "DataRace: shared memory address 0x0: a store where an asynchronous copy still writes"),
   ([*COPY, WAIT[0].replace("S02", "S01"), WAIT[1]], "MissingHazard: scoreboard 0 is waited for 1 cycles")])
 def test_asynchronous_copies(lines: list[str], message: str) -> None:
   _, (machine, memory, error) = assert_same(assembled(patient(lines)), 1, content=CONTENT, shared=256)

@@ -172,13 +172,13 @@ RULES = [
   ([*COPY, MEET, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], DataRace, "must execute FENCE.VIEW.ASYNC.S behind the store"),
   ([*COPY, "FENCE.VIEW.ASYNC.G", MEET, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], DataRace, "must execute FENCE.VIEW.ASYNC.S behind the store"),
   ([*COPY, MEET, FENCE, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], DataRace, "make visible to products and copies there; put a barrier"),
-  ([*COPY, FENCE, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], DataRace, "wave . does write there; put a barrier between them"),
+  ([*COPY, FENCE, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], DataRace, "warp . does write there; put a barrier between them"),
   ([*PRODUCED, "STS [R1], RZ"], DataRace, "does (read|write) there"),
-  ([*PRODUCED, MEET, "STS [R1], RZ"], DataRace, "the products of waves 0 to 3 does read there; wait until that is done"),
-  ([*PRODUCED, MEET, FENCE, "STS [R1], RZ"], DataRace, "the products of waves 0 to 3 does read there"),
-  ([*START, ARRIVE, f"{PRODUCT}RZ, !UPT", DONE, MEET, "STS [R1], RZ"], DataRace, "the products of waves 0 to 3 does read there"),
-  ([*PRODUCED, f"{PRODUCT}R24, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x1", MEET, "STS [R1], RZ"], DataRace, "waves 0 to 3 does read there"),
-  ([MEET, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], UninitialisedRead, "no wave has written all"),
+  ([*PRODUCED, MEET, "STS [R1], RZ"], DataRace, "the products of warps 0 to 3 does read there; wait until that is done"),
+  ([*PRODUCED, MEET, FENCE, "STS [R1], RZ"], DataRace, "the products of warps 0 to 3 does read there"),
+  ([*START, ARRIVE, f"{PRODUCT}RZ, !UPT", DONE, MEET, "STS [R1], RZ"], DataRace, "the products of warps 0 to 3 does read there"),
+  ([*PRODUCED, f"{PRODUCT}R24, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x1", MEET, "STS [R1], RZ"], DataRace, "warps 0 to 3 does read there"),
+  ([MEET, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], UninitialisedRead, "no warp has written all"),
   ([*START, "UMOV UR8, 0x3f0", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], OutOfBounds, "is not in the first line of a pattern; align tiles to 1024"),
   ([*START, "UMOV UR8, 0x7", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], OutOfBounds, "its 32 bytes end behind it"),
   ([*START, "UMOV UR9, 0x20000", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], UnknownInstruction, "a base offset has no meaning here yet"),
@@ -207,10 +207,10 @@ def test_who_has_waited_may_overwrite() -> None:
 def test_the_four_go_together() -> None:
   with pytest.raises(EmulatorError, match="wants groups of four warps"): ran([ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], threads=96)
   alone = ["S2R R0, SR_TID.X", "ISETP.LT.U32.AND P0, PT, R0, 0x20, PT", "@P0 EXIT", *START, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", DONE]
-  with pytest.raises(Hang, match="it waits for the products of waves 0 to 3, which not all of them have issued"): ran(alone)
+  with pytest.raises(Hang, match="it waits for the products of warps 0 to 3, which not all of them have issued"): ran(alone)
   other = ["S2R R0, SR_TID.X", "SHF.R.U32 R6, R0, 0x5, RZ", "R2UR UR4, R6", *START, "UIADD3 UR8, UR8, UR4, URZ", ARRIVE,
            f"{PRODUCT}RZ, !UPT, gsb0", DONE]
-  with pytest.raises(EmulatorError, match="issues another product than the waves before it"): ran(other)
+  with pytest.raises(EmulatorError, match="issues another product than the warps before it"): ran(other)
 
 def test_what_has_no_meaning() -> None:
   with pytest.raises(UnknownInstruction, match="saturates"): ran([*START, ARRIVE, "IGMMA.64x16x32.S8.S8.SAT R24, gdesc[UR8], RZ, !UPT, gsb0"])

@@ -18,7 +18,7 @@ from tinyhw.emulator.nvidia.convergence import Convergence
 from tinyhw.emulator.nvidia.copies import Copies
 from tinyhw.emulator.nvidia.decoded import Decoded, Decoder
 from tinyhw.emulator.nvidia.launch import Launch
-from tinyhw.emulator.nvidia.shared import SharedMemory
+from tinyhw.emulator.nvidia.shared import WORDS, SharedMemory
 from tinyhw.emulator.nvidia.state import LANES, Warp, named
 from tinyhw.emulator.nvidia.strict import Schedule, check_registers
 from tinyhw.emulator.nvidia.translate import Translation, translation
@@ -43,7 +43,7 @@ class Block:
     self.decoder = decoder or Decoder(launch.arch, lambda address, size: memory.load(address, size, INSTRUCTION))
     count = -(-launch.threads // LANES)
     beside = is_asynchronous(launch, self.decoder)
-    self.shared = SharedMemory(launch.shared_bytes, self.random, count) if beside else LocalMemory(launch.shared_bytes, self.random)
+    self.shared = SharedMemory(launch.shared_bytes, self.random, count) if beside else LocalMemory(launch.shared_bytes, self.random, WORDS)
     self.warps = [Warp(launch, k, number, memory, self.shared, Schedule(), Copies(), Convergence(self.random), self.random) for k in range(count)]
     if isinstance(self.shared, SharedMemory): group_warps(self.warps, self.shared)
     self.alive = list(self.warps)

@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.errors import DataRace, EmulatorError
-from tinyhw.emulator.lds import ATOMIC, READ, RIVALS, WHAT, WRITE, Access, LocalMemory
+from tinyhw.emulator.lds import ATOMIC, READ, RIVALS, WHAT, WRITE, Access, LocalMemory, Words
 from tinyhw.emulator.windows import NOWHERE, Local
 
 if TYPE_CHECKING: from tinyhw.emulator.nvidia.mbarrier import Mbarrier
 
+WORDS = Words("shared memory", "warp", "block", "raise SHARED_MEMORY_SIZE", "put a barrier between them (BAR.SYNC)")
 MBARRIER_BYTES = 8
 VIEW = 3              # becoming visible to the asynchronous proxy
 DONE = (*WHAT, "make visible to products and copies")
@@ -45,7 +46,7 @@ class SharedMemory(LocalMemory):
   proxy since. mbarriers: by address. deliveries: tensor copies under way."""
 
   def __init__(self, size: int, source: random.Random, warps: int):
-    super().__init__(size, source)
+    super().__init__(size, source, WORDS)
     self.warps = range(warps)
     self.names: list[str] = []
     self.now: list[int] = []
@@ -55,7 +56,7 @@ class SharedMemory(LocalMemory):
     self.mbarriers: dict[int, Mbarrier] = {}
     self.deliveries: list[Delivery] = []
     self.source = source
-    for warp in self.warps: self.actor(f"wave {warp}")
+    for warp in self.warps: self.actor(f"warp {warp}")
 
   def actor(self, name: str) -> int:
     """The number of somebody new who reads and writes."""
@@ -134,8 +135,8 @@ class SharedMemory(LocalMemory):
   def check_fenced(self, address: int, size: int) -> None:
     warps = set(self.unfenced[address:address + size]) - {0}
     if warps:
-      raise DataRace(f"LDS address {address:#x}: a product or tensor copy meets what wave {min(warps) - 1} has stored: that wave must execute "
-                     "FENCE.VIEW.ASYNC.S behind the store, and then meet who starts it")
+      raise DataRace(f"shared memory address {address:#x}: a product or tensor copy meets what warp {min(warps) - 1} has stored: that warp "
+                     "must execute FENCE.VIEW.ASYNC.S behind the store, and then meet who starts it")
 
   def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
     """wave: or another actor."""
@@ -153,8 +154,8 @@ class SharedMemory(LocalMemory):
     """Raises EmulatorError for memory that only SYNCS may touch."""
     for at in self.mbarriers:
       if at < address + size and address < at + MBARRIER_BYTES:
-        raise EmulatorError(f"LDS address {address:#x}: {size} bytes are read or written where an mbarrier is, at {at:#x}: until SYNCS.CCTL.IV only "
-                            "SYNCS may touch it")
+        raise EmulatorError(f"shared memory address {address:#x}: {size} bytes are read or written where an mbarrier is, at {at:#x}: until "
+                            "SYNCS.CCTL.IV only SYNCS may touch it")
 
   def mark(self, actor: int, address: int, size: int, kind: int) -> None:
     marks = self.marks[kind].get(actor)
@@ -163,6 +164,6 @@ class SharedMemory(LocalMemory):
     marks.latest = self.now[actor]
 
   def conflict(self, actor: int, address: int, kind: int, other: int, rival: int) -> str:
-    cure = "put a barrier between them, with a wait for LDS operations before it" if other in self.warps else \
+    cure = self.words.apart if other in self.warps else \
       "wait until that is done (WARPGROUP.DEPBAR, SYNCS.PHASECHK), and let who did meet who has not"
-    return f"LDS address {address:#x}: {WHAT[kind]} by {self.names[actor]}, and {self.names[other]} does {DONE[rival]} there; {cure}"
+    return f"shared memory address {address:#x}: {WHAT[kind]} by {self.names[actor]}, and {self.names[other]} does {DONE[rival]} there; {cure}"

@@ -61,7 +61,7 @@ class Warpgroup:
   end a group; begun: how many have."""
   def __init__(self, warps: Sequence[Warp], shared: SharedMemory):
     self.warps, self.shared = warps, shared
-    self.name = f"the products of waves {warps[0].number} to {warps[-1].number}"
+    self.name = f"the products of warps {warps[0].number} to {warps[-1].number}"
     self.actor = shared.actor(self.name)
     self.issued = dict.fromkeys((warp.number for warp in warps), 0)
     self.products: list[Product] = []
@@ -75,7 +75,7 @@ class Warpgroup:
       self.products.append(product)
       if product.ends: self.ends.append(number)
     elif self.products[number] != product:
-      raise EmulatorError(f"wave {warp.number} issues another product than the waves before it: the four of a group issue the same ones")
+      raise EmulatorError(f"warp {warp.number} issues another product than the warps before it: the four of a group issue the same ones")
     self.issued[warp.number] += 1
     for index in range(product.d, product.d + registers_of(product)): warp.known["R", index] = ALL
     if min(self.issued.values()) > self.begun: self.begin()

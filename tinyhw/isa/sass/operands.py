@@ -140,7 +140,7 @@ def parse_part(form: Form, part: Part, text: str, values: dict[str, Any], pc: in
     values[part.name] = parse_number(form, spec, body, values, pc)
     return 0
   found = NAME.match(body)
-  if found is None: raise ParseError(f"operand {part.name} wants a {spec.kind} register, got {text}")
+  if found is None: raise ParseError(not_a_register(part.name, spec, text))
   kind, index = named(found[1], form, spec)
   if kind != spec.kind: raise ParseError(f"operand {part.name} wants a {spec.kind} register, got {text}")
   words = [word for word in found[2].split(".") if word]
@@ -155,6 +155,13 @@ def parse_part(form: Form, part: Part, text: str, values: dict[str, Any], pc: in
     return reuse
   values[part.name] = register(form, spec, index, values)
   return reuse
+
+def not_a_register(name: str, spec: Spec, text: str) -> str:
+  """What is wrong with an operand that has to be a register here. A number is, also where other forms take one of 32 bits."""
+  value = parse_integer(text)
+  if value is not None and not -1 << 31 <= value < 1 << 32:
+    return f"operand {name}: {text} has more than the 32 bits of an immediate; make it of two registers, or load it from constant memory"
+  return f"operand {name} wants a {spec.kind} register, got {text}"
 
 def named(name: str, form: Form, spec: Spec) -> tuple[str, int]:
   """The bank and index that a name means."""
@@ -206,6 +213,8 @@ def parse_number(form: Form, spec: Spec, text: str, values: dict[str, Any], pc: 
   if spec.kind == "sr": return parse_special(text, form.generation)
   if spec.kind in LETTERS or spec.kind == "boards": return parse_boards(spec, text)
   value = parse_integer(text)
+  if value is None and spec.kind in ("to", "at"):
+    raise ParseError(f"operand {spec.name} is an address, got {text}; labels are known to `python3 -m tinyhw emulate`, not to a single line")
   if value is None: raise ParseError(f"operand {spec.name} is an integer, got {text}")
   if spec.kind in ("to", "at"): return value - pc - BYTES
   if spec.kind in ("w", "rel") or spec.signed and width < 32: return value

@@ -20,7 +20,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.machine.inst import Inst, MInst, Reg
 from tinyhw.machine.text import ascii_only
 
-GUARD = re.compile(r"@(!?)(U?P[0-6T])\s+")
+GUARD = re.compile(r"@(!?)(U?P[0-6T])(?:\s+|$)")
 
 def assemble(text: str, arch: str) -> bytes:
   """The bytes of one instruction at address 0; without a control word it has stall 1 and no scoreboards."""
@@ -76,6 +76,8 @@ def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
   if found is not None:
     kind, index = regs.NAMES[found[2]]
     guard, inverted, text = regs.reg(regs.KINDS[kind][1], index), int(bool(found[1])), text[found.end():]
+  elif text[:1] == "@":
+    raise ParseError(f"a guard is @P0 to @P6, @PT, @UP0 to @UP6 or @UPT, or with !, as in @!P0; got {text.partition(' ')[0]}")
   mnemonic, _, rest = text.partition(" ")
   if not mnemonic: raise ParseError("an instruction is expected")
   rows = table(arch)
