@@ -31,7 +31,7 @@ class Reader:
   local: whether it touches memory of the worker or workgroup, which is counted apart. notes: what to say of instructions instead of what they came
   from, by their id; it gets the function and the offset of each.
   copies: how often all of the code is executed for each work item, by waves; 0: the code has a loop over its work items.
-  extra: a column more: its heading, and what it says of an instruction.
+  extra: a column more: its heading, and what it says of an instruction. memory: what local memory is called.
   """
   show: Callable[[MInst], str]
   touched: Callable[[MInst], int]
@@ -41,6 +41,7 @@ class Reader:
   notes: Callable[[Function, Mapping[int, int]], Mapping[int, str]] = lambda function, offsets: {}
   copies: int = 0
   extra: tuple[str, Callable[[MInst], str]] | None = None
+  memory: str = "local memory"
 
 @dataclass(frozen=True)
 class Line:
@@ -329,9 +330,10 @@ def size(count: float) -> str:
     count /= 1000
   return f"{count:.0f} P"
 
-def amounts(work: Work) -> str:
+def amounts(work: Work, memory: str) -> str:
+  """What is done, in words. memory: what local memory is called."""
   text = f"{size(work.instructions)} instructions, {size(work.loaded)} bytes loaded, {size(work.stored)} bytes stored, {size(work.operations)} flop"
-  extra = [f"{size(n)} {name}" for n, name in ((work.local, "bytes of local memory"), (work.spills, "spills"), (work.reloads, "reloads")) if n]
+  extra = [f"{size(n)} {name}" for n, name in ((work.local, f"bytes of {memory}"), (work.spills, "spills"), (work.reloads, "reloads")) if n]
   return ", ".join([text, *extra])
 
 def loop_name(loop: Loop, function: Function) -> str:
@@ -344,11 +346,11 @@ def loop_lines(function: Function, loops: Sequence[Loop], reader: Reader) -> lis
   for loop in loops:
     each, known = iteration(loop, reader)
     sure = "" if known else " (inner loops of unknown length count once)"
-    out.append(f"{'  ' * loop.depth}loop {loop_name(loop, function)}: an iteration: {amounts(each)}{sure}")
+    out.append(f"{'  ' * loop.depth}loop {loop_name(loop, function)}: an iteration: {amounts(each, reader.memory)}{sure}")
     if loop.times is None: continue
     whole = Work()
     whole.add(each, loop.times)
-    out.append(f"{'  ' * loop.depth}  all {size(loop.times)} iterations: {amounts(whole)}")
+    out.append(f"{'  ' * loop.depth}  all {size(loop.times)} iterations: {amounts(whole, reader.memory)}")
   return out
 
 def total_lines(function: Function, loops: Sequence[Loop], reader: Reader, grid: int | None) -> list[str]:
@@ -368,7 +370,7 @@ def total_lines(function: Function, loops: Sequence[Loop], reader: Reader, grid:
     whole.add(once, reader.copies * (grid or 0))
   if not known: return ["overall: not known: it depends on the launch"]
   launch = f"overall ({size(grid)} work item{'s' if grid != 1 else ''})" if grid is not None else "overall"
-  return [f"{launch}: {amounts(whole)}"]
+  return [f"{launch}: {amounts(whole, reader.memory)}"]
 
 def listing(function: Function, lines: Sequence[Line], banks: Sequence[Bank], reader: Reader, grid: int | None = None,
             allocatable: Mapping[str, tuple[int, ...]] | None = None, uops: Sequence[UOp] = ()) -> str:
@@ -383,7 +385,7 @@ def listing(function: Function, lines: Sequence[Line], banks: Sequence[Bank], re
   total = sum(len(line.code) for line in lines)
   head = f"{function.name}: {len(lines)} instructions, {total} bytes, {static.spills} spills, {static.reloads} reloads"
   frame = f", {function.stack_bytes} bytes of stack" if function.stack_bytes else ""
-  local = f", {function.local_bytes} bytes of local memory" if function.local_bytes else ""
+  local = f", {function.local_bytes} bytes of {reader.memory}" if function.local_bytes else ""
   used = ", ".join(f"{len(function.used[b.name])} of {len((allocatable or {}).get(b.name, b.allocatable))} {b.name}"
                    for b in banks if function.used.get(b.name))
   out = [f"--- machine code of {function.name}", *code_lines(function, lines, registers, loops, reader, lines_of(uops)),

@@ -68,5 +68,6 @@ class Launch:
       return Notes(vendor.noted, self.card.model, self.traffic, function, offsets).found
     vendor, waves = self.vendor, -(-self.program.lanes // self.vendor.wave)
     last_lines = functools.partial(wave_lines, self.kernel, self.card)
-    reader = Reader(vendor.show, vendor.noted.touched, vendor.operations, last_lines, vendor.noted.local, notes, waves, vendor.extra)
+    reader = Reader(vendor.show, vendor.noted.touched, vendor.operations, last_lines, vendor.noted.local, notes, waves, vendor.extra,
+                    vendor.hardware.unit.words.local)
     return listing(self.function, lines, target.banks, reader, self.kernel.grid, target.allocatable, self.program.uops)

@@ -125,27 +125,29 @@ def wave_lines(kernel: Kernel, card: Card, function: Function, loops: Sequence[L
 def held_lines(kernel: Kernel, card: Card, held: Residency) -> list[str]:
   """How many waves a unit holds, and why not more."""
   unit, parts = card.model.unit, []
+  wave, workgroup, simd, local = unit.words
   for bank, waves in held.by_registers.items():
     file = unit.files[bank]
     more = f" (the next at {most_registers(file, waves + 1)})" if 0 < waves < unit.waves else ""
-    parts.append(f"{kernel.registers.get(bank, 0)} {bank}s: {waves} waves a SIMD{more}")
-  if held.by_local is not None: parts.append(f"{kernel.local_bytes} bytes of local memory: {held.by_local} workgroups a {unit.name}")
-  group = f"{kernel.lanes} lanes, {held.group_waves} wave{'s' if held.group_waves > 1 else ''}"
+    parts.append(f"{kernel.registers.get(bank, 0)} {bank}s: {waves} {wave}s a {simd}{more}")
+  if held.by_local is not None: parts.append(f"{kernel.local_bytes} bytes of {local}: {held.by_local} {workgroup}s a {unit.name}")
+  group = f"{kernel.lanes} lanes, {held.group_waves} {wave}{'s' if held.group_waves > 1 else ''}"
   each = held.waves / unit.simds
   return [f"occupancy: {'; '.join(parts)}",
-          f"  workgroups of {group}: {held.groups} a {unit.name}, {each:g} waves a SIMD of {unit.waves}, limited by {held.limit}"]
+          f"  {workgroup}s of {group}: {held.groups} a {unit.name}, {each:g} {wave}s a {simd} of {unit.waves}, limited by {held.limit}"]
 
 def part_lines(part: Part, function: Function, card: Card, found: Bounds) -> list[str]:
   """What a loop takes."""
   names, cost = card.model.names, part.cost
   name = loop_name(part.loop, function) if part.loop is not None else "the kernel"
   once = "an iteration of " if part.loop is not None else ""
-  waves = f"{cost.waves} wave{'s' if cost.waves > 1 else ''} of a {card.model.unit.name}"
+  words = card.model.unit.words
+  waves = f"{cost.waves} {words.wave}{'s' if cost.waves > 1 else ''} of a {card.model.unit.name}"
   reasons = " and ".join(names.get(key, key) for key in cost.binding(NEAR)) or "nothing"
   taken = ", ".join(f"{names[key]} {size(cycles)}" for key, cycles in sorted(cost.resources.items(), key=lambda item: -item[1]))
   hot = " (the hottest)" if part is found.hottest else ""
   out = [f"bound of {name}{hot}: {size(cost.cycles)} cycles for {once}{waves}, by {reasons}",
-         f"  {taken}; a workgroup alone {size(cost.alone)}"]
+         f"  {taken}; a {words.group} alone {size(cost.alone)}"]
   if part.operations:
     peak = f" of {size(part.peak)} ({part.element}), {100 * part.share:.1f} %" if part.peak else ""
     out.append(f"  at most {size(part.rate)} flop a cycle{peak}")

@@ -13,11 +13,19 @@ class RegisterFile(NamedTuple):
   granule: int
   extra: int = 0
 
+class Words(NamedTuple):
+  """What a vendor calls lanes that execute together, all that share local memory, a part of the unit with registers of its own, and local memory."""
+  wave: str = "wave"
+  group: str = "workgroup"
+  simd: str = "SIMD"
+  local: str = "local memory"
+
 class Unit(NamedTuple):
   """What waves of a workgroup share: AMD's compute unit or workgroup processor, NVIDIA's SM.
 
   name: in the vendor's words. simds: of a unit. waves: that a SIMD holds at most. lanes: of a wave. files: bank -> its register file on a SIMD.
   local_bytes, local_granule: local memory, and the step in which workgroups get it. groups: workgroups that a unit holds at most.
+  words: the vendor's.
   """
   name: str
   simds: int
@@ -27,6 +35,7 @@ class Unit(NamedTuple):
   local_bytes: int
   local_granule: int
   groups: int
+  words: Words = Words()
 
 class Kernel(NamedTuple):
   """What a launch needs. registers: by bank, up to the highest one. lanes: of a workgroup. grid: workgroups, None: many."""
@@ -69,12 +78,12 @@ def residency(unit: Unit, kernel: Kernel, units: int = 1) -> Residency:
   """The waves of this kernel that a unit holds. units: of the card, among which the grid is spread."""
   group_waves = max(1, round_up(kernel.lanes, unit.lanes) // unit.lanes)
   by_registers = {bank: waves_by_registers(file, kernel.registers.get(bank, 0), unit.waves) for bank, file in unit.files.items()}
-  limits = [(unit.simds * unit.waves // group_waves, "waves"), (unit.groups, "workgroups")]
+  limits = [(unit.simds * unit.waves // group_waves, f"{unit.words.wave}s"), (unit.groups, f"{unit.words.group}s")]
   limits += [(unit.simds * waves // group_waves, f"{bank}s") for bank, waves in by_registers.items() if waves < unit.waves]
   by_local = None
   if kernel.local_bytes:
     by_local = unit.local_bytes // round_up(kernel.local_bytes, unit.local_granule)
-    limits.append((by_local, "local memory"))
+    limits.append((by_local, unit.words.local))
   if kernel.grid is not None: limits.append((max(1, (kernel.grid + units - 1) // units), "the grid"))
   groups, limit = min(limits, key=lambda pair: pair[0])
   return Residency(group_waves, max(groups, 1), limit, by_registers, by_local)

@@ -101,3 +101,8 @@ def test_a_large_product_of_floats_keeps_the_fma_pipe_busy(arch: str, least: flo
   """4096^3 of float32, which no tensor core does without loss."""
   found = bounds(compiled(product(4096, 4096, 4096, dtypes.float32, dtypes.float32), arch), arch)
   assert found.hottest.element == "f32, vector unit" and found.hottest.share >= least, f"{found.hottest.binding}: {found.hottest.cost}"
+
+def test_a_listing_has_nvidias_words() -> None:
+  text = compile_listed(compiled(product(64, 64, 64, dtypes.float16, dtypes.float32), "sm_80"), "sm_80")[1]
+  assert "warps a sub-partition" in text and "bytes of shared memory" in text and "blocks of " in text and "; a block alone" in text
+  assert not [word for word in ("wave", "workgroup", "SIMD", "local memory") if word in text]

@@ -7,7 +7,7 @@ of shared memory more than its kernel wants. Source: CUDA C++ Programming Guide,
 from __future__ import annotations
 
 from tinyhw.autogen.nvidia import bank
-from tinyhw.machine.occupancy import RegisterFile, Unit, steps
+from tinyhw.machine.occupancy import RegisterFile, Unit, Words, steps
 
 WARP = 32             # lanes that execute one instruction
 PARTITIONS = 4
@@ -16,9 +16,11 @@ RESERVED_BYTES = 1024  # of shared memory, of each block
 FEWEST = 32           # warps of an SM; kernels do not try to leave room for more
 PREDICATES = 6        # of a lane that cost nothing; one is left for what needs it in between
 
+WORDS = Words("warp", "block", "sub-partition", "shared memory")
+
 def multiprocessor(warps: int, blocks: int, shared_kib: int) -> Unit:
   """The most warps and blocks that it holds, and its shared memory."""
-  return Unit("SM", PARTITIONS, warps // PARTITIONS, WARP, {"R": FILE}, shared_kib << 10, 128, blocks)
+  return Unit("SM", PARTITIONS, warps // PARTITIONS, WARP, {"R": FILE}, shared_kib << 10, 128, blocks, WORDS)
 
 # by architecture: sm_86 has the instructions of sm_80
 UNITS = {"sm_80": multiprocessor(64, 32, 164), "sm_86": multiprocessor(48, 16, 100), "sm_89": multiprocessor(48, 24, 100),
