@@ -65,10 +65,16 @@ class Ring:
     self.whole, self.filler = whole, filler
     self.written = self.published = 0  # words; `telling`: those that the device is being told of
     self.telling = 0
+    self.seen = 0                      # where the device was when that was looked at last: a look may go over the bus
 
   def room(self) -> int:
     """Words that can be written now. One stays free: a full ring would look empty."""
-    return self.words - 1 - (self.written - self.consumed() & self.words - 1)
+    self.seen = self.consumed()
+    return self._room_seen()
+
+  def _room_seen(self) -> int:
+    """The same by the last look: the device may be further."""
+    return self.words - 1 - (self.written - self.seen & self.words - 1)
 
   def put(self, words: Sequence[int]) -> None:
     """Write a piece; waits while there is no room. The device sees it when `ring` is called, or when a later piece needs the room."""
@@ -78,7 +84,7 @@ class Ring:
 
   def _write(self, words: Sequence[int]) -> None:
     assert len(words) < self.words, "a piece is smaller than the ring"
-    if self.room() < len(words):
+    if self._room_seen() < len(words) and self.room() < len(words):
       self.ring()
       self.wait(lambda: self.room() >= len(words))
     place = self.written % self.words

@@ -13,7 +13,7 @@ from tinyhw.autogen.nvidia.rm import flags
 from tinyhw.drivers.gpu.memory import HUGE_PAGE, Memory
 from tinyhw.drivers.linux.files import PAGE, Mapping, Refused, Returns
 from tinyhw.drivers.nvidia.addresses import Addresses
-from tinyhw.drivers.nvidia.chips import CHIPS, Chip, chip_of, newest
+from tinyhw.drivers.nvidia.chips import CHIPS, WITHOUT_CODE, Chip, chip_of, newest
 from tinyhw.drivers.nvidia.rm import Connection
 from tinyhw.drivers.nvidia.visible import place
 from tinyhw.errors import DeviceError
@@ -24,6 +24,7 @@ ALLOCATED = flags("NVOS32_ALLOC_FLAGS_", "IGNORE_BANK_PLACEMENT", "ALIGNMENT_FOR
 PINNED = flags("NVOS02_FLAGS_", "PHYSICALITY_NONCONTIGUOUS", "COHERENCY_CACHED", "MAPPING_NO_MAP")  # of memory of the program
 READ_WRITE_ATOMIC = flags("UvmGpuMappingType", "ReadWriteAtomic")
 INSTANCES = "/proc/driver/nvidia/capabilities/gpu{}/mig"
+TPC_COUNT = 0x09   # NV2080_CTRL_GR_INFO_INDEX_SHADER_PIPE_SUB_COUNT; src/nvidia/src/kernel/rmapi/nv_gpu_ops.c takes it for this, too
 USERMODE_BYTES = 0x10000
 INFO = {name: flags("NV2080_CTRL_FB_INFO_INDEX_", index) for name, index in (
   ("memory_kib", "TOTAL_RAM_SIZE"), ("free_kib", "HEAP_FREE"), ("l2_kib", "L2CACHE_SIZE"))}
@@ -105,8 +106,10 @@ class Card:
   def _chip(self) -> Chip:
     found = chip_of(self.classes)
     if found is None:
-      known = ", ".join(chip.arch for chip in reversed(CHIPS))
+      known = ", ".join(chip.arch for chip in reversed(CHIPS) if chip.arch not in WITHOUT_CODE)
       raise DeviceError(f"{self.name} at {self.place} has no compute class that is known here; known are {known}")
+    if found.arch in WITHOUT_CODE: raise DeviceError(f"{self.name} at {self.place} is of the kind {found.arch}, for which nothing compiles here yet; "
+                                                     "use another device")
     return found
 
   def _register(self, undo: contextlib.ExitStack) -> None:
@@ -120,11 +123,16 @@ class Card:
   # **** what the GPU is ****
 
   def _count(self) -> int:
-    """TPCs (pairs of multiprocessors) that are enabled."""
+    """TPCs (pairs of multiprocessors) that are enabled: by the masks of each cluster; where these are not told, by their number alone."""
     s, connection = self.connection.structures, self.connection
-    gpcs = connection.control(self.subdevice, s.GrGetGpcMask()).gpcMask
-    masks = [connection.control(self.subdevice, s.GrGetTpcMask(gpcId=i)).tpcMask for i in range(32) if gpcs >> i & 1]
-    return sum(bin(mask).count("1") for mask in masks)
+    try:
+      gpcs = connection.control(self.subdevice, s.GrGetGpcMask()).gpcMask
+      masks = [connection.control(self.subdevice, s.GrGetTpcMask(gpcId=i)).tpcMask for i in range(32) if gpcs >> i & 1]
+      return sum(bin(mask).count("1") for mask in masks)
+    except Refused:
+      found = s.GrInfo(index=TPC_COUNT)
+      connection.control(self.subdevice, s.GrGetInfo(grInfoListSize=1, grInfoList=ctypes.addressof(found)))
+      return int(found.data)
 
   def _facts(self) -> dict[str, int]:
     """Sizes of its memory; what the driver does not tell is left out."""

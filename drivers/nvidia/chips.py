@@ -51,6 +51,8 @@ CHIPS = (
   Chip("sm_80", 8, 0xC6C0, (0xC6B5,), (0xC56F,), (0xC561, 0xC461), 0x80, MIDDLE, 64, 192 << 10),
 )
 
+WITHOUT_CODE = ("sm_120", "sm_100")  # launches are described for them, but nothing compiles for them yet
+
 def chip_of(classes: Collection[int]) -> Chip | None:
   """The kind of a GPU that has these classes; None for one that is older, or newer and knows none of them."""
   return next((chip for chip in CHIPS if chip.compute in classes), None)

@@ -26,7 +26,7 @@ SHARED_UNIT = 256
 LOCAL_UNIT = 16
 MAX_LANES = 1024
 PREFETCH_UNIT, MOST_PREFETCH = 256, 0x1FF
-GROUP_IDS = {8: 0x3F, 9: 0, 10: 0x1F}
+GROUP_IDS = {8: 0x3F, 9: 0, 10: 0x1F}   # guess: all ones, as tinygrad has it; Mesa leaves 0, which is here on Hopper
 WARP = 32
 NOTHING = 0                  # a word that does nothing
 

@@ -57,8 +57,13 @@ class NVBench(Bench):
     self.channels[name].ring.ring()
 
   def look_at_clock(self) -> tuple[int, float, float]:
-    before = time.monotonic()
-    return self.doorbell.load64(methods.USERMODE_TIME), before, time.monotonic()
+    """The clock is two registers: the high one must be the same before and after the low one was read."""
+    before, load = time.monotonic(), self.doorbell.load32
+    high = load(methods.USERMODE_TIME + 4)
+    while True:
+      low, again = load(methods.USERMODE_TIME), load(methods.USERMODE_TIME + 4)
+      if again == high: return high << 32 | low, before, time.monotonic()
+      high = again
 
   def converse(self, asked: int, answered: int, done: int) -> None:
     first, second = self.commands(), self.commands()
@@ -162,7 +167,8 @@ def semaphore(s: NVSession) -> str:
   begin = time.perf_counter()
   bench.send("compute", commands)
   bench.wait_word(word, 1, "the word that SEM_EXECUTE writes")
-  return f"read {len(commands.words)} words and wrote one, {(time.perf_counter() - begin) * 1e6:.0f} us from the doorbell"
+  us = (time.perf_counter() - begin) * 1e6
+  return f"read {len(commands.words)} words and wrote one, {us:.0f} us from the doorbell; GPGet: {bench.channels['compute'].state()}"
 
 def engines(s: NVSession) -> str:
   """Objects are bound to subchannels, windows are set, a semaphore waits for the engine."""

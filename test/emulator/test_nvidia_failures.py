@@ -42,7 +42,7 @@ PLAUSIBLE: dict[str, tuple[int, ...]] = {
   "UvmMapExternal": (S.NO_MEMORY, S.INVALID_DEVICE, S.NOT_SUPPORTED, errno.ENOMEM),
 }
 NV = Vendor(lambda card: Computer(card, [card]), lambda: nvidia.open(0, lambda name: None),  # type: ignore[arg-type,return-value]
-            rm.forget, PLAUSIBLE, frozenset({"AcquireComputeModeReservation", "FbGetInfo"}),
+            rm.forget, PLAUSIBLE, frozenset({"AcquireComputeModeReservation", "FbGetInfo", "GrGetGpcMask", "GrGetTpcMask"}),
             said=lambda call: "making " if call == "RmAlloc" else call)
 
 @pytest.mark.parametrize("card", ("sm_80", "sm_90"))

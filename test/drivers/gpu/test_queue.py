@@ -89,6 +89,21 @@ def test_what_is_put_into_a_ring_is_read_in_order(sizes: list[int], whole: bool)
   assert reader.seen == expected
   memory.close()
 
+def test_the_device_is_looked_at_when_the_ring_seems_full(memory: files.HostMapping) -> None:
+  """Where it reads may be known only by a look over the bus."""
+  looks, place = list[int](), 0
+  def consumed() -> int:
+    looks.append(place)
+    return place
+  ring = Ring(memory, 16, consumed, lambda written: None, lambda done: None)
+  for _ in range(7): ring.put([1, 2])
+  assert not looks
+  place = 12
+  ring.put([1, 2])
+  assert looks == [12] and ring.room() == 11
+  for _ in range(5): ring.put([1, 2])
+  assert looks == [12, 12]
+
 def test_a_ring_is_published_once(memory: files.HostMapping) -> None:
   reader, calls = Reader(memory, 16), list[int]()
   reader.ring.publish = calls.append

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +30,13 @@ def test_all_steps_pass_on_virtual_cards(cards: str) -> None:
                         env={**os.environ, "EMULATE": cards, "DEV": ""})
   assert (done.returncode, done.stderr) == (0, ""), done.stdout
   assert done.stdout.splitlines()[-1] == ("32 ok, 0 FAILED" if cards.endswith("x2") else "30 ok, 0 FAILED, 2 absent")
+
+def test_the_clock_is_read_in_one_piece() -> None:
+  """Its low register wraps between two looks."""
+  bench = object.__new__(selftest.NVBench)
+  answers = iter((7, 0xFFFF_FFFF, 8, 3, 8))
+  bench.doorbell = SimpleNamespace(load32=lambda offset: next(answers))  # type: ignore[assignment]
+  assert bench.look_at_clock()[0] == 8 << 32 | 3
 
 def no_driver(box: Computer, patch: Patch) -> None: box.texts["/sys/module/nvidia/version"] = "470.1\n"
 def no_card(box: Computer, patch: Patch) -> None: patch.setattr(box, "gpus", [])

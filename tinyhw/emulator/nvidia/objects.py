@@ -128,7 +128,7 @@ class Objects:
     self.controls: dict[int, tuple[Any, Callable[[Item, Any], None]]] = {
       kind.NUMBER: (kind, function) for kind, function in (
         (s.GetIdInfo, self._id_info), (s.GetClassList, self._class_list), (s.GetNameString, self._name), (s.GetGidInfo, self._gid),
-        (s.AcquireComputeModeReservation, self._reserve),
+        (s.AcquireComputeModeReservation, self._reserve), (s.GetProbedIds, self._probed), (s.GrGetInfo, self._graphics_info),
         (s.GrGetGpcMask, self._gpcs), (s.GrGetTpcMask, self._tpcs), (s.FbGetInfo, self._memory_info), (s.GroupSchedule, self._schedule),
         (s.GetWorkSubmitToken, self._token), (s.GetMmuFaultInfo, self._fault_info), (s.GetTimeCorrelation, self._times))}
 
@@ -311,6 +311,10 @@ class Objects:
     if gpu is None: raise Refusal(Status.INVALID_ARGUMENT, f"no GPU has the id {request.gpuId:#x}")
     request.deviceInstance, request.gpuInstance = gpu.index, gpu.index
 
+  def _probed(self, item: Item, request: Any) -> None:
+    ids = [gpu.gpu_id for gpu in self.computer.gpus]
+    request.gpuIds[:] = ids + [0xFFFF_FFFF] * (len(request.gpuIds) - len(ids))
+
   def _class_list(self, item: Item, request: Any) -> None:
     classes = self._gpu(item).chip.classes
     if request.classList:
@@ -340,6 +344,15 @@ class Objects:
     gpcs = self._gpu(item).chip.gpcs
     if request.gpcId >= len(gpcs): raise Refusal(Status.INVALID_ARGUMENT, f"no cluster {request.gpcId}")
     request.tpcMask = (1 << gpcs[request.gpcId]) - 1
+
+  def _graphics_info(self, item: Item, request: Any) -> None:
+    """By indices of ctrl0080gr.h."""
+    chip = self._gpu(item).chip
+    known = {0x07: len(chip.gpcs), 0x09: sum(chip.gpcs), 0x0D: chip.warps, 0x0E: 32, 0x14: len(chip.gpcs), 0x17: max(chip.gpcs), 0x20: 2}
+    if not request.grInfoList: raise Refusal(Status.INVALID_ARGUMENT, "no list")
+    for entry in (self.computer.structures.GrInfo * request.grInfoListSize).from_address(request.grInfoList):
+      if entry.index not in known: raise Refusal(Status.NOT_SUPPORTED, f"information {entry.index:#x}")
+      entry.data = known[entry.index]
 
   def _memory_info(self, item: Item, request: Any) -> None:
     gpu = self._gpu(item)
