@@ -173,7 +173,8 @@ def test_mappings_are_read_in_pieces() -> None:
 def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   out = tmp_path / "answers.json"
   steps = ["files", "doctor", "version", "cards", "controls", "objects", "library", "capture", ".* of the library", "own capture",
-           "variant: as the driver has it", "variant: the QMD of Ampere", "numbers", "start", "digits", "convnet", "suite"]
+           "variant: as the driver has it", "variant: the QMD of Ampere", "variant: asyn.*", "variant: MAX_.*",
+           "numbers", "start", "digits", "convnet", "suite"]
   done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--json", str(out), "--only", *steps], cwd=tmp_path,
                         env={**os.environ, "EMULATE": "sm_90", "DEV": "", "CACHEDIR": str(tmp_path)}, capture_output=True, text=True)
   assert done.returncode == 0, done.stdout + done.stderr
@@ -184,6 +185,8 @@ def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   assert [found["differs"] for found in own["QMDs"]] == [{}] and own["constant banks"][0]["words"]["0x218"] == "0x55667788"
   assert own["class setup"][0]["methods"][0] == "SET_OBJECT class_id=0xcbc0" and {s["method"] for s in own["sends"]} >= {"SEND_PCAS_A"}
   assert answers["variant: as the driver has it"]["found"]["works"] == "yes"
+  assert all(answers[f"variant: {name}"]["found"]["works"] == "yes" for name in (
+    "asynchronous copies", "asynchronous copies with a descriptor of zeros", "MAX_SM_COUNT 0xff"))
   assert answers["variant: the QMD of Ampere"]["found"]["works"].startswith("no: the QMD at")
   absent = {name for name, found in answers.items() if found["outcome"] == "absent"}
   assert absent == {"library", "capture", "digits", "convnet", "suite", *(name for name in answers if name.endswith("of the library"))}

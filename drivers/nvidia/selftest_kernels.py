@@ -14,8 +14,8 @@ from tinyhw.machine.code import Code
 
 # The longest stall; scoreboard 0 tells when a result is there, scoreboard 1 when sources have been read
 FIXED, RESULT, SOURCES = "[B01----:R-:W-:-:S15] ", "[B01----:R-:W0:-:S15] ", "[B01----:R1:W-:-:S15] "
-CONTROL = {**dict.fromkeys(("S2R", "LDC", "LDG", "LDS", "LDL", "MUFU", "FENCE", "PHASECHK"), RESULT),
-           **dict.fromkeys(("STG", "STS", "STL", "SYNCS", "UTMACCTL", "UTMALDG"), SOURCES)}
+CONTROL = {**dict.fromkeys(("S2R", "LDC", "LDG", "LDS", "LDL", "MUFU", "FENCE", "PHASECHK", "LDGDEPBAR"), RESULT),
+           **dict.fromkeys(("STG", "STS", "STL", "LDGSTS", "SYNCS", "UTMACCTL", "UTMALDG"), SOURCES)}
 REGISTERS = 24
 
 def patient(text: str) -> str:

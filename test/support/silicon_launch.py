@@ -16,7 +16,7 @@ from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Launch
 from tinyhw.drivers.nvidia import card, channel, launch, rm
 from tinyhw.drivers.nvidia.commands import Commands
-from tinyhw.drivers.nvidia.selftest_kernels import STORE, kernel
+from tinyhw.drivers.nvidia.selftest_kernels import INDEX, STORE, kernel
 from tinyhw.errors import TinyError
 from tinyhw.selftest import command, frame
 from tinyhw.selftest.command import assemble
@@ -112,7 +112,36 @@ def by_descriptor() -> None:
   texts[0] = STORE.replace("STG.E [R4], R0", "ULDC.64 UR4, c[0x0][{descriptor}]\nSTG.E desc[UR4][R4.64], R0")
   words["descriptor"] = lambda generation: hex(place[generation])
 
+# Copies what is in memory, the numbers less 1, through shared memory without registers
+COPIES = INDEX + """S2R R7, SR_TID.X
+IMAD R6, R7, 0x4, RZ
+LDGSTS.E [R6+{shared}], [R4.64]
+LDGDEPBAR
+DEPBAR.LE SB0, 0x0
+BAR.SYNC.DEFER_BLOCKING 0x0
+LDS R8, [R6+{shared}]
+IADD3 R8, R8, 0x1, RZ
+STG.E [R4], R8
+EXIT"""
+
+def copies(with_descriptor: bool) -> Callable[[], None]:
+  """Asynchronous copies (LDGSTS), whose address has a descriptor or none."""
+  def change() -> None:
+    by_descriptor()
+    load = "ULDC.64 UR4, c[0x0][{descriptor}]\nLDGSTS.E [R6+{shared}], desc[UR4][R4.64]"
+    texts[0] = COPIES.replace("LDGSTS.E [R6+{shared}], [R4.64]", load) if with_descriptor else COPIES
+    more["local_bytes"] = 4 * LANES
+  return change
+
+def most_multiprocessors() -> None:
+  """A kernel with local memory, whose size is told for as many multiprocessors as the field can name in 8 bits."""
+  kept = Commands.local_memory
+  Commands.local_memory = lambda c, address, size, count: kept(c, address, size, 0xFF)  # type: ignore[method-assign]
+  texts[0] = STORE.replace("STG.E [R4], R0", "STL [0x4], R0\nLDL R7, [0x4]\nSTG.E [R4], R7")
+  more["private_bytes"] = 16
+
 texts, words = [STORE], dict[str, Callable[[int], str]]()   # of the kernel that stores
+more = dict[str, int]()                                     # and further fields of its code
 
 VARIANTS: dict[str, Callable[[], None]] = {
   "as the driver has it": lambda: None,
@@ -126,6 +155,7 @@ VARIANTS: dict[str, Callable[[], None]] = {
   "the QMD of Ampere": older_layout, "the doorbell of BAR1": other_window, "no invalidation before kernels": no_caches,
   "a descriptor of zeros": by_descriptor, "the ring in host memory": ring_of_host, "no error notifier": parameter(hObjectError=0),
   "no hObjectBuffer": parameter(hObjectBuffer=0), "acquires without ACQUIRE_SWITCH_TSG": acquires_stay,
+  "asynchronous copies": copies(False), "asynchronous copies with a descriptor of zeros": copies(True), "MAX_SM_COUNT 0xff": most_multiprocessors,
 }
 
 def variant(notes: Notes, name: str) -> None:
@@ -142,9 +172,10 @@ def stores(notes: Notes) -> None:
   """Run it on the device, and look at what it stored."""
   device = our_device()
   out = device.allocator.alloc(4 * LANES * GROUPS)
-  device.allocator.copyin(out, memoryview(bytes(4 * LANES * GROUPS)))
+  before = b"".join((i - 1 & 0xFFFF_FFFF).to_bytes(4, "little") for i in range(LANES * GROUPS))
+  device.allocator.copyin(out, memoryview(before))
   chip = device.card.chip
-  code = kernel(assemble, chip, texts[0], "store", words={name: word(chip.generation) for name, word in words.items()})
+  code = kernel(assemble, chip, texts[0], "store", words={name: word(chip.generation) for name, word in words.items()}, **more)
   device.submit([Launch(device.load(code), [out], [], GROUPS)])
   found = bytearray(4 * LANES * GROUPS)
   device.allocator.copyout(memoryview(found), out)
