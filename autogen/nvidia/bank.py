@@ -7,6 +7,7 @@ without the descriptor that NVIDIA's own code takes from it. Source: code that p
 from __future__ import annotations
 
 ARGUMENTS = {8: 0x160, 9: 0x210, 10: 0x380}   # bytes: where a kernel's arguments begin
+STACK = {8: 0x28, 9: 0x28, 10: 0x37C}         # bytes: a word, where the memory of a lane ends that is a kernel's (spills)
 RESERVED = {8: 0, 9: 1024, 10: 1024}          # bytes of a block's shared memory that the system keeps, before the kernel's own
 
 # Of each lane's registers the hardware keeps the last two for itself, from sm_70 on: they hold its program counter. A launch asks for them too.

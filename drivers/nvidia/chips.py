@@ -29,6 +29,10 @@ class Chip:
     """Where they begin in constant bank 0, in bytes."""
     return bank.ARGUMENTS[self.generation]
   @property
+  def stack(self) -> int:
+    """The word of constant bank 0 that says where a lane's memory ends, in bytes."""
+    return bank.STACK[self.generation]
+  @property
   def reserved(self) -> int:
     """Bytes of a block's shared memory that the system keeps, before the kernel's own."""
     return bank.RESERVED[self.generation]

@@ -74,6 +74,8 @@ class Program(Kernel):
     describe(self.code, chip, 0)
     self.device.reserve_local(self.code.private_bytes)
     self.layout, self.argument_offset = qmd.layout(chip.generation), BANK + chip.arguments
+    stack = (_up(self.code.private_bytes, LOCAL_UNIT)).to_bytes(4, "little")   # "low" local memory begins at 0
+    self.before = (bytes(BANK + chip.stack) + stack).ljust(self.argument_offset, b"\0")
     self.bank_bytes = _up(chip.arguments + self.slots.size, BANK_UNIT)
     self.maps, at = [], _up(BANK + self.bank_bytes, MAP_ALIGNMENT)
     for buffer, data in self.code.descriptors:
@@ -100,7 +102,7 @@ class Program(Kernel):
 
   def pack(self, launch: Launch) -> bytes:
     slots = super().pack(launch)
-    bank = bytes(self.argument_offset) + slots.ljust(self.bank_bytes + BANK - self.argument_offset, b"\0")
+    bank = self.before + slots.ljust(self.bank_bytes + BANK - self.argument_offset, b"\0")
     if not self.maps: return bank
     found = bytearray(bank)
     for at, buffer, offset, data in self.maps:

@@ -48,10 +48,11 @@ FADD R11, R10, R11
 STG.E [R4], R11
 EXIT"""
 SPILL = INDEX + """IADD3 R6, R0, 0x7, RZ
-STL [0x4], R0
-STL [0x40], R6
-LDL R7, [0x4]
-LDL R8, [0x40]
+LDC R9, c[0x0][{stack}]
+STL [R9+-0x4], R0
+STL [R9+-0x40], R6
+LDL R7, [R9+-0x4]
+LDL R8, [R9+-0x40]
 IADD3 R7, R7, R8, RZ
 STG.E [R4], R7
 EXIT"""
@@ -131,7 +132,7 @@ def kernel(assemble: Callable[[str, str], bytes], chip: Chip, text: str, name: s
            words: dict[str, str] | None = None, **fields: Any) -> Code:
   """A kernel of the texts above. words: what else stands in braces there."""
   places = {f"argument{i}": hex(chip.arguments + 8 * i) for i in range(4)}
-  filled = text.format(**places, shared=hex(chip.reserved), **(words or {}))
+  filled = text.format(**places, shared=hex(chip.reserved), stack=hex(chip.stack), **(words or {}))
   registers = ("r", REGISTERS), ("barrier", int("local_bytes" in fields))
   return Code(name, chip.arch, assemble(patient(filled), chip.arch), tuple(arguments), lanes=lanes, registers=registers, **fields)
 

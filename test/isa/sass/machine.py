@@ -16,6 +16,7 @@ def launch_of(code: Code, slots: bytes, blocks: int) -> Launch:
   """The launch of a kernel with these arguments."""
   start, counts = ABI[generation_of(code.arch).name], dict(code.registers)
   constants = bytearray(start.arguments) + slots
+  constants[start.stack:start.stack + 4] = code.private_bytes.to_bytes(4, "little")
   return Launch(code.name, code.arch, CODE, counts["r"], bytes(constants), threads=code.lanes, blocks=blocks,
                 shared_bytes=start.shared + code.local_bytes, local_bytes=code.private_bytes, barriers=counts["barrier"])
 

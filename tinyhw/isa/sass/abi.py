@@ -1,9 +1,9 @@
 """How a kernel starts: what constant memory and special registers hold, and what the launch must see to. Data for selection and for drivers.
 
 Arguments are in constant bank 0: slots of 8 bytes, addresses of buffers, then integers, then, where a kernel has any, the address of its tensor maps
-(`Code.descriptors`). The grid has one dimension: work item n is block n. Memory
-of each lane (spills) is addressed from 0 on: the launch gives it as "low" local memory. Shared memory is addressed from 0 on (sm_8x) or behind
-what the system keeps for itself (sm_90), which the launch adds to what a kernel wants. Drivers read the same numbers in autogen/nvidia/bank.py.
+(`Code.descriptors`). The grid has one dimension: work item n is block n. Memory of each lane (spills) is below what a word of the bank says
+(frame.py), as in code of the vendor's compiler. Shared memory is addressed from 0 on (sm_8x) or behind what the system keeps for itself (sm_90),
+which the launch adds to what a kernel wants. Drivers read the same numbers in autogen/nvidia/bank.py.
 
 Global memory is reached by plain 64-bit addresses (LDG and STG without a descriptor). The descriptor that NVIDIA's own code loads from the bank is
 its driver's secret; Mesa's driver, which launches like ours, does without on all generations from sm_70 on, and ptxas itself emits a load without one
@@ -15,9 +15,11 @@ from typing import NamedTuple
 from tinyhw.autogen.nvidia import bank
 
 class Abi(NamedTuple):
-  """arguments: where the slots begin, in bytes of constant bank 0. shared: where a block's memory begins."""
+  """arguments: where the slots begin, in bytes of constant bank 0. shared: where a block's memory begins. stack: the word that says where a lane's
+  memory ends."""
   arguments: int
   shared: int
+  stack: int
 
 GENERATIONS = {"sm_80": 8, "sm_89": 8, "sm_90": 9}  # of launches, as autogen/nvidia counts them
-ABI = {name: Abi(bank.ARGUMENTS[number], bank.RESERVED[number]) for name, number in GENERATIONS.items()}
+ABI = {name: Abi(bank.ARGUMENTS[number], bank.RESERVED[number], bank.STACK[number]) for name, number in GENERATIONS.items()}

@@ -24,10 +24,6 @@ shared_store_{size}  a:v1 b:{cls} o:i
   STS{word} [a+o], b
 shared_store_{size}_if  p:p a:v1 b:{cls} o:i
   @p STS{word} [a+o], b
-keep_{size}          b:{cls} o:i
-  STL{word} [RZ+o], b
-kept_{size}          d={cls} o:i
-  LDL{word} d, [RZ+o]
 """
 OTHERS = """
 argument_b32   d=v1 o:i
@@ -39,12 +35,6 @@ address        d=v2 i:v1 n:x1 b:v2
 address64      d=v2 i:v2 n:x1 b:v2
   IMAD.WIDE.U32 d, i.lo, n, b
   IMAD d.hi, i.hi, n, d.hi
-keep_p         p:p o:i
-  SEL R252, RZ, 0x1, !p
-  STL [RZ+o], R252
-kept_p         d=p o:i
-  LDL R252, [RZ+o]
-  ISETP.NE.AND d, PT, R252, RZ, PT
 copy_b32       s:v1 a:v2 o:i g:i
   LDGSTS.E [s+o], [a.64+g]
 copy_b64       s:v1 a:v2 o:i g:i

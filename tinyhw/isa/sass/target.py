@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 from tinyhw.codegen.program import Program
-from tinyhw.isa.sass import branch, regs, wide
+from tinyhw.isa.sass import branch, frame, regs, wide
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import UNIT_REGISTERS, capabilities, generation_of
 from tinyhw.isa.sass.control import Control
@@ -29,13 +29,13 @@ from tinyhw.machine.unused import drop_unused
 
 __all__ = ["capabilities", "compile", "target"]
 
-# R252 carries predicates to memory and back (macros_memory.py). What is below are whole groups of four, which the allocator fills from below
+# Behind them is the register of the stack frame (frame.py), at most R252. They are whole groups of four, which the allocator fills from below
 ALLOCATABLE = {"R": tuple(range(252)), "P": tuple(range(regs.TRUE))}
 
 class Moves:
   """The instructions that the machine passes ask for, of one generation."""
 
-  def __init__(self, arch: str): self.arch = arch
+  def __init__(self, arch: str, frame: int): self.arch, self.frame = arch, frame
 
   def made(self, name: str | Macro, *operands: Any, ties: tuple[Reg, ...] = ()) -> MInst:
     found = make(self.arch, name, list(operands), ties=ties)
@@ -51,16 +51,17 @@ class Moves:
   def swap(self, a: Reg, b: Reg) -> list[MInst]: return [self.made("p_swap" if a.cls is regs.P else "swap", a, b)]
 
   def spill(self, value: Reg, slot: int) -> MInst:
-    if value.cls.units > max(COPY): return self.made(wide.kept(value.cls.units, slot), value)
-    return self.made("keep_p" if value.cls is regs.P else f"keep_b{32 * value.cls.units}", value, slot)
+    if value.cls is regs.P: return self.made(frame.kept_predicate(slot, self.frame), value)
+    return self.made(frame.kept(value.cls.units, slot, self.frame), value)
 
   def reload(self, value: Reg, slot: int) -> MInst:
-    if value.cls.units > max(COPY): return self.made(wide.reloaded(value.cls.units, slot), value)
-    return self.made("kept_p" if value.cls is regs.P else f"kept_b{32 * value.cls.units}", value, slot)
+    if value.cls is regs.P: return self.made(frame.reloaded_predicate(self.arch, slot, self.frame), value)
+    return self.made(frame.reloaded(value.cls.units, slot, self.frame), value)
 
 def registers_for(lanes: int) -> int:
-  """How many registers a lane may have in a block of so many lanes: those of an SM must do, which it gives out by eights, two of them for itself."""
-  return min(len(ALLOCATABLE["R"]), UNIT_REGISTERS // lanes // FILE.granule * FILE.granule - FILE.extra)
+  """How many registers a lane may have in a block of so many lanes: those of an SM must do, which it gives out by eights, two of them for itself.
+  One is left for the stack frame."""
+  return min(len(ALLOCATABLE["R"]), UNIT_REGISTERS // lanes // FILE.granule * FILE.granule - FILE.extra - 1)
 
 def has_groups(arch: str) -> bool:
   """Whether there are products of four warps."""
@@ -70,13 +71,14 @@ def has_groups(arch: str) -> bool:
 def target(arch: str, registers: int = len(ALLOCATABLE["R"])) -> Target:
   """The Target for "sm_90" and so on. registers: of a lane, at most."""
   generation = generation_of(arch)
-  moves = Moves(arch)
+  moves = Moves(arch, registers)
   return Target(
     name=arch, capabilities=capabilities(arch), banks=(regs.VECTOR, regs.PREDICATE), classes=(regs.R[1], regs.R[2], regs.R[4], regs.P),
     move=moves.move, spill=moves.spill, reload=moves.reload, jump=branch.jump, swap=moves.swap, invert=branch.invert, select=select,
     table=table(arch), region=region, abi=ABI[generation.name], latency=COSTS,
     allocatable={**ALLOCATABLE, "R": ALLOCATABLE["R"][:registers]}, steps={**STEPS, "R": tuple(n for n in STEPS["R"] if n < registers)},
-    hooks={"before:order": (drop_unused, interleave), "after:expand": (expand_macros, drop_copies, *[order_groups] * has_groups(arch))})
+    hooks={"before:order": (drop_unused, interleave), "after:expand": (expand_macros, drop_copies, *[order_groups] * has_groups(arch),
+                                                                                    frame.add_frame)})
 
 def scheduled(program: Program, arch: str) -> tuple[Function, Scheduled]:
   """The laid out function, and its lines with their control words."""
