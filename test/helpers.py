@@ -113,7 +113,7 @@ def compiled_together(engine: str, device: str) -> Iterator[None]:
   try: yield
   finally:
     new = list(kernels.items())[before:]   # those with fixed values are launches of others, which are there too
-    _last = Ran(current_test(engine), [sink for (sink, mode), launched in new if not mode and not any(part.fixed for part in launched)])
+    _last = Ran(current_test(engine), [sink for (sink, mode), launched in new if not any(mode) and not any(part.fixed for part in launched)])
 
 @contextlib.contextmanager
 def on(engine: str) -> Iterator[str]:

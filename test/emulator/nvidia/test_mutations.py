@@ -47,13 +47,13 @@ def test_packets(of_packets: list[Mutant]) -> None:
   assert mattered == len(of_packets) and noticed >= 0.95 * mattered, [m for m in of_packets if m.verdict not in NOTICED]
   assert {m.verdict for m in of_packets} >= {"reported", "by the card"}
 
-def test_what_is_not_emulated_is_reported() -> None:
-  """Lanes that go different ways: a register that is swapped may have them do so, with checks and without."""
+def test_lanes_that_part_are_reported() -> None:
+  """Lanes that go different ways without a barrier: a register that is swapped may have them do so, with checks and without."""
   made = code("sm_90", ("buffer",), registers=(("r", 8),))
   text = scheduled(["S2R R0, SR_LANEID", "ISETP.LT.AND P0, PT, R0, 0x5, PT", "@P0 BRA there", "IADD3 R1, R0, 0x1, RZ", "there:"])
   case = Case("lanes", "sm_90", made, (None,), (4,), 1)
   verdict, why = judge(NVIDIA, case, text, 0, Outcome(None, "", (bytes(4),), Recorder(1)), 1)
-  assert verdict == "reported" and "ways that part are not emulated" in why
+  assert verdict == "reported" and "no BSSY says where they meet again" in why
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_kernels_are_assembled_as_they_were(arch: str) -> None:
