@@ -79,7 +79,6 @@ GrGetTpcMask         0x2080122b grRouteInfo:GrRoute gpcId tpcMask
 FbGetInfo            0x20801303 fbInfoListSize fbInfoList:GrInfo[54]@-535 fbInfoList:GrInfo[55]@545-555 fbInfoList:GrInfo[57]@560-575
                                 fbInfoList:GrInfo[128]@580-
 GetArchInfo          0x20801701 architecture implementation revision subRevision:u8
-PerfBoost            0x2080200a flags duration
 SmErrorState         0          hwwGlobalEsr hwwWarpEsr hwwWarpEsrPc hwwGlobalEsrReportMask hwwWarpEsrReportMask hwwEsrAddr:u64 hwwWarpEsrPc64:u64
                                 hwwCgaEsr hwwCgaEsrReportMask
 ReadSmErrorStates    0x83de030c hTargetChannel numSMsToRead smErrorStateArray:SmErrorState[100] mmuFaultInfo valid:u8 faultInfo startingSM
