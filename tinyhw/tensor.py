@@ -105,7 +105,10 @@ class Tensor(Kernels, metaclass=_TensorType):
 
   @staticmethod
   def from_blob(ptr: int, shape: tuple[int, ...], dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
-    """A tensor over memory at an address, which must outlive it. Raises DeviceError where the device cannot see it."""
+    """A tensor over memory at an address, which must outlive it and the work on it. Raises DeviceError where the device cannot see it.
+
+    Devices work on after the last tensor is gone: before the memory is given back, `Device[...].synchronize()`.
+    """
     ptr, sizes = whole("an address", ptr, 0), checked_shape((shape,))
     kind, place = to_dtype(dtype or dtypes.default_float), Device.canonicalize(device)
     if not isinstance(place, str): raise DeviceError(f"memory at an address is of one device, not of {place}; name one, and shard() the tensor")

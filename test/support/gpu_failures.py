@@ -7,7 +7,6 @@ from __future__ import annotations
 import collections
 import ctypes
 import errno
-import random
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
@@ -23,6 +22,9 @@ from tinyhw.drivers.linux import files
 from tinyhw.errors import OutOfMemory, TinyError
 
 LARGE = 600 << 10  # bytes of a buffer that is an allocation of its own
+COUNT = LANES * 3
+NUMBERS = [float(number * 37 % 99) for number in range(COUNT)]
+OWN = (ctypes.c_float * 1024)(*NUMBERS)  # memory of the program, which outlives the work on it: a step that fails leaves before its kernels are done
 
 class Vendor(NamedTuple):
   """plausible: by call, errnos and statuses of the driver's own. optional: calls that the device does without. kept: what the kernel keeps."""
@@ -51,27 +53,25 @@ def make(vendor: Vendor, card: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def step(device: GpuDevice) -> None:
   """A step of a program: buffers of all sizes, memory of the program's own, spills, launches, a recording, sleep; all is given back."""
-  count, source = LANES * 3, random.Random(1)
-  numbers = [float(source.randrange(99)) for _ in range(count)]
-  own = (ctypes.c_float * 1024)(*numbers)
-  buffers = [device.allocator.alloc(4 * count) for _ in range(2)]
+  size = 4 * COUNT
+  buffers = [device.allocator.alloc(size) for _ in range(2)]
   large = device.allocator.alloc(LARGE)
-  pinned = device.allocator.external(ctypes.addressof(own), 4 * count)
+  pinned = device.allocator.external(ctypes.addressof(OWN), size)
   try:
-    for buffer in buffers: device.allocator._copyin(buffer, memoryview(struct.pack(f"<{count}f", *numbers)))
+    for buffer in buffers: device.allocator._copyin(buffer, memoryview(struct.pack(f"<{COUNT}f", *NUMBERS)))
     device.allocator._copyin(large, memoryview(bytearray(b"x" * LARGE)))
     program = device.load(code(device.arch, private_bytes=64))
     launch = Launch(program, [buffers[0], buffers[1], pinned], [0], 3)
     device.submit([launch])
     device.record([launch]).submit()
-    out, rest = bytearray(4 * count), bytearray(LARGE)
+    out, rest = bytearray(size), bytearray(LARGE)
     device.allocator._copyout(memoryview(out), buffers[0])
     device.allocator._copyout(memoryview(rest), large)
-    assert struct.unpack(f"<{count}f", out) == tuple(2 * x for x in numbers) and rest == b"x" * LARGE
+    assert struct.unpack(f"<{COUNT}f", out) == tuple(2 * x for x in NUMBERS) and rest == b"x" * LARGE
     device.sleep(0)
   finally:
     del pinned
-    for buffer in buffers: device.allocator.free(buffer, 4 * count)
+    for buffer in buffers: device.allocator.free(buffer, size)
     device.allocator.free(large, LARGE)
   device.allocator.free_cache()
   device.synchronize()
