@@ -97,7 +97,26 @@ def test_comparisons_make_masks(dtype: DType, kind: str, arch: str, name: str, t
       expected = [yes if test(*(decoded(v >> place & 0xffff, dtype) for v in (x, y))) else 0 for place in (0, 16)]
       assert word == expected[0] | expected[1] << 16, hex(word)
 
+@pytest.mark.parametrize("dtype, kind, arch", KINDS)
+@pytest.mark.parametrize("operation, combine", [("AND", lambda a, b: a and b), ("OR", lambda a, b: a or b), ("XOR", lambda a, b: a != b)])
+@pytest.mark.parametrize("name, test", [("LT", lambda a, b: a < b), ("NEU", lambda a, b: a != b), ("NAN", lambda a, b: a != a or b != b)])
+def test_comparisons_make_truths(dtype: DType, kind: str, arch: str, name: str, test: Callable[[float, float], bool], operation: str,
+                                 combine: Callable[[bool, bool], bool]) -> None:
+  """Both halves, each combined with another truth; of low halves only; both together and the contrary."""
+  a, b, other = words(3, dtype), words(4, dtype), 0x0f0f00ff
+  def truths(line: str, places: tuple[int, int], both: bool = False) -> None:
+    warp = after([line.replace("NAME", f"{kind}.{name}", 1)], arch, registers={1: a, 2: b}, predicates={0: 0, 1: 0, 2: other})
+    for lane, (x, y) in enumerate(zip(a, b)):
+      found = [test(*(decoded(v >> place & 0xffff, dtype) for v in (x, y))) for place in places]
+      if both: found = [all(found), not all(found)]
+      else: found = [combine(truth, bool(~other >> lane & 1)) for truth in found]
+      assert [bool(warp.predicates[k] >> lane & 1) for k in (0, 1)] == found, lane
+  truths(f"HSETP2NAME.{operation} P0, P1, R1, R2, !P2", (0, 16))
+  truths(f"HSETP2NAME.{operation} P0, P1, R1.H1_H1, R2.H1_H1, !P2", (16, 16))
+  truths("HSETP2NAME.H_AND.AND P0, P1, R1, R2, PT", (0, 16), both=True)
+
 @pytest.mark.parametrize("line", ("HADD2.SAT R0, R1, R2", "HADD2.FTZ R0, R1, R2", "HMUL2.FMZ R0, R1, R2", "HFMA2.RELU R0, R1, R2, R3",
-                                  "HMNMX2.XORSIGN R0, R1, R2, PT", "HSETP2.LT.AND P0, PT, R1, R2, PT"))
+                                  "HMNMX2.XORSIGN R0, R1, R2, PT", "HSETP2.LT.FTZ.AND P0, PT, R1, R2, PT",
+                                  "HSETP2.LT.H_AND.AND P0, P1, R1, R2, P2"))
 def test_what_is_refused(line: str) -> None:
   with pytest.raises(UnknownInstruction, match="has no meaning here yet"): after([line], "sm_90")

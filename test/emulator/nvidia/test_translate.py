@@ -23,7 +23,8 @@ pytestmark = [pytest.mark.skipif(threaded.level() is None, reason="no x86-64 wit
               pytest.mark.usefixtures(hot.__name__)]
 
 CONSTANTS = bytes(range(1, 65))
-PYTHON = ("MUFU.RCP R7, R8", "MUFU.EX2 R9, R10", "I2F.S64 R11, R12", "PRMT R13, R14, R15, R16", "LDC R17, c[0x0][0x4]")
+PYTHON = ("SHFL.BFLY P4, R7, R8, 0x3, 0x1f", "HSETP2.LT.AND P3, P4, R8, R9, PT",
+          "MUFU.RCP R7, R8", "MUFU.EX2 R9, R10", "I2F.S64 R11, R12", "PRMT R13, R14, R15, R16", "LDC R17, c[0x0][0x4]")
 KEPT = ("R1,", "R2,", "R3,", "R1 ", "R2 ", "R3 ", "UR4 ")
 
 def random_lines(source: random.Random, count: int, shared: bool = True) -> list[str]:

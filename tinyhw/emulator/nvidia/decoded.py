@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tinyhw.emulator.errors import MissingHazard, OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia import (control, copies, fragments, matrix, mbarrier, semantics_float, semantics_half, semantics_integer,
-                                    tensor_copies, transfer, uniform, warpgroup)
+                                    shuffle, tensor_copies, transfer, uniform, warpgroup)
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_integer import Step
 from tinyhw.errors import DecodeError
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.translate import Translation
 
 MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **semantics_half.MEANINGS, **transfer.MEANINGS, **control.MEANINGS,
-            **matrix.MEANINGS, **fragments.MEANINGS, **copies.MEANINGS, **uniform.MEANINGS, **warpgroup.MEANINGS, **mbarrier.MEANINGS,
-            **tensor_copies.MEANINGS}
+            **shuffle.MEANINGS, **matrix.MEANINGS, **fragments.MEANINGS, **copies.MEANINGS, **uniform.MEANINGS, **warpgroup.MEANINGS,
+            **mbarrier.MEANINGS, **tensor_copies.MEANINGS}
 ENDS = frozenset({"branch", "sync", "SYNCS.PHASECHK"})   # pipes, and names, of instructions that may lead elsewhere, end lanes, or make warps wait
 
 class Decoded(NamedTuple):

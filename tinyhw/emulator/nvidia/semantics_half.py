@@ -5,10 +5,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tinyhw.arithmetic import decode_bfloat16, decode_float16, encode_bfloat16, encode_float16, fused_to_odd
+from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_float import float_compare, larger_or_smaller, product
-from tinyhw.emulator.nvidia.semantics_integer import COMBINE, Step
-from tinyhw.emulator.nvidia.state import Warp
+from tinyhw.emulator.nvidia.semantics_integer import COMBINE, Step, mask_of
+from tinyhw.emulator.nvidia.state import ALL, Warp
+from tinyhw.isa.sass import regs
 
 ONES = 0xffff
 
@@ -80,11 +82,27 @@ def mask_or_one(o: Operands) -> Step:
     put(warp, result, mask)
   return run
 
+def truths(o: Operands) -> Step:
+  """HSETP2: the comparison of the low halves, and that of the high ones, each combined with pp; with H_AND both together, and what is not that.
+  Raises UnknownInstruction where pp is combined with the second of these: nothing says how."""
+  kind, compare, whole = type_of(o), float_compare(o.word("fcmp")), o.word("hand") == "H_AND"
+  combine, other, first, second = COMBINE[o.word("bool")], o.predicate("pp"), o.sink("pu", "p"), o.sink("pv", "p")
+  if whole and o.values["pv"] is not regs.PT and (o.word("bool"), o.values["pp"], o.flag("pp_not")) != ("AND", regs.PT, False):
+    raise UnknownInstruction("HSETP2.H_AND with a second result and another predicate has no meaning here yet")
+  sources = operand(o, "a", kind), operand(o, "b", kind)
+  def run(warp: Warp, mask: int) -> None:
+    low, high = (mask_of(list(map(compare, a, b))) for a, b in zip(*(read(warp) for read in sources)))
+    if whole: low, high = low & high, ~(low & high) & ALL
+    with_this = other(warp)
+    first(warp, combine(low, with_this), mask)
+    second(warp, combine(high, with_this), mask)
+  return run
+
 def exact_sum(a: float, b: float) -> float:
   """A sum; what a double does not hold of it (of bfloat16 numbers far apart) is rounded to odd, so that it is rounded as if it was whole."""
   return fused_to_odd(a, 1.0, b)
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
   "HADD2": arithmetic(exact_sum, "a", "b"), "HMUL2": arithmetic(product, "a", "b"), "HFMA2": arithmetic(fused_to_odd, "a", "b", "hc"),
-  "HMNMX2": extreme, "HSET2": mask_or_one,
+  "HMNMX2": extreme, "HSET2": mask_or_one, "HSETP2": truths,
 }
