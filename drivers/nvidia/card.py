@@ -117,6 +117,7 @@ class Card:
     s, uuid, call = self.connection.structures, _uuid(self.uuid), self.connection.call_uvm
     call(s.UvmRegisterGpu(gpu_uuid=uuid, rmCtrlFd=-1))
     undo.callback(call, s.UvmUnregisterGpu(gpu_uuid=uuid))
+    self.connection.hold_memory()
     call(s.UvmRegisterVaSpace(gpuUuid=uuid, rmCtrlFd=self.connection.node.fileno(), hClient=self.connection.root, hVaSpace=self.space))
     undo.callback(call, s.UvmUnregisterVaSpace(gpuUuid=uuid))
 

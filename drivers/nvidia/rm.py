@@ -52,6 +52,7 @@ MEANING = {
   Status.STATE_IN_USE: (errno.EBUSY, "something still uses it"),
   Status.IN_USE: (errno.EBUSY, "something still uses it"),
   Status.TIMEOUT: (errno.EIO, "the GPU does not answer; look into the kernel log (dmesg) for NVRM and Xid"),
+  Status.PAGE_TABLE_NOT_AVAIL: (errno.EINVAL, "unified memory does not hold this process's memory (UvmMmInitialize)"),
   Status.LIB_RM_VERSION_MISMATCH: (errno.EINVAL, "kernel module and library are of different versions; restart after an update"),
 }
 
@@ -108,6 +109,8 @@ class Connection:
     self.addresses: Any = None                      # those that processor and GPUs share (addresses.py)
     self.peers: set[frozenset[bytes]] = set()       # GPUs that reach each other, by uuid
     self.unreturned = Unreturned()                  # what the kernel refused to take back
+    self.memory: Node | None = None                 # by which unified memory holds this process's memory
+    self.not_held: Refused | None = None            # why it does not
     self._names = itertools.count(FIRST_NAME)
     with contextlib.ExitStack() as undo:
       self.node = Node(box, CONTROL, ADVICE)
@@ -118,6 +121,26 @@ class Connection:
       undo.callback(self.free, self.root)
       self.call_uvm(self.structures.UvmInitialize())
       self.undo = undo.pop_all()
+
+  def hold_memory(self) -> None:
+    """Have unified memory hold on to this process's memory, as long as a second file of it is open: it registers no address space before.
+
+    Source: open-gpu-kernel-modules, kernel-open/nvidia-uvm/uvm_va_space_mm.c. Some do without, and say so (WARN_NOTHING_TO_DO) or do not know the
+    call: a refusal is told when UvmRegisterVaSpace minds, and the next GPU asks again. Raises Refused where the file cannot be opened.
+    """
+    if self.memory is not None: return
+    request = self.structures.UvmMmInitialize(uvmFd=self.uvm.fileno())
+    with contextlib.ExitStack() as undo:
+      node = Node(self.box, UVM, ADVICE)
+      undo.callback(node.close)
+      try:
+        node.ioctl(request)
+        if request.rmStatus != Status.WARN_NOTHING_TO_DO: check(type(request).__name__, request.rmStatus)
+      except Refused as refused:
+        self.not_held = refused
+        return
+      self.memory, self.not_held = node, None
+      self.undo.push(undo.pop_all())
 
   # **** calls ****
 
@@ -130,6 +153,7 @@ class Connection:
   def call_uvm(self, argument: Any) -> None:
     """A call of unified memory. Raises Refused."""
     self.uvm.ioctl(argument)
+    if argument.rmStatus == Status.PAGE_TABLE_NOT_AVAIL and self.not_held is not None: raise self.not_held
     check(type(argument).__name__, argument.rmStatus)
 
   def name(self) -> int:
@@ -215,7 +239,8 @@ class Connection:
   def leave(self) -> None:
     """Close the files and nothing else: in the child of a fork, to which neither they nor what they stand for belong."""
     self.undo.pop_all()
-    for node in (self.node, self.uvm): node.close()
+    for node in (self.node, self.uvm, self.memory):
+      if node is not None: node.close()
     for card in self.cards.values(): card.leave()
 
 _connections: dict[tuple[int, int], Connection] = {}

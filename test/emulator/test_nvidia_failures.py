@@ -34,6 +34,7 @@ PLAUSIBLE: dict[str, tuple[int, ...]] = {
   **dict.fromkeys(("GetIdInfo", "GetClassList", "GetNameString", "GetGidInfo", "AcquireComputeModeReservation", "GrGetGpcMask", "GrGetTpcMask",
                    "FbGetInfo", "GroupSchedule", "GetWorkSubmitToken"), CONTROL),
   "UvmInitialize": (S.NOT_SUPPORTED, errno.ENOMEM, S.INVALID_ARGUMENT),
+  "UvmMmInitialize": (S.INVALID_ARGUMENT, S.INVALID_STATE, errno.EINVAL),
   "UvmRegisterGpu": (S.INVALID_DEVICE, S.NO_MEMORY, S.GPU_IS_LOST, errno.EINVAL),
   "UvmRegisterVaSpace": (S.NO_MEMORY, S.INVALID_DEVICE, S.NOT_SUPPORTED),
   "UvmRegisterChannel": (S.NO_MEMORY, S.INVALID_ARGUMENT, S.GPU_IS_LOST, errno.EIO),

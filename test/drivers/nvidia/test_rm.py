@@ -115,3 +115,17 @@ def test_the_child_of_a_fork_has_no_gpu_and_may_open_it(opened) -> None:
     finally: os._exit(status)
   assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
   device.synchronize()
+
+def test_where_unified_memory_does_without_the_process_s_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+  """It says that there is nothing to do, or does not know the call; it is told where an address space is refused for it."""
+  for injected, needed in ((Status.WARN_NOTHING_TO_DO, False), (errno.EINVAL, False), (Status.INVALID_STATE, True)):
+    computer = Computer("sm_90", ["sm_90"])
+    monkeypatch.setattr(files, "COMPUTER", computer)
+    computer.uvm.held = not needed
+    computer.fail("UvmMmInitialize", 1, injected)
+    connection = rm.connect(computer)
+    if needed:
+      with pytest.raises(Refused, match="UvmMmInitialize: NVIDIA's driver answers invalid state"): nvidia.open_directly(0)
+    else: assert nvidia.open_directly(0).arch == "sm_90"
+    assert (connection.not_held is None) == (injected == Status.WARN_NOTHING_TO_DO)
+    rm.forget(computer)

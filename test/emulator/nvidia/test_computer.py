@@ -106,3 +106,24 @@ def test_host_memory_is_mapped_through_the_control_device(opened) -> None:
         with pytest.raises(Refused, match="RmMapMemory: NVIDIA's driver answers invalid argument"): connection.call(request)
       file.close()
     memory.close()
+
+def test_unified_memory_holds_the_process_s_memory_by_a_second_file() -> None:
+  """Once, for a file that has begun; without it no address space is registered, and the driver does it before the first one."""
+  computer = Computer("sm_90", ["sm_90"])
+  uvm, second, s = open_file(computer, "/dev/nvidia-uvm"), open_file(computer, "/dev/nvidia-uvm"), computer.structures
+  def hold(file, other) -> int:
+    request = s.UvmMmInitialize(uvmFd=other.fileno())
+    file.ioctl(s.UvmMmInitialize.REQUEST, request)
+    return request.rmStatus
+  assert hold(second, uvm) == Status.INVALID_ARGUMENT
+  uvm.ioctl(s.UvmInitialize.REQUEST, s.UvmInitialize())
+  uvm.ioctl(s.UvmRegisterGpu.REQUEST, s.UvmRegisterGpu(gpu_uuid=(ctypes.c_uint8 * 16)(*computer.gpus[0].uuid)))
+  control = open_file(computer, "/dev/nvidiactl")
+  request = s.UvmRegisterVaSpace(gpuUuid=(ctypes.c_uint8 * 16)(*computer.gpus[0].uuid), rmCtrlFd=control.fileno())
+  uvm.ioctl(s.UvmRegisterVaSpace.REQUEST, request)
+  assert request.rmStatus == Status.PAGE_TABLE_NOT_AVAIL
+  assert hold(uvm, uvm) == Status.INVALID_STATE and hold(second, uvm) == Status.OK and hold(second, uvm) == Status.INVALID_STATE
+  uvm.ioctl(s.UvmRegisterVaSpace.REQUEST, request)
+  assert request.rmStatus == Status.INVALID_OBJECT_HANDLE
+  second.close()
+  assert not computer.uvm.held

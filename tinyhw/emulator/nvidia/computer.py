@@ -227,15 +227,19 @@ class CardFile(MappedFile):
     return VirtualMapping(self.computer, memory, DoorbellWatcher(self.computer, self.gpu, frames))
 
 class UvmFile(File):
-  """/dev/nvidia-uvm. Its calls have plain numbers, and the kernel copies as many bytes as this version's structures have. begun: by UvmInitialize."""
+  """/dev/nvidia-uvm. Its calls have plain numbers, and the kernel copies as many bytes as this version's structures have. begun: by UvmInitialize.
+
+  holds: the file that this one holds the process's memory for, by UvmMmInitialize. Source: kernel-open/nvidia-uvm/uvm.c.
+  """
   status = "rmStatus"
 
   def __init__(self, computer: Computer, path: str):
     super().__init__(computer, path)
     self.begun = False
+    self.holds: UvmFile | None = None
     s, uvm = computer.structures, computer.uvm
     self.calls = {kind.NUMBER: (kind, function) for kind, function in (
-      (s.UvmInitialize, self._initialize), (s.UvmRegisterGpu, uvm.register_gpu), (s.UvmUnregisterGpu, uvm.unregister_gpu),
+      (s.UvmInitialize, self._initialize), (s.UvmMmInitialize, self._hold), (s.UvmRegisterGpu, uvm.register_gpu), (s.UvmUnregisterGpu, uvm.unregister_gpu),
       (s.UvmRegisterVaSpace, uvm.register_space), (s.UvmUnregisterVaSpace, uvm.unregister_space), (s.UvmRegisterChannel, uvm.register_channel),
       (s.UvmUnregisterChannel, uvm.unregister_channel), (s.UvmCreateExternal, uvm.create), (s.UvmMapExternal, uvm.map),
       (s.UvmUnmapExternal, uvm.unmap), (s.UvmFree, uvm.free), (s.UvmEnablePeerAccess, uvm.enable_peers))}
@@ -243,12 +247,20 @@ class UvmFile(File):
   def find(self, request: int) -> tuple[Any, Callable[[Any], None]]:
     found = self.calls.get(request)
     if found is None: raise refuse(errno.EINVAL, f"UVM call {request:#x}")
-    if not self.begun and found[0] is not self.computer.structures.UvmInitialize: raise refuse(errno.EPERM, "UvmInitialize comes first")
+    first = self.computer.structures.UvmInitialize, self.computer.structures.UvmMmInitialize
+    if not self.begun and found[0] not in first: raise refuse(errno.EPERM, "UvmInitialize comes first")
     return found
 
   def _initialize(self, request: Any) -> None: self.begun = True
 
+  def _hold(self, request: Any) -> None:
+    other = self.computer.descriptor(request.uvmFd)
+    if not isinstance(other, UvmFile) or not other.begun: raise Refusal(Status.INVALID_ARGUMENT, f"descriptor {request.uvmFd} is no {UVM} that has begun")
+    if self.begun or self.holds is not None or self.computer.uvm.held: raise Refusal(Status.INVALID_STATE, "the memory is held")
+    self.holds, self.computer.uvm.held = other, True
+
   def released(self) -> None:
+    if self.holds is not None: self.computer.uvm.held = False
     if self.begun: self.computer.uvm.end()
 
 def _refused(injected: Refusal, request: Any) -> None: raise injected

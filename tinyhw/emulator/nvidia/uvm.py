@@ -30,6 +30,7 @@ class Uvm:
     self.spaces: dict[bytes, SpaceItem | None] = {}       # GPUs that are registered, and their address spaces
     self.ranges: dict[int, External] = {}
     self.peers: set[frozenset[bytes]] = set()
+    self.held = False                                    # the process's memory is, by a second file
 
   def _registered(self, uuid: Any) -> bytes:
     key = bytes(uuid)
@@ -49,6 +50,7 @@ class Uvm:
   def register_space(self, request: Any) -> None:
     key = self._registered(request.gpuUuid)
     self.computer.control_file(request.rmCtrlFd)
+    if not self.held: raise Refusal(Status.PAGE_TABLE_NOT_AVAIL, "UvmMmInitialize comes first: uvm_va_space.c, uvm_va_space_register_gpu_va_space")
     space = self.computer.objects.find(request.hVaSpace, SpaceItem)
     if self.spaces[key] is not None: raise Refusal(Status.INVALID_STATE, "it has an address space")
     if space.gpu is None or space.gpu.uuid != key: raise Refusal(Status.INVALID_ARGUMENT, "the address space is that of another GPU")
