@@ -239,7 +239,8 @@ class UvmFile(File):
     self.holds: UvmFile | None = None
     s, uvm = computer.structures, computer.uvm
     self.calls = {kind.NUMBER: (kind, function) for kind, function in (
-      (s.UvmInitialize, self._initialize), (s.UvmMmInitialize, self._hold), (s.UvmRegisterGpu, uvm.register_gpu), (s.UvmUnregisterGpu, uvm.unregister_gpu),
+      (s.UvmInitialize, self._initialize), (s.UvmMmInitialize, self._hold), (s.UvmRegisterGpu, uvm.register_gpu),
+      (s.UvmUnregisterGpu, uvm.unregister_gpu),
       (s.UvmRegisterVaSpace, uvm.register_space), (s.UvmUnregisterVaSpace, uvm.unregister_space), (s.UvmRegisterChannel, uvm.register_channel),
       (s.UvmUnregisterChannel, uvm.unregister_channel), (s.UvmCreateExternal, uvm.create), (s.UvmMapExternal, uvm.map),
       (s.UvmUnmapExternal, uvm.unmap), (s.UvmFree, uvm.free), (s.UvmEnablePeerAccess, uvm.enable_peers))}
@@ -255,7 +256,8 @@ class UvmFile(File):
 
   def _hold(self, request: Any) -> None:
     other = self.computer.descriptor(request.uvmFd)
-    if not isinstance(other, UvmFile) or not other.begun: raise Refusal(Status.INVALID_ARGUMENT, f"descriptor {request.uvmFd} is no {UVM} that has begun")
+    if not isinstance(other, UvmFile) or not other.begun:
+      raise Refusal(Status.INVALID_ARGUMENT, f"descriptor {request.uvmFd} is no {UVM} that has begun")
     if self.begun or self.holds is not None or self.computer.uvm.held: raise Refusal(Status.INVALID_STATE, "the memory is held")
     self.holds, self.computer.uvm.held = other, True
 
