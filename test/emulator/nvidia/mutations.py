@@ -120,8 +120,10 @@ def places_of(step: Any, warp: Any, on: list[int]) -> tuple[tuple[int, int], ...
   size = SIZES[form.specs[form.index["size"]].enumeration.words[values["size"]]][0]
   low, wide = warp.registers[values["a"].index], values["a"].cls.units == 2
   high = warp.registers[values["a"].index + 1] if wide else low
-  ones = (1 << 64 if wide else 1 << 32) - 1
-  return tuple(((low[lane] | high[lane] << 32 if wide else low[lane]) + values["o"] & ones, size) for lane in on)
+  base = values["ub"].index if step.inst.row.name == "LDG.U" else regs.ZERO
+  first = values["o"] + (warp.uniform[base] | warp.uniform[base + 1] << 32 if base != regs.ZERO else 0)
+  ones = (1 << 32 if step.inst.row.name in ("LDS", "STS") else 1 << 64) - 1
+  return tuple(((low[lane] | high[lane] << 32 if wide else low[lane]) + first & ones, size) for lane in on)
 
 def data_of(step: Any, warp: Any, on: list[int], size: int) -> tuple[bytes, ...]:
   """What a store writes in each lane."""
@@ -137,7 +139,7 @@ def note(recorder: Recorder[Did], traces: dict[int, list[Did]], warp: Any, step:
     if name in ("LDS", "STS") and on:
       places = places_of(step, warp, on)
       local = Local(name == "STS", places, data_of(step, warp, on, places[0][1]) if name == "STS" else ())
-    elif name in ("LDG", "LDG.plain"): loads = places_of(step, warp, on)
+    elif name in ("LDG", "LDG.plain", "LDG.U"): loads = places_of(step, warp, on)
   except (IndexError, struct.error): pass   # registers that there are not
   traces.setdefault(warp.number, []).append(Did(step.inst, step.control, step.uses, warp.active, lanes, number, local, loads))
 

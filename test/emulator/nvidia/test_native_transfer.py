@@ -20,15 +20,20 @@ LOADS = (("", 5, 0), (".U8", 6, 3), (".S8", 7, 5), (".U16", 8, 2), (".S16", 9, 6
 STORES = ((".128", 16, 0), ("", 17, 4), (".U8", 18, 9), (".U16", 19, 14), (".64", 20, 8), ("", 255, 0))
 GLOBAL = [*(f"LDG.E{size} R{d}, desc[UR4][R2.64+{offset:#x}]" for size, d, offset in LOADS),
           *(f"STG.E{size} desc[UR4][R2.64+{offset + 0x800:#x}], R{b}".replace("R255", "RZ") for size, b, offset in STORES)]
+# R1: half of the range more, so that an extension by its sign would show; UR6, UR7: MEMORY, and half of the range less
+BASE = MEMORY - (1 << 31)
+BASES = [*ADDRESSES[:2], "IADD3 R1, R1, -0x80000000, RZ", f"UMOV UR6, {BASE & 0xffffffff:#x}", f"UMOV UR7, {BASE >> 32:#x}"]
+BASED = [*(f"LDG.E{size} R{d}, [R1.U32+UR6+{offset:#x}]" for size, d, offset in LOADS),
+         *(f"STG.E{size} [R1.U32+UR6+{offset + 0x800:#x}], R{b}".replace("R255", "RZ") for size, b, offset in STORES)]
 SHARED = [*(f"STS{size} [R1+{offset:#x}], R{b}".replace("R255", "RZ") for size, b, offset in STORES),
           *(f"LDS{size} R{d}, [R1+{offset:#x}]" for size, d, offset in LOADS)]
 
-@pytest.mark.parametrize("lines", (GLOBAL, SHARED), ids=("global", "shared"))
-def test_both_agree(lines: list[str]) -> None:
+@pytest.mark.parametrize("start, lines", ((ADDRESSES, GLOBAL), (BASES, BASED), (ADDRESSES, SHARED)), ids=("global", "based", "shared"))
+def test_both_agree(start: list[str], lines: list[str]) -> None:
   assert all(transfer_of(parse(line, "sm_90")[0], 24) is not None for line in lines)
   for seed in range(6):
     for guard in ("", "@P5 "):
-      code = scheduled([*ADDRESSES, *(guard * (i % 2) + line for i, line in enumerate(lines))])
+      code = scheduled([*start, *(guard * (i % 2) + line for i, line in enumerate(lines))])
       _, (_, _, error) = assert_same(code, seed, guard, content=CONTENT, shared=4096, threads=(32, 45, 70)[seed % 3])
       assert not error or guard and "no warp has written" in error
 
@@ -45,5 +50,6 @@ def test_races_of_warps_are_found() -> None:
   _, (_, _, error) = assert_same(code, 1, shared=16, threads=64)
   assert error.startswith("DataRace: shared memory address 0x0")
 
-@pytest.mark.parametrize("line", ["LDG.E R4, desc[UR4][RZ.64]", "LDL R4, [R1]", "LDG.E RZ, desc[UR4][R2.64]", "MOV R1, R2"])
+@pytest.mark.parametrize("line", ["LDG.E R4, desc[UR4][RZ.64]", "LDL R4, [R1]", "LDG.E RZ, desc[UR4][R2.64]", "MOV R1, R2",
+                                  "LDG.E R4, [RZ.U32+UR4]", "LDG.E R4, [R2.U32+URZ]"])
 def test_what_stays_python(line: str) -> None: assert transfer_of(parse(line, "sm_90")[0], 24) is None

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from sass_warps import LANES, MEMORY, after, words
-from tinyhw.emulator.errors import DataRace, OutOfBounds, PageFault, UninitialisedRead, UnknownInstruction
+from sass_warps import LANES, MEMORY, after, assembled, block_of, words
+from tinyhw.emulator.errors import DataRace, OutOfBounds, PageFault, StrictError, UninitialisedRead, UnknownInstruction
 
 def addresses(step: int, start: int = MEMORY) -> dict[int, list[int]]:
   """R0 and R1: a place for each lane."""
@@ -34,6 +34,26 @@ def test_a_guard_keeps_from_memory() -> None:
                predicates={0: 0xffff})
   assert warp.registers[3] == words(1)[:16] + [5] * 16
   with pytest.raises(PageFault): after(["STG.E desc[UR4][R0.64], R2"], registers={**addresses(4), 2: words(1)}, content=content)
+
+@pytest.mark.parametrize("start", (MEMORY - 0x1000, MEMORY - 0xfffff000), ids=("near", "beyond half of the range"))
+def test_a_base_in_uniform_registers(start: int) -> None:
+  """The lanes' 32 bits have no sign, the base has 64 bits, the constant a sign."""
+  offsets, content = [MEMORY - start + 4 * k for k in range(LANES)], bytearray(1024)
+  base = [f"UMOV UR8, {start & 0xffffffff:#x}", f"UMOV UR9, {start >> 32:#x}", f"UMOV UR6, {start + 512 & 0xffffffff:#x}", "UMOV UR7, UR9"]
+  lines = [*base, "STG.E [R0.U32+UR8+0x10], R2", "LDG.E R3, [R0.U32+UR6+-0x1f0]", "LDGSTS.E [R4], [R0.U32+UR8+0x10]", "LDGDEPBAR",
+           "DEPBAR.LE SB0, 0x0", "LDS R5, [R4]"]
+  warp = after(lines, registers={0: offsets, 2: words(1), 4: [4 * k for k in range(LANES)]}, content=content, shared=128)
+  assert warp.registers[3] == warp.registers[5] == words(1)
+  assert struct.unpack_from("<I", content, 16)[0] == words(1)[0]
+
+def test_a_base_that_is_late() -> None:
+  """A uniform register has a fixed time, too."""
+  base = [f"[B------:R-:W-:-:S12] UMOV UR8, {MEMORY & 0xffffffff:#x}", f"[B------:R-:W-:-:S{{}}] UMOV UR9, {MEMORY >> 32:#x}"]
+  load = "[B------:R-:W0:Y:S02] LDG.E R3, [R0.U32+UR8]"
+  def run(stall: str) -> None: block_of(assembled([base[0], base[1].format(stall), load]), registers={0: [0]}, content=bytearray(16)).run()
+  run("12")
+  with pytest.raises(StrictError, match="UR9"): run("08")
+  with pytest.raises(UninitialisedRead, match="UR8"): block_of(assembled([load]), registers={0: [0]}, content=bytearray(16)).run()
 
 def test_addresses_are_aligned() -> None:
   with pytest.raises(OutOfBounds, match="an access of 4 bytes at 0x7f1000000002: the address is no multiple of its size"):

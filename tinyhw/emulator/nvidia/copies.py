@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from tinyhw.emulator.errors import MissingWait, UnknownInstruction
 from tinyhw.emulator.lds import Access, WRITE
-from tinyhw.emulator.nvidia.operands import Operands
-from tinyhw.emulator.nvidia.numbers import WORD
+from tinyhw.emulator.nvidia.numbers import LONG, WORD
+from tinyhw.emulator.nvidia.operands import Operands, Source
 from tinyhw.emulator.nvidia.state import Warp, lanes_of
-from tinyhw.emulator.nvidia.transfer import aligned, hints
+from tinyhw.emulator.nvidia.transfer import aligned, based, hints
 from tinyhw.isa.sass.control import NONE
 
 Step = Callable[[Warp, int], None]
@@ -47,17 +47,25 @@ class Copies:
 
 def start(o: Operands) -> Step:
   """shared memory = memory, some time."""
+  read, far = o.raw("a", "q"), o.number("g")
+  return started(o, lambda warp: [x + far & LONG for x in read(warp)])
+
+def based_start(o: Operands) -> Step:
+  """The same with a base in uniform registers."""
+  return started(o, based(o, "uc", "g"))
+
+def started(o: Operands, place: Source) -> Step:
   size = SIZES[o.word("copy")]
   for name in ("bypass", "ltcs"): o.word(name)  # how caches are used
   hints(o)
   if o.word("zfill"): raise UnknownInstruction("LDGSTS that fills with zeros has no meaning here yet")
-  goal, near, place, far = o.raw("d", "u"), o.number("s"), o.raw("a", "q"), o.number("g")
+  goal, near = o.raw("d", "u"), o.number("s")
   condition = o.predicate("pp")
   def run(warp: Warp, mask: int) -> None:
     lanes = lanes_of(mask & condition(warp))
     goals, places = goal(warp), place(warp)
     goals = aligned([goals[lane] + near & WORD for lane in lanes], size)
-    data = warp.memory.gather(aligned([places[lane] + far & (1 << 64) - 1 for lane in lanes], size), size)
+    data = warp.memory.gather(aligned([places[lane] for lane in lanes], size), size)
     for address, piece in zip(goals, data):
       warp.shared.start(warp.number, address, len(piece))
       warp.copies.open.append(Copy(address, bytes(piece)))
@@ -80,4 +88,5 @@ def wait(o: Operands) -> Step:
     for copy in warp.copies.finish(board, left): warp.shared.finish(warp.number, copy.address, copy.data)
   return run
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {"LDGSTS": start, "LDGSTS.plain": start, "LDGDEPBAR": commit, "DEPBAR.LE": wait}
+MEANINGS: dict[str, Callable[[Operands], Step]] = {
+  "LDGSTS": start, "LDGSTS.plain": start, "LDGSTS.U": based_start, "LDGDEPBAR": commit, "DEPBAR.LE": wait}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import chain
 
 from tinyhw.emulator.errors import Misplaced, OutOfBounds, UninitialisedRead, UnknownInstruction
-from tinyhw.emulator.nvidia.numbers import WORD, signed
+from tinyhw.emulator.nvidia.numbers import LONG, WORD, signed
 from tinyhw.emulator.nvidia.operands import Operands, Source, constants, put
 from tinyhw.emulator.nvidia.state import LANES, Warp, lanes_of
 from tinyhw.isa.sass import regs
@@ -63,10 +63,18 @@ def aligned(addresses: list[int], size: int) -> list[int]:
 
 def sum_of(o: Operands, wide: bool) -> Source:
   """The register of an address, plus the constant."""
-  kind, ones = ("q", (1 << 64) - 1) if wide else ("u", WORD)
+  kind, ones = ("q", LONG) if wide else ("u", WORD)
   if o.has("index") and o.word("index"): raise UnknownInstruction("a scaled address has no meaning here yet")
   read, offset = o.raw("a", kind), o.number("o")
   return lambda warp: [x + offset & ones for x in read(warp)]
+
+def based(o: Operands, base: str, offset: str = "o") -> Source:
+  """32 bits of each lane, without a sign, plus 64 of two uniform registers, plus the constant."""
+  read, start, more = o.raw("a", "u"), o.raw(base, "q"), o.number(offset)
+  def places(warp: Warp) -> list[int]:
+    first = start(warp)[0] + more
+    return [x + first & LONG for x in read(warp)]
+  return places
 
 def hints(o: Operands) -> None:
   """What tells caches how to keep lines, and who else must see an access: memory is coherent here."""
@@ -85,6 +93,14 @@ def global_load(o: Operands) -> Step:
 def global_store(o: Operands) -> Step:
   hints(o)
   return store(o, sum_of(o, True), scatter)
+
+def based_load(o: Operands) -> Step:
+  hints(o)
+  return load(o, based(o, "ub"), gather)
+
+def based_store(o: Operands) -> Step:
+  hints(o)
+  return store(o, based(o, "uc"), scatter)
 
 # ***** shared memory *****
 
@@ -155,6 +171,7 @@ def uniform_constant_load(o: Operands) -> Step:
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
   "LDG": global_load, "LDG.plain": global_load, "STG": global_store, "STG.plain": global_store,
+  "LDG.U": based_load, "STG.U": based_store,
   "LDS": shared_load, "STS": shared_store, "LDL": local_load, "STL": local_store, "LDC": constant_load,
   "ULDC": uniform_constant_load,
 }

@@ -6,6 +6,7 @@ TEXT = """
 @ memory plain board reads load
 LDG              981                    d:size= desc[ub][a.64:2+o]   E@72 evict ltc size scope volatile%8x @76 @81-83=7 @90-91=3
 LDG.plain        381                    d:size= [a:2+o]            E@72 evict ltc size scope @81-83=7
+LDG.U%9-         981                    d:size= [a.U32+ub:2+o]     E@72 evict ltc size scope @81-83=7 @91
 LD               980                    d:size= desc[ub][a.64:2+o]   E@72 evict size scope @76 @90-91=3
 LD.plain%9+      980                    d:size= [a:2+o:s@32-63]           E@72 evict size scope
 LDL              983                    d:size= [a+o]              evict size
@@ -18,6 +19,7 @@ STG              986                    desc[uc][a.64:2+o] b:size  E@72 evict si
 ST               985                    desc[uc][a.64:2+o] b:size  E@72 evict size wscope @76 @90-91=3
 ST.plain         385%9+                 [a:2+o:s@32-63] c:size    E@72 evict size wscope
 STG.plain        386                    [a:2+o] b:size             E@72 evict size wscope
+STG.U%9-         986                    [a.U32+uc:2+o] b:size      E@72 evict size wscope @91
 STL              387                    [a+o] b:size               evict size
 STS              388                    [a.index+o] b:size         size
 STS.U%10+        988                    [a.index+uc+o] b:size      size @91
@@ -40,6 +42,7 @@ REDG%9+          98e                    desc[uc][a.64:2+o] b:atype  E@72 rop evi
 REDG.float%9+    9a6                    desc[uc][a.64:2+o] b:afloat  E@72 fop evict afloat wscope @71%90 @81%10+ @90-91=3
 LDGSTS%9-        fae                    [d+s:s@44-63] desc[uc][a.64:2+g:s@32-43] ?pp  E bypass evict ltcs copy zfill @70 @76 @91
 LDGSTS.plain%9-  fae                    [d+s:s@44-63] [a.64:2+g:s@32-43] ?pp  E bypass evict ltcs copy zfill @64-69=63 @70 @91
+LDGSTS.U%9-      fae                    [d+s:s@44-63] [a.U32+uc:2+g:s@32-43] ?pp  E bypass evict ltcs copy zfill @91
 LDGSTS%10+       fae                    [d+s:s@44-63] desc[uc][a.64:2+g:s@32-43] ?pp  E bypass evict ltcs@72-73 copy10 zfill @76 @83 @91
 LDGDEPBAR        9af                    -                          -  board
 CCTL             98f                    [a:2+o:s@32-63]            E@72 cctlop cctl

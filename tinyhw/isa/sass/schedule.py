@@ -27,11 +27,11 @@ from tinyhw.machine.inst import Block, Effect, Function, MInst
 Lines = list[tuple[MInst, Control]]
 Scheduled = list[tuple[Block, Lines]]
 
-BOARDS = {"LDG": (0, 1), "LDG.plain": (0, 1), "LDS": (2, 3), "LDSM": (2, 3)}  # of instructions by name
+BOARDS = {"LDG": (0, 1), "LDG.plain": (0, 1), "LDG.U": (0, 1), "LDS": (2, 3), "LDSM": (2, 3)}  # of instructions by name
 OTHER_BOARD, READ_BOARD = 4, 5
 COUNTED, COUNTED_BOARD = "LDGDEPBAR", 0  # counts groups of asynchronous copies, which DEPBAR.LE SB0 waits for; nothing else takes it then
 SHARED_BOARDS = sum(1 << board for board in (*BOARDS["LDS"], READ_BOARD))
-SLOW = frozenset({"LDG", "LDG.plain"})  # whose sources have been read long before the result is there: a scoreboard tells that, too
+SLOW = frozenset({"LDG", "LDG.plain", "LDG.U"})  # whose sources have been read long before the result is there: a scoreboard tells that, too
 ORDERS = "MEMBAR"  # is done when the scoreboard of late sources is free: memory is its source
 MEMORY: tuple[tuple[Unit, bool], ...] = ((("memory", 0), False),)
 MOST_YIELD = 11  # cycles of stall for which another warp may be preferred
