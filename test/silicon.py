@@ -4,15 +4,18 @@
     python3 test/silicon.py --only library capture "variant: .*"
     EMULATE=sm_90 python3 test/silicon.py        # the same of a virtual card
 
-Each question has a process and a deadline of its own, so one that crashes does not end the rest. Needs Python and this repository; PyTorch, pytest
-and the vendor's library are asked too where they are. docs/silicon.md says what is asked, and what to do with the answers.
+Each question has a process and a deadline of its own, so one that crashes does not end the rest, and what is known is in the file all the time. Needs
+Python and this repository; PyTorch, pytest and the vendor's library are asked too where they are. docs/silicon.md says what is asked, and what to do
+with the answers.
 """
 from __future__ import annotations
 import argparse
 import json
 import os
 import re
+import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -24,7 +27,7 @@ import silicon_numbers as numbers  # noqa: E402
 import silicon_programs as programs  # noqa: E402
 import silicon_system as system  # noqa: E402
 from silicon_bars import bars  # noqa: E402
-from silicon_frame import ABSENT, NOT_ASKED, OK, Result, Step, answer, as_json, ask_all, heading, line  # noqa: E402
+from silicon_frame import ABSENT, ASKED, NOT_ASKED, OK, KernelLog, Result, Step, answer, as_json, ask_all, heading, line  # noqa: E402
 
 from tinyhw.config import EMULATE  # noqa: E402
 
@@ -72,12 +75,22 @@ def chosen(patterns: list[str]) -> list[Step]:
 
 def tell(result: Result) -> None: print(line(result), flush=True)
 
-def compared(results: list[Result]) -> dict[str, dict[str, str]]:
+def compared(results: Sequence[Result]) -> dict[str, dict[str, str]]:
   """How the numbers of each way to the card compare with what is expected of them: by way, by number. Only of ways that were asked."""
-  found = {result.step.name: result.found for result in results if result.outcome not in (ABSENT, NOT_ASKED)}
+  found = {result.step.name: result.found for result in results if result.outcome not in (ABSENT, ASKED, NOT_ASKED)}
   ways = {"our own driver": "", "the library": " of the library"}
   return {way: dict(bars({**found.get("numbers" + ending, {}), **found.get("start" + ending, {})}, found.get("numbers of PyTorch", {})))
           for way, ending in ways.items() if "numbers" + ending in found}
+
+def saved(path: Path, results: Sequence[Result], ended: str) -> None:
+  """Write what is known. ended: how the whole did, in words."""
+  new = path.with_name(path.name + ".new")
+  new.write_text(json.dumps({**as_json(results), "ended": ended, "expected": compared(results)}, indent=1), "utf-8")
+  os.replace(new, path)
+
+def stopped(number: int, frame: object) -> None:
+  """A signal ends the step's process, too."""
+  raise SystemExit(f"silicon.py: stopped by {signal.Signals(number).name}; what is known is in the file of answers")
 
 def main() -> int:
   """Ask; 0 if nothing failed. With --step: answer, in the process of that step."""
@@ -90,19 +103,24 @@ def main() -> int:
   parser.add_argument("--out", help=argparse.SUPPRESS)
   options = parser.parse_args()
   if options.step: return answer(next(step for step in STEPS if step.name == options.step), options.out)
-  steps = chosen(options.only)
+  steps, path = chosen(options.only), Path(options.json)
   if options.list:
     for step in steps: print(f"{step.name:<45} {step.seconds:4.0f} s  {step.question}?")
     return 0
+  for number in (signal.SIGTERM, signal.SIGHUP): signal.signal(number, stopped)
   print(" ".join(f"{key}={value}" for key, value in heading().items() if value), flush=True)
-  results = ask_all(steps, [sys.executable, os.path.abspath(__file__)], 60 * options.minutes, tell)
-  judged = compared(results)
+  log = KernelLog(("NVRM", "Xid", "nvidia"))
+  if log.why: print(f"the kernel's log is not read: {log.why}")
+  saved(path, [], "not yet")
+  with system.held():
+    results = ask_all(steps, [sys.executable, os.path.abspath(__file__)], 60 * options.minutes, tell,
+                      lambda known: saved(path, known, "not yet"), None if EMULATE.value else log)
   note = "; a virtual card's times say nothing" if EMULATE.value else ""
-  for way, told in judged.items():
+  for way, told in compared(results).items():
     print(f"\n== {way}, and what is expected{note}", *(f"{name}: {words}" for name, words in told.items()), sep="\n    ")
-  Path(options.json).write_text(json.dumps({**as_json(results), "expected": judged}, indent=1), "utf-8")
+  saved(path, results, "all was asked")
   count = {outcome: sum(r.outcome == outcome for r in results) for outcome in dict.fromkeys(r.outcome for r in results)}
-  print(f"\n{', '.join(f'{number} {outcome}' for outcome, number in count.items())}; the answers are in {options.json}")
+  print(f"\n{', '.join(f'{number} {outcome}' for outcome, number in count.items())}; the answers are in {path}")
   return int(any(r.outcome not in (OK, ABSENT) for r in results))
 
 if __name__ == "__main__": sys.exit(main())

@@ -12,12 +12,13 @@ from types import SimpleNamespace
 
 import pytest
 import silicon_capture as capture
+import silicon_frame as frame
 import silicon_numbers as numbers
 import silicon_programs as programs
 import silicon_system as system
 from nvidia_box import code
 from silicon_bars import BARS, Bar, bars
-from silicon_frame import Absent, Notes, Step, answer, as_json, ask_all, line, show
+from silicon_frame import ASKED, Absent, KernelLog, Notes, Result, Step, answer, as_json, ask_all, line, show
 
 from tinyhw.autogen.nvidia import qmd
 from tinyhw.drivers.nvidia.cuda import CudaDevice
@@ -63,6 +64,52 @@ def test_each_step_is_answered_whatever_becomes_of_others() -> None:
 def test_steps_for_which_no_time_is_left_are_not_asked() -> None:
   results = ask_all(STEPS, ["no such program"], 0.5, lambda result: None)
   assert {r.outcome for r in results} == {"not asked"}
+
+def test_what_a_step_has_told_is_saved_while_it_runs() -> None:
+  """The whole may be killed any time: what is known is saved before each step, whenever one tells more, and behind it."""
+  kept, here = list[list[Result]](), Path(__file__).parent
+  program = RUN.format(support=str(here / "support"), root=str(ROOT), here=str(here))
+  log = KernelLog(("NVRM",))
+  log.new = lambda: ["NVRM: Xid 13"]  # type: ignore[method-assign]
+  results = ask_all([STEPS[0], STEPS[3]], [sys.executable, "-c", program], 1000, lambda result: None, lambda known: kept.append(list(known)), log)
+  running = [known for known in kept if known[-1].step.name == "hangs" and known[-1].outcome == ASKED]
+  assert running[0][0].found["value"] == 7 and running[0][1].found == {} and running[-1][1].found == {"before": "it"}
+  assert [r.outcome for r in kept[-1]] == ["ok", "LATE"] == [r.outcome for r in results] and kept[-1][1].found["kernel log"] == ["NVRM: Xid 13"]
+
+def test_a_process_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+  """One that waits in the kernel is not waited for, and where it waits is told."""
+  class Stuck:
+    pid = os.getpid()
+    def wait(self, seconds: float) -> None: raise subprocess.TimeoutExpired("step", seconds)
+  monkeypatch.setattr(os, "killpg", lambda number, which: None)
+  assert frame._end(Stuck()).startswith("the process does not end when it is killed: it waits in the kernel, ")  # type: ignore[arg-type]
+
+def test_the_kernels_log_is_read_from_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+  lines = ["[1] NVRM: old", "[2] other"]
+  monkeypatch.setattr(KernelLog, "_lines", lambda self: list(lines))
+  log = KernelLog(("NVRM", "Xid"))
+  assert log.new() == []
+  lines += ["[3] NVRM: Xid 13", "[4] usb"]
+  assert log.new() == ["[3] NVRM: Xid 13"] and log.new() == []
+  lines[:] = ["[9] NVRM: later"]   # the old ones fell out
+  assert log.new() == ["[9] NVRM: later"]
+
+@pytest.mark.parametrize("number", (signal.SIGKILL, signal.SIGTERM))
+def test_the_whole_is_killed_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
+  """What is known is in the file, and the process of the step ends, too."""
+  out = tmp_path / "answers.json"
+  with (tmp_path / "log").open("w") as log:
+    whole = subprocess.Popen([sys.executable, str(ROOT / "test/silicon.py"), "--json", str(out), "--only", "version", "faults"], cwd=tmp_path,
+                             env={**os.environ, "EMULATE": "sm_90", "CACHEDIR": str(tmp_path)}, stdout=log, stderr=subprocess.STDOUT)
+    def known() -> dict: return json.loads(out.read_text()) if out.exists() else {"steps": []}
+    def running() -> bool: return [step["outcome"] for step in known()["steps"] if step["found"]] == ["ok", ASKED]
+    while not running() and whole.poll() is None: time.sleep(0.01)
+    children = Path(f"/proc/{whole.pid}/task/{whole.pid}/children").read_text().split()
+    whole.send_signal(number)
+    assert whole.wait() == (-9 if number == signal.SIGKILL else 1)
+  while any(Path(f"/proc/{child}").exists() and "Z" not in Path(f"/proc/{child}/stat").read_text().split()[2] for child in children): time.sleep(0.01)
+  assert children and known()["ended"] == "not yet" and known()["steps"][0]["found"]["by call"] == "580.142"
+  assert ("stopped by SIGTERM" in (tmp_path / "log").read_text()) == (number == signal.SIGTERM)
 
 def test_a_step_that_needs_another_is_asked_after_its_success_only() -> None:
   """Or where that one was not asked at all."""
@@ -193,6 +240,7 @@ def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   assert answers["objects"]["found"]["memory of the program"].startswith("at 0x")
   assert {"copy GB/s", "empty launch to completion, us"} <= answers["numbers"]["found"].keys() and "first kernel, s" in answers["start"]["found"]
   judged = json.loads(out.read_text())["expected"]
+  assert json.loads(out.read_text())["ended"] == "all was asked"
   assert list(judged) == ["our own driver"]
   assert all(("not measured" in words) == ("at most 1.5" not in words) for words in judged["our own driver"].values())
 

@@ -1,16 +1,20 @@
 """What the kernel's driver of a computer with NVIDIA GPUs says: nodes, versions, classes, which calls it answers. Looks only."""
 from __future__ import annotations
+import contextlib
 import ctypes
 import mmap
 import os
 import shutil
 import stat
 import subprocess
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 from silicon_frame import Absent, Notes
 
 from tinyhw.autogen.nvidia import rm
+from tinyhw.config import EMULATE
 from tinyhw.device import Compiled, Device
 from tinyhw.drivers.linux.files import machine
 from tinyhw.drivers.nvidia import doctor
@@ -48,6 +52,28 @@ def attempt(function: Any, *arguments: Any) -> Any:
   """What a call gives, or the words of its refusal."""
   try: return function(*arguments)
   except TinyError as error: return f"refused: {error.message}"
+
+HOLD = """import glob, os, sys
+held = []
+for path in glob.glob("/dev/nvidia[0-9]*"):
+  try: held.append(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+  except OSError: pass
+sys.stdin.read()
+"""
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+  """The GPUs' nodes are open meanwhile, by a process that does nothing else: where nobody has them open, the kernel's driver shuts a GPU down, and
+  each step would wait for seconds until it has started again."""
+  if EMULATE.value:
+    yield
+    return
+  process = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE)   # it ends with this process, which its input does
+  try: yield
+  finally:
+    assert process.stdin is not None
+    process.stdin.close()
+    with contextlib.suppress(subprocess.TimeoutExpired): process.wait(5)
 
 def files_and_nodes(notes: Notes) -> None:
   """Files of the kernel's driver, nodes with modes and owners, who we are, and what the vendor's own program says."""
