@@ -46,7 +46,7 @@ STEPS = (
   Step("controls", "which controls are answered", 20, system.controls),
   Step("objects", "which objects can be made and mapped", 20, system.objects),
   Step("library", "do kernels run through the vendor's library", 60, launch.selftest, ("NV:CUDA",)),
-  Step("capture", "what does the vendor's library tell the GPU for one of our kernels, and what differs from ours", 30, capture.library),
+  Step("capture", "what does the vendor's library tell the GPU for one of our kernels, and what differs from ours", 45, capture.library),
   Step("products of the library", "are products of all types right through the vendor's library", 40, numbers.products, ("NV:CUDA",)),
   Step("suite of the library", "does a share of the tensor suite pass through the vendor's library", 45, programs.suite, ("NV:CUDA", SHARE, 40)),
   Step("raw", "how far does our own driver come", 90, launch.selftest, ("NV",)),

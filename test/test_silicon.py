@@ -207,6 +207,7 @@ def test_headers_of_methods_are_found() -> None:
   words = (0, 0x2001_20AD, 0x99, 0x2060_20C8, *range(96), 0x2001_20B0, 3)
   data = b"".join(word.to_bytes(4, "little") for word in words)
   assert [(method, count) for _, method, count in capture.headers(data, tuple(capture.SENDS))] == [(0x2B4, 1), (0x320, 96), (0x2C0, 1)]
+  assert [at for at, _, _ in capture.headers(data + b"\1", tuple(capture.SENDS))] == [4, 12, 4 * 100]
 
 def test_mappings_are_read_in_pieces() -> None:
   own = (ctypes.c_ubyte * (3 * capture.PIECE // 2))()
@@ -220,7 +221,8 @@ def test_mappings_are_read_in_pieces() -> None:
 def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   out = tmp_path / "answers.json"
   steps = ["files", "doctor", "version", "cards", "controls", "objects", "library", "capture", ".* of the library", "own capture",
-           "variant: as the driver has it", "variant: the QMD of Ampere", "variant: asyn.*", "variant: MAX_.*",
+           "variant: as the driver has it", "variant: the QMD of Ampere", "variant: asyn.*", "variant: local memory.*", "variant: copies.*",
+           "variant: .*in the GPU's memory", "variant: host memory uncached", "variant: entries.*", "variant: SET_SPA.*",
            "numbers", "start", "digits", "convnet", "suite"]
   done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--json", str(out), "--only", *steps], cwd=tmp_path,
                         env={**os.environ, "EMULATE": "sm_90", "DEV": "", "CACHEDIR": str(tmp_path)}, capture_output=True, text=True)
@@ -228,12 +230,15 @@ def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   answers = {step["step"]: step for step in json.loads(out.read_text())["steps"]}
   assert answers["version"]["found"]["by call"] == "580.142" and answers["cards"]["found"]["driven as"] == "sm_90"
   assert answers["doctor"]["outcome"] == "ok" and answers["controls"]["found"]["FbGetInfo"]["RAM KiB"] == 4194304
+  assert answers["controls"]["found"]["GetArchInfo"] == "architecture 0x180, implementation 0x0, revision 0x0"
   own = answers["own capture"]["found"]
   assert [found["differs"] for found in own["QMDs"]] == [{}] and own["constant banks"][0]["words"]["0x218"] == "0x55667788"
   assert own["class setup"][0]["methods"][0] == "SET_OBJECT class_id=0xcbc0" and {s["method"] for s in own["sends"]} >= {"SEND_PCAS_A"}
   assert answers["variant: as the driver has it"]["found"]["works"] == "yes"
   assert all(answers[f"variant: {name}"]["found"]["works"] == "yes" for name in (
-    "asynchronous copies", "asynchronous copies with a descriptor of zeros", "MAX_SM_COUNT 0xff"))
+    "asynchronous copies", "asynchronous copies with a descriptor of zeros", "local memory", "local memory, MAX_PLURAL_TPC_GPC_COUNT 9",
+    "copies in a group of their own, COPY2", "commands and arguments in the GPU's memory", "signals in the GPU's memory",
+    "host memory uncached", "entries of the ring as subroutines", "SET_SPA_VERSION 9.0"))
   assert answers["variant: the QMD of Ampere"]["found"]["works"].startswith("no: the QMD at")
   absent = {name for name, found in answers.items() if found["outcome"] == "absent"}
   assert absent == {"library", "capture", "digits", "convnet", "suite", *(name for name in answers if name.endswith("of the library"))}

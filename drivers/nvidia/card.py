@@ -13,7 +13,7 @@ from tinyhw.autogen.nvidia.rm import flags
 from tinyhw.drivers.gpu.memory import HUGE_PAGE, Memory
 from tinyhw.drivers.linux.files import PAGE, Mapping, Refused, Returns
 from tinyhw.drivers.nvidia.addresses import Addresses
-from tinyhw.drivers.nvidia.chips import CHIPS, WITHOUT_CODE, Chip, chip_of, newest
+from tinyhw.drivers.nvidia.chips import Chip, check_code, chip_of, known_kinds, newest
 from tinyhw.drivers.nvidia.rm import Connection
 from tinyhw.drivers.nvidia.visible import place
 from tinyhw.errors import DeviceError
@@ -25,6 +25,7 @@ PINNED = flags("NVOS02_FLAGS_", "PHYSICALITY_NONCONTIGUOUS", "COHERENCY_CACHED",
 READ_WRITE_ATOMIC = flags("UvmGpuMappingType", "ReadWriteAtomic")
 INSTANCES = "/proc/driver/nvidia/capabilities/gpu{}/mig"
 TPC_COUNT = 0x09   # NV2080_CTRL_GR_INFO_INDEX_SHADER_PIPE_SUB_COUNT; src/nvidia/src/kernel/rmapi/nv_gpu_ops.c takes it for this, too
+GPCS, GPC_TPCS = 0x14, 0x17   # NV2080_CTRL_GR_INFO_INDEX_LITTER_NUM_GPCS, _NUM_TPC_PER_GPC: of the whole chip, also what is off
 USERMODE_BYTES = 0x10000
 INFO = {name: flags("NV2080_CTRL_FB_INFO_INDEX_", index) for name, index in (
   ("memory_kib", "TOTAL_RAM_SIZE"), ("free_kib", "HEAP_FREE"), ("l2_kib", "L2CACHE_SIZE"))}
@@ -73,6 +74,7 @@ class Card:
       self.space = connection.new(self.device, rm.VA_SPACE, s.VaSpaceParams(flags=SPACE))
       self._register(undo)
       self.tpcs, self.facts = self._count(), self._facts()
+      self.tpc_places = self._places()
       self.undo = undo.pop_all()
 
   def _refuse_instances(self) -> None:
@@ -106,10 +108,8 @@ class Card:
   def _chip(self) -> Chip:
     found = chip_of(self.classes)
     if found is None:
-      known = ", ".join(chip.arch for chip in reversed(CHIPS) if chip.arch not in WITHOUT_CODE)
-      raise DeviceError(f"{self.name} at {self.place} has no compute class that is known here; known are {known}")
-    if found.arch in WITHOUT_CODE: raise DeviceError(f"{self.name} at {self.place} is of the kind {found.arch}, for which nothing compiles here yet; "
-                                                     "use another device")
+      raise DeviceError(f"{self.name} at {self.place} has no compute class that is known here; known are {known_kinds()}")
+    check_code(found.arch, f"{self.name} at {self.place}")
     return found
 
   def _register(self, undo: contextlib.ExitStack) -> None:
@@ -130,10 +130,18 @@ class Card:
       gpcs = connection.control(self.subdevice, s.GrGetGpcMask()).gpcMask
       masks = [connection.control(self.subdevice, s.GrGetTpcMask(gpcId=i)).tpcMask for i in range(32) if gpcs >> i & 1]
       return sum(bin(mask).count("1") for mask in masks)
-    except Refused:
-      found = s.GrInfo(index=TPC_COUNT)
-      connection.control(self.subdevice, s.GrGetInfo(grInfoListSize=1, grInfoList=ctypes.addressof(found)))
-      return int(found.data)
+    except Refused: return self._engine_fact(TPC_COUNT)
+
+  def _places(self) -> int:
+    """TPCs that there would be if none were off, for what has a place for each; those that are enabled, where that is not told."""
+    try: return max(self.tpcs, self._engine_fact(GPCS) * self._engine_fact(GPC_TPCS))
+    except Refused: return self.tpcs
+
+  def _engine_fact(self, index: int) -> int:
+    """A number about the engine that computes."""
+    found = self.connection.structures.GrInfo(index=index)
+    self.connection.control(self.subdevice, self.connection.structures.GrGetInfo(grInfoListSize=1, grInfoList=ctypes.addressof(found)))
+    return int(found.data)
 
   def _facts(self) -> dict[str, int]:
     """Sizes of its memory; what the driver does not tell is left out."""

@@ -1,9 +1,10 @@
 """Channels: how commands reach a GPU. Pushbuffers hold the words, a channel's ring (GPFIFO) says where they are, a doorbell tells of new entries.
 
-All channels of a device are one group, which the GPU gives time to as a whole. Ring and pointers (USERD) lie in the GPU's memory, as the kernel's own
-channels have them.
+All channels of a device are one group (unless COPY_ENGINE says otherwise), which the GPU gives time to as a whole. Ring and pointers (USERD) lie in
+the GPU's memory, as the kernel's own channels have them.
 """
 from __future__ import annotations
+import collections
 import contextlib
 import struct
 from collections.abc import Callable, Sequence
@@ -12,15 +13,16 @@ from typing import Protocol
 from tinyhw.autogen.nvidia import methods, rm
 from tinyhw.drivers.gpu.launch import Indirect
 from tinyhw.drivers.gpu.memory import Memory
-from tinyhw.drivers.gpu.queue import Ring, Transient
+from tinyhw.drivers.gpu.queue import Ring, Timeline, Transient
 from tinyhw.drivers.linux.files import Mapping, Returns, fence
 from tinyhw.drivers.nvidia.card import HOST, RING, Card, Kind
 
 ENTRIES = 1 << 12
 GRAPHICS = rm.flags("NV2080_ENGINE_TYPE_", "GRAPHICS")   # engine type of the group: the engine that computes
+COPY_ENGINE = 0                                          # engine type of a group of the copies' own; 0: they are in the group of the kernels
 SUBCONTEXT_ASYNC = rm.flags("NV_CTXSHARE_ALLOCATION_FLAGS_", "SUBCONTEXT_ASYNC")
 NO_TOKEN = 0xFFFF_FFFF
-RESERVED_BYTES = 64 << 20         # addresses that the kernel wants for a channel's own buffers
+RESERVED_BYTES = 1 << 30          # addresses for buffers of a channel's engine; those that keep the state of all multiprocessors are large
 NOTIFIER_BYTES = 1 << 16
 MOST_SHOWN = 64
 
@@ -33,18 +35,21 @@ class Owner(Protocol):
   def words(self, address: int, count: int) -> list[int]: ...
 
 class Group:
-  """The channel group of a device, with a context share that its channels have in common. `start` lets it run, when all of them are there.
+  """A channel group of a device, for one engine. That of the kernels has a context share, which its channels have in common. `start` lets it run,
+  when all of them are there.
 
   channels: those that have been made in it. returns: how all that is in it is given back, its channels first.
   """
-  def __init__(self, card: Card, undo: contextlib.ExitStack):
+  def __init__(self, card: Card, undo: contextlib.ExitStack, engine: int = GRAPHICS):
     connection, s = card.connection, card.connection.structures
     self.card, self.returns = card, Returns(connection.unreturned)
     self.channels = list[Channel]()
-    self.handle = connection.new(card.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=card.space, engineType=GRAPHICS))
+    self.handle = connection.new(card.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=card.space, engineType=engine))
     self.returns.add(lambda: connection.free(self.handle))
     undo.callback(self.returns.close)
-    self.share = connection.new(self.handle, rm.CONTEXT_SHARE, s.ContextShareParams(hVASpace=card.space, flags=SUBCONTEXT_ASYNC))
+    self.share = 0
+    if engine == GRAPHICS:
+      self.share = connection.new(self.handle, rm.CONTEXT_SHARE, s.ContextShareParams(hVASpace=card.space, flags=SUBCONTEXT_ASYNC))
 
   def start(self) -> None:
     """Let the channels run. Each is registered with unified memory before: the resource manager schedules no channel of an address space that unified
@@ -54,6 +59,16 @@ class Group:
     """
     for channel in self.channels: channel.register()
     self.card.connection.control(self.handle, self.card.connection.structures.GroupSchedule(bEnable=1))
+
+def make_channels(owner: Owner, undo: contextlib.ExitStack) -> tuple[Channel, Channel]:
+  """The channels for kernels and for copies, in their groups, which run."""
+  card = owner.card
+  groups = [Group(card, undo)]
+  if COPY_ENGINE: groups.append(Group(card, undo, COPY_ENGINE))
+  found = (Channel(owner, groups[0], "compute", card.chip.compute),
+           Channel(owner, groups[-1], "copy", card.class_of(card.chip.copy, "copy engine")))
+  for group in groups: group.start()
+  return found
 
 class Channel:
   """One channel, which can be used when its group has started, and ends with it. name: of what it does; number: the class of its engine object."""
@@ -72,6 +87,8 @@ class Channel:
     self.engine = connection.new(self.handle, number, None)
     self.token = 0
     group.channels.append(self)
+    self.marks: collections.deque[tuple[Timeline, int, int]] = collections.deque()
+    self.read = 0   # words that have been read for certain, counted for ever
     self.ring = Ring(self.memory.mapping, 2 * ENTRIES, self.consumed, self.publish, self.wait)
 
   def _allocate(self, size: int, kind: Kind, label: str) -> Memory:
@@ -118,9 +135,20 @@ class Channel:
     """Wait for room in the ring."""
     self.owner.wait_for(done, f"room in the {self.name} channel")
 
+  def mark(self, timeline: Timeline, number: int) -> None:
+    """What has been put is read when the timeline has come to this number."""
+    if self.marks and self.marks[-1][1] > number: self.marks.clear()   # it began anew
+    self.marks.append((timeline, number, self.ring.written))
+
   def consumed(self) -> int:
-    """The place in the ring of the next word that the GPU reads."""
-    return 2 * self.memory.mapping.load32(8 * ENTRIES + methods.USERD_GET)
+    """The place in the ring of the next word that the GPU reads: as it tells (GPGet), or, if that is further, behind what is done."""
+    while self.marks and self.marks[0][0].reached(self.marks[0][1]): self.read = self.marks.popleft()[2]
+    told, words = 2 * self.told(), 2 * ENTRIES
+    return told if (self.ring.written - told) % words <= self.ring.written - self.read else self.read % words
+
+  def told(self) -> int:
+    """The entry that the GPU reads next, as it tells."""
+    return self.memory.mapping.load32(8 * ENTRIES + methods.USERD_GET)
 
   def publish(self, written: int) -> None:
     """Tell the GPU: the pointer first, then the doorbell. Both may be behind PCI windows whose stores the processor collects (write-combining)."""
@@ -136,7 +164,7 @@ class Channel:
 
   def state(self) -> str:
     """For reports: how far it is."""
-    return f"{self.name} channel {self.token:#x}: {self.consumed() // 2} of {self.ring.written // 2 % ENTRIES} entries read (modulo {ENTRIES})"
+    return f"{self.name} channel {self.token:#x}: {self.told()} of {self.ring.written // 2 % ENTRIES} entries read (modulo {ENTRIES})"
 
   def recent(self) -> list[str]:
     """The commands around the place that the GPU reads, as text."""

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from tinyhw.autogen.nvidia import bank
+from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
 
 @dataclass(frozen=True)
@@ -60,6 +61,14 @@ WITHOUT_CODE = ("sm_120", "sm_100")  # launches are described for them, but noth
 def chip_of(classes: Collection[int]) -> Chip | None:
   """The kind of a GPU that has these classes; None for one that is older, or newer and knows none of them."""
   return next((chip for chip in CHIPS if chip.compute in classes), None)
+
+def known_kinds() -> str:
+  """The kinds that kernels are compiled for, the oldest first, in words."""
+  return ", ".join(chip.arch for chip in reversed(CHIPS) if chip.arch not in WITHOUT_CODE)
+
+def check_code(arch: str, title: str) -> None:
+  """Raise DeviceError for a kind that is known, and that nothing compiles for."""
+  if arch in WITHOUT_CODE: raise DeviceError(f"{title} is of the kind {arch}, for which nothing compiles here yet; use another device")
 
 def newest(wanted: tuple[int, ...], classes: Collection[int]) -> int | None:
   """The first of the wanted classes that a GPU has."""

@@ -8,6 +8,7 @@ from tinyhw.autogen.nvidia import methods
 from tinyhw.autogen.nvidia.methods import COMPUTE_SUBCHANNEL, COPY_SUBCHANNEL, HEADER, INCREASE, Engines, engines
 
 MOST_COPY = 1 << 30         # bytes of one copy
+MAX_SM_COUNT = 0xFF         # of local memory: no limit, as Mesa NVK has it on all GPUs
 
 class Commands:
   """Words, in the order in which methods were called."""
@@ -51,12 +52,12 @@ class Commands:
     self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_SHARED_MEMORY_WINDOW_A, shared_window >> 32, shared_window & 0xFFFF_FFFF)
     self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_LOCAL_MEMORY_WINDOW_A, local_window >> 32, local_window & 0xFFFF_FFFF)
 
-  def local_memory(self, address: int, tpc_bytes: int, multiprocessors: int) -> None:
-    """Memory of lanes."""
+  def local_memory(self, address: int, tpc_bytes: int) -> None:
+    """Memory of lanes: so many bytes for each TPC, from an address on."""
     compute = self.engines.compute
     self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_LOCAL_MEMORY_A, address >> 32, address & 0xFFFF_FFFF)
     self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A, tpc_bytes >> 32, tpc_bytes & 0xFFFF_FFFF,
-              compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_C(max_sm_count=multiprocessors))
+              compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_C(max_sm_count=MAX_SM_COUNT))
 
   def see_earlier_kernels(self) -> None:
     """Wait for kernels before, and have caches forget what they hold, also of code and constants."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyhw.device import Compiled, Launch, LRUAllocator, Returned
-from tinyhw.drivers.nvidia.chips import CHIPS, Chip
+from tinyhw.drivers.nvidia.chips import CHIPS, Chip, check_code, known_kinds
 from tinyhw.drivers.nvidia.cubin import cubin
 from tinyhw.drivers.nvidia.library import L2_BYTES, MAJOR, MAPPED, MINOR, MULTIPROCESSORS, OUT_OF_MEMORY, SHARED_OF_FUNCTION, STICKY
 from tinyhw.drivers.nvidia.library import Failure, Library, load_library
@@ -136,7 +136,8 @@ class CudaDevice(Compiled):
 
   def _chip(self, arch: str) -> Chip:
     found = next((chip for chip in CHIPS if chip.arch == arch), None)
-    if found is None: raise DeviceError(f"{self.title} is {arch}, and kernels are made for {', '.join(c.arch for c in reversed(CHIPS))}")
+    if found is None: raise DeviceError(f"{self.title} is {arch}, and kernels are made for {known_kinds()}")
+    check_code(arch, self.title)
     return found
 
   def call(self, name: str, *arguments: Any) -> None:

@@ -14,7 +14,7 @@ from tinyhw.drivers.gpu.queue import Timeline, Transient
 from tinyhw.drivers.linux.files import PAGE
 from tinyhw.drivers.nvidia import faults
 from tinyhw.drivers.nvidia.card import HOST, USER, VRAM, Card, Kind
-from tinyhw.drivers.nvidia.channel import Channel, Group
+from tinyhw.drivers.nvidia.channel import Channel, make_channels
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.launch import NVRecording, Program
 from tinyhw.drivers.nvidia.rm import forget
@@ -48,10 +48,7 @@ class NVDevice(GpuDevice):
       self.stage = Stage(self, staging)
       self.transient = Transient(transient.mapping, transient.address, self.timeline, self.wait_number, Program.alignment)
       self.doorbell = card.usermode(undo)
-      group = Group(card, undo)
-      self.compute = Channel(self, group, "compute", card.chip.compute)
-      self.copies = Channel(self, group, "copy", card.class_of(card.chip.copy, "copy engine"))
-      group.start()
+      self.compute, self.copies = make_channels(self, undo)
       self.begin(card.kept or Left(GpuAllocator(self, VRAM, card.facts.get("memory_kib", 0) << 10 or None), GpuAllocator(self, VRAM, None), set()),
                  card.chip.arch)
       card.kept = None
@@ -64,14 +61,19 @@ class NVDevice(GpuDevice):
       commands = self.commands()
       commands.setup(self.card.chip.compute, SHARED_WINDOW, LOCAL_WINDOW)
       commands.release(self.timeline.address, number, wait=True)
-      self.compute.put(commands.words)
+      self._put(self.compute, number, commands.words)
     with self.submission(self.copies, SETUP) as number:
       commands = self.commands()
       commands.acquire(self.timeline.address, number - 1)
       commands.bind(methods.COPY_SUBCHANNEL, self.copies.number)
       commands.release(self.timeline.address, number, wait=True)
-      self.copies.put(commands.words)
+      self._put(self.copies, number, commands.words)
     self.synchronize()
+
+  def _put(self, channel: Channel, number: int, *pieces: list[int] | Indirect) -> None:
+    """A submission's commands."""
+    channel.put(*pieces)
+    channel.mark(self.timeline, number)
 
   # **** memory ****
 
@@ -84,7 +86,7 @@ class NVDevice(GpuDevice):
       if lane_bytes <= self.local_lane: return
       chip = self.card.chip
       tpc_bytes = _up(_up(lane_bytes * WARP, WARP_UNIT) * chip.warps * chip.sms_of_tpc, TPC_UNIT)
-      memory = self.allocate(_up(tpc_bytes * self.card.tpcs, LOCAL_UNIT), VRAM, "local memory")
+      memory = self.allocate(_up(tpc_bytes * self.card.tpc_places, LOCAL_UNIT), VRAM, "local memory")
       old, self.local, self.local_lane = self.local, (memory, tpc_bytes), lane_bytes
       if old is not None: self.release(old[0], self.mark())
 
@@ -113,10 +115,10 @@ class NVDevice(GpuDevice):
       needed = self.queues.take(self.compute.name, number, what, self.timeline.completed)
       if needed: first.acquire(self.timeline.address, needed)
       first.see_earlier_kernels()
-      if self.local is not None: first.local_memory(self.local[0].address, self.local[1], self.card.multiprocessors)
+      if self.local is not None: first.local_memory(self.local[0].address, self.local[1])
       if self.last == self.copies.name and needed < number - 1: last.acquire(self.timeline.address, number - 1)
       last.release(self.timeline.address, number, wait=True)
-      self.compute.put(first.words, *pieces, last.words)
+      self._put(self.compute, number, first.words, *pieces, last.words)
     return self.epoch, number
 
   def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
@@ -127,7 +129,7 @@ class NVDevice(GpuDevice):
       commands.copy(dest, source, size)
       if self.last == self.compute.name and needed < number - 1: commands.acquire(self.timeline.address, number - 1)
       commands.copied(self.timeline.address, number)
-      self.copies.put(commands.words)
+      self._put(self.copies, number, commands.words)
     return self.epoch, number
 
   def between_stamps(self, call: list[int], begin: int, end: int) -> list[int]:

@@ -62,6 +62,10 @@ def describe(code: Code, chip: Chip, start: int) -> dict[str, int]:
             "program_prefetch_addr_upper": prefetch >> 40}
   return {**fields, "qmd_type": qmd.GRID_CTA, "program_prefetch_addr": prefetch}
 
+def stack(code: Code) -> int:
+  """Where a lane's memory ends, which the constant bank says: "low" local memory begins at 0."""
+  return _up(code.private_bytes, LOCAL_UNIT)
+
 class Program(Kernel):
   """A kernel in the GPU's memory. Its barrier waits for kernels before, and has caches forget, so that loads find what those have written."""
   device: NVDevice
@@ -74,8 +78,7 @@ class Program(Kernel):
     describe(self.code, chip, 0)
     self.device.reserve_local(self.code.private_bytes)
     self.layout, self.argument_offset = qmd.layout(chip.generation), BANK + chip.arguments
-    stack = (_up(self.code.private_bytes, LOCAL_UNIT)).to_bytes(4, "little")   # "low" local memory begins at 0
-    self.before = (bytes(BANK + chip.stack) + stack).ljust(self.argument_offset, b"\0")
+    self.before = (bytes(BANK + chip.stack) + stack(self.code).to_bytes(4, "little")).ljust(self.argument_offset, b"\0")
     self.bank_bytes = _up(chip.arguments + self.slots.size, BANK_UNIT)
     self.maps, at = [], _up(BANK + self.bank_bytes, MAP_ALIGNMENT)
     for buffer, data in self.code.descriptors:

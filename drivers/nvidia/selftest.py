@@ -16,7 +16,7 @@ from tinyhw.drivers.gpu.selftest_kernels import Texts
 from tinyhw.drivers.linux.files import Mapping
 from tinyhw.drivers.nvidia import selftest_boxes, selftest_kernels
 from tinyhw.drivers.nvidia.card import HOST, RING, USER, VRAM, Card, opened
-from tinyhw.drivers.nvidia.channel import Channel, Group
+from tinyhw.drivers.nvidia.channel import Channel, make_channels
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import LOCAL_WINDOW, SHARED_WINDOW, NVDevice
@@ -42,12 +42,10 @@ class NVBench(Bench):
       if channel.error(): raise Wrong(f"the driver stopped the {channel.name} channel: Xid {channel.error()}")
 
   def begin(self) -> None:
-    """Both channels, in their group."""
-    group = Group(self.card, self.undo)
-    for name, number in (("compute", self.card.chip.compute), ("copy", self.card.class_of(self.card.chip.copy, "copy engine"))):
-      self.channels[name] = Channel(self, group, name, number)
-      self.queues.append(self.channels[name])
-    group.start()
+    """Both channels."""
+    for made in make_channels(self, self.undo):
+      self.channels[made.name] = made
+      self.queues.append(made)
 
   def commands(self) -> Commands: return Commands(self.card.chip.generation)
 

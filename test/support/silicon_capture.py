@@ -6,6 +6,7 @@ where an object of the compute class is bound, and where a QMD is sent.
 """
 from __future__ import annotations
 import ctypes
+import functools
 import re
 import struct
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,9 @@ GROUPS, LANES, MARK = 0x357, 64, 0x1122_3344_5566_7788
 MOST_BYTES = 64 << 20        # of a mapping: larger ones are buffers
 PIECE = 1 << 20
 SENDS = {0x2B4: "SEND_PCAS_A", 0x2C0: "SEND_SIGNALING_PCAS2_B", 0x2BC: "SEND_SIGNALING_PCAS_B", 0x320: "LOAD_INLINE_QMD_DATA"}
-SHOWN_WORDS = 160
+# Methods that set up a channel, with how many follow each other: windows, local memory, version of the shader processors
+SETS = {0x2A0: 2, 0x2E4: 3, 0x310: 1, 0x790: 2, 0x7B0: 2}
+SHOWN_WORDS, MOST_SETS = 160, 40
 
 class Region(NamedTuple):
   start: int
@@ -68,11 +71,20 @@ def launches(data: bytes, groups: int = GROUPS, lanes: int = LANES) -> Iterator[
       if at < back or len(blob) < layout.bytes or layout.get(blob, "cta_thread_dimension0") != lanes: continue
       if layout.get(blob, "grid_height") == 1 and layout.get(blob, "qmd_major_version"): yield at - back, generation, blob
 
-def headers(data: bytes, wanted: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+MOST_COUNT = 96
+
+@functools.cache
+def _headers(wanted: tuple[int, ...]) -> dict[int, tuple[int, int]]:
+  """(method, count) by the words that are headers of these methods."""
+  return {methods.HEADER(method=method // 4, subchannel=subchannel, count=count, opcode=opcode): (method, count)
+          for opcode in (methods.INCREASE, methods.SAME, methods.INCREASE_ONCE) for subchannel in range(8) for method in wanted
+          for count in range(1, MOST_COUNT + 1)}
+
+def headers(data: bytes, wanted: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
   """(offset, method, count) of words that are headers of these methods."""
-  for at, (word,) in enumerate(struct.iter_unpack("<I", data[:len(data) // 4 * 4])):
-    header = methods.HEADER.decode([word]) if word >> 29 in (methods.INCREASE, methods.SAME, methods.INCREASE_ONCE) else None
-    if header and header["method"] * 4 in wanted and 0 < header["count"] <= 96: yield 4 * at, header["method"] * 4, header["count"]
+  known = _headers(wanted)
+  for at, word in enumerate(memoryview(data)[:len(data) // 4 * 4].cast("I")):
+    if word in known: yield 4 * at, *known[word]
 
 def words_around(data: bytes, at: int, before: int = 0) -> list[int]:
   start = max(at - 4 * before, 0)
@@ -103,7 +115,7 @@ def bank(data: bytes, at: int, arguments: int) -> dict[str, str]:
 
 def search(notes: Notes, found: Sequence[Region], code: Any, chip: Chip) -> None:
   """Look through regions, and tell all that is there."""
-  launched, banks, bound, sent = list[Any](), list[Any](), list[Any](), list[Any]()
+  launched, banks, bound, sent, settings = list[Any](), list[Any](), list[Any](), list[Any](), dict[str, int]()
   for region in found:
     notes("looking at", f"{region.path} {region.start:#x} {region.size:#x}")  # it may be the last that this process does
     for start, data in pieces(region):
@@ -115,7 +127,12 @@ def search(notes: Notes, found: Sequence[Region], code: Any, chip: Chip) -> None
       for at in places(data, MARK.to_bytes(8, "little"), 8):
         banks.append({"at": hex(start + at), "in": region.path, "words": bank(data, at, chip.arguments)})
         notes("constant banks", banks)
-      for at, method, count in headers(data, tuple(SENDS)):
+      for at, method, count in headers(data, (*SENDS, *SETS)):
+        if method in SETS:
+          if count != SETS[method]: continue
+          for text in read_methods(words_around(data, at)[:count + 1], chip.generation): settings[text] = settings.get(text, 0) + 1
+          if len(settings) <= MOST_SETS: notes("windows and local memory (how often)", settings)
+          continue
         words = words_around(data, at, 24)
         sent.append({"at": hex(start + at), "method": SENDS[method], "count": count, "words": " ".join(f"{word:08x}" for word in words[:64])})
         notes("sends", sent[-8:])

@@ -12,10 +12,12 @@ from silicon_frame import Absent, Notes
 from silicon_system import device_of, our_device
 
 from tinyhw.autogen.nvidia import methods
+from tinyhw.autogen.nvidia import rm as rm_tables
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Launch
 from tinyhw.drivers.nvidia import card, channel, launch, rm
 from tinyhw.drivers.nvidia.commands import Commands
+from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.selftest_kernels import INDEX, STORE, kernel
 from tinyhw.errors import TinyError
 from tinyhw.selftest import command, frame
@@ -133,29 +135,103 @@ def copies(with_descriptor: bool) -> Callable[[], None]:
     more["local_bytes"] = 4 * LANES
   return change
 
-def most_multiprocessors() -> None:
-  """A kernel with local memory, whose size is told for as many multiprocessors as the field can name in 8 bits."""
-  kept = Commands.local_memory
-  Commands.local_memory = lambda c, address, size, count: kept(c, address, size, 0xFF)  # type: ignore[method-assign]
-  texts[0] = STORE.replace("STG.E [R4], R0", "STL [0x4], R0\nLDL R7, [0x4]\nSTG.E [R4], R7")
+# Through local memory, below the address that the constant bank says
+SPILLED = STORE.replace("STG.E [R4], R0", "LDC R9, c[0x0][{stack}]\nSTL [R9+-0x4], R0\nLDL R7, [R9+-0x4]\nSTG.E [R4], R7")
+
+def spills() -> None:
+  """A kernel with local memory."""
+  texts[0] = SPILLED
   more["private_bytes"] = 16
+
+def local_memory(**changed: int) -> Callable[[], None]:
+  """Local memory, of which other numbers are told beside its size."""
+  def change() -> None:
+    spills()
+    def told(c: Commands, address: int, tpc_bytes: int) -> None:
+      compute, known = c.engines.compute, c.engines.compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_C
+      if "max_plural_tpc_gpc_count" in changed and c.engines is methods.engines(8): raise Absent("it is for Hopper and later")
+      c.call(1, compute.SET_SHADER_LOCAL_MEMORY_A, address >> 32, address & 0xFFFF_FFFF)
+      c.call(1, compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A, tpc_bytes >> 32, tpc_bytes & 0xFFFF_FFFF, known(**{"max_sm_count": 0xFF, **changed}))
+    Commands.local_memory = told  # type: ignore[method-assign]
+  return change
+
+HIGH_STACK, BEHIND_STACK = 0xFFFDC0, 0x240   # of NVIDIA's compilers: where the stack begins, and what lies behind it up to the end of the window
+
+def high_local_memory() -> None:
+  """"High" local memory, which ends where its window of 16 MiB does, as the vendor's library gives it to kernels of its compilers."""
+  spills()
+  kept = launch.describe
+  def describe(*arguments: Any) -> dict[str, int]:
+    found = kept(*arguments)
+    return {**found, "shader_local_memory_low_size": 0, "shader_local_memory_high_size": found["shader_local_memory_low_size"] + BEHIND_STACK}
+  launch.describe, launch.stack = describe, lambda code: HIGH_STACK
+  reserve = NVDevice.reserve_local
+  NVDevice.reserve_local = lambda device, size: reserve(device, size + BEHIND_STACK)  # type: ignore[method-assign]
+
+def elsewhere(label: str, kind: card.Kind) -> Callable[[], None]:
+  """Memory of the driver of this label is of another kind."""
+  def change() -> None:
+    kept = NVDevice.get_memory
+    NVDevice.get_memory = lambda device, size, own, name, host: kept(  # type: ignore[method-assign]
+      device, size, kind if name == label else own, name, host)
+  return change
+
+def uncached() -> None:
+  """Host memory that the processor does not cache."""
+  kept = card.Card._object
+  def made(self: card.Card, size: int, kind: card.Kind) -> int:
+    return kept(self, size, kind._replace(attr=kind.attr & ~(7 << 29)) if kind is card.HOST else kind)
+  card.Card._object = made  # type: ignore[method-assign]
+
+def copy_engine(number: int) -> Callable[[], None]:
+  """Copies have a group of their own, for one of the copy engines that work beside the others."""
+  def change() -> None: channel.COPY_ENGINE = rm_tables.flags("NV2080_ENGINE_TYPE_", "COPY0") + number
+  return change
+
+def subroutines() -> None:
+  """Entries of the ring say that they are subroutines."""
+  def entry(self: channel.Channel, address: int, count: int) -> None:
+    if count: self.ring.put(methods.ENTRY.encode({"address": address >> 2, "length": count, "level": 1}))
+  channel.Channel._entry = entry  # type: ignore[method-assign]
+
+def more_setup(name: str, **fields: int) -> Callable[[], None]:
+  """One more method in the setup of the compute channel."""
+  def change() -> None:
+    kept = Commands.setup
+    def setup(c: Commands, number: int, shared: int, local: int) -> None:
+      kept(c, number, shared, local)
+      method = getattr(c.engines.compute, name)
+      c.call(1, method, method(**fields))
+    Commands.setup = setup  # type: ignore[method-assign]
+  return change
 
 texts, words = [STORE], dict[str, Callable[[int], str]]()   # of the kernel that stores
 more = dict[str, int]()                                     # and further fields of its code
 
+# Those that may let anything run at all come first
 VARIANTS: dict[str, Callable[[], None]] = {
   "as the driver has it": lambda: None,
+  "the QMD of Ampere": older_layout, "commands and arguments in the GPU's memory": elsewhere("commands and arguments", card.RING),
+  "the doorbell of BAR1": other_window, "the ring in host memory": ring_of_host, "entries of the ring as subroutines": subroutines,
+  "host memory uncached": uncached, "signals in the GPU's memory": elsewhere("signals", card.RING),
+  "no error notifier": parameter(hObjectError=0), "no hObjectBuffer": parameter(hObjectBuffer=0),
+  "acquires without ACQUIRE_SWITCH_TSG": acquires_stay, "SET_SPA_VERSION 9.0": more_setup("SET_SPA_VERSION", major=9),
+  "INVALIDATE_SKED_CACHES": more_setup("INVALIDATE_SKED_CACHES"),
+  "copies in a group of their own, COPY2": copy_engine(2), "copies in a group of their own, COPY4": copy_engine(4),
   "QMD_GROUP_ID 0x3f": fields(qmd_group_id=0x3F), "QMD_GROUP_ID 0x1f": fields(qmd_group_id=0x1F), "QMD_GROUP_ID 0": fields(qmd_group_id=0),
   "PCAS action 9 (prefetch, schedule)": action(9), "PCAS action 2 (schedule)": action(2), "PCAS action 0xa": action(0xA),
-  "no prefetch of the program": without("program_prefetch"), "no SASS_VERSION": fields(sass_version=None), "no invalidations": without("invalidate_"),
-  "no API_VISIBLE_CALL_LIMIT": fields(api_visible_call_limit=None), "no SAMPLER_INDEX": fields(sampler_index=None),
-  "no CWD_MEMBAR_TYPE": fields(cwd_membar_type=None), "no shared memory": fields(shared_memory_size=None),
+  "no prefetch of the program": without("program_prefetch"), "no SASS_VERSION": fields(sass_version=None), "no QMD_TYPE": fields(qmd_type=None),
+  "no invalidations": without("invalidate_"), "no API_VISIBLE_CALL_LIMIT": fields(api_visible_call_limit=None),
+  "no SAMPLER_INDEX": fields(sampler_index=None), "no CWD_MEMBAR_TYPE": fields(cwd_membar_type=None),
+  "no shared memory": fields(shared_memory_size=None),
   "the smallest split of the cache": fields(min_sm_config_shared_mem_size=1, target_sm_config_shared_mem_size=9),
   "BARRIER_COUNT 0": fields(barrier_count=None), "16 registers more": fields(register_count=40),
-  "the QMD of Ampere": older_layout, "the doorbell of BAR1": other_window, "no invalidation before kernels": no_caches,
-  "a descriptor of zeros": by_descriptor, "the ring in host memory": ring_of_host, "no error notifier": parameter(hObjectError=0),
-  "no hObjectBuffer": parameter(hObjectBuffer=0), "acquires without ACQUIRE_SWITCH_TSG": acquires_stay,
-  "asynchronous copies": copies(False), "asynchronous copies with a descriptor of zeros": copies(True), "MAX_SM_COUNT 0xff": most_multiprocessors,
+  "no invalidation before kernels": no_caches, "a descriptor of zeros": by_descriptor,
+  "asynchronous copies": copies(False), "asynchronous copies with a descriptor of zeros": copies(True),
+  "local memory": spills, "local memory, MAX_SM_COUNT 132": local_memory(max_sm_count=132),
+  "local memory, MAX_PLURAL_TPC_GPC_COUNT 9": local_memory(max_plural_tpc_gpc_count=9),
+  "local memory, both TPC_GPC_COUNTs 0xff": local_memory(max_plural_tpc_gpc_count=0xFF, max_singleton_tpc_gpc_count=0xFF),
+  "high local memory": high_local_memory,
 }
 
 def variant(notes: Notes, name: str) -> None:

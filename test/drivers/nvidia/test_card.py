@@ -31,6 +31,15 @@ def test_multiprocessors_are_counted_where_masks_are_not_told(opened, monkeypatc
   del computer.objects.controls[computer.structures.GrGetInfo.NUMBER]
   with pytest.raises(Refused, match="GrGetInfo"): device.card._count()
 
+def test_local_memory_has_a_place_for_each_tpc_that_the_chip_has(opened) -> None:
+  """Also for those that are off: it is not known whether the GPU leaves their places out."""
+  computer, device = opened("sm_90")
+  assert (device.card.tpcs, device.card.tpc_places) == (66, 72)
+  device.reserve_local(16)
+  assert device.local is not None and device.local[0].size >= 72 * device.local[1]
+  del computer.objects.controls[computer.structures.GrGetInfo.NUMBER]
+  assert device.card._places() == 66
+
 def test_a_gpu_without_known_classes_is_refused(opened, monkeypatch: pytest.MonkeyPatch) -> None:
   _, device = opened("sm_90")
   monkeypatch.setattr(device.card, "classes", [0xB0C0])

@@ -2,12 +2,18 @@
 import pytest
 from nvidia_box import Note, code
 
+from tinyhw.autogen.nvidia.rm import CONTEXT_SHARE, flags
 from tinyhw.device import Launch
+from tinyhw.drivers.gpu.queue import Timeline
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.linux.files import Refused
 from tinyhw.drivers.nvidia import channel
 from tinyhw.drivers.nvidia.rm import Connection, forget
 from tinyhw.emulator.files import VirtualMapping
+from tinyhw.emulator.nvidia.engines import Processor
+from tinyhw.emulator.nvidia.objects import GroupItem
+
+COPY0 = flags("NV2080_ENGINE_TYPE_", "COPY0")
 
 def test_a_ring_wraps(opened, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(channel, "ENTRIES", 64)
@@ -17,6 +23,32 @@ def test_a_ring_wraps(opened, monkeypatch: pytest.MonkeyPatch) -> None:
   device.synchronize()
   assert len(note.launches) == 250 and device.compute.ring.written > 2 * 64 * 3
   assert device.compute.state().startswith("compute channel 0x10000: ")
+
+def test_a_ring_goes_on_where_the_gpu_does_not_tell_how_far_it_has_read(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+  """What is done has been read; a timeline that begins anew is told apart."""
+  monkeypatch.setattr(channel, "ENTRIES", 64)
+  monkeypatch.setattr(Timeline, "LIMIT", 100)
+  monkeypatch.setattr(Processor, "_entry_done", lambda p: p.__dict__.update(open=False, get=(p.get + 1) % p.channel.entries))
+  computer, device = opened("sm_90")
+  note, program, a = Note(computer), device.load(code()), device.allocator.alloc(100)
+  for i in range(250): device.submit([Launch(program, [a], [i], 1)])
+  device.synchronize()
+  assert len(note.launches) == 250 and device.compute.told() == 0 and device.epoch == 2
+  assert device.compute.ring.written > 2 * 64 * 3
+
+def test_copies_may_have_a_group_of_their_own(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(channel, "COPY_ENGINE", COPY0 + 2)
+  computer, device = opened("sm_90")
+  note, program, a = Note(computer, stores=True), device.load(code()), device.allocator.alloc(100)
+  device.submit([Launch(program, [a], [1], 25)])
+  found = bytearray(100)
+  device.allocator.copyout(memoryview(found), a)
+  assert found == b"".join((i + 1).to_bytes(4, "little") for i in range(25)) and len(note.launches) == 1
+  groups = [item for item in computer.objects.items.values() if isinstance(item, GroupItem)]
+  assert [(group.engine, group.running, [item.kind for item in group.children]) for group in groups] == [
+    (1, True, [CONTEXT_SHARE, 0xC86F]), (11, True, [0xC86F])]
+  device.close()
+  assert not [item for item in computer.objects.items.values() if isinstance(item, GroupItem)]
 
 def test_many_words_are_several_entries(opened) -> None:
   computer, device = opened("sm_90")

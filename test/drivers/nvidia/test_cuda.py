@@ -83,7 +83,8 @@ def test_what_is_wrong_is_told(fake: Opener) -> None:
   with pytest.raises(DeviceError, match="is for sm_80, device NV:CUDA is sm_90"): device.load(code("sm_80"))
   with pytest.raises(OutOfMemory): device.allocator.alloc(1 << 33)
   with pytest.raises(DeviceError, match="there is no GPU number 1"): cuda.open(1, lambda name: None)  # type: ignore[arg-type,return-value]
-  with pytest.raises(DeviceError, match="Stand-in is sm_70"): fake(compute=(7, 0))
+  with pytest.raises(DeviceError, match="Stand-in is sm_70, and kernels are made for sm_80, sm_86, sm_89, sm_90 "): fake(compute=(7, 0))
+  with pytest.raises(DeviceError, match="Stand-in is of the kind sm_100, for which nothing compiles here yet"): fake(compute=(10, 0))
 
 def test_a_kernel_that_fails_loses_the_device(fake: Opener) -> None:
   library, device = fake()

@@ -73,7 +73,7 @@ def test_a_channel_is_checked(client: Client) -> None:
   space = client.new(client.device, rm.VA_SPACE, s.VaSpaceParams())
   other = client.new(client.device, rm.VA_SPACE, s.VaSpaceParams())
   group = client.new(client.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=space, engineType=1))
-  with refused(Status.NOT_SUPPORTED): client.new(client.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=space, engineType=9))
+  with refused(Status.INVALID_ARGUMENT): client.new(client.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=space, engineType=2))
   with refused(Status.INVALID_ARGUMENT): client.new(group, rm.CONTEXT_SHARE, s.ContextShareParams(hVASpace=other))
   memory = client.new(client.device, rm.MEMORY_LOCAL, s.MemoryParams(size=8192))
   def channel(**fields):

@@ -26,6 +26,8 @@ SYSTEM_LIMIT = 4 << 30
 EXTERNALLY_OWNED = rm.flags("NV_VASPACE_ALLOCATION_FLAGS_", "IS_EXTERNALLY_OWNED")
 USERD_UNIT = methods.USERD_BYTES
 MOST_ENTRIES = 1 << 21
+GRAPHICS, COPY_ENGINES = rm.flags("NV2080_ENGINE_TYPE_", "GRAPHICS"), range(rm.flags("NV2080_ENGINE_TYPE_", "COPY0"),
+                                                                            rm.flags("NV2080_ENGINE_TYPE_", "COPY0") + 10)
 MOST_CHANNELS = 2048   # of a GPU, of all processes: as many numbers as its list of channels that can run has
 
 class Refusal(Exception):
@@ -92,10 +94,10 @@ class SpaceItem(Item):
     self.table, self.external = PageTable(), external
 
 class GroupItem(Item):
-  """A channel group. running: its channels have been scheduled. fault: the access that stopped it."""
-  def __init__(self, handle: int, parent: Item, gpu: Gpu, space: SpaceItem):
+  """A channel group. engine: the type of that which its channels are for; running: they have been scheduled. fault: the access that stopped it."""
+  def __init__(self, handle: int, parent: Item, gpu: Gpu, space: SpaceItem, engine: int):
     super().__init__(handle, rm.CHANNEL_GROUP, parent, gpu)
-    self.space, self.running = space, False
+    self.space, self.engine, self.running = space, engine, False
     self.fault: PageFault | None = None
 
 class ChannelItem(Item):
@@ -130,7 +132,8 @@ class Objects:
         (s.GetIdInfo, self._id_info), (s.GetClassList, self._class_list), (s.GetNameString, self._name), (s.GetGidInfo, self._gid),
         (s.AcquireComputeModeReservation, self._reserve), (s.GetProbedIds, self._probed), (s.GrGetInfo, self._graphics_info),
         (s.GrGetGpcMask, self._gpcs), (s.GrGetTpcMask, self._tpcs), (s.FbGetInfo, self._memory_info), (s.GroupSchedule, self._schedule),
-        (s.GetWorkSubmitToken, self._token), (s.GetMmuFaultInfo, self._fault_info), (s.GetTimeCorrelation, self._times))}
+        (s.GetWorkSubmitToken, self._token), (s.GetMmuFaultInfo, self._fault_info), (s.GetTimeCorrelation, self._times),
+        (s.GetArchInfo, self._architecture))}
 
   # **** calls ****
 
@@ -178,6 +181,7 @@ class Objects:
       return self._channel(handle, kind, parent, self._parameters(request, self.computer.structures.ChannelParams))
     if kind == gpu.chip.compute or kind in gpu.chip.copies:
       if not isinstance(parent, ChannelItem): raise Refusal(Status.INVALID_OBJECT_PARENT, f"an engine object below {parent!r}")
+      if kind == gpu.chip.compute and parent.group.engine != GRAPHICS: raise Refusal(Status.INVALID_CLASS, "a compute object in a group of copies")
       parent.engines.add(kind)
       return Item(handle, kind, parent, gpu)
     raise Refusal(Status.NOT_SUPPORTED, f"class {kind:#x} is not emulated")
@@ -229,8 +233,8 @@ class Objects:
 
   def _group(self, handle: int, parent: Item, request: Any) -> Item:
     assert parent.gpu is not None
-    if request.engineType != 1: raise Refusal(Status.NOT_SUPPORTED, f"a group of engine {request.engineType}")
-    return GroupItem(handle, parent, parent.gpu, self.find(request.hVASpace, SpaceItem))
+    if request.engineType not in (GRAPHICS, *COPY_ENGINES): raise Refusal(Status.INVALID_ARGUMENT, f"a group of engine {request.engineType}")
+    return GroupItem(handle, parent, parent.gpu, self.find(request.hVASpace, SpaceItem), int(request.engineType))
 
   def _share(self, handle: int, parent: Item, request: Any) -> Item:
     space = self.find(request.hVASpace, SpaceItem)
@@ -382,6 +386,8 @@ class Objects:
     request.addrHi, request.addrLo, request.faultType = fault.address >> 32, fault.address & 0xFFFF_FFFF, 0
     text = ("FAULT_RO_VIOLATION" if fault.reason == "read only" else "FAULT_PTE").encode()
     request.faultString[:len(text)] = text
+
+  def _architecture(self, item: Item, request: Any) -> None: request.architecture, request.implementation = self._gpu(item).chip.architecture
 
   def _times(self, item: Item, request: Any) -> None:
     for i in range(request.sampleCount): request.samples[2 * i], request.samples[2 * i + 1] = time.monotonic_ns(), self._gpu(item).clock()
