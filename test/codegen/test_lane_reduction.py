@@ -1,15 +1,21 @@
-"""Reductions that lanes share: results as before, one stage over all lanes for each, the first lane stores what does not run over lanes."""
+"""Reductions that lanes share: results as before, one stage over all lanes for each, the first lane stores what does not run over lanes. Lanes that
+exchange values need no stage in one wave, and one in several."""
 from __future__ import annotations
+import math
+import struct
+from dataclasses import replace
 
 import pytest
 
-from test.codegen.kernels import agree, axis, count
+from test.codegen.kernels import agree, axis, compare, count, data_for
 from test.codegen.test_workgroup import F32, LANES, opts, run
 from tinyhw.codegen.lane_reduction import fold_lanes
 from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.passes import lower
 from tinyhw.codegen.tiling import Opt, OptOps, apply
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 def rows(n: int, m: int, op: Ops = Ops.ADD, dtype: object = F32) -> UOp:
@@ -102,3 +108,61 @@ def test_integers_too() -> None:
   x = axis(96, 0, "REDUCE")
   kernel = UOp.sink(out.index(0).store(a.index(x).load().reduce(Ops.ADD, x)))
   assert optimize(kernel, LANES).arg.opts and run(kernel).lanes == 16
+
+# ***** lanes that exchange values *****
+
+EXCHANGING = replace(LANES, exchanges=True)
+
+@pytest.mark.parametrize("op", (Ops.ADD, Ops.MUL, Ops.MAX))
+@pytest.mark.parametrize("lanes, exchanges, stages", [(8, 3, 0), (2, 1, 0), (16, 1, 1), (24, 1, 1), (32, 1, 1), (37, 0, 1), (12, 0, 1), (20, 0, 1)])
+def test_one_wave_needs_no_stage(lanes: int, exchanges: int, stages: int, op: Ops) -> None:
+  """A wave has 8 lanes. Of several, each leaves four results, which are staged; lanes of which no large group divides into waves are staged all."""
+  kernel = rows(2, 2 * lanes, op)
+  folded = fold_lanes(apply(kernel, (Opt(OptOps.LOCAL, 1, lanes),)), 8)
+  assert [sum(u.op is found for u in folded.toposort()) for found in (Ops.EXCHANGE, Ops.STAGE)] == [exchanges, stages]
+  agree(kernel, folded)
+  program = lower(folded, EXCHANGING, "exchanges")
+  assert count(program, Ops.DEFINE_LOCAL) == stages and (count(program, Ops.BARRIER) > 0) is (stages > 0)
+  expected, found = data_for(kernel), data_for(kernel)
+  evaluate(kernel, expected)
+  evaluate(program, found)
+  compare("program", expected, found, 0.0)
+
+def test_many_waves_are_folded_as_they_were() -> None:
+  """So many results would be left that two stages are better."""
+  folded = fold_lanes(apply(rows(2, 144), (Opt(OptOps.LOCAL, 1, 72),)), 8)
+  assert not any(u.op is Ops.EXCHANGE for u in folded.toposort())
+
+@pytest.mark.parametrize("size", [(2, 32), (3, 64), (4, 37), (2, 50)])
+def test_a_softmax_of_lanes_that_exchange(size: tuple[int, int]) -> None:
+  program = run(softmax(*size), EXCHANGING, 1e-6)
+  waves = program.lanes // 8
+  assert count(program, Ops.EXCHANGE) > 0 or size[1] % 8
+  assert count(program, Ops.DEFINE_LOCAL) == (0 if waves == 1 and count(program, Ops.EXCHANGE) else 2)
+
+def test_every_lane_has_the_same_bits() -> None:
+  """All add in the order of one tree: halves of the lanes to each other."""
+  out, a, lane = UOp.param(0, F32, 8), UOp.param(1, F32, 8), axis(8, 0, "LOCAL")
+  other = axis(8, 1, "LOCAL")
+  total = a.index(other).load().reduce(Ops.ADD, other)
+  kernel = fold_lanes(UOp.sink(out.index(lane).store(total, lane)).substitute({other: lane}), 8)
+  values = [1e8, 1.0, -1e8, 3.0, 1e-3, 7e7, -7e7, 0.1]
+  memory = {0: [0.0] * 8, 1: values}
+  evaluate(lower(kernel, EXCHANGING, "bits"), memory)
+  def added(values: list[float]) -> float:
+    half = len(values) // 2
+    return values[0] if not half else added([single(x + y) for x, y in zip(values[:half], values[half:])])
+  assert set(memory[0]) == {added([single(x) for x in values])}
+
+def single(x: float) -> float: return struct.unpack("<f", struct.pack("<f", x))[0]  # type: ignore[no-any-return]
+
+def test_a_sum_of_negative_zeros_is_zero() -> None:
+  folded = fold_lanes(apply(rows(1, 8).substitute({UOp.const(F32, 1.0): UOp.const(F32, -0.0)}), (Opt(OptOps.LOCAL, 1, 8),)), 8)
+  memory = {0: [1.0], 1: [-0.0] * 8}
+  evaluate(lower(folded, EXCHANGING, "zeros"), memory)
+  assert math.copysign(1.0, memory[0][0]) == 1.0
+
+def test_sums_of_narrow_floats_are_exchanged_in_float32() -> None:
+  kernel = fold_lanes(apply(rows(1, 16, dtype=dtypes.float16), (Opt(OptOps.LOCAL, 1, 8),)), 8)
+  exchanges = [u for u in lower(kernel, EXCHANGING, "narrow").uops if u.op is Ops.EXCHANGE]
+  assert len(exchanges) == 3 and exchanges[-1].dtype is F32

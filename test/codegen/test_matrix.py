@@ -152,7 +152,7 @@ def test_lanes_must_meet_at_the_same_operation() -> None:
     return [condition, product, UOp(Ops.ENDIF, dtypes.void, (condition,))]
   inside = [*lane.src, lane, *[u for u in (*first.src[0].toposort(), *second.src[0].toposort(), zero, vector) if u not in (lane, *lane.src)]]
   uops = list(dict.fromkeys([*inside, *body(first, 1), *body(second, 2), UOp(Ops.END, dtypes.void, (lane,))]))
-  with pytest.raises(VerifyError, match="reach different operations of the matrix unit"): evaluate(Program("apart", tuple(uops)), {})
+  with pytest.raises(VerifyError, match="reach different operations that lanes do together"): evaluate(Program("apart", tuple(uops)), {})
 
 def test_along_what_a_factor_is_copied() -> None:
   """Memory may lie along the rows, along the steps, or along neither; the first elements tell, also where a range has digits."""

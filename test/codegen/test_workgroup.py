@@ -136,3 +136,11 @@ def test_what_can_be_copied_in_whole_pieces() -> None:
   gated = UOp(Ops.LOAD, dtypes.float16, (a.index(i), i < 60, UOp.const(dtypes.float16, 0)))
   assert copied_along(gated) is None and copied_along(a.index(i).load() + UOp.const(dtypes.float16, 1)) is None
   assert copied_along(a.index(axis(60, 2)).load()) is None, "the last tile would begin where no piece does"
+
+@pytest.mark.parametrize("columns, exchanges, lanes", [(32, True, 8), (32, False, 32), (24, True, 8), (64, True, 32)])
+def test_lanes_that_exchange_share_a_short_row_in_one_wave(columns: int, exchanges: bool, lanes: int) -> None:
+  """A wave of 8 loads 32 elements at once."""
+  out, a = UOp.param(0, F32, 2), UOp.param(1, F32, 2 * columns)
+  i, x = axis(2, 0), axis(columns, 1, "REDUCE")
+  kernel = UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(Ops.ADD, x), i))
+  assert run(kernel, replace(LANES, threads=64, exchanges=exchanges)).lanes == lanes

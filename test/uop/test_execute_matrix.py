@@ -60,3 +60,34 @@ def test_what_is_no_panel_is_refused() -> None:
   value, zero = UOp(Ops.LOAD, HALF, (place,)), UOp(Ops.CONST, dtypes.float32.vec(32), (), 0.0)
   product = UOp(Ops.MMA, zero.dtype, (value, value, zero), UNIT)
   with pytest.raises(VerifyError, match="takes PANELs"): verify(Program("k", (local, at, place, value, zero, product), 1, frozenset()), 1)
+
+def exchanging(distance: int, lanes: int) -> Program:
+  """out[lane] = 10 + lane of the other one."""
+  lane = UOp(Ops.RANGE, dtypes.int32, (UOp.const(dtypes.int32, lanes),), (0, AxisType.LOCAL))
+  out, value = UOp.param(0, dtypes.int32, lanes), lane + 10
+  other = UOp(Ops.EXCHANGE, dtypes.int32, (value,), distance)
+  index = UOp(Ops.INDEX, dtypes.int32, (out, lane))
+  uops = (out, lane.src[0], lane, value.src[1], value, other, index, UOp(Ops.STORE, dtypes.void, (index, other)), UOp(Ops.END, dtypes.void, (lane,)))
+  return Program("exchange", uops, 1, frozenset({0}), 0)
+
+@pytest.mark.parametrize("distance, lanes", [(1, 2), (4, 8), (16, 64)])
+def test_lanes_exchange_values(distance: int, lanes: int) -> None:
+  program, memory = exchanging(distance, lanes), {0: [0] * lanes}
+  verify(program, 2)
+  evaluate(program, memory)
+  assert memory[0] == [10 + (lane ^ distance) for lane in range(lanes)]
+
+def test_what_lanes_cannot_exchange() -> None:
+  with pytest.raises(VerifyError, match="lane 0 exchanges with lane 4, and the workgroup has 3"): evaluate(exchanging(4, 3), {0: [0] * 3})
+  with pytest.raises(VerifyError, match="a distance of 3, not a power of two"): verify(exchanging(3, 4), 1)
+
+def test_kernels_with_exchanges() -> None:
+  """The value of another iteration of the LOCAL range; of one only."""
+  out, a, lane, other = UOp.param(0, dtypes.int32, 8), UOp.param(1, dtypes.int32, 8), UOp.range(8, 0, AxisType.LOCAL), UOp.range(2, 1, AxisType.LOCAL)
+  def kernel(value: UOp, *ranges: UOp) -> UOp:
+    return UOp.sink(out.index(lane).store(UOp(Ops.EXCHANGE, dtypes.int32, (value,), 2), lane, *ranges))
+  memory = {0: [0] * 8, 1: [k * k for k in range(8)]}
+  value = a.index(lane).load()
+  evaluate(kernel(value + UOp(Ops.EXCHANGE, dtypes.int32, (value,), 1)), memory)
+  assert memory[0] == [(k ^ 2) ** 2 + (k ^ 3) ** 2 for k in range(8)]
+  with pytest.raises(VerifyError, match="an EXCHANGE under 2 LOCAL ranges"): evaluate(kernel(value + a.index(other).load(), other), memory)

@@ -100,6 +100,7 @@ class Linearizer:
         self.statements.append(Statement(u, need, below, own, mask))
         if op is Ops.STORE: stored.add(_buffer_of(u))
       elif op is Ops.LOAD: loaded.add(u.src[0].src[0])
+      elif op is Ops.EXCHANGE: mask |= self.lane_bits
       depends[u], needs[u] = mask, need
     self.in_place = bool(stored & loaded)  # then values of a block are computed before any is stored
 

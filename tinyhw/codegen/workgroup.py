@@ -100,20 +100,22 @@ def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tupl
     closer = adjacent(nest, best) - min(adjacent(nest, r) for r in found)
     results = math.prod(size_of(r) for r in rows)
     if closer > 0 or closer == 0 and results >= capabilities.threads * wave: return ()
-  lanes = lanes_of_row(list(found), math.prod(size_of(r) for r in rows), capabilities)
+  lanes = lanes_of_row(nest, list(found), math.prod(size_of(r) for r in rows), capabilities)
   if best is not None and best not in rows and size_of(best) > lanes * max(size_of(r) for r in found): return ()   # better repeat the reduction
   inner = [r for r in nest.ranges if not any(r in u.ranges for u in nest.reduces) and size_of(r) >= lanes]
   if inner: found[max(inner, key=lambda r: (adjacent(nest, r), r.arg))] = None
   return tuple([o for r in found for o in of_row(nest, r, lanes, capabilities)])
 
-def lanes_of_row(ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:
+def lanes_of_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:
   """Lanes that share a row: of the numbers that divide its ranges the one that leaves fewest lanes of waves without work, two waves if there is none.
 
-  More than two only where rows are few: in the end each lane folds the results of all.
+  More than two only where rows are few: in the end each lane folds the results of all. One wave where it loads a row at once, and its lanes exchange
+  their results without local memory.
   """
   wave = capabilities.lanes
   most = wave * (2 if rows * 2 >= capabilities.threads else WAVES)
   common = math.gcd(*[size_of(r) for r in ranges])
+  if capabilities.exchanges and common % wave == 0 and max(size_of(r) for r in ranges) <= wave * wide(nest, capabilities): return wave
   fitting = [d for d in range(wave, most + 1) if common % d == 0]
   return max(fitting, key=lambda d: (d / (-(-d // wave)), d), default=2 * wave)
 

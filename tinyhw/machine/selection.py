@@ -86,6 +86,10 @@ class Selection(Structure):
     """A FRAGMENT: blocks of local memory that the lanes of a wave load together."""
     raise NotImplementedError
 
+  def exchange(self, u: UOp) -> Reg:
+    """An EXCHANGE: the value that another lane of the wave has."""
+    raise NotImplementedError
+
   def variable_value(self, variable: UOp, u: UOp) -> Reg:
     """u in registers as a variable (ACC) is kept in."""
     raise NotImplementedError
@@ -225,6 +229,7 @@ _OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.PANEL, Ops.BOX, Ops.DEFINE_LOCA
 _VALUES: dict[Ops, Callable[[Selection, UOp], Reg]] = {
   Ops.PARAM: lambda s, u: s.define(u), Ops.DEFINE_VAR: lambda s, u: s.define(u), Ops.LOAD: lambda s, u: s.load(u),
   Ops.MMA: lambda s, u: s.multiply(u), Ops.FRAGMENT: lambda s, u: s.fragment(u),
+  Ops.EXCHANGE: lambda s, u: s.exchange(u),
   Ops.ACC: lambda s, u: s.variable_value(u, u.src[0]),
 }
 _STATEMENTS: dict[Ops, Callable[[Selection, UOp], None]] = {

@@ -45,6 +45,7 @@ class Capabilities:
   aligned: where lanes are threads, memory is accessed at multiples of the access only. Buffers begin at multiples of `vector_bytes`.
   copies: bytes that one lane can copy from memory to local memory while it goes on (FETCH); none: there are no such copies.
   boxes: a unit copies boxes of tensors there by itself (BOX), which signals count.
+  exchanges: lanes of a wave read registers of each other (EXCHANGE), scalars of any type, at any distance that is a power of two below `lanes`.
   """
   vector_bytes: int
   vector_registers: int
@@ -69,6 +70,7 @@ class Capabilities:
   panel_products: float = 1
   cache_cost: float = 1
   boxes: bool = False
+  exchanges: bool = False
 
   def allowing(self, names: Collection[str]) -> Capabilities:
     """With the shapes that these variables allow. A product takes the first shape that has all numbers of its factors: of narrow types first, and of

@@ -111,6 +111,7 @@ class Ops(Named):
   BOX = auto()
   SIGNALS = auto()
   MMA = auto()
+  EXCHANGE = auto()
   BROADCAST = auto()
   VECTORIZE = auto()
   GEP = auto()

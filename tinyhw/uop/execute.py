@@ -13,7 +13,7 @@ from tinyhw.arithmetic import Function, Scalar, cast, elements, from_bytes, oper
 from tinyhw.dtype import DType
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
-from tinyhw.uop.execute_matrix import Shared, matrix_product
+from tinyhw.uop.execute_matrix import Shared, exchanged_lane, matrix_product
 from tinyhw.uop.ops import UOp
 
 def element_function(u: UOp) -> Function:
@@ -221,6 +221,18 @@ class _Kernel:
       return total
     return reduce
 
+  def exchange(self, u: UOp, parent: _Scope) -> Function:
+    """The value of another lane: what it is at another iteration of the LOCAL range."""
+    lanes = [r for r in u.ranges if r.arg[1] is AxisType.LOCAL]
+    if len(lanes) != 1: raise VerifyError(f"an EXCHANGE under {len(lanes)} LOCAL ranges; lanes that exchange values are those of one: {u!r}")
+    scope, (at,) = self.inner(u.src, (lanes[0],), parent)
+    own, other, count = self.place(parent, lanes[0]), self.place(scope, lanes[0]), self.place(parent, lanes[0].src[0])
+    def exchange() -> Any:
+      self.values[other] = exchanged_lane(u, self.values[own], self.values[count])
+      self.run(scope, 1, lambda: None)
+      return self.values[at]
+    return exchange
+
   def run(self, scope: _Scope, level: int, body: Callable[[], None]) -> None:
     """Do what scope computes inside of its first `level` loops, then the loops that are left around body."""
     values = self.values
@@ -232,7 +244,8 @@ class _Kernel:
       values[at] = i
       self.run(scope, level + 1, body)
 
-_NESTED: dict[Ops, Callable[[_Kernel, UOp, _Scope], Function]] = {Ops.STORE: _Kernel.store, Ops.STAGE: _Kernel.stage, Ops.REDUCE: _Kernel.reduce}
+_NESTED: dict[Ops, Callable[[_Kernel, UOp, _Scope], Function]] = {Ops.STORE: _Kernel.store, Ops.STAGE: _Kernel.stage, Ops.REDUCE: _Kernel.reduce,
+                                                                       Ops.EXCHANGE: _Kernel.exchange}
 
 def ranges_of_store(store: UOp) -> tuple[UOp, ...]: return tuple([s for s in store.src[2:] if s.op is Ops.RANGE])
 
@@ -304,7 +317,7 @@ class _Program:
     if op is Ops.ASSIGN_ACC:  # its result goes to the ACC's place
       self.places[u] = self.place(u.src[0])
       return lambda x: x, (self.place(u.src[1]),), self.place(u.src[0])
-    together = op is Ops.MMA and u.arg.lanes > 1 or op is Ops.FRAGMENT or op is Ops.FETCH and u.src[1].op is Ops.BOX
+    together = op is Ops.MMA and u.arg.lanes > 1 or op in (Ops.FRAGMENT, Ops.EXCHANGE) or op is Ops.FETCH and u.src[1].op is Ops.BOX
     if together: return Shared(u), tuple([self.place(s) for s in u.src]), self.place(u)
     function = value_function(u)
     return function, tuple([self.place(s) for s in u.src]), self.place(u)
@@ -346,7 +359,7 @@ class _Program:
       if waiting and len(waiting) != len(lanes): raise VerifyError("some lanes of a workgroup reach a BARRIER that others do not")
       shared = [place for place in reached if isinstance(place, Shared)]
       if shared and len({place.u for place in reached if isinstance(place, Shared)} | {None for p in reached if p is None}) > 1:
-        raise VerifyError("lanes of a workgroup reach different operations of the matrix unit")
+        raise VerifyError("lanes of a workgroup reach different operations that lanes do together")
       together = (shared[0].lanes or len(shared)) if shared else 1
       for k in range(0, len(shared), together): shared[0].execute(shared[k:k + together])
       if waiting and not shared: yield None

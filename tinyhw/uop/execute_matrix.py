@@ -1,5 +1,5 @@
 """What the interpreter does for matrix units: products, also of matrices that lanes share (uop/matrix.py), blocks that lanes load together,
-and boxes that are copied for all of them."""
+boxes that are copied for all of them, and values that lanes exchange."""
 from __future__ import annotations
 from typing import Any
 
@@ -23,23 +23,35 @@ def matrix_product(u: UOp) -> Function:
     return tuple(out)
   return multiply
 
+def exchanged_lane(u: UOp, lane: int, count: int) -> int:
+  """The lane, of so many, whose value an EXCHANGE gives to a lane. Raises VerifyError where there is none."""
+  other = lane ^ int(u.arg)
+  if other >= count: raise VerifyError(f"lane {lane} exchanges with lane {other}, and the workgroup has {count}: {u!r}")
+  return other
+
 class Shared:
-  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), a FRAGMENT, or a FETCH of a BOX, and the values of one lane that has
-  reached it."""
+  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), a FRAGMENT, an EXCHANGE, or a FETCH of a BOX, and the values of one lane
+  that has reached it."""
   def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
     self.u, self.values, self.places, self.at = u, values, places, at
 
   @property
   def lanes(self) -> int:
     """That execute it together; 0: all of the workgroup."""
-    if self.u.op is Ops.FETCH: return 0
+    if self.u.op in (Ops.FETCH, Ops.EXCHANGE): return 0
     return FRAGMENT_LANES if self.u.op is Ops.FRAGMENT else int(self.u.arg.lanes)
 
   def execute(self, lanes: list[Shared]) -> None:
     """Give each of the lanes its share."""
     if self.u.op is Ops.FETCH: self.copy(lanes)
     elif self.u.op is Ops.FRAGMENT: self.load(lanes)
+    elif self.u.op is Ops.EXCHANGE: self.exchange(lanes)
     else: self.multiply(lanes)
+
+  def exchange(self, lanes: list[Shared]) -> None:
+    """What another lane has."""
+    found = [lane.values[lane.places[0]] for lane in lanes]  # type: ignore[index]  # all of them have values now
+    for number, lane in enumerate(lanes): lane.values[lane.at] = found[exchanged_lane(self.u, number, len(lanes))]  # type: ignore[index]
 
   def copy(self, lanes: list[Shared]) -> None:
     """A box to local memory, at once and once: all lanes name the same one."""

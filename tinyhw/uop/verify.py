@@ -277,6 +277,7 @@ KERNEL: dict[Ops, Check] = {
   Ops.LOAD: _load, Ops.STORE: _store, Ops.REDUCE: _fold, Ops.STAGE: _fold, Ops.GROUP: _anything, Ops.DEVICE: _anything, Ops.DEFINE_LOCAL: _slot,
   Ops.AFTER: _first_type,  # AFTER(DEFINE_LOCAL, stores): what codegen makes of a STAGE
   Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2), Ops.PANEL: lambda u: _panel(u), Ops.BOX: COPIES[Ops.BOX],
+  Ops.EXCHANGE: lambda u: _exchange(u),
   Ops.SINK: lambda u: None if u.arg is None or isinstance(u.arg, KernelInfo) else f"argument {u.arg!r} is no KernelInfo",
 }
 
@@ -321,6 +322,10 @@ def _matrix(u: UOp) -> str | None:
   if len(u.src) == 3 and isinstance(u.arg, Matrix) and u.arg.panels != (u.src[0].op is u.src[1].op is Ops.PANEL): return "takes PANELs, or values"
   return _sources(u, 3) or (None if u.src[2].dtype is u.dtype else f"adds {u.src[2].dtype} to {u.dtype}")
 
+def _exchange(u: UOp) -> str | None:
+  fine = len(u.src) == 1 and u.dtype.count == 1 and isinstance(u.arg, int) and u.arg > 0 and u.arg & u.arg - 1 == 0
+  return _same_types(u, u.src) if fine else f"a distance of {u.arg!r}, not a power of two, or not of one scalar"
+
 def _panel(u: UOp) -> str | None:
   if len(u.src) != 1 or u.src[0].op is not Ops.INDEX or u.src[0].dtype is not u.dtype: return "not of (INDEX), and its type"
   return None if isinstance(u.arg, Panels) else f"lies as {u.arg!r}, not as Panels"
@@ -331,7 +336,7 @@ PROGRAM: dict[Ops, Check] = {
   Ops.END: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.RANGE else "closes no RANGE",
   Ops.ENDIF: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.IF else "closes no IF",
   Ops.STORE: lambda u: _store(u) if all(s.op is not Ops.RANGE for s in u.src[2:]) else "names ranges; in a Program brackets do that",
-  Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.PANEL: _panel, **COPIES,
+  Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.PANEL: _panel, Ops.EXCHANGE: _exchange, **COPIES,
   Ops.SINK: _anything, Ops.NOOP: _anything,
 }
 

@@ -5,10 +5,12 @@ import pytest
 
 from test.codegen.kernels import axis
 from test.isa.sass.machine import ARCHS, check
+from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.target import assemble
+from tinyhw.isa.sass.target import assemble, compile
+from tinyhw.machine.code import Code
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -40,3 +42,35 @@ def test_more_values_than_registers(arch: str) -> None:
   for flag in flags: chosen = UOp(Ops.WHERE, dtypes.float64, (flag, chosen + 1, chosen * 2))
   for flag in flags: chosen = UOp(Ops.WHERE, dtypes.float64, (flag, chosen + 3, chosen))
   check(UOp.sink(out.index(r).store(chosen, r)), arch, optimized=False)
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("dtype, count", [(dtypes.float32, 1), (dtypes.int8, 1), (dtypes.bfloat16, 1), (dtypes.bool, 1), (dtypes.int64, 2),
+                                          (dtypes.float64, 2)])
+def test_values_that_lanes_exchange(arch: str, dtype: DType, count: int) -> None:
+  """By SHFL: a value of 64 bits by two, a truth as a number. Nothing but the scoreboard says when it is there."""
+  a, r = UOp.param(1, dtype, 64), axis(64, 0, "LOCAL")
+  value = a.index(r).load()
+  out = UOp.param(0, dtype, 64)
+  kernel = UOp.sink(out.index(r).store(UOp(Ops.EXCHANGE, dtype, (UOp(Ops.EXCHANGE, dtype, (value,), 16),), 1), r))
+  check(kernel, arch, optimized=False)
+  names = [inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities(arch), "exchange"), arch)[2]]
+  assert sum(name.startswith("SHFL") for name in names) == 2 * count
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("op", (Ops.ADD, Ops.MAX, Ops.MUL))
+def test_rows_that_lanes_share(arch: str, op: Ops) -> None:
+  """One warp without shared memory; several, of which each leaves four results."""
+  for rows, columns in ((300, 64), (3, 96), (2, 256)):
+    out, a = UOp.param(0, F32, rows), UOp.param(1, F32, rows * columns)
+    i, x = axis(rows, 0), axis(columns, 1, "REDUCE")
+    kernel = UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(op, x), i))
+    if rows < 10: check(kernel, arch)
+    code, names = compiled(kernel, arch)
+    alone = code.lanes == 32
+    assert sum(name.startswith("SHFL") for name in names) == (5 if alone else 3)
+    assert ("BAR" in names) is not alone and (code.local_bytes > 0) is not alone
+
+def compiled(kernel: UOp, arch: str) -> tuple[Code, list[str]]:
+  """The code of a kernel, and its instructions' names."""
+  program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "rows")
+  return compile(program, arch), [inst.row.name for _, inst, _ in assemble(program, arch)[2]]

@@ -55,7 +55,8 @@ def capabilities(arch: str) -> Capabilities:
                       maxima=frozenset({dtypes.float32}), truths=True,
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
                       local_bytes=local_bytes(arch), unit_registers=UNIT_REGISTERS, hidden_registers=bank.HIDDEN_REGISTERS,
-                      copies=COPIES, boxes=generation.name in WITH_BOXES, panel_products=PANEL_PRODUCTS, cache_cost=CACHE_COST, cache_bytes=caches,
+                      copies=COPIES, boxes=generation.name in WITH_BOXES, exchanges=True, panel_products=PANEL_PRODUCTS, cache_cost=CACHE_COST,
+                      cache_bytes=caches,
                       matrix=tuple(unit.matrix for unit in units(generation.name)),
                       less_exact=tuple((name, tuple(unit.matrix for unit in found)) for name, found in less_exact(generation.name).items()))
 

@@ -69,6 +69,7 @@ PRODUCT_AFTER_PRODUCT = 8
 FIXED_READ = 2   # cycles after which no instruction of fixed time reads its sources any more
 
 # What ordering counts with, by pipe or instruction: fixed latencies, and for the others what papers measured on Hopper (arXiv 2402.13499) or, of
-# conversions, the special function unit and mbarriers, assumed
+# conversions, shuffles, the special function unit and mbarriers, assumed
 COSTS = {**{pipe: PipeCost(latency.other) for pipe, latency in LATENCIES.items()}, "memory": PipeCost(480), "LDS": PipeCost(30), "LDSM": PipeCost(33),
+         "SHFL": PipeCost(24),
          "SYNCS": PipeCost(30), "LDC": PipeCost(40), "LDL": PipeCost(40), "convert": PipeCost(20), "xu": PipeCost(20)}

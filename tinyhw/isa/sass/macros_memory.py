@@ -57,6 +57,11 @@ phase_done%9+  d=p s:v1 b:v1 o:i
   SYNCS.PHASECHK.TRANS64.TRYWAIT d, [s+URZ+o], b
 wait           n:i
   DEPBAR.LE SB0, n
+exchange_b32   d=v1 a:v1 n:i
+  SHFL.BFLY PT, d, a, n, 0x1f
+exchange_b64   d=v2 a:v2 n:i
+  SHFL.BFLY PT, d.lo, a.lo, n, 0x1f
+  SHFL.BFLY PT, d.hi, a.hi, n, 0x1f
 rows_b32       d=v1 a:v1 o:i
   LDSM.16.M88 d, [a+o]
 rows_b64       d=v2 a:v1 o:i

@@ -9,6 +9,7 @@ Evidence: p published, a assumed. Nothing of this was measured here.
 Published: CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions" (results a cycle and SM; a sub-partition has a fourth); white
 papers of A100, GA102, AD102 and H100 (units, clocks, rates of tensor cores, caches); Luo et al. 2024 (arXiv 2402.13499): on Hopper products of a warp
 reach 62 % of what those of four warps (wgmma) do, which is its published peak: (64, N) x 16 steps of float16 in N / 2 cycles.
+Published: 32 results of a warp shuffle a cycle and SM. Assumed: it is shared memory's crossbar that does them, in the place of an access.
 Assumed: two instructions of FMA pipes that are half as wide each count as one pipe; rates of second-level caches of Ada and Hopper.
 """
 from __future__ import annotations
@@ -32,6 +33,7 @@ xu              s*8      p
 uniform         u*2      a
 r2ur            a*2      a
 warp            a*2      a
+SHFL            d        p
 """
 WHOLE = """
 FADD            f        p

@@ -23,6 +23,7 @@ from tinyhw.isa.sass.select_copies import Copies
 from tinyhw.isa.sass.select_group import memory_bytes
 from tinyhw.isa.sass.select_part import FULL
 from tinyhw.isa.sass.tensor_map import maps_of
+from tinyhw.isa.sass.units import WARP
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
 from tinyhw.machine.selection import constant_part, gate_of, lowest_bits
 from tinyhw.machine.structure import spread
@@ -66,6 +67,14 @@ class Selector(Copies):
     """PARAM and DEFINE_VAR: a slot of 8 bytes in constant memory."""
     units = 2 if u.op is Ops.PARAM or u.dtype.itemsize == 8 else 1
     return self.op(regs.R[units], f"argument_b{32 * units}", self.slots[u])
+
+  def exchange(self, u: UOp) -> Reg:
+    """By SHFL. Words and pairs of them; a predicate goes as a number."""
+    value, number = self.value(u.src[0]), u.arg
+    assert number < WARP, f"lanes of a warp are no {number} apart"
+    if u.dtype is dtypes.bool: return self.op(regs.P, "ne_u32", self.op(regs.R[1], "exchange_b32", self.op(regs.R[1], "flag", value, 1), number), 0)
+    units = 2 if u.dtype.itemsize == 8 else 1
+    return self.op(regs.R[units], f"exchange_b{32 * units}", self.in_register(value, units), number)
 
   # ***** memory *****
 
