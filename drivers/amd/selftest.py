@@ -21,7 +21,7 @@ from tinyhw.drivers.amd.queue import ComputeQueue, Pm4Queue
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.amd.topology import Gpu, choose, gpus
 from tinyhw.drivers.gpu.bench import RESERVED_AT, Bench
-from tinyhw.drivers.gpu.selftest import GpuSession, clock_step, let_go, memory_step, side_by_side_step
+from tinyhw.drivers.gpu.selftest import GpuSession, clock_step, let_go, memory_step, pinned_step, side_by_side_step
 from tinyhw.drivers.gpu.selftest_kernels import Texts
 from tinyhw.drivers.linux.files import Mapping
 from tinyhw.machine.code import Code
@@ -216,7 +216,8 @@ SYSTEM = (
        "/sys/devices/virtual/kfd/kfd/topology/nodes/*/properties has what was read", topology, basic=True),
   Step("nodes", "can this user open the device files, and bind the GPU's address space", "the groups that own /dev/kfd and /dev/dri/renderD*, the "
        "container's devices, and whether another driver of this process has the GPU", nodes, basic=True),
-  memory_step("the line of dmesg that came with it; free memory of GPU and host; limits of locked memory (ulimit -l)"),
+  memory_step("the line of dmesg that came with it; free memory of GPU and host"),
+  pinned_step("limits of locked memory (ulimit -l); tensors of memory that others own (from_blob) are used in place only with it"),
   Step("compute queue", "does the kernel make a queue for commands", "EINVAL: the sizes of the save area, which the kernel computes from the chip; "
        "compare them with cwsr_size and ctl_stack_size of the node's properties, and send both with the kernel's version", compute_queue, basic=True),
   Step("command processor", "does the hardware read the queue and write to the host's memory", NOTHING_READ, command_processor, basic=True),

@@ -83,11 +83,14 @@ class GpuSession(Session):
 
 # **** steps ****
 
-def memory(s: GpuSession) -> str:
+def memory(s: GpuSession) -> str: return _each(s, [kind for kind in s.kinds if kind is not s.user])
+def pinned(s: GpuSession) -> str: return _each(s, [s.user])
+
+def _each(s: GpuSession, kinds: Sequence[Any]) -> str:
   """Each kind of memory by itself; the processor writes and reads what it sees."""
   host = map_memory(COPIED)
   try:
-    for kind in s.kinds:
+    for kind in kinds:
       try: made = s.allocate(COPIED, kind, host.address if kind is s.user else 0)
       except DriverError as error: raise Wrong(f"{kind}: {error.message}") from error
       try:
@@ -96,7 +99,7 @@ def memory(s: GpuSession) -> str:
         if made.mapping.load32(COPIED - 4) != 0x12345678: raise Wrong(f"{kind}: the processor does not read what it has written")
       finally: made.close()
   finally: host.close()
-  return f"{', '.join(map(str, s.kinds))}: allocated, mapped and given back"
+  return f"{', '.join(map(str, kinds))}: allocated, mapped and given back"
 
 def clock(s: GpuSession) -> str:
   """Two looks at the GPU's clock lie as far apart as the host's clock allows."""
@@ -127,6 +130,8 @@ def let_go(s: GpuSession) -> None:
 
 def clock_step(check: str) -> Step: return Step("clock", "does the GPU's clock go as fast as the driver thinks", check, clock)
 def memory_step(check: str) -> Step: return Step("memory", "does the kernel give and map each kind of memory", check, memory, basic=True)
+
+def pinned_step(check: str) -> Step: return Step("memory of the program", "does the GPU see pages of this process", check, pinned)
 
 def side_by_side_step(check: str) -> Step:
   return Step("side by side", "do the compute queue and the copy engine work at the same time", check, side_by_side)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tinyhw.autogen.nvidia import methods
 from tinyhw.drivers.gpu.bench import Bench
-from tinyhw.drivers.gpu.selftest import GpuSession, clock_step, let_go, memory_step, side_by_side_step
+from tinyhw.drivers.gpu.selftest import GpuSession, clock_step, let_go, memory_step, pinned_step, side_by_side_step
 from tinyhw.drivers.gpu.selftest_kernels import Texts
 from tinyhw.drivers.linux.files import Mapping
 from tinyhw.drivers.nvidia import selftest_boxes, selftest_kernels
@@ -211,8 +211,8 @@ SYSTEM: tuple[Step, ...] = (
   Step("cards", "which GPUs does the kernel's driver run", "`nvidia-smi -L`, and which /dev/nvidia* this process may open", cards, basic=True),
   Step("objects", "can a client have the GPU, its classes and an address space", "dmesg for NVRM; whether another process has the GPU for itself; "
        "MIG (nvidia-smi -q), which is not driven", card, basic=True),
-  memory_step("the kind that is named: nvidia-smi for free memory; `ls -l /dev/nvidia-uvm`, whether nvidia-uvm is loaded; ulimit -l for memory of "
-              "the program"),
+  memory_step("the kind that is named: nvidia-smi for free memory; `ls -l /dev/nvidia-uvm`, whether nvidia-uvm is loaded"),
+  pinned_step("ulimit -l; tensors of memory that others own (from_blob) are used in place only with it"),
   clock_step("the page is another one: class of the usermode object"),
   Step("channels", "are two channels made, scheduled and given tokens", "the structure of channel parameters of this version; dmesg for NVRM",
        channels, basic=True),

@@ -7,6 +7,7 @@ from gpu_selftest import VENDORS, Patch, Tried
 
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.nvidia.commands import Commands
+from tinyhw.errors import DriverError
 from tinyhw.selftest.frame import FAILED, OK
 
 BOTH = pytest.mark.parametrize("tester", VENDORS, indirect=True)
@@ -41,6 +42,18 @@ def test_memory_that_the_processor_does_not_see_is_told(tester: Tried, monkeypat
     return memory
   tester.fails("memory", lambda box: monkeypatch.setattr(tester.session, "allocate", other_memory),
                f"{kind}: the processor does not read what it has written")
+
+@BOTH
+def test_a_gpu_that_does_not_see_the_programs_memory_is_asked_the_rest(tester: Tried, monkeypatch: Patch) -> None:
+  kinds = type(tester.session)
+  made = tester.session.allocate
+  def refused(size: int, wanted: Any, host: int) -> Any:
+    if wanted is kinds.user: raise DriverError("no page may be locked; raise ulimit -l")
+    return made(size, wanted, host)
+  monkeypatch.setattr(tester.session, "allocate", refused)
+  before = [name for name in tester.steps if name in ("topology", "nodes", "driver", "cards", "objects")]
+  results = tester.run([*before, "memory", "memory of the program", "clock"])
+  assert [r.outcome for r in results[-3:]] == [OK, FAILED, OK] and results[-2].words == f"{kinds.user}: no page may be locked; raise ulimit -l"
 
 @BOTH
 def test_buffers_that_somebody_holds_are_told(tester: Tried) -> None:
