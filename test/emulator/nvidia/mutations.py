@@ -29,7 +29,8 @@ from tinyhw.isa.sass.matrix import product_of_group
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.table import build, table
 from tinyhw.machine.inst import MInst, Reg
-from tinyhw.uop.ops import KernelInfo
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import KernelInfo, UOp
 
 Line = tuple[MInst, Control]
 
@@ -147,7 +148,7 @@ class Nvidia(Family):
   """The mutants of NVIDIA's GPUs."""
   isa, damages, driver = "sass", DAMAGES, nvidia
 
-  def cases(self, arch: str) -> Sequence[Case]: return (*cases("sass", arch), *(products_of_groups() if arch == "sm_90" else ()))
+  def cases(self, arch: str) -> Sequence[Case]: return (*cases("sass", arch), *exchanging(arch), *(products_of_groups() if arch == "sm_90" else ()))
   def listing(self, arch: str, text: bytes) -> Listing: return Listing(arch, text)
   def check(self, arch: str, text: bytes) -> None: list(decode_all(text, arch))
   def forget(self, computer: Computer) -> None:
@@ -166,6 +167,16 @@ class Nvidia(Family):
     groups = ([traces[k] for k in sorted(traces)] for traces in outcome.recorder.groups)
     found = next((found for traces in groups for found in broken(traces, buffers)), None)
     return None if found is None else f"{found.rule}: {show(found.at)}"
+
+@functools.lru_cache(None)
+def exchanging(arch: str) -> tuple[Case, ...]:
+  """Rows that lanes share: of one warp, and of several."""
+  found = []
+  for name, op, rows, columns in (("row of a warp", Ops.ADD, 2, 96), ("row of several warps", Ops.MAX, 1, 256)):
+    out, a = UOp.param(0, dtypes.float32, rows), UOp.param(1, dtypes.float32, rows * columns)
+    i, x = UOp.range(rows, 0), UOp.range(columns, 1, AxisType.REDUCE)
+    found.append(case(name, "sass", arch, UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(op, x), i))))
+  return tuple(found)
 
 @functools.lru_cache(None)
 def products_of_groups() -> tuple[Case, ...]:

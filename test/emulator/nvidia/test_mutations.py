@@ -10,9 +10,11 @@ from sass_warps import scheduled
 
 from test.emulator import mutation_kernels, packet_mutations
 from test.emulator.mutation_kernels import Case
-from test.emulator.mutations import MISSED, NOTICED, Mutant, Outcome, Recorder, counts, drawn_seed, judge, mutants, rate, shown
-from test.emulator.nvidia.mutations import DAMAGES, NVIDIA, Listing
+from test.emulator.mutations import MISSED, NOTICED, Mutant, Outcome, Recorder, counts, drawn_seed, judge, mutants, rate, run, shown
+from test.emulator.nvidia.mutations import DAMAGES, NVIDIA, Listing, exchanging
 from test.emulator.nvidia.packet_mutations import CARDS, NVIDIA_PACKETS
+from tinyhw.emulator.nvidia.state import LANES
+from tinyhw.isa.sass.control import NONE
 
 ARCHS = ("sm_80", "sm_90")
 
@@ -54,6 +56,23 @@ def test_lanes_that_part_are_reported() -> None:
   case = Case("lanes", "sm_90", made, (None,), (4,), 1)
   verdict, why = judge(NVIDIA, case, text, 0, Outcome(None, "", (bytes(4),), Recorder(1)), 1)
   assert verdict == "reported" and "no BSSY says where they meet again" in why
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_shuffles_that_nobody_waits_for_are_reported(arch: str) -> None:
+  """Each SHFL without its scoreboard, each that is not waited for, and each whose source is not there yet."""
+  for case in exchanging(arch):
+    listing, whole = Listing(arch, case.code.text), run(NVIDIA, case, case.code.text, 0, 1)
+    shuffles = [k for k, (inst, _) in enumerate(listing.insts) if inst.row.name.startswith("SHFL")]
+    assert len(shuffles) == (5 if case.code.lanes == LANES else 3) and whole.error is None
+    for k in shuffles:
+      (before, early), (inst, control) = listing.insts[k - 1:k + 1]
+      reader = next(n for n in range(k + 1, len(listing.insts)) if listing.insts[n][1].wait >> control.write & 1)
+      lines = {k: (inst, control._replace(write=NONE)), reader: (listing.insts[reader][0], listing.insts[reader][1]._replace(wait=0))}
+      if set(before.writes()) & set(inst.reads()): lines[k - 1] = before, early._replace(stall=1)
+      assert len(lines) == 3 or k == shuffles[0]
+      for at, line in lines.items():
+        verdict, why = judge(NVIDIA, case, listing.bytes([*listing.insts[:at], line, *listing.insts[at + 1:]]), 0, whole, 1)
+        assert verdict == "reported" and "(a result is read too early: " in why, (case.name, at, why)
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_kernels_are_assembled_as_they_were(arch: str) -> None:
