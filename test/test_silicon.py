@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 import silicon_capture as capture
 import silicon_frame as frame
+import silicon_launch as launch
 import silicon_numbers as numbers
 import silicon_programs as programs
 import silicon_system as system
@@ -24,6 +25,7 @@ from tinyhw.autogen.nvidia import qmd
 from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.chips import CHIPS
 from tinyhw.drivers.nvidia.launch import describe
+from tinyhw.selftest import frame as selftest_frame
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "test"))
@@ -154,6 +156,32 @@ def test_the_library_is_not_measured_in_the_place_of_our_own_driver(monkeypatch:
     with pytest.raises(AssertionError, match="the vendor's library opened in the place of our own driver: RmAlloc"):
       function(Notes(), "NV", *arguments)
 
+def test_a_library_that_an_error_spoilt_is_asked_the_rest_by_a_new_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+  """Steps that were asked are not asked again, but for those that the others need."""
+  asked, fails = list[str](), {"second"}
+  class Anew(Exception): pass
+  def step(name: str, basic: bool = False) -> selftest_frame.Step:
+    def run(session: object) -> str:
+      asked.append(name)
+      if name in fails: raise ValueError("700")
+      return "good"
+    return selftest_frame.Step(name, "", "", run, basic)
+  steps = [step("opens", basic=True), step("first"), step("second"), step("third")]
+  monkeypatch.setattr(launch, "device_of", lambda device: None)
+  monkeypatch.setattr(launch.command, "begin", lambda device, faults: selftest_frame.Session(device, None))  # type: ignore[arg-type]
+  monkeypatch.setattr(launch.command, "steps", lambda session: steps)
+  def anew(path: str, arguments: list[str], environment: dict[str, str]) -> None: raise Anew
+  monkeypatch.setattr(os, "execve", anew)
+  out = str(tmp_path / "found")
+  with pytest.raises(Anew): launch.selftest(Notes(out), "NV:CUDA")
+  with pytest.raises(AssertionError, match="failed: second"): launch.selftest(Notes(out), "NV:CUDA")
+  assert asked == ["opens", "first", "second", "opens", "third"]
+  found = json.loads(Path(out).read_text())
+  assert list(found) == ["at", "opens", "first", "second", "third"] and found["at"] == "the end" and "ValueError: 700" in found["second"]
+  fails.add("opens")
+  with pytest.raises(AssertionError, match="failed: opens"): launch.selftest(Notes(), "NV")
+  assert asked[5:] == ["opens"]
+
 # **** programs ****
 
 def test_the_network_for_mnist_learns() -> None:
@@ -259,6 +287,21 @@ def test_numbers_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
   assert len(found[0].found) == 8 and not {bar.number for bar in BARS} - {"first kernel, s", "empty launch to completion, us"} - found[0].found.keys()
   assert all(value >= 0 for value in found[0].found.values())
 
+def test_what_cannot_be_measured_does_not_end_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """An error stands in the place of a number; behind it the process begins anew, with what is known."""
+  class Anew(Exception): pass
+  def anew() -> None: raise Anew
+  monkeypatch.setattr(numbers, "start_anew", anew)
+  def wrong() -> float: raise ValueError("lost")
+  out = str(tmp_path / "found")
+  with pytest.raises(Anew): numbers.told(Notes(out), "copy GB/s", wrong)
+  notes = Notes(out)
+  numbers.told(notes, "copy GB/s", lambda: 5.0)
+  numbers.told(notes, "a + b GB/s", lambda: 7.0)
+  assert notes.found == {"copy GB/s": "FAILED: ValueError: lost", "a + b GB/s": 7.0} and numbers.failed(notes) == ["copy GB/s"]
+  judged = dict(bars(notes.found, {"a + b GB/s": "FAILED: RuntimeError"}))
+  assert judged["copy GB/s"] == "not measured" and judged["a + b GB/s"] == "7; PyTorch's is not measured"
+
 def test_steps_are_named_right(tmp_path: Path) -> None:
   done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--only", "nothing"], capture_output=True, text=True)
   assert done.returncode == 1 and "no step is called 'nothing'; there are files, doctor" in done.stderr
@@ -273,5 +316,6 @@ def test_products_name_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
   assert len(notes.found) == 10 and set(notes.found.values()) == {"right"}
   assert numbers.differing([[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [5.0, 4.0]]) == [(1, 0)]
   monkeypatch.setattr(numbers, "differing", lambda expected, found: [(3, 4)])
+  notes = Notes()
   with pytest.raises(AssertionError, match="products are wrong: float16; float16, transposed; bfloat16"): numbers.products(notes, "CPU")
   assert notes.found["int8"] == "1 of 512 wrong: [(3, 4)]"

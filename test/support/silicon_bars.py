@@ -25,10 +25,15 @@ BARS = (
   Bar(EMPTY, 0.6, EMPTY, most=True), Bar("each small kernel of a captured step, us", 1.5, most=True), Bar("first kernel, s", 1.5, most=True),
 )
 
+def _number(found: Mapping[str, Any], name: str | None) -> float | None:
+  """A number that was measured; None for an error that stands in its place."""
+  value = found.get(name) if name is not None else None
+  return float(value) if isinstance(value, (int, float)) else None
+
 def bars(ours: Mapping[str, Any], peer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
   """(what it is about, how it compares) for each bar. ours, peer: numbers by name; what is missing is said to be."""
   for bar in BARS:
-    value, base = ours.get(bar.number), peer.get(bar.of) if bar.of is not None else None
+    value, base = _number(ours, bar.number), _number(peer, bar.of)
     if value is None: yield bar.number, "not measured"
     elif bar.of is not None and not base: yield bar.number, f"{value:g}; PyTorch's is not measured"
-    else: yield bar.number, bar.judge(float(value), float(base) if base is not None else None)
+    else: yield bar.number, bar.judge(value, base)

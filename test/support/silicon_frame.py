@@ -43,9 +43,9 @@ class Step(NamedTuple):
   needs: str = ""
 
 class Notes:
-  """What a step finds, by name; written to a file at once."""
+  """What a step finds, by name; written to a file at once, which a process that begins anew reads."""
   def __init__(self, path: str | None = None):
-    self.path, self.found = path, dict[str, Any]()
+    self.path, self.found = path, _told(Path(path)) if path is not None else {}
 
   def __call__(self, name: str, value: Any) -> None:
     self.found[name] = value
@@ -72,6 +72,11 @@ def answer(step: Step, path: str) -> int:
   else: notes("outcome", [OK, ""])
   sys.stdout.flush()
   os._exit(0)  # what a driver does at the end of a process is not asked here
+
+def start_anew() -> None:
+  """Be this program from its beginning: for a step whose process is of no use any more. What it has told is in its notes then."""
+  sys.stdout.flush()
+  os.execve(sys.executable, [sys.executable, *sys.argv], dict(os.environ))
 
 def ask(step: Step, command: Sequence[str], most_seconds: float, look: Callable[[Result], None] = lambda result: None) -> Result:
   """Run a step's process until it ends, or its deadline. look: gets what it has told, whenever that is more."""

@@ -4,12 +4,13 @@ Times are of the host's clock around work that is waited for, so small work is r
 say nothing.
 """
 from __future__ import annotations
+import functools
 import importlib.util
 import time
 from collections.abc import Callable
 from typing import Any
 
-from silicon_frame import Absent, Notes
+from silicon_frame import FAILED, Absent, Notes, start_anew
 from silicon_system import device_of
 
 from tinyhw import Tensor, TinyJit, dtypes
@@ -81,6 +82,18 @@ class Torch(Ours):
   def layernorm(self, x: Any) -> Any: return self.torch.nn.functional.layer_norm(x, (x.shape[-1],))
   def copied(self, x: Any) -> Any: return x.clone()
 
+def told(notes: Notes, name: str, work: Callable[[], Any]) -> None:
+  """What some work gives, unless that is known. An error is told in its place, and the process begins anew: a GPU that met one may be lost to it."""
+  if name in notes.found: return
+  try: notes(name, work())
+  except Exception as error:  # noqa: BLE001 - whatever it is, what comes behind is asked, too
+    notes(name, f"{FAILED}: {type(error).__name__}: {getattr(error, 'message', error)}"[:1000])
+    if notes.path is not None: start_anew()
+
+def failed(notes: Notes) -> list[str]:
+  """What ended with an error."""
+  return [name for name, value in notes.found.items() if str(value).startswith(FAILED)]
+
 def measure(notes: Notes, device: str) -> None:
   """Bandwidth, reductions, products of 4096^3 and 8192^3, what a launch costs, alone and as one of 100. device: one of ours, or "torch"."""
   it = Torch(device) if device == "torch" else Ours(device)
@@ -88,27 +101,24 @@ def measure(notes: Notes, device: str) -> None:
     made = it.captured(function, *arrays) if captured else it.compiled(function)
     for _ in range(3): made(*arrays)
     return best(lambda: made(*arrays), it.wait)
-  n = size(1 << 28, 1 << 12)
-  x, y = it.array(n), it.array(n)
-  notes("copy GB/s", round(8 * n / seconds(it.copied, x) / 1e9, 1))
-  notes("a + b GB/s", round(12 * n / seconds(lambda a, b: a + b, x, y) / 1e9, 1))
-  del x, y
-  rows, columns = size(8192, 8), size(8192, 64)
-  x = it.array(rows, columns)
-  notes("softmax GB/s", round(8 * rows * columns / seconds(it.softmax, x) / 1e9, 1))
-  notes("layernorm GB/s", round(8 * rows * columns / seconds(it.layernorm, x) / 1e9, 1))
-  for name, n, half in (("float32 matmul TFLOP/s", size(4096, 16), False), ("bfloat16 matmul TFLOP/s", size(8192, 16), True)):
-    x, y = it.array(n, n, half=half), it.array(n, n, half=half)
-    notes(name, round(2 * n ** 3 / seconds(lambda a, b: a @ b, x, y) / 1e12, 3))
-  small = it.array(64)
+  def rate(amount: float, function: Callable[..., Any], *shapes: tuple[int, ...], half: bool = False) -> Callable[[], float]:
+    return lambda: round(amount / seconds(function, *(it.array(*shape, half=half) for shape in shapes)), 3)
+  n, rows, columns = size(1 << 28, 1 << 12), size(8192, 8), size(8192, 64)
+  told(notes, "copy GB/s", rate(8e-9 * n, it.copied, (n,)))
+  told(notes, "a + b GB/s", rate(12e-9 * n, lambda a, b: a + b, (n,), (n,)))
+  told(notes, "softmax GB/s", rate(8e-9 * rows * columns, it.softmax, (rows, columns)))
+  told(notes, "layernorm GB/s", rate(8e-9 * rows * columns, it.layernorm, (rows, columns)))
+  for name, side, half in (("float32 matmul TFLOP/s", size(4096, 16), False), ("bfloat16 matmul TFLOP/s", size(8192, 16), True)):
+    told(notes, name, rate(2e-12 * side ** 3, lambda a, b: a @ b, (side, side), (side, side), half=half))
   count = size(100, 4)
   def many(a: Any) -> Any:
     for _ in range(count): a = (a + 1).contiguous()
     return a
-  notes("one captured small kernel, us", round(seconds(lambda a: a + 1, small, captured=True) * 1e6, 1))
-  notes("each small kernel of a captured step, us", round(seconds(many, small, captured=True) / count * 1e6, 2))
+  told(notes, "one captured small kernel, us", lambda: round(seconds(lambda a: a + 1, it.array(64), captured=True) * 1e6, 1))
+  told(notes, "each small kernel of a captured step, us", lambda: round(seconds(many, it.array(64), captured=True) / count * 1e6, 2))
   empty = it.empty()
-  if empty is not None: notes("empty launch to completion, us", round(best(empty, it.wait, 10 * RUNS) * 1e6, 1))
+  if empty is not None: told(notes, "empty launch to completion, us", lambda: round(best(empty, it.wait, 10 * RUNS) * 1e6, 1))
+  if failed(notes): raise AssertionError(f"not measured: {', '.join(failed(notes))}")
 
 PRODUCTS = ((dtypes.float16, dtypes.float32), (dtypes.bfloat16, dtypes.float32), (dtypes.int8, dtypes.int32), (dtypes.uint8, dtypes.uint32),
             (dtypes.float32, dtypes.float32))  # of factors, and of their sums
@@ -126,16 +136,15 @@ def products(notes: Notes, device: str) -> None:
   a whole row or column points at how lanes share a matrix, scattered ones at a wait that is missing."""
   device_of(device)
   rows, columns, depth = size(256, 16), size(256, 32), size(1024, 64)
-  wrong = []
+  def judged(kind: DType, total: DType, turned: bool) -> str:
+    x, y = factor(rows, depth, kind, 3), factor(*((columns, depth) if turned else (depth, columns)), kind, 5)
+    def multiplied(place: str) -> list[list[float]]:
+      a, b = x.to(place), y.to(place)
+      return a.matmul(b.T if turned else b, dtype=total).tolist()
+    places = differing(multiplied("CPU"), multiplied(device))
+    return f"{len(places)} of {rows * columns} wrong: {places[:8]}" if places else "right"
   for kind, total in PRODUCTS:
     for turned in (False, True):
-      x, y = factor(rows, depth, kind, 3), factor(*((columns, depth) if turned else (depth, columns)), kind, 5)
-      def multiplied(place: str) -> list[list[float]]:
-        a, b = x.to(place), y.to(place)
-        return a.matmul(b.T if turned else b, dtype=total).tolist()
-      expected, found = multiplied("CPU"), multiplied(device)
-      places = differing(expected, found)
-      title = f"{str(kind).rpartition('.')[2]}{', transposed' if turned else ''}"
-      notes(title, f"{len(places)} of {rows * columns} wrong: {places[:8]}" if places else "right")
-      if places: wrong.append(title)
+      told(notes, f"{str(kind).rpartition('.')[2]}{', transposed' if turned else ''}", functools.partial(judged, kind, total, turned))
+  wrong = [name for name, value in notes.found.items() if value != "right"]
   if wrong: raise AssertionError(f"products are wrong: {'; '.join(wrong)}")
