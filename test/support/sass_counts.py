@@ -26,4 +26,4 @@ def instructions(op: Ops | None, arch: str, operands: int) -> int:
   assert known.select is not None
   function = run(known.select(lower(kernel, capabilities(arch), "count"), known), known)
   common = [inst.row.name for block in function.blocks if not block.rare for inst in block.insts]
-  return sum(name not in ("MOV", "LDC", "IMAD.WIDE", "LDG.plain") for name in common)
+  return sum(name not in ("MOV", "LDC", "ULDC", "LDG.U") for name in common)

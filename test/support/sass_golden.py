@@ -15,9 +15,11 @@ class Vector(NamedTuple):
   text: str
 
   def same(self, text: str) -> bool:
-    """Whether our text is the disassembler's, which on sm_8x leaves out the memory descriptor, and shows it where bit 101 is set (our VOLATILE)."""
+    """Whether our text is the disassembler's, which on sm_8x leaves out the memory descriptor, and shows it where bit 101 is set (our VOLATILE); it
+    leaves out the lane's register before a base, too, if that is RZ."""
     if self.arch not in ("sm_80", "sm_89"): return text == self.text
     if ".VOLATILE" in text: return text.replace(".VOLATILE", "") == self.text
+    if "LDGSTS" not in text: text = text.replace("[RZ.U32+UR", "[UR")
     return re.sub(r"desc\[UR\w+\](?=\[)", "", text) == self.text
 
 @functools.lru_cache(maxsize=None)

@@ -257,6 +257,16 @@ def constant_part(i: UOp) -> tuple[int, UOp | None]:
   if i.op is Ops.CONST: return i.arg, None
   return (i.src[1].arg, i.src[0]) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (0, i)
 
+RANGE = 1 << 32  # bytes that a number of 32 bits without a sign can name
+
+def short_index(i: UOp | None, size: int, bias: int = 0) -> bool:
+  """Whether an index of elements of so many bytes, or none, is that of a byte in 32 bits without a sign, whatever lane has it. bias: is added."""
+  return i is None or i.vmin + bias >= 0 and (i.vmax + bias + 1) * size <= RANGE
+
+def short_buffer(buffer: UOp) -> bool:
+  """Whether 32 bits without a sign name each byte of a PARAM: the lowest ones of an index do then, as lanes that do access it are within it."""
+  return bool(buffer.arg[1] * buffer.dtype.itemsize <= RANGE)
+
 def gate_of(store: UOp) -> UOp | None:
   """The gate of a STORE; None if it has none, or one that is always true."""
   gate = store.src[2] if len(store.src) > 2 else None

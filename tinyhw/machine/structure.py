@@ -5,9 +5,10 @@ Selection (selection.py) derives from `Structure`; an ISA has the few instructio
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tinyhw.machine.inst import Block, Function, Reg, RegClass
+from tinyhw.machine.liveness import first_jump
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
 HARDWARE = (AxisType.GLOBAL, AxisType.LOCAL)  # ranges that are no loops: the grid, and the lanes of a workgroup
 
 class Loop:
-  """An open loop: where its body starts, the counter, and the variables that it carries. after: set when it may not run at all."""
-  __slots__ = ("body", "counter", "carried", "after")
+  """An open loop: where its body starts, the counter, and the variables that it carries. after: set when it may not run at all.
 
-  def __init__(self, body: Block, counter: Reg, carried: list[UOp]):
-    self.body, self.counter, self.carried = body, counter, carried
+  before: the block that goes to it; made: what was made there to be shared.
+  """
+  __slots__ = ("body", "counter", "carried", "after", "before", "made")
+
+  def __init__(self, body: Block, counter: Reg, carried: list[UOp], before: Block, made: dict[Any, Reg]):
+    self.body, self.counter, self.carried, self.before, self.made = body, counter, carried, before, made
     self.after: Block | None = None
 
 class Structure:
@@ -66,11 +70,26 @@ class Structure:
 
   # ***** loops *****
 
+  def steady(self, value: Reg) -> Loop | None:
+    """The outermost open loop in which a virtual register keeps its value, since it was made before; None if there is none."""
+    return next((loop for loop in self.loops if value.id < loop.counter.id), None)
+
+  def before(self, loop: Loop, make: Callable[[], Reg]) -> Reg:
+    """What `make` makes in this block, made before a loop."""
+    insts, here = loop.before.insts, (self.block, self.made)
+    jumps = insts[first_jump(loop.before):]
+    del insts[len(insts) - len(jumps):]
+    self.block, self.made = loop.before, loop.made
+    made = make()
+    insts += jumps
+    self.block, self.made = here
+    return made
+
   def open_loop(self, u: UOp) -> None:
     """A RANGE that is a loop."""
     start = self.counter(u.dtype)
     body = self.function.new_block(self.block.depth + 1, "loop")
-    loop = Loop(body, self.new(start.cls), [a for a in self.assigned[u] if a in self.values])
+    loop = Loop(body, self.new(start.cls), [a for a in self.assigned[u] if a in self.values], self.block, self.made)
     before = [self.values[a] for a in loop.carried]
     if u.src[0].vmin < 1:
       loop.after = self.function.new_block(self.block.depth, "after")

@@ -104,4 +104,4 @@ def test_every_wait_and_every_cycle_of_a_kernel_is_needed(arch: str) -> None:
     for changed in worse:
       with pytest.raises((MissingWait, MissingHazard)): run_kernel(code, code.text[:at] + encode(inst, changed) + code.text[at + 16:])
       damaged += 1
-  assert damaged > 20
+  assert damaged > 15

@@ -36,6 +36,9 @@ def test_parts() -> None:
   assert texts("add64", r(0, 2), r(2, 2), 0x0000000700000009, p(1)) == ["IADD3 R0, P1, R2, 0x9, RZ", "IADD3.X R1, R3, 0x7, RZ, P1, !PT"]
   assert texts("bytes_of2", r(0), r(4, 4), 0x4410) == ["PRMT R0, R6, 0x4410, RZ"]
   assert texts("load_b64_if", r(4, 2), p(0), r(2, 2), -8) == ["@P0 LDG.E.64 R4, [R2+-0x8]"]
+  assert texts("load_b64_if+UR6", r(4, 2), p(0), r(3), -8) == ["@P0 LDG.E.64 R4, [R3.U32+UR6+-0x8]"]
+  assert texts("store_b128+UR40", r(3), r(4, 4), 0) == ["STG.E.128 [R3.U32+UR40], R4"]
+  assert texts("copy_b128+UR8", r(1), r(2), 16, 32) == ["LDGSTS.E.BYPASS.128 [R1+0x10], [R2.U32+UR8+0x20]"]
 
 def test_rows_over_virtual_registers() -> None:
   function = Function("k")

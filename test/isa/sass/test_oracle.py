@@ -18,7 +18,7 @@ from tinyhw.machine.inst import MInst
 OTHERWISE = re.compile(r"""
   IADD3(\.X)?\ \w+,\ U?PT,\ U?P         # a first carry that is left out
   | \[RZ\.X                            # the scale of RZ
-  | \[RZ\.U32 | \.U32\+URZ            # a register or a base that is zero
+  | LDGSTS.*\.U32\+URZ                # leaves out a base that is zero
   | \[(R\d+\.X\d+\+)?-0x                # a negative address alone is written as unsigned
   | SYNCS\.EXCH.*\[-?0x                # writes URZ before an offset
   | IMAD\.IADD\ .*,\ 0x1,\ -RZ         # calls it a MOV

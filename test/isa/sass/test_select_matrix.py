@@ -78,7 +78,7 @@ def test_factors_are_copied_ahead(arch: str, transposed: bool) -> None:
   kernel = product(16, 8, 512, HALF, dtypes.float32, transposed)
   placed = assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "product"), arch)[2]
   names = [inst.row.name for _, inst, _ in placed]
-  assert "LDGSTS.plain" in names and "DEPBAR.LE" in names and "STS" not in names and "LDG.plain" not in names
+  assert "LDGSTS.U" in names and "DEPBAR.LE" in names and not {"STS", "LDG.U", "LDG.plain"} & set(names)
   assert {control.write for _, inst, control in placed if inst.row.name == "LDGDEPBAR"} == {0}
   assert all(control.write != 0 for _, inst, control in placed if inst.row.name != "LDGDEPBAR")
   check(kernel, arch)
@@ -91,7 +91,7 @@ def test_products_of_bytes(dtype: DType, result: DType, transposed: bool) -> Non
     kernel = product(m, n, k, dtype, result, transposed)
     for arch in ("sm_80", "sm_90"):
       names = [inst.row.name for _, inst, _ in assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "product"), arch)[2]]
-      assert "IMMA.16832" in names and "LDSM" in names and ("LDGSTS.plain" in names) == (transposed and k > 1000)
+      assert "IMMA.16832" in names and "LDSM" in names and ("LDGSTS.U" in names) == (transposed and k > 1000)
     if k < 1000 or transposed: check(kernel, "sm_80")
 
 @pytest.mark.parametrize("m, n, k, transposed", [(4, 32, 4, False), (64, 64, 256, False), (64, 64, 256, True), (37, 50, 40, False)])
@@ -156,7 +156,7 @@ def test_boxes_of_bytes(dtype: DType, result: DType, name: str) -> None:
   kernel = product(64, 64, 512, dtype, result, True).replace(arg=KernelInfo(opts=(*opts_of(64, 1, 128), Opt(OptOps.BOX, 2, 1))))
   optimized = optimize(kernel, of_groups(64, dtype, result))
   names = [inst.row.name for _, inst, _ in assemble(lower(optimized, of_groups(64, dtype, result), "product"), "sm_90")[2]]
-  assert names.count(name) == 4 and "UTMALDG.plain" in names and not {"LDGSTS.plain", "LDG.plain", "STS"} & set(names)
+  assert names.count(name) == 4 and "UTMALDG.plain" in names and not {"LDGSTS.U", "LDGSTS.plain", "LDG.U", "LDG.plain", "STS"} & set(names)
   check(optimized, "sm_90", data_for(kernel), optimized=False, meaning=kernel)
 
 @pytest.mark.parametrize("dtype, result, name", OF_BYTES, ids=[str(dtype) for dtype, _, _ in OF_BYTES])
@@ -196,7 +196,7 @@ def test_shapes_of_tf32(m: int, n: int, k: int, transposed: bool) -> None:
   kernel, caps = product(m, n, k, dtypes.float32, dtypes.float32, transposed), allowing("sm_80")
   optimized = optimize(kernel, caps)
   names = {inst.row.name for _, inst, _ in assemble(lower(optimized, caps, "product"), "sm_80")[2]}
-  assert {"HMMA.1688.TF32", "LDGSTS.plain"} <= names
+  assert {"HMMA.1688.TF32", "LDGSTS.U"} <= names
   data = {slot: [float(round(x)) for x in values] for slot, values in data_for(kernel).items()}
   check(optimized, "sm_80", data, optimized=False, meaning=kernel)
 

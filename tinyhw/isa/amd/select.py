@@ -21,7 +21,7 @@ from tinyhw.isa.amd.capabilities import generation_of
 from tinyhw.isa.amd.select_matrix import Matrices
 from tinyhw.isa.amd.uniform import varying_values
 from tinyhw.machine.inst import Block, Function, Reg, RegClass
-from tinyhw.machine.selection import constant_part, gate_of
+from tinyhw.machine.selection import constant_part, gate_of, short_buffer, short_index
 from tinyhw.machine.structure import LOOSE, origin_of
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -140,8 +140,8 @@ class Selector(Matrices):
     offset, rest = self.offset_of(i, size)
     key = f"global_{kind}_{form}"
     if rest is None: return key, [self.in_vector(0, 4), self.values[buffer]], offset
-    if rest.vmin >= 0 and (rest.vmax + 1) * size <= 1 << 32: return key, [self.scaled(rest, size), self.values[buffer]], offset
-    if buffer.arg[1] * size <= 1 << 32: return key, [self.scaled(i, size), self.values[buffer]], 0   # lanes that do access it are within it
+    if short_index(rest, size): return key, [self.scaled(rest, size), self.values[buffer]], offset
+    if short_buffer(buffer): return key, [self.scaled(i, size), self.values[buffer]], 0
     return key, [self.wide_address(buffer, rest, size), None], offset
 
   def scaled(self, i: UOp, size: int) -> Reg:

@@ -5,9 +5,11 @@ Arguments are in constant bank 0: slots of 8 bytes, addresses of buffers, then i
 (frame.py), as in code of the vendor's compiler. Shared memory is addressed from 0 on (sm_8x) or behind what the system keeps for itself (sm_90),
 which the launch adds to what a kernel wants. Drivers read the same numbers in autogen/nvidia/bank.py.
 
-Global memory is reached by plain 64-bit addresses (LDG and STG without a descriptor). The descriptor that NVIDIA's own code loads from the bank is
-its driver's secret; Mesa's driver, which launches like ours, does without on all generations from sm_70 on, and ptxas itself emits a load without one
-for 16-bit compare-and-swap on sm_80 to sm_90.
+Global memory is reached by addresses without a descriptor: 64 bits in each lane (LDG [R2]), or the beginning of a buffer in two uniform registers to
+which a lane adds 32 bits without a sign (LDG [R2.U32+UR4]). The descriptor that NVIDIA's own code loads from the bank is its driver's secret. Mesa's
+driver, which launches like ours, does without on all generations from sm_73 on: its loads, stores and atomics have a base in two uniform registers
+([R2.64+UR4], often URZ), and ptxas itself emits a load without a descriptor for 16-bit compare-and-swap on sm_80 to sm_90. That .U32 extends with
+zeros, which differs from .64 by a bit, is what its name says; no code of ptxas for sm_80 to sm_90 has it.
 """
 from __future__ import annotations
 from typing import NamedTuple

@@ -70,8 +70,10 @@ def macros_of(arch: str) -> Mapping[str, Macro]:
   return Lazy(found, lambda source: source[0][source[1]])
 
 def macro_of(arch: str, what: str | Macro) -> Macro:
-  """A macro of the texts by its name; one that was made for a single use is itself."""
-  return macros_of(arch)[what] if isinstance(what, str) else what
+  """A macro of the texts by its name, with "+UR4" behind an access with a base; one that was made for a single use is itself."""
+  if not isinstance(what, str): return what
+  name, _, base = what.partition("+")
+  return macros_memory.with_base(macros_of(arch)[name], base) if base else macros_of(arch)[name]
 
 @functools.lru_cache(None)
 def letters_of(arch: str, what: str | Macro) -> tuple[str, ...]:

@@ -1,9 +1,12 @@
 """Macros of memory and of the matrix unit, in the notation that macros.py explains: made of a few lines for each size of an access.
 
 Global memory is reached by plain addresses (abi.py says why). Names: what, then the size: u8 s8 u16 s16 b32 b64 b128;
-"_if" behind: where a predicate is true; a load leaves what was in its register elsewhere.
+"_if" behind: where a predicate is true; a load leaves what was in its register elsewhere. "+UR4" behind: a lane's address is 32 bits without a sign,
+and 64 of UR4 and UR5 are added.
 """
 from __future__ import annotations
+
+from tinyhw.machine.macros import Macro
 
 SIZES = {"u8": (".U8", "v1"), "s8": (".S8", "v1"), "u16": (".U16", "v1"), "s16": (".S16", "v1"), "b32": ("", "v1"), "b64": (".64", "v2"),
          "b128": (".128", "v4")}
@@ -113,6 +116,12 @@ def tf32_rounding(units: int) -> str:
   tests = "".join(f"  FSETP.GEU.AND {letter}, PT, |d.{k}|, 0x7f800000, PT\n" for k, letter in enumerate(letters))
   additions = "".join(f"  @!{letter} IADD3 d.{k}, d.{k}, 0x1000, RZ\n" for k, letter in enumerate(letters))
   return ROUND_TF32.format(units=units, predicates=" ".join(f"{letter}=p" for letter in letters), tests=tests, additions=additions)
+
+def with_base(plain: Macro, base: str) -> Macro:
+  """An access to global memory with a base in uniform registers. base: the first of two, as "UR4"."""
+  line, = plain.lines
+  operands = [("a", access, "v1") if operand == "a" else (operand, access, letters) for operand, access, letters in plain.operands]
+  return plain._replace(operands=tuple(operands), lines=(line.replace("[a+", f"[a.U32+{base}+").replace("[a.64+", f"[a.U32+{base}+"),))
 
 def text() -> str:
   """All of them."""

@@ -1,6 +1,6 @@
 """From a Program to NVIDIA instructions over virtual registers: values, memory, control. Arithmetic is in select_alu.py, conversions in
-select_cast.py, vectors in select_group.py, matrices in select_matrix.py, copies to shared memory in select_copies.py, the pass itself in
-machine/selection.py.
+select_cast.py, vectors in select_group.py, addresses in select_address.py, matrices in select_matrix.py, copies to shared memory in
+select_copies.py, the pass itself in machine/selection.py.
 
 One pass over the program, in order. Every lane computes for itself:
 
@@ -19,13 +19,14 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.branch import JUMP, JUMP_IF
 from tinyhw.isa.sass.capabilities import generation_of
+from tinyhw.isa.sass.select_address import free_pairs
 from tinyhw.isa.sass.select_copies import Copies
 from tinyhw.isa.sass.select_group import memory_bytes
 from tinyhw.isa.sass.select_part import FULL
 from tinyhw.isa.sass.tensor_map import maps_of
 from tinyhw.isa.sass.units import WARP
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
-from tinyhw.machine.selection import constant_part, gate_of, lowest_bits
+from tinyhw.machine.selection import gate_of, lowest_bits
 from tinyhw.machine.structure import spread
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
   from tinyhw.codegen.program import Program
   from tinyhw.machine.target import Target
 
-FARTHEST = 1 << 23  # bytes that an instruction can add to an address, or subtract
 REGISTER_BYTES = 4  # of a lane
 ROOM = 64           # registers beside sums of four warps that addresses of copies may have
 
@@ -55,6 +55,7 @@ class Selector(Copies):
     self.counted = any(u.op is Ops.FETCH and u.src[1].op is Ops.INDEX for u in program.uops)
     sums = max([memory_bytes(u.dtype) // REGISTER_BYTES for u in program.uops if u.op is Ops.MMA and u.arg.panels], default=0)
     self.crowded = registers - sums < ROOM
+    self.bases, self.pairs = {}, free_pairs(program)
 
   # ***** values *****
 
@@ -78,36 +79,13 @@ class Selector(Copies):
 
   # ***** memory *****
 
-  def place(self, index: UOp) -> tuple[str, Reg, int]:
-    """The beginning of a macro's name, an address, and bytes to add to it."""
-    buffer, i = index.src
-    if buffer.op is Ops.DEFINE_LOCAL: return ("shared_", *self.shared_place(index))
-    size, base = buffer.dtype.itemsize, self.values[buffer]
-    more, rest = constant_part(i)
-    if not -FARTHEST <= more * size < FARTHEST: more, rest = 0, i
-    if rest is None: return "", base, more * size
-    value = self.value(rest)
-    wide = rest.dtype.itemsize == 8
-    value = self.in_register(value, 2 if wide else 1)
-    return "", self.once(regs.R[2], "address64" if wide else "address", value, size, base), more * size
-
-  def shared_place(self, index: UOp) -> tuple[Reg, int]:
-    """An address in the block's memory, and bytes to add to it."""
-    buffer, i = index.src
-    size, start = buffer.dtype.itemsize, self.abi.shared + self.offsets[buffer]
-    more, rest = constant_part(i)
-    if rest is None: return regs.RZ, start + more * size
-    value = self.half(self.value(rest), "low") if rest.dtype.itemsize == 8 else self.value(rest)
-    return (self.in_register(value, 1) if size == 1 else self.once(regs.R[1], "shl32", value, size.bit_length() - 1)), start + more * size
-
   def load(self, u: UOp) -> Reg:
-    where, address, offset = self.place(u.src[0])
-    name = f"{where}load_{access_of(u.dtype)}"
+    place, name = self.place(u.src[0]), f"load_{access_of(u.dtype)}"
     cls = self.group_class(u.dtype)
-    if len(u.src) == 1: result = self.op(cls, name, address, offset)
+    if len(u.src) == 1: result = self.op(cls, self.access(place, name), place.register, place.offset)
     else:
       old, result = self.alternative(u.src[2]), self.new(cls)
-      self.emit(f"{name}_if", result, self.value(u.src[1]), address, offset, ties=(old,))
+      self.emit(self.access(place, f"{name}_if"), result, self.value(u.src[1]), place.register, place.offset, ties=(old,))
     return self.op(regs.P, "ne_u32", result, 0) if u.dtype is dtypes.bool else result
 
   def alternative(self, u: UOp) -> Reg:
@@ -128,11 +106,10 @@ class Selector(Copies):
     return self.in_register(self.value(u), 2 if u.dtype.itemsize == 8 else 1)
 
   def store(self, u: UOp) -> None:
-    where, address, offset = self.place(u.src[0])
-    name, value = f"{where}store_{access_of(u.src[1].dtype)}", self.stored(lowest_bits(u.src[1]))
+    place, name, value = self.place(u.src[0]), f"store_{access_of(u.src[1].dtype)}", self.stored(lowest_bits(u.src[1]))
     gate = gate_of(u)
-    if gate is not None: self.emit(f"{name}_if", self.value(gate), address, value, offset)
-    else: self.emit(name, address, value, offset)
+    if gate is not None: self.emit(self.access(place, f"{name}_if"), self.value(gate), place.register, value, place.offset)
+    else: self.emit(self.access(place, name), place.register, value, place.offset)
 
   # ***** control *****
 
@@ -159,7 +136,9 @@ class Selector(Copies):
 
   def barrier(self, u: UOp) -> None: self.emit("barrier")
 
-  def finish(self) -> None: self.emit("end")
+  def finish(self) -> None:
+    self.emit("end")
+    self.begin()
 
   def variable_value(self, variable: UOp, u: UOp) -> Reg:
     if variable.dtype.count > 1: return self.whole(self.group(u))

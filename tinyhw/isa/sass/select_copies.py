@@ -12,9 +12,9 @@ from typing import Any
 
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.abi import Abi
 from tinyhw.isa.sass.branch import JUMP_IF
 from tinyhw.isa.sass.groups import wait_products
+from tinyhw.isa.sass.select_address import BOXES, MAPS
 from tinyhw.isa.sass.select_matrix import Matrices
 from tinyhw.isa.sass.tensor_map import BYTES, Map
 from tinyhw.isa.sass.units import WARP
@@ -24,8 +24,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 NEAREST = 1 << 11       # bytes that LDGSTS can add to an address, or subtract
-PLACES = (20, 24, 28, 32, 36)   # the first of four uniform registers each, for a box that is asked for: those of products are below
-MAPS = range(40, 62, 2) # pairs of them, for the addresses of maps
+PLACES = BOXES[::4]     # the first of four uniform registers each, for a box that is asked for
 SIGNAL_BYTES = 8
 ARRIVALS = 1 << 20      # of which a signal's word has what is missing
 PARITY = 31             # the bit of a number that is a phase's parity
@@ -33,8 +32,6 @@ PARITY = 31             # the bit of a number that is a phase's parity
 class Copies(Matrices):
   """The part of Selector that knows copies. started: those of lanes that are in no group yet: the FETCH, a macro and its operands; boxes: FETCHes of
   no signal yet. maps: of the program, numbered; their addresses are in the slot `maps_slot`. counted: there are groups of lanes' copies."""
-  abi: Abi
-  offsets: dict[UOp, int]
   started: list[tuple[UOp, str, tuple[Any, ...]]]
   boxes: list[UOp]
   maps: dict[Map, int]
@@ -50,16 +47,12 @@ class Copies(Matrices):
       self.boxes.append(u)
       return
     goal, near = self.shared_place(u.src[0])
-    base, far = self.far_place(u.src[1])
+    place = self.place(u.src[1], NEAREST)
     size = u.arg * u.src[0].dtype.itemsize
     gate = [self.value(u.src[2])] if len(u.src) > 2 else []
-    self.started.append((u, f"copy_b{8 * size}{'_if' * len(gate)}", (*gate, goal, base, near, far)))
+    name = self.access(place, f"copy_b{8 * size}{'_if' * len(gate)}")
+    self.started.append((u, name, (*gate, goal, place.register, near, place.offset)))
     if self.crowded: self.start_copies()
-
-  def far_place(self, index: UOp) -> tuple[Reg, int]:
-    """An address in memory, and bytes to add to it that LDGSTS has room for."""
-    _, base, offset = self.place(index)
-    return (base, offset) if -NEAREST <= offset < NEAREST else (self.once(regs.R[2], "add64", base, offset), 0)
 
   def commit(self, u: UOp) -> None:
     """The copies of the group, behind all of their addresses, and what counts them."""
@@ -152,10 +145,6 @@ class Copies(Matrices):
   def go_on(self, block: Block) -> None:
     self.branch(block, [])
     self.enter(block)
-
-  def place(self, index: UOp) -> tuple[str, Reg, int]:
-    """The beginning of a macro's name, an address, and bytes to add to it."""
-    raise NotImplementedError
 
 @functools.lru_cache(None)
 def begin(address: int, signals: int, maps: int) -> Macro:

@@ -6,7 +6,7 @@ import functools
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.matrix import TF32, VECTOR, Unit, every_unit
-from tinyhw.isa.sass.select_packed import Packed
+from tinyhw.isa.sass.select_address import DESCRIPTORS, Addresses
 from tinyhw.machine.inst import Access, Reg
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.structure import element_of
@@ -19,9 +19,8 @@ UNIT_LINES = 16                # the same, of a turned panel of elements of two 
 DESCRIBED_BYTES = 16           # of which a descriptor counts addresses and offsets
 SWIZZLE_128 = 1 << 30          # in the upper half of a descriptor
 PANEL_WORD = SWIZZLE_128 | LINES * LINE_BYTES // DESCRIBED_BYTES   # the upper half: from eight lines to the next ones
-FIRST_UNIFORM = 4              # of the uniform registers that descriptors have, which nothing else uses
 
-class Matrices(Packed):
+class Matrices(Addresses):
   """The part of Selector that knows the matrix unit."""
 
   def multiply(self, u: UOp) -> Reg:
@@ -75,10 +74,6 @@ class Matrices(Packed):
     address, offset = self.shared_place(u.src[0])
     return self.op(self.group_class(u.dtype), f"{'columns' if u.arg else 'rows'}_b{8 * u.dtype.itemsize}", address, offset)
 
-  def shared_place(self, index: UOp) -> tuple[Reg, int]:
-    """An address in the block's memory, and bytes to add to it."""
-    raise NotImplementedError
-
 def whole_of(elements: list[UOp]) -> UOp:
   """The vector that these are all elements of, in order, or one that is made of them."""
   source = elements[0].src[0] if elements[0].op is Ops.GEP else elements[0]
@@ -107,7 +102,7 @@ def product_of_panels(instruction: str, sums: int, times: int, a: tuple[int, int
   made, products = [], []
   turned = ".tnspA" * a[2] + ".tnspB" * b[2]
   for k in range(times):
-    first = FIRST_UNIFORM + 4 * k
+    first = DESCRIPTORS[4 * k]
     made += [f"IADD3 x, a, {a[0] + k * a[1]:#x}, RZ", f"IADD3 y, b, {b[0] + k * b[1]:#x}, RZ", f"UMOV UR{first + 1}, {PANEL_WORD:#x}",
              f"UMOV UR{first + 3}, {PANEL_WORD:#x}", f"R2UR UR{first}, x", f"R2UR UR{first + 2}, y"]
     products.append(f"{instruction} d, gdesc[UR{first}]{turned}, d")
