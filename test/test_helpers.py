@@ -106,6 +106,24 @@ def test_profiling(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
   with Profiling(enabled=False): pass
   assert capsys.readouterr().out == ""
 
+def test_keep_objects_ends_the_youth_of_what_lives() -> None:
+  """And gives what the program froze back to nobody."""
+  code = """
+import gc
+from tinyhw.helpers import keep_objects
+gc.disable()
+young = [[] for _ in range(5000)]
+def youngest(): return sum(type(x) is list for x in gc.get_objects(0))
+assert youngest() >= 5000
+keep_objects()
+assert youngest() < 100 and gc.get_freeze_count() == 0 and any(x is young for x in gc.get_objects(2))
+gc.freeze()
+frozen = gc.get_freeze_count()
+keep_objects()
+assert gc.get_freeze_count() == frozen > 5000
+"""
+  subprocess.run([sys.executable, "-c", code], check=True)
+
 def test_disable_gc() -> None:
   with helpers.disable_gc():
     assert not gc.isenabled()

@@ -313,6 +313,15 @@ class disable_gc(Wrapper):
   def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
     if self.was_enabled: gc.enable()
 
+def keep_objects() -> None:
+  """What lives now will live on: collections of young objects walk it no more, but those of all objects do. Where the program froze objects, nothing.
+
+  For a process that has just loaded a compiler: to walk its tables takes 6 ms, and frees nothing.
+  """
+  if gc.get_freeze_count() < 1000:  # CPython 3.12 itself has frozen some hundreds
+    gc.freeze()
+    gc.unfreeze()
+
 class Timing(Wrapper):
   """Print prefix and the milliseconds it took. on_exit: from the nanoseconds (also in `et`) to more text."""
   def __init__(self, prefix: str = "", on_exit: Callable[[int], str] | None = None, enabled: bool = True) -> None:

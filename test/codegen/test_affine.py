@@ -4,7 +4,7 @@ import random
 from hypothesis import given, strategies as st
 
 from test.codegen.kernels import axis
-from tinyhw.codegen.affine import NOTHING, linear, make, number, total, truth
+from tinyhw.codegen.affine import NOTHING, common_factor, linear, make, number, total, truth
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -67,3 +67,10 @@ def test_linear_and_total_are_inverse() -> None:
   terms, constant = linear(index(Ops.SUB, index(Ops.ADD, index(Ops.MUL, R, 3), 7), S))
   assert terms == {R: 3, S: -1} and constant == 7 and linear(total(terms, constant)) == (terms, constant)
   assert linear(index(Ops.SUB, R, R)) == ({}, 0)
+
+def test_what_a_sum_is_a_multiple_of() -> None:
+  bound = make(Ops.MAX, weakint, (index(Ops.MUL, R, -192), number(-3904)))
+  for u, wanted in ((index(Ops.MUL, R, 12), 12), (index(Ops.ADD, index(Ops.MUL, R, 12), index(Ops.MUL, S, 8)), 4), (bound, 64),
+                    (index(Ops.SUB, index(Ops.MUL, S, 96), bound), 32), (make(Ops.MAX, weakint, (bound, S)), 1)):
+    assert common_factor(linear(u)[0]) == wanted
+  assert common_factor({}) == 0

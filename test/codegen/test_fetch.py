@@ -13,7 +13,7 @@ from tinyhw.codegen.program import Program
 from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.verify import verify
@@ -25,6 +25,15 @@ def lowered(kernel: UOp, local_bytes: int = CAPABLE.local_bytes) -> Program:
   return lower(optimize(kernel, capable), capable, "kernel")
 
 def count(program: Program, op: Ops) -> int: return sum(u.op is op for u in program.uops)
+
+def groups(program: Program) -> int:
+  """Groups of copies, of which those before the loop may be in a loop of their own."""
+  found, times = 0, 1
+  for u in program.uops:
+    if u.op is Ops.RANGE and u.arg[1] is AxisType.LOOP: times = u.src[0].arg
+    if u.op is Ops.END and u.src[0].arg[1] is AxisType.LOOP: times = 1
+    if u.op is Ops.COMMIT: found += times
+  return found
 
 def same(kernel: UOp, program: Program) -> None:
   verify(program, 2)
@@ -38,7 +47,7 @@ def same(kernel: UOp, program: Program) -> None:
 def test_a_product(transposed: bool) -> None:
   kernel = product(16, 8, 1024, dtypes.float16, dtypes.float32, transposed)
   program = lowered(kernel)
-  assert count(program, Ops.COMMIT) == STAGES[0] and [u.arg for u in program.uops if u.op is Ops.WAIT] == [STAGES[0] - 2]
+  assert groups(program) == STAGES[0] and [u.arg for u in program.uops if u.op is Ops.WAIT] == [STAGES[0] - 2]
   assert count(program, Ops.BARRIER) == 1 and not any(u.op is Ops.STORE and u.src[0].src[0].op is Ops.DEFINE_LOCAL for u in program.uops)
   order = [u.op for u in program.uops]
   loop = max(at for at, u in enumerate(program.uops) if u.op is Ops.RANGE)
@@ -49,13 +58,13 @@ def test_arrays_are_as_many_as_fit() -> None:
   kernel = product(16, 8, 1024, dtypes.float16, dtypes.float32)
   for local_bytes, stages in ((100 << 10, 4), (5200, 2), (2100, 0)):
     program = lowered(kernel, local_bytes)
-    assert count(program, Ops.COMMIT) == stages
+    assert groups(program) == stages
     same(kernel, program)
 
 def test_no_more_than_there_are_iterations() -> None:
   for k, commits in ((64, 0), (128, 2), (192, 2), (256, 4)):   # iterations of 64 steps
     program = lowered(product(16, 8, k, dtypes.float16, dtypes.float32))
-    assert count(program, Ops.COMMIT) == commits, k
+    assert groups(program) == commits, k
 
 def test_what_is_computed_before_it_is_stored_is_stored() -> None:
   out, a, b = UOp.param(0, dtypes.float32, 128), UOp.param(1, dtypes.float32, 16 * 512), UOp.param(2, dtypes.float16, 512 * 8)
@@ -75,6 +84,13 @@ def test_lanes_of_a_batch_meet_before_arrays_are_filled_again() -> None:
   kernel = UOp.sink(out.index(i * 8 + j).store((left.cast(dtypes.float32) * right.cast(dtypes.float32)).reduce(Ops.ADD, batch, x), i, j))
   same(kernel, lowered(kernel))
 
+def test_several_first_fillings_are_a_loop() -> None:
+  """Their code is there once, however many they are."""
+  for stages, loops, copies in ((4, 1, 2), (2, 0, 2)):
+    program = lowered(product(16, 8, 1024, dtypes.float16, dtypes.float32), (100 << 10) if stages == 4 else 5200)
+    assert groups(program) == stages and count(program, Ops.COMMIT) == copies
+    assert sum(u.op is Ops.RANGE and u.arg[1] is AxisType.LOOP for u in program.uops) == loops
+
 def test_targets_without_such_copies_have_none() -> None:
   capable = replace(CAPABLE, copies=())
   program = lower(optimize(product(16, 8, 1024, dtypes.float16, dtypes.float32), capable), capable, "kernel")
@@ -86,7 +102,7 @@ def test_products_of_all_sizes_are_fetched_by_four_waves(arch: str, n: int) -> N
   """None of them copies so much that a lane's turns are a loop of their own, which cannot be done ahead; and waves are enough to hide each other."""
   capable = capabilities(arch)
   program = lower(optimize(product(n, n, n, dtypes.float16, dtypes.float32), capable), capable, "kernel")
-  assert program.lanes == 128 and count(program, Ops.COMMIT) == STAGES[0] and 2 * program.local_bytes <= capable.local_bytes
+  assert program.lanes == 128 and groups(program) == STAGES[0] and 2 * program.local_bytes <= capable.local_bytes
 
 @pytest.mark.parametrize("n", (1024, 4096))
 @pytest.mark.parametrize("transposed", (False, True))
@@ -95,7 +111,7 @@ def test_products_that_read_local_memory_themselves_may_go_on(n: int, transposed
   capable = capabilities("sm_90")
   program = lower(optimize(product(n, n, n, dtypes.float16, dtypes.float32, transposed), capable), capable, "kernel")
   assert count(program, Ops.PANEL) == 2 and program.lanes % 128 == 0 and count(program, Ops.STORE) > 0
-  assert count(program, Ops.COMMIT) == STAGES[0] - 1 and [u.arg for u in program.uops if u.op is Ops.WAIT] == [(STAGES[0] - 3, 1)]
+  assert groups(program) == STAGES[0] - 1 and [u.arg for u in program.uops if u.op is Ops.WAIT] == [(STAGES[0] - 3, 1)]
   assert program.local_bytes <= capable.local_bytes and all(u.arg[1] * u.dtype.itemsize % 1024 == 0 for u in program.uops if u.op is Ops.DEFINE_LOCAL)
 
 def test_with_two_arrays_all_products_are_done_first() -> None:
@@ -104,4 +120,17 @@ def test_with_two_arrays_all_products_are_done_first() -> None:
   matrix = [Opt(OptOps.MATRIX, axis, size) for axis, size in enumerate((64, 256, 64))]
   opts = (*matrix, Opt(OptOps.LOCAL, 0, 2), Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1))
   program = lower(optimize(kernel.replace(arg=KernelInfo(opts=opts)), capable), capable, "kernel")
-  assert count(program, Ops.COMMIT) == 2 and [u.arg for u in program.uops if u.op is Ops.WAIT] == [(0, 0)]
+  assert groups(program) == 2 and [u.arg for u in program.uops if u.op is Ops.WAIT] == [(0, 0)]
+
+@pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
+@pytest.mark.parametrize("transposed", (False, True))
+def test_copies_of_an_iteration_differ_in_a_constant(arch: str, transposed: bool) -> None:
+  """Each factor has one place in memory and at most two in local memory (the swizzle's halves), from which the others are so many elements away."""
+  capable = capabilities(arch)
+  program = lower(optimize(product(4096, 4096, 4096, dtypes.float16, dtypes.float32, transposed), capable), capable, "kernel")
+  loop = program.uops[max(at for at, u in enumerate(program.uops) if u.op is Ops.WAIT):]
+  copies = [u for u in loop if u.op is Ops.FETCH]
+  def base(index: UOp) -> tuple[UOp, UOp]:
+    at = index.src[1]
+    return index.src[0], at.src[0] if at.op is Ops.ADD and at.src[1].op is Ops.CONST else at
+  assert len(copies) >= 8 and len({base(u.src[1]) for u in copies}) == 2 and len({base(u.src[0]) for u in copies}) <= 3

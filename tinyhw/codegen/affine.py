@@ -39,6 +39,15 @@ def linear(u: UOp) -> tuple[dict[UOp, int], int]:
   if 0 in terms.values(): terms = {t: c for t, c in terms.items() if c}
   return terms, constant
 
+def common_factor(terms: dict[UOp, int]) -> int:
+  """What a sum of terms is always a multiple of; 0 if there are none. A greater one of two is as good as both: the last tile begins so."""
+  return math.gcd(*[c * (math.gcd(*map(factor_of, t.src)) if t.op is Ops.MAX else 1) for t, c in terms.items()])
+
+def factor_of(u: UOp) -> int:
+  """What an expression is always a multiple of."""
+  terms, constant = linear(u)
+  return math.gcd(constant, common_factor(terms))
+
 def total(terms: dict[UOp, int], constant: int) -> UOp:
   """The sum that `linear` takes apart."""
   result: UOp | None = None

@@ -2,7 +2,7 @@
 
 A loop that fills local memory with what lies in memory as it is, then waits for all lanes, then computes, becomes
 
-  the first stages - 1 fillings are started, each a group
+  the first stages - 1 fillings are started, each a group (in a loop of their own, if they are several)
   for each iteration: wait for the oldest group; all lanes meet; start the filling of the iteration stages - 1 further on; compute
 
 with `stages` copies of each array, of which iteration i has number i % stages. One meeting of all lanes is enough: it says that everybody's part of
@@ -73,7 +73,8 @@ def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[
       if load.src[0].arg[0] in written: return []
       found.append(Fill(u, u.src[0], load, None))
       continue
-    if load.op is not Ops.LOAD or len(load.src) > 1 or load.dtype.itemsize not in sizes or load.src[0].src[0].op is not Ops.PARAM: return []
+    if load.op is not Ops.LOAD or load.dtype.itemsize not in sizes or load.src[0].src[0].op is not Ops.PARAM: return []
+    if len(load.src) > 1 and load.src[1:2] != u.src[2:]: return []   # what is not loaded must not be stored
     if load.src[0].src[0].arg[0] in written or u.src[0].src[0].op is not Ops.DEFINE_LOCAL: return []
     fill = Fill(u, u.src[0], load.src[0], u.src[2] if len(u.src) > 2 else None)
     found.append(fill)
@@ -110,7 +111,7 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
   if signals is not None: copier.visible.add(signals)
   before: list[UOp] = [UOp(Ops.BARRIER)] if in_loop(uops[:body.start]) else []
   if signals is not None: before += [UOp(Ops.SIGNALS, dtypes.void, (signals,)), UOp(Ops.BARRIER)]
-  for k in range(distance): before += filled(copier, filling, copier.put(UOp.const(counter.dtype, k)), UOp.const(dtypes.int32, k), None)
+  before += first_fillings(copier, filling, distance, stages)
   copier.visible.update((counter, *inside))
   phase = phase_of(copier, signals, counter, stages) if signals is not None else ()
   start = [*copier.made, UOp(Ops.WAIT, dtypes.void, phase, awaited(distance - 1 if signals is None else 0, late, going)), UOp(Ops.BARRIER)]
@@ -127,6 +128,18 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
   gone = {fill.store for fill in fills}
   kept = [u for u in inside if u not in gone and u.op is not Ops.BARRIER]
   return [*with_signals([arrays.get(u, u) for u in uops[:body.start]], signals), *before, counter, *start, *kept, *inner, *rest]
+
+def first_fillings(copier: Copier, filling: Filling, number: int, stages: int) -> list[UOp]:
+  """Those that are started before the loop: several in a loop of their own, as code that runs once is to be short."""
+  counter = filling.counter
+  if number == 1: return filled(copier, filling, copier.put(UOp.const(counter.dtype, 0)), UOp.const(dtypes.int32, 0), None)
+  end = copier.put(UOp.const(counter.dtype, number))
+  before, copier.made, outside = copier.made, [], set(copier.visible)
+  first = UOp(Ops.RANGE, counter.dtype, (end,), (1 + max(u.arg[0] for u in copier.known if u.op is Ops.RANGE), AxisType.LOOP))
+  copier.visible.add(first)
+  inside = filled(copier, filling, first, slot_of(copier, first, stages), None)
+  copier.visible = outside
+  return [*before, first, *inside, UOp(Ops.END, dtypes.void, (first,))]
 
 def awaited(left: int, late: bool, going: int) -> int | tuple[int, int]:
   """The argument of a WAIT: groups of copies that are left, and of products, where those may go on."""

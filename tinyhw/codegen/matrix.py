@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tinyhw.codegen.affine import linear, make, number
+from tinyhw.codegen.affine import common_factor, linear, make, number
 from tinyhw.codegen.boxes import MOST_LINES, Tensor, boxes_of, tensor_of, weights
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.tiling import Opt, OptOps, substitute
@@ -313,13 +313,22 @@ def position(digits: list[UOp], side: Side) -> UOp:
   for digit, r in zip(digits, side.parts): total = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (total, r.src[0])), digit))
   return total
 
-def digits_of(at: UOp, side: Side) -> dict[UOp, UOp]:
-  """The other way: its digits."""
+def digits_of(at: UOp, side: Side, x: UOp) -> dict[UOp, UOp]:
+  """The other way: its digits, for a factor, or the number itself as the last of them, if that makes no difference to the factor."""
+  if in_a_row(x, side): return {**dict.fromkeys(side.parts[:-1], number(0)), side.parts[-1]: at}
   found: dict[UOp, UOp] = {}
   for r in reversed(side.parts):
     found[r] = make(Ops.MOD, weakint, (at, r.src[0])) if r is not side.parts[0] else at
     at = make(Ops.IDIV, weakint, (at, r.src[0]))
   return found
+
+def in_a_row(x: UOp, side: Side) -> bool:
+  """Does memory that a factor is loaded from have the rows (columns, steps) of a tile at one distance from each other?"""
+  if x.op is not Ops.LOAD or len(x.src) > 1: return False
+  terms, _ = linear(x.src[0].src[1])
+  distance = terms.get(side.parts[-1], 0)
+  if any(terms.pop(r, 0) != distance * weight for r, weight in weights(side.parts).items()): return False
+  return not any(r in term.ranges for term in terms for r in side.parts)
 
 class Pieces(NamedTuple):
   """How a factor is cut for copying: a lane has blocks of so many rows (or columns) by so many steps; `row` of them side by side, then along the
@@ -333,9 +342,13 @@ def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int) -> Pieces:
   itemsize = x.dtype.itemsize
   wide, most = PIECE_BYTES // itemsize, max(side.size * tile.step.size // workgroup, 1)
   if lies(x, tile.steps, wide) or not lies(x, side.parts[-1], wide):
-    return Pieces(1, math.gcd(wide, tile.step.size, most), 1)
-  high = math.gcd(wide, side.size, most)
-  return Pieces(high, math.gcd(wide // 2, tile.step.size, most // high), math.gcd(SEGMENT_BYTES // (high * itemsize), side.size // high))
+    return Pieces(1, part_of(math.gcd(wide, tile.step.size), most), 1)
+  high = part_of(math.gcd(wide, side.size), most)
+  return Pieces(high, part_of(math.gcd(wide // 2, tile.step.size), most // high), math.gcd(SEGMENT_BYTES // (high * itemsize), side.size // high))
+
+def part_of(size: int, most: int) -> int:
+  """The largest divisor of a size that is no more than `most`."""
+  return max(d for d in range(1, max(min(size, most), 1) + 1) if size % d == 0)
 
 def lies_along(index: UOp, r: UOp, most: int) -> bool:
   """Do the first elements along a range, up to so many, lie beside each other in memory?"""
@@ -371,18 +384,27 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array | PanelArray,
   at = turn
   for r in lanes: at = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (at, r.src[0])), r))
   gate = make(Ops.CMPLT, dtypes.bool, (at, number(blocks)))
-  at = make(Ops.MOD, weakint, (at, number(blocks)))   # lanes without a block of their own load another's, and store nothing
+  idle = isinstance(array, PanelArray)   # lanes without a block of their own load nothing; elsewhere another's, so that loads need no gate
+  if not idle: at = make(Ops.MOD, weakint, (at, number(blocks)))
   across = number(tile.step.size // cut.wide)
   near, rest = make(Ops.MOD, weakint, (at, number(cut.row))), make(Ops.IDIV, weakint, (at, number(cut.row)))
-  step = make(Ops.ADD, weakint, (times(make(Ops.MOD, weakint, (rest, across)), cut.wide), along))
-  row = make(Ops.ADD, weakint, (times(make(Ops.IDIV, weakint, (rest, across)), cut.row), near))
+  outer = number(0)
+  if cut.row * cut.high < side.size: outer, rest = (make(op, weakint, (rest, across)) for op in (Ops.IDIV, Ops.MOD))
+  step = make(Ops.ADD, weakint, (times(rest, cut.wide), along))
+  row = make(Ops.ADD, weakint, (times(outer, cut.row), near))
   row = make(Ops.ADD, weakint, (times(row, cut.high), down))
-  value = substitute(x, {**digits_of(row, side), **digits_of(step, tile.step)})
+  value = substitute(x, {**digits_of(row, side, x), **digits_of(step, tile.step, x)})
   local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, array.size(side.size, tile.step.size)))
   place = UOp(Ops.INDEX, x.dtype, (local, array.place(packed_place(row, array.digits), step)))
   copies = side_by_side(value, place, along) or side_by_side(value, place, down) or [(value, place)]
+  if idle: copies = [(gated(what, gate), to) for what, to in copies]
   stores = [make(Ops.STORE, dtypes.void, (to, what, gate, turn, *[r for r in (down, along) if r in to.ranges], *lanes)) for what, to in copies]
   return UOp(Ops.AFTER, x.dtype, (local, *stores))
+
+def gated(value: UOp, gate: UOp) -> UOp:
+  """A value whose loads are done only where a gate is open."""
+  loads = [u for u in value.toposort() if u.op is Ops.LOAD]
+  return value.substitute({u: make(Ops.LOAD, u.dtype, (u.src[0], gate, UOp.const(u.dtype, 0))) for u in loads if len(u.src) == 1})
 
 def side_by_side(value: UOp, place: UOp, r: UOp) -> list[tuple[UOp, UOp]]:
   """What is copied to a place for each point of a range as few vectors and their places, where that lies along it in memory and in local memory,
@@ -400,4 +422,4 @@ def multiple_along(index: UOp, r: UOp, length: int) -> int:
   """The most elements, a divisor of `length`, that lie beside each other along a range, and begin at multiples of their number."""
   terms, constant = linear(index)
   if terms.pop(r, 0) != 1 or any(r in term.ranges for term in terms): return 1
-  return math.gcd(length, constant, *terms.values())
+  return math.gcd(length, constant, common_factor(terms))

@@ -104,6 +104,7 @@ class Copier:
 
   def __init__(self, uops: list[UOp], body: Body):
     self.known, self.made = set(uops), list[UOp]()
+    self.tagged: dict[UOp, UOp] = {}   # nodes that stand out of reach, and those in their place
     scopes: list[list[UOp]] = [[]]
     for u in uops[:body.start]:
       if u.op in _CLOSING: scopes.pop()
@@ -115,7 +116,8 @@ class Copier:
   def put(self, u: UOp) -> UOp:
     """A node, made here if none like it can be used. What stands elsewhere, out of reach, has a tag to tell it apart."""
     if u in self.visible: return u
-    if u in self.known: u = UOp(u.op, u.dtype, u.src, u.arg, f"early {len(self.known)}")
+    if self.tagged.get(u) in self.visible: return self.tagged[u]
+    if u in self.known: self.tagged[u] = u = UOp(u.op, u.dtype, u.src, u.arg, f"early {len(self.known)}")
     self.known.add(u)
     self.visible.add(u)
     self.made.append(u)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tinyhw import trace
 from tinyhw.codegen.access import gate_of
-from tinyhw.codegen.affine import linear, make, number
+from tinyhw.codegen.affine import common_factor, linear, make, number
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
@@ -46,7 +46,7 @@ def access_of(u: UOp, sums: Sums, aligned: bool = False, truths: bool = False) -
   base, last = (i.src[0], i.src[1].arg) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (i, 0)
   if base not in sums:
     terms, more = linear(base)
-    sums[base] = frozenset(terms.items()), more, math.gcd(*terms.values())
+    sums[base] = frozenset(terms.items()), more, common_factor(terms)
   shared, more, factor = sums[base]
   rest: tuple[object, ...] = u.src[1:] if u.op is Ops.LOAD else u.src[2:]
   gate = gate_of(u)

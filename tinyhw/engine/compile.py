@@ -16,7 +16,7 @@ from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, DEBUG, NOOPT,
 from tinyhw.device import Device, on_disk
 from tinyhw.engine.disk import refusal
 from tinyhw.errors import DeviceError
-from tinyhw.helpers import disable_gc
+from tinyhw.helpers import disable_gc, keep_objects
 from tinyhw.machine.code import Code
 from tinyhw.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import AxisType, Ops
@@ -60,6 +60,7 @@ class Compiled(NamedTuple):
   bytes_moved: sint
 
 _versions: dict[str, str] = {}
+_loaded_for: set[str] = set()  # architectures that a kernel was compiled for
 
 def kernel_name(sink: UOp) -> str:
   """A name from what a kernel does: r or E (it reduces, or not), the number of its stores beyond one, the sizes of its loops; or the one it has."""
@@ -122,7 +123,10 @@ def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
     key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {measured(device)} {mode()}"
     found = diskcache_get("code", key)
     if isinstance(found, Compiled): return found
-  with disable_gc(): made = _compile(sink, arch, device)
+  with disable_gc():
+    made = _compile(sink, arch, device)
+    if arch not in _loaded_for: keep_objects()  # the backend's modules and tables
+    _loaded_for.add(arch)
   if key is not None: diskcache_put("code", key, made)
   return made
 

@@ -24,12 +24,12 @@ MATRIX_ARCHS = (*ARCHS, "gfx950")
 UNITS = [(arch, unit) for arch in MATRIX_ARCHS for unit in units(generation_of(arch))]
 NAMES = [f"{arch}-{unit.key}" for arch, unit in UNITS]
 
-def product(m: int, n: int, k: int, operand: DType, result: DType, transposed: bool = False) -> UOp:
-  """out[i, j] = sum over x of a[i, x] * b[x, j]."""
+def product(m: int, n: int, k: int, operand: DType, result: DType, transposed: bool = False, turned: bool = False) -> UOp:
+  """out[i, j] = sum over x of a[i, x] * b[x, j]. transposed: b lies along x in memory; turned: a lies along i."""
   out, a, b = UOp.param(0, result, m * n), UOp.param(1, operand, m * k), UOp.param(2, operand, k * n)
   i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
-  right = b.index(j * k + x if transposed else x * n + j).load()
-  return UOp.sink(out.index(i * n + j).store((a.index(i * k + x).load().cast(result) * right.cast(result)).reduce(Ops.ADD, x), i, j))
+  left, right = a.index(x * m + i if turned else i * k + x).load(), b.index(j * k + x if transposed else x * n + j).load()
+  return UOp.sink(out.index(i * n + j).store((left.cast(result) * right.cast(result)).reduce(Ops.ADD, x), i, j))
 
 @pytest.mark.parametrize("arch, unit", UNITS, ids=NAMES)
 def test_layouts_have_the_registers_of_the_instruction(arch: str, unit: Unit) -> None:

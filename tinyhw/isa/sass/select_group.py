@@ -33,7 +33,9 @@ class Groups(Casts):
   def joined(self, u: UOp) -> Reg: return self.packed(u.dtype, list(u.src) * (u.dtype.count // len(u.src)))
 
   def filled(self, dtype: DType, number: Any) -> Reg:
-    return self.gathered(self.group_class(dtype), [(word, k) for word in constant_words(dtype, number) for k in range(4)])
+    cls, words = self.group_class(dtype), constant_words(dtype, number)
+    if cls.units % 2 == 0 and not any(words): return self.op(cls, zeros(cls.units))
+    return self.gathered(cls, [(word, k) for word in words for k in range(4)])
 
   def part_of(self, u: UOp) -> Reg:
     (source, first), scalar = origin_of(u), u.dtype.scalar()
@@ -154,6 +156,11 @@ def gathering(units: tuple[int, ...], places: tuple[tuple[int, int], ...]) -> Ma
     else: lines += [permutation("t", word[:2], units), permutation(goal, word[2:], units), f"PRMT {goal}, t, 0x5410, {goal}"]
   if any(line.startswith("PRMT t") for line in lines): operands.append(("t", Access.WRITE, "v1"))
   return Macro("gather", tuple(operands), 1 + len(units), tuple(lines))
+
+@functools.lru_cache(None)
+def zeros(units: int) -> Macro:
+  """A macro that clears a group, two registers at once."""
+  return Macro("zeros", (("d", Access.WRITE, f"v{units}"),), 1, tuple([f"IMAD.WIDE {part('d', k)}, RZ, RZ, RZ" for k in range(0, units, 2)]))
 
 def named(word: tuple[int, int], units: tuple[int, ...]) -> str:
   """A word of a source in the text of a macro."""
