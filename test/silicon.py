@@ -21,6 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "support"), str(HERE.parent)]
 
+import silicon_calls as calls  # noqa: E402
 import silicon_capture as capture  # noqa: E402
 import silicon_launch as launch  # noqa: E402
 import silicon_numbers as numbers  # noqa: E402
@@ -40,13 +41,14 @@ STORES = f"variant: {next(iter(launch.VARIANTS))}"
 VARIANTS = [Step(f"variant: {name}", "does a kernel run with this", 15, launch.variant, (name,)) for name in launch.VARIANTS]
 STEPS = (
   Step("files", "which files and nodes of the kernel's driver are there, and who may open them", 30, system.files_and_nodes),
-  Step("doctor", "what keeps the GPU from being driven", 20, system.examined),
-  Step("version", "does the driver tell the version that its module has", 20, system.version),
+  Step("doctor", "what keeps the GPU from being driven", 15, system.examined),
+  Step("version", "does the driver tell the version that its module has", 10, system.version),
   Step("cards", "which GPUs are there, of which classes", 20, system.cards),
   Step("controls", "which controls are answered", 20, system.controls),
   Step("objects", "which objects can be made and mapped", 20, system.objects),
   Step("library", "do kernels run through the vendor's library", 60, launch.selftest, ("NV:CUDA",)),
   Step("capture", "what does the vendor's library tell the GPU for one of our kernels, and what differs from ours", 45, capture.library),
+  Step("calls of the library", "what does the vendor's library ask the kernel's driver for", 25, calls.library),
   Step("products of the library", "are products of all types right through the vendor's library", 40, numbers.products, ("NV:CUDA",)),
   Step("suite of the library", "does a share of the tensor suite pass through the vendor's library", 45, programs.suite, ("NV:CUDA", SHARE, 40)),
   Step("raw", "how far does our own driver come", 90, launch.selftest, ("NV",)),
@@ -111,7 +113,8 @@ def main() -> int:
   print(" ".join(f"{key}={value}" for key, value in heading().items() if value), flush=True)
   log = KernelLog(("NVRM", "Xid", "nvidia"))
   if log.why: print(f"the kernel's log is not read: {log.why}")
-  saved(path, [], "not yet")
+  try: saved(path, [], "not yet")
+  except OSError as error: raise SystemExit(f"silicon.py: {path} cannot be written ({error.strerror}); say where with --json") from error
   with system.held():
     results = ask_all(steps, [sys.executable, os.path.abspath(__file__)], 60 * options.minutes, tell,
                       lambda known: saved(path, known, "not yet"), None if EMULATE.value else log)

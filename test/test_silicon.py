@@ -3,6 +3,7 @@ import ctypes
 import importlib
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import silicon_calls as calls
 import silicon_capture as capture
 import silicon_frame as frame
 import silicon_launch as launch
@@ -208,6 +210,7 @@ def test_the_first_kernel_of_a_process_is_timed() -> None:
 
 def test_what_was_found_is_shown() -> None:
   assert show({"a": 1, "b": [1, 2], "c": {"d": "e"}}) == "\n    a: 1\n    b: 1, 2\n    c: \n      d: e"
+  assert show(list(range(30))).endswith("23, 24, and 5 more, which the file has")
   assert answer.__doc__ and show(["x" * 61]) == "\n    " + "x" * 61
 
 # **** the capture ****
@@ -243,6 +246,48 @@ def test_mappings_are_read_in_pieces() -> None:
   pieces = list(capture.pieces(capture.Region(ctypes.addressof(own), len(own), "memory")))
   assert len(pieces) == 2 and pieces[1][1][0] == 7 and len(pieces[0][1]) == capture.PIECE + qmd.BYTES[9]
   assert all(region.size <= capture.MOST_BYTES for region in capture.regions(every=True)) and capture.regions(every=True)
+
+# **** calls ****
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="calls are followed on x86-64")
+def test_calls_of_the_c_library_are_followed() -> None:
+  """In a process of its own, whose code is changed: what a call answers comes back, and its errors do."""
+  program = f"import sys; sys.path[:0] = [{str(ROOT / 'test/support')!r}, {str(ROOT)!r}]\n" + """
+import fcntl, os, termios, silicon_calls
+def told(call, file, number, argument):
+  status = call()
+  seen.append((file, number, status))
+  return status
+seen = []
+read, write = os.pipe()
+os.write(write, b"12345")
+hook = silicon_calls.Hook(told)
+assert fcntl.ioctl(read, termios.FIONREAD, bytes(4)) == (5).to_bytes(4, "little")
+try: fcntl.ioctl(read, termios.TCGETS, bytes(64))
+except OSError as error: assert error.errno == 25, error
+else: assert False
+hook.close()
+fcntl.ioctl(read, termios.FIONREAD, bytes(4))
+assert seen == [(read, termios.FIONREAD, 0), (read, termios.TCGETS, -1)], seen
+"""
+  done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+  assert done.returncode == 0, done.stdout + done.stderr
+
+def test_calls_are_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+  told, s = calls.Told((580, 142)), calls.rm.structures((580, 142))
+  files = {"8": "/dev/nvidia-uvm", "9": "/dev/null"}
+  monkeypatch.setattr(os, "readlink", lambda path: files.get(path[-1], "/dev/nvidiactl"))
+  parameters = s.ChannelGroupParams(hVASpace=0x55, engineType=1)
+  request = s.RmAlloc(hClass=0xA06C, hObjectNew=7, pAllocParms=ctypes.addressof(parameters), paramsSize=ctypes.sizeof(parameters))
+  def words(file: int, number: int, argument: ctypes.Structure) -> str: return told.words(file, number, ctypes.addressof(argument))
+  assert words(3, s.RmAlloc.REQUEST, request).endswith(": ChannelGroupParams hVASpace=0x55 engineType=0x1")
+  request.hClass = 0x1234
+  assert words(3, s.RmAlloc.REQUEST, request).endswith(": 000000000000000055000000010000000000000000000000"[:2 + 2 * ctypes.sizeof(parameters)])
+  assert words(3, s.RegisterFd.REQUEST, s.RegisterFd(ctl_fd=5)) == "RegisterFd ctl_fd=0x5 [/dev/nvidiactl]"
+  assert words(8, 73, s.UvmCreateExternal(base=0x1000, length=0x2000)) == "UvmCreateExternal base=0x1000 length=0x2000"
+  assert words(9, 73, s.UvmCreateExternal()) == ""
+  kept = s.RegisterFd(ctl_fd=5)
+  assert told(lambda: -1, 3, s.RegisterFd.REQUEST, ctypes.addressof(kept)) == -1 and told.lines[-1].endswith("[/dev/nvidiactl] -> -1")
 
 # **** the whole, on a virtual card ****
 
@@ -305,6 +350,8 @@ def test_what_cannot_be_measured_does_not_end_the_rest(tmp_path: Path, monkeypat
 def test_steps_are_named_right(tmp_path: Path) -> None:
   done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--only", "nothing"], capture_output=True, text=True)
   assert done.returncode == 1 and "no step is called 'nothing'; there are files, doctor" in done.stderr
+  done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--json", str(tmp_path / "no/a.json")], capture_output=True, text=True)
+  assert done.returncode == 1 and done.stderr.endswith("a.json cannot be written (No such file or directory); say where with --json\n")
   done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--list"], capture_output=True, text=True)
   assert done.returncode == 0 and "what does the vendor's library tell the GPU" in done.stdout
 

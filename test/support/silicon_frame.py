@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from tinyhw.errors import TinyError
 
 OK, FAILED, ABSENT, CRASHED, LATE, NOT_ASKED, ASKED = "ok", "FAILED", "absent", "CRASHED", "LATE", "not asked", "being asked"
+MOST_SHOWN = 25        # entries of a list in the report
 TAIL = 6000            # characters of a step's output that are kept
 LOOK_SECONDS = 1.0     # between two looks at what a step has told
 END_SECONDS = 5.0      # that a process gets to end when it is killed: one that waits in the kernel may not
@@ -171,9 +172,11 @@ def ask_all(steps: Sequence[Step], command: Sequence[str], seconds: float, tell:
 # **** the report ****
 
 def show(value: Any, indent: int = 4) -> str:
-  """What was found, for people: short values in a line, others below each other."""
+  """What was found, for people: short values in a line, others below each other; of long lists the beginning, since the file has all."""
   pad = " " * indent
   if isinstance(value, dict): return "".join(f"\n{pad}{key}: {show(item, indent + 2)}" for key, item in value.items())
+  if isinstance(value, (list, tuple)) and len(value) > MOST_SHOWN:
+    value = [*value[:MOST_SHOWN], f"and {len(value) - MOST_SHOWN} more, which the file has"]
   if isinstance(value, (list, tuple)) and any(isinstance(item, (dict, list)) or len(str(item)) > 60 for item in value):
     return "".join(f"\n{pad}{show(item, indent + 2)}" for item in value)
   if isinstance(value, (list, tuple)): return ", ".join(map(str, value))
