@@ -33,7 +33,7 @@ MAY_IMPORT = {name: names.split() for name, names in {
   "tinyhw.selftest.command": f"{BASE} tinyhw.device tinyhw.isa tinyhw.selftest",
   **{f"tinyhw.drivers.{name}": f"{BASE} tinyhw.autogen tinyhw.drivers tinyhw.device tinyhw.machine.code tinyhw.selftest.frame"
      for name in ("gpu.bench", "gpu.selftest", "gpu.selftest_kernels", "amd.selftest", "amd.selftest_kernels", "cpu.selftest", "nvidia.selftest",
-                  "nvidia.selftest_boxes", "nvidia.selftest_kernels")},
+                  "nvidia.selftest_bases", "nvidia.selftest_boxes", "nvidia.selftest_kernels")},
   "tinyhw.emulator": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.codegen.program tinyhw.isa tinyhw.autogen tinyhw.drivers",
   **dict.fromkeys((*(f"tinyhw.engine.{name}" for name in ("jit", "jit_gradients", "jit_views", "replay", "structure", "surroundings")),
                    "tinyhw.tensor", "tinyhw.methods", "tinyhw.gradient", "tinyhw.function", "tinyhw.nn", "tinyhw.llm"),

@@ -14,7 +14,7 @@ from tinyhw.drivers.gpu.bench import Bench
 from tinyhw.drivers.gpu.selftest import GpuSession, clock_step, let_go, memory_step, pinned_step, side_by_side_step
 from tinyhw.drivers.gpu.selftest_kernels import Texts
 from tinyhw.drivers.linux.files import Mapping
-from tinyhw.drivers.nvidia import selftest_boxes, selftest_kernels
+from tinyhw.drivers.nvidia import selftest_bases, selftest_boxes, selftest_kernels
 from tinyhw.drivers.nvidia.card import HOST, RING, USER, VRAM, Card, opened
 from tinyhw.drivers.nvidia.channel import Channel, make_channels
 from tinyhw.drivers.nvidia.commands import Commands
@@ -113,7 +113,7 @@ class NVSession(GpuSession):
     assert self.card is not None
     return str(self.card.kept.memories) if self.card.kept is not None else ""
 
-  def first(self) -> Sequence[Step]: return (*SYSTEM, *selftest_kernels.STEPS, selftest_boxes.STEP)
+  def first(self) -> Sequence[Step]: return (*SYSTEM, *selftest_kernels.STEPS, selftest_bases.STEP, selftest_boxes.STEP)
   def last(self) -> Sequence[Step]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.VERY_LAST)
 
 class CudaSession(GpuSession):
@@ -126,7 +126,8 @@ class CudaSession(GpuSession):
     return selftest_kernels.kernel(self.tools.assemble, self.device.chip, text, name, arguments, lanes, words, **fields)
 
   def spill_bytes(self) -> int: return 0
-  def first(self) -> Sequence[Step]: return (OPENS, *(step for step in selftest_kernels.STEPS if step.name not in OF_OUR_DRIVER), selftest_boxes.STEP)
+  def first(self) -> Sequence[Step]:
+    return (OPENS, *(step for step in selftest_kernels.STEPS if step.name not in OF_OUR_DRIVER), selftest_bases.STEP, selftest_boxes.STEP)
 
 OF_OUR_DRIVER = ("caches", "order")  # steps that the library sees to
 

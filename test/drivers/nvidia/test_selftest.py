@@ -29,7 +29,7 @@ def test_all_steps_pass_on_virtual_cards(cards: str) -> None:
   done = subprocess.run([sys.executable, "-m", "tinyhw", "selftest", "NV", "--faults"], capture_output=True, text=True, cwd=ROOT,
                         env={**os.environ, "EMULATE": cards, "DEV": ""})
   assert (done.returncode, done.stderr) == (0, ""), done.stdout
-  assert done.stdout.splitlines()[-1] == ("33 ok, 0 FAILED" if cards.endswith("x2") else "31 ok, 0 FAILED, 2 absent")
+  assert done.stdout.splitlines()[-1] == ("34 ok, 0 FAILED" if cards.endswith("x2") else "32 ok, 0 FAILED, 2 absent")
 
 def test_the_clock_is_read_in_one_piece() -> None:
   """Its low register wraps between two looks."""
@@ -85,7 +85,7 @@ def test_each_step_has_a_mistake() -> None:
 def test_the_vendors_library_has_the_steps_with_kernels() -> None:
   session = selftest.begin("NV:CUDA", Tools(assemble, False))
   assert isinstance(session, selftest.CudaSession) and [step.name for step in session.first()] == [
-    "opens", "empty kernel", "store", "arithmetic", "local memory", "scratch", "matrix unit", "approximations", "boxes"]
+    "opens", "empty kernel", "store", "arithmetic", "local memory", "scratch", "matrix unit", "approximations", "bases", "boxes"]
   assert not session.last()
 
 def test_kernels_are_run_by_the_vendors_library(monkeypatch: Patch) -> None:
