@@ -30,7 +30,7 @@ def test_rows_whose_memory_lies_along_the_sum(size: tuple[int, int], op: Ops) ->
   kernel = rows(*size, op)
   assert any(o.op is OptOps.LOCAL and o.axis == 1 for o in opts(kernel))
   program = run(kernel)
-  assert program.lanes in (8, 16) and count(program, Ops.DEFINE_LOCAL) == 1 and count(program, Ops.BARRIER) >= 1
+  assert program.lanes in (8, 10, 12, 16) and count(program, Ops.DEFINE_LOCAL) == 1 and count(program, Ops.BARRIER) >= 1
 
 def test_columns_are_lanes_where_memory_lies_along_them() -> None:
   out, a = UOp.param(0, F32, 32), UOp.param(1, F32, 64 * 32)

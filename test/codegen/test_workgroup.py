@@ -144,3 +144,11 @@ def test_lanes_that_exchange_share_a_short_row_in_one_wave(columns: int, exchang
   i, x = axis(2, 0), axis(columns, 1, "REDUCE")
   kernel = UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(Ops.ADD, x), i))
   assert run(kernel, replace(LANES, threads=64, exchanges=exchanges)).lanes == lanes
+
+@pytest.mark.parametrize("count, columns, lanes", [(1, 200, 25), (40, 200, 10), (1, 96, 24), (1, 48, 24)])
+def test_few_rows_are_loaded_by_as_many_lanes_as_have_neighbours(count: int, columns: int, lanes: int) -> None:
+  """8 lanes would be a whole wave, but not load 4 elements at once each; with many rows others have work meanwhile."""
+  out, a = UOp.param(0, F32, count), UOp.param(1, F32, count * columns)
+  i, x = axis(count, 0), axis(columns, 1, "REDUCE")
+  kernel = UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(Ops.ADD, x), i))
+  assert run(kernel, replace(LANES, threads=16)).lanes == lanes

@@ -107,23 +107,28 @@ def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tupl
   return tuple([o for r in found for o in of_row(nest, r, lanes, capabilities)])
 
 def lanes_of_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:
-  """Lanes that share a row: of the numbers that divide its ranges the one that leaves fewest lanes of waves without work, two waves if there is none.
+  """Lanes that share a row: of the numbers that divide its ranges the one with which a wave loads most at once, as each iteration waits for memory.
 
-  More than two only where rows are few: in the end each lane folds the results of all. One wave where it loads a row at once, and its lanes exchange
-  their results without local memory.
+  At most two waves, and more only where rows are few, since in the end each lane folds the results of all; then what all of them load at once counts.
+  One wave where it loads a row at once, and its lanes exchange their results without local memory.
   """
-  wave = capabilities.lanes
-  most = wave * (2 if rows * 2 >= capabilities.threads else WAVES)
+  wave, few = capabilities.lanes, rows * 2 < capabilities.threads
+  most = wave * (WAVES if few else 2)
   common = math.gcd(*[size_of(r) for r in ranges])
   if capabilities.exchanges and common % wave == 0 and max(size_of(r) for r in ranges) <= wave * wide(nest, capabilities): return wave
-  fitting = [d for d in range(wave, most + 1) if common % d == 0]
-  return max(fitting, key=lambda d: (d / (-(-d // wave)), d), default=2 * wave)
+  def loaded(d: int) -> float: return min(d * neighbours(nest, r, d, capabilities) for r in ranges) / (1 if few else -(-d // wave))
+  return max([d for d in range(wave, most + 1) if common % d == 0], key=lambda d: (loaded(d), d), default=most)
 
 def of_row(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list[Opt]:
   """Lanes along a range, with as many neighbours each as one access has, if that divides it."""
+  copies = neighbours(nest, r, lanes, capabilities)
+  return [Opt(OptOps.LOCAL, r.arg[0], lanes)] + [Opt(OptOps.UPCAST, r.arg[0], copies)] * (copies > 1)
+
+def neighbours(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> int:
+  """Iterations beside each other that each of so many lanes along a range does at once: as many as one access has, if that divides it."""
   copies = wide(nest, capabilities) if adjacent(nest, r) == len(nest.accesses) else 1
   while copies > 1 and size_of(r) % (lanes * copies): copies //= 2
-  return [Opt(OptOps.LOCAL, r.arg[0], lanes)] + [Opt(OptOps.UPCAST, r.arg[0], copies)] * (copies > 1)
+  return copies
 
 def lanes_along(n: int, wave: int) -> int:
   """Lanes for a range of n iterations: all of them, or a divisor that fills at least a wave, or whole waves."""
