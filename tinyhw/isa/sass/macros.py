@@ -36,6 +36,7 @@ APART = 8                       # between the registers that stand for operands,
 NUMBERS = range(0x14, 0x40, 4)  # that stand for constants: small, and multiples of 4, so that fields have room for them
 NOTHING = frozenset({regs.RZ, regs.PT})  # forget what is written
 UNLESS = "UNLESS "
+BASE = "UR0"                    # that stands for all bases of accesses
 PARTS: dict[str | None, int] = {None: 0, "lo": 0, "hi": 1, "0": 0, "1": 1, "2": 2, "3": 3, **{f"r{k}": k for k in range(4, 128)}}
 
 class Kind(NamedTuple):
@@ -105,13 +106,21 @@ def begins_of(kinds: Kinds) -> dict[int, int]:
 
 @functools.lru_cache(None)
 def parsed(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
-  """The same where operands are of the macro's own classes, or constants."""
+  """The same where operands are of the macro's own classes, or constants. Accesses with a base are parsed with one of the bases only."""
+  name, _, base = what.partition("+") if isinstance(what, str) else ("", "", "")
+  if base not in ("", BASE): return with_base(parsed(arch, f"{name}+{BASE}", kinds), int(base.removeprefix("UR")))
   macro = macro_of(arch, what)
   names = {operand: k for k, (operand, _, _) in enumerate(macro.operands)}
   try: return tuple([piece(arch, names, line, kinds) for line in macro.lines])
   except TinyError:
     if None not in kinds: raise
     return None
+
+def with_base(made: tuple[Piece, ...] | None, number: int) -> tuple[Piece, ...] | None:
+  """The instructions of an access with BASE, with the base that begins with a uniform register of this number."""
+  if made is None: return None
+  base, other = regs.reg(regs.UR[2], int(BASE.removeprefix("UR"))), regs.reg(regs.UR[2], number)
+  return tuple([one._replace(operands=tuple([other if value is base else value for value in one.operands])) for one in made])
 
 def piece(arch: str, names: dict[str, int], line: str, kinds: Kinds) -> Piece:
   """A line, parsed. Stand-ins for an operand begin at the first part of it that the line has, so lines that differ in names and parts are one."""
