@@ -53,6 +53,7 @@ STEPS = (
   Step("suite of the library", "does a share of the tensor suite pass through the vendor's library", 45, programs.suite, ("NV:CUDA", SHARE, 40)),
   Step("raw", "how far does our own driver come", 90, launch.selftest, ("NV",)),
   Step("own capture", "is what is searched for found in our own submission", 20, capture.own),
+  Step("own calls", "what does our own driver ask the kernel's driver for", 20, calls.own),
   VARIANTS[0],
   Step("products", "are products of all types right", 40, numbers.products, ("NV",), STORES),
   Step("numbers of PyTorch", "how fast is PyTorch", 60, numbers.measure, ("torch",)),

@@ -275,17 +275,17 @@ assert seen == [(read, termios.FIONREAD, 0), (read, termios.TCGETS, -1)], seen
 
 def test_calls_are_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
   told, s = calls.Told((580, 142)), calls.rm.structures((580, 142))
-  files = {"8": "/dev/nvidia-uvm", "9": "/dev/null"}
-  monkeypatch.setattr(os, "readlink", lambda path: files.get(path[-1], "/dev/nvidiactl"))
+  control, uvm = "/dev/nvidiactl", "/dev/nvidia-uvm"
+  monkeypatch.setattr(os, "readlink", lambda path: control)
   parameters = s.ChannelGroupParams(hVASpace=0x55, engineType=1)
   request = s.RmAlloc(hClass=0xA06C, hObjectNew=7, pAllocParms=ctypes.addressof(parameters), paramsSize=ctypes.sizeof(parameters))
-  def words(file: int, number: int, argument: ctypes.Structure) -> str: return told.words(file, number, ctypes.addressof(argument))
-  assert words(3, s.RmAlloc.REQUEST, request).endswith(": ChannelGroupParams hVASpace=0x55 engineType=0x1")
+  def words(path: str, number: int, argument: ctypes.Structure) -> str: return told.words(path, number, ctypes.addressof(argument))
+  assert words(control, s.RmAlloc.REQUEST, request).endswith(": ChannelGroupParams hVASpace=0x55 engineType=0x1")
   request.hClass = 0x1234
-  assert words(3, s.RmAlloc.REQUEST, request).endswith(": 000000000000000055000000010000000000000000000000"[:2 + 2 * ctypes.sizeof(parameters)])
-  assert words(3, s.RegisterFd.REQUEST, s.RegisterFd(ctl_fd=5)) == "RegisterFd ctl_fd=0x5 [/dev/nvidiactl]"
-  assert words(8, 73, s.UvmCreateExternal(base=0x1000, length=0x2000)) == "UvmCreateExternal base=0x1000 length=0x2000"
-  assert words(9, 73, s.UvmCreateExternal()) == ""
+  assert words(control, s.RmAlloc.REQUEST, request).endswith(": 000000000000000055000000010000000000000000000000"[:2 + 2 * ctypes.sizeof(parameters)])
+  assert words(control, s.RegisterFd.REQUEST, s.RegisterFd(ctl_fd=5)) == "RegisterFd ctl_fd=0x5 [/dev/nvidiactl]"
+  assert words(uvm, 73, s.UvmCreateExternal(base=0x1000, length=0x2000)) == "UvmCreateExternal base=0x1000 length=0x2000"
+  assert words("/dev/null", 73, s.UvmCreateExternal()) == ""
   kept = s.RegisterFd(ctl_fd=5)
   assert told(lambda: -1, 3, s.RegisterFd.REQUEST, ctypes.addressof(kept)) == -1 and told.lines[-1].endswith("[/dev/nvidiactl] -> -1")
 
@@ -293,7 +293,7 @@ def test_calls_are_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   out = tmp_path / "answers.json"
-  steps = ["files", "doctor", "version", "cards", "controls", "objects", "library", "capture", ".* of the library", "own capture",
+  steps = ["files", "doctor", "version", "cards", "controls", "objects", "library", "capture", ".* of the library", "own capture", "own calls",
            "variant: as the driver has it", "variant: the QMD of Ampere", "variant: asyn.*", "variant: local memory.*", "variant: copies.*",
            "variant: .*in the GPU's memory", "variant: host memory uncached", "variant: entries.*", "variant: SET_SPA.*",
            "numbers", "start", "digits", "convnet", "suite"]
@@ -317,6 +317,9 @@ def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   assert absent == {"library", "capture", "digits", "convnet", "suite", *(name for name in answers if name.endswith("of the library"))}
   assert answers["objects"]["found"]["memory of the program"].startswith("at 0x")
   assert {"copy GB/s", "empty launch to completion, us"} <= answers["numbers"]["found"].keys() and "first kernel, s" in answers["start"]["found"]
+  ours = answers["own calls"]["found"]
+  assert any("ContextShareParams hVASpace=0xcaf" in line and line.endswith(" flags=0x1") for line in ours["calls to open"])
+  assert sum("UvmMapExternal" in line for line in ours["calls to open"]) > 4
   judged = json.loads(out.read_text())["expected"]
   assert json.loads(out.read_text())["ended"] == "all was asked"
   assert list(judged) == ["our own driver"]

@@ -1,7 +1,8 @@
-"""What the vendor's library asks the kernel's driver for, call by call: objects with their parameters, controls, unified memory, mappings.
+"""What the vendor's library asks the kernel's driver for, call by call: objects with their parameters, controls, unified memory, mappings. And what
+our own driver asks for, in the same words.
 
-In this process the beginning of the C library's `ioctl` is overwritten by a jump to a function here, which makes the call itself and writes down what
-it was: so this is for a step's own process, and for x86-64. Structures are those of our driver, by the version of the kernel's.
+To see the library's, the beginning of the C library's `ioctl` is overwritten by a jump to a function here, which makes the call itself and writes
+down what it was: so this is for a step's own process, and for x86-64. Structures are those of our driver, by the version of the kernel's.
 """
 from __future__ import annotations
 import ctypes
@@ -13,10 +14,10 @@ from typing import Any
 
 from silicon_capture import marked
 from silicon_frame import Absent, Notes
-from silicon_system import device_of
+from silicon_system import device_of, our_device
 
 from tinyhw.autogen.nvidia import rm
-from tinyhw.drivers.linux.files import machine
+from tinyhw.drivers.linux.files import Node, machine
 from tinyhw.drivers.nvidia.rm import version_of
 
 SYSTEM_CALL_IOCTL = 16        # x86-64
@@ -67,14 +68,13 @@ class Told:
   def __call__(self, call: Callable[[], int], file: int, number: int, argument: int) -> int:
     status = call()   # what it answers is of interest, too
     if len(self.lines) < MOST_CALLS:
-      try: words = self.words(file, number, argument)
+      try: words = self.words(os.readlink(f"/proc/self/fd/{file}"), number, argument)
       except (OSError, ValueError) as error: words = f"{number:#x}: {error}"
       if words: self.lines.append(words + (f" -> {status}" if status else ""))
     return status
 
-  def words(self, file: int, number: int, argument: int) -> str:
+  def words(self, path: str, number: int, argument: int) -> str:
     """A call of NVIDIA's files; nothing of others."""
-    path = os.readlink(f"/proc/self/fd/{file}")
     if not path.startswith("/dev/nvidia"): return ""
     if path.startswith(UVM_NODE): return self._fields(self.of_uvm.get(number), argument, f"uvm call {number}", 0)
     kind = self.by_number.get(number & 0xFF) if number >> 8 & 0xFF == RM_LETTER else None
@@ -99,6 +99,19 @@ def _some(value: Any) -> bool: return bool(value) if isinstance(value, int) else
 def _value(value: Any) -> str:
   """A number in hexadecimal, of an array the bytes up to the last one that is not 0."""
   return f"{value:#x}" if isinstance(value, int) else bytes(value)[:SHOWN_BYTES].rstrip(b"\0").hex()
+
+def own(notes: Notes) -> None:
+  """The same of our own driver, to be laid beside the library's."""
+  told, kept = Told(version_of(machine())), Node._uninterrupted
+  def noted(node: Node, request: int, argument: Any) -> None:
+    kept(node, request, argument)
+    if words := told.words(node.path, request, ctypes.addressof(argument)): told.lines.append(words)
+  Node._uninterrupted = noted  # type: ignore[method-assign]
+  device = our_device()
+  notes("calls to open", list(told.lines))
+  opened = len(told.lines)
+  marked(device, device.card.chip)
+  notes("calls for a kernel", told.lines[opened:])
 
 def library(notes: Notes) -> None:
   """All calls from the library's first one to the end of a kernel."""
