@@ -14,7 +14,6 @@ Found here is what is computed (`Finder`); which elements stand beside each othe
 """
 from __future__ import annotations
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tinyhw.arithmetic import round_to
@@ -69,11 +68,9 @@ class Neighbours(NamedTuple):
   high: UOp
   signs: tuple[bool, bool] = (False, False)
 
-@dataclass(frozen=True, eq=False)
 class Both:
   """The same operation for two neighbours: ADD, MUL, NEG, WHERE; comparisons, and logic of their results. One object for what is used twice."""
-  op: Ops
-  sources: tuple[Both | Neighbours, ...]
+  def __init__(self, op: Ops, sources: tuple[Both | Neighbours, ...]): self.op, self.sources = op, sources
 
 Found = Both | Neighbours
 LEVELS = 24  # of operations in each other; deeper ones are left alone

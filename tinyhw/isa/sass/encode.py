@@ -67,7 +67,8 @@ def registers_of(kind: str, units: int, at: Ranges, inverse: bool) -> Registers:
   """For groups of so many registers. RZ and URZ may stand for a group; a field of six bits says URZ as 63."""
   ((low, _),), cls, zero, most = at, regs.KINDS[kind][units], kind in ("R", "UR"), (1 << width_of(at)) - 1
   codes: list[int | None] = [None] * cls.bank.count
-  for index in range(0, min(most + 1 - zero, cls.bank.count) - units + 1, cls.align): codes[index] = (most - index if inverse else index) << low
+  indices = range(0, min(most + 1 - zero, cls.bank.count) - units + 1, cls.align)
+  codes[:len(indices) * cls.align:cls.align] = [(most - index if inverse else index) << low for index in indices]
   if not zero: return {cls: codes}
   nothing: list[int | None] = [None] * regs.ZERO + [most << low]
   if units > 1: return {cls: codes, regs.KINDS[kind][1]: nothing}

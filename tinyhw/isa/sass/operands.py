@@ -21,8 +21,14 @@ INNER = "h1"  # the suffix that stands between the bars of an absolute value
 
 def split_operands(text: str) -> list[str]:
   """Split at commas outside of brackets and braces. Raises ParseError if an operand is missing."""
-  parts = re.split(r",(?![^\[{]*[\]}])", text)
-  return none_missing([part.strip() for part in parts]) if text.strip() else []
+  if not text.strip(): return []
+  parts: list[str] = []
+  inside = 0
+  for word in text.split(","):
+    if inside: parts[-1] += "," + word
+    else: parts.append(word)
+    inside += word.count("[") + word.count("{") - word.count("]") - word.count("}")
+  return none_missing([part.strip() for part in parts])
 
 # ---- printing
 
@@ -122,7 +128,9 @@ def parse_token(form: Form, token: Token, text: str, values: dict[str, Any], pc:
 def parse_sum(form: Form, text: str, parts: tuple[Part, ...], values: dict[str, Any], pc: int, bare: bool) -> int:
   """Read what stands in brackets."""
   reuse, left = 0, list(parts)
-  for word in re.split(r"\+(?!$)", text.replace(" ", "")):
+  words = text.replace(" ", "").split("+")
+  if len(words) > 1 and not words[-1]: words[-2:] = [words[-2] + "+"]
+  for word in words:
     number = parse_integer(word) is not None
     at = next((i for i, part in enumerate(left) if form.specs[form.index[part.name]].register != number and (number or word[:2] != "UR"
                or form.specs[form.index[part.name]].kind == "UR") and (word[:1] != "R" or form.specs[form.index[part.name]].kind == "R")), None)
@@ -228,5 +236,5 @@ def parse_boards(spec: Spec, text: str) -> int:
       raise ParseError(f"scoreboards are written {{5,4,0}}, got {text}")
     return sum(1 << int(i) for i in set(inside) if i)
   letters = LETTERS[spec.kind]
-  if not re.fullmatch(rf"{letters}\d", text): raise ParseError(f"operand {spec.name} is written {letters}0, got {text}")
+  if text[:-1] != letters or text[-1] not in "0123456789": raise ParseError(f"operand {spec.name} is written {letters}0, got {text}")
   return int(text[len(letters):])

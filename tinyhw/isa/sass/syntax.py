@@ -6,7 +6,6 @@ disassembler's, text for sm_8x has the memory descriptor of an instruction that 
 """
 from __future__ import annotations
 import operator
-import re
 from typing import Any
 
 from tinyhw.errors import DecodeError, EncodeError, ParseError, TinyError
@@ -20,7 +19,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.machine.inst import Inst, MInst, Reg
 from tinyhw.machine.text import ascii_only
 
-GUARD = re.compile(r"@(!?)(U?P[0-6T])(?:\s+|$)")
+GUARDS = frozenset({f"{kind}{index}" for kind in ("P", "UP") for index in "0123456T"})
 
 def assemble(text: str, arch: str) -> bytes:
   """The bytes of one instruction at address 0; without a control word it has stall 1 and no scoreboards."""
@@ -72,12 +71,12 @@ def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
   """The instruction and control word that a line means, at an address. Raises ParseError or EncodeError saying what is wrong and what is expected."""
   control, text = parse_prefix(ascii_only(text.strip()))
   guard, inverted = None, 0
-  found = GUARD.match(text)
-  if found is not None:
-    kind, index = regs.NAMES[found[2]]
-    guard, inverted, text = regs.reg(regs.KINDS[kind][1], index), int(bool(found[1])), text[found.end():]
-  elif text[:1] == "@":
-    raise ParseError(f"a guard is @P0 to @P6, @PT, @UP0 to @UP6 or @UPT, or with !, as in @!P0; got {text.partition(' ')[0]}")
+  if text[:1] == "@":
+    word, *text_behind = text.split(None, 1)
+    inverted = int(word[1:2] == "!")
+    if word[1 + inverted:] not in GUARDS: raise ParseError(f"a guard is @P0 to @P6, @PT, @UP0 to @UP6 or @UPT, or with !, as in @!P0; got {word}")
+    kind, index = regs.NAMES[word[1 + inverted:]]
+    guard, text = regs.reg(regs.KINDS[kind][1], index), "".join(text_behind)
   mnemonic, _, rest = text.partition(" ")
   if not mnemonic: raise ParseError("an instruction is expected")
   rows = table(arch)
@@ -87,7 +86,7 @@ def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
   texts = split_operands(rest)
   errors: list[tuple[int, int, TinyError]] = []  # by how much fits, the first form of the table before others
   likely, places = Likely(words, texts), {key: place for place, key in enumerate(keys)}
-  for key in sorted(keys, key=lambda key: likely.order(keys[key])):
+  for key in sorted(keys, key=lambda key: likely.order(keys[key])) if len(keys) > 1 else keys:
     try:
       inst, reuse = fill(rows[key], words, texts, (guard, inverted), pc)
       made = Control(control.stall, control.yields, control.write, control.read, control.wait, reuse)

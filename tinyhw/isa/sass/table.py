@@ -67,15 +67,21 @@ SLOTS = {
 FORMS = ("RR", "RR", "RI", "RC", "IR", "CR", "UR", "RU")  # what b and c are, by bits 9 to 11 of the opcode
 TYPES = ("f32", "f64", "half", "s32", "u32")
 EFFECTS = {"load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END, "barrier": Effect.BARRIER, "call": Effect.CALL}
-TOKEN = re.compile(r"(?P<optional>\??)(?P<sign>[-~]?)(?P<absolute>\|?)(?P<name>\w+)(?P<suffixes>(?:\.\w+)*)\|?(?::(?P<type>\w+))?"
-                   r"(?:@(?P<bits>[\d,-]+))?(?P<access>[=+]?)$")
 GROUP = re.compile(r"([a-z]*)\[([^\]]*)\]")
 ACCESS = {"=": Access.WRITE, "+": Access.BOTH, "": Access.READ}
 
 @functools.lru_cache(maxsize=None)
-def token_of(word: str) -> re.Match[str] | None:
-  """The parts of an operand, which are those of many lines."""
-  return TOKEN.match(word)
+def token_of(word: str) -> dict[str, str] | None:
+  """The parts of an operand, which are those of many lines: ?-|name.suffixes|:type@bits=. None for what has brackets, or several names."""
+  rest, access = (word[:-1], word[-1]) if word[-1] in "=+" else (word, "")
+  rest, _, bits = rest.partition("@")
+  rest, _, kind = rest.partition(":")
+  inside = rest.lstrip("?-~")
+  name, dot, suffixes = inside.strip("|").partition(".")
+  if "&" in word or not name.isidentifier(): return None
+  sign, absolute = rest.strip("?|")[0], inside[0]
+  return {"name": name, "type": kind, "bits": bits, "access": access, "suffixes": dot + suffixes,
+          "sign": sign if sign in "-~" else "", "absolute": "|" if absolute == "|" else ""}
 
 class Line(NamedTuple):
   """A line of the table as it is in one generation. words: literal ones of its modifiers; numbers: how many of its operands are immediates in each
@@ -92,6 +98,7 @@ class Line(NamedTuple):
 
 def limited(words: str, generation: Generation) -> tuple[str, ...]:
   """The words that hold in a generation."""
+  if "%" not in words: return tuple([word for word in words.split() if word != "-"])
   split = [word.partition("%") for word in words.split() if word != "-"]
   return tuple(word for word, _, group in split if generation.has(group))
 
@@ -111,7 +118,7 @@ def entries() -> dict[str, list[Entry]]:
 def line_of(entry: Entry, generation: Generation) -> Line | None:
   """A line as it is in a generation; None if it has no opcode there."""
   text, section = entry
-  name, opcodes, operands, modifiers, properties = (*re.split(r"\s\s+", text.strip()), "", "", "")[:5]
+  name, opcodes, operands, modifiers, properties = (*[column.strip() for column in text.split("  ") if column.strip()], "", "", "")[:5]
   name, _, group = name.partition("%")
   if not generation.has(group): return None
   codes = tuple(code for word in limited(opcodes, generation) for code in opcodes_of(word, generation))
@@ -286,7 +293,7 @@ class Maker:
     self.specs.append(self.spec(name, slot, found))
     return self.signs(word, name, slot)
 
-  def spec(self, name: str, slot: Slot, found: re.Match[str]) -> Spec:
+  def spec(self, name: str, slot: Slot, found: dict[str, str]) -> Spec:
     """The field of a slot."""
     kind, at = slot.kind.lstrip("~"), slot.at
     if kind not in regs.KINDS: return Spec(name, kind, ranges(at), ACCESS[found["access"]], NO_GROUP if kind == "gsb" else 0)
