@@ -1,6 +1,7 @@
 """Ask a real NVIDIA GPU many questions in one call, and write down all answers.
 
     python3 test/silicon.py                      # at most 9.5 minutes; the report, and silicon.json
+    python3 test/silicon.py --first              # without numbers and programs: whether anything runs
     python3 test/silicon.py --only library capture "variant: .*"
     EMULATE=sm_90 python3 test/silicon.py        # the same of a virtual card
 
@@ -69,12 +70,18 @@ STEPS = (
   Step("faults", "are a hang and a bad address told, and does the GPU recover", 60, launch.selftest, ("NV", True)),
 )
 
-def chosen(patterns: list[str]) -> list[Step]:
-  """The steps whose whole names match one of some regular expressions; all if there are none. Raises SystemExit for one that matches nothing."""
+FIRST = (system.__name__, launch.__name__, capture.__name__, calls.__name__)   # modules whose steps tell whether anything runs
+
+def chosen(patterns: list[str], first: bool = False) -> list[Step]:
+  """The steps whose whole names match one of some regular expressions; all if there are none. first: without numbers, programs and faults.
+
+  Raises SystemExit for a pattern that matches nothing.
+  """
   for pattern in patterns:
     if not any(re.fullmatch(pattern, step.name) for step in STEPS):
       raise SystemExit(f"silicon.py: no step is called {pattern!r}; there are {', '.join(step.name for step in STEPS)}")
-  return [step for step in STEPS if not patterns or any(re.fullmatch(pattern, step.name) for pattern in patterns)]
+  found = [step for step in STEPS if not patterns or any(re.fullmatch(pattern, step.name) for pattern in patterns)]
+  return [step for step in found if not first or step.function.__module__ in FIRST and step.name != "faults"]
 
 def tell(result: Result) -> None: print(line(result), flush=True)
 
@@ -99,6 +106,7 @@ def main() -> int:
   """Ask; 0 if nothing failed. With --step: answer, in the process of that step."""
   parser = argparse.ArgumentParser(description="Ask a real NVIDIA GPU many questions in one call.")
   parser.add_argument("--only", nargs="+", default=[], metavar="STEP", help="steps to ask, regular expressions; all without it")
+  parser.add_argument("--first", action="store_true", help="without numbers, programs and faults: whether anything runs, in a few minutes")
   parser.add_argument("--minutes", type=float, default=MINUTES, help="for all steps together")
   parser.add_argument("--json", default="silicon.json", help="where the answers are written")
   parser.add_argument("--list", action="store_true", help="print the steps, and ask nothing")
@@ -106,7 +114,7 @@ def main() -> int:
   parser.add_argument("--out", help=argparse.SUPPRESS)
   options = parser.parse_args()
   if options.step: return answer(next(step for step in STEPS if step.name == options.step), options.out)
-  steps, path = chosen(options.only), Path(options.json)
+  steps, path = chosen(options.only, options.first), Path(options.json)
   if options.list:
     for step in steps: print(f"{step.name:<45} {step.seconds:4.0f} s  {step.question}?")
     return 0

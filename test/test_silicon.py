@@ -135,6 +135,13 @@ def test_our_own_driver_comes_behind_what_needs_none_of_it_and_has_time_left() -
   assert asked["NV"] == asked["NV:CUDA"] >= {numbers.measure, programs.start, programs.digits, programs.convnet, programs.suite}
   assert {step.needs for step in silicon.STEPS} == {"", silicon.STORES} and silicon.STORES in names
 
+def test_the_first_look_has_what_tells_whether_anything_runs() -> None:
+  names = [step.name for step in silicon.chosen([], first=True)]
+  assert {"files", "library", "capture", "calls of the library", "raw", "own capture", "own calls"} <= set(names)
+  assert {step.name for step in silicon.VARIANTS} <= set(names)
+  assert not {"numbers", "numbers of PyTorch", "suite", "products", "digits", "start", "faults"} & set(names)
+  assert [step.name for step in silicon.chosen(["raw", "numbers"], first=True)] == ["raw"]
+
 def test_numbers_are_compared_with_what_is_expected() -> None:
   assert Bar("a", 0.85, "b").judge(90.0, 100.0) == "90, PyTorch 100: 90 % (at least 85 % of it): met"
   assert Bar("a", 0.6, "a", most=True).judge(7.0, 10.0) == "7, PyTorch 10: 70 % (at most 60 % of it): NOT met"
