@@ -88,3 +88,17 @@ def test_what_a_loop_leaves_is_scaled_before_it() -> None:
   function, _, _ = assemble(lower(kernel, capabilities("sm_90"), "k"), "sm_90")
   (loop,) = [block for block in function.blocks if block.depth]
   assert sorted(inst.row.name for inst in loop.insts) == ["FADD", "IADD3", "IMAD", "ISETP", "LDG.U", "jump_if"]
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_loops_in_loops(arch: str) -> None:
+  """Each loop adds its own part of an index to what stands before it; two buffers, of which one has larger elements."""
+  r, x, y = axis(32, 0, "LOCAL"), axis(10, 1, "REDUCE"), axis(4, 2, "REDUCE")
+  index = r * 3 + x * 7 + y * 100
+  value = UOp.param(1, F32, 480).index(index).load() + UOp.param(2, dtypes.float64, 480).index(index).load().cast(F32)
+  total = (value.reduce(Ops.ADD, x) * (y + 1).cast(F32)).reduce(Ops.ADD, y)
+  kernel = UOp.sink(UOp.param(0, F32, 32).index(r).store(total, r))
+  check(kernel, arch, optimized=False)
+  function, _, _ = assemble(lower(kernel, capabilities(arch), "k"), arch)
+  (inner,) = [block for block in function.blocks if block.depth == 2]
+  names = [inst.row.name for inst in inner.insts]
+  assert names.count("IMAD") == names.count("LDG.U") == 2 and "SHF" not in names, "one instruction for each address"
