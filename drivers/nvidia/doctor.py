@@ -14,6 +14,7 @@ from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, node
 from tinyhw.drivers.linux.files import Box, Refused, machine
 from tinyhw.drivers.nvidia import walled
 from tinyhw.drivers.nvidia.card import Card, opened
+from tinyhw.drivers.nvidia.library import FOLDERS
 from tinyhw.drivers.nvidia.rm import CONTROL, INSTEAD_OF_NOUVEAU, NOUVEAU, UVM, WSL, Connection, connect, version_of
 from tinyhw.drivers.nvidia.visible import node_of
 from tinyhw.errors import TinyError
@@ -22,7 +23,6 @@ NVIDIA = Vendor("NVIDIA", "NV", pci=0x10DE, module="nvidia", control=CONTROL, lo
                 container="--gpus all (the vendor's toolkit), or --device=/dev/nvidiactl --device=/dev/nvidia-uvm --device=/dev/nvidia0")
 UVM_MODULE = "nvidia_uvm"
 MAKE_UVM = "sudo nvidia-modprobe -u -c=0, or sudo modprobe nvidia-uvm"
-LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/nvidia/lib64")  # where libcuda.so.N is
 FREE_SHARE = 0.9   # of a card's memory, below which somebody else has some of it
 
 def diagnose(ordinal: int) -> list[Finding]:
@@ -68,7 +68,7 @@ def _unified(box: Box) -> Finding:
 
 def _library(box: Box) -> list[Finding]:
   """The vendor's library, which only NV:CUDA uses, must be of the module's version."""
-  found = {name.rpartition("libcuda.so.")[2] for folder in LIBRARIES if box.exists(folder) for name in box.listdir(folder)
+  found = {name.rpartition("libcuda.so.")[2] for folder in FOLDERS if box.exists(folder) for name in box.listdir(folder)
            if re.fullmatch(r"libcuda\.so\.\d{3,}\.[\d.]+", name)}
   try: version = ".".join(map(str, version_of(box)))
   except TinyError: return []

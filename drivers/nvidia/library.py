@@ -11,6 +11,8 @@ from tinyhw.drivers.linux.files import Refused
 from tinyhw.errors import DeviceError
 
 NAMES = ("libcuda.so.1", "libcuda.so")
+# Where it is, some of which a container brings without telling the loader
+FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib")
 _int, _pointer, _size, _address, _u32 = ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_uint
 SIGNATURES: dict[str, tuple[Any, ...]] = {
   "cuInit": (_u32,), "cuDriverGetVersion": (_pointer,), "cuDeviceGetCount": (_pointer,), "cuDeviceGet": (_pointer, _int),
@@ -47,7 +49,7 @@ class Failure(Refused):
 
 def load_library() -> Any:
   """The library. Raises DeviceError where there is none."""
-  for name in NAMES:
+  for name in (*NAMES, *(f"{folder}/{NAMES[0]}" for folder in FOLDERS)):
     try: return ctypes.CDLL(name)
     except OSError: continue
   raise DeviceError("NVIDIA's driver library (libcuda.so.1) is not there; install the vendor's driver, or have the container's toolkit bring it")

@@ -22,6 +22,7 @@ from tinyhw.drivers.nvidia.card import HOST, RING, USER, VRAM, Card, _uuid, open
 from tinyhw.drivers.nvidia.chips import CHIPS
 from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import NVDevice
+from tinyhw.drivers.nvidia.library import FOLDERS
 from tinyhw.drivers.nvidia.rm import QUERY, Connection, connect, version_of
 from tinyhw.drivers.nvidia.visible import node_of, place
 from tinyhw.errors import TinyError
@@ -86,7 +87,7 @@ def files_and_nodes(notes: Notes) -> None:
     if not os.path.exists(path): continue
     entry = os.stat(path)
     notes(path, f"{stat.filemode(entry.st_mode)} {entry.st_uid}:{entry.st_gid} {os.major(entry.st_rdev)}:{os.minor(entry.st_rdev)}")
-  folders = [folder for folder in doctor.LIBRARIES if os.path.isdir(folder)]
+  folders = [folder for folder in FOLDERS if os.path.isdir(folder)]
   notes("libraries", [f"{folder}/{name}" for folder in folders for name in sorted(os.listdir(folder)) if name.startswith("libcuda.so")])
   program = shutil.which("nvidia-smi")
   if program: notes("nvidia-smi", subprocess.run([program, "-q", "-d", "MEMORY,CLOCK,COMPUTE,PERFORMANCE"], capture_output=True, text=True,

@@ -14,6 +14,15 @@ def test_no_library_and_an_old_one_are_told(monkeypatch: pytest.MonkeyPatch) -> 
   with pytest.raises(DeviceError, match="libcuda.so.1.* is not there; install"): library.load_library()
   with pytest.raises(DeviceError, match="has no cuMemAlloc_v2; it is older than CUDA 12"): Library(Loaded(FakeCuda(), without="cuMemAlloc_v2"))
 
+def test_a_library_that_the_loader_does_not_know_is_found_in_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+  tried = list[str]()
+  def load(name: str) -> str:
+    tried.append(name)
+    if not name.startswith("/usr/local/nvidia/lib64"): raise OSError("no such file")
+    return name
+  monkeypatch.setattr(ctypes, "CDLL", load)
+  assert library.load_library() == "/usr/local/nvidia/lib64/libcuda.so.1" and tried[:2] == ["libcuda.so.1", "libcuda.so"]
+
 def test_statuses_become_words() -> None:
   fake = FakeCuda()
   made = Library(Loaded(fake))
