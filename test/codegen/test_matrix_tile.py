@@ -7,8 +7,8 @@ import pytest
 
 from test.codegen.kernels import axis
 from test.codegen.test_workgroup import LANES
-from tinyhw.codegen.matrix_tile import OTHER_REGISTERS, Shape, cost, fits, registers, staged, tile
-from tinyhw.codegen.tiling import OptOps
+from tinyhw.codegen.matrix_tile import OTHER_REGISTERS, Shape, cost, fits, in_order, registers, staged, tile
+from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.matrix import product_of_group
@@ -82,3 +82,12 @@ def test_panels_are_for_large_products() -> None:
   warp = next(x for x in HOPPER.matrix if x.operand is dtypes.bfloat16 and x.lanes == 32)
   assert cost_of(4096, product_of_group(256, dtypes.bfloat16)) < cost_of(4096, warp)
   assert cost_of(256, product_of_group(256, dtypes.bfloat16)) > cost_of(256, warp)
+
+def test_the_grid_goes_along_the_side_that_is_read_less() -> None:
+  """Sixteen workgroups of (64, 128) at once: of a product with many columns they have all rows and few columns, and the other way."""
+  def order(m: int, n: int) -> list[int]:
+    opts = (Opt(OptOps.MATRIX, 0, 16), Opt(OptOps.MATRIX, 1, 16), Opt(OptOps.MATRIX, 2, 16), Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.LOCAL, 1, 8),
+            Opt(OptOps.GRID, 3), Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1))
+    return [o.axis for o in in_order(opts, {0: m, 1: n, 3: 5}, replace(CARD, threads=256)) if o.op is OptOps.GRID]
+  assert order(256, 128 * 100) == [3, 1, 0] and order(64 * 100, 512) == [3, 0, 1] and order(1024, 1024) == [3, 0, 1]
+  assert in_order((Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1)), {0: 4, 1: 4}, CARD) == (Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1))

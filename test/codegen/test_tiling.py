@@ -114,5 +114,13 @@ def test_pieces_tell_what_became_of_each_range() -> None:
   assert [p.arg[1].name for p in sorted(pieces[r] + pieces[s], key=lambda p: p.arg)] == ["GLOBAL", "LOOP", "UPCAST", "VECTOR"]
   agree(kernel, tiled)
 
+def test_the_grid_is_in_the_order_of_its_opts() -> None:
+  out, (i, j) = UOp.param(0, F32, 24), (axis(4, 0), axis(6, 1))
+  kernel = UOp.sink(out.index(i * 6 + j).store(UOp.const(F32, 1.0), i, j))
+  for opts, sizes in (((0, 1), [4, 6]), ((1, 0), [6, 4])):
+    applied = apply(kernel, tuple(Opt(OptOps.GRID, k) for k in opts))
+    assert [size_of(r) for r in sorted(ranges_of(applied.src[0]), key=lambda r: r.arg)] == sizes
+    agree(kernel, applied)
+
 @pytest.mark.parametrize("opt, text", [(Opt(OptOps.VECTOR, 1, 8), "VECTOR(1, 8)"), (Opt(OptOps.GRID, 0), "GRID(0)")])
 def test_opts_print_as_they_are_written(opt: Opt, text: str) -> None: assert repr(opt) == text

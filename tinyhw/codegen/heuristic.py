@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.matrix_tile import in_order
 from tinyhw.codegen.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, PAGE_BYTES, tile
 from tinyhw.codegen.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, size_of
 from tinyhw.codegen.workgroup import spread
@@ -160,4 +161,4 @@ def grid(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple
     out.append(Opt(OptOps.GRID, r.arg[0]))
     items *= max(n // factor, 1)
     if items >= capabilities.threads * CHUNKS_PER_THREAD: break
-  return tuple(out)
+  return in_order(tuple(out), {r.arg[0]: size_of(r) for r in outer}, capabilities)

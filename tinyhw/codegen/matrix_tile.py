@@ -10,6 +10,7 @@ local memory and the caches between it and memory, each for the whole workgroup,
 """
 from __future__ import annotations
 import itertools
+import math
 from typing import NamedTuple
 
 from tinyhw.codegen.matrix import MOST_TURNS
@@ -63,6 +64,18 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
   opts += [Opt(OptOps.LOCAL, r.arg[0], amount) for r, amount in ((m, best.high), (n, best.wide)) if amount > 1]
   if boxed: opts.append(Opt(OptOps.BOX, k.arg[0], 1))
   return Choice(tuple(opts), cost_of(best) / matrix.k, boxed)
+
+def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabilities) -> tuple[Opt, ...]:
+  """The opts of a product, with the grid in the order in which the workgroups that run at once read least: along its rows or along its columns first.
+  sizes: of ranges, by axis."""
+  sides = [o.axis for o in opts if o.op is OptOps.MATRIX][:2]
+  last = [o for o in opts if o.op is OptOps.GRID][-2:]
+  if len(sides) < 2 or not capabilities.lanes or [o.axis for o in last] != sides: return opts
+  long = [math.prod(o.amount for o in opts if o.axis == axis and o.op is not OptOps.GRID) for axis in sides]
+  counts = [-(-sizes[axis] // part) for axis, part in zip(sides, long)]
+  running = max(capabilities.threads // UNIT_WAVES // 2, 1)
+  def read(fast: int) -> int: return min(counts[fast], running) * long[fast] + -(-running // counts[fast]) * long[1 - fast]
+  return opts if read(1) <= read(0) else (*[o for o in opts if o not in last], *reversed(last))
 
 def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool = False) -> bool:
   """No larger than the product, and within registers and local memory."""

@@ -5,7 +5,7 @@
   VECTOR  the innermost `amount` iterations are lanes of a vector register
   UPCAST  the innermost `amount` iterations are copies: a tile in registers (of a reduction range: UNROLL)
   BLOCK   the innermost `amount` iterations are a loop of their own
-  GRID    what is left of the range becomes part of the grid
+  GRID    what is left of the range becomes part of the grid; that of the last such opt is the fastest
   STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the reduction reads them
   WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
   LOCAL   the innermost `amount` iterations are lanes of a workgroup
@@ -94,7 +94,8 @@ def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
   return parts[::-1]
 
 def apply(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> UOp:
-  """The kernel with its ranges split. order: ids of ranges, outermost first, for the loops that are left; else by their ids."""
+  """The kernel with its ranges split. order: ids of ranges, outermost first, for the loops that are left; else by their ids, but the grid's as the
+  opts name them."""
   return apply_pieces(sink, opts, order)[0]
 
 def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> tuple[UOp, dict[UOp, list[UOp]]]:
@@ -102,13 +103,16 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
   nodes = sink.toposort()
   ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
   rank = {axis: k for k, axis in enumerate(order)}
+  grid = {o.axis: k for k, o in enumerate(opts) if o.op is OptOps.GRID} if not order else {}
   columns = [o.axis for o in opts if o.op is OptOps.MATRIX][1:2]
   parts: list[tuple[tuple[int, int, int], UOp, Part]] = []
   first_part: dict[UOp, Part] = {}
   for r in ranges:
     mine = split(r, [o for o in opts if o.axis == r.arg[0] and o.op not in OF_BUFFERS], r.arg[0] in columns)
     if mine: first_part[r] = mine[0]
-    for depth, p in enumerate(mine): parts.append(((ORDER[p.kind], rank.get(r.arg[0], len(rank) + r.arg[0]), depth), r, p))
+    for depth, p in enumerate(mine):
+      place = grid[r.arg[0]] if p.kind is AxisType.GLOBAL and r.arg[0] in grid else rank.get(r.arg[0], len(rank) + r.arg[0])
+      parts.append(((ORDER[p.kind], place, depth), r, p))
   parts.sort(key=lambda item: item[0])
   pieces: dict[UOp, list[UOp]] = {r: [] for r in ranges}
   value: dict[UOp, UOp] = {r: number(0) for r in ranges}
