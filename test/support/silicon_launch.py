@@ -204,6 +204,17 @@ def subroutines() -> None:
     if count: self.ring.put(methods.ENTRY.encode({"address": address >> 2, "length": count, "level": 1}))
   channel.Channel._entry = entry  # type: ignore[method-assign]
 
+SET_BASE = 4   # GP_ENTRY1_OPCODE_SET_PB_SEGMENT_EXTENDED_BASE, of Hopper's rings
+
+def base_in_the_ring() -> None:
+  """The first entry of a ring says that bits 40 and up of pushbuffers' addresses are 0, as the kernel's own channels have it on Hopper."""
+  kept = channel.Channel.register
+  def register(self: channel.Channel) -> None:
+    kept(self)
+    if self.card.chip.generation != 9: raise Absent("it is for Hopper")
+    self.ring.put([0, SET_BASE])
+  channel.Channel.register = register  # type: ignore[method-assign]
+
 def more_setup(name: str, **fields: int) -> Callable[[], None]:
   """One more method in the setup of the compute channel."""
   def change() -> None:
@@ -223,6 +234,7 @@ VARIANTS: dict[str, Callable[[], None]] = {
   "as the driver has it": lambda: None,
   "the QMD of Ampere": older_layout, "commands and arguments in the GPU's memory": elsewhere("commands and arguments", card.RING),
   "the doorbell of BAR1": other_window, "the ring in host memory": ring_of_host, "entries of the ring as subroutines": subroutines,
+  "the base of pushbuffers in the ring": base_in_the_ring,
   "host memory uncached": uncached, "signals in the GPU's memory": elsewhere("signals", card.RING),
   "no error notifier": parameter(hObjectError=0), "no hObjectBuffer": parameter(hObjectBuffer=0),
   "acquires without ACQUIRE_SWITCH_TSG": acquires_stay, "SET_SPA_VERSION 9.0": more_setup("SET_SPA_VERSION", major=9),
