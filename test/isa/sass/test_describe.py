@@ -97,8 +97,8 @@ def test_factors_may_lie_either_way(arch: str, transposed: bool, turned: bool) -
   assert found.whole.share >= (0.85 if arch == "sm_90" else 0.8), f"{found.hottest.binding}: {found.hottest.cost}"
 
 def test_many_columns_are_read_once() -> None:
-  """The last layer of a language model: all rows are in the cache; along its columns first, it took 374 us by the model."""
-  assert bounds(compiled(product(2048, 50304, 768, dtypes.float16, dtypes.float16, True), "sm_90"), "sm_90").whole.share >= 0.7
+  """The last layer of a language model: all rows are in the cache; along its columns first it reaches 39 % by the model."""
+  assert bounds(compiled(product(2048, 50304, 768, dtypes.float16, dtypes.float32, True), "sm_90"), "sm_90").whole.share >= 0.7
 
 def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_are_faster() -> None:
   """A sum that is no multiple of 64: its zeros are outside of the tensors. With equal bounds lanes copy."""
