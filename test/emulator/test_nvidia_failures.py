@@ -32,7 +32,7 @@ PLAUSIBLE: dict[str, tuple[int, ...]] = {
   "RmMapMemory": (S.NO_MEMORY, S.INSUFFICIENT_RESOURCES, errno.EINVAL, S.INVALID_LIMIT),
   "RmFree": GIVEN_BACK,
   **dict.fromkeys(("GetIdInfo", "GetClassList", "GetNameString", "GetGidInfo", "AcquireComputeModeReservation", "GrGetGpcMask", "GrGetTpcMask",
-                   "FbGetInfo", "GroupSchedule", "GetWorkSubmitToken"), CONTROL),
+                   "GrGetInfo", "FbGetInfo", "GroupSchedule", "GetWorkSubmitToken"), CONTROL),
   "UvmInitialize": (S.NOT_SUPPORTED, errno.ENOMEM, S.INVALID_ARGUMENT),
   "UvmMmInitialize": (S.INVALID_ARGUMENT, S.INVALID_STATE, errno.EINVAL),
   "UvmRegisterGpu": (S.INVALID_DEVICE, S.NO_MEMORY, S.GPU_IS_LOST, errno.EINVAL),
@@ -43,7 +43,7 @@ PLAUSIBLE: dict[str, tuple[int, ...]] = {
   "UvmMapExternal": (S.NO_MEMORY, S.INVALID_DEVICE, S.NOT_SUPPORTED, errno.ENOMEM),
 }
 NV = Vendor(lambda card: Computer(card, [card]), lambda: nvidia.open(0, lambda name: None),  # type: ignore[arg-type,return-value]
-            rm.forget, PLAUSIBLE, frozenset({"AcquireComputeModeReservation", "FbGetInfo", "GrGetGpcMask", "GrGetTpcMask"}),
+            rm.forget, PLAUSIBLE, frozenset({"AcquireComputeModeReservation", "FbGetInfo", "GrGetInfo", "GrGetGpcMask", "GrGetTpcMask"}),
             said=lambda call: "making " if call == "RmAlloc" else call)
 
 @pytest.mark.parametrize("card", ("sm_80", "sm_90"))
