@@ -135,6 +135,14 @@ def test_our_own_driver_comes_behind_what_needs_none_of_it_and_has_time_left() -
   assert asked["NV"] == asked["NV:CUDA"] >= {numbers.measure, programs.start, programs.digits, programs.convnet, programs.suite}
   assert {step.needs for step in silicon.STEPS} == {"", silicon.STORES} and silicon.STORES in names
 
+def test_without_bases_if_a_card_adds_them_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.delenv("NV_BASES", raising=False)
+  step = silicon.STEPS[0]
+  for words, wanted in (("ok (2 ms): loads, copies and stores add", None), ("FAILED (2 ms): sums of two elements", "0")):
+    silicon.tell(Result(step, frame.OK, 1.0, {"bases": words}, ""))
+    assert os.environ.get("NV_BASES") == wanted
+  monkeypatch.delenv("NV_BASES")
+
 def test_the_first_look_has_what_tells_whether_anything_runs() -> None:
   names = [step.name for step in silicon.chosen([], first=True)]
   assert {"files", "library", "capture", "calls of the library", "raw", "own capture", "own calls"} <= set(names)

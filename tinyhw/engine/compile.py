@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw import trace
-from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, DEBUG, NOOPT, SPEC, VIZ
+from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, DEBUG, NOOPT, NV_BASES, SPEC, VIZ
 from tinyhw.device import Device, on_disk
 from tinyhw.engine.disk import refusal
 from tinyhw.errors import DeviceError
@@ -111,7 +111,7 @@ def capabilities_of(arch: str, device: str) -> Capabilities:
 
 def mode() -> tuple[int, ...]:
   """The variables that code depends on."""
-  return int(NOOPT), int(BEAM), *map(int, ALLOWED)
+  return int(NOOPT), int(BEAM), int(NV_BASES), *map(int, ALLOWED)
 
 def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   """The kernel as Code for an architecture. The disk cache is asked first unless something is to be shown.

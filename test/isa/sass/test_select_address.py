@@ -7,6 +7,7 @@ from test.codegen.kernels import axis
 from test.isa.sass.machine import ARCHS, check
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
+from tinyhw.helpers import Context
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.select_address import PAIRS
 from tinyhw.isa.sass.syntax import show
@@ -42,6 +43,13 @@ def test_more_buffers_than_uniform_registers(arch: str) -> None:
   found = texts(kernel, arch)
   assert sum("ULDC.64" in line for line in found) == len(PAIRS) == sum(".U32+UR" in line for line in found)
   assert sum("IMAD.WIDE" in line for line in found) == 4, "three more that are read, and the result"
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_card_may_do_without(arch: str) -> None:
+  with Context(NV_BASES=0):
+    found = texts(sums(2), arch)
+    assert not any("+UR" in line or "ULDC" in line for line in found) and sum("IMAD.WIDE" in line for line in found) == 3
+    check(sums(2), arch, optimized=False)
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_indices_of_one_element(arch: str) -> None:

@@ -12,6 +12,7 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinyhw.config import NV_BASES
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.abi import Abi
 from tinyhw.isa.sass.select_packed import Packed
@@ -138,7 +139,8 @@ def first_of_all(row: Inst) -> Inst:
   return replace(row, effects=row.effects | Effect.BARRIER)
 
 def free_pairs(program: Program) -> list[int]:
-  """The first ones of pairs of uniform registers that nothing else has in a kernel."""
+  """The first ones of pairs of uniform registers that nothing else has in a kernel; none where bases are not wanted."""
+  if not NV_BASES: return []
   taken: set[int] = set()
   if any(u.op is Ops.MMA and u.arg.panels for u in program.uops): taken.update(DESCRIPTORS)
   if any(u.op is Ops.BOX for u in program.uops): taken.update(BOXES, MAPS)
