@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tinyhw import nn
+from tinyhw.dtype import DType, dtypes
 from tinyhw.engine.fuse import Places, buffers_worth, fused
 from tinyhw.engine.lower import Lowering
 from tinyhw.engine.schedule import canonicalize, schedule, strip
@@ -135,3 +136,25 @@ def test_deep_graphs_need_no_deep_stack() -> None:
   x = empty(4)
   for _ in range(1500): x = x + empty(4)
   assert kernels(x) >= 1
+
+def buffers(*tensors: Tensor) -> list[str]:
+  """The types of what kernels store."""
+  return [w.dtype.name for k in schedule(canonicalize([t.uop for t in tensors])).kernels for w in k.writes]
+
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16], ids=str)
+@pytest.mark.parametrize("name, before", [("elementwise", lambda x: x.relu()), ("row", lambda x: x.softmax()), ("product", lambda x: x @ x),
+                                          ("moved", lambda x: x.relu().T), ("shared", lambda x: x.sum(0).expand(32, 32) + x)])
+def test_what_a_product_reads_is_stored_in_its_own_type(name: str, before: Callable[[Tensor], Tensor], dtype: DType) -> None:
+  """Products are summed in float32, and so widen what they read; that a factor is computed first makes it no float32 in memory."""
+  x, w = (Tensor.empty(32, 32, dtype=dtype, device="PYTHON") for _ in range(2))
+  assert set(buffers(before(x) @ w)) == {dtype.name}, name
+
+def test_widened_values_are_those_that_were_stored() -> None:
+  x = Tensor([[float(i * j % 13 - 6) for j in range(8)] for i in range(8)], dtype=dtypes.float16, device="PYTHON")
+  y = (x * 0.3).relu()
+  found, expected = y.matmul(x, dtype=dtypes.float32).tolist(), y.contiguous().matmul(x, dtype=dtypes.float32).tolist()
+  assert found == expected
+
+def test_a_widened_sum_s_further_steps_are_in_its_kernel() -> None:
+  x = Tensor.empty(32, 32, dtype=dtypes.float16, device="PYTHON")
+  assert buffers((x @ x).float() * 2 + 1) == ["float"] and buffers((x @ x).float()) == ["float"]

@@ -7,14 +7,15 @@ consumer; what may not be, or would be computed too often, gets a buffer and so 
 - a reduction, together with the chain of elementwise nodes that alone consume it (its *epilogue*), is computed in its consumer's kernel only
   if it is wanted at one place whose ranges are outer loops of that kernel and which visits each element once (softmax's row maximum and sum);
 - an elementwise node is computed again in each kernel that wants it, unless it would run several times per element (an operand of a matmul),
-  or is wanted at many places, or unless reading what it is made of costs more than writing it once. So each node has a bounded number of places.
+  or is wanted at many places, or unless reading what it is made of costs more than writing it once. So each node has a bounded number of places;
+- a cast to a type that has all numbers of a narrower one is no reason for a buffer: what it is made of has one, or is computed again.
 
 The second sweep (lower.py) builds the kernels' expressions from the places. No heuristic here changes results, only speed.
 """
 from __future__ import annotations
 
 from tinyhw.engine.indexing import ZERO, Place, both, move, reshape_index
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import can_lossless_cast, dtypes
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp, sint
 
@@ -97,8 +98,15 @@ class Places:
       if user.op not in _PASSES or user.size != u.size: break
       u = user
       self.chain.setdefault(u, r)
-      if u.op not in GroupOp.Movement: end = u
+      if u.op not in GroupOp.Movement and not self._widens(u): end = u
     self.epilogue.setdefault(end, []).append(r)
+
+  def _widens(self, u: UOp) -> bool:
+    """Is a node what it is made of in a wider type, and may that have a buffer instead? It takes fewer bytes, and products of halves stay such."""
+    if u.op is not Ops.CAST or u.dtype.itemsize <= u.src[0].dtype.itemsize or not can_lossless_cast(u.src[0].dtype, u.dtype): return False
+    source = u.src[0]
+    while source.op in GroupOp.Movement: source = source.src[0]
+    return source in self.chain or source.op in GroupOp.Elementwise
 
   # ***** the sweep *****
 
@@ -167,7 +175,7 @@ class Places:
       if len(places) > 1: return True
       ((kernel, place),) = places
       return not self._may_inline(u, kernel, place)
-    if u in self.chain or u.op in GroupOp.Movement or u.op is Ops.GATHER: return False
+    if u in self.chain or u.op in GroupOp.Movement or u.op is Ops.GATHER or self._widens(u): return False
     if len(places) > PLACES_LIMIT: return True
     runs: dict[UOp, int] = {}
     for kernel, place in places:
