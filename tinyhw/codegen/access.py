@@ -15,10 +15,12 @@ from tinyhw.uop.ops import UOp
 
 @dataclass(frozen=True)
 class Access:
-  """One LOAD or STORE. strides: range -> elements per iteration; `opaque`: ranges that the index or the gate depends on in another way."""
+  """One LOAD or STORE. strides: range -> elements per iteration; `opaque`: ranges that the index or the gate depends on in another way;
+  gated: those of them that only the gate depends on so."""
   node: UOp
   strides: dict[UOp, int]
   opaque: frozenset[UOp]
+  gated: frozenset[UOp] = frozenset()
 
   @property
   def is_store(self) -> bool: return self.node.op is Ops.STORE
@@ -27,13 +29,18 @@ class Access:
     """Elements per iteration of r; None where that is not a constant."""
     return None if r in self.opaque else self.strides.get(r, 0)
 
+  def distance(self, r: UOp) -> int | None:
+    """The same between iterations that touch memory at all: what lanes read side by side, they do so where a gate holds for some of them, too."""
+    return self.strides.get(r, 0) if r in self.gated else self.stride(r)
+
   def depends(self, r: UOp) -> bool: return r in self.opaque or r in self.strides
 
 def access_of(u: UOp) -> Access:
   """The access of a LOAD or STORE."""
   strides, opaque = strides_of(u.src[0].src[1])
   gate = gate_of(u)
-  return Access(u, strides, opaque if gate is None else opaque | frozenset(gate.ranges))
+  if gate is None: return Access(u, strides, opaque)
+  return Access(u, strides, opaque | frozenset(gate.ranges), frozenset(gate.ranges) - opaque)
 
 def strides_of(index: UOp) -> tuple[dict[UOp, int], frozenset[UOp]]:
   """The strides of an index expression, and the ranges that it depends on in another way."""
