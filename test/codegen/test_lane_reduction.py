@@ -103,6 +103,23 @@ def test_many_lanes_fold_groups_first(lanes: int, stages: int) -> None:
   agree(kernel, folded)
   assert max(r.src[0].arg for u in folded.toposort() if u.op is Ops.REDUCE for r in u.src[1:]) <= max(16, lanes if stages == 1 else 0)
 
+@pytest.mark.parametrize("deep, stages", [(8, 1), (20, 1), (48, 2), (64, 2)])
+def test_lanes_of_the_output_fold_their_own_results(deep: int, stages: int) -> None:
+  """They are the faster ones, so that memory is read side by side, and a stage holds the results of all."""
+  out, a = UOp.param(0, F32, 12), UOp.param(1, F32, 12 * 3 * deep)
+  i, x = axis(12, 0), axis(3 * deep, 1, "REDUCE")
+  kernel = UOp.sink(out.index(i).store(a.index(x * 12 + i).load().reduce(Ops.ADD, x), i))
+  split = apply(kernel, (Opt(OptOps.LOCAL, 0, 4), Opt(OptOps.LOCAL, 1, deep)))
+  local = sorted((u for u in split.toposort() if u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL), key=lambda r: r.arg)
+  assert [r.src[0].arg for r in local] == [deep, 4]
+  folded = fold_lanes(split, 8)
+  assert sum(u.op is Ops.STAGE for u in folded.toposort()) == stages
+  agree(kernel, folded)
+  expected, found = data_for(kernel), data_for(kernel)
+  evaluate(kernel, expected)
+  evaluate(lower(folded, EXCHANGING, "columns"), found)
+  compare("program", expected, found, 0.0)
+
 def test_integers_too() -> None:
   out, a = UOp.param(0, dtypes.int64, 1), UOp.param(1, dtypes.int64, 96)
   x = axis(96, 0, "REDUCE")

@@ -89,6 +89,31 @@ def test_short_reductions_are_unrolled(sizes: tuple[int, int, int], copies: list
   assert [o for o in opts(kernel) if o.op is OptOps.UPCAST] == [Opt(OptOps.UPCAST, *copy) for copy in copies]
   run(kernel)
 
+def columns_of(n: int, m: int, rows: int = 1) -> UOp:
+  """out[j, i] = sum of b[j, x] * a[x, i] over x: a vector, or a few of them, by a matrix."""
+  out, a, b = UOp.param(0, F32, rows * n), UOp.param(1, F32, m * n), UOp.param(2, F32, rows * m)
+  j, i, x = axis(rows, 0), axis(n, 1), axis(m, 2, "REDUCE")
+  return UOp.sink(out.index(j * n + i).store((b.index(j * m + x).load() * a.index(x * n + i).load()).reduce(Ops.ADD, x), j, i))
+
+@pytest.mark.parametrize("n, m, rows, lanes", [(16, 64, 1, [(1, 8), (2, 4)]), (24, 480, 1, [(1, 8), (2, 20)]), (8, 1024, 2, [(1, 8), (2, 32)]),
+                                               (64, 64, 16, [(1, 32)]), (16, 48, 1, [(1, 16)]), (37, 512, 1, [(1, 32)])])
+def test_columns_that_are_few_share_their_sums_too(n: int, m: int, rows: int, lanes: list[tuple[int, int]]) -> None:
+  """Lanes beside each other have neighbouring columns, others further terms; not where results or terms are enough, or nothing divides."""
+  card = replace(LANES, threads=64, matrix=())
+  kernel = columns_of(n, m, rows)
+  assert [(o.axis, o.amount) for o in optimize(kernel, card).arg.opts if o.op is OptOps.LOCAL][:2] == lanes
+  assert run(kernel, card, 1e-5).lanes == math.prod(n for _, n in lanes)
+
+def test_lanes_are_neighbours_where_gates_hold_too() -> None:
+  """The halves of a row, turned: what is read is beside itself along the row, though each read has a gate."""
+  out, a, b = UOp.param(0, F32, 12 * 16), UOp.param(1, F32, 12 * 16), UOp.param(2, F32, 16)
+  i, j = axis(12, 0), axis(16, 1)
+  first = j < 8
+  value = a.index(i * 16 + j + 8).load(first, UOp.const(F32, 0)) - a.index(i * 16 + j - 8).load(j >= 8, UOp.const(F32, 0))
+  kernel = UOp.sink(out.index(i * 16 + j).store(value * b.index((j < 8).where(j, j - 8)).load(), i, j))
+  assert opts(kernel)[0] == Opt(OptOps.LOCAL, 1, 16)
+  run(kernel)
+
 def test_reductions_are_not_repeated_by_lanes() -> None:
   """Rows are lanes where a row is reduced; where nothing is left outside of the reduction, each lane does it."""
   assert opts(softmax(16, 5))[0] == Opt(OptOps.LOCAL, 0, 16)

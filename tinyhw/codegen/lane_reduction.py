@@ -12,6 +12,9 @@ Lanes of a wave that can read each other's registers (`Capabilities.exchanges`) 
 then a quarter, and so on, so five EXCHANGEs are enough for 32 lanes, without local memory or a barrier. They wait for each other, though, so where
 lanes of several waves share a reduction each wave leaves LEFT results, of lanes beside each other, which go through one STAGE. In the place of a wave
 there may be smaller groups, of any power of two lanes.
+
+There may be other LOCAL ranges, of the output: columns of a matrix, say, that lanes beside each other sum, each of them a part of the rows. A
+stage is over all lanes, and each folds the results of its own column.
 """
 from __future__ import annotations
 import math
@@ -89,7 +92,8 @@ class Folder:
   values; 1 where the kernel has several LOCAL ranges, as then neighbours along one of them may be far apart."""
   def __init__(self, order: Iterable[UOp], wave: int):
     order = list(order)
-    self.wave = wave if sum(u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL for u in order) == 1 else 1
+    self.local = sorted([u for u in order if u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL], key=lambda r: r.arg)
+    self.wave = wave if len(self.local) == 1 else 1
     self.ranges = 1 + max(u.arg[0] for u in order if u.op is Ops.RANGE)
     self.stages = 1 + max((u.arg[0] for u in order if u.op in (Ops.STAGE, Ops.DEFINE_LOCAL)), default=-1)
 
@@ -103,17 +107,25 @@ class Folder:
     left = 1 if group == results else min(group, LEFT)
     if group > left and results // group * left <= MANY_LANES and lanes[0] in part.ranges:
       part = exchanged(u.arg, part if loops else begun(u.arg, part), group, left)
-      return part if group == results else self.fold(u, self.stage(part, lanes), number(0), (results // group, group), (left, 1))
+      return part if group == results else self.fold(u, self.stage(part), number(0), (results // group, group), (left, 1))
     if results > MANY_LANES: members = max(d for d in range(1, math.isqrt(results) + 1) if results % d == 0)
-    if members == 1: return self.fold(u, self.stage(part, lanes), number(0), (results, 1))
-    first = make(Ops.MOD, dtypes.weakint, (position_of(lanes), number(results // members)))
-    own = self.fold(u, self.stage(part, lanes), make(Ops.MUL, dtypes.weakint, (first, number(members))), (members, 1))
-    return self.fold(u, self.stage(own, lanes), number(0), (results // members, 1))
+    steps, beside = self.steps(lanes)
+    if members == 1: return self.fold(u, self.stage(part), beside, (results, steps))
+    first = make(Ops.MUL, dtypes.weakint, (make(Ops.MOD, dtypes.weakint, (position_of(lanes), number(results // members))), number(members * steps)))
+    own = self.fold(u, self.stage(part), make(Ops.ADD, dtypes.weakint, (first, beside)), (members, steps))
+    return self.fold(u, self.stage(own), beside, (results // members, steps))
 
-  def stage(self, value: UOp, lanes: list[UOp]) -> UOp:
+  def steps(self, lanes: list[UOp]) -> tuple[int, UOp]:
+    """How far results of these lanes are from each other in a stage, and the place of the first one: other lanes, which are the faster ones, have
+    reductions of their own."""
+    others = [r for r in self.local if r not in lanes]
+    assert self.local == [*lanes, *others], "lanes of a reduction are the slower ones"
+    return math.prod(size_of(r) for r in others), position_of(others)
+
+  def stage(self, value: UOp) -> UOp:
     """What each lane has, where all can read it."""
     self.stages += 1
-    return UOp(Ops.STAGE, value.dtype, (value, *lanes), (self.stages - 1,))
+    return UOp(Ops.STAGE, value.dtype, (value, *self.local), (self.stages - 1,))
 
   def fold(self, u: UOp, stage: UOp, at: UOp, *counts: tuple[int, int]) -> UOp:
     """Elements of a stage, folded as u folds. at: the first one; counts: how many, and how far from one to the next."""

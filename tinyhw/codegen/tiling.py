@@ -105,14 +105,14 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
   rank = {axis: k for k, axis in enumerate(order)}
   grid = {o.axis: k for k, o in enumerate(opts) if o.op is OptOps.GRID} if not order else {}
   columns = [o.axis for o in opts if o.op is OptOps.MATRIX][1:2]
-  parts: list[tuple[tuple[int, int, int], UOp, Part]] = []
+  parts: list[tuple[tuple[int, bool, int, int], UOp, Part]] = []
   first_part: dict[UOp, Part] = {}
   for r in ranges:
     mine = split(r, [o for o in opts if o.axis == r.arg[0] and o.op not in OF_BUFFERS], r.arg[0] in columns)
     if mine: first_part[r] = mine[0]
     for depth, p in enumerate(mine):
       place = grid[r.arg[0]] if p.kind is AxisType.GLOBAL and r.arg[0] in grid else rank.get(r.arg[0], len(rank) + r.arg[0])
-      parts.append(((ORDER[p.kind], place, depth), r, p))
+      parts.append(((ORDER[p.kind], not (p.kind is AxisType.LOCAL and is_reduce(r)), place, depth), r, p))   # lanes along memory are neighbours
   parts.sort(key=lambda item: item[0])
   pieces: dict[UOp, list[UOp]] = {r: [] for r in ranges}
   value: dict[UOp, UOp] = {r: number(0) for r in ranges}

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 WAVES = 4            # of a workgroup, at most
 MOST_COPIES = 16     # of the body of a reduction: loads that a lane has under way at once
+MOST_LANES = 256     # of a workgroup whose lanes have as many registers as they like
+SEGMENT_BYTES = 32   # of memory that lanes beside each other should read
+LEAST_SHARED = 4     # lanes along a sum that are worth a stage
 MOST_OPERATIONS = 128  # of all copies of a body
 
 def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
@@ -37,6 +40,8 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   summed = along_sums(nest, best, capabilities)
   if summed: return (*summed, *unrolled(nest, {o.axis for o in summed}))
   if best is None: return ()
+  columns = columns_and_sums(nest, best, capabilities)
+  if columns: return columns
   copies = copies_along(nest, best, capabilities)
   lanes = lanes_along(size_of(best) // copies, capabilities.lanes)
   more = further_lanes(nest, lanes, [r for r in shared if r is not best], capabilities)
@@ -70,7 +75,7 @@ def further_lanes(nest: Nest, lanes: int, ranges: list[UOp], capabilities: Capab
 
 def adjacent(nest: Nest, r: UOp) -> int:
   """How many accesses lanes along r do side by side, or at one place."""
-  return sum(a.stride(r) in (0, 1) for a in nest.accesses)
+  return sum(a.distance(r) in (0, 1) for a in nest.accesses)
 
 def copies_along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
   """Neighbours that a lane computes, so that what lies beside each other is one access (runs.py), if there is work enough for all lanes."""
@@ -105,6 +110,26 @@ def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tupl
   inner = [r for r in nest.ranges if not any(r in u.ranges for u in nest.reduces) and size_of(r) >= lanes]
   if inner: found[max(inner, key=lambda r: (adjacent(nest, r), r.arg))] = None
   return tuple([o for r in found for o in of_row(nest, r, lanes, capabilities)])
+
+def columns_and_sums(nest: Nest, best: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
+  """Lanes along the output and along the sum, where memory lies along the output, but results are too few for the card: lanes beside each other read
+  what is beside each other in memory, the others further terms.
+
+  No more lanes than have any number of registers each, and no more than leave each a body of its own.
+  """
+  wave, results = capabilities.lanes, math.prod(size_of(r) for r in nest.ranges)
+  summed = {ranges_of(u)[-1] for u in nest.reduces}
+  if len(summed) != 1 or not all(r in u.ranges for u in nest.reduces for r in nest.ranges) or results >= capabilities.threads * wave: return ()
+  along, bytes_each = summed.pop(), min(a.node.src[0].dtype.itemsize for a in nest.accesses)
+  terms = size_of(along)
+  beside = max([d for d in range(1, wave + 1) if size_of(best) % d == 0], default=1)
+  while beside % 2 == 0 and beside // 2 * bytes_each >= SEGMENT_BYTES and results < beside * capabilities.threads // WAVES: beside //= 2
+  if beside * bytes_each < SEGMENT_BYTES: return ()
+  room = min(MOST_LANES // beside, capabilities.threads * wave // results, terms // MOST_COPIES)
+  deep = max([d for d in range(1, room + 1) if terms % d == 0], default=1)
+  if deep < LEAST_SHARED: return ()
+  copies = max(d for d in range(1, min(MOST_COPIES, MOST_OPERATIONS // max(nest.operations, 1)) + 1) if terms // deep % d == 0)
+  return (Opt(OptOps.LOCAL, best.arg[0], beside), Opt(OptOps.LOCAL, along.arg[0], deep), *[Opt(OptOps.UPCAST, along.arg[0], copies)] * (copies > 1))
 
 def lanes_of_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:
   """Lanes that share a row: of the numbers that divide its ranges the one with which a wave loads most at once, as each iteration waits for memory.
