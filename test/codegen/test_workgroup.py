@@ -104,6 +104,33 @@ def test_columns_that_are_few_share_their_sums_too(n: int, m: int, rows: int, la
   assert [(o.axis, o.amount) for o in optimize(kernel, card).arg.opts if o.op is OptOps.LOCAL][:2] == lanes
   assert run(kernel, card, 1e-5).lanes == math.prod(n for _, n in lanes)
 
+@pytest.mark.parametrize("sizes, shared", [((1, 3), True), ((4, 10), False)])
+def test_a_short_reduction_beside_a_long_one_is_each_lane_s_own(sizes: tuple[int, int], shared: bool) -> None:
+  """Rows of 64, from which the largest of a few others is subtracted; with 40 of them, along no range that lanes divide, it is repeated too often."""
+  short = math.prod(sizes)
+  out, a, b = UOp.param(0, F32, 4), UOp.param(1, F32, 4 * 64), UOp.param(2, F32, 4 * short)
+  i, x, y, z = axis(4, 0), axis(64, 1, "REDUCE"), axis(sizes[0], 2, "REDUCE"), axis(sizes[1], 3, "REDUCE")
+  largest = b.index(i * short + z * sizes[0] + y).load().reduce(Ops.MAX, y, z)
+  kernel = UOp.sink(out.index(i).store(a.index(i * 64 + x).load().reduce(Ops.ADD, x) - largest, i))
+  assert any(o.op is OptOps.LOCAL and o.axis == 1 for o in opts(kernel)) == shared
+  run(kernel, tolerance=1e-5)
+
+def test_outer_sums_are_copied_where_inner_ones_are_lanes() -> None:
+  """A sum for each channel of images: several images are under way at once."""
+  out, a = UOp.param(0, F32, 2), UOp.param(1, F32, 6 * 2 * 64)
+  c, n, x = axis(2, 0), axis(6, 1, "REDUCE"), axis(64, 2, "REDUCE")
+  kernel = UOp.sink(out.index(c).store(a.index((n * 2 + c) * 64 + x).load().reduce(Ops.ADD, n, x), c))
+  found = [o for o in opts(kernel) if o.op is not OptOps.GRID]
+  assert [o.axis for o in found if o.op is OptOps.LOCAL] == [2] and Opt(OptOps.UPCAST, 1, 3) in found, found
+  run(kernel, tolerance=1e-5)
+
+def test_a_lane_loads_as_much_as_one_access_has_whatever_is_stored() -> None:
+  out, a = UOp.param(0, F32, 2), UOp.param(1, dtypes.float16, 2 * 512)
+  i, x = axis(2, 0), axis(512, 1, "REDUCE")
+  kernel = UOp.sink(out.index(i).store(a.index(i * 512 + x).load().cast(F32).reduce(Ops.ADD, x), i))
+  assert Opt(OptOps.UPCAST, 1, 8) in opts(kernel)
+  run(kernel, tolerance=1e-5)
+
 def test_lanes_are_neighbours_where_gates_hold_too() -> None:
   """The halves of a row, turned: what is read is beside itself along the row, though each read has a gate."""
   out, a, b = UOp.param(0, F32, 12 * 16), UOp.param(1, F32, 12 * 16), UOp.param(2, F32, 16)

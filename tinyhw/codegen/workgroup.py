@@ -38,25 +38,29 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   shared = [r for r in ranges if all(r in u.ranges for u in nest.reduces)] or ranges
   best = max(shared, key=lambda r: (adjacent(nest, r), r.arg), default=None)
   summed = along_sums(nest, best, capabilities)
-  if summed: return (*summed, *unrolled(nest, {o.axis for o in summed}))
+  if summed: return (*summed, *unrolled(nest, summed))
   if best is None: return ()
   columns = columns_and_sums(nest, best, capabilities)
   if columns: return columns
   copies = copies_along(nest, best, capabilities)
   lanes = lanes_along(size_of(best) // copies, capabilities.lanes)
   more = further_lanes(nest, lanes, [r for r in shared if r is not best], capabilities)
-  return (Opt(OptOps.LOCAL, best.arg[0], lanes), *[Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1), *more, *unrolled(nest, set()))
+  return (Opt(OptOps.LOCAL, best.arg[0], lanes), *[Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1), *more, *unrolled(nest, ()))
 
-def unrolled(nest: Nest, taken: set[int]) -> list[Opt]:
-  """Copies along the innermost ranges of reductions, so that many loads are under way at once. taken: ranges that have opts already.
+def unrolled(nest: Nest, taken: tuple[Opt, ...]) -> list[Opt]:
+  """Copies along the innermost ranges of reductions, so that many loads are under way at once. taken: opts that ranges of reductions have already.
 
-  Terms are added in the same order as without.
+  Terms are added in the same order as without, but where a loop over lanes is inside.
   """
   found: dict[int, Opt] = {}
   for u in nest.reduces:
     room = min(MOST_COPIES, MOST_OPERATIONS // max(nest.operations, 1))
     for r in reversed(ranges_of(u)):
-      if r.arg[0] in taken or r.src[0].op is not Ops.CONST: break
+      if r.src[0].op is not Ops.CONST: break
+      own = [o for o in taken if o.axis == r.arg[0]]
+      if own:
+        room //= math.prod(o.amount for o in own if o.op is OptOps.UPCAST)
+        continue
       copies = max((d for d in range(1, room + 1) if size_of(r) % d == 0), default=1)
       if copies > 1: found[r.arg[0]] = Opt(OptOps.UPCAST, r.arg[0], copies)
       if copies < size_of(r): break
@@ -98,7 +102,9 @@ def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tupl
   wave = capabilities.lanes
   if not nest.reduces or any(r not in nest.ranges for u in nest.reduces for r in u.ranges): return ()
   candidates = [[r for r in ranges_of(u) if size_of(r) >= 2 * wave] for u in nest.reduces]
-  if not all(candidates): return ()
+  short = [math.prod(size_of(r) for r in ranges_of(u)) for u, found in zip(nest.reduces, candidates) if not found]
+  candidates = [found for found in candidates if found]
+  if not candidates or max(short, default=0) >= 2 * wave: return ()   # short ones are each lane's own
   found = {max(ranges, key=lambda r: (adjacent(nest, r), r.arg)): None for ranges in candidates}   # two reductions may have one range
   rows = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)]
   if best in rows and size_of(best) >= wave:
@@ -151,9 +157,13 @@ def of_row(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list[O
 
 def neighbours(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> int:
   """Iterations beside each other that each of so many lanes along a range does at once: as many as one access has, if that divides it."""
-  copies = wide(nest, capabilities) if adjacent(nest, r) == len(nest.accesses) else 1
+  copies = along(nest, r, capabilities) if adjacent(nest, r) == len(nest.accesses) else 1
   while copies > 1 and size_of(r) % (lanes * copies): copies //= 2
   return copies
+
+def along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
+  """The same of what lies along a range."""
+  return max(capabilities.vector_bytes // max([a.node.src[0].dtype.itemsize for a in nest.accesses if a.stride(r) != 0], default=1), 1)
 
 def lanes_along(n: int, wave: int) -> int:
   """Lanes for a range of n iterations: all of them, or a divisor that fills at least a wave, or whole waves."""
