@@ -9,6 +9,7 @@ import pytest
 
 from test.codegen.kernels import agree, axis, compare, count, data_for
 from test.codegen.test_workgroup import F32, LANES, opts, run
+from tinyhw.codegen.access import access_of
 from tinyhw.codegen.lane_reduction import fold_lanes
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
@@ -119,6 +120,26 @@ def test_lanes_of_the_output_fold_their_own_results(deep: int, stages: int) -> N
   evaluate(kernel, expected)
   evaluate(lower(folded, EXCHANGING, "columns"), found)
   compare("program", expected, found, 0.0)
+
+@pytest.mark.parametrize("aligned, kind", [(True, OptOps.APART), (False, OptOps.UPCAST)])
+@pytest.mark.parametrize("columns", [521, 541])
+def test_long_rows_that_nothing_divides_have_copies_too(columns: int, aligned: bool, kind: OptOps) -> None:
+  """What is left is done by all lanes, and then by each. Where accesses must be aligned, copies are apart: neighbours would be no wider access."""
+  for kernel, reductions in ((rows(3, columns), {1}), (softmax(3, columns), {1, 2, 3})):
+    card = replace(LANES, aligned=aligned, exchanges=True)
+    found = optimize(kernel, card).arg.opts
+    assert {o.axis for o in found if o.op is kind and o.amount == 4} == reductions, found
+    run(kernel, card, 1e-5)
+
+def test_copies_apart_are_around_lanes() -> None:
+  """Iteration (loop, copy, lane) is loop * 16 + copy * 8 + lane."""
+  out, a = UOp.param(0, F32, 64), UOp.param(1, F32, 64)
+  i = axis(64, 0)
+  kernel = UOp.sink(out.index(i).store(a.index(i).load(), i))
+  split = apply(kernel, (Opt(OptOps.LOCAL, 0, 8), Opt(OptOps.APART, 0, 2)))
+  found = {r.arg[1]: access_of(split.src[0]).stride(r) for r in split.toposort() if r.op is Ops.RANGE}
+  assert found == {AxisType.LOCAL: 1, AxisType.UPCAST: 8, AxisType.LOOP: 16}
+  agree(kernel, split)
 
 def test_integers_too() -> None:
   out, a = UOp.param(0, dtypes.int64, 1), UOp.param(1, dtypes.int64, 96)

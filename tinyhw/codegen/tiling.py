@@ -9,6 +9,7 @@
   STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the reduction reads them
   WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
   LOCAL   the innermost `amount` iterations are lanes of a workgroup
+  APART   copies likewise, but around the lanes: neighbours of a lane are other lanes, and its copies are all lanes further
   MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
   BOX     factors of the MATRIX whose sum has this range are copied to local memory by the unit that copies boxes (boxes.py), if both can be;
           its amount is 1
@@ -16,7 +17,8 @@
 No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins early enough to be whole, and
 computes some elements a second time. Where that must not be (the kernel reads what it overwrites), the range is peeled: the kernel does the largest
 multiple, and a second store does the rest, with loops of its own. A reduction's range is always peeled, into a REDUCE for the largest multiple and
-others for what is left: where it has lanes by as many lanes, then by half as many, and so on.
+others for what is left: where it has lanes by as many lanes, then by half as many, and so on; where lanes of a workgroup share it by all of them, and
+then by each of them alone.
 """
 from __future__ import annotations
 from typing import NamedTuple
@@ -40,6 +42,7 @@ class OptOps(Named):
   MATRIX = 7
   WINDOW = 8
   BOX = 9
+  APART = 10
 
 LEAST_LANES = 4            # of what is left of a reduction's range; fewer elements than that are folded one by one
 OF_BUFFERS = frozenset({OptOps.STAGE, OptOps.WINDOW})   # axis is a slot
@@ -67,9 +70,10 @@ class Part(NamedTuple):
 ORDER = {AxisType.GLOBAL: 0, AxisType.LOCAL: 1, AxisType.LOOP: 2, AxisType.STAGE: 3, AxisType.REDUCE: 4, AxisType.UPCAST: 5, AxisType.UNROLL: 6,
          AxisType.VECTOR: 7}
 
+MOST_AT_ONCE = 16    # iterations of what is left where lanes share a reduction
 REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.LOCAL: AxisType.LOCAL, AxisType.UPCAST: AxisType.UNROLL, AxisType.LOOP: AxisType.REDUCE}
 INNERMOST_FIRST = ((AxisType.VECTOR, OptOps.VECTOR), (AxisType.UPCAST, OptOps.MATRIX), (AxisType.UPCAST, OptOps.UPCAST),
-                   (AxisType.LOCAL, OptOps.LOCAL), (AxisType.LOOP, OptOps.BLOCK))
+                   (AxisType.LOCAL, OptOps.LOCAL), (AxisType.UPCAST, OptOps.APART), (AxisType.LOOP, OptOps.BLOCK))
 
 def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
   """The parts of a range under its opts, outermost first. Where the amounts' product does not divide the size, the last step overlaps.
@@ -178,9 +182,12 @@ def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, 
       for r in ranges_of(u):
         rest, lanes = size_of(r) % factor_of(r, opts), lanes_along(r, opts)
         if not rest: continue
-        cuts = cuts_of(rest, lanes)
+        shared = next((o.amount for o in opts if o.op is OptOps.LOCAL and o.axis == r.arg[0]), 1)
+        cuts = cuts_of(rest, lanes) if shared == 1 else [cut for cut in ((rest // shared, shared), (rest % shared, 1)) if cut[0]]
         pieces = [p for piece in pieces for p in _peel_reduce(piece, r, [size_of(r) - rest, *[steps * width for steps, width in cuts]], fresh)]
         for axis, (steps, width) in enumerate(cuts, fresh):   # a loop of few steps is none
+          if shared > 1 and width > 1: more.append(Opt(OptOps.LOCAL, axis, width))
+          if shared > 1: more.append(Opt(OptOps.UPCAST, axis, max(d for d in range(1, MOST_AT_ONCE + 1) if steps % d == 0)))
           if lanes > 1: more += [Opt(op, axis, amount) for op, amount in ((OptOps.VECTOR, width), (OptOps.UPCAST, steps)) if amount > 1]
         fresh += len(cuts)
       v = pieces[0]

@@ -27,6 +27,7 @@ WAVES = 4            # of a workgroup, at most
 MOST_COPIES = 16     # of the body of a reduction: loads that a lane has under way at once
 MOST_LANES = 256     # of a workgroup whose lanes have as many registers as they like
 SEGMENT_BYTES = 32   # of memory that lanes beside each other should read
+LONG = 4             # steps of all lanes, from which on a few terms more than they divide do not matter
 LEAST_SHARED = 4     # lanes along a sum that are worth a stage
 MOST_OPERATIONS = 128  # of all copies of a body
 
@@ -93,6 +94,10 @@ def wide(nest: Nest, capabilities: Capabilities) -> int:
   """Elements of the widest type in memory that one access of a lane can have."""
   return max(capabilities.vector_bytes // max(a.node.src[0].dtype.itemsize for a in nest.accesses), 1)
 
+def along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
+  """The same of the types that lie along a range."""
+  return max(capabilities.vector_bytes // max([a.node.src[0].dtype.itemsize for a in nest.accesses if a.stride(r) != 0], default=1), 1)
+
 def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tuple[Opt, ...]:
   """Lanes along the ranges of all reductions, where memory lies along them and not along the best of the output, or the output is too small: where
   memory lies alike, that is fewer results than lanes that should run.
@@ -151,19 +156,30 @@ def lanes_of_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabil
   return max([d for d in range(wave, most + 1) if common % d == 0], key=lambda d: (loaded(d), d), default=most)
 
 def of_row(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list[Opt]:
-  """Lanes along a range, with as many neighbours each as one access has, if that divides it."""
+  """Lanes along a range, with as many neighbours each as one access has, or as many copies apart where none could have them.
+
+  If that divides the range, or if nothing does and it has LONG times as many iterations, so that what is left is little.
+  """
   copies = neighbours(nest, r, lanes, capabilities)
-  return [Opt(OptOps.LOCAL, r.arg[0], lanes)] + [Opt(OptOps.UPCAST, r.arg[0], copies)] * (copies > 1)
+  if copies == 1: copies = next((c for c in halved(most_copies(nest, r, capabilities)) if size_of(r) >= LONG * lanes * c), 1)
+  kind = OptOps.APART if capabilities.aligned and not rows_aligned(nest, r, copies) else OptOps.UPCAST
+  return [Opt(OptOps.LOCAL, r.arg[0], lanes)] + [Opt(kind, r.arg[0], copies)] * (copies > 1)
+
+def rows_aligned(nest: Nest, r: UOp, elements: int) -> bool:
+  """Does memory that lies along a range begin, for each iteration of the others, at a multiple of so many elements?"""
+  return not any(a.opaque or stride % elements for a in nest.accesses if a.stride(r) != 0 for other, stride in a.strides.items() if other is not r)
 
 def neighbours(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> int:
   """Iterations beside each other that each of so many lanes along a range does at once: as many as one access has, if that divides it."""
-  copies = along(nest, r, capabilities) if adjacent(nest, r) == len(nest.accesses) else 1
-  while copies > 1 and size_of(r) % (lanes * copies): copies //= 2
-  return copies
+  return next((c for c in halved(most_copies(nest, r, capabilities)) if size_of(r) % (lanes * c) == 0), 1)
 
-def along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
-  """The same of what lies along a range."""
-  return max(capabilities.vector_bytes // max([a.node.src[0].dtype.itemsize for a in nest.accesses if a.stride(r) != 0], default=1), 1)
+def most_copies(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
+  """How many iterations of a range one access can have."""
+  return along(nest, r, capabilities) if adjacent(nest, r) == len(nest.accesses) else 1
+
+def halved(n: int) -> list[int]:
+  """n, and half of it again and again, down to 2."""
+  return [n >> k for k in range(n.bit_length() - 1)]
 
 def lanes_along(n: int, wave: int) -> int:
   """Lanes for a range of n iterations: all of them, or a divisor that fills at least a wave, or whole waves."""
