@@ -56,7 +56,7 @@ def test_elementwise_kernels(size: tuple[int, int], in_place: bool) -> None:
 
 def test_lanes_run_along_memory() -> None:
   assert opts(elementwise(8, 16))[0] == Opt(OptOps.LOCAL, 1, 16)
-  assert run(elementwise(8, 16)).grid == 8
+  assert run(elementwise(9, 16)).grid == 9
 
 @pytest.mark.parametrize("sizes, lanes", [((6, 4, 3), [(2, 3), (1, 4)]), ((6, 1, 3), [(2, 3), (0, 6)]), ((5, 7, 3), [(2, 3), (1, 7)]),
                                           ((3, 11, 2), [(2, 2), (1, 11)]), ((64, 11, 2), [(2, 2), (1, 11)])])
@@ -103,6 +103,16 @@ def test_columns_that_are_few_share_their_sums_too(n: int, m: int, rows: int, la
   kernel = columns_of(n, m, rows)
   assert [(o.axis, o.amount) for o in optimize(kernel, card).arg.opts if o.op is OptOps.LOCAL][:2] == lanes
   assert run(kernel, card, 1e-5).lanes == math.prod(n for _, n in lanes)
+
+@pytest.mark.parametrize("sizes, copies", [((64, 32), 8), ((60, 32), 4), ((3, 5), 1), ((37, 32), 1)])
+def test_what_lanes_read_apart_is_used_up(sizes: tuple[int, int], copies: int) -> None:
+  """A transpose: a lane reads 32 bytes side by side, and stores them to rows that lanes fill."""
+  rows, columns = sizes
+  out, a = UOp.param(0, F32, rows * columns), UOp.param(1, F32, rows * columns)
+  i, j = axis(rows, 0), axis(columns, 1)
+  kernel = UOp.sink(out.index(i * columns + j).store(a.index(j * rows + i).load(), i, j))
+  assert [o for o in opts(kernel) if o.op is OptOps.UPCAST] == [Opt(OptOps.UPCAST, 0, copies)] * (copies > 1)
+  run(kernel)
 
 @pytest.mark.parametrize("sizes, shared", [((1, 3), True), ((4, 10), False)])
 def test_a_short_reduction_beside_a_long_one_is_each_lane_s_own(sizes: tuple[int, int], shared: bool) -> None:

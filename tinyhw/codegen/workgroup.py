@@ -46,7 +46,8 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   copies = copies_along(nest, best, capabilities)
   lanes = lanes_along(size_of(best) // copies, capabilities.lanes)
   more = further_lanes(nest, lanes, [r for r in shared if r is not best], capabilities)
-  return (Opt(OptOps.LOCAL, best.arg[0], lanes), *[Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1), *more, *unrolled(nest, ()))
+  beside = [Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1) or ([] if more or nest.reduces else across(nest, best, capabilities))
+  return (Opt(OptOps.LOCAL, best.arg[0], lanes), *beside, *more, *unrolled(nest, ()))
 
 def unrolled(nest: Nest, taken: tuple[Opt, ...]) -> list[Opt]:
   """Copies along the innermost ranges of reductions, so that many loads are under way at once. taken: opts that ranges of reductions have already.
@@ -89,6 +90,19 @@ def copies_along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
   points, wave = math.prod(size_of(x) for x in nest.ranges), capabilities.lanes
   while copies > 1 and (size_of(r) % copies or size_of(r) < copies * wave or points < copies * capabilities.threads * wave): copies //= 2
   return copies
+
+def across(nest: Nest, lanes: UOp, capabilities: Capabilities) -> list[Opt]:
+  """Copies along the range along which memory lies that lanes read from apart, as in a transpose: each lane then uses up what it is given at once, a
+  segment at least, if there is work enough for all lanes."""
+  apart = [a for a in nest.accesses if not a.is_store and a.distance(lanes) not in (0, 1)]
+  points, wave = math.prod(size_of(x) for x in nest.ranges), capabilities.lanes
+  for r in nest.ranges:
+    sizes = [a.node.dtype.itemsize for a in apart if a.stride(r) == 1]
+    copies = min(SEGMENT_BYTES // min(sizes), MOST_OPERATIONS // max(nest.operations, 1)) if sizes and r is not lanes else 1
+    copies = 1 << max(copies.bit_length() - 1, 0)
+    while copies > 1 and (size_of(r) % copies or points < copies * capabilities.threads * wave): copies //= 2
+    if copies > 1: return [Opt(OptOps.UPCAST, r.arg[0], copies)]
+  return []
 
 def wide(nest: Nest, capabilities: Capabilities) -> int:
   """Elements of the widest type in memory that one access of a lane can have."""
