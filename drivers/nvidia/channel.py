@@ -88,7 +88,8 @@ class Channel:
     self.token = 0
     group.channels.append(self)
     self.marks: collections.deque[tuple[Timeline, int, int]] = collections.deque()
-    self.read = 0   # words that have been read for certain, counted for ever
+    self.read = 0      # words that have been read for certain, counted for ever
+    self.followed = 0  # the same, as far as GPGet has been seen to move
     self.ring = Ring(self.memory.mapping, 2 * ENTRIES, self.consumed, self.publish, self.wait)
 
   def _allocate(self, size: int, kind: Kind, label: str) -> Memory:
@@ -141,10 +142,14 @@ class Channel:
     self.marks.append((timeline, number, self.ring.written))
 
   def consumed(self) -> int:
-    """The place in the ring of the next word that the GPU reads: as it tells (GPGet), or, if that is further, behind what is done."""
+    """The place in the ring of the next word that the GPU reads: as it tells (GPGet), or, if that is further, behind what is done.
+
+    GPGet is modulo the ring, so it cannot say by itself whether a whole turn is still to be read or nothing is. Only its movement counts: one that
+    rests, because the GPU does not write it or has not begun, frees no word.
+    """
     while self.marks and self.marks[0][0].reached(self.marks[0][1]): self.read = self.marks.popleft()[2]
-    told, words = 2 * self.told(), 2 * ENTRIES
-    return told if (self.ring.written - told) % words <= self.ring.written - self.read else self.read % words
+    self.followed += (2 * self.told() - self.followed) % (2 * ENTRIES)
+    return max(self.followed, self.read) % (2 * ENTRIES)
 
   def told(self) -> int:
     """The entry that the GPU reads next, as it tells."""

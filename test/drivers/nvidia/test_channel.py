@@ -1,6 +1,6 @@
 """Channels: rings that wrap and fill up, long lists of commands, reports."""
 import pytest
-from nvidia_box import Note, code
+from nvidia_box import Note, argument, code
 
 from tinyhw.autogen.nvidia.rm import CONTEXT_SHARE, flags
 from tinyhw.device import Launch
@@ -35,6 +35,31 @@ def test_a_ring_goes_on_where_the_gpu_does_not_tell_how_far_it_has_read(opened, 
   device.synchronize()
   assert len(note.launches) == 250 and device.compute.told() == 0 and device.epoch == 2
   assert device.compute.ring.written > 2 * 64 * 3
+
+@pytest.mark.parametrize("tells", (True, False))
+def test_a_full_ring_that_nothing_has_been_read_of_is_not_overwritten(opened, monkeypatch: pytest.MonkeyPatch, tells: bool) -> None:
+  """The GPU does something only when there is no room any more, one submission at a time; whether it tells then how far it is or not."""
+  monkeypatch.setattr(channel, "ENTRIES", 64)
+  computer, device = opened("sm_90")
+  note, program, a = Note(computer), device.load(code()), device.allocator.alloc(100)
+  ring, step, full = device.compute.ring, Processor.step, list[int]()
+  allowed = [0]   # how far the GPU may come
+  def begin(done) -> None:
+    full.append(ring.written - behind)
+    allowed[0] = device.timeline.completed + 1
+    ring.publish(ring.published)   # wakes it
+    device.compute.wait(done)
+  for i in range(20): device.submit([Launch(program, [a], [i], 1)])   # so the ring's beginning is not the memory's
+  device.synchronize()
+  if not tells: monkeypatch.setattr(Processor, "_entry_done", lambda p: p.__dict__.update(open=False, get=(p.get + 1) % p.channel.entries))
+  behind = ring.written
+  monkeypatch.setattr(Processor, "step", lambda processor: device.timeline.completed < allowed[0] and step(processor))
+  monkeypatch.setattr(ring, "wait", begin)
+  for i in range(20, 250): device.submit([Launch(program, [a], [i], 1)])
+  allowed[0] = device.timeline.submitted
+  ring.publish(ring.published)
+  device.synchronize()
+  assert full[0] == 2 * 63 and [argument(grid, 1) for grid in note.launches] == list(range(250))
 
 def test_copies_may_have_a_group_of_their_own(opened, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(channel, "COPY_ENGINE", COPY0 + 2)
