@@ -5,6 +5,7 @@ from gpu_selftest import Mistakes, Patch, Tried, explained
 from tinyhw.drivers.nvidia import selftest_bases
 from tinyhw.emulator.nvidia import transfer
 from tinyhw.emulator.nvidia.numbers import LONG, signed
+from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.selftest.frame import OK
 
 def with_a_sign(patch: Patch) -> None:
@@ -13,15 +14,33 @@ def with_a_sign(patch: Patch) -> None:
     return lambda warp: [signed(x) + start(warp)[0] + more & LONG for x in read(warp)]
   patch.setattr(transfer, "based", based)
 
-def other_constant(patch: Patch) -> None: patch.setattr(selftest_bases, "TEXT", selftest_bases.TEXT.replace("+UR4+0x8]", "+UR4+0x4]"))
+def constants(change):
+  """Cards that see other constants than the instruction has. change: of the constant."""
+  def wrong(patch: Patch) -> None:
+    kept = Operands.number
+    patch.setattr(Operands, "number", lambda o, name: change(name, kept(o, name)))
+  return wrong
+
+def another(said: str, instead: str):
+  """Another constant than the step reckons with."""
+  assert selftest_bases.TEXT.count(said) == 1
+  return lambda patch: patch.setattr(selftest_bases, "TEXT", selftest_bases.TEXT.replace(said, instead))
+
+ASTRAY, DIFFER = "touches memory that it has not", "behind a base: 64 of 64 elements differ"
 
 @pytest.mark.parametrize("tester", ["NV"], indirect=True)
 def test_it_passes(tester: Tried) -> None:
-  assert tester.run_open(["bases"])[-1].outcome == OK
+  found = tester.run_open(["bases"])[-1]
+  assert found.outcome == OK, found.words
 
 @pytest.mark.parametrize("tester", ["NV"], indirect=True)
 @pytest.mark.parametrize("mistake, said", [
-  (with_a_sign, "touches memory that it has not"), (other_constant, "behind a base: 64 of 64 elements differ")])
+  (with_a_sign, ASTRAY),
+  (constants(lambda name, value: value & 0xFFFFFF if name == "o" else value), ASTRAY),
+  (constants(lambda name, value: (value & 0xFFF ^ 0x800) - 0x800 if name == "o" else value), ASTRAY),
+  (constants(lambda name, value: value & 0xFFF if name == "g" else value), ASTRAY + "|" + DIFFER),
+  (another("UR4+-0x4]", "UR4+0x4]"), DIFFER), (another("UR4+0x7fc]", "UR4+0x7f8]"), DIFFER)],
+  ids=("a sign", "constants without", "constants of 12 bits", "copies without", "another of a load", "another of a copy"))
 def test_a_mistake_is_told(mistake, said: str, tester: Tried, monkeypatch: Patch) -> None:
   mistakes: Mistakes = {"bases": (mistake, said)}
   explained(tester, monkeypatch, "bases", mistakes)
