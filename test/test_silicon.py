@@ -268,7 +268,11 @@ def test_mappings_are_read_in_pieces() -> None:
 def test_calls_of_the_c_library_are_followed() -> None:
   """In a process of its own, whose code is changed: what a call answers comes back, and its errors do."""
   program = f"import sys; sys.path[:0] = [{str(ROOT / 'test/support')!r}, {str(ROOT)!r}]\n" + """
-import fcntl, os, termios, silicon_calls
+import ctypes, fcntl, os, sys, termios, silicon_calls
+def disturb(frame, event, argument):  # what the interpreter may do between any two lines
+  try: os.stat("/no such file")
+  except FileNotFoundError: pass
+  return disturb
 def told(call, file, number, argument):
   status = call()
   seen.append((file, number, status))
@@ -277,13 +281,19 @@ seen = []
 read, write = os.pipe()
 os.write(write, b"12345")
 hook = silicon_calls.Hook(told)
+sys.settrace(disturb)
 assert fcntl.ioctl(read, termios.FIONREAD, bytes(4)) == (5).to_bytes(4, "little")
 try: fcntl.ioctl(read, termios.TCGETS, bytes(64))
 except OSError as error: assert error.errno == 25, error
 else: assert False
+libc, count = ctypes.CDLL(None, use_errno=True), ctypes.c_int()
+ctypes.set_errno(7)
+assert libc.ioctl(read, ctypes.c_ulong(termios.FIONREAD), ctypes.byref(count)) == 0 and count.value == 5
+assert ctypes.get_errno() == 7, "a call that succeeds leaves errno as it was"
+sys.settrace(None)
 hook.close()
 fcntl.ioctl(read, termios.FIONREAD, bytes(4))
-assert seen == [(read, termios.FIONREAD, 0), (read, termios.TCGETS, -1)], seen
+assert seen == [(read, termios.FIONREAD, 0), (read, termios.TCGETS, -1), (read, termios.FIONREAD, 0)], seen
 """
   done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
   assert done.returncode == 0, done.stdout + done.stderr

@@ -24,27 +24,28 @@ SYSTEM_CALL_IOCTL = 16        # x86-64
 JUMP = b"\x49\xbb", b"\x41\xff\xe3"   # mov r11, imm64; jmp r11
 UVM_NODE, RM_LETTER = "/dev/nvidia-uvm", ord("F")
 SHOWN_BYTES, MOST_CALLS = 96, 1500
-Handler = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p)
+Handler = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p, use_errno=True)
 
 class Hook:
-  """While it stands, `ioctl` of the C library is `function`, which gets the call itself, the file, the number and the address of the argument."""
+  """While it stands, `ioctl` of the C library is `function`, which gets the call itself, the file, the number and the address of the argument.
+
+  The caller's errno is kept by ctypes from the moment that a call returns until the handler does: the interpreter makes calls of its own between.
+  """
   def __init__(self, function: Callable[[Callable[[], int], int, int, int], int]):
     if platform.machine() != "x86_64": raise Absent("calls are followed on x86-64 only")
-    libc = ctypes.CDLL(None, use_errno=False)
+    libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p)
-    errno_place = libc["__errno_location"]
-    errno_place.restype = ctypes.POINTER(ctypes.c_int)
     libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     def called(file: int, number: int, argument: int | None) -> int:
       failure = 0
       def call() -> int:
         nonlocal failure
         status = int(libc.syscall(SYSTEM_CALL_IOCTL, file, number, argument))
-        failure = errno_place()[0] if status < 0 else 0
+        failure = ctypes.get_errno() if status < 0 else 0
         return status
       try: return function(call, file, number, argument or 0)
       finally:
-        if failure: errno_place()[0] = failure
+        if failure: ctypes.set_errno(failure)
     self.handler = Handler(called)
     self.place = ctypes.cast(libc.ioctl, ctypes.c_void_p).value or 0
     code = JUMP[0] + (ctypes.cast(self.handler, ctypes.c_void_p).value or 0).to_bytes(8, "little") + JUMP[1]
