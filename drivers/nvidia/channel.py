@@ -19,7 +19,7 @@ from tinyhw.drivers.nvidia.card import HOST, RING, Card, Kind
 
 ENTRIES = 1 << 12
 GRAPHICS = rm.flags("NV2080_ENGINE_TYPE_", "GRAPHICS")   # engine type of the group: the engine that computes
-COPY_ENGINE = 0                                          # engine type of a group of the copies' own; 0: they are in the group of the kernels
+COPY_ENGINE = 0  # 0: copies are in the group of the kernels. Tests and the variants of test/silicon.py set the engine type of a group of their own
 SUBCONTEXT_ASYNC = rm.flags("NV_CTXSHARE_ALLOCATION_FLAGS_", "SUBCONTEXT_ASYNC")
 NO_TOKEN = 0xFFFF_FFFF
 RESERVED_BYTES = 1 << 30          # addresses for buffers of a channel's engine; those that keep the state of all multiprocessors are large

@@ -14,7 +14,7 @@ from tinyhw.machine.inst import Function
 from tinyhw.machine.layout import layout
 from tinyhw.machine.moves import expand, moves
 from tinyhw.machine.order import order
-from tinyhw.machine.pseudo import is_pseudo
+from tinyhw.machine.pseudo import PSEUDO
 from tinyhw.machine.spill import spill
 from tinyhw.machine.target import Target
 
@@ -138,7 +138,7 @@ def test_scattered_registers_are_gathered_for_a_quad() -> None:
 def test_registers_are_interned_and_used_ones_are_reported() -> None:
   target = cisc(10, 6)
   function = compile_checked(matmul_loop(target, 4, 2), target)
-  assert not any(is_pseudo(i) for block in function.blocks for i in block.insts)
+  assert not any(i.row.encoding is PSEUDO for block in function.blocks for i in block.insts)
   assert function.used["vec"] <= set(range(6)) and 7 not in function.used["vec"]
 
 def test_more_parameters_than_registers_are_refused() -> None:

@@ -9,7 +9,7 @@ from invented import Machine, cisc, lanes
 from tinyhw.errors import AllocationError
 from tinyhw.machine.inst import Block, Function, MInst, Reg
 from tinyhw.machine.moves import Pairs, expand, moves, sequence, units_of
-from tinyhw.machine.pseudo import PARALLEL, copy, is_pseudo
+from tinyhw.machine.pseudo import PARALLEL, PSEUDO, copy
 from tinyhw.machine.target import Target
 
 def execute(target: Target, pairs: Pairs, scratch: list[Reg]) -> int:
@@ -22,7 +22,7 @@ def execute(target: Target, pairs: Pairs, scratch: list[Reg]) -> int:
   before = {(bank.name, i): i + 100 for bank in banks for i in range(bank.count)}
   machine.units = dict(before)
   for inst in block.insts:
-    assert not is_pseudo(inst)
+    assert inst.row.encoding is not PSEUDO
     reads = [machine.get(inst.operands[i]) for i in inst.row.only_reads + inst.row.both]
     for i, value in zip(inst.row.writes, inst.row.isa(machine, reads, [])): machine.put(inst.operands[i], value)
   wanted = dict(before)

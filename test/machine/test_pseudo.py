@@ -3,7 +3,7 @@ from __future__ import annotations
 from invented import Build, cisc
 
 from tinyhw.machine.passes import run
-from tinyhw.machine.pseudo import copy, copy_row, is_pseudo, reload_row, spill_row, swap_row
+from tinyhw.machine.pseudo import PSEUDO, copy, copy_row, reload_row, spill_row, swap_row
 
 def test_rows_are_made_once_per_class() -> None:
   cls = cisc().classes[0]
@@ -16,5 +16,5 @@ def test_selected_copy_costs_nothing_where_the_source_ends() -> None:
   y = b.new("r64")
   b.at.insts.append(copy(y, x))
   b.emit("ret", y)
-  assert is_pseudo(b.at.insts[0])
+  assert b.at.insts[0].row.encoding is PSEUDO
   assert [i.row.name for i in run(b.function, b.target).blocks[0].insts] == ["ret"]

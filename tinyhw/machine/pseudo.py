@@ -31,7 +31,3 @@ def reload_row(cls: RegClass) -> Inst:
 def copy(dst: Reg, src: Reg) -> MInst:
   """dst = src; a selector's way to say that a value is wanted in a second register. Costs nothing where the two can share one."""
   return MInst(copy_row(dst.cls), [dst, src])
-
-def is_pseudo(inst: MInst) -> bool:
-  """Whether the machine passes made it and still have to expand it."""
-  return inst.row.encoding is PSEUDO

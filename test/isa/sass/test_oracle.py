@@ -2,6 +2,7 @@
 from __future__ import annotations
 import random
 import re
+from collections import Counter
 
 import pytest
 
@@ -14,31 +15,39 @@ from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.table import table
 from tinyhw.machine.inst import MInst
 
-# Where the disassembler's text says less than ours, or is written in another way.
-OTHERWISE = re.compile(r"""
-  IADD3(\.X)?\ \w+,\ U?PT,\ U?P         # a first carry that is left out
-  | \[RZ\.X                            # the scale of RZ
-  | LDGSTS.*\.U32\+URZ                # leaves out a base that is zero
-  | \[(R\d+\.X\d+\+)?-0x                # a negative address alone is written as unsigned
-  | SYNCS\.EXCH.*\[-?0x                # writes URZ before an offset
-  | IMAD\.IADD\ .*,\ 0x1,\ -RZ         # calls it a MOV
-  | DEPBAR\ \{\} | BRX.*\ 0x0$""", re.VERBOSE)
-COUNT = 20000  # instructions, at least
+# Where the disassembler's text says less than ours, or is written in another way: a reason, and ours.
+OTHERWISE = {
+  "leaves out a first carry that is PT": re.compile(r"IADD3(\.X)? \w+, U?PT, U?P"),
+  "leaves out the scale of RZ": re.compile(r"\[RZ\.X"),
+  "leaves out a base that is URZ": re.compile(r"LDGSTS.*\.U32\+URZ"),
+  "writes URZ before an offset": re.compile(r"SYNCS\.EXCH.*\[-?0x"),
+  "writes a negative address alone as unsigned": re.compile(r"(?<!\])\[-0x"),
+  "leaves out an empty list": re.compile(r"DEPBAR \{\}"),
+  "leaves out a distance of 0": re.compile(r"BRX.* 0x0$"),
+}
 NAN = re.compile(r"[+-][QS]NAN")  # ours has the bits of one that is not the usual one
+SAME, DRAWN = 20000, 24000        # instructions, at least
+MOST_EXEMPT = 0.05                # of those drawn; 2 to 4 % are
+
+def exemption(arch: str, inst: MInst, ours: str, text: str) -> str | None:
+  """Why a text that is not ours is no error, if it is none. text: "" if the disassembler refuses the instruction."""
+  if not text: return "ATOMG has not all types with all operations" if inst.row.name == "ATOMG" and arch in ("sm_80", "sm_89") else None
+  if NAN.search(text): return "names a NaN"
+  return next((reason for reason, pattern in OTHERWISE.items() if pattern.search(ours)), None)
 
 @pytest.mark.skipif(INSTALLED is None, reason="nvdisasm is not installed; pip install triton")
 @pytest.mark.parametrize("arch", GENERATIONS)
 def test_random_instructions_against_nvdisasm(arch: str) -> None:
   rng, rows = random.Random(7), list(table(arch))
   insts: list[MInst] = []
-  while len(insts) < COUNT: insts += [random_instruction(row, rng) for row in rows]
+  while len(insts) < DRAWN: insts += [random_instruction(row, rng) for row in rows]
   codes = [encode(inst) for inst in insts]
-  wrong, accepted = [], 0
+  same, exempt, wrong = 0, Counter[str](), []
   for inst, code, (text, pc) in zip(insts, codes, disassemble_all(codes, arch)):
-    accepted += bool(text)
     ours = " ".join(show(inst, pc=pc).split())
-    if OTHERWISE.search(ours) or NAN.search(text) or Vector(arch, pc, code, text).same(ours): continue
-    if inst.row.name == "ATOMG" and arch in ("sm_80", "sm_89") and not text: continue  # not all operations have all types
-    wrong.append((ours, text))
-  assert accepted >= COUNT * 0.9, f"nvdisasm knows only {accepted} of {len(insts)}"
+    if Vector(arch, pc, code, text).same(ours): same += 1
+    elif reason := exemption(arch, inst, ours, text): exempt[reason] += 1
+    else: wrong.append((ours, text))
   assert not wrong, f"{len(wrong)} of {len(insts)} differ: {wrong[:5]}"
+  assert same >= SAME, f"only {same} of {len(insts)} are the same"
+  assert exempt.total() <= MOST_EXEMPT * len(insts), f"{exempt.total()} of {len(insts)} are exempt: {exempt}"
