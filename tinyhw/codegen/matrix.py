@@ -402,9 +402,13 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array | PanelArray,
   return UOp(Ops.AFTER, x.dtype, (local, *stores))
 
 def gated(value: UOp, gate: UOp) -> UOp:
-  """A value whose loads are done only where a gate is open."""
-  loads = [u for u in value.toposort() if u.op is Ops.LOAD]
-  return value.substitute({u: make(Ops.LOAD, u.dtype, (u.src[0], gate, UOp.const(u.dtype, 0))) for u in loads if len(u.src) == 1})
+  """A value whose loads are done only where a gate is open, too. What others fill stays as it is."""
+  new: dict[UOp, UOp] = {}
+  for u in value.toposort(lambda u: u.op not in (Ops.STAGE, Ops.AFTER)):
+    src = tuple([new.get(s, s) for s in u.src])
+    if u.op is Ops.LOAD: src = src[0], make(Ops.AND, dtypes.bool, (src[1], gate)) if len(src) > 1 else gate, *(src[2:] or (UOp.const(u.dtype, 0),))
+    new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg)
+  return new[value]
 
 def side_by_side(value: UOp, place: UOp, r: UOp) -> list[tuple[UOp, UOp]]:
   """What is copied to a place for each point of a range as few vectors and their places, where that lies along it in memory and in local memory,

@@ -138,6 +138,17 @@ def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, d
   assert not any(inst.row.name.startswith(("LDG.", "STS")) for inst in placed), "lanes copy asynchronously"
   check(kernel, "sm_90")
 
+@pytest.mark.parametrize("gathered", (False, True))
+def test_lanes_without_a_piece_load_nothing(gathered: bool) -> None:
+  """Of three groups, where a factor has gates of its own, or is gathered: what the last lanes would load is outside of the buffers."""
+  m, n, k, there = 192, 128, 256, 64
+  out, a, b, rows = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF, m * k), UOp.param(2, HALF, k * there), UOp.param(3, dtypes.int32, k)
+  i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
+  row = rows.index(x).load().cast(dtypes.weakint) % k if gathered else x
+  right = UOp(Ops.LOAD, HALF, (b.index(row * there + j), j < there, UOp.const(HALF, 0)))
+  total = (a.index(i * k + x).load().cast(dtypes.float32) * right.cast(dtypes.float32)).reduce(Ops.ADD, x)
+  check(UOp.sink(out.index(i * n + j).store(total, i, j), arg=KernelInfo(opts=opts_of(64, 3))), "sm_90")
+
 def allowing(arch: str, *names: str) -> Capabilities: return capabilities(arch).allowing(names or ("ALLOW_FP8_SUMS", "ALLOW_TF32"))
 
 OF_BYTES = [(dtypes.int8, dtypes.int32, "IGMMA"), (dtypes.uint8, dtypes.uint32, "IGMMA"), (FP8, dtypes.float32, "QGMMA"),
