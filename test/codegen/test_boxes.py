@@ -54,6 +54,19 @@ def ranges(*sizes: int) -> list[UOp]: return [axis(n, k) for k, n in enumerate(s
 
 def element(size: int, index: UOp) -> UOp: return UOp.param(1, HALF, size).index(index).load()
 
+@pytest.mark.parametrize("there", (64, 96, 100))
+def test_gates_that_end_inside_or_at_the_end_of_a_tile(there: int) -> None:
+  """Columns beyond `there` are padded: where a tile is exactly what there is, its gate asks for the tile's number only."""
+  m, n, k = 64, 192, 256
+  out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF, m * k), UOp.param(2, HALF, k * 128)
+  i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
+  right = UOp(Ops.LOAD, HALF, (b.index(x * (-(-there // 8) * 8) + j), j < there, UOp.const(HALF, 0)))
+  total = (a.index(i * k + x).load().cast(dtypes.float32) * right.cast(dtypes.float32)).reduce(Ops.ADD, x)
+  kernel = UOp.sink(out.index(i * n + j).store(total, i, j))
+  program = boxed(kernel)
+  assert count(program, Ops.SIGNALS) == 1 and not any(u.op is Ops.LOAD for u in program.uops)
+  same(kernel, program)
+
 def test_matrices_one_after_the_other_are_one_tensor() -> None:
   batch, row, step = ranges(3, 64, 128)
   found = tensor_of(element(3 * 64 * 128, batch * (64 * 128) + row * 128 + step), {step: 1}, {row: 1})

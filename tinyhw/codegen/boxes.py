@@ -68,10 +68,13 @@ def tensor_of(x: UOp, along: Weights, line: Weights) -> Tensor | None:
   if any(terms.get(r, 0) != weight * step for position, step in ((along, 1), (line, stride)) for r, weight in position.items()): return None
   for r in (*along, *line): del terms[r]
   if any(r in term.ranges for term in terms for r in (*along, *line)): return None
-  rows = {term: factor // stride for term, factor in terms.items() if factor % stride == 0}
-  x_axis = Coordinate({term: factor for term, factor in terms.items() if factor % stride}, constant % stride, along)
-  y_axis = Coordinate(rows, constant // stride, line)
-  dims = ends_of(x_axis, y_axis, x.src[1] if len(x.src) > 1 else None)
+  gate = x.src[1] if len(x.src) > 1 else None
+  for inside in (frozenset[UOp](), frozenset(gate.ranges if gate is not None else ())):   # where lines are as long as a step, a gate tells its terms
+    rows = {term: factor // stride for term, factor in terms.items() if factor % stride == 0 and term not in inside}
+    x_axis = Coordinate({term: factor for term, factor in terms.items() if term not in rows}, constant % stride, along)
+    y_axis = Coordinate(rows, constant // stride, line)
+    dims = ends_of(x_axis, y_axis, gate)
+    if dims is not None: break
   if dims is None or dims[0] > stride or dims[1] > MOST or dims[0] + stride * (dims[1] - 1) > buffer.arg[1]: return None
   return Tensor(buffer, stride, (x_axis.first, y_axis.first), dims)
 
