@@ -67,6 +67,18 @@ def test_gates_that_end_inside_or_at_the_end_of_a_tile(there: int) -> None:
   assert count(program, Ops.SIGNALS) == 1 and not any(u.op is Ops.LOAD for u in program.uops)
   same(kernel, program)
 
+@pytest.mark.parametrize("there", (8, 32, 64, 72))
+def test_gates_that_end_in_the_first_step_of_a_sum(there: int) -> None:
+  m, n, k = 64, 64, 256
+  out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF, m * there), UOp.param(2, HALF, k * n)
+  i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
+  left = UOp(Ops.LOAD, HALF, (a.index(i * there + x), x < there, UOp.const(HALF, 0)))
+  total = (left.cast(dtypes.float32) * b.index(x * n + j).load().cast(dtypes.float32)).reduce(Ops.ADD, x)
+  kernel = UOp.sink(out.index(i * n + j).store(total, i, j))
+  program = boxed(kernel)
+  assert count(program, Ops.SIGNALS) == 1 and not any(u.op is Ops.LOAD for u in program.uops)
+  same(kernel, program)
+
 def test_matrices_one_after_the_other_are_one_tensor() -> None:
   batch, row, step = ranges(3, 64, 128)
   found = tensor_of(element(3 * 64 * 128, batch * (64 * 128) + row * 128 + step), {step: 1}, {row: 1})
