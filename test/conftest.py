@@ -2,6 +2,8 @@
 
 `--suite tensor` takes the files of suite.py only, `--share N` one test of N of them.
 """
+import gc
+import mmap
 import os
 import signal
 import sys
@@ -33,6 +35,16 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
   os.environ["PARALLEL"] = "0"          # tinygrad compiles what its cache lacks in this process: its workers would wait for ever below pytest
   CHECK.value = 1  # allocated machine code is run symbolically and compared with what was to be allocated
   yield
+
+MOST_BYTES = 1 << 30   # of a process that has done with a file's tests
+
+@pytest.fixture(scope="module", autouse=True)
+def no_virtual_memory_left() -> Iterator[None]:
+  """What virtual computers of a file's tests hold is given back: as garbage they are few objects, that Python does not hurry to collect."""
+  yield
+  if STATM.exists() and int(STATM.read_text().split()[1]) * mmap.PAGESIZE > MOST_BYTES: gc.collect()
+
+STATM = Path("/proc/self/statm")   # sizes of this process, in pages; the second is what is in memory
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:

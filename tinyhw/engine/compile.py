@@ -110,8 +110,8 @@ def capabilities_of(arch: str, device: str) -> Capabilities:
   return dataclasses.replace(assumed.allowing([variable.key for variable in ALLOWED if variable]), **measured(device))
 
 def mode() -> tuple[int, ...]:
-  """The variables that code depends on."""
-  return int(NOOPT), int(BEAM), int(NV_BASES), *map(int, ALLOWED)
+  """The variables that code depends on; all 0 as usual."""
+  return int(NOOPT), int(BEAM), int(not NV_BASES), *map(int, ALLOWED)
 
 def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   """The kernel as Code for an architecture. The disk cache is asked first unless something is to be shown.
