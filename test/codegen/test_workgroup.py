@@ -214,3 +214,10 @@ def test_few_rows_are_loaded_by_as_many_lanes_as_have_neighbours(count: int, col
   i, x = axis(count, 0), axis(columns, 1, "REDUCE")
   kernel = UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(Ops.ADD, x), i))
   assert run(kernel, replace(LANES, threads=16)).lanes == lanes
+
+def test_sums_of_columns_for_a_number_of_rows_that_is_not_known() -> None:
+  """How many results there are, nobody knows: lanes are along the columns only."""
+  out, a = UOp.param(0, F32, 16 * 64), UOp.param(1, F32, 16 * 512 * 64)
+  i, j, x = axis(UOp.variable("n", 1, 16), 0), axis(64, 1), axis(512, 2, "REDUCE")
+  kernel = UOp.sink(out.index(i * 64 + j).store(a.index((i * 512 + x) * 64 + j).load().reduce(Ops.ADD, x), i, j))
+  assert [o.axis for o in opts(kernel) if o.op is OptOps.LOCAL] == [1]

@@ -25,7 +25,7 @@ from tinyhw.codegen.affine import make, number, truth
 from tinyhw.codegen.expand import begun
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.stage import position_of
-from tinyhw.codegen.tiling import size_of, substitute
+from tinyhw.codegen.tiling import part_of, size_of, substitute
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -49,7 +49,7 @@ def over_the_same_lanes(sink: UOp, reduces: list[UOp]) -> UOp:
 
 def loops_over(n: int) -> list[tuple[int, AxisType]]:
   """Sizes and kinds of loops over n results."""
-  unrolled = n if n <= MOST_AT_ONCE else max(d for d in range(1, MOST_AT_ONCE + 1) if n % d == 0)
+  unrolled = part_of(n, MOST_AT_ONCE)
   return [(n // unrolled, AxisType.REDUCE)] * (n > unrolled) + [(unrolled, AxisType.UNROLL)]
 
 def fold_lanes(sink: UOp, wave: int = 1) -> UOp:

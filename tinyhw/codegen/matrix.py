@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tinyhw.codegen.affine import common_factor, linear, make, number
 from tinyhw.codegen.boxes import MOST_LINES, Tensor, boxes_of, tensor_of, weights
 from tinyhw.codegen.grid import ranges_of, values_of
-from tinyhw.codegen.tiling import Opt, OptOps, substitute
+from tinyhw.codegen.tiling import Opt, OptOps, part_of, substitute
 from tinyhw.dtype import DType, can_lossless_cast, dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import BLOCK_ROWS, LINE_BYTES, LINES, PIECE_BYTES, WORD_BYTES, Layout, Matrix, Panels
@@ -345,10 +345,6 @@ def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int) -> Pieces:
     return Pieces(1, part_of(math.gcd(wide, tile.step.size), most), 1)
   high = part_of(math.gcd(wide, side.size), most)
   return Pieces(high, part_of(math.gcd(wide // 2, tile.step.size), most // high), math.gcd(SEGMENT_BYTES // (high * itemsize), side.size // high))
-
-def part_of(size: int, most: int) -> int:
-  """The largest divisor of a size that is no more than `most`."""
-  return max(d for d in range(1, max(min(size, most), 1) + 1) if size % d == 0)
 
 def lies_along(index: UOp, r: UOp, most: int) -> bool:
   """Do the first elements along a range, up to so many, lie beside each other in memory?"""

@@ -61,6 +61,10 @@ def size_of(r: UOp) -> int:
   """The number of iterations; 0 where it is symbolic."""
   return int(r.src[0].arg) if r.src[0].op is Ops.CONST else 0
 
+def part_of(n: int, most: int) -> int:
+  """The largest divisor of n that is no more than `most`, or 1."""
+  return max([d for d in range(1, most + 1) if n % d == 0], default=1)
+
 class Part(NamedTuple):
   """A part of a split range: what becomes of it, its size, and how many iterations of the range one step of it is."""
   kind: AxisType
@@ -187,7 +191,7 @@ def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, 
         pieces = [p for piece in pieces for p in _peel_reduce(piece, r, [size_of(r) - rest, *[steps * width for steps, width in cuts]], fresh)]
         for axis, (steps, width) in enumerate(cuts, fresh):   # a loop of few steps is none
           if shared > 1 and width > 1: more.append(Opt(OptOps.LOCAL, axis, width))
-          if shared > 1: more.append(Opt(OptOps.UPCAST, axis, max(d for d in range(1, MOST_AT_ONCE + 1) if steps % d == 0)))
+          if shared > 1: more.append(Opt(OptOps.UPCAST, axis, part_of(steps, MOST_AT_ONCE)))
           if lanes > 1: more += [Opt(op, axis, amount) for op, amount in ((OptOps.VECTOR, width), (OptOps.UPCAST, steps)) if amount > 1]
         fresh += len(cuts)
       v = pieces[0]

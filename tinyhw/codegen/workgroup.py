@@ -15,7 +15,7 @@ from tinyhw.codegen.boxes import tensor_of
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.matrix import factors
 from tinyhw.codegen.matrix_tile import Choice, tile
-from tinyhw.codegen.tiling import Opt, OptOps, size_of
+from tinyhw.codegen.tiling import Opt, OptOps, part_of, size_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.matrix import PIECE_BYTES, Matrix
 from tinyhw.uop.enums import Ops
@@ -63,7 +63,7 @@ def unrolled(nest: Nest, taken: tuple[Opt, ...]) -> list[Opt]:
       if own:
         room //= math.prod(o.amount for o in own if o.op is OptOps.UPCAST)
         continue
-      copies = max((d for d in range(1, room + 1) if size_of(r) % d == 0), default=1)
+      copies = part_of(size_of(r), room)
       if copies > 1: found[r.arg[0]] = Opt(OptOps.UPCAST, r.arg[0], copies)
       if copies < size_of(r): break
       room //= copies
@@ -74,7 +74,7 @@ def further_lanes(nest: Nest, lanes: int, ranges: list[UOp], capabilities: Capab
   found = []
   for r in sorted(ranges, key=lambda r: (adjacent(nest, r), r.arg), reverse=True):
     if lanes >= capabilities.lanes: break
-    part = max(d for d in range(1, capabilities.lanes * WAVES // lanes + 1) if size_of(r) % d == 0)
+    part = part_of(size_of(r), capabilities.lanes * WAVES // lanes)
     if part > 1: found.append(Opt(OptOps.LOCAL, r.arg[0], part))
     lanes *= part
   return found
@@ -144,16 +144,17 @@ def columns_and_sums(nest: Nest, best: UOp, capabilities: Capabilities) -> tuple
   """
   wave, results = capabilities.lanes, math.prod(size_of(r) for r in nest.ranges)
   summed = {ranges_of(u)[-1] for u in nest.reduces}
-  if len(summed) != 1 or not all(r in u.ranges for u in nest.reduces for r in nest.ranges) or results >= capabilities.threads * wave: return ()
+  if len(summed) != 1 or not all(r in u.ranges for u in nest.reduces for r in nest.ranges): return ()
+  if not 0 < results < capabilities.threads * wave: return ()   # 0: they depend on variables
   along, bytes_each = summed.pop(), min(a.node.src[0].dtype.itemsize for a in nest.accesses)
   terms = size_of(along)
-  beside = max([d for d in range(1, wave + 1) if size_of(best) % d == 0], default=1)
+  beside = part_of(size_of(best), wave)
   while beside % 2 == 0 and beside // 2 * bytes_each >= SEGMENT_BYTES and results < beside * capabilities.threads // WAVES: beside //= 2
   if beside * bytes_each < SEGMENT_BYTES: return ()
   room = min(MOST_LANES // beside, capabilities.threads * wave // results, terms // MOST_COPIES)
-  deep = max([d for d in range(1, room + 1) if terms % d == 0], default=1)
+  deep = part_of(terms, room)
   if deep < LEAST_SHARED: return ()
-  copies = max(d for d in range(1, min(MOST_COPIES, MOST_OPERATIONS // max(nest.operations, 1)) + 1) if terms // deep % d == 0)
+  copies = part_of(terms // deep, min(MOST_COPIES, MOST_OPERATIONS // max(nest.operations, 1)))
   return (Opt(OptOps.LOCAL, best.arg[0], beside), Opt(OptOps.LOCAL, along.arg[0], deep), *[Opt(OptOps.UPCAST, along.arg[0], copies)] * (copies > 1))
 
 def lanes_of_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:

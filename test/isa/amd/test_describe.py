@@ -6,18 +6,16 @@ import pytest
 
 from amd_listed import ARCHS as LISTED, listed
 from test.codegen.kernels import data_for, elementwise
-from test.isa.amd.machine import ARCHS, check, execute
+from test.isa.amd.machine import ARCHS, execute
 from test.isa.amd.test_matrix import product
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd import target
-from tinyhw.isa.amd.capabilities import capabilities, generation_of
+from tinyhw.isa.amd.capabilities import capabilities
 from tinyhw.isa.amd.describe import bounds, compile_listed
-from tinyhw.isa.amd.rates import card
 from tinyhw.machine.listing import size
-from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
 def compiled(kernel: UOp, arch: str) -> Program:
@@ -71,52 +69,3 @@ def test_a_large_product_keeps_the_matrix_unit_busy(arch: str) -> None:
   """4096^3 of float16, stored as float16: at least 60 % of the matrix unit's peak by the model, in the loop and of the whole kernel."""
   found = bounds(compiled(product(4096, 4096, 4096, dtypes.float16, dtypes.float32), arch), arch)
   assert found.hottest.share >= 0.6 and found.whole.share >= 0.6, f"{found.hottest.binding}: {found.hottest.cost}"
-
-def columns(terms: int, n: int) -> UOp:
-  """out[i] = sum of a[x, i] over x."""
-  out, a = UOp.param(0, dtypes.float32, n), UOp.param(1, dtypes.float32, terms * n)
-  i, x = UOp.range(n, 0), UOp.range(terms, 1, AxisType.REDUCE)
-  return UOp.sink(out.index(i).store(a.index(x * n + i).load().reduce(Ops.ADD, x), i))
-
-@pytest.mark.parametrize("arch", ("gfx942", "gfx1100"))
-def test_a_matrix_is_summed_along_its_columns_as_fast_as_it_is_read(arch: str) -> None:
-  """8192 rows of 4096: at most 1.5 times what memory takes. With a lane for each column, latencies made that 4 to 9 times."""
-  assert share_of_memory(compiled(columns(8192, 4096), arch), arch) >= 0.66
-
-@pytest.mark.parametrize("arch", ("gfx942", "gfx1100"))
-def test_sums_of_columns_are_right(arch: str) -> None:
-  kernel = columns(256, 64)
-  assert compiled(kernel, arch).local_bytes, "lanes share sums"
-  check(kernel, arch, tolerance=1e-5)
-
-def rows(n: int, terms: int) -> UOp:
-  """out[i] = sum of a[i, x] over x."""
-  out, a = UOp.param(0, dtypes.float32, n), UOp.param(1, dtypes.float16, terms * n)
-  i, x = UOp.range(n, 0), UOp.range(terms, 1, AxisType.REDUCE)
-  return UOp.sink(out.index(i).store(a.index(i * terms + x).load().cast(dtypes.float32).reduce(Ops.ADD, x), i))
-
-@pytest.mark.parametrize("arch", ("gfx942", "gfx1100"))
-def test_long_odd_rows_are_summed_about_as_fast_as_they_are_read(arch: str) -> None:
-  """As many classes as a language model has: at most 2.5 times what memory takes. One element of each lane at a time, it was 5 to 7 times."""
-  assert share_of_memory(compiled(rows(2048, 50257), arch), arch) >= 0.4
-
-@pytest.mark.parametrize("arch", ("gfx942", "gfx1100"))
-def test_sums_of_odd_rows_are_right(arch: str) -> None:
-  check(rows(3, 2087), arch, tolerance=1e-5)
-
-def transpose(n: int) -> UOp:
-  """out[i, j] = a[j, i]."""
-  out, a, i, j = UOp.param(0, dtypes.float16, n * n), UOp.param(1, dtypes.float16, n * n), UOp.range(n, 0), UOp.range(n, 1)
-  return UOp.sink(out.index(i * n + j).store(a.index(j * n + i).load(), i, j))
-
-@pytest.mark.parametrize("arch", ("gfx942", "gfx1100"))
-def test_a_transpose_reads_all_that_it_is_given(arch: str) -> None:
-  """Lanes that read an element each from rows of their own took 3 to 5 times what memory takes."""
-  assert share_of_memory(compiled(transpose(4096), arch), arch) >= 0.66
-
-def share_of_memory(program: Program, arch: str) -> float:
-  """How much of the memory's rate a kernel reaches by the model."""
-  found, typical = bounds(program, arch), card(generation_of(arch))
-  assert found.memory is not None and isinstance(program.grid, int)
-  rounds = -(-program.grid // (typical.units * found.held.groups))
-  return found.memory / typical.memory_rate / (rounds * found.whole.cost.cycles)

@@ -6,7 +6,7 @@ import pytest
 
 from test.codegen.kernels import data_for, elementwise
 from test.isa.amd.test_matrix import product
-from test.isa.sass.machine import ARCHS, check, execute
+from test.isa.sass.machine import ARCHS, execute
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
@@ -14,7 +14,6 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass import target
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.describe import bounds, compile_listed
-from tinyhw.isa.sass.rates import CARDS
 from tinyhw.machine.listing import size
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -134,52 +133,3 @@ def test_a_listing_has_nvidias_words() -> None:
   text = compile_listed(compiled(product(64, 64, 64, dtypes.float16, dtypes.float32), "sm_80"), "sm_80")[1]
   assert "warps a sub-partition" in text and "bytes of shared memory" in text and "blocks of " in text and "; a block alone" in text
   assert not [word for word in ("wave", "workgroup", "SIMD", "local memory") if word in text]
-
-def columns(terms: int, n: int) -> UOp:
-  """out[i] = sum of a[x, i] over x."""
-  out, a = UOp.param(0, dtypes.float32, n), UOp.param(1, dtypes.float32, terms * n)
-  i, x = UOp.range(n, 0), UOp.range(terms, 1, AxisType.REDUCE)
-  return UOp.sink(out.index(i).store(a.index(x * n + i).load().reduce(Ops.ADD, x), i))
-
-@pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
-def test_a_matrix_is_summed_along_its_columns_as_fast_as_it_is_read(arch: str) -> None:
-  """8192 rows of 4096: at most 1.5 times what memory takes. With a lane for each column, latencies made that 4 to 9 times."""
-  assert share_of_memory(compiled(columns(8192, 4096), arch), arch) >= 0.66
-
-@pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
-def test_sums_of_columns_are_right(arch: str) -> None:
-  kernel = columns(256, 64)
-  assert compiled(kernel, arch).local_bytes, "lanes share sums"
-  check(kernel, arch, tolerance=1e-5)
-
-def rows(n: int, terms: int) -> UOp:
-  """out[i] = sum of a[i, x] over x."""
-  out, a = UOp.param(0, dtypes.float32, n), UOp.param(1, dtypes.float16, terms * n)
-  i, x = UOp.range(n, 0), UOp.range(terms, 1, AxisType.REDUCE)
-  return UOp.sink(out.index(i).store(a.index(i * terms + x).load().cast(dtypes.float32).reduce(Ops.ADD, x), i))
-
-@pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
-def test_long_odd_rows_are_summed_about_as_fast_as_they_are_read(arch: str) -> None:
-  """As many classes as a language model has: at most 2.5 times what memory takes. One element of each lane at a time, it was 5 to 7 times."""
-  assert share_of_memory(compiled(rows(2048, 50257), arch), arch) >= 0.4
-
-@pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
-def test_sums_of_odd_rows_are_right(arch: str) -> None:
-  check(rows(3, 2087), arch, tolerance=1e-5)
-
-def transpose(n: int) -> UOp:
-  """out[i, j] = a[j, i]."""
-  out, a, i, j = UOp.param(0, dtypes.float16, n * n), UOp.param(1, dtypes.float16, n * n), UOp.range(n, 0), UOp.range(n, 1)
-  return UOp.sink(out.index(i * n + j).store(a.index(j * n + i).load(), i, j))
-
-@pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
-def test_a_transpose_reads_all_that_it_is_given(arch: str) -> None:
-  """Lanes that read an element each from rows of their own took 3 to 5 times what memory takes."""
-  assert share_of_memory(compiled(transpose(4096), arch), arch) >= 0.66
-
-def share_of_memory(program: Program, arch: str) -> float:
-  """How much of the memory's rate a kernel reaches by the model."""
-  found, card = bounds(program, arch), CARDS[arch]
-  assert found.memory is not None and isinstance(program.grid, int)
-  rounds = -(-program.grid // (card.units * found.held.groups))
-  return found.memory / card.memory_rate / (rounds * found.whole.cost.cycles)
