@@ -5,8 +5,6 @@ import pytest
 
 from test.codegen.kernels import axis, count
 from test.codegen.test_workgroup import F32, LANES, opts, run
-from tinyhw.codegen.linearize import AHEAD_BYTES
-from tinyhw.codegen.matrix import lies_along, packed_place, reads_apart
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.tiling import OptOps
@@ -85,17 +83,6 @@ APART = Matrix(16, 16, 4, F32, F32, 32, Layout((("row", 16, 1), ("", 2, 0)), (("
                Layout((("column", 2, 8), ("column", 8, 1), ("", 2, 0)), (("step", 4, 1),)),
                Layout((("row", 16, 1), ("column", 2, 8)), (("column", 8, 1),)))
 
-@pytest.mark.parametrize("size", [(16, 8, 16), (32, 13, 16)])
-def test_local_memory_has_columns_in_the_order_of_lanes(size: tuple[int, int, int]) -> None:
-  assert APART.b is not None and reads_apart(APART.b, "column", 16) and not reads_apart(APART.b, "column", 8)
-  program = run(matmul(*size), replace(LANES, lanes=32, matrix=(APART,)))
-  assert count(program, Ops.MMA) >= 1 and any(u.op is Ops.STORE and u.src[1].dtype.count == 4 for u in program.uops)
-
-def test_where_local_memory_has_a_column() -> None:
-  digits = APART.b.digits("column") if APART.b is not None else ()
-  found = [packed_place(UOp.const(dtypes.weakint, k), digits).arg for k in range(32)]
-  assert found == [0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, *(16 + k for k in found[:16])]
-
 def plain(m: int, k: int, n: int, result: DType = F32, pitch: int = 0) -> UOp:
   """out[i, j] = sum over x of a[i, x] * w[x, j], rows of the result `pitch` apart."""
   out, a, w = UOp.param(0, result, m * (pitch or n)), UOp.param(1, F32, m * k), UOp.param(2, F32, k * n)
@@ -153,20 +140,6 @@ def test_lanes_must_meet_at_the_same_operation() -> None:
   inside = [*lane.src, lane, *[u for u in (*first.src[0].toposort(), *second.src[0].toposort(), zero, vector) if u not in (lane, *lane.src)]]
   uops = list(dict.fromkeys([*inside, *body(first, 1), *body(second, 2), UOp(Ops.END, dtypes.void, (lane,))]))
   with pytest.raises(VerifyError, match="reach different operations that lanes do together"): evaluate(Program("apart", tuple(uops)), {})
-
-def test_along_what_a_factor_is_copied() -> None:
-  """Memory may lie along the rows, along the steps, or along neither; the first elements tell, also where a range has digits."""
-  r, k = axis(16, 0), axis(16, 1)
-  assert lies_along(r * 16 + k, k, 8) and not lies_along(r * 16 + k, r, 8)
-  assert lies_along(k % 16 + r * 40, k, 8) and lies_along(k // 8 * 99 + k % 8, k, 8) and not lies_along(k // 4 * 99 + k % 4, k, 8)
-  data = UOp.param(0, dtypes.int32, 16).index(k).load().cast(dtypes.weakint)
-  assert not lies_along(data, k, 8)
-
-def test_factors_are_loaded_some_steps_ahead() -> None:
-  """16 bytes of each factor a step: AHEAD_BYTES are three steps more. No product waits for what was loaded just before."""
-  program = run(matmul(4, 32, 8), replace(LANES, threads=64))
-  kinds = [u.op for u in program.uops if u.op is Ops.MMA or u.op is Ops.LOAD and u.src[0].src[0].op is Ops.DEFINE_LOCAL]
-  assert AHEAD_BYTES == 96 and kinds == [Ops.LOAD] * 8 + [Ops.MMA, Ops.LOAD, Ops.LOAD] * 4 + [Ops.MMA] * 4
 
 @pytest.mark.parametrize("size, products", [((8, 8, 16), True), ((12, 8, 16), True), ((9, 8, 16), False), ((8, 8, 11), False)])
 def test_what_is_added_to_in_place(size: tuple[int, int, int], products: bool) -> None:

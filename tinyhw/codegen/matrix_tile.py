@@ -13,7 +13,7 @@ import itertools
 import math
 from typing import NamedTuple
 
-from tinyhw.codegen.matrix import MOST_TURNS
+from tinyhw.codegen.matrix_local import MOST_TURNS
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.matrix import PIECE_BYTES, Layout, Matrix

@@ -10,7 +10,8 @@ from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose
 from tinyhw.codegen.lane_reduction import fold_lanes
-from tinyhw.codegen.matrix import tile_of, use_matrix
+from tinyhw.codegen.matrix import use_matrix
+from tinyhw.codegen.matrix_sides import tile_of
 from tinyhw.codegen.matrix_ranges import one_range_each
 from tinyhw.codegen.tiling import Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
 from tinyhw.codegen.window import stage_windows
