@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.config import CC
 from tinyhw.drivers.cpu import processor
@@ -22,6 +22,7 @@ from tinyhw.drivers.cpu.processor import Processor
 from tinyhw.drivers.cpu.workers import Loop, available_threads
 from tinyhw.errors import CompileError, DeviceError, DriverError
 from tinyhw.machine.code import Code
+from tinyhw.named_tuple import NamedTuple
 
 COMPILERS = ("clang", "gcc", "cc")
 FLAGS = ("-x", "c", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-fPIC", "-shared", "-w")

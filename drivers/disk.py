@@ -10,11 +10,12 @@ import os
 import stat
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.device import Allocator, BufferOptions, Compiled
 from tinyhw.errors import ArgumentError, DeviceError, DriverError, FileFormatError, MissingFileError
 from tinyhw.machine.code import Code
+from tinyhw.named_tuple import NamedTuple
 
 _opening = threading.Lock()
 _MOST_AT_ONCE = 1 << 30  # bytes of one call; Linux does at most 2 GiB - 4 KiB

@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, overload
+from typing import Any, ClassVar, Protocol, overload
 
 from tinyhw import trace
 from tinyhw.allocator import Allocator as Allocator, LRUAllocator as LRUAllocator, Returned as Returned, show_bytes as show_bytes
@@ -21,6 +21,7 @@ from tinyhw.config import DEBUG, DEV, PLUGINS
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
 from tinyhw.helpers import GlobalCounters
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.storage import diskcache_get, diskcache_put
 
 # Name -> driver module. A missing module is a refusal with a reason, not an error.

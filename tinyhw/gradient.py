@@ -19,7 +19,6 @@ nodes themselves, so targets may be anywhere.
 from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 import math
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from tinyhw.dtype import dtypes
@@ -27,6 +26,7 @@ from tinyhw.engine.multi import axis_of
 from tinyhw.errors import GradientError
 from tinyhw.methods import graph
 from tinyhw.methods.graph import add, binary, compare, like, mul, negate, scale, unary, where
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -6,12 +6,12 @@ the first GPU that has events, which the others see too.
 from __future__ import annotations
 import contextlib
 import ctypes
-from typing import NamedTuple
 
 from tinyhw.autogen.amd import kfd_ioctl
 from tinyhw.drivers.amd.kfd import HOST, Kfd, Reserved
 from tinyhw.drivers.amd.topology import Gpu
 from tinyhw.drivers.linux.files import Returns
+from tinyhw.named_tuple import NamedTuple
 
 PAGE_BYTES = 8 * kfd_ioctl.KFD_SIGNAL_EVENT_LIMIT
 

@@ -5,7 +5,7 @@ are made once for each program; what changes from launch to launch are a few wor
 """
 from __future__ import annotations
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.drivers.amd.commands import Commands, dispatch_header
 from tinyhw.drivers.amd.kfd import HOST
@@ -13,6 +13,7 @@ from tinyhw.drivers.amd.topology import MAX_LANES, Gpu
 from tinyhw.drivers.gpu.launch import GpuRecording, Kernel
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
+from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING: from tinyhw.drivers.amd.device import AMDDevice
 
 FLOAT_MODE = 0xF0         # round to nearest even; keep denormals of all widths

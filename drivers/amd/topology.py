@@ -6,11 +6,11 @@ from __future__ import annotations
 import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from tinyhw.config import EMULATE
 from tinyhw.drivers.linux.files import PAGE, Box
 from tinyhw.errors import DeviceError
+from tinyhw.named_tuple import NamedTuple
 
 KFD = "/dev/kfd"
 NODES = "/sys/devices/virtual/kfd/kfd/topology/nodes"

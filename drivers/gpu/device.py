@@ -14,7 +14,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
@@ -26,6 +26,7 @@ from tinyhw.drivers.gpu.queue import VIRTUAL_LOOKS, Ring, Timeline, Transient, w
 from tinyhw.drivers.linux.files import Box, Refused
 from tinyhw.errors import DeviceError, DriverError, TinyError
 from tinyhw.machine.code import Code
+from tinyhw.named_tuple import NamedTuple
 
 BATCH = 128              # launches of one submission
 EMULATED = 20            # a virtual GPU has so many times as long for what it does

@@ -6,13 +6,14 @@ words of commands, and data that they point to; what changes from launch to laun
 from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import TRACEMETA
 from tinyhw.device import Launch, LRUAllocator
 from tinyhw.drivers.gpu.order import ANYWHERE, Flight, Touched, place, touched, written
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.trace import Location, caller
 if TYPE_CHECKING:
   from tinyhw.drivers.gpu.device import GpuDevice

@@ -7,9 +7,9 @@ order of their numbers, so one that ran at the same time as the one before waits
 from __future__ import annotations
 import collections
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from tinyhw.device import Launch
+from tinyhw.named_tuple import NamedTuple
 
 Place = tuple[int, int]     # bytes from the first address to before the second
 ANYWHERE = (0, 1 << 64)

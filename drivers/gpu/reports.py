@@ -3,13 +3,14 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.device import Buffer, show_bytes
 from tinyhw.drivers.gpu.launch import Kernel, Work
 from tinyhw.drivers.gpu.memory import Part
 from tinyhw.drivers.linux.files import PAGE
 from tinyhw.errors import TinyError
+from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING: from tinyhw.drivers.gpu.device import GpuDevice
 
 SHOWN = 8        # kernels in a report

@@ -9,12 +9,13 @@ import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import EMULATE, Context
 from tinyhw.device import Compiled, Device, Launch
 from tinyhw.drivers.gpu.device import GpuDevice
 from tinyhw.errors import DeviceError, DriverError
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.selftest.frame import Absent, Step, Wrong, short_bytes, ulps
 if TYPE_CHECKING: from tinyhw.drivers.gpu.selftest import GpuSession
 

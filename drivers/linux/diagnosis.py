@@ -5,9 +5,9 @@ Reads only. Drivers put their own findings (chips, versions) behind these; nothi
 from __future__ import annotations
 import errno
 import os
-from typing import NamedTuple
 
 from tinyhw.drivers.linux.files import Box, refusal
+from tinyhw.named_tuple import NamedTuple
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 PCI = "/sys/bus/pci/devices"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import flags
@@ -17,6 +17,7 @@ from tinyhw.drivers.nvidia.chips import Chip, check_code, chip_of, known_kinds, 
 from tinyhw.drivers.nvidia.rm import Connection
 from tinyhw.drivers.nvidia.visible import place
 from tinyhw.errors import DeviceError
+from tinyhw.named_tuple import NamedTuple
 
 SPACE = flags("NV_VASPACE_ALLOCATION_FLAGS_", "IS_EXTERNALLY_OWNED", "ENABLE_PAGE_FAULTING")   # of an address space
 GID_BINARY, GID_BYTES = flags("NV2080_GPU_CMD_GPU_GET_GID_FLAGS_", "FORMAT_BINARY"), 16

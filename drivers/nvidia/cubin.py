@@ -6,11 +6,11 @@ Compared with what `ptxas` makes, and read by `nvdisasm`, where those are instal
 """
 from __future__ import annotations
 import struct
-from typing import NamedTuple
 
 from tinyhw.drivers.nvidia.chips import CHIPS, registers_given
 from tinyhw.errors import DeviceError
 from tinyhw.machine.code import Code
+from tinyhw.named_tuple import NamedTuple
 
 EXECUTABLE, CUDA_MACHINE, OS_ABI, ABI_VERSION, TOOLKIT = 2, 190, 0x33, 7, 120
 STRTAB, SYMTAB, PROGBITS, NOBITS, CUDA_INFO, CUDA_CALLGRAPH = 3, 2, 1, 8, 0x70000000, 0x70000001

@@ -9,11 +9,11 @@ Cost: a few looks at the sum of an index.
 """
 from __future__ import annotations
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from tinyhw.codegen.affine import linear, number, total
 from tinyhw.codegen.tiling import size_of
 from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.boxes import Box
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import LINE_BYTES, PIECE_BYTES

@@ -5,10 +5,10 @@ fused addition to 1, so that the exponential of 0 is 1. The power of two is appl
 result is subnormal, and overflows to infinity. Coefficients: test/minimax.py.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.codegen.floating import Format, clamp, fma, format_of, polynomial, real, signed, subtract
 from tinyhw.dtype import DType, dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.ops import UOp
 
 # exp(r) - 1 - r for |r| <= log 2, from r**2; relative errors of the exponential: 2**-26.0 and 2**-56.5

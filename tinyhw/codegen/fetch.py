@@ -19,7 +19,6 @@ i // stages of signal i % stages, in the place of a group.
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw import trace
 from tinyhw.codegen.matrix_tile import SIGNALS_BYTES, WORKGROUPS
@@ -27,6 +26,7 @@ from tinyhw.codegen.pipeline import Body, Copier, bodies_of, without_unused
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 

@@ -5,9 +5,9 @@ All functions take and return UOps of one lane count; a Python number is a const
 """
 from __future__ import annotations
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tinyhw.dtype import DType, dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

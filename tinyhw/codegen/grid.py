@@ -5,12 +5,12 @@ some GLOBAL range is done by the work items where that range's index is 0. LOCAL
 that all lanes fill closes all of them. One walk over the kernel; the other passes see at most one GLOBAL and one LOCAL range.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw import trace
 from tinyhw.codegen.affine import make, number, truth
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp, sint
 

@@ -7,7 +7,6 @@ Kernels come in three shapes, and each store is looked at by itself:
 """
 from __future__ import annotations
 import math
-from typing import NamedTuple
 
 from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.grid import ranges_of
@@ -16,6 +15,7 @@ from tinyhw.codegen.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, PAGE_BYT
 from tinyhw.codegen.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, size_of
 from tinyhw.codegen.workgroup import spread
 from tinyhw.machine.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

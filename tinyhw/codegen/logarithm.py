@@ -6,11 +6,11 @@ Both leave f (times 1/log(2), in two parts, for LOG2) to a last addition, so tha
 """
 from __future__ import annotations
 import math
-from typing import NamedTuple
 
 from tinyhw.codegen.exponential import LOG_OF_2
 from tinyhw.codegen.floating import Format, fast_sum, fma, format_of, polynomial, real, signed, subtract
 from tinyhw.dtype import DType, dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.ops import UOp
 
 # (log(1 + f) - f) / f**2, from f**0; relative error of log(1 + f): 2**-25.0

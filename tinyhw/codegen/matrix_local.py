@@ -7,13 +7,13 @@ they are (fetch.py); where the unit reads them itself (`Matrix.panels`), too, in
 """
 from __future__ import annotations
 import math
-from typing import NamedTuple
 
 from tinyhw.codegen.affine import common_factor, linear, make, number
 from tinyhw.codegen.boxes import MOST_LINES, Tensor, boxes_of, tensor_of, weights
 from tinyhw.codegen.matrix_sides import Side, Tile, further, place, position, times
 from tinyhw.codegen.tiling import part_of, substitute
 from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import BLOCK_ROWS, LINE_BYTES, LINES, PIECE_BYTES, WORD_BYTES, Layout, Matrix, Panels
 from tinyhw.uop.ops import UOp

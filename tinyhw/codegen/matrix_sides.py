@@ -6,11 +6,11 @@ layouts (uop/matrix.py).
 """
 from __future__ import annotations
 import math
-from typing import NamedTuple
 
 from tinyhw.codegen.affine import make, number
 from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import Layout
 from tinyhw.uop.ops import UOp

@@ -11,11 +11,11 @@ local memory and the caches between it and memory, each for the whole workgroup,
 from __future__ import annotations
 import itertools
 import math
-from typing import NamedTuple
 
 from tinyhw.codegen.matrix_local import MOST_TURNS
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.matrix import PIECE_BYTES, Layout, Matrix
 from tinyhw.uop.ops import UOp
 

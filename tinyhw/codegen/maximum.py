@@ -11,10 +11,10 @@ what order many operands are folded is nobody's promise, so a fold is made of it
 """
 from __future__ import annotations
 import math
-from typing import NamedTuple
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

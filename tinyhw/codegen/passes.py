@@ -7,7 +7,6 @@ up to the order of floating point sums. DUMP=<pass>:<kernel> prints a kernel aft
 from __future__ import annotations
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tinyhw import trace
 from tinyhw.codegen.accumulate import accumulate_reductions
@@ -29,6 +28,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError, ConfigError
 from tinyhw.machine.passes import PASSES as MACHINE_PASSES
 from tinyhw.machine.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.text import show

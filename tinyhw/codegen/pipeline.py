@@ -7,11 +7,11 @@ again), and the products run meanwhile. Only loads of buffers that the kernel do
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw import trace
 from tinyhw.arithmetic import operation
 from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 

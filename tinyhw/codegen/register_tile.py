@@ -10,13 +10,14 @@ What copying costs is shared by the iterations between two copies.
 from __future__ import annotations
 import itertools
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.codegen.access import access_of
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.tiling import Opt, OptOps, cuts_of, is_reduce, size_of
 from tinyhw.codegen.window import Window, values_from, window_of
 from tinyhw.machine.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tinyhw import trace
 from tinyhw.codegen.access import gate_of
 from tinyhw.codegen.affine import common_factor, linear, make, number
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

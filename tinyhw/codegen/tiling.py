@@ -21,12 +21,12 @@ others for what is left: where it has lanes by as many lanes, then by half as ma
 then by each of them alone.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw import trace
 from tinyhw.codegen.affine import make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Named, Ops, plain_members
 from tinyhw.uop.ops import UOp
 

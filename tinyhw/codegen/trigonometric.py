@@ -7,11 +7,11 @@ drops whole ones by itself; float64 has no integer product and adds exact produc
 of at most pi/4, for which polynomials give sine and cosine. Below 1/2, |x| is the angle. Coefficients: test/minimax.py.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.codegen.floating import (DOUBLE, SINGLE, Precise, exact_product, exact_sum, fast_sum, fma, polynomial, real, signed, subtract,
                                      unsigned, with_sign)
 from tinyhw.dtype import DType, dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.ops import UOp
 
 # (sin(r)/r - 1) / z for z = r*r, |r| <= pi/4, from z**0; relative errors of the sine: 2**-27.9 and 2**-57.9

@@ -9,13 +9,13 @@ producer that was fused, the zeros of padding) is computed while copying.
 Opt(WINDOW, slot, n) stages loads of that buffer with a window that closes at most n loops of the output, those with the smallest strides.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.affine import linear, make, number
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.tiling import Opt, OptOps, size_of, substitute
 from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import bisect
 from collections import deque
 from collections.abc import Collection
-from typing import NamedTuple
 
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.errors import StaleRead
 from tinyhw.emulator.pages import PageTable, Range
 from tinyhw.emulator.physical import FOREIGN
+from tinyhw.named_tuple import NamedTuple
 
 LINE = 128
 

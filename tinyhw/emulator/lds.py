@@ -8,11 +8,11 @@ that did it, plus 1, since the last barrier; SEVERAL if it was more than one.
 from __future__ import annotations
 import random
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.errors import DataRace, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.windows import Local
+from tinyhw.named_tuple import NamedTuple
 
 READ, WRITE, ATOMIC = 0, 1, 2
 WHAT = ("read", "write", "atomic operation")

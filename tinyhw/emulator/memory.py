@@ -7,11 +7,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.errors import PageFault
 from tinyhw.emulator.windows import Window, Windows
+from tinyhw.named_tuple import NamedTuple
 
 class Unit(IntEnum):
   """Which caches an access goes through first."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
@@ -17,6 +16,7 @@ from tinyhw.emulator.notation import Meaning, Type, nodes
 from tinyhw.emulator.records import HEAD
 from tinyhw.emulator.threaded import level, load
 from tinyhw.errors import CompileError
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import NamedTuple
+
+from tinyhw.named_tuple import NamedTuple
 
 WORD = 8
 HEAD = 3          # words of a record before its operands

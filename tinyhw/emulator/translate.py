@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyhw.emulator.errors import EmulatorError, PageFault
 from tinyhw.emulator.memory import Kind, WindowedMemory
 from tinyhw.emulator.records import PAIRS, WORD, Records, ScalarAccess, VectorAccess
 from tinyhw.emulator.threaded import AT, Engine, Exit, engine
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from typing import Protocol

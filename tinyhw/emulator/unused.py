@@ -6,9 +6,9 @@ branches. A register is overwritten only by what has the lanes of the first writ
 """
 from __future__ import annotations
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tinyhw.emulator.errors import UnusedResult
+from tinyhw.named_tuple import NamedTuple
 
 Register = tuple[str, int]  # bank and index
 SHOWN = 4

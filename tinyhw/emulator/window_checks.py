@@ -11,10 +11,10 @@ then executes the instruction, which notes the same.
 from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
-from typing import NamedTuple
 
 from tinyhw.emulator.cache import LINE
 from tinyhw.emulator.windows import WINDOW_BYTES, Local, Window
+from tinyhw.named_tuple import NamedTuple
 
 class Size(NamedTuple):
   """Accesses of so many bytes. word: what memory of that size is called; ones: 1 in each of its bytes; marks: what the marks of the bytes together

@@ -22,9 +22,9 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from tinyhw.drivers.cpu.memory import address_of
+from tinyhw.named_tuple import NamedTuple
 
 MOST = 12   # windows of a table
 

@@ -9,7 +9,7 @@ import importlib
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tinyhw import trace
 from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, DEBUG, NOOPT, NV_BASES, SPEC, VIZ
@@ -18,6 +18,7 @@ from tinyhw.engine.disk import refusal
 from tinyhw.errors import DeviceError
 from tinyhw.helpers import disable_gc, keep_objects
 from tinyhw.machine.code import Code
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, sint

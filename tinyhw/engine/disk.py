@@ -5,12 +5,12 @@ rest of the chain (a transpose, every second column) is applied to the copy. Not
 """
 from __future__ import annotations
 import math
-from typing import NamedTuple
 
 from tinyhw.device import Buffer, DeviceLike
 from tinyhw.dtype import DType, dtypes
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.errors import DeviceError, ShapeError
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp, sint, to_indices
 

@@ -4,10 +4,10 @@ A `Place` is where a node is read: one index expression per axis, and the condit
 the condition is false give 0 and do not touch memory. `move(u, place)` takes a place in u to the place in u's source.
 """
 from __future__ import annotations
-from typing import NamedTuple
 from collections.abc import Callable
 
 from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod, to_index
 

@@ -1,7 +1,7 @@
 """Gradients across the calls of a TinyJit: those from before a call that it uses, those that it leaves, and those that must not be there."""
 from __future__ import annotations
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 import weakref
 
 from tinyhw.dtype import dtypes
@@ -12,6 +12,7 @@ from tinyhw.engine.realize import Capture
 from tinyhw.errors import JitError
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle, leaves
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

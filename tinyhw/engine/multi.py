@@ -11,11 +11,11 @@ of the devices. Cost: linear in the graph; nothing where no tensor is on several
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from tinyhw import trace
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ShapeError
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp, same_shape, sint, sint_prod, to_indices
 

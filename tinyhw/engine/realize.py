@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 from collections.abc import Callable, Iterable, Sequence
 
 from tinyhw import trace
@@ -23,6 +23,7 @@ from tinyhw.engine.schedule import COPIES, DROPPED, IN_MEMORY, Canonical, Schedu
 from tinyhw.engine.tune import tuned
 from tinyhw.errors import SymbolicError
 from tinyhw.helpers import GlobalCounters, disable_gc
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, to_indices
 

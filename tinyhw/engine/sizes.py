@@ -7,13 +7,13 @@ an element is computed once, none behind the last, and the numbers are those of 
 differ, become variables that hold their bits. Other kernels are left as they are.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.arithmetic import to_bytes
 from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 

@@ -7,9 +7,10 @@ own are compared by ==, and objects by identity.
 from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.errors import JitError
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

@@ -19,12 +19,13 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType, FunctionType, MemberDescriptorType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.device import DRIVERS
 from tinyhw.engine.structure import is_data, token
 from tinyhw.engine.writes import memory_of
 from tinyhw.errors import JitError
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 

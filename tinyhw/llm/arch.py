@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.errors import ArgumentError, FileFormatError
+from tinyhw.named_tuple import NamedTuple
 
 DEFAULT_CONTEXT = 4096   # tokens, at most, where nothing is asked for: the cache of a long context may not fit into memory
 

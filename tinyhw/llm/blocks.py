@@ -8,11 +8,11 @@ Source: ggml's documentation of its block formats (ggml-quants.h, ggml-common.h)
 from __future__ import annotations
 from collections.abc import Callable
 import math
-from typing import NamedTuple
 
 from tinyhw.device import on_disk
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, FileFormatError, ShapeError
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 class Kind(NamedTuple):

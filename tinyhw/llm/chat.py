@@ -5,10 +5,11 @@ known the preset of the tokenizer decides.
 """
 from __future__ import annotations
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.errors import ArgumentError
 from tinyhw.llm.tokenizer import SimpleTokenizer
+from tinyhw.named_tuple import NamedTuple
 
 class Format(NamedTuple):
   """How a turn is written. before: what stands before its content, with {role}, or one text for each role; after: behind it. {end} is the token that

@@ -12,10 +12,11 @@ import os
 import pathlib
 import re
 import struct
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from tinyhw.errors import ArgumentError, FileFormatError, MissingFileError, ShapeError
 from tinyhw.llm.blocks import bytes_of, ggml_data_to_tensor as ggml_data_to_tensor, kind_of
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 import os
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.engine.jit import TinyJit, modes
@@ -18,6 +18,7 @@ from tinyhw.llm.arch import TransformerConfig, config_of, frequencies
 from tinyhw.llm.gguf import gguf_read
 from tinyhw.llm.weights import Experts, FileSource, Linear, RMSNorm, Source, product, rows
 from tinyhw.methods.generator import Generator
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 

@@ -17,12 +17,13 @@ import socketserver
 import sys
 import threading
 import time
-from typing import Any, NamedTuple
+from typing import Any
 import uuid
 
 from tinyhw.errors import ArgumentError, ConfigError, TinyError
 from tinyhw.llm.chat import FallbackTemplate
 from tinyhw.llm.tokenizer import SimpleTokenizer
+from tinyhw.named_tuple import NamedTuple
 
 MOST_BYTES = 8 << 20       # of a request's body
 MOST_CONNECTIONS = 64      # more are sent away

@@ -10,10 +10,11 @@ A format becomes two functions at first use. Cost: pack 0.5 us, unpack 0.7 us fo
 """
 from __future__ import annotations
 import re
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 from collections.abc import Callable
 
 from tinyhw.errors import EncodeError
+from tinyhw.named_tuple import NamedTuple
 
 WORD = re.compile(r"(?P<constant>[01]+)$|(?P<name>\w+?)(?::(?P<width>\d+)|\[(?P<high>\d+)(?::(?P<low>\d+))?\])(?P<signed>s?)$")
 

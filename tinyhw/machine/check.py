@@ -9,7 +9,7 @@ instruction may be missing, added or out of order. What `order` did is not check
 Sets of values are ints: value v has bits for each of its units. Cost: O(instructions x locations), some rounds for loops. On with CHECK=1.
 """
 from __future__ import annotations
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from tinyhw.errors import AllocationError
 from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
@@ -18,6 +18,7 @@ from tinyhw.machine.moves import Unit, units_of
 from tinyhw.machine.pseudo import PARALLEL, PSEUDO
 from tinyhw.machine.registers import registers_of
 from tinyhw.machine.target import Target
+from tinyhw.named_tuple import NamedTuple
 
 class Original(NamedTuple):
   """An instruction before spilling: what it read and wrote, as virtual registers."""

@@ -9,12 +9,12 @@ of blocks; what is alive at their ends is found by a data flow over sets of regi
 distances from copies to what makes their sources.
 """
 from __future__ import annotations
-from typing import NamedTuple
 from collections.abc import Callable
 
 from tinyhw.machine.early import overwritten
 from tinyhw.machine.flow import goals_of
 from tinyhw.machine.inst import Access, Bank, Block, Function, MInst, Reg, RegClass
+from tinyhw.named_tuple import NamedTuple
 
 FAR = 256   # instructions between a copy and what makes its source, at most
 

@@ -1,6 +1,7 @@
 """What instructions take, as the tables of ISAs tell it to interleave.py and to the bounds of listings (scoreboard.py)."""
 from __future__ import annotations
-from typing import NamedTuple
+
+from tinyhw.named_tuple import NamedTuple
 
 class PipeCost(NamedTuple):
   """What one use of a pipe costs: cycles until the result is there, and the ports of its micro-operations.

@@ -4,9 +4,9 @@ What a kernel asks of memory is in traffic.py, what its waves take of a unit in 
 """
 from __future__ import annotations
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from tinyhw.machine.occupancy import Unit
+from tinyhw.named_tuple import NamedTuple
 
 class Hardware(NamedTuple):
   """A card. units: of the kind that `unit` tells of. flops: type of element -> operations a cycle and SIMD, of products of matrices ("f16"), and,

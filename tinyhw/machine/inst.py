@@ -11,8 +11,10 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 from collections.abc import Callable, Iterator
+
+from tinyhw.named_tuple import NamedTuple
 
 class Access(IntEnum):
   """What an instruction does with an operand. BOTH reads the old value and writes the new one in the same register."""

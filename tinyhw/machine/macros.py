@@ -10,10 +10,11 @@ A macro may jump behind itself (BEHIND): what stands after the jump is then a bl
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.machine.inst import Access, Block, Function, MInst
 from tinyhw.machine.lazy import Lazy, blocks_of
+from tinyhw.named_tuple import NamedTuple
 
 MACRO = "macro"  # the `encoding` of these rows
 ACCESS = {"=": Access.WRITE, ":": Access.READ, "+": Access.BOTH}

@@ -14,10 +14,10 @@ Found here is what is computed (`Finder`); which elements stand beside each othe
 """
 from __future__ import annotations
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tinyhw.arithmetic import round_to
 from tinyhw.dtype import DType, dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

@@ -4,8 +4,9 @@ Waves wait for memory, and others go on meanwhile, so their number decides what 
 needs all its waves and its local memory at the same time. Input: the sizes of a unit (`Unit`) and of a kernel. Output: `Residency`.
 """
 from __future__ import annotations
-from typing import NamedTuple
 from collections.abc import Mapping
+
+from tinyhw.named_tuple import NamedTuple
 
 class RegisterFile(NamedTuple):
   """Registers of a bank that a SIMD has for each lane, how many more each step of a wave's share is, and what each wave has besides its own."""

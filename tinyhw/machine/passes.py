@@ -5,7 +5,6 @@ for the names in PASSES. `DUMP=<pass>:<kernel>` prints the function after a pass
 """
 from __future__ import annotations
 import sys
-from typing import NamedTuple
 
 from tinyhw import config, trace
 from tinyhw.machine import check as checker
@@ -19,6 +18,7 @@ from tinyhw.machine.show import show
 from tinyhw.machine.spill import spill
 from tinyhw.machine.target import Hook, Target
 from tinyhw.machine.verify import verify
+from tinyhw.named_tuple import NamedTuple
 
 class Before(NamedTuple):
   """Pass `first` must run before pass `second`, because of `reason`."""

@@ -10,11 +10,12 @@ name or a float is the modifier that negates it, "|" around a name the one that 
 from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import dtypes
 from tinyhw.machine.lazy import Lazy, blocks_of
+from tinyhw.named_tuple import NamedTuple
 
 class Step(NamedTuple):
   """A line. name: of its result, "" of the last one's. sources: names, or the bits of constants. modifiers: neg and abs, a bit for each source."""

@@ -11,11 +11,11 @@ end is the mean weight of the heaviest cycle. Cost: O(instructions x iterations 
 """
 from __future__ import annotations
 from collections import Counter
-from typing import NamedTuple
 from collections.abc import Mapping, Sequence
 
 from tinyhw.machine.costs import PipeCost
 from tinyhw.machine.inst import Effect, MInst, Reg
+from tinyhw.named_tuple import NamedTuple
 
 class Bound(NamedTuple):
   """Cycles an iteration takes at least, by reason. `unknown` lists pipes without a row in the table, which count as nothing."""

@@ -4,7 +4,7 @@ Steps differ in where they work only, and read that from storage, so all of them
 element first, so that squares neither overflow nor vanish. Narrow floats compute in float32, and results are rounded once.
 """
 from __future__ import annotations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.dtype import dtypes, least_upper_float
 from tinyhw.errors import ShapeError
@@ -12,6 +12,7 @@ from tinyhw.gradient import define_gradient
 from tinyhw.methods import graph
 from tinyhw.methods.interchange import Interchange
 from tinyhw.methods.views import static
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING: from tinyhw.tensor import Tensor

@@ -7,11 +7,12 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.autogen import dlpack as c
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import InterchangeError
+from tinyhw.named_tuple import NamedTuple
 
 _CODES: dict[DType, int] = {
   dtypes.bool: c.kDLBool, dtypes.bfloat16: c.kDLBfloat, **dict.fromkeys((dtypes.float16, dtypes.float32, dtypes.float64), c.kDLFloat),

@@ -5,11 +5,12 @@ import importlib
 from collections.abc import Sequence
 import math
 from sys import float_info
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.arithmetic import elements, to_bytes
 from tinyhw.dtype import ALIASES_BY_TYPE, ConstType, DType, dtypes, truncate
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
+from tinyhw.named_tuple import NamedTuple
 
 class HostData(NamedTuple):
   """Elements in row-major order as bytes."""

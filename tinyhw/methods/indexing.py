@@ -12,7 +12,7 @@ A tensor without storage takes a new value.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import on_disk
 from tinyhw.dtype import dtypes
@@ -26,6 +26,7 @@ from tinyhw.methods.base import Handle, constant_value, is_storage, storage_view
 from tinyhw.methods.casts import truth
 from tinyhw.methods.matmul import Matmul
 from tinyhw.methods.views import check_part, every, limits
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor

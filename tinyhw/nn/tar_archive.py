@@ -7,10 +7,10 @@ forward by at least a header, and nothing is read but headers, so a hostile arch
 from __future__ import annotations
 import zlib
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from tinyhw.device import computing
 from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.nn.tensor_io import FileLike, Source
 from tinyhw.tensor import Tensor
 

@@ -7,10 +7,10 @@ of one, members may not overlap, and unpacking stops at the claimed size.
 from __future__ import annotations
 import struct
 import zlib
-from typing import NamedTuple
 
 from tinyhw.device import computing
 from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.nn.tensor_io import FileLike, Source
 from tinyhw.tensor import Tensor
 

@@ -9,10 +9,11 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from tinyhw.device import Compiled, Device, show_bytes
 from tinyhw.errors import TinyError
+from tinyhw.named_tuple import NamedTuple
 
 OK, FAILED, ABSENT, NOT_RUN = "ok", "FAILED", "absent", "not run"
 

@@ -6,11 +6,12 @@ execute.py. Nothing here is shared with the engine or codegen, on purpose.
 """
 from __future__ import annotations
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 from collections.abc import Callable, Mapping
 
 from tinyhw.arithmetic import Scalar, elements, operation, round_to
 from tinyhw.errors import VerifyError
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.execute import element_function, identity, run_kernel, run_program
 from tinyhw.uop.ops import UOp, sint

@@ -6,7 +6,7 @@ goes on.
 """
 from __future__ import annotations
 import ctypes
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tinyhw.autogen.amd import hsa
 from tinyhw.emulator.amd.dispatch import Dispatch, Grid, Program, Scratch, start
@@ -16,6 +16,7 @@ from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE
 from tinyhw.emulator.schedule import Actor
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.queues import Queue

@@ -6,7 +6,7 @@ bits for each source, clamp, omod, SDWA selects, DPP controls.
 from __future__ import annotations
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.emulator.amd.lanes import dpp_moves
 from tinyhw.emulator.notation import Node, parse
@@ -19,6 +19,7 @@ from tinyhw.emulator.amd.shapes import Form, Pass, Shape, Target
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import MInst, Reg
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.state import Wave

@@ -6,7 +6,7 @@ anything. Which lanes of vector registers have been written is not part of it (t
 """
 from __future__ import annotations
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from tinyhw.emulator.amd.hazards import TRANS_TRANS, TRANS_VALU
 from tinyhw.emulator.amd.hazards_forwarding import KnownWrite
@@ -14,6 +14,7 @@ from tinyhw.emulator.amd.hazards_mfma import LONGEST, MatrixWatch
 from tinyhw.emulator.amd.strict import Event, Strict
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.windows import NOTES
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.decoded import Step

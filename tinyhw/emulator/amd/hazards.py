@@ -6,7 +6,7 @@ those of MFMA, hazards_scalar.py those of scalar registers on RDNA, hazards_forw
 Sources: LLVM GCNHazardRecognizer.cpp; ISA guides, "manually inserted wait states". What has no row is interlocked, or has nothing to do with compute.
 """
 from __future__ import annotations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd import matrix
 from tinyhw.emulator.amd.hazards_forwarding import ForwardingWatch
@@ -15,6 +15,7 @@ from tinyhw.emulator.amd.hazards_scalar import ScalarWatch
 from tinyhw.emulator.errors import MissingHazard
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.arithmetic import Mode, Uses

@@ -5,9 +5,10 @@ between the last of them and the reader. An access to memory ends it, and va_vds
 fixVALUPartialForwardingHazard.
 """
 from __future__ import annotations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.emulator.errors import MissingHazard
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.decoded import Step

@@ -6,12 +6,13 @@ instructions' descriptions; DPP control numbers as in LLVM's AMDGPUAsmUtils.
 from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.transfer import row_at
 from tinyhw.emulator.errors import UninitialisedRead, UnknownInstruction
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.arithmetic import Mode, Uses

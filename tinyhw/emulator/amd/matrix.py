@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.arithmetic import decode_bfloat16, encode_bfloat16, encode_float16, round_float32
 from tinyhw.dtype import decode_float, dtypes
@@ -18,6 +18,7 @@ from tinyhw.emulator.amd.floats import HALVES, bits_of_float32, bits_of_float64,
 from tinyhw.emulator.amd.transfer import row_at
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.machine.inst import Reg
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.arithmetic import Mode, Uses

@@ -7,7 +7,7 @@ bits that wrap at the ring's size. Packets, fields and registers that autogen's 
 from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.autogen.amd import pm4
 from tinyhw.emulator.cache import lines_between
@@ -15,6 +15,7 @@ from tinyhw.emulator.amd.dispatch import Dispatch, RegisterFile, start_of_regist
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE
 from tinyhw.emulator.schedule import Actor
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.port import Xcc

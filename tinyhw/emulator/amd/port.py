@@ -1,12 +1,12 @@
 """Which caches a wave, a command processor or a copy engine of a virtual AMD GPU meets on its way to memory: by unit and scope, per generation."""
 from __future__ import annotations
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tinyhw.emulator import port
 from tinyhw.emulator.cache import Coherence, ReadCache, WriteBuffer
 from tinyhw.emulator.memory import Kind, Scope, Unit
 from tinyhw.emulator.pages import PageTable
+from tinyhw.named_tuple import NamedTuple
 
 class Level(NamedTuple):
   """A kind of cache: what it is called, and the flag of ACQUIRE_MEM that makes it forget, by packets (9: GFX9, 10: later)."""

@@ -4,9 +4,9 @@ Integers are computed without wrapping: a `Value` has bounds, and a mask is appl
 see it. Floats are doubles that are rounded where their type is narrower. Functions that texts call are those of numerics.py.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.emulator.notation import FUNCTIONS, Node, NotationError, Type
+from tinyhw.named_tuple import NamedTuple
 
 MOST_SHIFT = 128   # places; a shift by more would only make long numbers
 ROUND = {"f32": "round_float32", "f16": "round_float16", "bf16": "round_bfloat16"}

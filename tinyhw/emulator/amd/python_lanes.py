@@ -26,13 +26,14 @@ from array import array
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.emulator.amd import numerics
 from tinyhw.emulator.amd.python_expressions import Value
 from tinyhw.emulator.amd.python_operands import VIEW, Operands, plus
 from tinyhw.emulator.amd.shapes import Pass, Shape, Target
 from tinyhw.emulator.notation import Assignment, Node, NotationError, Type, parse
+from tinyhw.named_tuple import NamedTuple
 
 class Compiled(NamedTuple):
   """make(*arguments) gives the function of a wave; a parameter is an operand's name, whose argument is a register number, or a constant's

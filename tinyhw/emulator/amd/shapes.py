@@ -4,9 +4,9 @@ Register numbers and constants are no part of a `Shape`, so instructions that di
 and as machine code of the host (native.py). arithmetic.py makes shapes of instructions.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.emulator.notation import TYPES, Type
+from tinyhw.named_tuple import NamedTuple
 
 class Form(NamedTuple):
   """How an operand is read, but for its number.

@@ -7,12 +7,13 @@ import re
 import struct
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.arithmetic import decode_bfloat16, encode_bfloat16, encode_float16, round_float32
 from tinyhw.emulator.amd.floats import HALVES, bits_of_float32, bits_of_float64, float32_of, float64_of
 from tinyhw.emulator.amd.numerics import max_num, min_num
 from tinyhw.isa.amd import regs
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.arithmetic import Uses

@@ -4,12 +4,13 @@ A register to show is `v4`, `v4:f32`, `s2`, `s[2:3]`, `vcc`, `exec`, `scc`, `m0`
 """
 from __future__ import annotations
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.strict import SCC, scalar_name, vector_name
 from tinyhw.emulator.view import FORMATS, by_lane
 from tinyhw.errors import ArgumentError
 from tinyhw.isa.amd import regs
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.decoded import Step

@@ -8,7 +8,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.emulator.command import NAME, Machine, Option, Request, label_of
 from tinyhw.emulator.memory import FlatMemory
@@ -23,6 +23,7 @@ from tinyhw.errors import ArgumentError
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.encode import BYTES, encode
 from tinyhw.isa.sass.syntax import parse
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.decoded import Decoded

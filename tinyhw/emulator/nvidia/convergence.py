@@ -9,10 +9,11 @@ Source: US patent 2016/0019066 for the barriers; code of NVIDIA's compiler for t
 """
 from __future__ import annotations
 import random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.emulator.errors import EmulatorError, Hang
 from tinyhw.emulator.nvidia.strict import Schedule, met
+from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.state import Warp
 

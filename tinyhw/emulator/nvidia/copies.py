@@ -7,7 +7,6 @@ DEPBAR.LE waits until the scoreboard counts no more than so many. A copy that is
 """
 from __future__ import annotations
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tinyhw.emulator.errors import MissingWait, UnknownInstruction
 from tinyhw.emulator.lds import Access, WRITE
@@ -16,6 +15,7 @@ from tinyhw.emulator.nvidia.operands import Operands, Source
 from tinyhw.emulator.nvidia.state import Warp, lanes_of
 from tinyhw.emulator.nvidia.transfer import aligned, based, hints
 from tinyhw.isa.sass.control import NONE
+from tinyhw.named_tuple import NamedTuple
 
 Step = Callable[[Warp, int], None]
 SIZES = {"": 4, "64": 8, "128": 16}

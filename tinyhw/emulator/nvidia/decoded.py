@@ -4,7 +4,7 @@ A `Decoded` has the function of the instruction, its control word, and which reg
 """
 from __future__ import annotations
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.emulator.errors import MissingHazard, OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia import (control, copies, fragments, matrix, mbarrier, semantics_float, semantics_half, semantics_integer,
@@ -20,6 +20,7 @@ from tinyhw.isa.sass.form import Form
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.uses import Uses, units_of, uses_of
 from tinyhw.machine.inst import MInst, Reg
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.translate import Translation

@@ -9,9 +9,9 @@ A swizzle changes bits 4 to 6 (5, 4) of the address by bits 7 to 9 (8, 7). Sourc
 include/cute/atom/mma_traits_sm90_gmma.hpp (canonical layouts).
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
+from tinyhw.named_tuple import NamedTuple
 
 PIECE, LINES, DEPTH = 16, 8, 32       # bytes; lines of a pattern; bytes of a product's steps in a K-major line
 LINE_BYTES = {0: PIECE, 1: 128, 2: 64, 3: 32}  # of a swizzle, by its number

@@ -5,7 +5,6 @@ any more is left out. So loops come to a few of them.
 """
 from __future__ import annotations
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.nvidia.decoded import Decoded
@@ -13,6 +12,7 @@ from tinyhw.emulator.nvidia.products import KnownProducts
 from tinyhw.emulator.nvidia.strict import Schedule
 from tinyhw.isa.sass.latency import BOARD_STALL, FIXED_READ, MOST, Latency
 from tinyhw.isa.sass.uses import Unit
+from tinyhw.named_tuple import NamedTuple
 
 class Due(NamedTuple):
   """A result of fixed time. since: cycles since its instruction was issued."""

@@ -4,7 +4,6 @@ What has no meaning there, modifiers that it does not know and functions that na
 """
 from __future__ import annotations
 import functools
-from typing import NamedTuple
 
 from tinyhw.dtype import dtypes
 from tinyhw.emulator.errors import UnknownInstruction
@@ -16,6 +15,7 @@ from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.state import BLOCK, FIRST, GUARDED, LANES, P_AT, UP_AT, UR_AT, constants_word, row_word
 from tinyhw.isa.sass import regs
 from tinyhw.machine.inst import MInst, Reg
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

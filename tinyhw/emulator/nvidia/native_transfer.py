@@ -3,7 +3,6 @@
 Local memory, atomic operations, and addresses that are constants stay Python.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.memory import VECTOR
@@ -15,6 +14,7 @@ from tinyhw.emulator.threaded import MOST_PLACES
 from tinyhw.emulator.translate import Access, Transfer
 from tinyhw.isa.sass import regs
 from tinyhw.machine.inst import MInst, Reg
+from tinyhw.named_tuple import NamedTuple
 
 class Moves(NamedTuple):
   """What an instruction moves. action: "load" or "store"; data: the name of the operand; outside: to or from global memory, not shared memory; base:

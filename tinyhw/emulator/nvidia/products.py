@@ -7,13 +7,13 @@ Source: PTX ISA, wgmma.fence, wgmma.commit_group, wgmma.wait_group.
 """
 from __future__ import annotations
 from collections.abc import Collection
-from typing import NamedTuple
 
 from tinyhw.emulator.errors import MissingWait
 from tinyhw.emulator.nvidia.state import named
 from tinyhw.isa.sass.form import NO_GROUP
 from tinyhw.isa.sass.uses import ARRIVAL, PRODUCTS_DONE, Unit, Uses
 from tinyhw.machine.inst import MInst
+from tinyhw.named_tuple import NamedTuple
 
 class KnownProducts(NamedTuple):
   """What a Products knows, in a form that can be compared."""

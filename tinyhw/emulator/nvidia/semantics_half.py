@@ -2,7 +2,6 @@
 kept: what says otherwise is refused (operands.py)."""
 from __future__ import annotations
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tinyhw.arithmetic import decode_bfloat16, decode_float16, encode_bfloat16, encode_float16, fused_to_odd
 from tinyhw.emulator.errors import UnknownInstruction
@@ -11,6 +10,7 @@ from tinyhw.emulator.nvidia.semantics_float import float_compare, larger_or_smal
 from tinyhw.emulator.nvidia.semantics_integer import COMBINE, Step, mask_of
 from tinyhw.emulator.nvidia.state import ALL, Warp
 from tinyhw.isa.sass import regs
+from tinyhw.named_tuple import NamedTuple
 
 ONES = 0xffff
 

@@ -13,11 +13,12 @@ import random
 import re
 from array import array
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinyhw.emulator.errors import DataRace, EmulatorError
 from tinyhw.emulator.lds import ATOMIC, READ, RIVALS, WHAT, WRITE, Access, LocalMemory, Words
 from tinyhw.emulator.windows import NOWHERE, Local
+from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING: from tinyhw.emulator.nvidia.mbarrier import Mbarrier
 

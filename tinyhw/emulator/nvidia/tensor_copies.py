@@ -12,7 +12,6 @@ import struct
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
-from typing import NamedTuple
 
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.lds import ATOMIC
@@ -22,6 +21,7 @@ from tinyhw.emulator.nvidia.numbers import WORD, signed
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.shared import MBARRIER_BYTES, Delivery
 from tinyhw.emulator.nvidia.state import Warp
+from tinyhw.named_tuple import NamedTuple
 
 Step = Callable[[Warp, int], None]
 MAP_BYTES, MAP_ALIGN, BOX_ALIGN, RANKS = 128, 64, 128, 5

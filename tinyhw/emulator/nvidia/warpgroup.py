@@ -14,7 +14,7 @@ import functools
 import struct
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.arithmetic import decode_bfloat16, decode_float16, encode_float16
 from tinyhw.emulator.errors import EmulatorError, UninitialisedRead, UnknownInstruction
@@ -26,6 +26,7 @@ from tinyhw.emulator.nvidia.shared import SharedMemory
 from tinyhw.emulator.nvidia.state import ALL, LANES, ZEROS, Warp, named
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.form import NO_GROUP
+from tinyhw.named_tuple import NamedTuple
 
 Step = Callable[[Warp, int], None]
 Rows = list[list[Any]]

@@ -4,10 +4,10 @@ A kernel gets one pointer, to its arguments: slots of 8 bytes, addresses of buff
 workgroup n. Source: LLVM's AMDGPUUsage, "Initial Kernel Execution State"; RDNA3, RDNA4 and MI300 ISA guides, "Initial wavefront state".
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
+from tinyhw.named_tuple import NamedTuple
 
 class Abi(NamedTuple):
   """arguments: the pair with the pointer. workgroup: the register with the workgroup's number. lane: the vector register with the lane's number.

@@ -3,13 +3,14 @@
 Sources: RDNA3, RDNA4, MI300 and CDNA4 ISA guides; what an assembler refuses (docs/amd.md).
 """
 from __future__ import annotations
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 from collections.abc import Callable
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import MX_UNITS, SIGNED, Encoding, Form, Spec
 from tinyhw.machine.inst import Reg
 from tinyhw.machine.text import one_of
+from tinyhw.named_tuple import NamedTuple
 
 class Check(NamedTuple):
   """A rule: why operands cannot stand together, or "". scalars: it only matters if two sources are no vector registers."""

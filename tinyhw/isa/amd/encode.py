@@ -6,7 +6,7 @@ first. Cost: 1 to 2 us for a vector instruction (CPython 3.12).
 """
 from __future__ import annotations
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 from collections.abc import Callable
 
 from tinyhw.errors import EncodeError
@@ -16,6 +16,7 @@ from tinyhw.isa.amd.constants import LITERAL, Constants
 from tinyhw.isa.amd.form import SIGNED, Encoding, Form, Generation, Spec
 from tinyhw.machine.bits import Field
 from tinyhw.machine.inst import Access, MInst, Reg, RegClass
+from tinyhw.named_tuple import NamedTuple
 
 Codes = dict[RegClass, tuple[int, ...]]  # class -> code of each first register of it, -1 where there is none
 Encode = Callable[[list[Any]], "bytes | None"]

@@ -6,7 +6,7 @@ The notation is explained in table.py.
 from __future__ import annotations
 import functools
 import re
-from typing import Any, NamedTuple
+from typing import Any
 from collections.abc import Callable
 
 from tinyhw.errors import EncodeError
@@ -15,6 +15,7 @@ from tinyhw.isa.amd.constants import Constants
 from tinyhw.isa.amd.formats import formats
 from tinyhw.machine.bits import Format
 from tinyhw.machine.inst import Access, Effect, Inst, RegClass
+from tinyhw.named_tuple import NamedTuple
 
 # ---- generations
 

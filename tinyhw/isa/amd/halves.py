@@ -7,7 +7,7 @@ spreads from users to operands until nothing changes; then instructions are repl
 Needs: SSA form over virtual registers, macros included; before machine/unused.py, which drops what nobody wants any more. Cost: linear.
 """
 from __future__ import annotations
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form, Generation
@@ -16,6 +16,7 @@ from tinyhw.isa.amd.table import table
 from tinyhw.machine.inst import Function, MInst, Reg, concrete
 from tinyhw.machine.macros import MACRO
 from tinyhw.machine.target import Target
+from tinyhw.named_tuple import NamedTuple
 
 # What is made, a half of it, the instruction that makes this, and its operands: by their names in the macro or row, with a point the same half of
 # one; "=" takes the operand itself. A number of bits to shift by must be known, and less than 32.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form, Generation
@@ -20,6 +19,7 @@ from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.machine.flow import rewrite
 from tinyhw.machine.inst import Bank, Block, Function, Inst, MInst, Reg
 from tinyhw.machine.target import Target
+from tinyhw.named_tuple import NamedTuple
 
 # ***** what instructions touch *****
 

@@ -13,7 +13,6 @@ Needs: code after `avoid_hazards`. Sources: LLVM, AMDGPUWaitSGPRHazards, GCNHaza
 from __future__ import annotations
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form
@@ -22,6 +21,7 @@ from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.machine.flow import rewrite
 from tinyhw.machine.inst import Access, Block, Function, MInst, Reg
 from tinyhw.machine.target import Target
+from tinyhw.named_tuple import NamedTuple
 
 # ***** scalar registers that the vector unit has read *****
 

@@ -1,10 +1,10 @@
 """A line of the table of AMD instructions as one generation has it, taken apart; the notation is explained in table.py."""
 from __future__ import annotations
 import re
-from typing import NamedTuple
 
 from tinyhw.isa.amd.form import GROUPS, Generation
 from tinyhw.machine.inst import Access
+from tinyhw.named_tuple import NamedTuple
 
 # The operands of a format, in the order of the text.
 SLOTS = {

@@ -14,7 +14,7 @@ import functools
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Generation
@@ -22,6 +22,7 @@ from tinyhw.isa.amd.table import build, table
 from tinyhw.machine.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass
 from tinyhw.machine.macros import MACRO, Macro, expand, parse_macros
 from tinyhw.machine.target import Target
+from tinyhw.named_tuple import NamedTuple
 
 TEXT = """
 pack64         d=v2 lo:x1 hi:x1

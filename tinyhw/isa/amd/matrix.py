@@ -9,10 +9,10 @@ pieces, the layout here has them in one piece, so that a lane's elements stand b
 calculator; RDNA3, RDNA4 ISA guides, "Wave Matrix Multiply Accumulate"; MI300 ISA guide, section 7.1.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.amd.form import Generation
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.matrix import Digit, Layout, Matrix
 
 class Unit(NamedTuple):

@@ -7,7 +7,7 @@ innocuous?). What is to be computed is select_mixed.py's.
 """
 from __future__ import annotations
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Generation
@@ -15,6 +15,7 @@ from tinyhw.isa.amd.macros import registers
 from tinyhw.isa.amd.table import build, table
 from tinyhw.machine.inst import Access, Inst, MInst, Operand, RegClass
 from tinyhw.machine.macros import MACRO
+from tinyhw.named_tuple import NamedTuple
 
 class Term(NamedTuple):
   """An operand: a word of a source of the macro (its number; -1: the word is a constant), which half of it (None: all), and whether it is negated."""

@@ -10,7 +10,6 @@ Needs: physical, laid out code. Cost: linear in the instructions, times the dept
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form
@@ -18,6 +17,7 @@ from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.machine.flow import rewrite
 from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
 from tinyhw.machine.target import Target
+from tinyhw.named_tuple import NamedTuple
 
 class Waits(NamedTuple):
   """A family's counters, and the instructions that wait until they are at most these numbers."""

@@ -12,9 +12,9 @@ driver, which launches like ours, does without on all generations from sm_73 on:
 zeros, which differs from .64 by a bit, is what its name says; no code of ptxas for sm_80 to sm_90 has it.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.autogen.nvidia import bank
+from tinyhw.named_tuple import NamedTuple
 
 class Abi(NamedTuple):
   """arguments: where the slots begin, in bytes of constant bank 0. shared: where a block's memory begins. stack: the word that says where a lane's

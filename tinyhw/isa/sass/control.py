@@ -7,9 +7,9 @@ later; Y prefers another warp meanwhile. Operands that stay in the reuse cache a
 from __future__ import annotations
 import functools
 import re
-from typing import NamedTuple
 
 from tinyhw.errors import EncodeError, ParseError
+from tinyhw.named_tuple import NamedTuple
 
 # Bits 105 to 125 of the instruction: the fields of Control, from the lowest one on. Those above have no name; they are 0 in all code that was seen.
 WIDTHS = {"stall": 4, "yields": 1, "write": 3, "read": 3, "wait": 6, "reuse": 4}

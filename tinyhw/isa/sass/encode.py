@@ -5,7 +5,7 @@ Cost: 4 us (CPython 3.11).
 """
 from __future__ import annotations
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 from collections.abc import Mapping, Sequence
 
 from tinyhw.errors import EncodeError
@@ -14,6 +14,7 @@ from tinyhw.isa.sass.control import USUAL, Control
 from tinyhw.isa.sass.form import ALLOWED, SCALE, Form, Ranges, Spec, placed, width_of
 from tinyhw.machine.inst import MInst, Reg, RegClass
 from tinyhw.machine.text import one_of
+from tinyhw.named_tuple import NamedTuple
 
 BYTES = 16  # of each instruction
 

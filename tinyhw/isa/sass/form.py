@@ -5,11 +5,12 @@ The notation is explained in table.py.
 """
 from __future__ import annotations
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.sass.modifiers import Enumeration
 from tinyhw.machine.inst import Access, Inst, RegClass
+from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING:
   from tinyhw.machine.bits import Format
 

@@ -15,7 +15,6 @@ without products stay as they are.
 Needs: physical code whose macros are expanded. Cost: linear in the instructions, times the depth of loops.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.table import build, table
@@ -23,6 +22,7 @@ from tinyhw.isa.sass.uses import PRODUCTS, PRODUCTS_DONE, Unit, units_of
 from tinyhw.machine.flow import rewrite
 from tinyhw.machine.inst import Block, Function, MInst, Reg
 from tinyhw.machine.target import Target
+from tinyhw.named_tuple import NamedTuple
 
 FIRST_GROUP = 0   # the only one that there is
 WRITES = frozenset({"STS", "STS.U", "DEPBAR.LE", "SYNCS.EXCH"})  # behind them there may be something new in shared memory

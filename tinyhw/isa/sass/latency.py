@@ -7,11 +7,11 @@ sm80_instr_latencies.rs), from where the distances between two writers, and from
 and `Form.sources` are "board") has a scoreboard instead.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.isa.sass.uses import PRODUCTS
 from tinyhw.machine.inst import Inst
 from tinyhw.machine.costs import PipeCost
+from tinyhw.named_tuple import NamedTuple
 
 class Latency(NamedTuple):
   """Cycles until a reader may issue: on the same pipe, on another one; of a predicate as an operand, and as a guard or the condition of a jump."""

@@ -17,7 +17,7 @@ import itertools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.errors import TinyError
 from tinyhw.isa.sass import macros_float, macros_integer, macros_memory, regs
@@ -28,6 +28,7 @@ from tinyhw.machine.inst import Access, Effect, Function, Inst, MInst, Operand, 
 from tinyhw.machine.lazy import Lazy
 from tinyhw.machine.macros import BEHIND, MACRO, Macro, expand, parse_macros
 from tinyhw.machine.target import Target
+from tinyhw.named_tuple import NamedTuple
 
 TEXTS = (macros_integer.TEXT, macros_float.TEXT, macros_memory.text())
 CLASSES: dict[str, RegClass] = {"x1": regs.R[1], "x2": regs.R[2], "p": regs.P, **{f"v{n}": cls for n, cls in regs.R.items()}}

@@ -11,9 +11,9 @@ Some units are less exact than docs/numerics.md promises of sums in float32: ker
 """
 from __future__ import annotations
 import functools
-from typing import NamedTuple
 
 from tinyhw.dtype import DType, dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.matrix import LINE_BYTES, Layout, Matrix
 
 class Unit(NamedTuple):

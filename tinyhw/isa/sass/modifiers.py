@@ -5,9 +5,9 @@ many registers an operand has whose size the modifier tells. The same words may 
 A line that begins with a blank goes on with the words of the one before.
 """
 from __future__ import annotations
-from typing import NamedTuple
 
 from tinyhw.machine.lazy import Lazy
+from tinyhw.named_tuple import NamedTuple
 
 SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE CONSTANT STRONG.SM STRONG.GPU.PRIVATE STRONG.GPU MMIO.GPU CONSTANT.SM STRONG.SYS "
          "CONSTANT.SM.PRIVATE MMIO.SYS CONSTANT.VC CONSTANT.VC.PRIVATE CONSTANT.GPU")

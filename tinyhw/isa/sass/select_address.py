@@ -10,7 +10,7 @@ what these leave.
 from __future__ import annotations
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import NV_BASES
 from tinyhw.isa.sass import regs
@@ -20,6 +20,7 @@ from tinyhw.isa.sass.select_part import FULL
 from tinyhw.machine.inst import Access, Effect, Inst, Reg
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.selection import constant_part, short_buffer, short_index
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:

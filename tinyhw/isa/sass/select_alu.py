@@ -1,6 +1,6 @@
 """Arithmetic, comparisons and choices."""
 from __future__ import annotations
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
@@ -12,6 +12,7 @@ from tinyhw.isa.sass.select_fused import Fused
 from tinyhw.machine.inst import Access, Reg, RegClass
 from tinyhw.machine.narrow import is_exact_product, parts_of, unsigned
 from tinyhw.machine.recipes import Step, followed
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

@@ -35,7 +35,7 @@ reads (one tells when sources have been read); alias (alias.py); plain; makes_vi
 from __future__ import annotations
 import functools
 import re
-from typing import Any, NamedTuple
+from typing import Any
 from collections.abc import Iterator, Sequence
 
 from tinyhw.errors import EncodeError
@@ -43,6 +43,7 @@ from tinyhw.isa.sass import regs, rows_control, rows_float, rows_integer, rows_m
 from tinyhw.isa.sass.form import NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, mnemonic_of, ranges
 from tinyhw.isa.sass.modifiers import ENUMERATIONS, Enumeration
 from tinyhw.machine.inst import Access, Effect, Inst, MInst, Operand
+from tinyhw.named_tuple import NamedTuple
 
 TEXTS = tuple(rows.TEXT for rows in (rows_integer, rows_float, rows_memory, rows_control, rows_matrix, rows_uniform))
 

@@ -1,12 +1,12 @@
 """Which registers an instruction reads and writes, and how it is waited for: what scheduling and the emulator's checks ask."""
 from __future__ import annotations
 import functools
-from typing import NamedTuple
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.form import Form
 from tinyhw.machine.inst import Access, Inst, MInst, Reg, RegClass
+from tinyhw.named_tuple import NamedTuple
 
 Unit = tuple[str, int]
 ALWAYS_GUARD = frozenset({"branch", "sync", "warp", "memory"})  # pipes whose predicates are wanted as early as a guard

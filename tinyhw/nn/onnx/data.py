@@ -2,12 +2,13 @@
 from __future__ import annotations
 import os
 import stat
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.helpers import prod
 from tinyhw.methods.hostdata import pack
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 class ElementType(NamedTuple):

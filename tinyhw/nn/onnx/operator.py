@@ -12,7 +12,7 @@ With `| None` it may be missing. Nodes are checked against this before anything 
 from __future__ import annotations
 from collections.abc import Callable, Sequence
 import inspect
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from tinyhw.device import DeviceLike
 from tinyhw.dtype import DType, dtypes
@@ -21,6 +21,7 @@ from tinyhw.errors import ArgumentError
 from tinyhw.helpers import fully_flatten, prod
 from tinyhw.methods.hostdata import HostData, pack
 from tinyhw.methods.base import stored
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate import evaluate

@@ -8,9 +8,10 @@ Source: protobuf documentation, "Encoding"; onnx.proto of ONNX 1.18.
 from __future__ import annotations
 from array import array
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.errors import FileFormatError
+from tinyhw.named_tuple import NamedTuple
 
 _DEEPEST = 100  # levels of messages, protobuf's own limit
 

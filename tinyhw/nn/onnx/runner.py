@@ -7,12 +7,13 @@ same shapes. So a model of static shapes runs under TinyJit, and a second call w
 from __future__ import annotations
 from collections.abc import Sequence
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.device import Device
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError, FileFormatError, MissingFileError, ShapeError, TinyError
 from tinyhw.helpers import prod
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.nn.onnx import proto
 from tinyhw.nn.onnx.data import TYPES, to_tensor
 from tinyhw.nn.onnx.operator import MOST_KNOWN, Implementation, Known, Value, as_tensor, known, onnx_ops
