@@ -12,7 +12,8 @@ from tinyhw.codegen.affine import common_factor, linear, make, number
 from tinyhw.codegen.boxes import MOST_LINES, Tensor, boxes_of, tensor_of, weights
 from tinyhw.codegen.matrix_sides import Side, Tile, further, place, position, times
 from tinyhw.codegen.tiling import part_of, substitute
-from tinyhw.dtype import dtypes
+from tinyhw.codegen.widths import width_along
+from tinyhw.dtype import DType, dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import BLOCK_ROWS, LINE_BYTES, LINES, PIECE_BYTES, WORD_BYTES, Layout, Matrix, Panels
@@ -21,7 +22,8 @@ from tinyhw.uop.ops import UOp
 weakint = dtypes.weakint
 SEGMENT_BYTES = 32    # of memory that lanes next to each other read; more of them would store to the same banks of local memory
 LOCAL_BYTES = 128     # that local memory gives at once
-MOST_TURNS = 8        # of a lane's copying that are all under way at once
+MOST_TURNS = 8        # of a lane's copying that are all under way at once, in whole pieces
+MOST_NARROW = 64      # the same in narrower ones
 RANGES = 3            # new ones for a local array
 
 def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout | None, fresh: int, stage: int) -> UOp:
@@ -32,7 +34,7 @@ def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, 
   apart = reads_apart(layout, axis, aligned * x.dtype.itemsize)
   array, cut = Array(tile.step.size + aligned, False, layout.digits(axis) if apart else ()), pieces_of(x, tile, side, workgroup_of(tile, wave))
   if layout.beside(axis) * x.dtype.itemsize >= PIECE_BYTES and lies_along_side(x, tile, side):
-    array, cut, apart = *as_in_memory(x, side), False
+    array, cut, apart = *as_in_memory(x, tile, side), False
   local = staged(x, tile, side, wave, array, cut, fresh, stage)
   if apart: layout = layout.packed(axis)
   names = {side.parts[-1]: axis, tile.steps: "step"}
@@ -97,7 +99,7 @@ def panel(x: UOp, tile: Tile, side: Side, wave: UOp, fresh: int, stage: int, ten
   """A factor as a PANEL: local memory lies as memory does, along the steps or along the rows (or columns)."""
   turned = lies_along_side(x, tile, side)
   array = PanelArray(Panels(tile.step.size if turned else side.size, turned), LINE_BYTES // x.dtype.itemsize)
-  cut = as_in_memory(x, side)[1] if turned else pieces_of(x, tile, side, workgroup_of(tile, wave))
+  cut = as_in_memory(x, tile, side)[1] if turned else pieces_of(x, tile, side, workgroup_of(tile, wave))
   if tensor is None: local = staged(x, tile, side, wave, array, cut, fresh, stage)
   else: local = boxed(tensor, tile, wave, array, side.size * tile.step.size, stage)
   row, step = (position([*s.parts[:-1], number(0)], s) for s in (side, tile.step))
@@ -118,7 +120,7 @@ def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, matrix: Matrix, layout: 
   piece = PIECE_BYTES // size
   turned = matrix.turns and lies_along_side(x, tile, side)
   array, cut = Array(tile.step.size + piece, False), pieces_of(x, tile, side, workgroup_of(tile, wave))
-  if turned: array, cut = as_in_memory(x, side)
+  if turned: array, cut = as_in_memory(x, tile, side)
   local = staged(x, tile, side, wave, array, cut, fresh, stage)
   axis = "row" if side is tile.row else "column"
   within = make(Ops.MOD, weakint, (wave, number(BLOCK_ROWS)))
@@ -138,10 +140,11 @@ def lies_along_side(x: UOp, tile: Tile, side: Side) -> bool:
   piece = PIECE_BYTES // x.dtype.itemsize
   return lies(x, side.parts[-1], piece) and not lies(x, tile.steps, piece)
 
-def as_in_memory(x: UOp, side: Side) -> tuple[Array, Pieces]:
+def as_in_memory(x: UOp, tile: Tile, side: Side) -> tuple[Array, Pieces]:
   """Local memory, and how it is filled, for a factor that lies along its rows (or columns) there too."""
   piece = PIECE_BYTES // x.dtype.itemsize
-  return Array(side.size + piece, True), Pieces(math.gcd(piece, side.size), 1, max(side.size // piece, 1))
+  high = width_along(x, side.parts[-1], math.gcd(piece, side.size), tile.aligned)
+  return Array(side.size + piece, True), Pieces(high, 1, side.size // high)
 
 def lies(x: UOp, r: UOp, most: int) -> bool:
   """Do elements of the memory that a factor is computed from lie beside each other along a range?"""
@@ -180,9 +183,17 @@ def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int) -> Pieces:
   itemsize = x.dtype.itemsize
   wide, most = PIECE_BYTES // itemsize, max(side.size * tile.step.size // workgroup, 1)
   if lies(x, tile.steps, wide) or not lies(x, side.parts[-1], wide):
-    return Pieces(1, part_of(math.gcd(wide, tile.step.size), most), 1)
-  high = part_of(math.gcd(wide, side.size), most)
+    return Pieces(1, narrowed(x, tile.steps, math.gcd(wide, tile.step.size), most, tile.aligned), 1)
+  high = narrowed(x, side.parts[-1], math.gcd(wide, side.size), most, tile.aligned)
   return Pieces(high, part_of(math.gcd(wide // 2, tile.step.size), most // high), math.gcd(SEGMENT_BYTES // (high * itemsize), side.size // high))
+
+def narrowed(x: UOp, r: UOp, wide: int, most: int, aligned: bool) -> int:
+  """Elements of a block along a range: what one access may have. Of more lanes than pieces (most: of a lane) each has a part of a piece anyway."""
+  return width_along(x, r, wide, aligned) if wide <= most else part_of(wide, most)
+
+def most_turns(cut: Pieces, dtype: DType) -> int:
+  """How many blocks a lane copies at once."""
+  return min(MOST_TURNS * max(PIECE_BYTES // (cut.high * cut.wide * dtype.itemsize), 1), MOST_NARROW)
 
 def lies_along(index: UOp, r: UOp, most: int) -> bool:
   """Do the first elements along a range, up to so many, lie beside each other in memory?"""
@@ -212,7 +223,7 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array | PanelArray,
   workgroup = workgroup_of(tile, wave)
   blocks = side.size * tile.step.size // (cut.high * cut.wide)
   turns = -(-blocks // workgroup)
-  kind = AxisType.UPCAST if turns <= MOST_TURNS else AxisType.STAGE
+  kind = AxisType.UPCAST if turns <= most_turns(cut, x.dtype) else AxisType.STAGE
   turn, down, along = (UOp(Ops.RANGE, weakint, (number(n),), (fresh + k, t)) for k, (n, t) in enumerate((
     (turns, kind), (cut.high, AxisType.UPCAST), (cut.wide, AxisType.UPCAST))))
   at = turn

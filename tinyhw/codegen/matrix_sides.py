@@ -26,12 +26,14 @@ class Side(NamedTuple):
 
 class Tile(NamedTuple):
   """What a workgroup computes between two barriers: rows and columns of the result (waves, matrices of a wave, within a matrix) and steps of the sum
-  (loops, copies, within a matrix). lanes: all LOCAL ranges. boxed: factors are copied as boxes, if both are tensors."""
+  (loops, copies, within a matrix). lanes: all LOCAL ranges. boxed: factors are copied as boxes, if both are tensors. aligned: memory is accessed at
+  multiples of the access only."""
   row: Side
   column: Side
   step: Side
   lanes: tuple[UOp, ...]
   boxed: bool = False
+  aligned: bool = False
 
   @property
   def rows(self) -> UOp: return self.row.parts[-1]
@@ -40,8 +42,8 @@ class Tile(NamedTuple):
   @property
   def steps(self) -> UOp: return self.step.parts[-1]
 
-def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]]) -> Tile | None:
-  """The tile that MATRIX opts made, if it is still there after peeling. pieces: what became of each range."""
+def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool = False) -> Tile | None:
+  """The tile that MATRIX opts made, if it is still there after peeling. pieces: what became of each range. aligned: as Tile has it."""
   axes = [o.axis for o in opts if o.op is OptOps.MATRIX]
   if not axes: return None
   parts = {r.arg[0]: list(p) for r, p in pieces.items() if r.arg[0] in axes and p}
@@ -59,7 +61,7 @@ def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]]) -> Tile | None:
     loops = [p for p in sides[2].parts if p.arg[1] is AxisType.REDUCE]
     sides = (*sides[:2], Side(tuple(p for p in sides[2].parts if p not in loops[:-1])))
   lanes = sorted((p for ps in pieces.values() for p in ps if p.arg[1] is AxisType.LOCAL), key=lambda p: p.arg)
-  return Tile(*sides, tuple(lanes), any(o.op is OptOps.BOX and o.axis == axes[2] for o in opts))
+  return Tile(*sides, tuple(lanes), any(o.op is OptOps.BOX and o.axis == axes[2] for o in opts), aligned)
 
 def place(layout: Layout, axis: str, lane: UOp) -> UOp:
   """The row, column or step of the first element of a lane, as an index."""

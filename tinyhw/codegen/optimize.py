@@ -27,7 +27,7 @@ def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
   if NOOPT or len(sink.src) > 1 and not same_loops(sink): return outer_grid(sink)
   sink = with_few_ranges(sink, capabilities)
   opts = info.opts if info.opts is not None else choose_all(sink, capabilities)
-  return with_opts(sink, opts, capabilities.matrix, capabilities.lanes if capabilities.exchanges else 1)
+  return with_opts(sink, opts, capabilities.matrix, capabilities.lanes if capabilities.exchanges else 1, capabilities.aligned)
 
 def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
   """The kernel of whose ranges opts speak: what memory walks as one is one, and a product for the matrix unit has three."""
@@ -69,9 +69,10 @@ def peel(store: UOp, opts: tuple[Opt, ...], fresh: int) -> list[UOp]:
     fresh += 1
   return pieces
 
-def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (), wave: int = 1) -> UOp:
+def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (), wave: int = 1,
+              aligned: bool = False) -> UOp:
   """The kernel under opts: windows first, then peeled, then split. matrices: the shapes of the target's matrix unit, for MATRIX opts. wave: lanes
-  that can exchange values."""
+  that can exchange values. aligned: memory is accessed at multiples of the access only."""
   sink, copying = stage_windows(sink, opts)
   applied = opts + copying
   nodes = sink.toposort()
@@ -85,7 +86,7 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
   peeled, more = peel_reductions(peeled, applied, fresh)
   split, pieces = apply_pieces(peeled, applied + more)
   done = stage_loads(split, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
-  tile = tile_of(opts, pieces)
+  tile = tile_of(opts, pieces, aligned)
   if tile is not None: done = use_matrix(done, tile, matrices)
   done = fold_lanes(done, wave)
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()

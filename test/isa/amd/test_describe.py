@@ -69,3 +69,9 @@ def test_a_large_product_keeps_the_matrix_unit_busy(arch: str) -> None:
   """4096^3 of float16, stored as float16: at least 60 % of the matrix unit's peak by the model, in the loop and of the whole kernel."""
   found = bounds(compiled(product(4096, 4096, 4096, dtypes.float16, dtypes.float32), arch), arch)
   assert found.hottest.share >= 0.6 and found.whole.share >= 0.6, f"{found.hottest.binding}: {found.hottest.cost}"
+
+@pytest.mark.parametrize("arch, least", [("gfx942", 0.4), ("gfx1100", 0.8), ("gfx1200", 0.8)])
+def test_a_sum_that_ends_within_a_piece(arch: str, least: float) -> None:
+  """The gradient of a last layer's input, over 50257 classes: lanes beside each other copy neighbours, each with a gate of its own."""
+  found = bounds(compiled(product(2048, 768, 50257, dtypes.float16, dtypes.float32), arch), arch)
+  assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"

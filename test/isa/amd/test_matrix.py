@@ -54,6 +54,11 @@ def test_what_does_not_divide_and_a_transposed_factor(arch: str) -> None:
   check(product(37, 50, 40, dtypes.float16, dtypes.float32), arch)
   check(product(32, 32, 32, dtypes.float16, dtypes.float32, transposed=True), arch)
 
+@pytest.mark.parametrize("transposed, turned", [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
+def test_rows_that_are_no_whole_pieces(arch: str, transposed: bool, turned: bool) -> None:
+  check(product(65, 67, 63, dtypes.float16, dtypes.float32, transposed, turned), arch)
+
 @pytest.mark.parametrize("arch, operand", [("gfx1100", dtypes.fp8e4m3), ("gfx942", dtypes.fp8e5m2)])
 def test_narrower_factors_are_converted_to_halves(arch: str, operand: DType) -> None:
   """Where the unit has none of fp8, or of fp8 of other kinds, as on gfx942."""

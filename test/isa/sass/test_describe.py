@@ -100,6 +100,16 @@ def test_many_columns_are_read_once() -> None:
   """The last layer of a language model: all rows are in the cache; along its columns first it reaches 39 % by the model."""
   assert bounds(compiled(product(2048, 50304, 768, dtypes.float16, dtypes.float32, True), "sm_90"), "sm_90").whole.share >= 0.7
 
+ODD, LOGITS, WEIGHTS = (1001, 1001, 1001), (2048, 768, 50257), (50257, 768, 2048)
+
+@pytest.mark.parametrize("arch, size, turned, least", [
+  ("sm_80", ODD, False, 0.4), ("sm_80", LOGITS, False, 0.7), ("sm_80", WEIGHTS, True, 0.9),
+  ("sm_90", ODD, False, 0.25), ("sm_90", LOGITS, False, 0.35), ("sm_90", WEIGHTS, True, 0.7)])
+def test_rows_that_are_no_whole_pieces(arch: str, size: tuple[int, int, int], turned: bool, least: float) -> None:
+  """1001^3, and the gradients of a last layer of 50257 classes: lanes beside each other copy neighbours, so that the cache is asked once."""
+  found = bounds(compiled(product(*size, dtypes.float16, dtypes.float32, False, turned), arch), arch)
+  assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"
+
 def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_are_faster() -> None:
   """A sum that is no multiple of 64: its zeros are outside of the tensors. With equal bounds lanes copy."""
   kernel, capable = product(4096, 4096, 1000, dtypes.float16, dtypes.float32), capabilities("sm_90")

@@ -63,6 +63,12 @@ def test_narrower_factors_are_converted_to_what_the_unit_takes(left: DType, righ
 @pytest.mark.parametrize("m, n, k, transposed", [(16, 8, 16, False), (16, 8, 16, True), (64, 64, 64, False), (64, 64, 64, True), (37, 50, 40, False)])
 def test_shapes(m: int, n: int, k: int, transposed: bool) -> None: check(product(m, n, k, HALF, dtypes.float32, transposed), "sm_80")
 
+@pytest.mark.parametrize("transposed, turned", [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("m, n, k", [(65, 67, 63), (33, 40, 130), (40, 34, 75)])
+def test_rows_that_are_no_whole_pieces(m: int, n: int, k: int, transposed: bool, turned: bool) -> None:
+  """Nothing is accessed but at multiples of the access, nor outside of the factors: the emulator looks."""
+  check(product(m, n, k, HALF, dtypes.float32, transposed, turned), "sm_90" if m == 65 else "sm_80")
+
 def test_another_shape_is_refused() -> None:
   local, base = UOp(Ops.DEFINE_LOCAL, HALF, (), (0, 256)), UOp(Ops.DEFINE_VAR, dtypes.int32, (), ("n", 0, 8))
   factor = UOp(Ops.LOAD, HALF.vec(4), (UOp(Ops.INDEX, HALF, (local, base)),))
