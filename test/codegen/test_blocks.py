@@ -3,10 +3,11 @@ import numpy as np
 import pytest
 
 from test.codegen.kernels import AVX2, axis, check
-from tinyhw.codegen.blocks import BLOCK, LONG_SUM, divisor, in_blocks, is_long
+from tinyhw.codegen.blocks import BLOCK, LONG_SUM, divisor, in_blocks, is_long, terms_of
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
+from tinyhw.isa.sass.matrix import product_of_group
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -32,6 +33,15 @@ def test_what_is_cut() -> None:
   assert loops(total(64, 256)) == [[64], [256]]
   assert loops(total(1 << 20))[-1] == [BLOCK]
   for other in (total(1 << 14, dtype=dtypes.int32), total(1 << 14, op=Ops.MAX), total(1 << 14, op=Ops.MUL)): assert in_blocks(other) is other
+
+def test_additions_of_panels_are_the_unit_s() -> None:
+  """32 bytes of steps each: a product of 64 halves is four of them."""
+  r, unit = axis(8, 0, "REDUCE"), product_of_group(64, dtypes.float16)
+  zero = UOp(Ops.CONST, F32.vec(32), (), 0.0)
+  product = UOp(Ops.MMA, F32.vec(32), (zero, zero, zero), unit)
+  assert terms_of(UOp(Ops.REDUCE, F32.vec(32), (product, r), Ops.ADD)) == 4
+  assert terms_of(UOp(Ops.REDUCE, F32.vec(32), (UOp(Ops.GROUP, dtypes.void, (product, product)), r), Ops.ADD)) == 8
+  assert terms_of(UOp(Ops.REDUCE, F32.vec(32), (zero, r), Ops.ADD)) == 1
 
 def test_a_prime_is_done_in_two_loops() -> None:
   assert divisor(7919, BLOCK) == 1 and divisor(1000, 256) == 250 and divisor(4096, 256) == 256

@@ -19,10 +19,12 @@ from tinyhw.uop.ops import UOp
 
 LONG_SUM = 2048   # additions to one variable from which they are done in blocks
 BLOCK = 256       # additions of a block, about: the cost of its end is then below 1 %
+PANEL_BYTES = 32  # of the steps that a unit which reads panels adds up at once
 
 def terms_of(u: UOp) -> int:
-  """Additions to a REDUCE's variable in one iteration."""
-  return len(u.src[0].src) if u.src[0].op is Ops.GROUP else 1
+  """Additions to a REDUCE's variable in one iteration: of a product of panels as many as its unit has instructions."""
+  terms = u.src[0].src if u.src[0].op is Ops.GROUP else u.src[:1]
+  return sum([t.arg.k * t.arg.operand.itemsize // PANEL_BYTES if t.op is Ops.MMA and t.arg.panels else 1 for t in terms])
 
 def is_long(u: UOp) -> bool:
   """Is this a sum of floats with many additions to one variable, in loops of known length?"""

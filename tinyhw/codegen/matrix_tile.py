@@ -89,14 +89,15 @@ def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Ca
   return max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes and turns(s, matrix) <= MOST_TURNS
 
 def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool) -> bool:
-  """The same where the unit reads local memory itself: sums must not be too long for one variable, and copies must be ahead (fetch.py)."""
+  """The same where the unit reads local memory itself: and copies must be ahead (fetch.py)."""
   steps = s.steps * matrix.k
-  if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or not ARRAYS * steps <= sizes[2] <= MOST_STEPS: return False
+  if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or ARRAYS * steps > sizes[2]: return False
   own = capabilities.unit_registers // (s.high * s.wide * matrix.lanes) // 8 * 8 - capabilities.hidden_registers
-  if registers(s, matrix) > min(capabilities.vector_registers, own) or not boxed and turns(s, matrix) > MOST_TURNS: return False
+  variables = 1 + (sizes[2] > LONG_STEPS)
+  if registers(s, matrix, variables) > min(capabilities.vector_registers, own) or not boxed and turns(s, matrix) > MOST_TURNS: return False
   return ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize + boxed * SIGNALS_BYTES <= capabilities.local_bytes
 
-MOST_STEPS = 32768  # of a sum of products of panels, which are added to one variable
+LONG_STEPS = 32768  # of a sum of products of panels, from which on there is a variable for a block of them, and one for all (blocks.py)
 PADDING = 8     # elements between rows in local memory, at most
 ARRAYS = 4      # of each factor where they are copied some iterations ahead (fetch.py)
 SIGNALS_BYTES = 64  # of local memory, for the signals that count boxes
@@ -112,9 +113,9 @@ def staged(s: Shape, matrix: Matrix) -> int:
   """Rows and columns of the workgroup's factors."""
   return s.rows(matrix) + s.columns(matrix)
 
-def registers(s: Shape, matrix: Matrix) -> int:
-  """Of a lane: sums, factors of one step, and what it copies of the next staging."""
-  sums = s.tall * s.broad * elements(matrix.c) * matrix.result.itemsize
+def registers(s: Shape, matrix: Matrix, variables: int = 1) -> int:
+  """Of a lane: sums, factors of one step, and what it copies of the next staging. variables: for each sum of panels."""
+  sums = s.tall * s.broad * elements(matrix.c) * matrix.result.itemsize * variables
   if matrix.panels: return sums // 4 + OTHER_REGISTERS
   factors = s.tall * elements(matrix.a) + s.broad * elements(matrix.b) + staged(s, matrix) * s.steps * matrix.k // (s.high * s.wide * matrix.lanes)
   return -(-(factors * matrix.operand.itemsize + sums) // 4) + OTHER_REGISTERS

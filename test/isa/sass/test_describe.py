@@ -110,6 +110,11 @@ def test_rows_that_are_no_whole_pieces(arch: str, size: tuple[int, int, int], tu
   found = bounds(compiled(product(*size, dtypes.float16, dtypes.float32, False, turned), arch), arch)
   assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"
 
+def test_a_long_sum_of_four_warps() -> None:
+  """The gradient of a last layer's input over 50304 classes, in blocks of products of four warps."""
+  program = compiled(product(2048, 768, 50304, dtypes.float16, dtypes.float32), "sm_90")
+  assert bounds(program, "sm_90").whole.share >= 0.5 and sum(u.op is Ops.PANEL for u in program.uops) == 2
+
 def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_are_faster() -> None:
   """A sum that is no multiple of 64: its zeros are outside of the tensors. With equal bounds lanes copy."""
   kernel, capable = product(4096, 4096, 1000, dtypes.float16, dtypes.float32), capabilities("sm_90")

@@ -9,6 +9,7 @@ import pytest
 from test.codegen.kernels import axis, data_for
 from test.isa.amd.test_matrix import product
 from test.isa.sass.machine import ARCHS, SASS, check
+from tinyhw.codegen import blocks
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
@@ -24,7 +25,7 @@ from tinyhw.isa.sass.select import select
 from tinyhw.isa.sass.table import build, table
 from tinyhw.isa.sass.target import assemble, target
 from tinyhw.machine.target import Capabilities
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import by_columns
 from tinyhw.uop.ops import KernelInfo, UOp
 
@@ -142,6 +143,17 @@ def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, d
   placed = [inst for _, inst, _ in assemble(program, "sm_90")[2]]
   assert program.lanes == 128 * groups and sum(inst.row.name == "HGMMA" for inst in placed) == 4
   assert not any(inst.row.name.startswith(("LDG.", "STS")) for inst in placed), "lanes copy asynchronously"
+  check(kernel, "sm_90")
+
+@pytest.mark.parametrize("boxed", (False, True))
+def test_long_sums_of_groups_are_in_blocks(boxed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+  """A loop around that of the stagings, with a variable of its own: 16 instructions are a block here, and more a long sum."""
+  monkeypatch.setattr(blocks, "LONG_SUM", 16)
+  monkeypatch.setattr(blocks, "BLOCK", 16)
+  chosen = opts_of(64, 1) + (Opt(OptOps.BOX, 2, 1),) * boxed
+  kernel = product(64, 64, 512, HALF, dtypes.float32, True).replace(arg=KernelInfo(opts=chosen))
+  program = lower(optimize(kernel, of_groups(64, HALF)), of_groups(64, HALF), "product")
+  assert sum(u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE for u in program.uops) == 2 and sum(u.op is Ops.ACC for u in program.uops) == 2
   check(kernel, "sm_90")
 
 @pytest.mark.parametrize("gathered", (False, True))
