@@ -47,6 +47,9 @@ def test_groups_are_done_in_order() -> None:
   with pytest.raises(MissingWait): block([START, COMMIT, AGAIN, COMMIT, wait(1), later]).run()
   assert loaded([START, COMMIT, AGAIN, COMMIT, wait(0), later]) == list(range(32, 64))
 
+def test_a_wait_that_leaves_more_groups_than_there_are_waits_for_none() -> None:
+  with pytest.raises(MissingWait): block([START, COMMIT, AGAIN, COMMIT, wait(3), LOAD]).run()
+
 def test_nobody_else_writes_there_meanwhile() -> None:
   with pytest.raises(DataRace, match="a store where an asynchronous copy still writes"):
     block([START, "[B------:R5:W-:-:S02] STS [R0], R2"]).run()

@@ -40,7 +40,7 @@ class Copies:
   def finish(self, board: int, left: int) -> list[Copy]:
     """The copies that are done when a scoreboard counts `left` groups at most; they are under way no longer."""
     mine = [at for at, (other, _) in enumerate(self.groups) if other == board]
-    done = set(mine[:len(mine) - left])
+    done = set(mine[:max(0, len(mine) - left)])
     found = [copy for at in sorted(done) for copy in self.groups[at][1]]
     self.groups = [group for at, group in enumerate(self.groups) if at not in done]
     return found
