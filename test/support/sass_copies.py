@@ -23,6 +23,7 @@ def tensor_map(address: int, dims: Sequence[int], strides: Sequence[int], box: S
   return bytes(made)
 
 def initialise(address: int, count: int) -> list[str]:
-  """An mbarrier of `count` arrivals, by UR0 to UR2."""
+  """An mbarrier of `count` arrivals, by UR0 to UR2, which copies see."""
   missing = (1 << 20) - count
-  return [f"UMOV UR0, {missing << 1:#x}", f"UMOV UR1, {missing << 11 & 0xffffffff:#x}", f"UMOV UR2, {address:#x}", "SYNCS.EXCH.64 URZ, [UR2], UR0"]
+  return [f"UMOV UR0, {missing << 1:#x}", f"UMOV UR1, {missing << 11 & 0xffffffff:#x}", f"UMOV UR2, {address:#x}", "SYNCS.EXCH.64 URZ, [UR2], UR0",
+          "FENCE.VIEW.ASYNC.S"]

@@ -85,7 +85,7 @@ def by_one() -> Marked:
   """The fifth warp asks, four multiply."""
   found = usual("S2R R0, SR_TID.X", "ISETP.LT.U32.AND P1, PT, R0, 0x80, PT", "ISETP.NE.AND P3, PT, R0, RZ, PT", "@P1 BRA ready", *word(1))
   for at in (FULL, FULL + 8, EMPTY, EMPTY + 8): found += usual(f"UMOV UR2, {at:#x}", "SYNCS.EXCH.64 URZ, [UR2], UR0")
-  found += usual("ready:") + needed(MEET) + usual("@P1 BRA multiply")
+  found += needed("FENCE.VIEW.ASYNC.S") + usual("ready:") + needed(MEET) + usual("@P1 BRA multiply")
   for step in range(STEPS): found += asked(step)
   found += usual("EXIT", "multiply:")
   for step in range(STEPS):

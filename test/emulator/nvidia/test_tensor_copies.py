@@ -30,14 +30,15 @@ def expect(size: int) -> list[str]:
 
 WAIT = ["MOV R3, RZ", "again:", "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR2], R3", "@!P0 BRA again"]
 
-def program(lines: Sequence[str], then: Sequence[str], memory: bytes, threads: int = 64, seed: int = 0) -> Block:
+def program(lines: Sequence[str], then: Sequence[str], memory: bytes, threads: int = 64, seed: int = 0,
+            begin: Sequence[str] = tuple(initialise(AT, 1))) -> Block:
   """The first warp initialises a barrier of one arrival, and executes lines; then all execute what comes then."""
   whole = ["S2R R0, SR_TID.X", "ISETP.GE.U32.AND P1, PT, R0, 0x20, PT", "SHF.L.U32 R1, R0, 0x2, RZ", f"UMOV UR2, {AT:#x}", "@P1 BRA met",
-           *initialise(AT, 1), "met:", MEET, "@P1 BRA started", *lines, "started:", *then]
+           *begin, "met:", MEET, "@P1 BRA started", *lines, "started:", *then]
   return block_of(scheduled(whole), threads=threads, shared=16384, content=bytearray(memory), seed=seed, count=64)
 
-def ran(lines: Sequence[str], then: Sequence[str], memory: bytes, threads: int = 64, seed: int = 0) -> Block:
-  block = program(lines, then, memory, threads, seed)
+def ran(lines: Sequence[str], then: Sequence[str], memory: bytes, threads: int = 64, seed: int = 0, **given: Sequence[str]) -> Block:
+  block = program(lines, then, memory, threads, seed, **given)
   block.run()
   return block
 
@@ -167,6 +168,18 @@ def test_who_starts_a_copy_has_met_who_initialised_its_mbarrier() -> None:
   for seed in range(3):
     with pytest.raises((DataRace, UninitialisedRead), match="0x3f00"):
       block_of(scheduled(lines), threads=64, shared=16384, content=bytearray(PLANE), seed=seed, count=64).run()
+
+def test_copies_see_an_mbarrier_when_it_has_been_fenced() -> None:
+  """By who has initialised it, before the meeting with who starts the copy. Arrivals and looks need no fence."""
+  lines, begin, fence = [*expect(SIZE), *box(GOAL, (0, 0))], initialise(AT, 1)[:-1], initialise(AT, 1)[-1]
+  for seed in range(2):
+    with pytest.raises(DataRace, match="0x3f00: a product or tensor copy meets what warp 0 has stored: that warp must execute FENCE.VIEW.ASYNC.S"):
+      ran(lines, WAIT, PLANE, seed=seed, begin=begin)
+    ran([fence, *lines], WAIT, PLANE, seed=seed, begin=begin)
+    other = ["@!P1 BRA looks", *lines, "looks:", *WAIT]
+    ran([], other, PLANE, seed=seed)
+    with pytest.raises(DataRace, match="0x3f00: "): ran([fence], other, PLANE, seed=seed, begin=begin)
+  ran(expect(0), WAIT, PLANE, begin=begin)
 
 def test_maps() -> None:
   """Strides have 36 bits of units of 16 bytes. Steps of dimensions that a tensor does not have mean nothing."""

@@ -3,7 +3,7 @@
 A phase completes when `count` threads have arrived and all bytes that were expected have come; then the next one begins. Its parity is that of its
 number. The word in memory, as code of NVIDIA's assembler makes and takes apart: bit 63 the parity, bits 43 to 62 2^20 - arrivals that are missing,
 bits 21 to 42 bytes that are missing, bits 1 to 20 2^20 - count. Who arrives passes on what it knows (shared.py), who sees that the phase has
-completed learns it. Sources: PTX ISA, mbarrier; ptxas.
+completed learns it. Copies see a barrier when who initialised it has fenced it. Sources: PTX ISA, mbarrier; ptxas.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -98,6 +98,7 @@ def initialise(o: Operands) -> Step:
     shared.touch(warp.number, address, MBARRIER_BYTES, WRITE)
     if Mbarrier(shared, address, count).word() != word:
       raise EmulatorError(f"mbarrier {address:#x}: {word:#x} is no word of a barrier whose first phase has just begun")
+    shared.hide(warp.number, address, MBARRIER_BYTES)
   return run
 
 # what a lane's register means: arrivals, and bytes that are expected

@@ -97,11 +97,15 @@ class SharedMemory(LocalMemory):
 
   def store(self, wave: int, address: int, data: bytes) -> None:
     super().store(wave, address, data)
-    self.unfenced[address:address + len(data)] = bytes((wave + 1,)) * len(data)
+    self.hide(wave, address, len(data))
 
   def finish(self, wave: int, address: int, data: bytes) -> None:
     super().finish(wave, address, data)
-    self.unfenced[address:address + len(data)] = bytes((wave + 1,)) * len(data)
+    self.hide(wave, address, len(data))
+
+  def hide(self, warp: int, address: int, size: int) -> None:
+    """The asynchronous proxy does not see yet what a warp has written."""
+    self.unfenced[address:address + size] = bytes((warp + 1,)) * size
 
   def expect(self, actor: int, address: int, size: int) -> None:
     """A tensor copy will write here, sooner or later."""

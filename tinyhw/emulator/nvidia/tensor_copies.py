@@ -14,12 +14,12 @@ from itertools import product
 from math import prod
 
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
-from tinyhw.emulator.lds import ATOMIC
+from tinyhw.emulator.lds import ATOMIC, RIVALS
 from tinyhw.emulator.nvidia.descriptors import LINES, PIECE, swizzled
 from tinyhw.emulator.nvidia.mbarrier import barrier_at, checked, shared_of
 from tinyhw.emulator.nvidia.numbers import WORD, signed
 from tinyhw.emulator.nvidia.operands import Operands
-from tinyhw.emulator.nvidia.shared import MBARRIER_BYTES, Delivery
+from tinyhw.emulator.nvidia.shared import MBARRIER_BYTES, VIEW, Delivery
 from tinyhw.emulator.nvidia.state import Warp
 from tinyhw.named_tuple import NamedTuple
 
@@ -27,6 +27,7 @@ Step = Callable[[Warp, int], None]
 MAP_BYTES, MAP_ALIGN, BOX_ALIGN, RANKS = 128, 64, 128, 5
 SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2)   # bytes by number of a type: u8 u16 u32 s32 u64 s64 f16 f32 f32.ftz f64 bf16
 LINE_BYTES = (PIECE, 32, 64, 128)           # by number of a swizzle
+SEES = (*RIVALS[ATOMIC], VIEW)               # what a copy must know of when an mbarrier counts it
 FLAGS = 0x67ff0                             # rank, type, interleave, swizzle, and what the second-level cache is told
 
 class TensorMap(NamedTuple):
@@ -79,7 +80,8 @@ def deliver_later(warp: Warp, barrier: int, pieces: list[tuple[int, bytes]]) -> 
   shared = shared_of(warp)
   counter = barrier_at(shared, checked(barrier))
   shared.knows[counter.actor], shared.now[counter.actor] = shared.release(warp.number), counter.phase + 1
-  shared.touch(counter.actor, barrier, MBARRIER_BYTES, ATOMIC)
+  shared.touch(counter.actor, barrier, MBARRIER_BYTES, ATOMIC, SEES)
+  shared.check_fenced(barrier, MBARRIER_BYTES)
   total = sum(len(data) for _, data in pieces)
   for address, data in pieces: shared.expect(counter.actor, address, len(data))
   shared.deliveries.append(Delivery(counter.actor, pieces, lambda: counter.change(0, -total)))
