@@ -215,3 +215,10 @@ def test_the_four_go_together() -> None:
 def test_what_has_no_meaning() -> None:
   with pytest.raises(UnknownInstruction, match="saturates"): ran([*START, ARRIVE, "IGMMA.64x16x32.S8.S8.SAT R24, gdesc[UR8], RZ, !UPT, gsb0"])
   with pytest.raises(UnknownInstruction, match="WARPGROUP.WAIT"): ran(["WARPGROUP.WAIT"])
+
+@pytest.mark.parametrize("line", (ARRIVE, DONE))
+def test_warps_that_wait_all_do(line: str) -> None:
+  """What is known of a warp's registers says nothing of predicates: a guard that is false would have them be free."""
+  lines = [*START, "ISETP.NE.AND P0, PT, R1, R1, PT", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", DONE]
+  lines[lines.index(line)] = f"@P0 {line}"
+  with pytest.raises(UnknownInstruction, match="with a guard has no meaning here yet: branch around it"): ran([*lines, "FADD R40, R24, RZ"])

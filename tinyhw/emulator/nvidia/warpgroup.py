@@ -201,13 +201,20 @@ def group_of(warp: Warp, what: str) -> Warpgroup:
   if warp.group is None or len(warp.group.warps) < WARPS: raise EmulatorError(f"{what} wants groups of four warps; this block's last one is smaller")
   return warp.group
 
+def check_always(o: Operands) -> None:
+  """Raises UnknownInstruction for a guard: what warps are watched for takes it that all execute it."""
+  if o.values["guard"] is not regs.PT or o.values["guard_not"]:
+    raise UnknownInstruction(f"{o.form.mnemonic} with a guard has no meaning here yet: branch around it")
+
 def arrive(o: Operands) -> Step:
   """WARPGROUP.ARRIVE: what it does, products.py knows."""
+  check_always(o)
   if o.word("wgwait") != "ARRIVE": raise UnknownInstruction("WARPGROUP.WAIT has no meaning here yet")
   return lambda warp, mask: None
 
 def wait(o: Operands) -> Step:
   """WARPGROUP.DEPBAR."""
+  check_always(o)
   left = o.number("n")
   def run(warp: Warp, mask: int) -> None:
     group = group_of(warp, "WARPGROUP.DEPBAR")
