@@ -10,9 +10,11 @@ from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.emulator.nvidia.state import ALL, LANES, Warp
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import JUMP_IF
+from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.emit import encode_function
 from tinyhw.isa.sass.encode import BYTES, encode
 from tinyhw.isa.sass.form import Generation
+from tinyhw.isa.sass.latency import shortest_stall
 from tinyhw.isa.sass.schedule import schedule
 from tinyhw.isa.sass.syntax import parse
 from tinyhw.machine.inst import Function, MInst
@@ -39,8 +41,12 @@ def scheduled(lines: Sequence[str], arch: str = "sm_90") -> bytes:
   return code[:BYTES * len(placed)]
 
 def assembled(lines: Sequence[str], arch: str = "sm_90") -> bytes:
-  """The lines as they stand, with an end."""
-  return b"".join(encode(*parse(line, arch, ORIGIN + 16 * k)) for k, line in enumerate((*lines, END)))
+  """The lines as they stand, with an end; those without a control word have the shortest stall there is."""
+  return b"".join(patient(*parse(line, arch, ORIGIN + 16 * k), "[" == line[:1]) for k, line in enumerate((*lines, END)))
+
+def patient(inst: MInst, control: Control, given: bool) -> bytes:
+  least = shortest_stall(inst.row)
+  return encode(inst, control if given or control.stall >= least else control._replace(stall=least))
 
 def block_of(code: bytes, arch: str = "sm_90", registers: Mapping[int, Sequence[int]] | None = None, content: bytearray | None = None,
              threads: int = LANES, shared: int = 0, local: int = 0, constants: bytes = b"", count: int = 64, barriers: int = 1, seed: int = 0,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tinyhw.isa.sass.control import NONE, Control
 from tinyhw.isa.sass.form import NO_GROUP
-from tinyhw.isa.sass.latency import BOARD_STALL, distance, latency_of, overwrite_distance, reuse_distance
+from tinyhw.isa.sass.latency import BOARD_STALL, distance, latency_of, overwrite_distance, reuse_distance, shortest_stall
 from tinyhw.isa.sass.uses import ARRIVAL, PRODUCTS_DONE, Unit, Uses
 from tinyhw.machine.inst import MInst
 
@@ -68,6 +68,7 @@ class Trace:
 def schedule(trace: Trace) -> Iterator[Broken]:
   """Scoreboards and stalls."""
   for i, one in enumerate(trace.did):
+    if one.control.stall < shortest_stall(one.inst.row): yield Broken("the next instruction issues too early", one.inst)
     for board in (b for b in range(NONE) if one.control.wait >> b & 1):
       taken = next((k for k in range(i - 1, -1, -1) if board in boards(trace.did[k].control)), None)
       if taken is not None and trace.times[i] - trace.times[taken] < BOARD_STALL: yield Broken("a scoreboard is waited for too early", one.inst)
@@ -151,13 +152,13 @@ def epochs(trace: Trace) -> Iterator[tuple[int, Did]]:
     epoch += one.inst.row.name == "BAR"
 
 def outside(trace: Trace, buffers: Sequence[tuple[int, int]]) -> Iterator[Broken]:
-  """Loads of what is in no buffer of the kernel."""
+  """Loads of what is in no buffer of the kernel, or in one that it writes; none of ours reads what it has written."""
   for one in trace.did:
     if not all(any(first <= at and at + size <= first + length for first, length in buffers) for at, size in one.loads):
-      yield Broken("memory is read that is not the kernel's", one.inst)
+      yield Broken("memory is read that nothing has written", one.inst)
 
 def broken(traces: Sequence[Sequence[Did]], buffers: Sequence[tuple[int, int]]) -> Iterator[Broken]:
-  """The rules that the warps of a block have not kept. buffers: (address, size) of those that the kernel got."""
+  """The rules that the warps of a block have not kept. buffers: (address, size) of those that the kernel got to read."""
   known = [Trace(did) for did in traces]
   for trace in known:
     yield from schedule(trace)

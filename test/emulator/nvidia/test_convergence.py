@@ -157,8 +157,8 @@ STORED = "[B------:R1:W-:-:S02] STS [RZ], R1\n[B-1----:R-:W-:-:S13] NOP\n"
 def test_each_way_keeps_its_own_time() -> None:
   """What one way has not waited for is waited for where they meet; a way that follows in time needs no stalls for the one before it."""
   load = EITHER.replace("IADD3 R1, R0, 0x200, RZ", "[B------:R-:W0:-:S02] LDS R1, [RZ]")
-  fast = EITHER.replace("IADD3 R1, R0, 0x200, RZ", "[B------:R-:W-:-:S01] IADD3 R1, R0, 0x200, RZ").replace(
-    "BSYNC B0", "[B------:R-:W-:-:S01] BSYNC B0")
+  fast = EITHER.replace("IADD3 R1, R0, 0x200, RZ", "[B------:R-:W-:-:S01] VOTE.ANY R1, PT, PT").replace(
+    "BSYNC B0", "[B------:R-:W-:-:S05] BSYNC B0")
   for text, error in ((load, MissingWait), (fast, MissingHazard)):
     for seed in range(4):
       block = block_of(assembled(placed(STORED + text)), registers={0: NUMBERS, 1: [0], 2: [0]}, predicates={0: 0xf}, shared=64, seed=seed)

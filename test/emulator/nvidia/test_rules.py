@@ -35,10 +35,11 @@ PATIENCE = "[B------:R-:W-:-:S15]"
   (["[B------:R-:W0:Y:S01] S2R R0, SR_TID.X", "[B0-----:R-:W-:-:S15] FADD R2, R0, R0"], "a scoreboard is waited for too early"),
   (["[B------:R-:W0:Y:S02] S2R R0, SR_TID.X", f"{PATIENCE} MOV R0, 0x1"], "a register is overwritten before its own result is there"),
   ([f"{PATIENCE} MOV R0, 0x1", "[B------:R2:W-:Y:S02] STS [RZ], R0", f"{PATIENCE} MOV R0, 0x2"], "a register is overwritten before it has been read"),
+  (["[B------:R-:W-:Y:S05] MEMBAR.ALL.CTA"], "the next instruction issues too early"),
   ([f"{PATIENCE} MOV R0, R9"], "a register is read that nothing has written"),
   (["[B------:R-:W0:Y:S02] LDS R0, [RZ]"], "shared memory is read that nothing has written"),
   ([f"{PATIENCE} MOV R2, {MEMORY + 4096 & 0xffffffff:#x}", f"{PATIENCE} MOV R3, {MEMORY >> 32:#x}", "[B------:R-:W0:Y:S02] LDG.E R0, [R2]"],
-   "memory is read that is not the kernel's")])
+   "memory is read that nothing has written")])
 def test_each_rule(lines: list[str], rule: str) -> None: assert rules(assembled(lines)) == {rule}
 
 ARRIVE, PRODUCT = f"{PATIENCE} WARPGROUP.ARRIVE", f"{PATIENCE} HGMMA.64x8x16.F32 R8, gdesc[UR8], "

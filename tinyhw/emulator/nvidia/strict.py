@@ -10,7 +10,7 @@ from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, Unin
 from tinyhw.emulator.nvidia.products import Products
 from tinyhw.emulator.nvidia.state import Warp, named
 from tinyhw.isa.sass.control import NONE, SCOREBOARDS, Control
-from tinyhw.isa.sass.latency import BOARD_STALL, MOST, Latency, distance, latency_of, overwrite_distance, reuse_distance
+from tinyhw.isa.sass.latency import BOARD_STALL, MOST, Latency, distance, latency_of, overwrite_distance, reuse_distance, shortest_stall
 from tinyhw.isa.sass.uses import MAKES, WANTS, Unit, Uses
 from tinyhw.machine.inst import MInst
 
@@ -38,6 +38,8 @@ class Schedule:
 
   def issue(self, inst: MInst, uses: Uses, control: Control) -> None:
     """Check that an instruction may issue now, and note what it starts. Raises MissingWait, MissingHazard."""
+    least = shortest_stall(inst.row)
+    if control.stall < least: raise MissingHazard(f"a stall of {control.stall}: the next instruction may issue {least} cycles behind this one")
     if control.wait: self.wait(control.wait)
     if inst.row.name == COUNTS: self.check_taken(inst.operands[inst.row.isa.index["board"]])
     if uses.view == WANTS and self.view: raise MissingWait(f"FENCE has not made visible what was written: {waits(self.view)} {NOT_WAITED}")

@@ -37,9 +37,15 @@ LATE_READERS = {"fp64": 7, "tensor": 11}   # pipes that other pipes' results rea
 PRODUCT_READS = 16                         # vector registers that asynchronous products read (pipe "gmma") are there no sooner
 MOST = 24                                  # of all latencies
 
-# Cycles until the next instruction may issue at all. A scoreboard can be waited for two cycles after it was taken
+# Cycles until the next instruction issues, as schedule.py has it. A scoreboard can be waited for two cycles after it was taken
 LEAST_STALL = {"branch": 5, "sync": 6, "fp64": 2, "tensor": 2}
 BOARD_STALL = 2
+# The shortest stalls in code of NVIDIA's assembler, by pipe or instruction; 1 of all others, and where nothing follows
+SHORTEST_STALL = {"branch": 5, "BSSY": 1, "EXIT": 1, "MEMBAR": 6, "DEPBAR": 4, "DEPBAR.LE": 4}
+
+def shortest_stall(row: Inst) -> int:
+  """Cycles until the next instruction may issue, as NVIDIA's assembler keeps them."""
+  return SHORTEST_STALL.get(row.name) or SHORTEST_STALL.get(row.pipe, 1)
 
 def latency_of(row: Inst) -> Latency:
   """Of an instruction whose result takes a fixed time."""
