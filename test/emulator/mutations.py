@@ -34,7 +34,8 @@ class Endless(Exception):
   """A mutant goes on and on."""
 
 class Recorder(Generic[Trace]):
-  """Watches the waves of one launch. groups: of each workgroup the traces, by wave; buffers: (address, size) of those of the kernel."""
+  """Watches the waves of one launch. groups: of each workgroup the traces, by wave; buffers: (address, size) of those of the kernel that
+  have something in them."""
   def __init__(self, most: int):
     self.most = most
     self.buffers: list[tuple[int, int]] = []
@@ -107,7 +108,7 @@ def run(family: Family, case: Case, text: bytes, seed: int, strict: int = 2, mos
   try:
     device = family.driver.open(0, lambda name: None)  # nobody else has it
     buffers = [device.allocator.alloc(size) for size in case.sizes]
-    recorder.buffers = [(buffer.address, size) for buffer, size in zip(buffers, case.sizes)]
+    recorder.buffers = [(buffer.address, size) for buffer, size, content in zip(buffers, case.sizes, case.buffers) if content is not None]
     for buffer, content in zip(buffers, case.buffers):
       if content is not None: device.allocator.copyin(buffer, memoryview(content))
     device.submit([Launch(device.load(dataclasses.replace(case.code, text=text)), buffers, (), case.grid)])

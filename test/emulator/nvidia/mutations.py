@@ -1,6 +1,5 @@
 """The damages of NVIDIA's kernels, and how mutants of them run: for test/emulator/mutations.py. The oracle is rules.py."""
 from __future__ import annotations
-import functools
 import random
 import struct
 from collections.abc import Callable, Sequence
@@ -8,12 +7,10 @@ from functools import partial
 from typing import Any
 
 from test.emulator import mutations
-from test.emulator.mutation_kernels import Case, case, cases
+from test.emulator.mutation_kernels import Case
 from test.emulator.mutations import Class, Family, Insts, Outcome, Recorder
+from test.emulator.nvidia.mutation_kernels import cases
 from test.emulator.nvidia.rules import Did, Local, broken
-from test.isa.amd.test_matrix import product
-from test.isa.sass.test_select_matrix import opts_of
-from tinyhw import dtypes
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.nvidia import rm
 from tinyhw.emulator.nvidia.block import Block, block_of_grid
@@ -24,13 +21,10 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.control import NONE, SCOREBOARDS, Control
 from tinyhw.isa.sass.decode import decode_all
 from tinyhw.isa.sass.encode import encode
-from tinyhw.isa.sass.latency import BOARD_STALL, LEAST_STALL
-from tinyhw.isa.sass.matrix import product_of_group
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.table import build, table
-from tinyhw.machine.inst import MInst, Reg
-from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.ops import KernelInfo, UOp
+from tinyhw.isa.sass.uses import NOTHING
+from tinyhw.machine.inst import Bank, MInst, Reg
 
 Line = tuple[MInst, Control]
 
@@ -61,10 +55,8 @@ def worse(change: Callable[[MInst, Control, random.Random], Control | None]) -> 
   return act
 
 def shorter(inst: MInst, control: Control, rng: random.Random) -> Control | None:
-  """A stall that is no shorter than the instruction itself needs."""
-  least = max(LEAST_STALL.get(inst.row.pipe, 1), BOARD_STALL if (control.write, control.read) != (NONE, NONE) else 1)
-  if control.stall <= least: return None
-  stall = rng.choice((control.stall - 1, rng.randrange(least, control.stall)))
+  if control.stall <= 1: return None
+  stall = rng.choice((control.stall - 1, rng.randrange(1, control.stall)))
   return control._replace(stall=stall, yields=stall <= 11)
 
 def impatient(inst: MInst, control: Control, rng: random.Random) -> Control | None:
@@ -79,37 +71,55 @@ def untold(inst: MInst, control: Control, rng: random.Random) -> Control | None:
   others = [board for board in range(SCOREBOARDS) if board != getattr(control, name)]
   return control._replace(**{name: rng.choice((NONE, NONE, rng.choice(others)))})
 
-MEETINGS = ("BAR", "DEPBAR.LE", "FENCE", "WARPGROUP", "WARPGROUP.DEPBAR")
+LOOK = "SYNCS.PHASECHK"
+MEETINGS = ("BAR", "DEPBAR.LE", "FENCE", "LDGDEPBAR", "WARPGROUP", "WARPGROUP.DEPBAR", "SYNCS.EXCH", "SYNCS.ARRIVE", LOOK, "SYNCS.IV")
+BANKS = (regs.VECTOR, regs.VECTOR, regs.PREDICATE, regs.UNIFORM)   # whose registers are swapped
+COUNTS = ("DEPBAR.LE", "WARPGROUP.DEPBAR")
 
-def remove_barrier(insts: Insts, rng: random.Random, case: Case) -> str | None:
-  """What warps, copies or products wait for, or are made to see, is gone; its control word stays."""
+def with_operand(inst: MInst, place: int, value: Any) -> MInst:
+  return MInst(inst.row, [*inst.operands[:place], value, *inst.operands[place + 1:]])
+
+def weaken_barrier(insts: Insts, rng: random.Random, case: Case) -> str | None:
+  """What warps, copies or products wait for, or are made to see, is gone; its control word stays. Or, of the groups that are waited for, more may be
+  left; or the branch back to a look at an mbarrier is gone."""
   found = [k for k in reachable(insts) if insts[k][0].row.name in MEETINGS]
   if not found: return None
   k = rng.choice(found)
-  name, insts[k] = insts[k][0].row.name, (build(table(case.arch)["NOP/918"]), insts[k][1])
-  return f"without {name}"
+  inst, control = insts[k]
+  if inst.row.name in COUNTS and rng.random() < 0.5:
+    place = inst.row.isa.index["n"]
+    insts[k] = with_operand(inst, place, inst.operands[place] + rng.choice((1, 2))), control
+    return f"{shown(insts[k])} for {shown((inst, control))}"
+  if inst.row.name == LOOK and rng.random() < 0.5: k = next(at for at in range(k, len(insts)) if insts[at][0].row.name == "BRA")
+  gone, insts[k] = insts[k], (build(table(case.arch)["NOP/918"]), insts[k][1])
+  return f"without {shown(gone)} at {16 * k:#x}"
 
 def swap_register(insts: Insts, rng: random.Random, case: Case) -> str | None:
   """One operand is another register of its kind, among those that the kernel has: it is read, or written, in the other's place."""
-  bank, count = rng.choice(((regs.VECTOR, dict(case.code.registers)["r"]), (regs.VECTOR, dict(case.code.registers)["r"]), (regs.PREDICATE, 7)))
-  k = rng.choice(reachable(insts))
-  inst, control = insts[k]
-  found = [place for place, value in enumerate(inst.operands) if isinstance(value, Reg) and value.cls.bank is bank and value.index is not None
-           and value.index < count and inst.row.operands[place].name != "guard"]
+  bank = rng.choice(BANKS)
+  count = counted(insts, bank) if bank is not regs.PREDICATE else 7
+  found = [(k, place) for k in reachable(insts) for place, value in enumerate(insts[k][0].operands)
+           if isinstance(value, Reg) and value.cls.bank is bank and value.index is not None and value.index < count
+           and insts[k][0].row.operands[place].name != "guard"]
   if not found: return None
-  place = rng.choice(found)
+  k, place = rng.choice(found)
+  inst, control = insts[k]
   old = inst.operands[place]
   others = [i for i in range(0, count - old.cls.units + 1, old.cls.align) if i != old.index]
   if not others: return None
-  made = MInst(inst.row, [regs.reg(old.cls, rng.choice(others)) if i == place else value for i, value in enumerate(inst.operands)])
-  insts[k] = made, control
+  insts[k] = with_operand(inst, place, regs.reg(old.cls, rng.choice(others))), control
   return f"{shown(insts[k])} for {shown((inst, control))}"
+
+def counted(insts: Insts, bank: Bank) -> int:
+  """The registers of a bank that a kernel has."""
+  found = (value for inst, _ in insts for value in inst.operands if isinstance(value, Reg) and value.cls.bank is bank)
+  return max((reg.index + reg.cls.units for reg in found if reg.index != NOTHING[bank]), default=0)
 
 DAMAGES = (
   Class("a stall is shorter", worse(shorter), True),
   Class("a wait is gone", worse(impatient), True),
   Class("a scoreboard is not taken", worse(untold), True),
-  Class("a barrier is gone", remove_barrier, True),
+  Class("a barrier is gone or weaker", weaken_barrier, True),
   Class("a register is swapped", swap_register, False),
 )
 
@@ -148,7 +158,7 @@ class Nvidia(Family):
   """The mutants of NVIDIA's GPUs."""
   isa, damages, driver = "sass", DAMAGES, nvidia
 
-  def cases(self, arch: str) -> Sequence[Case]: return (*cases("sass", arch), *exchanging(arch), *(products_of_groups() if arch == "sm_90" else ()))
+  def cases(self, arch: str) -> Sequence[Case]: return cases(arch)
   def listing(self, arch: str, text: bytes) -> Listing: return Listing(arch, text)
   def check(self, arch: str, text: bytes) -> None: list(decode_all(text, arch))
   def forget(self, computer: Computer) -> None:
@@ -162,26 +172,10 @@ class Nvidia(Family):
     return computer
 
   def first_broken(self, case: Case, outcome: Outcome) -> str | None:
-    # what a load gets beyond the kernel's buffers is no rule of the hardware's: it is a reason for a report, which comes if nothing has written there
+    # what a load gets where nothing has written is no rule of the hardware's: it is a reason for a report
     buffers = outcome.recorder.buffers if outcome.error is not None else [(0, 1 << 64)]
     groups = ([traces[k] for k in sorted(traces)] for traces in outcome.recorder.groups)
     found = next((found for traces in groups for found in broken(traces, buffers)), None)
     return None if found is None else f"{found.rule}: {show(found.at)}"
-
-@functools.lru_cache(None)
-def exchanging(arch: str) -> tuple[Case, ...]:
-  """Rows that lanes share: of one warp, and of several."""
-  found = []
-  for name, op, rows, columns in (("row of a warp", Ops.ADD, 2, 96), ("row of several warps", Ops.MAX, 1, 256)):
-    out, a = UOp.param(0, dtypes.float32, rows), UOp.param(1, dtypes.float32, rows * columns)
-    i, x = UOp.range(rows, 0), UOp.range(columns, 1, AxisType.REDUCE)
-    found.append(case(name, "sass", arch, UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(op, x), i))))
-  return tuple(found)
-
-@functools.lru_cache(None)
-def products_of_groups() -> tuple[Case, ...]:
-  """A product of four warps, with copies that go on beside it."""
-  kernel = product(64, 64, 256, dtypes.float16, dtypes.float32, True).replace(arg=KernelInfo(opts=opts_of(64, 1)))
-  return (case("product of four warps", "sass", "sm_90", kernel, matrix=(product_of_group(64, dtypes.float16),)),)
 
 NVIDIA = Nvidia()

@@ -8,18 +8,19 @@ from mutations import cases
 from nvidia_box import code
 from sass_warps import scheduled
 
-from test.emulator import mutation_kernels, packet_mutations
+from test.emulator import packet_mutations
 from test.emulator.mutation_kernels import Case
 from test.emulator.mutations import MISSED, NOTICED, Mutant, Outcome, Recorder, counts, drawn_seed, judge, mutants, rate, run, shown
-from test.emulator.nvidia.mutations import DAMAGES, NVIDIA, Listing, exchanging
+from test.emulator.nvidia.mutation_kernels import exchanging
+from test.emulator.nvidia.mutations import DAMAGES, NVIDIA, Listing
 from test.emulator.nvidia.packet_mutations import CARDS, NVIDIA_PACKETS
 from tinyhw.emulator.nvidia.state import LANES
 from tinyhw.isa.sass.control import NONE
 
-ARCHS = ("sm_80", "sm_90")
+ARCHS = ("sm_80", "sm_89", "sm_90")
 
 @pytest.fixture(scope="module")
-def of_kernels() -> list[Mutant]: return [mutant for arch in ARCHS for mutant in mutants(NVIDIA, arch, cases(110, 1290), drawn_seed())]
+def of_kernels() -> list[Mutant]: return [mutant for arch in ARCHS for mutant in mutants(NVIDIA, arch, cases(80, 1000), drawn_seed())]
 
 @pytest.fixture(scope="module")
 def of_packets() -> list[Mutant]:
@@ -76,6 +77,6 @@ def test_shuffles_that_nobody_waits_for_are_reported(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_kernels_are_assembled_as_they_were(arch: str) -> None:
-  for case in mutation_kernels.cases("sass", arch):
+  for case in NVIDIA.cases(arch):
     listing = Listing(arch, case.code.text)
     assert listing.bytes(listing.insts) == case.code.text
