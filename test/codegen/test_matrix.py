@@ -12,7 +12,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
-from tinyhw.uop.matrix import Layout, Matrix, by_columns
+from tinyhw.uop.matrix import Layout, Matrix, Scattered, by_columns
 from tinyhw.uop.ops import UOp
 
 def matmul(m: int, k: int, n: int, dtype: DType = F32, batch: int = 1, swapped: bool = False) -> UOp:
@@ -96,7 +96,7 @@ def test_neighbours_are_stored_at_once_where_that_is_certain(result: DType, pitc
   units = replace(LANES, lanes=32, matrix=(APART,))
   assert count(run(kernel, units), Ops.MMA) >= 1
   optimized = optimize(kernel, units)
-  assert {s.src[1].dtype.count for s in optimized.src} == {lanes}
+  assert {s.arg.length if isinstance(s.arg, Scattered) else s.src[1].dtype.count for s in optimized.src} == {lanes}
 
 def test_factors_that_are_widened_for_the_sum() -> None:
   """Products of float16 summed in float32 are the unit's, as they are exact."""

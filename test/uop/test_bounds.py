@@ -5,8 +5,10 @@ import math
 import random
 
 import pytest
+from hypothesis import given, strategies as st
 
 from expressions import condition, integer, random_point, value_at, variables
+from tinyhw.codegen.division import reciprocal
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, Variable
@@ -33,6 +35,41 @@ def test_what_may_wrap_has_the_limits_of_its_type() -> None:
   assert bounds(x + 27) == (27, 127) and bounds(x + 28) == (-128, 127) and bounds(x * 2) == (-128, 127)
   assert bounds(x.cast(dtypes.uint8) - 1) == (0, 255)
   assert bounds(UOp(Ops.CONST, dtypes.uint8, (), 300)) == (0, 255) and bounds(UOp.const(dtypes.int32, 2**31 - 1) + 1) == (-2**31, 2**31 - 1)
+
+def quotient(x: UOp, multiplier: int, shift: int, dtype: DType = dtypes.int32) -> UOp:
+  """x times a number, shifted: what division by a constant becomes."""
+  wide = x.cast(dtype) if dtype is not x.dtype else x
+  made = UOp(Ops.SHR, dtype, (UOp(Ops.MUL, dtype, (wide, UOp.const(dtype, multiplier))), UOp.const(dtype, shift)))
+  return made.cast(x.dtype) if dtype is not x.dtype else made
+
+def left_over(x: UOp, taken: UOp, n: int) -> UOp:
+  """x - taken * n, as a pass writes it."""
+  return UOp(Ops.SUB, x.dtype, (x, UOp(Ops.MUL, x.dtype, (taken, UOp.const(x.dtype, n)))))
+
+@pytest.mark.parametrize("most, multiplier, shift, n, is_remainder", [
+  (351, 373, 13, 22, True), (351, 372, 13, 22, False), (351, 373, 13, 21, False), (2000, 373, 13, 22, False), (351, 373, 13, -22, False)])
+def test_a_remainder_by_way_of_a_quotient(most: int, multiplier: int, shift: int, n: int, is_remainder: bool) -> None:
+  x = UOp.variable("x", 0, most, dtypes.int32)
+  for dtype in (dtypes.int32, dtypes.int64):
+    u = left_over(x, quotient(x, multiplier, shift, dtype), n)
+    assert (bounds(u) == (0, n - 1)) == is_remainder
+    values = [k - (k * multiplier >> shift) * n for k in range(most + 1)]
+    assert u.vmin <= min(values) and max(values) <= u.vmax
+  assert bounds(left_over(x, UOp(Ops.IDIV, dtypes.int32, (x, UOp.const(dtypes.int32, 22))), 22)) == (0, 21)
+
+def test_no_remainder_of_what_wraps_or_is_negative() -> None:
+  x = UOp.variable("x", 0, 1 << 20, dtypes.int32)
+  multiplier, shift = reciprocal(22, 1 << 20)
+  assert bounds(left_over(x, quotient(x, multiplier, shift, dtypes.int64), 22)) == (0, 21)
+  assert bounds(left_over(x, quotient(x, multiplier, shift), 22)) != (0, 21)   # the product has more than 32 bits
+  y = UOp.variable("x", -1, 300, dtypes.int32)
+  assert bounds(left_over(y, quotient(y, 373, 13), 22)) != (0, 21)
+
+@given(st.integers(2, 200), st.integers(0, 3000), st.integers(0, 400), st.integers(0, 16))
+def test_bounds_of_any_such_difference_hold(n: int, most: int, multiplier: int, shift: int) -> None:
+  x = UOp.variable("x", 0, most, dtypes.int32)
+  u = left_over(x, quotient(x, multiplier, shift), n)
+  assert all(u.vmin <= k - (k * multiplier >> shift) * n <= u.vmax for k in range(most + 1))
 
 def test_floats_loads_and_vectors() -> None:
   place = UOp.param(0, dtypes.int16, 8).index(a)

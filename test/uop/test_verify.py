@@ -9,6 +9,7 @@ from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.matrix import Scattered
 from tinyhw.uop.ops import KernelInfo, UOp, to_indices
 from tinyhw.uop.verify import verify
 
@@ -90,6 +91,9 @@ place = UOp.param(0, f32, 8).index(0)
   (UOp(Ops.LOAD, f32, (place, g, y)), "an operand of type dtypes.float64"),
   (UOp(Ops.STORE, dtypes.void, (place, y)), "STORE: of dtypes.float64 into memory of dtypes.float32"),
   (UOp(Ops.STORE, dtypes.void, (place, x, g, g)), "not a gate and then ranges"),
+  (UOp(Ops.STORE, dtypes.void, (place, v4), Scattered(2, ((0, 0), (3, 4)))), "STORE: of element 4 of 4"),
+  (UOp(Ops.STORE, dtypes.void, (place, v4), Scattered(2, ((0, 0), (2, 1)))), "STORE: of pieces that overlap"),
+  (UOp(Ops.STORE, dtypes.void, (place, v4), Scattered(2, ((0, 2), (2, 4)))), "none of which is where INDEX says"),
   (UOp(Ops.INDEX, i32, place.src), "INDEX: of type dtypes.int32 into memory of dtypes.float32"),
   (UOp(Ops.INDEX, f32, (x, place.src[1])), "INDEX: into CONST, which is no memory"),
   (UOp(Ops.GEP, f32, (v4,), 4), "GEP: lane 4 of"), (UOp(Ops.GEP, f32.vec(2), (v4,), 1), "GEP: lane 1 of"),

@@ -145,10 +145,10 @@ class Expansion:
     values = [self.column(s, mask) for s in values_of(u)]
     self.mask[u] = outer
     if u.op is Ops.REDUCE: self.copies[u] = [reduce_terms(u.arg, [values[0][k] for k in row], left, len(rows)) for row in rows]
-    else: self.copies[u] = [self.stores(values, row, left) for row in rows]
+    else: self.copies[u] = [self.stores(values, row, left, u.arg) for row in rows]
 
-  def stores(self, values: list[list[UOp]], row: list[int], ranges: list[UOp]) -> UOp:
-    made = [make(Ops.STORE, dtypes.void, (*[v[k] for v in values], *ranges)) for k in row]
+  def stores(self, values: list[list[UOp]], row: list[int], ranges: list[UOp], arg: object) -> UOp:
+    made = [make(Ops.STORE, dtypes.void, (*[v[k] for v in values], *ranges), arg) for k in row]
     made = [s for s in made if s is not NOTHING]
     return made[0] if len(made) == 1 else UOp(Ops.GROUP, dtypes.void, tuple(made))
 

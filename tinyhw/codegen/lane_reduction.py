@@ -76,7 +76,7 @@ def by_first_lane(store: UOp) -> UOp:
   if not free: return store
   gate = values[2] if len(values) > 2 else truth(True)
   for r in free: gate = make(Ops.AND, dtypes.bool, (gate, make(Ops.CMPEQ, dtypes.bool, (r, number(0)))))
-  return UOp(Ops.STORE, store.dtype, (*values[:2], gate, *own, *free))
+  return UOp(Ops.STORE, store.dtype, (*values[:2], gate, *own, *free), store.arg)
 
 def exchanged(op: Ops, value: UOp, lanes: int, left: int) -> UOp:
   """value folded over groups of so many lanes, down to `left` results, which the first lanes have, and all others that are so many further.

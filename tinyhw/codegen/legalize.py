@@ -57,6 +57,7 @@ class Legalizer:
     op, dtype = u.op, u.dtype
     if op is Ops.STORE: dtype = u.src[1].dtype
     if dtype.count == 1: return 1
+    if op is Ops.STORE and u.arg is not None: return dtype.count   # scatter.py makes pieces of it
     if op in _ANY_WIDTH or op in _TOGETHER: return dtype.count
     if op is Ops.STORE or op is Ops.LOAD:
       width = self.widest(Ops.LOAD, dtype)
@@ -113,7 +114,8 @@ class Legalizer:
   def visit(self, u: UOp) -> None:
     width = self.width[u]
     dtype = u.src[1].dtype if u.op is Ops.STORE else u.dtype
-    if dtype.count == 1 or u.op in _ANY_WIDTH and u.op is not Ops.VECTORIZE and u.op is not Ops.BROADCAST: self.new[u] = [self.scalar(u)]
+    if u.op is Ops.STORE and u.arg is not None: self.new[u] = [self.scalar(u)]
+    elif dtype.count == 1 or u.op in _ANY_WIDTH and u.op is not Ops.VECTORIZE and u.op is not Ops.BROADCAST: self.new[u] = [self.scalar(u)]
     elif u.op in _ANY_WIDTH: return
     elif u.op is Ops.GEP: self.new[u] = [self.lanes(u.src[0], k, width) for k in range(u.arg, u.arg + dtype.count, width)]
     elif u.op is Ops.LOAD or u.op is Ops.STORE: self.new[u] = self.memory(u, dtype, width)
@@ -146,7 +148,7 @@ class Legalizer:
     """Loads or stores of parts; what follows the value of a store (gate, ranges) and is scalar goes to each."""
     place, count = u.src[0], dtype.count // width
     buffer, i = self.new[place.src[0]][0], place.src[1]
-    indices = self.parts(i, width) if i.dtype.count > 1 else [_offset(self.new[i][0], k * width) for k in range(count)]
+    indices = self.parts(i, width) if i.dtype.count > 1 else [offset(self.new[i][0], k * width) for k in range(count)]
     columns = [self.parts(s, width if s.dtype.count > 1 else 1) for s in u.src[1:]]
     made = []
     for k, index in enumerate(indices):
@@ -156,7 +158,7 @@ class Legalizer:
 
 def _joined(lanes: list[UOp]) -> UOp: return UOp(Ops.VECTORIZE, lanes[0].dtype.vec(len(lanes)), tuple(lanes))
 
-def _offset(i: UOp, lanes: int) -> UOp:
+def offset(i: UOp, lanes: int) -> UOp:
   """An index some elements on."""
   if lanes == 0: return i
   if i.op is Ops.CONST: return const(i.dtype, i.arg + lanes)

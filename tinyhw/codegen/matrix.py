@@ -14,8 +14,9 @@ from tinyhw.codegen.matrix_local import RANGES, panels, share
 from tinyhw.codegen.matrix_sides import Tile, further, place
 from tinyhw.codegen.tiling import substitute
 from tinyhw.dtype import DType, can_lossless_cast, dtypes
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.matrix import PIECE_BYTES, Layout, Matrix
+from tinyhw.uop.matrix import PIECE_BYTES, Layout, Matrix, Scattered
 from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
@@ -36,24 +37,40 @@ def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
     ranges = tuple(wave if r is tile.columns else r for r in ranges_of(store) if r is not tile.rows)
     row, column, count = place(matrix.c, "row", wave), place(matrix.c, "column", wave), matrix.c.count
     beside = neighbours(store, found, tile, matrix.c)
-    lines: dict[int, UOp] = {}  # where a lane stores the first columns of its rows, by row
-    for element in range(0, count, beside):
-      if beside > 1:
-        down, value = matrix.c.place("row", 0, element), products[found[0]]
-        if down not in lines: lines[down] = substitute(store.src[0], {tile.rows: further(row, matrix.c, "row", element), tile.columns: column})
-        index = behind(lines[down], matrix.c.place("column", 0, element))
-        if beside < count: value = UOp(Ops.GEP, value.dtype.scalar().vec(beside), (value,), element)
-        if store.src[1] is not found[0]: value = UOp(Ops.CAST, store.src[1].dtype.vec(beside), (value,))
-        stores.append(UOp(Ops.STORE, store.dtype, (index, value, *ranges), store.arg))
-        continue
+    if beside > 1:
+      stores += [line_stored(store, products[found[0]], line, beside, ranges) for line in lines_of(store, tile, matrix.c, wave, beside)]
+      continue
+    for element in range(count):
       changes = {tile.rows: further(row, matrix.c, "row", element), tile.columns: further(column, matrix.c, "column", element)}
       changes.update((u, UOp(Ops.GEP, u.dtype, (p,), element)) for u, p in products.items())
-      stores.append(UOp(Ops.STORE, store.dtype, tuple(substitute(s, changes) for s in values_of(store)) + ranges, store.arg))
+      stores.append(UOp(Ops.STORE, store.dtype, tuple(substitute(s, changes) for s in values_of(store)) + ranges))
   return sink.replace(src=tuple(stores))
 
-def behind(index: UOp, elements: int) -> UOp:
-  """The place so many elements behind an INDEX."""
-  return UOp(Ops.INDEX, index.dtype, (index.src[0], make(Ops.ADD, weakint, (index.src[1], number(elements)))))
+class Line(NamedTuple):
+  """A row of which a lane has elements. first: the INDEX of the first of them; places: of all its pieces, as uop/matrix.Scattered has them."""
+  first: UOp
+  places: tuple[tuple[int, int], ...]
+
+def lines_of(store: UOp, tile: Tile, layout: Layout, wave: UOp, beside: int) -> list[Line]:
+  """The rows of which a lane has elements, in pieces of so many."""
+  pieces: dict[int, list[tuple[int, int]]] = {}   # row -> column and first element of each
+  for element in range(0, layout.count, beside):
+    pieces.setdefault(layout.place("row", 0, element), []).append((layout.place("column", 0, element), element))
+  row, column = place(layout, "row", wave), place(layout, "column", wave)
+  found = []
+  for down, members in pieces.items():
+    least = min(members)[0]
+    at = {tile.rows: make(Ops.ADD, weakint, (row, number(down))), tile.columns: make(Ops.ADD, weakint, (column, number(least)))}
+    found.append(Line(substitute(store.src[0], at), tuple([(element, along - least) for along, element in sorted(members)])))
+  return found
+
+def line_stored(store: UOp, value: UOp, line: Line, beside: int, ranges: tuple[UOp, ...]) -> UOp:
+  """The pieces of a row that a lane has, stored at once."""
+  memory, element = store.src[1].dtype, value.dtype.scalar()
+  if len(line.places) > 1: return UOp(Ops.STORE, store.dtype, (line.first, value, *ranges), Scattered(beside, line.places))
+  if beside < value.dtype.count: value = UOp(Ops.GEP, element.vec(beside), (value,), line.places[0][0])
+  if memory is not element: value = UOp(Ops.CAST, memory.vec(beside), (value,))
+  return UOp(Ops.STORE, store.dtype, (line.first, value, *ranges))
 
 def neighbours(store: UOp, found: list[UOp], tile: Tile, layout: Layout) -> int:
   """How many elements of a lane a product's store has side by side for certain, at multiples of their number, and at most a piece, if it stores them

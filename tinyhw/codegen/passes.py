@@ -21,6 +21,7 @@ from tinyhw.codegen.linearize import linearize
 from tinyhw.codegen.pipeline import pipeline
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.runs import widen_runs
+from tinyhw.codegen.scatter import scatter
 from tinyhw.codegen.stage import stage_values
 from tinyhw.codegen.vectorize import vectorize
 from tinyhw.config import DUMP, SPEC
@@ -54,7 +55,8 @@ PASSES = (
   Pass("indices", lambda sink, _: lower_indices(sink),
        "after all that multiplies indices; before decompose, which divides machine integers only", False),
   Pass("decompose", decompose, "before legalize: a vector operation in other vector operations is better than lane by lane", False),
-  Pass("legalize", legalize, "last: it splits what the others made", False),
+  Pass("legalize", legalize, "behind all that makes vectors: it splits them", False),
+  Pass("scatter", scatter, "last: no other pass need see the many stores of a lane's share of a matrix", False),
 )
 
 def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:

@@ -123,7 +123,7 @@ class Walk:
     together: dict[tuple[tuple[object, ...], DType], dict[int, UOp]] = {}
     steps: dict[tuple[object, ...], int | None] = {}
     for s in src:
-      access = access_of(s, self.sums, *self.kinds) if s.op is Ops.STORE else None
+      access = access_of(s, self.sums, *self.kinds) if s.op is Ops.STORE and s.arg is None else None
       if access is None: continue
       together.setdefault((access.common, s.src[1].dtype), {})[access.at] = s
       steps[access.common] = access.step

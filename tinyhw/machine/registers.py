@@ -33,14 +33,17 @@ class BankFile:
     # or it would be taken for a hole that small values should fill
     reaches: dict[int, None] = {}
     for step in (*steps, bank.count):
-      below = self.free & sum(1 << self.unit_of[i] for i in range(min(step, bank.count)))
+      below = self.free & ((1 << step) - 1 if self.wide else sum(1 << self.unit_of[i] for i in range(min(step, bank.count))))
       reaches.update(dict.fromkeys((self.whole_blocks(below), below)))
     self.reaches = [reach for reach in reaches if reach]
 
   def whole_blocks(self, units: int) -> int:
     """Those of aligned blocks that are among the units as a whole."""
-    whole = (1 << self.block) - 1
-    return sum(whole << i for i in range(0, self.bank.count, self.block) if units & whole << i == whole << i)
+    lengths = [1 << k for k in range(self.block.bit_length() - 1)]   # 1, 2 ... half a block
+    for length in lengths: units &= units >> length
+    units &= ((1 << -(-self.bank.count // self.block) * self.block) - 1) // ((1 << self.block) - 1)   # where blocks begin
+    for length in lengths: units |= units << length
+    return units
 
   def blocked(self, units: int) -> int:
     """How much of the limit is lost when these units are taken: their whole blocks."""

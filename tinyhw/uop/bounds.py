@@ -36,6 +36,27 @@ def _modulo(u: UOp, a: Bounds, b: Bounds) -> Bounds:
   if b[0] > 0 and a[0] >= 0: return a if a[1] < b[0] else (0, min(b[1] - 1, a[1]))
   return min(b[0] + 1, 0), max(b[1] - 1, 0)
 
+def _subtract(u: UOp, a: Bounds, b: Bounds) -> Bounds:
+  """A remainder may be written as x - x // n * n."""
+  x, taken = u.src
+  if taken.op is Ops.MUL and taken.src[1].op is Ops.CONST and a[0] >= 0 and _is_quotient(taken.src[0], x, taken.src[1].arg, a[1]):
+    return 0, min(taken.src[1].arg - 1, a[1])
+  return a[0] - b[1], a[1] - b[0]
+
+def _is_quotient(q: UOp, x: UOp, n: int, largest: int) -> bool:
+  """Whether q is x // n for 0 <= x <= largest: also a product and a shift, as codegen/division.py makes one. With multiplier * n = 2**shift + more,
+  x * multiplier / 2**shift is x / n + x * more / n / 2**shift, and the fraction of x / n is at most (n - 1) / n."""
+  q = _uncast(q)
+  if n <= 0 or q.op not in (Ops.IDIV, Ops.SHR) or q.src[1].op is not Ops.CONST: return False
+  if q.op is Ops.IDIV: return _uncast(q.src[0]) is x and bool(q.src[1].arg == n)
+  product = q.src[0]
+  if product.op is not Ops.MUL or product.src[1].op is not Ops.CONST or _uncast(product.src[0]) is not x: return False
+  multiplier, power = product.src[1].arg, 1 << q.src[1].arg
+  more = multiplier * n - power
+  return bool(0 <= more and largest * more < power and largest * multiplier <= product.dtype.max)
+
+def _uncast(u: UOp) -> UOp: return u.src[0] if u.op is Ops.CAST else u
+
 def _less(u: UOp, a: Bounds, b: Bounds) -> Bounds: return a[1] < b[0], a[0] < b[1]
 
 def _equal(u: UOp, a: Bounds, b: Bounds) -> Bounds:
@@ -68,7 +89,7 @@ def _shift_right(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
   return _corners(lambda x, y: x >> y, a, b) if 0 <= b[0] and b[1] < 64 else None
 
 _BINARY: dict[Ops, Callable[[UOp, Bounds, Bounds], Bounds | None]] = {
-  Ops.ADD: lambda u, a, b: (a[0] + b[0], a[1] + b[1]), Ops.SUB: lambda u, a, b: (a[0] - b[1], a[1] - b[0]),
+  Ops.ADD: lambda u, a, b: (a[0] + b[0], a[1] + b[1]), Ops.SUB: _subtract,
   Ops.MUL: _multiply, Ops.MAX: lambda u, a, b: (max(a[0], b[0]), max(a[1], b[1])),
   Ops.IDIV: _divide, Ops.MOD: _modulo, Ops.CMPLT: _less, Ops.CMPEQ: _equal, Ops.CMPNE: _differ, Ops.AND: _and, Ops.OR: _or, Ops.XOR: _xor,
   Ops.SHL: _shift_left, Ops.SHR: _shift_right,

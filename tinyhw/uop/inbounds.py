@@ -14,6 +14,7 @@ from typing import Any
 from tinyhw.arithmetic import cast, operation
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.matrix import Scattered
 from tinyhw.uop.ops import UOp
 
 Interval = tuple[int, int]
@@ -221,6 +222,7 @@ def _remainder(dividend: Terms, by: int, terms: dict[UOp, int]) -> Terms:
 
 def outside(access: UOp, size: int, given: Sequence[UOp] = ()) -> str | None:
   """Why a LOAD or STORE may leave its buffer of `size` elements; None if it cannot. given: other conditions that hold there."""
+  if isinstance(access.arg, Scattered): return outside_run(access, access.src[0], access.arg.reach, size, given)
   at = access.src[0].src[1]
   if access.op is Ops.LOAD: value, gate = access, access.src[1] if len(access.src) > 1 else None
   else: value, gate = access.src[1], next((s for s in access.src[2:3] if dtypes.is_bool(s.dtype)), None)

@@ -112,6 +112,22 @@ class Panels:
     panel, at = divmod(along, length)
     return (panel * self.lines + line) * length + (at // piece ^ line % LINES) * piece + at % piece
 
+@register
+@dataclass(frozen=True)
+class Scattered:
+  """How a STORE of a lane's share of a matrix is done: the argument of STORE in a kernel, until codegen/scatter.py makes one STORE of each piece.
+
+  A piece is `length` elements of the value, side by side there and in memory, cast to the type of memory. places: for each its first element, and
+  how many elements it lies behind INDEX, the least distance first.
+  """
+  length: int
+  places: tuple[tuple[int, int], ...]
+
+  @property
+  def reach(self) -> int:
+    """Elements of memory from INDEX to the last one."""
+    return self.places[-1][1] + self.length
+
 LINE_BYTES, PIECE_BYTES, LINES = 128, 16, 8  # of panels: a line, its pieces, and how many lines change them each in its own way
 
 # What a FRAGMENT loads: blocks of 8 rows of 16 bytes, by 32 lanes. Lane 8b + r says where row r of block b is; of each block it gets the word number

@@ -12,7 +12,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.inbounds import outside, outside_run
-from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, Matrix, Panels, blocks_of
+from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, Matrix, Panels, Scattered, blocks_of
 from tinyhw.uop.ops import KernelInfo, UOp, resolve, same_shape
 from tinyhw.uop.text import line_number, show
 from tinyhw.uop.verify_copies import COPIES
@@ -242,9 +242,16 @@ def _load(u: UOp) -> str | None:
 def _gate(gate: UOp, lanes: int) -> str | None:
   return None if gate.dtype in (dtypes.bool, dtypes.bool.vec(lanes)) else f"gate of type {gate.dtype}, not bool or {dtypes.bool.vec(lanes)}"
 
+def _scattered(count: int, how: Scattered) -> str | None:
+  elements = {first + k for first, _ in how.places for k in range(how.length)}
+  memory = {behind + k for _, behind in how.places for k in range(how.length)}
+  if len(memory) != len(how.places) * how.length or min(memory): return f"of pieces that overlap, or none of which is where INDEX says: {how}"
+  return None if max(elements) < count else f"of element {max(elements)} of {count}"
+
 def _store(u: UOp) -> str | None:
   if len(u.src) < 2 or u.src[0].op is not Ops.INDEX: return "not (INDEX, value, ...)"
   place, value = u.src[:2]
+  if isinstance(u.arg, Scattered): return _scattered(value.dtype.count, u.arg)
   if value.dtype.scalar() is not place.dtype: return f"of {value.dtype} into memory of {place.dtype}"
   lanes = place.src[1].dtype.count
   if lanes not in (1, value.dtype.count): return f"of {value.dtype.count} lanes with {lanes} indices"

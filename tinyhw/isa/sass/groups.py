@@ -18,19 +18,20 @@ from __future__ import annotations
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.table import build, table
-from tinyhw.isa.sass.uses import PRODUCTS, PRODUCTS_DONE, Unit, units_of
+from tinyhw.isa.sass.uses import PRODUCTS, PRODUCTS_DONE
 from tinyhw.machine.flow import rewrite
 from tinyhw.machine.inst import Block, Function, MInst, Reg
 from tinyhw.machine.target import Target
 from tinyhw.named_tuple import NamedTuple
 
 FIRST_GROUP = 0   # the only one that there is
+NUMBERED = (1 << regs.ZERO) - 1
 WRITES = frozenset({"STS", "STS.U", "DEPBAR.LE", "SYNCS.EXCH"})  # behind them there may be something new in shared memory
 
 class State(NamedTuple):
-  """going: registers of sums that may not be done. waited: the program has waited for products itself, since the last one. written: shared memory
-  was, and products do not see it yet."""
-  going: frozenset[Unit] = frozenset()
+  """going: registers of sums that may not be done, a bit for each. waited: the program has waited for products itself, since the last one.
+  written: shared memory was, and products do not see it yet."""
+  going: int = 0
   waited: bool = True
   written: bool = False
 
@@ -42,9 +43,12 @@ def meet(known: State | None, state: State) -> State | None:
 
 def is_product(inst: MInst) -> bool: return inst.row.pipe == PRODUCTS
 
-def touched(inst: MInst) -> frozenset[Unit]:
-  """All vector registers of an instruction."""
-  return frozenset(unit for value in inst.operands if isinstance(value, Reg) and value.cls.bank is regs.VECTOR for unit in units_of(value))
+def touched(inst: MInst) -> int:
+  """All vector registers of an instruction, a bit for each; RZ is none."""
+  found = 0
+  for value in inst.operands:
+    if isinstance(value, Reg) and value.cls.bank is regs.VECTOR and value.index is not None: found |= (1 << value.cls.units) - 1 << value.index
+  return found & NUMBERED
 
 def wait_products(arch: str, left: int) -> MInst:
   """The instruction that waits for all groups of products but the last ones."""
@@ -55,8 +59,8 @@ class Groups:
 
   def __init__(self, function: Function, arch: str):
     self.arch, self.rows = arch, table(arch)
-    sums = [touched(inst) for block in function.blocks for inst in block.insts if is_product(inst)]
-    self.sums = frozenset[Unit]().union(*sums)
+    self.sums = 0
+    for inst in [inst for block in function.blocks for inst in block.insts if is_product(inst)]: self.sums |= touched(inst)
 
   def walk(self, block: Block, state: State, out: list[MInst]) -> State:
     """The block with what is missing; the state at its end."""
@@ -68,9 +72,9 @@ class Groups:
       elif inst.row.name == "BAR":
         if state.written: out += [build(self.rows["MEMBAR/992"], order="ALL", mem="CTA"), build(self.rows["FENCE/3c6"], sync="S")]
         if not state.waited: out.append(wait_products(self.arch, 0))
-        ready, state = False, State(state.going if state.waited else frozenset(), True, False)
+        ready, state = False, State(state.going if state.waited else 0, True, False)
       elif inst.row.name == PRODUCTS_DONE:
-        ready, state = False, State(state.going if left_of(inst) else frozenset(), True, state.written)
+        ready, state = False, State(state.going if left_of(inst) else 0, True, state.written)
       else: state, ready = self.other(inst, state, ready, out)
       out.append(inst)
     return state
@@ -80,7 +84,7 @@ class Groups:
     registers = touched(inst)
     if registers & state.going:
       out.append(wait_products(self.arch, 0))
-      state = State(frozenset(), True, state.written)
+      state = State(0, True, state.written)
     if inst.row.name in WRITES: state = state._replace(written=True)
     return state, ready and not registers & self.sums
 
