@@ -24,6 +24,7 @@ SEGMENT_BYTES = 32    # of memory that lanes next to each other read; more of th
 LOCAL_BYTES = 128     # that local memory gives at once
 MOST_TURNS = 8        # of a lane's copying that are all under way at once, in whole pieces
 MOST_NARROW = 64      # the same in narrower ones
+NEIGHBOURS = 32       # lanes beside each other that copy narrow pieces of a row
 RANGES = 3            # new ones for a local array
 
 def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout | None, fresh: int, stage: int) -> UOp:
@@ -34,7 +35,7 @@ def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, 
   apart = reads_apart(layout, axis, aligned * x.dtype.itemsize)
   array, cut = Array(tile.step.size + aligned, False, layout.digits(axis) if apart else ()), pieces_of(x, tile, side, workgroup_of(tile, wave))
   if layout.beside(axis) * x.dtype.itemsize >= PIECE_BYTES and lies_along_side(x, tile, side):
-    array, cut, apart = *as_in_memory(x, tile, side), False
+    array, cut, apart = *as_in_memory(x, tile, side, wave), False
   local = staged(x, tile, side, wave, array, cut, fresh, stage)
   if apart: layout = layout.packed(axis)
   names = {side.parts[-1]: axis, tile.steps: "step"}
@@ -99,7 +100,7 @@ def panel(x: UOp, tile: Tile, side: Side, wave: UOp, fresh: int, stage: int, ten
   """A factor as a PANEL: local memory lies as memory does, along the steps or along the rows (or columns)."""
   turned = lies_along_side(x, tile, side)
   array = PanelArray(Panels(tile.step.size if turned else side.size, turned), LINE_BYTES // x.dtype.itemsize)
-  cut = as_in_memory(x, tile, side)[1] if turned else pieces_of(x, tile, side, workgroup_of(tile, wave))
+  cut = as_in_memory(x, tile, side, wave)[1] if turned else pieces_of(x, tile, side, workgroup_of(tile, wave))
   if tensor is None: local = staged(x, tile, side, wave, array, cut, fresh, stage)
   else: local = boxed(tensor, tile, wave, array, side.size * tile.step.size, stage)
   row, step = (position([*s.parts[:-1], number(0)], s) for s in (side, tile.step))
@@ -120,7 +121,7 @@ def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, matrix: Matrix, layout: 
   piece = PIECE_BYTES // size
   turned = matrix.turns and lies_along_side(x, tile, side)
   array, cut = Array(tile.step.size + piece, False), pieces_of(x, tile, side, workgroup_of(tile, wave))
-  if turned: array, cut = as_in_memory(x, tile, side)
+  if turned: array, cut = as_in_memory(x, tile, side, wave)
   local = staged(x, tile, side, wave, array, cut, fresh, stage)
   axis = "row" if side is tile.row else "column"
   within = make(Ops.MOD, weakint, (wave, number(BLOCK_ROWS)))
@@ -140,11 +141,13 @@ def lies_along_side(x: UOp, tile: Tile, side: Side) -> bool:
   piece = PIECE_BYTES // x.dtype.itemsize
   return lies(x, side.parts[-1], piece) and not lies(x, tile.steps, piece)
 
-def as_in_memory(x: UOp, tile: Tile, side: Side) -> tuple[Array, Pieces]:
+def as_in_memory(x: UOp, tile: Tile, side: Side, wave: UOp) -> tuple[Array, Pieces]:
   """Local memory, and how it is filled, for a factor that lies along its rows (or columns) there too."""
   piece = PIECE_BYTES // x.dtype.itemsize
   high = width_along(x, side.parts[-1], math.gcd(piece, side.size), tile.aligned)
-  return Array(side.size + piece, True), Pieces(high, 1, side.size // high)
+  if high == math.gcd(piece, side.size): return Array(side.size + piece, True), Pieces(high, 1, side.size // high)
+  row = math.gcd(side.size // high, NEIGHBOURS)   # of narrow pieces a lane has many, so they are few steps' by few steps', each with one gate
+  return Array(side.size + piece, True), Pieces(high, 1, row, math.gcd(max(workgroup_of(tile, wave) // row, 1), tile.step.size))
 
 def lies(x: UOp, r: UOp, most: int) -> bool:
   """Do elements of the memory that a factor is computed from lie beside each other along a range?"""
@@ -173,10 +176,11 @@ def in_a_row(x: UOp, side: Side) -> bool:
 
 class Pieces(NamedTuple):
   """How a factor is cut for copying: a lane has blocks of so many rows (or columns) by so many steps; `row` of them side by side, then along the
-  steps, then the other rows."""
+  steps (`deep` of them, if that is not 0), then the other rows, then further steps."""
   high: int
   wide: int
   row: int
+  deep: int = 0
 
 def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int) -> Pieces:
   """Blocks that lie along memory. Where that is along the rows, a block has several steps too, which it turns into neighbours."""
@@ -234,7 +238,12 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array | PanelArray,
   across = number(tile.step.size // cut.wide)
   near, rest = make(Ops.MOD, weakint, (at, number(cut.row))), make(Ops.IDIV, weakint, (at, number(cut.row)))
   outer = number(0)
-  if cut.row * cut.high < side.size: outer, rest = (make(op, weakint, (rest, across)) for op in (Ops.IDIV, Ops.MOD))
+  if cut.deep:
+    rows = number(side.size // (cut.row * cut.high))
+    first, rest = (make(op, weakint, (rest, number(cut.deep))) for op in (Ops.MOD, Ops.IDIV))
+    outer, rest = (make(op, weakint, (rest, rows)) for op in (Ops.MOD, Ops.IDIV))
+    rest = make(Ops.ADD, weakint, (times(rest, cut.deep), first))
+  elif cut.row * cut.high < side.size: outer, rest = (make(op, weakint, (rest, across)) for op in (Ops.IDIV, Ops.MOD))
   step = make(Ops.ADD, weakint, (times(rest, cut.wide), along))
   row = make(Ops.ADD, weakint, (times(outer, cut.row), near))
   row = make(Ops.ADD, weakint, (times(row, cut.high), down))

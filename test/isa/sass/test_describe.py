@@ -110,6 +110,15 @@ def test_rows_that_are_no_whole_pieces(arch: str, size: tuple[int, int, int], tu
   found = bounds(compiled(product(*size, dtypes.float16, dtypes.float32, False, turned), arch), arch)
   assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"
 
+@pytest.mark.parametrize("arch, least", [("sm_80", 0.55), ("sm_90", 0.45)])
+def test_narrow_copies_have_few_gates(arch: str, least: float) -> None:
+  """2049^3: of a factor that lies across the sum a lane copies 32 elements of 8 steps of 32, the last of them behind the end; gates by the loop are
+  those, and one for the other factor."""
+  program = compiled(product(2049, 2049, 2049, dtypes.float16, dtypes.float32), arch)
+  found = bounds(program, arch)
+  assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"
+  assert len({u.src[1] for u in program.uops if u.op is Ops.LOAD and len(u.src) > 1}) <= 2 * 9   # before the loop, and in it
+
 def test_a_long_sum_of_four_warps() -> None:
   """The gradient of a last layer's input over 50304 classes, in blocks of products of four warps."""
   program = compiled(product(2048, 768, 50304, dtypes.float16, dtypes.float32), "sm_90")
