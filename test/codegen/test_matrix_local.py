@@ -1,4 +1,5 @@
 """How factors of products lie in local memory, and how they get there."""
+import math
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,8 @@ from test.codegen.kernels import axis, count
 from test.codegen.test_matrix import APART, matmul
 from test.codegen.test_workgroup import LANES, run
 from tinyhw.codegen.linearize import AHEAD_BYTES
-from tinyhw.codegen.matrix_local import lies_along, packed_place, reads_apart
+from tinyhw.codegen.matrix_local import Pieces, distance_along, packed_place, pieces_of, reads_apart
+from tinyhw.codegen.matrix_sides import Side, Tile
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -26,10 +28,30 @@ def test_where_local_memory_has_a_column() -> None:
 def test_along_what_a_factor_is_copied() -> None:
   """Memory may lie along the rows, along the steps, or along neither; the first elements tell, also where a range has digits."""
   r, k = axis(16, 0), axis(16, 1)
-  assert lies_along(r * 16 + k, k, 8) and not lies_along(r * 16 + k, r, 8)
-  assert lies_along(k % 16 + r * 40, k, 8) and lies_along(k // 8 * 99 + k % 8, k, 8) and not lies_along(k // 4 * 99 + k % 4, k, 8)
+  assert distance_along(r * 16 + k, k, 8) == 1 and distance_along(r * 16 + k, r, 8) == 16
+  assert distance_along(k % 16 + r * 40, k, 8) == 1 and distance_along(k // 8 * 99 + k % 8 * 2, k, 8) == 2
   data = UOp.param(0, dtypes.int32, 16).index(k).load().cast(dtypes.weakint)
-  assert not lies_along(data, k, 8)
+  for varying in (k // 4 * 99 + k % 4, data, r): assert distance_along(varying, k, 8) == math.inf
+
+def cut(index: UOp, gate: UOp | None = None, turns: bool = False, aligned: bool = True) -> tuple[bool, Pieces]:
+  """The blocks of a factor of 64 rows (range 0) by 64 steps (range 1) for 64 lanes; index: of its elements in memory."""
+  row, step, lane = axis(64, 0, "UPCAST"), axis(64, 1, "UNROLL"), axis(64, 2, "LOCAL")
+  tile = Tile(Side((row,)), Side((lane,)), Side((step,)), (lane,), False, aligned)
+  place = UOp.param(1, dtypes.float16, 1 << 20).index(index)
+  return pieces_of(place.load() if gate is None else place.load(gate), tile, tile.row, 64, turns)
+
+def test_blocks_of_pieces() -> None:
+  """What lies along memory and can be loaded at once is; what cannot is loaded side by side by lanes, and stored as pieces the other way."""
+  r, k = axis(64, 0, "UPCAST"), axis(64, 1, "UNROLL")
+  pieces, steps_beside, rows_beside = Pieces(1, 8, 1), Pieces(8, 1, 1), Pieces(1, 8, 64)
+  assert cut(r * 64 + k) == (False, pieces) and cut(k * 64 + r, turns=True) == (True, Pieces(8, 1, 8))
+  assert cut(r * 68 + k) == (False, Pieces(1, 4, 1)) and cut(r * 65 + k, aligned=False) == (False, pieces), "as far as it must be aligned"
+  for odd in (k * 2 + r * 64, k // 8 * 101 + k % 8 + r * 64):
+    assert cut(odd) == (False, steps_beside) and cut(odd, turns=True) == (True, steps_beside)
+  for odd in (r * 2 + k * 64, r // 8 * 101 + r % 8 + k * 64): assert cut(odd) == cut(odd, turns=True) == (False, rows_beside)
+  assert cut(r // 8 * 104 + r % 8 + k * 64, turns=True) == (True, Pieces(8, 1, 8)), "digits that begin with pieces"
+  assert cut(r // 8 * 104 + r % 8 + k * 64, k + r < 100, True) == (False, rows_beside), "a gate for each"
+  assert cut(k * 3 + r // 5 * 1000 + r % 5 * 7) == (False, pieces), "rows at different distances"
 
 def test_factors_are_loaded_some_steps_ahead() -> None:
   """16 bytes of each factor a step: AHEAD_BYTES are three steps more. No product waits for what was loaded just before."""

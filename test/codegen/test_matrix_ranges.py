@@ -1,6 +1,7 @@
 """Products of many ranges as products of three, and sums whose length is no multiple of the unit's steps."""
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from test.codegen.kernels import AVX2, agree, axis, count
 from test.codegen.test_matrix import matmul
 from test.codegen.test_workgroup import F32, LANES, run
 from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.matrix_local import distance_along
 from tinyhw.codegen.matrix_ranges import one_range_each, padded
 from tinyhw.codegen.optimize import with_few_ranges
 from tinyhw.codegen.tiling import size_of
@@ -30,6 +32,19 @@ def convolution(batch: int, channels: int, size: int, kernels: int, width: int, 
   total = (value * w.index(((o * channels + c) * width + i) * width + j).load()).reduce(Ops.ADD, c, i, j)
   return UOp.sink(out.index(((b * kernels + o) * places + y) * places + x).store(total, b, o, y, x))
 
+def gradient(batch: int, channels: int, size: int, kernels: int, width: int, pad: int = 0) -> UOp:
+  """out[o, c, i, j] = sum over b, y, x of g[b, o, y, x] * a[b, c, y + i - pad, x + j - pad], 0 outside."""
+  places = size + 2 * pad - width + 1
+  out = UOp.param(0, F32, kernels * channels * width * width)
+  a, g = UOp.param(1, F32, batch * channels * size * size), UOp.param(2, F32, batch * kernels * places * places)
+  o, c, i, j = axis(kernels, 0), axis(channels, 1), axis(width, 2), axis(width, 3)
+  b, y, x = axis(batch, 4, "REDUCE"), axis(places, 5, "REDUCE"), axis(places, 6, "REDUCE")
+  near, beside = y + i - pad, x + j - pad
+  place = a.index((b * channels + c) * size * size + near * size + beside)
+  value = place.load((near >= 0) & (near < size) & (beside >= 0) & (beside < size)) if pad else place.load()
+  total = (value * g.index(((b * kernels + o) * places + y) * places + x).load()).reduce(Ops.ADD, b, y, x)
+  return UOp.sink(out.index(((o * channels + c) * width + i) * width + j).store(total, o, c, i, j))
+
 def sizes(kernel: UOp) -> tuple[list[int], list[int]]:
   """Of the ranges of the store, and of the sum."""
   reduce = next(u for u in kernel.toposort() if u.op is Ops.REDUCE)
@@ -45,6 +60,32 @@ def test_a_convolution_has_three_ranges(pad: int) -> None:
 
 @pytest.mark.parametrize("shape", [(2, 3, 6, 8, 3, 1), (1, 8, 8, 4, 3, 0), (3, 5, 5, 9, 2, 1), (2, 4, 9, 12, 1, 0)])
 def test_convolutions(shape: tuple[int, int, int, int, int, int]) -> None: assert count(run(convolution(*shape)), Ops.MMA) >= 1
+
+@pytest.mark.parametrize("shape", [(2, 8, 6, 8, 3, 1), (1, 16, 7, 4, 3, 0), (3, 5, 5, 9, 2, 1)])
+def test_gradients_of_weights(shape: tuple[int, int, int, int, int, int]) -> None: assert count(run(gradient(*shape)), Ops.MMA) >= 1
+
+def test_what_shifts_is_outside() -> None:
+  """Columns beside each other are channels: memory has them at one distance. Too few channels for the unit stay inside."""
+  for channels in (8, 5):
+    kernel = gradient(1, channels, 8, 8, 3, 1)
+    changed = one_range_each(kernel, LANES)
+    agree(kernel, changed)
+    load = next(u for u in changed.toposort() if u.op is Ops.LOAD and u.src[0].src[0].arg[0] == 1)
+    columns = next(r for r in ranges_of(changed.src[0]) if r in load.ranges)
+    assert distance_along(load.src[0].src[1], columns, 8) == (64 if channels == 8 else math.inf)
+
+def test_weights_stay_in_a_row() -> None:
+  """Their sum is in the order of memory, unless that has the channels side by side."""
+  kernel = convolution(2, 8, 6, 8, 3, 1)
+  def distance(kernel: UOp) -> float:
+    changed = one_range_each(kernel, LANES)
+    agree(kernel, changed)
+    weights = next(u for u in changed.toposort() if u.op is Ops.LOAD and u.src[0].src[0].arg[0] == 2)
+    return distance_along(weights.src[0].src[1], max(ranges_of(next(u for u in changed.toposort() if u.op is Ops.REDUCE))), 8)
+  assert distance(kernel) == 1
+  weights = next(u for u in kernel.toposort() if u.op is Ops.INDEX and u.src[0].arg[0] == 2)
+  o, c, i, j = (next(r for r in kernel.toposort() if r.op is Ops.RANGE and r.arg[0] == k) for k in (1, 4, 5, 6))
+  assert distance(kernel.substitute({weights: weights.src[0].index(((i * 3 + j) * 8 + o) * 8 + c)})) == 1
 
 def test_batches_stay() -> None: assert sizes(one_range_each(matmul(8, 10, 8, batch=3), LANES)) == ([3, 8, 8], [12])
 

@@ -12,7 +12,7 @@ from tinyhw.codegen.affine import common_factor, linear, make, number
 from tinyhw.codegen.boxes import MOST_LINES, Tensor, boxes_of, tensor_of, weights
 from tinyhw.codegen.matrix_sides import Side, Tile, further, place, position, times
 from tinyhw.codegen.tiling import part_of, substitute
-from tinyhw.codegen.widths import width_along
+from tinyhw.codegen.widths import gate_width, is_plain, width_along
 from tinyhw.dtype import DType, dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
@@ -33,9 +33,9 @@ def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, 
   if matrix.fragments: return fragment(x, tile, side, wave, matrix, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
   apart = reads_apart(layout, axis, aligned * x.dtype.itemsize)
-  array, cut = Array(tile.step.size + aligned, False, layout.digits(axis) if apart else ()), pieces_of(x, tile, side, workgroup_of(tile, wave))
-  if layout.beside(axis) * x.dtype.itemsize >= PIECE_BYTES and lies_along_side(x, tile, side):
-    array, cut, apart = *as_in_memory(x, tile, side, wave), False
+  turned, cut = pieces_of(x, tile, side, workgroup_of(tile, wave), layout.beside(axis) * x.dtype.itemsize >= PIECE_BYTES)
+  array = Array(tile.step.size + aligned, False, layout.digits(axis) if apart else ())
+  if turned: array, apart = Array(side.size + PIECE_BYTES // x.dtype.itemsize, True), False
   local = staged(x, tile, side, wave, array, cut, fresh, stage)
   if apart: layout = layout.packed(axis)
   names = {side.parts[-1]: axis, tile.steps: "step"}
@@ -98,9 +98,8 @@ def tensor_in(x: UOp, tile: Tile, side: Side) -> Tensor | None:
 
 def panel(x: UOp, tile: Tile, side: Side, wave: UOp, fresh: int, stage: int, tensor: Tensor | None) -> UOp:
   """A factor as a PANEL: local memory lies as memory does, along the steps or along the rows (or columns)."""
-  turned = lies_along_side(x, tile, side)
+  turned, (_, cut) = lies_along_side(x, tile, side), pieces_of(x, tile, side, workgroup_of(tile, wave), True)
   array = PanelArray(Panels(tile.step.size if turned else side.size, turned), LINE_BYTES // x.dtype.itemsize)
-  cut = as_in_memory(x, tile, side, wave)[1] if turned else pieces_of(x, tile, side, workgroup_of(tile, wave))
   if tensor is None: local = staged(x, tile, side, wave, array, cut, fresh, stage)
   else: local = boxed(tensor, tile, wave, array, side.size * tile.step.size, stage)
   row, step = (position([*s.parts[:-1], number(0)], s) for s in (side, tile.step))
@@ -119,9 +118,8 @@ def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, matrix: Matrix, layout: 
   of a block are in different banks. Each lane says where one row is; which one, its number's digits tell."""
   size = x.dtype.itemsize
   piece = PIECE_BYTES // size
-  turned = matrix.turns and lies_along_side(x, tile, side)
-  array, cut = Array(tile.step.size + piece, False), pieces_of(x, tile, side, workgroup_of(tile, wave))
-  if turned: array, cut = as_in_memory(x, tile, side, wave)
+  turned, cut = pieces_of(x, tile, side, workgroup_of(tile, wave), matrix.turns)
+  array = Array((side if turned else tile.step).size + piece, turned)
   local = staged(x, tile, side, wave, array, cut, fresh, stage)
   axis = "row" if side is tile.row else "column"
   within = make(Ops.MOD, weakint, (wave, number(BLOCK_ROWS)))
@@ -137,21 +135,14 @@ def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, matrix: Matrix, layout: 
   return UOp(Ops.FRAGMENT, x.dtype.vec(layout.count), (UOp(Ops.INDEX, x.dtype, (local, array.place(row, step))), wave), turned)
 
 def lies_along_side(x: UOp, tile: Tile, side: Side) -> bool:
-  """Does a factor lie along its rows (or columns) in memory, not along the steps?"""
+  """Does a factor lie along its rows (or columns) in memory, not along the steps? So it is along which its elements are closer."""
   piece = PIECE_BYTES // x.dtype.itemsize
-  return lies(x, side.parts[-1], piece) and not lies(x, tile.steps, piece)
+  steps = distance(x, tile.steps, piece)
+  return steps != 1 and distance(x, side.parts[-1], piece) < steps
 
-def as_in_memory(x: UOp, tile: Tile, side: Side, wave: UOp) -> tuple[Array, Pieces]:
-  """Local memory, and how it is filled, for a factor that lies along its rows (or columns) there too."""
-  piece = PIECE_BYTES // x.dtype.itemsize
-  high = width_along(x, side.parts[-1], math.gcd(piece, side.size), tile.aligned)
-  if high == math.gcd(piece, side.size): return Array(side.size + piece, True), Pieces(high, 1, side.size // high)
-  row = math.gcd(side.size // high, NEIGHBOURS)   # of narrow pieces a lane has many, so they are few steps' by few steps', each with one gate
-  return Array(side.size + piece, True), Pieces(high, 1, row, math.gcd(max(workgroup_of(tile, wave) // row, 1), tile.step.size))
-
-def lies(x: UOp, r: UOp, most: int) -> bool:
-  """Do elements of the memory that a factor is computed from lie beside each other along a range?"""
-  return any(lies_along(u.src[0].src[1], r, most) for u in x.toposort() if u.op is Ops.LOAD)
+def distance(x: UOp, r: UOp, most: int) -> float:
+  """How far apart, in elements, memory has what a factor is computed from along a range, as its first elements tell; infinity where that varies."""
+  return min([distance_along(u.src[0].src[1], r, most) for u in x.toposort() if u.op is Ops.LOAD], default=math.inf)
 
 def workgroup_of(tile: Tile, wave: UOp) -> int:
   """Lanes that copy a factor together."""
@@ -182,14 +173,32 @@ class Pieces(NamedTuple):
   row: int
   deep: int = 0
 
-def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int) -> Pieces:
-  """Blocks that lie along memory. Where that is along the rows, a block has several steps too, which it turns into neighbours."""
+def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int, turns: bool) -> tuple[bool, Pieces]:
+  """Whether local memory should have a factor along its rows (or columns), if it may (turns), and the blocks in which it is copied.
+
+  Blocks are pieces that lie along memory. Where they must lie along the steps in local memory, but memory lies along the rows, a block has several
+  steps too, which it turns into neighbours. Where memory has no pieces that a lane could load at once (an odd shift, a gate for each element, a
+  stride), lanes load elements side by side instead, and a block is a piece the other way: what a lane loads one after the other, it stores at once.
+  Not along rows that are apart in different ways: they are the same in each iteration, so their places would take registers all the time.
+  """
   itemsize = x.dtype.itemsize
-  wide, most = PIECE_BYTES // itemsize, max(side.size * tile.step.size // workgroup, 1)
-  if lies(x, tile.steps, wide) or not lies(x, side.parts[-1], wide):
-    return Pieces(1, narrowed(x, tile.steps, math.gcd(wide, tile.step.size), most, tile.aligned), 1)
-  high = narrowed(x, side.parts[-1], math.gcd(wide, side.size), most, tile.aligned)
-  return Pieces(high, part_of(math.gcd(wide // 2, tile.step.size), most // high), math.gcd(SEGMENT_BYTES // (high * itemsize), side.size // high))
+  piece, most = PIECE_BYTES // itemsize, max(side.size * tile.step.size // workgroup, 1)
+  deep, tall = math.gcd(piece, tile.step.size), math.gcd(piece, side.size)
+  if not lies_along_side(x, tile, side):
+    narrow = narrowed(x, tile.steps, deep, most, tile.aligned)
+    even = all(distance(x, r, piece) < math.inf for r in (tile.steps, side.parts[-1]))
+    if narrow == deep and even and at_once(x, tile.step, deep, tile.aligned) == 1: return turns, Pieces(part_of(tall, most), 1, 1)
+    return False, Pieces(1, min(narrow, part_of(at_once(x, tile.step, deep, tile.aligned), most)) if even else narrow, 1)
+  narrow = narrowed(x, side.parts[-1], tall, most, tile.aligned)
+  high = at_once(x, side, tall, tile.aligned) if narrow == tall else narrow
+  if high == 1 and narrow > 1: return False, Pieces(1, part_of(deep, most), side.size)
+  if turns and high == tall: return True, Pieces(high, 1, side.size // high)
+  if turns:   # of narrow pieces a lane has many, so they are few steps' by few steps', each with one gate
+    row = math.gcd(side.size // high, NEIGHBOURS)
+    return True, Pieces(high, 1, row, math.gcd(max(workgroup // row, 1), tile.step.size))
+  high = part_of(high, most)
+  wide = part_of(math.gcd(piece // 2, tile.step.size), most // high)
+  return False, Pieces(high, wide, math.gcd(max(SEGMENT_BYTES // (high * itemsize), 1), side.size // high))
 
 def narrowed(x: UOp, r: UOp, wide: int, most: int, aligned: bool) -> int:
   """Elements of a block along a range: what one access may have. Of more lanes than pieces (most: of a lane) each has a part of a piece anyway."""
@@ -199,11 +208,32 @@ def most_turns(cut: Pieces, dtype: DType) -> int:
   """How many blocks a lane copies at once."""
   return min(MOST_TURNS * max(PIECE_BYTES // (cut.high * cut.wide * dtype.itemsize), 1), MOST_NARROW)
 
-def lies_along(index: UOp, r: UOp, most: int) -> bool:
-  """Do the first elements along a range, up to so many, lie beside each other in memory?"""
-  last = min(most, int(r.src[0].arg)) - 1
-  ends = [substitute(index, {other: number(k if other is r else 0) for other in index.ranges}) for k in (0, last)]
-  return all(u.op is Ops.CONST for u in ends) and ends[1].arg - ends[0].arg == last
+def at_once(x: UOp, side: Side, most: int, aligned: bool) -> int:
+  """How many elements of a factor that lie beside each other along rows (or columns, or steps) a lane can load at once: a power of two. aligned: it
+  must be certain that they begin at a multiple of their number. Of loads that `width_along` knows, as many as may be."""
+  r = side.parts[-1]
+  near = [u for u in x.toposort() if u.op is Ops.LOAD and not is_plain(u, r) and distance_along(u.src[0].src[1], r, most) < math.inf]
+  while most > 1 and not (side.size % most == 0 and all(is_piece(u, side, most, aligned) for u in near)): most //= 2
+  return most
+
+def is_piece(load: UOp, side: Side, size: int, aligned: bool) -> bool:
+  """Are so many elements, from a multiple of their number on, one piece of memory, with one gate?"""
+  block, within = (UOp(Ops.RANGE, weakint, (number(n),), (-1 - k, AxisType.UPCAST)) for k, n in enumerate((side.size // size, size)))
+  index, *gates = (substitute(u, digits_of(make(Ops.ADD, weakint, (times(block, size), within)), side, load))
+                   for u in (load.src[0].src[1], *load.src[1:2]))
+  if any(gate_width(gate, within, size) < size for gate in gates): return False
+  if aligned: return multiple_along(index, within, size) == size
+  terms, _ = linear(index)
+  return terms.pop(within, 0) == 1 and not any(within in term.ranges for term in terms)
+
+def distance_along(index: UOp, r: UOp, most: int) -> float:
+  """The distance from each other, if it is one, of the first elements along a range, up to so many; not 0."""
+  terms, _ = linear(index)
+  if r in terms and not any(r in term.ranges for term in terms if term is not r): return abs(terms[r])
+  places = [substitute(index, {other: number(k if other is r else 0) for other in index.ranges}) for k in range(min(most, int(r.src[0].arg)))]
+  if any(u.op is not Ops.CONST for u in places): return math.inf
+  found = {abs(v.arg - u.arg) for u, v in zip(places, places[1:])}
+  return found.pop() or math.inf if len(found) == 1 else math.inf
 
 def reads_apart(layout: Layout, axis: str, size: int) -> bool:
   """Whether lanes that read so many bytes each at once would do so from rows (or columns) that are not side by side, and so from the same banks."""

@@ -6,14 +6,17 @@ What both factors have (a batch) stays. The range of the sum gets as many steps 
 memory is not touched. Divisions cost little: factors are staged in local memory once for many products (matrix.py).
 """
 from __future__ import annotations
+import itertools
 import math
 
 from tinyhw import trace
+from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.affine import linear, make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.matrix import factors, is_zero
 from tinyhw.codegen.matrix_tile import STEPS
 from tinyhw.codegen.tiling import size_of, substitute
+from tinyhw.codegen.window import pair_of
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
@@ -35,8 +38,28 @@ def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
     sides = [r for r in outputs if r in x and r not in y], [r for r in outputs if r in y and r not in x]
     groups = [*sorted(sides, key=lambda group: [r.arg[0] for r in group[-1:]]), [r for r in summed if r in x and r in y]]   # inner ones are columns
     if any(u.op is Ops.LOAD and any(v.op is Ops.LOAD for v in u.src[0].src[1].toposort()) for u in reduces[0].toposort()): return sink
-    if all(product_of(group) >= least for group, least in zip(groups, least_of(matrix))): return merged(sink, groups, found, matrix)
+    if all(product_of(group) >= least for group, least in zip(groups, least_of(matrix))):
+      return merged(sink, with_shifts_outside(groups, found, matrix), found, matrix)
   return sink
+
+def with_shifts_outside(groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: Matrix) -> list[list[UOp]]:
+  """The groups with ranges that only shift what another one reads (`x + j` of a convolution: j, the shorter one) as their outer digits.
+
+  So a tile's steps, or columns, are channels: they lie at one distance from each other in memory, and all have the same gate. That is done where
+  those left inside are a multiple of the unit's, and where nothing that is not shifted lies closer in memory without it.
+  """
+  accesses = [access_of(u) for x in found for u in x.toposort() if u.op is Ops.LOAD]
+  pairs = [(a, one) for one, other in itertools.permutations([r for group in groups for r in group], 2) if size_of(one) < size_of(other)
+           for a in accesses if pair_of(a, other, one) is not None]
+  shifted, shifts = {a.node for a, _ in pairs}, {one for _, one in pairs}
+  others = [a for a in accesses if a.node not in shifted]
+  return [outer_first(group, shifts, others, least) for group, least in zip(groups, (matrix.m, matrix.n, matrix.k))] if shifts else groups
+
+def outer_first(group: list[UOp], outer: set[UOp], others: list[Access], least: int) -> list[UOp]:
+  """A group with these ranges first, if the others are a multiple of `least`, and these accesses are no farther apart along its last one then."""
+  inner = [r for r in group if r not in outer]
+  if not inner or product_of(inner) % least or any(abs(a.stride(inner[-1]) or 0) > abs(a.stride(group[-1]) or 0) > 0 for a in others): return group
+  return [r for r in group if r in outer] + inner
 
 def least_of(matrix: Matrix) -> tuple[int, int, int]:
   """Sizes of a product from which the unit is worth its while. Half of its steps may be padding."""
@@ -61,10 +84,12 @@ def merged(sink: UOp, groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: M
   changed: list[tuple[UOp, list[UOp]]] = []
   for group, size in zip(groups, sizes):
     if len(group) == 1 and size == size_of(group[0]): continue
-    whole = instead[group[-1]] = UOp(Ops.RANGE, dtypes.weakint, (number(size),), group[-1].arg)
+    last = max(group, key=lambda r: r.arg)
+    whole = instead[last] = UOp(Ops.RANGE, dtypes.weakint, (number(size),), last.arg)
     changed.append((whole, group))
     digits.update((r, digit(whole, group, k, k)) for k, r in enumerate(group))
-  total = instead.get(groups[2][-1], groups[2][-1])
+  summed = max(groups[2], key=lambda r: r.arg)
+  total = instead.get(summed, summed)
   inside = make(Ops.CMPLT, dtypes.bool, (total, number(steps)))
   gone = set(digits) - set(instead)
   below = dict.fromkeys((*found[0].toposort(), *found[1].toposort()))   # factors may be conversions that sink has not

@@ -16,7 +16,7 @@ from tinyhw.codegen.matrix_local import MOST_TURNS
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.uop.matrix import PIECE_BYTES, Layout, Matrix
+from tinyhw.uop.matrix import PIECE_BYTES, WORD_BYTES, Layout, Matrix
 from tinyhw.uop.ops import UOp
 
 WAVES = (1, 2)             # of a workgroup along each side
@@ -26,7 +26,10 @@ MOST_OF_EIGHT = 64         # where they have together no more rows or columns th
 STEPS = (1, 2, 4, 8)       # of the unit between two barriers
 PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while local memory gives it a byte: 2 to 8 on real ones
 BARRIER_BYTES = 4096       # what waiting for staged values costs a wave
+SINGLE_BYTES = 12          # of a lane's registers that an element takes that is loaded alone: its place and its gate are its own, too
 OTHER_REGISTERS = 28       # of a lane that hold neither factors nor sums: addresses, what is being computed
+
+Single = tuple[bool, bool]
 
 class Shape(NamedTuple):
   """Waves of a workgroup, matrices of a wave, steps of a staging."""
@@ -46,15 +49,15 @@ class Choice(NamedTuple):
   boxed: bool = False
 
 def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities, exact: bool = False,
-         boxed: bool = False) -> Choice | None:
+         boxed: bool = False, single: Single = (False, False)) -> Choice | None:
   """The best shape for ranges of rows, columns and the sum, as Opts. others: how many such products the kernel computes.
 
   exact: nothing may be computed twice, as the kernel reads what it overwrites; there is no choice then where no shape divides the sizes.
-  boxed: factors are copied as boxes.
+  boxed: factors are copied as boxes. single: of the rows' and the columns' factor, whether lanes load one element at a time.
   """
   sizes = size_of(m), size_of(n), size_of(k)
   counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.panels else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
-  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed)]
+  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed, single)]
   if exact: fitting = [s for s in fitting if sizes[0] % s.rows(matrix) == sizes[1] % s.columns(matrix) == 0]
   if not fitting and (exact or matrix.panels): return None
   def cost_of(s: Shape) -> float: return (panels_cost if matrix.panels else cost)(s, sizes, others, matrix, capabilities)
@@ -77,13 +80,14 @@ def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabil
   def read(fast: int) -> int: return min(counts[fast], running) * long[fast] + -(-running // counts[fast]) * long[1 - fast]
   return opts if read(1) <= read(0) else (*[o for o in opts if o not in last], *reversed(last))
 
-def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool = False) -> bool:
+def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool = False,
+         single: Single = (False, False)) -> bool:
   """No larger than the product, and within registers and local memory."""
   m, n, k = sizes
   if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities, boxed)
   if s.tall == 8 and s.tall * matrix.m > MOST_OF_EIGHT or s.broad == 8 and s.broad * matrix.n > MOST_OF_EIGHT: return False
   if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps: return False
-  if registers(s, matrix) > capabilities.vector_registers and s[2:4] != (1, 1): return False
+  if registers(s, matrix, single) > capabilities.vector_registers and s[2:4] != (1, 1): return False
   size = staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize
   if not capabilities.copies: return WORKGROUPS * size <= capabilities.local_bytes
   return max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes and turns(s, matrix) <= MOST_TURNS
@@ -94,7 +98,7 @@ def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabi
   if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or ARRAYS * steps > sizes[2]: return False
   own = capabilities.unit_registers // (s.high * s.wide * matrix.lanes) // 8 * 8 - capabilities.hidden_registers
   variables = 1 + (sizes[2] > LONG_STEPS)
-  if registers(s, matrix, variables) > min(capabilities.vector_registers, own) or not boxed and turns(s, matrix) > MOST_TURNS: return False
+  if registers(s, matrix, variables=variables) > min(capabilities.vector_registers, own) or not boxed and turns(s, matrix) > MOST_TURNS: return False
   return ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize + boxed * SIGNALS_BYTES <= capabilities.local_bytes
 
 LONG_STEPS = 32768  # of a sum of products of panels, from which on there is a variable for a block of them, and one for all (blocks.py)
@@ -113,12 +117,15 @@ def staged(s: Shape, matrix: Matrix) -> int:
   """Rows and columns of the workgroup's factors."""
   return s.rows(matrix) + s.columns(matrix)
 
-def registers(s: Shape, matrix: Matrix, variables: int = 1) -> int:
-  """Of a lane: sums, factors of one step, and what it copies of the next staging. variables: for each sum of panels."""
+def registers(s: Shape, matrix: Matrix, single: Single = (False, False), variables: int = 1) -> int:
+  """Of a lane: sums, factors of one step, and what it copies of the next staging, SINGLE_BYTES for each element that is loaded alone. variables: for
+  each sum of panels."""
   sums = s.tall * s.broad * elements(matrix.c) * matrix.result.itemsize * variables
   if matrix.panels: return sums // 4 + OTHER_REGISTERS
-  factors = s.tall * elements(matrix.a) + s.broad * elements(matrix.b) + staged(s, matrix) * s.steps * matrix.k // (s.high * s.wide * matrix.lanes)
-  return -(-(factors * matrix.operand.itemsize + sums) // 4) + OTHER_REGISTERS
+  size = matrix.operand.itemsize
+  factors = (s.tall * elements(matrix.a) + s.broad * elements(matrix.b)) * size
+  lines = sum(n * (SINGLE_BYTES if alone else size) for n, alone in zip((s.rows(matrix), s.columns(matrix)), single))
+  return -(-(factors + lines * s.steps * matrix.k // (s.high * s.wide * matrix.lanes) + sums) // WORD_BYTES) + OTHER_REGISTERS
 
 def elements(layout: Layout | None) -> int: return 0 if layout is None else layout.count
 

@@ -22,13 +22,18 @@ def width_along(x: UOp, r: UOp, most: int, aligned: bool) -> int:
   """
   width = most
   for u in x.toposort():
-    if u.op is not Ops.LOAD: continue
+    if u.op is not Ops.LOAD or not is_plain(u, r): continue
     terms, constant = linear(u.src[0].src[1])
-    if terms.pop(r, 0) != 1 or any(term.op not in _PLAIN or r in term.ranges for term in terms): continue
+    del terms[r]
     if aligned: width = math.gcd(width, constant, common_factor(terms))
     gate = gate_of(u)
     if gate is not None: width = gate_width(gate, r, width)
   return width
+
+def is_plain(load: UOp, r: UOp) -> bool:
+  """Is the index of a load a sum with a range as a term, whose other terms are not computed?"""
+  terms, _ = linear(load.src[0].src[1])
+  return terms.pop(r, 0) == 1 and not any(term.op not in _PLAIN or r in term.ranges for term in terms)
 
 def gate_width(gate: UOp, r: UOp, most: int) -> int:
   """How many iterations of a range, at multiples of their number, a gate is alike for: a divisor of `most`."""

@@ -73,7 +73,7 @@ def window_of(access: Access, body: UOp, outputs: tuple[UOp, ...], inner: tuple[
   load = access.node
   mine = [r for r in inner if r in load.ranges]
   if any(not size_of(r) for r in mine): return None
-  possible = [pair for r in outputs if r in load.ranges for k in mine if (pair := _pair(access, r, k)) is not None]
+  possible = [pair for r in outputs if r in load.ranges for k in mine if (pair := pair_of(access, r, k)) is not None]
   if not possible: return None
   possible.sort(key=lambda p: (max(p.step, p.dilation), abs(access.strides[p.inner])))
   found = [(value, _pairs(value, possible)) for value in values_from(load, body)[::-1]]
@@ -90,7 +90,7 @@ def _pairs(value: UOp, possible: list[Pair]) -> list[Pair]:
     if _depends_on_sum(value, pair): pairs.append(pair)
   return pairs
 
-def _pair(access: Access, output: UOp, inner: UOp) -> Pair | None:
+def pair_of(access: Access, output: UOp, inner: UOp) -> Pair | None:
   """The factors with which both loops enter the index, if their sum takes every value in between, and some of them more than once."""
   a, b = access.strides.get(output), access.strides.get(inner)
   if not a or not b or not size_of(output): return None

@@ -237,7 +237,8 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool 
     if boxed and not (is_tensor(rows, m, k, matrix.turns) and is_tensor(owners[0], n, k, matrix.turns)): return None
     others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
     in_place = any(a.node.src[0].src[0] is nest.store.src[0].src[0] for a in nest.accesses if not a.is_store)
-    return tile(m, n, k, others, matrix, capabilities, in_place, boxed)
+    single = loaded_singly(rows, capabilities), loaded_singly(owners[0], capabilities)
+    return tile(m, n, k, others, matrix, capabilities, in_place, boxed, single)
   return None
 
 def is_tensor(factor: UOp, side: UOp, summed: UOp, turns: bool) -> bool:
@@ -248,8 +249,19 @@ def is_tensor(factor: UOp, side: UOp, summed: UOp, turns: bool) -> bool:
 def copied_along(factor: UOp) -> UOp | None:
   """The range along which a factor lies in memory, if it can be copied as it is, in whole pieces: all else moves it by whole pieces."""
   if factor.op is not Ops.LOAD or len(factor.src) > 1: return None
-  terms, constant = linear(factor.src[0].src[1])
   piece = PIECE_BYTES // factor.dtype.itemsize
+  along = piece_along(factor, piece)
+  return along if along is not None and size_of(along) % piece == 0 else None
+
+def piece_along(load: UOp, size: int) -> UOp | None:
+  """The range along which so many elements of an ungated LOAD lie beside each other, from each multiple of their number on."""
+  terms, constant = linear(load.src[0].src[1])
   along = [r for r, stride in terms.items() if stride == 1]
-  if len(along) != 1 or along[0].op is not Ops.RANGE or size_of(along[0]) % piece: return None
-  return None if any(stride % piece for stride in (constant, *(stride for r, stride in terms.items() if r is not along[0]))) else along[0]
+  if len(load.src) > 1 or len(along) != 1 or along[0].op is not Ops.RANGE: return None
+  return None if any(stride % size for stride in (constant, *(stride for r, stride in terms.items() if r is not along[0]))) else along[0]
+
+def loaded_singly(factor: UOp, capabilities: Capabilities) -> bool:
+  """Does a lane load elements of a factor one at a time, each at a place, or with a gate, that divisions find?"""
+  loads = [u for u in factor.toposort() if u.op is Ops.LOAD and piece_along(u, 2) is None]
+  found = [s for u in loads for s in (u.src[0].src[1], *u.src[1:2])]
+  return capabilities.aligned and any(v.op in (Ops.MOD, Ops.IDIV) for s in found for v in s.toposort())

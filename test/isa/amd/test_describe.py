@@ -7,7 +7,8 @@ import pytest
 from amd_listed import ARCHS as LISTED, listed
 from test.codegen.kernels import data_for, elementwise
 from test.isa.amd.machine import ARCHS, execute
-from test.isa.amd.test_matrix import product
+from test.codegen.test_matrix_ranges import convolution, gradient
+from test.isa.amd.test_matrix import halved, product
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
@@ -75,3 +76,12 @@ def test_a_sum_that_ends_within_a_piece(arch: str, least: float) -> None:
   """The gradient of a last layer's input, over 50257 classes: lanes beside each other copy neighbours, each with a gate of its own."""
   found = bounds(compiled(product(2048, 768, 50257, dtypes.float16, dtypes.float32), arch), arch)
   assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"
+
+@pytest.mark.parametrize("arch, forward, backward", [("gfx942", 0.2, 0.11), ("gfx1100", 0.65, 0.55), ("gfx1200", 0.4, 0.33)])
+def test_convolutions_reach_the_matrix_unit(arch: str, forward: float, backward: float) -> None:
+  """3x3 of 32 images, padded, and the gradient of its weights, by the share of the peak: lanes beside each other load what lies beside each other."""
+  for channels, side in ((64, 56), (256, 14)):
+    found = bounds(compiled(halved(convolution(32, channels, side, channels, 3, 1)), arch), arch)
+    assert found.whole.share >= forward, f"{channels} channels, {found.hottest.binding}: {found.hottest.cost}"
+  found = bounds(compiled(halved(gradient(4, 256, 14, 256, 3, 1)), arch), arch)
+  assert found.whole.share >= backward, f"{found.hottest.binding}: {found.hottest.cost}"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import axis, data_for
-from test.codegen.test_matrix_ranges import convolution
+from test.codegen.test_matrix_ranges import convolution, gradient
 from test.isa.amd.machine import ARCHS, check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
@@ -110,6 +110,12 @@ def test_convolutions(arch: str, pad: int) -> None:
   program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
   assert any(u.op is Ops.MMA for u in program.uops)
   check(kernel, arch, what=f"convolution padded by {pad}")
+
+@pytest.mark.parametrize("kernel", (convolution(2, 32, 7, 32, 3, 1), gradient(2, 32, 7, 32, 3, 1)), ids=("forward", "weights"))
+@pytest.mark.parametrize("arch", ARCHS)
+def test_convolutions_of_many_channels(arch: str, kernel: UOp) -> None:
+  """Lanes load places beside each other, with a gate for each, and store pieces of several steps, or columns."""
+  check(halved(kernel), arch)
 
 def halved(kernel: UOp) -> UOp:
   """A kernel whose factors are float16, and are added in float32."""

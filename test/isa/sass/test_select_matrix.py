@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import axis, data_for
-from test.isa.amd.test_matrix import product
+from test.codegen.test_matrix_ranges import convolution, gradient
+from test.isa.amd.test_matrix import halved, product
 from test.isa.sass.machine import ARCHS, SASS, check
 from tinyhw.codegen import blocks
 from tinyhw.codegen.optimize import optimize
@@ -69,6 +70,12 @@ def test_shapes(m: int, n: int, k: int, transposed: bool) -> None: check(product
 def test_rows_that_are_no_whole_pieces(m: int, n: int, k: int, transposed: bool, turned: bool) -> None:
   """Nothing is accessed but at multiples of the access, nor outside of the factors: the emulator looks."""
   check(product(m, n, k, HALF, dtypes.float32, transposed, turned), "sm_90" if m == 65 else "sm_80")
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kernel", (convolution(2, 32, 7, 32, 3, 1), gradient(2, 32, 7, 32, 3, 1)), ids=("forward", "weights"))
+def test_convolutions(kernel: UOp, arch: str) -> None:
+  """Lanes load places beside each other, with a gate for each, and store pieces of several steps, or columns."""
+  check(halved(kernel), arch)
 
 def test_another_shape_is_refused() -> None:
   local, base = UOp(Ops.DEFINE_LOCAL, HALF, (), (0, 256)), UOp(Ops.DEFINE_VAR, dtypes.int32, (), ("n", 0, 8))
