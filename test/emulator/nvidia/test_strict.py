@@ -26,6 +26,7 @@ from tinyhw.uop.ops import UOp
 
 def run(*lines: str, arch: str = "sm_90", **given: Any) -> None: block_of(assembled(lines, arch), arch, **given).run()
 
+FENCES = ["[B------:R-:W0:-:S02] FENCE.VIEW.ASYNC.S", "[B------:R-:W1:-:S02] FENCE.VIEW.ASYNC.S"]
 CASES = [
   (["[B------:R-:W-:Y:S03] FADD R0, R1, R1", "FADD R2, R0, R0"], MissingHazard, "R0 is read 3 cycles after its instruction; it is there after 4"),
   (["[B------:R-:W-:Y:S04] FADD R0, R1, R1", "IADD3 R2, R0, R0, RZ"], MissingHazard, "R0 is read 4 cycles .* after 5"),
@@ -45,6 +46,8 @@ CASES = [
   (["[B------:R-:W-:Y:S05] MEMBAR.ALL.CTA"], MissingHazard, "a stall of 5: the next instruction may issue 6 cycles"),
   (["[B------:R-:W-:Y:S03] DEPBAR.LE SB0, 0x0"], MissingHazard, "a stall of 3: the next instruction may issue 4 cycles"),
   (["[B------:R-:W-:-:S00] MOV R0, R1"], MissingHazard, "a stall of 0: the next instruction may issue 1 cycles"),
+  ([*FENCES, "[B0-----:R-:W-:-:S06] BAR.SYNC 0x0"], MissingWait, "FENCE has not made visible what was written: scoreboard 1 has"),
+  ([*FENCES, "[B-1----:R-:W-:-:S06] BAR.SYNC 0x0"], MissingWait, "FENCE has not made visible what was written: scoreboard 0 has"),
   (["IADD3 R2, R3, R1, RZ"], UninitialisedRead, "R3 is read in lanes 0xffffffff"),
   (["@P0 MOV R2, R1"], UninitialisedRead, "P0 is read in lanes 0xffffffff"),
   (["MOV R99, R1"], OutOfBounds, "R99: the launch gives each lane 64 registers, but for 2 that .* keeps for itself; raise REGISTER_COUNT"),
@@ -64,6 +67,7 @@ def test_patience_is_enough() -> None:
   run("[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "[B0-----:R-:W-:Y:S04] FADD R2, R0, R0", "[B------:R-:W-:Y:S05] FADD R3, R2, R0", "MOV R0, R3",
       registers={1: [1]})
   run("[B------:R-:W-:-:S13] ISETP.EQ.AND P0, PT, R1, RZ, PT", "@P0 MOV R0, R1", registers={1: [1]})
+  run(*FENCES, "[B01----:R-:W-:-:S06] BAR.SYNC 0x0")
 
 def test_float64_has_scoreboards_on_some_chips() -> None:
   lines = ["[B------:R-:W-:-:S15] DADD R2, R4, R4", "DADD R6, R2, R2"]

@@ -54,7 +54,7 @@ class Schedule:
     """The scoreboards of a mask are free."""
     for board in range(SCOREBOARDS):
       if boards >> board & 1: self.check_taken(board)
-    if self.view & boards: self.view = 0
+    self.view &= ~boards
     self.written = {unit: taken for unit, taken in self.written.items() if not taken & boards}
     self.read = {unit: left for unit, all_taken in self.read.items() if (left := [taken for taken in all_taken if not taken & boards])}
 
@@ -92,7 +92,7 @@ class Schedule:
       self.due.pop(unit, None)
       if own is not None: self.due[unit] = self.clock, own, inst.row.pipe
       elif not uses.product: self.written[unit] = write or NEVER
-    if uses.view == MAKES: self.view = write or NEVER
+    if uses.view == MAKES: self.view |= write or NEVER
     if not uses.late: self.fetched.update((unit, self.clock) for unit, _ in uses.reads)
     else:
       for unit, _ in uses.reads: self.read.setdefault(unit, []).append(read | write or NEVER)
