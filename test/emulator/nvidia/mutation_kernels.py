@@ -18,12 +18,12 @@ HALF = dtypes.float16
 
 @functools.lru_cache(None)
 def exchanging(arch: str) -> tuple[Case, ...]:
-  """Rows that lanes share: of one warp, and of several."""
+  """Rows that lanes share: of one warp, and of several. Sums: each term matters."""
   found = []
-  for name, op, rows, columns in (("row of a warp", Ops.ADD, 2, 96), ("row of several warps", Ops.MAX, 1, 256)):
-    out, a = UOp.param(0, dtypes.float32, rows), UOp.param(1, dtypes.float32, rows * columns)
+  for name, dtype, rows, columns in (("row of a warp", dtypes.float32, 2, 96), ("row of several warps", dtypes.int32, 1, 256)):
+    out, a = UOp.param(0, dtype, rows), UOp.param(1, dtype, rows * columns)
     i, x = UOp.range(rows, 0), UOp.range(columns, 1, AxisType.REDUCE)
-    found.append(case(name, "sass", arch, UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(op, x), i))))
+    found.append(case(name, "sass", arch, UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(Ops.ADD, x), i))))
   return tuple(found)
 
 @functools.lru_cache(None)
