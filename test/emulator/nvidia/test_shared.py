@@ -51,6 +51,16 @@ def test_warps_that_write_the_same_do_not_race() -> None:
   m.store(1, 8, b"tile")
   with pytest.raises(DataRace): m.store(2, 8, b"time")
 
+def test_copies_are_done_when_they_have_been_waited_for() -> None:
+  """Who has met the warp between a copy's start and its wait does not know that it is done."""
+  m = memory()
+  m.start(0, 8, 4)
+  m.acquire(1, m.release(0))
+  m.finish(0, 8, b"copy")
+  with pytest.raises(DataRace, match="read by warp 1, and warp 0 does write there"): m.load(1, 8, 4)
+  m.acquire(1, m.release(0))
+  assert m.load(1, 8, 4) == b"copy"
+
 def test_knowledge_goes_from_one_to_the_next() -> None:
   m = memory()
   m.store(0, 0, b"a")

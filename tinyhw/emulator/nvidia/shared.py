@@ -101,6 +101,7 @@ class SharedMemory(LocalMemory):
 
   def finish(self, wave: int, address: int, data: bytes) -> None:
     super().finish(wave, address, data)
+    self.mark(wave, address, len(data), WRITE)   # it may have written until now: who knows of the start only does not know this
     self.hide(wave, address, len(data))
 
   def hide(self, warp: int, address: int, size: int) -> None:
