@@ -19,6 +19,7 @@ from tinyhw.named_tuple import NamedTuple
 
 Step = Callable[[Warp, int], None]
 SIZES = {"": 4, "64": 8, "128": 16}
+BYPASS = 16
 
 class Copy(NamedTuple):
   """Bytes on their way to an address of shared memory."""
@@ -56,7 +57,8 @@ def based_start(o: Operands) -> Step:
 
 def started(o: Operands, place: Source) -> Step:
   size = SIZES[o.word("copy")]
-  for name in ("bypass", "ltcs"): o.word(name)  # how caches are used
+  if o.word("bypass") and size != BYPASS: raise UnknownInstruction(f"LDGSTS.BYPASS of {size} bytes: it copies {BYPASS} (cp.async.cg)")
+  o.word("ltcs")  # how the second cache is used
   hints(o)
   if o.word("zfill"): raise UnknownInstruction("LDGSTS that fills with zeros has no meaning here yet")
   goal, near = o.raw("d", "u"), o.number("s")
