@@ -111,7 +111,7 @@ def main() -> None:
   except DeviceError: pass  # NULL has nothing to read
   profile.disable()
   total = time.thread_time() - start
-  print(f"{args.model}: {len(kernels)} kernels, {total:.3f} s, code {digest.hexdigest()}")
+  print(f"{args.model}: {len(kernels)} kernels, {total:.4f} s, code {digest.hexdigest()}")
   for name, seconds in sorted(clock.spent.items(), key=lambda item: -item[1]):
     if seconds >= 0.001: print(f"  {name:20} {seconds * 1e3:7.1f} ms")
   for took, size, name in sorted(kernels, reverse=True)[:args.kernels]: print(f"  {took * 1e3:7.1f} ms {size:6} bytes  {name}")

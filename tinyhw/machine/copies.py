@@ -27,6 +27,7 @@ class Copies(NamedTuple):
 def drop_copies(function: Function, copies: Copies) -> Function:
   """The function without copies that nobody needs."""
   blocks = function.blocks
+  if not any([copies.copied(inst) is not None for block in blocks for inst in block.insts]): return function
   uses = {block: forward(block, copies) for block in blocks}
   leaving = live_out(uses)
   for block in blocks:

@@ -100,6 +100,8 @@ class Operand(NamedTuple):
   early: bool = False
   shared: bool = False
 
+_READ, _WRITE, _BOTH = map(int, (Access.READ, Access.WRITE, Access.BOTH))
+
 @dataclass(eq=False)
 class Inst:
   """A row of an ISA's table. `encoding` is in the manual's notation; `pipe` names a row of the latency table; `isa` holds what else the ISA needs.
@@ -126,12 +128,12 @@ class Inst:
   early: tuple[int, ...] = field(init=False)      # those in writes that may share a register with no source
 
   def __post_init__(self) -> None:
-    registers = [(i, o) for i, o in enumerate(self.operands) if o.cls is not None]
-    self.reads = tuple(i for i, o in registers if o.access & Access.READ)
-    self.writes = tuple(i for i, o in registers if o.access & Access.WRITE)
-    self.both = tuple(i for i, o in registers if o.access == Access.BOTH)
-    self.only_reads = tuple(i for i, o in registers if o.access == Access.READ)
-    self.early = tuple(i for i in self.writes if self.operands[i].early)
+    access = {i: int(o.access) for i, o in enumerate(self.operands) if o.cls is not None}
+    self.reads = tuple([i for i, a in access.items() if a & _READ])
+    self.writes = tuple([i for i, a in access.items() if a & _WRITE])
+    self.both = tuple([i for i, a in access.items() if a == _BOTH])
+    self.only_reads = tuple([i for i, a in access.items() if a == _READ])
+    self.early = tuple([i for i in self.writes if self.operands[i].early])
 
   def __repr__(self) -> str: return f"<{self.name} {' '.join(o.name for o in self.operands)}>"
 

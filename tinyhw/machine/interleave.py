@@ -9,7 +9,7 @@ alone.
 What stays in order is told by order.Graph. Needs: SSA form. Cost: near linear in the instructions.
 """
 from __future__ import annotations
-from heapq import heappop as pop, heappush as push
+from bisect import insort
 from collections.abc import Iterator
 
 from tinyhw.machine.costs import PipeCost
@@ -113,32 +113,34 @@ class Stretch:
 
     first: the first line in the source order that has not been issued; when: the cycle from which on a line's operands are there; waiting: lines that
     lack no operand's instruction any more, by that cycle; ready: those of them whose cycle has come; far: those that are too far behind `first`.
-    A line and what orders it are one number, which is faster in a heap than a pair.
+    A line and what orders it are one number, and the lists are sorted, the next one last: numbers are stored negated.
     """
     lines, way, latency, count = self.lines, self.way, self.latency, len(self.lines)
     lacking, when, done = list(self.needed), [0] * count, [False] * count
-    ready: list[int] = []      # -way * count + line: may be next
-    waiting = [i for i, n in enumerate(lacking) if not n]  # when * count + line
-    far: list[int] = []        # beyond the window
+    ready: list[int] = []      # way * count - line: may be next
+    waiting = sorted([-i for i, n in enumerate(lacking) if not n])  # -(when * count + line)
+    far: list[int] = []        # -line, beyond the window
     order: list[Line] = []
     now = first = 0
     while len(order) < count:
-      while far and far[0] < first + window: push(waiting, when[far[0]] * count + pop(far))
-      while waiting and waiting[0] < (now + 1) * count:
-        i = pop(waiting) % count
-        if i < first + window: push(ready, i - way[i] * count)
-        else: push(far, i)
+      while far and -far[-1] < first + window:
+        i = -far.pop()
+        insort(waiting, -(when[i] * count + i))
+      while waiting and -waiting[-1] < (now + 1) * count:
+        i = -waiting.pop() % count
+        if i < first + window: insort(ready, way[i] * count - i)
+        else: insort(far, -i)
       if not ready:
-        now = waiting[0] // count
+        now = -waiting[-1] // count
         continue
-      i = pop(ready) % count
+      i = -ready.pop() % count
       order.append(lines[i])
       done[i] = True
       while first < count and done[first]: first += 1
       for user in self.users[i]:
         when[user] = max(when[user], now + latency[i])
         lacking[user] -= 1
-        if not lacking[user]: push(waiting, when[user] * count + user)
+        if not lacking[user]: insort(waiting, -(when[user] * count + user))
       now += self.slots[i]
     return order
 

@@ -50,6 +50,10 @@ class Selection(Structure):
     """PARAM and DEFINE_VAR: an argument of the launch."""
     raise NotImplementedError
 
+  def parameter(self, u: UOp) -> None:
+    """PARAM: the beginning of a buffer."""
+    self.values[u] = self.define(u)
+
   def lane_or_block(self, u: UOp) -> Reg:
     """A RANGE of the hardware: the number of the block in the grid, or that of the lane in its block."""
     raise NotImplementedError
@@ -227,13 +231,13 @@ class Selection(Structure):
 
 _OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.PANEL, Ops.BOX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
 _VALUES: dict[Ops, Callable[[Selection, UOp], Reg]] = {
-  Ops.PARAM: lambda s, u: s.define(u), Ops.DEFINE_VAR: lambda s, u: s.define(u), Ops.LOAD: lambda s, u: s.load(u),
+  Ops.DEFINE_VAR: lambda s, u: s.define(u), Ops.LOAD: lambda s, u: s.load(u),
   Ops.MMA: lambda s, u: s.multiply(u), Ops.FRAGMENT: lambda s, u: s.fragment(u),
   Ops.EXCHANGE: lambda s, u: s.exchange(u),
   Ops.ACC: lambda s, u: s.variable_value(u, u.src[0]),
 }
 _STATEMENTS: dict[Ops, Callable[[Selection, UOp], None]] = {
-  Ops.GEP: Selection.take, Ops.RANGE: Selection.open, Ops.END: Selection.close, Ops.IF: Selection.condition,
+  Ops.PARAM: lambda s, u: s.parameter(u), Ops.GEP: Selection.take, Ops.RANGE: Selection.open, Ops.END: Selection.close, Ops.IF: Selection.condition,
   Ops.ENDIF: Selection.end_condition, Ops.ASSIGN_ACC: Selection.assign, Ops.STORE: lambda s, u: s.store(u), Ops.BARRIER: lambda s, u: s.barrier(u),
   Ops.FETCH: lambda s, u: s.fetch(u), Ops.COMMIT: lambda s, u: s.commit(u), Ops.WAIT: lambda s, u: s.wait(u),
   Ops.SIGNALS: lambda s, u: s.signals(u),

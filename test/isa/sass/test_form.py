@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.errors import EncodeError
-from tinyhw.isa.sass.form import Generation, layout, ranges, width_of
+from tinyhw.isa.sass.form import Generation, bracketed, layout, ranges, width_of
 
 def test_generations() -> None:
   assert [(g.name, g.wide, g.split) for g in map(Generation, ("sm_86", "sm_90a", "sm_120"))] == [
@@ -24,3 +24,9 @@ def test_a_field_in_two_places() -> None:
 
 def test_fields_do_not_overlap() -> None:
   with pytest.raises(AssertionError): layout({"a": (ranges("16-23"), False), "b": (ranges("20-27"), False)}, {})
+
+@pytest.mark.parametrize("text, found, rest", [
+  ("desc[UR4][R2.64+0x10]", [("desc", "UR4"), ("", "R2.64+0x10")], ""), ("gdesc[UR4].tnspB", [("gdesc", "UR4")], ".tnspB"),
+  ("c[0x0][0x14]", [("c", "0x0"), ("", "0x14")], ""), ("R1", [], "R1"), ("[R1", [], "[R1"), ("]a[", [], "]a["), ("-x[R1]|", [("x", "R1")], "-|"),
+  ("", [], ""), ("[[R1]]", [("", "[R1")], "]")])
+def test_brackets(text: str, found: list[tuple[str, str]], rest: str) -> None: assert bracketed(text) == (found, rest)

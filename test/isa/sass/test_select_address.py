@@ -36,6 +36,13 @@ def test_buffers_share_an_offset() -> None:
   (register,) = {offset.partition(".")[0] for offset in offsets}
   assert offsets == {f"{register}.U32+UR{k}" for k in (0, 2, 4)}
 
+def test_only_addresses_that_lanes_have_are_loaded_into_their_registers() -> None:
+  assert not any(line.startswith("LDC") for line in texts(sums(2)))
+  with Context(NV_BASES=0):
+    found = texts(sums(2))
+    slots = [line.partition(", ")[2] for line in found if line.startswith("LDC.64")]
+    assert sorted(slots) == ["c[0x0][0x210]", "c[0x0][0x218]", "c[0x0][0x220]"]
+
 @pytest.mark.parametrize("arch", ARCHS)
 def test_more_buffers_than_uniform_registers(arch: str) -> None:
   kernel = sums(len(PAIRS) + 3)

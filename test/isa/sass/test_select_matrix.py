@@ -47,6 +47,12 @@ def test_products(dtype: object, arch: str) -> None:
   assert "HMMA.16816" in names and "LDSM" in names and "LDS" not in names
   check(kernel, arch)
 
+def test_sums_begin_as_zeros_that_are_made_where_they_are() -> None:
+  program = lower(optimize(product(512, 512, 64, HALF, HALF), capabilities("sm_80")), capabilities("sm_80"), "product")
+  names = [inst.row.name for _, inst, _ in assemble(program, "sm_80")[2]]
+  sums = sum(u.op is Ops.ACC for u in program.uops)
+  assert sums > 1 and sum(name.startswith("IMAD.WIDE") for name in names) == 2 * sums and names.count("MOV") < sums
+
 FP8 = dtypes.fp8e4m3
 WIDENED = [(FP8, FP8), (dtypes.fp8e5m2, FP8), (dtypes.int8, HALF), (dtypes.fp8e5m2, dtypes.bfloat16)]
 

@@ -137,6 +137,21 @@ class Token(NamedTuple):
 
   def parts(self) -> list[Part]: return [part for _, parts in self.groups for part in parts]
 
+def bracketed(text: str) -> tuple[list[tuple[str, str]], str]:
+  """What stands in brackets, each with the small letters before them, and the rest of the text: "desc[UR4][R2.64].x" is desc UR4, R2.64 and .x."""
+  found: list[tuple[str, str]] = []
+  rest = ""
+  while "[" in text:
+    before, _, behind = text.partition("[")
+    inside, closing, left = behind.partition("]")
+    if not closing: break
+    prefix = before[len(before.rstrip(SMALL)):]
+    found.append((prefix, inside))
+    rest, text = rest + before[:len(before) - len(prefix)], left
+  return found, rest + text
+
+SMALL = "abcdefghijklmnopqrstuvwxyz"
+
 def mnemonic_of(key: str) -> str:
   """The first word of the text, of a row's key or a line's name."""
   return key.partition("/")[0].partition(".")[0]

@@ -1,20 +1,17 @@
 """The text of single operands: registers with signs and suffixes, immediates, constants, addresses in brackets."""
 from __future__ import annotations
-import re
 from typing import Any
 
 from tinyhw.errors import ParseError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.encode import BYTES, units_of
-from tinyhw.isa.sass.form import Form, Part, Spec, Token, width_of
+from tinyhw.isa.sass.form import Form, Part, Spec, Token, bracketed, width_of
 from tinyhw.isa.sass.immediates import parse_float, parse_signed, parse_unsigned, show_float, show_signed
 from tinyhw.isa.sass.special import parse_special, show_special
 from tinyhw.machine.inst import Reg
 from tinyhw.machine.text import none_missing, parse_integer
 
-BRACKETS = re.compile(r"([a-z]*)\[([^\]]*)\]")
-NAME = re.compile(r"(U?R(?:\d+|Z)|U?P(?:[0-6]|T)|B\d+)((?:\.\w+)*)$")
 BOARDS = 6
 LETTERS = {"sb": "SB", "gsb": "gsb", "gsb0": "gsb"}  # before the number of a scoreboard or group
 INNER = "h1"  # the suffix that stands between the bars of an absolute value
@@ -114,12 +111,12 @@ def parse_token(form: Form, token: Token, text: str, values: dict[str, Any], pc:
   if not token.brackets: return parse_part(form, token.parts()[0], text, values, pc)
   signed = next((part for part in token.parts() if part.sign or part.absolute), None)
   if signed is not None: text = take_signs(signed, text, values)
-  found = BRACKETS.findall(text)
   for name, word in token.flags:
     if text.endswith("." + word): text, values[name] = text[:-len(word) - 1], 1
     elif f"].{word}." in text: text, values[name] = text.replace(f".{word}", ""), 1
+  found, rest = bracketed(text)
   wanted = [prefix if i == 0 or prefix != "c" else "" for i, (prefix, _) in enumerate(token.groups)]
-  if [prefix for prefix, _ in found] != wanted or BRACKETS.sub("", text):
+  if [prefix for prefix, _ in found] != wanted or rest:
     raise ParseError(f"{''.join(f'{prefix}[..]' for prefix in wanted)} is expected, got {text}")
   reuse = 0
   for (_, inside), (_, parts) in zip(found, token.groups): reuse |= parse_sum(form, inside, parts, values, pc, signed is not None)
@@ -147,11 +144,10 @@ def parse_part(form: Form, part: Part, text: str, values: dict[str, Any], pc: in
     if body != text and not part.sign: raise ParseError(f"operand {part.name} takes no sign, got {text}")
     values[part.name] = parse_number(form, spec, body, values, pc)
     return 0
-  found = NAME.match(body)
-  if found is None: raise ParseError(not_a_register(part.name, spec, text))
-  kind, index = named(found[1], form, spec)
+  name, *words = body.split(".")
+  if name not in regs.NAMES and not name.lstrip("URB").isdigit() or "" in words: raise ParseError(not_a_register(part.name, spec, text))
+  kind, index = named(name, form, spec)
   if kind != spec.kind: raise ParseError(f"operand {part.name} wants a {spec.kind} register, got {text}")
-  words = [word for word in found[2].split(".") if word]
   reuse = 0
   if "reuse" in words:
     if spec.reuse < 0: raise ParseError(f"operand {part.name} cannot stay in the reuse cache, got {text}")

@@ -65,9 +65,11 @@ class Selector(Copies):
     return regs.R[2] if u.dtype.itemsize == 8 else regs.R[1]
 
   def define(self, u: UOp) -> Reg:
-    """PARAM and DEFINE_VAR: a slot of 8 bytes in constant memory."""
-    units = 2 if u.op is Ops.PARAM or u.dtype.itemsize == 8 else 1
+    """DEFINE_VAR: a slot of 8 bytes in constant memory."""
+    units = 2 if u.dtype.itemsize == 8 else 1
     return self.op(regs.R[units], f"argument_b{32 * units}", self.slots[u])
+
+  def parameter(self, u: UOp) -> None: """PARAM: `begin` loads what accesses have asked for."""
 
   def exchange(self, u: UOp) -> Reg:
     """By SHFL. Words and pairs of them; a predicate goes as a number."""
@@ -141,7 +143,7 @@ class Selector(Copies):
     self.begin()
 
   def variable_value(self, variable: UOp, u: UOp) -> Reg:
-    if variable.dtype.count > 1: return self.whole(self.group(u))
+    if variable.dtype.count > 1: return self.filled(u.dtype, u.arg) if u.op is Ops.CONST else self.whole(self.group(u))
     value = self.value(u)
     if isinstance(value, Reg): return self.whole(value)
     if variable.dtype is dtypes.bool: return self.op(regs.P, "p_set" if value else "p_clear")

@@ -17,7 +17,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.abi import Abi
 from tinyhw.isa.sass.select_packed import Packed
 from tinyhw.isa.sass.select_part import FULL
-from tinyhw.machine.inst import Access, Effect, Inst, Reg
+from tinyhw.machine.inst import Access, Effect, Inst, MInst, Reg
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.selection import constant_part, short_buffer, short_index
 from tinyhw.named_tuple import NamedTuple
@@ -67,7 +67,7 @@ class Addresses(Packed):
   def wide_place(self, index: UOp, reach: int) -> Place:
     """An address of 64 bits in each lane."""
     buffer, i = index.src
-    size, address = buffer.dtype.itemsize, self.values[buffer]
+    size, address = buffer.dtype.itemsize, self.address_of(buffer)
     more, rest = constant_part(i)
     if not -FARTHEST <= more * size < FARTHEST: more, rest = 0, i
     if rest is not None:
@@ -81,12 +81,25 @@ class Addresses(Packed):
     if buffer not in self.bases and self.pairs: self.bases[buffer] = self.pairs.pop(0)
     return self.bases.get(buffer)
 
+  def address_of(self, buffer: UOp) -> Reg:
+    """The beginning of a buffer in registers of a lane."""
+    if buffer not in self.values: self.values[buffer] = self.new(regs.R[2])
+    return self.values[buffer]
+
   def begin(self) -> None:
-    """What the kernel begins with: its bases. They stay where they are: nobody else sees who reads uniform registers."""
-    if not self.bases: return
-    inst = self.instruction(beginnings(tuple(self.bases.values())), *[self.slots[buffer] for buffer in self.bases])
-    inst.row = first_of_all(inst.row)
-    self.order[0].insts.insert(0, inst)
+    """What the kernel begins with: beginnings of buffers. Bases stay where they are: nobody else sees who reads uniform registers."""
+    first = [self.argument(self.values[buffer], buffer) for buffer in self.slots if buffer.op is Ops.PARAM and buffer in self.values]
+    if self.bases:
+      inst = self.instruction(beginnings(tuple(self.bases.values())), *[self.slots[buffer] for buffer in self.bases])
+      inst.row = first_of_all(inst.row)
+      first.insert(0, inst)
+    self.order[0].insts[:0] = first
+
+  def argument(self, result: Reg, buffer: UOp) -> MInst:
+    """The load of a buffer's beginning."""
+    inst = self.instruction("argument_b64", result, self.slots[buffer])
+    inst.origin = buffer
+    return inst
 
   def shared_place(self, index: UOp) -> tuple[Reg, int]:
     """An address in the block's memory, and bytes to add to it."""

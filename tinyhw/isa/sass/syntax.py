@@ -5,6 +5,7 @@ decode to it. Targets of branches are addresses, so both take the address of the
 disassembler's, text for sm_8x has the memory descriptor of an instruction that has one (`desc[UR4][R2.64]`).
 """
 from __future__ import annotations
+import functools
 import operator
 from typing import Any
 
@@ -164,14 +165,19 @@ def take_words(form: Form, names: list[str], given: list[str], values: dict[str,
     return given[:len(wanted)] == wanted and take_words(form, rest, given[len(wanted):], values)
   enumeration = form.specs[form.index[name]].enumeration
   assert enumeration is not None, f"{form.key}: {name} is no modifier"
-  choices = [(word.split("."), value) for value, word in enumerate(enumeration.words) if word not in ("", "?")]
-  for wanted, value in sorted(choices, key=lambda choice: -len(choice[0])):
+  for wanted, value in choices_of(enumeration.words) if given else ():
     if given[:len(wanted)] == wanted and take_words(form, rest, given[len(wanted):], values):
       values[name] = value
       return True
   if enumeration.implied < 0: return False
   values[name] = enumeration.implied
   return take_words(form, rest, given, values)
+
+@functools.lru_cache(maxsize=None)
+def choices_of(words: tuple[str, ...]) -> list[tuple[list[str], int]]:
+  """The words of a modifier with their values, those of most parts first."""
+  choices = [(word.split("."), value) for value, word in enumerate(words) if word not in ("", "?")]
+  return sorted(choices, key=lambda choice: -len(choice[0]))
 
 class Matching:
   """Gives the operands of a text to those of a row, of which some may be left out. depth, error: where it failed last, and why."""

@@ -34,13 +34,12 @@ reads (one tells when sources have been read); alias (alias.py); plain; makes_vi
 """
 from __future__ import annotations
 import functools
-import re
 from typing import Any
 from collections.abc import Iterator, Sequence
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.sass import regs, rows_control, rows_float, rows_integer, rows_matrix, rows_memory, rows_uniform
-from tinyhw.isa.sass.form import NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, mnemonic_of, ranges
+from tinyhw.isa.sass.form import NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, bracketed, mnemonic_of, ranges
 from tinyhw.isa.sass.modifiers import ENUMERATIONS, Enumeration
 from tinyhw.machine.inst import Access, Effect, Inst, MInst, Operand
 from tinyhw.named_tuple import NamedTuple
@@ -68,7 +67,6 @@ SLOTS = {
 FORMS = ("RR", "RR", "RI", "RC", "IR", "CR", "UR", "RU")  # what b and c are, by bits 9 to 11 of the opcode
 TYPES = ("f32", "f64", "half", "s32", "u32")
 EFFECTS = {"load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END, "barrier": Effect.BARRIER, "call": Effect.CALL}
-GROUP = re.compile(r"([a-z]*)\[([^\]]*)\]")
 ACCESS = {"=": Access.WRITE, "+": Access.BOTH, "": Access.READ}
 
 @functools.lru_cache(maxsize=None)
@@ -119,7 +117,7 @@ def entries() -> dict[str, list[Entry]]:
 def line_of(entry: Entry, generation: Generation) -> Line | None:
   """A line as it is in a generation; None if it has no opcode there."""
   text, section = entry
-  name, opcodes, operands, modifiers, properties = (*[column.strip() for column in text.split("  ") if column.strip()], "", "", "")[:5]
+  name, opcodes, operands, modifiers, properties = (*[column.strip() for column in text.split("  ") if column not in ("", " ")], "", "", "")[:5]
   name, _, group = name.partition("%")
   if not generation.has(group): return None
   codes = tuple(code for word in limited(opcodes, generation) for code in opcodes_of(word, generation))
@@ -248,8 +246,7 @@ class Maker:
     optional = word[0] == "?"
     if word.isupper(): return [Token((), literal=word)]
     if "[" in word:
-      found = GROUP.findall(word)
-      rest = GROUP.sub("", word.lstrip("?"))
+      found, rest = bracketed(word.lstrip("?"))
       first = len(self.specs)
       groups = tuple((prefix, tuple(self.part(piece) for piece in inside.split("+"))) for prefix, inside in found)
       self.specs[first:] = [spec._replace(reuse=-1) for spec in self.specs[first:]]
@@ -296,21 +293,9 @@ class Maker:
 
   def spec(self, name: str, slot: Slot, found: dict[str, str]) -> Spec:
     """The field of a slot."""
-    kind, at = slot.kind.lstrip("~"), slot.at
-    if kind not in regs.KINDS: return Spec(name, kind, ranges(at), ACCESS[found["access"]], NO_GROUP if kind == "gsb" else 0)
-    if kind == "UR" and self.generation.wide and not found["bits"]:
-      low = int(at.partition("-")[0])
-      at = f"{low}-{low + 7}"
-    group = regs.KINDS[kind]
-    units: int | str = 2 if self.type == "f64" and kind in ("R", "UR") else 1
-    size = found["type"]
-    if size and size in ENUMERATIONS: units = size
-    elif size and size.isdecimal(): units = int(size)
-    sizes = sorted(set(ENUMERATIONS[units].units)) if isinstance(units, str) else [units]
-    none = regs.reg(group[1], regs.TRUE if kind in ("P", "UP") else regs.ZERO if kind != "B" else 0)
-    reuse = self.reuse(name, slot) if kind == "R" else -1
-    classes = tuple(group[n] for n in sizes)
-    return Spec(name, kind, ranges(at), ACCESS[found["access"]], none, classes, units, reuse=reuse, inverse=slot.kind[0] == "~")
+    reuse = self.reuse(name, slot) if slot.kind == "R" else -1
+    wide = self.generation.wide and not found["bits"]
+    return spec_of(name, slot, found["access"], found["type"], 2 if self.type == "f64" else 1, wide, reuse)
 
   def reuse(self, name: str, slot: Slot) -> int:
     """The bit of a source in the reuse cache: of the operand, wherever its form has it. The second of two is c where there are forms 2, 3 or 7."""
@@ -352,6 +337,23 @@ class Maker:
       return name
     if at: self.constants[ranges(at)] = int(value or "1", 0)
     return f"={name}" if name else ""
+
+@functools.lru_cache(maxsize=None)
+def spec_of(name: str, slot: Slot, access: str, size: str, units: int | str, wide: bool, reuse: int) -> Spec:
+  """The field of a slot, which many rows have. size: registers of a group, or the modifier that tells it; units: those where nothing is said.
+  wide: a uniform register's field has eight bits."""
+  kind, at = slot.kind.lstrip("~"), slot.at
+  if kind not in regs.KINDS: return Spec(name, kind, ranges(at), ACCESS[access], NO_GROUP if kind == "gsb" else 0)
+  if kind == "UR" and wide:
+    low = int(at.partition("-")[0])
+    at = f"{low}-{low + 7}"
+  group = regs.KINDS[kind]
+  if kind not in ("R", "UR"): units = 1
+  if size and size in ENUMERATIONS: units = size
+  elif size and size.isdecimal(): units = int(size)
+  sizes = sorted(set(ENUMERATIONS[units].units)) if isinstance(units, str) else [units]
+  none = regs.reg(group[1], regs.TRUE if kind in ("P", "UP") else regs.ZERO if kind != "B" else 0)
+  return Spec(name, kind, ranges(at), ACCESS[access], none, tuple(group[n] for n in sizes), units, reuse=reuse, inverse=slot.kind[0] == "~")
 
 def machine_operand(spec: Spec) -> Operand:
   """The operand as machine code shared by all ISAs sees it."""

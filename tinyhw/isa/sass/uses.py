@@ -45,24 +45,34 @@ def reads_from(cls: RegClass, index: int, guard: bool) -> tuple[tuple[Unit, bool
   """The same with whether it decides what is executed."""
   return tuple((unit, guard) for unit in units_from(cls, index))
 
+class Roles(NamedTuple):
+  """The operands of a row that may be registers: positions of those that are read, each with whether it decides what is executed, and of those that
+  are written. uses: of an instruction without registers."""
+  reads: tuple[tuple[int, bool], ...]
+  writes: tuple[int, ...]
+  uses: Uses
+
 @functools.lru_cache(maxsize=None)
-def roles_of(row: Inst) -> tuple[tuple[tuple[int, Access, bool], ...], Uses]:
-  """Of each operand that may be a register its position, what is done with it, and whether it decides what is executed; Uses without registers."""
-  roles = tuple((i, o.access, o.name == "guard" or row.pipe in ALWAYS_GUARD) for i, o in enumerate(row.operands))
-  if row.encoding is BRANCH: return roles, Uses((), (), False, False)
-  form: Form = row.isa
-  roles = tuple([role for role, spec in zip(roles, form.specs) if spec.register])
+def roles_of(row: Inst) -> Roles:
+  """What the operands of a row are."""
+  guards = [o.name == "guard" or row.pipe in ALWAYS_GUARD for o in row.operands]
+  form: Form | None = None if row.encoding is BRANCH else row.isa
+  registers = [i for i in range(len(guards)) if form is None or form.specs[i].register]
+  reads = tuple([(i, guards[i]) for i in registers if row.operands[i].access & Access.READ])
+  writes = tuple([i for i in registers if row.operands[i].access & Access.WRITE])
+  if form is None: return Roles(reads, writes, Uses((), (), False, False))
   view = next((word for word in (MAKES, WANTS) if word in form.properties), "")
-  return roles, Uses((), (), form.result == "board", form.sources == "board", row.pipe == PRODUCTS, view)
+  return Roles(reads, writes, Uses((), (), form.result == "board", form.sources == "board", row.pipe == PRODUCTS, view))
 
 def uses_of(inst: MInst) -> Uses:
   """What a physical instruction uses."""
+  operands, (reading, writing, common) = inst.operands, roles_of(inst.row)
   reads: list[tuple[Unit, bool]] = []
   writes: list[Unit] = []
-  roles, common = roles_of(inst.row)
-  for i, access, guard in roles:
-    value = inst.operands[i]
-    if value.__class__ is not Reg: continue
-    if access & Access.READ: reads += reads_from(value.cls, value.index, guard)
-    if access & Access.WRITE: writes += units_from(value.cls, value.index)
+  for i, guard in reading:
+    value = operands[i]
+    if value.__class__ is Reg: reads += reads_from(value.cls, value.index, guard)
+  for i in writing:
+    value = operands[i]
+    if value.__class__ is Reg: writes += units_from(value.cls, value.index)
   return Uses(tuple(reads), tuple(writes), common.board and bool(writes), *common[3:])
