@@ -12,6 +12,7 @@ from tinyhw.errors import TinyError
   ({"qmd_major_version": 3}, r"version \(3, 0\) is not this GPU's"), ({"qmd_type": 0}, "type 0 is no grid of blocks"),
   ({"sass_version": 0x80}, "code of version 0x80"), ({"api_visible_call_limit": 0}, "API_VISIBLE_CALL_LIMIT"), ({"grid_height": 0}, "one dimension"),
   ({"cta_thread_dimension0": 0}, "blocks of 0 lanes"), ({"cta_thread_dimension0": 1024, "register_count": 128}, "never starts"),
+  ({"cta_thread_dimension0": 288, "register_count": 176}, "9 warps with 176 registers never starts: there are 16384 for every fourth"),
   ({"register_count": 0}, "never starts"), ({"constant_buffer_valid[0]": 0}, "constant buffer 0 is not valid"),
   ({"constant_buffer_invalidate[0]": 0}, "a kernel may see old arguments"), ({"target_sm_config_shared_mem_size": 1}, "splits of the cache"),
   ({"min_sm_config_shared_mem_size": 1, "target_sm_config_shared_mem_size": 1, "shared_memory_size": 8192}, "a block wants 8192 bytes"),

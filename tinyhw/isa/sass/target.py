@@ -6,7 +6,7 @@ from typing import Any
 from tinyhw.codegen.program import Program
 from tinyhw.isa.sass import branch, frame, regs, wide
 from tinyhw.isa.sass.abi import ABI
-from tinyhw.isa.sass.capabilities import UNIT_REGISTERS, capabilities, generation_of
+from tinyhw.isa.sass.capabilities import capabilities, generation_of
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.copies import drop_copies
 from tinyhw.isa.sass.emit import encode_function
@@ -18,7 +18,7 @@ from tinyhw.isa.sass.select import select
 from tinyhw.isa.sass.select_part import COPY
 from tinyhw.isa.sass.table import table
 from tinyhw.isa.sass.tensor_map import descriptors
-from tinyhw.isa.sass.units import FILE, STEPS, WARP
+from tinyhw.isa.sass.units import FILE, PARTITIONS, STEPS, WARP
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Function, MInst, Reg
 from tinyhw.machine.interleave import interleave
@@ -59,9 +59,10 @@ class Moves:
     return self.made(frame.reloaded(value.cls.units, slot, self.frame), value)
 
 def registers_for(lanes: int) -> int:
-  """How many registers a lane may have in a block of so many lanes: those of an SM must do, which it gives out by eights, two of them for itself.
-  One is left for the stack frame."""
-  return min(len(ALLOCATABLE["R"]), UNIT_REGISTERS // lanes // FILE.granule * FILE.granule - FILE.extra - 1)
+  """How many registers a lane may have in a block of so many lanes: those of each sub-partition must do for its share of the warps. It gives them out
+  by eights, two of them for the hardware itself. One is left for the stack frame."""
+  warps = -(-lanes // (WARP * PARTITIONS))   # of a sub-partition
+  return min(len(ALLOCATABLE["R"]), FILE.registers // warps // FILE.granule * FILE.granule - FILE.extra - 1)
 
 def has_groups(arch: str) -> bool:
   """Whether there are products of four warps."""
