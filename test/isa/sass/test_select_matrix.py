@@ -48,7 +48,7 @@ def test_products(dtype: object, arch: str) -> None:
   check(kernel, arch)
 
 def test_sums_begin_as_zeros_that_are_made_where_they_are() -> None:
-  program = lower(optimize(product(512, 512, 64, HALF, HALF), capabilities("sm_80")), capabilities("sm_80"), "product")
+  program = lower(optimize(product(512, 512, 256, HALF, dtypes.float32), capabilities("sm_80")), capabilities("sm_80"), "product")
   names = [inst.row.name for _, inst, _ in assemble(program, "sm_80")[2]]
   sums = sum(u.op is Ops.ACC for u in program.uops)
   assert sums > 1 and sum(name.startswith("IMAD.WIDE") for name in names) == 2 * sums and names.count("MOV") < sums
