@@ -6,7 +6,7 @@ import pytest
 
 from test.codegen.kernels import axis, count
 from test.codegen.test_matrix import APART, matmul
-from test.codegen.test_workgroup import LANES, run
+from test.codegen.test_workgroup import F32, LANES, run
 from tinyhw.codegen.linearize import AHEAD_BYTES
 from tinyhw.codegen.matrix_local import Pieces, distance_along, packed_place, pieces_of, reads_apart
 from tinyhw.codegen.matrix_sides import Side, Tile
@@ -58,3 +58,13 @@ def test_factors_are_loaded_some_steps_ahead() -> None:
   program = run(matmul(4, 32, 8), replace(LANES, threads=64))
   kinds = [u.op for u in program.uops if u.op is Ops.MMA or u.op is Ops.LOAD and u.src[0].src[0].op is Ops.DEFINE_LOCAL]
   assert AHEAD_BYTES == 96 and kinds == [Ops.LOAD] * 8 + [Ops.MMA, Ops.LOAD, Ops.LOAD] * 4 + [Ops.MMA] * 4
+
+def test_loads_with_one_gate_stand_together() -> None:
+  """A gate is known for a short time then: predicates are few. Lanes have 4 steps at 4 places, whose gates are of the steps."""
+  out, a, w = UOp.param(0, F32, 64), UOp.param(1, F32, 256), UOp.param(2, F32, 256)
+  i, j, k = axis(8, 0), axis(8, 1), axis(16, 2, "REDUCE")
+  left = a.index(i // 2 * 32 + i % 2 * 3 + k * 7 % 16).load(k % 4 + i % 2 > 0)
+  program = run(UOp.sink(out.index(i * 8 + j).store((left * w.index(k * 8 + j).load()).reduce(Ops.ADD, k), i, j)))
+  gates = [u.src[1] for u in program.uops if u.op is Ops.LOAD and len(u.src) > 1]
+  changes = sum(one is not other for one, other in zip(gates, gates[1:]))
+  assert len(gates) > len(set(gates)) and changes == len(set(gates)) - 1

@@ -7,10 +7,11 @@ import pytest
 from test.codegen.kernels import EVERYTHING, axis, compare, data_for, softmax
 from tinyhw.codegen.grid import flatten_grid
 from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.matrix_tile import SINGLE_BYTES
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.tiling import Opt, OptOps
-from tinyhw.codegen.workgroup import copied_along, lanes_along
+from tinyhw.codegen.workgroup import copied_along, lanes_along, register_bytes
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
@@ -198,6 +199,17 @@ def test_what_can_be_copied_in_whole_pieces() -> None:
   gated = UOp(Ops.LOAD, dtypes.float16, (a.index(i), i < 60, UOp.const(dtypes.float16, 0)))
   assert copied_along(gated) is None and copied_along(a.index(i).load() + UOp.const(dtypes.float16, 1)) is None
   assert copied_along(a.index(axis(60, 2)).load()) is None, "the last tile would begin where no piece does"
+
+def test_registers_of_elements_that_are_loaded_alone() -> None:
+  """An element has its own place where memory has no pieces that are certain and divisions find it, and beside such a factor its own gate."""
+  a, i, j, k = UOp.param(1, dtypes.float16, 1 << 14), axis(64, 0), axis(64, 1), axis(64, 2)
+  plain, digits = a.index(j * 64 + k).load(), k // 16 * 1000 + i * 64
+  def taken(factor: UOp, other: UOp = plain) -> tuple[int, int]: return register_bytes((factor, other), (i, j), k)
+  even = [a.index(at).load() for at in (i * 64 + k, i * 65 + k, digits + k % 16, k * 64 + i // 12 * 196 + i % 12)]
+  odd = [a.index(digits + k % 16 + 1).load(), a.index(digits + k % 16).load(i + k % 16 < 60)]
+  gated = a.index(j * 65 + k).load(k < 63)
+  assert {taken(x) for x in even} == {(2, 2)} and taken(even[0], gated) == (2, 2)
+  assert {taken(x) for x in odd} == {(SINGLE_BYTES, 2)} and taken(odd[0], gated) == (SINGLE_BYTES, SINGLE_BYTES)
 
 @pytest.mark.parametrize("columns, exchanges, lanes", [(32, True, 8), (32, False, 32), (24, True, 8), (64, True, 32)])
 def test_lanes_that_exchange_share_a_short_row_in_one_wave(columns: int, exchanges: bool, lanes: int) -> None:

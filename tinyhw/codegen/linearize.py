@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tinyhw import trace
+from tinyhw.codegen.access import gate_of
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
@@ -209,8 +210,7 @@ class Linearizer:
         value = self.emit(block, terms[k])
         block.uops.append(UOp(Ops.ASSIGN_ACC, variable.dtype, (variable, value)))
     stores = [s.node for s in statements if s.node.op is Ops.STORE]
-    for statement in statements:
-      if self.lanes and statement.fills: self._load_first(block, statement.node)
+    if self.lanes: self._load_first(block, [s.node for s in statements if s.fills])
     if self.in_place:
       for s in stores:
         for value in values_of(s): self.emit(block, value)
@@ -219,15 +219,19 @@ class Linearizer:
       if self.inherit is not None: self.inherit(new, s)
       block.uops.append(new)
 
-  def _load_first(self, block: Block, fill: UOp) -> None:
-    """Emit the loads of what fills local memory: all are under way before the first one is waited for."""
-    stack, seen = [fill.src[1]], {fill.src[1]}
+  def _load_first(self, block: Block, fills: list[UOp]) -> None:
+    """Emit the loads of what fills local memory: all are under way before the first one is waited for. Those with one gate stand together, so that
+    few gates are known at a time."""
+    stack, seen = [fill.src[1] for fill in reversed(fills)], {fill.src[1] for fill in fills}
+    loads: dict[UOp | None, list[UOp]] = {}
     while stack:
       u = stack.pop()
-      if u.op is Ops.LOAD: self.emit(block, u)
+      if u.op is Ops.LOAD: loads.setdefault(gate_of(u), []).append(u)
       elif u.op is not Ops.REDUCE:
         stack += [s for s in reversed(u.src) if s not in seen]
         seen.update(u.src)
+    for together in loads.values():
+      for u in together: self.emit(block, u)
 
   def home(self, block: Block, node: UOp) -> Block:
     """The innermost open loop that node depends on."""

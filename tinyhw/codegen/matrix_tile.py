@@ -29,7 +29,7 @@ BARRIER_BYTES = 4096       # what waiting for staged values costs a wave
 SINGLE_BYTES = 12          # of a lane's registers that an element takes that is loaded alone: its place and its gate are its own, too
 OTHER_REGISTERS = 28       # of a lane that hold neither factors nor sums: addresses, what is being computed
 
-Single = tuple[bool, bool]
+Loaded = tuple[int, int] | None   # bytes of a lane's registers for an element of the rows' and of the columns' factor; None: those that it has
 
 class Shape(NamedTuple):
   """Waves of a workgroup, matrices of a wave, steps of a staging."""
@@ -49,15 +49,15 @@ class Choice(NamedTuple):
   boxed: bool = False
 
 def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities, exact: bool = False,
-         boxed: bool = False, single: Single = (False, False)) -> Choice | None:
+         boxed: bool = False, loaded: Loaded = None) -> Choice | None:
   """The best shape for ranges of rows, columns and the sum, as Opts. others: how many such products the kernel computes.
 
   exact: nothing may be computed twice, as the kernel reads what it overwrites; there is no choice then where no shape divides the sizes.
-  boxed: factors are copied as boxes. single: of the rows' and the columns' factor, whether lanes load one element at a time.
+  boxed: factors are copied as boxes. loaded: see Loaded.
   """
   sizes = size_of(m), size_of(n), size_of(k)
   counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.panels else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
-  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed, single)]
+  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed, loaded)]
   if exact: fitting = [s for s in fitting if sizes[0] % s.rows(matrix) == sizes[1] % s.columns(matrix) == 0]
   if not fitting and (exact or matrix.panels): return None
   def cost_of(s: Shape) -> float: return (panels_cost if matrix.panels else cost)(s, sizes, others, matrix, capabilities)
@@ -81,13 +81,13 @@ def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabil
   return opts if read(1) <= read(0) else (*[o for o in opts if o not in last], *reversed(last))
 
 def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool = False,
-         single: Single = (False, False)) -> bool:
+         loaded: Loaded = None) -> bool:
   """No larger than the product, and within registers and local memory."""
   m, n, k = sizes
   if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities, boxed)
   if s.tall == 8 and s.tall * matrix.m > MOST_OF_EIGHT or s.broad == 8 and s.broad * matrix.n > MOST_OF_EIGHT: return False
   if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps: return False
-  if registers(s, matrix, single) > capabilities.vector_registers and s[2:4] != (1, 1): return False
+  if registers(s, matrix, loaded) > capabilities.vector_registers and s[2:4] != (1, 1): return False
   size = staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize
   if not capabilities.copies: return WORKGROUPS * size <= capabilities.local_bytes
   return max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes and turns(s, matrix) <= MOST_TURNS
@@ -117,14 +117,13 @@ def staged(s: Shape, matrix: Matrix) -> int:
   """Rows and columns of the workgroup's factors."""
   return s.rows(matrix) + s.columns(matrix)
 
-def registers(s: Shape, matrix: Matrix, single: Single = (False, False), variables: int = 1) -> int:
-  """Of a lane: sums, factors of one step, and what it copies of the next staging, SINGLE_BYTES for each element that is loaded alone. variables: for
-  each sum of panels."""
+def registers(s: Shape, matrix: Matrix, loaded: Loaded = None, variables: int = 1) -> int:
+  """Of a lane: sums, factors of one step, and what it copies of the next staging. loaded: see Loaded. variables: for each sum of panels."""
   sums = s.tall * s.broad * elements(matrix.c) * matrix.result.itemsize * variables
   if matrix.panels: return sums // 4 + OTHER_REGISTERS
   size = matrix.operand.itemsize
   factors = (s.tall * elements(matrix.a) + s.broad * elements(matrix.b)) * size
-  lines = sum(n * (SINGLE_BYTES if alone else size) for n, alone in zip((s.rows(matrix), s.columns(matrix)), single))
+  lines = sum(n * each for n, each in zip((s.rows(matrix), s.columns(matrix)), loaded or (size, size)))
   return -(-(factors + lines * s.steps * matrix.k // (s.high * s.wide * matrix.lanes) + sums) // WORD_BYTES) + OTHER_REGISTERS
 
 def elements(layout: Layout | None) -> int: return 0 if layout is None else layout.count

@@ -14,8 +14,11 @@ from tinyhw.codegen.affine import linear
 from tinyhw.codegen.boxes import tensor_of
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.matrix import factors
-from tinyhw.codegen.matrix_tile import Choice, tile
+from tinyhw.codegen.matrix_local import at_once, distance
+from tinyhw.codegen.matrix_sides import Side
+from tinyhw.codegen.matrix_tile import SINGLE_BYTES, Choice, tile
 from tinyhw.codegen.tiling import Opt, OptOps, part_of, size_of
+from tinyhw.codegen.widths import is_plain, width_along
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.matrix import PIECE_BYTES, Matrix
 from tinyhw.uop.enums import Ops
@@ -237,8 +240,8 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool 
     if boxed and not (is_tensor(rows, m, k, matrix.turns) and is_tensor(owners[0], n, k, matrix.turns)): return None
     others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
     in_place = any(a.node.src[0].src[0] is nest.store.src[0].src[0] for a in nest.accesses if not a.is_store)
-    single = loaded_singly(rows, capabilities), loaded_singly(owners[0], capabilities)
-    return tile(m, n, k, others, matrix, capabilities, in_place, boxed, single)
+    loaded = register_bytes((rows, owners[0]), (m, n), k) if capabilities.aligned else None
+    return tile(m, n, k, others, matrix, capabilities, in_place, boxed, loaded)
   return None
 
 def is_tensor(factor: UOp, side: UOp, summed: UOp, turns: bool) -> bool:
@@ -260,8 +263,15 @@ def piece_along(load: UOp, size: int) -> UOp | None:
   if len(load.src) > 1 or len(along) != 1 or along[0].op is not Ops.RANGE: return None
   return None if any(stride % size for stride in (constant, *(stride for r, stride in terms.items() if r is not along[0]))) else along[0]
 
-def loaded_singly(factor: UOp, capabilities: Capabilities) -> bool:
-  """Does a lane load elements of a factor one at a time, each at a place, or with a gate, that divisions find?"""
-  loads = [u for u in factor.toposort() if u.op is Ops.LOAD and piece_along(u, 2) is None]
-  found = [s for u in loads for s in (u.src[0].src[1], *u.src[1:2])]
-  return capabilities.aligned and any(v.op in (Ops.MOD, Ops.IDIV) for s in found for v in s.toposort())
+def register_bytes(pair: tuple[UOp, UOp], sides: tuple[UOp, UOp], summed: UOp) -> tuple[int, int]:
+  """Of a lane's registers that an element of each factor takes: SINGLE_BYTES where a lane loads one at a time that divisions find. Beside such a
+  factor that is so, too, where a lane loads one at a time that has a gate; alone these are few at a time (matrix_local.py)."""
+  size, piece = pair[0].dtype.itemsize, PIECE_BYTES // pair[0].dtype.itemsize
+  along = [r if distance(x, r, piece) < distance(x, summed, piece) else summed for x, r in zip(pair, sides)]
+  loads = [[u for u in x.toposort() if u.op is Ops.LOAD] for x in pair]
+  found = [not all(is_plain(u, r) for u in own) and at_once(x, Side((r,)), part_of(size_of(r), piece), True) == 1
+           for x, r, own in zip(pair, along, loads)]
+  if not any(found): return size, size
+  alone = [width_along(x, r, piece, True) == 1 and any(len(u.src) > 1 for u in own) for x, r, own in zip(pair, along, loads)]
+  one, other = (SINGLE_BYTES if a or b else size for a, b in zip(found, alone))
+  return one, other

@@ -19,7 +19,7 @@ from tinyhw.machine.order import Graph
 from tinyhw.machine.registers import FIELD, RegisterFile, registers_of
 from tinyhw.machine.target import Target
 
-WINDOWS = (1 << 30, 128, 64, 32, 16)  # how far behind the first one that waits an instruction may be that goes before it, tried in turn
+WINDOWS = (1 << 30, 128, 64, 32, 16, 8) # how far behind the first one that waits an instruction may be that goes before it, tried in turn
 ENDS = Effect.BARRIER | Effect.CALL
 UNKNOWN = PipeCost(1)
 
