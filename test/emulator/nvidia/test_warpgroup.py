@@ -184,7 +184,7 @@ RULES = [
   ([*START, "UMOV UR9, 0x20000", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], UnknownInstruction, "a base offset has no meaning here yet"),
   ([*START, "UMOV UR9, 0x100000", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], UnknownInstruction, "have no meaning"),
   ([*START, "MOV R24, RZ", ARRIVE, f"{PRODUCT}R24, gsb0"], UninitialisedRead, "R25 is added to, and nothing has written it in all lanes"),
-  ([*START, "ISETP.EQ.AND P0, PT, R1, RZ, PT", ARRIVE, f"@P0 {PRODUCT}RZ, !UPT, gsb0"], EmulatorError, "is executed by some lanes only"),
+  ([*START, "ISETP.EQ.AND P0, PT, R1, RZ, PT", "@P0 EXIT", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], EmulatorError, "is executed by some lanes only"),
   ([*START, ARRIVE, "HGMMA.64x16x16.F32.BF16 R24, gdesc[UR8], R32, gsb0"], UnknownInstruction, "adds to R32 and writes R24"),
 ]
 
@@ -216,9 +216,9 @@ def test_what_has_no_meaning() -> None:
   with pytest.raises(UnknownInstruction, match="saturates"): ran([*START, ARRIVE, "IGMMA.64x16x32.S8.S8.SAT R24, gdesc[UR8], RZ, !UPT, gsb0"])
   with pytest.raises(UnknownInstruction, match="WARPGROUP.WAIT"): ran(["WARPGROUP.WAIT"])
 
-@pytest.mark.parametrize("line", (ARRIVE, DONE))
-def test_warps_that_wait_all_do(line: str) -> None:
-  """What is known of a warp's registers says nothing of predicates: a guard that is false would have them be free."""
+@pytest.mark.parametrize("line", (ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", DONE))
+def test_products_have_no_guards(line: str) -> None:
+  """What is known of a warp's registers says nothing of predicates: where one is false they would be free, with no group that anybody waits for."""
   lines = [*START, "ISETP.NE.AND P0, PT, R1, R1, PT", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", DONE]
   lines[lines.index(line)] = f"@P0 {line}"
   with pytest.raises(UnknownInstruction, match="with a guard has no meaning here yet: branch around it"): ran([*lines, "FADD R40, R24, RZ"])

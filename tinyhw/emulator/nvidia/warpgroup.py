@@ -172,8 +172,14 @@ def kind_of(o: Operands) -> Kind:
 
 # ***** instructions *****
 
+def check_always(o: Operands) -> None:
+  """Raises UnknownInstruction for a guard: what warps are watched for takes it that all execute it."""
+  if o.values["guard"] is not regs.PT or o.values["guard_not"]:
+    raise UnknownInstruction(f"{o.form.mnemonic} with a guard has no meaning here yet: branch around it")
+
 def multiply(o: Operands) -> Step:
   """d = a * b + d, or without d where the uniform predicate is false."""
+  check_always(o)
   kind, shape = kind_of(o), next(name for name in SHAPES if o.has(name))
   columns, d, c = int(o.word(shape).split("x")[1]), o.values["d"], o.values["c"]
   if c not in (d, regs.RZ): raise UnknownInstruction(f"{o.form.key} adds to {c} and writes {d}: only {d} or RZ has a meaning here")
@@ -200,11 +206,6 @@ def group_of(warp: Warp, what: str) -> Warpgroup:
   """The group of a warp. Raises EmulatorError if it has fewer than four."""
   if warp.group is None or len(warp.group.warps) < WARPS: raise EmulatorError(f"{what} wants groups of four warps; this block's last one is smaller")
   return warp.group
-
-def check_always(o: Operands) -> None:
-  """Raises UnknownInstruction for a guard: what warps are watched for takes it that all execute it."""
-  if o.values["guard"] is not regs.PT or o.values["guard_not"]:
-    raise UnknownInstruction(f"{o.form.mnemonic} with a guard has no meaning here yet: branch around it")
 
 def arrive(o: Operands) -> Step:
   """WARPGROUP.ARRIVE: what it does, products.py knows."""
