@@ -44,7 +44,9 @@ def reordered(lines: list[Line], leaves: set[int], weight: list[int], file: Regi
     else: stretches[-1].append(line)
   prepared = [Stretch(stretch, target) for stretch in stretches if stretch]
   roomy = None
+  longest = max(len(stretch.lines) for stretch in prepared)
   for window in WINDOWS:
+    if longest * 2 < window * 3 < WINDOWS[0]: continue   # all but the same as the one before
     found = [line for stretch in prepared for line in stretch.schedule(window)]
     if found == lines: return None
     if roomy is None: roomy = room(peak(lines, leaves, weight, file), file, target)
@@ -137,8 +139,9 @@ class Stretch:
       order.append(lines[i])
       done[i] = True
       while first < count and done[first]: first += 1
+      there = now + latency[i]
       for user in self.users[i]:
-        when[user] = max(when[user], now + latency[i])
+        if when[user] < there: when[user] = there
         lacking[user] -= 1
         if not lacking[user]: insort(waiting, -(when[user] * count + user))
       now += self.slots[i]

@@ -21,8 +21,7 @@ class BankFile:
   def __init__(self, bank: Bank, position: int, classes: list[RegClass], allocatable: tuple[int, ...], steps: tuple[int, ...] = ()):
     self.bank, self.position = bank, position
     self.wide = any(c.units > 1 or c.align > 1 for c in classes)
-    rest = [i for i in range(bank.count) if i not in allocatable]
-    self.numbers = list(range(bank.count)) if self.wide else [*allocatable, *rest]
+    self.numbers = list(range(bank.count)) if self.wide else list(dict.fromkeys((*allocatable, *range(bank.count))))
     self.unit_of = {number: unit for unit, number in enumerate(self.numbers)}
     self.free = sum(1 << self.unit_of[i] for i in allocatable)
     self.block = 1

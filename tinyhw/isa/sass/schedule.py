@@ -58,7 +58,7 @@ class State:
     """The same, with 0 as `now`; what is as old as can matter to nobody is left out."""
     made, since = State(), self.now
     for unit, writers in self.results.items():
-      young = tuple((latency, pipe, at - since) for latency, pipe, at in writers if since - at < MOST)
+      young = tuple([(latency, pipe, at - since) for latency, pipe, at in writers if since - at < MOST])
       if young: made.results[unit] = young
     made.fetched = {unit: at - since for unit, at in self.fetched.items() if since - at < FIXED_READ}
     made.written, made.read, made.view = dict(self.written), dict(self.read), self.view
