@@ -36,11 +36,11 @@ def test_what_may_wrap_has_the_limits_of_its_type() -> None:
   assert bounds(x.cast(dtypes.uint8) - 1) == (0, 255)
   assert bounds(UOp(Ops.CONST, dtypes.uint8, (), 300)) == (0, 255) and bounds(UOp.const(dtypes.int32, 2**31 - 1) + 1) == (-2**31, 2**31 - 1)
 
-def quotient(x: UOp, multiplier: int, shift: int, dtype: DType = dtypes.int32) -> UOp:
-  """x times a number, shifted: what division by a constant becomes."""
+def quotient(x: UOp, multiplier: int, shift: int, dtype: DType = dtypes.int32, between: DType = dtypes.int32) -> UOp:
+  """x times a number, shifted: what division by a constant becomes. dtype: of the product; between: what the quotient is once on the way."""
   wide = x.cast(dtype) if dtype is not x.dtype else x
   made = UOp(Ops.SHR, dtype, (UOp(Ops.MUL, dtype, (wide, UOp.const(dtype, multiplier))), UOp.const(dtype, shift)))
-  return made.cast(x.dtype) if dtype is not x.dtype else made
+  return made.cast(between) if between is not dtype else made
 
 def left_over(x: UOp, taken: UOp, n: int) -> UOp:
   """x - taken * n, as a pass writes it."""
@@ -62,6 +62,10 @@ def test_no_remainder_of_what_wraps_or_is_negative() -> None:
   multiplier, shift = reciprocal(22, 1 << 20)
   assert bounds(left_over(x, quotient(x, multiplier, shift, dtypes.int64), 22)) == (0, 21)
   assert bounds(left_over(x, quotient(x, multiplier, shift), 22)) != (0, 21)   # the product has more than 32 bits
+  z = UOp.variable("z", 0, 5000, dtypes.int32)
+  assert bounds(left_over(z, quotient(z, *reciprocal(22, 5000), dtypes.int64), 22)) == (0, 21)
+  for narrow in (dtypes.int64, dtypes.int8), (dtypes.int8, dtypes.int32):   # numbers on the way are cut off
+    assert bounds(UOp(Ops.SUB, dtypes.int32, (z, quotient(z, *reciprocal(22, 5000), *narrow).cast(dtypes.int32) * 22))) != (0, 21)
   y = UOp.variable("x", -1, 300, dtypes.int32)
   assert bounds(left_over(y, quotient(y, 373, 13), 22)) != (0, 21)
 

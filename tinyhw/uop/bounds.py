@@ -46,16 +46,18 @@ def _subtract(u: UOp, a: Bounds, b: Bounds) -> Bounds:
 def _is_quotient(q: UOp, x: UOp, n: int, largest: int) -> bool:
   """Whether q is x // n for 0 <= x <= largest: also a product and a shift, as codegen/division.py makes one. With multiplier * n = 2**shift + more,
   x * multiplier / 2**shift is x / n + x * more / n / 2**shift, and the fraction of x / n is at most (n - 1) / n."""
-  q = _uncast(q)
+  q = _uncast(q, largest)
   if n <= 0 or q.op not in (Ops.IDIV, Ops.SHR) or q.src[1].op is not Ops.CONST: return False
-  if q.op is Ops.IDIV: return _uncast(q.src[0]) is x and bool(q.src[1].arg == n)
+  if q.op is Ops.IDIV: return _uncast(q.src[0], largest) is x and bool(q.src[1].arg == n)
   product = q.src[0]
-  if product.op is not Ops.MUL or product.src[1].op is not Ops.CONST or _uncast(product.src[0]) is not x: return False
+  if product.op is not Ops.MUL or product.src[1].op is not Ops.CONST or _uncast(product.src[0], largest) is not x: return False
   multiplier, power = product.src[1].arg, 1 << q.src[1].arg
   more = multiplier * n - power
   return bool(0 <= more and largest * more < power and largest * multiplier <= product.dtype.max)
 
-def _uncast(u: UOp) -> UOp: return u.src[0] if u.op is Ops.CAST else u
+def _uncast(u: UOp, largest: int) -> UOp:
+  """What a conversion converts, where that is a number from 0 to the largest and stays as it is."""
+  return u.src[0] if u.op is Ops.CAST and dtypes.is_int(u.dtype) and largest <= u.dtype.max else u
 
 def _less(u: UOp, a: Bounds, b: Bounds) -> Bounds: return a[1] < b[0], a[0] < b[1]
 
