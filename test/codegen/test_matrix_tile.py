@@ -7,7 +7,7 @@ import pytest
 
 from test.codegen.kernels import axis
 from test.codegen.test_workgroup import LANES
-from tinyhw.codegen.matrix_tile import OTHER_REGISTERS, Shape, cost, fits, in_order, registers, staged, tile
+from tinyhw.codegen.matrix_tile import OTHER_REGISTERS, Shape, carries, cost, fits, in_order, panels_cost, registers, staged, tile, turns
 from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass.capabilities import capabilities
@@ -74,6 +74,16 @@ def test_panels_want_whole_steps_and_not_few_of_them(m: int, n: int, k: int) -> 
   """A long sum has a second variable, which sums of 256 columns leave no room for."""
   assert in_panels(m, n, k, 256) is None
   assert k != 65536 or in_panels(m, n, k, 128) is not None
+
+def test_panels_of_narrow_pieces_have_room_for_them() -> None:
+  """Pieces of a piece: 8 accesses of halves, which lanes carry, or 4 of two of them, which they copy."""
+  unit, sizes = product_of_group(256, dtypes.bfloat16), (4096, 4096, 4096)
+  def fitting(*accesses: int) -> list[int]:
+    return [groups for groups in (1, 2, 3) if fits(Shape(groups, 1, 1, 1, 1), sizes, unit, HOPPER, accesses=(accesses[0], accesses[1]))]
+  assert fitting(1, 1) == [2, 3] and fitting(8, 8) == [2] and fitting(4, 4) == [1, 2, 3], "of three groups a lane has 166 registers"
+  assert turns(Shape(2, 1, 1, 1, 1), unit, (8, 1)) == (32, 8) and carries(8) and not carries(4)
+  def cost_of(*accesses: int) -> float: return panels_cost(Shape(2, 1, 1, 1, 1), sizes, 1, unit, HOPPER, (accesses[0], accesses[1]))
+  assert cost_of(1, 1) < cost_of(8, 1) < cost_of(8, 8) and cost_of(1, 1) < cost_of(4, 4)
 
 def test_panels_are_for_large_products() -> None:
   """By cost: a step of the sum costs more where few workgroups have a card for themselves."""

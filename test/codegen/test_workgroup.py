@@ -11,7 +11,7 @@ from tinyhw.codegen.matrix_tile import SINGLE_BYTES
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.tiling import Opt, OptOps
-from tinyhw.codegen.workgroup import copied_along, lanes_along, register_bytes
+from tinyhw.codegen.workgroup import accesses_of, copied_along, lanes_along, register_bytes
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
@@ -233,3 +233,15 @@ def test_sums_of_columns_for_a_number_of_rows_that_is_not_known() -> None:
   i, j, x = axis(UOp.variable("n", 1, 16), 0), axis(64, 1), axis(512, 2, "REDUCE")
   kernel = UOp.sink(out.index(i * 64 + j).store(a.index((i * 512 + x) * 64 + j).load().reduce(Ops.ADD, x), i, j))
   assert [o.axis for o in opts(kernel) if o.op is OptOps.LOCAL] == [1]
+
+def test_by_how_many_accesses_pieces_are_copied() -> None:
+  half = dtypes.float16
+  def accesses(index: UOp, end: int = 0, turns: bool = True) -> int:
+    place = UOp.param(1, half, 1 << 20).index(index)
+    factor = UOp(Ops.LOAD, half, (place, k < end, UOp.const(half, 0))) if end else place.load()
+    return accesses_of(factor, r, k, turns, True)
+  r, k = axis(64, 0), axis(128, 1, "REDUCE")
+  assert [accesses(r * pitch + k) for pitch in (1024, 1004, 1002, 1001)] == [1, 2, 4, 8]
+  assert [accesses(r * 1024 + k, end) for end in (120, 124, 121)] == [1, 2, 8] and accesses(k * 1024 + r, 121) == 1
+  assert accesses(k * 1001 + r) == 8 and accesses(k * 1001 + r, turns=False) == 0, "across the sum, only where the unit turns it"
+  assert accesses(r // 3 * 8 + k) == 0 and accesses(r * 2 + k * 128) == 0

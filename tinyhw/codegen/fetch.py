@@ -13,16 +13,21 @@ pipeline.py's.
 Where the matrix unit reads the arrays itself (PANEL), products of an iteration may go on in the next one. So the copies start an iteration later than
 they could, into the array of the iteration before the last one, whose products are waited for together with the oldest group.
 
+There, what is 0 where it is not loaded is copied where it is, and a lane stores zeros where it is not. What cannot be copied, since its elements are
+too small, is carried by the lanes: it is loaded into variables two iterations before it is wanted, and stored one iteration before, behind the
+products, which wait for all loads. The last iteration stores once more, to an array that nobody reads.
+
 What is filled with BOXes (boxes.py) has a signal for each array: a filling is the next phase of its signal, and iteration i waits for phase
 i // stages of signal i % stages, in the place of a group.
 
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
 from __future__ import annotations
+import functools
 
 from tinyhw import trace
 from tinyhw.codegen.matrix_tile import SIGNALS_BYTES, WORKGROUPS
-from tinyhw.codegen.pipeline import Body, Copier, bodies_of, without_unused
+from tinyhw.codegen.pipeline import MOST_BYTES, Body, Copier, bodies_of, without_unused
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
@@ -33,14 +38,19 @@ from tinyhw.uop.ops import UOp
 STAGES = (4, 2)  # numbers of arrays, best first: powers of two, so that an iteration's is a mask of its number
 
 class Fill(NamedTuple):
-  """A STORE of a body: its place in local memory, the place in memory (or BOX) that it is loaded from, and where it is done, if not by all lanes."""
+  """A STORE of a body: its place in local memory, the place in memory (or BOX) that it is loaded from, and where it is done, if not by all lanes.
+  load: what lanes carry. padded: besides, zeros are stored where it is not loaded."""
   store: UOp
   goal: UOp
   place: UOp
   gate: UOp | None
+  load: UOp | None = None
+  padded: bool = False
 
   @property
-  def sources(self) -> list[UOp]: return [self.goal.src[1], self.place, *([self.gate] if self.gate is not None else [])]
+  def sources(self) -> list[UOp]:
+    gates = [*([self.gate] if self.gate is not None else []), *self.store.src[2:]]
+    return [self.goal.src[1], self.place, *gates, *([self.load] if self.load is not None else [])]
 
   @property
   def elements(self) -> int:
@@ -68,17 +78,22 @@ def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[
   found: list[Fill] = []
   changing = {counter, *inside}
   for u in fills:
-    load = u.src[1]
+    load, gate = u.src[1], u.src[2] if len(u.src) > 2 else None
     if load.op is Ops.BOX:
       if load.src[0].arg[0] in written: return []
       found.append(Fill(u, u.src[0], load, None))
       continue
-    if load.op is not Ops.LOAD or load.dtype.itemsize not in sizes or load.src[0].src[0].op is not Ops.PARAM: return []
-    if len(load.src) > 1 and load.src[1:2] != u.src[2:]: return []   # what is not loaded must not be stored
+    if load.op is not Ops.LOAD or load.src[0].src[0].op is not Ops.PARAM: return []
     if load.src[0].src[0].arg[0] in written or u.src[0].src[0].op is not Ops.DEFINE_LOCAL: return []
-    fill = Fill(u, u.src[0], load.src[0], u.src[2] if len(u.src) > 2 else None)
-    found.append(fill)
-  if any(v in changing and v.op in (Ops.LOAD, Ops.ACC) for v in needed_by([fill for fill in found if fill.place.op is not Ops.BOX])): return []
+    padded = len(load.src) > 1 and load.src[1:2] != u.src[2:]   # what is not loaded must not be stored
+    whole = load.dtype.itemsize in sizes and (not padded or load.src[2].op is Ops.CONST and load.src[2].arg == 0)
+    if not whole: found.append(Fill(u, u.src[0], load.src[0], gate, load))
+    else: found.append(Fill(u, u.src[0], load.src[0], load.src[1] if padded else gate, None, padded))
+  carried = [fill.load for fill in found if fill.load is not None]
+  if (carried or any(fill.padded for fill in found)) and not in_panels(uops, found): return []
+  if sum(load.dtype.itemsize for load in carried) > MOST_BYTES: return []
+  needed = needed_by([fill for fill in found if fill.place.op is not Ops.BOX])
+  if any(v in changing and v.op in (Ops.LOAD, Ops.ACC) and v not in carried for v in needed): return []
   return found if len({fill.place.op for fill in found}) < 2 else []
 
 def needed_by(fills: list[Fill]) -> dict[UOp, None]:
@@ -105,13 +120,15 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
   counter, inside = uops[body.start], uops[body.start + 1:body.barrier]
   arrays = {u: UOp(Ops.DEFINE_LOCAL, u.dtype, (), (u.arg[0], u.arg[1] * stages)) for u in (fill.goal.src[0] for fill in fills)}
   signals = signals_of(uops, stages) if fills[0].place.op is Ops.BOX else None
-  needed = needed_by(fills)
-  filling = Filling(fills, [u for u in inside if u in needed], counter, arrays, signals)
+  filling, carrying = (Filling(part, [u for u in inside if u in needed], counter, arrays, signals) for part in (
+    [fill for fill in fills if fill.load is None], [fill for fill in fills if fill.load is not None]) for needed in (needed_by(part),))
   copier = Copier(uops, body)
   if signals is not None: copier.visible.add(signals)
   before: list[UOp] = [UOp(Ops.BARRIER)] if in_loop(uops[:body.start]) else []
   if signals is not None: before += [UOp(Ops.SIGNALS, dtypes.void, (signals,)), UOp(Ops.BARRIER)]
   before += first_fillings(copier, filling, distance, stages)
+  variables = first_carried(copier, carrying, 1 + max((u.arg for u in uops if u.op is Ops.ACC), default=-1))
+  before, copier.made = [*before, *copier.made], []
   copier.visible.update((counter, *inside))
   phase = phase_of(copier, signals, counter, stages) if signals is not None else ()
   start = [*copier.made, UOp(Ops.WAIT, dtypes.void, phase, awaited(distance - 1 if signals is None else 0, late, going)), UOp(Ops.BARRIER)]
@@ -123,7 +140,10 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
   offsets = {u: times(copier, slot, u.arg[1]) for u in arrays}
   inner += copier.made
   copier.made = []
-  rest = moved_reads(copier, uops[body.barrier + 1:], arrays, offsets)
+  end = next(at for at, u in enumerate(uops) if u.op is Ops.END and u.src[0] is counter)
+  rest = moved_reads(copier, uops[body.barrier + 1:end], arrays, offsets)
+  if variables: rest += carry(copier, carrying, variables, stages)
+  rest += uops[end:]
   if signals is not None and in_loop(uops[:body.start]): rest = ended(rest, counter, signals)
   gone = {fill.store for fill in fills}
   kept = [u for u in inside if u not in gone and u.op is not Ops.BARRIER]
@@ -140,6 +160,41 @@ def first_fillings(copier: Copier, filling: Filling, number: int, stages: int) -
   inside = filled(copier, filling, first, slot_of(copier, first, stages), None)
   copier.visible = outside
   return [*before, first, *inside, UOp(Ops.END, dtypes.void, (first,))]
+
+def first_carried(copier: Copier, carrying: Filling, number: int) -> list[UOp]:
+  """What lanes carry before the loop: the first iteration's is stored, the second one's is in variables, which are numbered from `number`."""
+  if not carrying.fills: return []
+  first, second = (loaded(copier, carrying, UOp.const(carrying.counter.dtype, k)) for k in (0, 1))
+  stored(copier, carrying, first, UOp.const(carrying.counter.dtype, 0), UOp.const(dtypes.int32, 0))
+  variables = [UOp(Ops.ACC, value.dtype, (value,), number + k) for k, value in enumerate(second)]
+  copier.made += variables
+  copier.visible.update(variables)
+  return variables
+
+def carry(copier: Copier, carrying: Filling, variables: list[UOp], stages: int) -> list[UOp]:
+  """In each iteration, behind its products, variables are stored for the next one, and get what the one behind that wants; of the last ones any."""
+  counter = carrying.counter
+  following, behind = (copier.put(UOp(Ops.ADD, counter.dtype, (counter, copier.put(UOp.const(counter.dtype, k))))) for k in (1, 2))
+  stored(copier, carrying, variables, following, slot_of(copier, following, stages))
+  more = copier.put(UOp(Ops.CMPLT, dtypes.bool, (behind, counter.src[0])))
+  values = loaded(copier, carrying, copier.put(UOp(Ops.WHERE, counter.dtype, (more, behind, counter))))
+  return [*copier.made, *[UOp(Ops.ASSIGN_ACC, v.dtype, (v, value)) for v, value in zip(variables, values)]]
+
+def loaded(copier: Copier, carrying: Filling, number: UOp) -> list[UOp]:
+  """The loads of iteration `number`."""
+  return copier.copy(carrying.nodes, carrying.counter, number, [fill.load for fill in carrying.fills if fill.load is not None])
+
+def stored(copier: Copier, carrying: Filling, values: list[UOp], number: UOp, slot: UOp) -> None:
+  """The stores of values to the arrays of a slot, as in iteration `number`."""
+  positions = [s for fill in carrying.fills for s in (fill.goal.src[1], *fill.store.src[2:])]
+  nodes = UOp(Ops.GROUP, dtypes.void, tuple(positions)).toposort()
+  made = iter(copier.copy([u for u in carrying.nodes if u in nodes], carrying.counter, number, positions))
+  for fill, value in zip(carrying.fills, values):
+    at = shifted(copier, next(made), times(copier, slot, fill.goal.src[0].arg[1]))
+    goal = copier.put(UOp(Ops.INDEX, fill.goal.dtype, (carrying.arrays[fill.goal.src[0]], at)))
+    store = UOp(Ops.STORE, dtypes.void, (goal, value, *[next(made) for _ in fill.store.src[2:]]))
+    trace.inherit(store, fill.store)
+    copier.made.append(store)
 
 def awaited(left: int, late: bool, going: int) -> int | tuple[int, int]:
   """The argument of a WAIT: groups of copies that are left, and of products, where those may go on."""
@@ -201,14 +256,18 @@ def filled(copier: Copier, filling: Filling, number: UOp, slot: UOp, condition: 
   found: list[UOp] = []
   for fill in filling.fills:
     position, place, gate = next(made), next(made), next(made) if fill.gate is not None else None
+    where = [next(made) for _ in fill.store.src[2:]]   # it is stored
     local = filling.arrays[fill.goal.src[0]]
     at = shifted(copier, position, times(copier, slot, fill.goal.src[0].arg[1]))
     goal = copier.put(UOp(Ops.INDEX, fill.goal.dtype, (local, at)))
-    gates = [g for g in (gate, condition) if g is not None]
-    if len(gates) == 2: gates = [copier.put(UOp(Ops.AND, dtypes.bool, tuple(gates)))]
-    started = UOp(Ops.FETCH, dtypes.void, (goal, place, *gates), fill.elements)
+    started = UOp(Ops.FETCH, dtypes.void, (goal, place, *all_of(copier, [g for g in (gate, condition) if g is not None])), fill.elements)
     trace.inherit(started, fill.store)
     copier.made.append(started)
+    if not fill.padded or gate is None: continue
+    zeros = copier.put(UOp(Ops.CONST, fill.store.src[1].dtype, (), fill.store.src[1].dtype.scalar().const(0)))
+    closed = copier.put(UOp(Ops.XOR, dtypes.bool, (gate, copier.put(UOp.const(dtypes.bool, True)))))
+    copier.made.append(UOp(Ops.STORE, dtypes.void, (goal, zeros, *all_of(copier, [closed, *where, *([] if condition is None else [condition])]))))
+    trace.inherit(copier.made[-1], fill.store)
   counted: tuple[UOp, ...] = ()
   if filling.signals is not None:
     signal = copier.put(UOp(Ops.INDEX, filling.signals.dtype, (filling.signals, copier.put(slot) if slot.op is Ops.CONST else slot)))
@@ -216,6 +275,10 @@ def filled(copier: Copier, filling: Filling, number: UOp, slot: UOp, condition: 
   copier.made.append(UOp(Ops.COMMIT, dtypes.void, counted))
   found, copier.made = copier.made, []
   return found
+
+def all_of(copier: Copier, gates: list[UOp]) -> list[UOp]:
+  """One gate that is open where all of them are; none if there are none."""
+  return [functools.reduce(lambda a, b: copier.put(UOp(Ops.AND, dtypes.bool, (a, b))), gates)] if gates else []
 
 def shifted(copier: Copier, position: UOp, offset: UOp) -> UOp:
   """An index with an offset added; its constant stays last."""

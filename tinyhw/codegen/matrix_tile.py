@@ -12,7 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 
-from tinyhw.codegen.matrix_local import MOST_TURNS
+from tinyhw.codegen.matrix_local import MOST_NARROW, MOST_TURNS
+from tinyhw.codegen.pipeline import MOST_BYTES
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
@@ -49,18 +50,19 @@ class Choice(NamedTuple):
   boxed: bool = False
 
 def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities, exact: bool = False,
-         boxed: bool = False, loaded: Loaded = None) -> Choice | None:
+         boxed: bool = False, loaded: Loaded = None, accesses: tuple[int, int] = (1, 1)) -> Choice | None:
   """The best shape for ranges of rows, columns and the sum, as Opts. others: how many such products the kernel computes.
 
   exact: nothing may be computed twice, as the kernel reads what it overwrites; there is no choice then where no shape divides the sizes.
-  boxed: factors are copied as boxes. loaded: see Loaded.
+  boxed: factors are copied as boxes. loaded: see Loaded. accesses: of panels, by how many a piece of the rows' and of the columns' factor is copied.
   """
   sizes = size_of(m), size_of(n), size_of(k)
   counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.panels else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
-  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed, loaded)]
+  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed, loaded, accesses)]
   if exact: fitting = [s for s in fitting if sizes[0] % s.rows(matrix) == sizes[1] % s.columns(matrix) == 0]
   if not fitting and (exact or matrix.panels): return None
-  def cost_of(s: Shape) -> float: return (panels_cost if matrix.panels else cost)(s, sizes, others, matrix, capabilities)
+  def cost_of(s: Shape) -> float:
+    return panels_cost(s, sizes, others, matrix, capabilities, accesses) if matrix.panels else cost(s, sizes, others, matrix, capabilities)
   best = min(fitting, key=cost_of, default=Shape(1, 1, 1, 1, 1))
   opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n), Opt(OptOps.MATRIX, k.arg[0], matrix.k)]
   opts += [Opt(OptOps.UPCAST, r.arg[0], amount) for r, amount in ((m, best.tall), (n, best.broad), (k, best.steps)) if amount > 1]
@@ -81,41 +83,57 @@ def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabil
   return opts if read(1) <= read(0) else (*[o for o in opts if o not in last], *reversed(last))
 
 def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool = False,
-         loaded: Loaded = None) -> bool:
+         loaded: Loaded = None, accesses: tuple[int, int] = (1, 1)) -> bool:
   """No larger than the product, and within registers and local memory."""
   m, n, k = sizes
-  if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities, boxed)
+  if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities, boxed, accesses)
   if s.tall == 8 and s.tall * matrix.m > MOST_OF_EIGHT or s.broad == 8 and s.broad * matrix.n > MOST_OF_EIGHT: return False
   if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps: return False
   if registers(s, matrix, loaded) > capabilities.vector_registers and s[2:4] != (1, 1): return False
   size = staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize
   if not capabilities.copies: return WORKGROUPS * size <= capabilities.local_bytes
-  return max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes and turns(s, matrix) <= MOST_TURNS
+  return max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes and max(turns(s, matrix)) <= MOST_TURNS
 
-def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool) -> bool:
+def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool,
+                   accesses: tuple[int, int]) -> bool:
   """The same where the unit reads local memory itself: and copies must be ahead (fetch.py)."""
   steps = s.steps * matrix.k
   if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or ARRAYS * steps > sizes[2]: return False
   own = capabilities.unit_registers // (s.high * s.wide * matrix.lanes) // 8 * 8 - capabilities.hidden_registers
-  variables = 1 + (sizes[2] > LONG_STEPS)
-  if registers(s, matrix, variables=variables) > min(capabilities.vector_registers, own) or not boxed and turns(s, matrix) > MOST_TURNS: return False
+  each = [math.ceil(n) for n in turns(s, matrix, accesses)]
+  if not boxed and any(n > (MOST_TURNS if one == 1 else MOST_NARROW) for n, one in zip(each, accesses)): return False
+  carried = [(n, PIECE_BYTES // one) for n, one in zip(each, accesses) if carries(one)]   # of a lane, each in a register of its own
+  if sum([n * size for n, size in carried]) > MOST_BYTES: return False
+  needed = registers(s, matrix, variables=1 + (sizes[2] > LONG_STEPS)) + (sum([n for n, _ in carried]) - CARRYING if carried else 0)
+  if needed > min(capabilities.vector_registers, own): return False
   return ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize + boxed * SIGNALS_BYTES <= capabilities.local_bytes
 
 LONG_STEPS = 32768  # of a sum of products of panels, from which on there is a variable for a block of them, and one for all (blocks.py)
+CARRYING = 4    # of OTHER_REGISTERS, that a lane does without which has pieces in registers
+LEAST_COPY = 4  # bytes that a lane can copy to local memory while it goes on
+CARRY_BYTES = 3072  # what a narrow piece costs that a lane carries, as it waits for what it is tied to: 24 cycles
+COPY_BYTES = 5120   # the same of one that it copies, whose address is a register that others wait for: 40 cycles
+UNALIGNED = 1.5 # bytes that caches give for one of those that lanes carry: segments begin within their sectors
 PADDING = 8     # elements between rows in local memory, at most
 ARRAYS = 4      # of each factor where they are copied some iterations ahead (fetch.py)
 SIGNALS_BYTES = 64  # of local memory, for the signals that count boxes
 UNIT_WAVES = 8  # that should be there together then: two for each SIMD of a unit
 WORKGROUPS = 2  # that should fit into local memory: one computes while the other one waits
 
-def turns(s: Shape, matrix: Matrix) -> float:
-  """Of the larger factor, how many pieces a lane copies."""
-  pieces = max(s.rows(matrix), s.columns(matrix)) * s.steps * matrix.k * matrix.operand.itemsize / PIECE_BYTES
-  return pieces / (s.high * s.wide * matrix.lanes)
+def turns(s: Shape, matrix: Matrix, accesses: tuple[int, int] = (1, 1)) -> tuple[float, float]:
+  """How many accesses a lane copies each factor by."""
+  high, wide = (rows * s.steps * matrix.k * matrix.operand.itemsize / PIECE_BYTES / (s.high * s.wide * matrix.lanes) for rows in sides(s, matrix))
+  return high * accesses[0], wide * accesses[1]
+
+def carries(accesses: int) -> bool:
+  """Do lanes carry a factor through their registers, whose pieces are copied by so many accesses?"""
+  return PIECE_BYTES // accesses < LEAST_COPY
+
+def sides(s: Shape, matrix: Matrix) -> tuple[int, int]: return s.rows(matrix), s.columns(matrix)
 
 def staged(s: Shape, matrix: Matrix) -> int:
   """Rows and columns of the workgroup's factors."""
-  return s.rows(matrix) + s.columns(matrix)
+  return sum(sides(s, matrix))
 
 def registers(s: Shape, matrix: Matrix, loaded: Loaded = None, variables: int = 1) -> int:
   """Of a lane: sums, factors of one step, and what it copies of the next staging. loaded: see Loaded. variables: for each sum of panels."""
@@ -137,14 +155,16 @@ def cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, cap
   products = s.tall * s.broad * matrix.m * matrix.n * matrix.k / PRODUCTS_PER_BYTE
   return (loaded + copied + products + BARRIER_BYTES / s.steps) * max(groups * waves, capabilities.threads / 2)
 
-def panels_cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities) -> float:
+def panels_cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities, accesses: tuple[int, int]) -> float:
   """The same where the unit reads local memory itself."""
   groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
   size, matrices = matrix.operand.itemsize, s.high * s.wide * s.tall * s.broad
   copied = staged(s, matrix) * matrix.k * size
-  local = matrices * (matrix.m + matrix.n) * matrix.k * size + copied
+  carried = sum([rows * matrix.k * size for rows, n in zip(sides(s, matrix), accesses) if carries(n)])
+  local = matrices * (matrix.m + matrix.n) * matrix.k * size + copied + carried   # whose stores have half of the banks
   products = matrices * matrix.m * matrix.n * matrix.k * size / capabilities.panel_products
   units = capabilities.threads // UNIT_WAVES / 2
-  cached = copied * capabilities.cache_cost * min(groups / units, 1)   # caches are for all units
+  cached = (copied + (UNALIGNED - 1) * carried) * capabilities.cache_cost * min(groups / units, 1)   # caches are for all units
+  narrow = sum([n * (CARRY_BYTES if carries(one) else COPY_BYTES) for n, one in zip(turns(s, matrix, accesses), accesses) if one > 1]) / s.steps
   alone = 1 + ARRAYS * s.steps * matrix.k / sizes[2]   # the first copies, and the last products, are beside nothing else
-  return (max(local, products, cached) + BARRIER_BYTES / s.steps) * alone * -(-groups // units) * units
+  return (max(local, products, cached, narrow) + BARRIER_BYTES / s.steps) * alone * -(-groups // units) * units

@@ -224,11 +224,10 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool 
   pair = factors(nest.reduces[0], matrix)
   if pair is None: return None
   lines = [copied_along(x) for x in pair] if matrix.panels and not boxed else []
-  if None in lines: return None
   inner = [r for r in ranges_of(nest.reduces[0]) if size_of(r) >= matrix.k and all(r in x.ranges for x in pair)]
   if not inner: return None
   k = inner[-1]
-  if not matrix.turns and any(r is not k for r in lines): return None
+  if not matrix.turns and None not in lines and any(r is not k for r in lines): return None
   store = access_of(nest.store)
   for n in sorted(nest.ranges, key=lambda r: (store.stride(r) == 1, r.arg), reverse=True):
     owners = [x for x in pair if n in x.ranges]
@@ -237,17 +236,28 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool 
     of_rows = [r for r in nest.ranges if r.arg < n.arg and size_of(r) >= matrix.m and r in rows.ranges and r not in owners[0].ranges]
     if not of_rows: continue
     m = of_rows[-1]
-    if boxed and not (is_tensor(rows, m, k, matrix.turns) and is_tensor(owners[0], n, k, matrix.turns)): return None
+    sides = (rows, m), (owners[0], n)
+    tensors = (boxed or None in lines) and capabilities.boxes and all(is_tensor(x, r, k, matrix.turns) for x, r in sides)
+    if boxed != tensors: return None   # where lanes cannot copy whole pieces, boxes are better than narrower ones
+    accesses = [accesses_of(x, r, k, matrix.turns, capabilities.aligned) for x, r in sides] if None in lines else [1, 1]
+    if 0 in accesses: return None
     others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
     in_place = any(a.node.src[0].src[0] is nest.store.src[0].src[0] for a in nest.accesses if not a.is_store)
     loaded = register_bytes((rows, owners[0]), (m, n), k) if capabilities.aligned else None
-    return tile(m, n, k, others, matrix, capabilities, in_place, boxed, loaded)
+    return tile(m, n, k, others, matrix, capabilities, in_place, boxed, loaded, (accesses[0], accesses[1]))
   return None
 
 def is_tensor(factor: UOp, side: UOp, summed: UOp, turns: bool) -> bool:
   """Is a factor a tensor of which boxes can be copied, along the sum or, if the unit turns that, along its other range?"""
   ways = ((summed, side), (side, summed))
   return any(tensor_of(factor, {along: 1}, {line: 1}) is not None for along, line in ways[:1 + turns])
+
+def accesses_of(factor: UOp, side: UOp, summed: UOp, turns: bool, aligned: bool) -> int:
+  """By how many accesses of a lane a piece of a factor is copied; 0 where it is no element of memory, or its place is much to compute."""
+  if factor.op is not Ops.LOAD or any(term.op is not Ops.RANGE for term in linear(factor.src[0].src[1])[0]): return 0
+  strides, piece = access_of(factor).strides, PIECE_BYTES // factor.dtype.itemsize
+  along = next((r for r in (summed, side)[:1 + turns] if strides.get(r) == 1), None)
+  return piece // width_along(factor, along, piece, aligned) if along is not None else 0
 
 def copied_along(factor: UOp) -> UOp | None:
   """The range along which a factor lies in memory, if it can be copied as it is, in whole pieces: all else moves it by whole pieces."""

@@ -32,6 +32,8 @@ from tinyhw.uop.ops import KernelInfo, UOp
 
 HALF = dtypes.float16
 
+def count(program: Program, op: Ops) -> int: return sum(u.op is op for u in program.uops)
+
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("dtype", (HALF, dtypes.bfloat16), ids=str)
 def test_products(dtype: object, arch: str) -> None:
@@ -157,6 +159,28 @@ def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, d
   assert program.lanes == 128 * groups and sum(inst.row.name == "HGMMA" for inst in placed) == 4
   assert not any(inst.row.name.startswith(("LDG.", "STS")) for inst in placed), "lanes copy asynchronously"
   check(kernel, "sm_90")
+
+@pytest.mark.parametrize("m, n, k, groups, transposed, turned, carried", [
+  (66, 67, 253, 1, False, False, True), (66, 67, 253, 1, True, True, True), (192, 64, 253, 3, False, True, False),
+  (64, 66, 254, 1, True, False, False)])
+def test_groups_of_narrow_pieces(m: int, n: int, k: int, groups: int, transposed: bool, turned: bool, carried: bool) -> None:
+  """Odd rows are carried through registers, others copied; zeros behind the end of the sum are stored. All of it is ahead of the products."""
+  kernel = product(m, n, k, HALF, dtypes.float32, transposed, turned).replace(arg=KernelInfo(opts=opts_of(64, groups)))
+  program = lower(optimize(kernel, capabilities("sm_90")), capabilities("sm_90"), "product")
+  assert count(program, Ops.PANEL) == 2 and count(program, Ops.WAIT) == 1 and count(program, Ops.BARRIER) == 1
+  stored = [u.src[1].op for u in program.uops if u.op is Ops.STORE and u.src[0].src[0].op is Ops.DEFINE_LOCAL]
+  assert (Ops.ACC in stored) == carried and (carried or stored and set(stored) == {Ops.CONST})
+  check(kernel, "sm_90")
+
+def test_narrow_pieces_of_bytes_and_of_long_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+  """A loop around that of the stagings begins anew with what lanes carry."""
+  monkeypatch.setattr(blocks, "LONG_SUM", 16)
+  monkeypatch.setattr(blocks, "BLOCK", 16)
+  for dtype, result, steps in ((dtypes.int8, dtypes.int32, 128), (HALF, dtypes.float32, 64)):
+    kernel = product(64, 65, 8 * steps - 3, dtype, result, True).replace(arg=KernelInfo(opts=opts_of(64, 1, steps)))
+    program = lower(optimize(kernel, capabilities("sm_90")), capabilities("sm_90"), "product")
+    assert sum(u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE for u in program.uops) == (1 if dtype is dtypes.int8 else 2)
+    check(kernel, "sm_90")
 
 @pytest.mark.parametrize("boxed", (False, True))
 def test_long_sums_of_groups_are_in_blocks(boxed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
