@@ -1,8 +1,11 @@
 """Machine integers for indices: widths from bounds, and additions in the order of loops."""
-from test.codegen.kernels import AVX2, axis, check, lower_text
+import pytest
+
+from test.codegen.kernels import AVX2, axis, check, data_for, lower_text
 from tinyhw.codegen.indices import added, const, convert, lower_indices, multiplied
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
+from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 F32, int32, int64 = dtypes.float32, dtypes.int32, dtypes.int64
@@ -61,3 +64,18 @@ def test_an_index_as_data_and_sums_of_indices() -> None:
 def test_large_grids() -> None:
   text = lower_text(UOp.sink(UOp.param(0, F32, 1 << 40).index(axis(1 << 40, 0, "GLOBAL")).store(UOp.const(F32, 1.0), axis(1 << 40, 0, "GLOBAL"))))
   assert "RANGE dtypes.int64" in text and "CAST" not in text
+
+@pytest.mark.parametrize("lanes", (False, True))
+def test_an_index_between_two_constants_is_one_comparison(lanes: bool) -> None:
+  """Where lanes are threads: a gate of four bounds is two comparisons, and says the same."""
+  out, a = UOp.param(0, dtypes.float32, 64), UOp.param(1, dtypes.float32, 64)
+  i, j = axis(8, 0), axis(8, 1)
+  gate = (i + j > 4) & (i < 7) & (i + j < 11) & (i * 2 - j > -3)
+  kernel = UOp.sink(out.index(i * 8 + j).store(a.index(i * 8 + j).load(gate), i, j))
+  lowered = lower_indices(kernel, lanes)
+  expected, found = data_for(kernel), data_for(kernel)
+  evaluate(kernel, expected)
+  evaluate(lowered, found)
+  assert expected == found and 0 in expected[0]
+  compared = [u.src[0].dtype for u in lowered.toposort() if u.op is Ops.CMPLT]
+  assert sorted(map(str, compared)) == sorted(map(str, [dtypes.int32, dtypes.int32, dtypes.uint32] if lanes else [dtypes.int32] * 4))

@@ -7,6 +7,8 @@ share the rest and put the constant into the addressing mode. Terms of one loop 
 """
 from __future__ import annotations
 
+import functools
+
 from tinyhw import trace
 from tinyhw.codegen.affine import linear
 from tinyhw.dtype import DType, dtypes
@@ -54,8 +56,9 @@ def depth(u: UOp) -> int:
 
 class Indices:
   """The walk's state: `new[u]` for all nodes; index expressions get theirs when something uses them."""
-  def __init__(self) -> None:
+  def __init__(self, lanes: bool) -> None:
     self.new: dict[UOp, UOp] = {}
+    self.lanes = lanes
 
   def get(self, u: UOp) -> UOp:
     """What u became. A source of a node that the walk has reached."""
@@ -108,6 +111,10 @@ class Indices:
 
   def visit(self, u: UOp) -> None:
     """A node that is no index expression; those below it are done on the way."""
+    within = self.within(u) if self.lanes and u.op is Ops.AND and u.dtype is dtypes.bool else None
+    if within is not None:
+      self.new[u] = within
+      return
     src = [self.get(s) for s in u.src]
     if u.op in GroupOp.Comparison and u.src[0].dtype.scalar() is weakint: src = join(src, False)
     elif u.op is Ops.CAST and src[0].dtype is u.dtype:
@@ -116,11 +123,32 @@ class Indices:
     new = tuple(src)
     self.new[u] = u if new == u.src else UOp(u.op, u.dtype, new, u.arg, u.tag)
 
+  def within(self, u: UOp) -> UOp | None:
+    """Truths that must all hold, where one index or more is to be between two constants: that is one comparison each, of its distance from the lower
+    one, as a number without a sign. So a gate takes fewer instructions, and fewer predicates at a time. None: there is no such index."""
+    parts = list(dict.fromkeys(u.split(Ops.AND)))
+    lower, upper = ({p.src[1 - at]: p for p in parts if is_bound(p, at)} for at in (0, 1))
+    found: dict[UOp, UOp | None] = {}
+    for index in lower:
+      if index not in upper: continue
+      first, end = int(lower[index].src[0].arg) + 1, int(upper[index].src[1].arg)
+      distance = added(self.get(index), const(int32, -first)) if first else self.get(index)
+      if distance.dtype is not int32 or end <= first: continue
+      found[lower[index]] = None
+      found[upper[index]] = UOp(Ops.CMPLT, dtypes.bool, (UOp(Ops.CAST, dtypes.uint32, (distance,)), const(dtypes.uint32, end - first)))
+    if not found: return None
+    made = [new for p in parts if (new := found.get(p, self.new[p])) is not None]
+    return functools.reduce(lambda one, other: UOp(Ops.AND, dtypes.bool, (one, other)), made)
+
 _LINEAR = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG, Ops.CONST})
 
-def lower_indices(sink: UOp) -> UOp:
-  """sink without weakint."""
-  walk = Indices()
+def is_bound(u: UOp, at: int) -> bool:
+  """Is this a comparison of an index with a constant, which is its source at 0 or 1?"""
+  return u.op is Ops.CMPLT and u.src[at].op is Ops.CONST and u.src[0].dtype is weakint and fits(*[int(u.src[at].arg)] * 2)
+
+def lower_indices(sink: UOp, lanes: bool = False) -> UOp:
+  """sink without weakint. lanes: whether they are threads."""
+  walk = Indices(lanes)
   inherit = trace.inherit if trace.follows() else None
   for u in sink.toposort():
     if u.dtype.scalar() is weakint: continue

@@ -52,7 +52,7 @@ PASSES = (
   Pass("runs", lambda sink, capabilities: widen_fragments(widen_runs(sink, capabilities)),
        "after unroll, which makes the copies that access neighbours; before indices, while an index is a plain sum"),
   Pass("accumulate", accumulate_reductions, "before decompose: what folds (MAX, MULACC) may be an operation that a target does not have", False),
-  Pass("indices", lambda sink, _: lower_indices(sink),
+  Pass("indices", lambda sink, capabilities: lower_indices(sink, capabilities.lanes > 0),
        "after all that multiplies indices; before decompose, which divides machine integers only", False),
   Pass("decompose", decompose, "before legalize: a vector operation in other vector operations is better than lane by lane", False),
   Pass("legalize", legalize, "behind all that makes vectors: it splits them", False),

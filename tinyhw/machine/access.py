@@ -117,6 +117,7 @@ def compiled(index: UOp, free: Sequence[UOp]) -> Index | None:
 def expression(u: UOp, names: Sequence[str]) -> str | None:
   """One operation over names, or None."""
   if u.op in INFIX: return f"{names[0]} {INFIX[u.op]} {names[1]}"
+  if u.op is Ops.CAST and u.dtype is dtypes.uint32: return f"{names[0]} & 0xffffffff"
   if u.op is Ops.CAST and dtypes.is_int(u.dtype) or u.op is Ops.BITCAST: return names[0]
   if u.op is Ops.NEG: return f"-{names[0]}"
   if u.op is Ops.MAX: return f"max({names[0]}, {names[1]})"

@@ -90,7 +90,7 @@ def test_a_large_product_of_four_warps_keeps_the_tensor_core_busy(dtype: DType) 
   at = [k for k, line in enumerate(loop) if "HGMMA.64x256x16" in line]
   assert len(at) == 4 and at[-1] - at[0] == 3 and len(loop) < 90 and not any("MOV R" in line or "banks x" in line for line in loop)
 
-@pytest.mark.parametrize("arch, forward, backward", [("sm_80", 0.34, 0.22), ("sm_89", 0.42, 0.2), ("sm_90", 0.26, 0.14)])
+@pytest.mark.parametrize("arch, forward, backward", [("sm_80", 0.35, 0.22), ("sm_89", 0.43, 0.2), ("sm_90", 0.28, 0.14)])
 def test_convolutions_reach_the_matrix_unit(arch: str, forward: float, backward: float) -> None:
   """3x3 of 32 images, padded, and the gradient of its weights, by the share of the peak: lanes beside each other load what lies beside each other."""
   for channels, side in ((64, 56), (256, 14)):
