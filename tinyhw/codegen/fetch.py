@@ -291,18 +291,19 @@ def shifted(copier: Copier, position: UOp, offset: UOp) -> UOp:
 
 def moved_reads(copier: Copier, uops: list[UOp], arrays: dict[UOp, UOp], offsets: dict[UOp, UOp]) -> list[UOp]:
   """The uops behind the filling, reading from the arrays of their iteration."""
-  new: dict[UOp, UOp] = {}
+  new: dict[UOp, UOp] = {}      # of those that change
   found: list[UOp] = []
   scopes: list[set[UOp]] = []   # what can be used around each open loop
   for u in uops:
     if u.op in (Ops.RANGE, Ops.IF): scopes.append(set(copier.visible))
     elif u.op in (Ops.END, Ops.ENDIF) and scopes: copier.visible = scopes.pop()
-    src = tuple([new.get(s, s) for s in u.src])
+    src = u.src if new.keys().isdisjoint(u.src) else tuple([new.get(s, s) for s in u.src])
     if u.op is Ops.INDEX and u.src[0] in arrays:
       src = arrays[u.src[0]], shifted(copier, src[1], offsets[u.src[0]])
       found += copier.made
       copier.made = []
-    new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
-    if new[u] is not u: trace.inherit(new[u], u)
-    found.append(new[u])
+    if src != u.src:
+      new[u] = UOp(u.op, u.dtype, src, u.arg, u.tag)
+      trace.inherit(new[u], u)
+    found.append(new.get(u, u))
   return found
