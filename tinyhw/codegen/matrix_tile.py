@@ -28,6 +28,7 @@ STEPS = (1, 2, 4, 8)       # of the unit between two barriers
 PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while local memory gives it a byte: 2 to 8 on real ones
 BARRIER_BYTES = 4096       # what waiting for staged values costs a wave
 SINGLE_BYTES = 12          # of a lane's registers that an element takes that is loaded alone: its place and its gate are its own, too
+ANYWHERE_BYTES = 3         # the same where accesses need not be aligned: fewer places are a lane's own
 OTHER_REGISTERS = 28       # of a lane that hold neither factors nor sums: addresses, what is being computed
 
 Loaded = tuple[int, int] | None   # bytes of a lane's registers for an element of the rows' and of the columns' factor; None: those that it has

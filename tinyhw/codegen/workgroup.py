@@ -16,7 +16,7 @@ from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.matrix import factors
 from tinyhw.codegen.matrix_local import at_once, distance
 from tinyhw.codegen.matrix_sides import Side
-from tinyhw.codegen.matrix_tile import SINGLE_BYTES, Choice, tile
+from tinyhw.codegen.matrix_tile import ANYWHERE_BYTES, SINGLE_BYTES, Choice, tile
 from tinyhw.codegen.tiling import Opt, OptOps, part_of, size_of
 from tinyhw.codegen.widths import is_plain, width_along
 from tinyhw.machine.target import Capabilities
@@ -243,7 +243,7 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool 
     if 0 in accesses: return None
     others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
     in_place = any(a.node.src[0].src[0] is nest.store.src[0].src[0] for a in nest.accesses if not a.is_store)
-    loaded = register_bytes((rows, owners[0]), (m, n), k) if capabilities.aligned else None
+    loaded = register_bytes((rows, owners[0]), (m, n), k, capabilities.aligned)
     return tile(m, n, k, others, matrix, capabilities, in_place, boxed, loaded, (accesses[0], accesses[1]))
   return None
 
@@ -273,15 +273,15 @@ def piece_along(load: UOp, size: int) -> UOp | None:
   if len(load.src) > 1 or len(along) != 1 or along[0].op is not Ops.RANGE: return None
   return None if any(stride % size for stride in (constant, *(stride for r, stride in terms.items() if r is not along[0]))) else along[0]
 
-def register_bytes(pair: tuple[UOp, UOp], sides: tuple[UOp, UOp], summed: UOp) -> tuple[int, int]:
-  """Of a lane's registers that an element of each factor takes: SINGLE_BYTES where a lane loads one at a time that divisions find. Beside such a
-  factor that is so, too, where a lane loads one at a time that has a gate; alone these are few at a time (matrix_local.py)."""
+def register_bytes(pair: tuple[UOp, UOp], sides: tuple[UOp, UOp], summed: UOp, aligned: bool) -> tuple[int, int]:
+  """Of a lane's registers that an element of each factor takes: SINGLE_BYTES or ANYWHERE_BYTES where a lane loads one at a time that divisions find.
+  Beside such a factor that is so, too, where a lane loads one at a time that has a gate; alone these are few at a time (matrix_local.py)."""
   size, piece = pair[0].dtype.itemsize, PIECE_BYTES // pair[0].dtype.itemsize
   along = [r if distance(x, r, piece) < distance(x, summed, piece) else summed for x, r in zip(pair, sides)]
   loads = [[u for u in x.toposort() if u.op is Ops.LOAD] for x in pair]
-  found = [not all(is_plain(u, r) for u in own) and at_once(x, Side((r,)), part_of(size_of(r), piece), True) == 1
+  found = [not all(is_plain(u, r) for u in own) and at_once(x, Side((r,)), part_of(size_of(r), piece), aligned) == 1
            for x, r, own in zip(pair, along, loads)]
   if not any(found): return size, size
-  alone = [width_along(x, r, piece, True) == 1 and any(len(u.src) > 1 for u in own) for x, r, own in zip(pair, along, loads)]
-  one, other = (SINGLE_BYTES if a or b else size for a, b in zip(found, alone))
+  alone = [width_along(x, r, piece, aligned) == 1 and any(len(u.src) > 1 for u in own) for x, r, own in zip(pair, along, loads)]
+  one, other = ((SINGLE_BYTES if aligned else ANYWHERE_BYTES) if a or b else size for a, b in zip(found, alone))
   return one, other

@@ -8,6 +8,7 @@ from amd_listed import ARCHS as LISTED, listed
 from test.codegen.kernels import data_for, elementwise
 from test.isa.amd.machine import ARCHS, execute
 from test.codegen.test_matrix_ranges import convolution, gradient
+from test.codegen.test_optimize import kernels_of
 from test.isa.amd.test_matrix import halved, product
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
@@ -17,6 +18,7 @@ from tinyhw.isa.amd import target
 from tinyhw.isa.amd.capabilities import capabilities
 from tinyhw.isa.amd.describe import bounds, compile_listed
 from tinyhw.machine.listing import size
+from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 
 def compiled(kernel: UOp, arch: str) -> Program:
@@ -85,3 +87,13 @@ def test_convolutions_reach_the_matrix_unit(arch: str, forward: float, backward:
     assert found.whole.share >= forward, f"{channels} channels, {found.hottest.binding}: {found.hottest.cost}"
   found = bounds(compiled(halved(gradient(4, 256, 14, 256, 3, 1)), arch), arch)
   assert found.whole.share >= backward, f"{found.hottest.binding}: {found.hottest.cost}"
+
+@pytest.mark.parametrize("arch, image, weights", [("gfx1100", 0.4, 0.6), ("gfx1200", 0.25, 0.2)])
+def test_elements_that_are_loaded_alone_leave_room_for_the_sums(arch: str, image: float, weights: float) -> None:
+  """Both gradients of 64 channels of 56x56: a tile that spills would take up to twenty times as long."""
+  x, w = (Tensor.empty(*shape, dtype="half", device="NULL").requires_grad_() for shape in ((32, 64, 56, 56), (64, 64, 3, 3)))
+  x.conv2d(w, padding=1).backward(Tensor.empty(32, 64, 56, 56, dtype="half", device="NULL"))
+  for gradient_of, least in ((x, image), (w, weights)):
+    assert gradient_of.grad is not None
+    found = max((bounds(compiled(kernel, arch), arch) for kernel in kernels_of(gradient_of.grad)), key=lambda found: found.whole.cost.cycles)
+    assert found.whole.share >= least, f"{found.whole.share}: {found.hottest.binding}: {found.hottest.cost}"
