@@ -143,7 +143,8 @@ def buffers(*tensors: Tensor) -> list[str]:
 
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16], ids=str)
 @pytest.mark.parametrize("name, before", [("elementwise", lambda x: x.relu()), ("row", lambda x: x.softmax()), ("product", lambda x: x @ x),
-                                          ("moved", lambda x: x.relu().T), ("shared", lambda x: x.sum(0).expand(32, 32) + x)])
+                                          ("moved", lambda x: x.relu().T), ("kept", lambda x: x.relu().contiguous()),
+                                          ("kept and moved", lambda x: x.contiguous().T), ("shared", lambda x: x.sum(0).expand(32, 32) + x)])
 def test_what_a_product_reads_is_stored_in_its_own_type(name: str, before: Callable[[Tensor], Tensor], dtype: DType) -> None:
   """Products are summed in float32, and so widen what they read; that a factor is computed first makes it no float32 in memory."""
   x, w = (Tensor.empty(32, 32, dtype=dtype, device="PYTHON") for _ in range(2))

@@ -58,6 +58,10 @@ def test_a_remainder_by_way_of_a_quotient(most: int, multiplier: int, shift: int
   assert bounds(left_over(x, UOp(Ops.IDIV, dtypes.int32, (x, UOp.const(dtypes.int32, 22))), 22)) == (0, 21)
 
 def test_no_remainder_of_what_wraps_or_is_negative() -> None:
+  w = UOp.variable("w", 0, 1000, dtypes.int32)
+  narrow = UOp(Ops.IDIV, dtypes.uint8, (w.cast(dtypes.uint8), UOp.const(dtypes.uint8, 16))).cast(dtypes.int32)
+  assert bounds(left_over(w, narrow, 16)) == (-240, 1000)   # 1000 is 232 in eight bits
+  for shift in (-1, 64): assert bounds(left_over(w, quotient(w, 1, shift), 16))[1] != 15
   x = UOp.variable("x", 0, 1 << 20, dtypes.int32)
   multiplier, shift = reciprocal(22, 1 << 20)
   assert bounds(left_over(x, quotient(x, multiplier, shift, dtypes.int64), 22)) == (0, 21)

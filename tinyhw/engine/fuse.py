@@ -106,7 +106,7 @@ class Places:
     if u.op is not Ops.CAST or u.dtype.itemsize <= u.src[0].dtype.itemsize or not can_lossless_cast(u.src[0].dtype, u.dtype): return False
     source = u.src[0]
     while source.op in GroupOp.Movement: source = source.src[0]
-    return source in self.chain or source.op in GroupOp.Elementwise
+    return source in self.chain or source.op in GroupOp.Elementwise or source.op in REALIZED
 
   # ***** the sweep *****
 

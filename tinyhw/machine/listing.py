@@ -87,11 +87,11 @@ class Loop:
 # ***** loops *****
 
 def find_loops(function: Function) -> list[Loop]:
-  """Loops in layout order, outer ones before what is in them."""
+  """Loops in layout order, outer ones before what is in them. What is done rarely stands behind the end, and jumps back without a loop."""
   position = {block: i for i, block in enumerate(function.blocks)}
   spans: dict[int, int] = {}
   for i, block in enumerate(function.blocks):
-    for target in block.successors():
+    for target in block.successors() if not block.rare else ():
       if position[target] <= i: spans[position[target]] = max(i, spans.get(position[target], i))
   loops = [Loop(first, last) for first, last in sorted(spans.items(), key=lambda span: (span[0], -span[1]))]
   for n, loop in enumerate(loops):
@@ -356,7 +356,7 @@ def loop_lines(function: Function, loops: Sequence[Loop], reader: Reader) -> lis
 def total_lines(function: Function, loops: Sequence[Loop], reader: Reader, grid: int | None) -> list[str]:
   """All loops and the rest together; the work items of the grid, where they are known, as iterations of the loop over them, or by waves."""
   inside = {id(inst) for loop in loops for inst in loop.own}
-  whole, known = work_of([i for block in function.blocks for i in block.insts if id(i) not in inside], reader), True
+  whole, known = work_of([i for block in function.blocks if not block.rare for i in block.insts if id(i) not in inside], reader), True
   for loop in loops:
     if loop.parent is not None: continue
     each, sure = iteration(loop, reader)

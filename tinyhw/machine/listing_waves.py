@@ -72,10 +72,11 @@ class Bounds:
   memory: float | None
 
 def executions(function: Function, loops: Sequence[Loop]) -> list[int]:
-  """How often a wave executes each block: the iterations of all loops around it; those of unknown length count once."""
+  """How often a wave executes each block: the iterations of all loops around it; those of unknown length count once, and what is rare
+  not at all."""
   counts = []
   for i in range(len(function.blocks)):
-    count, loop = 1, innermost(loops, i)
+    count, loop = int(not function.blocks[i].rare), innermost(loops, i)
     while loop is not None: count, loop = count * (loop.times or 1), loop.parent
     counts.append(count)
   return counts

@@ -152,8 +152,8 @@ def loop_cost(model: Model, function: Function, loop: Loop, held: Residency) -> 
   return cost_of(model, held, alone, used)
 
 def kernel_cost(model: Model, function: Function, loops: Sequence[Loop], held: Residency) -> Cost:
-  """All of the code once."""
+  """All of the code once, but for what is done rarely, which stands behind the rest."""
   wave = Wave(model, held.group_waves)
-  wave.run(function, 0, len(function.blocks) - 1, [loop for loop in loops if loop.parent is None])
+  wave.run(function, 0, sum(not block.rare for block in function.blocks) - 1, [loop for loop in loops if loop.parent is None])
   last = max([wave.now, *[flights[-1] for flights in wave.flights.values() if flights]])
   return cost_of(model, held, last, wave.used)

@@ -49,9 +49,9 @@ def _is_quotient(q: UOp, x: UOp, n: int, largest: int) -> bool:
   q = _uncast(q, largest)
   if n <= 0 or q.op not in (Ops.IDIV, Ops.SHR) or q.src[1].op is not Ops.CONST: return False
   if q.op is Ops.IDIV: return _uncast(q.src[0], largest) is x and bool(q.src[1].arg == n)
-  product = q.src[0]
-  if product.op is not Ops.MUL or product.src[1].op is not Ops.CONST or _uncast(product.src[0], largest) is not x: return False
-  multiplier, power = product.src[1].arg, 1 << q.src[1].arg
+  product, shift = q.src[0], q.src[1].arg
+  if not 0 <= shift < 64 or product.op is not Ops.MUL or product.src[1].op is not Ops.CONST or _uncast(product.src[0], largest) is not x: return False
+  multiplier, power = product.src[1].arg, 1 << shift
   more = multiplier * n - power
   return bool(0 <= more and largest * more < power and largest * multiplier <= product.dtype.max)
 

@@ -6,6 +6,7 @@ import pytest
 
 from test.codegen.kernels import data_for, elementwise
 from test.codegen.test_matrix_ranges import convolution, gradient
+from test.codegen.test_optimize import kernels_of
 from test.isa.amd.test_matrix import halved, product
 from test.isa.sass.machine import ARCHS, execute
 from tinyhw.codegen.optimize import optimize
@@ -16,6 +17,7 @@ from tinyhw.isa.sass import target
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.describe import bounds, compile_listed
 from tinyhw.machine.listing import size
+from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
@@ -161,6 +163,15 @@ def test_lanes_that_exchange_sums_take_less_of_everything(columns: int, faster: 
   other = bounds(lower(optimize(kernel, replace(capable, exchanges=False)), capable, "staged"), arch).whole.cost
   assert found.cycles * faster <= other.cycles and found.alone * alone < other.alone
   assert found.resources["d"] < other.resources["d"] / 2 and found.resources["i"] < other.resources["i"], "shared memory, and issue slots"
+
+def test_what_is_done_rarely_is_no_loop_and_costs_nothing() -> None:
+  """Quotients have a path for numbers that need more care, behind the end of the code, from where it jumps back."""
+  (kernel,) = kernels_of(Tensor.empty(512, 512, device="NULL").softmax())
+  program = compiled(kernel, "sm_90")
+  text = compile_listed(program, "sm_90")[1]
+  assert "rarely" in text and "loop " not in text and "overall (512 work items): " in text and "roofline: " in text
+  found = bounds(program, "sm_90")
+  assert not found.parts and "f64" not in found.whole.cost.resources
 
 def test_a_listing_has_nvidias_words() -> None:
   text = compile_listed(compiled(product(64, 64, 64, dtypes.float16, dtypes.float32), "sm_80"), "sm_80")[1]
