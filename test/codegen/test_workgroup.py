@@ -7,7 +7,7 @@ import pytest
 from test.codegen.kernels import EVERYTHING, axis, compare, data_for, softmax
 from tinyhw.codegen.grid import flatten_grid
 from tinyhw.codegen.optimize import optimize
-from tinyhw.codegen.matrix_tile import SINGLE_BYTES
+from tinyhw.codegen.matrix_tile import ANYWHERE_BYTES, SINGLE_BYTES
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.tiling import Opt, OptOps
@@ -204,12 +204,13 @@ def test_registers_of_elements_that_are_loaded_alone() -> None:
   """An element has its own place where memory has no pieces that are certain and divisions find it, and beside such a factor its own gate."""
   a, i, j, k = UOp.param(1, dtypes.float16, 1 << 14), axis(64, 0), axis(64, 1), axis(64, 2)
   plain, digits = a.index(j * 64 + k).load(), k // 16 * 1000 + i * 64
-  def taken(factor: UOp, other: UOp = plain) -> tuple[int, int]: return register_bytes((factor, other), (i, j), k)
+  def taken(factor: UOp, other: UOp = plain) -> tuple[int, int]: return register_bytes((factor, other), (i, j), k, True)
   even = [a.index(at).load() for at in (i * 64 + k, i * 65 + k, digits + k % 16, k * 64 + i // 12 * 196 + i % 12)]
   odd = [a.index(digits + k % 16 + 1).load(), a.index(digits + k % 16).load(i + k % 16 < 60)]
   gated = a.index(j * 65 + k).load(k < 63)
   assert {taken(x) for x in even} == {(2, 2)} and taken(even[0], gated) == (2, 2)
   assert {taken(x) for x in odd} == {(SINGLE_BYTES, 2)} and taken(odd[0], gated) == (SINGLE_BYTES, SINGLE_BYTES)
+  assert register_bytes((odd[1], plain), (i, j), k, False) == (ANYWHERE_BYTES, 2)
 
 @pytest.mark.parametrize("columns, exchanges, lanes", [(32, True, 8), (32, False, 32), (24, True, 8), (64, True, 32)])
 def test_lanes_that_exchange_share_a_short_row_in_one_wave(columns: int, exchanges: bool, lanes: int) -> None:
