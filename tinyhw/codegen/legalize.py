@@ -57,7 +57,7 @@ class Legalizer:
     op, dtype = u.op, u.dtype
     if op is Ops.STORE: dtype = u.src[1].dtype
     if dtype.count == 1: return 1
-    if op is Ops.STORE and u.arg is not None: return dtype.count   # scatter.py makes pieces of it
+    if op is Ops.STORE and u.arg is not None: return self.width_of_pieces(u)
     if op in _ANY_WIDTH or op in _TOGETHER: return dtype.count
     if op is Ops.STORE or op is Ops.LOAD:
       width = self.widest(Ops.LOAD, dtype)
@@ -114,7 +114,7 @@ class Legalizer:
   def visit(self, u: UOp) -> None:
     width = self.width[u]
     dtype = u.src[1].dtype if u.op is Ops.STORE else u.dtype
-    if u.op is Ops.STORE and u.arg is not None: self.new[u] = [self.scalar(u)]
+    if u.op is Ops.STORE and u.arg is not None: self.new[u] = self.pieces(u, width)
     elif dtype.count == 1 or u.op in _ANY_WIDTH and u.op is not Ops.VECTORIZE and u.op is not Ops.BROADCAST: self.new[u] = [self.scalar(u)]
     elif u.op in _ANY_WIDTH: return
     elif u.op is Ops.GEP: self.new[u] = [self.lanes(u.src[0], k, width) for k in range(u.arg, u.arg + dtype.count, width)]
@@ -148,7 +148,7 @@ class Legalizer:
     """Loads or stores of parts; what follows the value of a store (gate, ranges) and is scalar goes to each."""
     place, count = u.src[0], dtype.count // width
     buffer, i = self.new[place.src[0]][0], place.src[1]
-    indices = self.parts(i, width) if i.dtype.count > 1 else [offset(self.new[i][0], k * width) for k in range(count)]
+    indices = self.parts(i, width) if i.dtype.count > 1 else [_offset(self.new[i][0], k * width) for k in range(count)]
     columns = [self.parts(s, width if s.dtype.count > 1 else 1) for s in u.src[1:]]
     made = []
     for k, index in enumerate(indices):
@@ -156,9 +156,26 @@ class Legalizer:
       made.append(UOp(u.op, u.dtype if u.op is Ops.STORE else dtype.scalar().vec(width), (UOp(Ops.INDEX, place.dtype, (buffer, index)), *rest)))
     return made
 
+  def width_of_pieces(self, store: UOp) -> int:
+    """The elements of one part of a STORE of pieces (`Scattered`): what is cast, and stored, at once."""
+    memory, value = store.src[0].dtype.vec(store.arg.length), store.src[1].dtype
+    wide = self.widest(Ops.LOAD, memory)
+    return wide if memory.scalar() is value.scalar() else min(wide, self.widest(Ops.CAST, memory))
+
+  def pieces(self, store: UOp, width: int) -> list[UOp]:
+    """Stores of the parts of all pieces. No other pass has to go through these, of which a product has up to 64 that differ in a constant."""
+    place, value, rest = store.src[0], store.src[1], [self.value(s) for s in store.src[2:]]
+    (buffer,), (index,), made = self.new[place.src[0]], self.new[place.src[1]], []
+    for first, behind in store.arg.places:
+      for k in range(0, store.arg.length, width):
+        part = self.lanes(value, first + k, width)
+        if part.dtype.scalar() is not place.dtype: part = UOp(Ops.CAST, place.dtype.vec(width), (part,))
+        made.append(UOp(Ops.STORE, store.dtype, (UOp(Ops.INDEX, place.dtype, (buffer, _offset(index, behind + k))), part, *rest)))
+    return made
+
 def _joined(lanes: list[UOp]) -> UOp: return UOp(Ops.VECTORIZE, lanes[0].dtype.vec(len(lanes)), tuple(lanes))
 
-def offset(i: UOp, lanes: int) -> UOp:
+def _offset(i: UOp, lanes: int) -> UOp:
   """An index some elements on."""
   if lanes == 0: return i
   if i.op is Ops.CONST: return const(i.dtype, i.arg + lanes)

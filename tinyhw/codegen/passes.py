@@ -54,16 +54,8 @@ PASSES = (
   Pass("indices", lambda sink, capabilities: lower_indices(sink, capabilities.lanes > 0),
        "after all that multiplies indices; before decompose, which divides machine integers only", False),
   Pass("decompose", decompose, "before legalize: a vector operation in other vector operations is better than lane by lane", False),
-  Pass("legalize", legalize, "behind all that makes vectors: it splits them", False),
-  Pass("scatter", lambda sink, capabilities: scattered(sink, capabilities),
-       "last: no other pass need see the many stores of a lane's share of a matrix", False),
+  Pass("legalize", legalize, "last: it splits what the others made", False),
 )
-
-def scattered(sink: UOp, capabilities: Capabilities) -> UOp:
-  """sink with STOREs of pieces as STOREs of their own."""
-  if not any([u.arg is not None for u in sink.src]): return sink
-  from tinyhw.codegen.scatter import scatter  # products on the matrix units of GPUs alone have such stores
-  return scatter(sink, capabilities)
 
 def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   """The Program of an optimised kernel. Raises CompileError for what the target cannot do; `name` is the kernel's."""
