@@ -31,6 +31,13 @@ def test_getenv_refuses_text_for_a_number(monkeypatch: pytest.MonkeyPatch) -> No
   monkeypatch.setenv("TINYHW_X", "yes")
   with pytest.raises(ConfigError, match="TINYHW_X='yes' is not a number; set it to one, or unset it"): getenv("TINYHW_X")
 
+@pytest.mark.parametrize("environment, value", [({}, "all"), ({"CUDA_VISIBLE_DEVICES": ""}, ""), ({"CUDA_VISIBLE_DEVICES": "1"}, "1")])
+def test_an_empty_text_is_a_value_where_the_variable_says_so(environment: dict[str, str], value: str) -> None:
+  """CUDA's programs use all GPUs where this variable is not set, and none where it is empty."""
+  program = "from tinyhw.config import CUDA_VISIBLE_DEVICES; print(repr(CUDA_VISIBLE_DEVICES))"
+  done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True)
+  assert done.stdout == f"ContextVar(CUDA_VISIBLE_DEVICES={value!r})\n", done.stderr
+
 def test_bad_environment_is_refused_at_import() -> None:
   done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={"DEBUG": "loud"}, capture_output=True, text=True)
   assert done.returncode and "DEBUG='loud' is not a number" in done.stderr

@@ -43,15 +43,17 @@ def _getenv(key: str, default: Any = 0) -> Any:
 getenv: Getenv = _getenv
 
 class ContextVar(Generic[Value]):
-  """A variable with a key, a default whose type (int or str) it keeps, and one line of documentation. A number is from `least` to `most`."""
+  """A variable with a key, a default whose type (int or str) it keeps, and one line of documentation. A number is from `least` to `most`. With
+  `empty`, an empty text in the environment is a value like others; else it means the default."""
   _cache: dict[str, ContextVar[Any]] = {}
 
-  def __init__(self, key: str, default_value: Value, doc: str = "", least: int | None = None, most: int | None = None) -> None:
+  def __init__(self, key: str, default_value: Value, doc: str = "", least: int | None = None, most: int | None = None,
+               empty: bool = False) -> None:
     if key in ContextVar._cache: raise ConfigError(f"variable {key} is declared already; use that one, or another name")
     self.key, self.default, self.__doc__ = key, default_value, doc
     self._kind: type[Any] = int if isinstance(default_value, int) else str
     self._limits = least, most
-    self._base: Value = self._within(_getenv(key, default_value))
+    self._base: Value = self._within("" if empty and os.environ.get(key) == "" else _getenv(key, default_value))
     self._override: contextvars.ContextVar[Value] = contextvars.ContextVar(key)
     ContextVar._cache[key] = self
 
@@ -193,8 +195,9 @@ EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in 
 EMULATE_TRANSLATE = ContextVar("EMULATE_TRANSLATE", 1, "0: virtual GPUs execute all instructions in Python, none as translated code of the host")
 EMULATE_STRICT = ContextVar("EMULATE_STRICT", 1, "0: virtual GPUs do not look for what real ones punish only now and then (stale caches, memory that "
                             "nothing has written), and are faster; 2: also for instructions whose results nothing reads", least=0, most=2)
-CUDA_VISIBLE_DEVICES = ContextVar("CUDA_VISIBLE_DEVICES", "", "the GPUs that NV uses (NV:CUDA, too, by its library), separated by commas: numbers of "
-                                  "nvidia-smi, or how UUIDs begin; -1 ends it. Empty: all; virtual ones are always all there")
+CUDA_VISIBLE_DEVICES = ContextVar("CUDA_VISIBLE_DEVICES", "all", "the GPUs that NV uses (NV:CUDA, too, by its library), separated by commas: numbers "
+                                  "of nvidia-smi, or how UUIDs begin; the first word that is neither (-1) ends it. Set and empty: none; virtual ones "
+                                  "are always all there", empty=True)
 HCQDEV_WAIT_TIMEOUT_MS = ContextVar("HCQDEV_WAIT_TIMEOUT_MS", 30000, "milliseconds that a GPU may take for one submission; then it is given up, and "
                                     "what is known of the reason is told. Virtual ones (EMULATE) have 20 times as long", least=1)
 NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL device compiles for, without running anything")

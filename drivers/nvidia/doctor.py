@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 
 from tinyhw.autogen.nvidia import rm
-from tinyhw.config import CUDA_VISIBLE_DEVICES, EMULATE
 from tinyhw.device import show_bytes
 from tinyhw.drivers.gpu.doctor import Vendor, begin, counted, refused
 from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, node
@@ -16,7 +15,7 @@ from tinyhw.drivers.nvidia import walled
 from tinyhw.drivers.nvidia.card import Card, opened
 from tinyhw.drivers.nvidia.library import FOLDERS
 from tinyhw.drivers.nvidia.rm import CONTROL, INSTEAD_OF_NOUVEAU, NOUVEAU, UVM, WSL, Connection, connect, version_of
-from tinyhw.drivers.nvidia.visible import node_of
+from tinyhw.drivers.nvidia.visible import advice, node_of
 from tinyhw.errors import TinyError
 
 NVIDIA = Vendor("NVIDIA", "NV", pci=0x10DE, module="nvidia", control=CONTROL, log="NVRM",
@@ -39,8 +38,7 @@ def diagnose(ordinal: int) -> list[Finding]:
   except TinyError as error: return [*found, _refused("cards", error)]
   found.append(counted(NVIDIA, "cards", len(infos), ordinal))
   if found[-1].state == PROBLEM:
-    chosen = f"look at {CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES}" if CUDA_VISIBLE_DEVICES and not EMULATE else ""
-    return [*found[:-1], found[-1]._replace(fix=chosen or found[-1].fix)]
+    return [*found[:-1], found[-1]._replace(fix=advice(box, connection.run_cards()) or found[-1].fix)]
   info = infos[ordinal]
   found.append(node(box, node_of(info), NVIDIA.container))
   if found[-1].state != PROBLEM: found += _driven(connection, info)

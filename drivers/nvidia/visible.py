@@ -2,7 +2,8 @@
 
 The kernel's driver tells of all, also in a container that was given one of them: those count whose node is there, and not kept from us by the
 container's rules. Their order is that of the PCI bus, as nvidia-smi has it. CUDA_VISIBLE_DEVICES chooses among them as it does for the vendor's
-library with CUDA_DEVICE_ORDER=PCI_BUS_ID: numbers, or how UUIDs begin, until -1. Virtual GPUs are all used. A GPU is told by its CardInfo
+library with CUDA_DEVICE_ORDER=PCI_BUS_ID (CUDA Programming Guide, 5.2.1.1): numbers, or how UUIDs begin, up to the first word that is no GPU's, such
+as -1; none where it is empty. What the guide leaves open is refused: a GPU named twice. Virtual GPUs are all used. A GPU is told by its CardInfo
 (autogen/nvidia/rm.py).
 """
 from __future__ import annotations
@@ -29,23 +30,25 @@ def _given(box: Box, infos: Sequence[Any]) -> list[Any]:
 def visible(box: Box, infos: Sequence[Any]) -> list[Any]:
   """The GPUs that this process uses, in order. infos: those that the kernel's driver runs. Raises DeviceError for a choice that cannot be."""
   given = _given(box, infos)
-  if EMULATE or not CUDA_VISIBLE_DEVICES or not given: return given
-  chosen = list[Any]()
-  for word in str(CUDA_VISIBLE_DEVICES).split(","):
-    if word.strip() == "-1": break
-    info = _named(box, given, word.strip())
-    if info in chosen: raise DeviceError(f"{CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES} names the GPU at {place(info)} twice; name it once")
-    chosen.append(info)
-  return chosen
+  return given if EMULATE or CUDA_VISIBLE_DEVICES == CUDA_VISIBLE_DEVICES.default else _chosen(box, given)[0]
 
-def _named(box: Box, given: list[Any], word: str) -> Any:
-  if word.isdecimal() and int(word) < len(given): return given[int(word)]
-  start = f"{CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES}"
-  if word.startswith("MIG-"): raise DeviceError(f"{start} names an instance of a GPU (MIG), which is not driven; NV:CUDA uses it")
-  found = [info for info in given if word.startswith("GPU-") and _uuid(box, info).startswith(word.lower())]
-  if len(found) == 1: return found[0]
-  what = "begins several UUIDs" if found else "is no GPU"
-  raise DeviceError(f"{start}: {word!r} {what} of the {len(given)} that this process was given; set it to numbers of nvidia-smi, or unset it")
+def _chosen(box: Box, given: list[Any]) -> tuple[list[Any], str | None]:
+  """The GPUs that CUDA_VISIBLE_DEVICES names, and the word that ends them; None where they end with the list."""
+  chosen = list[Any]()
+  for word in map(str.strip, str(CUDA_VISIBLE_DEVICES).split(",")):
+    found = _named(box, given, word)
+    if len(found) != 1: return chosen, word
+    if found[0] in chosen:
+      raise DeviceError(f"{CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES} names the GPU at {place(found[0])} twice; name it once")
+    chosen += found
+  return chosen, None
+
+def _named(box: Box, given: list[Any], word: str) -> list[Any]:
+  """The GPUs that a word may mean."""
+  if word.startswith("MIG-"):
+    raise DeviceError(f"{CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES} names an instance of a GPU (MIG), which is not driven; NV:CUDA uses it")
+  if word.isdecimal(): return given[int(word):][:1]
+  return [info for info in given if word.startswith("GPU-") and _uuid(box, info).startswith(word.lower())]
 
 def _uuid(box: Box, info: Any) -> str:
   """gpu-8932f937-...; nothing where the kernel does not tell it."""
@@ -53,13 +56,24 @@ def _uuid(box: Box, info: Any) -> str:
   except OSError: return ""
   return found[1].lower() if found else ""
 
+def advice(box: Box, infos: Sequence[Any]) -> str:
+  """What to do where CUDA_VISIBLE_DEVICES leaves GPUs out; nothing where it does not."""
+  given = _given(box, infos)
+  if len(visible(box, infos)) == len(given): return ""
+  name = CUDA_VISIBLE_DEVICES.key
+  if not CUDA_VISIBLE_DEVICES: return f"unset {name}, or set it to numbers of nvidia-smi: it is empty, which leaves no GPU"
+  end = _chosen(box, given)[1]
+  if end is None or end == "-1": return f"look at {name}={CUDA_VISIBLE_DEVICES}"
+  what = "begins several UUIDs" if _named(box, given, end) else "is no GPU"
+  return f"look at {name}={CUDA_VISIBLE_DEVICES}, which ends at {end!r}: that {what} of the {len(given)} that this process was given"
+
 def missing(box: Box, infos: Sequence[Any], ordinal: int) -> DeviceError:
   """The error for GPU number `ordinal`, which is not among those that this process uses."""
   count, used, given = len(infos), len(visible(box, infos)), _given(box, infos)
   hidden = [node_of(info) for info in infos if info not in given]
   words = f"there is no GPU number {ordinal}: NVIDIA's kernel driver runs {count}"
   if used < count: words += f", and this process uses {used} of them"
-  if used < len(given): return DeviceError(f"{words}; look at {CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES}")
+  if used < len(given): return DeviceError(f"{words}; {advice(box, infos)}")
   if hidden: return DeviceError(f"{words}: without {', '.join(hidden)}; have them given to the container, or made: sudo nvidia-modprobe -c=0")
   if used: return DeviceError(f"{words}; use {'NV' if used == 1 else f'NV to NV:{used - 1}'}")
   return DeviceError(f"{words}; dmesg | grep NVRM says whether the module refused the card")

@@ -134,8 +134,10 @@ def test_a_number_that_no_gpu_has(computer: Computer) -> None:
 
 def test_a_choice_of_gpus_that_cannot_be(computer: Computer) -> None:
   with Context(CUDA_VISIBLE_DEVICES="3"): last = doctor.diagnose(0)[-1]
-  assert last == Finding("cards", PROBLEM, "CUDA_VISIBLE_DEVICES=3: '3' is no GPU of the 1 that this process was given",
-                         "set it to numbers of nvidia-smi, or unset it")
+  assert last == Finding("cards", PROBLEM, "the kernel's driver shows no GPU that this process may use",
+                         "look at CUDA_VISIBLE_DEVICES=3, which ends at '3': that is no GPU of the 1 that this process was given")
+  with Context(CUDA_VISIBLE_DEVICES=""): last = doctor.diagnose(0)[-1]
+  assert last.fix.startswith("unset CUDA_VISIBLE_DEVICES, or set it to numbers of nvidia-smi")
   with Context(CUDA_VISIBLE_DEVICES="-1"): last = doctor.diagnose(0)[-1]
   assert "no GPU that this process may use" in last.words and last.fix == "look at CUDA_VISIBLE_DEVICES=-1"
   with Context(CUDA_VISIBLE_DEVICES="0"): assert doctor.diagnose(0)[-1].state == OK

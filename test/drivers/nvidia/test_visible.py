@@ -20,7 +20,7 @@ def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computer]:
   rm.forget(box)
   assert box.census() == {}
 
-def used(box: Computer, chosen: str = "") -> list[int]:
+def used(box: Computer, chosen: str = "all") -> list[int]:
   """The minor numbers of the cards that are used."""
   with Context(CUDA_VISIBLE_DEVICES=chosen): return [info.minor_number for info in rm.connect(box).list_cards()]
 
@@ -42,7 +42,7 @@ def test_a_container_that_was_given_one_of_them(computer: Computer) -> None:
   words = "no GPU number 1: NVIDIA's kernel driver runs 3, and this process uses 1 of them: without /dev/nvidia0, /dev/nvidia2; have them given"
   with pytest.raises(DeviceError, match=words): arch(1)
   del computer.nodes["/dev/nvidia1"]
-  for chosen in ("", "0"):
+  for chosen in ("all", "", "0"):
     with Context(CUDA_VISIBLE_DEVICES=chosen), pytest.raises(DeviceError, match="number 0: .* uses 0 of them: without .*nvidia-modprobe"): arch(0)
 
 def test_a_batch_system_that_keeps_gpus_from_jobs(computer: Computer) -> None:
@@ -56,7 +56,8 @@ def test_a_batch_system_that_keeps_gpus_from_jobs(computer: Computer) -> None:
 def test_a_choice(computer: Computer) -> None:
   names = {number: "GPU-" + computer.gpus[number].uuid.hex()[:8] for number in range(3)}
   for text, wanted in (("1", [1]), ("2,0", [2, 0]), (" 1 , 2", [1, 2]), ("-1", []), ("0,-1,1", [0]), ("2,-1,x", [2]), (names[1], [1]),
-                       (f"{names[2]},0", [2, 0]), (names[0].upper(), [0])):
+                       (f"{names[2]},0", [2, 0]), (names[0].upper(), [0]), ("", []), ("2,3,0", [2]), ("0,x,1", [0]), ("0,,1", [0]), ("+1,0", []),
+                       ("1,GPU-,0", [1]), ("1,GPU-zz,0", [1])):
     assert used(computer, text) == wanted, text
   with Context(CUDA_VISIBLE_DEVICES="2,0"):
     assert arch(0) == "sm_90" and arch(1) == "sm_80"
@@ -65,9 +66,10 @@ def test_a_choice(computer: Computer) -> None:
   assert used(computer, "1") == [2], "a choice among those that are given"
 
 @pytest.mark.parametrize("text, words", [
-  ("3", "CUDA_VISIBLE_DEVICES=3: '3' is no GPU of the 3 that this process was given; set it to numbers of nvidia-smi, or unset it"),
-  ("0,x", "'x' is no GPU"), ("0,,1", "'' is no GPU"), ("+1", "'\\+1' is no GPU"), ("GPU-", "'GPU-' begins several UUIDs"),
-  ("GPU-zz", "'GPU-zz' is no GPU"),
+  ("3", "uses 0 of them; look at CUDA_VISIBLE_DEVICES=3, which ends at '3': that is no GPU of the 3 that this process was given"),
+  ("x,0", "'x': that is no GPU"), (",0", "ends at '': that is no GPU"), ("GPU-", "'GPU-': that begins several UUIDs"),
+  ("GPU-zz", "'GPU-zz': that is no GPU"),
+  ("", "number 0: .* runs 3, and this process uses 0 of them; unset CUDA_VISIBLE_DEVICES, or set it .*: it is empty, which leaves no GPU"),
   ("1,1", "names the GPU at 0000:18:00.0 twice"), ("MIG-12345678-1234", "an instance of a GPU \\(MIG\\), which is not driven; NV:CUDA uses it")])
 def test_a_choice_that_cannot_be(computer: Computer, text: str, words: str) -> None:
   with Context(CUDA_VISIBLE_DEVICES=text), pytest.raises(DeviceError, match=words): arch(0)
@@ -77,9 +79,9 @@ def test_uuids_that_the_kernel_does_not_tell(computer: Computer) -> None:
   name = "GPU-" + computer.gpus[1].uuid.hex()[:8]
   path = "/proc/driver/nvidia/gpus/0000:18:00.0/information"
   computer.texts[path] = "GPU UUID: \t GPU-????????-????-????-????-????????????\n"
-  with Context(CUDA_VISIBLE_DEVICES=name), pytest.raises(DeviceError, match="is no GPU of the 3"): arch(0)
+  with Context(CUDA_VISIBLE_DEVICES=name), pytest.raises(DeviceError, match="that is no GPU of the 3"): arch(0)
   computer.refused[path] = errno.EACCES
-  with Context(CUDA_VISIBLE_DEVICES=name), pytest.raises(DeviceError, match="is no GPU of the 3"): arch(0)
+  with Context(CUDA_VISIBLE_DEVICES=name), pytest.raises(DeviceError, match="that is no GPU of the 3"): arch(0)
 
 def test_virtual_gpus_are_not_chosen(computer: Computer) -> None:
   with Context(EMULATE="sm_90"): assert used(computer, "7") == [0, 1, 2]
