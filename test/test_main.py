@@ -1,5 +1,6 @@
 """The command line: asm and disasm."""
 from __future__ import annotations
+import re
 import signal
 import subprocess
 import sys
@@ -80,11 +81,25 @@ def test_control_words_of_nvidia() -> None:
   assert run("disasm", "--arch", "sm_90", "--plain", text=code).stdout == "FFMA R8, R8.reuse, R9, R10\n"
 
 def test_usage() -> None:
-  assert run("asm").returncode == 2 and "--arch x86_64" in run("asm").stderr
+  done = run("asm")
+  assert done.returncode == 2 and done.stderr.startswith("asm: --arch is missing, the instruction set that it is for: x86_64, gfx942, ")
+  assert done.stderr.endswith("; write: python3 -m tinyhw asm --arch ARCH\n")
   assert run("asm", "--arch", "z80").stderr == "asm: no instruction set is called z80; there is x86_64, gfx942, gfx950, gfx1100, gfx1200, gfx1201, " \
     "sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_120, sm_120a\n"
   assert run("frobnicate").returncode == 2 and "asm --arch ARCH" in run("frobnicate").stderr
   assert run("--help").returncode == 0
+
+@pytest.mark.parametrize("words, says", [
+  ("disasm --plain code.txt", r"code.txt is not read: .* on standard input; --arch is missing, .*; write: .* disasm --arch ARCH < FILE"),
+  ("asm --arch sm_90 code.txt", r"code.txt is not read: .* on standard input; write: python3 -m tinyhw asm --arch sm_90 < FILE"),
+  ("disasm --arch=sm_90 --plian", r"--plian is no option; write: python3 -m tinyhw disasm --arch sm_90"),
+  ("disasm --plain --arch", r"--arch is missing, .*; write: python3 -m tinyhw disasm --arch ARCH"),
+])
+def test_words_that_asm_and_disasm_do_not_take(words: str, says: str) -> None:
+  """What is wrong is named, the files that are not read as well as the option that is not there, and so is what to write."""
+  command, *rest = words.split()
+  done = run(command, *rest)
+  assert done.returncode == 2 and re.fullmatch(f"{command}: {says}\n", done.stderr), done.stderr
 
 def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("THREADS", "-3")

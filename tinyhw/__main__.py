@@ -16,25 +16,34 @@ HELP = {"-h", "--help"}
 class UsageError(Exception):
   """The command line cannot be understood."""
 
-def assembler(arguments: Sequence[str]) -> tuple[ModuleType, str]:
+def assembler(command: str, arguments: Sequence[str]) -> tuple[ModuleType, str]:
   """The architecture that --arch, an option of asm and disasm, names, and the module that knows it."""
-  words = [w for a in arguments for w in a.split("=", 1)]
-  if len(words) != 2 or words[0] != "--arch": raise UsageError(f"an architecture is expected: --arch {' or '.join(isa.ASSEMBLERS)}")
-  name, colon, variant = words[1].partition(":")
+  words = [w for a in arguments for w in (a.split("=", 1) if a.startswith("--") else [a])]
+  arch = ""
+  if "--arch" in words:
+    at = words.index("--arch")
+    arch = "".join(words[at + 1:at + 2])
+    del words[at:at + 2]
+  wrong = [f"{w} is " + ("no option" if w.startswith("-") else "not read: what is to be translated is on standard input") for w in words]
+  if not arch: wrong.append(f"--arch is missing, the instruction set that it is for: {', '.join(isa.ASSEMBLERS)}")
+  if wrong:
+    source = " < FILE" if any(not w.startswith("-") for w in words) else ""
+    raise UsageError(f"{'; '.join(wrong)}; write: python3 -m tinyhw {command} --arch {arch or 'ARCH'}{source}")
+  name, colon, variant = arch.partition(":")
   if name not in isa.ASSEMBLERS: raise UsageError(f"no instruction set is called {name}; there is {', '.join(isa.ASSEMBLERS)}")
   known = isa.VARIANTS.get(name, ())
   if colon and variant not in known:
-    raise UsageError(f"{words[1]} is unknown; there is {', '.join([name, *(f'{name}:{other}' for other in known)])}")
-  return importlib.import_module(isa.ASSEMBLERS[name]), words[1]
+    raise UsageError(f"{arch} is unknown; there is {', '.join([name, *(f'{name}:{other}' for other in known)])}")
+  return importlib.import_module(isa.ASSEMBLERS[name]), arch
 
 def asm(arguments: Sequence[str]) -> int:
   """Assembly text on standard input, an instruction a line, to its bytes in hex, in memory order."""
-  module, arch = assembler(arguments)
+  module, arch = assembler("asm", arguments)
   return translate(sys.stdin, lambda text: show_bytes(module.assemble(text, arch)), sys.stdout, sys.stderr)
 
 def disasm(arguments: Sequence[str]) -> int:
   """The bytes of an instruction in hex, one a line on standard input, to assembly text; --plain: without the control words that NVIDIA's have."""
-  module, arch = assembler([word for word in arguments if word != "--plain"])
+  module, arch = assembler("disasm", [word for word in arguments if word != "--plain"])
   show = getattr(module, "plain", module.disassemble) if "--plain" in arguments else module.disassemble
   def one(text: str) -> str:
     code = parse_bytes(text)
