@@ -1,7 +1,9 @@
 """Which kernels a tensor program becomes: how many, and at what cost in nodes looked at."""
 from __future__ import annotations
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tinyhw import nn
@@ -62,6 +64,37 @@ def test_one_training_step_of_a_perceptron() -> None:
   x, w, b, v, c = empty(32, 64), empty(64, 48), empty(48), empty(48, 10), empty(10)
   loss = (((x @ w + b).relu() @ v + c) * empty(32, 10)).sum()
   assert kernels(*loss.gradient(w, b, v, c)) == 7
+
+Make = Callable[..., Tensor]
+PRODUCTS: dict[str, tuple[Callable[[Make, Make], Tensor], list[int]]] = {   # (of tensors by shape, of products), and the reductions of each kernel
+  "two": (lambda of, times: times(of(128, 64), 64) + times(of(128, 48), 64), [1, 1]),
+  "three, and more": (lambda of, times: (times(of(128, 64), 64) + times(of(128, 48), 64) * 2 + times(of(128, 64), 64)).relu() + of(64), [1, 1, 1]),
+  "with a row's sum": (lambda of, times: times(x := of(128, 64), 64) + x.sum(1, keepdim=True), [1, 1]),
+  "divided by a row's norm": (lambda of, times: times(x := of(128, 64), 64) / x.square().sum(1, keepdim=True).sqrt(), [1, 1]),
+  "part of one": (lambda of, times: times(of(128, 64), 128).shrink(((0, 128), (32, 96))) + times(of(128, 48), 64), [1, 1]),
+  "small": (lambda of, times: times(of(64, 48), 32) + times(of(64, 48), 32), [2]),
+  "few terms": (lambda of, times: times(of(256, 8), 256) + times(of(256, 8), 256), [2]),
+  "one of few terms": (lambda of, times: times(of(128, 64), 64) + times(of(128, 8), 64), [1, 1]),
+  "rows": (lambda of, times: of(64, 128) / ((x := of(64, 128)).sum(1, keepdim=True) + x.square().sum(1, keepdim=True)), [2]),
+}
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_large_product_is_alone_in_its_kernel(name: str) -> None:
+  make, counts = PRODUCTS[name]
+  planned = schedule(canonicalize([make(empty, lambda x, columns: x @ empty(x.shape[1], columns)).uop])).kernels
+  assert sorted(sum(u.op is Ops.REDUCE for u in k.sink.toposort()) for k in planned) == counts
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_results_of_products_and_others(name: str) -> None:
+  """They are what products have that are stored as they are."""
+  def result(stored: bool) -> np.ndarray[Any, Any]:
+    random = np.random.default_rng(3)
+    def of(*shape: int) -> Tensor: return Tensor(random.random(shape, np.float32))
+    def times(x: Tensor, columns: int) -> Tensor:
+      y = x @ of(x.shape[1], columns)
+      return y.contiguous() if stored else y
+    return PRODUCTS[name][0](of, times).numpy()
+  np.testing.assert_allclose(result(False), result(True), rtol=1e-5)
 
 def test_what_is_computed_twice_is_stored_alike() -> None:
   """A row's sum has no buffer where one kernel alone wants it, and has two where it is also computed again for another."""

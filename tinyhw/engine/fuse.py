@@ -6,6 +6,7 @@ consumer; what may not be, or would be computed too often, gets a buffer and so 
 
 - a reduction, together with the chain of elementwise nodes that alone consume it (its *epilogue*), is computed in its consumer's kernel only
   if it is wanted at one place whose ranges are outer loops of that kernel and which visits each element once (softmax's row maximum and sum);
+- a large product is the only reduction of its kernel: matrix units, and tiles of registers, are for one;
 - an elementwise node is computed again in each kernel that wants it, unless it would run several times per element (an operand of a matmul),
   or is wanted at many places, or unless reading what it is made of costs more than writing it once. So each node has a bounded number of places;
 - a cast to a type that has all numbers of a narrower one is no reason for a buffer: what it is made of has one, or is computed again.
@@ -31,6 +32,8 @@ PLACES_LIMIT = 8                 # places at which one is wanted, beyond which i
 ROW_BYTES_LIMIT = 512 * 1024     # a row that is reduced and then read again should still be in the cache
 MIN_ROWS = 8                     # fewer outer iterations than this cannot feed the workers
 REUSE_LIMIT = 4                  # a reduction that uses each element more often (a matmul) wants a tile of its own
+PRODUCT_TERMS = 16               # terms of an element from which a product is worth a tile: fewer are read as fast as they are multiplied
+PRODUCT_WORK = 1 << 18           # terms of all elements from which its tile gains more than another kernel costs
 SMALL_WORK = 8192                # below this many elements one kernel is cheaper than two
 
 def size_of(sizes: tuple[sint, ...]) -> int:
@@ -44,6 +47,8 @@ def range_size(r: UOp) -> int: return int(r.src[0].vmax)
 def operands(u: UOp) -> tuple[UOp, ...]:
   """The sources whose values u is made of: of an AFTER the first, as the others only say when."""
   return u.src[:1] if u.op is Ops.AFTER else u.src
+
+def _value(u: UOp) -> UOp: return u.src[_VALUE_SOURCE[u.op]] if u.op in _VALUE_SOURCE else u
 
 def index_ranges(place: Place) -> frozenset[UOp]: return frozenset(r for i in place.index for r in i.ranges)
 
@@ -65,6 +70,7 @@ class Places:
     self.reduce_ranges: dict[UOp, tuple[UOp, ...]] = {}
     self.rows: dict[UOp, list[frozenset[UOp]]] = {}          # kernel -> ranges of the reductions that run under its outer loops only
     self.folds: dict[tuple[UOp, UOp], int] = {}              # (kernel, reduce range) -> how often the loop over it runs
+    self.inside: dict[UOp, list[UOp]] = {}                   # kernel -> the reductions in it
     self._analyse()
     self._sweep()
 
@@ -95,7 +101,7 @@ class Places:
     self.chain.setdefault(r, r)
     while len(self.users[u]) == 1 and u not in self.roots and u not in self.forced:
       user = self.users[u][0]
-      if user.op not in _PASSES or user.size != u.size: break
+      if user.op not in _PASSES or user.size != u.size or user in self.chain and self._crowd([r, self.chain[user]]): break
       u = user
       self.chain.setdefault(u, r)
       if u.op not in GroupOp.Movement and not self._widens(u): end = u
@@ -117,6 +123,7 @@ class Places:
       if u in self.roots or u in self.forced or not self.closed and self._wants_buffer(u, places):
         ranges, place = own_place(u, self.loop_shape(u))
         self.realized[u], self.own[u] = ranges, place
+        self.inside[u] = list(self.epilogue.get(_value(u), ()))
         self._push(u, u, place)
       else:
         for kernel, place in list(places): self._push(u, kernel, place)
@@ -160,7 +167,7 @@ class Places:
 
   def loop_shape(self, u: UOp) -> tuple[sint, ...]:
     """The shape whose axes become the loops of u's kernel: that of the reduction in it, so that reshapes of its result cost no division."""
-    v = u.src[_VALUE_SOURCE[u.op]] if u.op in _VALUE_SOURCE else u
+    v = _value(u)
     r = self.chain.get(v)
     if r is None or v in self.realized: return u.shape
     while v is not r:
@@ -195,9 +202,19 @@ class Places:
   def _may_inline(self, u: UOp, kernel: UOp, place: Place) -> bool:
     """May the reductions whose epilogue ends in u run inside the consumer's kernel? See the head of this file."""
     if kernel not in self.realized or kernel.op is Ops.COPY: return False
-    ranges, outer = index_ranges(place), self.realized[kernel]
-    if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size: return False
-    if len(ranges) == len(outer): return True
+    ranges, outer, inside = index_ranges(place), self.realized[kernel], self.inside[kernel]
+    if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size or self._crowd(inside + self.epilogue[u]): return False
+    if len(ranges) != len(outer) and not self._may_be_rows(u, kernel, place): return False
+    inside += self.epilogue[u]
+    return True
+
+  def _crowd(self, reductions: list[UOp]) -> bool:
+    """Does one of several reductions want a kernel of its own?"""
+    return len(reductions) > 1 and any([is_large_product(r, self.extent) for r in reductions])
+
+  def _may_be_rows(self, u: UOp, kernel: UOp, place: Place) -> bool:
+    """May the reductions whose epilogue ends in u run under some of the outer loops of kernel, once for all that the others visit?"""
+    ranges = index_ranges(place)
     if place.valid is not None or any(terms_per_element(r, self.extent) > REUSE_LIMIT for r in self.epilogue[u]): return False
     rows, row = prod_sizes(ranges), max(r.src[0].size // max(r.size, 1) for r in self.epilogue[u])
     small = rows * row + kernel.size <= SMALL_WORK
@@ -220,6 +237,11 @@ def extents(nodes: list[UOp]) -> dict[UOp, int]:
 def terms_per_element(r: UOp, extent: dict[UOp, int]) -> float:
   """How many terms of a reduction each element that it reads takes part in."""
   return r.src[0].size / max(extent[r.src[0]], 1)
+
+def is_large_product(r: UOp, extent: dict[UOp, int]) -> bool:
+  """Is a reduction a product of matrices whose tile pays for a kernel?"""
+  terms = r.src[0].size
+  return terms >= PRODUCT_WORK and terms >= PRODUCT_TERMS * r.size and terms_per_element(r, extent) > REUSE_LIMIT
 
 def prod_sizes(ranges: frozenset[UOp]) -> int:
   n = 1

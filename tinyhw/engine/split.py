@@ -1,12 +1,14 @@
 """Split reductions with many terms: partial results first, and their sum in a second kernel.
 
 sum(x) of 64 M elements becomes 256 sums, so that all workers have something to do. The gradient of a convolution's weight, whose terms are all
-positions of all images, is summed over a few images at a time, so that what a tile reads again and again fits into local memory. The order of
-additions changes; it depends only on shapes, so results are the same in each run and for any number of threads. Input and output are tensor graphs.
+positions of all images, is summed over a few images at a time, so that what a tile reads again and again fits into local memory. A sum of several
+products (the gradient of what queries, keys and values are made of) is as many sums, as a tile has two factors. The order of additions changes; it
+depends only on shapes, so results are the same in each run and for any number of threads. Input and output are tensor graphs.
 """
 from __future__ import annotations
+import functools
 
-from tinyhw.engine.fuse import REUSE_LIMIT, extents, size_of, terms_per_element
+from tinyhw.engine.fuse import REUSE_LIMIT, extents, is_large_product, size_of, terms_per_element
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, to_indices
 
@@ -14,6 +16,7 @@ FEW_RESULTS = 16        # more results than this are enough to share among worke
 MANY_TERMS = 1 << 16    # fewer terms than this are added faster than a second kernel starts
 MAX_PARTS = 256
 PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into local memory
+MAX_ADDENDS = 16        # products whose sum is taken apart: each is a kernel
 PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
 
 def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[UOp]:
@@ -24,15 +27,26 @@ def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> li
   extent = extents(nodes)
   for u in nodes:
     src = tuple([new[s] for s in u.src])
-    v = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
-    if u.op is Ops.REDUCE_AXIS:
-      halves = in_two_steps(v, parts_of(u, extent))
-      changed |= halves is not v
-      v = halves
-    new[u] = v
+    v = new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
+    if u.op is not Ops.REDUCE_AXIS: continue
+    sums = [u.replace(src=(x,)) for x in addends(u, extent)]
+    halves = [in_two_steps(s.replace(src=(new[s.src[0]],)), parts_of(s, extent)) for s in sums]
+    new[u] = functools.reduce(lambda x, y: UOp(Ops.ADD, u.dtype, (x, y)), halves)
+    changed |= new[u] is not v
   if not changed: return roots
   if came is not None: came.update((v, u) for u, v in new.items() if v is not u)
   return [new[r] for r in roots]
+
+def addends(u: UOp, extent: dict[UOp, int]) -> list[UOp]:
+  """What a reduction is the sum of: several products that are large enough for a tile each, or what it has."""
+  if u.arg[0] is not Ops.ADD: return [u.src[0]]
+  found: list[UOp] = []
+  left = [u.src[0]]
+  while left and len(found) < MAX_ADDENDS:
+    x = left.pop()
+    if x.op is Ops.ADD: left += reversed(x.src)
+    else: found.append(x)
+  return found if not left and all([x.op is Ops.MUL and is_large_product(u.replace(src=(x,)), extent) for x in found]) else [u.src[0]]
 
 def parts_of(u: UOp, extent: dict[UOp, int]) -> tuple[int, int]:
   """The smallest and largest number of parts that are wanted; (1, 1) for a reduction that is best done at once."""
