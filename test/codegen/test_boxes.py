@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import axis, compare, data_for
-from test.isa.amd.test_matrix import product
+from test.codegen.products import product
 from tinyhw.codegen.boxes import tensor_of
 from tinyhw.codegen.optimize import choose_all, optimize, with_few_ranges
 from tinyhw.codegen.passes import lower

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import axis, compare, data_for
-from test.isa.amd.test_matrix import product
+from test.codegen.products import product
 from tinyhw.codegen.fetch import STAGES
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import AVX2, agree, axis, count
+from test.codegen.products import convolution, gradient
 from test.codegen.test_matrix import matmul
 from test.codegen.test_workgroup import F32, LANES, run
 from tinyhw.codegen.grid import ranges_of
@@ -18,32 +19,6 @@ from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import by_columns
 from tinyhw.uop.ops import UOp
-
-def convolution(batch: int, channels: int, size: int, kernels: int, width: int, pad: int = 0) -> UOp:
-  """out[b, o, y, x] = sum over c, i, j of w[o, c, i, j] * a[b, c, y + i - pad, x + j - pad], 0 outside."""
-  places = size + 2 * pad - width + 1
-  out = UOp.param(0, F32, batch * kernels * places * places)
-  a, w = UOp.param(1, F32, batch * channels * size * size), UOp.param(2, F32, kernels * channels * width * width)
-  b, o, y, x = axis(batch, 0), axis(kernels, 1), axis(places, 2), axis(places, 3)
-  c, i, j = axis(channels, 4, "REDUCE"), axis(width, 5, "REDUCE"), axis(width, 6, "REDUCE")
-  near, beside = y + i - pad, x + j - pad
-  place = a.index((b * channels + c) * size * size + near * size + beside)
-  value = place.load((near >= 0) & (near < size) & (beside >= 0) & (beside < size)) if pad else place.load()
-  total = (value * w.index(((o * channels + c) * width + i) * width + j).load()).reduce(Ops.ADD, c, i, j)
-  return UOp.sink(out.index(((b * kernels + o) * places + y) * places + x).store(total, b, o, y, x))
-
-def gradient(batch: int, channels: int, size: int, kernels: int, width: int, pad: int = 0) -> UOp:
-  """out[o, c, i, j] = sum over b, y, x of g[b, o, y, x] * a[b, c, y + i - pad, x + j - pad], 0 outside."""
-  places = size + 2 * pad - width + 1
-  out = UOp.param(0, F32, kernels * channels * width * width)
-  a, g = UOp.param(1, F32, batch * channels * size * size), UOp.param(2, F32, batch * kernels * places * places)
-  o, c, i, j = axis(kernels, 0), axis(channels, 1), axis(width, 2), axis(width, 3)
-  b, y, x = axis(batch, 4, "REDUCE"), axis(places, 5, "REDUCE"), axis(places, 6, "REDUCE")
-  near, beside = y + i - pad, x + j - pad
-  place = a.index((b * channels + c) * size * size + near * size + beside)
-  value = place.load((near >= 0) & (near < size) & (beside >= 0) & (beside < size)) if pad else place.load()
-  total = (value * g.index(((b * kernels + o) * places + y) * places + x).load()).reduce(Ops.ADD, b, y, x)
-  return UOp.sink(out.index(((o * channels + c) * width + i) * width + j).store(total, o, c, i, j))
 
 def sizes(kernel: UOp) -> tuple[list[int], list[int]]:
   """Of the ranges of the store, and of the sum."""

@@ -6,8 +6,8 @@ import zlib
 import pytest
 
 from test.codegen.kernels import AVX2, agree
+from test.codegen.products import product
 from test.codegen.random_kernels import Nest
-from test.isa.amd.test_matrix import product
 from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.heuristic import choose
 from tinyhw.codegen.optimize import optimize, with_few_ranges, with_opts

@@ -1,40 +1,14 @@
 """Kernels that wait for memory alone: how much of its rate they reach on each GPU, by the listing's model, and that they are right."""
 from __future__ import annotations
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import pytest
 
-from test.isa.amd.machine import check as check_amd
-from test.isa.sass.machine import check as check_sass
-from tinyhw.codegen.optimize import optimize
-from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
+from test.isa.gpus import GPUS, lowered
 from tinyhw.dtype import dtypes
-from tinyhw.isa.amd.capabilities import capabilities as amd_capabilities, generation_of
-from tinyhw.isa.amd.describe import bounds as amd_bounds
-from tinyhw.isa.amd.rates import card as amd_card
-from tinyhw.isa.sass.capabilities import capabilities as sass_capabilities
-from tinyhw.isa.sass.describe import bounds as sass_bounds
-from tinyhw.isa.sass.rates import CARDS
-from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
-class Gpu(NamedTuple):
-  """A vendor's: what codegen may use, the model, the typical card, and what executes a kernel and compares it."""
-  capabilities: Callable[[str], Capabilities]
-  bounds: Callable[[Program, str], Any]
-  card: Callable[[str], Any]
-  check: Callable[..., Any]
-
-AMD = Gpu(amd_capabilities, amd_bounds, lambda arch: amd_card(generation_of(arch)), check_amd)
-NVIDIA = Gpu(sass_capabilities, sass_bounds, CARDS.__getitem__, check_sass)
-GPUS = {"gfx942": AMD, "gfx1100": AMD, "sm_80": NVIDIA, "sm_90": NVIDIA}
-
-def lowered(kernel: UOp, arch: str) -> Program:
-  capable = GPUS[arch].capabilities(arch)
-  return lower(optimize(kernel, capable), capable, "kernel")
+ARCHS = ("gfx942", "gfx1100", "sm_80", "sm_90")
 
 def share_of_memory(kernel: UOp, arch: str) -> float:
   """How much of the memory's rate a kernel reaches by the model."""
@@ -50,12 +24,12 @@ def columns(terms: int, n: int) -> UOp:
   i, x = UOp.range(n, 0), UOp.range(terms, 1, AxisType.REDUCE)
   return UOp.sink(out.index(i).store(a.index(x * n + i).load().reduce(Ops.ADD, x), i))
 
-@pytest.mark.parametrize("arch", GPUS)
+@pytest.mark.parametrize("arch", ARCHS)
 def test_a_matrix_is_summed_along_its_columns_as_fast_as_it_is_read(arch: str) -> None:
   """8192 rows of 4096: at most 1.5 times what memory takes. With a lane for each column, latencies made that 4 to 9 times."""
   assert share_of_memory(columns(8192, 4096), arch) >= 0.66
 
-@pytest.mark.parametrize("arch", GPUS)
+@pytest.mark.parametrize("arch", ARCHS)
 def test_sums_of_columns_are_right(arch: str) -> None:
   kernel = columns(256, 64)
   assert lowered(kernel, arch).local_bytes, "lanes share sums"
@@ -67,12 +41,12 @@ def rows(n: int, terms: int) -> UOp:
   i, x = UOp.range(n, 0), UOp.range(terms, 1, AxisType.REDUCE)
   return UOp.sink(out.index(i).store(a.index(i * terms + x).load().cast(dtypes.float32).reduce(Ops.ADD, x), i))
 
-@pytest.mark.parametrize("arch", GPUS)
+@pytest.mark.parametrize("arch", ARCHS)
 def test_long_odd_rows_are_summed_about_as_fast_as_they_are_read(arch: str) -> None:
   """As many classes as a language model has: at most 2.5 times what memory takes. One element of each lane at a time, it was 5 to 7 times."""
   assert share_of_memory(rows(2048, 50257), arch) >= 0.4
 
-@pytest.mark.parametrize("arch", GPUS)
+@pytest.mark.parametrize("arch", ARCHS)
 def test_sums_of_odd_rows_are_right(arch: str) -> None:
   GPUS[arch].check(rows(3, 2087), arch, tolerance=1e-5)
 
@@ -81,7 +55,7 @@ def transpose(n: int) -> UOp:
   out, a, i, j = UOp.param(0, dtypes.float16, n * n), UOp.param(1, dtypes.float16, n * n), UOp.range(n, 0), UOp.range(n, 1)
   return UOp.sink(out.index(i * n + j).store(a.index(j * n + i).load(), i, j))
 
-@pytest.mark.parametrize("arch", GPUS)
+@pytest.mark.parametrize("arch", ARCHS)
 def test_a_transpose_reads_all_that_it_is_given(arch: str) -> None:
   """Lanes that read an element each from rows of their own took 3 to 5 times what memory takes."""
   assert share_of_memory(transpose(4096), arch) >= 0.66

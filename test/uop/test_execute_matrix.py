@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import compare, data_for
-from test.isa.amd.test_matrix import product
+from test.codegen.products import product
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program

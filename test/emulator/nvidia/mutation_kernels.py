@@ -3,9 +3,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+from test.codegen.products import product
 from test.emulator import mutation_kernels
 from test.emulator.mutation_kernels import Case, case
-from test.isa.amd.test_matrix import product
 from test.isa.sass.test_select_copies import boxed
 from test.isa.sass.test_select_matrix import opts_of
 from tinyhw import dtypes

@@ -6,10 +6,9 @@ import pytest
 
 from amd_listed import ARCHS as LISTED, listed
 from test.codegen.kernels import data_for, elementwise
+from test.codegen.products import product
 from test.isa.amd.machine import ARCHS, execute
-from test.codegen.test_matrix_ranges import convolution, gradient
 from test.codegen.test_optimize import kernels_of
-from test.isa.amd.test_matrix import halved, product
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
@@ -73,20 +72,31 @@ def test_a_large_product_keeps_the_matrix_unit_busy(arch: str) -> None:
   found = bounds(compiled(product(4096, 4096, 4096, dtypes.float16, dtypes.float32), arch), arch)
   assert found.hottest.share >= 0.6 and found.whole.share >= 0.6, f"{found.hottest.binding}: {found.hottest.cost}"
 
+@pytest.mark.parametrize("arch", ("gfx1100", "gfx1200"))
+def test_products_of_floats_keep_the_vector_unit_busy(arch: str) -> None:
+  """1024^3 of float32, factors lying either way, where no matrix unit takes them; most operations are two in one instruction, and nothing spills."""
+  for transposed, turned in ((False, False), (True, False), (False, True)):
+    program = compiled(product(1024, 1024, 1024, dtypes.float32, dtypes.float32, transposed, turned), arch)
+    found = bounds(program, arch)
+    assert found.hottest.element == "f32, vector unit" and found.whole.share >= 0.85, f"{found.hottest.binding}: {found.hottest.cost}"
+    assert not target.compile(program, arch).private_bytes
+
+@pytest.mark.parametrize("arch, forward, image, weights", [("gfx1100", 0.7, 0.7, 0.75), ("gfx1200", 0.7, 0.7, 0.7)])
+def test_convolutions_of_floats_reach_the_vector_unit(arch: str, forward: float, image: float, weights: float) -> None:
+  """3x3 of 32 images of 64 channels of 56x56, padded, and both gradients, by the share of the peak."""
+  x, w = (Tensor.empty(*shape, dtype="float", device="NULL").requires_grad_() for shape in ((32, 64, 56, 56), (64, 64, 3, 3)))
+  y = x.conv2d(w, padding=1)
+  y.backward(Tensor.empty(32, 64, 56, 56, dtype="float", device="NULL"))
+  for result, least in ((y, forward), (x.grad, image), (w.grad, weights)):
+    assert result is not None
+    found = max((bounds(compiled(kernel, arch), arch) for kernel in kernels_of(result)), key=lambda found: found.whole.cost.cycles)
+    assert found.whole.share >= least, f"{found.whole.share}: {found.hottest.binding}: {found.hottest.cost}"
+
 @pytest.mark.parametrize("arch, least", [("gfx942", 0.4), ("gfx1100", 0.8), ("gfx1200", 0.8)])
 def test_a_sum_that_ends_within_a_piece(arch: str, least: float) -> None:
   """The gradient of a last layer's input, over 50257 classes: lanes beside each other copy neighbours, each with a gate of its own."""
   found = bounds(compiled(product(2048, 768, 50257, dtypes.float16, dtypes.float32), arch), arch)
   assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"
-
-@pytest.mark.parametrize("arch, forward, backward", [("gfx942", 0.2, 0.11), ("gfx1100", 0.65, 0.55), ("gfx1200", 0.4, 0.33)])
-def test_convolutions_reach_the_matrix_unit(arch: str, forward: float, backward: float) -> None:
-  """3x3 of 32 images, padded, and the gradient of its weights, by the share of the peak: lanes beside each other load what lies beside each other."""
-  for channels, side in ((64, 56), (256, 14)):
-    found = bounds(compiled(halved(convolution(32, channels, side, channels, 3, 1)), arch), arch)
-    assert found.whole.share >= forward, f"{channels} channels, {found.hottest.binding}: {found.hottest.cost}"
-  found = bounds(compiled(halved(gradient(4, 256, 14, 256, 3, 1)), arch), arch)
-  assert found.whole.share >= backward, f"{found.hottest.binding}: {found.hottest.cost}"
 
 @pytest.mark.parametrize("arch, image, weights", [("gfx1100", 0.4, 0.6), ("gfx1200", 0.25, 0.2)])
 def test_elements_that_are_loaded_alone_leave_room_for_the_sums(arch: str, image: float, weights: float) -> None:

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import axis, data_for
-from test.codegen.test_matrix_ranges import convolution, gradient
+from test.codegen.products import convolution, gradient, halved, product
 from test.isa.amd.machine import ARCHS, check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
-from tinyhw.isa.amd.matrix import Unit, units
+from tinyhw.isa.amd.matrix import VECTOR, Unit, units
 from tinyhw.isa.amd.table import table
 from tinyhw.isa.amd.target import assemble
 from tinyhw.machine.inst import Reg
@@ -24,18 +24,21 @@ MATRIX_ARCHS = (*ARCHS, "gfx950")
 UNITS = [(arch, unit) for arch in MATRIX_ARCHS for unit in units(generation_of(arch))]
 NAMES = [f"{arch}-{unit.key}" for arch, unit in UNITS]
 
-def product(m: int, n: int, k: int, operand: DType, result: DType, transposed: bool = False, turned: bool = False) -> UOp:
-  """out[i, j] = sum over x of a[i, x] * b[x, j]. transposed: b lies along x in memory; turned: a lies along i."""
-  out, a, b = UOp.param(0, result, m * n), UOp.param(1, operand, m * k), UOp.param(2, operand, k * n)
-  i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
-  left, right = a.index(x * m + i if turned else i * k + x).load(), b.index(j * k + x if transposed else x * n + j).load()
-  return UOp.sink(out.index(i * n + j).store((left.cast(result) * right.cast(result)).reduce(Ops.ADD, x), i, j))
-
-@pytest.mark.parametrize("arch, unit", UNITS, ids=NAMES)
+@pytest.mark.parametrize("arch, unit", [pytest.param(*case, id=name) for case, name in zip(UNITS, NAMES) if case[1] is not VECTOR])
 def test_layouts_have_the_registers_of_the_instruction(arch: str, unit: Unit) -> None:
   matrix, specs = unit.matrix, table(generation_of(arch).arch)[unit.key].isa.specs
   assert matrix.a is not None and matrix.b is not None and matrix.c is not None
   assert [specs[k].type.elements for k in range(3)] == [matrix.c.count, matrix.a.count, matrix.b.count]
+
+def test_layouts_of_the_vector_unit_have_each_element() -> None:
+  """Lanes have the rows and columns of their own sums; of the sums each has its own."""
+  m = VECTOR.matrix
+  assert m.a is not None and m.b is not None and m.c is not None
+  places = {(m.c.place("row", lane, k), m.c.place("column", lane, k)): lane for lane in range(32) for k in range(m.c.count)}
+  assert sorted(places) == [(row, column) for row in range(m.m) for column in range(m.n)]
+  for (row, column), lane in places.items():
+    for layout, name, at in ((m.a, "row", row), (m.b, "column", column)):
+      assert {layout.place("step", lane, k) for k in range(layout.count) if layout.place(name, lane, k) == at} == set(range(m.k))
 
 @pytest.mark.parametrize("arch, unit", UNITS, ids=NAMES)
 def test_one_tile_and_several(arch: str, unit: Unit) -> None:
@@ -46,7 +49,7 @@ def test_one_tile_and_several(arch: str, unit: Unit) -> None:
              for inst in block.insts]
     if any(other.matrix != x and other.matrix.operand is x.operand and sizes[0] >= other.matrix.m and sizes[2] >= other.matrix.k
            and sizes[1] >= other.matrix.n for _, other in UNITS if _ == arch): continue  # a better one is chosen
-    assert unit.key in names
+    assert any(name.endswith(unit.key[2:]) for name in names), "by itself, or as one of two operations"
     check(kernel, arch, what=f"{unit.key} {sizes}")
 
 @pytest.mark.parametrize("arch", MATRIX_ARCHS)
@@ -103,6 +106,24 @@ def test_large_tiles_and_loads_one_iteration_early(arch: str) -> None:
   assert len(copies) >= 2 and max(copies) > 1
   check(optimized, arch, data_for(kernel), optimized=False, meaning=kernel)
 
+@pytest.mark.parametrize("arch", ("gfx1100", "gfx1200"))
+@pytest.mark.parametrize("transposed, turned", [(False, False), (True, False), (False, True), (True, True)])
+def test_floats_on_the_vector_unit(arch: str, transposed: bool, turned: bool) -> None:
+  """Several squares of a lane, whose factors are loaded by rows or by steps; sizes that nothing divides; one as long as a row of pieces is not."""
+  for sizes in ((64, 64, 40), (37, 67, 63)):
+    kernel = product(*sizes, dtypes.float32, dtypes.float32, transposed, turned)
+    program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
+    assert {u.arg for u in program.uops if u.op is Ops.MMA} == {VECTOR.matrix}
+    check(kernel, arch)
+
+@pytest.mark.parametrize("arch", ("gfx1100", "gfx1200"))
+def test_convolutions_of_floats_on_the_vector_unit(arch: str) -> None:
+  """Forward and the gradient of weights: elements with a gate each."""
+  for kernel in (convolution(2, 16, 6, 32, 3, 1), gradient(2, 32, 5, 32, 3, 1)):
+    program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
+    assert {u.arg for u in program.uops if u.op is Ops.MMA} == {VECTOR.matrix}
+    check(kernel, arch)
+
 @pytest.mark.parametrize("pad", (0, 1))
 @pytest.mark.parametrize("arch", ARCHS)
 def test_convolutions(arch: str, pad: int) -> None:
@@ -117,23 +138,10 @@ def test_convolutions_of_many_channels(arch: str, kernel: UOp) -> None:
   """Lanes load places beside each other, with a gate for each, and store pieces of several steps, or columns."""
   check(halved(kernel), arch)
 
-def halved(kernel: UOp) -> UOp:
-  """A kernel whose factors are float16, and are added in float32."""
-  changes: dict[UOp, UOp] = {}
-  for u in kernel.toposort():
-    src = tuple(changes[s] for s in u.src)
-    if u.op is Ops.PARAM and u.arg[0] > 0: changes[u] = UOp.param(u.arg[0], dtypes.float16, u.arg[1])
-    elif u.op is Ops.INDEX: changes[u] = UOp(Ops.INDEX, src[0].dtype, src)
-    elif u.op is Ops.LOAD:
-      rest = src[1:] and (src[1], UOp.const(dtypes.float16, 0))
-      changes[u] = UOp(Ops.LOAD, dtypes.float16, (src[0], *rest)).cast(dtypes.float32)
-    else: changes[u] = u.replace(src=src)
-  return changes[kernel]
-
 @pytest.mark.parametrize("arch", ARCHS)
 def test_more_lanes_than_there_is_to_copy(arch: str) -> None:
   """Of rows and steps there may be fewer elements than lanes: no two lanes store the same."""
-  unit = units(generation_of(arch))[-1].matrix
-  kernel = product(unit.m, 4 * unit.n, unit.k, unit.operand, unit.result)
-  opts = tuple(Opt(OptOps.MATRIX, axis, amount) for axis, amount in enumerate((unit.m, unit.n, unit.k))) + (Opt(OptOps.LOCAL, 1, 4),)
-  check(optimize(kernel.replace(arg=KernelInfo(opts=opts)), capabilities(arch)), arch, data_for(kernel), optimized=False, meaning=kernel)
+  for unit in capabilities(arch).matrix[-2:]:
+    kernel = product(unit.m, 4 * unit.n, unit.k, unit.operand, unit.result)
+    opts = tuple(Opt(OptOps.MATRIX, axis, amount) for axis, amount in enumerate((unit.m, unit.n, unit.k))) + (Opt(OptOps.LOCAL, 1, 4),)
+    check(optimize(kernel.replace(arg=KernelInfo(opts=opts)), capabilities(arch)), arch, data_for(kernel), optimized=False, meaning=kernel)

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import data_for, elementwise
-from test.codegen.test_matrix_ranges import convolution, gradient
+from test.codegen.products import product
 from test.codegen.test_optimize import kernels_of
-from test.isa.amd.test_matrix import halved, product
 from test.isa.sass.machine import ARCHS, execute
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
@@ -91,15 +90,6 @@ def test_a_large_product_of_four_warps_keeps_the_tensor_core_busy(dtype: DType) 
   loop = last_loop(program, "sm_90")
   at = [k for k, line in enumerate(loop) if "HGMMA.64x256x16" in line]
   assert len(at) == 4 and at[-1] - at[0] == 3 and len(loop) < 90 and not any("MOV R" in line or "banks x" in line for line in loop)
-
-@pytest.mark.parametrize("arch, forward, backward", [("sm_80", 0.35, 0.22), ("sm_89", 0.43, 0.2), ("sm_90", 0.28, 0.14)])
-def test_convolutions_reach_the_matrix_unit(arch: str, forward: float, backward: float) -> None:
-  """3x3 of 32 images, padded, and the gradient of its weights, by the share of the peak: lanes beside each other load what lies beside each other."""
-  for channels, side in ((64, 56), (256, 14)):
-    found = bounds(compiled(halved(convolution(32, channels, side, channels, 3, 1)), arch), arch)
-    assert found.whole.share >= forward, f"{channels} channels, {found.hottest.binding}: {found.hottest.cost}"
-  found = bounds(compiled(halved(gradient(4, 256, 14, 256, 3, 1)), arch), arch)
-  assert found.whole.share >= backward, f"{found.hottest.binding}: {found.hottest.cost}"
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("transposed, turned", [(False, True), (True, False), (True, True)])

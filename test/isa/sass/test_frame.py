@@ -5,7 +5,7 @@ import re
 import pytest
 
 from sass_warps import after
-from test.isa.amd.test_matrix import product
+from test.codegen.products import product
 from test.isa.sass.machine import ARCHS, check
 from tinyhw.autogen.nvidia import bank
 from tinyhw.codegen.optimize import optimize

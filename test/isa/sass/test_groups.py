@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from test.isa.amd.test_matrix import product
+from test.codegen.products import product
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import axis, data_for
-from test.codegen.test_matrix_ranges import convolution, gradient
-from test.isa.amd.test_matrix import halved, product
+from test.codegen.products import convolution, gradient, halved, product
 from test.isa.sass.machine import ARCHS, SASS, check
 from tinyhw.codegen import blocks
 from tinyhw.codegen.optimize import optimize

@@ -4,8 +4,8 @@ import pytest
 from sass_golden import Vector
 from sass_oracle import INSTALLED, disassemble_all
 from test.codegen.kernels import axis
+from test.codegen.products import product
 from test.codegen.random_kernels import Generator
-from test.isa.amd.test_matrix import product
 from test.isa.amd.test_select_alu import applied, operations
 from test.isa.sass.machine import ARCHS
 from tinyhw.codegen.optimize import optimize

@@ -7,7 +7,7 @@ from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.decode import decode
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.rates import SOURCE, card
-from tinyhw.isa.amd.resources import Costs, bank_conflicts, element_of, is_local, is_private, model, operations, touched, waits
+from tinyhw.isa.amd.resources import Costs, element_of, is_local, is_private, model, operations, touched, waits
 from tinyhw.isa.amd.syntax import show
 from tinyhw.isa.amd.target import assemble, code_of, target
 from tinyhw.machine.code import Code
@@ -32,7 +32,7 @@ def kernel_of(function: Function, program: Program, generation: Generation) -> K
 
 def vendor_of(generation: Generation) -> Vendor:
   """What is told of a generation."""
-  noted = Noted(touched, is_local, is_private, bank_conflicts, lambda inst: bool(waits(inst)))
+  noted = Noted(touched, is_local, is_private, lambda inst: 0, lambda inst: bool(waits(inst)))
   cache_bytes = capabilities(generation.arch).cache_bytes[-1]
   return Vendor(card(generation), generation.wave, cache_bytes, SOURCE, text_of, operations, element_of, noted,
                 lambda traffic: model(Costs(generation, traffic)))

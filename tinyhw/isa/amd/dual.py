@@ -11,13 +11,14 @@ import functools
 from typing import Any
 
 from tinyhw.isa.amd import regs
-from tinyhw.isa.amd.copies import plain, vector
+from tinyhw.isa.amd.copies import vector
 from tinyhw.isa.amd.encode import compiled
 from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.hazards import EXEC_BITS, named
 from tinyhw.isa.amd.table import Table, table
 from tinyhw.machine.inst import Effect, Function, Inst, MInst, Reg
 from tinyhw.machine.target import Target
+from tinyhw.named_tuple import NamedTuple
 
 WINDOW = 24  # instructions among which a partner is looked for
 COMMUTATIVE = frozenset({"v_dual_fmac_f32", "v_dual_fmaak_f32", "v_dual_mul_f32", "v_dual_add_f32", "v_dual_add_nc_u32", "v_dual_and_b32"})
@@ -85,24 +86,53 @@ class Pairs:
     if not (a[1][0].index ^ b[1][0].index) & 1: return None
     row = pair_row(self.rows, a[0], b[0])
     if row is None: return None
-    form: Form = row.isa
-    encoding, operands = form.encodings[0], [*a[1], *b[1]]
-    return MInst(row, operands) if (encoding.encode or compiled(form, encoding))(operands) is not None else None
+    operands = [*a[1], *b[1]]
+    banks = tuple([o.index % BANKS for o in operands if o.__class__ is Reg and o.cls is WORD])  # type: ignore[operator]  # all are physical
+    return MInst(row, operands) if (in_banks(row, banks) if len(banks) == len(operands) else is_encodable(row, operands)) else None
+
+BANKS, WORD = 4, regs.V[1]   # vector registers are in banks by the lowest bits of their numbers
+
+@functools.lru_cache(None)
+def in_banks(row: Inst, banks: tuple[int, ...]) -> bool:
+  """Whether there is an instruction of two operations with vector registers in these banks: nothing else of their numbers matters."""
+  return is_encodable(row, [regs.v(bank) for bank in banks])
+
+def is_encodable(row: Inst, operands: list[Any]) -> bool:
+  form: Form = row.isa
+  return (form.encodings[0].encode or compiled(form, form.encodings[0]))(operands) is not None
 
 @functools.lru_cache(None)
 def pair_row(rows: Table, first: str, second: str) -> Inst | None: return rows.get(f"{first}::{second}")
 
+class Shape(NamedTuple):
+  """What an instruction is as one of two operations. shown: its operands in order; usual: what the others must be, for it to have no modifiers;
+  second: which operand must be a vector register, if there are so many; swapped: the operation with its first two sources exchanged, or ""."""
+  name: str
+  shown: tuple[int, ...]
+  usual: tuple[tuple[int, Any], ...]
+  second: int
+  swapped: str
+
+@functools.lru_cache(None)
+def shape_of(form: Form, name: str, rows: Table) -> Shape | None:
+  """The shape of what is called so; None if it can be none of two."""
+  dual = f"v_dual_{name[2:]}"
+  if form.key != name or name == "v_cndmask_b32" or not rows.entry(dual): return None
+  shown = tuple(i for i, spec in enumerate(form.specs) if spec.show)
+  usual = tuple((i, spec.implied) for i, spec in enumerate(form.specs) if not spec.show)
+  return Shape(dual, shown, usual, SECOND.get(dual, 2), REVERSED.get(dual, dual if dual in COMMUTATIVE else ""))
+
 def halves_of(inst: MInst, rows: Table) -> tuple[Half, ...]:
   """What an instruction could be as one of two."""
-  form: Form = inst.row.isa
-  if inst.row.pipe not in PAIRED or form.key != inst.row.name or inst.row.name == "v_cndmask_b32": return ()
-  name = f"v_dual_{inst.row.name[2:]}"
-  if not rows.entry(name) or not plain(inst): return ()
-  operands = tuple(value for spec, value in zip(form.specs, inst.operands) if spec.show)
-  found: list[Half] = [(name, operands)]
-  if name in COMMUTATIVE or name in REVERSED:
-    found.append((REVERSED.get(name, name), (operands[0], operands[2], operands[1], *operands[3:])))
-  return tuple(half for half in found if all(vector(r) for r in half[1][SECOND.get(half[0], 2):][:1]))
+  row, given = inst.row, inst.operands
+  shape = shape_of(row.isa, row.name, rows) if row.pipe in PAIRED else None
+  if shape is None: return ()
+  for i, value in shape.usual:
+    if given[i] != value: return ()
+  operands = tuple([given[i] for i in shape.shown])
+  found: list[Half] = [(shape.name, operands)]
+  if shape.swapped: found.append((shape.swapped, (operands[0], operands[2], operands[1], *operands[3:])))
+  return tuple([half for half in found if len(operands) <= shape.second or vector(half[1][shape.second])])
 
 SCALARS = regs.VGPR.count      # among the bits, scalar registers stand behind vector registers
 BASES = {regs.VGPR: 0, regs.SGPR: SCALARS}

@@ -10,9 +10,10 @@ Evidence: p published, a assumed. Nothing of this was measured here: there was n
 Published: LLVM, SISchedule.td (latencies of RDNA3 and of CDNA's pipelines, in steps of 4 cycles there); AMD's matrix instruction calculator
 (cycles of matrix instructions); MI300 and RDNA3 ISA guides; Chips and Cheese, "Latency testing is hard" (2023-06-14): the last-level cache of a
 7900 XTX answers vector loads after 150.3 ns and scalar ones after 128.4 ns, at 2.5 GHz 376 and 321 cycles; CDNA 3 white paper (rates of its caches).
-Assumed: WMMA holds the vector unit of its SIMD; registers of one bank are read one after the other, as LLVM had it for RDNA1
-(GCNRegBankReassign.cpp); RDNA4's latencies are those of RDNA3, where LLVM has no table of its own, and its last-level cache is as fast beside its
-memory; the latencies of LDS, and those of CDNA's memory, whose last-level cache is on another die.
+RDNA3 ISA guide, "Dual Issue VALU": each of the four banks of vector registers gives a first, a second and a third source at once, so that no
+instruction waits for registers; of two operations that would, none is made (check.py).
+Assumed: WMMA holds the vector unit of its SIMD; RDNA4's latencies are those of RDNA3, where LLVM has no table of its own, and its last-level cache is
+as fast beside its memory; the latencies of LDS, and those of CDNA's memory, whose last-level cache is on another die.
 """
 from __future__ import annotations
 import functools

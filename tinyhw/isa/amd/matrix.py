@@ -84,8 +84,16 @@ SINGLE = (  # last: it takes what the others' operands can be widened to
   Unit("v_mfma_f32_32x32x2_f32", transposed(32, 2, FLOAT, FLOAT, 64, 4)),
   Unit("v_mfma_f32_16x16x4_f32", transposed(16, 4, FLOAT, FLOAT, 64, 4)),
 )
+# On the vector unit, where there are no products of float32: a lane has a square of the result, so that what it loads of a factor (16 bytes) serves
+# four operations, and so many sums that none is waited for (products.py)
+SQUARE = 4
+VECTOR = Unit("v_fmac_f32", Matrix(4 * SQUARE, 8 * SQUARE, 4, FLOAT, FLOAT, 32,
+                                   Layout((("", 8, 0), ("row", 4, SQUARE)), (("step", 4, 1), ("row", SQUARE, 1))),
+                                   Layout((("column", 8, SQUARE), ("", 4, 0)), (("step", 4, 1), ("column", SQUARE, 1))),
+                                   Layout((("column", 8, SQUARE), ("row", 4, SQUARE)), (("column", SQUARE, 1), ("row", SQUARE, 1)))))
+
 # In waves of the usual size. Factors go to the first unit whose type has all of their numbers, so narrow types are before those that have theirs
-UNITS = {"gfx1100": RDNA3, "gfx1200": RDNA4,
+UNITS = {"gfx1100": (*RDNA3, VECTOR), "gfx1200": (*RDNA4, VECTOR),
          "gfx942": narrow(dtypes.fp8_fnuz) + CDNA + SINGLE, "gfx950": narrow(dtypes.fp8_ocp) + LONG + CDNA + SINGLE}
 
 def units(generation: Generation) -> tuple[Unit, ...]:

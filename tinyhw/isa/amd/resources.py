@@ -4,7 +4,6 @@ import functools
 import re
 from collections.abc import Mapping
 
-from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form, Generation
 from tinyhw.isa.amd.immediates import WAIT
 from tinyhw.isa.amd.latency import ISSUE, MATRIX_SHARES_VECTOR, RESOURCES, costs, element_of_matrix, matrix_cycles, shape_of
@@ -78,18 +77,6 @@ def counters(inst: MInst) -> list[str]:
   form: Form = inst.row.isa
   return form.counter.split("+") if form.counter else []
 
-REGISTER_BANKS = 4   # of vector registers on RDNA, by the lowest bits of their numbers; a register of each is read in a cycle
-READING = ("valu", "trans", "f64", "dot")
-
-def bank_conflicts(inst: MInst) -> int:
-  """Cycles more that a vector instruction of RDNA takes since it reads several registers of one bank."""
-  if inst.row.pipe not in READING or inst.row.isa.generation.cdna: return 0
-  read = {r.index + k for r in inst.reads() if r.cls.bank is regs.VGPR and r.index is not None for k in range(r.cls.units)}
-  if len(read) < 2: return 0
-  counts = [0] * REGISTER_BANKS
-  for index in read: counts[index % REGISTER_BANKS] += 1
-  return max(counts) - 1
-
 # ***** what they take *****
 
 class Costs:
@@ -106,8 +93,7 @@ class Costs:
     if pipe in ("vmem", "flat", "lds"): return self.moved(inst)
     found = self.known.get(row)
     if found is None: found = self.known[row] = self.of_row(inst)
-    more = bank_conflicts(inst)
-    return {**found, "v": found["v"] + more} if more else found
+    return found
 
   def of_row(self, inst: MInst) -> dict[str, float]:
     name, pipe = inst.row.name, inst.row.pipe
