@@ -57,6 +57,23 @@ def test_no_more_registers_than_are_free() -> None:
   interleave(b.function, b.target)
   assert b.at.insts == before
 
+def test_room_is_what_the_most_crowded_block_takes() -> None:
+  """Or what the first step leaves."""
+  for crowd, free, moved in (2, 2, False), (12, 2, True), (2, 12, True):
+    b = chains(4, vectors=100, free=free)
+    a = b.at.params[0]
+    b.at.insts.pop()
+    entry, end = b.at, b.block("crowd")
+    values = b.many("v", crowd)
+    for k, r in enumerate(values): b.emit("vload", r, a, k)
+    for k, r in enumerate(values): b.emit("vstore", a, k, r)
+    b.emit("ret", a)
+    b.at = entry
+    b.emit("jmp", end, arguments=([],))
+    before = names(b.function)
+    interleave(b.function, b.target)
+    assert (names(b.function) != before) is moved, (crowd, free)
+
 def test_crowded_blocks_are_left_alone() -> None:
   b = Build(slow(cisc(10, 6)))
   a = b.params("r64")[0]

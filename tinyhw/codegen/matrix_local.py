@@ -30,7 +30,7 @@ RANGES = 3            # new ones for a local array
 def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout | None, fresh: int, stage: int) -> UOp:
   """A lane's elements of a factor, which has rows or columns (side, axis), from local memory."""
   assert layout is not None, "only panels are none of a lane's"
-  if matrix.fragments: return fragment(x, tile, side, wave, matrix, layout, fresh, stage)
+  if matrix.fragments: return fragment(x, tile, side, axis, wave, matrix, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
   apart = reads_apart(layout, axis, aligned * x.dtype.itemsize)
   turned, cut = pieces_of(x, tile, side, workgroup_of(tile, wave), layout.beside(axis) * x.dtype.itemsize >= PIECE_BYTES)
@@ -113,7 +113,7 @@ def boxed(tensor: Tensor, tile: Tile, wave: UOp, array: PanelArray, size: int, s
   stores = [UOp(Ops.STORE, dtypes.void, (place, box, *lanes)) for place, box in zip(places, boxes_of(tensor, size // lines, lines))]
   return UOp(Ops.AFTER, local.dtype, (local, *stores))
 
-def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, matrix: Matrix, layout: Layout, fresh: int, stage: int) -> UOp:
+def fragment(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout, fresh: int, stage: int) -> UOp:
   """A factor's elements by a FRAGMENT: blocks of rows that lie in local memory as in memory, with a piece left out between them, so that the rows
   of a block are in different banks. Each lane says where one row is; which one, its number's digits tell."""
   size = x.dtype.itemsize
@@ -121,7 +121,6 @@ def fragment(x: UOp, tile: Tile, side: Side, wave: UOp, matrix: Matrix, layout: 
   turned, cut = pieces_of(x, tile, side, workgroup_of(tile, wave), matrix.turns)
   array = Array((side if turned else tile.step).size + piece, turned)
   local = staged(x, tile, side, wave, array, cut, fresh, stage)
-  axis = "row" if side is tile.row else "column"
   within = make(Ops.MOD, weakint, (wave, number(BLOCK_ROWS)))
   at = {axis: number(0) if turned else within, "step": within if turned else number(0)}
   span, skipped = BLOCK_ROWS, 1
@@ -148,14 +147,20 @@ def workgroup_of(tile: Tile, wave: UOp) -> int:
   """Lanes that copy a factor together."""
   return math.prod(int((wave if r is tile.columns else r).src[0].arg) for r in tile.lanes)
 
+class Digits:
+  """A number that is taken apart into digits, the lowest one first. rest: what is left of it."""
+  def __init__(self, rest: UOp): self.rest = rest
+
+  def take(self, radix: int) -> UOp:
+    digit, self.rest = (make(op, weakint, (self.rest, number(radix))) for op in (Ops.MOD, Ops.IDIV))
+    return digit
+
 def digits_of(at: UOp, side: Side, x: UOp) -> dict[UOp, UOp]:
   """The other way: its digits, for a factor, or the number itself as the last of them, if that makes no difference to the factor."""
   if in_a_row(x, side): return {**dict.fromkeys(side.parts[:-1], number(0)), side.parts[-1]: at}
-  found: dict[UOp, UOp] = {}
-  for r in reversed(side.parts):
-    found[r] = make(Ops.MOD, weakint, (at, r.src[0])) if r is not side.parts[0] else at
-    at = make(Ops.IDIV, weakint, (at, r.src[0]))
-  return found
+  digits = Digits(at)
+  found = {r: digits.take(r.src[0].arg) for r in reversed(side.parts[1:])}
+  return {**found, side.parts[0]: digits.rest}
 
 def in_a_row(x: UOp, side: Side) -> bool:
   """Does memory that a factor is loaded from have the rows (columns, steps) of a tile at one distance from each other?"""
@@ -172,6 +177,17 @@ class Pieces(NamedTuple):
   wide: int
   row: int
   deep: int = 0
+
+  def begin(self, block: UOp, side: Side, steps: Side) -> tuple[UOp, UOp]:
+    """Where a block begins, by its number: how many blocks are before it along the rows (or columns), and how many along the steps."""
+    digits = Digits(block)
+    near, far = digits.take(self.row), number(0)
+    if self.deep:
+      first, far = digits.take(self.deep), digits.take(side.size // (self.row * self.high))
+      step = make(Ops.ADD, weakint, (times(digits.rest, self.deep), first))
+    elif self.row * self.high < side.size: step, far = digits.take(steps.size // self.wide), digits.rest
+    else: step = digits.rest
+    return make(Ops.ADD, weakint, (times(far, self.row), near)), step
 
 def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int, turns: bool) -> tuple[bool, Pieces]:
   """Whether local memory should have a factor along its rows (or columns), if it may (turns), and the blocks in which it is copied.
@@ -233,7 +249,7 @@ def distance_along(index: UOp, r: UOp, most: int) -> float:
   places = [substitute(index, {other: number(k if other is r else 0) for other in index.ranges}) for k in range(min(most, int(r.src[0].arg)))]
   if any(u.op is not Ops.CONST for u in places): return math.inf
   found = {abs(v.arg - u.arg) for u, v in zip(places, places[1:])}
-  return found.pop() or math.inf if len(found) == 1 else math.inf
+  return found.pop() if len(found) == 1 and 0 not in found else math.inf
 
 def reads_apart(layout: Layout, axis: str, size: int) -> bool:
   """Whether lanes that read so many bytes each at once would do so from rows (or columns) that are not side by side, and so from the same banks."""
@@ -265,18 +281,8 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array | PanelArray,
   gate = make(Ops.CMPLT, dtypes.bool, (at, number(blocks)))
   idle = isinstance(array, PanelArray)   # lanes without a block of their own load nothing; elsewhere another's, so that loads need no gate
   if not idle: at = make(Ops.MOD, weakint, (at, number(blocks)))
-  across = number(tile.step.size // cut.wide)
-  near, rest = make(Ops.MOD, weakint, (at, number(cut.row))), make(Ops.IDIV, weakint, (at, number(cut.row)))
-  outer = number(0)
-  if cut.deep:
-    rows = number(side.size // (cut.row * cut.high))
-    first, rest = (make(op, weakint, (rest, number(cut.deep))) for op in (Ops.MOD, Ops.IDIV))
-    outer, rest = (make(op, weakint, (rest, rows)) for op in (Ops.MOD, Ops.IDIV))
-    rest = make(Ops.ADD, weakint, (times(rest, cut.deep), first))
-  elif cut.row * cut.high < side.size: outer, rest = (make(op, weakint, (rest, across)) for op in (Ops.IDIV, Ops.MOD))
-  step = make(Ops.ADD, weakint, (times(rest, cut.wide), along))
-  row = make(Ops.ADD, weakint, (times(outer, cut.row), near))
-  row = make(Ops.ADD, weakint, (times(row, cut.high), down))
+  row, step = (make(Ops.ADD, weakint, (times(first, size), within))
+               for first, size, within in zip(cut.begin(at, side, tile.step), (cut.high, cut.wide), (down, along)))
   value = substitute(x, {**digits_of(row, side, x), **digits_of(step, tile.step, x)})
   local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, array.size(side.size, tile.step.size)))
   place = UOp(Ops.INDEX, x.dtype, (local, array.place(packed_place(row, array.digits), step)))

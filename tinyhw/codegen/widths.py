@@ -2,7 +2,7 @@
 
 Rows that are no whole pieces begin anywhere: an access of several elements of one is a multiple of its size only if all that the address is a sum of
 says so, and one gate decides about all of them only if it closes between two accesses. Where neither is certain, factors are copied by narrower
-accesses, of which lanes beside each other have neighbours (matrix.py). Cost: a few looks at the sum of an index and of its gates.
+accesses, of which lanes beside each other have neighbours (matrix_local.py). Cost: a few looks at the sum of an index and of its gates.
 """
 from __future__ import annotations
 import math

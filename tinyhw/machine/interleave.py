@@ -2,9 +2,9 @@
 
 A list scheduler, block by block, in stretches between barriers and calls. Of the instructions whose operands would be there, the one comes next from
 which the longest way leads to the stretch's end, by `Target.latency`; of equals the first in the source order, so that copies of one expression
-are side by side, instruction by instruction. A result is kept if it needs no more registers than the source order does or than cost no occupancy
-(the first of `Target.steps`); else instructions are moved by less and less, at last not at all. What is so crowded that it may be spilled is left
-alone.
+are side by side, instruction by instruction. A result is kept if it needs no more registers than the function's most crowded block does or than cost
+no occupancy (the first of `Target.steps`); else instructions are moved by less and less, at last not at all. What is so crowded that it may spill
+is left alone.
 
 What stays in order is told by order.Graph. Needs: SSA form. Cost: near linear in the instructions.
 """
@@ -27,34 +27,34 @@ def interleave(function: Function, target: Target) -> Function:
   """The function with its blocks reordered. Sets function.liveness."""
   file = registers_of(target)
   liveness = function.liveness = function.liveness or Liveness(function, file)
+  roomy = room(peak(liveness, file), file, target)
   for b, block in enumerate(liveness.flow.blocks):
     lines = liveness.code[b]
     if liveness.over[b] or len(lines) < 3: continue
-    ordered = reordered(lines, liveness.leaves[b], liveness.weight, file, target)
+    ordered = reordered(lines, liveness.leaves[b], liveness.weight, roomy, file.guard, target)
     if ordered is None: continue
     block.insts = [line.inst for line in ordered]
     liveness.reorder(b, ordered)
   return function
 
-def reordered(lines: list[Line], leaves: set[int], weight: list[int], file: RegisterFile, target: Target) -> list[Line] | None:
-  """The best order of a block that registers allow; None: as it is."""
+def reordered(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, guard: int, target: Target) -> list[Line] | None:
+  """The best order of a block that registers allow; None: as it is. roomy: what `room` says; guard: the bits of banks that are out of them."""
   stretches: list[list[Line]] = [[]]
   for line in lines:
     if line.inst.row.effects & ENDS: stretches += [[line], []]
     else: stretches[-1].append(line)
   prepared = [Stretch(stretch, target) for stretch in stretches if stretch]
-  roomy = None
   longest = max(len(stretch.lines) for stretch in prepared)
   for window in WINDOWS:
     if longest * 2 < window * 3 < WINDOWS[0]: continue   # all but the same as the one before
     found = [line for stretch in prepared for line in stretch.schedule(window)]
     if found == lines: return None
-    if roomy is None: roomy = room(peak(lines, leaves, weight, file), file, target)
-    if fits(found, leaves, weight, roomy, file.guard): return found
+    if fits(found, leaves, weight, roomy, guard): return found
   return None
 
 def room(taken: list[int], file: RegisterFile, target: Target) -> int:
-  """Registers that values may have at no cost: as many as now of each bank, and those of its first step. With a guard bit in each bank's field."""
+  """Registers that values may have at no cost: as many as the function takes of each bank, and those of its first step. With a guard bit in each
+  bank's field."""
   steps = [target.steps.get(bank.bank.name, (0,))[0] for bank in file.banks]
   return file.guard + sum(max(a, b) << FIELD * bank.position for a, b, bank in zip(taken, steps, file.banks))
 
@@ -78,10 +78,12 @@ def fits(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, gua
     if roomy - now & guard != guard: return False
   return True
 
-def peak(lines: list[Line], leaves: set[int], weight: list[int], file: RegisterFile) -> list[int]:
-  """The most registers of each bank that are taken at once."""
-  mask, times = (1 << FIELD) - 1, {sum([weight[v] for v in leaves]), *taken(lines, leaves, weight)}
-  return [max([now >> FIELD * bank.position & mask for now in times]) for bank in file.banks]
+def peak(liveness: Liveness, file: RegisterFile) -> list[int]:
+  """The most registers of each bank that are taken at once anywhere in the function, but where values will be spilled."""
+  weight, times = liveness.weight, set[int]()
+  for lines, leaves, over in zip(liveness.code, liveness.leaves, liveness.over):
+    if not over: times.update(taken(lines, leaves, weight))
+  return [max([now >> FIELD * bank.position & (1 << FIELD) - 1 for now in times], default=0) for bank in file.banks]
 
 class Stretch:
   """Some lines of a block, which may change places. latency, slots: of each line.

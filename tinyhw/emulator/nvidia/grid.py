@@ -13,6 +13,7 @@ from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE, SCALAR
 from tinyhw.emulator.nvidia.gpu import XID_MMU
 from tinyhw.emulator.nvidia.port import Port
+from tinyhw.isa.sass.units import FILE, PARTITIONS, WARP
 
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.decoded import Decoder
@@ -20,11 +21,7 @@ if TYPE_CHECKING:
 
 RESIDENT = 8         # blocks of a grid that take turns
 SLICE, MORE, MOST = 200, 20, 1 << 16  # most instructions of a block in a step: at first, how many more with each step of the grid, at last
-WARP, MOST_LANES = 32, 1024
-PARTITIONS = 4         # of a multiprocessor, which have every fourth warp each
-REGISTER_FILE = 16384  # of one of them
-REGISTER_UNIT = 8
-MOST_BARRIERS = 16
+MOST_LANES, MOST_BARRIERS = 1024, 16   # of a block
 
 class BlockLike(Protocol):
   """What executes a block."""
@@ -79,9 +76,9 @@ class Grid:
 
   def _check_room(self, wrong: Callable[[str], PacketError]) -> None:
     warps = -(-self.lanes // WARP)
-    registers = -(-self.registers // REGISTER_UNIT) * REGISTER_UNIT
-    if not bank.LEAST_REGISTERS <= self.registers <= bank.MOST_REGISTERS or -(-warps // PARTITIONS) * WARP * registers > REGISTER_FILE:
-      raise wrong(f"a block of {warps} warps with {self.registers} registers never starts: there are {REGISTER_FILE} for every fourth warp")
+    registers = -(-self.registers // FILE.granule) * FILE.granule
+    if not bank.LEAST_REGISTERS <= self.registers <= bank.MOST_REGISTERS or -(-warps // PARTITIONS) * registers > FILE.registers:
+      raise wrong(f"a block of {warps} warps with {self.registers} registers never starts: there are {FILE.registers * WARP} for every fourth warp")
     names = [f"{which}_sm_config_shared_mem_size" for which in ("min", "target", "max")]
     sizes = [(self.fields.get(name, 0) - 1) * 4 << 10 for name in names]
     if not sizes[0] <= sizes[1] <= sizes[2] <= self.chip.shared_kib << 10: raise wrong(f"splits of the cache {sizes} are not in order, or too large")

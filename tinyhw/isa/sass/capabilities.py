@@ -7,7 +7,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.matrix import less_exact, units
-from tinyhw.isa.sass.units import RESERVED_BYTES, UNITS, WARP, column
+from tinyhw.isa.sass.units import FILE, PARTITIONS, RESERVED_BYTES, UNITS, WARP, column
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 
@@ -31,7 +31,6 @@ FP8 = pairs((Ops.CAST,), *dtypes.fp8_ocp)      # from sm_89 on
 VECTOR = pairs((Ops.CAST,), dtypes.float16)   # of float32: how results of the matrix unit are stored
 
 REGISTERS = 250        # that a lane may have, but for some that the hardware and spills of predicates take
-UNIT_REGISTERS = 65536 # of all lanes of an SM together
 WARPS_PER_SM = 16      # that a launch should have, so that memory's latency is hidden
 COPIES = (4, 8, 16)    # bytes of an asynchronous copy
 PANEL_PRODUCTS = 32    # of bytes by four warps together (wgmma), while shared memory gives one: 4096 and 128 a cycle and SM
@@ -54,7 +53,7 @@ def capabilities(arch: str) -> Capabilities:
                       vector_operations=VECTOR,
                       maxima=frozenset({dtypes.float32}), truths=True,
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
-                      local_bytes=local_bytes(arch), unit_registers=UNIT_REGISTERS, hidden_registers=bank.HIDDEN_REGISTERS,
+                      local_bytes=local_bytes(arch), unit_registers=PARTITIONS * FILE.registers * WARP, hidden_registers=bank.HIDDEN_REGISTERS,
                       copies=COPIES, boxes=generation.name in WITH_BOXES, exchanges=True, panel_products=PANEL_PRODUCTS, cache_cost=CACHE_COST,
                       cache_bytes=caches,
                       matrix=tuple(unit.matrix for unit in units(generation.name)),

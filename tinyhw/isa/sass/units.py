@@ -1,8 +1,8 @@
 """What warps share on NVIDIA's GPUs: registers of a sub-partition, shared memory of a multiprocessor (SM), and in what steps they are given out.
 
-An SM has four sub-partitions with 65536 bytes of registers each, 512 for each lane; a warp gets them by eights for each lane, of which the hardware
-keeps two (autogen/nvidia/bank.py). Each block takes a KiB
-of shared memory more than its kernel wants. Source: CUDA C++ Programming Guide, "Compute Capabilities".
+An SM has four sub-partitions, which have every fourth warp of a block each, and 65536 bytes of registers, 512 for each lane; a warp gets them by
+eights for each lane, of which the hardware keeps two (autogen/nvidia/bank.py). Each block takes a KiB of shared memory more than its kernel wants.
+Source: CUDA C++ Programming Guide, "Compute Capabilities".
 """
 from __future__ import annotations
 

@@ -75,4 +75,4 @@ def uses_of(inst: MInst) -> Uses:
   for i in writing:
     value = operands[i]
     if value.__class__ is Reg: writes += units_from(value.cls, value.index)
-  return Uses(tuple(reads), tuple(writes), common.board and bool(writes), *common[3:])
+  return Uses(tuple(reads), tuple(writes), common.board and bool(writes), common.late, common.product, common.view)
