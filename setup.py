@@ -29,7 +29,7 @@ setup(
   python_requires=">=3.10",
   install_requires=[],
   extras_require={
-    "test": ["pytest>=8", "pytest-xdist>=3.5", "hypothesis>=6.100", "numpy>=2", "ruff>=0.6", "mypy>=1.11"],
+    "test": ["pytest>=9", "pytest-xdist>=3.5", "hypothesis>=6.100", "numpy>=2", "ruff>=0.6", "mypy>=1.11"],
     "bench": ["torch", "numpy>=2", "tinygrad"],
     "oracle": ["ziglang>=0.17", "triton>=3.7; sys_platform == 'linux'"],  # clang's assembler for AMD (411 MB), NVIDIA's disassembler (690 MB)
   },
