@@ -115,6 +115,8 @@ class _C:
     plain = scalar not in _NARROW and (dtypes.is_float(scalar) or u.op in (Ops.AND, Ops.OR, Ops.XOR) or dtypes.is_unsigned(scalar))
     if n > 1 and u.op in _VECTOR_INFIX and plain and all(s.dtype is u.dtype for s in u.src):
       return self.define(u, f"{self.names[u.src[0]]} {_INFIX[u.op]} {self.names[u.src[1]]}")
+    if n > 1 and u.op is Ops.WHERE and u.src[0].op is Ops.BROADCAST:  # lane by lane, GCC 12 takes the wrong lanes on AVX-512: test_c.py
+      return self.define(u, f"{self.names[u.src[0].src[0]]} ? {self.names[u.src[1]]} : {self.names[u.src[2]]}")
     self.define(u, self.gather_lanes(u, [self.expression(u, [self.lane(s, k) for s in u.src]) for k in range(n)]))
 
   def expression(self, u: UOp, x: list[str]) -> str:
