@@ -92,7 +92,7 @@ def test_types_are_checked_in_a_tree_with_the_drivers_inside(run: ModuleType, mo
 def test_what_never_ends_is_a_failure(tmp_path: Path) -> None:
   """With the settings of pyproject.toml, and a shorter time: the stuck test is named, where it stands is shown, and the others run."""
   (tmp_path / "test_stuck.py").write_text("import threading\ndef test_a(): pass\ndef test_stuck(): threading.Event().wait()\ndef test_b(): pass\n")
-  settings = ["-c", str(RUN.parents[1] / "pyproject.toml"), "--rootdir", str(tmp_path), "-n", "1", "-o", "faulthandler_timeout=1", "--max-worker-restart=2"]
+  settings = ["-c", str(RUN.parents[1] / "pyproject.toml"), "--rootdir", str(tmp_path), "-n", "1", "-o", "faulthandler_timeout=1"]
   done = subprocess.run([sys.executable, "-m", "pytest", *settings, str(tmp_path)], cwd=tmp_path, capture_output=True, text=True, timeout=100)
   assert done.returncode == 1 and "1 failed, 2 passed" in done.stdout, done.stdout + done.stderr
   assert "crashed while running 'test_stuck.py::test_stuck'" in done.stdout and "test_stuck.py\", line 3 in test_stuck" in done.stderr
