@@ -26,6 +26,8 @@ from tinyhw.drivers.nvidia.visible import node_of, place
 from tinyhw.machine.code import Code
 from tinyhw.selftest.frame import Session, Step, Tools, Wrong, short_bytes
 
+CLOCK_TRIES = 8   # one is lost where the lower word wraps, every 4 seconds
+
 class NVBench(Bench):
   """Channels of a GPU: an `Owner` (channel.py)."""
   def __init__(self, card: Card, limit_ms: int):
@@ -55,13 +57,15 @@ class NVBench(Bench):
     self.channels[name].ring.ring()
 
   def look_at_clock(self) -> tuple[int, float, float]:
-    """The clock is two registers: the high one must be the same before and after the low one was read."""
+    """The clock is two registers: the high one must be the same before and after the low one was read. Raises Wrong where it never is."""
     before, load = time.monotonic(), self.doorbell.load32
     high = load(methods.USERMODE_TIME + 4)
-    while True:
+    for _ in range(CLOCK_TRIES):
       low, again = load(methods.USERMODE_TIME), load(methods.USERMODE_TIME + 4)
       if again == high: return high << 32 | low, before, time.monotonic()
       high = again
+    raise Wrong(f"the upper word of the clock, at {methods.USERMODE_TIME + 4:#x} of the page of the doorbell, differed in {CLOCK_TRIES + 1} looks, "
+                f"{high:#x} in the last: it changes every 4 seconds, so this is no clock")
 
   def converse(self, asked: int, answered: int, done: int) -> None:
     first, second = self.commands(), self.commands()

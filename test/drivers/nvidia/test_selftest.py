@@ -1,5 +1,6 @@
 """python3 -m tinyhw selftest NV: it passes on a virtual card, and each step that fails is explained."""
 import errno
+import itertools
 import os
 import subprocess
 import sys
@@ -37,6 +38,16 @@ def test_the_clock_is_read_in_one_piece() -> None:
   answers = iter((7, 0xFFFF_FFFF, 8, 3, 8))
   bench.doorbell = SimpleNamespace(load32=lambda offset: next(answers))  # type: ignore[assignment]
   assert bench.look_at_clock()[0] == 8 << 32 | 3
+
+def test_a_page_that_is_no_clock_is_told() -> None:
+  """The upper word differs at each look; the step says what to look at."""
+  bench, looks = object.__new__(selftest.NVBench), itertools.count()
+  bench.doorbell = SimpleNamespace(load32=lambda offset: next(looks))  # type: ignore[assignment]
+  with pytest.raises(frame.Wrong, match="upper word of the clock, at 0x84 of the page of the doorbell, differed in 9 looks, 0x10 in the last"):
+    bench.look_at_clock()
+  step = next(step for step in selftest.SYSTEM if step.name == "clock")
+  [result] = frame.run(frame.Session("NV", None), [step._replace(run=lambda s: str(bench.look_at_clock()))])  # type: ignore[arg-type]
+  assert result.outcome == frame.FAILED and "class of the usermode object" in step.check
 
 def no_driver(box: Computer, patch: Patch) -> None: box.texts["/sys/module/nvidia/version"] = "470.1\n"
 def no_card(box: Computer, patch: Patch) -> None: patch.setattr(box, "gpus", [])
