@@ -3,7 +3,8 @@
 The kernel's driver tells of all, also in a container that was given one of them: those count whose node is there, and not kept from us by the
 container's rules. Their order is that of the PCI bus, as nvidia-smi has it. CUDA_VISIBLE_DEVICES chooses among them as it does for the vendor's
 library with CUDA_DEVICE_ORDER=PCI_BUS_ID (CUDA Programming Guide, 5.2.1.1): numbers, or how UUIDs begin, up to the first word that is no GPU's, such
-as -1; none where it is empty. What the guide leaves open is refused: a GPU named twice. Virtual GPUs are all used. A GPU is told by its CardInfo
+as -1; none where it is empty. The word `all` counts as unset, as in the container runtime's NVIDIA_VISIBLE_DEVICES, since a variable of ours has a
+default; to CUDA it names no GPU. What the guide leaves open is refused: a GPU named twice. Virtual GPUs are all used. A GPU is told by its CardInfo
 (autogen/nvidia/rm.py).
 """
 from __future__ import annotations
@@ -74,6 +75,9 @@ def missing(box: Box, infos: Sequence[Any], ordinal: int) -> DeviceError:
   words = f"there is no GPU number {ordinal}: NVIDIA's kernel driver runs {count}"
   if used < count: words += f", and this process uses {used} of them"
   if used < len(given): return DeviceError(f"{words}; {advice(box, infos)}")
-  if hidden: return DeviceError(f"{words}: without {', '.join(hidden)}; have them given to the container, or made: sudo nvidia-modprobe -c=0")
+  if hidden:
+    missing = "".join(f" -c={info.minor_number}" for info in infos if not box.exists(node_of(info)))
+    made = f", or made: sudo nvidia-modprobe{missing}" if missing else ""   # nodes that are there are kept from us
+    return DeviceError(f"{words}: without {', '.join(hidden)}; have them given to the container{made}")
   if used: return DeviceError(f"{words}; use {'NV' if used == 1 else f'NV to NV:{used - 1}'}")
   return DeviceError(f"{words}; dmesg | grep NVRM says whether the module refused the card")
