@@ -24,6 +24,8 @@ from silicon_bars import BARS, Bar, bars
 from silicon_frame import ASKED, Absent, KernelLog, Notes, Result, Step, answer, as_json, ask_all, line, show
 
 from tinyhw.autogen.nvidia import qmd
+from tinyhw.config import Context
+from tinyhw.drivers.nvidia import cuda
 from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.chips import CHIPS
 from tinyhw.drivers.nvidia.launch import describe
@@ -172,6 +174,16 @@ def test_the_library_is_not_measured_in_the_place_of_our_own_driver(monkeypatch:
   for function, *arguments in asked:
     with pytest.raises(AssertionError, match="the vendor's library opened in the place of our own driver: RmAlloc"):
       function(Notes(), "NV", *arguments)
+
+def test_virtual_cards_have_no_vendors_library(monkeypatch: pytest.MonkeyPatch) -> None:
+  """A real one is not opened in their place: what is asked of it is absent, with that reason."""
+  def load() -> None: raise AssertionError("a library is loaded")
+  monkeypatch.setattr(cuda, "load_library", load)
+  steps = [step for step in silicon.STEPS if "NV:CUDA" in step.arguments or step.function in (capture.library, calls.library)]
+  assert len(steps) == 9
+  with Context(EMULATE="sm_90"):
+    for step in steps:
+      with pytest.raises(Absent, match="EMULATE=sm_90: virtual GPUs have no vendor's library"): step.function(Notes(), *step.arguments)
 
 def test_a_library_that_an_error_spoilt_is_asked_the_rest_by_a_new_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
   """Steps that were asked are not asked again, but for those that the others need."""

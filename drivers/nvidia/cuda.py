@@ -6,12 +6,14 @@ order, that of the library's default stream.
 from __future__ import annotations
 import contextlib
 import ctypes
+import os
 import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tinyhw.config import EMULATE
 from tinyhw.device import Compiled, Launch, LRUAllocator, Returned
 from tinyhw.drivers.nvidia.chips import CHIPS, Chip, check_code, known_kinds
 from tinyhw.drivers.nvidia.cubin import cubin
@@ -222,8 +224,13 @@ def open(ordinal: int, runtime: Callable[[str], Code]) -> CudaDevice:
 
 def open_as(kind: str, ordinal: int, instead: str = "") -> CudaDevice:
   """The same, under another name. instead: why."""
+  if EMULATE.value:
+    raise DeviceError(f"{EMULATE.key}={EMULATE.value}: virtual GPUs have no vendor's library; unset {EMULATE.key}, or use DEV=NV")
   if not _library:
     library = Library(load_library())
+    # cuInit reads it. Without it the fastest GPU is number 0, and numbers, those in CUDA_VISIBLE_DEVICES too, are of others than NV's (visible.py);
+    # to look for places on the bus would not mend the latter. Python tells the C library. What the user has set stays
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     library.call("cuInit", 0)
     _library.append(library)
   count = _library[0].number("cuDeviceGetCount")

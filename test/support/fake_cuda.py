@@ -19,7 +19,10 @@ class Function:
     return int(done or 0)
 
 class FakeCuda:
-  """kernels: (name, grid, lanes, arguments) of each launch; shared: its dynamic shared memory. run: called for each launch."""
+  """kernels: (name, grid, lanes, arguments) of each launch; shared: its dynamic shared memory. run: called for each launch.
+
+  order: what C sees of CUDA_DEVICE_ORDER at cuInit.
+  """
   def __init__(self, count: int = 1, compute: tuple[int, int] = (9, 0)):
     self.count, self.compute = count, compute
     self.calls: collections.Counter[str] = collections.Counter()
@@ -30,7 +33,7 @@ class FakeCuda:
     self.shared: list[int] = []
     self.run: Callable[[bytes, int, list[int]], None] | None = None
     self.events, self.clock, self.next, self.registered = dict[int, float](), 0.0, 100, set[int]()
-
+    self.order: bytes | None = None
     self.allowed = dict[int, int]()   # dynamic shared memory of functions that have asked for more
 
   def handle(self) -> int:
@@ -84,6 +87,10 @@ def _methods() -> dict[str, Callable[..., Any]]:
     if fake.run is not None: fake.run(fake.modules[module], x, found)
     fake.clock += 1.0
     return 0
+  def begin(fake: FakeCuda, flags: int) -> None:
+    getenv = ctypes.CDLL(None).getenv
+    getenv.restype = ctypes.c_char_p
+    fake.order = getenv(b"CUDA_DEVICE_ORDER")
   def set_attribute(fake: FakeCuda, handle: int, which: int, value: int) -> int:
     """The driver API's rule: this and the function's static memory may not exceed what a block may opt in to."""
     if which != MAX_DYNAMIC_SHARED: return 1
@@ -92,7 +99,7 @@ def _methods() -> dict[str, Callable[..., Any]]:
     fake.allowed[handle] = static + value
     return 0
   return {
-    "cuInit": lambda fake, flags: 0, "cuDriverGetVersion": lambda fake, place: put(place, 12080), "cuDeviceGetCount": lambda f, p: put(p, f.count),
+    "cuInit": begin, "cuDriverGetVersion": lambda fake, place: put(place, 12080), "cuDeviceGetCount": lambda f, p: put(p, f.count),
     "cuDeviceGet": lambda fake, place, ordinal: put(place, ordinal), "cuDeviceTotalMem_v2": lambda fake, place, device: put(place, 1 << 30),
     "cuDeviceGetName": lambda fake, place, size, device: setattr(place, "value", b"Stand-in"),
     "cuDeviceGetAttribute": lambda fake, place, which, device: put(place, {75: fake.compute[0], 76: fake.compute[1], 16: 7, 38: 1 << 20}[which]),

@@ -47,8 +47,8 @@ def start(notes: Notes, device: str) -> None:
 
 def digits(notes: Notes, device: str) -> None:
   """examples/digits.py: what it prints last, and how long it takes."""
-  if EMULATE.value: raise Absent("it takes a virtual card very long")
   device_of(device)
+  if EMULATE.value: raise Absent("it takes a virtual card very long")
   begin = time.perf_counter()
   done = _run([str(ROOT / "examples/digits.py")], device)
   notes("seconds", round(time.perf_counter() - begin, 1))
@@ -96,8 +96,8 @@ def learned(device: str, data: tuple[Any, Any, Any, Any], steps: int, batch: int
 
 def convnet(notes: Notes, device: str, steps: int = STEPS, batch: int = BATCH, tested: int = 1000) -> None:
   """Does the convolutional network for MNIST learn as on the CPU?"""
-  if EMULATE.value: raise Absent("it takes a virtual card very long")
   device_of(device)
+  if EMULATE.value: raise Absent("it takes a virtual card very long")
   name, data = images()
   notes("images", name)
   for place in dict.fromkeys((device, "CPU")):
@@ -111,10 +111,10 @@ def convnet(notes: Notes, device: str, steps: int = STEPS, batch: int = BATCH, t
 
 def suite(notes: Notes, device: str, share: int, seconds: float) -> None:
   """A share of the tensor suite on the card, as far as it comes in so many seconds: how many pass, and which fail."""
+  device_of(device)
   if EMULATE.value: raise Absent("test/suite.py is for virtual cards")
   missing = [name for name in ("pytest", "hypothesis", "numpy") if importlib.util.find_spec(name) is None]
   if missing: raise Absent(f"not installed: {', '.join(missing)}")
-  device_of(device)
   side_by_side = ["-n", str(WORKERS)] if importlib.util.find_spec("xdist") else []
   tested(notes, ["--suite", "tensor", "--share", str(share), *side_by_side], device, seconds)
 

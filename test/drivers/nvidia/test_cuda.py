@@ -1,6 +1,7 @@
 """The device that the vendor's library drives, on a stand-in for the library."""
 import ctypes
 import errno
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,12 +20,33 @@ Opener = Callable[..., tuple[FakeCuda, cuda.CudaDevice]]
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
-  def make(**arguments) -> tuple[FakeCuda, cuda.CudaDevice]:
+  def make(order: str = "", **arguments) -> tuple[FakeCuda, cuda.CudaDevice]:
     made = FakeCuda(**arguments)
     monkeypatch.setattr(cuda, "load_library", lambda: Loaded(made))
     monkeypatch.setattr(cuda, "_library", [])
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", order)
+    if not order: monkeypatch.delenv("CUDA_DEVICE_ORDER")
     return made, cuda.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
-  yield make
+  with Context(EMULATE=""): yield make
+
+def test_numbers_go_by_the_place_on_the_bus(fake: Opener) -> None:
+  """The library is told by the C library's environment, before it begins, and what a user has chosen is kept."""
+  assert fake()[0].order == b"PCI_BUS_ID" == os.environb[b"CUDA_DEVICE_ORDER"]
+  assert fake(order="FASTEST_FIRST")[0].order == b"FASTEST_FIRST"
+
+def test_virtual_gpus_have_no_vendors_library(fake: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  """It would open a real one. Where the kernel's driver refuses, its words are told."""
+  library, _ = fake()
+  begun = library.calls["cuDeviceGetCount"]
+  computer = Computer("sm_90", ["sm_90"])
+  monkeypatch.setattr(nvidia, "machine", lambda: computer)
+  with Context(EMULATE="sm_90"):
+    with pytest.raises(DeviceError, match="EMULATE=sm_90: virtual GPUs have no vendor's library; unset EMULATE, or use DEV=NV"):
+      cuda.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+    computer.fail("RmAlloc", 1, errno.EPERM)
+    with pytest.raises(DriverError, match="operation not permitted"): nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+  assert library.calls["cuDeviceGetCount"] == begun
+  rm.forget(computer)
 
 def test_bytes_launches_and_what_is_given_back(fake: Opener) -> None:
   library, device = fake()
