@@ -210,7 +210,7 @@ class GpuDevice(Compiled):
           if wait_until(done, timeout_ms, self.sleep, VIRTUAL_LOOKS if self.box.virtual else None): return
           self.sleep(1)          # a fault may have happened without an interrupt that came here
           if done(): return      # and this program may have had no time to look
-          reason = f"did not finish {what} in {timeout_ms / 1000:g} s"
+          reason = reports.late(what, timeout_ms)
         except Faulted as error: reason = error.told
         report = reports.report(self, reason)
         self._lose(reason)
@@ -232,7 +232,7 @@ class GpuDevice(Compiled):
 
   def _lose(self, reason: str) -> None:
     """Give everything back, as far as that goes, and be lost from now on."""
-    self.lost = f"{self.name} is lost since it {reason}; start the program again, or use another device"
+    self.lost = reports.lost(self.name, reason)
     with contextlib.suppress(TinyError): self._teardown()  # the first error is the one that is told
 
   @contextlib.contextmanager

@@ -76,8 +76,29 @@ def current(device: GpuDevice, submitting: Sequence[Work] = ()) -> list[str]:
   with contextlib.suppress(TinyError):  # a virtual device may tell of more errors when it is looked at
     done = device.timeline.completed
     for (epoch, number), work in device.log:
-      if epoch == device.epoch and number > done: return [f"submission {number}, which it was at: {_few(work)}"]
+      if epoch == device.epoch and number > done: return [was_at(number, work)]
   return [f"which was being submitted: {_few(submitting)}"] if submitting else []
+
+def was_at(number: int, work: Sequence[Work]) -> str:
+  """A line about the submission that a device has not done."""
+  return f"submission {number}, which it was at: {_few(work)}"
+
+def late(what: str, timeout_ms: int) -> str:
+  """The reason of a device that missed a deadline."""
+  return f"did not finish {what} in {timeout_ms / 1000:g} s"
+
+def lost(name: str, reason: str) -> str:
+  """What whoever uses a device is told from then on."""
+  return f"{name} is lost since it {reason}; start the program again, or use another device"
+
+def beginning(name: str, arch: str, reason: str, done: int, submitted: int) -> list[str]:
+  """The first lines of a report. done, submitted: numbers of submissions."""
+  return [f"{name} ({arch}) {reason}", f"  submission {done} is the last one that it has done, {submitted} was submitted last"]
+
+def advice(name: str, arch: str) -> str:
+  """The last line of a report about a real device."""
+  return (f"  the kernel's log (dmesg) may tell more; with EMULATE={arch} DEV={name.partition(':')[0]} a virtual GPU runs the same and names the "
+          "instruction")
 
 def _few(work: Sequence[Work]) -> str:
   shown = [name if line is None else f"{name} of {line[0]}:{line[1]}" for name, line in work[:SHOWN]]
@@ -85,15 +106,12 @@ def _few(work: Sequence[Work]) -> str:
 
 def report(device: GpuDevice, reason: str) -> str:
   """All that is known of a device that is about to be lost."""
-  lines = [f"{device.name} ({device.arch}) {reason}"]
-  done = device.timeline.completed
-  lines.append(f"  submission {done} is the last one that it has done, {device.timeline.submitted} was submitted last")
+  lines = beginning(device.name, device.arch, reason, device.timeline.completed, device.timeline.submitted)
   lines += [f"  {text}" for text in current(device)]
   lines += [f"  {queue.state()}" for queue in (device.compute, device.copies)]
   packets = device.compute.recent()
   if packets: lines.append("  packets around the place it reads:")
   lines += [f"    {text}" for text in packets]
   lines += [f"  {text}" for text in device.box.told().splitlines()]
-  if not device.box.virtual:
-    lines.append(f"  the kernel's log (dmesg) may tell more; with EMULATE={device.arch} a virtual GPU runs the same and names the instruction")
+  if not device.box.virtual: lines.append(advice(device.name, device.arch))
   return "\n".join(lines)

@@ -1,9 +1,10 @@
 """The device NV through NVIDIA's driver library: the same code in the vendor's file format, loaded by libcuda.
 
 For containers that keep the kernel driver's calls from programs, and as a second witness of what our own driver does: DEV=NV:CUDA. All work is in one
-order, that of the library's default stream.
+order, that of the library's default stream. Calls of the library wait without a deadline, so we wait before we make them, and have one.
 """
 from __future__ import annotations
+import collections
 import contextlib
 import ctypes
 import os
@@ -13,17 +14,24 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyhw.config import EMULATE
+from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, LRUAllocator, Returned
+from tinyhw.drivers.gpu import reports
+from tinyhw.drivers.gpu.device import BATCH
+from tinyhw.drivers.gpu.launch import Work, work_of
+from tinyhw.drivers.gpu.queue import wait_until
 from tinyhw.drivers.nvidia.chips import CHIPS, Chip, check_code, known_kinds
 from tinyhw.drivers.nvidia.cubin import cubin
-from tinyhw.drivers.nvidia.library import L2_BYTES, MAJOR, MAPPED, MINOR, MULTIPROCESSORS, OUT_OF_MEMORY, SHARED_OF_FUNCTION, STICKY
-from tinyhw.drivers.nvidia.library import Failure, Library, load_library
+from tinyhw.drivers.nvidia.library import L2_BYTES, MAJOR, MAPPED, MINOR, MULTIPROCESSORS, NOT_READY, OUT_OF_MEMORY, SHARED_OF_FUNCTION, STICKY
+from tinyhw.drivers.nvidia.library import WAITING, WITHOUT_TIME, Failure, Library, load_library
 from tinyhw.errors import DeviceError, DriverError
 from tinyhw.machine.code import Code
+from tinyhw.named_tuple import NamedTuple
 
 MOST_GROUPS = (1 << 31) - 1
 SHARED_WITHOUT_ASKING = 48 << 10  # of a block; static memory is never more
+MOST_FLYING = 384                 # launches that are not done. Where about 1024, with the events behind them, are not, the library waits for room
+SHARE, LONGEST_SLEEP = 8, 0.005   # a wait sleeps for a share of the time that it has taken, so it notices the end late by that share; seconds at most
 
 class CudaMemory:
   """A buffer: where it is."""
@@ -51,7 +59,7 @@ class CudaAllocator(LRUAllocator):
       raise
 
   def _free(self, opaque: CudaMemory, size: int) -> None:
-    with contextlib.suppress(DriverError): self.device.call("cuMemFree_v2", opaque.address)  # a context that is lost has given all back
+    if self.device.lost is None: self.device.call("cuMemFree_v2", opaque.address)  # a context that is lost has given all back
 
   def _copyin(self, dest: CudaMemory, src: memoryview) -> None:
     data = src.cast("B")
@@ -119,6 +127,13 @@ class CudaProgram:
     if getattr(self, "maps", None) is not None: self.device.allocator.free(self.maps)
     if getattr(self, "module", 0): self.device.returned.put(self.device.lock, "cuModuleUnload", self.module)
 
+class Submission(NamedTuple):
+  """Launches and the event behind them. number: of the submissions; before: launches that the device had started before."""
+  number: int
+  before: int
+  event: int
+  work: Sequence[Work]
+
 class CudaDevice(Compiled):
   """A GPU that is driven through libcuda. instead: why the kernel's driver is not spoken to, where that was wanted."""
   allocator: CudaAllocator
@@ -126,14 +141,17 @@ class CudaDevice(Compiled):
   def __init__(self, name: str, library: Library, ordinal: int, instead: str = ""):
     self.name, self.library, self.lock, self.instead = name, library, threading.RLock(), instead
     self.returned = Returned(self._undo)
+    self.retired: collections.deque[tuple[str, int]] = collections.deque()   # calls for what is garbage, which wait until nothing runs
     self.lost: str | None = None
-    self.context = 0
+    self.flying: collections.deque[Submission] = collections.deque()         # those that are not known to be done, the oldest first
+    self.submitted = self.started = 0                                        # submissions; launches
+    self.events: list[int] = []                                              # that nobody looks at
     self.handle = library.number("cuDeviceGet", ordinal)
     self.title = library.text("cuDeviceGetName", self.handle)
     major, minor = (library.number("cuDeviceGetAttribute", which, self.handle) for which in (MAJOR, MINOR))
     self.chip = self._chip(f"sm_{major}{minor}")
-    self.context = library.number("cuDevicePrimaryCtxRetain", self.handle, kind=ctypes.c_void_p)
     limit = library.number("cuDeviceTotalMem_v2", self.handle, kind=ctypes.c_size_t)
+    self.context = library.number("cuDevicePrimaryCtxRetain", self.handle, kind=ctypes.c_void_p)
     super().__init__(name, CudaAllocator(self, limit), arch=self.chip.arch)
 
   def _chip(self, arch: str) -> Chip:
@@ -143,20 +161,37 @@ class CudaDevice(Compiled):
     return found
 
   def call(self, name: str, *arguments: Any) -> None:
-    """A call in this GPU's context, whichever thread makes it. Raises DriverError, and the device is lost if a kernel has destroyed the context."""
+    """A call in this GPU's context, whichever thread makes it; one that would wait for what runs is made when that is done.
+
+    Raises DriverError, and the device is lost if a kernel has destroyed the context, or misses the deadline.
+    """
     with self.lock:
       self.returned.take()
-      if self.lost is not None: raise DeviceError(self.lost)
-      try:
-        self.library.call("cuCtxSetCurrent", self.context)
-        self.library.call(name, *arguments)
-      except Failure as failure:
-        if failure.status in STICKY: self.lost = f"{self.name} is lost since a kernel failed ({failure.message}); start the program again"
-        raise
+      if name in WAITING: self.synchronize()
+      self._call(name, *arguments)
 
-  def _undo(self, name: str, handle: Any) -> None:
-    """A call for something that is garbage. If the device is lost it is gone already."""
-    with contextlib.suppress(DriverError, DeviceError): self.call(name, handle)
+  def _call(self, name: str, *arguments: Any) -> None:
+    if self.lost is not None: raise DeviceError(self.lost)
+    try:
+      self.library.call("cuCtxSetCurrent", self.context)
+      self.library.call(name, *arguments)
+    except Failure as failure:
+      if failure.status in STICKY: self.lost = reports.lost(self.name, f"ran a kernel that failed ({failure.message})")
+      raise
+
+  def _undo(self, name: str, handle: int) -> None:
+    """A call for something that is garbage, when nothing runs: finalizers wait for nothing. If the device is lost it is gone already."""
+    if self.lost is not None: return
+    self.retired.append((name, handle))
+    with contextlib.suppress(DriverError):
+      event = self._record()
+      if self._ended(event): self._give_back()
+      self.events.append(event)
+
+  def _give_back(self) -> None:
+    """Make the calls for what is garbage. Nothing runs."""
+    while self.retired:
+      with contextlib.suppress(DriverError, DeviceError): self._call(*self.retired.popleft())
 
   def number(self, name: str, *arguments: Any, kind: Any = ctypes.c_int) -> int:
     """A number that a call writes to its first argument."""
@@ -167,24 +202,37 @@ class CudaDevice(Compiled):
   def load(self, code: Code) -> CudaProgram: return CudaProgram(self, code)
 
   def submit(self, launches: Sequence[Launch]) -> None:
-    """Start launches, in order; returns at once."""
-    for launch in launches:
-      if not isinstance(launch.program, CudaProgram): raise DeviceError(f"cannot launch {launch.program!r}; pass what load() of this device returned")
-      launch.program.launch(launch)
+    """Start launches, in order; returns at once, or when there is room for them."""
+    for start in range(0, len(launches), BATCH):
+      part = launches[start:start + BATCH]
+      with self.lock:
+        self._make_room(len(part))
+        before = self.started
+        for launch in part: self._start(launch)
+        self.flying.append(Submission(self.submitted + 1, before, self._record(), list(map(work_of, part))))
+        self.submitted += 1
+
+  def _start(self, launch: Launch) -> None:
+    if not isinstance(launch.program, CudaProgram): raise DeviceError(f"cannot launch {launch.program!r}; pass what load() of this device returned")
+    launch.program.launch(launch)
+    self.started += 1
 
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
     """Run launches, and tell when each began and ended by the GPU's clock, in nanoseconds of time.perf_counter_ns."""
+    return [times for start in range(0, len(launches), BATCH) for times in self._timed(launches[start:start + BATCH])]
+
+  def _timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
     self.synchronize()
     with contextlib.ExitStack() as undo:
       def event() -> int:
         made = self.number("cuEventCreate", 0, kind=ctypes.c_void_p)
-        undo.callback(self.call, "cuEventDestroy_v2", made)
+        undo.callback(self.returned.put, self.lock, "cuEventDestroy_v2", made)
         return made
       events = [event() for _ in range(len(launches) + 1)]
       start = time.perf_counter_ns()
       self.call("cuEventRecord", events[0], None)
       for launch, mark in zip(launches, events[1:]):
-        self.submit([launch])
+        self._start(launch)
         self.call("cuEventRecord", mark, None)
       self.synchronize()
       def elapsed(mark: int) -> int:
@@ -194,7 +242,55 @@ class CudaDevice(Compiled):
       times = [start, *(elapsed(mark) for mark in events[1:])]
     return list(zip(times, times[1:]))
 
-  def synchronize(self) -> None: self.call("cuCtxSynchronize")
+  # **** waits ****
+
+  def synchronize(self) -> None:
+    """Return when all is done. Raises DriverError, and the device is lost, at the deadline."""
+    with self.lock:
+      event = self._record()   # a new one: of what runs in this context not all need be ours
+      try: self._wait(event, self.submitted)
+      finally: self.events.append(event)
+      while self.flying: self.events.append(self.flying.popleft().event)
+      self._give_back()
+
+  def _record(self) -> int:
+    """An event behind all that was started."""
+    event = ctypes.c_void_p(self.events.pop() if self.events else None)
+    if not event.value: self._call("cuEventCreate", ctypes.byref(event), WITHOUT_TIME)
+    self._call("cuEventRecord", event.value, None)
+    return event.value or 0
+
+  def _ended(self, event: int) -> bool:
+    try: self._call("cuEventQuery", event)
+    except Failure as failure:
+      if failure.status != NOT_READY: raise
+      return False
+    return True
+
+  def _reap(self) -> None:
+    """Forget what is done."""
+    while self.flying and self._ended(self.flying[0].event): self.events.append(self.flying.popleft().event)
+
+  def _make_room(self, count: int) -> None:
+    """Wait until so many launches may be started."""
+    def flying() -> int: return self.started - self.flying[0].before if self.flying else 0
+    while flying() + count > MOST_FLYING:
+      self._wait(self.flying[0].event, self.flying[0].number)
+      self._reap()
+
+  def _wait(self, event: int, number: int) -> None:
+    """Until an event, which is behind submission `number`. Raises DriverError, and the device is lost, at the deadline."""
+    timeout_ms, begin = HCQDEV_WAIT_TIMEOUT_MS.value, time.monotonic()
+    def sleep(ms: int) -> None: time.sleep(min(ms / 1000, (time.monotonic() - begin) / SHARE, LONGEST_SLEEP))
+    if wait_until(lambda: self._ended(event), timeout_ms, sleep): return
+    self._reap()
+    if self._ended(event): return   # this program may have had no time to look
+    reason = reports.late(f"submission {number}" if self.flying else "what this process told it", timeout_ms)
+    done = self.flying[0].number - 1 if self.flying else self.submitted
+    lines = reports.beginning(self.name, self.arch, reason, done, self.submitted)
+    if self.flying: lines.append(f"  {reports.was_at(self.flying[0].number, self.flying[0].work)}")
+    self.lost = reports.lost(self.name, reason)
+    raise DriverError("\n".join([*lines, reports.advice(self.name, self.arch)]))
 
   def after_fork(self, in_child: bool) -> None:
     if not in_child: return
@@ -207,6 +303,7 @@ class CudaDevice(Compiled):
     if self.lost is None:
       self.synchronize()
       self.allocator.free_cache()
+      while self.events: self.call("cuEventDestroy_v2", self.events.pop())
 
   def facts(self) -> dict[str, Any]:
     version = self.library.number("cuDriverGetVersion")

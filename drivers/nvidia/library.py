@@ -14,23 +14,28 @@ NAMES = ("libcuda.so.1", "libcuda.so")
 # Where it is, some of which a container brings without telling the loader
 FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib")
 _int, _pointer, _size, _address, _u32 = ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_uint
-SIGNATURES: dict[str, tuple[Any, ...]] = {
-  "cuInit": (_u32,), "cuDriverGetVersion": (_pointer,), "cuDeviceGetCount": (_pointer,), "cuDeviceGet": (_pointer, _int),
-  "cuDeviceGetName": (_pointer, _int, _int), "cuDeviceGetAttribute": (_pointer, _int, _int), "cuDeviceTotalMem_v2": (_pointer, _int),
-  "cuDevicePrimaryCtxRetain": (_pointer, _int), "cuDevicePrimaryCtxRelease_v2": (_int,), "cuCtxSetCurrent": (_pointer,), "cuCtxSynchronize": (),
+# Calls that wait for what runs before they return, or that may: the copies ("API synchronization behavior" of the driver API's reference), and what
+# makes, frees or loads, where the library may synchronize the context. For as long as that takes: cuda.py waits itself before it makes one.
+WAITING: dict[str, tuple[Any, ...]] = {
   "cuMemAlloc_v2": (_pointer, _size), "cuMemFree_v2": (_address,), "cuMemcpyHtoD_v2": (_address, _pointer, _size),
   "cuMemcpyDtoH_v2": (_pointer, _address, _size), "cuMemcpyPeer": (_address, _pointer, _address, _pointer, _size),
-  "cuMemHostRegister_v2": (_pointer, _size, _u32), "cuMemHostUnregister": (_pointer,), "cuMemHostGetDevicePointer_v2": (_pointer, _pointer, _u32),
+  "cuMemHostRegister_v2": (_pointer, _size, _u32), "cuMemHostUnregister": (_pointer,),
   "cuModuleLoadData": (_pointer, _pointer), "cuModuleUnload": (_pointer,), "cuModuleGetFunction": (_pointer, _pointer, ctypes.c_char_p),
+}
+SIGNATURES: dict[str, tuple[Any, ...]] = {
+  **WAITING, "cuInit": (_u32,), "cuDriverGetVersion": (_pointer,), "cuDeviceGetCount": (_pointer,), "cuDeviceGet": (_pointer, _int),
+  "cuDeviceGetName": (_pointer, _int, _int), "cuDeviceGetAttribute": (_pointer, _int, _int), "cuDeviceTotalMem_v2": (_pointer, _int),
+  "cuDevicePrimaryCtxRetain": (_pointer, _int), "cuCtxSetCurrent": (_pointer,), "cuMemHostGetDevicePointer_v2": (_pointer, _pointer, _u32),
   "cuFuncSetAttribute": (_pointer, _int, _int),
   "cuLaunchKernel": (_pointer, _u32, _u32, _u32, _u32, _u32, _u32, _u32, _pointer, _pointer, _pointer),
-  "cuEventCreate": (_pointer, _u32), "cuEventDestroy_v2": (_pointer,), "cuEventRecord": (_pointer, _pointer), "cuEventSynchronize": (_pointer,),
+  "cuEventCreate": (_pointer, _u32), "cuEventDestroy_v2": (_pointer,), "cuEventRecord": (_pointer, _pointer), "cuEventQuery": (_pointer,),
   "cuEventElapsedTime": (_pointer, _pointer, _pointer), "cuGetErrorName": (_int, _pointer), "cuGetErrorString": (_int, _pointer),
 }
-OUT_OF_MEMORY, NO_DEVICE, INVALID_IMAGE, NO_BINARY = 2, 100, 200, 209
+OUT_OF_MEMORY, NO_DEVICE, INVALID_IMAGE, NO_BINARY, NOT_READY = 2, 100, 200, 209, 600
 MULTIPROCESSORS, MAJOR, MINOR, L2_BYTES = 16, 75, 76, 38   # CUdevice_attribute
 SHARED_OF_FUNCTION = 8                                     # CUfunction_attribute
 MAPPED = 2                                                 # of cuMemHostRegister
+WITHOUT_TIME = 2                                           # of cuEventCreate
 ADVICE = {
   OUT_OF_MEMORY: (errno.ENOMEM, "drop references to tensors that are not needed, or use a smaller batch"),
   NO_DEVICE: (errno.ENODEV, "no GPU is visible; look at CUDA_VISIBLE_DEVICES, and at nvidia-smi"),

@@ -6,6 +6,10 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from tinyhw.drivers.nvidia.library import NOT_READY, WAITING
+
+ROOM = 1024   # launches and events that the library holds; for more it waits
+
 class Function:
   """A function as ctypes has it: argument types are set, and numbers become what C would get."""
   def __init__(self, fake: FakeCuda, name: str): self.fake, self.name = fake, name
@@ -14,6 +18,7 @@ class Function:
     fake = self.fake
     if len(arguments) != len(self.argtypes): raise TypeError(f"{self.name} takes {len(self.argtypes)} arguments")  # type: ignore[attr-defined]
     fake.calls[self.name] += 1
+    if fake.behind: assert self.name not in WAITING and fake.behind < ROOM, f"{self.name} would wait for ever"
     if self.name in fake.failing and fake.calls[self.name] >= fake.failing[self.name][0]: return fake.failing[self.name][1]
     done = getattr(fake, self.name)(*arguments)
     return int(done or 0)
@@ -21,7 +26,7 @@ class Function:
 class FakeCuda:
   """kernels: (name, grid, lanes, arguments) of each launch; shared: its dynamic shared memory. run: called for each launch.
 
-  order: what C sees of CUDA_DEVICE_ORDER at cuInit.
+  A kernel with the name of `endless` never ends, and a call that waits for it fails. order: what C sees of CUDA_DEVICE_ORDER at cuInit.
   """
   def __init__(self, count: int = 1, compute: tuple[int, int] = (9, 0)):
     self.count, self.compute = count, compute
@@ -33,6 +38,7 @@ class FakeCuda:
     self.shared: list[int] = []
     self.run: Callable[[bytes, int, list[int]], None] | None = None
     self.events, self.clock, self.next, self.registered = dict[int, float](), 0.0, 100, set[int]()
+    self.endless, self.behind, self.late = "", 0, set[int]()   # launches and events from the endless kernel on; events behind it
     self.order: bytes | None = None
     self.allowed = dict[int, int]()   # dynamic shared memory of functions that have asked for more
 
@@ -86,7 +92,18 @@ def _methods() -> dict[str, Callable[..., Any]]:
     fake.kernels.append((name, x, lanes, found))
     if fake.run is not None: fake.run(fake.modules[module], x, found)
     fake.clock += 1.0
+    if fake.behind or name == fake.endless: fake.behind += 1
     return 0
+  def record(fake: FakeCuda, event: int, stream: Any) -> None:
+    assert event in fake.events
+    fake.events[event] = fake.clock
+    fake.late.discard(event)
+    if not fake.behind: return
+    fake.late.add(event)
+    fake.behind += 1
+  def create(fake: FakeCuda, place: Any, flags: int) -> None:
+    put(place, fake.handle())
+    fake.events[place._obj.value] = 0.0
   def begin(fake: FakeCuda, flags: int) -> None:
     getenv = ctypes.CDLL(None).getenv
     getenv.restype = ctypes.c_char_p
@@ -103,8 +120,8 @@ def _methods() -> dict[str, Callable[..., Any]]:
     "cuDeviceGet": lambda fake, place, ordinal: put(place, ordinal), "cuDeviceTotalMem_v2": lambda fake, place, device: put(place, 1 << 30),
     "cuDeviceGetName": lambda fake, place, size, device: setattr(place, "value", b"Stand-in"),
     "cuDeviceGetAttribute": lambda fake, place, which, device: put(place, {75: fake.compute[0], 76: fake.compute[1], 16: 7, 38: 1 << 20}[which]),
-    "cuDevicePrimaryCtxRetain": lambda fake, place, device: put(place, 0xC0 + device), "cuDevicePrimaryCtxRelease_v2": lambda fake, device: 0,
-    "cuCtxSetCurrent": lambda fake, context: 0, "cuCtxSynchronize": lambda fake: 0, "cuMemAlloc_v2": alloc,
+    "cuDevicePrimaryCtxRetain": lambda fake, place, device: put(place, 0xC0 + device),
+    "cuCtxSetCurrent": lambda fake, context: 0, "cuMemAlloc_v2": alloc,
     "cuMemFree_v2": lambda fake, address: 0 if fake.memory.pop(address, None) else 1, "cuMemcpyHtoD_v2": copy, "cuMemcpyDtoH_v2": copy,
     "cuMemcpyPeer": lambda fake, dest, to, source, of, size: ctypes.memmove(dest, source, size) and 0,
     "cuMemHostRegister_v2": lambda fake, address, size, flags: fake.registered.add(address),
@@ -112,8 +129,8 @@ def _methods() -> dict[str, Callable[..., Any]]:
     "cuMemHostGetDevicePointer_v2": lambda fake, place, address, flags: put(place, address), "cuModuleLoadData": load,
     "cuModuleUnload": lambda fake, module: 0 if fake.modules.pop(module, None) else 1, "cuModuleGetFunction": function,
     "cuFuncSetAttribute": set_attribute, "cuLaunchKernel": launch,
-    "cuEventCreate": lambda fake, place, flags: put(place, fake.handle()), "cuEventDestroy_v2": lambda fake, event: 0 if event in fake.events else 1,
-    "cuEventRecord": lambda fake, event, stream: fake.events.__setitem__(event, fake.clock), "cuEventSynchronize": lambda fake, event: 0,
+    "cuEventCreate": create, "cuEventDestroy_v2": lambda fake, event: 0 if fake.events.pop(event, None) is not None else 1,
+    "cuEventRecord": record, "cuEventQuery": lambda fake, event: NOT_READY if event in fake.late else 0,
     "cuEventElapsedTime": lambda fake, place, a, b: put(place, fake.events[b] - fake.events[a]),
     "cuGetErrorName": lambda fake, status, place: put(place, f"CUDA_ERROR_{status}".encode()),
     "cuGetErrorString": lambda fake, status, place: put(place, f"error number {status}".encode()),

@@ -2,6 +2,7 @@
 import ctypes
 import errno
 import os
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -61,7 +62,7 @@ def test_bytes_launches_and_what_is_given_back(fake: Opener) -> None:
   device.allocator.free(a)
   del program
   device.close()
-  assert not library.memory and not library.modules
+  assert not library.memory and not library.modules and not library.events
 
 def test_tensor_maps_are_in_memory_of_the_card(fake: Opener) -> None:
   """Written before the launch, where the addresses are others than those that are there."""
@@ -110,10 +111,100 @@ def test_what_is_wrong_is_told(fake: Opener) -> None:
 
 def test_a_kernel_that_fails_loses_the_device(fake: Opener) -> None:
   library, device = fake()
-  library.failing["cuCtxSynchronize"] = (0, 700)
+  library.failing["cuEventQuery"] = (0, 700)
   with pytest.raises(DriverError, match="error number 700"): device.synchronize()
-  with pytest.raises(DeviceError, match="NV:CUDA is lost since a kernel failed"): device.load(code())
+  with pytest.raises(DeviceError, match="NV:CUDA is lost since it ran a kernel that failed .*start"): device.load(code())
   device.close()
+
+def test_a_kernel_that_never_ends_loses_the_device_at_the_deadline(fake: Opener) -> None:
+  """Told as our own driver tells it (test/drivers/gpu/test_device.py). The stand-in fails a call that would wait for the kernel."""
+  library, device = fake()
+  a, b, out = device.allocator.alloc(64), device.allocator.alloc(64), bytearray(64)
+  program, endless, other = device.load(code()), device.load(code(name="endless")), device.load(code(name="other"))
+  library.endless = "endless"
+  device.submit([Launch(program, [a], [1], 1)])
+  device.submit([Launch(other, [a], [1], 1), Launch(endless, [a], [1], 1)])
+  device.submit([Launch(program, [a], [1], 1)])
+  with Context(HCQDEV_WAIT_TIMEOUT_MS=20), pytest.raises(DriverError) as caught: device.allocator.copyout(memoryview(out), a)
+  assert caught.value.message == (
+    "NV:CUDA (sm_90) did not finish submission 3 in 0.02 s\n  submission 1 is the last one that it has done, 3 was submitted last\n"
+    "  submission 2, which it was at: other, endless\n"
+    "  the kernel's log (dmesg) may tell more; with EMULATE=sm_90 DEV=NV a virtual GPU runs the same and names the instruction")
+  for call in (lambda: device.submit([Launch(program, [a], [1], 1)]), lambda: device.load(code()), lambda: device.allocator.alloc(9 << 20),
+               lambda: device.allocator.copyin(a, memoryview(bytes(10))), device.synchronize):
+    with pytest.raises(DeviceError, match="NV:CUDA is lost since it did not finish submission 3 .*use another device"): call()
+  device.allocator.free(b)
+  device.allocator.free_cache()
+  del other
+  device.close()
+
+@pytest.mark.parametrize("wait", (
+  lambda device, a: device.synchronize(), lambda device, a: device.close(), lambda device, a: device.allocator.copyin(a, memoryview(bytes(64))),
+  lambda device, a: device.allocator.alloc(1 << 20), lambda device, a: device.load(code()), lambda device, a: device.allocator.free_cache(),
+  lambda device, a: device.allocator.transfer(a, a, 64), lambda device, a: device.allocator.external(a.address, 64),
+  lambda device, a: device.submit_timed([Launch(device.load(code()), [a], [1], 1)])),
+  ids=("synchronize", "close", "copyin", "alloc", "load", "free_cache", "transfer", "external", "submit_timed"))
+def test_nothing_waits_without_a_deadline(fake: Opener, wait: Callable[[cuda.CudaDevice, cuda.CudaMemory], object]) -> None:
+  library, device = fake()
+  a, endless = device.allocator.alloc(64), device.load(code(name="endless"))
+  device.allocator.free(device.allocator.alloc(1000))
+  library.endless = "endless"
+  device.submit([Launch(endless, [a], [1], 1)])
+  with Context(HCQDEV_WAIT_TIMEOUT_MS=5), pytest.raises(DriverError, match=r"did not finish submission 1 in 0.005 s\n.*\n.*was at: endless"):
+    wait(device, a)
+
+def test_a_device_is_not_told_of_more_than_the_library_has_room_for(fake: Opener) -> None:
+  library, device = fake()
+  a, endless = device.allocator.alloc(64), device.load(code(name="endless"))
+  for k in range(40): device.submit([Launch(endless, [a], [k], 1)] * 100)
+  assert len(library.kernels) == 4000
+  library.endless = "endless"
+  with Context(HCQDEV_WAIT_TIMEOUT_MS=5), pytest.raises(DriverError, match="did not finish submission 41 in"):
+    for k in range(2000): device.submit([Launch(endless, [a], [k], 1)])
+
+def test_garbage_waits_for_nothing(fake: Opener) -> None:
+  """What finalizers give back, while a kernel runs, is given back when all is done."""
+  library, device = fake()
+  a, endless, program = device.allocator.alloc(64), device.load(code(name="endless")), device.load(code())
+  own = (ctypes.c_char * 100)()
+  part = device.allocator.external(ctypes.addressof(own), 100)
+  library.endless = "endless"
+  device.submit([Launch(endless, [a], [1], 1)])
+  del program, part
+  assert len(library.modules) == 2 and library.registered
+  library.behind, library.endless = 0, ""
+  library.late.clear()
+  device.synchronize()
+  assert len(library.modules) == 1 and not library.registered
+
+def test_what_others_run_in_the_context_is_waited_for_with_the_deadline(fake: Opener) -> None:
+  """Another library of the process, or this device before it was closed and opened again."""
+  library, device = fake()
+  a = device.allocator.alloc(64)
+  library.behind = 1
+  with Context(HCQDEV_WAIT_TIMEOUT_MS=5), pytest.raises(DriverError, match="did not finish what this process told it in 0.005 s"):
+    device.allocator.copyin(a, memoryview(bytes(64)))
+
+def test_what_is_done_at_the_deadline_is_done(fake: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  """A program that had no time to look for as long as that looks once more before it gives the GPU up."""
+  _, device = fake()
+  monkeypatch.setattr(cuda, "wait_until", lambda *arguments: False)
+  device.synchronize()
+
+def test_a_wait_sleeps_for_longer_and_longer(fake: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  library, device = fake()
+  now, slept = [100.0], list[float]()
+  def sleep(seconds: float) -> None:
+    slept.append(seconds)
+    now[0] += seconds
+  def monotonic() -> float:
+    now[0] += 0.0001
+    return now[0]
+  monkeypatch.setattr(time, "sleep", sleep)
+  monkeypatch.setattr(time, "monotonic", monotonic)
+  library.behind = 1
+  with pytest.raises(DriverError, match="in 30 s"): device.synchronize()
+  assert slept[:100] == sorted(slept[:100]) and 0 < slept[0] < 0.0005 and max(slept) == 0.005
 
 def test_memory_of_the_program_and_of_other_gpus(fake: Opener) -> None:
   library, first = fake(count=2)

@@ -29,8 +29,8 @@ def test_statuses_become_words() -> None:
   assert made.number("cuDriverGetVersion") == 12080 and made.text("cuDeviceGetName", 0) == "Stand-in"
   for status, said, number in ((2, "drop references", errno.ENOMEM), (100, "CUDA_VISIBLE_DEVICES", errno.ENODEV), (700, "kernel log", errno.EIO),
                                (999, "kernel log", errno.EINVAL), (803, "different versions", errno.EINVAL)):
-    fake.failing["cuCtxSynchronize"] = (0, status)
-    with pytest.raises(Failure, match=rf"cuCtxSynchronize: error number {status} \(CUDA_ERROR_{status}\); .*{said}") as failure:
-      made.call("cuCtxSynchronize")
+    fake.failing["cuCtxSetCurrent"] = (0, status)
+    with pytest.raises(Failure, match=rf"cuCtxSetCurrent: error number {status} \(CUDA_ERROR_{status}\); .*{said}") as failure:
+      made.call("cuCtxSetCurrent", 1)
     assert failure.value.errno == number and failure.value.status == status
   assert ctypes.sizeof(ctypes.c_void_p) == 8
