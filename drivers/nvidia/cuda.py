@@ -124,7 +124,7 @@ class CudaProgram:
     return int(self.maps.address)
 
   def __del__(self) -> None:
-    if getattr(self, "maps", None) is not None: self.device.allocator.free(self.maps)
+    if getattr(self, "maps", None) is not None: self.device.allocator.drop(self.maps)
     if getattr(self, "module", 0): self.device.returned.put(self.device.lock, "cuModuleUnload", self.module)
 
 class Submission(NamedTuple):

@@ -2,6 +2,7 @@
 import ctypes
 import errno
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -176,6 +177,22 @@ def test_garbage_waits_for_nothing(fake: Opener) -> None:
   library.late.clear()
   device.synchronize()
   assert len(library.modules) == 1 and not library.registered
+
+def test_garbage_waits_for_no_lock(fake: Opener) -> None:
+  """A finalizer runs under whatever locks its thread holds; the allocator's may be another thread's."""
+  _, device = fake()
+  program, held, enough, over = device.load(code(descriptors=((0, bytes(128)),))), threading.Event(), threading.Event(), list[bool]()
+  def hold() -> None:
+    with device.allocator.lock:
+      held.set()
+      over.append(enough.wait(1))
+  thread = threading.Thread(target=hold)
+  thread.start()
+  held.wait()
+  del program
+  enough.set()
+  thread.join()
+  assert over == [True], "the kernel's memory was given back before the lock was free"
 
 def test_what_others_run_in_the_context_is_waited_for_with_the_deadline(fake: Opener) -> None:
   """Another library of the process, or this device before it was closed and opened again."""
