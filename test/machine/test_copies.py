@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from tinyhw.machine.copies import Copies, drop_copies
-from tinyhw.machine.inst import Access, Bank, Block, Function, Inst, MInst, Operand, Reg, RegClass
+from tinyhw.machine.inst import Access, Bank, Block, Effect, Function, Inst, MInst, Operand, Reg, RegClass
 
 BANK, OTHER = Bank("a", 8, tuple(range(8))), Bank("b", 8, tuple(range(8)))
 A, B = RegClass("a", BANK, 32), RegClass("b", OTHER, 32)
@@ -48,3 +48,20 @@ def test_an_early_result_is_not_made_where_its_source_is() -> None:
     function.blocks[0].insts = [MInst(made, [reg(A, 3), reg(A, 2)]), MInst(copy, [reg(A, 2), reg(A, 3)]), MInst(pairs, [reg(pair, 1)])]
     drop_copies(function, Copies(BANK, copied, reg))
     assert [r.index for r in function.blocks[0].insts[0].operands] == [register, 2] and len(function.blocks[0].insts) == register
+
+def test_results_that_nobody_reads_go_with_what_makes_them() -> None:
+  """A chain of them, around a loop too, but not what does more: writes another bank's register that is not lost there, or has an effect."""
+  sink, other = reg(B, 7), reg(B, 3)
+  half = Inst("half", None, (Operand("d", WRITE, A), Operand("o", WRITE, B), Operand("a", READ, A)))
+  store = Inst("store", None, (Operand("a", READ, A),), effects=Effect.STORE)
+  load = Inst("load", None, (Operand("d", WRITE, A),), effects=Effect.LOAD)
+  again = Inst("again", None, (Operand("to", READ, kind="block"),), effects=Effect.JUMP)
+  function = Function("k")
+  function.blocks = [Block(0), Block(1), Block(2)]
+  makes = [(1, sink, 0), (2, sink, 1), (3, other, 0), (4, sink, 0)]
+  function.blocks[0].insts = [*(MInst(half, [reg(A, d), o, reg(A, a)]) for d, o, a in makes), MInst(load, [reg(A, 5)]), MInst(load, [reg(A, 6)])]
+  function.blocks[1].insts = [MInst(half, [reg(A, 6), sink, reg(A, 6)]), MInst(again, [function.blocks[1]])]
+  function.blocks[2].insts = [MInst(half, [reg(A, 7), sink, reg(A, 5)]), MInst(store, [reg(A, 4)])]
+  drop_copies(function, Copies(BANK, copied, reg, frozenset({sink})))
+  left = [[(inst.row.name, getattr(inst.operands[0], "index", None)) for inst in block.insts] for block in function.blocks]
+  assert left == [[("half", 3), ("half", 4), ("load", 6)], [("half", 6), ("again", None)], [("store", 4)]]

@@ -1,4 +1,4 @@
-"""Take out copies between registers of one bank, after allocation.
+"""Take out copies between registers of one bank, after allocation, and what only makes registers that nobody reads.
 
 Selection takes groups of registers apart and puts them together with copies, since allocation sees a group as one value. Now that registers are
 known, a reader of a copy can read what was copied (as long as that is not overwritten), and what is copied in the end can be made there in the first
@@ -13,26 +13,28 @@ from collections.abc import Callable
 
 from tinyhw.machine.early import overwritten
 from tinyhw.machine.flow import goals_of
-from tinyhw.machine.inst import Access, Bank, Block, Function, MInst, Reg, RegClass
+from tinyhw.machine.inst import Access, Bank, Block, Effect, Function, MInst, Reg, RegClass
 from tinyhw.named_tuple import NamedTuple
 
 FAR = 256   # instructions between a copy and what makes its source, at most
 
 class Copies(NamedTuple):
-  """What an ISA tells. copied: the indices to and from which an instruction copies, if it does nothing else. reg: a physical register."""
+  """What an ISA tells. copied: the indices to and from which an instruction copies, if it does nothing else. reg: a physical register. sinks:
+  registers of other banks in which a result is lost."""
   bank: Bank
   copied: Callable[[MInst], tuple[int, int] | None]
   reg: Callable[[RegClass, int], Reg]
+  sinks: frozenset[Reg] = frozenset()
 
 def drop_copies(function: Function, copies: Copies) -> Function:
   """The function without copies that nobody needs."""
-  blocks = function.blocks
-  if not any([copies.copied(inst) is not None for block in blocks for inst in block.insts]): return function
-  uses = {block: forward(block, copies) for block in blocks}
-  leaving = live_out(uses)
-  for block in blocks:
-    live, found = drop_unread(block, uses[block], leaving[block])
-    backward(block, live, found, copies)
+  uses = {block: forward(block, copies) for block in function.blocks}
+  entering, leaving = liveness(uses)
+  left = {block: drop_unread(block, uses, leaving[block], copies) for block in uses}
+  while any([left[block].entering != entering[block] for block in uses]):  # what went was all that read a result of another block
+    entering, leaving = liveness(uses)
+    left = {block: drop_unread(block, uses, leaving[block], copies) for block in uses}
+  for block in uses: backward(block, left[block], copies)
   return function
 
 # ***** what instructions touch *****
@@ -83,8 +85,8 @@ def forward(block: Block, copies: Copies) -> list[Touched]:
     involved |= 1 << copy[0] | 1 << copy[1]
   return uses
 
-def live_out(uses: dict[Block, list[Touched]]) -> dict[Block, int]:
-  """The registers that are read behind each block, of which is known what its instructions touch."""
+def liveness(uses: dict[Block, list[Touched]]) -> tuple[dict[Block, int], dict[Block, int]]:
+  """The registers that are alive where each block begins, and where it ends, of which is known what its instructions touch."""
   blocks = list(uses)
   following = dict(zip(blocks, blocks[1:]))
   goals = {block: list(goals_of(block, following.get(block))) for block in blocks}
@@ -102,27 +104,41 @@ def live_out(uses: dict[Block, list[Touched]]) -> dict[Block, int]:
       new = 0
       for goal in goals[block]: new |= needed[goal] | out[goal] & kept[goal]
       if new != out[block]: out[block], changed = new, True
-  return out
+  return {block: needed[block] | out[block] & kept[block] for block in blocks}, out
 
-def drop_unread(block: Block, uses: list[Touched], leaving: int) -> tuple[list[int], list[int]]:
-  """Drop copies that nobody reads, and those to where they come from. The registers that are alive behind each instruction that is left, and which of
-  these are copies, the last one first."""
+class Left(NamedTuple):
+  """What is left of a block. live: the registers that are alive behind each instruction. copied: which instructions are copies, the last one first.
+  entering: the registers that are alive where the block begins."""
+  live: list[int]
+  copied: list[int]
+  entering: int
+
+def drop_unread(block: Block, uses: dict[Block, list[Touched]], leaving: int, copies: Copies) -> Left:
+  """Drop what only makes registers that nobody reads, and copies to where they come from, from a block and from `uses`."""
   insts: list[MInst] = []
+  touches: list[Touched] = []
   live: list[int] = []
-  left: list[int] = []
-  for inst, (reads, writes, copy) in zip(reversed(block.insts), reversed(uses)):
-    if copy is not None and (copy[0] == copy[1] or not leaving >> copy[0] & 1): continue
-    if copy is not None: left.append(len(insts))
+  copied: list[int] = []
+  for inst, use in zip(reversed(block.insts), reversed(uses[block])):
+    reads, writes, copy = use
+    if copy is not None and copy[0] == copy[1] or writes and not writes & leaving and only_makes(inst, copies): continue
+    if copy is not None: copied.append(len(insts))
     insts.append(inst)
+    touches.append(use)
     live.append(leaving)
     leaving = leaving & ~writes | reads
-  block.insts = insts[::-1]
-  return live[::-1], [len(insts) - 1 - at for at in left]
+  block.insts, uses[block] = insts[::-1], touches[::-1]
+  return Left(live[::-1], [len(insts) - 1 - at for at in copied], leaving)
 
-def backward(block: Block, live: list[int], left: list[int], copies: Copies) -> None:
-  """What is only made to be copied is made where the copy would be. left: the copies, the last one first."""
-  bank, insts, gone = copies.bank, block.insts, set()
-  for at in left:
+def only_makes(inst: MInst, copies: Copies) -> bool:
+  """Whether an instruction does nothing but write registers of the bank; it may read memory."""
+  if inst.row.effects & ~Effect.LOAD: return False
+  return all([within(r, copies.bank) or r in copies.sinks for i in inst.row.writes if (r := inst.operands[i]) is not None])
+
+def backward(block: Block, left: Left, copies: Copies) -> None:
+  """What is only made to be copied is made where the copy would be."""
+  bank, insts, live, gone = copies.bank, block.insts, left.live, set()
+  for at in left.copied:
     copy = copies.copied(insts[at])
     if copy is None or live[at] >> copy[1] & 1: continue
     dst, src = copy

@@ -75,7 +75,8 @@ print(json.dumps({**{name: value.tolist() for name, value in programs(device)}, 
 """
 
 def results(device: str, chip: str = "") -> dict[str, object]:
-  environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": device, "EMULATE": chip, "CACHE": "0"}
+  """What the program prints. The compiler makes no instruction whose result nothing reads: EMULATE_STRICT=2 would refuse it."""
+  environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": device, "EMULATE": chip, "CACHE": "0", "EMULATE_STRICT": "2"}
   done = subprocess.run([sys.executable, "-c", PROGRAM, device], env=environment, capture_output=True, text=True, timeout=600)
   assert done.returncode == 0, done.stderr[-3000:]
   found: dict[str, object] = json.loads(done.stdout)

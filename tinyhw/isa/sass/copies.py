@@ -18,8 +18,8 @@ def copied(inst: MInst) -> tuple[int, int] | None:
   assert to.index is not None and source.index is not None, f"{inst!r} has no registers yet"
   return to.index, source.index
 
-COPIES = copies.Copies(regs.VECTOR, copied, regs.reg)
+COPIES = copies.Copies(regs.VECTOR, copied, regs.reg, frozenset({regs.PT}))
 
 def drop_copies(function: Function, target: Target) -> Function:
-  """The function without copies that nobody needs."""
+  """The function without copies and results that nobody needs."""
   return copies.drop_copies(function, COPIES)

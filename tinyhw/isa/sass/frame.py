@@ -14,7 +14,8 @@ from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.capabilities import generation_of
 from tinyhw.isa.sass.select_group import part
 from tinyhw.isa.sass.syntax import parse
-from tinyhw.machine.inst import Access, Function, Reg
+from tinyhw.machine.copies import Touched, liveness
+from tinyhw.machine.inst import Access, Function, MInst, Reg
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.target import Target
 
@@ -69,4 +70,20 @@ def add_frame(function: Function, target: Target) -> Function:
   first = regs.reg(regs.R[1], lowest)
   for inst in insts: inst.operands = [first if o == frame else o for o in inst.operands]
   function.blocks[0].insts.insert(0, parse(pointer(target.name, lowest), generation_of(target.name).name)[0])
+  drop_last(function, first)
   return function
+
+def drop_last(function: Function, frame: Reg) -> None:
+  """Behind the last predicate that comes back nobody wants the pointer."""
+  def touched(inst: MInst) -> Touched:
+    written = any([inst.operands[i] == frame for i in inst.row.writes])
+    return Touched(int(inst.operands.count(frame) > written), int(written))
+  uses = {block: [touched(inst) for inst in block.insts] for block in function.blocks}
+  _, leaving = liveness(uses)
+  for block in function.blocks:
+    wanted, kept = leaving[block], []
+    for inst, (read, written, _) in zip(reversed(block.insts), reversed(uses[block])):
+      if written and not wanted: continue
+      kept.append(inst)
+      wanted = wanted & ~written | read
+    block.insts = kept[::-1]
