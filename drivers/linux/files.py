@@ -314,11 +314,12 @@ class Node:
 
 # **** order of memory accesses ****
 
-_fence = threading.Lock()
-
 def fence() -> None:
   """Stores before it are visible to a device before stores after it, also those to write-combined memory.
 
   Taking a lock is a locked instruction on x86-64, which orders all of them; on AArch64 it is an acquire and a release, which order ordinary memory.
+  It is a new lock each time, that nobody else can hold: finalizers, handlers of signals and copies of the process come by here, too.
   """
-  with _fence: pass
+  lock = threading.Lock()
+  lock.acquire()
+  lock.release()
