@@ -139,7 +139,8 @@ def test_kernels_and_expressions() -> None:
   four = UOp.const(dtypes.int32, 4)
   assert graph_rewrite(UOp(Ops.ADD, dtypes.int32, (four, four)), both, None) is four * 2
   assert graph_rewrite(UOp(Ops.ADD, dtypes.int32, (x.cast(dtypes.int32), UOp.const(dtypes.int32, 0))), both) is x.cast(dtypes.int32)
-  assert UPat(Ops.ADD, name="u", src=(UPat.var("a"),), allow_any_len=True) is not None
+  any_sum = PatternMatcher([(UPat(Ops.ADD, name="u", src=(UPat.var("a"),), allow_any_len=True), lambda u, a: a * len(u.src))])
+  assert graph_rewrite(UOp(Ops.ADD, dtypes.int32, (four, four)), any_sum) is four * 2
   assert AxisType.GLOBAL and KernelInfo(name="k").name == "k" and Opt(OptOps.UPCAST, 0, 4).amount == 4
 
 # Where a default is another one than tinygrad's, and why that changes nothing that a user sees.

@@ -132,7 +132,7 @@ def test_profile_is_a_trace(tmp_path: Path) -> None:
   with recordings.recording(PROFILE=1, CACHE=0) as recorder:
     recordings.train(recordings.device())
     assert not recorder.schedules and recorder.wanted == {"VIZ": False, "PROFILE": True}
-    assert {e.name for e in Buffer.profile_events} == {"alloc", "free"} and all(e.details["bytes"] >= 0 for e in Buffer.profile_events)
+    assert {e.name for e in Buffer.profile_events} == {"alloc", "free"} and all(e.details["bytes"] > 0 for e in Buffer.profile_events)
     record.write_profile(str(path))
   found = json.loads(path.read_text())
   check_trace(found)
@@ -141,7 +141,7 @@ def test_profile_is_a_trace(tmp_path: Path) -> None:
   lanes = {row["args"]["name"] for row in found["traceEvents"] if row["name"] == "thread_name"}
   assert {"host", "markers", recordings.device()} <= lanes
   launches = [row for row in found["traceEvents"] if "grid" in row["args"]]
-  assert launches and all(row["args"]["bytes"] > 0 and row["args"]["operations"] >= 0 for row in launches)
+  assert launches and all(row["args"]["bytes"] > 0 for row in launches) and any(row["args"]["operations"] > 0 for row in launches)
 
 def test_a_device_that_cannot_time_its_launches_shows_them_together(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.delattr(type(Device["PYTHON"].record([])), "submit_timed")
