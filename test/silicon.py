@@ -71,6 +71,8 @@ STEPS = (
   Step("faults", "are a hang and a bad address told, and does the GPU recover", 60, launch.selftest, ("NV", True)),
 )
 
+WITHOUT_CARD = (system.files_and_nodes, system.examined)   # which look at the computer, and open no GPU
+
 FIRST = (system.__name__, launch.__name__, capture.__name__, calls.__name__)   # modules whose steps tell whether anything runs
 
 def chosen(patterns: list[str], first: bool = False) -> list[Step]:
@@ -84,9 +86,11 @@ def chosen(patterns: list[str], first: bool = False) -> list[Step]:
   found = [step for step in STEPS if not patterns or any(re.fullmatch(pattern, step.name) for pattern in patterns)]
   return [step for step in found if not first or step.function.__module__ in FIRST and step.name != "faults"]
 
-def tell(result: Result) -> None:
-  """Print what a step found. Steps behind one whose kernels do not add bases as the compiler assumes have addresses of 64 bits."""
-  print(line(result), flush=True)
+def tell(result: Result, reasons: dict[str, str]) -> None:
+  """Print what a step found; a reason for which steps are absent only once. Steps behind one whose kernels do not add bases as the compiler assumes
+  have addresses of 64 bits. reasons: for which steps were absent, with the first of these; one more is added."""
+  first = reasons.setdefault(result.words, result.step.name) if result.outcome == ABSENT else result.step.name
+  print(line(result if first == result.step.name else result._replace(words=f'as "{first}" is')), flush=True)
   if str(result.found.get("bases", "")).startswith(FAILED):
     os.environ[NV_BASES.key] = "0"
     print(f"    from here on with {NV_BASES.key}=0", flush=True)
@@ -97,6 +101,11 @@ def compared(results: Sequence[Result]) -> dict[str, dict[str, str]]:
   ways = {"our own driver": "", "the library": " of the library"}
   return {way: dict(bars({**found.get("numbers" + ending, {}), **found.get("start" + ending, {})}, found.get("numbers of PyTorch", {})))
           for way, ending in ways.items() if "numbers" + ending in found}
+
+def met_no_card(results: Sequence[Result]) -> bool:
+  """Is each of the steps absent that would have asked a GPU through a driver of ours, or the library?"""
+  asking = [result for result in results if result.step.function not in WITHOUT_CARD and "torch" not in result.step.arguments]
+  return bool(asking) and all(result.outcome == ABSENT for result in asking)
 
 def saved(path: Path, results: Sequence[Result], ended: str) -> None:
   """Write what is known. ended: how the whole did, in words."""
@@ -109,7 +118,7 @@ def stopped(number: int, frame: object) -> None:
   raise SystemExit(f"silicon.py: stopped by {signal.Signals(number).name}; what is known is in the file of answers")
 
 def main() -> int:
-  """Ask; 0 if nothing failed. With --step: answer, in the process of that step."""
+  """Ask; 0 if nothing failed, and a GPU was there to be asked. With --step: answer, in the process of that step."""
   parser = argparse.ArgumentParser(description="Ask a real NVIDIA GPU many questions in one call.")
   parser.add_argument("--only", nargs="+", default=[], metavar="STEP", help="steps to ask, regular expressions; all without it")
   parser.add_argument("--first", action="store_true", help="without numbers, programs and faults: whether anything runs, in a few minutes")
@@ -130,8 +139,9 @@ def main() -> int:
   if log.why: print(f"the kernel's log is not read: {log.why}")
   try: saved(path, [], "not yet")
   except OSError as error: raise SystemExit(f"silicon.py: {path} cannot be written ({error.strerror}); say where with --json") from error
+  reasons = dict[str, str]()
   with system.held():
-    results = ask_all(steps, [sys.executable, os.path.abspath(__file__)], 60 * options.minutes, tell,
+    results = ask_all(steps, [sys.executable, os.path.abspath(__file__)], 60 * options.minutes, lambda result: tell(result, reasons),
                       lambda known: saved(path, known, "not yet"), None if EMULATE.value else log)
   note = "; a virtual card's times say nothing" if EMULATE.value else ""
   for way, told in compared(results).items():
@@ -139,6 +149,7 @@ def main() -> int:
   saved(path, results, "all was asked")
   count = {outcome: sum(r.outcome == outcome for r in results) for outcome in dict.fromkeys(r.outcome for r in results)}
   print(f"\n{', '.join(f'{number} {outcome}' for outcome, number in count.items())}; the answers are in {path}")
-  return int(any(r.outcome not in (OK, ABSENT) for r in results))
+  if met_no_card(results): print("no GPU was asked: each step that would is absent, for the reason it tells")
+  return int(met_no_card(results) or any(r.outcome not in (OK, ABSENT) for r in results))
 
 if __name__ == "__main__": sys.exit(main())

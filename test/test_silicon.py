@@ -141,7 +141,7 @@ def test_without_bases_if_a_card_adds_them_otherwise(monkeypatch: pytest.MonkeyP
   monkeypatch.delenv("NV_BASES", raising=False)
   step = silicon.STEPS[0]
   for words, wanted in (("ok (2 ms): loads, copies and stores add", None), ("FAILED (2 ms): sums of two elements", "0")):
-    silicon.tell(Result(step, frame.OK, 1.0, {"bases": words}, ""))
+    silicon.tell(Result(step, frame.OK, 1.0, {"bases": words}, ""), {})
     assert os.environ.get("NV_BASES") == wanted
   monkeypatch.delenv("NV_BASES")
 
@@ -197,6 +197,7 @@ def test_a_library_that_an_error_spoilt_is_asked_the_rest_by_a_new_program(monke
     return selftest_frame.Step(name, "", "", run, basic)
   steps = [step("opens", basic=True), step("first"), step("second"), step("third")]
   monkeypatch.setattr(launch, "device_of", lambda device: None)
+  monkeypatch.setattr(launch, "connected", lambda: None)
   monkeypatch.setattr(launch.command, "begin", lambda device, faults: selftest_frame.Session(device, None))  # type: ignore[arg-type]
   monkeypatch.setattr(launch.command, "steps", lambda session: steps)
   def anew(path: str, arguments: list[str], environment: dict[str, str]) -> None: raise Anew
@@ -361,6 +362,28 @@ def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   assert json.loads(out.read_text())["ended"] == "all was asked"
   assert list(judged) == ["our own driver"]
   assert all(("not measured" in words) == ("at most 1.5" not in words) for words in judged["our own driver"].values())
+
+def test_without_a_card_steps_are_absent(tmp_path: Path) -> None:
+  """EMULATE of another maker's: no GPU of NVIDIA's opens. None has failed, none has worked, and the reason is told once."""
+  out, steps = tmp_path / "answers.json", ["version", "cards", "calls.*", "raw", "own calls", "variant: [ac].*", "products.*", "digits.*", "start"]
+  done = subprocess.run([sys.executable, str(ROOT / "test/silicon.py"), "--json", str(out), "--only", *steps], cwd=tmp_path,
+                        env={**os.environ, "EMULATE": "gfx1100", "DEV": "", "CACHEDIR": str(tmp_path)}, capture_output=True, text=True)
+  answers = json.loads(out.read_text())["steps"]
+  assert {answer["outcome"] for answer in answers} == {"absent"}, done.stdout + done.stderr
+  assert len({answer["words"] for answer in answers if not answer["step"].endswith("of the library")}) == 1
+  assert done.stdout.count("has no NVIDIA GPU") == 1 and done.stdout.count('as "version" is') >= 8
+  assert done.returncode == 1 and done.stdout.endswith("no GPU was asked: each step that would is absent, for the reason it tells\n")
+
+def test_what_a_step_needs_may_be_absent() -> None:
+  """It is absent for the same reason, then. What looks at the computer alone, or asks PyTorch, has met no GPU of ours."""
+  here = Path(__file__).parent
+  program = RUN.format(support=str(here / "support"), root=str(ROOT), here=str(here))
+  results = ask_all([STEPS[4], STEPS[0]._replace(needs="lacks")], [sys.executable, "-c", program], 1000, lambda result: None)
+  assert [(r.outcome, r.words) for r in results] == [("absent", "there is no card")] * 2
+  files, torch = (next(step for step in silicon.STEPS if step.name == name) for name in ("files", "numbers of PyTorch"))
+  looked = [Result(step, frame.OK, 1.0, {}, "") for step in (files, torch)]
+  assert silicon.met_no_card([*looked, *results]) and not silicon.met_no_card(looked)
+  assert not silicon.met_no_card([*results, Result(STEPS[0], frame.FAILED, 1.0, {}, "")])
 
 def test_numbers_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(numbers, "size", lambda full, small: small)

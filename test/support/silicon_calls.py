@@ -14,11 +14,10 @@ from typing import Any
 
 from silicon_capture import marked
 from silicon_frame import Absent, Notes
-from silicon_system import device_of, our_device
+from silicon_system import device_of, driver_version, our_device
 
 from tinyhw.autogen.nvidia import rm
-from tinyhw.drivers.linux.files import Node, machine
-from tinyhw.drivers.nvidia.rm import version_of
+from tinyhw.drivers.linux.files import Node
 
 SYSTEM_CALL_IOCTL = 16        # x86-64
 JUMP = b"\x49\xbb", b"\x41\xff\xe3"   # mov r11, imm64; jmp r11
@@ -103,7 +102,7 @@ def _value(value: Any) -> str:
 
 def own(notes: Notes) -> None:
   """The same of our own driver, to be laid beside the library's."""
-  told, kept = Told(version_of(machine())), Node._uninterrupted
+  told, kept = Told(driver_version()), Node._uninterrupted
   def noted(node: Node, request: int, argument: Any) -> None:
     kept(node, request, argument)
     if words := told.words(node.path, request, ctypes.addressof(argument)): told.lines.append(words)
@@ -116,7 +115,7 @@ def own(notes: Notes) -> None:
 
 def library(notes: Notes) -> None:
   """All calls from the library's first one to the end of a kernel."""
-  told = Told(version_of(machine()))
+  told = Told(driver_version())
   hook = Hook(told)
   try:
     device = device_of("NV:CUDA")

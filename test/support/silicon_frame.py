@@ -35,7 +35,7 @@ class Absent(Exception):
 
 class Step(NamedTuple):
   """One question. seconds: the deadline. function: answers it. arguments: of the function, behind the Notes. needs: the step before whose success it
-  is about; it is not asked if that one, having been asked, has none."""
+  is about; it is not asked if that one, having been asked, has none, and absent if that one is."""
   name: str
   question: str
   seconds: float
@@ -160,9 +160,13 @@ def ask_all(steps: Sequence[Step], command: Sequence[str], seconds: float, tell:
   end, results = time.monotonic() + seconds, list[Result]()
   for step in steps:
     left, lacks = end - time.monotonic(), any(result.step.name == step.needs and result.outcome != OK for result in results)
+    absent = next((result.words for result in results if result.step.name == step.needs and result.outcome == ABSENT), None)
     why = f'"{step.needs}" has no success' if lacks else "no time was left" if left <= 1 else ""
-    if not why: save([*results, Result(step, ASKED, 0.0, {}, "")])
-    result = Result(step, NOT_ASKED, 0.0, {}, why) if why else ask(step, command, left, lambda known: save([*results, known]))
+    if absent is not None: result = Result(step, ABSENT, 0.0, {}, absent)
+    elif why: result = Result(step, NOT_ASKED, 0.0, {}, why)
+    else:
+      save([*results, Result(step, ASKED, 0.0, {}, "")])
+      result = ask(step, command, left, lambda known: save([*results, known]))
     if log is not None and (lines := log.new()): result.found["kernel log"] = lines
     results.append(result)
     save(results)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from silicon_frame import Absent, Notes, start_anew
-from silicon_system import device_of, our_device
+from silicon_system import connected, device_of, our_device
 
 from tinyhw.autogen.nvidia import methods
 from tinyhw.autogen.nvidia import rm as rm_tables
@@ -31,6 +31,7 @@ def selftest(notes: Notes, device: str, faults: bool = False) -> None:
   What goes wrong on a GPU leaves the vendor's library without use in a process: the program begins anew then, with the steps that are left.
   """
   if "CUDA" in device: device_of(device)
+  else: connected()
   session = command.begin(device, faults)
   steps = command.steps(session)
   if faults: steps = [step for step in steps if step in (*session.first(), *session.last())]

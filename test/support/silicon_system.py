@@ -25,7 +25,7 @@ from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.library import FOLDERS
 from tinyhw.drivers.nvidia.rm import QUERY, Connection, connect, version_of
 from tinyhw.drivers.nvidia.visible import node_of, place
-from tinyhw.errors import TinyError
+from tinyhw.errors import DeviceError, TinyError
 
 FILES = ("/proc/driver/nvidia/version", "/sys/module/nvidia/version", "/sys/module/nvidia_uvm/version", "/proc/driver/nvidia/params")
 NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset", *(f"/dev/nvidia{i}" for i in range(8)))
@@ -33,11 +33,27 @@ FB_INFO = {0x05: "BAR1 KiB", 0x07: "RAM KiB", 0x08: "memory KiB", 0x16: "free Ki
 GR_INFO = {0x07: "shader pipes", 0x09: "TPCs", 0x0A: "register banks of an SM", 0x0C: "SM version", 0x0D: "warps of an SM", 0x0E: "lanes of a warp",
            0x14: "GPCs", 0x17: "TPCs of a GPC", 0x1D: "cores", 0x20: "SMs of a TPC"}
 
+def connected() -> Connection:
+  """The connection to the kernel's driver, which runs a GPU for us. Raises `Absent` where there is none: then nothing of our driver can be asked."""
+  try:
+    connection = connect(machine())
+    connection.find_card(0)
+  except DeviceError as error: raise Absent(error.message) from error
+  return connection
+
+def driver_version() -> tuple[int, ...]:
+  """The version of the kernel's driver, by the file of its module. Raises `Absent` where it is not loaded."""
+  try: return version_of(machine())
+  except DeviceError as error: raise Absent(error.message) from error
+
 def device_of(name: str) -> Compiled:
   """A device, by the way to the GPU that its name tells. Raises AssertionError where the vendor's library opened in the place of our own driver, with
-  the reason; `Absent` where NV:CUDA is asked for and there is no such library."""
+  the reason; `Absent` where there is no GPU to open, or NV:CUDA is asked for and there is no such library."""
   if "CUDA" not in name:
-    device = Device[name]
+    try: device = Device[name]
+    except TinyError:
+      if name == "NV": connected()
+      raise
     assert not isinstance(device, CudaDevice), f"the vendor's library opened in the place of our own driver: {device.instead}"
     return device
   try: return Device[name]
@@ -103,9 +119,8 @@ def examined(notes: Notes) -> None:
 
 def version(notes: Notes) -> None:
   """The version by the file of the module, and by the driver's own call."""
-  box = machine()
-  notes("by file", ".".join(map(str, version_of(box))))
-  connection = connect(box)
+  notes("by file", ".".join(map(str, driver_version())))
+  connection = connected()
   notes("structures of branch", connection.structures.branch)
   request = connection.structures.CheckVersion(cmd=QUERY)
   connection.node.ioctl(request)
@@ -113,12 +128,12 @@ def version(notes: Notes) -> None:
   notes("reply", request.reply)
 
 def first_card() -> tuple[Connection, Card]:
-  connection = connect(machine())
+  connection = connected()
   return connection, opened(connection, connection.find_card(0))
 
 def cards(notes: Notes) -> None:
   """Each GPU that the kernel's driver runs; of the first one its classes, and which of ours they mean."""
-  connection = connect(machine())
+  connection = connected()
   for info in connection.list_cards():
     notes(node_of(info), f"{place(info)}, device {info.device_id:#06x}, id {info.gpu_id:#x}")
   _, card = first_card()
