@@ -4,23 +4,32 @@ Times are of the host's clock around work that is waited for, so small work is r
 say nothing.
 """
 from __future__ import annotations
+import contextlib
+import dataclasses
 import functools
 import importlib.util
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from silicon_bars import PRODUCT, by_unit
 from silicon_frame import FAILED, Absent, Notes, start_anew
 from silicon_system import device_of
 
 from tinyhw import Tensor, TinyJit, dtypes
-from tinyhw.config import EMULATE
-from tinyhw.device import Launch
+from tinyhw.config import EMULATE, Context
+from tinyhw.device import Compiled, Launch
 from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.selftest_kernels import EMPTY, kernel
 from tinyhw.dtype import DType
+from tinyhw.engine import compile as engine
+from tinyhw.isa.sass.capabilities import capabilities
+from tinyhw.isa.sass.decode import decode_all
+from tinyhw.machine.code import Code
+from tinyhw.machine.target import Capabilities
 from tinyhw.selftest.command import assemble
+from tinyhw.uop.ops import UOp
 
 RUNS = 5
 
@@ -38,6 +47,31 @@ def best(work: Callable[[], None], wait: Callable[[], None], runs: int = RUNS) -
 
 def size(full: int, small: int) -> int: return small if EMULATE.value else full
 
+PANELS = {"HMMA": False, "wgmma": True}                # units: whether they read panels in shared memory, as those of four warps do
+INSTRUCTIONS = {"HMMA": "HMMA", "wgmma": "HGMMA"}   # that multiply, without what stands behind their points
+
+@contextlib.contextmanager
+def only(unit: str, device: Compiled) -> Iterator[list[Code]]:
+  """Meanwhile kernels of a device are compiled for no other matrix unit, and not kept. Gives their code."""
+  made = list[Code]()
+  def of_unit(arch: str, name: str, kept: Callable[[str, str], Capabilities] = engine.capabilities_of) -> Capabilities:
+    found = kept(arch, name)
+    return dataclasses.replace(found, matrix=tuple(matrix for matrix in found.matrix if matrix.panels == PANELS[unit]))
+  def compiled(sink: UOp, arch: str, name: str = "", kept: Callable[..., engine.Compiled] = engine.compile_kernel) -> engine.Compiled:
+    kernel = kept(sink, arch, name)
+    made.append(kernel.code)
+    return kernel
+  before = engine.capabilities_of, engine.compile_kernel, device.kernels
+  engine.capabilities_of, engine.compile_kernel, device.kernels = of_unit, compiled, {}
+  try:
+    with Context(CACHE=0, BEAM=0): yield made
+  finally: engine.capabilities_of, engine.compile_kernel, device.kernels = before
+
+def multiplied_with(made: list[Code]) -> set[str]:
+  """The units whose instructions are in code."""
+  names = {inst.row.name.partition(".")[0] for code in made for _, inst, _ in decode_all(code.text, code.arch)}
+  return {unit for unit, name in INSTRUCTIONS.items() if name in names}
+
 class Ours:
   """The work on a device of ours."""
   def __init__(self, device: str): self.name, self.device = device, device_of(device)
@@ -53,6 +87,15 @@ class Ours:
     chip = self.device.card.chip if isinstance(self.device, NVDevice) else self.device.chip
     launch, device = Launch(self.device.load(kernel(assemble, chip, EMPTY, "empty", ())), [], [], 1), self.device
     return lambda: device.submit([launch])
+  def units(self) -> list[str]:
+    """The matrix units that a product can be compiled for; none for what is no GPU."""
+    if not isinstance(self.device, (NVDevice, CudaDevice)): return []
+    return [unit for unit, panels in PANELS.items() if any(matrix.panels == panels for matrix in capabilities(self.device.arch).matrix)]
+  def with_unit(self, unit: str, work: Callable[[], float]) -> float:
+    """What some work gives whose product is compiled for that unit. Raises AssertionError where its code has other instructions."""
+    with only(unit, self.device) as made: found = work()
+    assert multiplied_with(made) == {unit}, f"compiled for {unit}, the code multiplies with {multiplied_with(made) or 'no matrix unit'}"
+    return found
   def softmax(self, x: Any) -> Any: return x.softmax(-1)
   def layernorm(self, x: Any) -> Any: return x.layernorm()
   def copied(self, x: Any) -> Any: return x + 0
@@ -78,6 +121,7 @@ class Torch(Ours):
     self.wait()
     with self.torch.cuda.graph(graph): function(*arrays)
     return lambda *again: graph.replay()
+  def units(self) -> list[str]: return []
   def empty(self) -> Callable[[], None] | None: return (lambda: self.torch.cuda._sleep(0)) if self.place == "cuda" else None
   def layernorm(self, x: Any) -> Any: return self.torch.nn.functional.layer_norm(x, (x.shape[-1],))
   def copied(self, x: Any) -> Any: return x.clone()
@@ -95,7 +139,8 @@ def failed(notes: Notes) -> list[str]:
   return [name for name, value in notes.found.items() if str(value).startswith(FAILED)]
 
 def measure(notes: Notes, device: str) -> None:
-  """Bandwidth, reductions, products of 4096^3 and 8192^3, what a launch costs, alone and as one of 100. device: one of ours, or "torch"."""
+  """Bandwidth, reductions, products of 4096^3 and 8192^3, the latter also with each matrix unit alone, what a launch costs, alone and as one of 100.
+  device: one of ours, or "torch"."""
   it = Torch(device) if device == "torch" else Ours(device)
   def seconds(function: Callable[..., Any], *arrays: Any, captured: bool = False) -> float:
     made = it.captured(function, *arrays) if captured else it.compiled(function)
@@ -108,8 +153,12 @@ def measure(notes: Notes, device: str) -> None:
   told(notes, "a + b GB/s", rate(12e-9 * n, lambda a, b: a + b, (n,), (n,)))
   told(notes, "softmax GB/s", rate(8e-9 * rows * columns, it.softmax, (rows, columns)))
   told(notes, "layernorm GB/s", rate(8e-9 * rows * columns, it.layernorm, (rows, columns)))
-  for name, side, half in (("float32 matmul TFLOP/s", size(4096, 16), False), ("bfloat16 matmul TFLOP/s", size(8192, 16), True)):
-    told(notes, name, rate(2e-12 * side ** 3, lambda a, b: a @ b, (side, side), (side, side), half=half))
+  def product(side: int, depth: int, half: bool) -> Callable[[], float]:
+    return rate(2e-12 * side ** 2 * depth, lambda a, b: a @ b, (side, depth), (depth, side), half=half)
+  halves = product(size(8192, 64), size(8192, 256), True)   # the smallest that products of four warps are used for
+  told(notes, "float32 matmul TFLOP/s", product(size(4096, 16), size(4096, 16), False))
+  told(notes, PRODUCT, halves)
+  for unit in it.units(): told(notes, by_unit(unit), functools.partial(it.with_unit, unit, halves))
   count = size(100, 4)
   def many(a: Any) -> Any:
     for _ in range(count): a = (a + 1).contiguous()
