@@ -181,7 +181,7 @@ class Places:
     if u in self.epilogue:
       if len(places) > 1: return True
       ((kernel, place),) = places
-      return not self._may_inline(u, kernel, place)
+      return not self._inlines(u, kernel, place)
     if u in self.chain or u.op in GroupOp.Movement or u.op is Ops.GATHER or self._widens(u): return False
     if len(places) > PLACES_LIMIT: return True
     runs: dict[UOp, int] = {}
@@ -199,21 +199,22 @@ class Places:
     runs = max(self.folds.get((kernel, r), 1) for r in inner)
     return runs * prod_sizes(frozenset(r for r in inner if self.folds.get((kernel, r), 1) == runs))
 
-  def _may_inline(self, u: UOp, kernel: UOp, place: Place) -> bool:
-    """May the reductions whose epilogue ends in u run inside the consumer's kernel? See the head of this file."""
+  def _inlines(self, u: UOp, kernel: UOp, place: Place) -> bool:
+    """Put the reductions whose epilogue ends in u inside the consumer's kernel, if they may run there; whether they do. See the head of this file."""
     if kernel not in self.realized or kernel.op is Ops.COPY: return False
     ranges, outer, inside = index_ranges(place), self.realized[kernel], self.inside[kernel]
     if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size or self._crowd(inside + self.epilogue[u]): return False
-    if len(ranges) != len(outer) and not self._may_be_rows(u, kernel, place): return False
-    inside += self.epilogue[u]
+    if len(ranges) != len(outer) and not self._nests(u, kernel, place): return False
+    self.inside[kernel] = inside + self.epilogue[u]
     return True
 
   def _crowd(self, reductions: list[UOp]) -> bool:
     """Does one of several reductions want a kernel of its own?"""
     return len(reductions) > 1 and any([is_large_product(r, self.extent) for r in reductions])
 
-  def _may_be_rows(self, u: UOp, kernel: UOp, place: Place) -> bool:
-    """May the reductions whose epilogue ends in u run under some of the outer loops of kernel, once for all that the others visit?"""
+  def _nests(self, u: UOp, kernel: UOp, place: Place) -> bool:
+    """Put the reductions whose epilogue ends in u under some of the outer loops of kernel, once for all that the others visit, if they may run there;
+    whether they do."""
     ranges = index_ranges(place)
     if place.valid is not None or any(terms_per_element(r, self.extent) > REUSE_LIMIT for r in self.epilogue[u]): return False
     rows, row = prod_sizes(ranges), max(r.src[0].size // max(r.size, 1) for r in self.epilogue[u])
