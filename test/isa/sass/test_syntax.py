@@ -87,11 +87,15 @@ def test_control_words_and_guards() -> None:
                        a_neg=1, b_abs=1, guard=regs.reg(regs.P, 2), guard_not=1)
 
 @pytest.mark.parametrize("arch,text,why", [
+  ("sm_90", "FFMA R1, R2, R3, R4, R5", "FFMA takes 4 operands, got 5"),
+  ("sm_90", "HMMA.16816.F32.FOO R0, R4, R8, R12", "HMMA with these operands takes .16816, .F32, .BF16, got .16816.F32.FOO"),
+  ("sm_90", "HMMA R0, R4, R8, R12", "HMMA with these operands takes .16816, .F16, and the text has none"),
+  ("sm_90", "BRA 0x3", "operand t is an address, a multiple of 4, got 0x3"),
   ("sm_90", "FADDX R0, R1", "sm_90 has no instruction FADDX; did you mean FADD?"),
   ("sm_90", "FADD R0, R1", "FADD takes 3 operands, got 2"),
   ("sm_90", "MOV R0,", "operand 2 is missing: nothing stands behind a comma"), ("sm_90", "NOP ,", "operand 1 is missing"),
   ("sm_90", "MOV R0, 0x\u0663", "'\u0663' (U+0663) is not ASCII"),
-  ("sm_90", "FADD.WIDE R0, R1, R2", "takes .FTZ, .RM|RP|RZ, .SAT, got WIDE"),
+  ("sm_90", "FADD.WIDE R0, R1, R2", "takes .FTZ, .RM|RP|RZ, .SAT, got .WIDE"),
   ("sm_90", "FADD R0, R1, ~R2", "operand b wants a R register, got ~R2"),
   ("sm_90", "FADD R0, R1, R256", "sm_90 has no register R256"),
   ("sm_90", "DADD R1, R2, R4", "starts at a multiple of 2, got R1"),

@@ -6,7 +6,7 @@ from tinyhw.errors import ParseError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.encode import BYTES, units_of
-from tinyhw.isa.sass.form import Form, Part, Spec, Token, bracketed, width_of
+from tinyhw.isa.sass.form import SCALE, Form, Part, Spec, Token, bracketed, width_of
 from tinyhw.isa.sass.immediates import parse_float, parse_signed, parse_unsigned, show_float, show_signed
 from tinyhw.isa.sass.special import parse_special, show_special
 from tinyhw.machine.inst import Reg
@@ -220,7 +220,10 @@ def parse_number(form: Form, spec: Spec, text: str, values: dict[str, Any], pc: 
   if value is None and spec.kind in ("to", "at"):
     raise ParseError(f"operand {spec.name} is an address, got {text}; labels are known to `python3 -m tinyhw emulate`, not to a single line")
   if value is None: raise ParseError(f"operand {spec.name} is an integer, got {text}")
-  if spec.kind in ("to", "at"): return value - pc - BYTES
+  if spec.kind in ("to", "at"):
+    scale = SCALE.get(spec.kind, 1)
+    if (value - pc) % scale: raise ParseError(f"operand {spec.name} is an address, a multiple of {scale}, got {text}")
+    return value - pc - BYTES
   if spec.kind in ("w", "rel") or spec.signed and width < 32: return value
   return parse_signed(text, width) if spec.signed else parse_unsigned(text, width)
 

@@ -114,8 +114,10 @@ class Likely:
              + sum(map(operator.ne, self.marks, ("C" in kinds, "U" in kinds, line.described))))
     return amiss, (kinds[1:] == "I") != self.number_last, -len(line.words)
 
+GUARD = -1000   # the depth of a text whose guard does not fit
+
 class Unfit(Exception):
-  """A text is none of a row. depth: how much of it fits."""
+  """A text is none of a row. depth: how much of it fits: how many of its operands, or less than none where a word or the guard does not."""
 
   def __init__(self, depth: int, error: TinyError):
     self.depth, self.error = depth, error
@@ -135,18 +137,26 @@ def fill(row: Inst, words: list[str], texts: list[str], guard: tuple[Reg | None,
   values: dict[str, Any] = {spec.name: spec.implied for spec in form.specs}
   if guard[0] is not None:
     wanted = form.specs[form.index["guard"]].classes[0]
-    if guard[0].cls is not wanted: raise Unfit(-2, ParseError(f"the guard of {form.mnemonic} is a {wanted.name} register, got {guard[0]}"))
+    if guard[0].cls is not wanted: raise Unfit(GUARD, ParseError(f"the guard of {form.mnemonic} is a {wanted.name} register, got {guard[0]}"))
     values["guard"], values["guard_not"] = guard
   case, given = alias.without(words, form)
   if not take_words(form, list(form.words), given, values):
     known = ", ".join(describe_words(form)) or "no modifiers"
-    raise Unfit(-1, ParseError(f"{form.mnemonic} with these operands takes {known}, got {'.'.join(words) or 'none'}"))
+    raise Unfit(known_words(form, given) - len(given) - 1,
+                ParseError(f"{form.mnemonic} with these operands takes {known}, got .{'.'.join(words)}" if words else
+                           f"{form.mnemonic} with these operands takes {known}, and the text has none"))
   state = Matching(form, texts, values, pc)
   if not state.match(0, 0):
+    if len(texts) > len(form.tokens): raise Unfit(0, ParseError(f"{form.mnemonic} takes {len(form.tokens)} operands, got {len(texts)}"))
     raise Unfit(state.depth, state.error or ParseError(f"{form.mnemonic} takes {len(form.tokens)} operands, got {len(texts)}"))
   if case and case != alias.special_case(form, values):
     raise Unfit(len(texts), ParseError(f"{form.mnemonic}.{case} is an {form.mnemonic} where {alias.MEANINGS[case]}; without {case} it is any"))
   return MInst(row, [values[spec.name] for spec in form.specs]), state.reuse
+
+def known_words(form: Form, given: list[str]) -> int:
+  """How many of the dotted words a row has."""
+  known = {part for word in describe_words(form) for choice in word[1:].split("|") for part in choice.split(".")}
+  return sum(word in known for word in given)
 
 def describe_words(form: Form) -> list[str]:
   """The modifiers of a row, for an error."""
