@@ -50,7 +50,7 @@ def split(grid: int, threads: int) -> tuple[int, int]:
 @contextlib.contextmanager
 def signals_blocked() -> Iterator[None]:
   """Inside, this thread gets no signals but faults, and threads that it starts inherit that: Python's handlers belong to Python's threads, whose
-  waits they must interrupt. And what is half done is not interrupted.
+  waits they must interrupt. A handler may run inside all the same: another thread of the program has got the signal.
   """
   if IS_WINDOWS:
     yield
@@ -61,6 +61,13 @@ def signals_blocked() -> Iterator[None]:
     yield
   finally: signal.pthread_sigmask(signal.SIG_SETMASK, old)
 
+JOINABLE = 0x656c_6261_6e69_6f6a   # no thread ends with this result
+
+class Thread:
+  """A native thread. The system writes `handle` when it starts and `result` when it was waited for, before Python does anything else: so it is known
+  which of both has happened, wherever a signal's handler raises."""
+  def __init__(self) -> None: self.handle, self.result = ctypes.c_void_p(), ctypes.c_uint64(JOINABLE)
+
 class Threads:
   """Native threads whose start routine is machine code. Unix."""
   def __init__(self) -> None:
@@ -68,13 +75,14 @@ class Threads:
     self.libc.pthread_create.argtypes = (ctypes.c_void_p,) * 4
     self.libc.pthread_join.argtypes = (ctypes.c_void_p,) * 2
 
-  def start(self, routine: int, argument: int) -> Any:
-    """A handle for `join`, or why there is none."""
-    handle = ctypes.c_void_p()
-    code = self.libc.pthread_create(ctypes.byref(handle), None, routine, argument)
-    return handle if code == 0 else os.strerror(code)
+  def start(self, thread: Thread, routine: int, argument: int) -> str:
+    """Why it does not run, or ""."""
+    code = self.libc.pthread_create(ctypes.byref(thread.handle), None, routine, argument)
+    return os.strerror(code) if code else ""
 
-  def join(self, handle: Any) -> None: self.libc.pthread_join(handle, None)
+  def join(self, thread: Thread) -> None:
+    """Wait for its end; nothing if it never began, or was waited for."""
+    if thread.handle.value and thread.result.value == JOINABLE: self.libc.pthread_join(thread.handle, ctypes.byref(thread.result))
 
 class WindowsThreads:
   """The same with CreateThread. Untested."""
@@ -85,11 +93,15 @@ class WindowsThreads:
     self.kernel.WaitForSingleObject.argtypes = (ctypes.c_void_p, ctypes.c_uint32)
     self.kernel.CloseHandle.argtypes = (ctypes.c_void_p,)
 
-  def start(self, routine: int, argument: int) -> Any: return self.kernel.CreateThread(None, 0, routine, argument, 0, None) or "CreateThread failed"
+  def start(self, thread: Thread, routine: int, argument: int) -> str:
+    thread.handle.value = self.kernel.CreateThread(None, 0, routine, argument, 0, None)
+    return "" if thread.handle.value else "CreateThread failed"
 
-  def join(self, handle: Any) -> None:
-    self.kernel.WaitForSingleObject(handle, 0xffffffff)
-    self.kernel.CloseHandle(handle)
+  def join(self, thread: Thread) -> None:
+    if not thread.handle.value: return
+    self.kernel.WaitForSingleObject(thread.handle, 0xffffffff)
+    self.kernel.CloseHandle(thread.handle)
+    thread.handle.value = None
 
 def wait_functions() -> tuple[int, int, int]:
   """Addresses of the system's functions to wait for a change of a word, and to wake one or all that do; 0 where system calls do it."""
@@ -117,7 +129,7 @@ class Ring:
     assert packets & (packets - 1) == 0, "the ring's size is a power of two"
     self.entry, self.threads = loop.entry, threads
     self.lock = threading.RLock()
-    self.handles: list[Any] = []
+    self.handles: list[Thread] = []
     self.records = CONTEXT_BYTES
     ring = self.records + threads * RECORD_BYTES
     self.memory = map_private(ring + packets * PACKET_BYTES)
@@ -158,22 +170,40 @@ class Ring:
     """Start the workers if they do not run. If the system refuses some, the others do their work. Raises DriverError if it refuses all."""
     with self.lock:
       if self.handles or self.threads == 1: return
-      with signals_blocked():
-        for i in range(1, self.threads):
-          handle = self.system.start(self.entry, self.record + i * RECORD_BYTES)
-          if isinstance(handle, str): break
-          self.handles.append(handle)
-      if not self.handles: raise DriverError(f"starting a thread: {handle}; raise the limit on processes (ulimit -u), or set THREADS=1")
+      try: refused = self._start()
+      except BaseException:
+        self.stop()
+        raise
+      if not self.handles: raise DriverError(f"starting a thread: {refused}; raise the limit on processes (ulimit -u), or set THREADS=1")
+
+  def _start(self) -> str:
+    """Why the system refused the last one, or ""."""
+    struct.pack_into("<I", self.memory, CONTEXT["STOP"], 0)
+    with signals_blocked():
+      for i in range(1, self.threads):
+        self.handles.append(Thread())   # first: whatever is raised from here on, two threads never have the same record
+        refused = self.system.start(self.handles[-1], self.entry, self.record + i * RECORD_BYTES)
+        if refused:
+          self.handles.pop()
+          return refused
+    return ""
 
   def stop(self) -> None:
-    """Stop the workers and wait for them. `start` starts new ones."""
+    """Stop the workers and wait for them. `start` starts new ones. A handler of a signal that raises meanwhile does not keep it from its end."""
     with self.lock:
       if not self.handles: return
-      with signals_blocked():
-        struct.pack_into("<I", self.memory, CONTEXT["STOP"], 1)
-        self.run("stop", 0, 0)  # wakes all
-        while self.handles: self.system.join(self.handles.pop())
-        struct.pack_into("<I", self.memory, CONTEXT["STOP"], 0)
+      try: self._stop()
+      except BaseException:
+        self._stop()
+        raise
+
+  def _stop(self) -> None:
+    with signals_blocked():
+      struct.pack_into("<I", self.memory, CONTEXT["STOP"], 1)
+      self.run("stop", 0, 0)  # wakes all
+      while self.handles:
+        self.system.join(self.handles[-1])
+        self.handles.pop()
 
   def reserve_scratch(self, size: int) -> None:
     """Give each thread at least `size` bytes of scratch memory, 64-byte aligned. Takes the lock, so no kernel runs meanwhile."""

@@ -239,8 +239,12 @@ def test_interrupt_during_a_kernel(loaded: Loaded) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an interrupt inside of a garbage collection callback of hypothesis
-def test_interrupts_at_any_moment(loaded: Loaded) -> None:
+@pytest.mark.parametrize("other", (False, True), ids=("alone", "beside a thread that gets the signals"))
+def test_interrupts_at_any_moment(loaded: Loaded, other: bool) -> None:
   """A signal handler that raises, again and again, between any two lines of the driver: it stays usable and counts right."""
+  end = threading.Event()
+  thread = threading.Thread(target=end.wait)
+  if other: thread.start()
   memory, interrupts = loaded.zeros(64), 0
   program, nothing = loaded["add"], code("nothing", loaded.device.arch)
   kept = []  # an interrupt in a finalizer would be swallowed
@@ -250,7 +254,7 @@ def test_interrupts_at_any_moment(loaded: Loaded) -> None:
     for i in range(300):
       try:
         signal.setitimer(signal.ITIMER_REAL, 20e-6 + i * 1e-6)
-        if i % 10 == 0: loaded.device.rest()
+        if other or i % 10 == 0: loaded.device.rest()
         for _ in range(100):
           loaded.device.submit([Launch(program, (memory,), (1,), 64)])
           kept.append(loaded.device.load(nothing))
@@ -259,21 +263,48 @@ def test_interrupts_at_any_moment(loaded: Loaded) -> None:
   finally:
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
+    end.set()
+    if other: thread.join()
   found = values(memory, 64)
   assert interrupts > 100 and len(set(found)) == 1
   loaded.device.submit([Launch(program, (memory,), (1,), 64)])
   assert values(memory, 64) == [found[0] + 1] * 64
 
+@needs_proc
+@pytest.mark.parametrize("name", ("start", "join"))
+def test_an_interrupt_right_behind_a_thread_s_start_or_end(loaded: Loaded, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+  """No thread is forgotten, started twice or waited for twice."""
+  ring, memory, before = loaded.device.ring, loaded.zeros(64), settled_thread_count()
+  real, calls = getattr(ring.system, name), []
+  def interrupted(*arguments: object) -> object:
+    result = real(*arguments)
+    calls.append(arguments[0])
+    if len(calls) == 2: raise KeyboardInterrupt
+    return result
+  with monkeypatch.context() as patch:
+    patch.setattr(ring.system, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+      loaded.device.submit([Launch(loaded["add"], (memory,), (1,), 64)])
+      loaded.device.rest()
+  assert not ring.handles
+  for _ in range(200):
+    if thread_count() == before: break
+    time.sleep(0.005)
+  assert thread_count() == before
+  first = values(memory, 64)[0]
+  for _ in range(20): loaded.device.submit([Launch(loaded["add"], (memory,), (1,), 64)])
+  assert values(memory, 64) == [first + 20] * 64 and len(ring.handles) == ring.threads - 1
+
 def test_a_refused_thread_is_an_error(loaded: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(loaded.device.ring.system, "start", lambda routine, argument: "Resource temporarily unavailable")
+  monkeypatch.setattr(loaded.device.ring.system, "start", lambda thread, routine, argument: "Resource temporarily unavailable")
   with pytest.raises(DriverError, match="starting a thread: Resource temporarily unavailable; raise the limit on processes"):
     loaded.device.submit([Launch(loaded["add"], (loaded.zeros(64),), (1,), 64)])
 
 def test_some_refused_threads_are_not(loaded: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
   real, asked = loaded.device.ring.system.start, []
-  def start(routine: int, argument: int) -> object:
+  def start(thread: workers.Thread, routine: int, argument: int) -> str:
     asked.append(argument)
-    return real(routine, argument) if len(asked) == 1 else "no"
+    return str(real(thread, routine, argument)) if len(asked) == 1 else "no"
   monkeypatch.setattr(loaded.device.ring.system, "start", start)
   memory = loaded.zeros(64)
   loaded.device.submit([Launch(loaded["add"], (memory,), (1,), 64)])
