@@ -27,13 +27,12 @@ class Copies(NamedTuple):
   sinks: frozenset[Reg] = frozenset()
 
 def drop_copies(function: Function, copies: Copies) -> Function:
-  """The function without copies that nobody needs."""
+  """The function without copies, and results, that nobody needs."""
   uses = {block: forward(block, copies) for block in function.blocks}
-  entering, leaving = liveness(uses)
-  left = {block: drop_unread(block, uses, leaving[block], copies) for block in uses}
-  while any([left[block].entering != entering[block] for block in uses]):  # what went was all that read a result of another block
+  while True:
     entering, leaving = liveness(uses)
     left = {block: drop_unread(block, uses, leaving[block], copies) for block in uses}
+    if all([left[block].entering == entering[block] for block in uses]): break   # else what went was all that read a result of another block
   for block in uses: backward(block, left[block], copies)
   return function
 

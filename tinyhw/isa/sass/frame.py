@@ -74,7 +74,8 @@ def add_frame(function: Function, target: Target) -> Function:
   return function
 
 def drop_last(function: Function, frame: Reg) -> None:
-  """Behind the last predicate that comes back nobody wants the pointer."""
+  """Drop the pointer that is made behind a predicate that came back, where no path goes on to a slot. drop_copies cannot: macros name the frame's
+  register in their lines, so that their rows do not list it among what they read."""
   def touched(inst: MInst) -> Touched:
     written = any([inst.operands[i] == frame for i in inst.row.writes])
     return Touched(int(inst.operands.count(frame) > written), int(written))
