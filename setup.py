@@ -33,5 +33,14 @@ setup(
     "bench": ["torch", "numpy>=2", "tinygrad"],
     "oracle": ["ziglang>=0.17", "triton>=3.7; sys_platform == 'linux'"],  # clang's assembler for AMD (411 MB), NVIDIA's disassembler (690 MB)
   },
-  classifiers=["Programming Language :: Python :: 3", "Topic :: Scientific/Engineering :: Artificial Intelligence"],
+  classifiers=[
+    "Programming Language :: Python :: 3",
+    "Programming Language :: Python :: 3.10",
+    "Programming Language :: Python :: 3.11",
+    "Programming Language :: Python :: 3.12",
+    "Programming Language :: Python :: 3.13",
+    "Programming Language :: Python :: 3.14",
+    "Programming Language :: Python :: 3.15",
+    "Topic :: Scientific/Engineering :: Artificial Intelligence",
+  ],
 )

@@ -7,13 +7,13 @@ Files are read only, unless the Buffer was made with `BufferOptions(writable=Tru
 from __future__ import annotations
 import errno
 import os
-import stat
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from tinyhw.device import Allocator, BufferOptions, Compiled
 from tinyhw.errors import ArgumentError, DeviceError, DriverError, FileFormatError, MissingFileError
+from tinyhw.files import NotRegular, descriptor
 from tinyhw.machine.code import Code
 from tinyhw.named_tuple import NamedTuple
 
@@ -47,12 +47,9 @@ class File:
 
   def _open(self, make: bool) -> int:
     flags = (os.O_RDWR if self.writable else os.O_RDONLY) | (os.O_CREAT if make else 0)
-    for flag in ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY"): flags |= getattr(os, flag, 0)  # no waiting for the other end of a pipe
-    try: descriptor = os.open(self.path, flags, 0o666)
+    try: return descriptor(self.path, flags | getattr(os, "O_BINARY", 0))
+    except NotRegular: raise ArgumentError(f"{self.path} is a folder, a pipe or a device; a tensor's bytes come from a regular file") from None
     except (OSError, ValueError) as error: raise self._refusal(error) from None
-    if stat.S_ISREG(os.fstat(descriptor).st_mode): return descriptor
-    os.close(descriptor)
-    raise ArgumentError(f"{self.path} is a folder, a pipe or a device; a tensor's bytes come from a regular file")
 
   def _refusal(self, error: OSError | ValueError) -> Exception:
     if not isinstance(error, OSError): return ArgumentError(f"{self.path!r} cannot be the name of a file: {error}")
@@ -66,9 +63,9 @@ class File:
 
   def read(self, offset: int, dest: memoryview) -> None:
     """Fill dest. Raises FileFormatError if the file ends before."""
-    descriptor, done = self.opened(), 0
+    file, done = self.opened(), 0
     while done < dest.nbytes:
-      try: count = _read_at(descriptor, dest[done:done + _MOST_AT_ONCE], offset + done)
+      try: count = _read_at(file, dest[done:done + _MOST_AT_ONCE], offset + done)
       except OSError as error: raise DriverError(f"reading {self.path}: {error.strerror}") from None
       if not count:
         raise FileFormatError(f"{self.path} ends at byte {offset + done}, and bytes {offset} to {offset + dest.nbytes} are wanted; "
@@ -80,9 +77,9 @@ class File:
     if not self.writable:
       raise DeviceError(f"{self.path} is open for reading only; to write to it, use Tensor.empty(n, device=\"DISK:{self.path}\", dtype=...)"
                         ".assign(x)")
-    descriptor, done = self.opened(make=True), 0
+    file, done = self.opened(make=True), 0
     while done < source.nbytes:
-      try: done += _write_at(descriptor, source[done:done + _MOST_AT_ONCE], offset + done)
+      try: done += _write_at(file, source[done:done + _MOST_AT_ONCE], offset + done)
       except OSError as error: raise DriverError(f"writing {self.path}: {error.strerror}") from None
 
 if hasattr(os, "preadv"):

@@ -36,15 +36,21 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
   CHECK.value = 1  # allocated machine code is run symbolically and compared with what was to be allocated
   yield
 
-MOST_BYTES = 1 << 30   # of a process that has done with a file's tests
+MOST_BYTES = 1 << 29   # that a process grows by, from the last collection to the end of a file's tests
 
 @pytest.fixture(scope="module", autouse=True)
 def no_virtual_memory_left() -> Iterator[None]:
   """What virtual computers of a file's tests hold is given back: as garbage they are few objects, that Python does not hurry to collect."""
+  global collected
   yield
-  if STATM.exists() and int(STATM.read_text().split()[1]) * mmap.PAGESIZE > MOST_BYTES: gc.collect()
+  if not STATM.exists() or resident() < collected + MOST_BYTES: return
+  gc.collect()
+  collected = resident()
 
 STATM = Path("/proc/self/statm")   # sizes of this process, in pages; the second is what is in memory
+collected = 0                      # bytes of this process after the last collection
+
+def resident() -> int: return int(STATM.read_text().split()[1]) * mmap.PAGESIZE
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:

@@ -18,7 +18,7 @@ from tinyhw.device import Buffer, Device
 from tinyhw.dtype import dtypes
 from tinyhw.engine import writes
 from tinyhw.engine.buffers import buffer_of, new_buffer
-from tinyhw.engine.compile import parts
+from tinyhw.engine.compile import mode, parts
 from tinyhw.engine.schedule import canonicalize
 from tinyhw.errors import DeviceError, TinyError
 from tinyhw.methods import base, indexing
@@ -109,11 +109,12 @@ def compiled_together(engine: str, device: str) -> Iterator[None]:
     yield
     return
   kernels = Device[device].kernels
-  before = len(kernels)
+  before = set(kernels)
   try: yield
   finally:
-    new = list(kernels.items())[before:]   # those with fixed values are launches of others, which are there too
-    _last = Ran(current_test(engine), [sink for (sink, mode), launched in new if not any(mode) and not any(part.fixed for part in launched)])
+    new = [(key, launched) for key, launched in kernels.items() if key not in before]
+    # those with fixed values are launches of others, which are there too
+    _last = Ran(current_test(engine), [sink for (sink, found), launched in new if found == mode() and not any(part.fixed for part in launched)])
 
 @contextlib.contextmanager
 def on(engine: str) -> Iterator[str]:

@@ -126,8 +126,11 @@ REST = """
 REDUCTIONS = """
 ## 6. Sums
 
-| of | accumulates in | sum, prod, cumsum, matmul, conv2d | mean, var, softmax, layernorm |
-|---|---|---|---|
+What adds or multiplies up the elements of one tensor widens integers to 32 bits. A product of tensors has the type that its operands promote to:
+integers wrap, and of bools it says whether any product is true. For wider results: `dtype=`, or a cast of an operand.
+
+| of | accumulates in | sum, prod, cumsum, cumprod | matmul, dot, linear, einsum, conv2d | mean, var, std, softmax, layernorm |
+|---|---|---|---|---|
 """
 ORDER = """
 max and min keep the type; `dtype=` names both the accumulator and the result. float16, bfloat16 and fp8 are rounded once, at the end. var, std and
@@ -209,10 +212,13 @@ def range_row(dtype: DType) -> str:
 
 def sum_row(dtype: DType) -> str:
   x = Tensor.ones(1, 1, 2, 2, dtype=dtype, device="CPU")
-  sums = {y.dtype for y in (x.sum(), x.prod(), x.cumsum(), x @ x, x.conv2d(x))}
-  means = {y.dtype for y in (x.mean(), x.var(), x.softmax(), x.layernorm())}
-  assert len(sums) == len(means) == 1 and x.max().dtype is dtype
-  return f"| {name_of(dtype)} | {name_of(graph.accumulator(dtype))} | {name_of(sums.pop())} | {name_of(means.pop())} |\n"
+  sums = (x.sum(), x.prod(), x.cumsum(), x.cumprod())
+  products = (x @ x, x.dot(x[0, 0, 0]), x.linear(x), x.conv2d(x), x.conv_transpose2d(x), Tensor.einsum("abij,abjk->abik", x, x),
+              Tensor.einsum("abij->a", x))
+  means = (x.mean(), x.var(), x.std(), x.softmax(), x.layernorm())
+  columns = [{y.dtype for y in column} for column in (sums, products, means)]
+  assert all(len(column) == 1 for column in columns) and x.max().dtype is dtype, columns
+  return f"| {name_of(dtype)} | {name_of(graph.accumulator(dtype))} | " + " | ".join(name_of(column.pop()) for column in columns) + " |\n"
 
 def promotion_table() -> str:
   types = (dtypes.bool, *sorted(dtypes.ints + dtypes.floats, key=lambda d: d.priority))

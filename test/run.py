@@ -29,10 +29,10 @@ def say(text):  # type: (str) -> None
 def need_new_python():  # type: () -> None
   """Continue in a newer Python where this one is too old. Exits where there is none."""
   if sys.version_info >= OLDEST: return
-  for minor in (13, 12, 11, 10):
+  for minor in (15, 14, 13, 12, 11, 10):
     found = shutil.which("python3.%d" % minor)
     if found: os.execv(found, [found, os.path.abspath(__file__)] + sys.argv[1:])
-  sys.exit("run.py: this is Python %d.%d; tinyhw needs 3.10 or newer: install one and call it: python3.12 test/run.py" % sys.version_info[:2])
+  sys.exit("run.py: this is Python %d.%d; tinyhw needs 3.10 or newer: install one and call it: python3.13 test/run.py" % sys.version_info[:2])
 
 def environment_folder():  # type: () -> str
   """Where the virtual environment of this Python goes."""

@@ -38,6 +38,7 @@ OUT = {file: reason for reason, files in {
   "computes no tensor": """test_allocator test_api test_arithmetic test_config test_dtype test_errors test_helpers test_init test_layers test_main
     test_progress test_run test_setup test_storage test_suite test_trace engine/test_backends engine/test_memory engine/test_show""",
   "is about devices themselves; a GPU's driver has test/drivers/amd and test/emulator": "test_device test_doctor",
+  "trains whole networks, which takes hours on a virtual GPU": "test_programs",
   "runs programs of its own, which choose their devices": "test_docs test_silicon engine/test_compile",
   "is about formats of files, whose bytes are the same on every device; test_tensor_io and test_disk move them there and back":
     "nn/test_datasets nn/test_npy nn/test_safetensors nn/test_tar_archive nn/test_torch_file nn/test_unpickle nn/test_zip_archive",

@@ -1,6 +1,8 @@
 """tinyhw/config.py: reading the environment, overriding for a while, in threads and tasks, and refusals."""
 import ast
 import asyncio
+import copy
+import pickle
 import subprocess
 import sys
 import threading
@@ -133,3 +135,14 @@ def test_first_use() -> None:
     assert use.first == "set" and bool(variable) and variable == 2
   with FirstUse(variable) as use: assert variable.value == 2 and use.first == "read"
   assert type(variable) is ContextVar and variable.value == 2
+
+def test_variables_are_themselves_in_pickles_and_copies() -> None:
+  for again in (pickle.loads(pickle.dumps([DEBUG, DEV])), copy.copy([DEBUG, DEV]), copy.deepcopy([DEBUG, DEV])):
+    assert again[0] is DEBUG and again[1] is DEV
+  with pickle.loads(pickle.dumps(Context(DEBUG=2))): assert DEBUG == 2
+  assert DEBUG == 0
+
+def test_a_variable_that_nothing_declares_is_not_unpickled() -> None:
+  data = pickle.dumps(ContextVar("TEST_PICKLED", 1))
+  del ContextVar._cache["TEST_PICKLED"]
+  with pytest.raises(ConfigError, match="no variable is named TEST_PICKLED; import the module that declares it"): pickle.loads(data)

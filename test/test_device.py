@@ -110,6 +110,23 @@ def test_dev_is_obeyed() -> None:
   assert run_python("from tinyhw.device import Device; print(Device.DEFAULT)", DEV="python").stdout == "PYTHON\n"
   assert "there is no device 'abacus'" in run_python("from tinyhw.device import Device; Device.DEFAULT", DEV="abacus").stderr
 
+@pytest.mark.parametrize(("emulate", "dev", "default"), [("gfx1100", "", "AMD"), ("sm_90x2", "", "NV"), ("gfx942", "PYTHON", "PYTHON")])
+def test_a_virtual_gpu_is_the_default_unless_another_device_is_named(emulate: str, dev: str, default: str) -> None:
+  done = run_python("from tinyhw import Tensor; x = Tensor([1, 2]) + 1; print(x.tolist(), x.device)", DEV=dev, EMULATE=emulate)
+  assert done.stdout == f"[2, 3] {default}\n", done.stderr
+
+def test_names_of_no_virtual_gpu_are_refused() -> None:
+  done = run_python("from tinyhw import Tensor; Tensor([1])", DEV="", EMULATE="i486")
+  assert "ConfigError: EMULATE='i486' is no virtual card; its name begins with gfx or sm_" in done.stderr
+
+def test_virtual_gpus_of_a_context_are_no_defaults() -> None:
+  program = "from tinyhw import Context, Device\nwith Context(EMULATE='gfx1100'): print(Device.DEFAULT != 'AMD')"
+  assert run_python(program, DEV="", EMULATE="").stdout == "True\n"
+
+def test_the_emulator_has_the_families_that_are_defaults() -> None:
+  import tinyhw.emulator as emulator
+  assert {*devices.EMULATED} == {*emulator.FAMILIES}
+
 def test_import_loads_no_driver() -> None:
   done = run_python("import sys, tinyhw.device; print([m for m in sys.modules if m == 'ctypes' or 'drivers' in m])")
   assert done.stdout == "[]\n", done.stderr

@@ -178,3 +178,17 @@ def test_formats() -> None:
   assert dtypes.finfo(dtypes.float16) == (5, 10) and dtypes.finfo(dtypes.bfloat16.vec(4)) == (8, 7)
   for d, form in FLOAT_FORMATS.items(): assert form.bits == d.bitsize
   with pytest.raises(DTypeError, match="dtypes.int32 is not a float type"): dtypes.finfo(dtypes.int32)
+
+def test_a_type_with_lanes_that_two_threads_make_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+  kind = DType.new(1, 8, "test", None)
+  made, init = list[DType](), DType.__init__
+  def raced(self: DType, *given: Any) -> None:
+    init(self, *given)
+    made.append(kind._vectors.setdefault(4, self))  # another thread is faster
+    monkeypatch.setattr(DType, "__init__", init)
+  def other(self: DType, *given: Any) -> None:
+    monkeypatch.setattr(DType, "__init__", raced)
+    DType(1, 8, "test.vec(4)", None, 4, kind)
+    init(self, *given)
+  monkeypatch.setattr(DType, "__init__", other)
+  assert kind.vec(4) is made[0] is kind.vec(4)

@@ -96,6 +96,56 @@ def test_weighted_gradients():
   x.square().backward(gradient=Tensor([1.0, 0.0, 0.0]))
   assert x.grad.tolist() == [2.0, 0.0, 0.0]
 
+def test_a_weight_broadcasts():
+  for weight, expected in ((Tensor(2.0), [[4.0, 8.0], [12.0, 16.0]]), (Tensor([1.0, 10.0]), [[2.0, 40.0], [6.0, 80.0]]),
+                           (Tensor([[1], [0]]), [[2.0, 4.0], [0.0, 0.0]])):
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert x.square().gradient(x, gradient=weight)[0].tolist() == expected
+    x.square().backward(gradient=weight)
+    assert x.grad.tolist() == expected
+  with pytest.raises(ShapeError, match=r"weight the gradient of"): x.square().backward(gradient=Tensor([1.0, 2.0, 3.0]))
+  with pytest.raises(ShapeError, match=r"weight the gradient of"): x.square().backward(gradient=Tensor.ones(3, 2, 2))
+
+def test_a_gradient_has_storage_of_its_own():
+  for view in (lambda t: t, lambda t: t.reshape(2, 1), lambda t: t.reshape(1, 2).expand(3, 2)):
+    x = Tensor([[1.0, 2.0]] * 3) if view(Tensor([0.0, 0.0])).shape == (3, 2) else view(Tensor([1.0, 2.0]))
+    x = x.clone().realize()
+    weight = Tensor([1.0, 2.0])
+    x.backward(gradient=view(weight))
+    g, = x.gradient(x, gradient=view(weight))
+    x.grad += 1
+    g *= 3
+    assert weight.tolist() == [1.0, 2.0] and x.grad.tolist() == (view(weight) + 1).tolist() and g.tolist() == (view(weight) * 3).tolist()
+
+def test_results_retain_their_gradients_if_asked():
+  w = Tensor([1.0, 2.0], requires_grad=True)
+  y, other = w * 2, w * 5
+  assert y.retain_grad() is None and y.retains_grad and not other.retains_grad and not w.retains_grad
+  w.retain_grad()
+  for times in (1, 2):
+    (y * y + other).sum().backward()
+    assert y.grad.tolist() == [4.0 * times, 8.0 * times] and w.grad.tolist() == [13.0 * times, 21.0 * times] and other.grad is None
+  y *= 3    # the gradient of what it is now
+  y[0] = 1.0
+  y.grad = None
+  (y * y).sum().backward()
+  assert y.grad.tolist() == [2.0, 24.0] and w.grad.tolist() == [26.0, 42.0 + 144.0]
+  plain = Tensor([1.0, 2.0])
+  c, e = plain.clone(), plain.reshape(1, 2).expand(3, 2)
+  for t in (c, e): t.retain_grad()
+  (c * e).sum().backward()
+  assert plain.grad.tolist() == [6.0, 12.0] and c.grad.tolist() == [3.0, 6.0] and e.grad.tolist() == [[1.0, 2.0]] * 3
+  written = Tensor([1.0, 2.0])     # data, which is a result once it is written
+  written += w
+  written.retain_grad()
+  (written * 3).sum().backward()
+  assert written.grad.tolist() == [3.0, 3.0]
+  loss = (plain * 2).sum()
+  loss.retain_grad()
+  assert loss.backward().grad.item() == 1.0
+  for t in (Tensor([1]), Tensor([1.0], requires_grad=False)):
+    with pytest.raises(GradientError, match="has no gradient to retain"): t.retain_grad()
+
 def test_gradients_have_the_type_and_place_of_their_targets():
   for dtype in ("float16", "bfloat16", "float32", "float64"):
     x = Tensor([1.0, 2.0], dtype=dtype)

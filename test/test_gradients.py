@@ -88,7 +88,7 @@ from_dlpack from_url full full_like ge glorot_uniform grad gradient gt half hash
 kaiming_normal kaiming_uniform keccak lazydata le linspace logical_and logical_not logical_or long lshift lt manual_seed multinomial nbytes ndim ne
 no_grad nonzero normal numel numpy one_hot ones ones_like qr rand rand_like randint randn randn_like random_bits randperm realize replace
 requires_grad requires_grad_ rshift scaled_dot_product_attention scaled_uniform schedule_linear shape shard shard_ shard_like short size svd
-threefry to_ tolist train training ufix uniform uop xor zeros zeros_like
+invalidate retain_grad retains_grad threefry to_ tolist train training ufix uniform uop xor zeros zeros_like
 """.split())
 
 def test_every_method_has_a_case_or_a_reason() -> None:

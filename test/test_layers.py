@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOTS = {"tinyhw": ROOT / "tinyhw", "tinyhw.drivers": ROOT / "drivers", "tinyhw.autogen": ROOT / "autogen"}
 MOST_LINES, MOST_COLUMNS = 600, 150
 
-BASE = "tinyhw.errors tinyhw.config tinyhw.dtype tinyhw.arithmetic tinyhw.trace tinyhw.helpers tinyhw.named_tuple tinyhw.progress tinyhw.storage"
+BASE = ("tinyhw.errors tinyhw.config tinyhw.dtype tinyhw.arithmetic tinyhw.trace tinyhw.helpers tinyhw.named_tuple tinyhw.once tinyhw.progress "
+        "tinyhw.files tinyhw.cache tinyhw.storage tinyhw.threads tinyhw.budget tinyhw.http_server tinyhw.unpack")
 COMPILER = f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.engine tinyhw.device"
 # A module follows the longest name that it begins with, and may import that name's own modules and what begins with the names on the right.
 MAY_IMPORT = {name: names.split() for name, names in {

@@ -18,7 +18,7 @@ def test_asm() -> None:
   done = run("asm", "--arch", "x86_64", text="# comment\nvaddps ymm0, ymm1, ymm2\n\nret ; done\n")
   assert (done.returncode, done.stdout, done.stderr) == (0, "c5 f4 58 c2\nc3\n", "")
 
-@pytest.mark.parametrize("command", ("asm", "disasm", "doctor", "emulate", "selftest", "viz"))
+@pytest.mark.parametrize("command", ("asm", "cache", "disasm", "doctor", "emulate", "selftest", "viz"))
 def test_each_command_has_help(command: str) -> None:
   done = run(command, "--help")
   assert done.returncode == 0 and done.stdout.startswith(f"usage: python3 -m tinyhw {command} ") and not done.stderr

@@ -18,8 +18,8 @@ SEEN_ELSEWHERE = {   # what has no value to compare, or its own tests with hand-
   "attributes and Python's values": "data device dtype grad item ndim nbytes numel numpy shape size tolist uop element_size is_floating_point",
   "random numbers (test_random.py)": "glorot_uniform kaiming_normal kaiming_uniform manual_seed multinomial normal rand rand_like randint randn "
                                      "randn_like random_bits randperm scaled_uniform threefry uniform",
-  "gradients (test_gradient.py)": "backward checkpoint gradient",
-  "storage (test_tensor.py)": "from_blob from_dlpack from_url to_ shard shard_ shard_like",
+  "gradients (test_gradient.py)": "backward checkpoint gradient retain_grad retains_grad",
+  "storage (test_tensor.py)": "from_blob from_dlpack from_url invalidate to_ shard shard_ shard_like",
   "digests (test_digest.py)": "hash keccak", "kernels (test_kernels.py)": "custom_kernel schedule_linear",
 }
 

@@ -135,13 +135,15 @@ def test_narrow_floats_accumulate_in_float32(engine: str, dtype: DType) -> None:
   for k, s in enumerate(sums): assert s.dtype is dtype and s.float().flatten().tolist() == [float(n)], k
   assert T([300.0, 400.0], dtype=dtype).reshape(1, 2).normalize().float().sub(T([[0.6, 0.8]])).abs().max().item() < 4e-3
   assert T([60000.0] * 4, dtype=dtypes.float16).mean().float().item() == 60000.0
+  assert T([1.0], dtype=dtype).scatter_reduce(0, T([0] * (n - 1)), ones[1:], "sum").float().tolist() == [n]
 
 def test_narrow_integers_accumulate_in_32_bits(engine: str) -> None:
   for dtype, wide, value in ((dtypes.int8, dtypes.int32, 100), (dtypes.uint8, dtypes.uint32, 200), (dtypes.int16, dtypes.int32, 30000)):
     x = T([[value] * 4], dtype=dtype)
-    for result, want in ((x.sum(), 4 * value), (x @ x.T, wrap(4 * value * value, wide)), (x.cumsum(1)[0, -1], 4 * value),
+    for result, want in ((x.sum(), 4 * value), (x.dot(x.T, dtype=wide), wrap(4 * value * value, wide)), (x.cumsum(1)[0, -1], 4 * value),
                          (x.prod(1), wrap(value ** 4, wide))):
       assert result.dtype is wide and result.flatten().tolist() in ([want], want)
+    assert (x @ x.T).tolist() == [[wrap(4 * value * value, dtype)]]
   assert T([2 ** 31 - 1, 1]).sum().item() == -2 ** 31 and T([2 ** 31 - 1, 1]).sum(dtype=dtypes.int64).item() == 2 ** 31
 
 def test_statistics_of_large_numbers(engine: str) -> None:

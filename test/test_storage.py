@@ -12,24 +12,26 @@ import tarfile
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings, strategies as st
 import pytest
 
 from tinyhw import storage
+from tinyhw.cache import LEDGER
 from tinyhw.config import CACHEDIR, Context
 from tinyhw.errors import FetchError
+from tinyhw.files import atomic_file, write_atomically
 from tinyhw.helpers import diskcache, diskcache_clear, diskcache_get, diskcache_put, fetch
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path) -> Iterator[Path]:
   with Context(CACHEDIR=str(tmp_path / "cache"), CACHE=1): yield tmp_path / "cache"
 
-def entries(folder: Path) -> list[Path]: return [p for p in folder.rglob("*") if p.is_file()]
+def entries(folder: Path) -> list[Path]: return [p for p in folder.rglob("*") if p.is_file() and p.name != LEDGER]
 
 # **** the disk cache ****
 
@@ -52,7 +54,7 @@ def test_prepickled() -> None:
   assert diskcache_get("t", 1) == (1, 2)
 
 @pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d[:10], lambda d: b"", lambda d: d[:-2] + bytes([d[-2] ^ 1]) + d[-1:],
-                                    lambda d: b"tinyhw0\n" + d[8:], lambda d: d + b"\0"])
+                                    lambda d: b"tinyhw1\n" + d[8:], lambda d: d + b"\0"])
 def test_damaged_entries_are_misses_and_get_replaced(folder: Path, damage: object) -> None:
   diskcache_put("t", "k", "value")
   (file,) = entries(folder)
@@ -73,6 +75,36 @@ def test_no_flipped_bit_survives(folder: Path, data: st.DataObject) -> None:
   file.write_bytes(bad)
   assert diskcache_get("t", "k") == (["value", 1.5, b"bytes"] if bytes(bad) == good else None)
 
+@pytest.mark.parametrize(("table", "key"), [("t", "other"), ("u", "k"), ("t", b"k")])
+def test_the_entry_of_another_key_is_a_miss(folder: Path, table: str, key: str | bytes) -> None:
+  """A file that lies in another's place, whole as it is."""
+  diskcache_put(table, key, "wrong")
+  (other,) = entries(folder)
+  content = other.read_bytes()
+  diskcache_clear()
+  diskcache_put("t", "k", "right")
+  (file,) = entries(folder)
+  file.write_bytes(content)
+  assert diskcache_get("t", "k") is None
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_or_a_link_in_an_entry_s_place_is_a_miss_and_replaced(folder: Path, tmp_path: Path) -> None:
+  diskcache_put("t", "k", 1)
+  (file,) = entries(folder)
+  file.rename(tmp_path / "moved")
+  for make in (lambda: os.mkfifo(file), lambda: file.symlink_to("/dev/zero"), lambda: file.symlink_to(tmp_path / "moved")):
+    make()
+    assert diskcache_get("t", "k") is None and diskcache_put("t", "k", 2) == 2 and diskcache_get("t", "k") == 2
+    file.unlink()
+  assert (tmp_path / "moved").exists()
+
+def test_an_entry_that_is_too_large_is_neither_kept_nor_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  diskcache_put("t", "k", b"x" * 1000)
+  monkeypatch.setattr(storage, "_MOST_ENTRY_BYTES", 1000)
+  assert diskcache_get("t", "k") is None
+  diskcache_put("t", "j", b"x" * 1000)
+  assert len(entries(folder)) == 1
+
 def test_what_is_no_file_is_a_miss(folder: Path) -> None:
   diskcache_put("t", "k", 1)
   (file,) = entries(folder)
@@ -82,14 +114,22 @@ def test_what_is_no_file_is_a_miss(folder: Path) -> None:
   assert entries(folder) == [], "what could not be put in its place is removed"
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no user here")
-def test_files_of_other_users_are_misses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_other_users_are_misses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   """A pickle is a program; only one's own is run."""
   diskcache_put("t", "k", 1)
-  mine = os.fstat
-  monkeypatch.setattr(storage.os, "fstat", lambda file: SimpleNamespace(st_uid=os.geteuid() + 1, **{"st_mode": mine(file).st_mode}))
-  assert diskcache_get("t", "k") is None
-  monkeypatch.setattr(storage.os, "fstat", mine)
+  user = os.geteuid()
+  monkeypatch.setattr(storage.os, "geteuid", lambda: user + 1)
+  if user: assert diskcache_get("t", "k") is None   # the administrator's are believed
+  monkeypatch.setattr(storage.os, "geteuid", lambda: user)
   assert diskcache_get("t", "k") == 1
+  (file,) = entries(folder)
+  for mode in (0o620, 0o602):
+    file.chmod(mode)
+    assert diskcache_get("t", "k") is None
+  file.chmod(0o600)
+  if user == 0:
+    os.chown(file, 1234, -1)
+    assert diskcache_get("t", "k") is None
 
 def in_child(program: str, folder: Path) -> "subprocess.CompletedProcess[str]":
   environment = {**os.environ, "CACHEDIR": str(folder), "PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
@@ -108,27 +148,26 @@ def test_a_writer_that_is_killed_leaves_the_old_value(folder: Path) -> None:
   assert entries(folder) == [], "what the writer left is gone with the rest"
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nobody is killed here")
-def test_what_killed_writers_left_long_ago_is_removed(folder: Path, tmp_path: Path) -> None:
-  """By the next process that writes to the folder: not what may still be written, nor what has another name or is not in the cache."""
+def test_what_killed_writers_left_is_removed(folder: Path, tmp_path: Path) -> None:
+  """By the next process that writes to the folder: not what is being written, nor what has another name; folders when they are a day old."""
   kill = "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
-  for value in (1, 2): in_child(f"import os, signal; from tinyhw.storage import diskcache_put; {kill}; diskcache_put('t', 'k', {value})", folder)
-  old, young = entries(folder)
-  unpacked, named, outside = old.with_name("archive.extracted.77.0.tmp"), old.with_name("77.0.tmp"), tmp_path / old.name
-  unpacked.mkdir()
-  for path in (unpacked / "member", named, outside): path.write_bytes(b"")
-  for path in (old, unpacked, named, outside): os.utime(path, (time.time() - 90_000,) * 2)
-  os.utime(young, (time.time() - 80_000,) * 2)
-  write = f"diskcache_put('t', 'k', 3); write_atomically({str(tmp_path / 'x')!r}, b'')"
-  done = in_child(f"from tinyhw.storage import diskcache_put, write_atomically; {write}", folder)
-  assert done.returncode == 0 and not done.stderr and diskcache_get("t", "k") == 3
-  assert not old.exists() and not unpacked.exists() and young.exists() and named.exists() and outside.exists() and len(entries(folder)) == 3
+  in_child(f"import os, signal; from tinyhw.storage import diskcache_put; {kill}; diskcache_put('t', 'k', 1)", folder)
+  left, = entries(folder)
+  unpacked, fresh, named = (left.with_name(name) for name in ("archive.extracted.77.0.tmp", "archive.extracted.77.1.tmp", "77.0.tmp"))
+  for path in (unpacked, fresh): path.mkdir()
+  named.write_bytes(b"")
+  os.utime(unpacked, (time.time() - 90_000,) * 2)
+  with atomic_file(str(left.with_name("other"))):
+    done = in_child("from tinyhw.storage import diskcache_put; diskcache_put('t', 'k', 3)", folder)
+    assert done.returncode == 0 and not done.stderr and diskcache_get("t", "k") == 3
+    assert not left.exists() and not unpacked.exists() and fresh.exists() and named.exists() and len(entries(folder)) == 3
 
 def test_a_link_stays_and_what_it_means_is_replaced(tmp_path: Path) -> None:
   target, link = tmp_path / "deep" / "file", tmp_path / "link"
   target.parent.mkdir()
   target.write_bytes(b"old")
   link.symlink_to(target)
-  storage.write_atomically(str(link), b"new")
+  write_atomically(str(link), b"new")
   assert link.is_symlink() and target.read_bytes() == b"new" and os.listdir(target.parent) == ["file"]
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
@@ -138,7 +177,7 @@ def test_a_pipe_or_device_is_written_to_and_stays(tmp_path: Path) -> None:
   os.mkfifo(pipe)
   reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
   try:
-    with storage.atomic_file(str(pipe), durable=True) as file: file.write(b"bytes")
+    with atomic_file(str(pipe), durable=True) as file: file.write(b"bytes")
     assert os.read(reader, 100) == b"bytes" and pipe.is_fifo() and os.listdir(tmp_path) == ["pipe"]
   finally: os.close(reader)
 
@@ -195,6 +234,18 @@ def test_decorator() -> None:
     return x * scale or None
   assert [slow(2), slow(2), slow(2, scale=3), slow(0), slow(0)] == [2, 2, 6, None, None] and calls == [2, 2, 0]
 
+def test_decorator_knows_the_constants_of_a_function() -> None:
+  """`x * 3` and `x * 4` have the same bytecode."""
+  def scaled(source: str) -> Callable[[int], int]:
+    names: dict[str, Any] = {"__name__": "some_module"}
+    exec(source, names)
+    found: Callable[[int], int] = diskcache(names["f"])
+    return found
+  sources = ["def f(x): return x * 3", "def f(x): return x * 4", "def f(x, y=5): return x * y", "def f(x, y=6): return x * y",
+             "def f(x): return [x * k for k in (7,)][0]", "def f(x): return [x * k for k in (8,)][0]", "def f(x): return abs(x)",
+             "def f(x): return int(x)", "def f(x, *, y=5): return x + y", "def f(x, *, y=6): return x + y"]
+  assert [scaled(source)(-2) for source in sources] == [-6, -8, -10, -12, -14, -16, 2, -2, 3, 4]
+
 def test_cache_dir_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(sys, "platform", "linux")
   monkeypatch.setenv("XDG_CACHE_HOME", "/x")
@@ -250,11 +301,9 @@ def test_fetch_downloads_once(server: Server, folder: Path) -> None:
 
 def test_fetch_removes_what_killed_downloads_left(server: Server, folder: Path) -> None:
   (folder / "downloads").mkdir(parents=True)
-  left = [folder / "downloads" / f"file.{number}.0.tmp" for number in (1, 2)]
-  for path in left: path.write_bytes(b"part")
-  os.utime(left[0], (time.time() - 90_000,) * 2)
+  (folder / "downloads" / "file.1.0.tmp").write_bytes(b"part")
   path = fetch(url(server, "a.gz"), gunzip=True)
-  assert sorted(entries(folder)) == sorted([left[1], path])
+  assert entries(folder) == [path]
 
 def test_fetch_names(server: Server, folder: Path, tmp_path: Path) -> None:
   assert fetch(url(server, "a.txt"), name="b.txt", subdir="sub") == folder / "downloads" / "sub" / "b.txt"
@@ -269,6 +318,17 @@ def test_fetch_unpacks(server: Server, tmp_path: Path) -> None:
     (tmp_path / "www" / name).write_bytes(make({"dir/file": b"inside"}))
     for _ in range(2): assert (fetch(url(server, name), extract=True) / "dir" / "file").read_bytes() == b"inside"
   assert server.hits == 3
+
+def test_fetch_takes_no_more_than_its_limit(server: Server, tmp_path: Path, folder: Path) -> None:
+  (tmp_path / "www" / "bomb.gz").write_bytes(gzip.compress(bytes(100 << 20)))
+  (tmp_path / "www" / "bomb.zip").write_bytes(make_zip({"a": b"x" * 10_000}))
+  for name, options, message in (("a.txt", {"limit": 49_999}, "has more than 49999 bytes; if it is what you want, allow more"),
+                                 ("bomb.gz", {"gunzip": True}, r"would unpack to more than 6[0-9]+ bytes; if you trust it, allow more")):
+    with pytest.raises(FetchError, match=message): fetch(url(server, name), **options)  # type: ignore[arg-type]
+  assert entries(folder) == []
+  assert fetch(url(server, "a.txt"), limit=50_000).stat().st_size == 50_000
+  with pytest.raises(FetchError, match="would unpack to more than 11000 bytes"): fetch(url(server, "bomb.zip"), extract=True, limit=11_000)
+  assert (fetch(url(server, "bomb.zip"), extract=True, limit=20_000) / "a").stat().st_size == 10_000
 
 def make_tar(files: dict[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
   stream = io.BytesIO()
@@ -314,3 +374,59 @@ def test_fetch_falls_back_to_the_temporary_folder(server: Server, tmp_path: Path
   (tmp_path / "file").write_text("not a folder")
   monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
   with Context(CACHEDIR=str(tmp_path / "file" / "below")): assert tmp_path / "tmp" in fetch(url(server, "a.txt")).parents
+
+def test_fetch_has_a_folder_of_its_own_in_the_temporary_one(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Another user may have made it before: as their own, as a link to theirs, or for all to write to."""
+  (tmp_path / "file").write_text("not a folder")
+  (tmp_path / "tmp").mkdir()
+  monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+  own = tmp_path / "tmp" / f"tinyhw-{os.getuid() if hasattr(os, 'getuid') else 0}"
+  with Context(CACHEDIR=str(tmp_path / "file" / "below")):
+    path = fetch(url(server, "a.txt"))
+    if hasattr(os, "geteuid"): assert {place.stat().st_mode & 0o777 for place in (own, own / "downloads")} == {0o700}
+    own.rename(tmp_path / "elsewhere")
+    own.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FetchError, match="neither .*below nor .*tinyhw-.* is a folder that this user alone can write to; set CACHEDIR to one"):
+      fetch(url(server, "a.txt"))
+    own.unlink()
+    own.write_bytes(b"")
+    with pytest.raises(FetchError, match="alone can write to"): fetch(url(server, "a.txt"))
+    own.unlink()
+    (tmp_path / "elsewhere").rename(own)
+    assert fetch(url(server, "a.txt")) == path and server.hits == 1
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only the administrator gives files away")
+@pytest.mark.parametrize("place", ["", "downloads"])
+def test_fetch_leaves_a_folder_of_another_user_alone(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+  (tmp_path / "file").write_text("not a folder")
+  monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+  with Context(CACHEDIR=str(tmp_path / "file" / "below")):
+    fetch(url(server, "a.txt")).write_bytes(b"theirs")
+    os.chown(tmp_path / "tmp" / f"tinyhw-{os.getuid()}" / place, 1234, -1)
+    with pytest.raises(FetchError, match="this user alone can write to"): fetch(url(server, "a.txt"))
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no modes here")
+def test_fetch_makes_its_folder_private_again(server: Server, folder: Path) -> None:
+  """Files that somebody else put there meanwhile are downloaded again."""
+  path = fetch(url(server, "a.txt"), name="a", subdir="sub")
+  path.parent.chmod(0o777)
+  assert fetch(url(server, "a.txt"), name="a", subdir="sub") == path and server.hits == 1 and path.parent.stat().st_mode & 0o777 == 0o700
+  if os.geteuid() == 0:
+    os.chown(path, 1234, -1)
+    fetch(url(server, "a.txt"), name="a", subdir="sub")
+    assert server.hits == 2 and path.stat().st_uid == 0
+
+def test_fetch_refuses_a_subdir_that_leads_out(server: Server) -> None:
+  with pytest.raises(FetchError, match="leads out of the folder of downloads; name a folder inside of it"): fetch(url(server, "a.txt"), subdir="../x")
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_fetch_replaces_a_pipe(server: Server, folder: Path) -> None:
+  path = fetch(url(server, "a.txt"))
+  path.unlink()
+  os.mkfifo(path)
+  assert fetch(url(server, "a.txt")).read_bytes()[:5] == b"hello" and server.hits == 2
+
+def test_fetch_tells_what_cannot_be_written(server: Server, tmp_path: Path) -> None:
+  (tmp_path / "folder" / "x").mkdir(parents=True)
+  with pytest.raises(FetchError, match="cannot write .*folder: Is a directory; check the folder's permissions"):
+    fetch(url(server, "a.txt"), name=tmp_path / "folder")

@@ -206,3 +206,7 @@ def test_the_walk_through():
 
 def test_sums_of_tensors():
   assert Tensor.usum(Tensor(1), Tensor(2), Tensor(3)).item() == 6 and Tensor.uprod(Tensor(2), Tensor(3)).item() == 6
+
+@pytest.mark.parametrize("url", [True, None, 3, b"https://x"])
+def test_a_url_is_text(url):
+  with pytest.raises(ArgumentError, match="a URL is text, not"): Tensor.from_url(url)

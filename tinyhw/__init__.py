@@ -5,9 +5,7 @@ The names below are imported when they are first used, so `import tinyhw` costs 
 from __future__ import annotations
 import importlib as _importlib
 import os as _os
-
-# In a clone `drivers/` and `autogen/` lie beside this folder; installed, they are already inside it.
-if not _os.path.isdir(_os.path.join(__path__[0], "drivers")): __path__.append(_os.path.dirname(__path__[0]))
+import sys as _sys
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers
 if TYPE_CHECKING:
@@ -22,6 +20,28 @@ if TYPE_CHECKING:
   from tinyhw.storage import fetch as fetch
   from tinyhw.tensor import Tensor as Tensor
   from tinyhw.uop.ops import UOp as UOp, Variable as Variable
+
+_BESIDE = ("drivers", "autogen")
+_ROOT = _os.path.dirname(__path__[0])
+_PLACE = _os.path.join(__path__[0], "<beside>")   # no folder: an entry of __path__ that only _Beside understands
+
+class _Beside:
+  """In a clone, and in an archive of one, `drivers/` and `autogen/` lie beside this folder. Finds these two there, and nothing else: the clone itself
+  in `__path__` would make setup.py, the examples and this package its own modules, without end."""
+  def __init__(self, path: str) -> None:
+    if path != _PLACE: raise ImportError(f"{path} is not the place of {' and '.join(_BESIDE)}")
+
+  def find_spec(self, name: str, target: Any = None) -> Any:
+    import importlib.machinery as machinery
+    return machinery.PathFinder.find_spec(name, [_ROOT], target) if name in [f"{__name__}.{part}" for part in _BESIDE] else None
+
+  def iter_modules(self, prefix: str = "") -> list[tuple[str, bool]]:
+    """For pkgutil: who lists this package sees them."""
+    return [(prefix + part, True) for part in _BESIDE if self.find_spec(f"{__name__}.{part}") is not None]
+
+if not _os.path.isdir(_os.path.join(__path__[0], "drivers")):   # installed, they are inside
+  _sys.path_hooks.insert(0, _Beside)   # before that of archives, which takes all paths inside of one
+  __path__.append(_PLACE)
 
 _MODULES = {
   "Context": "config", "getenv": "config", "Device": "device", "dtypes": "dtype", "TinyJit": "engine.jit", "GlobalCounters": "helpers",

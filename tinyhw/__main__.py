@@ -64,6 +64,15 @@ def doctor(arguments: Sequence[str]) -> int:
   print(json.dumps(facts, indent=2) if as_json else examination.show(facts))
   return 0 if facts["default"] else 1
 
+def cache(arguments: Sequence[str]) -> int:
+  """Where the cache lies, and how many entries and bytes of each kind there are; `clear` removes all but downloads, or the kinds that are named;
+  `limit` sets the most that it may take: 500M, 2G, none."""
+  caches, storage = importlib.import_module("tinyhw.cache"), importlib.import_module("tinyhw.storage")
+  said = caches.run(arguments, storage.cache_dir())
+  if said is None: raise UsageError(f"the words are clear [KIND ...], limit [SIZE] and --json, got {' '.join(arguments)}")
+  print(said if isinstance(said, str) else json.dumps(said, indent=2))
+  return 0
+
 def viz(arguments: Sequence[str]) -> int:
   """Show a recording of VIZ=1 on a local page: the file that is named, else the newest one in CACHEDIR. Ctrl-C ends it."""
   words = [w for a in arguments for w in (a.split("=", 1) if a.startswith("--") else [a])]
@@ -97,6 +106,7 @@ def selftest(arguments: Sequence[str]) -> int:
 # name: what it takes, and the function that gets the words after the name and returns the exit status
 COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
   "asm": ("--arch ARCH", asm),
+  "cache": ("[clear [KIND ...] | limit [SIZE]] [--json]", cache),
   "disasm": ("--arch ARCH [--plain]", disasm),
   "doctor": ("[--device NAME] [--json]", doctor),
   "emulate": ("FILE --arch ARCH ...", emulate),

@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.errors import ArgumentError, DeviceError, OutOfMemory
+from tinyhw.threads import kept_in_forks
 if TYPE_CHECKING: from tinyhw.device import Buffer
 
 class Returned:
@@ -42,7 +43,7 @@ class Allocator:
   def __init__(self, dev: str, supports_copy_from_disk: bool = False, supports_transfer: bool = False, limit: int | None = None):
     self.dev, self.limit = dev, limit
     self.supports_copy_from_disk, self.supports_transfer = supports_copy_from_disk, supports_transfer
-    self.lock = threading.RLock()  # reentrant: garbage collection may free a buffer while one is being allocated
+    self.lock = kept_in_forks(threading.RLock())  # reentrant: garbage collection may free a buffer while one is being allocated
     self.live: dict[int, tuple[Any, int]] = {}  # by id: the opaque buffer (so that its id stays its own) and its bytes
     self.held = 0                   # bytes in live buffers
     self.returned = Returned(self._free_now)

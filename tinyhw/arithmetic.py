@@ -183,7 +183,7 @@ def cast(source: DType, target: DType) -> Function:
   what is outside of that way's range give its smallest number, as x86 has it. To bool: whether it differs from 0.
   """
   found = _cast.get((source, target))
-  if found is None: found = _cast[source, target] = _make_cast(source, target)
+  if found is None: found = _cast.setdefault((source, target), _make_cast(source, target))
   return found
 
 def _make_cast(source: DType, target: DType) -> Function:
@@ -276,7 +276,7 @@ def operation(name: str, dtype: DType) -> Function:
   Raises DTypeError where there is no such thing.
   """
   found = _operation.get((name, dtype))
-  if found is None: found = _operation[name, dtype] = _make_operation(name, dtype)
+  if found is None: found = _operation.setdefault((name, dtype), _make_operation(name, dtype))
   return found
 
 def _make_operation(name: str, dtype: DType) -> Function:

@@ -7,8 +7,10 @@ from __future__ import annotations
 import contextvars
 import functools
 import os
+import threading
 
 from tinyhw.errors import ConfigError
+from tinyhw.threads import kept_in_forks
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers: it would double this module's import time
 if TYPE_CHECKING:
@@ -58,6 +60,11 @@ class ContextVar(Generic[Value]):
     ContextVar._cache[key] = self
 
   @property
+  def outside(self) -> Value:
+    """Its value outside of all Contexts: for what is decided once in a process."""
+    return self._base
+
+  @property
   def value(self) -> Value: return self._override.get(self._base)
 
   @value.setter
@@ -89,6 +96,10 @@ class ContextVar(Generic[Value]):
     parts = [part for part in str(self.value).split(",") if part]
     return parts if obj is None else [getattr(obj, part) for part in parts]
 
+  def __reduce__(self) -> Any: return _declared, (self.key,)   # itself, by its name: there is one of each, and a process has values of its own
+  def __copy__(self) -> ContextVar[Value]: return self
+  def __deepcopy__(self, memo: Any) -> ContextVar[Value]: return self
+
   def __bool__(self) -> bool: return bool(self.value)
   def __int__(self) -> int: return int(self.value)
   def __index__(self) -> int: return int(self.value)
@@ -101,29 +112,50 @@ class ContextVar(Generic[Value]):
   def __gt__(self, x: Any) -> bool: return bool(self.value > x)
   def __ge__(self, x: Any) -> bool: return bool(self.value >= x)
 
+class _Noted(ContextVar):  # type: ignore[type-arg]  # Generic is for type checkers only
+  """The class of a variable while some thread wants to know how it uses it."""
+  @property
+  def value(self) -> Any:
+    FirstUse.note(self, "read")
+    return self._override.get(self._base)
+
+  @value.setter
+  def value(self, value: Any) -> None:
+    FirstUse.note(self, "set")
+    ContextVar.value.fset(self, value)  # type: ignore[attr-defined]  # a property
+
+def _declared(key: str) -> ContextVar[Any]:
+  """The variable of this name, for pickle. Raises ConfigError where nothing has declared it."""
+  found = ContextVar._cache.get(key)
+  if found is None: raise ConfigError(f"no variable is named {key}; import the module that declares it before it is unpickled")
+  return found
+
 class FirstUse:
-  """`with FirstUse(variable) as use:`: was the variable first read inside, or first set? `use.first` is "read", "set", or None for neither."""
+  """`with FirstUse(variable) as use:`: `use.first` says how this thread first used the variable inside: "read", "set", None if not at all."""
+  _lock = kept_in_forks(threading.RLock())
+  _looking: tuple[FirstUse, ...] = ()
+
   def __init__(self, variable: ContextVar[Any]) -> None:
-    self.variable = variable
+    self.variable, self.thread = variable, threading.get_ident()
     self.first: str | None = None
 
+  @staticmethod
+  def note(variable: ContextVar[Any], how: str) -> None:
+    """This thread reads the variable, or sets it."""
+    for use in FirstUse._looking:
+      if use.variable is variable and use.thread == threading.get_ident(): use.first = use.first or how
+
   def __enter__(self) -> FirstUse:
-    use, plain = self, type(self.variable)
-    kept: Any = plain.value   # the property
-    class Noted(plain):  # type: ignore[misc,valid-type]  # the class of the variable, whose two ways to be used are noted
-      @property
-      def value(self) -> Any:
-        use.first = use.first or "read"
-        return kept.fget(self)
-      @value.setter
-      def value(self, value: Any) -> None:
-        use.first = use.first or "set"
-        kept.fset(self, value)
-    self.plain = plain
-    self.variable.__class__ = Noted
+    with FirstUse._lock:
+      # this thread looks once at a time: what is left of it here, an interrupt has left
+      FirstUse._looking = *[use for use in FirstUse._looking if use.thread != self.thread], self
+      self.variable.__class__ = _Noted
     return self
 
-  def __exit__(self, *_: object) -> None: self.variable.__class__ = self.plain
+  def __exit__(self, *_: object) -> None:
+    with FirstUse._lock:
+      FirstUse._looking = tuple([use for use in FirstUse._looking if use is not self])
+      if not any(use.variable is self.variable for use in FirstUse._looking): self.variable.__class__ = ContextVar
 
 class Wrapper:
   """A context manager that can also decorate a function. Each call of the function enters `fresh()`, so calls may nest and run in threads."""
@@ -166,7 +198,8 @@ def documentation() -> list[tuple[str, int | str, int | str, str]]:
 
 DEBUG = ContextVar("DEBUG", 0, "1 devices and why others were refused; 2 a line per kernel; 3 optimisations; 4 pseudo-code; 5 UOps; 6 linear "
                    "program; 7 annotated machine code")
-DEV = ContextVar("DEV", "", "the default device: AMD, NV, CPU, CLANG or PYTHON; empty: the best of the last three that opens")
+DEV = ContextVar("DEV", "", "the default device: AMD, NV, CPU, CLANG or PYTHON; empty: the one that EMULATE names, else the best of the last three "
+                 "that opens")
 PLUGINS = ContextVar("PLUGINS", "", "modules with devices of their own, separated by commas; imported when a device is named that is not known")
 
 # what is computed
@@ -190,7 +223,8 @@ THREADS = ContextVar("THREADS", 0, "worker threads of the CPU device; 0: one per
 ARCH = ContextVar("ARCH", "", "what the CPU device compiles for, e.g. x86_64:avx2 on a processor with AVX-512; empty: the best it has")
 CC = ContextVar("CC", "", "C compiler of the CLANG device; empty: clang, gcc or cc, the first found")
 EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, for their drivers: gfx1100, gfx1200, gfx1201, gfx942, gfx950, "
-                     "sm_80, sm_89 or sm_90; gfx1100x2: two of them")
+                     "sm_80, sm_89 or sm_90; gfx1100x2: two of them. The first is the default device of a program that is started with it, unless "
+                     "DEV names another one")
 EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in a virtual GPU: orders, garbage, delays", least=0)
 EMULATE_TRANSLATE = ContextVar("EMULATE_TRANSLATE", 1, "0: virtual GPUs execute all instructions in Python, none as translated code of the host")
 EMULATE_STRICT = ContextVar("EMULATE_STRICT", 1, "0: virtual GPUs do not look for what real ones punish only now and then (stale caches, memory that "
@@ -217,5 +251,9 @@ PROFILE_FILE = ContextVar("PROFILE_FILE", "", "where PROFILE=1 writes its trace;
 CACHELEVEL = ContextVar("CACHELEVEL", 2, "the older name of CACHE, read when tinyhw is imported: 0 is CACHE=0, other numbers change nothing")
 CACHE = ContextVar("CACHE", 1 if CACHELEVEL else 0, "0: neither read nor write compiled kernels and search results on disk")
 CACHEDIR = ContextVar("CACHEDIR", "", "folder of kernels, search results and downloads; empty: tinyhw in the user's cache folder")
+CACHE_LIMIT = ContextVar("CACHE_LIMIT", "", "the most that kernels, search results and results of @diskcache take there together, and that "
+                         "recordings take: 500M, 2G, none; empty: what `python3 -m tinyhw cache limit` has set, else 1G (docs/caches.md)")
 DISABLE_HTTP_CACHE = ContextVar("DISABLE_HTTP_CACHE", 0, "1: download again even if the file is in CACHEDIR")
 DATASETS = ContextVar("DATASETS", "", "a folder that has the files of mnist() and cifar(), instead of a download")
+READ_LIMIT = ContextVar("READ_LIMIT", 0, "bytes of memory that reading one file may make; 0: 64 MB, and 20 for each byte of the file (SECURITY.md)",
+                        least=0)

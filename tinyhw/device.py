@@ -15,9 +15,9 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol, overload
 
-from tinyhw import trace
+from tinyhw import threads, trace
 from tinyhw.allocator import Allocator as Allocator, LRUAllocator as LRUAllocator, Returned as Returned, show_bytes as show_bytes
-from tinyhw.config import DEBUG, DEV, PLUGINS
+from tinyhw.config import DEBUG, DEV, EMULATE, PLUGINS
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
 from tinyhw.helpers import GlobalCounters
@@ -39,6 +39,7 @@ DISK, DISK_DRIVER = "DISK", "tinyhw.drivers.disk"  # DISK:/path is the device of
 DeviceLike = str | tuple[str, ...]  # a name, or those of several devices that share a tensor
 ALIASES = {"CUDA": "NV", "GPU": "NV", "HIP": "AMD"}
 PREFERENCE = ("METAL", "CPU", "CLANG", "PYTHON")  # the default device is the first that opens; AMD and NV have not met hardware yet
+EMULATED = {"gfx": "AMD", "sm_": "NV"}    # how the names of virtual GPUs begin -> the device that drives them
 FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
 
 # Processor, as the system names it -> module with code(name), the machine code that drivers need.
@@ -114,6 +115,8 @@ class Compiled:
   `load` gives; `submit` calls it with opaque buffers, variables, and the first and last work item. graph: makes the Recording of launches, from
   the device and them. Subclasses override `load`, `submit` and `record` instead where they have their own ways.
   """
+  some_asynchronous = False     # was such a device ever opened?
+
   def __init__(self, device: str, allocator: Allocator, renderers: Sequence[str] = (), runtime: Callable[[Any], Any] | None = None,
                graph: Callable[[Compiled, Sequence[Launch]], Recording] | None = None, arch: str | None = None):
     if arch is None and not renderers: raise ArgumentError(f"device {device}: give arch, or renderers, to say what code it takes")
@@ -123,6 +126,7 @@ class Compiled:
     if self.arch not in self.renderers: raise ArgumentError(f"device {device}: arch {self.arch!r} is none of its renderers {self.renderers}")
     self.runtime, self.graph = runtime, graph
     self.kernels: dict[Any, Any] = {}  # what the engine has loaded here, by its own keys; gone when the device closes
+    Compiled.some_asynchronous = Compiled.some_asynchronous or self.is_asynchronous
     _open.add(self)
 
   def load(self, code: Any) -> Any:
@@ -155,13 +159,16 @@ class Compiled:
     return run
   def synchronize(self) -> None:
     """Return when all that was submitted is done."""
+  @property
+  def is_asynchronous(self) -> bool:
+    """May `submit` return before the work is done?"""
+    return type(self).synchronize is not Compiled.synchronize
   def rest(self) -> None:
     """Let native threads end; they start again when needed."""
   def before_fork(self) -> None:
     """The process is about to be copied, without its other threads: come to rest."""
   def after_fork(self, in_child: bool) -> None:
-    """It was copied. The child's locks may be held by threads that it has not."""
-    if in_child: self.allocator.lock = threading.RLock()
+    """It was copied. A device's own locks may be held by threads that the child has not; those of `kept_in_forks` are free."""
   def close(self) -> None:
     """Stop what runs and give memory back. Buffers that are still referenced stay readable. Subclasses call this too."""
     self.kernels.clear()
@@ -208,13 +215,14 @@ def _rest() -> None:
 _forking: list[Compiled] = []
 
 def _before_fork() -> None:
+  threads.hold_for_fork()
   for device in list(_open):
     device.before_fork()
     _forking.append(device)
 
 def _after_fork(in_child: bool) -> None:
-  if in_child: Device._lock = threading.RLock()
   while _forking: _forking.pop().after_fork(in_child)
+  threads.release_after_fork()
 
 if hasattr(os, "register_at_fork"):
   os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(False), after_in_child=lambda: _after_fork(True))
@@ -278,7 +286,7 @@ class Buffer:
     """Take memory now: new, `opaque`, or that at address external_ptr, which must outlive the Buffer. Raises DeviceError if it has memory."""
     if self._buf is not None: raise DeviceError(f"{self!r} is allocated already; deallocate it first, or use ensure_allocated")
     if external_ptr is None and self.options is not None: external_ptr = self.options.external_ptr
-    allocator = Device[self.device].allocator
+    allocator = self._allocator = Device[self.device].allocator   # before _buf, which says that there is memory: an interrupt may come in between
     if self._base is not None:
       self._buf = allocator.offset(self._base.ensure_allocated()._buf, self.nbytes, self.offset)
       self._base._views.append(weakref.ref(self))
@@ -288,7 +296,6 @@ class Buffer:
     else:
       self._buf = allocator.alloc(self.nbytes, self.options) if opaque is None else opaque
       if not allocator.lasting: _count_memory(self, self.nbytes)
-    self._allocator = allocator
     return self
 
   @property
@@ -302,7 +309,9 @@ class Buffer:
 
   def _leave(self) -> tuple[Allocator | None, Any]:
     """Forget the memory; it is to be given back to the allocator, if there is one."""
-    opaque, self._buf, allocator, self._allocator = self._buf, None, self._allocator, None
+    opaque, allocator = self._buf, self._allocator
+    self._buf = None
+    self._allocator = None
     if self._views:
       for view in self._views:
         found = view()
@@ -392,14 +401,20 @@ class Buffer:
     except ImportError: raise DeviceError("numpy() needs NumPy, which is not installed; use tolist() or data() instead") from None
     return numpy.frombuffer(self.as_memoryview(), dtype=numpy.dtype(self.dtype.fmt))
 
-  def __reduce__(self) -> Any:
-    """Pickles with its contents. A view becomes a buffer of its own."""
-    contents = bytes(self.as_memoryview()) if self.is_initialized() else None
+  def __reduce_ex__(self, protocol: Any) -> Any:
+    """Pickles with its contents, as a Tensor does. A view becomes a buffer of its own."""
+    with threads.lock: contents = outside(self.as_memoryview(allow_zero_copy=protocol >= 5), protocol) if self.is_initialized() else None
     return Buffer, (computing(self.device), self.size, self.dtype, None, None, contents)
 
   def __repr__(self) -> str:
     view = "" if self._base is None else f" offset={self.offset}"
     return f"<Buffer {self.device} {self.size} {self.dtype}{view}{'' if self.is_allocated() else ' (not allocated)'}>"
+
+def outside(raw: memoryview, protocol: int) -> Any:
+  """Bytes for a pickle: from protocol 5 on as a buffer that a pickler may leave outside of it (buffer_callback), and copies at most once."""
+  if protocol < 5: return bytes(raw)
+  from pickle import PickleBuffer  # whoever pickles has loaded it
+  return PickleBuffer(raw.toreadonly())
 
 def _held_by(view: memoryview, owner: Buffer) -> memoryview:
   """The same bytes, in a memoryview that keeps owner alive. Slices and casts of a memoryview refer to what it was made of: here, a ctypes array."""
@@ -422,7 +437,7 @@ class _Devices:
     self._opened: dict[str, Compiled] = {}
     self._files: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()  # devices of files; they live as long as their buffers
     self._default: str | None = None
-    self._lock = threading.RLock()
+    self._lock = threads.kept_in_forks(threading.RLock())
     self.refused: dict[str, str] = {}  # name -> why it did not open
 
   def register(self, name: str, module: str) -> None:
@@ -509,6 +524,10 @@ class _Devices:
       name = self.canonicalize(DEV.value)
       if on_disk(name): raise DeviceError(f"DEV={DEV.value} keeps a file and computes nothing; use one of {', '.join(DRIVERS)}")
       return name
+    if EMULATE.outside:
+      found = next((name for begin, name in EMULATED.items() if EMULATE.outside.startswith(begin)), None)
+      if found is None: raise ConfigError(f"EMULATE={EMULATE.outside!r} is no virtual card; its name begins with {' or '.join(EMULATED)}")
+      return found
     for name in PREFERENCE:
       try: self[name]
       except DeviceError as error:

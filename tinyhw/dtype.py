@@ -39,7 +39,7 @@ class DType:
     if lanes == 1 or self.bitsize == 0: return self
     found = self._vectors.get(lanes)
     if found is None:
-      found = self._vectors[lanes] = DType(self.priority, self.bitsize, f"{self.name}.vec({lanes})", None, lanes, self)
+      found = self._vectors.setdefault(lanes, DType(self.priority, self.bitsize, f"{self.name}.vec({lanes})", None, lanes, self))
     return found
 
   def scalar(self) -> DType: return self._scalar
@@ -160,8 +160,8 @@ class DTypes:
     >>> dtypes.finfo(dtypes.float16)
     (5, 10)
     """
-    if dtype.scalar() not in FLOAT_FORMATS: raise DTypeError(f"{dtype} is not a float type")
-    form = FLOAT_FORMATS[dtype.scalar()]
+    if not dtypes.is_float(dtype): raise DTypeError(f"{dtype} is not a float type")
+    form = _format_of(dtype.scalar())
     return form.exponent_bits, form.mantissa_bits
 
 bool_ = bool
@@ -224,7 +224,7 @@ _ancestors: dict[DType, frozenset[DType]] = {}
 _least_upper: dict[tuple[DType, ...], DType] = {}
 
 def _ancestors_of(dtype: DType) -> frozenset[DType]:
-  if dtype not in _ancestors: _ancestors[dtype] = frozenset({dtype}).union(*(_ancestors_of(p) for p in _PROMOTES[dtype]))
+  if dtype not in _ancestors: _ancestors.setdefault(dtype, frozenset({dtype}).union(*(_ancestors_of(p) for p in _PROMOTES[dtype])))
   return _ancestors[dtype]
 
 def least_upper_dtype(*ds: DType) -> DType:
@@ -236,7 +236,7 @@ def least_upper_dtype(*ds: DType) -> DType:
   found = _least_upper.get(ds)
   if found is None:
     common = frozenset.intersection(*(_ancestors_of(d.scalar()) for d in ds))
-    found = _least_upper[ds] = min(common - set(DTypes.weaks) or common, key=lambda d: d.priority)
+    found = _least_upper.setdefault(ds, min(common - set(DTypes.weaks) or common, key=lambda d: d.priority))
   return found
 
 def least_upper_float(dt: DType) -> DType:
@@ -258,10 +258,10 @@ def can_lossless_cast(dt0: DType, dt1: DType) -> bool:
   if dtypes.is_int(dt0) and dtypes.is_int(dt1):
     return dt1 is dtypes.weakint or (dt0 is not dtypes.weakint and dt1.min <= dt0.min and dt0.max <= dt1.max)
   if not dtypes.is_float(dt1): return False
-  to = FLOAT_FORMATS[dt1]
+  to = _format_of(dt1)
   if dtypes.is_int(dt0):
     return dt0 is not dtypes.weakint and dt0.bitsize - (not dtypes.is_unsigned(dt0)) <= to.mantissa_bits + 1 and dt0.max <= dt1.max
-  source = FLOAT_FORMATS[dt0]
+  source = _format_of(dt0)
   if source.fnuz != to.fnuz and not (source.fnuz and to.mantissa_bits >= 10): return False
   return source.exponent_bits <= to.exponent_bits and source.mantissa_bits <= to.mantissa_bits
 
@@ -286,6 +286,8 @@ FLOAT_FORMATS: dict[DType, FloatFormat] = {
   DTypes.fp8e4m3: FloatFormat(4, 3, has_inf=False), DTypes.fp8e5m2: FloatFormat(5, 2),
   DTypes.fp8e4m3fnuz: FloatFormat(4, 3, False, True), DTypes.fp8e5m2fnuz: FloatFormat(5, 2, False, True),
 }
+
+def _format_of(dtype: DType) -> FloatFormat: return FLOAT_FORMATS[dtypes.float64 if dtype is dtypes.weakfloat else dtype]
 
 def decode_float(code: int, dtype: DType) -> float:
   """The number that an encoded float stands for. Source: IEEE 754; OCP 8-bit floating point specification; the FNUZ variants of AMD."""

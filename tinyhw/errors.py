@@ -1,7 +1,8 @@
 """The errors that tinyhw raises: what went wrong, where, and what to do about it.
 
-Every mistake of a user raises a class of this file; a broken invariant of tinyhw itself is an `assert`. A class also derives from the Python error
-that fits, so `except ValueError` works. Errors about a call (`names_line`) say which line outside of tinyhw made the call.
+Every mistake of a user raises a class of this file; a broken invariant of tinyhw itself is an `assert`, and leaves the engine as an InternalError.
+A class also derives from the Python error that fits, so `except ValueError` works. Errors about a call (`names_line`) say which line outside of
+tinyhw made the call.
 """
 from __future__ import annotations
 
@@ -87,6 +88,10 @@ class PatternError(TinyError, ValueError):
 class CompileError(TinyError, RuntimeError):
   """A kernel that cannot be compiled for the device, or an external compiler that failed."""
 
+class InternalError(TinyError, RuntimeError):
+  """A fault of tinyhw while it scheduled, compiled or ran. Names the kernel and the line; please report it. The original is its `__cause__`."""
+  names_line = True
+
 class VerifyError(TinyError, AssertionError):
   """A verifier (SPEC, CHECK) found a graph, program or allocation that breaks the rules. An error in tinyhw."""
 
@@ -101,3 +106,6 @@ class DatasetError(TinyError, RuntimeError):
 
 class FileFormatError(TinyError, ValueError):
   """A file (safetensors, idx, tar, ...) that is damaged or of another format."""
+
+class BudgetError(FileFormatError):
+  """A file that would make far more memory than it has bytes. Says how much it may make, and how to allow more."""

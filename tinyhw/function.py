@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from tinyhw.dtype import dtypes
 from tinyhw.engine.buffers import next_number
+from tinyhw.engine.jit_names import by_name, is_named, place_of
 from tinyhw.engine.realize import prepare, this_thread
 from tinyhw.engine.writes import fresh_tag
 from tinyhw.errors import ArgumentError, FunctionError
@@ -43,6 +44,12 @@ class Function(Generic[R]):
     self.allow_implicit, self.grad_fxn = allow_implicit, grad_fxn
     self.name = getattr(fxn, "__qualname__", type(fxn).__qualname__)
     functools.update_wrapper(self, fxn)
+
+  def __reduce_ex__(self, protocol: Any) -> Any:
+    """A decorated function by its name, as functions are; others with what they are made of."""
+    place = place_of(self.fxn)
+    if is_named(self, *place): return by_name, place
+    return (_of_class, place) if is_named(self, *place, _of_class) else super().__reduce_ex__(protocol)
 
   def __get__(self, obj: Any, objtype: Any = None) -> Any: return self if obj is None else functools.partial(self, obj)
 
@@ -84,6 +91,11 @@ class Function(Generic[R]):
         return given_gradients(self.name, self.grad_fxn(*grads, call=call), inputs)  # type: ignore[misc]  # it is there
       return rule
     return [_wrapped(u, inputs, rule_of(k)) for k, u in enumerate(nodes)]
+
+def _of_class(module: str, name: str) -> Any:
+  """What a name stands for that a class method has: without the class that it is bound to."""
+  found = by_name(module, name)
+  return found.func if isinstance(found, functools.partial) else found.__func__
 
 def _explicit(values: Iterable[Any]) -> list[Tensor]:
   """The Tensors among arguments, in their order, also those in containers and attributes."""
@@ -131,6 +143,10 @@ def function(fxn: Callable[..., R] | None = None, *, precompile: bool = False, p
 
   Raises FunctionError for Tensors that were not given, for other results, and where Tensors are read or realized inside; GradientError for a grad_fxn
   that does not give what it should.
+
+  A decorated function pickles by its name, as functions do; function(f) of another name with f.
+
+  An input that the function does not use has no gradient: backward() leaves its `grad` alone, so None, and gradient() raises GradientError.
 
   >>> @function
   ... def area(width, height): return width * height

@@ -22,6 +22,7 @@ import math
 from weakref import WeakKeyDictionary
 
 from tinyhw.dtype import dtypes
+from tinyhw.engine.cuts import FLOWS_FROM
 from tinyhw.engine.multi import axis_of
 from tinyhw.errors import GradientError
 from tinyhw.methods import graph
@@ -129,6 +130,7 @@ def _shrink(u: UOp, g: UOp) -> Gradients:
 def _gather(u: UOp, g: UOp) -> Gradients:
   (x, index), axis = u.src, u.arg
   shape, rows = index.shape, x.shape[axis]
+  index = graph.counting(index, rows)
   wide = (*shape[:axis + 1], rows, *shape[axis + 1:])  # (..., index, row, ...)
   column = (*shape[:axis + 1], 1, *shape[axis + 1:])
   place = graph.expand(graph.reshape(graph.iota(rows, index.dtype, u.device), (rows,) + (1,) * (len(shape) - axis - 1)), (rows, *shape[axis + 1:]))
@@ -156,8 +158,6 @@ _RULES: dict[Ops, Rule] = {
   Ops.CONTIGUOUS: lambda u, g: (g,), Ops.CONTIGUOUS_BACKWARD: lambda u, g: (graph.contiguous(g),), Ops.COPY: _copy,
   Ops.ASSIGN: lambda u, g: (None, g), Ops.AFTER: lambda u, g: (g, *(None,) * (len(u.src) - 1)),
 }
-_FLOWS_FROM = {Ops.ASSIGN: slice(1, 2), Ops.GATHER: slice(0, 1), Ops.WHERE: slice(1, 3), Ops.DETACH: slice(0, 0), Ops.AFTER: slice(0, 1),
-               Ops.MULTI: slice(0, 0), Ops.TRUNC: slice(0, 0), Ops.MOD: slice(0, 0), Ops.IDIV: slice(0, 0)}
 _ALL = slice(None)
 
 def transposed(value: UOp, view: UOp, whole: UOp) -> UOp:
@@ -210,7 +210,7 @@ def _reaching(order: Iterable[UOp], places: dict[UOp, UOp]) -> set[UOp]:
 
 def _sources(u: UOp) -> tuple[UOp, ...]:
   """What the gradient of u may flow to."""
-  sources = u.src[_FLOWS_FROM.get(u.op, _ALL)]
+  sources = u.src[FLOWS_FROM.get(u.op, _ALL)]
   custom = _custom.get(u)
   return sources if custom is None else sources + custom.sources
 
@@ -256,6 +256,7 @@ def _contributions(u: UOp, value: UOp, g: UOp, live: set[UOp]) -> Iterable[tuple
   return [(s, contribution) for s, contribution in zip(sources, rule(value, g)) if contribution is not None]
 
 def _accumulate(into: dict[UOp, UOp], u: UOp, g: UOp) -> None:
+  if g.shape != u.shape and graph.same_numbers(g.shape, u.shape): g = graph.relabelled(g, u.shape)
   assert g.shape == u.shape and g.dtype is u.dtype, f"the gradient of {u} has shape {g.shape} and type {g.dtype}, not {u.shape} and {u.dtype}"
   old = into.get(u)
   into[u] = g if old is None else add(old, g)

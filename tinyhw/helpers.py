@@ -17,9 +17,10 @@ from tinyhw.config import (BEAM as BEAM, CACHE as CACHE, CHECK as CHECK, DEBUG a
                            PROFILE as PROFILE, SEED as SEED, SPEC as SPEC, THREADS as THREADS, TRACEMETA as TRACEMETA, TRAINING as TRAINING,
                            VIZ as VIZ, Context as Context, ContextVar as ContextVar, Wrapper, getenv as getenv)
 from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.files import write_atomically as write_atomically
 from tinyhw.progress import tqdm as tqdm, trange as trange
 from tinyhw.storage import (cache_dir as cache_dir, diskcache as diskcache, diskcache_clear as diskcache_clear, diskcache_get as diskcache_get,
-                            diskcache_put as diskcache_put, fetch as fetch, write_atomically as write_atomically)
+                            diskcache_put as diskcache_put, fetch as fetch)
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers
 if TYPE_CHECKING:
@@ -312,6 +313,15 @@ class disable_gc(Wrapper):
 
   def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
     if self.was_enabled: gc.enable()
+
+def uncollected(work: Callable[..., T], *args: Any, **named: Any) -> T:
+  """work(...) without cyclic garbage collection. Unlike in a `with` block, no interrupt can come between the end and `gc.enable`."""
+  collects = gc.isenabled()
+  try:
+    gc.disable()
+    return work(*args, **named)
+  finally:
+    if collects: gc.enable()
 
 def keep_objects() -> None:
   """What lives now will live on: collections of young objects walk it no more, but those of all objects do. Where the program froze objects, nothing.

@@ -13,6 +13,7 @@ Left out: calls (`NamedTuple("Point", ...)`), and `Generic` as a second base.
 from __future__ import annotations
 import collections
 import functools
+import importlib
 from collections.abc import Iterable
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -54,9 +55,16 @@ def constructor_of(count: int) -> CodeType:
   assert isinstance(made, FunctionType)
   return made.__code__
 
+def annotations_of(body: dict[str, Any]) -> dict[str, Any]:
+  """The annotations in a class's body. From Python 3.14 on (PEP 649), without `from __future__ import annotations`, it has a function that tells."""
+  annotate = body.get("__annotate_func__") or body.get("__annotate__")
+  library = None if annotate is None else importlib.import_module("annotationlib")
+  found: dict[str, Any] = body.get("__annotations__", {}) if library is None else library.call_annotate_function(annotate, library.Format.FORWARDREF)
+  return found
+
 def make(name: str, body: dict[str, Any]) -> type:
   """The class of a body. Raises TypeError for one that could not be constructed, AttributeError for names that are not free."""
-  annotations = body.get("__annotations__", {})
+  annotations = annotations_of(body)
   fields = tuple(annotations)
   defaults = {field: body.pop(field) for field in fields if field in body}
   late = next((field for field, after in zip(fields, fields[1:]) if field in defaults and after not in defaults), None)

@@ -14,38 +14,37 @@ import weakref
 from typing import Any
 
 from tinyhw.arithmetic import elements
-from tinyhw.config import TRAINING, Wrapper
-from tinyhw.device import Buffer, BufferOptions, Device, DeviceLike, computing, on_disk
+from tinyhw.config import Context, Wrapper
+from tinyhw.device import Buffer, BufferOptions, Compiled, Device, DeviceLike, computing, on_disk, outside
 from tinyhw.dtype import DType as DType, DTypeLike, dtypes, to_dtype
+from tinyhw.engine import cuts
 from tinyhw.engine.buffers import new_buffer
 from tinyhw.engine.multi import axis_of, check_axis
 from tinyhw.engine.realize import this_thread
-from tinyhw.engine.writes import lost, memory_of, note, unique, values
+from tinyhw.engine.writes import lost, memory_of, node_over, note, unique, values
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError, UnknownValueError
 from tinyhw.gradient import define_checkpoint, gradients
 from tinyhw.methods import graph, hostdata
-from tinyhw.methods.base import GradMode, Handle, TensorType, constant_value, is_storage, leaves, register, stored
-from tinyhw.methods.checks import whole
+from tinyhw.methods.base import GradMode, Handle, TensorType, leaves, register, stored
+from tinyhw.methods.checks import is_number, whole
 from tinyhw.methods.creation import checked_shape
 from tinyhw.methods.kernels import Kernels
+from tinyhw.methods.memory import constant_value, is_storage
 from tinyhw.storage import fetch
+from tinyhw.threads import lock
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 _LEAF_OPS = frozenset({Ops.RESHAPE, Ops.BUFFER, Ops.MULTI})
 
 class train(Wrapper):
-  """`with Tensor.train():` or `@Tensor.train()`: training mode inside, and what it was after."""
+  """`with Tensor.train():` or `@Tensor.train()`: training mode inside, and what it was after; in this thread."""
   def __init__(self, mode: bool = True):
-    self.mode, self.before = mode, 0
+    self.mode, self.context = mode, Context(TRAINING=int(mode))
 
   def fresh(self) -> train: return train(self.mode)
-
-  def __enter__(self) -> None:
-    self.before = TRAINING.value
-    TRAINING.value = int(self.mode)
-
-  def __exit__(self, *_: object) -> None: TRAINING.value = self.before
+  def __enter__(self) -> None: self.context.__enter__()
+  def __exit__(self, *error: Any) -> None: self.context.__exit__(*error)
 
 class NoGrad(Wrapper):
   """`with Tensor.no_grad():`, `@Tensor.no_grad()` or `Tensor.no_grad = True`: results are cut off from what they were computed from, in
@@ -75,13 +74,13 @@ class Tensor(Kernels, metaclass=_TensorType):
   train = train
 
   def __init__(self, data: Any = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None):
-    self.grad, self._requires_grad, self._is_leaf = None, requires_grad, False
+    self.grad, self._requires_grad, self._is_leaf, self._alias = None, requires_grad, False, None
     kind = None if dtype is None else to_dtype(dtype)
-    if isinstance(data, Handle): data = data.uop
+    whole, data = (data, data.uop) if isinstance(data, Handle) else (None, data)
     if isinstance(data, UOp):
-      u = graph.cast(data, dtypes.default_int) if data.dtype is dtypes.weakint else data
-      self.uop = _on_device(u if kind is None else graph.cast(u, kind), device)
-      self._is_leaf = bool(requires_grad) or u.op in _LEAF_OPS
+      self.uop = _on_device(graph.element(data, kind), device)
+      if whole is not None and self.uop is data: self._alias = whole._view(data)._alias
+      self._is_leaf = bool(requires_grad) or data.op in _LEAF_OPS
       note(self)
       return
     if isinstance(data, os.PathLike):
@@ -107,7 +106,8 @@ class Tensor(Kernels, metaclass=_TensorType):
   def from_blob(ptr: int, shape: tuple[int, ...], dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """A tensor over memory at an address, which must outlive it and the work on it. Raises DeviceError where the device cannot see it.
 
-    Devices work on after the last tensor is gone: before the memory is given back, `Device[...].synchronize()`.
+    Devices work on after the last tensor is gone: before the memory is given back, `Device[...].synchronize()`. After its owner has written the
+    memory, `invalidate()` lets what was computed from the tensor be computed again.
     """
     ptr, sizes = whole("an address", ptr, 0), checked_shape((shape,))
     kind, place = to_dtype(dtype or dtypes.default_float), Device.canonicalize(device)
@@ -118,7 +118,8 @@ class Tensor(Kernels, metaclass=_TensorType):
 
   @staticmethod
   def from_url(url: str, gunzip: bool = False, **kwargs: Any) -> Tensor:
-    """The bytes of a download, which is cached."""
+    """The bytes of a download, which is cached. Raises ArgumentError for what is no text."""
+    if not isinstance(url, str): raise ArgumentError(f"a URL is text, not {url!r}")
     return Tensor(fetch(url, gunzip=gunzip), **kwargs)
 
   # ***** reading *****
@@ -130,7 +131,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     return tuple([int(d) for d in shape])
 
   def _read(self, zero_copy: bool = False) -> tuple[memoryview, tuple[int, ...]]:
-    """The bytes of the elements, and the shape."""
+    """The bytes of the elements, and the shape. The caller holds the lock, or knows that no other thread writes there."""
     shape = self._static_shape()
     count = 1
     for d in shape: count *= d
@@ -138,6 +139,12 @@ class Tensor(Kernels, metaclass=_TensorType):
     value = constant_value(self.uop)
     if value is not None: return memoryview(bytearray(hostdata.pack([value], self.dtype)) * count), shape
     return self._buffer().as_memoryview(allow_zero_copy=zero_copy)[:count * self.dtype.itemsize], shape
+
+  def _wait(self) -> None:
+    """Where a device works while the host goes on, wait for it before the lock is taken to read: other threads go on, too."""
+    devices = self.uop.device
+    if not isinstance(devices, str) or on_disk(devices) or not Device[devices].is_asynchronous: return
+    Device[self._buffer().device].synchronize()
 
   def data(self) -> memoryview:
     """The elements as a memoryview of this shape. Raises DTypeError for types that Python has not (bfloat16, fp8); tolist() knows them.
@@ -150,7 +157,8 @@ class Tensor(Kernels, metaclass=_TensorType):
   def _memory(self, zero_copy: bool = False) -> memoryview:
     """What data() gives; in place where the host sees it, if zero_copy."""
     if self.dtype.fmt is None: raise DTypeError(f"Python has no {self.dtype}; use tolist(), or cast to float32 first")
-    raw, shape = self._read(zero_copy)
+    if Compiled.some_asynchronous: self._wait()
+    with lock: raw, shape = self._read(zero_copy)
     form: Any = self.dtype.fmt
     try: flat: memoryview = raw.cast("B").cast(form) if 0 in shape else raw.cast("B").cast(form, shape)  # a memoryview has no other empty shapes
     except ValueError: raise DTypeError(f"this Python has no memoryview of {self.dtype}; use tolist(), or cast to float32 first") from None
@@ -162,8 +170,10 @@ class Tensor(Kernels, metaclass=_TensorType):
     >>> Tensor([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
-    raw, shape = self._read(zero_copy=True)
-    return hostdata.nested(raw, self.dtype, shape)
+    if Compiled.some_asynchronous: self._wait()
+    with lock:   # nobody writes there meanwhile
+      raw, shape = self._read(zero_copy=True)
+      return hostdata.nested(raw, self.dtype, shape)
 
   def item(self) -> Any:
     """The only element as a Python number. Raises ShapeError if there are more.
@@ -171,9 +181,11 @@ class Tensor(Kernels, metaclass=_TensorType):
     >>> Tensor([1.0, 2.0]).sum().item()
     3.0
     """
-    raw, shape = self._read(zero_copy=True)
-    if len(raw) != self.dtype.itemsize: raise ShapeError(f"item() wants one element, and the shape is {shape}; use tolist()")
-    return elements(raw, self.dtype)[0]
+    if Compiled.some_asynchronous: self._wait()
+    with lock:
+      raw, shape = self._read(zero_copy=True)
+      if len(raw) != self.dtype.itemsize: raise ShapeError(f"item() wants one element, and the shape is {shape}; use tolist()")
+      return elements(raw, self.dtype)[0]
 
   def numpy(self) -> Any:
     """The elements as a NumPy array; bfloat16 and fp8 become float32.
@@ -184,7 +196,8 @@ class Tensor(Kernels, metaclass=_TensorType):
     if self.dtype.fmt is None: return self.float().numpy()
     try: numpy = importlib.import_module("numpy")
     except ImportError: raise ArgumentError("numpy() needs NumPy, which is not installed; use tolist() or data() instead") from None
-    raw, shape = self._read()
+    if Compiled.some_asynchronous: self._wait()
+    with lock: raw, shape = self._read()
     return numpy.frombuffer(raw, dtype=numpy.dtype(self.dtype.fmt)).reshape(shape)
 
   def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -283,15 +296,17 @@ class Tensor(Kernels, metaclass=_TensorType):
     """
     shape = self._static_shape()
     if 0 in shape: return Tensor._leaf(stored(hostdata.HostData(b"", shape, self.dtype), computing(self.device)))
-    raw, _ = self._read(zero_copy=True)
-    return Tensor._leaf(stored(hostdata.HostData(raw, shape, self.dtype), computing(self.device)))
+    with lock:
+      raw, _ = self._read(zero_copy=True)
+      return Tensor._leaf(stored(hostdata.HostData(raw, shape, self.dtype), computing(self.device)))
 
   # ***** gradients *****
 
-  def gradient(self, *targets: Tensor, gradient: Tensor | None = None) -> list[Tensor]:
-    """How this scalar (or, with `gradient`, the product of both summed) changes with each target: tensors of the targets' shapes.
+  def gradient(self, *targets: Tensor, gradient: Tensor | float | None = None) -> list[Tensor]:
+    """How this scalar (or, with `gradient`, which broadcasts, the product of both summed) changes with each target: tensors of the targets' shapes.
 
-    They are graphs: differentiate them again for higher derivatives. Raises GradientError for a target that it was not computed from.
+    They are graphs: differentiate them again for higher derivatives. Raises GradientError for a target that it was not computed from; of one that
+    it depends on only past detach(), rounding or an index the gradient is zeros.
 
     >>> x = Tensor([1.0, 2.0])
     >>> slope, = (x * x).sum().gradient(x)
@@ -303,6 +318,7 @@ class Tensor(Kernels, metaclass=_TensorType):
       if not dtypes.is_float(t.dtype): raise GradientError(f"a tensor of {t.dtype} has no gradient; only float types do")
     if this_thread.capture is not None: this_thread.capture.differentiated = True
     found = gradients(self.uop, self._seed(gradient), [t.uop for t in targets])
+    if (missed := cuts.missed(self.uop, targets)) is not None: raise GradientError(f"gradient() would not be all of {_cut(missed)}")
     below = None
     results = []
     for t, g in zip(targets, found):
@@ -313,24 +329,29 @@ class Tensor(Kernels, metaclass=_TensorType):
                               (_LOST if any(u in lost for u in below) else
                                "take the gradient before the tensor is realized, and for the tensor that went in"))
         g = graph.full(t.shape, t.dtype, 0, t.uop.device)
-      results.append(self._new(g))
+      results.append(self._own(g))
     return results
 
-  def _seed(self, gradient: Tensor | None) -> UOp:
+  def _seed(self, gradient: Tensor | float | None) -> UOp:
     if not dtypes.is_float(self.dtype): raise GradientError(f"a tensor of {self.dtype} cannot be differentiated; only float types can")
     if gradient is None:
       if not all(d == 1 for d in self.shape):
         raise GradientError(f"a gradient without `gradient` is that of one number, and the shape is {graph.show(self.shape)}; "
                             "reduce it with sum() or mean(), or pass gradient=")
       return graph.full(self.shape, self.dtype, 1, self.uop.device)
-    if self._operand("gradient", gradient).shape != self.shape: graph.refuse_shape("weight the gradient of", self.shape, gradient.shape)
-    return graph.cast(gradient.uop, self.dtype)
+    what, given = "weight the gradient of", self.ufix(gradient) if is_number(gradient) else self._operand("gradient", gradient)
+    if given.shape != self.shape and not graph.same_numbers(graph.broadcast_shape(what, self.shape, given.shape), self.shape):
+      graph.refuse_shape(what, self.shape, given.shape)
+    return graph.cast(graph.relabelled(graph.broadcast(given.uop, self.shape), self.shape), self.dtype)
 
-  def backward(self, gradient: Tensor | None = None) -> Tensor:
-    """Add to `grad` of the tensors that this one was computed from.
+  def backward(self, gradient: Tensor | float | None = None) -> Tensor:
+    """Add to `grad` of the tensors that this one was computed from; without `gradient` it is one number, else that broadcasts to its shape.
 
     Which: float tensors that were made from data or by creation functions, or realized, or marked. If any of them has requires_grad=True only
-    those do; else all but those with False. Optimizers mark their parameters. Nothing is computed yet.
+    those do; else all but those with False. Results get none unless `retain_grad()` asks for it. A tensor that this one was not computed from, or
+    only past detach(), keeps its `grad`, so None. Optimizers mark their parameters. Nothing is computed yet.
+
+    Raises GradientError where nothing wants a gradient, and where an in-place write cut off a part of that of a marked tensor.
 
     >>> x = Tensor([1.0, 2.0])
     >>> loss = (x * x).sum().backward()
@@ -342,9 +363,11 @@ class Tensor(Kernels, metaclass=_TensorType):
     below = self.uop.toposort()
     stands_for = {u.realized for u in below if u.realized is not None}
     found = [t for t in leaves() if t._requires_grad is not False and dtypes.is_float(t.uop.dtype) and (t.uop in below or t.uop in stands_for)]
-    marked = [t for t in found if t._requires_grad] or found
+    retained, found = [t for t in found if t.retains_grad], [t for t in found if not t.retains_grad]
+    marked = ([t for t in found if t._requires_grad] or found) + retained
     if marked and all(not t._requires_grad and memory_of(t.uop)[0] in lost for t in marked):
       raise GradientError(f"backward() finds nothing to go on to: {_LOST}")
+    if (missed := cuts.missed(self.uop)) is not None: raise GradientError(f"backward() would not reach all of {_cut(missed)}")
     if not marked: raise GradientError("backward() found no tensor that wants a gradient: the tensor was computed from none that is still alive, "
                                        "or it was realized, which forgets how it was computed")
     for t, g in zip(marked, gradients(self.uop, seed, [t.uop for t in marked])):
@@ -352,8 +375,8 @@ class Tensor(Kernels, metaclass=_TensorType):
       if (capture := this_thread.capture) is not None:
         if t.grad is None and id(t) not in capture.grads: capture.graded.append(weakref.ref(t))
         if t.grad is not None and capture.grads.get(id(t)) is t.grad: capture.added.add(id(t))
-      new = self._new(g)
-      t.grad = new if t.grad is None else t.grad.add(new)
+      new = self._own(g)   # not the storage of `gradient`
+      with lock: t.grad = new if t.grad is None else t.grad.add(new)
     return self
 
   @staticmethod
@@ -394,9 +417,21 @@ class Tensor(Kernels, metaclass=_TensorType):
 
   def __contains__(self, x: Any) -> bool: raise UnknownValueError("`in` needs the values; use .eq(x).any().item()")
 
-  def __reduce__(self) -> Any:
-    raw, shape = self._read()
-    return _unpickled, (bytes(raw), shape, self.dtype, computing(self.device), self._requires_grad)
+  def __reduce_ex__(self, protocol: Any) -> Any:
+    """Pickles with its elements: from protocol 5 on without a copy of them where the host sees them, and out of band where the pickler wants that.
+    What is all of a Buffer pickles with that, so that tensors, and captures of TinyJit, that share memory do so after a pickle of them together."""
+    with lock:
+      whole = self._whole_buffer()
+      if whole is not None: return _over, (whole, self.shape, self._requires_grad)
+      raw, shape = self._read(zero_copy=protocol >= 5)
+    return _unpickled, (outside(raw, protocol), shape, self.dtype, computing(self.device), self._requires_grad)
+
+  def _whole_buffer(self) -> Buffer | None:
+    """The Buffer whose elements are this tensor's, all of them, in order; None where it is a value, a part, or elsewhere than on one device."""
+    if isinstance(self.device, tuple) or on_disk(self.device) or memory_of(self.uop)[0] is None or 0 in self._static_shape(): return None
+    found, node = self._buffer(), memory_of(self.uop)[0]
+    is_whole = node is not None and node.storage is found and found.base is found and found.nbytes == self.nbytes() and found.dtype is self.dtype
+    return found if is_whole else None
 
   def __format__(self, spec: str) -> str: return format(self.item(), spec) if spec else repr(self)
 
@@ -426,6 +461,12 @@ def _new_nodes(found: Any, known: set[UOp]) -> list[UOp]:
   if isinstance(found, (list, tuple)): return [u for x in found for u in _new_nodes(x, known)]
   computed = isinstance(found, Tensor) and found.uop not in known and not is_storage(found.uop) and dtypes.is_float(found.dtype)
   return [found.uop] if computed else []
+
+def _cut(t: Any) -> str:
+  """What of a tensor's gradient is missing, and what to do."""
+  return (f"the gradient of a tensor of shape {graph.show(t.shape)}: a tensor below was computed from it, and one of the two was overwritten in "
+          "place since (assign, an optimizer's step, t[...] = value). Take gradients before that, write to a clone(), or detach() or realize() what "
+          "is to be a constant")
 
 _LOST = ("a tensor below it was computed from contents that were overwritten in place since (assign, an optimizer's step, t[...] = value), and is "
          "storage now; take gradients before that")
@@ -465,8 +506,11 @@ def _on_device(u: UOp, device: DeviceLike | None, axis: int | None = None) -> UO
   if on_disk(u.device) and not isinstance(place, str): u = graph.copy(u, place[0])
   return graph.copy(u, place, axis)
 
-def _unpickled(raw: bytes, shape: tuple[int, ...], dtype: DType, device: str, requires_grad: bool | None) -> Tensor:
+def _unpickled(raw: Any, shape: tuple[int, ...], dtype: DType, device: str, requires_grad: bool | None) -> Tensor:
   return Tensor._leaf(stored(hostdata.HostData(raw, shape, dtype), device), requires_grad)
+
+def _over(buffer: Buffer, shape: tuple[int, ...], requires_grad: bool | None) -> Tensor:
+  return Tensor._leaf(graph.reshape(node_over(buffer), shape), requires_grad)
 
 def is_numpy_ndarray(x: Any) -> bool:
   """Is x a NumPy array? NumPy is not imported for the answer."""

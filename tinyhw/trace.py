@@ -15,6 +15,8 @@ import threading
 import time
 from weakref import WeakKeyDictionary
 
+from tinyhw.threads import lock
+
 TYPE_CHECKING = False  # typing is loaded only for type checkers: it would be most of this module's import time
 if TYPE_CHECKING:
   from collections.abc import Callable, Mapping
@@ -63,8 +65,7 @@ _inside: dict[str, bool] = {}
 def _is_inside(filename: str) -> bool:
   """Whether a file belongs to tinyhw or is the standard library's wrapping machinery. Remembered per name."""
   ours = filename.startswith((*_OURS, "<frozen ")) or (not os.path.isabs(filename) and os.path.abspath(filename).startswith(_OURS))
-  found = _inside[filename] = ours or filename.endswith(_WRAPPERS)
-  return found
+  return _inside.setdefault(filename, ours or filename.endswith(_WRAPPERS))
 
 def caller() -> Location | None:
   """The innermost line outside of tinyhw on this thread's stack; None if there is none."""
@@ -132,7 +133,8 @@ recorder: Recorder | None = None
 def start_recorder() -> None:
   """From now on everything is told to the recorder, which looks itself whether the caller's VIZ or PROFILE is set."""
   global recorder
-  if recorder is None: recorder = importlib.import_module("tinyhw.viz.record").start()
+  with lock:
+    if recorder is None: recorder = importlib.import_module("tinyhw.viz.record").start()
   assert recorder is not None
   recorder.times()  # it notes what is wanted, even if nothing runs from now on
 

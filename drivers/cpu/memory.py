@@ -17,6 +17,7 @@ from typing import Any
 
 from tinyhw.device import LRUAllocator, Returned
 from tinyhw.errors import DriverError
+from tinyhw.threads import kept_in_forks
 
 ALIGNMENT = 64
 HUGE_PAGE = 2 << 20
@@ -212,7 +213,7 @@ class CodeArena:
   """Machine code in memory. Adding never disturbs code that runs."""
   def __init__(self, chunk_bytes: int = CODE_CHUNK_BYTES):
     self.chunk_bytes = chunk_bytes
-    self.lock = threading.RLock()
+    self.lock = kept_in_forks(threading.RLock())
     self.adding = False
     self.chunk: CodeChunk | None = None  # being filled
     self.chunks: set[CodeChunk] = set()

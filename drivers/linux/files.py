@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import functools
 import importlib
 import mmap
 import os
@@ -21,6 +20,7 @@ from typing import Any, Protocol
 
 from tinyhw.config import EMULATE
 from tinyhw.errors import DeviceError, DriverError
+from tinyhw.once import once
 
 if sys.platform == "linux":
   import fcntl
@@ -108,7 +108,7 @@ def machine() -> Box:
 
 # **** this computer ****
 
-@functools.cache
+@once
 def _libc() -> Any:
   libc = ctypes.CDLL(None, use_errno=True)
   libc.mmap.restype = ctypes.c_void_p

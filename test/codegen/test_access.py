@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from test.codegen.kernels import agree, axis
 from test.codegen.random_kernels import Nest
-from tinyhw.codegen.access import access_of, accesses, gate_of, merge_ranges
+from tinyhw.codegen.access import access_of, accesses, gate_of, merge_ranges, split_ranges
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.tiling import size_of, substitute
 from tinyhw.dtype import dtypes
@@ -91,3 +91,33 @@ def test_loops_whose_counters_are_data_in_another_order_or_that_differ_in_kind_s
   assert loops(merge_ranges(copied(g * 5 + s, g * 5 + s, g, s))) == [4, 5]
   kernel = UOp.sink(out.index(flat).store(UOp.param(1, F32, 20).index(flat).load(r < 2), r, s))
   assert loops(merge_ranges(kernel)) == [4, 5], "a gate looks at one of them"
+
+def test_loops_that_an_access_knows_parts_of_become_several() -> None:
+  r, s = axis(4, 0), axis(24, 1)
+  at = r * 24 + s
+  assert loops(split_ranges(copied(at, r * 6 + s // 4, r, s), 4)) == [4, 6, 4]
+  assert loops(split_ranges(copied(at, s % 8, r, s), 4)) == [4, 3, 8]
+  assert loops(split_ranges(copied(at, r * 6 + s // 12 * 3 + s % 4, r, s), 4)) == [4, 6, 4], "the inner one of two would be too short"
+  long = axis(96, 1)
+  assert loops(split_ranges(copied(long, long // 48 * 4 + long % 4, long), 4)) == [2, 12, 4], "as often as there are parts"
+  assert loops(split_ranges(copied(at, s // 2, r, s), 4)) == [4, 24], "inner loops would be too short"
+  assert loops(split_ranges(copied(at, s // 5, r, s), 4)) == [4, 24], "parts would be of different sizes"
+  one, two = ranges_of(split_ranges(copied(at, s // 4, r, s), 4).src[0])[1:]
+  assert (one.arg[0], two.arg[0]) == (1, 2), "later ones are further inside"
+
+@pytest.mark.parametrize("c, d", ((4, 8), (6, 4), (12, 6), (8, 5), (24, 3)))
+def test_splitting_changes_no_result(c: int, d: int) -> None:
+  """A loop of the output and one of a reduction, each divided, one of them with a gate that knows parts, too."""
+  out, a, b = UOp.param(0, F32, 48), UOp.param(1, F32, 240), UOp.param(2, F32, 48)
+  r, k = axis(24, 0), axis(48, 1, "REDUCE")
+  total = (a.index(r * 10 + k % 4).load(k // d < 3) * b.index(r // c * 4 + k // 12).load()).reduce(Ops.ADD, k)
+  kernel = UOp.sink(out.index(r).store(total + b.index(r % c).load(), r))
+  split = split_ranges(kernel, 4)
+  assert len({u for u in split.toposort() if u.op is Ops.RANGE}) > 2
+  agree(kernel, split)
+
+def test_flattened_groups_have_strides_in_all_loops() -> None:
+  out, a, b, k = UOp.param(0, F32, 2), UOp.param(1, F32, 2 * 8 * 64), UOp.param(2, F32, 16), axis(512, 1, "REDUCE")
+  g = axis(2, 0)
+  kernel = UOp.sink(out.index(g).store((a.index(g * 512 + k).load() * b.index(g * 8 + k // 64).load()).reduce(Ops.ADD, k), g))
+  assert any(x.opaque for x in accesses(kernel)) and not any(x.opaque for x in accesses(split_ranges(kernel, 4)))

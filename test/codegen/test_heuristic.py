@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies as st
 from test.codegen.kernels import ALL_TARGETS, AVX2, agree, axis
 from test.codegen.random_kernels import Nest
 from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.heuristic import choose, lanes_of, nest_of, width_along
+from tinyhw.codegen.heuristic import choose, lanes_of, nest_of
 from tinyhw.codegen.optimize import with_opts
-from tinyhw.codegen.tiling import OF_BUFFERS, Opt, OptOps, size_of
+from tinyhw.codegen.tiling import OF_BUFFERS, Opt, OptOps, size_of, width_along
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.machine.target import Capabilities
@@ -116,11 +116,27 @@ def test_short_rows_whose_elements_lie_apart_have_no_lanes() -> None:
   opts = choose(out.index(i * 6 + j).store(a.index(i * 12 + j * 2).load(), i, j), AVX2)
   assert 1 not in amounts(opts, OptOps.VECTOR)
 
+@pytest.mark.parametrize("operations, lanes", [(0, {}), (1, {}), (6, {1: 4})])
+def test_short_rows_whose_elements_lie_apart_have_lanes_where_much_is_computed(operations: int, lanes: dict[int, int]) -> None:
+  """The activation of an image of 8x8 pixels beside one that is gathered was computed one element at a time."""
+  out, a = UOp.param(0, F32, 64 * 6), UOp.param(1, F32, 64 * 12)
+  i, j = axis(64, 0), axis(6, 1)
+  value = a.index(i * 12 + j * 2).load()
+  for _ in range(operations): value = value * value + value
+  assert amounts(choose(out.index(i * 6 + j).store(value, i, j), AVX2), OptOps.VECTOR) == lanes
+
 def test_a_sum_has_lanes_along_its_terms_and_several_accumulators() -> None:
   out, a = UOp.param(0, F32, 16), UOp.param(1, F32, 1 << 16)
   i, r = axis(16, 0), axis(4096, 1, "REDUCE")
   opts = choose(out.index(i).store(a.index(i * 4096 + r).load().reduce(Ops.ADD, r), i), AVX2)
   assert amounts(opts, OptOps.VECTOR) == {1: 8} and prod(amounts(opts, OptOps.UPCAST).values()) >= 4
+
+def test_a_sum_over_a_symbolic_size_and_another_is_not_split_along_the_first() -> None:
+  out, a = UOp.param(0, F32, 24), UOp.param(1, F32, 64)
+  k, r = UOp.range(UOp.variable("n", 1, 8), 2, AxisType.REDUCE), axis(8, 1, "REDUCE")
+  i = axis(24, 0)
+  opts = choose(out.index(i).store(a.index(k * 8 + r).load().reduce(Ops.ADD, k, r), i), AVX2)
+  assert amounts(opts, OptOps.VECTOR)[1] == 8 and all(o.axis != 2 for o in opts)
 
 def test_what_is_read_once_is_read_at_few_places_in_turn() -> None:
   """A matrix-vector product, whose rows are far apart: few of them at once, and several vectors of each."""

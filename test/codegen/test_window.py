@@ -96,10 +96,10 @@ def test_the_copy_has_the_tiles_lanes(lanes: int) -> None:
 def test_any_tile_of_a_convolution_with_windows_changes_no_result(seed: int) -> None:
   rng = random.Random(seed)
   kernel = convolution(rng.randint(2, 13), rng.randint(2, 5), rng.randint(1, 2), rng.randint(1, 2), rng.randint(0, 2) * rng.randint(0, 1),
-                       rng.randint(1, 3), rng.randint(1, 9)) if rng.random() < 0.7 else plane(rng)
+                       rng.randint(1, 3), rng.randint(1, 9)) if rng.random() < 0.6 else rng.choice((plane, rows_by_index))(rng)
   ranges = ranges_of(kernel.src[0])
-  opts = [Opt(OptOps.WINDOW, slot, rng.randint(1, 2)) for slot in (1, 2) if rng.random() < 0.8]
-  opts += [Opt(OptOps.STAGE, slot) for slot in (1, 2) if rng.random() < 0.3]
+  opts = [Opt(OptOps.WINDOW, slot, rng.randint(1, 2)) for slot in (1, 2, 3) if rng.random() < 0.8]
+  opts += [Opt(OptOps.STAGE, slot) for slot in (1, 2, 3) if rng.random() < 0.3]
   long = [r for r in ranges if size_of(r) >= 4]
   if long and rng.random() < 0.7: opts.append(Opt(OptOps.VECTOR, rng.choice(long).arg[0], 4))
   for r in ranges:
@@ -118,6 +118,26 @@ def plane(rng: random.Random) -> UOp:
   row, column = h * step + i - pad, w * step + j - pad
   gate = (row > -1) & (row < rows) & (column > -1) & (column < columns) if pad else None
   return UOp.sink(out.index(h * size_of(w) + w).store(x.index(row * columns + column).load(gate).reduce(Ops.ADD, i, j), h, w))
+
+def rows_by_index(rng: random.Random) -> UOp:
+  """out[h, w] = sum over i and j of x[rows[h * s + i], w * s + j] * f[i, j]: a convolution of rows that an index tensor names."""
+  h, w, i, j = axis(rng.randint(2, 9), 0), axis(rng.randint(2, 9), 1), axis(rng.randint(2, 3), 2, "REDUCE"), axis(rng.randint(2, 3), 3, "REDUCE")
+  step, height = rng.randint(1, 2), 12
+  width = (size_of(w) - 1) * step + size_of(j)
+  out, x = UOp.param(0, F32, size_of(h) * size_of(w)), UOp.param(1, F32, height * width)
+  rows, f = UOp.param(2, dtypes.int32, (size_of(h) - 1) * step + size_of(i)), UOp.param(3, F32, size_of(i) * size_of(j))
+  row = rows.index(h * step + i).load().cast(dtypes.weakint)
+  product = x.index(row * width + (w * step + j)).load((row > -1) & (row < height)) * f.index(i * size_of(j) + j).load()
+  return UOp.sink(out.index(h * size_of(w) + w).store(product.reduce(Ops.ADD, i, j), h, w))
+
+def test_a_window_of_an_index_holds_what_was_loaded() -> None:
+  """Not the number of no width that the index is: memory has no such type."""
+  kernel = rows_by_index(random.Random(1))
+  found = window(kernel, slot=2)
+  assert found is not None and found.value.op is Ops.LOAD
+  changed, _ = stage_windows(kernel, (Opt(OptOps.WINDOW, 2, 1),))
+  assert [s.dtype for s in staged(changed)] == [dtypes.int32]
+  agree(kernel, with_opts(kernel, (Opt(OptOps.VECTOR, 0, 2), Opt(OptOps.WINDOW, 2, 1))))
 
 def test_both_dimensions_are_closed_or_one() -> None:
   kernel = plane(random.Random(7))

@@ -1,22 +1,25 @@
 """The kernel cache on disk: shared by processes, best effort, never trusted when damaged."""
 from __future__ import annotations
+import ast
 import dataclasses
 import os
 from pathlib import Path
 import random
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from test.support import kernel_modes
+from test.support.lines import lines_executed
+from tinyhw.cache import LEDGER
 from tinyhw.codegen.optimize import optimize
-from tinyhw.config import CACHEDIR, Context
-from tinyhw.engine import compile as compiling
+from tinyhw.config import CACHEDIR, CHECK, Context, documentation
+from tinyhw.engine import compile as compiling, realize, version
 from tinyhw.device import Device
 from tinyhw.errors import DeviceError
-from tinyhw.engine.compile import Compiled, backend, capabilities_of, compile_kernel, compiler_version, kernel_name, measured, mode, value_of
+from tinyhw.engine.compile import Compiled, backend, capabilities_of, compile_kernel, kernel_name, measured, mode, value_of
 from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
@@ -38,7 +41,7 @@ def count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
   monkeypatch.setattr(CACHEDIR, "value", str(tmp_path))
   return found
 
-def entries(folder: Path) -> list[Path]: return [p for p in folder.rglob("*") if p.is_file()]
+def entries(folder: Path) -> list[Path]: return [p for p in folder.rglob("*") if p.is_file() and p.name != LEDGER]
 
 def test_the_kernels_of_a_schedule_are_loaded_together(monkeypatch: pytest.MonkeyPatch) -> None:
   opened, told = Device["PYTHON"], list[int]()
@@ -86,9 +89,26 @@ def test_damaged_entries_are_misses(count: list[str], tmp_path: Path) -> None:
 
 def test_another_compiler_is_a_miss(count: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
   compile_kernel(sink(14), ARCH)
-  monkeypatch.setitem(compiling._versions, ARCH, "other")
-  compile_kernel(sink(14), ARCH)
-  assert len(count) == 2 and compiler_version(ARCH) == "other"
+  monkeypatch.setitem(version._versions, backend(ARCH).__name__, "other")
+  for _ in range(2): compile_kernel(sink(14), ARCH)
+  assert len(count) == 2
+
+def test_a_compiler_without_a_version_keeps_nothing(count: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+  monkeypatch.setitem(version._versions, backend(ARCH).__name__, "")
+  for _ in range(2): compile_kernel(sink(18), ARCH)
+  assert len(count) == 2 and not entries(tmp_path)
+
+def test_another_kernel_in_an_entry_s_place_is_a_miss(count: list[str], tmp_path: Path) -> None:
+  """It used to be run: wrong numbers in silence."""
+  three = schedule(canonicalize([(Tensor.empty(19, device="PYTHON") * 3).uop])).kernels[0].sink
+  compile_kernel(three, ARCH)
+  (wrong,) = entries(tmp_path)
+  content = wrong.read_bytes()
+  wrong.unlink()
+  right = compile_kernel(sink(19), ARCH)
+  (file,) = entries(tmp_path)
+  file.write_bytes(content)
+  assert compile_kernel(sink(19), ARCH).code == right.code and len(count) == 3
 
 def test_another_machine_is_a_miss(count: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
   opened = Device["PYTHON"]
@@ -116,6 +136,102 @@ def test_units_that_are_less_exact_are_there_where_they_are_allowed() -> None:
     assert found[:len(shapes)] == shapes and set(found) == {*shapes, *usual.matrix} and mode() != before
     assert capabilities_of("sm_80", "") == backend("sm_80").capabilities("sm_80")
 
+# ***** modes *****
+
+@pytest.fixture(scope="module")
+def fresh() -> Iterator[dict[str, list[str]]]:
+  """What is launched in each mode where no cache has anything."""
+  found = {}
+  with Context(CACHE=0):
+    for name, settings in kernel_modes.MODES.items():
+      kernel_modes.open_device()
+      found[name] = kernel_modes.launched(settings)
+  yield found
+  Device.close(kernel_modes.DEVICE)
+
+def wrong_in_this_process(fresh: dict[str, list[str]]) -> list[str]:
+  """The modes in which something else is launched where other modes came before."""
+  kernel_modes.open_device()
+  with Context(CACHE=0):
+    return [name for name in [*fresh, *reversed(fresh)] if kernel_modes.launched(kernel_modes.MODES[name]) != fresh[name]]
+
+def wrong_after_another_process(fresh: dict[str, list[str]], folder: Path, left_out: int | None = None) -> list[str]:
+  """The modes in which something else is launched where another process has filled the cache on disk."""
+  environment = {"CACHEDIR": str(folder), "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT), "CHECK": str(int(CHECK)), "DEV": "PYTHON"}
+  arguments = [] if left_out is None else [str(left_out)]
+  subprocess.run([sys.executable, "-B", kernel_modes.__file__, *arguments], env=environment, timeout=60, check=True)
+  wrong = []
+  for name, settings in kernel_modes.MODES.items():
+    kernel_modes.open_device()
+    if kernel_modes.launched(settings) != fresh[name]: wrong.append(name)
+  return wrong
+
+def test_each_mode_is_seen_in_some_code(fresh: dict[str, list[str]]) -> None:
+  assert len({tuple(found) for found in fresh.values()}) == len(fresh)
+
+def test_a_kernel_in_use_is_that_of_the_mode(fresh: dict[str, list[str]], count: list[str], tmp_path: Path) -> None:
+  assert not wrong_in_this_process(fresh)
+  count.clear()
+  assert not wrong_after_another_process(fresh, tmp_path) and not count
+
+@pytest.mark.parametrize("left_out", range(len(mode())))
+def test_a_mode_that_keys_leave_out_is_noticed(fresh: dict[str, list[str]], count: list[str], tmp_path: Path, left_out: int) -> None:
+  """What the tests of modes are worth: each mode, left out of the keys in memory and on disk, gives wrong kernels in them."""
+  if left_out == CHECKED:
+    with kernel_modes.without(left_out), pytest.raises(AssertionError): check_of_checks(count)
+    return
+  with kernel_modes.without(left_out):
+    assert wrong_in_this_process(fresh)
+    assert wrong_after_another_process(fresh, tmp_path, left_out)
+
+def check_of_checks(count: list[str]) -> None:
+  opened = kernel_modes.open_device()
+  for checked, compiled in ((0, 1), (1, 2), (0, 2), (1, 2)):
+    with Context(CHECK=checked): realize.found_parts(opened.name, [kernel_modes.kernels()[0].sink])
+    assert len(count) == compiled
+  for checked in (0, 1):
+    kernel_modes.open_device()
+    with Context(CHECK=checked): realize.found_parts(opened.name, [kernel_modes.kernels()[0].sink])
+    assert len(count) == 2
+  Device.close(opened.name)
+
+CHECKED = 3     # the place of CHECK among the modes
+
+def test_what_was_not_checked_is_compiled_again_to_check_it(count: list[str]) -> None:
+  """CHECK=1 found kernels of before in the cache, and checked nothing."""
+  with Context(CHECK=0): unchecked = mode()
+  with Context(CHECK=1): assert [k for k, (a, b) in enumerate(zip(unchecked, mode())) if a != b] == [CHECKED]
+  check_of_checks(count)
+
+def test_what_is_to_be_shown_is_compiled_again(count: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+  """DUMP found the kernel in the cache, and showed nothing."""
+  for _ in range(2):
+    with Context(DUMP="linearize"): compile_kernel(sink(20), ARCH)
+    assert capsys.readouterr().out
+  assert len(count) == 2
+
+# Variables that modules which make code read, and why they are in no key: what is shown, or verified, is compiled anew.
+IN_NO_KEY = {"DEBUG", "DUMP", "SPEC", "VIZ", "IGNORE_BEAM_CACHE", "CACHE"}
+MAKES_CODE = ("uop", "codegen", "machine", "isa", "engine/compile.py", "engine/sizes.py", "engine/tune.py")
+
+def test_variables_that_makers_of_code_read_are_modes() -> None:
+  """A new one is in the keys, and shown to be by a mode in kernel_modes, or says here why not."""
+  declared = {key for key, *_ in documentation()}
+  read = set[str]()
+  for place in MAKES_CODE:
+    path = ROOT / "tinyhw" / place
+    for file in [path] if path.suffix else path.rglob("*.py"):
+      tree = ast.parse(file.read_text(encoding="utf-8"))
+      imported = {a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module == "tinyhw.config" for a in n.names}
+      named = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "config"}
+      read |= (imported | named) & declared
+  assert read - IN_NO_KEY == {key for settings in kernel_modes.MODES.values() for key in settings} | {"CHECK"}
+
+def test_code_of_one_architecture_is_not_that_of_another_of_its_backend(count: list[str]) -> None:
+  for _ in range(2):
+    for arch in ("x86_64:avx2", "x86_64:avx512"): assert compile_kernel(sink(22), arch).code.arch == arch
+  assert len(count) == 2
+
 def test_a_folder_that_cannot_be_made_costs_speed_only(count: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
   (tmp_path / "file").write_text("")
   monkeypatch.setattr(CACHEDIR, "value", str(tmp_path / "file"))
@@ -140,6 +256,21 @@ def test_names_and_values() -> None:
   v = UOp.variable("n", 1, 8)
   assert value_of(5, {}) == 5 and value_of(v * 3 + 1, {"n": 4}) == 13
 
+def test_kernels_that_a_device_keeps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+  """A server whose sizes change for ever keeps the last ones; a schedule that is larger than the bound stays whole."""
+  monkeypatch.setattr(compiling, "MOST_KERNELS", 6)
+  device = Device["PYTHON"]
+  monkeypatch.setattr(device, "kernels", {})
+  compiled: list[UOp] = []
+  plain = compiling.compile_kernel
+  monkeypatch.setattr(compiling, "compile_kernel", lambda s, arch, device="": compiled.append(s) or plain(s, arch, device))
+  often, once = sink(3), [sink(n) for n in range(4, 24)]
+  for kernel in once: assert len(compiling.parts("PYTHON", [often, kernel])) == 2
+  assert compiled.count(often) == 4 and len(device.kernels) == 6
+  compiling.parts("PYTHON", once)
+  before = len(compiled)
+  assert len(compiling.parts("PYTHON", once)) == len(once) and len(compiled) == before
+
 @pytest.mark.parametrize("name", ["PYTHON:7", "CPU:7"])
 def test_a_closed_device_keeps_no_kernels(name: str) -> None:
   try: Device[name]
@@ -154,20 +285,6 @@ def test_a_closed_device_keeps_no_kernels(name: str) -> None:
   Device.close(name)
 
 # ***** cost *****
-
-def lines_executed(run: Callable[[], object]) -> int:
-  """How many lines of Python run: a count of work that does not depend on the machine."""
-  count = 0
-
-  def trace(frame: Any, event: str, argument: Any) -> Any:
-    nonlocal count
-    count += event == "line"
-    return trace
-  before = sys.gettrace()
-  sys.settrace(trace)
-  try: run()
-  finally: sys.settrace(before)
-  return count
 
 def constants(n: int) -> Tensor:
   """More constants than there are registers: the instructions are put in order, and values spilled."""

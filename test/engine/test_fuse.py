@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from test.support.lines import lines_executed
 from tinyhw import nn
 from tinyhw.dtype import DType, dtypes
 from tinyhw.engine.fuse import Places, buffers_worth, fused
 from tinyhw.engine.lower import Lowering
-from tinyhw.engine.schedule import canonicalize, schedule, strip
+from tinyhw.engine.schedule import canonicalize, make_schedule, schedule, strip
 from tinyhw.engine.split import split_reductions
 from tinyhw.methods import graph
 from tinyhw.tensor import Tensor
@@ -37,6 +38,7 @@ PROGRAMS: dict[str, tuple[Callable[[], Tensor], int]] = {
   "movement": (lambda: empty(8, 8).pad(((1, 1), (0, 0))).flip(0).shrink(((2, 6), (1, 7))).expand(4, 6).contiguous(), 1),
   "sum": (lambda: (empty(64, 64) * empty(64, 64)).sum(), 1),
   "big sum": (lambda: empty(1024, 1024).sum(), 2),
+  "product of many terms": (lambda: empty(64, 8192) @ empty(8192, 64), 2),
   "mean": (lambda: empty(64, 64).mean(1), 1),
   "operand computed often": (lambda: empty(64, 64).exp() @ empty(64, 64), 2),
   "conv relu": (lambda: empty(2, 4, 16, 16).conv2d(empty(8, 4, 3, 3), empty(8)).relu(), 1),
@@ -49,6 +51,20 @@ PROGRAMS: dict[str, tuple[Callable[[], Tensor], int]] = {
 def test_kernels(name: str) -> None:
   make, count = PROGRAMS[name]
   assert kernels(make()) == count
+
+GATHERED: dict[str, tuple[Callable[[Tensor], Tensor], int]] = {
+  "a convolution": (lambda i: empty(9, 3, 12, 12)[i].pad((1, 1, 1, 1)).conv2d(empty(16, 3, 3, 3)), 2),
+  "a product": (lambda i: empty(64, 32)[i] @ empty(32, 48), 2),
+  "a sum of each row": (lambda i: empty(64, 32)[i].sum(1), 1),
+  "a vector": (lambda i: (empty(64, 32)[i] * empty(32)).sum(1), 1),
+  "windows of a symbolic axis": (lambda i: empty(2, 4, 32)[:, :, :UOp.variable("n", 8, 32).bind(16)].conv2d(empty(16, 4, 3)), 2),
+}
+
+@pytest.mark.parametrize("name", GATHERED)
+def test_what_is_gathered_is_gathered_once(name: str) -> None:
+  """A convolution looked up each pixel of its images anew for each channel and window: two fifths of a ResNet's step."""
+  make, count = GATHERED[name]
+  assert kernels(make(Tensor.empty(8, dtype=dtypes.int32, device="PYTHON"))) == count
 
 def test_outputs_share_what_they_have_in_common() -> None:
   x = empty(64, 64).sum(1)
@@ -164,6 +180,25 @@ def sums_of_a_chain(steps: int) -> list[Tensor]:
 def test_doubling_a_graph_doubles_the_cost(make: Callable[[int], list[Tensor]], steps: int) -> None:
   once, twice = cost(make(steps)), cost(make(2 * steps))
   assert twice <= 2.2 * once, f"{once} nodes became {twice}"
+
+def sum_of_sums(terms: int) -> list[Tensor]:
+  x = empty(4, 8).sum(1)
+  for _ in range(terms): x = x + empty(4, 8).sum(1)
+  return [x]
+
+def gradients_of_layers(layers: int) -> list[Tensor]:
+  x, weights = empty(8), [empty(8) for _ in range(layers)]
+  for w in weights: x = x + (x * w).tanh()
+  return list(x.sum().gradient(*weights))
+
+@pytest.mark.parametrize("make, steps", [(sum_of_sums, 100), (gradients_of_layers, 40)])
+def test_twice_the_graph_is_twice_the_lines(make: Callable[[int], list[Tensor]], steps: int) -> None:
+  """What does not visit nodes or places, too: from a graph to kernels in order, with memory."""
+  costs = []
+  for size in (steps, 2 * steps):
+    roots = list(canonicalize([t.uop for t in make(size)]).roots)
+    costs.append(lines_executed(lambda: make_schedule(roots)))
+  assert costs[1] <= 2.2 * costs[0], f"{costs[0]} lines became {costs[1]}"
 
 def test_deep_graphs_need_no_deep_stack() -> None:
   x = empty(4)

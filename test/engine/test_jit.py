@@ -1,7 +1,9 @@
 """TinyJit: what is replayed computes the same, results keep their values while anyone looks at them, and what cannot be replayed is refused."""
 from __future__ import annotations
+import copy
 import inspect
 import os
+import pickle
 import threading
 import time
 from pathlib import Path
@@ -17,7 +19,7 @@ from tinyhw.engine.jit import TinyJit
 from tinyhw.errors import JitError
 from tinyhw.helpers import GlobalCounters
 from tinyhw.tensor import Tensor
-from tinyhw.uop.ops import UOp
+from tinyhw.uop.ops import UOp, Variable
 
 def tensor(*values: float, **kwargs: Any) -> Tensor: return Tensor([float(v) for v in values], **kwargs).realize()
 
@@ -479,9 +481,65 @@ def test_a_number_that_is_another_one_in_the_second_call_is_refused(source: str,
   with pytest.raises(JitError, match="computes with .* where it computed with .* in the call before, .*pass the number as an argument"):
     step(Tensor([1.0, 2.0]).realize())
 
+def test_so_it_is_where_the_same_expression_had_many_numbers_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Outside of a TinyJit they are arguments of one kernel by then, and the first call had none in its kernel."""
+  for k in range(4): (Tensor([1.0, 2.0]).realize() * (k + 0.3) + 1.9).realize()
+  monkeypatch.setenv("TINYHW_TEST_RATE", "0.7")
+  source = Sources(tmp_path)
+  step = TinyJit(lambda x: (x * source.environment() + 1.9).realize())
+  step(Tensor([1.0, 2.0]).realize())
+  with pytest.raises(JitError, match="computes with 2.7 where it computed with 1.7"): step(Tensor([1.0, 2.0]).realize())
+
 def test_arguments_that_are_numbers_may_differ_before_the_capture() -> None:
   scaled = TinyJit(lambda x, a: (x * a).realize())
   for factor in (2.0, 3.0, 3.0): assert scaled(Tensor([1.0]).realize(), factor).tolist() == [factor]
+
+def test_a_capture_for_each_value_may_begin_with_two_values() -> None:
+  """Its numbers are compared with those of a call that decided the same."""
+  n, x, square = Variable("n", 1, 8), tensor(*range(1, 9)), tensor(*range(64)).reshape(8, 8)
+  functions: dict[str, Any] = {
+    "roll": lambda x, n: x.roll(n, 0), "int": lambda x, n: x * int(n), "eye": lambda x, n: Tensor.eye(n) + 1, "tril": lambda x, n: square.tril(1 - n),
+    "data": lambda x, n: x + Tensor([int(n)]), "qr": lambda x, n: (square[:n, :n] % 7).qr()[1], "unbind": lambda x, n: x + n.unbind()[1],
+    "branch": lambda x, n: x * 3.5 if n > 2 else x * 2.5, "size": lambda x, n: (x[:n] > 2).nonzero(size=3)}
+  for name, function in functions.items():
+    jit: Any = TinyJit(function)
+    for k in (3, 2, 3, 2, 4, 3, 2, 4): assert jit(x, n.bind(k)).tolist() == function(x, n.bind(k)).tolist(), (name, k)
+    assert jit.captured is not None
+
+def test_a_new_value_in_each_call_is_captured_in_the_second() -> None:
+  n, runs = Variable("n", 0, 7), []
+  cache = tensor(*[0] * 8)
+  @TinyJit
+  def step(x: Tensor, n: Any) -> Tensor:
+    runs.append(1)
+    cache[n:n + 1] = x
+    return cache[:n + 1].sum() * 0.5
+  assert [step(tensor(k), n.bind(k)).item() for k in range(6)] == [0, 0.5, 1.5, 3, 5, 7.5] and len(runs) == 2
+
+def test_a_number_that_no_value_decides_is_refused(tmp_path: Path) -> None:
+  """With another value in the second call, too, and in the capture for another value."""
+  n, x, source = Variable("n", 1, 8), tensor(*range(8)), Sources(tmp_path)
+  step: Any = TinyJit(lambda x, n: (x[:n] * source.content()).sum())
+  step(x, n.bind(3))
+  with pytest.raises(JitError, match="computes with .* where it computed with"): step(x, n.bind(2))
+  step = TinyJit(lambda x, n: x * int(n) * source.content())
+  for k in (3, 2): step(x, n.bind(k))
+  for k in (2, 3):
+    with pytest.raises(JitError, match="computes with .* where it computed with"): step(x, n.bind(k))
+  step = TinyJit(lambda x, n: x * source.content() if n > 4 else x[:n] + 3)
+  for k in (5, 3, 3): step(x, n.bind(k))
+  with pytest.raises(JitError, match="computes with .* where it computed with"): step(x, n.bind(6))
+
+def test_another_view_in_the_second_call_is_no_number_that_changes() -> None:
+  step: Any = TinyJit(lambda x: (x * 2).realize())
+  x = tensor(*range(8))
+  assert [step(x[s:s + 2]).tolist() for s in (1, 2, 2)] == [[2, 4], [4, 6], [4, 6]]
+
+def test_decisions_of_a_first_call_inside_are_those_of_the_first_call_around_it() -> None:
+  n, x = Variable("n", 1, 8), tensor(1, 2)
+  inner: Any = TinyJit(lambda x, n: x * int(n))
+  outer: Any = TinyJit(lambda x, n: inner(x, n) + 1)
+  assert [outer(x, n.bind(k)).tolist() for k in (3, 2, 3, 2)] == [[k + 1, 2 * k + 1] for k in (3, 2, 3, 2)]
 
 def test_what_the_first_call_alone_does_is_no_reason_to_refuse() -> None:
   """State that is made at the first call has kernels of its own."""
@@ -492,3 +550,19 @@ def test_what_the_first_call_alone_does_is_no_reason_to_refuse() -> None:
     state["sum"].assign(state["sum"] + x * 0.5)
     return state["sum"].clone().realize()
   assert [step(Tensor([1.0, 2.0]).realize()).tolist() for _ in range(4)][-1] == [2.25, 4.25]
+
+# ***** pickles and copies *****
+
+@TinyJit
+def decorated(x: Tensor) -> Tensor: return (x + 1).realize()
+
+def written(x: Tensor) -> Tensor: return (x + 2).realize()
+
+def test_a_decorated_function_pickles_by_its_name() -> None:
+  assert pickle.loads(pickle.dumps(decorated)) is decorated
+  for jitted, value in ((copy.copy(decorated), 1), (copy.deepcopy(decorated), 1), (pickle.loads(pickle.dumps(TinyJit(written))), 2)):
+    assert jitted is not decorated and [jitted(Tensor([k])).tolist() for k in range(4)] == [[k + value] for k in range(4)]
+
+def test_a_name_that_is_gone_is_refused() -> None:
+  data = pickle.dumps(decorated).replace(b"decorated", b"undecored")
+  with pytest.raises(AttributeError, match="undecored"): pickle.loads(data)

@@ -5,6 +5,7 @@ calls: attributes change, state is written or replaced, values are expressed and
 read again at the end. Where TinyJit refuses a call, the plain program is cut there too, and both are compared.
 """
 from __future__ import annotations
+import pickle
 from collections import Counter
 from typing import Any
 
@@ -168,6 +169,50 @@ def test_programs() -> None:
   """Random programs; most of them run to the end, or nothing would be shown."""
   ended.clear()
   programs()
+  assert ended["done"] * 3 > sum(ended.values()), ended
+
+def outcome(jit: Any, k: int) -> Any:
+  Tensor.manual_seed(k)
+  return values(jit(tensor(k))), Tensor.rand(1).tolist()
+
+BETWEEN = ["express", "assign", "weight", "read", "look", "spoil", "constant", "scale", "level", "realize lazy", "lazy", "replace"]
+
+@settings(max_examples=150)
+@given(statements, st.sampled_from(list(RESULTS)), st.lists(st.tuples(st.sampled_from(BETWEEN[:6] * 4 + BETWEEN), st.integers(0, 2)), max_size=3))
+def pickled_programs(names: list[str], result: str, steps: list[tuple[str, int]]) -> None:
+  """After a capture and some actions, one from a pickle, with storage of its own, gives what the one that it was made of gives, call by call."""
+  Settings.scale = 2.0
+  run = Run(names, result, True)
+  with Tensor.train():
+    try:
+      for action, k in [("call", 0), ("call", 1), ("call", 2), *steps]: run.step(action, k)
+    except TinyError:
+      ended["not captured"] += 1
+      return
+    try: loaded = pickle.loads(pickle.dumps(run.jit))
+    except JitError as error:
+      ended["refused"] += 1
+      assert "before it is pickled" in error.message or refuses(run.jit, tensor(3))
+      return
+    later = pickle.loads(pickle.dumps(loaded))    # of one that has not been called
+    try: want = [outcome(run.jit, k) for k in (5, 3, 4)]
+    except JitError:      # a write that waited was done, as the first call does it, and the next one finds what was computed before it
+      ended["refused later"] += 1
+      return
+    ended["done"] += 1
+    assert [outcome(loaded, k) for k in (5, 3, 4)] == want
+    assert [outcome(later, k) for k in (5, 3, 4)] == want
+    last = pickle.loads(pickle.dumps(loaded))
+    assert outcome(last, 6) == outcome(loaded, 6) == outcome(run.jit, 6)
+
+def refuses(jit: Any, x: Tensor) -> bool:
+  try: jit(x)
+  except JitError: return True
+  return False
+
+def test_programs_from_pickles() -> None:
+  ended.clear()
+  pickled_programs()
   assert ended["done"] * 3 > sum(ended.values()), ended
 
 def test_programs_with_variables() -> None:

@@ -144,3 +144,21 @@ def test_the_storage_of_a_version() -> None:
   buffer: Any = UOp(Ops.BUFFER, F32, (), (("in", 0), "PYTHON", 4))
   once = UOp(Ops.AFTER, F32, (buffer,), 0)
   assert storage_of(buffer) is buffer and storage_of(UOp(Ops.AFTER, F32, (once,), 1)) is buffer
+
+def test_a_chain_of_gathers_costs_no_more_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+  """What an index is made of is put together once, not again for each index that stands above it."""
+  def visited(n: int) -> int:
+    x = Tensor([1.0, 2.0]).realize()
+    for _ in range(n): x = x[Tensor([1, 0])]
+    count = 0
+    plain = UOp.toposort
+    def counted(u: UOp, *args: Any) -> dict[UOp, None]:
+      nonlocal count
+      found = plain(u, *args)
+      count += len(found)
+      return found
+    with monkeypatch.context() as patch:
+      patch.setattr(UOp, "toposort", counted)
+      make_schedule(canonicalize([x.uop]).roots)
+    return count
+  assert visited(40) < 2.5 * visited(20)

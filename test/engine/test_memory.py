@@ -4,9 +4,10 @@ import random
 
 import pytest
 
+from test.support.lines import lines_executed
 from tinyhw.dtype import dtypes
 from tinyhw.engine.lower import Kernel
-from tinyhw.engine.memory import ALIGNMENT, is_temporary, plan_memory, thrifty_order
+from tinyhw.engine.memory import ALIGNMENT, Arena, is_temporary, plan_memory, thrifty_order
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -76,3 +77,32 @@ def test_a_thrifty_order_uses_values_up_first() -> None:
   after = {id(k): {id(kernels[made.index(r)]) for r in k.reads} for k in kernels}
   plain, thrifty = (plan_memory(order, set(results)).arena_bytes["PYTHON"] for order in (kernels, thrifty_order(kernels, after, set(results))))
   assert thrifty * 9 < plain
+
+def forth_and_back(count: int) -> tuple[list[Kernel], list[UOp]]:
+  """Values of layers, of several sizes, all of which are read again in the end, the last one first; and one result for each."""
+  made = [buffer("new", n, 100 * (n % 7 + 1)) for n in range(count)]
+  results = [buffer("new", count + n, 1) for n in range(count)]
+  forth = [Kernel(b, UOp.sink(), [b, *made[n - 1:n]], made[n - 1:n], [b]) for n, b in enumerate(made)]
+  return forth + [Kernel(r, UOp.sink(), [r, b], [b], [r]) for r, b in zip(results[::-1], made[::-1])], results
+
+def test_twice_the_kernels_are_twice_the_work() -> None:
+  def plan(count: int) -> int:
+    kernels, results = forth_and_back(count)
+    return lines_executed(lambda: plan_memory(kernels, set(results)))
+  def order(count: int) -> int:
+    kernels, results = forth_and_back(count)
+    return lines_executed(lambda: thrifty_order(kernels, {id(k): set() for k in kernels}, set(results)))
+  assert plan(1000) <= 2.2 * plan(500) and order(1000) <= 2.2 * order(500)
+
+def test_a_buffer_takes_the_smallest_gap_that_holds_it() -> None:
+  arena = Arena()
+  a, b, c, d, e = (arena.take(size) for size in (256, 64, 128, 64, 64))
+  arena.give_back(a, 256)
+  arena.give_back(c, 128)
+  assert arena.take(128) == c and arena.take(64) == a and arena.most == e + 64
+
+def test_gaps_beside_each_other_are_one() -> None:
+  arena = Arena()
+  a, b, c = (arena.take(64) for _ in range(3))
+  for offset in (a, c, b): arena.give_back(offset, 64)
+  assert arena.gaps == [(192, 0)] and arena.take(256) == 0 and arena.most == 256

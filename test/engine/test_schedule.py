@@ -11,7 +11,6 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine import schedule as scheduling
 from tinyhw.engine.realize import realize
 from tinyhw.engine.schedule import canonicalize, schedule
-from tinyhw.errors import SymbolicError
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -163,10 +162,14 @@ def test_what_has_no_elements_has_no_kernels() -> None:
   y = tensor(1, 2, 3)
   assert y.shrink(((1, 1),)).assign(x.flatten() + 1).realize().tolist() == [] and y.tolist() == [1, 2, 3]
 
-def test_two_values_of_a_variable_are_refused() -> None:
-  v = UOp.variable("n", 1, 8)
+def test_two_values_of_a_variable_are_two_variables() -> None:
+  v, x = UOp.variable("n", 1, 8), empty(8)
+  assert canonicalize(roots(x[:v.bind(3)].sum() + x[:v.bind(5)].sum())).variables == {"n": 3, "n#2": 5}
+
+def test_a_variable_with_other_bounds_has_one_definition() -> None:
   x = empty(8)
-  with pytest.raises(SymbolicError, match="bound to 3 and to 5"): canonicalize(roots(x[:v.bind(3)].sum() + x[:v.bind(5)].sum()))
+  found = canonicalize(roots(x[:UOp.variable("n", 1, 8).bind(3)].sum() + x[:UOp.variable("n", 0, 5).bind(3)].sum()))
+  assert found.variables == {"n": 3} and [v.arg for v in found.roots[0].variables()] == [("n", 1, 5)]
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(scheduling, "CACHE_SIZE", 3)

@@ -86,3 +86,7 @@ def test_what_stays_as_it_is() -> None:
   a, b = Tensor.empty(6, 8, device="PYTHON"), Tensor.rand(6, 8, device="PYTHON", contiguous=False)
   for t in (a + 1, b.sum(0), a.transpose() * b.reshape(8, 6), b.pad((1, 1)).contiguous(), (b * a[:, :1]).contiguous()):
     assert all(any_size(sink) is None for sink in kernels(t))
+
+def test_a_place_beyond_32_bits():
+  n = 2 ** 31 + 9
+  assert Tensor.arange(n, dtype="int64", device="CPU").eq(n - 2).argmax().item() == n - 2

@@ -1,10 +1,12 @@
 """Reductions in two steps: which are split, and that they give the same."""
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
-from tinyhw.engine.split import MANY_TERMS, MAX_ADDENDS, split_reductions
+from tinyhw.engine.split import MANY_TERMS, split_reductions, terms_of
 from tinyhw.methods import graph
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
@@ -37,14 +39,26 @@ def sum_of_products(count: int, rows: int = 64) -> tuple[Tensor, float]:
   expected = sum(g @ w.T for w, g in zip(weights, outer))
   return t.grad, float(np.abs(t.grad.numpy() / expected - 1).max())
 
-@pytest.mark.parametrize("count, rows, sums", [(1, 64, 1), (2, 64, 2), (5, 64, 5), (3, 8, 1), (MAX_ADDENDS + 1, 64, 1)])
+@pytest.mark.parametrize("count, rows, sums", [(1, 64, 1), (2, 64, 2), (5, 64, 5), (3, 8, 1), (16, 64, 16), (17, 64, 17), (40, 64, 40)])
 def test_a_sum_of_large_products_is_as_many_sums(count: int, rows: int, sums: int) -> None:
   gradient, error = sum_of_products(count, rows)
   assert error < 1e-5 and reductions(gradient) == sums
 
-def test_sums_of_a_sum_with_itself() -> None:
-  """A sum with very many addends, of which a few are written down."""
-  x = graph.mul(*[graph.expand(Tensor.empty(*shape, device="PYTHON").uop, (64, 64, 64)) for shape in ((64, 1, 64), (1, 64, 64))])
+def product(rows: int, columns: int, terms: int) -> UOp:
+  """The elements of a product of matrices before they are summed."""
+  factors = [Tensor.empty(*shape, device="PYTHON").uop for shape in ((rows, 1, terms), (1, columns, terms))]
+  return graph.mul(*[graph.expand(x, (rows, columns, terms)) for x in factors])
+
+def test_a_sum_of_products_and_others_is_the_products_and_one_sum() -> None:
+  others = [Tensor.empty(64, 64, 64, device="PYTHON").uop for _ in range(3)]
+  terms = [product(64, 64, 64), others[0], product(64, 64, 64), *others[1:]]
+  summed = functools.reduce(lambda x, y: UOp(Ops.ADD, x.dtype, (x, y)), terms)
+  made, = split_reductions([graph.reduce(summed, Ops.ADD, (2,))])
+  assert sorted(len(terms_of(u.src[0])) for u in made.toposort() if u.op is Ops.REDUCE_AXIS) == [1, 1, 3]
+
+def test_a_sum_with_itself_is_one_term() -> None:
+  """A sum with very many terms, of which a few are written down."""
+  x = product(64, 64, 64)
   for _ in range(64): x = UOp(Ops.ADD, x.dtype, (x, x))
   roots = [graph.reduce(x, Ops.ADD, (2,))]
   assert split_reductions(roots) is roots

@@ -68,6 +68,11 @@ def test_data_of_others_and_circles_are_refused() -> None:
   for data in (bytearray(3), memoryview(b"abc"), array.array("i", [1])):
     assert is_data(data)
     with pytest.raises(JitError, match="cannot tell whether its contents change; pass a Tensor of it"): collect((1, [data]), {})
+  ctypes = pytest.importorskip("ctypes")
+  for data in (ctypes.c_int(3), (ctypes.c_int * 2)()):
+    assert is_data(data)
+    with pytest.raises(JitError, match="cannot tell whether its contents change; pass a Tensor of it"): collect((data,), {})
+  assert not is_data(ctypes.CFUNCTYPE(None)(lambda: None))
   assert not is_data(b"abc") and not is_data("abc") and not is_data(3)
   circle: list[Any] = []
   circle.append(circle)

@@ -2,16 +2,21 @@
 from __future__ import annotations
 import array
 import functools
+import gc
 import operator
+import os
 import sys
 import types
+from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Callable
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tinyhw.engine.surroundings import Watcher, is_followed, names_of
+from tinyhw.engine import surroundings
+from tinyhw.engine.surroundings import Watcher, is_followed
 from tinyhw.errors import JitError
 from tinyhw.tensor import Tensor
 
@@ -32,6 +37,10 @@ def effects(function: Any, *arguments: Any) -> list[str]:
   watcher = Watcher(function)
   with watcher: function(*arguments)
   return [name for name, _, _ in watcher.before.changes()]
+
+class Slotted:
+  __slots__ = ("f",)
+  def __init__(self, f: Any): self.f = f
 
 class Box:
   """Attributes."""
@@ -82,6 +91,37 @@ def test_functions_that_are_called_are_followed() -> None:
   global LEVEL
   LEVEL = 1
   assert "LEVEL was 1" in changed(lambda: level() + 1, deepen)
+
+def test_comprehensions_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Python 3.10 and 3.11 make a function of each, and what it reads is followed with the code around it."""
+  monkeypatch.setattr(surroundings, "gc", types.SimpleNamespace(get_referrers=None))
+  value, items = 1, (1, 2)
+  def change() -> None:
+    nonlocal value
+    value = 2
+  for f in (lambda: [k * value for k in items], lambda: {k * value for k in items}, lambda: {k: value for k in items},
+            lambda: sum(value for _ in items)):
+    value = 1
+    assert changed(f, change).startswith("value was 1")
+
+@pytest.mark.parametrize("put, call, asks", [
+  (lambda f: f, lambda x: x(), False), (lambda f: [f], lambda x: x[0](), False), (lambda f: {"f": f}, lambda x: x["f"](), False),
+  (lambda f: Box(f=f), lambda x: x.f(), False), (lambda f: functools.partial(f), lambda x: x(), False),
+  (lambda f: types.MethodType(lambda self: f(), 0), lambda x: x(), False),
+  (lambda f: Slotted(f), lambda x: x.f(), False), (lambda f: f, lambda x: [x() for _ in (1,)][0], False),
+  (lambda f: Box(f=Box(f=f)), lambda x: x.f.f(), True), (lambda f: [[f]], lambda x: x[0][0](), True)], ids=range(10))
+def test_a_closure_is_found_at_its_caller_or_by_asking_all_objects(put: Any, call: Any, asks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+  """To ask all objects takes 36 ms in a process of four million: it is for those that no variable of the caller leads to."""
+  asked: list[Any] = []
+  monkeypatch.setattr(surroundings, "gc", types.SimpleNamespace(get_referrers=lambda code: asked.append(code) or gc.get_referrers(code)))
+  value = 1
+  def f() -> int: return value
+  def change() -> None:
+    nonlocal value
+    value = 2
+  held = put(f)
+  del f
+  assert "value was 1" in changed(call, change, held) and bool(asked) is asks
 
 def test_attributes_as_python_finds_them() -> None:
   class Base:
@@ -135,6 +175,56 @@ def test_items_of_containers_are_followed() -> None:
   nested = {"layers": [Box(value=1)]}
   assert "nested['layers'][0].value was 1" in changed(lambda: [b.value for b in nested["layers"]], lambda: setattr(nested["layers"][0], "value", 2))
 
+def test_containers_around_others_are_followed() -> None:
+  table = {"k": 1}
+  proxy, chain, own, row, values = types.MappingProxyType(table), ChainMap({}, {"k": 1}), UserDict(k=1), UserList([1]), {"k": 1}
+  view = values.values()
+  for function, change, place in (
+    (lambda: proxy["k"], lambda: table.update(k=2), "proxy['k']"), (lambda: chain["k"], lambda: chain.maps[1].update(k=2), "chain.maps[1]['k']"),
+    (lambda: own["k"], lambda: own.update(k=2), "own.data['k']"), (lambda: row[0], lambda: row.append(3), "row.data"),
+    (lambda: chain["k"], lambda: setattr(chain, "maps", [{"k": 2}]), "chain.maps"), (lambda: [*view], lambda: values.update(k=2), "view[0]")):
+    assert changed(function, change).startswith(f"{place} was ") or changed(function, change).startswith(f"{place} is "), place
+
+def test_numbers_and_structures_of_ctypes_are_compared() -> None:
+  ctypes = pytest.importorskip("ctypes")
+  class Pair(ctypes.Structure):
+    _fields_ = [("a", ctypes.c_int), ("b", ctypes.c_double)]
+  number, row, pair = ctypes.c_double(1), (ctypes.c_int * 2)(1, 2), Pair(1, 2)
+  for function, change in ((lambda: number.value, lambda: setattr(number, "value", 2)), (lambda: row[1], lambda: row.__setitem__(1, 3)),
+                           (lambda: pair.b, lambda: setattr(pair, "b", 3))):
+    assert changed(function, lambda: None) == "" and "have changed since the function was captured" in changed(function, change)
+
+VARIABLE: ContextVar[Any] = ContextVar("VARIABLE", default=1)
+
+def test_context_variables() -> None: copy_context().run(_use_context_variables)
+
+def _use_context_variables() -> None:
+  unset: ContextVar[Any] = ContextVar("unset")
+  def f() -> Any: return VARIABLE.get()
+  assert changed(f, lambda: None) == ""
+  assert changed(f, lambda: VARIABLE.set(2)).startswith("VARIABLE.get() was 1 when the function was captured, and is 2 now")
+  assert changed(f, lambda: VARIABLE.set(1)).startswith("VARIABLE.get() was 2")
+  assert changed(lambda: unset.get(4), lambda: unset.set(2)).startswith("unset.get() was nothing when the function was captured, and is 2 now")
+  assert effects(lambda: VARIABLE.set(VARIABLE.get() + 1)) == ["VARIABLE.get()"]
+
+def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Variables whose names are written out, else all of them."""
+  monkeypatch.setenv("TINYHW_A", "1")
+  key, environment = "TINYHW_A", os.environ
+  def imports() -> Any:
+    from os import environ
+    return environ["TINYHW_A"]
+  for function in (lambda: os.environ["TINYHW_A"], lambda: os.environ.get("TINYHW_A", "3"), lambda: os.getenv("TINYHW_A"), imports,
+                   lambda: os.environ[key], lambda: environment["TINYHW_A"], lambda: os.environ.get("TINYHW_B")):
+    seen = changed(function, lambda: os.environ.update(TINYHW_A=os.environ["TINYHW_A"] + "1", TINYHW_B="1"))
+    assert seen.startswith("os.environ") and "when the function was captured, and is" in seen, function
+    monkeypatch.delenv("TINYHW_B")
+  assert changed(lambda: os.environ["TINYHW_A"], lambda: monkeypatch.setenv("TINYHW_B", "2")) == ""
+  assert changed(lambda: os.path.join("a", "b"), lambda: monkeypatch.setenv("TINYHW_A", "5")) == ""
+
+def test_names_in_the_dict_of_globals(monkeypatch: pytest.MonkeyPatch) -> None:
+  assert changed(lambda: globals()["LEVEL"], lambda: monkeypatch.setitem(globals(), "LEVEL", 5)).startswith("LEVEL was ")
+
 def test_contents_of_arrays_are_compared() -> None:
   data, raw = array.array("f", [1.0, 2.0]), bytearray(4)
   assert "the contents of data have changed" in changed(lambda: data[0], lambda: data.__setitem__(1, 5.0))
@@ -183,6 +273,38 @@ def test_objects_of_the_call_are_nobodys_surroundings() -> None:
     return point
   assert effects(f) == []
 
+def total(items: Any) -> Any: return sum(items)
+def doubled(items: Any) -> Any:
+  for item in items: yield item * 2
+
+@pytest.mark.parametrize("function", [
+  lambda x: sum(r for r in doubled(x)), lambda x: sum([r + 1 for r in doubled(x)]), lambda x: total(r for r in x), lambda x: total(doubled(x)),
+  lambda x: sum(sum(q for q in doubled([r])) for r in doubled(x)), lambda x: total(r for r, _ in zip(doubled(x), x)),
+  lambda x: max(*(r for r in x)), lambda x: read_total(types.SimpleNamespace(items=doubled(x)))])
+def test_iterators_that_the_function_makes_are_nobodys_surroundings(function: Any) -> None:
+  assert effects(function, [1, 2, 3]) == [] and changed(function, lambda: None, [1, 2, 3]) == ""
+
+def read_total(holder: Any) -> Any: return total(holder.items)
+
+@pytest.mark.parametrize(("make", "change"), [
+  (lambda: array.array("d", [1.0]), lambda a: a.append(2.0)), (lambda: {1.0}, lambda a: a.add(2.0)), (lambda: deque([1.0]), lambda a: a.append(2.0))])
+def test_data_that_the_function_makes_and_changes_is_its_own(make: Any, change: Any) -> None:
+  outside = make()
+  def f(inside: bool) -> Any:
+    data = make() if inside else outside
+    before = total(data)
+    change(data)
+    return before + total(data)
+  assert effects(f, True) == [] and effects(f, False) != []
+
+def test_large_data_is_refused_where_it_is_there_after_the_call() -> None:
+  def large() -> Any: return array.array("b", bytes((1 << 20) + 1))
+  assert changed(lambda: len_of(large()), lambda: None) == ""
+  given = large()
+  with pytest.raises(JitError, match="too large"): changed(len_of, lambda: None, given)
+
+def len_of(items: Any) -> int: return len(items)
+
 def test_another_profile_function_is_called_too() -> None:
   seen = []
   def profile(frame: Any, event: str, argument: Any) -> None: seen.append(frame.f_code.co_name)
@@ -195,11 +317,3 @@ def test_which_code_is_followed() -> None:
   from tinyhw.nn import Linear
   assert is_followed(Linear.__call__.__code__.co_filename) and is_followed(__file__)
   assert not is_followed(Tensor.relu.__code__.co_filename) and not is_followed(functools.wraps.__code__.co_filename)
-
-def test_names_in_code() -> None:
-  def f(x: Any) -> Any:
-    global LEVEL
-    LEVEL = x.first.second + len(x)
-    return getattr(x, "third")
-  names = names_of(f.__code__)
-  assert {"LEVEL", "len"} <= names.globals and {"first", "second", "third"} <= names.attributes and "third" in names.asked

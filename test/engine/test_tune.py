@@ -10,6 +10,7 @@ from tinyhw import storage
 from tinyhw.config import CACHEDIR, Context
 from tinyhw.engine import tune
 from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.errors import CompileError
 from tinyhw.tensor import Tensor
 
 def matmul(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -47,5 +48,7 @@ def test_what_does_not_compile_takes_forever(monkeypatch: pytest.MonkeyPatch) ->
   sink = schedule(canonicalize([(Tensor(a) @ Tensor(b)).uop])).kernels[0].sink
   trial = tune.Trial(HOME, sink)
   assert trial.seconds(()) < float("inf")
-  monkeypatch.setattr(tune, "compile_kernel", lambda *_: (_ for _ in ()).throw(ValueError("no")))
+  monkeypatch.setattr(tune, "compile_kernel", lambda *_: (_ for _ in ()).throw(CompileError("no")))
   assert trial.seconds(()) == float("inf")
+  monkeypatch.setattr(tune, "compile_kernel", lambda *_: (_ for _ in ()).throw(KeyError("a fault of tinyhw")))
+  with pytest.raises(KeyError): trial.seconds(())

@@ -196,7 +196,7 @@ def test_plain_kernels_use_scalar_registers(toy: str) -> None:
   assert code.lanes == 1 and "s_mulacc.f32" in names and "v_mulacc.f32" not in names
 
 def test_few_registers_are_enough(toy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-  few = dataclasses.replace(target.TARGET, allocatable={"v": tuple(range(16)), "s": tuple(range(12))}, _registers=None)
+  few = dataclasses.replace(target.TARGET, allocatable={"v": tuple(range(16)), "s": tuple(range(12))})
   monkeypatch.setattr(target, "TARGET", few)
   a, b = (np.arange(16 * 24, dtype=np.float32).reshape(16, 24) % 7 for _ in range(2))
   code, = codes(lambda: np.testing.assert_array_equal((Tensor(a) @ Tensor(b).T * 2).numpy(), a @ b.T * 2))

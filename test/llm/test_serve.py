@@ -6,11 +6,13 @@ import threading
 import time
 from types import SimpleNamespace
 
+from hypothesis import given
+from hypothesis import strategies as st
 import pytest
 from gguf_models import TOKENIZER, Model
 
 from test.helpers import ENGINES, on
-from tinyhw import Tensor, dtypes
+from tinyhw import Tensor, dtypes, http_server
 from tinyhw.errors import ArgumentError, ConfigError
 from tinyhw.llm import serve
 from tinyhw.llm.chat import FallbackTemplate
@@ -216,9 +218,9 @@ def test_wrong_http():
     for method, path, status in (("GET", "/", 404), ("GET", CHAT, 405), ("PUT", CHAT, 405), ("OPTIONS", "/", 405), ("GET", "/v1/models/x", 404)):
       response = running.send(method, path)
       assert (response.status, json.loads(response.read())["error"]["type"]) == (status, "invalid_request_error")
-    for headers, status in (({"Content-Length": str(serve.MOST_BYTES + 1)}, 413), ({"Content-Length": "9" * 5000}, 413),
-      ({"Content-Length": "x"}, 411),
-                            ({"Content-Length": "-1"}, 411), ({"Transfer-Encoding": "chunked"}, 411), ({"Host": "evil.example"}, 403),
+    for headers, status in (({"Content-Length": str(http_server.MOST_BYTES + 1)}, 413), ({"Content-Length": "9" * 5000}, 413),
+                            ({"Content-Length": "x"}, 400), ({"Content-Length": "-1"}, 400), ({}, 411),
+                            ({"Transfer-Encoding": "chunked"}, 411), ({"Host": "evil.example"}, 403),
                             ({"Origin": "https://evil.example"}, 403)):
       connection = running.connect()
       connection.putrequest("POST", CHAT, skip_host="Host" in headers)
@@ -246,8 +248,7 @@ def test_old_clients_and_lines_that_are_too_long():
     head, _, events = raw(running, b"POST /v1/completions HTTP/1.0\r\nHost: localhost:%d\r\nContent-Length: %d\r\n\r\n%s" % (
       running.server.server_port, len(body), body)).partition(b"\r\n\r\n")
     assert b"chunked" not in head and events.startswith(b"data: {") and events.endswith(b"data: [DONE]\n\n")
-    # lines of 65537 bytes, all of which are read: what is left unread would break the connection
-    for request, status in ((b"GET /" + b"a" * 65532, b"414"), (b"GET / HTTP/1.1\r\nX: " + b"a" * 65534, b"431"),
+    for request, status in ((b"GET /" + b"a" * http_server.MOST_LINE, b"414"), (b"GET / HTTP/1.1\r\nX: " + b"a" * http_server.MOST_HEAD, b"431"),
                             (b"BREW / HTTP/1.1\r\n\r\n", b"501"), (b"GET / HTTP/9.9\r\n\r\n", b"505")):
       head, _, found = raw(running, request).partition(b"\r\n\r\n")
       assert head.startswith(b"HTTP/1.1 " + status) and json.loads(found)["error"]["message"]
@@ -265,13 +266,93 @@ def test_errors_of_the_model(capsys):
     assert running.ask(COMPLETIONS, {"prompt": "a"})["choices"][0]["text"] == "ok"
   assert "boom" in capsys.readouterr().err
 
-def test_too_many_connections(monkeypatch):
+def test_too_many_requests_for_the_model(monkeypatch):
+  """What wants no model is answered all the while."""
+  monkeypatch.setattr(serve, "MOST_WAITING", 1)
+  gate = threading.Semaphore(0)
+  model = Scripted(text("ab"), gate)
+  with Running(model) as running:
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(running.ask(COMPLETIONS, {"prompt": "a"})["choices"][0]["text"])) for _ in range(2)]
+    threads[0].start()
+    assert model.started.wait(20)
+    threads[1].start()
+    while running.server._places.acquire(blocking=False):   # until it waits
+      running.server._places.release()
+      time.sleep(0.01)
+    response = running.send("POST", COMPLETIONS, {"prompt": "a"})
+    assert response.status == 503 and response.headers["Retry-After"] == "5"
+    assert "wait for the model" in json.loads(response.read())["error"]["message"]
+    assert json.loads(running.send("GET", "/health").read()) == {"status": "ok"}
+    for _ in range(4): gate.release()
+    for thread in threads: thread.join(20)
+    assert found == ["ab"] * 2
+
+def test_a_slow_client_of_a_stream_delays_nobody(monkeypatch):
+  """It takes nothing of an answer that is more than the system keeps for it; the next one has its turn as soon as the model is done."""
+  def events(): return b"".join(raw_events)
+  raw_events = []
+  monkeypatch.setattr(serve, "_event", lambda value, plain=serve._event: plain(value) + b":" + b"x" * (1 << 16) + b"\n\n")
+  with Running(Scripted(text("abc") * 40)) as running:
+    slow = socket.socket()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.connect(("127.0.0.1", running.server.server_port))
+    body = b'{"prompt": "a", "stream": true}'
+    slow.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: %d\r\n\r\n%s" % (running.server.server_port,
+      len(body), body))
+    assert running.server.model.ended.wait(20)
+    assert running.ask(COMPLETIONS, {"prompt": "a", "max_tokens": 3})["choices"][0]["text"] == "abc"
+    while part := slow.recv(1 << 20):   # all of it is there for it, nevertheless
+      raw_events.append(part)
+      if part.endswith(b"0\r\n\r\n"): break
+    assert events().count(b'"text": "') == 121 and b"[DONE]" in events()
+    slow.close()
+
+def test_stops_that_are_long_cost_no_more_than_their_characters(monkeypatch):
+  """400,000 characters of them took minutes, in the model's turn. What is looked at is counted: each character of the text once or twice a stop."""
+  looked = 0
+  class Counted(str):
+    def __getitem__(self, i):
+      nonlocal looked
+      looked += 1
+      return super().__getitem__(i)
+  n = 1 << 14
+  stops = Stops(["a" * n + "b"])
+  stops.stops = [Counted(stops.stops[0])]
+  for _ in range(n): assert stops.feed("a") == ""
+  assert stops.feed("a" * n) == "a" * n and looked < 8 * n and stops.feed("b") == "" and stops.found
   with Running(Scripted(text("ok"))) as running:
-    monkeypatch.setattr(running.server, "_places", threading.BoundedSemaphore(1))
-    first = socket.create_connection(("127.0.0.1", running.server.server_port))
-    time.sleep(0.2)
-    assert running.send("GET", "/health").status == 503
-    first.close()
+    for stop in ("a" * 400_000, ["a" * 100_000] * 4):
+      assert f"stop has more than {serve.MOST_STOP_CHARACTERS} characters" in running.ask(CHAT, {**HELLO, "stop": stop}, 400)["error"]["message"]
+
+@given(st.lists(st.text("ab", min_size=1, max_size=5), max_size=4), st.lists(st.text("abc", max_size=4)))
+def test_stops_as_they_are_found_one_after_the_other(stops, parts):
+  """The plain way: character by character, the longest stop that ends there."""
+  whole, found, want = "", False, None
+  for c in "".join(parts):
+    whole += c
+    ends = [len(stop) for stop in stops if whole.endswith(stop)]
+    if ends:
+      found, whole = True, whole[:len(whole) - max(ends)]
+      break
+  told = Stops(stops)
+  want = ""
+  for part in parts:
+    if told.found: break
+    want += told.feed(part)
+  if not told.found: want += told.feed("", last=True)
+  assert (want, told.found) == (whole, found)
+
+def test_prompts_that_cannot_fit_are_not_encoded(monkeypatch):
+  monkeypatch.setattr(SimpleTokenizer, "encode", lambda *_, **__: pytest.fail("time was spent on it"))
+  with Running(Scripted([])) as running:
+    for path, body in ((COMPLETIONS, {"prompt": "a" * 5_000_000}), (CHAT, {"messages": [{"role": "user", "content": "a" * 100_000}] * 50})):
+      assert "tokens, and the context 40" in running.ask(path, body, 400)["error"]["message"]
+
+def test_json_that_grows():
+  with Running(Scripted(text("ok"))) as running:
+    assert "too many parts" in running.ask(CHAT, b"[" + b"[]," * 2_000_000 + b"0]", 400)["error"]["message"]
+    assert "too many parts" in running.ask(CHAT, b"[" + b'{"":{}},' * 800_000 + b"0]", 400)["error"]["message"]
 
 def test_templates():
   class Rendering:

@@ -1,4 +1,4 @@
-"""Handles: what counts as storage or as a constant, which tensors are leaves, operands of an operation, and the graph that assign makes."""
+"""Handles: which tensors are leaves, operands of an operation, and the graph that assign makes."""
 from __future__ import annotations
 import gc
 from collections.abc import Callable
@@ -16,26 +16,6 @@ from tinyhw.uop.ops import UOp
 pytestmark = pytest.mark.usefixtures("engine")
 
 def data(*shape: int) -> Tensor: return Tensor(np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)).realize()
-
-def test_storage_is_memory_whose_elements_stay_apart() -> None:
-  x = data(4, 6)
-  for view in (x, x.reshape(24), x.permute(1, 0), x[1:3], x.flip(0), x.permute(1, 0).reshape(3, 8)[1:]): assert base.is_storage(view.uop)
-  for value in (x + 1, x.expand(4, 6) * 1.5, x.reshape(1, 4, 6).expand(2, 4, 6), x.pad(((1, 0), (0, 0)))): assert not base.is_storage(value.uop)
-  assert base.storage_view((x + 1).uop) is None and base.storage_view(x.permute(1, 0).uop) is x.permute(1, 0).uop
-
-def test_the_view_behind_assignments() -> None:
-  x = data(6)
-  plain = x.uop
-  x.assign(x + 1)
-  assert x.uop.op is Ops.ASSIGN and base.is_storage(x.uop) and base.storage_view(x.uop) is plain
-  part = x[2:4]
-  found = base.storage_view(part.uop)
-  assert found is not None and found.shape == (2,) and not any(u.op is Ops.ASSIGN for u in found.toposort())
-
-def test_constants() -> None:
-  for t, value in ((Tensor.full((3, 4), 2.5), 2.5), (Tensor.zeros(5).reshape(1, 5).expand(3, 5), 0.0), (Tensor.ones(2, 2).permute(1, 0), 1.0)):
-    assert base.constant_value(t.uop) == value
-  assert base.constant_value(Tensor.ones(3).pad(((1, 1),)).uop) is None and base.constant_value(data(3).uop) is None
 
 def test_leaves_are_what_somebody_made_and_are_forgotten() -> None:
   before = len(base.leaves())
@@ -84,11 +64,6 @@ def test_a_value_without_storage_takes_anothers_value_and_not_its_storage(value:
   z = (x * 3).assign(value(x))
   x[0] = 7.0
   assert z.tolist() == expected
-
-def test_two_assigns_are_two_nodes() -> None:
-  x = data(2)
-  first = base.assigned(x.uop, (x + 1).uop)
-  assert base.assigned(x.uop, (x + 1).uop) is not first and first.shape == (2,)
 
 def test_equal_values_get_storage_of_their_own() -> None:
   source = data(3)

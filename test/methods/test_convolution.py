@@ -12,6 +12,7 @@ from tinyhw.gradient import gradients
 from tinyhw.methods import graph
 from tinyhw.methods.views import unwindow, windows
 from tinyhw.tensor import Tensor
+from tinyhw.uop.ops import UOp
 
 def spread(x, n): return (x,) * n if isinstance(x, int) else tuple(x)
 
@@ -59,6 +60,40 @@ def test_conv2d(x, w, options):
   ((1, 1, 5), (1, 1, 2), {"stride": 3}),
   ((1, 1, 3, 3), (1, 1, 3, 3), {"padding": (2, 0, 1, 1)})])
 def test_conv2d_gradients(x, w, options): check_gradient(lambda a, b: a.conv2d(b, **options), x, w)
+
+def dilated(y, strides):
+  """stride - 1 zeros between the elements of the last axes."""
+  out = np.zeros((*y.shape[:2], *[(n - 1) * s + 1 for n, s in zip(y.shape[2:], strides)]), y.dtype)
+  out[(..., *[slice(None, None, s) for s in strides])] = y
+  return out
+
+@pytest.mark.parametrize("size, kernel, stride, dilation, padding", [
+  (9, 3, 2, 1, 1), (10, 4, 2, 1, 1), (11, 7, 2, 1, 3), (8, 1, 2, 1, 0), (10, 2, 3, 1, 1), (13, 5, 3, 1, 4), (12, 3, 4, 2, 1), (11, 3, 2, 2, 2),
+  (13, 3, 2, 4, 3), (15, 4, 2, 3, 2), (16, 3, 6, 4, 0), (9, 5, 4, 2, 3), (7, 2, 5, 1, 0), (9, 3, 2, 1, 4)])
+@pytest.mark.parametrize("groups", (1, 2))
+def test_the_gradient_of_strided_windows_is_a_convolution_with_zeros_between_them(size, kernel, stride, dilation, padding, groups):
+  """By phases, as the same without: the gradient spread by the stride, convolved with the reversed weight. One axis of stride 1 comes along."""
+  x, w = arrays((2, 2 * groups, size, 5), (3 * groups, 2, kernel, 2))
+  strides, dilations = (stride, 1), (dilation, 1)
+  a = Tensor(x, requires_grad=True)
+  y = a.conv2d(Tensor(w), groups=groups, stride=strides, dilation=dilations, padding=(padding, 0))
+  (g,) = arrays(y.shape)
+  reverse = w.reshape(groups, 3, 2, kernel, 2)[..., ::-1, ::-1].swapaxes(1, 2).reshape(2 * groups, 3, kernel, 2)
+  whole = np.zeros((2, 3 * groups, size + 2 * padding + dilation * (kernel - 1), 6), np.float32)
+  spread_out = dilated(g, strides)
+  whole[:, :, dilation * (kernel - 1):dilation * (kernel - 1) + spread_out.shape[2], 1:1 + spread_out.shape[3]] = spread_out
+  wanted = conv(whole, reverse, groups=groups, dilation=dilations)[:, :, padding:padding + size]
+  wanted = np.pad(wanted, [(0, 0), (0, 0), (0, size - wanted.shape[2]), (0, 5 - wanted.shape[3])])
+  got = (y * Tensor(g)).sum().gradient(a)[0]
+  np.testing.assert_allclose(np.array(got.tolist()), wanted, atol=2e-5)
+
+def test_an_infinite_gradient_reaches_its_own_window_only():
+  """Phases with an element of the kernel less than others multiply nothing in its place."""
+  a = Tensor.ones(1, 1, 9, requires_grad=True)
+  g = Tensor([1.0, math.inf, 1.0, 1.0])
+  got = (a.conv2d(Tensor.ones(1, 1, 3), stride=2) * g).sum().gradient(a)[0]
+  assert got.tolist() == [[[1.0, 1.0, math.inf, math.inf, math.inf, 1.0, 2.0, 1.0, 1.0]]]
+  assert Tensor([[[1.0, math.inf]]]).conv_transpose2d(Tensor.ones(1, 1, 3), stride=2).tolist() == [[[1.0, 1.0, math.inf, math.inf, math.inf]]]
 
 def test_second_derivative_of_a_convolution():
   x, w = arrays((1, 1, 4, 4), (1, 1, 3, 3), dtype=np.float64)
@@ -174,3 +209,21 @@ def test_half_precision_accumulates_in_float32():
   (lambda: Tensor.ones(2, 2).interpolate((2,), mode="cubic"), ArgumentError, "mode")])
 def test_refusals(f, error, text):
   with pytest.raises(error, match=text): f()
+
+@pytest.mark.parametrize("f", [
+  lambda x, w: x.conv2d(w), lambda x, w: x.conv2d(w, padding=1, stride=2), lambda x, w: x.conv2d(w, dilation=2, padding=(1, 2)),
+  lambda x, w: x.max_pool2d(2), lambda x, w: x.avg_pool2d(2, stride=1, padding=1), lambda x, w: x.conv_transpose2d(w, stride=2),
+  lambda x, w: x.max_pool2d(2, ceil_mode=True),
+  lambda x, w: x.interpolate((3, 4))])
+def test_symbolic_sizes_give_what_numbers_give(f):
+  a, v, n = Tensor.arange(72).reshape(2, 1, 6, 6).float().realize(), UOp.variable("v", 1, 6).bind(5), UOp.variable("n", 1, 2).bind(2)
+  def run(x):
+    w = Tensor([[[[1.0, 2.0], [-1.0, 0.5]]]]).requires_grad_()
+    y = f(x, w)
+    return [y, *y.square().sum().gradient(x, w)] if "conv" in str(f.__code__.co_names) else [y]
+  for got, want in zip(run(a[:n, :, :v, 1:v]), run(a[:, :, :5, 1:5])): same(got, want.numpy(), rtol=1e-5)
+
+def test_a_window_has_an_axis():
+  x = Tensor.ones(1, 1, 4, 4)
+  for pool in (x.avg_pool2d, x.max_pool2d, lambda kernel: x.avg_pool2d(kernel, count_include_pad=False), lambda kernel: x.max_unpool2d(x, kernel)):
+    with pytest.raises(ArgumentError, match="kernel_size is empty; give the size"): pool(())

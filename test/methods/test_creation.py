@@ -6,6 +6,7 @@ from test.helpers import same
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.tensor import Tensor
+from tinyhw.uop.ops import UOp
 
 def test_filled():
   same(Tensor.zeros(2, 3), np.zeros((2, 3), np.float32))
@@ -49,3 +50,10 @@ def test_refusals():
   with pytest.raises(DTypeError, match="not bools"): Tensor.arange(2, dtype="bool")
   with pytest.raises(ShapeError, match="two axes"): Tensor.ones(2).tril()
   with pytest.raises(ArgumentError, match="at least 0"): Tensor.linspace(0, 1, -1)
+
+def test_counting_with_variables():
+  v, w = UOp.variable("v", 1, 9).bind(3), UOp.variable("w", 1, 9).bind(2)
+  for f in (lambda v, w: (0, v, w), lambda v, w: (v, 20, w), lambda v, w: (20, v, -w), lambda v, w: (w, v * 3, 3), lambda v, w: (v, w),
+            lambda v, w: (0.5, v), lambda v, w: (0, v, 0.25)):
+    assert Tensor.arange(*f(v, w)).tolist() == Tensor.arange(*f(3, 2)).tolist()
+  assert Tensor.eye(v).tolist() == Tensor.eye(3).tolist()

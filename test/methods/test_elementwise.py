@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from test.helpers import arrays, check_gradient, compare, same
+from tinyhw import TinyJit, Variable
 from tinyhw.dtype import dtypes
-from tinyhw.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from tinyhw.errors import ArgumentError, DeviceError, DTypeError, IndexingError, ShapeError, UnknownValueError
 from tinyhw.tensor import Tensor
 
 INTS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
@@ -125,3 +126,70 @@ def test_equal_operands_of_maximum_share_the_gradient():
   a, b = Tensor([1.0, 2.0]), Tensor([1.0, 1.0])
   ga, gb = a.maximum(b).sum().gradient(a, b)
   assert ga.tolist() == [0.5, 1.0] and gb.tolist() == [0.5, 0.0]
+
+# ***** numbers made of Variables *****
+
+OF_VARIABLES = [
+  lambda x, n: x * (1 / n), lambda x, n: x * (n / 2), lambda x, n: x * ((n - 1) / n), lambda x, n: Tensor.full((2,), 1 / n), lambda x, n: x / n,
+  lambda x, n: Tensor.full((2,), n > 2), lambda x, n: x.clamp(0, n / 2), lambda x, n: (-x).leaky_relu(1 / n), lambda x, n: x + n / 2.0,
+  lambda x, n: x * (n * 0.5), lambda x, n: x.half() * (n / 3), lambda x, n: x.cast("int32") * (n / 2), lambda x, n: x.double() / 3 * (1 / n),
+  lambda x, n: x ** (1 / n), lambda x, n: (n / 3) ** x, lambda x, n: x * (n ** 2), lambda x, n: x * 2 ** n, lambda x, n: x * n ** 0.5,
+  lambda x, n: x * n ** -1, lambda x, n: x * n ** 20, lambda x, n: x * n ** n, lambda x, n: x * abs(2 - n), lambda x, n: x * abs(0.5 - n / 7),
+  lambda x, n: x * divmod(n, 2)[0] + divmod(n, 2)[1] + divmod(17, n)[1], lambda x, n: x * round(n) + round(n / 3) + round(n / 7, 1),
+  lambda x, n: x * (n // 0.75) + n % 0.75 + 7.5 // n, lambda x, n: x * (n / 3 + n / 7 - 1 / n), lambda x, n: x * -(n / 3), lambda x, n: x - +n,
+  lambda x, n: (x > 1).where(n / 4, 2), lambda x, n: (x > 1).where(n, 2), lambda x, n: x.masked_fill(x > 1, n / 4), lambda x, n: Tensor(n / 3),
+  lambda x, n: x + Tensor([n, 1]), lambda x, n: x + Tensor([[1 / n], [2]]), lambda x, n: Tensor.linspace(0, n, 5),
+  lambda x, n: Tensor.arange(0, 2, n / 4), lambda x, n: x.lerp(x * 2, 1 / n), lambda x, n: x.half().lerp(x.half() * 2, 1 / n),
+  lambda x, n: x.elu(n / 2) + (1 if n / 2 > 1.2 else 0), lambda x, n: x + float(n / 7) + int(n / 2) + math.floor(n / 2),
+  lambda x, n: x.layernorm(eps=1 / n), lambda x, n: x * (n > n / 2),
+  lambda x, n: (x.dropout(1 / n) > 0).cast("int32") * 0,
+]
+
+@pytest.mark.parametrize("f", OF_VARIABLES)
+def test_numbers_made_of_variables_are_weak_as_pythons_own(f):
+  """Eager and captured: the values and the types that plain numbers give."""
+  data = np.array([1.25, 2.5], np.float32)
+  jitted = TinyJit(lambda x, n: f(x, n).realize())
+  for k in (3, 3, 4, 7, 1, 3):
+    want, n = f(Tensor(data), k), Variable("n", 1, 8).bind(k)
+    for got in (f(Tensor(data), n), jitted(Tensor(data), n)):
+      assert got.dtype is want.dtype and got.shape == want.shape
+      np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=2e-7)
+
+def test_gradients_by_numbers_made_of_variables():
+  for f in (lambda x, n: x * (n / 3), lambda x, n: (x ** (1 / n)).clamp(0, n / 2), lambda x, n: n / x, lambda x, n: (n / 2) ** x):
+    grads = [f(x := Tensor([1.25, 2.5]), n).sum().gradient(x)[0].tolist() for n in (3, Variable("n", 1, 8).bind(3))]
+    assert grads[0] == pytest.approx(grads[1], rel=1e-6)
+
+@pytest.mark.parametrize("make", [lambda n: Tensor(1 / n), lambda n: Tensor(n), lambda n: Tensor.full((), n / 2)])
+def test_a_value_of_variables_alone_is_computed_on_each_device(make):
+  """Its node names no device, and may live on: what one device computed of it is no other's."""
+  n = Variable("n", 1, 8).bind(3)
+  value = make(n)
+  node = value.uop
+  found = value.realize().item()
+  other = make(n)
+  assert other.uop is node and (Tensor([1.0, 2.0], device="PYTHON:1") * other).tolist() == [found, 2 * found]
+
+def test_floats_made_of_variables_are_one_capture():
+  calls = []
+  @TinyJit
+  def f(x, n):
+    calls.append(int(n.src[1].arg))
+    return (x * (1 / n) + n ** 2 + abs(n - 3) + (n / 2) ** 0.5).realize()
+  for k in (3, 4, 5, 8, 1): assert f(Tensor([1.0]), Variable("n", 1, 8).bind(k)).item() == pytest.approx(1 / k + k ** 2 + abs(k - 3) + (k / 2) ** 0.5)
+  assert calls == [3, 4]
+
+def test_floats_made_of_variables_are_no_places_and_no_sizes():
+  x, n = Tensor([1.0, 2.0]), Variable("n", 1, 8).bind(3)
+  for f in (lambda: x[:n / 2], lambda: x[n / 2], lambda: x[::n / 2]):
+    with pytest.raises(IndexingError): f()
+  for f in (lambda: x.reshape(n / 3, 2), lambda: Tensor.zeros(n / 2), lambda: x.topk(n / 3), lambda: x.std(correction=n / 3)):
+    with pytest.raises(ArgumentError, match=r"whole number.* not \(n\[=3\]"): f()
+  with pytest.raises(TypeError, match="is a float, not a whole number; use //"): range(n / 2)
+
+def test_numbers_made_of_variables_without_a_value():
+  x, n = Tensor([1.0, 2.0]), Variable("n", 1, 8)
+  for f in (lambda: 2 ** n, lambda: n ** n, lambda: x.dropout(1 / n), lambda: Tensor.linspace(0, n, 5), lambda: Tensor([n, 1]), lambda: float(1 / n),
+            lambda: n // 0.5, lambda: round(n / 2)):
+    with pytest.raises(UnknownValueError, match="n.* has no value yet.*; bind its variables"): f()

@@ -79,7 +79,8 @@ def test_variables():
   cache = Tensor.zeros(4, 2).contiguous().realize()
   cache[n:n + 1] = Tensor([[1.0, 2.0]])
   assert cache.tolist() == [[0, 0], [0, 0], [1, 2], [0, 0]]
-  with pytest.raises(IndexRangeError): x[:, UOp.variable("m", 0, 4).bind(1)]
+  with pytest.raises(IndexRangeError): x[:, UOp.variable("m", 0, 4).bind(4)]
+  same(x[:, UOp.variable("m", 0, 4).bind(1)], X[:, 1])
 
 @pytest.mark.parametrize("f, error, text", [
   (lambda t: t[3], IndexRangeError, "index 3 is outside of axis 0, which has size 3"),
@@ -250,3 +251,53 @@ def test_a_slice_with_a_step_and_its_gradient():
   x = Tensor(X).realize()
   part = x[:, ::3, ::2]
   same((part * part).sum().gradient(x)[0], np.where(np.isin(np.arange(4), [0, 3])[:, None] & np.isin(np.arange(5), [0, 2, 4]), 2 * X, 0))
+
+@pytest.mark.parametrize("kind", ("int8", "uint8", "int32", "uint32", "int64"))
+@pytest.mark.parametrize("apart", (False, True))
+def test_several_index_tensors_one_of_which_is_out_of_range(kind, apart):
+  """Just inside and just outside of each axis, both ends: what is outside reads 0 and writes nothing, whatever the others say."""
+  x = np.arange(1, 25, dtype=np.float32).reshape(3, 2, 4) if apart else np.arange(1, 13, dtype=np.float32).reshape(3, 4)
+  def around(n): return [i for i in (-n - 1, -n, -1, 0, n - 1, n, n + 1) if i >= 0 or not kind.startswith("u")]
+  rows, columns = (np.array(around(n)) for n in (3, 4))
+  inside = ((rows >= -3) & (rows < 3))[:, None] & (columns >= -4) & (columns < 4)
+  i, j = Tensor(rows.astype(kind)).reshape(-1, 1), Tensor(columns.astype(kind))
+  index = (i, slice(None), j) if apart else (i, j)
+  near = np.clip(rows, -3, 2)[:, None], np.clip(columns, -4, 3)
+  clipped = (near[0], slice(None), near[1]) if apart else near
+  want = np.where(inside[..., None] if apart else inside, x[clipped], 0)
+  same(Tensor(x)[index], want)
+  written, expected = Tensor(x).realize(), x.copy()
+  written[index] = -1.0
+  r, c = (np.broadcast_to(a, inside.shape)[inside] for a in (rows[:, None], columns))
+  if apart: expected[r, :, c] = -1
+  else: expected[r, c] = -1
+  same(written, expected)
+
+@pytest.mark.parametrize("f", [
+  lambda x, v: x[:, :v][:, -1:], lambda x, v: x[:, :v][:, :-1], lambda x, v: x[:, -v:], lambda x, v: x[:, :v][:, -7:9],
+  lambda x, v: x[:, :v][:, 3:],
+  lambda x, v: x[..., :v][..., ::2], lambda x, v: x[..., :v + 2][..., ::-2], lambda x, v: x[..., v::-1], lambda x, v: x[..., ::v],
+  lambda x, v: x[:, -v],
+  lambda x, v: x[:, :v][:, -2], lambda x, v: x[:, :v][:, [0, -1]], lambda x, v: x[:, :v][:, Tensor([1, -2])]])
+def test_slices_with_variables_give_what_numbers_give(f):
+  same(f(Tensor(X), UOp.variable("v", 1, 5).bind(2)), f(Tensor(X), 2).numpy())
+
+def test_a_cache_is_written_at_any_place_that_it_has():
+  position = UOp.variable("position", 0, 8)
+  cache = Tensor.zeros(2, 8).contiguous().realize()
+  for k in (0, 7): cache[:, position.bind(k):position.bind(k) + 1] = Tensor([[k + 1.0], [k + 2.0]])
+  assert cache.tolist() == [[1, 0, 0, 0, 0, 0, 0, 8], [2, 0, 0, 0, 0, 0, 0, 9]]
+  n = position.bind(5)
+  with pytest.raises(IndexRangeError, match=r"axis 1, which has size 8: position\[=5\] is 5, \(position\[=5\]\+4\) is 9"):
+    cache[:, n:n + 4] = Tensor.ones(2, 4)
+  rows = Tensor.zeros(8).contiguous().realize()
+  rows[:n][::2] = Tensor([1.0, 2.0, 3.0])
+  rows[:n][1::-1] = Tensor([8.0, 9.0])
+  assert rows.tolist() == [9, 8, 2, 0, 3, 0, 0, 0]
+
+def test_rows_taken_along_a_sum_of_variables():
+  """The ends of loops are written in one way, whatever order the terms of bound Variables have."""
+  x = Tensor(X)
+  for first, second in (("v", "w"), ("w", "v"), ("b", "a")):
+    v, w = UOp.variable(first, 1, 6).bind(2), UOp.variable(second, 1, 16).bind(5)
+    for size in (v + w, w + v): same(x[:, Tensor.arange(size) % 4], X[:, np.arange(7) % 4])

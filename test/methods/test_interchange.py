@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinyhw import Device, Tensor, dtypes, nn
+from tinyhw import Device, Tensor, TinyJit, dtypes, nn
 from tinyhw.errors import ArgumentError, InterchangeError
 from tinyhw.methods import dlpack
 
@@ -95,6 +95,32 @@ def test_numpy_is_shared(kind):
   x.assign(x.bitwise_not() if kind == "bool" else x + x).realize()
   Device[x.device].synchronize()   # what NumPy sees is memory, whoever is still writing
   assert a.tolist() == x.tolist() and a[0, 1] == (0 if kind == "bool" else 2)
+
+def test_what_was_computed_from_shared_memory_is_computed_again_when_asked():
+  a = np.arange(4, dtype=np.float32)
+  for t in (Tensor.from_dlpack(a), Tensor.from_blob(a.ctypes.data, (4,), "float32")):
+    a[:] = 1
+    scale = Tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    total, kept, waiting = (t * scale).sum(), (t + 1).realize(), t.reshape(2, 2).sum(0)
+    copy, far = t.clone(), (t * 2).sum() + 1
+    assert total.item() == 10 and far.item() == 9 and copy.tolist() == [1] * 4
+    a[:] = 3
+    assert t.tolist() == [3] * 4 and total.item() == 10 and (t * scale).sum().item() == 10   # nobody said so
+    assert t[1:].invalidate().tolist() == [3] * 3
+    assert total.item() == 30 and (t * scale).sum().item() == 30 and far.item() == 25 and waiting.tolist() == [6, 6]
+    assert kept.tolist() == [2] * 4 and copy.tolist() == [3] * 4   # storage stays, an expression is computed again
+    total.backward()
+    assert scale.grad.tolist() == [3] * 4
+
+def test_replays_read_shared_memory_in_each_call():
+  a = np.ones(3, dtype=np.float32)
+  t, step = Tensor.from_dlpack(a), TinyJit(lambda x: (x * 2).realize())
+  for k in range(4):
+    a[:] = k
+    assert step(t.invalidate()).tolist() == [2 * k] * 3
+
+def test_only_storage_is_invalidated():
+  with pytest.raises(ArgumentError, match="has no storage that others could have written"): (Tensor([1.0]) + 1).invalidate()
 
 def test_permuted_arrays_are_shared():
   a = np.arange(24.0).reshape(2, 3, 4)
@@ -235,6 +261,48 @@ def test_pickles_of_tensors(kind):
   for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
     y = pickle.loads(pickle.dumps(x, protocol))
     assert y.dtype is x.dtype and y.tolist() == x.tolist() and y.requires_grad is False and y.device == x.device
+
+def test_large_tensors_leave_a_pickle_without_a_copy():
+  x = Tensor.arange(1 << 12).realize()
+  for what in (x, x.uop.base.buffer):
+    outside: list[pickle.PickleBuffer] = []
+    data = pickle.dumps([what, what], 5, buffer_callback=outside.append)
+    assert len(data) < 512 and [b.raw().nbytes for b in outside] == [4 << 12]
+    if Device.DEFAULT in ("CPU", "PYTHON", "CLANG"):   # the host sees their memory
+      assert np.frombuffer(outside[0], "int32").ctypes.data == np.asarray(x).ctypes.data
+    first, second = pickle.loads(data, buffers=outside)
+    assert first is second and bytes(memoryview(first.data() if what is x else first.as_memoryview())) == bytes(x.data())
+    with pytest.raises(pickle.UnpicklingError): pickle.loads(data)
+
+def test_what_left_a_pickle_keeps_the_memory_of_a_tensor_that_is_gone():
+  outside: list[pickle.PickleBuffer] = []
+  data = pickle.dumps(Tensor.arange(1 << 12).realize(), 5, buffer_callback=outside.append)
+  others = [Tensor.full((1 << 12,), k).contiguous().realize() for k in range(8)]
+  assert pickle.loads(data, buffers=outside).tolist() == list(range(1 << 12)) and len(others) == 8
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_tensors_that_share_memory_do_so_after_a_pickle(protocol):
+  """All of it, in other shapes, too. A part, or another order, is a tensor of its own, as in a pickle by itself."""
+  x = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
+  again, flat, row, turned, alone = pickle.loads(pickle.dumps((x, x.reshape(4), x[0], x.T, x.clone()), protocol))
+  assert [t.tolist() for t in (again, flat, row, turned, alone)] == [[[1, 2], [3, 4]], [1, 2, 3, 4], [1, 2], [[1, 3], [2, 4]], [[1, 2], [3, 4]]]
+  before = flat * 10
+  again[0, 0] = 5
+  flat.assign(flat + 1)
+  assert again.tolist() == [[6, 3], [4, 5]] and flat.tolist() == [6, 3, 4, 5] and before.tolist() == [10, 20, 30, 40]
+  assert row.tolist() == [1, 2] and turned.tolist() == [[1, 3], [2, 4]] and alone.tolist() == x.tolist() == [[1, 2], [3, 4]]
+
+def test_values_that_are_equal_are_not_shared_by_a_pickle():
+  x = Tensor([1.0, 2.0])
+  first, second = x + 1, x + 1
+  a, b = pickle.loads(pickle.dumps((first, second)))
+  a.assign(a * 10).realize()
+  assert a.tolist() == [20, 30] and b.tolist() == second.tolist() == [2, 3]
+
+def test_a_write_that_waits_is_in_a_pickle():
+  x = Tensor([1.0, 2.0]).realize()
+  x.assign(x + 1)
+  assert pickle.loads(pickle.dumps(x)).tolist() == [2, 3]
 
 def test_pickles_of_models_and_optimizers():
   class Model:

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from test.helpers import arrays, check_gradient, same
+from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.tensor import Tensor
 
@@ -38,6 +39,11 @@ def test_nll_loss():
   same(Tensor(logs).nll_loss(Tensor(Y)), np.float32(picked.mean()))
   same(Tensor(logs).nll_loss(Tensor(Y), Tensor(w)), np.float32((picked * w[Y]).sum() / w[Y].sum()))
   same(Tensor(logs).nll_loss(Tensor(Y), Tensor(w), reduction="none"), picked * w[Y])
+
+def test_means_of_many_losses_in_half_precision():
+  scores, y = Tensor([[0.0, 9.0]], dtype="float16").expand(8000, 2), Tensor.zeros(8000, dtype="int32")
+  losses = scores.sparse_categorical_crossentropy(y), scores.cross_entropy(y), scores.log_softmax().nll_loss(y)
+  assert [x.dtype for x in losses] == [dtypes.float16] * 3 and [x.item() for x in losses] == [9.0] * 3
 
 def test_binary():
   p, y = arrays((5,), low=0.1, high=0.9)[0], np.array([0, 1, 1, 0, 1], np.float32)

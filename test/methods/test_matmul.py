@@ -17,12 +17,39 @@ def test_matmul(a, b):
   compare(lambda x, y: x @ y, np.matmul, a, b, atol=1e-5)
   if 0 not in a: check_gradient(lambda x, y: x @ y, a, b)
 
+INTEGERS = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+
 def test_types():
   x = arrays((8, 300), low=0.5)[0].astype(np.float16)
   same(Tensor(x) @ Tensor(x.T.copy()), (x.astype(np.float32) @ x.T.astype(np.float32)).astype(np.float16), rtol=1e-3)
-  assert (Tensor([[100]], dtype="int8") @ Tensor([[100]], dtype="int8")).item() == 10000
+  assert (Tensor([[100]], dtype="int8").dot(Tensor([[100]], dtype="int8"), dtype="int32")).item() == 10000
   assert Tensor([[1.0]], dtype="float16").matmul(Tensor([[1.0]], dtype="float16"), dtype="float32").dtype is dtypes.float32
   assert (np.ones((2, 2), np.float32) @ Tensor([1.0, 2.0]).numpy()).tolist() == [3.0, 3.0]
+
+PRODUCTS = {
+  "matmul": (lambda a, b: a.matmul(b), lambda a, b: a @ b), "dot": (lambda a, b: a[0].dot(b), lambda a, b: a[0].dot(b)),
+  "linear": (lambda a, b: a.linear(b), lambda a, b: a @ b),
+  "einsum": (lambda a, b: Tensor.einsum("ij,jk->ki", a, b), lambda a, b: np.einsum("ij,jk->ki", a, b)),
+  "conv2d": (lambda a, b: a.unsqueeze(0).conv2d(b.T.unsqueeze(-1)), lambda a, b: (b.T @ a)[None]),
+}
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_have_the_type_that_their_operands_promote_to(name):
+  """As NumPy's do; sums are formed in 32 bits at least, and wrap to it."""
+  ours, theirs = PRODUCTS[name]
+  rng = np.random.default_rng(4)
+  def numbers(dtype): return rng.integers(0, 2 if dtype == "bool" else 128, (3, 3)).astype(dtype)
+  for left, right in [*((d, d) for d in INTEGERS), ("int8", "uint8"), ("bool", "int16"), ("uint8", "int32")]:
+    a, b = numbers(left), numbers(right)
+    if name == "conv2d": a, b = a[:, :1], b[:, :2]
+    got, want = ours(Tensor(a), Tensor(b)).numpy(), theirs(a, b)
+    assert got.dtype == want.dtype and np.array_equal(got.reshape(want.shape), want), (name, left, right)
+
+def test_products_in_a_type_of_their_own():
+  x = Tensor([[100, 100]], dtype="int8")
+  assert x.dot(x.T, dtype="int32").tolist() == [[20000]] and Tensor.einsum("ij->i", x, dtype="int64").tolist() == [200]
+  assert Tensor.einsum("ij,ij->", x, x, dtype="int16").dtype is dtypes.int16
+  assert (x.unsqueeze(0)).conv2d(Tensor([[[100], [1]]], dtype="int8").transpose(1, 2), dtype="int32").dtype is dtypes.int32
 
 def test_linear_and_sequential():
   compare(lambda x, w, b: x.linear(w, b), lambda x, w, b: x @ w + b, (2, 3), (3, 4), (4,), atol=1e-5)
@@ -95,3 +122,9 @@ def test_refusals():
   with pytest.raises(ArgumentError, match="linear wants a Tensor, not 2"): Tensor.ones(2).linear(2)
   with pytest.raises(ArgumentError, match="attention wants a Tensor"): Tensor.ones(2, 2).scaled_dot_product_attention(1, 2)
   with pytest.raises(ShapeError, match=r"has shape \(2,\)"): Tensor.ones(2, 2).scaled_dot_product_attention(Tensor.ones(2), Tensor.ones(2))
+
+def test_linear_in_a_type_with_a_number_as_bias():
+  x, w = Tensor.ones(2, 3), Tensor.ones(3, 2)
+  for bias in (1, 1.0, [1, 1], Tensor([1.0, 1.0])):
+    assert x.linear(w, bias, dtype="float64").tolist() == x.linear(w, bias).tolist() == [[4, 4], [4, 4]]
+    assert x.linear(w, bias, dtype="float64").dtype is dtypes.float64

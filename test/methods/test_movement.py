@@ -102,4 +102,20 @@ def test_symbolic_sizes():
   x = Tensor(X)[:, :, :n]
   assert x.shape[2] is not None and x.reshape(6, n).shape[0] == 6 and x.permute(2, 0, 1).shape[1:] == (2, 3)
   assert x.reshape(-1, n).shape[0] == 6
-  with pytest.raises(IndexRangeError, match="axis 1"): Tensor(X)[:, :UOp.variable("m", 1, 4).bind(2)]
+  with pytest.raises(IndexRangeError, match="axis 1"): Tensor(X)[:, :UOp.variable("m", 1, 4).bind(4)]
+  assert Tensor(X)[:, :UOp.variable("m", 1, 4).bind(2)].sum().item() == X[:, :2].sum()
+
+V, W = (UOp.variable(name, 1, 8).bind(k) for name, k in (("v", 2), ("w", 3)))
+
+@pytest.mark.parametrize("f", [
+  lambda x, v, w: x[:, :v].cat(x[:, :1], dim=1), lambda x, v, w: x[:, :v].cat(x[:, 1:], x[:, :v], dim=1), lambda x, v, w: x[:, :, :w].cat(x, dim=2),
+  lambda x, v, w: x[:v].stack(x[:v]), lambda x, v, w: x[:, :v].pad(((1, v), None, (0, w)), value=7), lambda x, v, w: x.pad((0, v - w)),
+  lambda x, v, w: x[:, :, :w].roll(1, 2), lambda x, v, w: x[:, :, :w].roll(-v, 2), lambda x, v, w: x[:, :, :w].split(2, 2)[1],
+  lambda x, v, w: x.split(v, 2)[1], lambda x, v, w: x[:, :, :w].split([v, 1], 2)[0], lambda x, v, w: x[:, :, :w].chunk(2, 2)[0],
+  lambda x, v, w: x[:, :, :w].unfold(2, 2, 1), lambda x, v, w: x.unfold(2, v, w), lambda x, v, w: x[:, :v].squeeze(),
+  lambda x, v, w: x[:, :v - 1].squeeze(1),
+  lambda x, v, w: x[:, :, :w].reshape(-1, v), lambda x, v, w: x[:v, :v].diagonal(), lambda x, v, w: x[:, :v] + x[:, :w - 1] + x[:, :2],
+  lambda x, v, w: x[:, :v - 1] + x, lambda x, v, w: x[:, :v].repeat(1, v, 1), lambda x, v, w: x[:, :, :w].pad((1, 2), mode="reflect"),
+  lambda x, v, w: v * x - w])
+def test_symbolic_sizes_give_what_numbers_give(f):
+  same(f(Tensor(X), V, W), f(Tensor(X), 2, 3).numpy())

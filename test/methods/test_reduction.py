@@ -4,10 +4,11 @@ import math
 import numpy as np
 import pytest
 
-from test.helpers import arrays, check_gradient, compare
+from test.helpers import arrays, check_gradient, compare, same
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, IndexRangeError, ShapeError
 from tinyhw.tensor import Tensor
+from tinyhw.uop.ops import UOp
 
 AXES = [None, 0, 1, -1, (0, 2), (1,)]
 
@@ -120,3 +121,13 @@ def test_refusals():
   with pytest.raises(ArgumentError, match="twice"): Tensor.ones(2, 2).sum((0, -2))
   with pytest.raises(ArgumentError, match="positive p, not 0"): Tensor.ones(2, 2).normalize(0)
   with pytest.raises(ArgumentError, match="an axis is a whole number"): Tensor.ones(2, 2).sum(("a",))
+
+@pytest.mark.parametrize("f", [
+  lambda x: x.argmax(1), lambda x: x.argmin(), lambda x: x.cumsum(1), lambda x: x.cumsum(0), lambda x: x.cummax(1)[1], lambda x: x.logcumsumexp(1),
+  lambda x: x.var(1), lambda x: x.mean(), lambda x: x.softmax(1)])
+def test_symbolic_sizes_give_what_numbers_give(f):
+  x = Tensor([[3.0, 1.0, 2.0, 9.0], [1.0, 5.0, 5.0, 9.0], [7.0, 7.0, 7.0, 7.0]])
+  v, w = UOp.variable("v", 1, 4).bind(3), UOp.variable("w", 1, 3).bind(2)
+  same(f(x[:w, :v]), f(x[:2, :3]).numpy())
+  same(f(x[:w, :v].repeat(1, 40)), f(x[:2, :3].repeat(1, 40)).numpy(), rtol=1e-5)   # in blocks
+  with pytest.raises(ShapeError, match="no element"): x[:w, :UOp.variable("z", 0, 2).bind(0)].argmax(1)

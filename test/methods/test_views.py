@@ -14,11 +14,15 @@ def test_new_shapes():
     ((0, -1), "multiple of 0")):
     with pytest.raises(ShapeError, match=text): views.new_shape((2, 6), wanted)
 
-def test_limits_are_those_of_the_variable_not_of_its_value():
-  n = UOp.variable("n", 1, 8).bind(4)
+def test_limits_are_those_of_the_variable_and_checks_those_of_its_value():
+  v = UOp.variable("n", 1, 8)
+  n = v.bind(4)
   assert views.limits(n + 1) == (2, 9) and views.limits(5) == (5, 5)
   views.check_part(0, 9, n, n + 1)
-  with pytest.raises(IndexRangeError, match=r"at most 9\) of axis 2, which has size 8"): views.check_part(2, 8, n, n + 1)
+  views.check_part(0, 8, v, 8)
+  views.check_part(0, 5, n, n + 1)
+  with pytest.raises(IndexRangeError, match=r"axis 2, which has size 4: n\[=4\] is 4, \(n\[=4\]\+1\) is 5"): views.check_part(2, 4, n, n + 1)
+  with pytest.raises(IndexRangeError, match="to n of axis 2, which has size 7"): views.check_part(2, 7, 0, v)   # no value: all must fit
 
 def test_padding():
   assert views.pad_pairs((1, 2, 3), (1, 2)) == [(0, 0), (0, 0), (1, 2)] and views.pad_pairs((1, 2), (1, 2, 3, 4)) == [(3, 4), (1, 2)]

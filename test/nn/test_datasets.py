@@ -92,7 +92,7 @@ def test_offline_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
   (datasets.parse_idx, b"", "is not an idx file of bytes"),
   (datasets.parse_idx, idx((2, 3), b"12345"), r"has 5 bytes for the shape \(2, 3\)"),
   (datasets.parse_idx, idx((2, 3), b"")[:9], "is damaged"),
-  (datasets.parse_cifar, b"no tar" * 200, "is not a tar file"),
+  (datasets.parse_cifar, b"no tar" * 200, "is no whole tar file"),
   (partial(datasets.gunzip, name="x"), gzip.compress(b"text", mtime=0)[:-9], "x is damaged .*; remove it"),
   (partial(datasets._split_cifar, name="x"), b"1" * 3074, "not a multiple of 3073")])
 def test_damaged_files_are_refused(parse: Callable[[bytes], object], data: bytes, message: str) -> None:

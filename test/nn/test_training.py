@@ -33,8 +33,8 @@ def gradients_of(params: list[Any], x: Any, y: Any) -> list[Any]:
   d = 2 * (h @ params[1] + params[2] - y) / y.size
   return [x.T @ (d @ params[1].T * (1 - h * h)), h.T @ d, d.sum(0)]
 
-def trained(make: Callable[[list[Tensor]], Any], jit: bool = False, dtype: Any = np.float64) -> list[Any]:
-  """The parameters after all steps."""
+def trained(make: Callable[[list[Tensor]], Any], jit: bool = False, dtype: Any = np.float64, steps: int = STEPS) -> list[Any]:
+  """The parameters after some steps."""
   params = [Tensor(a.astype(dtype)) for a in START]
   opt = make(params)
   def step(x: Tensor, y: Tensor) -> Tensor:
@@ -42,16 +42,16 @@ def trained(make: Callable[[list[Tensor]], Any], jit: bool = False, dtype: Any =
     loss: Tensor = loss_of(params, x, y).backward()
     return loss.realize(*opt.schedule_step())
   run = TinyJit(step) if jit else step
-  for x, y in zip(INPUTS, TARGETS): run(Tensor(x.astype(dtype)), Tensor(y.astype(dtype)))
+  for x, y in zip(INPUTS[:steps], TARGETS): run(Tensor(x.astype(dtype)), Tensor(y.astype(dtype)))
   return [p.numpy() for p in params]
 
 # ***** formulas *****
 
 Update = Callable[[Any, Any, dict[str, Any], int], Any]   # (parameter, gradient, its state, step from 1 on) -> new parameter
 
-def by_formula(update: Update) -> list[Any]:
+def by_formula(update: Update, steps: int = STEPS) -> list[Any]:
   params, states = [a.copy() for a in START], [{} for _ in START]
-  for t, (x, y) in enumerate(zip(INPUTS, TARGETS), 1):
+  for t, (x, y) in enumerate(zip(INPUTS[:steps], TARGETS), 1):
     params = [update(p, g, s, t) for p, g, s in zip(params, gradients_of(params, x, y), states)]
   return params
 
@@ -72,15 +72,22 @@ def adam(lr: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, decay
   def update(p: Any, g: Any, s: dict[str, Any], t: int) -> Any:
     s["m"], s["v"] = b1 * s.get("m", 0) + (1 - b1) * g, b2 * s.get("v", 0) + (1 - b2) * g * g
     up = s["m"] / (1 - b1 ** t) / (np.sqrt(s["v"] / (1 - b2 ** t)) + eps) + decay * p
-    return p - lr * up * (norm(p) / norm(up) if layers else 1)
+    return p - lr * up * (norm(p) / norm(up) if layers and norm(p) else 1)
   return update
 
-def lars(lr: float, momentum: float, decay: float, trust: float) -> Update:
-  """You et al. 2017, algorithm 1."""
+def lars(lr: float, momentum: float, decay: float, trust: float, nesterov: bool = False, inside: bool = True, decoupled: bool = False) -> Update:
+  """You et al. 2017, algorithm 1. inside: the rate is inside of the momentum, as there, else outside, as Goyal et al. 2017, section 3, have it;
+  decoupled: weights decay by themselves, as Loshchilov and Hutter 2017 have it (SGDW), and the layer's rate still knows of it."""
   def update(p: Any, g: Any, s: dict[str, Any], t: int) -> Any:
-    rate = lr * trust * norm(p) / (norm(g) + decay * norm(p))
-    s["b"] = momentum * s.get("b", 0) + rate * (g + decay * p)
-    return p - s["b"]
+    layer = trust * norm(p) / (norm(g) + decay * norm(p)) if trust and norm(p) and norm(g) else 1.0
+    rate = lr * layer
+    change = g if decoupled else g + decay * p
+    if inside: change = rate * change
+    if momentum:
+      s["b"] = momentum * s.get("b", 0) + change
+      change = change + momentum * s["b"] if nesterov else s["b"]
+    if not inside: change = rate * change
+    return (1 - lr * decay if decoupled else 1) * p - change
   return update
 
 def muon(lr: float, momentum: float, decay: float, nesterov: bool) -> Update:
@@ -109,6 +116,15 @@ OPTIMIZERS: dict[str, tuple[Callable[..., Any], Update]] = {
   "AdamW": (lambda p, **k: optim.AdamW(p, lr=0.01, weight_decay=0.1, **k), adam(0.01, decay=0.1)),
   "LAMB": (lambda p: optim.LAMB(p, lr=0.01, weight_decay=0.1), adam(0.01, eps=1e-6, decay=0.1, layers=True)),
   "LARS": (lambda p: optim.LARS(p, lr=0.1, momentum=0.9, weight_decay=0.01, tcoef=0.1), lars(0.1, 0.9, 0.01, 0.1)),
+  "LARS nesterov": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.01, tcoef=0.1, nesterov=True), lars(0.1, 0.9, 0.01, 0.1, nesterov=True)),
+  "LARS outside": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.01, tcoef=0.1, classic=False), lars(0.1, 0.9, 0.01, 0.1, inside=False)),
+  "LARS outside nesterov": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.01, tcoef=0.05, classic=False, nesterov=True),
+                            lars(0.1, 0.9, 0.01, 0.05, True, inside=False)),
+  "LARS decoupled": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.3, tcoef=0.1, pre_wd=False), lars(0.1, 0.9, 0.3, 0.1, decoupled=True)),
+  "LARS decoupled outside": (lambda p: optim.LARS(p, lr=0.1, momentum=0.8, weight_decay=0.3, tcoef=0.1, pre_wd=False, classic=False),
+                             lars(0.1, 0.8, 0.3, 0.1, inside=False, decoupled=True)),
+  "LARS without trust": (lambda p: optim.LARS(p, lr=0.05, weight_decay=0.1, tcoef=0.0), lars(0.05, 0.9, 0.1, 0.0)),
+  "LARS without momentum": (lambda p: optim.LARS(p, lr=0.1, momentum=0.0, weight_decay=0.2, tcoef=0.1), lars(0.1, 0.0, 0.2, 0.1)),
   "Muon": (lambda p: optim.Muon(p, lr=0.02), muon(0.02, 0.95, 0.1, True)),
   "Muon plain": (lambda p: optim.Muon(p, lr=0.02, nesterov=False, momentum=0.8, weight_decay=0.0), muon(0.02, 0.8, 0.0, False)),
 }
@@ -141,6 +157,75 @@ def test_a_hundred_steps_are_those_of_pytorch(name):
     loss_of(params, torch.tensor(x), torch.tensor(y)).backward()
     opt.step()
   for g, w in zip(by_formula(OPTIMIZERS[name][1]), params): np.testing.assert_allclose(g, w.detach().numpy(), rtol=1e-9, atol=1e-9)
+
+FROM_ZERO = {name: OPTIMIZERS[name] for name in ("SGD decay", "Adam", "Adam options", "AdamW", "LAMB", "LARS", "LARS decoupled outside")}
+
+def updates(make: Callable[[list[Tensor]], Any], steps: list[Any], jit: bool) -> Iterator[Any]:
+  """What each of some steps takes from a parameter that is 0 before it, given the gradients: nothing is lost in adding them."""
+  p = Tensor(np.zeros_like(steps[0]))
+  opt = make([p])
+  def step(g: Tensor) -> Tensor:
+    p.assign(p.zeros_like())
+    p.grad = g + 0
+    return p.clone().realize(*opt.schedule_step())
+  run = TinyJit(step) if jit else step
+  for g in steps:
+    run(Tensor(g))
+    yield p.numpy()
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("name", FROM_ZERO)
+def test_first_steps_are_right_to_the_last_bits(name, jit):
+  """Bias is corrected by 1 - b**t, which cancels: 7e-6 were wrong. The types are those of the parameters, whatever the default is."""
+  make, update = FROM_ZERO[name]
+  for dtype, within in ((np.float32, 4e-7), (np.float64, 1e-14)):
+    gradients = [RNG.standard_normal(20).astype(dtype) for _ in range(6)]
+    state: dict[str, Any] = {}
+    for t, (g, got) in enumerate(zip(gradients, updates(make, gradients, jit)), 1):
+      want = update(np.zeros(20), g.astype(np.float64), state, t)
+      assert got.dtype == dtype
+      # of a sum of gradients of both signs what the sum loses is lost
+      np.testing.assert_allclose(got, want, rtol=within, atol=within * abs(want).max())
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_parameters_of_float64_have_all_their_bits(name):
+  """Where the default type is float32, too: the learning rate, and what corrects bias, used to be float32."""
+  make, update = OPTIMIZERS[name]
+  for got in (trained(make, steps=12), trained(make, jit=True, steps=12)):
+    for g, w in zip(got, by_formula(update, 12)): np.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-13)
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_parameters_of_several_types(fused):
+  """Each is computed in its own type, or in a wider one: fused, those of float64 were computed in that of the first."""
+  start = [RNG.standard_normal(4).astype(np.float32), RNG.standard_normal(3)]
+  params = [Tensor(a) for a in start]
+  opt = optim.AdamW(params, lr=0.1, fused=fused)
+  assert all(x.dtype is dtypes.float64 for x in (opt.lr, opt.b1_t, opt.b2_t))
+  states: list[dict[str, Any]] = [{}, {}]
+  want = [a.astype(np.float64) for a in start]
+  for t in range(1, 6):
+    for p in params: p.grad = Tensor(np.cos(np.arange(p.shape[0]) + t).astype(np.float32)).cast(p.dtype)
+    opt.step()
+    cosines = [np.cos(np.arange(len(a)) + t).astype(np.float32).astype(np.float64) for a in start]
+    want = [adam(0.1, decay=0.01)(a, g, s, t) for a, g, s in zip(want, cosines, states)]
+  assert params[0].dtype is dtypes.float32 and params[1].dtype is dtypes.float64
+  np.testing.assert_allclose(params[0].numpy(), want[0], rtol=1e-6)
+  np.testing.assert_allclose(params[1].numpy(), want[1], rtol=1e-13)
+
+def test_checkpoints_with_powers_of_float32_go_on():
+  """Earlier ones, and those of others, have b1_t and b2_t in float32."""
+  gradients = [RNG.standard_normal(20).astype(np.float32) for _ in range(8)]
+  def step(opt: Any, g: Any) -> None:
+    opt.params[0].grad = Tensor(g)
+    opt.step()
+  whole, first, second = (optim.Adam([Tensor(np.zeros(20, dtype=np.float32))], lr=0.1) for _ in range(3))
+  for g in gradients[:5]: step(first, g)
+  saved = {name: t.float().clone().realize() if name in ("b1_t", "b2_t") else t for name, t in nn.state.get_state_dict(first).items()}
+  nn.state.load_state_dict(second, saved, verbose=False)
+  assert second.b1_t.dtype is dtypes.float64 and second.b2_t.item() == pytest.approx(0.999 ** 5, rel=1e-7)
+  for g in gradients[5:]: step(second, g)
+  for g in gradients: step(whole, g)
+  np.testing.assert_allclose(second.params[0].numpy(), whole.params[0].numpy(), rtol=1e-5, atol=1e-6)
 
 def test_muon_is_that_of_pytorch():
   """Which rounds to bfloat16 while it orthogonalizes, and knows matrices only."""

@@ -6,6 +6,7 @@ import math
 import pickle
 import random
 import threading
+from typing import Any
 
 import pytest
 
@@ -105,7 +106,8 @@ def test_ranges() -> None:
 
 def test_python_numbers_take_the_type_of_the_other() -> None:
   assert (a + 1).dtype is dtypes.weakint and (f + 1).src[1].arg == 1.0 and (f + 1).src[1].dtype is dtypes.float32
-  assert (a * 0.5).dtype is dtypes.default_float and (a * 0.5).src[1].arg == 0.5
+  assert (a * 0.5).dtype is dtypes.weakfloat and (a * 0.5).src[1].arg == 0.5   # as Python's own: the type of the tensor beside it
+  assert (UOp.range(4, 0) * 0.5).dtype is dtypes.default_float and (f * (a * 0.5)).dtype is dtypes.float32
   condition = a < b
   assert condition.where(1, 2).dtype is dtypes.weakint and condition.where(1.5, 2.5).dtype is dtypes.weakfloat
   assert condition.where(f, 0).dtype is dtypes.float32
@@ -185,7 +187,7 @@ def test_metadata_and_storage_of_nodes() -> None:
   with pytest.raises(ArgumentError, match="has other storage"): UOp(Ops.BUFFER, dtypes.int8, (), (("test", 1), "PYTHON", 4), _buffer="other")
 
 def test_shape_helpers() -> None:
-  assert sint_prod([2, 3]) == 6 and sint_prod([2, a, 3]) is a * 2 * 3 and sint_prod([]) == 1
+  assert sint_prod([2, 3]) == 6 and sint_prod([2, a, 3]) is a * 6 and sint_prod([]) == 1
   assert to_index(3) is a.const_like(3) and to_indices((a, 1)) == (a, a.const_like(1))
   assert same_shape((2, a), (2, a)) and not same_shape((2, a), (2, b)) and not same_shape((2,), (2, 3))
 
@@ -201,3 +203,32 @@ def test_key_is_a_digest_of_the_structure() -> None: assert (a + b).key == (a + 
 
 def test_no_other_attribute() -> None:
   with pytest.raises(AttributeError, match="no attribute 'no_such_name'"): _ = ops.no_such_name
+
+# ***** the end of a node while another thread makes an equal one *****
+
+class Ended:
+  """An entry of the cache that is dead, and that nobody has forgotten yet."""
+  def __init__(self, key: tuple[Any, ...]):
+    node = UOp(*key)
+    self.reference = ops._cache[key]
+    self.key = key
+    ops._cache[key] = self.dead = ops._Reference(UOp(Ops.CONST, dtypes.int32, (), 987654321), lambda reference: None)
+    self.dead.key = key
+    self.reference.key = None
+    del node
+    assert self.dead() is None
+
+KEY = (Ops.CONST, dtypes.int32, (), 192837465, None)
+
+def test_a_node_that_another_thread_is_about_to_forget_is_waited_for() -> None:
+  ended = Ended(KEY)
+  threading.Timer(0.05, lambda: ops._forget(ended.dead)).start()
+  u = UOp(*KEY)
+  assert UOp(*KEY) is u and ops._cache[KEY]() is u and ended.dead.key == KEY   # removed, not replaced
+
+def test_a_node_that_this_thread_has_to_forget_later_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(ops, "_LONGEST_END", 0.0)
+  ended = Ended(KEY)
+  u = UOp(*KEY)
+  ops._forget(ended.dead)
+  assert UOp(*KEY) is u and ops._cache[KEY]() is u and ended.dead.key is None

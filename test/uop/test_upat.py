@@ -50,8 +50,10 @@ def test_operators_build_what_uops_build() -> None:
   pairs = [(x - y, a - b), (x // 3, a // 3), (3 // x, 3 // a), (x % y, a % b), (x & y, a & b), (x | y, a | b), (x ^ y, a ^ b), (x << y, a << b),
            (x >> y, a >> b), (x < y, a < b), (x > 3, a > 3), (x >= y, a >= b), (x <= y, a <= b), (x != y, a.ne(b)), (x.eq(y), a.eq(b)), (-x, -a),
            (x.maximum(y), a.maximum(b)), (x.minimum(y), a.minimum(b)), (x + 3, 3 + a), (5 - x, 5 - a), ((x < y).where(x, 3), (a < b).where(a, 3)),
-           (x.cast(dtypes.int32), a.cast(dtypes.int32)), (~x, ~a), (x / y, a / b), (x.recip(), a.recip()), (x.f(Ops.SQRT), a.sqrt())]
+           (x.cast(dtypes.int32), a.cast(dtypes.int32)), (~x, ~a), (x.recip(), a.recip()), (x.f(Ops.SQRT), a.sqrt())]
   for pattern, u in pairs: assert any(found["x"] is a for found in captures(pattern, u)), u
+  dividend = a.cast(dtypes.float32)
+  assert captures(x / y, dividend / b.cast(dtypes.float32))[0]["x"] is dividend
 
 def test_any_named_and_casted() -> None:
   either = UPat.any(UPat.var("x") + 3, UPat.var("x") * 3)

@@ -101,6 +101,7 @@ place = UOp.param(0, f32, 8).index(0)
   (UOp(Ops.BROADCAST, f32.vec(4), (y,)), "BROADCAST: "),
   (UOp(Ops.RESHAPE, f32, (x,)), "not an operation of a kernel"),
   (UOp(Ops.REDUCE, f32, (x, UOp.range(3, 0)), Ops.SUB), "REDUCE: does not fold with"),
+  (UOp(Ops.STAGE, dtypes.weakint, (UOp.const(dtypes.weakint, 1), UOp.range(3, 0)), (0,)), "STAGE: holds dtypes.weakint, which has no size"),
 ])
 def test_nodes_of_kernels(u: UOp, message: str) -> None:
   store = u if u.op is Ops.STORE else UOp(Ops.STORE, dtypes.void, (place, u))

@@ -349,7 +349,8 @@ def test_at_a_terminal_the_page_is_served_until_it_is_interrupted(tmp_path: Path
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without terminals of this kind")
 def test_a_port_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
   said = b"".join(at_a_terminal(PROGRAM, VIZ="99999", CACHEDIR=str(tmp_path)))
-  assert b"tinyhw: VIZ: port 99999 of 127.0.0.1 cannot be opened" in said and b"shows the recording" in said and b"Traceback" not in said
+  assert b"tinyhw: VIZ: 127.0.0.1:99999 cannot be opened: ports go from 0 to 65535; choose another one" in said
+  assert b"shows the recording" in said and b"Traceback" not in said
 
 CASES: dict[str, Callable[[], Tensor]] = {
   "empty": lambda: Tensor.ones(0, 3, device="PYTHON") + 1,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tinyhw import http_server
 from tinyhw.errors import ConfigError
 from tinyhw.viz import server as serving
 from tinyhw.viz.archive import VERSION, Archive, Writer
@@ -27,7 +28,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
   thread = threading.Thread(target=found.serve_forever)
   thread.start()
   yield found
-  found.closed = True
+  found.shutdown()
   thread.join()
   found.close()
 
@@ -40,6 +41,7 @@ def get(server: Server, path: str, **headers: str) -> tuple[int, str, dict[str, 
 def raw(server: Server, data: bytes) -> bytes:
   with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
     connection.sendall(data)
+    connection.shutdown(socket.SHUT_WR)
     received = b""
     while block := connection.recv(65536): received += block
   return received
@@ -71,13 +73,13 @@ def test_other_hosts_are_refused(server: Server, host: str) -> None:
 
 def test_its_own_names_are_taken(server: Server) -> None:
   assert get(server, "/", Host=f"LOCALHOST:{server.port}")[0] == 200
-  assert raw(server, b"GET / HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.0 403"), "a request without a host"
-  assert raw(server, f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nHost: evil\r\n\r\n".encode()).startswith(b"HTTP/1.0 403")
+  assert raw(server, b"GET / HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 403"), "a request without a host"
+  assert raw(server, f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nHost: evil\r\n\r\n".encode()).startswith(b"HTTP/1.1 400")
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE"])
 def test_only_get(server: Server, method: str) -> None:
   answer = raw(server, f"{method} /api/index HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 0\r\n\r\n".encode())
-  assert answer.startswith(b"HTTP/1.0 501") and b"script>" not in answer
+  assert answer.startswith(b"HTTP/1.1 405") and b"script>" not in answer
 
 @pytest.mark.parametrize("data", [b"\r\n", b"<script>alert(1)</script>\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\xff\x00\xfe\r\n\r\n",
                                   b"GET /" + b"a" * 70000])
@@ -87,19 +89,26 @@ def test_malformed_requests_do_no_harm(server: Server, data: bytes) -> None:
   assert get(server, "/api/index")[0] == 200
 
 def test_connections_that_say_nothing_delay_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(serving, "MOST_CONNECTIONS", 8)
+  monkeypatch.setattr(http_server, "MOST_CONNECTIONS", 8)
   idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
   assert [get(server, "/api/index")[0] for _ in range(3)] == [200] * 3
   for connection in idle: connection.close()
   assert get(server, "/api/index")[0] == 200
+
+def test_a_slow_client_holds_the_page_from_nobody(server: Server) -> None:
+  """It says one byte now and then: the page waited for it, and for nobody else."""
+  with socket.create_connection(("127.0.0.1", server.port)) as slow:
+    for byte in b"GET / HTTP/1.1":
+      slow.sendall(bytes((byte,)))
+      assert get(server, "/api/index")[0] == 200
 
 def test_it_listens_on_loopback_only(server: Server) -> None:
   assert server.socket.getsockname()[0] == "127.0.0.1" and server.url == f"http://127.0.0.1:{server.port}/"
 
 def test_a_port_that_is_taken_is_told(server: Server, tmp_path: Path) -> None:
   found = Archive(str(tmp_path / "a.zip"))
-  with pytest.raises(ConfigError, match=f"port {server.port} of 127.0.0.1 cannot be opened.*choose another one"): Server(found, server.port)
-  with pytest.raises(ConfigError, match="port 70000"): Server(found, 70000)
+  with pytest.raises(ConfigError, match=f"127.0.0.1:{server.port} cannot be opened.*choose another one, with VIZ=port"): Server(found, server.port)
+  with pytest.raises(ConfigError, match="127.0.0.1:70000"): Server(found, 70000)
 
 def test_a_damaged_member_is_an_error_of_the_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
   server.archive.names.add("timeline.json")

@@ -1,13 +1,13 @@
 """How a kernel touches memory: for each LOAD and STORE, its element index as a sum of ranges with strides.
 
 What optimisation decides with: an access with stride 1 in a range can be a vector, one with stride 0 is shared by that range's iterations. Also
-here: merging loops that all accesses walk as one.
+here: merging loops that all accesses walk as one, and its inverse, for loops of which an access knows parts.
 """
 from __future__ import annotations
 from dataclasses import dataclass
 
 from tinyhw import trace
-from tinyhw.codegen.affine import linear, number
+from tinyhw.codegen.affine import linear, make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
@@ -84,6 +84,48 @@ def _mergeable(sink: UOp) -> tuple[UOp, UOp] | None:
     size = b.src[0].arg
     if all(a not in opaque and b not in opaque and strides.get(a, 0) == strides.get(b, 0) * size for strides, opaque in found): return a, b
   return None
+
+def split_ranges(sink: UOp, least: int) -> UOp:
+  """A loop whose iteration is divided somewhere becomes two, of which the inner one has as many iterations as the divisor, and at least `least`.
+
+  What reads x[r] and a[r // 1024], as channels of flattened groups, then has a stride in each loop: nothing keeps it from having lanes. Ranges are
+  numbered anew, in the same order.
+  """
+  while True:
+    parts = _divided(sink, least)
+    if not parts: return sink
+    ordered = sorted((u for u in sink.toposort() if u.op is Ops.RANGE), key=lambda r: r.arg)
+    pieces: dict[UOp, tuple[UOp, ...]] = {}
+    for r in ordered:
+      end, first = r.src[0], sum(map(len, pieces.values()))
+      ends = (end,) if r not in parts else (number(end.arg // parts[r]), number(parts[r]))
+      pieces[r] = tuple([UOp(Ops.RANGE, r.dtype, (e,), (first + k, *r.arg[1:])) for k, e in enumerate(ends)])
+    sink = _replaced(sink, pieces)
+
+def _divided(sink: UOp, least: int) -> dict[UOp, int]:
+  """The loops that an index or a condition knows divided by what divides their size, and the smallest such divisor."""
+  found: dict[UOp, int] = {}
+  for u in sink.toposort():
+    if u.op not in (Ops.IDIV, Ops.MOD) or u.dtype is not dtypes.weakint or u.src[0].op is not Ops.RANGE or u.src[1].op is not Ops.CONST: continue
+    r, n = u.src[0], u.src[1].arg
+    if r.src[0].op is not Ops.CONST or not least <= n < r.src[0].arg or r.src[0].arg % n: continue
+    found[r] = min(n, found.get(r, n))
+  return found
+
+def _replaced(sink: UOp, pieces: dict[UOp, tuple[UOp, ...]]) -> UOp:
+  """sink with each range replaced by its pieces, outermost first."""
+  new: dict[UOp, UOp] = {}
+  for r, mine in pieces.items():
+    new[r] = mine[0]
+    for inner in mine[1:]: new[r] = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (new[r], inner.src[0])), inner))
+  for u in sink.toposort():
+    if u in new: continue
+    if u.op in (Ops.STORE, Ops.REDUCE, Ops.STAGE):
+      src = tuple(new[s] for s in values_of(u)) + tuple(p for r in ranges_of(u) for p in pieces[r])
+    else: src = tuple([new[s] for s in u.src])
+    new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg)
+  trace.hand_on(new)
+  return new[sink]
 
 def _data_indices(sink: UOp) -> set[UOp]:
   """Index expressions that are used as data, not only in an address, a gate, or as a loop."""

@@ -11,9 +11,9 @@ import math
 from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.matrix_tile import in_order
-from tinyhw.codegen.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, PAGE_BYTES, tile
-from tinyhw.codegen.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, size_of
-from tinyhw.codegen.workgroup import spread
+from tinyhw.codegen.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, MOST_OVERLAP, PAGE_BYTES, tile
+from tinyhw.codegen.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, size_of, width_along
+from tinyhw.dtype import dtypes
 from tinyhw.machine.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
@@ -21,6 +21,7 @@ from tinyhw.uop.ops import UOp
 
 ACCUMULATORS = 4           # of a row's reduction, so that an addition does not wait for the one before it
 WAYS = 8                   # lines of the first-level cache, of those with addresses a page apart, that stay there, on any processor
+APART_COST = 3.0           # of an element that lies apart from the others of its register, in operations
 MOST_ACROSS = 512          # operations of all copies of a body that reads across lines
 SHORT_BODY = 24            # operations; longer elementwise bodies need no copies to fill the pipes
 
@@ -31,12 +32,14 @@ class Nest(NamedTuple):
   reduces: list[UOp]
   accesses: list[Access]
   operations: int
+  arithmetic: int            # of these, what is computed of data, places that are read from memory included
 
 def nest_of(store: UOp) -> Nest:
   nodes = store.toposort()
   reduces = [u for u in nodes if u.op is Ops.REDUCE]
   found = [access_of(u) for u in nodes if u.op in (Ops.LOAD, Ops.STORE)]
-  return Nest(store, ranges_of(store), reduces, found, sum(u.op in GroupOp.ALU for u in nodes))
+  operations = [u for u in nodes if u.op in GroupOp.ALU]
+  return Nest(store, ranges_of(store), reduces, found, len(operations), sum(u.dtype is not dtypes.weakint for u in operations))
 
 def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
   """Lanes of the widest element that is loaded, computed or stored, so that all vectors have one number of lanes."""
@@ -47,7 +50,9 @@ def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
 def choose(store: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
   """The opts for the loops of one store."""
   nest = nest_of(store)
-  if capabilities.lanes: return grid(nest, spread(nest, capabilities), capabilities)
+  if capabilities.lanes:
+    from tinyhw.codegen.workgroup import spread  # for GPUs; 0.2 ms to load
+    return grid(nest, spread(nest, capabilities), capabilities)
   lanes = lanes_of(nest, capabilities)
   if lanes < 2: return grid(nest, (), capabilities)
   nested = {v for u in nest.reduces for v in u.src[0].toposort() if v.op is Ops.REDUCE}
@@ -66,7 +71,7 @@ def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[Access], lan
   best, most = None, 0
   for r in ranges:
     if size_of(r) < LEAST_LANES: continue
-    if size_of(r) < lanes and any(access.stride(r) not in (0, 1) for access in accesses): continue   # what a part of a register gains, that loses
+    if size_of(r) < lanes and not part_pays(nest, accesses, r, width_along(r, lanes)): continue
     score = sum(lane_score(access, r) for access in accesses) * width_along(r, lanes)
     if best is None or score >= most: best, most = r, score
   if best is None or most <= 0: return ()
@@ -78,9 +83,20 @@ def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[Access], lan
     while copies * nest.operations > MOST_ACROSS: copies //= 2
     return (*opts, Opt(OptOps.UPCAST, across[0].arg[0], copies)) if copies > 1 else tuple(opts)
   copies = 4 if nest.operations <= SHORT_BODY else 1
-  while copies > 1 and size_of(best) < copies * width: copies //= 2
+  while copies > 1 and (size_of(best) < copies * width or overlap(best, copies * width) > MOST_OVERLAP * overlap(best, width)): copies //= 2
   if copies > 1: opts.append(Opt(OptOps.UPCAST, best.arg[0], copies))
   return tuple(opts)
+
+def part_pays(nest: Nest, accesses: list[Access], r: UOp, width: int) -> bool:
+  """Do lanes that fill a part of a register gain more in arithmetic than they lose where elements lie apart? The last of them are done twice."""
+  apart = sum(access.stride(r) not in (0, 1) for access in accesses)
+  work = nest.arithmetic + len(accesses)
+  return not apart or -(-size_of(r) // width) * (work - apart + APART_COST * width * apart) < size_of(r) * work
+
+def overlap(r: UOp, step: int) -> float:
+  """What steps of so many iterations do, the last of which overlaps the one before, over what there is to do."""
+  n = size_of(r)
+  return -(-n // step) * step / n
 
 def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[Access]) -> tuple[UOp, int] | None:
   """Where elements are loaded that lie apart along the lanes: the range along which they are adjacent, and how many are in a line of the cache.
@@ -96,10 +112,6 @@ def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[Access]) ->
 def lines_kept(step: int) -> int:
   """How many lines of the first-level cache stay there, if their addresses are so many bytes apart."""
   return WAYS * min(PAGE_BYTES // math.gcd(step, PAGE_BYTES), PAGE_BYTES // LINE_BYTES)
-
-def width_along(r: UOp, lanes: int) -> int:
-  """Lanes that a range can fill: a short one fills a part of a register."""
-  return min(lanes, 1 << size_of(r).bit_length() - 1)
 
 def lane_score(access: Access, r: UOp) -> int:
   """How welcome lanes along r are to an access: adjacent elements 4 (stores 8), a shared one 1 (stores -8), those apart 0 (stores -4).
@@ -138,7 +150,7 @@ def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
     if copies > 1: opts.append(Opt(OptOps.UPCAST, r.arg[0], copies))
     for other in ranges_of(u):
       more = ACCUMULATORS // copies
-      if other is r or more < 2 or size_of(other) % more: continue
+      if other is r or more < 2 or not size_of(other) or size_of(other) % more: continue
       opts.append(Opt(OptOps.UPCAST, other.arg[0], more))
       copies *= more
   return tuple(opts)

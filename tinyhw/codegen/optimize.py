@@ -1,4 +1,4 @@
-"""Rewrite a kernel for a target: merge loops, choose tiles (heuristic.py), peel what does not divide, apply (tiling.py).
+"""Rewrite a kernel for a target: merge and split loops, choose tiles (heuristic.py), peel what does not divide, apply (tiling.py).
 
 Input and output are kernels (docs/design.md 3.3); only ranges change, so `evaluate` gives the same for both. `NOOPT=1` only makes the grid.
 """
@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tinyhw.codegen.access import merge_ranges
+from tinyhw.codegen.access import merge_ranges, split_ranges
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose
 from tinyhw.codegen.lane_reduction import fold_lanes
-from tinyhw.codegen.matrix import use_matrix
 from tinyhw.codegen.matrix_sides import tile_of
-from tinyhw.codegen.matrix_ranges import one_range_each
-from tinyhw.codegen.tiling import Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
+from tinyhw.codegen.tiling import LEAST_LANES, Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
 from tinyhw.codegen.window import stage_windows
 from tinyhw.config import NOOPT
 from tinyhw.machine.target import Capabilities
@@ -30,9 +28,13 @@ def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
   return with_opts(sink, opts, capabilities.matrix, capabilities.lanes if capabilities.exchanges else 1, capabilities.aligned)
 
 def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
-  """The kernel of whose ranges opts speak: what memory walks as one is one, and a product for the matrix unit has three."""
+  """The kernel of whose ranges opts speak: what memory walks as one is one, what it knows parts of is as many, and a product for the matrix unit has
+  three."""
   sink = merge_ranges(sink)
-  return one_range_each(sink, capabilities) if capabilities.matrix and capabilities.lanes else sink
+  if capabilities.vector_bytes and not capabilities.lanes: sink = merge_ranges(split_ranges(sink, LEAST_LANES))
+  if not capabilities.matrix or not capabilities.lanes: return sink
+  from tinyhw.codegen.matrix_ranges import one_range_each  # for matrix units; with `matrix` 0.3 ms to load
+  return one_range_each(sink, capabilities)
 
 def same_loops(sink: UOp) -> bool:
   """Do all stores of a kernel run over the same ranges?"""
@@ -87,7 +89,9 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
   split, pieces = apply_pieces(peeled, applied + more)
   done = stage_loads(split, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
   tile = tile_of(opts, pieces, aligned)
-  if tile is not None: done = use_matrix(done, tile, matrices)
+  if tile is not None:
+    from tinyhw.codegen.matrix import use_matrix  # for matrix units
+    done = use_matrix(done, tile, matrices)
   done = fold_lanes(done, wave)
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
   return done.replace(arg=KernelInfo(info.name, opts, info.origin))

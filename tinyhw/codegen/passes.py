@@ -12,7 +12,6 @@ from tinyhw import trace
 from tinyhw.codegen.accumulate import accumulate_reductions
 from tinyhw.codegen.decompose import decompose
 from tinyhw.codegen.expand import unroll, vectors_as_copies
-from tinyhw.codegen.fetch import fetch
 from tinyhw.codegen.fragments import widen_fragments
 from tinyhw.codegen.grid import flatten_grid, grid_size
 from tinyhw.codegen.indices import fits, lower_indices
@@ -32,7 +31,6 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.text import show
-from tinyhw.uop.verify import verify
 
 class Pass(NamedTuple):
   """A step of the pipeline: its name in DUMP, what it does, and why it stands where it stands."""
@@ -61,6 +59,7 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   """The Program of an optimised kernel. Raises CompileError for what the target cannot do; `name` is the kernel's."""
   if sink.op is not Ops.SINK: raise CompileError(f"{name}: a kernel is a SINK of stores, not {sink.op.name}")
   if DUMP: check_dump()
+  if SPEC: from tinyhw.uop.verify import verify  # 0.6 ms that nobody else needs
   kernel, recorder = sink, trace.recorder
   for step in PASSES:
     kernel = step.run(kernel, capabilities)
@@ -71,7 +70,9 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
     if recorder is not None: recorder.passed(step.name, kernel, step.because)
   uops, order = linearize(kernel, capabilities.lanes > 0), list(sink.toposort())
   written = frozenset(u.src[0].src[0].arg[0] for u in order if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM)
-  if capabilities.lanes: uops = pipeline(fetch(uops, written, capabilities), written)
+  if capabilities.lanes:
+    from tinyhw.codegen.fetch import fetch  # only GPUs copy while they compute
+    uops = pipeline(fetch(uops, written, capabilities), written)
   local_bytes = sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in uops if u.op is Ops.DEFINE_LOCAL)
   opts = sink.arg.opts if isinstance(sink.arg, KernelInfo) and sink.arg.opts is not None else ()
   uops = arguments(order, uops) + [u for u in uops if u.op not in (Ops.PARAM, Ops.DEFINE_VAR)]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from tinyhw.codegen.access import access_of
 from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.tiling import Opt, OptOps, cuts_of, is_reduce, size_of
-from tinyhw.codegen.window import Window, values_from, window_of
+from tinyhw.codegen.tiling import LEAST_LANES, Opt, OptOps, cuts_of, is_reduce, size_of, width_along
+from tinyhw.codegen.window import Pair, Window, values_from, window_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
@@ -52,7 +52,8 @@ FAR_TOTAL_BYTES = 1 << 15  # if they leave the first-level cache
 COPY_COST = 3.0            # of copying a vector of adjacent elements, in loads; a gate's besides
 SET_CONFLICT = 4.0         # times that copying strided elements takes longer if their addresses differ by multiples of a page
 STORE_LANE_COST = 2.0      # of storing a lane by itself, in loads
-STORE_STREAM_COST = 20.0   # of storing to one more place that is far from the others, in loads: a page of its own
+FOLD_COST = 2.0            # of adding half of a register's lanes to the others, after the loop, in loads
+STORE_STREAM_COST = 20.0   # of storing to one more page, in loads; places that are less than that apart share it
 LINE_BYTES = 64            # a vector that is not aligned to its size meets two lines that often: bytes / LINE_BYTES
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 
@@ -87,6 +88,7 @@ class Operand:
     if not self.free: self.room = min(self.room, MOST_STREAMS)
     self.value = values_from(load, body)[-1]
     self.work = float(sum(is_data(v) for v in self.value.toposort()))     # what is computed of an element alone
+    self.pairs: tuple[Pair, ...] = ()     # of the largest window, whether it fits or not
     self.windows = self._windows(body) if self.slot is not None and not self.gathered else []
     # of each window: bytes, and the loops outside of it
     self.sizes = {w: (w.elements(lanes) * self.itemsize, set(w.value.ranges).difference(w.closed)) for w in self.windows}
@@ -108,6 +110,7 @@ class Operand:
     """Windows that fit into half of local memory, the one that closes fewest loops first."""
     whole = window_of(self.access, body, self.nest.ranges, self.reduce_ranges)
     if whole is None: return []
+    self.pairs = whole.pairs
     cut = [whole.closing(n) for n in range(1, len(whole.pairs) + 1)]
     return [w for w in cut if w.elements(self.lanes) * self.itemsize <= self.capabilities.local_bytes // 2]
 
@@ -177,6 +180,16 @@ class Operand:
       if r in outside: size *= n
     return size
 
+  def distinct(self, window: Window | None, tile: dict[UOp, int]) -> float:
+    """How much of what a tile's copies want of a window is not the same: neighbouring rows of an image share theirs, where the window has no loop for
+    them."""
+    share = 1.0
+    if window is None: return share
+    for p in self.pairs[len(window.pairs):]:
+      n, k = tile.get(p.output, 1), size_of(p.inner)
+      if n > 1: share *= min(1.0, ((n - 1) * p.step + (k - 1) * p.dilation + 1) / (n * k))
+    return share
+
   def cheapest(self, ways: list[Way], tile: dict[UOp, int]) -> tuple[float, Way]:
     """The way that costs a tile least, in loads for an iteration."""
     n = self.copies(tile)
@@ -190,12 +203,12 @@ class Operand:
       elif self.window_bytes(way.window, tile) > self.capabilities.local_bytes // 2: continue
       times = 1 if way.window is not None else n
       for r in way.within: times *= tile.get(r, 1)
-      other = n * way.load + way.fill * times
+      other = n * way.load + way.fill * times * self.distinct(way.window, tile)
       if other < cost: best, cost = way, other
     return cost, best
 
 class Model:
-  """What tiles of one store cost."""
+  """What tiles of one store cost whose vectors have so many lanes."""
   def __init__(self, nest: Nest, reduces: list[UOp], lanes: int, capabilities: Capabilities):
     self.nest, self.lanes, self.capabilities = nest, lanes, capabilities
     self.terms = max(terms_of(u) for u in reduces)
@@ -205,7 +218,10 @@ class Model:
     bodies = {v: u.src[0] for u in self.reduces for v in u.src[0].toposort()}
     self.loads = [Operand(v, body, nest, self.reduce_ranges, lanes, capabilities) for v, body in bodies.items() if v.op is Ops.LOAD]
     self.stores = [a for a in nest.accesses if a.is_store]
-    self.far_apart = {r for a in self.stores for r, c in a.strides.items() if abs(c) * a.node.src[0].dtype.itemsize >= FAR_BYTES}
+    self.pages: dict[UOp, float] = {}     # how much of a page is between stores of neighbouring iterations, which are adjacent in no loop of these
+    for a in self.stores:
+      for r, c in a.strides.items():
+        if abs(c) != 1: self.pages[r] = max(self.pages.get(r, 0.0), min(abs(c) * a.node.src[0].dtype.itemsize / PAGE_BYTES, 1.0))
     alone = {v for o in self.loads for v in o.value.toposort()}
     self.body = max(1, sum(is_data(v) and v not in alone for v in bodies))
 
@@ -225,14 +241,14 @@ class Model:
     issue = sum(operand.cheapest(mine, t.copies)[0] for operand, mine in zip(self.loads, ways))
     if not is_reduce(t.vector) and any(a.stride(t.vector) != 1 for a in self.stores): issue += STORE_LANE_COST * self.lanes * copies / self.terms
     issue += STORE_STREAM_COST * self.streams(t) / self.terms
+    if is_reduce(t.vector): issue += FOLD_COST * accumulators * self.lanes / self.terms * math.log2(self.lanes)
     return (max(issue / 2, arithmetic / 2, latency, (issue + arithmetic) / 4) + HIDDEN * issue + loop) * share
 
-  def streams(self, t: Tile) -> int:
-    """Places far from each other that a tile is stored to, besides the first."""
-    n = self.lanes if t.vector in self.far_apart else 1
-    for r, k in t.copies.items():
-      if r in self.far_apart: n *= k
-    return n - 1
+  def streams(self, t: Tile) -> float:
+    """Pages that a tile is stored to, besides the first."""
+    n = 1.0 + (self.lanes - 1) * self.pages.get(t.vector, 0.0)
+    for r, k in t.copies.items(): n *= 1.0 + (k - 1) * self.pages.get(r, 0.0)
+    return n - 1.0
 
   def short_loop(self, vector: UOp) -> int:
     """The iterations of the innermost loop if they are few, else 0."""
@@ -251,29 +267,36 @@ class Model:
     if not short: return LOOP_COST / 2
     return LOOP_COST / 2 / short if self.unrolls(t, short, accumulators) else LOOP_COST / 2 + EXIT_COST / short
 
-  def best(self) -> Tile | None:
-    """The cheapest tile."""
+  def best(self, axes: list[UOp], limit: float = math.inf) -> tuple[float, Tile] | None:
+    """The cheapest tile with lanes along one of these ranges, and what it costs; None if none costs less than the limit."""
     found: tuple[float, Tile] | None = None
-    for v in self.vector_axes():
+    for v in self.vector_axes(axes):
       ways = [operand.ways(v) for operand in self.loads]
       for t in candidates(self.nest, v, self.lanes, self.capabilities.vector_registers // len(self.reduces)):
-        cost = self.cost(t, ways, math.inf if found is None else found[0])
-        if cost is not None and (found is None or cost < found[0]): found = (cost, t)
-    return found[1] if found is not None else None
+        cost = self.cost(t, ways, limit)
+        if cost is not None and cost < limit: found, limit = (cost, t), cost
+    return found
 
-  def vector_axes(self) -> list[UOp]:
-    """Ranges that lanes may run along: long enough, and adjacent in memory for some access, or such that some operand is shared by all lanes."""
-    long = [r for r in self.nest.ranges + self.reduce_ranges if size_of(r) >= self.lanes]
+  def vector_axes(self, long: list[UOp]) -> list[UOp]:
+    """Those of long enough ranges along which lanes may be: adjacent in memory for some access, or such that some operand is shared by all lanes."""
     adjacent = [r for r in long if any(a.stride(r) == 1 for a in self.stores) or any(o.access.strides.get(r) == 1 for o in self.loads)]
     other = [r for r in self.nest.ranges if r in long and r not in adjacent and sum(r in o.ranges for o in self.loads) < len(self.loads)]
     return adjacent + other[:MOST_OTHER_AXES]
 
 def tile(nest: Nest, reduces: list[UOp], lanes: int, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """The opts of the cheapest tile for the reductions under all loops of a store."""
-  model = Model(nest, reduces, lanes, capabilities)
-  chosen = model.best()
-  if chosen is None: return ()
-  opts = [Opt(OptOps.VECTOR, chosen.vector.arg[0], lanes)]
+  """The opts of the cheapest tile for the reductions under all loops of a store. Lanes along a short range fill a part of a register."""
+  by_width: dict[int, list[UOp]] = {lanes: []}
+  for r in (*nest.ranges, *dict.fromkeys(r for u in reduces for r in ranges_of(u))):
+    if size_of(r) >= min(lanes, LEAST_LANES): by_width.setdefault(width_along(r, lanes), []).append(r)
+  best: tuple[float, Tile] | None = None
+  for width, axes in sorted(by_width.items(), reverse=True):
+    if not axes: continue
+    tried = Model(nest, reduces, width, capabilities)
+    found = tried.best(axes, math.inf if best is None else best[0])
+    if found is not None: best, model = found, tried
+  if best is None: return ()
+  chosen = best[1]
+  opts = [Opt(OptOps.VECTOR, chosen.vector.arg[0], model.lanes)]
   opts += [Opt(OptOps.UPCAST, r.arg[0], n) for r, n in chosen.copies.items() if n > 1]
   opts += unroll_reduction(chosen, model)
   return tuple(opts + stage(model, chosen))
@@ -355,7 +378,9 @@ def stage_grid(model: Model, t: Tile, outside: set[UOp], closed: set[UOp], reuse
     wanted = min(-(-threads * CHUNKS_PER_THREAD // items), max(-(-2 * threads // items), inside // reuse))
     parts = parts_of(r, t, model.lanes, wanted, inside)
     if parts == 1: continue
-    opts += [Opt(OptOps.BLOCK, r.arg[0], -(-steps_of(r, t, model.lanes) // parts)), Opt(OptOps.GRID, r.arg[0])]
+    block = -(-steps_of(r, t, model.lanes) // parts)
+    if block > 1: opts.append(Opt(OptOps.BLOCK, r.arg[0], block))
+    opts.append(Opt(OptOps.GRID, r.arg[0]))
     items, inside = items * parts, inside // parts
   return opts
 

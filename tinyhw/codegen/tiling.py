@@ -61,6 +61,10 @@ def size_of(r: UOp) -> int:
   """The number of iterations; 0 where it is symbolic."""
   return int(r.src[0].arg) if r.src[0].op is Ops.CONST else 0
 
+def width_along(r: UOp, lanes: int) -> int:
+  """Lanes that a range can fill: a short one fills a part of a register."""
+  return min(lanes, 1 << size_of(r).bit_length() - 1)
+
 def part_of(n: int, most: int) -> int:
   """The largest divisor of n that is no more than `most`, or 1."""
   return max([d for d in range(1, most + 1) if n % d == 0], default=1)

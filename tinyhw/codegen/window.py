@@ -56,7 +56,10 @@ class Window(NamedTuple):
     return [p.size for p in self.pairs] + [size_of(r) for r in sorted(self.loops, key=lambda r: r.arg, reverse=True)]
 
 def values_from(load: UOp, body: UOp) -> list[UOp]:
-  """The load, and what is computed of it alone, by loops that it depends on: a chain of values below a reduction's body, the load first."""
+  """The load, and what is computed of it alone, by loops that it depends on: a chain of values below a reduction's body, the load first.
+
+  Values of a type that memory has: a loaded number that is an index somewhere is kept as it was loaded.
+  """
   users: dict[UOp, list[UOp]] = {}
   for u in body.toposort():
     if u.op in GroupOp.Elementwise:
@@ -65,6 +68,7 @@ def values_from(load: UOp, body: UOp) -> list[UOp]:
   known = set(load.ranges)
   while len(mine := users.get(u, [])) == 1 and known.issuperset(mine[0].ranges):
     u = mine[0]
+    if u.dtype is dtypes.weakint: break
     if u.dtype is not dtypes.bool: found.append(u)
   return found
 

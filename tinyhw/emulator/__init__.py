@@ -19,8 +19,8 @@ _boxes: dict[tuple[int, str], Files] = {}
 def box(name: str) -> Files:
   """The computer with these cards: "gfx1100", "gfx942x2" for two of them. The same one for each call of this process. Raises ConfigError."""
   key = os.getpid(), name
-  if key not in _boxes: _boxes[key] = make(name, EMULATE_SEED.value, EMULATE_STRICT.value)
-  return _boxes[key]
+  found = _boxes.get(key)
+  return _boxes.setdefault(key, make(name, EMULATE_SEED.value, EMULATE_STRICT.value)) if found is None else found
 
 def make(name: str, seed: int = 0, strict: int = 1) -> Files:
   """A new one. seed: of all that is random in it; strict: as EMULATE_STRICT has it."""

@@ -14,13 +14,13 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from tinyhw.emulator import FAMILIES
 from tinyhw.emulator.errors import PageFault
 from tinyhw.emulator.memory import FlatMemory
-from tinyhw.errors import ArgumentError, EncodeError, MissingFileError, ParseError
+from tinyhw.errors import ArgumentError, EncodeError, ParseError
+from tinyhw.files import open_input
 
 DATA, BUFFER_STEP, MOST_BUFFERS = 0x1000000, 1 << 24, 63   # where buffers are
 MOST_EXECUTED = 1 << 21  # instructions of all waves, before a kernel is thought to be endless: half a minute
@@ -134,8 +134,7 @@ def numbers(given: Mapping[str, str], options: Mapping[str, Option]) -> dict[str
 
 def load(path: str, machine: Machine) -> tuple[bytes, dict[str, int]]:
   """(code, labels) of a file: assembly text, or bytes if it is no text."""
-  try: content = Path(path).read_bytes()
-  except OSError as e: raise MissingFileError(f"{path} cannot be read: {e.strerror}") from e
+  with open_input(path, "a kernel, as assembly text or as bytes") as file: content = file.read()
   try: text = content.decode("ascii")
   except UnicodeDecodeError: return content, {}
   return assemble_all(text, machine)

@@ -16,7 +16,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+
+from tinyhw.once import once
 
 @dataclass(frozen=True)
 class Type:
@@ -136,7 +137,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.Invert: "~", ast.Not: "not"}
 _NAMES = {"SCC": "bool", "VCC": "bool", "CARRY": "bool", "PC": "u64", "EXEC": "u64", "LANE": "u32", "SIGNED0": "bool", "SIGNED1": "bool"}
 
-@lru_cache(maxsize=None)
+@once
 def parse(text: str) -> Meaning:
   """The assignments of a meaning. Raises NotationError."""
   try: return _Parser(text).assignments()

@@ -11,7 +11,6 @@ instruction set.
 """
 from __future__ import annotations
 import ctypes
-import functools
 import importlib
 from collections.abc import Callable
 from enum import IntEnum
@@ -23,6 +22,7 @@ from tinyhw.emulator import window_access
 from tinyhw.emulator.records import OPERANDS, PAIRS, WORD, offsets
 from tinyhw.errors import TinyError
 from tinyhw.machine.code import Code
+from tinyhw.once import once
 
 CONTEXT = (           # words of a context
   "STATE",            # the address of the registers
@@ -237,7 +237,7 @@ def text() -> str:
     "argument0": abi.arguments[0], "frame": abi.shadow_bytes + 8 * (1 - len(abi.saved) % 2)})  # rsp is a multiple of 16 at a call
   return steering + window_access.text(context, Exit.PYTHON)
 
-@functools.cache
+@once
 def level() -> str | None:
   """What the host's code is compiled for, or None if it is no x86-64 with AVX2 or pages cannot be executable."""
   if machine() not in ("x86_64", "AMD64"): return None
@@ -257,7 +257,7 @@ class Engine:
     self.functions: dict[str, int] = {block.name: address + offsets[id(block.insts[0])] for block in function.blocks if block.name and block.insts}
     self.run: Callable[[int], int] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
 
-@functools.cache
+@once
 def engine() -> Engine | None:
   """The loop, or None on a host that has none."""
   return None if level() is None else Engine()

@@ -28,18 +28,24 @@ class MultiBuffer:
 
   def view(self, size: int, dtype: DType, offset: int) -> MultiBuffer: return MultiBuffer(tuple([b.view(size, dtype, offset) for b in self.bufs]))
 
+  def __reduce__(self) -> Any: return joined, (self.bufs,)
+
   def __repr__(self) -> str: return f"<MultiBuffer {self.device} {self.size} {self.dtype}>"
 
 Storage = Buffer | MultiBuffer
 
 _together: weakref.WeakKeyDictionary[Buffer, weakref.ref[MultiBuffer]] = weakref.WeakKeyDictionary()
 
+def joined(bufs: tuple[Buffer, ...]) -> MultiBuffer:
+  """Memory of one size on several devices, as one: `storage_with` knows that it is."""
+  made = MultiBuffer(bufs)
+  for b in bufs: _together[b] = weakref.ref(made)
+  return made
+
 def new_storage(device: DeviceLike, size: int, dtype: DType) -> Storage:
   """Memory for `size` elements, on each of the devices; not allocated before it is needed."""
   if isinstance(device, str): return Buffer(device, size, dtype)
-  made = MultiBuffer(tuple([Buffer(d, size, dtype) for d in device]))
-  for b in made.bufs: _together[b] = weakref.ref(made)
-  return made
+  return joined(tuple([Buffer(d, size, dtype) for d in device]))
 
 def storage_with(buffer: Buffer) -> Storage:
   """The storage that a Buffer is, or is a part of."""

@@ -1,30 +1,30 @@
 """From a kernel's expression to something a device can launch: optimise, lower, select or render, load. Each result is kept.
 
 Each open device keeps its runners by expression (expressions are interned, so finding one is a dict look-up). On disk `Code` is found by the
-digest of the expression, the target and the compiler's own files; a damaged or unreadable entry is a miss.
+digest of the expression, the target and the compiler's own files (version.py); an entry that is damaged, or of another key, is a miss.
 """
 from __future__ import annotations
 import dataclasses
 import importlib
-import os
+import itertools
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw import trace
-from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, DEBUG, NOOPT, NV_BASES, SPEC, VIZ
+from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, CHECK, DEBUG, DUMP, NOOPT, NV_BASES, SPEC, VIZ
 from tinyhw.device import Device, on_disk
 from tinyhw.engine.disk import refusal
 from tinyhw.errors import DeviceError
-from tinyhw.helpers import disable_gc, keep_objects
+from tinyhw.helpers import keep_objects, uncollected
 from tinyhw.machine.code import Code
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, sint
-from tinyhw.uop.verify import verify
 if TYPE_CHECKING: from tinyhw.machine.target import Capabilities
 
+MOST_KERNELS = 4096      # loaded ones that a device keeps: 60 MB, where one takes 14 KB
 SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
 ALLOWED = (ALLOW_TF32, ALLOW_FP8_SUMS) # variables that allow units of `Capabilities.less_exact`
 MEASURED = ("threads", "cache_bytes", "local_bytes")  # fields of Capabilities that a device finds out itself, where it can
@@ -60,7 +60,6 @@ class Compiled(NamedTuple):
   operations: sint
   bytes_moved: sint
 
-_versions: dict[str, str] = {}
 _loaded_for: set[str] = set()  # architectures that a kernel was compiled for
 
 def kernel_name(sink: UOp) -> str:
@@ -85,20 +84,12 @@ def backend(arch: str) -> Any:
     raise DeviceError(f"nothing compiles for the architecture {arch!r}; there are {', '.join(BACKENDS)} (the NULL device's is set by NULL_ARCH)")
   return importlib.import_module(BACKENDS[kind])
 
-def compiler_version(arch: str) -> str:
-  """A digest of the compiler's files (names, sizes, times), those of arch's backend and of arithmetic included: code on disk is used only by what
-  made it."""
-  kind = arch.partition(":")[0]
-  if kind not in _versions:
-    import hashlib  # 3 ms, and only caches need it
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    digest = hashlib.blake2b(digest_size=12)
-    own = os.path.dirname(backend(arch).__file__)
-    for folder in ("", "engine", "uop", "codegen", os.path.join("codegen", "render"), "machine", "isa", own):
-      for entry in sorted(os.scandir(os.path.join(root, folder)), key=lambda e: e.name):
-        if entry.name.endswith(".py"): digest.update(f"{entry.name} {entry.stat().st_size} {entry.stat().st_mtime_ns}".encode())
-    _versions[kind] = digest.hexdigest()
-  return _versions[kind]
+def disk_key(sink: UOp, arch: str, device: str) -> str | None:
+  """What an entry of the disk cache is of: the kernel's digest, and all else that decides what is made of it; None where nothing is kept."""
+  if not CACHE: return None
+  from tinyhw.engine.version import compiler_version  # only what is kept on disk has a version
+  version = compiler_version(backend(arch))
+  return f"{sink.key.hex()} {arch} {version} {measured(device)} {mode()}" if version else None
 
 def measured(device: str) -> dict[str, Any]:
   """What code depends on beside its architecture: what the device found out about the machine. Nothing for the name of no device."""
@@ -111,23 +102,21 @@ def capabilities_of(arch: str, device: str) -> Capabilities:
   return dataclasses.replace(assumed.allowing([variable.key for variable in ALLOWED if variable]), **measured(device))
 
 def mode() -> tuple[int, ...]:
-  """The variables that code depends on; all 0 as usual."""
-  return int(NOOPT), int(BEAM), int(not NV_BASES), *map(int, ALLOWED)
+  """The variables that code depends on, and whether it has been checked; all 0, or False, as usual."""
+  return NOOPT.value, BEAM.value, not NV_BASES.value, bool(CHECK.value), *[variable.value for variable in ALLOWED]
 
 def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   """The kernel as Code for an architecture. The disk cache is asked first unless something is to be shown.
 
   device: the machine it is made for, and whose costs DEBUG=7 shows; without one, the machine is what the architecture's backend assumes.
   """
-  key = None
-  if CACHE and DEBUG < 3 and not SPEC and not VIZ:
-    key = f"{sink.key.hex()} {arch} {compiler_version(arch)} {measured(device)} {mode()}"
+  key = disk_key(sink, arch, device) if DEBUG < 3 and not SPEC and not VIZ and not DUMP else None
+  if key is not None:
     found = diskcache_get("code", key)
     if isinstance(found, Compiled): return found
-  with disable_gc():
-    made = _compile(sink, arch, device)
-    if arch not in _loaded_for: keep_objects()  # the backend's modules and tables
-    _loaded_for.add(arch)
+  made = uncollected(_compile, sink, arch, device)
+  if arch not in _loaded_for: keep_objects()  # the backend's modules and tables
+  _loaded_for.add(arch)
   if key is not None: diskcache_put("code", key, made)
   return made
 
@@ -136,6 +125,7 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   from tinyhw.codegen.optimize import optimize
   from tinyhw.codegen.passes import lower
   if DEBUG >= 3 or VIZ: from tinyhw.engine import show
+  if SPEC: from tinyhw.uop.verify import verify  # 0.6 ms that nobody else needs
   recorder = trace.recorder
   module = backend(arch)
   capabilities = capabilities_of(arch, device)
@@ -157,12 +147,16 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   return Compiled(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, *estimate(sink))
 
 class Part(NamedTuple):
-  """A runner as one launch of a kernel wants it, and the values of those variables that are not the user's."""
+  """A runner as one launch of a kernel wants it, and the values of those of its last variables that are always the same, which it does not name."""
   runner: Runner
   fixed: tuple[int, ...] = ()
 
 def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
-  """What to launch for each of a schedule's kernels, in order: itself, loaded, or the forms for any size that do the same (sizes.py)."""
+  """What to launch for each of a schedule's kernels, in order: itself, loaded, or the forms for any size that do the same (sizes.py).
+
+  Of as many as there are those go that were loaded first: to note each use would cost each use. One that is wanted again is compiled again, or
+  comes from the disk cache.
+  """
   opened, now = Device[device], mode()
   found: list[Any] = [opened.kernels.get((sink, now)) for sink in sinks]
   if None not in found: return found
@@ -170,7 +164,10 @@ def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
   missing = [sink for sink, kept in zip(sinks, found) if kept is None]
   for together in [missing] if trace.recorder is None else [[sink] for sink in missing]:  # one by one, where the time of each is wanted
     for sink, made in _loaded(device, list(dict.fromkeys(together))).items(): opened.kernels[sink, now] = made
-  return [opened.kernels[sink, now] for sink in sinks]
+  found = [opened.kernels[sink, now] for sink in sinks]
+  most = max(MOST_KERNELS, 2 * len(sinks))   # a large schedule stays whole
+  for key in list(itertools.islice(opened.kernels, max(len(opened.kernels) - most, 0))): del opened.kernels[key]
+  return found
 
 def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[Part, ...]]:
   """Kernels, compiled, and loaded together."""
@@ -201,7 +198,8 @@ def _of_any_size(device: str, sink: UOp) -> tuple[Part, ...]:
     if not grid or each * whole.grid != MOST: continue  # work items that do not all do as much
     values = {**general.values, START.expr: done}
     operations, bytes_moved = whole.operations * grid // whole.grid, whole.bytes_moved * grid // whole.grid
-    launched = whole._replace(variables=(), grid=grid, operations=operations, bytes_moved=bytes_moved)
-    found.append(Part(launched, tuple([values[name] for name in whole.variables])))
+    numbers = tuple([name for name in whole.variables if name not in values])
+    launched = whole._replace(variables=numbers, grid=grid, operations=operations, bytes_moved=bytes_moved)
+    found.append(Part(launched, tuple([values[name] for name in whole.variables[len(numbers):]])))
     done += grid * each
   return tuple(found) if done == general.elements else ()

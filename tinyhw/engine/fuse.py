@@ -9,6 +9,8 @@ consumer; what may not be, or would be computed too often, gets a buffer and so 
 - a large product is the only reduction of its kernel: matrix units, and tiles of registers, are for one;
 - an elementwise node is computed again in each kernel that wants it, unless it would run several times per element (an operand of a matmul),
   or is wanted at many places, or unless reading what it is made of costs more than writing it once. So each node has a bounded number of places;
+- a gather is as an elementwise node: what a convolution reads of gathered images is gathered once, as none of its reads is a vector's, and
+  addresses take divisions;
 - a cast to a type that has all numbers of a narrower one is no reason for a buffer: what it is made of has one, or is computed again.
 
 The second sweep (lower.py) builds the kernels' expressions from the places. No heuristic here changes results, only speed.
@@ -34,6 +36,7 @@ MIN_ROWS = 8                     # fewer outer iterations than this cannot feed 
 REUSE_LIMIT = 4                  # a reduction that uses each element more often (a matmul) wants a tile of its own
 PRODUCT_TERMS = 16               # terms of an element from which a product is worth a tile: fewer are read as fast as they are multiplied
 PRODUCT_WORK = 1 << 18           # terms of all elements from which its tile gains more than another kernel costs
+ENOUGH_READS = 4                 # buffers that several kernels read for a node, from which one buffer for all of them is always fewer bytes
 SMALL_WORK = 8192                # below this many elements one kernel is cheaper than two
 
 def size_of(sizes: tuple[sint, ...]) -> int:
@@ -41,6 +44,10 @@ def size_of(sizes: tuple[sint, ...]) -> int:
   n = 1
   for d in sizes: n *= d if isinstance(d, int) else int(d.vmax)
   return n
+
+def simplest(n: sint) -> sint:
+  """The end of a range, as no later simplification changes it: a range must stay one node. A size of bound Variables has another order of terms."""
+  return n if isinstance(n, int) else n.simplify()
 
 def range_size(r: UOp) -> int: return int(r.src[0].vmax)
 
@@ -92,19 +99,26 @@ class Places:
         self.trivial.add(u)                                  # gradients begin with 1
     self.extent = extents(self.nodes)
     self.epilogue: dict[UOp, list[UOp]] = {}                 # the end of a chain -> reductions that it carries
-    self.chain: dict[UOp, UOp] = {}                          # node of a chain -> its reduction
+    self.chain: dict[UOp, UOp] = {}                          # node of a chain -> its reduction, the first of several
+    self.chain_end: dict[UOp, UOp] = {}                      # reduction -> the end of its chain
     for r in self.nodes:
       if r.op is Ops.REDUCE_AXIS: self._follow_epilogue(r)
 
   def _follow_epilogue(self, r: UOp) -> None:
+    """Find where the epilogue of r ends. Where it meets that of an earlier reduction, it ends where that one does."""
     end, u = r, r
     self.chain.setdefault(r, r)
     while len(self.users[u]) == 1 and u not in self.roots and u not in self.forced:
       user = self.users[u][0]
-      if user.op not in _PASSES or user.size != u.size or user in self.chain and self._crowd([r, self.chain[user]]): break
+      if user.op not in _PASSES or user.size != u.size: break
+      other = self.chain.get(user)
+      if other is not None:
+        if not self._crowd([r, other]): end = self.chain_end[other]
+        break
       u = user
-      self.chain.setdefault(u, r)
+      self.chain[u] = r
       if u.op not in GroupOp.Movement and not self._widens(u): end = u
+    self.chain_end[r] = end
     self.epilogue.setdefault(end, []).append(r)
 
   def _widens(self, u: UOp) -> bool:
@@ -151,7 +165,7 @@ class Places:
     if u.op is Ops.REDUCE_AXIS:
       if u not in self.reduce_ranges:
         self.reduce_ranges[u] = tuple(
-          ZERO if u.src[0].shape[axis] == 1 else UOp.range(u.src[0].shape[axis], (1000 - self.level[u]) * 1000 + k, AxisType.REDUCE)
+          ZERO if u.src[0].shape[axis] == 1 else UOp.range(simplest(u.src[0].shape[axis]), (1000 - self.level[u]) * 1000 + k, AxisType.REDUCE)
           for k, axis in enumerate(sorted(u.arg[1])))
       axes = dict(zip(sorted(u.arg[1]), self.reduce_ranges[u]))
       return Place(tuple(axes.get(k, i) for k, i in enumerate(place.index)), place.valid)
@@ -182,7 +196,7 @@ class Places:
       if len(places) > 1: return True
       ((kernel, place),) = places
       return not self._inlines(u, kernel, place)
-    if u in self.chain or u.op in GroupOp.Movement or u.op is Ops.GATHER or self._widens(u): return False
+    if u in self.chain or u.op in GroupOp.Movement or self._widens(u): return False
     if len(places) > PLACES_LIMIT: return True
     runs: dict[UOp, int] = {}
     for kernel, place in places:
@@ -203,9 +217,10 @@ class Places:
     """Put the reductions whose epilogue ends in u inside the consumer's kernel, if they may run there; whether they do. See the head of this file."""
     if kernel not in self.realized or kernel.op is Ops.COPY: return False
     ranges, outer, inside = index_ranges(place), self.realized[kernel], self.inside[kernel]
-    if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size or self._crowd(inside + self.epilogue[u]): return False
+    together = list(dict.fromkeys(inside + self.epilogue[u]))   # the kernel of a CONTIGUOUS has its own reduction from the start
+    if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size or self._crowd(together): return False
     if len(ranges) != len(outer) and not self._nests(u, kernel, place): return False
-    self.inside[kernel] = inside + self.epilogue[u]
+    self.inside[kernel] = together
     return True
 
   def _crowd(self, reductions: list[UOp]) -> bool:
@@ -251,7 +266,7 @@ def prod_sizes(ranges: frozenset[UOp]) -> int:
 
 def own_place(u: UOp, loops: tuple[sint, ...]) -> tuple[tuple[UOp, ...], Place]:
   """Fresh ranges over `loops` for u's kernel, and the place in u that they visit."""
-  index = tuple(ZERO if isinstance(n, int) and n == 1 else UOp.range(n, k, AxisType.LOOP) for k, n in enumerate(loops))
+  index = tuple(ZERO if isinstance(n, int) and n == 1 else UOp.range(simplest(n), k, AxisType.LOOP) for k, n in enumerate(loops))
   ranges = tuple(i for i in index if i is not ZERO)
   return ranges, Place(index if loops == u.shape else reshape_index(index, loops, u.shape))
 
@@ -284,20 +299,25 @@ def _without_after(roots: list[UOp]) -> dict[UOp, UOp]:
 def buffers_worth(places: Places) -> frozenset[UOp]:
   """Elementwise nodes wanted in several kernels for which one more buffer means fewer bytes moved.
 
-  With k kernels that each read l buffers to make the node, k*l reads become l reads, one write and k reads.
+  With k kernels that each read l buffers to make the node, k*l reads become l reads, one write and k reads. For k = 2 that is fewer from l = 4 on,
+  for more kernels sooner: so of each node no more than ENOUGH_READS buffers need be known.
   """
-  number: dict[UOp, int] = {}
-  leaves: dict[UOp, int] = {}
+  wanted = {u: k for u, at in places.at.items() if len(at) > 1 and (k := len({kernel for kernel, _ in at})) > 1
+            and u.op in GroupOp.Elementwise and u not in places.trivial and u not in places.chain}
+  leaves: dict[UOp, tuple[UOp, ...]] = {}
   found: set[UOp] = set()
-  for u in places.nodes:
-    if u in places.realized or u.op is Ops.BUFFER: leaves[u] = 1 << number.setdefault(u, len(number))
+  for u in places.nodes if wanted else ():
+    if u in places.realized or u.op is Ops.BUFFER: leaves[u] = (u,)
     else:
-      mask = 0
-      for s in operands(u): mask |= leaves[s]
-      if u.op in GroupOp.Elementwise and u not in places.trivial and u not in places.chain:
-        k, l = len({kernel for kernel, _ in places.at.get(u, ())}), mask.bit_count()
-        if k >= 2 and k * l > l + k + 1:
-          found.add(u)
-          mask = 1 << number.setdefault(u, len(number))
-      leaves[u] = mask
+      leaves[u] = reads = leaves_of(u, leaves)
+      k, l = wanted.get(u, 0), len(reads)
+      if k * l > l + k + 1:
+        found.add(u)
+        leaves[u] = (u,)
   return frozenset(found)
+
+def leaves_of(u: UOp, leaves: dict[UOp, tuple[UOp, ...]]) -> tuple[UOp, ...]:
+  """The buffers that u's operands read, up to ENOUGH_READS."""
+  sources = operands(u)
+  if len(sources) == 1: return leaves[sources[0]]
+  return tuple(dict.fromkeys([b for s in sources for b in leaves[s]]))[:ENOUGH_READS]

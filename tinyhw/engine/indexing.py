@@ -111,7 +111,17 @@ def _expand(u: UOp, p: Place) -> Place:
   return Place(tuple(ZERO if _is_one(n) else i for i, n in zip(p.index, u.src[0].shape)), p.valid)
 
 def _shrink(u: UOp, p: Place) -> Place:
-  return Place(tuple(i if isinstance(b, int) and b == 0 else (i + b).simplify() for i, (b, _) in zip(p.index, u.pairs)), p.valid)
+  """Where the bounds of several Variables do not tell that the part is inside of the axis, as their values do, a condition does."""
+  out, valid = [], p.valid
+  for i, (begin, end), n in zip(p.index, u.pairs, u.src[0].shape):
+    if isinstance(begin, int) and begin == 0 and isinstance(end, int): out.append(i)
+    else:
+      there = (i + begin).simplify()
+      most = n if isinstance(n, int) else int(n.vmax)
+      if there.vmax >= most: valid = both(valid, (there < n).simplify())
+      if there.vmin < 0: valid = both(valid, _not_below(there, 0))
+      out.append(there)
+  return Place(tuple(out), valid)
 
 def _flip(u: UOp, p: Place) -> Place:
   shape = u.src[0].shape

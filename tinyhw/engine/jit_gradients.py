@@ -9,6 +9,7 @@ from tinyhw.engine import realize as realizing
 from tinyhw.engine.buffers import buffer_of, storage_with
 from tinyhw.engine.jit_views import base_buffer, binds_in, same_view
 from tinyhw.engine.realize import Capture
+from tinyhw.engine.writes import is_own
 from tinyhw.errors import JitError
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle, leaves
@@ -67,8 +68,9 @@ class Gradients:
     """Note what the call has left. places: of arguments, by identity; planned: leaves of the result, by that of what they are; made: the class of
     leaves that are made anew by each call."""
     for t in leaves():
-      if t.grad is None or capture.grads.get(id(t)) is t.grad: continue
-      self.left.append(Gradient(places[id(t)] if id(t) in places else planned.get(id(t)) or weakref.ref(t), leaf(t.grad)))
+      g = t.grad
+      if g is None or not is_own(g) or capture.grads.get(id(t)) is g: continue
+      self.left.append(Gradient(places[id(t)] if id(t) in places else planned.get(id(t)) or weakref.ref(t), leaf(g)))
     graded = [found for reference in capture.graded if (found := reference()) is not None and not isinstance(planned.get(id(found)), made)]
     self.absent = [places.get(id(found), weakref.ref(found)) for found in graded]
 
@@ -116,10 +118,12 @@ class Gradients:
 def separate_gradients(taken: set[int]) -> None:
   """Let all gradients be realized, each in storage of its own, so that a capture can tell them apart. taken: storage of the arguments."""
   seen = set(taken)
-  holders = [(t, g) for t in leaves() if (g := t.grad) is not None]
+  holders = [(t, g) for t in leaves() if (g := t.grad) is not None and is_own(g)]
   if lazy := [g for _, g in holders if not realizing.is_buffer(g.uop)]: Tensor.realize(*lazy)
   for t, g in holders:
-    if id(buffer_of(base_buffer(g.uop))) in seen: t.grad = g = g.clone().realize()
+    if id(buffer_of(base_buffer(g.uop))) in seen:
+      separate = g.clone().realize()
+      if t.grad is g: t.grad = g = separate
     seen.add(id(buffer_of(base_buffer(g.uop))))
 
 def gradients_used(capture: Capture, given: list[Tensor]) -> list[tuple[Handle, Tensor]]:
@@ -128,7 +132,7 @@ def gradients_used(capture: Capture, given: list[Tensor]) -> list[tuple[Handle, 
   found: list[tuple[Handle, Tensor]] = []
   for t in leaves():
     g: Any = capture.grads.get(id(t))
-    if g is None or id(buffer_of(base_buffer(g.uop))) not in used: continue
+    if g is None or not realizing.is_buffer(g.uop) or id(buffer_of(base_buffer(g.uop))) not in used: continue
     if binds_in(g.uop): raise JitError(f"the function uses a gradient of shape {graph.show(g.shape)} from before; call zero_grad() inside of it")
     found.append((t, g))
   return found

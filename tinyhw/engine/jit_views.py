@@ -1,5 +1,6 @@
 """Views of storage that a TinyJit captures, and the Variables in them."""
 from __future__ import annotations
+from typing import Any
 
 from tinyhw.errors import JitError
 from tinyhw.uop.enums import Ops
@@ -25,10 +26,18 @@ def _unbound(dims: tuple[UOp, ...]) -> list[UOp]:
 
 def same_view(a: UOp, b: UOp) -> bool:
   """Do two nodes look at their BUFFERs, of one size, through the same movement? Variables may have other values."""
-  while a.op is b.op and a.op is not Ops.BUFFER and a.src and b.src and a.arg == b.arg:
+  while a.op is b.op and a.op is not Ops.BUFFER and a.src and b.src and a.arg == b.arg and a.dtype is b.dtype:
     if a.src[1:] != b.src[1:] and _unbound(a.src[1:]) != _unbound(b.src[1:]): return False
     a, b = a.src[0], b.src[0]
   return a.op is b.op is Ops.BUFFER and a.arg[1:] == b.arg[1:] and a.dtype is b.dtype
+
+def look_of(u: UOp) -> tuple[Any, ...]:
+  """Equals that of another node if both are the same_view of something. It holds no storage."""
+  found: list[Any] = []
+  while u.op is not Ops.BUFFER and u.src and u.op is not Ops.BIND:
+    found.append((u.op, u.arg, u.dtype, tuple(_unbound(u.src[1:]))))
+    u = u.src[0]
+  return *found, (u.op, u.dtype, u.arg[1:] if u.op is Ops.BUFFER else None)
 
 def with_values(u: UOp, values: dict[str, int]) -> UOp:
   """A view, or an expression, with other values of its Variables."""

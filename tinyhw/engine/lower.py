@@ -71,21 +71,18 @@ class Lowering:
 
   def _read(self, u: UOp, place: Place) -> None:
     if (u, place) in self.value: return
-    if u.op is not Ops.ASSIGN: position = flatten(place.index, u.shape)
-    else: position = self.position(u.src[0], place.index)
-    self.value[u, place] = load(self.storage[u], position, place.valid)
+    there = self.position(u.src[0], place) if u.op is Ops.ASSIGN else Place((flatten(place.index, u.shape),), place.valid)
+    self.value[u, place] = load(self.storage[u], there.index[0], there.valid)
 
-  def position(self, target: UOp, index: tuple[UOp, ...]) -> UOp:
-    """Where in its buffer an element of an ASSIGN's target is."""
-    place = Place(index)
+  def position(self, target: UOp, place: Place) -> Place:
+    """Where in its buffer an element of an ASSIGN's target is: an index, and the condition for it to be there."""
     while target.op is not Ops.BUFFER:
       if target.op in GroupOp.Movement:
-        place = Place(move(target, place).index) if is_room(target) else move(target, place)
+        place = Place(move(target, place).index, place.valid) if is_room(target) else move(target, place)
         target = target.src[0]
-      elif target in self.storage and target.op is not Ops.ASSIGN: return flatten(place.index, target.shape)
+      elif target in self.storage and target.op is not Ops.ASSIGN: return Place((flatten(place.index, target.shape),), place.valid)
       else: target = target.src[0]
-    assert place.valid is None, "an ASSIGN's target cannot be padded"
-    return place.index[0]
+    return place
 
   def at(self, u: UOp, place: Place) -> UOp:
     """The value of a source, which the sweep has computed, or a constant."""
@@ -111,7 +108,7 @@ class Lowering:
       value = self.at(u.src[0], self.places.moved[u, place])
       return value.reduce(u.arg[0], *[r for r in self.places.reduce_ranges[u] if r is not ZERO])
     if op is Ops.IOTA: return place.index[0].cast(u.dtype)
-    if op is Ops.DEFINE_VAR: return u
+    if op is Ops.DEFINE_VAR: return u if not u.src else UOp(op, u.dtype, (), u.arg)
     return self.at(u if op is Ops.CONST else u.src[0], place)
 
   # ***** kernels *****
@@ -130,7 +127,9 @@ class Lowering:
         buffers = [self.storage[u], storage_of(source)]
         out.append(Kernel(u, u, buffers, [source], [self.storage[u]], [self.storage[u], source]))
         continue
-      if u.op is Ops.ASSIGN: store = self.storage[u].src[0].index(self.position(u.src[0], place.index)).store(self.at(u.src[1], place), *ranges)
+      if u.op is Ops.ASSIGN:
+        there = self.position(u.src[0], place)
+        store = self.storage[u].src[0].index(there.index[0]).store(self.at(u.src[1], place), *ranges, gate=there.valid)
       else: store = self.storage[u].index(flatten(place.index, u.shape)).store(self.traced(u, place), *ranges)
       store = store.simplify()
       if self.inherit is not None: self.inherit(store, u)
@@ -162,13 +161,31 @@ class Lowering:
         stack += new
     return list(found)
 
+  def _with_indices(self, root: UOp) -> UOp:
+    """The expression with gathered indices in the place of their placeholders. Each is built once, however many indices stand below it."""
+    if not self.places.gathers: return root
+    new: dict[UOp, UOp] = {}
+    stack: list[UOp | None] = [root]    # None stands above a node whose sources are done
+    while stack:
+      u = stack.pop()
+      if u is None:
+        u = stack.pop()
+        assert u is not None
+        if u.op is Ops.GATHER: new[u] = new[self._index(u)]
+        else:
+          src = tuple([new[s] for s in u.src])
+          new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+          if self.inherit is not None: self.inherit(new[u], u)
+      elif u not in new:
+        stack += u, None
+        stack += (self._index(u),) if u.op is Ops.GATHER else u.src[::-1]
+    return new[root]
+
+  def _index(self, placeholder: UOp) -> UOp: return self.at(*self.places.gathers[placeholder.arg]).cast(dtypes.weakint)
+
   def _finish(self, kernel: Kernel) -> None:
     """Replace gathered indices by their values, number buffers and ranges."""
-    sink = kernel.sink
-    while True:
-      found = {g: self.at(*self.places.gathers[g.arg]).cast(dtypes.weakint) for g in sink.toposort() if g.op is Ops.GATHER}
-      if not found: break
-      sink = sink.substitute(found)
+    sink = self._with_indices(kernel.sink)
     changes: dict[UOp, UOp] = {}
     nodes = sink.toposort()
     written = [store.src[0].src[0] for store in sink.src]

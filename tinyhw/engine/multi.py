@@ -16,6 +16,7 @@ from tinyhw import trace
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ShapeError
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.engine.regroup import regrouped, regroups
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp, same_shape, sint, sint_prod, to_indices
 
@@ -46,6 +47,7 @@ class Distribution:
   def _node(self, u: UOp, src: Sequence[Local]) -> Local:
     devices = u.device
     if u.op is Ops.COPY: return _copy(u, src)
+    if regroups(u) and isinstance(devices, tuple): return self.of(regrouped(u.src[0], u.dtype))
     if not isinstance(devices, tuple) or not u.src: return Local(rebuilt(u, [s.node for s in src]), None)
     return _RULES[u.op](u, src, devices)
 
@@ -233,6 +235,6 @@ def _gather(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
 _RULES: dict[Ops, Rule] = {
   Ops.MULTI: _multi, Ops.ASSIGN: _assign, Ops.REDUCE_AXIS: _reduce, Ops.RESHAPE: _reshape, Ops.EXPAND: _expand, Ops.PERMUTE: _permute,
   Ops.FLIP: _flip, Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather,
-  **{op: _same for op in (Ops.CONST, Ops.IOTA, Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.AFTER)},
+  **{op: _same for op in (Ops.CONST, Ops.DEFINE_VAR, Ops.IOTA, Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.AFTER)},
   **{op: _elementwise for op in GroupOp.Elementwise},
 }

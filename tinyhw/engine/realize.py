@@ -4,7 +4,6 @@
 node read that buffer. A captured run (jit.py) is the list of `Step`s that `run` made.
 """
 from __future__ import annotations
-import threading
 import time
 from dataclasses import replace
 from typing import Any
@@ -14,26 +13,37 @@ from tinyhw import trace
 from tinyhw.config import BEAM, DEBUG, PROFILE, VIZ
 from tinyhw.device import Buffer, Device, DeviceLike, Launch
 from tinyhw.dtype import dtypes
-from tinyhw.engine import writes
+from tinyhw.engine import cuts, writes
 from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, multi, new_buffer, new_storage
 from tinyhw.engine.compile import Part, Runner, parts, value_of
+from tinyhw.engine.faults import boundary
 from tinyhw.engine.lower import Kernel
 from tinyhw.engine.multi import SHARD
-from tinyhw.engine.schedule import COPIES, DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, schedule, strip
-from tinyhw.engine.tune import tuned
+from tinyhw.engine.schedule import COPIES, DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, schedule, schedule_of_any_numbers, strip
+from tinyhw.engine.thread import this_thread as this_thread
 from tinyhw.errors import SymbolicError
-from tinyhw.helpers import GlobalCounters, disable_gc
+from tinyhw.helpers import GlobalCounters, uncollected
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.threads import alone, lock
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, to_indices
 
+class Source(NamedTuple):
+  """What a captured launch is made of, for who makes it again in another process: a kernel that is not compiled, its buffers, its variables."""
+  device: str
+  sink: UOp
+  buffers: tuple[Buffer, ...]
+  variables: dict[str, int]
+
 class Step(NamedTuple):
-  """One kernel or copy of a run: `runner` None means that buffers[1] is copied to buffers[0]. line: where its operation is written."""
+  """One kernel or copy of a run: `runner` None means that buffers[1] is copied to buffers[0]. line: where its operation is written. source: of a
+  launch while a TinyJit captures."""
   runner: Runner | None
   buffers: tuple[Buffer, ...]
   variables: tuple[int, ...]
   grid: int
   line: trace.Location | None = None
+  source: Source | None = None
 
   @property
   def written(self) -> tuple[Buffer, ...]: return self.buffers[:1] if self.runner is None else tuple(self.buffers[k] for k in self.runner.written)
@@ -58,6 +68,7 @@ class Capture:
     self.arenas: list[Buffer] = []
     self.computed: set[UOp] = set()
     self.given: set[UOp] = set()    # nodes that were computed outside
+    self.assigns: set[UOp] = set()  # what the function writes: other ASSIGNs are of before, or of other threads
     self.before = writes.values()   # what was to be computed before: no replay computes it again
     self.waiting = {u for _, u in self.before.values() if writes.memory_of(u)[0] is None}
     self.met: set[UOp] = set()      # of these, what the function computed all the same
@@ -71,31 +82,25 @@ class Again:
 
   root: the graph, without ASSIGNs. given: BUFFERs below it, in whose place each call has others of the same size, type and device.
   """
+  @boundary
   def __init__(self, root: UOp, given: Sequence[UOp]):
     self.root = root
-    with disable_gc():
-      self.canonical = canonicalize([root], known)
-      assert not self.canonical.assigns, "a graph that writes is not the same a second time"
-      self.places = [self.canonical.inputs.index(buffer) for buffer in given]
-      self.made = schedule(self.canonical)
+    with lock: self.canonical, self.made = uncollected(self._scheduled)
+    self.places = [self.canonical.inputs.index(buffer) for buffer in given]
 
+  def _scheduled(self) -> tuple[Canonical, Schedule]:
+    canonical = canonicalize([self.root], known)
+    assert not canonical.assigns, "a graph that writes is not the same a second time"
+    return canonical, schedule(canonical)
+
+  @boundary
   def __call__(self, *given: UOp) -> UOp:
     """The storage of the result on the given BUFFERs."""
     inputs = list(self.canonical.inputs)
     for place, buffer in zip(self.places, given, strict=True): inputs[place] = buffer
-    held = run(self.made, replace(self.canonical, inputs=inputs))[0]
+    with lock: held = run(self.made, replace(self.canonical, inputs=inputs))[0]
     assert held is not None
     return _shaped(held, self.root)
-
-class Thread(threading.local):
-  """capture: the capture that gets every step that this thread runs, or None. stored: is told of data that is copied from the host, or None.
-  kernels: gets every kernel that this thread runs, as an expression, or None."""
-  capture: Capture | None = None
-  kernels: list[UOp] | None = None
-  stored: Callable[[Storage, bytes], None] | None = None
-  traced: str | None = None     # the name of the function that `tinyhw.function` runs: inside of it nothing is computed
-
-this_thread = Thread()
 
 def realize(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> None:
   """Compute the nodes. Raises what compilation and devices raise; nothing is marked as realized then.
@@ -104,34 +109,47 @@ def realize(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> N
 
   Graphs have no cycles to find, so scheduling is spared the collections, as compile_kernel is.
   """
+  with lock: compute(nodes, overwritten)
+
+@boundary
+def compute(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> None:
+  """The same, where the caller holds the lock already: to take it costs 0.3 us each time."""
   todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
   if trace.recorder is None and (VIZ or PROFILE): trace.start_recorder()
   if not todo and not (overwritten and writes.outdated({id(b) for b in overwritten}, {})): return
-  with disable_gc():
-    canonical = canonicalize(todo, known)
-    if this_thread.capture is not None: canonical = _with_outside(this_thread.capture, todo, canonical)
-    kept = Kept(todo, canonical, overwritten or ()) if canonical.assigns or overwritten else None
-    if not todo:
-      assert kept is not None
-      return kept.finish()
-    made = schedule(canonical)
+  canonical, kept, made = uncollected(_planned, todo, overwritten)
+  if made is None:
+    assert kept is not None
+    return kept.finish()
   results = run(made, canonical, kept)
   for u, held in zip(todo, results): _mark(u, held)
   if this_thread.capture is not None: this_thread.capture.computed.update(todo)
   if kept is not None: kept.finish()
 
+def _planned(todo: list[UOp], overwritten: Sequence[Storage] | None) -> tuple[Canonical, Kept | None, Schedule | None]:
+  """What computes the nodes, to which values are added that would be lost: no schedule where there is nothing to do."""
+  canonical = canonicalize(todo, known)
+  if this_thread.capture is not None: canonical = _with_outside(this_thread.capture, todo, canonical)
+  kept = Kept(todo, canonical, overwritten or ()) if canonical.assigns or overwritten else None
+  if not todo: return canonical, kept, None
+  if this_thread.kernels is not None: return canonical, kept, schedule(canonical)   # a TinyJit compares the numbers of its first two calls
+  canonical, made = schedule_of_any_numbers(canonical)
+  return canonical, kept, made
+
+@boundary
+@alone
 def prepare(nodes: list[UOp]) -> None:
   """Schedule nodes and compile their kernels, without running anything."""
   todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
   if not todo: return
-  with disable_gc():
-    for place, kernels in schedule(canonicalize(todo, known)).runs:
-      if place == COPIES: continue
-      for device in (place or Device.DEFAULT,) if place is None or isinstance(place, str) else place: _parts(device, kernels)
+  for place, kernels in uncollected(lambda: schedule_of_any_numbers(canonicalize(todo, known)))[1].runs:
+    if place == COPIES: continue
+    for device in (place or Device.DEFAULT,) if place is None or isinstance(place, str) else place: found_parts(device, [k.sink for k in kernels])
 
 def _with_outside(capture: Capture, todo: list[UOp], canonical: Canonical) -> Canonical:
-  """Compute first, and not in the capture, what Tensors from outside of the captured function stand for."""
-  outside = [u for u in capture.outside(canonical.new) if u not in capture.given]
+  """Compute first, and not in the capture, what Tensors from outside of the captured function stand for, and writes that are not the function's."""
+  outside = [u for u in canonical.assigns.values() if u not in capture.assigns and u.realized is None]
+  outside += [u for u in capture.outside(canonical.new) if u not in capture.given]
   if outside:
     capture.given.update(outside)
     this_thread.capture = None
@@ -193,19 +211,22 @@ class Kept:
 
   def finish(self) -> None:
     """After the run: the tensors hold what was computed for them, and the states that were overwritten are gone."""
-    for holder, node in self.held.values():
-      if node.op is Ops.ASSIGN or node.realized is None: continue
-      holder.hold(node.realized)
-      writes.lost.add(writes.base_of(node.realized))
-    self.write.finish()
+    held = [(holder, node.realized) for holder, node in self.held.values() if node.op is not Ops.ASSIGN and node.realized is not None]
+    if held: cuts.note([(writes.base_of(storage), holder.uop) for holder, storage in held])
+    for holder, storage in held:
+      holder.hold(storage)
+      writes.lost.add(writes.base_of(storage))
+    self.write.finish(cuts.note_writes)
 
 _WHOLE = frozenset({Ops.RESHAPE, Ops.MULTI})
 
 def known(u: UOp) -> UOp | None:
-  """The storage that holds u's value. A capture relies only on what it computed itself: a replay has to compute the rest again."""
+  """The storage that holds u's value. A capture relies only on what it computed itself: a replay has to compute the rest again. A node without a
+  device (of Variables alone) is computed for each use, which may be on another device."""
   held = u.realized
   if held is None: return None
   if u.op is Ops.ASSIGN: return held
+  if u.device is None: return None
   capture = this_thread.capture
   if capture is not None and u not in capture.computed and u not in capture.given or writes.is_retired(held): return None
   return held
@@ -270,23 +291,29 @@ def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storag
   return [s for i, device in enumerate(devices)
           for s in _launches(device, kernels, [tuple([b.bufs[i] for b in bufs]) for bufs in used], {**canonical.variables, SHARD: i})]
 
-def _parts(device: str, kernels: Sequence[Kernel]) -> list[tuple[Part, ...]]:
+def found_parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
   """What is launched for each of a schedule's kernels on a device, compiled and loaded."""
-  return parts(device, [tuned(device, kernel.sink) if BEAM else kernel.sink for kernel in kernels])
+  if not BEAM: return parts(device, sinks)
+  from tinyhw.engine.tune import tuned  # a search is loaded where one is wanted
+  return parts(device, [tuned(device, sink) for sink in sinks])
 
 def _launches(device: str, kernels: Sequence[Kernel], used: Sequence[tuple[Buffer, ...]], variables: dict[str, int]) -> list[Step]:
   """The steps of kernels on one device. used: the buffers of each."""
-  found = _parts(device, kernels)
+  found = found_parts(device, [kernel.sink for kernel in kernels])
   if trace.recorder is not None:
     for kernel, launched in zip(kernels, found): trace.recorder.ran(kernel.sink, [part.runner for part in launched])
-  return [step_of(part, buffers, variables, kernel.line) for kernel, launched, buffers in zip(kernels, found, used) for part in launched]
+  if this_thread.capture is None:
+    return [step_of(part, buffers, variables, kernel.line) for kernel, launched, buffers in zip(kernels, found, used) for part in launched]
+  sources = [Source(device, kernel.sink, buffers, variables) for kernel, buffers in zip(kernels, used)]
+  return [step_of(part, s.buffers, variables, kernel.line, s) for kernel, launched, s in zip(kernels, found, sources) for part in launched]
 
-def step_of(part: Part, buffers: tuple[Buffer, ...], variables: dict[str, int], line: trace.Location | None = None) -> Step:
+def step_of(part: Part, buffers: tuple[Buffer, ...], variables: dict[str, int], line: trace.Location | None = None,
+            source: Source | None = None) -> Step:
   found = part.runner
   if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])
-  try: values = part.fixed + tuple([variables[name] for name in found.variables])
+  try: values = tuple([variables[name] for name in found.variables]) + part.fixed
   except KeyError as error: raise SymbolicError(f"the variable {error} has no value; bind it: variable.bind(3)") from None
-  return Step(found, buffers, values, value_of(found.grid, variables) if isinstance(found.grid, UOp) else found.grid, line)
+  return Step(found, buffers, values, value_of(found.grid, variables) if isinstance(found.grid, UOp) else found.grid, line, source)
 
 def launch_of(step: Step, runner: Runner) -> Launch:
   """A Step that runs a kernel, as a device wants it."""

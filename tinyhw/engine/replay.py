@@ -7,12 +7,11 @@ that is written is state (it stays where it is, its Tensors see the new contents
 from __future__ import annotations
 import gc
 import sys
-import threading
 import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from tinyhw import trace
 from tinyhw.config import JIT
@@ -20,18 +19,22 @@ from tinyhw.device import Buffer, Device, Recording
 from tinyhw.engine import realize as realizing
 from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, new_buffer, storage_with
 from tinyhw.engine.compile import value_of
+from tinyhw.engine.faults import FAULTS, boundary, internal
 from tinyhw.engine.jit_gradients import Gradients, refuse_gradient
 from tinyhw.engine.jit_views import base_buffer, binds_in, chain, with_values
 from tinyhw.engine.multi import SHARD
 from tinyhw.engine.realize import Capture, Step, launch_of
 from tinyhw.engine.structure import leaves_of, rebuilt
-from tinyhw.engine.writes import Holder, assign_of, memory_of, overwrite, rebased, values, viewers
-from tinyhw.errors import JitError
+from tinyhw.engine.writes import Holder, assign_of, is_own, memory_of, overwrite, rebased, values, viewers
+from tinyhw.errors import JitError, TinyError
 from tinyhw.helpers import GlobalCounters
 from tinyhw.methods import graph
 from tinyhw.tensor import Tensor
+from tinyhw.uop.decide import Decisions
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
+
+W = TypeVar("W", bound="Watched")
 
 # ***** what a replay may replace *****
 
@@ -128,6 +131,14 @@ class Standing:
   __slots__ = ("reference", "own")
   def __init__(self, tensor: Tensor): self.reference, self.own = weakref.ref(tensor), Tensor._holding(tensor.uop)
 
+  @classmethod
+  def alone(cls, u: UOp) -> Standing:
+    """Of state that no Tensor looks at yet: each call returns the same one."""
+    self = cls.__new__(cls)
+    self.own = Tensor._holding(u)
+    self.reference = weakref.ref(self.own)
+    return self
+
   def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any:
     tensor = self.reference()
     if tensor is not None and tensor.uop is self.own.uop: return tensor
@@ -160,15 +171,18 @@ class Watched:
 
   def check(self, differentiated: bool) -> None:
     """Do an ASSIGN that waits, unless a gradient would flow through it. Raises JitError if a Tensor is in another buffer now, or none is left."""
-    gone = True
+    gone = bool(self.tensors)
     for reference, node in zip(self.tensors, self.nodes):
       tensor = reference()
       if tensor is None: continue
       gone = False
       if tensor.uop is not node: self._follow(tensor, differentiated)
-    if gone:
-      raise JitError(f"the Tensor of {self.buffer.size} elements of {self.buffer.dtype} that the function used when it was captured is gone: its "
-                     "name or attribute stands for another one now; change it with assign(), or call reset() to capture again")
+    if gone: self.gone(differentiated)
+
+  def gone(self, differentiated: bool) -> None:
+    """None of the Tensors is left."""
+    raise JitError(f"the Tensor of {self.buffer.size} elements of {self.buffer.dtype} that the function used when it was captured is gone: its "
+                   "name or attribute stands for another one now; change it with assign(), or call reset() to capture again")
 
   def _follow(self, tensor: Holder, differentiated: bool) -> None:
     memory, waits = memory_of(tensor.uop)
@@ -180,16 +194,47 @@ class Watched:
       realizing.realize([assign_of(tensor.uop)])
     self.note()
 
+class Own(Watched):
+  """Storage that came with a capture from a pickle: what is left where the Tensors that looked at it are gone."""
+  __slots__ = ()
+
+  def look(self, differentiated: bool) -> None:
+    """Do the ASSIGNs that wait, and note who looks now: nobody, or those that were made of Tensors which are gone."""
+    waiting = [assign_of(tensor.uop) for tensor in viewers(self.buffer) if memory_of(tensor.uop)[1]]
+    for u in waiting if differentiated else (): refuse_gradient(u)
+    realizing.realize(waiting)
+    self.tensors = [weakref.ref(t) for t in viewers(self.buffer)]
+    self.note()
+
+  gone = look
+
+class Unseen(Own):
+  """In the place of all of these before the first call: who looks at the storage is known then."""
+  __slots__ = ("captured",)
+  def __init__(self, captured: Captured): self.captured = captured
+
+  def note(self) -> None: pass
+
+  def check(self, differentiated: bool) -> None:
+    found = self.captured.used_elsewhere(set(), Own)
+    for own in found: own.look(differentiated)
+    self.captured.watched = list(found)
+
 # ***** the capture *****
 
 class Captured:
   """A captured call: recordings per run of launches on one device, copies between them, slots, and how to make the results.
 
   given: the Tensors that were given; gradients from before that the call used are inputs, too. asks: does the function ask for gradients by itself?
-  variables: the values of what was bound in the Tensors, or given. name: the function's.
+  variables: the values of what was bound in the Tensors, or given. decisions: what the call decided by them. name: the function's.
   """
-  def __init__(self, capture: Capture, given: list[Tensor], asks: bool, variables: dict[str, int], result: Any, name: str = ""):
-    self.name = name
+  watched: list[Watched]
+  waiting: list[tuple[weakref.ref[Holder], UOp]]    # values that waited before the call, and that it computed for itself
+
+  @boundary
+  def __init__(self, capture: Capture, given: list[Tensor], asks: bool, variables: dict[str, int], result: Any,
+               decisions: Decisions, name: str = ""):
+    self.name, self.decisions = name, decisions
     self.gradients = Gradients(capture, given, asks)
     inputs = given + self.gradients.used
     self.views = [t.uop for t in inputs]
@@ -198,16 +243,19 @@ class Captured:
     self.variables = self.given_variables = variables
     self.steps, self.made, self.draws, self.differentiated = capture.steps, capture.made, capture.draws, capture.differentiated
     self.arenas = {id(b) for b in capture.arenas}
-    self.lock = threading.Lock()    # a recording is one object: threads take turns
     self.outputs: dict[int, Output] = {}
     self.draw_slots = [None if buffer is None else Slot(buffer) for buffer, _ in self.draws]
     content = {id(b): c for b, c in capture.stored}
     self._plan_result(capture, inputs, result, content)
-    self._record()
+    self.begin()
     written = {id(storage_with(b)) for s in self.steps for b in s.written}
     self.refills = [(b, c) for b, c in capture.stored if id(b) in written and id(b) not in self.outputs]
-    self.watched = self._used_elsewhere({*map(id, self.made), *content})
+    self.watched = self.used_elsewhere({*map(id, self.made), *content}, Watched)
     self.waiting = [(reference, u) for reference, u in capture.before.values() if u in capture.met]
+
+  def begin(self) -> None:
+    """Record the steps. Nobody has looked yet who looks at the storage that the call was not given."""
+    self._record()
     self.lookers: list[tuple[weakref.ref[Holder], UOp]] = []
     self.nodes: list[UOp] = []
     self.counts: list[int] = []     # references to the nodes that Tensors look at the state with
@@ -254,14 +302,14 @@ class Captured:
     reads = made | {id(slot.buffer) for slot in self.inputs} | {id(b) for b, _ in capture.draws if b is not None}
     for key, (reference, u) in values().items():
       waiting = reference()
-      if key in capture.before or memory_of(u)[0] is not None or waiting is None or id(waiting) in planned: continue
+      if key in capture.before or memory_of(u)[0] is not None or waiting is None or id(waiting) in planned or not is_own(waiting): continue
       if any(n.op is Ops.BUFFER and id(n.storage) in reads for n in u.toposort()): yield waiting
 
-  def _used_elsewhere(self, made: set[int]) -> list[Watched]:
+  def used_elsewhere(self, made: set[int], kind: type[W]) -> list[W]:
     """The storage that the call neither was given nor made, and that Tensors look at."""
     bases = {id(b.base): b.base for s in self.steps for b in s.buffers if id(b.base) in self.internal}
     used = {id(found): found for b in bases.values() if id(found := storage_with(b)) not in made}
-    return [watched for b in used.values() if (watched := Watched(b)).tensors]
+    return [watched for b in used.values() if (watched := kind(b)).tensors]
 
   # ***** recording *****
 
@@ -306,7 +354,7 @@ class Captured:
     self.parts.append(copy)
     self.part_steps.append([step])
     for position, b in enumerate(step.buffers):
-      found = [self.points[id(b)]] if id(b) in self.points else [(whole, p) for whole, p in self.points.values() if _contains(whole, b)]
+      found = [self.points[id(b)]] if id(b) in self.points else [(whole, p) for whole, p in self.points.values() if is_inside(whole, b)]
       for whole, points in found[:1]: points.copies.append((copy, position, b.offset - whole.offset))
 
   def _record_group(self, group: list[Step]) -> None:
@@ -325,8 +373,13 @@ class Captured:
   # ***** replaying *****
 
   def replay(self, tensors: list[Tensor], variables: dict[str, int]) -> Any:
-    """Run the capture on other inputs. A patch point is written only when what it should hold has changed."""
-    with self.lock: return self._replay(tensors, [buffer_of(base_buffer(t.uop)) for t in tensors], variables)
+    """Run the capture on other inputs. A patch point is written only when what it should hold has changed.
+
+    The caller holds the engine's lock: a recording is one object, and no other thread may write what it reads.
+    """
+    try: return self._replay(tensors, [buffer_of(base_buffer(t.uop)) for t in tensors], variables)
+    except TinyError: raise
+    except FAULTS as error: raise internal(error) from error    # what `boundary` does, 0.1 us faster
 
   def _replay(self, tensors: list[Tensor], buffers: list[Storage], variables: dict[str, int]) -> Any:
     for watched in self.watched: watched.check(self.differentiated)
@@ -411,7 +464,7 @@ class Captured:
     for recording, launch, grid in self.grid_patches: recording.patch_grid(launch, value_of(grid, {**self.fixed, **variables}))
     self.variables = dict(variables)
 
-def _contains(whole: Buffer, part: Buffer) -> bool:
+def is_inside(whole: Buffer, part: Buffer) -> bool:
   """Is a Buffer a slice of another one?"""
   return part.base is whole.base and whole.offset <= part.offset and part.offset + part.nbytes <= whole.offset + whole.nbytes
 

@@ -1,7 +1,8 @@
 """From tensor graphs to a schedule: kernels in order, and what storage each needs.
 
 The passes, in order:
-  canonicalize  buffers become numbers, bound variables become variables, what is realized becomes its buffer: equal work is then one object
+  canonicalize  buffers become numbers, bound variables become variables, what is realized becomes its buffer: equal work is then one object;
+                BITCASTs between sizes become shifts (regroup.py)
   distribute    tensors on several devices become what each device has of them (multi.py)
   split         large reductions in two steps (split.py)
   fuse          which nodes get a buffer (fuse.py)
@@ -14,7 +15,7 @@ A schedule depends only on the canonical graph, so it is kept: the next step of 
 from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from tinyhw import trace
@@ -27,8 +28,9 @@ from tinyhw.engine.group import group_kernels
 from tinyhw.engine.lower import Kernel, Lowering, storage_of
 from tinyhw.engine.memory import Plan, plan_memory, thrifty_order
 from tinyhw.engine.multi import Local, distribute, is_multi
+from tinyhw.engine.numbers import with_arguments
+from tinyhw.engine.regroup import regrouped, regroups
 from tinyhw.engine.split import split_reductions
-from tinyhw.errors import SymbolicError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, to_indices
 
@@ -39,13 +41,14 @@ IN_MEMORY = frozenset({Ops.BUFFER, Ops.MULTI})
 @dataclass
 class Canonical:
   """A graph with its buffers and bound values taken out. inputs: BUFFERs by number. assigns: executed ASSIGN nodes, canonical → original.
-  new: all nodes, original → canonical. tags: what tells apart nodes that are otherwise equal, numbered as met."""
+  new: all nodes, original → canonical. tags: what tells apart nodes that are otherwise equal, numbered as met. definitions: variables, by name."""
   roots: tuple[UOp, ...] = ()
   inputs: list[UOp] = field(default_factory=list)
   variables: dict[str, int] = field(default_factory=dict)
   assigns: dict[UOp, UOp] = field(default_factory=dict)
   new: dict[UOp, UOp] = field(default_factory=dict)
   tags: dict[object, int] = field(default_factory=dict)
+  definitions: dict[str, dict[UOp, None]] = field(default_factory=dict)
 
 @dataclass
 class Schedule:
@@ -91,6 +94,7 @@ def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized
     if u.op not in DROPPED: made.line = u.line   # of this run: equal graphs are one, wherever they were written
     if u.op is Ops.ASSIGN: out.assigns[made] = u
   out.roots += tuple([new[u] for u in roots])
+  if out.definitions and any(len(found) > 1 for found in out.definitions.values()): _one_definition(out)
   if DEBUG >= 7 or VIZ: _follow(new)
   return out
 
@@ -115,11 +119,9 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
     out.inputs.append(u)
     return UOp(Ops.BUFFER, u.dtype, (), (("in", len(out.inputs) - 1),) + u.arg[1:])
   if op is Ops.BIND:
-    variable, value = u.unbind()
-    if out.variables.setdefault(variable.expr, value) != value:
-      raise SymbolicError(f"variable {variable.expr} is bound to {out.variables[variable.expr]} and to {value} in one graph; bind it once")
-    return src[0]
+    return _named(u.src[0], u.src[1].arg, out)
   if op in DROPPED: return src[0]
+  if op is Ops.BITCAST and regroups(u): return regrouped(src[0], u.dtype)
   if op is Ops.COPY and on_disk(src[0].device): return _from_disk(src[0], src[1], out)
   if op is Ops.COPY and not is_multi(src[0]) and not is_multi(src[1]):
     base = src[0]
@@ -129,6 +131,31 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
   tag = None if u.tag in (None, OWN) else out.tags.setdefault(u.tag, len(out.tags) + 1)
   if tag is None and src == u.src and op in COMPUTES and u.dtype is not dtypes.weakint: tag = OWN
   return u if src == u.src and tag == u.tag else UOp(op, u.dtype, src, u.arg, tag)
+
+def _named(variable: UOp, value: int, out: Canonical) -> UOp:
+  """The variable under a name of its own: a Variable that has several values in one graph is as many arguments of the kernels."""
+  name, count = variable.expr, 1
+  while out.variables.setdefault(name, value) != value:
+    count += 1
+    name = f"{variable.expr}#{count}"
+  if count > 1: variable = variable.replace(arg=(name, *variable.arg[1:]))
+  out.definitions.setdefault(name, {})[variable] = None
+  return variable
+
+def _one_definition(out: Canonical) -> None:
+  """Let a variable that has other bounds in parts of the graph have those in which all agree, everywhere."""
+  changes: dict[UOp, UOp] = {}
+  for name, found in out.definitions.items():
+    if len(found) == 1: continue
+    factor = {v.arg[3:] for v in found}
+    bounds = max(v.arg[1] for v in found), min(v.arg[2] for v in found)
+    one = UOp.variable(name, *bounds, next(iter(found)).dtype, *(factor.pop() if len(factor) == 1 else ()))
+    changes.update({v: one for v in found if v is not one})
+  new = dict(zip(out.new, UOp.sink(*out.new.values()).substitute(changes).src))
+  changed = dict(zip(out.new.values(), new.values()))
+  out.new.update(new)
+  out.assigns = {changed[u]: original for u, original in out.assigns.items()}
+  out.roots = tuple([changed[u] for u in out.roots])
 
 def _from_disk(u: UOp, device: UOp, out: Canonical) -> UOp:
   """A copy of what u wants of a file, and of nothing else."""
@@ -146,6 +173,16 @@ def strip(root: UOp) -> UOp:
   """The node under a root's reshapes: what gets a buffer."""
   while root.op is Ops.RESHAPE or root.op in DROPPED: root = root.src[0]
   return root
+
+def schedule_of_any_numbers(canonical: Canonical) -> tuple[Canonical, Schedule]:
+  """A canonical graph and its schedule. Numbers that changed from run to run are variables of the graph that is returned (numbers.py)."""
+  found = _schedules.get(canonical.roots)
+  if found is None:
+    roots, values = with_arguments(canonical.roots)
+    if values: canonical = replace(canonical, roots=roots, variables={**canonical.variables, **values})
+    return canonical, schedule(canonical)
+  _schedules.move_to_end(canonical.roots)
+  return canonical, found
 
 def schedule(canonical: Canonical) -> Schedule:
   """The schedule of a canonical graph, from the cache when it was made before."""
@@ -219,7 +256,7 @@ def _not_recorded(name: str, made: object) -> None: pass
 def stores_nothing(kernel: Kernel) -> bool:
   """Has what the kernel writes no elements? Then there is nothing to run, nor are its operands there to be read."""
   if kernel.sink.op is Ops.COPY: return kernel.sink.size == 0
-  return any(r.src[0].vmax == 0 for store in kernel.sink.src for r in store.src[2:])
+  return any(r.src[0].vmax == 0 for store in kernel.sink.src for r in store.src[2:] if r.op is Ops.RANGE)
 
 def order_kernels(kernels: list[Kernel], kept: set[UOp] = frozenset()) -> list[Kernel]:  # type: ignore[assignment]  # nobody adds to it
   """Kernels after those whose results they read, and before an ASSIGN into a buffer that they read; copies break what cannot be ordered.

@@ -13,6 +13,7 @@ from tinyhw.codegen.access import merge_ranges
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
+from tinyhw.engine.numbers import is_number
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
@@ -20,11 +21,12 @@ from tinyhw.uop.ops import KernelInfo, UOp
 MOST = 1 << 28   # indices stay below 2**31 where a kernel starts at any of them
 START = UOp.variable("start", 0, MOST)
 _LOOP = UOp.range(MOST, 0, AxisType.LOOP)
-_OTHERS = frozenset({Ops.REDUCE, Ops.STAGE, Ops.DEFINE_VAR})
+_OTHERS = frozenset({Ops.REDUCE, Ops.STAGE})
 _BITS = {dtypes.float32: dtypes.int32, dtypes.float64: dtypes.int64}
 
 class AnySize(NamedTuple):
-  """A kernel for any size, in tiles and element by element; how many elements it has here, and the values of its variables but START."""
+  """A kernel for any size, in tiles and element by element; how many elements it has here, and the values of its variables but START and
+  those of numbers (numbers.py), whose names come first among all."""
   forms: tuple[UOp, UOp]
   elements: int
   values: dict[str, int]
@@ -33,7 +35,8 @@ def any_size(sink: UOp) -> AnySize | None:
   """A kernel as one for any size; None where it is not of that kind."""
   nodes = sink.toposort()
   if not any(u.op is Ops.THREEFRY for u in nodes): return None
-  if any(u.op in _OTHERS for u in nodes) or any(ranges_of(s) != ranges_of(sink.src[0]) for s in sink.src): return None
+  if any(u.op in _OTHERS or u.op is Ops.DEFINE_VAR and not is_number(u) for u in nodes): return None
+  if any(ranges_of(s) != ranges_of(sink.src[0]) for s in sink.src): return None
   flat = merge_ranges(sink)
   nodes = flat.toposort()
   loops = [u for u in nodes if u.op is Ops.RANGE]

@@ -2,8 +2,9 @@
 
 sum(x) of 64 M elements becomes 256 sums, so that all workers have something to do. The gradient of a convolution's weight, whose terms are all
 positions of all images, is summed over a few images at a time, so that what a tile reads again and again fits into local memory. A sum of several
-products (the gradient of what queries, keys and values are made of) is as many sums, as a tile has two factors. The order of additions changes; it
-depends only on shapes, so results are the same in each run and for any number of threads. Input and output are tensor graphs.
+products (the gradient of what queries, keys and values are made of, or of a weight that each step of a recurrent network uses) is as many sums, as a
+tile has two factors; what else it adds up is summed apart from those. The order of additions changes; it depends only on shapes, so results are the
+same in each run and for any number of threads. Input and output are tensor graphs. Cost: linear in the graph.
 """
 from __future__ import annotations
 import functools
@@ -16,7 +17,6 @@ FEW_RESULTS = 16        # more results than this are enough to share among worke
 MANY_TERMS = 1 << 16    # fewer terms than this are added faster than a second kernel starts
 MAX_PARTS = 256
 PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into local memory
-MAX_ADDENDS = 16        # products whose sum is taken apart: each is a kernel
 PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
 
 def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[UOp]:
@@ -29,24 +29,47 @@ def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> li
     src = tuple([new[s] for s in u.src])
     v = new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
     if u.op is not Ops.REDUCE_AXIS: continue
-    sums = [u.replace(src=(x,)) for x in addends(u, extent)]
-    halves = [in_two_steps(s.replace(src=(new[s.src[0]],)), parts_of(s, extent)) for s in sums]
-    new[u] = functools.reduce(lambda x, y: UOp(Ops.ADD, u.dtype, (x, y)), halves)
+    sums = []
+    for terms in addends(u, extent):
+      old = u.replace(src=(added(terms),))
+      extent.setdefault(old.src[0], max([extent[x] for x in terms]))
+      sums.append(in_two_steps(u.replace(src=(added([new[x] for x in terms]),)), parts_of(old, extent)))
+    new[u] = added(sums)
     changed |= new[u] is not v
   if not changed: return roots
   if came is not None: came.update((v, u) for u, v in new.items() if v is not u)
   return [new[r] for r in roots]
 
-def addends(u: UOp, extent: dict[UOp, int]) -> list[UOp]:
-  """What a reduction is the sum of: several products that are large enough for a tile each, or what it has."""
-  if u.arg[0] is not Ops.ADD: return [u.src[0]]
+def added(terms: list[UOp]) -> UOp:
+  """Their sum, from the first to the last."""
+  return functools.reduce(lambda x, y: UOp(Ops.ADD, x.dtype, (x, y)), terms)
+
+def addends(u: UOp, extent: dict[UOp, int]) -> list[list[UOp]]:
+  """What a reduction is the sum of: each product that is large enough for a tile by itself, and what is left, as one."""
+  if u.arg[0] is not Ops.ADD: return [[u.src[0]]]
+  found = terms_of(u.src[0])
+  large = [x.op is Ops.MUL and is_large_product(u.replace(src=(x,)), extent) for x in found]
+  if len(found) == 1 or not any(large): return [[u.src[0]]]
+  rest = [x for x, is_large in zip(found, large) if not is_large]
+  return [[x] for x, is_large in zip(found, large) if is_large] + ([rest] if rest else [])
+
+def terms_of(u: UOp) -> list[UOp]:
+  """What is added up to make u, in order. A sum that is added in at several places is one term: its own terms may be more than there are nodes."""
+  uses: dict[UOp, int] = {u: 0}
+  stack = [u]
+  while stack:
+    x = stack.pop()
+    if x.op is not Ops.ADD: continue
+    for s in x.src:
+      if s not in uses: stack.append(s)
+      uses[s] = uses.get(s, 0) + 1
   found: list[UOp] = []
-  left = [u.src[0]]
-  while left and len(found) < MAX_ADDENDS:
-    x = left.pop()
-    if x.op is Ops.ADD: left += reversed(x.src)
+  stack = [u]
+  while stack:
+    x = stack.pop()
+    if x.op is Ops.ADD and uses[x] <= 1: stack += reversed(x.src)
     else: found.append(x)
-  return found if not left and all([x.op is Ops.MUL and is_large_product(u.replace(src=(x,)), extent) for x in found]) else [u.src[0]]
+  return found
 
 def parts_of(u: UOp, extent: dict[UOp, int]) -> tuple[int, int]:
   """The smallest and largest number of parts that are wanted; (1, 1) for a reduction that is best done at once."""

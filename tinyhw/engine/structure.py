@@ -6,6 +6,7 @@ own are compared by ==, and objects by identity.
 """
 from __future__ import annotations
 import copy
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,11 +38,16 @@ class _Object:
   def __hash__(self) -> int: return id(self.value)
 
 def is_data(value: Any) -> bool:
-  """Is this mutable memory of another library or of Python, an array or a bytearray?"""
-  if isinstance(value, (str, bytes)): return False
-  if hasattr(type(value), "__array__"): return not _has_hash(type(value))    # numbers of NumPy have one
-  if isinstance(value, (bytearray, memoryview)): return True
-  return type(value).__module__ == "array"
+  """Is this mutable memory of another library or of Python, an array or a bytearray, a number or a structure of ctypes?"""
+  kind: Any = type(value)
+  return _holds_data(kind)
+
+@functools.lru_cache(maxsize=256)
+def _holds_data(kind: Any) -> bool:
+  if issubclass(kind, (str, bytes)): return False
+  if hasattr(kind, "__array__"): return not _has_hash(kind)    # numbers of NumPy have one
+  if issubclass(kind, (bytearray, memoryview)) or kind.__module__ == "array": return True
+  return any(base.__name__ == "_CData" for base in kind.__mro__) and "__call__" not in dir(kind)    # no functions of ctypes
 
 def token(value: Any) -> Any:
   """What equals the token of another value if both are the same to every program."""
@@ -79,7 +85,7 @@ def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
       if id(value) in tensors: rest.append(Rest(name, ("is argument", tensors[id(value)][0]), value))
       else: tensors[id(value)] = name, value
     elif isinstance(value, UOp) and value.op is Ops.BIND:
-      variable, bound = value.unbind()
+      variable, bound = value.src[0], int(value.src[1].arg)
       if variables.setdefault(variable.expr, bound) != bound:
         raise JitError(f"argument {name} binds {variable.expr} to {bound}, another one to {variables[variable.expr]}; give one of them another name")
       rest.append(Rest(name, variable, value))
@@ -106,10 +112,11 @@ def same_rest(a: tuple[Rest, ...], b: tuple[Rest, ...]) -> bool:
 def difference(a: tuple[Rest, ...], b: tuple[Rest, ...]) -> str:
   """The first difference, in words."""
   for x, y in zip(a, b):
-    if x.name != y.name or x.token != y.token: return f"{x.name} was {_short(x.value)} and is {_short(y.value)}"
+    if x.name != y.name or x.token != y.token: return f"{x.name} was {short(x.value)} and is {short(y.value)}"
   return "their number"
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+  """A value in a message."""
   text = f"a Tensor of shape {value.shape}" if isinstance(value, Tensor) else repr(value)
   return text if len(text) < 100 else f"a {type(value).__name__}"
 

@@ -10,18 +10,20 @@ Each such place is noted twice: with what it held when its function was entered,
 with what it holds after the capture, for the replays. A comparison is of identity first: 0.05 us a place where nothing has changed.
 """
 from __future__ import annotations
-import dis
+import contextlib
 import functools
 import gc
 import os
 import sys
 import weakref
-from collections import deque
+from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Callable, Iterable, Iterator
-from types import CodeType, FrameType, FunctionType, MemberDescriptorType, ModuleType
+from contextvars import ContextVar
+from types import CodeType, FrameType, FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 from tinyhw.device import DRIVERS
+from tinyhw.engine.code_names import Names, names_of
 from tinyhw.engine.structure import is_data, token
 from tinyhw.engine.writes import memory_of
 from tinyhw.errors import JitError
@@ -33,7 +35,10 @@ _PLAIN = (int, float, complex, str, bytes, type(None))
 _DEEPEST = 8                  # attributes of attributes that are followed
 _MOST_PLACES = 1 << 17
 _LARGEST_COPY = 1 << 20       # bytes of an array that are kept to compare it with
-_GROW = frozenset({"append", "add", "extend", "appendleft"})     # a list that is used for nothing else is not read
+_MAPPINGS = (dict, MappingProxyType)
+_CONTAINERS: Any = (list, tuple, set, deque, *_MAPPINGS, type({}.keys()), type({}.values()), type({}.items()))
+_WRAPPERS = {ChainMap: "maps", UserDict: "data", UserList: "data"}      # the standard library's containers around others, and their attribute
+_VARIABLES: Any = getattr(os.environ, "_data", os.environ)      # of the environment, as it is kept: the dict inside is compared sooner
 _MAKERS = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 _MISSING: Any = type("nothing", (), {"__repr__": lambda self: "nothing"})()
 
@@ -64,37 +69,6 @@ def is_followed_module(name: Any) -> bool:
   if name.startswith("namedtuple_") and name not in sys.modules: return False
   return name.partition(".")[0] != "tinyhw" or name.startswith(("tinyhw.nn", "tinyhw.llm"))
 
-class Names(NamedTuple):
-  """What code names, and code inside of it. grown: names that it uses only to put something into what they stand for."""
-  globals: frozenset[str]
-  attributes: frozenset[str]
-  asked: frozenset[str]       # attributes that may be missing: hasattr(x, "name")
-  grown: frozenset[str]
-  modules: frozenset[str]
-
-@functools.lru_cache(maxsize=None)
-def names_of(code: CodeType) -> Names:
-  """The names in code. Remembered: a capture asks for each call."""
-  found: dict[str, set[str]] = {kind: set() for kind in ("global", "attribute", "asked", "grown", "read", "module")}
-  todo = [code]
-  while todo:
-    code = todo.pop()
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "PUSH_NULL")]
-    for instruction, after in zip(instructions, [*instructions[1:], None]):
-      operation, name = instruction.opname, instruction.argval
-      if operation.endswith(("_GLOBAL", "_NAME")) and not operation.startswith("IMPORT"): found["global"].add(name)
-      elif operation.endswith(("_ATTR", "_METHOD")): found["attribute"].add(name)
-      elif operation == "IMPORT_FROM": found["attribute"].add(name)
-      elif operation == "IMPORT_NAME": found["module"].add(name)
-      if operation.startswith("LOAD_") and isinstance(name, str):
-        grows = after is not None and after.opname in ("LOAD_ATTR", "LOAD_METHOD") and after.argval in _GROW
-        found["grown" if grows else "read"].add(name)
-    if {"getattr", "hasattr", "setattr", "attrgetter"} & {*code.co_names}:
-      found["asked"].update(c for c in code.co_consts if isinstance(c, str) and c.isidentifier())
-    todo += [c for c in code.co_consts if isinstance(c, CodeType)]
-  return Names(frozenset(found["global"]), frozenset(found["attribute"] | found["asked"]), frozenset(found["asked"]),
-               frozenset(found["grown"] - found["read"]), frozenset(found["module"]))
-
 class Place(NamedTuple):
   """Where something is: `read(container, key)` gives what is there now."""
   read: Callable[[Any, Any], Any]
@@ -105,6 +79,9 @@ class Place(NamedTuple):
 
 def _attribute(container: Any, key: str) -> Any: return getattr(container, key, _MISSING)
 def _item(container: Any, key: Any) -> Any: return container.get(key, _MISSING)
+def _context(container: Any, key: Any) -> Any:
+  try: return container.get()
+  except LookupError: return _MISSING     # neither set nor with a default
 def _cell(container: Any, key: Any) -> Any:
   try: return container.cell_contents
   except ValueError: return _MISSING      # not set, or deleted
@@ -135,6 +112,7 @@ class Surroundings:
     self.tensors: list[Tensor] = []               # all others; these notes have them only if they last
     self._seen: set[Any] = set()
     self._kept: list[Any] = []      # so that ids stay theirs
+    self._passing = False           # these are objects that functions hand on: they may be of this call only
 
   # ***** noting *****
 
@@ -145,8 +123,10 @@ class Surroundings:
     for name in names.modules:
       if (module := sys.modules.get(name)) is not None: self.inside(module, name, names)
     if (function := root.function()) is not None: self._function(function, names, root.local)
+    self._passing = not self.lasting
     for name, reference in root.objects:
       if (value := reference()) is not None: self.inside(value, name, names)
+    self._passing = False
 
   def _function(self, function: FunctionType, names: Names, local: set[tuple[CodeType, str]]) -> None:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -180,22 +160,33 @@ class Surroundings:
     key = id(value), names
     if key in self._seen: return
     self._seen.add(key)
-    if isinstance(value, (list, dict, tuple, set, deque)):
-      self._kept.append(value)
-      items = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+    if isinstance(value, _CONTAINERS):
+      if not self._passing: self._kept.append(value)
+      items = list(value.items()) if isinstance(value, _MAPPINGS) else list(enumerate(value))
       if not isinstance(value, tuple) and (id(value), "items") not in self._seen:
         self._seen.add((id(value), "items"))
-        self.contents.append((value, tuple(map(self._weakly, _items(value))), name))
+        self.contents.append((self._held(value), tuple(map(self._weakly, _items(value))), name))
       for k, item in items:
         if not isinstance(item, _PLAIN): self.inside(item, f"{name}[{k!r}]", names, depth + 1)
     elif isinstance(value, functools.partial):
       self.inside(value.args, f"{name}.args", names, depth)
       self.inside(value.keywords, f"{name}.keywords", names, depth)
+    elif isinstance(value, ContextVar): self._place(_context, value, None, _context(value, None), f"{name}.get()", names, depth + 1)
+    elif value is os.environ or value is os and names.environment or value is os.getenv: self._environment(names.environment)
     elif is_data(value): self._data(value, name)
     elif isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
+      if self._passing: return      # one that is still there after the call is refused then
       raise JitError(f"{name} is an iterator ({type(value).__name__}), and replays would not take its next item; take it outside of the function, "
                      "and pass it as an argument")
     elif not isinstance(value, FunctionType): self._object(value, name, names, depth)
+
+  def _environment(self, keys: frozenset[str | None]) -> None:
+    """Note variables of the environment: those whose names are written out, else all. The function may set them."""
+    if not self.lasting or (id(os.environ), keys) in self._seen: return
+    self._seen.add((id(os.environ), keys))
+    written = [key for key in keys if key is not None]
+    if not written or None in keys: self.contents.append((_VARIABLES, _items(_VARIABLES), "os.environ"))
+    else: self.places.extend(Place(_item, os.environ, key, os.environ.get(key, _MISSING), f"os.environ[{key!r}]") for key in written)
 
   def _tensor(self, value: Tensor, name: str) -> None:
     if memory_of(value.uop)[0] is None: self.lazy.append((weakref.ref(value), value.uop, name))
@@ -207,9 +198,10 @@ class Surroundings:
     try: size = memoryview(value).nbytes
     except TypeError: size = _LARGEST_COPY + 1
     if size > _LARGEST_COPY:
+      if self._passing: return
       raise JitError(f"{name} is of {type(value)}, and too large, or of a kind, that TinyJit cannot tell whether its contents change; make a Tensor "
                      "of it outside of the function")
-    self.data.append((value, bytes(value), name))
+    self.data.append((self._held(value), bytes(value), name))
 
   def _object(self, value: Any, name: str, names: Names, depth: int) -> None:
     """Note the attributes that the code names: the object's own, those in slots, and those of classes that are no functions."""
@@ -217,6 +209,8 @@ class Surroundings:
     if str(module).partition(".")[0] in ("builtins", "numpy", "torch"): return
     if isinstance(value, (ModuleType, type)) and not _is_users(str(module)): return
     if self.lasting: self._kept.append(value)
+    for wrapper, key in _WRAPPERS.items():
+      if isinstance(value, wrapper): self._place(_attribute, value, key, getattr(value, key), f"{name}.{key}", names, depth + 1)
     own = {} if isinstance(value, type) else getattr(value, "__dict__", {})
     if own and ("__dict__" in names.attributes or "vars" in names.globals): self.inside(own, f"{name}.__dict__", names, depth + 1)
     wanted = {*(names.attributes & own.keys())}
@@ -227,6 +221,10 @@ class Surroundings:
       wanted.update(key for key in names.attributes & kind.__dict__.keys() if key not in own and not _computes(kind.__dict__[key]))
       wanted.difference_update(key for key in names.asked & kind.__dict__.keys() if _computes(kind.__dict__[key]))
     for key in sorted(wanted): self._place(_attribute, value, key, getattr(value, key, _MISSING), f"{name}.{key}", names, depth + 1)
+
+  def _held(self, value: Any) -> Any:
+    """What was handed on, weakly where that is possible; all else itself."""
+    return (_weak(value) or value) if self._passing else value
 
   def _weakly(self, value: Any) -> Any: return weakref.ref(value) if not self.lasting and isinstance(value, Tensor) else value
 
@@ -256,26 +254,27 @@ class Surroundings:
       if place.read is _referred and place.container() is None: continue     # an object of this call only
       now, before = place.read(place.container, place.key), _strong(place.value)
       if now is not before and not _same(now, before): yield place.name, before, now
-    for container, items, name in self.contents:
+    for held, items, name in self.contents:
+      if (container := _strong(held)) is None: continue     # of this call only
       now, before = _items(container), [_strong(item) for item in items]
       if len(now) != len(before): yield name, before, now
       else: yield from ((f"{name}[{_key_of(container, now, a)!r}]", b, a) for a, b in zip(now, before) if a is not b and not _same(a, b))
     for container, size, name in self.growing:
       new = list(container.values() if isinstance(container, dict) else container)
       if len(new) != size and any(isinstance(x, Tensor) for x in new[size:]): yield name, container, new[-1]
-    for data, copied, name in self.data:
-      if bytes(data) != copied: yield name, data, data
+    for held, copied, name in self.data:
+      if (data := _strong(held)) is not None and bytes(data) != copied: yield name, data, data
 
 _HOW = ("pass it as an argument (numbers that change as a Tensor or a bound Variable), assign() to a Tensor to change it, or call reset() to capture "
         "again")
 
 def _items(container: Any) -> tuple[Any, ...]:
-  return (*container.keys(), *container.values()) if isinstance(container, dict) else tuple(container)
+  return (*container.keys(), *container.values()) if isinstance(container, _MAPPINGS) else tuple(container)
 
 def _key_of(container: Any, items: tuple[Any, ...], item: Any) -> Any:
   """Where in a container one of its items is."""
   k = next(k for k, x in enumerate(items) if x is item)
-  return items[k % len(container)] if isinstance(container, dict) else k
+  return items[k % len(container)] if isinstance(container, _MAPPINGS) else k
 
 def _strong(value: Any) -> Any: return value() if isinstance(value, weakref.ref) else value
 
@@ -304,7 +303,7 @@ def _refuse(name: str, old: Any, new: Any) -> None:
   raise JitError(f"{name} {how}; a replay would use the old one: {_HOW}")
 
 def _refuse_size(name: str, container: Any, items: tuple[Any, ...], now: tuple[Any, ...]) -> None:
-  each = 2 if isinstance(container, dict) else 1
+  each = 2 if isinstance(container, _MAPPINGS) else 1
   gone = [key for key in items[:len(items) // each] if key not in container] if each == 2 else []
   if gone and len(now) < len(items): _refuse(f"{name}[{gone[0]!r}]", items[len(items) // 2 + items.index(gone[0])], _MISSING)
   raise JitError(f"{name} was {len(items) // each} items when the function was captured, and is {len(now) // each} now; a replay would use the old "
@@ -312,9 +311,18 @@ def _refuse_size(name: str, container: Any, items: tuple[Any, ...], now: tuple[A
 
 # ***** which functions are called *****
 
+def _is_shared(value: Any) -> bool:
+  """Is it the generator that `random.random()` and its like draw from?"""
+  random = sys.modules.get("random")
+  return value is not None and random is not None and value is getattr(random, "_inst", None)
+
 class Watcher:
-  """`with watcher:` notes, of this thread, the functions that are called and what they read. Another profile function is called, too."""
+  """`with watcher:` notes, of this thread, the functions that are called, what they read, and whether they draw from `random`.
+
+  Another profile function is called, too."""
   def __init__(self, function: Any, given: Iterable[Any] = ()):
+    self.is_noting = False
+    self.has_drawn = False      # from Python's own random numbers, of which other threads may draw, too
     self._given = {id(value): value for value in given}     # containers that are arguments: what is in them is given, too
     self.before = Surroundings(lasting=False)
     self.roots: list[Root] = []
@@ -331,11 +339,16 @@ class Watcher:
 
   def __enter__(self) -> None:
     self._other = sys.getprofile()
+    self.is_noting = True
     sys.setprofile(self._hook)
 
-  def __exit__(self, *_: object) -> None:
+  def __exit__(self, *_: object) -> None: self.stop()
+
+  def stop(self) -> None:
+    """Note no more."""
     if self._other is not None and not callable(self._other): self._other.enable()    # Python 3.11's cProfile, which has no function
     else: sys.setprofile(self._other)
+    self.is_noting = False
 
   def _hook(self, frame: FrameType, event: Any, argument: Any) -> None:
     if self._importing is not None:
@@ -344,6 +357,8 @@ class Watcher:
       code = frame.f_code
       if code.co_filename.startswith("<frozen importlib"): self._importing = frame     # what modules do when they are loaded is done once
       elif is_followed(code.co_filename) and is_followed_module(frame.f_globals.get("__name__")): self._called(frame, code)
+      elif code.co_name == "gauss" and _is_shared(frame.f_locals.get("self")): self.has_drawn = True    # the second of two is kept in Python
+    elif event == "c_call" and _is_shared(getattr(argument, "__self__", None)): self.has_drawn = True
     if self._other is not None and callable(self._other): self._other(frame, event, argument)
 
   def _called(self, frame: FrameType, code: CodeType) -> None:
@@ -361,7 +376,7 @@ class Watcher:
     if known is not None and all(reference() is not None for reference in known): return
     held = [(name, weak) for name, value in objects if (weak := _weak(value)) is not None]
     self._seen[key] = tuple(weak for _, weak in held)
-    found = _function_of(code, free) if free else None
+    found = _function_of(frame, free) if free and code.co_name not in _COMPREHENSIONS else None
     self._note(Root(code, frame.f_globals, _nothing if found is None else weakref.ref(found), tuple(held), self._local))
 
   def add_object(self, name: str, value: Any) -> None:
@@ -396,12 +411,35 @@ class Watcher:
     for name, value, names in self._objects: found.inside(value, name, names)
     return found
 
-def _function_of(code: CodeType, free: list[Any]) -> FunctionType | None:
-  """The function that has this code and these values of its free variables: the frame of a call does not say."""
-  for function in gc.get_referrers(code):
-    if not isinstance(function, FunctionType) or function.__code__ is not code: continue
-    if all(_cell(cell, None) is value for cell, value in zip(function.__closure__ or (), free)): return function
-  return None
+# Their functions live for one call, and have the free variables of the code around them, which is followed (Python 3.10 and 3.11)
+_COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
+
+def _function_of(frame: FrameType, free: list[Any]) -> FunctionType | None:
+  """The function that a frame runs, with these values of its free variables: the frame does not say which it is.
+
+  Its caller has it at hand, most often. To ask all objects of the process who has the code takes 9 ns for each of them.
+  """
+  code = frame.f_code
+  def fits(x: Any) -> bool:
+    if not isinstance(x, FunctionType) or x.__code__ is not code: return False
+    return all(_cell(cell, None) is value for cell, value in zip(x.__closure__ or (), free))
+  return next(filter(fits, _at_hand(frame.f_back)), None) or next(filter(fits, gc.get_referrers(code)), None)
+
+def _at_hand(frame: FrameType | None) -> Iterator[Any]:
+  """What the variables of a frame stand for, and what is inside of that: items, attributes, the function of a method."""
+  if frame is None: return
+  globals_ = frame.f_globals
+  for value in [*frame.f_locals.values(), *[globals_[name] for name in frame.f_code.co_names if name in globals_]]:
+    yield value
+    if isinstance(value, list): yield from list.__iter__(value)
+    elif isinstance(value, tuple): yield from tuple.__iter__(value)
+    elif isinstance(value, dict): yield from list(dict.values(value))
+    elif isinstance(value, MethodType): yield value.__func__
+    elif isinstance(value, functools.partial): yield value.func
+    elif not isinstance(value, (type, ModuleType, *_PLAIN)):
+      with contextlib.suppress(AttributeError): yield from list(object.__getattribute__(value, "__dict__").values())
+      for slot in [x for x in vars(type(value)).values() if isinstance(x, MemberDescriptorType)]:
+        with contextlib.suppress(AttributeError): yield slot.__get__(value)
 
 def unwrapped(function: Any) -> tuple[Any, list[tuple[str, Any]]]:
   """The function that was written, without bindings, and decorators that say what they wrap; and what it was given on the way, by name."""

@@ -3,7 +3,7 @@
 A file is: "GGUF", version, the number of tensors, the number of metadata; the metadata (name, type, value); for each tensor its name, sizes
 (innermost first), type and offset; then, aligned, the tensors' bytes. Numbers are little-endian. Source: ggml's GGUF specification (docs/gguf.md).
 
-Reading trusts nothing: each count is compared with the bytes that are left before memory is taken for it.
+Reading trusts nothing: each count is compared with the bytes that are left, and what it makes draws from the file's budget before it is made.
 """
 from __future__ import annotations
 import io
@@ -12,9 +12,12 @@ import os
 import pathlib
 import re
 import struct
+import sys
 from typing import Any, BinaryIO
 
-from tinyhw.errors import ArgumentError, FileFormatError, MissingFileError, ShapeError
+from tinyhw.budget import ENTRY, SLOT, TENSOR, Budget
+from tinyhw.errors import ArgumentError, FileFormatError, ShapeError
+from tinyhw.files import open_input
 from tinyhw.llm.blocks import bytes_of, ggml_data_to_tensor as ggml_data_to_tensor, kind_of
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
@@ -27,6 +30,10 @@ MOST_PARTS = 99999         # files of one model
 PART = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})\.gguf")
 _STRING, _ARRAY = 8, 9
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}   # types of metadata, as struct has them
+_SMALL = ("B", "?")        # whose values are objects that Python has already
+_NUMBER = 32               # bytes that another number takes
+_HEAD = 96                 # and a text or list without what is in it
+_GRAPH = (20 << 10, 64 << 10)   # that the graph of a tensor takes, at most: of plain elements, of quantized ones
 
 Place = tuple[tuple[int, ...], int, int]   # shape (outermost first), type and offset of a tensor
 
@@ -34,6 +41,7 @@ class _Reader:
   """The header, read from a stream of known size."""
   def __init__(self, stream: BinaryIO, size: int, name: str):
     self.stream, self.size, self.name, self.position = stream, size, name, 0
+    self.budget = Budget(name, size)
 
   def bad(self, why: str) -> FileFormatError: return FileFormatError(f"{self.name} is no whole GGUF file: {why}")
 
@@ -59,7 +67,9 @@ class _Reader:
 
   def text(self, what: str) -> str:
     """A string; bytes that are no UTF-8 are kept as Python's surrogate escapes."""
-    return self.take(self.count(f"the length of {what}", 1), what).decode("utf-8", "surrogateescape")
+    data = self.take(self.count(f"the length of {what}", 1), what)
+    self.budget.take(_HEAD + len(data) * (1 if data.isascii() else 4))
+    return data.decode("utf-8", "surrogateescape")
 
   def value(self, kind: int, what: str, depth: int = 0) -> Any:
     """One of metadata's values."""
@@ -71,9 +81,19 @@ class _Reader:
     if inner in _SCALARS:
       form = _SCALARS[inner]
       count = self.count(what, struct.calcsize(form))
-      return list(struct.unpack(f"<{count}{form}", self.take(count * struct.calcsize("<" + form), what)))
+      self.budget.take(_HEAD + count * (8 + struct.calcsize(form) + (0 if form in _SMALL else _NUMBER)))
+      return _numbers(self.take(count * struct.calcsize("<" + form), what), form)
     count = self.count(what, 8 if inner == _STRING else 12)
+    self.budget.take(_HEAD + count * SLOT)
     return [self.value(inner, what, depth + 1) for _ in range(count)]
+
+def _numbers(data: bytes, form: str) -> list[Any]:
+  """The little-endian numbers of a form of struct's."""
+  view: Any = memoryview(data)
+  if sys.byteorder == "little":
+    found: list[Any] = view.cast(form).tolist()
+    return found
+  return list(struct.unpack(f"<{len(data) // struct.calcsize(form)}{form}", data))
 
 def _header(reader: _Reader) -> tuple[dict[str, Any], dict[str, Place], int]:
   """Metadata; shape, type and offset of each tensor; where the tensors' bytes begin. Every tensor lies inside of the file."""
@@ -85,6 +105,7 @@ def _header(reader: _Reader) -> tuple[dict[str, Any], dict[str, Place], int]:
   tensors, metadata = reader.count("the number of tensors", 24), reader.count("the number of metadata", 13)
   values: dict[str, Any] = {}
   for _ in range(metadata):
+    reader.budget.take(ENTRY // 2)
     key = reader.text("a name of metadata")
     if key in values: raise reader.bad(f"{key!r} stands twice in its metadata")
     values[key] = reader.value(reader.number("I", key), repr(key))
@@ -103,10 +124,12 @@ def _place(reader: _Reader, name: str) -> Place:
   dims = reader.number("I", f"the number of axes of {name!r}")
   if dims > MOST_DIMS: raise reader.bad(f"{name!r} has {dims} axes, and {MOST_DIMS} is the most")
   shape = tuple(reader.number("Q", f"a size of {name!r}") for _ in range(dims))[::-1]
+  reader.budget.take(ENTRY + TENSOR)
   return shape, int(reader.number("I", f"the type of {name!r}")), int(reader.number("Q", f"the offset of {name!r}"))
 
 def _check_place(reader: _Reader, name: str, shape: tuple[int, ...], kind: int, offset: int, alignment: int, start: int) -> None:
   row = kind_of(kind)
+  reader.budget.take(_GRAPH[row.decode is not None])
   if shape and shape[-1] % row.length: raise reader.bad(f"{name!r} of shape {shape} has rows that are no whole number of {row.name}'s {row.length}")
   try: size = bytes_of(math.prod(shape), row)
   except ShapeError as error: raise reader.bad(f"{name!r}: {error.message}") from None
@@ -173,10 +196,7 @@ def _add_part(path: pathlib.Path, number: int, count: int, stored: dict[str, Sto
 
 def _of_file(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, Stored]]:
   """What one file has."""
-  try: stream: BinaryIO = open(path, "rb")
-  except FileNotFoundError: raise MissingFileError(f"there is no file {path.absolute()}; give the path of a GGUF file") from None
-  except IsADirectoryError: raise ArgumentError(f"{path} is a folder; give the path of a GGUF file") from None
-  with stream: found = _header(_Reader(stream, os.fstat(stream.fileno()).st_size, str(path)))
+  with open_input(path, "a GGUF file") as stream: found = _header(_Reader(stream, os.fstat(stream.fileno()).st_size, str(path)))
   return _placed(Tensor(path), *found)
 
 def _stream_of(t: Tensor) -> _Reader:

@@ -7,14 +7,14 @@ same way, the pair that makes the token of highest score first (Kudo and Richard
 """
 from __future__ import annotations
 import codecs
-import functools
 import heapq
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tinyhw.errors import ArgumentError, FileFormatError, IndexRangeError
 from tinyhw.llm.words import check_preset, split
+from tinyhw.once import once
 
 NORMAL, UNUSED, BYTE = 1, 5, 6   # types of tokens in GGUF files; source: enum llama_token_type
 MOST_WORDS = 1 << 16                                 # remembered with their tokens
@@ -23,7 +23,7 @@ _TAKES_WHOLE_WORDS = ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1",
 # What ends a turn where a file does not say it, most telling first; source: the chat templates of the models
 _ENDS_OF_TURNS = ("<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|end_of_turn|>", "<|return|>", "<|endoftext|>")
 
-@functools.lru_cache(maxsize=None)
+@once
 def _bytes_of_characters() -> dict[str, int]:
   """The character that stands for each byte: itself where it is printable in Latin-1, else one from U+0100 on. Source: GPT-2's encoder."""
   printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
@@ -63,8 +63,12 @@ class SimpleTokenizer:
     self._tokens, self._special = tokens, dict(special)
     self._bytes = {number: raw for raw, number in tokens.items()}
     self._bytes.update((number, text.encode("utf-8", "surrogateescape")) for text, number in self._special.items())
-    texts = sorted((text for text in self._special if text), key=len, reverse=True)
-    self._cut = re.compile("|".join(map(re.escape, texts)) or r"(?!)")
+    self.longest = max(4, *map(len, self._bytes.values()))   # bytes, and so characters, that one token stands for
+    lengths: dict[str, set[int]] = {}
+    for text in self._special:
+      if text: lengths.setdefault(text[0], set()).add(len(text))
+    self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}   # of special tokens, by their first character
+    self._first = re.compile(f"[{''.join(map(re.escape, lengths))}]" if lengths else r"(?!)")
 
   @staticmethod
   def from_gguf_kv(kv: Mapping[str, Any]) -> SimpleTokenizer:
@@ -102,11 +106,21 @@ class SimpleTokenizer:
     if not special: return self._plain(text)
     found: list[int] = []
     end = 0
-    for match in self._cut.finditer(text):
-      found += self._plain(text[end:match.start()])
-      found.append(self._special[match[0]])
-      end = match.end()
+    for start, after in self._specials(text):
+      found += self._plain(text[end:start])
+      found.append(self._special[text[start:after]])
+      end = after
     return found + self._plain(text[end:])
+
+  def _specials(self, text: str) -> Iterator[tuple[int, int]]:
+    """Where special tokens begin and end in a text: of those that begin in one place the longest. An expression of all of them would take 200 bytes
+    for each character of theirs."""
+    at = 0
+    while (match := self._first.search(text, at)) is not None:
+      start = match.start()
+      length = next((n for n in self._lengths[text[start]] if start + n <= len(text) and text[start:start + n] in self._special), 0)
+      if length: yield start, start + length
+      at = start + max(length, 1)
 
   def _plain(self, text: str) -> list[int]:
     """The tokens of a text without special ones."""

@@ -4,12 +4,12 @@ They are those that the models' authors publish in their tokenizer.json, written
 `re` knows neither, so both are written out as ranges, from `unicodedata`, when a preset is first used.
 """
 from __future__ import annotations
-import functools
 import re
 import sys
 import unicodedata
 
 from tinyhw.errors import ArgumentError
+from tinyhw.once import once
 
 _SPACES = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"   # White_Space; re's \s also has U+001C to U+001F
 _TAIL = r"\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -44,7 +44,7 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 PRESETS: dict[str, str] = {name: kind for kind, (_, names) in _KINDS.items() for name in names.split()}
 
-@functools.lru_cache(maxsize=None)
+@once
 def _ranges() -> dict[str, str]:
   """The characters of each of Unicode's classes (L, Lu, ...) as they stand between brackets of an expression."""
   runs: dict[str, list[list[int]]] = {}
@@ -75,7 +75,7 @@ def translate(expression: str) -> str:
     return characters if inside else f"[{characters}]"
   return _CLASS.sub(one, expression)
 
-@functools.lru_cache(maxsize=None)
+@once
 def _compiled(kind: str) -> tuple[re.Pattern[str], ...]: return tuple(re.compile(translate(expression)) for expression in _KINDS[kind][0])
 
 def check_preset(preset: str) -> str:

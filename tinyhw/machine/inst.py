@@ -8,13 +8,13 @@ Nothing here knows an ISA. Values are in SSA form until `allocate`: a virtual re
 passes arguments to them.
 """
 from __future__ import annotations
-import functools
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 from collections.abc import Callable, Iterator
 
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 class Access(IntEnum):
   """What an instruction does with an operand. BOTH reads the old value and writes the new one in the same register."""
@@ -137,7 +137,7 @@ class Inst:
 
   def __repr__(self) -> str: return f"<{self.name} {' '.join(o.name for o in self.operands)}>"
 
-@functools.lru_cache(None)
+@once
 def concrete(row: Inst, classes: tuple[RegClass | None, ...]) -> Inst:
   """The row with the classes of actual operands, which is what allocation reads, where an operand may be several; None: a constant, or nothing."""
   operands = tuple(o if o.cls is cls else o._replace(cls=cls, kind="reg" if cls is not None else "imm") for o, cls in zip(row.operands, classes))

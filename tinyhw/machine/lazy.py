@@ -15,7 +15,7 @@ class Lazy(Mapping[str, V]):
 
   def __getitem__(self, key: str) -> V:
     found = self._made.get(key)
-    if found is None: found = self._made[key] = self._make(self._sources[key])
+    if found is None: found = self._made.setdefault(key, self._make(self._sources[key]))
     return found
 
   def __contains__(self, key: object) -> bool: return key in self._sources

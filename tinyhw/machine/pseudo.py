@@ -4,27 +4,27 @@
 offset in the stack frame. `parallel dst, src, dst, src, ...` are copies that happen at once; `moves.sequence` makes them copies and `swap a, b`.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.machine.inst import Access, Inst, MInst, Operand, Reg, RegClass
+from tinyhw.once import once
 
 PSEUDO = "pseudo"  # the `encoding` of these rows
 
 PARALLEL = Inst("parallel", PSEUDO, ())  # operands: physical registers; arguments[0]: physical registers of one unit that are free meanwhile
 
-@functools.lru_cache(None)
+@once
 def copy_row(cls: RegClass) -> Inst:
   return Inst("copy", PSEUDO, (Operand("dst", Access.WRITE, cls), Operand("src", Access.READ, cls)))
 
-@functools.lru_cache(None)
+@once
 def swap_row(cls: RegClass) -> Inst:
   return Inst("swap", PSEUDO, (Operand("a", Access.BOTH, cls), Operand("b", Access.BOTH, cls)))
 
-@functools.lru_cache(None)
+@once
 def spill_row(cls: RegClass) -> Inst:
   return Inst("spill", PSEUDO, (Operand("value", Access.READ, cls), Operand("slot", Access.READ, kind="slot")))
 
-@functools.lru_cache(None)
+@once
 def reload_row(cls: RegClass) -> Inst:
   return Inst("reload", PSEUDO, (Operand("value", Access.WRITE, cls), Operand("slot", Access.READ, kind="slot")))
 

@@ -158,8 +158,7 @@ class Weights(dict[RegClass, int]):
     self.file = file
 
   def __missing__(self, cls: RegClass) -> int:
-    found = self[cls] = self.file.view(cls).weight
-    return found
+    return self.setdefault(cls, self.file.view(cls).weight)
 
 class RegisterFile:
   """The registers of a target, made once per target. `limits` and `guard` are for pressure: see `over`."""
@@ -187,12 +186,12 @@ class RegisterFile:
     view = self.views.get(cls)
     if view is None:
       assert cls.bank in self.by_bank, f"class {cls.name} is of bank {cls.bank.name}, which the target does not list in `banks`"
-      view = self.views[cls] = View(cls, self.by_bank[cls.bank])
+      view = self.views.setdefault(cls, View(cls, self.by_bank[cls.bank]))
     return view
 
   def shape(self, row: Inst) -> Shape:
     shape = self.shapes.get(row)
-    if shape is None: shape = self.shapes[row] = Shape(row, self)
+    if shape is None: shape = self.shapes.setdefault(row, Shape(row, self))
     return shape
 
   def over(self, pressure: int) -> int:
@@ -201,6 +200,7 @@ class RegisterFile:
 
 def registers_of(target: Target) -> RegisterFile:
   """The target's RegisterFile, made at first use."""
-  if target._registers is None: target._registers = RegisterFile(target)
-  return target._registers
+  found: RegisterFile | None = vars(target).get("registers")
+  if found is None: found = vars(target).setdefault("registers", RegisterFile(target))
+  return found
 

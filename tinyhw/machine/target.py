@@ -17,7 +17,6 @@ if TYPE_CHECKING:
   from tinyhw.codegen.program import Program
   from tinyhw.dtype import DType
   from tinyhw.machine.code import Code
-  from tinyhw.machine.registers import RegisterFile
   from tinyhw.machine.costs import PipeCost
 
 @dataclass(frozen=True)
@@ -124,7 +123,6 @@ class Target:
   latency: Mapping[str, PipeCost] = field(default_factory=dict)
   issue_width: int = 4
   hooks: Mapping[str, Sequence[Hook]] = field(default_factory=dict)
-  _registers: RegisterFile | None = None    # made by registers.registers_of at first use
 
 def region(inst: MInst) -> UOp | None:
   """The buffer that a load or store of the program touches: different buffers do not overlap."""

@@ -10,32 +10,32 @@ Storage. Equal nodes are one object, so two tensors with equal expressions share
 second gets a copy), so that `assign` to one never shows in the other; views of one buffer do see each other's assignments.
 """
 from __future__ import annotations
-import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import TRACEMETA, TRAINING
 from tinyhw.device import Buffer, Device, DeviceLike, on_disk
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
-from tinyhw.engine import writes
+from tinyhw.engine import cuts, writes
 from tinyhw.engine.buffers import buffer_of, buffers_in, multi, new_buffer
 from tinyhw.engine.disk import refusal, resolve, view_of
-from tinyhw.engine.multi import Distribution, is_multi
-from tinyhw.engine.realize import Again, is_buffer, realize as realize_nodes, this_thread
-from tinyhw.engine.writes import assign_of, assigned, is_room, memory_of, rebased, unique
-from tinyhw.errors import ArgumentError, DeviceError, DTypeError, FunctionError, JitError, ShapeError
-from tinyhw.gradient import transposed
+from tinyhw.engine.realize import Again, compute, is_buffer, realize as realize_nodes, this_thread
+from tinyhw.engine.writes import MAYBE_MEMORY, Alias, assign_of, base_of, leave, memory_of, rebased, unique
+from tinyhw.errors import ArgumentError, DeviceError, DTypeError, FunctionError, GradientError, JitError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.checks import plain
 from tinyhw.methods.hostdata import HostData, pack
+from tinyhw.methods.memory import (apart, before_write, constant_value, extended, in_order, is_storage, kept, repeats, share, storage_view, written)
+from tinyhw.threads import alone, lock
 from tinyhw.trace import record
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _SCALARS = frozenset({int, float, bool})
-_VIEWS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.MULTI})  # movements under which each element still has one place of its own
+_BUFFER = Ops.BUFFER
 _MOST_FILLED = 1 << 20  # a constant of up to so many elements is realized by copying it from the host rather than by a kernel
 
 def register(tensor: Handle) -> None:
@@ -64,28 +64,6 @@ class TensorType(type):
   @training.setter
   def training(cls, value: bool) -> None: TRAINING.value = int(value)
 
-def _keeps_apart(u: UOp) -> bool: return u.op in _VIEWS or is_room(u)
-
-def is_storage(u: UOp) -> bool:
-  """u names memory as it is: a BUFFER under movements that keep elements apart, or what an ASSIGN left there."""
-  while _keeps_apart(u) or u.op is Ops.ASSIGN: u = u.src[0]
-  return u.op is Ops.BUFFER
-
-def storage_view(u: UOp) -> UOp | None:
-  """The memory that u names, without the ASSIGNs that wrote there; None if u is a computed value."""
-  chain: list[UOp] = []
-  while _keeps_apart(u) or u.op in (Ops.ASSIGN, Ops.DETACH):
-    if _keeps_apart(u): chain.append(u)
-    u = u.src[0] if u.op is not Ops.ASSIGN or u.realized is None else u.realized
-  if u.op is not Ops.BUFFER: return None
-  for movement in reversed(chain): u = movement.replace(src=(u, *movement.src[1:]))
-  return u
-
-def constant_value(u: UOp) -> ConstType | None:
-  """The number that every element of u is, if u is a constant, moved and repeated but not padded."""
-  while _keeps_apart(u) or u.op is Ops.EXPAND: u = u.src[0]
-  return u.arg if u.op is Ops.CONST else None
-
 def stored(host: HostData, device: DeviceLike | None) -> UOp:
   """Storage on a device that holds data of the host; on several devices, each has all of it.
 
@@ -107,26 +85,40 @@ def whole(node: UOp, shape: graph.Shape) -> UOp:
 class Handle(metaclass=TensorType):
   """A handle on a graph node. `uop` may change (assign, realize); nodes never do."""
   __array_priority__ = 1000   # NumPy's numbers and arrays leave `array * tensor` to the tensor, so that it stays one
-  __slots__ = ("uop", "grad", "_requires_grad", "_is_leaf", "__weakref__")
+  __slots__ = ("uop", "grad", "_requires_grad", "_is_leaf", "_alias", "_thread", "_retains", "__weakref__")
   uop: UOp
   grad: Tensor | None
   _requires_grad: bool | None
   _is_leaf: bool
+  _alias: Alias | None     # with which tensors it shares a value; of most that have storage None
+  _thread: int
+  _retains: bool     # set by retain_grad() alone: most tensors have none
 
   @classmethod
-  def _new(cls, uop: UOp) -> Tensor:
+  def _new(cls, uop: UOp, alias: Alias | None = None) -> Tensor:
     """A result: a tensor on a node."""
     self = object.__new__(cls)
     if GradMode.off and uop.op not in GroupOp.Movement: uop = graph.detach(uop)
-    self.uop, self.grad, self._requires_grad, self._is_leaf = uop, None, None, False
+    self.uop, self.grad, self._requires_grad, self._is_leaf, self._alias = uop, None, None, False, alias
     writes.note(self)
     if TRACEMETA.value: record(uop)
     return self  # type: ignore[return-value]  # the only class of tensors is Tensor
 
+  def _view(self, u: UOp) -> Tensor:
+    """A result that is a view of this tensor. u: movements, BITCASTs and DETACHs of its node. Of threads that take the first views of a value at the
+    same time each makes its Alias: they are equal."""
+    alias, mine = self._alias, self.uop
+    if alias is None:
+      op = mine.op
+      if op is _BUFFER or op in MAYBE_MEMORY and memory_of(mine)[0] is not None: return self._new(u)
+      self._alias = alias = Alias(weakref.ref(self), mine, None)
+    elif alias.view is not None: alias = extended(alias, mine, u)
+    return self._new(u, alias)
+
   def _own(self, u: UOp | None = None) -> Tensor:
-    """A node (this one) as a result without shared storage: methods that are no views give that also where there is nothing to do."""
+    """A node (this one) as a result that shares nothing: methods that are no views give that also where there is nothing to do."""
     u = self.uop if u is None else u
-    return self._new(u if storage_view(u) is None else graph.contiguous(u))
+    return self._new(u if memory_of(u)[0] is None else graph.contiguous(u))
 
   @classmethod
   def _leaf(cls, uop: UOp, requires_grad: bool | None = None) -> Tensor:
@@ -140,7 +132,7 @@ class Handle(metaclass=TensorType):
   def _holding(cls, storage: UOp) -> Tensor:
     """A tensor over storage that is there: a leaf, cheaply."""
     self = object.__new__(cls)
-    self.uop, self.grad, self._requires_grad, self._is_leaf = storage, None, None, True
+    self.uop, self.grad, self._requires_grad, self._is_leaf, self._alias = storage, None, None, True, None
     writes.note(self)
     return self  # type: ignore[return-value]  # the only class of tensors is Tensor
 
@@ -197,7 +189,9 @@ class Handle(metaclass=TensorType):
   @requires_grad.setter
   def requires_grad(self, value: bool | None) -> None:
     self._requires_grad = value
-    if value: register(self)
+    if value:
+      self._is_leaf = True
+      writes.note(self)
 
   def requires_grad_(self, requires_grad: bool | None = True) -> Tensor:
     """Set requires_grad, and return the tensor.
@@ -207,6 +201,35 @@ class Handle(metaclass=TensorType):
     """
     self.requires_grad = requires_grad
     return self._self()
+
+  def retain_grad(self) -> None:
+    """Let backward() fill `grad` of this tensor too, which is computed from others or was written; one of requires_grad=True it leaves alone.
+
+    The gradient is that of what the tensor is when backward() is called, after in-place writes to it. Equal expressions are one value, so it is
+    that of all of them; clone() sets one apart. Raises GradientError for a tensor that never has one: of requires_grad=False, or of no float type.
+
+    >>> x = Tensor([1.0, 2.0])
+    >>> y = x * 3
+    >>> y.retain_grad()
+    >>> loss = (y * y).sum().backward()
+    >>> y.grad.tolist(), x.grad.tolist()
+    ([6.0, 12.0], [18.0, 36.0])
+    """
+    if self._requires_grad is False or not dtypes.is_float(self.uop.dtype):
+      raise GradientError(f"a tensor of {self.uop.dtype} with requires_grad={self._requires_grad} has no gradient to retain; retain that of a float "
+                          "tensor that may have one")
+    if self._requires_grad: return
+    self._retains = True
+    register(self)
+
+  @property
+  def retains_grad(self) -> bool:
+    """Does backward() fill `grad` because of retain_grad()?
+
+    >>> Tensor([1.0]).retains_grad
+    False
+    """
+    return getattr(self, "_retains", False)
 
   def _self(self) -> Tensor: return self  # type: ignore[return-value]  # the only class of tensors is Tensor
 
@@ -225,11 +248,11 @@ class Handle(metaclass=TensorType):
     raise ArgumentError(f"{what} wants a Tensor, not {x!r}; make one with Tensor(...)")
 
   def _other(self, x: Any, dtype: DType | None = None) -> UOp:
-    """The node of an operand. Python numbers and symbolic integers are weak: they take this tensor's type if its kind holds them."""
+    """The node of an operand. Python numbers and those made of Variables are weak: they take this tensor's type if its kind holds them."""
     if isinstance(x, Handle): return x.uop
     mine = self.uop.dtype if dtype is None else dtype
     if type(x) in _SCALARS: return graph.constant(_number_type("combine", mine, x), x)
-    if isinstance(x, UOp): return graph.cast(x, _weak(mine, int)) if x.dtype is dtypes.weakint else x
+    if isinstance(x, UOp): return graph.element(x, _weak(mine, int if x.dtype is dtypes.weakint else float)) if x.dtype in dtypes.weaks else x
     return self._other(number, dtype) if (number := plain(x)) is not x else self._tensor(x).uop
 
   def _pair(self, what: str, x: Any) -> tuple[UOp, UOp]:
@@ -285,7 +308,7 @@ class Handle(metaclass=TensorType):
     return lambda *given: self._holding(run(*[writes.base_of(t.uop) for t in given]))
 
   def replace(self, x: Handle) -> Tensor:
-    """Let this handle stand for x's value. Raises ShapeError if the shape differs.
+    """Let this handle stand for x's value; views of this tensor stay views of what it was. Raises ShapeError if the shape differs.
 
     >>> x = Tensor([1, 2])
     >>> x.replace(x + 1).tolist()
@@ -293,53 +316,67 @@ class Handle(metaclass=TensorType):
     """
     x = self._operand("replace", x)
     if self.uop.shape != x.uop.shape: graph.refuse_shape("replace", self.uop.shape, x.uop.shape)
+    if self._alias is not None: leave(self)
     self.hold(x.uop)
     return self._self()
 
   def hold(self, u: UOp) -> None:
-    """Stand for a node, which may be storage."""
+    """Stand for a node of the same value, which may be storage."""
+    if self._alias is not None: self._alias = kept(self)
     self.uop = u
     if is_storage(u) and dtypes.is_float(u.dtype): self._is_leaf = True
     writes.note(self)
 
   def assign(self, x: Any) -> Tensor:
-    """Write x into this tensor's storage; x broadcasts. A tensor without storage takes x's value instead, and gets storage of its own for it.
+    """Write x into this tensor's storage; x broadcasts. A tensor without storage takes x's value instead. Views of this tensor see the write, and so
+    does the tensor that it is a view of.
 
     The write is done when this tensor is next realized, or now if other tensors look at the storage. Values are what they were where they were
     expressed: what was computed from the old contents keeps its value, what is expressed from now on sees the new ones.
 
-    Raises ShapeError, DTypeError, DeviceError if x does not fit; ArgumentError for a part of a tensor that has no storage, which it would not reach.
+    Raises ShapeError, DTypeError, DeviceError if x does not fit; ArgumentError for an expanded view, whose elements share memory.
 
     >>> x = Tensor([1, 2])
     >>> x.assign(x * 10).tolist()
     [10, 20]
     """
-    if writes.memory_of(self.uop)[0] is None and (whole := _cut_from(self.uop)) and _is_held(whole, self):
-      raise ArgumentError(f"assign() to a part of a tensor of shape {graph.show(whole[0].shape)} that has no storage would not reach it; realize() "
-                          "that tensor first, or write t[...] = value")
-    return self._updated(x)
+    with lock: return self._updated(x)
+
+  def _written_place(self, u: UOp) -> UOp:
+    """What a write to u, this tensor's node or a part of it, writes to. Raises ArgumentError where it repeats elements of memory."""
+    if not repeats(u): return u
+    return apart(u, base_of(u))
+
+  def _in_place(self, operation: Callable[[Any], Tensor], x: Any) -> Tensor:
+    """`t += x`: no other thread writes between the reading and the writing."""
+    with lock: return self._updated(operation(x))
 
   def _updated(self, x: Any) -> Tensor:
-    """What `assign` does. `t[a:b] += x` comes here for the part, which it then puts into t."""
+    """What `assign` does. `t[a:b] += x` comes here for the part, which it then puts into t, where it is already."""
+    if self._alias is not None: before_write(self)
     other = graph.cast(self._other(x), self.uop.dtype) if not isinstance(x, Handle) else x.uop
     mine = self.uop
     if other is mine: return self._self()
     if on_disk(mine.device): return self._write_file(other)
+    mine = self._written_place(mine)
     _check_types(mine, other)
     _check_devices("assign", mine, other)
     if other.shape != mine.shape:
-      if graph.broadcast_shape("assign", mine.shape, other.shape) != mine.shape: graph.refuse_shape("assign", mine.shape, other.shape)
-      other = graph.broadcast(other, mine.shape)
+      if not graph.same_numbers(graph.broadcast_shape("assign", mine.shape, other.shape), mine.shape):
+        graph.refuse_shape("assign", mine.shape, other.shape)
+      other = graph.relabelled(graph.broadcast(other, mine.shape), mine.shape)
     if 0 in mine.shape: return self._self()
     # the target keeps the ASSIGNs that wrote there before: they are in order, and whoever reads one of them reads before the next
     stored_here = storage_view(mine) is not None
-    if not stored_here and storage_view(other) is not None: other = unique(other)   # the value, not x's storage
-    self.uop = written(mine, other) if stored_here else other
+    if not stored_here and memory_of(other)[0] is not None: other = unique(other)   # the value, not x's storage
+    if self._alias is not None: share(self, other)
+    else: self.uop = written(mine, other) if stored_here else other
     writes.note(self)
     if TRACEMETA.value: record(self.uop)
     if stored_here and writes.seen_by_others(self): realize_all((self,))
     return self._self()
 
+  @alone
   def _write_file(self, value: UOp) -> Tensor:
     """Write a value into the part of a file that this tensor is, now. Raises DeviceError if the part is not in one piece."""
     mine = self.uop
@@ -364,7 +401,9 @@ class Handle(metaclass=TensorType):
     <Tensor (2,) int32 on CPU, realized: [2, 3]>
     """
     if this_thread.traced is not None: refuse_values("realized", self.uop.shape)
-    realize_all((self, *[self._operand("realize", x) for x in lst]))
+    realize_all(tensors := (self, *[self._operand("realize", x) for x in lst]))
+    for t in tensors:
+      if (node := memory_of(t.uop)[0]) is not None: cuts.forget(node)
     return self._self()
 
   def _buffer(self) -> Buffer:
@@ -383,42 +422,13 @@ class Handle(metaclass=TensorType):
     devices = self.uop.device
     if isinstance(devices, tuple): return self._new(graph.copy(self.uop, devices[0]))._buffer()
     memory = storage_view(self.uop)
-    found = None if memory is None else _in_order(memory)
+    found = None if memory is None else in_order(memory)
     if found is None:
       u = self.uop if memory is None else graph.contiguous(memory)
       if u.realized is None: realize_nodes([u])
-      found = None if u.realized is None else _in_order(u.realized)
+      found = None if u.realized is None else in_order(u.realized)
       assert found is not None, f"realize left {u} without storage in order"
     return buffer_of(found).ensure_allocated()  # type: ignore[no-any-return]  # on one device it is a Buffer; of empty() nothing has made it yet
-
-def written(target: UOp, value: UOp) -> UOp:
-  """A view of storage with a value written there. Where the view is not what each device has of its part, all parts are written anew."""
-  if not is_multi(target) or storage_view(Distribution().of(target).node) is not None: return assigned(target, value)
-  chain: list[UOp] = []
-  while target.op is not Ops.MULTI and target.op is not Ops.ASSIGN:
-    if target.op is not Ops.DETACH: chain.append(target)
-    target = target.src[0]
-  view = target
-  for look in reversed(chain): view = look.replace(src=(view, *look.src[1:]))
-  inside = transposed(graph.full(view.shape, dtypes.bool, True), view, target)
-  return view.substitute({target: assigned(target, graph.where(inside, transposed(value, view, target), target))})
-
-def _cut_from(u: UOp) -> list[UOp]:
-  """The nodes that u, through movements, is a part of, from the first one on that it has not all of."""
-  found: list[UOp] = []
-  while u.op in GroupOp.Movement:
-    if found or u.op is Ops.SHRINK: found.append(u.src[0])
-    u = u.src[0]
-  return found
-
-def _is_held(nodes: list[UOp], by_other_than: Handle) -> bool:
-  """Does a living tensor stand for one of the nodes, or look at their storage? Those of constants are noted nowhere: all of memory is searched."""
-  memory = next((found for u in nodes if (found := writes.memory_of(u)[0]) is not None), None)
-  if memory is not None and any(t is not by_other_than for t in writes.viewers(memory.storage)): return True
-  holders = [*leaves(), *[t for reference, _ in writes.values().values() if (t := reference()) is not None]]
-  if any(t.uop in nodes and t is not by_other_than for t in holders): return True
-  if nodes[-1].base.op is not Ops.CONST: return False
-  return any(isinstance(t, Handle) and t is not by_other_than for u in nodes for t in gc.get_referrers(u))
 
 def refuse_values(what: str, shape: tuple[sint, ...]) -> None:
   """Raise the FunctionError of computing something inside of a function that `tinyhw.function` runs."""
@@ -447,36 +457,33 @@ def _check_devices(what: str, a: UOp, b: UOp) -> None:
     if on_disk(first) or on_disk(second): raise refusal(first if on_disk(first) else second, what)
     raise DeviceError(f"cannot {what} a tensor on {first} and one on {second}; move one of them: .to({first!r})")
 
-def _in_order(u: UOp) -> UOp | None:
-  """The BUFFER whose elements, in order, u consists of."""
-  while u.op is Ops.RESHAPE: u = u.src[0]
-  return u if u.op is Ops.BUFFER else None
-
 def realize_all(tensors: Iterable[Handle]) -> None:
   """Compute tensors in one schedule."""
-  pending: dict[int, tuple[Handle, UOp]] = {}
-  wanted: dict[UOp, None] = {}
-  for tensor in tensors:
-    u = tensor.uop
-    if id(tensor) in pending: continue
-    memory, waits = memory_of(u)
-    if memory is not None and storage_view(u) is not None:
-      if waits: u = assign_of(u)
-      else:
-        tensor.uop = rebased(u, memory)
+  with lock:
+    pending: dict[int, tuple[Handle, UOp]] = {}
+    wanted: dict[UOp, None] = {}
+    for tensor in tensors:
+      u = tensor.uop
+      if id(tensor) in pending: continue
+      memory, waits = memory_of(u)
+      if memory is not None and storage_view(u) is not None:
+        if waits: u = assign_of(u)
+        else:
+          tensor.uop = rebased(u, memory)
+          continue
+      elif this_thread.capture is None and u.size <= _MOST_FILLED and (value := constant_value(u)) is not None:
+        if tensor._alias is not None: tensor._alias = kept(tensor)
+        tensor.uop = stored(HostData(bytes(pack([value], u.dtype)) * u.size, u.shape, u.dtype), u.device)
+        tensor._is_leaf = True
+        writes.note(tensor)
         continue
-    elif this_thread.capture is None and u.size <= _MOST_FILLED and (value := constant_value(u)) is not None:
-      tensor.uop = stored(HostData(bytes(pack([value], u.dtype)) * u.size, u.shape, u.dtype), u.device)
-      tensor._is_leaf = True
-      writes.note(tensor)
-      continue
-    elif u in wanted or u.realized is not None or constant_value(u) is not None: u = unique(u)
-    wanted[u] = None
-    pending[id(tensor)] = tensor, u
-  if not pending: return
-  realize_nodes(list(wanted))
-  for tensor, u in pending.values():
-    if memory_of(tensor.uop)[0] is None:   # else it was an ASSIGN, or the run wrote what the value was computed from
-      assert u.realized is not None, f"realize left {u} without storage"
-      tensor.hold(graph.reshape(u.realized, u.shape))
-    elif dtypes.is_float(u.dtype): register(tensor)
+      elif u in wanted or u.realized is not None or constant_value(u) is not None: u = unique(u)
+      wanted[u] = None
+      pending[id(tensor)] = tensor, u
+    if not pending: return
+    compute(list(wanted))
+    for tensor, u in pending.values():
+      if memory_of(tensor.uop)[0] is None:   # else it was an ASSIGN, or the run wrote what the value was computed from
+        assert u.realized is not None, f"realize left {u} without storage"
+        tensor.hold(graph.reshape(u.realized, u.shape))
+      elif dtypes.is_float(u.dtype): register(tensor)

@@ -9,10 +9,8 @@ from tinyhw.errors import DTypeError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp
+from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
-
-_WORDS = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}   # by bytes
 
 class Casts(Handle):
   """Types of elements, and copies."""
@@ -26,12 +24,13 @@ class Casts(Handle):
     """
     wanted = to_dtype(dtype)
     if wanted is self.uop.dtype: return self._self()
-    return self._new(truth(self.uop) if wanted is dtypes.bool else graph.cast(self.uop, wanted))
+    return self._new(converted(self.uop, wanted))
 
   def bitcast(self, dtype: DTypeLike) -> Tensor:
     """The same bits as another type. Where that has another size the last axis becomes longer or shorter, low bytes first.
 
-    Of a tensor on DISK it is a view of the file. Raises DTypeError for bool, ShapeError if the last axis holds no whole number of elements.
+    It is a view: writes through it change this tensor, and the other way round; contiguous() gives memory of its own. Of a tensor on DISK it is a
+    view of the file. Raises DTypeError for bool, ShapeError if the last axis holds no whole number of elements.
 
     >>> Tensor([1.0]).bitcast("int32").tolist(), Tensor([1, 256]).bitcast("int16").tolist()
     ([1065353216], [1, 0, 256, 0])
@@ -40,24 +39,17 @@ class Casts(Handle):
     if on_disk(self.uop.device): return self._leaf(reread(self.uop, wanted))
     if wanted is self.dtype: return self._self()
     if dtypes.bool in (wanted, self.dtype): raise DTypeError(f"cannot bitcast {self.dtype} to {wanted}: a bool has no bits of its own; use cast")
-    if wanted.itemsize != self.dtype.itemsize: return self._regrouped(wanted)
-    return self._new(graph.node(Ops.BITCAST, wanted, (self.uop,), None, self.shape))
+    shape = self.shape if wanted.itemsize == self.dtype.itemsize else self._regrouped(wanted)
+    return self._view(graph.node(Ops.BITCAST, wanted, (self.uop,), None, shape))
 
-  def _regrouped(self, wanted: DType) -> Tensor:
-    """The bits as elements of another size."""
+  def _regrouped(self, wanted: DType) -> tuple[sint, ...]:
+    """The shape of the bits as elements of another size."""
     have, want = self.dtype.itemsize, wanted.itemsize
-    words, n = self.bitcast(_WORDS[have]), self.shape[-1] if self.shape else 0
-    if not self.shape or isinstance(n, int) and n * have % want:
+    n = self.shape[-1] if self.shape else 0
+    if not self.shape or isinstance(n, Int) and n * have % want:
       raise ShapeError(f"cannot bitcast {self.dtype} to {wanted}: the last axis of shape {graph.show(self.shape)} must hold a whole number of "
                        f"elements of {want} bytes; reshape, pad or shrink it")
-    bits, k = 8 * min(have, want), max(have, want) // min(have, want)
-    if want < have:
-      shifts = type(words).arange(0, k * bits, bits, dtype=words.dtype, device=words.uop.device)
-      return words.unsqueeze(-1).rshift(shifts).cast(_WORDS[want]).flatten(-2).bitcast(wanted)
-    parts = words.reshape(*self.shape[:-1], n // k, k).cast(_WORDS[want])
-    whole = parts[..., 0]
-    for i in range(1, k): whole = whole.bitwise_or(parts[..., i].lshift(i * bits))
-    return whole.bitcast(wanted)
+    return *self.shape[:-1], graph.simple(n * (have // want) if want < have else n // (want // have))
 
   def float(self) -> Tensor:
     """Cast to float32.
@@ -147,7 +139,7 @@ class Casts(Handle):
     >>> x.grad.tolist()
     [2.0]
     """
-    return self._new(graph.detach(self.uop))
+    return self._view(graph.detach(self.uop))
 
   def contiguous(self, **kwargs: Any) -> Tensor:
     """The same values, in memory of their own, in order. Limits fusion.
@@ -167,6 +159,10 @@ class Casts(Handle):
 
 Bool: TypeAlias = bool  # the names are methods inside of the class
 Int: TypeAlias = int
+
+def converted(u: UOp, dtype: DType) -> UOp:
+  """u as another type, as `Tensor.cast` has it: to bool it compares with zero."""
+  return truth(u) if dtype is dtypes.bool else graph.cast(u, dtype)
 
 def truth(u: UOp) -> UOp:
   """u as bool: whether it differs from zero."""

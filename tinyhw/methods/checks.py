@@ -17,13 +17,18 @@ def whole(what: str, x: Any, least: int | None = None) -> int:
   """x as an int, not below `least`."""
   if type(x) is not int:
     try: x = operator.index(x)
-    except TypeError: raise ArgumentError(f"{what} is a whole number, not {x!r}") from None
+    except TypeError: raise ArgumentError(f"{what} is a whole number, not {_shown(x)}") from None
   if least is not None and x < least: raise ArgumentError(f"{what} is {x}; it must be at least {least}")
   return int(x)
+
+def _shown(x: Any) -> str:
+  """An argument as a message has it: what is made of Variables as an expression."""
+  return x.render() if isinstance(x, UOp) and x.dtype in dtypes.weaks else repr(x)
 
 def real(what: str, x: Any) -> float | int:
   """x as an int or a float."""
   if type(x) is float or type(x) is int: return x
+  if isinstance(x, UOp) and x.dtype in dtypes.weaks: return float(x) if dtypes.is_float(x.dtype) else int(x)   # decided by values (uop/decide.py)
   if not isinstance(x, Real): raise ArgumentError(f"{what} is a number, not {x!r}")
   return int(operator.index(x)) if hasattr(x, "__index__") else float(x)
 
@@ -31,7 +36,7 @@ def size(what: str, x: Any) -> sint:
   """x as a size or a count: an int, or an expression of Variables."""
   if type(x) is int: return x
   if isinstance(x, UOp):
-    if not dtypes.is_int(x.dtype) or x.shape: raise ArgumentError(f"{what} is a whole number or a Variable, not {x!r}")
+    if not dtypes.is_int(x.dtype) or x.shape: raise ArgumentError(f"{what} is a whole number or a Variable, not {_shown(x)}")
     return x
   return whole(what, x)
 
@@ -45,8 +50,8 @@ def wholes(what: str, given: Any, least: int | None = None) -> tuple[int, ...]:
   return (whole(what, given, least),)
 
 def is_number(x: Any) -> bool:
-  """Is x a number of Python's, or of another library?"""
-  return type(x) in (int, float, bool) or isinstance(x, Real)
+  """Is x a number of Python's, or of another library, or made of Variables?"""
+  return type(x) in (int, float, bool) or isinstance(x, Real) or isinstance(x, UOp) and x.dtype in dtypes.weaks
 
 def plain(x: Any) -> Any:
   """A number of another library as one of Python's, which takes the type of the tensor beside it; anything else as it is."""

@@ -1,10 +1,11 @@
 """Convolutions and pooling over any number of spatial axes.
 
 A convolution is sliding windows (views.windows: a view, nothing is copied) times weights, summed: one kernel. Its gradient is written as two more
-convolution-like sums rather than the transpose of each step (`define_gradient`), so each of them is one kernel too.
+convolution-like sums rather than the transpose of each step (`define_gradient`), so each of them is one kernel too. That for the image of a strided
+one, which is a transposed convolution, is done by phases (`transposed_convolve`).
 """
 from __future__ import annotations
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import math
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -15,9 +16,11 @@ from tinyhw.helpers import ceildiv
 from tinyhw.methods import graph
 from tinyhw.methods.checks import size, whole, wholes
 from tinyhw.methods.sorting import Sorting
-from tinyhw.methods.views import Pairs, dilate, pad_constant, static, windows
+from tinyhw.methods.views import Pairs, dilate, fixed, pad_constant, static, windows
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.uop.decide import holds
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp
+from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 Sizes = int | Sequence[int]
@@ -60,21 +63,24 @@ class Convolution(Sorting):
     """
     n = self._spatial_axes("conv2d", weight)
     self._check_convolution("conv2d", weight, groups, weight.shape[1], weight.shape[0])
-    if bias is not None and self._operand("conv2d", bias).numel() != weight.shape[0]:
-      raise ShapeError(f"a bias of shape {graph.show(bias.shape)} does not fit {weight.shape[0]} output channels; give one number for each")
-    kernel = [static(d, "convolve with") for d in weight.shape[2:]]
+    self._check_bias("conv2d", bias, weight.shape[0])
+    weight, kernel = self._new(fixed(weight.uop, "convolve with")), [static(d, "convolve with") for d in weight.shape[2:]]
     strides, dilations = spread(stride, n, "stride"), spread(dilation, n, "dilation")
     pairs = padding_pairs(padding, n)
     for d, (b, e), k, dil in zip(self.shape[2:], pairs, kernel, dilations):
-      if isinstance(d, int) and d + b + e < dil * (k - 1) + 1:
+      if holds(d + b + e < dil * (k - 1) + 1):
         raise ShapeError(f"cannot convolve {graph.show(self.shape)} with {graph.show(weight.shape)}: the window of {dil * (k - 1) + 1} "
-                         f"(dilated) is larger than the padded input of {d + b + e}")
+                         f"(dilated) is larger than the padded input of {graph.show_dimension(d + b + e)}")
+    return self._convolved(weight, bias, dtype, lambda x, w: convolve(x, w, groups, strides, dilations, pairs))
+
+  def _convolved(self, weight: Tensor, bias: Tensor | None, dtype: DTypeLike | None, convolved: Callable[[UOp, UOp], UOp]) -> Tensor:
+    """What `convolved` makes of this tensor and the weight, in the type in which it is added up, and the bias."""
     out = least_upper_dtype(self.dtype, weight.dtype)
     wide = graph.accumulator(out) if dtype is None else to_dtype(dtype)
-    x, w = graph.cast(self.uop, wide), graph.cast(weight.uop, wide)
-    y = self._new(convolve(x, w, groups, strides, dilations, pairs))
-    if dtype is None and dtypes.is_float(out): y = y.cast(out)
-    return y if bias is None else y.add(bias.reshape(1, -1, *(1,) * n))
+    channels = graph.shrink_axis(self.uop, 1, 0, static(self.shape[1], "convolve the channels of"))
+    y = self._new(convolved(graph.cast(channels, wide), graph.cast(weight.uop, wide)))
+    if dtype is None: y = y.cast(out)
+    return y if bias is None else y.add(bias.reshape(1, -1, *(1,) * (self.ndim - 2)))
 
   def _spatial_axes(self, what: str, weight: Tensor) -> int:
     """How many axes a convolution slides over."""
@@ -83,8 +89,8 @@ class Convolution(Sorting):
                        "add the batch axis with unsqueeze(0)")
     return weight.ndim - 2
 
-  def _check_convolution(self, what: str, weight: Tensor, groups: int, per_group: object, outputs: object) -> None:
-    if not isinstance(groups, int) or groups < 1 or self.shape[1] != groups * per_group or outputs % groups:  # type: ignore[operator]  # ints
+  def _check_convolution(self, what: str, weight: Tensor, groups: int, per_group: sint, outputs: sint) -> None:
+    if not isinstance(groups, int) or groups < 1 or not graph.equal(self.shape[1], groups * per_group) or not graph.equal(outputs % groups, 0):
       raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)} in {groups} groups: the input has {self.shape[1]} "
                        f"channels, the weight is for {groups} x {per_group}, and {outputs} outputs must be a multiple of the groups")
 
@@ -104,31 +110,33 @@ class Convolution(Sorting):
                             "that give one size of output; pad() the result for more")
     kernel, pairs = [int(d) for d in weight.shape[2:]], padding_pairs(padding, n)
     for old, k, s, dil, (b, e), o in zip(self.shape[2:], kernel, strides, dilations, pairs, extra):
-      if isinstance(old, int) and old and s * (old - 1) + dil * (k - 1) + 1 + o <= b + e:
+      if holds(old > 0) and holds(s * (old - 1) + dil * (k - 1) + 1 + o <= b + e):
         raise ShapeError(f"cannot conv_transpose2d {graph.show(self.shape)} with {graph.show(weight.shape)}: the padding of {b} and {e} takes away "
                          f"all {s * (old - 1) + dil * (k - 1) + 1 + o} elements of an axis; use less")
-    w = weight.reshape(groups, int(weight.shape[0]) // groups, *weight.shape[1:]).transpose(1, 2).flip(tuple(range(3, 3 + n)))
-    u = self.uop
-    for i, s in enumerate(strides): u = dilate(u, 2 + i, s)
-    flat = [p for k, d, (b, e), o in reversed(list(zip(kernel, dilations, pairs, extra)))
-            for p in (d * (k - 1) - int(b), d * (k - 1) - int(e) + o)]
-    return self._new(u).conv2d(w.flatten(0, 1), bias, groups, 1, dilations, flat)
+    self._check_bias("conv_transpose2d", bias, groups * weight.shape[1])
+    sizes = [graph.simple(s * (old - 1) + dil * (k - 1) + 1 + o - b - e)
+             for old, k, s, dil, (b, e), o in zip(self.shape[2:], kernel, strides, dilations, pairs, extra)]
+    return self._convolved(weight, bias, None, lambda y, w: transposed_convolve(y, w, groups, strides, dilations, [b for b, _ in pairs], sizes))
+
+  def _check_bias(self, what: str, bias: Tensor | None, outputs: sint) -> None:
+    if bias is not None and self._operand(what, bias).numel() != outputs:
+      raise ShapeError(f"a bias of shape {graph.show(bias.shape)} does not fit {outputs} output channels; give one number for each")
 
   # ***** pooling *****
 
   def _pooled(self, kernel_size: Sizes, stride: Sizes | None, dilation: Sizes, padding: Sizes, ceil_mode: bool,
               value: float | int | bool) -> tuple[UOp, tuple[int, ...]]:
     """Windows over the last axes, with `value` outside, and the number of axes of a window at the end."""
-    n = len(kernel_size) if isinstance(kernel_size, (tuple, list)) else 2
+    n = _axes_of(kernel_size)
     kernel = spread(kernel_size, n, "kernel_size")
     strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
     if self.ndim < n: raise ShapeError(f"cannot pool {graph.show(self.shape)}: windows of {n} axes")
     pairs = padding_pairs(padding, n)
-    sizes = [static(d, "pool") for d in self.shape[-n:]]
-    if ceil_mode: pairs = _ceil_pairs(sizes, kernel, strides, dilations, pairs)
-    for d, (b, e), k, dil in zip(sizes, pairs, kernel, dilations):
-      if d + b + e < dil * (k - 1) + 1:
-        raise ShapeError(f"cannot pool {graph.show(self.shape)}: a window of {k} with dilation {dil} is larger than the padded {d + b + e}")
+    if ceil_mode: pairs = _ceil_pairs([static(d, "pool") for d in self.shape[-n:]], kernel, strides, dilations, pairs)
+    for d, (b, e), k, dil in zip(self.shape[-n:], pairs, kernel, dilations):
+      if holds(d + b + e < dil * (k - 1) + 1):
+        raise ShapeError(f"cannot pool {graph.show(self.shape)}: a window of {k} with dilation {dil} "
+                         f"is larger than the padded {graph.show_dimension(d + b + e)}")
     padded = pad_constant(self.uop, [(0, 0)] * (self.ndim - n) + pairs, value)
     return window_view(padded, kernel, strides, dilations), tuple(range(self.ndim, self.ndim + n))
 
@@ -148,9 +156,11 @@ class Convolution(Sorting):
     view, axes = self._pooled(kernel_size, stride, dilation, padding, ceil_mode, self.dtype.min)
     best = self._new(graph.fold(view, Ops.MAX, axes))
     if not return_indices: return best
+    if not graph.is_plain(self.shape):
+      return self._new(fixed(self.uop, "pool")).max_pool2d(kernel_size, stride, dilation, padding, ceil_mode, return_indices=True)
     n = len(axes)
     count = math.prod(int(d) for d in self.shape[-n:])
-    place = self._new(graph.broadcast(graph.reshape(graph.iota(count, dtypes.int32, self.device), self.shape[-n:]), self.shape))
+    place = self._new(graph.broadcast(graph.reshape(graph.iota(count, graph.place_type(count), self.device), self.shape[-n:]), self.shape))
     late = place.sub(count, reverse=True)  # the first of equals has the largest
     late_view, _ = late._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
     shape = (*best.shape, *(1,) * n)
@@ -196,7 +206,7 @@ class Convolution(Sorting):
     [[[[0, 0], [0, 3]]]]
     """
     if self._operand("max_unpool2d", indices).shape != self.shape: graph.refuse_shape("max_unpool2d", self.shape, indices.shape)
-    n = len(kernel_size) if isinstance(kernel_size, (tuple, list)) else 2
+    n = _axes_of(kernel_size)
     kernel = spread(kernel_size, n, "kernel_size")
     strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
     if output_size is None:
@@ -229,14 +239,15 @@ class Convolution(Sorting):
     if old == 0 or new <= 0: raise ShapeError(f"cannot resize an axis of size {old} to {new}")
     i = self.arange(new, device=self.device, dtype=dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32)
     index: tuple[slice, ...] = (slice(None),) * axis
-    if mode == "nearest": return _at(self, *index, i.mul(old / new).floor().cast(dtypes.int32).minimum(old - 1))
-    if mode == "nearest-exact": return _at(self, *index, i.add(0.5).mul(old / new).floor().cast(dtypes.int32).minimum(old - 1))
+    kind = graph.place_type(old)
+    if mode == "nearest": return _at(self, *index, i.mul(old / new).floor().cast(kind).minimum(old - 1))
+    if mode == "nearest-exact": return _at(self, *index, i.add(0.5).mul(old / new).floor().cast(kind).minimum(old - 1))
     place = i.mul((old - 1) / (new - 1) if new > 1 else 0.0) if align_corners else i.add(0.5).mul(old / new).sub(0.5)
     place = place.clamp(0, old - 1)
     low = place.floor()
     weight = place.sub(low).reshape(-1, *(1,) * (self.ndim - axis - 1))
-    first = _at(self, *index, low.cast(dtypes.int32))
-    second = _at(self, *index, low.add(1).clamp(0, old - 1).cast(dtypes.int32))
+    first = _at(self, *index, low.cast(kind))
+    second = _at(self, *index, low.add(1).clamp(0, old - 1).cast(kind))
     return first.lerp(second, weight)
 
 def _at(x: Convolution, *indices: Any) -> Tensor: return x[indices]
@@ -253,8 +264,12 @@ def _ceil_pairs(sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[i
 
 # ***** convolution on nodes *****
 
-def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Sequence[int], pairs: Pairs) -> UOp:
-  """x: (N, Cin, *sizes), w: (Cout, Cin / groups, *kernel) of one type -> (N, Cout, *windows)."""
+def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Sequence[int], pairs: Pairs,
+             inside: UOp | None = None) -> UOp:
+  """x: (N, Cin, *sizes), w: (Cout, Cin / groups, *kernel) of one type -> (N, Cout, *windows).
+
+  inside: (1, Cout / groups, 1, *kernel), which elements of the weight are there. The others, which are 0, make no NaN of an infinite x either.
+  """
   n = len(stride)
   kernel: Any = tuple([static(d, "convolve") for d in w.shape[2:]])
   batch, outputs = x.shape[0], static(w.shape[0], "convolve")
@@ -266,25 +281,90 @@ def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Seque
   a = graph.permute(a, (0, 1, *range(3, 3 + n), 2, *range(3 + n, 3 + 2 * n)))
   a = graph.expand(graph.reshape(a, (batch, groups, 1, *count, inputs, *kernel)), shape)
   b = graph.expand(graph.reshape(w, (1, groups, per, *(1,) * n, inputs, *kernel)), shape)
+  if inside is not None: a = graph.where(graph.expand(graph.reshape(inside, (1, 1, per, *(1,) * n, 1, *kernel)), shape), a, graph.like(a, 0))
   axes = tuple(range(3 + n, 4 + 2 * n))
   total = graph.reduce(graph.mul(a, b), Ops.ADD, axes)
   sizes, weight_shape = x.shape, w.shape
 
   def backward(u: UOp, g: UOp) -> tuple[UOp, UOp]:
-    """x's gradient: g, spread by the stride, convolved with the reversed weights. w's: products with the windows, summed over batch and windows."""
+    """x's gradient: g, convolved with the reversed weights. w's: products with the windows, summed over batch and windows."""
     a, b = u.src[0].src
     wide = graph.expand(g, shape)
     dw = graph.reshape(graph.reduce(graph.mul(a, wide), Ops.ADD, (0, *range(3, 3 + n))), weight_shape)
     y = graph.reshape(g, (batch, outputs, *count))
-    for i, s in enumerate(stride): y = dilate(y, 2 + i, s)
-    reverse = graph.flip(graph.reshape(b.src[0] if b.op is Ops.EXPAND else b, (groups, per, inputs, *kernel)), tuple(range(3, 3 + n)))
-    reverse = graph.reshape(graph.transpose(reverse, 1, 2), (groups * int(inputs), per, *kernel))
-    around: Pairs = []
-    for d, k, dil, (before, _after), used in zip(sizes[2:], kernel, dilation, pairs, y.shape[2:]):
-      left = dil * (k - 1) - int(before)
-      around.append((left, int(d) + dil * (k - 1) - int(used) - left))
-    y = pad_constant(y, [(0, 0), (0, 0), *around], 0)
-    return convolve(y, reverse, groups, (1,) * n, dilation, [(0, 0)] * n), dw
+    weights = graph.reshape(b.src[0] if b.op is Ops.EXPAND else b, weight_shape)
+    return transposed_convolve(y, weights, groups, stride, dilation, [before for before, _ in pairs], sizes[2:]), dw
 
   if total.op is Ops.REDUCE_AXIS: define_gradient(total, (x, w), backward)   # else it has no terms
   return graph.reshape(total, (batch, outputs, *count))
+
+# ***** transposed convolution on nodes *****
+
+class Phases(NamedTuple):
+  """How an axis of a transposed convolution is done: its elements q * stride + p are one convolution without a stride for each phase p.
+
+  step: from an element of the kernel that a phase has to the next. phases: those that have elements. taps: how many each has, at most.
+  apart: elements of the input from one tap to the next. between: phases without elements after each one that may have some. first: the first q.
+  quotients: how many there are.
+  """
+  step: int
+  phases: int
+  taps: int
+  apart: int
+  between: int
+  first: int
+  quotients: sint
+
+def phases_of(kernel: int, stride: int, dilation: int, before: int, size: sint) -> Phases:
+  """Of an axis of which the stride or the dilation divides the other one."""
+  step, first = max(stride // dilation, 1), before // stride
+  quotients = graph.simple(ceildiv(before + size, stride) - first)
+  return Phases(step, min(step, kernel), ceildiv(kernel, step), max(dilation // stride, 1), stride // step - 1, first, quotients)
+
+def transposed_convolve(y: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Sequence[int], before: Sequence[sint],
+                        sizes: Sequence[sint]) -> UOp:
+  """The gradient of `convolve` for x, from that of its result. y: (N, Cout, *windows), w: (Cout, Cin / groups, *kernel) -> (N, Cin, *sizes).
+
+  x[i] gets y[o] * w[j] where i + before = o * stride + j * dilation. So a phase, the elements with one remainder of i + before by the stride, has
+  every (stride / dilation)-th element of the kernel: it is a convolution without a stride. All phases are channels of one convolution. What phases
+  have fewer elements than others is left out (`inside`). Where neither of stride and dilation divides the other, zeros stand between y's elements.
+  """
+  n = len(stride)
+  stride = list(stride)
+  for i, (s, d) in enumerate(zip(stride, dilation)):
+    if s % d and d % s: y, stride[i] = dilate(y, 2 + i, s), 1
+  kernel, outputs, inputs = [static(d, "convolve") for d in w.shape[2:]], static(w.shape[0], "convolve"), static(w.shape[1], "convolve")
+  phases = [phases_of(*axis) for axis in zip(kernel, stride, dilation, map(int, before), sizes)]
+  filled = all(p.phases * p.taps == k for p, k in zip(phases, kernel))
+  inside = None if filled else by_phase(graph.full((1, 1, inputs, *kernel), dtypes.bool, True), phases)
+  w = by_phase(graph.reshape(w, (groups, outputs // groups, inputs, *kernel)), phases)
+  w = graph.reshape(w, (groups * inputs * math.prod([p.phases for p in phases]), outputs // groups, *[p.taps for p in phases]))
+  around: Pairs = [((p.taps - 1) * p.apart - p.first, graph.simple(p.first + p.quotients - used)) for p, used in zip(phases, y.shape[2:])]
+  x = convolve(pad_constant(y, [(0, 0), (0, 0), *around], 0), w, groups, (1,) * n, [p.apart for p in phases], [(0, 0)] * n, inside)
+  x = graph.reshape(x, (y.shape[0], groups * inputs, *[p.phases for p in phases], *[p.quotients for p in phases]))
+  x = graph.permute(x, (0, 1, *[axis for i in range(n) for axis in (2 + n + i, 2 + i)]))
+  if any(s > 1 for s in stride): x = graph.contiguous(x)   # so that the kernel's loops are phases and quotients
+  for i, p in enumerate(phases): x = side_by_side(x, 2 + i, p)
+  cuts = [(b - p.first * s, graph.simple(b - p.first * s + d)) for b, p, s, d in zip(before, phases, stride, sizes)]
+  return graph.shrink(x, [(0, d) for d in x.shape[:2]] + cuts)
+
+def by_phase(w: UOp, phases: Sequence[Phases]) -> UOp:
+  """(groups, outputs, inputs, *kernel) -> (groups, inputs, *phases, outputs, *taps), the last taps first: 0 for what is not in the kernel."""
+  n = len(phases)
+  w = graph.pad(w, [(0, 0)] * 3 + [(0, p.phases * p.taps - k) for p, k in zip(phases, w.shape[3:])])
+  w = graph.reshape(w, (*w.shape[:3], *[m for p in phases for m in (p.taps, p.phases)]))
+  w = graph.permute(w, (0, 2, *range(4, 4 + 2 * n, 2), 1, *range(3, 3 + 2 * n, 2)))
+  return graph.flip(w, tuple(range(3 + n, 3 + 2 * n)))
+
+def side_by_side(x: UOp, axis: int, p: Phases) -> UOp:
+  """The quotients and phases of an axis as one axis, with zeros for phases without elements of the kernel."""
+  lead, rest = x.shape[:axis], x.shape[axis + 2:]
+  x = graph.pad_axis(x, axis + 1, 0, p.step - p.phases)
+  x = graph.pad_axis(graph.reshape(x, (*lead, p.quotients, p.step, 1, *rest)), axis + 2, 0, p.between)
+  return graph.reshape(x, (*lead, graph.simple(p.quotients * (p.step * (1 + p.between))), *rest))
+
+def _axes_of(kernel_size: Sizes) -> int:
+  """How many axes a window has."""
+  n = len(kernel_size) if isinstance(kernel_size, (tuple, list)) else 2
+  if not n: raise ArgumentError("kernel_size is empty; give the size of the window along each axis that is pooled")
+  return n

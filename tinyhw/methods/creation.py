@@ -11,13 +11,14 @@ from tinyhw.dtype import ConstType, DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.buffers import new_buffer
 from tinyhw.engine.writes import unique
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
-from tinyhw.helpers import argfix
+from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods import checks, graph
 from tinyhw.methods.base import Handle, whole
 from tinyhw.methods.checks import finite, real, sizes
 from tinyhw.methods.hostdata import check_held
 from tinyhw.methods.reduction import Reduction
 from tinyhw.methods.views import check_elements, limits
+from tinyhw.uop.decide import holds
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -33,7 +34,7 @@ def checked_shape(shape: tuple[Any, ...]) -> tuple[sint, ...]:
     if isinstance(d, bool): raise ArgumentError(f"a size is a whole number or a Variable, not {d!r}")
   found = sizes("a size", found)
   for d in found:
-    if isinstance(d, int) and d < 0: raise ShapeError(f"cannot make a tensor of shape {found}: {d} is negative")
+    if holds(d < 0): raise ShapeError(f"cannot make a tensor of shape {graph.show(found)}: {graph.show((d,))[1:-2]} is negative")
   check_elements(found)
   return found
 
@@ -64,7 +65,7 @@ class Creation(Reduction):
     >>> Tensor.full((2, 2), 7).tolist()
     [[7, 7], [7, 7]]
     """
-    if isinstance(fill_value, UOp): u = graph.cast(fill_value, dtypes.default_int if dtype is None else to_dtype(dtype))
+    if isinstance(fill_value, UOp): u = graph.element(fill_value, None if dtype is None else to_dtype(dtype))
     else:
       if isinstance(fill_value, Handle): fill_value = fill_value._self().item()
       if not isinstance(fill_value, bool): fill_value = real("a value to fill with", fill_value)
@@ -136,9 +137,9 @@ class Creation(Reduction):
     [2, 5, 8]
     """
     if stop is None: start, stop = 0, start
-    start, stop, step = (x if isinstance(x, UOp) else finite("a bound or step of arange", x) for x in (start, stop, step))
+    start, stop, step = (x if isinstance(x, UOp) and dtypes.is_int(x.dtype) else finite("a bound or step of arange", x) for x in (start, stop, step))
     numbers = (start, stop, step)
-    if step == 0: raise ArgumentError("arange needs a step other than 0")
+    if holds(step == 0 if not isinstance(step, UOp) else step.eq(0)): raise ArgumentError("arange needs a step other than 0")
     if dtype is not None: kind = to_dtype(dtype)
     else: kind = dtypes.default_float if any(isinstance(x, float) for x in numbers) else dtypes.default_int
     count = _how_many(start, stop, step)
@@ -146,18 +147,17 @@ class Creation(Reduction):
     if kind is dtypes.bool: raise DTypeError("arange makes numbers, not bools; cast the result")
     place = Device.canonicalize(device)
     exact = dtypes.is_int(kind)
-    if exact and isinstance(count, int) and count and not isinstance(start, UOp):
+    if exact and isinstance(count, int) and count and not isinstance(start, UOp) and not isinstance(step, UOp):
       check_held((int(start), int(start) + (count - 1) * int(step)), kind)
-    u = graph.iota(count, kind if exact else dtypes.int32, place)
+    u = graph.iota(count, kind if exact else graph.place_type(count), place)
     if not exact:
       wide = graph.accumulator(kind)
       u = graph.cast(u, wide)
-      if step != 1: u = graph.scale(u, step)
-      if start != 0: u = graph.add(u, graph.like(u, start))
+      if isinstance(step, UOp) or step != 1: u = graph.mul(u, _of(u, step))
+      if isinstance(start, UOp) or start != 0: u = graph.add(u, _of(u, start))
       return cls._leaf(graph.cast(u, kind), requires_grad)
-    if step != 1: u = graph.scale(u, int(step))
-    if isinstance(start, UOp): u = graph.add(u, graph.broadcast(graph.cast(start, kind), u.shape))
-    elif start != 0: u = graph.add(u, graph.like(u, int(start)))
+    if isinstance(step, UOp) or step != 1: u = graph.mul(u, _of(u, step))
+    if isinstance(start, UOp) or start != 0: u = graph.add(u, _of(u, start))
     return cls._leaf(u, requires_grad)
 
   @classmethod
@@ -209,8 +209,9 @@ class Creation(Reduction):
     diagonal = checks.whole("diagonal", diagonal)
     if self.ndim < 2: raise ShapeError(f"a triangle needs two axes, and {graph.show(self.shape)} has {self.ndim}")
     rows, columns = (limits(d)[1] for d in self.shape[-2:])
-    diagonal = max(-rows, min(diagonal, columns))   # further out nothing changes, and places stay in 32 bits
-    row, column = graph.positions(self.uop, self.ndim - 2), graph.positions(self.uop, self.ndim - 1)
+    diagonal = max(-rows, min(diagonal, columns))   # further out nothing changes, and places stay in few bits
+    kind = graph.place_type(rows + columns)
+    row, column = (graph.positions(self.uop, self.ndim - k, kind) for k in (2, 1))
     shifted = graph.add(row, graph.like(row, diagonal if lower else diagonal - 1))
     above = graph.compare(Ops.CMPLT, shifted, column)
     zero = graph.like(self.uop, 0)
@@ -228,14 +229,19 @@ class Creation(Reduction):
     same = graph.compare(Ops.CMPEQ, graph.positions(wide.uop, 0), graph.positions(wide.uop, 1))
     return self._new(graph.where(same, wide.uop, graph.like(wide.uop, 0)))
 
+def _of(u: UOp, x: Any) -> UOp:
+  """A number or Variable in u's type and shape."""
+  return graph.broadcast(graph.element(x, u.dtype), u.shape) if isinstance(x, UOp) else graph.like(u, int(x) if dtypes.is_int(u.dtype) else x)
+
 def _how_many(start: Any, stop: Any, step: Any) -> sint:
   """The length of an arange."""
-  if any(isinstance(x, UOp) for x in (start, stop)):
-    if step != 1: raise ArgumentError("arange over Variables needs step 1")
-    count = stop - start if isinstance(start, UOp) or start else stop
-    if not isinstance(count, UOp): return int(count)
-    count = count.simplify()
-    return int(count.arg) if count.op is Ops.CONST else count
+  numbers = (start, stop, step)
+  symbolic = any(isinstance(x, UOp) for x in numbers)
+  if symbolic and any(isinstance(x, float) for x in numbers): start, stop, step = (int(x) if isinstance(x, UOp) else x for x in numbers)
+  elif symbolic:
+    forward = holds(step > 0, True)
+    span, each = (stop - start, step) if forward else (start - stop, -step)
+    return 0 if holds(span <= 0) else graph.simple(ceildiv(span, each))
   if any(isinstance(x, float) for x in (start, stop, step)): return max(0, int(math.ceil((stop - start) / step)))
   return max(0, int(-(-(stop - start) // step)))
 

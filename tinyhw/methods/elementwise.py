@@ -7,7 +7,7 @@ give 0 where the divisor is the integer 0. Comparisons with NaN are false, excep
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.dtype import ConstType, DType, DTypeLike, dtypes, least_upper_dtype, least_upper_float, to_dtype
+from tinyhw.dtype import ConstType, DTypeLike, dtypes, least_upper_dtype, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, DTypeError
 from tinyhw.methods import graph
 from tinyhw.methods.checks import is_number, plain
@@ -303,8 +303,8 @@ class Elementwise(Casts):
     elif isinstance(y, Handle): first, second = y._other(x), y.uop
     else:
       for v in (x, y):
-        if not is_number(v): raise ArgumentError(f"where chooses between Tensors and numbers, not {v!r}")
-      first, second = (graph.constant(_common_type(x, y), v) for v in (x, y))
+        if not is_number(v) and not isinstance(v, UOp): raise ArgumentError(f"where chooses between Tensors and numbers, not {v!r}")
+      first, second = _chosen(x, y)
     dtype = least_upper_dtype(first.dtype, second.dtype)
     shape = graph.broadcast_shape("choose from", self.uop.shape, first.shape, second.shape)
     first, second = (graph.broadcast(graph.cast(u, dtype), shape) for u in (first, second))
@@ -372,18 +372,21 @@ class Elementwise(Casts):
   def __eq__(self, x: Any) -> Tensor: return self.eq(x)  # type: ignore[override]  # elementwise, as in every tensor library
   def __ne__(self, x: Any) -> Tensor: return self.ne(x)  # type: ignore[override]  # as above
   def __hash__(self) -> int: return id(self)
-  def __iadd__(self, x: Any) -> Tensor: return self._updated(self.add(x))
-  def __isub__(self, x: Any) -> Tensor: return self._updated(self.sub(x))
-  def __imul__(self, x: Any) -> Tensor: return self._updated(self.mul(x))
-  def __itruediv__(self, x: Any) -> Tensor: return self._updated(self.div(x))
-  def __ifloordiv__(self, x: Any) -> Tensor: return self._updated(self.idiv(x))
-  def __ipow__(self, x: Any) -> Tensor: return self._updated(self.pow(x))
-  def __iand__(self, x: Any) -> Tensor: return self._updated(self.bitwise_and(x))
-  def __ior__(self, x: Any) -> Tensor: return self._updated(self.bitwise_or(x))
-  def __ixor__(self, x: Any) -> Tensor: return self._updated(self.bitwise_xor(x))
-  def __ilshift__(self, x: Any) -> Tensor: return self._updated(self.lshift(x))
-  def __irshift__(self, x: Any) -> Tensor: return self._updated(self.rshift(x))
+  def __iadd__(self, x: Any) -> Tensor: return self._in_place(self.add, x)
+  def __isub__(self, x: Any) -> Tensor: return self._in_place(self.sub, x)
+  def __imul__(self, x: Any) -> Tensor: return self._in_place(self.mul, x)
+  def __itruediv__(self, x: Any) -> Tensor: return self._in_place(self.div, x)
+  def __ifloordiv__(self, x: Any) -> Tensor: return self._in_place(self.idiv, x)
+  def __ipow__(self, x: Any) -> Tensor: return self._in_place(self.pow, x)
+  def __iand__(self, x: Any) -> Tensor: return self._in_place(self.bitwise_and, x)
+  def __ior__(self, x: Any) -> Tensor: return self._in_place(self.bitwise_or, x)
+  def __ixor__(self, x: Any) -> Tensor: return self._in_place(self.bitwise_xor, x)
+  def __ilshift__(self, x: Any) -> Tensor: return self._in_place(self.lshift, x)
+  def __irshift__(self, x: Any) -> Tensor: return self._in_place(self.rshift, x)
 
 def _type_of(x: Any) -> str: return str(x.dtype) if isinstance(x, (Handle, UOp)) else type(x).__name__
 
-def _common_type(x: ConstType, y: ConstType) -> DType: return least_upper_dtype(dtypes.from_py(x), dtypes.from_py(y))
+def _chosen(*numbers: ConstType | UOp) -> list[UOp]:
+  """Numbers, some of them made of Variables, as constants of one type."""
+  dtype = least_upper_dtype(*[graph.element(x).dtype if isinstance(x, UOp) else dtypes.from_py(x) for x in numbers])
+  return [graph.element(x, dtype) if isinstance(x, UOp) else graph.constant(dtype, x) for x in numbers]

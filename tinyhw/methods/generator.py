@@ -25,13 +25,14 @@ from tinyhw.engine.buffers import MultiBuffer, new_buffer
 from tinyhw.engine.realize import this_thread
 from tinyhw.methods.base import whole
 from tinyhw.methods.hostdata import pack
+from tinyhw.threads import kept_in_forks
 from tinyhw.uop.ops import UOp
 
 _DRAW_BITS = 36   # elements of one draw: 2**36
 _KEY_BITS = 64 - _DRAW_BITS   # draws of one key: 2**28
 _ROWS = 256       # draws whose buffers are filled together
 _MASK64 = (1 << 64) - 1
-_lock = threading.RLock()
+_lock = kept_in_forks(threading.RLock())
 
 class Generator:
   """The draws that follow from a seed. None: SEED, else another one in each process. `with generator:` this thread draws from it.
@@ -80,8 +81,8 @@ class Rows:
       self.last = self.generator.next
       self.generator.next += 1
       if not self.first <= self.last < self.first + _ROWS:
+        self.rows.clear()   # before the rest: what an interrupt leaves is made again
         self.first = self.last
-        self.rows.clear()
       return self.drawn(self.device)
 
   def drawn(self, device: str) -> Buffer:
@@ -104,16 +105,21 @@ def current() -> Generator:
 def restart(seed: int) -> None:
   """Begin again with the first draw of a seed; a TinyJit that captures is told to do so in replays."""
   current().start(seed)
-  if this_thread.capture is not None: this_thread.capture.draws.append((None, lambda: current().start(seed)))
+  if this_thread.capture is not None: this_thread.capture.draws.append((None, partial(_start, seed)))
 
 def next_draw(device: DeviceLike) -> UOp:
   """Storage with the next draw of a device; several take that of the first one. A TinyJit that captures is told how to make the next ones for
   replays, in this order."""
-  if isinstance(device, str): return new_buffer(device, 2, dtypes.uint64, storage=_noted(lambda: current().of(device).draw()))
+  if isinstance(device, str): return new_buffer(device, 2, dtypes.uint64, storage=_noted(partial(_draw, device)))
   with _lock:
-    first = _noted(lambda: current().of(device[0]).draw())
-    rows = [_noted(partial(lambda d: current().of(device[0]).drawn(d), d)) for d in device[1:]]
+    first = _noted(partial(_draw, device[0]))
+    rows = [_noted(partial(_drawn, device[0], d)) for d in device[1:]]
   return whole(new_buffer(device, 2, dtypes.uint64, storage=MultiBuffer((first, *rows))), (2,))
+
+# what replays do, also those of a TinyJit from a pickle, which has these by name
+def _start(seed: int) -> None: current().start(seed)
+def _draw(device: str) -> Buffer: return current().of(device).draw()
+def _drawn(first: str, device: str) -> Buffer: return current().of(first).drawn(device)
 
 def _noted(draw: Callable[[], Buffer]) -> Buffer:
   row = draw()

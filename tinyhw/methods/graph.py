@@ -13,8 +13,9 @@ from sys import float_info
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype, truncate
 from tinyhw.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from tinyhw.methods.checks import real, whole
+from tinyhw.uop.decide import holds, narrowed
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp, resolve, sint, sint_prod, to_indices
+from tinyhw.uop.ops import UOp, sint, sint_prod, to_indices
 
 Shape = tuple[sint, ...]
 
@@ -26,11 +27,27 @@ def dims(shape: Shape) -> tuple[UOp, ...]:
   """A shape as sources of a movement node."""
   found = _dims.get(shape)
   if found is None:
+    if not is_plain(shape): return tuple([d.simplify() for d in to_indices(shape)])
     found = to_indices(shape)
-    if all(isinstance(d, int) for d in shape):
-      if len(_dims) >= _MOST_CACHED: _dims.clear()
-      _dims[shape] = found
+    if len(_dims) >= _MOST_CACHED: _dims.clear()
+    _dims[shape] = found
   return found
+
+def is_plain(shape: Iterable[sint]) -> bool:
+  """Are all sizes numbers?"""
+  return all([type(d) is int for d in shape])
+
+def settled(shape: Shape) -> Shape:
+  """A shape whose symbolic sizes are in simplest form, so that equal ones are one node; numbers where they are constant."""
+  return shape if shape in _dims else tuple([d if isinstance(d, int) else _settle(d) for d in shape])
+
+def _settle(d: UOp) -> sint:
+  d = d.simplify()
+  return int(d.arg) if d.op is Ops.CONST else d
+
+def simple(d: sint) -> sint:
+  """A size in simplest form."""
+  return d if isinstance(d, int) else _settle(d)
 
 def node(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: object, shape: Shape, tag: object = None) -> UOp:
   """A node whose shape is known."""
@@ -40,8 +57,10 @@ def node(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: object, shape: Shape,
 
 def show(shape: Sequence[sint]) -> str:
   """A shape for messages: symbolic sizes as expressions."""
-  parts = [str(d) if isinstance(d, int) else d.render() for d in shape]
+  parts = [show_dimension(d) for d in shape]
   return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+def show_dimension(size: sint) -> str: return str(size) if isinstance(size, int) else size.render()
 
 # ***** constants *****
 
@@ -69,8 +88,12 @@ def full(shape: Shape, dtype: DType, value: ConstType, device: str | tuple[str, 
   found = _constants.get(key)
   if found is None:
     if len(_constants) >= _MOST_CACHED: _constants.clear()
-    found = _constants[key] = broadcast(constant(dtype, value), shape)
+    found = _constants.setdefault(key, broadcast(constant(dtype, value), shape))
   return found
+
+def count(shape: Shape, dtype: DType, value: sint) -> UOp:
+  """A number that may be symbolic, of any shape."""
+  return full(shape, dtype, value) if isinstance(value, int) else broadcast(cast(value, dtype), shape)
 
 def like(u: UOp, value: ConstType) -> UOp:
   """A constant with u's type and shape."""
@@ -80,11 +103,34 @@ def like(u: UOp, value: ConstType) -> UOp:
 
 def reshape(u: UOp, shape: Shape) -> UOp:
   """Sizes that multiply to the same number."""
-  return u if u.shape == shape else node(Ops.RESHAPE, u.dtype, (u, *dims(shape)), None, shape)
+  if u.shape == shape: return u
+  found = _dims.get(shape)
+  if found is None:
+    shape = settled(shape)
+    if u.shape == shape: return u
+    found = dims(shape)
+  return node(Ops.RESHAPE, u.dtype, (u, *found), None, shape)
 
 def expand(u: UOp, shape: Shape) -> UOp:
-  """Axes of size 1 repeat."""
+  """Axes of size 1 repeat. A size that has the number of another one is taken for that one."""
+  old = u.shape
+  if old == shape: return u
+  found = _dims.get(shape)
+  if found is not None and (old in _dims or is_plain(old)): return node(Ops.EXPAND, u.dtype, (u, *found), None, shape)
+  shape = settled(shape)
+  if not is_plain(old) or not is_plain(shape):
+    u = _fitted(u, shape)
+    shape = tuple([n if _is(d, 1) else d for d, n in zip(u.shape, shape)])
   return u if u.shape == shape else node(Ops.EXPAND, u.dtype, (u, *dims(shape)), None, shape)
+
+def _fitted(u: UOp, shape: Shape) -> UOp:
+  """u with the sizes of `shape` where only the numbers are equal, and with 1 where a symbolic size is 1 and that of `shape` is not."""
+  ends: list[sint] = []
+  for d, n in zip(u.shape, shape):
+    if d is n or isinstance(d, int): ends.append(d)
+    elif equal(d, n): ends.append(d if most(d) <= most(n) else n)
+    else: ends.append(1)
+  return shrink(u, [(0, end) for end in ends])
 
 def broadcast(u: UOp, shape: Shape) -> UOp:
   """u with leading axes of size 1, then expanded. The caller knows that it fits."""
@@ -111,9 +157,33 @@ def pad(u: UOp, pairs: Sequence[tuple[sint, sint]]) -> UOp:
   return UOp(Ops.PAD, u.dtype, (u, *dims(tuple([x for pair in pairs for x in pair]))))
 
 def shrink(u: UOp, pairs: Sequence[tuple[sint, sint]]) -> UOp:
-  """The part from begin to end of each axis."""
+  """The part from begin to end of each axis.
+
+  Bounds may exceed the axis for some values of their Variables, though not for those that they have: the result has Variables of smaller bounds.
+  """
   if all(_is(b, 0) and (e is d or (isinstance(d, int) and _is(e, d))) for (b, e), d in zip(pairs, u.shape)): return u
-  return UOp(Ops.SHRINK, u.dtype, (u, *dims(tuple([x for pair in pairs for x in pair]))))
+  ends = tuple([x for pair in pairs for x in pair])
+  if ends not in _dims and not is_plain(ends): ends = tuple([x for (b, e), d in zip(pairs, u.shape) for x in _inside(b, e, d)])
+  return UOp(Ops.SHRINK, u.dtype, (u, *dims(ends)))
+
+def relabelled(u: UOp, shape: Shape) -> UOp:
+  """u with the sizes of `shape`, which are the same numbers."""
+  return u if u.shape == shape else node(Ops.SHRINK, u.dtype, (u, *dims(tuple([x for d in shape for x in (0, d)]))), None, shape)
+
+def _inside(begin: sint, end: sint, size: sint) -> tuple[sint, sint]:
+  """A part of an axis, with Variables that have only values with which it is inside of it. With those that they have it is."""
+  if end is size and _is(begin, 0): return begin, end
+  if isinstance(end, UOp) and end.vmax > most(size):
+    changes = narrowed(end, 0, most(size))
+    begin, end = (x.substitute(changes) if isinstance(x, UOp) else x for x in (begin, end))
+  if isinstance(begin, UOp) and begin.vmin < 0:
+    changes = narrowed(begin, 0, most(size))
+    begin, end = (x.substitute(changes) if isinstance(x, UOp) else x for x in (begin, end))
+  count = simple(end - begin)
+  if isinstance(count, UOp) and count.vmin < 0:
+    changes = narrowed(count, 0, most(size))
+    begin, end = (x.substitute(changes) if isinstance(x, UOp) else x for x in (begin, end))
+  return begin, end
 
 def shrink_axis(u: UOp, axis: int, begin: sint, end: sint) -> UOp:
   """The part from begin to end of one axis."""
@@ -134,17 +204,35 @@ def iota(n: sint, dtype: DType, device: str | tuple[str, ...] | None) -> UOp:
   src = dims((n,)) if device is None else (*dims((n,)), UOp(Ops.DEVICE, dtypes.void, (), device))
   return node(Ops.IOTA, dtype, src, None, (n,))
 
-def positions(u: UOp, axis: int, dtype: DType = dtypes.int32) -> UOp:
-  """For each element of u, its place along an axis."""
-  shape = u.shape
-  along = iota(shape[axis], dtype, u.device)
+def place_type(*counts: sint, least: DType = dtypes.int32) -> DType:
+  """The type of places among so many elements, which holds the counts, too: `least`, or the first wider one that does."""
+  most = max(n if isinstance(n, int) else int(n.vmax) for n in counts)
+  return next((d for d in (least, dtypes.int32) if most <= d.max), dtypes.int64)
+
+def positions_in(u: UOp, shape: Shape, axis: int, dtype: DType | None = None) -> UOp:
+  """For each element of a tensor of that shape on u's device, its place along an axis. dtype: None is the place_type of all axes."""
+  along = iota(shape[axis], place_type(*shape) if dtype is None else dtype, u.device)
   return expand(reshape(along, tuple([d if i == axis else 1 for i, d in enumerate(shape)])), shape)
+
+def positions(u: UOp, axis: int, dtype: DType | None = None) -> UOp:
+  """For each element of u, its place along an axis. dtype: None is the place_type of all axes, so that places along two of them compare."""
+  return positions_in(u, u.shape, axis, dtype)
 
 # ***** computation *****
 
 def cast(u: UOp, dtype: DType) -> UOp:
   """u as another type."""
   return u if u.dtype is dtype else node(Ops.CAST, dtype, (u,), None, u.shape)
+
+def element(u: UOp, dtype: DType | None = None) -> UOp:
+  """A number made of Variables as an element of a type: None is the default one of its kind. Other nodes are cast, if to anything."""
+  if dtype is None: dtype = {dtypes.weakint: dtypes.default_int, dtypes.weakfloat: dtypes.default_float}.get(u.dtype, u.dtype)
+  return u.cast(dtype) if u.dtype is dtypes.weakfloat else cast(u, dtype)
+
+def counting(index: UOp, places: sint) -> UOp:
+  """An index in a type that can be compared with all places of an axis: in 8 bits, place 256 would be place 0."""
+  kind = place_type(places)
+  return cast(index, kind) if index.dtype.itemsize < kind.itemsize else index
 
 def unary(op: Ops, u: UOp) -> UOp: return node(op, u.dtype, (u,), None, u.shape)
 def binary(op: Ops, a: UOp, b: UOp) -> UOp: return node(op, a.dtype, (a, b), None, a.shape)
@@ -211,18 +299,28 @@ def _broadcast_two(what: str, a: Shape, b: Shape) -> Shape:
   shape: list[sint] = []
   for axis, (x, y) in enumerate(zip(left, right)):
     if _is(x, 1): shape.append(y)
-    elif _is(y, 1) or x is y or (isinstance(x, int) and isinstance(y, int) and x == y) or equal(x, y): shape.append(x)
+    elif _is(y, 1) or x is y or (isinstance(x, int) and isinstance(y, int) and x == y): shape.append(x)
+    elif equal(x, y): shape.append(x if most(x) <= most(y) else y)   # the numbers are equal
+    elif not isinstance(x, int) and equal(x, 1): shape.append(y)
+    elif not isinstance(y, int) and equal(y, 1): shape.append(x)
     else:
       raise ShapeError(f"cannot {what} {show(a)} and {show(b)}: axis {axis - n} is {show((x,))[1:-2]} and {show((y,))[1:-2]}, neither is 1; "
                        "reshape, expand or shrink one of them")
   return tuple(shape)
 
 def equal(x: sint, y: sint) -> bool:
-  """Sizes known to be equal."""
+  """Are sizes equal? By what their Variables are bound to, if they are not for all values; not known to be without."""
   if isinstance(x, int) and isinstance(y, int): return x == y
   if x is y: return True
-  difference = (x - y) if isinstance(x, UOp) else -(y - x)
-  return resolve(difference.simplify().eq(0), False) if isinstance(difference, UOp) else difference == 0
+  return holds((x - y if isinstance(x, UOp) else y - x).eq(0))  # type: ignore[union-attr]  # one of them is a UOp
+
+def same_numbers(a: Shape, b: Shape) -> bool:
+  """Are two shapes equal, as numbers if they are symbolic?"""
+  return a == b or len(a) == len(b) and all([equal(x, y) for x, y in zip(a, b)])
+
+def most(d: sint) -> int:
+  """The largest value of a size, for every value that its Variables may be bound to."""
+  return d if isinstance(d, int) else int(d.vmax)
 
 def size(shape: Shape) -> sint: return sint_prod(shape)
 

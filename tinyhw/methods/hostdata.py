@@ -10,7 +10,9 @@ from typing import Any
 from tinyhw.arithmetic import elements, to_bytes
 from tinyhw.dtype import ALIASES_BY_TYPE, ConstType, DType, dtypes, truncate
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
+from tinyhw.methods.checks import real
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.uop.ops import UOp
 
 class HostData(NamedTuple):
   """Elements in row-major order as bytes."""
@@ -89,6 +91,7 @@ def type_of(rows: Sequence[ConstType]) -> DType:
 
 def _number(x: Any) -> ConstType:
   if isinstance(x, (bool, int, float)): return x
+  if isinstance(x, UOp): return real("an element", x)
   if isinstance(x, (list, tuple)): raise ShapeError("cannot make a tensor of lists that mix numbers and lists; make the rows equally deep")
   item = getattr(x, "item", None)
   if item is None: raise DTypeError(f"cannot make an element of {x!r} of {type(x)}; give numbers")

@@ -8,25 +8,30 @@ Elsewhere (a Tensor's elements are known only to its device) it reads 0 and writ
 A bool Tensor stands for the places where it is true, which are read back first.
 
 Writing to storage through slices happens at once and in place: views of it see the new values, what was computed from it before keeps the old ones.
-A tensor without storage takes a new value.
+A tensor without storage takes a new value, and so do the tensors that share it (memory.py). An expanded view, whose elements share
+memory, is refused.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
+import operator
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import on_disk
 from tinyhw.dtype import dtypes
 from tinyhw.engine.realize import realize as realize_nodes
-from tinyhw.engine.writes import assign_of
+from tinyhw.engine.writes import assign_of, is_detached, memory_of
 from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeError, ShapeError
 from tinyhw.gradient import transposed
-from tinyhw.helpers import fully_flatten
+from tinyhw.helpers import ceildiv, fully_flatten
 from tinyhw.methods import graph
-from tinyhw.methods.base import Handle, constant_value, is_storage, storage_view, written
+from tinyhw.methods.base import Handle, realize_all
 from tinyhw.methods.casts import truth
 from tinyhw.methods.matmul import Matmul
+from tinyhw.methods.memory import before_write, constant_value, is_storage, share, storage_view, written
 from tinyhw.methods.views import check_part, every, limits
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.threads import alone
+from tinyhw.uop.decide import holds
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -47,9 +52,11 @@ class Indexing(Matmul):
   def __getitem__(self, indices: Any) -> Tensor:
     parsed = self._parse(indices)
     u = _view(self.uop, parsed)
-    return self._new(_gathered(u, parsed.tensors) if parsed.tensors else u)
+    return self._new(_gathered(u, parsed.tensors)) if parsed.tensors else self._view(u)
 
+  @alone
   def __setitem__(self, indices: Any, v: Any) -> None:
+    if self._alias is not None: before_write(self)
     if isinstance(indices, Handle) and indices.dtype is dtypes.bool and not isinstance(v, (Handle, list, tuple)):
       self._check_mask(indices, 0, False)
       mask = indices.reshape(*indices.shape, *(1,) * (self.ndim - indices.ndim))  # type: ignore[attr-defined]  # Tensor's
@@ -59,13 +66,14 @@ class Indexing(Matmul):
     if parsed.tensors:
       self._set(self._with_places(indices, self._cast_value(v)))
       return
-    if storage_view(self.uop) is not None: self.realize()   # writes that wait come first
+    if storage_view(self.uop) is not None: realize_all((self,))   # writes that wait come first
     memory = storage_view(self.uop)
-    view = _view(self.uop if memory is None else memory, parsed)
-    value = graph.broadcast(self._cast_value(v).uop, self._fits(v, view.shape))
+    view = self._written_place(_view(self.uop if memory is None else memory, parsed))
+    value = graph.relabelled(graph.broadcast(self._cast_value(v).uop, self._fits(v, view.shape)), view.shape)
     if 0 in view.shape: return
     if on_disk(self.uop.device): self._new(view)._write_file(value)
-    elif is_storage(view): realize_nodes([assign_of(written(view, value))])
+    elif is_storage(view): realize_nodes([assign_of(written(graph.detach(view) if is_detached(self.uop) else view, value))])
+    elif self._alias is not None: share(self, value, view)
     else:
       inside = transposed(graph.full(view.shape, dtypes.bool, True), view, self.uop)
       self._set(self._new(graph.where(inside, transposed(value, view, self.uop), self.uop)))
@@ -77,18 +85,19 @@ class Indexing(Matmul):
   def _fits(self, v: Any, shape: tuple[sint, ...]) -> tuple[sint, ...]:
     """shape, if v broadcasts to it."""
     given = self._cast_value(v).shape
-    if graph.broadcast_shape("assign", shape, given) != shape: graph.refuse_shape("assign", shape, given)
+    if not graph.same_numbers(graph.broadcast_shape("assign", shape, given), shape): graph.refuse_shape("assign", shape, given)
     return shape
 
   def _set(self, value: Tensor) -> None:
     """Give this tensor a whole new value: in its storage if it has some."""
-    if storage_view(self.uop) is None: self.replace(value)
-    else: self.assign(value).realize()
+    if self._alias is not None: share(self, value.uop)
+    elif memory_of(self.uop)[0] is None: self.replace(value)
+    else: realize_all((self.assign(value),))
 
   def _with_places(self, indices: Any, v: Tensor) -> Tensor:
     """This tensor with v at the places that indices select; of values for one place the last counts."""
     total = sint_prod(self.shape)
-    numbered = self._new(graph.reshape(graph.iota(total, dtypes.int32, self.device), self.shape)).add(1)
+    numbered = self._new(graph.reshape(graph.iota(total, graph.place_type(total), self.device), self.shape)).add(1)
     picked = numbered[indices]  # places from 1 on, 0 where an index is out of range
     v = self._new(graph.broadcast(v.uop, self._fits(v, picked.shape)))
     flat = _last_wins(self.flatten().uop, 0, graph.reshape(picked.sub(1).uop, (sint_prod(picked.shape),)), v.flatten().uop)
@@ -148,7 +157,7 @@ class Indexing(Matmul):
 
   def _check_mask(self, mask: Handle, axis: int, after_dots: bool) -> None:
     sizes = self.shape[axis:axis + mask.ndim]
-    if not after_dots and sizes != mask.shape:
+    if not after_dots and (len(sizes) != mask.ndim or not all(graph.equal(a, b) for a, b in zip(sizes, mask.shape))):
       raise IndexingError(f"a bool index of shape {graph.show(mask.shape)} for axes of sizes {graph.show(sizes)}; they must be equal")
 
   # ***** gather and scatter *****
@@ -163,12 +172,13 @@ class Indexing(Matmul):
     self._check_index("gather", dim, index)
     if not self.ndim: return self.reshape(1).gather(0, index.reshape(1)).reshape(())
     u = graph.shrink(self.uop, [(0, d if i == dim else n) for i, (d, n) in enumerate(zip(self.shape, index.shape))])
-    return self._new(graph.node(Ops.GATHER, u.dtype, (u, index.uop), dim, index.shape))
+    places = graph.shrink(index.uop, [(0, n if i == dim else d) for i, (d, n) in enumerate(zip(u.shape, index.shape))])
+    return self._new(graph.node(Ops.GATHER, u.dtype, (u, places), dim, places.shape))
 
   def _check_index(self, what: str, dim: int, index: Tensor) -> None:
     self._operand(what, index)
     if not dtypes.is_int(index.dtype): raise DTypeError(f"{what} wants integer indices, not {index.dtype}")
-    if index.ndim != self.ndim or any(i != dim and limits(n)[1] > limits(d)[1] for i, (d, n) in enumerate(zip(self.shape, index.shape))):
+    if index.ndim != self.ndim or any(i != dim and _exceeds(n, d) for i, (d, n) in enumerate(zip(self.shape, index.shape))):
       raise ShapeError(f"cannot {what} with {graph.show(self.shape)} and an index of shape {graph.show(index.shape)}: the number of axes must be "
                        f"equal, and no size but that of axis {dim} larger")
 
@@ -199,17 +209,14 @@ class Indexing(Matmul):
     return write(self.reshape(1), index.reshape(1), src.reshape(1)).reshape(())
 
   def _scattered(self, dim: int, index: Tensor, src: Tensor) -> tuple[UOp, UOp]:
-    """Index and source padded to this tensor's size in all axes but dim; the index says -1 there, which is no place.
-
-    The index gets 32 bits at least: it is compared with places along dim, which an 8-bit one may not be able to count.
-    """
+    """Index and source padded to this tensor's size in all axes but dim; the index says -1 there, which is no place."""
     self._check_index("scatter", dim, index)
-    if index.dtype.itemsize < 4: index = index.cast(dtypes.int32)
-    if src.ndim != index.ndim or any(limits(n)[1] > limits(d)[1] for n, d in zip(index.shape, src.shape)):
+    index = self._new(graph.counting(index.uop, self.shape[dim]))
+    if src.ndim != index.ndim or any(_exceeds(n, d) for n, d in zip(index.shape, src.shape)):
       raise ShapeError(f"cannot scatter {graph.show(src.shape)} with an index of shape {graph.show(index.shape)}: "
                        "the source must be at least as large")
     cut = graph.shrink(src.uop, [(0, n) for n in index.shape])
-    around = [(0, 0 if i == dim else d - n) for i, (d, n) in enumerate(zip(self.shape, index.shape))]
+    around = [(0, 0 if i == dim else graph.simple(d - n)) for i, (d, n) in enumerate(zip(self.shape, index.shape))]
     shifted = graph.pad(index.add(1).uop, around)
     return graph.add(shifted, graph.like(shifted, -1)), graph.pad(cut, around)
 
@@ -227,15 +234,17 @@ class Indexing(Matmul):
     op, identity = folds[reduce]
     mine = self._self()
     if reduce == "amin": mine, src_u = mine._mirror(), self._new(src_u)._mirror().uop
+    if op is not Ops.MAX and dtypes.is_float(self.dtype):   # as any sum or product of floats: rounded once
+      mine, src_u = mine.cast(graph.accumulator(self.dtype)), graph.cast(src_u, graph.accumulator(self.dtype))
     hit, spread = _hits(mine.uop, dim, index_u, src_u)
     folded = self._new(graph.fold(graph.where(hit, spread, graph.like(spread, identity)), op, (dim,)))
-    count = self._new(graph.fold(graph.cast(hit, dtypes.int32), Ops.ADD, (dim,)))
+    count = self._new(graph.fold(graph.cast(hit, graph.place_type(index_u.shape[dim])), Ops.ADD, (dim,)))
     if include_self: result = self._new(graph.binary(op, mine.uop, folded.uop))
     else: result = count.eq(0).where(mine, folded)
     if reduce == "mean":
       divisor = count.add(1) if include_self else count.maximum(1)
-      result = result.div(divisor, rounding_mode=None if dtypes.is_float(self.dtype) else "floor").cast(self.dtype)
-    return result._mirror() if reduce == "amin" else result
+      result = result.div(divisor, rounding_mode=None if dtypes.is_float(self.dtype) else "floor")
+    return result._mirror() if reduce == "amin" else result.cast(self.dtype)
 
 def _listed(self: Handle, item: list[Any]) -> Tensor:
   """A list of indices as a Tensor; an empty one selects nothing."""
@@ -261,8 +270,7 @@ def _known(index: Handle, extent: tuple[int, int] | None) -> Handle | _Known:
   return index if extent is None else _Known(index, *extent)
 
 def _check_known(index: _Known, size: sint, axis: int) -> None:
-  for number in (index.least, index.most):
-    if isinstance(size, int): _place(number, size, axis)
+  for number in (index.least, index.most): _place(number, size, axis)
 
 def _plain(items: Sequence[Any]) -> list[Any]: return [i for i in items if i is Ellipsis]
 
@@ -275,26 +283,23 @@ def _foreign(self: Handle, item: Any) -> Any:
 def _place(item: Any, size: sint, axis: int) -> tuple[sint, sint]:
   """The part that an int (or Variable) selects."""
   if isinstance(item, UOp):
+    item = _from_front(item, size)
     check_part(axis, size, item, item + 1)
     return item, item + 1
-  if isinstance(size, int) and not -size <= item < size:
-    raise IndexRangeError(f"index {item} is outside of axis {axis}, which has size {size}" + (f"; use {-size} to {size - 1}" if size else ""))
+  if not holds(size >= -item if item < 0 else size > item, True):
+    raise IndexRangeError(f"index {item} is outside of axis {axis}, which has size {graph.show((size,))[1:-2]}" + _choices(size))
   begin: sint = item + size if item < 0 else item
   return begin, begin + 1
+
+def _choices(size: sint) -> str: return f"; use {-size} to {size - 1}" if isinstance(size, int) and size else ""
 
 def _slice(item: slice, size: sint, axis: int) -> tuple[sint, sint, tuple[int, int]]:
   """(begin, end, (step, place)) with begin <= end and step > 0, as of Parsed; what a negative step selects is reversed afterwards."""
   step = 1 if item.step is None else item.step
+  if isinstance(step, UOp) and dtypes.is_int(step.dtype): step = int(step)
   if not isinstance(step, int): raise IndexingError(f"the step of a slice is an int, not {step!r}")
   if step == 0: raise IndexingError("the step of a slice cannot be 0")
-  if not isinstance(size, int) or isinstance(item.start, UOp) or isinstance(item.stop, UOp):
-    if step != 1: raise IndexingError("a slice with Variables needs step 1")
-    begin: sint = 0 if item.start is None else item.start
-    end: sint = size if item.stop is None else item.stop
-    begin, end = (x + size if isinstance(x, int) and x < 0 else x for x in (begin, end))
-    if isinstance(begin, int) and isinstance(end, int): end = max(begin, end)
-    check_part(axis, size, begin, end)
-    return begin, end, (1, 0)
+  if not isinstance(size, int) or isinstance(item.start, UOp) or isinstance(item.stop, UOp): return _symbolic_slice(item, size, axis, step)
   try: picked = range(size)[item]
   except TypeError as error: raise IndexingError(f"the bounds of a slice are ints, Variables or None: {item}") from error
   count, step = len(picked), abs(step)
@@ -304,6 +309,39 @@ def _slice(item: slice, size: sint, axis: int) -> tuple[sint, sint, tuple[int, i
   place = max(first + count * step - size, 0)   # rows that begin earlier end where the axis ends, if there is room: then nothing is padded
   if place > first: place = 0
   return first - place, min(first - place + count * step, size), (step, place)
+
+def _symbolic_slice(item: slice, size: sint, axis: int, step: int) -> tuple[sint, sint, tuple[int, int]]:
+  """What `_slice` gives where the size or a bound is symbolic. Numbers are limited to the axis, as Python has it; Variables must be inside of it."""
+  first, last = (0, size) if step > 0 else (size - 1, -1)
+  begin, end = (_limited(x, size, first, last, step) for x in (item.start, item.stop))
+  begin, end = first if begin is None else begin, last if end is None else end
+  if step < 0: begin, end = end + 1, begin + 1
+  if holds(begin > end):
+    check_part(axis, size, begin, begin)
+    return begin, begin, (1, 0)
+  check_part(axis, size, begin, end)
+  if abs(step) == 1: return begin, end, (1, 0)
+  count = graph.simple(ceildiv(end - begin, abs(step)))
+  if step < 0: begin = graph.simple(end - 1 - (count - 1) * -step)
+  return begin, end, (abs(step), 0)
+
+def _limited(x: Any, size: sint, first: sint, last: sint, step: int) -> sint | None:
+  """A bound of a slice counted from the front."""
+  if x is None: return None
+  if isinstance(x, UOp): return _from_front(x, size)
+  try: x = operator.index(x)
+  except TypeError: raise IndexingError(f"the bounds of a slice are ints, Variables or None, not {x!r}") from None
+  x = x + size if x < 0 else x
+  low, high = (first, last) if step > 0 else (last, first)
+  if holds(x < low): return low
+  return high if holds(x > high) else x
+
+def _from_front(x: UOp, size: sint) -> UOp:
+  """A place counted from the front; the value of x tells whether it is counted from the end. Raises IndexingError for a float."""
+  if dtypes.is_float(x.dtype): raise IndexingError(f"a place is a whole number, not the float {x.render()}; use // instead of /, or int()")
+  return x + size if holds(x < 0) else x
+
+def _exceeds(n: sint, d: sint) -> bool: return holds(n > d, limits(n)[1] > limits(d)[1])
 
 def _view(u: UOp, parsed: Parsed) -> UOp:
   """The movements of an index."""

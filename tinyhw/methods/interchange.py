@@ -1,8 +1,9 @@
 """Tensors beside other libraries: DLPack, NumPy's array interface, Python's buffers, `copy`, and what a tensor looks like when printed.
 
-Memory that is shared is shared both ways: what another library writes is seen here, at the latest by what is expressed afterwards. tinyhw does not
-know of such writes, so values that were expressed before and are not computed yet may see them too; realize those first. What Python's readers
-(`np.asarray`, `memoryview`) get is read-only for that reason.
+Memory that is shared is shared both ways, and tinyhw does not know of writes that others do there. The tensor over the memory, and its views, show
+what is there. Values that were computed from it are remembered, those that wait see the memory as it is when they are computed; `invalidate()` says
+that the memory was written, and realize() keeps a value for good. What Python's readers (`np.asarray`, `memoryview`) get is read-only for that
+reason.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,13 @@ from tinyhw.device import Buffer, BufferOptions, Device
 from tinyhw.dtype import DType
 from tinyhw.engine.buffers import buffer_of, new_buffer
 from tinyhw.engine.realize import this_thread
-from tinyhw.engine.writes import memory_of
+from tinyhw.engine.writes import forget, memory_of
 from tinyhw.errors import ArgumentError, DTypeError, InterchangeError
 from tinyhw.methods import graph, hostdata
-from tinyhw.methods.base import realize_all, storage_view, stored
+from tinyhw.methods.base import realize_all, stored
 from tinyhw.methods.loss import Loss
+from tinyhw.methods.memory import storage_view
+from tinyhw.threads import alone
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _HOST = (1, 0)   # the CPU, as DLPack has it: kDLCPU, and its number
@@ -59,6 +62,7 @@ class Interchange(Loss):
     buffer, strides, offset = found
     return dlpack.give(buffer.as_memoryview(force_zero_copy=True), self.dtype, shape, strides, offset, versioned, bool(copy))
 
+  @alone
   def _layout(self) -> tuple[Buffer, tuple[int, ...], int] | None:
     """The memory of this tensor if it is storage or a view of storage: strides and offset in elements. Does what waits to be written there."""
     if this_thread.capture is not None: self._buffer()   # raises JitError
@@ -74,7 +78,8 @@ class Interchange(Loss):
     """A tensor over the memory of x: an array of another library with `__dlpack__`, or a DLPack capsule. Shares it where that can be.
 
     Copied are memory that is read-only, and with strides that leave gaps or repeat elements. copy: True always copies, False refuses instead.
-    device: where the tensor is to be; other than devices that use the host's memory it is a copy. Raises InterchangeError.
+    device: where the tensor is to be; other than devices that use the host's memory it is a copy. Raises InterchangeError. After x was written,
+    `invalidate()` lets what was computed from the tensor be computed again.
 
     >>> import numpy
     >>> x = numpy.zeros(2)
@@ -96,6 +101,30 @@ class Interchange(Loss):
                    storage=Buffer(place, int(graph.size(taken.shape)), taken.dtype, options=BufferOptions(taken.address, taken.owner)).allocate())
     u = graph.reshape(u, tuple(taken.shape[axis] for axis in order))
     return cls._leaf(graph.permute(u, tuple(order.index(axis) for axis in range(len(order)))))
+
+  @alone
+  def invalidate(self) -> Tensor:
+    """Say that others have written the memory under this tensor, and return it.
+
+    Values that were computed from the memory are computed again when they are next wanted: those that are still expressions. Tensors in storage
+    of their own keep their values, so realize() what is to stay. Replays of a TinyJit read the memory in each call, also without this.
+    Raises ArgumentError for a tensor that has no storage.
+
+    >>> import numpy
+    >>> x = numpy.zeros(2)
+    >>> t = Tensor.from_dlpack(x)
+    >>> y = t + 1
+    >>> y.tolist()
+    [1.0, 1.0]
+    >>> x[0] = 3
+    >>> t.invalidate().tolist(), y.tolist()
+    ([3.0, 0.0], [4.0, 1.0])
+    """
+    node = memory_of(self.uop)[0]
+    if node is None: raise ArgumentError(f"a tensor of shape {graph.show(self.shape)} has no storage that others could have written; invalidate() "
+                                         "the one over their memory")
+    forget(buffer_of(node))
+    return self._self()
 
   # ***** NumPy and Python *****
 

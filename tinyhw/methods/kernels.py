@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import dtypes
-from tinyhw.engine.custom import finished, launch, placeholder, written_slots
+from tinyhw.engine.faults import boundary
 from tinyhw.engine.lower import Kernel
 from tinyhw.engine.realize import is_buffer, known
 from tinyhw.engine.schedule import canonicalize, schedule
@@ -16,7 +16,8 @@ from tinyhw.engine.writes import base_of, fresh_tag, unique
 from tinyhw.errors import ArgumentError, DeviceError, GradientError
 from tinyhw.gradient import define_gradient
 from tinyhw.methods import graph
-from tinyhw.methods.base import Handle, constant_value, storage_view
+from tinyhw.methods.base import Handle
+from tinyhw.methods.memory import constant_value, storage_view
 from tinyhw.methods.digest import Digest
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -43,6 +44,7 @@ class Kernels(Digest):
     >>> Tensor.empty(3).custom_kernel(Tensor([1.0, 2.0, 3.0]), fxn=double)[0].tolist()
     [2.0, 4.0, 6.0]
     """
+    from tinyhw.engine.custom import finished, launch, placeholder, written_slots  # few programs have kernels of their own
     tensors = [self._self(), *(self._operand("custom_kernel", x) for x in lst)]
     if not callable(fxn): raise ArgumentError(f"custom_kernel wants a function that makes the kernel as fxn=, not {fxn!r}")
     for x in tensors:
@@ -71,7 +73,10 @@ class Kernels(Digest):
     """
     nodes = [x.uop for x in (self, *(self._operand("schedule_linear", x) for x in lst))]
     todo = [u if constant_value(u) is None else unique(u) for u in nodes if known(u) is None and not is_buffer(u)]
-    return schedule(canonicalize(todo, known)).kernels if todo else []
+    return _kernels(todo) if todo else []
+
+@boundary
+def _kernels(nodes: list[UOp]) -> list[Kernel]: return schedule(canonicalize(nodes, known)).kernels
 
 def _memory(x: Tensor, written: bool) -> UOp:
   """The BUFFER that holds a tensor's elements in order. What is only read is copied if they are not in order anywhere."""

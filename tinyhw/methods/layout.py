@@ -13,7 +13,7 @@ def layout(u: UOp) -> tuple[UOp, View] | None:
   """The BUFFER and the strided view of its elements that u is; None if strides cannot say it, or u is a value or has a symbolic size."""
   chain: list[UOp] = []
   while u.op is not Ops.BUFFER:
-    if u.op not in (Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND) and not is_room(u): return None
+    if u.op not in (Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.BITCAST) and not is_room(u): return None
     if not all(isinstance(d, int) for d in u.shape): return None
     chain.append(u)
     u = u.src[0]
@@ -24,7 +24,8 @@ def layout(u: UOp) -> tuple[UOp, View] | None:
   return None if view is None else (u, view)
 
 def _moved(view: View, u: UOp) -> View | None:
-  """A movement of a view."""
+  """A movement of a view, or a view as another type."""
+  if u.op is Ops.BITCAST: return _regrouped(view, u)
   if u.op is Ops.PERMUTE: return view.permute(u.arg)
   if u.op is Ops.FLIP: return view.flip(u.arg)
   if u.op is Ops.EXPAND: return view.expand([int(d) for d in u.shape])
@@ -33,3 +34,12 @@ def _moved(view: View, u: UOp) -> View | None:
   if any(d.op is not Ops.CONST for d in u.src[1:]): return None
   ends = [d.arg for d in u.src[1:]]
   return view.shrink(list(zip(ends[::2], ends[1::2])))
+
+def _regrouped(view: View, u: UOp) -> View | None:
+  """The same bytes as elements of another size: strides count these. None where one would not be in one piece."""
+  have, want = u.src[0].dtype.itemsize, u.dtype.itemsize
+  if have == want: return view
+  if view.strides[-1] != 1 and view.shape[-1] > 1: return None
+  steps = [s * have for s in (*view.strides[:-1], view.offset)]
+  if any(s % want for s in steps): return None
+  return View.create(tuple([int(d) for d in u.shape]), (*(s // want for s in steps[:-1]), 1), steps[-1] // want)

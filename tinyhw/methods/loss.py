@@ -22,6 +22,11 @@ class Loss(Convolution):
     if reduction == "none": return self._self()
     return self.mean() if reduction == "mean" else self.sum()
 
+  def _mean_by(self, weights: Tensor) -> Tensor:
+    """The sum over that of weights, both in float32 at least: of many small losses in half precision it is no larger than they are."""
+    wide = graph.accumulator(self.dtype)
+    return self.sum(dtype=wide).div(weights.sum(dtype=graph.accumulator(weights.dtype))).cast(self.dtype)
+
   def binary_crossentropy(self, Y: Tensor, reduction: str = "mean") -> Tensor:
     """-(Y log(self) + (1 - Y) log(1 - self)) for probabilities. As in PyTorch no logarithm counts as less than -100, and no slope as more than 1e12.
 
@@ -66,14 +71,13 @@ class Loss(Convolution):
     picked = counts.where(logs._at_class(Y, -1), 0)
     smooth = counts.where(logs.mean(-1), 0)
     losses = picked.mul(1 - label_smoothing).add(smooth.mul(label_smoothing)).neg() if label_smoothing else picked.neg()
-    if reduction == "mean": return losses.sum().div(counts.sum())
-    return losses._reduced(reduction)
+    return losses._mean_by(counts) if reduction == "mean" else losses._reduced(reduction)
 
   def _at_class(self, Y: Tensor, axis: int) -> Tensor:
     """The element along an axis that Y names: a masked sum, whose gradient is as cheap."""
     axis = self._axis(axis)
-    names = Y.unsqueeze(axis).expand(self.shape)
-    hit = names.eq(self._new(graph.positions(self.uop, axis, Y.dtype)))
+    names = self._new(graph.counting(Y.uop, self.shape[axis])).unsqueeze(axis).expand(self.shape)
+    hit = names.eq(self._new(graph.positions(self.uop, axis, names.dtype)))
     return hit.where(self, 0).sum(axis)
 
   def cross_entropy(self, Y: Tensor, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
@@ -115,7 +119,7 @@ class Loss(Convolution):
     weights: Any = self._new(graph.full(Y.shape, self.dtype, 1)) if weight is None else weight[Y]
     if ignore_index is not None: weights = Y.ne(ignore_index).where(weights, 0)
     losses = self._at_class(Y, axis).neg().mul(weights)
-    return losses.sum().div(weights.sum()) if reduction == "mean" else losses._reduced(reduction)
+    return losses._mean_by(weights) if reduction == "mean" else losses._reduced(reduction)
 
 def _classes(Y: Tensor) -> Tensor:
   """Y, if its elements can name classes. Raises ArgumentError for fractions, of which none would be one."""

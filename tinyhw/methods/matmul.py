@@ -1,7 +1,8 @@
 """Products of matrices: matmul, linear, einsum, attention, and iterations made of them.
 
-A product is written as broadcast, multiply and sum; scheduling makes one kernel of it. Narrow floats are widened to float32 before they are
-multiplied, so products and sums are exact in float32's range, and rounded once.
+A product is written as broadcast, multiply and sum; scheduling makes one kernel of it. Narrow types are widened to 32 bits before they are
+multiplied, so products and sums are exact in float32's range, and rounded once. The result has the type that the operands promote to; integers wrap
+to it, and of bools it says whether any product is true. `dtype=` names both the type to compute in and that of the result.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -12,7 +13,8 @@ from tinyhw.dtype import DTypeLike, dtypes, least_upper_dtype, least_upper_float
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
-from tinyhw.methods.checks import function, real, whole
+from tinyhw.methods.casts import converted
+from tinyhw.methods.checks import function, is_number, real, whole
 from tinyhw.methods.random import Random
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
@@ -45,8 +47,7 @@ class Matmul(Random):
     shape = graph.broadcast_shape("matmul", a.shape, b.shape)
     product = graph.mul(graph.broadcast(a, shape), graph.broadcast(b, shape))
     result = graph.fold(product, Ops.ADD, (len(shape) - 1,))
-    keep = dtype is None and dtypes.is_float(out)
-    return self._new(graph.cast(result, out) if keep else result)
+    return self._new(converted(result, out) if dtype is None else result)
 
   def matmul(self, x: Any, reverse: bool = False, dtype: DTypeLike | None = None) -> Tensor:
     """self @ x.
@@ -67,7 +68,9 @@ class Matmul(Random):
     [[21.5]]
     """
     self._operand("linear", weight)
-    if dtype is not None: return self.cast(dtype).linear(weight.cast(dtype), None if bias is None else bias.cast(dtype))
+    if dtype is not None:
+      plain_bias = bias is None or is_number(bias)
+      return self.cast(dtype).linear(weight.cast(dtype), bias if plain_bias else self._tensor(bias).cast(dtype))
     x = self.mul(weight) if weight.ndim == 1 else self.dot(weight)
     return x if bias is None else x.add(bias)
 
@@ -115,7 +118,7 @@ class Matmul(Random):
     for x in factors[1:]: result = result.mul(x.cast(result.dtype))
     axes = tuple(range(len(output), len(order)))
     result = result.sum(axes, dtype=result.dtype) if axes else result
-    return result.cast(out) if dtypes.is_float(out) else result
+    return result.cast(out)
 
   def scaled_dot_product_attention(self, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
                                    is_causal: bool = False, enable_gqa: bool = False) -> Tensor:

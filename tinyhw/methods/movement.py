@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import ConstType, least_upper_dtype
+from tinyhw.engine.writes import ROOM
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import size, sizes, whole, wholes
 from tinyhw.methods.activations import Activations
-from tinyhw.methods.views import check_part, joined, new_shape, pad_constant, pad_pairs, pair, rearrange, static, windows
-from tinyhw.uop.ops import sint, sint_prod
+from tinyhw.methods.views import check_part, fixed, joined, new_shape, pad_constant, pad_pairs, pair, rearrange, reshaped, static, windows
+from tinyhw.uop.decide import holds
+from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 class Movement(Activations):
@@ -29,7 +31,7 @@ class Movement(Activations):
     >>> Tensor.arange(6).reshape(2, -1).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
-    return self._new(graph.reshape(self.uop, new_shape(self.uop.shape, argfix(shape, *args))))
+    return self._view(reshaped(self.uop, argfix(shape, *args)))
 
   def view(self, shape: Any, *args: Any) -> Tensor:
     """Another name of reshape.
@@ -53,7 +55,8 @@ class Movement(Activations):
       if isinstance(n, int) and n < 0: raise ShapeError(f"cannot expand {graph.show(self.uop.shape)} to {graph.show(new)}: {n} is negative")
       if not graph.equal(d, n) and not graph.equal(d, 1):
         raise ShapeError(f"cannot expand {graph.show(self.uop.shape)} to {graph.show(new)}: axis {axis - len(new)} is {d}, and only 1 can become {n}")
-    return self._new(graph.broadcast(self.uop, new))
+    same = [d if not isinstance(d, int) and not graph.equal(d, 1) and graph.most(d) <= graph.most(n) else n for d, n in zip(old, new)]
+    return self._view(graph.broadcast(self.uop, tuple(same)))
 
   def permute(self, order: Any, *args: Any) -> Tensor:
     """Axis i of the result is axis order[i] of this tensor.
@@ -65,7 +68,7 @@ class Movement(Activations):
     axes = tuple([graph.axis_of(a, n) for a in wanted])
     if sorted(axes) != list(range(n)):
       raise ShapeError(f"cannot permute {graph.show(self.shape)} by {wanted}: the order must name each of the {n} axes once")
-    return self._new(graph.permute(self.uop, axes))
+    return self._view(graph.permute(self.uop, axes))
 
   def transpose(self, dim0: int = 1, dim1: int = 0) -> Tensor:
     """Two axes change places.
@@ -73,7 +76,7 @@ class Movement(Activations):
     >>> Tensor([[1, 2], [3, 4]]).transpose().tolist()
     [[1, 3], [2, 4]]
     """
-    return self._new(graph.transpose(self.uop, self._axis(dim0), self._axis(dim1))) if self.ndim else self._self()
+    return self._view(graph.transpose(self.uop, self._axis(dim0), self._axis(dim1))) if self.ndim else self._self()
 
   @property
   def T(self) -> Tensor:
@@ -90,7 +93,7 @@ class Movement(Activations):
     >>> Tensor([[1, 2], [3, 4]]).flip(1).tolist()
     [[2, 1], [4, 3]]
     """
-    return self._new(graph.flip(self.uop, self._axes(argfix(axis, *args))))
+    return self._view(graph.flip(self.uop, self._axes(argfix(axis, *args))))
 
   def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Axes start_dim to end_dim become one.
@@ -101,7 +104,7 @@ class Movement(Activations):
     if not self.ndim: return self.reshape(1)
     start, end, shape = self._axis(start_dim), self._axis(end_dim), self.shape
     if start > end: raise ArgumentError(f"cannot flatten axes {start_dim} to {end_dim} of {graph.show(shape)}: the first is after the last")
-    return self._new(graph.reshape(self.uop, (*shape[:start], sint_prod(shape[start:end + 1]), *shape[end + 1:])))
+    return self._view(graph.reshape(self.uop, (*shape[:start], sint_prod(shape[start:end + 1]), *shape[end + 1:])))
 
   def unflatten(self, dim: int, sizes: Sequence[sint]) -> Tensor:
     """Axis dim becomes several; one size may be -1.
@@ -120,10 +123,10 @@ class Movement(Activations):
     (3,)
     """
     shape = self.shape
-    if dim is None: return self._new(graph.reshape(self.uop, tuple([d for d in shape if not graph.equal(d, 1)])))
-    axis = self._axis(dim)
-    if not shape or not graph.equal(shape[axis], 1): return self._self()
-    return self._new(graph.reshape(self.uop, shape[:axis] + shape[axis + 1:]))
+    asked = range(len(shape)) if dim is None else [self._axis(dim)][:len(shape)]     # a tensor without axes has an axis 0 by name only
+    axes = [k for k in asked if graph.equal(shape[k], 1)]
+    u = graph.shrink(self.uop, [(0, 1 if k in axes else d) for k, d in enumerate(shape)])
+    return self._view(graph.reshape(u, tuple([d for k, d in enumerate(shape) if k not in axes]))) if axes or dim is None else self._self()
 
   def unsqueeze(self, dim: int) -> Tensor:
     """With a new axis of size 1 at dim.
@@ -132,7 +135,7 @@ class Movement(Activations):
     (1, 3)
     """
     dim = self._axis(dim, extra=1)
-    return self._new(graph.reshape(self.uop, (*self.shape[:dim], 1, *self.shape[dim:])))
+    return self._view(graph.reshape(self.uop, (*self.shape[:dim], 1, *self.shape[dim:])))
 
   def size(self, dim: int | None = None) -> Any:
     """The shape, or the size of one axis.
@@ -172,7 +175,7 @@ class Movement(Activations):
       raise ShapeError(f"cannot shrink {graph.show(shape)}: {len(arg)} pairs for {len(shape)} axes; use None to keep an axis")
     pairs = [(0, d) if part is None else pair("parts of axes", part) for part, d in zip(arg, shape)]
     for axis, ((begin, end), d) in enumerate(zip(pairs, shape)): check_part(axis, d, begin, end)
-    return self._new(graph.shrink(self.uop, pairs))
+    return self._view(graph.shrink(self.uop, pairs))
 
   def shrink_to(self, shape: Any, *args: Any) -> Tensor:
     """The first shape[i] elements of each axis; None keeps an axis.
@@ -182,21 +185,25 @@ class Movement(Activations):
     """
     return self.shrink([None if n is None else (0, size("a size", n)) for n in argfix(shape, *args)])
 
-  def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+  def split(self, sizes: sint | Sequence[sint], dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along an axis: of `sizes` elements each (the last may be smaller), or of the sizes listed.
 
     >>> [t.tolist() for t in Tensor.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
     """
     dim = self._own_axis("split", dim)
-    n = static(self.shape[dim], "split")
-    if isinstance(sizes, (tuple, list)): sizes = wholes("the size of a part", sizes, 0)
+    n = self.shape[dim]
+    if isinstance(sizes, (tuple, list)):
+      each = [size("the size of a part", d) for d in sizes]
+      for d in each:
+        if holds(d < 0): raise ArgumentError(f"the size of a part is {d}; it must be at least 0")
+      ends = [graph.simple(sum(each[:i])) for i in range(len(each) + 1)]
+      if not graph.equal(ends[-1], n): raise ShapeError(f"cannot split axis {dim} of {graph.show(self.shape)} into {list(sizes)}: the sum is not {n}")
     else:
-      each = whole("the size of a part", sizes, 1)
-      sizes = [min(each, n - i) for i in range(0, max(n, 1), each)]
-    if sum(sizes) != n: raise ShapeError(f"cannot split axis {dim} of {graph.show(self.shape)} into {list(sizes)}: the sum is not {n}")
-    starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    return tuple([self._new(graph.shrink_axis(self.uop, dim, start, start + size)) for start, size in zip(starts, sizes)])
+      part = size("the size of a part", sizes)
+      if holds(part < 1): raise ArgumentError(f"the size of a part is {part}; it must be at least 1")
+      ends = [graph.simple(part * i) for i in range(max(static(ceildiv(n, part), "split"), 1))] + [n]
+    return tuple([self._view(graph.shrink_axis(self.uop, dim, begin, end)) for begin, end in zip(ends, ends[1:])])
 
   def chunk(self, chunks: int, dim: int = 0) -> list[Tensor]:
     """At most `chunks` parts of equal size along an axis; the last may be smaller.
@@ -205,8 +212,8 @@ class Movement(Activations):
     [[0, 1, 2], [3, 4]]
     """
     chunks = whole("chunks", chunks, 1)
-    n = static(self.shape[self._own_axis("split", dim)], "chunk")
-    return list(self.split(ceildiv(n, chunks) if n else [0] * min(chunks, 1 << 16), dim=dim))
+    n = self.shape[self._own_axis("split", dim)]
+    return list(self.split([0] * min(chunks, 1 << 16) if graph.equal(n, 0) else graph.simple(ceildiv(n, chunks)), dim=dim))
 
   def unfold(self, dim: int, size: int, step: int) -> Tensor:
     """Windows of `size` elements every `step` along an axis; the window's elements become a new last axis.
@@ -216,10 +223,11 @@ class Movement(Activations):
     """
     dim, size, step = self._own_axis("unfold", dim), whole("the size of a window", size), whole("step", step, 1)
     n = self.shape[dim]
-    if isinstance(n, int) and not 0 < size <= n:
+    if size < 1 or holds(size > n):
       raise ShapeError(f"cannot unfold axis {dim} of {graph.show(self.shape)}: a window of {size} does not fit")
-    x = self._new(graph.transpose(self.uop, dim, self.ndim - 1)) if dim != self.ndim - 1 else self._self()
-    x = x._new(graph.transpose(windows(x.uop, x.ndim - 1, size, step, 1), x.ndim - 1, x.ndim))  # (..., window, element)
+    x = self._view(graph.transpose(self.uop, dim, self.ndim - 1)) if dim != self.ndim - 1 else self._self()
+    rows = graph.transpose(windows(x.uop, x.ndim - 1, size, step, 1), x.ndim - 1, x.ndim)  # (..., window, element)
+    x = x._view(rows) if isinstance(n, int) else x._new(rows)     # along a symbolic axis windows are gathered
     order = list(range(x.ndim))
     order[dim], order[self.ndim - 1] = order[self.ndim - 1], order[dim]
     return x.permute(order)
@@ -234,13 +242,14 @@ class Movement(Activations):
     if dim1 == dim2: raise ArgumentError("diagonal needs two different axes")
     rest = [i for i in range(self.ndim) if i not in (dim1, dim2)]
     x = self.permute([*rest, dim1, dim2])
+    if not graph.is_plain(x.shape[-2:]): x = x._view(fixed(x.uop, "take the diagonal of"))
     rows, columns = (static(d, "take the diagonal of") for d in x.shape[-2:])
     top, left = max(-offset, 0), max(offset, 0)
     n = max(min(rows - top, columns - left), 0)
     x = x.shrink([None] * len(rest) + [(min(top, rows), min(top, rows) + n), (min(left, columns), min(left, columns) + n)])
     lead = x.shape[:-2]
     if n == 0: return x.reshape(*lead, 0)
-    flat = x.reshape(*lead, n * n).pad([None] * len(lead) + [(0, n)])
+    flat = x._view(graph.pad_axis(x.reshape(*lead, n * n).uop, len(lead), 0, n).replace(tag=ROOM))   # nothing reads what is added
     return flat.reshape(*lead, n, n + 1).shrink([None] * (len(lead) + 1) + [(0, 1)]).reshape(*lead, n)
 
   # ***** together *****
@@ -259,7 +268,7 @@ class Movement(Activations):
         raise ShapeError(f"cannot cat {graph.show(first.shape)} and {graph.show(x.shape)} along axis {dim}: the other sizes must be equal")
     if len(tensors) == 1: return first._own()
     dtype = least_upper_dtype(*(x.dtype for x in tensors))
-    return first._new(joined([graph.cast(x.uop, dtype) for x in tensors], dim))
+    return first._new(joined(_alike([graph.cast(x.uop, dtype) for x in tensors], dim), dim))
 
   def stack(self, *args: Any, dim: int = 0) -> Tensor:
     """Tensors of one shape along a new axis. Tensor.stack([a, b]) is a.stack(b).
@@ -270,7 +279,8 @@ class Movement(Activations):
     tensors = _together("stack", self, args)
     first = tensors[0]
     for x in tensors:
-      if x.shape != first.shape: graph.refuse_shape("stack", first.shape, x.shape)
+      if x.shape != first.shape and (x.ndim != first.ndim or not all(graph.equal(a, b) for a, b in zip(x.shape, first.shape))):
+        graph.refuse_shape("stack", first.shape, x.shape)
     dim = first._axis(dim, extra=1)
     return first.unsqueeze(dim).cat(*(x.unsqueeze(dim) for x in tensors[1:]), dim=dim)
 
@@ -316,9 +326,11 @@ class Movement(Activations):
     x = self._self()
     for shift, dim in zip(steps, axes):
       axis = self._axis(dim)
-      n = static(self.shape[axis], "roll")
-      k = shift % n if n else 0
-      if k: x = self._new(graph.shrink_axis(x.repeat([2 if i == axis else 1 for i in range(self.ndim)]).uop, axis, n - k, 2 * n - k))
+      n = self.shape[axis]
+      if isinstance(n, int) and n == 0: continue
+      first = graph.simple(-shift % n)    # the place of the element that comes first
+      if isinstance(first, int) and first == 0: continue
+      x = self._new(graph.shrink_axis(x.repeat([2 if i == axis else 1 for i in range(self.ndim)]).uop, axis, first, first + n))
     return self._own(x.uop)
 
   def meshgrid(self, *args: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
@@ -352,18 +364,17 @@ class Movement(Activations):
       raise ArgumentError(f"padding mode is 'constant', 'reflect', 'replicate' or 'circular', not {mode!r}")
     x = self._self()
     for axis, (before, after) in enumerate(pairs):
-      if before or after: x = x._pad_axis(axis, int(before), int(after), mode)
+      if isinstance(before, UOp) or isinstance(after, UOp) or before or after: x = x._pad_axis(axis, int(before), int(after), mode)
     return self._own(x.uop)
 
   def _pad_axis(self, axis: int, before: int, after: int, mode: str) -> Tensor:
-    n = static(self.shape[axis], "pad")
-    x = self._new(graph.shrink_axis(self.uop, axis, max(-before, 0), n - max(-after, 0)))
-    before, after, n = max(before, 0), max(after, 0), x.shape[axis]  # type: ignore[assignment]  # it is an int
-    most = {"reflect": n - 1, "circular": n, "replicate": max(before, after) if n else 0}[mode]
-    if max(before, after) > most:
+    x = self._new(graph.shrink_axis(self.uop, axis, max(-before, 0), self.shape[axis] - max(-after, 0)))
+    before, after, n = max(before, 0), max(after, 0), x.shape[axis]
+    most: sint = {"reflect": n - 1, "circular": n, "replicate": 0 if graph.equal(n, 0) else max(before, after)}[mode]
+    if holds(max(before, after) > most):
       raise ShapeError(f"cannot pad axis {axis} of {graph.show(self.shape)} by ({before}, {after}) in mode {mode}: at most {most} on a side")
-    def part(begin: int, end: int) -> Tensor: return x._new(graph.shrink_axis(x.uop, axis, begin, end))
-    def edge(begin: int, count: int) -> Tensor:
+    def part(begin: sint, end: sint) -> Tensor: return x._new(graph.shrink_axis(x.uop, axis, begin, end))
+    def edge(begin: sint, count: int) -> Tensor:
       return part(begin, begin + 1).expand([count if i == axis else d for i, d in enumerate(x.shape)])
     if mode == "circular": front, back = part(n - before, n), part(0, after)
     elif mode == "reflect": front, back = part(1, before + 1).flip(axis), part(n - 1 - after, n - 1).flip(axis)
@@ -379,7 +390,7 @@ class Movement(Activations):
     wanted = argfix(shape, *args)
     if len(wanted) != self.ndim: raise ShapeError(f"cannot pad {graph.show(self.shape)} to {wanted}: the number of axes differs")
     for n, d in zip(wanted, self.shape):
-      if isinstance(n, int) and isinstance(d, int) and n < d:
+      if n is not None and holds(size("a size", n) < d):
         raise ShapeError(f"cannot pad {graph.show(self.shape)} to {wanted}: {d} is more than {n}; shrink_to() cuts")
     return self.pad([(0, 0) if n is None else (0, size("a size", n) - d) for n, d in zip(wanted, self.shape)], value=value)
 
@@ -390,6 +401,13 @@ class Movement(Activations):
     (2, 12)
     """
     return rearrange(self, formula, sizes)
+
+def _alike(parts: list[UOp], axis: int) -> list[UOp]:
+  """Nodes whose sizes but that of an axis are equal as numbers: with the same sizes."""
+  if all(graph.is_plain(u.shape) for u in parts): return parts
+  shapes = [u.shape[:axis] + (1,) + u.shape[axis + 1:] for u in parts]
+  common = graph.broadcast_shape("cat", *shapes)
+  return [graph.shrink(u, [(0, d if i == axis else n) for i, (d, n) in enumerate(zip(u.shape, common))]) for u in parts]
 
 def _together(what: str, first: Any, others: tuple[Any, ...]) -> list[Tensor]:
   """The tensors of a.cat(b), a.cat([b]), Tensor.cat(a, b) and Tensor.cat([a, b]). Raises ArgumentError unless the first is a Tensor."""

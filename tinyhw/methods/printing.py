@@ -5,18 +5,22 @@ from typing import Any
 
 from tinyhw.arithmetic import elements
 from tinyhw.device import Buffer, DeviceLike, on_disk
+from tinyhw.dtype import DType
 from tinyhw.engine.buffers import buffer_of, buffers_in
 from tinyhw.engine.realize import this_thread
 from tinyhw.engine.writes import memory_of
-from tinyhw.methods.base import Handle, constant_value, storage_view
+from tinyhw.methods.base import Handle
 from tinyhw.methods.graph import show
 from tinyhw.methods.layout import layout
+from tinyhw.methods.memory import constant_value, storage_view
+from tinyhw.threads import alone
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.shapetracker import View
 
 MOST_VALUES = 1000   # more are not shown: of each axis longer than 2 * EDGE only the ends are
 EDGE = 3
 
+@alone
 def described(tensor: Handle) -> str:
   """The text of a tensor."""
   grad = None if tensor.grad is None else tensor.grad.shape
@@ -38,16 +42,16 @@ def describe(u: UOp, device: DeviceLike, grad: tuple[Any, ...] | None, values: t
   head = f"<Tensor {show(u.shape)} {str(u.dtype).removeprefix('dtypes.')} on {device}"
   if grad is not None: head += f", grad {show(grad)}"
   if values is not None:
-    text = _values(*values)
+    text = _values(*values, u.dtype)
     return f"{head}, realized{':' if text else ''}{' ' if text and chr(10) not in text else ''}{text}>"
   if on_disk(device): return f"{head}, in a file>"
   if constant is not None: return f"{head}, constant {_number(constant)}>"
   return f"{head}, not realized: {u.op.name}>"
 
-def _values(buffer: Buffer, view: View) -> str:
+def _values(buffer: Buffer, view: View, dtype: DType) -> str:
   """The elements as nested lists: matrices with a line for each row, after a line break."""
   if not view.size: return ""
-  numbers = elements(buffer.as_memoryview(allow_zero_copy=True), buffer.dtype)
+  numbers = elements(buffer.as_memoryview(allow_zero_copy=True), dtype)
   short = view.size > MOST_VALUES
   rows = _nested(numbers, view, 0, view.offset, short)
   width = max(map(len, _texts(rows))) if len(view.shape) > 1 else 0

@@ -161,6 +161,7 @@ class Random(Creation):
     contiguous = _generator_options("randint", kwargs)
     kind = to_dtype(dtype)
     if not dtypes.is_int(kind): raise DTypeError(f"randint makes integers, not {kind}; use rand or uniform for floats")
+    low, high = (int(x) if isinstance(x, UOp) and dtypes.is_int(x.dtype) else x for x in (low, high))
     if not all(isinstance(x, int) for x in (low, high)): raise ArgumentError(f"randint wants ints for low and high, not {low!r} and {high!r}")
     if high <= low: raise ArgumentError(f"randint needs low < high, not {low} and {high}")
     if low < kind.min or high - 1 > kind.max: raise ArgumentError(f"{low} to {high - 1} does not fit into {kind}; choose a wider dtype")
@@ -243,7 +244,7 @@ class Random(Creation):
     return cls.normal(*shape, mean=0.0, std=math.sqrt(2 / (1 + finite("a", a) ** 2) / _inputs(shape)), **kwargs)
 
   def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Tensor:
-    """Indices drawn with these weights, per row: int32. Weights are not negative, and not all 0.
+    """Indices drawn with these weights, per row. Weights are not negative, and not all 0.
 
     Without replacement: the first of exponential races; where fewer weights than num_samples are above 0, indices of zeros follow.
     Raises ShapeError, ArgumentError.
@@ -261,12 +262,12 @@ class Random(Creation):
       edges = weights._running(-1, Ops.ADD, 0)
       u = self.rand(rows, num_samples, device=self.device, dtype=dtypes.float32).mul(edges[..., -1:])
       below = edges.unsqueeze(1).expand(rows, num_samples, n) <= u.unsqueeze(-1)
-      picked = below.sum(-1).cast(dtypes.int32).minimum(n - 1)
+      picked = below.sum(-1, dtype=graph.place_type(n)).minimum(n - 1)
     else:
       if isinstance(n, int) and num_samples > n: raise ArgumentError(f"cannot draw {num_samples} of {n} without replacement")
       time = self.rand(rows, n, device=self.device, dtype=dtypes.float32).sub(1, reverse=True).log().neg()
       race = weights.gt(0).where(time.div(weights.gt(0).where(weights, 1)), math.inf)
-      picked = race.topk(num_samples, largest=False)[1].cast(dtypes.int32)
+      picked = race.topk(num_samples, largest=False)[1]
     return picked.squeeze(0) if self.ndim == 1 else picked
 
   @classmethod

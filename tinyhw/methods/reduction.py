@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from tinyhw.dtype import DTypeLike, dtypes, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.helpers import ceildiv
 from tinyhw.methods import graph
 from tinyhw.methods.checks import real, whole
 from tinyhw.methods.casts import truth
 from tinyhw.methods.movement import Movement
-from tinyhw.methods.views import static
+from tinyhw.methods.views import limits
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -68,7 +69,7 @@ class Reduction(Movement):
 
   def _refuse_empty(self, what: str, axis: Axis) -> None:
     axes = self._axes(axis)
-    if any(isinstance(self.shape[a], int) and self.shape[a] == 0 for a in axes):
+    if any(graph.equal(self.shape[a], 0) for a in axes):
       raise ShapeError(f"cannot {what} no elements: shape {graph.show(self.shape)} over axes {axes}; reduce other axes, or pad first")
 
   def min(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
@@ -164,7 +165,7 @@ class Reduction(Movement):
     x = self.cast(wide)
     mean = x.mean(axis, keepdim=True)
     n = self._count(axis)
-    divisor: sint = max(n - correction, 0) if isinstance(n, int) else n - correction
+    divisor: sint = max(n - correction, 0) if isinstance(n, int) else (n - correction).maximum(0)
     var = x.sub(mean).square().sum(axis, keepdim, wide)._over(divisor)
     return var, mean if keepdim else mean.reshape(var.shape)
 
@@ -285,6 +286,8 @@ class Reduction(Movement):
   def argmax(self, axis: int | None = None, keepdim: bool = False) -> Tensor:
     """The place of the largest element along an axis, or in the flattened tensor; the first of equals; of the first NaN if there is one.
 
+    Places are of the default integer type; where that does not hold their number, of int64.
+
     >>> Tensor([[1, 5], [7, 3]]).argmax(axis=1).tolist()
     [1, 0]
     """
@@ -293,10 +296,11 @@ class Reduction(Movement):
       return place.reshape((1,) * self.ndim) if keepdim else place
     axis = self._axis(axis)
     if not self.ndim: return self.const_like(0, dtypes.default_int)
-    n = static(self.shape[axis], "find the largest element of")
-    if n == 0: raise ShapeError(f"argmax along axis {axis} of {graph.show(self.shape)}: there is no element")
+    n = self.shape[axis]
+    if graph.equal(n, 0): raise ShapeError(f"argmax along axis {axis} of {graph.show(self.shape)}: there is no element")
     top = self._or_nan(self.eq(self.max(axis, keepdim=True))).uop
-    late = graph.binary(Ops.SUB, graph.full(top.shape, dtypes.default_int, n), graph.positions(top, axis, dtypes.default_int))
+    kind = graph.place_type(n, least=dtypes.default_int)
+    late = graph.binary(Ops.SUB, graph.count(top.shape, kind, n), graph.positions(top, axis, kind))
     first = self._new(graph.where(top, late, graph.like(late, 0))).max(axis, keepdim)
     return first.sub(n, reverse=True).minimum(n - 1)
 
@@ -319,16 +323,19 @@ class Reduction(Movement):
     axis = self._axis(axis)
     if not self.ndim: return self._own()
     x = self.transpose(axis, -1)
-    n = static(x.shape[-1], "accumulate along")
-    if n <= 2 * _BLOCK: return self._new(_triangle(x.uop, op, identity)).transpose(axis, -1)
-    blocks = -(-n // _BLOCK)
-    x = x.pad([None] * (x.ndim - 1) + [(0, blocks * _BLOCK - n)], value=identity).reshape(*x.shape[:-1], blocks, _BLOCK)
+    n = x.shape[-1]
+    if limits(n)[1] <= 2 * _BLOCK: return self._new(_triangle(x.uop, op, identity)).transpose(axis, -1)
+    blocks = graph.simple(ceildiv(n, _BLOCK))
+    if not graph.equal(n, blocks * _BLOCK):   # what is padded is stored, else each term of a block would ask whether it is padding
+      x = x.pad([None] * (x.ndim - 1) + [(0, graph.simple(blocks * _BLOCK - n))], value=identity)
+      x = x.transpose(axis, -1).contiguous().transpose(axis, -1)
+    x = x.reshape(*x.shape[:-1], blocks, _BLOCK)
     inside = self._new(_triangle(x.uop, op, identity)).contiguous()
     totals = self._new(graph.shrink_axis(inside.uop, x.ndim - 1, _BLOCK - 1, _BLOCK)).squeeze(-1)
     before = totals._running(-1, op, identity)
     shifted = before.pad([None] * (before.ndim - 1) + [(1, -1)], value=identity).contiguous().unsqueeze(-1)
-    whole = self._new(graph.binary(op, inside.uop, graph.expand(shifted.uop, inside.shape)))
-    return whole.flatten(-2).shrink([None] * (self.ndim - 1) + [(0, n)]).transpose(axis, -1)
+    done = self._new(graph.binary(op, inside.uop, graph.expand(shifted.uop, inside.shape)))
+    return done.flatten(-2).shrink([None] * (self.ndim - 1) + [(0, n)]).transpose(axis, -1)
 
   def cumsum(self, axis: int = 0) -> Tensor:
     """Sums of each element and all before it along an axis.
@@ -359,7 +366,7 @@ class Reduction(Movement):
     if not self.ndim: return self._own(), self.const_like(0, dtypes.default_int)
     axis = self._axis(axis)
     values = self._running(axis, Ops.MAX, self.dtype.min)
-    place = self._new(graph.positions(self.uop, axis, dtypes.default_int))
+    place = self._new(graph.positions(self.uop, axis, graph.place_type(self.shape[axis], least=dtypes.default_int)))
     return values, self._or_nan(self.eq(values)).where(place, 0)._running(axis, Ops.MAX, 0)
 
   def cummin(self, axis: int = 0) -> tuple[Tensor, Tensor]:
@@ -380,7 +387,7 @@ class Reduction(Movement):
     x = self._float()
     if not x.ndim: return x._own()
     x = x.transpose(axis, -1)
-    n = static(x.shape[-1], "accumulate along")
+    n = x.shape[-1]
     wide = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
     below = self._new(_lower(wide.uop))
     return below.where(wide, -math.inf).logsumexp(-1).transpose(axis, -1)

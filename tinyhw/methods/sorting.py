@@ -12,7 +12,7 @@ from tinyhw.errors import ArgumentError, DTypeError
 from tinyhw.methods import graph
 from tinyhw.methods.checks import whole
 from tinyhw.methods.indexing import Indexing, masked
-from tinyhw.methods.views import static
+from tinyhw.methods.views import fixed, static
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -56,7 +56,7 @@ class Sorting(Indexing):
     """
     dim = self._axis(dim)
     if not self.ndim: return self.const_like(0, dtypes.int32)
-    x = self.transpose(dim, -1)
+    x = self._new(fixed(self.uop, "sort")).transpose(dim, -1)
     n = static(x.shape[-1], "sort")
     keys = ordered(x.uop)
     places = _count_sort(keys, n, descending) if n <= _MOST_COUNTED else _bitonic_sort(keys, n, descending)
@@ -85,16 +85,19 @@ class Sorting(Indexing):
     if not dtypes.is_int(self.dtype): raise DTypeError(f"one_hot wants integers, not {self.dtype}")
     num_classes = whole("num_classes", num_classes, -1)
     if num_classes == -1: num_classes = max(int(self.max().item()) + 1, 0)
-    x = self._self() if self.dtype.itemsize >= 4 else self.cast(dtypes.int32)   # as many places as there are classes
+    x = self._new(graph.counting(self.uop, num_classes))
     wide = x.unsqueeze(-1).expand(*x.shape, num_classes)
     return self._new(graph.cast(graph.compare(Ops.CMPEQ, wide.uop, graph.positions(wide.uop, x.ndim, x.dtype)), dtypes.default_int))
 
   def nonzero(self, size: int | None = None, fill_value: int = 0) -> Tensor:
     """The places of true elements, one row each, in order. Without `size` their number is read back; with it, rows are cut or filled.
 
+    fill_value: a whole number, as places are. Raises ArgumentError for others.
+
     >>> Tensor([0, 5, 6]).nonzero().tolist()
     [[1], [2]]
     """
+    fill_value = whole("fill_value", fill_value)
     flat = self.flatten() if self.ndim else self.reshape(1)
     index = self._new(_true_places(flat.bool().uop, size, self)).contiguous()
     count = index.shape[0]
@@ -109,6 +112,8 @@ class Sorting(Indexing):
   def masked_select(self, mask: Tensor, size: int | None = None, fill_value: ConstType = 0) -> Tensor:
     """The elements where mask is true, as a vector. Without `size` their number is read back; with it, the vector is cut or filled.
 
+    fill_value becomes an element as `pad`'s does: cast to this type.
+
     >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
     [1, 3]
     """
@@ -116,35 +121,38 @@ class Sorting(Indexing):
     x = self._new(graph.broadcast(self.uop, chosen.shape)).flatten()
     index = self._new(_true_places(graph.reshape(chosen, x.shape), size, self))
     picked = x.gather(0, index)
-    return index.lt(0).where(fill_value, picked) if size is not None and fill_value != 0 else picked
+    if size is None or not (value := graph.check_number("fill", self.dtype, fill_value)): return picked
+    return self._new(graph.where(index.lt(0).uop, graph.like(picked.uop, value), picked.uop))
 
 def _true_places(mask: UOp, size: int | None, like: Sorting) -> UOp:
   """Indices of the true elements of a vector: as many as there are, or `size`, filled with -1."""
+  mask = fixed(mask, "select from")
   if size is None:
     found = [i for i, x in enumerate(elements(like._new(mask)._buffer().as_memoryview(), dtypes.bool)) if x]
-    return like._tensor(found).cast(dtypes.int32).uop
+    return like._tensor(found).cast(graph.place_type(mask.shape[0])).uop
   size = whole("a size", size, 0)
   n = static(mask.shape[0], "select from")
-  seen = like._new(graph.cast(mask, dtypes.int32))._running(0, Ops.ADD, 0).contiguous().uop
+  kind = graph.place_type(n, size)
+  seen = like._new(graph.cast(mask, kind))._running(0, Ops.ADD, 0).contiguous().uop
   wide = graph.expand(graph.reshape(seen, (1, n)), (size, n))  # the i-th true element is where the count first exceeds i
   before = graph.compare(Ops.CMPLT, graph.positions(wide, 0), wide)
-  place = graph.fold(graph.cast(graph.binary(Ops.XOR, before, graph.like(before, True)), dtypes.int32), Ops.ADD, (1,))
+  place = graph.fold(graph.cast(graph.binary(Ops.XOR, before, graph.like(before, True)), kind), Ops.ADD, (1,))
   return graph.where(graph.compare(Ops.CMPLT, place, graph.like(place, n)), place, graph.like(place, -1))
 
 def _count_sort(u: UOp, n: int, descending: bool) -> UOp:
   """Places in sorted order along the last axis. An element's rank is how many go before it; the place of rank r is where the rank is r."""
   *lead, _ = u.shape
-  axis = len(lead)
+  axis, kind = len(lead), graph.place_type(n)
   wide = (*lead, n, n)
   mine = graph.expand(graph.reshape(u, (*lead, n, 1)), wide)
   other = graph.expand(graph.reshape(u, (*lead, 1, n)), wide)
   before = graph.compare(Ops.CMPLT, mine, other) if descending else graph.compare(Ops.CMPLT, other, mine)
   earlier = graph.compare(Ops.CMPLT, graph.positions(before, axis + 1), graph.positions(before, axis))
   tie = graph.binary(Ops.AND, graph.compare(Ops.CMPEQ, mine, other), earlier)
-  rank = graph.fold(graph.cast(graph.binary(Ops.OR, before, tie), dtypes.int32), Ops.ADD, (axis + 1,))
+  rank = graph.fold(graph.cast(graph.binary(Ops.OR, before, tie), kind), Ops.ADD, (axis + 1,))
   ranks = graph.expand(graph.reshape(graph.contiguous(rank), (*lead, 1, n)), wide)
-  here = graph.compare(Ops.CMPEQ, ranks, graph.positions(ranks, axis))
-  return graph.fold(graph.where(here, graph.positions(here, axis + 1), graph.full(wide, dtypes.int32, 0)), Ops.ADD, (axis + 1,))
+  here = graph.compare(Ops.CMPEQ, ranks, graph.positions(ranks, axis, kind))
+  return graph.fold(graph.where(here, graph.positions(here, axis + 1, kind), graph.full(wide, kind, 0)), Ops.ADD, (axis + 1,))
 
 def _bitonic_sort(u: UOp, n: int, descending: bool) -> UOp:
   """Places in sorted order along the last axis, by Batcher's bitonic network over (value, place) pairs; places break ties, so it is stable."""

@@ -12,6 +12,7 @@ from tinyhw.gradient import define_gradient
 from tinyhw.helpers import ceildiv
 from tinyhw.methods import graph
 from tinyhw.methods.checks import size, sizes, whole
+from tinyhw.uop.decide import holds, number, value
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING:
@@ -22,9 +23,14 @@ MOST_ELEMENTS = 1 << 56     # so that bytes, and sums of indices, stay in 64 bit
 Pairs = list[tuple[sint, sint]]
 
 def static(d: sint, what: str) -> int:
-  """A size that has to be a number. Raises ShapeError if it is symbolic."""
-  if not isinstance(d, int): raise ShapeError(f"cannot {what} an axis of symbolic size {d.render()}; shrink it to a size that is a number first")
-  return d
+  """A size as the number that it is now: a capture is for this number. Raises ShapeError for a Variable without a value."""
+  found = number(d)
+  if found is None: raise ShapeError(f"cannot {what} an axis of symbolic size {_count(d)}, which has no value; bind its Variables")
+  return found
+
+def fixed(u: UOp, what: str) -> UOp:
+  """u with numbers for its sizes. Raises ShapeError for a Variable without a value."""
+  return u if graph.is_plain(u.shape) else graph.shrink(u, [(0, static(d, what)) for d in u.shape])
 
 def check_elements(shape: Sequence[sint]) -> None:
   """Raise ShapeError for more elements than can be counted, on any device."""
@@ -52,7 +58,7 @@ def new_shape(old: tuple[sint, ...], wanted: Sequence[sint | None]) -> tuple[sin
         hole = i
       elif n < 0: raise ShapeError(f"cannot reshape {graph.show(old)} to {tuple(wanted)}: {n} is negative")
     shape.append(n)
-  total = sint_prod(old)
+  total = graph.simple(sint_prod(old))
   if hole is not None: shape[hole] = _fill(old, shape, hole, total)
   elif not graph.equal(sint_prod(shape), total):
     raise ShapeError(f"cannot reshape {graph.show(old)} to {graph.show(shape)}: {_count(total)} elements do not make {_count(sint_prod(shape))}; "
@@ -75,8 +81,18 @@ def _fill(old: tuple[sint, ...], shape: list[sint], hole: int, total: sint) -> s
     if match is not None: rest.remove(match)
     elif isinstance(n, int) and (whole := next((m for m in rest if isinstance(m, int) and n and m % n == 0), None)) is not None:
       rest[rest.index(whole)] = whole // n
-    elif n != 1: raise ShapeError(f"cannot reshape {graph.show(old)} to {graph.show(shape)}: the size for -1 is not known; write it out")
+    elif not isinstance(n, int) or n != 1:
+      return _fill((static(total, "reshape"),), [static(n, "reshape") for n in shape], hole, static(total, "reshape"))
   return sint_prod(rest)
+
+def reshaped(u: UOp, wanted: Sequence[sint | None]) -> UOp:
+  """u in the shape that reshape(*wanted) means.
+
+  Where the counts of elements are equal only for the values that the Variables have, it gets these as sizes."""
+  shape = new_shape(u.shape, wanted)
+  if graph.is_plain(shape + u.shape): return graph.reshape(u, shape)
+  if graph.simple(sint_prod(shape)) is graph.simple(sint_prod(u.shape)): return graph.reshape(u, shape)
+  return graph.reshape(fixed(u, "reshape"), tuple([static(d, "reshape") for d in shape]))
 
 # ***** padding *****
 
@@ -99,23 +115,43 @@ def pair(what: str, given: Any) -> tuple[sint, sint]:
 
 def pad_constant(u: UOp, pairs: Pairs, value: ConstType) -> UOp:
   """u with a constant around it; negative counts cut."""
-  cut = [(0 if limits(b)[0] >= 0 else -b, d if limits(e)[0] >= 0 else d + e) for (b, e), d in zip(pairs, u.shape)]
-  for (begin, end), d in zip(cut, u.shape):
-    if isinstance(begin, int) and isinstance(end, int) and begin > end:
+  before, after = [_adds(b) for b, _ in pairs], [_adds(e) for _, e in pairs]
+  cut = [(0 if more else -b, d if more_after else d + e) for (b, e), d, more, more_after in zip(pairs, u.shape, before, after)]
+  for begin, end in cut:
+    if holds(begin > end):
       raise ShapeError(f"cannot pad {graph.show(u.shape)} by {pairs}: more is cut than there is")
   u = graph.shrink(u, cut)
-  pairs = [(b if limits(b)[0] >= 0 else 0, e if limits(e)[0] >= 0 else 0) for b, e in pairs]
+  pairs = [(b if more else 0, e if more_after else 0) for (b, e), more, more_after in zip(pairs, before, after)]
   padded = graph.pad(u, pairs)
   value = graph.check_number("pad", u.dtype, value)
   if padded is u or (value == 0 and not (dtypes.is_float(u.dtype) and math.copysign(1, value) < 0)): return padded
   inside = graph.pad(graph.full(u.shape, dtypes.bool, True), pairs)
   return graph.where(inside, padded, graph.like(padded, value))
 
+def _adds(count: sint) -> bool:
+  """Does padding by a count add elements, rather than cut them? Without a value of its Variables, it does unless it never can."""
+  return count >= 0 if isinstance(count, int) else holds(count >= 0, limits(count)[0] >= 0)
+
+FEW_JOINED = 8    # nodes that one kernel joins: each element asks all of them, so more are joined in groups first,
+MOST_JOINED = 18  # which grow with the root of their number up to this; then groups are joined in groups
+
 def joined(parts: Sequence[UOp], axis: int) -> UOp:
-  """Nodes of one type, one after the other along an axis: each amid what addition leaves alone (-0.0, as 0.0 + -0.0 is 0.0), and all added."""
+  """Nodes of one type, one after the other along an axis.
+
+  Many are joined in groups, and these likewise: an element costs as many terms as a group has, once for each level.
+  """
+  most = min(max(FEW_JOINED, math.isqrt(len(parts) - 1) + 1), MOST_JOINED)
+  while len(parts) > most:
+    size = ceildiv(len(parts), ceildiv(len(parts), most))
+    parts = [graph.contiguous(added_up(parts[k:k + size], axis)) for k in range(0, len(parts), size)]
+  return added_up(parts, axis)
+
+def added_up(parts: Sequence[UOp], axis: int) -> UOp:
+  """The same at once: each amid what addition leaves alone (-0.0, as 0.0 + -0.0 is 0.0), and all added."""
   starts: list[sint] = [0]
   for u in parts: starts.append(starts[-1] + u.shape[axis])
-  around = [[(starts[k], starts[-1] - starts[k + 1]) if i == axis else (0, 0) for i in range(len(u.shape))] for k, u in enumerate(parts)]
+  rests = [graph.simple(starts[-1] - end) for end in starts[1:]]
+  around = [[(starts[k], rests[k]) if i == axis else (0, 0) for i in range(len(u.shape))] for k, u in enumerate(parts)]
   level = [pad_constant(u, pairs, -0.0) for u, pairs in zip(parts, around)]
   op = Ops.OR if parts[0].dtype is dtypes.bool else Ops.ADD
   while len(level) > 1: level = [graph.binary(op, *level[i:i + 2]) if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
@@ -129,7 +165,8 @@ def windows(u: UOp, axis: int, size: int, stride: int, dilation: int) -> UOp:
   Repeating the axis and cutting rows that are `dilation` longer than it shifts each row by that much. As an index this is window * stride +
   element * dilation. The gradient sums shifted rows the same way, instead of going back through the repetition.
   """
-  n = static(u.shape[axis], "slide a window over")
+  n = u.shape[axis]
+  if not isinstance(n, int): return _symbolic_windows(u, axis, size, stride, dilation)
   count = (n - dilation * (size - 1) - 1) // stride + 1
   lead, rest = u.shape[:axis], u.shape[axis + 1:]
   if size == 1 or (dilation == 1 and stride >= size):  # windows do not overlap
@@ -144,6 +181,30 @@ def windows(u: UOp, axis: int, size: int, stride: int, dilation: int) -> UOp:
   define_gradient(x, (u,), lambda _, g: (unwindow(graph.reshape(g, rows_shape), axis, n, stride, dilation),))
   return graph.reshape(x, rows_shape)
 
+def _symbolic_windows(u: UOp, axis: int, size: int, stride: int, dilation: int) -> UOp:
+  """The same along an axis of symbolic size: each element is gathered by its place, window * stride + element * dilation."""
+  n = u.shape[axis]
+  lead, rest = u.shape[:axis], u.shape[axis + 1:]
+  count = graph.simple((n - (dilation * (size - 1) + 1)) // stride + 1)
+  wide, out = (*lead, size, n, *rest), (*lead, size, count, *rest)
+  element, window = graph.positions_in(u, out, axis), graph.positions_in(u, out, axis + 1)
+  place = graph.add(graph.scale(window, stride), graph.scale(element, dilation))
+  found = graph.node(Ops.GATHER, u.dtype, (graph.expand(graph.reshape(u, (*lead, 1, n, *rest)), wide), place), axis + 1, out)
+  define_gradient(found, (u,), lambda _, g: (unwindow(g, axis, n, stride, dilation),))
+  return found
+
+def _symbolic_unwindow(g: UOp, axis: int, n: sint, stride: int, dilation: int) -> UOp:
+  """The transpose of that: a place adds up, of each element of a window, the window that has it there, if one does."""
+  lead, size, rest = g.shape[:axis], g.shape[axis], g.shape[axis + 2:]
+  wide = (*lead, size, n, *rest)
+  begin = graph.add(graph.positions_in(g, wide, axis + 1), graph.scale(graph.positions_in(g, wide, axis), -dilation))
+  zero, none = graph.like(begin, 0), graph.like(begin, -1)
+  inside = graph.where(graph.compare(Ops.CMPLT, begin, zero), zero, begin)
+  window, left = (graph.binary(op, inside, graph.like(begin, stride)) for op in (Ops.IDIV, Ops.MOD))
+  fits = graph.binary(Ops.AND, graph.compare(Ops.CMPEQ, left, zero), graph.compare(Ops.CMPLT, none, begin))
+  found = graph.node(Ops.GATHER, g.dtype, (g, graph.where(fits, window, none)), axis + 1, wide)
+  return graph.fold(found, Ops.ADD, (axis,))
+
 def _resize(u: UOp, axis: int, n: int) -> UOp:
   """An axis cut or padded at its end to size n."""
   old = u.shape[axis]
@@ -152,23 +213,24 @@ def _resize(u: UOp, axis: int, n: int) -> UOp:
 
 def every(u: UOp, axis: int, step: int, place: int) -> UOp:
   """Of each `step` elements along an axis, the one at `place`. The last may lack those that come after it."""
-  n = static(u.shape[axis], "take steps along")
-  lead, count, rest = u.shape[:axis], ceildiv(n, step), u.shape[axis + 1:]
-  if n < count * step: u = graph.pad_axis(u, axis, 0, count * step - n).replace(tag=ROOM)
+  n = u.shape[axis]
+  lead, count, rest = u.shape[:axis], graph.simple(ceildiv(n, step)), u.shape[axis + 1:]
+  more = graph.simple(count * step - n)
+  if not isinstance(more, int) or more: u = graph.pad_axis(u, axis, 0, more).replace(tag=ROOM)
   rows = graph.reshape(u, (*lead, count, step, *rest))
   return graph.fold_axis(graph.shrink_axis(rows, axis + 1, place, place + 1), axis + 1)
 
 def dilate(u: UOp, axis: int, stride: int) -> UOp:
   """stride - 1 zeros between the elements of an axis."""
   n = u.shape[axis]
-  assert isinstance(n, int)
-  if stride == 1 or n == 0: return u
+  if stride == 1 or isinstance(n, int) and n == 0: return u
   lead, rest = u.shape[:axis], u.shape[axis + 1:]
   x = graph.pad_axis(graph.reshape(u, (*lead, n, 1, *rest)), axis + 1, 0, stride - 1)
   return graph.shrink_axis(graph.reshape(x, (*lead, n * stride, *rest)), axis, 0, (n - 1) * stride + 1)
 
-def unwindow(g: UOp, axis: int, n: int, stride: int, dilation: int) -> UOp:
+def unwindow(g: UOp, axis: int, n: sint, stride: int, dilation: int) -> UOp:
   """The transpose of `windows`: what was taken from a place is added up there. g: (..., element, window, ...) -> (..., n, ...)."""
+  if not isinstance(n, int): return _symbolic_unwindow(g, axis, n, stride, dilation)
   size = g.shape[axis]
   assert isinstance(size, int)
   g = dilate(g, axis + 1, stride)
@@ -231,9 +293,9 @@ def rearrange(x: Movement, formula: str, sizes: dict[str, int]) -> Tensor:
   return y.reshape([sint_prod([found[name] for name in group]) for group in right])
 
 def check_part(axis: int, size: sint, begin: sint, end: sint) -> None:
-  """Raise IndexRangeError unless 0 <= begin <= end <= size for all values that the Variables in them may take."""
+  """Raise IndexRangeError unless 0 <= begin <= end <= size: for the values of their Variables, or, if one has none, for all."""
   if begin is size or (end is size and isinstance(begin, int) and 0 <= begin <= limits(size)[0]): return
-  backwards = isinstance(begin, int) and isinstance(end, int) and begin > end
-  if limits(begin)[0] >= 0 and limits(end)[1] <= limits(size)[1] and not backwards: return
-  most = f" (at most {limits(end)[1]})" if isinstance(end, UOp) else ""
-  raise IndexRangeError(f"cannot take {_count(begin)} to {_count(end)}{most} of axis {axis}, which has size {_count(size)}")
+  if holds(begin >= 0, limits(begin)[0] >= 0) and holds(begin <= end, True) and holds(end <= size, limits(end)[1] <= limits(size)[1]): return
+  now = [value(x) for x in (begin, end, size) if isinstance(x, UOp)]
+  known = f": {', '.join(f'{_count(x)} is {value(x)}' for x in (begin, end, size) if isinstance(x, UOp))}" if now and None not in now else ""
+  raise IndexRangeError(f"cannot take {_count(begin)} to {_count(end)} of axis {axis}, which has size {_count(size)}{known}")

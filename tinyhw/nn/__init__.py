@@ -114,6 +114,8 @@ class ConvTranspose1d(ConvTranspose2d):
                dilation: int = 1, groups: int = 1, bias: bool = True):
     super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, bias, _axes=1)
 
+def _wide(x: Tensor) -> Tensor: return x.cast(least_upper_dtype(x.dtype, dtypes.float32))
+
 class BatchNorm:
   """Mean 0 and variance 1 for each channel (axis 1): of the batch in training, else of what was learnt. Source: Ioffe and Szegedy 2015.
 
@@ -135,9 +137,9 @@ class BatchNorm:
 
   def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and variance, in float32 at least: of x in training (or if none are tracked), else the running ones."""
-    if self.track_running_stats and not Tensor.training: return self.running_mean, self.running_var
+    if self.track_running_stats and not Tensor.training: return _wide(self.running_mean), _wide(self.running_var)
     axes = tuple(i for i in range(x.ndim) if i != 1)
-    wide = x.cast(least_upper_dtype(x.dtype, dtypes.float32))
+    wide = _wide(x)
     mean = wide.mean(axes)
     centred = wide - mean.reshape(1, -1, *[1] * (x.ndim - 2))
     return mean, (centred * centred).mean(axes)

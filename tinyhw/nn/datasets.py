@@ -7,13 +7,14 @@ Without a network: put the files into `<folder>/mnist/`, `<folder>/fashion-mnist
 downloaded must have the listed checksum; files of one's own only need the right format.
 """
 from __future__ import annotations
-import io
 import os
 import zlib
 
+from tinyhw.budget import Budget
 from tinyhw.config import DATASETS
 from tinyhw.dtype import dtypes
 from tinyhw.errors import DatasetError, FetchError, FileFormatError
+from tinyhw.files import open_input, packaged
 from tinyhw.helpers import fetch, prod
 from tinyhw.tensor import Tensor
 
@@ -37,6 +38,7 @@ SOURCES: dict[str, tuple[str, dict[str, str]]] = {
 }
 _CIFAR_RECORD = 1 + 3 * 32 * 32  # the label, then the red, the green and the blue pixels
 _DIGIT_RECORD = 8 * 8 + 1        # the pixels, then the label
+_COPIES = 4                      # of what was unpacked, until it is Tensors
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _DIGITS_FILES = (os.path.join(_HERE, "data", "digits.gz"),  # installed
                  os.path.join(os.path.dirname(os.path.dirname(_HERE)), "examples", "data", "digits.gz"))  # in a clone
@@ -44,10 +46,15 @@ _DIGITS_FILES = (os.path.join(_HERE, "data", "digits.gz"),  # installed
 # **** files ****
 
 def gunzip(data: bytes, name: str) -> bytes:
-  """The contents of a gzip file; other data as it is. Raises FileFormatError when it is damaged."""
+  """The contents of a gzip file; other data as it is. Raises FileFormatError when it is damaged, BudgetError where it makes too much."""
   if data[:2] != b"\x1f\x8b": return data
-  try: return zlib.decompress(data, 16 + zlib.MAX_WBITS)
+  budget, unpacker = Budget(name, len(data)), zlib.decompressobj(16 + zlib.MAX_WBITS)
+  most = budget.most // _COPIES
+  try: found = unpacker.decompress(data, most + 1)
   except zlib.error as error: raise FileFormatError(f"{name} is damaged ({error}); remove it, so that it is fetched again") from error
+  budget.take(_COPIES * len(found))
+  if not unpacker.eof: raise FileFormatError(f"{name} is damaged (it ends early); remove it, so that it is fetched again")
+  return found
 
 def read(dataset: str, file: str) -> bytes:
   """A file of a data set, unpacked: from the folder or mirror DATASETS, else downloaded. Raises DatasetError."""
@@ -58,14 +65,14 @@ def read(dataset: str, file: str) -> bytes:
     for name in (file, file.removesuffix(".gz")):
       path = os.path.join(folder, name)
       if not os.path.isfile(path): continue
-      with open(path, "rb") as handle: return gunzip(handle.read(), path)
+      with open_input(path, f"a file of {dataset}") as handle: return gunzip(handle.read(), path)
     raise DatasetError(f"{dataset}: {folder} has no {file}; put it there (it is at {base}{file}), or unset DATASETS to have it downloaded")
   if place: base = f"{place.rstrip('/')}/{dataset}/"
   try: path = str(fetch(base + file, name=file, subdir=dataset, sha256=checksums[file]))
   except FetchError as error:
     raise DatasetError(f"{dataset}: {error.message}. Without a network, get {SOURCES[dataset][0]}{file} elsewhere, put it into a folder {dataset}/ "
                        f"and set DATASETS to the folder around that") from error
-  with open(path, "rb") as handle: return gunzip(handle.read(), path)
+  with open_input(path, f"a file of {dataset}") as handle: return gunzip(handle.read(), path)
 
 def parse_idx(data: bytes, name: str = "the file") -> tuple[bytes, tuple[int, ...]]:
   """The bytes and the shape of an idx file of unsigned bytes (http://yann.lecun.com/exdb/mnist/): two zeros, type 8, rank, big-endian sizes."""
@@ -77,15 +84,11 @@ def parse_idx(data: bytes, name: str = "the file") -> tuple[bytes, tuple[int, ..
 
 def parse_cifar(archive: bytes, name: str = "the archive") -> dict[str, tuple[bytes, bytes]]:
   """{file: (pixels, labels)} of the .bin files in the tar of CIFAR-10's binary version (https://www.cs.toronto.edu/~kriz/cifar.html)."""
-  import tarfile  # here: 6 ms that `import tinyhw` would pay for one loader
-  found = {}
-  try:
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-      for member in tar.getmembers():
-        handle = tar.extractfile(member) if member.isfile() and member.name.endswith(".bin") else None
-        if handle is not None: found[os.path.basename(member.name)] = _split_cifar(handle.read(), f"{member.name} in {name}")
-  except tarfile.TarError as error: raise FileFormatError(f"{name} is not a tar file: {error}") from error
-  return found
+  from tinyhw.nn import tar_archive, tensor_io   # here: `import tinyhw` would pay for one loader
+  source = tensor_io.Source(Tensor(archive, dtype=dtypes.uint8, device="PYTHON"), "tar")
+  source.name = name
+  return {os.path.basename(member.name): _split_cifar(archive[member.begin:member.begin + member.size], f"{member.name} in {name}")
+          for member in tar_archive.members(source) if member.name.endswith(".bin")}
 
 def _split_cifar(data: bytes, name: str) -> tuple[bytes, bytes]:
   if not data or len(data) % _CIFAR_RECORD: raise FileFormatError(f"{name} has {len(data)} bytes, not a multiple of {_CIFAR_RECORD}; it is damaged")
@@ -112,11 +115,17 @@ def parse_digits(data: bytes) -> tuple[bytes, bytes, bytes, bytes]:
 def _tensor(data: bytes, shape: tuple[int, ...], device: str | None) -> Tensor:
   return Tensor(data, dtype=dtypes.uint8, device=device).reshape(shape)
 
+def _packaged_digits() -> tuple[str, bytes]:
+  """Where the digits lie, and the file. Raises DatasetError."""
+  for path in _DIGITS_FILES:
+    try: return path, packaged(path)
+    except OSError: pass
+  raise DatasetError(f"digits: none of {', '.join(_DIGITS_FILES)} is there; tinyhw is incomplete: install or clone it again")
+
 def digits(device: str | None = None) -> Images:
   """1,438 + 359 handwritten digits, (N, 1, 8, 8), values 0 to 16. Part of tinyhw; source and licence: examples/data/README.md."""
-  path = next((path for path in _DIGITS_FILES if os.path.isfile(path)), None)
-  if path is None: raise DatasetError(f"digits: none of {', '.join(_DIGITS_FILES)} is there; tinyhw is incomplete: install or clone it again")
-  with open(path, "rb") as handle: pixels, labels, test_pixels, test_labels = parse_digits(gunzip(handle.read(), path))
+  path, data = _packaged_digits()
+  pixels, labels, test_pixels, test_labels = parse_digits(gunzip(data, path))
   return (_tensor(pixels, (len(labels), 1, 8, 8), device), _tensor(labels, (len(labels),), device),
           _tensor(test_pixels, (len(test_labels), 1, 8, 8), device), _tensor(test_labels, (len(test_labels),), device))
 

@@ -9,11 +9,12 @@ import re
 import zipfile
 from typing import Any
 
+from tinyhw.budget import TENSOR
 from tinyhw.device import computing
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError
 from tinyhw.nn.tensor_io import FileLike, Source, writing
-from tinyhw.nn.zip_archive import ZipArchive
+from tinyhw.nn.zip_archive import STORED, ZipArchive
 from tinyhw.tensor import Tensor
 
 _MAGIC = b"\x93NUMPY"
@@ -45,18 +46,22 @@ def npy_load(fn: FileLike) -> Tensor:
   """
   return _array(Source(fn, "npy"))
 
-def npz_load(fn: FileLike) -> dict[str, Tensor]:
+def npz_load(fn: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   """The arrays in a .npz file by name. What was saved without compression stays on DISK; the rest is unpacked. Raises FileFormatError.
+
+  limit: the bytes of memory that this may make; None: 64 MB and 20 for each byte of the file.
 
   >>> npz_save({"weight": Tensor([1.0, 2.0]), "bias": Tensor([0.5])}, "arrays.npz")
   >>> npz_load("arrays.npz")["weight"].tolist()
   [1.0, 2.0]
   """
-  archive = ZipArchive(Source(fn, "npz"))
+  archive = ZipArchive(Source(fn, "npz", limit))
   found: dict[str, Tensor] = {}
   for name, member in archive.members.items():
     if not name.endswith(".npy"): raise archive.source.bad(f"its member {name!r} is no array (.npy); zip_extract reads any member")
-    found[name.removesuffix(".npy")] = _array(Source(archive.tensor(member), f"npy ({name!r})"))
+    source = Source(archive.tensor(member), f"npy ({name!r})", budget=archive.source.budget)
+    found[name.removesuffix(".npy")] = _array(source)
+    if member.method != STORED: source.budget.give(member.size)   # what was unpacked is free again
   return found
 
 def _array(source: Source) -> Tensor:
@@ -103,6 +108,7 @@ def _turned(source: Source, begin: int, shape: tuple[int, ...], dtype: DType) ->
   size = dtype.itemsize
   count = size
   for d in shape: count *= d
+  source.budget.take(TENSOR + 3 * count)
   data = source.read(begin, count, "the array")
   turned = bytearray(count)
   for i in range(size): turned[i::size] = data[size - 1 - i::size]

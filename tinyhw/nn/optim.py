@@ -3,6 +3,9 @@
 `step()` reads `grad` of the parameters (`loss.backward()` fills it) and assigns new values in place, all in one schedule. The learning rate is a
 Tensor: assign to it to change it, inside of a TinyJit too. Everything that must survive is an attribute that `state.get_state_dict` finds.
 
+A step computes in the type of each parameter, at least float32. What all parameters share is rounded to that type as the last thing: the learning
+rate has the widest of their types, and what Adam corrects its bias with is kept in float64, since 1 - b**t cancels.
+
 fused=True treats all parameters as one long vector: few large kernels instead of some for each parameter.
 """
 from __future__ import annotations
@@ -20,7 +23,9 @@ def _storage(value: float, size: int, dtype: DType, device: DeviceLike) -> Tenso
   data = bytes(size * dtype.itemsize) if value == 0 else [value] * size
   return Tensor(data, device=device, dtype=dtype, requires_grad=False)
 
-def _number_type() -> DType: return least_upper_dtype(dtypes.default_float, dtypes.float32)
+def _wide(*tensors: Tensor) -> DType:
+  """The type in which a step of tensors is computed: the widest of theirs, at least float32."""
+  return least_upper_dtype(dtypes.float32, *[t.dtype for t in tensors])
 
 class Optimizer:
   """What optimizers share: the parameters, the learning rate, and how a step is carried out.
@@ -48,18 +53,16 @@ class Optimizer:
     if not self.params: raise ArgumentError("an optimizer needs at least one parameter that wants a gradient")
     self.device = Device.canonicalize(device) if device is not None else self.params[0].device
     self.fused = fused
-    self.lr = lr if isinstance(lr, Tensor) else _storage(finite("lr", lr), 1, _number_type(), self.device)
+    rate = least_upper_dtype(dtypes.default_float, _wide(*self.params))
+    self.lr = lr if isinstance(lr, Tensor) else _storage(finite("lr", lr), 1, rate, self.device)
     if self.lr.numel() != 1: raise ArgumentError(f"lr is one number, and its shape is {self.lr.shape}")
     Tensor.realize(*self.params)
 
   def _state(self) -> list[Tensor]:
     """Zeros for each parameter, at least float32."""
-    if self.fused: return [_storage(0.0, sum(int(t.numel()) for t in self.params), self._wide(self.params[0]), self.device)]
-    zeros = [Tensor(_storage(0.0, int(t.numel()), self._wide(t), t.device).reshape(t.shape), requires_grad=False) for t in self.params]
+    if self.fused: return [_storage(0.0, sum(int(t.numel()) for t in self.params), _wide(*self.params), self.device)]
+    zeros = [Tensor(_storage(0.0, int(t.numel()), _wide(t), t.device).reshape(t.shape), requires_grad=False) for t in self.params]
     return [z if isinstance(t.device, str) else z.shard_like(t).realize() for t, z in zip(self.params, zeros)]
-
-  @staticmethod
-  def _wide(t: Tensor) -> DType: return least_upper_dtype(t.dtype, dtypes.float32)
 
   def zero_grad(self) -> None:
     """Forget the gradients."""
@@ -85,7 +88,7 @@ class Optimizer:
     return changed + self.params + self.buffers
 
   def _fused_step(self, grads: list[Tensor]) -> list[Tensor]:
-    wide = self._wide(self.params[0])
+    wide = _wide(*self.params)
     flat, grad = (xs[0].flatten().cast(wide).cat(*[x.flatten().cast(wide) for x in xs[1:]]) for xs in (self.params, grads))
     updates, changed = self._step([flat], [grad.contiguous()])
     parts = updates[0].contiguous().split([int(t.numel()) for t in self.params])
@@ -142,17 +145,18 @@ class LARS(Optimizer):
   def _step(self, params: list[Tensor], grads: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     updates = []
     for i, (t, g) in enumerate(zip(params, grads)):
-      t, g = t.detach().cast(self._wide(t)), g.cast(self._wide(t))
+      wide = _wide(t)
+      t, g, lr = t.detach().cast(wide), g.cast(wide), self.lr.cast(wide)
       ratio: Tensor | float = _trust(t, g, self.tcoef, self.wd) if self.tcoef else 1.0
       if self.pre_wd and self.wd: g = g + t * self.wd
-      if self.classic: g = g * ratio * self.lr
+      if self.classic: g = g * ratio * lr
       if self.momentum:
         self.b[i].assign(self.b[i] * self.momentum + g)
         g = g + self.b[i] * self.momentum if self.nesterov else self.b[i]
       if self.ns_steps and g.ndim > 1:
         g = g.reshape(g.shape[0], -1).newton_schulz(self.ns_steps, self.ns_coefficients).reshape(g.shape)
-      if not self.pre_wd and self.wd: t = t * (1 - self.lr * self.wd)
-      updates.append(t - (g if self.classic else g * ratio * self.lr))
+      if not self.pre_wd and self.wd: t = t * (1 - lr * self.wd)
+      updates.append(t - (g if self.classic else g * ratio * lr))
     return updates, list(self.b)
 
 def SGD(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
@@ -175,23 +179,25 @@ class LAMB(Optimizer):
     if fused and not adam: raise ArgumentError("fused=True knows no layers; LAMB needs them")
     self.b1, self.b2, self.eps = finite("b1", b1), finite("b2", b2), finite("eps", eps)
     self.wd, self.adam = finite("weight_decay", weight_decay), adam
-    self.b1_t, self.b2_t = (_storage(1.0, 1, _number_type(), self.device) for _ in range(2))
+    self.b1_t, self.b2_t = (_storage(1.0, 1, dtypes.float64, self.device) for _ in range(2))
     self.m, self.v = self._state(), self._state()
 
   def _step(self, params: list[Tensor], grads: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
     self.b1_t *= self.b1
     self.b2_t *= self.b2
-    first, second = 1 / (1 - self.b1_t), 1 / (1 - self.b2_t)
+    corrections = [1 - self.b1_t, 1 - self.b2_t]
+    shared = {wide: [x.cast(wide).reciprocal() for x in corrections] for wide in dict.fromkeys(map(_wide, params))}
     updates = []
     for i, (t, g) in enumerate(zip(params, grads)):
-      t, g = t.detach().cast(self._wide(t)), g.cast(self._wide(t))
-      m, v = self.m[i], self.v[i]
+      wide = _wide(t)
+      t, g, lr = t.detach().cast(wide), g.cast(wide), self.lr.cast(wide)
+      m, v, (first, second) = self.m[i], self.v[i], shared[wide]
       m.assign(m * self.b1 + g * (1 - self.b1))
       v.assign(v * self.b2 + g * g * (1 - self.b2))
       update = (m * first) / ((v * second).sqrt() + self.eps)
       if self.wd: update = update + t * self.wd
       if not self.adam: update = update * _trust(t, update, 1.0, 0.0)
-      updates.append(t - update * self.lr)
+      updates.append(t - update * lr)
     return updates, [self.b1_t, self.b2_t, *self.m, *self.v]
 
 def Adam(params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, device: str | None = None,

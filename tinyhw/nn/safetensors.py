@@ -9,8 +9,9 @@ import json
 import os
 from typing import Any
 
+from tinyhw.budget import parse_json
 from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import ArgumentError
+from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.nn.tensor_io import FileLike, Source, writing
 from tinyhw.tensor import Tensor
 
@@ -87,8 +88,9 @@ def _header(source: Source) -> tuple[int, dict[str, Any]]:
   if length > min(size - 8, _LONGEST_HEADER): raise bad(f"its header should have {length} bytes, and the file has {size}; was the download cut off?")
   text = source.read(8, length, "the header")
   if not text.startswith(b"{"): raise bad("its header does not begin with {")
-  try: header = json.loads(text.decode(), object_pairs_hook=_unique_keys)
-  except (ValueError, RecursionError) as error: raise bad(f"its header is no JSON ({error})") from None
+  try: header = parse_json(text, source.budget, unique=True)
+  except FileFormatError: raise
+  except ValueError as error: raise bad(f"its header is no JSON ({error})") from None
   room = size - 8 - length
   entries = {key: entry for key, entry in header.items() if key != "__metadata__"}
   for key, entry in entries.items(): _check_entry(key, entry, room, bad)
@@ -101,12 +103,6 @@ def _header(source: Source) -> tuple[int, dict[str, Any]]:
     end = after
   if end != room: raise bad(f"its tensors end at byte {end} of the data, which has {room}")
   return 8 + length, header
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-  """A JSON object. Raises ValueError where it names one key twice."""
-  found = dict(pairs)
-  if len(found) != len(pairs): raise ValueError(f"a name stands twice among {', '.join(sorted(key for key, _ in pairs)[:8])}")
-  return found
 
 def _check_entry(key: str, entry: Any, room: int, bad: Any) -> None:
   if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= entry.keys():

@@ -2,6 +2,7 @@
 from __future__ import annotations
 import math
 
+from tinyhw.budget import AXIS, TENSOR
 from tinyhw.dtype import DType, dtypes
 from tinyhw.nn.tensor_io import Source
 from tinyhw.tensor import Tensor
@@ -16,6 +17,7 @@ def strided(source: Source, begin: int, count: int, dtype: DType, offset: int, s
   last = offset + sum((n - 1) * s for n, s in zip(shape, strides))
   if last >= count: raise source.bad(f"a tensor of shape {shape} reaches element {last} of a storage of {count}")
   axes = sorted((k for k, n in enumerate(shape) if n > 1 and strides[k]), key=lambda k: -strides[k])     # outermost first
+  source.budget.take(AXIS * (2 + len(axes)) + AXIS // 8 * len(shape))
   x = source.elements(begin + offset * dtype.itemsize, (last - offset + 1,), dtype, "a tensor")
   rooms = [strides[k] for k in axes[:-1]]          # between one element along an axis and the next, there is room for the axes further in
   nested = all(shape[k] * strides[k] <= room and room % strides[k] == 0 for k, room in zip(axes[1:], rooms))
@@ -38,6 +40,7 @@ def _first(x: Tensor, count: int) -> Tensor:
 def _gathered(source: Source, x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], axes: list[int]) -> Tensor:
   if math.prod(shape[k] for k in axes) > len(x):
     raise source.bad(f"a tensor of shape {shape} and strides {strides} overlaps itself; save its .clone()")
+  source.budget.take(TENSOR)
   kind = dtypes.int32 if len(x) < 1 << 31 else dtypes.int64
   place = Tensor.zeros([1] * len(axes), dtype=kind)
   for i, k in enumerate(sorted(axes)):

@@ -2,14 +2,13 @@
 GNU tar manual, "Basic Tar Format".
 
 A member is a header of 512 bytes and its bytes, filled up to 512. Long names come before it, as members of types L (GNU) or x (pax). Every step goes
-forward by at least a header, and nothing is read but headers, so a hostile archive costs no more time than it has blocks.
+forward by at least a header, and nothing is read but headers, so a hostile archive costs no more time than it has blocks. What gzip unpacks
+draws from the budget of the file.
 """
 from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
-from tinyhw.device import computing
-from tinyhw.dtype import dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.nn.tensor_io import FileLike, Source
 from tinyhw.tensor import Tensor
@@ -21,7 +20,8 @@ _LONG_NAME, _LONG_LINK, _PAX, _PAX_GLOBAL, _SPARSE = b"L", b"K", b"x", b"g", b"S
 _SPARSE_RECORD = "GNU.sparse"
 _KNOWN_RECORDS = (b"path", b"size", _SPARSE_RECORD.encode())
 _GZIP = b"\x1f\x8b"
-_AT_ONCE = 1 << 20
+_AT_ONCE = 1 << 16              # bytes of what is unpacked
+_PIECE = 1 << 14                # bytes of what is packed: each of many joined files copies what is left of it
 
 class Member(NamedTuple):
   """A file in the archive: its name, and where its bytes are."""
@@ -29,10 +29,11 @@ class Member(NamedTuple):
   begin: int
   size: int
 
-def tar_extract(t: FileLike) -> dict[str, Tensor]:
+def tar_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   """The files in a tar archive (.tar, .tar.gz), by name, as vectors of bytes; of several with one name the last. Nothing is written: names are keys.
 
-  Of a plain archive they are views on DISK; a gzip archive is unpacked. Folders, links and devices are left out. Raises FileFormatError.
+  Of a plain archive they are views on DISK; a gzip archive is unpacked. Folders, links and devices are left out. limit: the bytes of memory that this
+  may make; None: 64 MB and 20 for each byte of the archive. Raises FileFormatError, BudgetError beyond the limit.
 
   >>> import tarfile
   >>> npy_save(Tensor([1.0, 2.0]), "bias.npy")
@@ -40,29 +41,33 @@ def tar_extract(t: FileLike) -> dict[str, Tensor]:
   >>> npy_load(tar_extract("weights.tar")["bias.npy"]).tolist()
   [1.0, 2.0]
   """
-  source = Source(t, "tar")
+  source = Source(t, "tar", limit)
   if source.size >= 2 and source.read(0, 2, "the head") == _GZIP: source = unpacked(source)
   return {member.name: source.part(member.begin, member.size, repr(member.name)) for member in members(source)}
 
 def unpacked(source: Source) -> Source:
   """The contents of a gzip file, which may be several joined ones. Raises FileFormatError if it is damaged or ends early."""
-  parts: list[bytes] = []
+  source.budget.take(4 * _AT_ONCE)   # for the pieces on their way
+  made, part = bytearray(), b""
   unpacker = None
-  for at in range(0, source.size, _AT_ONCE):
-    rest = source.read(at, min(_AT_ONCE, source.size - at), "the gzip data")
-    while rest:
+  for at in range(0, source.size, _PIECE):
+    rest = source.read(at, min(_PIECE, source.size - at), "the gzip data")
+    while rest or len(part) == _AT_ONCE:              # there may be more where as much was made as was asked for
       if unpacker is None:
+        part = b""
         if not rest.strip(b"\0"): break             # zeros may fill up the end
         unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
-      try: parts.append(unpacker.decompress(rest))
+      try: part = unpacker.decompress(rest, _AT_ONCE)
       except zlib.error as error: raise source.bad(f"its gzip data is damaged ({error})") from None
-      if len(parts) == 1: _check_head(source, parts[0])     # what is no archive is not unpacked further
-      rest = unpacker.unused_data
+      source.budget.take(len(part) + len(part) // 4)        # as a bytearray grows
+      if not made: _check_head(source, part)                # what is no archive is not unpacked further
+      made += part
+      rest = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
       if unpacker.eof: unpacker = None
   if unpacker is not None: raise source.bad("its gzip data ends early; was the download cut off?")
-  name, data = source.name, Tensor(b"".join(parts), dtype=dtypes.uint8, device=computing(source.tensor.device))
-  found = Source(data, source.format)
-  found.name = name
+  found = Source(source.unpacked(made), source.format, budget=source.budget)
+  found.name = source.name
+  source.budget.give(len(made))   # what was unpacked is free again
   return found
 
 def _check_head(source: Source, head: bytes) -> None:

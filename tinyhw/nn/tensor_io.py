@@ -1,7 +1,8 @@
 """Bytes of tensors and files for those who parse them: `TensorIO`, a file over a tensor, and `Source`, which readers of formats use.
 
 A Source reads parts of a file that it is given by path, or of a vector of bytes on any device, and makes tensors of parts: of a file they are views
-on DISK, which read nothing. Whoever asks for a part outside of the file gets a FileFormatError, so lengths that lie cannot cost memory.
+on DISK, which read nothing. Whoever asks for a part outside of the file gets a FileFormatError, so lengths that lie cannot cost memory. What is made
+of a file draws from its Source's budget.
 """
 from __future__ import annotations
 import contextlib
@@ -11,10 +12,11 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NoReturn
 
+from tinyhw.budget import AXIS, TENSOR, Budget
 from tinyhw.device import Buffer, computing, on_disk
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, DriverError, FileFormatError, MissingFileError, TinyError
-from tinyhw.storage import atomic_file
+from tinyhw.files import atomic_file
 from tinyhw.tensor import Tensor
 
 FileLike = Tensor | str | os.PathLike[str]
@@ -43,12 +45,16 @@ def writing(path: str | os.PathLike[str], what: str) -> Iterator[BinaryIO]:
     raise DriverError(f"cannot write {os.fspath(path)}: {error.strerror or error}; check the folder's permissions and the room on the disk") from None
 
 class Source:
-  """The bytes of a file of some format. format: its name, for messages. bad: makes the error of a damaged file."""
-  def __init__(self, t: FileLike, format: str):
+  """The bytes of a file of some format. format: its name, for messages. bad: makes the error of a damaged file.
+
+  budget: that of the file which these bytes are a part of; else a new one, of `limit` bytes if that is given.
+  """
+  def __init__(self, t: FileLike, format: str, limit: int | None = None, budget: Budget | None = None):
     self.tensor = byte_tensor(t, f"reading a {format} file")
     self.format, self.size = format, len(self.tensor)
     self.name = str(self.tensor.device).partition(":")[2] if on_disk(self.tensor.device) else "the tensor"
     self._buffer: Buffer | None = self.tensor._buffer() if self.size else None
+    self.budget = budget or Budget(self.name, self.size, limit)
 
   def bad(self, why: str) -> FileFormatError: return FileFormatError(f"{self.name} is no whole {self.format} file: {why}")
 
@@ -66,13 +72,22 @@ class Source:
   def part(self, begin: int, count: int, what: str) -> Tensor:
     """Bytes as a tensor: a view on DISK, or a part of the tensor."""
     self._check(begin, count, what)
+    self.budget.take(TENSOR)
     return self.tensor[begin:begin + count]
+
+  def unpacked(self, data: bytes | bytearray) -> Tensor:
+    """What was unpacked from the file as a vector of bytes: a copy, on a device that computes."""
+    self.budget.take(TENSOR + len(data))
+    return Tensor(data, dtype=dtypes.uint8, device=computing(self.tensor.device))
 
   def elements(self, begin: int, shape: tuple[int, ...], dtype: DType, what: str) -> Tensor:
     """Elements as a tensor of a type and shape: a view on DISK, else a copy on the tensor's device."""
     count = dtype.itemsize
     for d in shape: count *= d
-    if on_disk(self.tensor.device) and count: return self.part(begin, count, what).bitcast(dtype).reshape(shape)
+    self.budget.take(TENSOR + AXIS // 16 * len(shape))
+    self._check(begin, count, what)
+    if on_disk(self.tensor.device) and count: return self.tensor[begin:begin + count].bitcast(dtype).reshape(shape)
+    self.budget.take(2 * count)
     flat = Tensor(self.read(begin, count, what), dtype=dtype, device=computing(self.tensor.device))
     return Tensor(flat.reshape(shape).uop)   # a leaf, so that backward() may fill its grad
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import struct
 from typing import Any
 
+from tinyhw.budget import ENTRY
 from tinyhw.dtype import DType, dtypes
 from tinyhw.nn import tar_archive
 from tinyhw.nn.strided import strided
@@ -126,15 +127,16 @@ NAMES: dict[str, Any] = {
 
 # ***** the formats *****
 
-def torch_load(t: FileLike) -> Any:
+def torch_load(t: FileLike, limit: int | None = None) -> Any:
   """What torch.save wrote: a dict of Tensors (a state_dict), or other plain data with Tensors in it. No code in the file is run.
 
   Tensors are on DISK, and read when they are moved, by .to() or load_state_dict. Parameters become Tensors; devices are forgotten.
-  Raises FileFormatError for a damaged or hostile file, and for pickled objects of classes.
+  limit: the bytes of memory that this may make; None: 64 MB and 20 for each byte of the file. Raises FileFormatError for a damaged or hostile file,
+  and for pickled objects of classes.
 
   >>> load_state_dict(model, torch_load("model.pth"))  # doctest: +SKIP
   """
-  source = Source(t, "PyTorch")
+  source = Source(t, "PyTorch", limit)
   head = source.read(0, min(source.size, 4), "the head")
   if head == b"PK\3\4": return _load_zip(source)
   if source.size > 262 and source.read(257, 5, "the head") == b"ustar" or _begins_like_tar(source): return _load_tar(source)
@@ -165,7 +167,8 @@ def _load_zip(source: Source) -> Any:
 def _member_source(archive: ZipArchive, member: Member) -> tuple[Source, int]:
   """Where the bytes of a member are: in the archive, or, unpacked, by themselves."""
   data = archive.tensor(member)   # checks what it claims
-  return (archive.source, archive.place(member)) if member.method == STORED else (Source(data, archive.source.format), 0)
+  if member.method == STORED: return archive.source, archive.place(member)
+  return Source(data, archive.source.format, budget=archive.source.budget), 0
 
 def _of_type(storage: Storage, kind: StorageType, key: str, count: int) -> Storage:
   """A storage as elements of a type, of which it must have so many."""
@@ -198,7 +201,8 @@ def _load_stream(source: Source) -> Any:
     kind, key, count = _storage_id(found)
     kinds[key] = kind, count
     return Storage(None, 0, 0, kind.dtype)
-  Unpickler(reader, NAMES, first, _state).load()
+  with source.budget.borrowed(): Unpickler(reader, NAMES, first, _state).load()
+  source.budget.take(ENTRY * len(kinds))
   keys = Unpickler(reader, {}).load()
   if type(keys) is not list or not all(type(key) in (str, int) for key in keys): raise source.bad("it has no list of storages")
   storages: dict[str, Storage] = {}
@@ -209,6 +213,7 @@ def _load_stream(source: Source) -> Any:
     count = int.from_bytes(source.read(at, 8, "the size of a storage"), "little")
     nbytes = count * (kind.dtype or dtypes.uint8).itemsize
     source.part(at + 8, nbytes, f"storage {key!r}")
+    source.budget.take(ENTRY)
     storages[key] = Storage(source, at + 8, nbytes, kind.dtype)
     at += 8 + nbytes
 
@@ -260,6 +265,7 @@ def _tar_storages(source: Source, reader: Reader) -> dict[str, Storage]:
     if type(entry) is not tuple or len(entry) != 3 or type(entry[0]) not in (int, str) or not isinstance(entry[2], StorageType):
       raise source.bad("a storage has no key, location and type")
     key, _, kind = entry
+    source.budget.take(ENTRY)
     nbytes = int.from_bytes(reader.take(8), "little") * (kind.dtype or dtypes.uint8).itemsize
     source.part(reader.position, nbytes, "a storage")
     if nbytes > reader.end - reader.position: raise source.bad("a storage is larger than what is left")
@@ -269,6 +275,7 @@ def _tar_storages(source: Source, reader: Reader) -> dict[str, Storage]:
   for view in views if type(views) is list else ():
     if type(view) is not tuple or len(view) != 4 or not _naturals(view[2:]) or str(view[1]) not in found:
       raise source.bad("a view of a storage is damaged")
+    source.budget.take(ENTRY)
     whole = found[str(view[1])]
     size = (whole.dtype or dtypes.uint8).itemsize
     if (view[2] + view[3]) * size > whole.nbytes: raise source.bad("a view of a storage lies outside of it")

@@ -4,15 +4,18 @@ Source: the opcodes' descriptions in CPython's documentation of pickletools. Wha
   globals     a name stands for what the caller's table gives it; any other name is refused.
   numbers     as long as LONGEST_NUMBER; text and bytes as long as what is left of the file.
   keys        hashable plain data, bounded in size, so that a dict cannot be made to take quadratic time.
+  memory      each opcode has a cost, and takes it from the budget of the file before it makes anything.
   the result  unfolded (what is referred to twice counted twice) not much larger than the pickle, no deeper than DEEPEST, and not inside itself, so
               that whoever walks it ends. Hostile pickles double a tuple a hundred times.
 """
 from __future__ import annotations
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+import itertools
 import struct
 from typing import Any, NoReturn
 
+from tinyhw.budget import SLOT
 from tinyhw.errors import FileFormatError
 from tinyhw.nn.tensor_io import Source
 
@@ -24,6 +27,16 @@ _FREE_PARTS = 1 << 16      # what any result may unfold to
 _PARTS_PER_BYTE = 16
 _WINDOW = 1 << 16
 _LONGEST_LINE = 1 << 20
+
+# Costs in bytes, at most. What is not empty has a place in the walk that looks at the result, too
+_NUMBER = 32      # of a number
+_HEAD = 64        # of a string, bytes, a long number, an empty list or dict, a short tuple
+_SET = 256        # an empty set
+_FILLED = 192     # the walk, and the least that a container with items has
+_KEY = 160        # an item of a dict or set, while it grows
+_ITEM = 16        # one of a list or tuple
+_CALL = 512       # what a call makes of nothing
+_CALL_ITEM = 288  # and of each item in its arguments
 
 class Reader:
   """A part of a Source, front to back, through a window."""
@@ -77,7 +90,9 @@ class Unpickler:
                state: Callable[[Any, Any], Any] | None = None, internal: bool = False):
     self.reader, self.names, self.persistent, self.state, self.internal = reader, names, persistent, state, internal
     self.stack: list[Any] = []
-    self.memo: dict[int, Any] = {}
+    self.memo: dict[int, Any] = {}   # entries that are not numbered in order
+    self.memoized: list[Any] = []    # those that are
+    self.take = reader.source.budget.take
 
   def bad(self, why: str) -> FileFormatError: return self.reader.source.bad(why)
 
@@ -88,9 +103,10 @@ class Unpickler:
       opcode = take(1)[0]
       if opcode == 46:  # STOP
         break
-      run = _OPCODES.get(opcode)
-      if run is None: raise self.bad(f"byte {self.reader.position - 1} of its pickle is no opcode that plain data has: {opcode:#x}")
-      run(self)
+      row = _OPCODES.get(opcode)
+      if row is None: raise self.bad(f"byte {self.reader.position - 1} of its pickle is no opcode that plain data has: {opcode:#x}")
+      self.take(row[0])
+      row[1](self)
     result = self.pop()
     self._check(result, _FREE_PARTS + _PARTS_PER_BYTE * (self.reader.position - start))
     return result
@@ -117,9 +133,35 @@ class Unpickler:
 
   def number(self, count: int) -> int: return int.from_bytes(self.reader.take(count), "little")
 
+  def data(self, count: int) -> bytes:
+    """Bytes that stay."""
+    found = self.reader.take(count)
+    self.take(count)
+    return found
+
   def text(self, count: int) -> str:
-    try: return self.reader.take(count).decode("utf-8", "surrogatepass")
+    try: return self.measured(self.reader.take(count).decode("utf-8", "surrogatepass"))
     except UnicodeDecodeError: raise self.bad("a string in its pickle is no UTF-8") from None
+
+  def measured(self, text: str) -> str:
+    """A text that stays: characters have up to 4 bytes."""
+    self.take(len(text) if text.isascii() else 4 * len(text))
+    return text
+
+  def memoize(self, number: int) -> None:
+    """Remember what is on top under a number."""
+    value = self.pop()
+    if number == len(self.memoized) and number not in self.memo: self.memoized.append(value)
+    elif number < len(self.memoized): self.memoized[number] = value
+    else:
+      self.take(_KEY)
+      self.memo[number] = value
+    self.stack.append(value)
+
+  def remembered(self, number: int) -> Any:
+    if number < len(self.memoized): return self.memoized[number]
+    if number not in self.memo: raise self.bad(f"its pickle refers to entry {number} of its memo, which is not there")
+    return self.memo[number]
 
   # ***** containers *****
 
@@ -135,8 +177,13 @@ class Unpickler:
       if count > LARGEST_KEY or len(part if type(part) is tuple else ()) > LARGEST_KEY: raise self.bad("a key in its pickle is too large")
     return x
 
+  def fill(self, target: Any, count: int, each: int) -> None:
+    """Take the cost of so many items more in a container."""
+    self.take(each * count + (0 if target else _FILLED))
+
   def put(self, target: Any, pairs: list[Any]) -> None:
     if len(pairs) % 2: raise self.bad("its pickle sets a key without a value")
+    self.fill(target, len(pairs) // 2, _KEY)
     for key, value in zip(pairs[::2], pairs[1::2]): target[self.key(key)] = value
 
   def call(self, function: Any, arguments: Any) -> Any:
@@ -144,6 +191,8 @@ class Unpickler:
     if not isinstance(function, Call) or type(arguments) is not tuple:
       what = function if isinstance(function, (Call, Named)) else f"something of {type(function)}"   # what hostile tuples look like takes for ever
       raise self.bad(f"its pickle calls {what}, which is not allowed")
+    for x in arguments:
+      if isinstance(x, (*_CONTAINERS, str, bytes, bytearray)): self.take(len(x) * (_CALL_ITEM if isinstance(x, _CONTAINERS) else 4))
     try: return function.function(*arguments)
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError, struct.error) as error:
       if isinstance(error, FileFormatError): raise
@@ -151,48 +200,66 @@ class Unpickler:
 
   def _check(self, result: Any, most: int) -> None:
     """Raise unless the result unfolds to few parts, is not too deep, and is not inside itself. Walks each container once."""
-    sizes: dict[int, tuple[int, int]] = {}    # of containers: parts, depth
-    inside: set[int] = set()
-    stack: list[tuple[Any, bool]] = [(result, False)]
+    if isinstance(result, Internal): self._check_part(result)
+    sizes: dict[int, int] = {}    # of containers, by id: parts * 256 + depth
+    path: list[Any] = []          # the containers on the way to here
+    inside: set[int] = set()      # their ids
+    stack = [result] if isinstance(result, _CONTAINERS) else []
     while stack:
-      x, done = stack.pop()
-      parts = _parts(x)
-      strange = next((p for p in (x, *parts) if isinstance(p, Internal)), None)
-      if strange is not None and not self.internal: raise self.bad(f"its pickle holds {strange!r:.80}, which is neither a tensor nor plain data")
-      if done:
+      x = stack[-1]
+      if path and path[-1] is x:
+        path.pop()
         inside.discard(id(x))
-        below = [sizes.get(id(p), (1, 0)) for p in parts]
-        sizes[id(x)] = size, depth = 1 + sum(n for n, _ in below), 1 + max((d for _, d in below), default=0)
+        stack.pop()
+        size = 1 + sum(sizes[id(part)] >> 8 if id(part) in sizes else _leaf_size(part) for part in _parts(x))
+        depth = 1 + max((sizes[id(part)] & 255 if id(part) in sizes else _leaf_size(part) > 1 for part in _parts(x)), default=0)
         if size > most: raise self.bad("what its pickle makes unfolds to far more than the file has")
-      elif parts and id(x) not in sizes:
-        if id(x) in inside: raise self.bad("what its pickle makes contains itself")
+        sizes[id(x)] = size << 8 | depth
+      elif id(x) in sizes or not x: stack.pop()
+      elif _is_leaf(x) and len(path) < DEEPEST:
+        for part in x: self._check_part(part)
+        stack.pop()
+      else:
+        path.append(x)
         inside.add(id(x))
-        depth = len(inside)
-        stack.append((x, True))
-        stack += [(p, False) for p in parts if isinstance(p, _CONTAINERS)]
-      else: depth = 0
-      if depth > DEEPEST: raise self.bad(f"what its pickle makes is nested more than {DEEPEST} deep")
+        if len(path) > DEEPEST: raise self.bad(f"what its pickle makes is nested more than {DEEPEST} deep")
+        for part in _parts(x):
+          self._check_part(part)
+          if not isinstance(part, _CONTAINERS): continue
+          if id(part) in inside: raise self.bad("what its pickle makes contains itself")
+          stack.append(part)
+
+  def _check_part(self, x: Any) -> None:
+    if isinstance(x, Internal) and not self.internal: raise self.bad(f"its pickle holds {x!r:.80}, which is neither a tensor nor plain data")
 
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 
-def _parts(x: Any) -> list[Any]:
-  if isinstance(x, dict): return [*x.keys(), *x.values()]
-  return list(x) if isinstance(x, _CONTAINERS) else []
+def _is_leaf(x: Any) -> bool:
+  """Is it a short tuple of no containers? There may be very many, and they are counted each time instead of remembered."""
+  return type(x) is tuple and 0 < len(x) <= 3 and not any(isinstance(part, _CONTAINERS) for part in x)
+
+def _leaf_size(x: Any) -> int: return 1 + len(x) if _is_leaf(x) else 1
+
+def _parts(x: Any) -> Iterable[Any]: return itertools.chain(x.keys(), x.values()) if isinstance(x, dict) else x
 
 # ***** opcodes *****
 
 def _push(value: Any) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(value)
 def _made(kind: type) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(kind())
 def _unsigned(count: int) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(u.number(count))
-def _bytes(count: int, kind: type = bytes) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(kind(u.reader.take(u.number(count))))
+def _bytes(count: int, kind: type = bytes) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(kind(u.data(u.number(count))))
 def _unicode(count: int) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(u.text(u.number(count)))
 def _taken(count: int) -> Callable[[Unpickler], None]:
-  return lambda u: u.stack.append(tuple([u.pop() for _ in range(count)][::-1]))
+  def run(u: Unpickler) -> None:
+    made = tuple([u.pop() for _ in range(count)][::-1])
+    if not _is_leaf(made): u.take(_FILLED)
+    u.stack.append(made)
+  return run
 
 def _string(count: int) -> Callable[[Unpickler], None]:
   """Python 2's str: text if it is ASCII, else bytes."""
   def run(u: Unpickler) -> None:
-    data = u.reader.take(u.number(count))
+    data = u.data(u.number(count))
     u.stack.append(data.decode() if data.isascii() else data)
   return run
 
@@ -200,7 +267,7 @@ def _long(count: int) -> Callable[[Unpickler], None]:
   def run(u: Unpickler) -> None:
     length = u.number(count)
     if length > LONGEST_NUMBER: raise u.bad(f"a number in its pickle has {length} bytes")
-    u.stack.append(int.from_bytes(u.reader.take(length), "little", signed=True))
+    u.stack.append(int.from_bytes(u.data(length), "little", signed=True))
   return run
 
 def _int(u: Unpickler) -> None: u.stack.append(int.from_bytes(u.reader.take(4), "little", signed=True))
@@ -220,13 +287,13 @@ def _float_text(u: Unpickler) -> None:
 
 def _unicode_text(u: Unpickler) -> None:
   text = u.reader.line(_LONGEST_LINE)
-  try: u.stack.append(text.encode("latin-1").decode("raw-unicode-escape"))
+  try: u.stack.append(u.measured(text.encode("latin-1").decode("raw-unicode-escape")))
   except UnicodeDecodeError: raise u.bad("a string in its pickle is damaged") from None
 
 def _string_text(u: Unpickler) -> None:
   text = u.reader.line()
   if len(text) < 2 or text[0] != text[-1] or text[0] not in "'\"" or "\\" in text: raise u.bad(f"the string {text[:40]!r} in its pickle is damaged")
-  u.stack.append(text[1:-1])
+  u.stack.append(u.measured(text[1:-1]))
 
 def _proto(u: Unpickler) -> None:
   version = u.number(1)
@@ -269,37 +336,27 @@ def _build(u: Unpickler) -> None:
   u.stack.append(u.call(Call("__setstate__", u.state), (u.pop(), state)))
 
 def _get(count: int) -> Callable[[Unpickler], None]:
-  def run(u: Unpickler) -> None:
-    number = u.number(count) if count else _memo_number(u)
-    if number not in u.memo: raise u.bad(f"its pickle refers to entry {number} of its memo, which is not there")
-    u.stack.append(u.memo[number])
-  return run
-
-def _put(count: int) -> Callable[[Unpickler], None]:
-  def run(u: Unpickler) -> None:
-    number = u.number(count) if count else _memo_number(u)
-    value = u.pop()
-    u.memo[number] = value
-    u.stack.append(value)
-  return run
+  return lambda u: u.stack.append(u.remembered(u.number(count) if count else _memo_number(u)))
+def _put(count: int) -> Callable[[Unpickler], None]: return lambda u: u.memoize(u.number(count) if count else _memo_number(u))
 
 def _memo_number(u: Unpickler) -> int:
   text = u.reader.line()
   if not text.isdecimal() or len(text) > 10: raise u.bad("its memo's entries have no numbers")
   return int(text)
 
-def _memoize(u: Unpickler) -> None:
-  value = u.pop()
-  u.memo[len(u.memo)] = value
-  u.stack.append(value)
+def _memoize(u: Unpickler) -> None: u.memoize(len(u.memoized) + len(u.memo))
 
 def _append(u: Unpickler) -> None:
   value = u.pop()
-  u.top(list, "appends").append(value)
+  target = u.top(list, "appends")
+  u.fill(target, 1, _ITEM)
+  target.append(value)
 
 def _appends(u: Unpickler) -> None:
   values = u.marked()
-  u.top(list, "appends").extend(values)
+  target = u.top(list, "appends")
+  u.fill(target, len(values), _ITEM)
+  target.extend(values)
 
 def _setitem(u: Unpickler) -> None:
   value, key = u.pop(), u.pop()
@@ -311,7 +368,22 @@ def _setitems(u: Unpickler) -> None:
 
 def _additems(u: Unpickler) -> None:
   values = u.marked()
-  u.top(set, "adds").update(map(u.key, values))
+  target = u.top(set, "adds")
+  u.fill(target, len(values), _KEY)
+  target.update(map(u.key, values))
+
+def _frozenset(u: Unpickler) -> None:
+  values = u.marked()
+  u.fill((), len(values), _KEY)
+  u.stack.append(frozenset(map(u.key, values)))
+
+def _gathered(kind: Callable[[list[Any]], Any]) -> Callable[[Unpickler], None]:
+  """LIST and TUPLE: of what lies above the mark."""
+  def run(u: Unpickler) -> None:
+    values = u.marked()
+    u.fill((), len(values), _ITEM)
+    u.stack.append(kind(values))
+  return run
 
 def _dict(u: Unpickler) -> None:
   pairs = u.marked()
@@ -327,21 +399,23 @@ def _dup(u: Unpickler) -> None:
   value = u.pop()
   u.stack += [value, value]
 
-_OPCODES: dict[int, Callable[[Unpickler], None]] = {ord(code): run for code, run in {
-  "(": _push(_MARK), "N": _push(None), "\x88": _push(True), "\x89": _push(False), ")": _push(()),
-  "]": _made(list), "}": _made(dict), "\x8f": _made(set),
-  "K": _unsigned(1), "M": _unsigned(2), "J": _int, "\x8a": _long(1), "\x8b": _long(4), "I": _decimal, "L": _decimal,
-  "G": lambda u: u.stack.append(struct.unpack(">d", u.reader.take(8))[0]), "F": _float_text,
-  "X": _unicode(4), "\x8c": _unicode(1), "\x8d": _unicode(8), "V": _unicode_text, "T": _string(4), "U": _string(1), "S": _string_text,
-  "B": _bytes(4), "C": _bytes(1), "\x8e": _bytes(8), "\x96": _bytes(8, bytearray),
-  "l": lambda u: u.stack.append(u.marked()), "t": lambda u: u.stack.append(tuple(u.marked())), "d": _dict,
-  "\x91": lambda u: u.stack.append(frozenset(map(u.key, u.marked()))), "\x85": _taken(1), "\x86": _taken(2), "\x87": _taken(3),
-  "a": _append, "e": _appends, "s": _setitem, "u": _setitems, "\x90": _additems,
-  "0": _pop, "1": lambda u: (u.marked(), None)[1], "2": _dup,
-  "g": _get(0), "h": _get(1), "j": _get(4), "p": _put(0), "q": _put(1), "r": _put(4), "\x94": _memoize,
-  "c": _global, "\x93": _stack_global, "R": _reduce, "\x81": _newobj, "b": _build, "P": _persistent_text, "Q": _persistent,
-  "\x80": _proto, "\x95": _frame,
-}.items()}
+# cost: {opcode: what it does}. Beside its cost, each takes a place on the stack
+_COSTS: tuple[tuple[int, dict[str, Callable[[Unpickler], None]]], ...] = (
+  (0, {
+    "(": _push(_MARK), "N": _push(None), "\x88": _push(True), "\x89": _push(False), ")": _push(()), "a": _append, "e": _appends, "s": _setitem,
+    "u": _setitems, "\x90": _additems, "0": _pop, "1": lambda u: (u.marked(), None)[1], "2": _dup, "g": _get(0), "h": _get(1), "j": _get(4),
+    "p": _put(0), "q": _put(1), "r": _put(4), "\x94": _memoize, "c": _global, "\x93": _stack_global, "\x80": _proto, "\x95": _frame,
+    "K": _unsigned(1)}),
+  (_NUMBER, {"M": _unsigned(2), "J": _int, "G": lambda u: u.stack.append(struct.unpack(">d", u.reader.take(8))[0])}),
+  (_HEAD, {
+    "]": _made(list), "}": _made(dict), "\x85": _taken(1), "\x86": _taken(2), "\x87": _taken(3), "\x8a": _long(1), "\x8b": _long(4),
+    "I": _decimal, "L": _decimal, "F": _float_text, "X": _unicode(4), "\x8c": _unicode(1), "\x8d": _unicode(8), "V": _unicode_text,
+    "T": _string(4), "U": _string(1), "S": _string_text, "B": _bytes(4), "C": _bytes(1), "\x8e": _bytes(8), "\x96": _bytes(8, bytearray),
+    "l": _gathered(list), "t": _gathered(tuple), "d": _dict}),
+  (_SET, {"\x8f": _made(set), "\x91": _frozenset}),
+  (_CALL, {"R": _reduce, "\x81": _newobj, "b": _build, "P": _persistent_text, "Q": _persistent}),
+)
+_OPCODES = {ord(code): (SLOT + cost, run) for cost, rows in _COSTS for code, run in rows.items()}
 
 # ***** what plain data calls *****
 

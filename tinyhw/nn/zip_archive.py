@@ -2,14 +2,13 @@
 
 The central directory is read, and each member's local header when the member is wanted. Members that are stored are parts of the archive (on DISK:
 views); deflated ones are unpacked. What a member claims is believed only as far as the archive can keep the promise: deflate makes at most 1032 bytes
-of one, members may not overlap, and unpacking stops at the claimed size.
+of one, members may not overlap, and unpacking stops at the claimed size. All that is unpacked draws from the budget of the archive.
 """
 from __future__ import annotations
 import struct
 import zlib
 
-from tinyhw.device import computing
-from tinyhw.dtype import dtypes
+from tinyhw.budget import ENTRY
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.nn.tensor_io import FileLike, Source
 from tinyhw.tensor import Tensor
@@ -21,7 +20,7 @@ _LONGEST_COMMENT = 0xFFFF
 _ENCRYPTED, _UTF8 = 1, 1 << 11                      # general purpose flags
 _ZIP64, _IN_ZIP64 = 1, 0xFFFFFFFF                    # an extra field, and the size that says to look there
 _MOST_EXPANSION = 1032                               # of deflate: 258 bytes for two bits
-_AT_ONCE = 1 << 20
+_AT_ONCE = 1 << 16
 
 class Member(NamedTuple):
   """A file in the archive: its name, how it is packed, its sizes and CRC-32, and where its local header stands."""
@@ -39,6 +38,7 @@ class ZipArchive:
     self.source = source
     self.members: dict[str, Member] = {}
     count, size, start = self._end()
+    source.budget.take(2 * size)
     directory = source.read(start, size, "the central directory")
     at = 0
     while at < size and directory[at:at + 4] == _CENTRAL:
@@ -80,6 +80,7 @@ class ZipArchive:
     if _IN_ZIP64 in (packed, size, header):
       wide = self._wide(directory[at + _CENTRAL_BYTES + n:at + _CENTRAL_BYTES + n + m], name, [size, packed, header])
       size, packed, header = wide
+    self.source.budget.take(ENTRY + 4 * len(name))
     return Member(name, method, bool(flags & _ENCRYPTED), crc, packed, size, header), end
 
   def _wide(self, extra: bytes, name: str, found: list[int]) -> list[int]:
@@ -112,48 +113,54 @@ class ZipArchive:
     if member.method == STORED and member.packed != member.size: raise bad(f"{name} has {member.packed} bytes stored, and should have {member.size}")
     if member.size > member.packed * _MOST_EXPANSION: raise bad(f"{name} claims {member.size} bytes, which {member.packed} packed ones cannot give")
 
-  def read(self, member: Member) -> bytes:
+  def read(self, member: Member) -> bytes | bytearray:
     """A member's bytes, unpacked, with its size and CRC checked."""
     self._check(member)
+    self.source.budget.take(member.size)
+    with self.source.budget.borrowed(): self.source.budget.take(4 * _AT_ONCE)   # for the pieces on their way
     begin = self.place(member)
     what = repr(member.name)
+    data: bytes | bytearray
     if member.method == STORED: data = self.source.read(begin, member.packed, what)
     else: data = self._inflated(member, begin)
     if zlib.crc32(data) != member.crc: raise self.source.bad(f"{what} is damaged: its checksum differs")
     return data
 
-  def _inflated(self, member: Member, begin: int) -> bytes:
+  def _inflated(self, member: Member, begin: int) -> bytearray:
     """Deflated bytes unpacked, a piece at a time and no further than the claimed size."""
     bad, name = self.source.bad, repr(member.name)
-    unpacker, parts, made = zlib.decompressobj(-zlib.MAX_WBITS), [], 0
+    unpacker, unpacked, made = zlib.decompressobj(-zlib.MAX_WBITS), bytearray(member.size), 0
     for at in range(0, member.packed, _AT_ONCE):
       rest = self.source.read(begin + at, min(_AT_ONCE, member.packed - at), name)
       while not unpacker.eof:
         try: part = unpacker.decompress(rest, min(member.size - made + 1, _AT_ONCE))
         except zlib.error as error: raise bad(f"{name} is damaged ({error})") from None
+        if made + len(part) > member.size: raise bad(f"{name} has more than the {member.size} bytes that it claims")
+        unpacked[made:made + len(part)] = part
         made += len(part)
-        parts.append(part)
         rest = unpacker.unconsumed_tail
-        if made > member.size: raise bad(f"{name} has more than the {member.size} bytes that it claims")
         if not part and not rest: break
     if not unpacker.eof or made != member.size: raise bad(f"{name} has {made} bytes, and claims {member.size}")
-    return b"".join(parts)
+    return unpacked
 
   def tensor(self, member: Member) -> Tensor:
     """A member's bytes as a vector: a part of the archive if they are stored."""
     self._check(member)
     if member.method == STORED: return self.source.part(self.place(member), member.packed, repr(member.name))
-    return Tensor(self.read(member), dtype=dtypes.uint8, device=computing(self.source.tensor.device))
+    found = self.source.unpacked(self.read(member))
+    self.source.budget.give(member.size)   # what was read is free again
+    return found
 
-def zip_extract(t: FileLike) -> dict[str, Tensor]:
+def zip_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   """The files in a zip archive, by name, as vectors of bytes; folders are left out. Nothing is written: names are only keys.
 
-  What is stored stays in the archive, on DISK; what is deflated is unpacked. Raises FileFormatError.
+  What is stored stays in the archive, on DISK; what is deflated is unpacked. limit: the bytes of memory that this may make; None: 64 MB and 20 for
+  each byte of the archive. Raises FileFormatError, BudgetError beyond the limit.
 
   >>> import zipfile
   >>> with zipfile.ZipFile("weights.zip", "w") as archive: archive.writestr("bias", b"abc")
   >>> zip_extract("weights.zip")["bias"].tolist()
   [97, 98, 99]
   """
-  archive = ZipArchive(Source(t, "zip"))
+  archive = ZipArchive(Source(t, "zip", limit))
   return {name: archive.tensor(member) for name, member in archive.members.items() if not name.endswith("/")}

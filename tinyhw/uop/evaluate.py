@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 from collections.abc import Callable, Mapping
 
-from tinyhw.arithmetic import Scalar, elements, operation, round_to
+from tinyhw.arithmetic import Scalar, elements, from_bytes, operation, round_to, to_bytes
 from tinyhw.errors import VerifyError
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
@@ -113,6 +113,11 @@ def _points(shape: tuple[int, ...]) -> Any: return product(*[range(d) for d in s
 def _dot(point: Any, strides: list[int]) -> int: return sum(i * s for i, s in zip(point, strides))
 
 def _elementwise(g: _Graph, u: UOp) -> list[Scalar]: return list(map(element_function(u), *g.operands(u)))
+def _bitcast(g: _Graph, u: UOp) -> list[Scalar]:
+  """The bytes of all elements in a row, as elements of another type."""
+  data, size = b"".join([to_bytes(x, u.src[0].dtype) for x in g.value[u.src[0]]]), u.dtype.itemsize
+  return [from_bytes(data[i:i + size], u.dtype) for i in range(0, len(data), size)]
+
 def _constant(g: _Graph, u: UOp) -> list[Scalar]: return [round_to(u.dtype)(u.arg)]
 def _same(g: _Graph, u: UOp) -> list[Scalar]: return g.value[u.src[0]]
 
@@ -216,5 +221,5 @@ _RULES: dict[Ops, Callable[[_Graph, UOp], list[Scalar]]] = {
   Ops.PERMUTE: _permute, Ops.FLIP: _flip, Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather, Ops.REDUCE_AXIS: _reduce,
   Ops.ASSIGN: _assign, Ops.COPY: _copy,
   **{op: _same for op in (Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.AFTER)},
-  **{op: _elementwise for op in GroupOp.Elementwise},
+  **{op: _elementwise for op in GroupOp.Elementwise}, Ops.BITCAST: _bitcast,
 }

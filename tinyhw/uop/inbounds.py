@@ -3,8 +3,9 @@
 An index is a sum of terms with integer factors. A condition `x < c` or `c <= x` narrows the interval of the sum x; where the index contains a
 multiple of x, that part gets the narrowed interval, and what is left its own. Conditions on a single expression narrow it wherever it occurs, those
 on a dividend its quotients and remainders; a sum of which conditions know quotient and remainder is taken apart into these. Vectors are looked at
-lane by lane. What cannot be shown is tried once more with the index simplified, and then at every point, where the variables have MOST_POINTS values
-together at most. Cost: about 20 µs for a gated access, 0.1 s for one that is tried at every point.
+lane by lane. What cannot be shown is tried once more with the index simplified; then at every point, where there are MOST_POINTS at most; then case
+by case, with numbers in the place of Variables and of short ranges, since products and quotients of these are numbers then. Cost: about 20 µs for a
+gated access, 0.1 s for one that is tried at every point, 1 ms for a case.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ Interval = tuple[int, int]
 Terms = tuple[dict[UOp, int], int]  # expression -> factor, and a constant
 
 _INFINITE = 1 << 799
+MOST_CASES = 1 << 12    # values of Variables and ranges, for each of which an access is looked at
 MOST_POINTS = 1 << 14   # at which an access is looked at one by one
 
 def lane_of(u: UOp, k: int) -> UOp:
@@ -34,6 +36,15 @@ def lane_of(u: UOp, k: int) -> UOp:
     elif n.op in GroupOp.Elementwise: lanes[n] = UOp(n.op, n.dtype.scalar(), tuple([lanes[s] for s in n.src]), n.arg)
     else: lanes[n] = UOp(Ops.GEP, n.dtype.scalar(), (n,), k)
   return lanes[u]
+
+def without_lanes(u: UOp) -> UOp:
+  """The expression with operations on lanes in the place of lanes of operations: what is the same is then written in the same way."""
+  new: dict[UOp, UOp] = {}
+  for n in u.toposort():
+    src = tuple([new[s] for s in n.src])
+    v = n if src == n.src else UOp(n.op, n.dtype, src, n.arg, n.tag)
+    new[n] = lane_of(v.src[0], v.arg) if v.op is Ops.GEP and v.dtype.count == 1 else v
+  return new[u]
 
 def _fits(u: UOp, low: int, high: int) -> bool: return u.dtype is dtypes.weakint or bool(u.dtype.min <= low and high <= u.dtype.max)
 
@@ -137,8 +148,19 @@ def _bounds(sum_: Terms, given: Sequence[Condition]) -> Interval:
     if not m: continue
     low, high = low + min(m * a, m * b), high + max(m * a, m * b)
     terms = {n: f for n, f in terms.items() if n not in part}
-  rest = _sum({n: f for n, f in terms.items()}, {**_narrowed(terms, known), **(_divided(terms, given) if groups else {}), **known})
-  return low + rest[0], high + rest[1]
+  least, most = _rest(terms, {**_narrowed(terms, known), **(_divided(terms, given) if groups else {}), **known}, list(merged.values()))
+  return low + least, high + most
+
+def _rest(terms: dict[UOp, int], known: dict[UOp, Interval], given: Sequence[Condition]) -> Interval:
+  """The interval of a sum whose terms conditions narrow together with others: i + v * j, where i < v, is below v + v * j."""
+  low, high = _sum(terms, known)
+  for part, a, b in given:
+    shared = [n for n in part if n in terms]
+    for m in {terms[n] // part[n] for n in shared if terms[n] % part[n] == 0}:
+      others = {n: terms.get(n, 0) - m * part.get(n, 0) for n in {**terms, **part}}
+      least, most = _sum({n: f for n, f in others.items() if f}, known)
+      low, high = max(low, least + min(m * a, m * b)), min(high, most + max(m * a, m * b))
+  return low, high
 
 def _narrowed(terms: dict[UOp, int], known: dict[UOp, Interval]) -> dict[UOp, Interval]:
   """Bounds of terms that contain narrowed expressions somewhere inside, such as (i - 1) // 2 where i is at least 1."""
@@ -151,12 +173,24 @@ def _divided(terms: dict[UOp, int], given: Sequence[Condition]) -> dict[UOp, Int
   out: dict[UOp, Interval] = {}
   for n in terms:
     by = _by(n, Ops.IDIV) or _by(n, Ops.MOD)
+    if n.op is Ops.IDIV and not by and (above := _quotient_below(n, given)) is not None: out[n] = int(n.vmin), min(int(n.vmax), above - 1)
     if not by: continue
     (low, high), (least, most) = bounds_under(n.src[0], given), _interval(n)
     if low > high: continue
     if n.op is Ops.IDIV: out[n] = max(low // by, least), min(high // by, most)
     elif low // by == high // by: out[n] = max(low % by, least), min(high % by, most)
   return out
+
+def _quotient_below(n: UOp, given: Sequence[Condition]) -> int | None:
+  """k where a condition says that the dividend is less than k times the divisor, which is an expression, as i // (v * 8) where i < v * 16."""
+  (dividend, shift), (divisor, constant) = linear(n.src[0]), linear(n.src[1])
+  if not divisor or constant or n.src[1].vmin < 0: return None
+  first, f = next(iter(divisor.items()))
+  for part, _, high in given:
+    k = (dividend.get(first, 0) - part.get(first, 0)) // f
+    difference = {x: dividend.get(x, 0) - k * divisor.get(x, 0) for x in {**dividend, **divisor}}
+    if k > 0 and high + shift < 0 and {x: g for x, g in difference.items() if g} == part: return k
+  return None
 
 def _whole_quotients(terms: dict[UOp, int], given: Sequence[Condition]) -> tuple[int, int, dict[UOp, int]]:
   """The interval of quotients that conditions narrow together with other terms, and the terms that are left: i + j // 2 is (2 * i + j) // 2, and
@@ -184,9 +218,10 @@ def _by(n: UOp, op: Ops) -> int:
 
 def _taken_apart(sum_: Terms, given: Sequence[Condition]) -> Terms:
   """The same sum with x, where conditions speak of x // c or of x % c, as x // c * c + x % c; and with x % (c * d), where they speak of x // c % d,
-  as x // c % d * c + x % c."""
+  as x // c % d * c + x % c; or where they speak of x % c, as x % (c * d) // c * c + x % c."""
   terms, constant = sum_
   for n in dict.fromkeys(n for part, _, _ in given for n in part):
+    terms = _with_residue(terms, n)
     d, q, s = _by(n, Ops.MOD), n, 0   # n is x // c or x % c, or (x // c + s) % d
     if d:
       inside, s = linear(n.src[0])
@@ -206,6 +241,29 @@ def _taken_apart(sum_: Terms, given: Sequence[Condition]) -> Terms:
     for t, f in changes: terms[t] = terms.get(t, 0) + f
     terms = {t: f for t, f in terms.items() if f}
   return terms, constant
+
+def _with_residue(terms: dict[UOp, int], n: UOp) -> dict[UOp, int]:
+  """The terms with t, where t is x % (c * d) and n is x % c, as t // c * c + n."""
+  c = _by(n, Ops.MOD)
+  for t, f in list(terms.items()) if c else []:
+    if t is n or _by(t, Ops.MOD) % c or not _by(t, Ops.MOD) or _residue(t, c) != _residue(n, c): continue
+    quotient = UOp(Ops.IDIV, t.dtype, (t, t.const_like(c)))
+    changed = {**terms, t: 0, n: terms.get(n, 0) + f, quotient: terms.get(quotient, 0) + f * c}
+    terms = {x: g for x, g in changed.items() if g}
+  return terms
+
+def _residue(u: UOp, by: int) -> Terms:
+  """A sum that is u modulo `by`, without multiples of `by` and without remainders by them."""
+  found: dict[UOp, int] = {}
+  constant, stack = 0, [(u, 1)]
+  while stack:
+    n, factor = stack.pop()
+    terms, more = linear(n)
+    constant += factor * more
+    for t, f in terms.items():
+      if (k := _by(t, Ops.MOD)) and f * factor * k % by == 0: stack.append((t.src[0], f * factor))
+      else: found[t] = found.get(t, 0) + f * factor
+  return {t: f % by for t, f in found.items() if f % by}, constant % by
 
 def _remainder(dividend: Terms, by: int, terms: dict[UOp, int]) -> Terms:
   """dividend % by as it stands among terms: k * (a % (by / k)) + rest, if the dividend is k * a + rest and 0 <= rest < k. Empty if it does not."""
@@ -245,24 +303,56 @@ def outside_run(access: UOp, place: UOp, count: int, size: int, given: Sequence[
 def _outside(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> str | None:
   low, high = _interval(index)
   if 0 <= low + extra[0] and high + extra[1] < size: return None
+  clauses = [*clauses, *_within_ranges(index)]
+  found = _unproven(index, clauses, size, extra)
+  if found is None or _inside_everywhere(index, clauses, size, extra) or _is_proven_by_cases(index, clauses, size, extra): return None
+  low, high = found
+  where = f" where {' and '.join(c.render(False) for c in clauses)}" if clauses else ""
+  return f"index {index.render(False)} is in {low + extra[0]}..{high + extra[1]}{where}, outside of 0..{size - 1}"
+
+def _unproven(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> Interval | None:
+  """The interval of the index where the conditions hold, if intervals do not show that it is inside; None if they do."""
+  low, high = _interval(index)
   for simpler in (False, True):
-    try: x, gates = (index.simplify(), [c.simplify() for c in clauses]) if simpler else (index, clauses)
+    try: x, gates = (without_lanes(index).simplify(), [without_lanes(c).simplify() for c in clauses]) if simpler else (index, clauses)
     except ImportError: break
     if any(c.op is Ops.CONST and c.arg is False for c in gates): return None
     given = [c for clause in gates for c in conditions(clause)]
     for terms in (linear(x), _taken_apart(linear(x), given)):
       low, high = _bounds(terms, given)
       if low > high or (0 <= low + extra[0] and high + extra[1] < size): return None
-  if _inside_everywhere(index, clauses, size, extra): return None
-  where = f" where {' and '.join(c.render(False) for c in clauses)}" if clauses else ""
-  return f"index {index.render(False)} is in {low + extra[0]}..{high + extra[1]}{where}, outside of 0..{size - 1}"
+  return low, high
+
+def _within_ranges(index: UOp) -> list[UOp]:
+  """That each range whose end is an expression is below it, which its bounds do not tell."""
+  return [r < r.src[0] for r in index.toposort() if r.op is Ops.RANGE and r.src[0].op is not Ops.CONST]
+
+def _is_proven_by_cases(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> bool:
+  """Whether the index is inside for each value of a Variable or of a short range, as shown with a number in its place; where that does not show it,
+  for each value of the next one, too. False after MOST_CASES."""
+  cases = itertools.count()
+  def proven(whole: UOp, leaves: list[UOp]) -> bool:
+    if not leaves: return False
+    first, *rest = leaves
+    for value in range(int(first.vmin), int(first.vmax) + 1):
+      if next(cases) >= MOST_CASES: return False
+      case = whole.substitute({first: first.const_like(value)})
+      x, *gates = case.src
+      if _unproven(x, [*gates, *_within_ranges(x)], size, extra) is not None and not proven(case, rest): return False
+    return True
+  whole = UOp.sink(index, *clauses)
+  return proven(whole, sorted(filter(lambda u: dtypes.is_int(u.dtype), _leaves(whole)), key=lambda u: (u.op is not Ops.DEFINE_VAR, u.vmax - u.vmin)))
+
+def _leaves(whole: UOp) -> list[UOp]:
+  """What the sources of `whole` are computed from, numbers aside."""
+  inner = whole.toposort(lambda u: u is whole or u.op in GroupOp.Elementwise)
+  return [u for u in inner if u is not whole and u.op is not Ops.CONST and u.op not in GroupOp.Elementwise]
 
 def _inside_everywhere(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> bool:
   """Whether the index is inside wherever the conditions hold, by trying all values of its variables. False where they are too many."""
   whole = UOp.sink(index, *clauses)
   order = [u for u in whole.toposort(lambda u: u is whole or u.op in GroupOp.Elementwise) if u is not whole]
-  variables = [u for u in order if u.op is not Ops.CONST and u.op not in GroupOp.Elementwise]
-  points = 1
+  variables, points = _leaves(whole), 1
   for u in variables:
     if not (dtypes.is_int(u.dtype) or u.dtype is dtypes.bool): return False
     low, high = _interval(u)

@@ -7,7 +7,6 @@ For types that wrap (int32, …) sums may be reordered freely, but division and 
 from __future__ import annotations
 import math
 from typing import Any
-from zlib import crc32
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.bounds import bounds_of
@@ -29,9 +28,9 @@ def _code(x: Any) -> int:
   if x is None: return 0
   if isinstance(x, int): return int(x) % _PRIME  # hash() would make -1 and -2 equal
   if isinstance(x, float): return hash((x, math.copysign(1.0, x), 1)) if x == x else 2
-  if isinstance(x, str): return crc32(x.encode())
   if isinstance(x, tuple): return hash(tuple([_code(item) for item in x]))
-  return crc32(repr(x).encode())
+  from zlib import crc32  # sizes are decided by where nothing is compiled yet
+  return crc32((x if isinstance(x, str) else repr(x)).encode())
 
 def _order_of(u: UOp) -> Order:
   src, ranges = u.src, u.ranges

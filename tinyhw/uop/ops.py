@@ -8,13 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 import importlib
 import math
+import threading
+import time
 import weakref
 from typing import Any, TypeVar, Union
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tinyhw import trace
-from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
+from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype, least_upper_float
 from tinyhw.errors import ArgumentError, DTypeError, IndexingError, SymbolicError, UnknownValueError
+from tinyhw.threads import kept_in_forks
 from tinyhw.uop import bounds as _bounds
 from tinyhw.uop import shape as _shape
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
@@ -29,11 +32,30 @@ class _Reference(weakref.ref["UOp"]):
 
 _cache: dict[tuple[Any, ...], _Reference] = {}
 
+_ending = kept_in_forks(threading.RLock())
+_LONGEST_END = 1.0      # seconds that another thread may take between the death of a node and _forget
+
 def _forget(reference: _Reference) -> None:
   if reference.key is not None: _cache.pop(reference.key, None)
 
+def _has_ended(key: tuple[Any, ...], first: _Reference, reference: _Reference) -> bool:
+  """The entry of a key is dead and not yet forgotten. Wait until it is: False. If that is for this thread to do, further down its stack, take its
+  place: True. To replace it while another thread is about to remove it would leave two equal nodes."""
+  end = time.monotonic() + _LONGEST_END
+  while _cache.get(key) is first:
+    if time.monotonic() > end:
+      with _ending:
+        if _cache.get(key) is not first: return False
+        first.key = None
+        _cache[key] = reference
+        return True
+    time.sleep(0)
+  return False
+
 _SIGNED_ZERO = "-0.0"  # -0.0 == 0.0 in Python; in the cache they must differ
 
+_WEAKFLOAT = dtypes.weakfloat
+_DECIDED = GroupOp.Comparison | {Ops.IDIV, Ops.MOD}   # what of weak floats is not as it is of others (weak.py)
 _FIELDS = frozenset({"op", "dtype", "src", "arg", "tag"})
 
 class UOp:
@@ -73,12 +95,10 @@ class UOp:
     self.realized = self.storage = self.line = None
     reference = _Reference(self, _forget)
     reference.key = key
-    first = _cache.setdefault(key, reference)
-    if first is not reference:  # dead and not yet forgotten, or another thread was faster
+    while (first := _cache.setdefault(key, reference)) is not reference:
       found = first()
-      if found is not None: return found
-      first.key = None
-      _cache[key] = reference
+      if found is not None: return found  # another thread was faster
+      if _has_ended(key, first, reference): break
     return self
 
   def _with(self, metadata: trace.Location | None, storage: Any) -> UOp:
@@ -282,7 +302,7 @@ class UOp:
   def unbind(self) -> tuple[UOp, int]:
     """The variable and its value. Raises SymbolicError when this is not a bound variable."""
     if self.op is not Ops.BIND: raise SymbolicError(f"cannot unbind {self!r}: it has no value; bind one to it first")
-    return self.src[0], self.src[1].arg
+    return self.src[0], int(self)
 
   def variables(self) -> list[UOp]:
     """The variables below this node, by name."""
@@ -330,6 +350,7 @@ class UOp:
 
   def store(self, value: UOp, *ranges: UOp, gate: UOp | None = None) -> UOp:
     assert self.op is Ops.INDEX, f"store wants an INDEX, got {self.op.name}"
+    if value.dtype is dtypes.weakfloat: value = value.cast(self.dtype)
     return UOp(Ops.STORE, dtypes.void, (self, value) + (() if gate is None else (gate,)) + ranges)
 
   def reduce(self, op: Ops, *ranges: UOp) -> UOp: return UOp(Ops.REDUCE, self.dtype, (self,) + ranges, op) if ranges else self
@@ -339,17 +360,21 @@ class UOp:
   def alu(self, op: Ops, *others: UOp) -> UOp:
     """The elementwise op on this and others. Comparisons give bool; lanes follow the operands."""
     dtype = self.dtype
+    if dtype is _WEAKFLOAT and op in _DECIDED: return self._of_weak(op, *others)
     if op in GroupOp.Comparison: dtype = dtypes.bool.vec(dtype.count)
     elif op is Ops.WHERE: dtype = others[0].dtype
     return UOp(op, dtype, (self,) + others)
 
   def _binary(self, op: Ops, other: UOp | ConstType, reverse: bool = False) -> UOp:
+    """Beside a tensor, or anything else that wants to be asked first, it is that which computes."""
+    if not isinstance(other, (UOp, int, float)) and getattr(other, "__array_priority__", 0) > 0: return NotImplemented
     a, b = _common(self, other)
     return b.alu(op, a) if reverse else a.alu(op, b)
 
   def cast(self, dtype: DType) -> UOp:
     """This value as another type."""
     dtype = dtype.vec(self.dtype.count) if dtype.count != self.dtype.count else dtype
+    if self.dtype is _WEAKFLOAT and dtype is not _WEAKFLOAT: return self._rounded(dtype)
     return self if self.dtype is dtype else UOp(Ops.CAST, dtype, (self,))
 
   def bitcast(self, dtype: DType) -> UOp: return self if self.dtype is dtype else UOp(Ops.BITCAST, dtype, (self,))
@@ -365,12 +390,18 @@ class UOp:
   def __rsub__(self, x: UOp | ConstType) -> UOp: return (-self) + x
   def __mul__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MUL, x)
   def __rmul__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MUL, x, True)
-  def __truediv__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.FDIV, x)
-  def __rtruediv__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.FDIV, x, True)
+  def __truediv__(self, x: UOp | ConstType) -> UOp: return _floating(self)._binary(Ops.FDIV, x)
+  def __rtruediv__(self, x: UOp | ConstType) -> UOp: return _floating(self)._binary(Ops.FDIV, x, True)
   def __floordiv__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.IDIV, x)
   def __rfloordiv__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.IDIV, x, True)
   def __mod__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MOD, x)
   def __rmod__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MOD, x, True)
+  def __divmod__(self, x: UOp | ConstType) -> tuple[UOp, UOp]: return self // x, self % x
+  def __rdivmod__(self, x: UOp | ConstType) -> tuple[UOp, UOp]: return x // self, x % self
+  def __pow__(self, x: UOp | ConstType) -> UOp | ConstType: return self._power(x)
+  def __rpow__(self, x: UOp | ConstType) -> UOp | ConstType: return self._power(x, True)
+  def __abs__(self) -> UOp: return self.maximum(-self)
+  def __pos__(self) -> UOp: return self
   def __and__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.AND, x)
   def __rand__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.AND, x, True)
   def __or__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.OR, x)
@@ -387,6 +418,10 @@ class UOp:
   def __le__(self, x: UOp | ConstType) -> UOp: return (self > x).logical_not()
   def __neg__(self) -> UOp: return self.logical_not() if self.dtype.scalar() is dtypes.bool else self * self.const_like(-1)
   def __invert__(self) -> UOp: return self ^ self.const_like(True if self.dtype.scalar() is dtypes.bool else -1)
+  def __ne__(self, x: object) -> bool:
+    """Beside a number by the values of Variables, as `<` is. Else, as `==` always, of expressions: interning, dicts and tuples rely on that."""
+    from tinyhw.uop.decide import differs
+    return differs(self, x)
   def eq(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPEQ, x)
   def ne(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPNE, x)
   def logical_not(self) -> UOp: return self ^ self.const_like(True)
@@ -404,13 +439,29 @@ class UOp:
   def trunc(self) -> UOp: return self.alu(Ops.TRUNC)
 
   def __bool__(self) -> bool:
-    """The truth of a comparison whose bounds decide it; else an UnknownValueError, since a graph has no truth value."""
-    if self.vmin == self.vmax: return bool(self.vmin)
+    """The truth of a comparison: by its bounds, or by the values of its Variables. Else an UnknownValueError, since a graph has no truth value."""
+    found = self._number()
+    if found is not None: return bool(found)
     raise UnknownValueError(f"the truth of {self.render()} is not known: bounds {self.vmin}..{self.vmax}; bind its variables first")
 
   def __int__(self) -> int:
-    if self.vmin == self.vmax: return int(self.vmin)
+    found = self._number()
+    if found is not None: return int(found)
     raise UnknownValueError(f"{self.render()} has no value yet: bounds {self.vmin}..{self.vmax}; bind its variables first")
+
+  def __index__(self) -> int:
+    if dtypes.is_float(self.dtype): raise TypeError(f"{self.render()} is a float, not a whole number; use // instead of /, or int()")
+    return int(self)
+
+  def __float__(self) -> float:
+    found = self._number()
+    if found is not None: return float(found)
+    raise UnknownValueError(f"{self.render()} has no value yet; bind its variables first")
+
+  def __round__(self, digits: int | None = None) -> UOp | float:
+    """A whole number is itself; a float is rounded by the values of its Variables."""
+    if not dtypes.is_float(self.dtype): return self if digits is None or digits >= 0 else round(int(self), digits)
+    return round(float(self), digits)
 
   def split_add(self) -> Iterator[UOp]: return self.split(Ops.ADD)
 
@@ -433,6 +484,25 @@ class UOp:
     """This integer expression divided by n, if that is exact for all values; else None."""
     from tinyhw.uop.linear import divides
     return divides(self, n)
+
+  def _power(self, x: Any, reverse: bool = False) -> UOp | ConstType:
+    from tinyhw.uop.weak import power
+    return power(self, x, reverse)
+
+  def _rounded(self, dtype: DType) -> UOp:
+    from tinyhw.uop.weak import rounded
+    return rounded(self, dtype)
+
+  def _of_weak(self, op: Ops, x: UOp) -> UOp:
+    from tinyhw.uop.weak import compared, quotient
+    return compared(op, self, x) if op in GroupOp.Comparison else quotient(op, self, x)
+
+  def _number(self) -> ConstType | None:
+    """The value of an expression of numbers and bound Variables (decide.py); None if it has none."""
+    if self.vmin == self.vmax: return self.vmin
+    from tinyhw.uop.decide import holds_or_none, number, real
+    if dtypes.is_float(self.dtype): return real(self)
+    return holds_or_none(self) if self.dtype is dtypes.bool else number(self)
 
   def simplify(self) -> UOp:
     """This index expression in its simplest form that the symbolic rules find."""
@@ -458,14 +528,24 @@ def _common(a: UOp | ConstType, b: UOp | ConstType) -> tuple[UOp, UOp]:
   if a.dtype.count != b.dtype.count: raise DTypeError(f"operands have {a.dtype.count} and {b.dtype.count} lanes: {a.dtype} and {b.dtype}")
   if dtypes.weakint in (a.dtype, b.dtype) and dtypes.is_int(a.dtype) and dtypes.is_int(b.dtype):
     return a.cast(dtypes.weakint), b.cast(dtypes.weakint)
+  if dtypes.weakfloat in (a.dtype, b.dtype):
+    a, b = _floating(a), _floating(b)
+    if a.dtype is b.dtype: return a, b
   dtype = least_upper_dtype(a.dtype, b.dtype)
   return a.cast(dtype), b.cast(dtype)
 
 def _number(x: ConstType, other: UOp | ConstType) -> UOp:
   """A Python number as a constant of the other operand's type; a float beside an integer stays a float."""
   if not isinstance(other, UOp): return UOp.const(dtypes.weakfloat if isinstance(x, float) else dtypes.weakint, x)
-  if isinstance(x, float) and not dtypes.is_float(other.dtype): return UOp.const(dtypes.default_float.vec(other.dtype.count), x)
+  if isinstance(x, float) and not dtypes.is_float(other.dtype): return UOp.const(_float_type(other), x)
   return other.const_like(x)
+
+def _float_type(u: UOp) -> DType:
+  """The type of u as a float: weak, as Python's numbers are, where u is made of sizes and Variables; in a kernel at least the default type."""
+  if u.dtype is dtypes.weakint and not u.ranges: return dtypes.weakfloat
+  return u.dtype if dtypes.is_float(u.dtype) else least_upper_float(u.dtype).vec(u.dtype.count)
+
+def _floating(u: UOp) -> UOp: return u.cast(_float_type(u))
 
 _CLOSES = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE, Ops.END})
 
@@ -487,10 +567,12 @@ def to_index(x: sint) -> UOp:
 def to_indices(xs: Iterable[sint]) -> tuple[UOp, ...]: return tuple([to_index(x) for x in xs])
 
 def sint_prod(xs: Iterable[sint]) -> sint:
-  """The product of sizes, an int when all are."""
+  """The product of sizes, an int when all are; an expression in simplest form."""
   n: sint = 1
   for x in xs: n = x * n if isinstance(x, UOp) else n * x
-  return n
+  if isinstance(n, int): return n
+  n = n.simplify()
+  return int(n.arg) if n.op is Ops.CONST else n
 
 def resolve(x: bool | UOp, default: bool = True) -> bool:
   """The truth of x when its bounds decide it, else default."""

@@ -40,11 +40,18 @@ def _longest(u: UOp) -> tuple[Any, ...]:
   """Elementwise: all operands have one shape; scalars of kernel expressions have none."""
   return max((s._shape_ for s in u.src), key=len, default=())
 
+def _bits(u: UOp) -> tuple[Any, ...]:
+  """BITCAST: to a type of another size, the last axis becomes longer or shorter."""
+  shape: tuple[Any, ...] = u.src[0]._shape_
+  have, want = u.src[0].dtype.itemsize, u.dtype.itemsize
+  if have == want or not shape: return shape
+  return *shape[:-1], _plus(shape[-1] * (have // want) if want < have else shape[-1] // (want // have))
+
 RULES: dict[Ops, Callable[[UOp], tuple[Any, ...]]] = {
   Ops.RESHAPE: _sizes, Ops.EXPAND: _sizes, Ops.PERMUTE: _permuted, Ops.FLIP: _first, Ops.PAD: _padded, Ops.SHRINK: _shrunk, Ops.GATHER: _index,
   Ops.REDUCE_AXIS: _reduced, Ops.BUFFER: _buffer, Ops.IOTA: _iota, Ops.CONST: lambda u: (), Ops.COPY: _copied, Ops.MULTI: _whole,
   Ops.CONTIGUOUS: _first, Ops.CONTIGUOUS_BACKWARD: _first, Ops.DETACH: _first, Ops.ASSIGN: _first, Ops.AFTER: _first, Ops.BIND: lambda u: (),
-  **{op: _longest for op in GroupOp.Elementwise},
+  **{op: _longest for op in GroupOp.Elementwise}, Ops.BITCAST: _bits,
 }
 
 def shape_of(u: UOp) -> tuple[Any, ...]:

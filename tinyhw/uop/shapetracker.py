@@ -25,7 +25,7 @@ def strides_for_shape(shape: Sequence[int]) -> Ints:
   strides: list[int] = []
   step = 1
   for n in reversed(shape):
-    strides.append(step if n != 1 else 0)
+    strides.append(0 if isinstance(n, int) and n == 1 else step)
     step *= n
   return tuple(reversed(strides))
 
@@ -106,7 +106,7 @@ class View:
     if len(shape) != len(self.shape) or any(n != m and n != 1 for n, m in zip(self.shape, shape)):
       raise ShapeError(f"cannot expand {self.shape} to {tuple(shape)}; only axes of size 1 grow")
     mask = None
-    if self.mask is not None: mask = [(0, m if e > b else 0) if n != m else (b, e) for n, m, (b, e) in zip(self.shape, shape, self.mask)]
+    if self.mask is not None: mask = [(b, e) if n == m else (0, m if e > b else 0) for n, m, (b, e) in zip(self.shape, shape, self.mask)]
     return View.create(shape, [s if n == m else 0 for s, n, m in zip(self.strides, self.shape, shape)], self.offset, mask)
 
   def flip(self, axes: Sequence[int]) -> View:

@@ -43,7 +43,7 @@ def _expression(u: UOp, s: list[str]) -> str:
   if u.op is Ops.WHERE: return f"({s[1]} if {s[0]} else {s[2]})"
   if u.op is Ops.MAX: return f"max({s[0]}, {s[1]})"
   if u.op is Ops.MULACC: return f"(({s[0]}*{s[1]})+{s[2]})"
-  if u.op in (Ops.CAST, Ops.BITCAST): return s[0] if u.dtype is dtypes.weakint else f"{u.op.name.lower()}({s[0]}, {type_name(u.dtype)})"
+  if u.op in (Ops.CAST, Ops.BITCAST): return s[0] if u.dtype in dtypes.weaks else f"{u.op.name.lower()}({s[0]}, {type_name(u.dtype)})"
   if u.op is Ops.INDEX: return f"{s[0]}[{strip_parens(s[1])}]"
   if u.op is Ops.LOAD: return s[0] if len(s) == 1 else f"({s[0]} if {s[1]} else {s[2]})"
   if u.op is Ops.GEP: return f"{s[0]}[{u.arg}]" if u.dtype.count == 1 else f"{s[0]}[{u.arg}:{u.arg + u.dtype.count}]"

@@ -134,6 +134,10 @@ def _tensor_buffer(u: UOp) -> str | None:
   fine = isinstance(u.arg, tuple) and len(u.arg) == 3 and _is_device(u.arg[1]) and isinstance(u.arg[2], int) and u.arg[2] >= 0
   return None if fine and not u.src else f"argument {u.arg!r} is not (unique number, device, size)"
 
+def _tensor_bitcast(u: UOp) -> str | None:
+  """To a type of another size the last axis becomes longer or shorter."""
+  return None if len(u.src) == 1 and u.shape else _bitcast(u)
+
 def _reduce_axis(u: UOp) -> str | None:
   if len(u.src) != 1: return _sources(u, 1)
   if not (isinstance(u.arg, tuple) and len(u.arg) == 2 and isinstance(u.arg[1], tuple)): return f"argument {u.arg!r} is not (op, axes)"
@@ -168,7 +172,7 @@ TENSOR: dict[Ops, Check] = {
   Ops.IOTA: lambda u: None if u.src and dtypes.is_int(u.dtype) else f"not a count, and of type {u.dtype}",
   **{op: _integers for op in (Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK)},
   **{op: _first_type for op in (Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.AFTER)},
-  Ops.SINK: _anything,
+  Ops.SINK: _anything, Ops.BITCAST: _tensor_bitcast,
 }
 
 def _product(shape: Any) -> Any:
@@ -178,6 +182,9 @@ def _product(shape: Any) -> Any:
 
 def _shape_rule(u: UOp) -> str | None:
   """What is wrong with u's shape."""
+  if u.op is Ops.BITCAST and u.shape:
+    have, want = (_product((x.shape[-1], x.dtype.itemsize)) for x in (u.src[0], u))
+    return None if _equal(have, want) else f"{have} bytes in a row of {u.src[0].shape} to {want} of {u.shape}"
   if u.op in GroupOp.Elementwise:
     for s in u.src:
       if s.shape != () and not same_shape(s.shape, u.shape): return f"operands of shapes {s.shape} and {u.shape}; insert EXPAND or RESHAPE"
@@ -263,6 +270,7 @@ def _fold(u: UOp) -> str | None:
   several = u.op is Ops.REDUCE and u.src[0].op is Ops.GROUP  # what unrolled iterations add, one after the other; no loop may be left of them
   if len(u.src) < 2 - several or any(s.op is not Ops.RANGE for s in u.src[1:]): return "not (value, RANGE, ...)"
   if u.op is Ops.REDUCE and u.arg not in (Ops.ADD, Ops.MUL, Ops.MAX): return f"does not fold with {u.arg!r}"
+  if u.op is Ops.STAGE and u.dtype in dtypes.weaks: return f"holds {u.dtype}, which has no size in memory"
   return _same_types(u, u.src[:1])
 
 def _broadcast(u: UOp) -> str | None:

@@ -1,7 +1,8 @@
 """The file of a recording: a ZIP archive of JSON members, so that a viewer reads only what it shows.
 
 `index.json` names schedules and kernels; `schedule/<n>.json` and `kernel/<n>.json` have what was recorded of each; `timeline.json` has the events.
-The archive is made in memory, compressed, up to MOST_BYTES; what is recorded later is in the index only.
+The archive is made in memory, compressed, up to MOST_BYTES; what is recorded later is in the index only. What a member is unpacked to draws from a
+budget, as with files of other formats.
 """
 from __future__ import annotations
 import io
@@ -14,12 +15,13 @@ import zipfile
 import zlib
 from typing import Any
 
+from tinyhw.budget import ENTRY, Budget, parse_json
 from tinyhw.errors import FileFormatError, MissingFileError
-from tinyhw.storage import cache_dir, write_atomically
+from tinyhw.files import open_regular, write_atomically
+from tinyhw.storage import cache_dir
 
 VERSION = 1
 MOST_BYTES = 256 << 20         # of all members, compressed
-MOST_MEMBER_BYTES = 512 << 20  # of one member, to be read
 SUFFIX = ".viz.zip"
 MEMBER = re.compile(r"(index|timeline|(schedule|kernel)/[0-9]{1,9})\.json")
 
@@ -52,29 +54,39 @@ class Archive:
   """A recording to read. Raises MissingFileError, FileFormatError."""
   def __init__(self, path: str):
     self.path = path
-    try: self.zip = zipfile.ZipFile(path)
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-      raise MissingFileError(f"there is no recording {path}: {error.strerror}; name one that VIZ=1 wrote") from None
+    try: self.file = open_regular(path)
+    except (OSError, ValueError) as error:
+      raise MissingFileError(f"there is no recording {path}: {getattr(error, 'strerror', error)}; name one that VIZ=1 wrote") from None
+    try: self.zip = zipfile.ZipFile(self.file)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
       raise FileFormatError(f"{path} is no recording of VIZ=1: {error}; record again") from None
+    self._budget().take(2 * ENTRY * len(self.zip.namelist()))
     self.names = {name for name in self.zip.namelist() if MEMBER.fullmatch(name)}
     self.lock = threading.Lock()
-    try: index = json.loads(self.read("index") or b"null")
+    try: index = parse_json(self.read("index") or b"null", self._budget())
+    except FileFormatError: raise
     except ValueError: index = None
     if not isinstance(index, dict) or index.get("version") != VERSION:
       raise FileFormatError(f"{path} is no recording of VIZ=1, or one of another version of tinyhw; record again")
 
+  def _budget(self) -> Budget: return Budget(self.path, os.path.getsize(self.path))
+
   def read(self, name: str) -> bytes | None:
-    """A member, as JSON text; None if there is none of that name. Raises FileFormatError for one that is damaged or too large."""
+    """A member, as JSON text; None if there is none of that name. Raises FileFormatError for one that is damaged or makes too much."""
     if f"{name}.json" not in self.names: return None
     try:
-      with self.lock, self.zip.open(f"{name}.json") as member: data = member.read(MOST_MEMBER_BYTES + 1)
+      member = self.zip.getinfo(f"{name}.json")
+      if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED): raise zipfile.BadZipFile("it is packed in a way that is not known")
+      self._budget().take(2 * member.file_size)   # no more than that is read
+      with self.lock, self.zip.open(member) as file: data = file.read()
+    except FileFormatError: raise
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
       raise FileFormatError(f"{self.path}: {name} is damaged: {error}; record again") from None
-    if len(data) > MOST_MEMBER_BYTES: raise FileFormatError(f"{self.path}: {name} has more than {MOST_MEMBER_BYTES} bytes")
     return data
 
-  def close(self) -> None: self.zip.close()
+  def close(self) -> None:
+    self.zip.close()
+    self.file.close()
 
 def folder() -> str: return os.path.join(cache_dir(), "viz")
 
@@ -84,7 +96,7 @@ def new_path(program: str) -> str:
 
 def latest() -> str:
   """The newest recording in CACHEDIR. Raises MissingFileError."""
-  try: found = [entry for entry in os.scandir(folder()) if entry.name.endswith(SUFFIX)]
+  try: found = [entry for entry in os.scandir(folder()) if entry.name.endswith(SUFFIX) and entry.is_file()]
   except OSError: found = []
   if not found: raise MissingFileError(f"there is no recording in {folder()}; run a program with VIZ=1, or name a file")
   return max(found, key=lambda entry: entry.stat().st_mtime_ns).path

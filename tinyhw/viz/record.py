@@ -31,7 +31,9 @@ from tinyhw.helpers import GlobalCounters
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Function
 from tinyhw.machine.show import show as show_function
-from tinyhw.storage import cache_dir, write_atomically
+from tinyhw.cache import recorded
+from tinyhw.files import write_atomically
+from tinyhw.storage import cache_dir
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.text import show, type_name
@@ -374,12 +376,16 @@ def _write(recorder: Recorder, port: int) -> Iterator[str]:
   program = os.path.basename(sys.argv[0]) or "python"
   if recorder.wanted["PROFILE"]:
     path = str(PROFILE_FILE) or os.path.join(cache_dir(), "profile", f"{program}-{os.getpid()}.json")
-    try: write_profile(path)
+    try:
+      write_profile(path)
+      if not str(PROFILE_FILE): recorded(cache_dir(), "profile")
     except OSError as error: yield f"tinyhw: PROFILE: {path} cannot be written: {error.strerror}; name another file with PROFILE_FILE"
     else: yield f"tinyhw: wrote the trace {path}; open it in https://ui.perfetto.dev or chrome://tracing"
   if not recorder.wanted["VIZ"]: return
   path = str(VIZ_FILE) or archive.new_path(program)
-  try: recorder.write_recording(path)
+  try:
+    recorder.write_recording(path)
+    if not str(VIZ_FILE): recorded(cache_dir(), "viz")
   except OSError as error:
     yield f"tinyhw: VIZ: {path} cannot be written: {error.strerror}; name another file with VIZ_FILE"
     return

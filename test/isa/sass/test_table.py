@@ -5,6 +5,7 @@ import pytest
 
 from sass_golden import vectors
 from tinyhw.errors import EncodeError
+from tinyhw.isa.sass import table as rows_by_key
 from tinyhw.isa.sass.control import NONE
 from tinyhw.isa.sass.decode import decode
 from tinyhw.isa.sass.form import CONTROL_BIT, GENERATIONS
@@ -61,3 +62,13 @@ def test_forms_of_a_generation() -> None:
 
 def test_an_unknown_key() -> None:
   with pytest.raises(EncodeError, match="sm_100 has no instruction FFMA/a23; its forms are FFMA/223, FFMA/423"): table("sm_100")["FFMA/a23"]
+
+def test_an_interrupt_while_forms_are_listed_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+  rows = rows_by_key.Table("sm_90")
+  def interrupted(*given: object) -> object:
+    assert not rows.known   # what another thread would find now
+    raise KeyboardInterrupt
+  with monkeypatch.context() as patch:
+    patch.setattr(rows_by_key, "line_of", interrupted)
+    with pytest.raises(KeyboardInterrupt): rows["FFMA/223"]
+  assert rows["FFMA/223"].isa.key == "FFMA/223"

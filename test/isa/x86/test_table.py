@@ -2,14 +2,15 @@
 from __future__ import annotations
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tinyhw.errors import EncodeError
-from tinyhw.isa.x86 import regs
+from tinyhw.isa.x86 import regs, rows_float, table
 from tinyhw.isa.x86.table import TABLE, assemble, mnemonic_of
-from tinyhw.machine.inst import Effect
+from tinyhw.machine.inst import Effect, Inst
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -78,3 +79,33 @@ def test_a_process_pays_for_the_rows_that_it_uses() -> None:
   program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tinyhw.isa.x86.table import TABLE; TABLE['vaddps_y_y_m']; print(len(TABLE.made))"
   done = subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, capture_output=True, text=True)
   assert int(done.stdout) == 1
+
+def test_an_interrupt_while_keys_are_listed_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+  rows = table.Table((rows_float.TEXT,))
+  def interrupted(*_: object) -> Iterator[tuple[str, table.Variant]]:
+    yield from ()
+    raise KeyboardInterrupt
+  with monkeypatch.context() as patch:
+    patch.setattr(table, "variants_of", interrupted)
+    with pytest.raises(KeyboardInterrupt): rows["vaddps_y_y_y"]
+  assert rows["vaddps_y_y_y"].isa.key == "vaddps_y_y_y"
+
+def test_another_thread_finds_all_keys_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+  rows, made = table.Table((rows_float.TEXT,)), table.variants_of
+  seen: list[object] = []
+  def slowly(*given: object) -> Iterator[tuple[str, table.Variant]]:
+    seen.extend(rows._keys.values())  # what another thread would find now
+    return made(*given)  # type: ignore[arg-type]  # as they are
+  monkeypatch.setattr(table, "variants_of", slowly)
+  assert rows["vaddps_y_y_y"].isa.key == "vaddps_y_y_y" and not seen
+
+def test_equal_rows_made_by_two_threads_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+  rows, made = table.Table((rows_float.TEXT,)), table.make_row
+  other: list[Inst] = []
+  def twice(*given: object) -> Inst:
+    if not other:
+      other.append(made(*given))  # type: ignore[arg-type]  # as they are
+      rows.made[other[0].isa.key] = other[0]  # another thread is faster
+    return made(*given)  # type: ignore[arg-type]  # as they are
+  monkeypatch.setattr(table, "make_row", twice)
+  assert rows["vaddps_y_y_y"] is other[0] is rows["vaddps_y_y_y"]

@@ -89,6 +89,27 @@ def test_reductions(op: str) -> None:
   np.testing.assert_allclose(run(op, x, opset=11, axes=[1]), REDUCTIONS[op](x, 1, True), rtol=1e-5)
   if op in ("ReduceSum", "ReduceMax", "ReduceLogSumExp"): assert run(op, x, noop_with_empty_axes=1).tolist() == x.tolist()
 
+HALF: dict[str, tuple[tuple[Any, ...], dict[str, Any], float]] = {   # inputs, attributes, what each element of the result is
+  "ReduceL1": (([1.0] * 3000,), {}, 3000), "ReduceL2": (([3e4, 4e4],), {}, 5e4), "ReduceSum": (([1.0] * 3000,), {}, 3000),
+  "ReduceSumSquare": (([1.0] * 3000,), {}, 3000), "ReduceLogSum": (([6e4] * 100,), {}, math.log(6e6)),
+  "ReduceLogSumExp": (([1.0] * 70000,), {}, 1 + math.log(70000)), "Mean": (([6e4], [6e4], [6e4]), {}, 6e4),
+  "Gemm": (([[400.0]], [[400.0]], [[-3e4]]), {"alpha": 0.5}, 5e4), "LRN": (([[[1000.0]]],), {"size": 1, "alpha": 1e-4}, 1000 / 101 ** 0.75),
+  "LpPool": (([[[3e4, 4e4]]],), {"kernel_shape": [2]}, 5e4), "GlobalLpPool": (([[[3e4, 4e4]]],), {}, 5e4),
+  "LpNormalization": (([[3e4, 3e4]],), {}, math.sqrt(0.5)),
+}
+
+@pytest.mark.parametrize("op", HALF)
+def test_half_precision_overflows_only_where_the_result_does(op: str) -> None:
+  inputs, attributes, want = HALF[op]
+  got = run(op, *(np.array(x, np.float16) for x in inputs), **attributes)
+  assert got.dtype == np.float16
+  np.testing.assert_allclose(got.astype(F32).ravel(), want, rtol=1e-3)
+
+def test_losses_of_many_in_half_precision() -> None:
+  scores, target = np.tile(np.array([[0, 9]], np.float16), (8000, 1)), np.zeros(8000, np.int64)
+  for weight in ((), (np.array([1, 1], np.float16),)):
+    assert run("SoftmaxCrossEntropyLoss", scores, target, *weight).tolist() == 9.0
+
 def test_reductions_of_nothing() -> None:
   empty = np.zeros((2, 0), F32)
   assert run("ReduceSum", empty, np.array([1]), keepdims=0).tolist() == [0, 0]

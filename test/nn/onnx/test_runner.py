@@ -146,7 +146,7 @@ def test_functions_that_call_themselves_are_refused() -> None:
 
 def test_functions_that_double_are_refused() -> None:
   functions = [function("own", f"F{i}", ["a"], ["b"], [node(f"F{i + 1}", ["a"], ["b"], domain="own")] * 8) for i in range(12)]
-  with pytest.raises(FileFormatError, match="more than 200000 nodes"):
+  with pytest.raises(FileFormatError, match="would make more than"):
     OnnxRunner(model(graph([node("F0", ["x"], ["y"], domain="own")], [value_info("x")], ["y"]), functions=functions))
 
 def test_debug_prints_nodes(capsys: pytest.CaptureFixture[str]) -> None:

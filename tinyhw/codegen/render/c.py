@@ -112,6 +112,8 @@ class _C:
   def elementwise(self, u: UOp) -> None:
     n, scalar = u.dtype.count, u.dtype.scalar()
     if u.op is Ops.BITCAST and n != u.src[0].dtype.count: raise CompileError(f"{self.program.name}: no BITCAST between numbers of lanes")
+    if n > 1 and u.op is Ops.BITCAST:   # a cast of vectors keeps their bits; lane by lane, GCC 12 takes the wrong ones on AVX-512: test_c.py
+      return self.define(u, f"({self.type(u.dtype)}){self.names[u.src[0]]}")
     plain = scalar not in _NARROW and (dtypes.is_float(scalar) or u.op in (Ops.AND, Ops.OR, Ops.XOR) or dtypes.is_unsigned(scalar))
     if n > 1 and u.op in _VECTOR_INFIX and plain and all(s.dtype is u.dtype for s in u.src):
       return self.define(u, f"{self.names[u.src[0]]} {_INFIX[u.op]} {self.names[u.src[1]]}")

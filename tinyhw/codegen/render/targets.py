@@ -4,13 +4,13 @@ PYTHON computes every operation itself, exactly; it is the oracle. C has arithme
 transcendental functions are polynomials, as on every processor, so that no mathematical library decides what a result is.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.codegen.program import Program
 from tinyhw.codegen.render import compile_source
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.code import Code
 from tinyhw.machine.target import Capabilities
+from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 
 def pairs(ops: frozenset[Ops], types: tuple[DType, ...]) -> frozenset[tuple[Ops, DType]]:
@@ -20,7 +20,7 @@ EVERYTHING = pairs(GroupOp.Elementwise, dtypes.all)
 IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental, tuple(d for d in dtypes.all if d not in dtypes.narrow_floats))
         | pairs(frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats)) - pairs(frozenset({Ops.MAX}), dtypes.floats)
 
-@functools.lru_cache(None)
+@once
 def capabilities(arch: str) -> Capabilities:
   """For "python" and "c". threads and the sizes of memory are assumed, unless a device finds them out: see engine/compile.py."""
   if arch == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)

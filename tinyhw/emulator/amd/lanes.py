@@ -5,7 +5,6 @@ instructions' descriptions; DPP control numbers as in LLVM's AMDGPUAsmUtils.
 """
 from __future__ import annotations
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.transfer import row_at
@@ -13,6 +12,7 @@ from tinyhw.emulator.errors import UninitialisedRead, UnknownInstruction
 from tinyhw.isa.amd import regs
 from tinyhw.machine.inst import Reg
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.arithmetic import Mode, Uses
@@ -38,7 +38,7 @@ def dpp_moves(uses: Uses, lanes: int) -> Moves:
   enabled = sum(1 << lane for lane in range(lanes) if rows >> (lane >> 4 & 3) & 1 and banks >> (lane >> 2 & 3) & 1)
   return Moves(dpp_sources(uses["dpp_ctrl"], lanes), enabled, bool(uses["bound_ctrl"]), bool(uses.get("fi")))
 
-@lru_cache(maxsize=None)
+@once
 def dpp_sources(control: int, lanes: int) -> tuple[int, ...]:
   """For each lane the lane that a DPP control names, -1 where that is outside of the row (or wave)."""
   return tuple(_dpp_source(control, lane, lanes) for lane in range(lanes))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.arithmetic import decode_bfloat16, encode_bfloat16, encode_float16, round_float32
@@ -19,6 +18,7 @@ from tinyhw.emulator.amd.transfer import row_at
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.machine.inst import Reg
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.arithmetic import Mode, Uses
@@ -53,7 +53,7 @@ class Place(NamedTuple):
   register: int
   shift: int
 
-@lru_cache(maxsize=None)
+@once
 def product_of(name: str) -> Product | None:
   """What a name means, or None if it is none of a dense product."""
   found = _NAME.match(name)
@@ -68,7 +68,7 @@ def is_matrix(name: str) -> bool:
 
 # ***** layouts *****
 
-@lru_cache(maxsize=None)
+@once
 def operand_places(product: Product, kind: str, lanes: int, rdna3: bool) -> tuple[Place, ...]:
   """Where the elements of A are (of B with columns for rows)."""
   if product.family == "mfma": return tuple(_mfma_operand(product, kind))
@@ -102,7 +102,7 @@ def _wmma4_operand(product: Product, kind: str, lanes: int) -> Iterator[Place]:
       for i in range(each):
         yield Place(0, lane % 16, run * (2 * (counted // 2) + half) + each * (counted % 2) + i, lane, register, i * bits)
 
-@lru_cache(maxsize=None)
+@once
 def result_places(product: Product, lanes: int, rdna3: bool) -> tuple[Place, ...]:
   """Where the elements of C and D are: line is the row, depth the column."""
   if product.family == "mfma": return tuple(_mfma_result(product))

@@ -4,7 +4,6 @@ What is not plain (permutations, clamped integers, flushed denormals, approximat
 processors. Both give the same bits but for NaNs (test_native.py).
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.dtype import dtypes
 from tinyhw.emulator.amd.shapes import Form, Shape, Target
@@ -13,6 +12,7 @@ from tinyhw.emulator.native_expressions import HOST, Untranslatable
 from tinyhw.emulator.notation import TYPES as NOTATION
 from tinyhw.emulator.notation import Type, parse
 from tinyhw.isa.amd import regs
+from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -150,7 +150,7 @@ class Translator(Lanes):
     if kind.name == "bf16": bits = bits.alu(Ops.SHL, self.constant(dtypes.uint32, 16))
     return self.signed(bits.bitcast(host), form.negate, form.magnitude, kind)
 
-@functools.lru_cache(maxsize=None)
+@once
 def native(shape: Shape, masked: bool, lanes: int) -> Native | None:
   """The compiled shape for waves of so many lanes, or None if it stays Python. masked: for when some lanes are not active."""
   return built(lambda vector_bytes: Translator(shape, masked, lanes, vector_bytes))

@@ -24,7 +24,6 @@ the frame.
 from __future__ import annotations
 from array import array
 from collections.abc import Callable
-from functools import lru_cache
 from itertools import compress
 from typing import Any
 
@@ -34,6 +33,7 @@ from tinyhw.emulator.amd.python_operands import VIEW, Operands, plus
 from tinyhw.emulator.amd.shapes import Pass, Shape, Target
 from tinyhw.emulator.notation import Assignment, Node, NotationError, Type, parse
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 class Compiled(NamedTuple):
   """make(*arguments) gives the function of a wave; a parameter is an operand's name, whose argument is a register number, or a constant's
@@ -42,7 +42,7 @@ class Compiled(NamedTuple):
   parameters: tuple[str, ...]
   text: str
 
-@lru_cache(maxsize=None)
+@once
 def compiled(shape: Shape) -> Compiled:
   """The function of a shape."""
   writer = Writer(shape)
@@ -51,7 +51,7 @@ def compiled(shape: Shape) -> Compiled:
   exec(compile(text, f"<{shape.meaning}>", "exec"), environment(shape.fnuz), names)
   return Compiled(names["make"], tuple(writer.parameters), text)
 
-@lru_cache(maxsize=None)
+@once
 def environment(fnuz: bool) -> dict[str, Any]:
   """The globals of generated functions."""
   return numerics.environment(fnuz) | {"array": array, "compress": compress, "BITS": tuple(1 << i for i in range(64)),

@@ -3,7 +3,6 @@
 What has no meaning there, modifiers that it does not know and functions that native_expressions.py has not stay Python.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.dtype import dtypes
 from tinyhw.emulator.errors import UnknownInstruction
@@ -16,6 +15,7 @@ from tinyhw.emulator.nvidia.state import BLOCK, FIRST, GUARDED, LANES, P_AT, UP_
 from tinyhw.isa.sass import regs
 from tinyhw.machine.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -161,7 +161,7 @@ class Translator(Lanes):
     if form.kind == "z" or form.upper != bool(part): return self.constant(dtypes.uint32, 0)
     return self.word_constant(name, 0)
 
-@functools.lru_cache(maxsize=None)
+@once
 def native(shape: Shape, masked: bool) -> Native | None:
   """The compiled shape, or None if it stays Python. masked: for when some lanes are not active."""
   return built(lambda vector_bytes: Translator(shape, masked, vector_bytes))

@@ -5,13 +5,13 @@ partner is beyond the clamp keeps its own value, and its predicate becomes false
 partner that does not execute the instruction. Sources are the registers of all lanes that do (strict.py).
 """
 from __future__ import annotations
-import functools
 from collections.abc import Callable
 
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.nvidia.operands import Operands, Source
 from tinyhw.emulator.nvidia.semantics_integer import mask_of
 from tinyhw.emulator.nvidia.state import ALL, LANES, Warp, lanes_of
+from tinyhw.once import once
 
 Step = Callable[[Warp, int], None]
 Partners = tuple[list[int], int]   # the lane that each lane reads, and those that the clamp lets read another one
@@ -31,7 +31,7 @@ def partners_of(mode: str, distances: list[int], clamps: list[int]) -> Partners:
   found = [partner(mode, *each) for each in zip(range(LANES), distances, clamps)]
   return [other for other, _ in found], mask_of([allowed for _, allowed in found])
 
-@functools.lru_cache(None)
+@once
 def same_partners(mode: str, distance: int, clamp: int) -> Partners: return partners_of(mode, [distance] * LANES, [clamp] * LANES)
 
 def step(o: Operands, mode: str, partners: Callable[[Warp], Partners]) -> Step:

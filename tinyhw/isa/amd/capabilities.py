@@ -1,12 +1,12 @@
 """What AMD GPUs can compute, generation by generation: `Capabilities` for codegen. What is missing here, codegen expresses in what is there."""
 from __future__ import annotations
-import functools
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.matrix import units
 from tinyhw.machine.target import Capabilities
+from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 
 COMPARE = tuple(GroupOp.Comparison)
@@ -34,7 +34,7 @@ WAVES_PER_COMPUTE_UNIT = 8  # that a launch should have, so that memory's latenc
 CARDS = {"gfx1100": (96, (32 << 10, 6 << 20, 96 << 20)), "gfx1200": (32, (32 << 10, 4 << 20, 32 << 20)),
          "gfx942": (304, (32 << 10, 4 << 20, 256 << 20)), "gfx950": (256, (32 << 10, 4 << 20, 256 << 20))}
 
-@functools.lru_cache(None)
+@once
 def capabilities(arch: str) -> Capabilities:
   """For "gfx1100" and so on. Raises CompileError for another generation."""
   generation = generation_of(arch)
@@ -43,7 +43,7 @@ def capabilities(arch: str) -> Capabilities:
                       threads=compute_units * WAVES_PER_COMPUTE_UNIT, lanes=generation.wave, local_bytes=LDS_BYTES, cache_bytes=caches,
                       matrix=tuple(unit.matrix for unit in units(generation)))
 
-@functools.lru_cache(None)
+@once
 def generation_of(arch: str) -> Generation:
   """The column of the table that an architecture like "gfx1100" or "gfx1100:wave64" means. Raises CompileError."""
   try: return Generation(arch)

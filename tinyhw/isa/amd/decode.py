@@ -7,7 +7,6 @@ says nothing: bits that are not used, and a literal where an inline constant wou
 instruction (CPython 3.12). Bytes that are no instruction of the table raise DecodeError.
 """
 from __future__ import annotations
-import functools
 from typing import Any
 from collections.abc import Iterator
 
@@ -21,6 +20,7 @@ from tinyhw.isa.amd.make import PROMOTED
 from tinyhw.isa.amd.table import Table, table
 from tinyhw.machine.bits import Format
 from tinyhw.machine.inst import Inst, MInst, Reg
+from tinyhw.once import once
 
 Reader = dict[int, Any]  # code of a field -> register, bits of a constant or None
 
@@ -36,7 +36,7 @@ def decode_all(code: bytes, arch: str) -> Iterator[tuple[int, MInst]]:
     yield offset, inst
     offset += size
 
-@functools.lru_cache(maxsize=None)
+@once
 def decoder(arch: str) -> Decoder:
   """The decoder of an architecture; see table.table."""
   return Decoder(table(arch))
@@ -69,18 +69,17 @@ class Decoder:
 
   def formats(self, top: int) -> list[tuple[str, Format, int]]:
     """The formats whose first dword may begin with these 9 bits."""
-    found = self.starts.get(top)
-    if found is None:
-      word = top << 23
-      found = self.starts[top] = [(name, form, form.width // 8) for name, form in self.table.generation.formats.items()
-                                  if (word ^ form.constant) & form.mask & 0xff800000 == 0]
-      found.sort(key=lambda f: -bin(f[1].mask).count("1"))  # a constant in place of src0 decides before a source
-    return found
+    known = self.starts.get(top)
+    if known is not None: return known
+    found = [(name, form, form.width // 8) for name, form in self.table.generation.formats.items()
+             if (top << 23 ^ form.constant) & form.mask & 0xff800000 == 0]
+    found.sort(key=lambda f: -bin(f[1].mask).count("1"))  # a constant in place of src0 decides before a source
+    return self.starts.setdefault(top, found)
 
   def candidates(self, name: str, op: int) -> list[tuple[Inst, Encoding]]:
     """The encodings of a format with this opcode."""
     found = self.encodings.get((name, op))
-    if found is None: found = self.encodings[name, op] = list(self.search(name, op))
+    if found is None: found = self.encodings.setdefault((name, op), list(self.search(name, op)))
     return found
 
   def search(self, name: str, op: int) -> Iterator[tuple[Inst, Encoding]]:

@@ -7,7 +7,6 @@ that may change places are tried both ways. Nothing crosses a wait, a jump, a ba
 Needs: physical code with its waits, before hazards. Cost: linear in the instructions, times WINDOW.
 """
 from __future__ import annotations
-import functools
 from typing import Any
 
 from tinyhw.isa.amd import regs
@@ -19,6 +18,7 @@ from tinyhw.isa.amd.table import Table, table
 from tinyhw.machine.inst import Effect, Function, Inst, MInst, Reg
 from tinyhw.machine.target import Target
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 WINDOW = 24  # instructions among which a partner is looked for
 COMMUTATIVE = frozenset({"v_dual_fmac_f32", "v_dual_fmaak_f32", "v_dual_mul_f32", "v_dual_add_f32", "v_dual_add_nc_u32", "v_dual_and_b32"})
@@ -92,7 +92,7 @@ class Pairs:
 
 BANKS, WORD = 4, regs.V[1]   # vector registers are in banks by the lowest bits of their numbers
 
-@functools.lru_cache(None)
+@once
 def in_banks(row: Inst, banks: tuple[int, ...]) -> bool:
   """Whether there is an instruction of two operations with vector registers in these banks: nothing else of their numbers matters."""
   return is_encodable(row, [regs.v(bank) for bank in banks])
@@ -101,7 +101,7 @@ def is_encodable(row: Inst, operands: list[Any]) -> bool:
   form: Form = row.isa
   return (form.encodings[0].encode or compiled(form, form.encodings[0]))(operands) is not None
 
-@functools.lru_cache(None)
+@once
 def pair_row(rows: Table, first: str, second: str) -> Inst | None: return rows.get(f"{first}::{second}")
 
 class Shape(NamedTuple):
@@ -113,7 +113,7 @@ class Shape(NamedTuple):
   second: int
   swapped: str
 
-@functools.lru_cache(None)
+@once
 def shape_of(form: Form, name: str, rows: Table) -> Shape | None:
   """The shape of what is called so; None if it can be none of two."""
   dual = f"v_dual_{name[2:]}"

@@ -5,7 +5,6 @@ the encoding implies (no modifiers, vcc as the mask). Encodings are tried in the
 first. Cost: 1 to 2 us for a vector instruction (CPython 3.12).
 """
 from __future__ import annotations
-import functools
 from typing import Any
 from collections.abc import Callable
 
@@ -17,6 +16,7 @@ from tinyhw.isa.amd.form import SIGNED, Encoding, Form, Generation, Spec
 from tinyhw.machine.bits import Field
 from tinyhw.machine.inst import Access, MInst, Reg, RegClass
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 Codes = dict[RegClass, tuple[int, ...]]  # class -> code of each first register of it, -1 where there is none
 Encode = Callable[[list[Any]], "bytes | None"]
@@ -48,7 +48,7 @@ RESULTS = {"nom0": (regs.M0,), "noexec": (regs.EXEC, regs.EXEC + 1)}  # by a wor
 NOT_SAID = {**RESULTS, "saddr": (regs.EXEC, regs.EXEC + 1), "sdata": (regs.EXEC, regs.EXEC + 1, regs.M0)}
 NONE = {"saddr": {"cdna": 127, "rdna3": 124, "rdna4": 124}, "soffset": {"cdna": -1, "rdna3": 124, "rdna4": 124}}
 
-@functools.lru_cache(maxsize=None)
+@once
 def codes_of(generation: Generation, cls: RegClass, kind: str, width: int, half: bool, source: bool, none: int) -> tuple[int, ...]:
   """The codes of the registers of a class in a field.
 

@@ -4,7 +4,6 @@ text need of a row (`Inst.isa`).
 The notation is explained in table.py.
 """
 from __future__ import annotations
-import functools
 import re
 from typing import Any
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from tinyhw.isa.amd.formats import formats
 from tinyhw.machine.bits import Format
 from tinyhw.machine.inst import Access, Effect, Inst, RegClass
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 # ---- generations
 
@@ -81,7 +81,7 @@ class Type(NamedTuple):
     if self.bits == 64: return constants.KINDS["f64" if self.kind == "f" else "i64" if self.kind == "i" else "b64"]
     return constants.KINDS["f32" if self.floating and self.bits == 32 else "i32"]
 
-@functools.lru_cache(maxsize=None)
+@once
 def type_of(text: str, wave: int) -> Type:
   """The type that a word of the table means.
 

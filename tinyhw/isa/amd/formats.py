@@ -9,10 +9,10 @@ register's number: src0[9] of an MFMA says "accumulation register", vaddr[8] of 
 Sources: RDNA3, RDNA4, MI300 (CDNA3) and CDNA4 ISA guides, and AMD's machine-readable ISA description.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.machine.bits import Format, fmt
 from tinyhw.machine.lazy import Lazy
+from tinyhw.once import once
 
 SOURCES = "neg:3 omod:2 src2:9 src1:9 src0:9"
 PACKED = "neg_lo:3 op_sel_hi[1:0] src2:9 src1:9 src0:9"
@@ -102,7 +102,7 @@ def texts(family: str) -> dict[str, str]:
     if name in made: made[name + "_k"] = f"literal:32 {made[name]}"
   return made
 
-@functools.lru_cache(maxsize=None)
+@once
 def formats(family: str) -> Lazy[Format]:
   """The formats of a family by name."""
   return Lazy(texts(family), fmt)

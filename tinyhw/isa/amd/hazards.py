@@ -8,7 +8,6 @@ bank of registers, and sets of them are ints used as bitsets. What three instruc
 Sources: LLVM, GCNHazardRecognizer; Mesa, src/amd/compiler/README-ISA.md; MI300 ISA guide, section 4.5; RDNA3 ISA guide, section 5.7.
 """
 from __future__ import annotations
-import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 
@@ -20,6 +19,7 @@ from tinyhw.machine.flow import rewrite
 from tinyhw.machine.inst import Bank, Block, Function, Inst, MInst, Reg
 from tinyhw.machine.target import Target
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 # ***** what instructions touch *****
 
@@ -35,7 +35,7 @@ def bits(registers: Iterable[Reg], bank: Bank) -> int:
       found |= ((1 << r.cls.units) - 1) << r.index
   return found
 
-@functools.lru_cache(None)
+@once
 def named(names: tuple[str, ...]) -> int:
   """Scalar registers that an instruction uses without saying so."""
   return bits([regs.reg(regs.S[regs.SPECIAL[n][1]], regs.SPECIAL[n][0]) for n in names if n in regs.SPECIAL], SGPR)
@@ -147,7 +147,7 @@ Lacking = tuple[int, int]           # states, and the registers that lack them
 State = dict[int, list[Lacking]]    # number of a rule -> what is lacking
 Kinds = list[tuple[Kind, list[int]]] # a kind, and the numbers of the rules that are about it
 
-@functools.lru_cache(None)
+@once
 def kinds_of(row: Inst, family: str) -> tuple[Kinds, Kinds]:
   """Of which kinds instructions of a row are, as first and as second ones."""
   first: dict[Kind, list[int]] = {}

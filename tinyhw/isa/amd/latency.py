@@ -16,10 +16,10 @@ Assumed: WMMA holds the vector unit of its SIMD; RDNA4's latencies are those of 
 as fast beside its memory; the latencies of LDS, and those of CDNA's memory, whose last-level cache is on another die.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.isa.amd.rows_matrix import Shape
 from tinyhw.machine.costs import PipeCost
+from tinyhw.once import once
 
 # letter -> whose waves share it, what it is
 RESOURCES = {"v": ("simd", "the vector unit"), "t": ("simd", "the unit of transcendental functions"), "x": ("simd", "the matrix unit"),
@@ -67,7 +67,7 @@ COSTS = {"cdna": CDNA3, "rdna3": RDNA3, "rdna4": RDNA4}
 ISSUE = {"cdna": 4.0, "rdna3": 1.0, "rdna4": 1.0}  # cycles between two instructions of one wave
 MATRIX_SHARES_VECTOR = ("rdna3", "rdna4")          # a product of matrices holds the vector unit too
 
-@functools.lru_cache(None)
+@once
 def costs(family: str) -> dict[str, PipeCost]:
   """Rows by name: latency, and what is taken in the notation of PipeCost."""
   found = {}
@@ -97,7 +97,7 @@ def element_of_matrix(name: str) -> str:
   """The type of A of a product by the instruction's name: f16, bf16, xf32, iu8 ..."""
   return "xf32" if name.endswith("_xf32") else shape_of(name).a
 
-@functools.lru_cache(None)
+@once
 def matrix_cycles(name: str, generation: str, family: str) -> int:
   """Cycles that a product holds the matrix unit. Source: AMD's matrix instruction calculator; CDNA4's own shapes: CDNA4 ISA guide, section 7."""
   shape = shape_of(name)

@@ -23,6 +23,7 @@ from tinyhw.machine.inst import Access, Effect, Function, Inst, MInst, Operand, 
 from tinyhw.machine.macros import MACRO, Macro, expand, parse_macros
 from tinyhw.machine.target import Target
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 TEXT = """
 pack64         d=v2 lo:x1 hi:x1
@@ -160,12 +161,12 @@ def parse_line(text: str) -> Line:
 
 MACROS = parse_macros(TEXT, parse_line)
 
-@functools.lru_cache(None)
+@once
 def classes_of(generation: Generation) -> dict[str, RegClass]:
   """Register classes by the letters of the text."""
   return {"v1": regs.V[1], "v2": generation.vectors[2], "s1": regs.S[1], "s2": regs.S[2], "m": regs.S[generation.wave // 32]}
 
-@functools.lru_cache(None)
+@once
 def macro_row(generation: Generation, name: str, sources: tuple[RegClass | None, ...]) -> Inst:
   """The row of a macro with these classes for its operands of any kind, in order; None: a constant."""
   macro, given = MACROS[name], iter(sources)
@@ -188,7 +189,7 @@ def make(function: Function, generation: Generation, name: str, *operands: Any) 
 
 # ***** groups of registers *****
 
-@functools.lru_cache(None)
+@once
 def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[RegClass, ...]) -> Inst:
   """A macro that makes a group of registers of some class, or takes one apart; GROUPS has what it becomes. An integer may be its last operand."""
   kept = name == "keep"
@@ -201,7 +202,7 @@ def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[R
 
 Pattern = tuple[tuple[int, int, int, int, int], ...]  # for each word: group and element of its low and of its high half, number of the selector
 
-@functools.lru_cache(None)
+@once
 def woven_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], selectors: int, pattern: Pattern) -> Inst:
   """A macro that makes a group of 16-bit elements of other groups, each two of them by one v_perm_b32."""
   operands = [Operand("d", Access.WRITE, cls, early=True), *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)),
@@ -310,14 +311,14 @@ NUMBERED = frozenset({"load", "keep", "kept", "pick", "u16", "i16", "u8", "i8", 
 
 # ***** loads and stores of some lanes *****
 
-@functools.lru_cache(None)
+@once
 def masked_row(row: Inst, generation: Generation) -> Inst:
   """A load or store that only the lanes of a mask do: the row's operands, behind the mask and a place to keep exec. A load replaces a value."""
   mask = classes_of(generation)["m"]
   operands = (Operand("mask", Access.READ, mask), Operand("saved", Access.WRITE, mask, early=True), *merging(row).operands)
   return Inst(f"masked_{row.name}", MACRO, operands, row.pipe, row.effects | Effect.WRITE_FLAGS, isa=(generation, row))
 
-@functools.lru_cache(None)
+@once
 def merging(row: Inst) -> Inst:
   """A row that leaves what it writes as it was in some lanes."""
   return replace(row, operands=tuple(o._replace(access=Access.BOTH, early=False) if o.access is Access.WRITE else o for o in row.operands))

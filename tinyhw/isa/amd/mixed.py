@@ -16,6 +16,7 @@ from tinyhw.isa.amd.table import build, table
 from tinyhw.machine.inst import Access, Inst, MInst, Operand, RegClass
 from tinyhw.machine.macros import MACRO
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 class Term(NamedTuple):
   """An operand: a word of a source of the macro (its number; -1: the word is a constant), which half of it (None: all), and whether it is negated."""
@@ -39,12 +40,12 @@ Word = Pair | tuple[Fused, Fused]
 
 UNIT, NOTHING = Term(-1, 0x3f800000), Term(-1, 0, negated=True)   # 1.0, and -0.0: a sum with it is what it is added to
 
-@functools.lru_cache(None)
+@once
 def rounded_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], words: tuple[Word, ...]) -> Inst:
   """A macro that makes a group of float16."""
   return _row("rounded", generation, cls, sources, functools.partial(_rounded, words))
 
-@functools.lru_cache(None)
+@once
 def fused_row(generation: Generation, sources: tuple[RegClass, ...], fused: Fused) -> Inst:
   """A macro that makes a float32."""
   return _row("mixed", generation, regs.V[1], sources, functools.partial(_fused, fused))

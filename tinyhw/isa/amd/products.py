@@ -16,6 +16,7 @@ from tinyhw.isa.amd.table import build, table
 from tinyhw.machine.inst import Access, Inst, MInst, Operand, RegClass
 from tinyhw.machine.macros import MACRO
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 BANKS = 4       # of vector registers, by the lowest bits of their numbers
 LATENCY = 5     # instructions from one that adds to a sum to the next one that does without waiting
@@ -28,7 +29,7 @@ class Fused(NamedTuple):
   a: int
   b: int
 
-@functools.lru_cache(None)
+@once
 def products_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], places: tuple[Place, ...]) -> Inst:
   """A macro that adds products to a square of sums. places: of the first factor's elements, row by row, then of the second's, column by column."""
   operands = [Operand("d", Access.BOTH, cls), *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources))]
@@ -40,7 +41,7 @@ def products(places: tuple[Place, ...], generation: Generation, operands: list[A
   order = in_pairs(tuple([r.index % BANKS for r in factors]), math.isqrt(len(sums)))  # type: ignore[operator]  # physical
   return [build(row, sums[fused.sum], factors[fused.a], factors[fused.b]) for fused in order]
 
-@functools.lru_cache(None)
+@once
 def in_pairs(banks: tuple[int, ...], side: int) -> tuple[Fused, ...]:
   """The operations for a square, partners beside each other. banks: of the elements of both factors. Those with the fewest partners left go first."""
   steps, count = len(banks) // 2 // side, side * side

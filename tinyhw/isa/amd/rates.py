@@ -2,11 +2,11 @@
 which says what the evidence is.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.units import UNITS, unit_of
 from tinyhw.machine.hardware import Hardware
+from tinyhw.once import once
 
 _RDNA3_FLOPS = {"f16": 256, "bf16": 256, "iu8": 256, "iu4": 512, "vf32": 128, "vf16": 128, "vf64": 4}
 _RDNA4_FLOPS = {"f16": 512, "bf16": 512, "iu8": 1024, "iu4": 2048, "fp8": 1024, "bf8": 1024, "vf32": 128, "vf16": 128, "vf64": 4}
@@ -25,7 +25,7 @@ CARDS = {
 }
 SOURCE = "published: LLVM's SISchedule.td, AMD's matrix instruction calculator, ISA guides; assumed: LDS, RDNA4 as RDNA3; nothing is measured"
 
-@functools.lru_cache(None)
+@once
 def card(generation: Generation) -> Hardware:
   """The card of an architecture, with its units as they are for waves of this size."""
   return CARDS[generation.arch.partition(":")[0]]._replace(unit=unit_of(generation))

@@ -6,9 +6,9 @@ and 125 on RDNA). A group of registers is a class of its own: `S[2]` is s[0:1], 
 start anywhere on RDNA (`V[2]`) and at an even register on CDNA (`VE[2]`).
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.machine.inst import Bank, Reg, RegClass
+from tinyhw.once import once
 
 SGPRS = 106
 
@@ -29,7 +29,7 @@ def _group(letter: str, index: int, units: int) -> str:
   """v4, v[4:7]."""
   return f"{letter}{index}" if units == 1 else f"{letter}[{index}:{index + units - 1}]"
 
-@functools.lru_cache(maxsize=None)
+@once
 def scalar_names(units: int) -> tuple[str, ...]:
   """s4, s[4:5], vcc, vcc_lo, ttmp[4:7], by index; names are those of RDNA, where s102 to s105 are registers as all others."""
   names = [_group("s", i, units) for i in range(SCALARS)]
@@ -51,7 +51,7 @@ V = {n: _class("v", VGPR, n, 1) for n in SIZES}
 VE = {1: V[1], **{n: _class("v", VGPR, n, 2, even=True) for n in SIZES[1:]}}
 AE = {1: _class("a", AGPR, 1, 1), **{n: _class("a", AGPR, n, 2, even=True) for n in SIZES[1:]}}
 
-@functools.lru_cache(maxsize=None)
+@once
 def reg(cls: RegClass, index: int) -> Reg:
   """The physical register; the same object every time."""
   return Reg(cls, index=index)

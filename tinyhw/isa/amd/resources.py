@@ -1,6 +1,5 @@
 """What AMD's instructions do and what they take of a card's resources, for the model of machine/waves.py."""
 from __future__ import annotations
-import functools
 import re
 from collections.abc import Mapping
 
@@ -11,6 +10,7 @@ from tinyhw.isa.amd.rates import card
 from tinyhw.machine.inst import MInst
 from tinyhw.machine.traffic import Traffic
 from tinyhw.machine.waves import Model
+from tinyhw.once import once
 
 MATRIX = ("wmma", "mfma")
 MEMORY = ("vmem", "flat", "smem", "lds")
@@ -49,7 +49,7 @@ def operations(inst: MInst) -> int:
   if name.startswith(MIXED): return wave * (int(inst.operands[2] != ONE) + int(inst.operands[3] != 0))
   return sum(map(lane_operations, name.split("::"))) * wave if name[:2] == "v_" else 0
 
-@functools.lru_cache(None)
+@once
 def lane_operations(name: str) -> int:
   """Of one lane of a vector instruction."""
   if found := DOT.match(name): return 2 * int(found["n"])

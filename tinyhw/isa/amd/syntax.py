@@ -6,7 +6,6 @@ Two operations in one instruction are joined by "::". A literal is written as it
 distance in dwords from the next instruction, or in the text of a function a label.
 """
 from __future__ import annotations
-import functools
 import re
 import struct
 from typing import Any
@@ -24,6 +23,7 @@ from tinyhw.isa.amd.make import is_half
 from tinyhw.isa.amd.table import SUFFIXES, Table, table
 from tinyhw.machine.inst import Inst, MInst, Reg
 from tinyhw.machine.text import ascii_only, parse_integer, split_operands
+from tinyhw.once import once
 
 def assemble(text: str, arch: str) -> bytes:
   """The bytes of one instruction."""
@@ -264,7 +264,7 @@ def parse_register(text: str, spec: Spec, generation: Generation) -> Reg | None:
   if cls not in spec.classes: raise ParseError(f"operand {spec.name} wants {describe(spec)}, got {text}")
   return regs.reg(cls, index + (regs.TTMP if letter == "ttmp" else 0))
 
-@functools.lru_cache(maxsize=None)
+@once
 def special_names(family: str, units: int) -> dict[str, int]:
   """Names of scalar registers that are not s and a number: name -> index."""
   codes = regs.NUMBERS["cdna" if family == "cdna" else "rdna"].codes

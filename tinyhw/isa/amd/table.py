@@ -62,6 +62,7 @@ from tinyhw.isa.amd.form import GROUPS, Form, Generation
 from tinyhw.isa.amd.line import Line, cell
 from tinyhw.isa.amd.make import make_pair, make_row
 from tinyhw.machine.inst import Inst, MInst
+from tinyhw.once import once
 
 TEXTS = tuple(rows.TEXT for rows in (
   rows_scalar, rows_vector, rows_vector3, rows_scaled, rows_compare, rows_packed, rows_matrix, rows_memory, rows_lds, rows_dual))
@@ -69,7 +70,7 @@ SUFFIXES = ("_e64_dpp8", "_e64_dpp", "_dpp8", "_dpp", "_sdwa", "_e32", "_e64", "
 
 Entry = tuple[str, str]  # a line of the text, and its section
 
-@functools.lru_cache(maxsize=None)
+@once
 def entries() -> dict[str, list[Entry]]:
   """The lines of all generations by any of their names; those whose one name it is stand first."""
   found: dict[str, list[Entry]] = {}
@@ -131,9 +132,8 @@ class Table:
 
   def entry(self, name: str) -> Entry | None:
     """The line of any name that this generation has, or None."""
-    if name not in self.found:
-      self.found[name] = next((entry for entry in entries().get(name, ()) if opcode(*entry, self.generation)[1] >= 0), None)
-    return self.found[name]
+    if name in self.found: return self.found[name]
+    return self.found.setdefault(name, next((entry for entry in entries().get(name, ()) if opcode(*entry, self.generation)[1] >= 0), None))
 
   def __getitem__(self, key: str) -> Inst:
     """The row of a key. Raises EncodeError if there is none."""
@@ -152,8 +152,7 @@ class Table:
       if line.format == "vopd": row = None
       elif line.name != name: row = self.get(line.name + suffix)
       else: row = make_row(key, line, suffix, self.generation)
-    self.made[key] = row
-    return row
+    return self.made.setdefault(key, row)
 
   def pair(self, first: str, second: str) -> Inst | None:
     """The row of two operations in one instruction, or None."""
@@ -181,7 +180,7 @@ class Table:
     if line is None:
       entry = self.entry(name)
       if entry is None: raise EncodeError(f"{self.generation.arch} has no instruction {name}")
-      line = self.lines[name] = Line(*entry, self.generation)
+      line = self.lines.setdefault(name, Line(*entry, self.generation))
     return line
 
   def __contains__(self, key: str) -> bool: return self.get(key) is not None
@@ -196,7 +195,7 @@ class Table:
     """Every row that is not held to one encoding; makes them all."""
     for name in self.index.names: yield from self.rows_of(name)
 
-@functools.lru_cache(maxsize=None)
+@once
 def table(arch: str) -> Table:
   """The table of an architecture: gfx942, gfx950, gfx1100, gfx1200, gfx1201; for waves of 64 lanes on RDNA "gfx1100:wave64"."""
   return Table(arch)

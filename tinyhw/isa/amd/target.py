@@ -1,6 +1,5 @@
 """AMD GPUs as a `Target`: registers and instructions as the machine passes want them, and the way from a Program to Code."""
 from __future__ import annotations
-import functools
 
 from tinyhw.codegen.program import Program
 from tinyhw.errors import CompileError
@@ -27,6 +26,7 @@ from tinyhw.machine.passes import run
 from tinyhw.machine.pseudo import copy
 from tinyhw.machine.target import Target, region
 from tinyhw.machine.unused import drop_unused
+from tinyhw.once import once
 
 __all__ = ["capabilities", "compile", "target"]
 
@@ -104,7 +104,7 @@ def close_ranks(function: Function, target: Target) -> Function:
   function.used["vgpr"] = written.difference(kept) | {r.index for r in moved.values() if r.index is not None}
   return function
 
-@functools.lru_cache(None)
+@once
 def target(arch: str) -> Target:
   """The Target for "gfx1100" and so on."""
   generation = generation_of(arch)

@@ -3,10 +3,10 @@
 Sources: RDNA3, RDNA4 and MI300 ISA guides; LLVM's GCNSubtarget, whose occupancy agrees for all numbers of vector registers.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.isa.amd.form import Generation
 from tinyhw.machine.occupancy import RegisterFile, Unit, steps
+from tinyhw.once import once
 
 # Scalar registers: CDNA adds vcc, flat_scratch and xnack_mask to a wave's own; on RDNA each wave has all of them
 CDNA = {"vgpr": RegisterFile(512, 8), "sgpr": RegisterFile(800, 16, 6)}
@@ -17,7 +17,7 @@ def workgroup_processor(wave: int) -> Unit: return Unit("WGP", 4, 16, wave, RDNA
 UNITS = {"gfx942": Unit("CU", 4, 8, 64, CDNA, 64 << 10, 512, 16), "gfx950": Unit("CU", 4, 8, 64, CDNA, 160 << 10, 1280, 16),
          "gfx1100": workgroup_processor(32), "gfx1200": workgroup_processor(32)}
 
-@functools.lru_cache(None)
+@once
 def unit_of(generation: Generation) -> Unit:
   """The unit of a generation, for waves of its size."""
   return UNITS[generation.name] if generation.cdna or generation.wave == 32 else workgroup_processor(64)

@@ -1,6 +1,5 @@
 """What NVIDIA GPUs can compute: `Capabilities` for codegen. What is missing here, codegen expresses in what is there."""
 from __future__ import annotations
-import functools
 
 from tinyhw.autogen.nvidia import bank
 from tinyhw.dtype import DType, dtypes
@@ -9,6 +8,7 @@ from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.matrix import less_exact, units
 from tinyhw.isa.sass.units import FILE, PARTITIONS, RESERVED_BYTES, UNITS, WARP, column
 from tinyhw.machine.target import Capabilities
+from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 
 COMPARE = tuple(GroupOp.Comparison)
@@ -44,7 +44,7 @@ def local_bytes(arch: str) -> int:
   """The most shared memory that a block may have: all but what the system keeps."""
   return UNITS[column(arch)].local_bytes - RESERVED_BYTES
 
-@functools.lru_cache(None)
+@once
 def capabilities(arch: str) -> Capabilities:
   """For "sm_90" and so on. Raises CompileError for a generation that kernels are not made for."""
   generation = generation_of(arch)
@@ -59,7 +59,7 @@ def capabilities(arch: str) -> Capabilities:
                       matrix=tuple(unit.matrix for unit in units(generation.name)),
                       less_exact=tuple((name, tuple(unit.matrix for unit in found)) for name, found in less_exact(generation.name).items()))
 
-@functools.lru_cache(None)
+@once
 def generation_of(arch: str) -> Generation:
   """The column of the table that an architecture means. Raises CompileError."""
   try: found = Generation(arch)

@@ -4,7 +4,6 @@ What an operand can be has its bits in tables, which fields of a kind share. Wha
 Cost: 4 us (CPython 3.11).
 """
 from __future__ import annotations
-import functools
 from typing import Any
 from collections.abc import Mapping, Sequence
 
@@ -15,6 +14,7 @@ from tinyhw.isa.sass.form import ALLOWED, SCALE, Form, Ranges, Spec, placed, wid
 from tinyhw.machine.inst import MInst, Reg, RegClass
 from tinyhw.machine.text import one_of
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 BYTES = 16  # of each instruction
 
@@ -63,7 +63,7 @@ def field_of(form: Form, spec: Spec) -> Field:
   if spec.kind == "flag": return Field(spec, numbers=words_of(("", ""), spec.at))
   return Field(spec, numbers=numbers_of(ALLOWED[spec.kind], spec.at) if spec.kind in ALLOWED else None)
 
-@functools.lru_cache(maxsize=None)
+@once
 def registers_of(kind: str, units: int, at: Ranges, inverse: bool) -> Registers:
   """For groups of so many registers. RZ and URZ may stand for a group; a field of six bits says URZ as 63."""
   ((low, _),), cls, zero, most = at, regs.KINDS[kind][units], kind in ("R", "UR"), (1 << width_of(at)) - 1
@@ -76,7 +76,7 @@ def registers_of(kind: str, units: int, at: Ranges, inverse: bool) -> Registers:
   codes[regs.ZERO] = nothing[regs.ZERO]
   return {cls: codes}
 
-@functools.lru_cache(maxsize=None)
+@once
 def words_of(words: tuple[str, ...], at: Ranges) -> Mapping[int, int]:
   """For a modifier: the values that have a meaning."""
   return numbers_of([value for value, word in enumerate(words[:1 << width_of(at)]) if word != "?"], at)

@@ -11,6 +11,7 @@ from tinyhw.errors import EncodeError
 from tinyhw.isa.sass.modifiers import Enumeration
 from tinyhw.machine.inst import Access, Inst, RegClass
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 if TYPE_CHECKING:
   from tinyhw.machine.bits import Format
 
@@ -45,7 +46,7 @@ class Generation:
 
 Ranges = tuple[tuple[int, int], ...]  # first and last bit, the least significant range first
 
-@functools.lru_cache(maxsize=None)
+@once
 def ranges(text: str) -> Ranges:
   """"76,80" or "16-23,34-81"."""
   found = []
@@ -54,7 +55,7 @@ def ranges(text: str) -> Ranges:
     found.append((int(low), int(high or low)))
   return tuple(found)
 
-@functools.lru_cache(maxsize=None)
+@once
 def width_of(places: Ranges) -> int: return sum(high - low + 1 for low, high in places)
 
 def placed(places: Ranges, value: int) -> int:

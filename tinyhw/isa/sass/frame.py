@@ -5,7 +5,6 @@ launch says how much it is. Slots lie below: slot 0 ends there. One register, be
 on; a predicate that comes back goes through it. Kernels that spill nothing have neither.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.autogen.nvidia import bank
 from tinyhw.isa.sass import regs
@@ -18,6 +17,7 @@ from tinyhw.machine.copies import Touched, liveness
 from tinyhw.machine.inst import Access, Function, MInst, Reg
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.target import Target
+from tinyhw.once import once
 
 BYTES = 4     # of a register
 UNIT = 16     # of the frame and of the longest access, in bytes
@@ -32,25 +32,25 @@ def pieces(registers: int, slot: int, frame: int) -> list[tuple[str, int, str]]:
   step = min(registers, max(WORDS))
   return [(WORDS[step], k, f"[R{frame}+-{slot + BYTES * (registers - k):#x}]") for k in range(0, registers, step)]
 
-@functools.lru_cache(None)
+@once
 def kept(registers: int, slot: int, frame: int) -> Macro:
   """Registers to their slot. slot: in bytes; frame: the register."""
   return Macro("keep", (("b", Access.READ, f"v{registers}"),), 1,
                tuple([f"STL{word} {place}, {part('b', k) if registers > max(WORDS) else 'b'}" for word, k, place in pieces(registers, slot, frame)]))
 
-@functools.lru_cache(None)
+@once
 def reloaded(registers: int, slot: int, frame: int) -> Macro:
   """The way back."""
   return Macro("kept", (("d", Access.WRITE, f"v{registers}"),), 1,
                tuple([f"LDL{word} {part('d', k) if registers > max(WORDS) else 'd'}, {place}" for word, k, place in pieces(registers, slot, frame)]))
 
-@functools.lru_cache(None)
+@once
 def kept_predicate(slot: int, frame: int) -> Macro:
   """A predicate to its slot: zero, or the pointer, which is not zero."""
   (_, _, place), = pieces(1, slot, frame)
   return Macro("keep_p", (("p", Access.READ, "p"),), 1, (f"@p STL {place}, R{frame}", f"@!p STL {place}, RZ"))
 
-@functools.lru_cache(None)
+@once
 def reloaded_predicate(arch: str, slot: int, frame: int) -> Macro:
   """The way back, through the pointer's register."""
   (_, _, place), = pieces(1, slot, frame)

@@ -12,7 +12,6 @@ behind a name limits it to generations, as in table.py.
 """
 from __future__ import annotations
 import bisect
-import functools
 import itertools
 import re
 from collections.abc import Callable, Mapping
@@ -29,6 +28,7 @@ from tinyhw.machine.lazy import Lazy
 from tinyhw.machine.macros import BEHIND, MACRO, Macro, expand, parse_macros
 from tinyhw.machine.target import Target
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 TEXTS = (macros_integer.TEXT, macros_float.TEXT, macros_memory.text())
 CLASSES: dict[str, RegClass] = {"x1": regs.R[1], "x2": regs.R[2], "p": regs.P, **{f"v{n}": cls for n, cls in regs.R.items()}}
@@ -60,7 +60,7 @@ class Piece(NamedTuple):
   operands: tuple[Any, ...]
   slots: tuple[tuple[int, Slot], ...]
 
-@functools.lru_cache(None)
+@once
 def macros_of(arch: str) -> Mapping[str, Macro]:
   """The macros of a generation, by name."""
   generation, found = Generation(arch), {}
@@ -77,12 +77,12 @@ def macro_of(arch: str, what: str | Macro) -> Macro:
   name, _, base = what.partition("+")
   return macros_memory.with_base(macros_of(arch)[name], base) if base else macros_of(arch)[name]
 
-@functools.lru_cache(None)
+@once
 def letters_of(arch: str, what: str | Macro) -> tuple[str, ...]:
   """The classes of a macro's operands."""
   return tuple([letters for _, _, letters in macro_of(arch, what).operands])
 
-@functools.lru_cache(None)
+@once
 def signed(macro: Macro, negative: int, absolute: int) -> Macro:
   """A macro of one line some of whose sources are negated or absolute: a bit for each source."""
   assert len(macro.lines) == 1, f"macro {macro.name} of several lines takes no signs"
@@ -91,7 +91,7 @@ def signed(macro: Macro, negative: int, absolute: int) -> Macro:
                                    **{n: f"-{n}" for k, n in enumerate(sources) if negative >> k & 1}}
   return macro._replace(lines=(NAME.sub(lambda match: changed.get(match[0], match[0]), line),))
 
-@functools.lru_cache(None)
+@once
 def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
   """The instructions of a macro whose operands are of these kinds; None if an immediate has no place."""
   macro = macro_of(arch, what)
@@ -105,7 +105,7 @@ def begins_of(kinds: Kinds) -> dict[int, int]:
   parts = [k for k, found in enumerate(kinds) if found is not None and found.part]
   return {k: len(kinds) + n for n, k in enumerate(parts)}
 
-@functools.lru_cache(None)
+@once
 def parsed(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
   """The same where operands are of the macro's own classes, or constants. Accesses with a base are parsed with one of the bases only."""
   name, _, base = what.partition("+") if isinstance(what, str) else ("", "", "")
@@ -135,7 +135,7 @@ def piece(arch: str, names: dict[str, int], line: str, kinds: Kinds) -> Piece:
   one = parsed_line(arch, tuple(words[::3]), places, tuple([kinds[k] for k in order]))
   return one._replace(slots=tuple([(i, Slot(order[k], first[order[k]] + at)) for i, (k, at, _) in one.slots]))
 
-@functools.lru_cache(None)
+@once
 def parsed_line(arch: str, words: tuple[str, ...], places: tuple[tuple[int, int], ...], kinds: Kinds) -> Piece:
   """A line of these words with operands between them. places: which one, and which part of it."""
   starts = starts_of(kinds)
@@ -155,7 +155,7 @@ def parsed_line(arch: str, words: tuple[str, ...], places: tuple[tuple[int, int]
   assert not missing, f"{text} has no operand for {missing}"
   return Piece(guarded(inst.row) if text.startswith("@") else inst.row, tuple(inst.operands), slots)
 
-@functools.lru_cache(None)
+@once
 def guarded(row: Inst) -> Inst:
   """The row of an instruction with a guard: what it writes stays as it was elsewhere."""
   return replace(row, operands=tuple(o._replace(access=Access.BOTH) if o.access is Access.WRITE and o.cls is not None else o for o in row.operands))
@@ -204,7 +204,7 @@ class Ready(NamedTuple):
   temporary: tuple[RegClass, ...]
   parts: tuple[int, ...]
 
-@functools.lru_cache(None)
+@once
 def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
   """A macro over operands of these kinds; None if an immediate has no place. What is read and written in one register has Access.BOTH."""
   macro = macro_of(arch, what)
@@ -253,7 +253,10 @@ def kind_of(x: Any) -> Kind | None:
   if x.__class__ is Reg: return kind(x.cls)
   return kind(x.group.cls, True) if x.__class__ is regs.Element else None
 
-kind = functools.lru_cache(maxsize=None)(Kind)  # the same object each time
+@once
+def kind(cls: RegClass, part: bool = False) -> Kind:
+  """A Kind; the same object each time."""
+  return Kind(cls, part)
 
 def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = None, ties: tuple[Reg, ...] = ()) -> MInst | None:
   """An instruction, or a macro with temporary registers of its own; None if a constant has no place in it. operands: those before "|"."""

@@ -10,10 +10,10 @@ what a line of a panel has. Source: PTX ISA, "Register Fragments for wgmma.mma_a
 Some units are less exact than docs/numerics.md promises of sums in float32: kernels are given them only where a variable of config.py allows it.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 from tinyhw.uop.matrix import LINE_BYTES, Layout, Matrix
 
 class Unit(NamedTuple):
@@ -80,7 +80,7 @@ def less_exact(generation: str) -> dict[str, tuple[Unit, ...]]:
   """Shapes that a generation has besides, by the variable that allows them."""
   return {variable: by_generation[generation] for variable, by_generation in LESS_EXACT.items() if generation in by_generation}
 
-@functools.lru_cache(None)
+@once
 def every_unit(generation: str) -> tuple[Unit, ...]:
   """All shapes, those that must be allowed too."""
   return (*units(generation), *(unit for found in less_exact(generation).values() for unit in found))

@@ -13,11 +13,11 @@ Published: 32 results of a warp shuffle a cycle and SM. Assumed: it is shared me
 Assumed: two instructions of FMA pipes that are half as wide each count as one pipe; rates of second-level caches of Ada and Hopper.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.isa.sass.units import UNITS, column
 from tinyhw.machine.hardware import Hardware
 from tinyhw.machine.costs import PipeCost
+from tinyhw.once import once
 
 # letter -> whose warps share it, what it is
 RESOURCES = {"i": ("simd", "the issue slots"), "f": ("simd", "the FMA pipe"), "a": ("simd", "the ALU pipe"), "w": ("simd", "the FP64 pipe"),
@@ -64,7 +64,7 @@ CARDS = {
 }
 SOURCE = "published: CUDA C++ Programming Guide, NVIDIA's white papers, arXiv 2402.13499; assumed: conversions, caches; nothing is measured"
 
-@functools.lru_cache(None)
+@once
 def costs(arch: str) -> dict[str, PipeCost]:
   """Rows by name: what is taken in the notation of PipeCost, an issue slot not counted."""
   found = {}

@@ -49,7 +49,7 @@ _made: dict[tuple[RegClass, int], Reg] = {}
 def reg(cls: RegClass, index: int) -> Reg:
   """A physical register or group; the same object each time."""
   found = _made.get((cls, index))
-  if found is None: found = _made[cls, index] = Reg(cls, index=index)
+  if found is None: found = _made.setdefault((cls, index), Reg(cls, index=index))
   return found
 
 RZ, URZ, PT, UPT = reg(R[1], ZERO), reg(UR[1], ZERO), reg(P, TRUE), reg(UP, TRUE)

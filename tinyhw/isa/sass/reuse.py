@@ -5,17 +5,17 @@ one are faster. Only registers of 32 bits on the pipes of integers and floats, o
 executed, do not write what they keep, and need not be waited for. Input and output are scheduled lines; nothing moves. Cost: one walk.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.form import Form
 from tinyhw.machine.inst import Inst, MInst, Reg
+from tinyhw.once import once
 
 PIPES = frozenset({"alu", "fma"})
 
-@functools.lru_cache(maxsize=None)
+@once
 def places_of(row: Inst) -> tuple[tuple[int, int], ...]:
   """The operands that could be kept, with the bit of each in Control.reuse, of a row; and last the guard, with -1."""
   if row.encoding is BRANCH or row.pipe not in PIPES: return ()

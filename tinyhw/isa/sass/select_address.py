@@ -8,7 +8,6 @@ Uniform registers are not allocated: products of four warps and copies of boxes 
 what these leave.
 """
 from __future__ import annotations
-import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from tinyhw.machine.inst import Access, Effect, Inst, MInst, Reg
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.selection import constant_part, short_buffer, short_index
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
@@ -140,14 +140,14 @@ class Addresses(Packed):
     """The macro of a load, a store or a copy, by its name for an address of 64 bits in each lane."""
     return place.prefix + name if place.base is None else f"{name}+UR{place.base}"
 
-@functools.lru_cache(None)
+@once
 def beginnings(pairs: tuple[int, ...]) -> Macro:
   """The beginnings of so many buffers, from constant memory. pairs: the first of two uniform registers of each; operands: their slots."""
   names = [f"o{k}" for k in range(len(pairs))]
   return Macro("addresses of buffers", tuple((name, Access.READ, "i") for name in names), len(names),
                tuple(f"ULDC.64 UR{first}, c[0x0][{name}]" for first, name in zip(pairs, names)))
 
-@functools.lru_cache(None)
+@once
 def first_of_all(row: Inst) -> Inst:
   """The row of an instruction that others do not change places with."""
   return replace(row, effects=row.effects | Effect.BARRIER)

@@ -7,7 +7,6 @@ may have had other maps there (PTX ISA: fence.proxy.tensormap). The warp comes t
 operands only; that this is so for all lanes of a warp is a guess.
 """
 from __future__ import annotations
-import functools
 from typing import Any
 
 from tinyhw.errors import CompileError
@@ -20,6 +19,7 @@ from tinyhw.isa.sass.tensor_map import BYTES, Map
 from tinyhw.isa.sass.units import WARP
 from tinyhw.machine.inst import Access, Block, MInst, Reg
 from tinyhw.machine.macros import Macro
+from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -146,7 +146,7 @@ class Copies(Matrices):
     self.branch(block, [])
     self.enter(block)
 
-@functools.lru_cache(None)
+@once
 def begin(address: int, signals: int, maps: int) -> Macro:
   """Maps into their registers, and signals, from an address of shared memory on. a: the address of the first map."""
   if maps > len(MAPS): raise CompileError(f"a kernel with {maps} tensors whose boxes are copied; there is room for {len(MAPS)}")
@@ -160,7 +160,7 @@ def begin(address: int, signals: int, maps: int) -> Macro:
   lines += [f"SYNCS.EXCH.64 URZ, [UR{PLACES[0]}+{SIGNAL_BYTES * k:#x}], UR{word}" for k in range(signals)]
   return Macro("signals", (("a", Access.READ, "v2"), ("x", Access.WRITE, "v1"), ("y", Access.WRITE, "v1"), ("c", Access.WRITE, "p")), 1, tuple(lines))
 
-@functools.lru_cache(None)
+@once
 def asked(place: int, map_at: int, axes: int) -> Macro:
   """A box, for a place in shared memory (g), a signal (s) and coordinates (x, y, z ...)."""
   names = ("g", "s", *"xyzvw"[:axes])

@@ -4,7 +4,6 @@ The inner operation was selected where it stood; if this is its only user, nobod
 have changed since, so operations on variables are left alone.
 """
 from __future__ import annotations
-import functools
 import operator
 from collections import Counter
 from typing import Any
@@ -14,6 +13,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.select_part import FULL, Part
 from tinyhw.machine.inst import Access, Reg
 from tinyhw.machine.macros import Macro
+from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
@@ -115,7 +115,7 @@ class Fused(Part):
     """The macro of a comparison of numbers, and its sources."""
     raise NotImplementedError
 
-@functools.lru_cache(None)
+@once
 def three_bits(inside: Ops, outside: Ops, places: tuple[int, int, int]) -> Macro:
   """(x inside y) outside z, bit by bit. places: which source of LOP3 each of the three is; only the second one may be a constant."""
   x, y, z = (BITS[place] for place in places)
@@ -127,7 +127,7 @@ def narrow_type(dtype: DType) -> bool:
   """Not one that a single instruction compares."""
   return dtype is dtypes.bool or dtype.itemsize != 4
 
-@functools.lru_cache(None)
+@once
 def combined(macro: Macro, word: str) -> Macro:
   """The macro of a comparison whose result is combined with another truth: AND, OR, XOR."""
   (line,) = macro.lines

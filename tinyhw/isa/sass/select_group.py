@@ -5,7 +5,6 @@ so that it is put together straight from the registers in which other vectors ha
 (select_matrix.py).
 """
 from __future__ import annotations
-import functools
 from typing import Any
 
 from tinyhw.arithmetic import to_bytes
@@ -18,6 +17,7 @@ from tinyhw.machine.inst import Access, Reg, RegClass
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.selection import lowest_bits
 from tinyhw.machine.structure import LOOSE, element_of, origin_of
+from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -140,7 +140,7 @@ def constant_words(dtype: DType, number: Any) -> list[int]:
   content = (to_bytes(number, dtype.scalar()) * max(dtype.count, 4))[:max(memory_bytes(dtype), 4)]
   return [int.from_bytes(content[k:k + 4], "little") for k in range(0, len(content), 4)]
 
-@functools.lru_cache(None)
+@once
 def gathering(units: tuple[int, ...], places: tuple[tuple[int, int], ...]) -> Macro:
   """A macro that makes a group of single bytes. units: registers of its sources, 0: a constant; places: source and byte of each byte of the group.
 
@@ -157,7 +157,7 @@ def gathering(units: tuple[int, ...], places: tuple[tuple[int, int], ...]) -> Ma
   if any(line.startswith("PRMT t") for line in lines): operands.append(("t", Access.WRITE, "v1"))
   return Macro("gather", tuple(operands), 1 + len(units), tuple(lines))
 
-@functools.lru_cache(None)
+@once
 def zeros(units: int) -> Macro:
   """A macro that clears a group, two registers at once."""
   return Macro("zeros", (("d", Access.WRITE, f"v{units}"),), 1, tuple([f"IMAD.WIDE {part('d', k)}, RZ, RZ, RZ" for k in range(0, units, 2)]))

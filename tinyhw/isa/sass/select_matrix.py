@@ -1,7 +1,6 @@
 """Products on the matrix unit, of groups of registers (select_group.py)."""
 from __future__ import annotations
 
-import functools
 
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
@@ -10,6 +9,7 @@ from tinyhw.isa.sass.select_address import DESCRIPTORS, Addresses
 from tinyhw.machine.inst import Access, Reg
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.structure import element_of
+from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import LINE_BYTES, LINES
 from tinyhw.uop.ops import UOp
@@ -95,7 +95,7 @@ def advance(panel: UOp) -> int:
   """By what a descriptor grows from an instruction to the next one: lines are steps, or their bytes are."""
   return (UNIT_LINES * LINE_BYTES if panel.arg.turned else UNIT_BYTES) // DESCRIBED_BYTES
 
-@functools.lru_cache(None)
+@once
 def product_of_panels(instruction: str, sums: int, times: int, a: tuple[int, int, bool], b: tuple[int, int, bool]) -> Macro:
   """So many instructions, each with descriptors of its own: all are made before the first one. a, b: what is added to the lower half of the first
   descriptor, by how much it grows, whether the factor is turned."""

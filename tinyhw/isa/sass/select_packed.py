@@ -18,6 +18,7 @@ from tinyhw.isa.sass.select_group import Groups
 from tinyhw.machine.inst import Access, Reg
 from tinyhw.machine.macros import Macro
 from tinyhw.machine.narrow import Both, Finder, Found, Neighbours
+from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
@@ -161,7 +162,7 @@ def limit_of(found: Both) -> str | None:
   if bound is None or not bound.low.arg or not bound.high.arg: return None
   return LIMITS[condition.sources[0] == bound, yes == bound]
 
-@functools.lru_cache(None)
+@once
 def packed_macro(key: str, terms: tuple[str, ...], middle: str, end: str) -> Macro:
   """The macro of an instruction with these operands."""
   names = [name for name, text in zip("ab", terms) if "?" in text]

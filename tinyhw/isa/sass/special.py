@@ -4,10 +4,10 @@ A line has `number:name` in hexadecimal, without SR_; "=" is before a name witho
 Source: NVIDIA's disassembler, version 13.1.
 """
 from __future__ import annotations
-import functools
 
 from tinyhw.errors import ParseError
 from tinyhw.isa.sass.form import Generation
+from tinyhw.once import once
 
 TEXT = """
 00:LANEID 01:CLOCK 02:VIRTCFG 03:VIRTID 0f:ORDERING_TICKET 10:PRIM_TYPE 11:INVOCATION_ID 12:Y_DIRECTION 13:THREAD_KILL 14:=SM_SHADER_TYPE
@@ -24,7 +24,7 @@ TEXT = """
 8b:CTARegPoolSz%9+ 8d:TMemSz%10+ 8e:CONTEXT_SAVE_ADDR_LO%120 8f:CONTEXT_SAVE_ADDR_HI%120 ff:=SRZ
 """
 
-@functools.lru_cache(maxsize=None)
+@once
 def names(generation: Generation) -> dict[int, str]:
   """The names that a generation has."""
   found = {}

@@ -5,7 +5,6 @@ decode to it. Targets of branches are addresses, so both take the address of the
 disassembler's, text for sm_8x has the memory descriptor of an instruction that has one (`desc[UR4][R2.64]`).
 """
 from __future__ import annotations
-import functools
 import operator
 from typing import Any
 
@@ -19,6 +18,7 @@ from tinyhw.isa.sass.table import FORMS, Line, Table, entries, table
 from tinyhw.isa.sass import regs
 from tinyhw.machine.inst import Inst, MInst, Reg
 from tinyhw.machine.text import ascii_only
+from tinyhw.once import once
 
 GUARDS = frozenset({f"{kind}{index}" for kind in ("P", "UP") for index in "0123456T"})
 
@@ -183,7 +183,7 @@ def take_words(form: Form, names: list[str], given: list[str], values: dict[str,
   values[name] = enumeration.implied
   return take_words(form, rest, given, values)
 
-@functools.lru_cache(maxsize=None)
+@once
 def choices_of(words: tuple[str, ...]) -> list[tuple[list[str], int]]:
   """The words of a modifier with their values, those of most parts first."""
   choices = [(word.split("."), value) for value, word in enumerate(words) if word not in ("", "?")]

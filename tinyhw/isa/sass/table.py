@@ -43,6 +43,7 @@ from tinyhw.isa.sass.form import NO_GROUP, Form, Generation, Part, Ranges, Spec,
 from tinyhw.isa.sass.modifiers import ENUMERATIONS, Enumeration
 from tinyhw.machine.inst import Access, Effect, Inst, MInst, Operand
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 TEXTS = tuple(rows.TEXT for rows in (rows_integer, rows_float, rows_memory, rows_control, rows_matrix, rows_uniform))
 
@@ -69,7 +70,7 @@ TYPES = ("f32", "f64", "half", "s32", "u32")
 EFFECTS = {"load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END, "barrier": Effect.BARRIER, "call": Effect.CALL}
 ACCESS = {"=": Access.WRITE, "+": Access.BOTH, "": Access.READ}
 
-@functools.lru_cache(maxsize=None)
+@once
 def token_of(word: str) -> dict[str, str] | None:
   """The parts of an operand, which are those of many lines: ?-|name.suffixes|:type@bits=. None for what has brackets, or several names."""
   rest, access = (word[:-1], word[-1]) if word[-1] in "=+" else (word, "")
@@ -103,7 +104,7 @@ def limited(words: str, generation: Generation) -> tuple[str, ...]:
 
 Entry = tuple[str, str]  # a line of the text, and its section
 
-@functools.lru_cache(maxsize=None)
+@once
 def entries() -> dict[str, list[Entry]]:
   """The lines of all generations by mnemonic."""
   found: dict[str, list[Entry]] = {}
@@ -149,15 +150,15 @@ class Table:
 
   def forms(self, mnemonic: str) -> dict[str, tuple[Line, int]]:
     """The forms of all lines of a mnemonic by key: the line, and the opcode."""
-    found = self.known.get(mnemonic)
-    if found is None:
-      found = self.known[mnemonic] = {}
-      for line in filter(None, [line_of(entry, self.generation) for entry in entries().get(mnemonic, ())]):
-        for opcode in line.opcodes:
-          key = f"{line.name}/{opcode:03x}"
-          assert key not in found, f"{key} stands twice in the table"
-          found[key] = line, opcode
-    return found
+    known = self.known.get(mnemonic)
+    if known is not None: return known
+    found: dict[str, tuple[Line, int]] = {}
+    for line in filter(None, [line_of(entry, self.generation) for entry in entries().get(mnemonic, ())]):
+      for opcode in line.opcodes:
+        key = f"{line.name}/{opcode:03x}"
+        assert key not in found, f"{key} stands twice in the table"
+        found[key] = line, opcode
+    return self.known.setdefault(mnemonic, found)
 
   @functools.cached_property
   def lines(self) -> dict[str, tuple[Line, int]]:
@@ -177,7 +178,7 @@ class Table:
     if row is None:
       form = self.forms(mnemonic_of(key)).get(key)
       if form is None: raise EncodeError(f"{self.generation.arch} has no instruction {key}{self.others(key)}")
-      row = self.made[key] = Maker(*form, self.generation).row()
+      row = self.made.setdefault(key, Maker(*form, self.generation).row())
     return row
 
   def others(self, key: str) -> str:
@@ -199,7 +200,7 @@ class Table:
     """Every row; makes them all."""
     for key in self.lines: yield self[key]
 
-@functools.lru_cache(maxsize=None)
+@once
 def table(arch: str) -> Table:
   """The table of an architecture: sm_80, sm_86, sm_89, sm_90, sm_100, sm_120."""
   return Table(arch)
@@ -338,7 +339,7 @@ class Maker:
     if at: self.constants[ranges(at)] = int(value or "1", 0)
     return f"={name}" if name else ""
 
-@functools.lru_cache(maxsize=None)
+@once
 def spec_of(name: str, slot: Slot, access: str, size: str, units: int | str, wide: bool, reuse: int) -> Spec:
   """The field of a slot, which many rows have. size: registers of a group, or the modifier that tells it; units: those where nothing is said.
   wide: a uniform register's field has eight bits."""

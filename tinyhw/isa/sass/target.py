@@ -1,6 +1,5 @@
 """NVIDIA GPUs as a `Target`: registers and instructions as the machine passes want them, and the way from a Program to Code."""
 from __future__ import annotations
-import functools
 from typing import Any
 
 from tinyhw.codegen.program import Program
@@ -26,6 +25,7 @@ from tinyhw.machine.macros import Macro
 from tinyhw.machine.passes import run
 from tinyhw.machine.target import Target, region
 from tinyhw.machine.unused import drop_unused
+from tinyhw.once import once
 
 __all__ = ["capabilities", "compile", "target"]
 
@@ -68,7 +68,7 @@ def has_groups(arch: str) -> bool:
   """Whether there are products of four warps."""
   return any(matrix.panels for matrix in capabilities(arch).matrix)
 
-@functools.lru_cache(None)
+@once
 def target(arch: str, registers: int = len(ALLOCATABLE["R"])) -> Target:
   """The Target for "sm_90" and so on. registers: of a lane, at most."""
   generation = generation_of(arch)

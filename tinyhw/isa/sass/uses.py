@@ -1,12 +1,12 @@
 """Which registers an instruction reads and writes, and how it is waited for: what scheduling and the emulator's checks ask."""
 from __future__ import annotations
-import functools
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.form import Form
 from tinyhw.machine.inst import Access, Inst, MInst, Reg, RegClass
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
 
 Unit = tuple[str, int]
 ALWAYS_GUARD = frozenset({"branch", "sync", "warp", "memory"})  # pipes whose predicates are wanted as early as a guard
@@ -35,13 +35,14 @@ def units_of(reg: Reg) -> list[Unit]:
   assert reg.index is not None, f"{reg!r} is virtual"
   return list(units_from(reg.cls, reg.index))
 
-@functools.lru_cache(maxsize=None)
-def units_from(cls: RegClass, index: int) -> tuple[Unit, ...]:
+@once
+def units_from(cls: RegClass, index: int | None) -> tuple[Unit, ...]:
   """The same of the register of a class with an index. Barriers of lanes that part are the branch unit's, and want no schedule."""
+  assert index is not None, "a physical register has an index"
   return () if cls.bank is regs.BARRIER or index == NOTHING.get(cls.bank) else tuple((cls.bank.name, index + k) for k in range(cls.units))
 
-@functools.lru_cache(maxsize=None)
-def reads_from(cls: RegClass, index: int, guard: bool) -> tuple[tuple[Unit, bool], ...]:
+@once
+def reads_from(cls: RegClass, index: int | None, guard: bool) -> tuple[tuple[Unit, bool], ...]:
   """The same with whether it decides what is executed."""
   return tuple((unit, guard) for unit in units_from(cls, index))
 
@@ -52,7 +53,7 @@ class Roles(NamedTuple):
   writes: tuple[int, ...]
   uses: Uses
 
-@functools.lru_cache(maxsize=None)
+@once
 def roles_of(row: Inst) -> Roles:
   """What the operands of a row are."""
   guards = [o.name == "guard" or row.pipe in ALWAYS_GUARD for o in row.operands]

@@ -1,12 +1,12 @@
 """Copies of groups of more than four registers, as the sums of products of four warps are: macros made for a single use."""
 from __future__ import annotations
-import functools
 
 from tinyhw.isa.sass.select_group import part
 from tinyhw.machine.inst import Access
 from tinyhw.machine.macros import Macro
+from tinyhw.once import once
 
-@functools.lru_cache(None)
+@once
 def copied(registers: int, upwards: bool) -> Macro:
   """d = s, one register after the other; upwards: d is behind s and may begin inside of it, so the last ones go first."""
   order = reversed(range(registers)) if upwards else range(registers)

@@ -1,10 +1,10 @@
 """What x86-64 can compute, level by level: `Capabilities` for codegen. What is missing here, codegen expresses in what is there."""
 from __future__ import annotations
-import functools
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
+from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 
 COMPARE = tuple(GroupOp.Comparison)
@@ -36,7 +36,7 @@ LEVELS = {
   "x86_64:avx512": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8)),
 }
 
-@functools.lru_cache(None)
+@once
 def capabilities(arch: str) -> Capabilities:
   """For "x86_64:avx2" or "x86_64:avx512". Raises CompileError for another level.
 

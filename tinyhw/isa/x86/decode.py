@@ -12,6 +12,7 @@ from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.form import Encoding, Form, Line
 from tinyhw.isa.x86.table import TABLE
 from tinyhw.machine.inst import Inst, MInst, Reg
+from tinyhw.once import once
 
 class Fields:
   """What the prefixes say. r, x, b, v: high bits of register numbers, in place. pp: 0, 66, F3, F2 of a vector prefix; F3 or F2 of a legacy one."""
@@ -90,28 +91,29 @@ def read_vector_prefix(f: Fields, code: bytes, at: int) -> tuple[Fields, int]:
   f.opcode = code[at]
   return f, at + 1
 
-MNEMONICS: dict[tuple[str, int, int], list[str]] = {}
 CANDIDATES: dict[tuple[str, int, int], list[tuple[Inst, Encoding]]] = {}
 
 def candidates(space: str, map: int, opcode: int) -> list[tuple[Inst, Encoding]]:
   """The encodings that begin with this opcode, in the order of the table."""
-  if not MNEMONICS: index_mnemonics()
   key = (space, map, opcode)
   found = CANDIDATES.get(key)
   if found is None:
-    rows = [row for mnemonic in MNEMONICS.get(key, ()) for row in TABLE.rows(mnemonic)]
-    found = CANDIDATES[key] = [(row, e) for row in rows for e in row.isa.encodings
-                               if (e.space, e.map) == (space, map) and e.opcode == (opcode & ~7 if e.plus else opcode)]
+    rows = [row for mnemonic in mnemonics().get(key, ()) for row in TABLE.rows(mnemonic)]
+    found = CANDIDATES.setdefault(key, [(row, e) for row in rows for e in row.isa.encodings
+                                        if (e.space, e.map) == (space, map) and e.opcode == (opcode & ~7 if e.plus else opcode)])
   return found
 
-def index_mnemonics() -> None:
+@once
+def mnemonics() -> dict[tuple[str, int, int], list[str]]:
   """Which mnemonics use an opcode. Cost: 20 ms, once."""
+  found: dict[tuple[str, int, int], list[str]] = {}
   for mnemonic in TABLE.mnemonics():
     for text in TABLE.lines[mnemonic]:
       for spec in Line(text).specs:
         for opcode in range(spec.opcode, spec.opcode + (8 if spec.plus else 1)):
-          users = MNEMONICS.setdefault((spec.space, spec.map, opcode), [])
+          users = found.setdefault((spec.space, spec.map, opcode), [])
           if mnemonic not in users: users.append(mnemonic)
+  return found
 
 def match(row: Inst, e: Encoding, f: Fields, code: bytes, at: int) -> tuple[MInst, int] | None:
   """The instruction, and where it ends, if the bytes are this encoding."""

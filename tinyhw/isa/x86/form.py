@@ -29,7 +29,7 @@ KINDS: dict[tuple[str, int, int], Kind] = {}
 def kind_of(text: str, size: int, length: int) -> Kind:
   """The kind that a word of the table means, for an operand size and a vector length."""
   found = KINDS.get((text, size, length))
-  if found is None: found = KINDS[text, size, length] = parse_kind(text, size, length)
+  if found is None: found = KINDS.setdefault((text, size, length), parse_kind(text, size, length))
   return found
 
 def vector_class(share: str, length: int) -> str:
@@ -100,7 +100,7 @@ TOKENS: dict[str, Token] = {}
 
 def token_of(text: str) -> Token:
   found = TOKENS.get(text)
-  if found is None: found = TOKENS[text] = Token(text)
+  if found is None: found = TOKENS.setdefault(text, Token(text))
   return found
 
 class Line:

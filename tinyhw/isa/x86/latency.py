@@ -15,12 +15,12 @@ measured, and the latency where a chain can show it; latencies of stores, of fla
 Memory: "load" rows count from an address in a register to the value, hitting the first cache; "store" rows until a load of the same bytes can go on.
 """
 from __future__ import annotations
-import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tinyhw.isa.x86 import latency_intel, latency_zen
 from tinyhw.machine.costs import PipeCost
+from tinyhw.once import once
 
 # Pipes that only move data between registers and memory: their ports are the bound by memory.
 MEMORY = {"load": "load", "store": "store", "load_masked": "load", "store_masked": "store", "load_pop": "load", "store_push": "store",
@@ -71,7 +71,7 @@ def microarchitecture(vendor: str, signature: int, features: Collection[str] = (
     if family == wanted and low <= model <= high: return name
   return "generic"
 
-@functools.lru_cache(None)
+@once
 def find(name: str) -> Microarchitecture:
   """The table of that name; the generic one for names without a table."""
   name = name if name in TABLES else "generic"

@@ -18,7 +18,6 @@ Sleeper: SLEEPERS += 1, then wait if BELL is what it was before the last look. R
 instructions, so one of the two sees the other. The caller's sleep has a time limit besides, so that even a descheduled ringer only costs time.
 """
 from __future__ import annotations
-import functools
 import importlib
 import sys
 import zlib
@@ -27,6 +26,7 @@ from tinyhw.autogen import cpu_ring, x86_runtime
 from tinyhw.errors import DeviceError
 from tinyhw.isa.x86 import abi
 from tinyhw.machine.code import Code
+from tinyhw.once import once
 
 CALLER_SLEEP_NS = 2_000_000
 MXCSR_DEFAULT = 0x1f80  # all exceptions masked, round to nearest, denormals kept (Intel SDM volume 1, 10.2.3)
@@ -443,7 +443,7 @@ def assemble(name: str, platform: str) -> bytes:
   assembled: bytes = importlib.import_module("tinyhw.isa.x86.syntax").assemble_function(source)
   return assembled
 
-@functools.lru_cache(None)
+@once
 def code(name: str) -> Code:
   """"ring", "submit" or "cpuid" as machine code for this system. Raises DeviceError for systems whose way to wait is not known."""
   if sys.platform not in abi.SYSTEMS: raise DeviceError(f"tinyhw does not know how threads wait on {sys.platform}; use DEV=CLANG or DEV=PYTHON")

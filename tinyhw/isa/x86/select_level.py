@@ -43,8 +43,7 @@ class Rows(dict[str, Inst]):
 
   def __missing__(self, key: str) -> Inst:
     mnemonic, separator, operands = key.partition("_")
-    row = self[key] = TABLE[self.names.get(mnemonic, mnemonic) + separator + operands]
-    return row
+    return self.setdefault(key, TABLE[self.names.get(mnemonic, mnemonic) + separator + operands])
 
 class Level(Part):
   """The part of Selector that a feature level defines. A gate, and a vector of bool, is a mask; what a mask is, only the level knows."""

@@ -5,7 +5,6 @@ are named by mnemonic and register letters, so `{v}` is the letter of the narrow
 """
 from __future__ import annotations
 import dataclasses
-import functools
 import struct
 from typing import Any
 
@@ -17,6 +16,7 @@ from tinyhw.isa.x86.select_part import Address
 from tinyhw.isa.x86.select_scalar import FLOATS, FLOAT_BINARY, code_of
 from tinyhw.isa.x86.table import TABLE
 from tinyhw.machine.inst import Effect, Inst, MInst, Reg, RegClass
+from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
@@ -41,7 +41,7 @@ def bits_of(dtype: DType, value: Any) -> bytes:
   if dtype is dtypes.float64: return struct.pack("<d", value)
   return code_of(dtype, value).to_bytes(dtype.itemsize, "little", signed=code_of(dtype, value) < 0)
 
-@functools.lru_cache(None)
+@once
 def constant_row(key: str) -> Inst:
   """A row that reads a constant: cheaper to repeat than to spill."""
   return dataclasses.replace(TABLE[key], effects=Effect.NONE, rematerialize=True)

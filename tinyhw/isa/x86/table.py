@@ -83,25 +83,24 @@ class Table:
     if words and words[0][1:] == "kz": mask = "kz"
     elif words and "k" in (words[0][1:], words[0][2:]): mask = "k"
     variants = self._variants(mnemonic, len(words), mask).get(key)
-    if variants: row = self.made[key] = make_row(key, variants)
-    return row
+    return self.made.setdefault(key, make_row(key, variants)) if variants else None
 
   def _variants(self, mnemonic: str, shown: int, mask: str) -> dict[str, list[Variant]]:
     """The keys of a mnemonic with so many operands and this mask. Kept: selection and the runtime's text try several keys of each mnemonic."""
     found = self._keys.get((mnemonic, shown, mask))
-    if found is None:
-      found = self._keys[mnemonic, shown, mask] = {}
-      for line in self.parse(mnemonic):
-        if line.shown != shown: continue
-        for key, variant in variants_of(line, (mask,)): found.setdefault(key, []).append(variant)
-    return found
+    if found is not None: return found
+    keys: dict[str, list[Variant]] = {}
+    for line in self.parse(mnemonic):
+      if line.shown != shown: continue
+      for key, variant in variants_of(line, (mask,)): keys.setdefault(key, []).append(variant)
+    return self._keys.setdefault((mnemonic, shown, mask), keys)
 
   def __contains__(self, key: str) -> bool: return self.get(key) is not None
 
   def parse(self, mnemonic: str) -> list[Line]:
     """The lines of a mnemonic, taken apart; none if there is no such mnemonic."""
     lines = self.parsed.get(mnemonic)
-    if lines is None: lines = self.parsed[mnemonic] = [Line(text) for text in self.lines.get(mnemonic, ())]
+    if lines is None: lines = self.parsed.setdefault(mnemonic, [Line(text) for text in self.lines.get(mnemonic, ())])
     return lines
 
   def rows(self, mnemonic: str) -> list[Inst]:
@@ -112,8 +111,8 @@ class Table:
       for line in self.parse(mnemonic):
         for key, variant in variants_of(line, ("", "k", "kz")): keys.setdefault(key, []).append(variant)
       for key, variants in keys.items():
-        if key not in self.made: self.made[key] = make_row(key, variants)
-      rows = self.listed[mnemonic] = [self.made[key] for key in keys]
+        if key not in self.made: self.made.setdefault(key, make_row(key, variants))
+      rows = self.listed.setdefault(mnemonic, [self.made[key] for key in keys])
     return rows
 
   def mnemonics(self) -> Iterator[str]:
@@ -158,7 +157,7 @@ def operand(name: str, access: Access, cls: RegClass | None = None, kind: str = 
   """An Operand; equal ones are one object, since making them costs more than looking them up."""
   key = (name, access, cls, kind, fixed, optional)
   found = OPERANDS.get(key)
-  if found is None: found = OPERANDS[key] = Operand(name, access, cls, kind, None, fixed, optional)
+  if found is None: found = OPERANDS.setdefault(key, Operand(name, access, cls, kind, None, fixed, optional))
   return found
 
 def make_row(key: str, variants: list[Variant]) -> Inst:

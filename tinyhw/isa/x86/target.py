@@ -1,6 +1,5 @@
 """x86-64 as a `Target`: its registers and instructions as the machine passes want them, and the way from a Program to Code."""
 from __future__ import annotations
-import functools
 
 from tinyhw.codegen.program import Program
 from tinyhw.isa.x86 import regs
@@ -13,6 +12,7 @@ from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Block, Function, MInst, Reg
 from tinyhw.machine.passes import run
 from tinyhw.machine.target import Target, region
+from tinyhw.once import once
 
 __all__ = ["capabilities", "compile", "target"]
 
@@ -58,7 +58,7 @@ def invert(inst: MInst) -> MInst | None:
   if opposite is None: return None
   return MInst(TABLE[f"j{opposite}_rel"], list(inst.operands), inst.origin, inst.arguments)
 
-@functools.lru_cache(None)
+@once
 def target(arch: str) -> Target:
   """The Target for "x86_64:avx2" or "x86_64:avx512"."""
   caps = capabilities(arch)

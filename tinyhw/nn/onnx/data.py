@@ -1,11 +1,13 @@
 """TensorProtos as Tensors: every element type, the three places where elements may stand, and files beside the model."""
 from __future__ import annotations
+from array import array
 import os
-import stat
 from typing import Any
 
-from tinyhw.dtype import DType, dtypes
+from tinyhw.budget import TENSOR, Budget
+from tinyhw.dtype import DType, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, FileFormatError
+from tinyhw.files import NotRegular, open_regular
 from tinyhw.helpers import prod
 from tinyhw.methods.hostdata import pack
 from tinyhw.named_tuple import NamedTuple
@@ -43,10 +45,11 @@ def element_type(number: int, where: str) -> ElementType:
   if row.dtype is None: raise FileFormatError(f"{where} has elements of type {row.name}, which tensors here do not have")
   return row
 
-def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: bool = True) -> Tensor | None:
+def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: bool = True, budget: Budget | None = None) -> Tensor | None:
   """The Tensor that a TensorProto is; None if its elements are in another file and are not to be loaded.
 
-  folder: where other files may lie; None: nowhere. Raises FileFormatError where sizes do not agree or a file is not inside of folder.
+  folder: where other files may lie; None: nowhere. budget: of the model. Raises FileFormatError where sizes do not agree or a file is not inside of
+  folder.
   """
   name = f"the tensor {proto.get('name', '')!r}"
   row = element_type(proto.get("data_type", 0), name)
@@ -55,36 +58,51 @@ def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: b
   if any(d < 0 for d in shape): raise FileFormatError(f"{name} has a negative size in its shape {shape}")
   count = prod(shape)
   size = (count * row.bits + 7) // 8
+  budget = budget or Budget(name, size)
   if proto.get("data_location", 0) == _EXTERNAL:
     if not load_external: return None
-    raw: Any = _external(proto, folder, size, name)
+    raw: Any = _external(proto, folder, size, name, budget)
   elif "raw_data" in proto: raw = proto["raw_data"]
-  else: raw = _typed(proto, row, count, name)
+  else: raw = _typed(proto, row, count, name, budget)
   if len(raw) != size: raise FileFormatError(f"{name} of shape {shape} and {row.name} should have {size} bytes, and has {len(raw)}")
-  if row.bits < 8: raw = _unpacked(raw, row, count)
-  if row.dtype is dtypes.bool: raw = bytes(map(bool, raw))   # a bool is 0 or 1
-  flat = Tensor(bytes(raw), dtype=row.dtype) if count else Tensor.zeros(0, dtype=row.dtype)
+  budget.take(TENSOR + 64 * len(shape) + count * row.dtype.itemsize)
+  with budget.borrowed():
+    budget.take(4 * count if row.bits < 8 else size)
+    if row.bits < 8: raw = _unpacked(raw, row, count)
+    if row.dtype is dtypes.bool: raw = bytes(raw).translate(_TRUTHS)
+    flat = Tensor(bytes(raw), dtype=row.dtype) if count else Tensor.zeros(0, dtype=row.dtype)
   return Tensor(flat.reshape(shape).uop)
 
-def _typed(proto: dict[str, Any], row: ElementType, count: int, name: str) -> Any:
+_TRUTHS = b"\0" + b"\1" * 255   # a bool is 0 or 1
+
+def _typed(proto: dict[str, Any], row: ElementType, count: int, name: str, budget: Budget) -> Any:
   """The bytes of elements that stand as numbers; narrow floats stand there as their codes, two of 4 bits in one number."""
   values = proto[row.field]
   stored = (count + 1) // 2 if row.bits == 4 else count
   if len(values) != stored: raise FileFormatError(f"{name} should have {stored} numbers in {row.field}, and has {len(values)}")
   if values.typecode in "fd": return memoryview(values).cast("B")
   if row.bits == 64: return memoryview(values).cast("B")
-  mask = (1 << max(row.bits, 8)) - 1
-  if row.dtype is dtypes.bool: return bytes(bool(x) for x in values)
-  return pack([x & mask for x in values], {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32}[max(row.bits, 8)])
+  bits = max(row.bits, 8)
+  mask = (1 << bits) - 1
+  budget.take(2 * len(values) * bits // 8)
+  if row.dtype is dtypes.bool: return bytes(bytearray(x != 0 for x in values))
+  return memoryview(array({8: "B", 16: "H", 32: "I"}[bits], (x & mask for x in values))).cast("B")
 
 def _unpacked(raw: Any, row: ElementType, count: int) -> bytes:
   """Two elements of 4 bits in each byte, the first in the low half, as bytes."""
-  codes = [half for byte in raw for half in (byte & 15, byte >> 4)][:count]
-  if row.name == "float4e2m1": return bytes(pack([_FLOAT4[c & 7] * (-1 if c & 8 else 1) for c in codes], dtypes.fp8e4m3))
-  return bytes(codes) if row.name == "uint4" else bytes((c ^ 8) - 8 & 255 for c in codes)
+  meanings = _meanings(row.name)
+  codes = bytearray(2 * len(raw))
+  codes[::2] = bytes(raw).translate(bytes(meanings[byte & 15] for byte in range(256)))
+  codes[1::2] = bytes(raw).translate(bytes(meanings[byte >> 4] for byte in range(256)))
+  return bytes(codes[:count])
 
-def _external(proto: dict[str, Any], folder: str | None, size: int, name: str) -> bytes:
-  """The elements of a tensor that stand in a file in the model's folder, or below it."""
+def _meanings(name: str) -> bytes:
+  """The byte that each code of 4 bits becomes."""
+  if name == "float4e2m1": return bytes(pack([_FLOAT4[c & 7] * (-1 if c & 8 else 1) for c in range(16)], dtypes.fp8e4m3))
+  return bytes(range(16)) if name == "uint4" else bytes((c ^ 8) - 8 & 255 for c in range(16))
+
+def _external(proto: dict[str, Any], folder: str | None, size: int, name: str, budget: Budget) -> bytes:
+  """The elements of a tensor that stand in a file in the model's folder, or below it. That file's size counts for the budget."""
   entries = {entry.get("key", ""): entry.get("value", "") for entry in proto["external_data"]}
   if folder is None: raise FileFormatError(f"{name} stands in another file, and the model was given as bytes; give the model's path instead")
   location = entries.get("location", "")
@@ -96,13 +114,15 @@ def _external(proto: dict[str, Any], folder: str | None, size: int, name: str) -
   except ValueError: raise FileFormatError(f"{name}: the offset or the length in {location!r} is no number") from None
   if length != size: raise FileFormatError(f"{name} should have {size} bytes, and {length} are said to stand in {location!r}")
   try:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
       held = os.fstat(file.fileno())
-      if not stat.S_ISREG(held.st_mode): raise FileFormatError(f"{name} stands in {location!r}, which is no file")
+      budget.add(path, held.st_size)
       if offset < 0 or offset + length > held.st_size:
         raise FileFormatError(f"{name} stands at bytes {offset} to {offset + length} of {location!r}, which has {held.st_size}")
+      budget.take(length)
       file.seek(offset)
       return file.read(length)
+  except NotRegular: raise FileFormatError(f"{name} stands in {location!r}, which is no file") from None
   except OSError as error: raise FileFormatError(f"{name} stands in {location!r}, which cannot be read: {error.strerror}") from None
 
 def dtype_of(number: int) -> DType:
@@ -111,3 +131,7 @@ def dtype_of(number: int) -> DType:
   if row is None or row.dtype is None or row.bits < 8:
     raise ArgumentError(f"the model asks for the element type {row.name if row else number}, which has no arithmetic here")
   return row.dtype
+
+def wide(x: Tensor) -> Tensor:
+  """x in float32 at least: in half precision squares and sums may overflow where what is made of them does not."""
+  return x.cast(least_upper_dtype(x.dtype, dtypes.float32))

@@ -11,7 +11,8 @@ from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.methods.matmul import masked_softmax
 from tinyhw.nn.onnx.operator import Ints, Outputs, operator
 from tinyhw.nn.onnx.ops_math import gemm
-from tinyhw.nn.onnx.ops_nn import layer_normalization, wide
+from tinyhw.nn.onnx.data import wide
+from tinyhw.nn.onnx.ops_nn import layer_normalization
 from tinyhw.nn.onnx.ops_shape import sizes
 from tinyhw.tensor import Tensor
 
@@ -204,8 +205,8 @@ def quick_gelu(x: Tensor, *, alpha: float = 1.702) -> Tensor: return x * (x * al
 @operator("FusedMatMul", 1, MICROSOFT)
 def fused_matmul(a: Tensor, b: Tensor, *, alpha: float = 1.0, transA: int = 0, transB: int = 0, transBatchA: int = 0, transBatchB: int = 0) -> Tensor:
   if transBatchA or transBatchB: raise ArgumentError("FusedMatMul with transBatchA or transBatchB is not supported")
-  product = (a.transpose(-2, -1) if transA else a).matmul(b.transpose(-2, -1) if transB else b)
-  return product if alpha == 1 else product * alpha
+  product = (a.transpose(-2, -1) if transA else a).matmul(b.transpose(-2, -1) if transB else b, dtype=wide(a).dtype)
+  return (product if alpha == 1 else product * alpha).cast(a.dtype)
 
 @operator("FusedGemm", 1, MICROSOFT)
 def fused_gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tinyhw.dtype import dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError
-from tinyhw.nn.onnx.data import FOUR_BITS, dtype_of
+from tinyhw.nn.onnx.data import FOUR_BITS, dtype_of, wide
 from tinyhw.nn.onnx.operator import Int, Ints, Value, define, operator
 from tinyhw.tensor import Tensor
 
@@ -126,9 +126,9 @@ def where(condition: Tensor, a: Tensor, b: Tensor) -> Tensor: return condition.b
 
 def _folded(function: Callable[[Tensor, Tensor], Tensor], mean: bool = False) -> Callable[..., Tensor]:
   def compute(first: Tensor, *rest: Tensor) -> Tensor:
-    total = first
+    total = wide(first) if mean else first
     for x in rest: total = function(total, x)
-    return total / (len(rest) + 1) if mean else total
+    return (total / (len(rest) + 1)).cast(first.dtype) if mean else total
   return compute
 
 define("Sum", _folded(Tensor.add))
@@ -152,22 +152,29 @@ def _extreme(name: str) -> Callable[[Tensor, tuple[int, ...], bool], Tensor]:
 
 def _log_sum_exp(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
   if 0 in x.shape: return x.exp().sum(axes, keep).log()
-  most = x.max(axes, True)
+  v = wide(x)
+  most = v.max(axes, True)
   most = most.isfinite().where(most, 0)
-  total = (x - most).exp().sum(axes, True).log() + most
+  total = ((v - most).exp().sum(axes, True).log() + most).cast(x.dtype)
   return total if keep else total.reshape(x.sum(axes).shape)
 
-def _total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor: return x.sum(axes, keep, dtype=x.dtype)
+def _total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor: return x.sum(axes, keep).cast(x.dtype)
+
+def _of_wide(function: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Callable[[Tensor, tuple[int, ...], bool], Tensor]:
+  """A reduction in several steps of floats in float32 at least, rounded once; of integers in their own type."""
+  def compute(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    return function(wide(x) if dtypes.is_float(x.dtype) else x, axes, keep).cast(x.dtype)
+  return compute
 
 # name: (the reduction, what an element gives where nothing is reduced, or None for itself)
 _REDUCTIONS: dict[str, tuple[Callable[[Tensor, tuple[int, ...], bool], Tensor], Callable[[Tensor], Tensor] | None]] = {
   "ReduceSum": (_total, None), "ReduceMax": (_extreme("max"), None), "ReduceMin": (_extreme("min"), None),
   "ReduceMean": (lambda x, axes, keep: x.mean(axes, keep).cast(x.dtype), None),
   "ReduceProd": (lambda x, axes, keep: x.prod(axes, keep).cast(x.dtype), None),
-  "ReduceL1": (lambda x, axes, keep: _total(x.abs(), axes, keep), Tensor.abs),
-  "ReduceL2": (lambda x, axes, keep: x.square().sum(axes, keep).sqrt().cast(x.dtype), Tensor.abs),
-  "ReduceSumSquare": (lambda x, axes, keep: _total(x.square(), axes, keep), Tensor.square),
-  "ReduceLogSum": (lambda x, axes, keep: x.sum(axes, keep).log(), Tensor.log), "ReduceLogSumExp": (_log_sum_exp, None),
+  "ReduceL1": (_of_wide(lambda x, axes, keep: x.abs().sum(axes, keep)), Tensor.abs),
+  "ReduceL2": (_of_wide(lambda x, axes, keep: wide(x).square().sum(axes, keep).sqrt()), Tensor.abs),
+  "ReduceSumSquare": (_of_wide(lambda x, axes, keep: x.square().sum(axes, keep)), Tensor.square),
+  "ReduceLogSum": (_of_wide(lambda x, axes, keep: x.sum(axes, keep).log()), Tensor.log), "ReduceLogSumExp": (_log_sum_exp, None),
 }
 
 def _define_reduction(name: str) -> None:
@@ -235,10 +242,10 @@ _softmax_versions("Hardmax", _hardmax)
 @operator("Gemm")
 def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0) -> Tensor:
   """alpha * A B + beta * C, either factor transposed."""
-  product = (a.transpose() if transA else a).matmul(b.transpose() if transB else b)
-  if alpha != 1: product = (product * alpha).cast(a.dtype)
-  if c is None or beta == 0: return product
-  return product + (c if beta == 1 else (c * beta).cast(a.dtype))
+  product = (a.transpose() if transA else a).matmul(b.transpose() if transB else b, dtype=wide(a).dtype if dtypes.is_float(a.dtype) else None)
+  if alpha != 1: product = (product * alpha).cast(product.dtype)
+  if c is None or beta == 0: return product.cast(a.dtype)
+  return (product + (c if beta == 1 else (c * beta).cast(a.dtype))).cast(a.dtype)
 
 @operator("Einsum", 12)
 def einsum(*operands: Tensor, equation: str) -> Tensor: return Tensor.einsum(equation, *operands)

@@ -4,18 +4,14 @@ from collections.abc import Sequence
 import math
 from typing import Any
 
-from tinyhw.dtype import dtypes, least_upper_dtype
+from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.helpers import ceildiv
 from tinyhw.methods.convolution import window_view
 from tinyhw.nn.onnx.operator import Ints, Outputs, Scalar, operator
-from tinyhw.nn.onnx.data import dtype_of
+from tinyhw.nn.onnx.data import dtype_of, wide
 from tinyhw.nn.onnx.ops_shape import axis_of, check_count, sizes
 from tinyhw.tensor import Tensor
-
-def wide(x: Tensor) -> Tensor:
-  """x in float32 at least, in which statistics are computed."""
-  return x.cast(least_upper_dtype(x.dtype, dtypes.float32))
 
 def per_channel(v: Tensor, ndim: int) -> Tensor:
   """A vector along axis 1."""
@@ -189,7 +185,7 @@ def _window_sum(x: Tensor, w: _Windows) -> Tensor:
 def lp_pool(x: Tensor, *, kernel_shape: Ints, p: int = 2, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Ints | None = None,
             pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
   if p < 1: raise ArgumentError(f"p={p}: give 1 or more")
-  return _window_sum(x.abs().pow(p), _Windows(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)).pow(1 / p).cast(x.dtype)
+  return _window_sum(wide(x).abs().pow(p), _Windows(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)).pow(1 / p).cast(x.dtype)
 
 @operator("MaxPool")
 def max_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Ints | None = None, pads: Ints | None = None,
@@ -240,7 +236,7 @@ def global_max_pool(x: Tensor) -> Tensor: return x.max(_spatial_axes(x), keepdim
 @operator("GlobalLpPool")
 def global_lp_pool(x: Tensor, *, p: int = 2) -> Tensor:
   if p < 1: raise ArgumentError(f"p={p}: give 1 or more")
-  return x.abs().pow(p).sum(_spatial_axes(x), keepdim=True).pow(1 / p).cast(x.dtype)
+  return wide(x).abs().pow(p).sum(_spatial_axes(x), keepdim=True).pow(1 / p).cast(x.dtype)
 
 # ***** normalization *****
 
@@ -320,16 +316,18 @@ def mean_variance_normalization(x: Tensor, *, axes: Ints | None = None) -> Tenso
 @operator("LpNormalization")
 def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
   if p not in (1, 2): raise ArgumentError(f"p is 1 or 2, not {p}")
-  norm = x.abs().sum(axis, keepdim=True) if p == 1 else x.square().sum(axis, keepdim=True).sqrt()
-  return norm.eq(0).where(x.zeros_like(), x / norm)
+  v = wide(x)
+  norm = v.abs().sum(axis, keepdim=True) if p == 1 else v.square().sum(axis, keepdim=True).sqrt()
+  return norm.eq(0).where(0, v / norm).cast(x.dtype)
 
 @operator("LRN")
 def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Tensor:
   """Each element divided by a power of the mean square of `size` channels around it. Source: Krizhevsky et al. 2012."""
   if size < 1 or x.ndim < 2: raise ArgumentError(f"LRN over {size} channels of shape {x.shape}")
-  flat = x.square().reshape(x.shape[0], 1, x.shape[1], -1)
+  v = wide(x)
+  flat = v.square().reshape(x.shape[0], 1, x.shape[1], -1)
   total = Tensor(window_view(flat.pad([None, None, ((size - 1) // 2, size // 2), None]).uop, (size, 1), (1, 1), (1, 1))).sum((4, 5)).reshape(x.shape)
-  return (x / (total * (alpha / size) + bias).pow(beta)).cast(x.dtype)
+  return (v / (total * (alpha / size) + bias).pow(beta)).cast(x.dtype)
 
 # ***** training and losses *****
 
@@ -348,6 +346,7 @@ def dropout(x: Tensor, ratio: Scalar | None = None, training_mode: Scalar | None
 
 def _loss(log_probabilities: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None, reduction: str) -> Tensor:
   """Of classes in axis 1."""
+  out, log_probabilities = log_probabilities.dtype, wide(log_probabilities)
   classes = int(log_probabilities.shape[1])
   index = target.cast(dtypes.int64)
   place = Tensor.arange(classes, dtype=dtypes.int64, device=target.device).reshape(1, -1, *[1] * (target.ndim - 1))
@@ -356,10 +355,9 @@ def _loss(log_probabilities: Tensor, target: Tensor, weight: Tensor | None, igno
   factor = factor.sum(1)
   if ignore_index is not None: factor = index.eq(ignore_index).where(0, factor)
   loss = -hit.where(log_probabilities, 0).sum(1) * factor
-  if reduction == "none": return loss
-  if reduction == "sum": return loss.sum()
+  if reduction in ("none", "sum"): return (loss if reduction == "none" else loss.sum()).cast(out)
   if reduction != "mean": raise ArgumentError(f"reduction is none, mean or sum, not {reduction!r}")
-  return loss.sum() / factor.sum() if weight is not None or ignore_index is not None else loss.mean()
+  return (loss.sum() / wide(factor).sum() if weight is not None or ignore_index is not None else loss.mean()).cast(out)
 
 @operator("NegativeLogLikelihoodLoss", 12)
 def negative_log_likelihood_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int | None = None,

@@ -12,7 +12,7 @@ from typing import Any
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.nn.onnx.operator import Floats, Ints, operator
-from tinyhw.nn.onnx.ops_nn import wide
+from tinyhw.nn.onnx.data import wide
 from tinyhw.nn.onnx.ops_shape import axis_of, check_count, sizes
 from tinyhw.tensor import Tensor
 

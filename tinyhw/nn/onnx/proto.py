@@ -1,8 +1,8 @@
 """ONNX files as Python's dicts: the protobuf wire format, and a table of the messages that a model consists of.
 
 A message is (field number and wire type, value) after each other. What the table does not name is skipped, as protobuf has it. Every length is
-checked before it is used, messages nest at most `_DEEPEST` levels, groups (which ONNX does not have) are refused; memory stays within a small
-multiple of the file. Nothing is interpreted here: `data.py` makes tensors of TensorProtos.
+checked before it is used, messages nest at most `_DEEPEST` levels, groups (which ONNX does not have) are refused; what is made of the file draws from
+a budget. Nothing is interpreted here: `data.py` makes tensors of TensorProtos.
 Source: protobuf documentation, "Encoding"; onnx.proto of ONNX 1.18.
 """
 from __future__ import annotations
@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from tinyhw.budget import SLOT, Budget
 from tinyhw.errors import FileFormatError
 from tinyhw.named_tuple import NamedTuple
 
@@ -128,11 +129,36 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 # kind: (wire type, the array's type code)
 _SCALARS = {"int": (_VARINT, "q"), "uint": (_VARINT, "Q"), "float": (_FIXED32, "f"), "double": (_FIXED64, "d")}
 _FIXED_BYTES = {_FIXED32: 4, _FIXED64: 8}
+# Bytes, at most, that a message takes, its first field with the table for several, a list or array, and a value of each kind
+_MESSAGE, _FIRST, _FIELD, _LIST, _VALUE = 96, 168, 40, 96, {"bytes": 224, "string": 64}
+_NUMBER = 40
+_CONTINUED = bytes(range(128, 256))   # bytes of a varint that are not its last
+
+class Message(dict[str, Any]):
+  """The fields of a message that are there, by name. One that may stand many times and does not is empty, and costs nothing."""
+  __slots__ = ("kind",)
+  def __init__(self, kind: str):
+    super().__init__()
+    self.kind = kind
+
+  def __missing__(self, name: str) -> Any:
+    field = next((f for f in MESSAGES[self.kind].values() if f.name == name and f.repeated), None)
+    if field is None: raise KeyError(name)
+    return array(_SCALARS[field.kind][1]) if field.kind in _SCALARS else []
+
+  def get(self, name: str, default: Any = None) -> Any:
+    try: return self[name]
+    except KeyError: return default
+
+  def many(self, field: Field) -> Any:
+    """The values of a field that may stand many times, to add to them."""
+    if field.name not in self: self[field.name] = self[field.name]
+    return self[field.name]
 
 class _Reader:
   """A cursor over the bytes of a file."""
-  def __init__(self, data: memoryview, name: str):
-    self.data, self.name = data, name
+  def __init__(self, data: memoryview, name: str, budget: Budget):
+    self.data, self.name, self.budget = data, name, budget
 
   def bad(self, at: int, why: str) -> FileFormatError: return FileFormatError(f"{self.name} is no whole ONNX file: {why} at byte {at}")
 
@@ -155,11 +181,12 @@ class _Reader:
     if size > end - at: raise self.bad(at, f"a value of {size} bytes is longer than the {end - at} that are left")
     return at, at + size
 
-  def message(self, kind: str, at: int, end: int, depth: int = 0) -> dict[str, Any]:
-    """The fields of a message that are there, by name; repeated ones always, as lists (numbers as arrays)."""
+  def message(self, kind: str, at: int, end: int, depth: int = 0) -> Message:
+    """The fields of a message that are there, by name; repeated ones as lists (numbers as arrays)."""
     if depth > _DEEPEST: raise self.bad(at, f"messages nest more than {_DEEPEST} levels")
     fields = MESSAGES[kind]
-    found: dict[str, Any] = {f.name: array(_SCALARS[f.kind][1]) if f.kind in _SCALARS else [] for f in fields.values() if f.repeated}
+    found = Message(kind)
+    self.budget.take(_MESSAGE + (_FIRST if at < end else 0))
     while at < end:
       start = at
       key, at = self.varint(at, end)
@@ -169,10 +196,13 @@ class _Reader:
       if field is None: at = self.skip(wire, at, end)
       elif field.repeated and field.kind in _SCALARS and wire == _BYTES:
         at, after = self.length(at, end)
-        at = self.packed(found[field.name], field.kind, at, after)
+        self.budget.take(0 if field.name in found else _FIELD + _LIST)
+        at = self.packed(found.many(field), field.kind, at, after)
       else:
+        if field.name not in found: self.budget.take(_FIELD + _LIST if field.repeated else _FIELD)
+        elif field.repeated: self.budget.take(SLOT // 2)
         value, at = self.value(field, wire, at, end, depth)
-        if field.repeated: found[field.name].append(value)
+        if field.repeated: found.many(field).append(value)
         else: found[field.name] = value
     return found
 
@@ -188,6 +218,7 @@ class _Reader:
     """(one value of a field, the place after it)."""
     wanted = _SCALARS[field.kind][0] if field.kind in _SCALARS else _BYTES
     if wire != wanted: raise self.bad(at, f"the field {field.name} has wire type {wire} instead of {wanted}")
+    self.budget.take(_VALUE.get(field.kind, _NUMBER))
     if wire in _FIXED_BYTES:
       after = self.skip(wire, at, end)
       return array(_SCALARS[field.kind][1], bytes(self.data[at:after]))[0], after
@@ -197,6 +228,7 @@ class _Reader:
     at, after = self.length(at, end)
     if field.kind == "bytes": return self.data[at:after], after
     if field.kind == "string":
+      self.budget.take(after - at if bytes(self.data[at:after]).isascii() else 4 * (after - at))
       try: return str(self.data[at:after], "utf-8"), after
       except UnicodeDecodeError: raise self.bad(at, f"the text of {field.name} is no UTF-8") from None
     return self.message(field.kind, at, after, depth + 1), after
@@ -206,8 +238,13 @@ class _Reader:
     wire, code = _SCALARS[kind]
     if wire in _FIXED_BYTES:
       if (end - at) % _FIXED_BYTES[wire]: raise self.bad(at, f"{end - at} bytes are no whole number of values")
+      self.budget.take(2 * (end - at))
       numbers.frombytes(self.data[at:end])
       return end
+    with self.budget.borrowed():
+      self.budget.take(2 * (end - at))
+      count = len(bytes(self.data[at:end]).translate(None, _CONTINUED))
+    self.budget.take(10 * count)   # as an array grows
     convert: Callable[[int], int] = _signed if kind == "int" else int
     while at < end:
       number, at = self.varint(at, end)
@@ -216,7 +253,7 @@ class _Reader:
 
 def _signed(number: int) -> int: return number - (1 << 64) if number >> 63 else number
 
-def parse(data: bytes | memoryview, name: str = "the data", message: str = "Model") -> dict[str, Any]:
+def parse(data: bytes | memoryview, name: str = "the data", message: str = "Model", budget: Budget | None = None) -> Message:
   """The fields of a message. name: of the file, for errors. Raises FileFormatError for what is no such message."""
   view = memoryview(data).cast("B") if len(data) else memoryview(b"")
-  return _Reader(view, name).message(message, 0, len(view))
+  return _Reader(view, name, budget or Budget(name, len(view))).message(message, 0, len(view))

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 import os
 from typing import Any
 
+from tinyhw.budget import ENTRY, SLOT, Budget
 from tinyhw.device import Device
 from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import ArgumentError, DTypeError, FileFormatError, MissingFileError, ShapeError, TinyError
+from tinyhw.errors import ArgumentError, DTypeError, FileFormatError, ShapeError, TinyError
+from tinyhw.files import open_input
 from tinyhw.helpers import prod
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.nn.onnx import proto
@@ -21,7 +23,6 @@ from tinyhw.tensor import Tensor
 
 # Several names for one set of operators. Source: ONNX, "Versioning"
 _DOMAINS = {"ai.onnx": "", "ai.onnx.ml": "ai.onnx.ml"}
-_MOST_NODES = 200_000    # after functions are put in place of their calls
 _DEEPEST_CALLS = 32
 _PYTHON_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
@@ -81,26 +82,24 @@ class OnnxPBParser:
   def __init__(self, inp: Tensor | str | os.PathLike[str] | bytes, load_external_data: bool = True):
     self.load_external_data = load_external_data
     self.folder: str | None = None
+    self.budget: Budget
     if isinstance(inp, (bytes, bytearray, memoryview)): self.data, self.name = memoryview(inp), "the model"
     elif isinstance(inp, Tensor):
       if inp.dtype is not dtypes.uint8: raise ArgumentError(f"a model is a tensor of bytes, not of {inp.dtype}")
       self.data, self.name = inp._read()[0], "the model"
     elif isinstance(inp, (str, os.PathLike)):
       self.name = os.fspath(inp)
-      try:
-        with open(inp, "rb") as file: self.data = memoryview(file.read())
-      except FileNotFoundError: raise MissingFileError(f"there is no file {os.path.abspath(inp)}; give the path of an ONNX model") from None
-      except IsADirectoryError: raise ArgumentError(f"{self.name} is a folder; give the path of an ONNX model") from None
-      except OSError as error: raise ArgumentError(f"{self.name} cannot be read: {error.strerror}") from None
+      with open_input(inp, "an ONNX model") as file: self.data = memoryview(file.read())
       self.folder = os.path.dirname(os.path.abspath(inp))
     else: raise ArgumentError(f"a model is a path, bytes or a tensor of bytes, not {inp!r:.80}")
+    self.budget = Budget(self.name, self.data.nbytes)
 
   def parse(self) -> dict[str, Any]:
     """The model as dicts that are named as in onnx.proto. Tensors have `parsed_tensor`, inputs and outputs `parsed_type`, nodes `parsed_node`.
 
     Raises FileFormatError for what is no whole model.
     """
-    model = proto.parse(self.data, self.name)
+    model = proto.parse(self.data, self.name, budget=self.budget)
     if "graph" not in model: raise FileFormatError(f"{self.name} is no ONNX model: it has no graph")
     imports = _imports(model["opset_import"])
     self._graph(model["graph"], imports)
@@ -110,12 +109,15 @@ class OnnxPBParser:
     return model
 
   def _graph(self, graph: dict[str, Any], imports: dict[str, int]) -> None:
-    for tensor in graph["initializer"]: tensor["parsed_tensor"] = to_tensor(tensor, self.folder, self.load_external_data)
-    for info in (*graph["input"], *graph["output"]): info["parsed_type"] = value_of(info)
+    for tensor in graph["initializer"]: tensor["parsed_tensor"] = to_tensor(tensor, self.folder, self.load_external_data, self.budget)
+    for info in (*graph["input"], *graph["output"]):
+      self.budget.take(ENTRY)
+      info["parsed_type"] = value_of(info)
     for node in graph["node"]: self._node(node, imports)
 
   def _node(self, node: dict[str, Any], imports: dict[str, int]) -> None:
     domain = _DOMAINS.get(node.get("domain", ""), node.get("domain", ""))
+    self.budget.take(ENTRY + SLOT // 2 * (len(node["input"]) + len(node["output"])) + _attributes(len(node["attribute"])))
     opts = {a.get("name", ""): self._attribute(a, imports, node) for a in node["attribute"]}
     opset = OpSetId(domain, imports.get(domain, 1))
     node["parsed_node"] = OnnxNode(node.get("op_type", ""), opset, tuple(node["input"]), tuple(node["output"]), opts)
@@ -128,18 +130,24 @@ class OnnxPBParser:
     if field is None: raise FileFormatError(f"{_where(node)}: the attribute {attribute.get('name')!r} has the type {kind}, which is not supported")
     value = attribute.get(field, {"f": 0.0, "i": 0, "s": b""}.get(field))
     if value is None: raise FileFormatError(f"{_where(node)}: the attribute {attribute.get('name')!r} has no {field}")
-    if field == "t": return to_tensor(value, self.folder, self.load_external_data)
-    if field == "tensors": return [to_tensor(v, self.folder, self.load_external_data) for v in value]
+    if field == "t": return to_tensor(value, self.folder, self.load_external_data, self.budget)
+    if field == "tensors": return [to_tensor(v, self.folder, self.load_external_data, self.budget) for v in value]
     if field == "g": self._graph(value, imports)
     if field == "graphs":
       for graph in value: self._graph(graph, imports)
     if field == "s": return _text(value)
     if field == "strings": return [_text(v) for v in value]
-    return list(value) if field in ("ints", "floats") else value
+    if field not in ("ints", "floats"): return value
+    self.budget.take(2 * SLOT * len(value))
+    return list(value)
 
 class _Reference(NamedTuple):
   """An attribute of a function's node that has the value of the function's attribute."""
   name: str
+
+_ATTRIBUTE = 160   # bytes, at most, that an entry of a dict takes while it grows
+
+def _attributes(count: int) -> int: return 192 + _ATTRIBUTE * count if count else 0
 
 def _text(raw: Any) -> str: return bytes(raw).decode("utf-8", "replace")
 
@@ -152,9 +160,11 @@ class Graph:
   """A checked graph: its constants, its steps in order, and the names of its inputs and outputs."""
   def __init__(self, graph: dict[str, Any], maker: _Maker, attributes: dict[str, Any] | None = None):
     self.name = graph.get("name", "")
+    maker.budget.take(4 * ENTRY + _ATTRIBUTE * sum(len(graph.get(part, ())) for part in ("input", "output", "initializer")))
     self.constants: dict[str, Value] = {}
     for tensor in graph.get("initializer", ()):
       if tensor["parsed_tensor"] is None: raise FileFormatError(f"the tensor {tensor.get('name')!r} stands in another file, which was not loaded")
+      maker.budget.take(ENTRY + 3 * SLOT * min(prod(tensor["parsed_tensor"].shape), MOST_KNOWN))
       self.constants[tensor.get("name", "")] = constant_value(tensor["parsed_tensor"], maker.device)
     self.inputs = {info.get("name", ""): info["parsed_type"] for info in graph["input"]} if graph["input"] and isinstance(graph["input"][0], dict) \
       else dict.fromkeys(graph["input"], OnnxValue(None, None))
@@ -243,18 +253,19 @@ def _with_narrow_type(node: OnnxNode, narrow: dict[str, int]) -> OnnxNode:
 
 class _Maker:
   """Makes Graphs of what the parser gave: looks up operators, checks nodes, puts functions in place; notes what is not supported."""
-  def __init__(self, functions: Sequence[dict[str, Any]], device: str | None):
+  def __init__(self, functions: Sequence[dict[str, Any]], device: str | None, budget: Budget):
+    self.budget = budget
     self.functions = {(_DOMAINS.get(f.get("domain", ""), f.get("domain", "")), f.get("name", "")): f for f in functions}
     self.device = device
     self.unknown: dict[tuple[str, str, int], None] = {}
-    self.nodes = self.depth = 0
+    self.depth = 0
 
   def add(self, graph: Graph, proto_node: dict[str, Any], attributes: dict[str, Any]) -> None:
     """The step of a node. attributes: those of the function whose node it is."""
-    self.nodes += 1
-    if self.nodes > _MOST_NODES: raise FileFormatError(f"the model has more than {_MOST_NODES} nodes, its functions written out")
     node: OnnxNode = proto_node["parsed_node"]
     where = _where(proto_node)
+    # Functions are written out as often as they are called
+    self.budget.take(ENTRY + len(where) * (1 if where.isascii() else 4) + 2 * _attributes(len(node.opts)))
     opts = {}
     for name, value in node.opts.items():
       if isinstance(value, _Reference):
@@ -297,10 +308,11 @@ class OnnxRunner:
   constants. Raises FileFormatError for a damaged model, ArgumentError for one with operators that are not known here, naming all of them.
   """
   def __init__(self, model_path: Tensor | str | os.PathLike[str] | bytes):
-    model = OnnxPBParser(model_path).parse()
+    parser = OnnxPBParser(model_path)
+    model = parser.parse()
     self._device: str | None = None
     imports = _imports(model["opset_import"])
-    maker = _Maker(model["functions"], None)
+    maker = _Maker(model["functions"], None, parser.budget)
     self._graph = Graph(model["graph"], maker)
     if maker.unknown:
       listed = ", ".join(f"{name} ({domain}, opset {version})" for name, domain, version in sorted(maker.unknown))

@@ -1,0 +1,185 @@
+"""Families of computations by size, and what one element more may cost."""
+from __future__ import annotations
+from collections.abc import Callable
+
+from test.support.work import Work, work_of
+from tinyhw import nn
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.tensor import Tensor
+
+STEP = 1.10       # times the work of n that n + 1 may be
+
+Make = Callable[[int], list[Tensor]]
+
+def gradients_of(loss: Tensor, *targets: Tensor) -> list[Tensor]: return list(loss.gradient(*targets))
+
+def empty(*shape: int) -> Tensor: return Tensor.empty(*shape, requires_grad=True, device="NULL")
+
+def addends(n: int) -> list[Tensor]:
+  total = empty(1000)
+  for _ in range(n - 1): total = total + empty(1000)
+  return [total]
+
+def shared_chain(n: int) -> list[Tensor]:
+  x = empty(1000)
+  for k in range(n): x = (x * (k + 2.0)).tanh()
+  return [x]
+
+def several_uses(n: int) -> list[Tensor]:
+  """One elementwise value that n kernels want."""
+  x = (empty(32, 1024) + 1).exp()
+  return [(x * empty(32, 1024)).sum(1) for _ in range(n)]
+
+def recurrent(n: int) -> list[Tensor]:
+  x, w, u = empty(n, 32, 24), empty(24, 48), empty(48, 48)
+  h = empty(32, 48)
+  for k in range(n): h = (x[k] @ w + h @ u).tanh()
+  return gradients_of(h.square().sum(), w, u)
+
+def deep(n: int) -> list[Tensor]:
+  x = empty(64, 32)
+  ws = [empty(32, 32) for _ in range(n)]
+  y = x
+  for w in ws: y = (y @ w).relu()
+  return gradients_of(y.sum(), *ws)
+
+def adam(n: int) -> list[Tensor]:
+  parameters = [empty(64, 16) for _ in range(n)]
+  optimizer = nn.optim.Adam(parameters)
+  for p in parameters: p.grad = empty(64, 16)
+  return optimizer.schedule_step()
+
+def conv(channels: int, outputs: int, width: int, kernel: int = 3, groups: int = 1, stride: int = 1) -> tuple[Tensor, Tensor, Tensor]:
+  """Images 16 pixels high: the size that is swept enters once."""
+  x, w = empty(2, channels, 16, width), empty(outputs, channels // groups, kernel, kernel)
+  return x, w, x.conv2d(w, groups=groups, padding=kernel // 2, stride=stride)
+
+def conv_gradients(channels: int, outputs: int, width: int, groups: int = 1) -> list[Tensor]:
+  x, w, y = conv(channels, outputs, width, groups=groups)
+  return gradients_of((y * empty(*y.shape)).sum(), x, w)
+
+def normed(layer: nn.LayerNorm | nn.GroupNorm | nn.BatchNorm, *shape: int) -> list[Tensor]:
+  """The gradients of a layer whose parameters are on NULL, too."""
+  assert layer.weight is not None
+  layer.weight, layer.bias, x = empty(*layer.weight.shape), empty(*layer.weight.shape), empty(*shape)
+  return gradients_of((layer(x) * empty(*shape)).sum(), x, layer.weight, layer.bias)
+
+def image_norm(channels: int, groups: int, width: int) -> list[Tensor]: return normed(nn.GroupNorm(groups, channels), 4, channels, 16, width)
+
+# name -> how to make it for a size, and sizes n whose step to n + 1 is looked at besides those of SIZES
+FAMILIES: dict[str, tuple[Make, tuple[int, ...]]] = {
+  "sum of all": (lambda n: [empty(n).sum()], (65535, 65536, 1 << 20)),
+  "sum of columns": (lambda n: [empty(n, 64).sum(0)], (4096, 65535, 65536)),
+  "sum of few columns": (lambda n: [empty(n, 8).sum(0)], (65535, 65536)),
+  "columns of a sum": (lambda n: [empty(1 << 16, n).sum(0)], ()),
+  "sum of rows": (lambda n: [empty(512, n).sum(1)], ()),
+  "max of rows": (lambda n: [empty(512, n).max(1)], ()),
+  "rows of a sum": (lambda n: [empty(n, 512).sum(1)], ()),
+  "softmax": (lambda n: [empty(64, n).softmax()], (8192, 131071, 131072)),
+  "rows of softmax": (lambda n: [empty(n, 256).softmax()], ()),
+  "softmax gradient": (lambda n: (lambda x: gradients_of((x.softmax() * empty(64, n)).sum(), x))(empty(64, n)), ()),
+  "layernorm": (lambda n: normed(nn.LayerNorm(n), 64, n), ()),
+  "groupnorm channels": (lambda n: image_norm(n * 2, 2, 8), ()),
+  "groupnorm width": (lambda n: image_norm(8, 2, n), ()),
+  "batchnorm width": (lambda n: normed(nn.BatchNorm(8, track_running_stats=False), 4, 8, 16, n), ()),
+  "variance": (lambda n: [empty(64, n).var(1)], ()),
+  "cumsum": (lambda n: [empty(64, n).cumsum(1)], (256, 512, 513, 65536)),
+  "cumsum of columns": (lambda n: [empty(n, 64).cumsum(0)], (256, 512, 513)),
+  "cummax": (lambda n: list(empty(64, n).cummax(1))[:1], (256, 512)),
+  "sort": (lambda n: [empty(16, n).sort()[0]], ()),
+  "topk": (lambda n: [empty(16, 512).topk(n)[0]], ()),
+  "topk of": (lambda n: [empty(16, n).topk(8)[0]], ()),
+  "argmax": (lambda n: [empty(64, n).argmax(1)], ()),
+  "matmul m": (lambda n: [empty(n, 64) @ empty(64, 64)], (4096,)),
+  "matmul n": (lambda n: [empty(64, 64) @ empty(64, n)], (4096,)),
+  "matmul k": (lambda n: [empty(64, n) @ empty(n, 64)], (2048, 4096, 4097, 8192)),
+  "matmul batch": (lambda n: [empty(n, 24, 24) @ empty(n, 24, 24)], ()),
+  "matmul gradients": (lambda n: (lambda a, b: gradients_of((a @ b).square().sum(), a, b))(empty(n, 48), empty(48, 40)), ()),
+  "vector by matrix": (lambda n: [empty(n) @ empty(n, 512)], (2048, 4096)),
+  "matrix by vector": (lambda n: [empty(512, n) @ empty(n)], (2048, 4096)),
+  "conv channels": (lambda n: [conv(n, 32, 16)[2]], ()),
+  "conv outputs": (lambda n: [conv(16, n, 16)[2]], ()),
+  "conv width": (lambda n: [conv(16, 16, n)[2]], ()),
+  "conv to one width": (lambda n: [conv(16, 1, n)[2]], ()),
+  "depthwise width": (lambda n: [conv(16, 16, n, groups=16)[2]], ()),
+  "conv stride width": (lambda n: [conv(16, 16, n, stride=2)[2]], ()),
+  "conv gradients width": (lambda n: conv_gradients(8, 16, n), ()),
+  "conv gradients channels": (lambda n: conv_gradients(n, 16, 16), ()),
+  "max pool": (lambda n: [empty(8, 8, 16, n).max_pool2d((2, 1))], ()),
+  "elementwise": (lambda n: [empty(n, 100) * 2 + empty(n, 100)], ()),
+  "transpose": (lambda n: [empty(n, 100).transpose(0, 1).contiguous()], ()),
+  "transpose columns": (lambda n: [empty(100, n).transpose(0, 1).contiguous()], ()),
+  "cat": (lambda n: [empty(100, 10).cat(*[empty(100, 10) for _ in range(n - 1)])], ()),
+  "stack": (lambda n: [empty(1000).stack(*[empty(1000) for _ in range(n - 1)])], ()),
+  "gather": (lambda n: [empty(n, 64)[Tensor.empty(32, dtype="int32", device="NULL")]], ()),
+  "gather rows": (lambda n: [empty(100, 64)[Tensor.empty(n, dtype="int32", device="NULL")]], ()),
+  "scatter": (lambda n: [empty(64, 64).scatter(0, Tensor.empty(n, 64, dtype="int32", device="NULL"), empty(n, 64))], ()),
+  "addends": (addends, ()),
+  "chain": (shared_chain, ()),
+  "uses": (several_uses, ()),
+  "recurrent": (recurrent, ()),
+  "deep": (deep, ()),
+  "adam": (adam, ()),
+  "attention": (lambda n: [empty(2, 4, n, 16).scaled_dot_product_attention(empty(2, 4, n, 16), empty(2, 4, n, 16))], ()),
+}
+SIZES = (16, 17, 23, 24, 31, 32, 33, 47, 48, 63, 64, 65, 96, 127, 128, 255, 256)
+LARGEST = {"sort": 64, "deep": 32, "recurrent": 17, "adam": 33, "uses": 33, "conv channels": 128, "cat": 65, "stack": 65, "chain": 65}
+LEAST = {"x86_64:avx2": 16, "x86_64:avx512": 32}   # two registers of float32: a second one where one did is twice the work on any machine
+
+class Step(NamedTuple):
+  """Why some families may have steps above STEP, and how large they are at most. sizes: the n at which they may be; () for all."""
+  why: str
+  families: str
+  most: Work
+  sizes: tuple[int, ...] = ()
+
+def at_most(operations: float = STEP, instructions: float = STEP, kernels: float = STEP, bytes: float = STEP) -> Work:
+  return Work(kernels, bytes, operations, instructions)
+
+EXPLAINED = (
+  Step("the loop of the lanes needs one register more, and the last step of a tile overlaps the one before",
+       "columns of a sum; rows of a sum; layernorm; variance; sort; topk of; matmul m; matmul n; matmul gradients; conv outputs; conv width; "
+       "conv to one width; depthwise width; conv stride width; conv gradients width; conv gradients channels; max pool; transpose; "
+       "transpose columns; elementwise; attention; softmax; softmax gradient; cumsum; cumsum of columns; cummax", at_most(1.5, 1.5)),
+  Step("what is left of a reduction's loop is folded by fewer lanes, at last one by one",
+       "sum of all; sum of few columns; sum of rows; max of rows; argmax; matrix by vector", at_most(1.35, 1.25)),
+  Step("another group of parts, which is a kernel", "cat; stack", at_most(1.13, 1.2, kernels=1.34)),
+)
+# Steps above 1.5: a pass more over the data, or what is not mended yet.
+STEEP = (
+  Step("two kernels where one did: all workers have something to do", "sum of all; sum of few columns; matmul k; conv gradients width",
+       at_most(1.25, 1.2, kernels=2.0), (128, 4097, 65535)),
+  Step("a row that leaves the second-level cache is not read again in the same kernel", "softmax", at_most(kernels=3.0, bytes=2.0), (131072,)),
+  Step("blocks, of fewer terms for each element: the work falls, kernels and bytes grow", "cumsum; cumsum of columns; cummax",
+       at_most(1.12, 2.02, kernels=4.0, bytes=3.85), (64,)),
+  Step("what is no multiple of a block is padded, and stored so", "cumsum; cumsum of columns; cummax", at_most(1.7, 1.55, kernels=1.34, bytes=1.75),
+       (96, 128, 256, 512)),
+  Step("and so on each of three levels", "cumsum", at_most(1.1, 1.12, kernels=2.0, bytes=1.5), (65536,)),
+  Step("a row that registers hold has its exponentials computed once, a longer one for its sum and for its elements",
+       "softmax; softmax gradient", at_most(2.25, 2.25), (16, 32, 64)),
+  Step("results that fill registers need one more, most of whose lanes are idle; the loads and stores of the others stay what they are",
+       "cumsum; cummax; sort; topk of; attention", at_most(1.93, 1.93), (16, 24, 32, 64)),
+  Step("another tile, of as many cycles by the model", "conv width; matmul gradients; conv channels", at_most(1.5, 1.78), (35, 36, 113)),
+  Step("a tile of one step becomes two", "matmul n; attention; depthwise width", at_most(1.67, 2.0), (16, 32, 47, 48, 64, 96)),
+  Step("elements that lie apart are put into registers one by one, two columns for one at the end", "transpose; max pool", at_most(1.5, 2.17)),
+  Step("whether an element is the largest, for lanes that are not all filled", "argmax", at_most(1.56, 1.2), (63, 127)),
+)
+
+def sizes_of(family: str, arch: str) -> list[int]:
+  """The n of a family from which a step to n + 1 is looked at."""
+  return [n for n in sorted({*SIZES, *FAMILIES[family][1]}) if LEAST[arch] <= n <= LARGEST.get(family, n)]
+
+def ratios(family: str, n: int, arch: str) -> Work:
+  """Work for n + 1 over that for n."""
+  make = FAMILIES[family][0]
+  return Work(*[more / max(less, 1) for less, more in zip(work_of(make(n), arch), work_of(make(n + 1), arch))])
+
+def allowed(family: str, n: int | None) -> Work:
+  """The largest ratios that are explained, for an n, or for any."""
+  found = [s.most for s in (*EXPLAINED, *STEEP) if family in s.families.split("; ") and (not s.sizes or n is None or n in s.sizes)]
+  return Work(*map(max, zip(at_most(), *found)))
+
+def excess(family: str, n: int, arch: str, anywhere: bool = False) -> str:
+  """What of a step is above what is allowed; empty for none. anywhere: a step that is explained for some n is so for all."""
+  names, found, most = Work._fields, ratios(family, n, arch), allowed(family, None if anywhere else n)
+  return ", ".join([f"{what} {ratio:.3f} (at most {limit})" for what, ratio, limit in zip(names, found, most) if ratio > limit + 0.005])

@@ -1,0 +1,47 @@
+"""Symbolic sizes: random programs against the same programs with numbers, some of them new each day.
+
+What test/campaigns/symbolic.py does by the ten thousand.
+"""
+from __future__ import annotations
+from collections import Counter
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import symbolic_programs
+
+from test.helpers import HOME, on
+
+PROGRAMS = 200
+SEED = int(time.time() // 86400) * 100_000 + 50_000   # of today, and not that of the nightly campaign; a failure prints its own
+NEVER_REFUSED = ("cat", "pad", "split", "chunk", "cumsum", "argmax", "roll", "arange", "back", "from the end", "step down", "conv1d", "conv2d")
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_programs_are_what_numbers_give(part: int) -> None:
+  kinds: Counter[str] = Counter()
+  with on(HOME):
+    for seed in range(SEED + part * PROGRAMS // 4, SEED + (part + 1) * PROGRAMS // 4):
+      found = symbolic_programs.check(symbolic_programs.make(seed))
+      kinds[found.kind] += 1
+      hint = f"python3 test/campaigns/symbolic.py --programs 1 --seed {seed}"
+      assert found.kind in ("same", "refused"), f"{hint}\n{found.kind}, {found.why}\n{found.message}"
+  assert kinds["refused"] <= 2, f"{kinds}; see {hint}"
+
+def test_a_seed_is_one_program() -> None:
+  assert str(symbolic_programs.make(7)) == str(symbolic_programs.make(7)) != str(symbolic_programs.make(8))
+
+def test_every_operation_is_drawn() -> None:
+  drawn = "\n".join(str(symbolic_programs.make(seed)) for seed in range(400))
+  for text in (*NEVER_REFUSED, "sort", "topk", "softmax", "layernorm", "max_pool", "attention", "cache[", "gather",
+               "einsum", "eye", "tril", "gradient of"):
+    assert f"= {text}" in drawn, text
+
+def test_differences_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+  """The oracle: a value that is wrong, and a shape."""
+  program = symbolic_programs.make(5)
+  plain = symbolic_programs.with_numbers
+  def changed(how: Any) -> Any: return lambda *given: [how(a) for a in plain(*given)]
+  for how in (lambda a: a + 1, lambda a: a[None], lambda a: a.astype(np.float64)):
+    monkeypatch.setattr(symbolic_programs, "with_numbers", changed(how))
+    assert symbolic_programs.check(program).kind == "wrong"
