@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tinyhw.config import Context
+from tinyhw.device import Device
 from tinyhw.dtype import DType
 from tinyhw.engine import compile as compiling, numbers, schedule as scheduling
 from tinyhw.engine.jit import TinyJit
@@ -24,10 +25,11 @@ def no_families(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[UOp]]:
-  """Grows with each kernel that is compiled."""
+  """Grows with each kernel that is compiled; no test before has compiled one."""
   found: list[UOp] = []
   plain = compiling._compile
   monkeypatch.setattr(compiling, "_compile", lambda sink, arch, device: found.append(sink) or plain(sink, arch, device))
+  monkeypatch.setattr(Device[Device.DEFAULT], "kernels", {})
   with Context(CACHE=0): yield found
 
 INF = float("inf")
