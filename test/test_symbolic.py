@@ -12,6 +12,9 @@ import pytest
 import symbolic_programs
 
 from test.helpers import HOME, on
+from tinyhw.config import Context
+from tinyhw.tensor import Tensor
+from tinyhw.uop.ops import UOp
 
 PROGRAMS = 200
 SEED = int(time.time() // 86400) * 100_000 + 50_000   # of today, and not that of the nightly campaign; a failure prints its own
@@ -45,3 +48,11 @@ def test_differences_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
   for how in (lambda a: a + 1, lambda a: a[None], lambda a: a.astype(np.float64)):
     monkeypatch.setattr(symbolic_programs, "with_numbers", changed(how))
     assert symbolic_programs.check(program).kind == "wrong"
+
+def test_a_sort_reads_inside_of_what_is_padded_by_a_variable() -> None:
+  """It was sorted at its size of now, by a kernel that read outside of the buffer for other values of the Variable (SPEC=2 refused it)."""
+  x = np.arange(24, dtype=np.float32).reshape(8, 3)
+  for n in (1, 5):
+    w = UOp.variable("w", 1, 6).bind(n)
+    with Context(SPEC=2): found = Tensor(x).pad(((0, 0), (w * 2, 0))).topk(3, dim=1)[1].tolist()
+    assert found == Tensor(x).pad(((0, 0), (n * 2, 0))).topk(3, dim=1)[1].tolist()

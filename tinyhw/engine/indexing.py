@@ -110,14 +110,19 @@ def _permute(u: UOp, p: Place) -> Place:
 def _expand(u: UOp, p: Place) -> Place:
   return Place(tuple(ZERO if _is_one(n) else i for i, n in zip(p.index, u.src[0].shape)), p.valid)
 
+def least(n: sint) -> int:
+  """The smallest that a size may be."""
+  return n if isinstance(n, int) else int(n.vmin)
+
 def _shrink(u: UOp, p: Place) -> Place:
-  """Where the bounds of several Variables do not tell that the part is inside of the axis, as their values do, a condition does."""
+  """Where the bounds of Variables do not tell that the part is inside of the axis, as their values do, a condition does: always where the part ends
+  at a number and the axis at a Variable."""
   out, valid = [], p.valid
   for i, (begin, end), n in zip(p.index, u.pairs, u.src[0].shape):
-    if isinstance(begin, int) and begin == 0 and isinstance(end, int): out.append(i)
+    if isinstance(begin, int) and begin == 0 and isinstance(end, int) and end <= least(n): out.append(i)
     else:
       there = (i + begin).simplify()
-      most = n if isinstance(n, int) else int(n.vmax)
+      most = n if isinstance(n, int) else int(n.vmin if isinstance(end, int) else n.vmax)
       if there.vmax >= most: valid = both(valid, (there < n).simplify())
       if there.vmin < 0: valid = both(valid, _not_below(there, 0))
       out.append(there)
