@@ -11,7 +11,7 @@ from test.codegen.random_kernels import Nest
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose, lanes_of, nest_of
 from tinyhw.codegen.optimize import with_opts
-from tinyhw.codegen.tiling import OF_BUFFERS, Opt, OptOps, size_of, width_along
+from tinyhw.codegen.tiling import OF_BUFFERS, Opt, OptOps, size_of, width_along, UNDIVIDED
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.machine.target import Capabilities
@@ -42,14 +42,15 @@ def check_limits(store: UOp, opts: tuple[Opt, ...], target: Capabilities) -> Non
   outputs = {r.arg[0] for r in ranges_of(store)}
   for o in opts:
     assert o.axis in (slots if o.op in OF_BUFFERS else ranges), f"{o}: there is no such axis"
-    assert o.op in OF_BUFFERS or o.op is OptOps.GRID or 1 < o.amount <= size_of(ranges[o.axis]), f"{o}: out of range"
+    assert o.op in UNDIVIDED or 1 < o.amount <= size_of(ranges[o.axis]), f"{o}: out of range"
     assert o.op is not OptOps.GRID or o.axis in outputs, f"{o}: a grid of a reduction"
-  for at, n in amounts(opts, OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK, OptOps.LOCAL, OptOps.MATRIX).items(): assert n <= size_of(ranges[at]), opts
+  vectors = amounts(opts, OptOps.VECTOR)
+  for at, n in amounts(opts, OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK, OptOps.LOCAL, OptOps.MATRIX).items():
+    assert n <= size_of(ranges[at]) + vectors.get(at, 1) - 1, f"{opts}: more than one vector overlaps"
   assert len(set(opts)) == len(opts), "a choice is made twice"
-  lanes = amounts(opts, OptOps.VECTOR)
-  assert all(n == width_along(ranges[at], lanes_of(nest_of(store), target)) for at, n in lanes.items()), "a register, or what the range fills of it"
-  assert sum(at in outputs for at in lanes) <= 1
-  if target.vector_bytes == 0: assert not lanes
+  assert all(n == width_along(ranges[at], lanes_of(nest_of(store), target)) for at, n in vectors.items()), "a register, or what the range fills of it"
+  assert sum(at in outputs for at in vectors) <= 1
+  if target.vector_bytes == 0: assert not vectors
   copies = prod(n for at, n in amounts(opts, OptOps.UPCAST).items() if at in outputs)
   under_all = [u for u in store.toposort() if u.op is Ops.REDUCE and len(u.ranges) == len(outputs)]
   if under_all: assert copies <= max(target.vector_registers, 1), f"{copies} accumulators"

@@ -10,9 +10,10 @@ import math
 
 from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.keep import terms_of
 from tinyhw.codegen.matrix_tile import in_order
 from tinyhw.codegen.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, MOST_OVERLAP, PAGE_BYTES, tile
-from tinyhw.codegen.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, size_of, width_along
+from tinyhw.codegen.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, factor_of, lanes_along, size_of, width_along
 from tinyhw.dtype import dtypes
 from tinyhw.machine.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
@@ -33,6 +34,11 @@ class Nest(NamedTuple):
   accesses: list[Access]
   operations: int
   arithmetic: int            # of these, what is computed of data, places that are read from memory included
+
+  @property
+  def in_place(self) -> bool:
+    """Does it read what it overwrites? Then no element may be computed twice."""
+    return any(not a.is_store and a.node.src[0].src[0] is self.store.src[0].src[0] for a in self.accesses)
 
 def nest_of(store: UOp) -> Nest:
   nodes = store.toposort()
@@ -58,9 +64,9 @@ def choose(store: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
   nested = {v for u in nest.reduces for v in u.src[0].toposort() if v.op is Ops.REDUCE}
   inner = [u for u in nest.reduces if len(u.ranges) == len(nest.ranges) and u not in nested]
   opts: tuple[Opt, ...]
-  if nested and are_rows(nest, lanes): opts = rows(nest, lanes)
+  if nested and are_rows(nest, lanes): opts = keeping(nest, rows(nest, lanes), capabilities)
   elif inner: opts = tile(nest, inner, lanes, capabilities)
-  elif nest.reduces: opts = rows(nest, lanes)
+  elif nest.reduces: opts = keeping(nest, rows(nest, lanes), capabilities)
   else: opts = elementwise(nest, nest.ranges, nest.accesses, lanes)
   return grid(nest, opts, capabilities)
 
@@ -82,8 +88,7 @@ def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[Access], lan
     copies = min(size_of(across[0]), across[1])
     while copies * nest.operations > MOST_ACROSS: copies //= 2
     return (*opts, Opt(OptOps.UPCAST, across[0].arg[0], copies)) if copies > 1 else tuple(opts)
-  copies = 4 if nest.operations <= SHORT_BODY else 1
-  while copies > 1 and (size_of(best) < copies * width or overlap(best, copies * width) > MOST_OVERLAP * overlap(best, width)): copies //= 2
+  copies = copies_along(best, width, 4 if nest.operations <= SHORT_BODY else 1)
   if copies > 1: opts.append(Opt(OptOps.UPCAST, best.arg[0], copies))
   return tuple(opts)
 
@@ -92,6 +97,11 @@ def part_pays(nest: Nest, accesses: list[Access], r: UOp, width: int) -> bool:
   apart = sum(access.stride(r) not in (0, 1) for access in accesses)
   work = nest.arithmetic + len(accesses)
   return not apart or -(-size_of(r) // width) * (work - apart + APART_COST * width * apart) < size_of(r) * work
+
+def copies_along(r: UOp, width: int, most: int) -> int:
+  """As many copies of lanes along a range as do not make the last step do much again."""
+  while most > 1 and (size_of(r) < most * width or overlap(r, most * width) > MOST_OVERLAP * overlap(r, width)): most //= 2
+  return most
 
 def overlap(r: UOp, step: int) -> float:
   """What steps of so many iterations do, the last of which overlaps the one before, over what there is to do."""
@@ -154,6 +164,21 @@ def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
       opts.append(Opt(OptOps.UPCAST, other.arg[0], more))
       copies *= more
   return tuple(opts)
+
+def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
+  """Rows whose terms are computed once: by registers, where loops over them are unrolled whole, else by local memory, as far as it goes.
+
+  A row of less than two registers is not: its vectors overlap, and a load that wants parts of two stores waits for both.
+  """
+  nodes, room, out = nest.store.toposort(), capabilities.local_bytes, [*opts]
+  if not any(u.op in GroupOp.Transcendental for u in nodes): return opts
+  for r in [r for u in nest.reduces for r in ranges_of(u) if len(ranges_of(u)) == 1]:
+    terms = terms_of(nodes, r) if size_of(r) >= 2 * lanes_along(r, opts) else []
+    loops = {p for term in terms for p in (r, *term.others)}
+    room -= sum(term.bytes for term in terms)
+    if room < 0: break
+    if terms and any(factor_of(p, opts) != size_of(p) for p in loops): out.append(Opt(OptOps.KEEP, r.arg[0], copies_along(r, lanes_along(r, opts), ACCUMULATORS)))
+  return tuple(out)
 
 # ***** the grid *****
 

@@ -24,7 +24,7 @@ from tinyhw import trace
 from tinyhw.codegen.affine import make, number, truth
 from tinyhw.codegen.expand import begun
 from tinyhw.codegen.grid import ranges_of, values_of
-from tinyhw.codegen.stage import position_of
+from tinyhw.codegen.stage import next_array, position_of
 from tinyhw.codegen.tiling import part_of, size_of, substitute
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
@@ -95,7 +95,7 @@ class Folder:
     self.local = sorted([u for u in order if u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL], key=lambda r: r.arg)
     self.wave = wave if len(self.local) == 1 else 1
     self.ranges = 1 + max(u.arg[0] for u in order if u.op is Ops.RANGE)
-    self.stages = 1 + max((u.arg[0] for u in order if u.op in (Ops.STAGE, Ops.DEFINE_LOCAL)), default=-1)
+    self.stages = next_array(order)
 
   def shared(self, u: UOp) -> UOp:
     """A REDUCE over lanes as what each lane has of it, and folds of that: of all, or by each lane of a group, and then of the groups."""

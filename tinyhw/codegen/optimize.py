@@ -9,6 +9,7 @@ from dataclasses import replace
 from tinyhw.codegen.access import merge_ranges, split_ranges
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose
+from tinyhw.codegen.keep import keep_terms
 from tinyhw.codegen.lane_reduction import fold_lanes
 from tinyhw.codegen.matrix_sides import tile_of
 from tinyhw.codegen.tiling import LEAST_LANES, Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
@@ -73,10 +74,12 @@ def peel(store: UOp, opts: tuple[Opt, ...], fresh: int) -> list[UOp]:
 
 def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (), wave: int = 1,
               aligned: bool = False) -> UOp:
-  """The kernel under opts: windows first, then peeled, then split. matrices: the shapes of the target's matrix unit, for MATRIX opts. wave: lanes
+  """The kernel under opts: terms to keep and windows first, then peeled, then split. matrices: the shapes of the target's matrix unit, for MATRIX opts. wave: lanes
   that can exchange values. aligned: memory is accessed at multiples of the access only."""
+  if not reads_what_it_writes(sink, sink.toposort()): sink, filling = keep_terms(sink, opts)
+  else: filling = ()
   sink, copying = stage_windows(sink, opts)
-  applied = opts + copying
+  applied = opts + filling + copying
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
   stores = list(sink.src)

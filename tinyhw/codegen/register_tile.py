@@ -314,6 +314,7 @@ def terms_of(reduce: UOp) -> int:
 def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
   """Copies along up to two output ranges (and along the lanes' own), as many as registers allow; large tiles, the likely ones, first."""
   room = {r: size_of(r) // (lanes if r is v else 1) for r in nest.ranges if size_of(r) > 1}
+  if v in room and not nest.in_place: room[v] = -(-size_of(v) // lanes)   # the last vector of a tile for the whole range overlaps the one before
   factors = {r: [n for n in TILE_FACTORS if n <= limit] for r, limit in room.items()}
   out, seen = [], set()
   if not room: return [Tile(v, {})]

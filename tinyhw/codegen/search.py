@@ -69,6 +69,7 @@ def neighbours(sink: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Op
       yield from _amounts(OptOps.BLOCK, r, opts, (1, *BLOCKS))
       if capabilities.lanes: yield from _amounts(OptOps.LOCAL, r, opts, LOCALS)
       yield _toggled(Opt(OptOps.GRID, r.arg[0]), opts)
+  yield from (_toggled(o, opts) for o in opts if o.op is OptOps.KEEP)
   if reduced:
     for slot in _slots(sink):
       yield _toggled(Opt(OptOps.STAGE, slot), opts)

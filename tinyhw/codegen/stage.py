@@ -7,6 +7,7 @@ of a window (STAGE's arg is (id, True)) copies become outer ones, so that its ow
 once, and the loops that read the array need none.
 """
 from __future__ import annotations
+from collections.abc import Iterable
 import math
 
 from tinyhw import trace
@@ -17,6 +18,10 @@ from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
 TILE = frozenset({AxisType.UPCAST, AxisType.UNROLL, AxisType.VECTOR})
+
+def next_array(nodes: Iterable[UOp]) -> int:
+  """The number of the next local array of a kernel of these nodes."""
+  return 1 + max((u.arg[0] for u in nodes if u.op in (Ops.STAGE, Ops.DEFINE_LOCAL)), default=-1)
 
 def position_of(ranges: list[UOp]) -> UOp:
   """The row-major number of a point of ranges."""

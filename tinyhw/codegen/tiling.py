@@ -8,6 +8,8 @@
   GRID    what is left of the range becomes part of the grid; that of the last such opt is the fastest
   STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the reduction reads them
   WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
+  KEEP    what the reduction over this range needs in common with the rest of the kernel is computed once, to local memory (keep.py), by
+          `amount` copies of its lanes
   LOCAL   the innermost `amount` iterations are lanes of a workgroup
   APART   copies likewise, but around the lanes: neighbours of a lane are other lanes, and its copies are all lanes further
   MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
@@ -25,6 +27,7 @@ from __future__ import annotations
 from tinyhw import trace
 from tinyhw.codegen.affine import make, number
 from tinyhw.codegen.grid import ranges_of, values_of
+from tinyhw.codegen.stage import next_array
 from tinyhw.dtype import dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Named, Ops, plain_members
@@ -43,9 +46,12 @@ class OptOps(Named):
   WINDOW = 8
   BOX = 9
   APART = 10
+  KEEP = 11
 
 LEAST_LANES = 4            # of what is left of a reduction's range; fewer elements than that are folded one by one
 OF_BUFFERS = frozenset({OptOps.STAGE, OptOps.WINDOW})   # axis is a slot
+OF_TILES = frozenset({OptOps.VECTOR, OptOps.UPCAST, OptOps.LOCAL, OptOps.APART, OptOps.MATRIX})   # their iterations are done side by side
+UNDIVIDED = OF_BUFFERS | {OptOps.GRID, OptOps.KEEP}     # amount says nothing of a range's size
 
 class Opt(NamedTuple):
   """A choice: what to do with the innermost `amount` iterations of range `axis` (of all that is left, for GRID)."""
@@ -163,7 +169,7 @@ def factor_of(r: UOp, opts: tuple[Opt, ...]) -> int:
   """What the size of a range must be divisible by."""
   factor = 1
   for o in opts:
-    if o.axis == r.arg[0] and o.op is not OptOps.GRID and o.op not in OF_BUFFERS: factor *= o.amount
+    if o.axis == r.arg[0] and o.op not in UNDIVIDED: factor *= o.amount
   return factor
 
 def lanes_along(r: UOp, opts: tuple[Opt, ...]) -> int: return next((o.amount for o in opts if o.op is OptOps.VECTOR and o.axis == r.arg[0]), 1)
@@ -245,7 +251,7 @@ def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
   """Loads of these buffers under a REDUCE go through a local array with an element for each point of the reduction's loops (and of the tile)."""
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
-  staged = sum(u.op is Ops.STAGE for u in nodes)
+  first = next_array(nodes)
   changes: dict[UOp, UOp] = {}
   for u in nodes:
     if u.op is not Ops.REDUCE: continue
@@ -256,7 +262,7 @@ def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
       if not own: continue   # it is read while a window is filled
       copies = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.STAGE)) for k, r in enumerate(own)}
       fresh += len(own)
-      stage = UOp(Ops.STAGE, load.dtype, (load.substitute(dict(copies)), *copies.values()), (staged + len(changes),))
+      stage = UOp(Ops.STAGE, load.dtype, (load.substitute(dict(copies)), *copies.values()), (first + len(changes),))
       position = number(0)
       for r in own: position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position, r.src[0])), r))
       changes[load] = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, position)),))

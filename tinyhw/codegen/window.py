@@ -13,6 +13,7 @@ from __future__ import annotations
 from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.affine import linear, make, number
 from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.stage import next_array
 from tinyhw.codegen.tiling import Opt, OptOps, size_of, substitute
 from tinyhw.dtype import dtypes
 from tinyhw.named_tuple import NamedTuple
@@ -125,6 +126,7 @@ def stage_windows(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...
   fresh = 1 + max(u.arg[0] for u in nodes if u.op is Ops.RANGE)
   stored = {store.src[0].src[0] for store in sink.src}
   outputs = tuple(dict.fromkeys(r for store in sink.src for r in ranges_of(store)))
+  first = next_array(nodes)
   changes: dict[UOp, UOp] = {}
   copying: list[Opt] = []
   for reduce in nodes:
@@ -137,13 +139,13 @@ def stage_windows(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...
       if value in changes or any(u.op is Ops.LOAD and u.src[0].src[0] in stored for u in value.toposort()): continue
       window = window.closing(most[load.src[0].src[0].arg[0]])
       along = any(r.arg[0] in lanes for r in value.ranges if r not in window.closed and r not in ranges_of(reduce))
-      changes[value], copied = _staged(window, 1 if along else max(lanes.values(), default=1), fresh, len(changes))
+      changes[value], copied = _staged(window, 1 if along else max(lanes.values(), default=1), fresh, first + len(changes))
       copying += copied
       fresh += len(value.ranges)   # at least as many as the window has dimensions
   return (sink.substitute(changes) if changes else sink), tuple(copying)
 
 def _staged(window: Window, lanes: int, fresh: int, count: int) -> tuple[UOp, list[Opt]]:
-  """A load from the window, in place of its value. fresh: ids for its loops; count: of STAGEs before."""
+  """A load from the window, in place of its value. fresh: ids for its loops; count: of local arrays before."""
   loops = sorted(window.loops, key=lambda r: r.arg)
   pairs = window.pairs[::-1]
   real = [size_of(r) for r in loops] + [p.size for p in pairs]
