@@ -124,62 +124,45 @@ FAMILIES: dict[str, tuple[Make, tuple[int, ...]]] = {
 }
 SIZES = (16, 17, 23, 24, 31, 32, 33, 47, 48, 63, 64, 65, 96, 127, 128, 255, 256)
 LARGEST = {"sort": 64, "deep": 32, "recurrent": 17, "adam": 33, "uses": 33, "conv channels": 128, "cat": 65, "stack": 65, "chain": 65}
-LEAST = {"x86_64:avx2": 16, "x86_64:avx512": 32}   # two registers of float32: a second one where one did is twice the work on any machine
+LEAST = {"x86_64:avx2": 16, "x86_64:avx512": 16}
 
 class Step(NamedTuple):
   """Why some families may have steps above STEP, and how large they are at most. sizes: the n at which they may be; () for all."""
   why: str
   families: str
-  most: Work
+  most: float
   sizes: tuple[int, ...] = ()
 
-def at_most(operations: float = STEP, instructions: float = STEP, kernels: float = STEP, bytes: float = STEP) -> Work:
-  return Work(kernels, bytes, operations, instructions)
-
 EXPLAINED = (
-  Step("the loop of the lanes needs one register more, and the last step of a tile overlaps the one before",
-       "columns of a sum; rows of a sum; layernorm; variance; sort; topk of; matmul m; matmul n; matmul gradients; conv outputs; conv width; "
-       "conv to one width; depthwise width; conv stride width; conv gradients width; conv gradients channels; max pool; transpose; "
-       "transpose columns; elementwise; attention; softmax; softmax gradient; cumsum; cumsum of columns; cummax", at_most(1.5, 1.5)),
-  Step("what is left of a reduction's loop is folded by fewer lanes, at last one by one",
-       "sum of all; sum of few columns; sum of rows; max of rows; argmax; matrix by vector", at_most(1.35, 1.25)),
-  Step("another group of parts, which is a kernel", "cat; stack", at_most(1.13, 1.2, kernels=1.34)),
+  Step("the loop of the lanes needs one register more, most of whose lanes are idle or compute again what the one before does",
+       "columns of a sum; softmax; softmax gradient; cumsum; cumsum of columns; cummax; sort; topk of; matmul m; matmul n; conv outputs; conv width; "
+       "conv to one width; depthwise width; conv stride width; conv gradients width; attention", 1.5),
+  Step("elements that lie apart are put into registers one by one, two columns for one at the end", "transpose; transpose columns; max pool", 1.4),
+  Step("what is left of a reduction's loop is folded by fewer lanes, at last one by one", "sum of rows; max of rows; matrix by vector", 1.2),
+  Step("three times as many terms are left over", "max of rows", 1.47, (23,)),
+  Step("two kernels where one did: all workers have something to do", "sum of all", 1.25, (65535,)),
+  Step("blocks, of fewer terms for each element, and what is no multiple of a block is padded, and stored so", "cumsum; cumsum of columns; cummax", 1.5,
+       (64, 96, 128, 256, 512)),
+  Step("another group of parts, which is a kernel", "cat; stack", 1.15),
 )
-# Steps above 1.5: a pass more over the data, or what is not mended yet.
-STEEP = (
-  Step("two kernels where one did: all workers have something to do", "sum of all; sum of few columns; matmul k; conv gradients width",
-       at_most(1.25, 1.2, kernels=2.0), (128, 4097, 65535)),
-  Step("a row that leaves the second-level cache is not read again in the same kernel", "softmax", at_most(kernels=3.0, bytes=2.0), (131072,)),
-  Step("blocks, of fewer terms for each element: the work falls, kernels and bytes grow", "cumsum; cumsum of columns; cummax",
-       at_most(1.12, 2.02, kernels=4.0, bytes=3.85), (64,)),
-  Step("what is no multiple of a block is padded, and stored so", "cumsum; cumsum of columns; cummax", at_most(1.7, 1.55, kernels=1.34, bytes=1.75),
-       (96, 128, 256, 512)),
-  Step("and so on each of three levels", "cumsum", at_most(1.1, 1.12, kernels=2.0, bytes=1.5), (65536,)),
-  Step("a row that registers hold has its exponentials computed once, a longer one for its sum and for its elements",
-       "softmax; softmax gradient", at_most(2.25, 2.25), (16, 32, 64)),
-  Step("results that fill registers need one more, most of whose lanes are idle; the loads and stores of the others stay what they are",
-       "cumsum; cummax; sort; topk of; attention", at_most(1.93, 1.93), (16, 24, 32, 64)),
-  Step("another tile, of as many cycles by the model", "conv width; matmul gradients; conv channels", at_most(1.5, 1.78), (35, 36, 113)),
-  Step("a tile of one step becomes two", "matmul n; attention; depthwise width", at_most(1.67, 2.0), (16, 32, 47, 48, 64, 96)),
-  Step("elements that lie apart are put into registers one by one, two columns for one at the end", "transpose; max pool", at_most(1.5, 2.17)),
-  Step("whether an element is the largest, for lanes that are not all filled", "argmax", at_most(1.56, 1.2), (63, 127)),
-)
+# Above 1.5: one register of 16 lanes did where two have to, and a launch is small beside that.
+STEEP = (Step("twice the registers", "columns of a sum; cummax; conv gradients width", 1.6, (16,)),)
 
 def sizes_of(family: str, arch: str) -> list[int]:
   """The n of a family from which a step to n + 1 is looked at."""
   return [n for n in sorted({*SIZES, *FAMILIES[family][1]}) if LEAST[arch] <= n <= LARGEST.get(family, n)]
 
-def ratios(family: str, n: int, arch: str) -> Work:
-  """Work for n + 1 over that for n."""
+def works(family: str, n: int, arch: str) -> tuple[Work, Work]:
+  """Work for n and for n + 1."""
   make = FAMILIES[family][0]
-  return Work(*[more / max(less, 1) for less, more in zip(work_of(make(n), arch), work_of(make(n + 1), arch))])
+  return work_of(make(n), arch), work_of(make(n + 1), arch)
 
-def allowed(family: str, n: int | None) -> Work:
-  """The largest ratios that are explained, for an n, or for any."""
-  found = [s.most for s in (*EXPLAINED, *STEEP) if family in s.families.split("; ") and (not s.sizes or n is None or n in s.sizes)]
-  return Work(*map(max, zip(at_most(), *found)))
+def allowed(family: str, n: int | None) -> float:
+  """The largest step that is explained, for an n, or for any."""
+  return max([STEP, *[s.most for s in (*EXPLAINED, *STEEP) if family in s.families.split("; ") and (not s.sizes or n is None or n in s.sizes)]])
 
 def excess(family: str, n: int, arch: str, anywhere: bool = False) -> str:
   """What of a step is above what is allowed; empty for none. anywhere: a step that is explained for some n is so for all."""
-  names, found, most = Work._fields, ratios(family, n, arch), allowed(family, None if anywhere else n)
-  return ", ".join([f"{what} {ratio:.3f} (at most {limit})" for what, ratio, limit in zip(names, found, most) if ratio > limit + 0.005])
+  less, more = works(family, n, arch)
+  ratio, most = more.cost / less.cost, allowed(family, None if anywhere else n)
+  return f"{ratio:.3f} (at most {most}), {less} -> {more}" if ratio > most + 0.005 else ""
