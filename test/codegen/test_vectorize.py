@@ -85,6 +85,25 @@ def test_lanes_are_folded_once_after_the_loop(op: Ops) -> None:
   ends = [k for k, u in enumerate(program.uops) if u.op is Ops.END]
   assert all(ends[0] < k < ends[1] for k, u in enumerate(program.uops) if u.op is Ops.GEP)
 
+@pytest.mark.parametrize("op", (Ops.ADD, Ops.MAX, Ops.MUL))
+def test_parts_of_a_range_are_folded_as_vectors(op: Ops) -> None:
+  """Each was folded lane by lane: of 16, 8 and 4 lanes three times as many operations on scalars."""
+  out, a = UOp.param(0, dtypes.int32, 1), UOp.param(1, dtypes.int32, 28)
+  parts = []
+  for at, lanes in ((0, 16), (16, 8), (24, 4)):
+    v = axis(lanes, lanes, "VECTOR")
+    parts.append(a.index(v + at).load().reduce(op, v))
+  kernel = UOp.sink(out.index(0).store(parts[0].alu(op, parts[1]).alu(op, parts[2])))
+  for target in ALL_TARGETS.values(): check(kernel, target, passes=True)
+  folded = [u.dtype.count for u in vectorize(kernel, AVX2).toposort() if u.op is op and u.dtype.scalar() is dtypes.int32]
+  assert sorted(folded) == [1, 1, 1, 4, 4, 8, 8]
+
+def test_parts_that_fold_differently_stay_apart() -> None:
+  out, a = UOp.param(0, F32, 1), UOp.param(1, F32, 16)
+  v, w = axis(8, 0, "VECTOR"), axis(8, 1, "VECTOR")
+  kernel = UOp.sink(out.index(0).store(a.index(v).load().reduce(Ops.ADD, v) + a.index(w + 8).load().reduce(Ops.MAX, w)))
+  for target in ALL_TARGETS.values(): check(kernel, target, passes=True)
+
 def test_the_lane_as_a_value() -> None:
   out = UOp.param(0, dtypes.int32, 32)
   r = axis(4, 0)

@@ -5,7 +5,8 @@ Memory: where an index is `base + lane`, one vector load or store; where it does
 the target has them (of stores: a scatter, where the index is linear), else one scalar load or store per lane, whose addresses share their base. A
 gate that depends on the lane becomes a mask (`lane < n - base`: one BROADCAST and one compare) if the target has masked loads for elements of that
 size, else one gated access per lane.
-A REDUCE over lanes folds whole vectors in its loop, and their lanes once, after it.
+A REDUCE over lanes folds whole vectors in its loop, and their lanes once, after it. Several whose results are folded (the parts of a range that its
+lanes do not divide) are folded as vectors first, the wider ones by halves until they are as narrow as the others.
 
 Index expressions are looked at on demand, as `base + stride * lane` where they are linear; only what is not, or is used as data, is computed in
 vectors. Cost: one walk.
@@ -25,6 +26,7 @@ from tinyhw.uop.ops import UOp
 weakint = dtypes.weakint
 GATHERED_BYTES = (4, 8)  # element sizes that gathers and scatters know on every vector ISA
 _LOGIC = frozenset({Ops.AND, Ops.OR, Ops.XOR})
+_NONE = (None, None)
 _SCALARS = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
 
 def widen(x: UOp, lanes: int) -> UOp:
@@ -50,13 +52,18 @@ def run_of(x: UOp, start: int, lanes: int) -> UOp:
   if x.op is Ops.VECTORIZE or not whole: return UOp(Ops.VECTORIZE, dtype, tuple([lane_of(x, k) for k in range(start, start + lanes)]))
   return UOp(Ops.GEP, dtype, (x,), start)
 
-def fold_lanes(op: Ops, x: UOp) -> UOp:
-  """All lanes of x folded: halves while they are vectors of four and more, then scalars in pairs."""
+def halved(op: Ops, x: UOp, lanes: int) -> UOp:
+  """Halves of x folded while there are more lanes, of an even number."""
   n = x.dtype.count
-  while n > 4 and n % 2 == 0:
+  while n > lanes and n % 2 == 0:
     n //= 2
     x = UOp(op, x.dtype.scalar().vec(n), (run_of(x, 0, n), run_of(x, n, n)))
-  return fold_tree(op, [lane_of(x, k) for k in range(n)])
+  return x
+
+def fold_lanes(op: Ops, x: UOp) -> UOp:
+  """All lanes of x folded: halves while they are vectors of four and more, then scalars in pairs."""
+  x = halved(op, x, 4)
+  return fold_tree(op, [lane_of(x, k) for k in range(x.dtype.count)])
 
 def steps(stride: int, lanes: int) -> UOp:
   """0, stride, 2*stride, … in lanes."""
@@ -68,6 +75,7 @@ class Lanes:
     self.capabilities = capabilities
     self.new: dict[UOp, UOp] = {}
     self.axis: dict[UOp, UOp | None] = {}
+    self._folded: dict[UOp, tuple[Ops, UOp]] = {}    # scalars that all lanes of a vector were folded to, by an operation
     self._splits: dict[UOp, tuple[UOp, int] | None] = {}
     self._copies: dict[tuple[UOp, int], UOp] = {}
 
@@ -97,6 +105,7 @@ class Lanes:
       flat: list[UOp] = []
       for s in src: flat += s.src if s.op is Ops.GROUP else (s,)
       src = tuple(flat)
+    if u.op in GroupOp.Associative and all(self._folded.get(s, _NONE)[0] is u.op for s in src): return self.joined(u.op, *src)
     return UOp(u.op, u.dtype, src, u.arg, u.tag)
 
   def value(self, u: UOp, axis: UOp) -> UOp:
@@ -224,7 +233,20 @@ class Lanes:
     loops = [self.new[r] for r in ranges_of(u) if r is not axis]
     value = widen(self.new[u.src[0]], axis.src[0].arg)
     if loops: value = UOp(Ops.REDUCE, value.dtype, (value, *loops), u.arg)
-    return value if axis not in ranges_of(u) else fold_lanes(u.arg, value)
+    return value if axis not in ranges_of(u) else self.folded(u.arg, value)
+
+  def folded(self, op: Ops, x: UOp) -> UOp:
+    """All lanes of x folded."""
+    found = fold_lanes(op, x)
+    self._folded[found] = op, x
+    return found
+
+  def joined(self, op: Ops, a: UOp, b: UOp) -> UOp:
+    """The fold of two folds, whose vectors are folded first: then there is one to fold lane by lane."""
+    x, y = (self._folded[s][1] for s in (a, b))
+    n = min(x.dtype.count, y.dtype.count)
+    x, y = halved(op, x, n), halved(op, y, n)
+    return UOp(op, a.dtype, (a, b)) if x.dtype != y.dtype else self.folded(op, UOp(op, x.dtype, (x, y)))
 
 def vectorize(sink: UOp, capabilities: Capabilities) -> UOp:
   """sink with every VECTOR range replaced by lanes."""
