@@ -22,6 +22,7 @@ FLOWS_FROM = {Ops.ASSIGN: slice(1, 2), Ops.GATHER: slice(0, 1), Ops.WHERE: slice
               Ops.MULTI: slice(0, 0), Ops.TRUNC: slice(0, 0), Ops.MOD: slice(0, 0), Ops.IDIV: slice(0, 0)}
 _ALL = slice(None)
 
+are_any = False   # was anything ever noted in this process? Each realize() asks
 _cuts: weakref.WeakKeyDictionary[UOp, tuple[writes.Reference, ...]] = weakref.WeakKeyDictionary()
 
 def _sources(u: UOp) -> tuple[UOp, ...]:
@@ -35,6 +36,8 @@ def note(pairs: Sequence[tuple[UOp, UOp]]) -> None:
     writes.sort()
     living = [h for h in writes.marked() if dtypes.is_float(h.uop.dtype)] if pairs else []
   if not living: return
+  global are_any
+  are_any = True
   order = {id(h): k for k, h in enumerate(living)}
   start: dict[UOp, int] = {}
   masks: dict[UOp, int] = {}     # of each node, the marked tensors below it, as bits
@@ -64,7 +67,7 @@ def note_writes(write: writes.Write, changes: dict[UOp, UOp], seen: list[tuple[U
 
 def forget(node: UOp) -> None:
   """Let what a BUFFER holds be a constant, as far as gradients are concerned."""
-  if len(_cuts): _cuts.pop(node, None)
+  if are_any: _cuts.pop(node, None)
 
 def _living(node: UOp) -> list[writes.Holder]:
   return [h for reference in _cuts.get(node, ()) if (h := reference()) is not None]

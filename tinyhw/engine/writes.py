@@ -192,7 +192,7 @@ def memory_of(u: UOp) -> tuple[UOp | None, bool]:
     if u.op is Ops.ASSIGN:
       pending = pending or u.realized is None
       u = u.src[0] if u.realized is None else u.realized
-    elif u.op in _LOOKS or is_room(u): u = u.src[0]
+    elif u.op in _LOOKS or u.op is Ops.PAD and is_room(u): u = u.src[0]
     else: return None, False
   return u, pending
 

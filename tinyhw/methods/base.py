@@ -402,8 +402,9 @@ class Handle(metaclass=TensorType):
     """
     if this_thread.traced is not None: refuse_values("realized", self.uop.shape)
     realize_all(tensors := (self, *[self._operand("realize", x) for x in lst]))
-    for t in tensors:
-      if (node := memory_of(t.uop)[0]) is not None: cuts.forget(node)
+    if cuts.are_any:
+      for t in tensors:
+        if (node := memory_of(t.uop)[0]) is not None: cuts.forget(node)
     return self._self()
 
   def _buffer(self) -> Buffer:

@@ -32,7 +32,7 @@ _MOVES = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.MULTI}) 
 _WHOLE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP})     # movements that leave nothing out
 _ENDS = frozenset({Ops.BUFFER, Ops.MULTI, Ops.ASSIGN})
 
-def _moves(u: UOp) -> bool: return u.op in _MOVES or is_room(u)
+def _moves(u: UOp) -> bool: return u.op in _MOVES or u.op is Ops.PAD and is_room(u)
 def _keeps_apart(u: UOp) -> bool: return _moves(u) or u.op is Ops.BITCAST
 
 def is_storage(u: UOp) -> bool:
