@@ -32,7 +32,7 @@ def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
   """The kernel of whose ranges opts speak: what memory walks as one is one, what it knows parts of is as many, and a product for the matrix unit has
   three."""
   sink = merge_ranges(sink)
-  if capabilities.vector_bytes and not capabilities.lanes: sink = merge_ranges(split_ranges(sink, LEAST_LANES))
+  if capabilities.vector_bytes and not capabilities.lanes and (split := split_ranges(sink, LEAST_LANES)) is not sink: sink = merge_ranges(split)
   if not capabilities.matrix or not capabilities.lanes: return sink
   from tinyhw.codegen.matrix_ranges import one_range_each  # for matrix units; with `matrix` 0.3 ms to load
   return one_range_each(sink, capabilities)
@@ -76,8 +76,8 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
               aligned: bool = False) -> UOp:
   """The kernel under opts: terms to keep and windows first, then peeled, then split. matrices: the shapes of the target's matrix unit, for MATRIX opts. wave: lanes
   that can exchange values. aligned: memory is accessed at multiples of the access only."""
-  if not reads_what_it_writes(sink, sink.toposort()): sink, filling = keep_terms(sink, opts)
-  else: filling = ()
+  filling: tuple[Opt, ...] = ()
+  if any(o.op is OptOps.KEEP for o in opts) and not reads_what_it_writes(sink, sink.toposort()): sink, filling = keep_terms(sink, opts)
   sink, copying = stage_windows(sink, opts)
   applied = opts + filling + copying
   nodes = sink.toposort()

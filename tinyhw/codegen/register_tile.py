@@ -54,6 +54,7 @@ SET_CONFLICT = 4.0         # times that copying strided elements takes longer if
 STORE_LANE_COST = 2.0      # of storing a lane by itself, in loads
 FOLD_COST = 2.0            # of adding half of a register's lanes to the others, after the loop, in loads
 STORE_STREAM_COST = 20.0   # of storing to one more page, in loads; places that are less than that apart share it
+TWICE_COST = 1.002         # of a step that stores some places twice, in its time: what is as good without that is taken
 LINE_BYTES = 64            # a vector that is not aligned to its size meets two lines that often: bytes / LINE_BYTES
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 
@@ -233,6 +234,7 @@ class Model:
     if accumulators + sum(read) - max(read, default=0) + 1 > self.capabilities.vector_registers: return None   # all but one operand are kept
     waste = 1.0
     for r in dict.fromkeys((t.vector, *t.copies)): waste *= wasted(r, t.copies.get(r, 1), self.lanes if r is t.vector else 1)
+    if t.copies.get(t.vector, 1) * self.lanes > size_of(t.vector): waste *= TWICE_COST
     share = waste / (copies * self.lanes)
     arithmetic = copies * self.body
     latency = ADD_LATENCY / (8 // accumulators) if accumulators < 8 else 0.0

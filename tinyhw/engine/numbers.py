@@ -75,11 +75,17 @@ def outline(roots: Sequence[UOp], order: Sequence[UOp], numbers: Sequence[UOp], 
   left_out = set(numbers)
   kept: dict[UOp, tuple[Any, ...]] = {u: u.dims for u, _ in places}     # sizes only, instead of where parts begin and end
   for u, axis in places: kept[u] = (*kept[u][:2 * axis], None, _room(u, axis), *kept[u][2 * axis + 2:])
-  order = [u for u in order if u.op is not Ops.CONST or u.dtype is not dtypes.weakint]
-  place = {u: k for k, u in enumerate(order)}
-  return hash((*[place[u] for u in roots], *[
-    (u.op, u.dtype, None if u in left_out else u.arg if u.arg == u.arg else "NaN", u.tag,
-     *[place[s] if s in place else s.arg for s in (u.src if u not in kept else u.src[:1])], *kept.get(u, ())) for u in order]))
+  named: dict[UOp, Any] = {}
+  found: list[Any] = []
+  for u in order:
+    if u.op is Ops.CONST and u.dtype is dtypes.weakint:
+      named[u] = u.arg,
+      continue
+    named[u] = len(found)
+    if u.op is Ops.CONST: found.append((u.dtype, None if u in left_out else u.arg if u.arg == u.arg else "NaN", u.tag))
+    elif u in kept: found.append((u.op, named[u.src[0]], *kept[u]))
+    else: found.append((u.op, u.dtype, u.arg, u.tag, *map(named.get, u.src)))
+  return hash((*[named[u] for u in roots], *found))
 
 def _joined(common: int, values: tuple[ConstType, ...]) -> Family:
   """The family of graphs that have an outline in common, this member included."""
