@@ -139,15 +139,16 @@ EXPLAINED = (
        "conv to one width; depthwise width; conv stride width; conv gradients width; attention", 1.5),
   Step("another tile, of as many cycles by the model", "matmul gradients; conv channels; conv gradients channels", 1.2),
   Step("elements that lie apart are put into registers one by one, two columns for one at the end", "transpose; transpose columns; max pool", 1.4),
-  Step("what is left of a reduction's loop is folded by fewer lanes, at last one by one", "sum of rows; max of rows; matrix by vector; argmax; variance; layernorm", 1.3),
+  Step("what is left of a reduction's loop is folded by fewer lanes, at last one by one",
+       "sum of rows; max of rows; matrix by vector; argmax; variance; layernorm", 1.3),
   Step("two kernels where one did: all workers have something to do", "sum of all", 1.25, (65535,)),
-  Step("blocks, of fewer terms for each element, and what is no multiple of a block is padded, and stored so", "cumsum; cumsum of columns; cummax", 1.5,
-       (64, 96, 128, 256, 512)),
+  Step("blocks, of fewer terms for each element, and what is no multiple of a block is padded, and stored so",
+       "cumsum; cumsum of columns; cummax", 1.5, (64, 96, 128, 256, 512)),
   Step("another group of parts, which is a kernel", "cat; stack", 1.15),
 )
 STEEP = (
-  Step("one register of 16 lanes did where two have to, and a launch is small beside that", "columns of a sum; cummax; conv gradients width; conv to one width",
-       1.64, (16,)),
+  Step("one register of 16 lanes did where two have to, and a launch is small beside that",
+       "columns of a sum; cummax; conv gradients width; conv to one width", 1.64, (16,)),
   Step("another tile, which the model takes for 3 % faster than it is", "conv width", 1.57, (21,)),
 )
 

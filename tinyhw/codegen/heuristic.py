@@ -177,7 +177,8 @@ def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tu
     loops = {p for term in terms for p in (r, *term.others)}
     room -= sum(term.bytes for term in terms)
     if room < 0: break
-    if terms and any(factor_of(p, opts) != size_of(p) for p in loops): out.append(Opt(OptOps.KEEP, r.arg[0], copies_along(r, lanes_along(r, opts), ACCUMULATORS)))
+    if not terms or all(factor_of(p, opts) == size_of(p) for p in loops): continue
+    out.append(Opt(OptOps.KEEP, r.arg[0], copies_along(r, lanes_along(r, opts), ACCUMULATORS)))
   return tuple(out)
 
 # ***** the grid *****

@@ -74,8 +74,8 @@ def peel(store: UOp, opts: tuple[Opt, ...], fresh: int) -> list[UOp]:
 
 def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (), wave: int = 1,
               aligned: bool = False) -> UOp:
-  """The kernel under opts: terms to keep and windows first, then peeled, then split. matrices: the shapes of the target's matrix unit, for MATRIX opts. wave: lanes
-  that can exchange values. aligned: memory is accessed at multiples of the access only."""
+  """The kernel under opts: terms to keep and windows first, then peeled, then split. matrices: the shapes of the target's matrix unit, for MATRIX
+  opts. wave: lanes that can exchange values. aligned: memory is accessed at multiples of the access only."""
   filling: tuple[Opt, ...] = ()
   if any(o.op is OptOps.KEEP for o in opts) and not reads_what_it_writes(sink, sink.toposort()): sink, filling = keep_terms(sink, opts)
   sink, copying = stage_windows(sink, opts)
