@@ -54,6 +54,7 @@ def ranges(*sizes: int) -> list[UOp]: return [axis(n, k) for k, n in enumerate(s
 
 def element(size: int, index: UOp) -> UOp: return UOp.param(1, HALF, size).index(index).load()
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", (64, 96, 100))
 def test_gates_that_end_inside_or_at_the_end_of_a_tile(there: int) -> None:
   """Columns beyond `there` are padded: where a tile is exactly what there is, its gate asks for the tile's number only."""
@@ -125,6 +126,7 @@ def test_a_sum_that_is_no_multiple_of_the_steps() -> None:
   assert {u.arg.dims[0] for u in program.uops if u.op is Ops.BOX} == {504}
   same(kernel, program)
 
+@pytest.mark.slow
 def test_a_loop_around_the_loop_begins_with_new_signals() -> None:
   n, m, k = 2, 64, 256
   out, a, b = UOp.param(0, dtypes.float32, m * 64), UOp.param(1, HALF, n * m * k), UOp.param(2, HALF, n * k * 64)

@@ -11,7 +11,7 @@ from test.codegen.random_kernels import Nest
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.heuristic import choose, lanes_of, nest_of
 from tinyhw.codegen.optimize import with_opts
-from tinyhw.codegen.tiling import OF_BUFFERS, Opt, OptOps, size_of, width_along, UNDIVIDED
+from tinyhw.codegen.tiling import OF_BUFFERS, Opt, OptOps, size_of, width_along, NO_FACTORS
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.machine.target import Capabilities
@@ -42,7 +42,7 @@ def check_limits(store: UOp, opts: tuple[Opt, ...], target: Capabilities) -> Non
   outputs = {r.arg[0] for r in ranges_of(store)}
   for o in opts:
     assert o.axis in (slots if o.op in OF_BUFFERS else ranges), f"{o}: there is no such axis"
-    assert o.op in UNDIVIDED or 1 < o.amount <= size_of(ranges[o.axis]), f"{o}: out of range"
+    assert o.op in NO_FACTORS or 1 < o.amount <= size_of(ranges[o.axis]), f"{o}: out of range"
     assert o.op is not OptOps.GRID or o.axis in outputs, f"{o}: a grid of a reduction"
   vectors = amounts(opts, OptOps.VECTOR)
   for at, n in amounts(opts, OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK, OptOps.LOCAL, OptOps.MATRIX).items():

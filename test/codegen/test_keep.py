@@ -7,10 +7,11 @@ import pytest
 
 from test.codegen.kernels import agree, axis
 from tinyhw.codegen.heuristic import choose
-from tinyhw.codegen.keep import keep_terms, terms_of
-from tinyhw.codegen.optimize import with_opts
+from tinyhw.codegen.keep import keep_terms, kept_terms
+from tinyhw.codegen.optimize import optimize, with_opts
 from tinyhw.codegen.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
+from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
@@ -33,8 +34,8 @@ def counted(kernel: UOp, op: Ops) -> int: return sum(u.op is op for u in kernel.
 def test_exponentials_of_a_softmax_are_computed_once() -> None:
   kernel = softmax(3, 21)
   k = next(u for u in kernel.toposort() if u.op is Ops.RANGE and u.arg[0] == 2)
-  (term,) = terms_of(kernel.toposort(), k)
-  assert term.value.op is Ops.EXP and [r.arg[0] for r in term.others] == [1] and term.bytes == 84
+  (term,) = kept_terms(kernel.toposort(), k)
+  assert term.value.op is Ops.EXP and [p.arg[0] for p, _ in term.uses] == [2, 1] and term.bytes == 84
   changed, filling = keep_terms(kernel, (Opt(OptOps.VECTOR, 2, 8), Opt(OptOps.KEEP, 2, 2)))
   assert counted(kernel, Ops.EXP) == 2 and counted(changed, Ops.EXP) == 1 and counted(changed, Ops.DEFINE_LOCAL) == 1
   assert [(o.op, o.amount) for o in filling] == [(OptOps.VECTOR, 8), (OptOps.UPCAST, 2)]
@@ -89,3 +90,35 @@ def test_softmax_and_its_gradient(n: int) -> None:
   for row, e, w in zip(found, expected, weights):
     mean = sum(a * b for a, b in zip(e, w))
     assert all(abs(v - a * (b - mean)) < 1e-5 for v, a, b in zip(row, e, w))
+
+def test_long_bodies_take_time_by_their_length() -> None:
+  """The search called itself once for each node, and looked below each: RecursionError at 600, and minutes before."""
+  x = Tensor.randn(4, 70).realize()
+  first = total = x.sin()
+  for k in range(1500): total = (total * 0.999).abs() if k % 2 else total + 0.001 * (k % 7)
+  assert (first * total.sum(1, keepdim=True)).realize().shape == (4, 70)
+
+def test_a_value_inside_of_another_is_kept_first_and_read_there() -> None:
+  x = Tensor.randn(4, 70).realize()
+  s = x.sin()
+  e = (s * 0.5).exp()
+  out = s * s.sum(1, keepdim=True) + e * e.sum(1, keepdim=True)
+  (kernel,) = [k.sink for k in schedule(canonicalize([out.uop])).kernels]
+  done = optimize(kernel, AVX2)
+  assert [(o.op, o.axis) for o in done.arg.opts if o.op is OptOps.KEEP] and counted(done, Ops.SIN) == counted(done, Ops.EXP) == 1
+  rows = [[math.sin(v) for v in row] for row in x.tolist()]
+  for found, row in zip(out.tolist(), rows):
+    sums = sum(row), sum(math.exp(v / 2) for v in row)
+    assert all(abs(a - (v * sums[0] + math.exp(v / 2) * sums[1])) < 1e-3 for a, v in zip(found, row))
+
+def test_a_reduction_over_the_other_range_catches_nothing() -> None:
+  """sum over k of exp(y[k]) * (sum over j of exp(y[k] * x[j])), and sum over j of exp(y[j] * x[j]) is not that for k = j."""
+  n = 12
+  out, x, y = UOp.param(0, F32, 1), UOp.param(1, F32, n), UOp.param(2, F32, n)
+  j, k = axis(n, 0, "REDUCE"), axis(n, 1, "REDUCE")
+  def load(p: UOp, r: UOp) -> UOp: return p.index(r).load()
+  inner = (load(y, k) * load(x, j)).alu(Ops.EXP).reduce(Ops.ADD, j)
+  diagonal = (load(y, j) * load(x, j)).alu(Ops.EXP).reduce(Ops.ADD, j)
+  kernel = UOp.sink(out.index(0).store((load(y, k).alu(Ops.EXP) * inner).reduce(Ops.ADD, k) + diagonal))
+  done, _ = keep_terms(kernel, (Opt(OptOps.KEEP, 1, 1),))
+  agree(kernel, done, tolerance=1e-6)

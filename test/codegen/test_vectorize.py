@@ -6,10 +6,12 @@ import pytest
 from test.codegen.kernels import ALL_TARGETS, AVX2, axis, check, masked
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.program import Program
+from tinyhw.codegen.tiling import OF_ONE
 from tinyhw.codegen.vectorize import fold_lanes, lane_of, run_of, vectorize, widen
 from tinyhw.dtype import dtypes
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.errors import CompileError
+from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -93,10 +95,18 @@ def test_parts_of_a_range_are_folded_as_vectors(op: Ops) -> None:
   for at, lanes in ((0, 16), (16, 8), (24, 4)):
     v = axis(lanes, lanes, "VECTOR")
     parts.append(a.index(v + at).load().reduce(op, v))
-  kernel = UOp.sink(out.index(0).store(parts[0].alu(op, parts[1]).alu(op, parts[2])))
+  def both(a: UOp, b: UOp) -> UOp: return UOp(op, dtypes.int32, (a, b), None, OF_ONE)
+  kernel = UOp.sink(out.index(0).store(both(both(parts[0], parts[1]), parts[2])))
   for target in ALL_TARGETS.values(): check(kernel, target, passes=True)
   folded = [u.dtype.count for u in vectorize(kernel, AVX2).toposort() if u.op is op and u.dtype.scalar() is dtypes.int32]
   assert sorted(folded) == [1, 1, 1, 4, 4, 8, 8]
+
+def test_sums_that_a_program_adds_are_folded_each_by_itself() -> None:
+  """1e8 and its opposite cancel in one of the sums: joined, they took the ones of the other one with them."""
+  a, b = Tensor([1e8, -1e8] * 8).realize(), Tensor([1.0] * 16).realize()
+  assert (a.sum() + b.sum()).item() == 16.0
+  a, b = Tensor([3e38, -3e38] + [0.0] * 14).realize(), Tensor([3e38] + [0.0] * 15).realize()
+  assert (a.sum() + b.sum()).item() < 3.1e38
 
 def test_parts_that_fold_differently_stay_apart() -> None:
   out, a = UOp.param(0, F32, 1), UOp.param(1, F32, 16)

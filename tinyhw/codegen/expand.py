@@ -125,7 +125,7 @@ class Expansion:
     op, dtype, arg = u.op, u.dtype, u.arg
     sources = zip(*[self.column(s, mask) for s in u.src])
     if dtype is dtypes.weakint or dtype is dtypes.bool or op in _FOLDED: return [make(op, dtype, src, arg) for src in sources]
-    return [UOp(op, dtype, src, arg) for src in sources]
+    return [UOp(op, dtype, src, arg, u.tag) for src in sources]
 
   def flatten(self, u: UOp) -> UOp:
     """SINK, GROUP or AFTER over the stores that its own became."""

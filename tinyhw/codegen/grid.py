@@ -40,6 +40,7 @@ def flatten_grid(sink: UOp) -> UOp:
     else:
       src = tuple([new[s] for s in u.src])
       if op is Ops.LOAD and src[0].src[0].op is Ops.STAGE and len(src[0].src[0].src) == 1: new[u] = _single(src)
+      elif u.tag is not None: new[u] = UOp(op, u.dtype, src, u.arg, u.tag)
       elif u.dtype is dtypes.weakint or src != u.src: new[u] = make(op, u.dtype, src, u.arg)
       else: new[u] = u
   trace.hand_on(new)

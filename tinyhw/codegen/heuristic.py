@@ -10,7 +10,7 @@ import math
 
 from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.keep import terms_of
+from tinyhw.codegen.keep import kept_terms
 from tinyhw.codegen.matrix_tile import in_order
 from tinyhw.codegen.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, MOST_OVERLAP, PAGE_BYTES, tile
 from tinyhw.codegen.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, factor_of, lanes_along, size_of, width_along
@@ -34,18 +34,16 @@ class Nest(NamedTuple):
   accesses: list[Access]
   operations: int
   arithmetic: int            # of these, what is computed of data, places that are read from memory included
+  in_place: bool             # does the kernel read what it overwrites? Then no element may be computed twice
 
-  @property
-  def in_place(self) -> bool:
-    """Does it read what it overwrites? Then no element may be computed twice."""
-    return any(not a.is_store and a.node.src[0].src[0] is self.store.src[0].src[0] for a in self.accesses)
-
-def nest_of(store: UOp) -> Nest:
+def nest_of(store: UOp, in_place: bool = False) -> Nest:
+  """in_place: does another store of the kernel overwrite what is read?"""
   nodes = store.toposort()
   reduces = [u for u in nodes if u.op is Ops.REDUCE]
   found = [access_of(u) for u in nodes if u.op in (Ops.LOAD, Ops.STORE)]
   operations = [u for u in nodes if u.op in GroupOp.ALU]
-  return Nest(store, ranges_of(store), reduces, found, len(operations), sum(u.dtype is not dtypes.weakint for u in operations))
+  return Nest(store, ranges_of(store), reduces, found, len(operations), sum(u.dtype is not dtypes.weakint for u in operations),
+              in_place or any(not a.is_store and a.node.src[0].src[0] is store.src[0].src[0] for a in found))
 
 def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
   """Lanes of the widest element that is loaded, computed or stored, so that all vectors have one number of lanes."""
@@ -53,9 +51,9 @@ def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
                 if u.dtype.itemsize <= 8 and not u.dtype.name.startswith("weak")] + [access.node.src[0].dtype.itemsize for access in nest.accesses])
   return capabilities.vector_bytes // widest
 
-def choose(store: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """The opts for the loops of one store."""
-  nest = nest_of(store)
+def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tuple[Opt, ...]:
+  """The opts for the loops of one store. in_place: as of nest_of."""
+  nest = nest_of(store, in_place)
   if capabilities.lanes:
     from tinyhw.codegen.workgroup import spread  # for GPUs; 0.2 ms to load
     return grid(nest, spread(nest, capabilities), capabilities)
@@ -166,15 +164,15 @@ def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
   return tuple(opts)
 
 def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Rows whose terms are computed once: by registers, where loops over them are unrolled whole, else by local memory, as far as it goes.
+  """Rows whose functions of elements are computed once: registers keep them where loops are unrolled whole, else local memory, while there is room.
 
   A row of less than two registers is not: its vectors overlap, and a load that wants parts of two stores waits for both.
   """
   nodes, room, out = nest.store.toposort(), capabilities.local_bytes, [*opts]
   if not any(u.op in GroupOp.Transcendental for u in nodes): return opts
-  for r in [r for u in nest.reduces for r in ranges_of(u) if len(ranges_of(u)) == 1]:
-    terms = terms_of(nodes, r) if size_of(r) >= 2 * lanes_along(r, opts) else []
-    loops = {p for term in terms for p in (r, *term.others)}
+  for r in dict.fromkeys(r for u in nest.reduces for r in ranges_of(u) if len(ranges_of(u)) == 1):
+    terms = kept_terms(nodes, r) if size_of(r) >= 2 * lanes_along(r, opts) else []
+    loops = {p for term in terms for p, _ in term.uses}
     room -= sum(term.bytes for term in terms)
     if room < 0: break
     if not terms or all(factor_of(p, opts) == size_of(p) for p in loops): continue

@@ -1,14 +1,15 @@
-"""Keep terms of a reduction that the kernel needs again in local memory: each is computed once.
+"""Keep in local memory what a reduction computes and the kernel needs again.
 
-A softmax folds exp(x[k] - max) over k, and then divides exp(x[j] - max) by that sum: the same terms, by another range of the same size. Where
-registers hold a whole row, they are the same nodes once loops are unrolled. A longer row would compute its exponentials twice; here a loop before the
+A softmax folds exp(x[k] - max) over k, and then divides exp(x[j] - max) by that sum: the same values, by another range of the same size. Where
+registers hold a whole row, they are the same nodes once loops are unrolled. A longer row would compute its exponentials twice. Here a loop before the
 sum stores them to a local array, AFTER(DEFINE_LOCAL, STORE(...)), and both read them from there.
 
 Opt(KEEP, axis, copies) does that for the reduction over the range `axis`. The loop that fills the array has the lanes of that range, and so many
-copies of them.
+copies of them. Cost: a walk over the kernel for each range of the same size.
 """
 from __future__ import annotations
 
+from tinyhw.codegen.affine import make
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.stage import next_array
 from tinyhw.codegen.tiling import OF_TILES, Opt, OptOps, lanes_along, size_of, substitute
@@ -18,49 +19,68 @@ from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 class Term(NamedTuple):
-  """A value in a reduction's body that the kernel needs again. range: the reduction's; others: those by which it is needed again."""
+  """A value in a reduction's body that the kernel needs again. range: the reduction's. uses: ranges, and what the value is by
+  each, its own included."""
   value: UOp
   range: UOp
-  others: tuple[UOp, ...]
+  uses: tuple[tuple[UOp, UOp], ...]
 
   @property
   def bytes(self) -> int: return size_of(self.range) * self.value.dtype.itemsize
 
-def terms_of(nodes: dict[UOp, None], r: UOp) -> list[Term]:
-  """What is worth being kept of the reductions over a range alone, in a kernel of these nodes: the largest values with a function inside."""
-  others = [p for p in nodes if p.op is Ops.RANGE and p is not r and size_of(p) == size_of(r) > 0]
+def kept_terms(nodes: dict[UOp, None], r: UOp) -> list[Term]:
+  """What is worth being kept of the reductions over a range alone, in a kernel of these nodes: the largest values that compute a function (an
+  exponential, say), as to store and load it costs less than that."""
+  stack = [u.src[0] for u in nodes if u.op is Ops.REDUCE and ranges_of(u) == (r,)]
+  worth = _functions_of(nodes, r)
+  if not worth: return []
+  moved = [(p, _moved(nodes, r, p)) for p in nodes if p.op is Ops.RANGE and p is not r and size_of(p) == size_of(r) > 0]
   found: dict[UOp, Term] = {}
   seen: set[UOp] = set()
-  def look(u: UOp) -> None:
-    if u in seen or r not in u.ranges or not is_worth_it(u, r): return
+  while stack:
+    u = stack.pop()
+    if u in seen or u not in worth: continue
     seen.add(u)
-    again = tuple(p for p in others if substitute(u, {r: p}) in nodes)
-    if again and u.op in GroupOp.Elementwise and u.dtype not in (dtypes.weakint, dtypes.bool): found[u] = Term(u, r, again)
-    else:
-      for s in u.src: look(s)
-  for u in nodes:
-    if u.op is Ops.REDUCE and ranges_of(u) == (r,): look(u.src[0])
+    again = tuple([(p, other) for p, new in moved if (other := new[u]) is not None and other in nodes])
+    if again and u.op in GroupOp.Elementwise and u.dtype not in (dtypes.weakint, dtypes.bool): found[u] = Term(u, r, ((r, u), *again))
+    else: stack += u.src
   return list(found.values())
 
-def is_worth_it(value: UOp, r: UOp) -> bool:
-  """Does a value compute a function (an exponential, say) that depends on a range? To store and load it costs less than that."""
-  return any(u.op in GroupOp.Transcendental and r in u.ranges for u in value.toposort())
+def _functions_of(nodes: dict[UOp, None], r: UOp) -> set[UOp]:
+  """The nodes that depend on a range, and compute a function of something that does."""
+  found: set[UOp] = set()
+  for u in nodes:
+    if (u.op in GroupOp.Transcendental or not found.isdisjoint(u.src)) and r in u.ranges: found.add(u)
+  return found
+
+def _moved(nodes: dict[UOp, None], r: UOp, p: UOp) -> dict[UOp, UOp | None]:
+  """The nodes with p in the place of r; those inside of a reduction over r stay. None for what holds a reduction over p, which would catch it."""
+  new: dict[UOp, UOp | None] = {}
+  for u in nodes:
+    if u is r: new[u] = p
+    elif r not in u.ranges: new[u] = u
+    else:
+      src = [s for s in map(new.get, u.src) if s is not None]
+      caught = len(src) < len(u.src) or u.op is Ops.REDUCE and p in ranges_of(u)
+      new[u] = None if caught else make(u.op, u.dtype, tuple(src), u.arg)
+  return new
 
 def keep_terms(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...]]:
-  """The kernel under KEEP opts, and the opts of the loops that fill local arrays. A tile of rows, each with its own terms, keeps nothing."""
+  """The kernel under KEEP opts, and the opts of the loops that fill local arrays. A value that depends on a range with a tile is not kept, as each
+  row of the tile would have its own."""
   tiled = {o.axis for o in opts if o.op in OF_TILES}
   filling: list[Opt] = []
-  for keep in [o for o in opts if o.op is OptOps.KEEP]:
-    nodes = sink.toposort()
-    changes: dict[UOp, UOp] = {}
-    for r in [u for u in nodes if u.op is Ops.RANGE and u.arg[0] == keep.axis]:
+  for keep in dict.fromkeys(o for o in opts if o.op is OptOps.KEEP):
+    r = next(u for u in sink.toposort() if u.op is Ops.RANGE and u.arg[0] == keep.axis)
+    while True:
+      nodes = sink.toposort()
+      terms = [t for t in kept_terms(nodes, r) if not any(p.arg[0] in tiled for p in t.value.ranges if p is not r)]
+      if not terms: break
+      term = min(terms, key=lambda t: len(t.value.toposort()))    # one that another contains comes first, and is read there
       fresh = 1 + max(u.arg[0] for u in nodes if u.op is Ops.RANGE)
-      for k, term in enumerate(terms_of(nodes, r)):
-        if any(p.arg[0] in tiled for p in term.value.ranges if p is not r): continue
-        kept = _kept(term, fresh + k, next_array(nodes) + k)
-        for p in (r, *term.others): changes[substitute(term.value, {r: p})] = UOp(Ops.LOAD, kept.dtype, (UOp(Ops.INDEX, kept.dtype, (kept, p)),))
-        filling += [Opt(op, fresh + k, n) for op, n in ((OptOps.VECTOR, lanes_along(r, opts)), (OptOps.UPCAST, keep.amount)) if n > 1]
-    if changes: sink = sink.substitute(changes)
+      kept = _kept(term, fresh, next_array(nodes))
+      sink = sink.substitute({u: UOp(Ops.LOAD, kept.dtype, (UOp(Ops.INDEX, kept.dtype, (kept, p)),)) for p, u in term.uses})
+      filling += [Opt(op, fresh, n) for op, n in ((OptOps.VECTOR, lanes_along(r, opts)), (OptOps.UPCAST, keep.amount)) if n > 1]
   return sink, tuple(filling)
 
 def _kept(term: Term, fresh: int, array: int) -> UOp:

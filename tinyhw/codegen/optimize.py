@@ -43,7 +43,7 @@ def same_loops(sink: UOp) -> bool:
 
 def choose_all(sink: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
   """Opts for the first store, which the others share. Products whose stores must be peeled are done without the matrix unit."""
-  opts = choose(sink.src[0], capabilities)
+  opts = choose(sink.src[0], capabilities, len(sink.src) > 1 and reads_what_it_writes(sink, sink.toposort()))
   divided = all(size_of(r) % factor_of(r, opts) == 0 for r in ranges_of(sink.src[0]))
   if divided or not any(o.op is OptOps.MATRIX for o in opts) or not reads_what_it_writes(sink, list(sink.toposort())): return opts
   return choose(sink.src[0], replace(capabilities, matrix=()))

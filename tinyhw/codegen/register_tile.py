@@ -54,7 +54,7 @@ SET_CONFLICT = 4.0         # times that copying strided elements takes longer if
 STORE_LANE_COST = 2.0      # of storing a lane by itself, in loads
 FOLD_COST = 2.0            # of adding half of a register's lanes to the others, after the loop, in loads
 STORE_STREAM_COST = 20.0   # of storing to one more page, in loads; places that are less than that apart share it
-TWICE_COST = 1.002         # of a step that stores some places twice, in its time: what is as good without that is taken
+TWICE_COST = 1.002         # of a tile that is larger than its range, whose vectors overlap: what is as good without that is taken
 LINE_BYTES = 64            # a vector that is not aligned to its size meets two lines that often: bytes / LINE_BYTES
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 import math
 
 from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.heuristic import choose, grid, lanes_of, nest_of
+from tinyhw.codegen.heuristic import ACCUMULATORS, choose, grid, lanes_of, nest_of
+from tinyhw.codegen.keep import kept_terms
 from tinyhw.codegen.optimize import same_loops, with_few_ranges
 from tinyhw.codegen.register_tile import TILE_FACTORS
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
@@ -69,18 +70,25 @@ def neighbours(sink: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Op
       yield from _amounts(OptOps.BLOCK, r, opts, (1, *BLOCKS))
       if capabilities.lanes: yield from _amounts(OptOps.LOCAL, r, opts, LOCALS)
       yield _toggled(Opt(OptOps.GRID, r.arg[0]), opts)
-  yield from (_toggled(o, opts) for o in opts if o.op is OptOps.KEEP)
+  yield from _kept(sink, reduced, opts)
   if reduced:
     for slot in _slots(sink):
       yield _toggled(Opt(OptOps.STAGE, slot), opts)
       yield from (_set(OptOps.WINDOW, slot, n, opts) for n in WINDOWS if n != _amount(OptOps.WINDOW, slot, opts, 0))
+
+def _kept(sink: UOp, reduced: tuple[UOp, ...], opts: Opts) -> Iterator[Opts]:
+  """What is kept is not, or the other way round, or by other copies."""
+  nodes = sink.toposort()
+  for r in reduced:
+    now = _amount(OptOps.KEEP, r.arg[0], opts, 0)
+    if now or kept_terms(nodes, r): yield from (_set(OptOps.KEEP, r.arg[0], n, opts) for n in (0, 1, ACCUMULATORS) if n != now)
 
 def _toggled(opt: Opt, opts: Opts) -> Opts: return tuple(o for o in opts if o != opt) if opt in opts else (*opts, opt)
 
 def _set(op: OptOps, axis: int, amount: int, opts: Opts) -> Opts:
   """opts with another amount for one axis; what does nothing takes the opt away."""
   rest = tuple(o for o in opts if (o.op, o.axis) != (op, axis))
-  return rest if amount == (0 if op is OptOps.WINDOW else 1) else (Opt(op, axis, amount), *rest)
+  return rest if amount == (0 if op in (OptOps.WINDOW, OptOps.KEEP) else 1) else (Opt(op, axis, amount), *rest)
 
 def _amount(op: OptOps, axis: int, opts: Opts, none: int = 1) -> int:
   return next((o.amount for o in opts if (o.op, o.axis) == (op, axis)), none)

@@ -8,8 +8,7 @@
   GRID    what is left of the range becomes part of the grid; that of the last such opt is the fastest
   STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the reduction reads them
   WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
-  KEEP    what the reduction over this range needs in common with the rest of the kernel is computed once, to local memory (keep.py), by
-          `amount` copies of its lanes
+  KEEP    what the reduction over this range computes and the kernel needs again is stored to local memory (keep.py), by a loop with `amount` copies
   LOCAL   the innermost `amount` iterations are lanes of a workgroup
   APART   copies likewise, but around the lanes: neighbours of a lane are other lanes, and its copies are all lanes further
   MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
@@ -51,7 +50,8 @@ class OptOps(Named):
 LEAST_LANES = 4            # of what is left of a reduction's range; fewer elements than that are folded one by one
 OF_BUFFERS = frozenset({OptOps.STAGE, OptOps.WINDOW})   # axis is a slot
 OF_TILES = frozenset({OptOps.VECTOR, OptOps.UPCAST, OptOps.LOCAL, OptOps.APART, OptOps.MATRIX})   # their iterations are done side by side
-UNDIVIDED = OF_BUFFERS | {OptOps.GRID, OptOps.KEEP}     # amount says nothing of a range's size
+NO_FACTORS = OF_BUFFERS | {OptOps.GRID, OptOps.KEEP}    # their amounts do not split the range
+OF_ONE = "one"    # the tag of what folds parts of one REDUCE, whose order of terms is free: not that of what a program adds
 
 class Opt(NamedTuple):
   """A choice: what to do with the innermost `amount` iterations of range `axis` (of all that is left, for GRID)."""
@@ -159,7 +159,7 @@ def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> 
       else: new[u] = UOp(u.op, u.dtype, values + tuple(closed), u.arg)
     else:
       src = tuple([new[s] for s in u.src])
-      new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg)
+      new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg) if u.tag is None else UOp(u.op, u.dtype, src, u.arg, u.tag)
   trace.hand_on(new)
   return new[sink]
 
@@ -169,7 +169,7 @@ def factor_of(r: UOp, opts: tuple[Opt, ...]) -> int:
   """What the size of a range must be divisible by."""
   factor = 1
   for o in opts:
-    if o.axis == r.arg[0] and o.op not in UNDIVIDED: factor *= o.amount
+    if o.axis == r.arg[0] and o.op not in NO_FACTORS: factor *= o.amount
   return factor
 
 def lanes_along(r: UOp, opts: tuple[Opt, ...]) -> int: return next((o.amount for o in opts if o.op is OptOps.VECTOR and o.axis == r.arg[0]), 1)
@@ -205,7 +205,7 @@ def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, 
           if lanes > 1: more += [Opt(op, axis, amount) for op, amount in ((OptOps.VECTOR, width), (OptOps.UPCAST, steps)) if amount > 1]
         fresh += len(cuts)
       v = pieces[0]
-      for piece in pieces[1:]: v = UOp(u.arg, u.dtype, (v, piece))
+      for piece in pieces[1:]: v = UOp(u.arg, u.dtype, (v, piece), None, OF_ONE)
     new[u] = v
   trace.hand_on(new)
   return new[sink], tuple(more)

@@ -5,8 +5,8 @@ Memory: where an index is `base + lane`, one vector load or store; where it does
 the target has them (of stores: a scatter, where the index is linear), else one scalar load or store per lane, whose addresses share their base. A
 gate that depends on the lane becomes a mask (`lane < n - base`: one BROADCAST and one compare) if the target has masked loads for elements of that
 size, else one gated access per lane.
-A REDUCE over lanes folds whole vectors in its loop, and their lanes once, after it. Several whose results are folded (the parts of a range that its
-lanes do not divide) are folded as vectors first, the wider ones by halves until they are as narrow as the others.
+A REDUCE over lanes folds whole vectors in its loop, and their lanes once, after it. The parts of one whose range its lanes do not divide are folded
+as vectors first, the wider ones by halves until they are as narrow as the others.
 
 Index expressions are looked at on demand, as `base + stride * lane` where they are linear; only what is not, or is used as data, is computed in
 vectors. Cost: one walk.
@@ -17,6 +17,7 @@ from tinyhw import trace
 from tinyhw.codegen.affine import linear, make, number, total
 from tinyhw.codegen.expand import fold_tree
 from tinyhw.codegen.grid import ranges_of, values_of
+from tinyhw.codegen.tiling import OF_ONE
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities
@@ -105,7 +106,7 @@ class Lanes:
       flat: list[UOp] = []
       for s in src: flat += s.src if s.op is Ops.GROUP else (s,)
       src = tuple(flat)
-    if u.op in GroupOp.Associative and all(self._folded.get(s, _NONE)[0] is u.op for s in src): return self.joined(u.op, *src)
+    if u.tag == OF_ONE and all(self._folded.get(s, _NONE)[0] is u.op for s in src): return self.joined(u.op, *src)
     return UOp(u.op, u.dtype, src, u.arg, u.tag)
 
   def value(self, u: UOp, axis: UOp) -> UOp:

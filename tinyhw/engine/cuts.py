@@ -36,8 +36,6 @@ def note(pairs: Sequence[tuple[UOp, UOp]]) -> None:
     writes.sort()
     living = [h for h in writes.marked() if dtypes.is_float(h.uop.dtype)] if pairs else []
   if not living: return
-  global are_any
-  are_any = True
   order = {id(h): k for k, h in enumerate(living)}
   start: dict[UOp, int] = {}
   masks: dict[UOp, int] = {}     # of each node, the marked tensors below it, as bits
@@ -49,6 +47,8 @@ def note(pairs: Sequence[tuple[UOp, UOp]]) -> None:
       for s in _sources(u): mask |= masks[s]
     masks[u] = mask
   found: dict[int, tuple[writes.Reference, ...]] = {}
+  global are_any
+  are_any = are_any or any(masks[value] for _, value in pairs)
   for node, value in pairs:
     mask = masks[value]
     if mask not in found: found[mask] = tuple([weakref.ref(h) for k, h in enumerate(living) if mask >> k & 1])

@@ -79,7 +79,7 @@ def outline(roots: Sequence[UOp], order: Sequence[UOp], numbers: Sequence[UOp], 
   found: list[Any] = []
   for u in order:
     if u.op is Ops.CONST and u.dtype is dtypes.weakint:
-      named[u] = u.arg,
+      named[u] = u.arg,   # a tuple, unlike a position
       continue
     named[u] = len(found)
     if u.op is Ops.CONST: found.append((u.dtype, None if u in left_out else u.arg if u.arg == u.arg else "NaN", u.tag))
