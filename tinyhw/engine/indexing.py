@@ -23,6 +23,10 @@ def both(a: UOp | None, b: UOp | None) -> UOp | None:
   if a is None or b is None: return b if a is None else a
   return a if a is b else (a & b)
 
+def unless_true(condition: UOp) -> UOp | None:
+  """A condition; None for one that always holds."""
+  return None if condition.op is Ops.CONST and condition.arg is True else condition
+
 def flatten(index: tuple[UOp, ...], shape: tuple[sint, ...]) -> UOp:
   """The position in row-major order of an element with this index."""
   total: UOp | None = None
@@ -115,15 +119,13 @@ def least(n: sint) -> int:
   return n if isinstance(n, int) else int(n.vmin)
 
 def _shrink(u: UOp, p: Place) -> Place:
-  """Where the bounds of Variables do not tell that the part is inside of the axis, as their values do, a condition does: always where the part ends
-  at a number and the axis at a Variable."""
+  """Where the bounds of Variables do not tell that the part is inside of the axis, as their values do, a condition does."""
   out, valid = [], p.valid
   for i, (begin, end), n in zip(p.index, u.pairs, u.src[0].shape):
     if isinstance(begin, int) and begin == 0 and isinstance(end, int) and end <= least(n): out.append(i)
     else:
       there = (i + begin).simplify()
-      most = n if isinstance(n, int) else int(n.vmin if isinstance(end, int) else n.vmax)
-      if there.vmax >= most: valid = both(valid, (there < n).simplify())
+      if there.vmax >= least(n): valid = both(valid, unless_true((there < n).simplify()))
       if there.vmin < 0: valid = both(valid, _not_below(there, 0))
       out.append(there)
   return Place(tuple(out), valid)
@@ -141,8 +143,7 @@ def _pad(u: UOp, p: Place) -> Place:
     if not (isinstance(before, int) and before == 0): valid = both(valid, _not_below(i, before))
     if not (isinstance(after, int) and after == 0): valid = both(valid, (i < (before + n if isinstance(before, int) else before + n)).simplify())
     out.append((i - before).simplify())
-  if valid is not None and valid.op is Ops.CONST and valid.arg is True: valid = None
-  return Place(tuple(out), valid)
+  return Place(tuple(out), None if valid is None else unless_true(valid))
 
 def _not_below(i: UOp, limit: sint) -> UOp: return (i >= limit).simplify()
 
