@@ -17,6 +17,7 @@ from tinyhw import Tensor
 
 MOST_ELEMENTS, MOST_OF_A_STEP = 6000, 60000
 LARGEST = 1e4        # float32 adds a few thousand products of these well enough to compare
+NO_TIE = 0.0137     # what is compared is never equal but for this: a third may be rounded either way
 TOLERANCE, OF_HALVES = 1e-4, 4e-3     # of the largest element; where gradients were rounded to float16
 KINDS = ("int32", "int32", "int64", "int16", "uint8")
 NAME = re.compile(r"\b[vigc]\d+\b")
@@ -296,12 +297,13 @@ class Maker:
     b = self.pick(lambda s: len(s) <= len(shape) and all(n in (1, m) for n, m in zip(s[::-1], shape[::-1])))
     assert b is not None
     x, y = self.values[a], self.values[b]
-    larger = x.array > y.array
+    larger = x.array > y.array + NO_TIE
+    chosen = elementwise(np.where(larger, x.array, y.array * 2), (x, larger), (y, ~larger * 2.0))
     return self.some(
       lambda: self.add(f"{a} + {b}", elementwise(x.array + y.array, (x, 1.0), (y, 1.0))),
       lambda: self.add(f"{a} - {b}", elementwise(x.array - y.array, (x, 1.0), (y, -1.0))),
       lambda: self.add(f"{a} * {b}", elementwise(x.array * y.array, (x, y.array), (y, x.array))),
-      lambda: self.add(f"({a} > {b}).where({a}, {b} * 2)", elementwise(np.where(larger, x.array, y.array * 2), (x, larger), (y, ~larger * 2.0))))()  # type: ignore[no-any-return]
+      lambda: self.add(f"({a} > {b} + {NO_TIE}).where({a}, {b} * 2)", chosen))()  # type: ignore[no-any-return]
 
   def op_one(self) -> bool:
     a = self.pick()
