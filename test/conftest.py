@@ -1,6 +1,6 @@
 """What all tests share: random tests that are the same in every run, a cache of their own, machine code that is checked, engines; the tensor suite.
 
-`--suite tensor` takes the files of suite.py only, `--share N` one test of N of them.
+`--suite tensor` takes the files of suite.py only, `--share N` one test of N of them; `--changed`, `--layer` and `--fast` those of scope.py.
 """
 import gc
 import mmap
@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 import tinyhw.emulator as emulator
-from test import suite
+from test import scope, suite
 from test.helpers import ENGINES, keeps_host_memory, on
 from tinyhw.config import CACHEDIR, CHECK, DEV, EMULATE
 
@@ -65,14 +65,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
   group = parser.getgroup("tinyhw")
   group.addoption("--suite", choices=("tensor",), help="run the tests of test/suite.py only")
   group.addoption("--share", type=int, default=1, metavar="N", help="run one test of N, drawn by the names of test and card")
+  group.addoption("--changed", nargs="?", const="HEAD", metavar="COMMIT", help="run the tests of what differs from the last commit, or from another")
+  group.addoption("--layer", action="append", metavar="NAME", help="run the tests of a layer: a folder of test/, or tensor for the files beside them")
+  group.addoption("--fast", action="store_true", help="without tests that are marked as slow")
   group.addoption("--count-into", metavar="FILE", help="write there what test/suite.py counts")
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-  """Other files than those of the suite."""
-  wanted = config.getoption("--suite") and collection_path.suffix == ".py" and collection_path.name != "conftest.py"
-  return True if wanted and collection_path.relative_to(suite.TEST).as_posix() not in suite.files() else None
+WANTED: set[Path] | None = None    # the test files of a suite, of layers or of changes; None: all
+
+def pytest_configure(config: pytest.Config) -> None:
+  global WANTED
+  chosen = [] if not config.getoption("--suite") else [{suite.TEST / name for name in suite.files()}]
+  try:
+    if layers := config.getoption("--layer"): chosen.append(set().union(*map(scope.of_layer, layers)))
+    if commit := config.getoption("--changed"): chosen.append(scope.wanted_by(scope.changed_since(commit)))
+  except scope.ScopeError as error: raise pytest.UsageError(str(error)) from None
+  if chosen: WANTED = set.intersection(*chosen)
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+  """Other files than those that are wanted."""
+  if WANTED is None or collection_path.suffix != ".py" or collection_path.name == "conftest.py": return None
+  return None if collection_path in WANTED else True
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+  if config.getoption("--fast"): items[:] = [item for item in items if item.get_closest_marker("slow") is None]
   items[:] = [item for item in items if suite.drawn(item.nodeid, COUNTER.chip, config.getoption("--share"))]
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -103,6 +103,7 @@ def test_loaded_again_it_still_finds_its_parts(tmp_path):
 PARTS = ("import sys; from tinyhw.nn.datasets import digits; from tinyhw.viz import server; from tinyhw.files import packaged; "
          "print([t.shape[0] for t in digits()], packaged(server.PAGE)[:15], '.pyz' in digits.__code__.co_filename)")
 
+@pytest.mark.slow
 def test_an_application_in_one_file(tmp_path):
   """`python3 -m zipapp`: what every Python can do works from an archive, too, and so do files that lie with the sources, and the commands."""
   tree = tmp_path / "tree"

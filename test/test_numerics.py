@@ -52,6 +52,7 @@ def close(old: str, new: str) -> bool:
   """Measured again: to 0.1 ULP, since Python's `math` is the C library's."""
   return abs(float(old) - float(new)) <= 0.1
 
+@pytest.mark.slow
 @pytest.mark.host("what is measured are CPU, CLANG and PYTHON")
 @pytest.mark.skipif(not accuracy.EXACT, reason="NumPy's longdouble is no wider than a float64 here")
 @pytest.mark.skipif(sys.platform != "linux", reason="the errors of the device PYTHON are written down for the C library of Linux")

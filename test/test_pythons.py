@@ -46,6 +46,7 @@ def test_works_on(python: str, tmp_path: Path) -> None:
   if found is None: pytest.skip(f"there is no Python {python} here, on PATH or of pyenv")
   passes([found, "-W", "error", "-X", f"pycache_prefix={tmp_path / 'pyc'}", str(ROOT / PROGRAM), "CPU"], tmp_path)
 
+@pytest.mark.slow
 @pytest.mark.host("WebAssembly has no processor to assemble for")
 @pytest.mark.parametrize("python", wasm_python.PACKAGES)
 def test_works_as_webassembly_on(python: str, tmp_path: Path) -> None:

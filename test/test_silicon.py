@@ -60,6 +60,7 @@ STEPS = (Step("works", "does it", 200, works, (7,)), Step("fails", "does it", 20
 RUN = "import sys; sys.path[:0] = [{support!r}, {root!r}, {here!r}]; import test_silicon as t; at = sys.argv.index\n" \
       "sys.exit(t.answer(next(s for s in t.STEPS if s.name == sys.argv[at('--step') + 1]), sys.argv[at('--out') + 1]))"
 
+@pytest.mark.slow
 def test_each_step_is_answered_whatever_becomes_of_others() -> None:
   told, here = list[str](), Path(__file__).parent
   program = RUN.format(support=str(here / "support"), root=str(ROOT), here=str(here))
@@ -74,6 +75,7 @@ def test_steps_for_which_no_time_is_left_are_not_asked() -> None:
   results = ask_all(STEPS, ["no such program"], 0.5, lambda result: None)
   assert {r.outcome for r in results} == {"not asked"}
 
+@pytest.mark.slow
 def test_what_a_step_has_told_is_saved_while_it_runs() -> None:
   """The whole may be killed any time: what is known is saved before each step, whenever one tells more, and behind it."""
   kept, here = list[list[Result]](), Path(__file__).parent
@@ -369,6 +371,7 @@ def test_calls_are_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # **** the whole, on a virtual card ****
 
+@pytest.mark.slow
 def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   out = tmp_path / "answers.json"
   steps = ["files", "doctor", "version", "cards", "controls", "objects", "library", "capture", ".* of the library", "own capture", "own calls",

@@ -20,6 +20,7 @@ PROGRAMS = 200
 SEED = int(time.time() // 86400) * 100_000 + 50_000   # of today, and not that of the nightly campaign; a failure prints its own
 NEVER_REFUSED = ("cat", "pad", "split", "chunk", "cumsum", "argmax", "roll", "arange", "back", "from the end", "step down", "conv1d", "conv2d")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs_are_what_numbers_give(part: int) -> None:
   kinds: Counter[str] = Counter()

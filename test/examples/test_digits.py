@@ -53,6 +53,7 @@ def losses(device: str, steps: int, batch: int) -> list[float]:
   found: list[float] = json.loads(done.stdout)
   return found
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ["gfx1100", "sm_90"])
 def test_training_on_a_virtual_gpu_follows_the_cpu(chip: str) -> None:
   """Plain, captured and replayed steps: losses within 1e-3 of the CPU's."""

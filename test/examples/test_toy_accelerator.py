@@ -205,6 +205,7 @@ def test_few_registers_are_enough(toy: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 SMALL = "not gradient and not a4 and not a5 and not a6 and not a7 and not attention"
 
+@pytest.mark.slow
 def test_the_tensor_tests() -> None:
   files = [f"test/methods/test_{name}.py" for name in ("elementwise", "reduction", "loss", "sorting", "matmul")]
   result = python("-m", "pytest", "-q", "-x", *files, "-k", SMALL, DEV="TOY", PLUGINS="examples.toy_accelerator",

@@ -18,6 +18,7 @@ def found() -> list[Mutant]:
   """The mutants of all architectures. In CI they are the same each time."""
   return [mutant for arch in ARCHS for mutant in mutants(AMD, arch, cases(96, 2240), drawn_seed())]
 
+@pytest.mark.slow
 def test_nearly_all_that_matters_is_reported(found: list[Mutant]) -> None:
   print(shown(counts(found)))
   noticed, mattered = rate(found)
@@ -40,6 +41,7 @@ def test_what_is_reported_is_wrong(found: list[Mutant]) -> None:
   """The oracle finds a broken rule, or results are others where strict checks are off: there are no false alarms."""
   assert not [m for m in found if m.verdict == "unconfirmed"]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", ARCHS)
 def test_packets(card: str) -> None:
   """Flushes, cache flags, waits and signals that the driver leaves out: each is noticed."""

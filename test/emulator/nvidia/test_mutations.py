@@ -27,6 +27,7 @@ def of_packets() -> list[Mutant]:
   count = cases(len(NVIDIA_PACKETS.damages), 20 * len(NVIDIA_PACKETS.damages))
   return [mutant for card in CARDS for mutant in packet_mutations.mutants(NVIDIA_PACKETS, card, count, drawn_seed())]
 
+@pytest.mark.slow
 def test_nearly_all_that_matters_is_reported(of_kernels: list[Mutant], of_packets: list[Mutant]) -> None:
   found = of_kernels + of_packets
   print(shown(counts(found)))

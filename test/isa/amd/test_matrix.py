@@ -132,6 +132,7 @@ def test_convolutions(arch: str, pad: int) -> None:
   assert any(u.op is Ops.MMA for u in program.uops)
   check(kernel, arch, what=f"convolution padded by {pad}")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", (convolution(2, 32, 7, 32, 3, 1), gradient(2, 32, 7, 32, 3, 1)), ids=("forward", "weights"))
 @pytest.mark.parametrize("arch", ARCHS)
 def test_convolutions_of_many_channels(arch: str, kernel: UOp) -> None:

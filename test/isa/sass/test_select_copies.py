@@ -34,6 +34,7 @@ def boxed(kernel: UOp, columns: int = 64, groups: int = 1) -> tuple[UOp, Program
 
 def names(program: Program) -> list[str]: return [inst.row.name for _, inst, _ in assemble(program, "sm_90")[2]]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m, n, k, columns, groups, dtype, transposed", [
   (64, 64, 256, 64, 1, HALF, False), (128, 64, 256, 64, 2, dtypes.bfloat16, True), (72, 136, 256, 128, 1, HALF, False),
   (64, 64, 504, 64, 1, HALF, False)])
@@ -45,6 +46,7 @@ def test_products_of_boxes(m: int, n: int, k: int, columns: int, groups: int, dt
   assert found.count("UTMALDG.plain") == 2 * (1 + (1 if transposed else columns // 64))   # in the loop before the loop, and in it
   check(kernel, "sm_90")
 
+@pytest.mark.slow
 def test_a_batch_and_an_epilogue() -> None:
   """Matrices one after the other are one tensor."""
   batch, m, n, k = 2, 64, 64, 256
@@ -57,6 +59,7 @@ def test_a_batch_and_an_epilogue() -> None:
   assert "UTMALDG.plain" in names(program)
   check(kernel, "sm_90")
 
+@pytest.mark.slow
 def test_a_loop_around_ends_signals_before_it_begins_them_again() -> None:
   """A sum over two ranges, of which the outer one is a loop."""
   batch, m, n, k = 2, 64, 64, 256

@@ -78,6 +78,7 @@ def test_rows_that_are_no_whole_pieces(m: int, n: int, k: int, transposed: bool,
   """Nothing is accessed but at multiples of the access, nor outside of the factors: the emulator looks."""
   check(product(m, n, k, HALF, dtypes.float32, transposed, turned), "sm_90" if m == 65 else "sm_80")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("kernel", (convolution(2, 32, 7, 32, 3, 1), gradient(2, 32, 7, 32, 3, 1)), ids=("forward", "weights"))
 def test_convolutions(kernel: UOp, arch: str) -> None:
@@ -147,6 +148,7 @@ def opts_of(columns: int, groups: int, steps: int = 64) -> tuple[Opt, ...]:
   matrix = (Opt(OptOps.MATRIX, 0, 64), Opt(OptOps.MATRIX, 1, columns), Opt(OptOps.MATRIX, 2, steps))
   return (*matrix, *[Opt(OptOps.LOCAL, 0, groups)] * (groups > 1), Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m, n, k, columns, groups, dtype, transposed, turned", [
   (64, 64, 256, 64, 1, HALF, False, False), (128, 64, 256, 64, 2, dtypes.bfloat16, True, False), (72, 72, 320, 64, 1, HALF, False, False),
   (192, 64, 256, 64, 3, HALF, False, False), (200, 64, 256, 64, 3, HALF, True, True)])
@@ -159,6 +161,7 @@ def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, d
   assert not any(inst.row.name.startswith(("LDG.", "STS")) for inst in placed), "lanes copy asynchronously"
   check(kernel, "sm_90")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m, n, k, groups, transposed, turned, carried", [
   (66, 67, 253, 1, False, False, True), (66, 67, 253, 1, True, True, True), (192, 64, 253, 3, False, True, False),
   (64, 66, 254, 1, True, False, False)])
@@ -171,6 +174,7 @@ def test_groups_of_narrow_pieces(m: int, n: int, k: int, groups: int, transposed
   assert (Ops.ACC in stored) == carried and (carried or stored and set(stored) == {Ops.CONST})
   check(kernel, "sm_90")
 
+@pytest.mark.slow
 def test_narrow_pieces_of_bytes_and_of_long_sums(monkeypatch: pytest.MonkeyPatch) -> None:
   """A loop around that of the stagings begins anew with what lanes carry."""
   monkeypatch.setattr(blocks, "LONG_SUM", 16)
@@ -192,6 +196,7 @@ def test_long_sums_of_groups_are_in_blocks(boxed: bool, monkeypatch: pytest.Monk
   assert sum(u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE for u in program.uops) == 2 and sum(u.op is Ops.ACC for u in program.uops) == 2
   check(kernel, "sm_90")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gathered", (False, True))
 def test_lanes_without_a_piece_load_nothing(gathered: bool) -> None:
   """Of three groups, where a factor has gates of its own, or is gathered: what the last lanes would load is outside of the buffers."""
@@ -208,6 +213,7 @@ def allowing(arch: str, *names: str) -> Capabilities: return capabilities(arch).
 OF_BYTES = [(dtypes.int8, dtypes.int32, "IGMMA"), (dtypes.uint8, dtypes.uint32, "IGMMA"), (FP8, dtypes.float32, "QGMMA"),
             (dtypes.fp8e5m2, dtypes.float32, "QGMMA")]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype, result, name", OF_BYTES, ids=[str(dtype) for dtype, _, _ in OF_BYTES])
 def test_products_of_groups_of_bytes(dtype: DType, result: DType, name: str) -> None:
   """A row of a panel has 128 steps, of which an instruction has 32."""
@@ -288,6 +294,7 @@ def with_epilogue(batch: int, m: int, n: int, k: int) -> UOp:
   total = (factors[0].cast(dtypes.float32) * factors[1].cast(dtypes.float32)).reduce(Ops.ADD, x) + bias.index(j).load()
   return UOp.sink(out.index((b * m + i) * n + j).store(UOp(Ops.MAX, dtypes.float32, (total, zero)).cast(HALF), b, i, j))
 
+@pytest.mark.slow
 def test_batches_and_what_follows_a_product_of_groups() -> None:
   opts = (*[Opt(OptOps.MATRIX, axis, amount) for axis, amount in ((1, 64), (2, 64), (3, 64))], *[Opt(OptOps.GRID, axis) for axis in range(3)])
   kernel = with_epilogue(2, 64, 64, 256).replace(arg=KernelInfo(opts=opts))
