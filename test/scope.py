@@ -9,6 +9,7 @@ it imports it. A module that imports a changed one brings the tests that mirror 
 """
 from __future__ import annotations
 import ast
+import functools
 import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -71,8 +72,9 @@ def _mirrors(path: Path) -> set[Path]:
 
 def _naming(path: Path) -> set[Path]:
   """The test files in which a file's name stands: of recorded results, say."""
-  return {test for test in TEST.rglob("test_*.py") if path.name in test.read_text("utf-8")}
+  return {test for test in TEST.rglob("test_*.py") if path.name.encode() in test.read_bytes()}
 
+@functools.cache
 def _importers() -> dict[Path, set[Path]]:
   """For each source file those that import it, inside of functions, too."""
   files = {module: path for top in SOURCES for path in sorted((ROOT / top).rglob("*.py")) for module in _names(path)}
