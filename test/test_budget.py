@@ -199,6 +199,9 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
   yield
   gc.unfreeze()
 
+def test_the_budget_is_what_the_documents_promise() -> None:
+  assert (FREE, TIMES) == (64 << 20, 20)
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_makes_no_more_than_its_budget(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   reader, make = FILES[name]

@@ -143,6 +143,19 @@ def places_in_a_tensor() -> None:
   for place in (5, outside):
     with pytest.raises(IndexRangeError): x[place]
 
+def shared_memory() -> None:
+  there = torch.tensor([1.0, 2.0])
+  x = Tensor.from_dlpack(there)
+  doubled = x * 2
+  assert doubled.tolist() == [2, 4]
+  there[0] = 20
+  assert (x * 2).tolist() == [2, 4]
+  x.invalidate()
+  assert (x * 2).tolist() == [40, 4]
+
+def parameters() -> None:
+  assert len(nn.state.get_parameters(nn.BatchNorm(3))) == 5 and len(list(torch.nn.BatchNorm1d(3).parameters())) == 2
+
 def in_place_writes() -> None:
   x = Tensor([1.0, 2.0]).contiguous().realize()
   view, before = x[:1], x * 10
@@ -201,8 +214,9 @@ def layouts() -> None:
   assert nn.Conv2d(1, 8, 3, padding=1)(Tensor.zeros(2, 1, 6, 7)).shape == (2, 8, 6, 7)
   assert sorted(nn.state.get_state_dict(Net())) == sorted(TorchNet().state_dict())
 
-STATEMENTS = {"Lazy.": lazy, "Gradients add up": gradients_add_up, "In-place writes": in_place_writes, "Places in a Tensor": places_in_a_tensor,
-              "Training mode": training_mode, "Types.": types, "Layouts": layouts}
+STATEMENTS = {"Lazy.": lazy, "Gradients add up": gradients_add_up, "In-place writes": in_place_writes,
+              "Shared memory.": shared_memory, "Parameters.": parameters,
+              "Places in a Tensor": places_in_a_tensor, "Training mode": training_mode, "Types.": types, "Layouts": layouts}
 
 def test_each_statement_is_known() -> None: assert re.findall(r"^- \*\*(.*?)\*\*", PYTORCH, re.M) == list(STATEMENTS)
 

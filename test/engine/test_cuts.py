@@ -38,13 +38,33 @@ def write_the_leaf(w: Tensor, x: Tensor) -> Tensor:
   w.detach()[0] = 5.0
   return z + w
 
+def add_to_the_leaf(w: Tensor, x: Tensor) -> Tensor:
+  z = x * w
+  w += 1
+  return z + w
+
+def assign_the_leaf(w: Tensor, x: Tensor) -> Tensor:
+  z = x * w
+  w.assign(w * 2).realize()
+  return z + w
+
+def step_with_the_leaf(w: Tensor, x: Tensor) -> Tensor:
+  optimizer = nn.optim.SGD([w], lr=0.1)
+  z = x * w
+  with Tensor.train():
+    (w * w).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+  return z + w
+
 def copy_what_was_cut(w: Tensor, x: Tensor) -> Tensor:
   other = Tensor([0.0, 0.0]).realize()
   x[0] = w[0]
   other[:] = x * 2
   return other + w
 
-LOSSES = (set_what_was_read, set_to_a_result, add_a_result_to_a_part, add_a_result_under_a_view, set_by_index, write_the_leaf, copy_what_was_cut)
+LOSSES = (set_what_was_read, set_to_a_result, add_a_result_to_a_part, add_a_result_under_a_view, set_by_index,
+          write_the_leaf, add_to_the_leaf, assign_the_leaf, step_with_the_leaf, copy_what_was_cut)
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_gradient_that_a_write_cut_off_is_refused(loss: Callable[[Tensor, Tensor], Tensor]) -> None:
@@ -102,6 +122,14 @@ def test_training_steps_go_on() -> None:
       optimizer.step()
       for a, p in zip(average, parameters): a.assign(a * 0.9 + p * 0.1)
     assert losses[0].item() > losses[2].item() and all(p.grad is not None for p in parameters if p.requires_grad)
+
+def test_a_leaf_that_was_written_is_a_new_start() -> None:
+  for realized in (False, True):
+    w = leaf(1.0, 2.0)
+    w += 1
+    if realized: w.realize()
+    (w * w).sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [4.0, 6.0]
 
 def test_what_is_noted_goes_with_the_storage() -> None:
   w, x = leaf(1.0, 2.0), leaf(5.0, 6.0, wanted=None)

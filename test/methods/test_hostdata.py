@@ -77,3 +77,9 @@ def test_data_of_all_kinds(data, want):
   (np.zeros(2, dtype=[("a", "i4")]), DTypeError), ([2 ** 31], DTypeError), ([Tensor([1]), Tensor([1, 2])], ShapeError)])
 def test_data_that_is_refused(data, error):
   with pytest.raises(error): Tensor(data)
+
+def test_lists_that_contain_themselves_are_refused() -> None:
+  """It did not end."""
+  endless: list[object] = []
+  endless.append(endless)
+  with pytest.raises(ShapeError, match="nested more than 64 deep, or contain themselves"): Tensor(endless)

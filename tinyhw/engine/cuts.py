@@ -39,7 +39,9 @@ def note(pairs: Sequence[tuple[UOp, UOp]]) -> None:
   order = {id(h): k for k, h in enumerate(living)}
   start: dict[UOp, int] = {}
   masks: dict[UOp, int] = {}     # of each node, the marked tensors below it, as bits
-  for k, h in enumerate(living): start[h.uop] = start.get(h.uop, 0) | 1 << k
+  for k, h in enumerate(living):
+    for node in {h.uop, writes.memory_of(h.uop)[0]}:    # also the state before a write that waits
+      if node is not None: start[node] = start.get(node, 0) | 1 << k
   for u in UOp.sink(*[value for _, value in pairs]).toposort():
     mask = start.get(u, 0)
     if u.op is Ops.BUFFER: mask |= sum(1 << order[id(h)] for h in _living(u) if id(h) in order)
@@ -74,13 +76,26 @@ def _living(node: UOp) -> list[writes.Holder]:
 
 def missed(root: UOp, targets: Iterable[writes.Holder] | None = None) -> writes.Holder | None:
   """A tensor with requires_grad=True (None: any; else of the targets) that gradients of root should reach, and do not: a write cut them off."""
-  if not _cuts: return None
+  written = _written()
+  if not _cuts and not written: return None
   wanted = None if targets is None else {id(t) for t in targets}
+  ends = {h.uop for found in written.values() for h in found}     # a leaf's own write: nothing flows on from there
   reached = {root}
   for u in reversed(root.toposort()):
-    if u not in reached or not dtypes.is_float(u.dtype): continue
+    if u not in reached or u in ends or not dtypes.is_float(u.dtype): continue
     reached.update(_sources(u))
-    if u.op is not Ops.BUFFER or u not in _cuts: continue
-    for h in _living(u):
+    if u.op is not Ops.BUFFER: continue
+    for h in (*_living(u), *written.get(u, ())):
       if h._requires_grad and (wanted is None or id(h) in wanted): return h
   return None
+
+def _written() -> dict[UOp, list[writes.Holder]]:
+  """The marked tensors with a write that waits, by the BUFFER as it is before: what reads that does not reach them."""
+  with lock:
+    writes.sort()
+    marked = writes.marked()
+  found: dict[UOp, list[writes.Holder]] = {}
+  for h in marked:
+    node, waits = writes.memory_of(h.uop)
+    if node is not None and waits: found.setdefault(node, []).append(h)
+  return found

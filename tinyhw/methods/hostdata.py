@@ -41,12 +41,15 @@ def _finite(x: ConstType, dtype: DType) -> ConstType:
     raise DTypeError(f"cannot make {x} an element of {dtype}; use a float type")
   return x
 
+MOST_DEPTH = 64    # axes that nested lists may have
+
 def from_nested(data: Sequence[Any], dtype: DType | None) -> HostData:
   """Lists or tuples of numbers, as deep as they are. Raises ShapeError if they are ragged, DTypeError for what is no number."""
   shape: list[int] = []
   level: Any = data
   rows: list[Any] = [data]
   while isinstance(level, (list, tuple)):
+    if len(shape) == MOST_DEPTH: raise ShapeError(f"lists are nested more than {MOST_DEPTH} deep, or contain themselves")
     shape.append(len(level))
     if not all(isinstance(row, (list, tuple)) and len(row) == shape[-1] for row in rows):
       raise ShapeError(f"cannot make a tensor of nested lists of different lengths at depth {len(shape) - 1}; make the rows equally long")
@@ -74,7 +77,8 @@ def _shown(x: ConstType) -> str: return str(x) if not isinstance(x, int) or x.bi
 
 def holds_arrays(data: Any) -> bool:
   """Are there Tensors, or arrays with axes, in a list, or in the first list of lists? Looked at only where something is no number."""
-  while isinstance(data, (list, tuple)) and data:
+  for _ in range(MOST_DEPTH):
+    if not isinstance(data, (list, tuple)) or not data: break
     if any(hasattr(x, "uop") or getattr(x, "shape", ()) for x in data): return True
     data = data[0]
   return False
