@@ -85,7 +85,7 @@ def missed(root: UOp, targets: Iterable[writes.Holder] | None = None) -> writes.
     if u not in reached or u in ends or not dtypes.is_float(u.dtype): continue
     reached.update(_sources(u))
     if u.op is not Ops.BUFFER: continue
-    for h in (*_living(u), *written.get(u, ())):
+    for h in [*_living(u), *written.get(u, [])]:
       if h._requires_grad and (wanted is None or id(h) in wanted): return h
   return None
 
