@@ -189,3 +189,10 @@ def test_vectors_never_exceed_a_register(dtype: DType, name: str) -> None:
   tiled = with_opts(UOp.sink(store), choose(store, target))
   lanes = [size_of(r) for r in tiled.toposort() if r.op is Ops.RANGE and r.arg[1] is AxisType.VECTOR]
   assert all(n * dtypes.float64.itemsize <= target.vector_bytes for n in lanes) and (lanes or not target.vector_bytes or target.lanes)
+
+@pytest.mark.parametrize("n", (9, 17, 33))
+def test_a_tile_is_larger_than_its_range_unless_the_kernel_reads_what_it_overwrites(n: int) -> None:
+  """Stores of such a kernel are peeled, and a tile that fits nowhere would leave only the rest, without lanes."""
+  store = product(24, n, 24)
+  free, tied = (amounts(choose(store, AVX2, in_place), OptOps.VECTOR, OptOps.UPCAST).get(1, 1) for in_place in (False, True))
+  assert free > n >= tied

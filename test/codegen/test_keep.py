@@ -113,13 +113,12 @@ def test_a_value_inside_of_another_is_kept_first_and_read_there() -> None:
     assert all(abs(a - (v * sums[0] + math.exp(v / 2) * sums[1])) < 1e-3 for a, v in zip(found, row))
 
 def test_a_reduction_over_the_other_range_catches_nothing() -> None:
-  """sum over k of exp(y[k]) * (sum over j of exp(y[k] * x[j])), and sum over j of exp(y[j] * x[j]) is not that for k = j."""
+  """sum over k of sin(sum over j of exp(y[k] * x[j])), and sin(sum over j of exp(y[j] * x[j])) is not its term for k = j."""
   n = 12
   out, x, y = UOp.param(0, F32, 1), UOp.param(1, F32, n), UOp.param(2, F32, n)
   j, k = axis(n, 0, "REDUCE"), axis(n, 1, "REDUCE")
   def load(p: UOp, r: UOp) -> UOp: return p.index(r).load()
   inner = (load(y, k) * load(x, j)).alu(Ops.EXP).reduce(Ops.ADD, j)
   diagonal = (load(y, j) * load(x, j)).alu(Ops.EXP).reduce(Ops.ADD, j)
-  kernel = UOp.sink(out.index(0).store((load(y, k).alu(Ops.EXP) * inner).reduce(Ops.ADD, k) + diagonal))
-  done, _ = keep_terms(kernel, (Opt(OptOps.KEEP, 1, 1),))
-  agree(kernel, done, tolerance=1e-6)
+  kernel = UOp.sink(out.index(0).store(inner.alu(Ops.SIN).reduce(Ops.ADD, k) + diagonal.alu(Ops.SIN)))
+  assert keep_terms(kernel, (Opt(OptOps.KEEP, 1, 1),)) == (kernel, ())

@@ -12,7 +12,7 @@ from __future__ import annotations
 from tinyhw.codegen.affine import make
 from tinyhw.codegen.grid import ranges_of
 from tinyhw.codegen.stage import next_array
-from tinyhw.codegen.tiling import OF_TILES, Opt, OptOps, lanes_along, size_of, substitute
+from tinyhw.codegen.tiling import OF_TILES, Opt, OptOps, is_reduce, lanes_along, size_of, substitute
 from tinyhw.dtype import dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
@@ -41,7 +41,8 @@ def kept_terms(nodes: dict[UOp, None], r: UOp) -> list[Term]:
     u = stack.pop()
     if u in seen or u not in worth: continue
     seen.add(u)
-    again = tuple([(p, other) for p, new in moved if (other := new[u]) is not None and other in nodes])
+    inner = any(is_reduce(q) for q in u.ranges if q is not r)     # of another reduction: it would be stored anew in each of its steps
+    again = () if inner else tuple([(p, other) for p, new in moved if (other := new[u]) is not None and other in nodes])
     if again and u.op in GroupOp.Elementwise and u.dtype not in (dtypes.weakint, dtypes.bool): found[u] = Term(u, r, ((r, u), *again))
     else: stack += u.src
   return list(found.values())
