@@ -11,7 +11,7 @@ import pytest
 
 from tinyhw import cache
 from tinyhw.__main__ import main
-from tinyhw.config import Context
+from tinyhw.config import CACHE_LIMIT, Context, parse_size
 from tinyhw.errors import ArgumentError, ConfigError, DriverError
 from tinyhw.files import atomic_file
 from tinyhw.storage import diskcache_get, diskcache_put
@@ -36,11 +36,11 @@ def entries(folder: Path) -> list[Path]: return [p for p in folder.rglob("*") if
 @pytest.mark.parametrize(("text", "bytes_"), [("500M", 500 << 20), ("2g", 2 << 30), ("1048576", 1 << 20), ("3KB", 3072), ("1GiB", 1 << 30), ("0", 0),
                                               ("1.5G", 3 << 29), ("0.5k", 512), ("3.2MB", 3355443),
                                               ("none", None), ("None", None)])
-def test_sizes(text: str, bytes_: int | None) -> None: assert cache.parse_size(text) == bytes_
+def test_sizes(text: str, bytes_: int | None) -> None: assert parse_size(text) == bytes_
 
 @pytest.mark.parametrize("text", ["", "M", "-1", "1.5", "1.G", ".5G", "1.5.5G", "1e3", "5X", "10 M", "9" * 19, "\u0663"])
 def test_what_is_no_size(text: str) -> None:
-  with pytest.raises(ArgumentError, match="is no size; write 500M, 2G, a number of bytes, or none for no limit"): cache.parse_size(text)
+  with pytest.raises(ArgumentError, match="is no size; write 500M, 2G, a number of bytes, or none for no limit"): parse_size(text)
 
 def test_results_stay_below_the_limit(folder: Path) -> None:
   with Context(CACHE_LIMIT="400K"):
@@ -88,7 +88,15 @@ def test_no_limit_and_nothing(folder: Path) -> None:
   assert entries(folder) == []
 
 def test_a_wrong_limit_is_told(folder: Path) -> None:
-  with Context(CACHE_LIMIT="much"), pytest.raises(ConfigError, match="CACHE_LIMIT: 'much' is no size"): cache.limit(str(folder))
+  with pytest.raises(ConfigError, match="CACHE_LIMIT: 'much' is no size"): Context(CACHE_LIMIT="much")
+  with pytest.raises(ConfigError, match="CACHE_LIMIT: 'much' is no size"): CACHE_LIMIT.value = "much"
+  assert cache.limit(str(folder)) == cache.DEFAULT_LIMIT
+
+def test_a_wrong_limit_of_the_environment_is_told_also_where_nothing_is_written() -> None:
+  """As other variables with values that they do not take: at import."""
+  done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={"CACHE_LIMIT": "much"}, capture_output=True, text=True)
+  why = "CACHE_LIMIT: 'much' is no size; write 500M, 2G, a number of bytes, or none for no limit"
+  assert done.returncode and why in done.stderr, done.stderr
 
 def test_what_is_being_written_is_left_alone(folder: Path) -> None:
   diskcache_put("t", 1, 1)

@@ -10,8 +10,8 @@ somebody looked. When those are an eighth of the limit, or when there is no ledg
 from __future__ import annotations
 import os
 
-from tinyhw.config import CACHE_LIMIT
-from tinyhw.errors import ArgumentError, ConfigError, DriverError
+from tinyhw.config import CACHE_LIMIT, SIZE_UNITS, parse_size
+from tinyhw.errors import ArgumentError, DriverError
 from tinyhw.files import NotRegular, descriptor, final_name, is_ours, write_atomically
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers
@@ -25,7 +25,6 @@ SHARE = 8               # the part of the limit that is written before somebody 
 RESULTS = "values"      # the folder of the disk cache's tables
 LEDGER = "written"      # in it
 LIMIT_FILE = "limit"
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # What `cache` shows and clears: name -> folders below that of the cache, and those in them that count elsewhere.
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
   "kernels": ((f"{RESULTS}/code",), ()),
@@ -56,26 +55,10 @@ def files_in(folder: str, without: Sequence[str] = ()) -> Iterator[File]:
 
 # **** the limit ****
 
-def parse_size(text: str) -> int | None:
-  """Bytes of "500M", "1.5G", "1048576"; None for "none". Raises ArgumentError."""
-  if text.lower() == "none": return None
-  plain = text.upper().removesuffix("B").removesuffix("I")
-  unit = plain[-1:] if plain[-1:] in UNITS else ""
-  digits, point, part = plain.removesuffix(unit).partition(".")
-  number = digits + part
-  if not (digits and number.isascii() and number.isdecimal()) or len(number) > 18 or (point and not (part and unit)):
-    raise ArgumentError(f"{text!r} is no size; write 500M, 2G, a number of bytes, or none for no limit")
-  size: int = int(number) * UNITS[unit] // 10 ** len(part)
-  return size
-
 def limit(folder: str) -> int | None:
-  """The most bytes of the results, and of the recordings, in a cache's folder: CACHE_LIMIT, else what was set there. None: there is no limit.
-
-  Raises ConfigError.
-  """
+  """The most bytes of the results, and of the recordings, in a cache's folder: CACHE_LIMIT, else what was set there. None: there is no limit."""
   text = CACHE_LIMIT.value or _stored_limit(folder)
-  try: return parse_size(text) if text else DEFAULT_LIMIT
-  except ArgumentError as error: raise ConfigError(f"CACHE_LIMIT: {error.message}") from None
+  return parse_size(text) if text else DEFAULT_LIMIT
 
 def _stored_limit(folder: str) -> str:
   """What `cache limit` has set; nothing if that is not to be believed."""
@@ -136,8 +119,8 @@ def examine(folder: str) -> dict[str, Any]:
 
 def show_size(size: int) -> str:
   """Bytes as `parse_size` reads them, rounded: 3.2M."""
-  for unit in reversed(UNITS):
-    if unit and size >= UNITS[unit]: return f"{size / UNITS[unit]:.1f}{unit}"
+  for unit in reversed(SIZE_UNITS):
+    if unit and size >= SIZE_UNITS[unit]: return f"{size / SIZE_UNITS[unit]:.1f}{unit}"
   return str(size)
 
 def show(facts: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import functools
 import os
 import threading
 
-from tinyhw.errors import ConfigError
+from tinyhw.errors import ArgumentError, ConfigError
 from tinyhw.threads import kept_in_forks
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers: it would double this module's import time
@@ -44,17 +44,32 @@ def _getenv(key: str, default: Any = 0) -> Any:
 
 getenv: Getenv = _getenv
 
+SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+def parse_size(text: str) -> int | None:
+  """Bytes of "500M", "1.5G", "1048576"; None for "none". Raises ArgumentError."""
+  if text.lower() == "none": return None
+  plain = text.upper().removesuffix("B").removesuffix("I")
+  unit = plain[-1:] if plain[-1:] in SIZE_UNITS else ""
+  digits, point, part = plain.removesuffix(unit).partition(".")
+  number = digits + part
+  if not (digits and number.isascii() and number.isdecimal()) or len(number) > 18 or (point and not (part and unit)):
+    raise ArgumentError(f"{text!r} is no size; write 500M, 2G, a number of bytes, or none for no limit")
+  size: int = int(number) * SIZE_UNITS[unit] // 10 ** len(part)
+  return size
+
 class ContextVar(Generic[Value]):
   """A variable with a key, a default whose type (int or str) it keeps, and one line of documentation. A number is from `least` to `most`. With
-  `empty`, an empty text in the environment is a value like others; else it means the default."""
+  `empty`, an empty text in the environment is a value like others; else it means the default. parse: raises ArgumentError for a text that the
+  variable does not take, empty ones aside."""
   _cache: dict[str, ContextVar[Any]] = {}
 
   def __init__(self, key: str, default_value: Value, doc: str = "", least: int | None = None, most: int | None = None,
-               empty: bool = False) -> None:
+               empty: bool = False, parse: Callable[[str], object] | None = None) -> None:
     if key in ContextVar._cache: raise ConfigError(f"variable {key} is declared already; use that one, or another name")
     self.key, self.default, self.__doc__ = key, default_value, doc
     self._kind: type[Any] = int if isinstance(default_value, int) else str
-    self._limits = least, most
+    self._limits, self._parse = (least, most), parse
     self._base: Value = self._within("" if empty and os.environ.get(key) == "" else _getenv(key, default_value))
     self._override: contextvars.ContextVar[Value] = contextvars.ContextVar(key)
     ContextVar._cache[key] = self
@@ -77,7 +92,7 @@ class ContextVar(Generic[Value]):
   def _checked(self, value: Any) -> Any:
     if self._kind is str:
       if not isinstance(value, str): raise ConfigError(f"{self.key} is text, not {value!r}; pass a str")
-      return value
+      return self._within(value)
     if isinstance(value, ContextVar): value = value.value
     if isinstance(value, str): return self._within(_convert(self.key, value, int))
     try: value = self._kind(value)
@@ -89,6 +104,9 @@ class ContextVar(Generic[Value]):
     least, most = self._limits
     if least is not None and value < least or most is not None and value > most:
       raise ConfigError(f"{self.key}={value}: " + (f"the least that it takes is {least}" if most is None else f"it is from {least} to {most}"))
+    if self._parse is None or not value: return value
+    try: self._parse(value)
+    except ArgumentError as error: raise ConfigError(f"{self.key}: {error.message}") from None
     return value
 
   def tolist(self, obj: object = None) -> list[Any]:
@@ -252,7 +270,8 @@ CACHELEVEL = ContextVar("CACHELEVEL", 2, "the older name of CACHE, read when tin
 CACHE = ContextVar("CACHE", 1 if CACHELEVEL else 0, "0: neither read nor write compiled kernels and search results on disk")
 CACHEDIR = ContextVar("CACHEDIR", "", "folder of kernels, search results and downloads; empty: tinyhw in the user's cache folder")
 CACHE_LIMIT = ContextVar("CACHE_LIMIT", "", "the most that kernels, search results and results of @diskcache take there together, and that "
-                         "recordings take: 500M, 2G, none; empty: what `python3 -m tinyhw cache limit` has set, else 1G (docs/caches.md)")
+                         "recordings take: 500M, 2G, none; empty: what `python3 -m tinyhw cache limit` has set, else 1G (docs/caches.md)",
+                         parse=parse_size)
 DISABLE_HTTP_CACHE = ContextVar("DISABLE_HTTP_CACHE", 0, "1: download again even if the file is in CACHEDIR")
 DATASETS = ContextVar("DATASETS", "", "a folder that has the files of mnist() and cifar(), instead of a download")
 READ_LIMIT = ContextVar("READ_LIMIT", 0, "bytes of memory that reading one file may make; 0: 64 MB, and 20 for each byte of the file (SECURITY.md)",
