@@ -118,10 +118,35 @@ def test_a_virtual_gpu_is_the_default_unless_another_device_is_named(emulate: st
 def test_names_of_no_virtual_gpu_are_refused() -> None:
   done = run_python("from tinyhw import Tensor; Tensor([1])", DEV="", EMULATE="i486")
   assert "ConfigError: EMULATE='i486' is no virtual card; its name begins with gfx or sm_" in done.stderr
+  done = run_python("from tinyhw import Context, Tensor\nTensor([1])\nwith Context(EMULATE='i486'): Tensor([1])", DEV="", EMULATE="")
+  assert "ConfigError: EMULATE='i486' is no virtual card; its name begins with gfx or sm_" in done.stderr
 
 def test_virtual_gpus_of_a_context_are_no_defaults() -> None:
   program = "from tinyhw import Context, Device\nwith Context(EMULATE='gfx1100'): print(Device.DEFAULT != 'AMD')"
   assert run_python(program, DEV="", EMULATE="").stdout == "True\n"
+
+SET_LATE = """
+from tinyhw import Context, Device, Tensor
+Tensor([1]) + 1
+with Context({0}): print(*[(Tensor([1], device=device) + 1).device for device in (None, None, "NULL")])
+with Context({0}): Tensor([1])
+Device.DEFAULT = "{1}"
+with Context({0}): print(Device.DEFAULT)
+"""
+
+@pytest.mark.parametrize(("setting", "device"), [("EMULATE='gfx1100'", "AMD"), ("EMULATE='sm_90x2'", "NV"), ("DEV='python'", "PYTHON"),
+                                                 ("DEV='NULL', EMULATE='gfx1100'", "NULL")])
+def test_a_device_of_a_context_that_is_no_default_is_told_once(setting: str, device: str) -> None:
+  done = run_python(SET_LATE.format(setting, device), DEV="", EMULATE="")
+  before = run_python(SET_LATE.format("DEBUG=0", "CPU"), DEV="", EMULATE="")
+  variable = setting.split(", ")[0].replace("'", "")
+  assert (done.stdout, before.stdout, before.stderr) == (f"CPU CPU NULL\n{device}\n", "CPU CPU NULL\nCPU\n", "")
+  assert done.stderr == (f"tinyhw: {variable} was set after the start, so what names no device is on CPU; pass device=\"{device}\", "
+                         f"or assign Device.DEFAULT = \"{device}\"\n")
+
+def test_dev_of_the_start_says_more_than_emulate_of_a_context() -> None:
+  done = run_python(SET_LATE.format("EMULATE='gfx1100'", "CPU"), DEV="CPU", EMULATE="")
+  assert (done.stdout, done.stderr) == ("CPU CPU NULL\nCPU\n", "")
 
 def test_the_emulator_has_the_families_that_are_defaults() -> None:
   import tinyhw.emulator as emulator

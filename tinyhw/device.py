@@ -437,6 +437,8 @@ class _Devices:
     self._opened: dict[str, Compiled] = {}
     self._files: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()  # devices of files; they live as long as their buffers
     self._default: str | None = None
+    self._settings = "", ""     # DEV and EMULATE, as the default device knows them
+    self._told: set[str] = set()
     self._lock = threads.kept_in_forks(threading.RLock())
     self.refused: dict[str, str] = {}  # name -> why it did not open
 
@@ -507,14 +509,28 @@ class _Devices:
 
   @property
   def DEFAULT(self) -> str:
-    if self._default is None: self._default = self._choose()
+    if self._default is None:
+      self._settings = DEV.value, EMULATE.outside
+      self._default = self._choose()
+    dev, emulate = self._settings
+    if DEV.value != dev or EMULATE.value != emulate: self._tell(self._default)
     return self._default
 
   @DEFAULT.setter
   def DEFAULT(self, device: str | None) -> None:
     name = None if device is None else self.canonicalize(device)
     if on_disk(name): raise DeviceError(f"{device} keeps a file and computes nothing; the default is one of {', '.join(DRIVERS)}")
+    self._settings = DEV.value, EMULATE.value
     self._default = name
+
+  def _tell(self, default: str) -> None:
+    """Say once that a DEV or EMULATE of a Context, or one set after the start, has not changed the default device. Raises as `_choose` does."""
+    if DEV.value and DEV.value == self._settings[0]: return   # DEV says more than EMULATE
+    wanted, variable = (self.canonicalize(DEV.value), DEV) if DEV.value else (_emulated(EMULATE.value), EMULATE)
+    line = f"{variable.key}={variable.value} was set after the start, so what names no device is on {default}"
+    if wanted in (None, default) or line in self._told: return
+    self._told.add(line)
+    _say(f"tinyhw: {line}; pass device=\"{wanted}\", or assign Device.DEFAULT = \"{wanted}\"")
 
   @property
   def default(self) -> Compiled: return self[self.DEFAULT]
@@ -524,10 +540,8 @@ class _Devices:
       name = self.canonicalize(DEV.value)
       if on_disk(name): raise DeviceError(f"DEV={DEV.value} keeps a file and computes nothing; use one of {', '.join(DRIVERS)}")
       return name
-    if EMULATE.outside:
-      found = next((name for begin, name in EMULATED.items() if EMULATE.outside.startswith(begin)), None)
-      if found is None: raise ConfigError(f"EMULATE={EMULATE.outside!r} is no virtual card; its name begins with {' or '.join(EMULATED)}")
-      return found
+    found = _emulated(EMULATE.outside)
+    if found is not None: return found
     for name in PREFERENCE:
       try: self[name]
       except DeviceError as error:
@@ -549,6 +563,13 @@ class _Devices:
     with self._lock:
       found = self._opened.pop(self.canonicalize(ix), None)
       if found is not None: found.close()
+
+def _emulated(card: str) -> str | None:
+  """The device that drives a virtual card; None without one. Raises ConfigError."""
+  if not card: return None
+  found = next((name for begin, name in EMULATED.items() if card.startswith(begin)), None)
+  if found is None: raise ConfigError(f"EMULATE={card!r} is no virtual card; its name begins with {' or '.join(EMULATED)}")
+  return found
 
 def _canonical_path(device: str) -> str:
   """The name of a file's device, whatever the working folder. Raises DeviceError for one without a path."""
