@@ -112,6 +112,41 @@ def test_what_was_computed_from_shared_memory_is_computed_again_when_asked():
     total.backward()
     assert scale.grad.tolist() == [3] * 4
 
+@pytest.mark.parametrize("other", [
+  lambda a, t: Tensor.from_dlpack(a), lambda a, t: Tensor.from_dlpack(a[2:]), lambda a, t: Tensor.from_dlpack(t),
+  lambda a, t: Tensor.from_blob(a.ctypes.data, (4,), "float32"), lambda a, t: Tensor.from_blob(a.ctypes.data + 8, (2,), "float32")])
+def test_who_else_computes_from_the_memory_is_told(other):
+  a = np.arange(4, dtype=np.float32)
+  t = Tensor.from_dlpack(a)
+  u, far = other(a, t), Tensor.from_dlpack(a[:2])
+  x, y, z = t.sum(), u.sum(), far.sum()
+  for told in (t, u, u[1:]):
+    before = x.item(), y.item(), z.item()
+    a += 1
+    assert (x.item(), y.item(), z.item()) == before
+    told.invalidate()
+    reaches = u.numel() == 4 or told is t     # the last two elements are none of the first two
+    assert (x.item(), y.item()) == (a.sum(), a[-u.numel():].sum()) and z.item() == (a[:2].sum() if reaches else before[2])
+
+def test_who_else_computes_from_the_memory_of_a_tensor_is_told():
+  t = Tensor([1.0, 2.0]).contiguous().realize()
+  a, x, y = np.from_dlpack(t), t.sum(), Tensor.from_dlpack(t)
+  before = x.item()
+  a[:] = 7
+  assert before == x.item() == 3
+  y.invalidate()
+  assert x.item() == 14
+
+def test_who_else_computes_from_a_file_is_told(tmp_path):
+  file = tmp_path / "f"
+  file.write_bytes(bytes(8))
+  x, y = Tensor(file), Tensor(file, dtype="int32")
+  values = x.to("CPU") + 1, y.to("CPU") + 1
+  assert [v.tolist() for v in values] == [[1] * 8, [1] * 2]
+  with open(file, "r+b") as opened: opened.write(bytes([1, 0, 0, 0, 2]))
+  x.invalidate()
+  assert [v.tolist() for v in values] == [[2, 1, 1, 1, 3, 1, 1, 1], [2, 3]]
+
 def test_replays_read_shared_memory_in_each_call():
   a = np.ones(3, dtype=np.float32)
   t, step = Tensor.from_dlpack(a), TinyJit(lambda x: (x * 2).realize())

@@ -21,7 +21,7 @@ from _thread import get_ident
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from tinyhw.engine.buffers import Storage, buffer_of, new_buffer, renewed
+from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, new_buffer, renewed
 from tinyhw.engine.thread import this_thread
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.threads import lock
@@ -282,10 +282,16 @@ def overwrite(buffers: Iterable[Storage]) -> None:
     if new is not None: old.storage = None
 
 def forget(buffer: Storage) -> None:
-  """Let the living values that are computed from a Buffer be computed again when they are wanted: others have written it."""
+  """Let the living values that are computed from the memory of a Buffer be computed again when they are wanted: others have written it.
+
+  Other Buffers may be over that memory, too, also in part.
+  """
   with lock:
-    reads: dict[UOp, bool] = {}
-    for _, u in values().values(): _reads(u, reads, {id(buffer)})
+    roots, found, reads = [u for _, u in values().values()], dict[UOp, bool](), dict[UOp, bool]()
+    for u in roots: _reads(u, found, set())
+    storages = {id(u.storage): u.storage for u in found if u.op is Ops.BUFFER and u.storage is not None}
+    written = {key for key, other in storages.items() if any(a.overlaps(b) for a in buffers_in(other) for b in buffers_in(buffer))}
+    for u in roots: _reads(u, reads, written)
     for u, depends in reads.items():
       if depends and u.op is not Ops.BUFFER and u.op is not Ops.ASSIGN: u.realized = None
 
