@@ -26,7 +26,7 @@ from tinyhw.errors import ArgumentError, DeviceError, DTypeError, GradientError,
 from tinyhw.gradient import define_checkpoint, gradients
 from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import GradMode, Handle, TensorType, leaves, register, stored
-from tinyhw.methods.checks import is_number, whole
+from tinyhw.methods.checks import flag, is_number, whole
 from tinyhw.methods.creation import checked_shape
 from tinyhw.methods.kernels import Kernels
 from tinyhw.methods.memory import constant_value, is_storage
@@ -40,7 +40,8 @@ _LEAF_OPS = frozenset({Ops.RESHAPE, Ops.BUFFER, Ops.MULTI})
 class train(Wrapper):
   """`with Tensor.train():` or `@Tensor.train()`: training mode inside, and what it was after; in this thread."""
   def __init__(self, mode: bool = True):
-    self.mode, self.context = mode, Context(TRAINING=int(mode))
+    self.mode = flag("mode", mode)
+    self.context = Context(TRAINING=int(self.mode))
 
   def fresh(self) -> train: return train(self.mode)
   def __enter__(self) -> None: self.context.__enter__()
@@ -61,7 +62,7 @@ class _TensorType(TensorType):
   @property
   def no_grad(cls) -> NoGrad: return NoGrad()
   @no_grad.setter
-  def no_grad(cls, value: bool) -> None: GradMode.off = bool(value)
+  def no_grad(cls, value: bool) -> None: GradMode.off = flag("no_grad", value)
 
 class Tensor(Kernels, metaclass=_TensorType):
   """An n-dimensional array of one type on one device.
@@ -74,13 +75,14 @@ class Tensor(Kernels, metaclass=_TensorType):
   train = train
 
   def __init__(self, data: Any = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None):
+    if requires_grad is not None: requires_grad = flag("requires_grad", requires_grad)
     self.grad, self._requires_grad, self._is_leaf, self._alias = None, requires_grad, False, None
     kind = None if dtype is None else to_dtype(dtype)
     whole, data = (data, data.uop) if isinstance(data, Handle) else (None, data)
     if isinstance(data, UOp):
       self.uop = _on_device(graph.element(data, kind), device)
       if whole is not None and self.uop is data: self._alias = whole._view(data)._alias
-      self._is_leaf = bool(requires_grad) or data.op in _LEAF_OPS
+      self._is_leaf = requires_grad is True or data.op in _LEAF_OPS
       note(self)
       return
     if isinstance(data, os.PathLike):

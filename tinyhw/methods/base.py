@@ -25,7 +25,7 @@ from tinyhw.engine.realize import Again, compute, is_buffer, realize as realize_
 from tinyhw.engine.writes import MAYBE_MEMORY, Alias, assign_of, base_of, leave, memory_of, rebased, unique
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, FunctionError, GradientError, JitError, ShapeError
 from tinyhw.methods import graph
-from tinyhw.methods.checks import plain
+from tinyhw.methods.checks import flag, plain
 from tinyhw.methods.hostdata import HostData, pack
 from tinyhw.methods.memory import (apart, before_write, constant_value, extended, in_order, is_storage, kept, repeats, share, storage_view, written)
 from tinyhw.threads import alone, lock
@@ -62,7 +62,7 @@ class TensorType(type):
     return bool(TRAINING.value)
 
   @training.setter
-  def training(cls, value: bool) -> None: TRAINING.value = int(value)
+  def training(cls, value: bool) -> None: TRAINING.value = int(flag("training", value))
 
 def stored(host: HostData, device: DeviceLike | None) -> UOp:
   """Storage on a device that holds data of the host; on several devices, each has all of it.
@@ -124,7 +124,7 @@ class Handle(metaclass=TensorType):
   def _leaf(cls, uop: UOp, requires_grad: bool | None = None) -> Tensor:
     """A tensor that somebody made rather than computed."""
     self = cls._new(uop)
-    if requires_grad is not None: self._requires_grad = requires_grad
+    if requires_grad is not None: self._requires_grad = flag("requires_grad", requires_grad)
     register(self)
     return self
 
@@ -188,7 +188,7 @@ class Handle(metaclass=TensorType):
 
   @requires_grad.setter
   def requires_grad(self, value: bool | None) -> None:
-    self._requires_grad = value
+    self._requires_grad = None if value is None else flag("requires_grad", value)
     if value:
       self._is_leaf = True
       writes.note(self)

@@ -14,7 +14,7 @@ from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.gradient import define_gradient
 from tinyhw.helpers import ceildiv
 from tinyhw.methods import graph
-from tinyhw.methods.checks import size, whole, wholes
+from tinyhw.methods.checks import flag, size, whole, wholes
 from tinyhw.methods.sorting import Sorting
 from tinyhw.methods.views import Pairs, dilate, fixed, pad_constant, static, windows
 from tinyhw.named_tuple import NamedTuple
@@ -132,7 +132,7 @@ class Convolution(Sorting):
     strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
     if self.ndim < n: raise ShapeError(f"cannot pool {graph.show(self.shape)}: windows of {n} axes")
     pairs = padding_pairs(padding, n)
-    if ceil_mode: pairs = _ceil_pairs([static(d, "pool") for d in self.shape[-n:]], kernel, strides, dilations, pairs)
+    if flag("ceil_mode", ceil_mode): pairs = _ceil_pairs([static(d, "pool") for d in self.shape[-n:]], kernel, strides, dilations, pairs)
     for d, (b, e), k, dil in zip(self.shape[-n:], pairs, kernel, dilations):
       if holds(d + b + e < dil * (k - 1) + 1):
         raise ShapeError(f"cannot pool {graph.show(self.shape)}: a window of {k} with dilation {dil} "
@@ -155,7 +155,7 @@ class Convolution(Sorting):
     """
     view, axes = self._pooled(kernel_size, stride, dilation, padding, ceil_mode, self.dtype.min)
     best = self._new(graph.fold(view, Ops.MAX, axes))
-    if not return_indices: return best
+    if not flag("return_indices", return_indices): return best
     if not graph.is_plain(self.shape):
       return self._new(fixed(self.uop, "pool")).max_pool2d(kernel_size, stride, dilation, padding, ceil_mode, return_indices=True)
     n = len(axes)
@@ -175,6 +175,7 @@ class Convolution(Sorting):
     >>> Tensor.arange(16).reshape(1, 1, 4, 4).avg_pool2d().tolist()
     [[[[2.5, 4.5], [10.5, 12.5]]]]
     """
+    count_include_pad = flag("count_include_pad", count_include_pad)
     def averages(x: Tensor) -> Tensor:
       view, axes = x._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
       total = self._new(view).sum(axes)
@@ -225,6 +226,7 @@ class Convolution(Sorting):
     [[[1.0, 1.5, 2.5, 3.0]]]
     """
     if mode not in ("nearest", "nearest-exact", "linear"): raise ArgumentError(f"mode is 'nearest', 'nearest-exact' or 'linear', not {mode!r}")
+    align_corners = flag("align_corners", align_corners)
     if align_corners and mode != "linear": raise ArgumentError("align_corners goes with mode='linear' only")
     if not isinstance(size, (tuple, list)): raise ArgumentError(f"interpolate wants a tuple of sizes, not {size!r}")
     if len(size) > self.ndim: raise ShapeError(f"cannot resize {len(size)} axes of {graph.show(self.shape)}")

@@ -14,7 +14,7 @@ from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods import checks, graph
 from tinyhw.methods.base import Handle, whole
-from tinyhw.methods.checks import finite, real, sizes
+from tinyhw.methods.checks import finite, flag, real, sizes
 from tinyhw.methods.hostdata import check_held
 from tinyhw.methods.reduction import Reduction
 from tinyhw.methods.views import check_elements, limits
@@ -73,7 +73,8 @@ class Creation(Reduction):
       fill_value = graph.check_number("fill", kind, fill_value)
       u = graph.constant(kind, fill_value, Device.canonicalize(device))
     u = graph.broadcast(u, checked_shape((shape,)))
-    return cls._leaf(unique(u) if buffer or requires_grad else u, requires_grad)
+    if requires_grad is not None: requires_grad = flag("requires_grad", requires_grad)
+    return cls._leaf(unique(u) if flag("buffer", buffer) or requires_grad else u, requires_grad)
 
   @classmethod
   def zeros(cls, *shape: Any, **kwargs: Any) -> Tensor:

@@ -10,6 +10,7 @@ from tinyhw.dtype import dtypes, least_upper_float
 from tinyhw.errors import ShapeError
 from tinyhw.gradient import define_gradient
 from tinyhw.methods import graph
+from tinyhw.methods.checks import flag
 from tinyhw.methods.interchange import Interchange
 from tinyhw.methods.views import static
 from tinyhw.named_tuple import NamedTuple
@@ -68,6 +69,7 @@ class Decomposition(Interchange):
     [6.7082, 2.2361]
     """
     lead, m, n = self._matrix_sizes("svd")
+    full_matrices = flag("full_matrices", full_matrices)
     if m < n:
       u, s, v = self.transpose(-2, -1).svd(full_matrices)
       return v.transpose(-2, -1), s, u.transpose(-2, -1)

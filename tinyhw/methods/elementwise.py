@@ -304,7 +304,7 @@ class Elementwise(Casts):
     else:
       for v in (x, y):
         if not is_number(v) and not isinstance(v, UOp): raise ArgumentError(f"where chooses between Tensors and numbers, not {v!r}")
-      first, second = _chosen(x, y)
+      first, second = _chosen(plain(x), plain(y))
     dtype = least_upper_dtype(first.dtype, second.dtype)
     shape = graph.broadcast_shape("choose from", self.uop.shape, first.shape, second.shape)
     first, second = (graph.broadcast(graph.cast(u, dtype), shape) for u in (first, second))

@@ -26,6 +26,7 @@ from tinyhw.helpers import ceildiv, fully_flatten
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle, realize_all
 from tinyhw.methods.casts import truth
+from tinyhw.methods.checks import flag
 from tinyhw.methods.matmul import Matmul
 from tinyhw.methods.memory import before_write, constant_value, is_storage, share, storage_view, written
 from tinyhw.methods.views import check_part, every, limits
@@ -228,6 +229,7 @@ class Indexing(Matmul):
     """
     folds = {"sum": (Ops.ADD, 0), "mean": (Ops.ADD, 0), "prod": (Ops.MUL, 1), "amax": (Ops.MAX, self.dtype.min), "amin": (Ops.MAX, self.dtype.min)}
     if not isinstance(reduce, str) or reduce not in folds: raise ArgumentError(f"reduce is one of {', '.join(folds)}, not {reduce!r}")
+    include_self = flag("include_self", include_self)
     dim, source = self._axis(dim), self._source(index, src)
     if not self.ndim: return self._as_row(index, source, lambda x, i, s: x.scatter_reduce(0, i, s, reduce, include_self))
     index_u, src_u = self._scattered(dim, index, source)
@@ -276,7 +278,7 @@ def _plain(items: Sequence[Any]) -> list[Any]: return [i for i in items if i is 
 
 def _foreign(self: Handle, item: Any) -> Any:
   """An index of another library: an array becomes a Tensor, an integer scalar an int."""
-  if hasattr(item, "__index__") and not getattr(item, "shape", ()): return item.__index__()
+  if hasattr(item, "__index__") and not getattr(item, "shape", ()) and "bool" not in str(getattr(item, "dtype", "")): return item.__index__()
   if hasattr(item, "__array__") or hasattr(item, "__array_interface__"): return self._tensor(item)
   raise IndexingError(f"{item!r} of {type(item)} is no index; use ints, slices, None, ..., lists of ints or Tensors")
 

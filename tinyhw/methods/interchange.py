@@ -16,6 +16,7 @@ from tinyhw.engine.writes import forget, memory_of
 from tinyhw.errors import ArgumentError, DTypeError, InterchangeError
 from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import realize_all, stored
+from tinyhw.methods.checks import flag
 from tinyhw.methods.loss import Loss
 from tinyhw.methods.memory import storage_view
 from tinyhw.threads import alone
@@ -47,6 +48,7 @@ class Interchange(Loss):
     array([[1, 3],
            [2, 4]], dtype=int32)
     """
+    if copy is not None: copy = flag("copy", copy)
     if stream is not None: raise InterchangeError(f"memory of the CPU has no streams, and stream={stream!r} was asked for; pass None")
     if dl_device is not None and tuple(dl_device) != _HOST: raise InterchangeError(f"memory of the CPU cannot be given to DLPack device {dl_device}")
     self.__dlpack_device__()
@@ -89,6 +91,7 @@ class Interchange(Loss):
     [3.0, 0.0]
     """
     from tinyhw.methods import dlpack  # ctypes: few programs share memory
+    if copy is not None: copy = flag("copy", copy)
     place = Device.canonicalize(device)
     taken = dlpack.take(_capsule(x, dlpack.VERSION))
     order = dlpack.dense_order(taken)

@@ -14,7 +14,7 @@ from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
 from tinyhw.methods.casts import converted
-from tinyhw.methods.checks import function, is_number, real, whole
+from tinyhw.methods.checks import flag, function, is_number, real, whole
 from tinyhw.methods.random import Random
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
@@ -135,8 +135,9 @@ class Matmul(Random):
     """
     for x in (self, self._operand("attention", key), self._operand("attention", value)):
       if x.ndim < 2: raise ShapeError(f"attention wants (..., T, d), and one of query, key and value has shape {graph.show(x.shape)}")
+    is_causal = flag("is_causal", is_causal)
     if is_causal and attn_mask is not None: raise ArgumentError("give attn_mask or is_causal, not both")
-    if enable_gqa:
+    if flag("enable_gqa", enable_gqa):
       groups = _heads_per_key(self._self(), key, value)
       key, value = key.repeat_interleave(groups, dim=-3), value.repeat_interleave(groups, dim=-3)
     wide = graph.accumulator(least_upper_dtype(self.dtype, key.dtype))

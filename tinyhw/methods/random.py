@@ -12,7 +12,7 @@ from tinyhw.device import Device, DeviceLike
 from tinyhw.dtype import DType, DTypeLike, dtypes, least_upper_dtype, to_dtype, truncate
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.methods import checks, graph
-from tinyhw.methods.checks import finite, real
+from tinyhw.methods.checks import finite, flag, real
 from tinyhw.methods.creation import Creation, checked_shape
 from tinyhw.methods.generator import next_draw, restart
 from tinyhw.methods.hostdata import pack
@@ -79,7 +79,7 @@ def _joined(pair: UOp) -> UOp:
 
 def _generator_options(what: str, options: dict[str, Any]) -> bool:
   """`contiguous` of the arguments that are handed on. Raises ArgumentError for others."""
-  contiguous = bool(options.pop("contiguous", True))
+  contiguous = flag("contiguous", options.pop("contiguous", True))
   if options: raise ArgumentError(f"{what} does not know {', '.join(sorted(options))}; it takes device, dtype, contiguous and requires_grad")
   return contiguous
 
@@ -258,7 +258,7 @@ class Random(Creation):
     weights = weights.cast(dtypes.float32)
     rows, n = weights.shape
     if isinstance(n, int) and n == 0: raise ShapeError(f"multinomial has nothing to draw from: the shape is {graph.show(self.shape)}")
-    if replacement or num_samples == 1:
+    if flag("replacement", replacement) or num_samples == 1:
       edges = weights._running(-1, Ops.ADD, 0)
       u = self.rand(rows, num_samples, device=self.device, dtype=dtypes.float32).mul(edges[..., -1:])
       below = edges.unsqueeze(1).expand(rows, num_samples, n) <= u.unsqueeze(-1)

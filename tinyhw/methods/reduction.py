@@ -12,7 +12,7 @@ from tinyhw.dtype import DTypeLike, dtypes, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.helpers import ceildiv
 from tinyhw.methods import graph
-from tinyhw.methods.checks import real, whole
+from tinyhw.methods.checks import flag, real, whole
 from tinyhw.methods.casts import truth
 from tinyhw.methods.movement import Movement
 from tinyhw.methods.views import limits
@@ -30,7 +30,7 @@ class Reduction(Movement):
   def _fold(self, op: Ops, axis: Axis, keepdim: bool, u: UOp | None = None) -> Tensor:
     u = self.uop if u is None else u
     axes = self._axes(axis)
-    return self._own(graph.reduce(u, op, axes) if keepdim else graph.fold(u, op, axes))
+    return self._own(graph.reduce(u, op, axes) if flag("keepdim", keepdim) else graph.fold(u, op, axes))
 
   def sum(self, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Tensor:
     """The sum over axes. dtype: the type to accumulate in and to return.
@@ -111,7 +111,7 @@ class Reduction(Movement):
     other = self.ufix(other)
     x, y = self._float(), other._float()
     near = x.isfinite() & y.isfinite() & (x.sub(y).abs() <= y.abs().mul(rtol).add(atol))
-    return near | x.eq(y) | (x.isnan() & y.isnan() & equal_nan)
+    return near | x.eq(y) | (x.isnan() & y.isnan() & flag("equal_nan", equal_nan))
 
   def allclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Are all elements close?
@@ -293,7 +293,7 @@ class Reduction(Movement):
     """
     if axis is None:
       place = self.flatten().argmax(0)
-      return place.reshape((1,) * self.ndim) if keepdim else place
+      return place.reshape((1,) * self.ndim) if flag("keepdim", keepdim) else place
     axis = self._axis(axis)
     if not self.ndim: return self.const_like(0, dtypes.default_int)
     n = self.shape[axis]

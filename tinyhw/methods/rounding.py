@@ -7,6 +7,7 @@ from tinyhw.dtype import dtypes, least_upper_float
 from tinyhw.errors import ArgumentError
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
+from tinyhw.methods.checks import flag
 from tinyhw.methods.elementwise import Elementwise
 from tinyhw.methods.quotients import floor
 from tinyhw.uop.enums import Ops
@@ -114,7 +115,8 @@ class Rounding(Elementwise):
     <Tensor (2,) bool on CPU, realized: [True, False]>
     """
     x = self._float()
-    return x.eq(math.inf).bitwise_and(detect_positive).bitwise_or(x.eq(-math.inf).bitwise_and(detect_negative))
+    return x.eq(math.inf).bitwise_and(flag("detect_positive", detect_positive)).bitwise_or(
+      x.eq(-math.inf).bitwise_and(flag("detect_negative", detect_negative)))
 
   def isfinite(self) -> Tensor:
     """True where an element is neither infinite nor NaN.

@@ -10,7 +10,7 @@ from tinyhw.arithmetic import elements
 from tinyhw.dtype import ConstType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError
 from tinyhw.methods import graph
-from tinyhw.methods.checks import whole
+from tinyhw.methods.checks import flag, whole
 from tinyhw.methods.indexing import Indexing, masked
 from tinyhw.methods.views import fixed, static
 from tinyhw.uop.enums import Ops
@@ -59,6 +59,7 @@ class Sorting(Indexing):
     x = self._new(fixed(self.uop, "sort")).transpose(dim, -1)
     n = static(x.shape[-1], "sort")
     keys = ordered(x.uop)
+    descending = flag("descending", descending)
     places = _count_sort(keys, n, descending) if n <= _MOST_COUNTED else _bitonic_sort(keys, n, descending)
     return self._new(places).transpose(dim, -1)
 
@@ -73,7 +74,7 @@ class Sorting(Indexing):
     k = whole("k", k)
     if not 0 <= k <= static(n, "select from"): raise ArgumentError(f"cannot take the top {k} of axis {dim} of {graph.show(self.shape)}")
     if not self.ndim: return self._own(), self.const_like(0, dtypes.int32)
-    places = self._new(graph.shrink_axis(self.argsort(dim, largest).uop, dim, 0, k))
+    places = self._new(graph.shrink_axis(self.argsort(dim, flag("largest", largest)).uop, dim, 0, k))
     return self.gather(dim, places), places
 
   def one_hot(self, num_classes: int = -1) -> Tensor:

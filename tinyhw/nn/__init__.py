@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import dtypes, least_upper_dtype, least_upper_float
 from tinyhw.errors import ArgumentError
-from tinyhw.methods.checks import whole, wholes
+from tinyhw.methods.checks import flag, whole, wholes
 from tinyhw.methods.graph import show
 from tinyhw.nn import optim as optim
 from tinyhw.nn import state as state
@@ -34,7 +34,7 @@ class Linear:
     in_features, out_features = whole("in_features", in_features, 0), whole("out_features", out_features, 0)
     bound = 1 / math.sqrt(in_features) if in_features else 0.0
     self.weight = Tensor.uniform(out_features, in_features, low=-bound, high=bound)
-    self.bias = Tensor.uniform(out_features, low=-bound, high=bound) if bias else None
+    self.bias = Tensor.uniform(out_features, low=-bound, high=bound) if flag("bias", bias) else None
 
   def __call__(self, x: Tensor) -> Tensor: return _input(self, x).linear(self.weight.transpose(), self.bias)
 
@@ -53,7 +53,7 @@ class _Convolution:
     first, second = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
     bound = 1 / math.sqrt(second * math.prod(self.kernel_size))
     self.weight = Tensor.uniform(first, second, *self.kernel_size, low=-bound, high=bound)
-    self.bias: Tensor | None = Tensor.uniform(out_channels, low=-bound, high=bound) if bias else None
+    self.bias: Tensor | None = Tensor.uniform(out_channels, low=-bound, high=bound) if flag("bias", bias) else None
 
 def _same_padding(kernel: tuple[int, ...], stride: int | tuple[int, ...], dilation: int | tuple[int, ...], padding: str) -> tuple[int, ...]:
   """Padding by name: "valid" is none, "same" keeps the sizes (with stride 1); two counts per axis, beginning with the last."""
@@ -128,11 +128,11 @@ class BatchNorm:
   """
   def __init__(self, sz: int, eps: float = 1e-5, affine: bool = True, track_running_stats: bool = True, momentum: float = 0.1):
     self.channels = sz = whole("sz", sz, 0)
-    self.eps, self.track_running_stats, self.momentum = eps, track_running_stats, momentum
-    self.weight: Tensor | None = _filled(1.0, sz) if affine else None
-    self.bias: Tensor | None = _filled(0.0, sz) if affine else None
+    self.eps, self.track_running_stats, self.momentum = eps, flag("track_running_stats", track_running_stats), momentum
+    self.weight: Tensor | None = _filled(1.0, sz) if flag("affine", affine) else None
+    self.bias: Tensor | None = _filled(0.0, sz) if flag("affine", affine) else None
     self.num_batches_tracked = Tensor(Tensor([0], dtype=dtypes.int64).reshape(()), requires_grad=False)
-    if track_running_stats:
+    if self.track_running_stats:
       self.running_mean, self.running_var = _filled(0.0, sz, requires_grad=False), _filled(1.0, sz, requires_grad=False)
 
   def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -173,8 +173,8 @@ class LayerNorm:
     self.normalized_shape = wholes("normalized_shape", normalized_shape, 0)
     self.axis = tuple(-1 - i for i in range(len(self.normalized_shape)))
     self.eps = eps
-    self.weight: Tensor | None = _filled(1.0, *self.normalized_shape) if elementwise_affine else None
-    self.bias: Tensor | None = _filled(0.0, *self.normalized_shape) if elementwise_affine else None
+    self.weight: Tensor | None = _filled(1.0, *self.normalized_shape) if flag("elementwise_affine", elementwise_affine) else None
+    self.bias: Tensor | None = _filled(0.0, *self.normalized_shape) if flag("elementwise_affine", elementwise_affine) else None
 
   def __call__(self, x: Tensor) -> Tensor:
     if _input(self, x).shape[-len(self.normalized_shape):] != self.normalized_shape:
@@ -203,8 +203,8 @@ class GroupNorm:
     num_groups, num_channels = whole("num_groups", num_groups), whole("num_channels", num_channels, 0)
     if num_groups < 1 or num_channels % num_groups: raise ArgumentError(f"{num_channels} channels do not make {num_groups} groups")
     self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-    self.weight: Tensor | None = _filled(1.0, num_channels) if affine else None
-    self.bias: Tensor | None = _filled(0.0, num_channels) if affine else None
+    self.weight: Tensor | None = _filled(1.0, num_channels) if flag("affine", affine) else None
+    self.bias: Tensor | None = _filled(0.0, num_channels) if flag("affine", affine) else None
 
   def __call__(self, x: Tensor) -> Tensor:
     if _input(self, x).ndim < 2 or x.shape[1] != self.num_channels:
@@ -234,7 +234,7 @@ class RMSNorm:
   """
   def __init__(self, dim: int, eps: float = 1e-6, elementwise_affine: bool = True):
     self.eps = eps
-    self.weight: Tensor | None = _filled(1.0, whole("dim", dim, 0)) if elementwise_affine else None
+    self.weight: Tensor | None = _filled(1.0, whole("dim", dim, 0)) if flag("elementwise_affine", elementwise_affine) else None
 
   def __call__(self, x: Tensor) -> Tensor:
     out = least_upper_float(_input(self, x).dtype)
@@ -268,8 +268,8 @@ class LSTMCell:
     bound = 1 / math.sqrt(hidden_size)
     def uniform(*shape: int) -> Tensor: return Tensor.uniform(*shape, low=-bound, high=bound)
     self.weight_ih, self.weight_hh = uniform(hidden_size * 4, input_size), uniform(hidden_size * 4, hidden_size)
-    self.bias_ih: Tensor | None = uniform(hidden_size * 4) if bias else None
-    self.bias_hh: Tensor | None = uniform(hidden_size * 4) if bias else None
+    self.bias_ih: Tensor | None = uniform(hidden_size * 4) if flag("bias", bias) else None
+    self.bias_hh: Tensor | None = uniform(hidden_size * 4) if flag("bias", bias) else None
 
   def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
     """(hidden, cell) after x; hc None: zeros before it."""

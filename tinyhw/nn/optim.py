@@ -15,7 +15,7 @@ from tinyhw.device import Device, DeviceLike
 from tinyhw.dtype import DType, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, GradientError, IndexRangeError
 from tinyhw.helpers import dedup
-from tinyhw.methods.checks import finite
+from tinyhw.methods.checks import finite, flag
 from tinyhw.tensor import Tensor
 
 def _storage(value: float, size: int, dtype: DType, device: DeviceLike) -> Tensor:
@@ -52,7 +52,7 @@ class Optimizer:
     self.buffers: list[Tensor] = dedup([x for x in params if not x.requires_grad])
     if not self.params: raise ArgumentError("an optimizer needs at least one parameter that wants a gradient")
     self.device = Device.canonicalize(device) if device is not None else self.params[0].device
-    self.fused = fused
+    self.fused = flag("fused", fused)
     rate = least_upper_dtype(dtypes.default_float, _wide(*self.params))
     self.lr = lr if isinstance(lr, Tensor) else _storage(finite("lr", lr), 1, rate, self.device)
     if self.lr.numel() != 1: raise ArgumentError(f"lr is one number, and its shape is {self.lr.shape}")
@@ -136,9 +136,10 @@ class LARS(Optimizer):
                ns_coefficients: tuple[float, ...] | None = None, nesterov: bool = False, classic: bool = True, pre_wd: bool = True,
                tcoef: float = 0.001, device: str | None = None, fused: bool = False):
     super().__init__(params, lr, device, fused)
-    if fused and (tcoef or ns_steps): raise ArgumentError("fused=True knows no layers; LARS and Muon need them")
+    if self.fused and (tcoef or ns_steps): raise ArgumentError("fused=True knows no layers; LARS and Muon need them")
     momentum, weight_decay, tcoef = finite("momentum", momentum), finite("weight_decay", weight_decay), finite("tcoef", tcoef)
-    self.momentum, self.wd, self.nesterov, self.classic, self.pre_wd, self.tcoef = momentum, weight_decay, nesterov, classic, pre_wd, tcoef
+    self.momentum, self.wd, self.tcoef = momentum, weight_decay, tcoef
+    self.nesterov, self.classic, self.pre_wd = flag("nesterov", nesterov), flag("classic", classic), flag("pre_wd", pre_wd)
     self.ns_steps, self.ns_coefficients = ns_steps, ns_coefficients or (3.4445, -4.775, 2.0315)
     self.b = self._state() if momentum else []
 
@@ -176,9 +177,10 @@ class LAMB(Optimizer):
   def __init__(self, params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-6,
                weight_decay: float = 0.0, adam: bool = False, device: str | None = None, fused: bool = False):
     super().__init__(params, lr, device, fused)
-    if fused and not adam: raise ArgumentError("fused=True knows no layers; LAMB needs them")
+    self.adam = flag("adam", adam)
+    if self.fused and not self.adam: raise ArgumentError("fused=True knows no layers; LAMB needs them")
     self.b1, self.b2, self.eps = finite("b1", b1), finite("b2", b2), finite("eps", eps)
-    self.wd, self.adam = finite("weight_decay", weight_decay), adam
+    self.wd = finite("weight_decay", weight_decay)
     self.b1_t, self.b2_t = (_storage(1.0, 1, dtypes.float64, self.device) for _ in range(2))
     self.m, self.v = self._state(), self._state()
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.config import DEBUG
 from tinyhw.device import on_disk
 from tinyhw.errors import ArgumentError
+from tinyhw.methods.checks import flag
 from tinyhw.methods.memory import storage_view
 from tinyhw.progress import tqdm
 from tinyhw.tensor import Tensor
@@ -109,6 +110,7 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
   [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
   """
   if not isinstance(state_dict, dict): raise ArgumentError(f"load_state_dict wants a dict of Tensors by name, not {type(state_dict)}")
+  strict, verbose, consume, realize = (flag(*x) for x in (("strict", strict), ("verbose", verbose), ("consume", consume), ("realize", realize)))
   own = get_state_dict(model)
   missing = [name for name in own if name not in state_dict]
   if strict and missing: raise ArgumentError(f"the state has no {missing[0]!r}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "") +
