@@ -16,6 +16,7 @@ from tinyhw.emulator.notation import Meaning, Type, nodes
 from tinyhw.emulator.records import HEAD
 from tinyhw.emulator.threaded import level, load
 from tinyhw.errors import CompileError
+from tinyhw.machine.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -36,11 +37,11 @@ class Native(NamedTuple):
 
 class Lanes(Expressions):
   """One shape as a Program. lanes: that are computed, 0 for scalars. masked: lanes that are not active, by the mask at `active_at`, keep what they
-  have. vector_bytes: of the host."""
-  def __init__(self, meaning: Meaning, lanes: int, masked: bool, active_at: int, vector_bytes: int):
+  have. host: what its vectors can compute."""
+  def __init__(self, meaning: Meaning, lanes: int, masked: bool, active_at: int, host: Capabilities):
     self.meaning, self.lanes, self.masked, self.active_at = meaning, lanes, masked, active_at
     self.types = {node.type.name for assignment in meaning for node in nodes(assignment.value)} | {a.type.name for a in meaning}
-    self.width = 1 if not lanes else vector_bytes // (8 if self.types & WIDE else 4)
+    self.host, self.width = host, 1 if not lanes else host.vector_bytes // (8 if self.types & WIDE else 4)
     self.state, self.record = UOp.param(0, dtypes.uint32, 1 << 16), UOp.param(1, dtypes.int32, 1 << 8)
     self.operands: dict[Operand, int] = {}
     self.locals = {}
@@ -184,13 +185,14 @@ class Lanes(Expressions):
 
 def place(buffer: UOp, index: UOp) -> UOp: return UOp(Ops.INDEX, buffer.dtype, (buffer, index))
 
-def built(make: Callable[[int], Lanes]) -> Native | None:
-  """What a translator, made for vectors of so many bytes, compiles to; None if it stays Python."""
+def built(make: Callable[[Capabilities], Lanes]) -> Native | None:
+  """What a translator, made for a host, compiles to; None if it stays Python."""
   arch = level()
   if arch is None: return None
+  x86 = importlib.import_module("tinyhw.isa.x86.target")
   try:
-    translator = make(64 if arch.endswith("avx512") else 32)
-    code = importlib.import_module("tinyhw.isa.x86.target").compile(translator.program(), arch)
+    translator = make(x86.capabilities(arch))
+    code = x86.compile(translator.program(), arch)
   except (Untranslatable, CompileError, NotImplementedError): return None
   if code.local_bytes: return None
   return Native(load(code), tuple(translator.operands))

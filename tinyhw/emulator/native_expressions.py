@@ -9,6 +9,7 @@ import functools
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.notation import TYPES, Node, Type
+from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -22,8 +23,9 @@ class Untranslatable(Exception):
   """Something that stays Python."""
 
 class Expressions:
-  """UOps of `width` lanes; 1: scalars."""
+  """UOps of `width` lanes; 1: scalars. host: what its vectors can compute."""
   width: int
+  host: Capabilities
   locals: dict[str, UOp]
 
   def read(self, name: str, kind: Type) -> UOp:
@@ -60,9 +62,15 @@ class Expressions:
     kind = node.type
     if kind.kind == "b" or kind.name == "bf16": raise Untranslatable
     if node.op in ("<<", ">>"): return self.shifted(node, args[0], args[1])
-    result = args[0].alu(_BINARY[node.op], args[1])
+    result = self.alu(_BINARY[node.op], *args)
     if kind.name == "f16": return self.half(result)
     return self.wrapped(result, kind) if node.op in ("+", "-", "*") else result
+
+  def alu(self, op: Ops, a: UOp, b: UOp) -> UOp:
+    """An operation, lane by lane where the host's vectors do not have it: AVX2 has no product of 64 bits."""
+    if self.width == 1 or self.host.supports(op, a.dtype): return a.alu(op, b)
+    lanes = [[UOp(Ops.GEP, x.dtype.scalar(), (x,), i) for x in (a, b)] for i in range(self.width)]
+    return UOp(Ops.VECTORIZE, a.dtype, tuple([x.alu(op, y) for x, y in lanes]))
 
   def shifted(self, node: Node, x: UOp, count: UOp) -> UOp:
     """A shift by a count whose bits are chosen, so that it is clear how much it is at most."""

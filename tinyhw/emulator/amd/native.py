@@ -12,6 +12,7 @@ from tinyhw.emulator.native_expressions import HOST, Untranslatable
 from tinyhw.emulator.notation import TYPES as NOTATION
 from tinyhw.emulator.notation import Type, parse
 from tinyhw.isa.amd import regs
+from tinyhw.machine.target import Capabilities
 from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -21,9 +22,9 @@ SPECIAL = ("scc", "vccz", "execz")
 
 class Translator(Lanes):
   """One shape as a Program. wave: lanes of the wave."""
-  def __init__(self, shape: Shape, masked: bool, wave: int, vector_bytes: int):
+  def __init__(self, shape: Shape, masked: bool, wave: int, host: Capabilities):
     if shape.permuted or shape.omod: raise Untranslatable
-    super().__init__(parse(shape.meaning), shape.lanes, masked, regs.EXEC, vector_bytes)
+    super().__init__(parse(shape.meaning), shape.lanes, masked, regs.EXEC, host)
     self.shape, self.wave = shape, wave
     if shape.flush32 and "f32" in self.types or shape.flush64 and self.types & {"f16", "f64"}: raise Untranslatable
     self.sources: dict[str, Form] = {}
@@ -153,4 +154,4 @@ class Translator(Lanes):
 @once
 def native(shape: Shape, masked: bool, lanes: int) -> Native | None:
   """The compiled shape for waves of so many lanes, or None if it stays Python. masked: for when some lanes are not active."""
-  return built(lambda vector_bytes: Translator(shape, masked, lanes, vector_bytes))
+  return built(lambda host: Translator(shape, masked, lanes, host))

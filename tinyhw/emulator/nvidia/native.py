@@ -15,6 +15,7 @@ from tinyhw.emulator.nvidia.state import BLOCK, FIRST, GUARDED, LANES, P_AT, UP_
 from tinyhw.isa.sass import regs
 from tinyhw.machine.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.machine.target import Capabilities
 from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -112,8 +113,8 @@ class Binder:
 
 class Translator(Lanes):
   """One shape as a Program."""
-  def __init__(self, shape: Shape, masked: bool, vector_bytes: int):
-    super().__init__(parse(shape.meaning), shape.lanes, masked, GUARDED, vector_bytes)
+  def __init__(self, shape: Shape, masked: bool, host: Capabilities):
+    super().__init__(parse(shape.meaning), shape.lanes, masked, GUARDED, host)
     self.sources, self.targets = dict(shape.sources), dict(shape.targets)
     self.values: dict[tuple[str, str], UOp] = {}
 
@@ -164,7 +165,7 @@ class Translator(Lanes):
 @once
 def native(shape: Shape, masked: bool) -> Native | None:
   """The compiled shape, or None if it stays Python. masked: for when some lanes are not active."""
-  return built(lambda vector_bytes: Translator(shape, masked, vector_bytes))
+  return built(lambda host: Translator(shape, masked, host))
 
 def words_of(made: Native, found: Computation, registers: int) -> list[int]:
   """The operands of a record of the function, for a launch with so many registers. Raises KeyError for a register that it has not."""

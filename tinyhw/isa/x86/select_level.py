@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError
 from tinyhw.isa.x86.select_part import Part
 from tinyhw.isa.x86.table import TABLE
 from tinyhw.machine.inst import Inst, Reg, RegClass
@@ -35,15 +36,19 @@ def rule_of(name: str) -> Rule:
   return rule
 
 class Rows(dict[str, Inst]):
-  """Rows by key. names: mnemonic -> the level's own mnemonic, with the same operands and the same meaning."""
+  """Rows by key. names: mnemonic -> the level's own mnemonic, with the same operands and the same meaning. lacks: how features begin that the level
+  does not have; a row that needs one raises CompileError."""
 
-  def __init__(self, names: Mapping[str, str]):
+  def __init__(self, names: Mapping[str, str], lacks: str = ""):
     super().__init__()
-    self.names = names
+    self.names, self.lacks = names, lacks
 
   def __missing__(self, key: str) -> Inst:
     mnemonic, separator, operands = key.partition("_")
-    return self.setdefault(key, TABLE[self.names.get(mnemonic, mnemonic) + separator + operands])
+    row = TABLE[self.names.get(mnemonic, mnemonic) + separator + operands]
+    if self.lacks and row.feature.startswith(self.lacks):
+      raise CompileError(f"{row.name} needs {row.feature}, which this level of x86-64 does not have; look at its capabilities before")
+    return self.setdefault(key, row)
 
 class Level(Part):
   """The part of Selector that a feature level defines. A gate, and a vector of bool, is a mask; what a mask is, only the level knows."""

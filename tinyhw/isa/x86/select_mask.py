@@ -22,7 +22,7 @@ def mask_lane_bytes(dtype: DType) -> int:
 
 class LaneMasks(Level):
   """The part of Selector that is AVX2's own."""
-  rows = Rows({})
+  rows = Rows({}, lacks="avx512")
 
   # ***** masks *****
 
