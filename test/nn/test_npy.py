@@ -1,5 +1,7 @@
 """NumPy's files: both ways with NumPy, every version of the header, damaged and hostile ones."""
 import io
+import re
+import zipfile
 
 from mutations import fuzz, survives, use
 import numpy as np
@@ -44,6 +46,12 @@ def test_shapes_both_ways(tmp_path):
   for t in (Tensor(2.5), Tensor(np.zeros((0, 3), np.float32)), Tensor([[1, 2]]).T, Tensor([1]) + 1, Tensor.ones(2, 3, 4)):
     npy_save(t, tmp_path / "f")
     assert np.load(tmp_path / "f").tolist() == t.tolist() == npy_load(tmp_path / "f").tolist() and np.load(tmp_path / "f").shape == t.shape
+
+@pytest.mark.parametrize("packing", (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+def test_errors_in_an_archive_name_its_file(tmp_path, packing):
+  with zipfile.ZipFile(tmp_path / "f.npz", "w", packing) as archive: archive.writestr("a.npy", b"no array at all")
+  with pytest.raises(FileFormatError, match=f"^{re.escape(str(tmp_path / 'f.npz'))} is no whole npy .'a.npy'. file: it begins with"):
+    npz_load(tmp_path / "f.npz")
 
 @pytest.mark.parametrize("compressed", (False, True))
 def test_npz_both_ways(tmp_path, compressed, engine):

@@ -1,6 +1,7 @@
 """Files of PyTorch: those of a writer of our own, golden ones that PyTorch wrote, PyTorch itself where it is; hostile and damaged ones."""
 import os
 import pathlib
+import re
 import struct
 import zipfile
 
@@ -58,6 +59,15 @@ def test_views_of_storages(file):
   for view in (("v", 20, 5), ("v", -1, 5), ("v", 0, True), ("v", 1 << 61, 1)): refused(data(view), "a view of storage '0' lies outside of it")
   for view in (("v", 0, 4), ("v", 20, 4)): refused(data(view), "reaches element 4 of a storage of 4")
   refused(data((1, 2)), "arguments that it does not take")
+
+@pytest.mark.parametrize("packing", (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+def test_errors_name_the_file(tmp_path, file, packing):
+  x = tensor(WHOLE, 0, (4,), (1,))
+  for data, text in ((zip_file(x, {"0": bytes(10)}, packing=packing), "should have 24 elements"),
+                     (zip_file(b"\x80\x02\xff", {}, packing=packing), "no opcode"),
+                     (zip_file(Reduced(Global("os", "getcwd"), ()), {}, packing=packing), "wants os.getcwd")):
+    with pytest.raises(FileFormatError, match=f"^{re.escape(str(tmp_path / 'f'))} is no whole PyTorch file: .*{text}"): file(data)
+    refused(data, f"^the tensor is no whole PyTorch file: .*{text}")
 
 def test_plain_data(file):
   x = {"n": 3, "f": 1.5, "none": None, "t": (True, False), "l": [1, [2, b"xyz", "ü"]], 7: {"deep": {"er": -5}}, "big": 2 ** 70, "set": {1, 2},

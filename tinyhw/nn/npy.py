@@ -59,7 +59,7 @@ def npz_load(fn: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   found: dict[str, Tensor] = {}
   for name, member in archive.members.items():
     if not name.endswith(".npy"): raise archive.source.bad(f"its member {name!r} is no array (.npy); zip_extract reads any member")
-    source = Source(archive.tensor(member), f"npy ({name!r})", budget=archive.source.budget)
+    source = Source(archive.tensor(member), f"npy ({name!r})", inside=archive.source)
     found[name.removesuffix(".npy")] = _array(source)
     if member.method != STORED: source.budget.give(member.size)   # what was unpacked is free again
   return found

@@ -65,8 +65,7 @@ def unpacked(source: Source) -> Source:
       rest = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
       if unpacker.eof: unpacker = None
   if unpacker is not None: raise source.bad("its gzip data ends early; was the download cut off?")
-  found = Source(source.unpacked(made), source.format, budget=source.budget)
-  found.name = source.name
+  found = Source(source.unpacked(made), source.format, inside=source)
   source.budget.give(len(made))   # what was unpacked is free again
   return found
 

@@ -47,14 +47,15 @@ def writing(path: str | os.PathLike[str], what: str) -> Iterator[BinaryIO]:
 class Source:
   """The bytes of a file of some format. format: its name, for messages. bad: makes the error of a damaged file.
 
-  budget: that of the file which these bytes are a part of; else a new one, of `limit` bytes if that is given.
+  inside: the file which these bytes were unpacked from; its name and its budget are theirs. Else they have a budget of `limit` bytes.
   """
-  def __init__(self, t: FileLike, format: str, limit: int | None = None, budget: Budget | None = None):
+  def __init__(self, t: FileLike, format: str, limit: int | None = None, inside: Source | None = None):
     self.tensor = byte_tensor(t, f"reading a {format} file")
     self.format, self.size = format, len(self.tensor)
-    self.name = str(self.tensor.device).partition(":")[2] if on_disk(self.tensor.device) else "the tensor"
+    own = str(self.tensor.device).partition(":")[2] if on_disk(self.tensor.device) else "the tensor"
+    self.name = own if inside is None else inside.name
     self._buffer: Buffer | None = self.tensor._buffer() if self.size else None
-    self.budget = budget or Budget(self.name, self.size, limit)
+    self.budget = Budget(self.name, self.size, limit) if inside is None else inside.budget
 
   def bad(self, why: str) -> FileFormatError: return FileFormatError(f"{self.name} is no whole {self.format} file: {why}")
 

@@ -168,7 +168,7 @@ def _member_source(archive: ZipArchive, member: Member) -> tuple[Source, int]:
   """Where the bytes of a member are: in the archive, or, unpacked, by themselves."""
   data = archive.tensor(member)   # checks what it claims
   if member.method == STORED: return archive.source, archive.place(member)
-  return Source(data, archive.source.format, budget=archive.source.budget), 0
+  return Source(data, archive.source.format, inside=archive.source), 0
 
 def _of_type(storage: Storage, kind: StorageType, key: str, count: int) -> Storage:
   """A storage as elements of a type, of which it must have so many."""
