@@ -5,9 +5,9 @@ each source contributes; contributions to one node are added. Results are graphs
 computed here. Cost: linear in the graph; no recursion.
 
 What a rule decides where mathematics does not: equal operands of MAX share the gradient equally, as do equal maxima of a reduction (so of a pooling
-window, and of a running maximum); relu, abs and sign have gradient 0 at 0; rounding, comparisons, integers and DETACH pass nothing. GATHER adds up
-what was read from one place with a sum over "index equals place", as a one-hot matrix product would; so an embedding's gradient costs (indices x
-rows) multiplications per column.
+window), but that of a running maximum is the last one's, whose place cummax returns; relu, abs and sign have gradient 0 at 0; rounding, comparisons,
+integers and DETACH pass nothing. GATHER adds up what was read from one place with a sum over "index equals place", as a one-hot matrix product would;
+so an embedding's gradient costs (indices x rows) multiplications per column.
 
 A group of nodes may have a better rule than the sum of its parts (a convolution): `define_gradient` attaches one to its last node.
 

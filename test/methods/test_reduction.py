@@ -88,6 +88,31 @@ def test_running_sums_in_blocks(monkeypatch):
   for n in (8, 9, 16, 37): compare(lambda t: t.cumsum(-1), lambda a: a.cumsum(-1), (2, n), atol=1e-5)
   compare(lambda t: t.cummax(0)[0], lambda a: np.maximum.accumulate(a), (30,))
 
+@pytest.mark.parametrize("name, sign", [("cummax", 1), ("cummin", -1)])
+@pytest.mark.parametrize("shape, axis", [((7,), 0), ((3, 9), 1), ((9, 3), 0), ((64,), 0), ((2, 130), 1)])
+def test_the_gradient_of_a_running_extreme_goes_to_its_place(name, sign, shape, axis):
+  rng = np.random.default_rng(0)
+  a, w = rng.integers(0, 4, shape).astype(np.float32), rng.integers(1, 9, shape).astype(np.float32)
+  if axis == 1: a[0] = sign * np.sort(sign * a[0])
+  place, expected = np.zeros(shape, int), np.zeros_like(a)
+  for index in np.ndindex(*shape):
+    before = [(*index[:axis], i, *index[axis + 1:]) for i in range(index[axis] + 1)]
+    last = max(before, key=lambda b: (sign * a[b], b[axis]))
+    place[index] = last[axis]
+    expected[last] += w[index]
+  x = Tensor(a, requires_grad=True)
+  values, places = getattr(x, name)(axis)
+  assert places.tolist() == place.tolist()
+  (values * Tensor(w)).sum().backward()
+  assert x.grad.tolist() == expected.tolist()
+
+def test_the_gradient_of_a_running_maximum_of_nan_and_twice():
+  x = Tensor([1.0, math.nan, 3.0, math.nan, 3.0], requires_grad=True)
+  assert (x.cummax()[0] * Tensor([1.0, 2.0, 3.0, 4.0, 5.0])).sum().gradient(x)[0].tolist() == [1.0, 5.0, 0.0, 9.0, 0.0]
+  x = Tensor([1.0, 3.0, 3.0, 2.0], requires_grad=True)
+  first = (x.cummax()[0] ** 3).sum().gradient(x)[0]
+  assert first.tolist() == [3.0, 27.0, 54.0, 0.0] and first.sum().gradient(x)[0].tolist() == [6.0, 18.0, 36.0, 0.0]
+
 def test_closeness():
   a = Tensor([1.0, math.inf, math.nan, 1.0])
   b = Tensor([1.0 + 1e-7, math.inf, math.nan, 1.1])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.dtype import DTypeLike, dtypes, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.gradient import define_gradient
 from tinyhw.helpers import ceildiv
 from tinyhw.methods import graph
 from tinyhw.methods.checks import flag, real, whole
@@ -358,7 +359,7 @@ class Reduction(Movement):
     return total.cast(self.dtype) if dtypes.is_float(self.dtype) else total
 
   def cummax(self, axis: int = 0) -> tuple[Tensor, Tensor]:
-    """(largest so far, its place): of equal ones, and of NaNs, the last place, as PyTorch has it.
+    """(largest so far, its place): of equal ones, and of NaNs, the last place, as PyTorch has it. All of the gradient goes to this place.
 
     >>> [t.tolist() for t in Tensor([1, 3, 2]).cummax()]
     [[1, 3, 3], [0, 1, 1]]
@@ -366,8 +367,42 @@ class Reduction(Movement):
     if not self.ndim: return self._own(), self.const_like(0, dtypes.default_int)
     axis = self._axis(axis)
     values = self._running(axis, Ops.MAX, self.dtype.min)
+    if not dtypes.is_float(self.dtype): return values, self._last_equal(values, axis)
+    make = type(self)._new
+    node = graph.node(Ops.DETACH, self.dtype, (values.uop, self.uop), None, values.shape)
+    def backward(own: UOp, g: UOp) -> tuple[UOp]:
+      place = make(own.src[1])._last_equal(make(own.src[0]), axis)
+      wide = make(graph.cast(g, graph.accumulator(g.dtype))).transpose(axis, -1)
+      return (graph.cast(wide._sent_to(place.transpose(axis, -1)).transpose(axis, -1).uop, g.dtype),)
+    define_gradient(node, (self.uop,), backward)
+    return self._new(node), self._last_equal(values, axis)
+
+  def _last_equal(self, values: Tensor, axis: int) -> Tensor:
+    """The last place so far where self is as large as the running maximum."""
     place = self._new(graph.positions(self.uop, axis, graph.place_type(self.shape[axis], least=dtypes.default_int)))
-    return values, self._or_nan(self.eq(values)).where(place, 0)._running(axis, Ops.MAX, 0)
+    return self._or_nan(self.eq(values)).where(place, 0)._running(axis, Ops.MAX, 0)
+
+  def _sent_to(self, place: Tensor) -> Tensor:
+    """For each place of the last axis the sum of the elements that name it. Places never fall, and none is behind its element.
+
+    In blocks, as `_running`: elements that name a place before their block all name the last one that the block before it names.
+    """
+    n = self.shape[-1]
+    if limits(n)[1] <= 2 * _BLOCK: return self._new(_named(self.uop, place.uop))
+    blocks = graph.simple(ceildiv(n, _BLOCK))
+    def cut(x: Tensor) -> Tensor:
+      whole = x.pad([None] * (x.ndim - 1) + [(0, graph.simple(blocks * _BLOCK - n))])
+      return whole.reshape(*whole.shape[:-1], blocks, _BLOCK)
+    x, place = cut(self), cut(place).contiguous()
+    rank = x.ndim - 1
+    begin = self._new(graph.positions(place.uop, rank - 1, place.dtype)).mul(_BLOCK)
+    late = place.lt(begin).where(x, 0).sum(-1, dtype=self.dtype).contiguous()
+    last = self._new(graph.shrink_axis(place.uop, rank, _BLOCK - 1, _BLOCK))
+    home = last.squeeze(-1).idiv(_BLOCK).pad([None] * (rank - 1) + [(1, -1)])
+    carried = late._sent_to(home).unsqueeze(-1)
+    here = begin.add(self._new(graph.positions(place.uop, rank, place.dtype)))
+    done = self._new(_named(x.uop, place.sub(begin).uop)).add(here.eq(last).where(carried, 0))
+    return done.flatten(-2).shrink([None] * (self.ndim - 1) + [(0, n)])
 
   def cummin(self, axis: int = 0) -> tuple[Tensor, Tensor]:
     """(smallest so far, its place).
@@ -403,6 +438,13 @@ def _triangle(u: UOp, op: Ops, identity: float | int | bool) -> UOp:
   *lead, n = u.shape
   wide = graph.expand(graph.reshape(u, (*lead, 1, n)), (*lead, n, n))
   return graph.fold(graph.where(_lower(wide), wide, graph.like(wide, identity)), op, (len(lead) + 1,))
+
+def _named(u: UOp, place: UOp) -> UOp:
+  """For each place of the last axis the sum of the elements that name it; a sum over all of them."""
+  *lead, n = u.shape
+  wide, names = (graph.expand(graph.reshape(x, (*lead, 1, n)), (*lead, n, n)) for x in (u, place))
+  hit = graph.compare(Ops.CMPEQ, names, graph.positions(names, len(lead), place.dtype))
+  return graph.fold(graph.where(hit, wide, graph.like(wide, 0)), Ops.ADD, (len(lead) + 1,))
 
 def check_one_of(what: str, value: object, choices: Sequence[object]) -> None:
   """Raise ArgumentError unless value is among choices."""
