@@ -13,6 +13,8 @@ import symbolic_programs
 
 from test.helpers import HOME, on
 from tinyhw.config import Context
+from tinyhw.engine.jit import TinyJit
+from tinyhw.errors import ArgumentError
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 
@@ -57,3 +59,33 @@ def test_a_sort_reads_inside_of_what_is_padded_by_a_variable() -> None:
     w = UOp.variable("w", 1, 6).bind(n)
     with Context(SPEC=2): found = Tensor(x).pad(((0, 0), (w * 2, 0))).topk(3, dim=1)[1].tolist()
     assert found == Tensor(x).pad(((0, 0), (n * 2, 0))).topk(3, dim=1)[1].tolist()
+
+@pytest.mark.parametrize("axis", (1, None))
+def test_a_roll_by_a_variable_is_one_capture(axis: int | None) -> None:
+  x, calls = np.arange(14, dtype=np.float32).reshape(2, 7), []
+  shift = UOp.variable("shift", -16, 16)
+  @TinyJit
+  def rolled(t: Tensor, by: UOp) -> Tensor:
+    calls.append(1)
+    return t.roll(by, axis).realize()
+  source = Tensor(x).realize()
+  for n in (3, 5, *range(-16, 17)):
+    expected = np.roll(x, n, axis).tolist()
+    assert rolled(source, shift.bind(n)).tolist() == expected == source.roll(shift.bind(n), axis).tolist(), n
+  assert len(calls) == 2
+
+def test_a_roll_by_variables_of_an_axis_of_a_variable_size() -> None:
+  x, calls = np.arange(14, dtype=np.float32).reshape(2, 7), []
+  shift, size = UOp.variable("shift", -9, 9), UOp.variable("size", 1, 7)
+  @TinyJit
+  def rolled(t: Tensor, by: UOp, n: UOp) -> Tensor:
+    calls.append(1)
+    return t[:, :n].roll((by, 1), (1, 0)).sum(0).realize()
+  source = Tensor(x).realize()
+  for n, by in ((7, 3), (4, 2), (1, 9), (5, -9), (7, 0), (7, 7), (6, -1)):
+    assert rolled(source, shift.bind(by), size.bind(n))[:size.bind(n)].tolist() == np.roll(x[:, :n], (by, 1), (1, 0)).sum(0).tolist()
+  assert len(calls) == 2
+  w = Tensor([1.0, 2.0, 3.0], requires_grad=True)
+  (w.roll(shift.bind(-8)) * Tensor([1.0, 10.0, 100.0])).sum().backward()
+  assert w.grad.tolist() == [10.0, 100.0, 1.0]
+  with pytest.raises(ArgumentError, match="a shift is a whole number or a Variable"): w.roll(shift.bind(1) / 2)

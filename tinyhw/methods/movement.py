@@ -311,13 +311,15 @@ class Movement(Activations):
     u = graph.expand(graph.reshape(x.uop, (*shape[:axis + 1], 1, *shape[axis + 1:])), (*shape[:axis + 1], repeats, *shape[axis + 1:]))
     return self._own(graph.reshape(u, (*shape[:axis], shape[axis] * repeats, *shape[axis + 1:])))
 
-  def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
+  def roll(self, shifts: sint | Sequence[sint], dims: int | Sequence[int] | None = None) -> Tensor:
     """Elements move up by `shifts` along axes, and what leaves at the end enters at the start. dims None: in the flattened tensor.
+
+    A shift may be a Variable.
 
     >>> Tensor([1, 2, 3]).roll(1).tolist()
     [3, 1, 2]
     """
-    steps = wholes("a shift", shifts)
+    steps = sizes("a shift", shifts if isinstance(shifts, (tuple, list, range)) else (shifts,))
     if dims is None:
       if len(steps) != 1: raise ArgumentError(f"roll without dims takes one shift, not {shifts!r}")
       return self.flatten().roll(steps, 0).reshape(self.shape)
