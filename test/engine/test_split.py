@@ -1,6 +1,7 @@
 """Reductions in two steps: which are split, and that they give the same."""
 from __future__ import annotations
 
+from collections.abc import Callable
 import functools
 
 import numpy as np
@@ -27,6 +28,36 @@ def test_what_is_not_split_is_the_same_object() -> None:
 def test_results(name: str) -> None:
   a = np.random.default_rng(0).random((2, MANY_TERMS), np.float32)
   np.testing.assert_allclose(getattr(Tensor(a), name)(1).numpy(), getattr(a, name)(1), rtol=1e-5)
+
+def partial(t: Tensor) -> tuple[int, ...]:
+  """How the terms of a first step are arranged; () where there is one step."""
+  found = [u.src[0].shape for root in split_reductions([t.uop]) for u in root.toposort() if u.op is Ops.CONTIGUOUS for u in u.src]
+  return found[0] if found else ()
+
+def matrix(rows: int, columns: int) -> Tensor: return Tensor.empty(rows, columns, device="PYTHON")
+
+@pytest.mark.parametrize("columns, shape", [(2, (32, 8192, 16)), (17, (16, 256, 272)), (24, (48, 682, 48)), (64, (256, 256, 64)),
+                                            (256, (256, 256, 256)), (257, ())])
+def test_rows_of_few_columns_are_joined_until_registers_are_full(columns: int, shape: tuple[int, ...]) -> None:
+  assert partial(matrix(1 << 16 if columns > 2 else 1 << 21, columns).sum(0)) == shape
+
+@pytest.mark.parametrize("name, shape", [
+  ("fewer", ()), ("computed", (16, 256, 272)), ("several axes", (16, 256, 272)), ("shared by rows", (68, 963, 17)), ("cut", (68, 963, 17)),
+  ("turned", ()), ("a product", (64, 1024, 17)), ("rows", ())])
+def test_where_rows_are_not_adjacent_they_are_not_joined(name: str, shape: tuple[int, ...]) -> None:
+  x = matrix(1 << 16, 17)
+  sums: dict[str, Callable[[], Tensor]] = {
+    "fewer": lambda: matrix(1 << 13, 17).sum(0), "computed": lambda: (x * 2 + matrix(1 << 16, 17)).exp().sum(0),
+    "several axes": lambda: x.reshape(64, 1024, 17).sum((0, 1)), "shared by rows": lambda: (x - matrix(1 << 16, 1)).sum(0),
+    "cut": lambda: matrix(1 << 16, 20)[:, :17].sum(0), "turned": lambda: matrix(17, 1 << 16).permute(1, 0).sum(0),
+    "a product": lambda: (matrix(1 << 16, 1) * matrix(1, 17)).sum(0), "rows": lambda: matrix(64, 1 << 16).sum(1)}
+  assert partial(sums[name]()) == shape
+
+@pytest.mark.parametrize("name", ["sum", "max", "min", "mean"])
+@pytest.mark.parametrize("rows, columns", [(16384, 17), (16385, 17), (16639, 17), (5243, 50), (1100, 255)])
+def test_columns_with_rows_left_over(name: str, rows: int, columns: int) -> None:
+  a = np.random.default_rng(rows).random((rows, columns), np.float32)
+  np.testing.assert_allclose(getattr(Tensor(a), name)(0).numpy(), getattr(a.astype(np.float64), name)(0), rtol=1e-6)
 
 def sum_of_products(count: int, rows: int = 64) -> tuple[Tensor, float]:
   """The gradient of what several products have as a factor, and how far it is from numpy's."""

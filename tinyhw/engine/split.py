@@ -1,23 +1,33 @@
 """Split reductions with many terms: partial results first, and their sum in a second kernel.
 
-sum(x) of 64 M elements becomes 256 sums, so that all workers have something to do. The gradient of a convolution's weight, whose terms are all
-positions of all images, is summed over a few images at a time, so that what a tile reads again and again fits into local memory. A sum of several
-products (the gradient of what queries, keys and values are made of, or of a weight that each step of a recurrent network uses) is as many sums, as a
-tile has two factors; what else it adds up is summed apart from those. The order of additions changes; it depends only on shapes, so results are the
-same in each run and for any number of threads. Input and output are tensor graphs. Cost: linear in the graph.
+sum(x) of 64 M elements becomes 256 sums, so that all workers have something to do. So do the rows of a matrix of few columns. There, rows that follow
+one another in memory are joined until they fill registers: 16 rows of 17 elements are 17 registers of 16, not 32 of one row each. The gradient of
+a convolution's weight, whose terms are all positions of all images, is summed over a few images at a time, so that what a tile reads again and again
+fits into local memory. A sum of several products (the gradient of what queries, keys and values are made of, or of a weight that each step of a
+recurrent network uses) is as many sums, as a tile has two factors; what else it adds up is summed apart from those. The order of additions changes,
+by shapes alone, so results are the same in each run and for any number of threads. Input and output are tensor graphs. Cost: linear in the
+graph.
 """
 from __future__ import annotations
 import functools
+import math
 
 from tinyhw.engine.fuse import REUSE_LIMIT, extents, is_large_product, size_of, terms_per_element
-from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp, to_indices
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import UOp, sint, to_indices
 
 FEW_RESULTS = 16        # more results than this are enough to share among workers
 MANY_TERMS = 1 << 16    # fewer terms than this are added faster than a second kernel starts
 MAX_PARTS = 256
+FEW_COLUMNS = 256       # more columns than this are enough to share among workers, by 16 to a register
+MANY_ELEMENTS = 1 << 18     # fewer elements of columns are added faster than a second kernel starts
+PART_ELEMENTS = 1 << 14     # of columns, for which there may be one more part
+LANES = 16              # elements of the widest register
 PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into local memory
 PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
+
+_MOVES = GroupOp.Movement - {Ops.RESHAPE} | {Ops.GATHER}
+_KEEPS_ORDER = GroupOp.Elementwise | {Ops.RESHAPE, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
 
 def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[UOp]:
   """The same graph with large reductions in two steps. came: gets for each node that is new the one in whose place it is."""
@@ -33,7 +43,7 @@ def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> li
     for terms in addends(u, extent):
       old = u.replace(src=(added(terms),))
       extent.setdefault(old.src[0], max([extent[x] for x in terms]))
-      sums.append(in_two_steps(u.replace(src=(added([new[x] for x in terms]),)), parts_of(old, extent)))
+      sums.append(in_parts(u.replace(src=(added([new[x] for x in terms]),)), old, extent))
     new[u] = added(sums)
     changed |= new[u] is not v
   if not changed: return roots
@@ -78,6 +88,56 @@ def parts_of(u: UOp, extent: dict[UOp, int]) -> tuple[int, int]:
   if results <= FEW_RESULTS: return (FEW_RESULTS, MAX_PARTS) if terms >= MANY_TERMS else (1, 1)
   if terms <= PANEL_TERMS or terms_per_element(u, extent) <= REUSE_LIMIT or results * terms // PANEL_TERMS > PARTIAL_RESULTS: return 1, 1
   return terms // PANEL_TERMS, 4 * terms // PANEL_TERMS
+
+def in_parts(u: UOp, old: UOp, extent: dict[UOp, int]) -> UOp:
+  """The reduction of reductions; u itself where it is best done at once. old: what u was, of which extents are known."""
+  if is_columns(u) and terms_per_element(old, extent) <= 1:
+    reads = read_through(u.src[0])
+    if Ops.PERMUTE not in reads: return columns_in_parts(u, joined=not reads)
+  return in_two_steps(u, parts_of(old, extent))
+
+# ***** columns *****
+
+def is_columns(u: UOp) -> bool:
+  """Are all rows of a matrix of few columns reduced, with enough elements for two kernels?"""
+  shape, axes = u.src[0].shape, u.arg[1]
+  if axes != tuple(range(len(axes))) or not all(isinstance(n, int) for n in shape): return False
+  return 1 < size_of(shape[len(axes):]) <= FEW_COLUMNS and size_of(shape) >= MANY_ELEMENTS
+
+def read_through(u: UOp) -> set[Ops]:
+  """The operations through which a value reads memory, up to nodes that have a buffer. Not a constant's, nor RESHAPE, which keeps the order."""
+  found: set[Ops] = set()
+  seen, stack = {u}, [u]
+  while stack:
+    x = stack.pop()
+    if x.op in _MOVES and x.base.op is not Ops.CONST: found.add(x.op)
+    elif x.op in _KEEPS_ORDER:
+      stack += [s for s in x.src if s not in seen and s.size == u.size]
+      seen.update(x.src)
+  return found
+
+def columns_in_parts(u: UOp, joined: bool) -> UOp:
+  """The rows of each part, then those of all parts and what is left. joined: are several rows taken as one?"""
+  op, source, columns = u.arg[0], u.src[0], u.size
+  rows = source.size // columns
+  together = LANES // math.gcd(columns, LANES) if joined else 1
+  parts = max(FEW_RESULTS, min(MAX_PARTS, source.size // PART_ELEMENTS) // together)
+  steps = rows // (parts * together)
+  whole = parts * together * steps
+  flat = _reshaped(source, (rows, columns))
+  partial = _reduced(_reshaped(_rows(flat, 0, whole), (parts, steps, together * columns)), op, 1)
+  result = _reduced(_reshaped(UOp(Ops.CONTIGUOUS, u.dtype, (partial,)), (parts * together, columns)), op, 0)
+  if whole < rows: result = UOp(op, u.dtype, (result, _reduced(_rows(flat, whole, rows), op, 0)))
+  return _reshaped(result, u.shape)
+
+def _reshaped(u: UOp, shape: tuple[sint, ...]) -> UOp: return u if u.shape == shape else UOp(Ops.RESHAPE, u.dtype, (u, *to_indices(shape)))
+
+def _reduced(u: UOp, op: Ops, axis: int) -> UOp: return UOp(Ops.REDUCE_AXIS, u.dtype, (u,), (op, (axis,)))
+
+def _rows(u: UOp, begin: int, end: int) -> UOp:
+  return u if (begin, end) == (0, u.shape[0]) else UOp(Ops.SHRINK, u.dtype, (u, *to_indices((begin, end, 0, u.shape[1]))))
+
+# ***** other reductions *****
 
 def in_two_steps(u: UOp, parts: tuple[int, int]) -> UOp:
   """The reduction of reductions; u itself if no reduced axis divides into so many parts."""

@@ -22,6 +22,7 @@ from tinyhw.emulator.amd.state import SCALARS_AT, VECTORS_AT, Wave
 from tinyhw.emulator.memory import FlatMemory
 from tinyhw.emulator.records import HEAD, WORD, Records
 from tinyhw.emulator.threaded import AT, Exit
+from tinyhw.isa.x86.capabilities import capabilities
 
 pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")
 
@@ -40,7 +41,7 @@ def scalar_shape(meaning: str) -> Shape:
   return Shape(meaning, (Pass(tuple((name, Form("s")) for name in ("S0", "S1", "D")) + (("K", Form("k")),), (("D", Target("s")),)),), 0)
 
 def translates(shape: Shape, lanes: int = 32) -> bool:
-  try: Translator(shape, False, lanes, 32).program()
+  try: Translator(shape, False, lanes, capabilities("x86_64:avx2")).program()
   except Untranslatable: return False
   return True
 
