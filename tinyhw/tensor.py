@@ -467,11 +467,11 @@ def _new_nodes(found: Any, known: set[UOp]) -> list[UOp]:
 def _cut(t: Any) -> str:
   """What of a tensor's gradient is missing, and what to do."""
   return (f"the gradient of a tensor of shape {graph.show(t.shape)}: a tensor below was computed from it, and one of the two was overwritten in "
-          "place since (assign, an optimizer's step, t[...] = value). Take gradients before that, write to a clone(), or detach() or realize() what "
-          "is to be a constant")
+          "place since (assign, an optimizer's step, t[...] = value). Take gradients before that; or make a clone() of the storage before the first "
+          "write, and write to that; or detach() or realize() what is to be a constant")
 
 _LOST = ("a tensor below it was computed from contents that were overwritten in place since (assign, an optimizer's step, t[...] = value), and is "
-         "storage now; take gradients before that")
+         "storage now; take gradients before that, or write to a clone() made before the first write")
 
 # ***** making tensors *****
 

@@ -429,6 +429,18 @@ def test_gradients_are_those_of_pytorch() -> None:
   for found, wanted in zip(program(lambda values: Tensor(values, requires_grad=True), lambda t: t.tolist()), expected, strict=True):
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
+def test_a_loop_that_fills_storage_is_refused_and_told_the_way_round() -> None:
+  def loop(x: Tensor, w: Tensor) -> Tensor:
+    for i in range(4): x[i] = (x[i - 1] * w + 1).sum() if i else (w * 2).sum()
+    return x.sum()
+  w = Tensor([2.0], requires_grad=True)
+  with pytest.raises(GradientError, match="make a clone.. of the storage before the first write, and write to that"):
+    loop(Tensor.zeros(4).realize(), w).backward()
+  for x in (Tensor.zeros(4), Tensor.zeros(4).realize().clone()):   # 4, 9, 19, 39
+    w = Tensor([2.0], requires_grad=True)
+    loop(x, w).backward()
+    assert w.grad is not None and w.grad.tolist() == [104.0]
+
 def test_what_was_moved_into_storage_says_that_gradients_end() -> None:
   w = Tensor([1.0, 2.0, 3.0], requires_grad=True)
   y = w * 2
