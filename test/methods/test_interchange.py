@@ -327,6 +327,18 @@ def test_tensors_that_share_memory_do_so_after_a_pickle(protocol):
   assert again.tolist() == [[6, 3], [4, 5]] and flat.tolist() == [6, 3, 4, 5] and before.tolist() == [10, 20, 30, 40]
   assert row.tolist() == [1, 2] and turned.tolist() == [[1, 3], [2, 4]] and alone.tolist() == x.tolist() == [[1, 2], [3, 4]]
 
+@pytest.mark.parametrize("copied", (lambda pair: pickle.loads(pickle.dumps(pair)), copy.deepcopy))
+def test_views_of_what_is_only_expressed_are_not_shared_by_a_copy(copied):
+  """Nor are views of storage by copy.deepcopy. A view that is taken after realize() is, by a pickle."""
+  x = Tensor([1.0, 2.0]) * 2
+  base, view = copied((x, x.reshape(2, 1)))
+  base += 1
+  assert base.tolist() == [3, 5] and view.tolist() == [[2], [4]] and x.tolist() == [2, 4]
+  x.realize()
+  base, view = copied((x, x.reshape(2, 1)))
+  base += 1
+  assert view.tolist() == ([[2], [4]] if copied is copy.deepcopy else [[3], [5]]) and x.tolist() == [2, 4]
+
 def test_values_that_are_equal_are_not_shared_by_a_pickle():
   x = Tensor([1.0, 2.0])
   first, second = x + 1, x + 1
