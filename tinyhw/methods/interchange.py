@@ -110,7 +110,8 @@ class Interchange(Loss):
     """Say that others have written the memory under this tensor, and return it.
 
     Values that were computed from the memory are computed again when they are next wanted: those that are still expressions, also through other
-    tensors over that memory or a part of it. Tensors in storage of their own keep their values, so realize() what is to stay. Replays of a TinyJit read the memory in each call, also without this.
+    tensors over that memory or a part of it. Tensors in storage of their own keep their values, so realize() what is to stay. Replays of a TinyJit
+    read the memory in each call, also without this.
     Raises ArgumentError for a tensor that has no storage.
 
     >>> import numpy
