@@ -393,7 +393,7 @@ class Reduction(Movement):
     def cut(x: Tensor) -> Tensor:
       whole = x.pad([None] * (x.ndim - 1) + [(0, graph.simple(blocks * _BLOCK - n))])
       return whole.reshape(*whole.shape[:-1], blocks, _BLOCK)
-    x, place = cut(self), cut(place).contiguous()
+    x, place = cut(self._self()), cut(place).contiguous()
     rank = x.ndim - 1
     begin = self._new(graph.positions(place.uop, rank - 1, place.dtype)).mul(_BLOCK)
     late = place.lt(begin).where(x, 0).sum(-1, dtype=self.dtype).contiguous()

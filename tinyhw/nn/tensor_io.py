@@ -53,9 +53,9 @@ class Source:
     self.tensor = byte_tensor(t, f"reading a {format} file")
     self.format, self.size = format, len(self.tensor)
     own = str(self.tensor.device).partition(":")[2] if on_disk(self.tensor.device) else "the tensor"
-    self.name = own if inside is None else inside.name
+    self.name: str = own if inside is None else inside.name
     self._buffer: Buffer | None = self.tensor._buffer() if self.size else None
-    self.budget = Budget(self.name, self.size, limit) if inside is None else inside.budget
+    self.budget: Budget = Budget(self.name, self.size, limit) if inside is None else inside.budget
 
   def bad(self, why: str) -> FileFormatError: return FileFormatError(f"{self.name} is no whole {self.format} file: {why}")
 
