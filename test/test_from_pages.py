@@ -115,6 +115,17 @@ def gradients_add_up() -> None:
     assert w.grad.tolist() == [8, 16] and y.grad.tolist() == [4, 8] and unused.grad is None and y.retains_grad
   marked += 1
   assert marked.requires_grad and marked.tolist() == [2]
+  plain = Tensor([1.0, 2.0])
+  before = (plain * 10).sum()
+  plain += 1
+  (before + (plain * 3).sum()).backward()
+  assert plain.grad is not None and plain.grad.tolist() == [3, 3]
+  old = kept = Tensor([1.0], requires_grad=True)
+  handle = Tensor([0.0]).replace(old)
+  before = (handle * 10).sum()
+  handle.replace(Tensor([5.0], requires_grad=True))
+  (before + handle.sum()).backward()
+  assert kept.grad is not None and kept.grad.tolist() == [10] and handle.tolist() == [5]
   (w * 2).backward(gradient=Tensor(3.0))
   assert w.grad.tolist() == [14, 22]
   (w * 2).backward(gradient=3.0)

@@ -308,7 +308,9 @@ class Handle(metaclass=TensorType):
     return lambda *given: self._holding(run(*[writes.base_of(t.uop) for t in given]))
 
   def replace(self, x: Handle) -> Tensor:
-    """Let this handle stand for x's value; views of this tensor stay views of what it was. Raises ShapeError if the shape differs.
+    """Let this handle stand for x's value. Views of this tensor stay views of what it was, and gradients of values expressed before go there, too.
+
+    Raises ShapeError if the shape differs.
 
     >>> x = Tensor([1, 2])
     >>> x.replace(x + 1).tolist()
