@@ -225,7 +225,19 @@ def layouts() -> None:
   assert nn.Conv2d(1, 8, 3, padding=1)(Tensor.zeros(2, 1, 6, 7)).shape == (2, 8, 6, 7)
   assert sorted(nn.state.get_state_dict(Net())) == sorted(TorchNet().state_dict())
 
-STATEMENTS = {"Lazy.": lazy, "Gradients add up": gradients_add_up, "In-place writes": in_place_writes,
+def equal_extremes() -> None:
+  def gradient(make: Any, value: Any) -> list[float]:
+    x = make([2.0, 1.0, 2.0], requires_grad=True)
+    value(x).backward()
+    return x.grad.tolist()
+  assert gradient(torch.tensor, lambda x: x.max(0)[0]) == [1, 0, 0]
+  assert gradient(Tensor, lambda x: x.max(0)) == gradient(torch.tensor, lambda x: x.amax(0)) == [0.5, 0, 0.5]
+  windows = [gradient(torch.tensor, lambda x: torch.nn.functional.max_pool1d(x.reshape(1, 1, 3), 3).sum()),
+             gradient(Tensor, lambda x: x.reshape(1, 1, 1, 3).max_pool2d((1, 3)).sum())]
+  assert windows == [[1, 0, 0], [0.5, 0, 0.5]]
+  assert gradient(torch.tensor, lambda x: x.cummax(0)[0].sum()) == gradient(Tensor, lambda x: x.cummax(0)[0].sum())
+
+STATEMENTS = {"Lazy.": lazy, "Gradients add up": gradients_add_up, "In-place writes": in_place_writes, "Equal extremes": equal_extremes,
               "Shared memory.": shared_memory, "Parameters.": parameters,
               "Places in a Tensor": places_in_a_tensor, "Training mode": training_mode, "Types.": types, "Layouts": layouts}
 
