@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinyhw import Context, Device, Tensor, TinyJit, dtypes, nn
+from tinyhw import Context, Device, GlobalCounters, Tensor, TinyJit, dtypes, nn
 from tinyhw.errors import ArgumentError, DTypeError, GradientError, IndexRangeError, JitError, ShapeError
 from tinyhw.uop.upat import PatternMatcher, UPat, graph_rewrite
 
@@ -306,6 +306,14 @@ def training() -> None:
   assert Tensor.training
   Tensor.training = False
 
+def counters() -> None:
+  for debug, counted in ((0, False), (2, True)):
+    with Context(DEBUG=debug):
+      GlobalCounters.reset()
+      (Tensor([1.0, 2.0]) + 1).realize()
+    assert GlobalCounters.kernel_count == 1
+    assert bool(GlobalCounters.global_ops) is bool(GlobalCounters.global_mem) is bool(GlobalCounters.time_sum_s) is counted
+
 def integers() -> None:
   with pytest.raises(DTypeError): Tensor([1], dtype="uint8") + 300
   assert Tensor([300]).cast("uint8").tolist() == [44]
@@ -323,7 +331,7 @@ DIFFERENT: dict[str, Callable[[], None]] = {
   "kernels on a CPU": kernels_on_a_cpu, "default device": default_device, "in-place writes": in_place_writes,
   "`grad` after `backward()`": grads, "TinyJit": tinyjit,
   "first call of a TinyJit function": first_call, "pickles of a TinyJit": pickles_of_a_tinyjit, "`Tensor.training`": training,
-  "integers that do not fit": integers, "errors": errors,
+  "`GlobalCounters`": counters, "integers that do not fit": integers, "errors": errors,
   "`DEBUG`": debug, "graphs of rules": rules}
 
 def different() -> Iterator[str]:

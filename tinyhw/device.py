@@ -339,23 +339,6 @@ class Buffer:
     if offset < 0 or end > self.nbytes: raise ArgumentError(f"a view of bytes {offset} to {end} does not fit into {self!r} of {self.nbytes} bytes")
     return Buffer(self.device, size, dtype, base=self.base, offset=self.offset + offset)
 
-  def _place(self) -> tuple[object, int] | None:
-    """Where its memory is: a space of addresses, and its first one. None without memory."""
-    if self._buf is None or not self.nbytes: return None
-    if self.allocator.lasting: return self.device, self.offset
-    options, seen = self.base.options, self.allocator.as_memoryview(self._buf)
-    if options is not None and options.external_ptr is not None: return "", options.external_ptr + self.offset
-    if seen is None or seen.readonly: return id(self.base), self.offset
-    from ctypes import addressof, c_char  # few programs share memory
-    return "", addressof(c_char.from_buffer(seen))
-
-  def overlaps(self, other: Buffer) -> bool:
-    """Do two Buffers have bytes in common: of one memory, be it that of another library, or of one file?"""
-    if self is other: return True
-    here, there = self._place(), other._place()
-    return here is not None and there is not None and here[0] == there[0] and (
-      here[1] < there[1] + other.nbytes and there[1] < here[1] + self.nbytes)
-
   def copyin(self, mv: memoryview) -> Buffer:
     """Overwrite with the bytes of mv, which must be contiguous and as long as this."""
     source = memoryview(mv)

@@ -290,7 +290,7 @@ def mv_address(mv: memoryview) -> int:
 # **** time and counters ****
 
 class GlobalCounters:
-  """What ran since reset(): operations, bytes moved, kernels, seconds (only measured at DEBUG >= 2). mem_used is what is held now."""
+  """What ran since reset(): kernels, and at DEBUG >= 2 operations, bytes moved and seconds. mem_used is what is held now."""
   global_ops: int = 0
   global_mem: int = 0
   time_sum_s: float = 0.0

@@ -1,6 +1,8 @@
 """Tar archives: those of Python's tarfile in all its formats; damaged and hostile ones."""
+import bz2
 import gzip
 import io
+import lzma
 import tarfile
 
 from mutations import fuzz, survives, use
@@ -75,6 +77,10 @@ def summed(data, at=0):
 def refused(data, text):
   assert not survives(lambda d: tar_extract(Tensor(d)), data, text)
   with pytest.raises(FileFormatError, match=text): tar_extract(Tensor(data))
+
+@pytest.mark.parametrize("compress, name", [(lzma.compress, "xz"), (bz2.compress, "bzip2"), (lambda d: b"\x28\xb5\x2f\xfd" + d, "zstd")])
+def test_other_compressions_are_named(compress, name):
+  refused(compress(packed()), f"packed with {name}, and gzip is what is read here; unpack it first: {name} -d")
 
 def test_damage():
   data = packed({"a": b"contents"})

@@ -86,3 +86,21 @@ def buffer_of(node: UOp) -> Any:
     raise UnknownValueError("the contents that this value is computed from have been overwritten in place; realize it before they are written, "
                             "or hold it as a Tensor, not as a graph node")
   return node.storage
+
+# ***** where memory is *****
+
+def overlap(a: Buffer, b: Buffer) -> bool:
+  """Do two Buffers have bytes in common: of one memory, be it that of another library, or of one file?"""
+  if a is b: return True
+  here, there = place_of(a), place_of(b)
+  return here is not None and there is not None and here[0] == there[0] and here[1] < there[1] + b.nbytes and there[1] < here[1] + a.nbytes
+
+def place_of(buffer: Buffer) -> tuple[object, int] | None:
+  """A space of addresses, and the first of a Buffer there. None without memory."""
+  if buffer._buf is None or not buffer.nbytes: return None
+  if buffer.allocator.lasting: return buffer.device, buffer.offset
+  options, seen = buffer.base.options, buffer.allocator.as_memoryview(buffer._buf)
+  if options is not None and options.external_ptr is not None: return "", options.external_ptr + buffer.offset
+  if seen is None or seen.readonly: return id(buffer.base), buffer.offset
+  from ctypes import addressof, c_char  # few programs share memory
+  return "", addressof(c_char.from_buffer(seen))

@@ -21,7 +21,7 @@ from _thread import get_ident
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, new_buffer, renewed
+from tinyhw.engine.buffers import Storage, buffer_of, buffers_in, new_buffer, overlap, renewed
 from tinyhw.engine.thread import this_thread
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.threads import lock
@@ -290,7 +290,7 @@ def forget(buffer: Storage) -> None:
     roots, found, reads = [u for _, u in values().values()], dict[UOp, bool](), dict[UOp, bool]()
     for u in roots: _reads(u, found, set())
     storages = {id(u.storage): u.storage for u in found if u.op is Ops.BUFFER and u.storage is not None}
-    written = {key for key, other in storages.items() if any(a.overlaps(b) for a in buffers_in(other) for b in buffers_in(buffer))}
+    written = {key for key, other in storages.items() if any(overlap(a, b) for a in buffers_in(other) for b in buffers_in(buffer))}
     for u in roots: _reads(u, reads, written)
     for u, depends in reads.items():
       if depends and u.op is not Ops.BUFFER and u.op is not Ops.ASSIGN: u.realized = None

@@ -89,6 +89,8 @@ class Matmul(Random):
   def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Tensor:
     """Einstein's sum: "ij,jk->ik". A letter twice in one operand takes the diagonal; "..." broadcasts; without "->" letters that occur once stay.
 
+    A product keeps the type that its operands promote to; of one operand it is sum(), which widens integers. dtype: of the result.
+
     >>> Tensor.einsum("ij,jk->ik", Tensor([[1, 2], [3, 4]]), Tensor([[1], [1]])).tolist()
     [[3], [7]]
     """
@@ -113,10 +115,11 @@ class Matmul(Random):
       raise ArgumentError(f"einsum {formula!r}: the result's axes must be named once each, in an operand")
     order = output + "".join(sorted(set("".join(inputs)) - set(output)))
     factors = [_aligned(x, names, order) for names, x in zip(inputs, tensors)]
+    axes = tuple(range(len(output), len(order)))
+    if len(factors) == 1 and axes and dtype is None: return factors[0].sum(axes)
     out = least_upper_dtype(*(x.dtype for x in factors)) if dtype is None else to_dtype(dtype)
     result = factors[0].cast(graph.accumulator(out))
     for x in factors[1:]: result = result.mul(x.cast(result.dtype))
-    axes = tuple(range(len(output), len(order)))
     result = result.sum(axes, dtype=result.dtype) if axes else result
     return result.cast(out)
 

@@ -42,8 +42,14 @@ def tar_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   [1.0, 2.0]
   """
   source = Source(t, "tar", limit)
-  if source.size >= 2 and source.read(0, 2, "the head") == _GZIP: source = unpacked(source)
+  head = source.read(0, min(source.size, _MOST_MAGIC), "the head")
+  if head.startswith(_GZIP): source = unpacked(source)
+  for magic, name, tool in _OTHERS:
+    if head.startswith(magic): raise source.bad(f"it is packed with {name}, and gzip is what is read here; unpack it first: {tool} -d")
   return {member.name: source.part(member.begin, member.size, repr(member.name)) for member in members(source)}
+
+_OTHERS = ((b"\xfd7zXZ\0", "xz", "xz"), (b"BZh", "bzip2", "bzip2"), (b"\x28\xb5\x2f\xfd", "zstd", "zstd"))     # magic, compression, its program
+_MOST_MAGIC = max(len(magic) for magic, _, _ in _OTHERS)
 
 def unpacked(source: Source) -> Source:
   """The contents of a gzip file, which may be several joined ones. Raises FileFormatError if it is damaged or ends early."""
