@@ -89,3 +89,14 @@ def test_a_roll_by_variables_of_an_axis_of_a_variable_size() -> None:
   (w.roll(shift.bind(-8)) * Tensor([1.0, 10.0, 100.0])).sum().backward()
   assert w.grad.tolist() == [10.0, 100.0, 1.0]
   with pytest.raises(ArgumentError, match="a shift is a whole number or a Variable"): w.roll(shift.bind(1) / 2)
+
+@pytest.mark.parametrize("most, values, captures", [(64, (10, 33, 64, 50), 1), (200, (40, 63, 50), 1), (200, (40, 64, 50, 70, 71), 3)])
+def test_running_sums_are_captured_for_each_number_of_blocks(most: int, values: tuple[int, ...], captures: int) -> None:
+  calls: list[int] = []
+  n, x = UOp.variable("n", 1, most), Tensor.ones(most, dtype="int32").contiguous().realize()
+  def f(part: Tensor) -> Tensor:
+    calls.append(1)
+    return part.cumsum(0).sum().realize()
+  jitted = TinyJit(f)
+  assert [jitted(x[:n.bind(k)]).item() for k in values] == [k * (k + 1) // 2 for k in values]
+  assert len(calls) == captures + 1

@@ -247,6 +247,12 @@ class Handle(metaclass=TensorType):
     if isinstance(x, Handle): return x._self()
     raise ArgumentError(f"{what} wants a Tensor, not {x!r}; make one with Tensor(...)")
 
+  def _beside(self, what: str, x: Any) -> Tensor:
+    """x, which must be a Tensor on this one's device. Raises ArgumentError, DeviceError."""
+    found = self._operand(what, x)
+    check_devices(what, self.uop, found.uop)
+    return found
+
   def _other(self, x: Any, dtype: DType | None = None) -> UOp:
     """The node of an operand. Python numbers and those made of Variables are weak: they take this tensor's type if its kind holds them."""
     if isinstance(x, Handle): return x.uop
@@ -270,7 +276,7 @@ class Handle(metaclass=TensorType):
     if first != second:
       shape = graph.broadcast_shape(what, first, second)
       a, b = graph.broadcast(a, shape), graph.broadcast(b, shape)
-    _check_devices(what, a, b)
+    check_devices(what, a, b)
     return a, b
 
   def _beyond(self, x: Any) -> int:
@@ -362,7 +368,7 @@ class Handle(metaclass=TensorType):
     if on_disk(mine.device): return self._write_file(other)
     mine = self._written_place(mine)
     _check_types(mine, other)
-    _check_devices("assign", mine, other)
+    check_devices("assign", mine, other)
     if other.shape != mine.shape:
       if not graph.same_numbers(graph.broadcast_shape("assign", mine.shape, other.shape), mine.shape):
         graph.refuse_shape("assign", mine.shape, other.shape)
@@ -454,7 +460,8 @@ def _check_types(target: UOp, value: UOp) -> None:
   if target.dtype is not value.dtype:
     raise DTypeError(f"cannot assign {value.dtype} to a tensor of {target.dtype}; cast it first: .assign(x.cast(t.dtype))")
 
-def _check_devices(what: str, a: UOp, b: UOp) -> None:
+def check_devices(what: str, a: UOp, b: UOp) -> None:
+  """Raise DeviceError unless both are on one device, or one is on none."""
   first, second = a.device, b.device
   if first != second and first is not None and second is not None:
     if on_disk(first) or on_disk(second): raise refusal(first if on_disk(first) else second, what)

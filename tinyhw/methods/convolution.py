@@ -84,7 +84,7 @@ class Convolution(Sorting):
 
   def _spatial_axes(self, what: str, weight: Tensor) -> int:
     """How many axes a convolution slides over."""
-    if self._operand(what, weight).ndim < 3 or self.ndim != weight.ndim:
+    if self._beside(what, weight).ndim < 3 or self.ndim != weight.ndim:
       raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)}: both need two axes and the same spatial ones; "
                        "add the batch axis with unsqueeze(0)")
     return weight.ndim - 2
@@ -206,7 +206,7 @@ class Convolution(Sorting):
     >>> values.max_unpool2d(places).tolist()
     [[[[0, 0], [0, 3]]]]
     """
-    if self._operand("max_unpool2d", indices).shape != self.shape: graph.refuse_shape("max_unpool2d", self.shape, indices.shape)
+    if self._beside("max_unpool2d", indices).shape != self.shape: graph.refuse_shape("max_unpool2d", self.shape, indices.shape)
     n = _axes_of(kernel_size)
     kernel = spread(kernel_size, n, "kernel_size")
     strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")

@@ -11,7 +11,7 @@ from tinyhw.dtype import ConstType, DTypeLike, dtypes, least_upper_dtype, least_
 from tinyhw.errors import ArgumentError, DTypeError
 from tinyhw.methods import graph
 from tinyhw.methods.checks import is_number, plain
-from tinyhw.methods.base import Handle
+from tinyhw.methods.base import Handle, check_devices
 from tinyhw.methods.casts import Casts, truth
 from tinyhw.methods.quotients import (
   at_least_float32, countable, floor_divide, floor_remainder, power_constant, power_integers, remainder, truncate_divide,
@@ -305,6 +305,7 @@ class Elementwise(Casts):
       for v in (x, y):
         if not is_number(v) and not isinstance(v, UOp): raise ArgumentError(f"where chooses between Tensors and numbers, not {v!r}")
       first, second = _chosen(plain(x), plain(y))
+    for a, b in ((self.uop, first), (self.uop, second), (first, second)): check_devices("choose from", a, b)
     dtype = least_upper_dtype(first.dtype, second.dtype)
     shape = graph.broadcast_shape("choose from", self.uop.shape, first.shape, second.shape)
     first, second = (graph.broadcast(graph.cast(u, dtype), shape) for u in (first, second))

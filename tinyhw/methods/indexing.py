@@ -24,7 +24,7 @@ from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeEr
 from tinyhw.gradient import transposed
 from tinyhw.helpers import ceildiv, fully_flatten
 from tinyhw.methods import graph
-from tinyhw.methods.base import Handle, realize_all
+from tinyhw.methods.base import Handle, check_devices, realize_all
 from tinyhw.methods.casts import truth
 from tinyhw.methods.checks import flag
 from tinyhw.methods.matmul import Matmul
@@ -81,7 +81,10 @@ class Indexing(Matmul):
 
   def _cast_value(self, v: Any) -> Tensor:
     """v as a tensor of this type."""
-    return self._new(graph.cast(self._other(v), self.dtype)) if not isinstance(v, (list, tuple)) else self._tensor(v).cast(self.dtype)
+    if isinstance(v, (list, tuple)): return self._tensor(v).cast(self.dtype)
+    other = self._other(v)
+    if not on_disk(self.uop.device): check_devices("assign", self.uop, other)
+    return self._new(graph.cast(other, self.dtype))
 
   def _fits(self, v: Any, shape: tuple[sint, ...]) -> tuple[sint, ...]:
     """shape, if v broadcasts to it."""
@@ -140,6 +143,7 @@ class Indexing(Matmul):
       if isinstance(item, bool): raise IndexingError(f"{item} as an index could be {int(item)} or a mask without axes; write the int, or None")
       if isinstance(item, (list, tuple, range)): item, known = _listed(self, list(item)), _extent(item)
       elif not isinstance(item, (Handle, slice, int, UOp, type(None), type(Ellipsis))): item, known = _foreign(self, item), _extent(item)
+      if isinstance(item, Handle): self._beside("index", item)
       if isinstance(item, Handle) and item.dtype is dtypes.bool:
         if not item.shape: raise IndexingError("a bool Tensor used as an index needs an axis; use where() for a single condition")
         self._check_mask(item, len([i for i in items if i is not None and i is not Ellipsis]), Ellipsis in _plain(items))
@@ -177,7 +181,7 @@ class Indexing(Matmul):
     return self._new(graph.node(Ops.GATHER, u.dtype, (u, places), dim, places.shape))
 
   def _check_index(self, what: str, dim: int, index: Tensor) -> None:
-    self._operand(what, index)
+    self._beside(what, index)
     if not dtypes.is_int(index.dtype): raise DTypeError(f"{what} wants integer indices, not {index.dtype}")
     if index.ndim != self.ndim or any(i != dim and _exceeds(n, d) for i, (d, n) in enumerate(zip(self.shape, index.shape))):
       raise ShapeError(f"cannot {what} with {graph.show(self.shape)} and an index of shape {graph.show(index.shape)}: the number of axes must be "
@@ -201,7 +205,7 @@ class Indexing(Matmul):
     """What scatter writes, as a tensor of this type; a number fills the index's shape."""
     if isinstance(src, Handle):
       if src.dtype is not self.dtype: raise DTypeError(f"cannot scatter {src.dtype} into {self.dtype}; cast one of them")
-      return src._self()
+      return self._beside("scatter", src)
     return self._new(graph.full(self._operand("an index", index).shape, self.dtype, graph.check_number("scatter into", self.dtype, src)))
 
   def _as_row(self, index: Tensor, src: Tensor, write: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.dtype import DTypeLike, dtypes, least_upper_dtype, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.methods import graph
-from tinyhw.methods.base import Handle
+from tinyhw.methods.base import Handle, check_devices
 from tinyhw.methods.casts import converted
 from tinyhw.methods.checks import flag, function, is_number, real, whole
 from tinyhw.methods.random import Random
@@ -32,6 +32,7 @@ class Matmul(Random):
     """
     other = self._tensor(w)
     a, b = self.uop, other.uop
+    check_devices("matmul", a, b)
     if not a.shape or not b.shape:
       raise ShapeError(f"cannot matmul {graph.show(a.shape)} and {graph.show(b.shape)}: both need an axis; use * for numbers")
     inner = -2 if len(b.shape) > 1 else -1

@@ -11,7 +11,7 @@ from tinyhw.engine.writes import ROOM
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods import graph
-from tinyhw.methods.base import Handle
+from tinyhw.methods.base import Handle, check_devices
 from tinyhw.methods.checks import size, sizes, whole, wholes
 from tinyhw.methods.activations import Activations
 from tinyhw.methods.views import check_part, fixed, joined, new_shape, pad_constant, pad_pairs, pair, rearrange, reshaped, static, windows
@@ -415,6 +415,8 @@ def _together(what: str, first: Any, others: tuple[Any, ...]) -> list[Tensor]:
   """The tensors of a.cat(b), a.cat([b]), Tensor.cat(a, b) and Tensor.cat([a, b]). Raises ArgumentError unless the first is a Tensor."""
   listed = [x for part in (first, *others) for x in (part if _is_list_of_tensors(part) else [part])]
   if not listed or not isinstance(listed[0], Handle): raise ArgumentError(f"{what} wants Tensors, or a list of them, not {first!r}")
-  return [listed[0]._self(), *(listed[0]._tensor(x) for x in listed[1:])]
+  tensors = [listed[0]._self(), *(listed[0]._tensor(x) for x in listed[1:])]
+  for x in tensors: check_devices(what, tensors[0].uop, x.uop)
+  return tensors
 
 def _is_list_of_tensors(x: Any) -> bool: return isinstance(x, (list, tuple)) and any(isinstance(item, Handle) for item in x)
