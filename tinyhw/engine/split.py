@@ -34,7 +34,7 @@ def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> li
   new: dict[UOp, UOp] = {}
   changed = False
   nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
-  extent = extents(nodes)
+  extent, ways = extents(nodes), Ways(nodes)
   for u in nodes:
     src = tuple([new[s] for s in u.src])
     v = new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
@@ -43,7 +43,10 @@ def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> li
     for terms in addends(u, extent):
       old = u.replace(src=(added(terms),))
       extent.setdefault(old.src[0], max([extent[x] for x in terms]))
-      sums.append(in_parts(u.replace(src=(added([new[x] for x in terms]),)), old, extent))
+      split = u.replace(src=(added([new[x] for x in terms]),))
+      if is_columns(old) and terms_per_element(old, extent) <= 1 and Ops.PERMUTE not in ways.of(terms):
+        sums.append(columns_in_parts(split, joined=not ways.of(terms)))
+      else: sums.append(in_two_steps(split, parts_of(old, extent)))
     new[u] = added(sums)
     changed |= new[u] is not v
   if not changed: return roots
@@ -89,13 +92,6 @@ def parts_of(u: UOp, extent: dict[UOp, int]) -> tuple[int, int]:
   if terms <= PANEL_TERMS or terms_per_element(u, extent) <= REUSE_LIMIT or results * terms // PANEL_TERMS > PARTIAL_RESULTS: return 1, 1
   return terms // PANEL_TERMS, 4 * terms // PANEL_TERMS
 
-def in_parts(u: UOp, old: UOp, extent: dict[UOp, int]) -> UOp:
-  """The reduction of reductions; u itself where it is best done at once. old: what u was, of which extents are known."""
-  if is_columns(u) and terms_per_element(old, extent) <= 1:
-    reads = read_through(u.src[0])
-    if Ops.PERMUTE not in reads: return columns_in_parts(u, joined=not reads)
-  return in_two_steps(u, parts_of(old, extent))
-
 # ***** columns *****
 
 def is_columns(u: UOp) -> bool:
@@ -104,17 +100,23 @@ def is_columns(u: UOp) -> bool:
   if axes != tuple(range(len(axes))) or not all(isinstance(n, int) for n in shape): return False
   return 1 < size_of(shape[len(axes):]) <= FEW_COLUMNS and size_of(shape) >= MANY_ELEMENTS
 
-def read_through(u: UOp) -> set[Ops]:
-  """The operations through which a value reads memory, up to nodes that have a buffer. Not a constant's, nor RESHAPE, which keeps the order."""
-  found: set[Ops] = set()
-  seen, stack = {u}, [u]
-  while stack:
-    x = stack.pop()
-    if x.op in _MOVES and x.base.op is not Ops.CONST: found.add(x.op)
-    elif x.op in _KEEPS_ORDER:
-      stack += [s for s in x.src if s not in seen and s.size == u.size]
-      seen.update(x.src)
-  return found
+class Ways:
+  """The operations through which nodes read memory, up to those that have a buffer. Not a constant's, nor RESHAPE, which keeps the order. All are
+  found when the first is asked for, as few graphs have columns."""
+  def __init__(self, nodes: list[UOp]):
+    self.nodes = nodes
+    self.found: dict[UOp, frozenset[Ops]] = {}
+
+  def of(self, terms: list[UOp]) -> frozenset[Ops]:
+    if not self.found:
+      for u in self.nodes: self.found[u] = self._of(u)
+    return frozenset().union(*[self.found[x] for x in terms])
+
+  def _of(self, u: UOp) -> frozenset[Ops]:
+    if u.op in _MOVES: return frozenset() if u.base.op is Ops.CONST else frozenset({u.op})
+    if u.op not in _KEEPS_ORDER: return frozenset()
+    size = u.size
+    return frozenset().union(*[self.found[s] for s in u.src if self.found[s] and s.size == size])
 
 def columns_in_parts(u: UOp, joined: bool) -> UOp:
   """The rows of each part, then those of all parts and what is left. joined: are several rows taken as one?"""
