@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from collections.abc import Callable
 
 from tinyhw.dtype import dtypes
+from tinyhw.errors import SymbolicError
 from tinyhw.uop.enums import Ops
 if TYPE_CHECKING: from tinyhw.uop.ops import UOp
 
@@ -127,3 +128,16 @@ def _others(u: UOp) -> Bounds | None:
   if op is Ops.CAST and not dtypes.is_float(src[0].dtype): return src[0]._bounds_  # type: ignore[no-any-return]  # slots are Any
   if op is Ops.NEG and not dtypes.is_bool(dtype): return -src[0]._bounds_[1], -src[0]._bounds_[0]
   return None
+
+def value_for(u: UOp, value: Any) -> int:
+  """A value that the variable u is to have, as an int. Raises SymbolicError."""
+  if u.op is not Ops.DEFINE_VAR:
+    raise SymbolicError(f"cannot bind {value!r} to {u.render(simplify=False)}: only a Variable that has no value yet can be bound; "
+                        "unbind() gives the Variable of one that has")
+  name, low, high, *multiple = u.arg
+  if not hasattr(value, "__index__") or hasattr(value, "uop"):
+    raise SymbolicError(f"cannot bind {value!r} to {name}: its value is a whole number; a Tensor's is .item(), a float's int()")
+  number = int(value.__index__())
+  if not low <= number <= high: raise SymbolicError(f"cannot bind {number} to {name}: it must be in {low}..{high}")
+  if multiple and number % multiple[0]: raise SymbolicError(f"cannot bind {number} to {name}: it must be a multiple of {multiple[0]}")
+  return number

@@ -292,17 +292,8 @@ class UOp:
   def expr(self) -> str: return str(self.arg[0])
 
   def bind(self, value: int) -> UOp:
-    """This variable with a whole number as its value. Raises SymbolicError for another one, and when it is outside the bounds."""
-    if self.op is not Ops.DEFINE_VAR:
-      raise SymbolicError(f"cannot bind {value!r} to {self.render(simplify=False)}: only a Variable that has no value yet can be bound; "
-                          "unbind() gives the Variable of one that has")
-    if not hasattr(value, "__index__") or hasattr(value, "uop"):
-      raise SymbolicError(f"cannot bind {value!r} to {self.arg[0]}: its value is a whole number; a Tensor's is .item(), a float's int()")
-    value = value.__index__()
-    if not self.arg[1] <= value <= self.arg[2]:
-      raise SymbolicError(f"cannot bind {value} to {self.arg[0]}: it must be in {self.arg[1]}..{self.arg[2]}")
-    if len(self.arg) > 3 and value % self.arg[3]: raise SymbolicError(f"cannot bind {value} to {self.arg[0]}: it must be a multiple of {self.arg[3]}")
-    return UOp(Ops.BIND, self.dtype, (self, self.const_like(value)))
+    """This variable with a value. Raises SymbolicError unless that is a whole number within the bounds, and where this has one already."""
+    return UOp(Ops.BIND, self.dtype, (self, self.const_like(_bounds.value_for(self, value))))
 
   def unbind(self) -> tuple[UOp, int]:
     """The variable and its value. Raises SymbolicError when this is not a bound variable."""
