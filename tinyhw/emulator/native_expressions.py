@@ -67,7 +67,7 @@ class Expressions:
     return self.wrapped(result, kind) if node.op in ("+", "-", "*") else result
 
   def alu(self, op: Ops, a: UOp, b: UOp) -> UOp:
-    """An operation, lane by lane where the host's vectors do not have it: AVX2 has no product of 64 bits."""
+    """An operation, lane by lane where the host's vectors do not have it: AVX2 has no product of 64 bits, and does not shift them with their sign."""
     if self.width == 1 or self.host.supports(op, a.dtype): return a.alu(op, b)
     lanes = [[UOp(Ops.GEP, x.dtype.scalar(), (x,), i) for x in (a, b)] for i in range(self.width)]
     return UOp(Ops.VECTORIZE, a.dtype, tuple([x.alu(op, y) for x, y in lanes]))
@@ -81,10 +81,10 @@ class Expressions:
     if most >= bits:
       beyond = self.constant(word, bits - 1).alu(Ops.CMPLT, places)
       places = places.alu(Ops.AND, self.constant(word, bits - 1))
-    moved = x.alu(_BINARY[node.op], places.bitcast(self.vector(host)))
+    moved = self.alu(_BINARY[node.op], x, places.bitcast(self.vector(host)))
     if node.op == "<<": moved = self.wrapped(moved, kind)
     if most < bits: return moved
-    return beyond.where(x.alu(Ops.SHR, self.constant(host, bits - 1)) if node.op == ">>" and kind.kind == "i" else self.constant(host, 0), moved)
+    return beyond.where(self.alu(Ops.SHR, x, self.constant(host, bits - 1)) if node.op == ">>" and kind.kind == "i" else self.constant(host, 0), moved)
 
   def most(self, node: Node) -> int | None:
     """What a number is at most, where that is easy to see."""

@@ -21,7 +21,7 @@ MANY_TERMS = 1 << 16    # fewer terms than this are added faster than a second k
 MAX_PARTS = 256
 FEW_COLUMNS = 256       # more columns than this are enough to share among workers, by 16 to a register
 MANY_ELEMENTS = 1 << 18     # fewer elements of columns are added faster than a second kernel starts
-PART_ELEMENTS = 1 << 14     # of columns, for which there may be one more part
+PART_ROWS = 256         # of columns, joined ones counted as one, for which there may be one more part: a sum of floats that is longer is less exact
 LANES = 16              # elements of the widest register
 PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into local memory
 PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
@@ -123,7 +123,7 @@ def columns_in_parts(u: UOp, joined: bool) -> UOp:
   op, source, columns = u.arg[0], u.src[0], u.size
   rows = source.size // columns
   together = LANES // math.gcd(columns, LANES) if joined else 1
-  parts = max(FEW_RESULTS, min(MAX_PARTS, source.size // PART_ELEMENTS) // together)
+  parts = max(FEW_RESULTS, min(MAX_PARTS, rows // together // PART_ROWS))
   steps = rows // (parts * together)
   whole = parts * together * steps
   flat = _reshaped(source, (rows, columns))

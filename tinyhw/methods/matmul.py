@@ -90,7 +90,7 @@ class Matmul(Random):
   def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Tensor:
     """Einstein's sum: "ij,jk->ik". A letter twice in one operand takes the diagonal; "..." broadcasts; without "->" letters that occur once stay.
 
-    A product keeps the type that its operands promote to; of one operand it is sum(), which widens integers. dtype: of the result.
+    The result has the type that its operands promote to, also of one operand, where sum() would widen integers. dtype: another one.
 
     >>> Tensor.einsum("ij,jk->ik", Tensor([[1, 2], [3, 4]]), Tensor([[1], [1]])).tolist()
     [[3], [7]]
@@ -117,7 +117,6 @@ class Matmul(Random):
     order = output + "".join(sorted(set("".join(inputs)) - set(output)))
     factors = [_aligned(x, names, order) for names, x in zip(inputs, tensors)]
     axes = tuple(range(len(output), len(order)))
-    if len(factors) == 1 and axes and dtype is None: return factors[0].sum(axes)
     out = least_upper_dtype(*(x.dtype for x in factors)) if dtype is None else to_dtype(dtype)
     result = factors[0].cast(graph.accumulator(out))
     for x in factors[1:]: result = result.mul(x.cast(result.dtype))

@@ -181,7 +181,7 @@ class Graph:
       if debug: print(f"{step.name}: {', '.join(f'{name}={_show(values.get(name))}' for name in node.inputs)}")
       inputs = [_named(values, name, step.name) if name else None for name in node.inputs]
       while inputs and inputs[-1] is None: inputs.pop()
-      results = _run_step(step, inputs, values)
+      results = _run_step(step, _beside(inputs), values)
       if len(results) < sum(map(bool, node.outputs)) and any(node.outputs[len(results):]):
         raise FileFormatError(f"{step.name} names {len(node.outputs)} results, and {len(results)} are computed")
       values.update((name, value) for name, value in zip(node.outputs, results) if name)
@@ -203,6 +203,13 @@ def _named(values: dict[str, Value], name: str, where: str) -> Value:
 def _show(value: Value) -> str:
   if isinstance(value, Known): return f"{list(value.values[:8])}{'...' if len(value.values) > 8 else ''}"
   return f"{value.dtype}{value.shape}" if isinstance(value, Tensor) else f"{value!r:.60}"
+
+def _beside(inputs: list[Value]) -> list[Value]:
+  """Inputs on one device: numbers that Python knows go to where the first tensor is, or to the first of them."""
+  given = [x for x in inputs if isinstance(x, (Tensor, Known))]
+  if len({x.device or Device.DEFAULT for x in given}) < 2: return inputs
+  device = next((x for x in given if isinstance(x, Tensor)), given[0]).device
+  return [Known(x.values, x.shape, x.dtype, device) if isinstance(x, Known) else x for x in inputs]
 
 def _run_step(step: _Step, inputs: list[Value], values: dict[str, Value]) -> list[Value]:
   """A node's results. Errors say which node."""
