@@ -30,9 +30,10 @@ HEAD = """# What numbers come out
 
 Made by `python3 test/numerics.py`, which measures; `test/test_numerics.py` does it again and compares.
 
-Errors are in units of the last place (ULP) of the correct result: 0 is always exact, 0.5 correctly rounded. They are the largest over samples of
-all exponents and signs, more around 1, and special values: zeros, subnormal numbers, infinities, NaN, the largest, neighbours of 1 ({single} of
-float32, {double} of float64; all numbers of narrower types). An infinity, NaN or zero that should not be there would count as an infinite error.
+Errors are in units of the last place (ULP) of the correct result: 0 is exact, 0.5 is correctly rounded. Each number is the largest error over
+samples: {single} of float32, {double} of float64, all numbers of narrower types. Samples cover all exponents and signs, more of them around 1, and
+special values: zeros, subnormal numbers, infinities, NaN, the largest numbers, neighbours of 1. A wrong infinity, NaN or zero counts as an
+infinite error.
 
 ## 1. Floating point operations
 
@@ -127,7 +128,8 @@ REDUCTIONS = """
 ## 6. Sums
 
 What adds or multiplies up the elements of one tensor widens integers to 32 bits. A product of tensors has the type that its operands promote to:
-integers wrap, and of bools it says whether any product is true. For wider results: `dtype=`, or a cast of an operand.
+integers wrap, and of bools it says whether any product is true. So does `einsum`, also of one tensor. For wider results: `dtype=`, or a cast of an
+operand.
 
 | of | accumulates in | sum, prod, cumsum, cumprod | matmul, dot, linear, einsum, conv2d | mean, var, std, softmax, layernorm |
 |---|---|---|---|---|

@@ -156,3 +156,16 @@ def test_symbolic_sizes_give_what_numbers_give(f):
   same(f(x[:w, :v]), f(x[:2, :3]).numpy())
   same(f(x[:w, :v].repeat(1, 40)), f(x[:2, :3].repeat(1, 40)).numpy(), rtol=1e-5)   # in blocks
   with pytest.raises(ShapeError, match="no element"): x[:w, :UOp.variable("z", 0, 2).bind(0)].argmax(1)
+
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+@pytest.mark.parametrize("n, place", [(70, 32), (2080, 1000), (2080, 1023), (4100, 2047), (4100, 4099)])
+def test_gradients_of_a_lone_extreme(name, n, place):
+  """All elements after it name it, whichever block of blocks it is in."""
+  x = np.zeros(n, np.float32)
+  x[place] = 1 if name == "cummax" else -1
+  t = Tensor(x).requires_grad_()
+  getattr(t, name)(0)[0].sum().backward()
+  want = np.ones(n)
+  want[place:] = 0
+  want[place] = n - place
+  assert want.sum() == n == t.grad.sum().item() and t.grad[place].item() == n - place

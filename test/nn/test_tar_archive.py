@@ -82,6 +82,8 @@ def refused(data, text):
 def test_other_compressions_are_named(compress, name):
   refused(compress(packed()), f"packed with {name}, and gzip is what is read here; unpack it first: {name} -d")
 
+def test_a_name_is_no_compression(): assert contents(packed({"BZhello": b"x"})) == {"BZhello": b"x"}
+
 def test_damage():
   data = packed({"a": b"contents"})
   def sized(field): return summed(data[:124] + field + data[136:])

@@ -8,6 +8,7 @@ import random
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 from expressions import value_at
@@ -150,7 +151,7 @@ def test_bind() -> None:
   assert (a + b * a).variables() == [a, b]
   with pytest.raises(SymbolicError, match="cannot bind 11 to a: it must be in 0..10"): a.bind(11)
   with pytest.raises(SymbolicError, match=r"cannot bind 4 to a\[=3\]: only a Variable that has no value yet can be bound; unbind\(\)"): bound.bind(4)
-  for value in (2.5, 2.0, "2", None):
+  for value in (2.5, 2.0, "2", None, np.array([3])):
     with pytest.raises(SymbolicError, match="cannot bind .* to a: its value is a whole number"): a.bind(value)  # type: ignore[arg-type]  # what users do
   with pytest.raises(SymbolicError, match="it has no value"): a.unbind()
   with pytest.raises(SymbolicError, match="cannot be in 5..3"): Variable("x", 5, 3)

@@ -84,7 +84,8 @@ class Expressions:
     moved = self.alu(_BINARY[node.op], x, places.bitcast(self.vector(host)))
     if node.op == "<<": moved = self.wrapped(moved, kind)
     if most < bits: return moved
-    return beyond.where(self.alu(Ops.SHR, x, self.constant(host, bits - 1)) if node.op == ">>" and kind.kind == "i" else self.constant(host, 0), moved)
+    keeps_sign = node.op == ">>" and kind.kind == "i"
+    return beyond.where(self.alu(Ops.SHR, x, self.constant(host, bits - 1)) if keeps_sign else self.constant(host, 0), moved)
 
   def most(self, node: Node) -> int | None:
     """What a number is at most, where that is easy to see."""

@@ -106,6 +106,7 @@ class Ways:
   def __init__(self, nodes: list[UOp]):
     self.nodes = nodes
     self.found: dict[UOp, frozenset[Ops]] = {}
+    self.constant: set[UOp] = set()
 
   def of(self, terms: list[UOp]) -> frozenset[Ops]:
     if not self.found:
@@ -113,7 +114,8 @@ class Ways:
     return frozenset().union(*[self.found[x] for x in terms])
 
   def _of(self, u: UOp) -> frozenset[Ops]:
-    if u.op in _MOVES: return frozenset() if u.base.op is Ops.CONST else frozenset({u.op})
+    if u.op is Ops.CONST or u.op in GroupOp.Movement and u.src[0] in self.constant: self.constant.add(u)
+    if u.op in _MOVES: return frozenset() if u in self.constant else frozenset({u.op})
     if u.op not in _KEEPS_ORDER: return frozenset()
     size = u.size
     return frozenset().union(*[self.found[s] for s in u.src if self.found[s] and s.size == size])

@@ -314,7 +314,7 @@ class Handle(metaclass=TensorType):
     return lambda *given: self._holding(run(*[writes.base_of(t.uop) for t in given]))
 
   def replace(self, x: Handle) -> Tensor:
-    """Let this handle stand for x's value. Views of this tensor stay views of what it was, and gradients of values expressed before go there, too.
+    """Let this handle stand for x's value. Views of this tensor, and values expressed before, stay with its old value; so do their gradients.
 
     Raises ShapeError if the shape differs.
 

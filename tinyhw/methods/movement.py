@@ -416,7 +416,8 @@ def _together(what: str, first: Any, others: tuple[Any, ...]) -> list[Tensor]:
   listed = [x for part in (first, *others) for x in (part if _is_list_of_tensors(part) else [part])]
   if not listed or not isinstance(listed[0], Handle): raise ArgumentError(f"{what} wants Tensors, or a list of them, not {first!r}")
   tensors = [listed[0]._self(), *(listed[0]._tensor(x) for x in listed[1:])]
-  for x in tensors: check_devices(what, tensors[0].uop, x.uop)
+  placed = [x.uop for x in tensors if x.uop.device is not None]
+  for u in placed[1:]: check_devices(what, placed[0], u)
   return tensors
 
 def _is_list_of_tensors(x: Any) -> bool: return isinstance(x, (list, tuple)) and any(isinstance(item, Handle) for item in x)

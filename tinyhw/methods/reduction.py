@@ -398,8 +398,8 @@ class Reduction(Movement):
     begin = self._new(graph.positions(place.uop, rank - 1, place.dtype)).mul(_BLOCK)
     late = place.lt(begin).where(x, 0).sum(-1, dtype=self.dtype).contiguous()
     last = self._new(graph.shrink_axis(place.uop, rank, _BLOCK - 1, _BLOCK))
-    home = last.squeeze(-1).idiv(_BLOCK).pad([None] * (rank - 1) + [(1, -1)])
-    carried = late._sent_to(home).unsqueeze(-1)
+    after = late.pad([None] * (rank - 1) + [(-1, 1)])       # what the block behind each one sends on goes to where that one's last element looks
+    carried = after._sent_to(last.squeeze(-1).idiv(_BLOCK)).unsqueeze(-1)
     here = begin.add(self._new(graph.positions(place.uop, rank, place.dtype)))
     done = self._new(_named(x.uop, place.sub(begin).uop)).add(here.eq(last).where(carried, 0))
     return done.flatten(-2).shrink([None] * (self.ndim - 1) + [(0, n)])

@@ -44,12 +44,12 @@ def tar_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   source = Source(t, "tar", limit)
   head = source.read(0, min(source.size, _MOST_MAGIC), "the head")
   if head.startswith(_GZIP): source = unpacked(source)
-  for magic, name, tool in _OTHERS:
-    if head.startswith(magic): raise source.bad(f"it is packed with {name}, and gzip is what is read here; unpack it first: {tool} -d")
+  for at, magic, name in _OTHERS:
+    if head[at:].startswith(magic): raise source.bad(f"it is packed with {name}, and gzip is what is read here; unpack it first: {name} -d")
   return {member.name: source.part(member.begin, member.size, repr(member.name)) for member in members(source)}
 
-_OTHERS = ((b"\xfd7zXZ\0", "xz", "xz"), (b"BZh", "bzip2", "bzip2"), (b"\x28\xb5\x2f\xfd", "zstd", "zstd"))     # magic, compression, its program
-_MOST_MAGIC = max(len(magic) for magic, _, _ in _OTHERS)
+_OTHERS = ((0, b"\xfd7zXZ\0", "xz"), (4, b"1AY&SY", "bzip2"), (0, b"\x28\xb5\x2f\xfd", "zstd"))   # where a magic is, and the program that made it
+_MOST_MAGIC = max(at + len(magic) for at, magic, _ in _OTHERS)
 
 def unpacked(source: Source) -> Source:
   """The contents of a gzip file, which may be several joined ones. Raises FileFormatError if it is damaged or ends early."""

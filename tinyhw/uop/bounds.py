@@ -4,6 +4,7 @@ What is not an integer or bool expression, or has no rule, gets the limits of it
 prove that they stay inside their buffers; a loose bound costs speed, a wrong one would cost safety.
 """
 from __future__ import annotations
+from operator import index
 from typing import TYPE_CHECKING, Any
 from collections.abc import Callable
 
@@ -135,9 +136,9 @@ def value_for(u: UOp, value: Any) -> int:
     raise SymbolicError(f"cannot bind {value!r} to {u.render(simplify=False)}: only a Variable that has no value yet can be bound; "
                         "unbind() gives the Variable of one that has")
   name, low, high, *multiple = u.arg
-  if not hasattr(value, "__index__") or hasattr(value, "uop"):
-    raise SymbolicError(f"cannot bind {value!r} to {name}: its value is a whole number; a Tensor's is .item(), a float's int()")
-  number = int(value.__index__())
+  try: number = int(index(None if hasattr(value, "uop") else value))
+  except TypeError:
+    raise SymbolicError(f"cannot bind {value!r} to {name}: its value is a whole number; a Tensor's is .item(), a float's int()") from None
   if not low <= number <= high: raise SymbolicError(f"cannot bind {number} to {name}: it must be in {low}..{high}")
   if multiple and number % multiple[0]: raise SymbolicError(f"cannot bind {number} to {name}: it must be a multiple of {multiple[0]}")
   return number
