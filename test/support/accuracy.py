@@ -70,14 +70,14 @@ def pairs(dtype: DType, n: int) -> tuple[Array, ...]:
 def near(dtype: DType, n: int) -> tuple[Array, ...]:
   """Numbers of one size, whose exponentials add up to something else than the larger."""
   rng, kind = np.random.default_rng(2), ulps.numpy_type(dtype)
-  x = (rng.choice([-1, 1], n) * 2.0 ** rng.uniform(-10, 7, n)).astype(kind)
+  x = (rng.choice([-1, 1], n) * ulps.powers_of_two(rng.uniform(-10, 7, n))).astype(kind)
   return x, (x + rng.uniform(-20, 20, n)).astype(kind)
 
 def quotients(dtype: DType, n: int) -> tuple[Array, ...]:
   """Dividends up to 2**60 times their divisors."""
   rng, kind = np.random.default_rng(3), ulps.numpy_type(dtype)
-  y = (rng.choice([-1, 1], n) * 2.0 ** rng.uniform(-30, 30, n)).astype(kind)
-  return (y * rng.choice([-1, 1], n) * 2.0 ** rng.uniform(-3, 60, n)).astype(kind), y
+  y = (rng.choice([-1, 1], n) * ulps.powers_of_two(rng.uniform(-30, 30, n))).astype(kind)
+  return (y * rng.choice([-1, 1], n) * ulps.powers_of_two(rng.uniform(-3, 60, n))).astype(kind), y
 
 # ***** what is measured *****
 

@@ -147,6 +147,12 @@ def edges(dtype: DType) -> list[float]:
   corners = (info.max, info.tiny, info.smallest_subnormal, info.tiny - info.smallest_subnormal, 1 + info.eps, 1 - info.epsneg)
   return [*SPECIAL, *[sign * float(x) for x in corners for sign in (1, -1)]]
 
+def by_element(function: Callable[..., float], *x: Array) -> Array:
+  """A function of Python's math, element by element. NumPy has another one for each processor, and so other samples."""
+  return np.array([function(*numbers) for numbers in zip(*[v.tolist() for v in x])])
+
+def powers_of_two(x: Array) -> Array: return by_element(lambda e: math.pow(2.0, e), x)
+
 def samples(dtype: DType, n: int, seed: int = 0) -> Array:
   """About n numbers of a type: the special ones; all exponents and signs with random mantissas; and more around 1, where functions bend."""
   kind, rng = numpy_type(dtype), np.random.default_rng(seed)
@@ -155,7 +161,7 @@ def samples(dtype: DType, n: int, seed: int = 0) -> Array:
   stratified = np.linspace(0, 2.0 ** bits, n // 2, endpoint=False, dtype=np.float64).astype(np.uint64) & np.uint64(2 ** bits - 2 ** mantissa)
   random = rng.integers(0, 2 ** mantissa, len(stratified), dtype=np.uint64)
   anywhere = (stratified | random).astype(f"u{kind.itemsize}").view(kind)
-  near = rng.choice([-1, 1], n // 4) * 2.0 ** rng.uniform(-12, 7, n // 4)
+  near = rng.choice([-1, 1], n // 4) * powers_of_two(rng.uniform(-12, 7, n // 4))
   return np.concatenate([np.array(edges(dtype), kind), anywhere, near.astype(kind), rng.uniform(0.5, 1.5, n // 4).astype(kind)])
 
 def power_samples(dtype: DType, n: int, seed: int = 0) -> tuple[Array, Array]:
@@ -163,9 +169,10 @@ def power_samples(dtype: DType, n: int, seed: int = 0) -> tuple[Array, Array]:
   kind, rng = numpy_type(dtype), np.random.default_rng(seed)
   special = np.array(edges(dtype), kind)
   most = 128 if dtype is dtypes.float32 else 1024
-  base = np.concatenate([2.0 ** rng.uniform(-most, most, n // 2), 1 + rng.choice([-1, 1], n // 4) * 2.0 ** rng.uniform(-22, -2, n // 4),
+  base = np.concatenate([powers_of_two(rng.uniform(-most, most, n // 2)),
+                         1 + rng.choice([-1, 1], n // 4) * powers_of_two(rng.uniform(-22, -2, n // 4)),
                          rng.uniform(0.01, 99, n - n // 2 - n // 4)]).astype(kind)
-  with np.errstate(all="ignore"): slope = 1 / np.log2(base.astype(np.float64))
+  with np.errstate(all="ignore"): slope = 1 / by_element(lambda b: math.log2(b) if b > 0 else math.nan, base.astype(np.float64))
   exponent = np.where(rng.random(n) < 0.8, rng.uniform(-1.2 * most, 1.01 * most, n) * slope, rng.integers(-9, 9, n))
   exponent = np.where(np.isfinite(exponent), exponent, 1.0)
   return np.concatenate([np.repeat(special, len(special)), base]), np.concatenate([np.tile(special, len(special)), exponent.astype(kind)])

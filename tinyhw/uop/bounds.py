@@ -136,7 +136,7 @@ def value_for(u: UOp, value: Any) -> int:
     raise SymbolicError(f"cannot bind {value!r} to {u.render(simplify=False)}: only a Variable that has no value yet can be bound; "
                         "unbind() gives the Variable of one that has")
   name, low, high, *multiple = u.arg
-  try: number = int(index(None if hasattr(value, "uop") else value))
+  try: number = int(index(value))  # a Tensor has none
   except TypeError:
     raise SymbolicError(f"cannot bind {value!r} to {name}: its value is a whole number; a Tensor's is .item(), a float's int()") from None
   if not low <= number <= high: raise SymbolicError(f"cannot bind {number} to {name}: it must be in {low}..{high}")
