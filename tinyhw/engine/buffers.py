@@ -12,6 +12,7 @@ from typing import Any
 from tinyhw.device import Buffer, Device, DeviceLike
 from tinyhw.dtype import DType
 from tinyhw.errors import UnknownValueError
+from tinyhw.helpers import mv_address
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, to_indices
 
@@ -102,5 +103,4 @@ def place_of(buffer: Buffer) -> tuple[object, int] | None:
   options, seen = buffer.base.options, buffer.allocator.as_memoryview(buffer._buf)
   if options is not None and options.external_ptr is not None: return "", options.external_ptr + buffer.offset
   if seen is None or seen.readonly: return id(buffer.base), buffer.offset
-  from ctypes import addressof, c_char  # few programs share memory
-  return "", addressof(c_char.from_buffer(seen))
+  return "", mv_address(seen)

@@ -1,7 +1,8 @@
 """Split reductions with many terms: partial results first, and their sum in a second kernel.
 
-sum(x) of 64 M elements becomes 256 sums, so that all workers have something to do. So do the rows of a matrix of few columns. There, rows that follow
-one another in memory are joined until they fill registers: 16 rows of 17 elements are 17 registers of 16, not 32 of one row each. The gradient of
+sum(x) of 64 M elements becomes 256 sums, so that all workers have something to do. The rows of a matrix of few columns
+are split, too. Adjacent rows are joined until they fill registers: 16 rows of 17 elements are 17 registers of 16, where
+each row by itself would be two. The gradient of
 a convolution's weight, whose terms are all positions of all images, is summed over a few images at a time, so that what a tile reads again and again
 fits into local memory. A sum of several products (the gradient of what queries, keys and values are made of, or of a weight that each step of a
 recurrent network uses) is as many sums, as a tile has two factors; what else it adds up is summed apart from those. The order of additions changes,
@@ -21,8 +22,8 @@ MANY_TERMS = 1 << 16    # fewer terms than this are added faster than a second k
 MAX_PARTS = 256
 FEW_COLUMNS = 256       # more columns than this are enough to share among workers, by 16 to a register
 MANY_ELEMENTS = 1 << 18     # fewer elements of columns are added faster than a second kernel starts
-PART_ROWS = 256         # of columns, joined ones counted as one, for which there may be one more part: a sum of floats that is longer is less exact
-LANES = 16              # elements of the widest register
+PART_ROWS = 256         # joined rows from which there is one more part: a longer sum of floats is less exact
+LANES = 16              # float32 elements of the widest register; one number, so that results are the same on each device
 PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into local memory
 PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
 
@@ -101,8 +102,11 @@ def is_columns(u: UOp) -> bool:
   return 1 < size_of(shape[len(axes):]) <= FEW_COLUMNS and size_of(shape) >= MANY_ELEMENTS
 
 class Ways:
-  """The operations through which nodes read memory, up to those that have a buffer. Not a constant's, nor RESHAPE, which keeps the order. All are
-  found when the first is asked for, as few graphs have columns."""
+  """The operations through which nodes read memory, up to those that have a buffer.
+
+  Those of constants do not count, nor does RESHAPE, which keeps the order. All are found when the first is asked for: few
+  graphs have columns.
+  """
   def __init__(self, nodes: list[UOp]):
     self.nodes = nodes
     self.found: dict[UOp, frozenset[Ops]] = {}
@@ -130,16 +134,19 @@ def columns_in_parts(u: UOp, joined: bool) -> UOp:
   whole = parts * together * steps
   flat = _reshaped(source, (rows, columns))
   partial = _reduced(_reshaped(_rows(flat, 0, whole), (parts, steps, together * columns)), op, 1)
-  result = _reduced(_reshaped(UOp(Ops.CONTIGUOUS, u.dtype, (partial,)), (parts * together, columns)), op, 0)
+  stored = UOp(Ops.CONTIGUOUS, u.dtype, (partial,))
+  result = _reduced(_reshaped(stored, (parts * together, columns)), op, 0)
   if whole < rows: result = UOp(op, u.dtype, (result, _reduced(_rows(flat, whole, rows), op, 0)))
   return _reshaped(result, u.shape)
 
-def _reshaped(u: UOp, shape: tuple[sint, ...]) -> UOp: return u if u.shape == shape else UOp(Ops.RESHAPE, u.dtype, (u, *to_indices(shape)))
+def _reshaped(u: UOp, shape: tuple[sint, ...]) -> UOp:
+  return u if u.shape == shape else UOp(Ops.RESHAPE, u.dtype, (u, *to_indices(shape)))
 
 def _reduced(u: UOp, op: Ops, axis: int) -> UOp: return UOp(Ops.REDUCE_AXIS, u.dtype, (u,), (op, (axis,)))
 
 def _rows(u: UOp, begin: int, end: int) -> UOp:
-  return u if (begin, end) == (0, u.shape[0]) else UOp(Ops.SHRINK, u.dtype, (u, *to_indices((begin, end, 0, u.shape[1]))))
+  if (begin, end) == (0, u.shape[0]): return u
+  return UOp(Ops.SHRINK, u.dtype, (u, *to_indices((begin, end, 0, u.shape[1]))))
 
 # ***** other reductions *****
 

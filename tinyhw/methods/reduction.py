@@ -398,7 +398,7 @@ class Reduction(Movement):
     begin = self._new(graph.positions(place.uop, rank - 1, place.dtype)).mul(_BLOCK)
     late = place.lt(begin).where(x, 0).sum(-1, dtype=self.dtype).contiguous()
     last = self._new(graph.shrink_axis(place.uop, rank, _BLOCK - 1, _BLOCK))
-    after = late.pad([None] * (rank - 1) + [(-1, 1)])       # what the block behind each one sends on goes to where that one's last element looks
+    after = late.pad([None] * (rank - 1) + [(-1, 1)])   # block b + 1 adds to the block that the last element of block b names
     carried = after._sent_to(last.squeeze(-1).idiv(_BLOCK)).unsqueeze(-1)
     here = begin.add(self._new(graph.positions(place.uop, rank, place.dtype)))
     done = self._new(_named(x.uop, place.sub(begin).uop)).add(here.eq(last).where(carried, 0))
