@@ -72,6 +72,7 @@ class ContextVar(Generic[Value]):
     self._limits, self._parse = (least, most), parse
     self._base: Value = self._within("" if empty and os.environ.get(key) == "" else _getenv(key, default_value))
     self._override: contextvars.ContextVar[Value] = contextvars.ContextVar(key)
+    self.was_set = False    # by the program, for the process or in a Context
     ContextVar._cache[key] = self
 
   @property
@@ -86,6 +87,7 @@ class ContextVar(Generic[Value]):
   def value(self, value: Value) -> None:
     """Set it: inside of a Context that names it until that ends, else for the process."""
     value = self._checked(value)
+    self.was_set = True
     if self._override.get(None) is None: self._base = value
     else: self._override.set(value)
 
@@ -198,6 +200,7 @@ class Context(Wrapper):
     self.kwargs = {key: ContextVar._cache[key]._checked(value) for key, value in kwargs.items()}
 
   def __enter__(self) -> None:
+    for key in self.kwargs: ContextVar._cache[key].was_set = True
     tokens = [(ContextVar._cache[key]._override, ContextVar._cache[key]._override.set(value)) for key, value in self.kwargs.items()]
     _undo.set((tokens, _undo.get()))
 

@@ -512,8 +512,7 @@ class _Devices:
     if self._default is None:
       self._settings = DEV.value, EMULATE.outside
       self._default = self._choose()
-    dev, emulate = self._settings
-    if DEV.value != dev or EMULATE.value != emulate: self._tell(self._default)
+    if DEV.was_set or EMULATE.was_set: self._tell(self._default)
     return self._default
 
   @DEFAULT.setter
@@ -525,7 +524,7 @@ class _Devices:
 
   def _tell(self, default: str) -> None:
     """Say once that a DEV or EMULATE of a Context, or one set after the start, has not changed the default device. Raises as `_choose` does."""
-    if DEV.value and DEV.value == self._settings[0]: return   # DEV says more than EMULATE
+    if (DEV.value, EMULATE.value) == self._settings or DEV.value and DEV.value == self._settings[0]: return   # DEV says more than EMULATE
     wanted, variable = (self.canonicalize(DEV.value), DEV) if DEV.value else (_emulated(EMULATE.value), EMULATE)
     line = f"{variable.key}={variable.value} was set after the start, so what names no device is on {default}"
     if wanted in (None, default) or line in self._told: return

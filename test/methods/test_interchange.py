@@ -62,10 +62,10 @@ def test_an_expanded_constant_and_an_asked_for_copy():
 @pytest.mark.parametrize("flag", [np.bool_, np.array])
 def test_copy_is_a_flag_of_numpy(flag):
   x = Tensor([1.0, 2.0]).realize()
-  for copy in (True, False):
-    a = np.from_dlpack(Tensor.from_dlpack(x.__dlpack__(copy=flag(copy))))
+  for yes in (True, False):
+    a = np.from_dlpack(Tensor.from_dlpack(x.__dlpack__(copy=flag(yes))))
     a[0] = 5
-    assert (x.tolist() == [1.0, 2.0]) is copy
+    assert (x.tolist() == [1.0, 2.0]) is yes
   with pytest.raises(ArgumentError, match="copy is True or False"): x.__dlpack__(copy=np.array([True, False]))
 
 @shares

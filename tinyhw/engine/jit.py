@@ -149,7 +149,7 @@ class TinyJit(Generic[P, R]):
   def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
     given = collect(args, kwargs)
     _, tensors, variables, _ = given
-    if self.captured is None or not JIT or this_thread.capture is not None:
+    if self.captured is None or not JIT.value or this_thread.capture is not None:
       with self.lock:
         _realize(tensors)
         if not JIT or self.cnt == 0 or this_thread.capture is not None:   # inside of another capture that one takes the kernels
