@@ -2,7 +2,7 @@
 import pytest
 
 from test.codegen.kernels import AVX2, axis, check, convolution, matmul
-from tinyhw.codegen.expand import accumulate, deal, fold_tree, unroll, vectors_as_copies
+from tinyhw.codegen.expand import deal, unroll, vectors_as_copies
 from tinyhw.codegen.grid import flatten_grid
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
@@ -55,19 +55,6 @@ def test_gates_that_a_copy_decides_vanish() -> None:
   u = axis(4, 0, "UPCAST")
   kernel = unroll(flatten_grid(UOp.sink(out.index(u).store(a.index(u).load(u < 3), u, gate=(u < 4) & (u > 0)))))
   assert len(kernel.src) == 3 and all(len(n.src) == 1 for n in nodes(kernel, Ops.LOAD)) and all(len(s.src) == 2 for s in kernel.src)
-
-def test_products_fuse_only_into_float_sums() -> None:
-  x, i = UOp.const(F32, 2.0), UOp.const(dtypes.int32, 2)
-  product = UOp(Ops.MUL, F32, (x, x))
-  assert accumulate(Ops.ADD, x, product).op is Ops.MULACC and accumulate(Ops.MAX, x, product).op is Ops.MAX
-  assert accumulate(Ops.ADD, i, UOp(Ops.MUL, dtypes.int32, (i, i))).op is Ops.ADD
-
-def test_trees_are_flat() -> None:
-  values = [UOp.variable(str(k), 0, 1) for k in range(5)]
-  tree = fold_tree(Ops.ADD, values)
-  depth: dict[UOp, int] = {}
-  for u in tree.toposort(): depth[u] = 1 + max((depth[s] for s in u.src), default=-1)
-  assert depth[tree] == 3
 
 def test_only_constants_can_be_unrolled() -> None:
   u = axis(UOp.variable("n", 1, 4), 7, "UPCAST")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tinyhw import trace
 from tinyhw.codegen.blocks import in_blocks
-from tinyhw.codegen.expand import accumulate
+from tinyhw.codegen.fold import accumulate
 from tinyhw.codegen.maximum import Folded, Maxima, forgets, keeps, widened
 from tinyhw.dtype import ConstType, DType, dtypes
 from tinyhw.errors import CompileError

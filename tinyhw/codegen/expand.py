@@ -14,6 +14,7 @@ import itertools
 
 from tinyhw import trace
 from tinyhw.codegen.affine import NOTHING, make, number
+from tinyhw.codegen.fold import accumulate, begun, fold_tree
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
@@ -24,24 +25,6 @@ CHAINS = 8  # independent additions in flight: 4 cycles of latency, 2 a cycle
 
 UNROLLED = frozenset({AxisType.UPCAST, AxisType.UNROLL})
 _FOLDED = frozenset({Ops.WHERE, Ops.LOAD, Ops.STORE, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ})
-
-def accumulate(op: Ops, total: UOp, term: UOp) -> UOp:
-  """total folded with term; a float product is added with one rounding, a product of matrices by the matrix unit."""
-  if op is Ops.ADD and term.op is Ops.MMA and term.src[2].op is Ops.CONST: return UOp(Ops.MMA, term.dtype, (*term.src[:2], total), term.arg)
-  if op is Ops.ADD and term.op is Ops.MUL and dtypes.is_float(term.dtype): return UOp(Ops.MULACC, term.dtype, (*term.src, total))
-  return UOp(op, total.dtype, (total, term))
-
-def begun(op: Ops, term: UOp) -> UOp:
-  """The first term of a sum that starts at 0.0, as all sums do: terms that are all -0.0 have the sum 0.0."""
-  starts = op is Ops.ADD and dtypes.is_float(term.dtype) and term.op is not Ops.MMA
-  return accumulate(op, UOp(Ops.CONST, term.dtype, (), 0.0), term) if starts else term
-
-def fold_tree(op: Ops, values: list[UOp]) -> UOp:
-  """values folded in pairs, so that the longest chain is short."""
-  while len(values) > 1:
-    pairs = [UOp(op, a.dtype, (a, b)) for a, b in zip(values[::2], values[1::2])]
-    values = pairs + values[len(pairs) * 2:]
-  return values[0]
 
 def deal(terms: list[UOp], accumulators: int) -> list[list[UOp]]:
   """Terms for each accumulator of a REDUCE of which there are `accumulators` copies already."""

@@ -26,8 +26,7 @@ from __future__ import annotations
 import functools
 
 from tinyhw import trace
-from tinyhw.codegen.matrix_tile import SIGNALS_BYTES, WORKGROUPS
-from tinyhw.codegen.pipeline import MOST_BYTES, Body, Copier, bodies_of, without_unused
+from tinyhw.codegen.pipeline import MOST_BYTES, SIGNALS_BYTES, WORKGROUPS, Body, Copier, bodies_of, without_unused
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.target import Capabilities

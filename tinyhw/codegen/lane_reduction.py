@@ -22,7 +22,7 @@ from collections.abc import Iterable
 
 from tinyhw import trace
 from tinyhw.codegen.affine import make, number, truth
-from tinyhw.codegen.expand import begun
+from tinyhw.codegen.fold import begun
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.stage import next_array, position_of
 from tinyhw.codegen.tiling import part_of, size_of, substitute

@@ -14,7 +14,6 @@ from tinyhw.codegen.access import Access, access_of
 from tinyhw.codegen.affine import linear, make, number
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.matrix import factors, is_zero
-from tinyhw.codegen.matrix_tile import STEPS
 from tinyhw.codegen.tiling import size_of, substitute
 from tinyhw.codegen.window import pair_of
 from tinyhw.dtype import DType, dtypes
@@ -23,7 +22,8 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp
 
-MOST_PADDING = 16   # the share of a sum's steps, 1 in so many, that may be added so that more of them are staged at once
+STEPS = (1, 2, 4, 8)   # of the unit between two barriers
+MOST_PADDING = 16      # the share of a sum's steps, 1 in so many, that may be added so that more of them are staged at once
 
 def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
   """A kernel whose stores share a product with one range for rows, columns and sum each; another kernel as it is, and one with gathered factors."""

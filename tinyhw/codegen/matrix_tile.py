@@ -13,7 +13,8 @@ import itertools
 import math
 
 from tinyhw.codegen.matrix_local import MOST_NARROW, MOST_TURNS
-from tinyhw.codegen.pipeline import MOST_BYTES
+from tinyhw.codegen.matrix_ranges import STEPS
+from tinyhw.codegen.pipeline import MOST_BYTES, SIGNALS_BYTES, WORKGROUPS
 from tinyhw.codegen.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
@@ -24,7 +25,6 @@ WAVES = (1, 2)             # of a workgroup along each side
 GROUPS = (1, 2, 3, 4)      # of waves that compute a matrix of panels together, along the rows
 MATRICES = (1, 2, 4, 8)    # of a wave along each side; as many as 8 only
 MOST_OF_EIGHT = 64         # where they have together no more rows or columns than this
-STEPS = (1, 2, 4, 8)       # of the unit between two barriers
 PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while local memory gives it a byte: 2 to 8 on real ones
 BARRIER_BYTES = 4096       # what waiting for staged values costs a wave
 SINGLE_BYTES = 12          # of a lane's registers that an element takes that is loaded alone: its place and its gate are its own, too
@@ -117,9 +117,7 @@ COPY_BYTES = 5120   # the same of one that it copies, whose address is a registe
 UNALIGNED = 1.5 # bytes that caches give for one of those that lanes carry: segments begin within their sectors
 PADDING = 8     # elements between rows in local memory, at most
 ARRAYS = 4      # of each factor where they are copied some iterations ahead (fetch.py)
-SIGNALS_BYTES = 64  # of local memory, for the signals that count boxes
 UNIT_WAVES = 8  # that should be there together then: two for each SIMD of a unit
-WORKGROUPS = 2  # that should fit into local memory: one computes while the other one waits
 
 def turns(s: Shape, matrix: Matrix, accesses: tuple[int, int] = (1, 1)) -> tuple[float, float]:
   """How many accesses a lane copies each factor by."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from tinyhw import trace
 from tinyhw.codegen.affine import linear, make, number, total
-from tinyhw.codegen.expand import fold_tree
+from tinyhw.codegen.fold import fold_tree
 from tinyhw.codegen.grid import ranges_of, values_of
 from tinyhw.codegen.tiling import OF_ONE
 from tinyhw.dtype import dtypes

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-# Folders of this package whose files decide what code is made: all but what runs it, and what makes graphs.
-FOLDERS = ("", "engine", "uop", "codegen", os.path.join("codegen", "render"), "machine", "isa")
+# Folders of this package whose files decide what code is made: all but what runs it, and what makes graphs; then those that count with all below.
+FOLDERS = ("", "engine", "isa")
+WHOLE = ("uop", "codegen", "machine")
 SOURCES = (".py", ".pyc")  # .pyc beside them: a package that is installed without its sources
 _MOST_ARCHIVE_BYTES = 1 << 28
 
@@ -27,14 +28,14 @@ def compiler_version(backend: ModuleType) -> str:
   return _versions[name]
 
 def folders(own: str) -> Iterator[str]:
-  """The folders of a compiler: the common ones, those of constants, and the backend's own."""
+  """The folders of a compiler: the common ones, those of constants, and the backend's own with all below."""
   root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
   for folder in FOLDERS: yield os.path.join(root, folder)
   constants = os.path.dirname(importlib.import_module("tinyhw.autogen").__file__ or "")
-  for folder, below, _ in os.walk(constants):
-    below[:] = sorted(name for name in below if name != "__pycache__")
-    yield folder
-  yield own
+  for whole in (*[os.path.join(root, name) for name in WHOLE], constants, own):
+    for folder, below, _ in os.walk(whole):
+      below[:] = sorted(name for name in below if name != "__pycache__")
+      yield folder
 
 def _digest(own: str) -> str:
   """A digest of all files in the folders, by name and content."""
